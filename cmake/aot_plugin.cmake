@@ -1,0 +1,48 @@
+# aot_add_plugin(ID SOURCES a.c b.c [LIBS targets]): one plugin, ID.so, as a MODULE with hidden visibility, one exported
+# symbol and no undefined ones. Inside the tree it also links plugins/common; out of tree it needs the headers alone.
+# aot_add_unit_test(NAME SOURCES ... [LIBS targets]): a cmocka program run by ctest.
+include_guard()
+set(AOT_PLUGIN_VERSION_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/plugin.map)
+if(NOT EXISTS ${AOT_PLUGIN_VERSION_SCRIPT})
+  set(AOT_PLUGIN_VERSION_SCRIPT ${CMAKE_BINARY_DIR}/plugin.map)
+  file(WRITE ${AOT_PLUGIN_VERSION_SCRIPT} "{ global: aot_plugin_entry; local: *; };\n")
+endif()
+
+function(aot_add_plugin id)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  add_library(${id} MODULE ${ARG_SOURCES})
+  set_target_properties(${id} PROPERTIES PREFIX "" C_VISIBILITY_PRESET hidden)
+  target_include_directories(${id} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_options(${id} PRIVATE -Wl,-Bsymbolic -Wl,--exclude-libs,ALL
+                      -Wl,--version-script=${AOT_PLUGIN_VERSION_SCRIPT})
+  if(NOT AOT_SANITIZE)
+    target_link_options(${id} PRIVATE -Wl,-z,defs)
+  endif()
+  if(TARGET aot_plugin_api)
+    target_link_libraries(${id} PRIVATE aot_plugin_api)
+  endif()
+  if(TARGET aot_common)
+    target_link_libraries(${id} PRIVATE aot_common)
+  endif()
+  target_link_libraries(${id} PRIVATE ${ARG_LIBS} m)
+  if(COMMAND aot_register_in_tree_plugin)
+    aot_register_in_tree_plugin(${id})
+  endif()
+endfunction()
+
+# In the tree: plugins land where the built host looks, and are installed beside it.
+function(aot_register_in_tree_plugin id)
+  if(NOT TARGET aot_common)
+    return()
+  endif()
+  set_target_properties(${id} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/aothost)
+  install(TARGETS ${id} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/aothost)
+endfunction()
+
+function(aot_add_unit_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} aot_common aot_plugin_api PkgConfig::CMOCKA m)
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()

@@ -1,0 +1,26 @@
+/* Files: mapped for reading, replaced atomically for writing. */
+#ifndef AOTH_FILE_H
+#define AOTH_FILE_H
+
+#include <aot/status.h>
+#include <base/sink.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct aoth_map { /* a file mapped read-only, private */
+  const void *data;
+  uint64_t nbytes;
+} aoth_map_t;
+
+/* Each reports to the sink what failed (path, errno text). AOT_E_NOT_FOUND, AOT_E_INVALID, AOT_E_EXHAUSTED. */
+aot_status_t aoth_file_map(const char *path, aoth_sink_t *sink, aoth_map_t *out);
+void aoth_file_unmap(aoth_map_t *m);
+
+/* Write to PATH.tmp-PID, fsync, rename: PATH is whole or untouched. The temporary is removed on failure. */
+typedef struct aoth_writer aoth_writer_t;
+aoth_writer_t *aoth_writer_begin(const char *path, aoth_sink_t *sink);
+void aoth_writer_write(aoth_writer_t *w, const void *data, size_t n); /* errors are kept for commit */
+aot_status_t aoth_writer_commit(aoth_writer_t *w);                    /* frees w, also on failure */
+void aoth_writer_abort(aoth_writer_t *w);
+
+#endif

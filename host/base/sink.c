@@ -1,0 +1,175 @@
+/* The diagnostic sink.
+ *
+ *     train.yaml:7:9: error: unknown option memory-budgt [pipeline.unknown-option]
+ *          with: {memory-budgt: 0.7}
+ *                 ^~~~~~~~~~~~
+ *       hint: did you mean memory-budget?
+ *
+ * What is printed is also collected, so that tests and bundles can read it back. Colours go to a terminal only. */
+#include <base/sink.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define N_SEVERITIES 4
+#define SOURCE_WIDTH 140 /* longer source lines are shown around the column */
+
+struct aoth_sink {
+  FILE *out;
+  int colours;
+  int32_t min;
+  int hidden; /* the last report was below min */
+  uint32_t counts[N_SEVERITIES];
+  aoth_text_t text;
+  pthread_mutex_t lock;
+};
+
+typedef struct severity_look {
+  const char *word, *colour;
+} severity_look_t;
+
+static const severity_look_t looks[N_SEVERITIES] = {
+    {"note", "\033[1;36m"}, {"info", "\033[1m"}, {"warning", "\033[1;35m"}, {"error", "\033[1;31m"}};
+
+aoth_sink_t *aoth_sink_create(FILE *out) {
+  aoth_sink_t *s = calloc(1, sizeof *s);
+  if (!s) return NULL;
+  if (pthread_mutex_init(&s->lock, NULL) != 0) {
+    free(s);
+    return NULL;
+  }
+  s->out = out;
+  s->colours = out && isatty(fileno(out));
+  return s;
+}
+
+void aoth_sink_destroy(aoth_sink_t *s) {
+  if (!s) return;
+  aoth_text_deinit(&s->text);
+  pthread_mutex_destroy(&s->lock);
+  free(s);
+}
+
+/* Bytes [begin, end) of source that are shown, with the column inside. */
+static void source_window(const aoth_where_t *w, size_t size, size_t *begin, size_t *end) {
+  size_t column = w->column ? w->column - 1 : 0;
+  *begin = 0;
+  *end = size;
+  if (size <= SOURCE_WIDTH) return;
+  if (column > SOURCE_WIDTH / 2) *begin = column - SOURCE_WIDTH / 2;
+  if (*begin > size - SOURCE_WIDTH) *begin = size - SOURCE_WIDTH;
+  *end = *begin + SOURCE_WIDTH;
+  while (*begin < *end && ((unsigned char)w->source[*begin] & 0xC0) == 0x80) ++*begin; /* whole characters */
+  while (*end < size && ((unsigned char)w->source[*end] & 0xC0) == 0x80) ++*end;
+}
+
+static void render_caret(aoth_text_t *t, const aoth_where_t *w, size_t begin, size_t end) {
+  size_t column = w->column - 1;
+  aoth_text_z(t, "    ");
+  for (size_t i = begin; i < column && i < end; i++) {
+    unsigned char c = (unsigned char)w->source[i];
+    if (c == '\t') aoth_text_z(t, "\t"); /* the terminal moves as it did in the line above */
+    else if ((c & 0xC0) != 0x80) aoth_text_z(t, " ");
+  }
+  aoth_text_z(t, "^");
+  for (size_t i = column + 1; i + 1 < w->end_column && i < end; i++)
+    if (((unsigned char)w->source[i] & 0xC0) != 0x80) aoth_text_z(t, "~");
+  aoth_text_z(t, "\n");
+}
+
+static void render_source(aoth_text_t *t, const aoth_where_t *w) {
+  size_t begin, end, size = strcspn(w->source, "\r\n");
+  source_window(w, size, &begin, &end);
+  aoth_text_z(t, "    ");
+  for (size_t i = begin; i < end; i++) { /* control characters of a hostile file must not reach the terminal */
+    char c = w->source[i];
+    if ((unsigned char)c < 0x20 && c != '\t') c = '?';
+    aoth_text_add(t, &c, 1);
+  }
+  aoth_text_z(t, "\n");
+  if (w->column && w->column - 1 <= size && w->column - 1 >= begin && w->column - 1 <= end) render_caret(t, w, begin, end);
+}
+
+static void render_place(aoth_text_t *t, const aoth_where_t *w) {
+  if (!w || !w->file) return;
+  aoth_text_z(t, w->file);
+  if (w->line) aoth_text_f(t, ":%u", (unsigned)w->line);
+  if (w->line && w->column) aoth_text_f(t, ":%u", (unsigned)w->column);
+  aoth_text_z(t, ": ");
+}
+
+static void render(aoth_text_t *t, int colours, int32_t severity, const aoth_where_t *w, const char *code,
+                   const char *message) {
+  if (colours) aoth_text_z(t, "\033[1m");
+  render_place(t, w);
+  if (colours) aoth_text_z(t, looks[severity].colour);
+  aoth_text_f(t, "%s:", looks[severity].word);
+  if (colours) aoth_text_z(t, "\033[0m");
+  aoth_text_f(t, " %s", message);
+  if (code && *code) aoth_text_f(t, " [%s]", code);
+  aoth_text_z(t, "\n");
+  if (w && w->line && w->source) render_source(t, w);
+}
+
+static void emit(aoth_sink_t *s, const char *bytes, size_t n) {
+  if (!s->out || n == 0) return;
+  fwrite(bytes, 1, n, s->out);
+  fflush(s->out);
+}
+
+void aoth_sink_v(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, const char *code, const char *format,
+                 va_list args) {
+  if (!s) return;
+  if (severity < 0 || severity >= N_SEVERITIES) severity = AOT_SEVERITY_ERROR;
+  aoth_text_t message = {0}, shown = {0};
+  aoth_text_v(&message, format, args);
+  const char *text = message.data ? message.data : "";
+  pthread_mutex_lock(&s->lock);
+  s->counts[severity]++;
+  if (severity != AOT_SEVERITY_NOTE) s->hidden = severity < s->min; /* a note goes with its diagnostic */
+  if (!s->hidden) {
+    render(&s->text, 0, severity, where, code, text);
+    render(&shown, s->colours, severity, where, code, text);
+    emit(s, shown.data, shown.size);
+  }
+  pthread_mutex_unlock(&s->lock);
+  aoth_text_deinit(&message);
+  aoth_text_deinit(&shown);
+}
+
+void aoth_sink_report(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, const char *code, const char *format,
+                      ...) {
+  va_list args;
+  va_start(args, format);
+  aoth_sink_v(s, severity, where, code, format, args);
+  va_end(args);
+}
+
+void aoth_sink_line(aoth_sink_t *s, const char *format, ...) {
+  if (!s) return;
+  va_list args;
+  va_start(args, format);
+  pthread_mutex_lock(&s->lock);
+  if (!s->hidden) {
+    size_t begin = s->text.size;
+    aoth_text_z(&s->text, "  ");
+    aoth_text_v(&s->text, format, args);
+    aoth_text_z(&s->text, "\n");
+    if (s->text.data) emit(s, s->text.data + begin, s->text.size - begin);
+  }
+  pthread_mutex_unlock(&s->lock);
+  va_end(args);
+}
+
+uint32_t aoth_sink_count(const aoth_sink_t *s, int32_t severity) {
+  uint32_t n = 0;
+  for (int32_t i = severity < 0 ? 0 : severity; s && i < N_SEVERITIES; i++) n += s->counts[i];
+  return n;
+}
+
+const char *aoth_sink_text(const aoth_sink_t *s) { return s && s->text.data ? s->text.data : ""; }
+
+void aoth_sink_min(aoth_sink_t *s, int32_t severity) {
+  if (s) s->min = severity;
+}

@@ -1,0 +1,33 @@
+/* Diagnostics: one place where every complaint goes, with its location, caret and notes. */
+#ifndef AOTH_SINK_H
+#define AOTH_SINK_H
+
+#include <aot/diag.h>
+#include <base/arena.h>
+#include <base/text.h>
+#include <stdio.h>
+
+/* A location a user can open. line 0: none. */
+typedef struct aoth_where {
+  const char *file; /* terminated; NULL: none */
+  uint32_t line, column, end_column;
+  const char *source; /* text of that line, for the caret; NULL: none */
+} aoth_where_t;
+
+typedef struct aoth_sink aoth_sink_t;
+
+/* Every function takes NULL for a sink that swallows all, and may be called from any thread.
+ * out NULL collects silently (aoth_sink_text reads it back). Messages are printed as they come. */
+aoth_sink_t *aoth_sink_create(FILE *out);
+void aoth_sink_destroy(aoth_sink_t *s);
+void aoth_sink_report(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, const char *code, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+void aoth_sink_v(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, const char *code, const char *format,
+                 va_list args) __attribute__((format(printf, 5, 0)));
+/* A line that belongs to the report before it, indented: "hint: ..", "in stage ..". Hidden when that report was hidden. */
+void aoth_sink_line(aoth_sink_t *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+uint32_t aoth_sink_count(const aoth_sink_t *s, int32_t severity); /* how many so far of at least this severity */
+const char *aoth_sink_text(const aoth_sink_t *s);                 /* everything printed so far */
+void aoth_sink_min(aoth_sink_t *s, int32_t severity);             /* print nothing below (-q, -v) */
+
+#endif

@@ -1,0 +1,83 @@
+/* What plugins see of the host: the graph and edit tables of the program store, the sink, the arenas, the extensions.
+ *
+ * Tables are made for each plugin and cut to its ABI minor, so that an old plugin, which must refuse a longer struct with a
+ * non-zero tail, never meets one. Sizes by minor stand in one table each; a minor appends a row. */
+#include <bridge.h>
+
+#include <aot/ext/env.h>
+#include <aot/ext/report.h>
+#include <aot/inline.h>
+#include <ir/program.h>
+#include <pipeline/env.h>
+#include <pipeline/record.h>
+#include <stddef.h>
+#include <string.h>
+
+#define MAX_ALIGN 4096u
+
+/* [minor - 1]: the size that minor knows. */
+static const uint32_t host_sizes[] = {offsetof(aot_host_t, get_ext) + sizeof(void *)};
+static const uint32_t graph_sizes[] = {offsetof(aot_graph_api_t, snapshot) + sizeof(void *)};
+static const uint32_t edit_sizes[] = {offsetof(aot_edit_api_t, view_inverse) + sizeof(void *)};
+_Static_assert(sizeof host_sizes / sizeof *host_sizes == AOT_ABI_MINOR, "a minor needs its row of sizes");
+
+static aot_status_t AOT_CALL on_diag(aot_ctx_t *ctx, const aot_diag_t *d) {
+  return ctx && d ? aoth_report_diag(ctx, d) : AOT_E_INVALID;
+}
+
+static void *no_memory(aot_ctx_t *ctx, const char *arena, uint64_t size, const char *why) {
+  ctx->n_diags++;
+  aoth_sink_report(ctx->sink, AOT_SEVERITY_ERROR, NULL, "host.memory", "%llu bytes of %s memory were asked for: %s",
+                   (unsigned long long)size, arena, why);
+  if (ctx->stage) aoth_sink_line(ctx->sink, "in stage %s", ctx->stage);
+  return NULL;
+}
+
+static void *AOT_CALL on_alloc(aot_ctx_t *ctx, uint32_t arena, uint32_t align, uint64_t size) {
+  static const char *const names[] = {"session", "graph", "scratch"};
+  if (!ctx) return NULL;
+  aoth_arena_t *const arenas[] = {ctx->session, ctx->graph, ctx->scratch};
+  if (arena > AOT_ARENA_SCRATCH || !arenas[arena]) return no_memory(ctx, arena > AOT_ARENA_SCRATCH ? "unknown" : names[arena], size, "there is no such arena during this call");
+  if (align == 0 || align > MAX_ALIGN || (align & (align - 1))) return no_memory(ctx, names[arena], size, "the alignment is not a power of two up to 4096");
+  void *memory = size < SIZE_MAX / 2 ? aoth_arena_alloc(arenas[arena], align, (size_t)size) : NULL;
+  return memory ? memory : no_memory(ctx, names[arena], size, "there is none left");
+}
+
+static int32_t AOT_CALL on_cancelled(aot_ctx_t *ctx) { return ctx ? ctx->cancelled : 0; }
+
+static aot_status_t AOT_CALL on_number(aot_ctx_t *ctx, aot_str_t name, double value, aot_str_t unit) {
+  return ctx && ctx->report ? aoth_report_number(ctx->report, name, value, unit) : AOT_E_PRECONDITION;
+}
+
+static const char *AOT_CALL on_env_get(aot_ctx_t *ctx, const char *name) {
+  return ctx && ctx->report && name ? aoth_report_env(ctx->report, name) : NULL;
+}
+
+static const char *AOT_CALL on_cache_dir(aot_ctx_t *ctx) { return ctx && ctx->session ? aoth_cache_dir(ctx->session) : NULL; }
+
+static const void *AOT_CALL on_get_ext(void *self, const char *id) {
+  static const aot_ext_report_t report = {sizeof report, 0, on_number};
+  static const aot_ext_env_t env = {sizeof env, 0, on_env_get, on_cache_dir};
+  (void)self;
+  if (!id) return NULL;
+  if (strcmp(id, AOT_EXT_REPORT) == 0) return &report;
+  if (strcmp(id, AOT_EXT_ENV) == 0) return &env;
+  return NULL;
+}
+
+aot_host_t *aoth_bridge_host(aoth_arena_t *arena, uint32_t minor) {
+  aot_host_t *host = aoth_arena_alloc(arena, sizeof(void *), sizeof *host);
+  aot_graph_api_t *graph = aoth_arena_alloc(arena, sizeof(void *), sizeof *graph);
+  aot_edit_api_t *edit = aoth_arena_alloc(arena, sizeof(void *), sizeof *edit);
+  if (!host || !graph || !edit) return NULL;
+  if (minor < 1) minor = 1;
+  if (minor > AOT_ABI_MINOR) minor = AOT_ABI_MINOR;
+  aoth_fill_graph_api(graph);
+  aoth_fill_edit_api(edit);
+  *host = (aot_host_t){.abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR, .graph = graph, .edit = edit, .diag = on_diag,
+                       .alloc = on_alloc, .cancelled = on_cancelled, .get_ext = on_get_ext};
+  host->struct_size = host_sizes[minor - 1];
+  graph->struct_size = graph_sizes[minor - 1];
+  edit->struct_size = edit_sizes[minor - 1];
+  return host;
+}

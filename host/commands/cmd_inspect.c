@@ -1,0 +1,351 @@
+/* aothost inspect: what a program or model holds, for people or as JSON. One walk collects, two printers tell. */
+#include "cli.h"
+#include "unit_json.h"
+
+#include <aot/inline.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- words ---- */
+
+static const char *graph_kind(int32_t kind) {
+  static const char *const names[] = {"?", "forward", "joint", "backward", "update", "region"};
+  return kind >= 1 && kind <= 5 ? names[kind] : names[0];
+}
+
+static const char *role_name(int32_t role) {
+  static const char *const names[] = {"?", "parameter", "buffer", "constant", "user-input", "state", "tangent", "saved", "gradient",
+                                      "user-output", "loss", "update", "hyper", "seed", "offset", "token", "region", "base",
+                                      "tangent-update"};
+  return role >= 1 && role <= 18 ? names[role] : names[0];
+}
+
+static const char *rule_name(int32_t kind) {
+  static const char *const names[] = {"?", "copy-back", "restride", "same-input", "view-input", "same-output", "view-output", "view-base"};
+  return kind >= 1 && kind <= 7 ? names[kind] : names[0];
+}
+
+/* [s0*2, 64] */
+static void dims_text(aot_prog_t *p, const int64_t *dims, int32_t rank, aoth_text_t *out) {
+  aoth_text_z(out, "[");
+  for (int32_t i = 0; i < rank; i++) {
+    if (i) aoth_text_z(out, ", ");
+    aoth_dim_print(p, dims[i], out);
+  }
+  aoth_text_z(out, "]");
+}
+
+static void type_text(aot_prog_t *p, const aot_type_t *t, aoth_text_t *out) {
+  static const char *const kinds[] = {"none", "", "symint", "symfloat", "symbool", "token"};
+  if (t->kind != AOT_TYPE_TENSOR) {
+    aoth_text_z(out, t->kind >= 0 && t->kind <= 5 ? kinds[t->kind] : "?");
+    return;
+  }
+  aoth_text_z(out, aot_dtype_name(t->dtype));
+  dims_text(p, t->sizes, t->rank, out);
+}
+
+/* ---- numbers ---- */
+
+/* Elements with every symbol at its hint. */
+static uint64_t numel(aot_prog_t *p, const aot_type_t *t) {
+  uint64_t n = 1;
+  for (int32_t i = 0; i < t->rank; i++) {
+    const int64_t size = aoth_graph_dim_hint(p, t->sizes[i]);
+    n *= size > 0 ? (uint64_t)size : 0;
+  }
+  return n;
+}
+
+typedef struct op_count {
+  const aot_op_desc_t *op;
+  uint32_t n;
+} op_count_t;
+
+static int compare_counts(const void *a, const void *b) {
+  const op_count_t *x = a, *y = b;
+  if (x->n != y->n) return x->n < y->n ? 1 : -1;
+  const int order = memcmp(x->op->name.data, y->op->name.data, (size_t)(x->op->name.size < y->op->name.size ? x->op->name.size : y->op->name.size));
+  return order ? order : (x->op->name.size > y->op->name.size) - (x->op->name.size < y->op->name.size);
+}
+
+typedef struct inspection {
+  aot_prog_t *p;
+  op_count_t *ops; /* only those in use, most used first */
+  uint32_t n_ops, n_nodes;
+  uint64_t n_parameters, parameter_bytes, buffer_bytes, n_trained;
+} inspection_t;
+
+static uint32_t nodes_of(aot_prog_t *p, uint32_t graph, op_count_t *counts, uint32_t n_counts) {
+  uint32_t n = 0;
+  for (aot_node_t k = aoth_graph_first(p, (aot_graph_t){graph}); k.id != AOT_NO_ID; k = aoth_graph_next(p, k), n++) {
+    aot_node_info_t info = {.struct_size = sizeof info};
+    if (counts && aoth_graph_node_info(p, k, &info) == AOT_OK && info.op.id < n_counts) counts[info.op.id].n++;
+  }
+  return n;
+}
+
+static void count_leaves(inspection_t *in) {
+  for (uint32_t i = 0; i < aoth_graph_n_leaves(in->p); i++) {
+    aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
+    if (aoth_graph_leaf_info(in->p, (aot_leaf_t){i}, &leaf) != AOT_OK) continue;
+    const uint64_t n = numel(in->p, &leaf.type), bytes = n * aot_dtype_size(leaf.type.dtype);
+    if (leaf.role == AOT_ROLE_BUFFER) in->buffer_bytes += bytes;
+    if (leaf.role != AOT_ROLE_PARAMETER) continue;
+    in->n_parameters += n;
+    in->parameter_bytes += bytes;
+    if (leaf.flags & AOT_LEAF_REQUIRES_GRAD) in->n_trained += n;
+  }
+}
+
+static int collect(inspection_t *in, aot_prog_t *p) {
+  const uint32_t n = aoth_graph_n_ops(p);
+  in->p = p;
+  in->ops = calloc(n + 1u, sizeof *in->ops);
+  if (!in->ops) return 0;
+  for (uint32_t g = 0; g < aoth_graph_n_graphs(p); g++) in->n_nodes += nodes_of(p, g, in->ops, n);
+  for (uint32_t i = 0; i < n; i++) {
+    if (!in->ops[i].n) continue;
+    in->ops[in->n_ops] = (op_count_t){aoth_graph_op_desc(p, (aot_op_t){i}), in->ops[i].n};
+    in->n_ops++;
+  }
+  if (in->n_ops) qsort(in->ops, in->n_ops, sizeof *in->ops, compare_counts);
+  count_leaves(in);
+  return 1;
+}
+
+static int is_graph(aot_prog_t *p, uint32_t g, int32_t *out_kind, aot_str_t *out_name) {
+  return aoth_graph_graph_info(p, (aot_graph_t){g}, out_kind, out_name) == AOT_OK; /* else: erased */
+}
+
+/* ---- for people ---- */
+
+static void print_ports(aot_prog_t *p, const char *title, const aot_port_t *ports, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    aoth_text_t type = {0};
+    aot_type_t t;
+    if (ports[i].value.id != AOT_NO_ID && aoth_graph_value_type(p, ports[i].value, &t) == AOT_OK) type_text(p, &t, &type);
+    printf("  %-6s %-14s %5u  %-24s %.*s\n", i ? "" : title, role_name(ports[i].role), ports[i].index, type.data ? type.data : "none",
+           (int)ports[i].name.size, ports[i].name.size ? ports[i].name.data : "");
+    aoth_text_deinit(&type);
+  }
+}
+
+static void print_graphs(const inspection_t *in, int with_regions) {
+  for (uint32_t g = 0; g < aoth_graph_n_graphs(in->p); g++) {
+    int32_t kind;
+    aot_str_t name;
+    const aot_graph_t graph = {g};
+    if (!is_graph(in->p, g, &kind, &name) || (kind == AOT_GRAPH_REGION && !with_regions)) continue;
+    printf("\ngraph %.*s: %s, %u nodes, %u inputs, %u outputs\n", (int)name.size, name.size ? name.data : "", graph_kind(kind),
+           nodes_of(in->p, g, NULL, 0), aoth_graph_n_inputs(in->p, graph), aoth_graph_n_outputs(in->p, graph));
+    print_ports(in->p, "in", aoth_graph_inputs(in->p, graph), aoth_graph_n_inputs(in->p, graph));
+    print_ports(in->p, "out", aoth_graph_outputs(in->p, graph), aoth_graph_n_outputs(in->p, graph));
+  }
+}
+
+static void print_leaves(const inspection_t *in) {
+  const uint32_t n = aoth_graph_n_leaves(in->p);
+  if (n) printf("\n%5s  %-11s %-20s %12s  %-5s %s\n", "leaf", "role", "type", "bytes", "grad", "name");
+  for (uint32_t i = 0; i < n; i++) {
+    aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
+    aoth_text_t type = {0}, names = {0};
+    if (aoth_graph_leaf_info(in->p, (aot_leaf_t){i}, &leaf) != AOT_OK) continue;
+    type_text(in->p, &leaf.type, &type);
+    for (uint32_t k = 0; k < leaf.n_names; k++) aoth_text_f(&names, "%s%.*s", k ? " = " : "", (int)leaf.names[k].size, leaf.names[k].data);
+    printf("%5u  %-11s %-20s %12llu  %-5s %s\n", i, role_name(leaf.role), type.data ? type.data : "",
+           (unsigned long long)(numel(in->p, &leaf.type) * aot_dtype_size(leaf.type.dtype)), leaf.flags & AOT_LEAF_REQUIRES_GRAD ? "yes" : "",
+           names.data ? names.data : "");
+    aoth_text_deinit(&type);
+    aoth_text_deinit(&names);
+  }
+}
+
+static void print_rules(const inspection_t *in) {
+  for (uint32_t i = 0; i < aoth_graph_n_rules(in->p); i++) {
+    aot_rule_t r;
+    aoth_text_t geometry = {0};
+    if (aoth_graph_rule(in->p, i, &r) != AOT_OK) continue;
+    if (r.sizes) {
+      aoth_text_z(&geometry, " sizes ");
+      dims_text(in->p, r.sizes, r.rank, &geometry);
+    }
+    if (r.strides) {
+      aoth_text_z(&geometry, " strides ");
+      dims_text(in->p, r.strides, r.rank, &geometry);
+    }
+    printf("%s  %-12s %u %u%s\n", i ? "" : "\nboundary\n", rule_name(r.kind), r.a, r.b, geometry.data ? geometry.data : "");
+    aoth_text_deinit(&geometry);
+  }
+}
+
+static void print_symbols(const inspection_t *in) {
+  for (uint32_t i = 0; i < aoth_graph_n_symbols(in->p); i++) {
+    aot_symbol_info_t s = {.struct_size = sizeof s};
+    if (aoth_graph_symbol_info(in->p, i, &s) != AOT_OK) continue;
+    printf("%s  %.*s: from %lld", i ? "" : "\nsymbols\n", (int)s.name.size, s.name.data, (long long)s.min);
+    if (s.max == INT64_MAX) printf(" on");
+    else printf(" to %lld", (long long)s.max);
+    printf(", traced at %lld\n", (long long)s.hint);
+  }
+}
+
+static void print_all(const inspection_t *in, const char *path, aoth_arena_t *arena, int verbose) {
+  const char *properties = aoth_property_names(aoth_prog_properties(in->p), arena);
+  printf("%s\n  %s%s%u nodes, %u operators, %u leaves\n", path, properties, *properties ? "; " : "", in->n_nodes, in->n_ops, aoth_graph_n_leaves(in->p));
+  printf("  %llu parameters (%llu trained), %llu bytes; buffers %llu bytes\n", (unsigned long long)in->n_parameters,
+         (unsigned long long)in->n_trained, (unsigned long long)in->parameter_bytes, (unsigned long long)in->buffer_bytes);
+  print_graphs(in, verbose);
+  print_leaves(in);
+  print_rules(in);
+  print_symbols(in);
+  if (in->n_ops) printf("\noperators\n");
+  for (uint32_t i = 0; i < in->n_ops; i++) printf("%7u  %.*s\n", in->ops[i].n, (int)in->ops[i].op->name.size, in->ops[i].op->name.data);
+}
+
+/* ---- for programs ---- */
+
+static json_t *dims_json(aot_prog_t *p, const int64_t *dims, int32_t rank) {
+  json_t *list = json_array();
+  for (int32_t i = 0; dims && i < rank; i++) {
+    aoth_text_t t = {0};
+    aoth_dim_print(p, dims[i], &t);
+    json_array_append_new(list, AOT_DIM_IS_SYM(dims[i]) ? json_string(t.data ? t.data : "") : json_integer(dims[i]));
+    aoth_text_deinit(&t);
+  }
+  return list;
+}
+
+static json_t *type_json(aot_prog_t *p, const aot_type_t *t) {
+  if (t->kind != AOT_TYPE_TENSOR) {
+    aoth_text_t text = {0};
+    type_text(p, t, &text);
+    json_t *kind = json_pack("{s:s}", "kind", text.data ? text.data : "");
+    aoth_text_deinit(&text);
+    return kind;
+  }
+  return json_pack("{s:s, s:s, s:o, s:o}", "kind", "tensor", "dtype", aot_dtype_name(t->dtype), "shape", dims_json(p, t->sizes, t->rank),
+                   "strides", dims_json(p, t->strides, t->rank));
+}
+
+static json_t *ports_json(aot_prog_t *p, const aot_port_t *ports, uint32_t n) {
+  json_t *list = json_array();
+  for (uint32_t i = 0; i < n; i++) {
+    aot_type_t t;
+    const int has_type = ports[i].value.id != AOT_NO_ID && aoth_graph_value_type(p, ports[i].value, &t) == AOT_OK;
+    json_array_append_new(list, json_pack("{s:s, s:I, s:o, s:o}", "role", role_name(ports[i].role), "index", (json_int_t)ports[i].index, "name",
+                                          aoth_str_json(ports[i].name), "type", has_type ? type_json(p, &t) : json_null()));
+  }
+  return list;
+}
+
+static json_t *graphs_json(const inspection_t *in) {
+  json_t *list = json_array();
+  for (uint32_t g = 0; g < aoth_graph_n_graphs(in->p); g++) {
+    int32_t kind;
+    aot_str_t name;
+    const aot_graph_t graph = {g};
+    if (!is_graph(in->p, g, &kind, &name)) continue;
+    json_array_append_new(list, json_pack("{s:o, s:s, s:I, s:o, s:o}", "name", aoth_str_json(name), "kind", graph_kind(kind), "nodes",
+                                          (json_int_t)nodes_of(in->p, g, NULL, 0), "inputs",
+                                          ports_json(in->p, aoth_graph_inputs(in->p, graph), aoth_graph_n_inputs(in->p, graph)), "outputs",
+                                          ports_json(in->p, aoth_graph_outputs(in->p, graph), aoth_graph_n_outputs(in->p, graph))));
+  }
+  return list;
+}
+
+static json_t *leaves_json(const inspection_t *in) {
+  json_t *list = json_array();
+  for (uint32_t i = 0; i < aoth_graph_n_leaves(in->p); i++) {
+    aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
+    json_t *names = json_array();
+    aoth_graph_leaf_info(in->p, (aot_leaf_t){i}, &leaf);
+    for (uint32_t k = 0; k < leaf.n_names; k++) json_array_append_new(names, aoth_str_json(leaf.names[k]));
+    json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:b, s:I, s:b}", "role", role_name(leaf.role), "names", names, "type",
+                                          type_json(in->p, &leaf.type), "requires_grad", (leaf.flags & AOT_LEAF_REQUIRES_GRAD) != 0, "bytes",
+                                          (json_int_t)(numel(in->p, &leaf.type) * aot_dtype_size(leaf.type.dtype)), "has_data", leaf.data != NULL));
+  }
+  return list;
+}
+
+static json_t *rules_json(const inspection_t *in) {
+  json_t *list = json_array();
+  for (uint32_t i = 0; i < aoth_graph_n_rules(in->p); i++) {
+    aot_rule_t r;
+    if (aoth_graph_rule(in->p, i, &r) != AOT_OK) continue;
+    json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:o, s:o}", "kind", rule_name(r.kind), "a", (json_int_t)r.a, "b", (json_int_t)r.b,
+                                          "shape", dims_json(in->p, r.sizes, r.rank), "strides", dims_json(in->p, r.strides, r.rank)));
+  }
+  return list;
+}
+
+static json_t *symbols_json(const inspection_t *in) {
+  json_t *list = json_array();
+  for (uint32_t i = 0; i < aoth_graph_n_symbols(in->p); i++) {
+    aot_symbol_info_t s = {.struct_size = sizeof s};
+    if (aoth_graph_symbol_info(in->p, i, &s) != AOT_OK) continue;
+    json_array_append_new(list, json_pack("{s:o, s:I, s:o, s:I}", "name", aoth_str_json(s.name), "min", (json_int_t)s.min, "max",
+                                          s.max == INT64_MAX ? json_null() : json_integer(s.max), "hint", (json_int_t)s.hint));
+  }
+  return list;
+}
+
+static json_t *inspection_json(const inspection_t *in, const char *path) {
+  json_t *ops = json_object();
+  for (uint32_t i = 0; i < in->n_ops; i++) {
+    json_t *name = aoth_str_json(in->ops[i].op->name);
+    json_object_set_new(ops, json_string_value(name), json_integer(in->ops[i].n));
+    json_decref(name);
+  }
+  return json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "file", path, "properties",
+                   aoth_properties_json(aoth_prog_properties(in->p)), "nodes", (json_int_t)in->n_nodes, "parameters",
+                   (json_int_t)in->n_parameters, "trained_parameters", (json_int_t)in->n_trained, "parameter_bytes",
+                   (json_int_t)in->parameter_bytes, "buffer_bytes", (json_int_t)in->buffer_bytes, "graphs", graphs_json(in), "leaves",
+                   leaves_json(in), "boundary", rules_json(in), "symbols", symbols_json(in), "operators", ops);
+}
+
+/* ---- the command ---- */
+
+static aot_status_t inspect(aoth_cli_t *cli, const char *import_id) {
+  aoth_session_t *s = cli->session;
+  inspection_t in = {0};
+  AOT_TRY(aoth_session_open_opsets(s, NULL, NULL, 0));
+  AOT_TRY(aoth_session_import(s, import_id, NULL, cli->positional[0], NULL));
+  if (!collect(&in, aoth_session_prog(s))) return AOT_E_EXHAUSTED;
+  aot_status_t status = AOT_OK;
+  if (cli->common.json_path) {
+    json_t *json = inspection_json(&in, cli->positional[0]);
+    status = aoth_cli_json(cli, json);
+    json_decref(json);
+  }
+  if (!cli->common.json_path || strcmp(cli->common.json_path, "-") != 0)
+    print_all(&in, cli->positional[0], aoth_session_ctx(s)->session, cli->common.verbose);
+  free(in.ops);
+  return status;
+}
+
+static int inspect_main(const aoth_command_t *self, int argc, char **argv) {
+  const char *import_id = NULL;
+  aoth_cli_t cli;
+  const aoth_flag_t flags[] = {
+      {.name = "--import", .value = "ID", .help = "the importer; found out from the file when left out, ir for text", .text = &import_id},
+  };
+  int code = aoth_cli_init(&cli, self, argc, argv, flags, 1, 1, 1);
+  if (code == AOTH_CLI_GO) code = aoth_cli_session(&cli) ? aoth_exit_code(inspect(&cli, import_id)) : AOTH_EXIT_INPUT;
+  return aoth_cli_deinit(&cli, code);
+}
+
+const aoth_command_t aoth_cmd_inspect = {
+    .name = "inspect",
+    .usage = "inspect FILE [options]",
+    .summary = "what a program or model holds",
+    .text = "Reads a program in text (.ir) or a model and tells its graphs with their signatures, its leaves\n"
+            "(parameters, buffers, constants, inputs) with types and sizes, boundary rules, symbols with ranges,\n"
+            "and how often each operator is used. Sizes of symbolic tensors are those at tracing. -v shows region\n"
+            "graphs, too.\n"
+            "\n"
+            "  aothost inspect gpt.pt2\n"
+            "  aothost inspect 03.partition-mincut.ir --json - | jq .operators\n",
+    .main = inspect_main,
+};

@@ -1,0 +1,106 @@
+/* aothost opt: a program in, stages over it, the program out. */
+#include "cli.h"
+
+#include <base/file.h>
+#include <jansson.h>
+#include <pipeline/options.h>
+#include <pipeline/registry.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_STAGES 64u
+
+typedef struct opt {
+  aoth_cli_t cli;
+  aoth_texts_t uses; /* "--use", ID, "--with", K=V, .. as given */
+  const char *output, *import_id;
+  aoth_arena_t *arena;
+  aoth_stage_t stages[MAX_STAGES];
+  uint32_t n_stages;
+} opt_t;
+
+/* Every --with belongs to the --use before it. All complaints before anything runs. */
+static aot_status_t resolve_stages(opt_t *o) {
+  aot_status_t status = AOT_OK;
+  const char *const *t = o->uses.items;
+  for (uint32_t i = 0; i < o->uses.n;) {
+    const char *withs[256];
+    uint32_t n = 0;
+    if (strcmp(t[i], "--use") != 0 || o->n_stages == MAX_STAGES) {
+      aoth_sink_report(o->cli.sink, AOT_SEVERITY_ERROR, NULL, "opt.with", "%s",
+                       o->n_stages == MAX_STAGES ? "too many stages: 64 are the limit" : "--with belongs to the --use before it, and there is none");
+      return AOT_E_INVALID;
+    }
+    const char *use = t[i + 1];
+    for (i += 2; i < o->uses.n && strcmp(t[i], "--with") == 0 && n < 256; i += 2) withs[n++] = t[i + 1];
+    aoth_stage_t *stage = &o->stages[o->n_stages++];
+    aot_status_t one = aoth_stage_from_flags(use, withs, n, o->arena, o->cli.sink, stage);
+    if (one == AOT_OK) one = aoth_stage_resolve(o->cli.session, stage, AOTH_STAGE_KINDS, o->arena);
+    if (status == AOT_OK) status = one;
+    stage->number = o->n_stages;
+  }
+  return status;
+}
+
+static aot_status_t write_program(opt_t *o) {
+  const int json_on_stdout = o->cli.common.json_path && strcmp(o->cli.common.json_path, "-") == 0;
+  aoth_text_t text = {0};
+  aot_status_t status = AOT_OK;
+  aoth_print(aoth_session_prog(o->cli.session), &text);
+  if (o->output && strcmp(o->output, "-") != 0) {
+    aoth_writer_t *w = aoth_writer_begin(o->output, o->cli.sink);
+    if (w) aoth_writer_write(w, text.data, text.size);
+    status = w ? aoth_writer_commit(w) : AOT_E_INVALID;
+  } else if (!json_on_stdout) {
+    fwrite(text.data ? text.data : "", 1, text.size, stdout);
+  }
+  aoth_text_deinit(&text);
+  return status;
+}
+
+static aot_status_t run(opt_t *o) {
+  aoth_session_t *s = o->cli.session;
+  AOT_TRY(resolve_stages(o));
+  AOT_TRY(aoth_session_open_opsets(s, NULL, NULL, 0));
+  AOT_TRY(aoth_session_import(s, o->import_id, NULL, o->cli.positional[0], NULL));
+  for (uint32_t i = 0; i < o->n_stages; i++) AOT_TRY(aoth_session_run_stage(s, &o->stages[i]));
+  AOT_TRY(write_program(o));
+  json_t *json = json_pack("{s:s, s:o}", "file", o->cli.positional[0], "stages", aoth_records_json(s));
+  const aot_status_t status = aoth_cli_json(&o->cli, json);
+  json_decref(json);
+  return status;
+}
+
+static int opt_main(const aoth_command_t *self, int argc, char **argv) {
+  opt_t o = {.n_stages = 0};
+  const aoth_flag_t flags[] = {
+      {.name = "--use", .value = "STAGE", .help = "run this unit; may repeat, in order", .list = &o.uses, .with_name = 1},
+      {.name = "--with", .value = "K=V", .help = "an option of the --use before it; may repeat", .list = &o.uses, .with_name = 1},
+      {.name = "--output", .letter = "-o", .value = "F", .help = "where the program goes; the standard output when left out", .text = &o.output},
+      {.name = "--import", .value = "ID", .help = "the importer; found out from the file when left out, ir for text", .text = &o.import_id},
+  };
+  int code = aoth_cli_init(&o.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 1, 1);
+  if (code == AOTH_CLI_GO) {
+    o.arena = aoth_arena_create();
+    code = o.arena && aoth_cli_session(&o.cli) ? aoth_exit_code(run(&o)) : AOTH_EXIT_INPUT;
+  }
+  code = aoth_cli_deinit(&o.cli, code);
+  aoth_arena_destroy(o.arena);
+  free(o.uses.items);
+  return code;
+}
+
+const aoth_command_t aoth_cmd_opt = {
+    .name = "opt",
+    .usage = "opt FILE --use STAGE [--with K=V]... [--use ...] [-o F] [options]",
+    .summary = "run stages over one program; text in, text out",
+    .text = "Reads a program in text (FILE.ir, docs/IR.md) or a model that an importer recognises, runs the stages in\n"
+            "the order given, and prints the program. Every dump and every bundle's program.ir is an input.\n"
+            "Without --use it only reads and prints: a check, a converter.\n"
+            "\n"
+            "  aothost opt a.ir --use functionalize --use autograd -o joint.ir\n"
+            "  aothost opt joint.ir --use partition-mincut --with memory-budget=0.5\n"
+            "  aothost opt model.pt2 > model.ir\n",
+    .main = opt_main,
+};

@@ -1,0 +1,87 @@
+/* aothost run: compile the pipeline's model and train it, or call it once. */
+#include "cli.h"
+#include "run_report.h"
+
+#include <runtime/api.h>
+#include <runtime/oneshot.h>
+#include <string.h>
+
+typedef struct run_flags {
+  const char *model, *inputs, *outputs;
+  int grads;
+} run_flags_t;
+
+static aot_status_t train(aoth_run_t *r) {
+  const aoth_train_spec_t *t = &r->pipeline->run.train;
+  aot_status_t status = aoth_train(r->step, aoth_session_prog(r->session), t, r->out, r->cli->sink, aoth_session_trace(r->session), &r->train);
+  r->trained = status == AOT_OK;
+  return status;
+}
+
+static aot_status_t call_once(aoth_run_t *r, int grads) {
+  const aoth_run_spec_t *spec = &r->pipeline->run;
+  AOT_TRY(aoth_oneshot_run(r->step, aoth_session_prog(r->session), spec, grads, r->cli->sink));
+  r->called = 1;
+  return spec->outputs ? aoth_oneshot_write(r->step, spec->outputs, r->cli->sink) : AOT_OK;
+}
+
+/* Training, and after it one call when the file asks for outputs; without training one call. */
+static aot_status_t run(aoth_run_t *r, aothost_t *h, const run_flags_t *flags) {
+  const aoth_run_spec_t *spec = &r->pipeline->run;
+  AOT_TRY(aothost_compile(h, spec->train.present ? AOTHOST_OPTIMIZER : 0));
+  r->step = aoth_api_step(h);
+  aoth_run_print_stages(r);
+  if (spec->train.present) AOT_TRY(train(r));
+  if (r->train.diverged || r->train.interrupted) return AOT_OK;
+  if (!spec->train.present || spec->outputs || flags->grads) AOT_TRY(call_once(r, flags->grads));
+  return AOT_OK;
+}
+
+static int main_with(aoth_cli_t *cli, const run_flags_t *flags) {
+  aoth_overrides_t overrides = {.model = flags->model, .inputs = flags->inputs, .outputs = flags->outputs};
+  aoth_run_t r = {.cli = cli};
+  aoth_pipeline_t *pipeline = NULL;
+  int json_on_stdout = cli->common.json_path && strcmp(cli->common.json_path, "-") == 0;
+  r.out = cli->common.quiet ? NULL : json_on_stdout ? stderr : stdout;
+  r.session = aoth_cli_session(cli);
+  if (!r.session) return AOTH_EXIT_INPUT;
+  aot_status_t status = aoth_cli_pipeline(cli, cli->positional[0], &overrides, &pipeline);
+  r.pipeline = pipeline;
+  aothost_t *h = status == AOT_OK ? aoth_api_wrap(r.session, pipeline) : NULL;
+  if (status == AOT_OK) status = h ? run(&r, h, flags) : AOT_E_EXHAUSTED;
+  if (status == AOT_OK) aoth_run_print_summary(&r);
+  if (status == AOT_OK) status = aoth_run_write_json(&r);
+  int diverged = r.train.diverged;
+  aoth_train_deinit(&r.train);
+  aothost_close(h);
+  aoth_pipeline_destroy(pipeline);
+  return status != AOT_OK ? aoth_exit_code(status) : diverged ? AOTH_EXIT_DIFFERS : AOTH_EXIT_OK;
+}
+
+static int run_main(const aoth_command_t *self, int argc, char **argv) {
+  run_flags_t flags = {0};
+  aoth_cli_t cli;
+  const aoth_flag_t rows[] = {
+      {.name = "--model", .value = "F", .help = "model file instead of the pipeline's", .text = &flags.model},
+      {.name = "--inputs", .value = "F", .help = "inputs of a single call (input.0, input.1, ..), or 'random'", .text = &flags.inputs},
+      {.name = "--outputs", .value = "F", .help = "where the results of a single call go (safetensors)", .text = &flags.outputs},
+      {.name = "--grads", .help = "also run the backward and keep the gradients", .set = &flags.grads},
+  };
+  int code = aoth_cli_init(&cli, self, argc, argv, rows, sizeof rows / sizeof rows[0], 1, 1);
+  if (code == AOTH_CLI_GO) code = main_with(&cli, &flags);
+  return aoth_cli_deinit(&cli, code);
+}
+
+const aoth_command_t aoth_cmd_run = {
+    .name = "run",
+    .usage = "run PIPELINE [--model F] [--inputs F] [--outputs F] [--grads] [options]",
+    .summary = "compile a model, then train it or call it once",
+    .text = "Compiles the pipeline's model. With a train section it trains: Ctrl-C finishes the step, saves the\n"
+            "checkpoint and stops. Without one, or for --outputs, it calls the model once with the inputs.\n"
+            "Status 1 when the loss stops being a number.\n"
+            "\n"
+            "  aothost run pipelines/quickstart.yaml\n"
+            "  aothost run pipelines/quickstart.yaml --set run.train.steps=500 --json result.json\n"
+            "  aothost run pipelines/inference.yaml --model m.pt2 --inputs in.safetensors --outputs out.safetensors\n",
+    .main = run_main,
+};

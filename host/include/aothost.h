@@ -1,0 +1,74 @@
+/* aothost.h - the host as a library: open a pipeline, compile it, run steps on tensors, read results.
+ *
+ *     aothost_t *h;
+ *     if (aothost_open("train.yaml", &config, &h) == AOT_OK && aothost_compile(h, AOTHOST_OPTIMIZER) == AOT_OK &&
+ *         aothost_forward(h, inputs, 2) == AOT_OK && aothost_backward(h, NULL, 0) == AOT_OK)
+ *       aothost_update(h, 1e-3);
+ *     aothost_close(h);
+ *
+ * Tensors are aot_tensor_t of aot/base.h: storage, geometry, dtype. Those given are copied; those got are borrowed until the
+ * next call that runs, sets or closes. Results have the keys of expectation files:
+ *
+ *     output.K         user output K                   grad.NAME          gradient of a parameter, by any of its names
+ *     input_after.K    user input K after the call     grad.input.K       gradient of user input K
+ *     param.NAME  buffer.NAME  state.NAME              leaves as they are now (buffer_after.NAME is buffer.NAME)
+ *
+ * Every function answers AOT_OK or a status (-3: a plugin failed); the story goes to config.message, located and with a hint. A handle serves one
+ * thread at a time; handles are independent of each other. */
+#ifndef AOTHOST_H
+#define AOTHOST_H
+
+#include <aot/base.h>
+#include <aot/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct aothost aothost_t;
+
+/* text: one or more complete lines, as the command prints them; severity (AOT_SEVERITY_* of aot/diag.h) of the worst. */
+typedef void (*aothost_message_t)(void *self, int32_t severity, const char *text);
+
+typedef struct aothost_config {
+  uint32_t struct_size; /* sizeof(aothost_config_t) */
+  uint32_t n_sets, n_plugin_dirs;
+  uint32_t reserved;
+  const char *model;              /* model file; NULL: the pipeline's */
+  const char *const *sets;        /* "stages.partition-mincut.memory-budget=0.5" */
+  const char *const *plugin_dirs; /* searched before the usual places */
+  aothost_message_t message;      /* NULL: messages are kept for aothost_messages */
+  void *message_self;
+} aothost_config_t;
+
+/* Reads and checks the pipeline file. config may be NULL. On failure *out is NULL, unless memory allows a handle that only
+ * holds the messages: aothost_close it in any case. */
+aot_status_t aothost_open(const char *pipeline, const aothost_config_t *config, aothost_t **out);
+void aothost_close(aothost_t *h); /* NULL is fine */
+const char *aothost_messages(const aothost_t *h); /* everything told so far */
+
+#define AOTHOST_OPTIMIZER 1u /* also add run.train.optimizer's update to the program */
+/* Import the model, run the stages, load the executable. Once. */
+aot_status_t aothost_compile(aothost_t *h, uint32_t flags);
+
+/* The calling convention of the compiled program. */
+uint32_t aothost_n_inputs(const aothost_t *h);
+uint32_t aothost_n_outputs(const aothost_t *h);
+int aothost_has_backward(const aothost_t *h);
+int aothost_has_update(const aothost_t *h);
+
+aot_status_t aothost_forward(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs);
+/* tangents[k] belongs to user output k; data NULL with nbytes 0, and those beyond n: zeros. tangents NULL with n 0: one for
+ * output 0, which must be one number (a loss). */
+aot_status_t aothost_backward(aothost_t *h, const aot_tensor_t *tangents, uint32_t n_tangents);
+aot_status_t aothost_update(aothost_t *h, double lr);
+aot_status_t aothost_reset(aothost_t *h); /* leaves as in the model file */
+
+aot_status_t aothost_get(const aothost_t *h, const char *key, aot_tensor_t *out); /* AOT_E_NOT_FOUND: no such result */
+aot_status_t aothost_set(aothost_t *h, const char *key, const aot_tensor_t *value); /* param., buffer., state. */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,158 @@
+/* The operators of a session: the union of its opsets, found by full name.
+ *
+ * Operator id = position of registration; it never changes. Each id leads to the opset that owns it and the operator's
+ * number there, which is how questions about a node reach the plugin that can answer. Descriptors are imported by copy,
+ * so that an older or newer plugin's struct reads the same. */
+#include <aot/inline.h>
+#include <ir/ops_store.h>
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+typedef struct op_entry {
+  aot_op_desc_t desc;
+  uint32_t opset, local;
+} op_entry_t;
+
+struct aoth_ops {
+  aoth_arena_t *arena; /* descriptors: they must not move */
+  op_entry_t **entries;
+  uint32_t n, capacity;
+  uint32_t *cells; /* by name, id + 1 */
+  uint32_t n_cells;
+  aoth_opset_ref_t *opsets;
+  uint32_t n_opsets;
+};
+
+aoth_ops_t *aoth_ops_create(void) {
+  aoth_ops_t *ops = calloc(1, sizeof *ops);
+  if (ops && !(ops->arena = aoth_arena_create())) {
+    free(ops);
+    return NULL;
+  }
+  return ops;
+}
+
+void aoth_ops_destroy(aoth_ops_t *ops) {
+  if (!ops) return;
+  aoth_arena_destroy(ops->arena);
+  free(ops->entries);
+  free(ops->cells);
+  free(ops->opsets);
+  free(ops);
+}
+
+static uint32_t name_hash(aot_str_t name) { return (uint32_t)XXH3_64bits(name.data, (size_t)name.size); }
+
+static void cell_put(aoth_ops_t *ops, uint32_t id) {
+  uint32_t mask = ops->n_cells - 1, at = name_hash(ops->entries[id]->desc.name) & mask;
+  while (ops->cells[at]) at = (at + 1) & mask;
+  ops->cells[at] = id + 1;
+}
+
+aot_op_t aoth_ops_find(const aoth_ops_t *ops, aot_str_t name) {
+  aot_op_t found = {AOT_NO_ID};
+  if (!ops || !ops->n_cells) return found;
+  uint32_t mask = ops->n_cells - 1;
+  for (uint32_t at = name_hash(name) & mask; ops->cells[at]; at = (at + 1) & mask) {
+    uint32_t id = ops->cells[at] - 1;
+    if (aot_str_eq(ops->entries[id]->desc.name, name)) {
+      found.id = id;
+      break;
+    }
+  }
+  return found;
+}
+
+/* Room for n operators: entries, and cells at most half full. */
+static int make_room(aoth_ops_t *ops, uint64_t n) {
+  if (n > UINT32_MAX / 4) return 0;
+  op_entry_t **entries = realloc(ops->entries, (size_t)n * sizeof *entries);
+  if (!entries) return 0;
+  ops->entries = entries;
+  ops->capacity = (uint32_t)n;
+  uint32_t n_cells = 64;
+  while (n_cells < 2 * n) n_cells *= 2;
+  uint32_t *cells = calloc(n_cells, sizeof *cells);
+  if (!cells) return 0;
+  free(ops->cells);
+  ops->cells = cells;
+  ops->n_cells = n_cells;
+  for (uint32_t id = 0; id < ops->n; id++) cell_put(ops, id);
+  return 1;
+}
+
+static aot_status_t bad_desc(aoth_sink_t *sink, const aot_op_desc_t *d, const char *why) {
+  aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "ops.bad-descriptor", "operator %.*s: %s", (int)d->name.size,
+                   d->name.data ? d->name.data : "", why);
+  return AOT_E_INVALID;
+}
+
+static aot_status_t check_desc(aoth_sink_t *sink, const aot_op_desc_t *d) {
+  if (!d->name.size || !d->name.data) return bad_desc(sink, d, "its descriptor has no name");
+  if ((d->n_args && !d->args) || (d->n_results && !d->results)) return bad_desc(sink, d, "its descriptor has no schema");
+  for (uint32_t i = 0; i < d->n_args; i++) {
+    if ((d->args[i].flags & AOT_SARG_VARIADIC) && i + 1 < d->n_args)
+      return bad_desc(sink, d, "a variadic argument must be the last");
+    if (d->args[i].write_if >= (int32_t)d->n_args) return bad_desc(sink, d, "write_if names no argument");
+  }
+  return AOT_OK;
+}
+
+static aot_status_t add_one(aoth_ops_t *ops, const aot_op_desc_t *source, uint32_t local, aoth_sink_t *sink) {
+  op_entry_t *e = aoth_arena_alloc(ops->arena, 8, sizeof *e);
+  if (!e) return AOT_E_EXHAUSTED;
+  if (aot_import(&e->desc, sizeof e->desc, source) != AOT_OK) {
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "ops.too-new", "operator descriptor %u is made for a newer host", local);
+    return AOT_E_TOO_NEW;
+  }
+  AOT_TRY(check_desc(sink, &e->desc));
+  if (aoth_ops_find(ops, e->desc.name).id != AOT_NO_ID) {
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "ops.exists", "operator %.*s is defined twice, by two opsets or by one",
+                     (int)e->desc.name.size, e->desc.name.data);
+    return AOT_E_EXISTS;
+  }
+  e->opset = ops->n_opsets - 1;
+  e->local = local;
+  ops->entries[ops->n] = e;
+  cell_put(ops, ops->n++);
+  return AOT_OK;
+}
+
+aot_status_t aoth_ops_add(aoth_ops_t *ops, const aot_opset_t *opset, aoth_sink_t *sink) {
+  aoth_opset_ref_t ref = {.self = opset};
+  if (aot_import(&ref.table, sizeof ref.table, opset) != AOT_OK) {
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "ops.too-new", "the opset's table is made for a newer host");
+    return AOT_E_TOO_NEW;
+  }
+  aoth_opset_ref_t *opsets = realloc(ops->opsets, (ops->n_opsets + 1) * sizeof *opsets);
+  if (!opsets) return AOT_E_EXHAUSTED;
+  ops->opsets = opsets;
+  if (!make_room(ops, ops->n + ref.table.n_ops)) return AOT_E_EXHAUSTED;
+  ops->opsets[ops->n_opsets++] = ref;
+  for (uint64_t i = 0; i < ref.table.n_ops; i++) AOT_TRY(add_one(ops, ref.table.ops[i], (uint32_t)i, sink));
+  return AOT_OK;
+}
+
+uint32_t aoth_ops_count(const aoth_ops_t *ops) { return ops ? ops->n : 0; }
+
+const aot_op_desc_t *aoth_ops_desc(const aoth_ops_t *ops, aot_op_t op) {
+  return ops && op.id < ops->n ? &ops->entries[op.id]->desc : NULL;
+}
+
+const aoth_opset_ref_t *aoth_ops_owner(const aoth_ops_t *ops, uint32_t op, uint32_t *out_local) {
+  *out_local = ops->entries[op]->local;
+  return &ops->opsets[ops->entries[op]->opset];
+}
+
+int aoth_ops_nearest(const aoth_ops_t *ops, aot_str_t name, aot_str_t *out) {
+  if (!ops || !ops->n) return 0;
+  aot_str_t *names = malloc(ops->n * sizeof *names);
+  if (!names) return 0;
+  for (uint32_t i = 0; i < ops->n; i++) names[i] = ops->entries[i]->desc.name;
+  int nearest = aoth_nearest(name, names, ops->n);
+  if (nearest >= 0) *out = names[nearest];
+  free(names);
+  return nearest >= 0;
+}

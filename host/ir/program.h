@@ -1,0 +1,96 @@
+/* The program store, as the rest of the host sees it.
+ *
+ * Programs are made of ids into growing arrays; the functions below with the signatures of <aot/graph.h> and <aot/edit.h>
+ * are what bridge.c hands to plugins, and the host calls the same ones. */
+#ifndef AOTH_PROGRAM_H
+#define AOTH_PROGRAM_H
+
+#include <aot/edit.h>
+#include <aot/graph.h>
+#include <aot/opset.h>
+#include <aot/snapshot.h>
+#include <base/arena.h>
+#include <base/sink.h>
+#include <base/text.h>
+
+/* ---- operators of a session: the union of its opsets ---- */
+typedef struct aoth_ops aoth_ops_t;
+aoth_ops_t *aoth_ops_create(void);
+void aoth_ops_destroy(aoth_ops_t *ops); /* not the opsets */
+/* AOT_E_EXISTS with a diagnostic when a name is already there. The opset's descriptors are imported by copy. */
+aot_status_t aoth_ops_add(aoth_ops_t *ops, const aot_opset_t *opset, aoth_sink_t *sink);
+uint32_t aoth_ops_count(const aoth_ops_t *ops);
+const aot_op_desc_t *aoth_ops_desc(const aoth_ops_t *ops, aot_op_t op);
+aot_op_t aoth_ops_find(const aoth_ops_t *ops, aot_str_t name);
+int aoth_ops_nearest(const aoth_ops_t *ops, aot_str_t name, aot_str_t *out); /* 1 when there is one near */
+
+/* ---- one call into a unit: what aot_ctx_t is ---- */
+struct aot_ctx {
+  aoth_arena_t *session, *graph, *scratch;
+  aoth_sink_t *sink;
+  aot_prog_t *prog;       /* may be NULL */
+  const char *stage;      /* unit id, for messages */
+  const char *where_file; /* pipeline file and line of the stage, for messages; NULL: none */
+  uint32_t where_line;
+  uint32_t n_diags;        /* errors given during this call */
+  volatile uint32_t last_node; /* breadcrumb: last node that the unit touched */
+  volatile int cancelled;
+  void *report;            /* the pipeline's: where aot.report/1 numbers go */
+};
+
+/* ---- programs ---- */
+aot_prog_t *aoth_prog_create(aoth_ops_t *ops, aot_ctx_t *ctx); /* ctx: for diagnostics, breadcrumb, opset calls; borrowed */
+void aoth_prog_destroy(aot_prog_t *p);
+void aoth_prog_ctx(aot_prog_t *p, aot_ctx_t *ctx); /* from now on */
+aoth_arena_t *aoth_prog_arena(aot_prog_t *p);      /* [graph] memory that lives as long as p */
+uint32_t aoth_prog_properties(aot_prog_t *p);
+void aoth_prog_set_properties(aot_prog_t *p, uint32_t properties);
+uint64_t aoth_prog_nbytes(aot_prog_t *p); /* memory of the store */
+uint64_t aoth_prog_generation(aot_prog_t *p); /* counts edits; as in snapshots */
+const char *aoth_prog_model(aot_prog_t *p);  /* path of the model file, for messages; may be NULL */
+void aoth_prog_set_model(aot_prog_t *p, const char *path);
+
+/* ---- journal: edits between begin and commit or undo ---- */
+void aoth_journal_begin(aot_prog_t *p);
+uint64_t aoth_journal_count(aot_prog_t *p); /* edits since begin */
+void aoth_journal_commit(aot_prog_t *p);
+void aoth_journal_undo(aot_prog_t *p);      /* back to begin, ids included */
+void aoth_journal_print(aot_prog_t *p, aoth_text_t *out); /* one line an edit */
+/* Check the edits against a contract: operators created and removed. Reports and answers AOT_E_CONTRACT. */
+struct aot_contract;
+aot_status_t aoth_journal_check(aot_prog_t *p, const struct aot_contract *c);
+
+/* ---- text form (docs/IR.md) ---- */
+void aoth_print(aot_prog_t *p, aoth_text_t *out); /* of leaves' data, only what is at most 256 bytes long */
+void aoth_print_node(aot_prog_t *p, aot_node_t n, aoth_text_t *out); /* one line, for messages */
+/* Parse into an empty program. Errors go to the sink with file:line:column and caret; AOT_E_INVALID. */
+aot_status_t aoth_parse(aot_prog_t *p, const char *file, const char *text, size_t size);
+
+/* ---- verifier ---- */
+/* Structure always; then the checker of each property in `properties`. Reports all it finds (at most 20). */
+aot_status_t aoth_verify(aot_prog_t *p, uint32_t properties);
+
+/* Compare every node's result types with what its opset infers: kind, dtype and shape. For imported programs and in
+ * debugging; asks the opsets, so that shape expressions may be added. Reports at most 20. */
+aot_status_t aoth_verify_types(aot_prog_t *p);
+
+/* ---- complaints that point home ---- */
+/* One diagnostic at a node: its origin (source line, module path, model file) and the current stage are added. Counts into
+ * ctx->n_diags when it is an error. node AOT_NO_ID: none. hint may be NULL. */
+void aoth_report_node(aot_prog_t *p, aot_node_t n, int32_t severity, const char *code, const char *hint, const char *format,
+                      ...) __attribute__((format(printf, 6, 7)));
+/* A plugin's diagnostic, rendered in the same way: what aot_host_t.diag does. ctx->prog may be NULL. */
+aot_status_t aoth_report_diag(aot_ctx_t *ctx, const aot_diag_t *d);
+
+/* ---- shape environment ---- */
+/* The value of dim with symbols[i] for symbol i (n_symbols of them). */
+int64_t aoth_dim_eval(aot_prog_t *p, int64_t dim, const int64_t *symbols, uint32_t n_symbols);
+/* All expressions at once: out[e] for expression e < aoth_exprs_count, so that a dimension d is out[AOT_DIM_EXPR(d)]. */
+uint32_t aoth_exprs_count(aot_prog_t *p);
+void aoth_exprs_eval(aot_prog_t *p, const int64_t *symbols, uint32_t n_symbols, int64_t *out);
+void aoth_dim_print(aot_prog_t *p, int64_t dim, aoth_text_t *out);
+
+/* The functions of <aot/graph.h> and <aot/edit.h>, and the tables of them: <ir/tables.h>. */
+#include <ir/tables.h>
+
+#endif

@@ -1,0 +1,536 @@
+/* The shape environment: symbols and expressions over them.
+ *
+ * Expressions are hash-consed: an expression is a row (operator, children), children are numbers or older rows, and
+ * aoth_edit_dim_make answers the same dimension for equal ones, so that equal shapes are equal numbers everywhere. A new
+ * one is first brought to a normal form by rules that each make it smaller (`fold`), and folded to a number when interval
+ * bounds, kept in every row, leave no choice. The rules are those that the shapes of models need (sums and products with
+ * constants, x//c of a multiple, max and comparisons that the symbols' ranges decide), not a full polynomial algebra.
+ * Invariant: the normal form of a row is itself; printing and parsing rows therefore gives the same rows.
+ * Division and modulo round towards minus infinity (Python). Cost: O(1) a call, amortised. */
+#include <aot/inline.h>
+#include <ir/program_store.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define SMALL_TREE 64 /* expressions up to this size are evaluated on a fixed stack */
+
+static int is_const(int64_t d) { return !AOT_DIM_IS_SYM(d); }
+
+static const expr_row_t *row_of(const aot_prog_t *p, int64_t d) { return &p->exprs.at[AOT_DIM_EXPR(d)]; }
+
+static int is_op(const aot_prog_t *p, int64_t d, int32_t op) { return !is_const(d) && row_of(p, d)->info.op == op; }
+
+static unsigned arity(int32_t op) { return op == AOT_EXPR_SYMBOL ? 0 : op == AOT_EXPR_WHERE ? 3 : 2; }
+
+static int commutes(int32_t op) {
+  return op == AOT_EXPR_ADD || op == AOT_EXPR_MUL || op == AOT_EXPR_MAX || op == AOT_EXPR_MIN || op == AOT_EXPR_EQ;
+}
+
+/* ---- arithmetic on numbers ---- */
+static int64_t floor_div(int64_t a, int64_t b) {
+  int64_t q = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
+}
+
+static int power(int64_t base, int64_t exponent, int64_t *out) {
+  int64_t result = 1;
+  if (exponent < 0) return 0;
+  while (exponent) {
+    if ((exponent & 1) && __builtin_mul_overflow(result, base, &result)) return 0;
+    exponent >>= 1;
+    if (exponent && __builtin_mul_overflow(base, base, &base)) return 0;
+  }
+  *out = result;
+  return 1;
+}
+
+/* 0: the result does not exist (division by zero, overflow). */
+static int compute(int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
+  switch (op) {
+    case AOT_EXPR_ADD: return !__builtin_add_overflow(a, b, out);
+    case AOT_EXPR_SUB: return !__builtin_sub_overflow(a, b, out);
+    case AOT_EXPR_MUL: return !__builtin_mul_overflow(a, b, out);
+    case AOT_EXPR_FLOORDIV:
+      if (b == 0 || (a == INT64_MIN && b == -1)) return 0;
+      *out = floor_div(a, b);
+      return 1;
+    case AOT_EXPR_MOD:
+      if (b == 0) return 0;
+      *out = b == -1 ? 0 : a - floor_div(a, b) * b;
+      return 1;
+    case AOT_EXPR_MAX: *out = a > b ? a : b; return 1;
+    case AOT_EXPR_MIN: *out = a < b ? a : b; return 1;
+    case AOT_EXPR_EQ: *out = a == b; return 1;
+    case AOT_EXPR_LT: *out = a < b; return 1;
+    case AOT_EXPR_LE: *out = a <= b; return 1;
+    case AOT_EXPR_WHERE: *out = a ? b : c; return 1;
+    case AOT_EXPR_POW: return power(a, b, out);
+    default: return 0;
+  }
+}
+
+/* ---- interval bounds ---- */
+typedef struct range {
+  int64_t lo, hi;
+} range_t;
+
+static const range_t any = {INT64_MIN, INT64_MAX};
+
+static range_t range_of(const aot_prog_t *p, int64_t d) {
+  range_t r = {d, d};
+  if (!is_const(d)) {
+    r.lo = row_of(p, d)->lo;
+    r.hi = row_of(p, d)->hi;
+  }
+  return r;
+}
+
+static int is_open(range_t r) { return r.lo == INT64_MIN || r.hi == INT64_MAX; }
+
+static int64_t add_saturated(int64_t a, int64_t b) {
+  int64_t r;
+  if (a == INT64_MIN || b == INT64_MIN) return INT64_MIN;
+  if (a == INT64_MAX || b == INT64_MAX) return INT64_MAX;
+  if (!__builtin_add_overflow(a, b, &r)) return r;
+  return a < 0 ? INT64_MIN : INT64_MAX;
+}
+
+static range_t negate(range_t r) {
+  range_t n = {r.hi == INT64_MAX ? INT64_MIN : -r.hi, r.lo == INT64_MIN ? INT64_MAX : -r.lo};
+  return n;
+}
+
+static range_t add_ranges(range_t a, range_t b) {
+  range_t r = {a.lo == INT64_MIN || b.lo == INT64_MIN ? INT64_MIN : add_saturated(a.lo, b.lo),
+               a.hi == INT64_MAX || b.hi == INT64_MAX ? INT64_MAX : add_saturated(a.hi, b.hi)};
+  return r;
+}
+
+/* Products of what is not negative; anything else only when all four corners are numbers. */
+static range_t mul_ranges(range_t a, range_t b) {
+  range_t r = any;
+  if (a.lo >= 0 && b.lo >= 0) {
+    if (__builtin_mul_overflow(a.lo, b.lo, &r.lo)) r.lo = 0;
+    if (a.hi == INT64_MAX || b.hi == INT64_MAX || __builtin_mul_overflow(a.hi, b.hi, &r.hi)) r.hi = INT64_MAX;
+    if (a.hi == 0 || b.hi == 0) r.hi = 0;
+    return r;
+  }
+  if (is_open(a) || is_open(b)) return any;
+  const int64_t x[2] = {a.lo, a.hi}, y[2] = {b.lo, b.hi};
+  r.lo = INT64_MAX;
+  r.hi = INT64_MIN;
+  for (int i = 0; i < 4; i++) {
+    int64_t corner;
+    if (__builtin_mul_overflow(x[i & 1], y[i >> 1], &corner)) return any;
+    if (corner < r.lo) r.lo = corner;
+    if (corner > r.hi) r.hi = corner;
+  }
+  return r;
+}
+
+static range_t div_ranges(range_t a, range_t b) {
+  range_t r = any;
+  if (b.lo < 1) return any;
+  r.lo = a.lo == INT64_MIN ? INT64_MIN : floor_div(a.lo, a.lo < 0 ? b.lo : b.hi);
+  r.hi = a.hi == INT64_MAX ? INT64_MAX : floor_div(a.hi, a.hi < 0 ? b.hi : b.lo);
+  return r;
+}
+
+static range_t mod_ranges(range_t a, range_t b) {
+  range_t r = any;
+  if (b.lo < 1) return any;
+  r.lo = 0;
+  r.hi = b.hi == INT64_MAX ? INT64_MAX : b.hi - 1;
+  if (a.lo >= 0 && a.hi < r.hi) r.hi = a.hi;
+  return r;
+}
+
+/* -1: undecided. */
+static int decide(int32_t op, range_t a, range_t b) {
+  if (op == AOT_EXPR_LT) return a.hi < b.lo ? 1 : a.lo >= b.hi ? 0 : -1;
+  if (op == AOT_EXPR_LE) return a.hi <= b.lo ? 1 : a.lo > b.hi ? 0 : -1;
+  if (a.hi < b.lo || b.hi < a.lo) return 0;
+  return a.lo == a.hi && b.lo == b.hi && a.lo == b.lo ? 1 : -1;
+}
+
+static range_t compare_ranges(int32_t op, range_t a, range_t b) {
+  range_t r = {0, 1};
+  int known = decide(op, a, b);
+  if (known >= 0) r.lo = r.hi = known;
+  return r;
+}
+
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static range_t bounds(const aot_prog_t *p, int32_t op, int64_t da, int64_t db, int64_t dc) {
+  range_t a = range_of(p, da), b = range_of(p, db), c = range_of(p, dc), r = any;
+  switch (op) {
+    case AOT_EXPR_ADD: return add_ranges(a, b);
+    case AOT_EXPR_SUB: return add_ranges(a, negate(b));
+    case AOT_EXPR_MUL: return mul_ranges(a, b);
+    case AOT_EXPR_FLOORDIV: return div_ranges(a, b);
+    case AOT_EXPR_MOD: return mod_ranges(a, b);
+    case AOT_EXPR_MAX:
+    case AOT_EXPR_MIN:
+      r.lo = op == AOT_EXPR_MAX ? larger(a.lo, b.lo) : smaller(a.lo, b.lo);
+      r.hi = op == AOT_EXPR_MAX ? larger(a.hi, b.hi) : smaller(a.hi, b.hi);
+      return r;
+    case AOT_EXPR_EQ:
+    case AOT_EXPR_LT:
+    case AOT_EXPR_LE: return compare_ranges(op, a, b);
+    case AOT_EXPR_WHERE:
+      r.lo = smaller(b.lo, c.lo);
+      r.hi = larger(b.hi, c.hi);
+      return r;
+    case AOT_EXPR_POW:
+      r.lo = a.lo >= 0 && b.lo >= 0 ? 0 : INT64_MIN;
+      return r;
+    default: return r;
+  }
+}
+
+/* ---- rows ---- */
+static uint32_t expr_hash(const aot_expr_info_t *e) {
+  int64_t words[4] = {e->op, e->a, e->b, e->c};
+  return (uint32_t)XXH3_64bits(words, sizeof words);
+}
+
+static uint32_t expr_row_hash(const aot_prog_t *p, uint32_t row) { return expr_hash(&p->exprs.at[row].info); }
+
+static int expr_same(const aot_prog_t *p, uint32_t row, const void *key) {
+  const aot_expr_info_t *a = &p->exprs.at[row].info, *b = key;
+  return a->op == b->op && a->a == b->a && a->b == b->b && a->c == b->c;
+}
+
+static uint32_t find_row(const aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c) {
+  aot_expr_info_t key = {.op = op, .a = a, .b = b, .c = c};
+  return aoth_index_find(p, &p->expr_index, expr_hash(&key), expr_same, &key);
+}
+
+static uint32_t tree_size(const aot_prog_t *p, int64_t d) { return is_const(d) ? 0 : row_of(p, d)->tree_size; }
+
+static int64_t hint_of(const aot_prog_t *p, int64_t d) { return is_const(d) ? d : row_of(p, d)->hint; }
+
+static aot_status_t add_row(aot_prog_t *p, const expr_row_t *row, int64_t *out) {
+  if (!ROWS_ROOM(p->exprs, 1) || !aoth_index_room(&p->expr_index, p, expr_row_hash))
+    return aoth_no_memory(p, "a shape expression", sizeof *row);
+  AOT_TRY(aoth_edit_begin(p));
+  *out = AOT_DIM_SYM + p->exprs.n;
+  p->exprs.at[p->exprs.n] = *row;
+  aoth_index_put(&p->expr_index, expr_hash(&row->info), p->exprs.n++);
+  aoth_edit_record(p, EDIT_EXPR_CREATE, p->exprs.n - 1, 0, 0, 0, 0, NULL);
+  return AOT_OK;
+}
+
+void aoth_expr_forget(aot_prog_t *p) {
+  uint32_t row = --p->exprs.n;
+  aoth_index_drop(&p->expr_index, expr_hash(&p->exprs.at[row].info), row);
+}
+
+static aot_status_t make_row(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
+  uint64_t size = 1 + (uint64_t)tree_size(p, a) + tree_size(p, b) + tree_size(p, c);
+  range_t r = bounds(p, op, a, b, c);
+  expr_row_t row = {.info = {.op = op, .a = a, .b = b, .c = c}, .lo = r.lo, .hi = r.hi,
+                    .tree_size = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size};
+  if (!compute(op, hint_of(p, a), hint_of(p, b), hint_of(p, c), &row.hint)) row.hint = 0;
+  return add_row(p, &row, out);
+}
+
+/* ---- normal form ---- */
+typedef struct term { /* op, a, b, c under rewriting; done: `value` is the answer */
+  int32_t op;
+  int done;
+  int64_t a, b, c, value;
+} term_t;
+
+static void done(term_t *t, int64_t value) {
+  t->done = 1;
+  t->value = value;
+}
+
+static aot_status_t make(aot_prog_t *p, int create, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out);
+
+/* d as base * factor or base + offset. */
+static int64_t split(const aot_prog_t *p, int32_t op, int64_t d, int64_t neutral, int64_t *out_const) {
+  *out_const = neutral;
+  if (!is_op(p, d, op) || !is_const(row_of(p, d)->info.b)) return d;
+  *out_const = row_of(p, d)->info.b;
+  return row_of(p, d)->info.a;
+}
+
+static aot_status_t fold_add(aot_prog_t *p, int create, term_t *t) {
+  int64_t k, m, sum;
+  if (t->b == 0) return done(t, t->a), AOT_OK;
+  int64_t base = split(p, AOT_EXPR_ADD, t->a, 0, &k); /* (x + k) + m */
+  if (is_const(t->b)) {
+    if (k && !__builtin_add_overflow(k, t->b, &sum)) {
+      AOT_TRY(make(p, create, AOT_EXPR_ADD, base, sum, 0, &t->value));
+      t->done = 1;
+    }
+    return AOT_OK;
+  }
+  if (is_op(p, t->a, AOT_EXPR_SUB) && row_of(p, t->a)->info.b == t->b) return done(t, row_of(p, t->a)->info.a), AOT_OK;
+  if (is_op(p, t->b, AOT_EXPR_SUB) && row_of(p, t->b)->info.b == t->a) return done(t, row_of(p, t->b)->info.a), AOT_OK;
+  int64_t x = base, y = split(p, AOT_EXPR_ADD, t->b, 0, &m);
+  if ((k || m) && !__builtin_add_overflow(k, m, &sum)) { /* (x + k) + (y + m): constants move out */
+    int64_t rest;
+    AOT_TRY(make(p, create, AOT_EXPR_ADD, x, y, 0, &rest));
+    AOT_TRY(make(p, create, AOT_EXPR_ADD, rest, sum, 0, &t->value));
+    t->done = 1;
+    return AOT_OK;
+  }
+  x = split(p, AOT_EXPR_MUL, t->a, 1, &k);
+  y = split(p, AOT_EXPR_MUL, t->b, 1, &m);
+  if (x == y && !__builtin_add_overflow(k, m, &sum)) { /* x*k + x*m */
+    AOT_TRY(make(p, create, AOT_EXPR_MUL, x, sum, 0, &t->value));
+    t->done = 1;
+  }
+  return AOT_OK;
+}
+
+static aot_status_t fold_sub(aot_prog_t *p, int create, term_t *t) {
+  int64_t k, m, difference;
+  if (t->a == t->b) return done(t, 0), AOT_OK;
+  if (is_const(t->b) && t->b != INT64_MIN) { /* x - m is x + -m */
+    AOT_TRY(make(p, create, AOT_EXPR_ADD, t->a, -t->b, 0, &t->value));
+    t->done = 1;
+    return AOT_OK;
+  }
+  if (is_op(p, t->a, AOT_EXPR_ADD) && row_of(p, t->a)->info.b == t->b) return done(t, row_of(p, t->a)->info.a), AOT_OK;
+  if (is_op(p, t->a, AOT_EXPR_ADD) && row_of(p, t->a)->info.a == t->b) return done(t, row_of(p, t->a)->info.b), AOT_OK;
+  int64_t x = split(p, AOT_EXPR_ADD, t->a, 0, &k), y = split(p, AOT_EXPR_ADD, t->b, 0, &m);
+  if ((k || m) && !is_const(t->a) && !__builtin_sub_overflow(k, m, &difference)) { /* (x + k) - (y + m) */
+    int64_t rest;
+    AOT_TRY(make(p, create, AOT_EXPR_SUB, x, y, 0, &rest));
+    AOT_TRY(make(p, create, AOT_EXPR_ADD, rest, difference, 0, &t->value));
+    t->done = 1;
+    return AOT_OK;
+  }
+  x = split(p, AOT_EXPR_MUL, t->a, 1, &k);
+  y = split(p, AOT_EXPR_MUL, t->b, 1, &m);
+  if (x == y && !__builtin_sub_overflow(k, m, &difference)) { /* x*k - x*m */
+    AOT_TRY(make(p, create, AOT_EXPR_MUL, x, difference, 0, &t->value));
+    t->done = 1;
+  }
+  return AOT_OK;
+}
+
+static aot_status_t fold_mul(aot_prog_t *p, int create, term_t *t) {
+  int64_t k, m, product;
+  if (t->b == 1) return done(t, t->a), AOT_OK;
+  if (t->b == 0) return done(t, 0), AOT_OK;
+  int64_t x = split(p, AOT_EXPR_MUL, t->a, 1, &k), y = split(p, AOT_EXPR_MUL, t->b, 1, &m);
+  if (is_const(t->b)) {
+    y = 1;
+    m = t->b;
+  }
+  if ((k == 1 && (is_const(t->b) || m == 1)) || __builtin_mul_overflow(k, m, &product)) return AOT_OK;
+  AOT_TRY(make(p, create, AOT_EXPR_MUL, x, y, 0, &t->value)); /* constants move out: (x*k) * (y*m) */
+  AOT_TRY(make(p, create, AOT_EXPR_MUL, t->value, product, 0, &t->value));
+  t->done = 1;
+  return AOT_OK;
+}
+
+/* (x*k) // m and (x*k) % m where m divides k. */
+static aot_status_t fold_div(aot_prog_t *p, int create, term_t *t) {
+  int64_t k;
+  if (t->b == 1) return done(t, t->op == AOT_EXPR_MOD ? 0 : t->a), AOT_OK;
+  int64_t x = split(p, AOT_EXPR_MUL, t->a, 1, &k);
+  range_t a = range_of(p, t->a), b = range_of(p, t->b);
+  if (t->op == AOT_EXPR_MOD && a.lo >= 0 && a.hi < b.lo) return done(t, t->a), AOT_OK;
+  if (t->op == AOT_EXPR_FLOORDIV && is_op(p, t->a, AOT_EXPR_MUL) && b.lo >= 1) { /* (x*y) // y */
+    if (row_of(p, t->a)->info.b == t->b) return done(t, row_of(p, t->a)->info.a), AOT_OK;
+    if (row_of(p, t->a)->info.a == t->b) return done(t, row_of(p, t->a)->info.b), AOT_OK;
+  }
+  if (t->a == t->b && b.lo >= 1) return done(t, t->op == AOT_EXPR_MOD ? 0 : 1), AOT_OK;
+  if (!is_const(t->b) || t->b == 0 || t->b == -1 || k % t->b != 0) return AOT_OK;
+  if (t->op == AOT_EXPR_MOD) return done(t, 0), AOT_OK;
+  AOT_TRY(make(p, create, AOT_EXPR_MUL, x, k / t->b, 0, &t->value));
+  t->done = 1;
+  return AOT_OK;
+}
+
+static void fold_choice(const aot_prog_t *p, term_t *t) {
+  range_t a = range_of(p, t->a), b = range_of(p, t->b);
+  if (t->op == AOT_EXPR_WHERE) {
+    if (is_const(t->a)) done(t, t->a ? t->b : t->c);
+    else if (t->b == t->c) done(t, t->b);
+    return;
+  }
+  int a_is_less = a.hi <= b.lo, b_is_less = b.hi <= a.lo;
+  if (t->a == t->b) done(t, t->a);
+  else if (a_is_less) done(t, t->op == AOT_EXPR_MAX ? t->b : t->a);
+  else if (b_is_less) done(t, t->op == AOT_EXPR_MAX ? t->a : t->b);
+}
+
+static aot_status_t fold(aot_prog_t *p, int create, term_t *t) {
+  if (commutes(t->op) && is_const(t->a)) { /* constants stand on the right */
+    int64_t a = t->a;
+    t->a = t->b;
+    t->b = a;
+  }
+  switch (t->op) {
+    case AOT_EXPR_ADD: return fold_add(p, create, t);
+    case AOT_EXPR_SUB: return fold_sub(p, create, t);
+    case AOT_EXPR_MUL: return fold_mul(p, create, t);
+    case AOT_EXPR_FLOORDIV:
+    case AOT_EXPR_MOD: return fold_div(p, create, t);
+    case AOT_EXPR_MAX:
+    case AOT_EXPR_MIN:
+    case AOT_EXPR_WHERE: fold_choice(p, t); return AOT_OK;
+    case AOT_EXPR_EQ:
+    case AOT_EXPR_LE:
+    case AOT_EXPR_LT:
+      if (t->a == t->b) done(t, t->op != AOT_EXPR_LT);
+      return AOT_OK;
+    case AOT_EXPR_POW:
+      if (t->b == 0) done(t, 1);
+      else if (t->b == 1) done(t, t->a);
+      return AOT_OK;
+    default: return AOT_OK;
+  }
+}
+
+static aot_status_t no_such_number(aot_prog_t *p, int create, int32_t op, int64_t a, int64_t b) {
+  if (!create) return AOT_E_NOT_FOUND;
+  return aoth_complain(p, AOT_E_RANGE, "ir.bad-expression", "%s of %lld and %lld is no dimension",
+                       (op == AOT_EXPR_FLOORDIV || op == AOT_EXPR_MOD) && b == 0 ? "division by zero:" : "the result",
+                       (long long)a, (long long)b);
+}
+
+/* The dimension (op, a, b, c) in normal form. create 0: AOT_E_NOT_FOUND, silently, where a row would have to be made. Calls
+ * itself on smaller terms only; the depth is bounded by the rules, not by the expression. */
+static aot_status_t make(aot_prog_t *p, int create, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
+  term_t t = {.op = op, .a = a, .b = b, .c = c};
+  if (is_const(a) && is_const(b) && is_const(c)) {
+    if (!compute(op, a, b, c, out) || !is_const(*out)) return no_such_number(p, create, op, a, b);
+    return AOT_OK;
+  }
+  if ((op == AOT_EXPR_FLOORDIV || op == AOT_EXPR_MOD) && b == 0) return no_such_number(p, create, op, a, b);
+  AOT_TRY(fold(p, create, &t));
+  if (t.done) {
+    *out = t.value;
+    return AOT_OK;
+  }
+  range_t r = bounds(p, t.op, t.a, t.b, t.c);
+  if (r.lo == r.hi && is_const(r.lo) && r.lo != INT64_MIN && r.lo != INT64_MAX) {
+    *out = r.lo;
+    return AOT_OK;
+  }
+  uint32_t row = find_row(p, t.op, t.a, t.b, t.c);
+  if (row == NONE && commutes(t.op)) row = find_row(p, t.op, t.b, t.a, t.c);
+  if (row != NONE) {
+    *out = AOT_DIM_SYM + row;
+    return AOT_OK;
+  }
+  return create ? make_row(p, t.op, t.a, t.b, t.c, out) : AOT_E_NOT_FOUND;
+}
+
+int aoth_dim_find(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
+  return make(p, 0, op, a, b, c, out) == AOT_OK;
+}
+
+aot_status_t aoth_edit_dim_make(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out_dim) {
+  if (op < AOT_EXPR_ADD || op > AOT_EXPR_SUB)
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-expression", "there is no shape operation %d", (int)op);
+  if (arity(op) < 3) c = 0;
+  if (!aoth_dim_is_valid(p, a) || !aoth_dim_is_valid(p, b) || !aoth_dim_is_valid(p, c))
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "an operand of a shape expression does not exist; %u expressions do",
+                         p->exprs.n);
+  return make(p, 1, op, a, b, c, out_dim);
+}
+
+aot_status_t aoth_edit_symbol_create(aot_prog_t *p, const aot_symbol_info_t *symbol, int64_t *out_dim) {
+  aot_symbol_info_t s;
+  if (aot_import(&s, sizeof s, symbol) != AOT_OK)
+    return aoth_complain(p, AOT_E_TOO_NEW, "ir.too-new", "a symbol is made for a newer host");
+  if (s.min > s.max)
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-symbol", "symbol %.*s has the empty range [%lld, %lld]", STR_ARGS(s.name),
+                         (long long)s.min, (long long)s.max);
+  s.struct_size = (uint32_t)sizeof s;
+  s.reserved = 0;
+  s.name = aoth_store_text(p, s.name);
+  if ((s.name.size && !s.name.data) || !ROWS_ROOM(p->symbols, 1)) return aoth_no_memory(p, "a symbol", sizeof s);
+  AOT_TRY(aoth_edit_begin(p));
+  p->symbols.at[p->symbols.n++] = s;
+  aoth_edit_record(p, EDIT_SYMBOL_CREATE, p->symbols.n - 1, 0, 0, 0, 0, NULL);
+  expr_row_t row = {.info = {.op = AOT_EXPR_SYMBOL, .a = (int64_t)p->symbols.n - 1}, .lo = s.min, .hi = s.max,
+                    .tree_size = 1, .hint = s.hint};
+  return add_row(p, &row, out_dim);
+}
+
+/* ---- evaluation ---- */
+int64_t aoth_graph_dim_hint(aot_prog_t *p, int64_t dim) { return aoth_dim_is_valid(p, dim) ? hint_of(p, dim) : 0; }
+
+uint32_t aoth_exprs_count(aot_prog_t *p) { return p->exprs.n; }
+
+static int64_t value_of(const int64_t *values, int64_t d) { return is_const(d) ? d : values[AOT_DIM_EXPR(d)]; }
+
+static void eval_first(const aot_prog_t *p, uint32_t n, const int64_t *symbols, uint32_t n_symbols, int64_t *out) {
+  for (uint32_t i = 0; i < n; i++) { /* children are older rows */
+    const aot_expr_info_t *e = &p->exprs.at[i].info;
+    out[i] = 0;
+    if (e->op == AOT_EXPR_SYMBOL) out[i] = (uint64_t)e->a < n_symbols ? symbols[e->a] : p->exprs.at[i].hint;
+    else if (!compute(e->op, value_of(out, e->a), value_of(out, e->b), value_of(out, e->c), &out[i])) out[i] = 0;
+  }
+}
+
+void aoth_exprs_eval(aot_prog_t *p, const int64_t *symbols, uint32_t n_symbols, int64_t *out) {
+  eval_first(p, p->exprs.n, symbols, n_symbols, out);
+}
+
+typedef struct frame {
+  uint32_t row;
+  unsigned next; /* child to be evaluated */
+  int64_t values[3];
+} frame_t;
+
+/* Post-order on a stack no deeper than the tree is large. */
+static int64_t eval_small(const aot_prog_t *p, uint32_t row, const int64_t *symbols, uint32_t n_symbols) {
+  frame_t stack[SMALL_TREE + 1];
+  unsigned depth = 0;
+  int64_t result = 0;
+  memset(&stack[0], 0, sizeof stack[0]);
+  stack[0].row = row;
+  for (;;) {
+    frame_t *f = &stack[depth];
+    const aot_expr_info_t *e = &p->exprs.at[f->row].info;
+    const int64_t children[3] = {e->a, e->b, e->c};
+    if (f->next < arity(e->op) && !is_const(children[f->next])) {
+      frame_t *child = &stack[++depth];
+      memset(child, 0, sizeof *child);
+      child->row = AOT_DIM_EXPR(children[f->next]);
+      continue;
+    }
+    if (f->next < arity(e->op)) {
+      f->values[f->next] = children[f->next];
+      f->next++;
+      continue;
+    }
+    result = 0;
+    if (e->op == AOT_EXPR_SYMBOL) result = (uint64_t)e->a < n_symbols ? symbols[e->a] : p->exprs.at[f->row].hint;
+    else if (!compute(e->op, f->values[0], f->values[1], f->values[2], &result)) result = 0;
+    if (depth-- == 0) return result;
+    stack[depth].values[stack[depth].next++] = result;
+  }
+}
+
+int64_t aoth_dim_eval(aot_prog_t *p, int64_t dim, const int64_t *symbols, uint32_t n_symbols) {
+  if (is_const(dim)) return dim;
+  if (!aoth_dim_is_valid(p, dim)) return 0;
+  uint32_t row = AOT_DIM_EXPR(dim);
+  if (p->exprs.at[row].tree_size <= SMALL_TREE) return eval_small(p, row, symbols, n_symbols);
+  int64_t *values = malloc(((size_t)row + 1) * sizeof *values);
+  if (!values) {
+    aoth_no_memory(p, "the value of a dimension", ((uint64_t)row + 1) * sizeof *values);
+    return 0;
+  }
+  eval_first(p, row + 1, symbols, n_symbols, values);
+  int64_t result = values[row];
+  free(values);
+  return result;
+}

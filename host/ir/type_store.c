@@ -1,0 +1,172 @@
+/* Interned dimension arrays and value types.
+ *
+ * Most values of a model share a few hundred types; a value row holds a type number, and equal types one copy of their
+ * sizes and strides. Interned rows are a cache, not content: undo leaves them. A row may therefore name shape expressions
+ * that undo has taken back; it is never reached from a value then, and rows are compared by their numbers alone, so that
+ * nothing derived from an expression's meaning may be stored in them. */
+#include <ir/program_store.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+typedef struct ints_key {
+  const int64_t *at;
+  uint32_t n;
+} ints_key_t;
+
+static uint32_t ints_hash(const int64_t *at, uint32_t n) { return (uint32_t)XXH3_64bits_withSeed(at, n * sizeof *at, n); }
+
+static uint32_t ints_row_hash(const aot_prog_t *p, uint32_t row) { return p->ints.at[row].hash; }
+
+static int ints_same(const aot_prog_t *p, uint32_t row, const void *key) {
+  const ints_key_t *k = key;
+  const ints_row_t *r = &p->ints.at[row];
+  return r->n == k->n && memcmp(r->at, k->at, k->n * sizeof *k->at) == 0;
+}
+
+static const int64_t no_ints[1] = {0};
+
+const int64_t *aoth_ints_intern(aot_prog_t *p, const int64_t *at, uint32_t n) {
+  ints_key_t key = {at, n};
+  if (n == 0) return no_ints;
+  uint32_t hash = ints_hash(at, n);
+  uint32_t row = aoth_index_find(p, &p->ints_index, hash, ints_same, &key);
+  if (row != NONE) return p->ints.at[row].at;
+  if (!ROWS_ROOM(p->ints, 1) || !aoth_index_room(&p->ints_index, p, ints_row_hash)) return NULL;
+  const int64_t *copy = aoth_arena_copy(p->store, 8, at, n * sizeof *at);
+  if (!copy) return NULL;
+  ints_row_t fresh = {copy, n, hash};
+  p->ints.at[p->ints.n] = fresh;
+  aoth_index_put(&p->ints_index, hash, p->ints.n++);
+  return copy;
+}
+
+int aoth_dim_is_valid(const aot_prog_t *p, int64_t dim) { return !AOT_DIM_IS_SYM(dim) || AOT_DIM_EXPR(dim) < p->exprs.n; }
+
+static aot_status_t check_dims(aot_prog_t *p, const int64_t *dims, int32_t rank, const char *which, const char *what) {
+  for (int32_t i = 0; i < rank; i++) {
+    if (!aoth_dim_is_valid(p, dims[i]))
+      return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: %s %d names expression %u, there are %u", what, which, i,
+                           AOT_DIM_EXPR(dims[i]), p->exprs.n);
+    if (dims[i] < 0)
+      return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: %s %d is %lld", what, which, i, (long long)dims[i]);
+  }
+  return AOT_OK;
+}
+
+static aot_status_t check_tensor(aot_prog_t *p, const aot_type_t *t, const char *what) {
+  switch (t->dtype) {
+#define DTYPE_CASE(c, n, text, bytes) case n:
+    AOT_DTYPE_MAP(DTYPE_CASE)
+#undef DTYPE_CASE
+    break;
+    default: return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: there is no dtype %d", what, (int)t->dtype);
+  }
+  if (t->rank < 0 || t->rank > AOT_MAX_RANK)
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: rank %d is not between 0 and %d", what, (int)t->rank,
+                         AOT_MAX_RANK);
+  if (t->device < AOT_DEVICE_CPU || t->device > AOT_DEVICE_META)
+    return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: there is no device kind %d", what, (int)t->device);
+  if (t->device_index < -1)
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: device index %d", what, (int)t->device_index);
+  if (t->rank && !t->sizes) return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: rank %d without sizes", what, (int)t->rank);
+  AOT_TRY(check_dims(p, t->sizes, t->rank, "size", what));
+  if (t->strides) AOT_TRY(check_dims(p, t->strides, t->rank, "stride", what));
+  return check_dims(p, &t->offset, 1, "offset", what);
+}
+
+aot_status_t aoth_type_check(aot_prog_t *p, const aot_type_t *t, const char *what) {
+  if (!t) return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: no type given", what);
+  switch (t->kind) {
+    case AOT_TYPE_TENSOR: return check_tensor(p, t, what);
+    case AOT_TYPE_SYMINT:
+    case AOT_TYPE_SYMBOOL:
+      if (!aoth_dim_is_valid(p, t->expr))
+        return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: expression %u does not exist", what, AOT_DIM_EXPR(t->expr));
+      return AOT_OK;
+    case AOT_TYPE_NONE:
+    case AOT_TYPE_SYMFLOAT:
+    case AOT_TYPE_TOKEN: return AOT_OK;
+    default: return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: there is no type kind %d", what, (int)t->kind);
+  }
+}
+
+/* Strides of a dense row-major array of these sizes: the product of the sizes to the right, where 0 counts as 1. */
+static aot_status_t contiguous_strides(aot_prog_t *p, int32_t rank, const int64_t *sizes, int64_t *out) {
+  int64_t stride = 1;
+  for (int32_t i = rank - 1; i >= 0; i--) {
+    out[i] = stride;
+    if (i > 0 && sizes[i] != 0) AOT_TRY(aoth_edit_dim_make(p, AOT_EXPR_MUL, stride, sizes[i], 0, &stride));
+  }
+  return AOT_OK;
+}
+
+int aoth_is_contiguous(aot_prog_t *p, int32_t rank, const int64_t *sizes, const int64_t *strides) {
+  int64_t stride = 1;
+  for (int32_t i = rank - 1; i >= 0; i--) {
+    if (strides[i] != stride) return 0;
+    if (i > 0 && sizes[i] != 0 && !aoth_dim_find(p, AOT_EXPR_MUL, stride, sizes[i], 0, &stride)) return 0;
+  }
+  return 1;
+}
+
+static uint32_t type_hash(const aot_type_t *t) {
+  uint64_t words[6] = {((uint64_t)(uint32_t)t->kind << 32) | (uint32_t)t->dtype, ((uint64_t)(uint32_t)t->rank << 32) | t->flags,
+                       ((uint64_t)(uint32_t)t->device << 32) | (uint32_t)t->device_index, (uint64_t)t->offset,
+                       (uint64_t)t->expr, 0};
+  XXH64_hash_t h = XXH3_64bits(words, sizeof words);
+  if (t->kind == AOT_TYPE_TENSOR && t->rank) { /* interned: equal arrays have equal addresses */
+    h = XXH3_64bits_withSeed(&t->sizes, sizeof t->sizes, h);
+    h = XXH3_64bits_withSeed(&t->strides, sizeof t->strides, h);
+  }
+  return (uint32_t)h;
+}
+
+static uint32_t type_row_hash(const aot_prog_t *p, uint32_t row) { return type_hash(&p->types.at[row]); }
+
+static int type_same(const aot_prog_t *p, uint32_t row, const void *key) {
+  const aot_type_t *a = &p->types.at[row], *b = key;
+  return a->kind == b->kind && a->dtype == b->dtype && a->rank == b->rank && a->flags == b->flags && a->device == b->device &&
+         a->device_index == b->device_index && a->offset == b->offset && a->sizes == b->sizes && a->strides == b->strides &&
+         a->expr == b->expr;
+}
+
+/* The one form of a type: members that its kind does not use are zero, arrays are interned. */
+static aot_status_t canonical(aot_prog_t *p, const aot_type_t *t, aot_type_t *out) {
+  memset(out, 0, sizeof *out);
+  out->kind = t->kind;
+  out->flags = t->flags;
+  out->sizes = out->strides = no_ints;
+  if (t->kind == AOT_TYPE_SYMINT || t->kind == AOT_TYPE_SYMBOOL) out->expr = t->expr;
+  if (t->kind != AOT_TYPE_TENSOR) return AOT_OK;
+  out->dtype = t->dtype;
+  out->rank = t->rank;
+  out->device = t->device;
+  out->device_index = t->device == AOT_DEVICE_CPU ? 0 : t->device_index;
+  out->offset = t->offset;
+  int64_t dense[AOT_MAX_RANK];
+  const int64_t *strides = t->strides;
+  if (!strides) {
+    AOT_TRY(contiguous_strides(p, t->rank, t->sizes, dense));
+    strides = dense;
+  }
+  out->sizes = aoth_ints_intern(p, t->sizes, (uint32_t)t->rank);
+  out->strides = aoth_ints_intern(p, strides, (uint32_t)t->rank);
+  if (!out->sizes || !out->strides) return aoth_no_memory(p, "a type", sizeof *out);
+  return AOT_OK;
+}
+
+aot_status_t aoth_type_intern(aot_prog_t *p, const aot_type_t *t, uint32_t *out) {
+  aot_type_t type;
+  AOT_TRY(aoth_type_check(p, t, "type"));
+  AOT_TRY(canonical(p, t, &type));
+  uint32_t hash = type_hash(&type);
+  *out = aoth_index_find(p, &p->type_index, hash, type_same, &type);
+  if (*out != NONE) return AOT_OK;
+  if (!ROWS_ROOM(p->types, 1) || !aoth_index_room(&p->type_index, p, type_row_hash))
+    return aoth_no_memory(p, "a type", sizeof type);
+  p->types.at[p->types.n] = type;
+  aoth_index_put(&p->type_index, hash, p->types.n);
+  *out = p->types.n++;
+  return AOT_OK;
+}

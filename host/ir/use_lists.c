@@ -1,0 +1,113 @@
+/* Use lists and node order: the doubly linked lists under every edit.
+ *
+ * A value's list holds its slots oldest use first. Unlinking leaves the slot's own links in place; relinking in exactly the
+ * opposite order restores the list as it was (dancing links). All functions are O(1) or O(operands). */
+#include <ir/program_store.h>
+
+void aoth_use_append(aot_prog_t *p, uint32_t slot, uint32_t value) {
+  value_row_t *v = &p->values.at[value];
+  slot_row_t *s = &p->slots.at[slot];
+  s->prev = v->last_use;
+  s->next = NONE;
+  if (v->last_use == NONE) v->first_use = slot;
+  else p->slots.at[v->last_use].next = slot;
+  v->last_use = slot;
+  v->n_uses++;
+}
+
+void aoth_use_unlink(aot_prog_t *p, uint32_t slot, uint32_t value) {
+  value_row_t *v = &p->values.at[value];
+  const slot_row_t *s = &p->slots.at[slot];
+  if (s->prev == NONE) v->first_use = s->next;
+  else p->slots.at[s->prev].next = s->next;
+  if (s->next == NONE) v->last_use = s->prev;
+  else p->slots.at[s->next].prev = s->prev;
+  v->n_uses--;
+}
+
+void aoth_use_relink(aot_prog_t *p, uint32_t slot, uint32_t value) {
+  value_row_t *v = &p->values.at[value];
+  const slot_row_t *s = &p->slots.at[slot];
+  if (s->prev == NONE) v->first_use = slot;
+  else p->slots.at[s->prev].next = slot;
+  if (s->next == NONE) v->last_use = slot;
+  else p->slots.at[s->next].prev = slot;
+  v->n_uses++;
+}
+
+uint32_t aoth_slot_value(const aot_prog_t *p, uint32_t slot) {
+  const slot_row_t *s = &p->slots.at[slot];
+  if (s->owner & SLOT_OUTPUT) return p->graphs.at[s->owner & ~SLOT_OUTPUT].outputs.at[s->operand].value.id;
+  return p->nodes.at[s->owner].operands[s->operand];
+}
+
+void aoth_slot_store(aot_prog_t *p, uint32_t slot, uint32_t value) {
+  const slot_row_t *s = &p->slots.at[slot];
+  if (s->owner & SLOT_OUTPUT) {
+    p->graphs.at[s->owner & ~SLOT_OUTPUT].outputs.at[s->operand].value.id = value;
+    return;
+  }
+  node_row_t *n = &p->nodes.at[s->owner];
+  n->operands[s->operand] = value; /* VALUES arguments point here */
+  if (n->args[s->arg].kind == AOT_ARG_VALUE) n->args[s->arg].u.i = (int64_t)value;
+}
+
+void aoth_node_use(aot_prog_t *p, uint32_t node) {
+  const node_row_t *n = &p->nodes.at[node];
+  for (uint32_t i = 0; i < n->n_operands; i++)
+    if (n->operands[i] != NONE) aoth_use_append(p, n->slot_begin + i, n->operands[i]);
+}
+
+void aoth_node_unuse(aot_prog_t *p, uint32_t node) {
+  const node_row_t *n = &p->nodes.at[node];
+  for (uint32_t i = 0; i < n->n_operands; i++)
+    if (n->operands[i] != NONE) aoth_use_unlink(p, n->slot_begin + i, n->operands[i]);
+}
+
+void aoth_node_reuse(aot_prog_t *p, uint32_t node) {
+  const node_row_t *n = &p->nodes.at[node];
+  for (uint32_t i = n->n_operands; i-- > 0;)
+    if (n->operands[i] != NONE) aoth_use_relink(p, n->slot_begin + i, n->operands[i]);
+}
+
+void aoth_node_refs(aot_prog_t *p, const aot_arg_t *args, uint32_t n, int delta) {
+  for (uint32_t i = 0; i < n; i++)
+    if (args[i].kind == AOT_ARG_GRAPH) p->graphs.at[args[i].u.i].n_refs += (uint32_t)delta;
+}
+
+void aoth_node_link(aot_prog_t *p, uint32_t node, uint32_t before) {
+  node_row_t *n = &p->nodes.at[node];
+  graph_row_t *g = &p->graphs.at[n->graph];
+  n->next = before;
+  n->prev = before == NONE ? g->last : p->nodes.at[before].prev;
+  aoth_node_relink(p, node);
+}
+
+void aoth_node_relink(aot_prog_t *p, uint32_t node) {
+  const node_row_t *n = &p->nodes.at[node];
+  graph_row_t *g = &p->graphs.at[n->graph];
+  if (n->prev == NONE) g->first = node;
+  else p->nodes.at[n->prev].next = node;
+  if (n->next == NONE) g->last = node;
+  else p->nodes.at[n->next].prev = node;
+  g->n_nodes++;
+}
+
+void aoth_node_unlink(aot_prog_t *p, uint32_t node) {
+  const node_row_t *n = &p->nodes.at[node];
+  graph_row_t *g = &p->graphs.at[n->graph];
+  if (n->prev == NONE) g->first = n->next;
+  else p->nodes.at[n->prev].next = n->next;
+  if (n->next == NONE) g->last = n->prev;
+  else p->nodes.at[n->next].prev = n->prev;
+  g->n_nodes--;
+}
+
+void aoth_node_alive(aot_prog_t *p, uint32_t node, int alive) {
+  node_row_t *n = &p->nodes.at[node];
+  n->alive = (uint32_t)alive;
+  for (uint32_t i = 0; i < n->n_results; i++) {
+    uint32_t *type = &p->values.at[n->first_result + i].type;
+    *type = alive ? *type & ~VALUE_DEAD : *type | VALUE_DEAD;
+  }
+}

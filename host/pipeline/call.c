@@ -1,0 +1,283 @@
+/* Calls into units: guarded, with their story told whatever they do.
+ *
+ *   ends well                    -> AOT_OK
+ *   status and a diagnostic      -> the status; the unit has told why
+ *   status and no diagnostic     -> "misbehaving plugin ..": it must say why
+ *   a signal                     -> "misbehaving plugin ..": signal, last node; the program is put back by the caller
+ *
+ * Every struct that a unit answers with is imported by copy before anything of it is used. */
+#include <pipeline/session.h>
+
+#include <aot/inline.h>
+#include <pipeline/load.h>
+#include <pipeline/options.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+void *aoth_session_room(aoth_session_t *s, void *rows, uint32_t n, uint32_t *capacity, size_t row_size) {
+  if (n < *capacity) return rows;
+  const uint32_t wanted = *capacity ? *capacity * 2 : 8;
+  void *bigger = aoth_arena_alloc(s->arena, sizeof(void *), wanted * row_size);
+  if (!bigger) return NULL;
+  if (n) memcpy(bigger, rows, n * row_size);
+  *capacity = wanted;
+  return bigger;
+}
+
+static const char *status_text(aot_status_t status) {
+  switch (status) {
+#define STATUS_CASE(constant, number, text) \
+  case constant: return text;
+    AOT_STATUS_MAP(STATUS_CASE)
+#undef STATUS_CASE
+    default: return "a status that is none";
+  }
+}
+
+/* ---- the call ---- */
+
+typedef struct call {
+  aoth_call_fn fn;
+  void *arg;
+  aot_status_t status;
+} call_t;
+
+static void run_call(void *arg) {
+  call_t *c = arg;
+  c->status = c->fn(c->arg);
+}
+
+/* Made once for a row of equal calls: a training run makes millions. */
+static const char *about(aoth_session_t *s, const aoth_stage_t *stage, const char *doing) {
+  if (s->about && s->about_unit == stage->unit && s->about_doing == doing) return s->about;
+  aoth_text_t t = {0};
+  aoth_text_f(&t, "%s of unit %s, plugin %s", doing, stage->use, stage->unit->plugin->path);
+  s->about = aoth_arena_text(s->arena, t.data ? t.data : "", t.size);
+  s->about_unit = stage->unit;
+  s->about_doing = doing;
+  aoth_text_deinit(&t);
+  return s->about;
+}
+
+aot_status_t aoth_misbehaved(aoth_session_t *s, const aoth_stage_t *stage, const char *format, ...) {
+  const aoth_unit_t *u = stage->unit;
+  aoth_text_t t = {0};
+  va_list args;
+  va_start(args, format);
+  aoth_text_v(&t, format, args);
+  va_end(args);
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "plugin.misbehaves", "misbehaving plugin %s %s: unit %s %s %s",
+                   u->plugin->note.id, u->plugin->note.version, u->id, u->version, t.data ? t.data : "");
+  aoth_sink_line(s->config.sink, "from %s", u->plugin->path);
+  aoth_text_deinit(&t);
+  if (s->outcome != AOTH_CALL_CRASHED && s->outcome != AOTH_CALL_SILENT) s->outcome = AOTH_CALL_BROKE;
+  return AOTH_E_PLUGIN;
+}
+
+static void tell_crash(aoth_session_t *s, const aoth_stage_t *stage, const char *doing) {
+  aoth_text_t address = {0};
+  if (s->crash.signal && s->crash.address) aoth_text_f(&address, ", at address 0x%llx", (unsigned long long)s->crash.address);
+  aoth_misbehaved(s, stage, "died of %s during %s: %s%s", aoth_signal_name(s->crash.signal), doing, aoth_signal_text(s->crash.signal),
+                  address.data ? address.data : "");
+  aoth_text_deinit(&address);
+}
+
+aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char *doing, aoth_call_fn fn, void *arg) {
+  call_t c = {fn, arg, AOT_OK};
+  aoth_arena_reset(s->scratch);
+  s->ctx.stage = stage->name;
+  s->ctx.where_file = stage->where.file;
+  s->ctx.where_line = stage->where.line;
+  s->ctx.n_diags = 0;
+  s->ctx.last_node = AOT_NO_ID;
+  s->ctx.report = &s->report;
+  s->outcome = AOTH_CALL_OK;
+  const int came_back = aoth_guard(run_call, &c, about(s, stage, doing), &s->crash);
+  s->status = c.status;
+  if (!came_back) {
+    s->outcome = AOTH_CALL_CRASHED;
+    s->status = AOTH_E_PLUGIN;
+    stage->unit->plugin->crashed = 1;
+    tell_crash(s, stage, doing);
+  } else if (c.status != AOT_OK && s->ctx.n_diags == 0) {
+    s->outcome = AOTH_CALL_SILENT;
+    aoth_misbehaved(s, stage, "answered status %d (%s) to %s and did not say why", (int)c.status, status_text(c.status), doing);
+  } else if (c.status != AOT_OK) {
+    s->outcome = AOTH_CALL_TOLD;
+  }
+  return s->status;
+}
+
+/* ---- after a failure ---- */
+
+void aoth_session_journal_begin(aoth_session_t *s) {
+  aoth_journal_begin(s->prog);
+  s->has_journal++;
+}
+
+void aoth_session_journal_commit(aoth_session_t *s) {
+  aoth_journal_commit(s->prog);
+  s->has_journal--;
+}
+
+static int node_exists(aot_prog_t *p, uint32_t id) {
+  for (uint32_t g = 0; p && g < aoth_graph_n_graphs(p); g++)
+    for (aot_node_t n = aoth_graph_first(p, (aot_graph_t){g}); n.id != AOT_NO_ID; n = aoth_graph_next(p, n))
+      if (n.id == id) return 1;
+  return 0;
+}
+
+static void tell_last_node(aoth_session_t *s, uint32_t node) {
+  if (node == AOT_NO_ID || !s->prog) return;
+  if (node_exists(s->prog, node))
+    aoth_report_node(s->prog, (aot_node_t){node}, AOT_SEVERITY_NOTE, "plugin.last-node", NULL, "the last node that it touched");
+  else
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, NULL, "plugin.last-node", "the last node that it touched, %u, was made by itself", node);
+}
+
+aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
+  const uint32_t last_node = s->ctx.last_node;
+  const int32_t outcome = s->outcome == AOTH_CALL_OK ? AOTH_CALL_TOLD : s->outcome; /* the host itself complained */
+  aoth_text_t journal = {0};
+  while (s->has_journal > 0) {
+    if (journal.size == 0) aoth_journal_print(s->prog, &journal);
+    aoth_journal_undo(s->prog);
+    s->has_journal--;
+  }
+  s->ctx.last_node = last_node; /* printing has moved it */
+  if (outcome == AOTH_CALL_CRASHED) tell_last_node(s, last_node);
+  s->ctx.last_node = last_node;
+  if (outcome != AOTH_CALL_TOLD || s->config.bundle_dir) {
+    aoth_bundle_write(s, stage, journal.data ? journal.data : "");
+  } else {
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, &stage->where, "stage.failed", "stage %s failed (%s); --bundle-dir DIR keeps a reproduction",
+                     stage->name, status_text(s->status));
+  }
+  if (outcome == AOTH_CALL_CRASHED) aoth_crash_done();
+  aoth_text_deinit(&journal);
+  s->ctx.stage = NULL;
+  s->ctx.where_file = NULL;
+  return AOTH_E_PLUGIN;
+}
+
+/* ---- units ---- */
+
+static const struct kind {
+  const char *kind;
+  uint32_t size, least;           /* of the table: what this host knows, what minor 1 has */
+  uint32_t needed[3];             /* offsets of functions that must be there, 0: none */
+} kinds[] = {
+    {"import/1", sizeof(aot_import_t), offsetof(aot_import_t, get_ext), {offsetof(aot_import_t, read), 0, 0}},
+    {"opset/1", sizeof(aot_opset_t), offsetof(aot_opset_t, get_ext), {offsetof(aot_opset_t, infer), 0, 0}},
+    {"pass/1", sizeof(aot_pass_t), offsetof(aot_pass_t, get_ext), {offsetof(aot_pass_t, run), 0, 0}},
+    {"partition/1", sizeof(aot_partition_t), offsetof(aot_partition_t, get_ext), {offsetof(aot_partition_t, choose), offsetof(aot_partition_t, apply), 0}},
+    {"backend/1", sizeof(aot_backend_t), offsetof(aot_backend_t, get_ext),
+     {offsetof(aot_backend_t, query), offsetof(aot_backend_t, compile), offsetof(aot_backend_t, load)}},
+};
+
+typedef struct creating {
+  aoth_session_t *s;
+  const aoth_stage_t *stage;
+  aoth_instance_t *out;
+  const char *wrong;
+} creating_t;
+
+static const char *import_table(const char *kind, const void *table, aoth_instance_t *out) {
+  const struct kind *k = kinds;
+  while (strcmp(k->kind, kind) != 0) k++; /* resolve has let only these through */
+  uint32_t size;
+  if (!table) return "made no table";
+  memcpy(&size, table, sizeof size);
+  if (size < k->least || size > 65536) return "made a table of an impossible size";
+  memset(&out->table, 0, sizeof out->table);
+  if (aot_import(&out->table, k->size, table) != AOT_OK) return "made a table for a newer host";
+  for (int i = 0; i < 3; i++) {
+    void *function;
+    memcpy(&function, (const char *)&out->table + k->needed[i], sizeof function);
+    if (k->needed[i] && !function) return "made a table that lacks a function";
+  }
+  return NULL;
+}
+
+static aot_status_t do_create(void *arg) {
+  creating_t *c = arg;
+  aoth_plugin_t *p = c->stage->unit->plugin;
+  if (!p->is_initialised && p->desc.init) AOT_TRY(p->desc.init(p->host));
+  p->is_initialised = 1;
+  const void *table = NULL;
+  AOT_TRY(c->stage->unit->desc.create(p->host, &c->s->ctx, &c->stage->opts, &table));
+  c->wrong = import_table(c->stage->unit->kind, table, c->out);
+  if (!c->wrong) {
+    c->out->unit = c->stage->unit;
+    c->out->self = table;
+  }
+  return AOT_OK;
+}
+
+aot_status_t aoth_instance_create(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out) {
+  creating_t c = {s, stage, out, NULL};
+  memset(out, 0, sizeof *out);
+  const aot_status_t status = aoth_call(s, stage, "create", do_create, &c);
+  if (status == AOT_OK && !c.wrong) return AOT_OK;
+  if (status == AOT_OK) aoth_misbehaved(s, stage, "%s", c.wrong);
+  if (s->outcome == AOTH_CALL_TOLD && status == AOT_E_OPTION) return AOT_E_OPTION; /* the user's, not the plugin's */
+  return aoth_session_fail(s, stage);
+}
+
+
+static aot_status_t do_destroy(void *arg) {
+  const aoth_instance_t *i = arg;
+  const char *kind = i->unit->kind;
+  if (strcmp(kind, "pass/1") == 0 && i->table.pass.destroy) i->table.pass.destroy(i->self);
+  if (strcmp(kind, "partition/1") == 0 && i->table.partition.destroy) i->table.partition.destroy(i->self);
+  if (strcmp(kind, "backend/1") == 0 && i->table.backend.destroy) i->table.backend.destroy(i->self);
+  if (strcmp(kind, "opset/1") == 0 && i->table.opset.destroy) i->table.opset.destroy(i->self);
+  if (strcmp(kind, "import/1") == 0 && i->table.import.destroy) i->table.import.destroy(i->self);
+  return AOT_OK;
+}
+
+void aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *instance) {
+  if (!instance->unit || instance->unit->plugin->crashed) return; /* what crashed is not called again */
+  aoth_stage_t standin = {.use = instance->unit->id, .name = instance->unit->id, .unit = instance->unit};
+  const int32_t outcome = s->outcome;
+  const aot_status_t status = s->status;
+  aoth_call(s, stage ? stage : &standin, "destroy", do_destroy, instance);
+  if (s->outcome == AOTH_CALL_CRASHED) aoth_crash_done(); /* told; its work was done, so nothing is taken back */
+  s->outcome = outcome;
+  s->status = status;
+  instance->unit = NULL;
+}
+
+aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const char *allowed, aoth_arena_t *arena) {
+  aoth_sink_t *sink = s->config.sink;
+  aoth_unit_t *u = aoth_registry_find(s->registry, stage->use);
+  if (!u) {
+    const char *near = aoth_registry_nearest(s->registry, stage->use, allowed);
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.unit", "no unit '%s' is known%s%s%s", stage->use,
+                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    if (!near) aoth_sink_line(sink, "hint: `aothost plugins` lists what there is, `aothost plugins -v` where it was looked for");
+    for (uint32_t i = 0; !near && i < aoth_registry_n_plugins(s->registry); i++) {
+      const aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
+      if (p->state == AOTH_PLUGIN_REFUSED) aoth_sink_line(sink, "left out: %s: %s", p->path, p->why ? p->why : "");
+    }
+    return AOT_E_NOT_FOUND;
+  }
+  if (!aoth_kind_in(u->kind, allowed)) {
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.kind", "'%s' is a unit of kind %s and cannot stand here", stage->use, u->kind);
+    if (strcmp(u->kind, "import/1") == 0) aoth_sink_line(sink, "hint: importers are named in model.import");
+    else if (strcmp(u->kind, "opset/1") == 0) aoth_sink_line(sink, "hint: opsets are opened by themselves; opsets: lists those wanted");
+    else aoth_sink_line(sink, "hint: here belongs one of kind %s", allowed);
+    return AOT_E_INVALID;
+  }
+  AOT_TRY(aoth_plugin_open(s->registry, u->plugin, s->arena, &stage->where, sink));
+  stage->unit = u;
+  return aoth_options_resolve(stage, arena, sink);
+}
+
+aot_status_t aoth_stage_of_unit(aoth_session_t *s, const char *id, const char *allowed, const aoth_where_t *where, aoth_stage_t *out) {
+  memset(out, 0, sizeof *out);
+  out->use = out->name = id;
+  if (where) out->where = *where;
+  return aoth_stage_resolve(s, out, allowed, s->arena);
+}

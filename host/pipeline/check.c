@@ -1,0 +1,110 @@
+/* All checking before anything runs: units, options, the order of stages, contracts simulated over the list, files.
+ * Every complaint is made; the first that is a plugin's fault and not the user's decides nothing about the others. */
+#include <pipeline/session.h>
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct checking {
+  aoth_session_t *s;
+  aoth_pipeline_t *p;
+  int input_failed, plugin_failed;
+} checking_t;
+
+static void note_status(checking_t *c, aot_status_t status) {
+  if (status == AOTH_E_PLUGIN) c->plugin_failed = 1;
+  else if (status != AOT_OK) c->input_failed = 1;
+}
+
+static void complain(checking_t *c, const aoth_where_t *where, const char *code, const char *message, const char *name) {
+  aoth_sink_report(c->s->config.sink, AOT_SEVERITY_ERROR, where, code, message, name);
+  c->input_failed = 1;
+}
+
+/* At most one partition, one backend, and that at the end. */
+static void check_order(checking_t *c) {
+  const aoth_stage_t *partition = NULL;
+  for (uint32_t i = 0; i < c->p->n_stages; i++) {
+    const aoth_stage_t *stage = &c->p->stages[i];
+    if (!stage->unit) continue;
+    if (strcmp(stage->unit->kind, "partition/1") == 0) {
+      if (partition) complain(c, &stage->where, "pipeline.order", "a second partition: '%s' comes after one already", stage->name);
+      partition = stage;
+    }
+    if (strcmp(stage->unit->kind, "backend/1") == 0 && i + 1 < c->p->n_stages)
+      complain(c, &stage->where, "pipeline.order", "the backend '%s' must be the last stage", stage->name);
+  }
+}
+
+/* What the program is when it comes from its importer. A textual program says so itself, when it is read: until then
+ * nothing is held against the stages. */
+static uint32_t first_properties(const aoth_pipeline_t *p) {
+  const size_t n = p->model_path ? strlen(p->model_path) : 0;
+  const int is_text = p->import_id ? strcmp(p->import_id, "ir") == 0 : n > 3 && strcmp(p->model_path + n - 3, ".ir") == 0;
+  return is_text ? 0 : AOT_PROP_IMPORTED;
+}
+
+/* needs, refuses, gives and drops over the list. After a stage that lacks something the rest is checked as if it had it, so
+ * that one mistake is told once. */
+static void check_contracts(checking_t *c) {
+  uint32_t properties = first_properties(c->p);
+  const aoth_stage_t *optimizer = c->p->run.train.present ? &c->p->run.train.optimizer : NULL;
+  for (uint32_t i = 0; i < c->p->n_stages; i++) {
+    const aoth_stage_t *stage = &c->p->stages[i];
+    if (!stage->unit) {
+      properties = 0; /* unknown from here on */
+      continue;
+    }
+    const int is_backend = strcmp(stage->unit->kind, "backend/1") == 0;
+    if (is_backend && optimizer && optimizer->unit && properties) note_status(c, aoth_contract_check(c->s, optimizer, properties));
+    if (properties) {
+      note_status(c, aoth_contract_check(c->s, stage, properties));
+      if (stage->unit->has_contract) properties |= stage->unit->contract.needs;
+      properties = aoth_properties_after(stage->unit, properties);
+    }
+  }
+}
+
+static void check_file(checking_t *c, const char *path, const aoth_where_t *where, const char *what) {
+  if (path && access(path, R_OK) != 0)
+    aoth_sink_report(c->s->config.sink, AOT_SEVERITY_WARNING, where, "pipeline.file", "the %s '%s' cannot be read now", what, path);
+}
+
+static void check_files(checking_t *c) {
+  const aoth_run_spec_t *run = &c->p->run;
+  check_file(c, c->p->model_path, &c->p->where_model, "model");
+  check_file(c, run->inputs.path, &run->inputs.where, "input file");
+  if (run->train.present && run->train.data.path != run->inputs.path) check_file(c, run->train.data.path, &run->train.data.where, "data file");
+  check_file(c, run->train.resume, &run->train.where_resume, "checkpoint");
+}
+
+static void check_model(checking_t *c) {
+  aoth_stage_t importer;
+  if (c->p->import_id && strcmp(c->p->import_id, "ir") != 0)
+    note_status(c, aoth_stage_of_unit(c->s, c->p->import_id, "import/1", &c->p->where_import, &importer));
+  for (uint32_t i = 0; i < c->p->n_opsets; i++)
+    note_status(c, aoth_stage_of_unit(c->s, c->p->opsets[i], "opset/1", &c->p->where_opsets[i], &importer));
+}
+
+static void check_train(checking_t *c) {
+  aoth_train_spec_t *train = &c->p->run.train;
+  if (!train->present) return;
+  note_status(c, aoth_stage_resolve(c->s, &train->optimizer, "pass/1", c->p->arena));
+  const aoth_stage_t *last = c->p->n_stages ? &c->p->stages[c->p->n_stages - 1] : NULL;
+  if (!last || (last->unit && strcmp(last->unit->kind, "backend/1") != 0))
+    complain(c, &train->where, "pipeline.train", "training needs a backend as the last stage, and there is %s", last ? "none" : "no stage at all");
+}
+
+aot_status_t aoth_pipeline_check(aoth_session_t *s, aoth_pipeline_t *p) {
+  checking_t c = {s, p, 0, 0};
+  check_model(&c);
+  for (uint32_t i = 0; i < p->n_stages; i++)
+    if (p->stages[i].use) note_status(&c, aoth_stage_resolve(s, &p->stages[i], AOTH_STAGE_KINDS, p->arena));
+  check_train(&c);
+  check_order(&c);
+  check_contracts(&c);
+  check_files(&c);
+  if (c.input_failed) return AOT_E_INVALID;
+  return c.plugin_failed ? AOTH_E_PLUGIN : AOT_OK;
+}

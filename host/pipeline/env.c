@@ -1,0 +1,51 @@
+#define _GNU_SOURCE /* secure_getenv */
+#include <pipeline/env.h>
+
+#include <base/text.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const char *aoth_env(const char *name) {
+  const char *value = secure_getenv(name);
+  return value && *value ? value : NULL;
+}
+
+int aoth_make_dirs(const char *path, unsigned mode) {
+  char part[4096];
+  const size_t size = strlen(path);
+  if (size == 0 || size >= sizeof part) {
+    errno = size ? ENAMETOOLONG : ENOENT;
+    return 0;
+  }
+  for (size_t i = 1; i <= size; i++) {
+    if (path[i] != '/' && path[i] != 0) continue;
+    memcpy(part, path, i);
+    part[i] = 0;
+    if (mkdir(part, (mode_t)mode) != 0 && errno != EEXIST) return 0;
+  }
+  struct stat st;
+  if (stat(path, &st) != 0) return 0;
+  if (!S_ISDIR(st.st_mode)) {
+    errno = ENOTDIR;
+    return 0;
+  }
+  return 1;
+}
+
+const char *aoth_cache_dir(aoth_arena_t *arena) {
+  const char *own = aoth_env("AOT_CACHE_DIR"), *xdg = aoth_env("XDG_CACHE_HOME"), *home = aoth_env("HOME");
+  aoth_text_t path = {0};
+  if (own)
+    aoth_text_z(&path, own);
+  else if (xdg && xdg[0] == '/') /* the base directory specification: relative ones are ignored */
+    aoth_text_f(&path, "%s/aothost", xdg);
+  else if (home && home[0] == '/')
+    aoth_text_f(&path, "%s/.cache/aothost", home);
+  const char *made = NULL;
+  if (path.data && aoth_make_dirs(path.data, 0700) && access(path.data, W_OK) == 0) made = aoth_arena_text(arena, path.data, path.size);
+  aoth_text_deinit(&path);
+  return made;
+}

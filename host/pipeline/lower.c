@@ -1,0 +1,340 @@
+/* The backend stage: ask about every node, have the opsets decompose what is refused, compile, load.
+ *
+ * A refused node is replaced by its decomposition and the backend is asked again, until it takes everything or no refused
+ * node has a decomposition left; then one error lists all of them with reasons and origins. Decompositions are committed
+ * before compile, as the host's edits: the backend's contract is for its own. Each round is linear in the program. */
+#include <pipeline/session.h>
+
+#include <aot/inline.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ROUNDS 64u
+#define MAX_LISTED 50u
+
+#define UNASKED 0
+#define ACCEPTED 1
+#define REFUSED 2
+
+typedef struct lowering {
+  aoth_session_t *s;
+  const aoth_stage_t *stage;
+  const aoth_instance_t *backend;
+  aoth_arena_t *arena; /* one round's verdicts */
+  uint32_t n_nodes;    /* rows below */
+  unsigned char *verdicts;
+  const char **reasons;
+  aot_node_t node; /* being decomposed */
+  aot_value_t *values;
+  const aot_exe_t *exe;
+  const char *wrong;
+} lowering_t;
+
+/* ---- query ---- */
+
+static aot_status_t put_verdict(void *self, const aot_verdict_t *verdict) {
+  lowering_t *l = self;
+  aot_verdict_t v;
+  if (aot_import(&v, sizeof v, verdict) != AOT_OK) return AOT_E_TOO_NEW;
+  if (v.node.id >= l->n_nodes) return AOT_E_RANGE;
+  l->verdicts[v.node.id] = v.accepted ? ACCEPTED : REFUSED;
+  if (!v.accepted) l->reasons[v.node.id] = aoth_arena_text(l->arena, v.reason.size ? v.reason.data : "", v.reason.size < 4096 ? (size_t)v.reason.size : 4096);
+  return AOT_OK;
+}
+
+static aot_status_t do_query(void *arg) {
+  lowering_t *l = arg;
+  const aot_verdict_sink_t sink = {sizeof sink, 0, l, put_verdict};
+  return l->backend->table.backend.query(l->backend->self, &l->s->ctx, l->s->prog, &sink);
+}
+
+/* Refused nodes in program order. NULL: none, or no memory (n 1). */
+static aot_node_t *refused_nodes(lowering_t *l, uint32_t *out_n) {
+  uint32_t n = 0;
+  aot_node_t *list = aoth_arena_alloc(l->arena, sizeof(uint32_t), (l->n_nodes + 1) * sizeof *list);
+  *out_n = 1;
+  if (!list) return NULL;
+  for (uint32_t g = 0; g < aoth_graph_n_graphs(l->s->prog); g++)
+    for (aot_node_t k = aoth_graph_first(l->s->prog, (aot_graph_t){g}); k.id != AOT_NO_ID; k = aoth_graph_next(l->s->prog, k))
+      if (l->verdicts[k.id] != ACCEPTED) list[n++] = k;
+  *out_n = n;
+  return list;
+}
+
+static aot_status_t no_memory(lowering_t *l) {
+  aoth_sink_report(l->s->config.sink, AOT_SEVERITY_ERROR, &l->stage->where, "lower.memory", "no memory for the verdicts on %u nodes", l->n_nodes);
+  l->s->outcome = AOTH_CALL_TOLD;
+  return l->s->status = AOT_E_EXHAUSTED;
+}
+
+static aot_status_t ask(lowering_t *l, aot_node_t **out_list, uint32_t *out_n) {
+  aoth_arena_reset(l->arena);
+  l->n_nodes = aoth_graph_n_nodes(l->s->prog);
+  l->verdicts = aoth_arena_alloc(l->arena, 1, l->n_nodes + 1u);
+  l->reasons = aoth_arena_alloc(l->arena, sizeof(void *), (l->n_nodes + 1u) * sizeof *l->reasons);
+  if (!l->verdicts || !l->reasons) return no_memory(l);
+  const uint64_t edits = aoth_journal_count(l->s->prog);
+  AOT_TRY(aoth_call(l->s, l->stage, "query", do_query, l));
+  if (aoth_journal_count(l->s->prog) != edits) return aoth_misbehaved(l->s, l->stage, "edited the program while it was only asked");
+  *out_list = refused_nodes(l, out_n);
+  return *out_list ? AOT_OK : no_memory(l);
+}
+
+/* ---- decompose ---- */
+
+static aot_status_t do_decompose(void *arg) {
+  lowering_t *l = arg;
+  const uint32_t before = l->s->ctx.n_diags;
+  const aot_status_t status = aoth_edit_decompose(l->s->prog, l->node, l->values);
+  l->wrong = status == AOT_E_UNIMPLEMENTED && l->s->ctx.n_diags == before ? "none" : NULL;
+  return l->wrong ? AOT_OK : status;
+}
+
+/* The opset that knows the operator: it is the one to blame for what its decomposition does. */
+static const aoth_unit_t *owner_of(aoth_session_t *s, aot_str_t op) {
+  for (uint32_t i = 0; i < s->n_opsets; i++)
+    for (uint64_t k = 0; k < s->opsets[i].table.opset.n_ops; k++)
+      if (aot_str_eq(s->opsets[i].table.opset.ops[k]->name, op)) return s->opsets[i].unit;
+  return NULL;
+}
+
+/* *out_done: 0 when there is no decomposition. */
+static aot_status_t decompose(lowering_t *l, aot_node_t node, int *out_done) {
+  aot_prog_t *p = l->s->prog;
+  aot_node_info_t info = {.struct_size = sizeof info};
+  AOT_TRY(aoth_graph_node_info(p, node, &info));
+  const uint32_t n = info.n_results, first = info.first_result.id;
+  l->values = aoth_arena_alloc(l->arena, sizeof(uint32_t), (n + 1) * sizeof *l->values);
+  if (!l->values) return no_memory(l);
+  for (uint32_t i = 0; i < n; i++) l->values[i] = aot_no_value();
+  l->node = node;
+  const aot_op_desc_t *op = aoth_graph_op_desc(p, info.op);
+  const aoth_unit_t *owner = op ? owner_of(l->s, op->name) : NULL;
+  aoth_stage_t blamed = *l->stage;
+  if (owner) {
+    blamed.unit = owner;
+    blamed.use = owner->id;
+  }
+  AOT_TRY(aoth_call(l->s, &blamed, "decompose", do_decompose, l));
+  *out_done = l->wrong == NULL;
+  if (!*out_done) return AOT_OK;
+  for (uint32_t i = 0; i < n; i++) {
+    const aot_value_t old = {first + i};
+    if (aoth_graph_n_uses(p, old) == 0) continue;
+    if (l->values[i].id == AOT_NO_ID)
+      return aoth_misbehaved(l->s, &blamed, "decomposed %.*s but gave nothing for its result %u, which is used", (int)op->name.size, op->name.data, i);
+    AOT_TRY(aoth_edit_uses_replace(p, old, l->values[i]));
+  }
+  return aoth_edit_node_erase(p, node);
+}
+
+/* ---- what is left is told in one go ---- */
+
+static void line_origin(aoth_session_t *s, aot_origin_t origin) {
+  aot_origin_info_t o = {.struct_size = sizeof o};
+  for (int depth = 0; depth < 8 && origin.id != AOT_NO_ID && aoth_graph_origin_info(s->prog, origin, &o) == AOT_OK; depth++) {
+    if (o.module_path.size || o.source_file.size || o.node_name.size) {
+      aoth_text_t t = {0};
+      if (o.source_file.size) aoth_text_f(&t, "%.*s:%u", (int)o.source_file.size, o.source_file.data, o.line);
+      if (o.module_path.size) aoth_text_f(&t, "%s%.*s", t.size ? ", " : "", (int)o.module_path.size, o.module_path.data);
+      if (o.node_name.size) aoth_text_f(&t, "%snode %.*s of the model", t.size ? ", " : "", (int)o.node_name.size, o.node_name.data);
+      aoth_sink_line(s->config.sink, "  from %s", t.data ? t.data : "");
+      aoth_text_deinit(&t);
+      return;
+    }
+    origin = o.parent;
+  }
+}
+
+static aot_status_t tell_refused(lowering_t *l, const aot_node_t *list, uint32_t n, const char *why) {
+  aoth_session_t *s = l->s;
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &l->stage->where, "lower.refused", "backend %s refuses %u node%s, %s", l->stage->use, n,
+                   n == 1 ? "" : "s", why);
+  for (uint32_t i = 0; i < n && i < MAX_LISTED; i++) {
+    aot_node_info_t info = {.struct_size = sizeof info};
+    aoth_text_t t = {0};
+    aoth_print_node(s->prog, list[i], &t);
+    const char *reason = list[i].id < l->n_nodes && l->reasons[list[i].id] ? l->reasons[list[i].id] : "";
+    aoth_sink_line(s->config.sink, "%.*s", (int)strcspn(t.data ? t.data : "", "\n"), t.data ? t.data : "");
+    aoth_sink_line(s->config.sink, "  reason: %s", *reason ? reason : "the backend gave no verdict on it");
+    if (aoth_graph_node_info(s->prog, list[i], &info) == AOT_OK) line_origin(s, info.origin);
+    aoth_text_deinit(&t);
+  }
+  if (n > MAX_LISTED) aoth_sink_line(s->config.sink, "and %u more", n - MAX_LISTED);
+  s->outcome = AOTH_CALL_TOLD;
+  return s->status = AOT_E_UNIMPLEMENTED;
+}
+
+/* Rounds of query and decompose. On AOT_OK every node is accepted. */
+static aot_status_t settle(lowering_t *l) {
+  aot_node_t *list;
+  uint32_t n;
+  for (uint32_t round = 0; round < MAX_ROUNDS; round++) {
+    AOT_TRY(ask(l, &list, &n));
+    if (n == 0) {
+      if (round) aoth_report_number(&l->s->report, aot_str("decompose-rounds"), round, aot_str(""));
+      return AOT_OK;
+    }
+    uint32_t n_stuck = 0;
+    for (uint32_t i = 0; i < n; i++) {
+      int done = 0;
+      AOT_TRY(decompose(l, list[i], &done));
+      if (!done) list[n_stuck++] = list[i];
+    }
+    if (n_stuck) return tell_refused(l, list, n_stuck, "and no opset has a decomposition");
+  }
+  AOT_TRY(ask(l, &list, &n));
+  return n ? tell_refused(l, list, n, "though decompositions went on for 64 rounds") : AOT_OK;
+}
+
+/* ---- compile and load ---- */
+
+static aot_status_t put_bytes(void *self, const void *data, uint64_t nbytes) {
+  aoth_session_t *s = self;
+  if (nbytes > SIZE_MAX / 4 || s->artifact_nbytes > SIZE_MAX / 4) return AOT_E_EXHAUSTED;
+  const uint64_t needed = s->artifact_nbytes + nbytes;
+  if (needed > s->artifact_capacity) {
+    uint64_t capacity = s->artifact_capacity ? s->artifact_capacity : 4096;
+    while (capacity < needed) capacity *= 2;
+    void *bigger = realloc(s->artifact, (size_t)capacity);
+    if (!bigger) return AOT_E_EXHAUSTED;
+    s->artifact = bigger;
+    s->artifact_capacity = capacity;
+  }
+  if (nbytes) memcpy((char *)s->artifact + s->artifact_nbytes, data, (size_t)nbytes);
+  s->artifact_nbytes = needed;
+  return AOT_OK;
+}
+
+static aot_status_t do_compile(void *arg) {
+  lowering_t *l = arg;
+  const aot_bytes_sink_t sink = {sizeof sink, 0, l->s, put_bytes};
+  return l->backend->table.backend.compile(l->backend->self, &l->s->ctx, l->s->prog, &sink);
+}
+
+static aot_status_t do_load(void *arg) {
+  lowering_t *l = arg;
+  uint32_t size;
+  AOT_TRY(l->backend->table.backend.load(l->backend->self, &l->s->ctx, l->s->artifact, l->s->artifact_nbytes, &l->exe));
+  if (!l->exe) {
+    l->wrong = "loaded its artifact to nothing";
+    return AOT_OK;
+  }
+  memcpy(&size, l->exe, sizeof size);
+  if (size < offsetof(aot_exe_t, get_ext) || size > 65536 || aot_import(&l->s->exe, sizeof l->s->exe, l->exe) != AOT_OK || !l->s->exe.run)
+    l->wrong = "made an executable that this host cannot use";
+  return AOT_OK;
+}
+
+static aot_status_t compile_and_load(lowering_t *l) {
+  aoth_session_t *s = l->s;
+  s->artifact_nbytes = 0;
+  aoth_session_journal_begin(s);
+  AOT_TRY(aoth_call(s, l->stage, "compile", do_compile, l));
+  AOT_TRY(aoth_stage_finish(s, l->stage));
+  l->wrong = NULL;
+  AOT_TRY(aoth_call(s, l->stage, "load", do_load, l));
+  if (l->wrong) return aoth_misbehaved(s, l->stage, "%s", l->wrong);
+  s->exe_self = l->exe;
+  aoth_report_number(&s->report, aot_str("artifact-bytes"), (double)s->artifact_nbytes, aot_str("bytes"));
+  return AOT_OK;
+}
+
+static aot_status_t lower(lowering_t *l, uint64_t *out_edits) {
+  aoth_session_t *s = l->s;
+  const uint32_t properties = aoth_prog_properties(s->prog);
+  aoth_session_journal_begin(s);
+  AOT_TRY(settle(l));
+  *out_edits = aoth_journal_count(s->prog);
+  if (*out_edits && aoth_verify(s->prog, properties) != AOT_OK) return aoth_misbehaved(s, l->stage, "refused nodes whose decomposition breaks the program");
+  aoth_session_journal_commit(s);
+  const aot_status_t status = compile_and_load(l);
+  if (status != AOT_OK) aoth_prog_set_properties(s->prog, properties); /* compiled, perhaps, but not loaded */
+  return status;
+}
+
+aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *backend, uint64_t *out_edits) {
+  lowering_t l = {.s = s, .stage = stage, .backend = backend, .arena = aoth_arena_create()};
+  aoth_session_exe_drop(s);
+  *out_edits = 0;
+  if (!l.arena) return no_memory(&l);
+  aot_status_t status = lower(&l, out_edits);
+  aoth_arena_destroy(l.arena);
+  if (status != AOT_OK) return aoth_session_fail(s, stage);
+  s->backend = *backend;
+  s->backend_stage = *stage; /* outlives the pipeline: texts are copied */
+  s->backend_stage.use = stage->unit->id;
+  s->backend_stage.name = aoth_arena_text(s->arena, stage->name, strlen(stage->name));
+  if (stage->where.file) s->backend_stage.where.file = aoth_arena_text(s->arena, stage->where.file, strlen(stage->where.file));
+  if (stage->where.source) s->backend_stage.where.source = aoth_arena_text(s->arena, stage->where.source, strlen(stage->where.source));
+  return AOT_OK;
+}
+
+/* ---- the executable ---- */
+
+static aot_status_t do_drop(void *arg) {
+  aoth_session_t *s = arg;
+  if (s->exe.destroy) s->exe.destroy(s->exe_self);
+  return AOT_OK;
+}
+
+void aoth_session_exe_drop(aoth_session_t *s) {
+  if (s->exe_self && !s->backend.unit->plugin->crashed) {
+    aoth_call(s, &s->backend_stage, "destroy", do_drop, s);
+    if (s->outcome == AOTH_CALL_CRASHED) aoth_crash_done();
+    aoth_instance_destroy(s, &s->backend_stage, &s->backend);
+  }
+  s->exe_self = NULL;
+  s->backend.unit = NULL;
+  free(s->artifact);
+  s->artifact = NULL;
+  s->artifact_nbytes = s->artifact_capacity = 0;
+}
+
+const aot_exe_t *aoth_session_exe(aoth_session_t *s) { return s->exe_self ? &s->exe : NULL; }
+uint64_t aoth_session_artifact_nbytes(aoth_session_t *s) { return s->artifact_nbytes; }
+
+typedef struct stepping {
+  aoth_session_t *s;
+  int32_t graph_kind;
+  const aot_tensor_t *inputs, *outputs;
+  uint64_t n_inputs, n_outputs, n_symbols;
+  const int64_t *symbols;
+} stepping_t;
+
+static aot_status_t do_step(void *arg) {
+  const stepping_t *t = arg;
+  return t->s->exe.run(t->s->exe_self, &t->s->ctx, t->graph_kind, t->inputs, t->n_inputs, t->outputs, t->n_outputs, t->symbols, t->n_symbols);
+}
+
+aot_status_t aoth_session_run_exe(aoth_session_t *s, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                                  const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
+  stepping_t t = {s, graph_kind, inputs, outputs, n_inputs, n_outputs, n_symbols, symbols};
+  if (!s->exe_self) {
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "run.no-backend", "nothing to run: the pipeline has no backend stage");
+    return AOT_E_PRECONDITION;
+  }
+  if (aoth_call(s, &s->backend_stage, "run", do_step, &t) == AOT_OK) return AOT_OK;
+  return aoth_session_fail(s, &s->backend_stage);
+}
+
+typedef struct asking {
+  aoth_session_t *s;
+  aot_exe_stats_t *out;
+} asking_t;
+
+static aot_status_t do_stats(void *arg) {
+  const asking_t *a = arg;
+  if (a->s->exe.stats) return a->s->exe.stats(a->s->exe_self, a->out);
+  return AOT_OK;
+}
+
+aot_status_t aoth_session_exe_stats(aoth_session_t *s, aot_exe_stats_t *out) {
+  asking_t a = {s, out};
+  memset(out, 0, sizeof *out);
+  out->struct_size = sizeof *out;
+  if (!s->exe_self) return AOT_E_PRECONDITION;
+  if (aoth_call(s, &s->backend_stage, "stats", do_stats, &a) == AOT_OK) return AOT_OK;
+  return aoth_session_fail(s, &s->backend_stage);
+}

@@ -1,0 +1,245 @@
+/* The merged tree -> aoth_pipeline_t, and back to YAML with every default filled in. */
+#include <pipeline/pipeline.h>
+
+#include <aot/inline.h>
+#include <pipeline/compose.h>
+#include <pipeline/fields.h>
+#include <pipeline/registry.h>
+#include <pipeline/run_section.h>
+#include <pipeline/stage_print.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int aoth_exit_code(aot_status_t status) {
+  if (status == AOT_OK) return AOTH_EXIT_OK;
+  return status == AOTH_E_PLUGIN ? AOTH_EXIT_PLUGIN : AOTH_EXIT_INPUT;
+}
+
+static void read_model(const aoth_fields_t *f, aoth_pipeline_t *p) {
+  static const char *const keys[] = {"import", "path"};
+  const aoth_yaml_t *model = aoth_fields_get(p->tree, "model");
+  if (!aoth_fields_known(f, model, "model", keys, 2)) return;
+  p->import_id = aoth_fields_text(f, model, "import");
+  p->where_import = aoth_fields_where(f, model, "import");
+  p->model_path = aoth_fields_path(f, model, "path");
+  p->where_model = aoth_fields_where(f, model, "path");
+}
+
+static void read_opsets(const aoth_fields_t *f, aoth_pipeline_t *p) {
+  const aoth_yaml_t *list = aoth_fields_get(p->tree, "opsets");
+  if (!list) return;
+  if (list->kind != AOTH_YAML_LIST || list->n == 0) {
+    aoth_yaml_error(f->sink, f->arena, list, "pipeline.type", "'opsets' takes a list of opset units; leave it out to open every one found");
+    return;
+  }
+  p->opsets = aoth_arena_alloc(p->arena, sizeof(void *), list->n * sizeof *p->opsets);
+  p->where_opsets = aoth_arena_alloc(p->arena, sizeof(void *), list->n * sizeof *p->where_opsets);
+  if (!p->opsets || !p->where_opsets) return;
+  for (uint32_t i = 0; i < list->n; i++) {
+    const aoth_yaml_t *item = list->items[i];
+    if (item->kind != AOTH_YAML_SCALAR || aoth_yaml_is_null(item)) {
+      aoth_yaml_error(f->sink, f->arena, item, "pipeline.type", "an opset is named by its unit id, not by %s", aoth_yaml_kind(item));
+      continue;
+    }
+    p->where_opsets[p->n_opsets] = aoth_yaml_where(p->arena, item);
+    p->opsets[p->n_opsets++] = item->text.data;
+  }
+}
+
+static void read_stage(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_stage_t *out) {
+  static const char *const keys[] = {"use", "with", "as"};
+  if (node->kind == AOTH_YAML_SCALAR && node->text.size) {
+    aoth_yaml_error(f->sink, f->arena, node, "pipeline.stage", "a stage is a map: write '- use: %s'", node->text.data);
+    return;
+  }
+  if (!aoth_fields_known(f, node, "a stage", keys, 3)) {
+    if (aoth_yaml_is_null(node)) aoth_yaml_error(f->sink, f->arena, node, "pipeline.stage", "an empty stage: write '- use: UNIT'");
+    return;
+  }
+  out->use = aoth_fields_text(f, node, "use");
+  if (!aoth_fields_get(node, "use")) aoth_yaml_error(f->sink, f->arena, node, "pipeline.stage", "this stage does not say which unit to use: write 'use: UNIT'");
+  const char *as = aoth_fields_text(f, node, "as");
+  out->name = as ? as : out->use;
+  if (as && strchr(as, '/')) aoth_yaml_error(f->sink, f->arena, aoth_yaml_get(node, "as"), "pipeline.stage", "a stage name must not hold '/'");
+  out->where = out->use ? aoth_fields_where(f, node, "use") : aoth_yaml_where(f->arena, node);
+  const aoth_yaml_t *with = aoth_fields_get(node, "with");
+  if (with && with->kind != AOTH_YAML_MAP)
+    aoth_yaml_error(f->sink, f->arena, with, "pipeline.type", "'with' takes a map of options, not %s", aoth_yaml_kind(with));
+  else
+    out->with = with;
+}
+
+static void read_stages(const aoth_fields_t *f, aoth_pipeline_t *p) {
+  const aoth_yaml_t *list = aoth_fields_get(p->tree, "stages");
+  if (!list) return; /* a model that is only imported */
+  if (list->kind != AOTH_YAML_LIST) {
+    aoth_yaml_error(f->sink, f->arena, list, "pipeline.type", "'stages' takes a list, each item '- use: UNIT', not %s", aoth_yaml_kind(list));
+    return;
+  }
+  p->stages = aoth_arena_alloc(p->arena, sizeof(void *), (list->n + 1) * sizeof *p->stages);
+  if (!p->stages) return;
+  for (uint32_t i = 0; i < list->n; i++) {
+    aoth_stage_t *stage = &p->stages[p->n_stages++];
+    stage->number = i + 1;
+    read_stage(f, list->items[i], stage);
+    for (uint32_t k = 0; k < i; k++) /* names are what --set and --dump-after go by */
+      if (stage->name && stage->name != stage->use && p->stages[k].name && strcmp(p->stages[k].name, stage->name) == 0)
+        aoth_yaml_error(f->sink, f->arena, aoth_yaml_get(list->items[i], "as"), "pipeline.stage", "stage %u has that name already", k + 1);
+  }
+}
+
+static aot_status_t read_all(const aoth_overrides_t *overrides, aoth_sink_t *sink, aoth_pipeline_t *p) {
+  static const char *const keys[] = {"aot", "vars", "model", "opsets", "stages", "run"};
+  const uint32_t before = aoth_sink_count(sink, AOT_SEVERITY_ERROR);
+  const aoth_overrides_t none = {NULL, 0, NULL, NULL, NULL};
+  aoth_compose_t c = {p->arena, sink, overrides ? overrides : &none, 0, 0, NULL};
+  const aoth_fields_t f = {p->arena, sink};
+  p->tree = aoth_compose(&c, p->path);
+  if (!p->tree) return AOT_E_INVALID;
+  aoth_fields_known(&f, p->tree, "a pipeline", keys, 6);
+  const aoth_yaml_t *vars = aoth_fields_get(p->tree, "vars");
+  if (vars && vars->kind != AOTH_YAML_MAP)
+    aoth_yaml_error(sink, p->arena, vars, "pipeline.type", "'vars' takes a map of names and defaults, not %s", aoth_yaml_kind(vars));
+  read_model(&f, p);
+  read_opsets(&f, p);
+  read_stages(&f, p);
+  aoth_run_read(&f, aoth_fields_get(p->tree, "run"), &p->run);
+  return aoth_sink_count(sink, AOT_SEVERITY_ERROR) > before ? AOT_E_INVALID : AOT_OK;
+}
+
+aot_status_t aoth_pipeline_load(const char *path, const aoth_overrides_t *overrides, aoth_sink_t *sink, aoth_pipeline_t **out) {
+  *out = NULL;
+  aoth_arena_t *arena = aoth_arena_create();
+  aoth_pipeline_t *p = arena ? aoth_arena_alloc(arena, sizeof(void *), sizeof *p) : NULL;
+  if (!p) {
+    aoth_arena_destroy(arena);
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "pipeline.memory", "%s: no memory to read it", path);
+    return AOT_E_EXHAUSTED;
+  }
+  p->arena = arena;
+  p->path = aoth_arena_text(arena, path, strlen(path));
+  const aot_status_t status = read_all(overrides, sink, p);
+  if (status == AOT_OK || p->tree)
+    *out = p; /* with complaints: good enough to look for more of them */
+  else
+    aoth_pipeline_destroy(p);
+  return status;
+}
+
+void aoth_pipeline_destroy(aoth_pipeline_t *p) {
+  if (p) aoth_arena_destroy(p->arena);
+}
+
+/* ---- printing ---- */
+
+void aoth_print_path(aoth_text_t *out, const char *path) {
+  char cwd[4096];
+  if (path[0] == '/' || path[0] == 0 || !getcwd(cwd, sizeof cwd)) {
+    aoth_yaml_print_text(out, aot_str(path));
+    return;
+  }
+  aoth_text_t absolute = {0};
+  aoth_text_f(&absolute, "%s/%s", strcmp(cwd, "/") == 0 ? "" : cwd, path);
+  aoth_yaml_print_text(out, (aot_str_t){absolute.data ? absolute.data : path, absolute.data ? absolute.size : strlen(path)});
+  aoth_text_deinit(&absolute);
+}
+
+void aoth_print_double(aoth_text_t *out, double d) {
+  if (d != d)
+    aoth_text_z(out, ".nan");
+  else if (d - d != 0)
+    aoth_text_z(out, d < 0 ? "-.inf" : ".inf");
+  else
+    aoth_text_double(out, d);
+}
+
+static void print_path_text(aoth_text_t *out, aot_str_t path) {
+  aoth_text_t terminated = {0};
+  aoth_text_str(&terminated, path);
+  aoth_print_path(out, terminated.data ? terminated.data : "");
+  aoth_text_deinit(&terminated);
+}
+
+void aoth_print_option_value(aoth_text_t *out, const aoth_stage_t *stage, uint32_t i) {
+  const aot_option_t *option = aoth_unit_option(stage->unit, i);
+  const aot_opt_value_t *v = &stage->opts.values[i];
+  switch (option->kind) {
+    case AOT_OPT_BOOL: aoth_text_z(out, v->i ? "true" : "false"); break;
+    case AOT_OPT_I64:
+    case AOT_OPT_BYTES: aoth_text_i64(out, v->i); break;
+    case AOT_OPT_F64: aoth_print_double(out, v->f); break;
+    case AOT_OPT_PATH: print_path_text(out, v->s); break;
+    default: aoth_yaml_print_text(out, v->s);
+  }
+}
+
+static void print_tree(aoth_text_t *out, const aoth_yaml_t *node) {
+  if (node->kind == AOTH_YAML_SCALAR) {
+    if (!node->quoted && strcmp(aoth_yaml_kind(node), "a text") != 0)
+      aoth_text_z(out, node->text.size ? node->text.data : "null");
+    else
+      aoth_yaml_print_text(out, node->text);
+    return;
+  }
+  aoth_text_z(out, node->kind == AOTH_YAML_LIST ? "[" : "{");
+  for (uint32_t i = 0; i < node->n; i++) {
+    if (i) aoth_text_z(out, ", ");
+    if (node->kind == AOTH_YAML_MAP) {
+      aoth_yaml_print_text(out, node->pairs[i].key->text);
+      aoth_text_z(out, ": ");
+      print_tree(out, node->pairs[i].value);
+    } else {
+      print_tree(out, node->items[i]);
+    }
+  }
+  aoth_text_z(out, node->kind == AOTH_YAML_LIST ? "]" : "}");
+}
+
+void aoth_print_options(aoth_text_t *out, const char *prefix, const aoth_stage_t *stage) {
+  if (!stage->unit) {
+    if (!stage->with) return;
+    aoth_text_z(out, prefix);
+    print_tree(out, stage->with);
+    aoth_text_z(out, "\n");
+    return;
+  }
+  if (stage->opts.n_values == 0) return;
+  aoth_text_z(out, prefix);
+  for (uint32_t i = 0; i < stage->opts.n_values; i++) {
+    aoth_text_z(out, i ? ", " : "{");
+    aoth_yaml_print_text(out, aoth_unit_option(stage->unit, i)->name);
+    aoth_text_z(out, ": ");
+    aoth_print_option_value(out, stage, i);
+  }
+  aoth_text_z(out, "}\n");
+}
+
+static void print_pair(aoth_text_t *out, const char *key, const char *text) {
+  aoth_text_z(out, key);
+  aoth_yaml_print_text(out, aot_str(text));
+  aoth_text_z(out, "\n");
+}
+
+void aoth_pipeline_print(const aoth_pipeline_t *p, aoth_text_t *out) {
+  aoth_text_z(out, "aot: 1\n");
+  if (p->import_id || p->model_path) {
+    aoth_text_z(out, "model:\n");
+    if (p->import_id) print_pair(out, "  import: ", p->import_id);
+    if (p->model_path) {
+      aoth_text_z(out, "  path: ");
+      aoth_print_path(out, p->model_path);
+      aoth_text_z(out, "\n");
+    }
+  }
+  if (p->n_opsets) aoth_text_z(out, "opsets:\n");
+  for (uint32_t i = 0; i < p->n_opsets; i++) print_pair(out, "  - ", p->opsets[i]);
+  if (p->n_stages) aoth_text_z(out, "stages:\n");
+  for (uint32_t i = 0; i < p->n_stages; i++) {
+    const aoth_stage_t *s = &p->stages[i];
+    print_pair(out, "  - use: ", s->use ? s->use : "");
+    if (s->name != s->use && s->name) print_pair(out, "    as: ", s->name);
+    aoth_print_options(out, "    with: ", s);
+  }
+  aoth_run_print(&p->run, out);
+}

@@ -1,0 +1,196 @@
+/* run: -> aoth_run_spec_t. Every default stands here, and nowhere else; docs/PIPELINE.md tells them. */
+#include <pipeline/run_section.h>
+
+#include <aot/inline.h>
+#include <pipeline/compose.h>
+#include <pipeline/stage_print.h>
+#include <string.h>
+
+const char *const aoth_schedules[3] = {"constant", "linear", "cosine"};
+const int32_t aoth_token_dtypes[6] = {AOT_U8, AOT_U16, AOT_I16, AOT_I32, AOT_U32, AOT_I64};
+
+static int32_t read_dtype(const aoth_fields_t *f, const aoth_yaml_t *map) {
+  const char *words[6];
+  for (int i = 0; i < 6; i++) words[i] = aot_dtype_name(aoth_token_dtypes[i]);
+  return aoth_token_dtypes[aoth_fields_word(f, map, "dtype", 0, words, 6)];
+}
+
+/* Which user inputs take the tokens and the tokens after them. */
+static void read_pair(const aoth_fields_t *f, const aoth_yaml_t *map, uint32_t out[2]) {
+  const aoth_yaml_t *list = aoth_fields_get(map, "inputs");
+  out[0] = 0;
+  out[1] = 1;
+  if (!list) return;
+  int64_t pair[2] = {0, 1};
+  int ok = list->kind == AOTH_YAML_LIST && list->n == 2;
+  for (uint32_t i = 0; ok && i < 2; i++) ok = aoth_yaml_i64(list->items[i], &pair[i]) && pair[i] >= 0 && pair[i] < 65536;
+  if (!ok || pair[0] == pair[1]) {
+    aoth_yaml_error(f->sink, f->arena, list, "pipeline.type",
+                    "'inputs' takes two numbers of user inputs: [the one for the tokens, the one for the next tokens]");
+    return;
+  }
+  out[0] = (uint32_t)pair[0];
+  out[1] = (uint32_t)pair[1];
+}
+
+/* random | FILE.safetensors | {safetensors: F} | {tokens: F, dtype, batch, block, inputs} */
+static void read_data(const aoth_fields_t *f, const aoth_yaml_t *map, const char *key, aoth_data_spec_t *out) {
+  static const char *const keys[] = {"tokens", "dtype", "batch", "block", "inputs", "safetensors"};
+  const aoth_yaml_t *node = aoth_fields_get(map, key);
+  if (!node) return;
+  out->where = aoth_yaml_where(f->arena, node);
+  if (node->kind == AOTH_YAML_SCALAR) {
+    if (strcmp(node->text.data, "random") == 0) {
+      out->kind = AOTH_DATA_RANDOM;
+      return;
+    }
+    out->path = aoth_fields_path(f, map, key);
+    if (out->path) out->kind = AOTH_DATA_SAFETENSORS;
+    return;
+  }
+  if (!aoth_fields_known(f, node, key, keys, 6)) return;
+  const aoth_yaml_t *tokens = aoth_fields_get(node, "tokens"), *file = aoth_fields_get(node, "safetensors");
+  if (!tokens == !file) {
+    aoth_yaml_error(f->sink, f->arena, node, "pipeline.data", "'%s' takes 'random', a .safetensors file, {safetensors: FILE} or {tokens: FILE, ...}", key);
+    return;
+  }
+  out->kind = tokens ? AOTH_DATA_TOKENS : AOTH_DATA_SAFETENSORS;
+  out->path = aoth_fields_path(f, node, tokens ? "tokens" : "safetensors");
+  if (!tokens) {
+    for (uint32_t i = 1; i < 5; i++)
+      if (aoth_yaml_get(node, keys[i]))
+        aoth_yaml_error(f->sink, f->arena, aoth_yaml_get(node, keys[i]), "pipeline.data", "'%s' belongs to tokens:", keys[i]);
+    return;
+  }
+  out->dtype = read_dtype(f, node);
+  out->batch = aoth_fields_i64(f, node, "batch", 0, 1, INT32_MAX);
+  out->block = aoth_fields_i64(f, node, "block", 0, 1, INT32_MAX);
+  read_pair(f, node, out->inputs);
+}
+
+static void read_checkpoint(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_train_spec_t *t) {
+  static const char *const keys[] = {"path", "every"};
+  const aoth_yaml_t *node = aoth_fields_get(map, "checkpoint");
+  t->where_checkpoint = aoth_fields_where(f, map, "checkpoint");
+  if (node && node->kind == AOTH_YAML_SCALAR) {
+    t->checkpoint_path = aoth_fields_path(f, map, "checkpoint");
+  } else if (aoth_fields_known(f, node, "checkpoint", keys, 2)) {
+    t->checkpoint_path = aoth_fields_path(f, node, "path");
+    t->checkpoint_every = aoth_fields_i64(f, node, "every", 0, 0, INT64_MAX);
+    if (!aoth_fields_get(node, "path"))
+      aoth_yaml_error(f->sink, f->arena, node, "pipeline.missing", "'checkpoint' lacks 'path'");
+  }
+}
+
+static void read_optimizer(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_train_spec_t *t) {
+  const char *use = aoth_fields_text(f, map, "optimizer");
+  t->optimizer.use = t->optimizer.name = use ? use : "adamw";
+  t->optimizer.where = use ? aoth_fields_where(f, map, "optimizer") : t->where;
+  t->where_optimizer = t->optimizer.where;
+  const aoth_yaml_t *with = aoth_fields_get(map, "optimizer-with");
+  if (with && with->kind != AOTH_YAML_MAP)
+    aoth_yaml_error(f->sink, f->arena, with, "pipeline.type", "'optimizer-with' takes a map of options, not %s", aoth_yaml_kind(with));
+  else
+    t->optimizer.with = with;
+}
+
+static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_spec_t *run) {
+  static const char *const keys[] = {"steps", "optimizer", "optimizer-with", "lr", "schedule", "warmup", "min-lr", "data",
+                                     "seed", "log-every", "loss", "checkpoint", "resume"};
+  aoth_train_spec_t *t = &run->train;
+  const aoth_yaml_t *node = aoth_fields_get(map, "train");
+  if (!aoth_fields_known(f, node, "train", keys, 13)) return;
+  t->present = 1;
+  t->where = aoth_yaml_where(f->arena, node);
+  t->steps = aoth_fields_i64(f, node, "steps", 0, 1, INT64_C(1) << 40);
+  if (!aoth_fields_get(node, "steps")) aoth_yaml_error(f->sink, f->arena, node, "pipeline.missing", "'train' lacks 'steps'");
+  read_optimizer(f, node, t);
+  t->lr = aoth_fields_f64(f, node, "lr", 1e-3, 0, 1e6);
+  t->min_lr = aoth_fields_f64(f, node, "min-lr", 0, 0, 1e6);
+  t->schedule = aoth_fields_word(f, node, "schedule", AOTH_SCHEDULE_CONSTANT, aoth_schedules, 3);
+  t->warmup = aoth_fields_i64(f, node, "warmup", 0, 0, INT64_MAX);
+  t->data = run->inputs;
+  if (aoth_fields_get(node, "data")) {
+    memset(&t->data, 0, sizeof t->data);
+    read_data(f, node, "data", &t->data);
+  } else if (t->data.kind == AOTH_DATA_NONE) {
+    t->data.kind = AOTH_DATA_RANDOM;
+    t->data.where = t->where;
+  }
+  t->seed = aoth_fields_i64(f, node, "seed", run->seed, INT64_MIN, INT64_MAX);
+  t->log_every = aoth_fields_i64(f, node, "log-every", 10, 0, INT64_MAX);
+  t->loss = aoth_fields_i64(f, node, "loss", 0, 0, INT32_MAX);
+  t->where_loss = aoth_fields_where(f, node, "loss");
+  read_checkpoint(f, node, t);
+  t->resume = aoth_fields_path(f, node, "resume");
+  t->where_resume = aoth_fields_where(f, node, "resume");
+}
+
+void aoth_run_read(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_run_spec_t *out) {
+  static const char *const keys[] = {"inputs", "outputs", "seed", "train"};
+  memset(out, 0, sizeof *out);
+  if (!aoth_fields_known(f, node, "run", keys, 4)) return;
+  out->present = 1;
+  out->where = aoth_yaml_where(f->arena, node);
+  read_data(f, node, "inputs", &out->inputs);
+  out->outputs = aoth_fields_path(f, node, "outputs");
+  out->where_outputs = aoth_fields_where(f, node, "outputs");
+  out->seed = aoth_fields_i64(f, node, "seed", 0, INT64_MIN, INT64_MAX);
+  read_train(f, node, out);
+}
+
+/* ---- printing, with every default filled in ---- */
+
+static void print_path(aoth_text_t *out, const char *key, const char *path) {
+  if (!path) return;
+  aoth_text_f(out, "%s: ", key);
+  aoth_print_path(out, path);
+  aoth_text_z(out, "\n");
+}
+
+static void print_data(aoth_text_t *out, const char *key, const aoth_data_spec_t *d) {
+  if (d->kind == AOTH_DATA_NONE) return;
+  aoth_text_f(out, "%s: ", key);
+  if (d->kind == AOTH_DATA_RANDOM) {
+    aoth_text_z(out, "random\n");
+    return;
+  }
+  aoth_text_z(out, d->kind == AOTH_DATA_TOKENS ? "{tokens: " : "{safetensors: ");
+  aoth_print_path(out, d->path ? d->path : "");
+  if (d->kind == AOTH_DATA_TOKENS) {
+    aoth_text_f(out, ", dtype: %s", aot_dtype_name(d->dtype));
+    if (d->batch) aoth_text_f(out, ", batch: %lld", (long long)d->batch);
+    if (d->block) aoth_text_f(out, ", block: %lld", (long long)d->block);
+    aoth_text_f(out, ", inputs: [%u, %u]", d->inputs[0], d->inputs[1]);
+  }
+  aoth_text_z(out, "}\n");
+}
+
+static void print_train(aoth_text_t *out, const aoth_train_spec_t *t) {
+  aoth_text_f(out, "  train:\n    steps: %lld\n    optimizer: ", (long long)t->steps);
+  aoth_yaml_print_text(out, aot_str(t->optimizer.use));
+  aoth_text_z(out, "\n");
+  aoth_print_options(out, "    optimizer-with: ", &t->optimizer);
+  aoth_text_z(out, "    lr: ");
+  aoth_print_double(out, t->lr);
+  aoth_text_f(out, "\n    schedule: %s\n    warmup: %lld\n    min-lr: ", aoth_schedules[t->schedule], (long long)t->warmup);
+  aoth_print_double(out, t->min_lr);
+  aoth_text_z(out, "\n");
+  print_data(out, "    data", &t->data);
+  aoth_text_f(out, "    seed: %lld\n    log-every: %lld\n    loss: %lld\n", (long long)t->seed, (long long)t->log_every, (long long)t->loss);
+  if (t->checkpoint_path) {
+    aoth_text_z(out, "    checkpoint: {path: ");
+    aoth_print_path(out, t->checkpoint_path);
+    aoth_text_f(out, ", every: %lld}\n", (long long)t->checkpoint_every);
+  }
+  print_path(out, "    resume", t->resume);
+}
+
+void aoth_run_print(const aoth_run_spec_t *run, aoth_text_t *out) {
+  if (!run->present) return;
+  aoth_text_z(out, "run:\n");
+  print_data(out, "  inputs", &run->inputs);
+  print_path(out, "  outputs", run->outputs);
+  aoth_text_f(out, "  seed: %lld\n", (long long)run->seed);
+  if (run->train.present) print_train(out, &run->train);
+}

@@ -1,0 +1,247 @@
+/* The life of a session, and the way from a model file to its program. */
+#include <pipeline/session.h>
+
+#include <aot/inline.h>
+#include <pipeline/load.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAGIC_SCORE 1 /* the least answer of probe() that counts as "mine" */
+
+aoth_session_t *aoth_session_create(const aoth_session_config_t *config) {
+  aoth_session_t *s = calloc(1, sizeof *s);
+  if (!s) return NULL;
+  s->config = *config;
+  s->arena = aoth_arena_create();
+  s->scratch = aoth_arena_create();
+  s->ops = aoth_ops_create();
+  if (s->arena && s->scratch && s->ops && aoth_crash_install())
+    s->registry = aoth_registry_create(s->arena, config->plugin_dirs, config->n_plugin_dirs, config->sink);
+  if (!s->registry) {
+    aoth_session_destroy(s);
+    return NULL;
+  }
+  s->report.arena = s->arena;
+  s->ctx.session = s->arena;
+  s->ctx.scratch = s->scratch;
+  s->ctx.sink = config->sink;
+  s->ctx.last_node = AOT_NO_ID;
+  return s;
+}
+
+static aot_status_t do_shutdown(void *arg) {
+  const aoth_plugin_t *p = arg;
+  p->desc.shutdown();
+  return AOT_OK;
+}
+
+static void shutdown_plugins(aoth_session_t *s) {
+  for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {
+    aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
+    if (p->state != AOTH_PLUGIN_OPEN || !p->is_initialised || p->crashed || !p->desc.shutdown || p->n_units == 0) continue;
+    const aoth_stage_t stage = {.use = p->units[0].id, .name = p->units[0].id, .unit = &p->units[0]};
+    aoth_call(s, &stage, "shutdown", do_shutdown, p);
+    if (s->outcome == AOTH_CALL_CRASHED) aoth_crash_done();
+  }
+}
+
+void aoth_session_destroy(aoth_session_t *s) {
+  if (!s) return;
+  if (s->registry) {
+    aoth_session_exe_drop(s);
+    if (s->prog) aoth_prog_destroy(s->prog);
+    s->prog = s->ctx.prog = NULL;
+    s->ctx.graph = NULL;
+    for (uint32_t i = s->n_opsets; i > 0; i--) aoth_instance_destroy(s, NULL, &s->opsets[i - 1]);
+    shutdown_plugins(s);
+  }
+  for (uint32_t i = 0; i < s->n_maps; i++) aoth_file_unmap(&s->maps[i]);
+  aoth_ops_destroy(s->ops);
+  aoth_arena_destroy(s->scratch);
+  aoth_arena_destroy(s->arena);
+  free(s);
+}
+
+aot_prog_t *aoth_session_prog(aoth_session_t *s) { return s->prog; }
+aot_ctx_t *aoth_session_ctx(aoth_session_t *s) { return &s->ctx; }
+aoth_sink_t *aoth_session_sink(aoth_session_t *s) { return s->config.sink; }
+aoth_trace_t *aoth_session_trace(aoth_session_t *s) { return s->config.trace; }
+aoth_ops_t *aoth_session_ops(aoth_session_t *s) { return s->ops; }
+aoth_registry_t *aoth_session_registry(aoth_session_t *s) { return s->registry; }
+
+uint32_t aoth_session_records(aoth_session_t *s, const aoth_record_t **out) {
+  *out = s->records;
+  return s->n_records;
+}
+
+/* ---- opsets ---- */
+
+static int is_open(const aoth_session_t *s, const aoth_unit_t *unit) {
+  for (uint32_t i = 0; i < s->n_opsets; i++)
+    if (s->opsets[i].unit == unit) return 1;
+  return 0;
+}
+
+typedef struct adding {
+  aoth_session_t *s;
+  const aoth_instance_t *opset;
+} adding_t;
+
+static aot_status_t do_add(void *arg) {
+  const adding_t *a = arg;
+  const uint32_t errors = aoth_sink_count(a->s->config.sink, AOT_SEVERITY_ERROR);
+  const aot_status_t status = aoth_ops_add(a->s->ops, a->opset->self, a->s->config.sink);
+  a->s->ctx.n_diags += aoth_sink_count(a->s->config.sink, AOT_SEVERITY_ERROR) - errors;
+  return status;
+}
+
+static aot_status_t open_opset(aoth_session_t *s, const char *id, const aoth_where_t *where) {
+  aoth_stage_t stage;
+  AOT_TRY(aoth_stage_of_unit(s, id, "opset/1", where, &stage));
+  if (is_open(s, stage.unit)) return AOT_OK;
+  aoth_instance_t *rows = aoth_session_room(s, s->opsets, s->n_opsets, &s->opset_capacity, sizeof *rows);
+  if (!rows) return AOT_E_EXHAUSTED;
+  s->opsets = rows;
+  AOT_TRY(aoth_instance_create(s, &stage, &rows[s->n_opsets]));
+  adding_t a = {s, &rows[s->n_opsets]};
+  if (aoth_call(s, &stage, "operators", do_add, &a) != AOT_OK) return aoth_session_fail(s, &stage);
+  s->n_opsets++;
+  return AOT_OK;
+}
+
+aot_status_t aoth_session_open_opsets(aoth_session_t *s, const char *const *ids, const aoth_where_t *wheres, uint32_t n_ids) {
+  for (uint32_t i = 0; i < n_ids; i++) AOT_TRY(open_opset(s, ids[i], wheres ? &wheres[i] : NULL));
+  if (n_ids) return AOT_OK;
+  for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {
+    aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
+    for (uint32_t k = 0; k < p->n_units; k++) {
+      if (p->units[k].shadowed_by || strcmp(p->units[k].kind, "opset/1") != 0) continue;
+      if (aoth_plugin_open(s->registry, p, s->arena, NULL, NULL) == AOT_OK) {
+        AOT_TRY(open_opset(s, p->units[k].id, NULL));
+      } else {
+        aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, NULL, "load.refused", "opset %s is left out: cannot load %s: %s", p->units[k].id,
+                         p->path, p->why ? p->why : "");
+      }
+    }
+  }
+  return AOT_OK;
+}
+
+/* ---- import ---- */
+
+typedef struct importing {
+  aoth_session_t *s;
+  const aoth_instance_t *unit;
+  const aot_file_t *file;
+  int32_t score;
+} importing_t;
+
+static aot_status_t do_probe(void *arg) {
+  importing_t *i = arg;
+  if (i->unit->table.import.probe) return i->unit->table.import.probe(i->unit->self, &i->s->ctx, i->file, &i->score);
+  return AOT_OK;
+}
+
+static aot_status_t do_read(void *arg) {
+  const importing_t *i = arg;
+  return i->unit->table.import.read(i->unit->self, &i->s->ctx, i->file, i->s->prog);
+}
+
+/* The importer that is surest about the file. A probe that fails says no more than "not mine". */
+static aot_status_t choose_importer(aoth_session_t *s, const aot_file_t *file, const aoth_where_t *where, aoth_stage_t *out) {
+  int32_t best = MAGIC_SCORE - 1;
+  out->use = NULL;
+  for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {
+    const aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
+    for (uint32_t k = 0; k < p->n_units; k++) {
+      aoth_stage_t stage;
+      aoth_instance_t unit;
+      if (p->units[k].shadowed_by || strcmp(p->units[k].kind, "import/1") != 0) continue;
+      AOT_TRY(aoth_stage_of_unit(s, p->units[k].id, "import/1", where, &stage));
+      AOT_TRY(aoth_instance_create(s, &stage, &unit));
+      importing_t probe = {s, &unit, file, 0};
+      const aot_status_t status = aoth_call(s, &stage, "probe", do_probe, &probe);
+      if (s->outcome == AOTH_CALL_CRASHED) return aoth_session_fail(s, &stage);
+      aoth_instance_destroy(s, &stage, &unit);
+      if (status != AOT_OK || probe.score <= best) continue;
+      best = probe.score;
+      *out = stage;
+    }
+  }
+  if (out->use) return AOT_OK;
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, where, "import.unknown", "no importer recognises %.*s", (int)file->path.size, file->path.data);
+  aoth_sink_line(s->config.sink, "hint: name one in model.import (`aothost plugins` lists them), or check the file");
+  return AOT_E_INVALID;
+}
+
+static aot_status_t read_with_unit(aoth_session_t *s, aoth_stage_t *stage, const aot_file_t *file) {
+  aoth_instance_t unit;
+  AOT_TRY(aoth_instance_create(s, stage, &unit));
+  importing_t reading = {s, &unit, file, 0};
+  aot_status_t status = aoth_call(s, stage, "read", do_read, &reading);
+  if (status == AOT_OK && aoth_verify(s->prog, AOT_PROP_IMPORTED) != AOT_OK) {
+    aoth_misbehaved(s, stage, "made a broken program");
+    status = AOTH_E_PLUGIN;
+  }
+  const int32_t outcome = s->outcome;
+  if (status != AOT_OK && outcome != AOTH_CALL_TOLD) status = aoth_session_fail(s, stage); /* else the file is at fault: exit 2 */
+  aoth_instance_destroy(s, stage, &unit);
+  if (status == AOT_OK) aoth_prog_set_properties(s->prog, aoth_prog_properties(s->prog) | AOT_PROP_IMPORTED);
+  return status;
+}
+
+static aot_status_t read_text(aoth_session_t *s, const char *path, const aoth_map_t *map) {
+  s->ctx.stage = NULL;
+  s->ctx.n_diags = 0;
+  AOT_TRY(aoth_parse(s->prog, path, map->data, (size_t)map->nbytes));
+  return aoth_verify(s->prog, aoth_prog_properties(s->prog));
+}
+
+static int ends_with(const char *text, const char *tail) {
+  const size_t n = strlen(text), k = strlen(tail);
+  return n >= k && strcmp(text + n - k, tail) == 0;
+}
+
+aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const aoth_where_t *where_import, const char *path,
+                                 const aoth_where_t *where_model) {
+  const uint64_t begin = aoth_now_ns();
+  aoth_map_t *maps = aoth_session_room(s, s->maps, s->n_maps, &s->map_capacity, sizeof *maps);
+  if (!maps) return AOT_E_EXHAUSTED;
+  s->maps = maps;
+  const uint32_t errors = aoth_sink_count(s->config.sink, AOT_SEVERITY_ERROR);
+  aot_status_t status = aoth_file_map(path, s->config.sink, &maps[s->n_maps]);
+  if (status != AOT_OK) {
+    if (where_model && where_model->line && aoth_sink_count(s->config.sink, AOT_SEVERITY_ERROR) > errors)
+      aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, where_model, "import.file", "the model is named here");
+    return status;
+  }
+  const aoth_map_t map = maps[s->n_maps++];
+  if (s->prog) aoth_prog_destroy(s->prog);
+  s->prog = aoth_prog_create(s->ops, &s->ctx);
+  if (!s->prog) return AOT_E_EXHAUSTED;
+  s->ctx.prog = s->prog;
+  s->ctx.graph = aoth_prog_arena(s->prog);
+  aoth_prog_set_model(s->prog, path);
+  s->report = (aoth_report_t){.arena = s->arena};
+  const aot_file_t file = {.struct_size = sizeof file, .path = aot_str(path), .data = map.data, .nbytes = map.nbytes};
+  aoth_stage_t stage = {.use = "ir", .name = "ir"};
+  if (import_id ? strcmp(import_id, "ir") == 0 : ends_with(path, ".ir")) {
+    status = read_text(s, path, &map);
+  } else {
+    status = import_id ? aoth_stage_of_unit(s, import_id, "import/1", where_import, &stage) : choose_importer(s, &file, where_model, &stage);
+    if (status == AOT_OK) status = read_with_unit(s, &stage, &file);
+  }
+  if (status != AOT_OK) return status;
+  aoth_session_record(s, &stage, begin, 0, 0);
+  return AOT_OK;
+}
+
+aot_status_t aoth_pipeline_import(aoth_session_t *s, const aoth_pipeline_t *p) {
+  if (!p->model_path) {
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "pipeline.model", "%s names no model", p->path);
+    aoth_sink_line(s->config.sink, "hint: write 'model: {path: FILE}', or pass --model FILE");
+    return AOT_E_INVALID;
+  }
+  AOT_TRY(aoth_session_open_opsets(s, p->opsets, p->where_opsets, p->n_opsets));
+  return aoth_session_import(s, p->import_id, &p->where_import, p->model_path, &p->where_model);
+}

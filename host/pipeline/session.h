@@ -1,0 +1,103 @@
+/* Inside of aoth_session_t, for the files of host/pipeline that run things: session.c (life, import), call.c (guarded calls
+ * into units), stage.c (one stage), lower.c (backends), bundle.c (what is left of a failure), check.c. */
+#ifndef AOTH_SESSION_H
+#define AOTH_SESSION_H
+
+#include <aot/backend.h>
+#include <aot/import.h>
+#include <aot/opset.h>
+#include <aot/partition.h>
+#include <aot/pass.h>
+#include <base/file.h>
+#include <pipeline/crash.h>
+#include <pipeline/record.h>
+#include <pipeline/registry.h>
+
+/* A unit that was created. Its functions are called with `self` first, through the imported copy. */
+typedef struct aoth_instance {
+  const aoth_unit_t *unit; /* NULL: none */
+  const void *self;
+  union {
+    aot_pass_t pass;
+    aot_partition_t partition;
+    aot_backend_t backend;
+    aot_opset_t opset;
+    aot_import_t import;
+  } table;
+} aoth_instance_t;
+
+/* How the last call into a unit ended. */
+#define AOTH_CALL_OK 0
+#define AOTH_CALL_TOLD 1    /* non-zero status, with a diagnostic */
+#define AOTH_CALL_SILENT 2  /* non-zero status, no diagnostic: misbehaviour */
+#define AOTH_CALL_CRASHED 3 /* a signal; aoth_session_fail must follow */
+#define AOTH_CALL_BROKE 4   /* the program or the contract was broken: misbehaviour */
+
+struct aoth_session {
+  aoth_session_config_t config;
+  aoth_arena_t *arena, *scratch;
+  aoth_registry_t *registry;
+  aoth_ops_t *ops;
+  aot_prog_t *prog;
+  aot_ctx_t ctx;
+  aoth_report_t report; /* of the unit that is being called */
+  aoth_instance_t *opsets;
+  uint32_t n_opsets, opset_capacity;
+  aoth_map_t *maps; /* model files that the program may point into */
+  uint32_t n_maps, map_capacity;
+  aoth_record_t *records;
+  uint32_t n_records, record_capacity;
+  uint32_t n_dumps;
+  /* how the last call ended */
+  int32_t outcome; /* AOTH_CALL_* */
+  aot_status_t status;
+  aoth_crash_t crash;
+  uint32_t has_journal; /* open ones, of this session's making */
+  const char *about; /* last words for the call below, kept from the call before when it is the same */
+  const char *about_doing;
+  const aoth_unit_t *about_unit;
+  /* what the backend left */
+  aoth_stage_t backend_stage;
+  aoth_instance_t backend;
+  void *artifact;
+  uint64_t artifact_nbytes, artifact_capacity;
+  const aot_exe_t *exe_self;
+  aot_exe_t exe;
+};
+
+/* ---- call.c ---- */
+typedef aot_status_t (*aoth_call_fn)(void *arg);
+/* One call into a unit under the guard, with a fresh scratch arena. `doing`: "run", "compile", for messages. Trouble is told;
+ * s->outcome says how it ended. */
+aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char *doing, aoth_call_fn fn, void *arg);
+/* After a call that did not end well, or broke something (message given by the caller): undoes open journals, writes the
+ * bundle, ends crash handling. Answers AOTH_E_PLUGIN, or AOT_E_OPTION when the unit refused its options at create. */
+aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage);
+aot_status_t aoth_misbehaved(aoth_session_t *s, const aoth_stage_t *stage, const char *format, ...) __attribute__((format(printf, 3, 4)));
+aot_status_t aoth_instance_create(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out);
+void aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *instance);
+void aoth_session_journal_begin(aoth_session_t *s);
+void aoth_session_journal_commit(aoth_session_t *s);
+/* A stage that stands for a unit the pipeline does not list: importer, opset. Options at their defaults. */
+aot_status_t aoth_stage_of_unit(aoth_session_t *s, const char *id, const char *kinds, const aoth_where_t *where, aoth_stage_t *out);
+
+/* ---- stage.c ---- */
+uint64_t aoth_count_nodes(aot_prog_t *p);
+uint32_t aoth_properties_after(const aoth_unit_t *unit, uint32_t before);
+/* Contract and verifier over the open journal, then commit with the new properties; or AOTH_CALL_BROKE. */
+aot_status_t aoth_stage_finish(aoth_session_t *s, const aoth_stage_t *stage);
+/* needs and refuses against `properties`; complains at the stage with the units that could help. */
+aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, uint32_t properties);
+void aoth_session_record(aoth_session_t *s, const aoth_stage_t *stage, uint64_t begin_ns, uint64_t before, uint64_t edits);
+
+/* ---- lower.c ---- */
+aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *backend, uint64_t *out_edits);
+void aoth_session_exe_drop(aoth_session_t *s);
+
+/* ---- bundle.c ---- */
+void aoth_bundle_write(aoth_session_t *s, const aoth_stage_t *stage, const char *journal);
+
+/* Room for one more row of a session array; the old rows stay behind in the arena. NULL: no memory. */
+void *aoth_session_room(aoth_session_t *s, void *rows, uint32_t n, uint32_t *capacity, size_t row_size);
+
+#endif

@@ -1,0 +1,246 @@
+/* Running one stage.
+ *
+ *     needs, refuses -> create -> journal { run | choose, apply | query, decompose, compile } -> contract -> verifier
+ *                                   |                                                                        |
+ *                                   +---- any failure: undo, bundle, status 3            commit, new properties
+ *
+ * The program is as before the stage until everything agrees. */
+#include <pipeline/session.h>
+
+#include <aot/inline.h>
+#include <base/file.h>
+#include <pipeline/env.h>
+#include <pipeline/load.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t aoth_count_nodes(aot_prog_t *p) {
+  uint64_t count = 0;
+  for (uint32_t g = 0; p && g < aoth_graph_n_graphs(p); g++)
+    for (aot_node_t n = aoth_graph_first(p, (aot_graph_t){g}); n.id != AOT_NO_ID; n = aoth_graph_next(p, n)) count++;
+  return count;
+}
+
+uint32_t aoth_properties_after(const aoth_unit_t *unit, uint32_t before) {
+  return unit->has_contract ? (before & ~unit->contract.drops) | unit->contract.gives : before;
+}
+
+/* ---- contracts ---- */
+
+/* Units that give `property`, as a hint. Plugins not opened so far are opened for it, silently: contracts are in them. */
+static void hint_givers(aoth_session_t *s, uint32_t property) {
+  aoth_text_t list = {0};
+  for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {
+    aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
+    int wanted = 0;
+    for (uint32_t k = 0; k < p->n_units; k++) wanted |= aoth_kind_in(p->units[k].kind, AOTH_STAGE_KINDS);
+    if (!wanted || aoth_plugin_open(s->registry, p, s->arena, NULL, NULL) != AOT_OK) continue;
+    for (uint32_t k = 0; k < p->n_units; k++)
+      if (!p->units[k].shadowed_by && p->units[k].has_contract && (p->units[k].contract.gives & property))
+        aoth_text_f(&list, "%s%s", list.size ? ", " : "", p->units[k].id);
+  }
+  if (list.size)
+    aoth_sink_line(s->config.sink, "hint: '%s' is given by %s, before this stage", aoth_property_names(property, s->arena), list.data);
+  else
+    aoth_sink_line(s->config.sink, "hint: no unit that is known gives '%s'", aoth_property_names(property, s->arena));
+  aoth_text_deinit(&list);
+}
+
+aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, uint32_t properties) {
+  if (!stage->unit->has_contract) return AOT_OK;
+  const aot_contract_t *c = &stage->unit->contract;
+  const uint32_t missing = c->needs & ~properties, unwanted = c->refuses & properties;
+  if (missing) {
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.needs", "stage %s needs a program that is %s; here it is not yet %s",
+                     stage->name, aoth_property_names(c->needs, s->arena), aoth_property_names(missing, s->arena));
+    for (uint32_t bit = 0; bit < 32; bit++)
+      if (missing & (1u << bit)) hint_givers(s, 1u << bit);
+  }
+  if (unwanted)
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.refuses", "stage %s refuses a program that is %s already", stage->name,
+                     aoth_property_names(unwanted, s->arena));
+  return missing || unwanted ? AOT_E_PRECONDITION : AOT_OK;
+}
+
+aot_status_t aoth_stage_finish(aoth_session_t *s, const aoth_stage_t *stage) {
+  const uint32_t after = aoth_properties_after(stage->unit, aoth_prog_properties(s->prog));
+  s->outcome = AOTH_CALL_OK;
+  if (stage->unit->has_contract && aoth_journal_check(s->prog, &stage->unit->contract) != AOT_OK)
+    return aoth_misbehaved(s, stage, "broke its contract");
+  if (aoth_verify(s->prog, after) != AOT_OK) return aoth_misbehaved(s, stage, "left a broken program behind");
+  aoth_session_journal_commit(s);
+  aoth_prog_set_properties(s->prog, after);
+  return AOT_OK;
+}
+
+/* ---- passes and partitions ---- */
+
+typedef struct running {
+  aoth_session_t *s;
+  const aoth_instance_t *unit;
+  aot_cut_t cut; /* the host's copy */
+  aoth_arena_t *arena;
+  uint32_t n_cuts;
+} running_t;
+
+static aot_status_t do_pass(void *arg) {
+  running_t *r = arg;
+  return r->unit->table.pass.run(r->unit->self, &r->s->ctx, r->s->prog);
+}
+
+static aot_status_t put_cut(void *self, const aot_cut_t *cut) {
+  running_t *r = self;
+  aot_cut_t copy;
+  if (aot_import(&copy, sizeof copy, cut) != AOT_OK) return AOT_E_TOO_NEW;
+  if (++r->n_cuts > 1) return AOT_E_EXISTS;
+  if ((copy.n_saved && !copy.saved) || (copy.n_recomputed && !copy.recomputed)) return AOT_E_INVALID;
+  copy.saved = aoth_arena_copy(r->arena, sizeof(uint32_t), copy.saved, copy.n_saved * sizeof *copy.saved);
+  copy.recomputed = aoth_arena_copy(r->arena, sizeof(uint32_t), copy.recomputed, copy.n_recomputed * sizeof *copy.recomputed);
+  if ((copy.n_saved && !copy.saved) || (copy.n_recomputed && !copy.recomputed)) return AOT_E_EXHAUSTED;
+  copy.struct_size = sizeof copy;
+  r->cut = copy;
+  return AOT_OK;
+}
+
+static aot_status_t do_choose(void *arg) {
+  running_t *r = arg;
+  const aot_cut_sink_t sink = {sizeof sink, 0, r, put_cut};
+  return r->unit->table.partition.choose(r->unit->self, &r->s->ctx, r->s->prog, &sink);
+}
+
+static aot_status_t do_apply(void *arg) {
+  running_t *r = arg;
+  return r->unit->table.partition.apply(r->unit->self, &r->s->ctx, r->s->prog, &r->cut);
+}
+
+/* Does the cut name values and nodes of the joint graph only? */
+static const char *check_cut(aot_prog_t *p, const aot_cut_t *cut) {
+  const aot_graph_t joint = aoth_graph_graph_find(p, AOT_GRAPH_JOINT);
+  if (joint.id == AOT_NO_ID) return "chose a cut of a program that has no joint graph";
+  const uint32_t n_nodes = aoth_graph_n_nodes(p);
+  unsigned char *alive = calloc(n_nodes + 1u, 1);
+  if (!alive) return "left no memory to check its cut";
+  for (aot_node_t n = aoth_graph_first(p, joint); n.id != AOT_NO_ID; n = aoth_graph_next(p, n)) alive[n.id] = 1;
+  const char *wrong = NULL;
+  for (uint32_t i = 0; i < cut->n_saved && !wrong; i++) {
+    const aot_value_t v = cut->saved[i];
+    const aot_node_t def = v.id < aoth_graph_n_values(p) ? aoth_graph_value_def(p, v) : aot_no_node();
+    if (v.id >= aoth_graph_n_values(p) || aoth_graph_value_graph(p, v).id != joint.id || (def.id != AOT_NO_ID && !alive[def.id]))
+      wrong = "chose to save a value that is not in the joint graph";
+  }
+  for (uint32_t i = 0; i < cut->n_recomputed && !wrong; i++)
+    if (cut->recomputed[i].id >= n_nodes || !alive[cut->recomputed[i].id]) wrong = "chose to recompute a node that is not in the joint graph";
+  free(alive);
+  return wrong;
+}
+
+static void report_cut(aoth_session_t *s, const aot_cut_t *cut) {
+  aoth_report_number(&s->report, aot_str("saved-values"), cut->n_saved, aot_str(""));
+  aoth_report_number(&s->report, aot_str("recomputed-nodes"), cut->n_recomputed, aot_str("nodes"));
+  aoth_report_number(&s->report, aot_str("saved-bytes"), (double)cut->nbytes_saved, aot_str("bytes"));
+}
+
+static aot_status_t run_partition(aoth_session_t *s, const aoth_stage_t *stage, running_t *r) {
+  AOT_TRY(aoth_call(s, stage, "choose", do_choose, r));
+  if (r->n_cuts != 1) return aoth_misbehaved(s, stage, "chose %u cuts instead of one", r->n_cuts);
+  if (aoth_journal_count(s->prog)) return aoth_misbehaved(s, stage, "edited the program while it only had to choose");
+  const char *wrong = check_cut(s->prog, &r->cut);
+  if (wrong) return aoth_misbehaved(s, stage, "%s", wrong);
+  report_cut(s, &r->cut);
+  return aoth_call(s, stage, "apply", do_apply, r);
+}
+
+static aot_status_t run_rewriter(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit, uint64_t *out_edits) {
+  running_t r = {.s = s, .unit = unit, .arena = aoth_arena_create()};
+  if (!r.arena) return AOT_E_EXHAUSTED;
+  aoth_session_journal_begin(s);
+  aot_status_t status = strcmp(stage->unit->kind, "pass/1") == 0 ? aoth_call(s, stage, "run", do_pass, &r) : run_partition(s, stage, &r);
+  *out_edits = aoth_journal_count(s->prog);
+  if (status == AOT_OK) status = aoth_stage_finish(s, stage);
+  if (status != AOT_OK) status = aoth_session_fail(s, stage);
+  aoth_arena_destroy(r.arena);
+  return status;
+}
+
+/* ---- a stage ---- */
+
+/* Records outlive the pipeline that the texts of a stage belong to. */
+static const char *keep(aoth_session_t *s, const char *text) {
+  const char *copy = aoth_arena_text(s->arena, text, strlen(text));
+  return copy ? copy : "";
+}
+
+void aoth_session_record(aoth_session_t *s, const aoth_stage_t *stage, uint64_t begin_ns, uint64_t before, uint64_t edits) {
+  aoth_record_t *rows = aoth_session_room(s, s->records, s->n_records, &s->record_capacity, sizeof *rows);
+  if (!rows) return;
+  s->records = rows;
+  const uint64_t after = aoth_count_nodes(s->prog);
+  rows[s->n_records++] = (aoth_record_t){.unit = keep(s, stage->use), .name = keep(s, stage->name), .plugin = stage->unit ? stage->unit->plugin->note.id : "aothost",
+                                         .version = stage->unit ? stage->unit->version : AOT_VERSION, .number = stage->number,
+                                         .n_numbers = s->report.n_numbers, .ms = (double)(aoth_now_ns() - begin_ns) / 1e6,
+                                         .nodes_before = before, .nodes_after = after, .edits = edits, .numbers = s->report.numbers};
+  aoth_text_t args = {0};
+  aoth_text_f(&args, "\"plugin\": ");
+  aoth_text_json(&args, aot_str(rows[s->n_records - 1].plugin));
+  aoth_text_f(&args, ", \"nodes_before\": %llu, \"nodes_after\": %llu, \"edits\": %llu", (unsigned long long)before, (unsigned long long)after,
+              (unsigned long long)edits);
+  aoth_trace_span(s->config.trace, "stage", stage->name, begin_ns, args.data);
+  aoth_text_deinit(&args);
+}
+
+static int wants_dump(const aoth_session_t *s, const aoth_stage_t *stage) {
+  if (s->config.n_dump_after == 0) return s->config.dump_dir != NULL;
+  for (uint32_t i = 0; i < s->config.n_dump_after; i++)
+    if (strcmp(s->config.dump_after[i], stage->name) == 0 || strcmp(s->config.dump_after[i], stage->use) == 0) return 1;
+  return 0;
+}
+
+/* DIR/03.partition-mincut.ir, numbered in the order in which units ran; or the standard output. */
+static aot_status_t dump(aoth_session_t *s, const aoth_stage_t *stage) {
+  s->n_dumps++;
+  if (!wants_dump(s, stage)) return AOT_OK;
+  aoth_text_t text = {0}, path = {0};
+  aot_status_t status = AOT_OK;
+  aoth_print(s->prog, &text);
+  if (!s->config.dump_dir) {
+    printf("; after %s\n", stage->name);
+    fwrite(text.data ? text.data : "", 1, text.size, stdout);
+    fflush(stdout);
+  } else {
+    aoth_text_f(&path, "%s/%02u.%s.ir", s->config.dump_dir, s->n_dumps, stage->name);
+    aoth_make_dirs(s->config.dump_dir, 0777);
+    aoth_writer_t *w = aoth_writer_begin(path.data ? path.data : "", s->config.sink);
+    if (w) aoth_writer_write(w, text.data, text.size);
+    status = w ? aoth_writer_commit(w) : AOT_E_INVALID;
+  }
+  aoth_text_deinit(&text);
+  aoth_text_deinit(&path);
+  return status;
+}
+
+aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage) {
+  aoth_instance_t unit;
+  uint64_t edits = 0;
+  const uint64_t begin = aoth_now_ns(), before = aoth_count_nodes(s->prog);
+  AOT_TRY(aoth_contract_check(s, stage, aoth_prog_properties(s->prog)));
+  s->report = (aoth_report_t){.arena = s->arena};
+  AOT_TRY(aoth_instance_create(s, stage, &unit));
+  const int is_backend = strcmp(stage->unit->kind, "backend/1") == 0;
+  const aot_status_t status = is_backend ? aoth_stage_lower(s, stage, &unit, &edits) : run_rewriter(s, stage, &unit, &edits);
+  if (!is_backend || status != AOT_OK) aoth_instance_destroy(s, stage, &unit); /* a backend lives on with its executable */
+  if (status != AOT_OK) return status;
+  aoth_session_record(s, stage, begin, before, edits);
+  return dump(s, stage);
+}
+
+aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {
+  const aoth_stage_t *optimizer = (flags & AOTH_STAGES_OPTIMIZER) && p->run.train.optimizer.unit ? &p->run.train.optimizer : NULL;
+  for (uint32_t i = 0; i < p->n_stages; i++) {
+    const int is_backend = strcmp(p->stages[i].unit->kind, "backend/1") == 0;
+    if (is_backend && optimizer) AOT_TRY(aoth_session_run_stage(s, optimizer));
+    if (is_backend) optimizer = NULL;
+    if (is_backend && (flags & AOTH_STAGES_NO_BACKEND)) break;
+    AOT_TRY(aoth_session_run_stage(s, &p->stages[i]));
+  }
+  return optimizer ? aoth_session_run_stage(s, optimizer) : AOT_OK;
+}

@@ -1,0 +1,38 @@
+/* The exit rules of a call (AOT_RULE_* of aot/graph.h), interpreted: what the run time does after a graph has run.
+ *
+ *     RESTRIDE      leaf a: same storage, new sizes, strides, offset            (x.t_())
+ *     COPY_BACK     leaf a <- its UPDATE output, element by element              (x.mul_(2))
+ *     SAME_INPUT    output a is leaf b          VIEW_INPUT   output a looks into leaf b's storage
+ *     SAME_OUTPUT   output a is output b        VIEW_OUTPUT  output a looks into output b's storage
+ *     VIEW_BASE     output a looks into hidden base b
+ *
+ * In this order, so that an output that is a view of a mutated input shows the mutation, and a restrided and written
+ * input takes its value in its new shape. An output rule may name an output that has a rule itself; chains are followed.
+ * Linear in rules and elements. */
+#ifndef AOTH_BOUNDARY_H
+#define AOTH_BOUNDARY_H
+
+#include <aot/graph.h>
+#include <base/sink.h>
+#include <runtime/tensor.h>
+
+/* Rules here have numbers for dimensions: the caller has put in the symbols' values. */
+typedef struct aoth_boundary {
+  const aot_rule_t *rules;
+  uint32_t n_rules;
+  uint32_t n_leaves, n_outputs, n_bases;
+  aoth_tensor_t *leaves;                /* by leaf id; RESTRIDE changes their geometry, COPY_BACK their elements */
+  const aoth_tensor_t *const *updates;  /* by leaf id: the UPDATE output; NULL: the graph has none */
+  aoth_tensor_t *outputs;               /* by user output number; those with an output rule are filled in */
+  const aoth_tensor_t *bases;           /* by number of the hidden base */
+  aoth_sink_t *sink;
+} aoth_boundary_t;
+
+/* Each complains about a rule that names what does not exist, or reaches outside a storage: AOT_E_CONTRACT. */
+aot_status_t aoth_boundary_restride(const aoth_boundary_t *b);
+aot_status_t aoth_boundary_copy_back(const aoth_boundary_t *b);
+aot_status_t aoth_boundary_outputs(const aoth_boundary_t *b);
+
+int aoth_rule_makes_output(int32_t kind); /* SAME_*, VIEW_* */
+
+#endif

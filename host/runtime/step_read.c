@@ -1,0 +1,194 @@
+/* From the program's ports and rules to the step's tables, with the checks that let the rest of the step trust them. */
+#include <runtime/step_ports.h>
+
+#include <aot/inline.h>
+#include <ir/tables.h>
+#include <stdarg.h>
+#include <string.h>
+
+int aoth_slot_is_leaf(int32_t role) {
+  return role == AOT_ROLE_PARAMETER || role == AOT_ROLE_BUFFER || role == AOT_ROLE_CONSTANT || role == AOT_ROLE_USER_INPUT ||
+         role == AOT_ROLE_STATE;
+}
+
+static aot_status_t refuse(const aoth_step_t *s, const char *code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static aot_status_t refuse(const aoth_step_t *s, const char *code, const char *format, ...) {
+  char text[400];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, code, "%s", text);
+  return AOT_E_CONTRACT;
+}
+
+static void *table(aoth_step_t *s, size_t n, size_t size) { return aoth_arena_alloc(s->arena, 16, (n + 1) * size); }
+
+static aot_status_t no_memory(const aoth_step_t *s) {
+  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for the tables of the program's ports");
+  return AOT_E_EXHAUSTED;
+}
+
+/* ---- ports ---- */
+
+static aot_status_t read_ports(aoth_step_t *s, const aot_port_t *ports, uint32_t n, aoth_slot_t **out_slots, aot_tensor_t **out_views) {
+  aoth_slot_t *slots = table(s, n, sizeof *slots);
+  *out_slots = slots;
+  *out_views = table(s, n, sizeof **out_views);
+  if (!slots || !*out_views) return no_memory(s);
+  for (uint32_t i = 0; i < n; i++) {
+    slots[i].role = ports[i].role;
+    slots[i].index = ports[i].index;
+    slots[i].at = AOTH_NOWHERE;
+    if (ports[i].value.id != AOT_NO_ID) AOT_TRY(aoth_graph_value_type(s->prog, ports[i].value, &slots[i].type));
+    if (aoth_slot_is_leaf(ports[i].role) || ports[i].role == AOT_ROLE_UPDATE || ports[i].role == AOT_ROLE_GRADIENT ||
+        ports[i].role == AOT_ROLE_TANGENT_UPDATE) {
+      if (ports[i].index >= s->leaves.n)
+        return refuse(s, "run.ports", "a port of the program names leaf %u, but there are %u", ports[i].index, s->leaves.n);
+    }
+  }
+  return AOT_OK;
+}
+
+static aot_status_t read_call(aoth_step_t *s, int32_t kind, aoth_call_t *c) {
+  aot_graph_t g = aoth_graph_graph_find(s->prog, kind);
+  if (g.id == AOT_NO_ID) return AOT_OK;
+  c->present = 1;
+  c->n_in = aoth_graph_n_inputs(s->prog, g);
+  c->n_out = aoth_graph_n_outputs(s->prog, g);
+  AOT_TRY(read_ports(s, aoth_graph_inputs(s->prog, g), c->n_in, &c->in, &c->in_views));
+  return read_ports(s, aoth_graph_outputs(s->prog, g), c->n_out, &c->out, &c->out_views);
+}
+
+/* Numbers from 0 on, each once: how many there are of a role among the outputs, or a complaint. */
+static uint32_t count_role(const aoth_call_t *c, int32_t role, int32_t other) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < c->n_out; i++)
+    if ((c->out[i].role == role || c->out[i].role == other) && c->out[i].index < c->n_out && c->out[i].index + 1 > n)
+      n = c->out[i].index + 1;
+  return n;
+}
+
+static aot_status_t index_forward(aoth_step_t *s) {
+  const aoth_call_t *f = &s->call[AOTH_CALL_FORWARD];
+  s->n_saved = count_role(f, AOT_ROLE_SAVED, AOT_ROLE_SAVED);
+  s->n_bases = count_role(f, AOT_ROLE_BASE, AOT_ROLE_BASE);
+  s->n_outputs = count_role(f, AOT_ROLE_USER_OUTPUT, AOT_ROLE_LOSS);
+  s->saved = table(s, s->n_saved, sizeof *s->saved);
+  if (!s->saved) return no_memory(s);
+  memset(s->saved, 0xff, s->n_saved * sizeof *s->saved);
+  for (uint32_t i = 0; i < f->n_out; i++) {
+    if (f->out[i].role != AOT_ROLE_SAVED) continue;
+    if (f->out[i].index >= s->n_saved || s->saved[f->out[i].index] != AOT_NO_ID)
+      return refuse(s, "run.ports", "the forward saves slot %u twice", f->out[i].index);
+    s->saved[f->out[i].index] = i;
+  }
+  return AOT_OK;
+}
+
+static aot_status_t check_backward(aoth_step_t *s) {
+  const aoth_call_t *b = &s->call[AOTH_CALL_BACKWARD];
+  for (uint32_t i = 0; i < b->n_in; i++) {
+    const aoth_slot_t *p = &b->in[i];
+    if (p->role == AOT_ROLE_SAVED && (p->index >= s->n_saved || s->saved[p->index] == AOT_NO_ID))
+      return refuse(s, "run.ports", "the backward reads saved slot %u, which the forward does not save", p->index);
+    if (p->role == AOT_ROLE_TANGENT && p->index >= s->n_outputs)
+      return refuse(s, "run.ports", "the backward takes a tangent of output %u, but there are %u outputs", p->index, s->n_outputs);
+    if (!aoth_slot_is_leaf(p->role) && p->role != AOT_ROLE_SAVED && p->role != AOT_ROLE_TANGENT &&
+        p->role != AOT_ROLE_TANGENT_UPDATE && p->role != AOT_ROLE_SEED && p->role != AOT_ROLE_OFFSET && p->role != AOT_ROLE_TOKEN)
+      return refuse(s, "run.ports", "input %u of the backward has role %d, which a backward does not take", i, p->role);
+  }
+  for (uint32_t i = 0; i < b->n_out; i++)
+    if (b->out[i].role == AOT_ROLE_GRADIENT) s->gradient[b->out[i].index] = i;
+  return AOT_OK;
+}
+
+static aot_status_t check_update(const aoth_step_t *s) {
+  const aoth_call_t *u = &s->call[AOTH_CALL_UPDATE], *b = &s->call[AOTH_CALL_BACKWARD];
+  for (uint32_t i = 0; i < u->n_in; i++) {
+    const aoth_slot_t *p = &u->in[i];
+    if (p->role == AOT_ROLE_HYPER && p->index != AOT_HYPER_LR)
+      return refuse(s, "run.ports", "the optimizer takes hyper-parameter %u; only the learning rate (0) is given", p->index);
+    if (p->role == AOT_ROLE_GRADIENT) {
+      uint32_t port = s->gradient[p->index];
+      aot_str_t name = aoth_leaf_name(&s->leaves.leaf[p->index]);
+      if (port == AOT_NO_ID || b->out[port].type.kind == AOT_TYPE_NONE)
+        return refuse(s, "run.ports", "the optimizer reads the gradient of %.*s, which the backward does not compute",
+                      (int)name.size, name.data);
+    } else if (!aoth_slot_is_leaf(p->role) && p->role != AOT_ROLE_HYPER) {
+      return refuse(s, "run.ports", "input %u of the optimizer's graph has role %d, which it does not take", i, p->role);
+    }
+  }
+  return AOT_OK;
+}
+
+/* ---- rules ---- */
+
+static aot_status_t read_rules(aoth_step_t *s) {
+  size_t n_dims = 0, at = 0;
+  s->n_rules = aoth_graph_n_rules(s->prog);
+  s->rules = table(s, s->n_rules, sizeof *s->rules);
+  s->now = table(s, s->n_rules, sizeof *s->now);
+  if (!s->rules || !s->now) return no_memory(s);
+  for (uint32_t i = 0; i < s->n_rules; i++) {
+    aot_rule_t *r = &s->rules[i];
+    AOT_TRY(aoth_graph_rule(s->prog, i, r));
+    if (r->rank < 0 || r->rank > AOT_MAX_RANK) return refuse(s, "run.rules", "boundary rule %u has rank %d", i, r->rank);
+    if (aoth_rule_makes_output(r->kind) && r->a < s->n_rules + s->n_outputs && r->a + 1 > s->n_outputs) s->n_outputs = r->a + 1;
+    if ((r->kind == AOT_RULE_COPY_BACK || r->kind == AOT_RULE_RESTRIDE) && r->a >= s->leaves.n)
+      return refuse(s, "run.rules", "boundary rule %u names leaf %u, but there are %u", i, r->a, s->leaves.n);
+    if (r->kind == AOT_RULE_COPY_BACK || r->kind == AOT_RULE_RESTRIDE) s->changed[r->a] = 1;
+    n_dims += 2 * (size_t)r->rank;
+  }
+  s->rule_dims = table(s, n_dims, sizeof *s->rule_dims);
+  if (!s->rule_dims) return no_memory(s);
+  for (uint32_t i = 0; i < s->n_rules; i++) {
+    s->now[i] = s->rules[i];
+    s->now[i].sizes = s->rule_dims + at;
+    s->now[i].strides = s->rule_dims + at + s->rules[i].rank;
+    at += 2 * (size_t)s->rules[i].rank;
+  }
+  return AOT_OK;
+}
+
+/* An updated value that no rule brings home would be lost without a word. */
+static aot_status_t check_updates(aoth_step_t *s) {
+  unsigned char *has_rule = table(s, s->leaves.n, 1);
+  if (!has_rule) return no_memory(s);
+  for (uint32_t i = 0; i < s->n_rules; i++)
+    if (s->rules[i].kind == AOT_RULE_COPY_BACK) has_rule[s->rules[i].a] = 1;
+  for (int k = 0; k < AOTH_N_CALLS; k++)
+    for (uint32_t i = 0; i < s->call[k].n_out; i++) {
+      const aoth_slot_t *p = &s->call[k].out[i];
+      if (p->role != AOT_ROLE_UPDATE || has_rule[p->index]) continue;
+      aot_str_t name = aoth_leaf_name(&s->leaves.leaf[p->index]);
+      return refuse(s, "run.rules", "the program computes a new value of %.*s, but no boundary rule copies it back",
+                    (int)name.size, name.data);
+    }
+  return AOT_OK;
+}
+
+aot_status_t aoth_step_read(aoth_step_t *s) {
+  static const int32_t kinds[AOTH_N_CALLS] = {AOT_GRAPH_FORWARD, AOT_GRAPH_BACKWARD, AOT_GRAPH_UPDATE};
+  if (aoth_graph_graph_find(s->prog, AOT_GRAPH_JOINT).id != AOT_NO_ID)
+    return refuse(s, "run.joint", "the program is a joint graph that was not divided; add a partition stage before the backend");
+  for (int k = 0; k < AOTH_N_CALLS; k++) AOT_TRY(read_call(s, kinds[k], &s->call[k]));
+  if (!s->call[AOTH_CALL_FORWARD].present) return refuse(s, "run.ports", "the program has no forward graph");
+  s->gradient = table(s, s->leaves.n, sizeof *s->gradient);
+  s->changed = table(s, s->leaves.n, 1);
+  if (!s->gradient || !s->changed) return no_memory(s);
+  memset(s->gradient, 0xff, s->leaves.n * sizeof *s->gradient);
+  AOT_TRY(index_forward(s));
+  AOT_TRY(read_rules(s));
+  AOT_TRY(check_backward(s));
+  AOT_TRY(check_update(s));
+  AOT_TRY(check_updates(s));
+  s->updates = table(s, s->leaves.n, sizeof *s->updates);
+  s->given = table(s, s->leaves.n_inputs, sizeof *s->given);
+  s->after = table(s, s->leaves.n, sizeof *s->after);
+  s->outputs = table(s, s->n_outputs, sizeof *s->outputs);
+  s->bases = table(s, s->n_bases, sizeof *s->bases);
+  s->planned_for = table(s, s->sizes.n, sizeof *s->planned_for);
+  return s->updates && s->given && s->after && s->outputs && s->bases && s->planned_for ? AOT_OK : no_memory(s);
+}

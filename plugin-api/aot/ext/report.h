@@ -1,0 +1,17 @@
+/* aot/ext/report.h - extension "aot.report/1", offered by the host: a unit reports named numbers about what it did.
+ * They appear in the summary of `aothost run`, in --json and in `aothost ab`. Names are hyphenated and stable. */
+#ifndef AOT_EXT_REPORT_H
+#define AOT_EXT_REPORT_H
+
+#include <aot/base.h>
+#include <aot/status.h>
+
+#define AOT_EXT_REPORT "aot.report/1"
+
+typedef struct aot_ext_report {
+  uint32_t struct_size, flags;
+  /* unit: "bytes", "nodes", "seconds", or empty. The last report of a name counts. [stage-exclusive] */
+  aot_status_t (AOT_CALL *number)(aot_ctx_t *ctx, aot_str_t name, double value, aot_str_t unit);
+} aot_ext_report_t;
+
+#endif

@@ -1,0 +1,84 @@
+/* aot/inline.h - conveniences for plugin authors; never part of the ABI. */
+#ifndef AOT_INLINE_H
+#define AOT_INLINE_H
+
+#include <aot/base.h>
+#include <aot/plugin.h>
+#include <aot/snapshot.h>
+#include <string.h>
+
+/* A string literal as aot_str_t: initialiser, and expression. */
+#define AOT_STR_INIT(s) { (s), sizeof(s) - 1 }
+static inline aot_str_t aot_str(const char *s) {
+  aot_str_t r;
+  r.data = s;
+  r.size = s ? strlen(s) : 0;
+  return r;
+}
+static inline int aot_str_eq(aot_str_t a, aot_str_t b) {
+  return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, (size_t)a.size) == 0);
+}
+
+static inline aot_node_t aot_no_node(void) { aot_node_t n; n.id = AOT_NO_ID; return n; }
+static inline aot_value_t aot_no_value(void) { aot_value_t v; v.id = AOT_NO_ID; return v; }
+static inline aot_origin_t aot_no_origin(void) { aot_origin_t o; o.id = AOT_NO_ID; return o; }
+
+/* Arguments of a node. */
+static inline aot_arg_t aot_arg_none(void) { aot_arg_t a; memset(&a, 0, sizeof a); return a; }
+static inline aot_arg_t aot_arg_int_kind(int32_t kind, int64_t i) { aot_arg_t a = aot_arg_none(); a.kind = kind; a.u.i = i; return a; }
+static inline aot_arg_t aot_arg_value(aot_value_t v) {
+  return v.id == AOT_NO_ID ? aot_arg_none() : aot_arg_int_kind(AOT_ARG_VALUE, (int64_t)v.id);
+}
+static inline aot_arg_t aot_arg_int(int64_t i) { return aot_arg_int_kind(AOT_ARG_INT, i); }
+static inline aot_arg_t aot_arg_bool(int b) { return aot_arg_int_kind(AOT_ARG_BOOL, b != 0); }
+static inline aot_arg_t aot_arg_dtype(int32_t d) { return aot_arg_int_kind(AOT_ARG_DTYPE, d); }
+static inline aot_arg_t aot_arg_float(double f) { aot_arg_t a = aot_arg_none(); a.kind = AOT_ARG_FLOAT; a.u.f = f; return a; }
+static inline aot_arg_t aot_arg_ints(const int64_t *ints, uint32_t n) {
+  aot_arg_t a = aot_arg_none(); a.kind = AOT_ARG_INTS; a.n = n; a.u.ints = ints; return a;
+}
+static inline aot_arg_t aot_arg_values(const uint32_t *ids, uint32_t n) {
+  aot_arg_t a = aot_arg_none(); a.kind = AOT_ARG_VALUES; a.n = n; a.u.ids = ids; return a;
+}
+static inline aot_arg_t aot_arg_str(aot_str_t s) {
+  aot_arg_t a = aot_arg_none(); a.kind = AOT_ARG_STR; a.n = (uint32_t)s.size; a.u.chars = s.data; return a;
+}
+
+static inline uint64_t aot_dtype_size(int32_t dtype) {
+  switch (dtype) {
+#define AOT_DTYPE_SIZE_CASE(c, n, t, bytes) case n: return bytes;
+    AOT_DTYPE_MAP(AOT_DTYPE_SIZE_CASE)
+#undef AOT_DTYPE_SIZE_CASE
+    default: return 0;
+  }
+}
+static inline const char *aot_dtype_name(int32_t dtype) {
+  switch (dtype) {
+#define AOT_DTYPE_NAME_CASE(c, n, t, bytes) case n: return t;
+    AOT_DTYPE_MAP(AOT_DTYPE_NAME_CASE)
+#undef AOT_DTYPE_NAME_CASE
+    default: return "?";
+  }
+}
+static inline int aot_dtype_is_float(int32_t d) { return d == AOT_F16 || d == AOT_F32 || d == AOT_F64 || d == AOT_BF16; }
+
+/* Import by copy (plugin.h). Each struct starts with its size. Returns AOT_OK or AOT_E_TOO_NEW; dst is zeroed first. */
+static inline aot_status_t aot_import(void *dst, uint32_t dst_size, const void *src) {
+  uint32_t n, i;
+  memcpy(&n, src, sizeof n);
+  memset(dst, 0, dst_size);
+  memcpy(dst, src, n < dst_size ? n : dst_size);
+  for (i = dst_size; i < n; i++)
+    if (((const unsigned char *)src)[i] != 0) return AOT_E_TOO_NEW;
+  return AOT_OK;
+}
+
+/* Rows of a snapshot: const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes). */
+#define AOT_SNAP_ROWS(s, type, array) ((const type *)(const void *)((const char *)(s) + (s)->array.at))
+static inline aot_str_t aot_snap_text(const aot_snapshot_t *s, aot_snap_str_t r) {
+  aot_str_t t;
+  t.data = (const char *)s + s->chars.at + r.begin;
+  t.size = r.size;
+  return t;
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* aot/note.h - the ELF note that says what a plugin holds, readable without loading it.
+ *
+ * Section .note.aot.plugin, owner "AOT", type 1, description: JSON text
+ *   {"id":"aten","version":"0.1.0","epoch":1,"minor":1,"min_host_minor":1,
+ *    "units":[{"kind":"opset/1","id":"aten","help":"..."}]}
+ * It survives strip and --gc-sections. Host and descriptor must agree with it, or the plugin is refused. Write it once, at
+ * the end of plugin.c: AOT_PLUGIN_NOTE("{...}") with string literals, so that it needs nothing but this header. */
+#ifndef AOT_NOTE_H
+#define AOT_NOTE_H
+
+#include <aot/base.h>
+
+#define AOT_NOTE_SECTION ".note.aot.plugin"
+#define AOT_NOTE_TYPE 1u
+
+#define AOT_NOTE_TEXT_(x) #x
+#define AOT_NOTE_TEXT(x) AOT_NOTE_TEXT_(x)
+/* The head of the JSON text, up to the units; id and version are string literals. */
+#define AOT_NOTE_HEAD(id, version)                                                                                     \
+  "{\"id\":\"" id "\",\"version\":\"" version "\",\"epoch\":1,\"minor\":1,\"min_host_minor\":1,\"units\":["
+#define AOT_NOTE_UNIT(kind, id, help) "{\"kind\":\"" kind "\",\"id\":\"" id "\",\"help\":\"" help "\"}"
+#define AOT_NOTE_TAIL "]}"
+
+#define AOT_PLUGIN_NOTE(json)                                                                                          \
+  static const struct {                                                                                                \
+    uint32_t name_size, desc_size, type;                                                                               \
+    char name[4];                                                                                                      \
+    char desc[sizeof(json)];                                                                                           \
+  } aot_plugin_note __attribute__((section(AOT_NOTE_SECTION), used, aligned(4))) = {4u, (uint32_t)sizeof(json),        \
+                                                                                     AOT_NOTE_TYPE, "AOT", json}
+
+#endif

@@ -1,0 +1,43 @@
+/* aot/partition.h - unit kind partition/1: divides a joint graph into forward and backward.
+ *
+ * The choice is data, so that two partitioners can be compared; applying it is a second call. After apply the program has
+ * a FORWARD graph (outputs: the joint's forward outputs, then SAVED slots) and a BACKWARD graph (inputs: the leaves that it
+ * reads, SAVED slots, tangents; outputs: gradients), and no JOINT graph. A leaf that the backward reads is an input of its own
+ * with the leaf's role, unless the forward updates it (it has an UPDATE output): then its old value is a SAVED slot. The host
+ * checks that the backward reads nothing else. */
+#ifndef AOT_PARTITION_H
+#define AOT_PARTITION_H
+
+#include <aot/base.h>
+#include <aot/status.h>
+
+typedef struct aot_cut {
+  uint32_t struct_size;
+  uint32_t n_saved;
+  uint32_t n_recomputed;
+  uint32_t reserved;
+  const aot_value_t *saved;     /* values of the joint graph, in slot order */
+  const aot_node_t *recomputed; /* forward nodes that the backward runs again */
+  uint64_t nbytes_saved;        /* activations only: graph inputs are free */
+  double recompute_cost;        /* in the partitioner's own unit, 0: unknown */
+} aot_cut_t;
+
+typedef struct aot_cut_sink {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void *self;
+  aot_status_t (AOT_CALL *put)(void *self, const aot_cut_t *cut); /* copies; once */
+} aot_cut_sink_t;
+
+typedef struct aot_partition {
+  uint32_t struct_size, flags;
+  void *self;
+  aot_status_t (AOT_CALL *choose)(const struct aot_partition *p, aot_ctx_t *ctx, aot_prog_t *prog,
+                                  const aot_cut_sink_t *sink); /* [stage-exclusive] edits nothing */
+  aot_status_t (AOT_CALL *apply)(const struct aot_partition *p, aot_ctx_t *ctx, aot_prog_t *prog,
+                                 const aot_cut_t *cut); /* [stage-exclusive] */
+  void (AOT_CALL *destroy)(const struct aot_partition *p);
+  const void *(AOT_CALL *get_ext)(const struct aot_partition *p, const char *id);
+} aot_partition_t;
+
+#endif

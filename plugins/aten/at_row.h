@@ -1,0 +1,44 @@
+/* One operator of the set: a row of ops.def with its schema parsed. The row is where everything about an operator is found. */
+#ifndef AT_ROW_H
+#define AT_ROW_H
+
+#include <aot/opset.h>
+
+struct at_infer;
+struct at_emit;
+
+/* Result types from argument types (shape.h). */
+typedef void at_infer_fn(struct at_infer *c);
+/* Equivalent simpler nodes; out_values[i] stands for result i (at_emit.h). The marks allow one function to serve a family:
+ * it reads the operator's name from the emitter's row. */
+typedef aot_status_t at_decompose_fn(struct at_emit *e, aot_value_t *out_values);
+/* The functional form of a writing node, where renaming the operator is not enough. */
+typedef aot_status_t at_functional_fn(struct at_emit *e, aot_value_t *out_results, aot_value_t *out_written);
+/* The base after `updated` has been written over result `index` of the view. */
+typedef aot_value_t at_inverse_fn(struct at_emit *e, uint32_t index, aot_value_t base, aot_value_t updated);
+
+typedef struct at_row {
+  const char *name;   /* "aten.add.Tensor" */
+  const char *schema; /* "(Tensor self, ..) -> Tensor" */
+  uint32_t flags;     /* AOT_OP_*; VIEW, WRITES, MULTI_VIEW and REGION come from the schema */
+  const char *group;
+  at_infer_fn *infer;
+  const char *doc;
+  at_decompose_fn *decompose;
+  const char *functional;          /* of a writing operator: the same without the write, argument for argument */
+  at_functional_fn *functional_by; /* or how to make it */
+  at_inverse_fn *inverse;          /* of a view */
+  const char *write_if;            /* bool argument that must be true for the marked arguments to be written */
+} at_row_t;
+
+#define AT_OP_ENUM(id, ...) AT_OP_##id,
+enum {
+#define OP AT_OP_ENUM
+#include "ops.def"
+#undef OP
+  AT_N_OPS
+};
+
+extern const at_row_t at_rows[AT_N_OPS];
+
+#endif

@@ -1,0 +1,327 @@
+/* The unit: parses every schema of ops.def at create(), and connects the rules to the host. */
+#include "at_emit.h"
+#include "at_row.h"
+#include "common/schema/schema.h"
+#include "rewrites.h"
+#include "shape.h"
+
+#include <aot/ext/coverage.h>
+#include <aot/note.h>
+#include <aot/plugin.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HELP "PyTorch's operators: schemas, shape rules, decompositions, functional forms, inverses of views"
+
+typedef struct opset {
+  aot_opset_t table;
+  aot_host_t host;
+  aot_op_desc_t *descs;
+  const aot_op_desc_t **ops;
+  aot_ext_coverage_t coverage;
+} opset_t;
+
+/* ---- the world as shape rules see it ---- */
+
+typedef struct world {
+  const opset_t *set;
+  aot_prog_t *prog;
+  const aot_type_sink_t *sink;
+} world_t;
+
+static aot_status_t type_of(void *self, uint32_t value, aot_type_t *out) {
+  const world_t *w = self;
+  aot_value_t v;
+  v.id = value;
+  return w->set->host.graph->value_type(w->prog, v, out);
+}
+
+static aot_status_t make_dim(void *self, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
+  const world_t *w = self;
+  return w->set->host.edit->dim_make(w->prog, op, a, b, c, out);
+}
+
+static int64_t hint_of(void *self, int64_t dim) {
+  const world_t *w = self;
+  return w->set->host.graph->dim_hint(w->prog, dim);
+}
+
+static aot_status_t region_result(void *self, uint32_t graph, uint32_t i, aot_type_t *out) {
+  const world_t *w = self;
+  const aot_graph_api_t *api = w->set->host.graph;
+  aot_graph_t g;
+  const aot_port_t *ports;
+  g.id = graph;
+  if (i >= api->n_outputs(w->prog, g)) return AOT_E_NOT_FOUND;
+  ports = api->outputs(w->prog, g);
+  if (ports[i].value.id == AOT_NO_ID) {
+    memset(out, 0, sizeof *out);
+    return AOT_OK;
+  }
+  return api->value_type(w->prog, ports[i].value, out);
+}
+
+static aot_status_t put_type(void *self, const aot_type_t *type) {
+  const world_t *w = self;
+  return w->sink == NULL ? AOT_OK : w->sink->put(w->sink->self, type);
+}
+
+static at_env_t environment(world_t *w) {
+  at_env_t env = {w, type_of, make_dim, hint_of, region_result, put_type};
+  return env;
+}
+
+static void complain(const opset_t *o, aot_ctx_t *ctx, const char *code, const char *message, const char *hint, aot_node_t node) {
+  aot_diag_t d;
+  memset(&d, 0, sizeof d);
+  d.struct_size = sizeof d;
+  d.severity = AOT_SEVERITY_ERROR;
+  d.code = aot_str(code);
+  d.message = aot_str(message);
+  d.hint = aot_str(hint);
+  d.node = node;
+  d.value = aot_no_value();
+  o->host.diag(ctx, &d);
+}
+
+/* ---- the unit's functions ---- */
+
+static aot_status_t AOT_CALL infer(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
+                                   const aot_arg_t *args, uint32_t n_args, const aot_type_sink_t *sink) {
+  const opset_t *o = self->self;
+  world_t w = {o, prog, sink};
+  at_env_t env = environment(&w);
+  at_infer_t c;
+  aot_status_t status;
+  if (local >= AT_N_OPS) return AOT_E_RANGE;
+  status = at_infer_run(&c, &at_rows[local], &o->descs[local], args, n_args, &env);
+  if (status != AOT_OK && c.message[0] != '\0') {
+    char message[400];
+    snprintf(message, sizeof message, "%s: %s", at_rows[local].name, c.message);
+    complain(o, ctx, "aten.bad-arguments", message, "", aot_no_node());
+  }
+  return status;
+}
+
+/* An emitter for one node. infer and env live as long as it. */
+typedef struct rewriting {
+  at_emit_t e;
+  at_infer_t infer;
+  world_t world;
+  at_env_t env;
+} rewriting_t;
+
+static at_emit_t *begin(rewriting_t *r, const opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, aot_node_t node,
+                        aot_node_t before) {
+  memset(&r->e, 0, sizeof r->e);
+  r->world.set = o;
+  r->world.prog = prog;
+  r->world.sink = NULL;
+  r->env = environment(&r->world);
+  r->infer.env = &r->env;
+  r->infer.row = &at_rows[local];
+  r->infer.desc = &o->descs[local];
+  r->infer.args = NULL;
+  r->infer.n_args = 0;
+  r->e.host = &o->host;
+  r->e.ctx = ctx;
+  r->e.prog = prog;
+  r->e.row = &at_rows[local];
+  r->e.desc = &o->descs[local];
+  r->e.infer = &r->infer;
+  at_emit_begin(&r->e, node, before);
+  return &r->e;
+}
+
+static aot_status_t AOT_CALL decompose(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
+                                       aot_node_t node, aot_value_t *out_values) {
+  rewriting_t r;
+  at_emit_t *e;
+  aot_status_t status;
+  if (local >= AT_N_OPS) return AOT_E_RANGE;
+  if (at_rows[local].decompose == NULL) return AOT_E_UNIMPLEMENTED;
+  e = begin(&r, self->self, ctx, prog, local, node, node);
+  if (e->status != AOT_OK) return e->status;
+  status = at_rows[local].decompose(e, out_values);
+  return e->status != AOT_OK ? e->status : status;
+}
+
+static aot_status_t AOT_CALL functional_form(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
+                                             aot_node_t node, aot_value_t *out_results, aot_value_t *out_written) {
+  const opset_t *o = self->self;
+  rewriting_t r;
+  at_emit_t *e;
+  aot_status_t status;
+  if (local >= AT_N_OPS) return AOT_E_RANGE;
+  e = begin(&r, o, ctx, prog, local, node, node);
+  if (e->status != AOT_OK) return e->status;
+  if (at_rows[local].functional_by != NULL) {
+    status = at_rows[local].functional_by(e, out_results, out_written);
+  } else if (at_rows[local].functional != NULL) {
+    status = at_functional_twin(e, out_results, out_written);
+  } else {
+    at_emit_fail(e, "", "%s writes no argument: it has no functional form", at_rows[local].name);
+    status = e->status;
+  }
+  return e->status != AOT_OK ? e->status : status;
+}
+
+static aot_status_t AOT_CALL view_inverse(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
+                                          aot_node_t view, uint32_t index, aot_value_t base, aot_value_t updated,
+                                          aot_node_t before, aot_value_t *out_base) {
+  rewriting_t r;
+  at_emit_t *e;
+  if (local >= AT_N_OPS) return AOT_E_RANGE;
+  e = begin(&r, self->self, ctx, prog, local, view, before);
+  if (e->status != AOT_OK) return e->status;
+  if (at_rows[local].inverse == NULL) at_emit_fail(e, "", "%s is not a view: it has no inverse", at_rows[local].name);
+  else *out_base = at_rows[local].inverse(e, index, base, updated);
+  return e->status;
+}
+
+static void AOT_CALL destroy(const aot_opset_t *self) { (void)self; }
+
+static const void *AOT_CALL get_ext(const aot_opset_t *self, const char *id) {
+  const opset_t *o = self->self;
+  return strcmp(id, AOT_EXT_COVERAGE) == 0 ? &o->coverage : NULL;
+}
+
+/* ---- create: schemas ---- */
+
+typedef struct session_memory {
+  const aot_host_t *host;
+  aot_ctx_t *ctx;
+} session_memory_t;
+
+static void *session_alloc(void *self, uint64_t align, uint64_t nbytes) {
+  const session_memory_t *m = self;
+  return m->host->alloc(m->ctx, AOT_ARENA_SESSION, (uint32_t)align, nbytes);
+}
+
+/* Flags that the schema shows: what is written, what is a view, which arguments are graphs. */
+static uint32_t derived_flags(const sch_schema_t *s) {
+  uint32_t flags = 0, i, k;
+  for (i = 0; i < s->n_args; i++) {
+    if (s->args[i].flags & AOT_SARG_WRITE) flags |= AOT_OP_WRITES;
+    if (s->args[i].type == AOT_STYPE_GRAPH) flags |= AOT_OP_REGION;
+    for (k = 0; k < s->n_results; k++) {
+      if (s->args[i].alias_set == 0 || s->args[i].alias_set != s->results[k].alias_set) continue;
+      if (s->args[i].flags & AOT_SARG_WRITE) continue;
+      flags |= AOT_OP_VIEW;
+      if (s->results[k].flags & AOT_SARG_LIST) flags |= AOT_OP_MULTI_VIEW;
+    }
+  }
+  return flags;
+}
+
+static aot_status_t resolve_condition(const at_row_t *row, const sch_schema_t *s) {
+  uint32_t i, at = s->n_args;
+  if (row->write_if == NULL) return AOT_OK;
+  for (i = 0; i < s->n_args; i++)
+    if (aot_str_eq(s->args[i].name, aot_str(row->write_if))) at = i;
+  if (at == s->n_args) return AOT_E_INTERNAL;
+  for (i = 0; i < s->n_args; i++)
+    if (s->args[i].flags & AOT_SARG_WRITE) s->args[i].write_if = (int32_t)at;
+  return AOT_OK;
+}
+
+static aot_status_t fill_desc(const opset_t *o, aot_ctx_t *ctx, const sch_memory_t *memory, const at_row_t *row,
+                              aot_op_desc_t *out) {
+  sch_schema_t s;
+  sch_error_t error;
+  aot_status_t status = sch_parse(aot_str(row->schema), memory, &s, &error);
+  if (status == AOT_OK) status = resolve_condition(row, &s);
+  if (status != AOT_OK) {
+    char message[320];
+    snprintf(message, sizeof message, "schema of %s, byte %u: %s", row->name, error.at,
+             error.message[0] ? error.message : "write_if names no argument");
+    complain(o, ctx, "aten.bad-schema", message, "", aot_no_node());
+    return status;
+  }
+  out->struct_size = sizeof *out;
+  out->flags = row->flags | derived_flags(&s);
+  out->name = aot_str(row->name);
+  out->schema = aot_str(row->schema);
+  out->group = aot_str(row->group);
+  out->doc = aot_str(row->doc);
+  out->args = s.args;
+  out->n_args = s.n_args;
+  out->results = s.results;
+  out->n_results = s.n_results;
+  return AOT_OK;
+}
+
+static aot_status_t AOT_CALL create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+  opset_t *o = host->alloc(ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *o);
+  aot_str_t *names;
+  session_memory_t session;
+  sch_memory_t memory = {&session, session_alloc};
+  uint32_t i;
+  (void)opts;
+  if (o == NULL) return AOT_E_EXHAUSTED;
+  AOT_TRY(aot_import(&o->host, sizeof o->host, host));
+  session.host = &o->host;
+  session.ctx = ctx;
+  o->descs = session_alloc(&session, sizeof(void *), AT_N_OPS * sizeof *o->descs);
+  o->ops = session_alloc(&session, sizeof(void *), AT_N_OPS * sizeof *o->ops);
+  names = session_alloc(&session, sizeof(void *), AT_N_OPS * sizeof *names);
+  if (o->descs == NULL || o->ops == NULL || names == NULL) return AOT_E_EXHAUSTED;
+  for (i = 0; i < AT_N_OPS; i++) {
+    AOT_TRY(fill_desc(o, ctx, &memory, &at_rows[i], &o->descs[i]));
+    o->ops[i] = &o->descs[i];
+    names[i] = o->descs[i].name;
+  }
+  o->coverage.struct_size = sizeof o->coverage;
+  o->coverage.ops = names;
+  o->coverage.n_ops = AT_N_OPS;
+  o->table.struct_size = sizeof o->table;
+  o->table.self = o;
+  o->table.ops = o->ops;
+  o->table.n_ops = AT_N_OPS;
+  o->table.infer = infer;
+  o->table.decompose = decompose;
+  o->table.functional_form = functional_form;
+  o->table.view_inverse = view_inverse;
+  o->table.destroy = destroy;
+  o->table.get_ext = get_ext;
+  *out_table = &o->table;
+  return AOT_OK;
+}
+
+/* ---- descriptor ---- */
+
+static const aot_unit_t unit = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("opset/1"),
+    .id = AOT_STR_INIT("aten"),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .help = AOT_STR_INIT(HELP),
+    .option_stride = sizeof(aot_option_t),
+    .create = create,
+};
+
+static const aot_unit_t *const units[] = {&unit};
+
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT("aten"),
+    .vendor = AOT_STR_INIT("aothost"),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .build_id = AOT_STR_INIT(""),
+    .url = AOT_STR_INIT(""),
+    .units = units,
+    .n_units = 1,
+};
+
+AOT_EXPORT const aot_plugin_t *AOT_CALL aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
+  (void)host_minor;
+  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
+  *why_not = aot_str("aten was built for another ABI epoch");
+  return NULL;
+}
+
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("aten", AOT_VERSION) AOT_NOTE_UNIT("opset/1", "aten", HELP) AOT_NOTE_TAIL);

@@ -1,0 +1,294 @@
+/* Convolutions and pools: windows that slide over the last dimensions.
+ *
+ *   conv        O = (I + 2p - d(k-1) - 1) / s + 1              transposed  O = (I-1)s - 2p + d(k-1) + op + 1
+ *   pool        O = (I + 2p - d(k-1) - 1 + (ceil ? s-1 : 0)) / s + 1, less one when the last window starts beyond I + p
+ *
+ * Layout: channels-last when input or weight is (conv), when the input is (pool). */
+#include "shape_rules.h"
+
+#include <aot/inline.h>
+#include <string.h>
+
+#define MAX_SPACE 3
+
+/* A per-dimension argument: one number stands for all, an empty list for `otherwise`. */
+static void spread(at_infer_t *c, const char *name, int32_t n, const int64_t *otherwise, int64_t *out) {
+  const int64_t *list;
+  uint32_t have = at_ints(c, name, &list);
+  int32_t i;
+  if (have != 0 && have != 1 && have != (uint32_t)n) at_fail(c, "'%s' has %u numbers for %d dimensions", name, have, (int)n);
+  for (i = 0; i < n && c->status == AOT_OK; i++) out[i] = have == 0 ? otherwise[i] : list[have == 1 ? 0 : i];
+}
+
+static const int64_t zeros[MAX_SPACE] = {0, 0, 0}, ones[MAX_SPACE] = {1, 1, 1};
+
+/* ---- convolutions ---- */
+
+static int64_t conv_out(at_infer_t *c, int64_t in, int64_t pads, int64_t dilation, int64_t kernel, int64_t stride) {
+  int64_t span = at_sub(c, at_add(c, in, pads), at_add(c, at_mul(c, dilation, at_sub(c, kernel, 1)), 1));
+  if (at_hint(c, span) < 0) at_fail(c, "the kernel is larger than the padded input");
+  if (stride <= 0) at_fail(c, "stride must be positive");
+  return c->status == AOT_OK ? at_add(c, at_floordiv(c, span, stride), 1) : 0;
+}
+
+static int64_t conv_transposed_out(at_infer_t *c, int64_t in, int64_t pad, int64_t dilation, int64_t kernel, int64_t stride,
+                                   int64_t extra) {
+  int64_t o = at_mul(c, at_sub(c, in, 1), stride);
+  o = at_sub(c, o, 2 * pad);
+  o = at_add(c, o, at_mul(c, dilation, at_sub(c, kernel, 1)));
+  return at_add(c, o, extra + 1);
+}
+
+static void put_conv_layout(at_infer_t *c, const aot_type_t *x, const aot_type_t *w, const int64_t *sizes, int32_t rank) {
+  int64_t *strides = at_dims(c, rank);
+  if (rank >= 4 && (at_suggests_channels_last(c, x) || at_suggests_channels_last(c, w)))
+    at_strides_channels_last(c, sizes, rank, strides);
+  else
+    at_strides_contiguous(c, sizes, rank, strides);
+  at_put_strided(c, x->dtype, sizes, strides, rank);
+}
+
+static void put_conv(at_infer_t *c, const char *input, int transposed, int64_t groups) {
+  aot_type_t x = at_tensor(c, input), w = at_tensor(c, "weight");
+  int32_t space = w.rank - 2, d, batched = x.rank == w.rank;
+  int64_t stride[MAX_SPACE], pad[MAX_SPACE], dilation[MAX_SPACE], extra[MAX_SPACE], *sizes;
+  int same_pad = at_str_is(c, "padding", "same"), valid_pad = at_str_is(c, "padding", "valid");
+  if (space < 1 || space > MAX_SPACE || (!batched && x.rank != w.rank - 1))
+    at_fail(c, "convolution of an input of rank %d with a weight of rank %d", (int)x.rank, (int)w.rank);
+  if (x.dtype != w.dtype)
+    at_fail(c, "convolution of a %s input with a %s weight", aot_dtype_name(x.dtype), aot_dtype_name(w.dtype));
+  if (c->status != AOT_OK) return;
+  spread(c, "stride", space, ones, stride);
+  spread(c, "dilation", space, ones, dilation);
+  spread(c, "output_padding", space, zeros, extra);
+  if (!same_pad && !valid_pad) spread(c, "padding", space, zeros, pad);
+  if (c->status != AOT_OK) return;
+  if (!at_same(c, x.sizes[batched], transposed ? w.sizes[0] : at_mul(c, w.sizes[1], groups)))
+    at_fail(c, "convolution: the input has %lld channels, the weight takes %lld", (long long)at_hint(c, x.sizes[batched]),
+            (long long)at_hint(c, transposed ? w.sizes[0] : at_mul(c, w.sizes[1], groups)));
+  sizes = at_dims_copy(c, x.sizes, x.rank);
+  sizes[batched] = transposed ? at_mul(c, w.sizes[1], groups) : w.sizes[0];
+  for (d = 0; d < space; d++) {
+    int64_t in = x.sizes[batched + 1 + d], k = w.sizes[2 + d];
+    int64_t pads = valid_pad ? 0 : same_pad ? at_mul(c, dilation[d], at_sub(c, k, 1)) : 2 * pad[d];
+    sizes[batched + 1 + d] = transposed ? conv_transposed_out(c, in, pad[d], dilation[d], k, stride[d], extra[d])
+                                        : conv_out(c, in, pads, dilation[d], k, stride[d]);
+  }
+  put_conv_layout(c, &x, &w, sizes, x.rank);
+}
+
+void at_shape_conv(at_infer_t *c) { put_conv(c, "input", 0, at_int(c, "groups")); }
+void at_shape_conv_transpose(at_infer_t *c) { put_conv(c, "input", 1, at_int(c, "groups")); }
+void at_shape_convolution(at_infer_t *c) { put_conv(c, "input", at_bool(c, "transposed"), at_int(c, "groups")); }
+
+static int wanted(at_infer_t *c, uint32_t i) {
+  const int64_t *mask;
+  return i < at_ints(c, "output_mask", &mask) && mask[i] != 0;
+}
+
+void at_shape_convolution_backward(at_infer_t *c) {
+  aot_type_t g = at_tensor(c, "grad_output"), x = at_tensor(c, "input"), w = at_tensor(c, "weight");
+  const int64_t *bias;
+  int64_t groups = at_int(c, "groups");
+  int64_t *channels = at_dims(c, 1);
+  (void)groups;
+  if (wanted(c, 0)) put_conv_layout(c, &x, &w, x.sizes, x.rank);
+  else at_put_none(c);
+  if (wanted(c, 1)) {
+    int64_t *strides = at_dims(c, w.rank);
+    if (w.rank >= 4 && (at_suggests_channels_last(c, &x) || at_suggests_channels_last(c, &w)))
+      at_strides_channels_last(c, w.sizes, w.rank, strides);
+    else
+      at_strides_contiguous(c, w.sizes, w.rank, strides);
+    at_put_strided(c, w.dtype, w.sizes, strides, w.rank);
+  } else {
+    at_put_none(c);
+  }
+  if (!wanted(c, 2)) {
+    at_put_none(c);
+    return;
+  }
+  if (at_ints(c, "bias_sizes", &bias) == 1) channels[0] = bias[0];
+  else channels[0] = g.rank > 1 ? g.sizes[1] : 0;
+  at_put(c, g.dtype, channels, 1);
+}
+
+/* ---- pools ---- */
+
+static int64_t pool_out(at_infer_t *c, int64_t in, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation, int ceil) {
+  int64_t o, span = at_sub(c, at_add(c, in, 2 * pad), dilation * (kernel - 1) + 1);
+  if (stride <= 0 || kernel <= 0) at_fail(c, "a pool's kernel and stride must be positive");
+  if (c->status != AOT_OK) return 0;
+  if (ceil) span = at_add(c, span, stride - 1);
+  o = at_add(c, at_floordiv(c, span, stride), 1);
+  if (ceil && (at_hint(c, o) - 1) * stride >= at_hint(c, in) + pad) o = at_sub(c, o, 1);
+  if (at_hint(c, o) < 0) at_fail(c, "the pool's kernel is larger than the padded input");
+  return o;
+}
+
+/* Sizes of the pooled tensor; the number of window dimensions comes from the operator. */
+static int64_t *pooled(at_infer_t *c, const aot_type_t *x, int32_t space) {
+  int64_t kernel[MAX_SPACE], stride[MAX_SPACE], pad[MAX_SPACE], dilation[MAX_SPACE];
+  int64_t *sizes = at_dims_copy(c, x->sizes, x->rank);
+  int32_t d;
+  if (x->rank != space + 1 && x->rank != space + 2) at_fail(c, "%s of a tensor of rank %d", c->row->name, (int)x->rank);
+  spread(c, "kernel_size", space, ones, kernel);
+  if (c->status != AOT_OK) return sizes;
+  spread(c, "stride", space, kernel, stride);
+  spread(c, "padding", space, zeros, pad);
+  spread(c, "dilation", space, ones, dilation);
+  for (d = 0; d < space && c->status == AOT_OK; d++) {
+    int32_t at = x->rank - space + d;
+    sizes[at] = pool_out(c, x->sizes[at], kernel[d], stride[d], pad[d], dilation[d], at_bool(c, "ceil_mode"));
+  }
+  return sizes;
+}
+
+static void put_pooled(at_infer_t *c, const aot_type_t *x, const int64_t *sizes, int32_t dtype) {
+  int64_t *strides = at_dims(c, x->rank);
+  if (at_suggests_channels_last(c, x)) at_strides_channels_last(c, sizes, x->rank, strides);
+  else at_strides_contiguous(c, sizes, x->rank, strides);
+  at_put_strided(c, dtype, sizes, strides, x->rank);
+}
+
+static int32_t window_dims(at_infer_t *c) { /* the digit in "avg_pool2d" */
+  const char *digit = strpbrk(c->row->name, "123");
+  return digit ? *digit - '0' : 2;
+}
+
+void at_shape_pool(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "self");
+  put_pooled(c, &x, pooled(c, &x, window_dims(c)), x.dtype);
+}
+
+void at_shape_pool_with_indices(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "self");
+  int64_t *sizes = pooled(c, &x, window_dims(c));
+  put_pooled(c, &x, sizes, x.dtype);
+  put_pooled(c, &x, sizes, AOT_I64);
+}
+
+/* Gradient of a pool: the input's shape, in its memory format. */
+void at_shape_pool_backward(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "self");
+  put_pooled(c, &x, x.sizes, x.dtype);
+}
+
+static int64_t *adaptive(at_infer_t *c, const aot_type_t *x) {
+  int32_t space = window_dims(c), d;
+  int64_t *sizes = at_dims_copy(c, x->sizes, x->rank), out[MAX_SPACE] = {0, 0, 0};
+  if (x->rank != space + 1 && x->rank != space + 2) at_fail(c, "%s of a tensor of rank %d", c->row->name, (int)x->rank);
+  for (d = 0; d < space && c->status == AOT_OK; d++) out[d] = x->sizes[x->rank - space + d];
+  spread(c, "output_size", space, out, out);
+  for (d = 0; d < space && c->status == AOT_OK; d++) sizes[x->rank - space + d] = out[d];
+  return sizes;
+}
+
+void at_shape_adaptive_pool(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "self");
+  put_pooled(c, &x, adaptive(c, &x), x.dtype);
+}
+
+void at_shape_adaptive_pool_with_indices(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "self");
+  int64_t *sizes = adaptive(c, &x);
+  put_pooled(c, &x, sizes, x.dtype);
+  put_pooled(c, &x, sizes, AOT_I64);
+}
+
+/* ---- resampling ---- */
+
+static void put_resampled(at_infer_t *c, const char *input, int channels_last) {
+  aot_type_t x = at_tensor(c, input);
+  int32_t space = x.rank - 2, d;
+  const int64_t *out;
+  uint32_t n = at_ints(c, "output_size", &out);
+  const aot_arg_t *scales = at_arg(c, "scale_factors");
+  int64_t *sizes = at_dims_copy(c, x.sizes, x.rank);
+  if (space < 1 || space > MAX_SPACE) at_fail(c, "%s of a tensor of rank %d", c->row->name, (int)x.rank);
+  else if (n == 0 && scales->kind != AOT_ARG_FLOATS) at_fail(c, "%s needs output_size or scale_factors", c->row->name);
+  for (d = 0; d < space && c->status == AOT_OK; d++) {
+    if (n != 0) sizes[2 + d] = out[n == 1 ? 0 : d];
+    else sizes[2 + d] = (int64_t)((double)at_hint(c, x.sizes[2 + d]) * scales->u.floats[scales->n == 1 ? 0 : d]);
+  }
+  if (channels_last) put_pooled(c, &x, sizes, x.dtype);
+  else at_put(c, x.dtype, sizes, x.rank);
+}
+
+void at_shape_upsample(at_infer_t *c) { put_resampled(c, at_has(c, "input") ? "input" : "self", 1); }
+
+void at_shape_input_size(at_infer_t *c) { /* upsample_*_backward */
+  aot_type_t g = at_tensor(c, "grad_output");
+  const int64_t *sizes;
+  uint32_t n = at_ints(c, "input_size", &sizes);
+  if (n != (uint32_t)g.rank) at_fail(c, "input_size has %u numbers, the gradient has rank %d", n, (int)g.rank);
+  else put_pooled(c, &g, sizes, g.dtype);
+}
+
+void at_shape_grid_sampler(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "input"), grid = at_tensor(c, "grid");
+  int64_t *sizes = at_dims_copy(c, x.sizes, x.rank);
+  int32_t d;
+  if (x.rank != grid.rank || x.rank < 4) at_fail(c, "a grid of rank %d for an input of rank %d", (int)grid.rank, (int)x.rank);
+  if (c->status != AOT_OK) return;
+  for (d = 2; d < x.rank; d++) sizes[d] = grid.sizes[d - 1];
+  at_put(c, x.dtype, sizes, x.rank);
+}
+
+/* ---- im2col and back ---- */
+
+void at_shape_im2col(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "self");
+  int64_t kernel[2], dilation[2], pad[2], stride[2], *sizes = at_dims(c, 3), blocks = 1, window = 1;
+  int32_t batched = x.rank == 4, d;
+  if (x.rank != 3 && x.rank != 4) at_fail(c, "im2col of a tensor of rank %d", (int)x.rank);
+  spread(c, "kernel_size", 2, ones, kernel);
+  spread(c, "dilation", 2, ones, dilation);
+  spread(c, "padding", 2, zeros, pad);
+  spread(c, "stride", 2, ones, stride);
+  if (c->status != AOT_OK) return;
+  for (d = 0; d < 2; d++) {
+    blocks = at_mul(c, blocks, conv_out(c, x.sizes[batched + 1 + d], 2 * pad[d], dilation[d], kernel[d], stride[d]));
+    window *= kernel[d];
+  }
+  sizes[0] = x.sizes[0];
+  sizes[batched] = at_mul(c, x.sizes[batched], window);
+  sizes[batched + 1] = blocks;
+  at_put(c, x.dtype, sizes, batched + 2);
+}
+
+void at_shape_col2im(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "self");
+  int64_t kernel[2], out[2], *sizes = at_dims(c, 4);
+  int32_t batched = x.rank == 3;
+  spread(c, "kernel_size", 2, ones, kernel);
+  spread(c, "output_size", 2, ones, out);
+  if (x.rank != 2 && x.rank != 3) at_fail(c, "col2im of a tensor of rank %d", (int)x.rank);
+  if (c->status != AOT_OK) return;
+  sizes[0] = x.sizes[0];
+  sizes[batched] = at_floordiv(c, x.sizes[batched], kernel[0] * kernel[1]);
+  sizes[batched + 1] = out[0];
+  sizes[batched + 2] = out[1];
+  at_put(c, x.dtype, sizes, batched + 3);
+}
+
+/* ---- padding ---- */
+
+/* Pairs (before, after) from the last dimension on; negative ones cut. */
+static void put_padded(at_infer_t *c, int keep_format) {
+  aot_type_t x = at_tensor(c, "self");
+  const int64_t *pad;
+  uint32_t n = at_ints(c, at_has(c, "pad") ? "pad" : "padding", &pad), i;
+  int64_t *sizes = at_dims_copy(c, x.sizes, x.rank);
+  if (n % 2 || n / 2 > (uint32_t)x.rank) at_fail(c, "%u padding numbers for a tensor of rank %d", n, (int)x.rank);
+  for (i = 0; i < n / 2 && c->status == AOT_OK; i++) {
+    int32_t d = x.rank - 1 - (int32_t)i;
+    sizes[d] = at_add(c, sizes[d], at_add(c, pad[2 * i], pad[2 * i + 1]));
+    if (at_hint(c, sizes[d]) < 0) at_fail(c, "padding of dim %d cuts more than there is", (int)d);
+  }
+  if (keep_format) put_pooled(c, &x, sizes, x.dtype);
+  else at_put(c, x.dtype, sizes, x.rank);
+}
+
+void at_shape_constant_pad(at_infer_t *c) { put_padded(c, 1); }
+void at_shape_pad(at_infer_t *c) { put_padded(c, 0); }

@@ -1,0 +1,134 @@
+/* Tensors out of nothing: full, zeros, arange, rand, and their likenesses. */
+#include "shape_rules.h"
+
+#include <aot/inline.h>
+#include <math.h>
+
+static int32_t factory_dtype(at_infer_t *c, int32_t otherwise) {
+  if (at_has(c, "device")) {
+    c->device = (int32_t)(at_int(c, "device") % 256);
+    c->device_index = (int32_t)(at_int(c, "device") / 256) - 1;
+  }
+  return at_has(c, "dtype") ? (int32_t)at_int(c, "dtype") : otherwise;
+}
+
+static void put_sized(at_infer_t *c, int32_t dtype) {
+  const int64_t *sizes;
+  uint32_t n = at_ints(c, "size", &sizes), i;
+  aot_type_t t = {AOT_TYPE_TENSOR, 0, 0, 0, 0, 0, 0, NULL, NULL, 0};
+  int64_t *strides;
+  if (n > AOT_MAX_RANK) at_fail(c, "a tensor of rank %u, more than %d", n, AOT_MAX_RANK);
+  for (i = 0; i < n && c->status == AOT_OK; i++)
+    if (at_hint(c, sizes[i]) < 0) at_fail(c, "size %lld", (long long)at_hint(c, sizes[i]));
+  if (c->status != AOT_OK) return;
+  strides = at_dims(c, (int32_t)n);
+  t.sizes = sizes;
+  t.rank = (int32_t)n;
+  at_strides_contiguous(c, sizes, t.rank, strides);
+  t.strides = strides;
+  if (at_has(c, "memory_format")) at_strides_for_format(c, &t, at_int(c, "memory_format"), strides);
+  at_put_strided(c, dtype, sizes, strides, t.rank);
+}
+
+void at_shape_factory(at_infer_t *c) { put_sized(c, factory_dtype(c, AOT_F32)); }
+void at_shape_factory_int(at_infer_t *c) { put_sized(c, factory_dtype(c, AOT_I64)); }
+
+static int32_t dtype_of_number(const aot_arg_t *a) {
+  return a->kind == AOT_ARG_BOOL ? AOT_BOOL : a->kind == AOT_ARG_FLOAT ? AOT_F32 : AOT_I64;
+}
+
+void at_shape_full(at_infer_t *c) { put_sized(c, factory_dtype(c, dtype_of_number(at_arg(c, "fill_value")))); }
+
+void at_shape_scalar_tensor(at_infer_t *c) { at_put(c, factory_dtype(c, AOT_F32), NULL, 0); }
+
+/* new_full, new_zeros, ..: sizes given, dtype and device those of self */
+void at_shape_new(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  put_sized(c, factory_dtype(c, t.dtype));
+}
+
+void at_shape_factory_like(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  int64_t *strides = at_dims(c, t.rank);
+  int32_t dtype = factory_dtype(c, t.dtype);
+  at_strides_for_format(c, &t, at_has(c, "memory_format") ? at_int(c, "memory_format") : AOT_MEMORY_PRESERVE, strides);
+  at_put_strided(c, dtype, t.sizes, strides, t.rank);
+}
+
+void at_shape_empty_strided(at_infer_t *c) {
+  const int64_t *sizes, *strides;
+  uint32_t n = at_ints(c, "size", &sizes), m = at_ints(c, "stride", &strides);
+  aot_type_t self = at_operand(c, "self");
+  if (n != m) at_fail(c, "%u sizes and %u strides", n, m);
+  at_put_strided(c, factory_dtype(c, self.kind == AOT_TYPE_TENSOR ? self.dtype : AOT_F32), sizes, strides, (int32_t)n);
+}
+
+/* ---- ranges ---- */
+
+static double number(at_infer_t *c, const aot_arg_t *a, double otherwise) {
+  if (a->kind == AOT_ARG_FLOAT) return a->u.f;
+  if (a->kind == AOT_ARG_INT || a->kind == AOT_ARG_BOOL) return (double)at_hint(c, a->u.i);
+  return otherwise;
+}
+
+/* ceil((end - start) / step): exact in integers, which may be symbolic; in double otherwise. */
+static int64_t range_length(at_infer_t *c) {
+  const aot_arg_t *start = at_arg(c, "start"), *end = at_arg(c, "end"), *step = at_arg(c, "step");
+  int exact = end->kind != AOT_ARG_FLOAT && start->kind != AOT_ARG_FLOAT && step->kind != AOT_ARG_FLOAT;
+  double by = number(c, step, 1), span = number(c, end, 0) - number(c, start, 0);
+  if (by == 0 || (span < 0) != (by < 0)) {
+    if (by == 0 || span != 0) at_fail(c, "arange from %g to %g by %g", number(c, start, 0), number(c, end, 0), by);
+    return 0;
+  }
+  if (exact) {
+    int64_t from = at_has(c, "start") ? at_int(c, "start") : 0, to = at_int(c, "end");
+    int64_t s = at_has(c, "step") ? at_int(c, "step") : 1;
+    if (s == 1) return at_sub(c, to, from);
+    return s > 0 ? at_floordiv(c, at_add(c, at_sub(c, to, from), s - 1), s)
+                 : at_floordiv(c, at_add(c, at_sub(c, from, to), -s - 1), -s);
+  }
+  return (int64_t)ceil(span / by);
+}
+
+void at_shape_arange(at_infer_t *c) {
+  int any_float = at_arg(c, "start")->kind == AOT_ARG_FLOAT || at_arg(c, "end")->kind == AOT_ARG_FLOAT ||
+                  at_arg(c, "step")->kind == AOT_ARG_FLOAT;
+  int32_t dtype = factory_dtype(c, any_float ? AOT_F32 : AOT_I64);
+  int64_t *sizes = at_dims(c, 1);
+  sizes[0] = range_length(c);
+  at_put(c, dtype, sizes, 1);
+}
+
+void at_shape_linspace(at_infer_t *c) {
+  int64_t *sizes = at_dims(c, 1);
+  sizes[0] = at_int(c, "steps");
+  at_put(c, factory_dtype(c, AOT_F32), sizes, 1);
+}
+
+void at_shape_eye(at_infer_t *c) {
+  int64_t *sizes = at_dims(c, 2);
+  sizes[0] = at_int(c, "n");
+  sizes[1] = at_has(c, "m") ? at_int(c, "m") : sizes[0];
+  at_put(c, factory_dtype(c, AOT_F32), sizes, 2);
+}
+
+void at_shape_randperm(at_infer_t *c) {
+  int64_t *sizes = at_dims(c, 1);
+  sizes[0] = at_int(c, "n");
+  at_put(c, factory_dtype(c, AOT_I64), sizes, 1);
+}
+
+/* tril_indices, triu_indices: how many (row, column) pairs lie on that side of the diagonal */
+void at_shape_tri_indices(at_infer_t *c) {
+  int64_t rows = at_int(c, "row"), columns = at_int(c, "col"), offset = at_int(c, "offset"), n = 0, r;
+  int64_t *sizes = at_dims(c, 2);
+  int lower = c->row->name[sizeof "aten.tri" - 1] == 'l';
+  for (r = 0; r < rows; r++) {
+    int64_t in_lower = r + offset + (lower ? 1 : 0); /* columns left of the border */
+    in_lower = in_lower < 0 ? 0 : in_lower > columns ? columns : in_lower;
+    n += lower ? in_lower : columns - in_lower;
+  }
+  sizes[0] = 2;
+  sizes[1] = n;
+  at_put(c, factory_dtype(c, AOT_I64), sizes, 2);
+}

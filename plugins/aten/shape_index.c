@@ -1,0 +1,240 @@
+/* Gathering and scattering: embedding, gather, scatter, advanced indexing, and the scatters that undo views. */
+#include "shape_rules.h"
+
+#include <aot/inline.h>
+#include <string.h>
+
+static void need_index_dtype(at_infer_t *c, const aot_type_t *index) {
+  if (index->dtype != AOT_I64 && index->dtype != AOT_I32)
+    at_fail(c, "indices must be int64 or int32, not %s", aot_dtype_name(index->dtype));
+}
+
+void at_shape_embedding(at_infer_t *c) {
+  aot_type_t w = at_tensor(c, "weight"), index = at_tensor(c, "indices");
+  int64_t *sizes = at_dims(c, AOT_MAX_RANK + 1);
+  need_index_dtype(c, &index);
+  if (w.rank != 2) at_fail(c, "an embedding's weight has rank 2, not %d", (int)w.rank);
+  if (c->status != AOT_OK) return;
+  memcpy(sizes, index.sizes, (size_t)index.rank * sizeof *sizes);
+  sizes[index.rank] = w.sizes[1];
+  at_put(c, w.dtype, sizes, index.rank + 1);
+}
+
+void at_shape_embedding_dense_backward(at_infer_t *c) {
+  aot_type_t g = at_tensor(c, "grad_output");
+  int64_t *sizes = at_dims(c, 2);
+  if (g.rank == 0) at_fail(c, "embedding_dense_backward of a 0-dim gradient");
+  if (c->status != AOT_OK) return;
+  sizes[0] = at_int(c, "num_weights");
+  sizes[1] = g.sizes[g.rank - 1];
+  at_put(c, g.dtype, sizes, 2);
+}
+
+void at_shape_gather(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self"), index = at_tensor(c, "index");
+  at_wrap(c, at_int(c, "dim"), t.rank);
+  need_index_dtype(c, &index);
+  if (index.rank != t.rank && index.rank != 0 && t.rank != 0)
+    at_fail(c, "gather: the index has rank %d, the tensor %d", (int)index.rank, (int)t.rank);
+  at_put(c, t.dtype, index.sizes, index.rank);
+}
+
+/* scatter, scatter_add, scatter_reduce: self with some elements replaced */
+void at_shape_scatter(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self"), index = at_tensor(c, "index");
+  at_wrap(c, at_int(c, "dim"), t.rank);
+  need_index_dtype(c, &index);
+  if (index.rank != t.rank && index.rank != 0 && t.rank != 0)
+    at_fail(c, "scatter: the index has rank %d, the tensor %d", (int)index.rank, (int)t.rank);
+  at_put(c, t.dtype, t.sizes, t.rank);
+}
+
+void at_shape_index_select(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self"), index = at_tensor(c, "index");
+  int32_t dim = at_wrap(c, at_int(c, "dim"), t.rank);
+  int64_t *sizes = at_dims_copy(c, t.sizes, t.rank);
+  need_index_dtype(c, &index);
+  if (index.rank > 1) at_fail(c, "index_select takes an index of rank 1, not %d", (int)index.rank);
+  if (t.rank) sizes[dim] = index.rank ? index.sizes[0] : 1;
+  at_put(c, t.dtype, sizes, t.rank);
+}
+
+/* index_add, index_copy, index_fill along a dim: self's shape; contiguous */
+void at_shape_index_dim(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self"), index = at_tensor(c, "index");
+  at_wrap(c, at_int(c, "dim"), t.rank);
+  need_index_dtype(c, &index);
+  at_put_like(c, &t, t.dtype);
+}
+
+/* ---- advanced indexing ---- */
+
+/* self[i, :, j] with index tensors of one broadcast shape B. The indexed dimensions give way to B, which stands where the
+ * first of them stood when they are adjacent, in front otherwise. Strides follow TensorIterator over the source (stride 0
+ * along B) and the indices (stride 0 elsewhere): operands that all have the result's rank. */
+typedef struct indexed {
+  aot_type_t self;
+  aot_type_t index[AOT_MAX_RANK]; /* by dimension of self; kind NONE: kept whole */
+  int64_t *shape;                 /* B */
+  int32_t b_rank, b_at, rank;
+  int64_t *sizes;
+} indexed_t;
+
+static int read_indices(at_infer_t *c, indexed_t *x) {
+  uint32_t n = at_list_size(c, "indices"), i;
+  int32_t d, first = -1, last = -1, n_indexed = 0, adjacent;
+  aot_type_t given[AOT_MAX_RANK];
+  uint32_t n_given = 0;
+  x->self = at_tensor(c, "self");
+  if (n > (uint32_t)x->self.rank) at_fail(c, "%u indices for a tensor of rank %d", n, (int)x->self.rank);
+  memset(x->index, 0, sizeof x->index);
+  for (i = 0; i < n && c->status == AOT_OK; i++) {
+    x->index[i] = at_list_item(c, "indices", i);
+    if (x->index[i].kind == AOT_TYPE_NONE) continue;
+    if (x->index[i].dtype == AOT_BOOL || x->index[i].dtype == AOT_U8) {
+      at_fail(c, "index by a bool mask: the result's size depends on the data, which is not supported; use where or masked_fill");
+      return 0;
+    }
+    need_index_dtype(c, &x->index[i]);
+    if (first < 0) first = (int32_t)i;
+    last = (int32_t)i;
+    n_indexed++;
+    given[n_given++] = x->index[i];
+  }
+  if (c->status != AOT_OK) return 0;
+  x->shape = at_dims(c, AOT_MAX_RANK);
+  x->sizes = at_dims(c, 2 * AOT_MAX_RANK);
+  x->b_rank = at_broadcast(c, given, n_given, x->shape);
+  adjacent = n_indexed == 0 || last - first + 1 == n_indexed;
+  x->b_at = adjacent && first > 0 ? first : 0;
+  x->rank = 0;
+  for (d = 0; d <= x->self.rank; d++) {
+    if (x->rank == x->b_at && n_indexed > 0 && (d == first || !adjacent)) {
+      memcpy(x->sizes + x->rank, x->shape, (size_t)x->b_rank * sizeof *x->sizes);
+      x->rank += x->b_rank;
+      n_indexed = 0; /* once */
+    }
+    if (d < x->self.rank && x->index[d].kind == AOT_TYPE_NONE) x->sizes[x->rank++] = x->self.sizes[d];
+  }
+  if (x->rank > AOT_MAX_RANK) at_fail(c, "indexing gives rank %d, more than %d", (int)x->rank, AOT_MAX_RANK);
+  return c->status == AOT_OK;
+}
+
+/* The source restrided and the indices reshaped to the result's rank. */
+static uint32_t index_operands(at_infer_t *c, const indexed_t *x, aot_type_t *out) {
+  int32_t d, at = 0;
+  uint32_t n = 0;
+  int64_t *strides = at_dims(c, AOT_MAX_RANK);
+  for (d = 0; d < x->rank; d++) strides[d] = 0;
+  for (d = 0; d < x->self.rank; d++) {
+    if (x->index[d].kind != AOT_TYPE_NONE) continue;
+    if (at == x->b_at) at += x->b_rank;
+    strides[at++] = x->self.strides[d];
+  }
+  out[n] = x->self;
+  out[n].rank = x->rank;
+  out[n].sizes = x->sizes;
+  out[n++].strides = strides;
+  for (d = 0; d < x->self.rank; d++) {
+    const aot_type_t *index = &x->index[d];
+    int64_t *s, *sizes;
+    int32_t k;
+    if (index->kind == AOT_TYPE_NONE) continue;
+    s = at_dims(c, AOT_MAX_RANK);
+    sizes = at_dims(c, AOT_MAX_RANK);
+    for (k = 0; k < x->rank; k++) {
+      int32_t own = k - x->b_at - (x->b_rank - index->rank);
+      int inside = own >= 0 && own < index->rank;
+      sizes[k] = inside ? index->sizes[own] : 1;
+      s[k] = inside ? index->strides[own] : 0;
+    }
+    out[n] = *index;
+    out[n].rank = x->rank;
+    out[n].sizes = sizes;
+    out[n++].strides = s;
+  }
+  return n;
+}
+
+void at_shape_index(at_infer_t *c) {
+  indexed_t x;
+  aot_type_t operands[AOT_MAX_RANK + 1];
+  int64_t *strides;
+  uint32_t n;
+  if (!read_indices(c, &x)) return;
+  n = index_operands(c, &x, operands);
+  strides = at_dims(c, AOT_MAX_RANK);
+  at_strides_pointwise(c, operands, n, x.sizes, x.rank, strides);
+  at_put_strided(c, x.self.dtype, x.sizes, strides, x.rank);
+}
+
+void at_shape_index_put(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self"), values = at_operand(c, "values");
+  if (values.kind == AOT_TYPE_TENSOR && values.dtype != t.dtype)
+    at_fail(c, "index_put of %s values into a %s tensor", aot_dtype_name(values.dtype), aot_dtype_name(t.dtype));
+  at_put_like(c, &t, t.dtype);
+}
+
+void at_shape_take(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self"), index = at_tensor(c, "index");
+  at_put(c, t.dtype, index.sizes, index.rank);
+}
+
+/* ---- scatters that undo views ---- */
+
+static void put_scattered(at_infer_t *c, const aot_type_t *self, const int64_t *sizes, int32_t rank) {
+  aot_type_t src = at_tensor(c, "src");
+  int32_t d;
+  int same = src.rank == rank;
+  for (d = 0; same && d < rank; d++) same = at_same(c, src.sizes[d], sizes[d]);
+  if (!same) {
+    char text[2][90];
+    at_fail(c, "src has shape [%s], the place it goes to [%s]", at_dims_text(c, src.sizes, src.rank, text[0], 90),
+            at_dims_text(c, sizes, rank, text[1], 90));
+  }
+  at_put_like(c, self, self->dtype);
+}
+
+void at_shape_select_scatter(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  int32_t dim = at_wrap(c, at_int(c, "dim"), t.rank), d, rank = 0;
+  int64_t *sizes = at_dims(c, AOT_MAX_RANK);
+  for (d = 0; d < t.rank; d++)
+    if (d != dim) sizes[rank++] = t.sizes[d];
+  put_scattered(c, &t, sizes, rank);
+}
+
+void at_shape_slice_scatter(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  int32_t dim = at_wrap(c, at_int(c, "dim"), t.rank);
+  int64_t *sizes = at_dims_copy(c, t.sizes, t.rank), start;
+  if (t.rank == 0) at_fail(c, "slice_scatter of a 0-dim tensor");
+  else at_slice_range(c, t.sizes[dim], &start, &sizes[dim]);
+  put_scattered(c, &t, sizes, t.rank);
+}
+
+void at_shape_diagonal_scatter(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  at_put_like(c, &t, t.dtype);
+}
+
+void at_shape_as_strided_scatter(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  const int64_t *sizes;
+  uint32_t n = at_ints(c, "size", &sizes);
+  put_scattered(c, &t, sizes, (int32_t)n);
+}
+
+/* slice_backward, select_backward, diagonal_backward: zeros of input_sizes with the gradient put in */
+void at_shape_input_sizes(at_infer_t *c) {
+  aot_type_t g = at_tensor(c, at_has(c, "grad_output") ? "grad_output" : "grad");
+  const int64_t *sizes;
+  uint32_t n = at_ints(c, at_has(c, "input_sizes") ? "input_sizes" : "self_sizes", &sizes);
+  at_put(c, g.dtype, sizes, (int32_t)n);
+}
+
+/* searchsorted, bucketize */
+void at_shape_bucketize(at_infer_t *c) {
+  aot_type_t t = at_operand(c, "self");
+  at_put(c, at_bool(c, "out_int32") ? AOT_I32 : AOT_I64, t.sizes, t.kind == AOT_TYPE_TENSOR ? t.rank : 0);
+}

@@ -1,0 +1,79 @@
+/* Losses: a number, or one value an element when the reduction is none (0). */
+#include "shape_rules.h"
+
+#include <aot/inline.h>
+
+/* Elementwise losses of (self, target). */
+void at_shape_loss(at_infer_t *c) {
+  aot_type_t t[2];
+  int32_t dtype;
+  t[0] = at_tensor(c, "self");
+  t[1] = at_tensor(c, "target");
+  dtype = at_promote(c, t, 2);
+  if (at_int(c, "reduction") == 0) {
+    at_put_pointwise(c, dtype, t, 2);
+  } else {
+    int64_t *sizes = at_dims(c, AOT_MAX_RANK);
+    at_broadcast(c, t, 2, sizes);
+    at_put(c, dtype, NULL, 0);
+  }
+}
+
+void at_shape_loss_backward(at_infer_t *c) { /* the shape of the elementwise loss */
+  aot_type_t t[2];
+  t[0] = at_tensor(c, "self");
+  t[1] = at_tensor(c, "target");
+  at_put_pointwise(c, at_promote(c, t, 2), t, 2);
+}
+
+/* Classes stand in dim 1, or in dim 0 of an input without batch. */
+static int32_t class_dim(const aot_type_t *x) { return x->rank > 1 ? 1 : 0; }
+
+static void check_targets(at_infer_t *c, const aot_type_t *x, const aot_type_t *target) {
+  int32_t d, k = 0, dim = class_dim(x);
+  int fits = x->rank > 0 && target->rank == x->rank - 1;
+  for (d = 0; fits && d < x->rank; d++)
+    if (d != dim) fits = at_same(c, x->sizes[d], target->sizes[k++]);
+  if (!fits) {
+    char text[2][90];
+    at_fail(c, "%s of scores [%s] with targets [%s]", c->row->name, at_dims_text(c, x->sizes, x->rank, text[0], 90),
+            at_dims_text(c, target->sizes, target->rank, text[1], 90));
+  }
+}
+
+static void put_class_loss(at_infer_t *c, const aot_type_t *x) {
+  int64_t *sizes = at_dims(c, AOT_MAX_RANK);
+  int32_t d, rank = 0;
+  if (at_int(c, "reduction") == 0)
+    for (d = 0; d < x->rank; d++)
+      if (d != class_dim(x)) sizes[rank++] = x->sizes[d];
+  at_put(c, x->dtype, sizes, rank);
+}
+
+/* Class indices, or class probabilities when the target is floating. */
+void at_shape_cross_entropy(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "self"), target = at_tensor(c, "target");
+  if (aot_dtype_is_float(target.dtype)) {
+    if (target.rank != x.rank) at_fail(c, "probabilities of rank %d for scores of rank %d", (int)target.rank, (int)x.rank);
+  } else {
+    check_targets(c, &x, &target);
+  }
+  put_class_loss(c, &x);
+}
+
+void at_shape_nll_loss(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "self"), target = at_tensor(c, "target");
+  check_targets(c, &x, &target);
+  put_class_loss(c, &x);
+}
+
+void at_shape_nll_loss_forward(at_infer_t *c) {
+  at_shape_nll_loss(c);
+  at_put(c, at_tensor(c, "self").dtype, NULL, 0);
+}
+
+/* Gradients of the scores. */
+void at_shape_scores(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "self");
+  at_put(c, x.dtype, x.sizes, x.rank);
+}

@@ -1,0 +1,231 @@
+/* Making the graph differentiable: forward over the joint graph, tracking what depends on a differentiable leaf; a node
+ * that stands on such a path and has no rule for an operand that matters is replaced by its decomposition, whose nodes are
+ * then looked at in turn. What has neither is collected and reported at once, so that a user sees the whole list.
+ * O(nodes), new ones included. */
+#include "joint.h"
+
+#include <stdio.h>
+
+#define MAX_NAMED 24 /* operators named in the error */
+
+typedef struct missing {
+  aot_op_t op;
+  aot_node_t first;
+  uint32_t count;
+  uint32_t arg; /* the argument without a gradient; AG_NO_ARG: all of them */
+} missing_t;
+
+typedef struct list {
+  missing_t rows[MAX_NAMED];
+  uint32_t n, n_nodes, n_more;
+} list_t;
+
+void *ag_scratch(ag_t *a, uint64_t n, uint64_t size) {
+  void *p = a->host->alloc(a->ctx, AOT_ARENA_SCRATCH, 8, (n ? n : 1) * size);
+  if (!p) a->status = AOT_E_EXHAUSTED;
+  return p;
+}
+
+aot_status_t ag_load(ag_t *a, aot_node_t n) {
+  a->node = n;
+  memset(&a->info, 0, sizeof a->info);
+  a->info.struct_size = sizeof a->info;
+  AOT_TRY(a->host->graph->node_info(a->prog, n, &a->info));
+  a->desc = a->host->graph->op_desc(a->prog, a->info.op);
+  return a->desc ? AOT_OK : AOT_E_INTERNAL;
+}
+
+uint32_t ag_n_operands(const aot_arg_t *arg) {
+  return arg->kind == AOT_ARG_VALUE ? 1 : arg->kind == AOT_ARG_VALUES ? arg->n : 0;
+}
+
+uint32_t ag_operand(const aot_arg_t *arg, uint32_t k) {
+  return arg->kind == AOT_ARG_VALUE ? (uint32_t)arg->u.i : arg->u.ids[k];
+}
+
+/* A rule beats the operator's mark: step functions have one, of zeros, since PyTorch gives zeros there and not None. */
+int ag_stops(const ag_t *a) {
+  if (a->info.flags & AOT_NODE_NO_GRAD) return 1;
+  return (a->desc->flags & AOT_OP_NO_GRAD) && !a->rules[a->info.op.id].rule;
+}
+
+static int32_t dtype_of(ag_t *a, uint32_t value) {
+  aot_type_t t;
+  aot_value_t v;
+  memset(&t, 0, sizeof t);
+  v.id = value;
+  if (a->host->graph->value_type(a->prog, v, &t) != AOT_OK || t.kind != AOT_TYPE_TENSOR) return 0;
+  return t.dtype;
+}
+
+int ag_able(ag_t *a, uint32_t value) { return aot_dtype_is_float(dtype_of(a, value)); }
+
+aot_status_t ag_joint_grow(ag_joint_t *j) {
+  uint32_t n = j->a.host->graph->n_values(j->a.prog);
+  uint8_t *more;
+  if (n <= j->n_needs) return AOT_OK;
+  n += n / 2 + 64;
+  more = ag_scratch(&j->a, n, 1);
+  if (!more) return AOT_E_EXHAUSTED;
+  if (j->n_needs) memcpy(more, j->needs, j->n_needs);
+  j->needs = more;
+  j->n_needs = n;
+  j->a.needs = more;
+  return AOT_OK;
+}
+
+/* Does the loaded node read a value that needs a gradient? *out_uncovered: an argument that does and that its rule lacks,
+ * or AG_NO_ARG. */
+static int reads(ag_joint_t *j, uint64_t covered, uint32_t *out_uncovered) {
+  uint32_t i, k, any = 0;
+  *out_uncovered = AG_NO_ARG;
+  for (i = 0; i < j->a.info.n_args; i++)
+    for (k = 0; k < ag_n_operands(&j->a.info.args[i]); k++) {
+      uint32_t v = ag_operand(&j->a.info.args[i], k);
+      if (v == AOT_NO_ID || !j->needs[v]) continue;
+      any = 1;
+      if (i >= 64 || !(covered >> i & 1)) *out_uncovered = i;
+    }
+  return (int)any;
+}
+
+static void record(list_t *l, ag_joint_t *j, uint32_t arg) {
+  uint32_t i;
+  l->n_nodes++;
+  for (i = 0; i < l->n && l->rows[i].op.id != j->a.info.op.id; i++) {}
+  if (i == MAX_NAMED) {
+    l->n_more++;
+    return;
+  }
+  if (i == l->n) {
+    l->rows[l->n].op = j->a.info.op;
+    l->rows[l->n].first = j->a.node;
+    l->rows[l->n].arg = arg;
+    l->rows[l->n++].count = 0;
+  }
+  l->rows[i].count++;
+}
+
+/* The new value takes over the uses and the name. */
+static aot_status_t replace(ag_joint_t *j, aot_value_t from, aot_value_t to) {
+  aot_str_t name = j->a.host->graph->value_name(j->a.prog, from);
+  if (name.size && j->a.host->graph->value_name(j->a.prog, to).size == 0)
+    AOT_TRY(j->a.host->edit->name_set(j->a.prog, to, name));
+  return j->a.host->edit->uses_replace(j->a.prog, from, to);
+}
+
+/* Put the decomposition of the loaded node in its place. *out_next: the first node to look at. */
+static aot_status_t decompose(ag_joint_t *j, aot_node_t *out_next) {
+  const aot_host_t *h = j->a.host;
+  aot_node_t n = j->a.node, before = h->graph->prev(j->a.prog, n), m;
+  uint32_t k, n_results = j->a.info.n_results, first = j->a.info.first_result.id, flags = j->a.info.flags;
+  uint32_t n_old = h->graph->n_nodes(j->a.prog);
+  aot_value_t *values = ag_scratch(&j->a, n_results, sizeof *values);
+  aot_node_info_t info;
+  if (!values) return AOT_E_EXHAUSTED;
+  AOT_TRY(h->edit->decompose(j->a.prog, n, values));
+  for (k = 0; k < n_results; k++) {
+    aot_value_t from;
+    from.id = first + k;
+    if (values[k].id != AOT_NO_ID) AOT_TRY(replace(j, from, values[k]));
+  }
+  AOT_TRY(h->edit->node_erase(j->a.prog, n));
+  *out_next = before.id == AOT_NO_ID ? h->graph->first(j->a.prog, j->a.graph) : h->graph->next(j->a.prog, before);
+  memset(&info, 0, sizeof info);
+  info.struct_size = sizeof info;
+  /* checkpoint tags go on to the parts: new nodes, whose ids are higher than all before */
+  for (m = *out_next; flags && m.id != AOT_NO_ID && m.id >= n_old; m = h->graph->next(j->a.prog, m)) {
+    AOT_TRY(h->graph->node_info(j->a.prog, m, &info));
+    AOT_TRY(h->edit->flags_set(j->a.prog, m, info.flags | flags));
+  }
+  j->n_decomposed++;
+  return AOT_OK;
+}
+
+/* One node: *out_next is where to go on. */
+static aot_status_t look_at(ag_joint_t *j, list_t *missing, aot_node_t *out_next) {
+  const ag_bound_t *b;
+  uint32_t uncovered, k, able = 0;
+  *out_next = j->a.host->graph->next(j->a.prog, j->a.node);
+  b = &j->a.rules[j->a.info.op.id];
+  if (ag_stops(&j->a) || !reads(j, b->covered, &uncovered)) return AOT_OK;
+  for (k = 0; k < j->a.info.n_results; k++) {
+    uint32_t v = j->a.info.first_result.id + k;
+    int32_t dtype = dtype_of(&j->a, v);
+    if (dtype == AOT_C64 || dtype == AOT_C128)
+      ag_fail(&j->a, "keep complex numbers out of what is differentiated, or detach them",
+              "%.*s makes a complex tensor: derivatives of complex numbers are not supported", (int)j->a.desc->name.size,
+              j->a.desc->name.data);
+    able += aot_dtype_is_float(dtype) && !(k > 0 && b->first_only);
+  }
+  if (j->a.status != AOT_OK || able == 0) return j->a.status;
+  if (!b->rule || uncovered != AG_NO_ARG || (b->when && !b->when(&j->a))) {
+    aot_status_t status = j->a.status;
+    if (status == AOT_OK) status = decompose(j, out_next);
+    if (status != AOT_E_UNIMPLEMENTED) return status;
+    record(missing, j, b->rule ? uncovered : AG_NO_ARG);
+    return AOT_OK;
+  }
+  for (k = 0; k < j->a.info.n_results; k++)
+    if (ag_able(&j->a, j->a.info.first_result.id + k) && !(k > 0 && b->first_only))
+      j->needs[j->a.info.first_result.id + k] = 1;
+  return AOT_OK;
+}
+
+/* ---- the report ---- */
+
+static void say(ag_joint_t *j, int32_t severity, const char *text, const char *hint, aot_node_t node) {
+  aot_diag_t d;
+  memset(&d, 0, sizeof d);
+  d.struct_size = sizeof d;
+  d.severity = severity;
+  d.code = aot_str("autograd.no-rule");
+  d.message = aot_str(text);
+  d.hint = aot_str(hint);
+  d.node = node;
+  d.value = aot_no_value();
+  j->a.host->diag(j->a.ctx, &d);
+}
+
+static aot_status_t report(ag_joint_t *j, const list_t *l) {
+  char text[2048], line[256];
+  size_t at;
+  uint32_t i;
+  at = (size_t)snprintf(text, sizeof text, "no derivative rule for %u operator%s (%u node%s):", l->n, l->n == 1 ? "" : "s",
+                        l->n_nodes, l->n_nodes == 1 ? "" : "s");
+  for (i = 0; i < l->n && at + 200 < sizeof text; i++) {
+    const aot_op_desc_t *d = j->a.host->graph->op_desc(j->a.prog, l->rows[i].op);
+    at += (size_t)snprintf(text + at, sizeof text - at, "%s %.*s", i ? "," : "", (int)d->name.size, d->name.data);
+    if (l->rows[i].arg != AG_NO_ARG && l->rows[i].arg < d->n_args)
+      at += (size_t)snprintf(text + at, sizeof text - at, " (argument %.*s)", (int)d->args[l->rows[i].arg].name.size,
+                             d->args[l->rows[i].arg].name.data);
+  }
+  if (l->n_more) snprintf(text + at, sizeof text - at, " and others in %u more nodes", l->n_more);
+  say(j, AOT_SEVERITY_ERROR, text,
+      "freeze what needs the gradient, detach the operand, or add a row to plugins/autograd/rules.def", l->rows[0].first);
+  for (i = 0; i < l->n; i++) {
+    const aot_op_desc_t *d = j->a.host->graph->op_desc(j->a.prog, l->rows[i].op);
+    snprintf(line, sizeof line, "%.*s: %u node%s, the first here", (int)d->name.size, d->name.data, l->rows[i].count,
+             l->rows[i].count == 1 ? "" : "s");
+    say(j, AOT_SEVERITY_NOTE, line, "", l->rows[i].first);
+  }
+  return AOT_E_UNIMPLEMENTED;
+}
+
+aot_status_t ag_joint_expand(ag_joint_t *j) {
+  const aot_graph_api_t *api = j->a.host->graph;
+  list_t *missing = ag_scratch(&j->a, 1, sizeof *missing);
+  uint64_t budget = 64 * (uint64_t)api->n_nodes(j->a.prog) + 4096; /* a decomposition that contains itself ends here */
+  aot_node_t n, next;
+  if (!missing) return AOT_E_EXHAUSTED;
+    for (n = api->first(j->a.prog, j->a.graph); n.id != AOT_NO_ID; n = next) {
+    AOT_TRY(ag_joint_grow(j));
+    AOT_TRY(ag_load(&j->a, n));
+    AOT_TRY(look_at(j, missing, &next));
+    if (budget-- == 0) {
+      ag_fail(&j->a, "", "decomposing %.*s does not end", (int)j->a.desc->name.size, j->a.desc->name.data);
+      return j->a.status;
+    }
+  }
+  return missing->n ? report(j, missing) : AOT_OK;
+}

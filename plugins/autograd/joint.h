@@ -1,0 +1,54 @@
+/* The joint graph of a program: forward, then backward by derivative rules. */
+#ifndef AG_JOINT_H
+#define AG_JOINT_H
+
+#include "ag_emit.h"
+#include "reverse.h"
+#include "rules.h"
+
+/* The work on one graph. */
+typedef struct ag_joint {
+  ag_t a;               /* emitter; a.graph: the graph that is made */
+  aot_graph_t forward;  /* what it is made from */
+  uint32_t *map;        /* value of the forward graph -> its copy */
+  uint8_t *needs;       /* by value id, n_needs of them: depends on something differentiable */
+  uint32_t n_needs;
+  /* the made graph as arrays, once it is complete */
+  ag_graph_t arrays;
+  aot_node_t *nodes; /* by node number of the arrays */
+  uint32_t *cot;     /* by value: its cotangent, AG_NONE or AG_ZERO */
+  uint32_t *slot;    /* of the node at hand: first operand slot of each argument */
+  uint32_t n_decomposed, n_gradients, n_tangents, n_nodes;
+} ag_joint_t;
+
+/* joint.c: graph -> graph with tangents and gradients. The steps, in order: */
+/* a new graph with a copy of the forward's inputs and nodes; */
+aot_status_t ag_joint_copy(ag_joint_t *j, int32_t kind, aot_str_t name);
+/* room in j->needs for every value; then the caller marks the differentiable inputs; */
+aot_status_t ag_joint_grow(ag_joint_t *j);
+/* expand.c: what has no rule but needs one is decomposed, everything with neither reported in one error; */
+aot_status_t ag_joint_expand(ag_joint_t *j);
+aot_status_t ag_joint_read(ag_joint_t *j); /* the arrays; */
+/* an input that is the cotangent of `value`, once or several times; */
+aot_status_t ag_joint_seed(ag_joint_t *j, aot_value_t value, int32_t role, uint32_t index, const char *name);
+aot_status_t ag_joint_reverse(ag_joint_t *j); /* backward nodes, cotangents in j->cot; */
+ag_val_t ag_joint_gradient(ag_joint_t *j, aot_value_t input); /* NONE: no path */
+aot_status_t ag_joint_sweep(ag_joint_t *j, uint32_t flags); /* after the outputs: erases unread nodes that have the flags */
+
+/* The whole of it for the program's forward graph. */
+aot_status_t ag_joint_differentiate(ag_joint_t *j);
+
+/* region.c: the region that computes the gradients of `region`'s inputs with needs[i], in order, from its inputs and the
+ * cotangents of its outputs with given[k], in order. It runs what it needs of the region again. */
+aot_status_t ag_region_vjp(const ag_t *outer, aot_graph_t region, const uint8_t *needs, const uint8_t *given,
+                           aot_graph_t *out);
+
+/* ---- shared ---- */
+void *ag_scratch(ag_t *a, uint64_t n, uint64_t size); /* zeroed; NULL: a->status says so */
+aot_status_t ag_load(ag_t *a, aot_node_t n);          /* a->node, info, desc */
+uint32_t ag_n_operands(const aot_arg_t *arg);         /* values in an argument */
+uint32_t ag_operand(const aot_arg_t *arg, uint32_t k);
+int ag_stops(const ag_t *a);             /* no derivative goes through the loaded node */
+int ag_able(ag_t *a, uint32_t value);    /* it can have a derivative: a real floating-point tensor */
+
+#endif

@@ -1,0 +1,142 @@
+/* autograd: the forward graph becomes a joint graph of outputs and gradients. Options, contract, descriptor. */
+#include <aot/ext/coverage.h>
+#include <aot/ext/report.h>
+#include <aot/note.h>
+#include <aot/pass.h>
+#include <aot/plugin.h>
+
+#include <stdlib.h>
+
+#include "joint.h"
+
+#define ID "autograd"
+#define HELP "derives the backward: adds tangents and gradients to the forward graph"
+
+typedef struct unit {
+  aot_pass_t table;
+  aot_host_t host;
+  int forward_only; /* allowed: a program in which nothing requires a gradient */
+  aot_ext_coverage_t coverage;
+} unit_t;
+
+static aot_status_t complain(const unit_t *u, aot_ctx_t *ctx, int32_t severity, const char *code, const char *message,
+                             const char *hint) {
+  aot_diag_t d = {.struct_size = sizeof d, .severity = severity, .code = aot_str(code), .message = aot_str(message),
+                  .hint = aot_str(hint), .node = aot_no_node(), .value = aot_no_value()};
+  u->host.diag(ctx, &d);
+  return AOT_E_PRECONDITION;
+}
+
+/* There is one forward graph, and it holds no gradients yet. */
+static aot_status_t check_input(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t *out) {
+  uint32_t i, n;
+  *out = u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD);
+  if (out->id == AOT_NO_ID)
+    return complain(u, ctx, AOT_SEVERITY_ERROR, "autograd.no-forward", "the program has no forward graph to differentiate",
+                    "autograd comes before the partition, once");
+  n = u->host.graph->n_outputs(prog, *out);
+  for (i = 0; i < n; i++)
+    if (u->host.graph->outputs(prog, *out)[i].role == AOT_ROLE_GRADIENT)
+      return complain(u, ctx, AOT_SEVERITY_ERROR, "autograd.already-joint",
+                      "the forward graph returns gradients: it was exported with its backward and is a joint graph already",
+                      "export the model without its backward, or take autograd out of the pipeline");
+  return AOT_OK;
+}
+
+static void tell(const unit_t *u, aot_ctx_t *ctx, const char *name, double value, const char *what) {
+  const aot_ext_report_t *report = u->host.get_ext(u->host.self, AOT_EXT_REPORT);
+  if (report) report->number(ctx, aot_str(name), value, aot_str(what));
+}
+
+static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
+  const unit_t *u = p->self;
+  ag_bound_t *rules;
+  ag_joint_t j;
+  memset(&j, 0, sizeof j);
+  j.a.host = &u->host;
+  j.a.ctx = ctx;
+  j.a.prog = prog;
+  j.a.node = aot_no_node();
+  AOT_TRY(check_input(u, ctx, prog, &j.forward));
+  rules = ag_scratch(&j.a, u->host.graph->n_ops(prog), sizeof *rules);
+  if (!rules) return AOT_E_EXHAUSTED;
+  j.a.rules = rules;
+  ag_bind(&j.a, rules);
+  if (j.a.status != AOT_OK) return j.a.status;
+  AOT_TRY(ag_joint_differentiate(&j));
+  if (j.n_gradients == 0) {
+    aot_status_t status =
+        complain(u, ctx, u->forward_only ? AOT_SEVERITY_INFO : AOT_SEVERITY_ERROR, "autograd.nothing-to-differentiate",
+                 j.n_tangents ? "no gradient reaches a leaf" : "no output depends on a leaf that requires a gradient",
+                 "run a pipeline without autograd, or set its option when-nothing to forward-only");
+    if (!u->forward_only) return status;
+  }
+  AOT_TRY(u->host.edit->graph_erase(prog, j.forward));
+  tell(u, ctx, "forward-nodes", j.n_nodes, "nodes");
+  tell(u, ctx, "backward-nodes", j.a.n_made, "nodes");
+  tell(u, ctx, "decomposed-nodes", j.n_decomposed, "nodes");
+  tell(u, ctx, "gradients", j.n_gradients, "");
+  return AOT_OK;
+}
+
+static void destroy(const aot_pass_t *p) { free(p->self); }
+
+static const void *get_ext(const aot_pass_t *p, const char *id) {
+  const unit_t *u = p->self;
+  return strcmp(id, AOT_EXT_COVERAGE) == 0 ? &u->coverage : NULL;
+}
+
+static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+  unit_t *u;
+  aot_str_t *ops = host->alloc(ctx, AOT_ARENA_SESSION, 8, ag_n_rules() * sizeof *ops);
+  if (!ops || !(u = calloc(1, sizeof *u))) return AOT_E_EXHAUSTED;
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
+  for (uint32_t i = 0; i < ag_n_rules(); i++) ops[i] = aot_str(ag_rule_at(i)->op);
+  u->forward_only = aot_str_eq(opts->values[0].s, aot_str("forward-only"));
+  u->coverage = (aot_ext_coverage_t){.struct_size = sizeof u->coverage, .ops = ops, .n_ops = ag_n_rules()};
+  u->table = (aot_pass_t){.struct_size = sizeof u->table, .self = u, .run = run, .destroy = destroy, .get_ext = get_ext};
+  *out_table = &u->table;
+  return AOT_OK;
+}
+
+static const aot_str_t when_nothing[] = {AOT_STR_INIT("error"), AOT_STR_INIT("forward-only")};
+static const aot_option_t options[] = {
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT,
+     .name = AOT_STR_INIT("when-nothing"),
+     .help = AOT_STR_INIT("what to do when nothing requires a gradient: fail, or leave a joint graph without gradients"),
+     .n_choices = 2, .choices = when_nothing, .preset = {.s = AOT_STR_INIT("error")}, .min = 1, .max = 0},
+};
+static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
+                                        .needs = AOT_PROP_FUNCTIONAL,
+                                        .gives = AOT_PROP_JOINT,
+                                        .refuses = AOT_PROP_JOINT | AOT_PROP_PARTITIONED};
+static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
+                                .kind = AOT_STR_INIT("pass/1"),
+                                .id = AOT_STR_INIT(ID),
+                                .version = AOT_STR_INIT(AOT_VERSION),
+                                .help = AOT_STR_INIT(HELP),
+                                .options = options,
+                                .n_options = sizeof options / sizeof *options,
+                                .option_stride = sizeof *options,
+                                .contract = &contract,
+                                .create = create};
+static const aot_unit_t *const units[] = {&unit};
+static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
+                                    .abi_epoch = AOT_ABI_EPOCH,
+                                    .abi_minor = AOT_ABI_MINOR,
+                                    .min_host_minor = 1,
+                                    .id = AOT_STR_INIT(ID),
+                                    .vendor = AOT_STR_INIT("aothost"),
+                                    .version = AOT_STR_INIT(AOT_VERSION),
+                                    .license = AOT_STR_INIT("Apache-2.0"),
+                                    .units = units,
+                                    .n_units = 1};
+
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("pass/1", ID, HELP) AOT_NOTE_TAIL);
+
+const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
+  (void)host_minor;
+  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
+  *why_not = aot_str("made for ABI epoch 1");
+  return NULL;
+}

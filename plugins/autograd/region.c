@@ -1,0 +1,97 @@
+/* The gradient of a region is a region: a copy of it, the cotangents of its outputs as further inputs, the reverse pass, the
+ * gradients as its only outputs. What of the forward nobody needs then is erased; the rest runs again in the backward, since
+ * a region cannot hand values out. Regions in regions nest by calls, at most MAX_DEPTH deep. */
+#include "joint.h"
+
+#define MAX_DEPTH 16
+
+/* Numbers drawn in the forward cannot be drawn again. */
+static aot_status_t refuse_random(ag_joint_t *j) {
+  const aot_graph_api_t *api = j->a.host->graph;
+  aot_node_t n;
+  for (n = api->first(j->a.prog, j->a.graph); n.id != AOT_NO_ID; n = api->next(j->a.prog, n)) {
+    AOT_TRY(ag_load(&j->a, n));
+    if (j->a.desc->flags & AOT_OP_RANDOM)
+      ag_fail(&j->a, "draw the numbers outside the region and pass them in",
+              "%.*s draws random numbers in a region whose backward would have to draw them again",
+              (int)j->a.desc->name.size, j->a.desc->name.data);
+  }
+  return j->a.status;
+}
+
+static aot_status_t seed(ag_joint_t *j, const uint8_t *given) {
+  const aot_graph_api_t *api = j->a.host->graph;
+  uint32_t k, n = api->n_outputs(j->a.prog, j->forward);
+  for (k = 0; k < n; k++) {
+    aot_value_t v = api->outputs(j->a.prog, j->forward)[k].value;
+    if (!given[k]) continue;
+    v.id = j->map[v.id];
+    AOT_TRY(ag_joint_seed(j, v, AOT_ROLE_REGION, api->n_inputs(j->a.prog, j->a.graph), ""));
+  }
+  return AOT_OK;
+}
+
+/* A gradient for each wanted input: both branches of a cond return all of them, so that a missing path is zeros. */
+static aot_status_t collect(ag_joint_t *j, const uint8_t *needs) {
+  const aot_graph_api_t *api = j->a.host->graph;
+  uint32_t i, n = api->n_inputs(j->a.prog, j->forward), n_out = 0;
+  for (i = 0; i < n; i++) {
+    aot_value_t input = api->inputs(j->a.prog, j->a.graph)[i].value, gradient;
+    ag_val_t v;
+    if (!needs[i]) continue;
+    v = ag_joint_gradient(j, input);
+    if (v.kind == AOT_ARG_NONE) v = ag_zeros_like(&j->a, ag_v(input.id));
+    v = ag_contiguous(&j->a, v);
+    if (j->a.status != AOT_OK) return j->a.status;
+    gradient.id = (uint32_t)v.u.i;
+    AOT_TRY(j->a.host->edit->output_add(j->a.prog, j->a.graph, AOT_ROLE_REGION, n_out++, gradient, aot_str("")));
+  }
+  return AOT_OK;
+}
+
+/* Outputs may be replaced while the copy is expanded: uses_replace does not know j->map, outputs do. */
+static aot_status_t follow_outputs(ag_joint_t *j, const uint8_t *given) {
+  const aot_host_t *h = j->a.host;
+  uint32_t k, n = h->graph->n_outputs(j->a.prog, j->forward);
+  for (k = 0; k < n; k++) {
+    aot_value_t v = h->graph->outputs(j->a.prog, j->forward)[k].value;
+    if (!given[k]) continue;
+    v.id = j->map[v.id];
+    AOT_TRY(h->edit->output_add(j->a.prog, j->a.graph, AOT_ROLE_REGION, k, v, aot_str("")));
+  }
+  AOT_TRY(ag_joint_expand(j));
+  for (k = 0, n = h->graph->n_outputs(j->a.prog, j->a.graph); k < n; k++) {
+    aot_port_t port = h->graph->outputs(j->a.prog, j->a.graph)[k];
+    j->map[h->graph->outputs(j->a.prog, j->forward)[port.index].value.id] = port.value.id;
+  }
+  return h->edit->outputs_clear(j->a.prog, j->a.graph);
+}
+
+aot_status_t ag_region_vjp(const ag_t *outer, aot_graph_t region, const uint8_t *needs, const uint8_t *given,
+                           aot_graph_t *out) {
+  ag_joint_t j;
+  uint32_t i, n;
+  memset(&j, 0, sizeof j);
+  j.a.host = outer->host;
+  j.a.ctx = outer->ctx;
+  j.a.prog = outer->prog;
+  j.a.rules = outer->rules;
+  j.a.depth = outer->depth + 1;
+  j.a.node = outer->node;
+  j.forward = region;
+  if (j.a.depth > MAX_DEPTH) ag_fail(&j.a, "", "regions nest more than %d deep", MAX_DEPTH);
+  if (j.a.status != AOT_OK) return j.a.status;
+  AOT_TRY(ag_joint_copy(&j, AOT_GRAPH_REGION, aot_str("")));
+  AOT_TRY(refuse_random(&j));
+  AOT_TRY(ag_joint_grow(&j));
+  n = j.a.host->graph->n_inputs(j.a.prog, region);
+  for (i = 0; i < n; i++)
+    if (needs[i]) j.needs[j.a.host->graph->inputs(j.a.prog, j.a.graph)[i].value.id] = 1;
+  AOT_TRY(follow_outputs(&j, given));
+  AOT_TRY(ag_joint_read(&j));
+  AOT_TRY(seed(&j, given));
+  AOT_TRY(ag_joint_reverse(&j));
+  AOT_TRY(collect(&j, needs));
+  *out = j.a.graph;
+  return ag_joint_sweep(&j, 0);
+}

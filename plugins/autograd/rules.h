@@ -1,0 +1,43 @@
+/* The table of derivative rules, by operator. */
+#ifndef AG_RULES_H
+#define AG_RULES_H
+
+#include "ag_emit.h"
+
+typedef struct ag_rule {
+  const char *op;
+  const char *formula; /* NULL: code */
+  const char *covers;  /* arguments with a gradient, for code */
+  ag_rule_fn code;
+} ag_rule_t;
+
+/* The rules of one program's operators. */
+typedef struct ag_bound {
+  const ag_rule_t *rule; /* NULL: none */
+  ag_when_fn when;       /* NULL: always */
+  uint64_t covered;      /* bit i: argument i has a gradient */
+  uint32_t first_only;   /* results after the first are constants */
+} ag_bound_t;
+
+uint32_t ag_n_rules(void);
+const ag_rule_t *ag_rule_at(uint32_t i);
+
+/* out[op id]: the rule of each of the program's operators, n_ops of them; checks every formula against its operator's
+ * schema. Failures go to a->status. */
+void ag_bind(ag_t *a, ag_bound_t *out);
+
+/* Run the rule of the node in *a. */
+void ag_apply(ag_t *a, const ag_bound_t *b);
+
+/* The functions of rules_<family>.c. */
+#define FORMULA(op, text)
+#define CODE(op, covers, fn) void fn(ag_t *a);
+#define ONLY_IF(op, when) int when(ag_t *a);
+#define FIRST_RESULT(op)
+#include "rules.def"
+#undef FORMULA
+#undef CODE
+#undef ONLY_IF
+#undef FIRST_RESULT
+
+#endif

@@ -1,0 +1,110 @@
+/* Operators that put elements elsewhere: concatenation, repetition, scattering. Their derivatives take elements back. */
+#include "rules.h"
+
+int ag_when_dense(ag_t *a) { return !ag_is_set(a, "sparse", 0); }
+
+/* Result i is operand i, broadcast. */
+void ag_rule_each(ag_t *a) {
+  uint32_t i, n = ag_count(a, "tensors"), at = ag_index(a, "tensors", strlen("tensors"));
+  for (i = 0; i < n; i++)
+    if (ag_needs_at(a, at, i)) ag_set_at(a, at, i, ag_g(a, i));
+}
+
+/* Each operand gets its stretch of g. Operands of shape [0] beside tensors of another rank count as absent. */
+void ag_rule_cat(ag_t *a) {
+  ag_val_t list = ag_arg(a, "tensors"), g = ag_g(a, 0);
+  ag_type_t tg = ag_type(a, g);
+  uint32_t i, at = ag_index(a, "tensors", strlen("tensors"));
+  uint32_t d = ag_dim(a, ag_int(a, ag_arg(a, "dim"), 0), tg.rank);
+  int64_t from = 0, to;
+  for (i = 0; i < list.n && a->status == AOT_OK; i++) {
+    ag_type_t t = ag_type(a, ag_v(list.u.ids[i]));
+    if (t.rank == 1 && t.sizes[0] == 0 && tg.rank != 1) continue;
+    to = ag_dim_op(a, AOT_EXPR_ADD, from, t.sizes[d]);
+    if (ag_needs_at(a, at, i))
+      ag_set_at(a, at, i, AG_OP(a, "slice.Tensor", g, ag_i(d), ag_i(from), ag_i(to), ag_i(1)));
+    from = to;
+  }
+}
+
+void ag_rule_stack(ag_t *a) {
+  ag_val_t g = ag_g(a, 0);
+  uint32_t i, n = ag_count(a, "tensors"), at = ag_index(a, "tensors", strlen("tensors"));
+  int64_t d = ag_dim(a, ag_int(a, ag_arg(a, "dim"), 0), ag_type(a, g).rank);
+  for (i = 0; i < n; i++)
+    if (ag_needs_at(a, at, i)) ag_set_at(a, at, i, AG_OP(a, "select.int", g, ag_i(d), ag_i(i)));
+}
+
+/* [r0 s0, r1 s1, ..] is [r0, s0, r1, s1, ..] summed over the r. */
+void ag_rule_repeat(ag_t *a) {
+  ag_val_t repeats = ag_arg(a, "repeats"), g = ag_g(a, 0);
+  ag_type_t t = ag_type(a, ag_arg(a, "self"));
+  int64_t sizes[AOT_MAX_RANK], dims[AOT_MAX_RANK];
+  uint32_t i, n = 0, n_dims = 0, lead = repeats.n - (uint32_t)t.rank;
+  for (i = 0; i < repeats.n; i++) {
+    int64_t r = repeats.u.ints[i];
+    if (i >= lead && r == 1) {
+      sizes[n++] = t.sizes[i - lead];
+      continue;
+    }
+    if (n + 2 > AOT_MAX_RANK) {
+      ag_fail(a, "", "the derivative of repeat needs more than %d dimensions", AOT_MAX_RANK);
+      return;
+    }
+    dims[n_dims++] = n;
+    sizes[n++] = r;
+    if (i >= lead) sizes[n++] = t.sizes[i - lead];
+  }
+  if (n_dims == 0) {
+    ag_set(a, "self", g);
+    return;
+  }
+  g = ag_reshape(a, g, sizes, (int32_t)n);
+  ag_set(a, "self", AG_OP(a, "sum.dim_IntList", g, ag_list(a, dims, n_dims), ag_b(0)));
+}
+
+/* The source of a scatter may be larger than the index: elements beyond it were not used. */
+static ag_val_t pad_to(ag_t *a, ag_val_t x, const ag_type_t *want) {
+  ag_type_t have = ag_type(a, x);
+  int64_t pad[2 * AOT_MAX_RANK] = {0};
+  int32_t d, any = 0;
+  for (d = 0; d < have.rank; d++) {
+    if (have.sizes[d] == want->sizes[d]) continue;
+    pad[2 * (have.rank - 1 - d) + 1] = ag_dim_op(a, AOT_EXPR_SUB, want->sizes[d], have.sizes[d]);
+    any = 1;
+  }
+  return any ? AG_OP(a, "constant_pad_nd", x, ag_list(a, pad, 2 * (uint32_t)have.rank), ag_i(0)) : x;
+}
+
+/* scatter.src overwrites self at index, scatter_add adds there. */
+void ag_rule_scatter(ag_t *a) {
+  ag_val_t dim = ag_arg(a, "dim"), index = ag_arg(a, "index"), g = ag_g(a, 0);
+  int overwrites = !aot_str_eq(a->desc->name, aot_str("aten.scatter_add.default"));
+  if (ag_needs(a, "self"))
+    ag_set(a, "self", overwrites ? AG_OP(a, "scatter.value", g, dim, index, ag_i(0)) : g);
+  if (ag_needs(a, "src")) {
+    ag_type_t want = ag_type(a, ag_arg(a, "src"));
+    ag_set(a, "src", pad_to(a, AG_OP(a, "gather", g, dim, index), &want));
+  }
+}
+
+/* x[indices] = values, or += values. A bool mask against one value stays of fixed size. */
+void ag_rule_index_put(ag_t *a) {
+  ag_val_t indices = ag_arg(a, "indices"), values = ag_arg(a, "values"), g = ag_g(a, 0);
+  int accumulate = ag_is_set(a, "accumulate", 0);
+  if (ag_needs(a, "self")) {
+    ag_type_t scalar = ag_type(a, values);
+    scalar.rank = 0;
+    ag_set(a, "self", accumulate ? g : AG_OP(a, "index_put", g, indices, ag_zeros(a, &scalar), ag_b(0)));
+  }
+  if (ag_needs(a, "values")) {
+    ag_type_t mask = indices.n == 1 ? ag_type(a, ag_v(indices.u.ids[0])) : ag_type(a, g);
+    ag_type_t tg = ag_type(a, g);
+    if (mask.dtype == AOT_BOOL && ag_type(a, values).rank == 0) {
+      int64_t sizes[AOT_MAX_RANK];
+      int32_t d;
+      for (d = 0; d < tg.rank; d++) sizes[d] = d < mask.rank ? mask.sizes[d] : 1;
+      ag_set(a, "values", ag_where(a, ag_reshape(a, ag_v(indices.u.ids[0]), sizes, tg.rank), g, ag_none()));
+    } else ag_set(a, "values", AG_OP(a, "index.Tensor", g, indices));
+  }
+}

@@ -1,0 +1,77 @@
+/* Losses whose derivative depends on an option or an optional weight. Reductions: 0 none, 1 mean, 2 sum; the mean divides
+ * by the number of elements of the broadcast operands. */
+#include "rules.h"
+
+static ag_val_t per(ag_t *a, ag_val_t d) {
+  if (ag_int(a, ag_arg(a, "reduction"), 1) != 1 || !ag_is_tensor(d)) return d;
+  return ag_div(a, d, ag_extent(a, d, ag_none()));
+}
+
+static void set_both(ag_t *a, ag_val_t d) {
+  if (ag_needs(a, "self")) ag_set(a, "self", d);
+  if (ag_needs(a, "target")) ag_set(a, "target", ag_neg(a, d));
+}
+
+/* d/beta inside |d| < beta, the sign outside. */
+void ag_rule_smooth_l1(ag_t *a) {
+  ag_val_t d = ag_sub(a, ag_arg(a, "self"), ag_arg(a, "target"));
+  double beta = ag_number(a, ag_arg(a, "beta"), 1);
+  if (beta == 0) d = AG_OP(a, "sign", d);
+  else d = AG_OP(a, "clamp", ag_div(a, d, ag_f(beta)), ag_f(-1), ag_f(1));
+  set_both(a, per(a, ag_mul(a, d, ag_g(a, 0))));
+}
+
+/* log_target: exp(t)(t - x); else t log t - t x, with t log t = 0 at 0. */
+void ag_rule_kl_div(ag_t *a) {
+  ag_val_t x = ag_arg(a, "self"), t = ag_arg(a, "target"), g = ag_g(a, 0), weight = t, d;
+  int log_target = ag_is_set(a, "log_target", 0);
+  if (log_target) weight = AG_OP(a, "exp", t);
+  if (ag_needs(a, "self")) ag_set(a, "self", per(a, ag_neg(a, ag_mul(a, weight, g))));
+  if (!ag_needs(a, "target")) return;
+  if (log_target) d = ag_mul(a, weight, ag_add(a, ag_sub(a, t, x), ag_i(1)));
+  else d = ag_sub(a, ag_add(a, AG_OP(a, "log", t), ag_i(1)), x);
+  if (!log_target) d = ag_where(a, ag_compare(a, "eq", t, ag_i(0)), ag_neg(a, x), d);
+  ag_set(a, "target", per(a, ag_mul(a, d, g)));
+}
+
+static ag_val_t weighted(ag_t *a, ag_val_t d) {
+  ag_val_t w = ag_arg(a, "weight");
+  return ag_is_tensor(w) ? ag_mul(a, d, w) : d;
+}
+
+/* -(t log x + (1-t) log(1-x)): (x-t)/max(x(1-x), 1e-12); for the target log((1-x)/x). */
+void ag_rule_bce(ag_t *a) {
+  ag_val_t x = ag_arg(a, "self"), t = ag_arg(a, "target"), g = ag_g(a, 0), rest = ag_sub(a, ag_i(1), x), d;
+  if (ag_needs(a, "self")) {
+    d = AG_OP(a, "clamp", ag_mul(a, rest, x), ag_f(1e-12));
+    ag_set(a, "self", per(a, weighted(a, ag_mul(a, ag_div(a, ag_sub(a, x, t), d), g))));
+  }
+  if (ag_needs(a, "target")) {
+    d = ag_sub(a, AG_OP(a, "log", rest), AG_OP(a, "log", x));
+    ag_set(a, "target", per(a, weighted(a, ag_mul(a, d, g))));
+  }
+}
+
+/* With s = sigmoid(x) and the positive weight p: x gets (1-t)s - p t (1-s), the target -x + (p-1) log(1 + exp(-x)). */
+void ag_rule_bce_with_logits(ag_t *a) {
+  ag_val_t x = ag_arg(a, "self"), t = ag_arg(a, "target"), p = ag_arg(a, "pos_weight"), g = ag_g(a, 0), s, d;
+  if (ag_needs(a, "self")) {
+    s = AG_OP(a, "sigmoid", x);
+    d = ag_sub(a, s, t);
+    if (ag_is_tensor(p)) {
+      d = ag_mul(a, ag_sub(a, ag_i(1), t), s);
+      d = ag_sub(a, d, ag_mul(a, ag_mul(a, p, t), ag_sub(a, ag_i(1), s)));
+    }
+    ag_set(a, "self", per(a, weighted(a, ag_mul(a, d, g))));
+  }
+  if (ag_needs(a, "target")) {
+    d = ag_neg(a, x);
+    if (ag_is_tensor(p)) {
+      /* log(1 + exp(-x)) = max(-x, 0) + log1p(exp(-|x|)) */
+      s = AG_OP(a, "log1p", AG_OP(a, "exp", ag_neg(a, AG_OP(a, "abs", x))));
+      s = ag_add(a, s, AG_OP(a, "relu", d));
+      d = ag_add(a, d, ag_mul(a, ag_sub(a, p, ag_i(1)), s));
+    }
+    ag_set(a, "target", per(a, weighted(a, ag_mul(a, d, g))));
+  }
+}

@@ -1,0 +1,38 @@
+/* Group normalisation, the one whose mean and rstd results PyTorch differentiates too. */
+#include "rules.h"
+
+/* Add what the cotangents of mean and rstd [n, groups] send to x, seen as [n, groups, d]:
+ * mean: gm/d; rstd = (var + eps)^(-1/2): -rstd^3 (x - mean)/d gr. */
+static ag_val_t through_statistics(ag_t *a) {
+  ag_val_t x = ag_arg(a, "input"), mean = ag_y(a, 1), rstd = ag_y(a, 2), gm = ag_g(a, 1), gr = ag_g(a, 2), d = ag_none();
+  int64_t n = ag_int(a, ag_arg(a, "N"), 0), groups = ag_int(a, ag_arg(a, "group"), 1), sizes[3], one[3];
+  int64_t per = ag_dim_op(a, AOT_EXPR_FLOORDIV, ag_int(a, ag_arg(a, "C"), 0), groups);
+  sizes[0] = one[0] = n;
+  sizes[1] = one[1] = groups;
+  sizes[2] = ag_dim_op(a, AOT_EXPR_MUL, per, ag_int(a, ag_arg(a, "HxW"), 1));
+  one[2] = 1;
+  if (gr.kind != AOT_ARG_NONE) {
+    ag_val_t centred = ag_sub(a, ag_reshape(a, x, sizes, 3), ag_reshape(a, mean, one, 3));
+    ag_val_t slope = ag_mul(a, ag_reshape(a, gr, one, 3), ag_pow(a, ag_reshape(a, rstd, one, 3), ag_i(3)));
+    d = ag_neg(a, ag_mul(a, slope, centred));
+  }
+  if (gm.kind != AOT_ARG_NONE) d = ag_add(a, d, ag_expand(a, ag_reshape(a, gm, one, 3), sizes, 3));
+  return ag_reshape_like(a, ag_div(a, d, ag_i(sizes[2])), x);
+}
+
+void ag_rule_group_norm(ag_t *a) {
+  static const char *const NAMES[] = {"input", "weight", "bias"};
+  ag_val_t out[3], mask;
+  int64_t wanted[3];
+  int i;
+  for (i = 0; i < 3; i++) wanted[i] = ag_needs(a, NAMES[i]);
+  mask = ag_list(a, wanted, 3);
+  mask.kind = AOT_ARG_BOOLS;
+  const ag_val_t args[] = {ag_g(a, 0),        ag_arg(a, "input"), ag_y(a, 1),          ag_y(a, 2),
+                           ag_arg(a, "weight"), ag_arg(a, "N"),   ag_arg(a, "C"),      ag_arg(a, "HxW"),
+                           ag_arg(a, "group"), mask};
+  ag_call_n(a, "native_group_norm_backward", 10, args, 3, out);
+  if (wanted[0]) out[0] = ag_add(a, out[0], through_statistics(a));
+  for (i = 0; i < 3; i++)
+    if (wanted[i]) ag_set(a, NAMES[i], out[i]);
+}

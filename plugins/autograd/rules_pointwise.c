@@ -1,0 +1,45 @@
+/* Elementwise operators whose derivative depends on a mode, or on which arguments are there. */
+#include "rules.h"
+
+#include <math.h>
+
+/* Division; with a rounding mode it is a step function. */
+void ag_rule_div_mode(ag_t *a) {
+  ag_val_t x = ag_arg(a, "self"), y = ag_arg(a, "other"), g = ag_g(a, 0);
+  if (ag_arg(a, "rounding_mode").kind != AOT_ARG_NONE) return;
+  if (ag_needs(a, "self")) ag_set(a, "self", ag_div(a, g, y));
+  if (ag_needs(a, "other")) ag_set(a, "other", ag_neg(a, ag_div(a, ag_mul(a, g, ag_div(a, x, y)), y)));
+}
+
+/* c^e: g*y*log(c); at c = 0 the function is a constant 0 for e > 0, and PyTorch takes 0 for e = 0 too. */
+void ag_rule_pow_scalar(ag_t *a) {
+  ag_val_t base = ag_arg(a, "self"), e = ag_arg(a, "exponent");
+  double c = ag_number(a, base, 1);
+  ag_val_t d = ag_mul(a, ag_g(a, 0), ag_mul(a, ag_y(a, 0), ag_f(log(c))));
+  ag_set(a, "exponent", c == 0 ? ag_where(a, ag_compare(a, "ge", e, ag_i(0)), ag_none(), d) : d);
+}
+
+static ag_val_t both(ag_t *a, ag_val_t x, ag_val_t y) {
+  if (x.kind == AOT_ARG_NONE) return y;
+  return y.kind == AOT_ARG_NONE ? x : AG_OP(a, "logical_and", x, y);
+}
+
+/* The derivative passes on the closed interval. With tensors for bounds, a bound gets it where it is what came out;
+ * where min > max that is max. */
+void ag_rule_clamp(ag_t *a) {
+  ag_val_t x = ag_arg(a, "self"), lo = ag_arg(a, "min"), hi = ag_arg(a, "max"), g = ag_g(a, 0), in, out;
+  if (ag_needs(a, "self")) {
+    in = both(a, lo.kind == AOT_ARG_NONE ? lo : ag_compare(a, "ge", x, lo),
+              hi.kind == AOT_ARG_NONE ? hi : ag_compare(a, "le", x, hi));
+    ag_set(a, "self", in.kind == AOT_ARG_NONE ? g : ag_where(a, in, g, ag_none()));
+  }
+  if (ag_needs(a, "min")) {
+    out = both(a, ag_compare(a, "lt", x, lo), hi.kind == AOT_ARG_NONE ? hi : ag_compare(a, "lt", lo, hi));
+    ag_set(a, "min", ag_where(a, out, g, ag_none()));
+  }
+  if (ag_needs(a, "max")) {
+    out = ag_compare(a, "gt", x, hi);
+    if (lo.kind != AOT_ARG_NONE) out = AG_OP(a, "logical_or", out, ag_compare(a, "lt", hi, lo));
+    ag_set(a, "max", ag_where(a, out, g, ag_none()));
+  }
+}

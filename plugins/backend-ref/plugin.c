@@ -1,0 +1,163 @@
+/* backend-ref: the only file here that sees the plugin boundary. The artifact is the program's snapshot block, unchanged. */
+#include "common/snapshot/snap_check.h"
+#include "ref_exec.h"
+#include <aot/backend.h>
+#include <aot/ext/coverage.h>
+#include <aot/inline.h>
+#include <aot/note.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ID "backend-ref"
+#define HELP "runs programs one operator at a time: slow, exact, strided; the oracle of the other backends"
+
+typedef struct unit_t {
+  aot_backend_t table;
+  aot_host_t host;
+  aot_ext_coverage_t coverage;
+  aot_str_t *names;
+} unit_t;
+
+typedef struct executable {
+  aot_exe_t table;
+  aot_host_t host;
+  rf_program *program;
+  uint64_t peak_nbytes, n_runs; /* updated atomically: runs may overlap */
+} executable;
+
+static aot_status_t complain(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *text, const char *hint,
+                             uint32_t node) {
+  aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str(code), .message = aot_str(text),
+                  .hint = aot_str(hint), .node = {node}, .value = aot_no_value()};
+  host->diag(ctx, &d);
+  return status;
+}
+
+/* ---- query and compile ---- */
+
+static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
+  const unit_t *u = b->self;
+  const aot_snapshot_t *s;
+  (void)ctx;
+  AOT_TRY(u->host.graph->snapshot(prog, &s));
+  for (uint32_t n = 0; n < s->nodes.count; n++) {
+    rf_error error;
+    const char *why = rf_refuse(s, n, &error);
+    aot_verdict_t v = {.struct_size = sizeof v, .accepted = !why, .node = {AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[n].id}, .reason = aot_str(why)};
+    AOT_TRY(sink->put(sink->self, &v));
+  }
+  return AOT_OK;
+}
+
+static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
+  const unit_t *u = b->self;
+  const aot_snapshot_t *s;
+  AOT_TRY(u->host.graph->snapshot(prog, &s));
+  for (uint32_t n = 0; n < s->nodes.count; n++) {
+    rf_error error;
+    const char *why = rf_refuse(s, n, &error);
+    if (why) return complain(&u->host, ctx, AOT_E_UNIMPLEMENTED, ID ".unsupported", why, "decompose the operator before the backend", AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[n].id);
+  }
+  return sink->write(sink->self, s, s->nbytes);
+}
+
+/* ---- executables ---- */
+
+static aot_status_t exe_run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                            const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
+  executable *x = e->self;
+  rf_stats stats;
+  rf_error error;
+  aot_status_t status = rf_run(x->program, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, &stats, &error);
+  if (status != AOT_OK) return complain(&x->host, ctx, status, ID ".run", error.text, error.hint, error.node);
+  uint64_t seen = __atomic_load_n(&x->peak_nbytes, __ATOMIC_RELAXED);
+  while (stats.peak_nbytes > seen && !__atomic_compare_exchange_n(&x->peak_nbytes, &seen, stats.peak_nbytes, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  __atomic_fetch_add(&x->n_runs, 1, __ATOMIC_RELAXED);
+  return AOT_OK;
+}
+
+static aot_status_t exe_stats(const aot_exe_t *e, aot_exe_stats_t *out) {
+  const executable *x = e->self;
+  uint32_t size = out->struct_size;
+  aot_exe_stats_t stats = {.struct_size = size, .n_kernels = rf_n_kernels(x->program), .arena_nbytes = 0,
+                           .peak_nbytes = __atomic_load_n(&x->peak_nbytes, __ATOMIC_RELAXED), .n_runs = __atomic_load_n(&x->n_runs, __ATOMIC_RELAXED)};
+  memcpy(out, &stats, size < sizeof stats ? size : sizeof stats);
+  return AOT_OK;
+}
+
+static void exe_destroy(const aot_exe_t *e) {
+  executable *x = e->self;
+  rf_destroy(x->program);
+  free(x);
+}
+
+static const void *exe_get_ext(const aot_exe_t *e, const char *id) {
+  (void)e;
+  (void)id;
+  return NULL;
+}
+
+static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes, const aot_exe_t **out) {
+  const unit_t *u = b->self;
+  executable *x = calloc(1, sizeof *x);
+  rf_error error;
+  aot_status_t status;
+  if (!x) return complain(&u->host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the executable", NULL, AOT_NO_ID);
+  status = rf_load(bytes, nbytes, &x->program, &error);
+  if (status != AOT_OK) {
+    free(x);
+    return complain(&u->host, ctx, status, ID ".bad-artifact", error.text, "compile the program again", AOT_NO_ID);
+  }
+  x->host = u->host;
+  x->table = (aot_exe_t){.struct_size = sizeof x->table, .self = x, .run = exe_run, .stats = exe_stats, .destroy = exe_destroy, .get_ext = exe_get_ext};
+  *out = &x->table;
+  return AOT_OK;
+}
+
+/* ---- the unit ---- */
+
+static void destroy(const aot_backend_t *b) {
+  unit_t *u = b->self;
+  free(u->names);
+  free(u);
+}
+
+static const void *get_ext(const aot_backend_t *b, const char *id) {
+  const unit_t *u = b->self;
+  return strcmp(id, AOT_EXT_COVERAGE) == 0 ? &u->coverage : NULL;
+}
+
+static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+  unit_t *u = calloc(1, sizeof *u);
+  uint32_t n = rk_count();
+  (void)opts;
+  if (u) u->names = calloc(n, sizeof *u->names);
+  if (!u || !u->names || aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
+    if (u) free(u->names);
+    free(u);
+    return complain(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", NULL, AOT_NO_ID);
+  }
+  for (uint32_t k = 0; k < n; k++) u->names[k] = rk_name(rk_at(k));
+  u->coverage = (aot_ext_coverage_t){.struct_size = sizeof u->coverage, .ops = u->names, .n_ops = n};
+  u->table = (aot_backend_t){.struct_size = sizeof u->table, .self = u, .query = query, .compile = compile, .load = load, .destroy = destroy, .get_ext = get_ext};
+  *out_table = &u->table;
+  return AOT_OK;
+}
+
+static const aot_contract_t contract = {.struct_size = sizeof contract, .needs = AOT_PROP_FUNCTIONAL, .gives = AOT_PROP_LOWERED};
+static const aot_unit_t unit = {.struct_size = sizeof unit, .kind = AOT_STR_INIT("backend/1"), .id = AOT_STR_INIT(ID),
+                                .version = AOT_STR_INIT(AOT_VERSION), .help = AOT_STR_INIT(HELP), .contract = &contract, .create = create};
+static const aot_unit_t *const units[] = {&unit};
+static const aot_plugin_t plugin = {.struct_size = sizeof plugin, .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR, .min_host_minor = 1,
+                                    .id = AOT_STR_INIT(ID), .vendor = AOT_STR_INIT("aothost"), .version = AOT_STR_INIT(AOT_VERSION),
+                                    .license = AOT_STR_INIT("Apache-2.0"), .units = units, .n_units = 1};
+
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("backend/1", ID, HELP) AOT_NOTE_TAIL);
+
+const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
+  (void)host_minor;
+  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
+  *why_not = aot_str("made for ABI epoch 1");
+  return NULL;
+}

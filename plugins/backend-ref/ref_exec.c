@@ -1,0 +1,424 @@
+/* Programs and runs: what is worked out once at load, and the loop over nodes with its stack of frames. */
+#include "ref_state.h"
+#include <aot/graph.h>
+#include <aot/inline.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- load ---- */
+
+static aot_status_t load_error(rf_error *error, aot_status_t status, const char *text) {
+  snprintf(error->text, sizeof error->text, "%s", text);
+  return status;
+}
+
+static void grow(uint32_t *max, uint32_t v) {
+  if (v > *max) *max = v;
+}
+
+/* Rows of values that the graph defines: its inputs and results. */
+static void value_range(const aot_snapshot_t *s, uint32_t graph, rf_graph *g) {
+  const aot_snap_graph_t *row = &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[graph];
+  const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports);
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
+  uint32_t low = UINT32_MAX, high = 0;
+  for (uint32_t p = row->input_begin; p < row->input_begin + row->n_inputs; p++) {
+    if (ports[p].value == AOT_NO_ID) continue;
+    if (ports[p].value < low) low = ports[p].value;
+    if (ports[p].value + 1 > high) high = ports[p].value + 1;
+  }
+  for (uint32_t n = row->node_begin; n < row->node_begin + row->n_nodes; n++) {
+    if (nodes[n].n_results == 0) continue;
+    if (nodes[n].result_begin < low) low = nodes[n].result_begin;
+    if (nodes[n].result_begin + nodes[n].n_results > high) high = nodes[n].result_begin + nodes[n].n_results;
+  }
+  g->value_begin = high ? low : 0;
+  g->n_values = high ? high - low : 0;
+}
+
+static void count_uses(rf_program *p, uint32_t graph, rf_graph *g) {
+  const aot_snapshot_t *s = p->s;
+  const aot_snap_graph_t *row = &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[graph];
+  const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports);
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args);
+  const uint32_t *operands = AOT_SNAP_ROWS(s, uint32_t, operands);
+  for (uint32_t n = row->node_begin; n < row->node_begin + row->n_nodes; n++) {
+    const aot_snap_node_t *node = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[n];
+    uint32_t n_operands = 0, n_ints = 0;
+    for (uint32_t a = 0; a < node->n_args; a++) {
+      const aot_snap_arg_t *arg = &args[node->arg_begin + a];
+      if (arg->kind == AOT_ARG_VALUE) g->uses[(uint64_t)arg->i - g->value_begin]++;
+      if (arg->kind == AOT_ARG_INTS || arg->kind == AOT_ARG_BOOLS) n_ints += arg->n;
+      for (uint32_t k = 0; arg->kind == AOT_ARG_VALUES && k < arg->n; k++, n_operands++)
+        if (operands[(uint64_t)arg->i + k] != AOT_NO_ID) g->uses[operands[(uint64_t)arg->i + k] - g->value_begin]++;
+    }
+    grow(&p->max_args, node->n_args);
+    grow(&p->max_operands, n_operands);
+    grow(&p->max_ints, n_ints);
+    grow(&p->max_results, node->n_results);
+    if (row->kind != AOT_GRAPH_REGION && p->kernels[node->op] && !rk_is_view(p->kernels[node->op])) p->n_kernels++;
+  }
+  memset(g->port, 0xFF, (size_t)g->n_values * sizeof *g->port);
+  for (uint32_t o = 0; o < row->n_outputs; o++) {
+    uint32_t v = ports[row->output_begin + o].value;
+    if (v == AOT_NO_ID) continue;
+    g->uses[v - g->value_begin]++;
+    if (g->port[v - g->value_begin] < 0) g->port[v - g->value_begin] = (int32_t)o;
+  }
+}
+
+static aot_status_t prepare(rf_program *p, rf_error *error) {
+  const aot_snapshot_t *s = p->s;
+  const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
+  p->kernels = calloc((size_t)s->ops.count + 1, sizeof *p->kernels);
+  p->regions = calloc((size_t)s->ops.count + 1, sizeof *p->regions);
+  p->graphs = calloc((size_t)s->graphs.count + 1, sizeof *p->graphs);
+  if (!p->kernels || !p->regions || !p->graphs) return load_error(error, AOT_E_EXHAUSTED, "no memory for the program's tables");
+  for (uint32_t o = 0; o < s->ops.count; o++) {
+    p->kernels[o] = rk_find(aot_snap_text(s, ops[o].name));
+    p->regions[o] = rf_region_kind(aot_snap_text(s, ops[o].name));
+  }
+  for (uint32_t g = 0; g < s->graphs.count; g++) {
+    rf_graph *graph = &p->graphs[g];
+    value_range(s, g, graph);
+    graph->uses = calloc((size_t)graph->n_values + 1, sizeof *graph->uses);
+    graph->port = calloc((size_t)graph->n_values + 1, sizeof *graph->port);
+    if (!graph->uses || !graph->port) return load_error(error, AOT_E_EXHAUSTED, "no memory for a graph's tables");
+    count_uses(p, g, graph);
+  }
+  return AOT_OK;
+}
+
+aot_status_t rf_load(const void *bytes, uint64_t nbytes, rf_program **out, rf_error *error) {
+  rf_program *p = calloc(1, sizeof *p);
+  aot_status_t status;
+  sn_error why;
+  memset(error, 0, sizeof *error);
+  error->node = AOT_NO_ID;
+  if (!p) return load_error(error, AOT_E_EXHAUSTED, "no memory for the program");
+  if ((uintptr_t)bytes % 8 != 0) {
+    p->copy = malloc((size_t)nbytes + 8);
+    if (p->copy) memcpy(p->copy, bytes, (size_t)nbytes);
+    if (!p->copy) status = load_error(error, AOT_E_EXHAUSTED, "no memory for a copy of the artifact");
+    bytes = p->copy;
+  }
+  if (!bytes) status = error->text[0] ? AOT_E_EXHAUSTED : load_error(error, AOT_E_DATA_LOSS, "the artifact is empty");
+  else {
+    status = sn_check(bytes, nbytes, &p->s, &why);
+    if (status != AOT_OK) load_error(error, status, why.text);
+  }
+  if (status == AOT_OK) status = prepare(p, error);
+  if (status != AOT_OK) {
+    rf_destroy(p);
+    return status;
+  }
+  *out = p;
+  return AOT_OK;
+}
+
+void rf_destroy(rf_program *p) {
+  if (!p) return;
+  for (uint32_t g = 0; p->graphs && p->s && g < p->s->graphs.count; g++) {
+    free(p->graphs[g].uses);
+    free(p->graphs[g].port);
+  }
+  free(p->graphs);
+  free(p->kernels);
+  free(p->regions);
+  free(p->copy);
+  free(p);
+}
+
+uint32_t rf_n_kernels(const rf_program *p) { return p->n_kernels; }
+
+/* ---- frames ---- */
+
+static const aot_snap_graph_t *graph_row(const rf_state *st, const rf_frame *f) {
+  return &AOT_SNAP_ROWS(st->p->s, aot_snap_graph_t, graphs)[f->graph];
+}
+static rf_slot *slot_in(const rf_state *st, const rf_frame *f, uint32_t value) {
+  return &f->slots[value - st->p->graphs[f->graph].value_begin];
+}
+
+static aot_status_t push(rf_state *st, uint32_t graph, uint32_t caller) {
+  const rf_graph *g = &st->p->graphs[graph];
+  rf_frame *f = &st->frames[st->depth];
+  if (st->depth == RF_MAX_DEPTH) return rf_fail(st, AOT_E_EXHAUSTED, caller, "regions are nested deeper than %d", RF_MAX_DEPTH);
+  f->graph = graph;
+  f->caller = caller;
+  f->next = AOT_SNAP_ROWS(st->p->s, aot_snap_graph_t, graphs)[graph].node_begin;
+  f->slots = calloc((size_t)g->n_values + 1, sizeof *f->slots);
+  if (!f->slots) return rf_fail(st, AOT_E_EXHAUSTED, caller, "no memory for %u values", g->n_values);
+  for (uint32_t v = 0; v < g->n_values; v++) {
+    f->slots[v].uses = g->uses[v];
+    f->slots[v].port = g->port[v];
+  }
+  st->depth++;
+  return AOT_OK;
+}
+
+static void pop(rf_state *st) {
+  rf_frame *f = &st->frames[--st->depth];
+  for (uint32_t v = 0; v < st->p->graphs[f->graph].n_values; v++) rf_slot_clear(st, &f->slots[v]);
+  free(f->slots);
+  f->slots = NULL;
+}
+
+/* Operands of a finished node are used up; results that nobody reads are freed. */
+static void finish_node(rf_state *st, rf_frame *f, uint32_t node) {
+  const aot_snapshot_t *s = st->p->s;
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + n->arg_begin;
+  const uint32_t *operands = AOT_SNAP_ROWS(s, uint32_t, operands);
+  for (uint32_t a = 0; a < n->n_args; a++) {
+    if (args[a].kind == AOT_ARG_VALUE) rf_slot_used(st, slot_in(st, f, (uint32_t)args[a].i));
+    for (uint32_t k = 0; args[a].kind == AOT_ARG_VALUES && k < args[a].n; k++)
+      if (operands[(uint64_t)args[a].i + k] != AOT_NO_ID) rf_slot_used(st, slot_in(st, f, operands[(uint64_t)args[a].i + k]));
+  }
+  for (uint32_t r = 0; r < n->n_results; r++) {
+    rf_slot *slot = slot_in(st, f, n->result_begin + r);
+    if (slot->uses == 0) rf_slot_clear(st, slot);
+  }
+}
+
+/* ---- regions ---- */
+
+static aot_status_t truth(rf_state *st, rf_frame *f, uint32_t node, int *out) {
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
+  const aot_snap_arg_t *arg = AOT_SNAP_ROWS(st->p->s, aot_snap_arg_t, args) + n->arg_begin;
+  rf_slot *slot;
+  rk_tensor one = {0};
+  uint8_t bit = 0;
+  if (n->n_args == 0) return rf_fail(st, AOT_E_INVALID, node, "the condition is absent");
+  if (arg->kind == AOT_ARG_BOOL || arg->kind == AOT_ARG_INT) {
+    *out = sn_dim(arg->i, st->dims) != 0;
+    return AOT_OK;
+  }
+  slot = arg->kind == AOT_ARG_VALUE ? slot_in(st, f, (uint32_t)arg->i) : NULL;
+  if (!slot || !slot->storage || rk_numel(&slot->t) != 1) return rf_fail(st, AOT_E_INVALID, node, "the condition is no tensor of one element");
+  one = slot->t; /* its shape, converted to bool */
+  one.data = &bit;
+  one.nbytes = 1;
+  one.dtype = AOT_BOOL;
+  one.offset = 0;
+  memset(one.strides, 0, sizeof one.strides);
+  rk_copy(&one, &slot->t);
+  *out = bit != 0;
+  return AOT_OK;
+}
+
+static aot_status_t number_slot(rf_state *st, uint32_t node, int64_t number, rf_slot *slot) {
+  rf_storage *storage = rf_storage_create(st, sizeof number);
+  rk_tensor t = {0};
+  if (!storage) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for a number");
+  memcpy(storage->data, &number, sizeof number);
+  t.data = storage->data;
+  t.nbytes = storage->nbytes;
+  t.dtype = AOT_I64;
+  rf_slot_share(slot, &t, storage);
+  return AOT_OK;
+}
+
+/* Push the region's frame with its operands in the input slots. */
+static aot_status_t enter(rf_state *st, uint32_t node) {
+  const aot_snapshot_t *s = st->p->s;
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + n->arg_begin;
+  const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports);
+  const aot_snap_graph_t *row;
+  rf_frame *caller = &st->frames[st->depth - 1], *f;
+  uint32_t graphs[2], after, n_graphs = rf_region_graphs(s, n, graphs, 2, &after), wanted, have, *operands, *from;
+  int is_cond = st->p->regions[n->op] == RF_COND, condition = 1;
+  aot_status_t status = AOT_OK;
+  wanted = is_cond ? 2 : 1;
+  if (n_graphs != wanted) return rf_fail(st, AOT_E_INVALID, node, "the region operator names %u graphs, not %u", n_graphs, wanted);
+  if (is_cond) AOT_TRY(truth(st, caller, node, &condition));
+  row = &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[graphs[condition ? 0 : 1]];
+  have = rf_region_operands(s, n, after, NULL, NULL);
+  if (have != row->n_inputs) return rf_fail(st, AOT_E_INVALID, node, "the region takes %u operands, %u are given", row->n_inputs, have);
+  if (n->n_results != row->n_outputs) return rf_fail(st, AOT_E_INVALID, node, "the region gives %u results, %u are declared", row->n_outputs, n->n_results);
+  operands = calloc(2 * (size_t)have + 2, sizeof *operands);
+  if (!operands) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for %u operands", have);
+  from = operands + have + 1;
+  rf_region_operands(s, n, after, operands, from);
+  status = push(st, graphs[condition ? 0 : 1], node);
+  for (uint32_t i = 0; i < have && status == AOT_OK; i++) {
+    uint32_t v = ports[row->input_begin + i].value;
+    f = &st->frames[st->depth - 1];
+    if (v == AOT_NO_ID || slot_in(st, f, v)->uses == 0) continue;
+    if (operands[i] == AOT_NO_ID) {
+      if (args[from[i]].kind == AOT_ARG_INT) status = number_slot(st, node, sn_dim(args[from[i]].i, st->dims), slot_in(st, f, v));
+    } else {
+      rf_slot *slot = slot_in(st, caller, operands[i]);
+      if (slot->storage) rf_slot_share(slot_in(st, f, v), &slot->t, slot->storage);
+    }
+  }
+  free(operands);
+  return status;
+}
+
+/* The region's outputs become the results of the operator that called it. */
+static aot_status_t leave(rf_state *st) {
+  const aot_snapshot_t *s = st->p->s;
+  rf_frame *f = &st->frames[st->depth - 1], *caller = &st->frames[st->depth - 2];
+  const aot_snap_graph_t *row = graph_row(st, f);
+  const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + row->output_begin;
+  uint32_t node = f->caller;
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
+  for (uint32_t o = 0; o < row->n_outputs; o++) {
+    rf_slot *from = ports[o].value == AOT_NO_ID ? NULL : slot_in(st, f, ports[o].value);
+    if (from && from->storage) rf_slot_share(slot_in(st, caller, n->result_begin + o), &from->t, from->storage);
+  }
+  pop(st);
+  finish_node(st, caller, node);
+  return AOT_OK;
+}
+
+/* ---- the boundary ---- */
+
+static int tensor_of(const aot_tensor_t *t, rk_tensor *out) {
+  memset(out, 0, sizeof *out);
+  if (t->rank < 0 || t->rank > AOT_MAX_RANK) return 0;
+  out->data = t->data;
+  out->nbytes = t->nbytes;
+  out->dtype = t->dtype;
+  out->rank = t->rank;
+  out->offset = t->offset;
+  for (int32_t d = 0; d < t->rank; d++) {
+    out->sizes[d] = t->sizes[d];
+    out->strides[d] = t->strides[d];
+  }
+  return rk_tensor_fits(out);
+}
+
+static int shapes_equal(const rk_tensor *a, const rk_tensor *b) {
+  return a->dtype == b->dtype && a->rank == b->rank && (a->rank == 0 || memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof a->sizes[0]) == 0);
+}
+
+static aot_status_t bind_inputs(rf_state *st, const aot_tensor_t *inputs) {
+  const aot_snapshot_t *s = st->p->s;
+  rf_frame *f = &st->frames[0];
+  const aot_snap_graph_t *row = graph_row(st, f);
+  const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + row->input_begin;
+  const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
+  for (uint32_t i = 0; i < row->n_inputs; i++) {
+    rk_tensor t, declared;
+    rf_storage *storage;
+    rf_slot *slot;
+    const aot_snap_value_t *v;
+    aot_str_t name = aot_snap_text(s, ports[i].name);
+    if (ports[i].value == AOT_NO_ID) continue;
+    slot = slot_in(st, f, ports[i].value);
+    v = &values[ports[i].value];
+    if (slot->uses == 0 || v->kind == AOT_TYPE_NONE || v->kind == AOT_TYPE_TOKEN) continue;
+    if (v->kind == AOT_TYPE_SYMINT && !inputs[i].data) {
+      AOT_TRY(number_slot(st, AOT_NO_ID, sn_dim(v->expr, st->dims), slot));
+      continue;
+    }
+    AOT_TRY(rf_declared(st, v, AOT_NO_ID, &declared));
+    if (!tensor_of(&inputs[i], &t)) return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "input %u (%.*s) reaches outside its storage", i, (int)name.size, name.data);
+    if (!shapes_equal(&t, &declared))
+      return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "input %u (%.*s) is %s of rank %d, the program takes %s of rank %d, or sizes differ", i, (int)name.size,
+                     name.data, aot_dtype_name(t.dtype), t.rank, aot_dtype_name(declared.dtype), declared.rank);
+    storage = rf_storage_borrow(t.data, t.nbytes);
+    if (!storage) return rf_fail(st, AOT_E_EXHAUSTED, AOT_NO_ID, "no memory for input %u", i);
+    rf_slot_share(slot, &t, storage);
+  }
+  return AOT_OK;
+}
+
+static aot_status_t write_outputs(rf_state *st) {
+  const aot_snapshot_t *s = st->p->s;
+  rf_frame *f = &st->frames[0];
+  const aot_snap_graph_t *row = graph_row(st, f);
+  const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + row->output_begin;
+  for (uint32_t o = 0; o < row->n_outputs; o++) {
+    rk_tensor t;
+    const rf_slot *slot = ports[o].value == AOT_NO_ID ? NULL : slot_in(st, f, ports[o].value);
+    if (!slot || !slot->storage || !slot->t.dtype) continue;
+    if (slot->storage->data == st->outputs[o].data && !slot->storage->owned && slot->port == (int32_t)o) continue; /* computed in place */
+    if (!st->outputs[o].data && rk_numel(&slot->t) == 0) continue;
+    if (!tensor_of(&st->outputs[o], &t)) return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the buffer of output %u is too small", o);
+    if (!shapes_equal(&t, &slot->t)) return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the buffer of output %u has another dtype or shape", o);
+    rk_copy(&t, &slot->t);
+  }
+  return AOT_OK;
+}
+
+/* ---- a run ---- */
+
+static aot_status_t step(rf_state *st) {
+  rf_frame *f = &st->frames[st->depth - 1];
+  const aot_snap_graph_t *row = graph_row(st, f);
+  uint32_t node = f->next;
+  if (node == row->node_begin + row->n_nodes) return leave(st);
+  f->next++;
+  if (st->p->regions[AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node].op] != RF_NO_REGION) return enter(st, node);
+  AOT_TRY(rf_run_node(st, f, node));
+  finish_node(st, f, node);
+  return AOT_OK;
+}
+
+static aot_status_t begin(rf_state *st, const int64_t *symbols) {
+  const rf_program *p = st->p;
+  sn_error why;
+  st->dims = calloc((size_t)p->s->exprs.count + 1, sizeof *st->dims);
+  st->symbols = calloc((size_t)st->n_symbols + 1, sizeof *st->symbols);
+  st->args = calloc((size_t)p->max_args + 1, sizeof *st->args);
+  st->results = calloc((size_t)p->max_results + 1, sizeof *st->results);
+  st->views = calloc((size_t)p->max_results + 1, sizeof *st->views);
+  st->tensors = calloc((size_t)p->max_operands + 1, sizeof *st->tensors);
+  st->ints = calloc((size_t)p->max_ints + 1, sizeof *st->ints);
+  if (!st->dims || !st->symbols || !st->args || !st->results || !st->views || !st->tensors || !st->ints)
+    return rf_fail(st, AOT_E_EXHAUSTED, AOT_NO_ID, "no memory for a run");
+  if (st->n_symbols) memcpy(st->symbols, symbols, (size_t)st->n_symbols * sizeof *symbols);
+  if (sn_exprs_eval(p->s, st->symbols, st->n_symbols, st->dims, &why) != AOT_OK) return rf_fail(st, AOT_E_RANGE, AOT_NO_ID, "%s", why.text);
+  return AOT_OK;
+}
+
+static void end(rf_state *st) {
+  while (st->depth) pop(st);
+  free(st->dims);
+  free(st->symbols);
+  free(st->args);
+  free(st->results);
+  free(st->views);
+  free(st->tensors);
+  free(st->ints);
+}
+
+static aot_status_t run_graph(rf_state *st, uint32_t graph, const aot_tensor_t *inputs, const int64_t *symbols) {
+  const aot_snap_graph_t *row = &AOT_SNAP_ROWS(st->p->s, aot_snap_graph_t, graphs)[graph];
+  uint32_t last = row->node_begin + row->n_nodes;
+  AOT_TRY(begin(st, symbols));
+  AOT_TRY(push(st, graph, AOT_NO_ID));
+  AOT_TRY(bind_inputs(st, inputs));
+  while (st->depth > 1 || st->frames[0].next != last) AOT_TRY(step(st));
+  return write_outputs(st);
+}
+
+aot_status_t rf_run(const rf_program *p, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs, const aot_tensor_t *outputs,
+                    uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols, rf_stats *out_stats, rf_error *error) {
+  const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs);
+  rf_state *st = calloc(1, sizeof *st);
+  aot_status_t status;
+  uint32_t g = 0;
+  memset(error, 0, sizeof *error);
+  error->node = AOT_NO_ID;
+  if (!st) return load_error(error, AOT_E_EXHAUSTED, "no memory for a run");
+  st->p = p;
+  st->outputs = outputs;
+  st->n_symbols = n_symbols;
+  st->error = error;
+  while (g < p->s->graphs.count && graphs[g].kind != graph_kind) g++;
+  if (g == p->s->graphs.count) status = rf_fail(st, AOT_E_NOT_FOUND, AOT_NO_ID, "the artifact has no graph of kind %d", graph_kind);
+  else if (graphs[g].n_inputs != n_inputs || graphs[g].n_outputs != n_outputs)
+    status = rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the graph has %u inputs and %u outputs; %llu and %llu are given", graphs[g].n_inputs,
+                     graphs[g].n_outputs, (unsigned long long)n_inputs, (unsigned long long)n_outputs);
+  else status = run_graph(st, g, inputs, symbols);
+  if (out_stats) out_stats->peak_nbytes = st->peak_nbytes;
+  end(st);
+  free(st);
+  return status;
+}

@@ -1,0 +1,38 @@
+/* The interpreter: runs the graphs of a snapshot block with the reference kernels, one node after the other.
+ *
+ * A program is the checked block plus a kernel for each operator row. A run keeps a slot for each value of the graph it
+ * executes: a tensor over a counted storage. Views share their operand's storage, with strides computed from the operand's
+ * actual ones; a storage is freed when the last slot that needs it has been used for the last time. Regions (cond,
+ * invoke_subgraph, ..) push a frame; there is no recursion. Runs share nothing, so several threads may run one program. */
+#ifndef REF_EXEC_H
+#define REF_EXEC_H
+
+#include "common/kernels/rk.h"
+#include <aot/snapshot.h>
+
+typedef struct rf_program rf_program;
+
+typedef struct rf_error {
+  char text[512];
+  uint32_t node;  /* id of the node at fault, AOT_NO_ID: none */
+  const char *hint; /* constant text, or NULL */
+} rf_error;
+
+typedef struct rf_stats {
+  uint64_t peak_nbytes; /* of the run: storages that the interpreter owned at once */
+} rf_stats;
+
+/* Check and prepare. The bytes are borrowed until rf_destroy; when they are not 8-byte aligned they are copied. */
+aot_status_t rf_load(const void *bytes, uint64_t nbytes, rf_program **out, rf_error *error);
+void rf_destroy(rf_program *p);
+
+/* Run the first graph of this kind: see aot_exe_t.run. */
+aot_status_t rf_run(const rf_program *p, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs, const aot_tensor_t *outputs,
+                    uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols, rf_stats *out_stats, rf_error *error);
+
+uint32_t rf_n_kernels(const rf_program *p); /* kernels called in one run of every graph that is not a region */
+
+/* Why this node (a row of a checked block) cannot be run; NULL: it can. Text in `error` or constant. */
+const char *rf_refuse(const aot_snapshot_t *s, uint32_t node, rf_error *error);
+
+#endif

@@ -1,0 +1,321 @@
+/* One node: its arguments out of the slots, its results into slots.
+ *
+ * Results get storages of their own, with the declared strides where those are dense, else contiguous: kernels read actual
+ * strides, never declared ones. View kernels are asked for a view first and share their operand's storage. A result that
+ * is a graph output is computed straight into the caller's buffer. The few operators whose meaning hangs on their
+ * argument's strides (as_strided) get that argument in its declared layout. */
+#include "ref_state.h"
+#include <aot/graph.h>
+#include <aot/inline.h>
+#include <string.h>
+
+static rf_slot *slot_of(const rf_state *st, rf_frame *f, uint64_t value) {
+  return &f->slots[value - st->p->graphs[f->graph].value_begin];
+}
+
+/* ---- arguments ---- */
+
+/* A number in a slot (symbolic int, float, bool) as a plain argument. */
+static rk_arg number_arg(const rf_slot *slot, int32_t kind) {
+  rk_arg a = {kind == AOT_TYPE_SYMFLOAT ? AOT_ARG_FLOAT : kind == AOT_TYPE_SYMBOOL ? AOT_ARG_BOOL : AOT_ARG_INT, 0, {0}};
+  if (kind == AOT_TYPE_SYMFLOAT) memcpy(&a.u.f, slot->t.data, sizeof a.u.f);
+  else if (kind == AOT_TYPE_SYMBOOL) a.u.i = *(const uint8_t *)slot->t.data != 0;
+  else memcpy(&a.u.i, slot->t.data, sizeof a.u.i);
+  return a;
+}
+
+static aot_status_t value_arg(rf_state *st, rf_frame *f, uint32_t node, uint64_t value, rk_arg *out) {
+  const aot_snap_value_t *v = &AOT_SNAP_ROWS(st->p->s, aot_snap_value_t, values)[value];
+  const rf_slot *slot = slot_of(st, f, value);
+  memset(out, 0, sizeof *out);
+  if (v->kind == AOT_TYPE_NONE || v->kind == AOT_TYPE_TOKEN) return AOT_OK;
+  if (!slot->storage) return rf_fail(st, AOT_E_INTERNAL, node, "value %%%u is read where it has none", v->id);
+  if (v->kind == AOT_TYPE_TENSOR) *out = rk_arg_of_tensor(&slot->t);
+  else *out = number_arg(slot, v->kind);
+  return AOT_OK;
+}
+
+static aot_status_t list_arg(rf_state *st, rf_frame *f, uint32_t node, const aot_snap_arg_t *a, uint32_t *used, rk_arg *out) {
+  const uint32_t *operands = AOT_SNAP_ROWS(st->p->s, uint32_t, operands);
+  out->n = a->n;
+  out->u.tensors = st->tensors + *used;
+  for (uint32_t k = 0; k < a->n; k++) {
+    uint32_t v = operands[(uint64_t)a->i + k];
+    rk_arg one = {0, 0, {0}};
+    if (v != AOT_NO_ID) AOT_TRY(value_arg(st, f, node, v, &one));
+    if (one.kind != AOT_ARG_NONE && one.kind != AOT_ARG_VALUE) return rf_fail(st, AOT_E_INVALID, node, "element %u of a list is no tensor", k);
+    st->tensors[(*used)++] = one.kind == AOT_ARG_VALUE ? one.u.tensor : NULL;
+  }
+  return AOT_OK;
+}
+
+static void ints_arg(rf_state *st, const aot_snap_arg_t *a, uint32_t *used, rk_arg *out) {
+  const int64_t *ints = AOT_SNAP_ROWS(st->p->s, int64_t, ints);
+  out->n = a->n;
+  out->u.ints = st->ints + *used;
+  for (uint32_t k = 0; k < a->n; k++) st->ints[(*used)++] = sn_dim(ints[(uint64_t)a->i + k], st->dims);
+}
+
+static aot_status_t read_args(rf_state *st, rf_frame *f, uint32_t node) {
+  const aot_snapshot_t *s = st->p->s;
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + n->arg_begin;
+  uint32_t used_tensors = 0, used_ints = 0;
+  for (uint32_t a = 0; a < n->n_args; a++) {
+    rk_arg *out = &st->args[a];
+    memset(out, 0, sizeof *out);
+    out->kind = args[a].kind;
+    switch (args[a].kind) {
+      case AOT_ARG_VALUE: AOT_TRY(value_arg(st, f, node, (uint64_t)args[a].i, out)); break;
+      case AOT_ARG_VALUES: AOT_TRY(list_arg(st, f, node, &args[a], &used_tensors, out)); break;
+      case AOT_ARG_INTS:
+      case AOT_ARG_BOOLS: ints_arg(st, &args[a], &used_ints, out); break;
+      case AOT_ARG_FLOATS:
+        out->n = args[a].n;
+        out->u.floats = AOT_SNAP_ROWS(s, double, floats) + (args[a].n ? args[a].i : 0);
+        break;
+      case AOT_ARG_STR:
+        out->n = args[a].n;
+        out->u.chars = AOT_SNAP_ROWS(s, char, chars) + (args[a].n ? args[a].i : 0);
+        break;
+      case AOT_ARG_FLOAT: memcpy(&out->u.f, &args[a].i, sizeof out->u.f); break;
+      case AOT_ARG_INT:
+        out->u.i = sn_dim(args[a].i, st->dims);
+        if (out->u.i == SN_NO_VALUE && AOT_DIM_IS_SYM(args[a].i))
+          return rf_fail(st, AOT_E_RANGE, node, "argument %u has no value with these inputs", a);
+        break;
+      default: out->u.i = args[a].i;
+    }
+  }
+  return AOT_OK;
+}
+
+/* ---- results ---- */
+
+/* Do the strides place the elements without gaps or overlaps? Then they are kept. */
+static int is_dense(const rk_tensor *t) {
+  int64_t span = 1, numel = 1;
+  for (int32_t d = 0; d < t->rank; d++) {
+    int64_t reach;
+    if (__builtin_mul_overflow(numel, t->sizes[d], &numel)) return 0;
+    if (t->sizes[d] <= 1) continue;
+    if (t->strides[d] <= 0 || __builtin_mul_overflow(t->sizes[d] - 1, t->strides[d], &reach) || __builtin_add_overflow(span, reach, &span)) return 0;
+  }
+  if (numel == 0) return 1;
+  if (span != numel) return 0;
+  for (int32_t d = 0; d < t->rank; d++) /* a gapless span can still overlap: every stride is a product of smaller dims */
+    for (int32_t e = 0; t->sizes[d] > 1 && e < t->rank; e++)
+      if (e != d && t->sizes[e] > 1 && t->strides[e] <= t->strides[d] && t->strides[d] < t->strides[e] * t->sizes[e]) return 0;
+  return 1;
+}
+
+static int contiguous(rk_tensor *t, int64_t *numel) {
+  int64_t stride = 1;
+  *numel = 1;
+  for (int32_t d = t->rank - 1; d >= 0; d--) {
+    t->strides[d] = stride;
+    if (__builtin_mul_overflow(stride, t->sizes[d] > 1 ? t->sizes[d] : 1, &stride)) return 0;
+    if (__builtin_mul_overflow(*numel, t->sizes[d], numel)) return 0;
+  }
+  return 1;
+}
+
+static int same_geometry(const rk_tensor *t, const aot_tensor_t *o) {
+  if (t->dtype != o->dtype || t->rank != o->rank || !o->data) return 0;
+  for (int32_t d = 0; d < t->rank; d++)
+    if (t->sizes[d] != o->sizes[d] || (t->sizes[d] > 1 && t->strides[d] != o->strides[d])) return 0;
+  return 1;
+}
+
+/* Storage for a result: the caller's output buffer where the value is one of the same geometry, else new. */
+static aot_status_t place_result(rf_state *st, uint32_t node, rf_slot *slot, rk_tensor *t, rf_storage **out) {
+  int64_t numel;
+  rk_tensor dense = *t;
+  uint64_t nbytes;
+  if (!contiguous(&dense, &numel) || __builtin_mul_overflow((uint64_t)numel, aot_dtype_size(t->dtype), &nbytes))
+    return rf_fail(st, AOT_E_EXHAUSTED, node, "a result is larger than the address space");
+  if (!is_dense(t)) *t = dense;
+  t->offset = 0;
+  if (slot->port >= 0 && st->depth == 1 && same_geometry(t, &st->outputs[slot->port])) {
+    const aot_tensor_t *o = &st->outputs[slot->port];
+    t->offset = o->offset;
+    *out = rf_storage_borrow(o->data, o->nbytes);
+  } else {
+    *out = rf_storage_create(st, nbytes);
+  }
+  if (!*out) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for %llu bytes; %llu are in use", (unsigned long long)nbytes,
+                            (unsigned long long)st->now_nbytes);
+  t->data = (*out)->data;
+  t->nbytes = (*out)->nbytes;
+  return AOT_OK;
+}
+
+static aot_status_t place_results(rf_state *st, rf_frame *f, uint32_t node) {
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
+  for (uint32_t r = 0; r < n->n_results; r++) {
+    rf_slot *slot = slot_of(st, f, n->result_begin + r);
+    rf_storage *storage;
+    if (!st->results[r].dtype) continue;
+    AOT_TRY(place_result(st, node, slot, &st->results[r], &storage));
+    rf_slot_share(slot, &st->results[r], storage);
+  }
+  return AOT_OK;
+}
+
+/* ---- views ---- */
+
+/* The storage among the node's operands that this memory is. */
+static rf_storage *storage_of(rf_state *st, rf_frame *f, const aot_snap_node_t *n, const void *data) {
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(st->p->s, aot_snap_arg_t, args) + n->arg_begin;
+  const uint32_t *operands = AOT_SNAP_ROWS(st->p->s, uint32_t, operands);
+  for (uint32_t a = 0; a < n->n_args; a++) {
+    uint32_t many = args[a].kind == AOT_ARG_VALUE ? 1 : args[a].kind == AOT_ARG_VALUES ? args[a].n : 0;
+    for (uint32_t k = 0; k < many; k++) {
+      uint64_t v = args[a].kind == AOT_ARG_VALUE ? (uint64_t)args[a].i : operands[(uint64_t)args[a].i + k];
+      rf_slot *slot = v == AOT_NO_ID ? NULL : slot_of(st, f, v);
+      if (slot && slot->storage && slot->storage->data == data) return slot->storage;
+    }
+  }
+  return NULL;
+}
+
+static int same_sizes(const rk_tensor *a, const rk_tensor *b) {
+  return a->dtype == b->dtype && a->rank == b->rank && (a->rank == 0 || memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof a->sizes[0]) == 0);
+}
+
+/* AOT_E_UNIMPLEMENTED: run the kernel instead. */
+static aot_status_t share_views(rf_state *st, rf_frame *f, uint32_t node, const rk_kernel *k, const rk_call *call) {
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
+  rk_call view_call = *call;
+  rk_error why;
+  aot_status_t status;
+  view_call.results = st->views;
+  status = rk_view(k, &view_call, &why);
+  if (status == AOT_E_UNIMPLEMENTED) return status;
+  if (status != AOT_OK) return rf_fail(st, status, node, "%s", why.text);
+  for (uint32_t r = 0; r < n->n_results; r++) {
+    if (!same_sizes(&st->views[r], &st->results[r])) return AOT_E_UNIMPLEMENTED; /* the kernel says what does not fit */
+    if (!storage_of(st, f, n, st->views[r].data)) return AOT_E_UNIMPLEMENTED;
+  }
+  for (uint32_t r = 0; r < n->n_results; r++)
+    rf_slot_share(slot_of(st, f, n->result_begin + r), &st->views[r], storage_of(st, f, n, st->views[r].data));
+  return AOT_OK;
+}
+
+/* ---- declared layouts ---- */
+
+/* Argument 0 with its declared strides and offset, if it does not have them: *out_storage is then new, else NULL. */
+static aot_status_t to_declared(rf_state *st, uint32_t node, rk_tensor *copy, rf_storage **out_storage) {
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(st->p->s, aot_snap_arg_t, args) + n->arg_begin;
+  const rk_tensor *actual = st->args[0].u.tensor;
+  int64_t high;
+  *out_storage = NULL;
+  if (n->n_args == 0 || st->args[0].kind != AOT_ARG_VALUE) return AOT_OK;
+  AOT_TRY(rf_declared(st, &AOT_SNAP_ROWS(st->p->s, aot_snap_value_t, values)[args[0].i], node, copy));
+  high = copy->offset;
+  {
+    int same = copy->offset == actual->offset && copy->rank == actual->rank;
+    for (int32_t d = 0; d < copy->rank && same; d++) same = copy->strides[d] == actual->strides[d];
+    if (same) return AOT_OK;
+  }
+  for (int32_t d = 0; d < copy->rank; d++) {
+    int64_t reach;
+    if (copy->strides[d] < 0 || __builtin_mul_overflow(copy->sizes[d] > 0 ? copy->sizes[d] - 1 : 0, copy->strides[d], &reach) ||
+        __builtin_add_overflow(high, reach, &high))
+      return rf_fail(st, AOT_E_INVALID, node, "the declared layout of the argument is not possible");
+  }
+  if (high < 0 || (uint64_t)high >= UINT64_MAX / 16) return rf_fail(st, AOT_E_INVALID, node, "the declared layout of the argument is not possible");
+  *out_storage = rf_storage_create(st, ((uint64_t)high + 1) * aot_dtype_size(copy->dtype));
+  if (!*out_storage) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for %lld elements", (long long)high + 1);
+  copy->data = (*out_storage)->data;
+  copy->nbytes = (*out_storage)->nbytes;
+  rk_copy(copy, actual);
+  st->args[0].u.tensor = copy;
+  return AOT_OK;
+}
+
+/* ---- symbolic results ---- */
+
+/* A node whose results are numbers of the shape environment needs no kernel. */
+static int only_symbols(const rf_state *st, const aot_snap_node_t *n) {
+  const aot_snap_value_t *values = AOT_SNAP_ROWS(st->p->s, aot_snap_value_t, values);
+  for (uint32_t r = 0; r < n->n_results; r++) {
+    const aot_snap_value_t *v = &values[n->result_begin + r];
+    if (v->kind != AOT_TYPE_SYMINT && v->kind != AOT_TYPE_SYMBOOL) return 0;
+  }
+  return n->n_results > 0;
+}
+
+static aot_status_t put_symbols(rf_state *st, rf_frame *f, uint32_t node) {
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
+  const aot_snap_value_t *values = AOT_SNAP_ROWS(st->p->s, aot_snap_value_t, values);
+  for (uint32_t r = 0; r < n->n_results; r++) {
+    const aot_snap_value_t *v = &values[n->result_begin + r];
+    int64_t number = sn_dim(v->expr, st->dims);
+    rk_tensor *t = &st->results[r];
+    if (number == SN_NO_VALUE) return rf_fail(st, AOT_E_RANGE, node, "value %%%u has no value with these inputs", v->id);
+    AOT_TRY(rf_declared(st, v, node, t));
+    rf_storage *storage = rf_storage_create(st, 8);
+    if (!storage) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for a number");
+    t->data = storage->data;
+    t->nbytes = storage->nbytes;
+    if (t->dtype == AOT_BOOL) *(uint8_t *)t->data = number != 0;
+    else memcpy(t->data, &number, sizeof number);
+    rf_slot_share(slot_of(st, f, n->result_begin + r), t, storage);
+  }
+  return AOT_OK;
+}
+
+/* A number read out of a tensor gives its symbol its value: dimensions made from it become known. */
+static aot_status_t learn_symbol(rf_state *st, rf_frame *f, uint32_t node) {
+  const aot_snapshot_t *s = st->p->s;
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
+  const aot_snap_value_t *v = &AOT_SNAP_ROWS(s, aot_snap_value_t, values)[n->result_begin];
+  const aot_snap_expr_t *e;
+  sn_error why;
+  if (n->n_results != 1 || v->kind != AOT_TYPE_SYMINT || !AOT_DIM_IS_SYM(v->expr)) return AOT_OK;
+  e = &AOT_SNAP_ROWS(s, aot_snap_expr_t, exprs)[AOT_DIM_EXPR(v->expr)];
+  if (e->op != AOT_EXPR_SYMBOL || (uint64_t)e->a >= st->n_symbols) return AOT_OK;
+  memcpy(&st->symbols[e->a], slot_of(st, f, n->result_begin)->t.data, sizeof(int64_t));
+  if (sn_exprs_eval(s, st->symbols, st->n_symbols, st->dims, &why) != AOT_OK) return rf_fail(st, AOT_E_RANGE, node, "%s", why.text);
+  return AOT_OK;
+}
+
+/* ---- the node ---- */
+
+static aot_status_t call_kernel(rf_state *st, rf_frame *f, uint32_t node, const rk_kernel *k) {
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
+  rk_call call = {st->args, n->n_args, st->results, n->n_results};
+  rf_storage *declared = NULL;
+  rk_tensor copy;
+  rk_error why;
+  aot_status_t status = AOT_E_UNIMPLEMENTED;
+  if (rk_needs_storage(k)) AOT_TRY(to_declared(st, node, &copy, &declared));
+  if (rk_is_view(k) && !declared) status = share_views(st, f, node, k, &call);
+  if (status == AOT_E_UNIMPLEMENTED) {
+    status = place_results(st, f, node);
+    if (status == AOT_OK) {
+      status = rk_run(k, &call, &why);
+      if (status != AOT_OK) status = rf_fail(st, status, node, "%s", why.text);
+    }
+  }
+  rf_storage_release(st, declared);
+  return status;
+}
+
+aot_status_t rf_run_node(rf_state *st, rf_frame *f, uint32_t node) {
+  const aot_snapshot_t *s = st->p->s;
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
+  const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
+  const rk_kernel *k = st->p->kernels[n->op];
+  if (only_symbols(st, n) && !(k && !rk_is_fill(k))) return put_symbols(st, f, node);
+  if (!k) {
+    aot_str_t name = aot_snap_text(s, AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[n->op].name);
+    return rf_fail(st, AOT_E_UNIMPLEMENTED, node, "operator %.*s is not supported", (int)name.size, name.data);
+  }
+  AOT_TRY(read_args(st, f, node));
+  for (uint32_t r = 0; r < n->n_results; r++) AOT_TRY(rf_declared(st, &values[n->result_begin + r], node, &st->results[r]));
+  AOT_TRY(call_kernel(st, f, node, k));
+  return learn_symbol(st, f, node);
+}

@@ -1,0 +1,46 @@
+/* Which graph a region operator runs. All of them name their graphs as GRAPH arguments and pass the operands after them. */
+#include "ref_region.h"
+#include <aot/graph.h>
+#include <aot/inline.h>
+
+int rf_region_kind(aot_str_t name) {
+  static const struct { const char *name; int kind; } kinds[] = {
+      {"higher_order.cond", RF_COND},
+      {"higher_order.invoke_subgraph", RF_CALL},
+      {"higher_order.wrap_with_set_grad_enabled", RF_CALL},
+      {"higher_order.wrap_with_autocast", RF_CALL},
+      {"higher_order.tag_activation_checkpoint", RF_CALL},
+      {"higher_order.wrap", RF_CALL},
+  };
+  for (unsigned k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+    if (aot_str_eq(name, aot_str(kinds[k].name))) return kinds[k].kind;
+  return RF_NO_REGION;
+}
+
+uint32_t rf_region_graphs(const aot_snapshot_t *s, const aot_snap_node_t *n, uint32_t *out, uint32_t capacity, uint32_t *out_after) {
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + n->arg_begin;
+  uint32_t count = 0;
+  *out_after = n->n_args;
+  for (uint32_t a = 0; a < n->n_args; a++) {
+    if (args[a].kind != AOT_ARG_GRAPH) continue;
+    if (count < capacity) out[count] = (uint32_t)args[a].i;
+    count++;
+    *out_after = a + 1;
+  }
+  return count;
+}
+
+uint32_t rf_region_operands(const aot_snapshot_t *s, const aot_snap_node_t *n, uint32_t after, uint32_t *out, uint32_t *out_arg) {
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + n->arg_begin;
+  const uint32_t *operands = AOT_SNAP_ROWS(s, uint32_t, operands);
+  uint32_t count = 0;
+  for (uint32_t a = after; a < n->n_args; a++) {
+    uint32_t k, many = args[a].kind == AOT_ARG_VALUES ? args[a].n : args[a].kind == AOT_ARG_VALUE || args[a].kind == AOT_ARG_INT;
+    for (k = 0; k < many; k++, count++) {
+      if (!out) continue;
+      out[count] = args[a].kind == AOT_ARG_VALUES ? operands[(uint64_t)args[a].i + k] : args[a].kind == AOT_ARG_VALUE ? (uint32_t)args[a].i : AOT_NO_ID;
+      out_arg[count] = a;
+    }
+  }
+  return count;
+}

@@ -1,0 +1,85 @@
+/* The state of a run: storages, slots, frames. Internal to the interpreter. */
+#ifndef REF_STATE_H
+#define REF_STATE_H
+
+#include "common/snapshot/snap_check.h"
+#include "ref_exec.h"
+#include "ref_region.h"
+
+/* Memory that slots share. Storages that are not owned belong to the caller (inputs and outputs). */
+typedef struct rf_storage {
+  void *data;
+  uint64_t nbytes;
+  uint32_t refs;
+  int32_t owned;
+} rf_storage;
+
+/* The value of a value row. Symbolic ints and the like are 0-dim tensors. */
+typedef struct rf_slot {
+  rk_tensor t;       /* dtype 0: None */
+  rf_storage *storage; /* NULL: empty or None */
+  uint32_t uses;     /* operand slots and outputs still to read it */
+  int32_t port;      /* output port whose buffer it should be computed into, -1: none */
+} rf_slot;
+
+typedef struct rf_graph {
+  uint32_t value_begin, n_values; /* rows of its values stand together */
+  uint32_t *uses;                 /* of each value */
+  int32_t *port;                  /* of each value: the output it can be computed into */
+} rf_graph;
+
+struct rf_program {
+  const aot_snapshot_t *s;
+  void *copy;                    /* of the block, when the caller's bytes are misaligned */
+  const rk_kernel **kernels;     /* of each operator row; NULL: none */
+  int *regions;                  /* RF_* of each operator row */
+  rf_graph *graphs;
+  uint32_t max_args, max_operands, max_ints, max_results;
+  uint32_t n_kernels;
+};
+
+#define RF_MAX_DEPTH 64 /* regions in regions */
+
+typedef struct rf_frame {
+  uint32_t graph;  /* row */
+  uint32_t next;   /* node row to run */
+  uint32_t caller; /* node row of the region operator; AOT_NO_ID: the graph itself */
+  rf_slot *slots;  /* of the graph's values */
+} rf_frame;
+
+typedef struct rf_state {
+  const rf_program *p;
+  const aot_tensor_t *outputs; /* of the outermost graph */
+  int64_t *dims;               /* value of each expression */
+  int64_t *symbols;            /* own copy: data-dependent ones are set on the way */
+  uint64_t n_symbols;
+  rf_frame frames[RF_MAX_DEPTH];
+  uint32_t depth;
+  /* scratch of the running node */
+  rk_arg *args;
+  rk_tensor *results, *views;
+  const rk_tensor **tensors;
+  int64_t *ints;
+  uint64_t now_nbytes, peak_nbytes;
+  rf_error *error;
+} rf_state;
+
+aot_status_t rf_fail(rf_state *st, aot_status_t status, uint32_t node, const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* storages */
+rf_storage *rf_storage_create(rf_state *st, uint64_t nbytes);            /* zeroed; NULL: no memory */
+rf_storage *rf_storage_borrow(void *data, uint64_t nbytes);              /* NULL: no memory */
+void rf_storage_release(rf_state *st, rf_storage *storage);              /* NULL is fine */
+
+/* slots */
+void rf_slot_share(rf_slot *slot, const rk_tensor *t, rf_storage *storage); /* one more reference */
+void rf_slot_clear(rf_state *st, rf_slot *slot);
+void rf_slot_used(rf_state *st, rf_slot *slot); /* one use is over; the last one clears the slot */
+
+/* The declared type of a value with this run's sizes: strides too. A value that is no tensor is 0-dim. */
+aot_status_t rf_declared(rf_state *st, const aot_snap_value_t *v, uint32_t node, rk_tensor *out);
+
+/* ref_node.c: compute a node that is no region, into the frame's slots. */
+aot_status_t rf_run_node(rf_state *st, rf_frame *f, uint32_t node);
+
+#endif

@@ -1,0 +1,25 @@
+/* Grouping of pointwise nodes into loops that are run as one.
+ *
+ * Nodes come in schedule order. A fusible node joins the groups of its producers when they iterate over the same space, and
+ * all of them are still open. A group closes when a node outside reads one of its results: whatever joined later would have to
+ * run before that reader and after it. So a group can be run at the position of its last member: everything it reads is ready
+ * there, and nobody outside has read it yet. One sweep with a union-find forest: O((nodes + operands) * alpha). */
+#ifndef FU_GROUP_H
+#define FU_GROUP_H
+
+#include <stdint.h>
+
+#define FU_NONE UINT32_MAX
+
+typedef struct fu_graph {
+  uint32_t n_nodes;
+  const uint32_t *operand_begin; /* n_nodes + 1, into producers */
+  const uint32_t *producers;     /* node that makes each operand, FU_NONE: an input */
+  const uint32_t *space;         /* by node: number of its iteration space; FU_NONE: not fusible */
+  uint32_t max_nodes;            /* of one group */
+} fu_graph_t;
+
+/* out_group[n]: the last node of n's group (n itself when alone or not fusible). 0, or -2 without memory. */
+int fu_group(const fu_graph_t *g, uint32_t *out_group);
+
+#endif

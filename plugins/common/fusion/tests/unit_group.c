@@ -1,0 +1,74 @@
+/* Fusion groups, and the promise behind them: running each group at its last member respects every data dependency. */
+#include "common/fusion/group.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void a_chain_is_one_group_until_an_outsider_reads_it(void **state) {
+  (void)state;
+  /* 0 -> 1 -> 2 (matmul, reads 1) ; 3 reads 1: too late */
+  const uint32_t begin[] = {0, 0, 1, 2, 3}, producers[] = {0, 1, 1}, space[] = {5, 5, FU_NONE, 5};
+  const fu_graph_t g = {4, begin, producers, space, 64};
+  uint32_t group[4];
+  assert_int_equal(fu_group(&g, group), 0);
+  assert_int_equal(group[0], 1);
+  assert_int_equal(group[1], 1);
+  assert_int_equal(group[2], 2);
+  assert_int_equal(group[3], 3);
+}
+
+static void other_spaces_stay_apart_and_sizes_are_bounded(void **state) {
+  (void)state;
+  const uint32_t begin[] = {0, 0, 1, 2, 3}, producers[] = {0, 1, 2}, space[] = {5, 5, 5, 6};
+  fu_graph_t g = {4, begin, producers, space, 2};
+  uint32_t group[4];
+  fu_group(&g, group);
+  assert_int_equal(group[0], 1);
+  assert_int_equal(group[2], 2);
+  assert_int_equal(group[3], 3);
+}
+
+static uint32_t next_random(uint64_t *state) { /* splitmix64 */
+  uint64_t z = (*state += 0x9E3779B97F4A7C15u);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return (uint32_t)(z ^ (z >> 31));
+}
+
+static void groups_run_in_order_of_their_last_members(void **state) {
+  (void)state;
+  enum { N = 40 };
+  uint64_t seed = 11;
+  for (int round = 0; round < 2000; round++) {
+    uint32_t begin[N + 1] = {0}, producers[2 * N], space[N], group[N], at = 0;
+    for (uint32_t n = 0; n < N; n++) {
+      begin[n] = at;
+      for (int k = 0; k < 2; k++) {
+        uint32_t p = next_random(&seed) % (n + 1);
+        producers[at++] = p == n ? FU_NONE : p;
+      }
+      space[n] = next_random(&seed) % 4 ? next_random(&seed) % 2 : FU_NONE;
+    }
+    begin[N] = at;
+    const fu_graph_t g = {N, begin, producers, space, 8};
+    assert_int_equal(fu_group(&g, group), 0);
+    for (uint32_t n = 0; n < N; n++) {
+      assert_true(group[n] >= n);
+      assert_true(space[n] != FU_NONE || group[n] == n);
+      for (uint32_t k = begin[n]; k < begin[n + 1]; k++)
+        if (producers[k] != FU_NONE && group[producers[k]] != group[n]) assert_true(group[producers[k]] < group[n]);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_chain_is_one_group_until_an_outsider_reads_it),
+      cmocka_unit_test(other_spaces_stay_apart_and_sizes_are_bounded),
+      cmocka_unit_test(groups_run_in_order_of_their_last_members),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

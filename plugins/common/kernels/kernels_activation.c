@@ -1,0 +1,204 @@
+/* Activations and their derivatives. Closed forms: operators.md section 4 and PyTorch's Activation.cpp.
+ * Argument positions are the schemas': threshold_backward(grad, self, threshold), elu(self, alpha, scale, input_scale), .. */
+#include "common/kernels/rk_pointwise.h"
+#include <aot/inline.h>
+#include <math.h>
+
+#define F(name, expression) static double name##_f(const double *x, const pw_par *p) { (void)p; return expression; }
+#define SQRT_HALF 0.70710678118654752440
+#define SQRT_2_OVER_PI 0.79788456080286535588
+#define INV_SQRT_2PI 0.39894228040143267794
+
+static double sigmoid(double v) { return v >= 0 ? 1 / (1 + exp(-v)) : exp(v) / (1 + exp(v)); }
+static double softplus(double v) { return v > 0 ? v + log1p(exp(-v)) : log1p(exp(v)); }
+
+F(sigmoid, sigmoid(x[0]))
+F(silu, x[0] * sigmoid(x[0]))
+F(mish, x[0] * tanh(softplus(x[0])))
+F(hardswish, x[0] * fmin(fmax(x[0] + 3, 0), 6) / 6)
+F(hardsigmoid, x[0] != x[0] ? x[0] : fmin(fmax(x[0] + 3, 0), 6) / 6)
+F(hardtanh, x[0] != x[0] ? x[0] : x[0] < x[1] ? x[1] : x[0] > x[2] ? x[2] : x[0])
+static int64_t hardtanh_i(const int64_t *x, const pw_par *p) {
+  (void)p;
+  return x[0] < x[1] ? x[1] : x[0] > x[2] ? x[2] : x[0];
+}
+F(relu6, x[0] != x[0] ? x[0] : fmin(fmax(x[0], 0), 6))
+F(leaky_relu, x[0] > 0 ? x[0] : x[0] * x[1])
+F(prelu, x[0] > 0 ? x[0] : x[0] * x[1])
+F(elu, x[0] <= 0 ? x[1] * x[2] * expm1(x[0] * x[3]) : x[0] * x[2])
+F(celu, x[0] <= 0 ? x[1] * expm1(x[0] / x[1]) : x[0])
+F(selu, 1.0507009873554804934 * (x[0] <= 0 ? 1.6732632423543772848 * expm1(x[0]) : x[0]))
+F(softplus, x[0] * x[1] > x[2] ? x[0] : softplus(x[0] * x[1]) / x[1])
+F(hardshrink, x[0] >= -x[1] && x[0] <= x[1] ? 0 : x[0])
+F(softshrink, x[0] > x[1] ? x[0] - x[1] : x[0] < -x[1] ? x[0] + x[1] : x[0] != x[0] ? x[0] : 0)
+F(softsign, x[0] / (1 + fabs(x[0])))
+F(tanhshrink, x[0] - tanh(x[0]))
+F(log_sigmoid, fmin(x[0], 0) - log1p(exp(-fabs(x[0]))))
+
+static const char *const gelu_words[] = {"none", "tanh", NULL};
+static double gelu_inner(double v) { return SQRT_2_OVER_PI * (v + 0.044715 * v * v * v); }
+F(gelu, p->mode == 2 ? 0.5 * x[0] * (1 + tanh(gelu_inner(x[0]))) : 0.5 * x[0] * erfc(-x[0] * SQRT_HALF))
+
+static double gelu_backward_f(const double *x, const pw_par *p) {
+  double v = x[1], t;
+  if (p->mode != 2) return x[0] * (0.5 * erfc(-v * SQRT_HALF) + v * INV_SQRT_2PI * exp(-0.5 * v * v));
+  t = tanh(gelu_inner(v));
+  return x[0] * (0.5 * (1 + t) + 0.5 * v * (1 - t * t) * SQRT_2_OVER_PI * (1 + 3 * 0.044715 * v * v));
+}
+F(threshold_backward, x[1] <= x[2] ? 0 : x[0])
+static int64_t threshold_backward_i(const int64_t *x, const pw_par *p) {
+  (void)p;
+  return x[1] <= x[2] ? 0 : x[0];
+}
+F(tanh_backward, x[0] * (1 - x[1] * x[1]))
+F(sigmoid_backward, x[0] * (1 - x[1]) * x[1])
+static double silu_backward_f(const double *x, const pw_par *p) {
+  double s = sigmoid(x[1]);
+  (void)p;
+  return x[0] * s * (1 + x[1] * (1 - s));
+}
+static double mish_backward_f(const double *x, const pw_par *p) {
+  double t = tanh(softplus(x[1]));
+  (void)p;
+  return x[0] * (t + x[1] * sigmoid(x[1]) * (1 - t * t));
+}
+F(hardswish_backward, x[1] <= -3 ? 0 : x[1] < 3 ? x[0] * (x[1] / 3 + 0.5) : x[0])
+F(hardsigmoid_backward, x[1] > -3 && x[1] < 3 ? x[0] / 6 : 0)
+F(hardtanh_backward, x[1] <= x[2] || x[1] >= x[3] ? 0 : x[0])
+F(leaky_relu_backward, x[1] > 0 ? x[0] : x[0] * x[2])
+/* elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result) */
+static double elu_backward_f(const double *x, const pw_par *p) {
+  double v = x[5];
+  (void)p;
+  if (v > 0) return x[0] * x[2];
+  return x[4] != 0 ? x[0] * x[3] * (v + x[1] * x[2]) : x[0] * x[3] * x[1] * x[2] * exp(v * x[3]);
+}
+/* softplus_backward(grad, self, beta, threshold) */
+F(softplus_backward, x[1] * x[2] > x[3] ? x[0] : x[0] * sigmoid(x[1] * x[2]))
+F(shrink_backward, x[1] >= -x[2] && x[1] <= x[2] ? 0 : x[0])
+/* log_sigmoid_backward(grad, self, buffer) */
+F(log_sigmoid_backward, x[0] * sigmoid(-x[1]))
+/* logit_backward(grad, self, eps?) */
+static double logit_backward_f(const double *x, const pw_par *p) {
+  if (p->present & 4u && (x[1] < x[2] || x[1] > 1 - x[2])) return 0;
+  if (!(p->present & 4u) && (x[1] < 0 || x[1] > 1)) return NAN;
+  return x[0] / (x[1] * (1 - x[1]));
+}
+
+/* log_sigmoid_forward(self) -> (output, buffer): the CPU's buffer holds exp(-|x|). */
+static aot_status_t log_sigmoid_forward(rk_ctx *c) {
+  rk_array x;
+  AOT_TRY(rk_need_f(c, 0, &x));
+  if (rk_wants(c, 1) && rk_numel(rk_result(c, 1)) == x.numel && rk_result(c, 1)->rank == x.rank) {
+    rk_array buffer;
+    AOT_TRY(rk_new_f(c, x.rank, x.sizes, &buffer));
+    for (int64_t k = 0; k < x.numel; k++) buffer.f[k] = exp(-fabs(x.f[k]));
+    AOT_TRY(rk_put_f(c, 1, &buffer));
+  }
+  for (int64_t k = 0; k < x.numel; k++) x.f[k] = log_sigmoid_f(x.f + k, NULL);
+  return rk_put_f(c, 0, &x);
+}
+
+/* glu(self, dim) = a * sigmoid(b) of the halves; glu_backward(grad, self, dim). */
+static aot_status_t glu(rk_ctx *c) {
+  rk_array x, y;
+  int32_t dim;
+  int64_t outer, size, inner;
+  AOT_TRY(rk_need_f(c, 0, &x));
+  AOT_TRY(rk_dim(c, rk_int(c, 1, -1), x.rank, &dim));
+  rk_around(&x, dim, &outer, &size, &inner);
+  RK_CHECK(c, x.rank && size % 2 == 0, "dimension %d of size %lld cannot be halved", dim, (long long)size);
+  x.sizes[dim] = size / 2;
+  AOT_TRY(rk_new_f(c, x.rank, x.sizes, &y));
+  for (int64_t o = 0; o < outer; o++)
+    for (int64_t k = 0; k < size / 2 * inner; k++)
+      y.f[o * (size / 2) * inner + k] = x.f[o * size * inner + k] * sigmoid(x.f[(o * size + size / 2) * inner + k]);
+  return rk_put_f(c, 0, &y);
+}
+
+static aot_status_t glu_backward(rk_ctx *c) {
+  rk_array g, x, y;
+  int32_t dim;
+  int64_t outer, size, inner, half;
+  AOT_TRY(rk_need_f(c, 0, &g));
+  AOT_TRY(rk_need_f(c, 1, &x));
+  AOT_TRY(rk_dim(c, rk_int(c, 2, -1), x.rank, &dim));
+  rk_around(&x, dim, &outer, &size, &inner);
+  half = size / 2 * inner;
+  RK_CHECK(c, x.rank && size % 2 == 0 && g.numel * 2 == x.numel, "gradient and input do not fit");
+  AOT_TRY(rk_new_f(c, x.rank, x.sizes, &y));
+  for (int64_t o = 0; o < outer; o++)
+    for (int64_t k = 0; k < half; k++) {
+      double s = sigmoid(x.f[(2 * o + 1) * half + k]), up = g.f[o * half + k];
+      y.f[2 * o * half + k] = up * s;
+      y.f[(2 * o + 1) * half + k] = up * x.f[2 * o * half + k] * s * (1 - s);
+    }
+  return rk_put_f(c, 0, &y);
+}
+
+/* _prelu_kernel_backward(grad, self, weight) -> (grad self, grad weight before summing) */
+static aot_status_t prelu_backward(rk_ctx *c) {
+  rk_array g, x, w;
+  const rk_tensor *wt;
+  rk_iter it;
+  int64_t n = 0;
+  AOT_TRY(rk_need_f(c, 0, &g));
+  AOT_TRY(rk_need_f(c, 1, &x));
+  AOT_TRY(rk_need_tensor(c, 2, &wt));
+  RK_CHECK(c, rk_same_sizes(&g, &x), "gradient and input differ in shape");
+  AOT_TRY(rk_new_f(c, x.rank, x.sizes, &w));
+  rk_iter_init(&it, x.rank, x.sizes);
+  RK_CHECK(c, rk_iter_add(&it, wt), "weight does not broadcast to the input");
+  for (; it.more; rk_iter_next(&it), n += it.run) rk_load_run_f(wt, it.at[0], it.step[0], it.run, w.f + n);
+  for (int64_t k = 0; k < x.numel; k++) {
+    double up = g.f[k];
+    g.f[k] = x.f[k] > 0 ? up : up * w.f[k];
+    w.f[k] = x.f[k] > 0 ? 0 : up * x.f[k];
+  }
+  AOT_TRY(rk_put_f(c, 0, &g));
+  return rk_put_f(c, 1, &w);
+}
+
+#define ACT(name) PW(#name ".default", PW_RESULT, name##_f, NULL)
+static const rk_kernel rows[] = {
+    ACT(sigmoid),
+    ACT(silu),
+    ACT(mish),
+    ACT(hardswish),
+    ACT(hardsigmoid),
+    PW("hardtanh.default", PW_RESULT, hardtanh_f, hardtanh_i),
+    ACT(relu6),
+    ACT(leaky_relu),
+    PW("_prelu_kernel.default", PW_RESULT, prelu_f, NULL),
+    ACT(elu),
+    ACT(celu),
+    ACT(selu),
+    ACT(softplus),
+    ACT(hardshrink),
+    ACT(softshrink),
+    ACT(softsign),
+    ACT(tanhshrink),
+    ACT(log_sigmoid),
+    PW_WORDS("gelu.default", PW_RESULT, gelu_f, NULL, gelu_words),
+    PW_WORDS("gelu_backward.default", PW_RESULT, gelu_backward_f, NULL, gelu_words),
+    PW("threshold_backward.default", PW_RESULT, threshold_backward_f, threshold_backward_i),
+    ACT(tanh_backward),
+    ACT(sigmoid_backward),
+    ACT(silu_backward),
+    ACT(mish_backward),
+    ACT(hardswish_backward),
+    ACT(hardsigmoid_backward),
+    ACT(hardtanh_backward),
+    ACT(leaky_relu_backward),
+    ACT(elu_backward),
+    ACT(softplus_backward),
+    PW("hardshrink_backward.default", PW_RESULT, shrink_backward_f, NULL),
+    PW("softshrink_backward.default", PW_RESULT, shrink_backward_f, NULL),
+    ACT(log_sigmoid_backward),
+    ACT(logit_backward),
+    {"aten.log_sigmoid_forward.default", log_sigmoid_forward, NULL, NULL, 0},
+    {"aten.glu.default", glu, NULL, NULL, 0},
+    {"aten.glu_backward.default", glu_backward, NULL, NULL, 0},
+    {"aten._prelu_kernel_backward.default", prelu_backward, NULL, NULL, 0},
+};
+const rk_family rk_family_activation = RK_FAMILY(rows);

@@ -1,0 +1,185 @@
+/* Functions of one or two floats, from libm. Evaluated in double, stored with one rounding: for float inputs the result is
+ * the correctly rounded one up to libm's own error. */
+#include "common/kernels/rk_pointwise.h"
+#include <aot/inline.h>
+#include <math.h>
+
+#define PI 3.14159265358979323846
+#define F(name, expression) static double name##_f(const double *x, const pw_par *p) { (void)p; return expression; }
+#define I(name, expression) static int64_t name##_i(const int64_t *x, const pw_par *p) { (void)p; return expression; }
+
+F(sqrt, sqrt(x[0]))
+F(rsqrt, 1 / sqrt(x[0]))
+F(reciprocal, 1 / x[0])
+F(exp, exp(x[0]))
+F(exp2, exp2(x[0]))
+F(expm1, expm1(x[0]))
+F(log, log(x[0]))
+F(log2, log2(x[0]))
+F(log10, log10(x[0]))
+F(log1p, log1p(x[0]))
+F(sin, sin(x[0]))
+F(cos, cos(x[0]))
+F(tan, tan(x[0]))
+F(asin, asin(x[0]))
+F(acos, acos(x[0]))
+F(atan, atan(x[0]))
+F(sinh, sinh(x[0]))
+F(cosh, cosh(x[0]))
+F(tanh, tanh(x[0]))
+F(asinh, asinh(x[0]))
+F(acosh, acosh(x[0]))
+F(atanh, atanh(x[0]))
+F(erf, erf(x[0]))
+F(erfc, erfc(x[0]))
+F(lgamma, lgamma(x[0]))
+F(ceil, ceil(x[0]))
+F(floor, floor(x[0]))
+F(trunc, trunc(x[0]))
+F(round, nearbyint(x[0]))
+F(frac, x[0] - trunc(x[0]))
+I(same, x[0])
+F(square, x[0] * x[0])
+I(square, (int64_t)((uint64_t)x[0] * (uint64_t)x[0]))
+F(deg2rad, x[0] * (PI / 180))
+F(rad2deg, x[0] * (180 / PI))
+F(sinc, x[0] == 0 ? 1 : sin(PI * x[0]) / (PI * x[0]))
+F(atan2, atan2(x[0], x[1]))
+F(hypot, hypot(x[0], x[1]))
+F(angle, x[0] != x[0] ? x[0] : x[0] < 0 ? PI : 0)
+F(ldexp, x[0] * exp2(x[1]))
+
+/* float: nextafter in the operand's own width */
+static double nextafter_f(const double *x, const pw_par *p) {
+  return p->dtype == AOT_F64 ? nextafter(x[0], x[1]) : (double)nextafterf((float)x[0], (float)x[1]);
+}
+
+/* round(self, *, decimals): PyTorch scales by a power of ten, rounds, and scales back */
+static double round_decimals_f(const double *x, const pw_par *p) {
+  double ten = rk_round_to(pow(10, fabs(x[1])), p->dtype == AOT_F64 ? AOT_F64 : AOT_F32);
+  int32_t work = p->dtype == AOT_F64 ? AOT_F64 : AOT_F32;
+  if (x[1] == 0) return nearbyint(x[0]);
+  return x[1] < 0 ? nearbyint(rk_round_to(x[0] / ten, work)) * ten : nearbyint(rk_round_to(x[0] * ten, work)) / ten;
+}
+
+static double log_add(double a, double b) {
+  double high = a > b ? a : b;
+  if (a != a || b != b) return NAN;
+  return isinf(high) ? (a == b || high > 0 ? high : a + b) : high + log1p(exp(-fabs(a - b)));
+}
+F(logaddexp, log_add(x[0], x[1]))
+F(logaddexp2, log_add(x[0] * log(2.0), x[1] * log(2.0)) / log(2.0))
+F(xlogy, x[1] != x[1] ? x[1] : x[0] == 0 ? 0 : x[0] * log(x[1]))
+F(xlog1py, x[1] != x[1] ? x[1] : x[0] == 0 ? 0 : x[0] * log1p(x[1]))
+F(entr, x[0] != x[0] ? x[0] : x[0] > 0 ? -x[0] * log(x[0]) : x[0] == 0 ? 0 : -INFINITY)
+
+/* logit(self, eps?) */
+static double logit_f(const double *x, const pw_par *p) {
+  double v = x[0];
+  if (p->present & 2u) v = v < x[1] ? x[1] : v > 1 - x[1] ? 1 - x[1] : v;
+  return log(v / (1 - v));
+}
+
+/* nan_to_num(self, nan?, posinf?, neginf?) */
+static double nan_to_num_f(const double *x, const pw_par *p) {
+  static const double float_max = 3.4028234663852886e38, half_max = 65504, double_max = 1.7976931348623157e308;
+  static const double bf16_max = 3.3895313892515355e38;
+  double largest = p->dtype == AOT_F64 ? double_max : p->dtype == AOT_F16 ? half_max : p->dtype == AOT_BF16 ? bf16_max : float_max;
+  if (x[0] != x[0]) return p->present & 2u ? x[1] : 0;
+  if (x[0] == INFINITY) return p->present & 4u ? x[2] : largest;
+  if (x[0] == -INFINITY) return p->present & 8u ? x[3] : -largest;
+  return x[0];
+}
+I(nan_to_num, x[0])
+
+/* Inverse error function: a rational start (Giles 2010 in spirit, here Winitzki's form), then Newton steps on erf. */
+static double inverse_erf(double y) {
+  double a = 0.147, l, u, x;
+  if (y <= -1 || y >= 1) return y == 1 ? INFINITY : y == -1 ? -INFINITY : NAN;
+  l = log1p(-y * y);
+  u = 2 / (PI * a) + l / 2;
+  x = copysign(sqrt(sqrt(u * u - l / a) - u), y);
+  for (int k = 0; k < 4; k++) {
+    double error = fabs(x) > 1 ? -copysign(erfc(fabs(x)) - (1 - fabs(y)), y) : erf(x) - y;
+    x -= error / (2 / sqrt(PI) * exp(-x * x));
+  }
+  return x;
+}
+F(erfinv, inverse_erf(x[0]))
+
+/* psi: reflection, recurrence up to 10, then the asymptotic series (Abramowitz and Stegun 6.3.18) */
+static double digamma(double x) {
+  double sum = 0, r;
+  if (x == 0) return copysign(INFINITY, -x);
+  if (x < 0) return x == floor(x) ? NAN : digamma(1 - x) - PI / tan(PI * x);
+  for (; x < 10; x += 1) sum -= 1 / x;
+  r = 1 / (x * x);
+  return sum + log(x) - 0.5 / x - r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r * (1.0 / 132 - r * 691.0 / 32760)))));
+}
+F(digamma, digamma(x[0]))
+
+/* mvlgamma(self, p) */
+static double mvlgamma_f(const double *x, const pw_par *p) {
+  double sum = x[1] * (x[1] - 1) / 4 * log(PI);
+  (void)p;
+  for (int j = 0; j < (int)x[1]; j++) sum += lgamma(x[0] - j * 0.5);
+  return sum;
+}
+
+#define UNARY(name) PW(#name ".default", PW_RESULT, name##_f, NULL)
+static const rk_kernel rows[] = {
+    UNARY(sqrt),
+    UNARY(rsqrt),
+    UNARY(reciprocal),
+    UNARY(exp),
+    UNARY(exp2),
+    UNARY(expm1),
+    UNARY(log),
+    UNARY(log2),
+    UNARY(log10),
+    UNARY(log1p),
+    UNARY(sin),
+    UNARY(cos),
+    UNARY(tan),
+    UNARY(asin),
+    UNARY(acos),
+    UNARY(atan),
+    UNARY(sinh),
+    UNARY(cosh),
+    UNARY(tanh),
+    UNARY(asinh),
+    UNARY(acosh),
+    UNARY(atanh),
+    UNARY(erf),
+    UNARY(erfc),
+    UNARY(erfinv),
+    UNARY(lgamma),
+    UNARY(digamma),
+    UNARY(mvlgamma),
+    UNARY(frac),
+    UNARY(deg2rad),
+    UNARY(rad2deg),
+    UNARY(sinc),
+    UNARY(atan2),
+    UNARY(hypot),
+    UNARY(angle),
+    UNARY(logaddexp),
+    UNARY(logaddexp2),
+    UNARY(logit),
+    UNARY(nextafter),
+    PW("ceil.default", PW_RESULT, ceil_f, same_i),
+    PW("floor.default", PW_RESULT, floor_f, same_i),
+    PW("trunc.default", PW_RESULT, trunc_f, same_i),
+    PW("fix.default", PW_RESULT, trunc_f, same_i),
+    PW("round.default", PW_RESULT, round_f, same_i),
+    PW("round.decimals", PW_RESULT, round_decimals_f, same_i),
+    PW("square.default", PW_RESULT, square_f, square_i),
+    PW("ldexp.Tensor", PW_RESULT, ldexp_f, NULL),
+    PW("xlogy.Tensor", PW_RESULT, xlogy_f, NULL),
+    PW("xlogy.Scalar_Other", PW_RESULT, xlogy_f, NULL),
+    PW("xlogy.Scalar_Self", PW_RESULT, xlogy_f, NULL),
+    PW("special_xlog1py.default", PW_RESULT, xlog1py_f, NULL),
+    PW("special_entr.default", PW_RESULT, entr_f, NULL),
+    PW("nan_to_num.default", PW_RESULT, nan_to_num_f, nan_to_num_i),
+};
+const rk_family rk_family_math = RK_FAMILY(rows);

@@ -1,0 +1,34 @@
+/* The families of kernels: one table in each kernels_*.c. Adding a family is a line here. */
+#ifndef RK_FAMILIES_H
+#define RK_FAMILIES_H
+
+#include "common/kernels/rk_core.h"
+
+#define RK_FAMILY_MAP(X)                                                                                               \
+  X(arithmetic) /* add, mul, comparisons, bits, where, clamp */                                                        \
+  X(math)       /* unary functions of floats */                                                                        \
+  X(activation) /* activations and their derivatives */                                                                \
+  X(view)       /* geometry only */                                                                                    \
+  X(creation)   /* full, arange, eye */                                                                                \
+  X(movement)   /* cat, repeat, flip, triu, pad, casts */                                                              \
+  X(matmul)                                                                                                            \
+  X(reduce)                                                                                                            \
+  X(softmax)                                                                                                           \
+  X(norm)                                                                                                              \
+  X(batch_norm)                                                                                                        \
+  X(loss)                                                                                                              \
+  X(index)                                                                                                             \
+  X(scatter)                                                                                                           \
+  X(attention)                                                                                                         \
+  X(conv)                                                                                                              \
+  X(pool)                                                                                                              \
+  X(sort)
+
+#define RK_FAMILY_DECLARE(name) extern const rk_family rk_family_##name;
+RK_FAMILY_MAP(RK_FAMILY_DECLARE)
+#undef RK_FAMILY_DECLARE
+
+#define RK_FAMILY_ADDRESS(name) &rk_family_##name,
+#define RK_FAMILIES RK_FAMILY_MAP(RK_FAMILY_ADDRESS)
+
+#endif

@@ -1,0 +1,38 @@
+/* The pointwise driver: rows of scalar functions over one strided loop.
+ *
+ * A scalar function sees the operator's arguments by their schema position: x[0] is the first argument's element, tensor
+ * or number alike, so that add(self, other, alpha) reads x[0] + x[2] * x[1]. Absent arguments are missing from p->present. */
+#ifndef RK_POINTWISE_H
+#define RK_POINTWISE_H
+
+#include "common/kernels/rk_core.h"
+
+#define PW_ARGS 8 /* the most arguments a pointwise operator has */
+
+/* What decides the dtype in which the function computes. */
+#define PW_RESULT 1  /* the result's dtype */
+#define PW_COMPARE 2 /* the promoted dtype of the operands; the result is bool or int */
+#define PW_SELF 3    /* the dtype of the first tensor operand */
+
+typedef struct pw_par {
+  uint32_t present; /* bit k: argument k is there */
+  int32_t dtype;    /* computed in */
+  int32_t mode;     /* of a string argument: its place in pw_row.words, counted from 1; 0: none */
+} pw_par;
+
+typedef double (*pw_f)(const double *x, const pw_par *p);
+typedef int64_t (*pw_i)(const int64_t *x, const pw_par *p);
+
+typedef struct pw_row {
+  int32_t kind; /* PW_* */
+  pw_f f;       /* computes when the dtype is a float; NULL: refused */
+  pw_i i;       /* computes when it is an integer; NULL: through f */
+  const char *const *words; /* what the string argument may say, ended by NULL */
+} pw_row;
+
+aot_status_t pw_run(rk_ctx *c);
+
+#define PW(name, kind, f, i) {"aten." name, pw_run, NULL, &(const pw_row){kind, f, i, NULL}, 0}
+#define PW_WORDS(name, kind, f, i, words) {"aten." name, pw_run, NULL, &(const pw_row){kind, f, i, words}, 0}
+
+#endif

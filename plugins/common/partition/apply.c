@@ -1,0 +1,294 @@
+#include "common/partition/apply.h"
+
+#include "common/partition/split.h"
+#include <aot/inline.h>
+#include <stdlib.h>
+#include <string.h>
+
+aot_status_t pt_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *message,
+                     aot_value_t value) {
+  aot_diag_t d;
+  memset(&d, 0, sizeof d);
+  d.struct_size = sizeof d;
+  d.severity = AOT_SEVERITY_ERROR;
+  d.code = aot_str(code);
+  d.message = aot_str(message);
+  d.node = aot_no_node();
+  d.value = value;
+  host->diag(ctx, &d);
+  return status;
+}
+
+static aot_status_t no_memory(const aot_host_t *host, aot_ctx_t *ctx) {
+  return pt_fail(host, ctx, AOT_E_EXHAUSTED, "partition.no-memory", "no memory for the arrays of the joint graph",
+                 aot_no_value());
+}
+
+aot_status_t pt_read_joint(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, pt_joint_t *out) {
+  const aot_snapshot_t *snapshot = NULL;
+  AOT_TRY(host->graph->snapshot(prog, &snapshot));
+  int made = pt_joint_init(out, snapshot);
+  if (made == -1)
+    return pt_fail(host, ctx, AOT_E_PRECONDITION, "partition.no-joint", "the program has no joint graph to divide",
+                   aot_no_value());
+  return made == 0 ? AOT_OK : no_memory(host, ctx);
+}
+
+aot_status_t pt_put_cut(const pt_joint_t *j, const pt_split_t *s, double recompute_cost, const aot_cut_sink_t *sink) {
+  aot_value_t *saved = calloc((size_t)s->n_saved + 1, sizeof *saved);
+  aot_node_t *recomputed = calloc((size_t)s->n_recomputed + 1, sizeof *recomputed);
+  aot_status_t status = AOT_E_EXHAUSTED;
+  if (saved && recomputed) {
+    for (uint32_t i = 0; i < s->n_saved; i++) saved[i].id = j->value_id[s->saved[i]];
+    for (uint32_t i = 0; i < s->n_recomputed; i++) recomputed[i].id = j->node_id[s->recomputed[i]];
+    aot_cut_t cut = {sizeof cut, s->n_saved, s->n_recomputed, 0, saved, recomputed, s->nbytes_saved, recompute_cost};
+    status = sink->put(sink->self, &cut);
+  }
+  free(saved);
+  free(recomputed);
+  return status;
+}
+
+/* Copies nodes of the joint graph into one of the two new graphs. map[id of joint value] = id in that graph. */
+typedef struct copier {
+  const aot_host_t *host;
+  aot_ctx_t *ctx;
+  aot_prog_t *prog;
+  aot_graph_t graph;
+  uint32_t *map; /* by joint value id; AOT_NO_ID: not there */
+  uint32_t *ids; /* scratch for one list argument */
+  uint32_t ids_capacity;
+  aot_arg_t *args; /* scratch for one node's arguments */
+  uint32_t args_capacity;
+  aot_type_t *types;
+  uint32_t types_capacity;
+} copier_t;
+
+static int grow(void **data, uint32_t *capacity, uint32_t want, size_t size) {
+  if (want <= *capacity) return 0;
+  void *bigger = realloc(*data, (size_t)want * 2 * size);
+  if (!bigger) return -1;
+  *data = bigger;
+  *capacity = want * 2;
+  return 0;
+}
+
+static aot_status_t lost_value(copier_t *c, uint32_t id) {
+  aot_value_t v = {id};
+  return pt_fail(c->host, c->ctx, AOT_E_INTERNAL, "partition.lost-value",
+                 "a node reads a value that is on the other side of the cut and was not saved", v);
+}
+
+static aot_status_t map_args(copier_t *c, const aot_node_info_t *info) {
+  uint32_t n_ids = 0;
+  if (grow((void **)&c->args, &c->args_capacity, info->n_args + 1, sizeof *c->args) ||
+      grow((void **)&c->ids, &c->ids_capacity, info->n_operands + 1, sizeof *c->ids))
+    return no_memory(c->host, c->ctx);
+  for (uint32_t i = 0; i < info->n_args; i++) {
+    aot_arg_t a = info->args[i];
+    if (a.kind == AOT_ARG_VALUE) {
+      uint32_t from = (uint32_t)a.u.i;
+      if (c->map[from] == AOT_NO_ID) return lost_value(c, from);
+      a.u.i = c->map[from];
+    } else if (a.kind == AOT_ARG_VALUES) {
+      uint32_t first = n_ids;
+      for (uint32_t k = 0; k < a.n; k++) {
+        uint32_t from = a.u.ids[k];
+        if (from != AOT_NO_ID && c->map[from] == AOT_NO_ID) return lost_value(c, from);
+        c->ids[n_ids++] = from == AOT_NO_ID ? AOT_NO_ID : c->map[from];
+      }
+      a.u.ids = c->ids + first;
+    }
+    c->args[i] = a;
+  }
+  return AOT_OK;
+}
+
+static aot_status_t copy_node(copier_t *c, uint32_t node_id, int recomputed) {
+  const aot_graph_api_t *g = c->host->graph;
+  aot_node_info_t info = {.struct_size = sizeof info};
+  aot_node_t from = {node_id}, made;
+  AOT_TRY(g->node_info(c->prog, from, &info));
+  AOT_TRY(map_args(c, &info));
+  if (grow((void **)&c->types, &c->types_capacity, info.n_results + 1, sizeof *c->types)) return no_memory(c->host, c->ctx);
+  for (uint32_t i = 0; i < info.n_results; i++) {
+    aot_value_t v = {info.first_result.id + i};
+    AOT_TRY(g->value_type(c->prog, v, &c->types[i]));
+  }
+  aot_node_spec_t spec = {.struct_size = sizeof spec,
+                          .flags = info.flags | (recomputed ? AOT_NODE_BACKWARD : 0),
+                          .op = info.op,
+                          .n_args = info.n_args,
+                          .args = c->args,
+                          .n_types = info.n_results,
+                          .region_tag = info.region_tag,
+                          .types = c->types,
+                          .origin = info.origin};
+  AOT_TRY(c->host->edit->node_create(c->prog, c->graph, &spec, aot_no_node(), &made));
+  aot_node_info_t copy = {.struct_size = sizeof copy};
+  AOT_TRY(g->node_info(c->prog, made, &copy));
+  for (uint32_t i = 0; i < info.n_results; i++) c->map[info.first_result.id + i] = copy.first_result.id + i;
+  return AOT_OK;
+}
+
+static aot_status_t add_input(copier_t *c, const aot_port_t *port, int32_t role, uint32_t index, aot_str_t name) {
+  aot_type_t type;
+  aot_value_t made;
+  AOT_TRY(c->host->graph->value_type(c->prog, port->value, &type));
+  AOT_TRY(c->host->edit->input_add(c->prog, c->graph, role, index, &type, name, &made));
+  c->map[port->value.id] = made.id;
+  return AOT_OK;
+}
+
+static aot_status_t build_forward(copier_t *c, const pt_joint_t *j, const pt_split_t *s, aot_graph_t joint) {
+  const aot_graph_api_t *g = c->host->graph;
+  uint32_t n_inputs = g->n_inputs(c->prog, joint), n_outputs = g->n_outputs(c->prog, joint);
+  for (uint32_t i = 0; i < n_inputs; i++) {
+    aot_port_t port = g->inputs(c->prog, joint)[i];
+    if (!pt_is_tangent(j, i)) AOT_TRY(add_input(c, &port, port.role, port.index, port.name));
+  }
+  for (uint32_t i = 0; i < s->n_forward; i++) AOT_TRY(copy_node(c, j->node_id[s->forward[i]], 0));
+  for (uint32_t i = 0; i < n_outputs; i++) {
+    aot_port_t port = g->outputs(c->prog, joint)[i];
+    if (port.role == AOT_ROLE_GRADIENT) continue;
+    aot_value_t v = {port.value.id == AOT_NO_ID ? AOT_NO_ID : c->map[port.value.id]};
+    AOT_TRY(c->host->edit->output_add(c->prog, c->graph, port.role, port.index, v, port.name));
+  }
+  return AOT_OK;
+}
+
+/* A leaf that the forward does not update keeps its value until the backward: no slot needed. */
+static int read_in_place(const aot_host_t *host, aot_prog_t *prog, aot_graph_t joint, const aot_port_t *port) {
+  if (port->role > AOT_ROLE_STATE) return 0;
+  uint32_t n = host->graph->n_outputs(prog, joint);
+  const aot_port_t *outputs = host->graph->outputs(prog, joint);
+  for (uint32_t i = 0; i < n; i++)
+    if (outputs[i].role == AOT_ROLE_UPDATE && outputs[i].index == port->index) return 0;
+  return 1;
+}
+
+static void mark_read_inputs(const pt_joint_t *j, const pt_split_t *s, uint8_t *is_read) {
+  for (uint32_t i = 0; i < s->n_backward; i++)
+    for (uint32_t k = j->operand_begin[s->backward[i]]; k < j->operand_begin[s->backward[i] + 1]; k++)
+      if (j->def[j->operands[k]] == PT_NONE) is_read[j->operands[k]] = 1;
+  for (uint32_t i = 0; i < j->n_gradients; i++)
+    if (j->gradients[i] != PT_NONE && j->def[j->gradients[i]] == PT_NONE) is_read[j->gradients[i]] = 1;
+}
+
+/* Leaves read in place first, then the slots, then the tangents. Slots are outputs of the forward too. */
+static aot_status_t build_backward_inputs(copier_t *c, const pt_joint_t *j, const pt_split_t *s, aot_graph_t joint,
+                                          aot_graph_t forward, const uint32_t *forward_map, const uint8_t *is_read) {
+  const aot_graph_api_t *g = c->host->graph;
+  uint8_t *slot = calloc((size_t)j->n_inputs + 1, 1);
+  aot_status_t status = slot ? AOT_OK : no_memory(c->host, c->ctx);
+  uint32_t n_slots = 0;
+  for (uint32_t i = 0; status == AOT_OK && i < j->n_inputs; i++) {
+    aot_port_t port = g->inputs(c->prog, joint)[i];
+    if (!is_read[i] || pt_is_tangent(j, i)) continue;
+    slot[i] = !read_in_place(c->host, c->prog, joint, &port);
+    if (!slot[i]) status = add_input(c, &port, port.role, port.index, port.name);
+  }
+  for (uint32_t i = 0; status == AOT_OK && i < j->n_inputs + s->n_saved; i++) {
+    uint32_t v = i < j->n_inputs ? i : s->saved[i - j->n_inputs];
+    if (i < j->n_inputs ? !slot[i] : j->def[v] == PT_NONE) continue;
+    aot_port_t from = {.value = {j->value_id[v]}};
+    aot_value_t out = {forward_map[j->value_id[v]]};
+    status = add_input(c, &from, AOT_ROLE_SAVED, n_slots, aot_str(""));
+    if (status == AOT_OK) status = c->host->edit->output_add(c->prog, forward, AOT_ROLE_SAVED, n_slots++, out, aot_str(""));
+  }
+  for (uint32_t i = 0; status == AOT_OK && i < j->n_inputs; i++) {
+    aot_port_t port = g->inputs(c->prog, joint)[i];
+    if (pt_is_tangent(j, i)) status = add_input(c, &port, port.role, port.index, port.name);
+  }
+  free(slot);
+  return status;
+}
+
+static aot_status_t build_backward(copier_t *c, const pt_joint_t *j, const pt_split_t *s, aot_graph_t joint,
+                                   aot_graph_t forward, const uint32_t *forward_map, uint8_t *scratch) {
+  const aot_graph_api_t *g = c->host->graph;
+  memset(scratch, 0, (size_t)j->n_values + j->n_nodes + 1);
+  mark_read_inputs(j, s, scratch);
+  AOT_TRY(build_backward_inputs(c, j, s, joint, forward, forward_map, scratch));
+  for (uint32_t i = 0; i < s->n_backward; i++) AOT_TRY(copy_node(c, j->node_id[s->backward[i]], !j->late[s->backward[i]]));
+  uint32_t n_outputs = g->n_outputs(c->prog, joint);
+  for (uint32_t i = 0; i < n_outputs; i++) {
+    aot_port_t port = g->outputs(c->prog, joint)[i];
+    if (port.role != AOT_ROLE_GRADIENT) continue;
+    aot_value_t v = {port.value.id == AOT_NO_ID ? AOT_NO_ID : c->map[port.value.id]};
+    AOT_TRY(c->host->edit->output_add(c->prog, c->graph, port.role, port.index, v, port.name));
+  }
+  return AOT_OK;
+}
+
+/* The dense index of each saved value of the cut. */
+static aot_status_t find_saved(const aot_host_t *host, aot_ctx_t *ctx, const pt_joint_t *j, const aot_cut_t *cut,
+                               uint32_t *index_of_id, uint32_t n_ids, uint32_t *out_saved) {
+  memset(index_of_id, 0xff, (size_t)n_ids * sizeof *index_of_id);
+  for (uint32_t v = 0; v < j->n_values; v++) index_of_id[j->value_id[v]] = v;
+  for (uint32_t i = 0; i < cut->n_saved; i++) {
+    uint32_t id = cut->saved[i].id;
+    if (id >= n_ids || index_of_id[id] == PT_NONE)
+      return pt_fail(host, ctx, AOT_E_INVALID, "partition.bad-cut", "the cut names a value that is not in the joint graph",
+                     cut->saved[i]);
+    out_saved[i] = index_of_id[id];
+  }
+  return AOT_OK;
+}
+
+static aot_status_t build_both(copier_t *c, const pt_joint_t *j, const pt_split_t *s, aot_graph_t joint,
+                               uint32_t *forward_map, uint32_t *backward_map, uint8_t *scratch, uint32_t n_ids) {
+  const aot_edit_api_t *e = c->host->edit;
+  aot_graph_t forward, backward;
+  memset(forward_map, 0xff, (size_t)n_ids * 4);
+  memset(backward_map, 0xff, (size_t)n_ids * 4);
+  AOT_TRY(e->graph_create(c->prog, AOT_GRAPH_FORWARD, aot_str("forward"), &forward));
+  AOT_TRY(e->graph_create(c->prog, AOT_GRAPH_BACKWARD, aot_str("backward"), &backward));
+  c->graph = forward;
+  c->map = forward_map;
+  AOT_TRY(build_forward(c, j, s, joint));
+  c->graph = backward;
+  c->map = backward_map;
+  AOT_TRY(build_backward(c, j, s, joint, forward, forward_map, scratch));
+  return e->graph_erase(c->prog, joint);
+}
+
+static aot_status_t split_and_build(copier_t *c, const pt_joint_t *j, const aot_cut_t *cut, uint32_t *saved,
+                                    uint32_t *forward_map, uint32_t *backward_map, uint8_t *scratch, uint32_t n_ids) {
+  aot_graph_t joint = c->host->graph->graph_find(c->prog, AOT_GRAPH_JOINT);
+  pt_split_t split;
+  uint32_t bad = 0;
+  AOT_TRY(find_saved(c->host, c->ctx, j, cut, forward_map, n_ids, saved));
+  int made = pt_split_init(&split, j, saved, cut->n_saved, &bad);
+  if (made == -1) {
+    aot_value_t v = {j->value_id[bad]};
+    return pt_fail(c->host, c->ctx, AOT_E_INVALID, "partition.bad-cut",
+                   "the cut saves a value that depends on a tangent: the forward cannot compute it", v);
+  }
+  if (made != 0) return no_memory(c->host, c->ctx);
+  aot_status_t status = build_both(c, j, &split, joint, forward_map, backward_map, scratch, n_ids);
+  pt_split_deinit(&split);
+  return status;
+}
+
+aot_status_t pt_apply(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
+  pt_joint_t j;
+  AOT_TRY(pt_read_joint(host, ctx, prog, &j));
+  uint32_t n_ids = host->graph->n_values(prog);
+  copier_t c = {.host = host, .ctx = ctx, .prog = prog};
+  uint32_t *saved = calloc((size_t)cut->n_saved + 1, 4);
+  uint32_t *forward_map = calloc((size_t)n_ids + 1, 4), *backward_map = calloc((size_t)n_ids + 1, 4);
+  uint8_t *scratch = calloc((size_t)j.n_values + j.n_nodes + 1, 1);
+  aot_status_t status = saved && forward_map && backward_map && scratch
+                            ? split_and_build(&c, &j, cut, saved, forward_map, backward_map, scratch, n_ids)
+                            : no_memory(host, ctx);
+  free(saved);
+  free(forward_map);
+  free(backward_map);
+  free(scratch);
+  free(c.ids);
+  free(c.args);
+  free(c.types);
+  pt_joint_deinit(&j);
+  return status;
+}

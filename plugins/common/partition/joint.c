@@ -1,0 +1,268 @@
+#include "common/partition/hand_joint.h"
+#include "common/partition/joint.h"
+
+#include <aot/graph.h>
+#include <aot/inline.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const aot_snap_graph_t *find_joint(const aot_snapshot_t *s, uint32_t *out_row) {
+  const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
+  for (uint32_t i = 0; i < s->graphs.count; i++)
+    if (graphs[i].kind == AOT_GRAPH_JOINT) {
+      *out_row = i;
+      return &graphs[i];
+    }
+  return NULL;
+}
+
+static int64_t expr_at_hint(const aot_snapshot_t *s, int64_t dim, const int64_t *hints) {
+  return AOT_DIM_IS_SYM(dim) ? hints[AOT_DIM_EXPR(dim) < s->exprs.count ? AOT_DIM_EXPR(dim) : 0] : dim;
+}
+
+/* Every expression at its symbols' hints. Children stand before their parents. */
+static int64_t *eval_hints(const aot_snapshot_t *s) {
+  const aot_snap_expr_t *exprs = AOT_SNAP_ROWS(s, aot_snap_expr_t, exprs);
+  const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
+  int64_t *hints = calloc((size_t)s->exprs.count + 1, sizeof *hints);
+  if (!hints) return NULL;
+  for (uint32_t i = 0; i < s->exprs.count; i++) {
+    const aot_snap_expr_t *e = &exprs[i];
+    if (e->op == AOT_EXPR_SYMBOL) {
+      hints[i] = e->a >= 0 && (uint64_t)e->a < s->symbols.count ? symbols[e->a].hint : 1;
+      continue;
+    }
+    int64_t a = expr_at_hint(s, e->a, hints), b = expr_at_hint(s, e->b, hints), c = expr_at_hint(s, e->c, hints);
+    switch (e->op) {
+      case AOT_EXPR_ADD: hints[i] = a + b; break;
+      case AOT_EXPR_SUB: hints[i] = a - b; break;
+      case AOT_EXPR_MUL: hints[i] = a * b; break;
+      case AOT_EXPR_FLOORDIV: hints[i] = b ? (a - ((a % b != 0 && (a < 0) != (b < 0)) ? b : 0)) / b : 0; break;
+      case AOT_EXPR_MOD: hints[i] = b ? ((a % b) + b) % b : 0; break;
+      case AOT_EXPR_MAX: hints[i] = a > b ? a : b; break;
+      case AOT_EXPR_MIN: hints[i] = a < b ? a : b; break;
+      case AOT_EXPR_EQ: hints[i] = a == b; break;
+      case AOT_EXPR_LT: hints[i] = a < b; break;
+      case AOT_EXPR_LE: hints[i] = a <= b; break;
+      case AOT_EXPR_WHERE: hints[i] = a ? b : c; break;
+      default: hints[i] = 1; break;
+    }
+  }
+  return hints;
+}
+
+static uint64_t value_nbytes(const aot_snapshot_t *s, const aot_snap_value_t *v, const int64_t *hints) {
+  if (v->kind == AOT_TYPE_SYMINT || v->kind == AOT_TYPE_SYMBOOL || v->kind == AOT_TYPE_SYMFLOAT) return 8;
+  if (v->kind != AOT_TYPE_TENSOR) return 0;
+  const int64_t *ints = AOT_SNAP_ROWS(s, int64_t, ints);
+  uint64_t n = aot_dtype_size(v->dtype);
+  for (int32_t d = 0; d < v->rank; d++) n *= (uint64_t)expr_at_hint(s, ints[v->dims + (uint32_t)d], hints);
+  return n;
+}
+
+static uint8_t kind_of_role(int32_t role) {
+  switch (role) {
+    case AOT_ROLE_TANGENT:
+    case AOT_ROLE_TANGENT_UPDATE: return PT_INPUT_TANGENT;
+    case AOT_ROLE_PARAMETER:
+    case AOT_ROLE_BUFFER:
+    case AOT_ROLE_CONSTANT:
+    case AOT_ROLE_STATE: return PT_INPUT_STATIC;
+    default: return PT_INPUT_DYNAMIC;
+  }
+}
+
+static int allocate(pt_joint_t *j, size_t n_operands, uint32_t n_outputs) {
+  size_t nodes = (size_t)j->n_nodes + 1, values = (size_t)j->n_values + 1;
+  j->operand_begin = calloc(nodes, 4);
+  j->operands = calloc(n_operands + 1, 4);
+  j->result_begin = calloc(nodes, 4);
+  j->op_flags = calloc(nodes, 4);
+  j->node_flags = calloc(nodes, 4);
+  j->node_id = calloc(nodes, 4);
+  j->late = calloc(nodes, 1);
+  j->early = calloc(nodes, 1);
+  j->def = calloc(values, 4);
+  j->value_id = calloc(values, 4);
+  j->nbytes = calloc(values, 8);
+  j->input_kind = calloc(values, 1);
+  j->user_begin = calloc(values, 4);
+  j->users = calloc(n_operands + 1, 4);
+  j->forward_outputs = calloc((size_t)n_outputs + 1, 4);
+  j->gradients = calloc((size_t)n_outputs + 1, 4);
+  return j->operand_begin && j->operands && j->result_begin && j->op_flags && j->node_flags && j->node_id && j->late &&
+                 j->early && j->def && j->value_id && j->nbytes && j->input_kind && j->user_begin && j->users &&
+                 j->forward_outputs && j->gradients
+             ? 0
+             : -2;
+}
+
+static void fill_values(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const int64_t *hints,
+                        uint32_t *value_of_row) {
+  const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
+  const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports);
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + g->node_begin;
+  uint32_t v = 0;
+  for (uint32_t i = 0; i < g->n_inputs; i++, v++) {
+    uint32_t row = ports[g->input_begin + i].value;
+    value_of_row[row] = v;
+    j->def[v] = PT_NONE;
+    j->value_id[v] = values[row].id;
+    j->nbytes[v] = value_nbytes(s, &values[row], hints);
+    j->input_kind[v] = kind_of_role(ports[g->input_begin + i].role);
+  }
+  for (uint32_t n = 0; n < j->n_nodes; n++) {
+    j->result_begin[n] = v;
+    for (uint32_t k = 0; k < nodes[n].n_results; k++, v++) {
+      uint32_t row = nodes[n].result_begin + k;
+      value_of_row[row] = v;
+      j->def[v] = n;
+      j->value_id[v] = values[row].id;
+      j->nbytes[v] = value_nbytes(s, &values[row], hints);
+    }
+  }
+  j->result_begin[j->n_nodes] = v;
+}
+
+static void fill_nodes(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const uint32_t *value_of_row) {
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + g->node_begin;
+  const uint32_t *operands = AOT_SNAP_ROWS(s, uint32_t, operands);
+  const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
+  uint32_t at = 0;
+  for (uint32_t n = 0; n < j->n_nodes; n++) {
+    j->operand_begin[n] = at;
+    j->op_flags[n] = ops[nodes[n].op].flags;
+    j->node_flags[n] = nodes[n].flags;
+    j->node_id[n] = nodes[n].id;
+    for (uint32_t k = 0; k < nodes[n].n_operands; k++) {
+      uint32_t row = operands[nodes[n].operand_begin + k];
+      if (row == AOT_NO_ID) continue;
+      uint32_t v = value_of_row[row];
+      j->operands[at++] = v;
+      j->user_begin[v + 1]++;
+      if (pt_is_tangent(j, v) || (j->def[v] != PT_NONE && j->late[j->def[v]])) j->late[n] = 1;
+    }
+  }
+  j->operand_begin[j->n_nodes] = at;
+  for (uint32_t v = 0; v < j->n_values; v++) j->user_begin[v + 1] += j->user_begin[v];
+}
+
+/* Fill the user lists; user_begin is used as the write position and shifted back. */
+static void fill_users(pt_joint_t *j) {
+  for (uint32_t n = 0; n < j->n_nodes; n++)
+    for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++) j->users[j->user_begin[j->operands[k]]++] = n;
+  for (uint32_t v = j->n_values; v > 0; v--) j->user_begin[v] = j->user_begin[v - 1];
+  j->user_begin[0] = 0;
+}
+
+static void fill_outputs(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const uint32_t *value_of_row) {
+  const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports);
+  for (uint32_t i = 0; i < g->n_outputs; i++) {
+    const aot_snap_port_t *port = &ports[g->output_begin + i];
+    uint32_t v = port->value == AOT_NO_ID ? PT_NONE : value_of_row[port->value];
+    if (port->role == AOT_ROLE_GRADIENT)
+      j->gradients[j->n_gradients++] = v;
+    else
+      j->forward_outputs[j->n_forward_outputs++] = v;
+  }
+}
+
+static void mark_early(pt_joint_t *j) {
+  for (uint32_t i = 0; i < j->n_forward_outputs; i++) {
+    uint32_t v = j->forward_outputs[i];
+    if (v != PT_NONE && j->def[v] != PT_NONE) j->early[j->def[v]] = 1;
+  }
+  for (uint32_t n = j->n_nodes; n-- > 0;) {
+    if (j->op_flags[n] & AOT_OP_EFFECT && !(j->node_flags[n] & AOT_NODE_BACKWARD) && !j->late[n]) j->early[n] = 1;
+    if (!j->early[n]) continue;
+    for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++)
+      if (j->def[j->operands[k]] != PT_NONE) j->early[j->def[j->operands[k]]] = 1;
+  }
+}
+
+int pt_joint_init(pt_joint_t *j, const aot_snapshot_t *s) {
+  memset(j, 0, sizeof *j);
+  const aot_snap_graph_t *g = find_joint(s, &j->graph);
+  if (!g) return -1;
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + g->node_begin;
+  size_t n_operands = 0;
+  j->snapshot = s;
+  j->n_nodes = g->n_nodes;
+  j->n_inputs = g->n_inputs;
+  j->n_values = g->n_inputs;
+  for (uint32_t n = 0; n < g->n_nodes; n++) {
+    n_operands += nodes[n].n_operands;
+    j->n_values += nodes[n].n_results;
+  }
+  int64_t *hints = eval_hints(s);
+  uint32_t *value_of_row = calloc((size_t)s->values.count + 1, sizeof *value_of_row);
+  int status = hints && value_of_row ? allocate(j, n_operands, g->n_outputs) : -2;
+  if (status == 0) {
+    fill_values(j, s, g, hints, value_of_row);
+    fill_nodes(j, s, g, value_of_row);
+    fill_users(j);
+    fill_outputs(j, s, g, value_of_row);
+    mark_early(j);
+  } else {
+    pt_joint_deinit(j);
+  }
+  free(hints);
+  free(value_of_row);
+  return status;
+}
+
+static void fill_by_hand(pt_joint_t *j, const pt_hand_graph_t *g) {
+  uint32_t at = 0;
+  for (uint32_t v = 0; v < j->n_values; v++) {
+    int input = v < g->n_inputs;
+    j->def[v] = input ? PT_NONE : v - g->n_inputs;
+    j->value_id[v] = v;
+    j->nbytes[v] = input ? g->input_nbytes[v] : g->nodes[v - g->n_inputs].nbytes;
+    j->input_kind[v] = input ? g->input_kinds[v] : PT_INPUT_NO;
+  }
+  for (uint32_t n = 0; n < g->n_nodes; n++) {
+    j->operand_begin[n] = at;
+    j->result_begin[n] = g->n_inputs + n;
+    j->op_flags[n] = g->nodes[n].op_flags;
+    j->node_flags[n] = g->nodes[n].node_flags;
+    j->node_id[n] = n;
+    for (uint32_t k = 0; k < g->nodes[n].n_operands; k++) {
+      uint32_t v = g->nodes[n].operands[k];
+      j->operands[at++] = v;
+      j->user_begin[v + 1]++;
+      if (pt_is_tangent(j, v) || (j->def[v] != PT_NONE && j->late[j->def[v]])) j->late[n] = 1;
+    }
+  }
+  j->operand_begin[g->n_nodes] = at;
+  j->result_begin[g->n_nodes] = j->n_values;
+  for (uint32_t v = 0; v < j->n_values; v++) j->user_begin[v + 1] += j->user_begin[v];
+}
+
+int pt_joint_init_by_hand(pt_joint_t *j, const pt_hand_graph_t *g) {
+  size_t n_operands = 0;
+  memset(j, 0, sizeof *j);
+  j->n_nodes = g->n_nodes;
+  j->n_inputs = g->n_inputs;
+  j->n_values = g->n_inputs + g->n_nodes;
+  for (uint32_t n = 0; n < g->n_nodes; n++) n_operands += g->nodes[n].n_operands;
+  if (allocate(j, n_operands, g->n_forward_outputs + g->n_gradients) != 0) {
+    pt_joint_deinit(j);
+    return -2;
+  }
+  fill_by_hand(j, g);
+  fill_users(j);
+  j->n_forward_outputs = g->n_forward_outputs;
+  j->n_gradients = g->n_gradients;
+  memcpy(j->forward_outputs, g->forward_outputs, (size_t)g->n_forward_outputs * 4);
+  memcpy(j->gradients, g->gradients, (size_t)g->n_gradients * 4);
+  mark_early(j);
+  return 0;
+}
+
+void pt_joint_deinit(pt_joint_t *j) {
+  void *arrays[] = {j->operand_begin, j->operands, j->result_begin, j->op_flags, j->node_flags, j->node_id,
+                    j->late,          j->early,    j->def,          j->value_id, j->nbytes,     j->input_kind,
+                    j->user_begin,    j->users,    j->forward_outputs, j->gradients};
+  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
+  memset(j, 0, sizeof *j);
+}

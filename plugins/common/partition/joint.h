@@ -1,0 +1,56 @@
+/* A joint graph as plain arrays: what every partitioner looks at.
+ *
+ * Values and nodes are dense indices in graph order; lists are CSR. A node is `late` when it depends on a tangent: it can
+ * only run in the backward. It is `early` when a forward output needs it. The others are pure functions of forward inputs
+ * that only gradients need; they may stand on either side. Built in one pass over the program's snapshot. */
+#ifndef PT_JOINT_H
+#define PT_JOINT_H
+
+#include <aot/snapshot.h>
+#include <stdint.h>
+
+#define PT_NONE UINT32_MAX
+
+/* Where a value comes from. */
+#define PT_INPUT_NO 0u      /* a node's result */
+#define PT_INPUT_STATIC 1u  /* parameter, buffer, constant: lives outside the call anyway */
+#define PT_INPUT_DYNAMIC 2u /* user input, seed, offset, token */
+#define PT_INPUT_TANGENT 3u /* known only when the backward starts */
+
+typedef struct pt_joint {
+  uint32_t n_nodes, n_values;
+  /* nodes */
+  uint32_t *operand_begin;  /* n_nodes + 1, into operands */
+  uint32_t *operands;       /* value indices */
+  uint32_t *result_begin;   /* n_nodes + 1: results are values result_begin[i] .. result_begin[i + 1] */
+  uint32_t *op_flags;       /* AOT_OP_* */
+  uint32_t *node_flags;     /* AOT_NODE_* */
+  uint32_t *node_id;        /* of the program */
+  uint8_t *late, *early;
+  /* values; inputs first, then results in node order */
+  uint32_t n_inputs;
+  uint32_t *def;       /* node, PT_NONE for inputs */
+  uint32_t *value_id;  /* of the program */
+  uint64_t *nbytes;    /* dense size at the hints of the symbols */
+  uint8_t *input_kind; /* PT_INPUT_* */
+  uint32_t *user_begin, *users; /* n_values + 1; nodes, each once a slot, ascending */
+  /* outputs, as value indices (PT_NONE: none) */
+  uint32_t n_forward_outputs, n_gradients;
+  uint32_t *forward_outputs, *gradients;
+  /* the graph's ports, in the snapshot it was built from */
+  const aot_snapshot_t *snapshot;
+  uint32_t graph; /* snapshot row */
+} pt_joint_t;
+
+/* Build from the JOINT graph of a snapshot, which must outlive it. Memory: *out owns its arrays. 0; -1: no joint graph; -2: no
+ * memory. O(nodes + operands). */
+int pt_joint_init(pt_joint_t *j, const aot_snapshot_t *s);
+void pt_joint_deinit(pt_joint_t *j);
+
+static inline int pt_is_tangent(const pt_joint_t *j, uint32_t v) { return j->input_kind[v] == PT_INPUT_TANGENT; }
+/* The value exists before the backward starts, or can be computed from such. */
+static inline int pt_is_forward_value(const pt_joint_t *j, uint32_t v) {
+  return j->def[v] == PT_NONE ? !pt_is_tangent(j, v) : !j->late[j->def[v]];
+}
+
+#endif

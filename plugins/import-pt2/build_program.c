@@ -1,0 +1,396 @@
+/* build_program.c - graphs and nodes. See build_program.h.
+ *
+ * A region is built when the first node that owns it is reached, so that symbols come into the program in the order of
+ * execution; the loop over nodes keeps a stack of graphs for it. Nodes on symbolic sizes (sym_size, Python arithmetic)
+ * become expressions and leave no node behind, unless they bring in a new symbol (item). An autocast region is put in line,
+ * its casts made explicit. Linear in nodes and arguments. */
+#include "build_program.h"
+#include <aot/inline.h>
+#include <string.h>
+
+#define AUTOCAST "torch.ops.higher_order.wrap_with_autocast"
+#define INVOKE "torch.ops.higher_order.invoke_subgraph"
+
+/* ---- what becomes of nested graphs ---- */
+
+static const p2_argument_t *graph_argument(const p2_node_t *n) {
+  uint32_t i;
+  for (i = 0; i < n->n_inputs; i++)
+    if (n->inputs[i].arg.kind == P2_ARG_GRAPH) return &n->inputs[i].arg;
+  return NULL;
+}
+
+static void skip(p2_region_t *r, uint32_t same_as) {
+  r->fate = P2_REGION_SKIP;
+  r->same_as = same_as;
+}
+
+/* The body of invoke_subgraph is written out at every call; calls with one identifier have one body. */
+static aot_status_t share_body(p2_builder_t *b, const p2_node_t *n, uint32_t body, p2_names_t *bodies) {
+  const p2_graph_t *graphs = b->program->graphs;
+  uint32_t first = body;
+  aot_status_t status;
+  if (n->n_inputs < 2 || n->inputs[1].arg.kind != P2_ARG_STRING) return AOT_OK;
+  status = p2_names_add(b->env, bodies, n->inputs[1].arg.u.s, body, &first);
+  if (status != AOT_E_EXISTS) return status;
+  if (graphs[first].n_inputs != graphs[body].n_inputs || graphs[first].n_nodes != graphs[body].n_nodes ||
+      graphs[first].n_outputs != graphs[body].n_outputs)
+    return p2_node_bad(b, n, "import-pt2.bad-region", "two different bodies are named '%.*s'",
+                       P2_SHOW(n->inputs[1].arg.u.s));
+  skip(&b->regions[body], first);
+  return AOT_OK;
+}
+
+static aot_status_t decide_fates(p2_builder_t *b) {
+  const p2_program_t *p = b->program;
+  p2_names_t bodies;
+  uint32_t g, i, k;
+  memset(&bodies, 0, sizeof bodies);
+  AOT_TRY(P2_NEW(b->env, P2_SCRATCH, p->n_graphs, &b->regions));
+  for (g = 0; g < p->n_graphs; g++) b->regions[g].graph.id = AOT_NO_ID;
+  for (g = 0; g < p->n_graphs; g++)
+    for (i = 0; i < p->graphs[g].n_nodes; i++) {
+      const p2_node_t *n = &p->graphs[g].nodes[i];
+      const p2_argument_t *owned = graph_argument(n);
+      if (!owned) continue;
+      if (b->regions[g].fate == P2_REGION_SKIP) {
+        for (k = 0; k < n->n_inputs; k++)
+          if (n->inputs[k].arg.kind == P2_ARG_GRAPH) skip(&b->regions[n->inputs[k].arg.u.i], 0);
+      } else if (p2_str_is(n->target, AUTOCAST)) {
+        b->regions[owned->u.i].fate = P2_REGION_INLINE;
+      } else if (p2_str_is(n->target, INVOKE)) {
+        AOT_TRY(share_body(b, n, (uint32_t)owned->u.i, &bodies));
+      }
+    }
+  return AOT_OK;
+}
+
+/* ---- results ---- */
+
+static aot_status_t add_type(p2_builder_t *b, p2_types_t *l, const aot_type_t *t) {
+  AOT_TRY(p2_grow(b->env, (void **)&l->at, l->n, &l->capacity, sizeof *l->at));
+  l->at[l->n++] = *t;
+  return AOT_OK;
+}
+
+static aot_status_t symbolic_value(p2_builder_t *b, const p2_graph_t *g, const p2_argument_t *a, p2_bound_t *out) {
+  const p2_names_t *index = a->kind == P2_ARG_SYM_INT    ? &g->sym_int_index
+                            : a->kind == P2_ARG_SYM_BOOL ? &g->sym_bool_index
+                                                         : &g->sym_float_index;
+  const p2_dim_t *table = a->kind == P2_ARG_SYM_INT ? g->sym_ints : a->kind == P2_ARG_SYM_BOOL ? g->sym_bools : g->sym_floats;
+  uint32_t i = p2_names_find(index, a->u.s);
+  memset(out, 0, sizeof *out);
+  if (i == P2_NO_ENTRY)
+    return p2_node_bad(b, b->node, "import-pt2.no-meta", "the symbolic number '%.*s' has no value in its graph", P2_SHOW(a->u.s));
+  if (a->kind != P2_ARG_SYM_FLOAT) {
+    out->kind = P2_BOUND_DIM;
+    return p2_dim(b, &table[i], &out->i);
+  }
+  out->kind = table[i].text.size ? P2_BOUND_NONE : P2_BOUND_FLOAT; /* NONE: it stays a value of its own */
+  if (out->kind == P2_BOUND_FLOAT) memcpy(&out->f, &table[i].value, sizeof out->f);
+  return AOT_OK;
+}
+
+static aot_status_t result_type(p2_builder_t *b, const p2_scope_t *s, const p2_argument_t *a, p2_types_t *out) {
+  p2_bound_t bound;
+  aot_type_t t;
+  uint32_t i;
+  memset(&t, 0, sizeof t);
+  switch (a->kind) {
+    case P2_ARG_NONE: return add_type(b, out, &t);
+    case P2_ARG_TENSOR:
+      AOT_TRY(p2_type_of_name(b, s->graph, a->u.s, &t));
+      return add_type(b, out, &t);
+    case P2_ARG_TENSORS:
+      for (i = 0; i < a->n; i++) {
+        AOT_TRY(p2_type_of_name(b, s->graph, a->u.names[i], &t));
+        AOT_TRY(add_type(b, out, &t));
+      }
+      return AOT_OK;
+    case P2_ARG_SYM_INT:
+    case P2_ARG_SYM_BOOL:
+    case P2_ARG_SYM_FLOAT:
+      AOT_TRY(symbolic_value(b, s->graph, a, &bound));
+      t.kind = a->kind == P2_ARG_SYM_INT ? AOT_TYPE_SYMINT : a->kind == P2_ARG_SYM_BOOL ? AOT_TYPE_SYMBOOL : AOT_TYPE_SYMFLOAT;
+      t.expr = bound.kind == P2_BOUND_DIM ? bound.i : 0;
+      return add_type(b, out, &t);
+    default: return p2_node_bad(b, b->node, "import-pt2.bad-result", "a result is neither a tensor nor a symbolic number");
+  }
+}
+
+/* Results have consecutive ids, lists flattened. */
+static aot_status_t bind_results(p2_builder_t *b, p2_scope_t *s, const p2_node_t *n, aot_value_t first) {
+  p2_bound_t bound;
+  uint32_t i, k;
+  for (i = 0; i < n->n_outputs; i++) {
+    const p2_argument_t *a = &n->outputs[i];
+    if (a->kind == P2_ARG_TENSOR) {
+      AOT_TRY(p2_bind_value(b, s, a->u.s, first));
+      AOT_TRY(b->host->edit->name_set(b->prog, first, a->u.s));
+    } else if (a->kind == P2_ARG_TENSORS) {
+      for (k = 0; k < a->n; k++, first.id++) {
+        AOT_TRY(p2_bind_value(b, s, a->u.names[k], first));
+        AOT_TRY(b->host->edit->name_set(b->prog, first, a->u.names[k]));
+      }
+      continue;
+    } else if (a->kind != P2_ARG_NONE) {
+      AOT_TRY(symbolic_value(b, s->graph, a, &bound));
+      if (bound.kind == P2_BOUND_NONE) {
+        bound.kind = P2_BOUND_VALUE;
+        bound.i = first.id;
+      }
+      AOT_TRY(p2_bind(b, s, a->u.s, bound));
+    }
+    first.id++;
+  }
+  return AOT_OK;
+}
+
+/* A node on sizes: *out_done when its results are expressions of symbols that are known already. */
+static aot_status_t as_expressions(p2_builder_t *b, p2_scope_t *s, const p2_node_t *n, int *out_done) {
+  uint32_t i, n_symbols = b->n_symbols;
+  p2_bound_t bound;
+  *out_done = 0;
+  for (i = 0; i < n->n_outputs; i++) {
+    AOT_TRY(symbolic_value(b, s->graph, &n->outputs[i], &bound));
+    if (bound.kind == P2_BOUND_NONE || b->n_symbols != n_symbols) return AOT_OK;
+  }
+  for (i = 0; i < n->n_outputs; i++) {
+    AOT_TRY(symbolic_value(b, s->graph, &n->outputs[i], &bound));
+    AOT_TRY(p2_bind(b, s, n->outputs[i].u.s, bound));
+  }
+  *out_done = 1;
+  return AOT_OK;
+}
+
+/* ---- nodes ---- */
+
+static aot_status_t build_node(p2_builder_t *b, p2_scope_t *s, const p2_node_t *n, aot_graph_t g, int autocast) {
+  const aot_host_t *h = b->host;
+  const aot_op_desc_t *d;
+  p2_types_t types, inferred;
+  aot_node_spec_t spec;
+  aot_node_info_t info;
+  aot_arg_t *args = NULL;
+  aot_node_t node;
+  uint32_t i, n_args = 0;
+  int known = 0;
+  memset(&types, 0, sizeof types);
+  memset(&spec, 0, sizeof spec);
+  spec.struct_size = sizeof spec;
+  spec.op = h->graph->op_find(b->prog, p2_op_name(n));
+  d = spec.op.id == AOT_NO_ID ? NULL : h->graph->op_desc(b->prog, spec.op);
+  if (!d) return p2_node_bad(b, n, "import-pt2.unknown-operator", "the operator is not known");
+  AOT_TRY(p2_build_args(b, s, n, d, &args, &n_args));
+  for (i = 0; i < n->n_outputs; i++) AOT_TRY(result_type(b, s, &n->outputs[i], &types));
+  AOT_TRY(p2_origin(b, n, &spec.origin));
+  if (autocast) AOT_TRY(p2_autocast(b, g, d, spec.origin, args, n_args, types.at, types.n));
+  AOT_TRY(p2_infer(b, spec.op, args, n_args, &inferred, &known));
+  if (known) AOT_TRY(p2_check_types(b, n, &inferred, types.at, types.n));
+  spec.n_args = n_args;
+  spec.args = args;
+  spec.n_types = types.n;
+  spec.types = types.at;
+  AOT_TRY(h->edit->node_create(b->prog, g, &spec, aot_no_node(), &node));
+  memset(&info, 0, sizeof info);
+  info.struct_size = sizeof info;
+  AOT_TRY(h->graph->node_info(b->prog, node, &info));
+  return bind_results(b, s, n, info.first_result);
+}
+
+/* ---- the loop: a stack of graphs being built ---- */
+
+#define NOT_A_REGION AOT_NO_ID
+
+typedef struct frame {
+  p2_scope_t *scope;
+  aot_graph_t target;     /* where its nodes go */
+  uint32_t next;          /* node */
+  uint32_t region;        /* a region graph of its own: its record; else NOT_A_REGION */
+  int autocast;
+  const p2_node_t *owner; /* of an autocast region in line */
+} frame_t;
+
+typedef struct walk {
+  frame_t *frames;
+  uint32_t n, capacity;
+} walk_t;
+
+static aot_status_t push(p2_builder_t *b, walk_t *w, frame_t f) {
+  AOT_TRY(p2_grow(b->env, (void **)&w->frames, w->n, &w->capacity, sizeof *w->frames));
+  w->frames[w->n++] = f;
+  return AOT_OK;
+}
+
+/* ---- autocast regions ---- */
+
+/* wrap_with_autocast(device, dtype, enabled, cache, graph, operands..): operands bind to the body's inputs by position. */
+static aot_status_t enter_autocast(p2_builder_t *b, walk_t *w, const p2_node_t *n) {
+  frame_t from = w->frames[w->n - 1], into = {NULL, from.target, 0, NOT_A_REGION, 1, n};
+  const p2_argument_t *owned = graph_argument(n);
+  uint32_t i, first = 0;
+  if (!owned) return p2_node_bad(b, n, "import-pt2.bad-region", "the region has no graph");
+  for (i = n->n_inputs; i-- > 0;)
+    if (n->inputs[i].arg.kind == P2_ARG_BOOL) into.autocast = n->inputs[i].arg.u.i != 0; /* the first of two: enabled */
+  while (&n->inputs[first++].arg != owned) {}
+  AOT_TRY(P2_NEW(b->env, P2_SCRATCH, 1, &into.scope));
+  into.scope->graph = &b->program->graphs[owned->u.i];
+  if (n->n_inputs - first != into.scope->graph->n_inputs)
+    return p2_node_bad(b, n, "import-pt2.bad-region", "the region takes %u operands, %u are given",
+                       into.scope->graph->n_inputs, n->n_inputs - first);
+  for (i = 0; i < into.scope->graph->n_inputs; i++) {
+    const p2_argument_t *outer = &n->inputs[first + i].arg, *name = &into.scope->graph->inputs[i];
+    p2_bound_t bound;
+    if ((outer->kind != P2_ARG_TENSOR && outer->kind != P2_ARG_SYM_INT) || outer->kind != name->kind)
+      return p2_node_bad(b, n, "import-pt2.bad-region", "operand %u of the region is neither a tensor nor a size", i);
+    AOT_TRY(p2_lookup(b, from.scope, outer->u.s, &bound));
+    AOT_TRY(p2_bind(b, into.scope, name->u.s, bound));
+  }
+  return push(b, w, into);
+}
+
+static aot_status_t leave_autocast(p2_builder_t *b, const frame_t *done, const frame_t *into) {
+  const p2_graph_t *g = done->scope->graph;
+  const p2_node_t *owner = done->owner;
+  uint32_t i;
+  b->node = owner;
+  if (g->n_outputs != owner->n_outputs)
+    return p2_node_bad(b, owner, "import-pt2.bad-region", "the region gives %u results, its node has %u", g->n_outputs,
+                       owner->n_outputs);
+  for (i = 0; i < g->n_outputs; i++) {
+    p2_bound_t bound;
+    if (g->outputs[i].kind == P2_ARG_NONE) continue;
+    if ((g->outputs[i].kind != P2_ARG_TENSOR && g->outputs[i].kind != P2_ARG_SYM_INT) ||
+        owner->outputs[i].kind != g->outputs[i].kind)
+      return p2_node_bad(b, owner, "import-pt2.bad-region", "result %u of the region is neither a tensor nor a size", i);
+    AOT_TRY(p2_lookup(b, done->scope, g->outputs[i].u.s, &bound));
+    AOT_TRY(p2_bind(b, into->scope, owner->outputs[i].u.s, bound));
+  }
+  return AOT_OK;
+}
+
+/* ---- regions with a graph of their own ---- */
+
+static aot_status_t region_input(p2_builder_t *b, aot_graph_t g, p2_scope_t *s, uint32_t position) {
+  const p2_argument_t *a = &s->graph->inputs[position];
+  aot_value_t v;
+  aot_type_t t;
+  p2_bound_t bound;
+  if (a->kind == P2_ARG_TENSOR) {
+    AOT_TRY(p2_type_of_name(b, s->graph, a->u.s, &t));
+    AOT_TRY(b->host->edit->input_add(b->prog, g, AOT_ROLE_REGION, position, &t, a->u.s, &v));
+    return p2_bind_value(b, s, a->u.s, v);
+  }
+  if (a->kind != P2_ARG_SYM_INT)
+    return p2_node_bad(b, b->node, "import-pt2.bad-region", "input %u of the region '%.*s' is neither a tensor nor a size",
+                       position, P2_SHOW(s->graph->name));
+  AOT_TRY(symbolic_value(b, s->graph, a, &bound));
+  memset(&t, 0, sizeof t);
+  t.kind = AOT_TYPE_SYMINT;
+  t.expr = bound.i;
+  AOT_TRY(b->host->edit->input_add(b->prog, g, AOT_ROLE_REGION, position, &t, a->u.s, &v));
+  return p2_bind(b, s, a->u.s, bound);
+}
+
+static aot_status_t region_output(p2_builder_t *b, aot_graph_t g, const p2_scope_t *s, const p2_argument_t *a,
+                                  uint32_t *position) {
+  uint32_t i, n = a->kind == P2_ARG_TENSORS ? a->n : 1;
+  if (a->kind != P2_ARG_TENSOR && a->kind != P2_ARG_TENSORS && a->kind != P2_ARG_NONE)
+    return p2_node_bad(b, NULL, "import-pt2.bad-region", "output %u of the region '%.*s' is no tensor", *position,
+                       P2_SHOW(s->graph->name));
+  for (i = 0; i < n; i++) {
+    aot_str_t name = a->kind == P2_ARG_TENSORS ? a->u.names[i] : a->kind == P2_ARG_TENSOR ? a->u.s : p2_str("");
+    aot_value_t v = aot_no_value();
+    p2_bound_t bound;
+    if (a->kind != P2_ARG_NONE) {
+      AOT_TRY(p2_lookup(b, s, name, &bound));
+      if (bound.kind == P2_BOUND_VALUE) v.id = (uint32_t)bound.i;
+    }
+    AOT_TRY(b->host->edit->output_add(b->prog, g, AOT_ROLE_REGION, (*position)++, v, name));
+  }
+  return AOT_OK;
+}
+
+/* The first region of the node that is not built yet; *out_any 0 when there is none. */
+static aot_status_t enter_region(p2_builder_t *b, walk_t *w, const p2_node_t *n, int *out_any) {
+  frame_t f = {NULL, {AOT_NO_ID}, 0, NOT_A_REGION, 0, NULL};
+  uint32_t i;
+  *out_any = 0;
+  for (i = 0; i < n->n_inputs && f.region == NOT_A_REGION; i++)
+    if (n->inputs[i].arg.kind == P2_ARG_GRAPH) {
+      p2_region_t *r = &b->regions[n->inputs[i].arg.u.i];
+      uint32_t index = r->fate == P2_REGION_SKIP ? r->same_as : (uint32_t)n->inputs[i].arg.u.i;
+      if (b->regions[index].graph.id == AOT_NO_ID) f.region = index;
+    }
+  if (f.region == NOT_A_REGION) return AOT_OK;
+  *out_any = 1;
+  if (b->regions[f.region].building) return p2_node_bad(b, n, "import-pt2.bad-region", "the region contains itself");
+  b->regions[f.region].building = 1;
+  AOT_TRY(P2_NEW(b->env, P2_SCRATCH, 1, &f.scope));
+  f.scope->graph = &b->program->graphs[f.region];
+  AOT_TRY(b->host->edit->graph_create(b->prog, AOT_GRAPH_REGION, f.scope->graph->name, &f.target));
+  for (i = 0; i < f.scope->graph->n_inputs; i++) AOT_TRY(region_input(b, f.target, f.scope, i));
+  return push(b, w, f);
+}
+
+static aot_status_t leave_region(p2_builder_t *b, const frame_t *done) {
+  const p2_graph_t *g = done->scope->graph;
+  uint32_t i, position = 0;
+  b->node = NULL;
+  for (i = 0; i < g->n_outputs; i++) AOT_TRY(region_output(b, done->target, done->scope, &g->outputs[i], &position));
+  b->regions[done->region].graph = done->target;
+  return AOT_OK;
+}
+
+/* ---- the loop ---- */
+
+static aot_status_t one_node(p2_builder_t *b, walk_t *w) {
+  frame_t *f = &w->frames[w->n - 1];
+  const p2_node_t *n = &f->scope->graph->nodes[f->next];
+  int done = 0;
+  b->node = n;
+  if (!p2_str_is(n->target, AUTOCAST)) {
+    AOT_TRY(enter_region(b, w, n, &done));
+    if (done) return AOT_OK; /* the node's turn comes again */
+  }
+  f->next++;
+  if (p2_is_assertion(n)) return p2_check_assertion(b, f->scope, n);
+  if (p2_str_is(n->target, AUTOCAST)) return enter_autocast(b, w, n);
+  if (p2_is_symbolic(n)) AOT_TRY(as_expressions(b, f->scope, n, &done));
+  return done ? AOT_OK : build_node(b, f->scope, n, f->target, f->autocast);
+}
+
+static aot_status_t build_graphs(p2_builder_t *b, aot_graph_t target, p2_scope_t *scope) {
+  frame_t bottom = {scope, target, 0, NOT_A_REGION, 0, NULL};
+  walk_t w;
+  memset(&w, 0, sizeof w);
+  AOT_TRY(push(b, &w, bottom));
+  for (;;) {
+    frame_t *f = &w.frames[w.n - 1];
+    if (f->next < f->scope->graph->n_nodes) {
+      AOT_TRY(one_node(b, &w));
+    } else {
+      w.n--;
+      if (w.n == 0) break;
+      AOT_TRY(f->owner ? leave_autocast(b, f, f - 1) : leave_region(b, f));
+    }
+    if (b->host->cancelled(b->ctx)) return AOT_E_CANCELLED;
+  }
+  b->node = NULL;
+  return AOT_OK;
+}
+
+/* Inputs first: they bring in the symbols, so that nodes on sizes are known to need no node. */
+aot_status_t p2_build(p2_builder_t *b) {
+  aot_graph_t g;
+  p2_scope_t scope;
+  memset(&scope, 0, sizeof scope);
+  scope.graph = &b->program->graphs[0];
+  AOT_TRY(decide_fates(b));
+  AOT_TRY(p2_check_operators(b));
+  AOT_TRY(p2_symbols_prepare(b));
+  AOT_TRY(b->host->edit->graph_create(b->prog, AOT_GRAPH_FORWARD, aot_str("forward"), &g));
+  AOT_TRY(p2_build_inputs(b, g, &scope));
+  AOT_TRY(build_graphs(b, g, &scope));
+  return p2_build_outputs(b, g, &scope);
+}

@@ -1,0 +1,155 @@
+/* build_types.c - symbols, dimensions and value types.
+ *
+ * A symbol is created where it is first met; its range comes from range_constraints, its traced value from the first size
+ * that is the bare symbol. */
+#include "build_program.h"
+#include "sympy_text.h"
+#include <aot/inline.h>
+#include <string.h>
+
+/* ---- symbols ---- */
+
+static aot_status_t note_hint(p2_builder_t *b, const p2_dim_t *d) {
+  aot_str_t name;
+  aot_status_t status;
+  if (!d->text.size || !d->has_hint || !p2_expr_is_symbol(d->text, &name)) return AOT_OK;
+  AOT_TRY(p2_grow(b->env, (void **)&b->hints, b->n_hints, &b->hint_capacity, sizeof *b->hints));
+  status = p2_names_add(b->env, &b->hint_index, name, b->n_hints, NULL);
+  if (status == AOT_E_EXISTS) return AOT_OK;
+  b->hints[b->n_hints++] = d->value;
+  return status;
+}
+
+aot_status_t p2_symbols_prepare(p2_builder_t *b) {
+  uint32_t g, i, k;
+  for (i = 0; i < b->program->n_ranges; i++)
+    AOT_TRY(p2_names_add(b->env, &b->range_index, b->program->ranges[i].symbol, i, NULL));
+  for (g = 0; g < b->program->n_graphs; g++) {
+    const p2_graph_t *graph = &b->program->graphs[g];
+    for (i = 0; i < graph->n_metas; i++)
+      for (k = 0; k < graph->metas[i].rank; k++) AOT_TRY(note_hint(b, &graph->metas[i].sizes[k]));
+    for (i = 0; i < graph->n_sym_ints; i++) AOT_TRY(note_hint(b, &graph->sym_ints[i]));
+  }
+  return AOT_OK;
+}
+
+/* Sizes are not negative; the range may say more. */
+static void range_of(const p2_builder_t *b, aot_str_t name, int64_t *min, int64_t *max) {
+  uint32_t i = p2_names_find(&b->range_index, name);
+  *min = 0;
+  *max = INT64_MAX;
+  if (i == P2_NO_ENTRY) return;
+  if (b->program->ranges[i].min != INT64_MIN) *min = b->program->ranges[i].min;
+  *max = b->program->ranges[i].max;
+}
+
+static aot_status_t make_symbol(void *self, aot_str_t name, int64_t *out) {
+  p2_builder_t *b = self;
+  uint32_t known = p2_names_find(&b->symbol_index, name), hint = p2_names_find(&b->hint_index, name);
+  aot_symbol_info_t info;
+  if (known != P2_NO_ENTRY) {
+    *out = b->symbols[known].dim;
+    return AOT_OK;
+  }
+  memset(&info, 0, sizeof info);
+  info.struct_size = sizeof info;
+  info.name = name;
+  range_of(b, name, &info.min, &info.max);
+  if (info.min > info.max)
+    return p2_fail(b->env, "import-pt2.bad-range", "symbol '%.*s' has the empty range %lld..%lld", P2_SHOW(name),
+                   (long long)info.min, (long long)info.max);
+  info.hint = hint == P2_NO_ENTRY ? info.min : b->hints[hint];
+  if (info.hint < info.min) info.hint = info.min;
+  if (info.hint > info.max) info.hint = info.max;
+  AOT_TRY(p2_grow(b->env, (void **)&b->symbols, b->n_symbols, &b->symbol_capacity, sizeof *b->symbols));
+  AOT_TRY(b->host->edit->symbol_create(b->prog, &info, out));
+  b->symbols[b->n_symbols].name = name;
+  b->symbols[b->n_symbols].dim = *out;
+  return p2_names_add(b->env, &b->symbol_index, name, b->n_symbols++, NULL);
+}
+
+static aot_status_t make_dim(void *self, int32_t op, int64_t a, int64_t x, int64_t y, int64_t *out) {
+  p2_builder_t *b = self;
+  return b->host->edit->dim_make(b->prog, op, a, x, y, out);
+}
+
+aot_status_t p2_dim(p2_builder_t *b, const p2_dim_t *d, int64_t *out) {
+  p2_expr_sink_t sink;
+  if (!d->text.size) {
+    if (AOT_DIM_IS_SYM(d->value))
+      return p2_fail(b->env, "import-pt2.bad-size", "%lld is too large for a size", (long long)d->value);
+    *out = d->value;
+    return AOT_OK;
+  }
+  sink.self = b;
+  sink.symbol = make_symbol;
+  sink.make = make_dim;
+  return p2_expr_read(b->env, d->text, &sink, out);
+}
+
+/* Expressions that cannot be told apart by their form are compared by their traced values. */
+int p2_dims_agree(p2_builder_t *b, int64_t x, int64_t y) {
+  if (x == y) return 1;
+  if (!AOT_DIM_IS_SYM(x) && !AOT_DIM_IS_SYM(y)) return 0;
+  return b->host->graph->dim_hint(b->prog, x) == b->host->graph->dim_hint(b->prog, y);
+}
+
+/* ---- types ---- */
+
+aot_status_t p2_device(p2_builder_t *b, const p2_device_t *d, int32_t *out_device, int32_t *out_index) {
+  static const struct { const char *name; int32_t number; } rows[] = {
+      {"cpu", AOT_DEVICE_CPU}, {"cuda", AOT_DEVICE_CUDA}, {"meta", AOT_DEVICE_META}};
+  size_t i;
+  for (i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (p2_str_is(d->type, rows[i].name)) {
+      if (d->index < -1 || d->index > INT32_MAX / 512)
+        return p2_node_bad(b, b->node, "import-pt2.device", "device index %lld is out of range", (long long)d->index);
+      *out_device = rows[i].number;
+      *out_index = (int32_t)d->index;
+      return AOT_OK;
+    }
+  p2_node_bad(b, b->node, "import-pt2.device", "the device '%.*s' is not supported", P2_SHOW(d->type));
+  p2_hint(b->env, "export the model on the CPU or on a CUDA device");
+  return AOT_E_INVALID;
+}
+
+static aot_status_t non_negative(p2_builder_t *b, aot_str_t name, const char *what, int64_t d) {
+  if (d >= 0) return AOT_OK;
+  return p2_node_bad(b, b->node, "import-pt2.bad-size", "tensor '%.*s' has the %s %lld", P2_SHOW(name), what, (long long)d);
+}
+
+aot_status_t p2_type_of_meta(p2_builder_t *b, aot_str_t name, const p2_meta_t *m, aot_type_t *out) {
+  int64_t *dims;
+  int32_t index = 0;
+  uint32_t i;
+  memset(out, 0, sizeof *out);
+  out->kind = AOT_TYPE_TENSOR;
+  out->dtype = m->dtype > 0 && m->dtype < 256 ? (int32_t)m->dtype : 0;
+  if (!aot_dtype_size(out->dtype))
+    return p2_node_bad(b, b->node, "import-pt2.dtype", "tensor '%.*s' has the dtype %s (%lld), which is not supported",
+                       P2_SHOW(name), p2_dtype_name(m->dtype), (long long)m->dtype);
+  if (m->layout != AOT_LAYOUT_STRIDED)
+    return p2_node_bad(b, b->node, "import-pt2.layout", "tensor '%.*s' has layout %lld; only strided tensors are supported",
+                       P2_SHOW(name), (long long)m->layout);
+  out->rank = (int32_t)m->rank;
+  AOT_TRY(p2_device(b, &m->device, &out->device, &index));
+  out->device_index = index < 0 ? 0 : index;
+  AOT_TRY(P2_NEW(b->env, P2_SCRATCH, 2 * m->rank, &dims));
+  for (i = 0; i < m->rank; i++) {
+    AOT_TRY(p2_dim(b, &m->sizes[i], &dims[i]));
+    AOT_TRY(p2_dim(b, &m->strides[i], &dims[m->rank + i]));
+    AOT_TRY(non_negative(b, name, "size", dims[i]));
+    AOT_TRY(non_negative(b, name, "stride", dims[m->rank + i]));
+  }
+  AOT_TRY(p2_dim(b, &m->offset, &out->offset));
+  AOT_TRY(non_negative(b, name, "offset", out->offset));
+  out->sizes = dims;
+  out->strides = dims + m->rank;
+  return AOT_OK;
+}
+
+aot_status_t p2_type_of_name(p2_builder_t *b, const p2_graph_t *g, aot_str_t name, aot_type_t *out) {
+  uint32_t i = p2_names_find(&g->meta_index, name);
+  if (i != P2_NO_ENTRY) return p2_type_of_meta(b, name, &g->metas[i], out);
+  return p2_node_bad(b, b->node, "import-pt2.no-meta", "tensor '%.*s' has no entry in tensor_values", P2_SHOW(name));
+}

@@ -1,0 +1,166 @@
+/* import-pt2: what torch.export.save writes becomes a program.
+ *
+ * The file that sees the ABI: the unit, its option, and the way from a recorded failure to a diagnostic. The rest reads top
+ * to bottom in read_archive: directory -> layout -> JSON records and weights -> program. */
+#include "build_program.h"
+#include <aot/import.h>
+#include <aot/inline.h>
+#include <aot/note.h>
+#include <aot/plugin.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ID "import-pt2"
+#define HELP "reads the archives that torch.export.save writes (.pt2)"
+
+typedef struct unit {
+  aot_import_t table;
+  aot_host_t host;
+  aot_str_t model; /* option: which program of the archive */
+} unit_t;
+
+/* ---- environment ---- */
+
+typedef struct owner {
+  const aot_host_t *host;
+  aot_ctx_t *ctx;
+} owner_t;
+
+static void *host_alloc(void *self, uint32_t arena, uint32_t align, uint64_t size) {
+  owner_t *o = self;
+  return o->host->alloc(o->ctx, arena == P2_KEEP ? AOT_ARENA_GRAPH : AOT_ARENA_SCRATCH, align, size);
+}
+
+static void env_init(p2_env_t *e, owner_t *o) {
+  memset(e, 0, sizeof *e);
+  e->self = o;
+  e->alloc = host_alloc;
+}
+
+/* A failure of our own is told here. One that the host or the opset has told gets a note that says where we were. */
+static void tell(const owner_t *o, const p2_env_t *e, const p2_builder_t *b) {
+  aot_str_t label = {NULL, 0};
+  char text[600];
+  aot_diag_t d;
+  memset(&d, 0, sizeof d);
+  d.struct_size = sizeof d;
+  d.severity = AOT_SEVERITY_ERROR;
+  d.code = aot_str(e->error.code);
+  d.message = aot_str(e->error.message);
+  d.hint = aot_str(e->error.hint);
+  d.byte = e->error.byte;
+  d.node = aot_no_node();
+  d.value = aot_no_value();
+  if (!e->error.code) {
+    if (e->error.told || !b->node) return;
+    label = p2_node_label(b->node);
+    snprintf(text, sizeof text, "while importing node '%.*s' (%.*s)", P2_SHOW(label), P2_SHOW(p2_op_name(b->node)));
+    d.severity = AOT_SEVERITY_NOTE;
+    d.code = aot_str("import-pt2.where");
+    d.message = aot_str(text);
+  } else if (e->error.told) {
+    return;
+  }
+  o->host->diag(o->ctx, &d);
+}
+
+/* ---- reading ---- */
+
+static aot_status_t read_archive(p2_env_t *e, aot_str_t model, const aot_file_t *file, p2_doc_t *doc, p2_builder_t *b) {
+  p2_program_t program;
+  p2_weights_t weights;
+  p2_layout_t layout;
+  p2_zip_t zip;
+  AOT_TRY(p2_zip_open(e, "the model file", file->data, file->nbytes, 0, &zip));
+  AOT_TRY(p2_layout_find(e, &zip, model, &layout));
+  AOT_TRY(p2_json_open(e, layout.model, doc));
+  AOT_TRY(p2_decode_program(e, doc, &program));
+  AOT_TRY(p2_weights_load(e, &zip, &layout, &weights));
+  b->program = &program;
+  b->weights = &weights;
+  return p2_build(b);
+}
+
+static aot_status_t AOT_CALL read_file(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_t *given, aot_prog_t *prog) {
+  const unit_t *u = i->self;
+  owner_t o = {&u->host, ctx};
+  p2_builder_t b;
+  aot_file_t file;
+  p2_doc_t doc;
+  p2_env_t e;
+  aot_status_t status;
+  AOT_TRY(aot_import(&file, sizeof file, given));
+  env_init(&e, &o);
+  memset(&doc, 0, sizeof doc);
+  memset(&b, 0, sizeof b);
+  b.env = &e;
+  b.host = &u->host;
+  b.ctx = ctx;
+  b.prog = prog;
+  status = read_archive(&e, u->model, &file, &doc, &b);
+  if (status != AOT_OK) tell(&o, &e, &b);
+  p2_json_close(&doc);
+  return status;
+}
+
+static aot_status_t AOT_CALL probe(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_t *given, int32_t *out_score) {
+  const unit_t *u = i->self;
+  owner_t o = {&u->host, ctx};
+  aot_file_t file;
+  p2_zip_t zip;
+  p2_env_t e;
+  int named;
+  *out_score = 0;
+  AOT_TRY(aot_import(&file, sizeof file, given));
+  env_init(&e, &o);
+  named = p2_str_ends(file.path, ".pt2");
+  if (p2_zip_open(&e, "the model file", file.data, file.nbytes, 0, &zip) == AOT_OK)
+    *out_score = p2_layout_score(&zip);
+  if (named && *out_score < 60) *out_score = 60; /* ours to explain what is wrong with it */
+  return AOT_OK;
+}
+
+/* ---- the unit ---- */
+
+static void AOT_CALL destroy(const aot_import_t *i) { free(i->self); }
+
+static aot_status_t AOT_CALL create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+  unit_t *u = calloc(1, sizeof *u);
+  (void)ctx;
+  if (!u) return AOT_E_EXHAUSTED;
+  if (aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
+    free(u);
+    return AOT_E_TOO_NEW;
+  }
+  if (opts && opts->n_values > 0) u->model = opts->values[0].s;
+  u->table.struct_size = sizeof u->table;
+  u->table.self = u;
+  u->table.probe = probe;
+  u->table.read = read_file;
+  u->table.destroy = destroy;
+  *out_table = &u->table;
+  return AOT_OK;
+}
+
+static const aot_option_t options[] = {
+    {sizeof(aot_option_t), AOT_OPT_STRING, AOT_OPT_AFFECTS_OUTPUT, 0, AOT_STR_INIT("model"),
+     AOT_STR_INIT("which program to read from an archive that holds several; empty: the only one, or 'model'"),
+     AOT_STR_INIT(""), NULL, {0, 0, AOT_STR_INIT("")}, 1, 0}};
+
+static const aot_unit_t import_unit = {sizeof(aot_unit_t), 0, AOT_STR_INIT("import/1"), AOT_STR_INIT("pt2"),
+                                       AOT_STR_INIT(AOT_VERSION), AOT_STR_INIT(HELP), options,
+                                       sizeof options / sizeof *options, sizeof *options, NULL, create};
+static const aot_unit_t *const units[] = {&import_unit};
+
+static const aot_plugin_t plugin = {sizeof(aot_plugin_t), AOT_ABI_EPOCH, AOT_ABI_MINOR, 1, 0, AOT_STR_INIT(ID),
+                                    AOT_STR_INIT("aothost"), AOT_STR_INIT(AOT_VERSION), AOT_STR_INIT(""), AOT_STR_INIT(""),
+                                    AOT_STR_INIT(""), units, 1, NULL, NULL, NULL};
+
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("import/1", "pt2", HELP) AOT_NOTE_TAIL);
+
+const aot_plugin_t *AOT_CALL aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
+  if (host_epoch == AOT_ABI_EPOCH && host_minor >= 1) return &plugin;
+  *why_not = aot_str("needs host ABI epoch 1, minor 1 or later");
+  return NULL;
+}

@@ -1,0 +1,181 @@
+/* Ports of the UPDATE graph, in order: HYPER lr, STATE step (when the rule counts steps), then for each parameter PARAMETER,
+ * GRADIENT, its STATEs. Outputs: the step, then for each parameter UPDATE(parameter), UPDATE(states). States start at zero and
+ * have the parameter's dtype, sizes and strides; the step is a 0-dim f64. Linear in parameters. */
+#include "update.h"
+
+#include <aot/inline.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_STATES 3
+
+typedef struct builder {
+  opt_emit_t emit;
+  const opt_rule_t *rule;
+  const aot_graph_api_t *graph;
+  const aot_edit_api_t *edit;
+  opt_adam_step_t adam;
+  opt_sgd_step_t sgd;
+  uint32_t n_params;
+  uint32_t n_state_names;
+  const char *state_names[MAX_STATES];
+  uint32_t n_known;     /* leaves before our own */
+  unsigned char *ruled; /* by leaf: a COPY_BACK rule is there already */
+} builder_t;
+
+static const aot_type_t scalar_f64 = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_F64};
+
+/* The status of an edit goes where the emitter keeps the first failure. */
+static int ok(builder_t *b, aot_status_t status) {
+  if (b->emit.status == AOT_OK) b->emit.status = status;
+  return b->emit.status == AOT_OK;
+}
+
+/* "adamw.exp_avg.fc.weight" [graph] */
+static aot_str_t state_name(builder_t *b, const char *state, aot_str_t param) {
+  size_t size = strlen(b->rule->id) + strlen(state) + (size_t)param.size + 3;
+  char *text = b->emit.host->alloc(b->emit.ctx, AOT_ARENA_GRAPH, 1, size);
+  if (!text) {
+    ok(b, AOT_E_EXHAUSTED);
+    return aot_str("");
+  }
+  snprintf(text, size, "%s.%s%s%.*s", b->rule->id, state, param.size ? "." : "", (int)param.size, param.data ? param.data : "");
+  return aot_str(text);
+}
+
+static opt_v add_input(builder_t *b, int32_t role, uint32_t index, const aot_type_t *type, aot_str_t name) {
+  opt_v v = aot_no_value();
+  if (b->emit.status == AOT_OK) ok(b, b->edit->input_add(b->emit.prog, b->emit.graph, role, index, type, name, &v));
+  return v;
+}
+
+/* A state leaf that starts at zero, and the input that reads it. */
+static opt_v add_state(builder_t *b, aot_str_t name, const aot_type_t *like, uint32_t *out_leaf) {
+  aot_leaf_info_t info = {.struct_size = sizeof info, .role = AOT_ROLE_STATE, .n_names = 1, .names = &name, .type = *like};
+  aot_leaf_t leaf = {AOT_NO_ID};
+  info.type.flags = 0;
+  if (b->emit.status != AOT_OK || !ok(b, b->edit->leaf_create(b->emit.prog, &info, &leaf))) return aot_no_value();
+  *out_leaf = leaf.id;
+  return add_input(b, AOT_ROLE_STATE, leaf.id, &info.type, name);
+}
+
+/* The new value of a leaf, and the rule that brings it home. */
+static void add_output(builder_t *b, uint32_t leaf, opt_v v, aot_str_t name) {
+  aot_rule_t rule = {.kind = AOT_RULE_COPY_BACK, .a = leaf};
+  if (b->emit.status != AOT_OK) return;
+  if (!ok(b, b->edit->output_add(b->emit.prog, b->emit.graph, AOT_ROLE_UPDATE, leaf, v, name))) return;
+  if (leaf < b->n_known && b->ruled[leaf]) return;
+  ok(b, b->edit->rule_add(b->emit.prog, &rule));
+}
+
+static int counts_steps(const opt_rule_t *r) { return r->kind == OPT_RULE_ADAM || opt_sgd_counts(&r->sgd); }
+
+static void begin_step(builder_t *b) {
+  const opt_rule_t *r = b->rule;
+  opt_v lr = add_input(b, AOT_ROLE_HYPER, AOT_HYPER_LR, &scalar_f64, aot_str("lr")), step = aot_no_value();
+  uint32_t leaf = AOT_NO_ID;
+  aot_str_t name = state_name(b, "step", aot_str(""));
+  if (counts_steps(r)) step = add_state(b, name, &scalar_f64, &leaf);
+  if (b->emit.status != AOT_OK) return;
+  if (r->kind == OPT_RULE_ADAM) {
+    b->adam = opt_adam_begin(&b->emit, &r->adam, lr, step);
+    add_output(b, leaf, b->adam.step, name);
+  } else {
+    b->sgd = opt_sgd_begin(&b->emit, &r->sgd, lr, step);
+    if (leaf != AOT_NO_ID) add_output(b, leaf, b->sgd.step, name);
+  }
+}
+
+static void name_states(builder_t *b) {
+  const opt_rule_t *r = b->rule;
+  if (r->kind == OPT_RULE_ADAM) {
+    b->state_names[b->n_state_names++] = "exp_avg";
+    b->state_names[b->n_state_names++] = "exp_avg_sq";
+    if (r->adam.amsgrad) b->state_names[b->n_state_names++] = "max_exp_avg_sq";
+  } else if (r->sgd.momentum != 0) {
+    b->state_names[b->n_state_names++] = "momentum_buffer";
+  }
+}
+
+/* New values of one parameter and its states, in place of the old ones in `states`. */
+static opt_v apply_rule(builder_t *b, opt_v param, opt_v grad, opt_v *states, const aot_type_t *type) {
+  if (b->rule->kind == OPT_RULE_SGD)
+    return opt_sgd_update(&b->emit, &b->rule->sgd, &b->sgd, param, grad, &states[0], type->dtype, type->rank);
+  opt_adam_values_t old = {param, states[0], states[1], states[2]};
+  opt_adam_values_t now = opt_adam_update(&b->emit, &b->rule->adam, &b->adam, old, grad, type->dtype, type->rank);
+  states[0] = now.exp_avg;
+  states[1] = now.exp_avg_sq;
+  states[2] = now.max_exp_avg_sq;
+  return now.param;
+}
+
+static void add_param(builder_t *b, const aot_leaf_info_t *leaf, uint32_t id, opt_v gradient) {
+  aot_type_t type = leaf->type, grad_type;
+  aot_str_t name = leaf->n_names ? leaf->names[0] : aot_str(""), names[MAX_STATES];
+  opt_v states[MAX_STATES];
+  uint32_t leaves[MAX_STATES];
+  if (!ok(b, b->graph->value_type(b->emit.prog, gradient, &grad_type))) return;
+  if (!aot_dtype_is_float(type.dtype) || grad_type.dtype != type.dtype) {
+    char text[300];
+    snprintf(text, sizeof text, "parameter %.*s is %s, its gradient %s; the optimizer updates real floats by gradients of the same dtype",
+             (int)(name.size > 120 ? 120 : name.size), name.data, aot_dtype_name(type.dtype), aot_dtype_name(grad_type.dtype));
+    opt_fail(&b->emit, AOT_E_UNIMPLEMENTED, "optimizer.dtype", text, "", gradient);
+    return;
+  }
+  opt_v param = add_input(b, AOT_ROLE_PARAMETER, id, &type, name);
+  opt_v grad = add_input(b, AOT_ROLE_GRADIENT, id, &grad_type, name);
+  for (uint32_t k = 0; k < b->n_state_names; k++) {
+    names[k] = state_name(b, b->state_names[k], name);
+    states[k] = add_state(b, names[k], &type, &leaves[k]);
+  }
+  for (uint32_t k = b->n_state_names; k < MAX_STATES; k++) states[k] = aot_no_value();
+  param = apply_rule(b, param, grad, states, &type);
+  add_output(b, id, param, name);
+  for (uint32_t k = 0; k < b->n_state_names && b->emit.status == AOT_OK; k++) add_output(b, leaves[k], states[k], names[k]);
+  b->n_params++;
+}
+
+/* Ports are copied out of the host one at a time: our own edits may move them. */
+static void add_params(builder_t *b, aot_graph_t backward) {
+  uint32_t n = b->graph->n_outputs(b->emit.prog, backward);
+  for (uint32_t i = 0; i < n && b->emit.status == AOT_OK; i++) {
+    aot_port_t port = b->graph->outputs(b->emit.prog, backward)[i];
+    aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
+    if (port.role != AOT_ROLE_GRADIENT || port.value.id == AOT_NO_ID) continue;
+    if (!ok(b, b->graph->leaf_info(b->emit.prog, (aot_leaf_t){port.index}, &leaf))) return;
+    if (leaf.role == AOT_ROLE_PARAMETER) add_param(b, &leaf, port.index, port.value);
+  }
+}
+
+static void find_rules(builder_t *b) {
+  aot_prog_t *prog = b->emit.prog;
+  b->n_known = b->graph->n_leaves(prog);
+  b->ruled = b->emit.host->alloc(b->emit.ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)b->n_known + 1);
+  if (!b->ruled) {
+    ok(b, AOT_E_EXHAUSTED);
+    return;
+  }
+  for (uint32_t i = 0; i < b->graph->n_rules(prog); i++) {
+    aot_rule_t rule;
+    if (ok(b, b->graph->rule(prog, i, &rule)) && rule.kind == AOT_RULE_COPY_BACK && rule.a < b->n_known) b->ruled[rule.a] = 1;
+  }
+}
+
+aot_status_t opt_add_update(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const opt_rule_t *rule) {
+  builder_t b = {.emit = {.host = host, .ctx = ctx, .prog = prog, .status = AOT_OK}, .rule = rule, .graph = host->graph, .edit = host->edit};
+  aot_graph_t backward = host->graph->graph_find(prog, AOT_GRAPH_BACKWARD);
+  if (host->graph->graph_find(prog, AOT_GRAPH_UPDATE).id != AOT_NO_ID)
+    opt_fail(&b.emit, AOT_E_PRECONDITION, "optimizer.twice", "the program has an optimizer's update already",
+             "name one optimizer: in run.train, or as a stage", aot_no_value());
+  if (backward.id == AOT_NO_ID)
+    opt_fail(&b.emit, AOT_E_PRECONDITION, "optimizer.backward", "the program has no backward graph", "add a partition stage before it", aot_no_value());
+  if (b.emit.status == AOT_OK) find_rules(&b);
+  if (b.emit.status != AOT_OK) return b.emit.status;
+  AOT_TRY(host->edit->graph_create(prog, AOT_GRAPH_UPDATE, aot_str("update"), &b.emit.graph));
+  name_states(&b);
+  begin_step(&b);
+  add_params(&b, backward);
+  if (b.emit.status == AOT_OK && b.n_params == 0)
+    opt_fail(&b.emit, AOT_E_PRECONDITION, "optimizer.empty", "no parameter of the program has a gradient, so there is nothing to train", "", aot_no_value());
+  return b.emit.status;
+}

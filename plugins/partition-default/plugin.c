@@ -1,0 +1,99 @@
+/* partition-default: the only file here that sees the plugin boundary. */
+#include "save_all.h"
+
+#include "common/partition/apply.h"
+#include "common/partition/split.h"
+#include <aot/ext/report.h>
+#include <aot/inline.h>
+#include <aot/note.h>
+#include <aot/partition.h>
+#include <stdlib.h>
+
+#define ID "partition-default"
+#define HELP "saves every forward value that the backward reads"
+
+typedef struct unit {
+  aot_partition_t table;
+  aot_host_t host;
+} unit_t;
+
+static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const pt_split_t *s) {
+  const aot_ext_report_t *r = u->host.get_ext ? u->host.get_ext(u->host.self, AOT_EXT_REPORT) : NULL;
+  if (!r) return AOT_OK;
+  AOT_TRY(r->number(ctx, aot_str("saved-bytes"), (double)s->nbytes_saved, aot_str("bytes")));
+  AOT_TRY(r->number(ctx, aot_str("saved-values"), s->n_saved, aot_str("")));
+  return r->number(ctx, aot_str("recomputed-nodes"), s->n_recomputed, aot_str("nodes"));
+}
+
+static aot_status_t put(const unit_t *u, aot_ctx_t *ctx, const pt_joint_t *j, uint32_t *saved, const aot_cut_sink_t *sink) {
+  pt_split_t split;
+  uint32_t bad = 0, n_saved = pd_save_all(j, saved);
+  if (pt_split_init(&split, j, saved, n_saved, &bad) != 0)
+    return pt_fail(&u->host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory to divide the joint graph", aot_no_value());
+  aot_status_t status = pt_put_cut(j, &split, 0, sink);
+  if (status == AOT_OK) status = report(u, ctx, &split);
+  pt_split_deinit(&split);
+  return status;
+}
+
+static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
+  const unit_t *u = p->self;
+  pt_joint_t j;
+  AOT_TRY(pt_read_joint(&u->host, ctx, prog, &j));
+  uint32_t *saved = calloc((size_t)j.n_values + 1, sizeof *saved);
+  aot_status_t status = saved ? put(u, ctx, &j, saved, sink)
+                              : pt_fail(&u->host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the saved set",
+                                        aot_no_value());
+  free(saved);
+  pt_joint_deinit(&j);
+  return status;
+}
+
+static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
+  return pt_apply(&((const unit_t *)p->self)->host, ctx, prog, cut);
+}
+
+static void destroy(const aot_partition_t *p) { free(p->self); }
+
+static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+  unit_t *u = calloc(1, sizeof *u);
+  if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
+  (void)opts;
+  u->table = (aot_partition_t){.struct_size = sizeof u->table, .self = u, .choose = choose, .apply = apply, .destroy = destroy};
+  *out_table = &u->table;
+  return AOT_OK;
+}
+
+static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
+                                        .needs = AOT_PROP_FUNCTIONAL | AOT_PROP_JOINT,
+                                        .gives = AOT_PROP_PARTITIONED,
+                                        .drops = AOT_PROP_JOINT,
+                                        .refuses = AOT_PROP_PARTITIONED};
+static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
+                                .kind = AOT_STR_INIT("partition/1"),
+                                .id = AOT_STR_INIT(ID),
+                                .version = AOT_STR_INIT(AOT_VERSION),
+                                .help = AOT_STR_INIT(HELP),
+                                .contract = &contract,
+                                .create = create};
+static const aot_unit_t *const units[] = {&unit};
+static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
+                                    .abi_epoch = AOT_ABI_EPOCH,
+                                    .abi_minor = AOT_ABI_MINOR,
+                                    .min_host_minor = 1,
+                                    .id = AOT_STR_INIT(ID),
+                                    .vendor = AOT_STR_INIT("aothost"),
+                                    .version = AOT_STR_INIT(AOT_VERSION),
+                                    .license = AOT_STR_INIT("Apache-2.0"),
+                                    .units = units,
+                                    .n_units = 1};
+
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("partition/1", ID, HELP) AOT_NOTE_TAIL);
+
+const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
+  (void)host_minor;
+  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
+  *why_not = aot_str("made for ABI epoch 1");
+  return NULL;
+}

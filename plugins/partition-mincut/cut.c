@@ -1,0 +1,134 @@
+/* The network, and reading the cut back.
+ *
+ *   source --inf--> n        n may not run twice (banned), or is a graph input
+ *   n -----price--> n_out    keep its result; several results: n --inf--> r_in --price--> r_out each
+ *   v_out ---inf--> u        u reads v, and runs before the backward starts or in it
+ *   v_out ---inf--> sink     a tangent's descendant reads v, or v is a gradient
+ *   n -------inf--> sink     the user's tag: always run again */
+#include "maxflow.h"
+#include "mincut.h"
+
+#include <stdlib.h>
+
+enum { SOURCE, SINK, FIRST };
+
+typedef struct network {
+  const pt_joint_t *j;
+  mc_flow_t flow;
+  uint32_t *in, *out; /* by value: its vertices */
+  const int64_t *price;
+  const uint8_t *banned;
+  int64_t infinite;
+  int failed;
+} network_t;
+
+static void arc(network_t *w, uint32_t u, uint32_t v, int64_t c) {
+  if (!w->failed && mc_flow_edge(&w->flow, u, v, c) != 0) w->failed = 1;
+}
+
+/* Vertex FIRST + n is node n; results of single-result nodes enter there. Returns the number of vertices. */
+static uint32_t number_vertices(network_t *w) {
+  const pt_joint_t *j = w->j;
+  uint32_t next = FIRST + j->n_nodes;
+  for (uint32_t v = 0; v < j->n_values; v++) {
+    uint32_t d = j->def[v];
+    int single = d != PT_NONE && j->result_begin[d + 1] - j->result_begin[d] == 1;
+    w->in[v] = single ? FIRST + d : next++;
+    w->out[v] = next++;
+  }
+  return next;
+}
+
+static void add_value(network_t *w, uint32_t v) {
+  const pt_joint_t *j = w->j;
+  uint32_t d = j->def[v];
+  int to_sink = 0;
+  if (d == PT_NONE) arc(w, SOURCE, w->in[v], w->infinite);
+  else if (w->in[v] != FIRST + d) arc(w, FIRST + d, w->in[v], w->infinite);
+  if (d != PT_NONE && mc_must_recompute(j, d)) return;
+  arc(w, w->in[v], w->out[v], w->price[v] < 0 ? w->infinite : w->price[v]);
+  for (uint32_t k = j->user_begin[v]; k < j->user_begin[v + 1]; k++) {
+    if (j->late[j->users[k]]) to_sink = 1;
+    else arc(w, w->out[v], FIRST + j->users[k], w->infinite);
+  }
+  if (to_sink) arc(w, w->out[v], SINK, w->infinite);
+}
+
+static void add_nodes(network_t *w) {
+  for (uint32_t n = 0; n < w->j->n_nodes; n++) {
+    if (w->j->late[n]) continue;
+    if (mc_must_recompute(w->j, n)) arc(w, FIRST + n, SINK, w->infinite);
+    else if (w->banned[n]) arc(w, SOURCE, FIRST + n, w->infinite);
+  }
+}
+
+static void add_gradients(network_t *w) {
+  for (uint32_t i = 0; i < w->j->n_gradients; i++) {
+    uint32_t v = w->j->gradients[i];
+    if (v != PT_NONE && pt_is_forward_value(w->j, v)) arc(w, w->out[v], SINK, w->infinite);
+  }
+}
+
+static void read_cut(const network_t *w, const uint8_t *side, uint32_t *out_saved, uint32_t *out_n_saved) {
+  const pt_joint_t *j = w->j;
+  for (uint32_t v = j->n_inputs; v < j->n_values; v++)
+    if (!j->late[j->def[v]] && side[w->in[v]] && !side[w->out[v]]) out_saved[(*out_n_saved)++] = v;
+}
+
+/* A value for the message when no finite cut exists: the first one that may not be kept, of a node that may not run twice. */
+static uint32_t find_culprit(const network_t *w) {
+  for (uint32_t v = w->j->n_inputs; v < w->j->n_values; v++)
+    if (w->price[v] < 0 && w->banned[w->j->def[v]]) return v;
+  return w->j->n_inputs < w->j->n_values ? w->j->n_inputs : 0;
+}
+
+static int solve(network_t *w, uint32_t n_vertices, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
+  int64_t value = 0;
+  uint8_t *side = calloc((size_t)n_vertices + 1, 1);
+  int status = side && !w->failed ? mc_flow_solve(&w->flow, SOURCE, SINK, w->infinite, &value) : -2;
+  if (status == 0 && value >= w->infinite) {
+    *out_value = find_culprit(w);
+    status = -1;
+  }
+  if (status == 0) status = mc_flow_source_side(&w->flow, SOURCE, side);
+  if (status == 0) read_cut(w, side, out_saved, out_n_saved);
+  free(side);
+  return status;
+}
+
+static int build_and_solve(network_t *w, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
+  const pt_joint_t *j = w->j;
+  uint32_t n_vertices = number_vertices(w);
+  uint32_t n_arcs = j->operand_begin[j->n_nodes] + 2 * j->n_nodes + 3 * j->n_values + j->n_gradients;
+  w->infinite = 1;
+  for (uint32_t v = 0; v < j->n_values; v++)
+    if (w->price[v] > 0) w->infinite += w->price[v];
+  if (mc_flow_init(&w->flow, n_vertices, n_arcs) != 0) return -2;
+  add_nodes(w);
+  for (uint32_t v = 0; v < j->n_values; v++)
+    if (pt_is_forward_value(j, v)) add_value(w, v);
+  add_gradients(w);
+  int status = solve(w, n_vertices, out_saved, out_n_saved, out_value);
+  mc_flow_deinit(&w->flow);
+  return status;
+}
+
+int mc_choose(const pt_joint_t *j, const mc_rules_t *rules, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
+  uint8_t *banned = calloc((size_t)j->n_nodes + 1, 1);
+  int64_t *price = calloc((size_t)j->n_values + 1, sizeof *price);
+  network_t w = {.j = j,
+                 .in = calloc((size_t)j->n_values + 1, 4),
+                 .out = calloc((size_t)j->n_values + 1, 4),
+                 .price = price,
+                 .banned = banned};
+  int status = banned && price && w.in && w.out ? 0 : -2;
+  *out_n_saved = 0;
+  if (status == 0) status = mc_ban(j, rules, banned);
+  if (status == 0) status = mc_price(j, rules, price);
+  if (status == 0) status = build_and_solve(&w, out_saved, out_n_saved, out_value);
+  free(banned);
+  free(price);
+  free(w.in);
+  free(w.out);
+  return status;
+}

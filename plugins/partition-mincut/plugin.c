@@ -1,0 +1,130 @@
+/* partition-mincut: the only file here that sees the plugin boundary. */
+#include "mincut.h"
+
+#include "common/partition/apply.h"
+#include "common/partition/split.h"
+#include <aot/ext/report.h>
+#include <aot/inline.h>
+#include <aot/note.h>
+#include <aot/partition.h>
+#include <stdlib.h>
+
+#define ID "partition-mincut"
+#define HELP "recomputes cheap forward values in the backward so that the fewest bytes are saved"
+
+typedef struct unit {
+  aot_partition_t table;
+  aot_host_t host;
+  mc_rules_t rules;
+} unit_t;
+
+static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const pt_split_t *s) {
+  const aot_ext_report_t *r = u->host.get_ext ? u->host.get_ext(u->host.self, AOT_EXT_REPORT) : NULL;
+  if (!r) return AOT_OK;
+  AOT_TRY(r->number(ctx, aot_str("saved-bytes"), (double)s->nbytes_saved, aot_str("bytes")));
+  AOT_TRY(r->number(ctx, aot_str("saved-values"), s->n_saved, aot_str("")));
+  return r->number(ctx, aot_str("recomputed-nodes"), s->n_recomputed, aot_str("nodes"));
+}
+
+static aot_status_t put(const unit_t *u, aot_ctx_t *ctx, const pt_joint_t *j, uint32_t *saved, const aot_cut_sink_t *sink) {
+  pt_split_t split;
+  uint32_t bad = 0, n_saved = 0;
+  int solved = mc_choose(j, &u->rules, saved, &n_saved, &bad);
+  if (solved == -1) {
+    aot_value_t v = {j->value_id[bad]};
+    return pt_fail(&u->host, ctx, AOT_E_PRECONDITION, ID ".unbounded",
+                   "no cut is possible: this value may be neither saved nor recomputed", v);
+  }
+  if (solved != 0 || pt_split_init(&split, j, saved, n_saved, &bad) != 0)
+    return pt_fail(&u->host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory to divide the joint graph", aot_no_value());
+  aot_status_t status = pt_put_cut(j, &split, 0, sink);
+  if (status == AOT_OK) status = report(u, ctx, &split);
+  pt_split_deinit(&split);
+  return status;
+}
+
+static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
+  const unit_t *u = p->self;
+  pt_joint_t j;
+  AOT_TRY(pt_read_joint(&u->host, ctx, prog, &j));
+  uint32_t *saved = calloc((size_t)j.n_values + 1, sizeof *saved);
+  aot_status_t status = saved ? put(u, ctx, &j, saved, sink)
+                              : pt_fail(&u->host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the saved set",
+                                        aot_no_value());
+  free(saved);
+  pt_joint_deinit(&j);
+  return status;
+}
+
+static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
+  return pt_apply(&((const unit_t *)p->self)->host, ctx, prog, cut);
+}
+
+static void destroy(const aot_partition_t *p) { free(p->self); }
+
+static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+  unit_t *u = calloc(1, sizeof *u);
+  if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
+  const aot_opt_value_t *v = opts->values;
+  u->rules = (mc_rules_t){.ban_materialized = v[0].i != 0,
+                          .ban_reductions = v[1].i != 0,
+                          .ban_far_apart = v[2].i != 0,
+                          .ban_expensive = v[3].i != 0,
+                          .recompute_views = v[4].i != 0,
+                          .free_static_inputs = v[5].i != 0,
+                          .distance_base = v[6].f};
+  u->table = (aot_partition_t){.struct_size = sizeof u->table, .self = u, .choose = choose, .apply = apply, .destroy = destroy};
+  *out_table = &u->table;
+  return AOT_OK;
+}
+
+#define RULE(opt_name, opt_help, on)                                                                                     \
+  {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .flags = AOT_OPT_AFFECTS_OUTPUT,                           \
+   .name = AOT_STR_INIT(opt_name), .help = AOT_STR_INIT(opt_help), .preset = {.i = (on)}, .min = 1, .max = 0}
+static const aot_option_t options[] = { /* create() reads them by position */
+    RULE("ban-materialized", "never recompute a value that the backward would have to write to memory", 1),
+    RULE("ban-reductions", "never recompute an operator whose result is a quarter of what it reads, or less", 1),
+    RULE("ban-far-apart", "never recompute a value for a use that no fusion can reach", 1),
+    RULE("ban-expensive", "recompute pointwise, view, creation, movement and reduction operators only", 1),
+    RULE("recompute-views", "always recompute views instead of saving them", 0),
+    RULE("free-static-inputs", "parameters, buffers and constants cost nothing to keep", 1),
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT,
+     .name = AOT_STR_INIT("distance-base"), .preset = {.f = 1.1}, .min = 1, .max = 2,
+     .help = AOT_STR_INIT("how much dearer a value is to save for each step it lies away from the backward")},
+};
+static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
+                                        .needs = AOT_PROP_FUNCTIONAL | AOT_PROP_JOINT,
+                                        .gives = AOT_PROP_PARTITIONED,
+                                        .drops = AOT_PROP_JOINT,
+                                        .refuses = AOT_PROP_PARTITIONED};
+static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
+                                .kind = AOT_STR_INIT("partition/1"),
+                                .id = AOT_STR_INIT(ID),
+                                .version = AOT_STR_INIT(AOT_VERSION),
+                                .help = AOT_STR_INIT(HELP),
+                                .options = options,
+                                .n_options = sizeof options / sizeof *options,
+                                .option_stride = sizeof *options,
+                                .contract = &contract,
+                                .create = create};
+static const aot_unit_t *const units[] = {&unit};
+static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
+                                    .abi_epoch = AOT_ABI_EPOCH,
+                                    .abi_minor = AOT_ABI_MINOR,
+                                    .min_host_minor = 1,
+                                    .id = AOT_STR_INIT(ID),
+                                    .vendor = AOT_STR_INIT("aothost"),
+                                    .version = AOT_STR_INIT(AOT_VERSION),
+                                    .license = AOT_STR_INIT("Apache-2.0"),
+                                    .units = units,
+                                    .n_units = 1};
+
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("partition/1", ID, HELP) AOT_NOTE_TAIL);
+
+const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
+  (void)host_minor;
+  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
+  *why_not = aot_str("made for ABI epoch 1");
+  return NULL;
+}

@@ -1,0 +1,143 @@
+/* dead-code: the only file here that sees the plugin boundary. Read it from the bottom: entry, descriptor, create, run. */
+#include "dead_code.h"
+
+#include <aot/ext/report.h>
+#include <aot/inline.h>
+#include <aot/note.h>
+#include <aot/pass.h>
+#include <aot/plugin.h>
+#include <stdlib.h>
+
+#define ID "dead-code"
+#define HELP "erases nodes whose results nobody reads"
+#define VERSION "1.0.0"
+
+typedef struct unit { /* what create() makes: the table, and what run() needs */
+  aot_pass_t table;
+  aot_host_t host;
+  int report;
+} unit_t;
+
+static aot_status_t fail(const unit_t *u, aot_ctx_t *ctx, const char *message) {
+  aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR};
+  d.code = aot_str(ID ".no-memory");
+  d.message = aot_str(message);
+  d.node = aot_no_node();
+  d.value = aot_no_value();
+  u->host.diag(ctx, &d);
+  return AOT_E_EXHAUSTED;
+}
+
+/* The nodes of one graph, as plain arrays in the host's scratch memory: they vanish after run(). */
+static aot_status_t read_graph(const unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, const aot_snap_graph_t *graph,
+                               dc_graph_t *out, uint32_t **out_dead) {
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + graph->node_begin;
+  const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
+  const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports);
+  const uint32_t *rows = AOT_SNAP_ROWS(s, uint32_t, operands);
+  uint64_t n = graph->n_nodes, n_operands = 0, at = 0;
+  for (uint64_t i = 0; i < n; i++) n_operands += nodes[i].n_operands;
+  uint32_t *begin = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 4, (n + 1) * 4);
+  uint32_t *results = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 4, (n + 1) * 4);
+  uint32_t *operands = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 4, (n_operands + 1) * 4);
+  uint32_t *uses = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)s->values.count + 1) * 4);
+  uint8_t *effect = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 1, n + 1);
+  *out_dead = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 4, (n + 1) * 4);
+  if (!begin || !results || !operands || !uses || !effect || !*out_dead) return fail(u, ctx, "no memory for the graph");
+  for (uint64_t i = 0; i < n; i++) {
+    begin[i] = (uint32_t)at;
+    results[i] = nodes[i].result_begin;
+    results[i + 1] = nodes[i].result_begin + nodes[i].n_results;
+    effect[i] = (ops[nodes[i].op].flags & (AOT_OP_EFFECT | AOT_OP_WRITES)) != 0;
+    for (uint32_t k = 0; k < nodes[i].n_operands; k++) {
+      uint32_t row = rows[nodes[i].operand_begin + k];
+      if (row == AOT_NO_ID) continue;
+      operands[at++] = row;
+      uses[row]++;
+    }
+  }
+  begin[n] = (uint32_t)at;
+  for (uint32_t i = 0; i < graph->n_outputs; i++)
+    if (ports[graph->output_begin + i].value != AOT_NO_ID) uses[ports[graph->output_begin + i].value]++;
+  *out = (dc_graph_t){graph->n_nodes, s->values.count, begin, operands, results, effect, uses};
+  return AOT_OK;
+}
+
+static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, uint32_t n_dead) {
+  const aot_ext_report_t *r = u->host.get_ext ? u->host.get_ext(u->host.self, AOT_EXT_REPORT) : NULL;
+  return r && u->report ? r->number(ctx, aot_str("erased"), n_dead, aot_str("nodes")) : AOT_OK;
+}
+
+/* options -> plain arrays (from the snapshot) -> algorithm -> edits. Edits move the snapshot, so node ids are taken first. */
+static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
+  const unit_t *u = p->self;
+  const aot_snapshot_t *s = NULL;
+  uint32_t n_erased = 0;
+  AOT_TRY(u->host.graph->snapshot(prog, &s));
+  uint32_t *ids = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)s->nodes.count + 1) * 4);
+  if (!ids) return fail(u, ctx, "no memory for the list of dead nodes");
+  for (uint32_t g = 0; g < s->graphs.count; g++) {
+    const aot_snap_graph_t *graph = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + g;
+    const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + graph->node_begin;
+    dc_graph_t plain;
+    uint32_t *dead;
+    AOT_TRY(read_graph(u, ctx, s, graph, &plain, &dead));
+    uint32_t n_dead = dc_find_dead(&plain, dead);
+    for (uint32_t i = 0; i < n_dead; i++) ids[n_erased++] = nodes[dead[i]].id;
+  }
+  for (uint32_t i = 0; i < n_erased; i++) {
+    aot_node_t node = {ids[i]};
+    AOT_TRY(u->host.edit->node_erase(prog, node));
+  }
+  return report(u, ctx, n_erased);
+}
+
+static void destroy(const aot_pass_t *p) { free(p->self); }
+
+/* The host's table may be longer or shorter than ours: aot_import copies what both know. */
+static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+  unit_t *u = calloc(1, sizeof *u);
+  (void)ctx;
+  if (!u) return AOT_E_EXHAUSTED;
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
+  u->report = opts->values[0].i != 0;
+  u->table = (aot_pass_t){.struct_size = sizeof u->table, .self = u, .run = run, .destroy = destroy};
+  *out_table = &u->table;
+  return AOT_OK;
+}
+
+static const aot_option_t options[] = {
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .name = AOT_STR_INIT("report"),
+     .help = AOT_STR_INIT("tell how many nodes went"), .preset = {.i = 1}, .min = 1, .max = 0},
+};
+static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t), .needs = AOT_PROP_IMPORTED};
+static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
+                                .kind = AOT_STR_INIT("pass/1"),
+                                .id = AOT_STR_INIT(ID),
+                                .version = AOT_STR_INIT(VERSION),
+                                .help = AOT_STR_INIT(HELP),
+                                .options = options,
+                                .n_options = sizeof options / sizeof *options,
+                                .option_stride = sizeof *options,
+                                .contract = &contract,
+                                .create = create};
+static const aot_unit_t *const units[] = {&unit};
+static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
+                                    .abi_epoch = AOT_ABI_EPOCH,
+                                    .abi_minor = AOT_ABI_MINOR,
+                                    .min_host_minor = 1,
+                                    .id = AOT_STR_INIT(ID),
+                                    .vendor = AOT_STR_INIT("example"),
+                                    .version = AOT_STR_INIT(VERSION),
+                                    .license = AOT_STR_INIT("Apache-2.0"),
+                                    .units = units,
+                                    .n_units = 1};
+
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, VERSION) AOT_NOTE_UNIT("pass/1", ID, HELP) AOT_NOTE_TAIL);
+
+const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
+  (void)host_minor;
+  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
+  *why_not = aot_str("made for ABI epoch 1");
+  return NULL;
+}

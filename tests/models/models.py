@@ -1,0 +1,99 @@
+"""Small models whose exports stand in this folder, beyond those of the fixtures.
+
+Made anew with, for each factory NAME below:
+
+    python tools/export_model.py tests/models/models.py:NAME tests/models/NAME --core
+"""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class ConvGroupNorm(nn.Module):
+    """Strided, grouped and pointwise convolutions, group norm, silu, a residual, adaptive pooling."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3, stride=2, padding=1)
+        self.norm1 = nn.GroupNorm(2, 8)
+        self.depthwise = nn.Conv2d(8, 8, 3, padding=1, groups=8, bias=False)
+        self.norm2 = nn.GroupNorm(4, 8)
+        self.pointwise = nn.Conv2d(8, 16, 1)
+        self.shortcut = nn.Conv2d(8, 16, 1, bias=False)
+        self.head = nn.Linear(16 * 4, 10)
+
+    def forward(self, images, labels):
+        x = F.silu(self.norm1(self.stem(images)))
+        x = self.pointwise(F.silu(self.norm2(self.depthwise(x)))) + self.shortcut(x)
+        x = F.adaptive_avg_pool2d(F.silu(x), 2).flatten(1)
+        return F.cross_entropy(self.head(x), labels)
+
+
+class SwigluAttention(nn.Module):
+    """One block with attention written out (matmul, triu, masked_fill, softmax), RMS norm and SwiGLU."""
+
+    def __init__(self, width=24, heads=3, hidden=40, classes=16):
+        super().__init__()
+        self.heads = heads
+        self.norm1 = nn.RMSNorm(width, eps=1e-6)
+        self.q = nn.Linear(width, width, bias=False)
+        self.k = nn.Linear(width, width, bias=False)
+        self.v = nn.Linear(width, width, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
+        self.norm2 = nn.RMSNorm(width, eps=1e-6)
+        self.gate = nn.Linear(width, hidden, bias=False)
+        self.up = nn.Linear(width, hidden, bias=False)
+        self.down = nn.Linear(hidden, width, bias=False)
+        self.head = nn.Linear(width, classes, bias=False)
+
+    def split(self, x):
+        return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
+
+    def attend(self, x):
+        q, k, v = self.split(self.q(x)), self.split(self.k(x)), self.split(self.v(x))
+        scores = torch.matmul(q, k.transpose(-2, -1)) / q.shape[-1] ** 0.5
+        future = torch.triu(torch.ones(x.shape[1], x.shape[1], dtype=torch.bool), diagonal=1)
+        weights = torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+        return self.out(torch.matmul(weights, v).transpose(1, 2).reshape(x.shape))
+
+    def forward(self, x, labels):
+        x = x + self.attend(self.norm1(x))
+        y = self.norm2(x)
+        x = x + self.down(F.silu(self.gate(y)) * self.up(y))
+        return F.cross_entropy(self.head(x).flatten(0, 1), labels.flatten())
+
+
+class GatedPooling(nn.Module):
+    """Tokens with padding (id 0) and side features, gated, pooled by masked mean and sum, regressed."""
+
+    def __init__(self, words=30, width=12, features=4):
+        super().__init__()
+        self.words = nn.Embedding(words, width)
+        self.mix = nn.Linear(width + features, 2 * width)
+        self.scale = nn.Parameter(torch.ones(width))
+        self.out = nn.Linear(2 * width, 1)
+
+    def forward(self, tokens, features, targets):
+        x = torch.cat([self.words(tokens), features], dim=-1)
+        value, gate = self.mix(x).chunk(2, dim=-1)
+        x = value * torch.sigmoid(gate) * self.scale
+        present = (tokens != 0).unsqueeze(-1)
+        x = torch.where(present, x, torch.zeros_like(x))
+        count = present.sum(dim=1).clamp(min=1)
+        pooled = torch.cat([x.sum(dim=1) / count, x.mean(dim=1)], dim=1)
+        prediction = self.out(pooled).squeeze(-1).clamp(-2.0, 2.0)
+        return F.mse_loss(prediction, targets) + 0.01 * x.abs().mean()
+
+
+def conv_group_norm():
+    return ConvGroupNorm(), (torch.randn(3, 3, 16, 16), torch.randint(0, 10, (3,)))
+
+
+def swiglu_attention():
+    return SwigluAttention(), (torch.randn(2, 7, 24), torch.randint(0, 16, (2, 7)))
+
+
+def gated_pooling():
+    tokens = torch.randint(1, 30, (4, 9)) * (torch.arange(9) < torch.tensor([[9], [5], [1], [0]]))
+    return GatedPooling(), (tokens, torch.randn(4, 9, 4), torch.tensor([0.5, -3.0, 1.0, 0.0]))

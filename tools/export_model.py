@@ -1,0 +1,475 @@
+#!/usr/bin/env python3
+"""Export a PyTorch model, and what PyTorch computes for it, to files that aothost reads.
+
+See --help for use. Needs what tools/requirements-export.txt names; PyTorch 2.6 to 2.11.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import copy
+import importlib
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import shutil
+import site
+import sys
+import sysconfig
+import traceback
+import warnings
+
+try:
+    import torch
+    import torch.utils._pytree as pytree
+    from safetensors.torch import save_file
+except ImportError as missing:
+    torch = None
+    WHY_NO_TORCH = str(missing)
+
+DESCRIPTION = """\
+Export a PyTorch model for aothost.
+
+FACTORY is a function without arguments that returns (model, args): an nn.Module
+and the tuple of example inputs of one training step. The model is put into
+training mode. A scalar output is taken as the loss.
+
+Files written to OUT_DIR
+  train.pt2             torch.export.export(model, args), weights included
+  core.pt2              the same after run_decompositions()            (--core)
+  expected.safetensors  what eager PyTorch computes in one step: inputs, outputs,
+                        gradients, updated buffers; read by `aothost verify`
+  info.json             PyTorch version, node counts, operators
+"""
+
+EPILOG = """\
+example
+  cat > mlp.py <<'EOF'
+  import torch
+  from torch import nn
+
+  class Mlp(nn.Module):
+      def __init__(self):
+          super().__init__()
+          self.layers = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 10))
+
+      def forward(self, x, labels):
+          return nn.functional.cross_entropy(self.layers(x), labels)
+
+  def make():
+      return Mlp(), (torch.randn(8, 16), torch.randint(0, 10, (8,)))
+  EOF
+  python tools/export_model.py mlp.py:make out/mlp --core
+  python tools/export_model.py mlp.py:make out/mlp_any --dynamic 0:0=batch:1:64,1:0=batch
+
+keys of expected.safetensors
+  input.K         K-th input before the call
+  tangent.K       cotangent of output K: 1 for a scalar, else 1 + 0.1*i over the flat
+                  index i; absent where the output takes no gradient
+  output.K        K-th output
+  input_after.K   every input after the call, if the call changed any of them
+  grad.NAME       gradient of a parameter; a tied one has its first name only
+  grad.input.K    gradient of an input that requires one
+  buffer_after.NAME  buffer after the call
+
+exit status: 0 done, 1 the export or the eager run failed, 2 bad usage
+"""
+
+FILES = ("train.pt2", "core.pt2", "expected.safetensors", "info.json")
+
+
+class UsageError(Exception):
+    """The command line, or what it names, is wrong."""
+
+
+class ExportError(Exception):
+    """PyTorch could not run or export the model."""
+
+
+# ---- the model -----------------------------------------------------------------------------
+
+
+def load_module(name: str):
+    """The module of a dotted name or of a .py file."""
+    if not name.endswith(".py"):
+        sys.path.insert(0, os.getcwd())
+        return importlib.import_module(name)
+    path = pathlib.Path(name).resolve()
+    if not path.is_file():
+        raise UsageError(f"no such file: {name}")
+    sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def load_factory(where: str):
+    """The function that MODULE_OR_FILE:FACTORY names."""
+    name, colon, attribute = where.rpartition(":")
+    if not colon or not name or not attribute:
+        raise UsageError(f"'{where}' is not MODULE_OR_FILE:FACTORY, as in models/mlp.py:make")
+    try:
+        module = load_module(name)
+    except UsageError:
+        raise
+    except Exception as error:
+        raise UsageError(f"cannot import {name}: {reason(error)}") from error
+    factory = getattr(module, attribute, None)
+    if not callable(factory):
+        found = ", ".join(functions_of(module)) or "none"
+        raise UsageError(f"{name} has no function '{attribute}'; functions there: {found}")
+    return factory
+
+
+def functions_of(module) -> list[str]:
+    return [
+        key
+        for key, value in vars(module).items()
+        if callable(value) and getattr(value, "__module__", "") == module.__name__ and not isinstance(value, type)
+    ]
+
+
+def make_model(factory, seed: int):
+    """Calls the factory under the seed and checks what it returns."""
+    torch.manual_seed(seed)
+    try:
+        made = factory()
+    except Exception as error:
+        raise ExportError(f"the factory failed: {reason(error)}") from error
+    if not isinstance(made, tuple) or len(made) != 2:
+        raise UsageError(f"the factory must return (model, args), not {type(made).__name__}")
+    model, args = made
+    if not isinstance(model, torch.nn.Module):
+        raise UsageError(f"the first thing the factory returns must be an nn.Module, not {type(model).__name__}")
+    if not isinstance(args, tuple):
+        raise UsageError(f"the second thing the factory returns must be a tuple of inputs, not {type(args).__name__}")
+    return model.train(), args
+
+
+# ---- dynamic sizes -------------------------------------------------------------------------
+
+
+def parse_dynamic(text: str) -> list[tuple[int, int, str, int | None, int | None]]:
+    """'0:0=batch:1:64,1:0=batch' as (input, dimension, name, least, most) rows."""
+    rows = []
+    for item in text.split(","):
+        found = re.fullmatch(r"\s*(\d+):(\d+)=([A-Za-z_]\w*)(?::(\d+):(\d+))?\s*", item)
+        if not found:
+            raise UsageError(f"--dynamic: '{item}' is not INPUT:DIM=NAME or INPUT:DIM=NAME:MIN:MAX")
+        arg, dim, name, least, most = found.groups()
+        rows.append((int(arg), int(dim), name, least and int(least), most and int(most)))
+    return rows
+
+
+def dynamic_dims(rows) -> dict:
+    """One torch Dim a name; its bounds may stand at any of its uses."""
+    bounds = {}
+    for _, _, name, least, most in rows:
+        if least is None:
+            bounds.setdefault(name, None)
+        elif bounds.get(name) not in (None, (least, most)):
+            raise UsageError(f"--dynamic: two different ranges for '{name}'")
+        else:
+            bounds[name] = (least, most)
+    return {
+        name: torch.export.Dim(name, min=limit[0], max=limit[1]) if limit else torch.export.Dim(name)
+        for name, limit in bounds.items()
+    }
+
+
+def dynamic_shapes(text: str | None, args: tuple):
+    """What torch.export calls dynamic_shapes: for each input a dict, or None."""
+    if not text:
+        return None
+    rows = parse_dynamic(text)
+    dims = dynamic_dims(rows)
+    shapes = [None] * len(args)
+    for arg, dim, name, _, _ in rows:
+        if arg >= len(args) or not isinstance(args[arg], torch.Tensor):
+            raise UsageError(f"--dynamic: there is no tensor input {arg}")
+        if dim >= args[arg].dim():
+            raise UsageError(f"--dynamic: input {arg} has {args[arg].dim()} dimensions, there is no {dim}")
+        shapes[arg] = {**(shapes[arg] or {}), dim: dims[name]}
+    return tuple(shapes)
+
+
+# ---- export --------------------------------------------------------------------------------
+
+
+def export_training(model, args: tuple, shapes):
+    """The exported program with training-mode operators, mutations in the nodes."""
+    try:
+        program = torch.export.export(model, args, dynamic_shapes=shapes, strict=False)
+        if program.dialect != "TRAINING":  # PyTorch 2.6 gives them under another name
+            program = torch.export.export_for_training(model, args, dynamic_shapes=shapes, strict=False)
+    except Exception as error:
+        raise ExportError(f"torch.export refused the model: {reason(error)}") from error
+    return program
+
+
+def export_core(program):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # PyTorch warns about itself
+            return program.run_decompositions()
+    except Exception as error:
+        raise ExportError(f"run_decompositions() failed: {reason(error)}") from error
+
+
+def library_folders() -> list[str]:
+    """Where packages and the standard library stand on this machine."""
+    folders = [sysconfig.get_path(key) for key in ("purelib", "platlib", "stdlib", "platstdlib")]
+    folders += site.getsitepackages() + [site.getusersitepackages()]
+    return [os.path.realpath(folder) for folder in folders if folder]
+
+
+def portable_path(path: str, folders: list[str]) -> str:
+    """A path relative to the first folder that holds it, or its last part."""
+    real = os.path.realpath(path)
+    for folder in folders:
+        if real.startswith(os.path.join(folder, "")):
+            return os.path.relpath(real, folder).replace(os.sep, "/")
+    return path if path.startswith("<") else os.path.basename(path)
+
+
+def portable_trace(trace: str, folders: list[str]) -> str:
+    return re.sub(r'(?<=File ")([^"]+)(?=")', lambda found: portable_path(found[1], folders), trace)
+
+
+def make_paths_portable(program) -> None:
+    """Source locations in the archive must not tell where the exporting machine keeps its files."""
+    folders = library_folders() + [os.path.realpath(os.getcwd())]
+    for graph in program.graph_module.modules():
+        for node in getattr(getattr(graph, "graph", None), "nodes", ()):
+            if node.meta.get("stack_trace"):
+                node.meta["stack_trace"] = portable_trace(node.meta["stack_trace"], folders)
+
+
+def count_nodes(program) -> int:
+    return len(program.graph.nodes)
+
+
+def count_ops(program) -> dict[str, int]:
+    """Calls by operator, sub-graphs included, in order of first call."""
+    graphs = [module.graph for module in program.graph_module.modules() if hasattr(module, "graph")]
+    calls = (str(node.target) for graph in graphs for node in graph.nodes if node.op == "call_function")
+    return dict(collections.Counter(calls))
+
+
+# ---- expected results ----------------------------------------------------------------------
+
+
+def is_differentiable(value) -> bool:
+    return isinstance(value, torch.Tensor) and value.requires_grad
+
+
+def stored(tensor: torch.Tensor) -> torch.Tensor:
+    """A contiguous copy that shares nothing."""
+    return tensor.detach().clone(memory_format=torch.contiguous_format)
+
+
+def tangent_for(output: torch.Tensor) -> torch.Tensor:
+    if output.dim() == 0:
+        return torch.ones_like(output)
+    ramp = 1 + 0.1 * torch.arange(output.numel(), dtype=torch.float64)
+    return ramp.reshape(output.shape).to(output.dtype)
+
+
+def copy_input(leaf):
+    """Returns (leaf, what the call gets): the call may write its inputs, a leaf may not be written."""
+    if not isinstance(leaf, torch.Tensor):
+        return leaf, leaf
+    fresh = leaf.detach().clone().requires_grad_(leaf.requires_grad)
+    return fresh, fresh.clone() if leaf.requires_grad else fresh
+
+
+def run_step(model, args: tuple, seed: int) -> dict:
+    """One eager training step on copies; everything that the expectation file holds."""
+    model = copy.deepcopy(model)
+    leaves, tree = pytree.tree_flatten(args)
+    inputs, given = zip(*map(copy_input, leaves)) if leaves else ((), ())
+    values = {f"input.{k}": stored(x) for k, x in enumerate(inputs) if isinstance(x, torch.Tensor)}
+    torch.manual_seed(seed)
+    outputs = pytree.tree_leaves(model(*pytree.tree_unflatten(list(given), tree)))
+    outputs = [y if isinstance(y, torch.Tensor) else None for y in outputs]
+    tangents = {k: tangent_for(y) for k, y in enumerate(outputs) if is_differentiable(y)}
+    if tangents:
+        torch.autograd.backward([outputs[k] for k in tangents], list(tangents.values()))
+    values |= {f"output.{k}": stored(y) for k, y in enumerate(outputs) if y is not None}
+    values |= {f"tangent.{k}": stored(t) for k, t in tangents.items()}
+    values |= inputs_after(given)
+    values |= gradients(model, inputs)
+    values |= {f"buffer_after.{name}": stored(b) for name, b in model.named_buffers()}
+    return values
+
+
+def inputs_after(given) -> dict:
+    return {f"input_after.{k}": stored(x) for k, x in enumerate(given) if isinstance(x, torch.Tensor)}
+
+
+def gradients(model, inputs) -> dict:
+    values = {f"grad.{name}": stored(p.grad) for name, p in model.named_parameters() if p.grad is not None}
+    for k, x in enumerate(inputs):
+        if is_differentiable(x) and x.grad is not None:
+            values[f"grad.input.{k}"] = stored(x.grad)
+    return values
+
+
+def drop_unchanged_inputs(values: dict) -> dict:
+    """input_after.K says nothing when no input changed."""
+    after = {key: key.replace("input_after.", "input.") for key in values if key.startswith("input_after.")}
+    if any(not same(values[key], values[before]) for key, before in after.items()):
+        return values
+    return {key: value for key, value in values.items() if key not in after}
+
+
+def same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.shape == b.shape and a.dtype == b.dtype and torch.allclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
+def expected_values(model, args: tuple, seed: int) -> dict:
+    """The values of one step; an error if they depend on random numbers."""
+    try:
+        values, again = run_step(model, args, seed), run_step(model, args, seed + 1)
+    except Exception as error:
+        raise ExportError(f"the eager training step failed: {reason(error)}") from error
+    for key, value in values.items():
+        if key.startswith("output.") and not same(value, again[key]):
+            raise ExportError(
+                f"{key} differs from run to run: the model draws random numbers (dropout?), so there is nothing fixed"
+                " to compare with. Set their probability to 0, or use --no-expected"
+            )
+    return drop_unchanged_inputs(values)
+
+
+def warn_no_gradient(model, values: dict) -> None:
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad and f"grad.{name}" not in values:
+            print(f"export_model: warning: no gradient reaches parameter {name}", file=sys.stderr)
+
+
+# ---- files ---------------------------------------------------------------------------------
+
+
+def install(temporary: pathlib.Path, out: pathlib.Path) -> None:
+    """Moves the finished files into place; files of an earlier export that are not made anew go."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name in FILES:
+        if (temporary / name).exists():
+            os.replace(temporary / name, out / name)
+        else:
+            (out / name).unlink(missing_ok=True)
+
+
+def save_program(program, path: pathlib.Path, keep_paths: bool) -> None:
+    if not keep_paths:
+        make_paths_portable(program)
+    try:
+        torch.export.save(program, str(path))
+    except Exception as error:
+        raise ExportError(f"torch.export.save failed for {path.name}: {reason(error)}") from error
+
+
+def write_all(options, model, args: tuple, shapes, folder: pathlib.Path) -> dict:
+    """Makes every file in `folder`; returns what info.json holds."""
+    values = None if options.no_expected else expected_values(model, args, options.seed)
+    training = export_training(model, args, shapes)
+    info = {"torch": torch.__version__.split("+")[0], "seed": options.seed}
+    info |= {"train_nodes": count_nodes(training), "train_ops": count_ops(training)}
+    core = export_core(training) if options.core else None
+    save_program(training, folder / "train.pt2", options.keep_paths)
+    if core is not None:
+        save_program(core, folder / "core.pt2", options.keep_paths)
+        info |= {"core_nodes": count_nodes(core), "ops": count_ops(core)}
+    if values is not None:
+        warn_no_gradient(model, values)
+        save_file(values, str(folder / "expected.safetensors"))
+        shutil.copymode(folder / "train.pt2", folder / "expected.safetensors")
+    (folder / "info.json").write_text(json.dumps(info, indent=1) + "\n")
+    return info
+
+
+def export_to(options) -> None:
+    out = pathlib.Path(options.out_dir)
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is not a folder")
+    model, args = make_model(load_factory(options.factory), options.seed)
+    shapes = dynamic_shapes(options.dynamic, args)
+    out.absolute().parent.mkdir(parents=True, exist_ok=True)
+    temporary = out.absolute().with_name(f".{out.absolute().name}.{os.getpid()}.tmp")
+    temporary.mkdir()
+    try:
+        info = write_all(options, model, args, shapes, temporary)
+        install(temporary, out)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    report(out, info)
+
+
+def report(out: pathlib.Path, info: dict) -> None:
+    for name in FILES:
+        if (out / name).exists():
+            print(f"{out / name}  {(out / name).stat().st_size} bytes")
+    calls = sum(info["train_ops"].values())
+    print(f"{calls} calls of {len(info['train_ops'])} operators, exported by PyTorch {info['torch']}")
+
+
+# ---- the command ---------------------------------------------------------------------------
+
+
+def reason(error: BaseException) -> str:
+    """The kind and the text of an error, at most some twenty lines."""
+    lines = str(error).strip().splitlines() or ["no reason given"]
+    if len(lines) > 20:
+        lines = lines[:20] + ["... (--traceback shows everything)"]
+    return f"{type(error).__name__}: " + "\n  ".join(lines)
+
+
+def parse_options(argv) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="export_model.py",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("factory", metavar="MODULE_OR_FILE:FACTORY", help="a dotted module or a .py file, and a function in it")
+    parser.add_argument("out_dir", metavar="OUT_DIR", help="folder for the files; made if absent")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="torch.manual_seed before the factory runs (default 0)")
+    parser.add_argument("--core", action="store_true", help="also write core.pt2, decomposed to core ATen")
+    parser.add_argument("--no-expected", action="store_true", help="do not run the model, write no expected.safetensors")
+    parser.add_argument(
+        "--dynamic",
+        metavar="SPEC",
+        help="sizes that may vary: INPUT:DIM=NAME[:MIN:MAX], separated by commas; equal names are equal sizes",
+    )
+    parser.add_argument(
+        "--keep-paths",
+        action="store_true",
+        help="keep absolute source paths in the archive (default: relative to the current folder or the library)",
+    )
+    parser.add_argument("--traceback", action="store_true", help="show Python's traceback when something fails")
+    return parser.parse_args(argv)
+
+
+def main(argv=None) -> int:
+    options = parse_options(argv)
+    if torch is None:
+        print(f"export_model: error: {WHY_NO_TORCH}; pip install -r tools/requirements-export.txt", file=sys.stderr)
+        return 2
+    try:
+        export_to(options)
+    except (UsageError, ExportError, OSError) as error:
+        if options.traceback:
+            traceback.print_exc()
+        print(f"export_model: error: {error}", file=sys.stderr)
+        return 1 if isinstance(error, ExportError) else 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
