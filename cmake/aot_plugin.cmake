@@ -36,6 +36,7 @@ function(aot_register_in_tree_plugin id)
     return()
   endif()
   set_target_properties(${id} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/aothost)
+  add_dependencies(aot_plugins ${id})
   install(TARGETS ${id} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/aothost)
 endfunction()
 

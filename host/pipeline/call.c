@@ -237,16 +237,18 @@ static aot_status_t do_destroy(void *arg) {
   return AOT_OK;
 }
 
-void aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *instance) {
-  if (!instance->unit || instance->unit->plugin->crashed) return; /* what crashed is not called again */
+aot_status_t aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *instance) {
+  if (!instance->unit || instance->unit->plugin->crashed) return AOT_OK; /* what crashed is not called again */
   aoth_stage_t standin = {.use = instance->unit->id, .name = instance->unit->id, .unit = instance->unit};
   const int32_t outcome = s->outcome;
   const aot_status_t status = s->status;
   aoth_call(s, stage ? stage : &standin, "destroy", do_destroy, instance);
-  if (s->outcome == AOTH_CALL_CRASHED) aoth_crash_done(); /* told; its work was done, so nothing is taken back */
+  const int crashed = s->outcome == AOTH_CALL_CRASHED;
+  if (crashed) aoth_crash_done(); /* told; its work was done, so nothing is taken back */
   s->outcome = outcome;
   s->status = status;
   instance->unit = NULL;
+  return crashed ? AOTH_E_PLUGIN : AOT_OK;
 }
 
 aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const char *allowed, aoth_arena_t *arena) {
@@ -257,9 +259,11 @@ aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const ch
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.unit", "no unit '%s' is known%s%s%s", stage->use,
                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     if (!near) aoth_sink_line(sink, "hint: `aothost plugins` lists what there is, `aothost plugins -v` where it was looked for");
-    for (uint32_t i = 0; !near && i < aoth_registry_n_plugins(s->registry); i++) {
+    for (uint32_t i = 0, n = 0; i < aoth_registry_n_plugins(s->registry) && n < 5; i++) { /* it may be one of those */
       const aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
-      if (p->state == AOTH_PLUGIN_REFUSED) aoth_sink_line(sink, "left out: %s: %s", p->path, p->why ? p->why : "");
+      if (p->state != AOTH_PLUGIN_REFUSED) continue;
+      aoth_sink_line(sink, "left out: %s: %s", p->path, p->why ? p->why : "");
+      n++;
     }
     return AOT_E_NOT_FOUND;
   }

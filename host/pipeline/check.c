@@ -2,6 +2,7 @@
  * Every complaint is made; the first that is a plugin's fault and not the user's decides nothing about the others. */
 #include <pipeline/session.h>
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,18 +38,41 @@ static void check_order(checking_t *c) {
   }
 }
 
-/* What the program is when it comes from its importer. A textual program says so itself, when it is read: until then
- * nothing is held against the stages. */
+/* The properties that a textual program says it has ("properties imported functional"); 0: none are found. */
+static uint32_t properties_of_text(const char *path) {
+  static const struct {
+    const char *name;
+    uint32_t bit;
+  } names[] = {
+#define NAME_ROW(constant, bit, text, meaning) {text, constant},
+      AOT_PROPERTY_MAP(NAME_ROW)
+#undef NAME_ROW
+  };
+  char line[1024];
+  uint32_t properties = 0;
+  FILE *f = path ? fopen(path, "re") : NULL;
+  for (int i = 0; f && i < 100 && !properties && fgets(line, sizeof line, f); i++) {
+    if (strncmp(line, "properties ", 11) != 0) continue;
+    for (char *rest = line + 11, *word; (word = strtok_r(rest, " \t\r\n", &rest));)
+      for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (strcmp(word, names[k].name) == 0) properties |= names[k].bit;
+  }
+  if (f) fclose(f);
+  return properties;
+}
+
+/* What the program is before the first stage. 0: not known, so nothing is held against the stages before they run. */
 static uint32_t first_properties(const aoth_pipeline_t *p) {
   const size_t n = p->model_path ? strlen(p->model_path) : 0;
   const int is_text = p->import_id ? strcmp(p->import_id, "ir") == 0 : n > 3 && strcmp(p->model_path + n - 3, ".ir") == 0;
-  return is_text ? 0 : AOT_PROP_IMPORTED;
+  return is_text ? properties_of_text(p->model_path) : AOT_PROP_IMPORTED;
 }
 
 /* needs, refuses, gives and drops over the list. After a stage that lacks something the rest is checked as if it had it, so
  * that one mistake is told once. */
 static void check_contracts(checking_t *c) {
   uint32_t properties = first_properties(c->p);
+  int n_partitions = 0;
   const aoth_stage_t *optimizer = c->p->run.train.present ? &c->p->run.train.optimizer : NULL;
   for (uint32_t i = 0; i < c->p->n_stages; i++) {
     const aoth_stage_t *stage = &c->p->stages[i];
@@ -58,6 +82,8 @@ static void check_contracts(checking_t *c) {
     }
     const int is_backend = strcmp(stage->unit->kind, "backend/1") == 0;
     if (is_backend && optimizer && optimizer->unit && properties) note_status(c, aoth_contract_check(c->s, optimizer, properties));
+    const int is_partition = strcmp(stage->unit->kind, "partition/1") == 0;
+    if (is_partition && n_partitions++) continue; /* told by check_order */
     if (properties) {
       note_status(c, aoth_contract_check(c->s, stage, properties));
       if (stage->unit->has_contract) properties |= stage->unit->contract.needs;

@@ -78,7 +78,8 @@ static void on_signal(int signal, siginfo_t *info, void *context) {
   }
   cleaning = 1;
   g->crash.signal = signal;
-  g->crash.address = signal == SIGSEGV || signal == SIGBUS ? (uint64_t)(uintptr_t)info->si_addr : 0;
+  const int by_kernel = info->si_code > 0; /* not by raise() or kill() */
+  g->crash.address = by_kernel && (signal == SIGSEGV || signal == SIGBUS) ? (uint64_t)(uintptr_t)info->si_addr : 0;
   siglongjmp(g->back, 1);
 }
 

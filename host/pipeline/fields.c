@@ -43,7 +43,7 @@ static void wrong(const aoth_fields_t *f, const aoth_yaml_t *value, const char *
 int64_t aoth_fields_i64(const aoth_fields_t *f, const aoth_yaml_t *map, const char *key, int64_t preset, int64_t min, int64_t max) {
   const aoth_yaml_t *value = aoth_fields_get(map, key);
   int64_t i;
-  if (!value) return preset;
+  if (!value || value->failed) return preset;
   if (!aoth_yaml_i64(value, &i)) {
     wrong(f, value, key, "an integer");
   } else if (i < min || i > max) {
@@ -60,7 +60,7 @@ int64_t aoth_fields_i64(const aoth_fields_t *f, const aoth_yaml_t *map, const ch
 double aoth_fields_f64(const aoth_fields_t *f, const aoth_yaml_t *map, const char *key, double preset, double min, double max) {
   const aoth_yaml_t *value = aoth_fields_get(map, key);
   double d;
-  if (!value) return preset;
+  if (!value || value->failed) return preset;
   if (!aoth_yaml_f64(value, &d)) {
     wrong(f, value, key, "a number");
   } else if (!(d >= min && d <= max)) {
@@ -73,7 +73,7 @@ double aoth_fields_f64(const aoth_fields_t *f, const aoth_yaml_t *map, const cha
 
 const char *aoth_fields_text(const aoth_fields_t *f, const aoth_yaml_t *map, const char *key) {
   const aoth_yaml_t *value = aoth_fields_get(map, key);
-  if (!value) return NULL;
+  if (!value || value->failed) return NULL;
   if (value->kind == AOTH_YAML_SCALAR && value->text.size) return value->text.data;
   if (value->kind == AOTH_YAML_SCALAR)
     aoth_yaml_error(f->sink, f->arena, value, "pipeline.type", "'%s' must not be empty", key);

@@ -141,6 +141,10 @@ static void take_text(resolving_t *r, const aot_option_t *o, const aoth_yaml_t *
 
 static void take(resolving_t *r, const aot_option_t *o, const aoth_yaml_t *value, aot_opt_value_t *out) {
   int b = 0;
+  if (value->failed) {
+    r->failed = 1;
+    return;
+  }
   switch (o->kind) {
     case AOT_OPT_BOOL:
       if (!aoth_yaml_bool(value, &b)) wrong(r, o, value, "true or false");

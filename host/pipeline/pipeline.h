@@ -158,7 +158,8 @@ typedef struct aoth_record {
 
 /* Reads the notes on the search path. Installs the crash handlers (crash.h). NULL: no memory. */
 aoth_session_t *aoth_session_create(const aoth_session_config_t *config);
-void aoth_session_destroy(aoth_session_t *s); /* units, program, arenas; plugins stay mapped */
+/* Units, program, arenas; plugins stay mapped. Answers how many plugins crashed in this session, told each. */
+int aoth_session_destroy(aoth_session_t *s);
 
 /* Model -> program: opens the opsets, runs the importer, verifies. The program belongs to the session. */
 aot_status_t aoth_pipeline_import(aoth_session_t *s, const aoth_pipeline_t *p);

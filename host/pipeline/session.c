@@ -45,8 +45,9 @@ static void shutdown_plugins(aoth_session_t *s) {
   }
 }
 
-void aoth_session_destroy(aoth_session_t *s) {
-  if (!s) return;
+int aoth_session_destroy(aoth_session_t *s) {
+  int n_crashed = 0;
+  if (!s) return 0;
   if (s->registry) {
     aoth_session_exe_drop(s);
     if (s->prog) aoth_prog_destroy(s->prog);
@@ -54,12 +55,14 @@ void aoth_session_destroy(aoth_session_t *s) {
     s->ctx.graph = NULL;
     for (uint32_t i = s->n_opsets; i > 0; i--) aoth_instance_destroy(s, NULL, &s->opsets[i - 1]);
     shutdown_plugins(s);
+    for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) n_crashed += aoth_registry_plugin(s->registry, i)->crashed;
   }
   for (uint32_t i = 0; i < s->n_maps; i++) aoth_file_unmap(&s->maps[i]);
   aoth_ops_destroy(s->ops);
   aoth_arena_destroy(s->scratch);
   aoth_arena_destroy(s->arena);
   free(s);
+  return n_crashed;
 }
 
 aot_prog_t *aoth_session_prog(aoth_session_t *s) { return s->prog; }
@@ -183,9 +186,9 @@ static aot_status_t read_with_unit(aoth_session_t *s, aoth_stage_t *stage, const
     aoth_misbehaved(s, stage, "made a broken program");
     status = AOTH_E_PLUGIN;
   }
-  const int32_t outcome = s->outcome;
-  if (status != AOT_OK && outcome != AOTH_CALL_TOLD) status = aoth_session_fail(s, stage); /* else the file is at fault: exit 2 */
-  aoth_instance_destroy(s, stage, &unit);
+  if (status != AOT_OK && s->outcome != AOTH_CALL_TOLD) status = aoth_session_fail(s, stage); /* else the file is at fault: exit 2 */
+  const aot_status_t destroyed = aoth_instance_destroy(s, stage, &unit);
+  if (status == AOT_OK) status = destroyed;
   if (status == AOT_OK) aoth_prog_set_properties(s->prog, aoth_prog_properties(s->prog) | AOT_PROP_IMPORTED);
   return status;
 }

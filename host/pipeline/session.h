@@ -75,7 +75,8 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
 aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage);
 aot_status_t aoth_misbehaved(aoth_session_t *s, const aoth_stage_t *stage, const char *format, ...) __attribute__((format(printf, 3, 4)));
 aot_status_t aoth_instance_create(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out);
-void aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *instance);
+/* AOTH_E_PLUGIN when it crashed on the way; told. */
+aot_status_t aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *instance);
 void aoth_session_journal_begin(aoth_session_t *s);
 void aoth_session_journal_commit(aoth_session_t *s);
 /* A stage that stands for a unit the pipeline does not list: importer, opset. Options at their defaults. */

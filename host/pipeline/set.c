@@ -12,22 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where complaints about the path itself point to. */
-static aoth_yaml_t *flag_node(const aoth_compose_t *c, const char *flag, const char *text) {
-  aoth_yaml_t *node = NULL;
-  aoth_text_t quoted = {0};
-  aoth_text_json(&quoted, (aot_str_t){text, strlen(text)});
-  aoth_sink_t *quiet = aoth_sink_create(NULL);
-  if (quiet) aoth_yaml_parse(c->arena, flag, ".", quoted.data ? quoted.data : "\"\"", quoted.size, NULL, 0, quiet, &node);
-  aoth_sink_destroy(quiet);
-  aoth_text_deinit(&quoted);
-  if (!node) aoth_sink_report(c->sink, AOT_SEVERITY_ERROR, NULL, "pipeline.set", "%s: not a text that can be used: %s", flag, text);
-  if (node) node->expanded = 1; /* as typed: no variables in it */
-  return node;
-}
-
 static void complain(aoth_compose_t *c, const char *set, const char *message, const char *near) {
-  aoth_yaml_t *node = flag_node(c, "--set", set);
+  aoth_yaml_t *node = aoth_yaml_literal(c->arena, "--set", set);
   if (!node) return;
   if (near)
     aoth_yaml_error(c->sink, c->arena, node, "pipeline.set", "%s; did you mean '%s'?", message, near);
@@ -43,7 +29,7 @@ static aoth_yaml_t *value_of(const aoth_compose_t *c, const char *option, const 
   aoth_yaml_t *value = NULL;
   const char *text = equals + 1, *flag = name.data ? name.data : option;
   if (*text == 0)
-    value = flag_node(c, flag, text);
+    value = aoth_yaml_literal(c->arena, flag, text);
   else
     aoth_yaml_parse(c->arena, flag, ".", text, strlen(text), NULL, 0, c->sink, &value);
   aoth_text_deinit(&name);
@@ -205,7 +191,7 @@ static void set_one(aoth_compose_t *c, aoth_yaml_t *tree, const char *set) {
 }
 
 static void set_flag(aoth_compose_t *c, aoth_yaml_t *tree, const char *flag, const char *path, const char *text) {
-  aoth_yaml_t *value = text ? flag_node(c, flag, text) : NULL;
+  aoth_yaml_t *value = text ? aoth_yaml_literal(c->arena, flag, text) : NULL;
   if (value) put_path(c, tree, path, path + strlen(path), value, path);
 }
 
@@ -221,7 +207,7 @@ aot_status_t aoth_stage_from_flags(const char *use, const char *const *withs, ui
   const aoth_compose_t c = {arena, sink, NULL, 0, 0, NULL};
   const uint32_t before = aoth_sink_count(sink, AOT_SEVERITY_ERROR);
   memset(out, 0, sizeof *out);
-  aoth_yaml_t *node = flag_node(&c, "--use", use), *with = node ? aoth_yaml_map(arena, node) : NULL;
+  aoth_yaml_t *node = aoth_yaml_literal(arena, "--use", use), *with = node ? aoth_yaml_map(arena, node) : NULL;
   if (!with) return AOT_E_INVALID;
   out->use = out->name = node->text.data;
   out->where = aoth_yaml_where(arena, node);

@@ -51,8 +51,8 @@ aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, u
   const aot_contract_t *c = &stage->unit->contract;
   const uint32_t missing = c->needs & ~properties, unwanted = c->refuses & properties;
   if (missing) {
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.needs", "stage %s needs a program that is %s; here it is not yet %s",
-                     stage->name, aoth_property_names(c->needs, s->arena), aoth_property_names(missing, s->arena));
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.needs", "stage %s needs a program that is %s, and nothing before it makes it so",
+                     stage->name, aoth_property_names(missing, s->arena));
     for (uint32_t bit = 0; bit < 32; bit++)
       if (missing & (1u << bit)) hint_givers(s, 1u << bit);
   }
@@ -227,8 +227,9 @@ aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage
   AOT_TRY(aoth_instance_create(s, stage, &unit));
   const int is_backend = strcmp(stage->unit->kind, "backend/1") == 0;
   const aot_status_t status = is_backend ? aoth_stage_lower(s, stage, &unit, &edits) : run_rewriter(s, stage, &unit, &edits);
-  if (!is_backend || status != AOT_OK) aoth_instance_destroy(s, stage, &unit); /* a backend lives on with its executable */
-  if (status != AOT_OK) return status;
+  const int lives_on = is_backend && status == AOT_OK; /* with its executable */
+  const aot_status_t destroyed = lives_on ? AOT_OK : aoth_instance_destroy(s, stage, &unit);
+  if (status != AOT_OK || destroyed != AOT_OK) return status != AOT_OK ? status : destroyed;
   aoth_session_record(s, stage, begin, before, edits);
   return dump(s, stage);
 }

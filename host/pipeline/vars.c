@@ -1,7 +1,7 @@
 /* ${name} and ${name:-default} in values; $$ is a dollar.
  *
- * A plain scalar is typed after it is filled in, so `memory-budget: ${budget}` is a number when the variable is one; a
- * quoted one stays text. Variables may use variables. Each is filled in once and then reused, and no text grows beyond
+ * A scalar that is one variable has the variable's type, so memory-budget: "${budget}" is a number when the
+ * variable is one; any other text is typed after it is filled in, or stays text where it is quoted. Variables may use variables. Each is filled in once and then reused, and no text grows beyond
  * MAX_TEXT, so nested variables cannot blow up. --set vars.NAME wins over every file. */
 #include <pipeline/compose.h>
 
@@ -106,11 +106,12 @@ static void fill_scalar(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars)
   if (ok) {
     const char *text = aoth_arena_text(c->arena, out.data ? out.data : "", out.size);
     if (text) node->text = (aot_str_t){text, out.size};
-    if (whole) { /* the variable's value itself, type and folder included */
+    if (whole) { /* the variable's value itself, type and folder included; quotes are what {..} and [..] want around ${..} */
       node->variable = variable;
-      if (variable) node->quoted |= variable->quoted;
+      node->quoted = variable ? variable->quoted : 0;
     }
   }
+  node->failed = !ok && strchr(node->text.data, '$') != NULL;
   aoth_text_deinit(&out);
   node->expanded = 1;
 }

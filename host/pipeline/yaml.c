@@ -188,6 +188,20 @@ aoth_yaml_t *aoth_yaml_scalar(aoth_arena_t *arena, const aoth_yaml_t *like, cons
   return node->text.data ? node : NULL;
 }
 
+aoth_yaml_t *aoth_yaml_literal(aoth_arena_t *arena, const char *name, const char *text) {
+  aoth_yaml_file_t *file = aoth_arena_alloc(arena, sizeof(void *), sizeof *file);
+  aoth_yaml_t *node = aoth_arena_alloc(arena, sizeof(void *), sizeof *node);
+  if (!file || !node) return NULL;
+  file->name = aoth_arena_text(arena, name, strlen(name));
+  file->dir = ".";
+  file->text = aoth_arena_text(arena, text, strlen(text));
+  file->size = strlen(text);
+  if (!file->name || !file->text || !make_lines(arena, file)) return NULL;
+  *node = (aoth_yaml_t){.kind = AOTH_YAML_SCALAR, .quoted = 1, .text = {file->text, file->size}, .file = file, .line = 1, .column = 1,
+                        .end_column = (uint32_t)file->size + 1, .expanded = 1};
+  return node;
+}
+
 aoth_yaml_t *aoth_yaml_map(aoth_arena_t *arena, const aoth_yaml_t *like) {
   aoth_yaml_t *node = aoth_arena_copy(arena, sizeof(void *), like, sizeof *like);
   if (!node) return NULL;
@@ -293,8 +307,7 @@ static void place(reader_t *r, aoth_yaml_t *node, const yaml_event_t *e) {
     if (node->kind != AOTH_YAML_SCALAR) {
       fail(r, &e->start_mark, "pipeline.key", "a key must be a single word, not a list or a map");
     } else if (!node->quoted && node->text.size == 2 && memcmp(node->text.data, "<<", 2) == 0) {
-      complain(r, &e->start_mark, "pipeline.merge-key",
-               "merge keys (<<) are not part of the pipeline language; use include: or an alias");
+      fail(r, &e->start_mark, "pipeline.merge-key", "merge keys (<<) are not part of the pipeline language; use include: or an alias");
     } else {
       for (uint32_t i = 0; i < top->node->n; i++) {
         const aoth_yaml_t *other = top->node->pairs[i].key;
@@ -424,6 +437,10 @@ static void report_parser(reader_t *r, const yaml_parser_t *p) {
     aoth_text_f(&text, "this is not YAML: %s", p->problem ? p->problem : "it ends too early");
     if (p->context) aoth_text_f(&text, ", %s that began at line %zu", p->context, p->context_mark.line + 1);
     fail(r, &mark, "pipeline.yaml", text.data ? text.data : "this is not YAML");
+    const uint32_t line = (uint32_t)mark.line + 1;
+    const char *at = line <= r->file->n_lines ? r->file->text + r->file->lines[line - 1] : "", *variable = strstr(at, "${");
+    if (variable && (size_t)(variable - r->file->text) < line_end(r->file, line))
+      aoth_sink_line(r->sink, "hint: between { } and [ ] a variable needs quotes: \"${name}\"");
     aoth_text_deinit(&text);
   }
   r->failed = r->stopped = 1;

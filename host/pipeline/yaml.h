@@ -43,7 +43,7 @@ struct aoth_yaml {
   uint32_t expanded;                 /* its variables are filled in, or it holds none */
   const aoth_yaml_t *variable;       /* the variable's value that this text consists of; NULL: written here */
   uint32_t used;                     /* variables: something reads it */
-  uint32_t reserved;
+  uint32_t failed;                   /* a variable in it could not be filled in, told: nobody need complain of the text */
 };
 
 /* Parse one document. Complaints go to the sink; AOT_E_INVALID, and *out is the tree all the same where one could be made,
@@ -61,6 +61,8 @@ aoth_yaml_t *aoth_yaml_copy(aoth_arena_t *arena, const aoth_yaml_t *node);
 int aoth_yaml_put(aoth_arena_t *arena, aoth_yaml_t *map, aoth_yaml_t *key, aoth_yaml_t *value);
 int aoth_yaml_append(aoth_arena_t *arena, aoth_yaml_t *list, aoth_yaml_t *item);
 aoth_yaml_t *aoth_yaml_scalar(aoth_arena_t *arena, const aoth_yaml_t *like, const char *text, size_t size);
+/* A text that is what it is, from the command line: no YAML, no variables. `name` is what complaints call it. */
+aoth_yaml_t *aoth_yaml_literal(aoth_arena_t *arena, const char *name, const char *text);
 aoth_yaml_t *aoth_yaml_map(aoth_arena_t *arena, const aoth_yaml_t *like); /* empty, placed where `like` is */
 
 /* What a plain scalar means in the core schema. Each answers 1 when the node is one. */

@@ -49,6 +49,7 @@ int aoth_yaml_f64(const aoth_yaml_t *node, double *out) {
   if (!strcmp(s, ".inf") || !strcmp(s, ".Inf") || !strcmp(s, ".INF")) return *out = *text == '-' ? -INFINITY : INFINITY, 1;
   if (!strcmp(text, ".nan") || !strcmp(text, ".NaN") || !strcmp(text, ".NAN")) return *out = NAN, 1;
   const size_t whole = digits(s);
+  if (whole > 1 && *s == '0') return 0; /* 010 again */
   s += whole;
   size_t part = 0;
   if (*s == '.') {
@@ -70,6 +71,14 @@ int aoth_yaml_f64(const aoth_yaml_t *node, double *out) {
   return 1;
 }
 
+/* Spelled like a number, but none that this machine holds. */
+static const char *odd_number(const aoth_yaml_t *node) {
+  const char *text = node->text.data, *s = text + (*text == '-' || *text == '+');
+  if (node->quoted || !*s) return NULL;
+  if (digits(s) == strlen(s)) return *s == '0' && s[1] ? "an integer with a leading zero" : "an integer of more than 64 bits";
+  return strspn(s, "0123456789.eE+-") == strlen(s) && digits(s) && strpbrk(s, "eE") ? "a number out of reach" : NULL;
+}
+
 const char *aoth_yaml_kind(const aoth_yaml_t *node) {
   int b;
   int64_t i;
@@ -79,6 +88,7 @@ const char *aoth_yaml_kind(const aoth_yaml_t *node) {
   if (aoth_yaml_is_null(node)) return "nothing";
   if (aoth_yaml_bool(node, &b)) return "a bool";
   if (aoth_yaml_i64(node, &i)) return "an integer";
+  if (odd_number(node) && (digits(node->text.data) == node->text.size || !aoth_yaml_f64(node, &f))) return odd_number(node);
   if (aoth_yaml_f64(node, &f)) return "a number";
   return "a text";
 }

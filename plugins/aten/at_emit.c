@@ -204,7 +204,10 @@ int at_same_shape(at_emit_t *e, const aot_type_t *t, const int64_t *sizes, int32
 
 at_x at_reshaped(at_emit_t *e, at_x x, const int64_t *sizes, int32_t rank) {
   aot_type_t t = at_type(e, x);
-  if (at_same_shape(e, &t, sizes, rank)) return x;
+  int64_t strides[AOT_MAX_RANK];
+  if (e->status != AOT_OK || at_same_shape(e, &t, sizes, rank)) return x;
+  if (!at_view_strides(e->infer, &t, sizes, rank, strides))
+    x = AT(e, "clone", x, aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS));
   return AT(e, "view", x, at_list(e, sizes, (uint32_t)rank));
 }
 

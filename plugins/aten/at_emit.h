@@ -65,7 +65,8 @@ at_x at_nth(at_x first, uint32_t i);
 
 /* ---- small combinations ---- */
 at_x at_cast(at_emit_t *e, at_x x, int32_t dtype);           /* x itself when it has that dtype */
-at_x at_reshaped(at_emit_t *e, at_x x, const int64_t *sizes, int32_t rank); /* x itself when it has that shape */
+/* A view, of a copy where the layout allows none; x itself when it has that shape. */
+at_x at_reshaped(at_emit_t *e, at_x x, const int64_t *sizes, int32_t rank);
 at_x at_expanded(at_emit_t *e, at_x x, const int64_t *sizes, int32_t rank); /* x itself when it has that shape */
 at_x at_summed(at_emit_t *e, at_x x, const int64_t *dims, uint32_t n, int keep); /* x itself when n is 0 */
 int at_same_shape(at_emit_t *e, const aot_type_t *t, const int64_t *sizes, int32_t rank);

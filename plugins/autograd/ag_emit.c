@@ -226,6 +226,17 @@ static aot_op_t find(ag_t *a, const char *op) {
   return a->host->graph->op_find(a->prog, aot_str(name));
 }
 
+/* What the backward makes is not differentiated again, whatever its operands are. */
+static void no_grad(ag_t *a, uint32_t value) {
+  aot_type_t t;
+  aot_value_t v;
+  memset(&t, 0, sizeof t);
+  v.id = value;
+  if (!ok(a, a->host->graph->value_type(a->prog, v, &t)) || !(t.flags & AOT_TYPE_REQUIRES_GRAD)) return;
+  t.flags &= ~AOT_TYPE_REQUIRES_GRAD;
+  ok(a, a->host->edit->type_set(a->prog, v, &t));
+}
+
 void ag_call_n(ag_t *a, const char *op, uint32_t n_args, const ag_val_t *args, uint32_t n_out, ag_val_t *out) {
   aot_node_spec_t s;
   aot_node_info_t made;
@@ -250,6 +261,7 @@ void ag_call_n(ag_t *a, const char *op, uint32_t n_args, const ag_val_t *args, u
   made.struct_size = sizeof made;
   if (!ok(a, a->host->graph->node_info(a->prog, node, &made))) return;
   a->n_made++;
+  for (i = 0; i < made.n_results; i++) no_grad(a, made.first_result.id + i);
   for (i = 0; i < n_out && i < made.n_results; i++) out[i] = ag_v(made.first_result.id + i);
 }
 

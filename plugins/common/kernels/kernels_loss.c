@@ -275,7 +275,7 @@ static aot_status_t nll_forward(rk_ctx *c) {
     AOT_TRY(target_of(c, &k, s, &t, &kept));
     loss[s] = kept ? -weight_of(&k, t) * k.x.f[place(&k, s, t)] : 0;
   }
-  kept_weight = k.reduction == REDUCE_NONE ? 0 : k.divisor;
+  kept_weight = k.reduction == REDUCE_NONE && k.x.rank > 1 ? 0 : k.divisor; /* a lone sample always counts */
   total.numel = 1;
   total.f = &kept_weight;
   AOT_TRY(rk_put_f(c, 1, &total));

@@ -100,7 +100,7 @@ static double inverse_erf(double y) {
   u = 2 / (PI * a) + l / 2;
   x = copysign(sqrt(sqrt(u * u - l / a) - u), y);
   for (int k = 0; k < 4; k++) {
-    double error = fabs(x) > 1 ? -copysign(erfc(fabs(x)) - (1 - fabs(y)), y) : erf(x) - y;
+    double error = fabs(x) > 1 ? (1 - fabs(y) - erfc(fabs(x))) * (y < 0 ? -1 : 1) : erf(x) - y;
     x -= error / (2 / sqrt(PI) * exp(-x * x));
   }
   return x;

@@ -1,0 +1,115 @@
+/* Products: linear and matmul into mm, addmm, bmm; the scaled sums into products and additions. */
+#include "at_formula.h"
+
+#include <string.h>
+
+/* A 2-d tensor of x's rows: all dimensions but the last are merged. */
+static at_x rows_of(at_emit_t *e, at_x x) {
+  aot_type_t t = TYPE(x);
+  int64_t sizes[2];
+  sizes[0] = at_numel(e->infer, t.sizes, t.rank - 1);
+  sizes[1] = t.sizes[t.rank - 1];
+  return at_reshaped(e, x, sizes, 2);
+}
+
+/* [.., n, k] expanded to the batch and merged to [batch, n, k] */
+static at_x batch_of(at_emit_t *e, at_x x, const int64_t *batch, int32_t n_batch) {
+  aot_type_t t = TYPE(x);
+  int64_t sizes[AOT_MAX_RANK], merged[3];
+  if (n_batch) memcpy(sizes, batch, (size_t)n_batch * sizeof *sizes);
+  memcpy(sizes + n_batch, t.sizes + t.rank - 2, 2 * sizeof *sizes);
+  merged[0] = at_numel(e->infer, batch, n_batch);
+  merged[1] = sizes[n_batch];
+  merged[2] = sizes[n_batch + 1];
+  return at_reshaped(e, at_expanded(e, x, sizes, n_batch + 2), merged, 3);
+}
+
+at_x at_matmul(at_emit_t *e, at_x a, at_x b) {
+  aot_type_t batch[2], ta = TYPE(a), tb = TYPE(b);
+  int64_t sizes[AOT_MAX_RANK];
+  int32_t n;
+  at_x y;
+  if (e->status != AOT_OK || ta.rank < 2 || tb.rank < 2) return at_none();
+  if (ta.rank == 2 && tb.rank == 2) return AT(e, "mm", a, b);
+  if (tb.rank == 2) { /* the batch is more rows */
+    y = AT(e, "mm", rows_of(e, a), b);
+    memcpy(sizes, ta.sizes, (size_t)ta.rank * sizeof *sizes);
+    sizes[ta.rank - 1] = tb.sizes[1];
+    return at_reshaped(e, y, sizes, ta.rank);
+  }
+  batch[0] = ta;
+  batch[1] = tb;
+  batch[0].rank -= 2;
+  batch[1].rank -= 2;
+  n = at_broadcast(e->infer, batch, 2, sizes);
+  y = AT(e, "bmm", batch_of(e, a, sizes, n), batch_of(e, b, sizes, n));
+  sizes[n] = ta.sizes[ta.rank - 2];
+  sizes[n + 1] = tb.sizes[tb.rank - 1];
+  return at_reshaped(e, y, sizes, n + 2);
+}
+
+/* 1-d operands get a dimension for the product and lose it after. */
+aot_status_t at_dc_matmul(at_emit_t *e, aot_value_t *out) {
+  at_x a = IN("self"), b = IN("other");
+  aot_type_t ta = TYPE(a), tb = TYPE(b), t = at_result_type(e, 0);
+  if (ta.rank == 1) a = at_unsqueeze(e, a, 0);
+  if (tb.rank == 1) b = at_unsqueeze(e, b, 1);
+  return at_give(e, at_reshaped(e, at_matmul(e, a, b), t.sizes, t.rank), out);
+}
+
+aot_status_t at_dc_linear(at_emit_t *e, aot_value_t *out) {
+  at_x x = IN("input"), w = IN("weight"), bias = IN("bias"), y;
+  aot_type_t tx = TYPE(x), tw = TYPE(w), t = at_result_type(e, 0);
+  if (tw.rank == 1) { /* one output feature, without its dimension */
+    y = at_summed(e, MUL(x, w), (const int64_t[]){-1}, 1, 0);
+    return at_give(e, at_is_none(bias) ? y : ADD(y, bias), out);
+  }
+  if (tx.rank == 1) x = at_unsqueeze(e, x, 0);
+  else if (tx.rank > 2) x = rows_of(e, x);
+  w = AT(e, "t", w);
+  y = at_is_none(bias) ? AT(e, "mm", x, w) : AT(e, "addmm", bias, x, w);
+  return at_give(e, at_reshaped(e, y, t.sizes, t.rank), out);
+}
+
+/* beta * self + alpha * product, where beta = 0 forgets self, nan included */
+static aot_status_t give_scaled_sum(at_emit_t *e, at_x product, aot_value_t *out) {
+  at_x self = IN("self");
+  double alpha = at_in_float(e, "alpha", 1.0), beta = at_in_float(e, "beta", 1.0);
+  aot_type_t t = at_result_type(e, 0);
+  if (alpha != 1.0) product = MUL(product, IN("alpha"));
+  if (beta == 0.0) return at_give(e, at_expanded(e, product, t.sizes, t.rank), out);
+  if (beta != 1.0) self = MUL(self, IN("beta"));
+  return at_give_cast(e, ADD(self, product), out);
+}
+
+aot_status_t at_dc_addmm(at_emit_t *e, aot_value_t *out) { return give_scaled_sum(e, AT(e, "mm", IN("mat1"), IN("mat2")), out); }
+
+aot_status_t at_dc_baddbmm(at_emit_t *e, aot_value_t *out) {
+  return give_scaled_sum(e, AT(e, "bmm", IN("batch1"), IN("batch2")), out);
+}
+
+aot_status_t at_dc_addbmm(at_emit_t *e, aot_value_t *out) {
+  return give_scaled_sum(e, at_summed(e, AT(e, "bmm", IN("batch1"), IN("batch2")), (const int64_t[]){0}, 1, 0), out);
+}
+
+static at_x matrix_vector(at_emit_t *e, at_x m, at_x v) {
+  return AT(e, "squeeze.dim", AT(e, "mm", m, at_unsqueeze(e, v, 1)), at_i(1));
+}
+
+aot_status_t at_dc_mv(at_emit_t *e, aot_value_t *out) { return at_give(e, matrix_vector(e, IN("self"), IN("vec")), out); }
+
+aot_status_t at_dc_addmv(at_emit_t *e, aot_value_t *out) {
+  return give_scaled_sum(e, matrix_vector(e, IN("mat"), IN("vec")), out);
+}
+
+aot_status_t at_dc_dot(at_emit_t *e, aot_value_t *out) {
+  return at_give_cast(e, AT(e, "sum.dim_IntList", MUL(IN("self"), IN("tensor")), at_list(e, (const int64_t[]){0}, 1)), out);
+}
+
+aot_status_t at_dc_outer(at_emit_t *e, aot_value_t *out) {
+  return at_give(e, MUL(at_unsqueeze(e, IN("self"), 1), IN("vec2")), out);
+}
+
+aot_status_t at_dc_addr(at_emit_t *e, aot_value_t *out) {
+  return give_scaled_sum(e, MUL(at_unsqueeze(e, IN("vec1"), 1), IN("vec2")), out);
+}

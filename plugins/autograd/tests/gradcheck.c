@@ -1,0 +1,265 @@
+/* Every rule of gradcheck.def against finite differences.
+ *
+ * A row is a program in float64: inputs with the range of their numbers, then nodes of the text form. The outputs of its last
+ * node are its user outputs. With random tangents t, L(x) = sum <y_k(x), t_k> is differentiated by the plugin, and by
+ * (L(x + h) - L(x - h)) / 2h in every element of every float input. Both run on backend-ref.
+ *
+ * gradcheck [-v] [NAME..] runs the rows whose operator contains one of the names; -v prints the joint programs. */
+#include <aot/inline.h>
+#include <ctype.h>
+#include <math.h>
+#include <runtime/random.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grad_harness.h"
+
+#define MAX_INPUTS 8
+#define STEP 1e-5
+#define RTOL 1e-6
+#define ATOL 1e-7
+
+typedef struct grad_case {
+  const char *op, *inputs, *body;
+} grad_case_t;
+
+static const grad_case_t CASES[] = {
+#define CASE(op, inputs, body) {op, inputs, body},
+#include "gradcheck.def"
+#undef CASE
+};
+
+/* "x f64[2, 3] -1 1": name, type, range; "x! ..": no gradient is asked for */
+typedef struct input {
+  char name[16], type[64];
+  double low, high;
+  int wants;
+  aoth_tensor_t t;
+} input_t;
+
+static uint32_t read_inputs(const char *text, input_t *out) {
+  uint32_t n = 0;
+  while (*text && n < MAX_INPUTS) {
+    input_t *x = &out[n++];
+    size_t k = strcspn(text, " "), end;
+    memset(x, 0, sizeof *x);
+    x->wants = text[k - 1] != '!';
+    snprintf(x->name, sizeof x->name, "%.*s", (int)(k - (size_t)!x->wants), text);
+    text += k + 1;
+    end = strcspn(text, "]") + 1;
+    snprintf(x->type, sizeof x->type, "%.*s", (int)end, text);
+    text += end;
+    x->low = *x->type == 'f' ? -1.5 : 0;
+    x->high = *x->type == 'f' ? 1.5 : 2;
+    if (*x->type != 'f') x->wants = 0;
+    if (*text == ' ') {
+      char *after;
+      x->low = strtod(text, &after);
+      x->high = strtod(after, &after);
+      text = after;
+    }
+    while (*text == ';' || *text == ' ') text++;
+  }
+  return n;
+}
+
+/* The results of the last node: "%y, %z = .." */
+static void put_outputs(const char *body, aoth_text_t *ir) {
+  const char *last = strrchr(body, ';'), *at = last ? last + 1 : body, *end = strchr(at, '=');
+  int k = 0;
+  while ((at = strchr(at, '%')) && at < end) {
+    size_t n = 1 + strcspn(at + 1, ", =");
+    aoth_text_f(ir, "  out user_output %d = %.*s\n", k++, (int)n, at);
+    at += n;
+  }
+}
+
+static void put_body(const char *body, aoth_text_t *ir) {
+  while (*body) {
+    size_t n = strcspn(body, ";");
+    aoth_text_f(ir, "  %.*s\n", (int)n, body);
+    body += n;
+    while (*body == ';' || *body == ' ') body++;
+  }
+}
+
+static void put_program(const grad_case_t *c, const input_t *in, uint32_t n, aoth_text_t *ir) {
+  aoth_text_f(ir, "aot 1\nproperties imported functional\n\n");
+  for (uint32_t i = 0; i < n; i++)
+    aoth_text_f(ir, "leaf %u user_input %u \"%s\" : %s%s\n", i, i, in[i].name, in[i].type, in[i].wants ? " grad" : "");
+  aoth_text_f(ir, "\ngraph @main forward {\n");
+  for (uint32_t i = 0; i < n; i++)
+    aoth_text_f(ir, "  in %%%s = user_input %u : %s%s\n", in[i].name, i, in[i].type, in[i].wants ? " grad" : "");
+  put_body(c->body, ir);
+  put_outputs(c->body, ir);
+  aoth_text_f(ir, "}\n");
+}
+
+static aoth_tensor_t new_tensor(const aot_type_t *t) {
+  aoth_tensor_t r = aoth_tensor_make(NULL, t->dtype, t->rank, t->sizes);
+  r.nbytes = (uint64_t)aoth_tensor_numel(&r) * aot_dtype_size(t->dtype);
+  r.data = calloc(1, r.nbytes + 8);
+  return r;
+}
+
+static void *element(const aoth_tensor_t *t, int64_t i) { return (char *)t->data + (uint64_t)i * aot_dtype_size(t->dtype); }
+
+static void fill(input_t *x, const aot_type_t *type, aoth_random_t *r) {
+  x->t = new_tensor(type);
+  for (int64_t i = 0; i < aoth_tensor_numel(&x->t); i++) {
+    double u = x->low + (x->high - x->low) * aoth_random_unit(r);
+    aoth_tensor_store(type->dtype, element(&x->t, i), aot_dtype_is_float(type->dtype) ? u : floor(u));
+  }
+}
+
+typedef struct check {
+  gh_prog_t prog;
+  const grad_case_t *c;
+  input_t in[MAX_INPUTS];
+  uint32_t n_in, n_out;
+  aoth_tensor_t tangents[16];
+  char why[512];
+} check_t;
+
+static aot_status_t forward(check_t *k) {
+  aoth_tensor_t t[MAX_INPUTS];
+  for (uint32_t i = 0; i < k->n_in; i++) t[i] = k->in[i].t;
+  return aoth_step_forward(k->prog.step, t, k->n_in);
+}
+
+/* L at the present inputs. */
+static double value(check_t *k) {
+  double sum = 0;
+  if (forward(k) != AOT_OK) return NAN;
+  for (uint32_t o = 0; o < k->n_out; o++) {
+    char key[32];
+    aoth_tensor_t y;
+    aoth_walk_t w;
+    if (!k->tangents[o].data) continue;
+    snprintf(key, sizeof key, "output.%u", o);
+    if (!aoth_step_get(k->prog.step, key, &y)) return NAN;
+    for (aoth_walk_begin(&w, &y, &k->tangents[o]); w.left; aoth_walk_next(&w))
+      sum += aoth_tensor_load(y.dtype, w.at[0]) * aoth_tensor_load(AOT_F64, w.at[1]);
+  }
+  return sum;
+}
+
+static int compare_input(check_t *k, uint32_t i, const double *gradient) {
+  for (int64_t e = 0; e < aoth_tensor_numel(&k->in[i].t); e++) {
+    double *x = element(&k->in[i].t, e), saved = *x, up, down, want;
+    *x = saved + STEP;
+    up = value(k);
+    *x = saved - STEP;
+    down = value(k);
+    *x = saved;
+    want = (up - down) / (2 * STEP);
+    if (fabs(gradient[e] - want) <= ATOL + RTOL * fabs(want)) continue;
+    snprintf(k->why, sizeof k->why, "gradient of %s, element %lld: %.9g, finite difference %.9g", k->in[i].name, (long long)e,
+             gradient[e], want);
+    return 0;
+  }
+  return 1;
+}
+
+/* A contiguous copy of grad.input.I; NULL: the program has none. */
+static double *take_gradient(check_t *k, uint32_t i) {
+  char key[32];
+  aoth_tensor_t g, copy;
+  snprintf(key, sizeof key, "grad.input.%u", i);
+  if (!aoth_step_get(k->prog.step, key, &g) || g.dtype != AOT_F64) return NULL;
+  if (!aoth_tensor_same_sizes(&g, &k->in[i].t)) return NULL;
+  copy = aoth_tensor_make(calloc(1, (uint64_t)aoth_tensor_numel(&g) * 8 + 8), AOT_F64, g.rank, g.sizes);
+  copy.nbytes = (uint64_t)aoth_tensor_numel(&g) * 8;
+  aoth_tensor_copy(&copy, &g);
+  return copy.data;
+}
+
+static void make_tangents(check_t *k, aoth_random_t *r) {
+  k->n_out = aoth_step_n_outputs(k->prog.step);
+  for (uint32_t o = 0; o < k->n_out; o++) {
+    char key[32];
+    aoth_tensor_t y;
+    if (!aoth_step_takes_tangent(k->prog.step, o)) continue;
+    snprintf(key, sizeof key, "output.%u", o);
+    if (!aoth_step_get(k->prog.step, key, &y)) continue;
+    aot_type_t type = {.dtype = y.dtype, .rank = y.rank, .sizes = y.sizes};
+    k->tangents[o] = new_tensor(&type);
+    for (int64_t e = 0; e < aoth_tensor_numel(&y); e++)
+      aoth_tensor_store(y.dtype, element(&k->tangents[o], e), 0.5 + aoth_random_unit(r));
+  }
+}
+
+static int run(check_t *k) {
+  aoth_random_t random;
+  const aoth_tensor_t *tangents[16] = {0};
+  double *gradients[MAX_INPUTS] = {0};
+  int ok = 1;
+  aoth_random_seed(&random, 20240607);
+  for (uint32_t i = 0; i < k->n_in; i++) fill(&k->in[i], &aoth_step_input(k->prog.step, i)->type, &random);
+  if (forward(k) != AOT_OK) return 0;
+  make_tangents(k, &random);
+  for (uint32_t o = 0; o < k->n_out; o++) tangents[o] = k->tangents[o].data ? &k->tangents[o] : NULL;
+  if (aoth_step_backward(k->prog.step, tangents, k->n_out) != AOT_OK) return 0;
+  for (uint32_t i = 0; i < k->n_in && ok; i++) {
+    if (!k->in[i].wants) continue;
+    gradients[i] = take_gradient(k, i);
+    if (!gradients[i]) snprintf(k->why, sizeof k->why, "no gradient of %s", k->in[i].name);
+    ok = gradients[i] != NULL;
+  }
+  for (uint32_t i = 0; i < k->n_in && ok; i++)
+    if (gradients[i]) ok = compare_input(k, i, gradients[i]);
+  for (uint32_t i = 0; i < k->n_in; i++) free(gradients[i]);
+  return ok;
+}
+
+static int check_case(const grad_case_t *c, int verbose, const char *stages) {
+  check_t *k = calloc(1, sizeof *k);
+  aoth_text_t ir = {0};
+  int ok;
+  k->c = c;
+  k->n_in = read_inputs(c->inputs, k->in);
+  put_program(c, k->in, k->n_in, &ir);
+  ok = gh_open(&k->prog, ir.data, stages);
+  if (ok && verbose) {
+    aoth_text_t text = {0};
+    gh_print(&k->prog, &text);
+    printf("%s\n", text.data);
+    aoth_text_deinit(&text);
+  }
+  if (ok && k->prog.step) ok = run(k);
+  if (!ok) printf("FAILED %s  (%s)\n%s%s%s\n", c->op, c->body, k->why, k->prog.why, *k->prog.why ? "" : aoth_sink_text(k->prog.sink));
+  for (uint32_t i = 0; i < k->n_in; i++) free(k->in[i].t.data);
+  for (uint32_t o = 0; o < 16; o++) free(k->tangents[o].data);
+  gh_close(&k->prog);
+  aoth_text_deinit(&ir);
+  free(k);
+  return ok;
+}
+
+static int selected(const char *op, int argc, char **argv) {
+  int any = 0;
+  for (int i = 1; i < argc; i++) {
+    if (*argv[i] == '-') continue;
+    any = 1;
+    if (strstr(op, argv[i])) return 1;
+  }
+  return !any;
+}
+
+int main(int argc, char **argv) {
+  uint32_t n = 0, n_failed = 0;
+  int verbose = 0;
+  const char *stages = "autograd partition-default backend-ref";
+  for (int i = 1; i < argc; i++) {
+    verbose |= strcmp(argv[i], "-v") == 0;
+    if (strcmp(argv[i], "-j") == 0) stages = "autograd"; /* the joint program only */
+  }
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    if (!selected(CASES[i].op, argc, argv)) continue;
+    n++;
+    n_failed += !check_case(&CASES[i], verbose, stages);
+  }
+  printf("%u cases, %u failed\n", n, n_failed);
+  return n_failed != 0;
+}

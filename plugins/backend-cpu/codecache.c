@@ -1,0 +1,196 @@
+#include "codecache.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+extern char **environ;
+
+/* Contraction and vectorised reductions of maxima are allowed; reassociation, finite-only and reciprocal shortcuts are not. */
+static const char *const flags[] = {"-std=gnu11", "-O3",          "-march=native",       "-fno-math-errno", "-fno-trapping-math",
+                                    "-fwrapv",    "-ffp-contract=fast", "-fPIC", "-shared",         "-w"};
+enum { N_FLAGS = sizeof flags / sizeof flags[0], PATH_SIZE = 4096 };
+
+static char *copy_text(const char *s) {
+  size_t n = strlen(s) + 1;
+  char *copy = malloc(n);
+  return copy ? memcpy(copy, s, n) : NULL;
+}
+
+static aot_status_t make_private(bc_cache_t *c, bc_error_t *error) {
+  const char *base = getenv("TMPDIR");
+  char path[PATH_SIZE];
+  int n = snprintf(path, sizeof path, "%s/aothost-cpu-XXXXXX", base && *base ? base : "/tmp");
+  if (n < 0 || (size_t)n >= sizeof path || !mkdtemp(path))
+    return bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "no folder for generated code: %s", strerror(errno));
+  c->private_dir = 1;
+  c->dir = copy_text(path);
+  return c->dir ? AOT_OK : bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a path");
+}
+
+aot_status_t bc_cache_init(bc_cache_t *c, const char *dir, const char *compiler, bc_error_t *error) {
+  memset(c, 0, sizeof *c);
+  c->compiler = copy_text(compiler);
+  if (!c->compiler) return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a path");
+  if (!dir) return make_private(c, error);
+  c->dir = copy_text(dir);
+  return c->dir ? AOT_OK : bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a path");
+}
+
+void bc_cache_deinit(bc_cache_t *c) {
+  if (c->private_dir && c->dir) rmdir(c->dir); /* units in it are removed once they are open */
+  free(c->dir);
+  free(c->compiler);
+  memset(c, 0, sizeof *c);
+}
+
+/* ---- running the compiler ---- */
+
+/* Exit status, or -1 with errno when it could not be started. Output goes to out_fd. */
+static int spawn(char *const *argv, int out_fd) {
+  posix_spawn_file_actions_t actions;
+  pid_t pid;
+  int status = 0, failed;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, out_fd, 1);
+  posix_spawn_file_actions_adddup2(&actions, out_fd, 2);
+  failed = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed) {
+    errno = failed;
+    return -1;
+  }
+  while (waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+/* Like spawn; the first bytes of its output go to text. */
+static int spawn_read(char *const *argv, const char *dir, char *text, size_t size) {
+  char path[PATH_SIZE];
+  text[0] = 0;
+  int n = snprintf(path, sizeof path, "%s/output-XXXXXX", dir);
+  int fd = n > 0 && (size_t)n < sizeof path ? mkstemp(path) : -1;
+  if (fd < 0) return -1;
+  unlink(path);
+  int status = spawn(argv, fd), saved = errno;
+  ssize_t got = pread(fd, text, size - 1, 0);
+  text[got > 0 ? got : 0] = 0;
+  close(fd);
+  errno = saved;
+  return status;
+}
+
+static aot_status_t no_compiler(bc_cache_t *c, bc_error_t *error, const char *why) {
+  c->no_compiler = 1;
+  error->hint = "install a C compiler, or name one in the option `compiler`";
+  return bc_fail(error, AOT_E_UNAVAILABLE, "no-compiler", "the C compiler %s cannot be used: %s", c->compiler, why);
+}
+
+/* What the processor can do, as the kernel tells it: code for one machine must not be found by another. */
+static uint64_t processor(uint64_t seed) {
+  char line[8192];
+  FILE *f = fopen("/proc/cpuinfo", "r");
+  while (f && fgets(line, sizeof line, f))
+    if (strncmp(line, "flags", 5) == 0 || strncmp(line, "Features", 8) == 0) {
+      seed = XXH3_64bits_withSeed(line, strlen(line), seed);
+      break;
+    }
+  if (f) fclose(f);
+  return seed;
+}
+
+static aot_status_t identify(bc_cache_t *c, bc_error_t *error) {
+  char version[2048], word[] = "--version", *argv[] = {c->compiler, word, NULL};
+  if (c->identity) return AOT_OK;
+  if (c->no_compiler) return no_compiler(c, error, "it was not found before");
+  int status = spawn_read(argv, c->dir, version, sizeof version);
+  if (status != 0) return no_compiler(c, error, status < 0 ? strerror(errno) : "it does not tell its version");
+  c->identity = processor(XXH3_64bits(version, strlen(version)));
+  for (int k = 0; k < N_FLAGS; k++) c->identity = XXH3_64bits_withSeed(flags[k], strlen(flags[k]), c->identity);
+  return AOT_OK;
+}
+
+/* ---- units ---- */
+
+static int write_source(const char *path, const char *source, uint64_t nbytes) {
+  FILE *f = fopen(path, "wb");
+  if (!f) return -1;
+  size_t put = fwrite(source, 1, (size_t)nbytes, f);
+  return fclose(f) == 0 && put == nbytes ? 0 : -1;
+}
+
+static aot_status_t compile(bc_cache_t *c, const char *source, uint64_t nbytes, const char *so, bc_error_t *error) {
+  char c_path[PATH_SIZE + 64], tmp[PATH_SIZE + 64], text[300], out_flag[] = "-o", math[] = "-lm", *argv[N_FLAGS + 6];
+  aot_status_t result = AOT_OK;
+  int n = 0;
+  snprintf(c_path, sizeof c_path, "%s.%ld.c", so, (long)getpid());
+  snprintf(tmp, sizeof tmp, "%s.%ld.tmp", so, (long)getpid());
+  argv[n++] = c->compiler;
+  for (int k = 0; k < N_FLAGS; k++) argv[n++] = (char *)(uintptr_t)flags[k]; /* posix_spawn does not write them */
+  argv[n++] = out_flag;
+  argv[n++] = tmp;
+  argv[n++] = c_path;
+  argv[n++] = math;
+  argv[n] = NULL;
+  if (write_source(c_path, source, nbytes)) {
+    result = bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "generated code cannot be written to %.200s: %s", c_path, strerror(errno));
+  } else {
+    int status = spawn_read(argv, c->dir, text, sizeof text);
+    if (status < 0) result = no_compiler(c, error, strerror(errno));
+    else if (status) result = bc_fail(error, AOT_E_UNAVAILABLE, "compiler-failed", "%s fails on generated code: %s", c->compiler, text);
+    else if (rename(tmp, so)) result = bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "%.200s: %s", so, strerror(errno));
+  }
+  unlink(c_path);
+  if (result != AOT_OK) unlink(tmp);
+  return result;
+}
+
+static double now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+aot_status_t bc_code_open(bc_cache_t *c, const char *source, uint64_t nbytes, void **out_handle, bc_code_stats_t *stats,
+                          bc_error_t *error) {
+  char so[PATH_SIZE];
+  double begin = now_ms();
+  AOT_TRY(identify(c, error));
+  XXH128_hash_t key = XXH3_128bits_withSeed(source, (size_t)nbytes, c->identity);
+  int n = snprintf(so, sizeof so, "%s/cpu-%016llx%016llx.so", c->dir, (unsigned long long)key.high64, (unsigned long long)key.low64);
+  if (n < 0 || (size_t)n >= sizeof so) return bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "the cache folder's path is too long");
+  *out_handle = access(so, R_OK) == 0 ? dlopen(so, RTLD_NOW | RTLD_LOCAL) : NULL;
+  if (*out_handle) {
+    stats->n_hits++;
+  } else {
+    AOT_TRY(compile(c, source, nbytes, so, error));
+    *out_handle = dlopen(so, RTLD_NOW | RTLD_LOCAL);
+    stats->n_compiled++;
+    stats->compile_ms += now_ms() - begin;
+  }
+  if (c->private_dir) unlink(so);
+  if (*out_handle) return AOT_OK;
+  const char *why = dlerror();
+  return bc_fail(error, AOT_E_UNAVAILABLE, "code-not-loaded", "compiled code cannot be loaded: %s", why ? why : so);
+}
+
+bc_loop_fn bc_code_find(void *handle, const char *name) {
+  void *symbol = dlsym(handle, name);
+  bc_loop_fn function = NULL;
+  if (symbol) memcpy(&function, &symbol, sizeof function); /* POSIX: object and function pointers have one form */
+  return function;
+}
+
+void bc_code_close(void *handle) {
+  if (handle) dlclose(handle);
+}

@@ -1,0 +1,35 @@
+/* Generated C to callable functions: compiled once, kept in a folder by content.
+ *
+ * The key is a hash of source, compiler version, flags and the processor's features (code is made for this machine). A unit is
+ * compiled to a temporary name and renamed, so that processes may race: the loser overwrites the winner's file with an equal
+ * one. The compiler is started directly, never through a shell. Without a cache folder a private one is made, and removed with
+ * the cache. */
+#ifndef BC_CODECACHE_H
+#define BC_CODECACHE_H
+
+#include "schedule.h"
+
+typedef struct bc_cache {
+  char *dir;      /* owned */
+  char *compiler; /* owned; a name looked up in PATH, or a path */
+  int private_dir;
+  uint64_t identity; /* of compiler and processor; 0: not asked yet */
+  int no_compiler;   /* it was tried and is not there: do not try again */
+} bc_cache_t;
+
+typedef struct bc_code_stats {
+  uint32_t n_hits, n_compiled;
+  double compile_ms;
+} bc_code_stats_t;
+
+/* dir NULL: a private one. AOT_OK or a failure with its text. */
+aot_status_t bc_cache_init(bc_cache_t *c, const char *dir, const char *compiler, bc_error_t *error);
+void bc_cache_deinit(bc_cache_t *c);
+
+/* A handle for bc_code_find. AOT_E_UNAVAILABLE: there is no compiler, or it fails; the text says which. */
+aot_status_t bc_code_open(bc_cache_t *c, const char *source, uint64_t nbytes, void **out_handle, bc_code_stats_t *stats,
+                          bc_error_t *error);
+bc_loop_fn bc_code_find(void *handle, const char *name);
+void bc_code_close(void *handle);
+
+#endif

@@ -1,0 +1,326 @@
+#include "exec.h"
+
+#include "common/loops/loop.h"
+#include <aot/graph.h>
+#include <aot/inline.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_FORMS = 8, NAME_SIZE = 32 };
+
+/* A graph at certain values of the symbols. */
+typedef struct form {
+  bc_schedule_t schedule;
+  int64_t *symbols; /* n_symbols of the program; NULL: the slot is free */
+  uint64_t last_used;
+  char **base; /* by storage, filled for every run */
+} form_t;
+
+typedef struct runnable {
+  int32_t kind;
+  uint32_t graph; /* snapshot row */
+  form_t forms[MAX_FORMS];
+} runnable_t;
+
+struct bc_program {
+  const aot_snapshot_t *s;
+  bc_cache_t *cache;
+  runnable_t *graphs;
+  uint32_t n_graphs;
+  void **modules;
+  uint32_t n_modules;
+  lp_text_t missing; /* source of functions that no module has */
+  char (*names)[NAME_SIZE];
+  uint32_t n_names, name_capacity, n_functions;
+  int cannot_compile;
+  char *arena;
+  uint64_t arena_nbytes, clock, n_runs, live_nbytes;
+  bc_code_stats_t code;
+};
+
+/* ---- generated functions ---- */
+
+static bc_loop_fn find_function(void *self, const char *name) {
+  bc_program_t *p = self;
+  bc_loop_fn function = NULL;
+  for (uint32_t m = 0; m < p->n_modules && !function; m++) function = bc_code_find(p->modules[m], name);
+  return function;
+}
+
+static aot_status_t want_function(void *self, const char *name, const char *text, uint64_t nbytes) {
+  bc_program_t *p = self;
+  if (p->cannot_compile) return AOT_OK;
+  for (uint32_t k = 0; k < p->n_names; k++)
+    if (strcmp(p->names[k], name) == 0) return AOT_OK;
+  if (p->n_names == p->name_capacity) {
+    uint32_t capacity = p->name_capacity ? 2 * p->name_capacity : 64;
+    char (*grown)[NAME_SIZE] = realloc(p->names, capacity * sizeof *grown);
+    if (!grown) return AOT_E_EXHAUSTED;
+    p->names = grown;
+    p->name_capacity = capacity;
+  }
+  strncpy(p->names[p->n_names], name, NAME_SIZE - 1);
+  p->names[p->n_names++][NAME_SIZE - 1] = 0;
+  if (!p->missing.size) lp_text_add(&p->missing, lp_c_prelude, strlen(lp_c_prelude));
+  lp_text_add(&p->missing, text, nbytes);
+  return p->missing.failed ? AOT_E_EXHAUSTED : AOT_OK;
+}
+
+/* The functions asked for become one unit. A compiler that cannot be used is no failure: *out_warning tells it. */
+static aot_status_t compile_missing(bc_program_t *p, bc_error_t *out_warning, bc_error_t *error) {
+  void **grown = realloc(p->modules, (p->n_modules + 1) * sizeof *grown);
+  if (!grown) return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for generated code");
+  p->modules = grown;
+  if (bc_code_open(p->cache, p->missing.data, p->missing.size, &grown[p->n_modules], &p->code, out_warning) == AOT_OK) {
+    p->n_modules++;
+    p->n_functions += p->n_names;
+  } else {
+    p->cannot_compile = 1;
+  }
+  lp_text_deinit(&p->missing);
+  p->n_names = 0;
+  return AOT_OK;
+}
+
+/* ---- forms ---- */
+
+static void form_deinit(form_t *f) {
+  bc_schedule_deinit(&f->schedule);
+  free(f->symbols);
+  free(f->base);
+  memset(f, 0, sizeof *f);
+}
+
+static aot_status_t schedule(bc_program_t *p, runnable_t *g, form_t *f, const int64_t *symbols, bc_error_t *error) {
+  bc_functions_t functions = {p, find_function, want_function};
+  return bc_schedule_init(&f->schedule, p->s, g->graph, symbols, p->s->symbols.count, &functions, error);
+}
+
+static aot_status_t form_finish(bc_program_t *p, form_t *f, const int64_t *symbols, bc_error_t *error) {
+  size_t n = (size_t)p->s->symbols.count + 1;
+  f->symbols = malloc(n * sizeof *f->symbols);
+  f->base = malloc(((size_t)f->schedule.n_storages + 1) * sizeof *f->base);
+  if (!f->symbols || !f->base) return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+  if (p->s->symbols.count) memcpy(f->symbols, symbols, p->s->symbols.count * sizeof *symbols);
+  f->last_used = p->clock++;
+  if (f->schedule.live_nbytes > p->live_nbytes) p->live_nbytes = f->schedule.live_nbytes;
+  if (f->schedule.arena_nbytes <= p->arena_nbytes) return AOT_OK;
+  uint64_t nbytes = (f->schedule.arena_nbytes + BC_ALIGN - 1) / BC_ALIGN * BC_ALIGN;
+  char *arena = aligned_alloc(BC_ALIGN, (size_t)nbytes);
+  if (!arena)
+    return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for %llu bytes of intermediates", (unsigned long long)nbytes);
+  free(p->arena);
+  p->arena = arena;
+  p->arena_nbytes = nbytes;
+  return AOT_OK;
+}
+
+/* A schedule that needs functions nobody has compiled yet is made twice: first to learn which. */
+static aot_status_t form_init(bc_program_t *p, runnable_t *g, form_t *f, const int64_t *symbols, bc_error_t *error) {
+  bc_error_t ignored = {0};
+  aot_status_t status = schedule(p, g, f, symbols, error);
+  if (status == AOT_OK && p->n_names) {
+    bc_schedule_deinit(&f->schedule);
+    status = compile_missing(p, &ignored, error);
+    if (status == AOT_OK) status = schedule(p, g, f, symbols, error);
+  }
+  if (status == AOT_OK) status = form_finish(p, f, symbols, error);
+  if (status != AOT_OK) form_deinit(f);
+  return status;
+}
+
+static form_t *form_find(bc_program_t *p, runnable_t *g, const int64_t *symbols) {
+  for (int k = 0; k < MAX_FORMS; k++) {
+    form_t *f = &g->forms[k];
+    if (f->symbols && (p->s->symbols.count == 0 || memcmp(f->symbols, symbols, p->s->symbols.count * sizeof *symbols) == 0)) {
+      f->last_used = p->clock++;
+      return f;
+    }
+  }
+  return NULL;
+}
+
+/* A free slot, or the one that was not used for longest. */
+static form_t *form_slot(runnable_t *g) {
+  form_t *oldest = &g->forms[0];
+  for (int k = 0; k < MAX_FORMS; k++) {
+    if (!g->forms[k].symbols) return &g->forms[k];
+    if (g->forms[k].last_used < oldest->last_used) oldest = &g->forms[k];
+  }
+  form_deinit(oldest);
+  return oldest;
+}
+
+/* ---- the program ---- */
+
+static int is_run(int32_t kind) { return kind == AOT_GRAPH_FORWARD || kind == AOT_GRAPH_BACKWARD || kind == AOT_GRAPH_UPDATE; }
+
+static aot_status_t list_graphs(bc_program_t *p, bc_error_t *error) {
+  const aot_snap_graph_t *g = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs);
+  p->graphs = calloc((size_t)p->s->graphs.count + 1, sizeof *p->graphs);
+  if (!p->graphs) return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
+  for (uint32_t i = 0; i < p->s->graphs.count; i++)
+    if (is_run(g[i].kind)) {
+      p->graphs[p->n_graphs].kind = g[i].kind;
+      p->graphs[p->n_graphs++].graph = i;
+    }
+  return AOT_OK;
+}
+
+static aot_status_t prepare(bc_program_t *p, const int64_t *hints, bc_error_t *out_warning, bc_error_t *error) {
+  AOT_TRY(list_graphs(p, error));
+  for (uint32_t i = 0; i < p->n_graphs; i++) { /* all functions first, for one unit */
+    form_t probe;
+    aot_status_t status;
+    memset(&probe, 0, sizeof probe);
+    status = schedule(p, &p->graphs[i], &probe, hints, error);
+    bc_schedule_deinit(&probe.schedule);
+    if (status != AOT_OK) return status;
+  }
+  if (p->n_names) AOT_TRY(compile_missing(p, out_warning, error));
+  for (uint32_t i = 0; i < p->n_graphs; i++) AOT_TRY(form_init(p, &p->graphs[i], &p->graphs[i].forms[0], hints, error));
+  return AOT_OK;
+}
+
+aot_status_t bc_program_create(const aot_snapshot_t *s, bc_cache_t *cache, bc_program_t **out, bc_error_t *out_warning,
+                               bc_error_t *error) {
+  const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
+  bc_program_t *p = calloc(1, sizeof *p);
+  int64_t *hints = malloc(((size_t)s->symbols.count + 1) * sizeof *hints);
+  aot_status_t status = AOT_OK;
+  *out = NULL;
+  out_warning->text[0] = 0;
+  if (!p || !hints) status = bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
+  for (uint32_t i = 0; i < s->symbols.count && status == AOT_OK; i++) hints[i] = symbols[i].hint;
+  if (status == AOT_OK) {
+    p->s = s;
+    p->cache = cache;
+    status = prepare(p, hints, out_warning, error);
+  }
+  free(hints);
+  if (status == AOT_OK) *out = p;
+  else bc_program_destroy(p);
+  return status;
+}
+
+void bc_program_destroy(bc_program_t *p) {
+  if (!p) return;
+  for (uint32_t i = 0; i < p->n_graphs; i++)
+    for (int k = 0; k < MAX_FORMS; k++) form_deinit(&p->graphs[i].forms[k]);
+  for (uint32_t m = 0; m < p->n_modules; m++) bc_code_close(p->modules[m]);
+  lp_text_deinit(&p->missing);
+  free(p->names);
+  free(p->modules);
+  free(p->graphs);
+  free(p->arena);
+  free(p);
+}
+
+/* ---- a run ---- */
+
+/* The caller's tensor has the port's geometry and reaches no further than its storage. */
+static aot_status_t check_port(const bc_port_t *port, const aot_tensor_t *t, const char *what, uint32_t i, bc_error_t *error) {
+  const bc_tensor_t *type = &port->type;
+  int same = t->dtype == type->dtype && t->rank == type->rank;
+  int64_t last = t->offset;
+  for (int32_t d = 0; same && d < type->rank; d++) {
+    same = t->sizes[d] == type->sizes[d] && (t->sizes[d] <= 1 || t->strides[d] == type->strides[d]);
+    last += t->sizes[d] > 0 ? (t->sizes[d] - 1) * t->strides[d] : 0;
+  }
+  for (int32_t d = 0; same && d < type->rank; d++)
+    if (t->sizes[d] == 0) return AOT_OK;
+  if (!same) return bc_fail(error, AOT_E_INVALID, "bad-tensor", "%s %u is not what the graph was compiled for: dtype %s, rank %d", what, i,
+                            aot_dtype_name(t->dtype), t->rank);
+  if (!t->data || t->offset < 0 || (uint64_t)(last + 1) * aot_dtype_size(t->dtype) > t->nbytes)
+    return bc_fail(error, AOT_E_INVALID, "bad-tensor", "%s %u reaches outside its storage of %llu bytes", what, i,
+                   (unsigned long long)t->nbytes);
+  return AOT_OK;
+}
+
+/* Where the storage of a port lies, so that the declared offset finds the caller's first element. */
+static char *port_base(const bc_port_t *port, const aot_tensor_t *t) {
+  return (char *)t->data + (t->offset - port->type.offset) * (int64_t)aot_dtype_size(t->dtype);
+}
+
+static aot_status_t bind_ports(form_t *f, const bc_port_t *ports, uint32_t n, const aot_tensor_t *tensors, const char *what,
+                               bc_error_t *error) {
+  for (uint32_t i = 0; i < n; i++) {
+    if (ports[i].kind != AOT_TYPE_TENSOR) continue;
+    AOT_TRY(check_port(&ports[i], &tensors[i], what, i, error));
+    if (ports[i].type.storage != BC_NONE) f->base[ports[i].type.storage] = port_base(&ports[i], &tensors[i]);
+  }
+  return AOT_OK;
+}
+
+/* Integers at the boundary are known without running anything. */
+static void write_numbers(const bc_schedule_t *s, const aot_tensor_t *outputs) {
+  for (uint32_t i = 0; i < s->n_outputs; i++)
+    if ((s->outputs[i].kind == AOT_TYPE_SYMINT || s->outputs[i].kind == AOT_TYPE_SYMBOOL) && outputs[i].data) {
+      char *at = (char *)outputs[i].data + outputs[i].offset * (int64_t)aot_dtype_size(outputs[i].dtype);
+      if (outputs[i].dtype == AOT_I64) memcpy(at, &s->outputs[i].number, sizeof s->outputs[i].number);
+      else if (outputs[i].dtype == AOT_BOOL) *at = s->outputs[i].number != 0;
+      else if (outputs[i].dtype == AOT_F64) {
+        double number = (double)s->outputs[i].number;
+        memcpy(at, &number, sizeof number);
+      }
+    }
+}
+
+static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inputs, const aot_tensor_t *outputs, bc_error_t *error) {
+  const bc_schedule_t *s = &f->schedule;
+  bc_frame_t frame = {f->base, error};
+  for (uint32_t i = 0; i < s->n_storages; i++) f->base[i] = p->arena ? p->arena + s->storages[i].at : NULL;
+  AOT_TRY(bind_ports(f, s->inputs, s->n_inputs, inputs, "input", error));
+  AOT_TRY(bind_ports(f, s->outputs, s->n_outputs, outputs, "output", error));
+  for (uint32_t i = 0; i < s->n_steps; i++) {
+    aot_status_t status = s->steps[i].run(&frame, s->steps[i].payload);
+    if (status != AOT_OK) {
+      error->node = s->steps[i].node;
+      return status;
+    }
+  }
+  write_numbers(s, outputs);
+  p->n_runs++;
+  return AOT_OK;
+}
+
+aot_status_t bc_program_run(bc_program_t *p, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                            const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols,
+                            bc_error_t *error) {
+  runnable_t *g = NULL;
+  error->node = AOT_NO_ID;
+  for (uint32_t i = 0; i < p->n_graphs && !g; i++)
+    if (p->graphs[i].kind == graph_kind) g = &p->graphs[i];
+  if (!g) return bc_fail(error, AOT_E_NOT_FOUND, "no-graph", "the program has no graph of kind %d", graph_kind);
+  if (n_symbols < p->s->symbols.count)
+    return bc_fail(error, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols", (unsigned long long)n_symbols, p->s->symbols.count);
+  form_t *f = form_find(p, g, symbols);
+  if (!f) {
+    f = form_slot(g);
+    AOT_TRY(form_init(p, g, f, symbols, error));
+  }
+  if (n_inputs != f->schedule.n_inputs || n_outputs != f->schedule.n_outputs)
+    return bc_fail(error, AOT_E_INVALID, "bad-call", "%llu inputs and %llu outputs for a graph with %u and %u",
+                   (unsigned long long)n_inputs, (unsigned long long)n_outputs, f->schedule.n_inputs, f->schedule.n_outputs);
+  return run_form(p, f, inputs, outputs, error);
+}
+
+bc_program_stats_t bc_program_stats(const bc_program_t *p) {
+  bc_program_stats_t out;
+  memset(&out, 0, sizeof out);
+  for (uint32_t i = 0; i < p->n_graphs; i++) {
+    const form_t *newest = NULL;
+    for (int k = 0; k < MAX_FORMS; k++)
+      if (p->graphs[i].forms[k].symbols && (!newest || p->graphs[i].forms[k].last_used > newest->last_used)) newest = &p->graphs[i].forms[k];
+    if (!newest) continue;
+    out.n_steps += newest->schedule.n_steps;
+    out.n_groups += newest->schedule.n_groups;
+    out.n_fallback += newest->schedule.n_fallback;
+  }
+  out.n_functions = p->n_functions;
+  out.arena_nbytes = p->arena_nbytes;
+  out.live_nbytes = p->live_nbytes;
+  out.n_runs = p->n_runs;
+  out.code = p->code;
+  return out;
+}

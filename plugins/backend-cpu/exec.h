@@ -1,0 +1,29 @@
+/* A program ready to run: schedules for the values of the symbols seen, their code, one arena. */
+#ifndef BC_EXEC_H
+#define BC_EXEC_H
+
+#include "codecache.h"
+#include <aot/backend.h>
+
+typedef struct bc_program bc_program_t;
+
+/* Everything that can be prepared before a call: schedules at the hints of the symbols, and the code of their loops as one
+ * unit. The block passed sn_check, and is borrowed. When there is no compiler *out_warning holds why, and the program runs
+ * without generated code; its text is empty otherwise. */
+aot_status_t bc_program_create(const aot_snapshot_t *s, bc_cache_t *cache, bc_program_t **out, bc_error_t *out_warning,
+                               bc_error_t *error);
+void bc_program_destroy(bc_program_t *p);
+
+aot_status_t bc_program_run(bc_program_t *p, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                            const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols,
+                            bc_error_t *error);
+
+typedef struct bc_program_stats {
+  uint32_t n_steps, n_groups, n_fallback; /* of one run of every graph */
+  uint32_t n_functions;                   /* generated */
+  uint64_t arena_nbytes, live_nbytes, n_runs;
+  bc_code_stats_t code;
+} bc_program_stats_t;
+bc_program_stats_t bc_program_stats(const bc_program_t *p);
+
+#endif

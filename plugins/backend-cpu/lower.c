@@ -1,0 +1,364 @@
+#include "lower.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- errors and memory ---- */
+
+aot_status_t bc_fail(bc_error_t *e, aot_status_t status, const char *code, const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  vsnprintf(e->text, sizeof e->text, format, list);
+  va_end(list);
+  e->code = code;
+  return status;
+}
+
+typedef struct bc_pool_block {
+  struct bc_pool_block *next;
+  uint64_t used, capacity, pad;
+} bc_pool_block_t;
+
+void *bc_pool_alloc(bc_pool_t *p, uint64_t nbytes) {
+  nbytes = (nbytes + 15) & ~UINT64_C(15);
+  if (!p->blocks || p->blocks->capacity - p->blocks->used < nbytes) {
+    uint64_t capacity = nbytes > 65536 ? nbytes : 65536;
+    bc_pool_block_t *block = calloc(1, sizeof *block + (size_t)capacity);
+    if (!block) return NULL;
+    block->capacity = capacity;
+    block->next = p->blocks;
+    p->blocks = block;
+  }
+  char *at = (char *)(p->blocks + 1) + p->blocks->used;
+  p->blocks->used += nbytes;
+  return at;
+}
+
+void bc_pool_deinit(bc_pool_t *p) {
+  while (p->blocks) {
+    bc_pool_block_t *next = p->blocks->next;
+    free(p->blocks);
+    p->blocks = next;
+  }
+}
+
+static aot_status_t no_memory(bc_build_t *b) { return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule"); }
+
+/* ---- arguments ---- */
+
+const aot_snap_arg_t *bc_arg(const bc_build_t *b, uint32_t k) {
+  static const aot_snap_arg_t none = {AOT_ARG_NONE, 0, 0};
+  return k < b->node->n_args ? AOT_SNAP_ROWS(b->s, aot_snap_arg_t, args) + b->node->arg_begin + k : &none;
+}
+
+static double float_of(int64_t bits) {
+  double f;
+  memcpy(&f, &bits, sizeof f);
+  return f;
+}
+
+int64_t bc_arg_int(const bc_build_t *b, uint32_t k, int64_t preset) {
+  const aot_snap_arg_t *a = bc_arg(b, k);
+  switch (a->kind) {
+    case AOT_ARG_NONE: return preset;
+    case AOT_ARG_FLOAT: return (int64_t)float_of(a->i);
+    case AOT_ARG_INT: return bc_dim(b, a->i);
+    case AOT_ARG_VALUE: return bc_value(b, (uint32_t)a->i)->kind == AOT_TYPE_TENSOR ? preset : bc_value(b, (uint32_t)a->i)->number;
+    default: return a->i;
+  }
+}
+
+double bc_arg_float(const bc_build_t *b, uint32_t k, double preset) {
+  const aot_snap_arg_t *a = bc_arg(b, k);
+  if (a->kind == AOT_ARG_FLOAT) return float_of(a->i);
+  if (a->kind == AOT_ARG_INT || a->kind == AOT_ARG_BOOL) return (double)bc_arg_int(b, k, 0);
+  return preset;
+}
+
+uint32_t bc_arg_ints(const bc_build_t *b, uint32_t k, int64_t *out, uint32_t capacity) {
+  const aot_snap_arg_t *a = bc_arg(b, k);
+  const int64_t *ints = AOT_SNAP_ROWS(b->s, int64_t, ints);
+  uint32_t n = a->n < capacity ? a->n : capacity;
+  if (a->kind == AOT_ARG_INT && capacity) {
+    out[0] = bc_dim(b, a->i);
+    return 1;
+  }
+  if (a->kind != AOT_ARG_INTS && a->kind != AOT_ARG_BOOLS) return 0;
+  for (uint32_t i = 0; i < n; i++) out[i] = bc_dim(b, ints[(uint64_t)a->i + i]);
+  return n;
+}
+
+bc_value_t *bc_value(const bc_build_t *b, uint32_t row) { return &b->values[row - b->value_begin]; }
+
+const bc_tensor_t *bc_arg_tensor(const bc_build_t *b, uint32_t k) {
+  const aot_snap_arg_t *a = bc_arg(b, k);
+  if (a->kind != AOT_ARG_VALUE) return NULL;
+  const bc_value_t *v = bc_value(b, (uint32_t)a->i);
+  return v->kind == AOT_TYPE_TENSOR ? &v->t : NULL;
+}
+
+/* Until its node is lowered a value's slot holds the declared geometry. */
+const bc_tensor_t *bc_type(const bc_build_t *b, uint32_t result) {
+  return &bc_value(b, b->node->result_begin + result)->t;
+}
+
+/* ---- tensors ---- */
+
+int64_t bc_numel(const bc_tensor_t *t) {
+  int64_t n = 1;
+  for (int32_t d = 0; d < t->rank; d++) n *= t->sizes[d];
+  return n;
+}
+
+int bc_is_contiguous(const bc_tensor_t *t) {
+  int64_t stride = 1;
+  for (int32_t d = t->rank - 1; d >= 0; d--) {
+    if (t->sizes[d] != 1 && t->strides[d] != stride) return bc_numel(t) == 0;
+    stride *= t->sizes[d];
+  }
+  return 1;
+}
+
+void bc_make_contiguous(bc_tensor_t *t) {
+  int64_t stride = 1;
+  t->offset = 0;
+  for (int32_t d = t->rank - 1; d >= 0; d--) {
+    t->strides[d] = stride;
+    stride *= t->sizes[d] ? t->sizes[d] : 1;
+  }
+}
+
+uint64_t bc_extent(const bc_tensor_t *t) {
+  int64_t last = t->offset;
+  for (int32_t d = 0; d < t->rank; d++) {
+    if (t->sizes[d] == 0) return 0;
+    last += (t->sizes[d] - 1) * t->strides[d];
+  }
+  return (uint64_t)(last + 1) * aot_dtype_size(t->dtype);
+}
+
+int bc_same_geometry(const bc_tensor_t *a, const bc_tensor_t *b) {
+  if (a->rank != b->rank || a->dtype != b->dtype || a->offset != b->offset) return 0;
+  for (int32_t d = 0; d < a->rank; d++)
+    if (a->sizes[d] != b->sizes[d] || (a->sizes[d] != 1 && a->strides[d] != b->strides[d])) return 0;
+  return 1;
+}
+
+rk_tensor bc_rk_tensor(const bc_build_t *b, const bc_tensor_t *t) {
+  rk_tensor r;
+  memset(&r, 0, sizeof r);
+  r.nbytes = t->storage == BC_NONE ? 0 : b->out->storages[t->storage].nbytes;
+  r.dtype = t->dtype;
+  r.rank = t->rank;
+  r.offset = t->offset;
+  memcpy(r.sizes, t->sizes, sizeof r.sizes);
+  memcpy(r.strides, t->strides, sizeof r.strides);
+  return r;
+}
+
+/* ---- storages ---- */
+
+/* Dense in some order of the dimensions, so that no two elements share a place. */
+static int is_dense(const bc_tensor_t *t) {
+  int64_t n = 1, last = 0;
+  for (int32_t d = 0; d < t->rank; d++) {
+    if (t->strides[d] < 0 || (t->sizes[d] > 1 && t->strides[d] == 0)) return 0;
+    n *= t->sizes[d];
+    last += t->sizes[d] > 0 ? (t->sizes[d] - 1) * t->strides[d] : 0;
+  }
+  return n == 0 || last + 1 == n;
+}
+
+aot_status_t bc_new_tensor(bc_build_t *b, bc_tensor_t *t) {
+  bc_schedule_t *s = b->out;
+  if (s->n_storages == s->storage_capacity) {
+    uint32_t capacity = s->storage_capacity ? 2 * s->storage_capacity : 64;
+    bc_storage_t *grown = realloc(s->storages, capacity * sizeof *grown);
+    if (!grown) return no_memory(b);
+    s->storages = grown;
+    s->storage_capacity = capacity;
+  }
+  t->storage = s->n_storages;
+  s->storages[s->n_storages++] = (bc_storage_t){BC_ARENA, 0, bc_extent(t), BC_NONE, BC_NONE, 0};
+  return AOT_OK;
+}
+
+void bc_bind(bc_build_t *b, uint32_t k, const bc_tensor_t *t) { bc_value(b, b->node->result_begin + k)->t = *t; }
+
+void bc_result_geometry(bc_tensor_t *t) {
+  t->offset = 0;
+  if (!is_dense(t)) bc_make_contiguous(t);
+}
+
+static aot_status_t new_result(bc_build_t *b, uint32_t k, int dense, bc_tensor_t *out) {
+  *out = *bc_type(b, k);
+  out->storage = BC_NONE;
+  if (!out->dtype) return AOT_OK;
+  bc_result_geometry(out);
+  if (dense) bc_make_contiguous(out);
+  AOT_TRY(bc_new_tensor(b, out));
+  bc_bind(b, k, out);
+  return AOT_OK;
+}
+
+aot_status_t bc_result(bc_build_t *b, uint32_t k, bc_tensor_t *out) { return new_result(b, k, 0, out); }
+aot_status_t bc_result_dense(bc_build_t *b, uint32_t k, bc_tensor_t *out) { return new_result(b, k, 1, out); }
+
+aot_status_t bc_scratch(bc_build_t *b, uint64_t nbytes, bc_tensor_t *out) {
+  memset(out, 0, sizeof *out);
+  out->dtype = AOT_U8;
+  out->rank = 1;
+  out->sizes[0] = (int64_t)nbytes;
+  out->strides[0] = 1;
+  return bc_new_tensor(b, out);
+}
+
+aot_status_t bc_contiguous(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out) {
+  bc_tensor_t source = *t; /* t may stand in the table of values, out too */
+  *out = source;
+  if (bc_is_contiguous(&source)) return AOT_OK;
+  bc_make_contiguous(out);
+  AOT_TRY(bc_new_tensor(b, out));
+  return bc_copy(b, out, &source);
+}
+
+/* ---- steps ---- */
+
+aot_status_t bc_add_step(bc_build_t *b, bc_run_fn run, uint64_t payload_size, void *out_payload) {
+  bc_schedule_t *s = b->out;
+  void *payload = bc_pool_alloc(b->pool, payload_size);
+  if (!payload) return no_memory(b);
+  if (s->n_steps == s->step_capacity) {
+    uint32_t capacity = s->step_capacity ? 2 * s->step_capacity : 64;
+    bc_step_t *grown = realloc(s->steps, capacity * sizeof *grown);
+    if (!grown) return no_memory(b);
+    s->steps = grown;
+    s->step_capacity = capacity;
+  }
+  s->steps[s->n_steps++] = (bc_step_t){run, payload, b->node ? b->node->id : AOT_NO_ID};
+  memcpy(out_payload, &payload, sizeof payload);
+  return AOT_OK;
+}
+
+bc_ref_t bc_use(bc_build_t *b, const bc_tensor_t *t) {
+  if (!t || !t->dtype || t->storage == BC_NONE) return (bc_ref_t){BC_NONE, 0};
+  bc_storage_t *s = &b->out->storages[t->storage];
+  uint32_t now = b->out->n_steps - 1;
+  if (s->first == BC_NONE) s->first = now;
+  s->last = now;
+  return (bc_ref_t){t->storage, t->offset * (int64_t)aot_dtype_size(t->dtype)};
+}
+
+/* ---- copies ---- */
+
+typedef struct copy_step {
+  bc_ref_t dst, src;
+  rk_tensor to, from; /* geometry; data is set when run */
+  int32_t rank;       /* merged dimensions of a copy without conversion */
+  int64_t width;      /* bytes an element; 0: converts */
+  int64_t sizes[AOT_MAX_RANK], dst_strides[AOT_MAX_RANK], src_strides[AOT_MAX_RANK]; /* elements */
+} copy_step_t;
+
+#define COPY_INNER(type)                                                                                               \
+  for (int64_t i = 0; i < n; i++) ((type *)(void *)d)[i * ds] = ((const type *)(const void *)s)[i * ss]
+
+static void copy_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, int64_t width) {
+  if (ds == 1 && ss == 1) memcpy(d, s, (size_t)(n * width));
+  else if (width == 4) COPY_INNER(uint32_t);
+  else if (width == 8) COPY_INNER(uint64_t);
+  else if (width == 1) COPY_INNER(uint8_t);
+  else if (width == 2) COPY_INNER(uint16_t);
+  else
+    for (int64_t i = 0; i < n; i++) memcpy(d + i * ds * width, s + i * ss * width, (size_t)width);
+}
+
+static aot_status_t run_copy(const bc_frame_t *f, void *payload) {
+  copy_step_t *p = payload;
+  int64_t index[AOT_MAX_RANK] = {0}, inner = p->rank - 1;
+  char *d = bc_at(f, p->dst);
+  const char *s = bc_at(f, p->src);
+  if (!p->width) {
+    p->to.data = f->base[p->dst.storage];
+    p->from.data = f->base[p->src.storage];
+    rk_copy(&p->to, &p->from);
+    return AOT_OK;
+  }
+  for (;;) {
+    int64_t k = inner - 1;
+    copy_row(d, p->dst_strides[inner], s, p->src_strides[inner], p->sizes[inner], p->width);
+    for (; k >= 0; k--) {
+      d += p->dst_strides[k] * p->width;
+      s += p->src_strides[k] * p->width;
+      if (++index[k] < p->sizes[k]) break;
+      d -= p->dst_strides[k] * p->width * p->sizes[k];
+      s -= p->src_strides[k] * p->width * p->sizes[k];
+      index[k] = 0;
+    }
+    if (k < 0) return AOT_OK;
+  }
+}
+
+/* Dimensions of size 1 go; neighbours that both tensors step through evenly become one. */
+static void merge_copy(copy_step_t *p, const bc_tensor_t *dst, const bc_tensor_t *src) {
+  int32_t r = 0;
+  for (int32_t d = 0; d < dst->rank; d++) {
+    int64_t size = dst->sizes[d], ds = dst->strides[d], ss = src->strides[d];
+    if (size == 1) continue;
+    if (r && p->dst_strides[r - 1] == ds * size && p->src_strides[r - 1] == ss * size) {
+      p->sizes[r - 1] *= size;
+      p->dst_strides[r - 1] = ds;
+      p->src_strides[r - 1] = ss;
+      continue;
+    }
+    p->sizes[r] = size;
+    p->dst_strides[r] = ds;
+    p->src_strides[r++] = ss;
+  }
+  if (!r) p->sizes[r] = p->dst_strides[r] = p->src_strides[r] = 1, r = 1;
+  p->rank = r;
+}
+
+aot_status_t bc_copy(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src) {
+  copy_step_t *p;
+  if (bc_numel(dst) == 0) return AOT_OK;
+  BC_STEP(b, run_copy, p);
+  p->dst = bc_use(b, dst);
+  p->src = bc_use(b, src);
+  p->to = bc_rk_tensor(b, dst);
+  p->from = bc_rk_tensor(b, src);
+  if (dst->dtype == src->dtype) p->width = (int64_t)aot_dtype_size(dst->dtype);
+  merge_copy(p, dst, src);
+  return AOT_OK;
+}
+
+typedef struct zero_step {
+  bc_ref_t dst;
+  uint64_t nbytes;
+} zero_step_t;
+static aot_status_t run_zero(const bc_frame_t *f, void *payload) {
+  const zero_step_t *p = payload;
+  memset(bc_at(f, p->dst), 0, (size_t)p->nbytes);
+  return AOT_OK;
+}
+
+aot_status_t bc_fill_zero(bc_build_t *b, const bc_tensor_t *dst) {
+  zero_step_t *p;
+  BC_STEP(b, run_zero, p);
+  p->dst = bc_use(b, dst);
+  p->nbytes = (uint64_t)bc_numel(dst) * aot_dtype_size(dst->dtype);
+  return AOT_OK;
+}
+
+/* ---- tables ---- */
+
+bc_lower_fn bc_lowering_find(aot_str_t op) {
+  static const bc_lowering_table_t *const tables[] = {
+      &bc_lowerings_matmul, &bc_lowerings_norm,      &bc_lowerings_softmax, &bc_lowerings_attention, &bc_lowerings_reduce,
+      &bc_lowerings_conv,   &bc_lowerings_embedding, &bc_lowerings_pool,    &bc_lowerings_batch_norm};
+  for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
+    for (uint32_t r = 0; r < tables[t]->n_rows; r++)
+      if (aot_str_eq(aot_str(tables[t]->rows[r].op), op)) return tables[t]->rows[r].lower;
+  return NULL;
+}

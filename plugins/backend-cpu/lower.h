@@ -1,0 +1,90 @@
+/* What lowering functions are written with: operands and arguments of the node at hand, new tensors, new steps. */
+#ifndef BC_LOWER_H
+#define BC_LOWER_H
+
+#include "schedule.h"
+#include <aot/inline.h>
+
+typedef struct bc_value {
+  int32_t kind; /* AOT_TYPE_* */
+  bc_tensor_t t;
+  int64_t number; /* SYMINT, SYMBOOL */
+} bc_value_t;
+
+typedef struct bc_build {
+  bc_schedule_t *out;
+  const aot_snapshot_t *s;
+  const aot_snap_graph_t *graph;
+  const aot_snap_node_t *node; /* the node being lowered */
+  int64_t *exprs;              /* values of the shape environment's expressions */
+  bc_value_t *values;          /* by value row, less value_begin */
+  uint32_t value_begin, n_values;
+  const uint32_t *group;       /* by node of the graph: last member of its group */
+  uint32_t *n_uses;            /* by value, as values: operands and outputs that read it */
+  const bc_functions_t *functions;
+  bc_pool_t *pool;             /* the schedule's */
+  bc_error_t *error;
+} bc_build_t;
+
+static inline int64_t bc_dim(const bc_build_t *b, int64_t dim) { return sn_dim(dim, b->exprs); }
+
+/* A lowering: AOT_OK: done, every result is bound. BC_DECLINED: not in this form; the reference kernel takes it. Anything else
+ * is a failure with its text in b->error. */
+#define BC_DECLINED (-1)
+typedef aot_status_t (*bc_lower_fn)(bc_build_t *b);
+typedef struct bc_lowering {
+  const char *op;
+  bc_lower_fn lower;
+} bc_lowering_t;
+typedef struct bc_lowering_table {
+  const bc_lowering_t *rows;
+  uint32_t n_rows;
+} bc_lowering_table_t;
+#define BC_TABLE(rows) {rows, (uint32_t)(sizeof(rows) / sizeof(rows)[0])}
+extern const bc_lowering_table_t bc_lowerings_matmul, bc_lowerings_norm, bc_lowerings_softmax, bc_lowerings_attention,
+    bc_lowerings_reduce, bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool;
+bc_lower_fn bc_lowering_find(aot_str_t op); /* NULL: none */
+
+/* ---- the node's arguments and operands ---- */
+const aot_snap_arg_t *bc_arg(const bc_build_t *b, uint32_t k); /* a NONE argument past the end */
+int64_t bc_arg_int(const bc_build_t *b, uint32_t k, int64_t preset);
+double bc_arg_float(const bc_build_t *b, uint32_t k, double preset);
+uint32_t bc_arg_ints(const bc_build_t *b, uint32_t k, int64_t *out, uint32_t capacity); /* a number counts as a list of one */
+const bc_tensor_t *bc_arg_tensor(const bc_build_t *b, uint32_t k); /* NULL: absent or no tensor */
+bc_value_t *bc_value(const bc_build_t *b, uint32_t row);
+const bc_tensor_t *bc_type(const bc_build_t *b, uint32_t result); /* the node's result as declared; dtype 0: none */
+
+/* ---- tensors ---- */
+int64_t bc_numel(const bc_tensor_t *t);
+int bc_is_contiguous(const bc_tensor_t *t);
+void bc_make_contiguous(bc_tensor_t *t); /* strides, offset 0 */
+uint64_t bc_extent(const bc_tensor_t *t); /* bytes of storage that it needs */
+int bc_same_geometry(const bc_tensor_t *a, const bc_tensor_t *b); /* sizes, strides (where a size is not 1), offset */
+rk_tensor bc_rk_tensor(const bc_build_t *b, const bc_tensor_t *t); /* without data */
+
+/* ---- memory: failures are remembered in *status, so that a lowering checks once ---- */
+aot_status_t bc_new_tensor(bc_build_t *b, bc_tensor_t *t); /* gives t's geometry a storage in the arena */
+aot_status_t bc_result(bc_build_t *b, uint32_t k, bc_tensor_t *out);       /* with the declared strides; binds it */
+aot_status_t bc_result_dense(bc_build_t *b, uint32_t k, bc_tensor_t *out); /* contiguous; binds it */
+void bc_result_geometry(bc_tensor_t *t); /* what bc_result makes of a declared type */
+void bc_bind(bc_build_t *b, uint32_t k, const bc_tensor_t *t);
+aot_status_t bc_scratch(bc_build_t *b, uint64_t nbytes, bc_tensor_t *out); /* bytes */
+aot_status_t bc_contiguous(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out); /* t itself, or a copy */
+
+/* ---- steps: every bc_use belongs to the step that was added last ---- */
+aot_status_t bc_add_step(bc_build_t *b, bc_run_fn run, uint64_t payload_size, void *out_payload);
+#define BC_STEP(b, run, payload) AOT_TRY(bc_add_step(b, run, sizeof *(payload), &(payload)))
+bc_ref_t bc_use(bc_build_t *b, const bc_tensor_t *t); /* NULL: a reference to nothing */
+aot_status_t bc_copy(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src); /* same sizes; converts */
+aot_status_t bc_fill_zero(bc_build_t *b, const bc_tensor_t *dst);                    /* contiguous */
+
+/* ---- reference kernels ---- */
+/* The node's arguments for a reference kernel, in pool memory; tensors have no data. */
+aot_status_t bc_rk_args(bc_build_t *b, rk_arg **out);
+aot_status_t bc_lower_reference(bc_build_t *b);
+/* ---- groups (lower_group.c) ---- */
+aot_status_t bc_find_groups(bc_build_t *b, uint32_t *out_group); /* by node of the graph */
+/* AOT_OK: done; BC_DECLINED: no function; run its members one by one. last: node number in the graph */
+aot_status_t bc_lower_group(bc_build_t *b, const uint32_t *members, uint32_t n_members);
+
+#endif

@@ -1,0 +1,185 @@
+/* scaled_dot_product_attention and its backward, float32, without dropout. Operands need no copy as long as their element
+ * dimension is contiguous: transposed views of a projection are read where they lie. Gradients are laid out as the operands'
+ * types say, so that the views that follow need no copy either. */
+#include "attention_kernels.h"
+#include "lower.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct attention_step {
+  bc_ref_t q, k, v, mask, o, dq, dk, dv, work; /* o: the output, or its gradient */
+  bc_rows_t so, sdq, sdk, sdv;                 /* strides; data is set when run */
+  bc_attention_t a;
+  int bool_mask;
+} attention_step_t;
+
+static bc_rows_t with(const bc_frame_t *f, bc_rows_t r, bc_ref_t ref) {
+  r.data = bc_f32(f, ref);
+  return r;
+}
+
+static void operands(const bc_frame_t *f, const attention_step_t *p, bc_attention_t *a) {
+  *a = p->a;
+  a->q = with(f, a->q, p->q);
+  a->k = with(f, a->k, p->k);
+  a->v = with(f, a->v, p->v);
+  if (p->mask.storage == BC_NONE) return;
+  if (p->bool_mask) a->bool_mask = (const uint8_t *)bc_at(f, p->mask);
+  else a->mask = bc_f32(f, p->mask);
+}
+
+static aot_status_t run_forward(const bc_frame_t *f, void *payload) {
+  const attention_step_t *p = payload;
+  bc_attention_t a;
+  operands(f, p, &a);
+  bc_attention_forward(&a, with(f, p->so, p->o), bc_f32(f, p->work));
+  return AOT_OK;
+}
+
+static aot_status_t run_backward(const bc_frame_t *f, void *payload) {
+  const attention_step_t *p = payload;
+  bc_attention_t a;
+  operands(f, p, &a);
+  bc_attention_backward(&a, with(f, p->so, p->o), with(f, p->sdq, p->dq), with(f, p->sdk, p->dk), with(f, p->sdv, p->dv),
+                        bc_f32(f, p->work));
+  return AOT_OK;
+}
+
+/* [.., head, position, element]: up to two leading dimensions; the element dimension steps by 1, positions do not overlap. */
+static int is_rows(const bc_tensor_t *t) {
+  int32_t r = t->rank;
+  return (t->strides[r - 1] == 1 || t->sizes[r - 1] == 1) && (t->strides[r - 2] >= t->sizes[r - 1] || t->sizes[r - 2] == 1);
+}
+
+static bc_rows_t rows_of(const bc_tensor_t *t) {
+  bc_rows_t r = {NULL, 0, 0, 0};
+  r.position = t->sizes[t->rank - 2] == 1 ? t->sizes[t->rank - 1] : t->strides[t->rank - 2];
+  if (t->rank > 2) r.head = t->strides[t->rank - 3];
+  if (t->rank > 3) r.batch = t->strides[t->rank - 4];
+  return r;
+}
+
+static aot_status_t readable(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out) {
+  if (!is_rows(t)) return bc_contiguous(b, t, out);
+  *out = *t;
+  return AOT_OK;
+}
+
+static int64_t lead(const bc_tensor_t *t, int32_t from_back) { return t->rank >= from_back ? t->sizes[t->rank - from_back] : 1; }
+
+static int same_leading(const bc_tensor_t *x, const bc_tensor_t *y) {
+  return x->rank == y->rank && lead(x, 4) == lead(y, 4);
+}
+
+/* k: position of the query. (query, key, value, attn_mask?, dropout_p, is_causal, scale?, enable_gqa) */
+static int takes(const bc_build_t *b, uint32_t k) {
+  const bc_tensor_t *q = bc_arg_tensor(b, k), *key = bc_arg_tensor(b, k + 1), *v = bc_arg_tensor(b, k + 2);
+  const bc_tensor_t *m = bc_arg_tensor(b, k + 3);
+  if (!q || !key || !v || q->dtype != AOT_F32 || key->dtype != AOT_F32 || v->dtype != AOT_F32) return 0;
+  if (q->rank < 2 || q->rank > 4 || !same_leading(q, key) || !same_leading(q, v) || bc_arg_float(b, k + 4, 0) != 0) return 0;
+  if (lead(key, 3) != lead(v, 3) || lead(q, 3) % (lead(key, 3) ? lead(key, 3) : 1)) return 0;
+  if (lead(q, 3) != lead(key, 3) && !bc_arg_int(b, k + 7, 0)) return 0; /* broadcast heads: rare */
+  if (bc_numel(q) == 0 || bc_numel(key) == 0 || bc_numel(v) == 0) return 0;
+  return bc_arg(b, k + 3)->kind == AOT_ARG_NONE || (m && m->rank <= 4 && (m->dtype == AOT_F32 || m->dtype == AOT_BOOL));
+}
+
+static int64_t mask_stride(const bc_tensor_t *m, int32_t from_back) {
+  return m->rank < from_back || m->sizes[m->rank - from_back] == 1 ? 0 : m->strides[m->rank - from_back];
+}
+
+static void describe(const bc_build_t *b, uint32_t k, const bc_tensor_t t[3], const bc_tensor_t *m, bc_attention_t *a) {
+  const bc_tensor_t *q = &t[0];
+  memset(a, 0, sizeof *a);
+  a->n_batch = lead(q, 4);
+  a->n_head = lead(q, 3);
+  a->n_head_kv = lead(&t[1], 3);
+  a->n_query = lead(q, 2);
+  a->n_key = lead(&t[1], 2);
+  a->width = lead(q, 1);
+  a->width_v = lead(&t[2], 1);
+  a->scale = bc_arg_float(b, k + 6, 1 / sqrt((double)a->width));
+  a->causal = bc_arg_int(b, k + 5, 0) != 0;
+  a->q = rows_of(&t[0]);
+  a->k = rows_of(&t[1]);
+  a->v = rows_of(&t[2]);
+  if (!m) return;
+  a->mask_batch = mask_stride(m, 4);
+  a->mask_head = mask_stride(m, 3);
+  a->mask_query = mask_stride(m, 2);
+}
+
+/* The kernels read a mask's keys one after the other. */
+static aot_status_t readable_mask(bc_build_t *b, uint32_t k, const bc_tensor_t *key, bc_tensor_t *out) {
+  const bc_tensor_t *m = bc_arg_tensor(b, k + 3);
+  bc_tensor_t spread;
+  out->dtype = 0;
+  if (!m) return AOT_OK;
+  spread = *m;
+  if (m->rank && m->sizes[m->rank - 1] == 1 && lead(key, 2) != 1) {
+    spread.sizes[m->rank - 1] = lead(key, 2);
+    spread.strides[m->rank - 1] = 0;
+  }
+  if (m->rank && spread.strides[m->rank - 1] == 1) {
+    *out = spread;
+    return AOT_OK;
+  }
+  return bc_contiguous(b, &spread, out);
+}
+
+/* Steps share everything but the direction; `o` is the result of the forward, the gradient that enters the backward. */
+static aot_status_t add_attention(bc_build_t *b, uint32_t k, bc_run_fn run, const bc_tensor_t *o, const bc_tensor_t *results,
+                                  int backward) {
+  bc_tensor_t t[3], mask, work;
+  bc_attention_t a;
+  attention_step_t *p;
+  for (uint32_t i = 0; i < 3; i++) AOT_TRY(readable(b, bc_arg_tensor(b, k + i), &t[i]));
+  AOT_TRY(readable_mask(b, k, &t[1], &mask));
+  describe(b, k, t, mask.dtype ? &mask : NULL, &a);
+  AOT_TRY(bc_scratch(b, bc_attention_work(&a) * sizeof(float), &work));
+  BC_STEP(b, run, p);
+  p->a = a;
+  p->bool_mask = mask.dtype == AOT_BOOL;
+  p->q = bc_use(b, &t[0]);
+  p->k = bc_use(b, &t[1]);
+  p->v = bc_use(b, &t[2]);
+  p->mask = bc_use(b, &mask);
+  p->o = bc_use(b, o);
+  p->so = rows_of(o);
+  p->work = bc_use(b, &work);
+  if (!backward) return AOT_OK;
+  p->dq = bc_use(b, &results[0]);
+  p->dk = bc_use(b, &results[1]);
+  p->dv = bc_use(b, &results[2]);
+  p->sdq = rows_of(&results[0]);
+  p->sdk = rows_of(&results[1]);
+  p->sdv = rows_of(&results[2]);
+  return AOT_OK;
+}
+
+/* A result that the kernel can write: as declared, or contiguous. */
+static aot_status_t writable(bc_build_t *b, uint32_t r, bc_tensor_t *out) {
+  return is_rows(bc_type(b, r)) ? bc_result(b, r, out) : bc_result_dense(b, r, out);
+}
+
+static aot_status_t lower_attention(bc_build_t *b) {
+  bc_tensor_t o;
+  if (!takes(b, 0)) return BC_DECLINED;
+  AOT_TRY(writable(b, 0, &o));
+  return add_attention(b, 0, run_forward, &o, NULL, 0);
+}
+
+static aot_status_t lower_attention_backward(bc_build_t *b) {
+  const bc_tensor_t *g = bc_arg_tensor(b, 0);
+  bc_tensor_t go, results[3];
+  if (!g || g->dtype != AOT_F32 || !takes(b, 1) || b->node->n_results != 3) return BC_DECLINED;
+  AOT_TRY(readable(b, g, &go));
+  for (uint32_t r = 0; r < 3; r++) AOT_TRY(writable(b, r, &results[r]));
+  return add_attention(b, 1, run_backward, &go, results, 1);
+}
+
+static const bc_lowering_t rows[] = {
+    {"aten.scaled_dot_product_attention.default", lower_attention},
+    {"aot.scaled_dot_product_attention_backward.default", lower_attention_backward},
+};
+const bc_lowering_table_t bc_lowerings_attention = BC_TABLE(rows);

@@ -1,0 +1,106 @@
+/* Batch norm in training, forward and backward, on contiguous float32 [n, c, ..]. Evaluation mode: the reference kernel. */
+#include "lower.h"
+#include "plane_kernels.h"
+
+typedef struct norm_step {
+  bc_ref_t x, w, b, running_mean, running_var, y, mean, rstd, new_mean, new_var, gy, gx, gw, gb;
+  bc_planes_t planes;
+  double momentum, eps;
+} norm_step_t;
+
+static aot_status_t run_train(const bc_frame_t *f, void *payload) {
+  const norm_step_t *p = payload;
+  bc_batch_norm_t a = {.x = bc_f32(f, p->x), .w = bc_f32_or_null(f, p->w), .b = bc_f32_or_null(f, p->b), .momentum = p->momentum,
+                       .eps = p->eps, .y = bc_f32(f, p->y), .mean = bc_f32_or_null(f, p->mean), .rstd = bc_f32_or_null(f, p->rstd)};
+  a.running_mean = bc_f32_or_null(f, p->running_mean);
+  a.running_var = bc_f32_or_null(f, p->running_var);
+  a.new_mean = bc_f32_or_null(f, p->new_mean);
+  a.new_var = bc_f32_or_null(f, p->new_var);
+  bc_batch_norm_train(p->planes, &a);
+  return AOT_OK;
+}
+
+static aot_status_t run_backward(const bc_frame_t *f, void *payload) {
+  const norm_step_t *p = payload;
+  bc_batch_norm_backward(p->planes, bc_f32(f, p->gy), bc_f32(f, p->x), bc_f32_or_null(f, p->w), bc_f32(f, p->mean),
+                         bc_f32(f, p->rstd), bc_f32_or_null(f, p->gx), bc_f32_or_null(f, p->gw), bc_f32_or_null(f, p->gb));
+  return AOT_OK;
+}
+
+static int f32(const bc_tensor_t *t) { return t && t->dtype == AOT_F32; }
+static int f32_or_none(const bc_build_t *b, uint32_t k) { return bc_arg(b, k)->kind == AOT_ARG_NONE || f32(bc_arg_tensor(b, k)); }
+
+static int planes(const bc_tensor_t *x, bc_planes_t *out) {
+  if (!f32(x) || x->rank < 2 || bc_numel(x) == 0) return 0;
+  *out = (bc_planes_t){x->sizes[0], x->sizes[1], bc_numel(x) / x->sizes[0] / x->sizes[1]};
+  return out->n_batch * out->n_position > 1;
+}
+
+static aot_status_t dense(bc_build_t *b, uint32_t k, bc_tensor_t *out) {
+  const bc_tensor_t *t = bc_arg_tensor(b, k);
+  *out = (bc_tensor_t){.storage = BC_NONE};
+  return t ? bc_contiguous(b, t, out) : AOT_OK;
+}
+
+/* (input, weight?, bias?, [running_mean, running_var,] training, momentum, eps); n_stats: 2 or 0 */
+static aot_status_t train(bc_build_t *b, uint32_t n_stats) {
+  const bc_tensor_t *x = bc_arg_tensor(b, 0);
+  bc_tensor_t in[5] = {{.storage = BC_NONE}, {.storage = BC_NONE}, {.storage = BC_NONE}, {.storage = BC_NONE}, {.storage = BC_NONE}};
+  bc_tensor_t out[5] = {{.storage = BC_NONE}, {.storage = BC_NONE}, {.storage = BC_NONE}, {.storage = BC_NONE}, {.storage = BC_NONE}};
+  bc_planes_t shape;
+  norm_step_t *p;
+  if (!planes(x, &shape) || b->node->n_results != 3 + n_stats || !bc_arg_int(b, 3 + n_stats, 0)) return BC_DECLINED;
+  for (uint32_t k = 1; k < 3; k++)
+    if (!f32_or_none(b, k)) return BC_DECLINED;
+  for (uint32_t k = 3; k < 3 + n_stats; k++)
+    if (!f32(bc_arg_tensor(b, k))) return BC_DECLINED;
+  for (uint32_t k = 0; k < 3 + n_stats; k++) AOT_TRY(dense(b, k, &in[k]));
+  for (uint32_t r = 0; r < 3 + n_stats; r++) AOT_TRY(bc_result_dense(b, r, &out[r]));
+  BC_STEP(b, run_train, p);
+  *p = (norm_step_t){.x = bc_use(b, &in[0]), .w = bc_use(b, &in[1]), .b = bc_use(b, &in[2]), .planes = shape};
+  p->running_mean = bc_use(b, &in[3]);
+  p->running_var = bc_use(b, &in[4]);
+  p->y = bc_use(b, &out[0]);
+  p->mean = bc_use(b, &out[1]);
+  p->rstd = bc_use(b, &out[2]);
+  p->new_mean = bc_use(b, &out[3]);
+  p->new_var = bc_use(b, &out[4]);
+  p->momentum = bc_arg_float(b, 4 + n_stats, 0.1);
+  p->eps = bc_arg_float(b, 5 + n_stats, 1e-5);
+  return AOT_OK;
+}
+
+static aot_status_t lower_functional(bc_build_t *b) { return train(b, 2); }
+static aot_status_t lower_no_stats(bc_build_t *b) { return train(b, 0); }
+
+/* native_batch_norm_backward(grad, input, weight?, running_mean?, running_var?, save_mean?, save_invstd?, train, eps, mask) */
+static aot_status_t lower_backward(bc_build_t *b) {
+  const bc_tensor_t *x = bc_arg_tensor(b, 1);
+  bc_tensor_t gy, tx, tw, mean, rstd, out[3];
+  bc_planes_t shape;
+  norm_step_t *p;
+  if (!planes(x, &shape) || !f32(bc_arg_tensor(b, 0)) || !f32_or_none(b, 2) || !f32(bc_arg_tensor(b, 5)) ||
+      !f32(bc_arg_tensor(b, 6)) || !bc_arg_int(b, 7, 0) || b->node->n_results != 3)
+    return BC_DECLINED;
+  AOT_TRY(dense(b, 0, &gy));
+  AOT_TRY(dense(b, 1, &tx));
+  AOT_TRY(dense(b, 2, &tw));
+  AOT_TRY(dense(b, 5, &mean));
+  AOT_TRY(dense(b, 6, &rstd));
+  for (uint32_t r = 0; r < 3; r++) AOT_TRY(bc_result_dense(b, r, &out[r]));
+  BC_STEP(b, run_backward, p);
+  *p = (norm_step_t){.gy = bc_use(b, &gy), .x = bc_use(b, &tx), .w = bc_use(b, &tw), .planes = shape};
+  p->mean = bc_use(b, &mean);
+  p->rstd = bc_use(b, &rstd);
+  p->gx = bc_use(b, &out[0]);
+  p->gw = bc_use(b, &out[1]);
+  p->gb = bc_use(b, &out[2]);
+  return AOT_OK;
+}
+
+static const bc_lowering_t rows[] = {
+    {"aten._native_batch_norm_legit_functional.default", lower_functional},
+    {"aten._native_batch_norm_legit.no_stats", lower_no_stats},
+    {"aten.native_batch_norm_backward.default", lower_backward},
+};
+const bc_lowering_table_t bc_lowerings_batch_norm = BC_TABLE(rows);

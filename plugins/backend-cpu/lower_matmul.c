@@ -1,0 +1,183 @@
+/* Matrix products through a BLAS. A transposed operand is recognised by its strides and handed over as it lies; only what
+ * neither row- nor column-major leading dimensions describe is copied. Leading dimensions of a batch against one matrix are
+ * folded. Bias and the addend of addmm are put into the result first, and the product is added to it. */
+#include "blas.h"
+#include "lower.h"
+
+#include <string.h>
+
+typedef struct product_step {
+  bc_ref_t a, b, c;
+  bc_product_t product;
+} product_step_t;
+
+static aot_status_t run_product(const bc_frame_t *f, void *payload) {
+  const product_step_t *p = payload;
+  bc_product(&p->product, bc_at(f, p->a), bc_at(f, p->b), bc_at(f, p->c));
+  return AOT_OK;
+}
+
+/* The last two dimensions as a matrix of a BLAS. 0: their strides do not allow it. */
+static int as_matrix(const bc_tensor_t *t, bc_matrix_t *out) {
+  return bc_matrix(t->sizes[t->rank - 2], t->sizes[t->rank - 1], t->strides[t->rank - 2], t->strides[t->rank - 1], out);
+}
+
+static int blas_dtype(const bc_tensor_t *t) { return t && (t->dtype == AOT_F32 || t->dtype == AOT_F64); }
+
+/* c = alpha * a @ b + beta * c; ranks are equal and at least 2, batch sizes agree. Operands are copied when they must be. */
+static aot_status_t add_product(bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *c, double alpha,
+                                double beta) {
+  bc_tensor_t a = *x, w = *y;
+  bc_matrix_t ma, mb, mc;
+  product_step_t *p;
+  if (bc_numel(c) == 0) return AOT_OK;
+  if (!as_matrix(c, &mc)) return bc_fail(b->error, AOT_E_INTERNAL, "internal", "a product's result is no matrix");
+  if (!as_matrix(&a, &ma)) {
+    AOT_TRY(bc_contiguous(b, x, &a));
+    as_matrix(&a, &ma);
+  }
+  if (!as_matrix(&w, &mb)) {
+    AOT_TRY(bc_contiguous(b, y, &w));
+    as_matrix(&w, &mb);
+  }
+  BC_STEP(b, run_product, p);
+  p->product.dtype = c->dtype;
+  p->product.alpha = alpha;
+  p->product.beta = beta;
+  p->product.a = ma;
+  p->product.b = mb;
+  p->product.c = mc;
+  p->product.rank = c->rank - 2;
+  for (int32_t d = 0; d < c->rank - 2; d++) {
+    p->product.sizes[d] = c->sizes[d];
+    p->product.a_strides[d] = a.strides[d];
+    p->product.b_strides[d] = w.strides[d];
+    p->product.c_strides[d] = c->strides[d];
+  }
+  p->a = bc_use(b, &a);
+  p->b = bc_use(b, &w);
+  p->c = bc_use(b, c);
+  return AOT_OK;
+}
+
+/* t seen with `sizes`, broadcast. 0: it does not broadcast. */
+static int expanded(const bc_tensor_t *t, int32_t rank, const int64_t *sizes, bc_tensor_t *out) {
+  int32_t lead = rank - t->rank;
+  if (lead < 0) return 0;
+  *out = *t;
+  out->rank = rank;
+  for (int32_t d = 0; d < rank; d++) {
+    int64_t size = d < lead ? 1 : t->sizes[d - lead];
+    if (size != 1 && size != sizes[d]) return 0;
+    out->sizes[d] = sizes[d];
+    out->strides[d] = size == 1 && sizes[d] != 1 ? 0 : d < lead ? 0 : t->strides[d - lead];
+  }
+  return 1;
+}
+
+static void transpose_last(bc_tensor_t *t) {
+  int32_t r = t->rank - 1, c = t->rank - 2;
+  int64_t size = t->sizes[r], stride = t->strides[r];
+  t->sizes[r] = t->sizes[c];
+  t->strides[r] = t->strides[c];
+  t->sizes[c] = size;
+  t->strides[c] = stride;
+}
+
+/* All dimensions but the last as one. 0: they do not step evenly. */
+static int folded(const bc_tensor_t *t, bc_tensor_t *out) {
+  int32_t last = t->rank - 1;
+  int64_t rows = 1, stride = 0;
+  *out = *t;
+  for (int32_t d = last - 1; d >= 0; d--) {
+    if (t->sizes[d] == 1) continue;
+    if (rows > 1 && t->strides[d] != stride * rows) return 0;
+    if (rows == 1) stride = t->strides[d];
+    rows *= t->sizes[d];
+  }
+  out->rank = 2;
+  out->sizes[0] = rows;
+  out->strides[0] = rows == 1 ? t->sizes[last] : stride;
+  out->sizes[1] = t->sizes[last];
+  out->strides[1] = t->strides[last];
+  return 1;
+}
+
+static aot_status_t fold(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out) {
+  bc_tensor_t dense;
+  if (folded(t, out)) return AOT_OK;
+  AOT_TRY(bc_contiguous(b, t, &dense));
+  folded(&dense, out);
+  return AOT_OK;
+}
+
+/* linear(input [.., k], weight [n, k], bias [n]) */
+static aot_status_t lower_linear(bc_build_t *b) {
+  const bc_tensor_t *x = bc_arg_tensor(b, 0), *w = bc_arg_tensor(b, 1), *bias = bc_arg_tensor(b, 2);
+  bc_tensor_t result, rows, out, weight, spread;
+  if (!blas_dtype(x) || !w || w->rank != 2 || x->rank < 1 || w->dtype != x->dtype || bc_type(b, 0)->dtype != x->dtype)
+    return BC_DECLINED;
+  if (bc_arg(b, 2)->kind != AOT_ARG_NONE && (!bias || bias->dtype != x->dtype)) return BC_DECLINED;
+  AOT_TRY(fold(b, x, &rows));
+  weight = *w;
+  transpose_last(&weight);
+  AOT_TRY(bc_result_dense(b, 0, &result));
+  folded(&result, &out);
+  if (bias && expanded(bias, 2, out.sizes, &spread)) AOT_TRY(bc_copy(b, &out, &spread));
+  return add_product(b, &rows, &weight, &out, 1, bias ? 1 : 0);
+}
+
+static aot_status_t lower_mm(bc_build_t *b) {
+  const bc_tensor_t *x = bc_arg_tensor(b, 0), *y = bc_arg_tensor(b, 1);
+  bc_tensor_t result, left, right;
+  if (!blas_dtype(x) || !y || y->dtype != x->dtype || x->rank != y->rank || x->rank < 2) return BC_DECLINED;
+  left = *x;
+  right = *y;
+  AOT_TRY(bc_result_dense(b, 0, &result));
+  return add_product(b, &left, &right, &result, 1, 0);
+}
+
+/* addmm, baddbmm(self, a, b, *, beta, alpha) */
+static aot_status_t lower_addmm(bc_build_t *b) {
+  const bc_tensor_t *self = bc_arg_tensor(b, 0), *x = bc_arg_tensor(b, 1), *y = bc_arg_tensor(b, 2);
+  double beta = bc_arg_float(b, 3, 1), alpha = bc_arg_float(b, 4, 1);
+  bc_tensor_t result, spread, left, right;
+  if (!blas_dtype(x) || !y || !self || self->dtype != x->dtype || y->dtype != x->dtype || x->rank != y->rank || x->rank < 2 ||
+      !expanded(self, x->rank, bc_type(b, 0)->sizes, &spread))
+    return BC_DECLINED;
+  left = *x;
+  right = *y;
+  AOT_TRY(bc_result_dense(b, 0, &result));
+  if (beta != 0) AOT_TRY(bc_copy(b, &result, &spread));
+  return add_product(b, &left, &right, &result, alpha, beta);
+}
+
+/* matmul: batches broadcast; a batch against one matrix is folded */
+static aot_status_t lower_matmul(bc_build_t *b) {
+  const bc_tensor_t *x = bc_arg_tensor(b, 0), *y = bc_arg_tensor(b, 1), *type = bc_type(b, 0);
+  bc_tensor_t result, left, right, out;
+  int64_t sizes[AOT_MAX_RANK];
+  if (!blas_dtype(x) || !y || y->dtype != x->dtype || x->rank < 2 || y->rank < 2) return BC_DECLINED;
+  if (y->rank == 2 && x->rank > 2) {
+    right = *y;
+    AOT_TRY(fold(b, x, &left));
+    AOT_TRY(bc_result_dense(b, 0, &result));
+    folded(&result, &out);
+    return add_product(b, &left, &right, &out, 1, 0);
+  }
+  memcpy(sizes, type->sizes, sizeof sizes);
+  sizes[type->rank - 2] = x->sizes[x->rank - 2];
+  sizes[type->rank - 1] = x->sizes[x->rank - 1];
+  if (!expanded(x, type->rank, sizes, &left)) return BC_DECLINED;
+  sizes[type->rank - 2] = y->sizes[y->rank - 2];
+  sizes[type->rank - 1] = y->sizes[y->rank - 1];
+  if (!expanded(y, type->rank, sizes, &right)) return BC_DECLINED;
+  AOT_TRY(bc_result_dense(b, 0, &result));
+  return add_product(b, &left, &right, &result, 1, 0);
+}
+
+static const bc_lowering_t rows[] = {
+    {"aten.linear.default", lower_linear}, {"aten.mm.default", lower_mm},         {"aten.bmm.default", lower_mm},
+    {"aten.addmm.default", lower_addmm},   {"aten.baddbmm.default", lower_addmm}, {"aten.matmul.default", lower_matmul},
+};
+const bc_lowering_table_t bc_lowerings_matmul = BC_TABLE(rows);

@@ -1,0 +1,329 @@
+/* backend-cpu: the only file here that sees the plugin boundary. Read it from the bottom: entry, descriptor, create, compile,
+ * load, run. */
+#include "blas.h"
+#include "common/loops/loop.h"
+#include "exec.h"
+#include "lower.h"
+
+#include <aot/backend.h>
+#include <aot/ext/coverage.h>
+#include <aot/ext/env.h>
+#include <aot/ext/report.h>
+#include <aot/inline.h>
+#include <aot/note.h>
+#include <aot/plugin.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ID "backend-cpu"
+#define HELP "runs on the CPU: generated C for pointwise groups, a BLAS for matrix products, one planned arena"
+#define VERSION "0.1.0"
+
+typedef struct unit {
+  aot_backend_t table;
+  aot_host_t host;
+  int64_t threads;
+  char *compiler;
+  bc_cache_t cache;
+  int has_cache;
+  aot_ext_coverage_t coverage;
+  aot_str_t *names;
+} unit_t;
+
+/* The artifact: this header, then the snapshot. Schedules and source are made again from it at load: they follow from it, and
+ * a file can bring no code of its own. */
+#define ARTIFACT_MAGIC 0x55504341u /* "ACPU" */
+#define ARTIFACT_VERSION 1u
+typedef struct artifact {
+  uint32_t magic, version;
+  uint64_t snapshot_at, snapshot_nbytes;
+} artifact_t;
+
+typedef struct exe {
+  aot_exe_t table;
+  const unit_t *unit;
+  bc_program_t *program;
+  void *own; /* copy of bytes that came unaligned */
+} exe_t;
+
+static aot_status_t tell(const unit_t *u, aot_ctx_t *ctx, int32_t severity, const bc_error_t *e, aot_status_t status) {
+  char code[64];
+  aot_diag_t d = {.struct_size = sizeof d, .severity = severity};
+  snprintf(code, sizeof code, ID ".%s", e->code ? e->code : "failed");
+  d.code = aot_str(code);
+  d.message = aot_str(e->text);
+  if (e->hint) d.hint = aot_str(e->hint);
+  d.node.id = e->node;
+  d.value = aot_no_value();
+  u->host.diag(ctx, &d);
+  return status;
+}
+
+static aot_status_t error_out(const unit_t *u, aot_ctx_t *ctx, const bc_error_t *e, aot_status_t status) {
+  return tell(u, ctx, AOT_SEVERITY_ERROR, e, status);
+}
+
+/* ---- query ---- */
+
+static const char *refusal(const aot_snapshot_t *s, const aot_snap_node_t *node) {
+  const aot_snap_op_t *op = AOT_SNAP_ROWS(s, aot_snap_op_t, ops) + node->op;
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + node->arg_begin;
+  const rk_kernel *kernel = rk_find(aot_snap_text(s, op->name));
+  rk_arg plain[16];
+  uint32_t n = node->n_args < 16 ? node->n_args : 16;
+  if (op->flags & AOT_OP_REGION) return "operators that own graphs are not run here; inline their regions";
+  if (op->flags & AOT_OP_WRITES) return "it writes an argument; make the program functional first (stage functionalize)";
+  if (op->flags & AOT_OP_COLLECTIVE) return "collectives are not supported";
+  if (!kernel) return "there is no kernel for it";
+  memset(plain, 0, sizeof plain);
+  for (uint32_t k = 0; k < n; k++) { /* what rk_refuse looks at: numbers */
+    plain[k].kind = args[k].kind == AOT_ARG_INT || args[k].kind == AOT_ARG_BOOL || args[k].kind == AOT_ARG_FLOAT ? args[k].kind : AOT_ARG_NONE;
+    memcpy(&plain[k].u.i, &args[k].i, sizeof args[k].i);
+  }
+  return rk_refuse(kernel, plain, n);
+}
+
+static const char *bad_dtype(const aot_snapshot_t *s, const aot_snap_node_t *node) {
+  const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
+  for (uint32_t r = 0; r < node->n_results; r++) {
+    const aot_snap_value_t *v = &values[node->result_begin + r];
+    if (v->kind == AOT_TYPE_TENSOR && !rk_dtype_supported(v->dtype)) return "complex numbers are not supported";
+  }
+  return NULL;
+}
+
+/* Nodes whose results are integers of the shape environment need no kernel. */
+static int only_numbers(const aot_snapshot_t *s, const aot_snap_node_t *node) {
+  const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
+  for (uint32_t r = 0; r < node->n_results; r++) {
+    int32_t kind = values[node->result_begin + r].kind;
+    if (kind != AOT_TYPE_SYMINT && kind != AOT_TYPE_SYMBOOL) return 0;
+  }
+  return node->n_results > 0;
+}
+
+static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
+  const unit_t *u = b->self;
+  const aot_snapshot_t *s = NULL;
+  (void)ctx;
+  AOT_TRY(u->host.graph->snapshot(prog, &s));
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
+  for (uint32_t i = 0; i < s->nodes.count; i++) {
+    const char *why = only_numbers(s, &nodes[i]) ? NULL : refusal(s, &nodes[i]);
+    if (!why) why = bad_dtype(s, &nodes[i]);
+    aot_verdict_t v = {.struct_size = sizeof v, .accepted = why == NULL, .node = {nodes[i].id}};
+    if (why) v.reason = aot_str(why);
+    AOT_TRY(sink->put(sink->self, &v));
+  }
+  return AOT_OK;
+}
+
+/* ---- compile and load ---- */
+
+static const void *extension(const unit_t *u, const char *id) {
+  return u->host.get_ext ? u->host.get_ext(u->host.self, id) : NULL;
+}
+
+static aot_status_t open_cache(unit_t *u, aot_ctx_t *ctx) {
+  const aot_ext_env_t *env = extension(u, AOT_EXT_ENV);
+  bc_error_t e = {.node = AOT_NO_ID};
+  if (u->has_cache) return AOT_OK;
+  const char *dir = env ? env->cache_dir(ctx) : NULL;
+  aot_status_t status = bc_cache_init(&u->cache, dir, u->compiler, &e);
+  if (status != AOT_OK) return error_out(u, ctx, &e, status);
+  u->has_cache = 1;
+  return AOT_OK;
+}
+
+static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const bc_program_t *p) {
+  const aot_ext_report_t *r = extension(u, AOT_EXT_REPORT);
+  bc_program_stats_t s = bc_program_stats(p);
+  const struct { const char *name; double value; const char *unit; } rows[] = {
+      {"kernels", s.n_steps, ""},         {"generated-functions", s.n_functions, ""}, {"generated-calls", s.n_groups, ""},
+      {"cache-hits", s.code.n_hits, ""},  {"compile-ms", s.code.compile_ms, "ms"},    {"arena-bytes", (double)s.arena_nbytes, "bytes"},
+      {"fallback-nodes", s.n_fallback, "nodes"}};
+  for (size_t k = 0; r && k < sizeof rows / sizeof rows[0]; k++)
+    AOT_TRY(r->number(ctx, aot_str(rows[k].name), rows[k].value, aot_str(rows[k].unit)));
+  return AOT_OK;
+}
+
+static aot_status_t make_program(unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, int warn, bc_program_t **out) {
+  bc_error_t e = {.node = AOT_NO_ID}, warning = {.node = AOT_NO_ID};
+  AOT_TRY(open_cache(u, ctx));
+  aot_status_t status = bc_program_create(s, &u->cache, out, &warning, &e);
+  if (status != AOT_OK) return error_out(u, ctx, &e, status);
+  if (warn && warning.text[0]) tell(u, ctx, AOT_SEVERITY_WARNING, &warning, AOT_OK);
+  return AOT_OK;
+}
+
+static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
+  unit_t *u = b->self;
+  const aot_snapshot_t *s = NULL;
+  bc_program_t *program = NULL;
+  artifact_t head = {ARTIFACT_MAGIC, ARTIFACT_VERSION, sizeof head, 0};
+  AOT_TRY(u->host.graph->snapshot(prog, &s));
+  AOT_TRY(make_program(u, ctx, s, 1, &program));
+  aot_status_t status = report(u, ctx, program);
+  bc_program_destroy(program);
+  AOT_TRY(status);
+  head.snapshot_nbytes = s->nbytes;
+  AOT_TRY(sink->write(sink->self, &head, sizeof head));
+  return sink->write(sink->self, s, s->nbytes);
+}
+
+static aot_status_t run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                        const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
+  const exe_t *x = e->self;
+  bc_error_t error = {.node = AOT_NO_ID};
+  aot_status_t status = bc_program_run(x->program, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, &error);
+  return status == AOT_OK ? AOT_OK : error_out(x->unit, ctx, &error, status);
+}
+
+static aot_status_t stats(const aot_exe_t *e, aot_exe_stats_t *out) {
+  const exe_t *x = e->self;
+  bc_program_stats_t s = bc_program_stats(x->program);
+  aot_exe_stats_t full = {sizeof full, s.n_steps, s.arena_nbytes, s.n_runs ? s.live_nbytes : 0, s.n_runs};
+  uint32_t size = out->struct_size;
+  memcpy(out, &full, size < sizeof full ? size : sizeof full);
+  out->struct_size = size;
+  return AOT_OK;
+}
+
+static void exe_destroy(const aot_exe_t *e) {
+  exe_t *x = e->self;
+  bc_program_destroy(x->program);
+  free(x->own);
+  free(x);
+}
+
+static const void *exe_extension(const aot_exe_t *e, const char *id) {
+  (void)e;
+  (void)id;
+  return NULL;
+}
+
+/* The snapshot in the artifact, checked; *own is set when the bytes had to be copied to an aligned place. */
+static aot_status_t read_artifact(const void *bytes, uint64_t nbytes, const aot_snapshot_t **out, void **own, bc_error_t *e) {
+  artifact_t head;
+  sn_error wrong;
+  if (nbytes >= sizeof head) memcpy(&head, bytes, sizeof head);
+  if (nbytes < sizeof head || head.magic != ARTIFACT_MAGIC)
+    return bc_fail(e, AOT_E_DATA_LOSS, "bad-artifact", "these %llu bytes are no artifact of " ID, (unsigned long long)nbytes);
+  if (head.version != ARTIFACT_VERSION)
+    return bc_fail(e, AOT_E_TOO_NEW, "bad-artifact", "the artifact has version %u, not %u", head.version, ARTIFACT_VERSION);
+  if (head.snapshot_at > nbytes || head.snapshot_at % 8 || head.snapshot_nbytes > nbytes - head.snapshot_at)
+    return bc_fail(e, AOT_E_DATA_LOSS, "bad-artifact", "the artifact of %llu bytes is cut short", (unsigned long long)nbytes);
+  const char *block = (const char *)bytes + head.snapshot_at;
+  if ((uintptr_t)block % 8) {
+    *own = malloc((size_t)head.snapshot_nbytes);
+    if (!*own) return bc_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for %llu bytes", (unsigned long long)head.snapshot_nbytes);
+    block = memcpy(*own, block, (size_t)head.snapshot_nbytes);
+  }
+  aot_status_t status = sn_check(block, head.snapshot_nbytes, out, &wrong);
+  return status == AOT_OK ? AOT_OK : bc_fail(e, status, "bad-artifact", "%s", wrong.text);
+}
+
+static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes, const aot_exe_t **out) {
+  unit_t *u = b->self;
+  const aot_snapshot_t *s = NULL;
+  bc_error_t e = {.node = AOT_NO_ID};
+  exe_t *x = calloc(1, sizeof *x);
+  if (!x) {
+    bc_fail(&e, AOT_E_EXHAUSTED, "no-memory", "no memory for the executable");
+    return error_out(u, ctx, &e, AOT_E_EXHAUSTED);
+  }
+  aot_status_t status = read_artifact(bytes, nbytes, &s, &x->own, &e);
+  if (status != AOT_OK) error_out(u, ctx, &e, status);
+  else status = make_program(u, ctx, s, 0, &x->program);
+  if (status != AOT_OK) {
+    free(x->own);
+    free(x);
+    return status;
+  }
+  bc_blas_threads(u->threads);
+  x->unit = u;
+  x->table = (aot_exe_t){.struct_size = sizeof x->table, .self = x, .run = run, .stats = stats, .destroy = exe_destroy,
+                         .get_ext = exe_extension};
+  *out = &x->table;
+  return AOT_OK;
+}
+
+/* ---- the unit ---- */
+
+static void destroy(const aot_backend_t *b) {
+  unit_t *u = b->self;
+  if (u->has_cache) bc_cache_deinit(&u->cache);
+  free(u->compiler);
+  free(u->names);
+  free(u);
+}
+
+static const void *get_ext(const aot_backend_t *b, const char *id) {
+  const unit_t *u = b->self;
+  return strcmp(id, AOT_EXT_COVERAGE) == 0 && u->coverage.n_ops ? &u->coverage : NULL;
+}
+
+static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+  unit_t *u = calloc(1, sizeof *u);
+  (void)ctx;
+  if (!u) return AOT_E_EXHAUSTED;
+  aot_status_t status = aot_import(&u->host, sizeof u->host, host);
+  u->threads = opts->values[0].i;
+  u->compiler = calloc(1, (size_t)opts->values[1].s.size + 1);
+  u->names = calloc((size_t)rk_count() + 1, sizeof *u->names);
+  if (!u->compiler || !u->names) status = AOT_E_EXHAUSTED;
+  if (status != AOT_OK) {
+    free(u->compiler);
+    free(u->names);
+    free(u);
+    return status;
+  }
+  memcpy(u->compiler, opts->values[1].s.data, (size_t)opts->values[1].s.size);
+  for (uint32_t i = 0; i < rk_count(); i++) u->names[i] = rk_name(rk_at(i));
+  u->coverage = (aot_ext_coverage_t){sizeof u->coverage, 0, u->names, rk_count()};
+  u->table = (aot_backend_t){.struct_size = sizeof u->table, .self = u, .query = query, .compile = compile, .load = load,
+                             .destroy = destroy, .get_ext = get_ext};
+  *out_table = &u->table;
+  return AOT_OK;
+}
+
+static const aot_option_t options[] = {
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .name = AOT_STR_INIT("threads"),
+     .help = AOT_STR_INIT("threads of matrix products and loops; 0: one a processor"), .preset = {.i = 0}, .min = 0, .max = 1024},
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .name = AOT_STR_INIT("compiler"),
+     .help = AOT_STR_INIT("the C compiler for generated loops: a name in PATH, or a path"),
+     .preset = {.s = AOT_STR_INIT("cc")}, .min = 1, .max = 0},
+};
+static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t), .needs = AOT_PROP_FUNCTIONAL,
+                                        .gives = AOT_PROP_LOWERED, .refuses = AOT_PROP_JOINT};
+static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
+                                .kind = AOT_STR_INIT("backend/1"),
+                                .id = AOT_STR_INIT(ID),
+                                .version = AOT_STR_INIT(VERSION),
+                                .help = AOT_STR_INIT(HELP),
+                                .options = options,
+                                .n_options = sizeof options / sizeof *options,
+                                .option_stride = sizeof *options,
+                                .contract = &contract,
+                                .create = create};
+static const aot_unit_t *const units[] = {&unit};
+static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
+                                    .abi_epoch = AOT_ABI_EPOCH,
+                                    .abi_minor = AOT_ABI_MINOR,
+                                    .min_host_minor = 1,
+                                    .id = AOT_STR_INIT(ID),
+                                    .vendor = AOT_STR_INIT("aothost"),
+                                    .version = AOT_STR_INIT(VERSION),
+                                    .license = AOT_STR_INIT("Apache-2.0"),
+                                    .units = units,
+                                    .n_units = 1};
+
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, VERSION) AOT_NOTE_UNIT("backend/1", ID, HELP) AOT_NOTE_TAIL);
+
+const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
+  (void)host_minor;
+  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
+  *why_not = aot_str("made for ABI epoch 1");
+  return NULL;
+}

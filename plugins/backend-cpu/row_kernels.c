@@ -1,0 +1,188 @@
+#include "row_kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Sums in eight lanes of double: the order is fixed, so results repeat, and the compiler can vectorise it. */
+enum { LANES = 8 };
+
+static double sum_lanes(const double *lane) {
+  return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+}
+
+static double row_sum(const float *x, int64_t n) {
+  double lane[LANES] = {0};
+  int64_t i = 0;
+  for (; i + LANES <= n; i += LANES)
+    for (int k = 0; k < LANES; k++) lane[k] += x[i + k];
+  for (; i < n; i++) lane[0] += x[i];
+  return sum_lanes(lane);
+}
+
+static double row_sum_squares(const float *x, double mean, int64_t n) {
+  double lane[LANES] = {0};
+  int64_t i = 0;
+  for (; i + LANES <= n; i += LANES)
+    for (int k = 0; k < LANES; k++) lane[k] += (x[i + k] - mean) * (x[i + k] - mean);
+  for (; i < n; i++) lane[0] += (x[i] - mean) * (x[i] - mean);
+  return sum_lanes(lane);
+}
+
+static double row_dot(const float *x, const float *y, int64_t n) {
+  double lane[LANES] = {0};
+  int64_t i = 0;
+  for (; i + LANES <= n; i += LANES)
+    for (int k = 0; k < LANES; k++) lane[k] += (double)x[i + k] * y[i + k];
+  for (; i < n; i++) lane[0] += (double)x[i] * y[i];
+  return sum_lanes(lane);
+}
+
+static float row_max(const float *x, int64_t n) {
+  float m = -INFINITY;
+  for (int64_t i = 0; i < n; i++) m = x[i] > m || x[i] != x[i] ? x[i] : m;
+  return m;
+}
+
+static void row_moments(const float *x, int64_t n, double eps, double *mean, double *rstd) {
+  *mean = row_sum(x, n) / (double)n;
+  *rstd = 1.0 / sqrt(row_sum_squares(x, *mean, n) / (double)n + eps);
+}
+
+void bc_layer_norm(const float *x, const float *w, const float *b, int64_t rows, int64_t n, double eps, float *y, float *mean,
+                   float *rstd) {
+  for (int64_t r = 0; r < rows; r++, x += n, y += n) {
+    double m, s;
+    row_moments(x, n, eps, &m, &s);
+    float scale = (float)s, shift = (float)(-m * s);
+    for (int64_t i = 0; i < n; i++) {
+      float h = x[i] * scale + shift;
+      y[i] = h * (w ? w[i] : 1.0f) + (b ? b[i] : 0.0f);
+    }
+    if (mean) mean[r] = (float)m;
+    if (rstd) rstd[r] = (float)s;
+  }
+}
+
+/* gi = rstd * (gh - mean(gh) - xh * mean(gh * xh)), gh = go * w, xh = (x - mean) * rstd */
+static void layer_norm_input_gradient(const float *go, const float *x, const float *w, double m, double s, int64_t n,
+                                      float *gi) {
+  double sum = 0, sum_xh = 0;
+  for (int64_t i = 0; i < n; i++) {
+    double gh = (double)go[i] * (w ? w[i] : 1.0f);
+    sum += gh;
+    sum_xh += gh * ((x[i] - m) * s);
+  }
+  float a = (float)(sum / (double)n), c = (float)(sum_xh / (double)n), fm = (float)m, fs = (float)s;
+  for (int64_t i = 0; i < n; i++) {
+    float gh = go[i] * (w ? w[i] : 1.0f);
+    gi[i] = fs * (gh - a - (x[i] - fm) * fs * c);
+  }
+}
+
+void bc_layer_norm_backward(const float *go, const float *x, const float *w, const float *mean, const float *rstd,
+                            int64_t rows, int64_t n, double eps, float *gi, float *gw, float *gb) {
+  if (gw) memset(gw, 0, (size_t)n * sizeof *gw);
+  if (gb) memset(gb, 0, (size_t)n * sizeof *gb);
+  for (int64_t r = 0; r < rows; r++, x += n, go += n) {
+    double m, s;
+    if (mean && rstd) m = mean[r], s = rstd[r];
+    else row_moments(x, n, eps, &m, &s);
+    if (gi) layer_norm_input_gradient(go, x, w, m, s, n, gi + r * n);
+    float fm = (float)m, fs = (float)s;
+    for (int64_t i = 0; gw && i < n; i++) gw[i] += go[i] * ((x[i] - fm) * fs);
+    for (int64_t i = 0; gb && i < n; i++) gb[i] += go[i];
+  }
+}
+
+/* exp(x - max) into y; returns the sum. A row of -inf alone gives zeros and sum 0. */
+static double row_exp(const float *x, int64_t n, float *y) {
+  float m = row_max(x, n);
+  if (m == -INFINITY) m = 0;
+  for (int64_t i = 0; i < n; i++) y[i] = expf(x[i] - m);
+  return row_sum(y, n);
+}
+
+void bc_softmax(const float *x, int64_t rows, int64_t n, float *y) {
+  for (int64_t r = 0; r < rows; r++, x += n, y += n) {
+    float inverse = (float)(1.0 / row_exp(x, n, y));
+    for (int64_t i = 0; i < n; i++) y[i] *= inverse;
+  }
+}
+
+static double row_log_sum_exp(const float *x, int64_t n) {
+  double m = row_max(x, n), lane[LANES] = {0};
+  if (isinf(m)) return m;
+  for (int64_t i = 0; i < n; i++) lane[i % LANES] += expf((float)(x[i] - m));
+  return m + log(sum_lanes(lane));
+}
+
+void bc_log_softmax(const float *x, int64_t rows, int64_t n, float *y) {
+  for (int64_t r = 0; r < rows; r++, x += n, y += n) {
+    double lse = row_log_sum_exp(x, n);
+    for (int64_t i = 0; i < n; i++) y[i] = (float)(x[i] - lse);
+  }
+}
+
+void bc_softmax_backward(const float *go, const float *y, int64_t rows, int64_t n, float *gi) {
+  for (int64_t r = 0; r < rows; r++, go += n, y += n, gi += n) {
+    float d = (float)row_dot(go, y, n);
+    for (int64_t i = 0; i < n; i++) gi[i] = y[i] * (go[i] - d);
+  }
+}
+
+void bc_log_softmax_backward(const float *go, const float *y, int64_t rows, int64_t n, float *gi) {
+  for (int64_t r = 0; r < rows; r++, go += n, y += n, gi += n) {
+    float sum = (float)row_sum(go, n);
+    for (int64_t i = 0; i < n; i++) gi[i] = go[i] - expf(y[i]) * sum;
+  }
+}
+
+int64_t bc_cross_entropy(const float *x, const int64_t *target, int64_t rows, int64_t n, int32_t reduction, int64_t ignore,
+                         float *out) {
+  double sum = 0;
+  int64_t kept = 0;
+  for (int64_t r = 0; r < rows; r++) {
+    if (target[r] == ignore) continue;
+    if (target[r] < 0 || target[r] >= n) return r;
+    sum += row_log_sum_exp(x + r * n, n) - x[r * n + target[r]];
+    kept++;
+  }
+  *out = (float)(reduction == 1 ? sum / (double)kept : sum);
+  return -1;
+}
+
+void bc_cross_entropy_backward(float g, const float *x, const int64_t *target, int64_t rows, int64_t n, int32_t reduction,
+                               int64_t ignore, float *gi) {
+  int64_t kept = 0;
+  for (int64_t r = 0; r < rows; r++) kept += target[r] != ignore;
+  float scale = reduction == 1 ? g / (float)kept : g;
+  for (int64_t r = 0; r < rows; r++, x += n, gi += n) {
+    if (target[r] == ignore) {
+      memset(gi, 0, (size_t)n * sizeof *gi);
+      continue;
+    }
+    float factor = (float)(scale / row_exp(x, n, gi));
+    for (int64_t i = 0; i < n; i++) gi[i] *= factor;
+    gi[target[r]] -= scale;
+  }
+}
+
+int64_t bc_embedding(const float *table, int64_t n_table, int64_t width, const int64_t *index, int64_t rows, float *y) {
+  for (int64_t r = 0; r < rows; r++) {
+    if (index[r] < 0 || index[r] >= n_table) return r;
+    memcpy(y + r * width, table + index[r] * width, (size_t)width * sizeof *y);
+  }
+  return -1;
+}
+
+int64_t bc_embedding_backward(const float *go, const int64_t *index, int64_t rows, int64_t n_table, int64_t width,
+                              int64_t padding, float *g_table) {
+  memset(g_table, 0, (size_t)(n_table * width) * sizeof *g_table);
+  for (int64_t r = 0; r < rows; r++) {
+    if (index[r] < 0 || index[r] >= n_table) return r;
+    if (index[r] == padding) continue;
+    float *row = g_table + index[r] * width;
+    for (int64_t i = 0; i < width; i++) row[i] += go[r * width + i];
+  }
+  return -1;
+}

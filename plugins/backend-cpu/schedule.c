@@ -1,0 +1,258 @@
+#include "lower.h"
+
+#include "common/memory/plan.h"
+#include <aot/graph.h>
+#include <stdlib.h>
+#include <string.h>
+
+static aot_status_t no_memory(bc_build_t *b) { return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule"); }
+
+/* ---- types ---- */
+
+static bc_value_t declared(const bc_build_t *b, const aot_snap_value_t *row) {
+  const int64_t *ints = AOT_SNAP_ROWS(b->s, int64_t, ints) + row->dims;
+  bc_value_t v;
+  memset(&v, 0, sizeof v);
+  v.kind = row->kind;
+  v.t.storage = BC_NONE;
+  if (row->kind == AOT_TYPE_SYMINT || row->kind == AOT_TYPE_SYMBOOL) v.number = bc_dim(b, row->expr);
+  if (row->kind != AOT_TYPE_TENSOR) return v;
+  v.t.dtype = row->dtype;
+  v.t.rank = row->rank;
+  v.t.offset = bc_dim(b, row->offset);
+  for (int32_t d = 0; d < row->rank; d++) {
+    v.t.sizes[d] = bc_dim(b, ints[d]);
+    v.t.strides[d] = bc_dim(b, ints[row->rank + d]);
+  }
+  return v;
+}
+
+/* The rows of a graph's values: inputs and results stand together. */
+static void value_range(bc_build_t *b) {
+  const aot_snap_port_t *ports = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->input_begin;
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
+  uint32_t begin = UINT32_MAX, end = 0;
+  for (uint32_t i = 0; i < b->graph->n_inputs; i++) {
+    if (ports[i].value == AOT_NO_ID) continue;
+    if (ports[i].value < begin) begin = ports[i].value;
+    if (ports[i].value + 1 > end) end = ports[i].value + 1;
+  }
+  for (uint32_t i = 0; i < b->graph->n_nodes; i++) {
+    uint32_t first = nodes[i].result_begin, last = first + nodes[i].n_results;
+    if (nodes[i].n_results && first < begin) begin = first;
+    if (nodes[i].n_results && last > end) end = last;
+  }
+  b->value_begin = begin < end ? begin : 0;
+  b->n_values = begin < end ? end - begin : 0;
+}
+
+static aot_status_t check_type(bc_build_t *b, const bc_value_t *v) {
+  int64_t n = (int64_t)aot_dtype_size(v->t.dtype);
+  for (int32_t d = 0; d < v->t.rank; d++)
+    if (v->t.sizes[d] < 0 || v->t.strides[d] < 0 || v->t.offset < 0 ||
+        __builtin_mul_overflow(n, v->t.sizes[d] ? v->t.sizes[d] : 1, &n) || n > (INT64_C(1) << 56))
+      return bc_fail(b->error, AOT_E_RANGE, "bad-size", "dimension %d has size %lld and stride %lld, which cannot be", d,
+                     (long long)v->t.sizes[d], (long long)v->t.strides[d]);
+  return AOT_OK;
+}
+
+static aot_status_t read_values(bc_build_t *b) {
+  const aot_snap_value_t *rows = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values);
+  value_range(b);
+  b->values = malloc(((size_t)b->n_values + 1) * sizeof *b->values);
+  if (!b->values) return no_memory(b);
+  for (uint32_t i = 0; i < b->n_values; i++) {
+    b->values[i] = declared(b, &rows[b->value_begin + i]);
+    AOT_TRY(check_type(b, &b->values[i]));
+  }
+  return AOT_OK;
+}
+
+static aot_status_t count_uses(bc_build_t *b) {
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
+  const aot_snap_port_t *outputs = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->output_begin;
+  const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands);
+  b->n_uses = bc_pool_alloc(b->pool, ((uint64_t)b->n_values + 1) * 4);
+  if (!b->n_uses) return no_memory(b);
+  for (uint32_t i = 0; i < b->graph->n_nodes; i++)
+    for (uint32_t k = 0; k < nodes[i].n_operands; k++) {
+      uint32_t row = operands[nodes[i].operand_begin + k];
+      if (row != AOT_NO_ID) b->n_uses[row - b->value_begin]++;
+    }
+  for (uint32_t i = 0; i < b->graph->n_outputs; i++)
+    if (outputs[i].value != AOT_NO_ID) b->n_uses[outputs[i].value - b->value_begin]++;
+  return AOT_OK;
+}
+
+/* ---- ports ---- */
+
+static aot_status_t port_storage(bc_build_t *b, int32_t kind, uint32_t index, bc_tensor_t *t) {
+  if (!t->dtype) return AOT_OK;
+  AOT_TRY(bc_new_tensor(b, t));
+  b->out->storages[t->storage].kind = kind;
+  b->out->storages[t->storage].index = index;
+  return AOT_OK;
+}
+
+static aot_status_t bind_inputs(bc_build_t *b) {
+  const aot_snap_port_t *ports = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->input_begin;
+  bc_schedule_t *s = b->out;
+  s->n_inputs = b->graph->n_inputs;
+  s->inputs = bc_pool_alloc(b->pool, ((uint64_t)s->n_inputs + 1) * sizeof *s->inputs);
+  if (!s->inputs) return no_memory(b);
+  for (uint32_t i = 0; i < s->n_inputs; i++) {
+    if (ports[i].value == AOT_NO_ID) continue;
+    bc_value_t *v = bc_value(b, ports[i].value);
+    AOT_TRY(port_storage(b, BC_INPUT, i, &v->t));
+    s->inputs[i] = (bc_port_t){v->t, v->kind, v->number};
+  }
+  return AOT_OK;
+}
+
+/* A result in the arena that has the whole storage to itself and lies as the port says becomes the port's memory. */
+static int can_be_port(const bc_build_t *b, const bc_tensor_t *t, const bc_tensor_t *port) {
+  const bc_storage_t *s = &b->out->storages[t->storage];
+  return s->kind == BC_ARENA && bc_same_geometry(t, port) && s->nbytes <= bc_extent(port);
+}
+
+static aot_status_t bind_output(bc_build_t *b, uint32_t i, uint32_t row) {
+  const aot_snap_value_t *rows = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values);
+  bc_schedule_t *s = b->out;
+  if (row == AOT_NO_ID) return AOT_OK;
+  bc_value_t port = declared(b, &rows[row]);
+  const bc_value_t *v = bc_value(b, row);
+  s->outputs[i] = (bc_port_t){port.t, port.kind, v->number};
+  if (!port.t.dtype || bc_numel(&port.t) == 0) return AOT_OK;
+  if (v->t.storage == BC_NONE) return bc_fail(b->error, AOT_E_INTERNAL, "internal", "output %u has no value", i);
+  if (can_be_port(b, &v->t, &port.t)) {
+    s->storages[v->t.storage].kind = BC_OUTPUT;
+    s->storages[v->t.storage].index = i;
+    s->outputs[i].type.storage = v->t.storage;
+    return AOT_OK;
+  }
+  AOT_TRY(port_storage(b, BC_OUTPUT, i, &s->outputs[i].type));
+  return bc_copy(b, &s->outputs[i].type, &v->t);
+}
+
+static aot_status_t bind_outputs(bc_build_t *b) {
+  const aot_snap_port_t *ports = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->output_begin;
+  bc_schedule_t *s = b->out;
+  s->n_outputs = b->graph->n_outputs;
+  s->outputs = bc_pool_alloc(b->pool, ((uint64_t)s->n_outputs + 1) * sizeof *s->outputs);
+  if (!s->outputs) return no_memory(b);
+  b->node = NULL;
+  for (uint32_t i = 0; i < s->n_outputs; i++) AOT_TRY(bind_output(b, i, ports[i].value));
+  return AOT_OK;
+}
+
+/* ---- nodes ---- */
+
+static int makes_tensors(const bc_build_t *b) {
+  for (uint32_t r = 0; r < b->node->n_results; r++)
+    if (bc_value(b, b->node->result_begin + r)->kind == AOT_TYPE_TENSOR) return 1;
+  return 0;
+}
+
+static aot_status_t lower_node(bc_build_t *b) {
+  aot_str_t name = aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name);
+  bc_lower_fn lower = bc_lowering_find(name);
+  aot_status_t status = BC_DECLINED;
+  if (!makes_tensors(b)) return AOT_OK; /* integers: their values are known from the shape environment */
+  if (lower) status = lower(b);
+  return status == BC_DECLINED ? bc_lower_reference(b) : status;
+}
+
+static aot_status_t lower_members(bc_build_t *b, const uint32_t *members, uint32_t n) {
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
+  aot_status_t status = BC_DECLINED;
+  b->node = &nodes[members[n - 1]];
+  if (b->group[members[n - 1]] != BC_NONE) status = bc_lower_group(b, members, n);
+  for (uint32_t k = 0; k < n && (status == BC_DECLINED || k > 0); k++) {
+    b->node = &nodes[members[k]];
+    status = lower_node(b);
+    if (status != AOT_OK) return status;
+  }
+  return status;
+}
+
+/* Nodes in order; the members of a group wait for its last one. */
+static aot_status_t lower_nodes(bc_build_t *b) {
+  uint32_t n = b->graph->n_nodes;
+  uint32_t *group = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), *previous = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
+  uint32_t *newest = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), *members = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
+  if (!group || !previous || !newest || !members) return no_memory(b);
+  AOT_TRY(bc_find_groups(b, group));
+  b->group = group;
+  for (uint32_t i = 0; i < n; i++) newest[i] = BC_NONE;
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t last = group[i] == BC_NONE ? i : group[i], count = 0;
+    previous[i] = newest[last];
+    newest[last] = i;
+    if (last != i) continue;
+    for (uint32_t m = i; m != BC_NONE; m = previous[m]) count++;
+    for (uint32_t m = i, k = count; m != BC_NONE; m = previous[m]) members[--k] = m;
+    aot_status_t status = lower_members(b, members, count);
+    if (status != AOT_OK) {
+      if (b->node) b->error->node = b->node->id;
+      return status;
+    }
+  }
+  return AOT_OK;
+}
+
+/* ---- memory ---- */
+
+static aot_status_t plan(bc_build_t *b) {
+  bc_schedule_t *s = b->out;
+  mp_buffer_t *buffers = malloc(((size_t)s->n_storages + 1) * sizeof *buffers);
+  uint32_t n = 0;
+  if (!buffers) return no_memory(b);
+  for (uint32_t i = 0; i < s->n_storages; i++)
+    if (s->storages[i].kind == BC_ARENA && s->storages[i].first != BC_NONE)
+      buffers[n++] = (mp_buffer_t){s->storages[i].nbytes, s->storages[i].first, s->storages[i].last, 0};
+  int failed = mp_plan(buffers, n, BC_ALIGN, &s->arena_nbytes);
+  if (!failed) s->live_nbytes = mp_lower_bound(buffers, n, BC_ALIGN);
+  n = 0;
+  for (uint32_t i = 0; i < s->n_storages && !failed; i++)
+    if (s->storages[i].kind == BC_ARENA && s->storages[i].first != BC_NONE) s->storages[i].at = buffers[n++].offset;
+  free(buffers);
+  return failed ? no_memory(b) : AOT_OK;
+}
+
+static aot_status_t build(bc_build_t *b, const int64_t *symbols, uint64_t n_symbols) {
+  b->exprs = bc_pool_alloc(b->pool, ((uint64_t)b->s->exprs.count + 1) * sizeof *b->exprs);
+  if (!b->exprs) return no_memory(b);
+  sn_error wrong;
+  if (sn_exprs_eval(b->s, symbols, n_symbols, b->exprs, &wrong) != AOT_OK)
+    return bc_fail(b->error, AOT_E_RANGE, "bad-symbols", "%s", wrong.text);
+  AOT_TRY(read_values(b));
+  AOT_TRY(count_uses(b));
+  AOT_TRY(bind_inputs(b));
+  AOT_TRY(lower_nodes(b));
+  AOT_TRY(bind_outputs(b));
+  return plan(b);
+}
+
+aot_status_t bc_schedule_init(bc_schedule_t *out, const aot_snapshot_t *s, uint32_t graph, const int64_t *symbols,
+                              uint64_t n_symbols, const bc_functions_t *functions, bc_error_t *error) {
+  bc_build_t b;
+  memset(out, 0, sizeof *out);
+  memset(&b, 0, sizeof b);
+  b.out = out;
+  b.s = s;
+  b.graph = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + graph;
+  b.functions = functions;
+  b.pool = &out->pool;
+  b.error = error;
+  error->node = AOT_NO_ID;
+  aot_status_t status = build(&b, symbols, n_symbols);
+  free(b.values);
+  return status;
+}
+
+void bc_schedule_deinit(bc_schedule_t *s) {
+  free(s->steps);
+  free(s->storages);
+  bc_pool_deinit(&s->pool);
+  memset(s, 0, sizeof *s);
+}

@@ -1,0 +1,319 @@
+/* Generated C against the reference kernels: every operator of the table in float, double and int64, and loops over strided,
+ * broadcast and permuted memory. One compiler run for all functions of a test. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "common/kernels/rk.h"
+#include "common/loops/loop.h"
+#include <aot/inline.h>
+#include <dlfcn.h>
+#include <math.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+typedef void (*loop_fn)(char *const *p, const int64_t *n, const int64_t *s, int64_t begin, int64_t end);
+
+static void *build(const lp_text_t *source) {
+  char dir[] = "/tmp/unit-loop-c-XXXXXX", c[64], so[64];
+  assert_non_null(mkdtemp(dir));
+  snprintf(c, sizeof c, "%s/unit.c", dir);
+  snprintf(so, sizeof so, "%s/unit.so", dir);
+  FILE *f = fopen(c, "w");
+  assert_non_null(f);
+  fwrite(source->data, 1, (size_t)source->size, f);
+  fclose(f);
+  char *argv[] = {"cc", "-std=gnu11", "-O2", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-Wall", "-Wno-unused-variable",
+                  "-Wno-bool-operation", "-Wno-int-in-bool-context", "-fPIC", "-shared", "-o", so, c, "-lm", NULL};
+  pid_t pid;
+  int status = 1;
+  assert_int_equal(posix_spawnp(&pid, "cc", NULL, NULL, argv, environ), 0);
+  waitpid(pid, &status, 0);
+  assert_int_equal(status, 0);
+  void *handle = dlopen(so, RTLD_NOW | RTLD_LOCAL);
+  assert_non_null(handle);
+  unlink(so);
+  unlink(c);
+  rmdir(dir);
+  return handle;
+}
+
+static loop_fn find(void *handle, const char *name) {
+  void *symbol = dlsym(handle, name);
+  loop_fn f;
+  assert_non_null(symbol);
+  memcpy(&f, &symbol, sizeof f);
+  return f;
+}
+
+enum { N = 37 };
+typedef struct operands { /* four inputs of N elements, in three dtypes */
+  float f32[4][N];
+  double f64[4][N];
+  int64_t i64[4][N];
+} operands_t;
+
+static uint32_t next(uint32_t *state) { return *state = *state * 1664525u + 1013904223u; }
+
+static void randomize(operands_t *o) {
+  uint32_t state = 7;
+  for (int k = 0; k < 4; k++)
+    for (int i = 0; i < N; i++) {
+      o->f64[k][i] = o->f32[k][i] = (float)((double)next(&state) / 4294967296.0 * 5 - 2.5);
+      o->i64[k][i] = (int64_t)(next(&state) >> 16) % 9 - 4;
+      if (o->i64[k][i] == 0) o->i64[k][i] = 5;
+    }
+  o->f64[0][0] = o->f32[0][0] = 0;
+  o->f64[0][1] = o->f32[0][1] = NAN;
+  o->f64[0][2] = o->f32[0][2] = 30;
+  o->f64[0][3] = o->f32[0][3] = -30;
+}
+
+typedef struct one { /* a generated function of one operator */
+  const rk_kernel *kernel;
+  aot_str_t word;
+  int32_t dtype, result;
+  uint32_t used; /* positions that the template reads */
+  char name[32];
+} one_t;
+
+
+/* op(x0, x1, ..) with a tensor in every place that the template reads */
+static int generate(one_t *one, lp_text_t *out) {
+  const lp_op_t *op = lp_op_find(rk_name(one->kernel));
+  lp_operand_t operands[4];
+  lp_inst_t inst;
+  lp_access_t accesses[5];
+  lp_loop_t loop = {.rank = 1, .sizes = {N}, .accesses = accesses, .n_stores = 1, .insts = &inst, .n_insts = 1};
+  if (!op) return 0;
+  for (int k = 0; k < 4; k++) operands[k] = (lp_operand_t){LP_LOAD, one->dtype, 1};
+  memset(&inst, 0, sizeof inst);
+  inst.text = lp_choose(op, operands, 4, one->word, one->dtype, &inst.compute);
+  if (!inst.text) return 0;
+  one->result = inst.dtype = one->dtype;
+  inst.n_args = 4;
+  one->used = 0;
+  for (uint32_t k = 0; k < 4; k++) {
+    char place[3] = {'$', (char)('0' + k), 0};
+    if (!strstr(inst.text, place)) continue;
+    one->used |= 1u << k;
+    inst.args[k] = (lp_arg_t){LP_LOAD, loop.n_loads, 0, 0};
+    accesses[loop.n_loads++] = (lp_access_t){one->dtype, 0, {1}};
+  }
+  accesses[loop.n_loads] = (lp_access_t){one->dtype, 0, {1}};
+  lp_gen_c(&loop, one->name, out);
+  return one->used != 0;
+}
+
+static void *row(operands_t *o, int32_t dtype, uint32_t k) {
+  return dtype == AOT_F32 ? (void *)o->f32[k] : dtype == AOT_F64 ? (void *)o->f64[k] : (void *)o->i64[k];
+}
+
+static rk_tensor vector(void *data, int32_t dtype) {
+  rk_tensor t = {.data = data, .nbytes = N * aot_dtype_size(dtype), .dtype = dtype, .rank = 1, .sizes = {N}, .strides = {1}};
+  return t;
+}
+
+static double at(const void *data, int32_t dtype, int i) {
+  return dtype == AOT_F32 ? (double)((const float *)data)[i] : dtype == AOT_F64 ? ((const double *)data)[i] : (double)((const int64_t *)data)[i];
+}
+
+static int close_to(double a, double b, int32_t dtype) {
+  if (a != a || b != b) return a != a && b != b;
+  if (a == b) return 1;
+  if (dtype == AOT_I64) return 0;
+  return fabs(a - b) <= (dtype == AOT_F32 ? 2e-6 : 1e-12) * (1 + fabs(b));
+}
+
+static void compare(const one_t *one, void *handle, operands_t *o) {
+  double got[N], expected[N];
+  char *pointers[5];
+  int64_t sizes[1] = {N}, strides[5] = {1, 1, 1, 1, 1};
+  rk_tensor inputs[4], result = vector(expected, one->dtype);
+  rk_arg args[4];
+  rk_error error;
+  uint32_t n = 0, n_args = 0;
+  for (uint32_t k = 0; k < 4; k++) {
+    inputs[k] = vector(row(o, one->dtype, k), one->dtype);
+    args[k] = one->used >> k & 1u ? rk_arg_of_tensor(&inputs[k]) : rk_arg_of_tensor(NULL);
+    if (!(one->used >> k & 1u)) continue;
+    pointers[n++] = row(o, one->dtype, k);
+    n_args = k + 1;
+  }
+  if (one->word.size) {
+    args[n_args].kind = AOT_ARG_STR;
+    args[n_args].n = (uint32_t)one->word.size;
+    args[n_args++].u.chars = one->word.data;
+  }
+  pointers[n] = (char *)got;
+  find(handle, one->name)(pointers, sizes, strides, 0, N);
+  rk_call call = {args, n_args, &result, 1};
+  if (rk_run(one->kernel, &call, &error) != AOT_OK) fail_msg("%s", error.text);
+  for (int i = 0; i < N; i++)
+    if (!close_to(at(got, one->dtype, i), at(expected, one->dtype, i), one->dtype))
+      fail_msg("%s, %s, element %d: %.9g, reference %.9g", rk_name(one->kernel).data, aot_dtype_name(one->dtype), i,
+               at(got, one->dtype, i), at(expected, one->dtype, i));
+}
+
+static void every_operator_agrees_with_its_reference_kernel(void **state) {
+  static const int32_t dtypes[] = {AOT_F32, AOT_F64, AOT_I64};
+  enum { MAX = 512 };
+  one_t *ones = calloc(MAX, sizeof *ones);
+  operands_t o;
+  lp_text_t source = {0};
+  int n = 0;
+  (void)state;
+  randomize(&o);
+  lp_text_add(&source, lp_c_prelude, strlen(lp_c_prelude));
+  for (uint32_t k = 0; k < rk_count(); k++)
+    for (int d = 0; d < 3; d++)
+      for (int w = 0; w < 2; w++) {
+        const char *name = rk_name(rk_at(k)).data;
+        int gelu = strncmp(name, "aten.gelu", 9) == 0;
+        if ((w && !gelu) || rk_is_view(rk_at(k)) || rk_is_fill(rk_at(k))) continue;
+        assert_true(n < MAX);
+        ones[n] = (one_t){.kernel = rk_at(k), .dtype = dtypes[d]};
+        if (gelu) ones[n].word = aot_str(w ? "tanh" : "none");
+        snprintf(ones[n].name, sizeof ones[n].name, "f%d", n);
+        n += generate(&ones[n], &source);
+      }
+  assert_true(n > 150);
+  void *handle = build(&source);
+  for (int k = 0; k < n; k++) compare(&ones[k], handle, &o);
+  dlclose(handle);
+  lp_text_deinit(&source);
+  free(ones);
+}
+
+/* out[i][j] = relu(a[j][i] + row[j]) * 0.5, a transposed, row broadcast; the sum is stored too */
+static void strides_and_broadcasts_are_followed(void **state) {
+  enum { H = 3, W = 5 };
+  float a[W][H], b[W], out[H][W], sum[H][W], number = 0;
+  lp_inst_t insts[2] = {{"$0 + $1", AOT_F32, AOT_F32, 2, {{LP_LOAD, 0, 0, 0}, {LP_LOAD, 1, 0, 0}}},
+                        {"$0 > 0 ? $0 * $1 : T(0)", AOT_F32, AOT_F32, 2, {{LP_INST, 0, 0, 0}, {LP_FLOAT, 0, 0.5, 0}}}};
+  lp_access_t accesses[4] = {{AOT_F32, 0, {1, H}}, {AOT_F32, 0, {0, 1}}, {AOT_F32, 1, {W, 1}}, {AOT_F32, 0, {W, 1}}};
+  lp_loop_t loop = {2, {H, W}, accesses, 2, 2, insts, 2};
+  lp_text_t source = {0};
+  char *pointers[4] = {(char *)a, (char *)b, (char *)out, (char *)sum};
+  int64_t strides[8];
+  (void)state;
+  for (int j = 0; j < W; j++) {
+    b[j] = (float)(j - 2);
+    for (int i = 0; i < H; i++) a[j][i] = number += 0.25f, a[j][i] -= 2;
+  }
+  lp_simplify(&loop);
+  assert_int_equal(loop.rank, 2);
+  for (int k = 0; k < 4; k++) memcpy(strides + 2 * k, accesses[k].strides, 2 * sizeof *strides);
+  lp_text_add(&source, lp_c_prelude, strlen(lp_c_prelude));
+  lp_gen_c(&loop, "f", &source);
+  void *handle = build(&source);
+  find(handle, "f")(pointers, loop.sizes, strides, 0, 2); /* in two parts, as threads would */
+  find(handle, "f")(pointers, loop.sizes, strides, 2, loop.sizes[0]);
+  for (int i = 0; i < H; i++)
+    for (int j = 0; j < W; j++) {
+      float s = a[j][i] + b[j];
+      assert_true(sum[i][j] == s);
+      assert_true(out[i][j] == (s > 0 ? 0.5f * s : 0));
+    }
+  dlclose(handle);
+  lp_text_deinit(&source);
+}
+
+static lp_loop_t copy_loop(lp_inst_t *inst, lp_access_t *accesses, int32_t rank, const int64_t *sizes) {
+  lp_loop_t loop = {.rank = rank, .accesses = accesses, .n_loads = 1, .n_stores = 1, .insts = inst, .n_insts = 1};
+  int64_t stride = 1;
+  *inst = (lp_inst_t){"$0", AOT_F32, AOT_F32, 1, {{LP_LOAD, 0, 0, 0}}};
+  accesses[0].dtype = accesses[1].dtype = AOT_F32;
+  accesses[1].inst = 0;
+  for (int32_t d = rank - 1; d >= 0; d--) {
+    loop.sizes[d] = sizes[d];
+    accesses[0].strides[d] = accesses[1].strides[d] = stride;
+    stride *= sizes[d];
+  }
+  return loop;
+}
+
+static void contiguous_dimensions_merge(void **state) {
+  lp_inst_t inst;
+  lp_access_t accesses[2];
+  lp_loop_t loop = copy_loop(&inst, accesses, 4, (const int64_t[]){2, 1, 3, 4});
+  (void)state;
+  lp_simplify(&loop);
+  assert_int_equal(loop.rank, 1);
+  assert_int_equal(loop.sizes[0], 24);
+  assert_int_equal(accesses[0].strides[0], 1);
+}
+
+static void a_scalar_becomes_one_element(void **state) {
+  lp_inst_t inst;
+  lp_access_t accesses[2];
+  lp_loop_t loop = copy_loop(&inst, accesses, 0, NULL);
+  (void)state;
+  lp_simplify(&loop);
+  assert_int_equal(loop.rank, 1);
+  assert_int_equal(loop.sizes[0], 1);
+}
+
+static void the_store_decides_which_dimension_is_innermost(void **state) {
+  lp_inst_t inst;
+  lp_access_t accesses[2];
+  lp_loop_t loop = copy_loop(&inst, accesses, 2, (const int64_t[]){6, 7});
+  (void)state;
+  accesses[1].strides[0] = 1; /* the result lies transposed */
+  accesses[1].strides[1] = 6;
+  lp_simplify(&loop);
+  assert_int_equal(loop.rank, 2);
+  assert_int_equal(loop.sizes[1], 6);
+  assert_int_equal(accesses[1].strides[1], 1);
+  assert_int_equal(accesses[0].strides[1], 7);
+}
+
+static void equal_loops_of_other_sizes_have_equal_text(void **state) {
+  lp_inst_t inst[2];
+  lp_access_t a[2], b[2];
+  lp_loop_t small = copy_loop(&inst[0], a, 2, (const int64_t[]){2, 3}), large = copy_loop(&inst[1], b, 3, (const int64_t[]){8, 8, 9});
+  lp_text_t x = {0}, y = {0};
+  (void)state;
+  lp_simplify(&small);
+  lp_simplify(&large);
+  lp_gen_c(&small, "f", &x);
+  lp_gen_c(&large, "f", &y);
+  assert_string_equal(x.data, y.data);
+  lp_text_deinit(&x);
+  lp_text_deinit(&y);
+}
+
+static void promotion_follows_pytorch(void **state) {
+  const lp_op_t *lt = lp_op_find(aot_str("aten.lt.Scalar")), *add = lp_op_find(aot_str("aten.add.Tensor"));
+  lp_operand_t ints[3] = {{LP_LOAD, AOT_I64, 1}, {LP_FLOAT, 0, 0}, {LP_ABSENT, 0, 0}};
+  lp_operand_t mixed[2] = {{LP_LOAD, AOT_F32, 1}, {LP_LOAD, AOT_F64, 0}};
+  int32_t compute = 0;
+  aot_str_t none = {"", 0};
+  (void)state;
+  assert_non_null(lp_choose(lt, ints, 2, none, AOT_BOOL, &compute));
+  assert_int_equal(compute, AOT_F32); /* int64 < 2.5 is compared in float */
+  assert_non_null(lp_choose(lp_op_find(aot_str("aten.lt.Tensor")), mixed, 2, none, AOT_BOOL, &compute));
+  assert_int_equal(compute, AOT_F32); /* a 0-dim double does not widen a float tensor */
+  assert_null(lp_choose(add, (lp_operand_t[]){{LP_LOAD, AOT_BF16, 1}, {LP_LOAD, AOT_BF16, 1}}, 2, none, AOT_BF16, &compute));
+  assert_null(lp_op_find(aot_str("aten.add")));
+  assert_null(lp_op_find(aot_str("aten.mm.default")));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_operator_agrees_with_its_reference_kernel),
+      cmocka_unit_test(strides_and_broadcasts_are_followed),
+      cmocka_unit_test(contiguous_dimensions_merge),
+      cmocka_unit_test(a_scalar_becomes_one_element),
+      cmocka_unit_test(the_store_decides_which_dimension_is_innermost),
+      cmocka_unit_test(equal_loops_of_other_sizes_have_equal_text),
+      cmocka_unit_test(promotion_follows_pytorch),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,62 @@
+/* Which names look at which memory, as plain arrays; nothing here knows a program.
+ *
+ *     storage 0   base x ---- flat = view(x)
+ *                      \----- t = x.t() ---- row = t[0]
+ *
+ * A place is a base, or one view step (a node and which of its results) away from its parent place. All places over one base
+ * share a storage, which counts versions: a write raises the version, and a place whose own version is older is stale, until
+ * its view steps are replayed on what is new. Names (values of the program before the rewriting) point to places; several may
+ * point to one, and a name may move (x.t_()).
+ *
+ * Invariant: a place that is not stale has no stale ancestor; whoever writes a place refreshes it and every place up to the
+ * base. O(1) each, but fz_stale_chain and fz_depth: O(length of the chain).
+ * After PyTorch's FunctionalStorageImpl, with versions in the place of its list of updates. */
+#ifndef FZ_ALIAS_SETS_H
+#define FZ_ALIAS_SETS_H
+
+#include <stdint.h>
+
+#define FZ_NONE UINT32_MAX
+
+typedef struct fz_place {
+  uint32_t storage;
+  uint32_t parent;     /* FZ_NONE: a base */
+  uint32_t view_node;  /* the step from the parent */
+  uint32_t view_index; /* which result of it */
+  uint32_t value;      /* holds the contents as of `version` */
+  uint32_t version;
+  uint32_t declared;   /* the name that the place was made for: its recorded type is the place's geometry */
+} fz_place_t;
+
+typedef struct fz_storage {
+  uint32_t base;    /* a place */
+  uint32_t version; /* writes so far */
+} fz_storage_t;
+
+typedef struct fz_alias {
+  fz_place_t *places;
+  fz_storage_t *storages;
+  uint32_t *place_of; /* by name, n_values of them; FZ_NONE: none yet */
+  uint32_t n_places, n_storages, n_values, place_capacity, storage_capacity;
+  int failed; /* memory ran out: contents are cut */
+} fz_alias_t;
+
+int fz_alias_init(fz_alias_t *a, uint32_t n_values); /* 0: done; else no memory */
+void fz_alias_deinit(fz_alias_t *a);
+
+/* A new storage with its base, held by `value`; `declared` names it. Answers the place, FZ_NONE without memory. */
+uint32_t fz_alias_base(fz_alias_t *a, uint32_t declared, uint32_t value);
+/* A view step from parent, fresh, held by `value`; `declared` names it. */
+uint32_t fz_alias_view(fz_alias_t *a, uint32_t parent, uint32_t view_node, uint32_t view_index, uint32_t declared,
+                       uint32_t value);
+void fz_alias_name(fz_alias_t *a, uint32_t name, uint32_t place); /* from now on the name means the place */
+
+int fz_is_stale(const fz_alias_t *a, uint32_t place);
+/* The place and its stale ancestors, nearest first: replay them from the last to the first. out has room for
+ * fz_depth(a, place). */
+uint32_t fz_stale_chain(const fz_alias_t *a, uint32_t place, uint32_t *out);
+uint32_t fz_depth(const fz_alias_t *a, uint32_t place); /* places from here to the base, both counted */
+void fz_refresh(fz_alias_t *a, uint32_t place, uint32_t value); /* `value` holds its contents as of now */
+void fz_new_version(fz_alias_t *a, uint32_t place); /* its storage is written: all places over it are stale */
+
+#endif

@@ -1,0 +1,127 @@
+#include "boundary_rules.h"
+
+#include <aot/inline.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct boundary {
+  fz_rewrite_t *w;
+  uint32_t n_rules, n_bases;
+  uint32_t *leaf_of_storage;    /* FZ_NONE: not a leaf's */
+  uint32_t *first_output;       /* by storage: first user output port on it, FZ_NONE */
+  uint32_t *n_outputs;          /* by storage */
+  uint32_t *base_number;        /* by storage: hidden base, FZ_NONE */
+} boundary_t;
+
+static aot_status_t add_rule(boundary_t *b, int32_t kind, uint32_t a, uint32_t other, const aot_type_t *geometry) {
+  aot_rule_t r = {.kind = kind, .a = a, .b = other};
+  if (geometry) {
+    r.rank = geometry->rank;
+    r.sizes = geometry->sizes;
+    r.strides = geometry->strides;
+    r.offset = geometry->offset;
+  }
+  b->n_rules++;
+  return b->w->host->edit->rule_add(b->w->prog, &r);
+}
+
+static aot_status_t geometry_of(boundary_t *b, uint32_t place, aot_type_t *out) {
+  return b->w->host->graph->value_type(b->w->prog, (aot_value_t){b->w->alias.places[place].declared}, out);
+}
+
+/* A written leaf: its new value is an output, and goes back after the call. A renamed one takes the new shape. */
+static aot_status_t add_leaf_rules(boundary_t *b) {
+  fz_rewrite_t *w = b->w;
+  const aot_graph_api_t *g = w->host->graph;
+  uint32_t n = g->n_inputs(w->prog, w->graph);
+  for (uint32_t i = 0; i < n; i++) {
+    aot_port_t port = g->inputs(w->prog, w->graph)[i];
+    const fz_alias_t *a = &w->alias;
+    uint32_t place = a->place_of[port.value.id], storage = a->places[place].storage, base = a->storages[storage].base;
+    aot_type_t type;
+    b->leaf_of_storage[storage] = port.role <= AOT_ROLE_STATE ? port.index : FZ_NONE;
+    if (a->storages[storage].version > 0) {
+      AOT_TRY(w->host->edit->output_add(w->prog, w->graph, AOT_ROLE_UPDATE, port.index, (aot_value_t){a->places[base].value},
+                                        port.name));
+      AOT_TRY(add_rule(b, AOT_RULE_COPY_BACK, port.index, 0, NULL));
+    }
+    if (place == base) continue;
+    AOT_TRY(geometry_of(b, place, &type));
+    AOT_TRY(add_rule(b, AOT_RULE_RESTRIDE, port.index, 0, &type));
+  }
+  return AOT_OK;
+}
+
+static int is_user_output(const aot_port_t *p) { return p->role == AOT_ROLE_USER_OUTPUT || p->role == AOT_ROLE_LOSS; }
+
+static void count_outputs(boundary_t *b, const uint32_t *original, uint32_t n) {
+  const aot_port_t *ports = b->w->host->graph->outputs(b->w->prog, b->w->graph);
+  for (uint32_t i = 0; i < n; i++) {
+    if (original[i] == AOT_NO_ID || !is_user_output(&ports[i])) continue;
+    uint32_t storage = b->w->alias.places[b->w->alias.place_of[original[i]]].storage;
+    if (b->n_outputs[storage]++ == 0) b->first_output[storage] = i;
+  }
+}
+
+static aot_status_t add_hidden_base(boundary_t *b, uint32_t storage) {
+  fz_rewrite_t *w = b->w;
+  aot_value_t base;
+  if (b->base_number[storage] != FZ_NONE) return AOT_OK;
+  AOT_TRY(fz_read(w, w->alias.storages[storage].base, aot_no_node(), &base));
+  b->base_number[storage] = b->n_bases++;
+  return w->host->edit->output_add(w->prog, w->graph, AOT_ROLE_BASE, b->base_number[storage], base, aot_str(""));
+}
+
+/* Output i shares an intermediate's storage with other outputs. */
+static aot_status_t add_sibling_rule(boundary_t *b, const uint32_t *original, uint32_t i, uint32_t number) {
+  fz_rewrite_t *w = b->w;
+  const fz_alias_t *a = &w->alias;
+  uint32_t place = a->place_of[original[i]], storage = a->places[place].storage;
+  uint32_t first = b->first_output[storage], first_place = a->place_of[original[first]];
+  uint32_t first_number = w->host->graph->outputs(w->prog, w->graph)[first].index;
+  aot_type_t type;
+  if (i == first && place == a->storages[storage].base) return AOT_OK;
+  if (i != first && place == first_place) return add_rule(b, AOT_RULE_SAME_OUTPUT, number, first_number, NULL);
+  AOT_TRY(geometry_of(b, place, &type));
+  if (first_place == a->storages[storage].base) return add_rule(b, AOT_RULE_VIEW_OUTPUT, number, first_number, &type);
+  AOT_TRY(add_hidden_base(b, storage));
+  return add_rule(b, AOT_RULE_VIEW_BASE, number, b->base_number[storage], &type);
+}
+
+static aot_status_t add_output_rules(boundary_t *b, const uint32_t *original, uint32_t n) {
+  fz_rewrite_t *w = b->w;
+  const fz_alias_t *a = &w->alias;
+  for (uint32_t i = 0; i < n; i++) {
+    aot_port_t port = w->host->graph->outputs(w->prog, w->graph)[i];
+    if (original[i] == AOT_NO_ID || !is_user_output(&port)) continue;
+    uint32_t place = a->place_of[original[i]], storage = a->places[place].storage, leaf = b->leaf_of_storage[storage];
+    aot_type_t type;
+    AOT_TRY(geometry_of(b, place, &type));
+    if (type.kind != AOT_TYPE_TENSOR) continue;
+    if (leaf == FZ_NONE) {
+      if (b->n_outputs[storage] > 1) AOT_TRY(add_sibling_rule(b, original, i, port.index));
+      continue;
+    }
+    uint32_t base = a->storages[storage].base, named = a->place_of[a->places[base].declared];
+    if (place == base || place == named) AOT_TRY(add_rule(b, AOT_RULE_SAME_INPUT, port.index, leaf, NULL));
+    else AOT_TRY(add_rule(b, AOT_RULE_VIEW_INPUT, port.index, leaf, &type));
+  }
+  return AOT_OK;
+}
+
+aot_status_t fz_add_boundary(fz_rewrite_t *w, const uint32_t *original_outputs, uint32_t *out_n_rules) {
+  size_t n = (size_t)w->alias.n_storages + 1;
+  uint32_t n_outputs = w->host->graph->n_outputs(w->prog, w->graph);
+  uint32_t *columns = malloc(4 * n * sizeof *columns);
+  if (!columns)
+    return fz_fail(w->host, w->ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory for the boundary", aot_no_node());
+  memset(columns, 0xff, 4 * n * sizeof *columns);
+  boundary_t b = {w, 0, 0, columns, columns + n, columns + 2 * n, columns + 3 * n};
+  memset(b.n_outputs, 0, n * sizeof *b.n_outputs);
+  count_outputs(&b, original_outputs, n_outputs);
+  aot_status_t status = add_leaf_rules(&b);
+  if (status == AOT_OK) status = add_output_rules(&b, original_outputs, n_outputs);
+  free(columns);
+  *out_n_rules = b.n_rules;
+  return status;
+}

@@ -1,0 +1,100 @@
+/* functionalize: the only file here that sees the plugin boundary. */
+#include "boundary_rules.h"
+#include "regions.h"
+#include "rewrite.h"
+
+#include <aot/ext/report.h>
+#include <aot/inline.h>
+#include <aot/note.h>
+#include <aot/pass.h>
+#include <stdlib.h>
+
+#define ID "functionalize"
+#define HELP "turns mutation, views and buffer updates into new values and a boundary"
+
+typedef struct unit {
+  aot_pass_t table;
+  aot_host_t host;
+} unit_t;
+
+static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const fz_rewrite_t *w, uint32_t n_rules, uint32_t n_inlined) {
+  const aot_ext_report_t *r = u->host.get_ext ? u->host.get_ext(u->host.self, AOT_EXT_REPORT) : NULL;
+  if (!r) return AOT_OK;
+  AOT_TRY(r->number(ctx, aot_str("writes"), w->n_writes, aot_str("")));
+  AOT_TRY(r->number(ctx, aot_str("views-replayed"), w->n_replays, aot_str("nodes")));
+  AOT_TRY(r->number(ctx, aot_str("boundary-rules"), n_rules, aot_str("")));
+  return r->number(ctx, aot_str("regions-inlined"), n_inlined, aot_str(""));
+}
+
+/* The outputs as the model names them: the walk puts up-to-date values in their place. */
+static aot_status_t copy_outputs(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, uint32_t **out) {
+  uint32_t n = u->host.graph->n_outputs(prog, graph);
+  *out = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n + 1) * 4);
+  if (!*out) return AOT_E_EXHAUSTED;
+  for (uint32_t i = 0; i < n; i++) (*out)[i] = u->host.graph->outputs(prog, graph)[i].value.id;
+  return AOT_OK;
+}
+
+/* regions -> writes and stale views -> boundary -> what nobody reads */
+static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
+  const unit_t *u = p->self;
+  aot_graph_t graph = u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD);
+  uint32_t *outputs, n_rules = 0, n_inlined = 0;
+  fz_rewrite_t w;
+  if (graph.id == AOT_NO_ID)
+    return fz_fail(&u->host, ctx, AOT_E_PRECONDITION, ID ".no-forward", "the program has no forward graph", aot_no_node());
+  AOT_TRY(fz_inline_regions(&u->host, ctx, prog, graph, &n_inlined));
+  AOT_TRY(fz_check_regions(&u->host, ctx, prog, graph));
+  AOT_TRY(copy_outputs(u, ctx, prog, graph, &outputs));
+  AOT_TRY(fz_rewrite_init(&w, &u->host, ctx, prog, graph));
+  aot_status_t status = fz_rewrite_graph(&w);
+  if (status == AOT_OK) status = fz_add_boundary(&w, outputs, &n_rules);
+  if (status == AOT_OK) status = fz_erase_dead(&w);
+  if (status == AOT_OK) status = report(u, ctx, &w, n_rules, n_inlined);
+  fz_rewrite_deinit(&w);
+  return status;
+}
+
+static void destroy(const aot_pass_t *p) { free(p->self); }
+
+static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+  unit_t *u = calloc(1, sizeof *u);
+  (void)opts;
+  if (!u) return fz_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_node());
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
+  u->table = (aot_pass_t){.struct_size = sizeof u->table, .self = u, .run = run, .destroy = destroy};
+  *out_table = &u->table;
+  return AOT_OK;
+}
+
+static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
+                                        .needs = AOT_PROP_IMPORTED,
+                                        .gives = AOT_PROP_FUNCTIONAL,
+                                        .refuses = AOT_PROP_JOINT | AOT_PROP_PARTITIONED};
+static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
+                                .kind = AOT_STR_INIT("pass/1"),
+                                .id = AOT_STR_INIT(ID),
+                                .version = AOT_STR_INIT(AOT_VERSION),
+                                .help = AOT_STR_INIT(HELP),
+                                .contract = &contract,
+                                .create = create};
+static const aot_unit_t *const units[] = {&unit};
+static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
+                                    .abi_epoch = AOT_ABI_EPOCH,
+                                    .abi_minor = AOT_ABI_MINOR,
+                                    .min_host_minor = 1,
+                                    .id = AOT_STR_INIT(ID),
+                                    .vendor = AOT_STR_INIT("aothost"),
+                                    .version = AOT_STR_INIT(AOT_VERSION),
+                                    .license = AOT_STR_INIT("Apache-2.0"),
+                                    .units = units,
+                                    .n_units = 1};
+
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("pass/1", ID, HELP) AOT_NOTE_TAIL);
+
+const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
+  (void)host_minor;
+  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
+  *why_not = aot_str("made for ABI epoch 1");
+  return NULL;
+}

@@ -1,0 +1,37 @@
+/* Mutation becomes new values: one walk over a graph in program order.
+ *
+ * At each node every operand is brought up to date (stale views are replayed on the new base). A node that writes is replaced
+ * by its functional form; the new value goes into the written place, and through the inverse of each view step into the places
+ * it is a view of, up to the base. Who writes what, and what aliases what, is read off the alias marks of the schemas; there
+ * are no operator names here. O(nodes + operands + length of replayed view chains). */
+#ifndef FZ_REWRITE_H
+#define FZ_REWRITE_H
+
+#include "alias_sets.h"
+#include <aot/host.h>
+
+typedef struct fz_rewrite {
+  const aot_host_t *host;
+  aot_ctx_t *ctx;
+  aot_prog_t *prog;
+  aot_graph_t graph;
+  fz_alias_t alias;
+  uint32_t *chain; /* scratch for places */
+  uint32_t chain_capacity;
+  uint32_t n_writes, n_replays; /* for the report */
+} fz_rewrite_t;
+
+aot_status_t fz_rewrite_init(fz_rewrite_t *w, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph);
+void fz_rewrite_deinit(fz_rewrite_t *w);
+
+/* The whole graph; afterwards no live node writes, and outputs hold the values that eager execution would leave. */
+aot_status_t fz_rewrite_graph(fz_rewrite_t *w);
+/* Erases what nothing reads any more: the writers, and views that were replayed elsewhere. Once nothing else is to be read. */
+aot_status_t fz_erase_dead(fz_rewrite_t *w);
+/* The value of a place, replaying views before `before` where it is stale. */
+aot_status_t fz_read(fz_rewrite_t *w, uint32_t place, aot_node_t before, aot_value_t *out);
+
+aot_status_t fz_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *message,
+                     aot_node_t node);
+
+#endif

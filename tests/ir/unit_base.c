@@ -1,0 +1,198 @@
+/* The host's floor: arenas, text, nearest words, the diagnostic sink, files. */
+#include <aot/inline.h>
+#include <base/arena.h>
+#include <base/file.h>
+#include <base/sink.h>
+#include <base/text.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static void arenas_hand_out_zeros(void **state) {
+  aoth_arena_t *a = aoth_arena_create();
+  (void)state;
+  for (int round = 0; round < 3; round++) {
+    for (size_t size = 0; size < 300000; size = size * 2 + 1) {
+      size_t align = (size_t)1 << (size % 7);
+      unsigned char *p = aoth_arena_alloc(a, align, size);
+      assert_non_null(p);
+      assert_int_equal((uintptr_t)p % align, 0);
+      for (size_t i = 0; i < size; i++) assert_int_equal(p[i], 0);
+      memset(p, 0xff, size); /* what a reset must not show again */
+    }
+    aoth_arena_reset(a);
+    assert_int_equal(aoth_arena_nbytes(a), 0);
+  }
+  assert_null(aoth_arena_alloc(a, 8, SIZE_MAX - 64));
+  assert_null(aoth_arena_alloc(a, 3, 8));
+  assert_string_equal(aoth_arena_text(a, "abcdef", 3), "abc");
+  aoth_arena_destroy(a);
+  aoth_arena_destroy(NULL);
+}
+
+static void doubles_read_back(void **state) {
+  static const struct {
+    double d;
+    const char *text;
+  } cases[] = {{0, "0"}, {-0.0, "-0"}, {1, "1"}, {0.1, "0.1"}, {1e-5, "1e-05"}, {1e300, "1e+300"}, {3e-4, "0.0003"}, {1.0 / 3, "0.3333333333333333"},
+               {5e-324, "5e-324"}, {123456789, "123456789"}, {(double)INFINITY, "inf"}, {-(double)INFINITY, "-inf"}, {(double)NAN, "nan"}};
+  uint64_t seed = 88172645463325252u;
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    aoth_text_t t = {0};
+    aoth_text_double(&t, cases[i].d);
+    assert_string_equal(t.data, cases[i].text);
+    aoth_text_deinit(&t);
+  }
+  for (int i = 0; i < 2000; i++) {
+    double d, back;
+    aoth_text_t t = {0};
+    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+    memcpy(&d, &seed, sizeof d);
+    if (!isfinite(d)) continue;
+    aoth_text_double(&t, d);
+    back = strtod(t.data, NULL);
+    assert_memory_equal(&d, &back, sizeof d);
+    aoth_text_deinit(&t);
+  }
+}
+
+static void text_grows_and_escapes(void **state) {
+  aoth_text_t t = {0};
+  (void)state;
+  aoth_text_i64(&t, INT64_MIN);
+  aoth_text_f(&t, "|%s|%d|", "x", 7);
+  assert_string_equal(t.data, "-9223372036854775808|x|7|");
+  char longer[500];
+  memset(longer, 'y', sizeof longer - 1);
+  longer[499] = 0;
+  aoth_text_f(&t, "%s", longer);
+  assert_int_equal(t.size, 25 + 499);
+  assert_int_equal(strlen(t.data), t.size);
+  aoth_text_deinit(&t);
+  const aot_str_t odd = {"a\"\\\n\x01\xc3\xa4\xff", 8};
+  aoth_text_json(&t, odd);
+  assert_string_equal(t.data, "\"a\\\"\\\\\\n\\u0001\xc3\xa4\\ufffd\"");
+  aoth_text_deinit(&t);
+}
+
+static void the_nearest_word(void **state) {
+  const aot_str_t words[] = {AOT_STR_INIT("memory-budget"), AOT_STR_INIT("recompute"), AOT_STR_INIT("steps"), AOT_STR_INIT("lr")};
+  (void)state;
+  assert_int_equal(aoth_nearest(aot_str("memory-budgte"), words, 4), 0); /* a swap is one slip */
+  assert_int_equal(aoth_nearest(aot_str("memorybudget"), words, 4), 0);
+  assert_int_equal(aoth_nearest(aot_str("stps"), words, 4), 2);
+  assert_int_equal(aoth_nearest(aot_str("rl"), words, 4), 3);
+  assert_int_equal(aoth_nearest(aot_str("optimizer"), words, 4), -1);
+  assert_int_equal(aoth_nearest(aot_str("x"), words, 4), -1);
+  assert_int_equal(aoth_nearest(aot_str(""), words, 4), -1);
+  assert_int_equal(aoth_nearest(aot_str("steps"), words, 0), -1);
+}
+
+static void reports_have_place_caret_and_notes(void **state) {
+  aoth_sink_t *s = aoth_sink_create(NULL);
+  const aoth_where_t where = {"train.yaml", 7, 9, 21, "  with: {memory-budgt: 0.7}"};
+  (void)state;
+  aoth_sink_report(s, AOT_SEVERITY_ERROR, &where, "pipeline.unknown-option", "unknown option %s", "memory-budgt");
+  aoth_sink_line(s, "hint: did you mean %s?", "memory-budget");
+  assert_string_equal(aoth_sink_text(s), "train.yaml:7:9: error: unknown option memory-budgt [pipeline.unknown-option]\n"
+                                         "      with: {memory-budgt: 0.7}\n"
+                                         "            ^~~~~~~~~~~~\n"
+                                         "  hint: did you mean memory-budget?\n");
+  assert_int_equal(aoth_sink_count(s, AOT_SEVERITY_ERROR), 1);
+  aoth_sink_min(s, AOT_SEVERITY_ERROR);
+  aoth_sink_report(s, AOT_SEVERITY_WARNING, NULL, NULL, "hidden");
+  aoth_sink_line(s, "hidden as well");
+  aoth_sink_report(s, AOT_SEVERITY_NOTE, NULL, NULL, "hidden with it");
+  assert_null(strstr(aoth_sink_text(s), "hidden"));
+  assert_int_equal(aoth_sink_count(s, AOT_SEVERITY_WARNING), 2);
+  aoth_sink_destroy(s);
+  aoth_sink_report(NULL, AOT_SEVERITY_ERROR, NULL, NULL, "swallowed");
+}
+
+static void long_lines_and_control_characters(void **state) {
+  aoth_sink_t *s = aoth_sink_create(NULL);
+  char line[5000];
+  (void)state;
+  memset(line, 'a', sizeof line - 1);
+  line[sizeof line - 1] = 0;
+  line[3999] = '\033'; /* must not reach a terminal */
+  const aoth_where_t where = {"f", 1, 4001, 4003, line};
+  aoth_sink_report(s, AOT_SEVERITY_ERROR, &where, NULL, "here");
+  assert_true(strlen(aoth_sink_text(s)) < 400);
+  assert_null(strchr(aoth_sink_text(s), '\033'));
+  assert_non_null(strstr(aoth_sink_text(s), "^~\n"));
+  aoth_sink_destroy(s);
+}
+
+static void files_are_whole_or_untouched(void **state) {
+  aoth_sink_t *s = aoth_sink_create(NULL);
+  char dir[] = "aot-files-XXXXXX", path[64], link_path[64], temporary[96];
+  aoth_map_t map;
+  (void)state;
+  assert_non_null(mkdtemp(dir));
+  snprintf(path, sizeof path, "%s/out", dir);
+  snprintf(link_path, sizeof link_path, "%s/link", dir);
+  snprintf(temporary, sizeof temporary, "%s.tmp-%ld", path, (long)getpid());
+  aoth_writer_t *w = aoth_writer_begin(path, s);
+  char *big = calloc(1, 200000);
+  aoth_writer_write(w, "head", 4);
+  aoth_writer_write(w, big, 200000);
+  assert_int_not_equal(access(path, F_OK), 0); /* not there before it is whole */
+  assert_int_equal(aoth_writer_commit(w), AOT_OK);
+  assert_int_equal(aoth_file_map(path, s, &map), AOT_OK);
+  assert_int_equal(map.nbytes, 200004);
+  assert_memory_equal(map.data, "head", 4);
+  aoth_file_unmap(&map);
+  w = aoth_writer_begin(path, s); /* given up: the old contents stay */
+  aoth_writer_write(w, "x", 1);
+  aoth_writer_abort(w);
+  assert_int_not_equal(access(temporary, F_OK), 0);
+  assert_int_equal(symlink("out", link_path), 0); /* through a link: the link survives */
+  w = aoth_writer_begin(link_path, s);
+  aoth_writer_write(w, "new", 3);
+  assert_int_equal(aoth_writer_commit(w), AOT_OK);
+  struct stat st;
+  assert_int_equal(lstat(link_path, &st), 0);
+  assert_true(S_ISLNK(st.st_mode));
+  assert_int_equal(stat(path, &st), 0);
+  assert_int_equal(st.st_size, 3);
+  unlink(link_path);
+  unlink(path);
+  rmdir(dir);
+  free(big);
+  aoth_sink_destroy(s);
+}
+
+static void files_that_fail(void **state) {
+  aoth_sink_t *s = aoth_sink_create(NULL);
+  aoth_map_t map;
+  (void)state;
+  assert_int_equal(aoth_file_map("no-such-file", s, &map), AOT_E_NOT_FOUND);
+  assert_non_null(strstr(aoth_sink_text(s), "cannot open no-such-file: No such file or directory"));
+  assert_int_equal(aoth_file_map(".", s, &map), AOT_E_INVALID);
+  assert_non_null(strstr(aoth_sink_text(s), "it is a directory"));
+  assert_null(aoth_writer_begin("no-such-folder/out", s));
+  if (access("/dev/full", W_OK) == 0) { /* a full disk, on demand */
+    aoth_writer_t *w = aoth_writer_begin("/dev/full", s);
+    aoth_writer_write(w, "x", 1);
+    assert_int_equal(aoth_writer_commit(w), AOT_E_EXHAUSTED);
+    assert_non_null(strstr(aoth_sink_text(s), "cannot write /dev/full: No space left on device"));
+  }
+  aoth_sink_destroy(s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(arenas_hand_out_zeros),  cmocka_unit_test(doubles_read_back), cmocka_unit_test(text_grows_and_escapes),
+      cmocka_unit_test(the_nearest_word),       cmocka_unit_test(reports_have_place_caret_and_notes),
+      cmocka_unit_test(long_lines_and_control_characters), cmocka_unit_test(files_are_whole_or_untouched),
+      cmocka_unit_test(files_that_fail)};
+  return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}

@@ -1,0 +1,206 @@
+/* The shape environment: equal expressions are equal numbers, ranges decide what they can, values come out right. */
+#include "tiny_opset.h"
+#include <aot/inline.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static int64_t symbol(world_t *w, const char *name, int64_t min, int64_t max, int64_t hint) {
+  const aot_symbol_info_t s = {.struct_size = sizeof s, .name = aot_str(name), .min = min, .max = max, .hint = hint};
+  int64_t dim = 0;
+  assert_int_equal(aoth_edit_symbol_create(w->p, &s, &dim), AOT_OK);
+  return dim;
+}
+
+static int64_t make(world_t *w, int32_t op, int64_t a, int64_t b) {
+  int64_t dim = -1;
+  assert_int_equal(aoth_edit_dim_make(w->p, op, a, b, 0, &dim), AOT_OK);
+  return dim;
+}
+
+static void expect(world_t *w, int64_t dim, const char *text) {
+  aoth_text_t t = {0};
+  aoth_dim_print(w->p, dim, &t);
+  assert_string_equal(t.data, text);
+  aoth_text_deinit(&t);
+}
+
+static void constants_fold(void **state) {
+  world_t w;
+  (void)state;
+  world_init(&w);
+  assert_int_equal(make(&w, AOT_EXPR_ADD, 2, 3), 5);
+  assert_int_equal(make(&w, AOT_EXPR_SUB, 2, 3), -1);
+  assert_int_equal(make(&w, AOT_EXPR_FLOORDIV, -7, 2), -4); /* towards minus infinity */
+  assert_int_equal(make(&w, AOT_EXPR_MOD, -7, 2), 1);
+  assert_int_equal(make(&w, AOT_EXPR_MOD, 7, -2), -1);
+  assert_int_equal(make(&w, AOT_EXPR_FLOORDIV, INT64_MIN, 1), INT64_MIN);
+  assert_int_equal(make(&w, AOT_EXPR_MOD, INT64_MIN, -1), 0);
+  assert_int_equal(make(&w, AOT_EXPR_POW, 3, 4), 81);
+  assert_int_equal(make(&w, AOT_EXPR_LE, 4, 4), 1);
+  assert_int_equal(aoth_exprs_count(w.p), 0);
+  world_deinit(&w);
+}
+
+static void equal_expressions_are_one(void **state) {
+  world_t w;
+  (void)state;
+  world_init(&w);
+  int64_t s = symbol(&w, "s", 1, 64, 8), t = symbol(&w, "t", 1, INT64_MAX, 3);
+  int64_t st = make(&w, AOT_EXPR_ADD, s, t);
+  assert_int_equal(st, make(&w, AOT_EXPR_ADD, t, s));
+  assert_int_equal(make(&w, AOT_EXPR_MUL, 4, s), make(&w, AOT_EXPR_MUL, s, 4));
+  assert_int_equal(make(&w, AOT_EXPR_MUL, make(&w, AOT_EXPR_MUL, s, 4), 16), make(&w, AOT_EXPR_MUL, s, 64));
+  assert_int_equal(make(&w, AOT_EXPR_ADD, make(&w, AOT_EXPR_ADD, s, 4), -4), s);
+  assert_int_equal(make(&w, AOT_EXPR_ADD, s, s), make(&w, AOT_EXPR_MUL, s, 2));
+  assert_int_equal(make(&w, AOT_EXPR_SUB, make(&w, AOT_EXPR_MUL, s, 3), s), make(&w, AOT_EXPR_ADD, s, s));
+  assert_int_equal(make(&w, AOT_EXPR_SUB, st, t), s);
+  assert_int_equal(make(&w, AOT_EXPR_SUB, st, s), t);
+  assert_int_equal(make(&w, AOT_EXPR_SUB, s, s), 0);
+  assert_int_equal(make(&w, AOT_EXPR_ADD, make(&w, AOT_EXPR_SUB, s, t), t), s);
+  assert_int_equal(make(&w, AOT_EXPR_SUB, make(&w, AOT_EXPR_ADD, s, 5), make(&w, AOT_EXPR_ADD, s, 2)), 3);
+  assert_int_equal(make(&w, AOT_EXPR_FLOORDIV, make(&w, AOT_EXPR_MUL, s, 12), 4), make(&w, AOT_EXPR_MUL, s, 3));
+  assert_int_equal(make(&w, AOT_EXPR_MOD, make(&w, AOT_EXPR_MUL, s, 12), 4), 0);
+  assert_int_equal(make(&w, AOT_EXPR_FLOORDIV, make(&w, AOT_EXPR_MUL, s, t), t), s);
+  assert_int_equal(make(&w, AOT_EXPR_MUL, make(&w, AOT_EXPR_MUL, s, 2), make(&w, AOT_EXPR_MUL, t, 3)),
+                   make(&w, AOT_EXPR_MUL, make(&w, AOT_EXPR_MUL, s, t), 6));
+  expect(&w, make(&w, AOT_EXPR_ADD, make(&w, AOT_EXPR_MUL, s, 2), 1), "s * 2 + 1");
+  expect(&w, make(&w, AOT_EXPR_MUL, make(&w, AOT_EXPR_ADD, s, -1), 2), "(s - 1) * 2");
+  expect(&w, make(&w, AOT_EXPR_SUB, 10, make(&w, AOT_EXPR_SUB, s, t)), "10 - (s - t)");
+  world_deinit(&w);
+}
+
+static void ranges_decide(void **state) {
+  world_t w;
+  (void)state;
+  world_init(&w);
+  int64_t s = symbol(&w, "s", 2, 64, 8), any = symbol(&w, "any", 0, INT64_MAX, 3);
+  assert_int_equal(make(&w, AOT_EXPR_MAX, s, 1), s);
+  assert_int_equal(make(&w, AOT_EXPR_MAX, s, 2), s);
+  assert_int_equal(make(&w, AOT_EXPR_MIN, s, 100), s);
+  assert_int_equal(make(&w, AOT_EXPR_MIN, s, 1), 1);
+  assert_int_equal(make(&w, AOT_EXPR_EQ, s, 1), 0);
+  assert_int_equal(make(&w, AOT_EXPR_LT, s, 65), 1);
+  assert_int_equal(make(&w, AOT_EXPR_LE, 65, s), 0);
+  assert_int_equal(make(&w, AOT_EXPR_MOD, s, 65), s);
+  assert_int_equal(make(&w, AOT_EXPR_FLOORDIV, s, 65), 0);
+  assert_int_equal(make(&w, AOT_EXPR_LT, any, 0), 0);
+  assert_true(AOT_DIM_IS_SYM(make(&w, AOT_EXPR_LT, any, 1)));
+  assert_true(AOT_DIM_IS_SYM(make(&w, AOT_EXPR_EQ, s, 2)));
+  assert_int_equal(make(&w, AOT_EXPR_LE, 0, make(&w, AOT_EXPR_MUL, any, any)), 1);
+  world_deinit(&w);
+}
+
+static void what_is_no_number_is_refused(void **state) {
+  world_t w;
+  int64_t out;
+  (void)state;
+  world_init(&w);
+  int64_t s = symbol(&w, "s", 1, 64, 8);
+  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_FLOORDIV, 4, 0, 0, &out), AOT_E_RANGE);
+  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_MOD, s, 0, 0, &out), AOT_E_RANGE);
+  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_MUL, INT64_MAX, 2, 0, &out), AOT_E_RANGE);
+  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_ADD, AOT_DIM_SYM - 1, 1, 0, &out), AOT_E_RANGE); /* would read as a symbol */
+  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_ADD, AOT_DIM_SYM + 5, 1, 0, &out), AOT_E_RANGE);
+  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_SYMBOL, 0, 0, 0, &out), AOT_E_RANGE);
+  assert_int_equal(aoth_edit_dim_make(w.p, 13, 0, 0, 0, &out), AOT_E_RANGE);
+  assert_int_equal(w.ctx.n_diags, 7);
+  world_deinit(&w);
+}
+
+/* Python's integers, for comparison with the folded form. */
+static int64_t reference(int32_t op, int64_t a, int64_t b) {
+  int64_t q = b ? a / b : 0;
+  if (b && a % b && (a < 0) != (b < 0)) q--;
+  switch (op) {
+    case AOT_EXPR_ADD: return a + b;
+    case AOT_EXPR_SUB: return a - b;
+    case AOT_EXPR_MUL: return a * b;
+    case AOT_EXPR_FLOORDIV: return q;
+    case AOT_EXPR_MOD: return b ? a - q * b : 0;
+    case AOT_EXPR_MAX: return a > b ? a : b;
+    case AOT_EXPR_MIN: return a < b ? a : b;
+    case AOT_EXPR_EQ: return a == b;
+    case AOT_EXPR_LT: return a < b;
+    default: return a <= b;
+  }
+}
+
+/* Random expressions keep their value for every choice of the symbols, whatever the rules did to them. */
+static void simplification_keeps_the_value(void **state) {
+  world_t w;
+  uint32_t seed = 1;
+  enum { N = 400, CHOICES = 5 };
+  static const int64_t choices[CHOICES][3] = {{1, 0, -4}, {64, 9, 4}, {7, 3, 0}, {2, 1, -1}, {32, 8, 2}};
+  int64_t dims[N], values[N][CHOICES];
+  (void)state;
+  world_init(&w);
+  dims[0] = symbol(&w, "s", 1, 64, 8);
+  dims[1] = symbol(&w, "t", 0, 9, 3);
+  dims[2] = symbol(&w, "u", -4, 4, 0);
+  for (int i = 0; i < 3; i++)
+    for (int k = 0; k < CHOICES; k++) values[i][k] = choices[k][i];
+  for (int i = 3; i < N; i++) {
+#define RANDOM(n) ((seed = seed * 1664525u + 1013904223u), (seed >> 8) % (n))
+    int32_t op = (int32_t)(1 + RANDOM(10));
+    int a = (int)RANDOM((uint32_t)i), b = (int)RANDOM((uint32_t)i), constant = RANDOM(3) == 0;
+    int64_t c = (int64_t)RANDOM(9) - 3;
+    op = op == AOT_EXPR_WHERE ? AOT_EXPR_SUB : op;
+    if ((op == AOT_EXPR_FLOORDIV || op == AOT_EXPR_MOD) && (constant ? c == 0 : 0)) c = 4;
+    if (op == AOT_EXPR_FLOORDIV || op == AOT_EXPR_MOD) constant = 1, c = c == 0 ? 4 : c;
+    if (op == AOT_EXPR_MUL) /* keep numbers small */
+      for (int k = 0; k < CHOICES; k++)
+        if (llabs(values[a][k]) > 1000000 || llabs(values[b][k]) > 1000000) op = AOT_EXPR_MIN;
+    int swap = RANDOM(2) && op != AOT_EXPR_FLOORDIV && op != AOT_EXPR_MOD;
+    int64_t left = dims[a], right = constant ? c : dims[b];
+    dims[i] = swap ? make(&w, op, right, left) : make(&w, op, left, right);
+    for (int k = 0; k < CHOICES; k++) {
+      int64_t x = values[a][k], y = constant ? c : values[b][k];
+      values[i][k] = swap ? reference(op, y, x) : reference(op, x, y);
+      int64_t got = aoth_dim_eval(w.p, dims[i], choices[k], 3);
+      if (got != values[i][k]) {
+        aoth_text_t t = {0};
+        aoth_dim_print(w.p, dims[i], &t);
+        print_message("%s at choice %d: %" PRId64 ", not %" PRId64 "\n", t.data, k, got, values[i][k]);
+        aoth_text_deinit(&t);
+      }
+      assert_int_equal(got, values[i][k]);
+    }
+  }
+  int64_t *all = malloc(aoth_exprs_count(w.p) * sizeof *all);
+  aoth_exprs_eval(w.p, choices[1], 3, all);
+  for (int i = 0; i < N; i++)
+    if (AOT_DIM_IS_SYM(dims[i])) assert_int_equal(all[AOT_DIM_EXPR(dims[i])], values[i][1]);
+  free(all);
+  world_deinit(&w);
+}
+
+static void hints_follow(void **state) {
+  world_t w;
+  int64_t dim;
+  (void)state;
+  world_init(&w);
+  int64_t s = symbol(&w, "s", 1, 64, 8), t = symbol(&w, "t", 1, 64, 3);
+  assert_int_equal(aoth_graph_dim_hint(w.p, make(&w, AOT_EXPR_ADD, make(&w, AOT_EXPR_MUL, s, t), 1)), 25);
+  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_WHERE, make(&w, AOT_EXPR_LT, s, t), s, t, &dim), AOT_OK);
+  assert_int_equal(aoth_graph_dim_hint(w.p, dim), 3);
+  assert_int_equal(aoth_graph_dim_hint(w.p, 17), 17);
+  aot_expr_info_t e;
+  assert_int_equal(aoth_graph_expr_info(w.p, AOT_DIM_EXPR(dim), &e), AOT_OK);
+  assert_int_equal(e.op, AOT_EXPR_WHERE);
+  assert_int_equal(aoth_graph_expr_info(w.p, 99, &e), AOT_E_RANGE);
+  world_deinit(&w);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(constants_fold),
+                                     cmocka_unit_test(equal_expressions_are_one),
+                                     cmocka_unit_test(ranges_decide),
+                                     cmocka_unit_test(what_is_no_number_is_refused),
+                                     cmocka_unit_test(simplification_keeps_the_value),
+                                     cmocka_unit_test(hints_follow)};
+  return cmocka_run_group_tests_name("shapes", tests, NULL, NULL);
+}

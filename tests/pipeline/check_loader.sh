@@ -1,0 +1,70 @@
+#!/bin/sh
+# check_loader.sh AOTHOST PLUGINS HERE: files that are almost plugins are refused with file, cause and cure; the search path.
+set -u
+aothost=$1; plugins=$2
+dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
+export HOME="$dir"
+echo "TOY add" > m.toy
+bad=0
+fail() { echo "FAILED: $*"; cat out err; bad=1; }
+# refused UNIT STATUS CAUSE [CURE]
+refused() {
+  "$aothost" opt m.toy --plugin-dir "$plugins/good" --plugin-dir "$plugins/bad" --use "$1" > out 2> err
+  status=$?
+  [ $status -eq "$2" ] || fail "$1: status $status, expected $2"
+  grep -qF -- "$3" err || fail "$1: lacks the cause: $3"
+  [ $# -lt 4 ] || grep -qF -- "hint: $4" err || fail "$1: lacks the cure: $4"
+  [ "$2" -ne 3 ] || grep -q "cannot load plugin $plugins/bad/bad_.*\.so: " err || fail "$1: lacks the file"
+}
+refused bad-no-entry 3 "it has a note but no entry function" "export aot_plugin_entry"
+refused bad-no-note 2 "bad_no_note.so: it has no AOT note"
+refused bad-json 2 "bad_json.so: its note is not JSON"
+refused bad-newer 3 "it needs ABI 1.9 or later; this host has 1.1" "update aothost"
+refused bad-wrong-note 3 "its note says bad-wrong-note 2" "make AOT_PLUGIN_NOTE say what the descriptor says"
+refused bad-units 3 "2 units; its descriptor says bad-units 1, ABI 1.1, 1 units"
+refused bad-long 3 "longer than this host knows, and the rest is not empty"
+refused bad-short 3 "shorter than ABI 1.1 has it"
+refused bad-declines 3 "declines to work with ABI 1.1: the moon is in the wrong house"
+refused bad-entry-crash 3 "it died while it was being opened: SIGSEGV"
+refused bad-constructor 3 "it died while it was being opened: SIGSEGV"
+refused bad-option 3 "unit bad-option: its option 0 is of a kind that this host does not know"
+refused bad-library 3 "libgone_library.so: cannot open shared object file" "install the library that it names"
+nm -D "$aothost" 2>/dev/null | grep -q asan || refused bad-asan 3 "it was built with AddressSanitizer, this host without"
+
+# files named outright
+named() { # FILE CAUSE
+  "$aothost" plugins --plugin-dir "$1" > out 2> err && fail "$1 was taken"
+  grep -qF -- "$2" err || fail "$1: lacks: $2"
+}
+echo hello > text.so; named text.so "it is not an ELF file"
+named nowhere.so "No such file or directory"
+cp "$plugins/good/toy.so" other.so
+printf '\267' | dd of=other.so bs=1 seek=18 conv=notrunc 2> /dev/null # EM_AARCH64
+[ "$(uname -m)" != x86_64 ] || named other.so "it was built for AArch64 (64 bit, little-endian); this host runs on x86-64"
+cp "$plugins/good/toy.so" narrow.so
+printf '\001' | dd of=narrow.so bs=1 seek=4 conv=notrunc 2> /dev/null
+named narrow.so "32 bit"
+head -c 3000 "$plugins/good/toy.so" > cut.so; "$aothost" plugins --plugin-dir cut.so > out 2> err && fail "a cut file was taken"
+strip -o stripped.so "$plugins/good/toy.so" 2> /dev/null && {
+  "$aothost" plugins --plugin-dir stripped.so > out 2> err || fail "a stripped plugin was refused"
+  grep -q toy-fuse out || fail "a stripped plugin lost its note"
+}
+
+# the search path: order, hiding, nothing from the current folder, nothing relative from the environment
+cp "$plugins/good/toy.so" ./here.so
+"$aothost" plugins > out 2> err; grep -q toy-fuse out && fail "the current folder was searched"
+AOT_PLUGIN_PATH=. "$aothost" plugins > out 2> err; grep -q toy-fuse out && fail "a relative AOT_PLUGIN_PATH was searched"
+AOT_PLUGIN_PATH="/nowhere::$plugins/good" "$aothost" plugins > out 2> err; grep -q toy-fuse out || fail "AOT_PLUGIN_PATH was not searched"
+mkdir -p "$dir/.local/lib/aothost"; cp "$plugins/good/toy.so" "$dir/.local/lib/aothost/"
+"$aothost" plugins > out 2> err; grep -q toy-fuse out || fail "the user's folder was not searched"
+"$aothost" plugins -v --plugin-dir "$plugins/good" > out 2> err
+grep -q "toy-fuse.*hidden by $plugins/good/toy.so" out || fail "-v does not tell that a unit is hidden"
+AOT_LOADER_DEBUG=1 "$aothost" plugins --plugin-dir "$plugins/good" > out 2> err
+grep -q "aothost loader: $plugins/good (--plugin-dir): searching" err || fail "AOT_LOADER_DEBUG tells no folder"
+grep -q "aothost loader: .*: unit toy-fuse is hidden by the one of $plugins/good/toy.so" err || fail "AOT_LOADER_DEBUG tells no decision"
+"$aothost" plugins toy-fuze --plugin-dir "$plugins/good" > out 2> err; [ $? -eq 2 ] || fail "an unknown unit"
+grep -q "did you mean 'toy-fuse'" err || fail "no near name"
+[ $bad = 0 ] && echo "loader: every refusal with file, cause and cure"
+exit $bad

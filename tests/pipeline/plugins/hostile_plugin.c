@@ -1,0 +1,131 @@
+/* One pass that misbehaves in every way there is: `how` chooses. The host must name it, put the program back, and live. */
+#include <aot/inline.h>
+#include <aot/note.h>
+#include <aot/pass.h>
+#include <aot/plugin.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+typedef struct hostile {
+  aot_pass_t table;
+  aot_host_t host;
+  aot_str_t how;
+} hostile_t;
+
+static int is(const hostile_t *u, const char *how) { return aot_str_eq(u->how, aot_str(how)); }
+
+/* Never inlined, never a tail call: it needs stack for each level, more than there is. */
+static int __attribute__((noinline)) deeper(volatile int *n) {
+  volatile char page[4096];
+  page[0] = (char)++*n;
+  return *n > 1000000000 ? 0 : deeper(n) + page[0];
+}
+
+static void *crash_in_thread(void *arg) {
+  (void)arg;
+  raise(SIGSEGV);
+  return NULL;
+}
+
+/* The last node of the forward graph, looked at and given a new twin: something to be undone. */
+static aot_status_t edit_something(const hostile_t *u, aot_prog_t *prog) {
+  const aot_graph_api_t *g = u->host.graph;
+  const aot_graph_t forward = g->graph_find(prog, AOT_GRAPH_FORWARD);
+  const aot_node_t last = g->last(prog, forward);
+  aot_node_info_t info = {.struct_size = sizeof info};
+  aot_node_t made;
+  AOT_TRY(g->node_info(prog, last, &info));
+  const aot_node_spec_t spec = {.struct_size = sizeof spec, .op = info.op, .n_args = info.n_args, .args = info.args, .origin = aot_no_origin()};
+  AOT_TRY(u->host.edit->node_create(prog, forward, &spec, last, &made));
+  info.struct_size = sizeof info;
+  return g->node_info(prog, g->first(prog, forward), &info); /* the breadcrumb */
+}
+
+static aot_status_t tell(const hostile_t *u, aot_ctx_t *ctx, aot_prog_t *prog) {
+  aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = AOT_STR_INIT("hostile.told"),
+                  .message = AOT_STR_INIT("this node is too beautiful"), .hint = AOT_STR_INIT("make it plainer"), .value = {AOT_NO_ID}};
+  d.node = u->host.graph->first(prog, u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD));
+  u->host.diag(ctx, &d);
+  return AOT_E_UNIMPLEMENTED;
+}
+
+static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
+  const hostile_t *u = p->self;
+  volatile int zero = 0;
+  AOT_TRY(edit_something(u, prog));
+  if (is(u, "segv")) *(volatile int *)(uintptr_t)(zero + 64) = 1;
+  if (is(u, "abort")) abort();
+  if (is(u, "fpe")) zero = 7 / zero;
+  if (is(u, "ill")) raise(SIGILL);
+  if (is(u, "bus")) raise(SIGBUS);
+  if (is(u, "stack")) return deeper(&zero);
+  if (is(u, "silent")) return AOT_E_INTERNAL;
+  if (is(u, "told")) return tell(u, ctx, prog);
+  if (is(u, "alloc")) return u->host.alloc(ctx, AOT_ARENA_SCRATCH, 3, 8) ? AOT_OK : AOT_E_EXHAUSTED;
+  if (is(u, "thread")) {
+    pthread_t t;
+    if (pthread_create(&t, NULL, crash_in_thread, NULL) == 0) pthread_join(t, NULL);
+  }
+  return AOT_OK;
+}
+
+static void destroy(const aot_pass_t *p) {
+  const hostile_t *u = p->self;
+  const int crash = is(u, "destroy");
+  free(p->self);
+  if (crash) raise(SIGSEGV);
+}
+
+static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+  static aot_pass_t no_run = {.struct_size = sizeof no_run};
+  hostile_t *u = calloc(1, sizeof *u);
+  (void)ctx;
+  if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) return AOT_E_EXHAUSTED;
+  u->how = opts->values[0].s;
+  u->table = (aot_pass_t){.struct_size = sizeof u->table, .self = u, .run = run, .destroy = destroy};
+  *out_table = &u->table;
+  if (is(u, "create")) raise(SIGSEGV);
+  if (is(u, "null")) *out_table = NULL;
+  if (is(u, "no-run")) *out_table = &no_run;
+  if (is(u, "refuse")) {
+    const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = AOT_STR_INIT("hostile.option"),
+                          .message = AOT_STR_INIT("not on a Sunday"), .node = {AOT_NO_ID}, .value = {AOT_NO_ID}};
+    host->diag(ctx, &d);
+    return AOT_E_OPTION;
+  }
+  return AOT_OK;
+}
+
+static const aot_str_t choices[] = {AOT_STR_INIT("segv"), AOT_STR_INIT("abort"), AOT_STR_INIT("fpe"), AOT_STR_INIT("ill"),
+                                    AOT_STR_INIT("bus"), AOT_STR_INIT("stack"), AOT_STR_INIT("silent"), AOT_STR_INIT("told"),
+                                    AOT_STR_INIT("alloc"), AOT_STR_INIT("thread"), AOT_STR_INIT("create"), AOT_STR_INIT("null"),
+                                    AOT_STR_INIT("no-run"), AOT_STR_INIT("refuse"), AOT_STR_INIT("destroy"), AOT_STR_INIT("nothing")};
+static const aot_option_t options[] = {
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .name = AOT_STR_INIT("how"), .help = AOT_STR_INIT("in which way"),
+     .choices = choices, .n_choices = sizeof choices / sizeof *choices, .preset = {.s = AOT_STR_INIT("segv")}, .min = 1, .max = 0}};
+
+/* Three passes of one body: an honest contract, one that promises more than it keeps, one that creates what it must not. */
+static const aot_str_t nothing_made[] = {AOT_STR_INIT("toy.nothing*")};
+static const aot_contract_t plain = {.struct_size = sizeof plain, .needs = AOT_PROP_IMPORTED};
+static const aot_contract_t liar = {.struct_size = sizeof liar, .gives = AOT_PROP_PARTITIONED};
+static const aot_contract_t maker = {.struct_size = sizeof maker, .creates = nothing_made, .n_creates = 1};
+#define UNIT(name_, id_, contract_)                                                                                     \
+  static const aot_unit_t name_ = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("pass/1"), .id = AOT_STR_INIT(id_), \
+                                   .version = AOT_STR_INIT("6.6.6"), .help = AOT_STR_INIT("misbehaves"), .options = options, \
+                                   .n_options = 1, .option_stride = sizeof *options, .contract = &contract_, .create = create};
+UNIT(u_hostile, "hostile", plain)
+UNIT(u_liar, "hostile-liar", liar)
+UNIT(u_maker, "hostile-maker", maker)
+static const aot_unit_t *const units[] = {&u_hostile, &u_liar, &u_maker};
+static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t), .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR,
+                                    .min_host_minor = 1, .id = AOT_STR_INIT("hostile"), .version = AOT_STR_INIT("6.6.6"),
+                                    .build_id = AOT_STR_INIT("beast"), .units = units, .n_units = 3};
+
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("hostile", "6.6.6") AOT_NOTE_UNIT("pass/1", "hostile", "misbehaves") ","
+                AOT_NOTE_UNIT("pass/1", "hostile-liar", "misbehaves") "," AOT_NOTE_UNIT("pass/1", "hostile-maker", "misbehaves") AOT_NOTE_TAIL);
+
+const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
+  (void)host_epoch, (void)host_minor, (void)why_not;
+  return &plugin;
+}
