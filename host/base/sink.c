@@ -88,7 +88,8 @@ static void render_source(aoth_text_t *t, const aoth_where_t *w) {
     aoth_text_add(t, &c, 1);
   }
   aoth_text_z(t, "\n");
-  if (w->column && w->column - 1 <= size && w->column - 1 >= begin && w->column - 1 <= end) render_caret(t, w, begin, end);
+  if (w->column && w->column - 1 <= size && w->column - 1 >= begin && w->column - 1 <= end)
+    render_caret(t, w, begin, end);
 }
 
 static void render_place(aoth_text_t *t, const aoth_where_t *w) {

@@ -20,8 +20,8 @@ typedef struct aoth_sink aoth_sink_t;
  * out NULL collects silently (aoth_sink_text reads it back). Messages are printed as they come. */
 aoth_sink_t *aoth_sink_create(FILE *out);
 void aoth_sink_destroy(aoth_sink_t *s);
-void aoth_sink_report(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, const char *code, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+void aoth_sink_report(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, const char *code, const char *format,
+                      ...) __attribute__((format(printf, 5, 6)));
 void aoth_sink_v(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, const char *code, const char *format,
                  va_list args) __attribute__((format(printf, 5, 0)));
 /* A line that belongs to the report before it, indented: "hint: ..", "in stage ..". Hidden when that report was hidden. */

@@ -52,7 +52,8 @@ void aoth_text_v(aoth_text_t *t, const char *format, va_list args) {
   va_copy(again, args);
   size_t room = text_room(t, 31) ? t->capacity - t->size : 0;
   int n = room ? vsnprintf(t->data + t->size, room, format, args) : -1;
-  if (n >= 0 && (size_t)n >= room && text_room(t, (size_t)n)) vsnprintf(t->data + t->size, (size_t)n + 1, format, again);
+  if (n >= 0 && (size_t)n >= room && text_room(t, (size_t)n))
+    vsnprintf(t->data + t->size, (size_t)n + 1, format, again);
   if (n >= 0 && !t->failed) t->size += (size_t)n;
   if (n >= 0 && t->failed && t->data) t->data[t->size] = 0;
   va_end(again);
@@ -108,7 +109,12 @@ void aoth_text_json(aoth_text_t *t, aot_str_t s) {
     unsigned char c = (unsigned char)s.data[i];
     size_t length = aoth_utf8_length(s.data + i, (size_t)(s.size - i));
     char escape[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
-    const char *letter = c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\r' ? "\\r" : c == '"' ? "\\\"" : c == '\\' ? "\\\\" : NULL;
+    const char *letter = c == '\n'   ? "\\n"
+                         : c == '\t' ? "\\t"
+                         : c == '\r' ? "\\r"
+                         : c == '"'  ? "\\\""
+                         : c == '\\' ? "\\\\"
+                                     : NULL;
     if (!length) aoth_text_add(t, "\\ufffd", 6);
     else if (letter) aoth_text_add(t, letter, 2);
     else if (c < 0x20 || c == 0x7f) aoth_text_add(t, escape, 6);

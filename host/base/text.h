@@ -22,7 +22,8 @@ void aoth_text_i64(aoth_text_t *t, int64_t i);
 void aoth_text_double(aoth_text_t *t, double d); /* shortest text that reads back to the same double; inf, -inf, nan */
 void aoth_text_json(aoth_text_t *t, aot_str_t s); /* quoted and escaped; bytes that are not UTF-8 become U+FFFD */
 
-size_t aoth_utf8_length(const char *at, size_t n); /* bytes of the UTF-8 character at `at`, n > 0 of them there; 0: none */
+size_t aoth_utf8_length(const char *at,
+                        size_t n); /* bytes of the UTF-8 character at `at`, n > 0 of them there; 0: none */
 
 /* The candidate nearest to word by edit distance, when near enough to be a slip (<= 1 + length/4); index or -1. */
 int aoth_nearest(aot_str_t word, const aot_str_t *candidates, size_t n);

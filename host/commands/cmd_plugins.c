@@ -213,6 +213,13 @@ static json_t *unit_json(const aoth_unit_t *u) {
                    u->shadowed_by != NULL, "options", options, "contract", contract);
 }
 
+/* A unit whose options need values cannot be made just to be asked. */
+static int needs_options(const aoth_unit_t *u) {
+  for (uint64_t i = 0; i < u->desc.n_options; i++)
+    if (u->options[i].flags & AOT_OPT_REQUIRED) return 1;
+  return 0;
+}
+
 /* One unit, told or added to out. Only -v creates it: that is where the operators are known. */
 static aot_status_t show(aoth_cli_t *cli, aoth_unit_t *u, json_t *out, int as_text) {
   aoth_session_t *s = cli->session;
@@ -220,7 +227,7 @@ static aot_status_t show(aoth_cli_t *cli, aoth_unit_t *u, json_t *out, int as_te
   if (status != AOT_OK) return status;
   json_t *json = unit_json(u);
   if (as_text) print_unit(u, s->arena);
-  if (cli->common.verbose && !u->shadowed_by) {
+  if (cli->common.verbose && !u->shadowed_by && !needs_options(u)) {
     aoth_stage_t stage;
     uint32_t n = 0;
     status = aoth_stage_of_unit(s, u->id, u->kind, NULL, &stage);

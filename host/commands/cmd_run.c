@@ -4,6 +4,7 @@
 
 #include <runtime/api.h>
 #include <runtime/oneshot.h>
+#include <runtime/writable.h>
 #include <string.h>
 
 typedef struct run_flags {
@@ -25,9 +26,20 @@ static aot_status_t call_once(aoth_run_t *r, int grads) {
   return spec->outputs ? aoth_oneshot_write(r->step, spec->outputs, r->cli->sink) : AOT_OK;
 }
 
+/* What would otherwise be found out after hours of training. */
+static aot_status_t check_first(const aoth_run_t *r, const run_flags_t *flags) {
+  const aoth_run_spec_t *spec = &r->pipeline->run;
+  AOT_TRY(aoth_check_writable(spec->outputs, "the outputs", &spec->where_outputs, r->cli->sink));
+  if (!spec->train.present || !(spec->outputs || flags->grads) || spec->inputs.kind != AOTH_DATA_NONE) return AOT_OK;
+  aoth_sink_report(r->cli->sink, AOT_SEVERITY_ERROR, spec->where_outputs.line ? &spec->where_outputs : &spec->where, "run.inputs",
+                   "the call after training has no inputs; name them: --inputs FILE.safetensors, or 'inputs:' in the run section");
+  return AOT_E_INVALID;
+}
+
 /* Training, and after it one call when the file asks for outputs; without training one call. */
 static aot_status_t run(aoth_run_t *r, aothost_t *h, const run_flags_t *flags) {
   const aoth_run_spec_t *spec = &r->pipeline->run;
+  AOT_TRY(check_first(r, flags));
   AOT_TRY(aothost_compile(h, spec->train.present ? AOTHOST_OPTIMIZER : 0));
   r->step = aoth_api_step(h);
   aoth_run_print_stages(r);

@@ -28,9 +28,24 @@ static aot_exe_stats_t exe_stats(const aoth_run_t *r) {
   return stats;
 }
 
+/* One row a unit; -v shows the numbers that they reported, --time prints the whole table at the end. */
 void aoth_run_print_stages(const aoth_run_t *r) {
-  if (r->out && !r->cli->common.time) aoth_records_print(r->session, r->out); /* --time prints them at the end anyway */
-  if (r->out) fflush(r->out);
+  const aoth_record_t *records;
+  uint32_t n = aoth_session_records(r->session, &records);
+  double ms = 0;
+  if (!r->out) return;
+  if (r->cli->common.verbose) aoth_records_print(r->session, r->out);
+  for (uint32_t i = 0; i < n; i++) {
+    const aoth_record_t *c = &records[i];
+    char plugin[80];
+    snprintf(plugin, sizeof plugin, "%s %s", c->plugin ? c->plugin : "-", c->version ? c->version : "");
+    ms += c->ms;
+    if (r->cli->common.verbose) continue;
+    fprintf(r->out, "%-20s %-26s %9.1f ms  %6llu -> %llu nodes\n", c->name, plugin, c->ms, (unsigned long long)c->nodes_before,
+            (unsigned long long)c->nodes_after);
+  }
+  fprintf(r->out, "compiled in %.1f ms\n", ms);
+  fflush(r->out);
 }
 
 /* ---- results of a single call ---- */

@@ -80,8 +80,8 @@ static void report(aot_ctx_t *ctx, aot_prog_t *p, uint32_t node, int32_t severit
   if (hint && *hint) aoth_sink_line(ctx->sink, "hint: %s", hint);
 }
 
-void aoth_report_node(aot_prog_t *p, aot_node_t n, int32_t severity, const char *code, const char *hint, const char *format,
-                      ...) {
+void aoth_report_node(aot_prog_t *p, aot_node_t n, int32_t severity, const char *code, const char *hint,
+                      const char *format, ...) {
   aoth_text_t t = {0};
   va_list args;
   va_start(args, format);
@@ -139,7 +139,8 @@ aot_status_t aoth_complain(aot_prog_t *p, aot_status_t status, const char *code,
   return status;
 }
 
-aot_status_t aoth_complain_arg(aot_prog_t *p, uint32_t arg, aot_status_t status, const char *code, const char *format, ...) {
+aot_status_t aoth_complain_arg(aot_prog_t *p, uint32_t arg, aot_status_t status, const char *code, const char *format,
+                               ...) {
   va_list args;
   va_start(args, format);
   complain_v(p, arg, code, format, args);

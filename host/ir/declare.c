@@ -30,7 +30,8 @@ static aot_status_t check_leaf(aot_prog_t *p, const aot_leaf_info_t *l) {
   uint64_t needed;
   if (l->role < AOT_ROLE_PARAMETER || l->role > AOT_ROLE_STATE)
     return aoth_complain(p, AOT_E_INVALID, "ir.bad-role", "%s is not a role of leaves", aoth_role_name(l->role));
-  if (l->n_names && !l->names) return aoth_complain(p, AOT_E_INVALID, "ir.bad-leaf", "%u names, but no array of them", l->n_names);
+  if (l->n_names && !l->names)
+    return aoth_complain(p, AOT_E_INVALID, "ir.bad-leaf", "%u names, but no array of them", l->n_names);
   if (!l->data) return AOT_OK;
   AOT_TRY(storage_nbytes(p, &l->type, &needed));
   if (needed <= l->nbytes) return AOT_OK;
@@ -143,7 +144,8 @@ aot_status_t aoth_edit_origin_create(aot_prog_t *p, const aot_origin_info_t *ori
   o.struct_size = (uint32_t)sizeof o;
   o.reserved = 0;
   if (o.parent.id != NONE && o.parent.id >= p->origins.n)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "an origin's parent is %u; %u origins were made", o.parent.id, p->origins.n);
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "an origin's parent is %u; %u origins were made", o.parent.id,
+                         p->origins.n);
   uint32_t hash = origin_hash(&o);
   out->id = aoth_index_find(p, &p->origin_index, hash, origin_same, &o);
   if (out->id != NONE) return AOT_OK;

@@ -14,15 +14,17 @@ aot_status_t aoth_infer_complete(aot_prog_t *p, aot_op_t op, const aot_arg_t *ar
   uint32_t local;
   const aoth_opset_ref_t *o = owner_of(p, op.id, &local);
   if (o->table.infer) return o->table.infer(o->self, p->ctx, p, local, args, n_args, sink);
-  return aoth_complain(p, AOT_E_UNIMPLEMENTED, "ir.no-inference", "the opset of %.*s infers no types: give result types",
-                       STR_ARGS(op_name(p, op.id)));
+  return aoth_complain(p, AOT_E_UNIMPLEMENTED, "ir.no-inference",
+                       "the opset of %.*s infers no types: give result types", STR_ARGS(op_name(p, op.id)));
 }
 
-aot_status_t aoth_edit_infer(aot_prog_t *p, aot_op_t op, const aot_arg_t *args, uint32_t n_args, const aot_type_sink_t *sink) {
+aot_status_t aoth_edit_infer(aot_prog_t *p, aot_op_t op, const aot_arg_t *args, uint32_t n_args,
+                             const aot_type_sink_t *sink) {
   const aot_op_desc_t *d = aoth_ops_desc(p->ops, op);
   aot_arg_t few[FEW], *full = few;
   if (!d)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no operator %u; %u are known", op.id, aoth_ops_count(p->ops));
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no operator %u; %u are known", op.id,
+                         aoth_ops_count(p->ops));
   uint32_t n = aoth_args_full_count(d, n_args);
   if (n > FEW && !(full = malloc(n * sizeof *full))) return aoth_no_memory(p, "arguments", n * sizeof *full);
   aot_status_t status = aoth_args_complete(p, d, args, n_args, full);
@@ -32,13 +34,15 @@ aot_status_t aoth_edit_infer(aot_prog_t *p, aot_op_t op, const aot_arg_t *args, 
 }
 
 /* What an opset answered must exist in the node's graph (or be absent). */
-static aot_status_t check_answer(aot_prog_t *p, uint32_t node, const char *what, const aot_value_t *values, uint32_t n) {
+static aot_status_t check_answer(aot_prog_t *p, uint32_t node, const char *what, const aot_value_t *values,
+                                 uint32_t n) {
   const node_row_t *r = &p->nodes.at[node];
   for (uint32_t i = 0; i < n; i++) {
     if (values[i].id == NONE) continue;
     if (value_is_alive(p, values[i].id) && p->values.at[values[i].id].graph == r->graph) continue;
-    return aoth_complain(p, AOT_E_INTERNAL, "ir.bad-answer", "%s of %.*s (node %u) answered value %u, which is not in its graph",
-                         what, STR_ARGS(op_name(p, r->op)), node, values[i].id);
+    return aoth_complain(p, AOT_E_INTERNAL, "ir.bad-answer",
+                         "%s of %.*s (node %u) answered value %u, which is not in its graph", what,
+                         STR_ARGS(op_name(p, r->op)), node, values[i].id);
   }
   return AOT_OK;
 }
@@ -63,7 +67,8 @@ static uint32_t n_written(const aot_prog_t *p, uint32_t node) {
   return n;
 }
 
-aot_status_t aoth_edit_functional_form(aot_prog_t *p, aot_node_t n, aot_value_t *out_results, aot_value_t *out_written) {
+aot_status_t aoth_edit_functional_form(aot_prog_t *p, aot_node_t n, aot_value_t *out_results,
+                                       aot_value_t *out_written) {
   uint32_t local;
   AOT_TRY(aoth_need_node(p, n));
   const aoth_opset_ref_t *o = owner_of(p, p->nodes.at[n.id].op, &local);
@@ -73,8 +78,8 @@ aot_status_t aoth_edit_functional_form(aot_prog_t *p, aot_node_t n, aot_value_t 
   return check_answer(p, n.id, "functional_form", out_written, n_written(p, n.id));
 }
 
-aot_status_t aoth_edit_view_inverse(aot_prog_t *p, aot_node_t view, uint32_t index, aot_value_t base, aot_value_t updated,
-                                    aot_node_t before, aot_value_t *out_base) {
+aot_status_t aoth_edit_view_inverse(aot_prog_t *p, aot_node_t view, uint32_t index, aot_value_t base,
+                                    aot_value_t updated, aot_node_t before, aot_value_t *out_base) {
   uint32_t local;
   AOT_TRY(aoth_need_node(p, view));
   AOT_TRY(aoth_need_value(p, base));

@@ -64,7 +64,8 @@ static aot_status_t result_types(aot_prog_t *p, const aot_op_desc_t *d, const ao
 }
 
 /* Operands must be values of the graph that the node goes into. */
-static aot_status_t check_scope(aot_prog_t *p, uint32_t graph, const aot_op_desc_t *d, const aot_arg_t *args, uint32_t n) {
+static aot_status_t check_scope(aot_prog_t *p, uint32_t graph, const aot_op_desc_t *d, const aot_arg_t *args,
+                                uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     uint32_t one = (uint32_t)args[i].u.i;
     const uint32_t *ids = args[i].kind == AOT_ARG_VALUES ? args[i].u.ids : &one;
@@ -88,7 +89,9 @@ static int store_arg(aot_prog_t *p, aot_arg_t *a, uint32_t **operands) {
       return 1;
     case AOT_ARG_INTS:
     case AOT_ARG_BOOLS: a->u.ints = aoth_ints_intern(p, a->u.ints, a->n); return a->u.ints != NULL;
-    case AOT_ARG_FLOATS: a->u.floats = aoth_arena_copy(p->store, 8, a->u.floats, a->n * sizeof(double)); return a->u.floats != NULL;
+    case AOT_ARG_FLOATS:
+      a->u.floats = aoth_arena_copy(p->store, 8, a->u.floats, a->n * sizeof(double));
+      return a->u.floats != NULL;
     case AOT_ARG_STR: a->u.chars = aoth_arena_text(p->store, a->u.chars, a->n); return a->u.chars != NULL;
     default: return 1;
   }
@@ -121,9 +124,11 @@ static aot_status_t make_body(aot_prog_t *p, uint32_t node, const aot_arg_t *arg
 static aot_status_t check_spec(aot_prog_t *p, aot_graph_t g, const aot_node_spec_t *s, aot_node_t before) {
   AOT_TRY(aoth_need_graph(p, g));
   if (s->op.id >= aoth_ops_count(p->ops))
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no operator %u; %u are known", s->op.id, aoth_ops_count(p->ops));
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no operator %u; %u are known", s->op.id,
+                         aoth_ops_count(p->ops));
   if (s->origin.id != NONE && s->origin.id >= p->origins.n)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no origin %u; %u were made", s->origin.id, p->origins.n);
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no origin %u; %u were made", s->origin.id,
+                         p->origins.n);
   if ((s->n_args && !s->args) || (s->n_types && !s->types))
     return aoth_complain(p, AOT_E_INVALID, "ir.bad-spec", "%u arguments and %u types, but a pointer to them is NULL",
                          s->n_args, s->n_types);
@@ -135,8 +140,8 @@ static aot_status_t check_spec(aot_prog_t *p, aot_graph_t g, const aot_node_spec
   return AOT_OK;
 }
 
-static aot_status_t insert_node(aot_prog_t *p, aot_graph_t g, const aot_node_spec_t *s, const aot_arg_t *args, uint32_t n_args,
-                                const type_list_t *types, uint32_t before, aot_node_t *out) {
+static aot_status_t insert_node(aot_prog_t *p, aot_graph_t g, const aot_node_spec_t *s, const aot_arg_t *args,
+                                uint32_t n_args, const type_list_t *types, uint32_t before, aot_node_t *out) {
   uint32_t id = p->nodes.n;
   node_row_t r = {.op = s->op.id, .graph = g.id, .flags = s->flags, .region_tag = s->region_tag, .origin = s->origin.id,
                   .first_result = p->values.n, .n_results = types->n, .alive = 1};
@@ -159,8 +164,8 @@ static aot_status_t insert_node(aot_prog_t *p, aot_graph_t g, const aot_node_spe
   return AOT_OK;
 }
 
-static aot_status_t create_with(aot_prog_t *p, aot_graph_t g, const aot_node_spec_t *s, aot_node_t before, aot_arg_t *args,
-                                aot_node_t *out) {
+static aot_status_t create_with(aot_prog_t *p, aot_graph_t g, const aot_node_spec_t *s, aot_node_t before,
+                                aot_arg_t *args, aot_node_t *out) {
   const aot_op_desc_t *d = aoth_ops_desc(p->ops, s->op);
   uint32_t n_args = aoth_args_full_count(d, s->n_args);
   type_list_t types;

@@ -25,15 +25,16 @@ static aot_status_t check_port(aot_prog_t *p, int32_t role, uint32_t index, int 
     return aoth_complain(p, AOT_E_INVALID, "ir.bad-role", "role %s is not one of %s", aoth_role_name(role),
                          is_output ? "outputs" : "inputs");
   if (role_names_leaf(role) && index >= p->leaves.n)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "port %s %u names leaf %u; there are %u", aoth_role_name(role), index,
-                         index, p->leaves.n);
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "port %s %u names leaf %u; there are %u", aoth_role_name(role),
+                         index, index, p->leaves.n);
   return AOT_OK;
 }
 
 int aoth_role_allowed(int32_t role, int is_output) {
   const uint32_t both = 1u << AOT_ROLE_SAVED | 1u << AOT_ROLE_GRADIENT | 1u << AOT_ROLE_OFFSET | 1u << AOT_ROLE_TOKEN |
                         1u << AOT_ROLE_REGION;
-  const uint32_t out = both | 1u << AOT_ROLE_USER_OUTPUT | 1u << AOT_ROLE_LOSS | 1u << AOT_ROLE_UPDATE | 1u << AOT_ROLE_BASE;
+  const uint32_t out =
+      both | 1u << AOT_ROLE_USER_OUTPUT | 1u << AOT_ROLE_LOSS | 1u << AOT_ROLE_UPDATE | 1u << AOT_ROLE_BASE;
   const uint32_t in = both | 1u << AOT_ROLE_PARAMETER | 1u << AOT_ROLE_BUFFER | 1u << AOT_ROLE_CONSTANT |
                       1u << AOT_ROLE_USER_INPUT | 1u << AOT_ROLE_STATE | 1u << AOT_ROLE_TANGENT | 1u << AOT_ROLE_HYPER |
                       1u << AOT_ROLE_SEED | 1u << AOT_ROLE_TANGENT_UPDATE;
@@ -79,8 +80,8 @@ void aoth_graph_alive(aot_prog_t *p, uint32_t graph, int alive) {
 aot_status_t aoth_edit_graph_erase(aot_prog_t *p, aot_graph_t g) {
   AOT_TRY(aoth_need_graph(p, g));
   if (p->graphs.at[g.id].n_refs)
-    return aoth_complain(p, AOT_E_PRECONDITION, "ir.still-used", "graph %u cannot be erased: %u nodes name it as a region",
-                         g.id, p->graphs.at[g.id].n_refs);
+    return aoth_complain(p, AOT_E_PRECONDITION, "ir.still-used",
+                         "graph %u cannot be erased: %u nodes name it as a region", g.id, p->graphs.at[g.id].n_refs);
   AOT_TRY(aoth_edit_begin(p));
   aoth_graph_alive(p, g.id, 0);
   aoth_edit_record(p, EDIT_GRAPH_ERASE, g.id, 0, 0, 0, 0, NULL);
@@ -99,7 +100,12 @@ aot_status_t aoth_edit_input_add(aot_prog_t *p, aot_graph_t g, int32_t role, uin
     return aoth_no_memory(p, "a graph input", sizeof(aot_port_t));
   AOT_TRY(aoth_edit_begin(p));
   out->id = p->values.n;
-  value_row_t v = {.type = type, .def = NONE, .graph = g.id, .index = row->inputs.n, .first_use = NONE, .last_use = NONE,
+  value_row_t v = {.type = type,
+                   .def = NONE,
+                   .graph = g.id,
+                   .index = row->inputs.n,
+                   .first_use = NONE,
+                   .last_use = NONE,
                    .name = named};
   aot_port_t port = {.role = role, .index = index, .value = *out, .name = p->names.at[named]};
   p->values.at[p->values.n++] = v;
@@ -112,7 +118,8 @@ aot_status_t aoth_edit_input_erase(aot_prog_t *p, aot_graph_t g, uint32_t i) {
   AOT_TRY(aoth_need_graph(p, g));
   graph_row_t *row = &p->graphs.at[g.id];
   if (i >= row->inputs.n)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "graph %u has %u inputs, there is no input %u", g.id, row->inputs.n, i);
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "graph %u has %u inputs, there is no input %u", g.id,
+                         row->inputs.n, i);
   uint32_t value = row->inputs.at[i].value.id;
   if (p->values.at[value].n_uses)
     return aoth_complain(p, AOT_E_PRECONDITION, "ir.still-used", "input %u of graph %u still has %u uses", i, g.id,
@@ -134,12 +141,13 @@ static aot_status_t check_output_value(aot_prog_t *p, aot_graph_t g, aot_value_t
   if (v.id == NONE) return AOT_OK;
   AOT_TRY(aoth_need_value(p, v));
   if (p->values.at[v.id].graph != g.id)
-    return aoth_complain(p, AOT_E_INVALID, "ir.other-graph", "an output of graph %u cannot be value %u of graph %u", g.id,
-                         v.id, p->values.at[v.id].graph);
+    return aoth_complain(p, AOT_E_INVALID, "ir.other-graph", "an output of graph %u cannot be value %u of graph %u",
+                         g.id, v.id, p->values.at[v.id].graph);
   return AOT_OK;
 }
 
-aot_status_t aoth_edit_output_add(aot_prog_t *p, aot_graph_t g, int32_t role, uint32_t index, aot_value_t v, aot_str_t name) {
+aot_status_t aoth_edit_output_add(aot_prog_t *p, aot_graph_t g, int32_t role, uint32_t index, aot_value_t v,
+                                  aot_str_t name) {
   AOT_TRY(aoth_need_graph(p, g));
   AOT_TRY(check_port(p, role, index, 1));
   AOT_TRY(check_output_value(p, g, v));
@@ -163,7 +171,8 @@ aot_status_t aoth_edit_output_set(aot_prog_t *p, aot_graph_t g, uint32_t i, aot_
   AOT_TRY(check_output_value(p, g, v));
   graph_row_t *row = &p->graphs.at[g.id];
   if (i >= row->outputs.n)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "graph %u has %u outputs, there is no output %u", g.id, row->outputs.n, i);
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "graph %u has %u outputs, there is no output %u", g.id,
+                         row->outputs.n, i);
   uint32_t slot = row->output_slots.at[i], old = row->outputs.at[i].value.id;
   if (old == v.id) return AOT_OK;
   AOT_TRY(aoth_edit_begin(p));
@@ -201,8 +210,8 @@ aot_status_t aoth_edit_uses_replace(aot_prog_t *p, aot_value_t from, aot_value_t
                          to.id, t->graph, from.id, f->graph);
   if (from.id == to.id || !f->n_uses) return AOT_OK;
   if (kind_from != kind_to && kind_from != AOT_TYPE_NONE && kind_to != AOT_TYPE_NONE)
-    return aoth_complain(p, AOT_E_INVALID, "ir.bad-argument", "value %u is another kind of thing than value %u, which it replaces",
-                         to.id, from.id);
+    return aoth_complain(p, AOT_E_INVALID, "ir.bad-argument",
+                         "value %u is another kind of thing than value %u, which it replaces", to.id, from.id);
   AOT_TRY(aoth_edit_begin(p));
   aoth_edit_record(p, EDIT_USES_REPLACE, from.id, to.id, f->n_uses, f->first_use, f->last_use, NULL);
   for (uint32_t slot = f->first_use; slot != NONE; slot = p->slots.at[slot].next) aoth_slot_store(p, slot, to.id);
@@ -230,7 +239,8 @@ aot_status_t aoth_edit_type_set(aot_prog_t *p, aot_value_t v, const aot_type_t *
 void aoth_value_rename(aot_prog_t *p, uint32_t value, uint32_t name) {
   value_row_t *v = &p->values.at[value];
   v->name = name;
-  if (v->def == NONE) p->graphs.at[v->graph].inputs.at[v->index].name = p->names.at[name]; /* an input and its port share one */
+  if (v->def == NONE)
+    p->graphs.at[v->graph].inputs.at[v->index].name = p->names.at[name]; /* an input and its port share one */
 }
 
 aot_status_t aoth_edit_name_set(aot_prog_t *p, aot_value_t v, aot_str_t name) {

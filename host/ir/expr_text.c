@@ -145,7 +145,8 @@ static void define_all(dim_writer_t *w, int64_t dim, aoth_text_t *out) {
     const int64_t children[3] = {e->c, e->b, e->a};
     size_t before = stack.n;
     for (int i = 0; i < 3 && w->let_numbers[AOT_DIM_EXPR(top)] == NONE; i++)
-      if (is_large(w, children[i]) && w->let_numbers[AOT_DIM_EXPR(children[i])] == NONE && !pending_push(&stack, children[i]))
+      if (is_large(w, children[i]) && w->let_numbers[AOT_DIM_EXPR(children[i])] == NONE &&
+          !pending_push(&stack, children[i]))
         out->failed = 1;
     if (stack.n > before) continue;
     stack.n--;
@@ -179,7 +180,8 @@ int aoth_plain_names(const aot_str_t *names, uint32_t n, int (*is_plain)(aot_str
     size_t at = XXH3_64bits(names[i].data, (size_t)names[i].size) & (n_cells - 1);
     for (; cells[at]; at = (at + 1) & (n_cells - 1)) {
       uint32_t other = cells[at] - 1;
-      if (names[other].size != names[i].size || memcmp(names[other].data, names[i].data, (size_t)names[i].size) != 0) continue;
+      if (names[other].size != names[i].size || memcmp(names[other].data, names[i].data, (size_t)names[i].size) != 0)
+        continue;
       out[i] = out[other] = 0; /* twice: neither may stand for one thing */
       break;
     }
@@ -197,7 +199,12 @@ void aoth_quoted(aoth_text_t *out, aot_str_t s) {
     unsigned char c = (unsigned char)s.data[i];
     size_t length = aoth_utf8_length(s.data + i, (size_t)(s.size - i));
     char escape[4] = {'\\', 'x', hex[c >> 4], hex[c & 15]};
-    const char *letter = c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\r' ? "\\r" : c == '"' ? "\\\"" : c == '\\' ? "\\\\" : NULL;
+    const char *letter = c == '\n'   ? "\\n"
+                         : c == '\t' ? "\\t"
+                         : c == '\r' ? "\\r"
+                         : c == '"'  ? "\\\""
+                         : c == '\\' ? "\\\\"
+                                     : NULL;
     if (letter) aoth_text_add(out, letter, 2);
     else if (!length || c < 0x20 || c == 0x7f) aoth_text_add(out, escape, 4);
     else aoth_text_add(out, s.data + i, length);

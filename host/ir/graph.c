@@ -9,9 +9,11 @@ static aot_status_t answer(aot_prog_t *p, void *out, const void *from, uint32_t 
   uint32_t size;
   memcpy(&size, out, sizeof size);
   if (size < sizeof size || size > 4096)
-    return aoth_complain(p, AOT_E_INVALID, "ir.struct-size", "struct_size of an answer is %u: set it before asking", size);
+    return aoth_complain(p, AOT_E_INVALID, "ir.struct-size", "struct_size of an answer is %u: set it before asking",
+                         size);
   if (size > own_size) memset((char *)out + own_size, 0, size - own_size);
-  memcpy((char *)out + sizeof size, (const char *)from + sizeof size, (size < own_size ? size : own_size) - sizeof size);
+  memcpy((char *)out + sizeof size, (const char *)from + sizeof size,
+         (size < own_size ? size : own_size) - sizeof size);
   return AOT_OK;
 }
 
@@ -61,8 +63,12 @@ aot_status_t aoth_graph_rule(aot_prog_t *p, uint32_t i, aot_rule_t *out) {
   return AOT_OK;
 }
 
-uint32_t aoth_graph_n_inputs(aot_prog_t *p, aot_graph_t g) { return live_graph(p, g) ? p->graphs.at[g.id].inputs.n : 0; }
-uint32_t aoth_graph_n_outputs(aot_prog_t *p, aot_graph_t g) { return live_graph(p, g) ? p->graphs.at[g.id].outputs.n : 0; }
+uint32_t aoth_graph_n_inputs(aot_prog_t *p, aot_graph_t g) {
+  return live_graph(p, g) ? p->graphs.at[g.id].inputs.n : 0;
+}
+uint32_t aoth_graph_n_outputs(aot_prog_t *p, aot_graph_t g) {
+  return live_graph(p, g) ? p->graphs.at[g.id].outputs.n : 0;
+}
 
 const aot_port_t *aoth_graph_inputs(aot_prog_t *p, aot_graph_t g) {
   return live_graph(p, g) ? p->graphs.at[g.id].inputs.at : NULL;
@@ -74,8 +80,12 @@ const aot_port_t *aoth_graph_outputs(aot_prog_t *p, aot_graph_t g) {
 
 uint32_t aoth_graph_n_nodes(aot_prog_t *p) { return p->nodes.n; }
 uint32_t aoth_graph_n_values(aot_prog_t *p) { return p->values.n; }
-aot_node_t aoth_graph_first(aot_prog_t *p, aot_graph_t g) { return node_of(live_graph(p, g) ? p->graphs.at[g.id].first : NONE); }
-aot_node_t aoth_graph_last(aot_prog_t *p, aot_graph_t g) { return node_of(live_graph(p, g) ? p->graphs.at[g.id].last : NONE); }
+aot_node_t aoth_graph_first(aot_prog_t *p, aot_graph_t g) {
+  return node_of(live_graph(p, g) ? p->graphs.at[g.id].first : NONE);
+}
+aot_node_t aoth_graph_last(aot_prog_t *p, aot_graph_t g) {
+  return node_of(live_graph(p, g) ? p->graphs.at[g.id].last : NONE);
+}
 
 aot_node_t aoth_graph_next(aot_prog_t *p, aot_node_t n) {
   touch(p, n.id);
@@ -124,7 +134,9 @@ aot_graph_t aoth_graph_value_graph(aot_prog_t *p, aot_value_t v) {
   return g;
 }
 
-uint32_t aoth_graph_n_uses(aot_prog_t *p, aot_value_t v) { return value_is_alive(p, v.id) ? p->values.at[v.id].n_uses : 0; }
+uint32_t aoth_graph_n_uses(aot_prog_t *p, aot_value_t v) {
+  return value_is_alive(p, v.id) ? p->values.at[v.id].n_uses : 0;
+}
 
 uint32_t aoth_graph_users(aot_prog_t *p, aot_value_t v, aot_node_t *out, uint32_t capacity) {
   uint32_t n = 0;

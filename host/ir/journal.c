@@ -163,7 +163,9 @@ static void undo_one(aot_prog_t *p, const edit_row_t *e) {
     case EDIT_OUTPUTS_CLEAR: undo_outputs_clear(p, e); break;
     case EDIT_NODE_CREATE: undo_node_create(p, e->u[0]); break;
     case EDIT_NODE_ERASE: undo_node_erase(p, e->u[0]); break;
-    case EDIT_OPERAND_SET: undo_slot_set(p, p->nodes.at[e->u[0]].slot_begin + e->u[1], e->u[2], e->u[3], e->u[4]); break;
+    case EDIT_OPERAND_SET:
+      undo_slot_set(p, p->nodes.at[e->u[0]].slot_begin + e->u[1], e->u[2], e->u[3], e->u[4]);
+      break;
     case EDIT_ARG_SET: undo_arg_set(p, e); break;
     case EDIT_USES_REPLACE: undo_uses_replace(p, e); break;
     case EDIT_TYPE_SET: p->values.at[e->u[0]].type = e->u[1]; break;
@@ -198,10 +200,28 @@ static void print_created(aot_prog_t *p, uint32_t node, aoth_text_t *out) {
 }
 
 static void print_edit(aot_prog_t *p, const edit_row_t *e, aoth_text_t *out) {
-  static const char *const names[] = {"?",           "graph_create", "graph_erase",   "input_add",     "input_erase", "output_add",
-                                      "output_set",  "outputs_clear", "node_create",  "node_erase",    "operand_set", "arg_set",
-                                      "uses_replace", "type_set",    "flags_set",     "name_set",      "note",        "leaf_create",
-                                      "rule_add",    "origin_create", "symbol_create", "expr_create"};
+  static const char *const names[] = {"?",
+                                      "graph_create",
+                                      "graph_erase",
+                                      "input_add",
+                                      "input_erase",
+                                      "output_add",
+                                      "output_set",
+                                      "outputs_clear",
+                                      "node_create",
+                                      "node_erase",
+                                      "operand_set",
+                                      "arg_set",
+                                      "uses_replace",
+                                      "type_set",
+                                      "flags_set",
+                                      "name_set",
+                                      "note",
+                                      "leaf_create",
+                                      "rule_add",
+                                      "origin_create",
+                                      "symbol_create",
+                                      "expr_create"};
   switch (e->kind) {
     case EDIT_NODE_CREATE: print_created(p, e->u[0], out); break;
     case EDIT_NODE_ERASE:
@@ -215,7 +235,9 @@ static void print_edit(aot_prog_t *p, const edit_row_t *e, aoth_text_t *out) {
       if (e->kind == EDIT_ARG_SET) aoth_text_f(out, " argument %u", e->u[1]);
       if (e->kind == EDIT_NOTE) aoth_text_f(out, ": %s", (const char *)e->p);
       break;
-    case EDIT_USES_REPLACE: aoth_text_f(out, "uses_replace value %u by value %u, %u uses", e->u[0], e->u[1], e->u[2]); break;
+    case EDIT_USES_REPLACE:
+      aoth_text_f(out, "uses_replace value %u by value %u, %u uses", e->u[0], e->u[1], e->u[2]);
+      break;
     case EDIT_OUTPUT_SET: aoth_text_f(out, "output_set graph %u output %u", e->u[0], e->u[1]); break;
     case EDIT_INPUT_ERASE: aoth_text_f(out, "input_erase graph %u input %u", e->u[0], e->u[1]); break;
     default: aoth_text_f(out, "%s %u", e->kind <= EDIT_EXPR_CREATE ? names[e->kind] : "?", e->u[0]); break;

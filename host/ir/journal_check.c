@@ -24,8 +24,9 @@ static uint32_t check_created(aot_prog_t *p, const unsigned char *allowed) {
   for (uint32_t i = mark; i < p->edits.n && bad < MAX_REPORTS; i++) {
     aot_node_t n = {p->edits.at[i].u[0]};
     if (p->edits.at[i].kind != EDIT_NODE_CREATE || !node_is_alive(p, n.id) || allowed[p->nodes.at[n.id].op]) continue;
-    aoth_report_node(p, n, AOT_SEVERITY_ERROR, "ir.contract", "the contract's `creates` must list every operator it makes",
-                     "operator %.*s was created, which the contract does not allow", STR_ARGS(op_name(p, p->nodes.at[n.id].op)));
+    aoth_report_node(
+        p, n, AOT_SEVERITY_ERROR, "ir.contract", "the contract's `creates` must list every operator it makes",
+        "operator %.*s was created, which the contract does not allow", STR_ARGS(op_name(p, p->nodes.at[n.id].op)));
     bad++;
   }
   return bad;
@@ -36,7 +37,8 @@ static uint32_t check_removed(aot_prog_t *p, const unsigned char *gone) {
   for (uint32_t id = 0; id < p->nodes.n && bad < MAX_REPORTS; id++) {
     aot_node_t n = {id};
     if (!p->nodes.at[id].alive || !gone[p->nodes.at[id].op]) continue;
-    aoth_report_node(p, n, AOT_SEVERITY_ERROR, "ir.contract", NULL, "operator %.*s is still there, which the contract removes",
+    aoth_report_node(p, n, AOT_SEVERITY_ERROR, "ir.contract", NULL,
+                     "operator %.*s is still there, which the contract removes",
                      STR_ARGS(op_name(p, p->nodes.at[id].op)));
     bad++;
   }

@@ -12,11 +12,13 @@
 
 #define MAX_LIST_SIZE 8 /* int[3] and the like */
 
-static const char *const kind_names[] = {"none", "a value", "a list of values", "an int", "a list of ints", "a float",
-                                         "a list of floats", "a bool", "a list of bools", "a string", "a dtype", "a layout",
-                                         "a device", "a memory format", "a graph", "an operator"};
-static const char *const stype_names[] = {"?", "Tensor", "Scalar", "int", "float", "bool", "str", "ScalarType", "Layout",
-                                          "Device", "MemoryFormat", "Generator", "Graph", "Any", "Operator"};
+static const char *const kind_names[] = {
+    "none",    "a value",         "a list of values", "an int",  "a list of ints", "a float",  "a list of floats",
+    "a bool",  "a list of bools", "a string",         "a dtype", "a layout",       "a device", "a memory format",
+    "a graph", "an operator"};
+static const char *const stype_names[] = {"?",     "Tensor",     "Scalar",  "int",    "float",        "bool",
+                                          "str",   "ScalarType", "Layout",  "Device", "MemoryFormat", "Generator",
+                                          "Graph", "Any",        "Operator"};
 
 const char *aoth_arg_kind_name(int32_t kind) {
   return kind >= 0 && kind <= AOT_ARG_OP ? kind_names[kind] : "an argument of unknown kind";
@@ -126,7 +128,8 @@ static aot_status_t coerce(aot_prog_t *p, const aot_schema_arg_t *s, aot_arg_t *
   if (s->flags & AOT_SARG_LIST) {
     if (is_list(a->kind) && a->n == 0) a->kind = list_kind(s->type);
     if (s->type == AOT_STYPE_FLOAT && a->kind == AOT_ARG_INTS) return floats_of_ints(p, a);
-    int number = (s->type == AOT_STYPE_INT && a->kind == AOT_ARG_INT) || (s->type == AOT_STYPE_BOOL && a->kind == AOT_ARG_BOOL);
+    int number =
+        (s->type == AOT_STYPE_INT && a->kind == AOT_ARG_INT) || (s->type == AOT_STYPE_BOOL && a->kind == AOT_ARG_BOOL);
     return number ? spread(p, s, a) : AOT_OK;
   }
   if (s->type == AOT_STYPE_FLOAT && a->kind == AOT_ARG_INT && !AOT_DIM_IS_SYM(a->u.i)) {
@@ -163,7 +166,8 @@ static int is_sym(const aot_prog_t *p, uint32_t value, int32_t kind) {
 }
 
 static int scalar_value_fits(const aot_prog_t *p, int32_t type, uint32_t value) {
-  int i = is_sym(p, value, AOT_TYPE_SYMINT), f = is_sym(p, value, AOT_TYPE_SYMFLOAT), b = is_sym(p, value, AOT_TYPE_SYMBOOL);
+  int i = is_sym(p, value, AOT_TYPE_SYMINT), f = is_sym(p, value, AOT_TYPE_SYMFLOAT),
+      b = is_sym(p, value, AOT_TYPE_SYMBOOL);
   switch (type) {
     case AOT_STYPE_TENSOR: return 1;
     case AOT_STYPE_SCALAR: return i || f || b;
@@ -182,7 +186,8 @@ static int list_fits(const aot_prog_t *p, const aot_schema_arg_t *s, const aot_a
     }
     return s->type >= AOT_STYPE_TENSOR && s->type <= AOT_STYPE_BOOL;
   }
-  if (s->type == AOT_STYPE_SCALAR) return a->kind == AOT_ARG_INTS || a->kind == AOT_ARG_FLOATS || a->kind == AOT_ARG_BOOLS;
+  if (s->type == AOT_STYPE_SCALAR)
+    return a->kind == AOT_ARG_INTS || a->kind == AOT_ARG_FLOATS || a->kind == AOT_ARG_BOOLS;
   return is_list(a->kind) && a->kind == list_kind(s->type);
 }
 
@@ -261,8 +266,8 @@ static aot_status_t preset_of(aot_prog_t *p, const aot_op_desc_t *d, uint32_t ar
   }
   *out = aot_arg_none();
   if (s->type == AOT_STYPE_GENERATOR) return AOT_OK;
-  aoth_complain(p, AOT_E_INVALID, "ir.missing-argument", "argument %u (%.*s) of %.*s is missing and has no default", arg,
-                STR_ARGS(s->name), STR_ARGS(d->name));
+  aoth_complain(p, AOT_E_INVALID, "ir.missing-argument", "argument %u (%.*s) of %.*s is missing and has no default",
+                arg, STR_ARGS(s->name), STR_ARGS(d->name));
   if (d->schema.size) aoth_hint(p, "the schema is %.*s%.*s", STR_ARGS(d->name), STR_ARGS(d->schema));
   return AOT_E_INVALID;
 }

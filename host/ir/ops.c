@@ -91,7 +91,8 @@ static aot_status_t bad_desc(aoth_sink_t *sink, const aot_op_desc_t *d, const ch
 
 static aot_status_t check_desc(aoth_sink_t *sink, const aot_op_desc_t *d) {
   if (!d->name.size || !d->name.data) return bad_desc(sink, d, "its descriptor has no name");
-  if ((d->n_args && !d->args) || (d->n_results && !d->results)) return bad_desc(sink, d, "its descriptor has no schema");
+  if ((d->n_args && !d->args) || (d->n_results && !d->results))
+    return bad_desc(sink, d, "its descriptor has no schema");
   for (uint32_t i = 0; i < d->n_args; i++) {
     if ((d->args[i].flags & AOT_SARG_VARIADIC) && i + 1 < d->n_args)
       return bad_desc(sink, d, "a variadic argument must be the last");
@@ -104,13 +105,15 @@ static aot_status_t add_one(aoth_ops_t *ops, const aot_op_desc_t *source, uint32
   op_entry_t *e = aoth_arena_alloc(ops->arena, 8, sizeof *e);
   if (!e) return AOT_E_EXHAUSTED;
   if (aot_import(&e->desc, sizeof e->desc, source) != AOT_OK) {
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "ops.too-new", "operator descriptor %u is made for a newer host", local);
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "ops.too-new", "operator descriptor %u is made for a newer host",
+                     local);
     return AOT_E_TOO_NEW;
   }
   AOT_TRY(check_desc(sink, &e->desc));
   if (aoth_ops_find(ops, e->desc.name).id != AOT_NO_ID) {
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "ops.exists", "operator %.*s is defined twice, by two opsets or by one",
-                     (int)e->desc.name.size, e->desc.name.data);
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "ops.exists",
+                     "operator %.*s is defined twice, by two opsets or by one", (int)e->desc.name.size,
+                     e->desc.name.data);
     return AOT_E_EXISTS;
   }
   e->opset = ops->n_opsets - 1;

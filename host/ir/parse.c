@@ -50,7 +50,8 @@ static aot_status_t parse_head(parser_t *s) {
   AOT_TRY(aoth_parse_next(s));
   token_t t = s->token;
   AOT_TRY(aoth_parse_i64(s, &version));
-  if (version != 1) return aoth_parse_fail(s, &t, "text version %lld cannot be read; this host reads version 1", (long long)version);
+  if (version != 1)
+    return aoth_parse_fail(s, &t, "text version %lld cannot be read; this host reads version 1", (long long)version);
   return aoth_parse_line_end(s);
 }
 
@@ -63,6 +64,7 @@ static aot_status_t parse_program(parser_t *s, const char *text, size_t size) {
     AOT_TRY(aoth_parse_declaration(s));
     aoth_arena_reset(s->scratch);
   }
+  aoth_prog_set_properties(s->p, s->p->properties | s->properties);
   return AOT_OK;
 }
 
@@ -77,7 +79,8 @@ aot_status_t aoth_parse(aot_prog_t *p, const char *file, const char *text, size_
   s.values.epoch = s.graphs.epoch = s.symbols.epoch = 1;
   aot_status_t status;
   if (!is_empty(p)) {
-    status = aoth_complain(p, AOT_E_PRECONDITION, "ir.not-empty", "%s: a program is parsed into an empty one only", s.file);
+    status =
+        aoth_complain(p, AOT_E_PRECONDITION, "ir.not-empty", "%s: a program is parsed into an empty one only", s.file);
   } else {
     p->locator = &locator;
     status = parse_program(&s, text, size);

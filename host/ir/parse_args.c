@@ -1,4 +1,4 @@
-/* Operators and their arguments: `aten.sum.dim_IntList %x, [0, 1], true, dtype=f32`.
+/* Operators and their arguments: `ns.sum.dim %x, [0, 1], true, dtype=f32`.
  *
  * Positional arguments fill the schema from the left; `name=` finds its place by name; what is left out takes its default.
  * How an argument is written says its kind (1 is an int, 1.0 a float, f32 a dtype), and the store checks it against the
@@ -124,7 +124,7 @@ static aot_status_t parse_numbered(parser_t *s, int32_t kind, aot_arg_t *out) { 
   return aoth_parse_punct(s, ")");
 }
 
-static aot_status_t parse_op_arg(parser_t *s, aot_arg_t *out) { /* op(aten.add.Tensor) */
+static aot_status_t parse_op_arg(parser_t *s, aot_arg_t *out) { /* op(NAME) */
   aot_op_t op;
   AOT_TRY(aoth_parse_next(s));
   AOT_TRY(aoth_parse_punct(s, "("));
@@ -163,9 +163,11 @@ static aot_status_t parse_word_arg(parser_t *s, aot_arg_t *out) {
   static const struct {
     const char *word;
     int32_t kind;
-  } numbered[] = {{"dtype", AOT_ARG_DTYPE}, {"layout", AOT_ARG_LAYOUT}, {"device", AOT_ARG_DEVICE},
-                  {"memory_format", AOT_ARG_MEMORY_FORMAT}}, lists[] = {{"int", AOT_ARG_INTS}, {"float", AOT_ARG_FLOATS},
-                                                                         {"value", AOT_ARG_VALUES}};
+  } numbered[] = {{"dtype", AOT_ARG_DTYPE},
+                  {"layout", AOT_ARG_LAYOUT},
+                  {"device", AOT_ARG_DEVICE},
+                  {"memory_format", AOT_ARG_MEMORY_FORMAT}},
+    lists[] = {{"int", AOT_ARG_INTS}, {"float", AOT_ARG_FLOATS}, {"value", AOT_ARG_VALUES}};
   int64_t number;
   if (aoth_at_word(s, "none")) return parse_simple(s, AOT_ARG_NONE, 0, out);
   if (aoth_at_word(s, "true")) return parse_simple(s, AOT_ARG_BOOL, 1, out);
@@ -178,7 +180,8 @@ static aot_status_t parse_word_arg(parser_t *s, aot_arg_t *out) {
   if (aoth_word_find(aoth_dtype_words, s->token.text, &number)) return parse_dtype(s, number, out);
   if (aoth_word_find(aoth_device_words, s->token.text, &number)) return parse_device_arg(s, out);
   if (aoth_word_find(aoth_layout_words, s->token.text, &number)) return parse_simple(s, AOT_ARG_LAYOUT, number, out);
-  if (aoth_word_find(aoth_memory_words, s->token.text, &number)) return parse_simple(s, AOT_ARG_MEMORY_FORMAT, number, out);
+  if (aoth_word_find(aoth_memory_words, s->token.text, &number))
+    return parse_simple(s, AOT_ARG_MEMORY_FORMAT, number, out);
   *out = aot_arg_int_kind(AOT_ARG_INT, 0);
   return aoth_parse_dim(s, &out->u.i);
 }
@@ -252,7 +255,8 @@ static aot_status_t parse_one(parser_t *s, const aot_op_desc_t *d, uint32_t posi
     AOT_TRY(aoth_parse_next(s));
   }
   AOT_TRY(grow_args(s, position + 1));
-  if (s->args.at[position].given) return aoth_parse_fail(s, &t, "argument %u of %.*s is given twice", position, STR_ARGS(d->name));
+  if (s->args.at[position].given)
+    return aoth_parse_fail(s, &t, "argument %u of %.*s is given twice", position, STR_ARGS(d->name));
   aot_arg_t arg;
   token_t value = s->token;
   AOT_TRY(parse_arg(s, &arg));
@@ -270,14 +274,15 @@ static aot_status_t fill_gaps(parser_t *s, const aot_op_desc_t *d, const token_t
     g->token = *op;
     if (a->flags & AOT_SARG_HAS_DEFAULT) g->arg = a->preset;
     else if (a->type != AOT_STYPE_GENERATOR)
-      return aoth_parse_fail(s, op, "argument %u (%.*s) of %.*s is missing and has no default", i, STR_ARGS(a->name), STR_ARGS(d->name));
+      return aoth_parse_fail(s, op, "argument %u (%.*s) of %.*s is missing and has no default", i, STR_ARGS(a->name),
+                             STR_ARGS(d->name));
   }
   return AOT_OK;
 }
 
 static int at_args_end(const parser_t *s) {
-  return s->token.kind == TOKEN_LINE || s->token.kind == TOKEN_END || s->token.kind == TOKEN_ORIGIN || aoth_at_punct(s, "{") ||
-         aoth_at_word(s, "region");
+  return s->token.kind == TOKEN_LINE || s->token.kind == TOKEN_END || s->token.kind == TOKEN_ORIGIN ||
+         aoth_at_punct(s, "{") || aoth_at_word(s, "region");
 }
 
 aot_status_t aoth_parse_args(parser_t *s, const aot_op_desc_t *d) {
@@ -288,7 +293,8 @@ aot_status_t aoth_parse_args(parser_t *s, const aot_op_desc_t *d) {
     token_t t = s->token;
     int was_keyword = keyword;
     AOT_TRY(parse_one(s, d, position, &keyword));
-    if (was_keyword && !keyword) return aoth_parse_fail(s, &t, "an argument without a name cannot follow one with a name");
+    if (was_keyword && !keyword)
+      return aoth_parse_fail(s, &t, "an argument without a name cannot follow one with a name");
     if (!aoth_at_punct(s, ",")) break;
     AOT_TRY(aoth_parse_next(s));
     if (at_args_end(s)) return aoth_parse_expected(s, "an argument");

@@ -7,7 +7,7 @@
 
 /* properties imported rng-explicit */
 static aot_status_t parse_properties(parser_t *s) {
-  uint32_t properties = s->p->properties;
+  uint32_t properties = s->properties;
   AOT_TRY(aoth_parse_next(s));
   while (s->token.kind == TOKEN_WORD) {
     token_t t = s->token;
@@ -28,7 +28,7 @@ static aot_status_t parse_properties(parser_t *s) {
       return aoth_parse_fail(s, &t, "there is no property %.*s", STR_ARGS(t.text));
     properties |= (uint32_t)bit;
   }
-  aoth_prog_set_properties(s->p, properties);
+  s->properties = properties;
   return aoth_parse_line_end(s);
 }
 
@@ -54,7 +54,8 @@ static aot_status_t parse_symbol(parser_t *s) {
   token_t t = s->token;
   int plain = t.kind == TOKEN_WORD;
   if (!plain && t.kind != TOKEN_DOLLAR) return aoth_parse_expected(s, "the name of a symbol");
-  if (plain && aoth_is_reserved(t.text)) return aoth_parse_fail(s, &t, "%.*s means something else in expressions", STR_ARGS(t.text));
+  if (plain && aoth_is_reserved(t.text))
+    return aoth_parse_fail(s, &t, "%.*s means something else in expressions", STR_ARGS(t.text));
   AOT_TRY(aoth_parse_next(s));
   if (plain) info.name = t.text;
   else if (s->token.kind == TOKEN_STRING) AOT_TRY(aoth_parse_string(s, &info.name));
@@ -64,10 +65,12 @@ static aot_status_t parse_symbol(parser_t *s) {
   if (!aoth_at_word(s, "hint")) return aoth_parse_expected(s, "`hint`");
   AOT_TRY(aoth_parse_next(s));
   AOT_TRY(aoth_parse_i64(s, &info.hint));
-  if (plain && aoth_labels_find(&s->symbols, t.text, &other)) return aoth_parse_fail(s, &t, "symbol %.*s is defined twice", STR_ARGS(t.text));
+  if (plain && aoth_labels_find(&s->symbols, t.text, &other))
+    return aoth_parse_fail(s, &t, "symbol %.*s is defined twice", STR_ARGS(t.text));
   s->focus = t;
   AOT_TRY(aoth_edit_symbol_create(s->p, &info, &dim));
-  if (!ROWS_ROOM(s->symbol_dims, 1) || (plain && !aoth_labels_put(&s->symbols, t.text, id))) return aoth_parse_memory(s);
+  if (!ROWS_ROOM(s->symbol_dims, 1) || (plain && !aoth_labels_put(&s->symbols, t.text, id)))
+    return aoth_parse_memory(s);
   s->symbol_dims.at[s->symbol_dims.n++] = dim;
   return aoth_parse_line_end(s);
 }
@@ -78,7 +81,8 @@ static aot_status_t parse_let(parser_t *s) {
   char expected[24];
   AOT_TRY(aoth_parse_next(s));
   int n = snprintf(expected, sizeof expected, "e%u", s->lets.n);
-  if (s->token.kind != TOKEN_DOLLAR || s->token.text.size != (uint64_t)n || memcmp(s->token.text.data, expected, (size_t)n) != 0)
+  if (s->token.kind != TOKEN_DOLLAR || s->token.text.size != (uint64_t)n ||
+      memcmp(s->token.text.data, expected, (size_t)n) != 0)
     return aoth_parse_fail(s, &s->token, "lets are numbered in order: this one is $%s", expected);
   AOT_TRY(aoth_parse_next(s));
   AOT_TRY(aoth_parse_punct(s, "="));
@@ -205,8 +209,13 @@ aot_status_t aoth_parse_declaration(parser_t *s) {
   static const struct {
     const char *word;
     aot_status_t (*parse)(parser_t *s);
-  } forms[] = {{"properties", parse_properties}, {"symbol", parse_symbol}, {"let", parse_let},      {"leaf", parse_leaf},
-               {"rule", parse_rule},             {"origin", skip_line},    {"graph", aoth_parse_graph}};
+  } forms[] = {{"properties", parse_properties},
+               {"symbol", parse_symbol},
+               {"let", parse_let},
+               {"leaf", parse_leaf},
+               {"rule", parse_rule},
+               {"origin", skip_line},
+               {"graph", aoth_parse_graph}};
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
     if (aoth_at_word(s, forms[i].word)) return forms[i].parse(s);
   return aoth_parse_expected(s, "properties, symbol, let, leaf, rule, graph or origin");

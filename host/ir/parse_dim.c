@@ -112,7 +112,8 @@ static aot_status_t close_paren(parser_t *s) {
   dim_op_t o = s->dims.ops.at[--s->dims.ops.n];
   uint32_t commas = o.op == AOT_EXPR_WHERE ? 2 : 1;
   if (o.op == PAREN) return AOT_OK;
-  if (o.commas != commas) return aoth_parse_fail(s, &o.token, "%.*s takes %u arguments", STR_ARGS(o.token.text), commas + 1);
+  if (o.commas != commas)
+    return aoth_parse_fail(s, &o.token, "%.*s takes %u arguments", STR_ARGS(o.token.text), commas + 1);
   return apply(s, &o);
 }
 

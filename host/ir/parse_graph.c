@@ -82,7 +82,8 @@ static aot_status_t parse_results(parser_t *s) {
   s->results.n = s->result_names.n = s->result_types.n = 0;
   while (s->token.kind == TOKEN_VALUE) {
     token_t label = s->token;
-    if (!ROWS_ROOM(s->results, 1) || !ROWS_ROOM(s->result_names, 1) || !ROWS_ROOM(s->result_types, 1)) return aoth_parse_memory(s);
+    if (!ROWS_ROOM(s->results, 1) || !ROWS_ROOM(s->result_names, 1) || !ROWS_ROOM(s->result_types, 1))
+      return aoth_parse_memory(s);
     AOT_TRY(aoth_parse_next(s));
     AOT_TRY(parse_name(s, &label, &s->result_names.at[s->result_names.n++]));
     s->results.at[s->results.n++] = label;
@@ -96,8 +97,8 @@ static aot_status_t parse_results(parser_t *s) {
   }
   if (!s->results.n) return AOT_OK;
   if (s->result_types.n && s->result_types.n != s->results.n)
-    return aoth_parse_fail(s, &s->results.at[0], "either every result has a type or none: %u results, %u types", s->results.n,
-                           s->result_types.n);
+    return aoth_parse_fail(s, &s->results.at[0], "either every result has a type or none: %u results, %u types",
+                           s->results.n, s->result_types.n);
   return aoth_parse_punct(s, "=");
 }
 
@@ -116,7 +117,8 @@ static aot_status_t parse_node_tail(parser_t *s, aot_node_spec_t *spec) {
     uint64_t number = 0;
     for (uint64_t i = 0; i < s->token.text.size && number <= UINT32_MAX; i++)
       number = number * 10 + (uint64_t)(s->token.text.data[i] - '0');
-    if (number >= s->origins.n) return aoth_parse_fail(s, &s->token, "there is no origin %.*s", STR_ARGS(s->token.text));
+    if (number >= s->origins.n)
+      return aoth_parse_fail(s, &s->token, "there is no origin %.*s", STR_ARGS(s->token.text));
     spec->origin = s->origins.at[number];
     AOT_TRY(aoth_parse_next(s));
   }
@@ -126,8 +128,8 @@ static aot_status_t parse_node_tail(parser_t *s, aot_node_spec_t *spec) {
 static aot_status_t define_results(parser_t *s, aot_node_t node) {
   const node_row_t *r = &s->p->nodes.at[node.id];
   if (r->n_results != s->results.n)
-    return aoth_parse_fail(s, &s->focus, "%.*s has %u results here, %u are named", STR_ARGS(op_name(s->p, r->op)), r->n_results,
-                           s->results.n);
+    return aoth_parse_fail(s, &s->focus, "%.*s has %u results here, %u are named", STR_ARGS(op_name(s->p, r->op)),
+                           r->n_results, s->results.n);
   uint32_t first = r->first_result;
   for (uint32_t i = 0; i < s->results.n; i++) {
     aot_value_t value = {first + i};

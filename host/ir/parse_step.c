@@ -52,8 +52,8 @@ static const char *token_name(const token_t *t) {
 aot_status_t aoth_parse_expected(parser_t *s, const char *what) {
   const char *name = token_name(&s->token);
   if (name) return aoth_parse_fail(s, &s->token, "expected %s, found %s", what, name);
-  return aoth_parse_fail(s, &s->token, "expected %s, found %.*s", what, (int)(s->token.end - s->token.at > 60 ? 60 : s->token.end - s->token.at),
-                         s->token.at);
+  return aoth_parse_fail(s, &s->token, "expected %s, found %.*s", what,
+                         (int)(s->token.end - s->token.at > 60 ? 60 : s->token.end - s->token.at), s->token.at);
 }
 
 aot_status_t aoth_parse_punct(parser_t *s, const char *text) {
@@ -75,12 +75,13 @@ aot_status_t aoth_token_i64(parser_t *s, const token_t *t, int64_t *out) {
   int negative = c < end && *c == '-';
   limit += (uint64_t)negative;
   for (c += negative; c < end; c++) {
-    if (__builtin_mul_overflow(magnitude, 10, &magnitude) || __builtin_add_overflow(magnitude, (uint64_t)(*c - '0'), &magnitude) ||
-        magnitude > limit)
+    if (__builtin_mul_overflow(magnitude, 10, &magnitude) ||
+        __builtin_add_overflow(magnitude, (uint64_t)(*c - '0'), &magnitude) || magnitude > limit)
       return aoth_parse_fail(s, t, "the number does not fit into 64 bits");
   }
   *out = negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
-  if (AOT_DIM_IS_SYM(*out)) return aoth_parse_fail(s, t, "numbers from 2^62 to 2^62 + 2^32 stand for expressions and cannot be written");
+  if (AOT_DIM_IS_SYM(*out))
+    return aoth_parse_fail(s, t, "numbers from 2^62 to 2^62 + 2^32 stand for expressions and cannot be written");
   return AOT_OK;
 }
 
@@ -109,7 +110,10 @@ aot_status_t aoth_token_double(parser_t *s, const token_t *t, double *out) {
 }
 
 static int hex_digit(char c) {
-  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+  return c >= '0' && c <= '9'   ? c - '0'
+         : c >= 'a' && c <= 'f' ? c - 'a' + 10
+         : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                : -1;
 }
 
 static int unescape(const char **at, const char *end, char *out) {
@@ -135,7 +139,8 @@ aot_status_t aoth_parse_string(parser_t *s, aot_str_t *out) {
     if (!copy) return aoth_parse_memory(s);
     for (const char *c = out->data, *end = c + out->size; c < end;) {
       if (*c != '\\') *to++ = *c++;
-      else if (!unescape(&c, end, to++)) return aoth_parse_fail(s, &s->token, "a backslash in a string is followed by n r t \" \\ or xHH");
+      else if (!unescape(&c, end, to++))
+        return aoth_parse_fail(s, &s->token, "a backslash in a string is followed by n r t \" \\ or xHH");
     }
     out->size = (uint64_t)(to - copy);
     out->data = copy;
@@ -150,7 +155,8 @@ aot_status_t aoth_parse_bytes(parser_t *s, const void **out, uint64_t *nbytes) {
   unsigned char *bytes = aoth_arena_alloc(s->p->store, 16, (size_t)t.text.size / 2 + 1);
   if (!bytes) return aoth_parse_memory(s);
   for (uint64_t i = 0; i < t.text.size; i++)
-    if (hex_digit(t.text.data[i]) < 0 || t.text.size % 2) return aoth_parse_fail(s, &t, "bytes are pairs of hexadecimal digits");
+    if (hex_digit(t.text.data[i]) < 0 || t.text.size % 2)
+      return aoth_parse_fail(s, &t, "bytes are pairs of hexadecimal digits");
   for (uint64_t i = 0; i < t.text.size / 2; i++)
     bytes[i] = (unsigned char)(hex_digit(t.text.data[2 * i]) * 16 + hex_digit(t.text.data[2 * i + 1]));
   *out = bytes;

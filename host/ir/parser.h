@@ -52,10 +52,12 @@ typedef struct parser {
   AOTH_ROWS(int64_t) ints; /* a list being read */
   dim_parser_t dims;
   uint32_t n_graphs_read;
+  uint32_t properties; /* become the program's when all is read */
 } parser_t;
 
 /* ---- steps (parse_step.c) ---- */
-aot_status_t aoth_parse_fail(parser_t *s, const token_t *t, const char *format, ...) __attribute__((format(printf, 3, 4)));
+aot_status_t aoth_parse_fail(parser_t *s, const token_t *t, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 aot_status_t aoth_parse_expected(parser_t *s, const char *what); /* "expected WHAT, found .." */
 aot_status_t aoth_parse_memory(parser_t *s);
 void aoth_parse_where(parser_t *s, const token_t *t, aoth_where_t *out);
@@ -71,7 +73,8 @@ aot_status_t aoth_parse_u32(parser_t *s, uint32_t *out);
 aot_status_t aoth_token_double(parser_t *s, const token_t *t, double *out);
 aot_status_t aoth_parse_string(parser_t *s, aot_str_t *out);   /* unescaped, in scratch or in the text */
 aot_status_t aoth_parse_word_of(parser_t *s, const aoth_word_t *words, const char *what, int64_t *out);
-aot_status_t aoth_parse_flags(parser_t *s, const aoth_word_t *words, const char *what, uint32_t *out); /* up to } or line end */
+aot_status_t aoth_parse_flags(parser_t *s, const aoth_word_t *words, const char *what,
+                              uint32_t *out); /* up to } or line end */
 int aoth_labels_find(const labels_t *l, aot_str_t label, uint32_t *out);
 int aoth_labels_put(labels_t *l, aot_str_t label, uint32_t id); /* 0: no memory */
 void aoth_labels_clear(labels_t *l);

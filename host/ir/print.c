@@ -92,7 +92,9 @@ static void put_type(printer_t *w, const aot_type_t *t) {
   if (t->flags & ~AOT_TYPE_REQUIRES_GRAD) aoth_text_f(w->out, " flags(%u)", t->flags & ~AOT_TYPE_REQUIRES_GRAD);
 }
 
-static aot_str_t name_of_value(const printer_t *w, uint32_t value) { return w->p->names.at[w->p->values.at[value].name]; }
+static aot_str_t name_of_value(const printer_t *w, uint32_t value) {
+  return w->p->names.at[w->p->values.at[value].name];
+}
 
 static void put_value(printer_t *w, uint32_t value) {
   if (value == NONE || value >= w->p->values.n) {
@@ -221,7 +223,8 @@ static void put_args(printer_t *w, const node_row_t *n) {
  * turned round. */
 static uint32_t number_origin(printer_t *w, uint32_t origin) {
   uint32_t *order = w->origin_order + w->n_origins, n = 0;
-  for (uint32_t o = origin; o != NONE && w->origin_numbers[o] == NONE; o = w->p->origins.at[o].parent.id) order[n++] = o;
+  for (uint32_t o = origin; o != NONE && w->origin_numbers[o] == NONE; o = w->p->origins.at[o].parent.id)
+    order[n++] = o;
   for (uint32_t i = 0; i < n / 2; i++) {
     uint32_t swap = order[i];
     order[i] = order[n - 1 - i];
@@ -404,7 +407,8 @@ static int prepare(printer_t *w, aoth_arena_t *a) {
   if (p->symbols.n > most) most = p->symbols.n;
   aot_str_t *names = aoth_arena_alloc(a, 8, (most + (size_t)1) * sizeof *names);
   uint32_t *ids = aoth_arena_alloc(a, 8, (most + (size_t)1) * sizeof *ids);
-  unsigned char *plain = aoth_arena_alloc(a, 8, most + (size_t)1), *symbols = aoth_arena_alloc(a, 8, p->symbols.n + (size_t)1);
+  unsigned char *plain = aoth_arena_alloc(a, 8, most + (size_t)1),
+                *symbols = aoth_arena_alloc(a, 8, p->symbols.n + (size_t)1);
   w->positions = aoth_arena_alloc(a, 8, (p->values.n + (size_t)1) * sizeof(uint32_t));
   w->plain = aoth_arena_alloc(a, 8, p->values.n + (size_t)1);
   w->graph_positions = aoth_arena_alloc(a, 8, (p->graphs.n + (size_t)1) * sizeof(uint32_t));

@@ -39,7 +39,8 @@ struct aot_ctx {
 };
 
 /* ---- programs ---- */
-aot_prog_t *aoth_prog_create(aoth_ops_t *ops, aot_ctx_t *ctx); /* ctx: for diagnostics, breadcrumb, opset calls; borrowed */
+aot_prog_t *aoth_prog_create(aoth_ops_t *ops,
+                             aot_ctx_t *ctx); /* ctx: for diagnostics, breadcrumb, opset calls; borrowed */
 void aoth_prog_destroy(aot_prog_t *p);
 void aoth_prog_ctx(aot_prog_t *p, aot_ctx_t *ctx); /* from now on */
 aoth_arena_t *aoth_prog_arena(aot_prog_t *p);      /* [graph] memory that lives as long as p */
@@ -77,8 +78,8 @@ aot_status_t aoth_verify_types(aot_prog_t *p);
 /* ---- complaints that point home ---- */
 /* One diagnostic at a node: its origin (source line, module path, model file) and the current stage are added. Counts into
  * ctx->n_diags when it is an error. node AOT_NO_ID: none. hint may be NULL. */
-void aoth_report_node(aot_prog_t *p, aot_node_t n, int32_t severity, const char *code, const char *hint, const char *format,
-                      ...) __attribute__((format(printf, 6, 7)));
+void aoth_report_node(aot_prog_t *p, aot_node_t n, int32_t severity, const char *code, const char *hint,
+                      const char *format, ...) __attribute__((format(printf, 6, 7)));
 /* A plugin's diagnostic, rendered in the same way: what aot_host_t.diag does. ctx->prog may be NULL. */
 aot_status_t aoth_report_diag(aot_ctx_t *ctx, const aot_diag_t *d);
 

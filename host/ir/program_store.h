@@ -192,7 +192,8 @@ const char *aoth_arg_misfit(const aot_prog_t *p, const aot_schema_arg_t *s, cons
 uint32_t aoth_arg_n_operands(const aot_arg_t *a);
 int aoth_arg_same(const aot_arg_t *a, const aot_arg_t *b); /* equal contents */
 int aoth_arg_is_written(const aot_op_desc_t *d, const aot_arg_t *args, uint32_t n_args, uint32_t arg);
-aot_status_t aoth_arg_accept(aot_prog_t *p, const aot_op_desc_t *d, uint32_t arg, aot_arg_t *a); /* normalise and check */
+aot_status_t aoth_arg_accept(aot_prog_t *p, const aot_op_desc_t *d, uint32_t arg,
+                             aot_arg_t *a); /* normalise and check */
 const char *aoth_arg_kind_name(int32_t kind);
 void aoth_schema_arg_text(const aot_schema_arg_t *s, aoth_text_t *out); /* "Tensor?", "int[2]" */
 
@@ -244,8 +245,8 @@ int aoth_dim_find(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, in
 /* ---- complaints (complain.c) ---- */
 aot_status_t aoth_complain(aot_prog_t *p, aot_status_t status, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-aot_status_t aoth_complain_arg(aot_prog_t *p, uint32_t arg, aot_status_t status, const char *code, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+aot_status_t aoth_complain_arg(aot_prog_t *p, uint32_t arg, aot_status_t status, const char *code, const char *format,
+                               ...) __attribute__((format(printf, 5, 6)));
 void aoth_hint(aot_prog_t *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- checks of ids, with their complaint ---- */

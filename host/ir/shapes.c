@@ -439,8 +439,8 @@ aot_status_t aoth_edit_dim_make(aot_prog_t *p, int32_t op, int64_t a, int64_t b,
     return aoth_complain(p, AOT_E_RANGE, "ir.bad-expression", "there is no shape operation %d", (int)op);
   if (arity(op) < 3) c = 0;
   if (!aoth_dim_is_valid(p, a) || !aoth_dim_is_valid(p, b) || !aoth_dim_is_valid(p, c))
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "an operand of a shape expression does not exist; %u expressions do",
-                         p->exprs.n);
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id",
+                         "an operand of a shape expression does not exist; %u expressions do", p->exprs.n);
   return make(p, 1, op, a, b, c, out_dim);
 }
 
@@ -449,8 +449,8 @@ aot_status_t aoth_edit_symbol_create(aot_prog_t *p, const aot_symbol_info_t *sym
   if (aot_import(&s, sizeof s, symbol) != AOT_OK)
     return aoth_complain(p, AOT_E_TOO_NEW, "ir.too-new", "a symbol is made for a newer host");
   if (s.min > s.max)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-symbol", "symbol %.*s has the empty range [%lld, %lld]", STR_ARGS(s.name),
-                         (long long)s.min, (long long)s.max);
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-symbol", "symbol %.*s has the empty range [%lld, %lld]",
+                         STR_ARGS(s.name), (long long)s.min, (long long)s.max);
   s.struct_size = (uint32_t)sizeof s;
   s.reserved = 0;
   s.name = aoth_store_text(p, s.name);

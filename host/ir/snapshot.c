@@ -37,10 +37,20 @@ typedef struct builder {
   uint32_t *type_dims;                         /* by type number: ints row, NONE: not there yet */
 } builder_t;
 
-static const uint32_t row_sizes[N_ARRAYS] = {
-    sizeof(aot_snap_graph_t), sizeof(aot_snap_node_t),   sizeof(aot_snap_value_t), sizeof(aot_snap_arg_t), sizeof(uint32_t),
-    sizeof(int64_t),          sizeof(double),            sizeof(aot_snap_port_t),  sizeof(aot_snap_leaf_t), sizeof(aot_snap_rule_t),
-    sizeof(aot_snap_symbol_t), sizeof(aot_snap_expr_t), sizeof(aot_snap_op_t),    1};
+static const uint32_t row_sizes[N_ARRAYS] = {sizeof(aot_snap_graph_t),
+                                             sizeof(aot_snap_node_t),
+                                             sizeof(aot_snap_value_t),
+                                             sizeof(aot_snap_arg_t),
+                                             sizeof(uint32_t),
+                                             sizeof(int64_t),
+                                             sizeof(double),
+                                             sizeof(aot_snap_port_t),
+                                             sizeof(aot_snap_leaf_t),
+                                             sizeof(aot_snap_rule_t),
+                                             sizeof(aot_snap_symbol_t),
+                                             sizeof(aot_snap_expr_t),
+                                             sizeof(aot_snap_op_t),
+                                             1};
 
 /* Add n rows; their first number. */
 static uint32_t put(builder_t *b, int which, const void *rows, uint64_t n) {
@@ -136,8 +146,13 @@ static uint32_t put_ports(builder_t *b, const aot_port_t *ports, uint32_t n) {
 static void put_graph(builder_t *b, uint32_t id) {
   const graph_row_t *g = &b->p->graphs.at[id];
   uint32_t here = b->graph_rows[id];
-  aot_snap_graph_t row = {.id = id, .kind = g->kind, .name = put_text(b, g->name), .node_begin = (uint32_t)b->arrays[NODES].n,
-                          .n_nodes = g->n_nodes, .n_inputs = g->inputs.n, .n_outputs = g->outputs.n};
+  aot_snap_graph_t row = {.id = id,
+                          .kind = g->kind,
+                          .name = put_text(b, g->name),
+                          .node_begin = (uint32_t)b->arrays[NODES].n,
+                          .n_nodes = g->n_nodes,
+                          .n_inputs = g->inputs.n,
+                          .n_outputs = g->outputs.n};
   for (uint32_t i = 0; i < g->inputs.n; i++) put_value(b, g->inputs.at[i].value.id, NONE, i);
   for (uint32_t n = g->first; n != NONE; n = b->p->nodes.at[n].next) put_node(b, n, here);
   row.input_begin = put_ports(b, g->inputs.at, g->inputs.n);
@@ -207,7 +222,8 @@ static aot_status_t build(builder_t *b, void **out) {
   aot_snapshot_t head = {.magic = AOT_SNAPSHOT_MAGIC, .version = AOT_SNAPSHOT_VERSION, .generation = b->p->generation};
   run(b);
   if (!lay_out(b, &head))
-    return aoth_complain(b->p, AOT_E_EXHAUSTED, "ir.too-large", "the program is too large for a snapshot: more than 2^32 rows");
+    return aoth_complain(b->p, AOT_E_EXHAUSTED, "ir.too-large",
+                         "the program is too large for a snapshot: more than 2^32 rows");
   char *block = calloc(1, (size_t)head.nbytes);
   if (!block) return aoth_no_memory(b->p, "a snapshot", head.nbytes);
   memcpy(block, &head, sizeof head);
@@ -230,7 +246,8 @@ static aot_status_t build_with_tables(aot_prog_t *p, aoth_arena_t *a, void **out
   b.graph_rows = aoth_arena_alloc(a, 8, (p->graphs.n + (size_t)1) * sizeof(uint32_t));
   b.op_rows = aoth_arena_alloc(a, 8, (aoth_ops_count(p->ops) + (size_t)1) * sizeof(uint32_t));
   b.type_dims = aoth_arena_alloc(a, 8, (p->types.n + (size_t)1) * sizeof(uint32_t));
-  if (!b.value_rows || !b.graph_rows || !b.op_rows || !b.type_dims) return aoth_no_memory(p, "a snapshot", p->values.n * 4u);
+  if (!b.value_rows || !b.graph_rows || !b.op_rows || !b.type_dims)
+    return aoth_no_memory(p, "a snapshot", p->values.n * 4u);
   return build(&b, out);
 }
 

@@ -14,7 +14,9 @@ typedef struct ints_key {
   uint32_t n;
 } ints_key_t;
 
-static uint32_t ints_hash(const int64_t *at, uint32_t n) { return (uint32_t)XXH3_64bits_withSeed(at, n * sizeof *at, n); }
+static uint32_t ints_hash(const int64_t *at, uint32_t n) {
+  return (uint32_t)XXH3_64bits_withSeed(at, n * sizeof *at, n);
+}
 
 static uint32_t ints_row_hash(const aot_prog_t *p, uint32_t row) { return p->ints.at[row].hash; }
 
@@ -41,7 +43,9 @@ const int64_t *aoth_ints_intern(aot_prog_t *p, const int64_t *at, uint32_t n) {
   return copy;
 }
 
-int aoth_dim_is_valid(const aot_prog_t *p, int64_t dim) { return !AOT_DIM_IS_SYM(dim) || AOT_DIM_EXPR(dim) < p->exprs.n; }
+int aoth_dim_is_valid(const aot_prog_t *p, int64_t dim) {
+  return !AOT_DIM_IS_SYM(dim) || AOT_DIM_EXPR(dim) < p->exprs.n;
+}
 
 static aot_status_t check_dims(aot_prog_t *p, const int64_t *dims, int32_t rank, const char *which, const char *what) {
   for (int32_t i = 0; i < rank; i++) {
@@ -69,7 +73,8 @@ static aot_status_t check_tensor(aot_prog_t *p, const aot_type_t *t, const char 
     return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: there is no device kind %d", what, (int)t->device);
   if (t->device_index < -1)
     return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: device index %d", what, (int)t->device_index);
-  if (t->rank && !t->sizes) return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: rank %d without sizes", what, (int)t->rank);
+  if (t->rank && !t->sizes)
+    return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: rank %d without sizes", what, (int)t->rank);
   AOT_TRY(check_dims(p, t->sizes, t->rank, "size", what));
   if (t->strides) AOT_TRY(check_dims(p, t->strides, t->rank, "stride", what));
   return check_dims(p, &t->offset, 1, "offset", what);
@@ -82,7 +87,8 @@ aot_status_t aoth_type_check(aot_prog_t *p, const aot_type_t *t, const char *wha
     case AOT_TYPE_SYMINT:
     case AOT_TYPE_SYMBOOL:
       if (!aoth_dim_is_valid(p, t->expr))
-        return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: expression %u does not exist", what, AOT_DIM_EXPR(t->expr));
+        return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: expression %u does not exist", what,
+                             AOT_DIM_EXPR(t->expr));
       return AOT_OK;
     case AOT_TYPE_NONE:
     case AOT_TYPE_SYMFLOAT:
@@ -111,9 +117,12 @@ int aoth_is_contiguous(aot_prog_t *p, int32_t rank, const int64_t *sizes, const 
 }
 
 static uint32_t type_hash(const aot_type_t *t) {
-  uint64_t words[6] = {((uint64_t)(uint32_t)t->kind << 32) | (uint32_t)t->dtype, ((uint64_t)(uint32_t)t->rank << 32) | t->flags,
-                       ((uint64_t)(uint32_t)t->device << 32) | (uint32_t)t->device_index, (uint64_t)t->offset,
-                       (uint64_t)t->expr, 0};
+  uint64_t words[6] = {((uint64_t)(uint32_t)t->kind << 32) | (uint32_t)t->dtype,
+                       ((uint64_t)(uint32_t)t->rank << 32) | t->flags,
+                       ((uint64_t)(uint32_t)t->device << 32) | (uint32_t)t->device_index,
+                       (uint64_t)t->offset,
+                       (uint64_t)t->expr,
+                       0};
   XXH64_hash_t h = XXH3_64bits(words, sizeof words);
   if (t->kind == AOT_TYPE_TENSOR && t->rank) { /* interned: equal arrays have equal addresses */
     h = XXH3_64bits_withSeed(&t->sizes, sizeof t->sizes, h);
@@ -126,9 +135,9 @@ static uint32_t type_row_hash(const aot_prog_t *p, uint32_t row) { return type_h
 
 static int type_same(const aot_prog_t *p, uint32_t row, const void *key) {
   const aot_type_t *a = &p->types.at[row], *b = key;
-  return a->kind == b->kind && a->dtype == b->dtype && a->rank == b->rank && a->flags == b->flags && a->device == b->device &&
-         a->device_index == b->device_index && a->offset == b->offset && a->sizes == b->sizes && a->strides == b->strides &&
-         a->expr == b->expr;
+  return a->kind == b->kind && a->dtype == b->dtype && a->rank == b->rank && a->flags == b->flags &&
+         a->device == b->device && a->device_index == b->device_index && a->offset == b->offset &&
+         a->sizes == b->sizes && a->strides == b->strides && a->expr == b->expr;
 }
 
 /* The one form of a type: members that its kind does not use are zero, arrays are interned. */

@@ -9,6 +9,7 @@
 typedef struct verifier {
   aot_prog_t *p;
   uint32_t n_bad;
+  uint32_t properties; /* being checked */
   unsigned char *state;     /* by value: defined yet? */
   uint32_t *n_uses;         /* by value: places found that read it */
   uint32_t *refs, *ready;   /* by graph */

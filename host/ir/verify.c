@@ -45,7 +45,8 @@ static void check_operand(verifier_t *v, uint32_t node, uint32_t graph, uint32_t
     aoth_verify_report(v, node, "verify.other-graph", "operand %u is value %u of another graph", i, value);
   } else {
     v->n_uses[value]++;
-    if (v->state[value] == UNDEFINED) aoth_verify_report(v, node, "verify.use-before-def", "operand %u is used before it is defined", i);
+    if (v->state[value] == UNDEFINED)
+      aoth_verify_report(v, node, "verify.use-before-def", "operand %u is used before it is defined", i);
   }
 }
 
@@ -60,11 +61,13 @@ static void check_args(verifier_t *v, uint32_t node) {
     const aot_schema_arg_t *s = aoth_schema_arg(d, i);
     const char *wanted = aoth_arg_misfit(v->p, s, &n->args[i]);
     n_operands += aoth_arg_n_operands(&n->args[i]);
-    if (wanted) aoth_verify_report(v, node, "verify.arguments", "argument %u (%.*s) is %s; it wants %s", i, STR_ARGS(s->name),
-                                   aoth_arg_kind_name(n->args[i].kind), wanted);
+    if (wanted)
+      aoth_verify_report(v, node, "verify.arguments", "argument %u (%.*s) is %s; it wants %s", i, STR_ARGS(s->name),
+                         aoth_arg_kind_name(n->args[i].kind), wanted);
   }
   if (n_operands != n->n_operands)
-    aoth_verify_report(v, node, "verify.arguments", "the arguments hold %u operands, the node counts %u", n_operands, n->n_operands);
+    aoth_verify_report(v, node, "verify.arguments", "the arguments hold %u operands, the node counts %u", n_operands,
+                       n->n_operands);
 }
 
 static int kind_fits(const aot_schema_arg_t *s, int32_t kind) {
@@ -87,7 +90,8 @@ static void check_results(verifier_t *v, uint32_t node) {
   for (uint32_t i = 0; i < d->n_results; i++) has_list |= (d->results[i].flags & AOT_SARG_LIST) != 0;
   for (uint32_t i = 0; i < n->n_results; i++) {
     uint32_t id = n->first_result + i;
-    if (!value_is_alive(p, id) || p->values.at[id].def != node || p->values.at[id].index != i || p->values.at[id].graph != n->graph) {
+    if (!value_is_alive(p, id) || p->values.at[id].def != node || p->values.at[id].index != i ||
+        p->values.at[id].graph != n->graph) {
       aoth_verify_report(v, node, "verify.results", "result %u (value %u) is not defined by this node", i, id);
       continue;
     }
@@ -131,7 +135,8 @@ static void check_region_cycles(verifier_t *v) {
           v->ready[n_ready++] = (uint32_t)a->u.i;
       }
   }
-  if (n_ready < live) aoth_verify_report(v, NONE, "verify.region", "%u graphs contain each other as regions", live - n_ready);
+  if (n_ready < live)
+    aoth_verify_report(v, NONE, "verify.region", "%u graphs contain each other as regions", live - n_ready);
 }
 
 /* ---- ports ---- */
@@ -162,8 +167,9 @@ static void check_unique(verifier_t *v, uint32_t graph, const aot_port_t *ports,
   qsort(keys, n, sizeof *keys, compare_keys);
   for (uint32_t i = 1; i < n; i++)
     if (keys[i].space == keys[i - 1].space && keys[i].index == keys[i - 1].index)
-      aoth_verify_report(v, NONE, "verify.port", "%s: %ss %u and %u are both %s %u", aoth_verify_graph_text(v, graph), side,
-                         keys[i - 1].position, keys[i].position, aoth_role_name((int32_t)keys[i].space), keys[i].index);
+      aoth_verify_report(v, NONE, "verify.port", "%s: %ss %u and %u are both %s %u", aoth_verify_graph_text(v, graph),
+                         side, keys[i - 1].position, keys[i].position, aoth_role_name((int32_t)keys[i].space),
+                         keys[i].index);
   free(keys);
 }
 
@@ -171,11 +177,12 @@ static void check_port_leaf(verifier_t *v, uint32_t graph, const aot_port_t *por
   aot_prog_t *p = v->p;
   if (!aoth_role_is_leaf(port->role)) return;
   if (port->index >= p->leaves.n) {
-    aoth_verify_report(v, NONE, "verify.port", "%s: %s %u names leaf %u; there are %u", aoth_verify_graph_text(v, graph), side, i,
-                       port->index, p->leaves.n);
+    aoth_verify_report(v, NONE, "verify.port", "%s: %s %u names leaf %u; there are %u",
+                       aoth_verify_graph_text(v, graph), side, i, port->index, p->leaves.n);
   } else if (port->role <= AOT_ROLE_STATE && p->leaves.at[port->index].role != port->role) {
-    aoth_verify_report(v, NONE, "verify.port", "%s: %s %u has role %s, leaf %u is a %s", aoth_verify_graph_text(v, graph), side, i,
-                       aoth_role_name(port->role), port->index, aoth_role_name(p->leaves.at[port->index].role));
+    aoth_verify_report(v, NONE, "verify.port", "%s: %s %u has role %s, leaf %u is a %s",
+                       aoth_verify_graph_text(v, graph), side, i, aoth_role_name(port->role), port->index,
+                       aoth_role_name(p->leaves.at[port->index].role));
   }
 }
 
@@ -185,14 +192,18 @@ static void check_inputs(verifier_t *v, uint32_t graph) {
   for (uint32_t i = 0; i < g->inputs.n; i++) {
     uint32_t id = g->inputs.at[i].value.id;
     check_port_leaf(v, graph, &g->inputs.at[i], "input", i);
-    if (!value_is_alive(p, id) || p->values.at[id].def != NONE || p->values.at[id].graph != graph || p->values.at[id].index != i)
-      aoth_verify_report(v, NONE, "verify.port", "%s: input %u is not the value %u that it names", aoth_verify_graph_text(v, graph), i, id);
+    if (!value_is_alive(p, id) || p->values.at[id].def != NONE || p->values.at[id].graph != graph ||
+        p->values.at[id].index != i)
+      aoth_verify_report(v, NONE, "verify.port", "%s: input %u is not the value %u that it names",
+                         aoth_verify_graph_text(v, graph), i, id);
     else v->state[id] = DEFINED;
   }
   check_unique(v, graph, g->inputs.at, g->inputs.n, "input");
 }
 
-static int may_be_none(int32_t role) { return role == AOT_ROLE_USER_OUTPUT || role == AOT_ROLE_GRADIENT || role == AOT_ROLE_REGION; }
+static int may_be_none(int32_t role) {
+  return role == AOT_ROLE_USER_OUTPUT || role == AOT_ROLE_GRADIENT || role == AOT_ROLE_REGION;
+}
 
 static void check_outputs(verifier_t *v, uint32_t graph) {
   aot_prog_t *p = v->p;
@@ -203,12 +214,13 @@ static void check_outputs(verifier_t *v, uint32_t graph) {
     check_port_leaf(v, graph, port, "output", i);
     if (id == NONE) {
       if (!may_be_none(port->role))
-        aoth_verify_report(v, NONE, "verify.port", "%s: output %u (%s %u) cannot be none", aoth_verify_graph_text(v, graph), i,
-                           aoth_role_name(port->role), port->index);
+        aoth_verify_report(v, NONE, "verify.port", "%s: output %u (%s %u) cannot be none",
+                           aoth_verify_graph_text(v, graph), i, aoth_role_name(port->role), port->index);
       continue;
     }
     if (!value_is_alive(p, id) || p->values.at[id].graph != graph) {
-      aoth_verify_report(v, NONE, "verify.port", "%s: output %u is value %u, which is not in the graph", aoth_verify_graph_text(v, graph), i, id);
+      aoth_verify_report(v, NONE, "verify.port", "%s: output %u is value %u, which is not in the graph",
+                         aoth_verify_graph_text(v, graph), i, id);
       continue;
     }
     v->n_uses[id]++;
@@ -235,7 +247,8 @@ static void check_nodes(verifier_t *v, uint32_t graph) {
     check_results(v, n);
   }
   if (g->last != prev || count != g->n_nodes)
-    aoth_verify_report(v, NONE, "verify.order", "%s: %u nodes in the list, %u counted", aoth_verify_graph_text(v, graph), count, g->n_nodes);
+    aoth_verify_report(v, NONE, "verify.order", "%s: %u nodes in the list, %u counted",
+                       aoth_verify_graph_text(v, graph), count, g->n_nodes);
 }
 
 /* Each value's use list holds exactly the places that read it. */
@@ -248,7 +261,8 @@ static void check_use_lists(verifier_t *v) {
     for (; slot != NONE && count <= r->n_uses; prev = slot, slot = p->slots.at[slot].next, count++)
       if (p->slots.at[slot].prev != prev || aoth_slot_value(p, slot) != id) break;
     if (slot != NONE || prev != r->last_use || count != r->n_uses || count != v->n_uses[id])
-      aoth_verify_report(v, r->def, "verify.uses", "the use list of value %u is broken: %u in the list, %u counted, %u found", id, count,
+      aoth_verify_report(v, r->def, "verify.uses",
+                         "the use list of value %u is broken: %u in the list, %u counted, %u found", id, count,
                          r->n_uses, v->n_uses[id]);
   }
 }
@@ -285,6 +299,7 @@ aot_status_t aoth_verify(aot_prog_t *p, uint32_t properties) {
   if (!v.n_bad) aoth_verify_properties(&v, properties);
   aoth_arena_destroy(tables);
   if (v.n_bad > VERIFY_MAX_REPORTS)
-    aoth_sink_report(p->ctx->sink, AOT_SEVERITY_NOTE, NULL, NULL, "%u more complaints like these", v.n_bad - VERIFY_MAX_REPORTS);
+    aoth_sink_report(p->ctx->sink, AOT_SEVERITY_NOTE, NULL, NULL, "%u more complaints like these",
+                     v.n_bad - VERIFY_MAX_REPORTS);
   return v.n_bad ? AOT_E_INVALID : AOT_OK;
 }

@@ -1,6 +1,6 @@
 /* One checker for each property of <aot/contract.h>, and the comparison of declared with inferred types.
  *
- * imported      a forward or joint graph whose inputs are of their leaves' type
+ * imported      a forward or joint graph whose inputs have their leaves' dtype and shape
  * functional    no effective write; every updated leaf is copied back by a rule
  * joint         one joint graph; tangents match outputs; a gradient for every input leaf that requires one, of its type
  * rng-explicit  no operator draws hidden random numbers
@@ -17,7 +17,9 @@ typedef void (*check_t)(verifier_t *v);
 
 static uint32_t find_graph(const verifier_t *v, int32_t kind) { return aoth_graph_graph_find(v->p, kind).id; }
 
-static int same_dims(const int64_t *a, const int64_t *b, int32_t n) { return n == 0 || memcmp(a, b, (size_t)n * sizeof *a) == 0; }
+static int same_dims(const int64_t *a, const int64_t *b, int32_t n) {
+  return n == 0 || memcmp(a, b, (size_t)n * sizeof *a) == 0;
+}
 
 static int same_shape(const aot_type_t *a, const aot_type_t *b) {
   return a->kind == b->kind && a->dtype == b->dtype && a->rank == b->rank && same_dims(a->sizes, b->sizes, a->rank);
@@ -31,9 +33,22 @@ static const char *leaf_name(verifier_t *v, uint32_t leaf) {
 }
 
 /* ---- imported ---- */
+static void check_leaf_types(verifier_t *v, uint32_t graph) {
+  aot_prog_t *p = v->p;
+  const graph_row_t *g = &p->graphs.at[graph];
+  for (uint32_t i = 0; i < g->inputs.n; i++) {
+    const aot_port_t *port = &g->inputs.at[i];
+    if (port->role > AOT_ROLE_STATE || same_shape(value_type_of(p, port->value.id), &p->leaves.at[port->index].type)) continue;
+    aoth_verify_report(v, NONE, "verify.imported", "%s: input %u has another dtype or shape than leaf %u \"%s\"",
+                       aoth_verify_graph_text(v, graph), i, port->index, leaf_name(v, port->index));
+  }
+}
+
 static void check_imported(verifier_t *v) {
-  if (find_graph(v, AOT_GRAPH_FORWARD) == NONE && find_graph(v, AOT_GRAPH_JOINT) == NONE)
-    aoth_verify_report(v, NONE, "verify.imported", "the program has no forward graph");
+  uint32_t graph = find_graph(v, AOT_GRAPH_FORWARD);
+  if (graph == NONE) graph = find_graph(v, AOT_GRAPH_JOINT);
+  if (graph == NONE) aoth_verify_report(v, NONE, "verify.imported", "the program has no forward graph");
+  else if (!(v->properties & AOT_PROP_SHARDED)) check_leaf_types(v, graph); /* a shard is smaller than its leaf */
 }
 
 /* ---- functional ---- */
@@ -44,7 +59,8 @@ static void check_writes(verifier_t *v, uint32_t node) {
   if (!(d->flags & AOT_OP_WRITES)) return;
   for (uint32_t i = 0; i < n->n_args; i++) {
     if (!aoth_arg_is_written(d, n->args, n->n_args, i)) continue;
-    aoth_verify_report(v, node, "verify.functional", "a functional program holds no operator that writes: %.*s writes argument %u (%.*s)",
+    aoth_verify_report(v, node, "verify.functional",
+                       "a functional program holds no operator that writes: %.*s writes argument %u (%.*s)",
                        STR_ARGS(d->name), i, STR_ARGS(aoth_schema_arg(d, i)->name));
     return;
   }
@@ -62,14 +78,16 @@ static void check_functional(verifier_t *v) {
     for (uint32_t i = 0; i < row->outputs.n && row->kind != AOT_GRAPH_UPDATE; i++)
       if (row->outputs.at[i].role == AOT_ROLE_UPDATE && !v->leaf_seen[row->outputs.at[i].index])
         aoth_verify_report(v, NONE, "verify.functional", "%s: the new value of leaf %u \"%s\" has no copy_back rule",
-                           aoth_verify_graph_text(v, g), row->outputs.at[i].index, leaf_name(v, row->outputs.at[i].index));
+                           aoth_verify_graph_text(v, g), row->outputs.at[i].index,
+                           leaf_name(v, row->outputs.at[i].index));
   }
 }
 
 /* ---- joint ---- */
 static const aot_port_t *find_port(const aot_port_t *ports, uint32_t n, int32_t role, uint32_t index) {
   for (uint32_t i = 0; i < n; i++)
-    if (ports[i].index == index && (ports[i].role == role || (role == AOT_ROLE_USER_OUTPUT && ports[i].role == AOT_ROLE_LOSS)))
+    if (ports[i].index == index &&
+        (ports[i].role == role || (role == AOT_ROLE_USER_OUTPUT && ports[i].role == AOT_ROLE_LOSS)))
       return &ports[i];
   return NULL;
 }
@@ -79,7 +97,8 @@ static void check_tangent(verifier_t *v, uint32_t graph, const aot_port_t *tange
   const graph_row_t *g = &p->graphs.at[graph];
   const aot_port_t *output = find_port(g->outputs.at, g->outputs.n, AOT_ROLE_USER_OUTPUT, tangent->index);
   if (!output || output->value.id == NONE)
-    aoth_verify_report(v, NONE, "verify.joint", "%s: tangent %u belongs to no user output", aoth_verify_graph_text(v, graph), tangent->index);
+    aoth_verify_report(v, NONE, "verify.joint", "%s: tangent %u belongs to no user output",
+                       aoth_verify_graph_text(v, graph), tangent->index);
   else if (!same_shape(value_type_of(p, output->value.id), value_type_of(p, tangent->value.id)))
     aoth_verify_report(v, NONE, "verify.joint", "%s: tangent %u has another dtype or shape than user output %u",
                        aoth_verify_graph_text(v, graph), tangent->index, tangent->index);
@@ -96,7 +115,8 @@ static void check_gradients(verifier_t *v, uint32_t graph) {
     v->leaf_seen[port->index] = 1;
     if (port->value.id != NONE && !same_shape(value_type_of(p, port->value.id), &p->leaves.at[port->index].type))
       aoth_verify_report(v, p->values.at[port->value.id].def, "verify.joint",
-                         "the gradient of leaf %u \"%s\" has another dtype or shape than the leaf", port->index, leaf_name(v, port->index));
+                         "the gradient of leaf %u \"%s\" has another dtype or shape than the leaf", port->index,
+                         leaf_name(v, port->index));
   }
   for (uint32_t i = 0; i < g->inputs.n; i++) {
     const aot_port_t *port = &g->inputs.at[i];
@@ -130,14 +150,16 @@ static void check_rng_explicit(verifier_t *v) {
 }
 
 /* ---- partitioned ---- */
-static int forward_updates(const graph_row_t *f, uint32_t leaf) {
-  for (uint32_t i = 0; i < f->outputs.n; i++)
-    if (f->outputs.at[i].role == AOT_ROLE_UPDATE && f->outputs.at[i].index == leaf) return 1;
-  return 0;
+/* By leaf: the forward gives it a new value. NULL without memory. */
+static uint8_t *mark_updated(const aot_prog_t *p, const graph_row_t *f) {
+  uint8_t *updated = calloc(p->leaves.n + (size_t)1, 1);
+  for (uint32_t i = 0; updated && i < f->outputs.n; i++)
+    if (f->outputs.at[i].role == AOT_ROLE_UPDATE && f->outputs.at[i].index < p->leaves.n) updated[f->outputs.at[i].index] = 1;
+  return updated;
 }
 
 /* Slots and what comes with the call; a leaf in place, as long as the forward leaves it alone. */
-static int backward_may_read(const graph_row_t *f, const aot_port_t *input) {
+static int backward_may_read(const uint8_t *updated, const aot_port_t *input) {
   switch (input->role) {
     case AOT_ROLE_SAVED:
     case AOT_ROLE_TANGENT:
@@ -149,7 +171,7 @@ static int backward_may_read(const graph_row_t *f, const aot_port_t *input) {
     case AOT_ROLE_BUFFER:
     case AOT_ROLE_CONSTANT:
     case AOT_ROLE_USER_INPUT:
-    case AOT_ROLE_STATE: return !forward_updates(f, input->index);
+    case AOT_ROLE_STATE: return !updated[input->index];
     default: return 0;
   }
 }
@@ -165,12 +187,16 @@ static uint32_t saved_ports(const aot_port_t *ports, uint32_t n, const aot_port_
   return count;
 }
 
-static void check_slots(verifier_t *v, const aot_port_t **saved, uint32_t n_saved, const aot_port_t **read, uint32_t n_read) {
+static void check_slots(verifier_t *v, const aot_port_t **saved, uint32_t n_saved, const aot_port_t **read,
+                        uint32_t n_read) {
   aot_prog_t *p = v->p;
-  if (n_saved != n_read) aoth_verify_report(v, NONE, "verify.partitioned", "the forward saves %u values, the backward reads %u", n_saved, n_read);
+  if (n_saved != n_read)
+    aoth_verify_report(v, NONE, "verify.partitioned", "the forward saves %u values, the backward reads %u", n_saved,
+                       n_read);
   for (uint32_t i = 0; i < n_saved && i < n_read; i++) {
     if (!saved[i] || !read[i]) {
-      aoth_verify_report(v, NONE, "verify.partitioned", "saved slot %u is missing in the %s: slots are numbered 0 to %u", i,
+      aoth_verify_report(v, NONE, "verify.partitioned",
+                         "saved slot %u is missing in the %s: slots are numbered 0 to %u", i,
                          saved[i] ? "backward" : "forward", n_saved - 1);
       continue;
     }
@@ -184,28 +210,35 @@ static void check_slots(verifier_t *v, const aot_port_t **saved, uint32_t n_save
 static void check_partitioned(verifier_t *v) {
   aot_prog_t *p = v->p;
   uint32_t forward = find_graph(v, AOT_GRAPH_FORWARD), backward = find_graph(v, AOT_GRAPH_BACKWARD);
-  if (find_graph(v, AOT_GRAPH_JOINT) != NONE) aoth_verify_report(v, NONE, "verify.partitioned", "the joint graph is still there");
+  if (find_graph(v, AOT_GRAPH_JOINT) != NONE)
+    aoth_verify_report(v, NONE, "verify.partitioned", "the joint graph is still there");
   if (forward == NONE || backward == NONE) {
-    aoth_verify_report(v, NONE, "verify.partitioned", "the program has no %s graph", forward == NONE ? "forward" : "backward");
+    aoth_verify_report(v, NONE, "verify.partitioned", "the program has no %s graph",
+                       forward == NONE ? "forward" : "backward");
     return;
   }
   const graph_row_t *f = &p->graphs.at[forward], *b = &p->graphs.at[backward];
-  const aot_port_t **saved = calloc(f->outputs.n + (size_t)1, sizeof(void *)), **read = calloc(b->inputs.n + (size_t)1, sizeof(void *));
-  for (uint32_t i = 0; i < b->inputs.n; i++)
-    if (!backward_may_read(f, &b->inputs.at[i]))
+  const aot_port_t **saved = calloc(f->outputs.n + (size_t)1, sizeof(void *)),
+                   **read = calloc(b->inputs.n + (size_t)1, sizeof(void *));
+  uint8_t *updated = mark_updated(p, f);
+  for (uint32_t i = 0; updated && i < b->inputs.n; i++)
+    if (!backward_may_read(updated, &b->inputs.at[i]))
       aoth_verify_report(v, NONE, "verify.partitioned", "the backward reads %s %u, which was not saved",
                          aoth_role_name(b->inputs.at[i].role), b->inputs.at[i].index);
-  if (saved && read) {
-    uint32_t n_saved = saved_ports(f->outputs.at, f->outputs.n, saved), n_read = saved_ports(b->inputs.at, b->inputs.n, read);
+  if (saved && read && updated) {
+    uint32_t n_saved = saved_ports(f->outputs.at, f->outputs.n, saved),
+             n_read = saved_ports(b->inputs.at, b->inputs.n, read);
     check_slots(v, saved, n_saved, read, n_read);
   } else {
     aoth_verify_report(v, NONE, "verify.no-memory", "no memory to check saved slots");
   }
   free(saved);
   free(read);
+  free(updated);
 }
 
 void aoth_verify_properties(verifier_t *v, uint32_t properties) {
+  v->properties = properties;
   static const struct {
     uint32_t property;
     check_t check;
@@ -250,15 +283,16 @@ static aot_status_t compare_next(void *self, const aot_type_t *inferred) {
   if (i >= p->nodes.at[c->node].n_results) return AOT_OK; /* the count is compared at the end */
   aot_type_t declared = *value_type_of(p, p->nodes.at[c->node].first_result + i);
   int same = declared.kind == inferred->kind;
-  if (same && declared.kind == AOT_TYPE_TENSOR) same = declared.dtype == inferred->dtype && declared.rank == inferred->rank;
+  if (same && declared.kind == AOT_TYPE_TENSOR)
+    same = declared.dtype == inferred->dtype && declared.rank == inferred->rank;
   for (int32_t k = 0; same && declared.kind == AOT_TYPE_TENSOR && k < declared.rank; k++)
     same = dims_agree(p, declared.sizes[k], inferred->sizes[k]);
   if (same) return AOT_OK;
   aoth_text_t a = {0}, b = {0};
   put_shape(p, &declared, &a);
   put_shape(p, inferred, &b);
-  aoth_verify_report(c->v, c->node, "verify.types", "result %u is declared %s, its operator gives %s", i, a.data ? a.data : "",
-                     b.data ? b.data : "");
+  aoth_verify_report(c->v, c->node, "verify.types", "result %u is declared %s, its operator gives %s", i,
+                     a.data ? a.data : "", b.data ? b.data : "");
   aoth_text_deinit(&a);
   aoth_text_deinit(&b);
   return AOT_OK;
@@ -274,13 +308,15 @@ static void check_node_types(verifier_t *v, uint32_t node) {
   if (aoth_infer_complete(v->p, op, n->args, n->n_args, &sink) != AOT_OK)
     aoth_verify_report(v, node, "verify.types", "the opset infers no types for this node");
   else if (c.next != v->p->nodes.at[node].n_results)
-    aoth_verify_report(v, node, "verify.types", "%u results are declared, its operator gives %u", v->p->nodes.at[node].n_results, c.next);
+    aoth_verify_report(v, node, "verify.types", "%u results are declared, its operator gives %u",
+                       v->p->nodes.at[node].n_results, c.next);
 }
 
 aot_status_t aoth_verify_types(aot_prog_t *p) {
   verifier_t v = {.p = p};
   for (uint32_t g = 0; g < p->graphs.n; g++)
-    for (uint32_t n = p->graphs.at[g].alive ? p->graphs.at[g].first : NONE; n != NONE && !aoth_verify_full(&v); n = p->nodes.at[n].next)
+    for (uint32_t n = p->graphs.at[g].alive ? p->graphs.at[g].first : NONE; n != NONE && !aoth_verify_full(&v);
+         n = p->nodes.at[n].next)
       check_node_types(&v, n);
   return v.n_bad ? AOT_E_INVALID : AOT_OK;
 }

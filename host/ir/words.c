@@ -95,9 +95,10 @@ int aoth_is_word(aot_str_t s) {
 }
 
 int aoth_is_reserved(aot_str_t s) {
-  static const char *const others[] = {"none", "true", "false", "inf",    "nan",   "int",      "float", "value", "op",
-                                       "flags", "grad", "region", "symint", "symfloat", "symbool", "token", "strides", "offset",
-                                       "dtype", "layout", "device", "memory_format", NULL};
+  static const char *const others[] = {"none",   "true",     "false",   "inf",           "nan",     "int",
+                                       "float",  "value",    "op",      "flags",         "grad",    "region",
+                                       "symint", "symfloat", "symbool", "token",         "strides", "offset",
+                                       "dtype",  "layout",   "device",  "memory_format", NULL};
   const aoth_word_t *const tables[] = {aoth_dtype_words, aoth_device_words, aoth_layout_words, aoth_memory_words,
                                        aoth_expr_words};
   int64_t ignored;

@@ -10,8 +10,8 @@ typedef struct aoth_word { /* tables end with word NULL */
 } aoth_word_t;
 
 extern const aoth_word_t aoth_role_words[], aoth_graph_kind_words[], aoth_rule_words[], aoth_dtype_words[],
-    aoth_device_words[], aoth_layout_words[], aoth_memory_words[], aoth_node_flag_words[], aoth_leaf_flag_words[], aoth_property_words[],
-    aoth_expr_words[];
+    aoth_device_words[], aoth_layout_words[], aoth_memory_words[], aoth_node_flag_words[], aoth_leaf_flag_words[],
+    aoth_property_words[], aoth_expr_words[];
 
 const char *aoth_word_of(const aoth_word_t *words, int64_t number); /* NULL: none */
 int aoth_word_find(const aoth_word_t *words, aot_str_t text, int64_t *out);

@@ -58,6 +58,22 @@ static const char *check_head(elf_t *e, aoth_arena_t *arena) {
   return NULL;
 }
 
+static int segment(const elf_t *e, uint32_t i, Elf64_Phdr *out) {
+  const uint64_t at = (uint64_t)i * sizeof *out;
+  if (e->head.e_phentsize != sizeof *out || e->head.e_phoff > e->nbytes || !in_file(e, e->head.e_phoff + at, sizeof *out)) return 0;
+  memcpy(out, e->bytes + e->head.e_phoff + at, sizeof *out);
+  return 1;
+}
+
+/* Every byte that the loader would map must be there: touching one that is not ends a process. */
+static int is_whole(const elf_t *e) {
+  for (uint32_t i = 0; i < e->head.e_phnum; i++) {
+    Elf64_Phdr p;
+    if (!segment(e, i, &p) || (p.p_type == PT_LOAD && !in_file(e, p.p_offset, p.p_filesz))) return 0;
+  }
+  return 1;
+}
+
 static uint64_t padded(uint64_t n) { return (n + 3) & ~(uint64_t)3; }
 
 /* Look through the note records in [at, at + size) for ours. */
@@ -96,10 +112,7 @@ static int find_note(elf_t *e) {
   }
   for (uint32_t i = 0; i < e->head.e_phnum; i++) {
     Elf64_Phdr p;
-    const uint64_t at = (uint64_t)i * sizeof p;
-    if (e->head.e_phentsize != sizeof p || e->head.e_phoff > e->nbytes || !in_file(e, e->head.e_phoff + at, sizeof p)) break;
-    memcpy(&p, e->bytes + e->head.e_phoff + at, sizeof p);
-    if (p.p_type == PT_NOTE && find_record(e, p.p_offset, p.p_filesz)) return 1;
+    if (segment(e, i, &p) && p.p_type == PT_NOTE && find_record(e, p.p_offset, p.p_filesz)) return 1;
   }
   return 0;
 }
@@ -173,6 +186,7 @@ aot_status_t aoth_note_read(const void *bytes, uint64_t nbytes, aoth_arena_t *ar
   elf_t e = {.bytes = bytes, .nbytes = nbytes};
   memset(out, 0, sizeof *out);
   *out_why = check_head(&e, arena);
+  if (!*out_why && !is_whole(&e)) *out_why = "the file is cut short";
   if (*out_why) return AOT_E_INVALID;
   if (!find_note(&e)) {
     *out_why = "it has no AOT note: it is not an aothost plugin, or its plugin.c lacks AOT_PLUGIN_NOTE";

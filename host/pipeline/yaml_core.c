@@ -76,7 +76,9 @@ static const char *odd_number(const aoth_yaml_t *node) {
   const char *text = node->text.data, *s = text + (*text == '-' || *text == '+');
   if (node->quoted || !*s) return NULL;
   if (digits(s) == strlen(s)) return *s == '0' && s[1] ? "an integer with a leading zero" : "an integer of more than 64 bits";
-  return strspn(s, "0123456789.eE+-") == strlen(s) && digits(s) && strpbrk(s, "eE") ? "a number out of reach" : NULL;
+  char *end;
+  const int is_number = strspn(s, "0123456789.eE+-") == strlen(s) && digits(s) && (strtod(s, &end), *end == 0);
+  return is_number ? "a number out of reach" : NULL;
 }
 
 const char *aoth_yaml_kind(const aoth_yaml_t *node) {

@@ -3,16 +3,15 @@
 #include <runtime/train.h>
 
 #include <aot/inline.h>
-#include <errno.h>
 #include <math.h>
 #include <runtime/checkpoint.h>
 #include <runtime/feed.h>
 #include <runtime/interrupt.h>
 #include <runtime/progress.h>
-#include <runtime/schedule.h>
+#include <runtime/lr_schedule.h>
+#include <runtime/writable.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 typedef struct loop {
@@ -61,20 +60,6 @@ static aot_status_t check_graphs(const loop_t *l) {
   return AOT_OK;
 }
 
-/* A checkpoint that cannot be written is better known before hours of work. */
-static aot_status_t check_checkpoint(const loop_t *l) {
-  const char *path = l->spec->checkpoint_path, *slash = path ? strrchr(path, '/') : NULL;
-  char folder[4096] = ".";
-  if (!path) return AOT_OK;
-  if (slash && (size_t)(slash - path) + 1 < sizeof folder) {
-    size_t n = slash == path ? 1 : (size_t)(slash - path);
-    memcpy(folder, path, n);
-    folder[n] = 0;
-  }
-  if (access(folder, W_OK) == 0) return AOT_OK;
-  return fail(l, &l->spec->where_checkpoint, "train.checkpoint", "the checkpoint cannot be written to %s: %s", folder, strerror(errno));
-}
-
 static aot_status_t resume(loop_t *l) {
   aoth_checkpoint_t at = {.optimizer = l->spec->optimizer.use};
   if (!l->spec->resume) return AOT_OK;
@@ -97,7 +82,7 @@ static aot_status_t resume(loop_t *l) {
 static aot_status_t prepare(loop_t *l, aot_prog_t *prog, FILE *out) {
   const aoth_train_spec_t *t = l->spec;
   AOT_TRY(check_graphs(l));
-  AOT_TRY(check_checkpoint(l));
+  AOT_TRY(aoth_check_writable(t->checkpoint_path, "the checkpoint", &t->where_checkpoint, l->sink));
   AOT_TRY(aoth_feed_open(&t->data, l->step, prog, l->sink, &l->feed));
   l->tangents = calloc((size_t)aoth_step_n_outputs(l->step) + 1, sizeof *l->tangents);
   if (!l->tangents) return fail(l, NULL, "train.memory", "no memory for the tangents of %u outputs", aoth_step_n_outputs(l->step));

@@ -71,15 +71,20 @@ aot_status_t at_dc_linear(at_emit_t *e, aot_value_t *out) {
   return at_give(e, at_reshaped(e, y, t.sizes, t.rank), out);
 }
 
+/* x times the factor of that name; integer tensors take its integer part. */
+static at_x times(at_emit_t *e, at_x x, const char *name, double factor) {
+  if (factor == 1.0) return x;
+  if (at_is_integral(TYPE(x).dtype)) return (int64_t)factor == 1 ? x : MUL(x, at_i((int64_t)factor));
+  return MUL(x, IN(name));
+}
+
 /* beta * self + alpha * product, where beta = 0 forgets self, nan included */
 static aot_status_t give_scaled_sum(at_emit_t *e, at_x product, aot_value_t *out) {
-  at_x self = IN("self");
   double alpha = at_in_float(e, "alpha", 1.0), beta = at_in_float(e, "beta", 1.0);
   aot_type_t t = at_result_type(e, 0);
-  if (alpha != 1.0) product = MUL(product, IN("alpha"));
+  product = times(e, product, "alpha", alpha);
   if (beta == 0.0) return at_give(e, at_expanded(e, product, t.sizes, t.rank), out);
-  if (beta != 1.0) self = MUL(self, IN("beta"));
-  return at_give_cast(e, ADD(self, product), out);
+  return at_give_cast(e, ADD(times(e, IN("self"), "beta", beta), product), out);
 }
 
 aot_status_t at_dc_addmm(at_emit_t *e, aot_value_t *out) { return give_scaled_sum(e, AT(e, "mm", IN("mat1"), IN("mat2")), out); }

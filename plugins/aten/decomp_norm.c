@@ -282,8 +282,11 @@ aot_status_t at_dc_native_batch_norm(at_emit_t *e, aot_value_t *out) {
     }
     return e->status;
   }
-  if (!at_is_none(mean) && e->desc->n_results == 3) {
-    at_emit_fail(e, "functionalize first", "%s writes its running statistics: it has no plain decomposition", e->row->name);
+  if (!at_is_none(mean) && e->desc->n_results == 3) { /* the running statistics are written */
+    at_x y = AT(e, "_native_batch_norm_legit_functional", x, IN("weight"), IN("bias"), mean, var, at_b(1), IN("momentum"), IN("eps"));
+    for (i = 0; i < 3; i++) give(e, i, at_nth(y, i), out);
+    AT(e, "copy_", mean, at_nth(y, 3));
+    AT(e, "copy_", var, at_nth(y, 4));
     return e->status;
   }
   standardize(e, &n, IN("eps"));

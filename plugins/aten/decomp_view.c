@@ -267,35 +267,44 @@ aot_status_t at_dc_diagonal_backward(at_emit_t *e, aot_value_t *out) {
   return at_give(e, AT(e, "diagonal_scatter", zeros_of_result(e, g), g, IN("offset"), IN("dim1"), IN("dim2")), out);
 }
 
+/* x as it is, or a 0-dim tensor with one dimension. */
+static at_x at_least_1d(at_emit_t *e, at_x x) {
+  static const int64_t one = 1;
+  return x.kind == AOT_ARG_VALUE && TYPE(x).rank == 0 ? at_reshaped(e, x, &one, 1) : x;
+}
+
 /* index along one dimension as advanced indexing: [None, .., index] */
-static at_x at_dim_index(at_emit_t *e, uint32_t ids[AOT_MAX_RANK], int32_t rank) {
+static at_x dim_index(at_emit_t *e, uint32_t ids[AOT_MAX_RANK], int32_t rank) {
   int32_t dim = at_wrap(e->infer, at_in_int(e, "dim", 0), rank), d;
-  aot_type_t t = at_type(e, at_in(e, "index"));
-  int64_t one = 1;
   for (d = 0; d < dim; d++) ids[d] = AOT_NO_ID;
-  ids[dim] = at_value(e, t.rank == 0 ? at_reshaped(e, at_in(e, "index"), &one, 1) : at_in(e, "index")).id;
+  ids[dim] = VAL(at_least_1d(e, IN("index"))).id;
   return aot_arg_values(ids, (uint32_t)dim + 1);
+}
+
+static aot_status_t give_reshaped(at_emit_t *e, at_x x, aot_value_t *out) {
+  aot_type_t t = at_result_type(e, 0);
+  return at_give(e, at_reshaped(e, x, t.sizes, t.rank), out);
 }
 
 aot_status_t at_dc_index_select(at_emit_t *e, aot_value_t *out) {
   uint32_t ids[AOT_MAX_RANK];
-  at_x x = IN("self");
-  return at_give(e, AT(e, "index.Tensor", x, at_dim_index(e, ids, TYPE(x).rank)), out);
+  at_x x = at_least_1d(e, IN("self"));
+  return give_reshaped(e, AT(e, "index.Tensor", x, dim_index(e, ids, TYPE(x).rank)), out);
 }
 
+/* index_add, index_copy, index_fill: values put or added at the index */
 aot_status_t at_dc_index_dim(at_emit_t *e, aot_value_t *out) {
   uint32_t ids[AOT_MAX_RANK];
-  at_x x = IN("self"), values = at_in_has(e, "source") ? IN("source") : IN("value");
+  at_x x = at_least_1d(e, IN("self")), values = at_in_has(e, "source") ? at_least_1d(e, IN("source")) : IN("value");
   aot_type_t t = TYPE(x);
   int add = strstr(e->row->name, "index_add") != NULL;
   if (values.kind != AOT_ARG_VALUE) values = at_filled(e, NULL, 0, values, t.dtype, x);
-  if (at_in_has(e, "alpha") && at_in_float(e, "alpha", 1.0) != 1.0) values = MUL(values, IN("alpha"));
-  return at_give(e, AT(e, "index_put", x, at_dim_index(e, ids, t.rank), values, at_b(add)), out);
+  if (at_in_has(e, "alpha") && at_in_float(e, "alpha", 1.0) != 1.0) values = at_cast(e, MUL(values, IN("alpha")), t.dtype);
+  return give_reshaped(e, AT(e, "index_put", x, dim_index(e, ids, t.rank), values, at_b(add)), out);
 }
 
 aot_status_t at_dc_embedding(at_emit_t *e, aot_value_t *out) {
   uint32_t id = VAL(IN("indices")).id;
-  if (at_in_int(e, "sparse", 0)) at_emit_fail(e, "use a dense embedding", "embedding with sparse gradients is not supported");
   return at_give(e, AT(e, "index.Tensor", IN("weight"), aot_arg_values(&id, 1)), out);
 }
 

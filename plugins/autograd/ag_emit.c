@@ -338,13 +338,17 @@ ag_val_t ag_compare(ag_t *a, const char *op, ag_val_t x, ag_val_t y) {
   return AG_OP(a, name, x, y);
 }
 
+ag_val_t ag_device(const ag_type_t *t) {
+  if (t->device == AOT_DEVICE_CPU) return ag_none();
+  return aot_arg_int_kind(AOT_ARG_DEVICE, t->device + 256 * (int64_t)(t->device_index + 1));
+}
+
 /* A 0-dim tensor of the number, of the type of `like`. */
 static ag_val_t as_tensor(ag_t *a, ag_val_t x, ag_val_t like) {
   ag_type_t t;
   if (ag_is_tensor(x)) return x;
   t = ag_type(a, like);
-  return AG_OP(a, "scalar_tensor", x.kind == AOT_ARG_NONE ? ag_i(0) : x, aot_arg_dtype(t.dtype), ag_none(),
-               aot_arg_int_kind(AOT_ARG_DEVICE, t.device + 256 * (int64_t)(t.device_index + 1)));
+  return AG_OP(a, "scalar_tensor", x.kind == AOT_ARG_NONE ? ag_i(0) : x, aot_arg_dtype(t.dtype), ag_none(), ag_device(&t));
 }
 
 ag_val_t ag_where(ag_t *a, ag_val_t condition, ag_val_t x, ag_val_t y) {
@@ -353,8 +357,7 @@ ag_val_t ag_where(ag_t *a, ag_val_t condition, ag_val_t x, ag_val_t y) {
 }
 
 ag_val_t ag_zeros(ag_t *a, const ag_type_t *type) {
-  return AG_OP(a, "full", ag_list(a, type->sizes, (uint32_t)type->rank), ag_i(0), aot_arg_dtype(type->dtype), ag_none(),
-               aot_arg_int_kind(AOT_ARG_DEVICE, type->device + 256 * (int64_t)(type->device_index + 1)));
+  return AG_OP(a, "full", ag_list(a, type->sizes, (uint32_t)type->rank), ag_i(0), aot_arg_dtype(type->dtype), ag_none(), ag_device(type));
 }
 
 ag_val_t ag_zeros_like(ag_t *a, ag_val_t tensor) {

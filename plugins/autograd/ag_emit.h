@@ -100,6 +100,7 @@ ag_val_t ag_pow(ag_t *a, ag_val_t x, ag_val_t exponent);
 ag_val_t ag_compare(ag_t *a, const char *op, ag_val_t x, ag_val_t y); /* op: "gt", "eq", .. */
 ag_val_t ag_where(ag_t *a, ag_val_t condition, ag_val_t x, ag_val_t y); /* numbers allowed; NONE is 0 */
 
+ag_val_t ag_device(const ag_type_t *t); /* as the device argument of a creation; NONE for the CPU */
 ag_val_t ag_zeros(ag_t *a, const ag_type_t *type);
 ag_val_t ag_zeros_like(ag_t *a, ag_val_t tensor);
 ag_val_t ag_reshape(ag_t *a, ag_val_t x, const int64_t *sizes, int32_t rank); /* the same numbers in this shape */

@@ -163,8 +163,7 @@ static aot_status_t look_at(ag_joint_t *j, list_t *missing, aot_node_t *out_next
     aot_status_t status = j->a.status;
     if (status == AOT_OK) status = decompose(j, out_next);
     if (status != AOT_E_UNIMPLEMENTED) return status;
-    record(missing, j, b->rule ? uncovered : AG_NO_ARG);
-    return AOT_OK;
+    record(missing, j, b->rule ? uncovered : AG_NO_ARG); /* and go on, to find the others */
   }
   for (k = 0; k < j->a.info.n_results; k++)
     if (ag_able(&j->a, j->a.info.first_result.id + k) && !(k > 0 && b->first_only))

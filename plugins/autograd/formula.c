@@ -83,7 +83,6 @@ static ag_val_t f_gt(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return a
 static ag_val_t f_ge(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_compare(a, "ge", x[0], x[1]); }
 static ag_val_t f_lt(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_compare(a, "lt", x[0], x[1]); }
 static ag_val_t f_le(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_compare(a, "le", x[0], x[1]); }
-static ag_val_t f_sizes(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_sizes(a, x[0]); }
 static ag_val_t f_zeros(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_zeros_like(a, x[0]); }
 static ag_val_t f_like(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_reshape_like(a, x[0], x[1]); }
 static ag_val_t f_dtype(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return aot_arg_dtype(ag_type(a, x[0]).dtype); }
@@ -130,6 +129,13 @@ static ag_val_t f_inverse(ag_t *a, uint32_t n, const ag_val_t *x) {
   return ag_list(a, out, x[0].n);
 }
 
+/* sizes(x [, n]): all of them, or the last n */
+static ag_val_t f_sizes(ag_t *a, uint32_t n, const ag_val_t *x) {
+  ag_type_t t = ag_type(a, x[0]);
+  uint32_t last = n > 1 ? (uint32_t)ag_int(a, x[1], 0) : (uint32_t)t.rank;
+  return ag_list(a, t.sizes + (uint32_t)t.rank - last, last);
+}
+
 /* size(x, d): one size as a number */
 static ag_val_t f_size(ag_t *a, uint32_t n, const ag_val_t *x) {
   ag_type_t t = ag_type(a, x[0]);
@@ -152,7 +158,7 @@ static const struct {
 } FUNCTIONS[] = {
     {"where", 3, 3, f_where},       {"pow", 2, 2, f_pow},           {"eq", 2, 2, f_eq},
     {"gt", 2, 2, f_gt},             {"ge", 2, 2, f_ge},             {"lt", 2, 2, f_lt},
-    {"le", 2, 2, f_le},             {"sizes", 1, 1, f_sizes},       {"zeros", 1, 1, f_zeros},
+    {"le", 2, 2, f_le},             {"sizes", 1, 2, f_sizes},       {"zeros", 1, 1, f_zeros},
     {"like", 2, 2, f_like},         {"dtype", 1, 1, f_dtype},       {"or", 2, 2, f_or},
     {"count", 1, 2, f_count},       {"unreduce", 2, 4, f_unreduce}, {"scatter_at", 4, 5, f_scatter_at},
     {"per", 2, 2, f_per},           {"minus", 1, 1, f_minus},       {"inverse", 2, 2, f_inverse},

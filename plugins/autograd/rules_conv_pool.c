@@ -1,4 +1,5 @@
-/* Convolutions of every rank: all of them are convolution_backward once the arguments are spelled out. */
+/* Convolutions of every rank (all of them are convolution_backward once the arguments are spelled out), pools that say where
+ * their largest elements stand, and borders. */
 #include "rules.h"
 
 /* An int[n] argument that may be written as one number, or be missing. */
@@ -46,4 +47,45 @@ void ag_rule_convolution(ag_t *a) {
   if (wanted[0]) ag_set(a, "input", ag_reshape_like(a, out[0], ag_arg(a, "input")));
   if (wanted[1]) ag_set(a, "weight", out[1]);
   if (wanted[2]) ag_set(a, "bias", out[2]);
+}
+
+/* Max pools whose second result gives, for each window, the place in its flattened plane: the last 2 or 3 dimensions. */
+void ag_rule_pool_indices(ag_t *a) {
+  ag_val_t x = ag_arg(a, "self"), g = ag_g(a, 0), index = ag_y(a, 1), flat;
+  ag_type_t tx = ag_type(a, x), tg = ag_type(a, g);
+  uint32_t plane = ag_index(a, "output_size", strlen("output_size")) != AG_NO_ARG ? 2 : 3;
+  uint32_t lead = (uint32_t)tx.rank - plane;
+  tx.sizes[lead] = ag_product(a, tx.sizes + lead, plane);
+  tg.sizes[lead] = ag_product(a, tg.sizes + lead, plane);
+  tx.rank = tg.rank = (int32_t)lead + 1;
+  flat = AG_OP(a, "scatter_add", ag_zeros(a, &tx), ag_i(-1), ag_reshape(a, index, tg.sizes, tg.rank),
+               ag_reshape(a, g, tg.sizes, tg.rank));
+  ag_set(a, "self", ag_reshape_like(a, flat, x));
+}
+
+/* Which element of n stands at each place of a bordered dimension: i = place - before, clamped to the edge, or reflected in
+ * it: n-1 - |n-1 - |i||. */
+static ag_val_t border_source(ag_t *a, const ag_type_t *t, int64_t before, int64_t total, int64_t n, int reflects) {
+  ag_val_t i = AG_OP(a, "arange", ag_i(total), aot_arg_dtype(AOT_I64), ag_none(), ag_device(t));
+  ag_val_t last = ag_i(ag_dim_op(a, AOT_EXPR_SUB, n, 1));
+  i = ag_sub(a, i, ag_i(before));
+  if (!reflects) return AG_OP(a, "clamp", i, ag_i(0), last);
+  i = ag_sub(a, last, AG_OP(a, "abs", i));
+  return ag_sub(a, last, AG_OP(a, "abs", i));
+}
+
+/* Reflection and replication: one dimension at a time, the border's part of g is added to what it was copied from. */
+void ag_rule_border(ag_t *a) {
+  static const char reflection[] = "aten.reflection";
+  ag_val_t x = ag_arg(a, "self"), pad = ag_arg(a, "padding"), g = ag_g(a, 0);
+  ag_type_t tx = ag_type(a, x), t = ag_type(a, g);
+  int reflects = memcmp(a->desc->name.data, reflection, sizeof reflection - 1) == 0;
+  uint32_t k;
+  for (k = 0; k < pad.n / 2 && a->status == AOT_OK; k++) {
+    uint32_t d = (uint32_t)t.rank - 1 - k;
+    ag_val_t source = border_source(a, &t, pad.u.ints[2 * k], t.sizes[d], tx.sizes[d], reflects);
+    t.sizes[d] = tx.sizes[d];
+    g = AG_OP(a, "index_add", ag_zeros(a, &t), ag_i(d), source, g);
+  }
+  ag_set(a, "self", g);
 }

@@ -108,3 +108,49 @@ void ag_rule_index_put(ag_t *a) {
     } else ag_set(a, "values", AG_OP(a, "index.Tensor", g, indices));
   }
 }
+
+/* Elements of the flattened operand. */
+void ag_rule_take(ag_t *a) {
+  ag_val_t x = ag_arg(a, "self"), index = ag_arg(a, "index");
+  ag_type_t t = ag_type(a, x);
+  uint32_t id = (uint32_t)index.u.i;
+  t.sizes[0] = ag_product(a, t.sizes, (uint32_t)t.rank);
+  t.rank = 1;
+  ag_set(a, "self", ag_reshape_like(a, AG_OP(a, "index_put", ag_zeros(a, &t), aot_arg_values(&id, 1), ag_g(a, 0), ag_b(1)), x));
+}
+
+static int reduces_by(ag_t *a, const char *name) {
+  ag_val_t reduce = ag_arg(a, "reduce");
+  return reduce.kind == AOT_ARG_STR && reduce.n == strlen(name) && memcmp(reduce.u.chars, name, reduce.n) == 0;
+}
+
+int ag_when_not_prod(ag_t *a) { return !reduces_by(a, "prod"); }
+
+/* sum: as scatter_add. mean: each place divides by how many met there. amax, amin: g is shared evenly by those that are the
+ * extreme one. Without include_self the places that were written owe nothing to self. */
+void ag_rule_scatter_reduce(ag_t *a) {
+  ag_val_t x = ag_arg(a, "self"), dim = ag_arg(a, "dim"), index = ag_arg(a, "index"), src = ag_arg(a, "src");
+  ag_val_t g = ag_g(a, 0), y = ag_y(a, 0), n, ones, from_self = g, at_src = ag_none();
+  ag_type_t tx = ag_type(a, x), ts = ag_type(a, src);
+  int with_self = ag_is_set(a, "include_self", 1);
+  if (reduces_by(a, "mean")) {
+    ones = ag_add(a, ag_zeros(a, &ts), ag_i(1));
+    n = ag_zeros(a, &tx);
+    n = AG_OP(a, "scatter_add", with_self ? ag_add(a, n, ag_i(1)) : n, dim, index, ones);
+    from_self = g = ag_div(a, g, AG_OP(a, "clamp", n, ag_i(1)));
+  } else if (!reduces_by(a, "sum")) {
+    ag_val_t self_is = ag_cast(a, ag_compare(a, "eq", x, y), tx.dtype);
+    if (!with_self) self_is = AG_OP(a, "scatter.value", self_is, dim, index, ag_i(0));
+    at_src = pad_to(a, AG_OP(a, "gather", y, dim, index), &ts);
+    at_src = ag_cast(a, ag_compare(a, "eq", src, at_src), ts.dtype);
+    n = AG_OP(a, "scatter_add", self_is, dim, index, at_src);
+    g = ag_div(a, g, AG_OP(a, "clamp", n, ag_i(1)));
+    from_self = ag_mul(a, g, self_is);
+    if (!with_self) from_self = ag_where(a, ag_compare(a, "eq", n, ag_i(0)), g, from_self);
+  }
+  if (ag_needs(a, "self")) ag_set(a, "self", with_self ? from_self : AG_OP(a, "scatter.value", from_self, dim, index, ag_i(0)));
+  if (ag_needs(a, "src")) {
+    ag_val_t d = pad_to(a, AG_OP(a, "gather", g, dim, index), &ts);
+    ag_set(a, "src", at_src.kind == AOT_ARG_NONE ? d : ag_mul(a, d, at_src));
+  }
+}

@@ -56,14 +56,14 @@ void ag_rule_unbind(ag_t *a) {
 /* Where the elements of an as_strided result stand in the storage of a contiguous operand: offset + sum i_d stride_d. */
 static ag_val_t positions(ag_t *a, ag_val_t sizes, ag_val_t strides, int64_t offset, const ag_type_t *t) {
   ag_type_t zero = *t;
-  ag_val_t p, device = aot_arg_int_kind(AOT_ARG_DEVICE, t->device + 256 * (int64_t)(t->device_index + 1));
+  ag_val_t p;
   uint32_t d, k;
   zero.dtype = AOT_I64;
   zero.rank = 0;
   p = ag_add(a, ag_zeros(a, &zero), ag_i(offset));
   for (d = 0; d < sizes.n; d++) {
     int64_t shape[AOT_MAX_RANK];
-    ag_val_t step = AG_OP(a, "arange", ag_i(sizes.u.ints[d]), aot_arg_dtype(AOT_I64), ag_none(), device);
+    ag_val_t step = AG_OP(a, "arange", ag_i(sizes.u.ints[d]), aot_arg_dtype(AOT_I64), ag_none(), ag_device(t));
     for (k = 0; k < sizes.n; k++) shape[k] = k == d ? sizes.u.ints[d] : 1;
     step = ag_reshape(a, step, shape, (int32_t)sizes.n);
     p = ag_add(a, p, strides.u.ints[d] == 1 ? step : AG_OP(a, "mul.Scalar", step, ag_i(strides.u.ints[d])));

@@ -107,43 +107,26 @@ static void describe(const bc_build_t *b, uint32_t k, const bc_tensor_t t[3], co
   a->mask_batch = mask_stride(m, 4);
   a->mask_head = mask_stride(m, 3);
   a->mask_query = mask_stride(m, 2);
-}
-
-/* The kernels read a mask's keys one after the other. */
-static aot_status_t readable_mask(bc_build_t *b, uint32_t k, const bc_tensor_t *key, bc_tensor_t *out) {
-  const bc_tensor_t *m = bc_arg_tensor(b, k + 3);
-  bc_tensor_t spread;
-  out->dtype = 0;
-  if (!m) return AOT_OK;
-  spread = *m;
-  if (m->rank && m->sizes[m->rank - 1] == 1 && lead(key, 2) != 1) {
-    spread.sizes[m->rank - 1] = lead(key, 2);
-    spread.strides[m->rank - 1] = 0;
-  }
-  if (m->rank && spread.strides[m->rank - 1] == 1) {
-    *out = spread;
-    return AOT_OK;
-  }
-  return bc_contiguous(b, &spread, out);
+  a->mask_key = mask_stride(m, 1);
 }
 
 /* Steps share everything but the direction; `o` is the result of the forward, the gradient that enters the backward. */
 static aot_status_t add_attention(bc_build_t *b, uint32_t k, bc_run_fn run, const bc_tensor_t *o, const bc_tensor_t *results,
                                   int backward) {
-  bc_tensor_t t[3], mask, work;
+  const bc_tensor_t *mask = bc_arg_tensor(b, k + 3);
+  bc_tensor_t t[3], work;
   bc_attention_t a;
   attention_step_t *p;
   for (uint32_t i = 0; i < 3; i++) AOT_TRY(readable(b, bc_arg_tensor(b, k + i), &t[i]));
-  AOT_TRY(readable_mask(b, k, &t[1], &mask));
-  describe(b, k, t, mask.dtype ? &mask : NULL, &a);
+  describe(b, k, t, mask, &a);
   AOT_TRY(bc_scratch(b, bc_attention_work(&a) * sizeof(float), &work));
   BC_STEP(b, run, p);
   p->a = a;
-  p->bool_mask = mask.dtype == AOT_BOOL;
+  p->bool_mask = mask && mask->dtype == AOT_BOOL;
   p->q = bc_use(b, &t[0]);
   p->k = bc_use(b, &t[1]);
   p->v = bc_use(b, &t[2]);
-  p->mask = bc_use(b, &mask);
+  p->mask = bc_use(b, mask);
   p->o = bc_use(b, o);
   p->so = rows_of(o);
   p->work = bc_use(b, &work);

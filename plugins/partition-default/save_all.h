@@ -6,7 +6,7 @@
 #ifndef PD_SAVE_ALL_H
 #define PD_SAVE_ALL_H
 
-#include "common/partition/joint.h"
+#include "common/partition/joint_arrays.h"
 
 /* out_saved: room for n_values; returns how many were written, in value order. Inputs are never listed: the split hands them
  * on by itself. O(nodes + operands). */

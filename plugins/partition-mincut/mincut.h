@@ -10,7 +10,7 @@
 #ifndef MC_MINCUT_H
 #define MC_MINCUT_H
 
-#include "common/partition/joint.h"
+#include "common/partition/joint_arrays.h"
 
 typedef struct mc_rules {
   int ban_materialized;   /* what the backward would write to memory is not computed again */

@@ -8,9 +8,24 @@
 
 #define S(text) AOT_STR_INIT(text)
 #define ARG(name, type, flags) {S(name), type, flags, 0, 0, -1, 0, {0, 0, {0}}}
-#define ARG_INT(name, type, flags, value) {S(name), type, (flags) | AOT_SARG_HAS_DEFAULT, 0, 0, -1, 0, {AOT_ARG_INT, 0, {value}}}
-#define ARG_NONE(name, type, flags) {S(name), type, (flags) | AOT_SARG_HAS_DEFAULT | AOT_SARG_OPTIONAL, 0, 0, -1, 0, {0, 0, {0}}}
-#define PAIR(name, value) {S(name), AOT_STYPE_INT, AOT_SARG_LIST | AOT_SARG_HAS_DEFAULT, 0, 2, -1, 0, {AOT_ARG_INT, 0, {value}}}
+#define ARG_INT(name, type, flags, value)                                                                              \
+  {                                                                                                                    \
+    S(name), type, (flags) | AOT_SARG_HAS_DEFAULT, 0, 0, -1, 0, {                                                      \
+      AOT_ARG_INT, 0, { value }                                                                                        \
+    }                                                                                                                  \
+  }
+#define ARG_NONE(name, type, flags)                                                                                    \
+  {                                                                                                                    \
+    S(name), type, (flags) | AOT_SARG_HAS_DEFAULT | AOT_SARG_OPTIONAL, 0, 0, -1, 0, {                                  \
+      0, 0, { 0 }                                                                                                      \
+    }                                                                                                                  \
+  }
+#define PAIR(name, value)                                                                                              \
+  {                                                                                                                    \
+    S(name), AOT_STYPE_INT, AOT_SARG_LIST | AOT_SARG_HAS_DEFAULT, 0, 2, -1, 0, {                                       \
+      AOT_ARG_INT, 0, { value }                                                                                        \
+    }                                                                                                                  \
+  }
 #define WRITTEN(name, write_if) {S(name), AOT_STYPE_TENSOR, AOT_SARG_WRITE, 1, 0, write_if, 0, {0, 0, {0}}}
 #define TENSOR(name) ARG(name, AOT_STYPE_TENSOR, 0)
 
@@ -18,45 +33,72 @@ static const aot_schema_arg_t one_tensor[] = {TENSOR("")};
 static const aot_schema_arg_t two_tensors[] = {TENSOR("values"), TENSOR("indices")};
 static const aot_schema_arg_t tensor_list[] = {ARG("", AOT_STYPE_TENSOR, AOT_SARG_LIST)};
 
-static const aot_schema_arg_t add_args[] = {TENSOR("self"), TENSOR("other"), ARG_INT("alpha", AOT_STYPE_SCALAR, AOT_SARG_KWONLY, 1)};
+static const aot_schema_arg_t add_args[] = {TENSOR("self"), TENSOR("other"),
+                                            ARG_INT("alpha", AOT_STYPE_SCALAR, AOT_SARG_KWONLY, 1)};
 static const aot_schema_arg_t add__args[] = {WRITTEN("self", -1), TENSOR("other")};
 static const aot_schema_arg_t norm_args[] = {TENSOR("self"), WRITTEN("running", 2), ARG("training", AOT_STYPE_BOOL, 0)};
-static const aot_schema_arg_t rand_args[] = {ARG("size", AOT_STYPE_INT, AOT_SARG_LIST),
-                                             ARG_NONE("dtype", AOT_STYPE_DTYPE, AOT_SARG_KWONLY),
-                                             ARG_NONE("device", AOT_STYPE_DEVICE, AOT_SARG_KWONLY),
-                                             ARG("generator", AOT_STYPE_GENERATOR, AOT_SARG_OPTIONAL | AOT_SARG_KWONLY)};
+static const aot_schema_arg_t rand_args[] = {
+    ARG("size", AOT_STYPE_INT, AOT_SARG_LIST), ARG_NONE("dtype", AOT_STYPE_DTYPE, AOT_SARG_KWONLY),
+    ARG_NONE("device", AOT_STYPE_DEVICE, AOT_SARG_KWONLY),
+    ARG("generator", AOT_STYPE_GENERATOR, AOT_SARG_OPTIONAL | AOT_SARG_KWONLY)};
 static const aot_schema_arg_t view_args[] = {TENSOR("self"), ARG("size", AOT_STYPE_INT, AOT_SARG_LIST)};
 static const aot_schema_arg_t split_args[] = {TENSOR("self"), ARG("n", AOT_STYPE_INT, 0)};
 static const aot_schema_arg_t max_args[] = {TENSOR("self"), ARG_INT("dim", AOT_STYPE_INT, 0, -1)};
-static const aot_schema_arg_t cat_args[] = {ARG("tensors", AOT_STYPE_TENSOR, AOT_SARG_LIST), ARG_INT("dim", AOT_STYPE_INT, 0, 0)};
-static const aot_schema_arg_t index_args[] = {TENSOR("self"), ARG("indices", AOT_STYPE_TENSOR, AOT_SARG_LIST | AOT_SARG_OPTIONAL_ELEM)};
-static const aot_schema_arg_t call_args[] = {ARG("body", AOT_STYPE_GRAPH, 0), ARG("operands", AOT_STYPE_ANY, AOT_SARG_VARIADIC)};
+static const aot_schema_arg_t cat_args[] = {ARG("tensors", AOT_STYPE_TENSOR, AOT_SARG_LIST),
+                                            ARG_INT("dim", AOT_STYPE_INT, 0, 0)};
+static const aot_schema_arg_t index_args[] = {TENSOR("self"),
+                                              ARG("indices", AOT_STYPE_TENSOR, AOT_SARG_LIST | AOT_SARG_OPTIONAL_ELEM)};
+static const aot_schema_arg_t call_args[] = {ARG("body", AOT_STYPE_GRAPH, 0),
+                                             ARG("operands", AOT_STYPE_ANY, AOT_SARG_VARIADIC)};
 static const aot_schema_arg_t print_args[] = {TENSOR("self"), ARG("text", AOT_STYPE_STR, 0)};
 static const aot_schema_arg_t conv_args[] = {TENSOR("input"), TENSOR("weight"), ARG_NONE("bias", AOT_STYPE_TENSOR, 0),
                                              PAIR("stride", 1), PAIR("padding", 0)};
-static const aot_schema_arg_t every_args[] = {
-    TENSOR("tensor"), ARG("tensor_opt", AOT_STYPE_TENSOR, AOT_SARG_OPTIONAL), ARG("tensors", AOT_STYPE_TENSOR, AOT_SARG_LIST),
-    ARG("scalar", AOT_STYPE_SCALAR, 0), ARG("i", AOT_STYPE_INT, 0), ARG("ints", AOT_STYPE_INT, AOT_SARG_LIST),
-    ARG("f", AOT_STYPE_FLOAT, 0), ARG("floats", AOT_STYPE_FLOAT, AOT_SARG_LIST | AOT_SARG_OPTIONAL), ARG("b", AOT_STYPE_BOOL, 0),
-    ARG("bools", AOT_STYPE_BOOL, AOT_SARG_LIST), ARG("text", AOT_STYPE_STR, 0), ARG("dtype", AOT_STYPE_DTYPE, 0),
-    ARG("layout", AOT_STYPE_LAYOUT, 0), ARG("device", AOT_STYPE_DEVICE, 0), ARG("format", AOT_STYPE_MEMORY_FORMAT, 0),
-    ARG("generator", AOT_STYPE_GENERATOR, AOT_SARG_OPTIONAL), ARG("op", AOT_STYPE_OP, 0), ARG("graph", AOT_STYPE_GRAPH, 0)};
+static const aot_schema_arg_t every_args[] = {TENSOR("tensor"),
+                                              ARG("tensor_opt", AOT_STYPE_TENSOR, AOT_SARG_OPTIONAL),
+                                              ARG("tensors", AOT_STYPE_TENSOR, AOT_SARG_LIST),
+                                              ARG("scalar", AOT_STYPE_SCALAR, 0),
+                                              ARG("i", AOT_STYPE_INT, 0),
+                                              ARG("ints", AOT_STYPE_INT, AOT_SARG_LIST),
+                                              ARG("f", AOT_STYPE_FLOAT, 0),
+                                              ARG("floats", AOT_STYPE_FLOAT, AOT_SARG_LIST | AOT_SARG_OPTIONAL),
+                                              ARG("b", AOT_STYPE_BOOL, 0),
+                                              ARG("bools", AOT_STYPE_BOOL, AOT_SARG_LIST),
+                                              ARG("text", AOT_STYPE_STR, 0),
+                                              ARG("dtype", AOT_STYPE_DTYPE, 0),
+                                              ARG("layout", AOT_STYPE_LAYOUT, 0),
+                                              ARG("device", AOT_STYPE_DEVICE, 0),
+                                              ARG("format", AOT_STYPE_MEMORY_FORMAT, 0),
+                                              ARG("generator", AOT_STYPE_GENERATOR, AOT_SARG_OPTIONAL),
+                                              ARG("op", AOT_STYPE_OP, 0),
+                                              ARG("graph", AOT_STYPE_GRAPH, 0)};
 
 #define N(a) (uint32_t)(sizeof(a) / sizeof *(a))
-#define OP(ident, name, flags, args, n_args, results, n_results, schema)                                                       \
-  static const aot_op_desc_t ident = {sizeof(aot_op_desc_t), flags, S(name), S(schema), S("test"), S(""), args, results, n_args, n_results};
-OP(op_add, "tiny.add.Tensor", AOT_OP_POINTWISE, add_args, N(add_args), one_tensor, 1, "(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")
-OP(op_add_, "tiny.add_.Tensor", AOT_OP_POINTWISE | AOT_OP_WRITES, add__args, N(add__args), one_tensor, 1, "(Tensor(a!) self, Tensor other) -> Tensor(a!)")
-OP(op_norm, "tiny.norm.default", AOT_OP_WRITES, norm_args, N(norm_args), one_tensor, 1, "(Tensor self, Tensor(a!) running, bool training) -> Tensor")
-OP(op_rand, "tiny.rand.default", AOT_OP_RANDOM | AOT_OP_CREATION, rand_args, N(rand_args), one_tensor, 1, "(SymInt[] size, *, ScalarType? dtype=None, Device? device=None, Generator? generator) -> Tensor")
-OP(op_view, "tiny.view.default", AOT_OP_VIEW, view_args, N(view_args), one_tensor, 1, "(Tensor(a) self, SymInt[] size) -> Tensor(a)")
-OP(op_split, "tiny.split.default", AOT_OP_VIEW | AOT_OP_MULTI_VIEW, split_args, N(split_args), tensor_list, 1, "(Tensor self, int n) -> Tensor[]")
-OP(op_max, "tiny.max.dim", AOT_OP_REDUCTION, max_args, N(max_args), two_tensors, 2, "(Tensor self, int dim=-1) -> (Tensor values, Tensor indices)")
-OP(op_cat, "tiny.cat.default", AOT_OP_MOVEMENT, cat_args, N(cat_args), one_tensor, 1, "(Tensor[] tensors, int dim=0) -> Tensor")
-OP(op_index, "tiny.index.Tensor", AOT_OP_MOVEMENT, index_args, N(index_args), one_tensor, 1, "(Tensor self, Tensor?[] indices) -> Tensor")
-OP(op_call, "tiny.call", AOT_OP_REGION, call_args, N(call_args), tensor_list, 1, "(Graph body, Any[] operands) -> Tensor[]")
+#define OP(ident, name, flags, args, n_args, results, n_results, schema)                                               \
+  static const aot_op_desc_t ident = {                                                                                 \
+      sizeof(aot_op_desc_t), flags, S(name), S(schema), S("test"), S(""), args, results, n_args, n_results};
+OP(op_add, "tiny.add.Tensor", AOT_OP_POINTWISE, add_args, N(add_args), one_tensor, 1,
+   "(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")
+OP(op_add_, "tiny.add_.Tensor", AOT_OP_POINTWISE | AOT_OP_WRITES, add__args, N(add__args), one_tensor, 1,
+   "(Tensor(a!) self, Tensor other) -> Tensor(a!)")
+OP(op_norm, "tiny.norm.default", AOT_OP_WRITES, norm_args, N(norm_args), one_tensor, 1,
+   "(Tensor self, Tensor(a!) running, bool training) -> Tensor")
+OP(op_rand, "tiny.rand.default", AOT_OP_RANDOM | AOT_OP_CREATION, rand_args, N(rand_args), one_tensor, 1,
+   "(SymInt[] size, *, ScalarType? dtype=None, Device? device=None, Generator? generator) -> Tensor")
+OP(op_view, "tiny.view.default", AOT_OP_VIEW, view_args, N(view_args), one_tensor, 1,
+   "(Tensor(a) self, SymInt[] size) -> Tensor(a)")
+OP(op_split, "tiny.split.default", AOT_OP_VIEW | AOT_OP_MULTI_VIEW, split_args, N(split_args), tensor_list, 1,
+   "(Tensor self, int n) -> Tensor[]")
+OP(op_max, "tiny.max.dim", AOT_OP_REDUCTION, max_args, N(max_args), two_tensors, 2,
+   "(Tensor self, int dim=-1) -> (Tensor values, Tensor indices)")
+OP(op_cat, "tiny.cat.default", AOT_OP_MOVEMENT, cat_args, N(cat_args), one_tensor, 1,
+   "(Tensor[] tensors, int dim=0) -> Tensor")
+OP(op_index, "tiny.index.Tensor", AOT_OP_MOVEMENT, index_args, N(index_args), one_tensor, 1,
+   "(Tensor self, Tensor?[] indices) -> Tensor")
+OP(op_call, "tiny.call", AOT_OP_REGION, call_args, N(call_args), tensor_list, 1,
+   "(Graph body, Any[] operands) -> Tensor[]")
 OP(op_print, "tiny.print", AOT_OP_EFFECT, print_args, N(print_args), NULL, 0, "(Tensor self, str text) -> ()")
-OP(op_conv, "tiny.conv2d.default", AOT_OP_HEAVY, conv_args, N(conv_args), one_tensor, 1, "(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0) -> Tensor")
+OP(op_conv, "tiny.conv2d.default", AOT_OP_HEAVY, conv_args, N(conv_args), one_tensor, 1,
+   "(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0) -> Tensor")
 OP(op_every, "tiny.every", 0, every_args, N(every_args), one_tensor, 1, "(...) -> Tensor")
 
 static const aot_op_desc_t *const ops[] = {&op_add,  &op_add_,  &op_norm, &op_rand,  &op_view, &op_split, &op_max,
@@ -98,8 +140,8 @@ static aot_status_t infer_cat(aot_prog_t *p, const aot_arg_t *args, const aot_ty
   return sink->put(sink->self, &t);
 }
 
-static aot_status_t tiny_infer(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *p, uint32_t local, const aot_arg_t *args,
-                               uint32_t n_args, const aot_type_sink_t *sink) {
+static aot_status_t tiny_infer(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *p, uint32_t local,
+                               const aot_arg_t *args, uint32_t n_args, const aot_type_sink_t *sink) {
   const aot_op_desc_t *d = ops[local];
   (void)o;
   (void)ctx;

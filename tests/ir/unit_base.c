@@ -40,8 +40,19 @@ static void doubles_read_back(void **state) {
   static const struct {
     double d;
     const char *text;
-  } cases[] = {{0, "0"}, {-0.0, "-0"}, {1, "1"}, {0.1, "0.1"}, {1e-5, "1e-05"}, {1e300, "1e+300"}, {3e-4, "0.0003"}, {1.0 / 3, "0.3333333333333333"},
-               {5e-324, "5e-324"}, {123456789, "123456789"}, {(double)INFINITY, "inf"}, {-(double)INFINITY, "-inf"}, {(double)NAN, "nan"}};
+  } cases[] = {{0, "0"},
+               {-0.0, "-0"},
+               {1, "1"},
+               {0.1, "0.1"},
+               {1e-5, "1e-05"},
+               {1e300, "1e+300"},
+               {3e-4, "0.0003"},
+               {1.0 / 3, "0.3333333333333333"},
+               {5e-324, "5e-324"},
+               {123456789, "123456789"},
+               {(double)INFINITY, "inf"},
+               {-(double)INFINITY, "-inf"},
+               {(double)NAN, "nan"}};
   uint64_t seed = 88172645463325252u;
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -83,7 +94,8 @@ static void text_grows_and_escapes(void **state) {
 }
 
 static void the_nearest_word(void **state) {
-  const aot_str_t words[] = {AOT_STR_INIT("memory-budget"), AOT_STR_INIT("recompute"), AOT_STR_INIT("steps"), AOT_STR_INIT("lr")};
+  const aot_str_t words[] = {AOT_STR_INIT("memory-budget"), AOT_STR_INIT("recompute"), AOT_STR_INIT("steps"),
+                             AOT_STR_INIT("lr")};
   (void)state;
   assert_int_equal(aoth_nearest(aot_str("memory-budgte"), words, 4), 0); /* a swap is one slip */
   assert_int_equal(aoth_nearest(aot_str("memorybudget"), words, 4), 0);
@@ -101,10 +113,11 @@ static void reports_have_place_caret_and_notes(void **state) {
   (void)state;
   aoth_sink_report(s, AOT_SEVERITY_ERROR, &where, "pipeline.unknown-option", "unknown option %s", "memory-budgt");
   aoth_sink_line(s, "hint: did you mean %s?", "memory-budget");
-  assert_string_equal(aoth_sink_text(s), "train.yaml:7:9: error: unknown option memory-budgt [pipeline.unknown-option]\n"
-                                         "      with: {memory-budgt: 0.7}\n"
-                                         "            ^~~~~~~~~~~~\n"
-                                         "  hint: did you mean memory-budget?\n");
+  assert_string_equal(aoth_sink_text(s),
+                      "train.yaml:7:9: error: unknown option memory-budgt [pipeline.unknown-option]\n"
+                      "      with: {memory-budgt: 0.7}\n"
+                      "            ^~~~~~~~~~~~\n"
+                      "  hint: did you mean memory-budget?\n");
   assert_int_equal(aoth_sink_count(s, AOT_SEVERITY_ERROR), 1);
   aoth_sink_min(s, AOT_SEVERITY_ERROR);
   aoth_sink_report(s, AOT_SEVERITY_WARNING, NULL, NULL, "hidden");
@@ -189,10 +202,13 @@ static void files_that_fail(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(arenas_hand_out_zeros),  cmocka_unit_test(doubles_read_back), cmocka_unit_test(text_grows_and_escapes),
-      cmocka_unit_test(the_nearest_word),       cmocka_unit_test(reports_have_place_caret_and_notes),
-      cmocka_unit_test(long_lines_and_control_characters), cmocka_unit_test(files_are_whole_or_untouched),
-      cmocka_unit_test(files_that_fail)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(arenas_hand_out_zeros),
+                                     cmocka_unit_test(doubles_read_back),
+                                     cmocka_unit_test(text_grows_and_escapes),
+                                     cmocka_unit_test(the_nearest_word),
+                                     cmocka_unit_test(reports_have_place_caret_and_notes),
+                                     cmocka_unit_test(long_lines_and_control_characters),
+                                     cmocka_unit_test(files_are_whole_or_untouched),
+                                     cmocka_unit_test(files_that_fail)};
   return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

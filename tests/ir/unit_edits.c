@@ -46,7 +46,11 @@ static aot_graph_t forward(world_t *w) { return aoth_graph_graph_find(w->p, AOT_
 
 static aot_status_t add_node(world_t *w, aot_value_t a, aot_value_t b, aot_node_t before, aot_value_t *out) {
   const aot_arg_t args[2] = {aot_arg_value(a), aot_arg_value(b)};
-  const aot_node_spec_t s = {.struct_size = sizeof s, .op = tiny_op(w, "tiny.add.Tensor"), .n_args = 2, .args = args, .origin = aot_no_origin()};
+  const aot_node_spec_t s = {.struct_size = sizeof s,
+                             .op = tiny_op(w, "tiny.add.Tensor"),
+                             .n_args = 2,
+                             .args = args,
+                             .origin = aot_no_origin()};
   aot_node_t n;
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(aoth_edit_node_create(w->p, forward(w), &s, before, &n));
@@ -136,12 +140,13 @@ static void bad_edits_change_nothing(void **state) {
   aot_node_t nowhere = {777};
   aot_graph_t no_graph = {9};
   const aot_node_spec_t no_op = {.struct_size = sizeof no_op, .op = {999}, .origin = aot_no_origin()};
-  const aot_node_spec_t no_args = {.struct_size = sizeof no_args, .op = tiny_op(&w, "tiny.add.Tensor"), .origin = aot_no_origin()};
+  const aot_node_spec_t no_args = {
+      .struct_size = sizeof no_args, .op = tiny_op(&w, "tiny.add.Tensor"), .origin = aot_no_origin()};
   uint32_t n_diags = w.ctx.n_diags;
-#define REFUSED(status, call)                                                                                                  \
-  do {                                                                                                                         \
-    assert_int_equal(call, status);                                                                                            \
-    assert_int_equal(w.ctx.n_diags, ++n_diags);                                                                                \
+#define REFUSED(status, call)                                                                                          \
+  do {                                                                                                                 \
+    assert_int_equal(call, status);                                                                                    \
+    assert_int_equal(w.ctx.n_diags, ++n_diags);                                                                        \
   } while (0)
   REFUSED(AOT_E_RANGE, aoth_edit_node_create(w.p, f, &no_op, none, &n));
   REFUSED(AOT_E_INVALID, aoth_edit_node_create(w.p, f, &no_args, none, &n));
@@ -340,7 +345,8 @@ static void contracts_are_checked(void **state) {
   add_node(&w, x, x, aot_no_node(), &v);
   assert_int_equal(aoth_journal_check(w.p, &may_add), AOT_OK);
   assert_int_equal(aoth_journal_check(w.p, &may_cat), AOT_E_CONTRACT);
-  assert_non_null(strstr(aoth_sink_text(w.sink), "operator tiny.add.Tensor was created, which the contract does not allow"));
+  assert_non_null(
+      strstr(aoth_sink_text(w.sink), "operator tiny.add.Tensor was created, which the contract does not allow"));
   aoth_edit_node_erase(w.p, aoth_graph_value_def(w.p, v));
   assert_int_equal(aoth_journal_check(w.p, &may_cat), AOT_OK); /* gone again: nothing was added to the program */
   assert_int_equal(aoth_journal_check(w.p, &removes), AOT_E_CONTRACT);
@@ -355,8 +361,13 @@ static void complaints_point_home(void **state) {
   w.ctx.where_file = "train.yaml";
   w.ctx.where_line = 7;
   aoth_prog_set_model(w.p, "m.pt2");
-  aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str("x.bad"), .message = aot_str("it broke"),
-                  .hint = aot_str("mend it"), .node = aot_no_node(), .value = value_named(&w, "a")};
+  aot_diag_t d = {.struct_size = sizeof d,
+                  .severity = AOT_SEVERITY_ERROR,
+                  .code = aot_str("x.bad"),
+                  .message = aot_str("it broke"),
+                  .hint = aot_str("mend it"),
+                  .node = aot_no_node(),
+                  .value = value_named(&w, "a")};
   assert_int_equal(aoth_report_diag(&w.ctx, &d), AOT_OK);
   assert_string_equal(aoth_sink_text(w.sink), "m.py:3: error: it broke [x.bad]\n"
                                               "  node %a : f32[4] = tiny.add.Tensor %x, %y\n"
@@ -417,7 +428,8 @@ static void random_edit(world_t *w) {
       break;
     }
     case 17: {
-      const aot_origin_info_t o = {.struct_size = sizeof o, .line = below(3), .node_name = aot_str("k"), .parent = {below(2) ? 0 : AOT_NO_ID}};
+      const aot_origin_info_t o = {
+          .struct_size = sizeof o, .line = below(3), .node_name = aot_str("k"), .parent = {below(2) ? 0 : AOT_NO_ID}};
       const aot_rule_t r = {.kind = AOT_RULE_SAME_INPUT, .a = below(3)};
       const aot_leaf_info_t l = {.struct_size = sizeof l, .role = AOT_ROLE_BUFFER, .type = t};
       aot_origin_t origin;
@@ -431,8 +443,13 @@ static void random_edit(world_t *w) {
       int cat = (int)below(2);
       args[0] = cat ? aot_arg_values(ids, 1 + below(3)) : aot_arg_value(v);
       args[1] = cat ? aot_arg_int(0) : aot_arg_value(u);
-      const aot_node_spec_t s = {.struct_size = sizeof s, .op = tiny_op(w, cat ? "tiny.cat.default" : "tiny.add.Tensor"), .n_args = 2,
-                                 .args = args, .n_types = below(2), .types = &t, .origin = aot_no_origin()};
+      const aot_node_spec_t s = {.struct_size = sizeof s,
+                                 .op = tiny_op(w, cat ? "tiny.cat.default" : "tiny.add.Tensor"),
+                                 .n_args = 2,
+                                 .args = args,
+                                 .n_types = below(2),
+                                 .types = &t,
+                                 .origin = aot_no_origin()};
       aoth_edit_node_create(p, g, &s, before, &n);
     }
   }
@@ -442,11 +459,12 @@ static void random_edit(world_t *w) {
 static void print_internals(world_t *w, aoth_text_t *out) {
   aot_prog_t *p = w->p;
   aot_node_t users[64];
-  aoth_text_f(out, "%u %u %u %u %u %u\n", aoth_graph_n_graphs(p), aoth_graph_n_nodes(p), aoth_graph_n_values(p), aoth_graph_n_symbols(p),
-              aoth_exprs_count(p), aoth_graph_n_leaves(p));
+  aoth_text_f(out, "%u %u %u %u %u %u\n", aoth_graph_n_graphs(p), aoth_graph_n_nodes(p), aoth_graph_n_values(p),
+              aoth_graph_n_symbols(p), aoth_exprs_count(p), aoth_graph_n_leaves(p));
   for (aot_value_t v = {0}; v.id < aoth_graph_n_values(p); v.id++) {
     uint32_t n = aoth_graph_users(p, v, users, 64);
-    aoth_text_f(out, "%u:%u/%u@%u", v.id, aoth_graph_n_uses(p, v), aoth_graph_value_index(p, v), aoth_graph_value_graph(p, v).id);
+    aoth_text_f(out, "%u:%u/%u@%u", v.id, aoth_graph_n_uses(p, v), aoth_graph_value_index(p, v),
+                aoth_graph_value_graph(p, v).id);
     for (uint32_t i = 0; i < n; i++) aoth_text_f(out, " %u", users[i].id);
     aoth_text_z(out, "\n");
   }

@@ -103,7 +103,8 @@ static void what_is_no_number_is_refused(void **state) {
   assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_FLOORDIV, 4, 0, 0, &out), AOT_E_RANGE);
   assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_MOD, s, 0, 0, &out), AOT_E_RANGE);
   assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_MUL, INT64_MAX, 2, 0, &out), AOT_E_RANGE);
-  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_ADD, AOT_DIM_SYM - 1, 1, 0, &out), AOT_E_RANGE); /* would read as a symbol */
+  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_ADD, AOT_DIM_SYM - 1, 1, 0, &out),
+                   AOT_E_RANGE); /* would read as a symbol */
   assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_ADD, AOT_DIM_SYM + 5, 1, 0, &out), AOT_E_RANGE);
   assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_SYMBOL, 0, 0, 0, &out), AOT_E_RANGE);
   assert_int_equal(aoth_edit_dim_make(w.p, 13, 0, 0, 0, &out), AOT_E_RANGE);

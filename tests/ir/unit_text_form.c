@@ -16,7 +16,8 @@ static const char everything[] =
     "symbol s0 in [1, 64] hint 8\n"
     "symbol batch in [0, inf] hint 3\n"
     "symbol $s2 \"f32\" in [-5, 5] hint 0\n"
-    "let $e0 = max(s0 * batch * batch * batch * batch * batch * batch * batch, batch * batch * batch * batch * batch * s0 * s0)\n"
+    "let $e0 = max(s0 * batch * batch * batch * batch * batch * batch * batch, batch * batch * batch * batch * batch * "
+    "s0 * s0)\n"
     "\n"
     "leaf 0 parameter \"wte.weight\" \"head.weight\" : f32[256, 64] grad\n"
     "leaf 1 buffer \"running \\\"mean\\\"\" : f64[64] {persistent}\n"
@@ -39,9 +40,12 @@ static const char everything[] =
     "  in %twice = seed 0 : i64[]\n"
     "  in %4 = token 0 : token\n"
     "  in %n = hyper 0 : symint(s0 * 2 + 1) flags(64)\n"
-    "  %6 \"dup\" : f32[] = tiny.every %w, none, [%w, %1], 1.0, 9223372036854775807, [s0, -1, s0 // 4, mod(batch, 3)], inf, "
-    "none, true, [true, false], \"a\\n\\\"b\\\\\\x01\\xc3\303\244\", f32, strided, cuda:0, channels_last, none, op(tiny.cat.default), @body\n"
-    "  %7 \"dup\" : none = tiny.every %w, %1, [], -1, 0, [], -0.0, [1.0, 1e-300, nan], false, [], \"\", dtype(99), layout(3), "
+    "  %6 \"dup\" : f32[] = tiny.every %w, none, [%w, %1], 1.0, 9223372036854775807, [s0, -1, s0 // 4, mod(batch, 3)], "
+    "inf, "
+    "none, true, [true, false], \"a\\n\\\"b\\\\\\x01\\xc3\303\244\", f32, strided, cuda:0, channels_last, none, "
+    "op(tiny.cat.default), @body\n"
+    "  %7 \"dup\" : none = tiny.every %w, %1, [], -1, 0, [], -0.0, [1.0, 1e-300, nan], false, [], \"\", dtype(99), "
+    "layout(3), "
     "cpu, memory_format(77), none, op(tiny.add_.Tensor), @1 {backward must_save flags(512)} region 3 !1\n"
     "  %8 : f32[256, 64], %9 : i64[256, 64] = tiny.max.dim %w, -1 !0\n"
     "  tiny.print %w, \"hello\"\n"
@@ -49,9 +53,11 @@ static const char everything[] =
     "  %11 : f32[256, 64] = tiny.add.Tensor %w, 2, alpha=0.1\n"
     "  %12 : f32[2, 3] = tiny.rand.default [2, 3], device=cpu:0\n"
     "  %13 : f32[256, 64] = tiny.index.Tensor %w, [none, %1]\n"
-    "  %14 : f32[256, 64], %15 : symbool(s0 == 4), %16 : symfloat = tiny.call @body, %w, 1, int[], [], bool[], float[], s0 // 2\n"
+    "  %14 : f32[256, 64], %15 : symbool(s0 == 4), %16 : symfloat = tiny.call @body, %w, 1, int[], [], bool[], "
+    "float[], s0 // 2\n"
     "  %17 : f32[$e0] = tiny.rand.default [$e0]\n"
-    "  %18 : f32[$s2 + 5] = tiny.rand.default [max(s0, 3) - min(s0, 3), where(batch < 3, batch, 3), 2 ** batch, 10 - s0]\n"
+    "  %18 : f32[$s2 + 5] = tiny.rand.default [max(s0, 3) - min(s0, 3), where(batch < 3, batch, 3), 2 ** batch, 10 - "
+    "s0]\n"
     "  out user_output 0 \"logits\" = %10\n"
     "  out loss 1 = %11\n"
     "  out user_output 2 = none\n"
@@ -111,7 +117,9 @@ static void input_may_be_short(void **state) {
   world_init(&w);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[512];
-    snprintf(text, sizeof text, "aot 1 ; head\nsymbol s in [1, inf] hint 4\ngraph @f forward {\n  in %%x = seed 0 : f32[4]\n%s\n}", cases[i].written);
+    snprintf(text, sizeof text,
+             "aot 1 ; head\nsymbol s in [1, inf] hint 4\ngraph @f forward {\n  in %%x = seed 0 : f32[4]\n%s\n}",
+             cases[i].written);
     world_reset(&w);
     aot_status_t status = world_parse(&w, text);
     if (!cases[i].full) {
@@ -139,13 +147,17 @@ static void errors_stand_where_they_belong(void **state) {
       {"%y = tiny.add.Tensor %x, %z", "test.ir:5:26: error: there is no value %z before this line"},
       {"%y = tiny.add.Tensor %x", "test.ir:5:6: error: argument 1 (other) of tiny.add.Tensor is missing"},
       {"%y = tiny.add.Tensor %x, %x, 1, 2", "test.ir:5:33: error: tiny.add.Tensor takes 3 arguments, 4 were given"},
-      {"%y = tiny.add.Tensor %x, \"s\"", "test.ir:5:26: error: argument 1 (other) of tiny.add.Tensor is a string; it wants Tensor"},
-      {"%y = tiny.add.Tensor %x, none", "test.ir:5:26: error: argument 1 (other) of tiny.add.Tensor is none; it wants Tensor"},
+      {"%y = tiny.add.Tensor %x, \"s\"",
+       "test.ir:5:26: error: argument 1 (other) of tiny.add.Tensor is a string; it wants Tensor"},
+      {"%y = tiny.add.Tensor %x, none",
+       "test.ir:5:26: error: argument 1 (other) of tiny.add.Tensor is none; it wants Tensor"},
       {"%y = tiny.add.Tensor %x, %x, beta=1", "test.ir:5:30: error: tiny.add.Tensor has no argument beta"},
-      {"%y = tiny.add.Tensor self=%x, %x", "test.ir:5:31: error: an argument without a name cannot follow one with a name"},
+      {"%y = tiny.add.Tensor self=%x, %x",
+       "test.ir:5:31: error: an argument without a name cannot follow one with a name"},
       {"%x = tiny.add.Tensor %x, %x", "test.ir:5:1: error: value %x is defined twice"},
       {"%y, %z = tiny.add.Tensor %x, %x", "test.ir:5:10: error: tiny.add.Tensor has 1 results here, 2 are named"},
-      {"%y : f32[2], %z : f32[2] = tiny.add.Tensor %x, %x", "test.ir:5:28: error: tiny.add.Tensor has 1 results, 2 types"},
+      {"%y : f32[2], %z : f32[2] = tiny.add.Tensor %x, %x",
+       "test.ir:5:28: error: tiny.add.Tensor has 1 results, 2 types"},
       {"%y, %z : f32[2] = tiny.max.dim %x", "test.ir:5:1: error: either every result has a type or none"},
       {"%y : f33[2] = tiny.add.Tensor %x, %x", "test.ir:5:6: error: expected a type, found f33"},
       {"%y : f32[-2] = tiny.add.Tensor %x, %x", "test.ir:5:"},
@@ -278,9 +290,35 @@ static uint32_t next_random(uint32_t *seed) {
   return *seed;
 }
 
-static const char *const splices[] = {"%w", "[", "]", "(", ")", "{", "}", "\n", "none", "@body", "$e0", "!0", "9223372036854775807",
-                                      "-", "s0", "f32", "\"", "\\", "graph @f forward {\n", "tiny.cat.default", "1e999", ",", "=", ":",
-                                      "out loss 0 = %w\n", "leaf 5 constant : f32[2]\n", "\0", "**", "in %q = seed 1 : f32[2]\n"};
+static const char *const splices[] = {"%w",
+                                      "[",
+                                      "]",
+                                      "(",
+                                      ")",
+                                      "{",
+                                      "}",
+                                      "\n",
+                                      "none",
+                                      "@body",
+                                      "$e0",
+                                      "!0",
+                                      "9223372036854775807",
+                                      "-",
+                                      "s0",
+                                      "f32",
+                                      "\"",
+                                      "\\",
+                                      "graph @f forward {\n",
+                                      "tiny.cat.default",
+                                      "1e999",
+                                      ",",
+                                      "=",
+                                      ":",
+                                      "out loss 0 = %w\n",
+                                      "leaf 5 constant : f32[2]\n",
+                                      "\0",
+                                      "**",
+                                      "in %q = seed 1 : f32[2]\n"};
 
 static size_t line_at(const char *text, size_t size, size_t at, size_t *out_n) {
   size_t begin = at, end = at;
@@ -291,7 +329,8 @@ static size_t line_at(const char *text, size_t size, size_t at, size_t *out_n) {
 }
 
 static size_t mutate_line(char *text, size_t size, size_t capacity, uint32_t *seed) { /* drop, or repeat elsewhere */
-  size_t n, m, at = line_at(text, size, next_random(seed) % size, &n), to = line_at(text, size, next_random(seed) % size, &m);
+  size_t n, m, at = line_at(text, size, next_random(seed) % size, &n),
+               to = line_at(text, size, next_random(seed) % size, &m);
   char copy[1024];
   if (next_random(seed) % 2 || n > sizeof copy || size + n > capacity) {
     memmove(text + at, text + at + n, size - at - n);
@@ -346,10 +385,14 @@ static void mutated_texts_parse_or_complain(void **state) {
     char *exact = malloc(size + 1); /* ASan sees a read past the end */
     memcpy(exact, text, size);
     world_reset(&w);
+    aoth_journal_begin(w.p);
     aot_status_t status = aoth_parse(w.p, "fuzz.ir", exact, size);
     free(exact);
     if (status != AOT_OK) {
       assert_int_not_equal(aoth_sink_count(w.sink, AOT_SEVERITY_ERROR), 0);
+      aoth_journal_undo(w.p); /* as if nothing had been read */
+      assert_int_equal(aoth_graph_n_graphs(w.p) + aoth_graph_n_values(w.p) + aoth_graph_n_leaves(w.p), 0);
+      assert_int_equal(aoth_exprs_count(w.p) + aoth_graph_n_symbols(w.p) + aoth_graph_n_rules(w.p), 0);
       continue;
     }
     n_good++;

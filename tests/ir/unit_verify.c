@@ -7,10 +7,14 @@
 #include <string.h>
 #include <cmocka.h>
 
-#define HEAD "aot 1\nleaf 0 parameter \"w\" : f32[4] grad\nleaf 1 buffer \"m\" : f32[4]\nleaf 2 user_input 0 \"x\" : f32[4]\n"
-#define FORWARD(body) HEAD "graph @f forward {\n  in %w = parameter 0 : f32[4] grad\n  in %m = buffer 1 : f32[4]\n  in %x = user_input 2 : f32[4]\n" body "}\n"
-#define JOINT(body) HEAD "graph @j joint {\n  in %w = parameter 0 : f32[4] grad\n  in %x = user_input 2 : f32[4]\n" body "}\n"
-#define SPLIT(forward, backward)                                                                                               \
+#define HEAD                                                                                                           \
+  "aot 1\nleaf 0 parameter \"w\" : f32[4] grad\nleaf 1 buffer \"m\" : f32[4]\nleaf 2 user_input 0 \"x\" : f32[4]\n"
+#define FORWARD(body)                                                                                                  \
+  HEAD "graph @f forward {\n  in %w = parameter 0 : f32[4] grad\n  in %m = buffer 1 : f32[4]\n  in %x = user_input 2 " \
+       ": f32[4]\n" body "}\n"
+#define JOINT(body)                                                                                                    \
+  HEAD "graph @j joint {\n  in %w = parameter 0 : f32[4] grad\n  in %x = user_input 2 : f32[4]\n" body "}\n"
+#define SPLIT(forward, backward)                                                                                       \
   HEAD "graph @f forward {\n  in %w = parameter 0 : f32[4] grad\n" forward "}\ngraph @b backward {\n" backward "}\n"
 
 typedef struct verify_case {
@@ -23,6 +27,9 @@ static const verify_case_t cases[] = {
     {FORWARD("%y = tiny.add.Tensor %w, %x\nout user_output 0 = %y\n"), AOT_PROP_IMPORTED | AOT_PROP_FUNCTIONAL, NULL},
     {HEAD, 0, NULL},
     {HEAD, AOT_PROP_IMPORTED, "the program has no forward graph"},
+    {HEAD "graph @f forward {\n  in %w = parameter 0 : f32[2]\n}\n", AOT_PROP_IMPORTED,
+     "input 0 has another dtype or shape than leaf 0 \"w\""},
+    {HEAD "graph @f forward {\n  in %w = parameter 0 : f32[2]\n}\n", AOT_PROP_IMPORTED | AOT_PROP_SHARDED, NULL},
     /* ports */
     {FORWARD("in %v = parameter 1 : f32[4]\n"), 0, "input 3 has role parameter, leaf 1 is a buffer"},
     {FORWARD("in %v = buffer 1 : f32[4]\n"), 0, "inputs 1 and 3 are both buffer 1"},
@@ -32,39 +39,50 @@ static const verify_case_t cases[] = {
     /* regions */
     {FORWARD("%y : f32[4] = tiny.call @r, %x\n") "graph @r region {\n}\n", 0, NULL},
     {FORWARD("%y : f32[4] = tiny.call @f, %x\n"), 0, "argument 0 names a forward graph; a node owns regions only"},
-    {FORWARD("") "graph @r region {\n%y : f32[4] = tiny.call @s\n}\ngraph @s region {\n%y : f32[4] = tiny.call @r\n}\n", 0,
-     "2 graphs contain each other as regions"},
+    {FORWARD("") "graph @r region {\n%y : f32[4] = tiny.call @s\n}\ngraph @s region {\n%y : f32[4] = tiny.call @r\n}\n",
+     0, "2 graphs contain each other as regions"},
     /* results */
     {FORWARD("%y : symint(4) = tiny.add.Tensor %w, %x\n"), 0, "result 0 is another kind of value than the schema says"},
     {FORWARD("%y : none = tiny.add.Tensor %w, %x\n"), 0, NULL},
     /* functional */
     {FORWARD("%y = tiny.add_.Tensor %x, %w\n"), AOT_PROP_FUNCTIONAL, "tiny.add_.Tensor writes argument 0 (self)"},
-    {FORWARD("%y = tiny.norm.default %x, %m, true\n"), AOT_PROP_FUNCTIONAL, "tiny.norm.default writes argument 1 (running)"},
+    {FORWARD("%y = tiny.norm.default %x, %m, true\n"), AOT_PROP_FUNCTIONAL,
+     "tiny.norm.default writes argument 1 (running)"},
     {FORWARD("%y = tiny.norm.default %x, %m, false\n"), AOT_PROP_FUNCTIONAL, NULL}, /* it only reads then */
-    {FORWARD("") "graph @r region {\nin %x = region 0 : f32[4]\n%y = tiny.add_.Tensor %x, %x\n}\n", AOT_PROP_FUNCTIONAL, "tiny.add_.Tensor writes"},
-    {FORWARD("%n = tiny.add.Tensor %m, %x\nout update 1 = %n\n"), AOT_PROP_FUNCTIONAL, "the new value of leaf 1 \"m\" has no copy_back rule"},
+    {FORWARD("") "graph @r region {\nin %x = region 0 : f32[4]\n%y = tiny.add_.Tensor %x, %x\n}\n", AOT_PROP_FUNCTIONAL,
+     "tiny.add_.Tensor writes"},
+    {FORWARD("%n = tiny.add.Tensor %m, %x\nout update 1 = %n\n"), AOT_PROP_FUNCTIONAL,
+     "the new value of leaf 1 \"m\" has no copy_back rule"},
     {FORWARD("%n = tiny.add.Tensor %m, %x\nout update 1 = %n\n") "rule copy_back 1\n", AOT_PROP_FUNCTIONAL, NULL},
     /* joint */
     {FORWARD(""), AOT_PROP_JOINT, "the program has no joint graph"},
     {JOINT("in %t = tangent 0 : f32[4]\nout user_output 0 = %x\nout gradient 0 = %t\n"), AOT_PROP_JOINT, NULL},
     {JOINT("in %t = tangent 0 : f32[4]\nout user_output 0 = %x\nout gradient 0 = none\n"), AOT_PROP_JOINT, NULL},
-    {JOINT("in %t = tangent 0 : f32[4]\nout user_output 0 = %x\n"), AOT_PROP_JOINT, "leaf 0 \"w\" requires a gradient and has no gradient output"},
+    {JOINT("in %t = tangent 0 : f32[4]\nout user_output 0 = %x\n"), AOT_PROP_JOINT,
+     "leaf 0 \"w\" requires a gradient and has no gradient output"},
     {JOINT("in %t = tangent 0 : f32[5]\nout user_output 0 = %x\nout gradient 0 = %x\n"), AOT_PROP_JOINT,
      "tangent 0 has another dtype or shape than user output 0"},
-    {JOINT("in %t = tangent 1 : f32[4]\nout loss 0 = %x\nout gradient 0 = %x\n"), AOT_PROP_JOINT, "tangent 1 belongs to no user output"},
+    {JOINT("in %t = tangent 1 : f32[4]\nout loss 0 = %x\nout gradient 0 = %x\n"), AOT_PROP_JOINT,
+     "tangent 1 belongs to no user output"},
     {JOINT("in %t = tangent 0 : f64[4]\nout gradient 0 = %t\nout user_output 0 = %t\n"), AOT_PROP_JOINT,
      "the gradient of leaf 0 \"w\" has another dtype or shape than the leaf"},
     /* rng-explicit */
     {FORWARD("%y = tiny.rand.default [4]\n"), AOT_PROP_RNG_EXPLICIT, "tiny.rand.default draws hidden random numbers"},
     {FORWARD("%y = tiny.rand.default [4]\n"), 0, NULL},
     /* partitioned */
-    {SPLIT("out saved 0 = %w\n", "in %s = saved 0 : f32[4]\nin %t = tangent 0 : f32[4]\nout gradient 0 = %s\n"), AOT_PROP_PARTITIONED, NULL},
+    {SPLIT("out saved 0 = %w\n", "in %s = saved 0 : f32[4]\nin %t = tangent 0 : f32[4]\nout gradient 0 = %s\n"),
+     AOT_PROP_PARTITIONED, NULL},
     {SPLIT("out saved 0 = %w\n", ""), AOT_PROP_PARTITIONED, "the forward saves 1 values, the backward reads 0"},
-    {SPLIT("out saved 1 = %w\n", "in %s = saved 0 : f32[4]\n"), AOT_PROP_PARTITIONED, "saved slot 0 is missing in the forward"},
-    {SPLIT("out saved 0 = %w\n", "in %s = saved 0 : f32[4] strides [2]\n"), AOT_PROP_PARTITIONED, "saved slot 0 leaves the forward with another type"},
-    {SPLIT("", "in %s = parameter 0 : f32[4]\n"), AOT_PROP_PARTITIONED, NULL}, /* a leaf that stays as it is needs no slot */
-    {SPLIT("out update 0 = %w\n", "in %s = parameter 0 : f32[4]\n"), AOT_PROP_PARTITIONED, "the backward reads parameter 0, which was not saved"},
-    {SPLIT("", "in %s = gradient 0 : f32[4]\n"), AOT_PROP_PARTITIONED, "the backward reads gradient 0, which was not saved"},
+    {SPLIT("out saved 1 = %w\n", "in %s = saved 0 : f32[4]\n"), AOT_PROP_PARTITIONED,
+     "saved slot 0 is missing in the forward"},
+    {SPLIT("out saved 0 = %w\n", "in %s = saved 0 : f32[4] strides [2]\n"), AOT_PROP_PARTITIONED,
+     "saved slot 0 leaves the forward with another type"},
+    {SPLIT("", "in %s = parameter 0 : f32[4]\n"), AOT_PROP_PARTITIONED,
+     NULL}, /* a leaf that stays as it is needs no slot */
+    {SPLIT("out update 0 = %w\n", "in %s = parameter 0 : f32[4]\n"), AOT_PROP_PARTITIONED,
+     "the backward reads parameter 0, which was not saved"},
+    {SPLIT("", "in %s = gradient 0 : f32[4]\n"), AOT_PROP_PARTITIONED,
+     "the backward reads gradient 0, which was not saved"},
     {FORWARD(""), AOT_PROP_PARTITIONED, "the program has no backward graph"},
     {SPLIT("", "") "graph @j joint {\n}\n", AOT_PROP_PARTITIONED, "the joint graph is still there"}};
 
@@ -79,7 +97,8 @@ static void the_table(void **state) {
     aot_status_t status = aoth_verify(w.p, cases[i].properties);
     const char *said = aoth_sink_text(w.sink);
     if ((status == AOT_OK) != !cases[i].message || (cases[i].message && !strstr(said, cases[i].message)))
-      print_message("%s\nwanted: %s\ngot: %s\n", cases[i].text, cases[i].message ? cases[i].message : "(accepted)", said);
+      print_message("%s\nwanted: %s\ngot: %s\n", cases[i].text, cases[i].message ? cases[i].message : "(accepted)",
+                    said);
     assert_int_equal(status, cases[i].message ? AOT_E_INVALID : AOT_OK);
     if (cases[i].message) assert_non_null(strstr(said, cases[i].message));
   }
@@ -91,7 +110,8 @@ static void values_are_defined_before_they_are_used(void **state) {
   (void)state;
   world_init(&w);
   assert_int_equal(world_parse(&w, FORWARD("%a = tiny.add.Tensor %w, %x\n%b = tiny.add.Tensor %a, %x\n")), AOT_OK);
-  aot_node_t first = aoth_graph_first(w.p, aoth_graph_graph_find(w.p, AOT_GRAPH_FORWARD)), second = aoth_graph_next(w.p, first);
+  aot_node_t first = aoth_graph_first(w.p, aoth_graph_graph_find(w.p, AOT_GRAPH_FORWARD)),
+             second = aoth_graph_next(w.p, first);
   aot_node_info_t info = {.struct_size = sizeof info};
   assert_int_equal(aoth_graph_node_info(w.p, second, &info), AOT_OK);
   assert_int_equal(aoth_edit_operand_set(w.p, first, 0, info.first_result), AOT_OK);
@@ -107,7 +127,9 @@ static void declared_types_are_compared_with_inferred_ones(void **state) {
   assert_int_equal(world_parse(&w, FORWARD("%a : f32[4] = tiny.add.Tensor %w, %x\n")), AOT_OK);
   assert_int_equal(aoth_verify_types(w.p), AOT_OK);
   world_reset(&w);
-  assert_int_equal(world_parse(&w, FORWARD("%a : f32[4], %b : i64[5] = tiny.max.dim %w\n%c : f32[8] = tiny.cat.default [%w, %x]\n")), AOT_OK);
+  assert_int_equal(
+      world_parse(&w, FORWARD("%a : f32[4], %b : i64[5] = tiny.max.dim %w\n%c : f32[8] = tiny.cat.default [%w, %x]\n")),
+      AOT_OK);
   assert_int_equal(aoth_verify_types(w.p), AOT_E_INVALID);
   assert_non_null(strstr(aoth_sink_text(w.sink), "result 1 is declared i64[5], its operator gives f32[4]"));
   assert_int_equal(aoth_sink_count(w.sink, AOT_SEVERITY_ERROR), 1);
@@ -130,8 +152,8 @@ static void at_most_twenty_complaints(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_table), cmocka_unit_test(values_are_defined_before_they_are_used),
-                                     cmocka_unit_test(declared_types_are_compared_with_inferred_ones),
-                                     cmocka_unit_test(at_most_twenty_complaints)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_table), cmocka_unit_test(values_are_defined_before_they_are_used),
+      cmocka_unit_test(declared_types_are_compared_with_inferred_ones), cmocka_unit_test(at_most_twenty_complaints)};
   return cmocka_run_group_tests_name("verify", tests, NULL, NULL);
 }

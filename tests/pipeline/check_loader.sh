@@ -46,7 +46,7 @@ printf '\267' | dd of=other.so bs=1 seek=18 conv=notrunc 2> /dev/null # EM_AARCH
 cp "$plugins/good/toy.so" narrow.so
 printf '\001' | dd of=narrow.so bs=1 seek=4 conv=notrunc 2> /dev/null
 named narrow.so "32 bit"
-head -c 3000 "$plugins/good/toy.so" > cut.so; "$aothost" plugins --plugin-dir cut.so > out 2> err && fail "a cut file was taken"
+head -c 5000 "$plugins/good/toy.so" > cut.so; named cut.so "the file is cut short"
 strip -o stripped.so "$plugins/good/toy.so" 2> /dev/null && {
   "$aothost" plugins --plugin-dir stripped.so > out 2> err || fail "a stripped plugin was refused"
   grep -q toy-fuse out || fail "a stripped plugin lost its note"

@@ -11,7 +11,7 @@
 #include <runtime/compare.h>
 #include <runtime/progress.h>
 #include <runtime/random.h>
-#include <runtime/schedule.h>
+#include <runtime/lr_schedule.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -26,8 +26,27 @@ typedef struct grad_case {
 
 static const grad_case_t CASES[] = {
 #define CASE(op, inputs, body) {op, inputs, body},
+#define UNCHECKED(op, why)
 #include "gradcheck.def"
 #undef CASE
+#undef UNCHECKED
+};
+
+/* Rules that cannot be checked here, and why. */
+static const char *const EXEMPT[] = {
+#define CASE(op, inputs, body)
+#define UNCHECKED(op, why) op,
+#include "gradcheck.def"
+#undef CASE
+#undef UNCHECKED
+    NULL};
+
+static const char *const RULES[] = {
+#define FORMULA(op, text) op,
+#define CODE(op, covers, fn) op,
+#define ONLY_IF(op, when)
+#define FIRST_RESULT(op)
+#include "../rules.def"
 };
 
 /* "x f64[2, 3] -1 1": name, type, range; "x! ..": no gradient is asked for */
@@ -237,6 +256,26 @@ static int check_case(const grad_case_t *c, int verbose, const char *stages) {
   return ok;
 }
 
+/* "aten.add.Tensor" is "add.Tensor" in the table of cases, "aten.abs.default" is "abs". */
+static int is_op(const char *op, const char *name) {
+  size_t n = strlen(name);
+  if (strncmp(op, "aten.", 5) == 0) op += 5;
+  return strncmp(op, name, n) == 0 && (op[n] == '\0' || strcmp(op + n, ".default") == 0);
+}
+
+/* Every rule has a case, or says why not. */
+static uint32_t check_coverage(void) {
+  uint32_t n_missing = 0;
+  for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++) {
+    int found = 0;
+    for (size_t k = 0; k < sizeof CASES / sizeof *CASES && !found; k++) found = is_op(RULES[i], CASES[k].op);
+    for (size_t k = 0; EXEMPT[k] && !found; k++) found = is_op(RULES[i], EXEMPT[k]);
+    if (!found) printf("FAILED %s has a rule and no case in gradcheck.def\n", RULES[i]);
+    n_missing += !found;
+  }
+  return n_missing;
+}
+
 static int selected(const char *op, int argc, char **argv) {
   int any = 0;
   for (int i = 1; i < argc; i++) {
@@ -248,7 +287,7 @@ static int selected(const char *op, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  uint32_t n = 0, n_failed = 0;
+  uint32_t n = 0, n_failed = check_coverage();
   int verbose = 0;
   const char *stages = "autograd partition-default backend-ref";
   for (int i = 1; i < argc; i++) {

@@ -13,6 +13,17 @@ static aot_status_t copy_first(rk_ctx *c) {
   return rk_put_tensor(c, 0, self);
 }
 
+/* _local_scalar_dense(self): the one element as a 0-dim result */
+static aot_status_t only_element(rk_ctx *c) {
+  const rk_tensor *self;
+  rk_tensor one;
+  AOT_TRY(rk_need_tensor(c, 0, &self));
+  RK_CHECK(c, rk_numel(self) == 1, "a tensor of %lld elements is no number", (long long)rk_numel(self));
+  one = *self;
+  one.rank = 0;
+  return rk_put_tensor(c, 0, &one);
+}
+
 /* copy(self, src): src broadcast to self */
 static aot_status_t copy_second(rk_ctx *c) {
   const rk_tensor *self, *src;
@@ -595,6 +606,8 @@ static const rk_kernel rows[] = {
     ROW("to.other", copy_first),
     ROW("type_as.default", copy_first),
     ROW("copy.default", copy_second),
+    ROW("_local_scalar_dense.default", only_element),
+    ROW("item.default", only_element),
     {"aten.native_dropout.default", native_dropout, NULL, NULL, RK_DROPOUT},
     ROW("cat.default", cat),
     ROW("concat.default", cat),

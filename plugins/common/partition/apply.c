@@ -157,14 +157,20 @@ static aot_status_t build_forward(copier_t *c, const pt_joint_t *j, const pt_spl
   return AOT_OK;
 }
 
-/* A leaf that the forward does not update keeps its value until the backward: no slot needed. */
-static int read_in_place(const aot_host_t *host, aot_prog_t *prog, aot_graph_t joint, const aot_port_t *port) {
-  if (port->role > AOT_ROLE_STATE) return 0;
-  uint32_t n = host->graph->n_outputs(prog, joint);
-  const aot_port_t *outputs = host->graph->outputs(prog, joint);
-  for (uint32_t i = 0; i < n; i++)
-    if (outputs[i].role == AOT_ROLE_UPDATE && outputs[i].index == port->index) return 0;
-  return 1;
+/* By input of the joint graph: a leaf that the forward updates. Its old value needs a slot; every other leaf keeps its value
+ * until the backward reads it. */
+static aot_status_t mark_updated(copier_t *c, aot_graph_t joint, uint8_t *is_updated) {
+  const aot_graph_api_t *g = c->host->graph;
+  uint32_t n_inputs = g->n_inputs(c->prog, joint), n_outputs = g->n_outputs(c->prog, joint), n_leaves = g->n_leaves(c->prog);
+  const aot_port_t *inputs = g->inputs(c->prog, joint), *outputs = g->outputs(c->prog, joint);
+  uint8_t *by_leaf = calloc((size_t)n_leaves + 1, 1);
+  if (!by_leaf) return no_memory(c->host, c->ctx);
+  for (uint32_t i = 0; i < n_outputs; i++)
+    if (outputs[i].role == AOT_ROLE_UPDATE && outputs[i].index < n_leaves) by_leaf[outputs[i].index] = 1;
+  for (uint32_t i = 0; i < n_inputs; i++)
+    is_updated[i] = inputs[i].role > AOT_ROLE_STATE || (inputs[i].index < n_leaves && by_leaf[inputs[i].index]);
+  free(by_leaf);
+  return AOT_OK;
 }
 
 static void mark_read_inputs(const pt_joint_t *j, const pt_split_t *s, uint8_t *is_read) {
@@ -180,13 +186,12 @@ static aot_status_t build_backward_inputs(copier_t *c, const pt_joint_t *j, cons
                                           aot_graph_t forward, const uint32_t *forward_map, const uint8_t *is_read) {
   const aot_graph_api_t *g = c->host->graph;
   uint8_t *slot = calloc((size_t)j->n_inputs + 1, 1);
-  aot_status_t status = slot ? AOT_OK : no_memory(c->host, c->ctx);
+  aot_status_t status = slot ? mark_updated(c, joint, slot) : no_memory(c->host, c->ctx);
   uint32_t n_slots = 0;
   for (uint32_t i = 0; status == AOT_OK && i < j->n_inputs; i++) {
     aot_port_t port = g->inputs(c->prog, joint)[i];
-    if (!is_read[i] || pt_is_tangent(j, i)) continue;
-    slot[i] = !read_in_place(c->host, c->prog, joint, &port);
-    if (!slot[i]) status = add_input(c, &port, port.role, port.index, port.name);
+    if (!is_read[i] || pt_is_tangent(j, i)) slot[i] = 0;
+    else if (!slot[i]) status = add_input(c, &port, port.role, port.index, port.name);
   }
   for (uint32_t i = 0; status == AOT_OK && i < j->n_inputs + s->n_saved; i++) {
     uint32_t v = i < j->n_inputs ? i : s->saved[i - j->n_inputs];

@@ -45,9 +45,8 @@ static aot_status_t check_arrays(checker *k) {
     const aot_snap_array_t *a = arrays[i].array;
     uint64_t extent = (uint64_t)a->count * arrays[i].row_size;
     NEED(a->row_size == arrays[i].row_size, "rows of %s have %u bytes, not %u", arrays[i].name, a->row_size, arrays[i].row_size);
-    NEED(a->count == 0 || (a->at >= sizeof *s && a->at <= s->nbytes && extent <= s->nbytes - a->at), "%s reach outside the block", arrays[i].name);
-    NEED(a->row_size == 1 || a->count == 0 || a->at % 4 == 0, "%s are not aligned", arrays[i].name);
-    NEED(a->row_size < 8 || a->count == 0 || a->at % 8 == 0, "%s are not aligned", arrays[i].name);
+    NEED(a->at <= s->nbytes && extent <= s->nbytes - a->at && (a->count == 0 || a->at >= sizeof *s), "%s reach outside the block", arrays[i].name);
+    NEED(a->row_size == 1 || a->at % (a->row_size < 8 ? 4 : 8) == 0, "%s are not aligned", arrays[i].name);
   }
   return AOT_OK;
 }
@@ -176,14 +175,17 @@ static aot_status_t check_node(checker *k, uint32_t graph, uint32_t node) {
 static aot_status_t check_graphs(checker *k) {
   const aot_snapshot_t *s = k->s;
   const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
+  uint32_t seen = 0; /* nodes: every row belongs to one graph */
   for (uint32_t g = 0; g < s->graphs.count; g++) {
     const aot_snap_graph_t *graph = &graphs[g];
     NEED(text_ok(s, graph->name), "the name of graph %u lies outside", g);
-    NEED(range_ok(graph->node_begin, graph->n_nodes, s->nodes.count), "the nodes of graph %u lie outside", g);
+    NEED(graph->node_begin == seen && range_ok(seen, graph->n_nodes, s->nodes.count), "the nodes of graph %u are not the next %u", g, graph->n_nodes);
+    seen += graph->n_nodes;
     AOT_TRY(check_ports(k, g, graph->input_begin, graph->n_inputs, 1));
     for (uint32_t n = 0; n < graph->n_nodes; n++) AOT_TRY(check_node(k, g, graph->node_begin + n));
     AOT_TRY(check_ports(k, g, graph->output_begin, graph->n_outputs, 0));
   }
+  NEED(seen == s->nodes.count, "%u nodes belong to no graph", s->nodes.count - seen);
   return AOT_OK;
 }
 

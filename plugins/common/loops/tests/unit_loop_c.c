@@ -141,7 +141,7 @@ static void compare(const one_t *one, void *handle, operands_t *o) {
   uint32_t n = 0, n_args = 0;
   for (uint32_t k = 0; k < 4; k++) {
     inputs[k] = vector(row(o, one->dtype, k), one->dtype);
-    args[k] = one->used >> k & 1u ? rk_arg_of_tensor(&inputs[k]) : rk_arg_of_tensor(NULL);
+    args[k] = k == 0 || one->used >> k & 1u ? rk_arg_of_tensor(&inputs[k]) : rk_arg_of_tensor(NULL);
     if (!(one->used >> k & 1u)) continue;
     pointers[n++] = row(o, one->dtype, k);
     n_args = k + 1;

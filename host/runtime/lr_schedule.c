@@ -1,4 +1,4 @@
-#include <runtime/schedule.h>
+#include <runtime/lr_schedule.h>
 
 #include <math.h>
 #include <pipeline/pipeline.h>

@@ -1,5 +1,5 @@
 #include "common/partition/hand_joint.h"
-#include "common/partition/joint.h"
+#include "common/partition/joint_arrays.h"
 
 #include <aot/graph.h>
 #include <aot/inline.h>

@@ -1,0 +1,19 @@
+#include <runtime/writable.h>
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+aot_status_t aoth_check_writable(const char *path, const char *what, const aoth_where_t *where, aoth_sink_t *sink) {
+  const char *slash = path ? strrchr(path, '/') : NULL;
+  char folder[4096] = ".";
+  if (!path) return AOT_OK;
+  if (slash && (size_t)(slash - path) + 1 < sizeof folder) {
+    size_t n = slash == path ? 1 : (size_t)(slash - path);
+    memcpy(folder, path, n);
+    folder[n] = 0;
+  }
+  if (access(folder, W_OK) == 0) return AOT_OK;
+  aoth_sink_report(sink, AOT_SEVERITY_ERROR, where, "run.unwritable", "%s cannot be written to %s: %s", what, folder, strerror(errno));
+  return AOT_E_INVALID;
+}

@@ -1,0 +1,220 @@
+/* Small programs in text form, run by backend-cpu and by backend-ref on the same inputs: results must agree. Each program
+ * aims at one decision of the schedule: a view without a step, a copy, a group, a transposed operand, an output that becomes
+ * memory of the caller. With `compiler: none-such` the same programs run without generated code. */
+#include "naive.h"
+
+#include <aot/inline.h>
+#include <include/aothost.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_INPUTS = 4, MAX_OUTPUTS = 4, MAX_NUMEL = 4096 };
+
+typedef struct input { /* f32, contiguous, unless n_classes: i64 in [0, n_classes) */
+  int32_t rank;
+  int64_t sizes[4], n_classes;
+} input_t;
+
+typedef struct program {
+  const char *name;
+  input_t inputs[MAX_INPUTS];
+  const char *types; /* of the inputs, in text, one a line */
+  const char *body;
+} program_t;
+
+static const program_t programs[] = {
+    {"a group over transposed and broadcast operands",
+     {{2, {3, 4}, 0}, {1, {3}, 0}},
+     "f32[3, 4]\nf32[3]\n",
+     "%t = aten.transpose.int %a0, 0, 1\n%s = aten.add.Tensor %t, %a1\n%r = aten.relu.default %s\n%y = aten.mul.Tensor %r, 0.5\n"
+     "out user_output 0 = %y\nout user_output 1 = %s\n"},
+    {"views alone: outputs are copied",
+     {{3, {2, 3, 4}, 0}},
+     "f32[2, 3, 4]\n",
+     "%p = aten.permute.default %a0, [2, 0, 1]\n%s = aten.select.int %p, 0, 1\n%v = aten.view.default %a0, [6, 4]\n"
+     "out user_output 0 = %p\nout user_output 1 = %s\nout user_output 2 = %v\nout user_output 3 = %v\n"},
+    {"a reshape that no strides can express",
+     {{2, {3, 4}, 0}},
+     "f32[3, 4]\n",
+     "%t = aten.transpose.int %a0, 0, 1\n%r = aten.reshape.default %t, [2, 6]\n%y = aten.sub.Tensor %r, 1\nout user_output 0 = %y\n"},
+    {"a view of a fresh result is the output itself",
+     {{2, {3, 4}, 0}, {2, {5, 4}, 0}},
+     "f32[3, 4]\nf32[5, 4]\n",
+     "%t = aten.t.default %a1\n%m = aten.mm.default %a0, %t\n%u = aten.t.default %m\nout user_output 0 = %u\n"},
+    {"linear over a permuted input, with bias",
+     {{3, {4, 2, 3}, 0}, {2, {5, 3}, 0}, {1, {5}, 0}},
+     "f32[4, 2, 3]\nf32[5, 3]\nf32[5]\n",
+     "%p = aten.permute.default %a0, [1, 0, 2]\n%y = aten.linear.default %p, %a1, %a2\nout user_output 0 = %y\n"},
+    {"addmm with scaled parts, a batch against a matrix",
+     {{2, {3, 4}, 0}, {2, {4, 5}, 0}, {1, {5}, 0}, {3, {2, 5, 3}, 0}},
+     "f32[3, 4]\nf32[4, 5]\nf32[5]\nf32[2, 5, 3]\n",
+     "%s = aten.addmm.default %a2, %a0, %a1, beta=0.5, alpha=2.0\n%m = aten.matmul.default %a3, %s\n"
+     "out user_output 0 = %s\nout user_output 1 = %m\n"},
+    {"a chain that is read in its middle",
+     {{2, {6, 7}, 0}},
+     "f32[6, 7]\n",
+     "%e = aten.sigmoid.default %a0\n%s = aten.sum.dim_IntList %e, [1], true\n%d = aten.div.Tensor %e, %s\n%l = aten.log.default %d\n"
+     "%z = aten.mul.Tensor %l, %d\n%t = aten.sum.default %z\nout user_output 0 = %t\nout user_output 1 = %d\n"},
+    {"comparisons, casts, where, integers",
+     {{2, {4, 5}, 0}, {1, {5}, 9}},
+     "f32[4, 5]\ni64[5]\n",
+     "%g = aten.gt.Scalar %a0, 0.25\n%w = aten.where.self %g, %a0, %a1\n%k = aten.mul.Tensor %a1, 3\n%o = aten.eq.Scalar %k, 6\n"
+     "%n = aten.logical_not.default %o\n%f = aten._to_copy.default %n, dtype=f32\n%y = aten.add.Tensor %w, %f\nout user_output 0 = %y\n"
+     "out user_output 1 = %k\nout user_output 2 = %g\n"},
+    {"sums over leading, trailing, middle and alternating dimensions",
+     {{4, {2, 3, 4, 5}, 0}},
+     "f32[2, 3, 4, 5]\n",
+     "%a = aten.sum.dim_IntList %a0, [0, 1]\n%b = aten.mean.dim %a0, [-1], true\n%c = aten.sum.dim_IntList %a0, [1, 2]\n"
+     "%d = aten.sum.dim_IntList %a0, [0, 2]\nout user_output 0 = %a\nout user_output 1 = %b\nout user_output 2 = %c\nout user_output 3 = %d\n"},
+    {"attention over split heads",
+     {{3, {2, 5, 24}, 0}},
+     "f32[2, 5, 24]\n",
+     "%q, %k, %v = aten.split.Tensor %a0, 8, 2\n%q1 = aten.view.default %q, [2, 5, 2, 4]\n%k1 = aten.view.default %k, [2, 5, 2, 4]\n"
+     "%v1 = aten.view.default %v, [2, 5, 2, 4]\n%q2 = aten.transpose.int %q1, 1, 2\n%k2 = aten.transpose.int %k1, 1, 2\n"
+     "%v2 = aten.transpose.int %v1, 1, 2\n%o = aten.scaled_dot_product_attention.default %q2, %k2, %v2, none, 0.0, true\n"
+     "%o1 = aten.transpose.int %o, 1, 2\n%y = aten.reshape.default %o1, [2, 5, 8]\nout user_output 0 = %y\n"},
+    {"embedding, layer norm, softmax, cross entropy",
+     {{2, {11, 6}, 0}, {1, {4}, 11}, {1, {4}, 6}},
+     "f32[11, 6]\ni64[4]\ni64[4]\n",
+     "%e = aten.embedding.default %a0, %a1\n%n = aten.layer_norm.default %e, [6], none, none, 1e-05\n%s = aten.softmax.int %n, -1\n"
+     "%l = aten.cross_entropy_loss.default %n, %a2\nout user_output 0 = %l\nout user_output 1 = %s\n"},
+    {"convolution, pooling, batch statistics",
+     {{4, {2, 3, 8, 8}, 0}, {4, {4, 3, 3, 3}, 0}, {1, {4}, 0}},
+     "f32[2, 3, 8, 8]\nf32[4, 3, 3, 3]\nf32[4]\n",
+     "%c = aten.convolution.default %a0, %a1, %a2, [2, 2], [1, 1], [1, 1], false, [0, 0], 1\n%p = aten.max_pool2d.default %c, [2, 2]\n"
+     "%n, %m, %r = aten._native_batch_norm_legit.no_stats %p, %a2, none, true, 0.1, 1e-05\nout user_output 0 = %n\nout user_output 1 = %m\n"},
+    {"what only a reference kernel does, between groups",
+     {{2, {4, 6}, 0}},
+     "f32[4, 6]\n",
+     "%a = aten.exp.default %a0\n%c = aten.cumsum.default %a, 1\n%f = aten.flip.default %c, [0]\n%y = aten.mul.Tensor %f, %a\n"
+     "%s = aten.as_strided.default %y, [3, 2], [6, 2], 1\nout user_output 0 = %y\nout user_output 1 = %s\n"},
+    {"nothing to do: empty tensors and an input returned",
+     {{2, {0, 4}, 0}, {1, {3}, 0}},
+     "f32[0, 4]\nf32[3]\n",
+     "%a = aten.mul.Tensor %a0, 2\n%s = aten.sum.dim_IntList %a, [0]\nout user_output 0 = %s\nout user_output 1 = %a1\nout user_output 2 = %a\n"},
+};
+
+static void write_model(const char *path, const program_t *p) {
+  char types[256], *line, *rest = types;
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  assert_true(strlen(p->types) < sizeof types);
+  fputs("aot 1\nproperties imported\n\n", f);
+  strcpy(types, p->types);
+  for (int k = 0; (line = strtok_r(rest, "\n", &rest)); k++) fprintf(f, "leaf %d user_input %d \"a%d\" : %s\n", k, k, k, line);
+  fputs("\ngraph @f forward {\n", f);
+  strcpy(types, p->types);
+  rest = types;
+  for (int k = 0; (line = strtok_r(rest, "\n", &rest)); k++) fprintf(f, "in %%a%d = user_input %d : %s\n", k, k, line);
+  fputs(p->body, f);
+  fputs("}\n", f);
+  fclose(f);
+}
+
+typedef struct tensor { aot_tensor_t t; int64_t strides[4]; float f32[MAX_NUMEL]; int64_t i64[MAX_NUMEL]; } tensor_t;
+
+static void make_input(const input_t *in, uint32_t seed, tensor_t *out) {
+  int64_t n = 1;
+  for (int32_t d = in->rank - 1; d >= 0; d--) {
+    out->strides[d] = n ? n : 1;
+    n *= in->sizes[d];
+  }
+  assert_true(n <= MAX_NUMEL);
+  naive_random(out->f32, n, seed);
+  for (int64_t i = 0; i < n; i++) out->i64[i] = in->n_classes ? (int64_t)((out->f32[i] + 2) * 1000) % in->n_classes : 0;
+  out->t = (aot_tensor_t){.data = in->n_classes ? (void *)out->i64 : (void *)out->f32, .nbytes = (uint64_t)n * (in->n_classes ? 8 : 4),
+                          .dtype = in->n_classes ? AOT_I64 : AOT_F32, .rank = in->rank, .sizes = in->sizes, .strides = out->strides};
+}
+
+static aothost_t *open_program(const char *folder, const program_t *p, const char *backend) {
+  char pipeline[128], model[128];
+  aothost_t *h = NULL;
+  aothost_config_t config = {.struct_size = sizeof config};
+  snprintf(pipeline, sizeof pipeline, "%s/p.yaml", folder);
+  snprintf(model, sizeof model, "%s/m.ir", folder);
+  write_model(model, p);
+  FILE *f = fopen(pipeline, "w");
+  assert_non_null(f);
+  fprintf(f, "aot: 1\nmodel: {path: m.ir}\nstages:\n  - use: functionalize\n  - %s\n", backend);
+  fclose(f);
+  if (aothost_open(pipeline, &config, &h) != AOT_OK || aothost_compile(h, 0) != AOT_OK)
+    fail_msg("%s, %s: %s", p->name, backend, aothost_messages(h));
+  unlink(pipeline);
+  unlink(model);
+  return h;
+}
+
+static void run(aothost_t *h, const program_t *p) {
+  tensor_t *inputs = calloc(MAX_INPUTS, sizeof *inputs);
+  aot_tensor_t views[MAX_INPUTS];
+  uint32_t n = aothost_n_inputs(h);
+  assert_true(n <= MAX_INPUTS);
+  for (uint32_t k = 0; k < n; k++) {
+    make_input(&p->inputs[k], k + 1, &inputs[k]);
+    views[k] = inputs[k].t;
+  }
+  if (aothost_forward(h, views, n) != AOT_OK) fail_msg("%s: %s", p->name, aothost_messages(h));
+  free(inputs);
+}
+
+static int64_t numel(const aot_tensor_t *t) {
+  int64_t n = 1;
+  for (int32_t d = 0; d < t->rank; d++) n *= t->sizes[d];
+  return n;
+}
+
+/* Element number i in row-major order. */
+static double element(const aot_tensor_t *t, int64_t i) {
+  int64_t at = t->offset;
+  for (int32_t d = t->rank - 1; d >= 0; i /= t->sizes[d], d--) at += i % t->sizes[d] * t->strides[d];
+  if (t->dtype == AOT_F32) return (double)((const float *)t->data)[at];
+  return t->dtype == AOT_I64 ? (double)((const int64_t *)t->data)[at] : (double)((const uint8_t *)t->data)[at];
+}
+
+static void compare(const program_t *p, aothost_t *cpu, aothost_t *ref) {
+  for (uint32_t k = 0; k < aothost_n_outputs(ref); k++) {
+    char key[24];
+    aot_tensor_t got, expected;
+    snprintf(key, sizeof key, "output.%u", k);
+    assert_int_equal(aothost_get(ref, key, &expected), AOT_OK);
+    assert_int_equal(aothost_get(cpu, key, &got), AOT_OK);
+    assert_int_equal(got.dtype, expected.dtype);
+    assert_int_equal(got.rank, expected.rank);
+    for (int32_t d = 0; d < got.rank; d++) assert_int_equal(got.sizes[d], expected.sizes[d]);
+    for (int64_t i = 0; i < numel(&expected); i++) {
+      double a = element(&got, i), b = element(&expected, i);
+      if (!(fabs(a - b) <= 1e-5 * (1 + fabs(b)))) fail_msg("%s, %s[%lld]: %.9g, reference %.9g", p->name, key, (long long)i, a, b);
+    }
+  }
+}
+
+static void check_all(const char *backend) {
+  char folder[] = "/tmp/unit-differential-XXXXXX";
+  assert_non_null(mkdtemp(folder));
+  for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+    aothost_t *cpu = open_program(folder, &programs[i], backend), *ref = open_program(folder, &programs[i], "use: backend-ref");
+    for (int k = 0; k < 2; k++) run(cpu, &programs[i]); /* twice: nothing is left over from a run */
+    run(ref, &programs[i]);
+    compare(&programs[i], cpu, ref);
+    aothost_close(cpu);
+    aothost_close(ref);
+  }
+  rmdir(folder);
+}
+
+static void generated_code_agrees_with_the_interpreter(void **state) {
+  (void)state;
+  check_all("use: backend-cpu");
+}
+static void without_a_compiler_results_are_the_same(void **state) {
+  (void)state;
+  check_all("{use: backend-cpu, with: {compiler: none-such, threads: 1}}");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(generated_code_agrees_with_the_interpreter),
+                                     cmocka_unit_test(without_a_compiler_results_are_the_same)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,226 @@
+/* Convolution, batch norm, pooling and sums against plain loops. */
+#include "naive.h"
+
+#include "blas.h"
+#include "conv_kernels.h"
+#include "plane_kernels.h"
+#include "reduce_kernels.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- convolution ---- */
+
+/* Calls visit(output, input, weight) for every product of the convolution; input < 0 in the padding is left out. */
+typedef void (*visit_t)(int64_t y, int64_t x, int64_t w, void *self);
+static void every_product(const bc_conv_t *c, visit_t visit, void *self) {
+  int64_t ci = c->c_in / c->groups, co = c->c_out / c->groups;
+  for (int64_t n = 0; n < c->n_batch; n++)
+    for (int64_t o = 0; o < c->c_out; o++)
+      for (int64_t h = 0; h < c->out[0]; h++)
+        for (int64_t w = 0; w < c->out[1]; w++)
+          for (int64_t i = 0; i < ci; i++)
+            for (int64_t kh = 0; kh < c->kernel[0]; kh++)
+              for (int64_t kw = 0; kw < c->kernel[1]; kw++) {
+                int64_t y = h * c->stride[0] - c->pad[0] + kh * c->dilation[0], x = w * c->stride[1] - c->pad[1] + kw * c->dilation[1];
+                if (y < 0 || y >= c->in[0] || x < 0 || x >= c->in[1]) continue;
+                visit(((n * c->c_out + o) * c->out[0] + h) * c->out[1] + w,
+                      ((n * c->c_in + o / co * ci + i) * c->in[0] + y) * c->in[1] + x,
+                      ((o * ci + i) * c->kernel[0] + kh) * c->kernel[1] + kw, self);
+              }
+}
+
+typedef struct conv_data { float x[4096], w[4096], b[64], y[4096], gx[4096], gw[4096], gb[64]; double sy[4096], sx[4096], sw[4096]; } conv_data_t;
+static void product(int64_t y, int64_t x, int64_t w, void *self) {
+  conv_data_t *d = self;
+  d->sy[y] += (double)d->x[x] * d->w[w];
+}
+static void gradient(int64_t y, int64_t x, int64_t w, void *self) { /* d->y holds the gradient */
+  conv_data_t *d = self;
+  d->sx[x] += (double)d->y[y] * d->w[w];
+  d->sw[w] += (double)d->y[y] * d->x[x];
+}
+
+static void check_conv(bc_conv_t c) {
+  conv_data_t *d = calloc(1, sizeof *d);
+  for (int k = 0; k < 2; k++) c.out[k] = (c.in[k] + 2 * c.pad[k] - c.dilation[k] * (c.kernel[k] - 1) - 1) / c.stride[k] + 1;
+  int64_t ny = c.n_batch * c.c_out * c.out[0] * c.out[1], nx = c.n_batch * c.c_in * c.in[0] * c.in[1];
+  int64_t nw = c.c_out * (c.c_in / c.groups) * c.kernel[0] * c.kernel[1], plane = c.out[0] * c.out[1];
+  float *work = malloc(bc_conv_work(&c) * sizeof *work);
+  naive_random(d->x, nx, 1);
+  naive_random(d->w, nw, 2);
+  naive_random(d->b, c.c_out, 3);
+  every_product(&c, product, d);
+  for (int64_t i = 0; i < ny; i++) d->sy[i] += d->b[i / plane % c.c_out];
+  bc_conv_forward(&c, d->x, d->w, d->b, d->y, work);
+  assert_close(d->y, d->sy, ny);
+  naive_random(d->y, ny, 4);
+  every_product(&c, gradient, d);
+  memset(d->sy, 0, sizeof d->sy);
+  for (int64_t i = 0; i < ny; i++) d->sy[i / plane % c.c_out] += d->y[i];
+  bc_conv_backward(&c, d->y, d->x, d->w, d->gx, d->gw, d->gb, work);
+  assert_close(d->gx, d->sx, nx);
+  assert_close(d->gw, d->sw, nw);
+  assert_close(d->gb, d->sy, c.c_out);
+  free(work);
+  free(d);
+}
+
+static void convolutions(void **state) {
+  (void)state;
+  check_conv((bc_conv_t){.n_batch = 2, .groups = 1, .c_in = 3, .c_out = 4, .in = {7, 6}, .kernel = {3, 3}, .stride = {1, 1}, .pad = {1, 1}, .dilation = {1, 1}});
+  check_conv((bc_conv_t){.n_batch = 2, .groups = 1, .c_in = 3, .c_out = 4, .in = {7, 6}, .kernel = {1, 1}, .stride = {1, 1}, .pad = {0, 0}, .dilation = {1, 1}});
+  check_conv((bc_conv_t){.n_batch = 2, .groups = 2, .c_in = 4, .c_out = 6, .in = {9, 8}, .kernel = {3, 2}, .stride = {2, 3}, .pad = {2, 1}, .dilation = {1, 2}});
+  check_conv((bc_conv_t){.n_batch = 1, .groups = 3, .c_in = 3, .c_out = 3, .in = {1, 11}, .kernel = {1, 5}, .stride = {1, 2}, .pad = {0, 4}, .dilation = {1, 2}});
+}
+
+/* ---- batch norm ---- */
+
+enum { B = 3, C = 2, P = 5 };
+
+static void batch_norm(const double *x, const double *w, const double *b, double *y) {
+  for (int c = 0; c < C; c++) {
+    double mean = 0, var = 0;
+    for (int i = 0; i < B * C * P; i++) mean += i / P % C == c ? x[i] / (B * P) : 0;
+    for (int i = 0; i < B * C * P; i++) var += i / P % C == c ? (x[i] - mean) * (x[i] - mean) / (B * P) : 0;
+    for (int i = 0; i < B * C * P; i++)
+      if (i / P % C == c) y[i] = (x[i] - mean) / sqrt(var + 1e-5) * w[c] + b[c];
+  }
+}
+
+static void batch_norm_and_its_gradients(void **state) {
+  enum { N = B * C * P };
+  float x[N], w[C], b[C], rm[C] = {0.5f, 1}, rv[C] = {2, 3}, y[N], mean[C], rstd[C], nm[C], nv[C], go[N], gx[N], gw[C], gb[C];
+  double wx[N], ww[C], wb[C], expected[N], out[N];
+  bc_planes_t s = {B, C, P};
+  bc_batch_norm_t a = {x, w, b, rm, rv, 0.1, 1e-5, y, mean, rstd, nm, nv};
+  (void)state;
+  naive_random(x, N, 1), naive_random(w, C, 2), naive_random(b, C, 3), naive_random(go, N, 4);
+  for (int i = 0; i < N; i++) wx[i] = x[i];
+  for (int c = 0; c < C; c++) ww[c] = w[c], wb[c] = b[c];
+  batch_norm(wx, ww, wb, expected);
+  bc_batch_norm_train(s, &a);
+  assert_close(y, expected, N);
+  for (int c = 0; c < C; c++) {
+    double var = 1 / ((double)rstd[c] * rstd[c]) - 1e-5, unbiased = var * B * P / (B * P - 1);
+    assert_true(fabs(nm[c] - (0.9 * rm[c] + 0.1 * mean[c])) < 1e-5 && fabs(nv[c] - (0.9 * rv[c] + 0.1 * unbiased)) < 1e-5);
+  }
+  bc_batch_norm_backward(s, go, x, w, mean, rstd, gx, gw, gb);
+  for (int i = 0; i < N; i++) {
+    expected[i] = 0;
+    for (int side = -1; side <= 1; side += 2) {
+      wx[i] = x[i] + side * 1e-5;
+      batch_norm(wx, ww, wb, out);
+      for (int k = 0; k < N; k++) expected[i] += side * out[k] * go[k] / 2e-5;
+    }
+    wx[i] = x[i];
+  }
+  assert_close(gx, expected, N);
+  batch_norm(wx, (double[]){1, 1}, (double[]){0, 0}, out);
+  for (int c = 0; c < C; c++) {
+    double sum = 0, slope = 0;
+    for (int i = 0; i < N; i++) sum += i / P % C == c ? go[i] : 0, slope += i / P % C == c ? go[i] * out[i] : 0;
+    assert_close(&gb[c], &sum, 1);
+    assert_close(&gw[c], &slope, 1);
+  }
+}
+
+/* ---- pooling ---- */
+
+static void max_pool_finds_the_first_maximum(void **state) {
+  const float x[16] = {1, 5, 2, 2, 5, 0, 2, 9, 0, 0, -3, -1, 0, 0, -2, -4}, go[4] = {1, 2, 3, 4};
+  const bc_pool2d_t p = {.in = {4, 4}, .out = {2, 2}, .kernel = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}};
+  const float expected[4] = {5, 9, 0, -1};
+  const int64_t places[4] = {1, 7, 8, 11};
+  float y[4], gx[16], again[16], gradient_of[16] = {0};
+  int64_t index[4];
+  (void)state;
+  bc_max_pool(1, &p, x, y, index);
+  assert_close(y, expected, 4);
+  for (int k = 0; k < 4; k++) {
+    assert_int_equal(index[k], places[k]);
+    gradient_of[places[k]] = go[k];
+  }
+  bc_max_pool_backward(1, &p, go, x, index, gx);
+  bc_max_pool_backward(1, &p, go, x, NULL, again);
+  assert_close(gx, gradient_of, 16);
+  assert_close(again, gradient_of, 16);
+}
+
+static void max_pool_windows_may_overlap_and_leave_the_plane(void **state) {
+  const float x[2 * 3] = {1, 2, 3, 9, 8, 7}, go[2 * 2] = {1, 10, 100, 1000}, expected[4] = {1, 3, 9, 9}, gradient_of[6] = {1, 0, 10, 1100, 0, 0};
+  const bc_pool2d_t p = {.in = {1, 3}, .out = {1, 2}, .kernel = {1, 3}, .stride = {1, 2}, .pad = {0, 2}, .dilation = {1, 1}};
+  float y[4], gx[6];
+  (void)state;
+  bc_max_pool(2, &p, x, y, NULL);
+  assert_close(y, expected, 4);
+  bc_max_pool_backward(2, &p, go, x, NULL, gx);
+  assert_close(gx, gradient_of, 6);
+}
+
+/* ---- sums and products ---- */
+
+static void check_sum(int64_t outer, int64_t n, int64_t inner) {
+  float *x = malloc((size_t)(outer * n * inner) * sizeof *x), *y = malloc((size_t)(outer * inner) * sizeof *y);
+  double *expected = calloc((size_t)(outer * inner), sizeof *expected);
+  naive_random(x, outer * n * inner, 5);
+  for (int64_t o = 0; o < outer; o++)
+    for (int64_t k = 0; k < n; k++)
+      for (int64_t i = 0; i < inner; i++) expected[o * inner + i] += 0.5 * x[(o * n + k) * inner + i];
+  bc_sum_middle(x, outer, n, inner, 0.5f, y);
+  assert_close(y, expected, outer * inner);
+  free(x);
+  free(y);
+  free(expected);
+}
+static void sums(void **state) {
+  (void)state;
+  check_sum(1, 1000, 1);
+  check_sum(7, 13, 1);
+  check_sum(1, 300, 600);
+  check_sum(3, 65, 5);
+}
+
+/* Every way in which a, b and c may lie: each plain or transposed. */
+static void products_of_transposed_matrices(void **state) {
+  enum { M = 3, N = 4, K = 5, BATCH = 2 };
+  float a[BATCH * M * K], b[BATCH * K * N], c[BATCH * M * N];
+  double expected[BATCH * M * N];
+  (void)state;
+  naive_random(a, BATCH * M * K, 1);
+  naive_random(b, BATCH * K * N, 2);
+  for (int form = 0; form < 8; form++) {
+    int ta = form & 1, tb = form >> 1 & 1, tc = form >> 2;
+    bc_product_t p = {.dtype = AOT_F32, .rank = 1, .alpha = 2, .beta = -1, .sizes = {BATCH}, .a_strides = {M * K}, .b_strides = {K * N}, .c_strides = {M * N}};
+    assert_true(bc_matrix(M, K, ta ? 1 : K, ta ? M : 1, &p.a));
+    assert_true(bc_matrix(K, N, tb ? 1 : N, tb ? K : 1, &p.b));
+    assert_true(bc_matrix(M, N, tc ? 1 : N, tc ? M : 1, &p.c));
+    naive_random(c, BATCH * M * N, 3);
+    for (int q = 0; q < BATCH; q++)
+      for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+          int at = q * M * N + (tc ? j * M + i : i * N + j);
+          expected[at] = -c[at];
+          for (int k = 0; k < K; k++)
+            expected[at] += 2.0 * a[q * M * K + (ta ? k * M + i : i * K + k)] * b[q * K * N + (tb ? j * K + k : k * N + j)];
+        }
+    bc_product(&p, a, b, c);
+    assert_close(c, expected, BATCH * M * N);
+  }
+}
+
+static void strides_that_no_blas_takes_are_refused(void **state) {
+  bc_matrix_t m;
+  (void)state;
+  assert_false(bc_matrix(3, 4, 8, 2, &m)); /* every other column */
+  assert_false(bc_matrix(3, 4, 0, 1, &m)); /* a broadcast row */
+  assert_true(bc_matrix(1, 4, 0, 1, &m));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(convolutions), cmocka_unit_test(batch_norm_and_its_gradients),
+                                     cmocka_unit_test(max_pool_finds_the_first_maximum),
+                                     cmocka_unit_test(max_pool_windows_may_overlap_and_leave_the_plane), cmocka_unit_test(sums),
+                                     cmocka_unit_test(products_of_transposed_matrices),
+                                     cmocka_unit_test(strides_that_no_blas_takes_are_refused)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

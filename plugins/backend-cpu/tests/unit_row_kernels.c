@@ -1,0 +1,164 @@
+/* Row kernels against their definitions in double; backwards against central differences. */
+#include "naive.h"
+
+#include "row_kernels.h"
+#include <string.h>
+
+enum { R = 3, N = 21 };
+
+/* d <f(x), go> / dx[i] for every i, f from n_in to n_out numbers */
+typedef void (*function_t)(const double *x, double *y);
+static void differences(function_t f, const float *x, int64_t n_in, const float *go, int64_t n_out, double *out) {
+  static double at[4 * R * N], y[4 * R * N];
+  for (int64_t i = 0; i < n_in; i++) at[i] = x[i];
+  for (int64_t i = 0; i < n_in; i++) {
+    double was = at[i];
+    out[i] = 0;
+    for (int side = -1; side <= 1; side += 2) {
+      at[i] = was + side * 1e-5;
+      f(at, y);
+      for (int64_t k = 0; k < n_out; k++) out[i] += side * y[k] * go[k] / 2e-5;
+    }
+    at[i] = was;
+  }
+}
+
+/* in: x [R][N], w [N], b [N] */
+static void layer_norm(const double *in, double *y) {
+  const double *w = in + R * N, *b = w + N;
+  for (int r = 0; r < R; r++) {
+    double mean = 0, var = 0;
+    for (int i = 0; i < N; i++) mean += in[r * N + i] / N;
+    for (int i = 0; i < N; i++) var += (in[r * N + i] - mean) * (in[r * N + i] - mean) / N;
+    for (int i = 0; i < N; i++) y[r * N + i] = (in[r * N + i] - mean) / sqrt(var + 1e-5) * w[i] + b[i];
+  }
+}
+
+static void layer_norm_and_its_gradients(void **state) {
+  float in[R * N + 2 * N], y[R * N], mean[R], rstd[R], go[R * N], gi[R * N], gw[N], gb[N], again[R * N];
+  double wide[R * N + 2 * N], expected[R * N + 2 * N];
+  (void)state;
+  naive_random(in, R * N + 2 * N, 1);
+  naive_random(go, R * N, 2);
+  for (int i = 0; i < R * N + 2 * N; i++) wide[i] = in[i];
+  layer_norm(wide, expected);
+  bc_layer_norm(in, in + R * N, in + R * N + N, R, N, 1e-5, y, mean, rstd);
+  assert_close(y, expected, R * N);
+  differences(layer_norm, in, R * N + 2 * N, go, R * N, expected);
+  bc_layer_norm_backward(go, in, in + R * N, mean, rstd, R, N, 1e-5, gi, gw, gb);
+  assert_close(gi, expected, R * N);
+  assert_close(gw, expected + R * N, N);
+  assert_close(gb, expected + R * N + N, N);
+  bc_layer_norm_backward(go, in, in + R * N, NULL, NULL, R, N, 1e-5, again, NULL, NULL); /* statistics found again */
+  assert_close(again, expected, R * N);
+}
+
+static void layer_norm_without_weights(void **state) {
+  float x[N], y[N];
+  double in[R * N + 2 * N] = {0}, expected[R * N];
+  (void)state;
+  naive_random(x, N, 5);
+  for (int i = 0; i < N; i++) in[i] = x[i], in[R * N + i] = 1;
+  layer_norm(in, expected);
+  bc_layer_norm(x, NULL, NULL, 1, N, 1e-5, y, NULL, NULL);
+  assert_close(y, expected, N);
+}
+
+static void softmax(const double *x, double *y) {
+  for (int r = 0; r < R; r++) {
+    double sum = 0;
+    for (int i = 0; i < N; i++) sum += exp(x[r * N + i]);
+    for (int i = 0; i < N; i++) y[r * N + i] = exp(x[r * N + i]) / sum;
+  }
+}
+static void log_softmax(const double *x, double *y) {
+  softmax(x, y);
+  for (int i = 0; i < R * N; i++) y[i] = log(y[i]);
+}
+
+static void check_softmax(function_t f, void (*forward)(const float *, int64_t, int64_t, float *),
+                          void (*backward)(const float *, const float *, int64_t, int64_t, float *)) {
+  float x[R * N], y[R * N], go[R * N], gi[R * N];
+  double wide[R * N], expected[R * N];
+  naive_random(x, R * N, 3);
+  naive_random(go, R * N, 4);
+  for (int i = 0; i < R * N; i++) wide[i] = x[i];
+  f(wide, expected);
+  forward(x, R, N, y);
+  assert_close(y, expected, R * N);
+  differences(f, x, R * N, go, R * N, expected);
+  backward(go, y, R, N, gi);
+  assert_close(gi, expected, R * N);
+}
+static void softmax_and_its_gradient(void **state) {
+  (void)state;
+  check_softmax(softmax, bc_softmax, bc_softmax_backward);
+}
+static void log_softmax_and_its_gradient(void **state) {
+  (void)state;
+  check_softmax(log_softmax, bc_log_softmax, bc_log_softmax_backward);
+}
+
+static void softmax_of_large_numbers_stays_finite(void **state) {
+  float x[3] = {1000, 1000, -INFINITY}, y[3];
+  const float half[3] = {0.5f, 0.5f, 0};
+  (void)state;
+  bc_softmax(x, 1, 3, y);
+  assert_close(y, half, 3);
+  bc_log_softmax(x, 1, 2, y);
+  assert_true(fabsf(y[0] + 0.69314718f) < 1e-6f);
+}
+
+static const int64_t targets[R] = {4, -100, 20};
+static void cross_entropy(const double *x, double *loss) {
+  double y[R * N];
+  log_softmax(x, y);
+  loss[0] = -(y[targets[0]] + y[2 * N + targets[2]]) / 2; /* row 1 is ignored */
+}
+
+static void cross_entropy_and_its_gradient(void **state) {
+  float x[R * N], loss, go = 1.5f, gi[R * N];
+  double wide[R * N], expected[R * N];
+  (void)state;
+  naive_random(x, R * N, 6);
+  for (int i = 0; i < R * N; i++) wide[i] = x[i];
+  cross_entropy(wide, expected);
+  assert_int_equal(bc_cross_entropy(x, targets, R, N, 1, -100, &loss), -1);
+  assert_close(&loss, expected, 1);
+  assert_int_equal(bc_cross_entropy(x, targets, R, N, 2, -100, &loss), -1);
+  assert_true(fabs(loss - 2 * expected[0]) < 1e-4);
+  differences(cross_entropy, x, R * N, &go, 1, expected);
+  bc_cross_entropy_backward(go, x, targets, R, N, 1, -100, gi);
+  assert_close(gi, expected, R * N);
+}
+
+static void cross_entropy_names_the_row_of_a_bad_target(void **state) {
+  float x[2 * N] = {0}, loss;
+  const int64_t bad[2] = {0, N};
+  (void)state;
+  assert_int_equal(bc_cross_entropy(x, bad, 2, N, 1, -100, &loss), 1);
+}
+
+static void embedding_and_its_gradient(void **state) {
+  float table[4 * 3], y[5 * 3], go[5 * 3], g[4 * 3], expected[4 * 3] = {0};
+  const int64_t index[5] = {3, 0, 3, 1, 1}, bad[2] = {0, 4};
+  (void)state;
+  naive_random(table, 12, 7);
+  naive_random(go, 15, 8);
+  assert_int_equal(bc_embedding(table, 4, 3, index, 5, y), -1);
+  for (int r = 0; r < 5; r++) assert_memory_equal(y + 3 * r, table + 3 * index[r], 12);
+  for (int r = 0; r < 5; r++)
+    for (int i = 0; index[r] != 1 && i < 3; i++) expected[3 * index[r] + i] += go[3 * r + i];
+  assert_int_equal(bc_embedding_backward(go, index, 5, 4, 3, 1, g), -1); /* 1 is the padding */
+  assert_close(g, expected, 12);
+  assert_int_equal(bc_embedding(table, 4, 3, bad, 2, y), 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(layer_norm_and_its_gradients),  cmocka_unit_test(layer_norm_without_weights),
+      cmocka_unit_test(softmax_and_its_gradient),      cmocka_unit_test(log_softmax_and_its_gradient),
+      cmocka_unit_test(softmax_of_large_numbers_stays_finite), cmocka_unit_test(cross_entropy_and_its_gradient),
+      cmocka_unit_test(cross_entropy_names_the_row_of_a_bad_target), cmocka_unit_test(embedding_and_its_gradient)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

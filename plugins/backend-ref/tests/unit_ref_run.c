@@ -1,0 +1,416 @@
+/* The interpreter on programs written by hand: results, views, freeing, regions, symbols, errors. */
+#include "hand_snapshot.h"
+#include "ref_exec.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#define DIMS(...) ((int64_t[]){__VA_ARGS__})
+
+static rf_program *load(hand_snapshot *h) {
+  const aot_snapshot_t *s = hs_finish(h);
+  rf_program *p = NULL;
+  rf_error error;
+  if (rf_load(s, s->nbytes, &p, &error) != AOT_OK) fail_msg("%s", error.text);
+  return p;
+}
+
+/* A dense tensor over the caller's memory. */
+static aot_tensor_t dense(void *data, int32_t dtype, int32_t rank, const int64_t *sizes, int64_t *strides) {
+  aot_tensor_t t = {.data = data, .dtype = dtype, .rank = rank, .sizes = sizes, .strides = strides};
+  int64_t stride = 1;
+  for (int32_t d = rank - 1; d >= 0; d--) {
+    strides[d] = stride;
+    stride *= sizes[d];
+  }
+  t.nbytes = (uint64_t)stride * aot_dtype_size(dtype);
+  return t;
+}
+
+static void run_ok(const rf_program *p, const aot_tensor_t *in, uint64_t n_in, const aot_tensor_t *out, uint64_t n_out, const int64_t *symbols,
+                   uint64_t n_symbols, rf_stats *stats) {
+  rf_error error;
+  if (rf_run(p, AOT_GRAPH_FORWARD, in, n_in, out, n_out, symbols, n_symbols, stats, &error) != AOT_OK) fail_msg("%s", error.text);
+}
+
+/* y = relu(x^T @ x + 1): a view as operand, a number in a tensor's place */
+static void test_runs_a_small_graph(void **state) {
+  hand_snapshot *h = hs_create();
+  float x[6] = {1, -2, 3, -4, 5, -6}, y[9] = {0};
+  int64_t strides[2][2];
+  aot_tensor_t in, out;
+  rf_program *p;
+  uint32_t vx, vt, vm, va;
+  (void)state;
+  hs_graph(h, AOT_GRAPH_FORWARD);
+  vx = hs_input(h, AOT_F32, 2, DIMS(2, 3));
+  hs_node(h, "aten.t.default");
+  hs_arg_value(h, vx);
+  vt = hs_result_strided(h, AOT_F32, 2, DIMS(3, 2), DIMS(1, 3));
+  hs_node(h, "aten.mm.default");
+  hs_arg_value(h, vt);
+  hs_arg_value(h, vx);
+  vm = hs_result(h, AOT_F32, 2, DIMS(3, 3));
+  hs_node(h, "aten.add.Tensor");
+  hs_arg_value(h, vm);
+  hs_arg_int(h, 1);
+  hs_arg_int(h, 1);
+  va = hs_result(h, AOT_F32, 2, DIMS(3, 3));
+  hs_node(h, "aten.relu.default");
+  hs_arg_value(h, va);
+  hs_output(h, hs_result(h, AOT_F32, 2, DIMS(3, 3)));
+  p = load(h);
+  in = dense(x, AOT_F32, 2, DIMS(2, 3), strides[0]);
+  out = dense(y, AOT_F32, 2, DIMS(3, 3), strides[1]);
+  run_ok(p, &in, 1, &out, 1, NULL, 0, NULL);
+  {
+    const float expected[9] = {18, 0, 28, 0, 30, 0, 28, 0, 46};
+    for (int k = 0; k < 9; k++) assert_float_equal(y[k], expected[k], 0);
+  }
+  assert_int_equal(rf_n_kernels(p), 3); /* the view is no kernel */
+  rf_destroy(p);
+  hs_destroy(h);
+}
+
+/* A chain of n exp nodes over 1000 floats holds two of them at a time, whatever n is; views cost nothing. */
+static void test_frees_after_last_use(void **state) {
+  hand_snapshot *h = hs_create();
+  float *x = calloc(1000, sizeof *x), *y = calloc(1000, sizeof *y);
+  int64_t strides[2][1];
+  aot_tensor_t in, out;
+  rf_program *p;
+  rf_stats stats;
+  uint32_t v;
+  (void)state;
+  hs_graph(h, AOT_GRAPH_FORWARD);
+  v = hs_input(h, AOT_F32, 1, DIMS(1000));
+  for (int k = 0; k < 20; k++) {
+    hs_node(h, "aten.tanh.default");
+    hs_arg_value(h, v);
+    v = hs_result(h, AOT_F32, 1, DIMS(1000));
+    hs_node(h, "aten.view.default");
+    hs_arg_value(h, v);
+    hs_arg_ints(h, DIMS(10, 100), 2);
+    v = hs_result(h, AOT_F32, 2, DIMS(10, 100));
+    hs_node(h, "aten.view.default");
+    hs_arg_value(h, v);
+    hs_arg_ints(h, DIMS(-1), 1);
+    v = hs_result(h, AOT_F32, 1, DIMS(1000));
+  }
+  hs_output(h, v);
+  p = load(h);
+  in = dense(x, AOT_F32, 1, DIMS(1000), strides[0]);
+  out = dense(y, AOT_F32, 1, DIMS(1000), strides[1]);
+  run_ok(p, &in, 1, &out, 1, NULL, 0, &stats);
+  assert_int_equal(stats.peak_nbytes, 2 * 4000);
+  rf_destroy(p);
+  hs_destroy(h);
+  free(x);
+  free(y);
+}
+
+/* An output that a kernel makes goes straight to the caller's strided buffer; the same value twice is copied; None is left. */
+static void test_writes_strided_outputs(void **state) {
+  hand_snapshot *h = hs_create();
+  float x[4] = {1, 2, 3, 4}, y[8] = {0}, z[4] = {0};
+  int64_t strides[2][2], wide[2] = {1, 4};
+  aot_tensor_t in, out[3];
+  rf_program *p;
+  rf_stats stats;
+  uint32_t vx, vy;
+  (void)state;
+  hs_graph(h, AOT_GRAPH_FORWARD);
+  vx = hs_input(h, AOT_F32, 2, DIMS(2, 2));
+  hs_node(h, "aten.neg.default");
+  hs_arg_value(h, vx);
+  vy = hs_result(h, AOT_F32, 2, DIMS(2, 2));
+  hs_output(h, vy);
+  hs_output(h, AOT_NO_ID);
+  hs_output(h, vy);
+  p = load(h);
+  in = dense(x, AOT_F32, 2, DIMS(2, 2), strides[0]);
+  out[0] = dense(y, AOT_F32, 2, DIMS(2, 2), strides[1]);
+  out[0].strides = wide;
+  out[0].nbytes = sizeof y;
+  out[1] = (aot_tensor_t){.data = NULL};
+  out[2] = dense(z, AOT_F32, 2, DIMS(2, 2), strides[1]);
+  run_ok(p, &in, 1, out, 3, NULL, 0, &stats);
+  assert_float_equal(y[0], -1, 0);
+  assert_float_equal(y[4], -2, 0);
+  assert_float_equal(y[1], -3, 0);
+  assert_float_equal(y[5], -4, 0);
+  assert_float_equal(z[1], -2, 0);
+  rf_destroy(p);
+  hs_destroy(h);
+}
+
+/* Sizes from symbols: x[s, 2] viewed as [2 * s]. Three batch sizes, one load. */
+static void test_symbolic_sizes(void **state) {
+  hand_snapshot *h = hs_create();
+  int64_t s = hs_symbol(h), twice = hs_expr(h, AOT_EXPR_MUL, s, 2, 0);
+  uint32_t x, v;
+  rf_program *p;
+  (void)state;
+  hs_graph(h, AOT_GRAPH_FORWARD);
+  x = hs_input(h, AOT_F64, 2, DIMS(s, 2));
+  hs_node(h, "aten.view.default");
+  hs_arg_value(h, x);
+  hs_arg_ints(h, DIMS(twice), 1);
+  v = hs_result(h, AOT_F64, 1, DIMS(twice));
+  hs_node(h, "aten.sum.dim_IntList");
+  hs_arg_value(h, v);
+  hs_arg_ints(h, DIMS(0), 1);
+  hs_arg_bool(h, 0);
+  hs_arg_none(h);
+  hs_output(h, hs_result(h, AOT_F64, 0, NULL));
+  p = load(h);
+  for (int64_t n = 0; n < 3; n++) {
+    double data[4] = {1, 2, 3, 4}, sum = -1;
+    int64_t strides[2], sizes[2] = {n, 2}, none[1];
+    aot_tensor_t in = dense(data, AOT_F64, 2, sizes, strides), out = dense(&sum, AOT_F64, 0, NULL, none);
+    run_ok(p, &in, 1, &out, 1, &n, 1, NULL);
+    assert_float_equal(sum, n == 0 ? 0 : n == 1 ? 3 : 10, 0);
+  }
+  rf_destroy(p);
+  hs_destroy(h);
+}
+
+/* A number read from a tensor becomes a dimension of what follows. */
+static void test_data_dependent_size(void **state) {
+  hand_snapshot *h = hs_create();
+  int64_t u = hs_symbol(h), given = 0, n = 3, none[1], strides[1];
+  double y[3] = {0};
+  aot_tensor_t in, out;
+  rf_program *p;
+  uint32_t x, item;
+  (void)state;
+  hs_graph(h, AOT_GRAPH_FORWARD);
+  x = hs_input(h, AOT_I64, 0, NULL);
+  hs_node(h, "aten._local_scalar_dense.default");
+  hs_arg_value(h, x);
+  item = hs_result_symint(h, u);
+  hs_node(h, "aten.full.default");
+  hs_arg_ints(h, DIMS(u), 1);
+  hs_arg_value(h, item);
+  hs_arg_none(h);
+  hs_arg_none(h);
+  hs_arg_none(h);
+  hs_arg_none(h);
+  hs_output(h, hs_result(h, AOT_F64, 1, DIMS(u)));
+  p = load(h);
+  in = dense(&n, AOT_I64, 0, NULL, none);
+  out = dense(y, AOT_F64, 1, DIMS(3), strides);
+  run_ok(p, &in, 1, &out, 1, &given, 1, NULL);
+  assert_float_equal(y[2], 3, 0);
+  rf_destroy(p);
+  hs_destroy(h);
+}
+
+/* cond(pred, neg, double, [x]) inside a called region */
+static void test_regions(void **state) {
+  hand_snapshot *h = hs_create();
+  uint32_t negative, twice, body, pred, x, y, vx, vp;
+  rf_program *p;
+  (void)state;
+  negative = hs_graph(h, AOT_GRAPH_REGION);
+  x = hs_input(h, AOT_F32, 1, DIMS(2));
+  hs_node(h, "aten.neg.default");
+  hs_arg_value(h, x);
+  hs_output(h, hs_result(h, AOT_F32, 1, DIMS(2)));
+  twice = hs_graph(h, AOT_GRAPH_REGION);
+  x = hs_input(h, AOT_F32, 1, DIMS(2));
+  hs_node(h, "aten.mul.Tensor");
+  hs_arg_value(h, x);
+  hs_arg_float(h, 2);
+  hs_output(h, hs_result(h, AOT_F32, 1, DIMS(2)));
+  body = hs_graph(h, AOT_GRAPH_REGION);
+  pred = hs_input(h, AOT_BOOL, 0, NULL);
+  x = hs_input(h, AOT_F32, 1, DIMS(2));
+  hs_node(h, "higher_order.cond");
+  hs_arg_value(h, pred);
+  hs_arg_graph(h, negative);
+  hs_arg_graph(h, twice);
+  hs_arg_values(h, &x, 1);
+  y = hs_result(h, AOT_F32, 1, DIMS(2));
+  hs_output(h, y);
+  hs_output(h, x); /* a region may return its operand */
+  hs_graph(h, AOT_GRAPH_FORWARD);
+  vp = hs_input(h, AOT_BOOL, 0, NULL);
+  vx = hs_input(h, AOT_F32, 1, DIMS(2));
+  hs_node(h, "higher_order.invoke_subgraph");
+  hs_arg_graph(h, body);
+  hs_arg_none(h);
+  hs_arg_value(h, vp);
+  hs_arg_value(h, vx);
+  y = hs_result(h, AOT_F32, 1, DIMS(2));
+  x = hs_result(h, AOT_F32, 1, DIMS(2));
+  hs_node(h, "aten.sub.Tensor");
+  hs_arg_value(h, y);
+  hs_arg_value(h, x);
+  hs_arg_int(h, 1);
+  hs_output(h, hs_result(h, AOT_F32, 1, DIMS(2)));
+  p = load(h);
+  for (uint8_t choice = 0; choice < 2; choice++) {
+    float data[2] = {3, 5}, out_data[2];
+    int64_t strides[3][1];
+    aot_tensor_t in[2], out;
+    in[0] = dense(&choice, AOT_BOOL, 0, NULL, strides[0]);
+    in[1] = dense(data, AOT_F32, 1, DIMS(2), strides[1]);
+    out = dense(out_data, AOT_F32, 1, DIMS(2), strides[2]);
+    run_ok(p, in, 2, &out, 1, NULL, 0, NULL);
+    assert_float_equal(out_data[1], choice ? -10 : 5, 0);
+  }
+  rf_destroy(p);
+  hs_destroy(h);
+}
+
+/* split shares its operand's storage, and a view of a declared layout that the operand does not have is made in it */
+static void test_views_follow_actual_strides(void **state) {
+  hand_snapshot *h = hs_create();
+  float x[6] = {0, 1, 2, 3, 4, 5}, y[2] = {0}, z[4] = {0};
+  int64_t column_major[2] = {1, 2}, strides[2][2];
+  aot_tensor_t in, out[2];
+  rf_program *p;
+  uint32_t vx, a;
+  (void)state;
+  hs_graph(h, AOT_GRAPH_FORWARD);
+  vx = hs_input(h, AOT_F32, 2, DIMS(2, 3)); /* declared row-major, given column-major */
+  hs_node(h, "aten.split.Tensor");
+  hs_arg_value(h, vx);
+  hs_arg_int(h, 2);
+  hs_arg_int(h, 1);
+  a = hs_result_strided(h, AOT_F32, 2, DIMS(2, 2), DIMS(3, 1));
+  hs_result_strided(h, AOT_F32, 2, DIMS(2, 1), DIMS(3, 1));
+  hs_node(h, "aten.select.int");
+  hs_arg_value(h, a);
+  hs_arg_int(h, 0);
+  hs_arg_int(h, 1);
+  hs_output(h, hs_result(h, AOT_F32, 1, DIMS(2)));
+  hs_node(h, "aten.as_strided.default"); /* every other element of the declared storage */
+  hs_arg_value(h, vx);
+  hs_arg_ints(h, DIMS(3), 1);
+  hs_arg_ints(h, DIMS(2), 1);
+  hs_arg_none(h);
+  hs_output(h, hs_result(h, AOT_F32, 1, DIMS(3)));
+  p = load(h);
+  in = dense(x, AOT_F32, 2, DIMS(2, 3), strides[0]);
+  in.strides = column_major; /* rows: 0 2 4, 1 3 5 */
+  out[0] = dense(y, AOT_F32, 1, DIMS(2), strides[0]);
+  out[1] = dense(z, AOT_F32, 1, DIMS(3), strides[1]);
+  run_ok(p, &in, 1, out, 2, NULL, 0, NULL);
+  assert_float_equal(y[0], 1, 0);
+  assert_float_equal(y[1], 3, 0);
+  assert_float_equal(z[0], 0, 0);
+  assert_float_equal(z[1], 4, 0);
+  assert_float_equal(z[2], 3, 0);
+  rf_destroy(p);
+  hs_destroy(h);
+}
+
+/* An index out of range names operator, index and bound, and the node; nothing leaks and the program still runs. */
+static void test_error_names_the_place(void **state) {
+  hand_snapshot *h = hs_create();
+  float w[6] = {0, 1, 2, 3, 4, 5}, y[4];
+  int64_t index[2] = {1, 9}, strides[3][2];
+  aot_tensor_t in[2], out;
+  rf_program *p;
+  rf_error error;
+  uint32_t vw, vi, node, v;
+  (void)state;
+  hs_graph(h, AOT_GRAPH_FORWARD);
+  vw = hs_input(h, AOT_F32, 2, DIMS(3, 2));
+  vi = hs_input(h, AOT_I64, 1, DIMS(2));
+  hs_node(h, "aten.neg.default");
+  hs_arg_value(h, vw);
+  v = hs_result(h, AOT_F32, 2, DIMS(3, 2));
+  node = hs_node(h, "aten.embedding.default");
+  hs_arg_value(h, v);
+  hs_arg_value(h, vi);
+  hs_arg_int(h, -1);
+  hs_arg_bool(h, 0);
+  hs_arg_bool(h, 0);
+  hs_output(h, hs_result(h, AOT_F32, 2, DIMS(2, 2)));
+  p = load(h);
+  in[0] = dense(w, AOT_F32, 2, DIMS(3, 2), strides[0]);
+  in[1] = dense(index, AOT_I64, 1, DIMS(2), strides[1]);
+  out = dense(y, AOT_F32, 2, DIMS(2, 2), strides[2]);
+  assert_int_equal(rf_run(p, AOT_GRAPH_FORWARD, in, 2, &out, 1, NULL, 0, NULL, &error), AOT_E_RANGE);
+  assert_string_equal(error.text, "aten.embedding.default: index 9 is out of range for dimension 0 of size 3");
+  assert_int_equal(error.node, node);
+  index[1] = 2;
+  run_ok(p, in, 2, &out, 1, NULL, 0, NULL);
+  assert_float_equal(y[3], -5, 0);
+  rf_destroy(p);
+  hs_destroy(h);
+}
+
+static void test_refuses_wrong_boundary(void **state) {
+  hand_snapshot *h = hs_create();
+  float x[3] = {1, 2, 3}, y[3];
+  int64_t strides[2][1];
+  aot_tensor_t in, out;
+  rf_program *p;
+  rf_error error;
+  uint32_t vx;
+  (void)state;
+  hs_graph(h, AOT_GRAPH_FORWARD);
+  vx = hs_input(h, AOT_F32, 1, DIMS(3));
+  hs_node(h, "aten.neg.default");
+  hs_arg_value(h, vx);
+  hs_output(h, hs_result(h, AOT_F32, 1, DIMS(3)));
+  p = load(h);
+  in = dense(x, AOT_F32, 1, DIMS(3), strides[0]);
+  out = dense(y, AOT_F32, 1, DIMS(3), strides[1]);
+  assert_int_equal(rf_run(p, AOT_GRAPH_FORWARD, &in, 1, &out, 2, NULL, 0, NULL, &error), AOT_E_INVALID);
+  assert_int_equal(rf_run(p, AOT_GRAPH_BACKWARD, &in, 1, &out, 1, NULL, 0, NULL, &error), AOT_E_NOT_FOUND);
+  in.nbytes = 8; /* storage too small for three floats */
+  assert_int_equal(rf_run(p, AOT_GRAPH_FORWARD, &in, 1, &out, 1, NULL, 0, NULL, &error), AOT_E_INVALID);
+  in = dense(x, AOT_F32, 1, DIMS(2), strides[0]);
+  assert_int_equal(rf_run(p, AOT_GRAPH_FORWARD, &in, 1, &out, 1, NULL, 0, NULL, &error), AOT_E_INVALID);
+  rf_destroy(p);
+  hs_destroy(h);
+}
+
+static void test_query_says_why(void **state) {
+  hand_snapshot *h = hs_create();
+  const aot_snapshot_t *s;
+  rf_error error;
+  uint32_t x;
+  (void)state;
+  hs_graph(h, AOT_GRAPH_FORWARD);
+  x = hs_input(h, AOT_F32, 1, DIMS(3));
+  for (int p = 0; p < 2; p++) {
+    hs_node(h, "aten.native_dropout.default");
+    hs_arg_value(h, x);
+    hs_arg_float(h, p * 0.5);
+    hs_arg_bool(h, 1);
+    hs_result(h, AOT_F32, 1, DIMS(3));
+    hs_result(h, AOT_BOOL, 1, DIMS(3));
+  }
+  hs_node(h, "mylib.secret.default");
+  hs_arg_value(h, x);
+  hs_result(h, AOT_F32, 1, DIMS(3));
+  hs_node(h, "aten.relu.default");
+  hs_arg_value(h, x);
+  hs_result(h, AOT_C64, 1, DIMS(3));
+  s = hs_finish(h);
+  assert_null(rf_refuse(s, 0, &error)); /* p = 0 draws nothing */
+  assert_non_null(strstr(rf_refuse(s, 1, &error), "random"));
+  assert_non_null(strstr(rf_refuse(s, 2, &error), "no reference kernel"));
+  assert_non_null(strstr(rf_refuse(s, 3, &error), "c64"));
+  hs_destroy(h);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_runs_a_small_graph),          cmocka_unit_test(test_frees_after_last_use),
+      cmocka_unit_test(test_writes_strided_outputs),      cmocka_unit_test(test_symbolic_sizes),
+      cmocka_unit_test(test_data_dependent_size),         cmocka_unit_test(test_regions),
+      cmocka_unit_test(test_views_follow_actual_strides), cmocka_unit_test(test_error_names_the_place),
+      cmocka_unit_test(test_refuses_wrong_boundary),      cmocka_unit_test(test_query_says_why),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

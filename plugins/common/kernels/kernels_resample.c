@@ -1,0 +1,289 @@
+/* Resizing and sampling images: nearest, linear, cubic in 1 to 3 dimensions, and grid sampling.
+ *
+ * Resizing is separable: along each dimension an output place reads up to 4 taps (index, weight), and the result is their
+ * tensor product; the derivative adds the same taps back. Source places (operators.md section 3, PyTorch's UpSample.h):
+ * aligned corners i * (I-1)/(O-1); else (i + 0.5) * I/O - 0.5, clamped at 0 except for cubic; nearest floor(i * I/O), exact
+ * floor((i + 0.5) * I/O). A given scale factor replaces O/I. Nearest places are computed in float as PyTorch does: there
+ * rounding decides which element is meant. Cubic: Keys 1981 with a = -0.75. */
+#include "common/kernels/rk_core.h"
+#include <aot/inline.h>
+#include <math.h>
+#include <string.h>
+
+#define DIMS 3
+#define NEAREST 0
+#define NEAREST_EXACT 1
+#define LINEAR 2
+#define CUBIC 3
+
+typedef struct taps {
+  int n;
+  int64_t at[4];
+  double weight[4];
+} taps;
+
+typedef struct resize {
+  int32_t dims;
+  int mode, align;
+  int64_t in[DIMS], out[DIMS], planes, n_in, n_out;
+  taps *taps[DIMS]; /* of every output place along the dimension */
+} resize;
+
+static double cubic_near(double x) { return ((-0.75 + 2) * x - (-0.75 + 3)) * x * x + 1; }
+static double cubic_far(double x) { return ((-0.75 * x - 5 * -0.75) * x + 8 * -0.75) * x - 4 * -0.75; }
+
+static int64_t clamp_place(int64_t i, int64_t n) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
+
+static taps taps_at(const resize *r, int32_t d, int64_t i, double factor) {
+  int64_t in = r->in[d], out = r->out[d], low;
+  double step = factor > 0 ? 1 / factor : (double)in / (double)out, source, rest;
+  taps t = {1, {0}, {1, 0, 0, 0}};
+  if (r->mode == NEAREST || r->mode == NEAREST_EXACT) {
+    float f = factor > 0 ? (float)(1.0 / factor) : (float)in / (float)out;
+    float place = r->mode == NEAREST ? (float)i * f : ((float)i + 0.5f) * f;
+    t.at[0] = clamp_place((int64_t)floorf(place), in);
+    return t;
+  }
+  if (r->align) source = out > 1 ? (double)i * ((double)(in - 1) / (double)(out - 1)) : 0;
+  else source = ((double)i + 0.5) * step - 0.5;
+  if (r->mode == LINEAR && source < 0) source = 0;
+  low = (int64_t)floor(source);
+  rest = source - (double)low;
+  if (r->mode == LINEAR) {
+    t.n = 2;
+    t.at[0] = clamp_place(low, in);
+    t.at[1] = clamp_place(low + 1, in);
+    t.weight[0] = 1 - rest;
+    t.weight[1] = rest;
+    return t;
+  }
+  t.n = 4;
+  t.weight[0] = cubic_far(rest + 1);
+  t.weight[1] = cubic_near(rest);
+  t.weight[2] = cubic_near(1 - rest);
+  t.weight[3] = cubic_far(2 - rest);
+  for (int k = 0; k < 4; k++) t.at[k] = clamp_place(low - 1 + k, in);
+  return t;
+}
+
+/* Calls for every (output place, tap product): to[..] += weight * from[..], forward or back. */
+static void apply(const resize *r, const double *in_or_grad, double *out, int back) {
+  int64_t place[DIMS] = {0};
+  for (int64_t o = 0; o < r->n_out; o++, rk_advance(place, r->dims, r->out)) {
+    int64_t pick[DIMS] = {0}, counts[DIMS];
+    for (int32_t d = 0; d < r->dims; d++) counts[d] = r->taps[d][place[d]].n;
+    do {
+      double weight = 1;
+      int64_t flat = 0;
+      for (int32_t d = 0; d < r->dims; d++) {
+        const taps *t = &r->taps[d][place[d]];
+        weight *= t->weight[pick[d]];
+        flat = flat * r->in[d] + t->at[pick[d]];
+      }
+      for (int64_t p = 0; p < r->planes; p++) {
+        if (back) out[p * r->n_in + flat] += weight * in_or_grad[p * r->n_out + o];
+        else out[p * r->n_out + o] += weight * in_or_grad[p * r->n_in + flat];
+      }
+    } while (rk_advance(pick, r->dims, counts));
+  }
+}
+
+typedef struct resize_row {
+  int8_t dims, mode, align_arg, scale_arg; /* scale_arg: the first of one a dimension; vec: the list */
+  int8_t is_vec, is_back;
+} resize_row;
+
+static double scale_of(const rk_ctx *c, const resize_row *row, int32_t d) {
+  const rk_arg *a = rk_has(c, (uint32_t)row->scale_arg) ? &c->call->args[row->scale_arg] : NULL;
+  if (!row->is_vec) return rk_float(c, (uint32_t)(row->scale_arg + d), 0);
+  if (!a) return 0;
+  if (a->kind == AOT_ARG_FLOATS && (uint32_t)d < a->n) return a->u.floats[d];
+  if (a->kind == AOT_ARG_INTS && (uint32_t)d < a->n) return (double)a->u.ints[d];
+  return 0;
+}
+
+/* Sizes of both sides: the larger rank dims are planes. */
+static aot_status_t set_sizes(rk_ctx *c, const resize_row *row, const int64_t *in, const int64_t *out, int32_t rank, resize *r) {
+  RK_CHECK(c, rank > row->dims, "rank %d is too small", rank);
+  r->dims = row->dims;
+  r->mode = row->mode;
+  r->align = row->align_arg >= 0 && rk_bool(c, (uint32_t)row->align_arg, 0);
+  r->planes = r->n_in = r->n_out = 1;
+  for (int32_t d = 0; d < rank - r->dims; d++) r->planes *= in[d];
+  for (int32_t d = 0; d < r->dims; d++) {
+    double factor = scale_of(c, row, d);
+    r->in[d] = in[rank - r->dims + d];
+    r->out[d] = out[d];
+    RK_CHECK(c, r->in[d] > 0 && r->out[d] > 0, "input and output sizes must be positive");
+    r->n_in *= r->in[d];
+    r->n_out *= r->out[d];
+    RK_SCRATCH(c, r->out[d], r->taps[d]);
+    for (int64_t i = 0; i < r->out[d]; i++) r->taps[d][i] = taps_at(r, d, i, factor);
+  }
+  return AOT_OK;
+}
+
+static aot_status_t run(rk_ctx *c) {
+  const resize_row *row = c->kernel->row;
+  rk_array x, y;
+  resize r = {0};
+  int64_t out[DIMS], sizes[AOT_MAX_RANK];
+  const int64_t *listed;
+  AOT_TRY(rk_need_f(c, 0, &x));
+  if (row->is_back) { /* grad, output_size, input_size */
+    uint32_t n = rk_list(c, 2, &listed);
+    RK_CHECK(c, (int32_t)n == x.rank, "input_size has %u numbers for rank %d", n, x.rank);
+    AOT_TRY(rk_ints(c, 1, (uint32_t)row->dims, NULL, out));
+    AOT_TRY(set_sizes(c, row, listed, out, x.rank, &r));
+    RK_CHECK(c, x.numel == r.planes * r.n_out, "the gradient does not fit the output");
+    AOT_TRY(rk_new_f(c, x.rank, listed, &y));
+    apply(&r, x.f, y.f, 1);
+    return rk_put_f(c, 0, &y);
+  }
+  for (int32_t d = 0; d < row->dims; d++) { /* without output_size: floor(in * scale) */
+    RK_CHECK(c, x.rank > row->dims, "rank %d is too small", x.rank);
+    out[d] = (int64_t)floor((double)x.sizes[x.rank - row->dims + d] * scale_of(c, row, d));
+  }
+  if (rk_list(c, 1, &listed)) AOT_TRY(rk_ints(c, 1, (uint32_t)row->dims, NULL, out));
+  AOT_TRY(set_sizes(c, row, x.sizes, out, x.rank, &r));
+  memcpy(sizes, x.sizes, sizeof sizes);
+  for (int32_t d = 0; d < r.dims; d++) sizes[x.rank - r.dims + d] = out[d];
+  AOT_TRY(rk_new_f(c, x.rank, sizes, &y));
+  apply(&r, x.f, y.f, 0);
+  return rk_put_f(c, 0, &y);
+}
+
+/* ---- grid sampling ---- */
+
+#define PAD_ZEROS 0
+#define PAD_BORDER 1
+#define PAD_REFLECTION 2
+
+static double unnormalise(double x, int64_t n, int align) {
+  return align ? (x + 1) / 2 * (double)(n - 1) : ((x + 1) * (double)n - 1) / 2;
+}
+
+static double reflect(double x, double twice_low, double twice_high) {
+  double low = twice_low / 2, span = (twice_high - twice_low) / 2, rest, flips;
+  if (twice_low == twice_high) return 0;
+  x = fabs(x - low);
+  rest = fmod(x, span);
+  flips = floor(x / span);
+  return fmod(flips, 2) == 0 ? rest + low : span - rest + low;
+}
+
+/* A place in pixels, brought inside as the padding mode says. */
+static double inside(double x, int64_t n, int padding, int align) {
+  if (padding == PAD_REFLECTION) x = align ? reflect(x, 0, 2 * (double)(n - 1)) : reflect(x, -1, 2 * (double)n - 1);
+  if (padding != PAD_ZEROS) x = x != x ? 0 : fmin(fmax(x, 0), (double)(n - 1));
+  return x;
+}
+
+static taps grid_taps(double normal, int64_t n, int mode, int padding, int align) {
+  double x = unnormalise(normal, n, align), low;
+  taps t = {1, {0}, {1, 0, 0, 0}};
+  if (mode == 2) { /* cubic: every tap is padded on its own */
+    low = floor(x);
+    t.n = 4;
+    t.weight[0] = cubic_far(x - low + 1);
+    t.weight[1] = cubic_near(x - low);
+    t.weight[2] = cubic_near(1 - (x - low));
+    t.weight[3] = cubic_far(2 - (x - low));
+    for (int k = 0; k < 4; k++) t.at[k] = (int64_t)inside(low - 1 + k, n, padding, align);
+    return t;
+  }
+  x = inside(x, n, padding, align);
+  if (!(fabs(x) < 1e15)) x = -100; /* nowhere */
+  if (mode == 1) {
+    t.at[0] = (int64_t)nearbyint(x);
+    return t;
+  }
+  low = floor(x);
+  t.n = 2;
+  t.at[0] = (int64_t)low;
+  t.at[1] = (int64_t)low + 1;
+  t.weight[0] = 1 - (x - low);
+  t.weight[1] = x - low;
+  return t;
+}
+
+/* input [N, C, ..dims], grid [N, ..out, dims] with the last coordinate first */
+static aot_status_t grid_sampler(rk_ctx *c, int32_t dims) {
+  rk_array x, g, y;
+  int64_t mode = rk_int(c, 2, 0), padding = rk_int(c, 3, 0), sizes[2 + DIMS], n_in = 1, n_out = 1;
+  int align = rk_bool(c, 4, 0);
+  AOT_TRY(rk_need_f(c, 0, &x));
+  AOT_TRY(rk_need_f(c, 1, &g));
+  RK_CHECK(c, x.rank == dims + 2 && g.rank == dims + 2 && g.sizes[dims + 1] == dims && g.sizes[0] == x.sizes[0], "input and grid do not fit");
+  RK_CHECK(c, mode >= 0 && mode <= (dims == 2 ? 2 : 1) && padding >= 0 && padding <= 2, "mode %lld with padding %lld is not supported",
+           (long long)mode, (long long)padding);
+  sizes[0] = x.sizes[0];
+  sizes[1] = x.sizes[1];
+  for (int32_t d = 0; d < dims; d++) {
+    n_in *= x.sizes[2 + d];
+    n_out *= sizes[2 + d] = g.sizes[1 + d];
+    RK_CHECK(c, x.sizes[2 + d] > 0, "the input is empty");
+  }
+  AOT_TRY(rk_new_f(c, dims + 2, sizes, &y));
+  for (int64_t o = 0; o < x.sizes[0] * n_out; o++) {
+    taps t[DIMS];
+    int64_t pick[DIMS] = {0}, counts[DIMS], sample = o / n_out;
+    for (int32_t d = 0; d < dims; d++) {
+      t[d] = grid_taps(g.f[o * dims + dims - 1 - d], x.sizes[2 + d], (int)mode, (int)padding, align);
+      counts[d] = t[d].n;
+    }
+    do {
+      double weight = 1;
+      int64_t flat = 0, is_inside = 1;
+      for (int32_t d = 0; d < dims; d++) {
+        int64_t at = t[d].at[pick[d]];
+        weight *= t[d].weight[pick[d]];
+        is_inside = is_inside && at >= 0 && at < x.sizes[2 + d];
+        flat = flat * x.sizes[2 + d] + at;
+      }
+      for (int64_t ch = 0; is_inside && ch < x.sizes[1]; ch++)
+        y.f[(sample * x.sizes[1] + ch) * n_out + o % n_out] += weight * x.f[(sample * x.sizes[1] + ch) * n_in + flat];
+    } while (rk_advance(pick, dims, counts));
+  }
+  return rk_put_f(c, 0, &y);
+}
+static aot_status_t grid_sampler_2d(rk_ctx *c) { return grid_sampler(c, 2); }
+static aot_status_t grid_sampler_3d(rk_ctx *c) { return grid_sampler(c, 3); }
+static aot_status_t grid_sampler_any(rk_ctx *c) {
+  const rk_tensor *x;
+  AOT_TRY(rk_need_tensor(c, 0, &x));
+  return grid_sampler(c, x->rank == 5 ? 3 : 2);
+}
+
+#define UP(name, dims, mode, align, scale, is_vec, is_back) \
+  {"aten." name, run, NULL, &(const resize_row){dims, mode, align, scale, is_vec, is_back}, 0}
+static const rk_kernel rows[] = {
+    UP("upsample_nearest1d.default", 1, NEAREST, -1, 2, 0, 0),
+    UP("upsample_nearest2d.default", 2, NEAREST, -1, 2, 0, 0),
+    UP("upsample_nearest3d.default", 3, NEAREST, -1, 2, 0, 0),
+    UP("_upsample_nearest_exact1d.default", 1, NEAREST_EXACT, -1, 2, 0, 0),
+    UP("_upsample_nearest_exact2d.default", 2, NEAREST_EXACT, -1, 2, 0, 0),
+    UP("_upsample_nearest_exact3d.default", 3, NEAREST_EXACT, -1, 2, 0, 0),
+    UP("upsample_linear1d.default", 1, LINEAR, 2, 3, 0, 0),
+    UP("upsample_bilinear2d.default", 2, LINEAR, 2, 3, 0, 0),
+    UP("upsample_trilinear3d.default", 3, LINEAR, 2, 3, 0, 0),
+    UP("upsample_bicubic2d.default", 2, CUBIC, 2, 3, 0, 0),
+    UP("upsample_nearest1d.vec", 1, NEAREST, -1, 2, 1, 0),
+    UP("upsample_nearest2d.vec", 2, NEAREST, -1, 2, 1, 0),
+    UP("upsample_nearest3d.vec", 3, NEAREST, -1, 2, 1, 0),
+    UP("upsample_linear1d.vec", 1, LINEAR, 2, 3, 1, 0),
+    UP("upsample_bilinear2d.vec", 2, LINEAR, 2, 3, 1, 0),
+    UP("upsample_trilinear3d.vec", 3, LINEAR, 2, 3, 1, 0),
+    UP("upsample_bicubic2d.vec", 2, CUBIC, 2, 3, 1, 0),
+    UP("upsample_nearest1d_backward.default", 1, NEAREST, -1, 3, 0, 1),
+    UP("upsample_nearest2d_backward.default", 2, NEAREST, -1, 3, 0, 1),
+    UP("upsample_nearest3d_backward.default", 3, NEAREST, -1, 3, 0, 1),
+    UP("upsample_linear1d_backward.default", 1, LINEAR, 3, 4, 0, 1),
+    UP("upsample_bilinear2d_backward.default", 2, LINEAR, 3, 4, 0, 1),
+    UP("upsample_trilinear3d_backward.default", 3, LINEAR, 3, 4, 0, 1),
+    UP("upsample_bicubic2d_backward.default", 2, CUBIC, 3, 4, 0, 1),
+    {"aten.grid_sampler.default", grid_sampler_any, NULL, NULL, 0},
+    {"aten.grid_sampler_2d.default", grid_sampler_2d, NULL, NULL, 0},
+    {"aten.grid_sampler_3d.default", grid_sampler_3d, NULL, NULL, 0},
+};
+const rk_family rk_family_resample = RK_FAMILY(rows);

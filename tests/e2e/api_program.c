@@ -1,0 +1,136 @@
+/* A program that knows aothost.h and nothing else: compiles a pipeline, trains a few steps by hand, reads results, makes the
+ * mistakes that callers make. api_program PIPELINE MODEL, for a model with inputs f32[8, 16] and i64[8] and a loss. */
+#include <aothost.h>
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static int n_messages;
+static char last_message[4096];
+
+static void note(void *self, int32_t severity, const char *text) {
+  (void)self;
+  (void)severity;
+  n_messages++;
+  strncpy(last_message, text, sizeof last_message - 1);
+}
+
+static int n_failed;
+static void check(int ok, const char *what, int line) {
+  if (ok) return;
+  n_failed++;
+  fprintf(stderr, "line %d: %s; last message: %s\n", line, what, last_message);
+}
+#define CHECK(x) check((x) != 0, #x, __LINE__)
+
+static float x_data[8 * 16];
+static int64_t y_data[8];
+static const int64_t x_sizes[2] = {8, 16}, y_sizes[1] = {8};
+
+static void make_inputs(aot_tensor_t *in) {
+  for (int i = 0; i < 8 * 16; i++) x_data[i] = (float)sin(0.7 * i);
+  for (int i = 0; i < 8; i++) y_data[i] = i;
+  memset(in, 0, 2 * sizeof *in);
+  in[0].data = x_data;
+  in[0].nbytes = sizeof x_data;
+  in[0].dtype = AOT_F32;
+  in[0].rank = 2;
+  in[0].sizes = x_sizes; /* no strides: contiguous */
+  in[1].data = y_data;
+  in[1].nbytes = sizeof y_data;
+  in[1].dtype = AOT_I64;
+  in[1].rank = 1;
+  in[1].sizes = y_sizes;
+}
+
+static float number(aothost_t *h, const char *key) {
+  aot_tensor_t t;
+  if (aothost_get(h, key, &t) != AOT_OK || t.dtype != AOT_F32) return -1;
+  return ((const float *)t.data)[t.offset];
+}
+
+static void train(aothost_t *h, const aot_tensor_t *in) {
+  aot_tensor_t w, g, kept;
+  float first = 0, last = 0;
+  for (int step = 0; step < 20; step++) {
+    CHECK(aothost_forward(h, in, 2) == AOT_OK);
+    last = number(h, "output.0");
+    if (step == 0) first = last;
+    CHECK(aothost_backward(h, NULL, 0) == AOT_OK);
+    CHECK(aothost_update(h, 0.01) == AOT_OK);
+  }
+  printf("loss %.4f -> %.4f\n", (double)first, (double)last);
+  CHECK(last < first - 0.5f);
+  CHECK(aothost_get(h, "param.m.0.weight", &w) == AOT_OK);
+  CHECK(aothost_get(h, "grad.m.0.weight", &g) == AOT_OK);
+  CHECK(w.rank == 2 && g.rank == 2 && w.sizes[0] == g.sizes[0] && w.sizes[1] == g.sizes[1]); /* both answers stay valid */
+  CHECK(aothost_get(h, "state.adamw.exp_avg.m.0.weight", &kept) == AOT_OK);
+  CHECK(aothost_get(h, "grad.nobody", &kept) == AOT_E_NOT_FOUND);
+  CHECK(aothost_reset(h) == AOT_OK);
+  CHECK(aothost_forward(h, in, 2) == AOT_OK);
+  CHECK(number(h, "output.0") == first);
+}
+
+static void set_leaf(aothost_t *h, const aot_tensor_t *in) {
+  aot_tensor_t bias;
+  float zeros[10] = {0};
+  CHECK(aothost_get(h, "param.m.4.bias", &bias) == AOT_OK);
+  bias.data = zeros;
+  bias.nbytes = sizeof zeros;
+  CHECK(aothost_set(h, "param.m.4.bias", &bias) == AOT_OK);
+  CHECK(number(h, "param.m.4.bias") == 0);
+  CHECK(aothost_set(h, "param.nobody", &bias) == AOT_E_NOT_FOUND);
+  bias.nbytes = 4; /* reaches past its storage */
+  CHECK(aothost_set(h, "param.m.4.bias", &bias) == AOT_E_INVALID);
+  CHECK(aothost_forward(h, in, 2) == AOT_OK);
+}
+
+static void make_mistakes(aothost_t *h, const aot_tensor_t *in) {
+  aot_tensor_t bad[2];
+  int before = n_messages;
+  memcpy(bad, in, sizeof bad);
+  bad[0].dtype = AOT_F64;
+  CHECK(aothost_forward(h, bad, 2) != AOT_OK);
+  bad[0].dtype = 77;
+  CHECK(aothost_forward(h, bad, 2) == AOT_E_INVALID);
+  CHECK(aothost_forward(h, in, 1) == AOT_E_INVALID);
+  CHECK(strstr(last_message, "the model takes 2 inputs, 1 is given") != NULL);
+  CHECK(aothost_backward(h, NULL, 0) != AOT_OK); /* the forward failed */
+  CHECK(aothost_update(h, 1) == AOT_E_PRECONDITION);
+  CHECK(aothost_compile(h, 0) == AOT_E_PRECONDITION);
+  CHECK(n_messages == before + 6); /* one story each */
+}
+
+int main(int argc, char **argv) {
+  const char *sets[] = {"vars.partition=partition-mincut", "run.train.steps=1"};
+  aothost_config_t config;
+  aothost_t *h = NULL;
+  aot_tensor_t in[2];
+  if (argc < 3) return 2;
+  make_inputs(in);
+  memset(&config, 0, sizeof config);
+  config.struct_size = sizeof config;
+  config.model = argv[2];
+  config.sets = sets;
+  config.n_sets = 2;
+  config.message = note;
+
+  CHECK(aothost_open("there is no such pipeline.yaml", &config, &h) != AOT_OK);
+  CHECK(n_messages == 1);
+  CHECK(aothost_forward(h, in, 2) != AOT_OK);
+  aothost_close(h);
+
+  CHECK(aothost_open(argv[1], &config, &h) == AOT_OK);
+  CHECK(aothost_forward(h, in, 2) == AOT_E_PRECONDITION);
+  CHECK(aothost_compile(h, AOTHOST_OPTIMIZER) == AOT_OK);
+  CHECK(aothost_n_inputs(h) == 2 && aothost_n_outputs(h) == 1 && aothost_has_backward(h) && aothost_has_update(h));
+  train(h, in);
+  set_leaf(h, in);
+  make_mistakes(h, in);
+  aothost_close(h);
+  aothost_close(NULL);
+  printf("%d failed\n", n_failed);
+  return n_failed != 0;
+}

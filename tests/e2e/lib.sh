@@ -1,0 +1,19 @@
+# Shared by check_*.sh: AOTHOST EDIT ROOT from the arguments, a folder of their own, and words for expectations.
+aothost=$1; edit=$2; root=$3
+models=$root/tests/fixtures/models
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+failed=0
+
+complain() { echo "FAILED: $*"; failed=1; }
+# status N COMMAND...: the command's output goes to `out`, its exit status must be N
+status() {
+  wanted=$1; shift
+  "$@" > out 2>&1 && got=0 || got=$?
+  [ "$got" = "$wanted" ] || { complain "status $got instead of $wanted: $*"; tail -5 out; }
+}
+says() { grep -qE -- "$1" out || { complain "does not say '$1'"; tail -5 out; }; }
+same() { cmp -s "$1" "$2" || complain "$1 and $2 differ"; }
+has() { grep -qE -- "$2" "$1" || complain "$1 lacks $2"; }
+finish() { [ "$failed" = 0 ] && echo ok; exit "$failed"; }

@@ -1,0 +1,75 @@
+/* A session over the test plugins in a folder of its own, for the unit tests of this folder. */
+#ifndef SESSION_WORLD_H
+#define SESSION_WORLD_H
+
+#include <aot/inline.h>
+#include <pipeline/crash.h>
+#include <pipeline/pipeline.h>
+#include <pipeline/registry.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+typedef struct world {
+  char folder[32], bundle[64];
+  aoth_sink_t *sink;
+  aoth_session_t *session;
+  aoth_pipeline_t *pipeline;
+} world_t;
+
+static inline void write_text(const char *path, const char *text) {
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fputs(text, f);
+  fclose(f);
+}
+
+static inline int setup(void **state) {
+  static const char *const dirs[] = {TEST_PLUGINS "/good", TEST_PLUGINS "/hostile"};
+  world_t *w = calloc(1, sizeof *w);
+  strcpy(w->folder, "/tmp/aot-session-XXXXXX");
+  assert_non_null(mkdtemp(w->folder));
+  assert_int_equal(chdir(w->folder), 0);
+  snprintf(w->bundle, sizeof w->bundle, "%s/bundle", w->folder);
+  w->sink = aoth_sink_create(NULL);
+  const aoth_session_config_t config = {.sink = w->sink, .plugin_dirs = dirs, .n_plugin_dirs = 2, .bundle_dir = w->bundle};
+  w->session = aoth_session_create(&config);
+  assert_non_null(w->session);
+  *state = w;
+  return 0;
+}
+
+static inline int teardown(void **state) {
+  world_t *w = *state;
+  aoth_session_destroy(w->session);
+  aoth_pipeline_destroy(w->pipeline);
+  aoth_sink_destroy(w->sink);
+  assert_int_equal(chdir("/"), 0);
+  char command[64];
+  snprintf(command, sizeof command, "rm -rf %s", w->folder);
+  assert_int_equal(system(command), 0);
+  free(w);
+  return 0;
+}
+
+static inline void load(world_t *w, const char *model, const char *text) {
+  write_text("m.toy", model);
+  write_text("p.yaml", text);
+  if (aoth_pipeline_load("p.yaml", NULL, w->sink, &w->pipeline) != AOT_OK || aoth_pipeline_check(w->session, w->pipeline) != AOT_OK)
+    fail_msg("%s", aoth_sink_text(w->sink));
+}
+
+static const char whole[] =
+    "aot: 1\n"
+    "model: {import: toy-import, path: m.toy}\n"
+    "stages:\n"
+    "  - use: toy-functional\n"
+    "  - use: toy-backend\n"
+    "run: {train: {steps: 1, optimizer: toy-fuse, optimizer-with: {how: first}}}\n";
+
+#endif
