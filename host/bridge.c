@@ -8,7 +8,7 @@
 #include <aot/ext/report.h>
 #include <aot/inline.h>
 #include <ir/program.h>
-#include <pipeline/env.h>
+#include <pipeline/environment.h>
 #include <pipeline/record.h>
 #include <stddef.h>
 #include <string.h>
@@ -37,8 +37,11 @@ static void *AOT_CALL on_alloc(aot_ctx_t *ctx, uint32_t arena, uint32_t align, u
   static const char *const names[] = {"session", "graph", "scratch"};
   if (!ctx) return NULL;
   aoth_arena_t *const arenas[] = {ctx->session, ctx->graph, ctx->scratch};
-  if (arena > AOT_ARENA_SCRATCH || !arenas[arena]) return no_memory(ctx, arena > AOT_ARENA_SCRATCH ? "unknown" : names[arena], size, "there is no such arena during this call");
-  if (align == 0 || align > MAX_ALIGN || (align & (align - 1))) return no_memory(ctx, names[arena], size, "the alignment is not a power of two up to 4096");
+  if (arena > AOT_ARENA_SCRATCH || !arenas[arena])
+    return no_memory(ctx, arena > AOT_ARENA_SCRATCH ? "unknown" : names[arena], size,
+                     "there is no such arena during this call");
+  if (align == 0 || align > MAX_ALIGN || (align & (align - 1)))
+    return no_memory(ctx, names[arena], size, "the alignment is not a power of two up to 4096");
   void *memory = size < SIZE_MAX / 2 ? aoth_arena_alloc(arenas[arena], align, (size_t)size) : NULL;
   return memory ? memory : no_memory(ctx, names[arena], size, "there is none left");
 }
@@ -53,7 +56,9 @@ static const char *AOT_CALL on_env_get(aot_ctx_t *ctx, const char *name) {
   return ctx && ctx->report && name ? aoth_report_env(ctx->report, name) : NULL;
 }
 
-static const char *AOT_CALL on_cache_dir(aot_ctx_t *ctx) { return ctx && ctx->session ? aoth_cache_dir(ctx->session) : NULL; }
+static const char *AOT_CALL on_cache_dir(aot_ctx_t *ctx) {
+  return ctx && ctx->session ? aoth_cache_dir(ctx->session) : NULL;
+}
 
 static const void *AOT_CALL on_get_ext(void *self, const char *id) {
   static const aot_ext_report_t report = {sizeof report, 0, on_number};
@@ -74,8 +79,14 @@ aot_host_t *aoth_bridge_host(aoth_arena_t *arena, uint32_t minor) {
   if (minor > AOT_ABI_MINOR) minor = AOT_ABI_MINOR;
   aoth_fill_graph_api(graph);
   aoth_fill_edit_api(edit);
-  *host = (aot_host_t){.abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR, .graph = graph, .edit = edit, .diag = on_diag,
-                       .alloc = on_alloc, .cancelled = on_cancelled, .get_ext = on_get_ext};
+  *host = (aot_host_t){.abi_epoch = AOT_ABI_EPOCH,
+                       .abi_minor = AOT_ABI_MINOR,
+                       .graph = graph,
+                       .edit = edit,
+                       .diag = on_diag,
+                       .alloc = on_alloc,
+                       .cancelled = on_cancelled,
+                       .get_ext = on_get_ext};
   host->struct_size = host_sizes[minor - 1];
   graph->struct_size = graph_sizes[minor - 1];
   edit->struct_size = edit_sizes[minor - 1];

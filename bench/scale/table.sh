@@ -12,11 +12,11 @@ done | sort -k1,1 -k2,2g | awk -v n="$n" '
     if (unit == "") return
     m = ms[int((count - 1) / 2)]
     total += m; if (peak > most) most = peak
-    row[unit] = sprintf("| %d | %s | %.1f | %.0f | %d | %.0f |", n, unit == "ir" ? "read text" : unit, m, n / m * 1000, after, peak / 1048576)
+    row[unit] = sprintf("| %d | %s | %.2f | %.0f | %d | %.0f |", n, unit == "ir" ? "read text" : unit == "pt2" ? "import" : unit, m, n / m * 1000, after, peak / 1048576)
   }
   END {
     flush()
-    k = split("ir functionalize autograd partition-mincut", order, " ")
+    k = split("ir pt2 functionalize autograd partition-mincut", order, " ")
     for (i = 1; i <= k; i++) if (order[i] in row) print row[order[i]]
-    printf "| %d | **all** | %.1f | %.0f | | %.0f |\n", n, total, n / total * 1000, most / 1048576
+    printf "| %d | **all** | %.2f | %.0f | | %.0f |\n", n, total, n / total * 1000, most / 1048576
   }'

@@ -26,14 +26,32 @@ static void common_flags(aoth_common_t *c, aoth_flag_t out[N_COMMON], int *help)
   const aoth_flag_t rows[N_COMMON] = {
       {.name = "--verbose", .letter = "-v", .help = "tell more", .set = &c->verbose},
       {.name = "--quiet", .letter = "-q", .help = "errors only", .set = &c->quiet},
-      {.name = "--plugin-dir", .value = "D", .help = "search this folder (or take this file) before all others; may repeat", .list = &c->plugin_dirs},
-      {.name = "--set", .value = "K=V", .help = "override a value of the pipeline: stages.NAME.OPTION, run.train.steps, vars.NAME; may repeat", .list = &c->sets},
-      {.name = "--dump-after", .value = "STAGE", .help = "print the program after this stage; may repeat", .list = &c->dump_after},
-      {.name = "--dump-dir", .value = "D", .help = "dumps go to D/03.STAGE.ir; of every stage when none is named", .text = &c->dump_dir},
+      {.name = "--plugin-dir",
+       .value = "D",
+       .help = "search this folder (or take this file) before all others; may repeat",
+       .list = &c->plugin_dirs},
+      {.name = "--set",
+       .value = "K=V",
+       .help = "override a value of the pipeline: stages.NAME.OPTION, run.train.steps, vars.NAME; may repeat",
+       .list = &c->sets},
+      {.name = "--dump-after",
+       .value = "STAGE",
+       .help = "print the program after this stage; may repeat",
+       .list = &c->dump_after},
+      {.name = "--dump-dir",
+       .value = "D",
+       .help = "dumps go to D/03.STAGE.ir; of every stage when none is named",
+       .text = &c->dump_dir},
       {.name = "--time", .help = "print what each stage took and did", .set = &c->time},
       {.name = "--trace", .value = "F", .help = "write a timeline for ui.perfetto.dev", .text = &c->trace_path},
-      {.name = "--json", .value = "F", .help = "write machine-readable results; - is the standard output", .text = &c->json_path},
-      {.name = "--bundle-dir", .value = "D", .help = "where a stage that fails leaves what reproduces it", .text = &c->bundle_dir},
+      {.name = "--json",
+       .value = "F",
+       .help = "write machine-readable results; - is the standard output",
+       .text = &c->json_path},
+      {.name = "--bundle-dir",
+       .value = "D",
+       .help = "where a stage that fails leaves what reproduces it",
+       .text = &c->bundle_dir},
       {.name = "--help", .letter = "-h", .help = "print this", .set = help},
   };
   memcpy(out, rows, sizeof rows);
@@ -44,13 +62,14 @@ static void common_flags(aoth_common_t *c, aoth_flag_t out[N_COMMON], int *help)
 static void print_flags(const aoth_flag_t *flags, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     char left[64];
-    snprintf(left, sizeof left, "%s%s%s%s%s", flags[i].letter ? flags[i].letter : "", flags[i].letter ? ", " : "", flags[i].name,
-             flags[i].value ? " " : "", flags[i].value ? flags[i].value : "");
+    snprintf(left, sizeof left, "%s%s%s%s%s", flags[i].letter ? flags[i].letter : "", flags[i].letter ? ", " : "",
+             flags[i].name, flags[i].value ? " " : "", flags[i].value ? flags[i].value : "");
     printf("  %-22s %s\n", left, flags[i].help);
   }
 }
 
-static void print_help(const aoth_command_t *command, const aoth_flag_t *flags, uint32_t n_flags, const aoth_flag_t *common) {
+static void print_help(const aoth_command_t *command, const aoth_flag_t *flags, uint32_t n_flags,
+                       const aoth_flag_t *common) {
   const size_t n = strlen(command->text);
   printf("usage: aothost %s\n\n%s%s", command->usage, command->text, n && command->text[n - 1] == '\n' ? "" : "\n");
   if (n_flags) {
@@ -77,8 +96,8 @@ static int is_flag(const aoth_flag_t *f, const char *text, size_t size) {
          (f->letter && strlen(f->letter) == size && memcmp(f->letter, text, size) == 0);
 }
 
-static int unknown_flag(const aoth_cli_t *cli, const char *text, size_t size, const aoth_flag_t *flags, uint32_t n_flags,
-                        const aoth_flag_t *common) {
+static int unknown_flag(const aoth_cli_t *cli, const char *text, size_t size, const aoth_flag_t *flags,
+                        uint32_t n_flags, const aoth_flag_t *common) {
   aot_str_t names[64];
   char word[128];
   uint32_t n = 0;
@@ -108,7 +127,8 @@ static int take_flag(const aoth_cli_t *cli, int argc, char **argv, int *i, const
   if (!equals && *i + 1 >= argc) return usage_error(cli, "%s needs a value", f->name, NULL);
   const char *value = equals ? equals + 1 : argv[++*i];
   if (f->list) {
-    if ((f->with_name && !texts_add(f->list, f->name)) || !texts_add(f->list, value)) return usage_error(cli, "%s", "no memory", NULL);
+    if ((f->with_name && !texts_add(f->list, f->name)) || !texts_add(f->list, value))
+      return usage_error(cli, "%s", "no memory", NULL);
   } else {
     *f->text = value;
   }
@@ -141,7 +161,9 @@ int aoth_cli_init(aoth_cli_t *cli, const aoth_command_t *command, int argc, char
   if (cli->n_positional < min) return usage_error(cli, "%s", "an argument is missing", NULL);
   cli->sink = aoth_sink_create(stderr);
   if (!cli->sink) return usage_error(cli, "%s", "no memory", NULL);
-  aoth_sink_min(cli->sink, cli->common.quiet ? AOT_SEVERITY_ERROR : cli->common.verbose ? AOT_SEVERITY_NOTE : AOT_SEVERITY_WARNING);
+  aoth_sink_min(cli->sink, cli->common.quiet     ? AOT_SEVERITY_ERROR
+                           : cli->common.verbose ? AOT_SEVERITY_NOTE
+                                                 : AOT_SEVERITY_WARNING);
   cli->trace = aoth_trace_create(cli->common.trace_path);
   return AOTH_CLI_GO;
 }
@@ -151,14 +173,20 @@ int aoth_cli_init(aoth_cli_t *cli, const aoth_command_t *command, int argc, char
 aoth_session_t *aoth_cli_session(aoth_cli_t *cli) {
   const aoth_common_t *c = &cli->common;
   if (cli->session) return cli->session;
-  const aoth_session_config_t config = {.sink = cli->sink, .plugin_dirs = c->plugin_dirs.items, .n_plugin_dirs = c->plugin_dirs.n,
-                                        .verbose = (uint32_t)c->verbose, .dump_after = c->dump_after.items,
-                                        .n_dump_after = c->dump_after.n, .dump_dir = c->dump_dir, .bundle_dir = c->bundle_dir,
+  const aoth_session_config_t config = {.sink = cli->sink,
+                                        .plugin_dirs = c->plugin_dirs.items,
+                                        .n_plugin_dirs = c->plugin_dirs.n,
+                                        .verbose = (uint32_t)c->verbose,
+                                        .dump_after = c->dump_after.items,
+                                        .n_dump_after = c->dump_after.n,
+                                        .dump_dir = c->dump_dir,
+                                        .bundle_dir = c->bundle_dir,
                                         .trace = cli->trace};
   const uint32_t errors = aoth_sink_count(cli->sink, AOT_SEVERITY_ERROR);
   cli->session = aoth_session_create(&config);
   if (!cli->session) aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "session.memory", "no memory for a session");
-  return aoth_sink_count(cli->sink, AOT_SEVERITY_ERROR) > errors ? NULL : cli->session; /* a --plugin-dir that is none */
+  return aoth_sink_count(cli->sink, AOT_SEVERITY_ERROR) > errors ? NULL
+                                                                 : cli->session; /* a --plugin-dir that is none */
 }
 
 aot_status_t aoth_cli_pipeline(aoth_cli_t *cli, const char *path, aoth_overrides_t *overrides, aoth_pipeline_t **out) {
@@ -168,14 +196,18 @@ aot_status_t aoth_cli_pipeline(aoth_cli_t *cli, const char *path, aoth_overrides
   overrides->sets = cli->common.sets.items;
   overrides->n_sets = cli->common.sets.n;
   const aot_status_t status = aoth_pipeline_load(path, overrides, cli->sink, out);
-  const aot_status_t checked = *out ? aoth_pipeline_check(session, *out) : AOT_OK; /* further complaints, in the same go */
+  const aot_status_t checked =
+      *out ? aoth_pipeline_check(session, *out) : AOT_OK; /* further complaints, in the same go */
   if (status != AOT_OK || checked != AOT_OK) return status != AOT_OK ? status : checked;
   for (uint32_t i = 0; i < cli->common.dump_after.n; i++) {
     const char *name = cli->common.dump_after.items[i];
-    int known = (*out)->run.train.present && (*out)->run.train.optimizer.use && strcmp((*out)->run.train.optimizer.use, name) == 0;
-    for (uint32_t k = 0; k < (*out)->n_stages; k++) known |= strcmp((*out)->stages[k].name, name) == 0 || strcmp((*out)->stages[k].use, name) == 0;
+    int known = (*out)->run.train.present && (*out)->run.train.optimizer.use &&
+                strcmp((*out)->run.train.optimizer.use, name) == 0;
+    for (uint32_t k = 0; k < (*out)->n_stages; k++)
+      known |= strcmp((*out)->stages[k].name, name) == 0 || strcmp((*out)->stages[k].use, name) == 0;
     if (known) continue;
-    aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "cli.dump-after", "--dump-after %s: %s has no such stage", name, path);
+    aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "cli.dump-after", "--dump-after %s: %s has no such stage",
+                     name, path);
     return AOT_E_INVALID;
   }
   return AOT_OK;
@@ -186,7 +218,8 @@ aot_status_t aoth_cli_json(aoth_cli_t *cli, struct json_t *value) {
   if (!path) return AOT_OK;
   char *text = json_dumps(value, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
   if (!text) {
-    aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "cli.json", "the results hold a text that is not UTF-8, or memory ran out");
+    aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "cli.json",
+                     "the results hold a text that is not UTF-8, or memory ran out");
     return AOT_E_INVALID;
   }
   aot_status_t status = AOT_OK;

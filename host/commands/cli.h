@@ -12,14 +12,14 @@ typedef struct aoth_texts { /* a growing list of borrowed texts; zero-initialise
   uint32_t n, capacity;
 } aoth_texts_t;
 typedef struct aoth_flag {
-  const char *name;    /* "--model" */
-  const char *letter;  /* "-o" or NULL */
-  const char *value;   /* "F": takes a value, shown in the help; NULL: a switch */
-  const char *help;    /* one sentence */
-  int *set;            /* switches: counted up */
-  const char **text;   /* values */
-  aoth_texts_t *list;  /* values that may repeat, in order; wins over text */
-  int with_name;       /* the flag's name goes into the list before each value: flags whose order among each other counts */
+  const char *name;   /* "--model" */
+  const char *letter; /* "-o" or NULL */
+  const char *value;  /* "F": takes a value, shown in the help; NULL: a switch */
+  const char *help;   /* one sentence */
+  int *set;           /* switches: counted up */
+  const char **text;  /* values */
+  aoth_texts_t *list; /* values that may repeat, in order; wins over text */
+  int with_name; /* the flag's name goes into the list before each value: flags whose order among each other counts */
 } aoth_flag_t;
 
 /* The flags that every command has. */
@@ -30,10 +30,10 @@ typedef struct aoth_common {
 } aoth_common_t;
 
 typedef struct aoth_command {
-  const char *name;     /* "run" */
-  const char *usage;    /* "run PIPELINE [options]" */
-  const char *summary;  /* one line for `aothost --help` */
-  const char *text;     /* what it does, in a paragraph or three; examples */
+  const char *name;    /* "run" */
+  const char *usage;   /* "run PIPELINE [options]" */
+  const char *summary; /* one line for `aothost --help` */
+  const char *text;    /* what it does, in a paragraph or three; examples */
   int (*main)(const struct aoth_command *self, int argc, char **argv); /* argv[0] is the command's name; exit status */
 } aoth_command_t;
 
@@ -63,7 +63,7 @@ aot_status_t aoth_cli_json(aoth_cli_t *cli, struct json_t *value);
 int aoth_cli_deinit(aoth_cli_t *cli, int code);
 
 /* The commands; each stands in cmd_NAME.c. */
-extern const aoth_command_t aoth_cmd_run, aoth_cmd_verify, aoth_cmd_check, aoth_cmd_plugins, aoth_cmd_schema, aoth_cmd_opt,
-    aoth_cmd_inspect;
+extern const aoth_command_t aoth_cmd_run, aoth_cmd_verify, aoth_cmd_check, aoth_cmd_plugins, aoth_cmd_schema,
+    aoth_cmd_opt, aoth_cmd_inspect;
 
 #endif

@@ -26,9 +26,9 @@ static json_t *diagnostic(const char *line, size_t size) {
     }
     if (end) *end = 0;
     if (end && code > message) code[-1] = 0;
-    return json_pack("{s:s, s:o, s:o, s:o, s:s, s:s}", "severity", severities[i], "file", *file ? json_string(file) : json_null(), "line",
-                     row ? json_integer(row) : json_null(), "column", column ? json_integer(column) : json_null(), "code",
-                     end ? code + 1 : "", "message", message);
+    return json_pack("{s:s, s:o, s:o, s:o, s:s, s:s}", "severity", severities[i], "file",
+                     *file ? json_string(file) : json_null(), "line", row ? json_integer(row) : json_null(), "column",
+                     column ? json_integer(column) : json_null(), "code", end ? code + 1 : "", "message", message);
   }
   return NULL;
 }
@@ -56,12 +56,14 @@ static int check(aoth_cli_t *cli, aoth_overrides_t *overrides) {
     fputs(text.data ? text.data : "", out);
     aoth_text_deinit(&text);
   } else if (status == AOT_OK && !cli->common.quiet) {
-    fprintf(out, "%s: ok, %u stage%s%s\n", path, p->n_stages, p->n_stages == 1 ? "" : "s", p->run.train.present ? ", training" : "");
+    fprintf(out, "%s: ok, %u stage%s%s\n", path, p->n_stages, p->n_stages == 1 ? "" : "s",
+            p->run.train.present ? ", training" : "");
   }
-  json_t *result = json_pack("{s:s, s:b, s:I, s:I, s:o}", "pipeline", path, "ok", status == AOT_OK, "errors",
-                             (json_int_t)aoth_sink_count(cli->sink, AOT_SEVERITY_ERROR), "warnings",
-                             (json_int_t)(aoth_sink_count(cli->sink, AOT_SEVERITY_WARNING) - aoth_sink_count(cli->sink, AOT_SEVERITY_ERROR)),
-                             "diagnostics", diagnostics(aoth_sink_text(cli->sink)));
+  json_t *result = json_pack(
+      "{s:s, s:b, s:I, s:I, s:o}", "pipeline", path, "ok", status == AOT_OK, "errors",
+      (json_int_t)aoth_sink_count(cli->sink, AOT_SEVERITY_ERROR), "warnings",
+      (json_int_t)(aoth_sink_count(cli->sink, AOT_SEVERITY_WARNING) - aoth_sink_count(cli->sink, AOT_SEVERITY_ERROR)),
+      "diagnostics", diagnostics(aoth_sink_text(cli->sink)));
   const aot_status_t written = aoth_cli_json(cli, result);
   json_decref(result);
   aoth_pipeline_destroy(p);

@@ -15,14 +15,16 @@ static const char *graph_kind(int32_t kind) {
 }
 
 static const char *role_name(int32_t role) {
-  static const char *const names[] = {"?", "parameter", "buffer", "constant", "user-input", "state", "tangent", "saved", "gradient",
-                                      "user-output", "loss", "update", "hyper", "seed", "offset", "token", "region", "base",
-                                      "tangent-update"};
+  static const char *const names[] = {"?",     "parameter", "buffer", "constant",      "user-input",
+                                      "state", "tangent",   "saved",  "gradient",      "user-output",
+                                      "loss",  "update",    "hyper",  "seed",          "offset",
+                                      "token", "region",    "base",   "tangent-update"};
   return role >= 1 && role <= 18 ? names[role] : names[0];
 }
 
 static const char *rule_name(int32_t kind) {
-  static const char *const names[] = {"?", "copy-back", "restride", "same-input", "view-input", "same-output", "view-output", "view-base"};
+  static const char *const names[] = {"?",          "copy-back",   "restride",    "same-input",
+                                      "view-input", "same-output", "view-output", "view-base"};
   return kind >= 1 && kind <= 7 ? names[kind] : names[0];
 }
 
@@ -66,7 +68,8 @@ typedef struct op_count {
 static int compare_counts(const void *a, const void *b) {
   const op_count_t *x = a, *y = b;
   if (x->n != y->n) return x->n < y->n ? 1 : -1;
-  const int order = memcmp(x->op->name.data, y->op->name.data, (size_t)(x->op->name.size < y->op->name.size ? x->op->name.size : y->op->name.size));
+  const int order = memcmp(x->op->name.data, y->op->name.data,
+                           (size_t)(x->op->name.size < y->op->name.size ? x->op->name.size : y->op->name.size));
   return order ? order : (x->op->name.size > y->op->name.size) - (x->op->name.size < y->op->name.size);
 }
 
@@ -125,9 +128,10 @@ static void print_ports(aot_prog_t *p, const char *title, const aot_port_t *port
   for (uint32_t i = 0; i < n; i++) {
     aoth_text_t type = {0};
     aot_type_t t;
-    if (ports[i].value.id != AOT_NO_ID && aoth_graph_value_type(p, ports[i].value, &t) == AOT_OK) type_text(p, &t, &type);
-    printf("  %-6s %-14s %5u  %-24s %.*s\n", i ? "" : title, role_name(ports[i].role), ports[i].index, type.data ? type.data : "none",
-           (int)ports[i].name.size, ports[i].name.size ? ports[i].name.data : "");
+    if (ports[i].value.id != AOT_NO_ID && aoth_graph_value_type(p, ports[i].value, &t) == AOT_OK)
+      type_text(p, &t, &type);
+    printf("  %-6s %-14s %5u  %-24s %.*s\n", i ? "" : title, role_name(ports[i].role), ports[i].index,
+           type.data ? type.data : "none", (int)ports[i].name.size, ports[i].name.size ? ports[i].name.data : "");
     aoth_text_deinit(&type);
   }
 }
@@ -138,8 +142,9 @@ static void print_graphs(const inspection_t *in, int with_regions) {
     aot_str_t name;
     const aot_graph_t graph = {g};
     if (!is_graph(in->p, g, &kind, &name) || (kind == AOT_GRAPH_REGION && !with_regions)) continue;
-    printf("\ngraph %.*s: %s, %u nodes, %u inputs, %u outputs\n", (int)name.size, name.size ? name.data : "", graph_kind(kind),
-           nodes_of(in->p, g, NULL, 0), aoth_graph_n_inputs(in->p, graph), aoth_graph_n_outputs(in->p, graph));
+    printf("\ngraph %.*s: %s, %u nodes, %u inputs, %u outputs\n", (int)name.size, name.size ? name.data : "",
+           graph_kind(kind), nodes_of(in->p, g, NULL, 0), aoth_graph_n_inputs(in->p, graph),
+           aoth_graph_n_outputs(in->p, graph));
     print_ports(in->p, "in", aoth_graph_inputs(in->p, graph), aoth_graph_n_inputs(in->p, graph));
     print_ports(in->p, "out", aoth_graph_outputs(in->p, graph), aoth_graph_n_outputs(in->p, graph));
   }
@@ -153,10 +158,11 @@ static void print_leaves(const inspection_t *in) {
     aoth_text_t type = {0}, names = {0};
     if (aoth_graph_leaf_info(in->p, (aot_leaf_t){i}, &leaf) != AOT_OK) continue;
     type_text(in->p, &leaf.type, &type);
-    for (uint32_t k = 0; k < leaf.n_names; k++) aoth_text_f(&names, "%s%.*s", k ? " = " : "", (int)leaf.names[k].size, leaf.names[k].data);
+    for (uint32_t k = 0; k < leaf.n_names; k++)
+      aoth_text_f(&names, "%s%.*s", k ? " = " : "", (int)leaf.names[k].size, leaf.names[k].data);
     printf("%5u  %-11s %-20s %12llu  %-5s %s\n", i, role_name(leaf.role), type.data ? type.data : "",
-           (unsigned long long)(numel(in->p, &leaf.type) * aot_dtype_size(leaf.type.dtype)), leaf.flags & AOT_LEAF_REQUIRES_GRAD ? "yes" : "",
-           names.data ? names.data : "");
+           (unsigned long long)(numel(in->p, &leaf.type) * aot_dtype_size(leaf.type.dtype)),
+           leaf.flags & AOT_LEAF_REQUIRES_GRAD ? "yes" : "", names.data ? names.data : "");
     aoth_text_deinit(&type);
     aoth_text_deinit(&names);
   }
@@ -175,7 +181,8 @@ static void print_rules(const inspection_t *in) {
       aoth_text_z(&geometry, " strides ");
       dims_text(in->p, r.strides, r.rank, &geometry);
     }
-    printf("%s  %-12s %u %u%s\n", i ? "" : "\nboundary\n", rule_name(r.kind), r.a, r.b, geometry.data ? geometry.data : "");
+    printf("%s  %-12s %u %u%s\n", i ? "" : "\nboundary\n", rule_name(r.kind), r.a, r.b,
+           geometry.data ? geometry.data : "");
     aoth_text_deinit(&geometry);
   }
 }
@@ -193,15 +200,18 @@ static void print_symbols(const inspection_t *in) {
 
 static void print_all(const inspection_t *in, const char *path, aoth_arena_t *arena, int verbose) {
   const char *properties = aoth_property_names(aoth_prog_properties(in->p), arena);
-  printf("%s\n  %s%s%u nodes, %u operators, %u leaves\n", path, properties, *properties ? "; " : "", in->n_nodes, in->n_ops, aoth_graph_n_leaves(in->p));
+  printf("%s\n  %s%s%u nodes, %u operators, %u leaves\n", path, properties, *properties ? "; " : "", in->n_nodes,
+         in->n_ops, aoth_graph_n_leaves(in->p));
   printf("  %llu parameters (%llu trained), %llu bytes; buffers %llu bytes\n", (unsigned long long)in->n_parameters,
-         (unsigned long long)in->n_trained, (unsigned long long)in->parameter_bytes, (unsigned long long)in->buffer_bytes);
+         (unsigned long long)in->n_trained, (unsigned long long)in->parameter_bytes,
+         (unsigned long long)in->buffer_bytes);
   print_graphs(in, verbose);
   print_leaves(in);
   print_rules(in);
   print_symbols(in);
   if (in->n_ops) printf("\noperators\n");
-  for (uint32_t i = 0; i < in->n_ops; i++) printf("%7u  %.*s\n", in->ops[i].n, (int)in->ops[i].op->name.size, in->ops[i].op->name.data);
+  for (uint32_t i = 0; i < in->n_ops; i++)
+    printf("%7u  %.*s\n", in->ops[i].n, (int)in->ops[i].op->name.size, in->ops[i].op->name.data);
 }
 
 /* ---- for programs ---- */
@@ -225,8 +235,8 @@ static json_t *type_json(aot_prog_t *p, const aot_type_t *t) {
     aoth_text_deinit(&text);
     return kind;
   }
-  return json_pack("{s:s, s:s, s:o, s:o}", "kind", "tensor", "dtype", aot_dtype_name(t->dtype), "shape", dims_json(p, t->sizes, t->rank),
-                   "strides", dims_json(p, t->strides, t->rank));
+  return json_pack("{s:s, s:s, s:o, s:o}", "kind", "tensor", "dtype", aot_dtype_name(t->dtype), "shape",
+                   dims_json(p, t->sizes, t->rank), "strides", dims_json(p, t->strides, t->rank));
 }
 
 static json_t *ports_json(aot_prog_t *p, const aot_port_t *ports, uint32_t n) {
@@ -234,8 +244,9 @@ static json_t *ports_json(aot_prog_t *p, const aot_port_t *ports, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     aot_type_t t;
     const int has_type = ports[i].value.id != AOT_NO_ID && aoth_graph_value_type(p, ports[i].value, &t) == AOT_OK;
-    json_array_append_new(list, json_pack("{s:s, s:I, s:o, s:o}", "role", role_name(ports[i].role), "index", (json_int_t)ports[i].index, "name",
-                                          aoth_str_json(ports[i].name), "type", has_type ? type_json(p, &t) : json_null()));
+    json_array_append_new(list, json_pack("{s:s, s:I, s:o, s:o}", "role", role_name(ports[i].role), "index",
+                                          (json_int_t)ports[i].index, "name", aoth_str_json(ports[i].name), "type",
+                                          has_type ? type_json(p, &t) : json_null()));
   }
   return list;
 }
@@ -247,10 +258,12 @@ static json_t *graphs_json(const inspection_t *in) {
     aot_str_t name;
     const aot_graph_t graph = {g};
     if (!is_graph(in->p, g, &kind, &name)) continue;
-    json_array_append_new(list, json_pack("{s:o, s:s, s:I, s:o, s:o}", "name", aoth_str_json(name), "kind", graph_kind(kind), "nodes",
-                                          (json_int_t)nodes_of(in->p, g, NULL, 0), "inputs",
-                                          ports_json(in->p, aoth_graph_inputs(in->p, graph), aoth_graph_n_inputs(in->p, graph)), "outputs",
-                                          ports_json(in->p, aoth_graph_outputs(in->p, graph), aoth_graph_n_outputs(in->p, graph))));
+    json_array_append_new(
+        list,
+        json_pack("{s:o, s:s, s:I, s:o, s:o}", "name", aoth_str_json(name), "kind", graph_kind(kind), "nodes",
+                  (json_int_t)nodes_of(in->p, g, NULL, 0), "inputs",
+                  ports_json(in->p, aoth_graph_inputs(in->p, graph), aoth_graph_n_inputs(in->p, graph)), "outputs",
+                  ports_json(in->p, aoth_graph_outputs(in->p, graph), aoth_graph_n_outputs(in->p, graph))));
   }
   return list;
 }
@@ -262,9 +275,11 @@ static json_t *leaves_json(const inspection_t *in) {
     json_t *names = json_array();
     aoth_graph_leaf_info(in->p, (aot_leaf_t){i}, &leaf);
     for (uint32_t k = 0; k < leaf.n_names; k++) json_array_append_new(names, aoth_str_json(leaf.names[k]));
-    json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:b, s:I, s:b}", "role", role_name(leaf.role), "names", names, "type",
-                                          type_json(in->p, &leaf.type), "requires_grad", (leaf.flags & AOT_LEAF_REQUIRES_GRAD) != 0, "bytes",
-                                          (json_int_t)(numel(in->p, &leaf.type) * aot_dtype_size(leaf.type.dtype)), "has_data", leaf.data != NULL));
+    json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:b, s:I, s:b}", "role", role_name(leaf.role), "names",
+                                          names, "type", type_json(in->p, &leaf.type), "requires_grad",
+                                          (leaf.flags & AOT_LEAF_REQUIRES_GRAD) != 0, "bytes",
+                                          (json_int_t)(numel(in->p, &leaf.type) * aot_dtype_size(leaf.type.dtype)),
+                                          "has_data", leaf.data != NULL));
   }
   return list;
 }
@@ -274,8 +289,9 @@ static json_t *rules_json(const inspection_t *in) {
   for (uint32_t i = 0; i < aoth_graph_n_rules(in->p); i++) {
     aot_rule_t r;
     if (aoth_graph_rule(in->p, i, &r) != AOT_OK) continue;
-    json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:o, s:o}", "kind", rule_name(r.kind), "a", (json_int_t)r.a, "b", (json_int_t)r.b,
-                                          "shape", dims_json(in->p, r.sizes, r.rank), "strides", dims_json(in->p, r.strides, r.rank)));
+    json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:o, s:o}", "kind", rule_name(r.kind), "a", (json_int_t)r.a,
+                                          "b", (json_int_t)r.b, "shape", dims_json(in->p, r.sizes, r.rank), "strides",
+                                          dims_json(in->p, r.strides, r.rank)));
   }
   return list;
 }
@@ -285,8 +301,9 @@ static json_t *symbols_json(const inspection_t *in) {
   for (uint32_t i = 0; i < aoth_graph_n_symbols(in->p); i++) {
     aot_symbol_info_t s = {.struct_size = sizeof s};
     if (aoth_graph_symbol_info(in->p, i, &s) != AOT_OK) continue;
-    json_array_append_new(list, json_pack("{s:o, s:I, s:o, s:I}", "name", aoth_str_json(s.name), "min", (json_int_t)s.min, "max",
-                                          s.max == INT64_MAX ? json_null() : json_integer(s.max), "hint", (json_int_t)s.hint));
+    json_array_append_new(
+        list, json_pack("{s:o, s:I, s:o, s:I}", "name", aoth_str_json(s.name), "min", (json_int_t)s.min, "max",
+                        s.max == INT64_MAX ? json_null() : json_integer(s.max), "hint", (json_int_t)s.hint));
   }
   return list;
 }
@@ -301,8 +318,9 @@ static json_t *inspection_json(const inspection_t *in, const char *path) {
   return json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "file", path, "properties",
                    aoth_properties_json(aoth_prog_properties(in->p)), "nodes", (json_int_t)in->n_nodes, "parameters",
                    (json_int_t)in->n_parameters, "trained_parameters", (json_int_t)in->n_trained, "parameter_bytes",
-                   (json_int_t)in->parameter_bytes, "buffer_bytes", (json_int_t)in->buffer_bytes, "graphs", graphs_json(in), "leaves",
-                   leaves_json(in), "boundary", rules_json(in), "symbols", symbols_json(in), "operators", ops);
+                   (json_int_t)in->parameter_bytes, "buffer_bytes", (json_int_t)in->buffer_bytes, "graphs",
+                   graphs_json(in), "leaves", leaves_json(in), "boundary", rules_json(in), "symbols", symbols_json(in),
+                   "operators", ops);
 }
 
 /* ---- the command ---- */
@@ -329,7 +347,10 @@ static int inspect_main(const aoth_command_t *self, int argc, char **argv) {
   const char *import_id = NULL;
   aoth_cli_t cli;
   const aoth_flag_t flags[] = {
-      {.name = "--import", .value = "ID", .help = "the importer; found out from the file when left out, ir for text", .text = &import_id},
+      {.name = "--import",
+       .value = "ID",
+       .help = "the importer; found out from the file when left out, ir for text",
+       .text = &import_id},
   };
   int code = aoth_cli_init(&cli, self, argc, argv, flags, 1, 1, 1);
   if (code == AOTH_CLI_GO) code = aoth_cli_session(&cli) ? aoth_exit_code(inspect(&cli, import_id)) : AOTH_EXIT_INPUT;

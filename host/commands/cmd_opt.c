@@ -29,7 +29,8 @@ static aot_status_t resolve_stages(opt_t *o) {
     uint32_t n = 0;
     if (strcmp(t[i], "--use") != 0 || o->n_stages == MAX_STAGES) {
       aoth_sink_report(o->cli.sink, AOT_SEVERITY_ERROR, NULL, "opt.with", "%s",
-                       o->n_stages == MAX_STAGES ? "too many stages: 64 are the limit" : "--with belongs to the --use before it, and there is none");
+                       o->n_stages == MAX_STAGES ? "too many stages: 64 are the limit"
+                                                 : "--with belongs to the --use before it, and there is none");
       return AOT_E_INVALID;
     }
     const char *use = t[i + 1];
@@ -75,10 +76,25 @@ static aot_status_t run(opt_t *o) {
 static int opt_main(const aoth_command_t *self, int argc, char **argv) {
   opt_t o = {.n_stages = 0};
   const aoth_flag_t flags[] = {
-      {.name = "--use", .value = "STAGE", .help = "run this unit; may repeat, in order", .list = &o.uses, .with_name = 1},
-      {.name = "--with", .value = "K=V", .help = "an option of the --use before it; may repeat", .list = &o.uses, .with_name = 1},
-      {.name = "--output", .letter = "-o", .value = "F", .help = "where the program goes; the standard output when left out", .text = &o.output},
-      {.name = "--import", .value = "ID", .help = "the importer; found out from the file when left out, ir for text", .text = &o.import_id},
+      {.name = "--use",
+       .value = "STAGE",
+       .help = "run this unit; may repeat, in order",
+       .list = &o.uses,
+       .with_name = 1},
+      {.name = "--with",
+       .value = "K=V",
+       .help = "an option of the --use before it; may repeat",
+       .list = &o.uses,
+       .with_name = 1},
+      {.name = "--output",
+       .letter = "-o",
+       .value = "F",
+       .help = "where the program goes; the standard output when left out",
+       .text = &o.output},
+      {.name = "--import",
+       .value = "ID",
+       .help = "the importer; found out from the file when left out, ir for text",
+       .text = &o.import_id},
   };
   int code = aoth_cli_init(&o.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 1, 1);
   if (code == AOTH_CLI_GO) {

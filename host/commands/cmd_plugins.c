@@ -27,7 +27,8 @@ static const aoth_unit_t **all_units(aoth_registry_t *r, uint32_t *out_n) {
   *out_n = n;
   n = 0;
   for (uint32_t i = 0; i < aoth_registry_n_plugins(r); i++)
-    for (uint32_t k = 0; k < aoth_registry_plugin(r, i)->n_units; k++) units[n++] = &aoth_registry_plugin(r, i)->units[k];
+    for (uint32_t k = 0; k < aoth_registry_plugin(r, i)->n_units; k++)
+      units[n++] = &aoth_registry_plugin(r, i)->units[k];
   qsort(units, n, sizeof *units, compare_units);
   return units;
 }
@@ -50,16 +51,19 @@ static void print_search(aoth_registry_t *r) {
 static json_t *list_json(aoth_registry_t *r, const aoth_unit_t *const *units, uint32_t n) {
   json_t *list = json_array(), *refused = json_array(), *dirs = json_array();
   for (uint32_t i = 0; i < n; i++)
-    json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "id", units[i]->id, "kind", units[i]->kind, "plugin",
-                                          units[i]->plugin->note.id, "version", units[i]->plugin->note.version, "file",
-                                          units[i]->plugin->path, "help", units[i]->help, "hidden", units[i]->shadowed_by != NULL));
+    json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "id", units[i]->id, "kind",
+                                          units[i]->kind, "plugin", units[i]->plugin->note.id, "version",
+                                          units[i]->plugin->note.version, "file", units[i]->plugin->path, "help",
+                                          units[i]->help, "hidden", units[i]->shadowed_by != NULL));
   for (uint32_t i = 0; i < aoth_registry_n_plugins(r); i++) {
     const aoth_plugin_t *p = aoth_registry_plugin(r, i);
-    if (p->state == AOTH_PLUGIN_REFUSED) json_array_append_new(refused, json_pack("{s:s, s:s}", "file", p->path, "why", p->why ? p->why : ""));
+    if (p->state == AOTH_PLUGIN_REFUSED)
+      json_array_append_new(refused, json_pack("{s:s, s:s}", "file", p->path, "why", p->why ? p->why : ""));
   }
   for (uint32_t i = 0; i < aoth_registry_n_dirs(r); i++) {
     const char *from, *note, *path = aoth_registry_dir(r, i, &from, &note);
-    json_array_append_new(dirs, json_pack("{s:s, s:s, s:o}", "path", path, "from", from, "note", note ? json_string(note) : json_null()));
+    json_array_append_new(
+        dirs, json_pack("{s:s, s:s, s:o}", "path", path, "from", from, "note", note ? json_string(note) : json_null()));
   }
   return json_pack("{s:o, s:o, s:o}", "units", list, "refused", refused, "dirs", dirs);
 }
@@ -80,7 +84,8 @@ static int list(aoth_cli_t *cli, aoth_registry_t *r) {
       const aoth_unit_t *u = units[i];
       if (u->shadowed_by && !cli->common.verbose) continue;
       printf("%-22s %-12s %-18s %-8s %s%s%s%s\n", u->id, u->kind, u->plugin->note.id, u->plugin->note.version, u->help,
-             u->shadowed_by ? " (hidden by " : "", u->shadowed_by ? u->shadowed_by->plugin->path : "", u->shadowed_by ? ")" : "");
+             u->shadowed_by ? " (hidden by " : "", u->shadowed_by ? u->shadowed_by->plugin->path : "",
+             u->shadowed_by ? ")" : "");
     }
     if (n == 0) printf("no plugins were found\n");
     if (cli->common.verbose || n == 0) print_search(r);
@@ -102,9 +107,12 @@ static aot_status_t do_coverage(void *arg) {
   const void *ext = NULL;
   const char *kind = i->unit->kind;
   if (strcmp(kind, "pass/1") == 0 && i->table.pass.get_ext) ext = i->table.pass.get_ext(i->self, AOT_EXT_COVERAGE);
-  if (strcmp(kind, "partition/1") == 0 && i->table.partition.get_ext) ext = i->table.partition.get_ext(i->self, AOT_EXT_COVERAGE);
-  if (strcmp(kind, "backend/1") == 0 && i->table.backend.get_ext) ext = i->table.backend.get_ext(i->self, AOT_EXT_COVERAGE);
-  if (strcmp(kind, "import/1") == 0 && i->table.import.get_ext) ext = i->table.import.get_ext(i->self, AOT_EXT_COVERAGE);
+  if (strcmp(kind, "partition/1") == 0 && i->table.partition.get_ext)
+    ext = i->table.partition.get_ext(i->self, AOT_EXT_COVERAGE);
+  if (strcmp(kind, "backend/1") == 0 && i->table.backend.get_ext)
+    ext = i->table.backend.get_ext(i->self, AOT_EXT_COVERAGE);
+  if (strcmp(kind, "import/1") == 0 && i->table.import.get_ext)
+    ext = i->table.import.get_ext(i->self, AOT_EXT_COVERAGE);
   if (strcmp(kind, "opset/1") == 0 && i->table.opset.get_ext) ext = i->table.opset.get_ext(i->self, AOT_EXT_COVERAGE);
   if (ext) return aot_import(&c->coverage, sizeof c->coverage, ext);
   return AOT_OK;
@@ -187,7 +195,8 @@ static void print_option(const aot_option_t *o) {
 }
 
 static void print_unit(const aoth_unit_t *u, aoth_arena_t *arena) {
-  printf("%s %s (%s)\n  %s\n  plugin %s %s, %s\n", u->id, u->version, u->kind, u->help, u->plugin->note.id, u->plugin->note.version, u->plugin->path);
+  printf("%s %s (%s)\n  %s\n  plugin %s %s, %s\n", u->id, u->version, u->kind, u->help, u->plugin->note.id,
+         u->plugin->note.version, u->plugin->path);
   if (u->shadowed_by) printf("  hidden by %s\n", u->shadowed_by->plugin->path);
   if (u->desc.n_options) printf("\noptions\n");
   for (uint64_t i = 0; i < u->desc.n_options; i++) print_option(&u->options[i]);
@@ -205,12 +214,13 @@ static json_t *unit_json(const aoth_unit_t *u) {
   for (uint64_t i = 0; i < u->desc.n_options; i++) json_array_append_new(options, aoth_option_json(&u->options[i]));
   if (u->has_contract)
     contract = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "needs", aoth_properties_json(u->contract.needs), "refuses",
-                         aoth_properties_json(u->contract.refuses), "gives", aoth_properties_json(u->contract.gives), "drops",
-                         aoth_properties_json(u->contract.drops), "creates", texts_json(u->contract.creates, u->contract.n_creates),
-                         "removes", texts_json(u->contract.removes, u->contract.n_removes));
-  return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:o, s:o}", "id", u->id, "kind", u->kind, "version", u->version, "help", u->help,
-                   "plugin", u->plugin->note.id, "plugin_version", u->plugin->note.version, "file", u->plugin->path, "hidden",
-                   u->shadowed_by != NULL, "options", options, "contract", contract);
+                         aoth_properties_json(u->contract.refuses), "gives", aoth_properties_json(u->contract.gives),
+                         "drops", aoth_properties_json(u->contract.drops), "creates",
+                         texts_json(u->contract.creates, u->contract.n_creates), "removes",
+                         texts_json(u->contract.removes, u->contract.n_removes));
+  return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:o, s:o}", "id", u->id, "kind", u->kind, "version",
+                   u->version, "help", u->help, "plugin", u->plugin->note.id, "plugin_version", u->plugin->note.version,
+                   "file", u->plugin->path, "hidden", u->shadowed_by != NULL, "options", options, "contract", contract);
 }
 
 /* A unit whose options need values cannot be made just to be asked. */
@@ -257,8 +267,8 @@ static int show_all(aoth_cli_t *cli, aoth_registry_t *r, const char *id) {
   }
   if (n == 0) {
     const char *near = aoth_registry_nearest(r, id, NULL);
-    aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "plugins.unknown", "no unit and no plugin '%s'%s%s%s", id, near ? "; did you mean '" : "",
-                     near ? near : "", near ? "'?" : "");
+    aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "plugins.unknown", "no unit and no plugin '%s'%s%s%s", id,
+                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     status = AOT_E_NOT_FOUND;
   }
   json_t *json = json_pack("{s:o}", "units", units);

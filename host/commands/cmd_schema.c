@@ -10,12 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *typed(const char *type, const char *about) { return json_pack("{s:s, s:s}", "type", type, "description", about); }
+static json_t *typed(const char *type, const char *about) {
+  return json_pack("{s:s, s:s}", "type", type, "description", about);
+}
 
 /* A number or integer with its least value, or a variable. */
 static json_t *number(const char *type, json_t *preset, double min, const char *about) {
-  json_t *s = json_pack("{s:[{s:s, s:f}, {s:s, s:s}], s:s}", "anyOf", "type", type, "minimum", min, "type", "string", "pattern", "\\$\\{",
-                        "description", about);
+  json_t *s = json_pack("{s:[{s:s, s:f}, {s:s, s:s}], s:s}", "anyOf", "type", type, "minimum", min, "type", "string",
+                        "pattern", "\\$\\{", "description", about);
   if (preset) json_object_set_new(s, "default", preset);
   return s;
 }
@@ -29,7 +31,8 @@ static json_t *with_schema(const aoth_unit_t *u) {
     if (u->options[i].flags & AOT_OPT_REQUIRED) json_array_append(required, name);
     json_decref(name);
   }
-  return json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties", properties, "required", required, "additionalProperties", 0);
+  return json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties", properties, "required", required,
+                   "additionalProperties", 0);
 }
 
 typedef struct merging {
@@ -37,7 +40,8 @@ typedef struct merging {
 } merging_t;
 
 static json_t *rule(const char *key, const char *id, const char *with, json_t *schema) {
-  return json_pack("{s:{s:{s:{s:s}}, s:[s]}, s:{s:{s:o}}}", "if", "properties", key, "const", id, "required", key, "then", "properties", with, schema);
+  return json_pack("{s:{s:{s:{s:s}}, s:[s]}, s:{s:{s:o}}}", "if", "properties", key, "const", id, "required", key,
+                   "then", "properties", with, schema);
 }
 
 /* One of the ids, or a variable: never an empty list, which no validator takes. */
@@ -61,25 +65,31 @@ static void add_unit(merging_t *m, const aoth_unit_t *u) {
 
 static json_t *stages_schema(merging_t *m) {
   json_t *use = ids_schema(m->stage_ids, "the unit of this stage");
-  json_t *stage = json_pack("{s:s, s:{s:o, s:o, s:o}, s:[s], s:b, s:o}", "type", "object", "properties", "use", use, "as",
-                            typed("string", "a name for this stage, when its unit is used twice"), "with",
-                            typed("object", "options of the unit"), "required", "use", "additionalProperties", 0, "allOf", m->stage_rules);
+  json_t *stage = json_pack("{s:s, s:{s:o, s:o, s:o}, s:[s], s:b, s:o}", "type", "object", "properties", "use", use,
+                            "as", typed("string", "a name for this stage, when its unit is used twice"), "with",
+                            typed("object", "options of the unit"), "required", "use", "additionalProperties", 0,
+                            "allOf", m->stage_rules);
   json_t *include = json_pack("{s:s, s:{s:o}, s:[s], s:b}", "type", "object", "properties", "include",
-                              typed("string", "a pipeline file whose stages stand here"), "required", "include", "additionalProperties", 0);
-  return json_pack("{s:s, s:s, s:{s:[o, o]}}", "type", "array", "description", "units, in the order in which they run", "items", "anyOf", stage, include);
+                              typed("string", "a pipeline file whose stages stand here"), "required", "include",
+                              "additionalProperties", 0);
+  return json_pack("{s:s, s:s, s:{s:[o, o]}}", "type", "array", "description", "units, in the order in which they run",
+                   "items", "anyOf", stage, include);
 }
 
 static json_t *data_schema(void) {
   json_t *dtypes = json_array();
   for (int i = 0; i < 6; i++) json_array_append_new(dtypes, json_string(aot_dtype_name(aoth_token_dtypes[i])));
-  json_t *tokens = json_pack("{s:o, s:{s:o, s:s}, s:o, s:o, s:{s:s, s:{s:s}, s:i, s:i}}", "tokens", typed("string", "a flat file of token numbers"),
-                             "dtype", "enum", dtypes, "default", "u8", "batch", number("integer", NULL, 1, "windows a batch"), "block",
-                             number("integer", NULL, 1, "tokens a window"), "inputs", "type", "array", "items", "type", "integer", "minItems", 2,
-                             "maxItems", 2);
+  json_t *tokens =
+      json_pack("{s:o, s:{s:o, s:s}, s:o, s:o, s:{s:s, s:{s:s}, s:i, s:i}}", "tokens",
+                typed("string", "a flat file of token numbers"), "dtype", "enum", dtypes, "default", "u8", "batch",
+                number("integer", NULL, 1, "windows a batch"), "block", number("integer", NULL, 1, "tokens a window"),
+                "inputs", "type", "array", "items", "type", "integer", "minItems", 2, "maxItems", 2);
   json_t *text = typed("string", "'random', or a .safetensors file with keys input.0, input.1, ..");
-  json_t *file = json_pack("{s:s, s:{s:o}, s:[s], s:b}", "type", "object", "properties", "safetensors", typed("string", "keys input.0, input.1, .."),
-                           "required", "safetensors", "additionalProperties", 0);
-  json_t *token_map = json_pack("{s:s, s:o, s:[s], s:b}", "type", "object", "properties", tokens, "required", "tokens", "additionalProperties", 0);
+  json_t *file =
+      json_pack("{s:s, s:{s:o}, s:[s], s:b}", "type", "object", "properties", "safetensors",
+                typed("string", "keys input.0, input.1, .."), "required", "safetensors", "additionalProperties", 0);
+  json_t *token_map = json_pack("{s:s, s:o, s:[s], s:b}", "type", "object", "properties", tokens, "required", "tokens",
+                                "additionalProperties", 0);
   return json_pack("{s:[o, o, o]}", "anyOf", text, file, token_map);
 }
 
@@ -88,7 +98,8 @@ static json_t *train_schema(merging_t *m) {
   for (int i = 0; i < 3; i++) json_array_append_new(schedules, json_string(aoth_schedules[i]));
   json_t *p = json_object();
   json_object_set_new(p, "steps", number("integer", NULL, 1, "how many steps"));
-  json_object_set_new(p, "optimizer", ids_schema(m->optimizer_ids, "the pass that adds the update graph; adamw when left out"));
+  json_object_set_new(p, "optimizer",
+                      ids_schema(m->optimizer_ids, "the pass that adds the update graph; adamw when left out"));
   json_object_set_new(p, "optimizer-with", typed("object", "options of the optimizer"));
   json_object_set_new(p, "lr", number("number", json_real(1e-3), 0, "learning rate"));
   json_object_set_new(p, "min-lr", number("number", json_real(0), 0, "where the schedule ends"));
@@ -99,35 +110,38 @@ static json_t *train_schema(merging_t *m) {
   json_object_set_new(p, "log-every", number("integer", json_integer(10), 0, "steps between log lines; 0: none"));
   json_object_set_new(p, "loss", number("integer", json_integer(0), 0, "number of the user output that is minimised"));
   json_object_set_new(p, "checkpoint",
-                      json_pack("{s:[o, {s:s, s:{s:o, s:o}, s:[s], s:b}]}", "anyOf", typed("string", "where it goes, at the end"), "type", "object",
-                                "properties", "path", typed("string", "where it goes"), "every",
-                                number("integer", json_integer(0), 0, "steps between checkpoints; 0: at the end"), "required", "path",
-                                "additionalProperties", 0));
+                      json_pack("{s:[o, {s:s, s:{s:o, s:o}, s:[s], s:b}]}", "anyOf",
+                                typed("string", "where it goes, at the end"), "type", "object", "properties", "path",
+                                typed("string", "where it goes"), "every",
+                                number("integer", json_integer(0), 0, "steps between checkpoints; 0: at the end"),
+                                "required", "path", "additionalProperties", 0));
   json_object_set_new(p, "resume", typed("string", "a checkpoint to go on from"));
-  return json_pack("{s:s, s:o, s:[s], s:b, s:o}", "type", "object", "properties", p, "required", "steps", "additionalProperties", 0, "allOf",
-                   m->optimizer_rules);
+  return json_pack("{s:s, s:o, s:[s], s:b, s:o}", "type", "object", "properties", p, "required", "steps",
+                   "additionalProperties", 0, "allOf", m->optimizer_rules);
 }
 
 static json_t *make_schema(merging_t *m) {
   json_t *ir = json_pack("{s:s, s:s}", "const", "ir", "description", "a program in text");
   json_array_append_new(m->import_ids, ir);
-  json_t *vars = json_pack("{s:s, s:{s:[s, s, s]}, s:s}", "type", "object", "additionalProperties", "type", "string", "number", "boolean",
-                           "description", "defaults of ${name}; --set vars.name=VALUE wins");
-  json_t *include = json_pack("{s:[{s:s}, {s:s, s:{s:s}}], s:s}", "anyOf", "type", "string", "type", "array", "items", "type", "string",
-                              "description", "files below this one: maps merge, anything else is replaced");
+  json_t *vars = json_pack("{s:s, s:{s:[s, s, s]}, s:s}", "type", "object", "additionalProperties", "type", "string",
+                           "number", "boolean", "description", "defaults of ${name}; --set vars.name=VALUE wins");
+  json_t *include =
+      json_pack("{s:[{s:s}, {s:s, s:{s:s}}], s:s}", "anyOf", "type", "string", "type", "array", "items", "type",
+                "string", "description", "files below this one: maps merge, anything else is replaced");
   json_t *model = json_pack("{s:s, s:{s:o, s:o}, s:b}", "type", "object", "properties", "import",
                             ids_schema(m->import_ids, "who reads the model; found out when left out"), "path",
                             typed("string", "the model file"), "additionalProperties", 0);
-  json_t *opsets = json_pack("{s:s, s:o, s:s}", "type", "array", "items", ids_schema(m->opset_ids, "an operator set"), "description",
-                             "operator sets to open; all that are found when left out");
-  json_t *run = json_pack("{s:s, s:{s:{s:s}, s:o, s:o, s:o}, s:b}", "type", "object", "properties", "inputs", "$ref", "#/$defs/data", "outputs",
-                          typed("string", "where the results of one call go"), "seed", typed("integer", "of random inputs"), "train",
-                          train_schema(m), "additionalProperties", 0);
-  json_t *properties = json_pack("{s:{s:i}, s:o, s:o, s:o, s:o, s:o, s:o}", "aot", "const", 1, "vars", vars, "include", include, "model", model,
-                                 "opsets", opsets, "stages", stages_schema(m), "run", run);
-  return json_pack("{s:s, s:s, s:s, s:o, s:[s], s:b, s:{s:o}}", "$schema", "https://json-schema.org/draft/2020-12/schema", "title",
-                   "aothost pipeline", "type", "object", "properties", properties, "required", "aot", "additionalProperties", 0, "$defs",
-                   "data", data_schema());
+  json_t *opsets = json_pack("{s:s, s:o, s:s}", "type", "array", "items", ids_schema(m->opset_ids, "an operator set"),
+                             "description", "operator sets to open; all that are found when left out");
+  json_t *run = json_pack("{s:s, s:{s:{s:s}, s:o, s:o, s:o}, s:b}", "type", "object", "properties", "inputs", "$ref",
+                          "#/$defs/data", "outputs", typed("string", "where the results of one call go"), "seed",
+                          typed("integer", "of random inputs"), "train", train_schema(m), "additionalProperties", 0);
+  json_t *properties = json_pack("{s:{s:i}, s:o, s:o, s:o, s:o, s:o, s:o}", "aot", "const", 1, "vars", vars, "include",
+                                 include, "model", model, "opsets", opsets, "stages", stages_schema(m), "run", run);
+  return json_pack("{s:s, s:s, s:s, s:o, s:[s], s:b, s:{s:o}}", "$schema",
+                   "https://json-schema.org/draft/2020-12/schema", "title", "aothost pipeline", "type", "object",
+                   "properties", properties, "required", "aot", "additionalProperties", 0, "$defs", "data",
+                   data_schema());
 }
 
 static int schema(aoth_cli_t *cli) {
@@ -139,7 +153,8 @@ static int schema(aoth_cli_t *cli) {
     aoth_plugin_t *p = aoth_registry_plugin(r, i);
     if (p->n_units == 0) continue;
     if (aoth_plugin_open(r, p, s->arena, NULL, NULL) != AOT_OK) {
-      aoth_sink_report(cli->sink, AOT_SEVERITY_WARNING, NULL, "load.refused", "left out of the schema: cannot load %s: %s", p->path, p->why ? p->why : "");
+      aoth_sink_report(cli->sink, AOT_SEVERITY_WARNING, NULL, "load.refused",
+                       "left out of the schema: cannot load %s: %s", p->path, p->why ? p->why : "");
       continue;
     }
     for (uint32_t k = 0; k < p->n_units; k++)

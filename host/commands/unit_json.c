@@ -8,7 +8,7 @@ json_t *aoth_str_json(aot_str_t s) { return json_stringn(s.size ? s.data : "", (
 
 json_t *aoth_properties_json(uint32_t properties) {
   json_t *list = json_array();
-#define ADD_NAME(constant, bit, text, meaning) \
+#define ADD_NAME(constant, bit, text, meaning)                                                                         \
   if (properties & (1u << bit)) json_array_append_new(list, json_string(text));
   AOT_PROPERTY_MAP(ADD_NAME)
 #undef ADD_NAME
@@ -30,19 +30,23 @@ static json_t *preset(const aot_option_t *o) {
 
 static json_t *choices(const aot_option_t *o) {
   json_t *list = json_array();
-  for (uint32_t i = 0; o->kind == AOT_OPT_ENUM && i < o->n_choices; i++) json_array_append_new(list, aoth_str_json(o->choices[i]));
+  for (uint32_t i = 0; o->kind == AOT_OPT_ENUM && i < o->n_choices; i++)
+    json_array_append_new(list, aoth_str_json(o->choices[i]));
   return list;
 }
 
-static int is_number(const aot_option_t *o) { return o->kind == AOT_OPT_I64 || o->kind == AOT_OPT_F64 || o->kind == AOT_OPT_BYTES; }
+static int is_number(const aot_option_t *o) {
+  return o->kind == AOT_OPT_I64 || o->kind == AOT_OPT_F64 || o->kind == AOT_OPT_BYTES;
+}
 static int is_bounded(const aot_option_t *o) { return is_number(o) && o->min <= o->max; }
 
 json_t *aoth_option_json(const aot_option_t *o) {
-  return json_pack("{s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "name", aoth_str_json(o->name), "kind", aoth_option_kind(o->kind),
-                   "required", (o->flags & AOT_OPT_REQUIRED) != 0, "default", preset(o), "min", is_bounded(o) ? number(o->min) : json_null(),
-                   "max", is_bounded(o) ? number(o->max) : json_null(), "choices", choices(o), "unit", aoth_str_json(o->unit), "help",
-                   aoth_str_json(o->help), "affects_output", (o->flags & AOT_OPT_AFFECTS_OUTPUT) != 0, "experimental",
-                   (o->flags & AOT_OPT_EXPERIMENTAL) != 0);
+  return json_pack("{s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "name", aoth_str_json(o->name), "kind",
+                   aoth_option_kind(o->kind), "required", (o->flags & AOT_OPT_REQUIRED) != 0, "default", preset(o),
+                   "min", is_bounded(o) ? number(o->min) : json_null(), "max",
+                   is_bounded(o) ? number(o->max) : json_null(), "choices", choices(o), "unit", aoth_str_json(o->unit),
+                   "help", aoth_str_json(o->help), "affects_output", (o->flags & AOT_OPT_AFFECTS_OUTPUT) != 0,
+                   "experimental", (o->flags & AOT_OPT_EXPERIMENTAL) != 0);
 }
 
 /* Any value may be written as a variable instead. */
@@ -66,9 +70,9 @@ json_t *aoth_option_schema(const aot_option_t *o) {
     set_bound(s, "maximum", o->max, o->kind != AOT_OPT_F64);
   }
   if (o->kind == AOT_OPT_BYTES)
-    s = json_pack("{s:[o, {s:s, s:s}]}", "anyOf", s, "type", "string", "pattern", "^[0-9]+(\\.[0-9]+)? ?(B|[kMGT]B|[KMGT](iB)?)?$|\\$\\{");
-  else if (o->kind != AOT_OPT_STRING && o->kind != AOT_OPT_PATH)
-    s = or_variable(s);
+    s = json_pack("{s:[o, {s:s, s:s}]}", "anyOf", s, "type", "string", "pattern",
+                  "^[0-9]+(\\.[0-9]+)? ?(B|[kMGT]B|[KMGT](iB)?)?$|\\$\\{");
+  else if (o->kind != AOT_OPT_STRING && o->kind != AOT_OPT_PATH) s = or_variable(s);
   aoth_text_t about = {0};
   aoth_text_str(&about, o->help);
   if (o->unit.size) aoth_text_f(&about, " (%.*s)", (int)o->unit.size, o->unit.data);

@@ -6,15 +6,16 @@
  *       aothost_update(h, 1e-3);
  *     aothost_close(h);
  *
- * Tensors are aot_tensor_t of aot/base.h: storage, geometry, dtype. Those given are copied; those got are borrowed until the
- * next call that runs, sets or closes. Results have the keys of expectation files:
+ * Tensors are aot_tensor_t of aot/base.h: storage, geometry, dtype. Those given are copied, and may be ones that were got; those
+ * got are borrowed until the next call that runs, resets or closes (a leaf that is set may from then on stand elsewhere: get it
+ * again). Results have the keys of expectation files:
  *
  *     output.K         user output K                   grad.NAME          gradient of a parameter, by any of its names
  *     input_after.K    user input K after the call     grad.input.K       gradient of user input K
  *     param.NAME  buffer.NAME  state.NAME              leaves as they are now (buffer_after.NAME is buffer.NAME)
  *
- * Every function answers AOT_OK or a status (-3: a plugin failed); the story goes to config.message, located and with a hint. A handle serves one
- * thread at a time; handles are independent of each other. */
+ * Every function answers AOT_OK or a status (-3: a plugin failed); the story goes to config.message, located and with a hint. A
+ * handle serves one thread at a time; handles are independent of each other. */
 #ifndef AOTHOST_H
 #define AOTHOST_H
 

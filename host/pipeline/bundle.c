@@ -12,7 +12,7 @@
 #include <aot/inline.h>
 #include <errno.h>
 #include <jansson.h>
-#include <pipeline/env.h>
+#include <pipeline/environment.h>
 #include <pipeline/stage_print.h>
 #include <string.h>
 #include <unistd.h>
@@ -95,7 +95,8 @@ static json_t *text_json(aot_str_t s) { return s.size ? json_stringn(s.data, (si
 static json_t *env_json(const aoth_session_t *s) {
   json_t *env = json_object();
   for (uint32_t i = 0; i < s->report.n_env; i++)
-    json_object_set_new(env, s->report.env[i].name, s->report.env[i].value ? json_string(s->report.env[i].value) : json_null());
+    json_object_set_new(env, s->report.env[i].name,
+                        s->report.env[i].value ? json_string(s->report.env[i].value) : json_null());
   return env;
 }
 
@@ -141,7 +142,9 @@ void aoth_bundle_write(aoth_session_t *s, const aoth_stage_t *stage, const char 
   else aoth_text_f(&dir, "aothost-bundle-%s-%ld", stage->use, (long)getpid());
   const char *path = dir.data ? dir.data : "";
   int ok = aoth_make_dirs(path, 0777);
-  if (!ok) aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, NULL, "bundle.folder", "cannot make the bundle %s: %s", path, strerror(errno));
+  if (!ok)
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, NULL, "bundle.folder", "cannot make the bundle %s: %s", path,
+                     strerror(errno));
   const int can_replay = s->prog && aoth_kind_in(stage->unit->kind, AOTH_STAGE_KINDS);
   if (ok && s->prog) {
     aoth_print(s->prog, &program);
@@ -154,7 +157,8 @@ void aoth_bundle_write(aoth_session_t *s, const aoth_stage_t *stage, const char 
   s->ctx.last_node = last_node;
   if (ok) ok = write_info(s, path, stage, replay.data);
   if (ok) {
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, NULL, "bundle.written", "a bundle that reproduces this is in %s", path);
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, NULL, "bundle.written",
+                     "a bundle that reproduces this is in %s", path);
     if (replay.data) aoth_sink_line(s->config.sink, "replay: %s", replay.data);
   }
   aoth_text_deinit(&dir);

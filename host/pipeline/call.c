@@ -27,7 +27,7 @@ void *aoth_session_room(aoth_session_t *s, void *rows, uint32_t n, uint32_t *cap
 
 static const char *status_text(aot_status_t status) {
   switch (status) {
-#define STATUS_CASE(constant, number, text) \
+#define STATUS_CASE(constant, number, text)                                                                            \
   case constant: return text;
     AOT_STATUS_MAP(STATUS_CASE)
 #undef STATUS_CASE
@@ -67,8 +67,9 @@ aot_status_t aoth_misbehaved(aoth_session_t *s, const aoth_stage_t *stage, const
   va_start(args, format);
   aoth_text_v(&t, format, args);
   va_end(args);
-  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "plugin.misbehaves", "misbehaving plugin %s %s: unit %s %s %s",
-                   u->plugin->note.id, u->plugin->note.version, u->id, u->version, t.data ? t.data : "");
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "plugin.misbehaves",
+                   "misbehaving plugin %s %s: unit %s %s %s", u->plugin->note.id, u->plugin->note.version, u->id,
+                   u->version, t.data ? t.data : "");
   aoth_sink_line(s->config.sink, "from %s", u->plugin->path);
   aoth_text_deinit(&t);
   if (s->outcome != AOTH_CALL_CRASHED && s->outcome != AOTH_CALL_SILENT) s->outcome = AOTH_CALL_BROKE;
@@ -77,9 +78,10 @@ aot_status_t aoth_misbehaved(aoth_session_t *s, const aoth_stage_t *stage, const
 
 static void tell_crash(aoth_session_t *s, const aoth_stage_t *stage, const char *doing) {
   aoth_text_t address = {0};
-  if (s->crash.signal && s->crash.address) aoth_text_f(&address, ", at address 0x%llx", (unsigned long long)s->crash.address);
-  aoth_misbehaved(s, stage, "died of %s during %s: %s%s", aoth_signal_name(s->crash.signal), doing, aoth_signal_text(s->crash.signal),
-                  address.data ? address.data : "");
+  if (s->crash.signal && s->crash.address)
+    aoth_text_f(&address, ", at address 0x%llx", (unsigned long long)s->crash.address);
+  aoth_misbehaved(s, stage, "died of %s during %s: %s%s", aoth_signal_name(s->crash.signal), doing,
+                  aoth_signal_text(s->crash.signal), address.data ? address.data : "");
   aoth_text_deinit(&address);
 }
 
@@ -102,7 +104,8 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
     tell_crash(s, stage, doing);
   } else if (c.status != AOT_OK && s->ctx.n_diags == 0) {
     s->outcome = AOTH_CALL_SILENT;
-    aoth_misbehaved(s, stage, "answered status %d (%s) to %s and did not say why", (int)c.status, status_text(c.status), doing);
+    aoth_misbehaved(s, stage, "answered status %d (%s) to %s and did not say why", (int)c.status, status_text(c.status),
+                    doing);
   } else if (c.status != AOT_OK) {
     s->outcome = AOTH_CALL_TOLD;
   }
@@ -131,9 +134,11 @@ static int node_exists(aot_prog_t *p, uint32_t id) {
 static void tell_last_node(aoth_session_t *s, uint32_t node) {
   if (node == AOT_NO_ID || !s->prog) return;
   if (node_exists(s->prog, node))
-    aoth_report_node(s->prog, (aot_node_t){node}, AOT_SEVERITY_NOTE, "plugin.last-node", NULL, "the last node that it touched");
+    aoth_report_node(s->prog, (aot_node_t){node}, AOT_SEVERITY_NOTE, "plugin.last-node", NULL,
+                     "the last node that it touched");
   else
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, NULL, "plugin.last-node", "the last node that it touched, %u, was made by itself", node);
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, NULL, "plugin.last-node",
+                     "the last node that it touched, %u, was made by itself", node);
 }
 
 aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
@@ -151,8 +156,9 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
   if (outcome != AOTH_CALL_TOLD || s->config.bundle_dir) {
     aoth_bundle_write(s, stage, journal.data ? journal.data : "");
   } else {
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, &stage->where, "stage.failed", "stage %s failed (%s); --bundle-dir DIR keeps a reproduction",
-                     stage->name, status_text(s->status));
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, &stage->where, "stage.failed",
+                     "stage %s failed (%s); --bundle-dir DIR keeps a reproduction", stage->name,
+                     status_text(s->status));
   }
   if (outcome == AOTH_CALL_CRASHED) aoth_crash_done();
   aoth_text_deinit(&journal);
@@ -165,14 +171,19 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
 
 static const struct kind {
   const char *kind;
-  uint32_t size, least;           /* of the table: what this host knows, what minor 1 has */
-  uint32_t needed[3];             /* offsets of functions that must be there, 0: none */
+  uint32_t size, least; /* of the table: what this host knows, what minor 1 has */
+  uint32_t needed[3];   /* offsets of functions that must be there, 0: none */
 } kinds[] = {
     {"import/1", sizeof(aot_import_t), offsetof(aot_import_t, get_ext), {offsetof(aot_import_t, read), 0, 0}},
     {"opset/1", sizeof(aot_opset_t), offsetof(aot_opset_t, get_ext), {offsetof(aot_opset_t, infer), 0, 0}},
     {"pass/1", sizeof(aot_pass_t), offsetof(aot_pass_t, get_ext), {offsetof(aot_pass_t, run), 0, 0}},
-    {"partition/1", sizeof(aot_partition_t), offsetof(aot_partition_t, get_ext), {offsetof(aot_partition_t, choose), offsetof(aot_partition_t, apply), 0}},
-    {"backend/1", sizeof(aot_backend_t), offsetof(aot_backend_t, get_ext),
+    {"partition/1",
+     sizeof(aot_partition_t),
+     offsetof(aot_partition_t, get_ext),
+     {offsetof(aot_partition_t, choose), offsetof(aot_partition_t, apply), 0}},
+    {"backend/1",
+     sizeof(aot_backend_t),
+     offsetof(aot_backend_t, get_ext),
      {offsetof(aot_backend_t, query), offsetof(aot_backend_t, compile), offsetof(aot_backend_t, load)}},
 };
 
@@ -225,7 +236,6 @@ aot_status_t aoth_instance_create(aoth_session_t *s, const aoth_stage_t *stage, 
   return aoth_session_fail(s, stage);
 }
 
-
 static aot_status_t do_destroy(void *arg) {
   const aoth_instance_t *i = arg;
   const char *kind = i->unit->kind;
@@ -256,22 +266,27 @@ aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const ch
   aoth_unit_t *u = aoth_registry_find(s->registry, stage->use);
   if (!u) {
     const char *near = aoth_registry_nearest(s->registry, stage->use, allowed);
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.unit", "no unit '%s' is known%s%s%s", stage->use,
-                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-    if (!near) aoth_sink_line(sink, "hint: `aothost plugins` lists what there is, `aothost plugins -v` where it was looked for");
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.unit", "no unit '%s' is known%s%s%s",
+                     stage->use, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    if (!near)
+      aoth_sink_line(sink, "hint: `aothost plugins` lists what there is, `aothost plugins -v` where it was looked for");
     for (uint32_t i = 0, n = 0; i < aoth_registry_n_plugins(s->registry) && n < 5; i++) { /* it may be one of those */
       const aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
       if (p->state != AOTH_PLUGIN_REFUSED) continue;
       aoth_sink_line(sink, "left out: %s: %s", p->path, p->why ? p->why : "");
       n++;
     }
+    aoth_yaml_notes(sink, arena, stage->at, "pipeline.unit");
     return AOT_E_NOT_FOUND;
   }
   if (!aoth_kind_in(u->kind, allowed)) {
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.kind", "'%s' is a unit of kind %s and cannot stand here", stage->use, u->kind);
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.kind",
+                     "'%s' is a unit of kind %s and cannot stand here", stage->use, u->kind);
     if (strcmp(u->kind, "import/1") == 0) aoth_sink_line(sink, "hint: importers are named in model.import");
-    else if (strcmp(u->kind, "opset/1") == 0) aoth_sink_line(sink, "hint: opsets are opened by themselves; opsets: lists those wanted");
+    else if (strcmp(u->kind, "opset/1") == 0)
+      aoth_sink_line(sink, "hint: opsets are opened by themselves; opsets: lists those wanted");
     else aoth_sink_line(sink, "hint: here belongs one of kind %s", allowed);
+    aoth_yaml_notes(sink, arena, stage->at, "pipeline.kind");
     return AOT_E_INVALID;
   }
   AOT_TRY(aoth_plugin_open(s->registry, u->plugin, s->arena, &stage->where, sink));
@@ -279,7 +294,8 @@ aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const ch
   return aoth_options_resolve(stage, arena, sink);
 }
 
-aot_status_t aoth_stage_of_unit(aoth_session_t *s, const char *id, const char *allowed, const aoth_where_t *where, aoth_stage_t *out) {
+aot_status_t aoth_stage_of_unit(aoth_session_t *s, const char *id, const char *allowed, const aoth_where_t *where,
+                                aoth_stage_t *out) {
   memset(out, 0, sizeof *out);
   out->use = out->name = id;
   if (where) out->where = *where;

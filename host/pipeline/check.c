@@ -18,8 +18,10 @@ static void note_status(checking_t *c, aot_status_t status) {
   else if (status != AOT_OK) c->input_failed = 1;
 }
 
-static void complain(checking_t *c, const aoth_where_t *where, const char *code, const char *message, const char *name) {
-  aoth_sink_report(c->s->config.sink, AOT_SEVERITY_ERROR, where, code, message, name);
+static void out_of_order(checking_t *c, const aoth_stage_t *stage, const char *message) {
+  aoth_sink_report(c->s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.order", "'%s': %s", stage->name,
+                   message);
+  aoth_yaml_notes(c->s->config.sink, c->s->arena, stage->at, "pipeline.order");
   c->input_failed = 1;
 }
 
@@ -30,11 +32,11 @@ static void check_order(checking_t *c) {
     const aoth_stage_t *stage = &c->p->stages[i];
     if (!stage->unit) continue;
     if (strcmp(stage->unit->kind, "partition/1") == 0) {
-      if (partition) complain(c, &stage->where, "pipeline.order", "a second partition: '%s' comes after one already", stage->name);
+      if (partition) out_of_order(c, stage, "a partition comes before it already, and there can be one only");
       partition = stage;
     }
     if (strcmp(stage->unit->kind, "backend/1") == 0 && i + 1 < c->p->n_stages)
-      complain(c, &stage->where, "pipeline.order", "the backend '%s' must be the last stage", stage->name);
+      out_of_order(c, stage, "a backend must be the last stage");
   }
 }
 
@@ -64,7 +66,8 @@ static uint32_t properties_of_text(const char *path) {
 /* What the program is before the first stage. 0: not known, so nothing is held against the stages before they run. */
 static uint32_t first_properties(const aoth_pipeline_t *p) {
   const size_t n = p->model_path ? strlen(p->model_path) : 0;
-  const int is_text = p->import_id ? strcmp(p->import_id, "ir") == 0 : n > 3 && strcmp(p->model_path + n - 3, ".ir") == 0;
+  const int is_text =
+      p->import_id ? strcmp(p->import_id, "ir") == 0 : n > 3 && strcmp(p->model_path + n - 3, ".ir") == 0;
   return is_text ? properties_of_text(p->model_path) : AOT_PROP_IMPORTED;
 }
 
@@ -81,7 +84,8 @@ static void check_contracts(checking_t *c) {
       continue;
     }
     const int is_backend = strcmp(stage->unit->kind, "backend/1") == 0;
-    if (is_backend && optimizer && optimizer->unit && properties) note_status(c, aoth_contract_check(c->s, optimizer, properties));
+    if (is_backend && optimizer && optimizer->unit && properties)
+      note_status(c, aoth_contract_check(c->s, optimizer, properties));
     const int is_partition = strcmp(stage->unit->kind, "partition/1") == 0;
     if (is_partition && n_partitions++) continue; /* told by check_order */
     if (properties) {
@@ -94,14 +98,16 @@ static void check_contracts(checking_t *c) {
 
 static void check_file(checking_t *c, const char *path, const aoth_where_t *where, const char *what) {
   if (path && access(path, R_OK) != 0)
-    aoth_sink_report(c->s->config.sink, AOT_SEVERITY_WARNING, where, "pipeline.file", "the %s '%s' cannot be read now", what, path);
+    aoth_sink_report(c->s->config.sink, AOT_SEVERITY_WARNING, where, "pipeline.file", "the %s '%s' cannot be read now",
+                     what, path);
 }
 
 static void check_files(checking_t *c) {
   const aoth_run_spec_t *run = &c->p->run;
   check_file(c, c->p->model_path, &c->p->where_model, "model");
   check_file(c, run->inputs.path, &run->inputs.where, "input file");
-  if (run->train.present && run->train.data.path != run->inputs.path) check_file(c, run->train.data.path, &run->train.data.where, "data file");
+  if (run->train.present && run->train.data.path != run->inputs.path)
+    check_file(c, run->train.data.path, &run->train.data.where, "data file");
   check_file(c, run->train.resume, &run->train.where_resume, "checkpoint");
 }
 
@@ -118,8 +124,10 @@ static void check_train(checking_t *c) {
   if (!train->present) return;
   note_status(c, aoth_stage_resolve(c->s, &train->optimizer, "pass/1", c->p->arena));
   const aoth_stage_t *last = c->p->n_stages ? &c->p->stages[c->p->n_stages - 1] : NULL;
-  if (!last || (last->unit && strcmp(last->unit->kind, "backend/1") != 0))
-    complain(c, &train->where, "pipeline.train", "training needs a backend as the last stage, and there is %s", last ? "none" : "no stage at all");
+  if (last && (!last->unit || strcmp(last->unit->kind, "backend/1") == 0)) return;
+  aoth_sink_report(c->s->config.sink, AOT_SEVERITY_ERROR, &train->where, "pipeline.train",
+                   "training needs a backend as the last stage, and there is %s", last ? "none" : "no stage at all");
+  c->input_failed = 1;
 }
 
 aot_status_t aoth_pipeline_check(aoth_session_t *s, aoth_pipeline_t *p) {

@@ -98,7 +98,8 @@ static int is_cycle(aoth_compose_t *c, const char *path, const aoth_yaml_t *from
 
 static aoth_yaml_t *load_include(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars) {
   if (node->kind != AOTH_YAML_SCALAR || node->text.size == 0) {
-    aoth_yaml_error(c->sink, c->arena, node, "pipeline.include", "include: takes a path or a list of paths, not %s", aoth_yaml_kind(node));
+    aoth_yaml_error(c->sink, c->arena, node, "pipeline.include", "include: takes a path or a list of paths, not %s",
+                    aoth_yaml_kind(node));
     return NULL;
   }
   aoth_vars_fill(c, node, vars);
@@ -131,7 +132,8 @@ static void splice_stages(aoth_compose_t *c, aoth_yaml_t *tree, aoth_yaml_t *var
     for (uint32_t k = 0; k < inner->n; k++) aoth_yaml_append(c->arena, stages, inner->items[k]);
     if (inner_vars) {
       aoth_yaml_t *only_vars = aoth_yaml_map(c->arena, tree);
-      if (only_vars && aoth_yaml_put(c->arena, only_vars, aoth_yaml_scalar(c->arena, inner_vars, "vars", 4), inner_vars))
+      if (only_vars &&
+          aoth_yaml_put(c->arena, only_vars, aoth_yaml_scalar(c->arena, inner_vars, "vars", 4), inner_vars))
         *base = *base ? merge(c->arena, *base, only_vars) : only_vars;
     }
   }
@@ -149,9 +151,11 @@ static void check_version(aoth_compose_t *c, const aoth_yaml_t *tree, const aoth
   const aoth_yaml_t *aot = aoth_yaml_get(tree, "aot");
   int64_t version = 0;
   if (!aot && !from) {
-    aoth_yaml_error(c->sink, c->arena, tree, "pipeline.version", "a pipeline file begins with 'aot: 1', the version of its language");
+    aoth_yaml_error(c->sink, c->arena, tree, "pipeline.version",
+                    "a pipeline file begins with 'aot: 1', the version of its language");
   } else if (aot && (!aoth_yaml_i64(aot, &version) || version != 1)) {
-    aoth_yaml_error(c->sink, c->arena, aot, "pipeline.version", "this version of aothost reads pipelines that say 'aot: 1'");
+    aoth_yaml_error(c->sink, c->arena, aot, "pipeline.version",
+                    "this version of aothost reads pipelines that say 'aot: 1'");
   }
 }
 
@@ -167,10 +171,8 @@ static aoth_yaml_t *load_file(aoth_compose_t *c, const char *path, const aoth_ya
   const char *text = read_text(c->arena, path, &size);
   if (!text) {
     const char *why = strerror(errno);
-    if (from)
-      aoth_yaml_error(c->sink, c->arena, from, "pipeline.include", "cannot read '%s': %s", path, why);
-    else
-      aoth_sink_report(c->sink, AOT_SEVERITY_ERROR, NULL, "pipeline.file", "cannot read '%s': %s", path, why);
+    if (from) aoth_yaml_error(c->sink, c->arena, from, "pipeline.include", "cannot read '%s': %s", path, why);
+    else aoth_sink_report(c->sink, AOT_SEVERITY_ERROR, NULL, "pipeline.file", "cannot read '%s': %s", path, why);
     return NULL;
   }
   aoth_yaml_t *tree = NULL;
@@ -178,8 +180,8 @@ static aoth_yaml_t *load_file(aoth_compose_t *c, const char *path, const aoth_ya
   aoth_yaml_parse(c->arena, path, dir, text, size, from ? from->file : NULL, from ? from->line : 0, c->sink, &tree);
   if (!tree) return NULL;
   if (tree->kind != AOTH_YAML_MAP) {
-    aoth_yaml_error(c->sink, c->arena, tree, "pipeline.shape", "a pipeline file is a map that begins with 'aot: 1', not %s",
-                    aoth_yaml_kind(tree));
+    aoth_yaml_error(c->sink, c->arena, tree, "pipeline.shape",
+                    "a pipeline file is a map that begins with 'aot: 1', not %s", aoth_yaml_kind(tree));
     return NULL;
   }
   check_version(c, tree, from);

@@ -8,7 +8,8 @@ const aoth_yaml_t *aoth_fields_get(const aoth_yaml_t *map, const char *key) {
   return value && aoth_yaml_is_null(value) ? NULL : value;
 }
 
-int aoth_fields_known(const aoth_fields_t *f, const aoth_yaml_t *node, const char *name, const char *const *keys, uint32_t n_keys) {
+int aoth_fields_known(const aoth_fields_t *f, const aoth_yaml_t *node, const char *name, const char *const *keys,
+                      uint32_t n_keys) {
   if (!node || aoth_yaml_is_null(node)) return 0;
   if (node->kind != AOTH_YAML_MAP) {
     aoth_yaml_error(f->sink, f->arena, node, "pipeline.type", "'%s' takes a map, not %s", name, aoth_yaml_kind(node));
@@ -25,22 +26,26 @@ int aoth_fields_known(const aoth_fields_t *f, const aoth_yaml_t *node, const cha
     if (found) continue;
     const int near = aoth_nearest(key->text, known, n_keys);
     if (near >= 0) {
-      aoth_yaml_error(f->sink, f->arena, key, "pipeline.key", "%s has no key '%s'; did you mean '%s'?", name, key->text.data, keys[near]);
+      aoth_yaml_error(f->sink, f->arena, key, "pipeline.key", "%s has no key '%s'; did you mean '%s'?", name,
+                      key->text.data, keys[near]);
       continue;
     }
     aoth_text_t list = {0};
     for (uint32_t k = 0; k < n_keys; k++) aoth_text_f(&list, "%s%s", k ? ", " : "", keys[k]);
-    aoth_yaml_error(f->sink, f->arena, key, "pipeline.key", "%s has no key '%s'; it has: %s", name, key->text.data, list.data ? list.data : "");
+    aoth_yaml_error(f->sink, f->arena, key, "pipeline.key", "%s has no key '%s'; it has: %s", name, key->text.data,
+                    list.data ? list.data : "");
     aoth_text_deinit(&list);
   }
   return 1;
 }
 
 static void wrong(const aoth_fields_t *f, const aoth_yaml_t *value, const char *key, const char *wanted) {
-  aoth_yaml_error(f->sink, f->arena, value, "pipeline.type", "'%s' takes %s, not %s", key, wanted, aoth_yaml_kind(value));
+  aoth_yaml_error(f->sink, f->arena, value, "pipeline.type", "'%s' takes %s, not %s", key, wanted,
+                  aoth_yaml_kind(value));
 }
 
-int64_t aoth_fields_i64(const aoth_fields_t *f, const aoth_yaml_t *map, const char *key, int64_t preset, int64_t min, int64_t max) {
+int64_t aoth_fields_i64(const aoth_fields_t *f, const aoth_yaml_t *map, const char *key, int64_t preset, int64_t min,
+                        int64_t max) {
   const aoth_yaml_t *value = aoth_fields_get(map, key);
   int64_t i;
   if (!value || value->failed) return preset;
@@ -50,14 +55,16 @@ int64_t aoth_fields_i64(const aoth_fields_t *f, const aoth_yaml_t *map, const ch
     if (max == INT64_MAX)
       aoth_yaml_error(f->sink, f->arena, value, "pipeline.range", "'%s' must be at least %lld", key, (long long)min);
     else
-      aoth_yaml_error(f->sink, f->arena, value, "pipeline.range", "'%s' must be from %lld to %lld", key, (long long)min, (long long)max);
+      aoth_yaml_error(f->sink, f->arena, value, "pipeline.range", "'%s' must be from %lld to %lld", key, (long long)min,
+                      (long long)max);
   } else {
     return i;
   }
   return preset;
 }
 
-double aoth_fields_f64(const aoth_fields_t *f, const aoth_yaml_t *map, const char *key, double preset, double min, double max) {
+double aoth_fields_f64(const aoth_fields_t *f, const aoth_yaml_t *map, const char *key, double preset, double min,
+                       double max) {
   const aoth_yaml_t *value = aoth_fields_get(map, key);
   double d;
   if (!value || value->failed) return preset;
@@ -77,8 +84,7 @@ const char *aoth_fields_text(const aoth_fields_t *f, const aoth_yaml_t *map, con
   if (value->kind == AOTH_YAML_SCALAR && value->text.size) return value->text.data;
   if (value->kind == AOTH_YAML_SCALAR)
     aoth_yaml_error(f->sink, f->arena, value, "pipeline.type", "'%s' must not be empty", key);
-  else
-    wrong(f, value, key, "a text");
+  else wrong(f, value, key, "a text");
   return NULL;
 }
 
@@ -87,8 +93,8 @@ const char *aoth_fields_path(const aoth_fields_t *f, const aoth_yaml_t *map, con
   return text ? aoth_path_resolve(f->arena, aoth_fields_get(map, key), text) : NULL;
 }
 
-int32_t aoth_fields_word(const aoth_fields_t *f, const aoth_yaml_t *map, const char *key, int32_t preset, const char *const *words,
-                         uint32_t n_words) {
+int32_t aoth_fields_word(const aoth_fields_t *f, const aoth_yaml_t *map, const char *key, int32_t preset,
+                         const char *const *words, uint32_t n_words) {
   const char *text = aoth_fields_text(f, map, key);
   if (!text) return preset;
   aot_str_t known[32];
@@ -103,10 +109,11 @@ int32_t aoth_fields_word(const aoth_fields_t *f, const aoth_yaml_t *map, const c
   }
   const int near = aoth_nearest((aot_str_t){text, strlen(text)}, known, n_words);
   if (near >= 0)
-    aoth_yaml_error(f->sink, f->arena, aoth_fields_get(map, key), "pipeline.choice", "'%s' cannot be '%s'; did you mean '%s'?", key, text, words[near]);
+    aoth_yaml_error(f->sink, f->arena, aoth_fields_get(map, key), "pipeline.choice",
+                    "'%s' cannot be '%s'; did you mean '%s'?", key, text, words[near]);
   else
-    aoth_yaml_error(f->sink, f->arena, aoth_fields_get(map, key), "pipeline.choice", "'%s' cannot be '%s'; it is one of: %s", key, text,
-                    list.data ? list.data : "");
+    aoth_yaml_error(f->sink, f->arena, aoth_fields_get(map, key), "pipeline.choice",
+                    "'%s' cannot be '%s'; it is one of: %s", key, text, list.data ? list.data : "");
   aoth_text_deinit(&list);
   return preset;
 }

@@ -57,18 +57,25 @@ static const char *import_struct(void *dst, uint32_t size, uint32_t least, const
   memcpy(&n, src, sizeof n);
   if (n < least) return "is shorter than ABI 1.1 has it";
   if (n > MAX_STRUCT) return "gives an impossible size";
-  return aot_import(dst, size, src) == AOT_OK ? NULL : "is longer than this host knows, and the rest is not empty: it wants a newer aothost";
+  return aot_import(dst, size, src) == AOT_OK
+             ? NULL
+             : "is longer than this host knows, and the rest is not empty: it wants a newer aothost";
 }
 
-static int text_is_sane(aot_str_t s) { return s.size <= MAX_TEXT && (s.size == 0 || (s.data && !memchr(s.data, 0, (size_t)s.size))); }
+static int text_is_sane(aot_str_t s) {
+  return s.size <= MAX_TEXT && (s.size == 0 || (s.data && !memchr(s.data, 0, (size_t)s.size)));
+}
 
-static int same_text(aot_str_t s, const char *text) { return s.size == strlen(text) && (s.size == 0 || memcmp(s.data, text, (size_t)s.size) == 0); }
+static int same_text(aot_str_t s, const char *text) {
+  return s.size == strlen(text) && (s.size == 0 || memcmp(s.data, text, (size_t)s.size) == 0);
+}
 
 static const char *check_option(const aot_option_t *opt) {
   if (!text_is_sane(opt->name) || opt->name.size == 0) return "has no name";
   if (!text_is_sane(opt->help) || !text_is_sane(opt->unit)) return "has a damaged text";
   if (opt->kind < AOT_OPT_BOOL || opt->kind > AOT_OPT_BYTES) return "is of a kind that this host does not know";
-  if (opt->kind == AOT_OPT_ENUM && (opt->n_choices == 0 || opt->n_choices > 256 || !opt->choices)) return "lists no choices";
+  if (opt->kind == AOT_OPT_ENUM && (opt->n_choices == 0 || opt->n_choices > 256 || !opt->choices))
+    return "lists no choices";
   for (uint32_t i = 0; opt->kind == AOT_OPT_ENUM && i < opt->n_choices; i++)
     if (!text_is_sane(opt->choices[i])) return "has a damaged choice";
   const int is_text = opt->kind == AOT_OPT_STRING || opt->kind == AOT_OPT_ENUM || opt->kind == AOT_OPT_PATH;
@@ -102,14 +109,16 @@ static const char *import_options(opening_t *o, aoth_unit_t *u) {
 static const char *import_unit(opening_t *o, aoth_unit_t *u, const aot_unit_t *src) {
   const char *why = import_struct(&u->desc, sizeof u->desc, offsetof(aot_unit_t, create) + sizeof(void *), src);
   if (why) return why;
-  if (!text_is_sane(u->desc.kind) || !text_is_sane(u->desc.id) || !text_is_sane(u->desc.version) || !text_is_sane(u->desc.help))
+  if (!text_is_sane(u->desc.kind) || !text_is_sane(u->desc.id) || !text_is_sane(u->desc.version) ||
+      !text_is_sane(u->desc.help))
     return "has a damaged text";
   if (!same_text(u->desc.kind, u->kind) || !same_text(u->desc.id, u->id)) return "is another one than its note says";
   if (!u->desc.create) return "has no create function";
   u->version = aoth_arena_text(o->arena, u->desc.version.size ? u->desc.version.data : u->plugin->note.version,
                                u->desc.version.size ? (size_t)u->desc.version.size : strlen(u->plugin->note.version));
   if (u->desc.contract) {
-    why = import_struct(&u->contract, sizeof u->contract, offsetof(aot_contract_t, n_removes) + sizeof(uint64_t), u->desc.contract);
+    why = import_struct(&u->contract, sizeof u->contract, offsetof(aot_contract_t, n_removes) + sizeof(uint64_t),
+                        u->desc.contract);
     if (why) return why;
     u->has_contract = 1;
   }
@@ -123,26 +132,29 @@ static int import_all(opening_t *o, const aot_plugin_t *src) {
     refuse(o, rebuild, "its descriptor %s", why);
     return 0;
   }
-  if (!text_is_sane(p->desc.id) || !text_is_sane(p->desc.version) || !text_is_sane(p->desc.build_id) || !text_is_sane(p->desc.vendor) ||
-      !text_is_sane(p->desc.license) || !text_is_sane(p->desc.url)) {
+  if (!text_is_sane(p->desc.id) || !text_is_sane(p->desc.version) || !text_is_sane(p->desc.build_id) ||
+      !text_is_sane(p->desc.vendor) || !text_is_sane(p->desc.license) || !text_is_sane(p->desc.url)) {
     refuse(o, rebuild, "a text of its descriptor is damaged");
     return 0;
   }
   if (p->desc.abi_epoch != AOT_ABI_EPOCH || p->desc.min_host_minor > AOT_ABI_MINOR) {
-    refuse(o, "update aothost, or use a build of the plugin for this version", "its descriptor wants ABI %u.%u; this host has %u.%u",
-           p->desc.abi_epoch, p->desc.min_host_minor, AOT_ABI_EPOCH, AOT_ABI_MINOR);
+    refuse(o, "update aothost, or use a build of the plugin for this version",
+           "its descriptor wants ABI %u.%u; this host has %u.%u", p->desc.abi_epoch, p->desc.min_host_minor,
+           AOT_ABI_EPOCH, AOT_ABI_MINOR);
     return 0;
   }
   if ((p->desc.build_flags & AOT_BUILD_ASAN) && !HOST_ASAN) {
     refuse(o, "build both with AOT_SANITIZE, or neither", "it was built with AddressSanitizer, this host without");
     return 0;
   }
-  if (!same_text(p->desc.id, p->note.id) || !same_text(p->desc.version, p->note.version) || p->desc.abi_minor != p->note.minor ||
-      p->desc.min_host_minor != p->note.min_host_minor || p->desc.n_units != p->note.n_units || !p->desc.units) {
+  if (!same_text(p->desc.id, p->note.id) || !same_text(p->desc.version, p->note.version) ||
+      p->desc.abi_minor != p->note.minor || p->desc.min_host_minor != p->note.min_host_minor ||
+      p->desc.n_units != p->note.n_units || !p->desc.units) {
     refuse(o, "make AOT_PLUGIN_NOTE say what the descriptor says, and rebuild",
-           "its note says %s %s, ABI %u.%u, %u units; its descriptor says %.*s %.*s, ABI %u.%u, %llu units", p->note.id, p->note.version,
-           p->note.epoch, p->note.minor, p->note.n_units, (int)p->desc.id.size, p->desc.id.data, (int)p->desc.version.size,
-           p->desc.version.data, p->desc.abi_epoch, p->desc.abi_minor, (unsigned long long)p->desc.n_units);
+           "its note says %s %s, ABI %u.%u, %u units; its descriptor says %.*s %.*s, ABI %u.%u, %llu units", p->note.id,
+           p->note.version, p->note.epoch, p->note.minor, p->note.n_units, (int)p->desc.id.size, p->desc.id.data,
+           (int)p->desc.version.size, p->desc.version.data, p->desc.abi_epoch, p->desc.abi_minor,
+           (unsigned long long)p->desc.n_units);
     return 0;
   }
   for (uint32_t i = 0; i < p->n_units; i++) {
@@ -159,7 +171,8 @@ static int import_all(opening_t *o, const aot_plugin_t *src) {
 static const char *cure_of_dlerror(const char *text) {
   if (strstr(text, "cannot open shared object file"))
     return "install the library that it names, or put its folder into LD_LIBRARY_PATH";
-  if (strstr(text, "undefined symbol")) return "the plugin needs a symbol that no library here has: rebuild it with -Wl,-z,defs to find out which";
+  if (strstr(text, "undefined symbol"))
+    return "the plugin needs a symbol that no library here has: rebuild it with -Wl,-z,defs to find out which";
   if (strstr(text, "static TLS")) return "rebuild the plugin without -ftls-model=initial-exec";
   return "rebuild the plugin for this system";
 }
@@ -174,10 +187,11 @@ static void open_guarded(void *arg) {
     refuse(o, cure_of_dlerror(text ? text : ""), "%s", text ? text : "dlopen failed");
     return;
   }
-  const aot_plugin_t *(AOT_CALL *entry)(uint32_t, uint32_t, aot_str_t *);
+  const aot_plugin_t *(AOT_CALL * entry)(uint32_t, uint32_t, aot_str_t *);
   void *symbol = dlsym(handle, "aot_plugin_entry");
   if (!symbol) {
-    refuse(o, "export aot_plugin_entry (AOT_EXPORT); plugins/template shows a complete plugin", "it has a note but no entry function");
+    refuse(o, "export aot_plugin_entry (AOT_EXPORT); plugins/template shows a complete plugin",
+           "it has a note but no entry function");
     return;
   }
   memcpy(&entry, &symbol, sizeof entry); /* an object pointer, as POSIX has it */
@@ -197,8 +211,9 @@ static void open_guarded(void *arg) {
 static void open_now(aoth_registry_t *r, opening_t *o) {
   aoth_plugin_t *p = o->p;
   if (p->note.epoch != AOT_ABI_EPOCH || p->note.min_host_minor > AOT_ABI_MINOR) {
-    refuse(o, "update aothost, or use a build of the plugin for this version", "it needs ABI %u.%u or later; this host has %u.%u", p->note.epoch,
-           p->note.min_host_minor, AOT_ABI_EPOCH, AOT_ABI_MINOR);
+    refuse(o, "update aothost, or use a build of the plugin for this version",
+           "it needs ABI %u.%u or later; this host has %u.%u", p->note.epoch, p->note.min_host_minor, AOT_ABI_EPOCH,
+           AOT_ABI_MINOR);
     return;
   }
   if (p->note.needs_asan && !HOST_ASAN) {
@@ -208,14 +223,15 @@ static void open_now(aoth_registry_t *r, opening_t *o) {
   aoth_registry_debug(r, "%s: opening", p->path);
   aoth_crash_t crash;
   if (!aoth_guard(open_guarded, o, p->path, &crash)) {
-    refuse(o, "report this to the plugin's vendor", "it died while it was being opened: %s (%s)", aoth_signal_name(crash.signal),
-           aoth_signal_text(crash.signal));
+    refuse(o, "report this to the plugin's vendor", "it died while it was being opened: %s (%s)",
+           aoth_signal_name(crash.signal), aoth_signal_text(crash.signal));
     p->crashed = 1;
     aoth_crash_done();
   }
 }
 
-aot_status_t aoth_plugin_open(aoth_registry_t *r, aoth_plugin_t *p, aoth_arena_t *arena, const aoth_where_t *where, aoth_sink_t *sink) {
+aot_status_t aoth_plugin_open(aoth_registry_t *r, aoth_plugin_t *p, aoth_arena_t *arena, const aoth_where_t *where,
+                              aoth_sink_t *sink) {
   opening_t o = {p, arena};
   if (p->state == AOTH_PLUGIN_FOUND) {
     open_now(r, &o);
@@ -223,7 +239,8 @@ aot_status_t aoth_plugin_open(aoth_registry_t *r, aoth_plugin_t *p, aoth_arena_t
   }
   if (p->state == AOTH_PLUGIN_OPEN) return AOT_OK;
   if (sink) {
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, where, "load.refused", "cannot load plugin %s: %s", p->path, p->why ? p->why : "unknown");
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, where, "load.refused", "cannot load plugin %s: %s", p->path,
+                     p->why ? p->why : "unknown");
     if (p->cure) aoth_sink_line(sink, "hint: %s", p->cure);
   }
   return AOTH_E_PLUGIN;

@@ -25,8 +25,19 @@ int aoth_option_bytes(const char *text, int64_t *out) {
   static const struct {
     const char *suffix;
     double factor;
-  } units[] = {{"", 1}, {"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"K", 1024.0}, {"M", 1048576.0},
-               {"G", 1073741824.0}, {"T", 1099511627776.0}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0},
+  } units[] = {{"", 1},
+               {"B", 1},
+               {"kB", 1e3},
+               {"MB", 1e6},
+               {"GB", 1e9},
+               {"TB", 1e12},
+               {"K", 1024.0},
+               {"M", 1048576.0},
+               {"G", 1073741824.0},
+               {"T", 1099511627776.0},
+               {"KiB", 1024.0},
+               {"MiB", 1048576.0},
+               {"GiB", 1073741824.0},
                {"TiB", 1099511627776.0}};
   char number[32];
   const size_t n = strspn(text, "0123456789.");
@@ -80,18 +91,20 @@ void aoth_option_preset(const aot_option_t *o, aoth_text_t *out) {
 }
 
 static void wrong(resolving_t *r, const aot_option_t *o, const aoth_yaml_t *value, const char *wanted) {
-  const int is_old_bool = o->kind == AOT_OPT_BOOL && value->kind == AOTH_YAML_SCALAR;
-  aoth_yaml_error(r->sink, r->arena, value, "option.type", "option '%.*s' of %s takes %s, not %s", (int)o->name.size, o->name.data,
-                  r->stage->use, wanted, aoth_yaml_kind(value));
-  if (is_old_bool) aoth_sink_line(r->sink, "hint: write true or false");
+  const int is_old_bool = o->kind == AOT_OPT_BOOL && strcmp(aoth_yaml_kind(value), "a text") == 0;
+  aoth_yaml_error(r->sink, r->arena, value, "option.type", "option '%.*s' of %s takes %s, not %s%s", (int)o->name.size,
+                  o->name.data, r->stage->use, wanted, aoth_yaml_kind(value),
+                  is_old_bool ? "; yes and no are texts" : "");
   r->failed = 1;
 }
 
 static void out_of_range(resolving_t *r, const aot_option_t *o, const aoth_yaml_t *value) {
   aoth_text_t range = {0};
   aoth_option_range(o, &range);
-  aoth_yaml_error(r->sink, r->arena, value, "option.range", "option '%.*s' of %s takes %s%s", (int)o->name.size, o->name.data, r->stage->use,
-                  strncmp(range.data ? range.data : "", "at ", 3) == 0 ? "" : "a value from ", range.data ? range.data : "other values");
+  aoth_yaml_error(r->sink, r->arena, value, "option.range", "option '%.*s' of %s takes %s%s", (int)o->name.size,
+                  o->name.data, r->stage->use,
+                  strncmp(range.data ? range.data : "", "at ", 3) == 0 ? "" : "a value from ",
+                  range.data ? range.data : "other values");
   aoth_text_deinit(&range);
   r->failed = 1;
 }
@@ -109,9 +122,9 @@ static void take_choice(resolving_t *r, const aot_option_t *o, const aoth_yaml_t
     aoth_text_f(&list, "%s%.*s", i ? ", " : "", (int)o->choices[i].size, o->choices[i].data);
   }
   const int near = aoth_nearest(value->text, o->choices, o->n_choices);
-  aoth_yaml_error(r->sink, r->arena, value, "option.choice", "option '%.*s' of %s cannot be '%s'; it is one of: %s", (int)o->name.size,
-                  o->name.data, r->stage->use, value->text.data, list.data ? list.data : "");
-  if (near >= 0) aoth_sink_line(r->sink, "hint: did you mean %.*s?", (int)o->choices[near].size, o->choices[near].data);
+  if (near >= 0) aoth_text_f(&list, "; did you mean %.*s?", (int)o->choices[near].size, o->choices[near].data);
+  aoth_yaml_error(r->sink, r->arena, value, "option.choice", "option '%.*s' of %s cannot be '%s'; it is one of: %s",
+                  (int)o->name.size, o->name.data, r->stage->use, value->text.data, list.data ? list.data : "");
   aoth_text_deinit(&list);
   r->failed = 1;
 }
@@ -120,10 +133,8 @@ static void take_integer(resolving_t *r, const aot_option_t *o, const aoth_yaml_
   const int is_bytes = o->kind == AOT_OPT_BYTES;
   int ok = aoth_yaml_i64(value, &out->i);
   if (!ok && is_bytes && value->kind == AOTH_YAML_SCALAR) ok = aoth_option_bytes(value->text.data, &out->i);
-  if (!ok)
-    wrong(r, o, value, is_bytes ? "a number of bytes (4096, 64MiB, 1.5GiB)" : "an integer");
-  else if (!in_range(o, (double)out->i) || (is_bytes && out->i < 0))
-    out_of_range(r, o, value);
+  if (!ok) wrong(r, o, value, is_bytes ? "a number of bytes (4096, 64MiB, 1.5GiB)" : "an integer");
+  else if (!in_range(o, (double)out->i) || (is_bytes && out->i < 0)) out_of_range(r, o, value);
 }
 
 static void take_text(resolving_t *r, const aot_option_t *o, const aoth_yaml_t *value, aot_opt_value_t *out) {
@@ -171,14 +182,17 @@ static void unknown(resolving_t *r, const aoth_unit_t *u, const aoth_yaml_t *key
   for (uint32_t i = 0; i < u->desc.n_options; i++) names[i] = u->options[i].name;
   const int near = aoth_nearest(key->text, names, (size_t)u->desc.n_options);
   aoth_text_t list = {0};
-  for (uint32_t i = 0; i < u->desc.n_options; i++) aoth_text_f(&list, "%s%.*s", i ? ", " : "", (int)names[i].size, names[i].data);
+  for (uint32_t i = 0; i < u->desc.n_options; i++)
+    aoth_text_f(&list, "%s%.*s", i ? ", " : "", (int)names[i].size, names[i].data);
   if (near >= 0)
-    aoth_yaml_error(r->sink, r->arena, key, "option.unknown", "%s has no option '%s'; did you mean '%.*s'?", u->id, key->text.data,
-                    (int)names[near].size, names[near].data);
+    aoth_yaml_error(r->sink, r->arena, key, "option.unknown", "%s has no option '%s'; did you mean '%.*s'?", u->id,
+                    key->text.data, (int)names[near].size, names[near].data);
   else if (list.size)
-    aoth_yaml_error(r->sink, r->arena, key, "option.unknown", "%s has no option '%s'; it has: %s", u->id, key->text.data, list.data);
+    aoth_yaml_error(r->sink, r->arena, key, "option.unknown", "%s has no option '%s'; it has: %s", u->id,
+                    key->text.data, list.data);
   else
-    aoth_yaml_error(r->sink, r->arena, key, "option.unknown", "%s has no option '%s'; it has none at all", u->id, key->text.data);
+    aoth_yaml_error(r->sink, r->arena, key, "option.unknown", "%s has no option '%s'; it has none at all", u->id,
+                    key->text.data);
   aoth_text_deinit(&list);
   r->failed = 1;
 }
@@ -190,7 +204,8 @@ aot_status_t aoth_options_resolve(aoth_stage_t *stage, aoth_arena_t *arena, aoth
   aot_opt_value_t *values = aoth_arena_alloc(arena, sizeof(void *), (n + 1) * sizeof *values);
   unsigned char *given = aoth_arena_alloc(arena, 1, n + 1);
   if (!values || !given) {
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.memory", "no memory for the options of %s", stage->use);
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.memory", "no memory for the options of %s",
+                     stage->use);
     return AOT_E_EXHAUSTED;
   }
   for (uint32_t i = 0; i < n; i++) values[i] = u->options[i].preset;
@@ -207,8 +222,10 @@ aot_status_t aoth_options_resolve(aoth_stage_t *stage, aoth_arena_t *arena, aoth
   }
   for (uint32_t i = 0; i < n; i++) {
     if (given[i] || !(u->options[i].flags & AOT_OPT_REQUIRED)) continue;
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &stage->where, "option.missing", "%s needs the option '%.*s': %.*s", stage->use,
-                     (int)u->options[i].name.size, u->options[i].name.data, (int)u->options[i].help.size, u->options[i].help.data);
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &stage->where, "option.missing", "%s needs the option '%.*s': %.*s",
+                     stage->use, (int)u->options[i].name.size, u->options[i].name.data, (int)u->options[i].help.size,
+                     u->options[i].help.data);
+    aoth_yaml_notes(sink, arena, stage->at, "option.missing");
     r.failed = 1;
   }
   stage->opts = (aot_opts_t){sizeof(aot_opts_t), n, values};

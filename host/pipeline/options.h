@@ -8,11 +8,11 @@
 aot_status_t aoth_options_resolve(aoth_stage_t *stage, aoth_arena_t *arena, aoth_sink_t *sink);
 /* "64MiB" -> bytes. Suffixes B, kB, MB, GB, TB (1000) and K, M, G, T, KiB, MiB, GiB, TiB (1024). 0: not one. */
 int aoth_option_bytes(const char *text, int64_t *out);
-const char *aoth_option_kind(int32_t kind); /* "bool", "integer", .. */
-void aoth_option_range(const aot_option_t *option, aoth_text_t *out); /* "0 .. 1", "at least 1", "" */
+const char *aoth_option_kind(int32_t kind);                            /* "bool", "integer", .. */
+void aoth_option_range(const aot_option_t *option, aoth_text_t *out);  /* "0 .. 1", "at least 1", "" */
 void aoth_option_preset(const aot_option_t *option, aoth_text_t *out); /* as a user would write it; "required" */
 /* A stage from the command line: --use and its --with texts. */
-aot_status_t aoth_stage_from_flags(const char *use, const char *const *withs, uint32_t n_withs, aoth_arena_t *arena, aoth_sink_t *sink,
-                                   aoth_stage_t *out);
+aot_status_t aoth_stage_from_flags(const char *use, const char *const *withs, uint32_t n_withs, aoth_arena_t *arena,
+                                   aoth_sink_t *sink, aoth_stage_t *out);
 
 #endif

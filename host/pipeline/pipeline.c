@@ -30,7 +30,8 @@ static void read_opsets(const aoth_fields_t *f, aoth_pipeline_t *p) {
   const aoth_yaml_t *list = aoth_fields_get(p->tree, "opsets");
   if (!list) return;
   if (list->kind != AOTH_YAML_LIST || list->n == 0) {
-    aoth_yaml_error(f->sink, f->arena, list, "pipeline.type", "'opsets' takes a list of opset units; leave it out to open every one found");
+    aoth_yaml_error(f->sink, f->arena, list, "pipeline.type",
+                    "'opsets' takes a list of opset units; leave it out to open every one found");
     return;
   }
   p->opsets = aoth_arena_alloc(p->arena, sizeof(void *), list->n * sizeof *p->opsets);
@@ -39,7 +40,8 @@ static void read_opsets(const aoth_fields_t *f, aoth_pipeline_t *p) {
   for (uint32_t i = 0; i < list->n; i++) {
     const aoth_yaml_t *item = list->items[i];
     if (item->kind != AOTH_YAML_SCALAR || aoth_yaml_is_null(item)) {
-      aoth_yaml_error(f->sink, f->arena, item, "pipeline.type", "an opset is named by its unit id, not by %s", aoth_yaml_kind(item));
+      aoth_yaml_error(f->sink, f->arena, item, "pipeline.type", "an opset is named by its unit id, not by %s",
+                      aoth_yaml_kind(item));
       continue;
     }
     p->where_opsets[p->n_opsets] = aoth_yaml_where(p->arena, item);
@@ -54,27 +56,33 @@ static void read_stage(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_sta
     return;
   }
   if (!aoth_fields_known(f, node, "a stage", keys, 3)) {
-    if (aoth_yaml_is_null(node)) aoth_yaml_error(f->sink, f->arena, node, "pipeline.stage", "an empty stage: write '- use: UNIT'");
+    if (aoth_yaml_is_null(node))
+      aoth_yaml_error(f->sink, f->arena, node, "pipeline.stage", "an empty stage: write '- use: UNIT'");
     return;
   }
   out->use = aoth_fields_text(f, node, "use");
-  if (!aoth_fields_get(node, "use")) aoth_yaml_error(f->sink, f->arena, node, "pipeline.stage", "this stage does not say which unit to use: write 'use: UNIT'");
+  if (!aoth_fields_get(node, "use"))
+    aoth_yaml_error(f->sink, f->arena, node, "pipeline.stage",
+                    "this stage does not say which unit to use: write 'use: UNIT'");
   const char *as = aoth_fields_text(f, node, "as");
   out->name = as ? as : out->use;
-  if (as && strchr(as, '/')) aoth_yaml_error(f->sink, f->arena, aoth_yaml_get(node, "as"), "pipeline.stage", "a stage name must not hold '/'");
+  if (as && strchr(as, '/'))
+    aoth_yaml_error(f->sink, f->arena, aoth_yaml_get(node, "as"), "pipeline.stage", "a stage name must not hold '/'");
+  out->at = out->use ? aoth_yaml_get(node, "use") : node;
   out->where = out->use ? aoth_fields_where(f, node, "use") : aoth_yaml_where(f->arena, node);
   const aoth_yaml_t *with = aoth_fields_get(node, "with");
   if (with && with->kind != AOTH_YAML_MAP)
-    aoth_yaml_error(f->sink, f->arena, with, "pipeline.type", "'with' takes a map of options, not %s", aoth_yaml_kind(with));
-  else
-    out->with = with;
+    aoth_yaml_error(f->sink, f->arena, with, "pipeline.type", "'with' takes a map of options, not %s",
+                    aoth_yaml_kind(with));
+  else out->with = with;
 }
 
 static void read_stages(const aoth_fields_t *f, aoth_pipeline_t *p) {
   const aoth_yaml_t *list = aoth_fields_get(p->tree, "stages");
   if (!list) return; /* a model that is only imported */
   if (list->kind != AOTH_YAML_LIST) {
-    aoth_yaml_error(f->sink, f->arena, list, "pipeline.type", "'stages' takes a list, each item '- use: UNIT', not %s", aoth_yaml_kind(list));
+    aoth_yaml_error(f->sink, f->arena, list, "pipeline.type", "'stages' takes a list, each item '- use: UNIT', not %s",
+                    aoth_yaml_kind(list));
     return;
   }
   p->stages = aoth_arena_alloc(p->arena, sizeof(void *), (list->n + 1) * sizeof *p->stages);
@@ -85,7 +93,8 @@ static void read_stages(const aoth_fields_t *f, aoth_pipeline_t *p) {
     read_stage(f, list->items[i], stage);
     for (uint32_t k = 0; k < i; k++) /* names are what --set and --dump-after go by */
       if (stage->name && stage->name != stage->use && p->stages[k].name && strcmp(p->stages[k].name, stage->name) == 0)
-        aoth_yaml_error(f->sink, f->arena, aoth_yaml_get(list->items[i], "as"), "pipeline.stage", "stage %u has that name already", k + 1);
+        aoth_yaml_error(f->sink, f->arena, aoth_yaml_get(list->items[i], "as"), "pipeline.stage",
+                        "stage %u has that name already", k + 1);
   }
 }
 
@@ -100,7 +109,8 @@ static aot_status_t read_all(const aoth_overrides_t *overrides, aoth_sink_t *sin
   aoth_fields_known(&f, p->tree, "a pipeline", keys, 6);
   const aoth_yaml_t *vars = aoth_fields_get(p->tree, "vars");
   if (vars && vars->kind != AOTH_YAML_MAP)
-    aoth_yaml_error(sink, p->arena, vars, "pipeline.type", "'vars' takes a map of names and defaults, not %s", aoth_yaml_kind(vars));
+    aoth_yaml_error(sink, p->arena, vars, "pipeline.type", "'vars' takes a map of names and defaults, not %s",
+                    aoth_yaml_kind(vars));
   read_model(&f, p);
   read_opsets(&f, p);
   read_stages(&f, p);
@@ -108,7 +118,8 @@ static aot_status_t read_all(const aoth_overrides_t *overrides, aoth_sink_t *sin
   return aoth_sink_count(sink, AOT_SEVERITY_ERROR) > before ? AOT_E_INVALID : AOT_OK;
 }
 
-aot_status_t aoth_pipeline_load(const char *path, const aoth_overrides_t *overrides, aoth_sink_t *sink, aoth_pipeline_t **out) {
+aot_status_t aoth_pipeline_load(const char *path, const aoth_overrides_t *overrides, aoth_sink_t *sink,
+                                aoth_pipeline_t **out) {
   *out = NULL;
   aoth_arena_t *arena = aoth_arena_create();
   aoth_pipeline_t *p = arena ? aoth_arena_alloc(arena, sizeof(void *), sizeof *p) : NULL;
@@ -120,10 +131,8 @@ aot_status_t aoth_pipeline_load(const char *path, const aoth_overrides_t *overri
   p->arena = arena;
   p->path = aoth_arena_text(arena, path, strlen(path));
   const aot_status_t status = read_all(overrides, sink, p);
-  if (status == AOT_OK || p->tree)
-    *out = p; /* with complaints: good enough to look for more of them */
-  else
-    aoth_pipeline_destroy(p);
+  if (status == AOT_OK || p->tree) *out = p; /* with complaints: good enough to look for more of them */
+  else aoth_pipeline_destroy(p);
   return status;
 }
 
@@ -141,17 +150,15 @@ void aoth_print_path(aoth_text_t *out, const char *path) {
   }
   aoth_text_t absolute = {0};
   aoth_text_f(&absolute, "%s/%s", strcmp(cwd, "/") == 0 ? "" : cwd, path);
-  aoth_yaml_print_text(out, (aot_str_t){absolute.data ? absolute.data : path, absolute.data ? absolute.size : strlen(path)});
+  aoth_yaml_print_text(out,
+                       (aot_str_t){absolute.data ? absolute.data : path, absolute.data ? absolute.size : strlen(path)});
   aoth_text_deinit(&absolute);
 }
 
 void aoth_print_double(aoth_text_t *out, double d) {
-  if (d != d)
-    aoth_text_z(out, ".nan");
-  else if (d - d != 0)
-    aoth_text_z(out, d < 0 ? "-.inf" : ".inf");
-  else
-    aoth_text_double(out, d);
+  if (d != d) aoth_text_z(out, ".nan");
+  else if (d - d != 0) aoth_text_z(out, d < 0 ? "-.inf" : ".inf");
+  else aoth_text_double(out, d);
 }
 
 static void print_path_text(aoth_text_t *out, aot_str_t path) {
@@ -178,8 +185,7 @@ static void print_tree(aoth_text_t *out, const aoth_yaml_t *node) {
   if (node->kind == AOTH_YAML_SCALAR) {
     if (!node->quoted && strcmp(aoth_yaml_kind(node), "a text") != 0)
       aoth_text_z(out, node->text.size ? node->text.data : "null");
-    else
-      aoth_yaml_print_text(out, node->text);
+    else aoth_yaml_print_text(out, node->text);
     return;
   }
   aoth_text_z(out, node->kind == AOTH_YAML_LIST ? "[" : "{");

@@ -20,12 +20,14 @@
 #include <pipeline/trace.h>
 #include <pipeline/yaml.h>
 
-#define AOTH_E_PLUGIN (-3) /* a stage or another plugin call failed; the story is told, the program is as before the stage */
+/* A stage or another plugin call failed; the story is told, the program is as before the stage. */
+#define AOTH_E_PLUGIN (-3)
 
 #define AOTH_EXIT_OK 0
 #define AOTH_EXIT_DIFFERS 1 /* the check or comparison failed */
 #define AOTH_EXIT_INPUT 2   /* bad usage or input */
 #define AOTH_EXIT_PLUGIN 3  /* a plugin failed */
+
 int aoth_exit_code(aot_status_t status); /* 0, 2 or 3 */
 
 /* ---- the pipeline file ---- */
@@ -34,11 +36,12 @@ typedef struct aoth_unit aoth_unit_t; /* registry.h: a unit found on the search 
 
 /* One use of a unit with its options: a stage, or the optimizer. */
 typedef struct aoth_stage {
-  const char *use;         /* unit id; NULL: none */
-  const char *name;        /* `as:`, else the unit id */
-  uint32_t number;         /* 1-based position in the pipeline; 0: not one of its stages */
+  const char *use;  /* unit id; NULL: none */
+  const char *name; /* `as:`, else the unit id */
+  uint32_t number;  /* 1-based position in the pipeline; 0: not one of its stages */
   uint32_t reserved;
   aoth_where_t where;      /* of the unit id */
+  const aoth_yaml_t *at;   /* where `where` is in the tree; NULL: not from a file */
   const aoth_yaml_t *with; /* options as written; NULL: none */
   const aoth_unit_t *unit; /* filled by check */
   aot_opts_t opts;         /* filled by check: typed, defaults filled in */
@@ -51,12 +54,12 @@ typedef struct aoth_stage {
 
 /* Where the user inputs of a call come from. */
 typedef struct aoth_data_spec {
-  int32_t kind;        /* AOTH_DATA_* */
-  int32_t dtype;       /* TOKENS: type of the numbers in the file (AOT_U8, AOT_U16, AOT_I32, ..) */
-  const char *path;    /* SAFETENSORS, TOKENS: resolved path */
-  int64_t batch;       /* TOKENS: windows a batch; 0: as the model's inputs say */
-  int64_t block;       /* TOKENS: tokens a window; 0: as the model's inputs say */
-  uint32_t inputs[2];  /* TOKENS: number of the user input that takes the tokens, and of that which takes the next tokens */
+  int32_t kind;       /* AOTH_DATA_* */
+  int32_t dtype;      /* TOKENS: type of the numbers in the file (AOT_U8, AOT_U16, AOT_I32, ..) */
+  const char *path;   /* SAFETENSORS, TOKENS: resolved path */
+  int64_t batch;      /* TOKENS: windows a batch; 0: as the model's inputs say */
+  int64_t block;      /* TOKENS: tokens a window; 0: as the model's inputs say */
+  uint32_t inputs[2]; /* TOKENS: the user inputs that take the tokens, and the tokens after them */
   aoth_where_t where;
 } aoth_data_spec_t;
 
@@ -73,8 +76,8 @@ typedef struct aoth_train_spec {
   int64_t warmup;   /* steps of linear growth from 0 to lr, before the schedule */
   aoth_data_spec_t data;
   int64_t seed;
-  int64_t log_every; /* 0: never */
-  int64_t loss;      /* number of the user output that is minimised */
+  int64_t log_every;           /* 0: never */
+  int64_t loss;                /* number of the user output that is minimised */
   const char *checkpoint_path; /* NULL: none */
   int64_t checkpoint_every;    /* steps; 0: only at the end */
   const char *resume;          /* NULL: none */
@@ -82,7 +85,7 @@ typedef struct aoth_train_spec {
 } aoth_train_spec_t;
 
 typedef struct aoth_run_spec {
-  int present;            /* the file has run: */
+  int present;             /* the file has run: */
   aoth_data_spec_t inputs; /* one-shot runs, and train when it has no data of its own */
   const char *outputs;     /* NULL: not written */
   int64_t seed;
@@ -91,9 +94,9 @@ typedef struct aoth_run_spec {
 } aoth_run_spec_t;
 
 typedef struct aoth_pipeline {
-  aoth_arena_t *arena; /* owns all of it */
-  const char *path;    /* the file, as given */
-  aoth_yaml_t *tree;   /* everything merged, variables filled in */
+  aoth_arena_t *arena;    /* owns all of it */
+  const char *path;       /* the file, as given */
+  aoth_yaml_t *tree;      /* everything merged, variables filled in */
   const char *import_id;  /* importer unit id, "ir" for the textual form; NULL: whoever recognises the file */
   const char *model_path; /* resolved; NULL: none given */
   aoth_where_t where_import, where_model;
@@ -116,7 +119,8 @@ typedef struct aoth_overrides {
 } aoth_overrides_t;
 
 /* Read, merge, substitute, type. All complaints go to the sink in one go. overrides may be NULL. */
-aot_status_t aoth_pipeline_load(const char *path, const aoth_overrides_t *overrides, aoth_sink_t *sink, aoth_pipeline_t **out);
+aot_status_t aoth_pipeline_load(const char *path, const aoth_overrides_t *overrides, aoth_sink_t *sink,
+                                aoth_pipeline_t **out);
 void aoth_pipeline_destroy(aoth_pipeline_t *p); /* NULL is fine */
 
 typedef struct aoth_session aoth_session_t;
@@ -128,16 +132,16 @@ void aoth_pipeline_print(const aoth_pipeline_t *p, aoth_text_t *out);
 /* ---- the session ---- */
 
 typedef struct aoth_session_config {
-  aoth_sink_t *sink;                /* borrowed */
-  const char *const *plugin_dirs;   /* --plugin-dir, searched first */
+  aoth_sink_t *sink;              /* borrowed */
+  const char *const *plugin_dirs; /* --plugin-dir, searched first */
   uint32_t n_plugin_dirs;
-  uint32_t verbose;                 /* 1: -v */
-  const char *const *dump_after;    /* stage names; with dump_dir and none named: all */
+  uint32_t verbose;              /* 1: -v */
+  const char *const *dump_after; /* stage names; with dump_dir and none named: all */
   uint32_t n_dump_after;
   uint32_t reserved;
-  const char *dump_dir;             /* NULL: dumps go to stdout */
-  const char *bundle_dir;           /* parent is made; NULL: aothost-bundle-UNIT-PID in the current folder */
-  aoth_trace_t *trace;              /* borrowed; NULL: none */
+  const char *dump_dir;   /* NULL: dumps go to stdout */
+  const char *bundle_dir; /* parent is made; NULL: aothost-bundle-UNIT-PID in the current folder */
+  aoth_trace_t *trace;    /* borrowed; NULL: none */
 } aoth_session_config_t;
 
 /* A number that a unit reported about itself (aot.report/1). */
@@ -153,6 +157,7 @@ typedef struct aoth_record {
   uint32_t n_numbers;
   double ms;
   uint64_t nodes_before, nodes_after, edits;
+  uint64_t peak_bytes; /* most memory that the process has held so far */
   const aoth_number_t *numbers;
 } aoth_record_t;
 
@@ -165,11 +170,12 @@ int aoth_session_destroy(aoth_session_t *s);
 aot_status_t aoth_pipeline_import(aoth_session_t *s, const aoth_pipeline_t *p);
 /* The same in two steps, without a pipeline. n_ids 0: every opset found. import_id NULL: whoever recognises the file, the
  * textual form by its suffix .ir. Places may be NULL. */
-aot_status_t aoth_session_open_opsets(aoth_session_t *s, const char *const *ids, const aoth_where_t *wheres, uint32_t n_ids);
-aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const aoth_where_t *where_import, const char *path,
-                                 const aoth_where_t *where_model);
+aot_status_t aoth_session_open_opsets(aoth_session_t *s, const char *const *ids, const aoth_where_t *wheres,
+                                      uint32_t n_ids);
+aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const aoth_where_t *where_import,
+                                 const char *path, const aoth_where_t *where_model);
 
-#define AOTH_STAGES_OPTIMIZER 1u  /* run p->run.train.optimizer right before the backend (at the end when there is none) */
+#define AOTH_STAGES_OPTIMIZER 1u  /* run p->run.train.optimizer right before the backend, or at the end */
 #define AOTH_STAGES_NO_BACKEND 2u /* stop before the backend */
 /* Run the checked stages over the session's program. Stops at the first that fails. */
 aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags);
@@ -178,13 +184,14 @@ aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage
 /* Find the unit of stage->use, open its plugin, type its options. `kinds`: allowed unit kinds, space-separated. */
 aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const char *kinds, aoth_arena_t *arena);
 
-aot_prog_t *aoth_session_prog(aoth_session_t *s);   /* NULL before import */
-aot_ctx_t *aoth_session_ctx(aoth_session_t *s);     /* the context of the calls that follow; scratch as the last call left it */
+aot_prog_t *aoth_session_prog(aoth_session_t *s); /* NULL before import */
+aot_ctx_t *aoth_session_ctx(aoth_session_t *s);   /* of the calls that follow; scratch as the last call left it */
 aoth_sink_t *aoth_session_sink(aoth_session_t *s);
-aoth_trace_t *aoth_session_trace(aoth_session_t *s); /* NULL: none */
-aoth_ops_t *aoth_session_ops(aoth_session_t *s);     /* operators of the opened opsets */
+aoth_trace_t *aoth_session_trace(aoth_session_t *s);            /* NULL: none */
+aoth_ops_t *aoth_session_ops(aoth_session_t *s);                /* operators of the opened opsets */
 struct aoth_registry *aoth_session_registry(aoth_session_t *s); /* registry.h */
-uint32_t aoth_session_records(aoth_session_t *s, const aoth_record_t **out); /* importer first; borrowed until the next call */
+uint32_t aoth_session_records(aoth_session_t *s,
+                              const aoth_record_t **out); /* importer first; borrowed until the next call */
 
 /* The executable that the backend stage left; NULL: the pipeline had none. Members are imported by copy. */
 const aot_exe_t *aoth_session_exe(aoth_session_t *s);
@@ -198,6 +205,6 @@ aot_status_t aoth_session_exe_stats(aoth_session_t *s, aot_exe_stats_t *out);
 /* ---- summaries shared by commands ---- */
 void aoth_records_print(aoth_session_t *s, FILE *out); /* --time: one row a unit */
 struct json_t;
-struct json_t *aoth_records_json(aoth_session_t *s);   /* the "stages" array of --json; a new reference */
+struct json_t *aoth_records_json(aoth_session_t *s); /* the "stages" array of --json; a new reference */
 
 #endif

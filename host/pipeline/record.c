@@ -2,7 +2,7 @@
 
 #include <jansson.h>
 #include <math.h>
-#include <pipeline/env.h>
+#include <pipeline/environment.h>
 #include <string.h>
 
 static void *room(aoth_arena_t *arena, void *rows, uint32_t n, uint32_t *capacity, size_t row_size) {
@@ -16,12 +16,14 @@ static void *room(aoth_arena_t *arena, void *rows, uint32_t n, uint32_t *capacit
 aot_status_t aoth_report_number(aoth_report_t *r, aot_str_t name, double value, aot_str_t unit) {
   if (name.size == 0 || name.size > 128 || unit.size > 64) return AOT_E_INVALID;
   for (uint32_t i = 0; i < r->n_numbers; i++) {
-    if (strlen(r->numbers[i].name) != name.size || memcmp(r->numbers[i].name, name.data, (size_t)name.size) != 0) continue;
+    if (strlen(r->numbers[i].name) != name.size || memcmp(r->numbers[i].name, name.data, (size_t)name.size) != 0)
+      continue;
     r->numbers[i].value = value;
     return AOT_OK;
   }
   r->numbers = room(r->arena, r->numbers, r->n_numbers, &r->number_capacity, sizeof *r->numbers);
-  const char *n = aoth_arena_text(r->arena, name.data, (size_t)name.size), *u = aoth_arena_text(r->arena, unit.size ? unit.data : "", (size_t)unit.size);
+  const char *n = aoth_arena_text(r->arena, name.data, (size_t)name.size),
+             *u = aoth_arena_text(r->arena, unit.size ? unit.data : "", (size_t)unit.size);
   if (!r->numbers || !n || !u) {
     r->n_numbers = r->number_capacity = 0;
     return AOT_E_EXHAUSTED;
@@ -55,10 +57,11 @@ void aoth_records_print(aoth_session_t *s, FILE *out) {
   for (uint32_t i = 0; i < n; i++) {
     const aoth_record_t *r = &rows[i];
     total += r->ms;
-    fprintf(out, "%-24s %-20s %12.3f %10llu %10llu %10llu\n", r->name, r->plugin, r->ms, (unsigned long long)r->nodes_before,
-            (unsigned long long)r->nodes_after, (unsigned long long)r->edits);
+    fprintf(out, "%-24s %-20s %12.3f %10llu %10llu %10llu\n", r->name, r->plugin, r->ms,
+            (unsigned long long)r->nodes_before, (unsigned long long)r->nodes_after, (unsigned long long)r->edits);
     for (uint32_t k = 0; k < r->n_numbers; k++)
-      fprintf(out, "  %s: %.6g%s%s\n", r->numbers[k].name, r->numbers[k].value, *r->numbers[k].unit ? " " : "", r->numbers[k].unit);
+      fprintf(out, "  %s: %.6g%s%s\n", r->numbers[k].name, r->numbers[k].value, *r->numbers[k].unit ? " " : "",
+              r->numbers[k].unit);
   }
   fprintf(out, "%-24s %-20s %12.3f\n", "total", "", total);
 }
@@ -72,12 +75,14 @@ json_t *aoth_records_json(aoth_session_t *s) {
     json_t *numbers = json_object();
     for (uint32_t k = 0; k < r->n_numbers; k++)
       json_object_set_new(numbers, r->numbers[k].name,
-                          json_pack("{s:o, s:s}", "value", isfinite(r->numbers[k].value) ? json_real(r->numbers[k].value) : json_null(),
+                          json_pack("{s:o, s:s}", "value",
+                                    isfinite(r->numbers[k].value) ? json_real(r->numbers[k].value) : json_null(),
                                     "unit", r->numbers[k].unit));
-    json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:I, s:I, s:I, s:o}", "unit", r->unit, "name", r->name, "plugin",
-                                          r->plugin, "version", r->version, "number", (int)r->number, "ms", r->ms, "nodes_before",
-                                          (json_int_t)r->nodes_before, "nodes_after", (json_int_t)r->nodes_after, "edits",
-                                          (json_int_t)r->edits, "numbers", numbers));
+    json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:I, s:I, s:I, s:I, s:o}", "unit", r->unit,
+                                          "name", r->name, "plugin", r->plugin, "version", r->version, "number",
+                                          (int)r->number, "ms", r->ms, "nodes_before", (json_int_t)r->nodes_before,
+                                          "nodes_after", (json_int_t)r->nodes_after, "edits", (json_int_t)r->edits,
+                                          "peak_bytes", (json_int_t)r->peak_bytes, "numbers", numbers));
   }
   return list;
 }

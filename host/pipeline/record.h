@@ -18,7 +18,8 @@ typedef struct aoth_report {
   uint32_t n_env, env_capacity;
 } aoth_report_t;
 
-aot_status_t aoth_report_number(aoth_report_t *r, aot_str_t name, double value, aot_str_t unit); /* the last of a name counts */
+aot_status_t aoth_report_number(aoth_report_t *r, aot_str_t name, double value,
+                                aot_str_t unit); /* the last of a name counts */
 const char *aoth_report_env(aoth_report_t *r, const char *name);
 
 #endif

@@ -5,7 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <pipeline/env.h>
+#include <pipeline/environment.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,8 @@ static void add_units(aoth_registry_t *r, aoth_plugin_t *p) {
     u->help = p->note.units[i].help;
     u->version = p->note.version;
     u->shadowed_by = aoth_registry_find(r, u->id);
-    if (u->shadowed_by) aoth_registry_debug(r, "%s: unit %s is hidden by the one of %s", p->path, u->id, u->shadowed_by->plugin->path);
+    if (u->shadowed_by)
+      aoth_registry_debug(r, "%s: unit %s is hidden by the one of %s", p->path, u->id, u->shadowed_by->plugin->path);
     p->n_units = i + 1;
   }
 }
@@ -100,8 +101,8 @@ static void add_file(aoth_registry_t *r, const char *path, const char *from, int
       aoth_sink_line(r->sink, "hint: %s", p->cure);
     }
   } else {
-    aoth_registry_debug(r, "%s: plugin %s %s, ABI %u.%u, %u units", p->path, p->note.id, p->note.version, p->note.epoch, p->note.minor,
-                        p->note.n_units);
+    aoth_registry_debug(r, "%s: plugin %s %s, ABI %u.%u, %u units", p->path, p->note.id, p->note.version, p->note.epoch,
+                        p->note.minor, p->note.n_units);
     add_units(r, p);
   }
   r->plugins[r->n_plugins++] = p;
@@ -114,7 +115,9 @@ static int is_library(const struct dirent *e) {
   return n > 3 && e->d_name[0] != '.' && strcmp(e->d_name + n - 3, ".so") == 0;
 }
 
-static int compare_names(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int compare_names(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 static void scan(aoth_registry_t *r, const char *dir, const char *from) {
   DIR *d = opendir(dir);
@@ -173,8 +176,7 @@ static void add_env_path(aoth_registry_t *r) {
   while (s && *s) {
     const size_t n = strcspn(s, ":");
     const char *dir = aoth_arena_text(r->arena, s, n);
-    if (dir && dir[0] == '/')
-      add_dir(r, dir, "AOT_PLUGIN_PATH", 0);
+    if (dir && dir[0] == '/') add_dir(r, dir, "AOT_PLUGIN_PATH", 0);
     else if (n)
       aoth_registry_debug(r, "%s (AOT_PLUGIN_PATH): left out: only absolute folders are searched", dir ? dir : "");
     s += n + (s[n] == ':');
@@ -215,7 +217,8 @@ static void add_builtin(aoth_registry_t *r) {
   add_dir(r, AOTH_PLUGIN_DIR_INSTALLED, "installed", 0);
 }
 
-aoth_registry_t *aoth_registry_create(aoth_arena_t *arena, const char *const *plugin_dirs, uint32_t n_plugin_dirs, aoth_sink_t *sink) {
+aoth_registry_t *aoth_registry_create(aoth_arena_t *arena, const char *const *plugin_dirs, uint32_t n_plugin_dirs,
+                                      aoth_sink_t *sink) {
   aoth_registry_t *r = aoth_arena_alloc(arena, sizeof(void *), sizeof *r);
   if (!r) return NULL;
   const char *debug = aoth_env("AOT_LOADER_DEBUG");
@@ -243,7 +246,8 @@ const char *aoth_registry_dir(const aoth_registry_t *r, uint32_t i, const char *
 aoth_unit_t *aoth_registry_find(aoth_registry_t *r, const char *id) {
   for (uint32_t i = 0; i < r->n_plugins; i++)
     for (uint32_t k = 0; k < r->plugins[i]->n_units; k++)
-      if (!r->plugins[i]->units[k].shadowed_by && strcmp(r->plugins[i]->units[k].id, id) == 0) return &r->plugins[i]->units[k];
+      if (!r->plugins[i]->units[k].shadowed_by && strcmp(r->plugins[i]->units[k].id, id) == 0)
+        return &r->plugins[i]->units[k];
   return NULL;
 }
 
@@ -270,7 +274,7 @@ const aot_option_t *aoth_unit_option(const aoth_unit_t *unit, uint32_t i) { retu
 
 const char *aoth_property_names(uint32_t properties, aoth_arena_t *arena) {
   aoth_text_t t = {0};
-#define ADD_NAME(constant, bit, text, meaning) \
+#define ADD_NAME(constant, bit, text, meaning)                                                                         \
   if (properties & (1u << bit)) aoth_text_f(&t, "%s%s", t.size ? ", " : "", text);
   AOT_PROPERTY_MAP(ADD_NAME)
 #undef ADD_NAME

@@ -6,7 +6,7 @@
 #define AOTH_REGISTRY_H
 
 #include <aot/plugin.h>
-#include <pipeline/note.h>
+#include <pipeline/elf_note.h>
 #include <pipeline/pipeline.h>
 
 #define AOTH_PLUGIN_FOUND 0   /* its note was read */
@@ -22,7 +22,7 @@ typedef struct aoth_plugin {
   aoth_note_t note;
   aoth_unit_t *units;
   int is_initialised;
-  int crashed; /* in some call: never called again */
+  int crashed;              /* in some call: never called again */
   const aot_plugin_t *self; /* OPEN: the plugin's own descriptor */
   aot_plugin_t desc;        /* OPEN: imported copy */
   aot_host_t *host;         /* OPEN: what this plugin is handed, cut to its minor */
@@ -30,7 +30,7 @@ typedef struct aoth_plugin {
 
 struct aoth_unit {
   aoth_plugin_t *plugin;
-  const char *kind, *id, *help; /* from the note, terminated */
+  const char *kind, *id, *help;   /* from the note, terminated */
   const aoth_unit_t *shadowed_by; /* a unit of the same id that comes first; NULL: this one counts */
   /* once the plugin is OPEN: */
   const char *version;
@@ -42,9 +42,11 @@ struct aoth_unit {
 
 typedef struct aoth_registry aoth_registry_t;
 /* Reads every note. Complains of --plugin-dir entries that are not there or, when they name a file, no plugin. */
-aoth_registry_t *aoth_registry_create(aoth_arena_t *arena, const char *const *plugin_dirs, uint32_t n_plugin_dirs, aoth_sink_t *sink);
+aoth_registry_t *aoth_registry_create(aoth_arena_t *arena, const char *const *plugin_dirs, uint32_t n_plugin_dirs,
+                                      aoth_sink_t *sink);
 uint32_t aoth_registry_n_plugins(const aoth_registry_t *r);
-aoth_plugin_t *aoth_registry_plugin(aoth_registry_t *r, uint32_t i); /* refused ones and files without a note included */
+aoth_plugin_t *aoth_registry_plugin(aoth_registry_t *r,
+                                    uint32_t i); /* refused ones and files without a note included */
 aoth_unit_t *aoth_registry_find(aoth_registry_t *r, const char *id); /* NULL: none */
 /* The id nearest to a slip among units of the kinds ("pass/1 partition/1"; NULL: any), or NULL. */
 const char *aoth_registry_nearest(aoth_registry_t *r, const char *id, const char *kinds);

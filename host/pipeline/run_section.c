@@ -23,7 +23,8 @@ static void read_pair(const aoth_fields_t *f, const aoth_yaml_t *map, uint32_t o
   if (!list) return;
   int64_t pair[2] = {0, 1};
   int ok = list->kind == AOTH_YAML_LIST && list->n == 2;
-  for (uint32_t i = 0; ok && i < 2; i++) ok = aoth_yaml_i64(list->items[i], &pair[i]) && pair[i] >= 0 && pair[i] < 65536;
+  for (uint32_t i = 0; ok && i < 2; i++)
+    ok = aoth_yaml_i64(list->items[i], &pair[i]) && pair[i] >= 0 && pair[i] < 65536;
   if (!ok || pair[0] == pair[1]) {
     aoth_yaml_error(f->sink, f->arena, list, "pipeline.type",
                     "'inputs' takes two numbers of user inputs: [the one for the tokens, the one for the next tokens]");
@@ -51,7 +52,8 @@ static void read_data(const aoth_fields_t *f, const aoth_yaml_t *map, const char
   if (!aoth_fields_known(f, node, key, keys, 6)) return;
   const aoth_yaml_t *tokens = aoth_fields_get(node, "tokens"), *file = aoth_fields_get(node, "safetensors");
   if (!tokens == !file) {
-    aoth_yaml_error(f->sink, f->arena, node, "pipeline.data", "'%s' takes 'random', a .safetensors file, {safetensors: FILE} or {tokens: FILE, ...}", key);
+    aoth_yaml_error(f->sink, f->arena, node, "pipeline.data",
+                    "'%s' takes 'random', a .safetensors file, {safetensors: FILE} or {tokens: FILE, ...}", key);
     return;
   }
   out->kind = tokens ? AOTH_DATA_TOKENS : AOTH_DATA_SAFETENSORS;
@@ -59,7 +61,8 @@ static void read_data(const aoth_fields_t *f, const aoth_yaml_t *map, const char
   if (!tokens) {
     for (uint32_t i = 1; i < 5; i++)
       if (aoth_yaml_get(node, keys[i]))
-        aoth_yaml_error(f->sink, f->arena, aoth_yaml_get(node, keys[i]), "pipeline.data", "'%s' belongs to tokens:", keys[i]);
+        aoth_yaml_error(f->sink, f->arena, aoth_yaml_get(node, keys[i]), "pipeline.data",
+                        "'%s' belongs to tokens:", keys[i]);
     return;
   }
   out->dtype = read_dtype(f, node);
@@ -85,25 +88,27 @@ static void read_checkpoint(const aoth_fields_t *f, const aoth_yaml_t *map, aoth
 static void read_optimizer(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_train_spec_t *t) {
   const char *use = aoth_fields_text(f, map, "optimizer");
   t->optimizer.use = t->optimizer.name = use ? use : "adamw";
+  t->optimizer.at = aoth_yaml_get(map, "optimizer");
   t->optimizer.where = use ? aoth_fields_where(f, map, "optimizer") : t->where;
   t->where_optimizer = t->optimizer.where;
   const aoth_yaml_t *with = aoth_fields_get(map, "optimizer-with");
   if (with && with->kind != AOTH_YAML_MAP)
-    aoth_yaml_error(f->sink, f->arena, with, "pipeline.type", "'optimizer-with' takes a map of options, not %s", aoth_yaml_kind(with));
-  else
-    t->optimizer.with = with;
+    aoth_yaml_error(f->sink, f->arena, with, "pipeline.type", "'optimizer-with' takes a map of options, not %s",
+                    aoth_yaml_kind(with));
+  else t->optimizer.with = with;
 }
 
 static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_spec_t *run) {
-  static const char *const keys[] = {"steps", "optimizer", "optimizer-with", "lr", "schedule", "warmup", "min-lr", "data",
-                                     "seed", "log-every", "loss", "checkpoint", "resume"};
+  static const char *const keys[] = {"steps", "optimizer", "optimizer-with", "lr",   "schedule",   "warmup", "min-lr",
+                                     "data",  "seed",      "log-every",      "loss", "checkpoint", "resume"};
   aoth_train_spec_t *t = &run->train;
   const aoth_yaml_t *node = aoth_fields_get(map, "train");
   if (!aoth_fields_known(f, node, "train", keys, 13)) return;
   t->present = 1;
   t->where = aoth_yaml_where(f->arena, node);
   t->steps = aoth_fields_i64(f, node, "steps", 0, 1, INT64_C(1) << 40);
-  if (!aoth_fields_get(node, "steps")) aoth_yaml_error(f->sink, f->arena, node, "pipeline.missing", "'train' lacks 'steps'");
+  if (!aoth_fields_get(node, "steps"))
+    aoth_yaml_error(f->sink, f->arena, node, "pipeline.missing", "'train' lacks 'steps'");
   read_optimizer(f, node, t);
   t->lr = aoth_fields_f64(f, node, "lr", 1e-3, 0, 1e6);
   t->min_lr = aoth_fields_f64(f, node, "min-lr", 0, 0, 1e6);
@@ -173,11 +178,13 @@ static void print_train(aoth_text_t *out, const aoth_train_spec_t *t) {
   aoth_print_options(out, "    optimizer-with: ", &t->optimizer);
   aoth_text_z(out, "    lr: ");
   aoth_print_double(out, t->lr);
-  aoth_text_f(out, "\n    schedule: %s\n    warmup: %lld\n    min-lr: ", aoth_schedules[t->schedule], (long long)t->warmup);
+  aoth_text_f(out, "\n    schedule: %s\n    warmup: %lld\n    min-lr: ", aoth_schedules[t->schedule],
+              (long long)t->warmup);
   aoth_print_double(out, t->min_lr);
   aoth_text_z(out, "\n");
   print_data(out, "    data", &t->data);
-  aoth_text_f(out, "    seed: %lld\n    log-every: %lld\n    loss: %lld\n", (long long)t->seed, (long long)t->log_every, (long long)t->loss);
+  aoth_text_f(out, "    seed: %lld\n    log-every: %lld\n    loss: %lld\n", (long long)t->seed, (long long)t->log_every,
+              (long long)t->loss);
   if (t->checkpoint_path) {
     aoth_text_z(out, "    checkpoint: {path: ");
     aoth_print_path(out, t->checkpoint_path);

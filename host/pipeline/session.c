@@ -38,7 +38,8 @@ static aot_status_t do_shutdown(void *arg) {
 static void shutdown_plugins(aoth_session_t *s) {
   for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {
     aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
-    if (p->state != AOTH_PLUGIN_OPEN || !p->is_initialised || p->crashed || !p->desc.shutdown || p->n_units == 0) continue;
+    if (p->state != AOTH_PLUGIN_OPEN || !p->is_initialised || p->crashed || !p->desc.shutdown || p->n_units == 0)
+      continue;
     const aoth_stage_t stage = {.use = p->units[0].id, .name = p->units[0].id, .unit = &p->units[0]};
     aoth_call(s, &stage, "shutdown", do_shutdown, p);
     if (s->outcome == AOTH_CALL_CRASHED) aoth_crash_done();
@@ -55,7 +56,8 @@ int aoth_session_destroy(aoth_session_t *s) {
     s->ctx.graph = NULL;
     for (uint32_t i = s->n_opsets; i > 0; i--) aoth_instance_destroy(s, NULL, &s->opsets[i - 1]);
     shutdown_plugins(s);
-    for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) n_crashed += aoth_registry_plugin(s->registry, i)->crashed;
+    for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++)
+      n_crashed += aoth_registry_plugin(s->registry, i)->crashed;
   }
   for (uint32_t i = 0; i < s->n_maps; i++) aoth_file_unmap(&s->maps[i]);
   aoth_ops_destroy(s->ops);
@@ -112,7 +114,8 @@ static aot_status_t open_opset(aoth_session_t *s, const char *id, const aoth_whe
   return AOT_OK;
 }
 
-aot_status_t aoth_session_open_opsets(aoth_session_t *s, const char *const *ids, const aoth_where_t *wheres, uint32_t n_ids) {
+aot_status_t aoth_session_open_opsets(aoth_session_t *s, const char *const *ids, const aoth_where_t *wheres,
+                                      uint32_t n_ids) {
   for (uint32_t i = 0; i < n_ids; i++) AOT_TRY(open_opset(s, ids[i], wheres ? &wheres[i] : NULL));
   if (n_ids) return AOT_OK;
   for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {
@@ -122,8 +125,8 @@ aot_status_t aoth_session_open_opsets(aoth_session_t *s, const char *const *ids,
       if (aoth_plugin_open(s->registry, p, s->arena, NULL, NULL) == AOT_OK) {
         AOT_TRY(open_opset(s, p->units[k].id, NULL));
       } else {
-        aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, NULL, "load.refused", "opset %s is left out: cannot load %s: %s", p->units[k].id,
-                         p->path, p->why ? p->why : "");
+        aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, NULL, "load.refused",
+                         "opset %s is left out: cannot load %s: %s", p->units[k].id, p->path, p->why ? p->why : "");
       }
     }
   }
@@ -151,7 +154,8 @@ static aot_status_t do_read(void *arg) {
 }
 
 /* The importer that is surest about the file. A probe that fails says no more than "not mine". */
-static aot_status_t choose_importer(aoth_session_t *s, const aot_file_t *file, const aoth_where_t *where, aoth_stage_t *out) {
+static aot_status_t choose_importer(aoth_session_t *s, const aot_file_t *file, const aoth_where_t *where,
+                                    aoth_stage_t *out) {
   int32_t best = MAGIC_SCORE - 1;
   out->use = NULL;
   for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {
@@ -172,7 +176,8 @@ static aot_status_t choose_importer(aoth_session_t *s, const aot_file_t *file, c
     }
   }
   if (out->use) return AOT_OK;
-  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, where, "import.unknown", "no importer recognises %.*s", (int)file->path.size, file->path.data);
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, where, "import.unknown", "no importer recognises %.*s",
+                   (int)file->path.size, file->path.data);
   aoth_sink_line(s->config.sink, "hint: name one in model.import (`aothost plugins` lists them), or check the file");
   return AOT_E_INVALID;
 }
@@ -186,7 +191,8 @@ static aot_status_t read_with_unit(aoth_session_t *s, aoth_stage_t *stage, const
     aoth_misbehaved(s, stage, "made a broken program");
     status = AOTH_E_PLUGIN;
   }
-  if (status != AOT_OK && s->outcome != AOTH_CALL_TOLD) status = aoth_session_fail(s, stage); /* else the file is at fault: exit 2 */
+  if (status != AOT_OK && s->outcome != AOTH_CALL_TOLD)
+    status = aoth_session_fail(s, stage); /* else the file is at fault: exit 2 */
   const aot_status_t destroyed = aoth_instance_destroy(s, stage, &unit);
   if (status == AOT_OK) status = destroyed;
   if (status == AOT_OK) aoth_prog_set_properties(s->prog, aoth_prog_properties(s->prog) | AOT_PROP_IMPORTED);
@@ -205,8 +211,8 @@ static int ends_with(const char *text, const char *tail) {
   return n >= k && strcmp(text + n - k, tail) == 0;
 }
 
-aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const aoth_where_t *where_import, const char *path,
-                                 const aoth_where_t *where_model) {
+aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const aoth_where_t *where_import,
+                                 const char *path, const aoth_where_t *where_model) {
   const uint64_t begin = aoth_now_ns();
   aoth_map_t *maps = aoth_session_room(s, s->maps, s->n_maps, &s->map_capacity, sizeof *maps);
   if (!maps) return AOT_E_EXHAUSTED;
@@ -231,7 +237,8 @@ aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const
   if (import_id ? strcmp(import_id, "ir") == 0 : ends_with(path, ".ir")) {
     status = read_text(s, path, &map);
   } else {
-    status = import_id ? aoth_stage_of_unit(s, import_id, "import/1", where_import, &stage) : choose_importer(s, &file, where_model, &stage);
+    status = import_id ? aoth_stage_of_unit(s, import_id, "import/1", where_import, &stage)
+                       : choose_importer(s, &file, where_model, &stage);
     if (status == AOT_OK) status = read_with_unit(s, &stage, &file);
   }
   if (status != AOT_OK) return status;

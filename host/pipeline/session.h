@@ -1,5 +1,5 @@
 /* Inside of aoth_session_t, for the files of host/pipeline that run things: session.c (life, import), call.c (guarded calls
- * into units), stage.c (one stage), lower.c (backends), bundle.c (what is left of a failure), check.c. */
+ * into units), stage.c (one stage), backend_stage.c (backends), bundle.c (what is left of a failure), check.c. */
 #ifndef AOTH_SESSION_H
 #define AOTH_SESSION_H
 
@@ -53,7 +53,7 @@ struct aoth_session {
   aot_status_t status;
   aoth_crash_t crash;
   uint32_t has_journal; /* open ones, of this session's making */
-  const char *about; /* last words for the call below, kept from the call before when it is the same */
+  const char *about;    /* last words for the call below, kept from the call before when it is the same */
   const char *about_doing;
   const aoth_unit_t *about_unit;
   /* what the backend left */
@@ -73,14 +73,16 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
 /* After a call that did not end well, or broke something (message given by the caller): undoes open journals, writes the
  * bundle, ends crash handling. Answers AOTH_E_PLUGIN, or AOT_E_OPTION when the unit refused its options at create. */
 aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage);
-aot_status_t aoth_misbehaved(aoth_session_t *s, const aoth_stage_t *stage, const char *format, ...) __attribute__((format(printf, 3, 4)));
+aot_status_t aoth_misbehaved(aoth_session_t *s, const aoth_stage_t *stage, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 aot_status_t aoth_instance_create(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out);
 /* AOTH_E_PLUGIN when it crashed on the way; told. */
 aot_status_t aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *instance);
 void aoth_session_journal_begin(aoth_session_t *s);
 void aoth_session_journal_commit(aoth_session_t *s);
 /* A stage that stands for a unit the pipeline does not list: importer, opset. Options at their defaults. */
-aot_status_t aoth_stage_of_unit(aoth_session_t *s, const char *id, const char *kinds, const aoth_where_t *where, aoth_stage_t *out);
+aot_status_t aoth_stage_of_unit(aoth_session_t *s, const char *id, const char *kinds, const aoth_where_t *where,
+                                aoth_stage_t *out);
 
 /* ---- stage.c ---- */
 uint64_t aoth_count_nodes(aot_prog_t *p);
@@ -89,10 +91,12 @@ uint32_t aoth_properties_after(const aoth_unit_t *unit, uint32_t before);
 aot_status_t aoth_stage_finish(aoth_session_t *s, const aoth_stage_t *stage);
 /* needs and refuses against `properties`; complains at the stage with the units that could help. */
 aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, uint32_t properties);
-void aoth_session_record(aoth_session_t *s, const aoth_stage_t *stage, uint64_t begin_ns, uint64_t before, uint64_t edits);
+void aoth_session_record(aoth_session_t *s, const aoth_stage_t *stage, uint64_t begin_ns, uint64_t before,
+                         uint64_t edits);
 
-/* ---- lower.c ---- */
-aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *backend, uint64_t *out_edits);
+/* ---- backend_stage.c ---- */
+aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *backend,
+                              uint64_t *out_edits);
 void aoth_session_exe_drop(aoth_session_t *s);
 
 /* ---- bundle.c ---- */

@@ -15,10 +15,8 @@
 static void complain(aoth_compose_t *c, const char *set, const char *message, const char *near) {
   aoth_yaml_t *node = aoth_yaml_literal(c->arena, "--set", set);
   if (!node) return;
-  if (near)
-    aoth_yaml_error(c->sink, c->arena, node, "pipeline.set", "%s; did you mean '%s'?", message, near);
-  else
-    aoth_yaml_error(c->sink, c->arena, node, "pipeline.set", "%s", message);
+  if (near) aoth_yaml_error(c->sink, c->arena, node, "pipeline.set", "%s; did you mean '%s'?", message, near);
+  else aoth_yaml_error(c->sink, c->arena, node, "pipeline.set", "%s", message);
 }
 
 /* The value of PATH=VALUE as a tree. */
@@ -28,10 +26,8 @@ static aoth_yaml_t *value_of(const aoth_compose_t *c, const char *option, const 
   aoth_text_add(&name, set, (size_t)(equals - set));
   aoth_yaml_t *value = NULL;
   const char *text = equals + 1, *flag = name.data ? name.data : option;
-  if (*text == 0)
-    value = aoth_yaml_literal(c->arena, flag, text);
-  else
-    aoth_yaml_parse(c->arena, flag, ".", text, strlen(text), NULL, 0, c->sink, &value);
+  if (*text == 0) value = aoth_yaml_literal(c->arena, flag, text);
+  else aoth_yaml_parse(c->arena, flag, ".", text, strlen(text), NULL, 0, c->sink, &value);
   aoth_text_deinit(&name);
   return value;
 }
@@ -43,7 +39,8 @@ static aoth_yaml_t *key_node(const aoth_compose_t *c, const aoth_yaml_t *like, c
 }
 
 /* Put value at a dotted path below map, making maps on the way. */
-static void put_path(aoth_compose_t *c, aoth_yaml_t *map, const char *path, const char *end, aoth_yaml_t *value, const char *set) {
+static void put_path(aoth_compose_t *c, aoth_yaml_t *map, const char *path, const char *end, aoth_yaml_t *value,
+                     const char *set) {
   for (;;) {
     const char *dot = memchr(path, '.', (size_t)(end - path));
     const size_t size = (size_t)((dot ? dot : end) - path);
@@ -85,8 +82,8 @@ static int begins(const char *path, const char *end, const char *name) {
 }
 
 /* The stage that `path` (NAME.OPTION) means; the longest name wins, since ids of third parties hold dots. */
-static aoth_yaml_t *find_stage(aoth_compose_t *c, const aoth_yaml_t *stages, const char *path, const char *end, const char *set,
-                               size_t *out_size) {
+static aoth_yaml_t *find_stage(aoth_compose_t *c, const aoth_yaml_t *stages, const char *path, const char *end,
+                               const char *set, size_t *out_size) {
   aoth_yaml_t *found = NULL;
   uint32_t n_found = 0;
   *out_size = 0;
@@ -108,7 +105,8 @@ static aoth_yaml_t *find_stage(aoth_compose_t *c, const aoth_yaml_t *stages, con
   aoth_text_t t = {0};
   const char *near = NULL;
   if (n_found > 1) {
-    aoth_text_f(&t, "'%.*s' is used %u times: give the stages names with 'as:', or use their number, stages.1.OPTION", (int)*out_size, path, n_found);
+    aoth_text_f(&t, "'%.*s' is used %u times: give the stages names with 'as:', or use their number, stages.1.OPTION",
+                (int)*out_size, path, n_found);
   } else {
     const char *dot = memchr(path, '.', (size_t)(end - path));
     const size_t size = (size_t)((dot ? dot : end) - path);
@@ -121,17 +119,16 @@ static aoth_yaml_t *find_stage(aoth_compose_t *c, const aoth_yaml_t *stages, con
     }
     const int k = aoth_nearest((aot_str_t){path, size}, names, n);
     near = k >= 0 ? names[k].data : NULL;
-    if (dot)
-      aoth_text_f(&t, "the pipeline has no stage '%.*s'", (int)size, path);
-    else
-      aoth_text_f(&t, "stages.%.*s lacks the option: write stages.STAGE.OPTION=VALUE", (int)size, path);
+    if (dot) aoth_text_f(&t, "the pipeline has no stage '%.*s'", (int)size, path);
+    else aoth_text_f(&t, "stages.%.*s lacks the option: write stages.STAGE.OPTION=VALUE", (int)size, path);
   }
   complain(c, set, t.data ? t.data : "no such stage", near);
   aoth_text_deinit(&t);
   return NULL;
 }
 
-static void set_stage(aoth_compose_t *c, aoth_yaml_t *tree, const char *path, const char *end, aoth_yaml_t *value, const char *set) {
+static void set_stage(aoth_compose_t *c, aoth_yaml_t *tree, const char *path, const char *end, aoth_yaml_t *value,
+                      const char *set) {
   aoth_yaml_t *stages = aoth_yaml_get(tree, "stages");
   if (!stages || stages->kind != AOTH_YAML_LIST) {
     complain(c, set, "the pipeline has no list of stages", NULL);
@@ -184,10 +181,8 @@ static void set_one(aoth_compose_t *c, aoth_yaml_t *tree, const char *set) {
   }
   aoth_yaml_t *value = value_of(c, "--set", set, equals);
   if (!value) return;
-  if (root == 2 && set[size] == '.')
-    set_stage(c, tree, set + size + 1, equals, value, set);
-  else
-    put_path(c, tree, set, equals, value, set);
+  if (root == 2 && set[size] == '.') set_stage(c, tree, set + size + 1, equals, value, set);
+  else put_path(c, tree, set, equals, value, set);
 }
 
 static void set_flag(aoth_compose_t *c, aoth_yaml_t *tree, const char *flag, const char *path, const char *text) {
@@ -202,8 +197,8 @@ void aoth_set_apply(aoth_compose_t *c, aoth_yaml_t *tree) {
   set_flag(c, tree, "--outputs", "run.outputs", c->overrides->outputs);
 }
 
-aot_status_t aoth_stage_from_flags(const char *use, const char *const *withs, uint32_t n_withs, aoth_arena_t *arena, aoth_sink_t *sink,
-                                   aoth_stage_t *out) {
+aot_status_t aoth_stage_from_flags(const char *use, const char *const *withs, uint32_t n_withs, aoth_arena_t *arena,
+                                   aoth_sink_t *sink, aoth_stage_t *out) {
   const aoth_compose_t c = {arena, sink, NULL, 0, 0, NULL};
   const uint32_t before = aoth_sink_count(sink, AOT_SEVERITY_ERROR);
   memset(out, 0, sizeof *out);
@@ -214,7 +209,9 @@ aot_status_t aoth_stage_from_flags(const char *use, const char *const *withs, ui
   for (uint32_t i = 0; i < n_withs; i++) {
     const char *equals = strchr(withs[i], '=');
     aoth_yaml_t *value = equals ? value_of(&c, "--with", withs[i], equals) : NULL;
-    if (!equals) aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "pipeline.with", "--with takes OPTION=VALUE, not '%s'", withs[i]);
+    if (!equals)
+      aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "pipeline.with", "--with takes OPTION=VALUE, not '%s'",
+                       withs[i]);
     if (!value) continue;
     aoth_yaml_t *key = key_node(&c, value, withs[i], (size_t)(equals - withs[i]));
     if (!key || !aoth_yaml_put(arena, with, key, value)) return AOT_E_EXHAUSTED;

@@ -9,10 +9,11 @@
 
 #include <aot/inline.h>
 #include <base/file.h>
-#include <pipeline/env.h>
+#include <pipeline/environment.h>
 #include <pipeline/load.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 uint64_t aoth_count_nodes(aot_prog_t *p) {
   uint64_t count = 0;
@@ -40,7 +41,8 @@ static void hint_givers(aoth_session_t *s, uint32_t property) {
         aoth_text_f(&list, "%s%s", list.size ? ", " : "", p->units[k].id);
   }
   if (list.size)
-    aoth_sink_line(s->config.sink, "hint: '%s' is given by %s, before this stage", aoth_property_names(property, s->arena), list.data);
+    aoth_sink_line(s->config.sink, "hint: '%s' is given by %s, before this stage",
+                   aoth_property_names(property, s->arena), list.data);
   else
     aoth_sink_line(s->config.sink, "hint: no unit that is known gives '%s'", aoth_property_names(property, s->arena));
   aoth_text_deinit(&list);
@@ -51,14 +53,19 @@ aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, u
   const aot_contract_t *c = &stage->unit->contract;
   const uint32_t missing = c->needs & ~properties, unwanted = c->refuses & properties;
   if (missing) {
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.needs", "stage %s needs a program that is %s, and nothing before it makes it so",
-                     stage->name, aoth_property_names(missing, s->arena));
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.needs",
+                     "stage %s needs a program that is %s, and nothing before it makes it so", stage->name,
+                     aoth_property_names(missing, s->arena));
     for (uint32_t bit = 0; bit < 32; bit++)
       if (missing & (1u << bit)) hint_givers(s, 1u << bit);
+    aoth_yaml_notes(s->config.sink, s->arena, stage->at, "contract.needs");
   }
-  if (unwanted)
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.refuses", "stage %s refuses a program that is %s already", stage->name,
+  if (unwanted) {
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.refuses",
+                     "stage %s refuses a program that is %s already", stage->name,
                      aoth_property_names(unwanted, s->arena));
+    aoth_yaml_notes(s->config.sink, s->arena, stage->at, "contract.refuses");
+  }
   return missing || unwanted ? AOT_E_PRECONDITION : AOT_OK;
 }
 
@@ -95,7 +102,8 @@ static aot_status_t put_cut(void *self, const aot_cut_t *cut) {
   if (++r->n_cuts > 1) return AOT_E_EXISTS;
   if ((copy.n_saved && !copy.saved) || (copy.n_recomputed && !copy.recomputed)) return AOT_E_INVALID;
   copy.saved = aoth_arena_copy(r->arena, sizeof(uint32_t), copy.saved, copy.n_saved * sizeof *copy.saved);
-  copy.recomputed = aoth_arena_copy(r->arena, sizeof(uint32_t), copy.recomputed, copy.n_recomputed * sizeof *copy.recomputed);
+  copy.recomputed =
+      aoth_arena_copy(r->arena, sizeof(uint32_t), copy.recomputed, copy.n_recomputed * sizeof *copy.recomputed);
   if ((copy.n_saved && !copy.saved) || (copy.n_recomputed && !copy.recomputed)) return AOT_E_EXHAUSTED;
   copy.struct_size = sizeof copy;
   r->cut = copy;
@@ -125,11 +133,13 @@ static const char *check_cut(aot_prog_t *p, const aot_cut_t *cut) {
   for (uint32_t i = 0; i < cut->n_saved && !wrong; i++) {
     const aot_value_t v = cut->saved[i];
     const aot_node_t def = v.id < aoth_graph_n_values(p) ? aoth_graph_value_def(p, v) : aot_no_node();
-    if (v.id >= aoth_graph_n_values(p) || aoth_graph_value_graph(p, v).id != joint.id || (def.id != AOT_NO_ID && !alive[def.id]))
+    if (v.id >= aoth_graph_n_values(p) || aoth_graph_value_graph(p, v).id != joint.id ||
+        (def.id != AOT_NO_ID && !alive[def.id]))
       wrong = "chose to save a value that is not in the joint graph";
   }
   for (uint32_t i = 0; i < cut->n_recomputed && !wrong; i++)
-    if (cut->recomputed[i].id >= n_nodes || !alive[cut->recomputed[i].id]) wrong = "chose to recompute a node that is not in the joint graph";
+    if (cut->recomputed[i].id >= n_nodes || !alive[cut->recomputed[i].id])
+      wrong = "chose to recompute a node that is not in the joint graph";
   free(alive);
   return wrong;
 }
@@ -150,11 +160,13 @@ static aot_status_t run_partition(aoth_session_t *s, const aoth_stage_t *stage, 
   return aoth_call(s, stage, "apply", do_apply, r);
 }
 
-static aot_status_t run_rewriter(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit, uint64_t *out_edits) {
+static aot_status_t run_rewriter(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit,
+                                 uint64_t *out_edits) {
   running_t r = {.s = s, .unit = unit, .arena = aoth_arena_create()};
   if (!r.arena) return AOT_E_EXHAUSTED;
   aoth_session_journal_begin(s);
-  aot_status_t status = strcmp(stage->unit->kind, "pass/1") == 0 ? aoth_call(s, stage, "run", do_pass, &r) : run_partition(s, stage, &r);
+  aot_status_t status =
+      strcmp(stage->unit->kind, "pass/1") == 0 ? aoth_call(s, stage, "run", do_pass, &r) : run_partition(s, stage, &r);
   *out_edits = aoth_journal_count(s->prog);
   if (status == AOT_OK) status = aoth_stage_finish(s, stage);
   if (status != AOT_OK) status = aoth_session_fail(s, stage);
@@ -170,20 +182,34 @@ static const char *keep(aoth_session_t *s, const char *text) {
   return copy ? copy : "";
 }
 
-void aoth_session_record(aoth_session_t *s, const aoth_stage_t *stage, uint64_t begin_ns, uint64_t before, uint64_t edits) {
+static uint64_t peak_bytes(void) {
+  struct rusage usage;
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0; /* Linux counts KiB */
+}
+
+void aoth_session_record(aoth_session_t *s, const aoth_stage_t *stage, uint64_t begin_ns, uint64_t before,
+                         uint64_t edits) {
   aoth_record_t *rows = aoth_session_room(s, s->records, s->n_records, &s->record_capacity, sizeof *rows);
   if (!rows) return;
   s->records = rows;
   const uint64_t after = aoth_count_nodes(s->prog);
-  rows[s->n_records++] = (aoth_record_t){.unit = keep(s, stage->use), .name = keep(s, stage->name), .plugin = stage->unit ? stage->unit->plugin->note.id : "aothost",
-                                         .version = stage->unit ? stage->unit->version : AOT_VERSION, .number = stage->number,
-                                         .n_numbers = s->report.n_numbers, .ms = (double)(aoth_now_ns() - begin_ns) / 1e6,
-                                         .nodes_before = before, .nodes_after = after, .edits = edits, .numbers = s->report.numbers};
+  rows[s->n_records++] = (aoth_record_t){.unit = keep(s, stage->use),
+                                         .name = keep(s, stage->name),
+                                         .plugin = stage->unit ? stage->unit->plugin->note.id : "aothost",
+                                         .version = stage->unit ? stage->unit->version : AOT_VERSION,
+                                         .number = stage->number,
+                                         .n_numbers = s->report.n_numbers,
+                                         .ms = (double)(aoth_now_ns() - begin_ns) / 1e6,
+                                         .nodes_before = before,
+                                         .nodes_after = after,
+                                         .edits = edits,
+                                         .peak_bytes = peak_bytes(),
+                                         .numbers = s->report.numbers};
   aoth_text_t args = {0};
   aoth_text_f(&args, "\"plugin\": ");
   aoth_text_json(&args, aot_str(rows[s->n_records - 1].plugin));
-  aoth_text_f(&args, ", \"nodes_before\": %llu, \"nodes_after\": %llu, \"edits\": %llu", (unsigned long long)before, (unsigned long long)after,
-              (unsigned long long)edits);
+  aoth_text_f(&args, ", \"nodes_before\": %llu, \"nodes_after\": %llu, \"edits\": %llu", (unsigned long long)before,
+              (unsigned long long)after, (unsigned long long)edits);
   aoth_trace_span(s->config.trace, "stage", stage->name, begin_ns, args.data);
   aoth_text_deinit(&args);
 }
@@ -226,7 +252,8 @@ aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage
   s->report = (aoth_report_t){.arena = s->arena};
   AOT_TRY(aoth_instance_create(s, stage, &unit));
   const int is_backend = strcmp(stage->unit->kind, "backend/1") == 0;
-  const aot_status_t status = is_backend ? aoth_stage_lower(s, stage, &unit, &edits) : run_rewriter(s, stage, &unit, &edits);
+  const aot_status_t status =
+      is_backend ? aoth_stage_lower(s, stage, &unit, &edits) : run_rewriter(s, stage, &unit, &edits);
   const int lives_on = is_backend && status == AOT_OK; /* with its executable */
   const aot_status_t destroyed = lives_on ? AOT_OK : aoth_instance_destroy(s, stage, &unit);
   if (status != AOT_OK || destroyed != AOT_OK) return status != AOT_OK ? status : destroyed;
@@ -235,7 +262,8 @@ aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage
 }
 
 aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {
-  const aoth_stage_t *optimizer = (flags & AOTH_STAGES_OPTIMIZER) && p->run.train.optimizer.unit ? &p->run.train.optimizer : NULL;
+  const aoth_stage_t *optimizer =
+      (flags & AOTH_STAGES_OPTIMIZER) && p->run.train.optimizer.unit ? &p->run.train.optimizer : NULL;
   for (uint32_t i = 0; i < p->n_stages; i++) {
     const int is_backend = strcmp(p->stages[i].unit->kind, "backend/1") == 0;
     if (is_backend && optimizer) AOT_TRY(aoth_session_run_stage(s, optimizer));

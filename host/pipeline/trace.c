@@ -43,8 +43,8 @@ void aoth_trace_span(aoth_trace_t *t, const char *category, const char *name, ui
   begin_event(t, name);
   aoth_text_z(&t->events, ", \"cat\": ");
   aoth_text_json(&t->events, (aot_str_t){category, strlen(category)});
-  aoth_text_f(&t->events, ", \"ph\": \"X\", \"ts\": %.3f, \"dur\": %.3f, \"pid\": %ld, \"tid\": 1", (double)(begin_ns - t->begin_ns) / 1e3,
-              (double)(end - begin_ns) / 1e3, (long)getpid());
+  aoth_text_f(&t->events, ", \"ph\": \"X\", \"ts\": %.3f, \"dur\": %.3f, \"pid\": %ld, \"tid\": 1",
+              (double)(begin_ns - t->begin_ns) / 1e3, (double)(end - begin_ns) / 1e3, (long)getpid());
   if (args && *args) aoth_text_f(&t->events, ", \"args\": {%s}", args);
   aoth_text_z(&t->events, "}");
   pthread_mutex_unlock(&t->lock);
@@ -54,8 +54,8 @@ void aoth_trace_counter(aoth_trace_t *t, const char *name, double value) {
   if (!t || value - value != 0) return; /* JSON has no infinities */
   pthread_mutex_lock(&t->lock);
   begin_event(t, name);
-  aoth_text_f(&t->events, ", \"ph\": \"C\", \"ts\": %.3f, \"pid\": %ld, \"args\": {\"value\": %.17g}}", (double)(aoth_now_ns() - t->begin_ns) / 1e3,
-              (long)getpid(), value);
+  aoth_text_f(&t->events, ", \"ph\": \"C\", \"ts\": %.3f, \"pid\": %ld, \"args\": {\"value\": %.17g}}",
+              (double)(aoth_now_ns() - t->begin_ns) / 1e3, (long)getpid(), value);
   pthread_mutex_unlock(&t->lock);
 }
 

@@ -17,34 +17,40 @@ static size_t name_size(const char *s) {
 
 static aoth_yaml_t *find(const aoth_yaml_t *map, const char *name, size_t size) {
   for (uint32_t i = 0; map && map->kind == AOTH_YAML_MAP && i < map->n; i++)
-    if (map->pairs[i].key->text.size == size && memcmp(map->pairs[i].key->text.data, name, size) == 0) return map->pairs[i].value;
+    if (map->pairs[i].key->text.size == size && memcmp(map->pairs[i].key->text.data, name, size) == 0)
+      return map->pairs[i].value;
   return NULL;
 }
 
-static void report_unknown(aoth_compose_t *c, const aoth_yaml_t *node, const aoth_yaml_t *vars, const char *name, size_t size) {
+static void report_unknown(aoth_compose_t *c, const aoth_yaml_t *node, const aoth_yaml_t *vars, const char *name,
+                           size_t size) {
   aot_str_t names[64];
   uint32_t n = 0;
-  for (uint32_t i = 0; vars && vars->kind == AOTH_YAML_MAP && i < vars->n && n < 64; i++) names[n++] = vars->pairs[i].key->text;
+  for (uint32_t i = 0; vars && vars->kind == AOTH_YAML_MAP && i < vars->n && n < 64; i++)
+    names[n++] = vars->pairs[i].key->text;
   const int near = aoth_nearest((aot_str_t){name, size}, names, n);
   if (near >= 0)
-    aoth_yaml_error(c->sink, c->arena, node, "pipeline.variable", "no variable '%.*s'; did you mean '%.*s'?", (int)size, name,
-                    (int)names[near].size, names[near].data);
+    aoth_yaml_error(c->sink, c->arena, node, "pipeline.variable", "no variable '%.*s'; did you mean '%.*s'?", (int)size,
+                    name, (int)names[near].size, names[near].data);
   else
-    aoth_yaml_error(c->sink, c->arena, node, "pipeline.variable",
-                    "no variable '%.*s'; give it a default in vars:, write ${%.*s:-default}, or pass --set vars.%.*s=VALUE",
-                    (int)size, name, (int)size, name, (int)size, name);
+    aoth_yaml_error(
+        c->sink, c->arena, node, "pipeline.variable",
+        "no variable '%.*s'; give it a default in vars:, write ${%.*s:-default}, or pass --set vars.%.*s=VALUE",
+        (int)size, name, (int)size, name, (int)size, name);
 }
 
 static void fill_scalar(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars);
 
 /* The value of a variable, filled in itself. NULL: told. */
-static aoth_yaml_t *value_of(aoth_compose_t *c, const aoth_yaml_t *node, aoth_yaml_t *vars, const char *name, size_t size) {
+static aoth_yaml_t *value_of(aoth_compose_t *c, const aoth_yaml_t *node, aoth_yaml_t *vars, const char *name,
+                             size_t size) {
   aoth_yaml_t *value = find(c->set_vars, name, size);
   if (value) value->used = 1;
   if (!value) value = find(vars, name, size);
   if (!value) return NULL;
   if (value->kind != AOTH_YAML_SCALAR) {
-    aoth_yaml_error(c->sink, c->arena, value, "pipeline.variable", "a variable is a text, a number or a bool, not %s", aoth_yaml_kind(value));
+    aoth_yaml_error(c->sink, c->arena, value, "pipeline.variable", "a variable is a text, a number or a bool, not %s",
+                    aoth_yaml_kind(value));
     value->kind = AOTH_YAML_SCALAR; /* said once */
     value->expanded = 1;
   }
@@ -67,7 +73,8 @@ static size_t fill_one(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars, 
   const char *rest = s + 2 + size, *end = size ? strchr(rest, '}') : NULL;
   const int has_default = end && rest[0] == ':' && rest[1] == '-';
   if (!end || (rest != end && !has_default)) {
-    aoth_yaml_error(c->sink, c->arena, node, "pipeline.variable", "'$' begins a variable: write ${name}, ${name:-default}, or $$ for a dollar");
+    aoth_yaml_error(c->sink, c->arena, node, "pipeline.variable",
+                    "'$' begins a variable: write ${name}, ${name:-default}, or $$ for a dollar");
     return 0;
   }
   const aoth_yaml_t *value = value_of(c, node, vars, s + 2, size);
@@ -99,7 +106,8 @@ static void fill_scalar(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars)
     ok = n != 0 && !out.failed;
     s = dollar + n;
     if (ok && out.size > MAX_TEXT) {
-      aoth_yaml_error(c->sink, c->arena, node, "pipeline.variable", "variables make this text longer than %u bytes", MAX_TEXT);
+      aoth_yaml_error(c->sink, c->arena, node, "pipeline.variable", "variables make this text longer than %u bytes",
+                      MAX_TEXT);
       ok = 0;
     }
   }

@@ -31,7 +31,7 @@ typedef struct reader {
   uint32_t n_nodes;
   uint32_t depth;
   uint32_t n_documents;
-  int failed; /* something was told; reading goes on */
+  int failed;  /* something was told; reading goes on */
   int stopped; /* what follows cannot be placed */
   aoth_yaml_t *root;
   struct level {
@@ -85,8 +85,8 @@ static uint32_t byte_column(const aoth_yaml_file_t *file, uint32_t line, size_t 
   if (line < 1 || line > file->n_lines) return 1;
   const size_t begin = file->lines[line - 1], end = line_end(file, line);
   size_t i = begin;
-  for (; chars > 0 && i < end; chars--)
-    do i++;
+  for (; chars > 0 && i < end; chars--) do
+      i++;
     while (i < end && ((unsigned char)file->text[i] & 0xC0) == 0x80);
   return (uint32_t)(i - begin + 1);
 }
@@ -105,12 +105,18 @@ aoth_where_t aoth_yaml_where(aoth_arena_t *arena, const aoth_yaml_t *node) {
   return where_at(arena, node->file, node->line, node->column, node->end_column);
 }
 
-void aoth_yaml_error(aoth_sink_t *sink, aoth_arena_t *arena, const aoth_yaml_t *node, const char *code, const char *format, ...) {
+void aoth_yaml_error(aoth_sink_t *sink, aoth_arena_t *arena, const aoth_yaml_t *node, const char *code,
+                     const char *format, ...) {
   const aoth_where_t w = aoth_yaml_where(arena, node);
   va_list args;
   va_start(args, format);
   aoth_sink_v(sink, AOT_SEVERITY_ERROR, &w, code, format, args);
   va_end(args);
+  aoth_yaml_notes(sink, arena, node, code);
+}
+
+void aoth_yaml_notes(aoth_sink_t *sink, aoth_arena_t *arena, const aoth_yaml_t *node, const char *code) {
+  if (!node) return;
   if (node->variable) {
     const aoth_where_t v = aoth_yaml_where(arena, node->variable);
     aoth_sink_report(sink, AOT_SEVERITY_NOTE, &v, code, "the value comes from this variable");
@@ -161,7 +167,9 @@ static int append_item(aoth_arena_t *arena, aoth_yaml_t *list, aoth_yaml_t *item
   return 1;
 }
 
-int aoth_yaml_append(aoth_arena_t *arena, aoth_yaml_t *list, aoth_yaml_t *item) { return append_item(arena, list, item); }
+int aoth_yaml_append(aoth_arena_t *arena, aoth_yaml_t *list, aoth_yaml_t *item) {
+  return append_item(arena, list, item);
+}
 
 int aoth_yaml_put(aoth_arena_t *arena, aoth_yaml_t *map, aoth_yaml_t *key, aoth_yaml_t *value) {
   for (uint32_t i = 0; i < map->n; i++) {
@@ -197,8 +205,14 @@ aoth_yaml_t *aoth_yaml_literal(aoth_arena_t *arena, const char *name, const char
   file->text = aoth_arena_text(arena, text, strlen(text));
   file->size = strlen(text);
   if (!file->name || !file->text || !make_lines(arena, file)) return NULL;
-  *node = (aoth_yaml_t){.kind = AOTH_YAML_SCALAR, .quoted = 1, .text = {file->text, file->size}, .file = file, .line = 1, .column = 1,
-                        .end_column = (uint32_t)file->size + 1, .expanded = 1};
+  *node = (aoth_yaml_t){.kind = AOTH_YAML_SCALAR,
+                        .quoted = 1,
+                        .text = {file->text, file->size},
+                        .file = file,
+                        .line = 1,
+                        .column = 1,
+                        .end_column = (uint32_t)file->size + 1,
+                        .expanded = 1};
   return node;
 }
 
@@ -307,7 +321,8 @@ static void place(reader_t *r, aoth_yaml_t *node, const yaml_event_t *e) {
     if (node->kind != AOTH_YAML_SCALAR) {
       fail(r, &e->start_mark, "pipeline.key", "a key must be a single word, not a list or a map");
     } else if (!node->quoted && node->text.size == 2 && memcmp(node->text.data, "<<", 2) == 0) {
-      fail(r, &e->start_mark, "pipeline.merge-key", "merge keys (<<) are not part of the pipeline language; use include: or an alias");
+      fail(r, &e->start_mark, "pipeline.merge-key",
+           "merge keys (<<) are not part of the pipeline language; use include: or an alias");
     } else {
       for (uint32_t i = 0; i < top->node->n; i++) {
         const aoth_yaml_t *other = top->node->pairs[i].key;
@@ -315,7 +330,8 @@ static void place(reader_t *r, aoth_yaml_t *node, const yaml_event_t *e) {
             memcmp(other->text.data, node->text.data, (size_t)node->text.size) != 0)
           continue;
         const aoth_where_t w = aoth_yaml_where(r->arena, node), first = aoth_yaml_where(r->arena, other);
-        aoth_sink_report(r->sink, AOT_SEVERITY_ERROR, &w, "pipeline.duplicate-key", "'%s' is given twice", node->text.data);
+        aoth_sink_report(r->sink, AOT_SEVERITY_ERROR, &w, "pipeline.duplicate-key", "'%s' is given twice",
+                         node->text.data);
         aoth_sink_report(r->sink, AOT_SEVERITY_NOTE, &first, "pipeline.duplicate-key", "first given here");
         r->failed = 1;
         break;
@@ -363,7 +379,8 @@ static void on_scalar(reader_t *r, const yaml_event_t *e) {
   place(r, node, e);
 }
 
-static void on_begin(reader_t *r, int32_t kind, const yaml_char_t *tag, const yaml_char_t *anchor, const yaml_event_t *e) {
+static void on_begin(reader_t *r, int32_t kind, const yaml_char_t *tag, const yaml_char_t *anchor,
+                     const yaml_event_t *e) {
   if (tag) complain(r, &e->start_mark, "pipeline.tag", NO_TAGS);
   if (r->depth == MAX_DEPTH) {
     fail(r, &e->start_mark, "pipeline.too-deep", "nested too deeply: 64 levels are the limit");
@@ -392,15 +409,14 @@ static void on_alias(reader_t *r, const yaml_event_t *e) {
   }
   const uint32_t n = count_nodes(a->node);
   if (n > MAX_NODES - r->n_nodes || height(a->node) + r->depth > MAX_DEPTH) {
-    fail(r, &e->start_mark, "pipeline.too-big", "aliases make this file too big: 20000 values, 64 levels are the limit");
+    fail(r, &e->start_mark, "pipeline.too-big",
+         "aliases make this file too big: 20000 values, 64 levels are the limit");
     return;
   }
   r->n_nodes += n;
   aoth_yaml_t *copy = aoth_yaml_copy(r->arena, a->node);
-  if (copy)
-    place(r, copy, e);
-  else
-    fail_memory(r);
+  if (copy) place(r, copy, e);
+  else fail_memory(r);
 }
 
 static void on_event(reader_t *r, const yaml_event_t *e) {
@@ -431,14 +447,16 @@ static void report_parser(reader_t *r, const yaml_parser_t *p) {
     while (line < r->file->n_lines && r->file->lines[line] <= p->problem_offset) line++;
     const uint32_t column = (uint32_t)(p->problem_offset - r->file->lines[line - 1]) + 1;
     const aoth_where_t w = {r->file->name, line, column, column + 1, NULL}; /* the line is not text: do not show it */
-    aoth_sink_report(r->sink, AOT_SEVERITY_ERROR, &w, "pipeline.yaml", "this is not YAML: %s", p->problem ? p->problem : "bad bytes");
+    aoth_sink_report(r->sink, AOT_SEVERITY_ERROR, &w, "pipeline.yaml", "this is not YAML: %s",
+                     p->problem ? p->problem : "bad bytes");
   } else {
     aoth_text_t text = {0};
     aoth_text_f(&text, "this is not YAML: %s", p->problem ? p->problem : "it ends too early");
     if (p->context) aoth_text_f(&text, ", %s that began at line %zu", p->context, p->context_mark.line + 1);
     fail(r, &mark, "pipeline.yaml", text.data ? text.data : "this is not YAML");
     const uint32_t line = (uint32_t)mark.line + 1;
-    const char *at = line <= r->file->n_lines ? r->file->text + r->file->lines[line - 1] : "", *variable = strstr(at, "${");
+    const char *at = line <= r->file->n_lines ? r->file->text + r->file->lines[line - 1] : "",
+               *variable = strstr(at, "${");
     if (variable && (size_t)(variable - r->file->text) < line_end(r->file, line))
       aoth_sink_line(r->sink, "hint: between { } and [ ] a variable needs quotes: \"${name}\"");
     aoth_text_deinit(&text);
@@ -468,10 +486,12 @@ static void read_events(reader_t *r) {
 }
 
 aot_status_t aoth_yaml_parse(aoth_arena_t *arena, const char *name, const char *dir, const char *text, size_t size,
-                             const aoth_yaml_file_t *includer, uint32_t include_line, aoth_sink_t *sink, aoth_yaml_t **out) {
+                             const aoth_yaml_file_t *includer, uint32_t include_line, aoth_sink_t *sink,
+                             aoth_yaml_t **out) {
   *out = NULL;
   if (size > MAX_BYTES) {
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "pipeline.too-big", "%s: %zu bytes; a pipeline file may have %u", name, size, MAX_BYTES);
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "pipeline.too-big", "%s: %zu bytes; a pipeline file may have %u",
+                     name, size, MAX_BYTES);
     return AOT_E_INVALID;
   }
   if (size >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) { /* a byte order mark says nothing in UTF-8 */

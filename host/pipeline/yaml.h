@@ -31,30 +31,33 @@ typedef struct aoth_yaml_pair {
   aoth_yaml_t *key, *value;
 } aoth_yaml_pair_t;
 struct aoth_yaml {
-  int32_t kind;       /* AOTH_YAML_* */
-  int32_t quoted;     /* scalars: written in quotes or as a block: always a string */
-  aot_str_t text;     /* scalars; terminated */
-  uint32_t n;         /* items or pairs */
+  int32_t kind;   /* AOTH_YAML_* */
+  int32_t quoted; /* scalars: written in quotes or as a block: always a string */
+  aot_str_t text; /* scalars; terminated */
+  uint32_t n;     /* items or pairs */
   uint32_t capacity;
-  aoth_yaml_t **items;      /* LIST */
-  aoth_yaml_pair_t *pairs;  /* MAP */
+  aoth_yaml_t **items;     /* LIST */
+  aoth_yaml_pair_t *pairs; /* MAP */
   const aoth_yaml_file_t *file;
   uint32_t line, column, end_column; /* 1-based bytes; end exclusive */
   uint32_t expanded;                 /* its variables are filled in, or it holds none */
   const aoth_yaml_t *variable;       /* the variable's value that this text consists of; NULL: written here */
   uint32_t used;                     /* variables: something reads it */
-  uint32_t failed;                   /* a variable in it could not be filled in, told: nobody need complain of the text */
+  uint32_t failed; /* a variable in it could not be filled in, told: nobody need complain of the text */
 };
 
 /* Parse one document. Complaints go to the sink; AOT_E_INVALID, and *out is the tree all the same where one could be made,
  * so that the caller can go on complaining. Texts are copied. */
 aot_status_t aoth_yaml_parse(aoth_arena_t *arena, const char *name, const char *dir, const char *text, size_t size,
-                             const aoth_yaml_file_t *includer, uint32_t include_line, aoth_sink_t *sink, aoth_yaml_t **out);
+                             const aoth_yaml_file_t *includer, uint32_t include_line, aoth_sink_t *sink,
+                             aoth_yaml_t **out);
 
 aoth_yaml_t *aoth_yaml_get(const aoth_yaml_t *map, const char *key); /* NULL: absent, or not a map */
 /* An error at a node, with notes on where it comes from: the variable that filled it, the file that includes this one. */
-void aoth_yaml_error(aoth_sink_t *sink, aoth_arena_t *arena, const aoth_yaml_t *node, const char *code, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+void aoth_yaml_error(aoth_sink_t *sink, aoth_arena_t *arena, const aoth_yaml_t *node, const char *code,
+                     const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* These notes alone, for an error that was reported in another way. node NULL: none. */
+void aoth_yaml_notes(aoth_sink_t *sink, aoth_arena_t *arena, const aoth_yaml_t *node, const char *code);
 aoth_where_t aoth_yaml_where(aoth_arena_t *arena, const aoth_yaml_t *node); /* with the source line */
 aoth_yaml_t *aoth_yaml_copy(aoth_arena_t *arena, const aoth_yaml_t *node);
 /* Set or replace; a new key stands at the end. 0: no memory. */

@@ -14,7 +14,8 @@ static int is_word(const aoth_yaml_t *node, const char *word) {
 }
 
 int aoth_yaml_is_null(const aoth_yaml_t *node) {
-  return is_word(node, "") || is_word(node, "~") || is_word(node, "null") || is_word(node, "Null") || is_word(node, "NULL");
+  return is_word(node, "") || is_word(node, "~") || is_word(node, "null") || is_word(node, "Null") ||
+         is_word(node, "NULL");
 }
 
 int aoth_yaml_bool(const aoth_yaml_t *node, int *out) {
@@ -46,7 +47,8 @@ int aoth_yaml_i64(const aoth_yaml_t *node, int64_t *out) {
 int aoth_yaml_f64(const aoth_yaml_t *node, double *out) {
   if (node->kind != AOTH_YAML_SCALAR || node->quoted) return 0;
   const char *text = node->text.data, *s = text + (*text == '-' || *text == '+');
-  if (!strcmp(s, ".inf") || !strcmp(s, ".Inf") || !strcmp(s, ".INF")) return *out = *text == '-' ? -INFINITY : INFINITY, 1;
+  if (!strcmp(s, ".inf") || !strcmp(s, ".Inf") || !strcmp(s, ".INF"))
+    return *out = *text == '-' ? -INFINITY : INFINITY, 1;
   if (!strcmp(text, ".nan") || !strcmp(text, ".NaN") || !strcmp(text, ".NAN")) return *out = NAN, 1;
   const size_t whole = digits(s);
   if (whole > 1 && *s == '0') return 0; /* 010 again */
@@ -75,7 +77,8 @@ int aoth_yaml_f64(const aoth_yaml_t *node, double *out) {
 static const char *odd_number(const aoth_yaml_t *node) {
   const char *text = node->text.data, *s = text + (*text == '-' || *text == '+');
   if (node->quoted || !*s) return NULL;
-  if (digits(s) == strlen(s)) return *s == '0' && s[1] ? "an integer with a leading zero" : "an integer of more than 64 bits";
+  if (digits(s) == strlen(s))
+    return *s == '0' && s[1] ? "an integer with a leading zero" : "an integer of more than 64 bits";
   char *end;
   const int is_number = strspn(s, "0123456789.eE+-") == strlen(s) && digits(s) && (strtod(s, &end), *end == 0);
   return is_number ? "a number out of reach" : NULL;
@@ -90,7 +93,8 @@ const char *aoth_yaml_kind(const aoth_yaml_t *node) {
   if (aoth_yaml_is_null(node)) return "nothing";
   if (aoth_yaml_bool(node, &b)) return "a bool";
   if (aoth_yaml_i64(node, &i)) return "an integer";
-  if (odd_number(node) && (digits(node->text.data) == node->text.size || !aoth_yaml_f64(node, &f))) return odd_number(node);
+  if (odd_number(node) && (digits(node->text.data) == node->text.size || !aoth_yaml_f64(node, &f)))
+    return odd_number(node);
   if (aoth_yaml_f64(node, &f)) return "a number";
   return "a text";
 }
@@ -100,12 +104,13 @@ const char *aoth_yaml_kind(const aoth_yaml_t *node) {
 void aoth_yaml_print_text(aoth_text_t *out, aot_str_t text) {
   static const char first[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/_.";
   static const char rest[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_.+-";
-  static const char *const old_bools[] = {"y", "Y", "yes", "Yes", "YES", "n", "N", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF"};
+  static const char *const old_bools[] = {"y",  "Y",  "yes", "Yes", "YES", "n",   "N",   "no",
+                                          "No", "NO", "on",  "On",  "ON",  "off", "Off", "OFF"};
   aoth_text_t copy = {0};
   aoth_text_str(&copy, text);
   aoth_yaml_t node = {.kind = AOTH_YAML_SCALAR, .text = {copy.data ? copy.data : "", text.size}};
-  int plain = text.size > 0 && strchr(first, node.text.data[0]) && node.text.data[0] && strspn(node.text.data, rest) == text.size &&
-              strcmp(aoth_yaml_kind(&node), "a text") == 0;
+  int plain = text.size > 0 && strchr(first, node.text.data[0]) && node.text.data[0] &&
+              strspn(node.text.data, rest) == text.size && strcmp(aoth_yaml_kind(&node), "a text") == 0;
   for (size_t i = 0; plain && i < sizeof old_bools / sizeof *old_bools; i++) /* readers of YAML 1.1 see a bool */
     if (strcmp(node.text.data, old_bools[i]) == 0) plain = 0;
   if (plain) {

@@ -16,15 +16,22 @@ struct aothost {
   aothost_message_t message;
   void *message_self;
   size_t told;                /* bytes of the sink's text that were handed on */
-  aoth_arena_t *results;      /* geometry of tensors got; until the next call that runs, sets or resets */
+  uint32_t counted[4];        /* reports of at least each severity, then */
+  aoth_arena_t *results;      /* geometry of tensors got; until the next call that runs or resets */
 };
 
 /* Hand on what was said during a call, and pass its status through. */
 static aot_status_t tell(aothost_t *h, aot_status_t status) {
   const char *text = h->owned ? aoth_sink_text(h->sink) : NULL;
   size_t size = text ? strlen(text) : 0;
+  int32_t worst = AOT_SEVERITY_NOTE;
   if (size <= h->told) return status;
-  if (h->message) h->message(h->message_self, status == AOT_OK ? AOT_SEVERITY_WARNING : AOT_SEVERITY_ERROR, text + h->told);
+  for (int32_t severity = AOT_SEVERITY_NOTE; severity <= AOT_SEVERITY_ERROR; severity++) {
+    uint32_t n = aoth_sink_count(h->sink, severity);
+    if (n > h->counted[severity]) worst = severity;
+    h->counted[severity] = n;
+  }
+  if (h->message) h->message(h->message_self, worst, text + h->told);
   h->told = size;
   return status;
 }
@@ -123,11 +130,14 @@ int aothost_has_update(const aothost_t *h) { return h->step && aoth_step_has(h->
 
 /* ---- steps ---- */
 
-/* Every call that changes results begins here: what was got before is no longer valid. */
+/* Every call that runs or resets begins and ends here. What was got before is no longer valid at its end, and not sooner:
+ * it may be what the call was given. */
 static aot_status_t begin(aothost_t *h) {
-  if (!h->step) return refuse(h, AOT_E_PRECONDITION, "the pipeline is not compiled yet");
+  return h->step ? AOT_OK : refuse(h, AOT_E_PRECONDITION, "the pipeline is not compiled yet");
+}
+static aot_status_t end(aothost_t *h, aot_status_t status) {
   aoth_arena_reset(h->results);
-  return AOT_OK;
+  return tell(h, status);
 }
 
 static aot_status_t bad_tensor(aothost_t *h, const char *what, uint32_t k) {
@@ -143,16 +153,31 @@ static int import_tensor(const aot_tensor_t *from, aoth_tensor_t *out) {
          aoth_tensor_extent(out, &reach) && reach <= out->nbytes && (reach == 0 || out->data);
 }
 
+/* Inputs that are results of the step itself: its memory is about to be used anew. 0: no memory. */
+static int keep_inputs(const aothost_t *h, aoth_tensor_t *list, uint32_t n, aoth_arena_t *arena) {
+  for (uint32_t k = 0; k < n; k++) {
+    if (!aoth_step_owns(h->step, list[k].data)) continue;
+    list[k].data = aoth_arena_copy(arena, AOTH_ALIGN, list[k].data, (size_t)list[k].nbytes);
+    if (!list[k].data) return 0;
+  }
+  return 1;
+}
+
+static aot_status_t forward(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, aoth_arena_t *arena) {
+  aoth_tensor_t *list = aoth_arena_alloc(arena, 16, ((size_t)n_inputs + 1) * sizeof *list);
+  if (!list) return refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
+  for (uint32_t k = 0; k < n_inputs; k++)
+    if (!import_tensor(&inputs[k], &list[k])) return bad_tensor(h, "input", k);
+  if (!keep_inputs(h, list, n_inputs, arena)) return refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
+  return aoth_step_forward(h->step, list, n_inputs);
+}
+
 aot_status_t aothost_forward(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs) {
   AOT_TRY(begin(h));
-  aoth_tensor_t *list = calloc((size_t)n_inputs + 1, sizeof *list);
-  if (!list) return refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
-  aot_status_t status = AOT_OK;
-  for (uint32_t k = 0; k < n_inputs && status == AOT_OK; k++)
-    if (!import_tensor(&inputs[k], &list[k])) status = bad_tensor(h, "input", k);
-  if (status == AOT_OK) status = aoth_step_forward(h->step, list, n_inputs);
-  free(list);
-  return tell(h, status);
+  aoth_arena_t *arena = aoth_arena_create();
+  aot_status_t status = arena ? forward(h, inputs, n_inputs, arena) : refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
+  aoth_arena_destroy(arena);
+  return end(h, status);
 }
 
 /* No tangents at all: one for the loss. */
@@ -164,7 +189,7 @@ static aot_status_t backward_of_loss(aothost_t *h) {
   one = aoth_tensor_make(&storage, loss.dtype, loss.rank, loss.sizes);
   aoth_tensor_fill(&one, 1);
   const aoth_tensor_t *list[1] = {&one};
-  return tell(h, aoth_step_backward(h->step, list, 1));
+  return end(h, aoth_step_backward(h->step, list, 1));
 }
 
 aot_status_t aothost_backward(aothost_t *h, const aot_tensor_t *tangents, uint32_t n_tangents) {
@@ -181,17 +206,17 @@ aot_status_t aothost_backward(aothost_t *h, const aot_tensor_t *tangents, uint32
   if (status == AOT_OK) status = aoth_step_backward(h->step, pointers, n_tangents);
   free(pointers);
   free(list);
-  return tell(h, status);
+  return end(h, status);
 }
 
 aot_status_t aothost_update(aothost_t *h, double lr) {
   AOT_TRY(begin(h));
-  return tell(h, aoth_step_update(h->step, lr));
+  return end(h, aoth_step_update(h->step, lr));
 }
 
 aot_status_t aothost_reset(aothost_t *h) {
   AOT_TRY(begin(h));
-  return tell(h, aoth_step_reset(h->step));
+  return end(h, aoth_step_reset(h->step));
 }
 
 aot_status_t aothost_get(const aothost_t *h, const char *key, aot_tensor_t *out) {

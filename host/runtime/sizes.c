@@ -6,7 +6,7 @@
 #include <string.h>
 
 int aoth_sizes_init(aoth_sizes_t *s, aot_prog_t *prog) {
-  s->n = aoth_graph_n_symbols(prog);
+  *s = (aoth_sizes_t){.n = aoth_graph_n_symbols(prog)};
   s->value = calloc((size_t)s->n + 1, sizeof *s->value);
   s->bound = calloc((size_t)s->n + 1, sizeof *s->bound);
   if (!s->value || !s->bound) return 0;

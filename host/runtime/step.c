@@ -248,6 +248,11 @@ int aoth_step_takes_tangent(const aoth_step_t *s, uint32_t output) {
   return 0;
 }
 
+int aoth_step_owns(const aoth_step_t *s, const void *data) {
+  uintptr_t at = (uintptr_t)data, begin = (uintptr_t)s->block;
+  return s->block && data && at >= begin && at - begin <= s->block_capacity;
+}
+
 aoth_step_sizes_t aoth_step_sizes(const aoth_step_t *s) {
   return (aoth_step_sizes_t){.nbytes_block = s->nbytes_block, .nbytes_saved = s->nbytes_saved, .nbytes_leaves = s->leaves.nbytes_owned};
 }

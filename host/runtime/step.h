@@ -66,6 +66,8 @@ struct aoth_st_meta;
 aot_status_t aoth_step_save(const aoth_step_t *s, uint32_t which, const char *path, const struct aoth_st_meta *meta,
                             uint32_t n_meta, aoth_sink_t *sink);
 
+int aoth_step_owns(const aoth_step_t *s, const void *data); /* data lies in the step's block, which forward uses anew */
+
 typedef struct aoth_step_sizes {
   uint64_t nbytes_block;  /* of the planned block */
   uint64_t nbytes_saved;  /* saved values alone */

@@ -343,17 +343,9 @@ ag_val_t ag_device(const ag_type_t *t) {
   return aot_arg_int_kind(AOT_ARG_DEVICE, t->device + 256 * (int64_t)(t->device_index + 1));
 }
 
-/* A 0-dim tensor of the number, of the type of `like`. */
-static ag_val_t as_tensor(ag_t *a, ag_val_t x, ag_val_t like) {
-  ag_type_t t;
-  if (ag_is_tensor(x)) return x;
-  t = ag_type(a, like);
-  return AG_OP(a, "scalar_tensor", x.kind == AOT_ARG_NONE ? ag_i(0) : x, aot_arg_dtype(t.dtype), ag_none(), ag_device(&t));
-}
-
 ag_val_t ag_where(ag_t *a, ag_val_t condition, ag_val_t x, ag_val_t y) {
   if (!ag_is_tensor(x) && !ag_is_tensor(y)) return ag_none();
-  return AG_OP(a, "where.self", condition, as_tensor(a, x, y), as_tensor(a, y, x));
+  return AG_OP(a, "where.self", condition, x.kind == AOT_ARG_NONE ? ag_i(0) : x, y.kind == AOT_ARG_NONE ? ag_i(0) : y);
 }
 
 ag_val_t ag_zeros(ag_t *a, const ag_type_t *type) {
@@ -388,11 +380,31 @@ static int is_contiguous(ag_t *a, ag_val_t x) {
   return 1;
 }
 
+/* What x is a reshape of, NONE if it is none. */
+static ag_val_t reshaped(ag_t *a, ag_val_t x) {
+  aot_node_info_t info;
+  aot_value_t v;
+  aot_node_t def;
+  memset(&info, 0, sizeof info);
+  info.struct_size = sizeof info;
+  v.id = (uint32_t)x.u.i;
+  def = a->host->graph->value_def(a->prog, v);
+  if (def.id == AOT_NO_ID || !ok(a, a->host->graph->node_info(a->prog, def, &info))) return ag_none();
+  if (info.op.id != find(a, "view").id && info.op.id != find(a, "reshape").id) return ag_none();
+  return info.args[0];
+}
+
 ag_val_t ag_reshape(ag_t *a, ag_val_t x, const int64_t *sizes, int32_t rank) {
   ag_type_t t;
+  ag_val_t from;
   if (x.kind == AOT_ARG_NONE) return x;
   t = ag_type(a, x);
   if (a->status != AOT_OK || same_sizes(t.sizes, t.rank, sizes, rank)) return x;
+  from = reshaped(a, x);
+  if (from.kind != AOT_ARG_NONE) { /* there and back again: linear after linear */
+    t = ag_type(a, from);
+    if (same_sizes(t.sizes, t.rank, sizes, rank)) return from;
+  }
   return AG_OP(a, is_contiguous(a, x) ? "view" : "reshape", x, ag_list(a, sizes, (uint32_t)rank));
 }
 

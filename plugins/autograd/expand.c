@@ -12,7 +12,9 @@ typedef struct missing {
   aot_op_t op;
   aot_node_t first;
   uint32_t count;
-  uint32_t arg; /* the argument without a gradient; AG_NO_ARG: all of them */
+  uint32_t arg; /* the argument without a gradient, or one of these: */
+#define NO_RULE AG_NO_ARG
+#define NOT_SO (AG_NO_ARG - 1) /* a rule that does not hold for this node */
 } missing_t;
 
 typedef struct list {
@@ -163,7 +165,7 @@ static aot_status_t look_at(ag_joint_t *j, list_t *missing, aot_node_t *out_next
     aot_status_t status = j->a.status;
     if (status == AOT_OK) status = decompose(j, out_next);
     if (status != AOT_E_UNIMPLEMENTED) return status;
-    record(missing, j, b->rule ? uncovered : AG_NO_ARG); /* and go on, to find the others */
+    record(missing, j, !b->rule ? NO_RULE : uncovered != AG_NO_ARG ? uncovered : NOT_SO); /* and go on, to find the others */
   }
   for (k = 0; k < j->a.info.n_results; k++)
     if (ag_able(&j->a, j->a.info.first_result.id + k) && !(k > 0 && b->first_only))
@@ -195,7 +197,9 @@ static aot_status_t report(ag_joint_t *j, const list_t *l) {
   for (i = 0; i < l->n && at + 200 < sizeof text; i++) {
     const aot_op_desc_t *d = j->a.host->graph->op_desc(j->a.prog, l->rows[i].op);
     at += (size_t)snprintf(text + at, sizeof text - at, "%s %.*s", i ? "," : "", (int)d->name.size, d->name.data);
-    if (l->rows[i].arg != AG_NO_ARG && l->rows[i].arg < d->n_args)
+    if (l->rows[i].arg == NOT_SO)
+      at += (size_t)snprintf(text + at, sizeof text - at, " (with these arguments)");
+    if (l->rows[i].arg < d->n_args)
       at += (size_t)snprintf(text + at, sizeof text - at, " (argument %.*s)", (int)d->args[l->rows[i].arg].name.size,
                              d->args[l->rows[i].arg].name.data);
   }

@@ -49,14 +49,14 @@ static void probabilities(const bc_attention_t *a, int64_t batch, int64_t head, 
   softmax_rows(a, p);
 }
 
-void bc_attention_forward(const bc_attention_t *a, bc_rows_t o, float *work) {
+void bc_attention_forward(const bc_attention_t *a, bc_rows_t o, int64_t begin, int64_t end, float *work) {
   int64_t share = a->n_head / a->n_head_kv;
-  for (int64_t b = 0; b < a->n_batch; b++)
-    for (int64_t h = 0; h < a->n_head; h++) {
-      probabilities(a, b, h, h / share, work);
-      gemm(0, 0, a->n_query, a->width_v, a->n_key, 1, work, a->n_key, at(a->v, b, h / share), a->v.position, 0, at(o, b, h),
-           o.position);
-    }
+  for (int64_t unit = begin * share; unit < end * share; unit++) {
+    int64_t b = unit / a->n_head, h = unit % a->n_head;
+    probabilities(a, b, h, h / share, work);
+    gemm(0, 0, a->n_query, a->width_v, a->n_key, 1, work, a->n_key, at(a->v, b, h / share), a->v.position, 0, at(o, b, h),
+         o.position);
+  }
 }
 
 /* ds in place of dp: p * (dp - rowsum(p * dp)) */
@@ -64,21 +64,21 @@ static void softmax_gradient(const bc_attention_t *a, const float *p, float *dp)
   bc_softmax_backward(dp, p, a->n_query, a->n_key, dp);
 }
 
-void bc_attention_backward(const bc_attention_t *a, bc_rows_t go, bc_rows_t dq, bc_rows_t dk, bc_rows_t dv, float *work) {
+void bc_attention_backward(const bc_attention_t *a, bc_rows_t go, bc_rows_t dq, bc_rows_t dk, bc_rows_t dv, int64_t begin,
+                         int64_t end, float *work) {
   int64_t share = a->n_head / a->n_head_kv;
   float *p = work, *dp = work + a->n_query * a->n_key;
-  for (int64_t b = 0; b < a->n_batch; b++)
-    for (int64_t h = 0; h < a->n_head; h++) {
-      int64_t kv = h / share;
-      float keep = h % share ? 1.0f : 0.0f; /* the first query head of a shared one overwrites, the others add */
-      probabilities(a, b, h, kv, p);
-      gemm(1, 0, a->n_key, a->width_v, a->n_query, 1, p, a->n_key, at(go, b, h), go.position, keep, at(dv, b, kv), dv.position);
-      gemm(0, 1, a->n_query, a->n_key, a->width_v, 1, at(go, b, h), go.position, at(a->v, b, kv), a->v.position, 0, dp,
-           a->n_key);
-      softmax_gradient(a, p, dp);
-      gemm(0, 0, a->n_query, a->width, a->n_key, (float)a->scale, dp, a->n_key, at(a->k, b, kv), a->k.position, 0,
-           at(dq, b, h), dq.position);
-      gemm(1, 0, a->n_key, a->width, a->n_query, (float)a->scale, dp, a->n_key, at(a->q, b, h), a->q.position, keep,
-           at(dk, b, kv), dk.position);
-    }
+  for (int64_t unit = begin * share; unit < end * share; unit++) {
+    int64_t b = unit / a->n_head, h = unit % a->n_head, kv = h / share;
+    float keep = h % share ? 1.0f : 0.0f; /* the first query head of a shared one overwrites, the others add */
+    probabilities(a, b, h, kv, p);
+    gemm(1, 0, a->n_key, a->width_v, a->n_query, 1, p, a->n_key, at(go, b, h), go.position, keep, at(dv, b, kv), dv.position);
+    gemm(0, 1, a->n_query, a->n_key, a->width_v, 1, at(go, b, h), go.position, at(a->v, b, kv), a->v.position, 0, dp,
+         a->n_key);
+    softmax_gradient(a, p, dp);
+    gemm(0, 0, a->n_query, a->width, a->n_key, (float)a->scale, dp, a->n_key, at(a->k, b, kv), a->k.position, 0,
+         at(dq, b, h), dq.position);
+    gemm(1, 0, a->n_key, a->width, a->n_query, (float)a->scale, dp, a->n_key, at(a->q, b, h), a->q.position, keep,
+         at(dk, b, kv), dk.position);
+  }
 }

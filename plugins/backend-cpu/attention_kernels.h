@@ -25,8 +25,10 @@ typedef struct bc_attention {
 } bc_attention_t;
 
 uint64_t bc_attention_work(const bc_attention_t *a); /* floats */
-void bc_attention_forward(const bc_attention_t *a, bc_rows_t o, float *work);
+/* Units [begin, end) of n_batch * n_head_kv: a head of keys with the query heads that share it. Units are independent. */
+void bc_attention_forward(const bc_attention_t *a, bc_rows_t o, int64_t begin, int64_t end, float *work);
 /* dq, dk, dv are overwritten. Heads of keys and values that several query heads share get the sum. */
-void bc_attention_backward(const bc_attention_t *a, bc_rows_t go, bc_rows_t dq, bc_rows_t dk, bc_rows_t dv, float *work);
+void bc_attention_backward(const bc_attention_t *a, bc_rows_t go, bc_rows_t dq, bc_rows_t dk, bc_rows_t dv, int64_t begin,
+                           int64_t end, float *work);
 
 #endif

@@ -66,7 +66,9 @@ void bc_product(const bc_product_t *p, const void *a, const void *b, void *c) {
   }
 }
 
-void bc_blas_threads(int64_t n) {
+int32_t bc_blas_threads(int64_t n) {
   long online = n > 0 ? (long)n : sysconf(_SC_NPROCESSORS_ONLN);
-  openblas_set_num_threads(online > 0 ? (int)online : 1);
+  int32_t threads = online > 0 ? (int32_t)online : 1;
+  openblas_set_num_threads(threads);
+  return threads;
 }

@@ -1,5 +1,6 @@
 #include "exec.h"
 
+#include "blas.h"
 #include "common/loops/loop.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -33,6 +34,8 @@ struct bc_program {
   char (*names)[NAME_SIZE];
   uint32_t n_names, name_capacity, n_functions;
   int cannot_compile;
+  int32_t n_threads;
+  bc_workers_t *workers;
   char *arena;
   uint64_t arena_nbytes, clock, n_runs, live_nbytes;
   bc_code_stats_t code;
@@ -92,8 +95,8 @@ static void form_deinit(form_t *f) {
 }
 
 static aot_status_t schedule(bc_program_t *p, runnable_t *g, form_t *f, const int64_t *symbols, bc_error_t *error) {
-  bc_functions_t functions = {p, find_function, want_function};
-  return bc_schedule_init(&f->schedule, p->s, g->graph, symbols, p->s->symbols.count, &functions, error);
+  bc_machine_t machine = {p->n_threads, p, find_function, want_function};
+  return bc_schedule_init(&f->schedule, p->s, g->graph, symbols, p->s->symbols.count, &machine, error);
 }
 
 static aot_status_t form_finish(bc_program_t *p, form_t *f, const int64_t *symbols, bc_error_t *error) {
@@ -182,7 +185,7 @@ static aot_status_t prepare(bc_program_t *p, const int64_t *hints, bc_error_t *o
   return AOT_OK;
 }
 
-aot_status_t bc_program_create(const aot_snapshot_t *s, bc_cache_t *cache, bc_program_t **out, bc_error_t *out_warning,
+aot_status_t bc_program_create(const aot_snapshot_t *s, bc_cache_t *cache, int64_t threads, bc_program_t **out, bc_error_t *out_warning,
                                bc_error_t *error) {
   const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
   bc_program_t *p = calloc(1, sizeof *p);
@@ -195,6 +198,8 @@ aot_status_t bc_program_create(const aot_snapshot_t *s, bc_cache_t *cache, bc_pr
   if (status == AOT_OK) {
     p->s = s;
     p->cache = cache;
+    p->n_threads = bc_blas_threads(threads);
+    p->workers = bc_workers_create(p->n_threads);
     status = prepare(p, hints, out_warning, error);
   }
   free(hints);
@@ -208,6 +213,7 @@ void bc_program_destroy(bc_program_t *p) {
   for (uint32_t i = 0; i < p->n_graphs; i++)
     for (int k = 0; k < MAX_FORMS; k++) form_deinit(&p->graphs[i].forms[k]);
   for (uint32_t m = 0; m < p->n_modules; m++) bc_code_close(p->modules[m]);
+  bc_workers_destroy(p->workers);
   lp_text_deinit(&p->missing);
   free(p->names);
   free(p->modules);
@@ -268,7 +274,7 @@ static void write_numbers(const bc_schedule_t *s, const aot_tensor_t *outputs) {
 
 static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inputs, const aot_tensor_t *outputs, bc_error_t *error) {
   const bc_schedule_t *s = &f->schedule;
-  bc_frame_t frame = {f->base, error};
+  bc_frame_t frame = {f->base, error, p->workers};
   for (uint32_t i = 0; i < s->n_storages; i++) f->base[i] = p->arena ? p->arena + s->storages[i].at : NULL;
   AOT_TRY(bind_ports(f, s->inputs, s->n_inputs, inputs, "input", error));
   AOT_TRY(bind_ports(f, s->outputs, s->n_outputs, outputs, "output", error));

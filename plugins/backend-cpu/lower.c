@@ -112,6 +112,10 @@ int64_t bc_numel(const bc_tensor_t *t) {
   return n;
 }
 
+int bc_same_sizes(const bc_tensor_t *a, const bc_tensor_t *b) {
+  return a->rank == b->rank && memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof a->sizes[0]) == 0;
+}
+
 int bc_is_contiguous(const bc_tensor_t *t) {
   int64_t stride = 1;
   for (int32_t d = t->rank - 1; d >= 0; d--) {
@@ -356,7 +360,8 @@ aot_status_t bc_fill_zero(bc_build_t *b, const bc_tensor_t *dst) {
 bc_lower_fn bc_lowering_find(aot_str_t op) {
   static const bc_lowering_table_t *const tables[] = {
       &bc_lowerings_matmul, &bc_lowerings_norm,      &bc_lowerings_softmax, &bc_lowerings_attention, &bc_lowerings_reduce,
-      &bc_lowerings_conv,   &bc_lowerings_embedding, &bc_lowerings_pool,    &bc_lowerings_batch_norm};
+      &bc_lowerings_conv,   &bc_lowerings_embedding, &bc_lowerings_pool,    &bc_lowerings_batch_norm,
+      &bc_lowerings_movement};
   for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
     for (uint32_t r = 0; r < tables[t]->n_rows; r++)
       if (aot_str_eq(aot_str(tables[t]->rows[r].op), op)) return tables[t]->rows[r].lower;

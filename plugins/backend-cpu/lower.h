@@ -21,14 +21,15 @@ typedef struct bc_build {
   uint32_t value_begin, n_values;
   const uint32_t *group;       /* by node of the graph: last member of its group */
   uint32_t *n_uses;            /* by value, as values: operands and outputs that read it */
-  const bc_functions_t *functions;
+  const bc_machine_t *machine;
   bc_pool_t *pool;             /* the schedule's */
   bc_error_t *error;
 } bc_build_t;
 
 static inline int64_t bc_dim(const bc_build_t *b, int64_t dim) { return sn_dim(dim, b->exprs); }
 
-/* A lowering: AOT_OK: done, every result is bound. BC_DECLINED: not in this form; the reference kernel takes it. Anything else
+/* A lowering trusts no declared type: where operands and results do not fit each other it declines, and the reference kernel
+ * says what is wrong. AOT_OK: done, every result is bound. BC_DECLINED: not in this form; the reference kernel takes it. Anything else
  * is a failure with its text in b->error. */
 #define BC_DECLINED (-1)
 typedef aot_status_t (*bc_lower_fn)(bc_build_t *b);
@@ -42,7 +43,7 @@ typedef struct bc_lowering_table {
 } bc_lowering_table_t;
 #define BC_TABLE(rows) {rows, (uint32_t)(sizeof(rows) / sizeof(rows)[0])}
 extern const bc_lowering_table_t bc_lowerings_matmul, bc_lowerings_norm, bc_lowerings_softmax, bc_lowerings_attention,
-    bc_lowerings_reduce, bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool;
+    bc_lowerings_reduce, bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_movement;
 bc_lower_fn bc_lowering_find(aot_str_t op); /* NULL: none */
 
 /* ---- the node's arguments and operands ---- */
@@ -56,6 +57,7 @@ const bc_tensor_t *bc_type(const bc_build_t *b, uint32_t result); /* the node's 
 
 /* ---- tensors ---- */
 int64_t bc_numel(const bc_tensor_t *t);
+int bc_same_sizes(const bc_tensor_t *a, const bc_tensor_t *b);
 int bc_is_contiguous(const bc_tensor_t *t);
 void bc_make_contiguous(bc_tensor_t *t); /* strides, offset 0 */
 uint64_t bc_extent(const bc_tensor_t *t); /* bytes of storage that it needs */

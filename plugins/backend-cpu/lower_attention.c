@@ -12,6 +12,8 @@ typedef struct attention_step {
   bc_rows_t so, sdq, sdk, sdv;                 /* strides; data is set when run */
   bc_attention_t a;
   int bool_mask;
+  uint64_t n_work; /* floats a thread */
+  const bc_frame_t *frame; /* of the run */
 } attention_step_t;
 
 static bc_rows_t with(const bc_frame_t *f, bc_rows_t r, bc_ref_t ref) {
@@ -29,22 +31,30 @@ static void operands(const bc_frame_t *f, const attention_step_t *p, bc_attentio
   else a->mask = bc_f32(f, p->mask);
 }
 
-static aot_status_t run_forward(const bc_frame_t *f, void *payload) {
+static void forward_part(void *payload, int32_t part, int64_t begin, int64_t end) {
   const attention_step_t *p = payload;
+  const bc_frame_t *f = p->frame;
   bc_attention_t a;
   operands(f, p, &a);
-  bc_attention_forward(&a, with(f, p->so, p->o), bc_f32(f, p->work));
-  return AOT_OK;
+  bc_attention_forward(&a, with(f, p->so, p->o), begin, end, bc_f32(f, p->work) + (uint64_t)part * p->n_work);
 }
 
-static aot_status_t run_backward(const bc_frame_t *f, void *payload) {
+static void backward_part(void *payload, int32_t part, int64_t begin, int64_t end) {
   const attention_step_t *p = payload;
+  const bc_frame_t *f = p->frame;
   bc_attention_t a;
   operands(f, p, &a);
-  bc_attention_backward(&a, with(f, p->so, p->o), with(f, p->sdq, p->dq), with(f, p->sdk, p->dk), with(f, p->sdv, p->dv),
-                        bc_f32(f, p->work));
+  bc_attention_backward(&a, with(f, p->so, p->o), with(f, p->sdq, p->dq), with(f, p->sdk, p->dk), with(f, p->sdv, p->dv), begin,
+                        end, bc_f32(f, p->work) + (uint64_t)part * p->n_work);
+}
+
+static aot_status_t run_parts(const bc_frame_t *f, attention_step_t *p, bc_part_fn fn) {
+  p->frame = f;
+  bc_parallel(f->workers, p->a.n_batch * p->a.n_head_kv, 1, fn, p);
   return AOT_OK;
 }
+static aot_status_t run_forward(const bc_frame_t *f, void *payload) { return run_parts(f, payload, forward_part); }
+static aot_status_t run_backward(const bc_frame_t *f, void *payload) { return run_parts(f, payload, backward_part); }
 
 /* [.., head, position, element]: up to two leading dimensions; the element dimension steps by 1, positions do not overlap. */
 static int is_rows(const bc_tensor_t *t) {
@@ -72,6 +82,16 @@ static int same_leading(const bc_tensor_t *x, const bc_tensor_t *y) {
   return x->rank == y->rank && lead(x, 4) == lead(y, 4);
 }
 
+static int broadcasts(const bc_tensor_t *m, int32_t from_back, int64_t size) {
+  return m->rank < from_back || m->sizes[m->rank - from_back] == 1 || m->sizes[m->rank - from_back] == size;
+}
+
+/* Is t what attention of q and v gives? */
+static int is_output(const bc_tensor_t *t, const bc_tensor_t *q, const bc_tensor_t *v) {
+  return t->dtype == AOT_F32 && t->rank == q->rank && lead(t, 4) == lead(q, 4) && lead(t, 3) == lead(q, 3) &&
+         lead(t, 2) == lead(q, 2) && lead(t, 1) == lead(v, 1);
+}
+
 /* k: position of the query. (query, key, value, attn_mask?, dropout_p, is_causal, scale?, enable_gqa) */
 static int takes(const bc_build_t *b, uint32_t k) {
   const bc_tensor_t *q = bc_arg_tensor(b, k), *key = bc_arg_tensor(b, k + 1), *v = bc_arg_tensor(b, k + 2);
@@ -81,6 +101,9 @@ static int takes(const bc_build_t *b, uint32_t k) {
   if (lead(key, 3) != lead(v, 3) || lead(q, 3) % (lead(key, 3) ? lead(key, 3) : 1)) return 0;
   if (lead(q, 3) != lead(key, 3) && !bc_arg_int(b, k + 7, 0)) return 0; /* broadcast heads: rare */
   if (bc_numel(q) == 0 || bc_numel(key) == 0 || bc_numel(v) == 0) return 0;
+  if (lead(key, 1) != lead(q, 1) || lead(v, 2) != lead(key, 2)) return 0;
+  if (m && !(broadcasts(m, 1, lead(key, 2)) && broadcasts(m, 2, lead(q, 2)) && broadcasts(m, 3, lead(q, 3)) && broadcasts(m, 4, lead(q, 4))))
+    return 0;
   return bc_arg(b, k + 3)->kind == AOT_ARG_NONE || (m && m->rank <= 4 && (m->dtype == AOT_F32 || m->dtype == AOT_BOOL));
 }
 
@@ -119,9 +142,10 @@ static aot_status_t add_attention(bc_build_t *b, uint32_t k, bc_run_fn run, cons
   attention_step_t *p;
   for (uint32_t i = 0; i < 3; i++) AOT_TRY(readable(b, bc_arg_tensor(b, k + i), &t[i]));
   describe(b, k, t, mask, &a);
-  AOT_TRY(bc_scratch(b, bc_attention_work(&a) * sizeof(float), &work));
+  AOT_TRY(bc_scratch(b, bc_attention_work(&a) * sizeof(float) * (uint64_t)b->machine->n_threads, &work));
   BC_STEP(b, run, p);
   p->a = a;
+  p->n_work = bc_attention_work(&a);
   p->bool_mask = mask && mask->dtype == AOT_BOOL;
   p->q = bc_use(b, &t[0]);
   p->k = bc_use(b, &t[1]);
@@ -147,7 +171,7 @@ static aot_status_t writable(bc_build_t *b, uint32_t r, bc_tensor_t *out) {
 
 static aot_status_t lower_attention(bc_build_t *b) {
   bc_tensor_t o;
-  if (!takes(b, 0)) return BC_DECLINED;
+  if (!takes(b, 0) || !is_output(bc_type(b, 0), bc_arg_tensor(b, 0), bc_arg_tensor(b, 2))) return BC_DECLINED;
   AOT_TRY(writable(b, 0, &o));
   return add_attention(b, 0, run_forward, &o, NULL, 0);
 }
@@ -155,7 +179,10 @@ static aot_status_t lower_attention(bc_build_t *b) {
 static aot_status_t lower_attention_backward(bc_build_t *b) {
   const bc_tensor_t *g = bc_arg_tensor(b, 0);
   bc_tensor_t go, results[3];
-  if (!g || g->dtype != AOT_F32 || !takes(b, 1) || b->node->n_results != 3) return BC_DECLINED;
+  if (!g || g->dtype != AOT_F32 || !takes(b, 1) || b->node->n_results != 3 || !is_output(g, bc_arg_tensor(b, 1), bc_arg_tensor(b, 3)))
+    return BC_DECLINED;
+  for (uint32_t r = 0; r < 3; r++)
+    if (bc_type(b, r)->dtype != AOT_F32 || !bc_same_sizes(bc_type(b, r), bc_arg_tensor(b, r + 1))) return BC_DECLINED;
   AOT_TRY(readable(b, g, &go));
   for (uint32_t r = 0; r < 3; r++) AOT_TRY(writable(b, r, &results[r]));
   return add_attention(b, 1, run_backward, &go, results, 1);

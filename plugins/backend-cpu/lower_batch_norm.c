@@ -36,6 +36,16 @@ static int planes(const bc_tensor_t *x, bc_planes_t *out) {
   return out->n_batch * out->n_position > 1;
 }
 
+/* A tensor argument, if there, has one element a channel; so have the results but the first, which is like the input. */
+static int per_channel(const bc_build_t *b, uint32_t k, int64_t n) {
+  return !bc_arg_tensor(b, k) || bc_numel(bc_arg_tensor(b, k)) == n;
+}
+static int results_fit(const bc_build_t *b, const bc_tensor_t *x) {
+  for (uint32_t r = 0; r < b->node->n_results; r++)
+    if (bc_type(b, r)->dtype && (!f32(bc_type(b, r)) || bc_numel(bc_type(b, r)) != (r ? x->sizes[1] : bc_numel(x)))) return 0;
+  return 1;
+}
+
 static aot_status_t dense(bc_build_t *b, uint32_t k, bc_tensor_t *out) {
   const bc_tensor_t *t = bc_arg_tensor(b, k);
   *out = (bc_tensor_t){.storage = BC_NONE};
@@ -54,6 +64,9 @@ static aot_status_t train(bc_build_t *b, uint32_t n_stats) {
     if (!f32_or_none(b, k)) return BC_DECLINED;
   for (uint32_t k = 3; k < 3 + n_stats; k++)
     if (!f32(bc_arg_tensor(b, k))) return BC_DECLINED;
+  for (uint32_t k = 1; k < 3 + n_stats; k++)
+    if (!per_channel(b, k, x->sizes[1])) return BC_DECLINED;
+  if (!results_fit(b, x) || !bc_type(b, 0)->dtype) return BC_DECLINED;
   for (uint32_t k = 0; k < 3 + n_stats; k++) AOT_TRY(dense(b, k, &in[k]));
   for (uint32_t r = 0; r < 3 + n_stats; r++) AOT_TRY(bc_result_dense(b, r, &out[r]));
   BC_STEP(b, run_train, p);
@@ -80,7 +93,8 @@ static aot_status_t lower_backward(bc_build_t *b) {
   bc_planes_t shape;
   norm_step_t *p;
   if (!planes(x, &shape) || !f32(bc_arg_tensor(b, 0)) || !f32_or_none(b, 2) || !f32(bc_arg_tensor(b, 5)) ||
-      !f32(bc_arg_tensor(b, 6)) || !bc_arg_int(b, 7, 0) || b->node->n_results != 3)
+      !f32(bc_arg_tensor(b, 6)) || !bc_arg_int(b, 7, 0) || b->node->n_results != 3 || !bc_same_sizes(bc_arg_tensor(b, 0), x) ||
+      !per_channel(b, 2, x->sizes[1]) || !per_channel(b, 5, x->sizes[1]) || !per_channel(b, 6, x->sizes[1]) || !results_fit(b, x))
     return BC_DECLINED;
   AOT_TRY(dense(b, 0, &gy));
   AOT_TRY(dense(b, 1, &tx));

@@ -49,6 +49,7 @@ static int describe(const bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t
   }
   if (!spatial(b, first, n, c->stride) || !spatial(b, first + 1, n, c->pad) || !spatial(b, first + 2, n, c->dilation)) return 0;
   for (int d = 0; d < 2; d++) {
+    if (c->pad[d] > INT32_MAX || c->dilation[d] > INT32_MAX || c->kernel[d] > INT32_MAX) return 0;
     int64_t reach = c->in[d] + 2 * c->pad[d] - c->dilation[d] * (c->kernel[d] - 1) - 1;
     if (c->stride[d] < 1 || c->pad[d] < 0 || c->dilation[d] < 1 || reach < 0 || reach / c->stride[d] + 1 != c->out[d]) return 0;
   }
@@ -61,7 +62,7 @@ static aot_status_t forward(bc_build_t *b, uint32_t first, int64_t groups) {
   bc_tensor_t tx, tw, tb = {.storage = BC_NONE}, ty, work;
   bc_conv_t conv;
   conv_step_t *p;
-  if (!f32(x) || !f32(w) || (bias && !f32(bias)) || !f32(bc_type(b, 0)) ||
+  if (!f32(x) || !f32(w) || (bias && !f32(bias)) || !f32(bc_type(b, 0)) || (bias && bc_numel(bias) != w->sizes[0]) ||
       !describe(b, x, w, bc_type(b, 0), first, groups, &conv))
     return BC_DECLINED;
   AOT_TRY(bc_contiguous(b, x, &tx));
@@ -94,6 +95,10 @@ static aot_status_t lower_backward(bc_build_t *b) {
   if (!f32(g) || !f32(x) || !f32(w) || bc_arg_int(b, 7, 0) || b->node->n_results != 3 ||
       !describe(b, x, w, g, 4, bc_arg_int(b, 9, 1), &conv))
     return BC_DECLINED;
+  for (uint32_t r = 0; r < 3; r++) {
+    int64_t n = r == 0 ? bc_numel(x) : r == 1 ? bc_numel(w) : conv.c_out;
+    if (bc_type(b, r)->dtype && (!f32(bc_type(b, r)) || bc_numel(bc_type(b, r)) != n)) return BC_DECLINED;
+  }
   AOT_TRY(bc_contiguous(b, g, &tg));
   AOT_TRY(bc_contiguous(b, x, &tx));
   AOT_TRY(bc_contiguous(b, w, &tw));

@@ -31,7 +31,9 @@ static aot_status_t lower_embedding(bc_build_t *b) {
   const bc_tensor_t *w = bc_arg_tensor(b, 0), *i = bc_arg_tensor(b, 1);
   bc_tensor_t table, index, out;
   embedding_step_t *p;
-  if (!w || w->dtype != AOT_F32 || w->rank != 2 || !i || i->dtype != AOT_I64) return BC_DECLINED;
+  if (!w || w->dtype != AOT_F32 || w->rank != 2 || !i || i->dtype != AOT_I64 || bc_type(b, 0)->dtype != AOT_F32 ||
+      bc_numel(bc_type(b, 0)) != bc_numel(i) * w->sizes[1])
+    return BC_DECLINED;
   AOT_TRY(bc_contiguous(b, w, &table));
   AOT_TRY(bc_contiguous(b, i, &index));
   AOT_TRY(bc_result_dense(b, 0, &out));
@@ -45,10 +47,12 @@ static aot_status_t lower_embedding(bc_build_t *b) {
 
 /* embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq) */
 static aot_status_t lower_embedding_backward(bc_build_t *b) {
-  const bc_tensor_t *g = bc_arg_tensor(b, 0), *i = bc_arg_tensor(b, 1);
+  const bc_tensor_t *g = bc_arg_tensor(b, 0), *i = bc_arg_tensor(b, 1), *y = bc_type(b, 0);
   bc_tensor_t up, index, out;
   embedding_step_t *p;
-  if (!g || g->dtype != AOT_F32 || g->rank < 1 || !i || i->dtype != AOT_I64 || bc_arg_int(b, 4, 0)) return BC_DECLINED;
+  if (!g || g->dtype != AOT_F32 || g->rank < 1 || !i || i->dtype != AOT_I64 || bc_arg_int(b, 4, 0) || y->dtype != AOT_F32 || y->rank != 2 ||
+      bc_numel(g) != bc_numel(i) * y->sizes[1])
+    return BC_DECLINED;
   AOT_TRY(bc_contiguous(b, g, &up));
   AOT_TRY(bc_contiguous(b, i, &index));
   AOT_TRY(bc_result_dense(b, 0, &out));

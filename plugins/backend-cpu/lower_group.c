@@ -12,7 +12,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { MAX_MEMBERS = 64 };
+enum { MAX_MEMBERS = 64, WORTH_A_THREAD = 16384 /* elements */ };
 
 static aot_status_t no_memory(bc_build_t *b) { return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a group"); }
 
@@ -253,12 +253,19 @@ typedef struct loop_step {
   int64_t *strides;
   uint32_t n;
   int64_t sizes[AOT_MAX_RANK];
+  int64_t grain; /* indices of dimension 0 that are worth a thread */
 } loop_step_t;
+
+static void run_part(void *payload, int32_t part, int64_t begin, int64_t end) {
+  const loop_step_t *p = payload;
+  (void)part;
+  p->function(p->pointers, p->sizes, p->strides, begin, end);
+}
 
 static aot_status_t run_loop(const bc_frame_t *f, void *payload) {
   loop_step_t *p = payload;
   for (uint32_t k = 0; k < p->n; k++) p->pointers[k] = bc_at(f, p->refs[k]);
-  p->function(p->pointers, p->sizes, p->strides, 0, p->sizes[0]);
+  bc_parallel(f->workers, p->sizes[0], p->grain, run_part, p);
   return AOT_OK;
 }
 
@@ -269,11 +276,11 @@ static aot_status_t find_function(bc_build_t *b, const lp_loop_t *loop, bc_loop_
   lp_gen_c(loop, "F", &body);
   if (!body.failed) {
     snprintf(name, sizeof name, "lp_%016llx", (unsigned long long)XXH3_64bits(body.data, (size_t)body.size));
-    *out = b->functions->find(b->functions->self, name);
+    *out = b->machine->find(b->machine->self, name);
     if (!*out) lp_gen_c(loop, name, &text);
   }
   aot_status_t status = body.failed || text.failed ? no_memory(b) : AOT_OK;
-  if (status == AOT_OK && !*out && b->functions->missing(b->functions->self, name, text.data, text.size) != AOT_OK)
+  if (status == AOT_OK && !*out && b->machine->missing(b->machine->self, name, text.data, text.size) != AOT_OK)
     status = no_memory(b);
   lp_text_deinit(&body);
   lp_text_deinit(&text);
@@ -282,6 +289,7 @@ static aot_status_t find_function(bc_build_t *b, const lp_loop_t *loop, bc_loop_
 
 static aot_status_t add_loop(bc_build_t *b, const group_t *g, bc_loop_fn function) {
   uint32_t n = g->loop.n_loads + g->loop.n_stores, rank = (uint32_t)g->loop.rank;
+  int64_t inner = 1;
   loop_step_t *p;
   BC_STEP(b, run_loop, p);
   p->function = function;
@@ -291,6 +299,8 @@ static aot_status_t add_loop(bc_build_t *b, const group_t *g, bc_loop_fn functio
   p->strides = bc_pool_alloc(b->pool, n * rank * sizeof *p->strides);
   if (!p->refs || !p->pointers || !p->strides) return no_memory(b);
   memcpy(p->sizes, g->loop.sizes, sizeof p->sizes);
+  for (uint32_t d = 1; d < rank; d++) inner *= p->sizes[d];
+  p->grain = (WORTH_A_THREAD + inner - 1) / inner;
   for (uint32_t k = 0; k < n; k++) {
     p->refs[k] = bc_use(b, &g->tensors[k]);
     memcpy(p->strides + k * rank, g->accesses[k].strides, rank * sizeof *p->strides);

@@ -24,6 +24,17 @@ static int as_matrix(const bc_tensor_t *t, bc_matrix_t *out) {
 
 static int blas_dtype(const bc_tensor_t *t) { return t && (t->dtype == AOT_F32 || t->dtype == AOT_F64); }
 
+/* Do a, b and c = a @ b belong together? */
+static int fits(const bc_tensor_t *a, const bc_tensor_t *b, const bc_tensor_t *c) {
+  int32_t r = c->rank;
+  if (a->rank != r || b->rank != r || r < 2 || c->dtype != a->dtype || b->dtype != a->dtype) return 0;
+  for (int32_t d = 0; d < r - 2; d++)
+    if (a->sizes[d] != c->sizes[d] || b->sizes[d] != c->sizes[d]) return 0;
+  for (int32_t d = 0; d < r; d++)
+    if (a->sizes[d] > INT32_MAX || b->sizes[d] > INT32_MAX) return 0; /* a BLAS counts in 32 bits */
+  return a->sizes[r - 2] == c->sizes[r - 2] && a->sizes[r - 1] == b->sizes[r - 2] && b->sizes[r - 1] == c->sizes[r - 1];
+}
+
 /* c = alpha * a @ b + beta * c; ranks are equal and at least 2, batch sizes agree. Operands are copied when they must be. */
 static aot_status_t add_product(bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *c, double alpha,
                                 double beta) {
@@ -111,6 +122,14 @@ static aot_status_t fold(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out) 
   return AOT_OK;
 }
 
+/* Leading dimensions of x [.., k] and y [.., n] agree, and sizes are as a BLAS takes them. */
+static int folds_to(const bc_tensor_t *x, const bc_tensor_t *y, int64_t k, int64_t n) {
+  if (x->rank != y->rank || x->rank < 1 || x->dtype != y->dtype || x->sizes[x->rank - 1] != k || y->sizes[y->rank - 1] != n) return 0;
+  for (int32_t d = 0; d + 1 < x->rank; d++)
+    if (x->sizes[d] != y->sizes[d]) return 0;
+  return bc_numel(x) <= INT32_MAX && bc_numel(y) <= INT32_MAX && k <= INT32_MAX && n <= INT32_MAX && k * n <= INT32_MAX;
+}
+
 /* linear(input [.., k], weight [n, k], bias [n]) */
 static aot_status_t lower_linear(bc_build_t *b) {
   const bc_tensor_t *x = bc_arg_tensor(b, 0), *w = bc_arg_tensor(b, 1), *bias = bc_arg_tensor(b, 2);
@@ -118,9 +137,13 @@ static aot_status_t lower_linear(bc_build_t *b) {
   if (!blas_dtype(x) || !w || w->rank != 2 || x->rank < 1 || w->dtype != x->dtype || bc_type(b, 0)->dtype != x->dtype)
     return BC_DECLINED;
   if (bc_arg(b, 2)->kind != AOT_ARG_NONE && (!bias || bias->dtype != x->dtype)) return BC_DECLINED;
-  AOT_TRY(fold(b, x, &rows));
   weight = *w;
   transpose_last(&weight);
+  out = *bc_type(b, 0);
+  bc_make_contiguous(&out);
+  if (!folds_to(x, &out, weight.sizes[0], weight.sizes[1]) || (bias && (bias->rank != 1 || bias->sizes[0] != weight.sizes[1])))
+    return BC_DECLINED;
+  AOT_TRY(fold(b, x, &rows));
   AOT_TRY(bc_result_dense(b, 0, &result));
   folded(&result, &out);
   if (bias && expanded(bias, 2, out.sizes, &spread)) AOT_TRY(bc_copy(b, &out, &spread));
@@ -130,7 +153,7 @@ static aot_status_t lower_linear(bc_build_t *b) {
 static aot_status_t lower_mm(bc_build_t *b) {
   const bc_tensor_t *x = bc_arg_tensor(b, 0), *y = bc_arg_tensor(b, 1);
   bc_tensor_t result, left, right;
-  if (!blas_dtype(x) || !y || y->dtype != x->dtype || x->rank != y->rank || x->rank < 2) return BC_DECLINED;
+  if (!blas_dtype(x) || !y || y->dtype != x->dtype || !fits(x, y, bc_type(b, 0))) return BC_DECLINED;
   left = *x;
   right = *y;
   AOT_TRY(bc_result_dense(b, 0, &result));
@@ -142,7 +165,7 @@ static aot_status_t lower_addmm(bc_build_t *b) {
   const bc_tensor_t *self = bc_arg_tensor(b, 0), *x = bc_arg_tensor(b, 1), *y = bc_arg_tensor(b, 2);
   double beta = bc_arg_float(b, 3, 1), alpha = bc_arg_float(b, 4, 1);
   bc_tensor_t result, spread, left, right;
-  if (!blas_dtype(x) || !y || !self || self->dtype != x->dtype || y->dtype != x->dtype || x->rank != y->rank || x->rank < 2 ||
+  if (!blas_dtype(x) || !y || !self || self->dtype != x->dtype || !fits(x, y, bc_type(b, 0)) ||
       !expanded(self, x->rank, bc_type(b, 0)->sizes, &spread))
     return BC_DECLINED;
   left = *x;
@@ -159,19 +182,21 @@ static aot_status_t lower_matmul(bc_build_t *b) {
   int64_t sizes[AOT_MAX_RANK];
   if (!blas_dtype(x) || !y || y->dtype != x->dtype || x->rank < 2 || y->rank < 2) return BC_DECLINED;
   if (y->rank == 2 && x->rank > 2) {
+    if (!folds_to(x, type, y->sizes[0], y->sizes[1])) return BC_DECLINED;
     right = *y;
     AOT_TRY(fold(b, x, &left));
     AOT_TRY(bc_result_dense(b, 0, &result));
     folded(&result, &out);
     return add_product(b, &left, &right, &out, 1, 0);
   }
+  if (type->rank < 2) return BC_DECLINED;
   memcpy(sizes, type->sizes, sizeof sizes);
   sizes[type->rank - 2] = x->sizes[x->rank - 2];
   sizes[type->rank - 1] = x->sizes[x->rank - 1];
   if (!expanded(x, type->rank, sizes, &left)) return BC_DECLINED;
   sizes[type->rank - 2] = y->sizes[y->rank - 2];
   sizes[type->rank - 1] = y->sizes[y->rank - 1];
-  if (!expanded(y, type->rank, sizes, &right)) return BC_DECLINED;
+  if (!expanded(y, type->rank, sizes, &right) || !fits(&left, &right, type)) return BC_DECLINED;
   AOT_TRY(bc_result_dense(b, 0, &result));
   return add_product(b, &left, &right, &result, 1, 0);
 }

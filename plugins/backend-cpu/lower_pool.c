@@ -33,6 +33,15 @@ static int pair(const bc_build_t *b, uint32_t k, const int64_t *preset, int64_t 
   return n <= 2;
 }
 
+/* Numbers that no arithmetic on windows overflows with. */
+static int sane(const bc_pool2d_t *p) {
+  for (int d = 0; d < 2; d++)
+    if (p->kernel[d] < 1 || p->kernel[d] > INT32_MAX || p->stride[d] < 1 || p->stride[d] > INT32_MAX || p->pad[d] < 0 ||
+        p->pad[d] > INT32_MAX || p->dilation[d] < 1 || p->dilation[d] > INT32_MAX)
+      return 0;
+  return 1;
+}
+
 /* x, y: [.., h, w]; kernel_size, stride, padding, dilation from argument `first` on */
 static int describe(const bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, uint32_t first, pool_step_t *p) {
   static const int64_t one[2] = {1, 1}, zero[2] = {0, 0};
@@ -45,7 +54,7 @@ static int describe(const bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t
   p->n_planes = bc_numel(x) / p->pool.in[0] / p->pool.in[1];
   return p->n_planes * p->pool.out[0] * p->pool.out[1] == bc_numel(y) && pair(b, first, one, p->pool.kernel) &&
          pair(b, first + 1, p->pool.kernel, p->pool.stride) && pair(b, first + 2, zero, p->pool.pad) &&
-         pair(b, first + 3, one, p->pool.dilation);
+         pair(b, first + 3, one, p->pool.dilation) && sane(&p->pool);
 }
 
 /* max_pool2d, max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode) */
@@ -53,7 +62,9 @@ static aot_status_t lower_forward(bc_build_t *b) {
   const bc_tensor_t *x = bc_arg_tensor(b, 0);
   bc_tensor_t in, out[2] = {{.storage = BC_NONE}, {.storage = BC_NONE}};
   pool_step_t shape = {0}, *p;
-  if (!f32(x) || !f32(bc_type(b, 0)) || b->node->n_results > 2 || !describe(b, x, bc_type(b, 0), 1, &shape)) return BC_DECLINED;
+  if (!f32(x) || !f32(bc_type(b, 0)) || b->node->n_results > 2 || !describe(b, x, bc_type(b, 0), 1, &shape) ||
+      (b->node->n_results == 2 && (bc_type(b, 1)->dtype != AOT_I64 || bc_numel(bc_type(b, 1)) != bc_numel(bc_type(b, 0)))))
+    return BC_DECLINED;
   AOT_TRY(bc_contiguous(b, x, &in));
   for (uint32_t r = 0; r < b->node->n_results; r++) AOT_TRY(bc_result_dense(b, r, &out[r]));
   BC_STEP(b, run_forward, p);
@@ -69,7 +80,9 @@ static aot_status_t backward(bc_build_t *b, const bc_tensor_t *index) {
   const bc_tensor_t *g = bc_arg_tensor(b, 0), *x = bc_arg_tensor(b, 1);
   bc_tensor_t up, in, at = {.storage = BC_NONE}, out;
   pool_step_t shape = {0}, *p;
-  if (!f32(g) || !f32(x) || !describe(b, x, g, 2, &shape)) return BC_DECLINED;
+  if (!f32(g) || !f32(x) || !describe(b, x, g, 2, &shape) || !f32(bc_type(b, 0)) || !bc_same_sizes(bc_type(b, 0), x) ||
+      (index && !bc_same_sizes(index, g)))
+    return BC_DECLINED;
   AOT_TRY(bc_contiguous(b, g, &up));
   AOT_TRY(bc_contiguous(b, x, &in));
   if (index) AOT_TRY(bc_contiguous(b, index, &at));

@@ -51,7 +51,7 @@ static aot_status_t lower_reduction(bc_build_t *b, int mean, int has_dims) {
   if (!x || x->dtype != AOT_F32 || bc_type(b, 0)->dtype != AOT_F32 || bc_numel(x) == 0) return BC_DECLINED;
   for (int32_t d = 0; d < x->rank; d++) summed[d] = 1;
   if (has_dims && !marks(b, x, summed)) return BC_DECLINED;
-  if (!factor(x, summed, &shape)) return BC_DECLINED;
+  if (!factor(x, summed, &shape) || bc_numel(bc_type(b, 0)) != shape.outer * shape.inner) return BC_DECLINED;
   AOT_TRY(bc_contiguous(b, x, &in));
   AOT_TRY(bc_result_dense(b, 0, &out));
   BC_STEP(b, run_sum, p);

@@ -156,7 +156,10 @@ static aot_status_t lower_view(bc_build_t *b, const rk_kernel *kernel, rk_arg *a
     t.offset = views[r].offset;
     memcpy(t.sizes, views[r].sizes, sizeof t.sizes);
     memcpy(t.strides, views[r].strides, sizeof t.strides);
-    if (t.dtype && bc_type(b, r)->dtype) bc_bind(b, r, &t);
+    if (!t.dtype || !bc_type(b, r)->dtype) continue;
+    if (t.dtype != bc_type(b, r)->dtype || !bc_same_sizes(&t, bc_type(b, r)))
+      return bc_fail(b->error, AOT_E_DATA_LOSS, "bad-type", "result %u of a view does not have its declared type", r);
+    bc_bind(b, r, &t);
   }
   return AOT_OK;
 }

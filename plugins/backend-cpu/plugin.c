@@ -1,6 +1,5 @@
 /* backend-cpu: the only file here that sees the plugin boundary. Read it from the bottom: entry, descriptor, create, compile,
  * load, run. */
-#include "blas.h"
 #include "common/loops/loop.h"
 #include "exec.h"
 #include "lower.h"
@@ -151,7 +150,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const bc_program_t *
 static aot_status_t make_program(unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, int warn, bc_program_t **out) {
   bc_error_t e = {.node = AOT_NO_ID}, warning = {.node = AOT_NO_ID};
   AOT_TRY(open_cache(u, ctx));
-  aot_status_t status = bc_program_create(s, &u->cache, out, &warning, &e);
+  aot_status_t status = bc_program_create(s, &u->cache, u->threads, out, &warning, &e);
   if (status != AOT_OK) return error_out(u, ctx, &e, status);
   if (warn && warning.text[0]) tell(u, ctx, AOT_SEVERITY_WARNING, &warning, AOT_OK);
   return AOT_OK;
@@ -241,7 +240,6 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
     free(x);
     return status;
   }
-  bc_blas_threads(u->threads);
   x->unit = u;
   x->table = (aot_exe_t){.struct_size = sizeof x->table, .self = x, .run = run, .stats = stats, .destroy = exe_destroy,
                          .get_ext = exe_extension};

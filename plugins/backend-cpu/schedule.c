@@ -47,10 +47,12 @@ static void value_range(bc_build_t *b) {
 }
 
 static aot_status_t check_type(bc_build_t *b, const bc_value_t *v) {
-  int64_t n = (int64_t)aot_dtype_size(v->t.dtype);
+  int64_t n = (int64_t)aot_dtype_size(v->t.dtype), reach = v->t.offset, step;
   for (int32_t d = 0; d < v->t.rank; d++)
     if (v->t.sizes[d] < 0 || v->t.strides[d] < 0 || v->t.offset < 0 ||
-        __builtin_mul_overflow(n, v->t.sizes[d] ? v->t.sizes[d] : 1, &n) || n > (INT64_C(1) << 56))
+        __builtin_mul_overflow(n, v->t.sizes[d] ? v->t.sizes[d] : 1, &n) || n > (INT64_C(1) << 56) ||
+        __builtin_mul_overflow(v->t.sizes[d], v->t.strides[d], &step) || __builtin_add_overflow(reach, step, &reach) ||
+        reach > (INT64_C(1) << 56))
       return bc_fail(b->error, AOT_E_RANGE, "bad-size", "dimension %d has size %lld and stride %lld, which cannot be", d,
                      (long long)v->t.sizes[d], (long long)v->t.strides[d]);
   return AOT_OK;
@@ -123,6 +125,8 @@ static aot_status_t bind_output(bc_build_t *b, uint32_t i, uint32_t row) {
   const bc_value_t *v = bc_value(b, row);
   s->outputs[i] = (bc_port_t){port.t, port.kind, v->number};
   if (!port.t.dtype || bc_numel(&port.t) == 0) return AOT_OK;
+  if (v->t.dtype != port.t.dtype || !bc_same_sizes(&v->t, &port.t))
+    return bc_fail(b->error, AOT_E_DATA_LOSS, "bad-type", "output %u does not have its declared type", i);
   if (v->t.storage == BC_NONE) return bc_fail(b->error, AOT_E_INTERNAL, "internal", "output %u has no value", i);
   if (can_be_port(b, &v->t, &port.t)) {
     s->storages[v->t.storage].kind = BC_OUTPUT;
@@ -234,14 +238,14 @@ static aot_status_t build(bc_build_t *b, const int64_t *symbols, uint64_t n_symb
 }
 
 aot_status_t bc_schedule_init(bc_schedule_t *out, const aot_snapshot_t *s, uint32_t graph, const int64_t *symbols,
-                              uint64_t n_symbols, const bc_functions_t *functions, bc_error_t *error) {
+                              uint64_t n_symbols, const bc_machine_t *machine, bc_error_t *error) {
   bc_build_t b;
   memset(out, 0, sizeof *out);
   memset(&b, 0, sizeof b);
   b.out = out;
   b.s = s;
   b.graph = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + graph;
-  b.functions = functions;
+  b.machine = machine;
   b.pool = &out->pool;
   b.error = error;
   error->node = AOT_NO_ID;

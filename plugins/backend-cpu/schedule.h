@@ -14,6 +14,7 @@
 
 #include "common/kernels/rk.h"
 #include "common/snapshot/snap_check.h"
+#include "workers.h"
 #include <aot/snapshot.h>
 #include <aot/status.h>
 #include <stddef.h>
@@ -62,6 +63,7 @@ typedef struct bc_storage {
 typedef struct bc_frame {
   char *const *base; /* by storage */
   bc_error_t *error;
+  bc_workers_t *workers; /* NULL: none */
 } bc_frame_t;
 typedef aot_status_t (*bc_run_fn)(const bc_frame_t *f, void *payload);
 typedef struct bc_step {
@@ -95,19 +97,20 @@ typedef struct bc_schedule {
   uint32_t n_groups;   /* generated loops that are called */
 } bc_schedule_t;
 
-/* Where generated functions come from. find: the function of that name, or NULL when there is none (then its source is
+/* What a schedule is made for: the number of threads, and where generated functions come from. find: the function of that name, or NULL when there is none (then its source is
  * handed to missing(), once a group, and the group is run node by node). */
 typedef void (*bc_loop_fn)(char *const *pointers, const int64_t *sizes, const int64_t *strides, int64_t begin, int64_t end);
-typedef struct bc_functions {
+typedef struct bc_machine {
+  int32_t n_threads; /* at least 1 */
   void *self;
   bc_loop_fn (*find)(void *self, const char *name);
   aot_status_t (*missing)(void *self, const char *name, const char *text, uint64_t nbytes);
-} bc_functions_t;
+} bc_machine_t;
 
 /* Build the schedule of the graph at snapshot row `graph`. Owns its memory until bc_schedule_deinit, which is also due after
  * a failure. */
 aot_status_t bc_schedule_init(bc_schedule_t *out, const aot_snapshot_t *s, uint32_t graph, const int64_t *symbols,
-                              uint64_t n_symbols, const bc_functions_t *functions, bc_error_t *error);
+                              uint64_t n_symbols, const bc_machine_t *machine, bc_error_t *error);
 void bc_schedule_deinit(bc_schedule_t *s);
 
 #endif

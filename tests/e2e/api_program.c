@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static int n_messages;
+static int n_messages, last_severity;
 static char last_message[4096];
 
 static void note(void *self, int32_t severity, const char *text) {
   (void)self;
-  (void)severity;
+  last_severity = severity;
   n_messages++;
   strncpy(last_message, text, sizeof last_message - 1);
 }
@@ -87,6 +87,18 @@ static void set_leaf(aothost_t *h, const aot_tensor_t *in) {
   CHECK(aothost_forward(h, in, 2) == AOT_OK);
 }
 
+/* What was got may be given: here an input as the call left it. */
+static void feed_back(aothost_t *h, const aot_tensor_t *in) {
+  aot_tensor_t again[2];
+  float loss = number(h, "output.0");
+  again[1] = in[1];
+  for (int i = 0; i < 3; i++) {
+    CHECK(aothost_get(h, "input_after.0", &again[0]) == AOT_OK);
+    CHECK(aothost_forward(h, again, 2) == AOT_OK);
+    CHECK(number(h, "output.0") == loss);
+  }
+}
+
 static void make_mistakes(aothost_t *h, const aot_tensor_t *in) {
   aot_tensor_t bad[2];
   int before = n_messages;
@@ -118,7 +130,7 @@ int main(int argc, char **argv) {
   config.message = note;
 
   CHECK(aothost_open("there is no such pipeline.yaml", &config, &h) != AOT_OK);
-  CHECK(n_messages == 1);
+  CHECK(n_messages == 1 && last_severity == 3); /* an error */
   CHECK(aothost_forward(h, in, 2) != AOT_OK);
   aothost_close(h);
 
@@ -128,6 +140,7 @@ int main(int argc, char **argv) {
   CHECK(aothost_n_inputs(h) == 2 && aothost_n_outputs(h) == 1 && aothost_has_backward(h) && aothost_has_update(h));
   train(h, in);
   set_leaf(h, in);
+  feed_back(h, in);
   make_mistakes(h, in);
   aothost_close(h);
   aothost_close(NULL);

@@ -79,6 +79,8 @@ ends 2 check p.yaml $P --set run.train.steps; err "--set takes PATH=VALUE"
 ends 2 check p.yaml $P --set run.train.steps.more=1; err "'steps' is an integer, which has no keys"
 ends 2 check p.yaml $P --set 'vars.budget=[1'; err "this is not YAML"
 ends 2 check p.yaml $P --set vars.budget=7; err "the value comes from this variable"; err "included from here"
+printf 'aot: 1\nvars: {pass: toy-fuze}\nstages: [{use: "${pass}"}]\n' > v.yaml
+ends 2 check v.yaml $P; err "v.yaml:3:16: error: no unit 'toy-fuze'"; err "v.yaml:2:14: note: the value comes from this variable"
 ends 2 check nowhere.yaml $P; err "cannot read 'nowhere.yaml': No such file or directory"
 ends 2 check sub $P; err "Is a directory"
 ends 2 check sub/base.yaml $P --set run.train.lr=no --json r.json

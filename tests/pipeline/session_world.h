@@ -37,7 +37,8 @@ static inline int setup(void **state) {
   assert_int_equal(chdir(w->folder), 0);
   snprintf(w->bundle, sizeof w->bundle, "%s/bundle", w->folder);
   w->sink = aoth_sink_create(NULL);
-  const aoth_session_config_t config = {.sink = w->sink, .plugin_dirs = dirs, .n_plugin_dirs = 2, .bundle_dir = w->bundle};
+  const aoth_session_config_t config = {
+      .sink = w->sink, .plugin_dirs = dirs, .n_plugin_dirs = 2, .bundle_dir = w->bundle};
   w->session = aoth_session_create(&config);
   assert_non_null(w->session);
   *state = w;
@@ -60,16 +61,16 @@ static inline int teardown(void **state) {
 static inline void load(world_t *w, const char *model, const char *text) {
   write_text("m.toy", model);
   write_text("p.yaml", text);
-  if (aoth_pipeline_load("p.yaml", NULL, w->sink, &w->pipeline) != AOT_OK || aoth_pipeline_check(w->session, w->pipeline) != AOT_OK)
+  if (aoth_pipeline_load("p.yaml", NULL, w->sink, &w->pipeline) != AOT_OK ||
+      aoth_pipeline_check(w->session, w->pipeline) != AOT_OK)
     fail_msg("%s", aoth_sink_text(w->sink));
 }
 
-static const char whole[] =
-    "aot: 1\n"
-    "model: {import: toy-import, path: m.toy}\n"
-    "stages:\n"
-    "  - use: toy-functional\n"
-    "  - use: toy-backend\n"
-    "run: {train: {steps: 1, optimizer: toy-fuse, optimizer-with: {how: first}}}\n";
+static const char whole[] = "aot: 1\n"
+                            "model: {import: toy-import, path: m.toy}\n"
+                            "stages:\n"
+                            "  - use: toy-functional\n"
+                            "  - use: toy-backend\n"
+                            "run: {train: {steps: 1, optimizer: toy-fuse, optimizer-with: {how: first}}}\n";
 
 #endif

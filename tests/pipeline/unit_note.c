@@ -1,7 +1,7 @@
 /* Notes of plugins, read from bytes: a real file, every prefix of it, and thousands of damaged ones. */
 #include <base/file.h>
 #include <elf.h>
-#include <pipeline/note.h>
+#include <pipeline/elf_note.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -5,7 +5,8 @@ static void the_run_section_has_its_defaults(void **state) {
   world_t *w = *state;
   load(w, "TOY add", whole);
   const aoth_train_spec_t *t = &w->pipeline->run.train;
-  assert_true(t->present && t->steps == 1 && t->lr == 1e-3 && t->min_lr == 0 && t->warmup == 0 && t->log_every == 10 && t->loss == 0);
+  assert_true(t->present && t->steps == 1 && t->lr == 1e-3 && t->min_lr == 0 && t->warmup == 0 && t->log_every == 10 &&
+              t->loss == 0);
   assert_int_equal(t->schedule, AOTH_SCHEDULE_CONSTANT);
   assert_int_equal(t->data.kind, AOTH_DATA_RANDOM);
   assert_string_equal(t->optimizer.use, "toy-fuse");
@@ -14,7 +15,9 @@ static void the_run_section_has_its_defaults(void **state) {
 
 static void options_are_typed_and_defaulted(void **state) {
   world_t *w = *state;
-  load(w, "TOY add", "aot: 1\nstages:\n  - {use: toy-fuse, with: {budget: 1, limit: 2KiB, table: t.txt, label: 12, report: false}}\n");
+  load(
+      w, "TOY add",
+      "aot: 1\nstages:\n  - {use: toy-fuse, with: {budget: 1, limit: 2KiB, table: t.txt, label: 12, report: false}}\n");
   const aot_opt_value_t *v = w->pipeline->stages[0].opts.values;
   assert_int_equal(w->pipeline->stages[0].opts.n_values, 7);
   assert_true(aot_str_eq(v[0].s, aot_str("all")) && v[1].f == 1.0 && v[2].i == 1 && v[3].i == 0 && v[6].i == 2048);
@@ -27,7 +30,8 @@ static void paths_follow_the_file_that_wrote_them(void **state) {
   const char *sets[] = {"model.path=here.toy"};
   const aoth_overrides_t overrides = {.sets = sets, .n_sets = 1, .outputs = "o.safetensors"};
   assert_int_equal(mkdir("sub", 0700), 0);
-  write_text("sub/p.yaml", "aot: 1\nmodel: {path: m.toy}\nrun: {inputs: in.safetensors, train: {steps: 1, resume: /abs/c}}\n");
+  write_text("sub/p.yaml",
+             "aot: 1\nmodel: {path: m.toy}\nrun: {inputs: in.safetensors, train: {steps: 1, resume: /abs/c}}\n");
   assert_int_equal(aoth_pipeline_load("sub/p.yaml", NULL, w->sink, &w->pipeline), AOT_OK);
   assert_string_equal(w->pipeline->model_path, "sub/m.toy");
   assert_string_equal(w->pipeline->run.inputs.path, "sub/in.safetensors");
@@ -52,7 +56,8 @@ static void stages_run_in_order_with_the_optimizer_before_the_backend(void **sta
   assert_true(r[2].number == 0 && r[3].number == 2 && r[2].edits == 3 && r[2].nodes_after == 3 && r[2].n_numbers == 1);
   assert_string_equal(r[2].numbers[0].name, "fused");
   assert_true(r[3].nodes_before == 3 && r[3].nodes_after == 4); /* the muladd was refused and decomposed */
-  assert_int_equal(aoth_graph_properties(aoth_session_prog(w->session)), AOT_PROP_IMPORTED | AOT_PROP_FUNCTIONAL | AOT_PROP_LOWERED);
+  assert_int_equal(aoth_graph_properties(aoth_session_prog(w->session)),
+                   AOT_PROP_IMPORTED | AOT_PROP_FUNCTIONAL | AOT_PROP_LOWERED);
 }
 
 static void without_its_flag_the_optimizer_stays_out(void **state) {
@@ -77,12 +82,9 @@ static void an_unknown_unit_is_found_out_before_anything_runs(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(the_run_section_has_its_defaults),
-      TEST(options_are_typed_and_defaulted),
-      TEST(paths_follow_the_file_that_wrote_them),
-      TEST(stages_run_in_order_with_the_optimizer_before_the_backend),
-      TEST(without_its_flag_the_optimizer_stays_out),
-      TEST(an_unknown_unit_is_found_out_before_anything_runs),
+      TEST(the_run_section_has_its_defaults),         TEST(options_are_typed_and_defaulted),
+      TEST(paths_follow_the_file_that_wrote_them),    TEST(stages_run_in_order_with_the_optimizer_before_the_backend),
+      TEST(without_its_flag_the_optimizer_stays_out), TEST(an_unknown_unit_is_found_out_before_anything_runs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,12 @@ static void line_breaks_of_all_kinds_count(void **state) {
   assert_string_equal(where.source, "b: 2");
 }
 
-static void a_byte_order_mark_is_no_column(void **state) { assert_at(aoth_yaml_get(parse(*state, "\xEF\xBB\xBF" "a: x"), "a"), 1, 4, 5); }
+static void a_byte_order_mark_is_no_column(void **state) {
+  assert_at(aoth_yaml_get(parse(*state, "\xEF\xBB\xBF"
+                                        "a: x"),
+                          "a"),
+            1, 4, 5);
+}
 
 static const char *kind_of(world_t *w, const char *text) {
   const aoth_yaml_t *t = parse(w, text);
@@ -71,16 +76,42 @@ static const char *kind_of(world_t *w, const char *text) {
 static void scalars_follow_the_core_schema(void **state) {
   static const struct {
     const char *text, *kind;
-  } rows[] = {{"~", "nothing"},       {"null", "nothing"},  {"NULL", "nothing"},   {"nUll", "a text"},     {"true", "a bool"},
-              {"False", "a bool"},    {"yes", "a text"},    {"on", "a text"},      {"0", "an integer"},    {"-17", "an integer"},
-              {"+3", "an integer"},   {"0x1F", "an integer"}, {"0o17", "a text"},  {"1_000", "a text"},    {"1.", "a number"},
-              {".5", "a number"},     {"1e3", "a number"},  {"-1.5E-3", "a number"}, {".inf", "a number"}, {"-.Inf", "a number"},
-              {".nan", "a number"},   {".", "a text"},      {"1e", "a text"},      {"\"1\"", "a text"},    {"'true'", "a text"},
-              {"12:30", "a text"},    {"2001-01-01", "a text"}, {"010", "an integer with a leading zero"},
-              {"9223372036854775807", "an integer"}, {"9223372036854775808", "an integer of more than 64 bits"},
-              {"1e999", "a number out of reach"}, {"[1]", "a list"}, {"{a: 1}", "a map"}};
+  } rows[] = {{"~", "nothing"},
+              {"null", "nothing"},
+              {"NULL", "nothing"},
+              {"nUll", "a text"},
+              {"true", "a bool"},
+              {"False", "a bool"},
+              {"yes", "a text"},
+              {"on", "a text"},
+              {"0", "an integer"},
+              {"-17", "an integer"},
+              {"+3", "an integer"},
+              {"0x1F", "an integer"},
+              {"0o17", "a text"},
+              {"1_000", "a text"},
+              {"1.", "a number"},
+              {".5", "a number"},
+              {"1e3", "a number"},
+              {"-1.5E-3", "a number"},
+              {".inf", "a number"},
+              {"-.Inf", "a number"},
+              {".nan", "a number"},
+              {".", "a text"},
+              {"1e", "a text"},
+              {"\"1\"", "a text"},
+              {"'true'", "a text"},
+              {"12:30", "a text"},
+              {"2001-01-01", "a text"},
+              {"010", "an integer with a leading zero"},
+              {"9223372036854775807", "an integer"},
+              {"9223372036854775808", "an integer of more than 64 bits"},
+              {"1e999", "a number out of reach"},
+              {"[1]", "a list"},
+              {"{a: 1}", "a map"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (strcmp(kind_of(*state, rows[i].text), rows[i].kind) != 0) fail_msg("%s is %s, not %s", rows[i].text, kind_of(*state, rows[i].text), rows[i].kind);
+    if (strcmp(kind_of(*state, rows[i].text), rows[i].kind) != 0)
+      fail_msg("%s is %s, not %s", rows[i].text, kind_of(*state, rows[i].text), rows[i].kind);
 }
 
 static void values_come_out_exactly(void **state) {
@@ -98,8 +129,10 @@ static void values_come_out_exactly(void **state) {
 /* A printed text reads back as the same text, whatever it looks like. */
 static void printed_texts_read_back(void **state) {
   world_t *w = *state;
-  static const char *const texts[] = {"", "a", "true", "No", "1", "0x1", ".5", "~", "null", "a b", "- a", "a: b", "# x", "\"q\"", "it's", "\\",
-                                      "tab\t", "two\nlines", "\xC3\xA4", "-1", "a#b", "{x}", "[", "&a", "*a", "!t", "%", "@", "`", "path/to.x-1_2"};
+  static const char *const texts[] = {"",      "a",          "true",     "No",   "1",   "0x1",          ".5",   "~",
+                                      "null",  "a b",        "- a",      "a: b", "# x", "\"q\"",        "it's", "\\",
+                                      "tab\t", "two\nlines", "\xC3\xA4", "-1",   "a#b", "{x}",          "[",    "&a",
+                                      "*a",    "!t",         "%",        "@",    "`",   "path/to.x-1_2"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     aoth_text_t out = {0};
     aoth_yaml_print_text(&out, (aot_str_t){texts[i], strlen(texts[i])});
@@ -161,31 +194,56 @@ static uint32_t draw(uint32_t n) { /* xorshift64*, Vigna 2016 */
   return (uint32_t)((random_state * UINT64_C(2685821657736338717)) >> 33) % n;
 }
 
-static const char seed_text[] =
-    "# in: a model; out: a trained one\n"
-    "aot: 1\n"
-    "vars: {budget: 0.5, name: &n gpt}\n"
-    "model: {import: pt2, path: \"${name}.pt2\"}\n"
-    "opsets: [aten]\n"
-    "stages:\n"
-    "  - use: functionalize\n"
-    "  - use: partition-mincut\n"
-    "    as: cut\n"
-    "    with: {memory-budget: \"${budget}\", label: 'a b', list: [1, 2.5, true, ~]}\n"
-    "  - use: backend-cpu\n"
-    "run:\n"
-    "  inputs: random\n"
-    "  outputs: out.safetensors\n"
-    "  train:\n"
-    "    steps: 200\n"
-    "    optimizer-with: {betas: \"${b:-0.9}\", again: *n}\n"
-    "    lr: 3e-4\n"
-    "    schedule: cosine\n"
-    "    data: {tokens: text.bin, dtype: u8, batch: 16, block: 64, inputs: [0, 1]}\n"
-    "    checkpoint: {path: c.safetensors, every: 100}\n";
+static const char seed_text[] = "# in: a model; out: a trained one\n"
+                                "aot: 1\n"
+                                "vars: {budget: 0.5, name: &n gpt}\n"
+                                "model: {import: pt2, path: \"${name}.pt2\"}\n"
+                                "opsets: [aten]\n"
+                                "stages:\n"
+                                "  - use: functionalize\n"
+                                "  - use: partition-mincut\n"
+                                "    as: cut\n"
+                                "    with: {memory-budget: \"${budget}\", label: 'a b', list: [1, 2.5, true, ~]}\n"
+                                "  - use: backend-cpu\n"
+                                "run:\n"
+                                "  inputs: random\n"
+                                "  outputs: out.safetensors\n"
+                                "  train:\n"
+                                "    steps: 200\n"
+                                "    optimizer-with: {betas: \"${b:-0.9}\", again: *n}\n"
+                                "    lr: 3e-4\n"
+                                "    schedule: cosine\n"
+                                "    data: {tokens: text.bin, dtype: u8, batch: 16, block: 64, inputs: [0, 1]}\n"
+                                "    checkpoint: {path: c.safetensors, every: 100}\n";
 
-static const char *const pieces[] = {"${", "}", "$$", "- ", ": ", "{", "[", "]", "&a ", "*a", "!x ", "\n", "\n  ", "\"", "'", "#", "|\n", ">-\n", "---\n",
-                                     "<<: *n", "include: fuzz.yaml\n", "aot: 1\n", "~", "\x01", "\xff", "\xE2\x80\xA8", "999999999999999999999", "? "};
+static const char *const pieces[] = {"${",
+                                     "}",
+                                     "$$",
+                                     "- ",
+                                     ": ",
+                                     "{",
+                                     "[",
+                                     "]",
+                                     "&a ",
+                                     "*a",
+                                     "!x ",
+                                     "\n",
+                                     "\n  ",
+                                     "\"",
+                                     "'",
+                                     "#",
+                                     "|\n",
+                                     ">-\n",
+                                     "---\n",
+                                     "<<: *n",
+                                     "include: fuzz.yaml\n",
+                                     "aot: 1\n",
+                                     "~",
+                                     "\x01",
+                                     "\xff",
+                                     "\xE2\x80\xA8",
+                                     "999999999999999999999",
+                                     "? "};
 
 static size_t mutate(char *text, size_t size, size_t capacity) {
   for (uint32_t n = 1 + draw(4); n > 0; n--) {
@@ -193,8 +251,14 @@ static size_t mutate(char *text, size_t size, size_t capacity) {
     const char *piece = pieces[draw(sizeof pieces / sizeof *pieces)];
     size_t k;
     switch (draw(5)) {
-      case 0: if (size) text[at] = (char)draw(256); break;
-      case 1: k = left ? draw((uint32_t)(left < 40 ? left : 40)) : 0; memmove(text + at, text + at + k, left - k); size -= k; break;
+      case 0:
+        if (size) text[at] = (char)draw(256);
+        break;
+      case 1:
+        k = left ? draw((uint32_t)(left < 40 ? left : 40)) : 0;
+        memmove(text + at, text + at + k, left - k);
+        size -= k;
+        break;
       case 2: size = at; break;
       default:
         k = strlen(piece);
@@ -221,7 +285,8 @@ static void assert_prints_back(const aoth_pipeline_t *p) {
   aoth_pipeline_t *again = NULL;
   aoth_pipeline_print(p, &first);
   write_all("printed.yaml", first.data, first.size);
-  if (aoth_pipeline_load("printed.yaml", NULL, sink, &again) != AOT_OK) fail_msg("%s\n%s", aoth_sink_text(sink), first.data);
+  if (aoth_pipeline_load("printed.yaml", NULL, sink, &again) != AOT_OK)
+    fail_msg("%s\n%s", aoth_sink_text(sink), first.data);
   aoth_pipeline_print(again, &second);
   assert_string_equal(first.data, second.data);
   aoth_pipeline_destroy(again);

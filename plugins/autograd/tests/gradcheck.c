@@ -4,6 +4,9 @@
  * node are its user outputs. With random tangents t, L(x) = sum <y_k(x), t_k> is differentiated by the plugin, and by
  * (L(x + h) - L(x - h)) / 2h in every element of every float input. Both run on backend-ref.
  *
+ * POINT rows give the inputs and the gradients for tangents of 1: places where finite differences say nothing, and PyTorch
+ * has decided.
+ *
  * gradcheck [-v] [NAME..] runs the rows whose operator contains one of the names; -v prints the joint programs. */
 #include <aot/inline.h>
 #include <ctype.h>
@@ -22,22 +25,32 @@
 
 typedef struct grad_case {
   const char *op, *inputs, *body;
+  const char *expected; /* NULL: finite differences */
+  const char *regions;  /* graphs that the nodes name; NULL: none */
 } grad_case_t;
 
 static const grad_case_t CASES[] = {
-#define CASE(op, inputs, body) {op, inputs, body},
+#define CASE(op, inputs, body) {op, inputs, body, NULL, NULL},
+#define POINT(op, inputs, body, expected) {op, inputs, body, expected, NULL},
+#define REGIONS(op, regions, inputs, body) {op, inputs, body, NULL, regions},
 #define UNCHECKED(op, why)
 #include "gradcheck.def"
 #undef CASE
+#undef POINT
+#undef REGIONS
 #undef UNCHECKED
 };
 
 /* Rules that cannot be checked here, and why. */
 static const char *const EXEMPT[] = {
 #define CASE(op, inputs, body)
+#define POINT(op, inputs, body, expected)
+#define REGIONS(op, regions, inputs, body)
 #define UNCHECKED(op, why) op,
 #include "gradcheck.def"
 #undef CASE
+#undef POINT
+#undef REGIONS
 #undef UNCHECKED
     NULL};
 
@@ -49,9 +62,10 @@ static const char *const RULES[] = {
 #include "../rules.def"
 };
 
-/* "x f64[2, 3] -1 1": name, type, range; "x! ..": no gradient is asked for */
+/* "x f64[2, 3] -1 1": name, type, range; "x f64[2] = 1 2": numbers; "x! ..": no gradient is asked for */
 typedef struct input {
   char name[16], type[64];
+  const char *numbers; /* NULL: random */
   double low, high;
   int wants;
   aoth_tensor_t t;
@@ -72,7 +86,10 @@ static uint32_t read_inputs(const char *text, input_t *out) {
     x->low = *x->type == 'f' ? -1.5 : 0;
     x->high = *x->type == 'f' ? 1.5 : 2;
     if (*x->type != 'f') x->wants = 0;
-    if (*text == ' ') {
+    if (strncmp(text, " =", 2) == 0) {
+      x->numbers = text + 2;
+      text += strcspn(text, ";");
+    } else if (*text == ' ') {
       char *after;
       x->low = strtod(text, &after);
       x->high = strtod(after, &after);
@@ -107,6 +124,7 @@ static void put_program(const grad_case_t *c, const input_t *in, uint32_t n, aot
   aoth_text_f(ir, "aot 1\nproperties imported functional\n\n");
   for (uint32_t i = 0; i < n; i++)
     aoth_text_f(ir, "leaf %u user_input %u \"%s\" : %s%s\n", i, i, in[i].name, in[i].type, in[i].wants ? " grad" : "");
+  if (c->regions) aoth_text_f(ir, "\n%s", c->regions);
   aoth_text_f(ir, "\ngraph @main forward {\n");
   for (uint32_t i = 0; i < n; i++)
     aoth_text_f(ir, "  in %%%s = user_input %u : %s%s\n", in[i].name, i, in[i].type, in[i].wants ? " grad" : "");
@@ -125,9 +143,15 @@ static aoth_tensor_t new_tensor(const aot_type_t *t) {
 static void *element(const aoth_tensor_t *t, int64_t i) { return (char *)t->data + (uint64_t)i * aot_dtype_size(t->dtype); }
 
 static void fill(input_t *x, const aot_type_t *type, aoth_random_t *r) {
+  const char *at = x->numbers;
+  char *after;
   x->t = new_tensor(type);
   for (int64_t i = 0; i < aoth_tensor_numel(&x->t); i++) {
     double u = x->low + (x->high - x->low) * aoth_random_unit(r);
+    if (at) {
+      u = strtod(at, &after);
+      at = after;
+    }
     aoth_tensor_store(type->dtype, element(&x->t, i), aot_dtype_is_float(type->dtype) ? u : floor(u));
   }
 }
@@ -181,6 +205,22 @@ static int compare_input(check_t *k, uint32_t i, const double *gradient) {
   return 1;
 }
 
+/* The numbers of one input's gradient, from `*at` on: "0.5 0; 1 nan". */
+static int compare_point(check_t *k, uint32_t i, const double *gradient, const char **at) {
+  for (int64_t e = 0; e < aoth_tensor_numel(&k->in[i].t); e++) {
+    char *after;
+    double want = strtod(*at, &after);
+    if (after == *at) snprintf(k->why, sizeof k->why, "the row gives too few numbers");
+    else if (!(gradient[e] == want || fabs(gradient[e] - want) <= 1e-12 || (isnan(gradient[e]) && isnan(want))))
+      snprintf(k->why, sizeof k->why, "gradient of %s, element %lld: %.9g, should be %.9g", k->in[i].name, (long long)e,
+               gradient[e], want);
+    if (*k->why) return 0;
+    *at = after;
+  }
+  *at += strspn(*at, "; ");
+  return 1;
+}
+
 /* A contiguous copy of grad.input.I; NULL: the program has none. */
 static double *take_gradient(check_t *k, uint32_t i) {
   char key[32];
@@ -205,7 +245,7 @@ static void make_tangents(check_t *k, aoth_random_t *r) {
     aot_type_t type = {.dtype = y.dtype, .rank = y.rank, .sizes = y.sizes};
     k->tangents[o] = new_tensor(&type);
     for (int64_t e = 0; e < aoth_tensor_numel(&y); e++)
-      aoth_tensor_store(y.dtype, element(&k->tangents[o], e), 0.5 + aoth_random_unit(r));
+      aoth_tensor_store(y.dtype, element(&k->tangents[o], e), k->c->expected ? 1 : 0.5 + aoth_random_unit(r));
   }
 }
 
@@ -213,6 +253,7 @@ static int run(check_t *k) {
   aoth_random_t random;
   const aoth_tensor_t *tangents[16] = {0};
   double *gradients[MAX_INPUTS] = {0};
+  const char *expected = k->c->expected;
   int ok = 1;
   aoth_random_seed(&random, 20240607);
   for (uint32_t i = 0; i < k->n_in; i++) fill(&k->in[i], &aoth_step_input(k->prog.step, i)->type, &random);
@@ -227,7 +268,7 @@ static int run(check_t *k) {
     ok = gradients[i] != NULL;
   }
   for (uint32_t i = 0; i < k->n_in && ok; i++)
-    if (gradients[i]) ok = compare_input(k, i, gradients[i]);
+    if (gradients[i]) ok = expected ? compare_point(k, i, gradients[i], &expected) : compare_input(k, i, gradients[i]);
   for (uint32_t i = 0; i < k->n_in; i++) free(gradients[i]);
   return ok;
 }

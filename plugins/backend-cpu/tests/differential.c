@@ -85,6 +85,11 @@ static const program_t programs[] = {
      "f32[2, 3, 8, 8]\nf32[4, 3, 3, 3]\nf32[4]\n",
      "%c = aten.convolution.default %a0, %a1, %a2, [2, 2], [1, 1], [1, 1], false, [0, 0], 1\n%p = aten.max_pool2d.default %c, [2, 2]\n"
      "%n, %m, %r = aten._native_batch_norm_legit.no_stats %p, %a2, none, true, 0.1, 1e-05\nout user_output 0 = %n\nout user_output 1 = %m\n"},
+    {"parts joined along a dimension, and along a new one",
+     {{2, {3, 4}, 0}, {2, {3, 2}, 0}},
+     "f32[3, 4]\nf32[3, 2]\n",
+     "%c = aten.cat.default [%a0, %a1], 1\n%t = aten.t.default %a0\n%u = aten.neg.default %t\n%s = aten.stack.default [%t, %u], 1\n"
+     "out user_output 0 = %c\nout user_output 1 = %s\n"},
     {"what only a reference kernel does, between groups",
      {{2, {4, 6}, 0}},
      "f32[4, 6]\n",

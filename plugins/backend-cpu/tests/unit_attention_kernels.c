@@ -98,11 +98,13 @@ static void check(problem_t *p) {
   fill(p);
   a = describe(p);
   float *work = malloc(bc_attention_work(&a) * sizeof *work);
-  bc_attention_forward(&a, rows(o, H, Q, V), work);
+  bc_attention_forward(&a, rows(o, H, Q, V), 0, 1, work); /* in two parts, as threads would */
+  bc_attention_forward(&a, rows(o, H, Q, V), 1, B * p->heads_kv, work);
   naive_forward(p, expected);
   assert_close(o, expected, B * H * Q * V);
   naive_random(go, B * H * Q * V, 4);
-  bc_attention_backward(&a, rows(go, H, Q, V), rows(dq, H, Q, W), rows(dk, p->heads_kv, K, W), rows(dv, p->heads_kv, K, V), work);
+  bc_attention_backward(&a, rows(go, H, Q, V), rows(dq, H, Q, W), rows(dk, p->heads_kv, K, W), rows(dv, p->heads_kv, K, V), 0,
+                        B * p->heads_kv, work);
   differences(p, p->q, B * H * Q * W, go, expected);
   near(dq, expected, B * H * Q * W, "dq");
   differences(p, p->k, B * p->heads_kv * K * W, go, expected);

@@ -136,6 +136,20 @@ static aot_status_t glu_backward(rk_ctx *c) {
   return rk_put_f(c, 0, &y);
 }
 
+/* prelu(self, weight): one weight, or one a channel */
+static aot_status_t prelu_channels(rk_ctx *c) {
+  rk_array x, w;
+  int64_t channels, space = 1;
+  AOT_TRY(rk_need_f(c, 0, &x));
+  AOT_TRY(rk_need_f(c, 1, &w));
+  channels = x.rank >= 2 ? x.sizes[1] : 1;
+  for (int32_t d = 2; d < x.rank; d++) space *= x.sizes[d];
+  RK_CHECK(c, w.numel == 1 || w.numel == channels, "%lld weights for %lld channels", (long long)w.numel, (long long)channels);
+  for (int64_t k = 0; k < x.numel; k++)
+    if (!(x.f[k] > 0)) x.f[k] *= w.f[w.numel == 1 ? 0 : k / space % channels];
+  return rk_put_f(c, 0, &x);
+}
+
 /* _prelu_kernel_backward(grad, self, weight) -> (grad self, grad weight before summing) */
 static aot_status_t prelu_backward(rk_ctx *c) {
   rk_array g, x, w;
@@ -199,6 +213,7 @@ static const rk_kernel rows[] = {
     {"aten.log_sigmoid_forward.default", log_sigmoid_forward, NULL, NULL, 0},
     {"aten.glu.default", glu, NULL, NULL, 0},
     {"aten.glu_backward.default", glu_backward, NULL, NULL, 0},
+    {"aten.prelu.default", prelu_channels, NULL, NULL, 0},
     {"aten._prelu_kernel_backward.default", prelu_backward, NULL, NULL, 0},
 };
 const rk_family rk_family_activation = RK_FAMILY(rows);

@@ -335,6 +335,43 @@ static aot_status_t multi_margin(rk_ctx *c) {
   return rk_put_f(c, 0, &out);
 }
 
+/* multilabel_margin_loss_forward(self, target, reduction) -> (output, is_target): target lists end at -1 */
+static aot_status_t multilabel_margin(rk_ctx *c) {
+  rk_array x, t, is_target, out = {0};
+  int64_t samples, n, reduction = rk_int(c, 2, 1);
+  double *loss, sum = 0;
+  AOT_TRY(rk_need_f(c, 0, &x));
+  AOT_TRY(rk_need_i(c, 1, &t));
+  RK_CHECK(c, rk_same_sizes(&x, &t) && x.rank <= 2, "input and target differ in shape");
+  n = x.rank ? x.sizes[x.rank - 1] : 1;
+  samples = n ? x.numel / n : 0;
+  AOT_TRY(rk_new_f(c, x.rank, x.sizes, &is_target));
+  RK_SCRATCH(c, samples, loss);
+  for (int64_t s = 0; s < samples; s++) {
+    const int64_t *list = t.i + s * n;
+    double *mark = is_target.f + s * n;
+    for (int64_t k = 0; k < n && list[k] >= 0; k++) {
+      RK_CHECK(c, list[k] < n, "target %lld is out of range for %lld classes", (long long)list[k], (long long)n);
+      mark[list[k]] = 1;
+    }
+    for (int64_t k = 0; k < n && list[k] >= 0; k++)
+      for (int64_t j = 0; j < n; j++) {
+        double z = 1 - x.f[s * n + list[k]] + x.f[s * n + j];
+        if (mark[j] == 0 && z > 0) loss[s] += z;
+      }
+    sum += loss[s] /= (double)n;
+  }
+  AOT_TRY(rk_put_f(c, 1, &is_target));
+  out.rank = reduction == REDUCE_NONE && x.rank == 2 ? 1 : 0;
+  out.sizes[0] = samples;
+  out.f = loss;
+  if (reduction != REDUCE_NONE) {
+    if (reduction == REDUCE_MEAN) sum /= (double)samples;
+    out.f = &sum;
+  }
+  return rk_put_f(c, 0, &out);
+}
+
 #define ELEMENT(name, f, grad, self, weight, weight2, reduction, parameter, preset)                                    \
   {"aten." name ".default", elementwise, NULL, &(const loss_row){f, grad, self, weight, weight2, reduction, parameter, preset}, 0}
 #define ROW(name, fn) {name, fn, NULL, NULL, 0}
@@ -364,5 +401,6 @@ static const rk_kernel rows[] = {
     ROW("aten.nll_loss_backward.default", nll_backward),
     ROW("aten.nll_loss2d_backward.default", nll_backward),
     ROW("aten.multi_margin_loss.default", multi_margin),
+    ROW("aten.multilabel_margin_loss_forward.default", multilabel_margin),
 };
 const rk_family rk_family_loss = RK_FAMILY(rows);

@@ -126,6 +126,20 @@ static double mvlgamma_f(const double *x, const pw_par *p) {
   return sum;
 }
 
+/* frexp(self) -> (mantissa in [0.5, 1), exponent) */
+static aot_status_t frexp_parts(rk_ctx *c) {
+  rk_array x, exponent;
+  AOT_TRY(rk_need_f(c, 0, &x));
+  AOT_TRY(rk_new_i(c, x.rank, x.sizes, &exponent));
+  for (int64_t k = 0; k < x.numel; k++) {
+    int e = 0;
+    x.f[k] = frexp(x.f[k], &e);
+    exponent.i[k] = e;
+  }
+  AOT_TRY(rk_put_f(c, 0, &x));
+  return rk_put_i(c, 1, &exponent);
+}
+
 #define UNARY(name) PW(#name ".default", PW_RESULT, name##_f, NULL)
 static const rk_kernel rows[] = {
     UNARY(sqrt),
@@ -181,5 +195,6 @@ static const rk_kernel rows[] = {
     PW("special_xlog1py.default", PW_RESULT, xlog1py_f, NULL),
     PW("special_entr.default", PW_RESULT, entr_f, NULL),
     PW("nan_to_num.default", PW_RESULT, nan_to_num_f, nan_to_num_i),
+    {"aten.frexp.Tensor", frexp_parts, NULL, NULL, 0},
 };
 const rk_family rk_family_math = RK_FAMILY(rows);

@@ -239,6 +239,56 @@ static aot_status_t max_unpool(rk_ctx *c, int32_t dims) {
 static aot_status_t max_unpool2d(rk_ctx *c) { return max_unpool(c, 2); }
 static aot_status_t max_unpool3d(rk_ctx *c) { return max_unpool(c, 3); }
 
+/* fractional_max_pool2d, 3d(self, kernel, output_size, random_samples): window starts at pseudo-random steps (Graham 2014);
+ * samples are [N, C, dims], for 2d in the order width, height. Single precision decides where windows start. */
+static int64_t fractional_start(int64_t i, int64_t in, int64_t out, int64_t kernel, float sample) {
+  float alpha = out > 1 ? (float)(in - kernel) / (float)(out - 1) : 0;
+  if (i == out - 1) return in - kernel;
+  return (int64_t)(((float)i + sample) * alpha) - (int64_t)(sample * alpha);
+}
+
+static aot_status_t fractional_max_pool(rk_ctx *c, int32_t dims) {
+  rk_array x, samples, y, where;
+  pool p = {0};
+  int64_t kernel[POOL_DIMS], out[POOL_DIMS], sizes[AOT_MAX_RANK], at[POOL_DIMS];
+  AOT_TRY(rk_need_f(c, 0, &x));
+  AOT_TRY(rk_ints(c, 1, (uint32_t)dims, NULL, kernel));
+  AOT_TRY(rk_ints(c, 2, (uint32_t)dims, NULL, out));
+  AOT_TRY(rk_need_f(c, 3, &samples));
+  AOT_TRY(adaptive(c, &x, dims, out, &p));
+  RK_CHECK(c, samples.numel == p.planes * dims, "%lld samples for %lld planes", (long long)samples.numel, (long long)p.planes);
+  for (int32_t d = 0; d < dims; d++) RK_CHECK(c, kernel[d] > 0 && out[d] > 0 && out[d] + kernel[d] - 1 <= p.in[d], "the windows do not fit");
+  output_sizes(&p, &x, sizes);
+  AOT_TRY(rk_new_f(c, x.rank, sizes, &y));
+  AOT_TRY(rk_new_i(c, x.rank, sizes, &where));
+  for (int64_t plane = 0; plane < p.planes; plane++) {
+    int64_t place[POOL_DIMS] = {0};
+    const double *in = x.f + plane * p.n_in;
+    for (int64_t o = 0; o < p.n_out; o++, rk_advance(place, dims, p.out)) {
+      window w;
+      int64_t best = -1;
+      for (int32_t d = 0; d < dims; d++) {
+        float sample = (float)samples.f[plane * dims + (dims == 2 ? 1 - d : d)];
+        w.start[d] = fractional_start(place[d], p.in[d], p.out[d], kernel[d], sample);
+        RK_CHECK(c, w.start[d] >= 0 && w.start[d] + kernel[d] <= p.in[d], "a random sample lies outside 0..1");
+        w.end[d] = w.start[d] + kernel[d];
+        w.step[d] = 1;
+        at[d] = w.start[d];
+      }
+      do {
+        int64_t flat = rk_flat(at, dims, p.in);
+        if (best < 0 || in[flat] > in[best] || in[flat] != in[flat]) best = flat;
+      } while (window_next(&p, &w, at));
+      y.f[plane * p.n_out + o] = in[best];
+      where.i[plane * p.n_out + o] = best;
+    }
+  }
+  AOT_TRY(rk_put_f(c, 0, &y));
+  return rk_put_i(c, 1, &where);
+}
+static aot_status_t fractional_max_pool2d(rk_ctx *c) { return fractional_max_pool(c, 2); }
+static aot_status_t fractional_max_pool3d(rk_ctx *c) { return fractional_max_pool(c, 3); }
+
 /* ---- average ---- */
 
 /* forward: y[o] = mean of the window; backward: every place of the window gets g[o] / count */
@@ -337,6 +387,8 @@ static const rk_kernel rows[] = {
     ROW("adaptive_max_pool3d_backward", adaptive_max_pool3d_backward),
     {"aot.max_pool2d_backward", max_pool2d_recompute, NULL, NULL, 0},
     {"aot.max_pool2d_backward.default", max_pool2d_recompute, NULL, NULL, 0},
+    ROW("fractional_max_pool2d", fractional_max_pool2d),
+    ROW("fractional_max_pool3d", fractional_max_pool3d),
     ROW("max_unpool2d", max_unpool2d),
     ROW("max_unpool3d", max_unpool3d),
     ROW("avg_pool1d", avg_pool1d),

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#define RED_RUN 256 /* elements converted at a time */
+
 typedef struct state {
   double f, mean;
   int64_t i, n, at; /* at: position along the reduced dimensions of the element that was kept */
@@ -44,6 +46,15 @@ static void all_f(state *s, double v, int64_t k) { (void)k; if (v == 0) s->i = 0
 static void all_i(state *s, int64_t v, int64_t k) { (void)k; if (v == 0) s->i = 0; }
 static void count_f(state *s, double v, int64_t k) { (void)k; s->i += v != 0; s->f = (double)s->i; }
 static void count_i(state *s, int64_t v, int64_t k) { (void)k; s->i += v != 0; }
+
+/* hash_tensor: exclusive or of the elements' bits, floats as doubles */
+static void hash_f(state *s, double v, int64_t k) {
+  int64_t bits;
+  (void)k;
+  memcpy(&bits, &v, sizeof bits);
+  s->i ^= bits;
+}
+static void hash_i(state *s, int64_t v, int64_t k) { (void)k; s->i ^= v; }
 
 /* ---- the driver ---- */
 
@@ -82,16 +93,16 @@ static aot_status_t reduce(rk_ctx *c, const rk_tensor *t, const uint8_t *marks, 
       rk_iter_init(&it, one.rank, one.sizes);
       rk_iter_add(&it, &one);
       for (; it.more; rk_iter_next(&it))
-        for (int64_t r = 0; r < it.run; r++, position++) {
-          double v;
-          int64_t w;
-          s.n++;
-          if (as_float) {
-            rk_load_run_f(t, it.at[0] + r * it.step[0], 1, 1, &v);
-            row->f(&s, v, position);
-          } else {
-            rk_load_run_i(t, it.at[0] + r * it.step[0], 1, 1, &w);
-            row->i(&s, w, position);
+        for (int64_t done = 0, many; done < it.run; done += many) {
+          double v[RED_RUN];
+          int64_t w[RED_RUN];
+          many = it.run - done < RED_RUN ? it.run - done : RED_RUN;
+          if (as_float) rk_load_run_f(t, it.at[0] + done * it.step[0], it.step[0], many, v);
+          else rk_load_run_i(t, it.at[0] + done * it.step[0], it.step[0], many, w);
+          for (int64_t r = 0; r < many; r++, position++) {
+            s.n++;
+            if (as_float) row->f(&s, v[r], position);
+            else row->i(&s, w[r], position);
           }
         }
       (*out)[e] = s;
@@ -136,6 +147,22 @@ static aot_status_t run(rk_ctx *c, int dim_arg, int keepdim_arg) {
 static aot_status_t all_dims(rk_ctx *c) { return run(c, -1, -1); }
 static aot_status_t some_dims(rk_ctx *c) { return run(c, 1, 2); }
 static aot_status_t some_dims_dropped(rk_ctx *c) { return run(c, 1, -1); }
+
+/* hash_tensor(self, dim, *, keepdim, mode): the bits are kept as integers whatever the input is */
+static aot_status_t hash_tensor(rk_ctx *c) {
+  plan p;
+  state *s;
+  int64_t n, sizes[AOT_MAX_RANK];
+  int32_t rank;
+  rk_array out;
+  AOT_TRY(make_plan(c, 1, 2, &p));
+  RK_CHECK(c, rk_int(c, 3, 0) == 0, "mode %lld is not supported", (long long)rk_int(c, 3, 0));
+  AOT_TRY(reduce(c, p.t, p.marks, c->kernel->row, !rk_is_int(p.t->dtype), &s, &n));
+  rank = reduced_sizes(p.t, p.marks, p.keepdim, sizes);
+  AOT_TRY(rk_new_i(c, rank, sizes, &out));
+  for (int64_t e = 0; e < n; e++) out.i[e] = s[e].i;
+  return rk_put_i(c, 0, &out);
+}
 
 /* max.dim, min.dim -> (values, indices); argmax(self, dim?, keepdim) -> indices */
 static aot_status_t extreme(rk_ctx *c, int indices_only) {
@@ -343,6 +370,8 @@ static const red_row row_prod = {{1, 0, 1, 0, 0}, prod_f, prod_i, 0, 0};
 static const red_row row_any = {{0, 0, 0, 0, 0}, any_f, any_i, 0, 0}, row_all = {{1, 0, 1, 0, 0}, all_f, all_i, 0, 0};
 static const red_row row_count = {{0, 0, 0, 0, 0}, count_f, count_i, 0, 0};
 
+static const red_row row_hash = {{0, 0, 0, 0, 0}, hash_f, hash_i, 0, 0};
+
 #define RED(name, fn, row) {"aten." name, fn, NULL, row, 0}
 static const rk_kernel rows[] = {
     RED("sum.default", all_dims, &row_sum),
@@ -381,6 +410,7 @@ static const rk_kernel rows[] = {
     RED("norm.ScalarOpt_dim", norm_dims, NULL),
     RED("norm.Scalar", norm_all, NULL),
     RED("logsumexp.default", logsumexp, NULL),
+    RED("hash_tensor.default", hash_tensor, &row_hash),
     RED("trace.default", trace, NULL),
 };
 const rk_family rk_family_reduce = RK_FAMILY(rows);

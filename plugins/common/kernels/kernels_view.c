@@ -250,6 +250,44 @@ static aot_status_t t(rk_ctx *c) {
   return self->rank < 2 ? AOT_OK : swap(c, 0, 1);
 }
 
+static aot_status_t reversed(rk_ctx *c) {
+  const rk_tensor *self;
+  int32_t dims[AOT_MAX_RANK];
+  AOT_TRY(begin(c, &self));
+  for (int32_t d = 0; d < self->rank; d++) dims[d] = self->rank - 1 - d;
+  return permuted(c, self, dims, rk_result(c, 0));
+}
+static aot_status_t ravel(rk_ctx *c) {
+  const rk_tensor *self;
+  int64_t n;
+  AOT_TRY(begin(c, &self));
+  n = rk_numel(self);
+  return reshaped(c, self, 1, &n, rk_result(c, 0));
+}
+
+/* view.dtype(self, dtype): the same bytes; another element size scales the last dimension, whose elements must be adjacent */
+static aot_status_t view_dtype(rk_ctx *c) {
+  const rk_tensor *self;
+  rk_tensor *r = rk_result(c, 0);
+  int32_t last, dtype = (int32_t)rk_int(c, 1, 0);
+  int64_t old_width, width = (int64_t)aot_dtype_size(dtype);
+  AOT_TRY(begin(c, &self));
+  RK_CHECK(c, rk_dtype_supported(dtype), "dtype %d is not supported", dtype);
+  old_width = (int64_t)aot_dtype_size(self->dtype);
+  r->dtype = dtype;
+  if (width == old_width) return AOT_OK;
+  last = self->rank - 1;
+  RK_CHECK(c, self->rank > 0 && self->strides[last] == 1 && self->sizes[last] * old_width % width == 0 && self->offset * old_width % width == 0,
+           "elements of %lld bytes cannot be seen as %lld", (long long)old_width, (long long)width);
+  r->sizes[last] = self->sizes[last] * old_width / width;
+  r->offset = self->offset * old_width / width;
+  for (int32_t d = 0; d < last; d++) {
+    RK_CHECK(c, self->strides[d] * old_width % width == 0, "stride %lld does not divide", (long long)self->strides[d]);
+    r->strides[d] = self->strides[d] * old_width / width;
+  }
+  return AOT_OK;
+}
+
 /* movedim(self, source, destination), one or several dimensions */
 static aot_status_t movedim(rk_ctx *c) {
   const rk_tensor *self;
@@ -562,6 +600,9 @@ static const rk_kernel rows[] = {
     VIEW("swapdims.default", transpose),
     VIEW("mT.default", last_two),
     VIEW("adjoint.default", last_two),
+    VIEW("numpy_T.default", reversed),
+    VIEW("ravel.default", ravel),
+    VIEW("view.dtype", view_dtype),
     VIEW("t.default", t),
     VIEW("t_copy.default", t),
     VIEW("movedim.int", movedim),

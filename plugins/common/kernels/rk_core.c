@@ -71,8 +71,9 @@ static aot_status_t check_arguments(rk_ctx *c) {
 
 aot_status_t rk_run(const rk_kernel *k, const rk_call *call, rk_error *error) {
   rk_ctx c = {k, call, error, NULL};
-  aot_status_t status = check_arguments(&c);
+  aot_status_t status;
   error->text[0] = 0;
+  status = check_arguments(&c);
   for (uint32_t r = 0; r < call->n_results && status == AOT_OK; r++)
     if (call->results[r].dtype) status = check_tensor(&c, &call->results[r], "result", r);
   if (status == AOT_OK) status = k->run(&c);

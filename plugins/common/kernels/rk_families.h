@@ -22,7 +22,11 @@
   X(attention)                                                                                                         \
   X(conv)                                                                                                              \
   X(pool)                                                                                                              \
-  X(sort)
+  X(sort)                                                                                                              \
+  X(resample)                                                                                                          \
+  X(distance)                                                                                                          \
+  X(groups)                                                                                                            \
+  X(histogram)
 
 #define RK_FAMILY_DECLARE(name) extern const rk_family rk_family_##name;
 RK_FAMILY_MAP(RK_FAMILY_DECLARE)

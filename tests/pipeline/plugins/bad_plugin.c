@@ -21,16 +21,23 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
 }
 
 #ifdef BAD_OPTION
-static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t), .kind = 99, .name = AOT_STR_INIT("odd"), .min = 1, .max = 0}};
+static const aot_option_t options[] = {
+    {.struct_size = sizeof(aot_option_t), .kind = 99, .name = AOT_STR_INIT("odd"), .min = 1, .max = 0}};
 #define N_OPTIONS 1
 #else
 static const aot_option_t options[1];
 #define N_OPTIONS 0
 #endif
 
-static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("pass/1"), .id = AOT_STR_INIT("bad-" BAD_NAME),
-                                .version = AOT_STR_INIT("1"), .help = AOT_STR_INIT("bad"), .options = options, .n_options = N_OPTIONS,
-                                .option_stride = sizeof *options, .create = create};
+static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
+                                .kind = AOT_STR_INIT("pass/1"),
+                                .id = AOT_STR_INIT("bad-" BAD_NAME),
+                                .version = AOT_STR_INIT("1"),
+                                .help = AOT_STR_INIT("bad"),
+                                .options = options,
+                                .n_options = N_OPTIONS,
+                                .option_stride = sizeof *options,
+                                .create = create};
 static const aot_unit_t *const units[] = {&unit};
 
 /* A descriptor of a later minor: members follow that this host does not know. */
@@ -39,29 +46,37 @@ typedef struct longer {
   uint64_t more[4];
 } longer_t;
 
-static const longer_t plugin = {
-    .base = {
+static const longer_t plugin = {.base =
+                                    {
 #if defined(BAD_LONG)
-        .struct_size = sizeof(longer_t),
+                                        .struct_size = sizeof(longer_t),
 #elif defined(BAD_SHORT)
-        .struct_size = 24,
+                                         .struct_size = 24,
 #else
-        .struct_size = sizeof(aot_plugin_t),
+                                         .struct_size = sizeof(aot_plugin_t),
 #endif
-        .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR, .min_host_minor = 1,
+                                        .abi_epoch = AOT_ABI_EPOCH,
+                                        .abi_minor = AOT_ABI_MINOR,
+                                        .min_host_minor = 1,
 #ifdef BAD_ASAN
-        .build_flags = AOT_BUILD_ASAN,
+                                        .build_flags = AOT_BUILD_ASAN,
 #endif
-        .id = AOT_STR_INIT("bad-" BAD_NAME), .version = AOT_STR_INIT("1"), .units = units, .n_units = 1},
-    .more = {0, 0, 0, 42}};
+                                        .id = AOT_STR_INIT("bad-" BAD_NAME),
+                                        .version = AOT_STR_INIT("1"),
+                                        .units = units,
+                                        .n_units = 1},
+                                .more = {0, 0, 0, 42}};
 
 #define UNIT_NOTE AOT_NOTE_UNIT("pass/1", "bad-" BAD_NAME, "bad")
 #if defined(BAD_NEWER)
-AOT_PLUGIN_NOTE("{\"id\":\"bad-" BAD_NAME "\",\"version\":\"1\",\"epoch\":1,\"minor\":9,\"min_host_minor\":9,\"units\":[" UNIT_NOTE AOT_NOTE_TAIL);
+AOT_PLUGIN_NOTE(
+    "{\"id\":\"bad-" BAD_NAME
+    "\",\"version\":\"1\",\"epoch\":1,\"minor\":9,\"min_host_minor\":9,\"units\":[" UNIT_NOTE AOT_NOTE_TAIL);
 #elif defined(BAD_WRONG_NOTE)
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("bad-" BAD_NAME, "2") UNIT_NOTE AOT_NOTE_TAIL);
 #elif defined(BAD_UNITS)
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("bad-" BAD_NAME, "1") UNIT_NOTE "," AOT_NOTE_UNIT("pass/1", "bad-other", "bad") AOT_NOTE_TAIL);
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("bad-" BAD_NAME, "1") UNIT_NOTE "," AOT_NOTE_UNIT("pass/1", "bad-other", "bad")
+                    AOT_NOTE_TAIL);
 #elif defined(BAD_JSON)
 AOT_PLUGIN_NOTE("{\"id\": \"bad-" BAD_NAME "\", ");
 #elif !defined(BAD_NO_NOTE)

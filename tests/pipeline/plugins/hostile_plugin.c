@@ -39,15 +39,20 @@ static aot_status_t edit_something(const hostile_t *u, aot_prog_t *prog) {
   aot_node_info_t info = {.struct_size = sizeof info};
   aot_node_t made;
   AOT_TRY(g->node_info(prog, last, &info));
-  const aot_node_spec_t spec = {.struct_size = sizeof spec, .op = info.op, .n_args = info.n_args, .args = info.args, .origin = aot_no_origin()};
+  const aot_node_spec_t spec = {
+      .struct_size = sizeof spec, .op = info.op, .n_args = info.n_args, .args = info.args, .origin = aot_no_origin()};
   AOT_TRY(u->host.edit->node_create(prog, forward, &spec, last, &made));
   info.struct_size = sizeof info;
   return g->node_info(prog, g->first(prog, forward), &info); /* the breadcrumb */
 }
 
 static aot_status_t tell(const hostile_t *u, aot_ctx_t *ctx, aot_prog_t *prog) {
-  aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = AOT_STR_INIT("hostile.told"),
-                  .message = AOT_STR_INIT("this node is too beautiful"), .hint = AOT_STR_INIT("make it plainer"), .value = {AOT_NO_ID}};
+  aot_diag_t d = {.struct_size = sizeof d,
+                  .severity = AOT_SEVERITY_ERROR,
+                  .code = AOT_STR_INIT("hostile.told"),
+                  .message = AOT_STR_INIT("this node is too beautiful"),
+                  .hint = AOT_STR_INIT("make it plainer"),
+                  .value = {AOT_NO_ID}};
   d.node = u->host.graph->first(prog, u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD));
   u->host.diag(ctx, &d);
   return AOT_E_UNIMPLEMENTED;
@@ -92,41 +97,65 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
   if (is(u, "null")) *out_table = NULL;
   if (is(u, "no-run")) *out_table = &no_run;
   if (is(u, "refuse")) {
-    const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = AOT_STR_INIT("hostile.option"),
-                          .message = AOT_STR_INIT("not on a Sunday"), .node = {AOT_NO_ID}, .value = {AOT_NO_ID}};
+    const aot_diag_t d = {.struct_size = sizeof d,
+                          .severity = AOT_SEVERITY_ERROR,
+                          .code = AOT_STR_INIT("hostile.option"),
+                          .message = AOT_STR_INIT("not on a Sunday"),
+                          .node = {AOT_NO_ID},
+                          .value = {AOT_NO_ID}};
     host->diag(ctx, &d);
     return AOT_E_OPTION;
   }
   return AOT_OK;
 }
 
-static const aot_str_t choices[] = {AOT_STR_INIT("segv"), AOT_STR_INIT("abort"), AOT_STR_INIT("fpe"), AOT_STR_INIT("ill"),
-                                    AOT_STR_INIT("bus"), AOT_STR_INIT("stack"), AOT_STR_INIT("silent"), AOT_STR_INIT("told"),
-                                    AOT_STR_INIT("alloc"), AOT_STR_INIT("thread"), AOT_STR_INIT("create"), AOT_STR_INIT("null"),
-                                    AOT_STR_INIT("no-run"), AOT_STR_INIT("refuse"), AOT_STR_INIT("destroy"), AOT_STR_INIT("nothing")};
-static const aot_option_t options[] = {
-    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .name = AOT_STR_INIT("how"), .help = AOT_STR_INIT("in which way"),
-     .choices = choices, .n_choices = sizeof choices / sizeof *choices, .preset = {.s = AOT_STR_INIT("segv")}, .min = 1, .max = 0}};
+static const aot_str_t choices[] = {
+    AOT_STR_INIT("segv"),   AOT_STR_INIT("abort"),  AOT_STR_INIT("fpe"),     AOT_STR_INIT("ill"),
+    AOT_STR_INIT("bus"),    AOT_STR_INIT("stack"),  AOT_STR_INIT("silent"),  AOT_STR_INIT("told"),
+    AOT_STR_INIT("alloc"),  AOT_STR_INIT("thread"), AOT_STR_INIT("create"),  AOT_STR_INIT("null"),
+    AOT_STR_INIT("no-run"), AOT_STR_INIT("refuse"), AOT_STR_INIT("destroy"), AOT_STR_INIT("nothing")};
+static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t),
+                                        .kind = AOT_OPT_ENUM,
+                                        .name = AOT_STR_INIT("how"),
+                                        .help = AOT_STR_INIT("in which way"),
+                                        .choices = choices,
+                                        .n_choices = sizeof choices / sizeof *choices,
+                                        .preset = {.s = AOT_STR_INIT("segv")},
+                                        .min = 1,
+                                        .max = 0}};
 
 /* Three passes of one body: an honest contract, one that promises more than it keeps, one that creates what it must not. */
 static const aot_str_t nothing_made[] = {AOT_STR_INIT("toy.nothing*")};
 static const aot_contract_t plain = {.struct_size = sizeof plain, .needs = AOT_PROP_IMPORTED};
 static const aot_contract_t liar = {.struct_size = sizeof liar, .gives = AOT_PROP_PARTITIONED};
 static const aot_contract_t maker = {.struct_size = sizeof maker, .creates = nothing_made, .n_creates = 1};
-#define UNIT(name_, id_, contract_)                                                                                     \
-  static const aot_unit_t name_ = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("pass/1"), .id = AOT_STR_INIT(id_), \
-                                   .version = AOT_STR_INIT("6.6.6"), .help = AOT_STR_INIT("misbehaves"), .options = options, \
-                                   .n_options = 1, .option_stride = sizeof *options, .contract = &contract_, .create = create};
+#define UNIT(name_, id_, contract_)                                                                                    \
+  static const aot_unit_t name_ = {.struct_size = sizeof(aot_unit_t),                                                  \
+                                   .kind = AOT_STR_INIT("pass/1"),                                                     \
+                                   .id = AOT_STR_INIT(id_),                                                            \
+                                   .version = AOT_STR_INIT("6.6.6"),                                                   \
+                                   .help = AOT_STR_INIT("misbehaves"),                                                 \
+                                   .options = options,                                                                 \
+                                   .n_options = 1,                                                                     \
+                                   .option_stride = sizeof *options,                                                   \
+                                   .contract = &contract_,                                                             \
+                                   .create = create};
 UNIT(u_hostile, "hostile", plain)
 UNIT(u_liar, "hostile-liar", liar)
 UNIT(u_maker, "hostile-maker", maker)
 static const aot_unit_t *const units[] = {&u_hostile, &u_liar, &u_maker};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t), .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1, .id = AOT_STR_INIT("hostile"), .version = AOT_STR_INIT("6.6.6"),
-                                    .build_id = AOT_STR_INIT("beast"), .units = units, .n_units = 3};
+static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
+                                    .abi_epoch = AOT_ABI_EPOCH,
+                                    .abi_minor = AOT_ABI_MINOR,
+                                    .min_host_minor = 1,
+                                    .id = AOT_STR_INIT("hostile"),
+                                    .version = AOT_STR_INIT("6.6.6"),
+                                    .build_id = AOT_STR_INIT("beast"),
+                                    .units = units,
+                                    .n_units = 3};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("hostile", "6.6.6") AOT_NOTE_UNIT("pass/1", "hostile", "misbehaves") ","
-                AOT_NOTE_UNIT("pass/1", "hostile-liar", "misbehaves") "," AOT_NOTE_UNIT("pass/1", "hostile-maker", "misbehaves") AOT_NOTE_TAIL);
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("hostile", "6.6.6") AOT_NOTE_UNIT("pass/1", "hostile", "misbehaves") "," AOT_NOTE_UNIT(
+    "pass/1", "hostile-liar", "misbehaves") "," AOT_NOTE_UNIT("pass/1", "hostile-maker", "misbehaves") AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
   (void)host_epoch, (void)host_minor, (void)why_not;

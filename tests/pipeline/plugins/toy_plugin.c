@@ -53,16 +53,18 @@ static int text_is(aot_str_t s, const char *text) { return aot_str_eq(s, aot_str
 static const aot_schema_arg_t args[] = {{.name = AOT_STR_INIT("a"), .type = AOT_STYPE_TENSOR, .write_if = -1},
                                         {.name = AOT_STR_INIT("b"), .type = AOT_STYPE_TENSOR, .write_if = -1}};
 static const aot_schema_arg_t results[] = {{.type = AOT_STYPE_TENSOR, .write_if = -1}};
-#define OP(name_)                                                                                                       \
-  {.struct_size = sizeof(aot_op_desc_t), .flags = AOT_OP_POINTWISE, .name = AOT_STR_INIT(name_), .schema = AOT_STR_INIT(SCHEMA), \
-   .args = args, .results = results, .n_args = 2, .n_results = 1}
-static const aot_op_desc_t op_add = OP("toy.add"), op_mul = OP("toy.mul"), op_muladd = OP("toy.muladd"), op_whole = OP("toy.whole"),
-                           op_endless = OP("toy.endless");
+#define OP(name_)                                                                                                      \
+  {                                                                                                                    \
+    .struct_size = sizeof(aot_op_desc_t), .flags = AOT_OP_POINTWISE, .name = AOT_STR_INIT(name_),                      \
+    .schema = AOT_STR_INIT(SCHEMA), .args = args, .results = results, .n_args = 2, .n_results = 1                      \
+  }
+static const aot_op_desc_t op_add = OP("toy.add"), op_mul = OP("toy.mul"), op_muladd = OP("toy.muladd"),
+                           op_whole = OP("toy.whole"), op_endless = OP("toy.endless");
 /* add, mul: the backend takes them. muladd(a, b) = add(mul(a, b), b). whole: no decomposition. endless: becomes itself. */
 static const aot_op_desc_t *const ops[] = {&op_add, &op_mul, &op_muladd, &op_whole, &op_endless};
 
-static aot_status_t infer(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, const aot_arg_t *a, uint32_t n,
-                          const aot_type_sink_t *sink) {
+static aot_status_t infer(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, const aot_arg_t *a,
+                          uint32_t n, const aot_type_sink_t *sink) {
   const unit_t *u = o->self;
   aot_type_t t;
   (void)ctx, (void)local, (void)n;
@@ -70,8 +72,8 @@ static aot_status_t infer(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog
   return sink->put(sink->self, &t);
 }
 
-static aot_status_t emit(const unit_t *u, aot_prog_t *prog, aot_node_t before, const char *op, aot_value_t a, aot_value_t b,
-                         aot_value_t *out) {
+static aot_status_t emit(const unit_t *u, aot_prog_t *prog, aot_node_t before, const char *op, aot_value_t a,
+                         aot_value_t b, aot_value_t *out) {
   const aot_arg_t list[] = {aot_arg_value(a), aot_arg_value(b)};
   aot_node_info_t info = {.struct_size = sizeof info};
   aot_node_t made;
@@ -105,8 +107,13 @@ static aot_status_t opset_create(const aot_host_t *host, aot_ctx_t *ctx, const a
   unit_t *u = unit_make(host, opts);
   (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
-  u->table.opset = (aot_opset_t){.struct_size = sizeof(aot_opset_t), .self = u, .ops = ops, .n_ops = sizeof ops / sizeof *ops,
-                                 .infer = infer, .decompose = decompose, .destroy = opset_destroy};
+  u->table.opset = (aot_opset_t){.struct_size = sizeof(aot_opset_t),
+                                 .self = u,
+                                 .ops = ops,
+                                 .n_ops = sizeof ops / sizeof *ops,
+                                 .infer = infer,
+                                 .decompose = decompose,
+                                 .destroy = opset_destroy};
   *out = &u->table.opset;
   return AOT_OK;
 }
@@ -115,20 +122,59 @@ static aot_status_t opset_create(const aot_host_t *host, aot_ctx_t *ctx, const a
 
 static const aot_str_t how_choices[] = {AOT_STR_INIT("none"), AOT_STR_INIT("all"), AOT_STR_INIT("first")};
 static const aot_option_t fuse_options[] = {
-    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .name = AOT_STR_INIT("how"), .help = AOT_STR_INIT("which nodes to rewrite"),
-     .choices = how_choices, .n_choices = 3, .preset = {.s = AOT_STR_INIT("all")}, .min = 1, .max = 0},
-    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .name = AOT_STR_INIT("budget"), .help = AOT_STR_INIT("share of nodes"),
-     .unit = AOT_STR_INIT("fraction"), .preset = {.f = 0.5}, .min = 0, .max = 1},
-    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .name = AOT_STR_INIT("rounds"), .help = AOT_STR_INIT("how often"),
-     .preset = {.i = 1}, .min = 1, .max = 1e18},
-    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .name = AOT_STR_INIT("report"), .help = AOT_STR_INIT("report numbers"),
-     .preset = {.i = 1}, .min = 1, .max = 0},
-    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .name = AOT_STR_INIT("label"), .help = AOT_STR_INIT("any text"),
-     .preset = {.s = AOT_STR_INIT("x")}, .min = 1, .max = 0},
-    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_PATH, .name = AOT_STR_INIT("table"), .help = AOT_STR_INIT("a file"),
-     .preset = {.s = AOT_STR_INIT("")}, .min = 1, .max = 0},
-    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BYTES, .name = AOT_STR_INIT("limit"), .help = AOT_STR_INIT("most bytes"),
-     .unit = AOT_STR_INIT("bytes"), .preset = {.i = 1 << 20}, .min = 0, .max = 1e12},
+    {.struct_size = sizeof(aot_option_t),
+     .kind = AOT_OPT_ENUM,
+     .name = AOT_STR_INIT("how"),
+     .help = AOT_STR_INIT("which nodes to rewrite"),
+     .choices = how_choices,
+     .n_choices = 3,
+     .preset = {.s = AOT_STR_INIT("all")},
+     .min = 1,
+     .max = 0},
+    {.struct_size = sizeof(aot_option_t),
+     .kind = AOT_OPT_F64,
+     .name = AOT_STR_INIT("budget"),
+     .help = AOT_STR_INIT("share of nodes"),
+     .unit = AOT_STR_INIT("fraction"),
+     .preset = {.f = 0.5},
+     .min = 0,
+     .max = 1},
+    {.struct_size = sizeof(aot_option_t),
+     .kind = AOT_OPT_I64,
+     .name = AOT_STR_INIT("rounds"),
+     .help = AOT_STR_INIT("how often"),
+     .preset = {.i = 1},
+     .min = 1,
+     .max = 1e18},
+    {.struct_size = sizeof(aot_option_t),
+     .kind = AOT_OPT_BOOL,
+     .name = AOT_STR_INIT("report"),
+     .help = AOT_STR_INIT("report numbers"),
+     .preset = {.i = 1},
+     .min = 1,
+     .max = 0},
+    {.struct_size = sizeof(aot_option_t),
+     .kind = AOT_OPT_STRING,
+     .name = AOT_STR_INIT("label"),
+     .help = AOT_STR_INIT("any text"),
+     .preset = {.s = AOT_STR_INIT("x")},
+     .min = 1,
+     .max = 0},
+    {.struct_size = sizeof(aot_option_t),
+     .kind = AOT_OPT_PATH,
+     .name = AOT_STR_INIT("table"),
+     .help = AOT_STR_INIT("a file"),
+     .preset = {.s = AOT_STR_INIT("")},
+     .min = 1,
+     .max = 0},
+    {.struct_size = sizeof(aot_option_t),
+     .kind = AOT_OPT_BYTES,
+     .name = AOT_STR_INIT("limit"),
+     .help = AOT_STR_INIT("most bytes"),
+     .unit = AOT_STR_INIT("bytes"),
+     .preset = {.i = 1 << 20},
+     .min = 0,
+     .max = 1e12},
 };
 
 static void report(const unit_t *u, aot_ctx_t *ctx, const char *name, double value) {
@@ -148,7 +194,8 @@ static aot_status_t fuse_run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *pr
     aot_value_t made;
     next = g->next(prog, k);
     AOT_TRY(g->node_info(prog, k, &info));
-    if (info.op.id != mul.id || text_is(u->opts->values[0].s, "none") || (n && text_is(u->opts->values[0].s, "first"))) continue;
+    if (info.op.id != mul.id || text_is(u->opts->values[0].s, "none") || (n && text_is(u->opts->values[0].s, "first")))
+      continue;
     const aot_value_t old = info.first_result;
     AOT_TRY(emit(u, prog, k, "toy.muladd", (aot_value_t){info.operands[0]}, (aot_value_t){info.operands[1]}, &made));
     AOT_TRY(u->host.edit->uses_replace(prog, old, made));
@@ -188,8 +235,13 @@ static aot_status_t nothing_create(const aot_host_t *host, aot_ctx_t *ctx, const
 }
 
 static const aot_option_t strict_options[] = {
-    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_REQUIRED, .name = AOT_STR_INIT("seed"),
-     .help = AOT_STR_INIT("where to begin"), .min = 1, .max = 0},
+    {.struct_size = sizeof(aot_option_t),
+     .kind = AOT_OPT_I64,
+     .flags = AOT_OPT_REQUIRED,
+     .name = AOT_STR_INIT("seed"),
+     .help = AOT_STR_INIT("where to begin"),
+     .min = 1,
+     .max = 0},
 };
 
 /* ---- partition/1 "toy-partition": its contract is what the tests look at ---- */
@@ -211,7 +263,10 @@ static aot_status_t partition_create(const aot_host_t *host, aot_ctx_t *ctx, con
   unit_t *u = unit_make(host, opts);
   (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
-  u->table.partition = (aot_partition_t){.struct_size = sizeof(aot_partition_t), .self = u, .choose = choose, .apply = apply,
+  u->table.partition = (aot_partition_t){.struct_size = sizeof(aot_partition_t),
+                                         .self = u,
+                                         .choose = choose,
+                                         .apply = apply,
                                          .destroy = partition_destroy};
   *out = &u->table.partition;
   return AOT_OK;
@@ -240,8 +295,9 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
   return sink->write(sink->self, "y!", 2);
 }
 
-static aot_status_t exe_run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                            const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
+static aot_status_t exe_run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs,
+                            uint64_t n_inputs, const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols,
+                            uint64_t n_symbols) {
   (void)inputs, (void)outputs, (void)symbols, (void)n_symbols, (void)ctx;
   if (graph_kind == AOT_GRAPH_UPDATE) abort(); /* a test asks for it */
   return e->self && n_inputs + n_outputs < 100 ? AOT_OK : AOT_E_INVALID;
@@ -249,7 +305,8 @@ static aot_status_t exe_run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_ki
 
 static void exe_destroy(const aot_exe_t *e) { free(e->self); }
 
-static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes, const aot_exe_t **out) {
+static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
+                         const aot_exe_t **out) {
   (void)ctx;
   if (nbytes != 4 || memcmp(bytes, "toy!", 4) != 0) return tell(b->self, ctx, aot_no_node(), "not a toy artifact");
   aot_exe_t *e = calloc(1, sizeof *e);
@@ -272,8 +329,13 @@ static aot_status_t backend_create(const aot_host_t *host, aot_ctx_t *ctx, const
   unit_t *u = unit_make(host, opts);
   (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
-  u->table.backend = (aot_backend_t){.struct_size = sizeof(aot_backend_t), .self = u, .query = query, .compile = compile, .load = load,
-                                     .destroy = backend_destroy, .get_ext = backend_ext};
+  u->table.backend = (aot_backend_t){.struct_size = sizeof(aot_backend_t),
+                                     .self = u,
+                                     .query = query,
+                                     .compile = compile,
+                                     .load = load,
+                                     .destroy = backend_destroy,
+                                     .get_ext = backend_ext};
   *out = &u->table.backend;
   return AOT_OK;
 }
@@ -286,21 +348,30 @@ static aot_status_t probe(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_
   return AOT_OK;
 }
 
-static aot_status_t add_input(const unit_t *u, aot_prog_t *prog, aot_graph_t g, const aot_type_t *t, const char *name, uint32_t ordinal,
-                              aot_value_t *out) {
+static aot_status_t add_input(const unit_t *u, aot_prog_t *prog, aot_graph_t g, const aot_type_t *t, const char *name,
+                              uint32_t ordinal, aot_value_t *out) {
   const aot_str_t names[] = {aot_str(name)};
-  const aot_leaf_info_t leaf = {.struct_size = sizeof leaf, .role = ordinal ? AOT_ROLE_USER_INPUT : AOT_ROLE_PARAMETER,
-                                .flags = ordinal ? 0 : AOT_LEAF_REQUIRES_GRAD, .n_names = 1, .names = names, .type = *t};
+  const aot_leaf_info_t leaf = {.struct_size = sizeof leaf,
+                                .role = ordinal ? AOT_ROLE_USER_INPUT : AOT_ROLE_PARAMETER,
+                                .flags = ordinal ? 0 : AOT_LEAF_REQUIRES_GRAD,
+                                .n_names = 1,
+                                .names = names,
+                                .type = *t};
   aot_leaf_t made;
   AOT_TRY(u->host.edit->leaf_create(prog, &leaf, &made));
   return u->host.edit->input_add(prog, g, leaf.role, made.id, t, names[0], out);
 }
 
-static aot_status_t add_node(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t g, aot_str_t word, aot_value_t b, aot_value_t *v) {
+static aot_status_t add_node(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t g, aot_str_t word,
+                             aot_value_t b, aot_value_t *v) {
   char name[64] = "toy.";
   const aot_arg_t list[] = {aot_arg_value(*v), aot_arg_value(b)};
-  const aot_origin_info_t from = {.struct_size = sizeof from, .line = 7, .source_file = AOT_STR_INIT("toy.py"),
-                                  .module_path = AOT_STR_INIT("toy.block"), .node_name = word, .parent = aot_no_origin()};
+  const aot_origin_info_t from = {.struct_size = sizeof from,
+                                  .line = 7,
+                                  .source_file = AOT_STR_INIT("toy.py"),
+                                  .module_path = AOT_STR_INIT("toy.block"),
+                                  .node_name = word,
+                                  .parent = aot_no_origin()};
   aot_node_spec_t spec = {.struct_size = sizeof spec, .n_args = 2, .args = list};
   aot_node_info_t info = {.struct_size = sizeof info};
   aot_node_t made;
@@ -328,7 +399,7 @@ static aot_status_t read(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_t
   for (s += 3; s < end;) {
     while (s < end && *s <= ' ') s++;
     const char *begin = s;
-    while (s < end && *s > ' ') s++;
+    while (s<end && * s> ' ') s++;
     if (s > begin) AOT_TRY(add_node(u, ctx, prog, g, (aot_str_t){begin, (uint64_t)(s - begin)}, w, &v));
   }
   return u->host.edit->output_add(prog, g, AOT_ROLE_USER_OUTPUT, 0, v, aot_str("y"));
@@ -340,51 +411,75 @@ static aot_status_t import_create(const aot_host_t *host, aot_ctx_t *ctx, const 
   unit_t *u = unit_make(host, opts);
   (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
-  u->table.import = (aot_import_t){.struct_size = sizeof(aot_import_t), .self = u, .probe = probe, .read = read, .destroy = import_destroy};
+  u->table.import = (aot_import_t){
+      .struct_size = sizeof(aot_import_t), .self = u, .probe = probe, .read = read, .destroy = import_destroy};
   *out = &u->table.import;
   return AOT_OK;
 }
 
 /* ---- descriptor ---- */
 
-#define CONTRACT(needs_, gives_, drops_, refuses_) \
-  {.struct_size = sizeof(aot_contract_t), .needs = needs_, .gives = gives_, .drops = drops_, .refuses = refuses_}
+#define CONTRACT(needs_, gives_, drops_, refuses_)                                                                     \
+  { .struct_size = sizeof(aot_contract_t), .needs = needs_, .gives = gives_, .drops = drops_, .refuses = refuses_ }
 static const aot_contract_t fuse_contract = CONTRACT(AOT_PROP_IMPORTED, 0, 0, AOT_PROP_LOWERED);
 static const aot_contract_t functional_contract = CONTRACT(AOT_PROP_IMPORTED, AOT_PROP_FUNCTIONAL, 0, 0);
 static const aot_contract_t joint_contract = CONTRACT(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT, 0, AOT_PROP_JOINT);
-static const aot_contract_t partition_contract = CONTRACT(AOT_PROP_JOINT, AOT_PROP_PARTITIONED, AOT_PROP_JOINT, AOT_PROP_PARTITIONED);
+static const aot_contract_t partition_contract =
+    CONTRACT(AOT_PROP_JOINT, AOT_PROP_PARTITIONED, AOT_PROP_JOINT, AOT_PROP_PARTITIONED);
 static const aot_contract_t backend_contract = CONTRACT(AOT_PROP_FUNCTIONAL, AOT_PROP_LOWERED, 0, AOT_PROP_JOINT);
 
-#define UNITS(X)                                                                                                        \
-  X(u_opset, "opset/1", "toy", "five operators", NULL, 0, NULL, opset_create)                                           \
-  X(u_import, "import/1", "toy-import", "reads toy files", NULL, 0, NULL, import_create)                                \
-  X(u_fuse, "pass/1", "toy-fuse", "rewrites mul", fuse_options, 7, &fuse_contract, fuse_create)                         \
-  X(u_functional, "pass/1", "toy-functional", "says that a program is functional", NULL, 0, &functional_contract, nothing_create) \
-  X(u_joint, "pass/1", "toy-joint", "claims a joint graph", NULL, 0, &joint_contract, nothing_create)                   \
-  X(u_strict, "pass/1", "toy-strict", "wants its option", strict_options, 1, NULL, nothing_create)                      \
-  X(u_partition, "partition/1", "toy-partition", "divides nothing", NULL, 0, &partition_contract, partition_create)     \
+#define UNITS(X)                                                                                                       \
+  X(u_opset, "opset/1", "toy", "five operators", NULL, 0, NULL, opset_create)                                          \
+  X(u_import, "import/1", "toy-import", "reads toy files", NULL, 0, NULL, import_create)                               \
+  X(u_fuse, "pass/1", "toy-fuse", "rewrites mul", fuse_options, 7, &fuse_contract, fuse_create)                        \
+  X(u_functional, "pass/1", "toy-functional", "says that a program is functional", NULL, 0, &functional_contract,      \
+    nothing_create)                                                                                                    \
+  X(u_joint, "pass/1", "toy-joint", "claims a joint graph", NULL, 0, &joint_contract, nothing_create)                  \
+  X(u_strict, "pass/1", "toy-strict", "wants its option", strict_options, 1, NULL, nothing_create)                     \
+  X(u_partition, "partition/1", "toy-partition", "divides nothing", NULL, 0, &partition_contract, partition_create)    \
   X(u_backend, "backend/1", "toy-backend", "compiles to four bytes", NULL, 0, &backend_contract, backend_create)
 
-#define AS_UNIT(name_, kind_, id_, help_, options_, n_, contract_, create_)                                             \
-  static const aot_unit_t name_ = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT(kind_), .id = AOT_STR_INIT(id_), \
-                                   .version = AOT_STR_INIT("0.1.0"), .help = AOT_STR_INIT(help_), .options = options_, .n_options = n_, \
-                                   .option_stride = sizeof(aot_option_t), .contract = contract_, .create = create_};
+#define AS_UNIT(name_, kind_, id_, help_, options_, n_, contract_, create_)                                            \
+  static const aot_unit_t name_ = {.struct_size = sizeof(aot_unit_t),                                                  \
+                                   .kind = AOT_STR_INIT(kind_),                                                        \
+                                   .id = AOT_STR_INIT(id_),                                                            \
+                                   .version = AOT_STR_INIT("0.1.0"),                                                   \
+                                   .help = AOT_STR_INIT(help_),                                                        \
+                                   .options = options_,                                                                \
+                                   .n_options = n_,                                                                    \
+                                   .option_stride = sizeof(aot_option_t),                                              \
+                                   .contract = contract_,                                                              \
+                                   .create = create_};
 UNITS(AS_UNIT)
 #define AS_POINTER(name_, kind_, id_, help_, options_, n_, contract_, create_) &name_,
 static const aot_unit_t *const units[] = {UNITS(AS_POINTER)};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t), .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1, .id = AOT_STR_INIT("toy"), .vendor = AOT_STR_INIT("tests"),
-                                    .version = AOT_STR_INIT("0.1.0"), .build_id = AOT_STR_INIT("toy-build-1"), .units = units,
+static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
+                                    .abi_epoch = AOT_ABI_EPOCH,
+                                    .abi_minor = AOT_ABI_MINOR,
+                                    .min_host_minor = 1,
+                                    .id = AOT_STR_INIT("toy"),
+                                    .vendor = AOT_STR_INIT("tests"),
+                                    .version = AOT_STR_INIT("0.1.0"),
+                                    .build_id = AOT_STR_INIT("toy-build-1"),
+                                    .units = units,
                                     .n_units = sizeof units / sizeof *units};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("toy", "0.1.0") AOT_NOTE_UNIT("opset/1", "toy", "five operators") ","
-                AOT_NOTE_UNIT("import/1", "toy-import", "reads toy files") ","
-                AOT_NOTE_UNIT("pass/1", "toy-fuse", "rewrites mul") ","
-                AOT_NOTE_UNIT("pass/1", "toy-functional", "says that a program is functional") ","
-                AOT_NOTE_UNIT("pass/1", "toy-joint", "claims a joint graph") ","
-                AOT_NOTE_UNIT("pass/1", "toy-strict", "wants its option") ","
-                AOT_NOTE_UNIT("partition/1", "toy-partition", "divides nothing") ","
-                AOT_NOTE_UNIT("backend/1", "toy-backend", "compiles to four bytes") AOT_NOTE_TAIL);
+AOT_PLUGIN_NOTE(
+    AOT_NOTE_HEAD("toy", "0.1.0")
+        AOT_NOTE_UNIT("opset/1", "toy", "five operators") "," AOT_NOTE_UNIT("import/1", "toy-import", "reads toy files") "," AOT_NOTE_UNIT("pass/1", "toy-fuse", "rewrites mul") "," AOT_NOTE_UNIT(
+            "pass/1", "toy-functional",
+            "says that a program is functional") "," AOT_NOTE_UNIT("pass/1", "toy-joint",
+                                                                   "claims a joint graph") "," AOT_NOTE_UNIT("pass/1",
+                                                                                                             "toy-"
+                                                                                                             "strict",
+                                                                                                             "wants "
+                                                                                                             "its "
+                                                                                                             "option") "," AOT_NOTE_UNIT("partition/1",
+                                                                                                                                         "toy-partition",
+                                                                                                                                         "divides nothing") "," AOT_NOTE_UNIT("backend/1",
+                                                                                                                                                                              "toy-backend",
+                                                                                                                                                                              "compiles to four bytes")
+            AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
   (void)host_epoch, (void)host_minor, (void)why_not;

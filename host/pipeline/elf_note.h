@@ -1,7 +1,7 @@
 /* The ELF note of a plugin, read from the file's bytes without loading it (aot/note.h has the format).
  * Every offset of the file is checked: any bytes may be handed in. */
-#ifndef AOTH_NOTE_H
-#define AOTH_NOTE_H
+#ifndef AOTH_ELF_NOTE_H
+#define AOTH_ELF_NOTE_H
 
 #include <aot/status.h>
 #include <base/arena.h>
@@ -22,6 +22,7 @@ typedef struct aoth_note {
 
 /* AOT_OK; or why not, in out_why: AOT_E_INVALID (not a plugin of this machine, damaged), AOT_E_NOT_FOUND (no note). Texts are
  * copied to the arena. */
-aot_status_t aoth_note_read(const void *bytes, uint64_t nbytes, aoth_arena_t *arena, aoth_note_t *out, const char **out_why);
+aot_status_t aoth_note_read(const void *bytes, uint64_t nbytes, aoth_arena_t *arena, aoth_note_t *out,
+                            const char **out_why);
 
 #endif

@@ -1,6 +1,6 @@
 /* The environment, ignored where a program runs with more rights than its caller. */
-#ifndef AOTH_ENV_H
-#define AOTH_ENV_H
+#ifndef AOTH_ENVIRONMENT_H
+#define AOTH_ENVIRONMENT_H
 
 #include <base/arena.h>
 

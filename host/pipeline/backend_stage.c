@@ -39,7 +39,9 @@ static aot_status_t put_verdict(void *self, const aot_verdict_t *verdict) {
   if (aot_import(&v, sizeof v, verdict) != AOT_OK) return AOT_E_TOO_NEW;
   if (v.node.id >= l->n_nodes) return AOT_E_RANGE;
   l->verdicts[v.node.id] = v.accepted ? ACCEPTED : REFUSED;
-  if (!v.accepted) l->reasons[v.node.id] = aoth_arena_text(l->arena, v.reason.size ? v.reason.data : "", v.reason.size < 4096 ? (size_t)v.reason.size : 4096);
+  if (!v.accepted)
+    l->reasons[v.node.id] = aoth_arena_text(l->arena, v.reason.size ? v.reason.data : "",
+                                            v.reason.size < 4096 ? (size_t)v.reason.size : 4096);
   return AOT_OK;
 }
 
@@ -56,14 +58,16 @@ static aot_node_t *refused_nodes(lowering_t *l, uint32_t *out_n) {
   *out_n = 1;
   if (!list) return NULL;
   for (uint32_t g = 0; g < aoth_graph_n_graphs(l->s->prog); g++)
-    for (aot_node_t k = aoth_graph_first(l->s->prog, (aot_graph_t){g}); k.id != AOT_NO_ID; k = aoth_graph_next(l->s->prog, k))
+    for (aot_node_t k = aoth_graph_first(l->s->prog, (aot_graph_t){g}); k.id != AOT_NO_ID;
+         k = aoth_graph_next(l->s->prog, k))
       if (l->verdicts[k.id] != ACCEPTED) list[n++] = k;
   *out_n = n;
   return list;
 }
 
 static aot_status_t no_memory(lowering_t *l) {
-  aoth_sink_report(l->s->config.sink, AOT_SEVERITY_ERROR, &l->stage->where, "lower.memory", "no memory for the verdicts on %u nodes", l->n_nodes);
+  aoth_sink_report(l->s->config.sink, AOT_SEVERITY_ERROR, &l->stage->where, "lower.memory",
+                   "no memory for the verdicts on %u nodes", l->n_nodes);
   l->s->outcome = AOTH_CALL_TOLD;
   return l->s->status = AOT_E_EXHAUSTED;
 }
@@ -76,7 +80,8 @@ static aot_status_t ask(lowering_t *l, aot_node_t **out_list, uint32_t *out_n) {
   if (!l->verdicts || !l->reasons) return no_memory(l);
   const uint64_t edits = aoth_journal_count(l->s->prog);
   AOT_TRY(aoth_call(l->s, l->stage, "query", do_query, l));
-  if (aoth_journal_count(l->s->prog) != edits) return aoth_misbehaved(l->s, l->stage, "edited the program while it was only asked");
+  if (aoth_journal_count(l->s->prog) != edits)
+    return aoth_misbehaved(l->s, l->stage, "edited the program while it was only asked");
   *out_list = refused_nodes(l, out_n);
   return *out_list ? AOT_OK : no_memory(l);
 }
@@ -123,7 +128,8 @@ static aot_status_t decompose(lowering_t *l, aot_node_t node, int *out_done) {
     const aot_value_t old = {first + i};
     if (aoth_graph_n_uses(p, old) == 0) continue;
     if (l->values[i].id == AOT_NO_ID)
-      return aoth_misbehaved(l->s, &blamed, "decomposed %.*s but gave nothing for its result %u, which is used", (int)op->name.size, op->name.data, i);
+      return aoth_misbehaved(l->s, &blamed, "decomposed %.*s but gave nothing for its result %u, which is used",
+                             (int)op->name.size, op->name.data, i);
     AOT_TRY(aoth_edit_uses_replace(p, old, l->values[i]));
   }
   return aoth_edit_node_erase(p, node);
@@ -133,12 +139,15 @@ static aot_status_t decompose(lowering_t *l, aot_node_t node, int *out_done) {
 
 static void line_origin(aoth_session_t *s, aot_origin_t origin) {
   aot_origin_info_t o = {.struct_size = sizeof o};
-  for (int depth = 0; depth < 8 && origin.id != AOT_NO_ID && aoth_graph_origin_info(s->prog, origin, &o) == AOT_OK; depth++) {
+  for (int depth = 0; depth < 8 && origin.id != AOT_NO_ID && aoth_graph_origin_info(s->prog, origin, &o) == AOT_OK;
+       depth++) {
     if (o.module_path.size || o.source_file.size || o.node_name.size) {
       aoth_text_t t = {0};
       if (o.source_file.size) aoth_text_f(&t, "%.*s:%u", (int)o.source_file.size, o.source_file.data, o.line);
-      if (o.module_path.size) aoth_text_f(&t, "%s%.*s", t.size ? ", " : "", (int)o.module_path.size, o.module_path.data);
-      if (o.node_name.size) aoth_text_f(&t, "%snode %.*s of the model", t.size ? ", " : "", (int)o.node_name.size, o.node_name.data);
+      if (o.module_path.size)
+        aoth_text_f(&t, "%s%.*s", t.size ? ", " : "", (int)o.module_path.size, o.module_path.data);
+      if (o.node_name.size)
+        aoth_text_f(&t, "%snode %.*s of the model", t.size ? ", " : "", (int)o.node_name.size, o.node_name.data);
       aoth_sink_line(s->config.sink, "  from %s", t.data ? t.data : "");
       aoth_text_deinit(&t);
       return;
@@ -149,8 +158,8 @@ static void line_origin(aoth_session_t *s, aot_origin_t origin) {
 
 static aot_status_t tell_refused(lowering_t *l, const aot_node_t *list, uint32_t n, const char *why) {
   aoth_session_t *s = l->s;
-  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &l->stage->where, "lower.refused", "backend %s refuses %u node%s, %s", l->stage->use, n,
-                   n == 1 ? "" : "s", why);
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &l->stage->where, "lower.refused",
+                   "backend %s refuses %u node%s, %s", l->stage->use, n, n == 1 ? "" : "s", why);
   for (uint32_t i = 0; i < n && i < MAX_LISTED; i++) {
     aot_node_info_t info = {.struct_size = sizeof info};
     aoth_text_t t = {0};
@@ -222,7 +231,8 @@ static aot_status_t do_load(void *arg) {
     return AOT_OK;
   }
   memcpy(&size, l->exe, sizeof size);
-  if (size < offsetof(aot_exe_t, get_ext) || size > 65536 || aot_import(&l->s->exe, sizeof l->s->exe, l->exe) != AOT_OK || !l->s->exe.run)
+  if (size < offsetof(aot_exe_t, get_ext) || size > 65536 ||
+      aot_import(&l->s->exe, sizeof l->s->exe, l->exe) != AOT_OK || !l->s->exe.run)
     l->wrong = "made an executable that this host cannot use";
   return AOT_OK;
 }
@@ -247,14 +257,16 @@ static aot_status_t lower(lowering_t *l, uint64_t *out_edits) {
   aoth_session_journal_begin(s);
   AOT_TRY(settle(l));
   *out_edits = aoth_journal_count(s->prog);
-  if (*out_edits && aoth_verify(s->prog, properties) != AOT_OK) return aoth_misbehaved(s, l->stage, "refused nodes whose decomposition breaks the program");
+  if (*out_edits && aoth_verify(s->prog, properties) != AOT_OK)
+    return aoth_misbehaved(s, l->stage, "refused nodes whose decomposition breaks the program");
   aoth_session_journal_commit(s);
   const aot_status_t status = compile_and_load(l);
   if (status != AOT_OK) aoth_prog_set_properties(s->prog, properties); /* compiled, perhaps, but not loaded */
   return status;
 }
 
-aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *backend, uint64_t *out_edits) {
+aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *backend,
+                              uint64_t *out_edits) {
   lowering_t l = {.s = s, .stage = stage, .backend = backend, .arena = aoth_arena_create()};
   aoth_session_exe_drop(s);
   *out_edits = 0;
@@ -264,10 +276,13 @@ aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth
   if (status != AOT_OK) return aoth_session_fail(s, stage);
   s->backend = *backend;
   s->backend_stage = *stage; /* outlives the pipeline: texts are copied */
+  s->backend_stage.at = s->backend_stage.with = NULL;
   s->backend_stage.use = stage->unit->id;
   s->backend_stage.name = aoth_arena_text(s->arena, stage->name, strlen(stage->name));
-  if (stage->where.file) s->backend_stage.where.file = aoth_arena_text(s->arena, stage->where.file, strlen(stage->where.file));
-  if (stage->where.source) s->backend_stage.where.source = aoth_arena_text(s->arena, stage->where.source, strlen(stage->where.source));
+  if (stage->where.file)
+    s->backend_stage.where.file = aoth_arena_text(s->arena, stage->where.file, strlen(stage->where.file));
+  if (stage->where.source)
+    s->backend_stage.where.source = aoth_arena_text(s->arena, stage->where.source, strlen(stage->where.source));
   return AOT_OK;
 }
 
@@ -305,14 +320,17 @@ typedef struct stepping {
 
 static aot_status_t do_step(void *arg) {
   const stepping_t *t = arg;
-  return t->s->exe.run(t->s->exe_self, &t->s->ctx, t->graph_kind, t->inputs, t->n_inputs, t->outputs, t->n_outputs, t->symbols, t->n_symbols);
+  return t->s->exe.run(t->s->exe_self, &t->s->ctx, t->graph_kind, t->inputs, t->n_inputs, t->outputs, t->n_outputs,
+                       t->symbols, t->n_symbols);
 }
 
 aot_status_t aoth_session_run_exe(aoth_session_t *s, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                                  const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
+                                  const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols,
+                                  uint64_t n_symbols) {
   stepping_t t = {s, graph_kind, inputs, outputs, n_inputs, n_outputs, n_symbols, symbols};
   if (!s->exe_self) {
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "run.no-backend", "nothing to run: the pipeline has no backend stage");
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "run.no-backend",
+                     "nothing to run: the pipeline has no backend stage");
     return AOT_E_PRECONDITION;
   }
   if (aoth_call(s, &s->backend_stage, "run", do_step, &t) == AOT_OK) return AOT_OK;

@@ -3,7 +3,7 @@
  * The note is looked for in the sections (SHT_NOTE, by owner and type) and then in the segments (PT_NOTE), so a file whose
  * section table was stripped still answers. A record is three words (owner size, text size, type), the owner and the text,
  * both padded to 4 bytes (ELF gABI, "Note Section"). Linear in the file's tables. */
-#include <pipeline/note.h>
+#include <pipeline/elf_note.h>
 
 #include <elf.h>
 #include <jansson.h>
@@ -40,8 +40,8 @@ static const char *check_head(elf_t *e, aoth_arena_t *arena) {
   static const struct {
     uint16_t machine;
     const char *name;
-  } names[] = {{EM_X86_64, "x86-64"}, {EM_AARCH64, "AArch64"}, {EM_386, "x86 (32 bit)"}, {EM_ARM, "ARM (32 bit)"},
-               {EM_PPC64, "PowerPC 64"}, {EM_RISCV, "RISC-V"}, {EM_S390, "S/390"}};
+  } names[] = {{EM_X86_64, "x86-64"},    {EM_AARCH64, "AArch64"}, {EM_386, "x86 (32 bit)"}, {EM_ARM, "ARM (32 bit)"},
+               {EM_PPC64, "PowerPC 64"}, {EM_RISCV, "RISC-V"},    {EM_S390, "S/390"}};
   if (e->nbytes < sizeof e->head || memcmp(e->bytes, ELFMAG, SELFMAG) != 0) return "it is not an ELF file";
   memcpy(&e->head, e->bytes, sizeof e->head);
   const int little = e->bytes[EI_DATA] == ELFDATA2LSB;
@@ -51,7 +51,8 @@ static const char *check_head(elf_t *e, aoth_arena_t *arena) {
     if (names[i].machine == e->head.e_machine) name = names[i].name;
   if (e->bytes[EI_CLASS] != ELFCLASS64 || !little || (MACHINE != EM_NONE && e->head.e_machine != MACHINE)) {
     snprintf(text, sizeof text, "it was built for %s (%s, %s); this host runs on %s", name,
-             e->bytes[EI_CLASS] == ELFCLASS64 ? "64 bit" : "32 bit", little ? "little-endian" : "big-endian", MACHINE_NAME);
+             e->bytes[EI_CLASS] == ELFCLASS64 ? "64 bit" : "32 bit", little ? "little-endian" : "big-endian",
+             MACHINE_NAME);
     return say(arena, text);
   }
   if (e->head.e_type != ET_DYN) return "it is not a shared object";
@@ -60,7 +61,9 @@ static const char *check_head(elf_t *e, aoth_arena_t *arena) {
 
 static int segment(const elf_t *e, uint32_t i, Elf64_Phdr *out) {
   const uint64_t at = (uint64_t)i * sizeof *out;
-  if (e->head.e_phentsize != sizeof *out || e->head.e_phoff > e->nbytes || !in_file(e, e->head.e_phoff + at, sizeof *out)) return 0;
+  if (e->head.e_phentsize != sizeof *out || e->head.e_phoff > e->nbytes ||
+      !in_file(e, e->head.e_phoff + at, sizeof *out))
+    return 0;
   memcpy(out, e->bytes + e->head.e_phoff + at, sizeof *out);
   return 1;
 }
@@ -100,7 +103,9 @@ static int find_record(elf_t *e, uint64_t at, uint64_t size) {
 
 static int section(const elf_t *e, uint32_t i, Elf64_Shdr *out) {
   const uint64_t at = (uint64_t)i * sizeof *out;
-  if (e->head.e_shentsize != sizeof *out || e->head.e_shoff > e->nbytes || !in_file(e, e->head.e_shoff + at, sizeof *out)) return 0;
+  if (e->head.e_shentsize != sizeof *out || e->head.e_shoff > e->nbytes ||
+      !in_file(e, e->head.e_shoff + at, sizeof *out))
+    return 0;
   memcpy(out, e->bytes + e->head.e_shoff + at, sizeof *out);
   return 1;
 }
@@ -130,7 +135,8 @@ static uint32_t needs_asan(const elf_t *e) {
       if (d.d_tag != DT_NEEDED || d.d_un.d_val >= strings.sh_size) continue;
       const char *name = (const char *)e->bytes + strings.sh_offset + d.d_un.d_val;
       const uint64_t left = strings.sh_size - d.d_un.d_val;
-      if ((left >= 7 && memcmp(name, "libasan", 7) == 0) || (left >= 17 && memcmp(name, "libclang_rt.asan-", 17) == 0)) return 1;
+      if ((left >= 7 && memcmp(name, "libasan", 7) == 0) || (left >= 17 && memcmp(name, "libclang_rt.asan-", 17) == 0))
+        return 1;
     }
   }
   return 0;
@@ -139,7 +145,8 @@ static uint32_t needs_asan(const elf_t *e) {
 /* ---- JSON ---- */
 
 static int word_is_plain(const char *s) {
-  return s && *s && strlen(s) < 128 && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-/") == strlen(s);
+  return s && *s && strlen(s) < 128 &&
+         strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-/") == strlen(s);
 }
 
 static const char *text_member(const json_t *o, const char *key, aoth_arena_t *arena) {
@@ -175,14 +182,16 @@ static const char *read_json(const json_t *o, aoth_arena_t *arena, aoth_note_t *
     rows[i].kind = text_member(u, "kind", arena);
     rows[i].id = text_member(u, "id", arena);
     rows[i].help = text_member(u, "help", arena);
-    if (!word_is_plain(rows[i].kind) || !word_is_plain(rows[i].id)) return "its note lists a unit without a usable 'kind' or 'id'";
+    if (!word_is_plain(rows[i].kind) || !word_is_plain(rows[i].id))
+      return "its note lists a unit without a usable 'kind' or 'id'";
     if (!rows[i].help) rows[i].help = "";
   }
   out->units = rows;
   return NULL;
 }
 
-aot_status_t aoth_note_read(const void *bytes, uint64_t nbytes, aoth_arena_t *arena, aoth_note_t *out, const char **out_why) {
+aot_status_t aoth_note_read(const void *bytes, uint64_t nbytes, aoth_arena_t *arena, aoth_note_t *out,
+                            const char **out_why) {
   elf_t e = {.bytes = bytes, .nbytes = nbytes};
   memset(out, 0, sizeof *out);
   *out_why = check_head(&e, arena);

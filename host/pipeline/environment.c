@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* secure_getenv */
-#include <pipeline/env.h>
+#include <pipeline/environment.h>
 
 #include <base/text.h>
 #include <errno.h>
@@ -38,14 +38,13 @@ int aoth_make_dirs(const char *path, unsigned mode) {
 const char *aoth_cache_dir(aoth_arena_t *arena) {
   const char *own = aoth_env("AOT_CACHE_DIR"), *xdg = aoth_env("XDG_CACHE_HOME"), *home = aoth_env("HOME");
   aoth_text_t path = {0};
-  if (own)
-    aoth_text_z(&path, own);
+  if (own) aoth_text_z(&path, own);
   else if (xdg && xdg[0] == '/') /* the base directory specification: relative ones are ignored */
     aoth_text_f(&path, "%s/aothost", xdg);
-  else if (home && home[0] == '/')
-    aoth_text_f(&path, "%s/.cache/aothost", home);
+  else if (home && home[0] == '/') aoth_text_f(&path, "%s/.cache/aothost", home);
   const char *made = NULL;
-  if (path.data && aoth_make_dirs(path.data, 0700) && access(path.data, W_OK) == 0) made = aoth_arena_text(arena, path.data, path.size);
+  if (path.data && aoth_make_dirs(path.data, 0700) && access(path.data, W_OK) == 0)
+    made = aoth_arena_text(arena, path.data, path.size);
   aoth_text_deinit(&path);
   return made;
 }

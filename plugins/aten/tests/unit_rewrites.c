@@ -1,0 +1,314 @@
+/* Functional forms and inverses of views, evaluated. */
+#include "at_row.h"
+#include "at_world.h"
+#include "infer_case.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static at_world_t world;
+
+static const int64_t sizes_2x3x4[3] = {2, 3, 4};
+
+static aot_value_t input(int32_t dtype, const int64_t *sizes, int32_t rank, uint32_t seed) {
+  rk_tensor t = world_random(&world, dtype, sizes, rank, seed);
+  return world_input(&world, &t);
+}
+
+static void assert_type(aot_value_t v, int32_t dtype, int32_t rank) {
+  aot_type_t t;
+  assert_int_equal(aoth_graph_value_type(world.p, v, &t), AOT_OK);
+  assert_int_equal(t.dtype, dtype);
+  assert_int_equal(t.rank, rank);
+}
+
+static const char *defining_op(aot_value_t v) {
+  aot_node_t n = aoth_graph_value_def(world.p, v);
+  aot_node_info_t info = {.struct_size = sizeof info};
+  if (n.id == AOT_NO_ID) return "";
+  aoth_graph_node_info(world.p, n, &info);
+  return aoth_ops_desc(world.ops, info.op)->name.data;
+}
+
+/* ---- functional forms ---- */
+
+static aot_value_t functional(const char *op, const aot_arg_t *args, uint32_t n, aot_value_t *out_results) {
+  aot_value_t written[4];
+  aot_node_t node = world_node(&world, op, args, n);
+  if (node.id == AOT_NO_ID) fail_msg("%s", world.why);
+  if (aoth_edit_functional_form(world.p, node, out_results, written) != AOT_OK) fail_msg("%s: %s", op, aoth_sink_text(world.sink));
+  return written[0];
+}
+
+static void writes_become_values(void **state) {
+  aot_value_t x, y, result, written;
+  (void)state;
+  world_begin(&world);
+  x = input(AOT_F32, sizes_2x3x4, 3, 1);
+  y = input(AOT_F32, sizes_2x3x4 + 1, 2, 2);
+  {
+    const aot_arg_t args[2] = {aot_arg_value(x), aot_arg_value(y)};
+    written = functional("aten.add_.Tensor", args, 2, &result);
+    assert_int_equal(written.id, result.id);
+    assert_string_equal(defining_op(written), "aten.add.Tensor");
+    assert_type(written, AOT_F32, 3);
+    written = functional("aten.copy_.default", args, 2, &result);
+    assert_string_equal(defining_op(written), "aten.expand.default");
+    assert_type(written, AOT_F32, 3);
+    written = functional("aten.zero_.default", args, 1, &result);
+    assert_string_equal(defining_op(written), "aten.zeros_like.default");
+    written = functional("aten.fill_.Tensor", (const aot_arg_t[]){args[0], aot_arg_value(input(AOT_F32, NULL, 0, 3))}, 2, &result);
+    assert_string_equal(defining_op(written), "aten.fill.Tensor");
+    assert_type(written, AOT_F32, 3);
+  }
+}
+
+/* Promotion would change the dtype: the written tensor keeps its own. */
+static void written_tensors_keep_their_dtype(void **state) {
+  aot_value_t x, y, result, written;
+  (void)state;
+  world_begin(&world);
+  x = input(AOT_BF16, sizes_2x3x4, 3, 1);
+  y = input(AOT_F32, sizes_2x3x4, 3, 2);
+  written = functional("aten.mul_.Tensor", (const aot_arg_t[]){aot_arg_value(x), aot_arg_value(y)}, 2, &result);
+  assert_string_equal(defining_op(written), "aten._to_copy.default");
+  assert_type(written, AOT_BF16, 3);
+  written = functional("aten.copy_.default", (const aot_arg_t[]){aot_arg_value(x), aot_arg_value(y)}, 2, &result);
+  assert_type(written, AOT_BF16, 3);
+}
+
+static void inplace_views_change_geometry(void **state) {
+  aot_value_t x, result, written;
+  aot_type_t t;
+  (void)state;
+  world_begin(&world);
+  x = input(AOT_F32, sizes_2x3x4, 3, 1);
+  written = functional("aten.transpose_.default", (const aot_arg_t[]){aot_arg_value(x), aot_arg_int(0), aot_arg_int(2)}, 3, &result);
+  assert_string_equal(defining_op(written), "aten.transpose.int");
+  aoth_graph_value_type(world.p, written, &t);
+  assert_int_equal(t.sizes[0], 4);
+  written = functional("aten.unsqueeze_.default", (const aot_arg_t[]){aot_arg_value(x), aot_arg_int(1)}, 2, &result);
+  assert_type(written, AOT_F32, 4);
+}
+
+static const int64_t batch_sizes[3] = {4, 3, 5}, channel_sizes[1] = {3};
+
+static aot_node_t batch_norm(int training, int with_statistics) {
+  aot_arg_t args[9];
+  args[0] = aot_arg_value(input(AOT_F32, batch_sizes, 3, 1));
+  args[1] = args[2] = aot_arg_none();
+  args[3] = with_statistics ? aot_arg_value(input(AOT_F32, channel_sizes, 1, 2)) : aot_arg_none();
+  args[4] = with_statistics ? aot_arg_value(input(AOT_F32, channel_sizes, 1, 3)) : aot_arg_none();
+  args[5] = aot_arg_bool(training);
+  args[6] = aot_arg_float(0.1);
+  args[7] = aot_arg_float(1e-5);
+  args[8] = aot_arg_bool(0);
+  return world_node(&world, "aten.batch_norm.default", args, 9);
+}
+
+/* batch_norm writes its running statistics in training, when it has them; the schema of PyTorch does not say so. */
+static void batch_norm_returns_its_statistics(void **state) {
+  aot_value_t result, written[2] = {{0}, {0}};
+  aot_node_t n;
+  (void)state;
+  world_begin(&world);
+  n = batch_norm(1, 1);
+  assert_int_equal(aoth_edit_functional_form(world.p, n, &result, written), AOT_OK);
+  assert_string_equal(defining_op(result), "aten._native_batch_norm_legit_functional.default");
+  assert_int_equal(written[0].id, result.id + 3);
+  assert_int_equal(written[1].id, result.id + 4);
+  n = batch_norm(0, 1);
+  assert_int_equal(aoth_edit_functional_form(world.p, n, &result, written), AOT_OK);
+  assert_string_equal(defining_op(result), "aten._native_batch_norm_legit_no_training.default");
+  n = batch_norm(1, 0);
+  assert_int_equal(aoth_edit_functional_form(world.p, n, &result, written), AOT_OK);
+  assert_string_equal(defining_op(result), "aten._native_batch_norm_legit.no_stats");
+}
+
+/* ---- inverses of views ---- */
+
+/* Views of a tensor: the calls. The inverse must satisfy  view(inverse(base, u)) = u,  and leave what the view does not
+ * show: inverse(base, view(base)) = base. Both are evaluated. */
+static const char *const view_calls[] = {
+    "aten.view.default f32(2,3,4) [i6,i4] -> ?",
+    "aten.reshape.default f32(2,3,4) [i2,i12] -> ?",
+    "aten.flatten.using_ints f32(2,3,4) i1 -> ?",
+    "aten.unflatten.int f32(2,6) i1 [i2,i3] -> ?",
+    "aten.ravel.default f32(2,3,4) -> ?",
+    "aten.contiguous.default f32(2,3,4) -> ?",
+    "aten.permute.default f32(2,3,4) [i2,i0,i1] -> ?",
+    "aten.transpose.int f32(2,3,4) i0 i-1 -> ?",
+    "aten.swapaxes.default f32(2,3,4) i0 i-1 -> ?",
+    "aten.t.default f32(3,4) -> ?",
+    "aten.mT.default f32(2,3,4) -> ?",
+    "aten.numpy_T.default f32(2,3,4) -> ?",
+    "aten.movedim.int f32(2,3,4) i0 i2 -> ?",
+    "aten.movedim.intlist f32(2,3,4) [i0,i1] [i2,i0] -> ?",
+    "aten.unsqueeze.default f32(2,3,4) i1 -> ?",
+    "aten.squeeze.default f32(2,1,4) -> ?",
+    "aten.squeeze.dim f32(2,1,4) i1 -> ?",
+    "aten.squeeze.dims f32(2,1,4,1) [i1,i3] -> ?",
+    "aten.select.int f32(2,3,4) i1 i-2 -> ?",
+    "aten.slice.Tensor f32(2,7,4) i1 i1 i6 i2 -> ?",
+    "aten.slice.Tensor f32(2,7,4) i1 i-3 i9223372036854775807 -> ?",
+    "aten.narrow.default f32(2,7,4) i1 i-4 i2 -> ?",
+    "aten.split.Tensor f32(2,7,4) i3 i1 -> ?",
+    "aten.split_with_sizes.default f32(2,7,4) [i2,i4,i1] i1 -> ?",
+    "aten.chunk.default f32(2,7,4) i3 i1 -> ?",
+    "aten.unbind.int f32(2,3,4) i1 -> ?",
+    "aten.diagonal.default f32(2,3,4) i1 i1 i2 -> ?",
+    "aten.diagonal.default f32(4,3) i-1 -> ?",
+    "aten.unfold.default f32(2,9) i1 i2 i3 -> ?",
+    "aten.as_strided.default f32(4,6) [i2,i3] [i12,i2] i1 -> ?",
+    "aten.alias.default f32(2,3) -> ?",
+    "aten.detach.default f32(2,3) -> ?",
+    "aten.expand.default f32(2,3) [i1,i2,i3] -> ?",
+};
+
+static aot_node_t node_of_case(const char *line, infer_case_t *c) {
+  aot_arg_t args[MAX_CASE_ARGS];
+  uint32_t i;
+  aot_node_t n;
+  assert_true(case_read(c, line));
+  if (c->row == AT_N_OPS) fail_msg("unknown operator: %s", line);
+  for (i = 0; i < c->n_args; i++) {
+    args[i] = c->args[i];
+    if (args[i].kind == AOT_ARG_VALUE) {
+      const aot_type_t *t = &c->values[args[i].u.i];
+      args[i].u.i = input(t->dtype, t->sizes, t->rank, 5 + i).id;
+    }
+  }
+  n = world_node(&world, at_rows[c->row].name, args, c->n_args);
+  if (n.id == AOT_NO_ID) fail_msg("%s    %s", line, world.why);
+  return n;
+}
+
+static aot_value_t inverse(aot_node_t view, uint32_t index, aot_value_t base, aot_value_t updated, const char *line) {
+  aot_value_t out = aot_no_value();
+  if (aoth_edit_view_inverse(world.p, view, index, base, updated, aot_no_node(), &out) != AOT_OK)
+    fail_msg("%s    %s", line, aoth_sink_text(world.sink));
+  return out;
+}
+
+static void check_inverse(const char *line) {
+  static infer_case_t c;
+  uint32_t index, n_results = 1;
+  for (index = 0; index < n_results; index++) {
+    aot_node_info_t info = {.struct_size = sizeof info};
+    aot_node_t view, again;
+    aot_value_t base, shown, other, same, updated;
+    aot_arg_t args[MAX_CASE_ARGS];
+    aot_type_t t;
+    world_begin(&world);
+    view = node_of_case(line, &c);
+    assert_int_equal(aoth_graph_node_info(world.p, view, &info), AOT_OK);
+    n_results = info.n_results;
+    base.id = info.operands[0];
+    shown = world_result(&world, view, index);
+    aoth_graph_value_type(world.p, shown, &t);
+    other = input(t.dtype, t.sizes, t.rank, 77);
+    same = inverse(view, index, base, shown, line);
+    updated = inverse(view, index, base, other, line);
+    memcpy(args, info.args, info.n_args * sizeof *args);
+    args[0] = aot_arg_value(updated);
+    again = world_node(&world, at_rows[c.row].name, args, info.n_args);
+    if (again.id == AOT_NO_ID) fail_msg("%s    %s", line, world.why);
+    if (!world_run(&world)) fail_msg("%s    %s", line, world.why);
+    if (world_distance(world_tensor(&world, same), world_tensor(&world, base)) > 0) fail_msg("%s    the base changes", line);
+    if (world_distance(world_tensor(&world, world_result(&world, again, index)), world_tensor(&world, other)) > 0)
+      fail_msg("%s    result %u is not what was written", line, index);
+  }
+}
+
+static void inverses_undo_views(void **state) {
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof view_calls / sizeof view_calls[0]; i++) check_inverse(view_calls[i]);
+}
+
+/* reshape of a transposed matrix copies: writing the copy leaves the base as it was. */
+static void a_copy_has_no_inverse(void **state) {
+  aot_node_t n;
+  aot_node_info_t info = {.struct_size = sizeof info};
+  aot_value_t base, x;
+  rk_tensor t;
+  (void)state;
+  world_begin(&world);
+  t = world_random(&world, AOT_F32, (const int64_t[]){3, 4}, 2, 1);
+  t.sizes[0] = 4;
+  t.sizes[1] = 3;
+  t.strides[0] = 1;
+  t.strides[1] = 4;
+  x = world_input(&world, &t);
+  n = world_node(&world, "aten.reshape.default", (const aot_arg_t[]){aot_arg_value(x), aot_arg_ints((const int64_t[]){12}, 1)}, 2);
+  assert_int_not_equal(n.id, AOT_NO_ID);
+  assert_int_equal(aoth_graph_node_info(world.p, n, &info), AOT_OK);
+  base.id = info.operands[0];
+  assert_int_equal(inverse(n, 0, base, world_result(&world, n, 0), "reshape").id, base.id);
+}
+
+static void writing_repeated_elements_is_refused(void **state) {
+  static infer_case_t c;
+  aot_value_t out = aot_no_value(), base;
+  aot_node_info_t info = {.struct_size = sizeof info};
+  aot_node_t n;
+  (void)state;
+  world_begin(&world);
+  n = node_of_case("aten.expand.default f32(1,3) [i2,i3] -> ?", &c);
+  assert_int_equal(aoth_graph_node_info(world.p, n, &info), AOT_OK);
+  base.id = info.operands[0];
+  assert_int_equal(aoth_edit_view_inverse(world.p, n, 0, base, world_result(&world, n, 0), aot_no_node(), &out), AOT_E_UNIMPLEMENTED);
+  assert_non_null(strstr(aoth_sink_text(world.sink), "several elements are one in memory"));
+}
+
+/* ---- wrong calls ---- */
+
+static void wrong_arguments_are_told(void **state) {
+  static const struct {
+    const char *call, *message;
+  } calls[] = {
+      {"aten.mm.default f32(2,3) f32(4,5) -> ?", "the inner dimensions differ"},
+      {"aten.add.Tensor f32(2,3) f32(4) -> ?", "shapes do not broadcast: [4] with [2, 3]"},
+      {"aten.view.default f32(2,3) [i4,i2] -> ?", "a view of shape [4, 2] of a tensor of shape [2, 3]"},
+      {"aten.sum.dim_IntList f32(2,3) [i2] -> ?", "dim 2 is out of range for a tensor of rank 2"},
+      {"aten.mean.default i64(2,3) -> ?", "mean takes floating dtypes, not i64"},
+      {"aten.cat.default {f32(2,3);f32(2,4)} i0 -> ?", "tensor 1 has size 4 in dim 1, the first has 3"},
+      {"aten.layer_norm.default f32(2,3) [i4] -> ?", "normalized_shape [4] does not end the input's shape [2, 3]"},
+      {"aten.index.Tensor f32(2,3) {bool(2)} -> ?", "the result's size depends on the data"},
+  };
+  static infer_case_t c;
+  static at_infer_t infer;
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+    assert_true(case_read(&c, calls[i].call));
+    assert_int_equal(case_run(&c, &infer), AOT_E_INVALID);
+    if (strstr(infer.message, calls[i].message) == NULL) fail_msg("%s: %s", calls[i].call, infer.message);
+  }
+}
+
+static int open_world(void **state) {
+  (void)state;
+  world_open(&world);
+  return 0;
+}
+
+static int close_world(void **state) {
+  (void)state;
+  world_close(&world);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(writes_become_values),          cmocka_unit_test(written_tensors_keep_their_dtype),
+      cmocka_unit_test(inplace_views_change_geometry), cmocka_unit_test(batch_norm_returns_its_statistics),
+      cmocka_unit_test(inverses_undo_views),           cmocka_unit_test(a_copy_has_no_inverse),
+      cmocka_unit_test(writing_repeated_elements_is_refused), cmocka_unit_test(wrong_arguments_are_told),
+  };
+  return cmocka_run_group_tests(tests, open_world, close_world);
+}

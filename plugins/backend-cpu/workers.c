@@ -1,0 +1,105 @@
+#include "workers.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+typedef struct worker {
+  bc_workers_t *team;
+  int32_t number;
+  pthread_t thread;
+} worker_t;
+
+struct bc_workers {
+  int32_t n; /* with the caller */
+  worker_t *workers;
+  int32_t n_started;
+  pthread_mutex_t lock;
+  pthread_cond_t wake, done;
+  /* the job, under the lock */
+  uint64_t job; /* number of the job; a worker that has seen it sleeps */
+  int32_t n_parts, n_left;
+  int stop;
+  int64_t size, chunk;
+  bc_part_fn fn;
+  void *arg;
+};
+
+static void run_part(const bc_workers_t *w, int32_t part) {
+  int64_t begin = part * w->chunk, end = begin + w->chunk < w->size ? begin + w->chunk : w->size;
+  w->fn(w->arg, part, begin, end);
+}
+
+static void *work(void *arg) {
+  worker_t *self = arg;
+  bc_workers_t *w = self->team;
+  uint64_t seen = 0;
+  pthread_mutex_lock(&w->lock);
+  for (;;) {
+    while (!w->stop && w->job == seen) pthread_cond_wait(&w->wake, &w->lock);
+    if (w->stop) break;
+    seen = w->job;
+    if (self->number >= w->n_parts) continue;
+    pthread_mutex_unlock(&w->lock);
+    run_part(w, self->number);
+    pthread_mutex_lock(&w->lock);
+    if (--w->n_left == 0) pthread_cond_signal(&w->done);
+  }
+  pthread_mutex_unlock(&w->lock);
+  return NULL;
+}
+
+bc_workers_t *bc_workers_create(int32_t n) {
+  bc_workers_t *w = n > 1 ? calloc(1, sizeof *w) : NULL;
+  if (!w) return NULL;
+  w->workers = calloc((size_t)n, sizeof *w->workers);
+  pthread_mutex_init(&w->lock, NULL);
+  pthread_cond_init(&w->wake, NULL);
+  pthread_cond_init(&w->done, NULL);
+  for (int32_t k = 1; w->workers && k < n; k++) {
+    w->workers[k] = (worker_t){.team = w, .number = k};
+    if (pthread_create(&w->workers[k].thread, NULL, work, &w->workers[k])) break;
+    w->n_started = k;
+  }
+  w->n = w->n_started + 1;
+  return w;
+}
+
+void bc_workers_destroy(bc_workers_t *w) {
+  if (!w) return;
+  pthread_mutex_lock(&w->lock);
+  w->stop = 1;
+  pthread_cond_broadcast(&w->wake);
+  pthread_mutex_unlock(&w->lock);
+  for (int32_t k = 1; k <= w->n_started; k++) pthread_join(w->workers[k].thread, NULL);
+  pthread_cond_destroy(&w->wake);
+  pthread_cond_destroy(&w->done);
+  pthread_mutex_destroy(&w->lock);
+  free(w->workers);
+  free(w);
+}
+
+int32_t bc_parallel(bc_workers_t *w, int64_t n, int64_t grain, bc_part_fn fn, void *arg) {
+  int64_t most = grain > 0 ? n / grain : n;
+  int32_t n_parts = !w || most < 2 ? 1 : most < w->n ? (int32_t)most : w->n;
+  if (n_parts == 1) {
+    fn(arg, 0, 0, n);
+    return 1;
+  }
+  int64_t chunk = (n + n_parts - 1) / n_parts;
+  n_parts = (int32_t)((n + chunk - 1) / chunk); /* rounding up may leave the last parts empty */
+  pthread_mutex_lock(&w->lock);
+  w->fn = fn;
+  w->arg = arg;
+  w->size = n;
+  w->chunk = chunk;
+  w->n_parts = n_parts;
+  w->n_left = n_parts - 1;
+  w->job++;
+  if (n_parts > 1) pthread_cond_broadcast(&w->wake);
+  pthread_mutex_unlock(&w->lock);
+  run_part(w, 0);
+  pthread_mutex_lock(&w->lock);
+  while (w->n_left > 0) pthread_cond_wait(&w->done, &w->lock);
+  pthread_mutex_unlock(&w->lock);
+  return n_parts;
+}
