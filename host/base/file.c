@@ -35,7 +35,7 @@ aot_status_t aoth_file_map(const char *path, aoth_sink_t *sink, aoth_map_t *out)
   struct stat st;
   out->data = "";
   out->nbytes = 0;
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer must not hang us */
   if (fd < 0) return complain(sink, "file.open", "open", path, errno);
   if (fstat(fd, &st) != 0) {
     status = complain(sink, "file.open", "examine", path, errno);
@@ -106,7 +106,8 @@ aoth_writer_t *aoth_writer_begin(const char *path, aoth_sink_t *sink) {
     writer_free(w);
     return NULL;
   }
-  int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (in_place ? 0 : O_TRUNC);
+  if (w->temporary) unlink(w->temporary); /* left by a process of the same number that was killed */
+  int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (in_place ? 0 : O_EXCL); /* O_EXCL: follows no link that somebody put there */
   w->fd = open(in_place ? w->path : w->temporary, flags, 0666);
   if (w->fd < 0) {
     complain(sink, "file.write", "write", path, errno);

@@ -94,7 +94,7 @@ const aoth_command_t aoth_cmd_check = {
             "a pipeline that means the same.\n"
             "\n"
             "  aothost check train.yaml\n"
-            "  aothost check train.yaml -v --set stages.partition-mincut.memory-budget=0.5\n"
+            "  aothost check train.yaml -v --set stages.partition-mincut.distance-base=1.5\n"
             "  aothost check train.yaml --json -\n",
     .main = check_main,
 };

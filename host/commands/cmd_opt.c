@@ -44,6 +44,24 @@ static aot_status_t resolve_stages(opt_t *o) {
   return status;
 }
 
+/* Common flags that need a pipeline or one of its stages: nothing is ignored in silence. */
+static aot_status_t check_flags(const opt_t *o) {
+  if (o->cli.common.sets.n) {
+    aoth_sink_report(o->cli.sink, AOT_SEVERITY_ERROR, NULL, "opt.set", "--set %s: there is no pipeline; --with sets an option of the --use before it",
+                     o->cli.common.sets.items[0]);
+    return AOT_E_INVALID;
+  }
+  for (uint32_t i = 0; i < o->cli.common.dump_after.n; i++) {
+    int known = 0;
+    for (uint32_t k = 0; k < o->n_stages; k++) known |= strcmp(o->stages[k].use, o->cli.common.dump_after.items[i]) == 0;
+    if (known) continue;
+    aoth_sink_report(o->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.dump-after", "--dump-after %s: no --use names such a stage",
+                     o->cli.common.dump_after.items[i]);
+    return AOT_E_INVALID;
+  }
+  return AOT_OK;
+}
+
 static aot_status_t write_program(opt_t *o) {
   const int json_on_stdout = o->cli.common.json_path && strcmp(o->cli.common.json_path, "-") == 0;
   aoth_text_t text = {0};
@@ -63,6 +81,7 @@ static aot_status_t write_program(opt_t *o) {
 static aot_status_t run(opt_t *o) {
   aoth_session_t *s = o->cli.session;
   AOT_TRY(resolve_stages(o));
+  AOT_TRY(check_flags(o));
   AOT_TRY(aoth_session_open_opsets(s, NULL, NULL, 0));
   AOT_TRY(aoth_session_import(s, o->import_id, NULL, o->cli.positional[0], NULL));
   for (uint32_t i = 0; i < o->n_stages; i++) AOT_TRY(aoth_session_run_stage(s, &o->stages[i]));
@@ -116,7 +135,7 @@ const aoth_command_t aoth_cmd_opt = {
             "Without --use it only reads and prints: a check, a converter.\n"
             "\n"
             "  aothost opt a.ir --use functionalize --use autograd -o joint.ir\n"
-            "  aothost opt joint.ir --use partition-mincut --with memory-budget=0.5\n"
+            "  aothost opt joint.ir --use partition-mincut --with distance-base=1.5\n"
             "  aothost opt model.pt2 > model.ir\n",
     .main = opt_main,
 };

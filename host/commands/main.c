@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <aot/base.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,6 +45,7 @@ static int unknown(const char *name) {
 }
 
 int main(int argc, char **argv) {
+  signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is told by the write that meets it, which then cleans up */
   const char *name = argc > 1 ? argv[1] : "";
   if (argc < 2) {
     help();

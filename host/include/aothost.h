@@ -36,7 +36,7 @@ typedef struct aothost_config {
   uint32_t n_sets, n_plugin_dirs;
   uint32_t reserved;
   const char *model;              /* model file; NULL: the pipeline's */
-  const char *const *sets;        /* "stages.partition-mincut.memory-budget=0.5" */
+  const char *const *sets;        /* "stages.partition-mincut.distance-base=1.5" */
   const char *const *plugin_dirs; /* searched before the usual places */
   aothost_message_t message;      /* NULL: messages are kept for aothost_messages */
   void *message_self;

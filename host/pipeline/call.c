@@ -187,8 +187,25 @@ static const struct kind {
      {offsetof(aot_backend_t, query), offsetof(aot_backend_t, compile), offsetof(aot_backend_t, load)}},
 };
 
+/* A unit may keep its options as long as it lives, which can be longer than the pipeline does. */
+static const aot_opts_t *keep_options(aoth_session_t *s, const aoth_stage_t *stage) {
+  const uint32_t n = stage->opts.n_values;
+  aot_opts_t *opts = aoth_arena_alloc(s->arena, sizeof(void *), sizeof *opts);
+  aot_opt_value_t *values = aoth_arena_alloc(s->arena, sizeof(void *), (n + 1) * sizeof *values);
+  if (!opts || !values) return NULL;
+  for (uint32_t i = 0; i < n; i++) {
+    values[i] = stage->opts.values[i];
+    if (!values[i].s.size) continue;
+    values[i].s.data = aoth_arena_text(s->arena, values[i].s.data, (size_t)values[i].s.size);
+    if (!values[i].s.data) return NULL;
+  }
+  *opts = (aot_opts_t){sizeof *opts, n, values};
+  return opts;
+}
+
 typedef struct creating {
   aoth_session_t *s;
+  const aot_opts_t *opts;
   const aoth_stage_t *stage;
   aoth_instance_t *out;
   const char *wrong;
@@ -217,7 +234,7 @@ static aot_status_t do_create(void *arg) {
   if (!p->is_initialised && p->desc.init) AOT_TRY(p->desc.init(p->host));
   p->is_initialised = 1;
   const void *table = NULL;
-  AOT_TRY(c->stage->unit->desc.create(p->host, &c->s->ctx, &c->stage->opts, &table));
+  AOT_TRY(c->stage->unit->desc.create(p->host, &c->s->ctx, c->opts, &table));
   c->wrong = import_table(c->stage->unit->kind, table, c->out);
   if (!c->wrong) {
     c->out->unit = c->stage->unit;
@@ -227,8 +244,13 @@ static aot_status_t do_create(void *arg) {
 }
 
 aot_status_t aoth_instance_create(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out) {
-  creating_t c = {s, stage, out, NULL};
+  creating_t c = {s, keep_options(s, stage), stage, out, NULL};
   memset(out, 0, sizeof *out);
+  if (!c.opts) {
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "pipeline.memory",
+                     "no memory for the options of %s", stage->use);
+    return AOT_E_EXHAUSTED;
+  }
   const aot_status_t status = aoth_call(s, stage, "create", do_create, &c);
   if (status == AOT_OK && !c.wrong) return AOT_OK;
   if (status == AOT_OK) aoth_misbehaved(s, stage, "%s", c.wrong);

@@ -150,6 +150,9 @@ static void add_dir(aoth_registry_t *r, const char *path, const char *from, int 
     seen = absolute;
   } else if (!S_ISDIR(st.st_mode)) {
     note = "not a folder";
+  } else if (access(absolute, R_OK | X_OK) != 0) {
+    note = strerror(errno);
+    seen = absolute;
   } else {
     seen = absolute;
     for (uint32_t i = 0; i < r->n_dirs; i++)

@@ -239,7 +239,12 @@ aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const
   } else {
     status = import_id ? aoth_stage_of_unit(s, import_id, "import/1", where_import, &stage)
                        : choose_importer(s, &file, where_model, &stage);
-    if (status == AOT_OK) status = read_with_unit(s, &stage, &file);
+    if (status == AOT_OK) {
+      status = read_with_unit(s, &stage, &file);
+      if (status != AOT_OK) /* an importer sees bytes: it knows the place in the file, not which file */
+        aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, where_model && where_model->line ? where_model : NULL, "import.file",
+                         "while reading the model %s", path);
+    }
   }
   if (status != AOT_OK) return status;
   aoth_session_record(s, &stage, begin, 0, 0);

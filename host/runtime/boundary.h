@@ -1,13 +1,13 @@
 /* The exit rules of a call (AOT_RULE_* of aot/graph.h), interpreted: what the run time does after a graph has run.
  *
- *     RESTRIDE      leaf a: same storage, new sizes, strides, offset            (x.t_())
  *     COPY_BACK     leaf a <- its UPDATE output, element by element              (x.mul_(2))
+ *     RESTRIDE      leaf a: same storage, new sizes, strides, offset            (x.t_())
  *     SAME_INPUT    output a is leaf b          VIEW_INPUT   output a looks into leaf b's storage
  *     SAME_OUTPUT   output a is output b        VIEW_OUTPUT  output a looks into output b's storage
  *     VIEW_BASE     output a looks into hidden base b
  *
- * In this order, so that an output that is a view of a mutated input shows the mutation, and a restrided and written
- * input takes its value in its new shape. An output rule may name an output that has a rule itself; chains are followed.
+ * In this order, so that an output that is a view of a mutated input shows the mutation, and the updated value
+ * of a leaf has the leaf's own shape also where the call restrides it. An output rule may name an output that has a rule itself; chains are followed.
  * Linear in rules and elements. */
 #ifndef AOTH_BOUNDARY_H
 #define AOTH_BOUNDARY_H

@@ -115,8 +115,8 @@ static aot_status_t leave_forward(aoth_step_t *s) {
     if ((p->role == AOT_ROLE_USER_OUTPUT || p->role == AOT_ROLE_LOSS) && p->index < s->n_outputs) s->outputs[p->index] = p->tensor;
     if (p->role == AOT_ROLE_BASE) s->bases[p->index] = p->tensor;
   }
-  AOT_TRY(aoth_boundary_restride(&b));
   AOT_TRY(aoth_boundary_copy_back(&b));
+  AOT_TRY(aoth_boundary_restride(&b));
   return aoth_boundary_outputs(&b);
 }
 

@@ -217,6 +217,33 @@ at_x at_expanded(at_emit_t *e, at_x x, const int64_t *sizes, int32_t rank) {
   return AT(e, "expand", x, at_list(e, sizes, (uint32_t)rank));
 }
 
+static int same_order(at_emit_t *e, const aot_type_t *t, const int64_t *strides) {
+  int32_t d;
+  for (d = 0; d < t->rank; d++)
+    if (at_hint(e->infer, t->sizes[d]) > 1 && !at_same(e->infer, t->strides[d], strides[d])) return 0;
+  return 1;
+}
+
+at_x at_laid_out(at_emit_t *e, at_x x, const aot_type_t *like) {
+  const at_x contiguous = aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS);
+  int64_t strides[AOT_MAX_RANK], order[AOT_MAX_RANK], back[AOT_MAX_RANK];
+  aot_type_t t = at_type(e, x);
+  int32_t d, i, moved = 0;
+  if (e->status != AOT_OK || t.rank != like->rank) return x;
+  for (d = 0; d < t.rank; d++)
+    if (at_hint(e->infer, t.sizes[d]) == 0) return x;
+  at_strides_for_format(e->infer, like, AOT_MEMORY_PRESERVE, strides);
+  if (same_order(e, &t, strides)) return x;
+  for (d = 0; d < t.rank; d++) { /* slowest first */
+    for (i = d; i > 0 && at_hint(e->infer, strides[order[i - 1]]) < at_hint(e->infer, strides[d]); i--) order[i] = order[i - 1];
+    order[i] = d;
+  }
+  for (d = 0; d < t.rank; d++) back[order[d]] = d, moved |= order[d] != d;
+  if (!moved) return AT(e, "clone", x, contiguous);
+  x = AT(e, "clone", AT(e, "permute", x, at_list(e, order, (uint32_t)t.rank)), contiguous);
+  return AT(e, "permute", x, at_list(e, back, (uint32_t)t.rank));
+}
+
 at_x at_summed(at_emit_t *e, at_x x, const int64_t *dims, uint32_t n, int keep) {
   if (n == 0) return x;
   return AT(e, "sum.dim_IntList", x, at_list(e, dims, n), at_b(keep));

@@ -68,6 +68,8 @@ at_x at_cast(at_emit_t *e, at_x x, int32_t dtype);           /* x itself when it
 /* A view, of a copy where the layout allows none; x itself when it has that shape. */
 at_x at_reshaped(at_emit_t *e, at_x x, const int64_t *sizes, int32_t rank);
 at_x at_expanded(at_emit_t *e, at_x x, const int64_t *sizes, int32_t rank); /* x itself when it has that shape */
+/* x in the memory order of `like`, without its gaps; x itself when it lies so. Both have the same sizes. */
+at_x at_laid_out(at_emit_t *e, at_x x, const aot_type_t *like);
 at_x at_summed(at_emit_t *e, at_x x, const int64_t *dims, uint32_t n, int keep); /* x itself when n is 0 */
 int at_same_shape(at_emit_t *e, const aot_type_t *t, const int64_t *sizes, int32_t rank);
 

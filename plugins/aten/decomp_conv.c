@@ -120,13 +120,19 @@ aot_status_t at_dc_native_adaptive_avg_pool2d_backward(at_emit_t *e, aot_value_t
                        at_list(e, zero, 2), at_b(0), at_b(1), at_none()), out);
 }
 
-/* upsample_*.vec: the size that the factors give, and the factors as they are */
+/* upsample_*.vec: the same without .vec; the size that the factors give, and the factors as they are */
 aot_status_t at_dc_upsample(at_emit_t *e, aot_value_t *out) {
   aot_type_t t = at_result_type(e, 0);
-  at_x size = at_list(e, t.sizes + 2, (uint32_t)t.rank - 2), scales = IN("scale_factors");
-  at_x h = scales.kind == AOT_ARG_FLOATS && scales.n > 0 ? at_f(scales.u.floats[0]) : at_none();
-  at_x w = scales.kind == AOT_ARG_FLOATS && scales.n > 1 ? at_f(scales.u.floats[1]) : h;
-  if (at_in_has(e, "align_corners"))
-    return at_give(e, AT(e, "upsample_bilinear2d", IN("input"), size, IN("align_corners"), h, w), out);
-  return at_give(e, AT(e, "upsample_nearest2d", IN("input"), size, h, w), out);
+  at_x scales = IN("scale_factors"), args[6];
+  uint32_t n = 2, space = (uint32_t)t.rank - 2, i;
+  char name[64];
+  size_t size = strcspn(e->row->name + sizeof "aten." - 1, ".");
+  memcpy(name, e->row->name + sizeof "aten." - 1, size);
+  name[size] = '\0';
+  args[0] = IN("input");
+  args[1] = at_list(e, t.sizes + 2, space);
+  if (at_in_has(e, "align_corners")) args[n++] = IN("align_corners");
+  for (i = 0; i < space; i++)
+    args[n++] = scales.kind == AOT_ARG_FLOATS && scales.n ? at_f(scales.u.floats[scales.n > i ? i : 0]) : at_none();
+  return at_give(e, at_call(e, name, n, args), out);
 }

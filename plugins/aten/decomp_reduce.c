@@ -41,7 +41,7 @@ aot_status_t at_dc_log_softmax(at_emit_t *e, aot_value_t *out) {
 /* softmax.int, log_softmax.int: the native form in the asked dtype */
 aot_status_t at_dc_softmax_int(at_emit_t *e, aot_value_t *out) {
   at_x x = at_cast(e, IN("self"), at_result_type(e, 0).dtype);
-  const char *native = strncmp(e->row->name, "aten.log", 8) == 0 ? "_log_softmax" : "_softmax";
+  const char *native = strstr(e->row->name, "log_softmax") != NULL ? "_log_softmax" : "_softmax";
   return at_give(e, AT(e, native, x, IN("dim"), at_b(0)), out);
 }
 

@@ -146,6 +146,29 @@ static aot_status_t AOT_CALL decompose(const aot_opset_t *self, aot_ctx_t *ctx, 
   return e->status != AOT_OK ? e->status : status;
 }
 
+/* Written tensors stay in their memory order: views that are made of the new values look into them as they did before. */
+static aot_status_t keep_layouts(at_emit_t *e, aot_value_t *results, aot_value_t *written) {
+  uint32_t i, k, r, n = 0;
+  for (i = 0; i < e->desc->n_args && i < e->info.n_args; i++) {
+    const aot_schema_arg_t *s = &e->desc->args[i];
+    const aot_arg_t *a = &e->info.args[i];
+    if (!(s->flags & AOT_SARG_WRITE) || (s->write_if >= 0 && e->info.args[s->write_if].u.i == 0)) continue;
+    for (k = 0; k < (a->kind == AOT_ARG_VALUE ? 1 : a->kind == AOT_ARG_VALUES ? a->n : 0); k++) {
+      aot_value_t old, laid;
+      aot_type_t like;
+      old.id = a->kind == AOT_ARG_VALUE ? (uint32_t)a->u.i : a->u.ids[k];
+      if (old.id == AOT_NO_ID) continue;
+      like = at_type(e, at_v(old));
+      laid = at_value(e, at_laid_out(e, at_v(written[n]), &like));
+      for (r = 0; r < e->info.n_results; r++)
+        if (results[r].id == written[n].id) results[r] = laid;
+      written[n++] = laid;
+      e->infer->n_pool = 0;
+    }
+  }
+  return e->status;
+}
+
 static aot_status_t AOT_CALL functional_form(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
                                              aot_node_t node, aot_value_t *out_results, aot_value_t *out_written) {
   const opset_t *o = self->self;
@@ -163,6 +186,8 @@ static aot_status_t AOT_CALL functional_form(const aot_opset_t *self, aot_ctx_t 
     at_emit_fail(e, "", "%s writes no argument: it has no functional form", at_rows[local].name);
     status = e->status;
   }
+  if (status == AOT_OK && e->status == AOT_OK && !(o->descs[local].flags & AOT_OP_INPLACE_VIEW))
+    status = keep_layouts(e, out_results, out_written);
   return e->status != AOT_OK ? e->status : status;
 }
 
@@ -176,6 +201,10 @@ static aot_status_t AOT_CALL view_inverse(const aot_opset_t *self, aot_ctx_t *ct
   if (e->status != AOT_OK) return e->status;
   if (at_rows[local].inverse == NULL) at_emit_fail(e, "", "%s is not a view: it has no inverse", at_rows[local].name);
   else *out_base = at_rows[local].inverse(e, index, base, updated);
+  if (e->status == AOT_OK) {
+    aot_type_t like = at_type(e, at_v(base));
+    *out_base = at_value(e, at_laid_out(e, at_v(*out_base), &like));
+  }
   return e->status;
 }
 

@@ -345,6 +345,10 @@ void at_put(at_infer_t *c, int32_t dtype, const int64_t *sizes, int32_t rank) {
 
 void at_put_view(at_infer_t *c, const aot_type_t *base, const int64_t *sizes, const int64_t *strides, int32_t rank,
                  int64_t offset) {
+  if (c->copies) {
+    at_put(c, base->dtype, sizes, rank);
+    return;
+  }
   put_tensor(c, base->dtype, sizes, strides, rank, offset);
 }
 
@@ -416,7 +420,7 @@ aot_status_t at_infer_run(at_infer_t *c, const at_row_t *row, const aot_op_desc_
   c->status = AOT_OK;
   c->message[0] = '\0';
   c->n_put = c->n_pool = 0;
-  c->requires_grad = 0;
+  c->requires_grad = c->copies = 0;
   c->device = AOT_DEVICE_CPU;
   c->device_index = -1;
   check_required(c);

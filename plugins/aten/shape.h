@@ -36,6 +36,7 @@ typedef struct at_infer {
   char message[240];
   uint32_t n_put, n_pool;
   int requires_grad;           /* some operand does */
+  int copies;                  /* what a view rule puts is a copy: contiguous, of its own */
   int32_t device, device_index; /* of the results */
   int64_t pool[AT_POOL];       /* dimension arrays of this call */
 } at_infer_t;

@@ -292,3 +292,15 @@ static void put_padded(at_infer_t *c, int keep_format) {
 
 void at_shape_constant_pad(at_infer_t *c) { put_padded(c, 1); }
 void at_shape_pad(at_infer_t *c) { put_padded(c, 0); }
+void at_shape_pad_mode(at_infer_t *c) { put_padded(c, at_str_is(c, "mode", "constant")); }
+
+/* max_unpool: the sizes before pooling are given */
+void at_shape_unpool(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "self");
+  const int64_t *out;
+  uint32_t n = at_ints(c, "output_size", &out), d;
+  int64_t *sizes = at_dims_copy(c, x.sizes, x.rank);
+  if (n == 0 || n > (uint32_t)x.rank) at_fail(c, "output_size has %u numbers for a tensor of rank %d", n, (int)x.rank);
+  for (d = 0; d < n && c->status == AOT_OK; d++) sizes[x.rank - (int32_t)n + (int32_t)d] = out[d];
+  put_pooled(c, &x, sizes, x.dtype);
+}

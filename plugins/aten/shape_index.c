@@ -238,3 +238,49 @@ void at_shape_bucketize(at_infer_t *c) {
   aot_type_t t = at_operand(c, "self");
   at_put(c, at_bool(c, "out_int32") ? AOT_I32 : AOT_I64, t.sizes, t.kind == AOT_TYPE_TENSOR ? t.rank : 0);
 }
+
+void at_shape_searchsorted(at_infer_t *c) {
+  aot_type_t t = at_operand(c, "self"), edges = at_tensor(c, "sorted_sequence");
+  if (edges.rank != 1 && edges.rank != t.rank) at_fail(c, "searchsorted of values of rank %d in rows of rank %d", (int)t.rank, (int)edges.rank);
+  at_put(c, at_bool(c, "out_int32") ? AOT_I32 : AOT_I64, t.sizes, t.kind == AOT_TYPE_TENSOR ? t.rank : 0);
+}
+
+void at_shape_nonzero_static(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  int64_t *sizes = at_dims(c, 2), *strides = at_dims(c, 2);
+  sizes[0] = at_int(c, "size");
+  sizes[1] = t.rank;
+  at_strides_contiguous(c, sizes, 2, strides);
+  at_put_strided(c, AOT_I64, sizes, strides, 2);
+}
+
+/* take_along_dim: self and indices broadcast in all other dimensions; without dim both are flat */
+void at_shape_take_along_dim(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self"), index = at_tensor(c, "indices");
+  aot_type_t pair[2];
+  int64_t *sizes = at_dims(c, AOT_MAX_RANK), *self_sizes, *index_sizes;
+  int32_t dim, rank;
+  if (!at_has(c, "dim")) {
+    sizes[0] = at_numel(c, index.sizes, index.rank);
+    at_put(c, t.dtype, sizes, 1);
+    return;
+  }
+  dim = at_wrap(c, at_int(c, "dim"), t.rank);
+  if (t.rank != index.rank || t.rank == 0) at_fail(c, "take_along_dim of rank %d with indices of rank %d", (int)t.rank, (int)index.rank);
+  if (c->status != AOT_OK) return;
+  self_sizes = at_dims_copy(c, t.sizes, t.rank);
+  index_sizes = at_dims_copy(c, index.sizes, index.rank);
+  self_sizes[dim] = index_sizes[dim] = 1;
+  pair[0] = t;
+  pair[0].sizes = self_sizes;
+  pair[1] = index;
+  pair[1].sizes = index_sizes;
+  rank = at_broadcast(c, pair, 2, sizes);
+  sizes[dim] = index.sizes[dim];
+  at_put(c, t.dtype, sizes, rank);
+}
+
+/* Results whose size depends on the data. */
+void at_shape_dynamic(at_infer_t *c) {
+  at_fail(c, "the result's size depends on the data, which is not supported; use a form of fixed size, such as where or masked_fill");
+}

@@ -77,3 +77,45 @@ void at_shape_scores(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "self");
   at_put(c, x.dtype, x.sizes, x.rank);
 }
+
+/* multi_margin_loss: one value a row */
+void at_shape_class_margin(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "self");
+  if (at_int(c, "reduction") == 0 && x.rank == 2) at_put(c, x.dtype, x.sizes, 1);
+  else at_put(c, x.dtype, NULL, 0);
+}
+
+static void put_loss_of(at_infer_t *c, const aot_type_t *t, uint32_t n) {
+  int64_t *sizes = at_dims(c, AOT_MAX_RANK);
+  at_broadcast(c, t, n, sizes);
+  if (at_int(c, "reduction") == 0) at_put_pointwise(c, at_promote(c, t, n), t, n);
+  else at_put(c, at_promote(c, t, n), NULL, 0);
+}
+
+void at_shape_ranking_loss(at_infer_t *c) {
+  aot_type_t t[3];
+  t[0] = at_tensor(c, "input1");
+  t[1] = at_tensor(c, "input2");
+  t[2] = at_tensor(c, "target");
+  put_loss_of(c, t, 3);
+}
+
+void at_shape_poisson_loss(at_infer_t *c) {
+  aot_type_t t[2];
+  t[0] = at_tensor(c, "input");
+  t[1] = at_tensor(c, "target");
+  put_loss_of(c, t, 2);
+}
+
+void at_shape_cosine_similarity(at_infer_t *c) {
+  aot_type_t t[2];
+  int64_t *sizes = at_dims(c, AOT_MAX_RANK);
+  int32_t rank, dim, d, kept = 0;
+  t[0] = at_tensor(c, "x1");
+  t[1] = at_tensor(c, "x2");
+  rank = at_broadcast(c, t, 2, sizes);
+  dim = at_wrap(c, at_int(c, "dim"), rank);
+  for (d = 0; d < rank; d++)
+    if (d != dim) sizes[kept++] = sizes[d];
+  at_put(c, at_promote(c, t, 2), sizes, kept);
+}

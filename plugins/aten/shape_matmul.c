@@ -145,3 +145,86 @@ void at_shape_grouped_mm(at_infer_t *c) {
   sizes[rank++] = b.sizes[b.rank - 1];
   at_put(c, at_has(c, "out_dtype") ? (int32_t)at_int(c, "out_dtype") : a.dtype, sizes, rank);
 }
+
+/* inner: the last dimensions go; a number multiplies */
+void at_shape_inner(at_infer_t *c) {
+  aot_type_t a = at_tensor(c, "self"), b = at_tensor(c, "other");
+  int64_t *sizes = at_dims(c, 2 * AOT_MAX_RANK);
+  int32_t rank = 0, d;
+  if (a.rank == 0 || b.rank == 0) {
+    const aot_type_t *t = a.rank ? &a : &b;
+    at_put(c, a.dtype, t->sizes, t->rank);
+    return;
+  }
+  inner_equal(c, &a, &b, a.sizes[a.rank - 1], b.sizes[b.rank - 1]);
+  for (d = 0; d + 1 < a.rank; d++) sizes[rank++] = a.sizes[d];
+  for (d = 0; d + 1 < b.rank; d++) sizes[rank++] = b.sizes[d];
+  at_put(c, a.dtype, sizes, rank);
+}
+
+void at_shape_cross(at_infer_t *c) {
+  aot_type_t t[2];
+  int32_t dim;
+  t[0] = at_tensor(c, "self");
+  t[1] = at_tensor(c, "other");
+  dim = at_wrap(c, at_int(c, "dim"), t[0].rank);
+  if (t[0].rank != t[1].rank || t[0].rank == 0 || !at_same(c, t[0].sizes[dim], 3)) at_fail(c, "cross product along a dimension that is not of size 3");
+  at_put_pointwise(c, at_promote(c, t, 2), t, 2);
+}
+
+/* _trilinear: each tensor gets dimensions of size 1, all broadcast, some are summed */
+void at_shape_trilinear(at_infer_t *c) {
+  static const char *const names[3] = {"i1", "i2", "i3"}, *const expands[3] = {"expand1", "expand2", "expand3"};
+  aot_type_t t[3];
+  const int64_t *dims;
+  int64_t *out = at_dims(c, AOT_MAX_RANK);
+  int32_t rank = 0, kept = 0, d, i;
+  uint32_t mask, n_summed;
+  for (i = 0; i < 3; i++) {
+    uint32_t n;
+    int64_t *sizes = at_dims(c, AOT_MAX_RANK);
+    int32_t own = 0;
+    t[i] = at_tensor(c, names[i]);
+    n = at_ints(c, expands[i], &dims);
+    rank = t[i].rank + (int32_t)n;
+    if (rank > AOT_MAX_RANK) at_fail(c, "_trilinear of rank %d", (int)rank);
+    if (c->status != AOT_OK) return;
+    mask = at_dim_mask(c, dims, n, rank);
+    for (d = 0; d < rank; d++) sizes[d] = mask >> d & 1 ? 1 : t[i].sizes[own++];
+    t[i].sizes = sizes;
+    t[i].rank = rank;
+  }
+  rank = at_broadcast(c, t, 3, out);
+  n_summed = at_ints(c, "sumdim", &dims);
+  mask = at_dim_mask(c, dims, n_summed, rank);
+  for (d = 0; d < rank; d++)
+    if (!(mask >> d & 1)) out[kept++] = out[d];
+  at_put(c, at_promote(c, t, 3), out, kept);
+}
+
+/* [.., p, m] and [.., r, m]: [.., p, r] */
+void at_shape_cdist(at_infer_t *c) {
+  aot_type_t a = at_tensor(c, "x1"), b = at_tensor(c, "x2"), batch[2];
+  int64_t *sizes = at_dims(c, AOT_MAX_RANK + 2);
+  int32_t rank;
+  if (a.rank < 2 || b.rank < 2) at_fail(c, "%s of tensors of rank %d and %d", c->row->name, (int)a.rank, (int)b.rank);
+  if (c->status != AOT_OK) return;
+  inner_equal(c, &a, &b, a.sizes[a.rank - 1], b.sizes[b.rank - 1]);
+  batch[0] = a;
+  batch[1] = b;
+  batch[0].rank -= 2;
+  batch[1].rank -= 2;
+  rank = at_broadcast(c, batch, 2, sizes);
+  sizes[rank] = a.sizes[a.rank - 2];
+  sizes[rank + 1] = b.sizes[b.rank - 2];
+  at_put(c, a.dtype, sizes, rank + 2);
+}
+
+void at_shape_pdist(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  int64_t *sizes = at_dims(c, 1);
+  need_rank(c, &t, "self", 2);
+  if (c->status != AOT_OK) return;
+  sizes[0] = at_floordiv(c, at_mul(c, t.sizes[0], at_sub(c, t.sizes[0], 1)), 2);
+  at_put(c, t.dtype, sizes, 1);
+}

@@ -131,3 +131,109 @@ static void put_shuffled(at_infer_t *c, int up) {
 
 void at_shape_pixel_shuffle(at_infer_t *c) { put_shuffled(c, 1); }
 void at_shape_pixel_unshuffle(at_infer_t *c) { put_shuffled(c, 0); }
+
+/* hstack joins along dim 1, vectors along dim 0; vstack joins rows. Lower ranks get dimensions first. */
+static void put_stacked(at_infer_t *c, int32_t least_rank, int vertical) {
+  uint32_t n = at_list_size(c, "tensors"), i;
+  int64_t *sizes = at_dims(c, AOT_MAX_RANK), total = 0;
+  int32_t rank = 0, dtype = 0, dim = 0;
+  uint32_t mark = c->n_pool;
+  if (n == 0) at_fail(c, "%s of no tensors", c->row->name);
+  for (i = 0; i < n && c->status == AOT_OK; i++) {
+    aot_type_t t = at_list_item(c, "tensors", i);
+    int32_t lead = t.rank < least_rank ? least_rank - t.rank : 0, d;
+    c->n_pool = mark;
+    dtype = at_promote_pair(c, dtype, t.dtype);
+    if (i == 0) rank = t.rank + lead;
+    dim = vertical || rank == 1 ? 0 : 1;
+    if (t.rank + lead != rank) at_fail(c, "%s of tensors of different rank", c->row->name);
+    for (d = 0; d < rank && c->status == AOT_OK; d++) {
+      int64_t size = d < lead ? 1 : t.sizes[d - lead];
+      if (d == dim) total = at_add(c, total, size);
+      else if (i == 0) sizes[d] = size;
+      else if (!at_same(c, size, sizes[d])) at_fail(c, "%s: tensor %u has another size in dim %d", c->row->name, i, (int)d);
+    }
+  }
+  sizes[dim] = total;
+  at_put(c, dtype, sizes, rank);
+}
+
+void at_shape_hstack(at_infer_t *c) { put_stacked(c, 1, 0); }
+void at_shape_vstack(at_infer_t *c) { put_stacked(c, 2, 1); }
+
+void at_shape_block_diag(at_infer_t *c) {
+  uint32_t n = at_list_size(c, "tensors"), i, mark;
+  int64_t *sizes = at_dims(c, 2);
+  int32_t dtype = 0;
+  sizes[0] = sizes[1] = 0;
+  mark = c->n_pool;
+  for (i = 0; i < n && c->status == AOT_OK; i++) {
+    aot_type_t t = at_list_item(c, "tensors", i);
+    c->n_pool = mark;
+    if (t.rank > 2) at_fail(c, "block_diag of a tensor of rank %d", (int)t.rank);
+    dtype = at_promote_pair(c, dtype, t.dtype);
+    sizes[0] = at_add(c, sizes[0], t.rank == 2 ? t.sizes[0] : 1);
+    sizes[1] = at_add(c, sizes[1], t.rank == 0 ? 1 : t.sizes[t.rank - 1]);
+  }
+  at_put(c, dtype, sizes, 2);
+}
+
+/* rot90: a flip of self, or of self with two dimensions swapped, in that view's memory order */
+void at_shape_rot90(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  const int64_t *dims;
+  if (at_ints(c, "dims", &dims) != 2 || t.rank < 2) at_fail(c, "rot90 needs two dimensions");
+  if (c->status != AOT_OK) return;
+  if (at_int(c, "k") % 2 != 0) {
+    int32_t a = at_wrap(c, dims[0], t.rank), b = at_wrap(c, dims[1], t.rank);
+    int64_t *sizes = at_dims_copy(c, t.sizes, t.rank), *strides = at_dims_copy(c, t.strides, t.rank);
+    sizes[a] = t.sizes[b];
+    sizes[b] = t.sizes[a];
+    strides[a] = t.strides[b];
+    strides[b] = t.strides[a];
+    t.sizes = sizes;
+    t.strides = strides;
+  }
+  at_put_like(c, &t, t.dtype);
+}
+
+/* _chunk_cat: the leading dims before `dim` stay; from there each tensor is [num_chunks, its numel / num_chunks, padded] */
+void at_shape_chunk_cat(at_infer_t *c) {
+  uint32_t n = at_list_size(c, "tensors"), i, mark;
+  aot_type_t first = at_list_item(c, "tensors", 0);
+  int32_t dim = at_wrap(c, at_int(c, "dim"), first.rank), d;
+  int64_t *sizes = at_dims_copy(c, first.sizes, first.rank > dim ? first.rank : dim + 2), chunks = at_int(c, "num_chunks");
+  if (n == 0 || chunks <= 0 || first.rank == 0) at_fail(c, "_chunk_cat of no tensors, or into no chunks");
+  if (c->status != AOT_OK) return;
+  sizes = at_dims(c, dim + 2);
+  for (d = 0; d < dim; d++) sizes[d] = first.sizes[d];
+  sizes[dim] = chunks;
+  sizes[dim + 1] = 0;
+  mark = c->n_pool;
+  for (i = 0; i < n && c->status == AOT_OK; i++) {
+    aot_type_t t = at_list_item(c, "tensors", i);
+    int64_t rows = at_floordiv(c, at_add(c, t.sizes[dim], chunks - 1), chunks);
+    c->n_pool = mark;
+    sizes[dim + 1] = at_add(c, sizes[dim + 1], at_mul(c, rows, at_numel(c, t.sizes + dim + 1, t.rank - dim - 1)));
+  }
+  at_put(c, first.dtype, sizes, dim + 2);
+}
+
+/* diag: of a vector a matrix, of a matrix a view-like copy of its diagonal */
+void at_shape_diag(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  int64_t offset = at_int(c, "diagonal"), away = offset < 0 ? -offset : offset, *sizes = at_dims(c, 2);
+  if (t.rank != 1 && t.rank != 2) at_fail(c, "diag of a tensor of rank %d", (int)t.rank);
+  if (c->status != AOT_OK) return;
+  if (t.rank == 1) {
+    sizes[0] = sizes[1] = at_add(c, t.sizes[0], away);
+    at_put(c, t.dtype, sizes, 2);
+    return;
+  }
+  {
+    int64_t rows = offset >= 0 ? t.sizes[0] : at_sub(c, t.sizes[0], away), columns = offset >= 0 ? at_sub(c, t.sizes[1], away) : t.sizes[1];
+    sizes[0] = at_hint(c, rows) < at_hint(c, columns) ? rows : columns;
+    if (at_hint(c, sizes[0]) < 0) sizes[0] = 0;
+    at_put(c, t.dtype, sizes, 1);
+  }
+}

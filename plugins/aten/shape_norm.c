@@ -29,6 +29,13 @@ void at_shape_layer_norm(at_infer_t *c) {
   at_put(c, x.dtype, x.sizes, x.rank);
 }
 
+/* instance_norm: the input's shape */
+void at_shape_layer_norm_like(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "input");
+  if (x.rank < 2) at_fail(c, "%s of a tensor of rank %d", c->row->name, (int)x.rank);
+  at_put(c, x.dtype, x.sizes, x.rank);
+}
+
 /* Statistics keep the outer dimensions, the normalized ones become 1. Mixed dtypes (bfloat16 input, float32 weight) keep
  * them in the weight's. */
 static void put_row_statistics(at_infer_t *c, const aot_type_t *x, int32_t dtype) {

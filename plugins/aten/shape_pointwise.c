@@ -79,6 +79,12 @@ void at_shape_abs(at_infer_t *c) {
   put(c, &o, d == AOT_C64 ? AOT_F32 : d == AOT_C128 ? AOT_F64 : d);
 }
 
+void at_shape_angle(at_infer_t *c) {
+  operands_t o = collect(c);
+  int32_t d = o.t[0].dtype;
+  put(c, &o, d == AOT_C64 ? AOT_F32 : d == AOT_C128 ? AOT_F64 : floating(d));
+}
+
 void at_shape_bitwise(at_infer_t *c) {
   operands_t o = collect(c);
   int32_t dtype = at_promote(c, o.t, o.n);
@@ -194,6 +200,21 @@ void at_shape_glu(at_infer_t *c) {
   if (t.rank == 0 || at_hint(c, sizes[dim]) % 2) at_fail(c, "glu halves a dimension of even size");
   else sizes[dim] = at_floordiv(c, sizes[dim], 2);
   at_put(c, t.dtype, sizes, t.rank);
+}
+
+void at_shape_prelu_backward(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self"), w = at_tensor(c, "weight");
+  at_put_like(c, &t, t.dtype);
+  at_put_like(c, &t, w.dtype);
+}
+
+/* masked_scatter: self and mask broadcast together */
+void at_shape_masked_scatter(at_infer_t *c) {
+  aot_type_t t[2];
+  int64_t *sizes = at_dims(c, AOT_MAX_RANK);
+  t[0] = at_tensor(c, "self");
+  t[1] = at_tensor(c, "mask");
+  at_put(c, t[0].dtype, sizes, at_broadcast(c, t, 2, sizes));
 }
 
 void at_shape_frexp(at_infer_t *c) {

@@ -151,3 +151,25 @@ void at_shape_topk(at_infer_t *c) {
   at_put(c, t.dtype, sizes, t.rank);
   at_put(c, AOT_I64, sizes, t.rank);
 }
+
+void at_shape_dist(at_infer_t *c) {
+  aot_type_t t[2];
+  int64_t *sizes = at_dims(c, AOT_MAX_RANK);
+  t[0] = at_tensor(c, "self");
+  t[1] = at_tensor(c, "other");
+  at_broadcast(c, t, 2, sizes);
+  at_put(c, real_of(at_promote(c, t, 2)), NULL, 0);
+}
+
+void at_shape_trace(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  if (t.rank != 2) at_fail(c, "trace of a tensor of rank %d", (int)t.rank);
+  at_put(c, at_is_integral(t.dtype) ? AOT_I64 : t.dtype, NULL, 0);
+}
+
+void at_shape_histc(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  int64_t *sizes = at_dims(c, 1);
+  sizes[0] = at_int(c, "bins");
+  at_put(c, t.dtype, sizes, 1);
+}

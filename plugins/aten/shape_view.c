@@ -61,6 +61,11 @@ void at_shape_alias(at_infer_t *c) {
   put_view(c, &v);
 }
 
+void at_shape_with_history(at_infer_t *c) {
+  view_t v = view_of(c, "value");
+  put_view(c, &v);
+}
+
 void at_shape_t(at_infer_t *c) {
   view_t v = view_of(c, "self");
   if (v.rank > 2) at_fail(c, "t takes a tensor of rank 2 or less, not %d", (int)v.rank);
@@ -379,6 +384,43 @@ void at_shape_unbind(at_infer_t *c) {
   for (i = 0; i < n && c->status == AOT_OK; i++) {
     v.offset = at_add(c, v.base.offset, at_mul(c, i, stride));
     put_view(c, &v);
+  }
+}
+
+/* tensor_split: so many sections, the first ones an element longer; or cut at indices, which clamp like slices do */
+void at_shape_tensor_split(at_infer_t *c) {
+  view_t v = view_of(c, "self");
+  int32_t dim = at_wrap(c, at_int(c, "dim"), v.rank);
+  const int64_t *cuts;
+  uint32_t n = at_has(c, "indices") ? at_ints(c, "indices", &cuts) : 0, i;
+  int64_t size = v.rank ? v.sizes[dim] : 0, sections = at_has(c, "sections") ? at_int(c, "sections") : 0, at = 0;
+  if (v.rank == 0 || AOT_DIM_IS_SYM(size) || (!at_has(c, "indices") && sections <= 0))
+    at_fail(c, "tensor_split of a 0-dim tensor, along a symbolic dimension or into no sections");
+  if (c->status != AOT_OK) return;
+  for (i = 0; i < (n ? n + 1 : (uint32_t)sections) && c->status == AOT_OK; i++) {
+    int64_t end = n == 0 ? at + size / sections + ((int64_t)i < size % sections) : i < n ? cuts[i] : size;
+    if (n != 0) end = end < 0 ? (end + size < 0 ? 0 : end + size) : end > size ? size : end;
+    v.offset = at_add(c, v.base.offset, at_mul(c, at < size ? at : size, v.strides[dim]));
+    v.sizes[dim] = end > at ? end - at : 0;
+    put_view(c, &v);
+    at = end;
+  }
+}
+
+/* meshgrid: vectors along their own dimensions, expanded over all */
+void at_shape_meshgrid(at_infer_t *c) {
+  uint32_t n = at_list_size(c, "tensors"), i, k;
+  int64_t *sizes = at_dims(c, AOT_MAX_RANK), *strides = at_dims(c, AOT_MAX_RANK);
+  if (n == 0 || n > AOT_MAX_RANK) at_fail(c, "meshgrid of %u tensors", n);
+  for (i = 0; i < n && c->status == AOT_OK; i++) {
+    aot_type_t t = at_list_item(c, "tensors", i);
+    if (t.rank > 1) at_fail(c, "meshgrid of a tensor of rank %d", (int)t.rank);
+    else sizes[i] = t.rank ? t.sizes[0] : 1;
+  }
+  for (i = 0; i < n && c->status == AOT_OK; i++) {
+    aot_type_t t = at_list_item(c, "tensors", i);
+    for (k = 0; k < n; k++) strides[k] = k == i && t.rank ? t.strides[0] : 0;
+    at_put_view(c, &t, sizes, strides, (int32_t)n, t.offset);
   }
 }
 

@@ -1,25 +1,13 @@
 /* The inverse of a view: what the base is after the view has been written.
  *
  * Views that rearrange are undone by rearranging back; views that leave elements out become scatters into the old base.
- * Operators that only may be views (reshape, contiguous, to) and copied here leave the base as it was. */
+ * Operators that only may be views (reshape, contiguous, to) are asked where they were; who asks has compared the layouts.
+ * plugin.c gives the result the memory order of the old base. */
 #include "rewrites.h"
 
 #include <string.h>
 
 static aot_type_t type_of(at_emit_t *e, aot_value_t v) { return at_type(e, at_v(v)); }
-
-/* Does the node's result share its base's storage? Decided by the recorded types: a copy starts at offset 0 in an order that
- * the base's own layout does not give. */
-static int shares_storage(at_emit_t *e, aot_value_t base) {
-  aot_type_t from = type_of(e, base), to = at_result_type(e, 0);
-  int64_t strides[AOT_MAX_RANK];
-  int32_t d;
-  if (from.dtype != to.dtype || from.device != to.device) return 0;
-  if (!at_view_strides(e->infer, &from, to.sizes, to.rank, strides)) return 0;
-  for (d = 0; d < to.rank; d++)
-    if (!at_same(e->infer, strides[d], to.strides[d]) && at_hint(e->infer, to.sizes[d]) > 1) return 0;
-  return 1;
-}
 
 aot_value_t at_vi_alias(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   (void)index;
@@ -28,21 +16,7 @@ aot_value_t at_vi_alias(at_emit_t *e, uint32_t index, aot_value_t base, aot_valu
   return updated;
 }
 
-/* contiguous, to.*: the same shape; the tensor itself or a copy */
-aot_value_t at_vi_maybe_copy(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
-  (void)index;
-  return shares_storage(e, base) ? updated : base;
-}
-
 aot_value_t at_vi_reshape(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
-  aot_type_t t = type_of(e, base);
-  (void)index;
-  if (!shares_storage(e, base)) return base;
-  return at_value(e, at_reshaped(e, at_v(updated), t.sizes, t.rank));
-}
-
-/* unsqueeze, squeeze: always views */
-aot_value_t at_vi_squeeze(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   aot_type_t t = type_of(e, base);
   (void)index;
   return at_value(e, at_reshaped(e, at_v(updated), t.sizes, t.rank));

@@ -115,8 +115,10 @@ uint32_t ag_index(const ag_t *a, const char *name, size_t size) {
   return AG_NO_ARG;
 }
 
+uint32_t ag_at(const ag_t *a, const char *name) { return ag_index(a, name, strlen(name)); }
+
 static uint32_t index_of(ag_t *a, const char *name) {
-  uint32_t i = ag_index(a, name, strlen(name));
+  uint32_t i = ag_at(a, name);
   if (i == AG_NO_ARG) ag_fail(a, "", "the derivative rule names an argument '%s' that the operator does not have", name);
   return i;
 }
@@ -215,15 +217,16 @@ ag_val_t ag_extent(ag_t *a, ag_val_t tensor, ag_val_t dims) {
 
 /* ---- operators ---- */
 
+/* An operator by its full name, or without "aten.", ".default" or both. */
 static aot_op_t find(ag_t *a, const char *op) {
+  aot_op_t r = {AOT_NO_ID};
   char name[160];
-  aot_op_t r;
-  int full = strncmp(op, "aten.", 5) == 0 || strncmp(op, "aot.", 4) == 0 || strncmp(op, "higher_order.", 13) == 0;
-  snprintf(name, sizeof name, "%s%s", full ? "" : "aten.", op);
-  r = a->host->graph->op_find(a->prog, aot_str(name));
-  if (r.id != AOT_NO_ID) return r;
-  snprintf(name, sizeof name, "%s%s.default", full ? "" : "aten.", op);
-  return a->host->graph->op_find(a->prog, aot_str(name));
+  int i;
+  for (i = 0; i < 4 && r.id == AOT_NO_ID; i++) {
+    snprintf(name, sizeof name, "%s%s%s", i < 2 ? "" : "aten.", op, i % 2 ? ".default" : "");
+    r = a->host->graph->op_find(a->prog, aot_str(name));
+  }
+  return r;
 }
 
 /* What the backward makes is not differentiated again, whatever its operands are. */
@@ -345,7 +348,9 @@ ag_val_t ag_device(const ag_type_t *t) {
 
 ag_val_t ag_where(ag_t *a, ag_val_t condition, ag_val_t x, ag_val_t y) {
   if (!ag_is_tensor(x) && !ag_is_tensor(y)) return ag_none();
-  return AG_OP(a, "where.self", condition, x.kind == AOT_ARG_NONE ? ag_i(0) : x, y.kind == AOT_ARG_NONE ? ag_i(0) : y);
+  if (x.kind == AOT_ARG_NONE) x = ag_i(0);
+  if (y.kind == AOT_ARG_NONE) y = ag_i(0);
+  return AG_OP(a, "where.self", condition, x, y);
 }
 
 ag_val_t ag_zeros(ag_t *a, const ag_type_t *type) {

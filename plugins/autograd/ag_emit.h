@@ -47,8 +47,9 @@ typedef void (*ag_rule_fn)(ag_t *a);
 typedef int (*ag_when_fn)(ag_t *a); /* looks at arguments only */
 
 /* ---- the node ---- */
-uint32_t ag_index(const ag_t *a, const char *name, size_t size); /* of an argument, AG_NO_ARG when there is none */
 #define AG_NO_ARG UINT32_MAX
+uint32_t ag_index(const ag_t *a, const char *name, size_t size); /* number of an argument; AG_NO_ARG: there is none */
+uint32_t ag_at(const ag_t *a, const char *name);
 ag_val_t ag_arg(ag_t *a, const char *name);
 ag_val_t ag_y(ag_t *a, uint32_t result);
 ag_val_t ag_g(ag_t *a, uint32_t result);

@@ -86,6 +86,7 @@ static ag_val_t f_le(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return a
 static ag_val_t f_zeros(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_zeros_like(a, x[0]); }
 static ag_val_t f_like(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_reshape_like(a, x[0], x[1]); }
 static ag_val_t f_dtype(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return aot_arg_dtype(ag_type(a, x[0]).dtype); }
+static ag_val_t f_dense(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_contiguous(a, x[0]); }
 static ag_val_t f_or(ag_t *a, uint32_t n, const ag_val_t *x) { (void)a; (void)n; return x[0].kind == AOT_ARG_NONE ? x[1] : x[0]; }
 
 /* count(x [, dims]): elements of x, or of one group of a reduction over dims */
@@ -136,6 +137,9 @@ static ag_val_t f_sizes(ag_t *a, uint32_t n, const ag_val_t *x) {
   return ag_list(a, t.sizes + (uint32_t)t.rank - last, last);
 }
 
+/* as(g, x): g in the dtype of x */
+static ag_val_t f_as(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_cast(a, x[0], ag_type(a, x[1]).dtype); }
+
 /* size(x, d): one size as a number */
 static ag_val_t f_size(ag_t *a, uint32_t n, const ag_val_t *x) {
   ag_type_t t = ag_type(a, x[0]);
@@ -162,7 +166,8 @@ static const struct {
     {"like", 2, 2, f_like},         {"dtype", 1, 1, f_dtype},       {"or", 2, 2, f_or},
     {"count", 1, 2, f_count},       {"unreduce", 2, 4, f_unreduce}, {"scatter_at", 4, 5, f_scatter_at},
     {"per", 2, 2, f_per},           {"minus", 1, 1, f_minus},       {"inverse", 2, 2, f_inverse},
-    {"size", 2, 2, f_size},         {"keep_scale", 2, 2, f_keep_scale},
+    {"size", 2, 2, f_size},         {"keep_scale", 2, 2, f_keep_scale}, {"as", 2, 2, f_as},
+    {"dense", 1, 1, f_dense},
 };
 
 static ag_val_t operator_call(reader_t *r, const char *name, size_t size, uint32_t n, const ag_val_t *args) {
@@ -236,6 +241,15 @@ static ag_val_t number(reader_t *r) {
   return end == end_int ? ag_i(i) : ag_f(f);
 }
 
+/* 'sum' */
+static ag_val_t text(reader_t *r) {
+  const char *from = r->at, *end = strchr(from, '\'');
+  aot_str_t t = {from, end ? (uint64_t)(end - from) : 0};
+  if (!end) wrong(r, "a text without end");
+  else r->at = end + 1;
+  return aot_arg_str(t);
+}
+
 static ag_val_t factor(reader_t *r) {
   const char *name;
   size_t size;
@@ -250,6 +264,10 @@ static ag_val_t factor(reader_t *r) {
     return x;
   }
   if (is_digit(*r->at)) return number(r);
+  if (*r->at == '\'') {
+    r->at++;
+    return text(r);
+  }
   if ((size = word(r, &name)) == 0) {
     wrong(r, "expected an expression");
     return ag_none();

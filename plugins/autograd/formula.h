@@ -6,7 +6,7 @@
  *     targets = name { "," name }
  *     expr    = term { ("+" | "-") term }
  *     term    = factor { ("*" | "/") factor }
- *     factor  = "-" factor | number | name | call | "(" expr ")"
+ *     factor  = "-" factor | number | "'" text "'" | name | call | "(" expr ")"
  *     call    = name "(" [ expr { "," expr } ] ")"
  *
  * Names: arguments of the operator by their schema names (numbers, lists and strings pass through as they stand); g, g0,

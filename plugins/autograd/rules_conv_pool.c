@@ -5,7 +5,7 @@
 /* An int[n] argument that may be written as one number, or be missing. */
 static ag_val_t per_axis(ag_t *a, const char *name, uint32_t n, int64_t otherwise) {
   int64_t out[AOT_MAX_RANK];
-  uint32_t index = ag_index(a, name, strlen(name)), i;
+  uint32_t index = ag_at(a, name), i;
   ag_val_t v = index == AG_NO_ARG ? ag_none() : a->info.args[index];
   for (i = 0; i < n && i < AOT_MAX_RANK; i++) {
     if (v.kind == AOT_ARG_INTS && v.n > 0) out[i] = v.u.ints[v.n == 1 ? 0 : i];
@@ -19,9 +19,9 @@ void ag_rule_convolution(ag_t *a) {
   static const char *const NAMES[] = {"input", "weight", "bias"};
   ag_val_t x = ag_arg(a, "input"), w = ag_arg(a, "weight"), bias = ag_arg(a, "bias"), g = ag_g(a, 0), out[3], mask;
   int32_t rank = ag_type(a, w).rank;
-  uint32_t n = rank > 2 ? (uint32_t)rank - 2 : 0, i, at = ag_index(a, "transposed", strlen("transposed"));
+  uint32_t n = rank > 2 ? (uint32_t)rank - 2 : 0, i, at = ag_at(a, "transposed");
   int transposed = at != AG_NO_ARG ? a->info.args[at].u.i != 0
-                                   : ag_index(a, "output_padding", strlen("output_padding")) != AG_NO_ARG;
+                                   : ag_at(a, "output_padding") != AG_NO_ARG;
   int64_t wanted[3];
   for (i = 0; i < 3; i++) wanted[i] = ag_needs(a, NAMES[i]);
   mask = ag_list(a, wanted, 3);
@@ -49,12 +49,31 @@ void ag_rule_convolution(ag_t *a) {
   if (wanted[2]) ag_set(a, "bias", out[2]);
 }
 
+/* 2 or 3 dimensions: the operator's name says it. */
+static uint32_t plane_rank(const ag_t *a) {
+  uint64_t i;
+  for (i = 0; i + 1 < a->desc->name.size; i++)
+    if (a->desc->name.data[i] == '3' && a->desc->name.data[i + 1] == 'd') return 3;
+  return 2;
+}
+
+/* The inverse of a max pool puts each element at its index: it gets what stands there. */
+void ag_rule_unpool(ag_t *a) {
+  ag_val_t g = ag_g(a, 0), index = ag_arg(a, "indices");
+  ag_type_t tg = ag_type(a, g), ti = ag_type(a, index);
+  uint32_t plane = plane_rank(a), lead = (uint32_t)ti.rank - plane;
+  tg.sizes[lead] = ag_product(a, tg.sizes + lead, plane);
+  ti.sizes[lead] = ag_product(a, ti.sizes + lead, plane);
+  g = AG_OP(a, "gather", ag_reshape(a, g, tg.sizes, (int32_t)lead + 1), ag_i(-1),
+            ag_reshape(a, index, ti.sizes, (int32_t)lead + 1));
+  ag_set(a, "self", ag_reshape_like(a, g, ag_arg(a, "self")));
+}
+
 /* Max pools whose second result gives, for each window, the place in its flattened plane: the last 2 or 3 dimensions. */
 void ag_rule_pool_indices(ag_t *a) {
   ag_val_t x = ag_arg(a, "self"), g = ag_g(a, 0), index = ag_y(a, 1), flat;
   ag_type_t tx = ag_type(a, x), tg = ag_type(a, g);
-  uint32_t plane = ag_index(a, "output_size", strlen("output_size")) != AG_NO_ARG ? 2 : 3;
-  uint32_t lead = (uint32_t)tx.rank - plane;
+  uint32_t plane = plane_rank(a), lead = (uint32_t)tx.rank - plane;
   tx.sizes[lead] = ag_product(a, tx.sizes + lead, plane);
   tg.sizes[lead] = ag_product(a, tg.sizes + lead, plane);
   tx.rank = tg.rank = (int32_t)lead + 1;

@@ -5,7 +5,7 @@ int ag_when_dense(ag_t *a) { return !ag_is_set(a, "sparse", 0); }
 
 /* Result i is operand i, broadcast. */
 void ag_rule_each(ag_t *a) {
-  uint32_t i, n = ag_count(a, "tensors"), at = ag_index(a, "tensors", strlen("tensors"));
+  uint32_t i, n = ag_count(a, "tensors"), at = ag_at(a, "tensors");
   for (i = 0; i < n; i++)
     if (ag_needs_at(a, at, i)) ag_set_at(a, at, i, ag_g(a, i));
 }
@@ -14,7 +14,7 @@ void ag_rule_each(ag_t *a) {
 void ag_rule_cat(ag_t *a) {
   ag_val_t list = ag_arg(a, "tensors"), g = ag_g(a, 0);
   ag_type_t tg = ag_type(a, g);
-  uint32_t i, at = ag_index(a, "tensors", strlen("tensors"));
+  uint32_t i, at = ag_at(a, "tensors");
   uint32_t d = ag_dim(a, ag_int(a, ag_arg(a, "dim"), 0), tg.rank);
   int64_t from = 0, to;
   for (i = 0; i < list.n && a->status == AOT_OK; i++) {
@@ -29,7 +29,7 @@ void ag_rule_cat(ag_t *a) {
 
 void ag_rule_stack(ag_t *a) {
   ag_val_t g = ag_g(a, 0);
-  uint32_t i, n = ag_count(a, "tensors"), at = ag_index(a, "tensors", strlen("tensors"));
+  uint32_t i, n = ag_count(a, "tensors"), at = ag_at(a, "tensors");
   int64_t d = ag_dim(a, ag_int(a, ag_arg(a, "dim"), 0), ag_type(a, g).rank);
   for (i = 0; i < n; i++)
     if (ag_needs_at(a, at, i)) ag_set_at(a, at, i, AG_OP(a, "select.int", g, ag_i(d), ag_i(i)));
@@ -153,4 +153,66 @@ void ag_rule_scatter_reduce(ag_t *a) {
     ag_val_t d = pad_to(a, AG_OP(a, "gather", g, dim, index), &ts);
     ag_set(a, "src", at_src.kind == AOT_ARG_NONE ? d : ag_mul(a, d, at_src));
   }
+}
+
+/* x.flat[index] = source, or += source */
+void ag_rule_put(ag_t *a) {
+  ag_val_t index = ag_arg(a, "index"), source = ag_arg(a, "source"), g = ag_g(a, 0);
+  int accumulate = ag_is_set(a, "accumulate", 0);
+  if (ag_needs(a, "self"))
+    ag_set(a, "self", accumulate ? g : AG_OP(a, "put", g, index, ag_zeros_like(a, source), ag_b(0)));
+  if (ag_needs(a, "source")) ag_set(a, "source", ag_reshape_like(a, AG_OP(a, "take", g, index), source));
+}
+
+/* The k-th true place takes the k-th element of source: a running count of true places says which. */
+void ag_rule_masked_scatter(ag_t *a) {
+  ag_val_t mask = ag_arg(a, "mask"), source = ag_arg(a, "source"), g = ag_g(a, 0), at, flat;
+  ag_type_t tg = ag_type(a, g), ts = ag_type(a, source);
+  int64_t n = ag_product(a, tg.sizes, (uint32_t)tg.rank);
+  uint32_t id;
+  if (ag_needs(a, "self")) ag_set(a, "self", AG_OP(a, "masked_fill.Scalar", g, mask, ag_i(0)));
+  if (!ag_needs(a, "source")) return;
+  flat = ag_where(a, mask, g, ag_none());
+  mask = ag_reshape(a, ag_expand(a, mask, tg.sizes, tg.rank), &n, 1);
+  at = ag_sub(a, AG_OP(a, "cumsum", mask, ag_i(0)), ag_i(1));
+  at = ag_where(a, mask, at, ag_none());
+  if (a->status != AOT_OK) return;
+  id = (uint32_t)at.u.i;
+  ts.sizes[0] = ag_product(a, ts.sizes, (uint32_t)ts.rank);
+  ts.rank = 1;
+  flat = AG_OP(a, "index_put", ag_zeros(a, &ts), aot_arg_values(&id, 1), ag_reshape(a, flat, &n, 1), ag_b(1));
+  ag_set(a, "source", ag_reshape_like(a, flat, source));
+}
+
+/* [groups, c/groups] transposed; back: [c/groups, groups]. */
+void ag_rule_channel_shuffle(ag_t *a) {
+  ag_type_t t = ag_type(a, ag_arg(a, "self"));
+  int64_t groups = ag_dim_op(a, AOT_EXPR_FLOORDIV, t.sizes[1], ag_int(a, ag_arg(a, "groups"), 1));
+  ag_set(a, "self", AG_OP(a, "channel_shuffle", ag_g(a, 0), ag_i(groups)));
+}
+
+/* Blocks down the diagonal; vectors and numbers are blocks of one row. */
+void ag_rule_block_diag(ag_t *a) {
+  ag_val_t list = ag_arg(a, "tensors"), g = ag_g(a, 0);
+  int64_t row = 0, column = 0;
+  uint32_t i, at = ag_at(a, "tensors");
+  for (i = 0; i < list.n && a->status == AOT_OK; i++) {
+    ag_val_t x = ag_v(list.u.ids[i]);
+    ag_type_t t = ag_type(a, x);
+    int64_t to_row = ag_dim_op(a, AOT_EXPR_ADD, row, t.rank == 2 ? t.sizes[0] : 1);
+    int64_t to_column = ag_dim_op(a, AOT_EXPR_ADD, column, t.rank > 0 ? t.sizes[t.rank - 1] : 1);
+    if (ag_needs_at(a, at, i)) {
+      ag_val_t block = AG_OP(a, "slice.Tensor", g, ag_i(0), ag_i(row), ag_i(to_row), ag_i(1));
+      block = AG_OP(a, "slice.Tensor", block, ag_i(1), ag_i(column), ag_i(to_column), ag_i(1));
+      ag_set_at(a, at, i, ag_reshape_like(a, block, x));
+    }
+    row = to_row;
+    column = to_column;
+  }
+}
+
+/* A collective whose reduction is its own adjoint. */
+int ag_when_sum(ag_t *a) {
+  ag_val_t op = ag_arg(a, "reduce_op");
+  return op.kind == AOT_ARG_STR && op.n == 3 && memcmp(op.u.chars, "sum", 3) == 0;
 }

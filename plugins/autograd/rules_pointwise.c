@@ -52,3 +52,12 @@ void ag_rule_logit(ag_t *a) {
   ag_val_t d = ag_div(a, g, ag_mul(a, x, ag_sub(a, ag_i(1), x)));
   ag_set(a, "self", ag_where(a, in, d, eps.kind == AOT_ARG_NONE ? ag_f(NAN) : ag_none()));
 }
+
+/* log Gamma_p(x) = const + sum over j < p of lgamma(x - j/2) */
+void ag_rule_mvlgamma(ag_t *a) {
+  ag_val_t x = ag_arg(a, "self"), sum = ag_none();
+  int64_t p = ag_int(a, ag_arg(a, "p"), 1), j;
+  for (j = 0; j < p && a->status == AOT_OK; j++)
+    sum = ag_add(a, sum, AG_OP(a, "digamma", j ? ag_sub(a, x, ag_f((double)j / 2)) : x));
+  ag_set(a, "self", ag_mul(a, ag_g(a, 0), sum));
+}

@@ -53,26 +53,121 @@ void ag_rule_prod(ag_t *a) {
   ag_set(a, "self", ag_reshape_like(a, ag_mul(a, g, others), ag_arg(a, "self")));
 }
 
-/* The p-norm: x |x|^(p-2) g / y^(p-1), zero where the norm is; p = inf: shared evenly among the largest. */
-void ag_rule_vector_norm(ag_t *a) {
-  ag_val_t x = ag_arg(a, "self"), dim = ag_arg(a, "dim"), g, y, d, size, top, n;
-  double p = ag_number(a, ag_arg(a, "ord"), 2);
-  int keep = ag_is_set(a, "keepdim", 0);
-  if (p == 0) return;
-  x = ag_cast(a, x, ag_type(a, ag_y(a, 0)).dtype);
-  g = ag_unreduce(a, ag_g(a, 0), x, dim, keep);
-  y = ag_unreduce(a, ag_y(a, 0), x, dim, keep);
-  if (p == 1) d = ag_mul(a, g, AG_OP(a, "sign", x));
-  else if (p == 2) d = ag_where(a, ag_compare(a, "eq", y, ag_i(0)), ag_none(), ag_mul(a, x, ag_div(a, g, y)));
-  else if (isinf(p)) {
-    size = AG_OP(a, "abs", x);
-    top = ag_compare(a, "eq", size, y);
-    n = AG_OP(a, "sum.dim_IntList", top, dim, ag_b(keep));
-    d = ag_mul(a, ag_mul(a, g, AG_OP(a, "sign", x)), ag_div(a, top, ag_unreduce(a, n, x, dim, keep)));
-  } else {
-    size = AG_OP(a, "abs", x);
-    d = ag_mul(a, ag_mul(a, AG_OP(a, "sign", x), ag_pow(a, ag_div(a, size, y), ag_f(p - 1))), g);
-    d = ag_where(a, ag_compare(a, "eq", p < 1 ? size : y, ag_i(0)), ag_none(), d);
+/* x moved n places to the left along dim d, zeros coming in. */
+static ag_val_t shifted_left(ag_t *a, ag_val_t x, uint32_t d, int64_t n, int32_t rank) {
+  int64_t pad[2 * AOT_MAX_RANK] = {0};
+  uint32_t at = 2 * ((uint32_t)rank - 1 - d);
+  pad[at] = -n;
+  pad[at + 1] = n;
+  return AG_OP(a, "constant_pad_nd", x, ag_list(a, pad, 2 * (uint32_t)rank), ag_i(0));
+}
+
+/* y_i = x_0 .. x_i. x_k gets (x_0 .. x_{k-1}) S_k with S_k = g_k + x_{k+1} S_{k+1}: a linear recurrence from the end, in
+ * log2(n) doubling steps; zeros need no special case. */
+void ag_rule_cumprod(ag_t *a) {
+  ag_val_t x = ag_arg(a, "self"), s = ag_g(a, 0), factor;
+  ag_type_t t = ag_type(a, x);
+  uint32_t d = ag_dim(a, ag_int(a, ag_arg(a, "dim"), 0), t.rank);
+  int64_t step;
+  if (t.rank == 0) {
+    ag_set(a, "self", s);
+    return;
   }
-  ag_set(a, "self", d);
+  if (AOT_DIM_IS_SYM(t.sizes[d])) {
+    ag_fail(a, "specialise the size when exporting", "the derivative of a product over a symbolic size is not supported");
+    return;
+  }
+  x = ag_cast(a, x, ag_type(a, s).dtype);
+  factor = shifted_left(a, x, d, 1, t.rank);
+  for (step = 1; a->status == AOT_OK && step < t.sizes[d]; step *= 2) {
+    s = ag_add(a, s, ag_mul(a, factor, shifted_left(a, s, d, step, t.rank)));
+    factor = ag_mul(a, factor, shifted_left(a, factor, d, step, t.rank));
+  }
+  ag_set(a, "self", ag_mul(a, running_product(a, x, d, t.sizes[d], 0, t.rank), s));
+}
+
+/* exp(x_k) sum_{i >= k} g_i exp(-y_i), in logarithms, positive and negative g apart: nothing overflows. */
+void ag_rule_logcumsumexp(ag_t *a) {
+  ag_val_t x = ag_arg(a, "self"), y = ag_y(a, 0), g = ag_g(a, 0), dim = ag_arg(a, "dim"), dims, sum = ag_none();
+  int64_t d = ag_int(a, dim, 0);
+  int sign;
+  if (ag_type(a, x).rank == 0) {
+    ag_set(a, "self", g);
+    return;
+  }
+  dims = ag_list(a, &d, 1);
+  for (sign = 1; sign >= -1; sign -= 2) {
+    ag_val_t h = sign > 0 ? g : ag_neg(a, g), part;
+    part = ag_where(a, ag_compare(a, "gt", h, ag_i(0)), AG_OP(a, "log", h), ag_f(-INFINITY));
+    part = AG_OP(a, "flip", ag_sub(a, part, y), dims);
+    part = AG_OP(a, "flip", AG_OP(a, "logcumsumexp", part, dim), dims);
+    part = AG_OP(a, "exp", ag_add(a, part, x));
+    sum = sign > 0 ? part : ag_sub(a, sum, part);
+  }
+  ag_set(a, "self", sum);
+}
+
+/* Through the p-norm y of x over dims, g and y already spread over x's shape: x |x|^(p-2) g / y^(p-1), zero where the norm
+ * is; p = inf: shared evenly among the largest. */
+static ag_val_t through_norm(ag_t *a, ag_val_t x, ag_val_t g, ag_val_t y, double p, ag_val_t dims) {
+  ag_val_t size, top, n, d;
+  if (p == 0) return ag_none();
+  if (p == 1) return ag_mul(a, g, AG_OP(a, "sign", x));
+  if (p == 2) return ag_where(a, ag_compare(a, "eq", y, ag_i(0)), ag_none(), ag_mul(a, x, ag_div(a, g, y)));
+  size = AG_OP(a, "abs", x);
+  if (isinf(p)) {
+    top = ag_compare(a, "eq", size, y);
+    n = AG_OP(a, "sum.dim_IntList", top, dims, ag_b(1));
+    return ag_mul(a, ag_mul(a, g, AG_OP(a, "sign", x)), ag_div(a, top, n));
+  }
+  d = ag_mul(a, ag_mul(a, AG_OP(a, "sign", x), ag_pow(a, ag_div(a, size, y), ag_f(p - 1))), g);
+  return ag_where(a, ag_compare(a, "eq", p < 1 ? size : y, ag_i(0)), ag_none(), d);
+}
+
+/* linalg_vector_norm and norm: the order is called ord, or p. */
+void ag_rule_vector_norm(ag_t *a) {
+  ag_val_t x = ag_arg(a, "self"), dims = ag_at(a, "dim") == AG_NO_ARG ? ag_none() : ag_arg(a, "dim"), g, y;
+  double p = ag_number(a, ag_arg(a, ag_at(a, "ord") == AG_NO_ARG ? "p" : "ord"), 2);
+  int keep = ag_at(a, "keepdim") != AG_NO_ARG && ag_is_set(a, "keepdim", 0);
+  x = ag_cast(a, x, ag_type(a, ag_y(a, 0)).dtype);
+  g = ag_unreduce(a, ag_g(a, 0), x, dims, keep);
+  y = ag_unreduce(a, ag_y(a, 0), x, dims, keep);
+  ag_set(a, "self", through_norm(a, x, g, y, p, dims));
+}
+
+/* The norm of a difference. */
+void ag_rule_dist(ag_t *a) {
+  ag_val_t d = ag_sub(a, ag_arg(a, "self"), ag_arg(a, "other"));
+  d = through_norm(a, d, ag_unreduce(a, ag_g(a, 0), d, ag_none(), 0), ag_unreduce(a, ag_y(a, 0), d, ag_none(), 0),
+                   ag_number(a, ag_arg(a, "p"), 2), ag_none());
+  if (ag_needs(a, "self")) ag_set(a, "self", d);
+  if (ag_needs(a, "other")) ag_set(a, "other", ag_neg(a, d));
+}
+
+/* Distances of all rows of x1 to all rows of x2. p = 2 without the array of differences: with r = g/y,
+ * x1 sum_j r_ij - r x2. Other p: the norm of the broadcast difference. */
+void ag_rule_cdist(ag_t *a) {
+  ag_val_t x1 = ag_arg(a, "x1"), x2 = ag_arg(a, "x2"), g = ag_g(a, 0), y = ag_y(a, 0), r, d, last, before;
+  double p = ag_at(a, "p") == AG_NO_ARG ? 2 : ag_number(a, ag_arg(a, "p"), 2);
+  int64_t l = -1, b = -2;
+  last = ag_list(a, &l, 1);
+  before = ag_list(a, &b, 1);
+  if (p == 2) {
+    r = ag_where(a, ag_compare(a, "eq", y, ag_i(0)), ag_none(), ag_div(a, g, y));
+    if (ag_needs(a, "x1")) {
+      d = ag_mul(a, x1, AG_OP(a, "sum.dim_IntList", r, last, ag_b(1)));
+      ag_set(a, "x1", ag_sub(a, d, AG_OP(a, "matmul", r, x2)));
+    }
+    if (ag_needs(a, "x2")) {
+      d = ag_mul(a, x2, AG_OP(a, "unsqueeze", AG_OP(a, "sum.dim_IntList", r, before, ag_b(0)), ag_i(-1)));
+      ag_set(a, "x2", ag_sub(a, d, AG_OP(a, "matmul", ag_transpose(a, r), x1)));
+    }
+    return;
+  }
+  d = ag_sub(a, AG_OP(a, "unsqueeze", x1, ag_i(-2)), AG_OP(a, "unsqueeze", x2, ag_i(-3)));
+  d = through_norm(a, d, AG_OP(a, "unsqueeze", g, ag_i(-1)), AG_OP(a, "unsqueeze", y, ag_i(-1)), p, last);
+  if (ag_needs(a, "x1")) ag_set(a, "x1", AG_OP(a, "sum.dim_IntList", d, before, ag_b(0)));
+  b = -3;
+  before = ag_list(a, &b, 1);
+  if (ag_needs(a, "x2")) ag_set(a, "x2", ag_neg(a, AG_OP(a, "sum.dim_IntList", d, before, ag_b(0))));
 }

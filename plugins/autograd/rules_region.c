@@ -5,7 +5,7 @@
  * the operands that want one. */
 void ag_rule_cond(ag_t *a) {
   ag_val_t operands = ag_arg(a, "operands"), out[64];
-  uint32_t at = ag_index(a, "operands", strlen("operands")), n = operands.n, i, n_given = 0, n_wanted = 0;
+  uint32_t at = ag_at(a, "operands"), n = operands.n, i, n_given = 0, n_wanted = 0;
   uint8_t *needs = ag_scratch(a, n, 1), *given = ag_scratch(a, a->info.n_results, 1);
   uint32_t *ids = ag_scratch(a, (uint64_t)n + a->info.n_results, sizeof *ids);
   ag_val_t args[4];

@@ -4,7 +4,7 @@
 /* slice and narrow: g put back into zeros. */
 void ag_rule_slice(ag_t *a) {
   ag_val_t x = ag_arg(a, "self"), dim = ag_arg(a, "dim"), start = ag_arg(a, "start"), end, step = ag_i(1);
-  uint32_t at = ag_index(a, "end", strlen("end"));
+  uint32_t at = ag_at(a, "end");
   if (at != AG_NO_ARG) {
     end = a->info.args[at];
     step = ag_arg(a, "step");

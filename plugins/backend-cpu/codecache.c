@@ -3,10 +3,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,7 +42,7 @@ aot_status_t bc_cache_init(bc_cache_t *c, const char *dir, const char *compiler,
   memset(c, 0, sizeof *c);
   c->compiler = copy_text(compiler);
   if (!c->compiler) return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a path");
-  if (!dir) return make_private(c, error);
+  if (!dir) return AOT_OK; /* a private one, when the first unit needs it */
   c->dir = copy_text(dir);
   return c->dir ? AOT_OK : bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a path");
 }
@@ -129,6 +131,26 @@ static int write_source(const char *path, const char *source, uint64_t nbytes) {
   return fclose(f) == 0 && put == nbytes ? 0 : -1;
 }
 
+/* On the disk before it gets its name: after a power failure a unit is whole or not there. */
+static int make_durable(const char *path) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC), failed = fd < 0 || fsync(fd) != 0;
+  if (fd >= 0) close(fd);
+  return failed;
+}
+
+/* The loader maps a file without asking for its size, and one that was cut short kills the process. The table of sections ends
+ * the file, so it tells the size. */
+static int is_whole(const char *path) {
+  ElfW(Ehdr) head;
+  struct stat st;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  int whole = fd >= 0 && fstat(fd, &st) == 0 && pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head &&
+              memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_shoff <= (uint64_t)st.st_size &&
+              (uint64_t)head.e_shnum * head.e_shentsize <= (uint64_t)st.st_size - head.e_shoff;
+  if (fd >= 0) close(fd);
+  return whole;
+}
+
 static aot_status_t compile(bc_cache_t *c, const char *source, uint64_t nbytes, const char *so, bc_error_t *error) {
   char c_path[PATH_SIZE + 64], tmp[PATH_SIZE + 64], text[300], out_flag[] = "-o", math[] = "-lm", *argv[N_FLAGS + 6];
   aot_status_t result = AOT_OK;
@@ -148,7 +170,7 @@ static aot_status_t compile(bc_cache_t *c, const char *source, uint64_t nbytes, 
     int status = spawn_read(argv, c->dir, text, sizeof text);
     if (status < 0) result = no_compiler(c, error, strerror(errno));
     else if (status) result = bc_fail(error, AOT_E_UNAVAILABLE, "compiler-failed", "%s fails on generated code: %s", c->compiler, text);
-    else if (rename(tmp, so)) result = bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "%.200s: %s", so, strerror(errno));
+    else if (make_durable(tmp) || rename(tmp, so)) result = bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "%.200s: %s", so, strerror(errno));
   }
   unlink(c_path);
   if (result != AOT_OK) unlink(tmp);
@@ -165,11 +187,12 @@ aot_status_t bc_code_open(bc_cache_t *c, const char *source, uint64_t nbytes, vo
                           bc_error_t *error) {
   char so[PATH_SIZE];
   double begin = now_ms();
+  if (!c->dir) AOT_TRY(make_private(c, error));
   AOT_TRY(identify(c, error));
   XXH128_hash_t key = XXH3_128bits_withSeed(source, (size_t)nbytes, c->identity);
   int n = snprintf(so, sizeof so, "%s/cpu-%016llx%016llx.so", c->dir, (unsigned long long)key.high64, (unsigned long long)key.low64);
   if (n < 0 || (size_t)n >= sizeof so) return bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "the cache folder's path is too long");
-  *out_handle = access(so, R_OK) == 0 ? dlopen(so, RTLD_NOW | RTLD_LOCAL) : NULL;
+  *out_handle = is_whole(so) ? dlopen(so, RTLD_NOW | RTLD_LOCAL) : NULL;
   if (*out_handle) {
     stats->n_hits++;
   } else {

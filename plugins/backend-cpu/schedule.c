@@ -46,15 +46,47 @@ static void value_range(bc_build_t *b) {
   b->n_values = begin < end ? end - begin : 0;
 }
 
+/* Far beyond any memory, and small enough that no sum or pointer wraps around. */
+#define MOST_NBYTES (INT64_C(1) << 44)
+
 static aot_status_t check_type(bc_build_t *b, const bc_value_t *v) {
   int64_t n = (int64_t)aot_dtype_size(v->t.dtype), reach = v->t.offset, step;
   for (int32_t d = 0; d < v->t.rank; d++)
     if (v->t.sizes[d] < 0 || v->t.strides[d] < 0 || v->t.offset < 0 ||
-        __builtin_mul_overflow(n, v->t.sizes[d] ? v->t.sizes[d] : 1, &n) || n > (INT64_C(1) << 56) ||
+        __builtin_mul_overflow(n, v->t.sizes[d] ? v->t.sizes[d] : 1, &n) || n > MOST_NBYTES ||
         __builtin_mul_overflow(v->t.sizes[d], v->t.strides[d], &step) || __builtin_add_overflow(reach, step, &reach) ||
-        reach > (INT64_C(1) << 56))
+        reach > MOST_NBYTES / 8)
       return bc_fail(b->error, AOT_E_RANGE, "bad-size", "dimension %d has size %lld and stride %lld, which cannot be", d,
                      (long long)v->t.sizes[d], (long long)v->t.strides[d]);
+  return AOT_OK;
+}
+
+/* A node's list of operands names the same values as its arguments, in the same order; absent ones aside. The check of a
+ * block leaves this open, and the counting of uses relies on it. */
+static int operands_match(const bc_build_t *b, const aot_snap_node_t *node) {
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(b->s, aot_snap_arg_t, args) + node->arg_begin;
+  const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands), *own = operands + node->operand_begin;
+  uint32_t at = 0;
+  for (uint32_t k = 0; k < node->n_args; k++) {
+    uint32_t n = args[k].kind == AOT_ARG_VALUES ? args[k].n : args[k].kind == AOT_ARG_VALUE;
+    for (uint32_t e = 0; e < n; e++) {
+      uint32_t row = args[k].kind == AOT_ARG_VALUE ? (uint32_t)args[k].i : operands[args[k].i + (int64_t)e];
+      if (row == AOT_NO_ID) continue;
+      while (at < node->n_operands && own[at] == AOT_NO_ID) at++;
+      if (at == node->n_operands || own[at++] != row) return 0;
+    }
+  }
+  while (at < node->n_operands && own[at] == AOT_NO_ID) at++;
+  return at == node->n_operands;
+}
+
+static aot_status_t check_operands(bc_build_t *b) {
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
+  for (uint32_t i = 0; i < b->graph->n_nodes; i++)
+    if (!operands_match(b, &nodes[i])) {
+      b->error->node = nodes[i].id;
+      return bc_fail(b->error, AOT_E_DATA_LOSS, "bad-artifact", "operands and arguments of a node differ");
+    }
   return AOT_OK;
 }
 
@@ -67,7 +99,7 @@ static aot_status_t read_values(bc_build_t *b) {
     b->values[i] = declared(b, &rows[b->value_begin + i]);
     AOT_TRY(check_type(b, &b->values[i]));
   }
-  return AOT_OK;
+  return check_operands(b);
 }
 
 static aot_status_t count_uses(bc_build_t *b) {

@@ -8,8 +8,10 @@
  * its view steps are replayed on what is new. Names (values of the program before the rewriting) point to places; several may
  * point to one, and a name may move (x.t_()).
  *
- * Invariant: a place that is not stale has no stale ancestor; whoever writes a place refreshes it and every place up to the
- * base. O(1) each, but fz_stale_chain and fz_depth: O(length of the chain).
+ * Several names can be one tensor (y = x.relu_()); they are joined, and move together.
+ * Invariants: a base is never stale; who writes refreshes it last. A place is settled if its value lies in memory as the view
+ * of the base would: made by its view step, or a base. A value that was computed and put into a place is not, unless said;
+ * nothing is viewed through such a value. O(1) each (names: near it), fz_stale_chain, fz_depth: O(length of the chain).
  * After PyTorch's FunctionalStorageImpl, with versions in the place of its list of updates. */
 #ifndef FZ_ALIAS_SETS_H
 #define FZ_ALIAS_SETS_H
@@ -23,20 +25,25 @@ typedef struct fz_place {
   uint32_t parent;     /* FZ_NONE: a base */
   uint32_t view_node;  /* the step from the parent */
   uint32_t view_index; /* which result of it */
+  uint32_t operand;    /* which operand of it is the parent */
   uint32_t value;      /* holds the contents as of `version` */
   uint32_t version;
   uint32_t declared;   /* the name that the place was made for: its recorded type is the place's geometry */
+  uint8_t settled;     /* see above */
+  uint8_t own_history; /* its gradient is not that of its parent: written beneath a step that no gradient passes */
 } fz_place_t;
 
 typedef struct fz_storage {
   uint32_t base;    /* a place */
   uint32_t version; /* writes so far */
+  uint32_t carries; /* a gradient may flow to something in it */
 } fz_storage_t;
 
 typedef struct fz_alias {
   fz_place_t *places;
   fz_storage_t *storages;
-  uint32_t *place_of; /* by name, n_values of them; FZ_NONE: none yet */
+  uint32_t *place_of; /* by name, n_values of them; FZ_NONE: none yet; of joined names the root's counts */
+  uint32_t *joined;   /* by name: another name of the same tensor, itself at the root */
   uint32_t n_places, n_storages, n_values, place_capacity, storage_capacity;
   int failed; /* memory ran out: contents are cut */
 } fz_alias_t;
@@ -49,14 +56,16 @@ uint32_t fz_alias_base(fz_alias_t *a, uint32_t declared, uint32_t value);
 /* A view step from parent, fresh, held by `value`; `declared` names it. */
 uint32_t fz_alias_view(fz_alias_t *a, uint32_t parent, uint32_t view_node, uint32_t view_index, uint32_t declared,
                        uint32_t value);
-void fz_alias_name(fz_alias_t *a, uint32_t name, uint32_t place); /* from now on the name means the place */
+void fz_alias_name(fz_alias_t *a, uint32_t name, uint32_t place); /* from now on the tensor of this name is the place */
+void fz_alias_join(fz_alias_t *a, uint32_t name, uint32_t other); /* name becomes a name of other's tensor */
+uint32_t fz_place_of(const fz_alias_t *a, uint32_t name);         /* FZ_NONE: none */
 
 int fz_is_stale(const fz_alias_t *a, uint32_t place);
-/* The place and its stale ancestors, nearest first: replay them from the last to the first. out has room for
- * fz_depth(a, place). */
-uint32_t fz_stale_chain(const fz_alias_t *a, uint32_t place, uint32_t *out);
+/* The steps to replay, from the last to the first, so that the place is fresh, and settled if asked: the place and its
+ * ancestors up to one that is both. out has room for fz_depth(a, place). */
+uint32_t fz_stale_chain(const fz_alias_t *a, uint32_t place, int settled, uint32_t *out);
 uint32_t fz_depth(const fz_alias_t *a, uint32_t place); /* places from here to the base, both counted */
-void fz_refresh(fz_alias_t *a, uint32_t place, uint32_t value); /* `value` holds its contents as of now */
+void fz_refresh(fz_alias_t *a, uint32_t place, uint32_t value, int settled); /* `value` holds its contents as of now */
 void fz_new_version(fz_alias_t *a, uint32_t place); /* its storage is written: all places over it are stale */
 
 #endif

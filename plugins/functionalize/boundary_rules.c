@@ -1,5 +1,7 @@
 #include "boundary_rules.h"
 
+#include "maybe_view.h"
+#include "places.h"
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +39,8 @@ static aot_status_t add_leaf_rules(boundary_t *b) {
   for (uint32_t i = 0; i < n; i++) {
     aot_port_t port = g->inputs(w->prog, w->graph)[i];
     const fz_alias_t *a = &w->alias;
-    uint32_t place = a->place_of[port.value.id], storage = a->places[place].storage, base = a->storages[storage].base;
-    aot_type_t type;
+    uint32_t place = fz_place_of(a, port.value.id), storage = a->places[place].storage, base = a->storages[storage].base;
+    aot_type_t type, before;
     b->leaf_of_storage[storage] = port.role <= AOT_ROLE_STATE ? port.index : FZ_NONE;
     if (a->storages[storage].version > 0) {
       AOT_TRY(w->host->edit->output_add(w->prog, w->graph, AOT_ROLE_UPDATE, port.index, (aot_value_t){a->places[base].value},
@@ -47,6 +49,8 @@ static aot_status_t add_leaf_rules(boundary_t *b) {
     }
     if (place == base) continue;
     AOT_TRY(geometry_of(b, place, &type));
+    AOT_TRY(geometry_of(b, base, &before));
+    if (fz_same_layout(&before, &type) && before.offset == type.offset) continue; /* detach_ */
     AOT_TRY(add_rule(b, AOT_RULE_RESTRIDE, port.index, 0, &type));
   }
   return AOT_OK;
@@ -58,7 +62,7 @@ static void count_outputs(boundary_t *b, const uint32_t *original, uint32_t n) {
   const aot_port_t *ports = b->w->host->graph->outputs(b->w->prog, b->w->graph);
   for (uint32_t i = 0; i < n; i++) {
     if (original[i] == AOT_NO_ID || !is_user_output(&ports[i])) continue;
-    uint32_t storage = b->w->alias.places[b->w->alias.place_of[original[i]]].storage;
+    uint32_t storage = b->w->alias.places[fz_place_of(&b->w->alias, original[i])].storage;
     if (b->n_outputs[storage]++ == 0) b->first_output[storage] = i;
   }
 }
@@ -67,7 +71,7 @@ static aot_status_t add_hidden_base(boundary_t *b, uint32_t storage) {
   fz_rewrite_t *w = b->w;
   aot_value_t base;
   if (b->base_number[storage] != FZ_NONE) return AOT_OK;
-  AOT_TRY(fz_read(w, w->alias.storages[storage].base, aot_no_node(), &base));
+  AOT_TRY(fz_read(w, w->alias.storages[storage].base, 1, aot_no_node(), &base));
   b->base_number[storage] = b->n_bases++;
   return w->host->edit->output_add(w->prog, w->graph, AOT_ROLE_BASE, b->base_number[storage], base, aot_str(""));
 }
@@ -76,12 +80,16 @@ static aot_status_t add_hidden_base(boundary_t *b, uint32_t storage) {
 static aot_status_t add_sibling_rule(boundary_t *b, const uint32_t *original, uint32_t i, uint32_t number) {
   fz_rewrite_t *w = b->w;
   const fz_alias_t *a = &w->alias;
-  uint32_t place = a->place_of[original[i]], storage = a->places[place].storage;
-  uint32_t first = b->first_output[storage], first_place = a->place_of[original[first]];
+  uint32_t place = fz_place_of(a, original[i]), storage = a->places[place].storage;
+  uint32_t first = b->first_output[storage], first_place = fz_place_of(a, original[first]);
   uint32_t first_number = w->host->graph->outputs(w->prog, w->graph)[first].index;
   aot_type_t type;
   if (i == first && place == a->storages[storage].base) return AOT_OK;
   if (i != first && place == first_place) return add_rule(b, AOT_RULE_SAME_OUTPUT, number, first_number, NULL);
+  if (!fz_is_exact(w, a->storages[storage].base))
+    return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.gaps",
+                   "user outputs that share a written tensor whose strides leave gaps are not supported",
+                   w->host->graph->value_def(w->prog, (aot_value_t){original[i]}));
   AOT_TRY(geometry_of(b, place, &type));
   if (first_place == a->storages[storage].base) return add_rule(b, AOT_RULE_VIEW_OUTPUT, number, first_number, &type);
   AOT_TRY(add_hidden_base(b, storage));
@@ -94,7 +102,7 @@ static aot_status_t add_output_rules(boundary_t *b, const uint32_t *original, ui
   for (uint32_t i = 0; i < n; i++) {
     aot_port_t port = w->host->graph->outputs(w->prog, w->graph)[i];
     if (original[i] == AOT_NO_ID || !is_user_output(&port)) continue;
-    uint32_t place = a->place_of[original[i]], storage = a->places[place].storage, leaf = b->leaf_of_storage[storage];
+    uint32_t place = fz_place_of(a, original[i]), storage = a->places[place].storage, leaf = b->leaf_of_storage[storage];
     aot_type_t type;
     AOT_TRY(geometry_of(b, place, &type));
     if (type.kind != AOT_TYPE_TENSOR) continue;
@@ -102,8 +110,8 @@ static aot_status_t add_output_rules(boundary_t *b, const uint32_t *original, ui
       if (b->n_outputs[storage] > 1) AOT_TRY(add_sibling_rule(b, original, i, port.index));
       continue;
     }
-    uint32_t base = a->storages[storage].base, named = a->place_of[a->places[base].declared];
-    if (place == base || place == named) AOT_TRY(add_rule(b, AOT_RULE_SAME_INPUT, port.index, leaf, NULL));
+    uint32_t named = fz_place_of(a, a->places[a->storages[storage].base].declared);
+    if (place == named) AOT_TRY(add_rule(b, AOT_RULE_SAME_INPUT, port.index, leaf, NULL));
     else AOT_TRY(add_rule(b, AOT_RULE_VIEW_INPUT, port.index, leaf, &type));
   }
   return AOT_OK;

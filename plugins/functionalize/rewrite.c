@@ -1,5 +1,8 @@
 #include "rewrite.h"
 
+#include "history.h"
+#include "maybe_view.h"
+#include "places.h"
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +18,7 @@ aot_status_t fz_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status
   return status;
 }
 
-static aot_status_t no_memory(fz_rewrite_t *w) {
+aot_status_t fz_no_memory(const fz_rewrite_t *w) {
   return fz_fail(w->host, w->ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory for the alias sets", aot_no_node());
 }
 
@@ -25,7 +28,8 @@ aot_status_t fz_rewrite_init(fz_rewrite_t *w, const aot_host_t *host, aot_ctx_t 
   w->ctx = ctx;
   w->prog = prog;
   w->graph = graph;
-  return fz_alias_init(&w->alias, host->graph->n_values(prog)) == 0 ? AOT_OK : no_memory(w);
+  w->first_made = host->graph->n_nodes(prog);
+  return fz_alias_init(&w->alias, host->graph->n_values(prog)) == 0 ? AOT_OK : fz_no_memory(w);
 }
 
 void fz_rewrite_deinit(fz_rewrite_t *w) {
@@ -60,153 +64,71 @@ static const aot_schema_arg_t *result_schema(const aot_op_desc_t *d, const aot_n
   return NULL;
 }
 
-/* First value of the argument whose alias mark a result carries; AOT_NO_ID: none. */
-static uint32_t aliased_value(const aot_op_desc_t *d, const aot_node_info_t *n, const aot_schema_arg_t *result,
-                              uint32_t list_position, uint32_t *out_arg) {
-  for (uint32_t a = 0; result && result->alias_set != 0 && a < n->n_args; a++) {
-    if (schema_of(d, a)->alias_set != result->alias_set) continue;
-    *out_arg = a;
-    if (n->args[a].kind == AOT_ARG_VALUE) return (uint32_t)n->args[a].u.i;
-    if (n->args[a].kind == AOT_ARG_VALUES && n->args[a].n > 0)
-      return n->args[a].u.ids[list_position < n->args[a].n ? list_position : 0];
+/* The operand whose memory result i may share: that of the argument with the result's alias mark. AOT_NO_ID: none. */
+static uint32_t aliased_operand(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t i) {
+  const aot_schema_arg_t *result = result_schema(d, n, i);
+  uint32_t operand = 0;
+  if (!result || result->alias_set == 0) return AOT_NO_ID;
+  for (uint32_t a = 0; a < n->n_args; a++) {
+    uint32_t width = n->args[a].kind == AOT_ARG_VALUE ? 1 : n->args[a].kind == AOT_ARG_VALUES ? n->args[a].n : 0;
+    if (width > 0 && schema_of(d, a)->alias_set == result->alias_set) return operand + (i < width ? i : 0);
+    operand += width;
   }
   return AOT_NO_ID;
 }
 
-/* ---- views that PyTorch makes only where the strides allow it (reshape, contiguous, flatten) ---- */
-
-/* Can a tensor of old sizes and strides be seen with new_sizes without a copy, and with which strides? Runs of dimensions that
- * lie densely one behind the other may be cut up anew. Source: the rule of Tensor.view. */
-static int viewable(const aot_type_t *from, const aot_type_t *to) {
-  int32_t t = to->rank - 1;
-  int64_t run = 1, seen = 1, base;
-  if (from->rank == 0) return 1;
-  base = from->strides[from->rank - 1];
-  for (int32_t f = from->rank - 1; f >= 0; f--) {
-    run *= from->sizes[f];
-    if (f > 0 && (from->sizes[f - 1] == 1 || from->strides[f - 1] == run * base)) continue;
-    while (t >= 0 && (seen < run || to->sizes[t] == 1)) {
-      if (to->sizes[t] != 1 && to->strides[t] != seen * base) return 0;
-      seen *= to->sizes[t--];
-    }
-    if (seen != run) return 0;
-    if (f > 0) base = from->strides[f - 1], run = seen = 1;
-  }
-  return t < 0;
-}
-
-static int is_symbolic(const aot_type_t *t) {
-  for (int32_t d = 0; d < t->rank; d++)
-    if (AOT_DIM_IS_SYM(t->sizes[d]) || AOT_DIM_IS_SYM(t->strides[d])) return 1;
+/* Is operand k looked into by some result, or renamed? Then it has to lie in memory as recorded. */
+static int is_looked_into(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t k) {
+  if (!(d->flags & (AOT_OP_VIEW | AOT_OP_INPLACE_VIEW))) return 0;
+  for (uint32_t i = 0; i < n->n_results; i++)
+    if (aliased_operand(d, n, i) == k) return 1;
   return 0;
 }
 
-static int64_t count_elements(const aot_type_t *t) {
-  int64_t n = 1;
-  for (int32_t d = 0; d < t->rank; d++) n *= t->sizes[d];
-  return n;
+/* ---- operands ---- */
+
+/* A view that addresses the storage itself is a view of the base. */
+static aot_status_t address_base(fz_rewrite_t *w, aot_node_t node, const aot_node_info_t *info, uint32_t arg, uint32_t *place) {
+  const fz_alias_t *a = &w->alias;
+  aot_type_t result;
+  *place = a->storages[a->places[*place].storage].base;
+  AOT_TRY(w->host->graph->value_type(w->prog, info->first_result, &result));
+  aot_arg_t offset = aot_arg_int(result.offset);
+  return info->args[arg].kind == AOT_ARG_NONE ? w->host->edit->arg_set(w->prog, node, arg, &offset) : AOT_OK;
 }
 
-/* Does the result really share memory with what it may be a view of? Composite views copy where they must. */
-static int shares_memory(fz_rewrite_t *w, const aot_op_desc_t *d, uint32_t operand, uint32_t result) {
-  aot_type_t from, to;
-  if (!(d->flags & AOT_OP_COMPOSITE)) return 1;
-  if (w->host->graph->value_type(w->prog, (aot_value_t){operand}, &from) != AOT_OK ||
-      w->host->graph->value_type(w->prog, (aot_value_t){result}, &to) != AOT_OK)
-    return 1;
-  if (from.dtype != to.dtype) return 0;
-  if (is_symbolic(&from) || is_symbolic(&to)) return 1; /* dense in every program that exports; a copy would only cost time */
-  if (count_elements(&from) != count_elements(&to)) return 1; /* a part of it: chunk, narrow */
-  return viewable(&from, &to);
-}
-
-/* ---- reading a place ---- */
-
-static aot_status_t replay_view(fz_rewrite_t *w, const fz_place_t *place, uint32_t parent_value, aot_node_t before,
-                                aot_value_t *out) {
-  const aot_graph_api_t *g = w->host->graph;
-  aot_node_info_t view = {.struct_size = sizeof view};
-  aot_type_t types[AOT_MAX_RANK];
-  aot_type_t *all = types, *heap = NULL;
-  aot_node_t made;
-  AOT_TRY(g->node_info(w->prog, (aot_node_t){place->view_node}, &view));
-  if (view.n_results > AOT_MAX_RANK) {
-    all = heap = calloc(view.n_results, sizeof *heap);
-    if (!heap) return no_memory(w);
-  }
-  aot_status_t status = AOT_OK;
-  for (uint32_t i = 0; status == AOT_OK && i < view.n_results; i++)
-    status = g->value_type(w->prog, (aot_value_t){view.first_result.id + i}, &all[i]);
-  aot_node_spec_t spec = {.struct_size = sizeof spec, .flags = view.flags, .op = view.op, .n_args = view.n_args,
-                          .args = view.args, .n_types = view.n_results, .types = all, .region_tag = view.region_tag,
-                          .origin = view.origin};
-  if (status == AOT_OK) status = w->host->edit->node_create(w->prog, w->graph, &spec, before, &made);
-  free(heap);
-  AOT_TRY(status);
-  AOT_TRY(w->host->edit->operand_set(w->prog, made, 0, (aot_value_t){parent_value}));
+static aot_status_t refresh_operand(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, uint32_t k) {
   aot_node_info_t info = {.struct_size = sizeof info};
-  AOT_TRY(g->node_info(w->prog, made, &info));
-  out->id = info.first_result.id + place->view_index;
-  w->n_replays++;
-  return AOT_OK;
+  AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
+  uint32_t v = info.operands[k], place = v == AOT_NO_ID ? FZ_NONE : fz_place_of(&w->alias, v);
+  int looked_into = is_looked_into(d, &info, k);
+  int32_t offset_arg = looked_into ? fz_storage_offset_arg(d) : -1;
+  aot_value_t now;
+  if (place == FZ_NONE) return AOT_OK;
+  if (offset_arg >= 0) AOT_TRY(address_base(w, node, &info, (uint32_t)offset_arg, &place));
+  AOT_TRY(fz_read(w, place, looked_into, node, &now));
+  if (now.id != v) AOT_TRY(w->host->edit->operand_set(w->prog, node, k, now));
+  return looked_into && !fz_is_exact(w, place) ? fz_infer_again(w, node) : AOT_OK;
 }
 
-aot_status_t fz_read(fz_rewrite_t *w, uint32_t place, aot_node_t before, aot_value_t *out) {
-  uint32_t depth = fz_is_stale(&w->alias, place) ? fz_depth(&w->alias, place) : 0;
-  if (depth > w->chain_capacity) {
-    uint32_t *bigger = realloc(w->chain, (size_t)depth * 2 * sizeof *bigger);
-    if (!bigger) return no_memory(w);
-    w->chain = bigger;
-    w->chain_capacity = depth * 2;
-  }
-  uint32_t n = depth ? fz_stale_chain(&w->alias, place, w->chain) : 0;
-  while (n-- > 0) {
-    fz_place_t p = w->alias.places[w->chain[n]];
-    AOT_TRY(replay_view(w, &p, w->alias.places[p.parent].value, before, out));
-    fz_refresh(&w->alias, w->chain[n], out->id);
-  }
-  out->id = w->alias.places[place].value;
-  return AOT_OK;
-}
+/* ---- writers ---- */
 
-static aot_status_t refresh_operands(fz_rewrite_t *w, aot_node_t node, const aot_node_info_t *info) {
-  for (uint32_t i = 0; i < info->n_operands; i++) {
-    uint32_t v = info->operands[i], place = v < w->alias.n_values ? w->alias.place_of[v] : FZ_NONE;
-    aot_value_t now;
-    if (place == FZ_NONE) continue;
-    AOT_TRY(fz_read(w, place, node, &now));
-    if (now.id != v) AOT_TRY(w->host->edit->operand_set(w->prog, node, i, now));
-  }
-  return AOT_OK;
-}
-
-/* ---- writing through a place ---- */
-
-static aot_status_t write_place(fz_rewrite_t *w, uint32_t place, aot_value_t updated, aot_node_t before) {
-  fz_alias_t *a = &w->alias;
-  uint32_t q = place;
-  fz_new_version(a, place);
-  fz_refresh(a, place, updated.id);
-  w->n_writes++;
-  while (a->places[q].parent != FZ_NONE) {
-    fz_place_t p = a->places[q];
-    aot_value_t base = {a->places[p.parent].value}, whole;
-    AOT_TRY(w->host->edit->view_inverse(w->prog, (aot_node_t){p.view_node}, p.view_index, base, updated, before, &whole));
-    fz_refresh(a, p.parent, whole.id);
-    updated = whole;
-    q = p.parent;
-  }
-  return AOT_OK;
-}
-
-/* t_, unsqueeze_: the name now means another view of the same memory. */
-static aot_status_t rename_place(fz_rewrite_t *w, uint32_t operand, uint32_t declared, aot_value_t view) {
+/* t_, unsqueeze_: the tensor is now another view of the same memory. */
+static aot_status_t rename_place(fz_rewrite_t *w, uint32_t operand, uint32_t declared, aot_value_t view, aot_value_t of) {
   const aot_graph_api_t *g = w->host->graph;
-  uint32_t old = w->alias.place_of[operand];
-  uint32_t place = fz_alias_view(&w->alias, old, g->value_def(w->prog, view).id, g->value_index(w->prog, view), declared, view.id);
-  if (w->alias.failed) return no_memory(w);
+  uint32_t old = fz_place_of(&w->alias, operand), k = 0;
+  aot_node_t step = g->value_def(w->prog, view);
+  aot_node_info_t info = {.struct_size = sizeof info};
+  AOT_TRY(g->node_info(w->prog, step, &info));
+  while (k < info.n_operands && info.operands[k] != of.id) k++;
+  if (k == info.n_operands)
+    return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.renamed",
+                   "a change of shape in place that is more than one view is not supported", step);
+  uint32_t place = fz_alias_view(&w->alias, old, step.id, g->value_index(w->prog, view), declared, view.id);
+  if (w->alias.failed) return fz_no_memory(w);
+  w->alias.places[place].operand = k;
+  fz_alias_join(&w->alias, declared, operand);
   fz_alias_name(&w->alias, operand, place);
-  fz_alias_name(&w->alias, declared, place);
   return AOT_OK;
 }
 
@@ -219,15 +141,18 @@ static aot_status_t apply_writes(fz_rewrite_t *w, aot_node_t node, const aot_op_
                                  const aot_value_t *written) {
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
-  uint32_t operand = 0, k = 0;
+  uint32_t operand = 0, k = 0, carries = (uint32_t)fz_node_carries(w, &info, before_refresh->ids, before_refresh->n);
   for (uint32_t a = 0; a < info.n_args; a++) {
     uint32_t n = info.args[a].kind == AOT_ARG_VALUE ? 1 : info.args[a].kind == AOT_ARG_VALUES ? info.args[a].n : 0;
     for (uint32_t i = 0; i < n; i++, operand++) {
       uint32_t v = before_refresh->ids[operand];
       if (v == AOT_NO_ID || !writes_arg(d, &info, a)) continue;
-      uint32_t place = w->alias.place_of[v];
-      if (d->flags & AOT_OP_INPLACE_VIEW) AOT_TRY(rename_place(w, v, info.first_result.id, written[k++]));
-      else AOT_TRY(write_place(w, place, written[k++], node));
+      uint32_t place = fz_place_of(&w->alias, v);
+      w->alias.storages[w->alias.places[place].storage].carries |= carries;
+      if (d->flags & AOT_OP_INPLACE_VIEW)
+        AOT_TRY(rename_place(w, v, info.first_result.id, written[k++], (aot_value_t){info.operands[operand]}));
+      else AOT_TRY(fz_write(w, place, written[k++], (info.flags & AOT_NODE_NO_GRAD) != 0, node));
+      AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
     }
   }
   return AOT_OK;
@@ -236,14 +161,16 @@ static aot_status_t apply_writes(fz_rewrite_t *w, aot_node_t node, const aot_op_
 /* Results of a writing node: those that carry a written argument's mark are that argument; the others have memory of their own. */
 static void place_written_results(fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *info,
                                   const operands_t *before_refresh, const aot_value_t *results) {
+  uint32_t carries = (uint32_t)fz_node_carries(w, info, before_refresh->ids, before_refresh->n);
   for (uint32_t i = 0; i < info->n_results; i++) {
-    uint32_t arg = 0, declared = info->first_result.id + i;
-    if (w->alias.place_of[declared] != FZ_NONE) continue; /* renamed already */
-    uint32_t v = aliased_value(d, info, result_schema(d, info, i), i, &arg), operand = 0;
-    for (uint32_t k = 0; v != AOT_NO_ID && k < info->n_operands; k++)
-      if (info->operands[k] == v) operand = before_refresh->ids[k];
-    if (v != AOT_NO_ID) fz_alias_name(&w->alias, declared, w->alias.place_of[operand]);
-    else fz_alias_base(&w->alias, declared, results[i].id);
+    uint32_t declared = info->first_result.id + i, operand = aliased_operand(d, info, i);
+    if (fz_place_of(&w->alias, declared) != FZ_NONE) continue; /* renamed already */
+    if (operand != AOT_NO_ID) {
+      fz_alias_join(&w->alias, declared, before_refresh->ids[operand]);
+    } else {
+      uint32_t place = fz_alias_base(&w->alias, declared, results[i].id);
+      if (place != FZ_NONE) w->alias.storages[w->alias.places[place].storage].carries = carries;
+    }
   }
 }
 
@@ -251,30 +178,41 @@ static aot_status_t rewrite_writer(fz_rewrite_t *w, aot_node_t node, const aot_o
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
   aot_value_t *values = calloc((size_t)info.n_results + info.n_operands + 1, sizeof *values);
-  if (!values) return no_memory(w);
+  if (!values) return fz_no_memory(w);
   aot_value_t *results = values, *written = values + info.n_results;
   aot_status_t status = w->host->edit->functional_form(w->prog, node, results, written);
   if (status == AOT_OK) status = apply_writes(w, node, d, before_refresh, written);
   if (status == AOT_OK) status = w->host->graph->node_info(w->prog, node, &info);
   if (status == AOT_OK) place_written_results(w, d, &info, before_refresh, results);
   free(values);
-  return w->alias.failed ? no_memory(w) : status;
+  return w->alias.failed ? fz_no_memory(w) : status;
 }
 
 /* ---- the walk ---- */
 
-static void place_results(fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *info, const operands_t *before_refresh) {
-  for (uint32_t i = 0; i < info->n_results; i++) {
-    uint32_t declared = info->first_result.id + i, arg = 0, operand = AOT_NO_ID;
-    uint32_t v = d->flags & AOT_OP_VIEW ? aliased_value(d, info, result_schema(d, info, i), i, &arg) : AOT_NO_ID;
-    for (uint32_t k = 0; v != AOT_NO_ID && k < info->n_operands; k++)
-      if (info->operands[k] == v) operand = before_refresh->ids[k];
-    uint32_t parent = operand == AOT_NO_ID ? FZ_NONE : w->alias.place_of[operand];
-    if (parent != FZ_NONE && shares_memory(w, d, v, declared))
-      fz_alias_view(&w->alias, parent, w->host->graph->value_def(w->prog, (aot_value_t){declared}).id, i, declared, declared);
-    else
-      fz_alias_base(&w->alias, declared, declared);
+/* Operands show current values by now; what a result was at tracing follows from the place that it was made of then. */
+static aot_status_t place_result(fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *info, const operands_t *original,
+                                 uint32_t i) {
+  const aot_graph_api_t *g = w->host->graph;
+  uint32_t declared = info->first_result.id + i, operand = d->flags & AOT_OP_VIEW ? aliased_operand(d, info, i) : AOT_NO_ID;
+  uint32_t parent = operand == AOT_NO_ID ? FZ_NONE : fz_place_of(&w->alias, original->ids[operand]), place;
+  aot_type_t from, to;
+  if (parent != FZ_NONE && fz_storage_offset_arg(d) >= 0) parent = w->alias.storages[w->alias.places[parent].storage].base;
+  if (parent != FZ_NONE) {
+    AOT_TRY(g->value_type(w->prog, (aot_value_t){w->alias.places[parent].declared}, &from));
+    AOT_TRY(g->value_type(w->prog, (aot_value_t){declared}, &to));
+    if (!fz_shares_memory(w->host, w->prog, d, info, &from, &to)) parent = FZ_NONE;
   }
+  if (parent == FZ_NONE) {
+    place = fz_alias_base(&w->alias, declared, declared);
+    if (place == FZ_NONE) return fz_no_memory(w);
+    w->alias.storages[w->alias.places[place].storage].carries = (uint32_t)fz_node_carries(w, info, original->ids, original->n);
+  } else {
+    place = fz_alias_view(&w->alias, parent, g->value_def(w->prog, (aot_value_t){declared}).id, i, declared, declared);
+    if (place == FZ_NONE) return fz_no_memory(w);
+    w->alias.places[place].operand = operand;
+  }
+  return AOT_OK;
 }
 
 static int writes_anything(const aot_op_desc_t *d, const aot_node_info_t *n) {
@@ -289,24 +227,26 @@ static aot_status_t rewrite_node(fz_rewrite_t *w, aot_node_t node) {
   AOT_TRY(g->node_info(w->prog, node, &info));
   const aot_op_desc_t *d = describe(w, &info);
   operands_t original = {malloc(((size_t)info.n_operands + 1) * 4), info.n_operands};
-  if (!original.ids) return no_memory(w);
+  if (!original.ids) return fz_no_memory(w);
   if (info.n_operands) memcpy(original.ids, info.operands, (size_t)info.n_operands * 4);
-  aot_status_t status = refresh_operands(w, node, &info);
+  aot_status_t status = AOT_OK;
+  for (uint32_t k = 0; status == AOT_OK && k < original.n; k++) status = refresh_operand(w, node, d, k);
   if (status == AOT_OK) status = g->node_info(w->prog, node, &info);
   if (status == AOT_OK && writes_anything(d, &info)) status = rewrite_writer(w, node, d, &original);
-  else if (status == AOT_OK) place_results(w, d, &info, &original);
+  else
+    for (uint32_t i = 0; status == AOT_OK && i < info.n_results; i++) status = place_result(w, d, &info, &original, i);
   free(original.ids);
-  return w->alias.failed ? no_memory(w) : status;
+  return w->alias.failed ? fz_no_memory(w) : status;
 }
 
 static aot_status_t refresh_outputs(fz_rewrite_t *w) {
   uint32_t n = w->host->graph->n_outputs(w->prog, w->graph);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t v = w->host->graph->outputs(w->prog, w->graph)[i].value.id;
-    uint32_t place = v < w->alias.n_values ? w->alias.place_of[v] : FZ_NONE;
+    uint32_t place = v == AOT_NO_ID ? FZ_NONE : fz_place_of(&w->alias, v);
     aot_value_t now;
     if (place == FZ_NONE) continue;
-    AOT_TRY(fz_read(w, place, aot_no_node(), &now));
+    AOT_TRY(fz_read(w, place, 0, aot_no_node(), &now));
     if (now.id != v) AOT_TRY(w->host->edit->output_set(w->prog, w->graph, i, now));
   }
   return AOT_OK;
@@ -320,9 +260,10 @@ aot_status_t fz_erase_dead(fz_rewrite_t *w) {
     prev = g->prev(w->prog, n);
     AOT_TRY(g->node_info(w->prog, n, &info));
     const aot_op_desc_t *d = describe(w, &info);
-    uint32_t uses = 0;
+    uint32_t uses = (n.id >= w->first_made ? d->flags : AOT_OP_EFFECT) & (AOT_OP_EFFECT | AOT_OP_RANDOM | AOT_OP_COLLECTIVE);
+    if (writes_anything(d, &info) || (d->flags & AOT_OP_VIEW)) uses = 0;
     for (uint32_t i = 0; i < info.n_results; i++) uses += g->n_uses(w->prog, (aot_value_t){info.first_result.id + i});
-    if (uses == 0 && (writes_anything(d, &info) || (d->flags & AOT_OP_VIEW))) AOT_TRY(w->host->edit->node_erase(w->prog, n));
+    if (uses == 0) AOT_TRY(w->host->edit->node_erase(w->prog, n));
   }
   return AOT_OK;
 }
@@ -330,8 +271,10 @@ aot_status_t fz_erase_dead(fz_rewrite_t *w) {
 aot_status_t fz_rewrite_graph(fz_rewrite_t *w) {
   const aot_graph_api_t *g = w->host->graph;
   for (uint32_t i = 0; i < g->n_inputs(w->prog, w->graph); i++) {
-    uint32_t v = g->inputs(w->prog, w->graph)[i].value.id;
-    fz_alias_base(&w->alias, v, v);
+    aot_port_t port = g->inputs(w->prog, w->graph)[i];
+    uint32_t place = fz_alias_base(&w->alias, port.value.id, port.value.id);
+    if (place == FZ_NONE) return fz_no_memory(w);
+    AOT_TRY(fz_mark_leaf(w, &port, place));
   }
   for (aot_node_t n = g->first(w->prog, w->graph), next; n.id != AOT_NO_ID; n = next) {
     if (w->host->cancelled(w->ctx)) return AOT_E_CANCELLED;

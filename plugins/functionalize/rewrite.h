@@ -19,6 +19,7 @@ typedef struct fz_rewrite {
   uint32_t *chain; /* scratch for places */
   uint32_t chain_capacity;
   uint32_t n_writes, n_replays; /* for the report */
+  uint32_t first_made;          /* node ids from here on were made by the pass */
 } fz_rewrite_t;
 
 aot_status_t fz_rewrite_init(fz_rewrite_t *w, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph);
@@ -26,12 +27,11 @@ void fz_rewrite_deinit(fz_rewrite_t *w);
 
 /* The whole graph; afterwards no live node writes, and outputs hold the values that eager execution would leave. */
 aot_status_t fz_rewrite_graph(fz_rewrite_t *w);
-/* Erases what nothing reads any more: the writers, and views that were replayed elsewhere. Once nothing else is to be read. */
+/* Erases what nothing reads any more: the writers, views that were replayed elsewhere, what the pass made in vain. Once nothing
+ * else is to be read. */
 aot_status_t fz_erase_dead(fz_rewrite_t *w);
-/* The value of a place, replaying views before `before` where it is stale. */
-aot_status_t fz_read(fz_rewrite_t *w, uint32_t place, aot_node_t before, aot_value_t *out);
-
 aot_status_t fz_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *message,
                      aot_node_t node);
+aot_status_t fz_no_memory(const fz_rewrite_t *w);
 
 #endif

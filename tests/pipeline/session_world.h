@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 typedef struct world {
-  char folder[32], bundle[64];
+  char folder[1024], bundle[1040];
   aoth_sink_t *sink;
   aoth_session_t *session;
   aoth_pipeline_t *pipeline;
@@ -32,7 +32,7 @@ static inline void write_text(const char *path, const char *text) {
 static inline int setup(void **state) {
   static const char *const dirs[] = {TEST_PLUGINS "/good", TEST_PLUGINS "/hostile"};
   world_t *w = calloc(1, sizeof *w);
-  strcpy(w->folder, "/tmp/aot-session-XXXXXX");
+  strcpy(w->folder, TEST_PLUGINS "/session-XXXXXX");
   assert_non_null(mkdtemp(w->folder));
   assert_int_equal(chdir(w->folder), 0);
   snprintf(w->bundle, sizeof w->bundle, "%s/bundle", w->folder);
@@ -51,7 +51,7 @@ static inline int teardown(void **state) {
   aoth_pipeline_destroy(w->pipeline);
   aoth_sink_destroy(w->sink);
   assert_int_equal(chdir("/"), 0);
-  char command[64];
+  char command[1040];
   snprintf(command, sizeof command, "rm -rf %s", w->folder);
   assert_int_equal(system(command), 0);
   free(w);

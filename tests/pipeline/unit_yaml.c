@@ -296,7 +296,7 @@ static void assert_prints_back(const aoth_pipeline_t *p) {
 }
 
 static void mutated_files_end_in_a_pipeline_or_in_complaints(void **state) {
-  char folder[] = "/tmp/aot-yaml-XXXXXX", text[8192];
+  char folder[] = TEST_PLUGINS "/yaml-XXXXXX", text[8192];
   uint32_t n_good = 0, n_located = 0, n_bad = 0;
   (void)state;
   assert_non_null(mkdtemp(folder));

@@ -35,7 +35,6 @@ static int write_files(gh_prog_t *p, const char *ir, const char *stages, char *p
 
 static aot_status_t compile(gh_prog_t *p, const char *pipeline_path) {
   const aoth_session_config_t config = {.sink = p->sink};
-  const aoth_exec_t run = {.self = NULL, .run = exec};
   AOT_TRY(aoth_pipeline_load(pipeline_path, NULL, p->sink, &p->pipeline));
   p->session = aoth_session_create(&config);
   if (!p->session) return AOT_E_EXHAUSTED;
@@ -43,16 +42,15 @@ static aot_status_t compile(gh_prog_t *p, const char *pipeline_path) {
   AOT_TRY(aoth_pipeline_import(p->session, p->pipeline));
   AOT_TRY(aoth_pipeline_run_stages(p->session, p->pipeline, 0));
   if (!aoth_session_exe(p->session)) return AOT_OK;
-  aoth_exec_t with = run;
-  with.self = p->session;
-  return aoth_step_create(aoth_session_prog(p->session), &with, p->sink, &p->step);
+  const aoth_exec_t run = {.self = p->session, .run = exec};
+  return aoth_step_create(aoth_session_prog(p->session), &run, p->sink, &p->step);
 }
 
 int gh_open(gh_prog_t *p, const char *ir, const char *stages) {
   char pipeline_path[128];
   const char *tmp = getenv("TMPDIR");
   memset(p, 0, sizeof *p);
-  snprintf(p->folder, sizeof p->folder, "%.40s/gradXXXXXX", tmp && *tmp && strlen(tmp) < 40 ? tmp : "/tmp");
+  snprintf(p->folder, sizeof p->folder, "%.40s/gradXXXXXX", tmp && *tmp && strlen(tmp) < 40 ? tmp : P_tmpdir);
   p->sink = aoth_sink_create(NULL);
   aot_status_t status = AOT_E_UNKNOWN;
   if (p->sink && mkdtemp(p->folder) && write_files(p, ir, stages, pipeline_path, sizeof pipeline_path))

@@ -26,7 +26,9 @@
   X(resample)                                                                                                          \
   X(distance)                                                                                                          \
   X(groups)                                                                                                            \
-  X(histogram)
+  X(histogram)                                                                                                         \
+  X(special)                                                                                                           \
+  X(linalg)
 
 #define RK_FAMILY_DECLARE(name) extern const rk_family rk_family_##name;
 RK_FAMILY_MAP(RK_FAMILY_DECLARE)

@@ -181,6 +181,50 @@ static void mark_read_inputs(const pt_joint_t *j, const pt_split_t *s, uint8_t *
     if (j->gradients[i] != PT_NONE && j->def[j->gradients[i]] == PT_NONE) is_read[j->gradients[i]] = 1;
 }
 
+/* A piece of a larger tensor (one of three splits) spreads over the whole of it in memory. */
+static int has_holes(const aot_type_t *t) {
+  int64_t extent = 1, numel = 1;
+  for (int32_t d = 0; d < t->rank; d++) {
+    if (AOT_DIM_IS_SYM(t->sizes[d]) || AOT_DIM_IS_SYM(t->strides[d])) return 0;
+    extent += (t->sizes[d] - 1) * t->strides[d];
+    numel *= t->sizes[d];
+  }
+  return numel > 0 && extent > numel;
+}
+
+/* What the forward hands over for slot value v: v itself, or a dense copy, so that the slot holds no more than its elements. */
+static aot_status_t make_dense(copier_t *c, aot_graph_t forward, aot_value_t v, aot_value_t *out) {
+  const aot_op_t clone = c->host->graph->op_find(c->prog, aot_str("aten.clone.default"));
+  aot_type_t type;
+  aot_node_t made;
+  *out = v;
+  AOT_TRY(c->host->graph->value_type(c->prog, v, &type));
+  if (clone.id == AOT_NO_ID || type.kind != AOT_TYPE_TENSOR || !has_holes(&type)) return AOT_OK;
+  type.strides = NULL;
+  type.offset = 0;
+  const aot_arg_t args[] = {aot_arg_value(v), aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS)};
+  const aot_node_t def = c->host->graph->value_def(c->prog, v);
+  aot_node_info_t info = {.struct_size = sizeof info, .origin = aot_no_origin()};
+  if (def.id != AOT_NO_ID) AOT_TRY(c->host->graph->node_info(c->prog, def, &info));
+  aot_node_spec_t spec = {.struct_size = sizeof spec, .op = clone, .n_args = 2, .args = args, .n_types = 1, .types = &type,
+                          .origin = info.origin};
+  AOT_TRY(c->host->edit->node_create(c->prog, forward, &spec, aot_no_node(), &made));
+  AOT_TRY(c->host->graph->node_info(c->prog, made, &info));
+  *out = info.first_result;
+  return AOT_OK;
+}
+
+/* One slot: an output of the forward and an input of the backward, of one type. */
+static aot_status_t add_slot(copier_t *c, aot_graph_t forward, uint32_t joint_value, aot_value_t forward_value, uint32_t slot) {
+  aot_value_t out, made;
+  aot_type_t type;
+  AOT_TRY(make_dense(c, forward, forward_value, &out));
+  AOT_TRY(c->host->graph->value_type(c->prog, out, &type));
+  AOT_TRY(c->host->edit->input_add(c->prog, c->graph, AOT_ROLE_SAVED, slot, &type, aot_str(""), &made));
+  c->map[joint_value] = made.id;
+  return c->host->edit->output_add(c->prog, forward, AOT_ROLE_SAVED, slot, out, aot_str(""));
+}
+
 /* Leaves read in place first, then the slots, then the tangents. Slots are outputs of the forward too. */
 static aot_status_t build_backward_inputs(copier_t *c, const pt_joint_t *j, const pt_split_t *s, aot_graph_t joint,
                                           aot_graph_t forward, const uint32_t *forward_map, const uint8_t *is_read) {
@@ -196,10 +240,7 @@ static aot_status_t build_backward_inputs(copier_t *c, const pt_joint_t *j, cons
   for (uint32_t i = 0; status == AOT_OK && i < j->n_inputs + s->n_saved; i++) {
     uint32_t v = i < j->n_inputs ? i : s->saved[i - j->n_inputs];
     if (i < j->n_inputs ? !slot[i] : j->def[v] == PT_NONE) continue;
-    aot_port_t from = {.value = {j->value_id[v]}};
-    aot_value_t out = {forward_map[j->value_id[v]]};
-    status = add_input(c, &from, AOT_ROLE_SAVED, n_slots, aot_str(""));
-    if (status == AOT_OK) status = c->host->edit->output_add(c->prog, forward, AOT_ROLE_SAVED, n_slots++, out, aot_str(""));
+    status = add_slot(c, forward, j->value_id[v], (aot_value_t){forward_map[j->value_id[v]]}, n_slots++);
   }
   for (uint32_t i = 0; status == AOT_OK && i < j->n_inputs; i++) {
     aot_port_t port = g->inputs(c->prog, joint)[i];

@@ -16,14 +16,16 @@ static void writing_one_view_makes_the_others_stale(void **state) {
   uint32_t row = fz_alias_view(&a, t, 102, 0, 3, 3);
   assert_false(fz_is_stale(&a, row));
   fz_new_version(&a, flat); /* as a write through the flat view does: view and base get their new values */
-  fz_refresh(&a, flat, 20);
-  fz_refresh(&a, x, 21);
+  fz_refresh(&a, flat, 20, 0);
+  fz_refresh(&a, x, 21, 1);
   assert_false(fz_is_stale(&a, x));
   assert_true(fz_is_stale(&a, t));
-  assert_int_equal(fz_stale_chain(&a, row, chain), 2);
+  assert_int_equal(fz_stale_chain(&a, row, 0, chain), 2);
   assert_int_equal(chain[0], row); /* replay t first, then the row of it */
   assert_int_equal(chain[1], t);
   assert_int_equal(fz_depth(&a, row), 3);
+  assert_int_equal(fz_stale_chain(&a, flat, 0, chain), 0); /* to read it, what was written will do */
+  assert_int_equal(fz_stale_chain(&a, flat, 1, chain), 1); /* to look through it, a view of the new base is needed */
   fz_alias_deinit(&a);
 }
 
@@ -45,9 +47,25 @@ static void a_name_can_move_to_another_view(void **state) {
   uint32_t x = fz_alias_base(&a, 0, 0);
   uint32_t t = fz_alias_view(&a, x, 7, 0, 1, 5); /* x.t_(): result 1, held by value 5 */
   fz_alias_name(&a, 0, t);
-  assert_int_equal(a.place_of[0], t);
-  assert_int_equal(a.place_of[1], t);
+  assert_int_equal(fz_place_of(&a, 0), t);
+  assert_int_equal(fz_place_of(&a, 1), t);
   assert_int_equal(a.storages[a.places[t].storage].base, x);
+  fz_alias_deinit(&a);
+}
+
+static void names_of_one_tensor_move_together(void **state) {
+  (void)state;
+  fz_alias_t a;
+  fz_alias_init(&a, 6);
+  uint32_t x = fz_alias_base(&a, 0, 0);
+  fz_alias_join(&a, 1, 0); /* y = x.relu_() */
+  fz_alias_join(&a, 2, 1);
+  assert_int_equal(fz_place_of(&a, 2), x);
+  uint32_t t = fz_alias_view(&a, x, 7, 0, 3, 5); /* y.t_() */
+  fz_alias_name(&a, 1, t);
+  assert_int_equal(fz_place_of(&a, 0), t);
+  assert_int_equal(fz_place_of(&a, 2), t);
+  assert_int_equal(fz_place_of(&a, 4), FZ_NONE);
   fz_alias_deinit(&a);
 }
 
@@ -55,6 +73,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(writing_one_view_makes_the_others_stale),
       cmocka_unit_test(another_storage_is_not_touched),
+      cmocka_unit_test(names_of_one_tensor_move_together),
       cmocka_unit_test(a_name_can_move_to_another_view),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -282,6 +282,19 @@ static uint32_t make_results(reader *r, json_t *one, rk_tensor *results, rk_tens
   return n;
 }
 
+/* Where the recording is further from the truth than the kernel may be. */
+static const struct { const char *name; double slack; const char *reason; } exceptions[] = {
+    {"aten.polygamma.default", 4, "sin(pi x) in single precision, near a pole"},
+    {"c2394", INFINITY, "matrix_exp of bfloat16 overflowed to NaN in the recording"},
+};
+static double slack_of(const char *id, const char *op) {
+  for (size_t k = 0; k < sizeof exceptions / sizeof exceptions[0]; k++)
+    if (strcmp(exceptions[k].name, id) == 0 || strcmp(exceptions[k].name, op) == 0) return exceptions[k].slack;
+  return 1;
+}
+/* The signs of singular vectors are anybody's choice. */
+static int signs_are_free(const char *op) { return strcmp(op, "aten._linalg_svd.default") == 0; }
+
 static double value_at(const rk_tensor *t, const int64_t *index) {
   rk_tensor one = *t, to = {0};
   double v = 0;
@@ -295,7 +308,7 @@ static double value_at(const rk_tensor *t, const int64_t *index) {
 }
 
 /* The worst disagreement in units of the tolerance; integers: 2 for any. */
-static double compare(const rk_tensor *got, const rk_tensor *want) {
+static double compare(const rk_tensor *got, const rk_tensor *want, int magnitudes) {
   int64_t index[AOT_MAX_RANK] = {0}, n = rk_numel(want);
   double worst = 0, largest = 0, tolerance = want->dtype == AOT_BF16 ? 2e-2 : want->dtype == AOT_F32 ? 1e-5 : want->dtype == AOT_F64 ? 1e-9 : 0;
   if (got->dtype != want->dtype || got->rank != want->rank) return INFINITY;
@@ -303,6 +316,10 @@ static double compare(const rk_tensor *got, const rk_tensor *want) {
     memset(index, 0, sizeof index);
     for (int64_t e = 0; e < n; e++) {
       double a = value_at(got, index), b = value_at(want, index);
+      if (magnitudes) {
+        a = fabs(a);
+        b = fabs(b);
+      }
       if (pass == 0 && isfinite(b)) largest = fmax(largest, fabs(b));
       if (pass == 1 && a != b && !(a != a && b != b)) {
         double off = tolerance == 0 || !isfinite(a - b) ? INFINITY : fabs(a - b) / (tolerance * (0.9 * fabs(b) + 0.1 * largest) + 1e-7);
@@ -343,15 +360,17 @@ static int leads_to_value(reader *r, const char *op, const rk_arg *args, const r
   gather[1] = rk_arg_of_int(dim);
   gather[2] = rk_arg_of_tensor(&indices);
   gather[3] = rk_arg_of_bool(0);
-  return rk_run(rk_find(aot_str("aten.gather.default")), &call, &error) == AOT_OK && compare(&found, &values) == 0;
+  return rk_run(rk_find(aot_str("aten.gather.default")), &call, &error) == AOT_OK && compare(&found, &values, 0) == 0;
 }
 
 #define PASSED 0
 #define FAILED 1
 #define NO_KERNEL 2
+#define EXCUSED 3 /* agrees only as `exceptions` allows */
 
 static int run_case(const fixtures *fx, json_t *one, int is_spread, char *why, size_t capacity) {
-  const rk_kernel *k = rk_find(aot_str(json_string_value(json_object_get(one, "op"))));
+  const char *op = json_string_value(json_object_get(one, "op")), *id = json_string_value(json_object_get(one, "id"));
+  const rk_kernel *k = rk_find(aot_str(op));
   pool *p;
   reader r = {fx, NULL, is_spread};
   rk_arg args[MAX_ARGS];
@@ -371,10 +390,10 @@ static int run_case(const fixtures *fx, json_t *one, int is_spread, char *why, s
     verdict = FAILED;
   }
   for (uint32_t n = 0; n < call.n_results && verdict == PASSED; n++) {
-    double off = results[n].dtype ? compare(&results[n], &expected[n]) : 0;
-    if (off <= 1 || (n == 1 && leads_to_value(&r, json_string_value(json_object_get(one, "op")), args, results))) continue;
+    double off = results[n].dtype ? compare(&results[n], &expected[n], signs_are_free(op)) : 0;
+    if (off <= 1 || (n == 1 && leads_to_value(&r, op, args, results))) continue;
     snprintf(why, capacity, "result %u is %.3g tolerances away", n, off);
-    verdict = FAILED;
+    verdict = off <= slack_of(id, op) ? EXCUSED : FAILED;
   }
   drop(p);
   free(p);
@@ -384,7 +403,7 @@ static int run_case(const fixtures *fx, json_t *one, int is_spread, char *why, s
 int main(int argc, char **argv) {
   fixtures fx = open_fixtures();
   size_t n = json_array_size(fx.cases);
-  int verbose = 0, list = 0, chosen = 0, count[3] = {0, 0, 0}, spread_failed = 0;
+  int verbose = 0, list = 0, chosen = 0, count[4] = {0, 0, 0, 0}, spread_failed = 0;
   const char *last_missing = "";
   for (int a = 1; a < argc; a++) {
     if (strcmp(argv[a], "-v") == 0) verbose = 1;
@@ -401,6 +420,7 @@ int main(int argc, char **argv) {
     verdict = run_case(&fx, one, 0, why, sizeof why);
     count[verdict]++;
     if (verdict == FAILED && verbose) printf("%s %s: %s\n", id, op, why);
+    if (verdict == EXCUSED && verbose) printf("%s %s: %s (excused)\n", id, op, why);
     if (verdict == NO_KERNEL && list && strcmp(last_missing, op) != 0) printf("no kernel: %s\n", op);
     if (verdict == NO_KERNEL) last_missing = op;
     if (verdict == PASSED && run_case(&fx, one, 1, why, sizeof why) != PASSED) {
@@ -408,11 +428,11 @@ int main(int argc, char **argv) {
       if (verbose) printf("%s %s (spread arguments): %s\n", id, op, why);
     }
   }
-  printf("%d of %zu recorded cases agree, %d differ, %d have no kernel; %d differ with spread arguments\n", count[PASSED], n, count[FAILED],
-         count[NO_KERNEL], spread_failed);
+  printf("%d of %zu recorded cases agree, %d are excused, %d differ, %d have no kernel; %d differ with spread arguments\n", count[PASSED], n,
+         count[EXCUSED], count[FAILED], count[NO_KERNEL], spread_failed);
   json_decref(fx.cases);
   json_decref(fx.index);
   free(fx.file);
   free(fx.schemas);
-  return count[FAILED] || spread_failed || (!chosen && count[PASSED] < 1);
+  return count[FAILED] || count[NO_KERNEL] || spread_failed || (!chosen && count[PASSED] < 2900);
 }

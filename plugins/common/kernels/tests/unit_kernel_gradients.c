@@ -127,6 +127,15 @@ static const row table[] = {
     {"aten.logit.default", "p[9]; n", "f[9]", "aten.logit_backward.default", "g0; a0; n", "0"},
     {"aten.glu.default", "f[2,6]; -1", "f[2,3]", "aten.glu_backward.default", "g0; a0; -1", "0"},
     {"aten._prelu_kernel.default", "f[2,6]; f[2,6]", "f[2,6]", "aten._prelu_kernel_backward.default", "g0; a0; a1", "0,1"},
+    /* resizing */
+    {"aten.upsample_nearest2d.default", "f[2,1,3,4]; (5,6); n; n", "f[2,1,5,6]", "aten.upsample_nearest2d_backward.default",
+     "g0; (5,6); (2,1,3,4); n; n", "0"},
+    {"aten.upsample_bilinear2d.default", "f[2,1,3,4]; (5,6); true; n; n", "f[2,1,5,6]", "aten.upsample_bilinear2d_backward.default",
+     "g0; (5,6); (2,1,3,4); true; n; n", "0"},
+    {"aten.upsample_bilinear2d.default", "f[1,2,5,4]; (3,7); false; n; n", "f[1,2,3,7]", "aten.upsample_bilinear2d_backward.default",
+     "g0; (3,7); (1,2,5,4); false; n; n", "0"},
+    {"aten.upsample_bicubic2d.default", "f[1,2,5,4]; (3,7); false; n; n", "f[1,2,3,7]", "aten.upsample_bicubic2d_backward.default",
+     "g0; (3,7); (1,2,5,4); false; n; n", "0"},
     /* views and padding */
     {"aten.slice.Tensor", "f[5,6]; 1; 1; 6; 2", "f[5,3]", "aten.slice_backward.default", "g0; (5,6); 1; 1; 6; 2", "0"},
     {"aten.select.int", "f[5,6]; 1; -2", "f[5]", "aten.select_backward.default", "g0; (5,6); 1; -2", "0"},

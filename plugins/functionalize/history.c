@@ -1,0 +1,56 @@
+#include "history.h"
+
+#include <aot/inline.h>
+
+int fz_step_stops_gradient(const fz_rewrite_t *w, aot_node_t view) {
+  aot_node_info_t info = {.struct_size = sizeof info};
+  if (w->host->graph->node_info(w->prog, view, &info) != AOT_OK) return 0;
+  return (info.flags & AOT_NODE_NO_GRAD) || (w->host->graph->op_desc(w->prog, info.op)->flags & AOT_OP_NO_GRAD);
+}
+
+int fz_is_differentiable(const aot_type_t *t) {
+  return t->kind == AOT_TYPE_TENSOR && (aot_dtype_is_float(t->dtype) || t->dtype == AOT_C64 || t->dtype == AOT_C128);
+}
+
+static aot_status_t call(fz_rewrite_t *w, const char *op, const aot_arg_t *args, uint32_t n_args, aot_node_t before,
+                         aot_value_t *out) {
+  aot_node_spec_t spec = {.struct_size = sizeof spec, .args = args, .n_args = n_args, .origin = aot_no_origin()};
+  aot_node_info_t info = {.struct_size = sizeof info};
+  aot_node_t made;
+  spec.op = w->host->graph->op_find(w->prog, aot_str(op));
+  if (spec.op.id == AOT_NO_ID)
+    return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.no-history",
+                   "a write that autograd does not see, to a tensor with a gradient, needs aot.with_history and aten.detach, which "
+                   "the loaded operator sets do not have",
+                   before);
+  AOT_TRY(w->host->edit->node_create(w->prog, w->graph, &spec, before, &made));
+  AOT_TRY(w->host->graph->node_info(w->prog, made, &info));
+  *out = info.first_result;
+  return AOT_OK;
+}
+
+aot_status_t fz_with_history(fz_rewrite_t *w, aot_value_t history, aot_value_t value, aot_node_t before, aot_value_t *out) {
+  aot_arg_t args[2] = {aot_arg_value(value)};
+  aot_value_t detached;
+  AOT_TRY(call(w, "aten.detach.default", args, 1, before, &detached));
+  args[0] = aot_arg_value(history);
+  args[1] = aot_arg_value(detached);
+  return call(w, "aot.with_history.default", args, 2, before, out);
+}
+
+aot_status_t fz_mark_leaf(fz_rewrite_t *w, const aot_port_t *port, uint32_t place) {
+  aot_leaf_info_t info = {.struct_size = sizeof info};
+  if (port->role > AOT_ROLE_STATE) return AOT_OK;
+  AOT_TRY(w->host->graph->leaf_info(w->prog, (aot_leaf_t){port->index}, &info));
+  if (info.flags & AOT_LEAF_REQUIRES_GRAD) w->alias.storages[w->alias.places[place].storage].carries = 1;
+  return AOT_OK;
+}
+
+int fz_node_carries(const fz_rewrite_t *w, const aot_node_info_t *n, const uint32_t *operands, uint32_t n_operands) {
+  if (n->flags & AOT_NODE_NO_GRAD) return 0;
+  for (uint32_t i = 0; i < n_operands; i++) {
+    uint32_t place = operands[i] == AOT_NO_ID ? FZ_NONE : fz_place_of(&w->alias, operands[i]);
+    if (place != FZ_NONE && w->alias.storages[w->alias.places[place].storage].carries) return 1;
+  }
+  return 0;
+}

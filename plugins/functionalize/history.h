@@ -1,0 +1,21 @@
+/* Writes that autograd does not see, and views that no gradient passes.
+ *
+ *     with no_grad(): x.mul_(2)      d = x.detach(); d.add_(1)
+ *
+ * Eager PyTorch changes x's numbers and leaves its history alone: a gradient that arrives at the new x goes on as if nothing
+ * had been written. `aot.with_history(old, new)` says so as a node: its value is new, its gradient old's. O(1) each. */
+#ifndef FZ_HISTORY_H
+#define FZ_HISTORY_H
+
+#include "rewrite.h"
+
+int fz_step_stops_gradient(const fz_rewrite_t *w, aot_node_t view);
+/* Does a value of the type have a gradient at all? */
+int fz_is_differentiable(const aot_type_t *t);
+/* The numbers of `value` with the history of `history`, put before `before` (AOT_NO_ID: at the end). */
+aot_status_t fz_with_history(fz_rewrite_t *w, aot_value_t history, aot_value_t value, aot_node_t before, aot_value_t *out);
+/* Which storages carry gradients: leaves that require one, and what is computed from them outside no_grad regions. */
+aot_status_t fz_mark_leaf(fz_rewrite_t *w, const aot_port_t *port, uint32_t place);
+int fz_node_carries(const fz_rewrite_t *w, const aot_node_info_t *n, const uint32_t *operands, uint32_t n_operands);
+
+#endif

@@ -1,0 +1,148 @@
+#include "places.h"
+
+#include "history.h"
+#include "maybe_view.h"
+#include <aot/inline.h>
+#include <stdlib.h>
+#include <string.h>
+
+static aot_status_t type_of(const fz_rewrite_t *w, uint32_t value, aot_type_t *out) {
+  return w->host->graph->value_type(w->prog, (aot_value_t){value}, out);
+}
+
+int fz_is_exact(const fz_rewrite_t *w, uint32_t place) {
+  const fz_place_t *p = &w->alias.places[place];
+  aot_type_t is, said;
+  if (p->value == p->declared) return 1;
+  if (type_of(w, p->value, &is) != AOT_OK || type_of(w, p->declared, &said) != AOT_OK) return 0;
+  return fz_same_layout(&is, &said) && is.offset == said.offset;
+}
+
+/* Like fz_is_exact, wherever in its storage the value begins. */
+static int has_layout(const fz_rewrite_t *w, uint32_t value, uint32_t declared) {
+  aot_type_t is, said;
+  return value == declared || (type_of(w, value, &is) == AOT_OK && type_of(w, declared, &said) == AOT_OK && fz_same_layout(&is, &said));
+}
+
+int32_t fz_storage_offset_arg(const aot_op_desc_t *d) {
+  for (uint32_t i = 0; (d->flags & AOT_OP_VIEW) && i < d->n_args; i++)
+    if (aot_str_eq(d->args[i].name, aot_str("storage_offset"))) return (int32_t)i;
+  return -1;
+}
+
+/* ---- reading ---- */
+
+/* A node like the view's, before `before`. */
+static aot_status_t copy_view(fz_rewrite_t *w, const aot_node_info_t *view, aot_node_t before, aot_node_t *out) {
+  aot_node_spec_t spec = {.struct_size = sizeof spec, .flags = view->flags, .op = view->op, .n_args = view->n_args,
+                          .args = view->args, .n_types = view->n_results, .region_tag = view->region_tag, .origin = view->origin};
+  aot_type_t *types = calloc((size_t)view->n_results + 1, sizeof *types);
+  aot_status_t status = types ? AOT_OK : fz_no_memory(w);
+  for (uint32_t i = 0; status == AOT_OK && i < view->n_results; i++) status = type_of(w, view->first_result.id + i, &types[i]);
+  spec.types = types;
+  if (status == AOT_OK) status = w->host->edit->node_create(w->prog, w->graph, &spec, before, out);
+  free(types);
+  return status;
+}
+
+typedef struct types_sink {
+  fz_rewrite_t *w;
+  uint32_t next, end;
+} types_sink_t;
+
+static aot_status_t AOT_CALL set_type(void *self, const aot_type_t *type) {
+  types_sink_t *s = self;
+  if (s->next == s->end) return AOT_E_INTERNAL;
+  return s->w->host->edit->type_set(s->w->prog, (aot_value_t){s->next++}, type);
+}
+
+aot_status_t fz_infer_again(fz_rewrite_t *w, aot_node_t node) {
+  aot_node_info_t info = {.struct_size = sizeof info};
+  AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
+  types_sink_t to = {w, info.first_result.id, info.first_result.id + info.n_results};
+  aot_type_sink_t sink = {.struct_size = sizeof sink, .self = &to, .put = set_type};
+  if (fz_storage_offset_arg(w->host->graph->op_desc(w->prog, info.op)) >= 0)
+    return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.storage",
+                   "a view that addresses the storage itself, of a written tensor whose strides leave gaps, is not supported", node);
+  return w->host->edit->infer(w->prog, info.op, info.args, info.n_args, &sink);
+}
+
+static aot_status_t replay_view(fz_rewrite_t *w, uint32_t at, aot_node_t before) {
+  fz_place_t p = w->alias.places[at];
+  aot_node_info_t view = {.struct_size = sizeof view};
+  aot_node_t made;
+  aot_value_t value;
+  int exact = fz_is_exact(w, p.parent);
+  AOT_TRY(w->host->graph->node_info(w->prog, (aot_node_t){p.view_node}, &view));
+  AOT_TRY(copy_view(w, &view, before, &made));
+  AOT_TRY(w->host->edit->operand_set(w->prog, made, p.operand, (aot_value_t){w->alias.places[p.parent].value}));
+  if (!exact) AOT_TRY(fz_infer_again(w, made));
+  aot_node_info_t info = {.struct_size = sizeof info};
+  AOT_TRY(w->host->graph->node_info(w->prog, made, &info));
+  value.id = info.first_result.id + p.view_index;
+  w->n_replays++;
+  if (p.own_history) AOT_TRY(fz_with_history(w, (aot_value_t){p.value}, value, before, &value));
+  fz_refresh(&w->alias, at, value.id, 1);
+  return AOT_OK;
+}
+
+static aot_status_t room_for_chain(fz_rewrite_t *w, uint32_t depth) {
+  if (depth <= w->chain_capacity) return AOT_OK;
+  uint32_t *bigger = realloc(w->chain, (size_t)depth * 2 * sizeof *bigger);
+  if (!bigger) return fz_no_memory(w);
+  w->chain = bigger;
+  w->chain_capacity = depth * 2;
+  return AOT_OK;
+}
+
+aot_status_t fz_read(fz_rewrite_t *w, uint32_t place, int settled, aot_node_t before, aot_value_t *out) {
+  const fz_place_t *p = &w->alias.places[place];
+  if (fz_is_stale(&w->alias, place) || (settled && !p->settled)) {
+    AOT_TRY(room_for_chain(w, fz_depth(&w->alias, place)));
+    uint32_t n = fz_stale_chain(&w->alias, place, settled, w->chain);
+    while (n-- > 0) AOT_TRY(replay_view(w, w->chain[n], before));
+  }
+  out->id = w->alias.places[place].value;
+  return AOT_OK;
+}
+
+/* ---- writing ---- */
+
+/* Every place from here to the base holds its contents of before the write. */
+static aot_status_t read_ancestors(fz_rewrite_t *w, uint32_t place, aot_node_t before) {
+  aot_value_t ignored;
+  for (uint32_t q = w->alias.places[place].parent; q != FZ_NONE; q = w->alias.places[q].parent)
+    AOT_TRY(fz_read(w, q, 0, before, &ignored));
+  return AOT_OK;
+}
+
+/* A new value for a place. Above a step that stops gradients only the base is given one, with the history that it had: what
+ * lies between is made of it again when it is read. */
+static aot_status_t give(fz_rewrite_t *w, uint32_t place, aot_value_t value, int unseen, aot_node_t before) {
+  fz_place_t p = w->alias.places[place];
+  if (unseen && p.parent != FZ_NONE) return AOT_OK;
+  if (unseen) AOT_TRY(fz_with_history(w, (aot_value_t){p.value}, value, before, &value));
+  fz_refresh(&w->alias, place, value.id, has_layout(w, value.id, p.declared));
+  return AOT_OK;
+}
+
+aot_status_t fz_write(fz_rewrite_t *w, uint32_t place, aot_value_t updated, int unseen, aot_node_t before) {
+  fz_alias_t *a = &w->alias;
+  aot_type_t type;
+  AOT_TRY(type_of(w, a->places[a->storages[a->places[place].storage].base].declared, &type));
+  int has_history = a->storages[a->places[place].storage].carries && fz_is_differentiable(&type);
+  AOT_TRY(read_ancestors(w, place, before));
+  unseen = unseen && has_history;
+  fz_new_version(a, place);
+  AOT_TRY(give(w, place, updated, unseen, before));
+  w->n_writes++;
+  for (uint32_t q = place; a->places[q].parent != FZ_NONE; q = a->places[q].parent) {
+    fz_place_t p = a->places[q];
+    aot_value_t base = {a->places[p.parent].value}, whole;
+    if (!unseen && has_history && fz_step_stops_gradient(w, (aot_node_t){p.view_node})) a->places[q].own_history = 1, unseen = 1;
+    AOT_TRY(w->host->edit->view_inverse(w->prog, (aot_node_t){p.view_node}, p.view_index, base, updated, before, &whole));
+    AOT_TRY(give(w, p.parent, whole, unseen, before));
+    updated = whole;
+  }
+  return AOT_OK;
+}
