@@ -169,7 +169,8 @@ at_x at_call(at_emit_t *e, const char *op, uint32_t n_args, const at_x *args) {
   s.region_tag = e->info.region_tag;
   s.origin = e->info.origin;
   if (s.op.id == AOT_NO_ID) {
-    at_emit_fail(e, "load the operator set that has it", "%s is rewritten with '%s', which is not loaded", e->row->name, name);
+    at_emit_fail(e, "load the operator set that has it", "%s is rewritten with '%s', which is not loaded", e->row->name,
+                 name);
     return at_none();
   }
   if (!ok(e, e->host->edit->node_create(e->prog, e->info.graph, &s, e->before, &node))) return at_none();
@@ -235,7 +236,8 @@ at_x at_laid_out(at_emit_t *e, at_x x, const aot_type_t *like) {
   at_strides_for_format(e->infer, like, AOT_MEMORY_PRESERVE, strides);
   if (same_order(e, &t, strides)) return x;
   for (d = 0; d < t.rank; d++) { /* slowest first */
-    for (i = d; i > 0 && at_hint(e->infer, strides[order[i - 1]]) < at_hint(e->infer, strides[d]); i--) order[i] = order[i - 1];
+    for (i = d; i > 0 && at_hint(e->infer, strides[order[i - 1]]) < at_hint(e->infer,
+                                                                            strides[d]); i--) order[i] = order[i - 1];
     order[i] = d;
   }
   for (d = 0; d < t.rank; d++) back[order[d]] = d, moved |= order[d] != d;

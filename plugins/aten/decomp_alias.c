@@ -108,7 +108,8 @@ aot_status_t at_dc_pad(at_emit_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_grid_sampler(at_emit_t *e, aot_value_t *out) {
-  return at_give(e, at_call(e, TYPE(IN("input")).rank == 4 ? "grid_sampler_2d" : "grid_sampler_3d", e->info.n_args, e->info.args), out);
+  return at_give(e, at_call(e, TYPE(IN("input")).rank == 4 ? "grid_sampler_2d" : "grid_sampler_3d", e->info.n_args,
+                            e->info.args), out);
 }
 
 aot_status_t at_dc_max_pool1d(at_emit_t *e, aot_value_t *out) {
@@ -171,7 +172,8 @@ aot_status_t at_dc_take_along_dim(at_emit_t *e, aot_value_t *out) {
   dim = at_wrap(e->infer, at_in_int(e, "dim", 0), t.rank);
   memcpy(sizes, to.sizes, (size_t)to.rank * sizeof *sizes);
   sizes[dim] = t.sizes[dim];
-  return at_give(e, AT(e, "gather", at_expanded(e, x, sizes, to.rank), at_i(dim), at_expanded(e, index, to.sizes, to.rank)), out);
+  return at_give(e, AT(e, "gather", at_expanded(e, x, sizes, to.rank), at_i(dim), at_expanded(e, index, to.sizes,
+                                                                                              to.rank)), out);
 }
 
 /* ---- small losses ---- */
@@ -229,7 +231,8 @@ static at_x instance_norm(at_emit_t *e) {
   int64_t space = at_numel(e->infer, t.sizes + 2, t.rank - 2);
   if (!at_in_int(e, "use_input_stats", 1) || at_in_has(e, "running_mean") || at_in_has(e, "running_var"))
     at_emit_fail(e, "use track_running_stats=False", "instance_norm with running statistics is not supported");
-  return AT(e, "native_group_norm", x, IN("weight"), IN("bias"), at_i(t.sizes[0]), at_i(t.sizes[1]), at_i(space), at_i(t.sizes[1]),
+  return AT(e, "native_group_norm", x, IN("weight"), IN("bias"), at_i(t.sizes[0]), at_i(t.sizes[1]), at_i(space),
+            at_i(t.sizes[1]),
             IN("eps"));
 }
 

@@ -97,7 +97,8 @@ static at_x gathered(at_emit_t *e, at_x g, at_x like, int64_t n) {
   int32_t d, h = from.rank - 3;
   if (n != 1 && e->status == AOT_OK) {
     for (d = 0; d <= from.rank; d++)
-      sizes[d] = d < h ? from.sizes[d] : d == h ? at_floordiv(e->infer, from.sizes[h], n) : d == h + 1 ? n : from.sizes[d - 1];
+      sizes[d] = d < h ? from.sizes[d] : d == h ? at_floordiv(e->infer, from.sizes[h],
+                                                              n) : d == h + 1 ? n : from.sizes[d - 1];
     dim = h + 1;
     g = at_summed(e, at_reshaped(e, g, sizes, from.rank + 1), &dim, 1, 0);
     from = TYPE(g);
@@ -124,7 +125,8 @@ aot_status_t at_dc_attention_backward(at_emit_t *e, aot_value_t *out) {
   at_x g = at_math(e, IN("grad")), p = probabilities(e, &a, scores(e, &a));
   int64_t last = -1;
   if (at_in_float(e, "dropout_p", 0.0) != 0.0)
-    at_emit_fail(e, "decompose the attention before differentiating it", "%s cannot draw the dropout mask again", e->row->name);
+    at_emit_fail(e, "decompose the attention before differentiating it", "%s cannot draw the dropout mask again",
+                 e->row->name);
   give_gradients(e, &a, p, g, at_summed(e, MUL(g, at_matmul(e, p, a.v)), &last, 1, 1), out);
   return e->status;
 }

@@ -48,14 +48,17 @@ aot_status_t at_dc_conv(at_emit_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_max_pool2d(at_emit_t *e, aot_value_t *out) {
-  return at_give(e, AT(e, "max_pool2d_with_indices", IN("self"), IN("kernel_size"), IN("stride"), IN("padding"), IN("dilation"),
+  return at_give(e, AT(e, "max_pool2d_with_indices", IN("self"), IN("kernel_size"), IN("stride"), IN("padding"),
+                       IN("dilation"),
                        IN("ceil_mode")), out);
 }
 
 /* The maxima are found again. */
 aot_status_t at_dc_max_pool2d_backward(at_emit_t *e, aot_value_t *out) {
-  at_x y = AT(e, "max_pool2d_with_indices", IN("self"), IN("kernel_size"), IN("stride"), IN("padding"), IN("dilation"), IN("ceil_mode"));
-  return at_give(e, AT(e, "max_pool2d_with_indices_backward", IN("grad"), IN("self"), IN("kernel_size"), IN("stride"), IN("padding"),
+  at_x y = AT(e, "max_pool2d_with_indices", IN("self"), IN("kernel_size"), IN("stride"), IN("padding"), IN("dilation"),
+              IN("ceil_mode"));
+  return at_give(e, AT(e, "max_pool2d_with_indices_backward", IN("grad"), IN("self"), IN("kernel_size"), IN("stride"),
+                       IN("padding"),
                        IN("dilation"), IN("ceil_mode"), at_nth(y, 1)), out);
 }
 

@@ -76,7 +76,8 @@ aot_status_t at_dc_nll_loss(at_emit_t *e, aot_value_t *out) {
   at_give_cast(e, class_reduced(e, &r, loss, reduction), out);
   if (e->desc->n_results == 2) { /* nll_loss_forward: the sum of the weights, 0 for a batch without reduction */
     aot_type_t t = at_result_type(e, 1);
-    out[1] = VAL(reduction == 0 && r.rank > 1 ? at_filled(e, NULL, 0, at_f(0.0), t.dtype, logp) : at_cast(e, sum_all(e, r.weight), t.dtype));
+    out[1] = VAL(reduction == 0 && r.rank > 1 ? at_filled(e, NULL, 0, at_f(0.0), t.dtype, logp) : at_cast(e, sum_all(e,
+                                                                                                                     r.weight), t.dtype));
   }
   return e->status;
 }

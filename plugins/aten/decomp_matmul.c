@@ -87,7 +87,8 @@ static aot_status_t give_scaled_sum(at_emit_t *e, at_x product, aot_value_t *out
   return at_give_cast(e, ADD(times(e, IN("self"), "beta", beta), product), out);
 }
 
-aot_status_t at_dc_addmm(at_emit_t *e, aot_value_t *out) { return give_scaled_sum(e, AT(e, "mm", IN("mat1"), IN("mat2")), out); }
+aot_status_t at_dc_addmm(at_emit_t *e, aot_value_t *out) { return give_scaled_sum(e, AT(e, "mm", IN("mat1"),
+                                                                                        IN("mat2")), out); }
 
 aot_status_t at_dc_baddbmm(at_emit_t *e, aot_value_t *out) {
   return give_scaled_sum(e, AT(e, "bmm", IN("batch1"), IN("batch2")), out);

@@ -89,7 +89,8 @@ static int wanted(at_emit_t *e, uint32_t i) {
 /* ---- layer norm ---- */
 
 aot_status_t at_dc_layer_norm(at_emit_t *e, aot_value_t *out) {
-  return at_give(e, AT(e, "native_layer_norm", IN("input"), IN("normalized_shape"), IN("weight"), IN("bias"), IN("eps")), out);
+  return at_give(e, AT(e, "native_layer_norm", IN("input"), IN("normalized_shape"), IN("weight"), IN("bias"),
+                       IN("eps")), out);
 }
 
 aot_status_t at_dc_native_layer_norm(at_emit_t *e, aot_value_t *out) {
@@ -244,11 +245,13 @@ static at_x channels(at_emit_t *e, at_x v, at_x x) { return at_is_none(v) ? v : 
 aot_status_t at_dc_batch_norm(at_emit_t *e, aot_value_t *out) {
   at_x mean = IN("running_mean"), var = IN("running_var"), y;
   if (!at_in_int(e, "training", 0) && !at_is_none(mean)) {
-    y = AT(e, "_native_batch_norm_legit_no_training", IN("input"), IN("weight"), IN("bias"), mean, var, IN("momentum"), IN("eps"));
+    y = AT(e, "_native_batch_norm_legit_no_training", IN("input"), IN("weight"), IN("bias"), mean, var, IN("momentum"),
+           IN("eps"));
   } else if (at_is_none(mean)) {
     y = AT(e, "_native_batch_norm_legit.no_stats", IN("input"), IN("weight"), IN("bias"), at_b(1), IN("momentum"), IN("eps"));
   } else {
-    y = AT(e, "_native_batch_norm_legit_functional", IN("input"), IN("weight"), IN("bias"), mean, var, at_b(1), IN("momentum"),
+    y = AT(e, "_native_batch_norm_legit_functional", IN("input"), IN("weight"), IN("bias"), mean, var, at_b(1),
+           IN("momentum"),
            IN("eps"));
     AT(e, "copy_", mean, at_nth(y, 3));
     AT(e, "copy_", var, at_nth(y, 4));
@@ -283,7 +286,8 @@ aot_status_t at_dc_native_batch_norm(at_emit_t *e, aot_value_t *out) {
     return e->status;
   }
   if (!at_is_none(mean) && e->desc->n_results == 3) { /* the running statistics are written */
-    at_x y = AT(e, "_native_batch_norm_legit_functional", x, IN("weight"), IN("bias"), mean, var, at_b(1), IN("momentum"), IN("eps"));
+    at_x y = AT(e, "_native_batch_norm_legit_functional", x, IN("weight"), IN("bias"), mean, var, at_b(1),
+                IN("momentum"), IN("eps"));
     for (i = 0; i < 3; i++) give(e, i, at_nth(y, i), out);
     AT(e, "copy_", mean, at_nth(y, 3));
     AT(e, "copy_", var, at_nth(y, 4));

@@ -305,6 +305,7 @@ aot_status_t at_dc_full(at_emit_t *e, aot_value_t *out) {
   y = AT(e, "full", at_list(e, t.sizes, (uint32_t)t.rank), value, at_dtype_of(t.dtype), at_none(),
          aot_arg_int_kind(AOT_ARG_DEVICE, t.device + 256 * ((int64_t)t.device_index + 1)));
   if (!at_is_contiguous(e->infer, &t) && at_is_channels_last(e->infer, &t))
-    y = AT(e, "clone", y, aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, t.rank == 4 ? AOT_MEMORY_CHANNELS_LAST : AOT_MEMORY_CHANNELS_LAST_3D));
+    y = AT(e, "clone", y, aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT,
+                                           t.rank == 4 ? AOT_MEMORY_CHANNELS_LAST : AOT_MEMORY_CHANNELS_LAST_3D));
   return at_give(e, y, out);
 }

@@ -71,7 +71,8 @@ static at_env_t environment(world_t *w) {
   return env;
 }
 
-static void complain(const opset_t *o, aot_ctx_t *ctx, const char *code, const char *message, const char *hint, aot_node_t node) {
+static void complain(const opset_t *o, aot_ctx_t *ctx, const char *code, const char *message, const char *hint,
+                     aot_node_t node) {
   aot_diag_t d;
   memset(&d, 0, sizeof d);
   d.struct_size = sizeof d;

@@ -41,7 +41,8 @@ static int64_t int_of_value(at_infer_t *c, uint32_t value) {
   aot_type_t t;
   memset(&t, 0, sizeof t);
   if (c->env->type_of(c->env->self, value, &t) != AOT_OK) at_fail(c, "value %u has no type", value);
-  else if (t.kind != AOT_TYPE_SYMINT && t.kind != AOT_TYPE_SYMBOOL) at_fail(c, "a tensor stands where an integer is expected");
+  else if (t.kind != AOT_TYPE_SYMINT && t.kind != AOT_TYPE_SYMBOOL) at_fail(c,
+                                                                            "a tensor stands where an integer is expected");
   return c->status == AOT_OK ? t.expr : 0;
 }
 
@@ -226,6 +227,19 @@ int64_t at_floordiv(at_infer_t *c, int64_t a, int64_t b) {
   if (a == b) return 1;
   if (!is_constant(a, b)) return expression(c, AOT_EXPR_FLOORDIV, a, b);
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+int64_t at_min(at_infer_t *c, int64_t a, int64_t b) {
+  if (a == b || b == INT64_MAX) return a;
+  if (a == INT64_MAX) return b;
+  if (is_constant(a, b)) return a < b ? a : b;
+  return expression(c, AOT_EXPR_MIN, a, b);
+}
+
+int64_t at_max(at_infer_t *c, int64_t a, int64_t b) {
+  if (a == b) return a;
+  if (is_constant(a, b)) return a > b ? a : b;
+  return expression(c, AOT_EXPR_MAX, a, b);
 }
 
 int64_t at_hint(at_infer_t *c, int64_t dim) { return AOT_DIM_IS_SYM(dim) ? c->env->hint(c->env->self, dim) : dim; }

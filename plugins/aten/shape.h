@@ -70,6 +70,8 @@ int64_t at_add(at_infer_t *c, int64_t a, int64_t b);
 int64_t at_sub(at_infer_t *c, int64_t a, int64_t b);
 int64_t at_mul(at_infer_t *c, int64_t a, int64_t b);
 int64_t at_floordiv(at_infer_t *c, int64_t a, int64_t b);
+int64_t at_min(at_infer_t *c, int64_t a, int64_t b); /* the host decides by the symbols' ranges where it can */
+int64_t at_max(at_infer_t *c, int64_t a, int64_t b);
 int64_t at_hint(at_infer_t *c, int64_t dim);
 int at_same(at_infer_t *c, int64_t a, int64_t b);
 int64_t at_numel(at_infer_t *c, const int64_t *sizes, int32_t rank);

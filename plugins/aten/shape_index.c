@@ -92,7 +92,8 @@ static int read_indices(at_infer_t *c, indexed_t *x) {
     x->index[i] = at_list_item(c, "indices", i);
     if (x->index[i].kind == AOT_TYPE_NONE) continue;
     if (x->index[i].dtype == AOT_BOOL || x->index[i].dtype == AOT_U8) {
-      at_fail(c, "index by a bool mask: the result's size depends on the data, which is not supported; use where or masked_fill");
+      at_fail(c,
+              "index by a bool mask: the result's size depends on the data, which is not supported; use where or masked_fill");
       return 0;
     }
     need_index_dtype(c, &x->index[i]);
@@ -225,11 +226,11 @@ void at_shape_as_strided_scatter(at_infer_t *c) {
   put_scattered(c, &t, sizes, (int32_t)n);
 }
 
-/* slice_backward, select_backward, diagonal_backward: zeros of input_sizes with the gradient put in */
+/* slice_backward, select_backward, diagonal_backward, unfold_backward: zeros of input_sizes with the gradient put in */
 void at_shape_input_sizes(at_infer_t *c) {
-  aot_type_t g = at_tensor(c, at_has(c, "grad_output") ? "grad_output" : "grad");
+  aot_type_t g = at_tensor(c, at_has(c, "grad_output") ? "grad_output" : "grad_in");
   const int64_t *sizes;
-  uint32_t n = at_ints(c, at_has(c, "input_sizes") ? "input_sizes" : "self_sizes", &sizes);
+  uint32_t n = at_ints(c, "input_sizes", &sizes);
   at_put(c, g.dtype, sizes, (int32_t)n);
 }
 
@@ -241,7 +242,8 @@ void at_shape_bucketize(at_infer_t *c) {
 
 void at_shape_searchsorted(at_infer_t *c) {
   aot_type_t t = at_operand(c, "self"), edges = at_tensor(c, "sorted_sequence");
-  if (edges.rank != 1 && edges.rank != t.rank) at_fail(c, "searchsorted of values of rank %d in rows of rank %d", (int)t.rank, (int)edges.rank);
+  if (edges.rank != 1 && edges.rank != t.rank) at_fail(c, "searchsorted of values of rank %d in rows of rank %d",
+                                                       (int)t.rank, (int)edges.rank);
   at_put(c, at_bool(c, "out_int32") ? AOT_I32 : AOT_I64, t.sizes, t.kind == AOT_TYPE_TENSOR ? t.rank : 0);
 }
 
@@ -266,7 +268,8 @@ void at_shape_take_along_dim(at_infer_t *c) {
     return;
   }
   dim = at_wrap(c, at_int(c, "dim"), t.rank);
-  if (t.rank != index.rank || t.rank == 0) at_fail(c, "take_along_dim of rank %d with indices of rank %d", (int)t.rank, (int)index.rank);
+  if (t.rank != index.rank || t.rank == 0) at_fail(c, "take_along_dim of rank %d with indices of rank %d", (int)t.rank,
+                                                   (int)index.rank);
   if (c->status != AOT_OK) return;
   self_sizes = at_dims_copy(c, t.sizes, t.rank);
   index_sizes = at_dims_copy(c, index.sizes, index.rank);
@@ -282,5 +285,6 @@ void at_shape_take_along_dim(at_infer_t *c) {
 
 /* Results whose size depends on the data. */
 void at_shape_dynamic(at_infer_t *c) {
-  at_fail(c, "the result's size depends on the data, which is not supported; use a form of fixed size, such as where or masked_fill");
+  at_fail(c,
+          "the result's size depends on the data, which is not supported; use a form of fixed size, such as where or masked_fill");
 }

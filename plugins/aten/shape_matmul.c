@@ -5,13 +5,15 @@
 
 static void same_dtype(at_infer_t *c, const aot_type_t *a, const aot_type_t *b) {
   if (a->dtype != b->dtype)
-    at_fail(c, "%s of %s with %s: both must have one dtype", c->row->name, aot_dtype_name(a->dtype), aot_dtype_name(b->dtype));
+    at_fail(c, "%s of %s with %s: both must have one dtype", c->row->name, aot_dtype_name(a->dtype),
+            aot_dtype_name(b->dtype));
 }
 
 static void inner_equal(at_infer_t *c, const aot_type_t *a, const aot_type_t *b, int64_t left, int64_t right) {
   char text[2][90];
   if (c->status == AOT_OK && !at_same(c, left, right))
-    at_fail(c, "%s of [%s] with [%s]: the inner dimensions differ", c->row->name, at_dims_text(c, a->sizes, a->rank, text[0], 90),
+    at_fail(c, "%s of [%s] with [%s]: the inner dimensions differ", c->row->name, at_dims_text(c, a->sizes, a->rank,
+                                                                                               text[0], 90),
             at_dims_text(c, b->sizes, b->rank, text[1], 90));
 }
 
@@ -124,7 +126,8 @@ void at_shape_linear(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "input"), w = at_tensor(c, "weight");
   int64_t *sizes = at_dims_copy(c, x.sizes, x.rank);
   same_dtype(c, &x, &w);
-  if (x.rank == 0 || w.rank == 0 || w.rank > 2) at_fail(c, "linear of an input of rank %d with a weight of rank %d", (int)x.rank, (int)w.rank);
+  if (x.rank == 0 || w.rank == 0 || w.rank > 2) at_fail(c, "linear of an input of rank %d with a weight of rank %d",
+                                                        (int)x.rank, (int)w.rank);
   if (c->status != AOT_OK) return;
   inner_equal(c, &x, &w, x.sizes[x.rank - 1], w.sizes[w.rank - 1]);
   if (w.rank == 2) sizes[x.rank - 1] = w.sizes[0];
@@ -137,7 +140,8 @@ void at_shape_grouped_mm(at_infer_t *c) {
   int64_t *sizes = at_dims(c, 3);
   int32_t rank = 0;
   if (a.rank < 2 || a.rank > 3 || b.rank < 2 || b.rank > 3) at_fail(c, "_grouped_mm takes operands of rank 2 or 3");
-  else if (!(a.rank == 3 && b.rank == 3) && offs.kind != AOT_TYPE_TENSOR) at_fail(c, "_grouped_mm of 2-d operands needs offs");
+  else if (!(a.rank == 3 && b.rank == 3) && offs.kind != AOT_TYPE_TENSOR) at_fail(c,
+                                                                                  "_grouped_mm of 2-d operands needs offs");
   if (c->status != AOT_OK) return;
   if (a.rank == 3 && b.rank == 3) sizes[rank++] = a.sizes[0];
   if (a.rank == 2 && b.rank == 2) sizes[rank++] = offs.sizes[0];
@@ -168,7 +172,8 @@ void at_shape_cross(at_infer_t *c) {
   t[0] = at_tensor(c, "self");
   t[1] = at_tensor(c, "other");
   dim = at_wrap(c, at_int(c, "dim"), t[0].rank);
-  if (t[0].rank != t[1].rank || t[0].rank == 0 || !at_same(c, t[0].sizes[dim], 3)) at_fail(c, "cross product along a dimension that is not of size 3");
+  if (t[0].rank != t[1].rank || t[0].rank == 0 || !at_same(c, t[0].sizes[dim], 3)) at_fail(c,
+                                                                                           "cross product along a dimension that is not of size 3");
   at_put_pointwise(c, at_promote(c, t, 2), t, 2);
 }
 

@@ -231,7 +231,8 @@ void at_shape_diag(at_infer_t *c) {
     return;
   }
   {
-    int64_t rows = offset >= 0 ? t.sizes[0] : at_sub(c, t.sizes[0], away), columns = offset >= 0 ? at_sub(c, t.sizes[1], away) : t.sizes[1];
+    int64_t rows = offset >= 0 ? t.sizes[0] : at_sub(c, t.sizes[0], away), columns = offset >= 0 ? at_sub(c, t.sizes[1],
+                                                                                                          away) : t.sizes[1];
     sizes[0] = at_hint(c, rows) < at_hint(c, columns) ? rows : columns;
     if (at_hint(c, sizes[0]) < 0) sizes[0] = 0;
     at_put(c, t.dtype, sizes, 1);

@@ -93,7 +93,8 @@ void at_shape_group_norm(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "input");
   int64_t groups = at_int(c, "num_groups");
   if (x.rank < 2 || groups <= 0 || at_hint(c, x.sizes[1]) % groups)
-    at_fail(c, "group_norm of %lld channels in %lld groups", x.rank > 1 ? (long long)at_hint(c, x.sizes[1]) : 0LL, (long long)groups);
+    at_fail(c, "group_norm of %lld channels in %lld groups", x.rank > 1 ? (long long)at_hint(c, x.sizes[1]) : 0LL,
+            (long long)groups);
   at_put(c, x.dtype, x.sizes, x.rank);
 }
 

@@ -158,7 +158,8 @@ void at_shape_copy(at_infer_t *c) {
   int64_t *sizes = at_dims(c, AOT_MAX_RANK);
   t[0] = at_tensor(c, "self");
   t[1] = at_operand(c, "src");
-  if (at_broadcast(c, t, 2, sizes) > t[0].rank) at_fail(c, "copy of a tensor of rank %d to one of rank %d", (int)t[1].rank, (int)t[0].rank);
+  if (at_broadcast(c, t, 2, sizes) > t[0].rank) at_fail(c, "copy of a tensor of rank %d to one of rank %d",
+                                                        (int)t[1].rank, (int)t[0].rank);
   at_put_like(c, &t[0], t[0].dtype);
 }
 

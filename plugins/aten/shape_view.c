@@ -237,10 +237,10 @@ void at_shape_select(at_infer_t *c) {
   put_view(c, &v);
 }
 
+/* An index of a slice brought into [low, size]; negative ones count from the end. */
 static int64_t clamp_index(at_infer_t *c, int64_t i, int64_t low, int64_t size) {
   if (at_hint(c, i) < 0) i = at_add(c, i, size);
-  if (at_hint(c, i) < at_hint(c, low)) return low;
-  return at_hint(c, i) >= at_hint(c, size) ? size : i;
+  return at_min(c, at_max(c, i, low), size);
 }
 
 /* Start and length of a slice, after Python's clamping. */
@@ -290,8 +290,7 @@ void at_shape_diagonal(at_infer_t *c) {
   if (c->status != AOT_OK) return;
   rows = offset >= 0 ? v.sizes[a] : at_add(c, v.sizes[a], offset);
   columns = offset >= 0 ? at_sub(c, v.sizes[b], offset) : v.sizes[b];
-  length = at_hint(c, rows) < at_hint(c, columns) ? rows : columns;
-  if (at_hint(c, length) < 0) length = 0;
+  length = at_max(c, at_min(c, rows, columns), 0);
   stride = at_add(c, v.strides[a], v.strides[b]);
   if (at_hint(c, length) > 0)
     v.offset = at_add(c, v.offset, offset >= 0 ? at_mul(c, offset, v.strides[b]) : at_mul(c, -offset, v.strides[a]));
@@ -449,7 +448,8 @@ static void infer_sizes(at_infer_t *c, const aot_type_t *t, const int64_t *wante
   if (c->status != AOT_OK) return;
   if (hole >= 0) {
     int64_t have = at_hint(c, numel), per = at_hint(c, rest);
-    if (per == 0 || have % per != 0) at_fail(c, "%lld elements do not divide into rows of %lld", (long long)have, (long long)per);
+    if (per == 0 || have % per != 0) at_fail(c, "%lld elements do not divide into rows of %lld", (long long)have,
+                                             (long long)per);
     else out[hole] = at_floordiv(c, numel, rest);
   } else if (!at_same(c, numel, rest)) {
     char text[2][110];
@@ -534,7 +534,8 @@ void at_shape_contiguous(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
   int64_t format = at_has(c, "memory_format") ? at_int(c, "memory_format") : AOT_MEMORY_CONTIGUOUS;
   int64_t *strides = at_dims(c, t.rank);
-  int already = format == AOT_MEMORY_PRESERVE || (format == AOT_MEMORY_CONTIGUOUS ? at_is_contiguous(c, &t) : at_is_channels_last(c, &t));
+  int already = format == AOT_MEMORY_PRESERVE || (format == AOT_MEMORY_CONTIGUOUS ? at_is_contiguous(c,
+                                                                                                     &t) : at_is_channels_last(c, &t));
   if (already) {
     at_put_type(c, &t);
     return;

@@ -90,8 +90,10 @@ aot_value_t at_vi_slice(at_emit_t *e, uint32_t index, aot_value_t base, aot_valu
                         at_in(e, "step")));
 }
 
-static aot_value_t scatter_range(at_emit_t *e, aot_value_t base, aot_value_t updated, at_x dim, int64_t start, int64_t length) {
-  return at_value(e, AT(e, "slice_scatter", at_v(base), at_v(updated), dim, at_i(start), at_i(at_add(e->infer, start, length)),
+static aot_value_t scatter_range(at_emit_t *e, aot_value_t base, aot_value_t updated, at_x dim, int64_t start,
+                                 int64_t length) {
+  return at_value(e, AT(e, "slice_scatter", at_v(base), at_v(updated), dim, at_i(start), at_i(at_add(e->infer, start,
+                                                                                                     length)),
                         at_i(1)));
 }
 
@@ -124,7 +126,8 @@ aot_value_t at_vi_unbind(at_emit_t *e, uint32_t index, aot_value_t base, aot_val
 
 aot_value_t at_vi_diagonal(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   (void)index;
-  return at_value(e, AT(e, "diagonal_scatter", at_v(base), at_v(updated), at_in(e, "offset"), at_in(e, "dim1"), at_in(e, "dim2")));
+  return at_value(e, AT(e, "diagonal_scatter", at_v(base), at_v(updated), at_in(e, "offset"), at_in(e, "dim1"), at_in(e,
+                                                                                                                      "dim2")));
 }
 
 aot_value_t at_vi_as_strided(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
@@ -144,7 +147,8 @@ aot_value_t at_vi_view_dtype(at_emit_t *e, uint32_t index, aot_value_t base, aot
 aot_value_t at_vi_expand(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   aot_type_t from = type_of(e, base), to = at_result_type(e, index);
   if (at_same_shape(e, &from, to.sizes, to.rank)) return updated;
-  if (at_hint(e->infer, at_numel(e->infer, from.sizes, from.rank)) == at_hint(e->infer, at_numel(e->infer, to.sizes, to.rank)))
+  if (at_hint(e->infer, at_numel(e->infer, from.sizes, from.rank)) == at_hint(e->infer, at_numel(e->infer, to.sizes,
+                                                                                                 to.rank)))
     return at_value(e, at_reshaped(e, at_v(updated), from.sizes, from.rank));
   at_emit_fail(e, "clone the expanded tensor before writing it", "a write through %s: several elements are one in memory",
                e->row->name);

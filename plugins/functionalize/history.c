@@ -38,6 +38,16 @@ aot_status_t fz_with_history(fz_rewrite_t *w, aot_value_t history, aot_value_t v
   return call(w, "aot.with_history.default", args, 2, before, out);
 }
 
+/* copy_ under no_grad: the functional form is the source itself. */
+aot_status_t fz_without_history(fz_rewrite_t *w, aot_value_t *value, aot_node_t before) {
+  aot_node_t def = w->host->graph->value_def(w->prog, *value);
+  aot_arg_t arg = aot_arg_value(*value);
+  aot_type_t type;
+  AOT_TRY(w->host->graph->value_type(w->prog, *value, &type));
+  if (!fz_is_differentiable(&type) || (def.id != AOT_NO_ID && fz_step_stops_gradient(w, def))) return AOT_OK;
+  return call(w, "aten.detach.default", &arg, 1, before, value);
+}
+
 aot_status_t fz_mark_leaf(fz_rewrite_t *w, const aot_port_t *port, uint32_t place) {
   aot_leaf_info_t info = {.struct_size = sizeof info};
   if (port->role > AOT_ROLE_STATE) return AOT_OK;

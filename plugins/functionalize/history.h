@@ -14,6 +14,8 @@ int fz_step_stops_gradient(const fz_rewrite_t *w, aot_node_t view);
 int fz_is_differentiable(const aot_type_t *t);
 /* The numbers of `value` with the history of `history`, put before `before` (AOT_NO_ID: at the end). */
 aot_status_t fz_with_history(fz_rewrite_t *w, aot_value_t history, aot_value_t value, aot_node_t before, aot_value_t *out);
+/* A value that stands outside of any history: detached, unless it was computed so. */
+aot_status_t fz_without_history(fz_rewrite_t *w, aot_value_t *value, aot_node_t before);
 /* Which storages carry gradients: leaves that require one, and what is computed from them outside no_grad regions. */
 aot_status_t fz_mark_leaf(fz_rewrite_t *w, const aot_port_t *port, uint32_t place);
 int fz_node_carries(const fz_rewrite_t *w, const aot_node_info_t *n, const uint32_t *operands, uint32_t n_operands);

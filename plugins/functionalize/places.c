@@ -56,7 +56,8 @@ static aot_status_t AOT_CALL set_type(void *self, const aot_type_t *type) {
   return s->w->host->edit->type_set(s->w->prog, (aot_value_t){s->next++}, type);
 }
 
-aot_status_t fz_infer_again(fz_rewrite_t *w, aot_node_t node) {
+/* New result types of a view whose operand lies otherwise than when the model was traced. */
+static aot_status_t infer_again(fz_rewrite_t *w, aot_node_t node) {
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
   types_sink_t to = {w, info.first_result.id, info.first_result.id + info.n_results};
@@ -67,7 +68,7 @@ aot_status_t fz_infer_again(fz_rewrite_t *w, aot_node_t node) {
   return w->host->edit->infer(w->prog, info.op, info.args, info.n_args, &sink);
 }
 
-static aot_status_t replay_view(fz_rewrite_t *w, uint32_t at, aot_node_t before) {
+aot_status_t fz_replay(fz_rewrite_t *w, uint32_t at, aot_node_t before) {
   fz_place_t p = w->alias.places[at];
   aot_node_info_t view = {.struct_size = sizeof view};
   aot_node_t made;
@@ -76,7 +77,7 @@ static aot_status_t replay_view(fz_rewrite_t *w, uint32_t at, aot_node_t before)
   AOT_TRY(w->host->graph->node_info(w->prog, (aot_node_t){p.view_node}, &view));
   AOT_TRY(copy_view(w, &view, before, &made));
   AOT_TRY(w->host->edit->operand_set(w->prog, made, p.operand, (aot_value_t){w->alias.places[p.parent].value}));
-  if (!exact) AOT_TRY(fz_infer_again(w, made));
+  if (!exact) AOT_TRY(infer_again(w, made));
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(w->host->graph->node_info(w->prog, made, &info));
   value.id = info.first_result.id + p.view_index;
@@ -100,7 +101,7 @@ aot_status_t fz_read(fz_rewrite_t *w, uint32_t place, int settled, aot_node_t be
   if (fz_is_stale(&w->alias, place) || (settled && !p->settled)) {
     AOT_TRY(room_for_chain(w, fz_depth(&w->alias, place)));
     uint32_t n = fz_stale_chain(&w->alias, place, settled, w->chain);
-    while (n-- > 0) AOT_TRY(replay_view(w, w->chain[n], before));
+    while (n-- > 0) AOT_TRY(fz_replay(w, w->chain[n], before));
   }
   out->id = w->alias.places[place].value;
   return AOT_OK;
@@ -132,6 +133,7 @@ aot_status_t fz_write(fz_rewrite_t *w, uint32_t place, aot_value_t updated, int 
   AOT_TRY(type_of(w, a->places[a->storages[a->places[place].storage].base].declared, &type));
   int has_history = a->storages[a->places[place].storage].carries && fz_is_differentiable(&type);
   AOT_TRY(read_ancestors(w, place, before));
+  if (unseen && !has_history) AOT_TRY(fz_without_history(w, &updated, before));
   unseen = unseen && has_history;
   fz_new_version(a, place);
   AOT_TRY(give(w, place, updated, unseen, before));

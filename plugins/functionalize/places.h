@@ -14,8 +14,8 @@ aot_status_t fz_write(fz_rewrite_t *w, uint32_t place, aot_value_t updated, int 
 
 /* Is the value of the place in memory as its recorded type says? */
 int fz_is_exact(const fz_rewrite_t *w, uint32_t place);
-/* New result types of a view whose operand lies otherwise than when the model was traced. */
-aot_status_t fz_infer_again(fz_rewrite_t *w, aot_node_t node);
+/* Make the view step of a place again on its parent's value, whether that is needed or not. */
+aot_status_t fz_replay(fz_rewrite_t *w, uint32_t place, aot_node_t before);
 /* The argument that says where in the storage a result begins (as_strided), or -1: such a view looks past its operand. */
 int32_t fz_storage_offset_arg(const aot_op_desc_t *d);
 

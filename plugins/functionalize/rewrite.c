@@ -87,12 +87,25 @@ static int is_looked_into(const aot_op_desc_t *d, const aot_node_info_t *n, uint
 
 /* ---- operands ---- */
 
-/* A view that addresses the storage itself is a view of the base. */
-static aot_status_t address_base(fz_rewrite_t *w, aot_node_t node, const aot_node_info_t *info, uint32_t arg, uint32_t *place) {
+/* A view that addresses the storage itself is a view of the base, or of the nearest step from which no gradient gets there: that
+ * must show all of the base as it lies. */
+static uint32_t addressed(const fz_rewrite_t *w, uint32_t place) {
   const fz_alias_t *a = &w->alias;
-  aot_type_t result;
-  *place = a->storages[a->places[*place].storage].base;
+  while (a->places[place].parent != FZ_NONE && !fz_step_stops_gradient(w, (aot_node_t){a->places[place].view_node}))
+    place = a->places[place].parent;
+  return place;
+}
+
+static aot_status_t address_storage(fz_rewrite_t *w, aot_node_t node, const aot_node_info_t *info, uint32_t arg, uint32_t *place) {
+  const fz_alias_t *a = &w->alias;
+  aot_type_t result, whole, base;
+  *place = addressed(w, *place);
   AOT_TRY(w->host->graph->value_type(w->prog, info->first_result, &result));
+  AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){a->places[*place].declared}, &whole));
+  AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){a->places[a->storages[a->places[*place].storage].base].declared}, &base));
+  if (!fz_same_layout(&whole, &base) || whole.offset != base.offset)
+    return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.storage",
+                   "a view that addresses the storage itself, of a detached part of a tensor, is not supported", node);
   aot_arg_t offset = aot_arg_int(result.offset);
   return info->args[arg].kind == AOT_ARG_NONE ? w->host->edit->arg_set(w->prog, node, arg, &offset) : AOT_OK;
 }
@@ -105,10 +118,9 @@ static aot_status_t refresh_operand(fz_rewrite_t *w, aot_node_t node, const aot_
   int32_t offset_arg = looked_into ? fz_storage_offset_arg(d) : -1;
   aot_value_t now;
   if (place == FZ_NONE) return AOT_OK;
-  if (offset_arg >= 0) AOT_TRY(address_base(w, node, &info, (uint32_t)offset_arg, &place));
+  if (offset_arg >= 0) AOT_TRY(address_storage(w, node, &info, (uint32_t)offset_arg, &place));
   AOT_TRY(fz_read(w, place, looked_into, node, &now));
-  if (now.id != v) AOT_TRY(w->host->edit->operand_set(w->prog, node, k, now));
-  return looked_into && !fz_is_exact(w, place) ? fz_infer_again(w, node) : AOT_OK;
+  return now.id != v ? w->host->edit->operand_set(w->prog, node, k, now) : AOT_OK;
 }
 
 /* ---- writers ---- */
@@ -197,7 +209,7 @@ static aot_status_t place_result(fz_rewrite_t *w, const aot_op_desc_t *d, const 
   uint32_t declared = info->first_result.id + i, operand = d->flags & AOT_OP_VIEW ? aliased_operand(d, info, i) : AOT_NO_ID;
   uint32_t parent = operand == AOT_NO_ID ? FZ_NONE : fz_place_of(&w->alias, original->ids[operand]), place;
   aot_type_t from, to;
-  if (parent != FZ_NONE && fz_storage_offset_arg(d) >= 0) parent = w->alias.storages[w->alias.places[parent].storage].base;
+  if (parent != FZ_NONE && fz_storage_offset_arg(d) >= 0) parent = addressed(w, parent);
   if (parent != FZ_NONE) {
     AOT_TRY(g->value_type(w->prog, (aot_value_t){w->alias.places[parent].declared}, &from));
     AOT_TRY(g->value_type(w->prog, (aot_value_t){declared}, &to));
@@ -211,6 +223,8 @@ static aot_status_t place_result(fz_rewrite_t *w, const aot_op_desc_t *d, const 
     place = fz_alias_view(&w->alias, parent, g->value_def(w->prog, (aot_value_t){declared}).id, i, declared, declared);
     if (place == FZ_NONE) return fz_no_memory(w);
     w->alias.places[place].operand = operand;
+    if (!fz_is_exact(w, parent)) /* the node's types are what the rules of the boundary go by */
+      return fz_replay(w, place, g->value_def(w->prog, (aot_value_t){declared}));
   }
   return AOT_OK;
 }

@@ -93,8 +93,12 @@ static aot_status_t bind_data(p2_builder_t *b, aot_str_t fqn, aot_leaf_info_t *l
                    aot_dtype_name(w->dtype), aot_dtype_name(leaf->type.dtype));
   for (i = 0; i < leaf->type.rank && (uint32_t)leaf->type.rank == w->rank; i++)
     if (leaf->type.sizes[i] != w->sizes[i]) break;
-  if ((uint32_t)leaf->type.rank != w->rank || i < leaf->type.rank)
-    return p2_fail(b->env, "import-pt2.bad-weight", "the data of '%.*s' has another shape than the graph says", P2_SHOW(fqn));
+  if ((uint32_t)leaf->type.rank != w->rank)
+    return p2_fail(b->env, "import-pt2.bad-weight", "the data of '%.*s' has %u dimensions, the graph says %d", P2_SHOW(fqn), (unsigned)w->rank,
+                   (int)leaf->type.rank);
+  if (i < leaf->type.rank)
+    return p2_fail(b->env, "import-pt2.bad-weight", "the data of '%.*s' has size %lld in dimension %d, the graph says %lld", P2_SHOW(fqn),
+                   (long long)w->sizes[i], (int)i, (long long)leaf->type.sizes[i]);
   leaf->type.strides = w->strides;
   leaf->type.offset = w->offset;
   leaf->data = w->data;

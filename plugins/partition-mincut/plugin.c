@@ -2,8 +2,6 @@
 #include "mincut.h"
 
 #include "common/partition/apply.h"
-#include "common/partition/split.h"
-#include <aot/ext/report.h>
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <aot/partition.h>
@@ -18,42 +16,13 @@ typedef struct unit {
   mc_rules_t rules;
 } unit_t;
 
-static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const pt_split_t *s) {
-  const aot_ext_report_t *r = u->host.get_ext ? u->host.get_ext(u->host.self, AOT_EXT_REPORT) : NULL;
-  if (!r) return AOT_OK;
-  AOT_TRY(r->number(ctx, aot_str("saved-bytes"), (double)s->nbytes_saved, aot_str("bytes")));
-  AOT_TRY(r->number(ctx, aot_str("saved-values"), s->n_saved, aot_str("")));
-  return r->number(ctx, aot_str("recomputed-nodes"), s->n_recomputed, aot_str("nodes"));
-}
-
-static aot_status_t put(const unit_t *u, aot_ctx_t *ctx, const pt_joint_t *j, uint32_t *saved, const aot_cut_sink_t *sink) {
-  pt_split_t split;
-  uint32_t bad = 0, n_saved = 0;
-  int solved = mc_choose(j, &u->rules, saved, &n_saved, &bad);
-  if (solved == -1) {
-    aot_value_t v = {j->value_id[bad]};
-    return pt_fail(&u->host, ctx, AOT_E_PRECONDITION, ID ".unbounded",
-                   "no cut is possible: this value may be neither saved nor recomputed", v);
-  }
-  if (solved != 0 || pt_split_init(&split, j, saved, n_saved, &bad) != 0)
-    return pt_fail(&u->host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory to divide the joint graph", aot_no_value());
-  aot_status_t status = pt_put_cut(j, &split, 0, sink);
-  if (status == AOT_OK) status = report(u, ctx, &split);
-  pt_split_deinit(&split);
-  return status;
+static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
+  return mc_choose(j, self, out_saved, out_n_saved, out_value);
 }
 
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
   const unit_t *u = p->self;
-  pt_joint_t j;
-  AOT_TRY(pt_read_joint(&u->host, ctx, prog, &j));
-  uint32_t *saved = calloc((size_t)j.n_values + 1, sizeof *saved);
-  aot_status_t status = saved ? put(u, ctx, &j, saved, sink)
-                              : pt_fail(&u->host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the saved set",
-                                        aot_no_value());
-  free(saved);
-  pt_joint_deinit(&j);
-  return status;
+  return pt_choose(&u->host, ctx, prog, sink, pick, &u->rules);
 }
 
 static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {

@@ -76,7 +76,8 @@ aot_value_t world_input(at_world_t *w, const rk_tensor *t) {
   type.sizes = t->sizes;
   type.strides = t->strides;
   type.offset = t->offset;
-  assert_int_equal(aoth_edit_input_add(w->p, w->graph, AOT_ROLE_REGION, aoth_graph_n_inputs(w->p, w->graph), &type, aot_str(""), &v), AOT_OK);
+  assert_int_equal(aoth_edit_input_add(w->p, w->graph, AOT_ROLE_REGION, aoth_graph_n_inputs(w->p, w->graph), &type,
+                                       aot_str(""), &v), AOT_OK);
   keep(w, v, t);
   return v;
 }
@@ -91,7 +92,8 @@ aot_value_t world_result(at_world_t *w, aot_node_t n, uint32_t i) {
 }
 
 void world_output(at_world_t *w, aot_value_t v) {
-  assert_int_equal(aoth_edit_output_add(w->p, w->graph, AOT_ROLE_REGION, aoth_graph_n_outputs(w->p, w->graph), v, aot_str("")), AOT_OK);
+  assert_int_equal(aoth_edit_output_add(w->p, w->graph, AOT_ROLE_REGION, aoth_graph_n_outputs(w->p, w->graph), v,
+                                        aot_str("")), AOT_OK);
 }
 
 aot_node_t world_node(at_world_t *w, const char *op, const aot_arg_t *args, uint32_t n_args) {

@@ -317,8 +317,10 @@ void case_print_type(const aot_type_t *t, char *out, size_t capacity) {
     return;
   }
   at += (size_t)snprintf(out, capacity, "%s(", aot_dtype_name(t->dtype));
-  for (d = 0; d < t->rank && at < capacity; d++) at += (size_t)snprintf(out + at, capacity - at, "%s%lld", d ? "," : "", (long long)t->sizes[d]);
+  for (d = 0; d < t->rank && at < capacity; d++) at += (size_t)snprintf(out + at, capacity - at, "%s%lld", d ? "," : "",
+                                                                        (long long)t->sizes[d]);
   if (at < capacity) at += (size_t)snprintf(out + at, capacity - at, ")(");
-  for (d = 0; d < t->rank && at < capacity; d++) at += (size_t)snprintf(out + at, capacity - at, "%s%lld", d ? "," : "", (long long)t->strides[d]);
+  for (d = 0; d < t->rank && at < capacity; d++) at += (size_t)snprintf(out + at, capacity - at, "%s%lld", d ? "," : "",
+                                                                        (long long)t->strides[d]);
   if (at < capacity) snprintf(out + at, capacity - at, ")%lld", (long long)t->offset);
 }

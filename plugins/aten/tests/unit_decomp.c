@@ -172,7 +172,9 @@ static aot_arg_t read_arg(const fixtures_t *f, json_t *node) {
   if ((v = json_object_get(node, "s"))) return aot_arg_str(aot_str(json_string_value(v)));
   if ((v = json_object_get(node, "dtype"))) return aot_arg_dtype(dtype_of(json_string_value(v)));
   if ((v = json_object_get(node, "memory_format")))
-    return aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, strstr(json_string_value(v), "channels_last") ? 2 : strstr(json_string_value(v), "preserve") ? 4 : 1);
+    return aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, strstr(json_string_value(v),
+                                                          "channels_last") ? 2 : strstr(json_string_value(v),
+                                                                                        "preserve") ? 4 : 1);
   if (json_object_get(node, "device")) return aot_arg_int_kind(AOT_ARG_DEVICE, AOT_DEVICE_CPU);
   return aot_arg_none(); /* layout: always the same */
 }
@@ -184,7 +186,8 @@ static uint32_t row_of(const char *name) {
 }
 
 /* Calls whose decomposition cannot be compared by value. */
-static const char *const by_chance[] = {"aten.empty", "aten.new_empty", "aten.rand", "aten.native_dropout", "aten.empty_like", NULL};
+static const char *const by_chance[] = {"aten.empty", "aten.new_empty", "aten.rand", "aten.native_dropout",
+                                        "aten.empty_like", NULL};
 
 static int is_by_chance(const char *name) {
   size_t i;
@@ -200,7 +203,8 @@ static void recorded_case(const fixtures_t *f, json_t *one) {
   aot_arg_t args[32];
   rk_tensor expected[WORLD_MAX_RESULTS];
   int present[WORLD_MAX_RESULTS];
-  json_t *outputs = json_object_get(one, "outputs"), *list = json_object_get(one, "args"), *named = json_object_get(one, "kwargs");
+  json_t *outputs = json_object_get(one, "outputs"), *list = json_object_get(one, "args"), *named = json_object_get(one,
+                                                                                                                    "kwargs");
   char name[128];
   if (row == AT_N_OPS || at_rows[row].decompose == NULL || is_by_chance(op)) return;
   d = case_desc(row);
@@ -344,7 +348,8 @@ static void attention_backwards_agree(void **state) {
   b = world_node(&world, "aot.scaled_dot_product_attention_backward.default", fused, 9);
   assert_true(a.id != AOT_NO_ID && b.id != AOT_NO_ID);
   assert_true(world_decompose(&world) && world_run(&world));
-  for (i = 0; i < 3; i++) assert_true(world_distance(world_output_tensor(&world, 2 + i), world_output_tensor(&world, 5 + i)) <= 1.0);
+  for (i = 0; i < 3; i++) assert_true(world_distance(world_output_tensor(&world, 2 + i), world_output_tensor(&world,
+                                                                                                             5 + i)) <= 1.0);
   tally.covered[row_of("aten._scaled_dot_product_flash_attention_for_cpu_backward.default")] = 1;
 }
 

@@ -74,7 +74,8 @@ static tally_t run_file(const char *name, int offsets) {
     }
   }
   fclose(f);
-  print_message("%s: %u agree, %u differ, %u exempt, %u of operators not in the set\n", name, t.passed, t.failed, t.exempted, t.unknown);
+  print_message("%s: %u agree, %u differ, %u exempt, %u of operators not in the set\n", name, t.passed, t.failed,
+                t.exempted, t.unknown);
   return t;
 }
 

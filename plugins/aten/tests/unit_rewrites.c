@@ -40,7 +40,8 @@ static aot_value_t functional(const char *op, const aot_arg_t *args, uint32_t n,
   aot_value_t written[4];
   aot_node_t node = world_node(&world, op, args, n);
   if (node.id == AOT_NO_ID) fail_msg("%s", world.why);
-  if (aoth_edit_functional_form(world.p, node, out_results, written) != AOT_OK) fail_msg("%s: %s", op, aoth_sink_text(world.sink));
+  if (aoth_edit_functional_form(world.p, node, out_results, written) != AOT_OK) fail_msg("%s: %s", op,
+                                                                                         aoth_sink_text(world.sink));
   return written[0];
 }
 
@@ -60,7 +61,8 @@ static void writes_become_values(void **state) {
     assert_type(written, AOT_F32, 3);
     written = functional("aten.zero_.default", args, 1, &result);
     assert_string_equal(defining_op(written), "aten.zeros_like.default");
-    written = functional("aten.fill_.Tensor", (const aot_arg_t[]){args[0], aot_arg_value(input(AOT_F32, NULL, 0, 3))}, 2, &result);
+    written = functional("aten.fill_.Tensor", (const aot_arg_t[]){args[0], aot_arg_value(input(AOT_F32, NULL, 0, 3))},
+                         2, &result);
     assert_string_equal(defining_op(written), "aten.fill.Tensor");
     assert_type(written, AOT_F32, 3);
   }
@@ -86,7 +88,8 @@ static void inplace_views_change_geometry(void **state) {
   (void)state;
   world_begin(&world);
   x = input(AOT_F32, sizes_2x3x4, 3, 1);
-  written = functional("aten.transpose_.default", (const aot_arg_t[]){aot_arg_value(x), aot_arg_int(0), aot_arg_int(2)}, 3, &result);
+  written = functional("aten.transpose_.default", (const aot_arg_t[]){aot_arg_value(x), aot_arg_int(0), aot_arg_int(2)},
+                       3, &result);
   assert_string_equal(defining_op(written), "aten.transpose.int");
   aoth_graph_value_type(world.p, written, &t);
   assert_int_equal(t.sizes[0], 4);
@@ -239,7 +242,8 @@ static void writing_repeated_elements_is_refused(void **state) {
   n = node_of_case("aten.expand.default f32(1,3) [i2,i3] -> ?", &c);
   assert_int_equal(aoth_graph_node_info(world.p, n, &info), AOT_OK);
   base.id = info.operands[0];
-  assert_int_equal(aoth_edit_view_inverse(world.p, n, 0, base, world_result(&world, n, 0), aot_no_node(), &out), AOT_E_UNIMPLEMENTED);
+  assert_int_equal(aoth_edit_view_inverse(world.p, n, 0, base, world_result(&world, n, 0), aot_no_node(), &out),
+                   AOT_E_UNIMPLEMENTED);
   assert_non_null(strstr(aoth_sink_text(world.sink), "several elements are one in memory"));
 }
 
@@ -316,6 +320,10 @@ static void symbols_go_through_shape_rules(void **state) {
   assert_true(t.sizes[0] == s && t.dtype == AOT_I64);
   t = type_of_call("aten.slice.Tensor", (const aot_arg_t[]){x, aot_arg_int(0), aot_arg_int(1), aot_arg_int(INT64_MAX)}, 4);
   assert_int_equal(aoth_graph_dim_hint(world.p, t.sizes[0]), 4);
+  /* s0 may be 1..64: the end is min(3, s0), also where the hint would have s0 above it */
+  t = type_of_call("aten.slice.Tensor", (const aot_arg_t[]){x, aot_arg_int(0), aot_arg_int(0), aot_arg_int(3)}, 4);
+  assert_int_equal(aoth_dim_eval(world.p, t.sizes[0], (const int64_t[]){2}, 1), 2);
+  assert_int_equal(aoth_dim_eval(world.p, t.sizes[0], (const int64_t[]){5}, 1), 3);
   t = type_of_call("aten.flatten.using_ints", (const aot_arg_t[]){x}, 1);
   assert_int_equal(aoth_edit_dim_make(world.p, AOT_EXPR_MUL, s, 24, 0, &all), AOT_OK);
   assert_int_equal(aoth_graph_dim_hint(world.p, t.sizes[0]), 120);

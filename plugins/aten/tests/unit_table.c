@@ -79,7 +79,8 @@ static void rows_are_complete(void **state) {
     if (row->doc == NULL || row->doc[0] == '\0') bad(row, "no doc");
     if (row->group == NULL || row->group[0] == '\0') bad(row, "no group");
     if ((row->flags & AOT_OP_COMPOSITE) && row->decompose == NULL) bad(row, "COMPOSITE without .decompose");
-    if (views(d) != (row->inverse != NULL)) bad(row, views(d) ? "a view without .inverse" : ".inverse, but the schema shows no view");
+    if (views(d) != (row->inverse != NULL)) bad(row,
+                                                views(d) ? "a view without .inverse" : ".inverse, but the schema shows no view");
     if (writes(d) != (row->functional != NULL || row->functional_by != NULL))
       bad(row, writes(d) ? "writes without .functional" : ".functional, but the schema shows no write");
     if (row->functional != NULL && row->functional_by != NULL) bad(row, "both .functional and .functional_by");
@@ -102,7 +103,8 @@ static void names_agree_with_schemas(void **state) {
     const char *op = strchr(row->name, '.') + 1;
     size_t n = strcspn(op, ".");
     if (n > 1 && op[n - 1] == '_') {
-      if (!(d->args[0].flags & AOT_SARG_WRITE)) bad(row, "named like an in-place operator, but does not write its first argument");
+      if (!(d->args[0].flags & AOT_SARG_WRITE)) bad(row,
+                                                    "named like an in-place operator, but does not write its first argument");
       if (d->n_results != 1 || d->results[0].alias_set != d->args[0].alias_set) bad(row, "does not return what it writes");
     }
   }

@@ -1,6 +1,7 @@
 #include "common/partition/apply.h"
 
 #include "common/partition/split.h"
+#include <aot/ext/report.h>
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static aot_status_t no_memory(const aot_host_t *host, aot_ctx_t *ctx) {
                  aot_no_value());
 }
 
-aot_status_t pt_read_joint(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, pt_joint_t *out) {
+static aot_status_t read_joint(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, pt_joint_t *out) {
   const aot_snapshot_t *snapshot = NULL;
   AOT_TRY(host->graph->snapshot(prog, &snapshot));
   int made = pt_joint_init(out, snapshot);
@@ -34,18 +35,52 @@ aot_status_t pt_read_joint(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *p
   return made == 0 ? AOT_OK : no_memory(host, ctx);
 }
 
-aot_status_t pt_put_cut(const pt_joint_t *j, const pt_split_t *s, double recompute_cost, const aot_cut_sink_t *sink) {
+static aot_status_t put_cut(const pt_joint_t *j, const pt_split_t *s, const aot_cut_sink_t *sink) {
   aot_value_t *saved = calloc((size_t)s->n_saved + 1, sizeof *saved);
   aot_node_t *recomputed = calloc((size_t)s->n_recomputed + 1, sizeof *recomputed);
   aot_status_t status = AOT_E_EXHAUSTED;
   if (saved && recomputed) {
     for (uint32_t i = 0; i < s->n_saved; i++) saved[i].id = j->value_id[s->saved[i]];
     for (uint32_t i = 0; i < s->n_recomputed; i++) recomputed[i].id = j->node_id[s->recomputed[i]];
-    aot_cut_t cut = {sizeof cut, s->n_saved, s->n_recomputed, 0, saved, recomputed, s->nbytes_saved, recompute_cost};
+    aot_cut_t cut = {sizeof cut, s->n_saved, s->n_recomputed, 0, saved, recomputed, s->nbytes_saved, 0};
     status = sink->put(sink->self, &cut);
   }
   free(saved);
   free(recomputed);
+  return status;
+}
+
+static aot_status_t report(const aot_host_t *host, aot_ctx_t *ctx, const pt_split_t *s) {
+  const aot_ext_report_t *r = host->get_ext ? host->get_ext(host->self, AOT_EXT_REPORT) : NULL;
+  if (!r) return AOT_OK;
+  AOT_TRY(r->number(ctx, aot_str("saved-bytes"), (double)s->nbytes_saved, aot_str("bytes")));
+  AOT_TRY(r->number(ctx, aot_str("saved-values"), s->n_saved, aot_str("")));
+  return r->number(ctx, aot_str("recomputed-nodes"), s->n_recomputed, aot_str("nodes"));
+}
+
+static aot_status_t choose(const aot_host_t *host, aot_ctx_t *ctx, const pt_joint_t *j, uint32_t *saved,
+                           const aot_cut_sink_t *sink, pt_pick_t pick, const void *self) {
+  pt_split_t split;
+  uint32_t bad = 0, n_saved = 0;
+  int solved = pick(self, j, saved, &n_saved, &bad);
+  if (solved == -1)
+    return pt_fail(host, ctx, AOT_E_PRECONDITION, "partition.unbounded",
+                   "no cut is possible: this value may be neither saved nor recomputed", (aot_value_t){j->value_id[bad]});
+  if (solved != 0 || pt_split_init(&split, j, saved, n_saved, &bad) != 0) return no_memory(host, ctx);
+  aot_status_t status = put_cut(j, &split, sink);
+  if (status == AOT_OK) status = report(host, ctx, &split);
+  pt_split_deinit(&split);
+  return status;
+}
+
+aot_status_t pt_choose(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink, pt_pick_t pick,
+                       const void *self) {
+  pt_joint_t j;
+  AOT_TRY(read_joint(host, ctx, prog, &j));
+  uint32_t *saved = calloc((size_t)j.n_values + 1, sizeof *saved);
+  aot_status_t status = saved ? choose(host, ctx, &j, saved, sink, pick, self) : no_memory(host, ctx);
+  free(saved);
+  pt_joint_deinit(&j);
   return status;
 }
 
@@ -319,7 +354,7 @@ static aot_status_t split_and_build(copier_t *c, const pt_joint_t *j, const aot_
 
 aot_status_t pt_apply(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
   pt_joint_t j;
-  AOT_TRY(pt_read_joint(host, ctx, prog, &j));
+  AOT_TRY(read_joint(host, ctx, prog, &j));
   uint32_t n_ids = host->graph->n_values(prog);
   copier_t c = {.host = host, .ctx = ctx, .prog = prog};
   uint32_t *saved = calloc((size_t)cut->n_saved + 1, 4);

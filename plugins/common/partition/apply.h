@@ -1,4 +1,5 @@
-/* The last step of every partitioner: a chosen cut becomes a FORWARD and a BACKWARD graph, through the host's edits. */
+/* What every partitioner does the same way: reading the joint graph before the choice, and making a chosen cut into a FORWARD
+ * and a BACKWARD graph, through the host's edits. */
 #ifndef PT_APPLY_H
 #define PT_APPLY_H
 
@@ -8,14 +9,16 @@
 /* Splits the program's JOINT graph at cut->saved and erases it. Diagnoses what is wrong. O(program). */
 aot_status_t pt_apply(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut);
 
-/* Hands the split of `saved` (value indices of j) to the sink as an aot_cut_t. recompute_cost: 0 when unknown. */
+/* What a partitioner decides: fills out_saved (room for n_values) with values of j to keep. 0; -1: impossible, *out_value is at
+ * fault; -2: no memory. */
 struct pt_joint;
-struct pt_split;
-aot_status_t pt_put_cut(const struct pt_joint *j, const struct pt_split *s, double recompute_cost,
-                        const aot_cut_sink_t *sink);
+typedef int (*pt_pick_t)(const void *self, const struct pt_joint *j, uint32_t *out_saved, uint32_t *out_n_saved,
+                         uint32_t *out_value);
 
-/* The joint graph of prog as plain arrays, with a diagnostic when there is none. Deinit it after use. */
-aot_status_t pt_read_joint(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, struct pt_joint *out);
+/* The first half of every partitioner: reads the joint graph, asks pick, hands the cut to the sink and reports its numbers
+ * (saved-bytes, saved-values, recomputed-nodes). Diagnoses what is wrong. */
+aot_status_t pt_choose(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink, pt_pick_t pick,
+                       const void *self);
 
 /* An error without a place. */
 aot_status_t pt_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *message,

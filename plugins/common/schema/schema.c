@@ -551,7 +551,8 @@ static void parse_name(parser_t *p, sch_schema_t *out) {
   begin = p->at;
   word(p, "an operator name");
   while (accept(p, "::")) {
-    p->lenient_names |= (p->at - begin == 6) && (memcmp(p->text + begin, "aten::", 6) == 0 || memcmp(p->text + begin, "prim::", 6) == 0);
+    p->lenient_names |= (p->at - begin == 6) && (memcmp(p->text + begin, "aten::", 6) == 0 || memcmp(p->text + begin,
+                                                                                                     "prim::", 6) == 0);
     word(p, "an operator name");
   }
   out->name.data = p->text + begin;

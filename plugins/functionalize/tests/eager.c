@@ -361,7 +361,7 @@ static int in_place_view(eg_world_t *w, const eg_step_t *s, const eg_tensor_t *t
   eg_shape_t shape = {0};
   eg_tensor_t *self = &w->tensor[w->tensor_of[s->a]];
   if (s->no_grad || w->frozen[t->history] || !view_shape(w, s, t, &shape)) return 0;
-  if (s->op == EG_DETACH_ && (t->is_view || w->tensor_of[s->a] < 4)) return 0;
+  if (s->op == EG_DETACH_ && t->is_view) return 0; /* as PyTorch refuses */
   if (s->op == EG_DETACH_) self->history = new_history(w, w->numel[t->storage]);
   self->at = shape;
   add_value(w, w->tensor_of[s->a]);
@@ -370,8 +370,10 @@ static int in_place_view(eg_world_t *w, const eg_step_t *s, const eg_tensor_t *t
 
 static int maybe_copy(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t) {
   eg_shape_t shape = {0}, dense = t.at;
-  contiguous(&dense);
-  if (s->op == EG_CONTIGUOUS ? memcmp(dense.stride, t.at.stride, sizeof(int64_t) * (size_t)t.at.rank) == 0 : view_shape(w, s, &t, &shape)) {
+  contiguous(&dense); /* whatever the strides of dimensions of size 1 */
+  int already = 1;
+  for (int d = 0; d < t.at.rank; d++) already &= t.at.size[d] == 1 || t.at.stride[d] == dense.stride[d];
+  if (s->op == EG_CONTIGUOUS ? already : view_shape(w, s, &t, &shape)) {
     look(w, &t, s->op == EG_CONTIGUOUS ? &t.at : &shape, s->no_grad);
     return 1;
   }
