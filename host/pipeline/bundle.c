@@ -121,7 +121,7 @@ static int write_info(aoth_session_t *s, const char *dir, const aoth_stage_t *st
   json_object_set_new(info, "stage", json_string(stage->name));
   json_object_set_new(info, "pipeline", stage->where.file ? json_string(stage->where.file) : json_null());
   json_object_set_new(info, "line", json_integer(stage->where.line));
-  json_object_set_new(info, "last_node", !crashed || last_node == AOT_NO_ID ? json_null() : json_integer(last_node));
+  json_object_set_new(info, "last_node", last_node == AOT_NO_ID ? json_null() : json_integer(last_node));
   json_object_set_new(info, "environment", env_json(s));
   json_object_set_new(info, "replay", replay ? json_string(replay) : json_null());
   char *text = json_dumps(info, JSON_INDENT(2));

@@ -97,6 +97,7 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
   s->outcome = AOTH_CALL_OK;
   const int came_back = aoth_guard(run_call, &c, about(s, stage, doing), &s->crash);
   s->status = c.status;
+  s->last_node = s->ctx.last_node;
   if (!came_back) {
     s->outcome = AOTH_CALL_CRASHED;
     s->status = AOTH_E_PLUGIN;
@@ -142,7 +143,7 @@ static void tell_last_node(aoth_session_t *s, uint32_t node) {
 }
 
 aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
-  const uint32_t last_node = s->ctx.last_node;
+  const uint32_t last_node = s->last_node;
   const int32_t outcome = s->outcome == AOTH_CALL_OK ? AOTH_CALL_TOLD : s->outcome; /* the host itself complained */
   aoth_text_t journal = {0};
   while (s->has_journal > 0) {
@@ -150,9 +151,8 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
     aoth_journal_undo(s->prog);
     s->has_journal--;
   }
+  if (outcome != AOTH_CALL_TOLD) tell_last_node(s, last_node);
   s->ctx.last_node = last_node; /* printing has moved it */
-  if (outcome == AOTH_CALL_CRASHED) tell_last_node(s, last_node);
-  s->ctx.last_node = last_node;
   if (outcome != AOTH_CALL_TOLD || s->config.bundle_dir) {
     aoth_bundle_write(s, stage, journal.data ? journal.data : "");
   } else {
@@ -274,11 +274,13 @@ aot_status_t aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage,
   aoth_stage_t standin = {.use = instance->unit->id, .name = instance->unit->id, .unit = instance->unit};
   const int32_t outcome = s->outcome;
   const aot_status_t status = s->status;
+  const uint32_t last_node = s->last_node;
   aoth_call(s, stage ? stage : &standin, "destroy", do_destroy, instance);
   const int crashed = s->outcome == AOTH_CALL_CRASHED;
   if (crashed) aoth_crash_done(); /* told; its work was done, so nothing is taken back */
   s->outcome = outcome;
   s->status = status;
+  s->last_node = last_node;
   instance->unit = NULL;
   return crashed ? AOTH_E_PLUGIN : AOT_OK;
 }

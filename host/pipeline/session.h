@@ -50,6 +50,7 @@ struct aoth_session {
   uint32_t n_dumps;
   /* how the last call ended */
   int32_t outcome; /* AOTH_CALL_* */
+  uint32_t last_node; /* that the last call touched; ctx.last_node moves on when the host looks itself */
   aot_status_t status;
   aoth_crash_t crash;
   uint32_t has_journal; /* open ones, of this session's making */

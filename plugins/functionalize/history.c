@@ -1,5 +1,6 @@
 #include "history.h"
 
+#include "places.h"
 #include <aot/inline.h>
 
 int fz_step_stops_gradient(const fz_rewrite_t *w, aot_node_t view) {
@@ -12,30 +13,13 @@ int fz_is_differentiable(const aot_type_t *t) {
   return t->kind == AOT_TYPE_TENSOR && (aot_dtype_is_float(t->dtype) || t->dtype == AOT_C64 || t->dtype == AOT_C128);
 }
 
-static aot_status_t call(fz_rewrite_t *w, const char *op, const aot_arg_t *args, uint32_t n_args, aot_node_t before,
-                         aot_value_t *out) {
-  aot_node_spec_t spec = {.struct_size = sizeof spec, .args = args, .n_args = n_args, .origin = aot_no_origin()};
-  aot_node_info_t info = {.struct_size = sizeof info};
-  aot_node_t made;
-  spec.op = w->host->graph->op_find(w->prog, aot_str(op));
-  if (spec.op.id == AOT_NO_ID)
-    return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.no-history",
-                   "a write that autograd does not see, to a tensor with a gradient, needs aot.with_history and aten.detach, which "
-                   "the loaded operator sets do not have",
-                   before);
-  AOT_TRY(w->host->edit->node_create(w->prog, w->graph, &spec, before, &made));
-  AOT_TRY(w->host->graph->node_info(w->prog, made, &info));
-  *out = info.first_result;
-  return AOT_OK;
-}
-
 aot_status_t fz_with_history(fz_rewrite_t *w, aot_value_t history, aot_value_t value, aot_node_t before, aot_value_t *out) {
   aot_arg_t args[2] = {aot_arg_value(value)};
   aot_value_t detached;
-  AOT_TRY(call(w, "aten.detach.default", args, 1, before, &detached));
+  AOT_TRY(fz_call(w, "aten.detach.default", args, 1, before, &detached));
   args[0] = aot_arg_value(history);
   args[1] = aot_arg_value(detached);
-  return call(w, "aot.with_history.default", args, 2, before, out);
+  return fz_call(w, "aot.with_history.default", args, 2, before, out);
 }
 
 /* copy_ under no_grad: the functional form is the source itself. */
@@ -45,7 +29,7 @@ aot_status_t fz_without_history(fz_rewrite_t *w, aot_value_t *value, aot_node_t 
   aot_type_t type;
   AOT_TRY(w->host->graph->value_type(w->prog, *value, &type));
   if (!fz_is_differentiable(&type) || (def.id != AOT_NO_ID && fz_step_stops_gradient(w, def))) return AOT_OK;
-  return call(w, "aten.detach.default", &arg, 1, before, value);
+  return fz_call(w, "aten.detach.default", &arg, 1, before, value);
 }
 
 aot_status_t fz_mark_leaf(fz_rewrite_t *w, const aot_port_t *port, uint32_t place) {

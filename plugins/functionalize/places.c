@@ -3,6 +3,7 @@
 #include "history.h"
 #include "maybe_view.h"
 #include <aot/inline.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,22 @@ int32_t fz_storage_offset_arg(const aot_op_desc_t *d) {
   for (uint32_t i = 0; (d->flags & AOT_OP_VIEW) && i < d->n_args; i++)
     if (aot_str_eq(d->args[i].name, aot_str("storage_offset"))) return (int32_t)i;
   return -1;
+}
+
+aot_status_t fz_call(fz_rewrite_t *w, const char *op, const aot_arg_t *args, uint32_t n_args, aot_node_t before, aot_value_t *out) {
+  aot_node_spec_t spec = {.struct_size = sizeof spec, .args = args, .n_args = n_args, .origin = aot_no_origin()};
+  aot_node_info_t info = {.struct_size = sizeof info};
+  aot_node_t made;
+  char message[160];
+  spec.op = w->host->graph->op_find(w->prog, aot_str(op));
+  if (spec.op.id == AOT_NO_ID) {
+    snprintf(message, sizeof message, "a write through an alias needs the operator %s, which no loaded operator set has", op);
+    return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.no-operator", message, before);
+  }
+  AOT_TRY(w->host->edit->node_create(w->prog, w->graph, &spec, before, &made));
+  AOT_TRY(w->host->graph->node_info(w->prog, made, &info));
+  *out = info.first_result;
+  return AOT_OK;
 }
 
 /* ---- reading ---- */
@@ -121,9 +138,16 @@ static aot_status_t read_ancestors(fz_rewrite_t *w, uint32_t place, aot_node_t b
  * lies between is made of it again when it is read. */
 static aot_status_t give(fz_rewrite_t *w, uint32_t place, aot_value_t value, int unseen, aot_node_t before) {
   fz_place_t p = w->alias.places[place];
+  aot_type_t said;
   if (unseen && p.parent != FZ_NONE) return AOT_OK;
   if (unseen) AOT_TRY(fz_with_history(w, (aot_value_t){p.value}, value, before, &value));
   fz_refresh(&w->alias, place, value.id, has_layout(w, value.id, p.declared));
+  if (p.parent != FZ_NONE || fz_is_exact(w, place) || !has_layout(w, value.id, p.declared)) return AOT_OK;
+  const aot_arg_t source = aot_arg_value(value); /* a base that is a part of something (x.copy_(y[1])) */
+  AOT_TRY(type_of(w, p.declared, &said));
+  if (said.offset != 0) return AOT_OK;
+  AOT_TRY(fz_call(w, "aten.clone.default", &source, 1, before, &value));
+  fz_refresh(&w->alias, place, value.id, 1);
   return AOT_OK;
 }
 

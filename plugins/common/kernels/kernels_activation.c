@@ -176,6 +176,7 @@ static aot_status_t prelu_backward(rk_ctx *c) {
 #define ACT(name) PW(#name ".default", PW_RESULT, name##_f, NULL)
 static const rk_kernel rows[] = {
     ACT(sigmoid),
+    PW("special_expit.default", PW_RESULT, sigmoid_f, NULL),
     ACT(silu),
     ACT(mish),
     ACT(hardswish),

@@ -37,6 +37,13 @@ static aot_status_t copy_second(rk_ctx *c) {
   return AOT_OK;
 }
 
+/* aot.with_history(history, value): the value; the other argument matters to differentiation only */
+static aot_status_t with_history(rk_ctx *c) {
+  const rk_tensor *value;
+  AOT_TRY(rk_need_tensor(c, 1, &value));
+  return rk_put_tensor(c, 0, value);
+}
+
 /* native_dropout(input, p, train) -> (output, mask), drawn only when p = 0 or not training: all kept */
 static aot_status_t native_dropout(rk_ctx *c) {
   AOT_TRY(copy_first(c));
@@ -616,6 +623,7 @@ static const rk_kernel rows[] = {
     ROW("to.other", copy_first),
     ROW("type_as.default", copy_first),
     ROW("copy.default", copy_second),
+    {"aot.with_history.default", with_history, NULL, NULL, 0},
     ROW("_local_scalar_dense.default", only_element),
     ROW("item.default", only_element),
     {"aten.native_dropout.default", native_dropout, NULL, NULL, RK_DROPOUT},

@@ -292,6 +292,7 @@ static aot_status_t dim_form(rk_ctx *c, int what) {
 }
 static aot_status_t var_dim(rk_ctx *c) { return dim_form(c, 0); }
 static aot_status_t std_dim(rk_ctx *c) { return dim_form(c, 1); }
+static aot_status_t var_mean_dim(rk_ctx *c) { return dim_form(c, 2); }
 static aot_status_t default_form(rk_ctx *c, int what) {
   plan p;
   AOT_TRY(make_plan(c, -1, -1, &p));
@@ -404,11 +405,13 @@ static const rk_kernel rows[] = {
     RED("std_mean.correction", std_mean_correction, NULL),
     RED("var.dim", var_dim, NULL),
     RED("std.dim", std_dim, NULL),
+    RED("var_mean.dim", var_mean_dim, NULL),
     RED("var.default", var_all, NULL),
     RED("std.default", std_all, NULL),
     RED("linalg_vector_norm.default", norm_dims, NULL),
     RED("norm.ScalarOpt_dim", norm_dims, NULL),
     RED("norm.Scalar", norm_all, NULL),
+    RED("special_logsumexp.default", logsumexp, NULL),
     RED("logsumexp.default", logsumexp, NULL),
     RED("hash_tensor.default", hash_tensor, &row_hash),
     RED("trace.default", trace, NULL),

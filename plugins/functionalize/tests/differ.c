@@ -115,11 +115,11 @@ static int takes_two(eg_op_t op) {
   return op == EG_ADD || op == EG_SUB || op == EG_MUL || op == EG_ADD_ || op == EG_MUL_ || op == EG_COPY_ || op == EG_INDEX_PUT_;
 }
 
-/* Operators whose arguments hold sizes, or whose results' number hangs on one. */
+/* Operators whose arguments hold sizes, or whose results' number hangs on one; and index, whose strides eager.c does not infer. */
 static int needs_numbers(const eg_step_t *s) {
   switch (s->op) {
     case EG_VIEW: case EG_RESHAPE: case EG_EXPAND: case EG_AS_STRIDED: return 1;
-    case EG_SPLIT: case EG_UNBIND: case EG_CHUNK: case EG_DIAGONAL: return 1;
+    case EG_SPLIT: case EG_UNBIND: case EG_CHUNK: case EG_DIAGONAL: case EG_INDEX: return 1;
     case EG_SELECT: return s->p[1] >= 2;
     case EG_SLICE: return s->p[1] + (s->p[2] - 1) * s->p[3] + 1 > 2; /* the least that the symbol can be */
     case EG_NARROW: return s->p[1] + s->p[2] > 2;
