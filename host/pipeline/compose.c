@@ -196,12 +196,23 @@ static aoth_yaml_t *load_file(aoth_compose_t *c, const char *path, const aoth_ya
   return base ? merge(c->arena, base, tree) : tree;
 }
 
+/* The names by which --set finds a stage may be variables themselves. */
+static void fill_stage_names(aoth_compose_t *c, aoth_yaml_t *tree, aoth_yaml_t *vars) {
+  const aoth_yaml_t *stages = aoth_yaml_get(tree, "stages");
+  for (uint32_t i = 0; stages && stages->kind == AOTH_YAML_LIST && i < stages->n; i++) {
+    aoth_yaml_t *use = aoth_yaml_get(stages->items[i], "use"), *as = aoth_yaml_get(stages->items[i], "as");
+    if (use) aoth_vars_fill(c, use, vars);
+    if (as) aoth_vars_fill(c, as, vars);
+  }
+}
+
 aoth_yaml_t *aoth_compose(aoth_compose_t *c, const char *path) {
   aoth_set_vars(c);
   aoth_yaml_t *tree = load_file(c, path, NULL);
   if (!tree) return NULL;
-  aoth_set_apply(c, tree);
   aoth_yaml_t *vars = aoth_yaml_get(tree, "vars");
+  fill_stage_names(c, tree, vars);
+  aoth_set_apply(c, tree);
   for (uint32_t i = 0; i < tree->n; i++)
     if (tree->pairs[i].value != vars) aoth_vars_fill(c, tree->pairs[i].value, vars);
   if (vars) aoth_vars_fill(c, vars, vars); /* complaints about variables that nothing reads, too */

@@ -68,6 +68,15 @@ out "budget: 0.75"; out "rounds: 7"; out "steps: 9"; out "path: $(pwd -P)/m.toy"
 ends 0 check p.yaml $P -v --model other.toy; out "path: $(pwd -P)/other.toy"; err "cannot be read now"
 ends 0 check p.yaml $P -v --set 'vars.label="$$x: 5"'; out 'label: "$$x: 5"'
 ends 0 check p.yaml $P -v --set run.train.data=random --set 'run.train.checkpoint={path: c, every: 2}'; out "every: 2"
+cat > named.yaml <<'END'
+# A stage whose name is a variable is found by the name it stands for.
+aot: 1
+vars: {pass: toy-fuse}
+model: {import: toy-import, path: m.toy}
+stages:
+  - use: ${pass}
+END
+ends 0 check named.yaml $P -v --set stages.toy-fuse.rounds=7; out "rounds: 7"
 ends 2 check p.yaml $P --set run.train.steps=many; err "--set run.train.steps:1:1: error: 'steps' takes an integer, not a text"
 ends 2 check p.yaml $P --set stages.toy-fuse.budget=1; err "'toy-fuse' is used 2 times"
 ends 2 check p.yaml $P --set stages.secnd.budget=1; err "no stage 'secnd'; did you mean 'second'"
