@@ -81,6 +81,7 @@ if can_be_user; then
   refuse 2 'Permission denied' '--plugin-dir closed' as_user "$aothost" plugins --plugin-dir closed
   status 0 as_user env AOT_PLUGIN_PATH="$dir/closed" "$aothost" plugins -v; says 'AOT_PLUGIN_PATH .*/closed \(Permission denied\)'
   refuse 2 'Permission denied' 'readonly/o.ir' as_user "$aothost" opt m.pt2 -o readonly/o.ir
+  refuse 2 "$full" '/dev/full' as_user env AOT_CACHE_DIR=/dev/null/cache "$aothost" run "$root/pipelines/inference.yaml" --model m.pt2 --outputs /dev/full
   status 0 as_user env AOT_CACHE_DIR="$dir/readonly" "$aothost" run train.yaml --model m.pt2
   mkdir open && chmod 777 open # what others can write to might hold their code
   status 0 as_user env AOT_CACHE_DIR="$dir/open" "$aothost" run train.yaml --model m.pt2

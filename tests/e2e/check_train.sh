@@ -50,10 +50,11 @@ for pair in '"steps": 9' '"done": 9' '"unit": "tokens"' '"interrupted": false' '
 done
 
 # Ctrl-C: the step is finished, the checkpoint is whole, and the run goes on from it
+rm -f out # what the command before printed
 "$aothost" run train.yaml --set run.train.steps=1000000 --set run.train.checkpoint=int.st --set run.train.log-every=1 > out 2>&1 &
 pid=$!
 tries=0
-until grep -q '^step 3/' out || [ $tries -gt 300 ]; do sleep 0.1; tries=$((tries + 1)); done
+until grep -qs "^step 3/" out || [ $tries -gt 300 ]; do sleep 0.1; tries=$((tries + 1)); done
 kill -INT $pid
 wait $pid && code=0 || code=$?
 [ "$code" = 0 ] || complain "interrupted with status $code"

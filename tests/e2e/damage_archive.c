@@ -41,7 +41,7 @@ static text_t text_new(const void *data, size_t size) {
 static text_t read_file(const char *path) {
   FILE *f = fopen(path, "rb");
   text_t t;
-  long size;
+  long size = 0;
   if (!f || fseek(f, 0, SEEK_END) != 0 || (size = ftell(f)) < 0 || fseek(f, 0, SEEK_SET) != 0) die("cannot read", path);
   t = (text_t){calloc(1, (size_t)size + 1), (size_t)size};
   if (!t.data || fread(t.data, 1, t.size, f) != t.size) die("cannot read", path);
