@@ -64,6 +64,6 @@ int aoth_cli_deinit(aoth_cli_t *cli, int code);
 
 /* The commands; each stands in cmd_NAME.c. */
 extern const aoth_command_t aoth_cmd_run, aoth_cmd_verify, aoth_cmd_check, aoth_cmd_plugins, aoth_cmd_schema,
-    aoth_cmd_opt, aoth_cmd_inspect;
+    aoth_cmd_opt, aoth_cmd_inspect, aoth_cmd_ops;
 
 #endif

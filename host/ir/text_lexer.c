@@ -137,6 +137,11 @@ static int starts_negative(const lexer_t *l) {
   return is_digit(peek(l, 1)) || (peek(l, 1) == 'i' && peek(l, 2) == 'n' && peek(l, 3) == 'f' && !is_label(peek(l, 4)));
 }
 
+/* After a word: a symbol ends an operand, the name of an operator (it has a dot) stands before its arguments. */
+static int is_operator_name(const token_t *t) {
+  return t->kind == TOKEN_WORD && memchr(t->at, '.', (size_t)(t->end - t->at)) != NULL;
+}
+
 void aoth_lexer_next(lexer_t *l, token_t *t) {
   int line_end = skip(l);
   memset(t, 0, sizeof *t);
@@ -167,6 +172,6 @@ void aoth_lexer_next(lexer_t *l, token_t *t) {
   } else if (is_digit(c) || starts_negative(l)) lex_number(l, t);
   else if (is_letter(c)) lex_word(l, t);
   else lex_punct(l, t);
-  l->operand = t->kind == TOKEN_INT || t->kind == TOKEN_FLOAT || t->kind == TOKEN_WORD || t->kind == TOKEN_DOLLAR ||
-               t->kind == TOKEN_VALUE || (t->kind == TOKEN_PUNCT && (c == ')' || c == ']'));
+  l->operand = t->kind == TOKEN_INT || t->kind == TOKEN_FLOAT || t->kind == TOKEN_DOLLAR || t->kind == TOKEN_VALUE ||
+               (t->kind == TOKEN_WORD && !is_operator_name(t)) || (t->kind == TOKEN_PUNCT && (c == ')' || c == ']'));
 }

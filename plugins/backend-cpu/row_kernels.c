@@ -53,9 +53,9 @@ void bc_layer_norm(const float *x, const float *w, const float *b, int64_t rows,
   for (int64_t r = 0; r < rows; r++, x += n, y += n) {
     double m, s;
     row_moments(x, n, eps, &m, &s);
-    float scale = (float)s, shift = (float)(-m * s);
+    float middle = (float)m, scale = (float)s; /* subtracted first: x * s - m * s loses digits far from zero */
     for (int64_t i = 0; i < n; i++) {
-      float h = x[i] * scale + shift;
+      float h = (x[i] - middle) * scale;
       y[i] = h * (w ? w[i] : 1.0f) + (b ? b[i] : 0.0f);
     }
     if (mean) mean[r] = (float)m;

@@ -102,6 +102,8 @@ typedef struct short_case {
 static void input_may_be_short(void **state) {
   static const short_case_t cases[] = {
       {"%y = tiny.add.Tensor %x, %x", "%y : f32[4] = tiny.add.Tensor %x, %x"},
+      {"%y : f32[4] = tiny.add.Tensor -2, %x", "%y : f32[4] = tiny.add.Tensor -2, %x"}, /* the dot tells an operator from a symbol */
+      {"%y : f32[4] = tiny.add.Tensor -inf, %x", "%y : f32[4] = tiny.add.Tensor -inf, %x"},
       {"%y = tiny.add.Tensor %x, other=%x", "%y : f32[4] = tiny.add.Tensor %x, %x"},
       {"%y = tiny.add.Tensor alpha=1.0, other=%x, self=%x", "%y : f32[4] = tiny.add.Tensor %x, %x, alpha=1.0"},
       {"%y = tiny.conv2d.default %x, %x", "%y : f32[4] = tiny.conv2d.default %x, %x, none, [1, 1], [0, 0]"},

@@ -1,0 +1,201 @@
+/* aothost ops --cases: recorded calls through one backend, a row an operator. */
+#include "cmd_ops.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <pipeline/session.h>
+#include <runtime/op_cases.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_STAGES 16u
+
+/* Forward or gradients, of one operator or of all. */
+typedef struct tally {
+  uint32_t n, passed;
+  double error;
+} tally_t;
+
+typedef struct row {
+  const char *op;
+  tally_t forward, gradients;
+  const char *first_id; /* of the first case that fails; NULL: none */
+  char first_why[420];
+} row_t;
+
+typedef struct report {
+  aoth_ops_line_t *line;
+  aoth_op_cases_t *cases;
+  uint32_t *order; /* chosen cases, those of an operator together */
+  uint32_t n_cases;
+  row_t *rows;
+  uint32_t n_rows;
+  tally_t forward, gradients;
+  uint32_t n_failed, reasons[2][AOTH_N_CASE_VERDICTS]; /* cases; forward, gradients */
+  json_t *failures;
+} report_t;
+
+/* ---- stages ---- */
+
+/* "a,b" -> resolved stages. */
+static aot_status_t resolve_list(aoth_session_t *s, const char *ids, aoth_stage_t *out, uint32_t *out_n) {
+  *out_n = 0;
+  while (*ids && *out_n < MAX_STAGES) {
+    const size_t n = strcspn(ids, ",");
+    const char *id = aoth_arena_text(s->arena, ids, n);
+    if (!id) return AOT_E_EXHAUSTED;
+    AOT_TRY(aoth_stage_of_unit(s, id, "pass/1 partition/1", NULL, &out[*out_n]));
+    ++*out_n;
+    ids += n + (ids[n] == ',');
+  }
+  return AOT_OK;
+}
+
+/* ---- running ---- */
+
+typedef struct sorting {
+  const char *op;
+  uint32_t i;
+} sorting_t;
+
+static int compare_cases(const void *a, const void *b) {
+  const sorting_t *x = a, *y = b;
+  const int op = strcmp(x->op, y->op);
+  return op ? op : (x->i > y->i) - (x->i < y->i);
+}
+
+static aot_status_t choose_cases(report_t *r) {
+  const uint32_t n = aoth_op_cases_count(r->cases);
+  sorting_t *chosen = calloc(n + 1u, sizeof *chosen);
+  r->order = calloc(n + 1u, sizeof *r->order);
+  r->rows = calloc(n + 1u, sizeof *r->rows);
+  if (chosen && r->order && r->rows) {
+    for (uint32_t i = 0; i < n; i++) {
+      const char *op = aoth_op_cases_op(r->cases, i);
+      if (aoth_ops_chosen(&r->line->cli, op)) chosen[r->n_cases++] = (sorting_t){op, i};
+    }
+    qsort(chosen, r->n_cases, sizeof *chosen, compare_cases);
+    for (uint32_t i = 0; i < r->n_cases; i++) r->order[i] = chosen[i].i;
+  }
+  free(chosen);
+  if (!r->order || !r->rows) return AOT_E_EXHAUSTED;
+  if (r->n_cases) return AOT_OK;
+  aoth_sink_report(r->line->cli.sink, AOT_SEVERITY_ERROR, NULL, "ops.no-case", "%s has no case of such an operator",
+                   r->line->cases);
+  return AOT_E_NOT_FOUND;
+}
+
+static void count(tally_t *t, const aoth_case_part_t *p) {
+  if (p->verdict == AOTH_CASE_ABSENT) return;
+  t->n++;
+  t->passed += p->verdict == AOTH_CASE_PASSED;
+  if (p->error > t->error) t->error = p->error;
+}
+
+static json_t *number_or_null(double d) { return isfinite(d) ? json_real(d) : json_null(); }
+
+static void note_failure(report_t *r, row_t *row, const aoth_case_result_t *c, int is_gradient) {
+  const aoth_case_part_t *p = is_gradient ? &c->gradients : &c->forward;
+  if (p->verdict <= AOTH_CASE_ABSENT) return;
+  r->reasons[is_gradient][p->verdict]++;
+  json_array_append_new(r->failures, json_pack("{s:s, s:s, s:s, s:s, s:s}", "id", c->id, "operator", c->op, "direction",
+                                               is_gradient ? "gradients" : "forward", "reason", aoth_case_verdict(p->verdict),
+                                               "message", p->why));
+  if (row->first_id) return;
+  row->first_id = c->id;
+  snprintf(row->first_why, sizeof row->first_why, "%s%s: %s", is_gradient ? "gradients: " : "", aoth_case_verdict(p->verdict),
+           p->why);
+}
+
+static void add(report_t *r, const aoth_case_result_t *c) {
+  row_t *row = r->n_rows && strcmp(r->rows[r->n_rows - 1].op, c->op) == 0 ? &r->rows[r->n_rows - 1] : &r->rows[r->n_rows++];
+  row->op = c->op;
+  count(&row->forward, &c->forward);
+  count(&row->gradients, &c->gradients);
+  count(&r->forward, &c->forward);
+  count(&r->gradients, &c->gradients);
+  r->n_failed += c->forward.verdict > AOTH_CASE_ABSENT || c->gradients.verdict > AOTH_CASE_ABSENT;
+  note_failure(r, row, c, 0);
+  note_failure(r, row, c, 1);
+}
+
+/* ---- telling ---- */
+
+static void print_rows(const report_t *r) {
+  printf("%-48s %7s %9s %9s %9s  first failing case\n", "operator", "forward", "gradients", "error", "grad err");
+  for (uint32_t i = 0; i < r->n_rows; i++) {
+    const row_t *w = &r->rows[i];
+    char forward[24], gradients[24], error[24] = "-";
+    snprintf(forward, sizeof forward, "%u/%u", w->forward.passed, w->forward.n);
+    snprintf(gradients, sizeof gradients, "%u/%u", w->gradients.passed, w->gradients.n);
+    if (w->gradients.n) snprintf(error, sizeof error, "%.2g", w->gradients.error);
+    printf("%-48s %7s %9s %9.2g %9s  %s%s%s\n", w->op, forward, w->gradients.n ? gradients : "-", w->forward.error, error,
+           w->first_id ? w->first_id : "", w->first_id ? " " : "", w->first_why);
+  }
+}
+
+static void print_totals(const report_t *r) {
+  printf("%u cases of %u operators on %s: forward %u of %u, gradients %u of %u; %u cases fail\n", r->n_cases, r->n_rows,
+         r->line->backend, r->forward.passed, r->forward.n, r->gradients.passed, r->gradients.n, r->n_failed);
+  for (int v = AOTH_CASE_ABSENT + 1; v < AOTH_N_CASE_VERDICTS; v++)
+    if (r->reasons[0][v] || r->reasons[1][v])
+      printf("  %-22s forward %u, gradients %u\n", aoth_case_verdict(v), r->reasons[0][v], r->reasons[1][v]);
+}
+
+static json_t *tally_json(const tally_t *t) {
+  return json_pack("{s:i, s:i, s:o}", "cases", (int)t->n, "passed", (int)t->passed, "worst", number_or_null(t->error));
+}
+
+static aot_status_t write_json(report_t *r) {
+  json_t *rows = json_array();
+  for (uint32_t i = 0; i < r->n_rows; i++)
+    json_array_append_new(rows, json_pack("{s:s, s:o, s:o, s:s?}", "operator", r->rows[i].op, "forward",
+                                          tally_json(&r->rows[i].forward), "gradients", tally_json(&r->rows[i].gradients),
+                                          "first_failing", r->rows[i].first_id));
+  json_t *json = json_pack("{s:s, s:s, s:b, s:i, s:i, s:o, s:o, s:o, s:O}", "cases", r->line->cases, "backend",
+                           r->line->backend, "ok", r->n_failed == 0, "n_cases", (int)r->n_cases, "n_failed",
+                           (int)r->n_failed, "forward", tally_json(&r->forward), "gradients", tally_json(&r->gradients),
+                           "operators", rows, "failures", r->failures);
+  const aot_status_t status = aoth_cli_json(&r->line->cli, json);
+  json_decref(json);
+  return status;
+}
+
+static aot_status_t run(report_t *r) {
+  aoth_session_t *s = r->line->cli.session;
+  aoth_stage_t functional, backend, gradient[MAX_STAGES];
+  aoth_case_stages_t stages = {.functional = &functional, .gradient = gradient, .backend = &backend};
+  const aoth_common_t *common = &r->line->cli.common;
+  AOT_TRY(aoth_stage_of_unit(s, r->line->backend, "backend/1", NULL, &backend));
+  AOT_TRY(aoth_stage_of_unit(s, "functionalize", "pass/1", NULL, &functional));
+  AOT_TRY(resolve_list(s, r->line->stages ? r->line->stages : "autograd,partition-default", gradient, &stages.n_gradient));
+  AOT_TRY(aoth_op_cases_open(r->line->cases, r->line->data, r->line->cli.sink, &r->cases));
+  AOT_TRY(choose_cases(r));
+  AOT_TRY(aoth_session_open_opsets(s, NULL, NULL, 0));
+  for (uint32_t i = 0; i < r->n_cases; i++) {
+    aoth_case_result_t result;
+    aoth_op_cases_run(r->cases, r->order[i], s, &stages, &result);
+    add(r, &result);
+  }
+  if (!common->json_path || strcmp(common->json_path, "-") != 0) {
+    if (!common->quiet) print_rows(r);
+    print_totals(r);
+  }
+  return write_json(r);
+}
+
+int aoth_ops_cases_main(aoth_ops_line_t *line) {
+  report_t r = {.line = line, .failures = json_array()};
+  aot_status_t status = AOT_E_INVALID;
+  if (!line->backend) {
+    aoth_sink_report(line->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.missing", "--cases needs a backend: --backend ID");
+  } else {
+    status = run(&r);
+  }
+  aoth_op_cases_close(r.cases);
+  json_decref(r.failures);
+  free(r.order);
+  free(r.rows);
+  if (status != AOT_OK) return aoth_exit_code(status);
+  return r.n_failed ? AOTH_EXIT_DIFFERS : AOTH_EXIT_OK;
+}

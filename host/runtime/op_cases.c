@@ -1,0 +1,339 @@
+/* Running recorded calls (op_cases.h). A case is written as a program, parsed into the session, taken through the stages,
+ * run by a step, compared. Every case gets a sink of its own, so that a failure's reason is what was said about it. */
+#include <runtime/op_cases.h>
+
+#include <aot/inline.h>
+#include <math.h>
+#include <pipeline/session.h>
+#include <runtime/compare.h>
+#include <runtime/op_case_text.h>
+#include <runtime/step.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_TANGENTS 64u
+
+struct aoth_op_cases {
+  json_t *cases;
+  aoth_st_t *data;
+};
+
+const char *aoth_case_verdict(int verdict) {
+  static const char *const names[AOTH_N_CASE_VERDICTS] = {
+      "passed",         "none recorded",          "malformed case", "unknown operator", "arguments refused",
+      "no derivative",  "refused by the backend", "fails when run", "another type",     "differs",
+      "plugin crashed"};
+  return verdict >= 0 && verdict < AOTH_N_CASE_VERDICTS ? names[verdict] : "";
+}
+
+/* ---- files ---- */
+
+static char *beside(const char *path, const char *name) {
+  const char *slash = strrchr(path, '/');
+  const size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+  char *out = malloc(n + strlen(name) + 1);
+  if (!out) return NULL;
+  memcpy(out, path, n);
+  strcpy(out + n, name);
+  return out;
+}
+
+static aot_status_t check_cases(const char *path, json_t *cases, aoth_sink_t *sink) {
+  const aoth_where_t where = {.file = path};
+  size_t i;
+  json_t *one;
+  if (!json_is_array(cases)) {
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &where, "cases.list", "a file of cases is a list of objects");
+    return AOT_E_INVALID;
+  }
+  json_array_foreach(cases, i, one) {
+    if (json_is_string(json_object_get(one, "id")) && json_is_string(json_object_get(one, "op")) &&
+        json_is_array(json_object_get(one, "args")) && json_is_array(json_object_get(one, "outputs")))
+      continue;
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &where, "cases.case", "case %u of the list lacks id, op, args or outputs",
+                     (unsigned)i);
+    return AOT_E_INVALID;
+  }
+  return AOT_OK;
+}
+
+aot_status_t aoth_op_cases_open(const char *path, const char *data, aoth_sink_t *sink, aoth_op_cases_t **out) {
+  json_error_t error;
+  aoth_op_cases_t *c = calloc(1, sizeof *c);
+  *out = NULL;
+  if (!c) return AOT_E_EXHAUSTED;
+  aot_status_t status = AOT_OK;
+  c->cases = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+  if (!c->cases) {
+    const aoth_where_t where = {.file = path,
+                                .line = error.line > 0 ? (uint32_t)error.line : 0,
+                                .column = error.column > 0 ? (uint32_t)error.column : 0};
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &where, "cases.json", "%s", error.text);
+    status = AOT_E_INVALID;
+  }
+  if (status == AOT_OK) status = check_cases(path, c->cases, sink);
+  char *by_default = data ? NULL : beside(path, "data.safetensors");
+  if (status == AOT_OK) status = data || by_default ? aoth_st_open(data ? data : by_default, sink, &c->data) : AOT_E_EXHAUSTED;
+  free(by_default);
+  if (status == AOT_OK) *out = c;
+  else aoth_op_cases_close(c);
+  return status;
+}
+
+void aoth_op_cases_close(aoth_op_cases_t *c) {
+  if (!c) return;
+  json_decref(c->cases);
+  aoth_st_close(c->data);
+  free(c);
+}
+
+uint32_t aoth_op_cases_count(const aoth_op_cases_t *c) { return (uint32_t)json_array_size(c->cases); }
+
+const char *aoth_op_cases_op(const aoth_op_cases_t *c, uint32_t i) {
+  const char *op = json_string_value(json_object_get(json_array_get(c->cases, i), "op"));
+  return op ? op : "";
+}
+
+/* ---- one direction of one case ---- */
+
+typedef struct running {
+  const aoth_op_cases_t *cases;
+  json_t *one;
+  aoth_session_t *s;
+  const aoth_case_stages_t *stages;
+  aoth_case_program_t program;
+  aoth_step_t *step;
+  aoth_case_part_t *part;
+} running_t;
+
+static aot_status_t exec(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                         const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
+  return aoth_session_run_exe(self, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols);
+}
+
+static int failed(running_t *r, int verdict, const char *why) {
+  r->part->verdict = verdict;
+  snprintf(r->part->why, sizeof r->part->why, "%s", why);
+  return 0;
+}
+
+/* What was said first; colours do not occur in a sink that collects. The line below it is a reason the backend gave. */
+static int failed_as_told(running_t *r, int verdict) {
+  const char *text = aoth_sink_text(r->s->config.sink), *at = text ? strstr(text, "error: ") : NULL;
+  const char *begin = at ? at + strlen("error: ") : text && *text ? text : "failed without a word";
+  const size_t n = strcspn(begin, "\n"), more = begin[n] == '\n' ? strcspn(begin + n + 1, "\n") : 0;
+  r->part->verdict = verdict;
+  snprintf(r->part->why, sizeof r->part->why, "%.*s%s%.*s", (int)(n < 250 ? n : 250), begin, more ? ";" : "",
+           (int)(more < 140 ? more : 140), more ? begin + n + 1 : "");
+  return 0;
+}
+
+static aot_status_t parse(running_t *r) {
+  aoth_session_t *s = r->s;
+  aoth_session_exe_drop(s);
+  if (s->prog) aoth_prog_destroy(s->prog);
+  s->n_records = 0; /* of programs that are gone */
+  s->ctx.graph = NULL;
+  s->ctx.prog = s->prog = aoth_prog_create(s->ops, &s->ctx);
+  if (!s->prog) return AOT_E_EXHAUSTED;
+  s->ctx.graph = aoth_prog_arena(s->prog);
+  s->ctx.stage = NULL;
+  s->ctx.n_diags = 0;
+  s->report = (aoth_report_t){.arena = s->arena};
+  AOT_TRY(aoth_parse(s->prog, json_string_value(json_object_get(r->one, "id")), r->program.text.data, r->program.text.size));
+  return aoth_verify(s->prog, aoth_prog_properties(s->prog));
+}
+
+static int stage(running_t *r, const aoth_stage_t *stage_of, int verdict) {
+  if (aoth_session_run_stage(r->s, stage_of) == AOT_OK) return 1;
+  return failed_as_told(r, stage_of->unit->plugin->crashed ? AOTH_CASE_CRASHED : verdict);
+}
+
+/* From the case to a step that can be run. 0: told in part. */
+static int build(running_t *r, int with_grad) {
+  const aoth_case_stages_t *stages = r->stages;
+  const aot_op_t op = aoth_ops_find(r->s->ops, aot_str(json_string_value(json_object_get(r->one, "op"))));
+  if (op.id == AOT_NO_ID) return failed(r, AOTH_CASE_UNKNOWN, "no opset has the operator");
+  const aot_op_desc_t *desc = aoth_ops_desc(r->s->ops, op);
+  if (!aoth_case_write(r->one, desc, r->cases->data, with_grad, &r->program))
+    return failed(r, AOTH_CASE_MALFORMED, r->program.why);
+  if (parse(r) != AOT_OK) return failed_as_told(r, AOTH_CASE_ARGUMENTS);
+  if (desc->flags & AOT_OP_WRITES && !stage(r, stages->functional, AOTH_CASE_REFUSED)) return 0;
+  for (uint32_t i = 0; with_grad && i < stages->n_gradient; i++)
+    if (!stage(r, &stages->gradient[i], AOTH_CASE_NO_DERIVATIVE)) return 0;
+  if (!stage(r, stages->backend, AOTH_CASE_REFUSED)) return 0;
+  const aoth_exec_t run = {.self = r->s, .run = exec};
+  if (aoth_step_create(r->s->prog, &run, r->s->config.sink, &r->step) != AOT_OK) return failed_as_told(r, AOTH_CASE_RUN);
+  if (aoth_step_forward(r->step, r->program.inputs, r->program.n_inputs) != AOT_OK)
+    return failed_as_told(r, stages->backend->unit->plugin->crashed ? AOTH_CASE_CRASHED : AOTH_CASE_RUN);
+  return 1;
+}
+
+/* ---- comparing ---- */
+
+static double largest(const aoth_tensor_t *t) {
+  double most = 0;
+  aoth_walk_t w;
+  for (aoth_walk_begin(&w, t, NULL); w.left > 0; aoth_walk_next(&w)) {
+    const double d = fabs(aoth_tensor_load(t->dtype, w.at[0]));
+    if (isfinite(d) && d > most) most = d;
+  }
+  return most;
+}
+
+static double tolerance(int32_t dtype, int is_gradient) {
+  if (dtype == AOT_BF16) return 2e-2;
+  if (dtype == AOT_F16) return 2e-3;
+  if (dtype == AOT_F64) return 1e-9;
+  return is_gradient ? 1e-4 : 1e-5;
+}
+
+/* |a - b| <= tol * (|b| + the largest |b| / 10) + 1e-7: sums that cancel are as exact as their terms allow. */
+static int compare(running_t *r, const char *what, const aoth_tensor_t *got, const aoth_tensor_t *wanted, int is_gradient) {
+  const double tol = tolerance(wanted->dtype, is_gradient), most = aot_dtype_size(wanted->dtype) ? largest(wanted) : 0;
+  const aoth_compare_t c = aoth_compare_tensors(got, wanted, tol, tol * most / 10 + 1e-7);
+  char why[300];
+  const double error = most > 0 ? c.max_abs / most : c.max_abs;
+  if (c.same_type && error > r->part->error) r->part->error = error;
+  if (c.ok) return 1;
+  if (!c.same_type) {
+    aoth_text_t a = {0}, b = {0};
+    aoth_tensor_print_shape(got, &a);
+    aoth_tensor_print_shape(wanted, &b);
+    snprintf(why, sizeof why, "%s is %.100s, recorded %.100s", what, a.data ? a.data : "", b.data ? b.data : "");
+    aoth_text_deinit(&a);
+    aoth_text_deinit(&b);
+    return failed(r, AOTH_CASE_TYPE, why);
+  }
+  snprintf(why, sizeof why, "%s: %lld of %lld elements, element %lld is %.9g, recorded %.9g", what, (long long)c.n_bad,
+           (long long)aoth_tensor_numel(wanted), (long long)c.first_bad, c.got, c.wanted);
+  return failed(r, AOTH_CASE_DIFFERS, why);
+}
+
+static int compare_output(running_t *r, uint32_t k, json_t *recorded) {
+  aoth_tensor_t got = {0}, wanted;
+  char key[32], what[32];
+  union {
+    double f;
+    int64_t i;
+    char b;
+  } number = {0};
+  double value;
+  int32_t dtype;
+  snprintf(key, sizeof key, "output.%u", k);
+  snprintf(what, sizeof what, "output %u", k);
+  const int is_there = aoth_step_get(r->step, key, &got) && got.dtype;
+  if (json_is_null(recorded)) return is_there ? failed(r, AOTH_CASE_TYPE, "an output where none was recorded") : 1;
+  if (json_object_get(recorded, "t")) {
+    if (!aoth_case_tensor(r->cases->data, recorded, &wanted))
+      return failed(r, AOTH_CASE_MALFORMED, "the data file lacks a recorded output");
+  } else if (aoth_case_number(recorded, &value, &dtype)) {
+    wanted = aoth_tensor_scalar(&number, dtype);
+    aoth_tensor_store(dtype, &number, value);
+  } else {
+    return failed(r, AOTH_CASE_MALFORMED, "a recorded output that is neither tensor nor number");
+  }
+  if (!is_there) return failed(r, AOTH_CASE_TYPE, "an output is missing");
+  return compare(r, what, &got, &wanted, 0);
+}
+
+static void run_forward(running_t *r) {
+  json_t *outputs = json_object_get(r->one, "outputs");
+  if (!build(r, 0)) return;
+  for (size_t k = 0; k < json_array_size(outputs); k++)
+    if (!compare_output(r, (uint32_t)k, json_array_get(outputs, k))) return;
+}
+
+static int is_zero(const aoth_tensor_t *t) {
+  aoth_walk_t w;
+  for (aoth_walk_begin(&w, t, NULL); w.left > 0; aoth_walk_next(&w))
+    if (aoth_tensor_load(t->dtype, w.at[0]) != 0) return 0;
+  return 1;
+}
+
+/* Null stands for a gradient that PyTorch does not have: none, or zeros. */
+static int compare_gradient(running_t *r, const char *path, json_t *recorded) {
+  aoth_tensor_t got, wanted;
+  char key[32], what[64];
+  uint32_t k = 0;
+  while (k < r->program.n_inputs && strcmp(r->program.paths[k], path) != 0) k++;
+  snprintf(what, sizeof what, "gradient of argument %.30s", path);
+  if (k == r->program.n_inputs) return failed(r, AOTH_CASE_MALFORMED, "a gradient of no argument");
+  snprintf(key, sizeof key, "grad.input.%u", k);
+  const int is_there = aoth_step_get(r->step, key, &got) && got.dtype;
+  if (json_is_null(recorded))
+    return !is_there || is_zero(&got) ? 1 : failed(r, AOTH_CASE_DIFFERS, "a gradient where PyTorch has none");
+  if (!aoth_case_tensor(r->cases->data, recorded, &wanted))
+    return failed(r, AOTH_CASE_MALFORMED, "the data file lacks a recorded gradient");
+  if (!is_there) return failed(r, AOTH_CASE_DIFFERS, "an argument has no gradient");
+  return compare(r, what, &got, &wanted, 1);
+}
+
+static int run_backward(running_t *r) {
+  aoth_tensor_t tensors[MAX_TANGENTS];
+  const aoth_tensor_t *tangents[MAX_TANGENTS] = {0};
+  const uint32_t n = aoth_step_n_outputs(r->step);
+  const char *key;
+  json_t *value;
+  json_object_foreach(json_object_get(r->one, "tangents"), key, value) {
+    const unsigned long k = strtoul(key, NULL, 10);
+    if (k >= MAX_TANGENTS || k >= n || !aoth_case_tensor(r->cases->data, value, &tensors[k]))
+      return failed(r, AOTH_CASE_MALFORMED, "a tangent of no output, or not in the data file");
+    tangents[k] = &tensors[k];
+    if (!aoth_step_takes_tangent(r->step, (uint32_t)k))
+      return failed(r, AOTH_CASE_DIFFERS, "an output with a recorded tangent takes none");
+  }
+  if (n > MAX_TANGENTS) return failed(r, AOTH_CASE_MALFORMED, "more than 64 outputs");
+  if (aoth_step_backward(r->step, tangents, n) == AOT_OK) return 1;
+  return failed_as_told(r, r->stages->backend->unit->plugin->crashed ? AOTH_CASE_CRASHED : AOTH_CASE_RUN);
+}
+
+static void run_gradients(running_t *r) {
+  const char *path;
+  json_t *value;
+  if (!build(r, 1) || !run_backward(r)) return;
+  json_object_foreach(json_object_get(r->one, "grads"), path, value)
+    if (!compare_gradient(r, path, value)) return;
+}
+
+/* ---- one case ---- */
+
+static int any_crashed(const aoth_case_stages_t *stages) {
+  int crashed = stages->backend->unit->plugin->crashed | stages->functional->unit->plugin->crashed;
+  for (uint32_t i = 0; i < stages->n_gradient; i++) crashed |= stages->gradient[i].unit->plugin->crashed;
+  return crashed;
+}
+
+static void run_part(running_t *r, aoth_case_part_t *part, void (*run)(running_t *r)) {
+  aoth_session_t *s = r->s;
+  aoth_sink_t *before = s->config.sink, *own = aoth_sink_create(NULL);
+  r->part = part;
+  r->step = NULL;
+  memset(&r->program, 0, sizeof r->program);
+  if (any_crashed(r->stages)) {
+    failed(r, AOTH_CASE_CRASHED, "a plugin crashed in an earlier case and is not called again");
+  } else if (!own) {
+    failed(r, AOTH_CASE_RUN, "no memory");
+  } else {
+    s->config.sink = s->ctx.sink = own;
+    run(r);
+    aoth_step_destroy(r->step);
+    s->config.sink = s->ctx.sink = before;
+  }
+  aoth_text_deinit(&r->program.text);
+  aoth_sink_destroy(own);
+}
+
+void aoth_op_cases_run(const aoth_op_cases_t *c, uint32_t i, aoth_session_t *s, const aoth_case_stages_t *stages,
+                       aoth_case_result_t *out) {
+  running_t r = {.cases = c, .one = json_array_get(c->cases, i), .s = s, .stages = stages};
+  memset(out, 0, sizeof *out);
+  out->id = json_string_value(json_object_get(r.one, "id"));
+  out->op = json_string_value(json_object_get(r.one, "op"));
+  out->gradients.verdict = AOTH_CASE_ABSENT;
+  run_part(&r, &out->forward, run_forward);
+  if (json_object_size(json_object_get(r.one, "grads")) == 0) return;
+  out->gradients.verdict = AOTH_CASE_PASSED;
+  run_part(&r, &out->gradients, run_gradients);
+}

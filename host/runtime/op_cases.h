@@ -1,0 +1,60 @@
+/* Recorded calls of single operators, run through a backend.
+ *
+ * A file of cases (JSON, docs/PIPELINE.md) names operators, arguments and results; the tensors stand in a safetensors file beside
+ * it. Each case becomes a program of one node whose tensor arguments are user inputs. It runs forward through the backend
+ * alone; one with recorded gradients is built again and runs through the stages that make a backward graph.
+ *
+ * Nothing is left out: a case that cannot run is a failure with its reason. Complaints of plugins are kept from the terminal,
+ * the first becomes the reason. */
+#ifndef AOTH_OP_CASES_H
+#define AOTH_OP_CASES_H
+
+#include <pipeline/pipeline.h>
+
+#define AOTH_CASE_PASSED 0
+#define AOTH_CASE_ABSENT 1         /* gradients: none were recorded */
+#define AOTH_CASE_MALFORMED 2      /* the file's fault: a tensor that is not there, an argument of no known kind */
+#define AOTH_CASE_UNKNOWN 3        /* no opset has the operator */
+#define AOTH_CASE_ARGUMENTS 4      /* the opset refuses the arguments */
+#define AOTH_CASE_NO_DERIVATIVE 5  /* a stage before the backend fails */
+#define AOTH_CASE_REFUSED 6        /* the backend does not take it */
+#define AOTH_CASE_RUN 7            /* it fails when run */
+#define AOTH_CASE_TYPE 8           /* another dtype or other sizes than recorded */
+#define AOTH_CASE_DIFFERS 9        /* numbers outside tolerance */
+#define AOTH_CASE_CRASHED 10       /* a plugin crashed; cases after it do not run */
+#define AOTH_N_CASE_VERDICTS 11
+const char *aoth_case_verdict(int verdict); /* "passed", "refused by the backend", .. */
+
+/* How one direction of one case went. */
+typedef struct aoth_case_part {
+  int verdict;   /* AOTH_CASE_* */
+  double error;  /* largest |got - recorded| over the largest |recorded|; of what was compared */
+  char why[400]; /* of a failure */
+} aoth_case_part_t;
+
+typedef struct aoth_case_result {
+  const char *id, *op; /* the file's; live until close */
+  aoth_case_part_t forward, gradients;
+} aoth_case_result_t;
+
+typedef struct aoth_op_cases aoth_op_cases_t;
+
+/* data NULL: data.safetensors beside `path`. Trouble with the files is told to sink. */
+aot_status_t aoth_op_cases_open(const char *path, const char *data, aoth_sink_t *sink, aoth_op_cases_t **out);
+void aoth_op_cases_close(aoth_op_cases_t *c); /* NULL is fine */
+uint32_t aoth_op_cases_count(const aoth_op_cases_t *c);
+const char *aoth_op_cases_op(const aoth_op_cases_t *c, uint32_t i); /* "" when the case names none */
+
+/* The resolved stages that cases run through. */
+typedef struct aoth_case_stages {
+  const aoth_stage_t *functional; /* before all others for operators that write an argument */
+  const aoth_stage_t *gradient;   /* n_gradient stages, to a forward and a backward graph */
+  uint32_t n_gradient;
+  const aoth_stage_t *backend;
+} aoth_case_stages_t;
+
+/* Run case i. The session's program and executable are replaced; opsets must be open. */
+void aoth_op_cases_run(const aoth_op_cases_t *c, uint32_t i, aoth_session_t *s, const aoth_case_stages_t *stages,
+                       aoth_case_result_t *out);
+
+#endif

@@ -1,0 +1,65 @@
+#!/bin/sh
+# aothost ops: the list and its filters; recorded calls through a backend, passing ones and every kind of failure by name.
+. "$(dirname "$0")/lib.sh"
+fixtures=$root/tests/fixtures/ops
+
+status 0 "$aothost" ops 'aten.add.*'
+says '^aten.add.Tensor +pointwise +- +yes +native +native '
+says '^aten.add.Scalar '
+says '^2 operators; '
+status 0 "$aothost" ops 'aten.add_.Tensor' --backend backend-ref --json -
+says '"writes"'
+says '"backend-ref": "functional"'
+grep -q backend-cpu out && complain "--backend did not limit the list"
+status 0 "$aothost" ops aten.linear.default -v
+says 'takes +bias +Tensor\?, has a default'
+says 'decomposition: composite'
+status 2 "$aothost" ops aten.ad.Tensor
+says "did you mean 'aten.add.Tensor'"
+status 2 "$aothost" ops 'nothing.*'
+status 2 "$aothost" ops --backend backend-rif
+says "did you mean 'backend-ref'"
+
+# all of some operators, gradients too
+status 0 "$aothost" ops 'aten.mul.*' aten.cat.default aten.arange.start_step aten.linspace.default --cases "$fixtures/cases.json" \
+  --backend backend-ref --json report.json
+says '^aten.mul.Tensor +8/8 +[1-8]/[1-8] '
+says '; 0 cases fail$'
+has report.json '"ok": true'
+status 2 "$aothost" ops --cases "$fixtures/cases.json"
+says 'needs a backend'
+status 2 "$aothost" ops --data x.safetensors
+status 1 "$aothost" ops aten.mul.Tensor --cases "$fixtures/cases.json" --backend backend-ref --stages autograd
+says 'gradients 0 of'
+status 2 "$aothost" ops --cases nowhere.json --backend backend-ref
+status 2 "$aothost" ops nothing --cases "$fixtures/cases.json" --backend backend-ref
+
+# every recorded case: as many must pass as have passed, and failures are counted, not hidden
+status 1 "$aothost" ops --cases "$fixtures/cases.json" --backend backend-ref --json all.json
+sed -nE 's/^([0-9]+) cases of .*: forward ([0-9]+) of ([0-9]+), gradients ([0-9]+) of ([0-9]+); .*/\1 \2 \3 \4 \5/p' out > totals
+read -r cases forward n_forward gradients n_gradients < totals || complain "no totals"
+[ "$cases" = 2940 ] && [ "$n_forward" = 2940 ] && [ "$n_gradients" = 1304 ] || complain "cases were lost: $(cat totals)"
+[ "$forward" -ge 2615 ] && [ "$gradients" -ge 1085 ] || complain "fewer pass than before: $(cat totals)"
+
+# failures by name: a wrong number, a missing tensor, an operator nobody has, an argument of the wrong kind
+cat > wrong.json <<'J'
+[{"id": "w0", "op": "aten.mul.Scalar", "args": [{"t": "x"}, {"f": 3.0}], "kwargs": {}, "outputs": [{"t": "twice"}]},
+ {"id": "w1", "op": "aten.mul.Scalar", "args": [{"t": "x"}, {"f": 2.0}], "kwargs": {}, "outputs": [{"t": "twice"}],
+  "tangents": {"0": {"t": "x"}}, "grads": {"0": {"t": "x"}}},
+ {"id": "w2", "op": "aten.neg.default", "args": [{"t": "absent"}], "kwargs": {}, "outputs": [{"t": "x"}]},
+ {"id": "w3", "op": "aten.nobody.default", "args": [], "kwargs": {}, "outputs": []},
+ {"id": "w4", "op": "aten.neg.default", "args": [{"s": "text"}], "kwargs": {}, "outputs": [{"t": "x"}]},
+ {"id": "w5", "op": "aten.sum.default", "args": [{"t": "x"}], "kwargs": {}, "outputs": [{"t": "x"}]},
+ {"id": "w6", "op": "aten.mul_.Scalar", "args": [{"t": "x"}, {"i": 2}], "kwargs": {}, "outputs": [{"t": "twice"}]}]
+J
+header='{"twice":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"x":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}'
+printf "\\$(printf %o ${#header})\\0\\0\\0\\0\\0\\0\\0%s\\0\\0\\0\\100\\0\\0\\200\\077" "$header" > wrong.safetensors
+status 1 "$aothost" ops --cases wrong.json --data wrong.safetensors --backend backend-ref --json wrong-report.json
+says '^7 cases of 5 operators on backend-ref: forward 2 of 7, gradients 0 of 1; 6 cases fail'
+says 'unknown operator +forward 1, gradients 0'
+says 'malformed case +forward 1, gradients 0'
+says 'arguments refused +forward 1, gradients 0'
+says 'another type +forward 1, gradients 0'
+says 'differs +forward 1, gradients 1'
+has wrong-report.json '"id": "w2"'
+finish
