@@ -1,7 +1,7 @@
 /* Programs without a host: symbolic sizes, the boundary's checks, the memory plan, damaged blocks. */
 #include "naive.h"
 
-#include "../../backend-ref/tests/hand_snapshot.h"
+#include "common/snapshot/hand_snapshot.h"
 #include "exec.h"
 
 /* Damaged sizes ask for more memory than there is: under AddressSanitizer too that is a failed allocation, no end. */
