@@ -1,9 +1,9 @@
 /* The diagnostic sink.
  *
- *     train.yaml:7:9: error: unknown option memory-budgt [pipeline.unknown-option]
- *          with: {memory-budgt: 0.7}
+ *     train.yaml:7:9: error: unknown option distance-bse [pipeline.unknown-option]
+ *          with: {distance-bse: 1.2}
  *                 ^~~~~~~~~~~~
- *       hint: did you mean memory-budget?
+ *       hint: did you mean distance-base?
  *
  * What is printed is also collected, so that tests and bundles can read it back. Colours go to a terminal only. */
 #include <base/sink.h>

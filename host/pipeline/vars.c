@@ -1,6 +1,6 @@
 /* ${name} and ${name:-default} in values; $$ is a dollar.
  *
- * A scalar that is one variable has the variable's type, so memory-budget: "${budget}" is a number when the
+ * A scalar that is one variable has the variable's type, so distance-base: "${base}" is a number when the
  * variable is one; any other text is typed after it is filled in, or stays text where it is quoted. Variables may use variables. Each is filled in once and then reused, and no text grows beyond
  * MAX_TEXT, so nested variables cannot blow up. --set vars.NAME wins over every file. */
 #include <pipeline/compose.h>

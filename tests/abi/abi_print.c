@@ -13,513 +13,525 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define STRUCT(type) printf("\n" #type " %zu", sizeof(type))
-#define MEMBER(type, member) printf(" " #member "@%zu", offsetof(type, member))
+typedef struct row { /* a struct with its size, or one of its members (name set) with its offset */
+  const char *type, *member;
+  size_t number;
+} row_t;
+
+#define STRUCT(type) {#type, NULL, sizeof(type)}
+#define MEMBER(type, member) {#type, #member, offsetof(type, member)}
+
+static const row_t rows[] = {
+    STRUCT(aot_str_t),
+    MEMBER(aot_str_t, data),
+    MEMBER(aot_str_t, size),
+    STRUCT(aot_graph_t),
+    MEMBER(aot_graph_t, id),
+    STRUCT(aot_node_t),
+    MEMBER(aot_node_t, id),
+    STRUCT(aot_value_t),
+    MEMBER(aot_value_t, id),
+    STRUCT(aot_op_t),
+    MEMBER(aot_op_t, id),
+    STRUCT(aot_leaf_t),
+    MEMBER(aot_leaf_t, id),
+    STRUCT(aot_origin_t),
+    MEMBER(aot_origin_t, id),
+    STRUCT(aot_type_t),
+    MEMBER(aot_type_t, kind),
+    MEMBER(aot_type_t, dtype),
+    MEMBER(aot_type_t, rank),
+    MEMBER(aot_type_t, flags),
+    MEMBER(aot_type_t, device),
+    MEMBER(aot_type_t, device_index),
+    MEMBER(aot_type_t, offset),
+    MEMBER(aot_type_t, sizes),
+    MEMBER(aot_type_t, strides),
+    MEMBER(aot_type_t, expr),
+    STRUCT(aot_arg_payload_t),
+    MEMBER(aot_arg_payload_t, i),
+    MEMBER(aot_arg_payload_t, f),
+    MEMBER(aot_arg_payload_t, ints),
+    MEMBER(aot_arg_payload_t, floats),
+    MEMBER(aot_arg_payload_t, ids),
+    MEMBER(aot_arg_payload_t, chars),
+    STRUCT(aot_arg_t),
+    MEMBER(aot_arg_t, kind),
+    MEMBER(aot_arg_t, n),
+    MEMBER(aot_arg_t, u),
+    STRUCT(aot_tensor_t),
+    MEMBER(aot_tensor_t, data),
+    MEMBER(aot_tensor_t, nbytes),
+    MEMBER(aot_tensor_t, dtype),
+    MEMBER(aot_tensor_t, rank),
+    MEMBER(aot_tensor_t, device),
+    MEMBER(aot_tensor_t, device_index),
+    MEMBER(aot_tensor_t, offset),
+    MEMBER(aot_tensor_t, sizes),
+    MEMBER(aot_tensor_t, strides),
+    STRUCT(aot_diag_t),
+    MEMBER(aot_diag_t, struct_size),
+    MEMBER(aot_diag_t, severity),
+    MEMBER(aot_diag_t, code),
+    MEMBER(aot_diag_t, message),
+    MEMBER(aot_diag_t, hint),
+    MEMBER(aot_diag_t, file),
+    MEMBER(aot_diag_t, line),
+    MEMBER(aot_diag_t, column),
+    MEMBER(aot_diag_t, byte),
+    MEMBER(aot_diag_t, node),
+    MEMBER(aot_diag_t, value),
+    STRUCT(aot_opt_value_t),
+    MEMBER(aot_opt_value_t, i),
+    MEMBER(aot_opt_value_t, f),
+    MEMBER(aot_opt_value_t, s),
+    STRUCT(aot_option_t),
+    MEMBER(aot_option_t, struct_size),
+    MEMBER(aot_option_t, kind),
+    MEMBER(aot_option_t, flags),
+    MEMBER(aot_option_t, n_choices),
+    MEMBER(aot_option_t, name),
+    MEMBER(aot_option_t, help),
+    MEMBER(aot_option_t, unit),
+    MEMBER(aot_option_t, choices),
+    MEMBER(aot_option_t, preset),
+    MEMBER(aot_option_t, min),
+    MEMBER(aot_option_t, max),
+    STRUCT(aot_opts_t),
+    MEMBER(aot_opts_t, struct_size),
+    MEMBER(aot_opts_t, n_values),
+    MEMBER(aot_opts_t, values),
+    STRUCT(aot_contract_t),
+    MEMBER(aot_contract_t, struct_size),
+    MEMBER(aot_contract_t, needs),
+    MEMBER(aot_contract_t, gives),
+    MEMBER(aot_contract_t, drops),
+    MEMBER(aot_contract_t, refuses),
+    MEMBER(aot_contract_t, reserved),
+    MEMBER(aot_contract_t, creates),
+    MEMBER(aot_contract_t, n_creates),
+    MEMBER(aot_contract_t, removes),
+    MEMBER(aot_contract_t, n_removes),
+    STRUCT(aot_schema_arg_t),
+    MEMBER(aot_schema_arg_t, name),
+    MEMBER(aot_schema_arg_t, type),
+    MEMBER(aot_schema_arg_t, flags),
+    MEMBER(aot_schema_arg_t, alias_set),
+    MEMBER(aot_schema_arg_t, list_size),
+    MEMBER(aot_schema_arg_t, write_if),
+    MEMBER(aot_schema_arg_t, reserved),
+    MEMBER(aot_schema_arg_t, preset),
+    STRUCT(aot_op_desc_t),
+    MEMBER(aot_op_desc_t, struct_size),
+    MEMBER(aot_op_desc_t, flags),
+    MEMBER(aot_op_desc_t, name),
+    MEMBER(aot_op_desc_t, schema),
+    MEMBER(aot_op_desc_t, group),
+    MEMBER(aot_op_desc_t, doc),
+    MEMBER(aot_op_desc_t, args),
+    MEMBER(aot_op_desc_t, results),
+    MEMBER(aot_op_desc_t, n_args),
+    MEMBER(aot_op_desc_t, n_results),
+    STRUCT(aot_type_sink_t),
+    MEMBER(aot_type_sink_t, struct_size),
+    MEMBER(aot_type_sink_t, reserved),
+    MEMBER(aot_type_sink_t, self),
+    MEMBER(aot_type_sink_t, put),
+    STRUCT(aot_opset_t),
+    MEMBER(aot_opset_t, struct_size),
+    MEMBER(aot_opset_t, flags),
+    MEMBER(aot_opset_t, self),
+    MEMBER(aot_opset_t, ops),
+    MEMBER(aot_opset_t, n_ops),
+    MEMBER(aot_opset_t, infer),
+    MEMBER(aot_opset_t, decompose),
+    MEMBER(aot_opset_t, functional_form),
+    MEMBER(aot_opset_t, view_inverse),
+    MEMBER(aot_opset_t, destroy),
+    MEMBER(aot_opset_t, get_ext),
+    STRUCT(aot_port_t),
+    MEMBER(aot_port_t, role),
+    MEMBER(aot_port_t, index),
+    MEMBER(aot_port_t, value),
+    MEMBER(aot_port_t, reserved),
+    MEMBER(aot_port_t, name),
+    STRUCT(aot_leaf_info_t),
+    MEMBER(aot_leaf_info_t, struct_size),
+    MEMBER(aot_leaf_info_t, role),
+    MEMBER(aot_leaf_info_t, flags),
+    MEMBER(aot_leaf_info_t, ordinal),
+    MEMBER(aot_leaf_info_t, n_names),
+    MEMBER(aot_leaf_info_t, reserved),
+    MEMBER(aot_leaf_info_t, names),
+    MEMBER(aot_leaf_info_t, type),
+    MEMBER(aot_leaf_info_t, data),
+    MEMBER(aot_leaf_info_t, nbytes),
+    STRUCT(aot_node_info_t),
+    MEMBER(aot_node_info_t, struct_size),
+    MEMBER(aot_node_info_t, flags),
+    MEMBER(aot_node_info_t, op),
+    MEMBER(aot_node_info_t, graph),
+    MEMBER(aot_node_info_t, n_args),
+    MEMBER(aot_node_info_t, n_operands),
+    MEMBER(aot_node_info_t, n_results),
+    MEMBER(aot_node_info_t, first_result),
+    MEMBER(aot_node_info_t, origin),
+    MEMBER(aot_node_info_t, region_tag),
+    MEMBER(aot_node_info_t, args),
+    MEMBER(aot_node_info_t, operands),
+    STRUCT(aot_origin_info_t),
+    MEMBER(aot_origin_info_t, struct_size),
+    MEMBER(aot_origin_info_t, line),
+    MEMBER(aot_origin_info_t, source_file),
+    MEMBER(aot_origin_info_t, module_path),
+    MEMBER(aot_origin_info_t, node_name),
+    MEMBER(aot_origin_info_t, parent),
+    MEMBER(aot_origin_info_t, reserved),
+    STRUCT(aot_rule_t),
+    MEMBER(aot_rule_t, kind),
+    MEMBER(aot_rule_t, a),
+    MEMBER(aot_rule_t, b),
+    MEMBER(aot_rule_t, rank),
+    MEMBER(aot_rule_t, sizes),
+    MEMBER(aot_rule_t, strides),
+    MEMBER(aot_rule_t, offset),
+    STRUCT(aot_symbol_info_t),
+    MEMBER(aot_symbol_info_t, struct_size),
+    MEMBER(aot_symbol_info_t, reserved),
+    MEMBER(aot_symbol_info_t, name),
+    MEMBER(aot_symbol_info_t, min),
+    MEMBER(aot_symbol_info_t, max),
+    MEMBER(aot_symbol_info_t, hint),
+    STRUCT(aot_expr_info_t),
+    MEMBER(aot_expr_info_t, op),
+    MEMBER(aot_expr_info_t, reserved),
+    MEMBER(aot_expr_info_t, a),
+    MEMBER(aot_expr_info_t, b),
+    MEMBER(aot_expr_info_t, c),
+    STRUCT(aot_graph_api_t),
+    MEMBER(aot_graph_api_t, struct_size),
+    MEMBER(aot_graph_api_t, flags),
+    MEMBER(aot_graph_api_t, properties),
+    MEMBER(aot_graph_api_t, n_graphs),
+    MEMBER(aot_graph_api_t, graph_info),
+    MEMBER(aot_graph_api_t, graph_find),
+    MEMBER(aot_graph_api_t, n_leaves),
+    MEMBER(aot_graph_api_t, leaf_info),
+    MEMBER(aot_graph_api_t, n_rules),
+    MEMBER(aot_graph_api_t, rule),
+    MEMBER(aot_graph_api_t, n_inputs),
+    MEMBER(aot_graph_api_t, n_outputs),
+    MEMBER(aot_graph_api_t, inputs),
+    MEMBER(aot_graph_api_t, outputs),
+    MEMBER(aot_graph_api_t, n_nodes),
+    MEMBER(aot_graph_api_t, n_values),
+    MEMBER(aot_graph_api_t, first),
+    MEMBER(aot_graph_api_t, last),
+    MEMBER(aot_graph_api_t, next),
+    MEMBER(aot_graph_api_t, prev),
+    MEMBER(aot_graph_api_t, node_info),
+    MEMBER(aot_graph_api_t, value_type),
+    MEMBER(aot_graph_api_t, value_def),
+    MEMBER(aot_graph_api_t, value_index),
+    MEMBER(aot_graph_api_t, value_graph),
+    MEMBER(aot_graph_api_t, n_uses),
+    MEMBER(aot_graph_api_t, users),
+    MEMBER(aot_graph_api_t, value_name),
+    MEMBER(aot_graph_api_t, n_ops),
+    MEMBER(aot_graph_api_t, op_find),
+    MEMBER(aot_graph_api_t, op_desc),
+    MEMBER(aot_graph_api_t, origin_info),
+    MEMBER(aot_graph_api_t, n_symbols),
+    MEMBER(aot_graph_api_t, symbol_info),
+    MEMBER(aot_graph_api_t, expr_info),
+    MEMBER(aot_graph_api_t, dim_hint),
+    MEMBER(aot_graph_api_t, snapshot),
+    STRUCT(aot_node_spec_t),
+    MEMBER(aot_node_spec_t, struct_size),
+    MEMBER(aot_node_spec_t, flags),
+    MEMBER(aot_node_spec_t, op),
+    MEMBER(aot_node_spec_t, n_args),
+    MEMBER(aot_node_spec_t, args),
+    MEMBER(aot_node_spec_t, n_types),
+    MEMBER(aot_node_spec_t, region_tag),
+    MEMBER(aot_node_spec_t, types),
+    MEMBER(aot_node_spec_t, origin),
+    MEMBER(aot_node_spec_t, reserved),
+    STRUCT(aot_edit_api_t),
+    MEMBER(aot_edit_api_t, struct_size),
+    MEMBER(aot_edit_api_t, flags),
+    MEMBER(aot_edit_api_t, graph_create),
+    MEMBER(aot_edit_api_t, graph_erase),
+    MEMBER(aot_edit_api_t, input_add),
+    MEMBER(aot_edit_api_t, input_erase),
+    MEMBER(aot_edit_api_t, output_add),
+    MEMBER(aot_edit_api_t, output_set),
+    MEMBER(aot_edit_api_t, outputs_clear),
+    MEMBER(aot_edit_api_t, node_create),
+    MEMBER(aot_edit_api_t, node_erase),
+    MEMBER(aot_edit_api_t, operand_set),
+    MEMBER(aot_edit_api_t, arg_set),
+    MEMBER(aot_edit_api_t, uses_replace),
+    MEMBER(aot_edit_api_t, type_set),
+    MEMBER(aot_edit_api_t, flags_set),
+    MEMBER(aot_edit_api_t, name_set),
+    MEMBER(aot_edit_api_t, note),
+    MEMBER(aot_edit_api_t, leaf_create),
+    MEMBER(aot_edit_api_t, rule_add),
+    MEMBER(aot_edit_api_t, origin_create),
+    MEMBER(aot_edit_api_t, symbol_create),
+    MEMBER(aot_edit_api_t, dim_make),
+    MEMBER(aot_edit_api_t, infer),
+    MEMBER(aot_edit_api_t, decompose),
+    MEMBER(aot_edit_api_t, functional_form),
+    MEMBER(aot_edit_api_t, view_inverse),
+    STRUCT(aot_snap_array_t),
+    MEMBER(aot_snap_array_t, at),
+    MEMBER(aot_snap_array_t, count),
+    MEMBER(aot_snap_array_t, row_size),
+    STRUCT(aot_snapshot_t),
+    MEMBER(aot_snapshot_t, magic),
+    MEMBER(aot_snapshot_t, version),
+    MEMBER(aot_snapshot_t, nbytes),
+    MEMBER(aot_snapshot_t, generation),
+    MEMBER(aot_snapshot_t, graphs),
+    MEMBER(aot_snapshot_t, nodes),
+    MEMBER(aot_snapshot_t, values),
+    MEMBER(aot_snapshot_t, args),
+    MEMBER(aot_snapshot_t, operands),
+    MEMBER(aot_snapshot_t, ints),
+    MEMBER(aot_snapshot_t, floats),
+    MEMBER(aot_snapshot_t, ports),
+    MEMBER(aot_snapshot_t, leaves),
+    MEMBER(aot_snapshot_t, rules),
+    MEMBER(aot_snapshot_t, symbols),
+    MEMBER(aot_snapshot_t, exprs),
+    MEMBER(aot_snapshot_t, ops),
+    MEMBER(aot_snapshot_t, chars),
+    STRUCT(aot_snap_str_t),
+    MEMBER(aot_snap_str_t, begin),
+    MEMBER(aot_snap_str_t, size),
+    STRUCT(aot_snap_graph_t),
+    MEMBER(aot_snap_graph_t, id),
+    MEMBER(aot_snap_graph_t, kind),
+    MEMBER(aot_snap_graph_t, name),
+    MEMBER(aot_snap_graph_t, node_begin),
+    MEMBER(aot_snap_graph_t, n_nodes),
+    MEMBER(aot_snap_graph_t, input_begin),
+    MEMBER(aot_snap_graph_t, n_inputs),
+    MEMBER(aot_snap_graph_t, output_begin),
+    MEMBER(aot_snap_graph_t, n_outputs),
+    STRUCT(aot_snap_node_t),
+    MEMBER(aot_snap_node_t, id),
+    MEMBER(aot_snap_node_t, op),
+    MEMBER(aot_snap_node_t, flags),
+    MEMBER(aot_snap_node_t, graph),
+    MEMBER(aot_snap_node_t, arg_begin),
+    MEMBER(aot_snap_node_t, n_args),
+    MEMBER(aot_snap_node_t, operand_begin),
+    MEMBER(aot_snap_node_t, n_operands),
+    MEMBER(aot_snap_node_t, result_begin),
+    MEMBER(aot_snap_node_t, n_results),
+    STRUCT(aot_snap_value_t),
+    MEMBER(aot_snap_value_t, id),
+    MEMBER(aot_snap_value_t, def),
+    MEMBER(aot_snap_value_t, index),
+    MEMBER(aot_snap_value_t, kind),
+    MEMBER(aot_snap_value_t, dtype),
+    MEMBER(aot_snap_value_t, rank),
+    MEMBER(aot_snap_value_t, flags),
+    MEMBER(aot_snap_value_t, dims),
+    MEMBER(aot_snap_value_t, device),
+    MEMBER(aot_snap_value_t, device_index),
+    MEMBER(aot_snap_value_t, offset),
+    MEMBER(aot_snap_value_t, expr),
+    STRUCT(aot_snap_arg_t),
+    MEMBER(aot_snap_arg_t, kind),
+    MEMBER(aot_snap_arg_t, n),
+    MEMBER(aot_snap_arg_t, i),
+    STRUCT(aot_snap_port_t),
+    MEMBER(aot_snap_port_t, role),
+    MEMBER(aot_snap_port_t, index),
+    MEMBER(aot_snap_port_t, value),
+    MEMBER(aot_snap_port_t, reserved),
+    MEMBER(aot_snap_port_t, name),
+    STRUCT(aot_snap_leaf_t),
+    MEMBER(aot_snap_leaf_t, role),
+    MEMBER(aot_snap_leaf_t, flags),
+    MEMBER(aot_snap_leaf_t, ordinal),
+    MEMBER(aot_snap_leaf_t, dtype),
+    MEMBER(aot_snap_leaf_t, rank),
+    MEMBER(aot_snap_leaf_t, dims),
+    MEMBER(aot_snap_leaf_t, name),
+    MEMBER(aot_snap_leaf_t, offset),
+    STRUCT(aot_snap_rule_t),
+    MEMBER(aot_snap_rule_t, kind),
+    MEMBER(aot_snap_rule_t, a),
+    MEMBER(aot_snap_rule_t, b),
+    MEMBER(aot_snap_rule_t, rank),
+    MEMBER(aot_snap_rule_t, dims),
+    MEMBER(aot_snap_rule_t, reserved),
+    MEMBER(aot_snap_rule_t, offset),
+    STRUCT(aot_snap_symbol_t),
+    MEMBER(aot_snap_symbol_t, name),
+    MEMBER(aot_snap_symbol_t, min),
+    MEMBER(aot_snap_symbol_t, max),
+    MEMBER(aot_snap_symbol_t, hint),
+    STRUCT(aot_snap_expr_t),
+    MEMBER(aot_snap_expr_t, op),
+    MEMBER(aot_snap_expr_t, reserved),
+    MEMBER(aot_snap_expr_t, a),
+    MEMBER(aot_snap_expr_t, b),
+    MEMBER(aot_snap_expr_t, c),
+    STRUCT(aot_snap_op_t),
+    MEMBER(aot_snap_op_t, name),
+    MEMBER(aot_snap_op_t, flags),
+    MEMBER(aot_snap_op_t, reserved),
+    STRUCT(aot_host_t),
+    MEMBER(aot_host_t, struct_size),
+    MEMBER(aot_host_t, abi_epoch),
+    MEMBER(aot_host_t, abi_minor),
+    MEMBER(aot_host_t, flags),
+    MEMBER(aot_host_t, self),
+    MEMBER(aot_host_t, graph),
+    MEMBER(aot_host_t, edit),
+    MEMBER(aot_host_t, diag),
+    MEMBER(aot_host_t, alloc),
+    MEMBER(aot_host_t, cancelled),
+    MEMBER(aot_host_t, get_ext),
+    STRUCT(aot_unit_t),
+    MEMBER(aot_unit_t, struct_size),
+    MEMBER(aot_unit_t, flags),
+    MEMBER(aot_unit_t, kind),
+    MEMBER(aot_unit_t, id),
+    MEMBER(aot_unit_t, version),
+    MEMBER(aot_unit_t, help),
+    MEMBER(aot_unit_t, options),
+    MEMBER(aot_unit_t, n_options),
+    MEMBER(aot_unit_t, option_stride),
+    MEMBER(aot_unit_t, contract),
+    MEMBER(aot_unit_t, create),
+    STRUCT(aot_plugin_t),
+    MEMBER(aot_plugin_t, struct_size),
+    MEMBER(aot_plugin_t, abi_epoch),
+    MEMBER(aot_plugin_t, abi_minor),
+    MEMBER(aot_plugin_t, min_host_minor),
+    MEMBER(aot_plugin_t, build_flags),
+    MEMBER(aot_plugin_t, id),
+    MEMBER(aot_plugin_t, vendor),
+    MEMBER(aot_plugin_t, version),
+    MEMBER(aot_plugin_t, license),
+    MEMBER(aot_plugin_t, build_id),
+    MEMBER(aot_plugin_t, url),
+    MEMBER(aot_plugin_t, units),
+    MEMBER(aot_plugin_t, n_units),
+    MEMBER(aot_plugin_t, init),
+    MEMBER(aot_plugin_t, shutdown),
+    MEMBER(aot_plugin_t, get_ext),
+    STRUCT(aot_pass_t),
+    MEMBER(aot_pass_t, struct_size),
+    MEMBER(aot_pass_t, flags),
+    MEMBER(aot_pass_t, self),
+    MEMBER(aot_pass_t, run),
+    MEMBER(aot_pass_t, destroy),
+    MEMBER(aot_pass_t, get_ext),
+    STRUCT(aot_cut_t),
+    MEMBER(aot_cut_t, struct_size),
+    MEMBER(aot_cut_t, n_saved),
+    MEMBER(aot_cut_t, n_recomputed),
+    MEMBER(aot_cut_t, reserved),
+    MEMBER(aot_cut_t, saved),
+    MEMBER(aot_cut_t, recomputed),
+    MEMBER(aot_cut_t, nbytes_saved),
+    MEMBER(aot_cut_t, recompute_cost),
+    STRUCT(aot_cut_sink_t),
+    MEMBER(aot_cut_sink_t, struct_size),
+    MEMBER(aot_cut_sink_t, reserved),
+    MEMBER(aot_cut_sink_t, self),
+    MEMBER(aot_cut_sink_t, put),
+    STRUCT(aot_partition_t),
+    MEMBER(aot_partition_t, struct_size),
+    MEMBER(aot_partition_t, flags),
+    MEMBER(aot_partition_t, self),
+    MEMBER(aot_partition_t, choose),
+    MEMBER(aot_partition_t, apply),
+    MEMBER(aot_partition_t, destroy),
+    MEMBER(aot_partition_t, get_ext),
+    STRUCT(aot_file_t),
+    MEMBER(aot_file_t, struct_size),
+    MEMBER(aot_file_t, reserved),
+    MEMBER(aot_file_t, path),
+    MEMBER(aot_file_t, data),
+    MEMBER(aot_file_t, nbytes),
+    STRUCT(aot_import_t),
+    MEMBER(aot_import_t, struct_size),
+    MEMBER(aot_import_t, flags),
+    MEMBER(aot_import_t, self),
+    MEMBER(aot_import_t, probe),
+    MEMBER(aot_import_t, read),
+    MEMBER(aot_import_t, destroy),
+    MEMBER(aot_import_t, get_ext),
+    STRUCT(aot_verdict_t),
+    MEMBER(aot_verdict_t, struct_size),
+    MEMBER(aot_verdict_t, accepted),
+    MEMBER(aot_verdict_t, node),
+    MEMBER(aot_verdict_t, reserved),
+    MEMBER(aot_verdict_t, reason),
+    STRUCT(aot_verdict_sink_t),
+    MEMBER(aot_verdict_sink_t, struct_size),
+    MEMBER(aot_verdict_sink_t, reserved),
+    MEMBER(aot_verdict_sink_t, self),
+    MEMBER(aot_verdict_sink_t, put),
+    STRUCT(aot_bytes_sink_t),
+    MEMBER(aot_bytes_sink_t, struct_size),
+    MEMBER(aot_bytes_sink_t, reserved),
+    MEMBER(aot_bytes_sink_t, self),
+    MEMBER(aot_bytes_sink_t, write),
+    STRUCT(aot_exe_stats_t),
+    MEMBER(aot_exe_stats_t, struct_size),
+    MEMBER(aot_exe_stats_t, n_kernels),
+    MEMBER(aot_exe_stats_t, arena_nbytes),
+    MEMBER(aot_exe_stats_t, peak_nbytes),
+    MEMBER(aot_exe_stats_t, n_runs),
+    STRUCT(aot_exe_t),
+    MEMBER(aot_exe_t, struct_size),
+    MEMBER(aot_exe_t, flags),
+    MEMBER(aot_exe_t, self),
+    MEMBER(aot_exe_t, run),
+    MEMBER(aot_exe_t, stats),
+    MEMBER(aot_exe_t, destroy),
+    MEMBER(aot_exe_t, get_ext),
+    STRUCT(aot_backend_t),
+    MEMBER(aot_backend_t, struct_size),
+    MEMBER(aot_backend_t, flags),
+    MEMBER(aot_backend_t, self),
+    MEMBER(aot_backend_t, query),
+    MEMBER(aot_backend_t, compile),
+    MEMBER(aot_backend_t, load),
+    MEMBER(aot_backend_t, destroy),
+    MEMBER(aot_backend_t, get_ext),
+    STRUCT(aot_ext_report_t),
+    MEMBER(aot_ext_report_t, struct_size),
+    MEMBER(aot_ext_report_t, flags),
+    MEMBER(aot_ext_report_t, number),
+    STRUCT(aot_ext_env_t),
+    MEMBER(aot_ext_env_t, struct_size),
+    MEMBER(aot_ext_env_t, flags),
+    MEMBER(aot_ext_env_t, get),
+    MEMBER(aot_ext_env_t, cache_dir),
+    STRUCT(aot_ext_coverage_t),
+    MEMBER(aot_ext_coverage_t, struct_size),
+    MEMBER(aot_ext_coverage_t, flags),
+    MEMBER(aot_ext_coverage_t, ops),
+    MEMBER(aot_ext_coverage_t, n_ops),
+};
 
 int main(void) {
   printf("epoch %u minor %u", AOT_ABI_EPOCH, AOT_ABI_MINOR);
-  STRUCT(aot_str_t);
-  MEMBER(aot_str_t, data);
-  MEMBER(aot_str_t, size);
-  STRUCT(aot_graph_t);
-  MEMBER(aot_graph_t, id);
-  STRUCT(aot_node_t);
-  MEMBER(aot_node_t, id);
-  STRUCT(aot_value_t);
-  MEMBER(aot_value_t, id);
-  STRUCT(aot_op_t);
-  MEMBER(aot_op_t, id);
-  STRUCT(aot_leaf_t);
-  MEMBER(aot_leaf_t, id);
-  STRUCT(aot_origin_t);
-  MEMBER(aot_origin_t, id);
-  STRUCT(aot_type_t);
-  MEMBER(aot_type_t, kind);
-  MEMBER(aot_type_t, dtype);
-  MEMBER(aot_type_t, rank);
-  MEMBER(aot_type_t, flags);
-  MEMBER(aot_type_t, device);
-  MEMBER(aot_type_t, device_index);
-  MEMBER(aot_type_t, offset);
-  MEMBER(aot_type_t, sizes);
-  MEMBER(aot_type_t, strides);
-  MEMBER(aot_type_t, expr);
-  STRUCT(aot_arg_payload_t);
-  MEMBER(aot_arg_payload_t, i);
-  MEMBER(aot_arg_payload_t, f);
-  MEMBER(aot_arg_payload_t, ints);
-  MEMBER(aot_arg_payload_t, floats);
-  MEMBER(aot_arg_payload_t, ids);
-  MEMBER(aot_arg_payload_t, chars);
-  STRUCT(aot_arg_t);
-  MEMBER(aot_arg_t, kind);
-  MEMBER(aot_arg_t, n);
-  MEMBER(aot_arg_t, u);
-  STRUCT(aot_tensor_t);
-  MEMBER(aot_tensor_t, data);
-  MEMBER(aot_tensor_t, nbytes);
-  MEMBER(aot_tensor_t, dtype);
-  MEMBER(aot_tensor_t, rank);
-  MEMBER(aot_tensor_t, device);
-  MEMBER(aot_tensor_t, device_index);
-  MEMBER(aot_tensor_t, offset);
-  MEMBER(aot_tensor_t, sizes);
-  MEMBER(aot_tensor_t, strides);
-  STRUCT(aot_diag_t);
-  MEMBER(aot_diag_t, struct_size);
-  MEMBER(aot_diag_t, severity);
-  MEMBER(aot_diag_t, code);
-  MEMBER(aot_diag_t, message);
-  MEMBER(aot_diag_t, hint);
-  MEMBER(aot_diag_t, file);
-  MEMBER(aot_diag_t, line);
-  MEMBER(aot_diag_t, column);
-  MEMBER(aot_diag_t, byte);
-  MEMBER(aot_diag_t, node);
-  MEMBER(aot_diag_t, value);
-  STRUCT(aot_opt_value_t);
-  MEMBER(aot_opt_value_t, i);
-  MEMBER(aot_opt_value_t, f);
-  MEMBER(aot_opt_value_t, s);
-  STRUCT(aot_option_t);
-  MEMBER(aot_option_t, struct_size);
-  MEMBER(aot_option_t, kind);
-  MEMBER(aot_option_t, flags);
-  MEMBER(aot_option_t, n_choices);
-  MEMBER(aot_option_t, name);
-  MEMBER(aot_option_t, help);
-  MEMBER(aot_option_t, unit);
-  MEMBER(aot_option_t, choices);
-  MEMBER(aot_option_t, preset);
-  MEMBER(aot_option_t, min);
-  MEMBER(aot_option_t, max);
-  STRUCT(aot_opts_t);
-  MEMBER(aot_opts_t, struct_size);
-  MEMBER(aot_opts_t, n_values);
-  MEMBER(aot_opts_t, values);
-  STRUCT(aot_contract_t);
-  MEMBER(aot_contract_t, struct_size);
-  MEMBER(aot_contract_t, needs);
-  MEMBER(aot_contract_t, gives);
-  MEMBER(aot_contract_t, drops);
-  MEMBER(aot_contract_t, refuses);
-  MEMBER(aot_contract_t, reserved);
-  MEMBER(aot_contract_t, creates);
-  MEMBER(aot_contract_t, n_creates);
-  MEMBER(aot_contract_t, removes);
-  MEMBER(aot_contract_t, n_removes);
-  STRUCT(aot_schema_arg_t);
-  MEMBER(aot_schema_arg_t, name);
-  MEMBER(aot_schema_arg_t, type);
-  MEMBER(aot_schema_arg_t, flags);
-  MEMBER(aot_schema_arg_t, alias_set);
-  MEMBER(aot_schema_arg_t, list_size);
-  MEMBER(aot_schema_arg_t, write_if);
-  MEMBER(aot_schema_arg_t, reserved);
-  MEMBER(aot_schema_arg_t, preset);
-  STRUCT(aot_op_desc_t);
-  MEMBER(aot_op_desc_t, struct_size);
-  MEMBER(aot_op_desc_t, flags);
-  MEMBER(aot_op_desc_t, name);
-  MEMBER(aot_op_desc_t, schema);
-  MEMBER(aot_op_desc_t, group);
-  MEMBER(aot_op_desc_t, doc);
-  MEMBER(aot_op_desc_t, args);
-  MEMBER(aot_op_desc_t, results);
-  MEMBER(aot_op_desc_t, n_args);
-  MEMBER(aot_op_desc_t, n_results);
-  STRUCT(aot_type_sink_t);
-  MEMBER(aot_type_sink_t, struct_size);
-  MEMBER(aot_type_sink_t, reserved);
-  MEMBER(aot_type_sink_t, self);
-  MEMBER(aot_type_sink_t, put);
-  STRUCT(aot_opset_t);
-  MEMBER(aot_opset_t, struct_size);
-  MEMBER(aot_opset_t, flags);
-  MEMBER(aot_opset_t, self);
-  MEMBER(aot_opset_t, ops);
-  MEMBER(aot_opset_t, n_ops);
-  MEMBER(aot_opset_t, infer);
-  MEMBER(aot_opset_t, decompose);
-  MEMBER(aot_opset_t, functional_form);
-  MEMBER(aot_opset_t, view_inverse);
-  MEMBER(aot_opset_t, destroy);
-  MEMBER(aot_opset_t, get_ext);
-  STRUCT(aot_port_t);
-  MEMBER(aot_port_t, role);
-  MEMBER(aot_port_t, index);
-  MEMBER(aot_port_t, value);
-  MEMBER(aot_port_t, reserved);
-  MEMBER(aot_port_t, name);
-  STRUCT(aot_leaf_info_t);
-  MEMBER(aot_leaf_info_t, struct_size);
-  MEMBER(aot_leaf_info_t, role);
-  MEMBER(aot_leaf_info_t, flags);
-  MEMBER(aot_leaf_info_t, ordinal);
-  MEMBER(aot_leaf_info_t, n_names);
-  MEMBER(aot_leaf_info_t, reserved);
-  MEMBER(aot_leaf_info_t, names);
-  MEMBER(aot_leaf_info_t, type);
-  MEMBER(aot_leaf_info_t, data);
-  MEMBER(aot_leaf_info_t, nbytes);
-  STRUCT(aot_node_info_t);
-  MEMBER(aot_node_info_t, struct_size);
-  MEMBER(aot_node_info_t, flags);
-  MEMBER(aot_node_info_t, op);
-  MEMBER(aot_node_info_t, graph);
-  MEMBER(aot_node_info_t, n_args);
-  MEMBER(aot_node_info_t, n_operands);
-  MEMBER(aot_node_info_t, n_results);
-  MEMBER(aot_node_info_t, first_result);
-  MEMBER(aot_node_info_t, origin);
-  MEMBER(aot_node_info_t, region_tag);
-  MEMBER(aot_node_info_t, args);
-  MEMBER(aot_node_info_t, operands);
-  STRUCT(aot_origin_info_t);
-  MEMBER(aot_origin_info_t, struct_size);
-  MEMBER(aot_origin_info_t, line);
-  MEMBER(aot_origin_info_t, source_file);
-  MEMBER(aot_origin_info_t, module_path);
-  MEMBER(aot_origin_info_t, node_name);
-  MEMBER(aot_origin_info_t, parent);
-  MEMBER(aot_origin_info_t, reserved);
-  STRUCT(aot_rule_t);
-  MEMBER(aot_rule_t, kind);
-  MEMBER(aot_rule_t, a);
-  MEMBER(aot_rule_t, b);
-  MEMBER(aot_rule_t, rank);
-  MEMBER(aot_rule_t, sizes);
-  MEMBER(aot_rule_t, strides);
-  MEMBER(aot_rule_t, offset);
-  STRUCT(aot_symbol_info_t);
-  MEMBER(aot_symbol_info_t, struct_size);
-  MEMBER(aot_symbol_info_t, reserved);
-  MEMBER(aot_symbol_info_t, name);
-  MEMBER(aot_symbol_info_t, min);
-  MEMBER(aot_symbol_info_t, max);
-  MEMBER(aot_symbol_info_t, hint);
-  STRUCT(aot_expr_info_t);
-  MEMBER(aot_expr_info_t, op);
-  MEMBER(aot_expr_info_t, reserved);
-  MEMBER(aot_expr_info_t, a);
-  MEMBER(aot_expr_info_t, b);
-  MEMBER(aot_expr_info_t, c);
-  STRUCT(aot_graph_api_t);
-  MEMBER(aot_graph_api_t, struct_size);
-  MEMBER(aot_graph_api_t, flags);
-  MEMBER(aot_graph_api_t, properties);
-  MEMBER(aot_graph_api_t, n_graphs);
-  MEMBER(aot_graph_api_t, graph_info);
-  MEMBER(aot_graph_api_t, graph_find);
-  MEMBER(aot_graph_api_t, n_leaves);
-  MEMBER(aot_graph_api_t, leaf_info);
-  MEMBER(aot_graph_api_t, n_rules);
-  MEMBER(aot_graph_api_t, rule);
-  MEMBER(aot_graph_api_t, n_inputs);
-  MEMBER(aot_graph_api_t, n_outputs);
-  MEMBER(aot_graph_api_t, inputs);
-  MEMBER(aot_graph_api_t, outputs);
-  MEMBER(aot_graph_api_t, n_nodes);
-  MEMBER(aot_graph_api_t, n_values);
-  MEMBER(aot_graph_api_t, first);
-  MEMBER(aot_graph_api_t, last);
-  MEMBER(aot_graph_api_t, next);
-  MEMBER(aot_graph_api_t, prev);
-  MEMBER(aot_graph_api_t, node_info);
-  MEMBER(aot_graph_api_t, value_type);
-  MEMBER(aot_graph_api_t, value_def);
-  MEMBER(aot_graph_api_t, value_index);
-  MEMBER(aot_graph_api_t, value_graph);
-  MEMBER(aot_graph_api_t, n_uses);
-  MEMBER(aot_graph_api_t, users);
-  MEMBER(aot_graph_api_t, value_name);
-  MEMBER(aot_graph_api_t, n_ops);
-  MEMBER(aot_graph_api_t, op_find);
-  MEMBER(aot_graph_api_t, op_desc);
-  MEMBER(aot_graph_api_t, origin_info);
-  MEMBER(aot_graph_api_t, n_symbols);
-  MEMBER(aot_graph_api_t, symbol_info);
-  MEMBER(aot_graph_api_t, expr_info);
-  MEMBER(aot_graph_api_t, dim_hint);
-  MEMBER(aot_graph_api_t, snapshot);
-  STRUCT(aot_node_spec_t);
-  MEMBER(aot_node_spec_t, struct_size);
-  MEMBER(aot_node_spec_t, flags);
-  MEMBER(aot_node_spec_t, op);
-  MEMBER(aot_node_spec_t, n_args);
-  MEMBER(aot_node_spec_t, args);
-  MEMBER(aot_node_spec_t, n_types);
-  MEMBER(aot_node_spec_t, region_tag);
-  MEMBER(aot_node_spec_t, types);
-  MEMBER(aot_node_spec_t, origin);
-  MEMBER(aot_node_spec_t, reserved);
-  STRUCT(aot_edit_api_t);
-  MEMBER(aot_edit_api_t, struct_size);
-  MEMBER(aot_edit_api_t, flags);
-  MEMBER(aot_edit_api_t, graph_create);
-  MEMBER(aot_edit_api_t, graph_erase);
-  MEMBER(aot_edit_api_t, input_add);
-  MEMBER(aot_edit_api_t, input_erase);
-  MEMBER(aot_edit_api_t, output_add);
-  MEMBER(aot_edit_api_t, output_set);
-  MEMBER(aot_edit_api_t, outputs_clear);
-  MEMBER(aot_edit_api_t, node_create);
-  MEMBER(aot_edit_api_t, node_erase);
-  MEMBER(aot_edit_api_t, operand_set);
-  MEMBER(aot_edit_api_t, arg_set);
-  MEMBER(aot_edit_api_t, uses_replace);
-  MEMBER(aot_edit_api_t, type_set);
-  MEMBER(aot_edit_api_t, flags_set);
-  MEMBER(aot_edit_api_t, name_set);
-  MEMBER(aot_edit_api_t, note);
-  MEMBER(aot_edit_api_t, leaf_create);
-  MEMBER(aot_edit_api_t, rule_add);
-  MEMBER(aot_edit_api_t, origin_create);
-  MEMBER(aot_edit_api_t, symbol_create);
-  MEMBER(aot_edit_api_t, dim_make);
-  MEMBER(aot_edit_api_t, infer);
-  MEMBER(aot_edit_api_t, decompose);
-  MEMBER(aot_edit_api_t, functional_form);
-  MEMBER(aot_edit_api_t, view_inverse);
-  STRUCT(aot_snap_array_t);
-  MEMBER(aot_snap_array_t, at);
-  MEMBER(aot_snap_array_t, count);
-  MEMBER(aot_snap_array_t, row_size);
-  STRUCT(aot_snapshot_t);
-  MEMBER(aot_snapshot_t, magic);
-  MEMBER(aot_snapshot_t, version);
-  MEMBER(aot_snapshot_t, nbytes);
-  MEMBER(aot_snapshot_t, generation);
-  MEMBER(aot_snapshot_t, graphs);
-  MEMBER(aot_snapshot_t, nodes);
-  MEMBER(aot_snapshot_t, values);
-  MEMBER(aot_snapshot_t, args);
-  MEMBER(aot_snapshot_t, operands);
-  MEMBER(aot_snapshot_t, ints);
-  MEMBER(aot_snapshot_t, floats);
-  MEMBER(aot_snapshot_t, ports);
-  MEMBER(aot_snapshot_t, leaves);
-  MEMBER(aot_snapshot_t, rules);
-  MEMBER(aot_snapshot_t, symbols);
-  MEMBER(aot_snapshot_t, exprs);
-  MEMBER(aot_snapshot_t, ops);
-  MEMBER(aot_snapshot_t, chars);
-  STRUCT(aot_snap_str_t);
-  MEMBER(aot_snap_str_t, begin);
-  MEMBER(aot_snap_str_t, size);
-  STRUCT(aot_snap_graph_t);
-  MEMBER(aot_snap_graph_t, id);
-  MEMBER(aot_snap_graph_t, kind);
-  MEMBER(aot_snap_graph_t, name);
-  MEMBER(aot_snap_graph_t, node_begin);
-  MEMBER(aot_snap_graph_t, n_nodes);
-  MEMBER(aot_snap_graph_t, input_begin);
-  MEMBER(aot_snap_graph_t, n_inputs);
-  MEMBER(aot_snap_graph_t, output_begin);
-  MEMBER(aot_snap_graph_t, n_outputs);
-  STRUCT(aot_snap_node_t);
-  MEMBER(aot_snap_node_t, id);
-  MEMBER(aot_snap_node_t, op);
-  MEMBER(aot_snap_node_t, flags);
-  MEMBER(aot_snap_node_t, graph);
-  MEMBER(aot_snap_node_t, arg_begin);
-  MEMBER(aot_snap_node_t, n_args);
-  MEMBER(aot_snap_node_t, operand_begin);
-  MEMBER(aot_snap_node_t, n_operands);
-  MEMBER(aot_snap_node_t, result_begin);
-  MEMBER(aot_snap_node_t, n_results);
-  STRUCT(aot_snap_value_t);
-  MEMBER(aot_snap_value_t, id);
-  MEMBER(aot_snap_value_t, def);
-  MEMBER(aot_snap_value_t, index);
-  MEMBER(aot_snap_value_t, kind);
-  MEMBER(aot_snap_value_t, dtype);
-  MEMBER(aot_snap_value_t, rank);
-  MEMBER(aot_snap_value_t, flags);
-  MEMBER(aot_snap_value_t, dims);
-  MEMBER(aot_snap_value_t, device);
-  MEMBER(aot_snap_value_t, device_index);
-  MEMBER(aot_snap_value_t, offset);
-  MEMBER(aot_snap_value_t, expr);
-  STRUCT(aot_snap_arg_t);
-  MEMBER(aot_snap_arg_t, kind);
-  MEMBER(aot_snap_arg_t, n);
-  MEMBER(aot_snap_arg_t, i);
-  STRUCT(aot_snap_port_t);
-  MEMBER(aot_snap_port_t, role);
-  MEMBER(aot_snap_port_t, index);
-  MEMBER(aot_snap_port_t, value);
-  MEMBER(aot_snap_port_t, reserved);
-  MEMBER(aot_snap_port_t, name);
-  STRUCT(aot_snap_leaf_t);
-  MEMBER(aot_snap_leaf_t, role);
-  MEMBER(aot_snap_leaf_t, flags);
-  MEMBER(aot_snap_leaf_t, ordinal);
-  MEMBER(aot_snap_leaf_t, dtype);
-  MEMBER(aot_snap_leaf_t, rank);
-  MEMBER(aot_snap_leaf_t, dims);
-  MEMBER(aot_snap_leaf_t, name);
-  MEMBER(aot_snap_leaf_t, offset);
-  STRUCT(aot_snap_rule_t);
-  MEMBER(aot_snap_rule_t, kind);
-  MEMBER(aot_snap_rule_t, a);
-  MEMBER(aot_snap_rule_t, b);
-  MEMBER(aot_snap_rule_t, rank);
-  MEMBER(aot_snap_rule_t, dims);
-  MEMBER(aot_snap_rule_t, reserved);
-  MEMBER(aot_snap_rule_t, offset);
-  STRUCT(aot_snap_symbol_t);
-  MEMBER(aot_snap_symbol_t, name);
-  MEMBER(aot_snap_symbol_t, min);
-  MEMBER(aot_snap_symbol_t, max);
-  MEMBER(aot_snap_symbol_t, hint);
-  STRUCT(aot_snap_expr_t);
-  MEMBER(aot_snap_expr_t, op);
-  MEMBER(aot_snap_expr_t, reserved);
-  MEMBER(aot_snap_expr_t, a);
-  MEMBER(aot_snap_expr_t, b);
-  MEMBER(aot_snap_expr_t, c);
-  STRUCT(aot_snap_op_t);
-  MEMBER(aot_snap_op_t, name);
-  MEMBER(aot_snap_op_t, flags);
-  MEMBER(aot_snap_op_t, reserved);
-  STRUCT(aot_host_t);
-  MEMBER(aot_host_t, struct_size);
-  MEMBER(aot_host_t, abi_epoch);
-  MEMBER(aot_host_t, abi_minor);
-  MEMBER(aot_host_t, flags);
-  MEMBER(aot_host_t, self);
-  MEMBER(aot_host_t, graph);
-  MEMBER(aot_host_t, edit);
-  MEMBER(aot_host_t, diag);
-  MEMBER(aot_host_t, alloc);
-  MEMBER(aot_host_t, cancelled);
-  MEMBER(aot_host_t, get_ext);
-  STRUCT(aot_unit_t);
-  MEMBER(aot_unit_t, struct_size);
-  MEMBER(aot_unit_t, flags);
-  MEMBER(aot_unit_t, kind);
-  MEMBER(aot_unit_t, id);
-  MEMBER(aot_unit_t, version);
-  MEMBER(aot_unit_t, help);
-  MEMBER(aot_unit_t, options);
-  MEMBER(aot_unit_t, n_options);
-  MEMBER(aot_unit_t, option_stride);
-  MEMBER(aot_unit_t, contract);
-  MEMBER(aot_unit_t, create);
-  STRUCT(aot_plugin_t);
-  MEMBER(aot_plugin_t, struct_size);
-  MEMBER(aot_plugin_t, abi_epoch);
-  MEMBER(aot_plugin_t, abi_minor);
-  MEMBER(aot_plugin_t, min_host_minor);
-  MEMBER(aot_plugin_t, build_flags);
-  MEMBER(aot_plugin_t, id);
-  MEMBER(aot_plugin_t, vendor);
-  MEMBER(aot_plugin_t, version);
-  MEMBER(aot_plugin_t, license);
-  MEMBER(aot_plugin_t, build_id);
-  MEMBER(aot_plugin_t, url);
-  MEMBER(aot_plugin_t, units);
-  MEMBER(aot_plugin_t, n_units);
-  MEMBER(aot_plugin_t, init);
-  MEMBER(aot_plugin_t, shutdown);
-  MEMBER(aot_plugin_t, get_ext);
-  STRUCT(aot_pass_t);
-  MEMBER(aot_pass_t, struct_size);
-  MEMBER(aot_pass_t, flags);
-  MEMBER(aot_pass_t, self);
-  MEMBER(aot_pass_t, run);
-  MEMBER(aot_pass_t, destroy);
-  MEMBER(aot_pass_t, get_ext);
-  STRUCT(aot_cut_t);
-  MEMBER(aot_cut_t, struct_size);
-  MEMBER(aot_cut_t, n_saved);
-  MEMBER(aot_cut_t, n_recomputed);
-  MEMBER(aot_cut_t, reserved);
-  MEMBER(aot_cut_t, saved);
-  MEMBER(aot_cut_t, recomputed);
-  MEMBER(aot_cut_t, nbytes_saved);
-  MEMBER(aot_cut_t, recompute_cost);
-  STRUCT(aot_cut_sink_t);
-  MEMBER(aot_cut_sink_t, struct_size);
-  MEMBER(aot_cut_sink_t, reserved);
-  MEMBER(aot_cut_sink_t, self);
-  MEMBER(aot_cut_sink_t, put);
-  STRUCT(aot_partition_t);
-  MEMBER(aot_partition_t, struct_size);
-  MEMBER(aot_partition_t, flags);
-  MEMBER(aot_partition_t, self);
-  MEMBER(aot_partition_t, choose);
-  MEMBER(aot_partition_t, apply);
-  MEMBER(aot_partition_t, destroy);
-  MEMBER(aot_partition_t, get_ext);
-  STRUCT(aot_file_t);
-  MEMBER(aot_file_t, struct_size);
-  MEMBER(aot_file_t, reserved);
-  MEMBER(aot_file_t, path);
-  MEMBER(aot_file_t, data);
-  MEMBER(aot_file_t, nbytes);
-  STRUCT(aot_import_t);
-  MEMBER(aot_import_t, struct_size);
-  MEMBER(aot_import_t, flags);
-  MEMBER(aot_import_t, self);
-  MEMBER(aot_import_t, probe);
-  MEMBER(aot_import_t, read);
-  MEMBER(aot_import_t, destroy);
-  MEMBER(aot_import_t, get_ext);
-  STRUCT(aot_verdict_t);
-  MEMBER(aot_verdict_t, struct_size);
-  MEMBER(aot_verdict_t, accepted);
-  MEMBER(aot_verdict_t, node);
-  MEMBER(aot_verdict_t, reserved);
-  MEMBER(aot_verdict_t, reason);
-  STRUCT(aot_verdict_sink_t);
-  MEMBER(aot_verdict_sink_t, struct_size);
-  MEMBER(aot_verdict_sink_t, reserved);
-  MEMBER(aot_verdict_sink_t, self);
-  MEMBER(aot_verdict_sink_t, put);
-  STRUCT(aot_bytes_sink_t);
-  MEMBER(aot_bytes_sink_t, struct_size);
-  MEMBER(aot_bytes_sink_t, reserved);
-  MEMBER(aot_bytes_sink_t, self);
-  MEMBER(aot_bytes_sink_t, write);
-  STRUCT(aot_exe_stats_t);
-  MEMBER(aot_exe_stats_t, struct_size);
-  MEMBER(aot_exe_stats_t, n_kernels);
-  MEMBER(aot_exe_stats_t, arena_nbytes);
-  MEMBER(aot_exe_stats_t, peak_nbytes);
-  MEMBER(aot_exe_stats_t, n_runs);
-  STRUCT(aot_exe_t);
-  MEMBER(aot_exe_t, struct_size);
-  MEMBER(aot_exe_t, flags);
-  MEMBER(aot_exe_t, self);
-  MEMBER(aot_exe_t, run);
-  MEMBER(aot_exe_t, stats);
-  MEMBER(aot_exe_t, destroy);
-  MEMBER(aot_exe_t, get_ext);
-  STRUCT(aot_backend_t);
-  MEMBER(aot_backend_t, struct_size);
-  MEMBER(aot_backend_t, flags);
-  MEMBER(aot_backend_t, self);
-  MEMBER(aot_backend_t, query);
-  MEMBER(aot_backend_t, compile);
-  MEMBER(aot_backend_t, load);
-  MEMBER(aot_backend_t, destroy);
-  MEMBER(aot_backend_t, get_ext);
-  STRUCT(aot_ext_report_t);
-  MEMBER(aot_ext_report_t, struct_size);
-  MEMBER(aot_ext_report_t, flags);
-  MEMBER(aot_ext_report_t, number);
-  STRUCT(aot_ext_env_t);
-  MEMBER(aot_ext_env_t, struct_size);
-  MEMBER(aot_ext_env_t, flags);
-  MEMBER(aot_ext_env_t, get);
-  MEMBER(aot_ext_env_t, cache_dir);
-  STRUCT(aot_ext_coverage_t);
-  MEMBER(aot_ext_coverage_t, struct_size);
-  MEMBER(aot_ext_coverage_t, flags);
-  MEMBER(aot_ext_coverage_t, ops);
-  MEMBER(aot_ext_coverage_t, n_ops);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    if (rows[i].member) printf(" %s@%zu", rows[i].member, rows[i].number);
+    else printf("\n%s %zu", rows[i].type, rows[i].number);
+  }
   printf("\n");
   return 0;
 }
