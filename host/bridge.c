@@ -5,6 +5,7 @@
 #include <bridge.h>
 
 #include <aot/ext/env.h>
+#include <aot/ext/nearest.h>
 #include <aot/ext/report.h>
 #include <aot/inline.h>
 #include <ir/program.h>
@@ -60,13 +61,21 @@ static const char *AOT_CALL on_cache_dir(aot_ctx_t *ctx) {
   return ctx && ctx->session ? aoth_cache_dir(ctx->session) : NULL;
 }
 
+static aot_str_t AOT_CALL on_nearest_op(aot_prog_t *prog, aot_str_t name) {
+  aot_str_t near = {NULL, 0};
+  if (prog && name.data) aoth_ops_nearest(aoth_prog_ops(prog), name, &near);
+  return near;
+}
+
 static const void *AOT_CALL on_get_ext(void *self, const char *id) {
   static const aot_ext_report_t report = {sizeof report, 0, on_number};
   static const aot_ext_env_t env = {sizeof env, 0, on_env_get, on_cache_dir};
+  static const aot_ext_nearest_t nearest = {sizeof nearest, 0, on_nearest_op};
   (void)self;
   if (!id) return NULL;
   if (strcmp(id, AOT_EXT_REPORT) == 0) return &report;
   if (strcmp(id, AOT_EXT_ENV) == 0) return &env;
+  if (strcmp(id, AOT_EXT_NEAREST) == 0) return &nearest;
   return NULL;
 }
 

@@ -1,4 +1,4 @@
-/* The two halves of `aothost ops`: the list (cmd_ops.c) and the run of recorded cases (ops_cases.c). */
+/* The parts of `aothost ops`: the table (ops_table.c), the run of recorded cases (ops_cases.c), Markdown (ops_markdown.c). */
 #ifndef AOTH_CMD_OPS_H
 #define AOTH_CMD_OPS_H
 
@@ -6,10 +6,14 @@
 
 typedef struct aoth_ops_line {
   aoth_cli_t cli;
-  const char *cases, *data, *backend, *stages;
+  aoth_texts_t backends; /* --backend, as often as given */
+  const char *cases, *data, *backend, *stages, *markdown;
 } aoth_ops_line_t;
 
 int aoth_ops_chosen(const aoth_cli_t *cli, const char *op); /* by the names and patterns given; none: every operator */
-int aoth_ops_cases_main(aoth_ops_line_t *line);             /* exit status */
+
+/* Runs the chosen cases of line->cases through line->backend. Prints rows and totals when `as_text`. *out_json, the result as
+ * docs/PIPELINE.md has it, is the caller's to release. *out_failed: how many cases fail. */
+aot_status_t aoth_ops_cases_run(aoth_ops_line_t *line, int as_text, struct json_t **out_json, uint32_t *out_failed);
 
 #endif

@@ -1,8 +1,8 @@
 /* aothost plugins [ID]: what is there, from the notes alone; of one unit or plugin everything. */
 #include "cli.h"
+#include "unit_coverage.h"
 #include "unit_json.h"
 
-#include <aot/ext/coverage.h>
 #include <aot/inline.h>
 #include <pipeline/load.h>
 #include <pipeline/options.h>
@@ -96,59 +96,6 @@ static int list(aoth_cli_t *cli, aoth_registry_t *r) {
 
 /* ---- one unit ---- */
 
-typedef struct covering {
-  const aoth_instance_t *instance;
-  aot_ext_coverage_t coverage;
-} covering_t;
-
-static aot_status_t do_coverage(void *arg) {
-  covering_t *c = arg;
-  const aoth_instance_t *i = c->instance;
-  const void *ext = NULL;
-  const char *kind = i->unit->kind;
-  if (strcmp(kind, "pass/1") == 0 && i->table.pass.get_ext) ext = i->table.pass.get_ext(i->self, AOT_EXT_COVERAGE);
-  if (strcmp(kind, "partition/1") == 0 && i->table.partition.get_ext)
-    ext = i->table.partition.get_ext(i->self, AOT_EXT_COVERAGE);
-  if (strcmp(kind, "backend/1") == 0 && i->table.backend.get_ext)
-    ext = i->table.backend.get_ext(i->self, AOT_EXT_COVERAGE);
-  if (strcmp(kind, "import/1") == 0 && i->table.import.get_ext)
-    ext = i->table.import.get_ext(i->self, AOT_EXT_COVERAGE);
-  if (strcmp(kind, "opset/1") == 0 && i->table.opset.get_ext) ext = i->table.opset.get_ext(i->self, AOT_EXT_COVERAGE);
-  if (ext) return aot_import(&c->coverage, sizeof c->coverage, ext);
-  return AOT_OK;
-}
-
-static int compare_texts(const void *a, const void *b) {
-  const aot_str_t x = *(const aot_str_t *)a, y = *(const aot_str_t *)b;
-  const int order = memcmp(x.data, y.data, (size_t)(x.size < y.size ? x.size : y.size));
-  return order ? order : (x.size > y.size) - (x.size < y.size);
-}
-
-/* The operators that a unit handles by name, sorted; an opset's are those it defines. *out_n 0: it does not say. */
-static aot_str_t *coverage(aoth_session_t *s, aoth_stage_t *stage, uint32_t *out_n, aot_status_t *out_status) {
-  aoth_instance_t instance;
-  aot_str_t *ops = NULL;
-  *out_n = 0;
-  *out_status = aoth_instance_create(s, stage, &instance);
-  if (*out_status != AOT_OK) return NULL;
-  covering_t c = {&instance, {0}};
-  *out_status = aoth_call(s, stage, "coverage", do_coverage, &c);
-  if (*out_status != AOT_OK) {
-    *out_status = aoth_session_fail(s, stage);
-    return NULL;
-  }
-  const int is_opset = strcmp(stage->unit->kind, "opset/1") == 0;
-  const uint64_t n = is_opset ? instance.table.opset.n_ops : c.coverage.n_ops;
-  if (n && n < 1000000 && (ops = calloc((size_t)n, sizeof *ops))) {
-    for (uint64_t i = 0; i < n; i++) ops[i] = is_opset ? instance.table.opset.ops[i]->name : c.coverage.ops[i];
-    for (uint64_t i = 0; i < n; i++) ops[i] = aot_str(aoth_arena_text(s->arena, ops[i].data, (size_t)ops[i].size));
-    qsort(ops, (size_t)n, sizeof *ops, compare_texts);
-    *out_n = (uint32_t)n;
-  }
-  aoth_instance_destroy(s, stage, &instance);
-  return ops;
-}
-
 static void print_patterns(const char *title, const aot_str_t *patterns, uint64_t n) {
   if (!n) return;
   printf("  %-8s", title);
@@ -223,13 +170,6 @@ static json_t *unit_json(const aoth_unit_t *u) {
                    "file", u->plugin->path, "hidden", u->shadowed_by != NULL, "options", options, "contract", contract);
 }
 
-/* A unit whose options need values cannot be made just to be asked. */
-static int needs_options(const aoth_unit_t *u) {
-  for (uint64_t i = 0; i < u->desc.n_options; i++)
-    if (u->options[i].flags & AOT_OPT_REQUIRED) return 1;
-  return 0;
-}
-
 /* One unit, told or added to out. Only -v creates it: that is where the operators are known. */
 static aot_status_t show(aoth_cli_t *cli, aoth_unit_t *u, json_t *out, int as_text) {
   aoth_session_t *s = cli->session;
@@ -237,15 +177,12 @@ static aot_status_t show(aoth_cli_t *cli, aoth_unit_t *u, json_t *out, int as_te
   if (status != AOT_OK) return status;
   json_t *json = unit_json(u);
   if (as_text) print_unit(u, s->arena);
-  if (cli->common.verbose && !u->shadowed_by && !needs_options(u)) {
-    aoth_stage_t stage;
-    uint32_t n = 0;
-    status = aoth_stage_of_unit(s, u->id, u->kind, NULL, &stage);
-    aot_str_t *ops = status == AOT_OK ? coverage(s, &stage, &n, &status) : NULL;
-    if (as_text && n) printf("\n%u operators\n", n);
-    for (uint32_t i = 0; as_text && i < n; i++) printf("  %.*s\n", (int)ops[i].size, ops[i].data);
-    json_object_set_new(json, "operators", texts_json(ops, n));
-    free(ops);
+  if (cli->common.verbose && !u->shadowed_by) {
+    aoth_coverage_t c;
+    status = aoth_unit_coverage(s, u, &c);
+    if (as_text && c.n_ops) printf("\n%u operators\n", c.n_ops);
+    for (uint32_t i = 0; as_text && i < c.n_ops; i++) printf("  %s\n", c.ops[i].data);
+    json_object_set_new(json, "operators", texts_json(c.ops, c.n_ops));
   }
   json_array_append_new(out, json);
   return status;

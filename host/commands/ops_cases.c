@@ -146,26 +146,22 @@ static json_t *tally_json(const tally_t *t) {
   return json_pack("{s:i, s:i, s:o}", "cases", (int)t->n, "passed", (int)t->passed, "worst", number_or_null(t->error));
 }
 
-static aot_status_t write_json(report_t *r) {
+static json_t *report_json(const report_t *r) {
   json_t *rows = json_array();
   for (uint32_t i = 0; i < r->n_rows; i++)
     json_array_append_new(rows, json_pack("{s:s, s:o, s:o, s:s?}", "operator", r->rows[i].op, "forward",
                                           tally_json(&r->rows[i].forward), "gradients", tally_json(&r->rows[i].gradients),
                                           "first_failing", r->rows[i].first_id));
-  json_t *json = json_pack("{s:s, s:s, s:b, s:i, s:i, s:o, s:o, s:o, s:O}", "cases", r->line->cases, "backend",
-                           r->line->backend, "ok", r->n_failed == 0, "n_cases", (int)r->n_cases, "n_failed",
-                           (int)r->n_failed, "forward", tally_json(&r->forward), "gradients", tally_json(&r->gradients),
-                           "operators", rows, "failures", r->failures);
-  const aot_status_t status = aoth_cli_json(&r->line->cli, json);
-  json_decref(json);
-  return status;
+  return json_pack("{s:s, s:s, s:b, s:i, s:i, s:o, s:o, s:o, s:O}", "cases", r->line->cases, "backend",
+                   r->line->backend, "ok", r->n_failed == 0, "n_cases", (int)r->n_cases, "n_failed", (int)r->n_failed,
+                   "forward", tally_json(&r->forward), "gradients", tally_json(&r->gradients), "operators", rows, "failures",
+                   r->failures);
 }
 
-static aot_status_t run(report_t *r) {
+static aot_status_t run(report_t *r, int as_text) {
   aoth_session_t *s = r->line->cli.session;
   aoth_stage_t functional, backend, gradient[MAX_STAGES];
   aoth_case_stages_t stages = {.functional = &functional, .gradient = gradient, .backend = &backend};
-  const aoth_common_t *common = &r->line->cli.common;
   AOT_TRY(aoth_stage_of_unit(s, r->line->backend, "backend/1", NULL, &backend));
   AOT_TRY(aoth_stage_of_unit(s, "functionalize", "pass/1", NULL, &functional));
   AOT_TRY(resolve_list(s, r->line->stages ? r->line->stages : "autograd,partition-default", gradient, &stages.n_gradient));
@@ -177,25 +173,19 @@ static aot_status_t run(report_t *r) {
     aoth_op_cases_run(r->cases, r->order[i], s, &stages, &result);
     add(r, &result);
   }
-  if (!common->json_path || strcmp(common->json_path, "-") != 0) {
-    if (!common->quiet) print_rows(r);
-    print_totals(r);
-  }
-  return write_json(r);
+  if (as_text && !r->line->cli.common.quiet) print_rows(r);
+  if (as_text) print_totals(r);
+  return AOT_OK;
 }
 
-int aoth_ops_cases_main(aoth_ops_line_t *line) {
+aot_status_t aoth_ops_cases_run(aoth_ops_line_t *line, int as_text, json_t **out_json, uint32_t *out_failed) {
   report_t r = {.line = line, .failures = json_array()};
-  aot_status_t status = AOT_E_INVALID;
-  if (!line->backend) {
-    aoth_sink_report(line->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.missing", "--cases needs a backend: --backend ID");
-  } else {
-    status = run(&r);
-  }
+  const aot_status_t status = run(&r, as_text);
+  *out_json = status == AOT_OK ? report_json(&r) : NULL;
+  *out_failed = r.n_failed;
   aoth_op_cases_close(r.cases);
   json_decref(r.failures);
   free(r.order);
   free(r.rows);
-  if (status != AOT_OK) return aoth_exit_code(status);
-  return r.n_failed ? AOTH_EXIT_DIFFERS : AOTH_EXIT_OK;
+  return status;
 }

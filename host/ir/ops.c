@@ -149,13 +149,71 @@ const aoth_opset_ref_t *aoth_ops_owner(const aoth_ops_t *ops, uint32_t op, uint3
   return &ops->opsets[ops->entries[op]->opset];
 }
 
+/* ---- what a name was meant to be ---- */
+
+/* "aten.add.Tensor": space "aten", base "aten.add", word "add", overload "Tensor". */
+typedef struct op_name {
+  aot_str_t space, base, word, overload;
+} op_name_t;
+
+static op_name_t split_name(aot_str_t name) {
+  const char *first = memchr(name.data, '.', (size_t)name.size), *last = first;
+  for (const char *c = first; c && c < name.data + name.size; c++)
+    if (*c == '.') last = c;
+  const char *word = first ? first + 1 : name.data, *end = last != first ? last : name.data + name.size;
+  op_name_t n = {{name.data, (uint64_t)(word - name.data)}, {name.data, (uint64_t)(end - name.data)},
+                 {word, (uint64_t)(end - word)}, {NULL, 0}};
+  if (last != first) n.overload = (aot_str_t){last + 1, (uint64_t)(name.data + name.size - last - 1)};
+  return n;
+}
+
+/* Among the overloads of one base: the overload asked for, else default, else the first. */
+static aot_str_t best_overload(const op_name_t *names, const aoth_ops_t *ops, aot_str_t base, aot_str_t overload) {
+  aot_str_t best = {NULL, 0};
+  int rank = 0;
+  for (uint32_t i = 0; i < ops->n; i++) {
+    if (!aot_str_eq(names[i].base, base)) continue;
+    const int r = aot_str_eq(names[i].overload, overload) ? 3 : aot_str_eq(names[i].overload, aot_str("default")) ? 2 : 1;
+    if (r > rank) {
+      rank = r;
+      best = ops->entries[i]->desc.name;
+    }
+  }
+  return best;
+}
+
+/* The similar word among the operators of its namespace, or of all when it has none. Whole names are not compared: what all of
+ * them share ("aten.", ".default") would make everything near. Returns the operator or -1. */
+static int similar_word(const op_name_t *names, uint32_t n, const op_name_t *wanted) {
+  aot_str_t *words = malloc(n * sizeof *words);
+  uint32_t *ids = malloc(n * sizeof *ids), n_words = 0;
+  int near = -1;
+  for (uint32_t i = 0; words && ids && i < n; i++) {
+    if (wanted->space.size && !aot_str_eq(wanted->space, names[i].space)) continue;
+    ids[n_words] = i;
+    words[n_words++] = names[i].word;
+  }
+  if (n_words && (near = aoth_nearest(wanted->word, words, n_words)) >= 0) near = (int)ids[near];
+  free(words);
+  free(ids);
+  return near;
+}
+
+/* Another overload of it, then the same word in another namespace, then a similar word. */
 int aoth_ops_nearest(const aoth_ops_t *ops, aot_str_t name, aot_str_t *out) {
-  if (!ops || !ops->n) return 0;
-  aot_str_t *names = malloc(ops->n * sizeof *names);
+  if (!ops || !ops->n || !name.size) return 0;
+  op_name_t *names = malloc(ops->n * sizeof *names);
+  const op_name_t wanted = split_name(name);
+  int found = -1, same_word = -1;
   if (!names) return 0;
-  for (uint32_t i = 0; i < ops->n; i++) names[i] = ops->entries[i]->desc.name;
-  int nearest = aoth_nearest(name, names, ops->n);
-  if (nearest >= 0) *out = names[nearest];
+  for (uint32_t i = 0; i < ops->n; i++) {
+    names[i] = split_name(ops->entries[i]->desc.name);
+    if (found < 0 && aot_str_eq(names[i].base, wanted.base)) found = (int)i;
+    if (same_word < 0 && aot_str_eq(names[i].word, wanted.word)) same_word = (int)i;
+  }
+  if (found < 0) found = same_word;
+  if (found < 0) found = similar_word(names, ops->n, &wanted);
+  if (found >= 0) *out = best_overload(names, ops, names[found].base, wanted.overload);
   free(names);
-  return nearest >= 0;
+  return found >= 0;
 }

@@ -10,16 +10,12 @@
 
 aot_status_t aoth_parse_op(parser_t *s, aot_op_t *out) {
   token_t t = s->token;
-  aot_str_t name = t.text, near_name;
+  aot_str_t name = t.text;
   if (t.kind == TOKEN_STRING) AOT_TRY(aoth_parse_string(s, &name));
   else if (t.kind == TOKEN_WORD) AOT_TRY(aoth_parse_next(s));
   else return aoth_parse_expected(s, "an operator");
   *out = aoth_ops_find(s->p->ops, name);
-  if (out->id != NONE) return AOT_OK;
-  aoth_parse_fail(s, &t, "there is no operator %.*s", STR_ARGS(name));
-  if (aoth_ops_nearest(s->p->ops, name, &near_name)) aoth_hint(s->p, "did you mean %.*s?", STR_ARGS(near_name));
-  else if (!aoth_ops_count(s->p->ops)) aoth_hint(s->p, "no operators are loaded: is the opset plugin there?");
-  return AOT_E_INVALID;
+  return out->id != NONE ? AOT_OK : aoth_parse_unknown_op(s, &t, name);
 }
 
 static aot_status_t value_at(parser_t *s, uint32_t *out) {

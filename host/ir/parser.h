@@ -86,6 +86,7 @@ aot_status_t aoth_parse_type(parser_t *s, aot_type_t *out);                    /
 aot_status_t aoth_parse_geometry(parser_t *s, aot_type_t *out);
 aot_status_t aoth_parse_args(parser_t *s, const aot_op_desc_t *d);             /* parse_args.c; into s->args */
 aot_status_t aoth_parse_op(parser_t *s, aot_op_t *out);
+aot_status_t aoth_parse_unknown_op(parser_t *s, const token_t *t, aot_str_t name); /* parse_unknown.c; always fails, told */
 aot_status_t aoth_parse_device(parser_t *s, int32_t *kind, int32_t *index);
 aot_status_t aoth_parse_graph(parser_t *s);                                    /* parse_graph.c */
 aot_status_t aoth_parse_graph_head(parser_t *s);

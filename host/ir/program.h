@@ -44,6 +44,7 @@ aot_prog_t *aoth_prog_create(aoth_ops_t *ops,
 void aoth_prog_destroy(aot_prog_t *p);
 void aoth_prog_ctx(aot_prog_t *p, aot_ctx_t *ctx); /* from now on */
 aoth_arena_t *aoth_prog_arena(aot_prog_t *p);      /* [graph] memory that lives as long as p */
+aoth_ops_t *aoth_prog_ops(aot_prog_t *p);
 uint32_t aoth_prog_properties(aot_prog_t *p);
 void aoth_prog_set_properties(aot_prog_t *p, uint32_t properties);
 uint64_t aoth_prog_nbytes(aot_prog_t *p); /* memory of the store */

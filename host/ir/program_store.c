@@ -61,6 +61,7 @@ void aoth_graph_free(graph_row_t *g) {
 
 void aoth_prog_ctx(aot_prog_t *p, aot_ctx_t *ctx) { p->ctx = ctx ? ctx : &p->no_ctx; }
 aoth_arena_t *aoth_prog_arena(aot_prog_t *p) { return p->graph_arena; }
+aoth_ops_t *aoth_prog_ops(aot_prog_t *p) { return p->ops; }
 uint32_t aoth_prog_properties(aot_prog_t *p) { return p->properties; }
 void aoth_prog_set_properties(aot_prog_t *p, uint32_t properties) { p->properties = properties; }
 uint64_t aoth_prog_generation(aot_prog_t *p) { return p->generation; }

@@ -22,6 +22,7 @@ typedef struct at_row {
   const char *schema; /* "(Tensor self, ..) -> Tensor" */
   uint32_t flags;     /* AOT_OP_*; VIEW, WRITES, MULTI_VIEW and REGION come from the schema */
   const char *group;
+  const char *shape_rule; /* the name of infer: "broadcast" */
   at_infer_fn *infer;
   const char *doc;
   at_decompose_fn *decompose;

@@ -6,6 +6,7 @@
 #include "shape.h"
 
 #include <aot/ext/coverage.h>
+#include <aot/ext/opset_info.h>
 #include <aot/note.h>
 #include <aot/plugin.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@ typedef struct opset {
   aot_op_desc_t *descs;
   const aot_op_desc_t **ops;
   aot_ext_coverage_t coverage;
+  aot_ext_opset_info_t info;
 } opset_t;
 
 /* ---- the world as shape rules see it ---- */
@@ -213,7 +215,8 @@ static void AOT_CALL destroy(const aot_opset_t *self) { (void)self; }
 
 static const void *AOT_CALL get_ext(const aot_opset_t *self, const char *id) {
   const opset_t *o = self->self;
-  return strcmp(id, AOT_EXT_COVERAGE) == 0 ? &o->coverage : NULL;
+  if (strcmp(id, AOT_EXT_COVERAGE) == 0) return &o->coverage;
+  return strcmp(id, AOT_EXT_OPSET_INFO) == 0 ? &o->info : NULL;
 }
 
 /* ---- create: schemas ---- */
@@ -281,9 +284,22 @@ static aot_status_t fill_desc(const opset_t *o, aot_ctx_t *ctx, const sch_memory
   return AOT_OK;
 }
 
+/* What the row knows beyond its descriptor. */
+static aot_op_info_t row_info(const at_row_t *row) {
+  aot_op_info_t info;
+  memset(&info, 0, sizeof info);
+  if (row->decompose != NULL) info.flags |= AOT_OP_INFO_DECOMPOSES;
+  if (row->functional != NULL || row->functional_by != NULL) info.flags |= AOT_OP_INFO_FUNCTIONAL;
+  if (row->inverse != NULL) info.flags |= AOT_OP_INFO_INVERSE;
+  info.shape_rule = aot_str(row->shape_rule);
+  if (row->functional != NULL) info.functional = aot_str(row->functional);
+  return info;
+}
+
 static aot_status_t AOT_CALL create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
   opset_t *o = host->alloc(ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *o);
   aot_str_t *names;
+  aot_op_info_t *infos;
   session_memory_t session;
   sch_memory_t memory = {&session, session_alloc};
   uint32_t i;
@@ -295,12 +311,17 @@ static aot_status_t AOT_CALL create(const aot_host_t *host, aot_ctx_t *ctx, cons
   o->descs = session_alloc(&session, sizeof(void *), AT_N_OPS * sizeof *o->descs);
   o->ops = session_alloc(&session, sizeof(void *), AT_N_OPS * sizeof *o->ops);
   names = session_alloc(&session, sizeof(void *), AT_N_OPS * sizeof *names);
-  if (o->descs == NULL || o->ops == NULL || names == NULL) return AOT_E_EXHAUSTED;
+  infos = session_alloc(&session, sizeof(void *), AT_N_OPS * sizeof *infos);
+  if (o->descs == NULL || o->ops == NULL || names == NULL || infos == NULL) return AOT_E_EXHAUSTED;
   for (i = 0; i < AT_N_OPS; i++) {
     AOT_TRY(fill_desc(o, ctx, &memory, &at_rows[i], &o->descs[i]));
     o->ops[i] = &o->descs[i];
     names[i] = o->descs[i].name;
+    infos[i] = row_info(&at_rows[i]);
   }
+  o->info.struct_size = sizeof o->info;
+  o->info.ops = infos;
+  o->info.n_ops = AT_N_OPS;
   o->coverage.struct_size = sizeof o->coverage;
   o->coverage.ops = names;
   o->coverage.n_ops = AT_N_OPS;

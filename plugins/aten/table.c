@@ -21,7 +21,13 @@ enum {
 };
 
 #define OP(id, full_name, text, marks, family, rule, ...)                                                              \
-  {.name = full_name, .schema = text, .flags = marks, .group = #family, .infer = at_shape_##rule, .doc = __VA_ARGS__},
+  {.name = full_name,                                                                                                  \
+   .schema = text,                                                                                                     \
+   .flags = marks,                                                                                                     \
+   .group = #family,                                                                                                   \
+   .shape_rule = #rule,                                                                                                \
+   .infer = at_shape_##rule,                                                                                           \
+   .doc = __VA_ARGS__},
 const at_row_t at_rows[AT_N_OPS] = {
 #include "ops.def"
 };

@@ -3,6 +3,7 @@
  * then looked at in turn. What has neither is collected and reported at once, so that a user sees the whole list.
  * O(nodes), new ones included. */
 #include "joint.h"
+#include "no_rule.h"
 
 #include <stdio.h>
 
@@ -188,6 +189,13 @@ static void say(ag_joint_t *j, int32_t severity, const char *text, const char *h
   j->a.host->diag(j->a.ctx, &d);
 }
 
+/* Why the operator is left without a rule, or NULL. */
+static const char *reason_of(aot_str_t op) {
+  for (uint32_t i = 0; i < ag_n_no_rules(); i++)
+    if (aot_str_eq(op, aot_str(ag_no_rule_at(i)->op))) return ag_no_rule_at(i)->reason;
+  return NULL;
+}
+
 static aot_status_t report(ag_joint_t *j, const list_t *l) {
   char text[2048], line[256];
   size_t at;
@@ -208,8 +216,9 @@ static aot_status_t report(ag_joint_t *j, const list_t *l) {
       "freeze what needs the gradient, detach the operand, or add a row to plugins/autograd/rules.def", l->rows[0].first);
   for (i = 0; i < l->n; i++) {
     const aot_op_desc_t *d = j->a.host->graph->op_desc(j->a.prog, l->rows[i].op);
-    snprintf(line, sizeof line, "%.*s: %u node%s, the first here", (int)d->name.size, d->name.data, l->rows[i].count,
-             l->rows[i].count == 1 ? "" : "s");
+    const char *reason = l->rows[i].arg == NO_RULE ? reason_of(d->name) : NULL;
+    snprintf(line, sizeof line, "%.*s%s%s%s: %u node%s, the first here", (int)d->name.size, d->name.data, reason ? " (" : "",
+             reason ? reason : "", reason ? ")" : "", l->rows[i].count, l->rows[i].count == 1 ? "" : "s");
     say(j, AOT_SEVERITY_NOTE, line, "", l->rows[i].first);
   }
   return AOT_E_UNIMPLEMENTED;

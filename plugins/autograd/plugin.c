@@ -1,6 +1,7 @@
 /* autograd: the forward graph becomes a joint graph of outputs and gradients. Options, contract, descriptor. */
 #include <aot/ext/coverage.h>
 #include <aot/ext/report.h>
+#include <aot/ext/uncovered.h>
 #include <aot/note.h>
 #include <aot/pass.h>
 #include <aot/plugin.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 
 #include "joint.h"
+#include "no_rule.h"
 
 #define ID "autograd"
 #define HELP "derives the backward: adds tangents and gradients to the forward graph"
@@ -17,6 +19,7 @@ typedef struct unit {
   aot_host_t host;
   int forward_only; /* allowed: a program in which nothing requires a gradient */
   aot_ext_coverage_t coverage;
+  aot_ext_uncovered_t uncovered;
 } unit_t;
 
 static aot_status_t complain(const unit_t *u, aot_ctx_t *ctx, int32_t severity, const char *code, const char *message,
@@ -83,17 +86,38 @@ static void destroy(const aot_pass_t *p) { free(p->self); }
 
 static const void *get_ext(const aot_pass_t *p, const char *id) {
   const unit_t *u = p->self;
-  return strcmp(id, AOT_EXT_COVERAGE) == 0 ? &u->coverage : NULL;
+  if (strcmp(id, AOT_EXT_COVERAGE) == 0) return &u->coverage;
+  return strcmp(id, AOT_EXT_UNCOVERED) == 0 ? &u->uncovered : NULL;
+}
+
+/* What the unit says of operators: those with a rule, and those left without one on purpose. */
+static aot_status_t fill_coverage(unit_t *u, aot_ctx_t *ctx) {
+  const uint32_t n = ag_n_rules(), n_left = ag_n_no_rules();
+  aot_str_t *ops = u->host.alloc(ctx, AOT_ARENA_SESSION, 8, n * sizeof *ops);
+  aot_str_t *left = u->host.alloc(ctx, AOT_ARENA_SESSION, 8, n_left * sizeof *left);
+  aot_str_t *reasons = u->host.alloc(ctx, AOT_ARENA_SESSION, 8, n_left * sizeof *reasons);
+  if (!ops || !left || !reasons) return AOT_E_EXHAUSTED;
+  for (uint32_t i = 0; i < n; i++) ops[i] = aot_str(ag_rule_at(i)->op);
+  for (uint32_t i = 0; i < n_left; i++) {
+    left[i] = aot_str(ag_no_rule_at(i)->op);
+    reasons[i] = aot_str(ag_no_rule_at(i)->reason);
+  }
+  u->coverage = (aot_ext_coverage_t){.struct_size = sizeof u->coverage, .ops = ops, .n_ops = n};
+  u->uncovered =
+      (aot_ext_uncovered_t){.struct_size = sizeof u->uncovered, .ops = left, .reasons = reasons, .n_ops = n_left};
+  return AOT_OK;
 }
 
 static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
-  unit_t *u;
-  aot_str_t *ops = host->alloc(ctx, AOT_ARENA_SESSION, 8, ag_n_rules() * sizeof *ops);
-  if (!ops || !(u = calloc(1, sizeof *u))) return AOT_E_EXHAUSTED;
-  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
-  for (uint32_t i = 0; i < ag_n_rules(); i++) ops[i] = aot_str(ag_rule_at(i)->op);
+  unit_t *u = calloc(1, sizeof *u);
+  if (!u) return AOT_E_EXHAUSTED;
+  aot_status_t status = aot_import(&u->host, sizeof u->host, host);
+  if (status == AOT_OK) status = fill_coverage(u, ctx);
+  if (status != AOT_OK) {
+    free(u);
+    return status;
+  }
   u->forward_only = aot_str_eq(opts->values[0].s, aot_str("forward-only"));
-  u->coverage = (aot_ext_coverage_t){.struct_size = sizeof u->coverage, .ops = ops, .n_ops = ag_n_rules()};
   u->table = (aot_pass_t){.struct_size = sizeof u->table, .self = u, .run = run, .destroy = destroy, .get_ext = get_ext};
   *out_table = &u->table;
   return AOT_OK;

@@ -1,6 +1,7 @@
 /* backend-ref: the only file here that sees the plugin boundary. The artifact is the program's snapshot block, unchanged. */
 #include "common/snapshot/snap_check.h"
 #include "ref_exec.h"
+#include "ref_region.h"
 #include <aot/backend.h>
 #include <aot/ext/coverage.h>
 #include <aot/inline.h>
@@ -130,16 +131,17 @@ static const void *get_ext(const aot_backend_t *b, const char *id) {
 
 static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
   unit_t *u = calloc(1, sizeof *u);
-  uint32_t n = rk_count();
+  uint32_t n = rk_count(), n_regions = rf_n_regions();
   (void)opts;
-  if (u) u->names = calloc(n, sizeof *u->names);
+  if (u) u->names = calloc(n + n_regions, sizeof *u->names);
   if (!u || !u->names || aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
     if (u) free(u->names);
     free(u);
     return complain(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", NULL, AOT_NO_ID);
   }
   for (uint32_t k = 0; k < n; k++) u->names[k] = rk_name(rk_at(k));
-  u->coverage = (aot_ext_coverage_t){.struct_size = sizeof u->coverage, .ops = u->names, .n_ops = n};
+  for (uint32_t k = 0; k < n_regions; k++) u->names[n + k] = aot_str(rf_region_name(k));
+  u->coverage = (aot_ext_coverage_t){.struct_size = sizeof u->coverage, .ops = u->names, .n_ops = n + n_regions};
   u->table = (aot_backend_t){.struct_size = sizeof u->table, .self = u, .query = query, .compile = compile, .load = load, .destroy = destroy, .get_ext = get_ext};
   *out_table = &u->table;
   return AOT_OK;

@@ -3,15 +3,22 @@
 #include <aot/graph.h>
 #include <aot/inline.h>
 
+static const struct {
+  const char *name;
+  int kind;
+} kinds[] = {
+    {"higher_order.cond", RF_COND},
+    {"higher_order.invoke_subgraph", RF_CALL},
+    {"higher_order.wrap_with_set_grad_enabled", RF_CALL},
+    {"higher_order.wrap_with_autocast", RF_CALL},
+    {"higher_order.tag_activation_checkpoint", RF_CALL},
+    {"higher_order.wrap", RF_CALL},
+};
+
+uint32_t rf_n_regions(void) { return (uint32_t)(sizeof kinds / sizeof kinds[0]); }
+const char *rf_region_name(uint32_t i) { return kinds[i].name; }
+
 int rf_region_kind(aot_str_t name) {
-  static const struct { const char *name; int kind; } kinds[] = {
-      {"higher_order.cond", RF_COND},
-      {"higher_order.invoke_subgraph", RF_CALL},
-      {"higher_order.wrap_with_set_grad_enabled", RF_CALL},
-      {"higher_order.wrap_with_autocast", RF_CALL},
-      {"higher_order.tag_activation_checkpoint", RF_CALL},
-      {"higher_order.wrap", RF_CALL},
-  };
   for (unsigned k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
     if (aot_str_eq(name, aot_str(kinds[k].name))) return kinds[k].kind;
   return RF_NO_REGION;

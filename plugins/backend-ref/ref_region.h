@@ -9,6 +9,8 @@
 #define RF_COND 2 /* run the first graph if the predicate (first argument) is true, else the second */
 
 int rf_region_kind(aot_str_t op_name);
+uint32_t rf_n_regions(void); /* operators that own graphs and are run here */
+const char *rf_region_name(uint32_t i);
 
 /* The graph rows among the arguments: at most `capacity`, the count is returned. *out_after is the argument after the last. */
 uint32_t rf_region_graphs(const aot_snapshot_t *s, const aot_snap_node_t *n, uint32_t *out, uint32_t capacity, uint32_t *out_after);

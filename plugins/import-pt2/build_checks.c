@@ -1,6 +1,7 @@
 /* build_checks.c - what is checked while a program is built: that the operators are known, that recorded types are what the
  * opset infers, that the archive's own assertions hold. */
 #include "build_program.h"
+#include <aot/ext/nearest.h>
 #include <aot/inline.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +30,7 @@ int p2_is_assertion(const p2_node_t *n) {
 /* ---- missing operators ---- */
 
 typedef struct unknown_op {
-  aot_str_t name, node, module;
+  aot_str_t name, node, module, trace;
   uint32_t count;
 } unknown_op_t;
 
@@ -50,74 +51,47 @@ static aot_status_t note_unknown(p2_builder_t *b, unknown_ops_t *all, const p2_n
   all->at[all->n].name = p2_op_name(n);
   all->at[all->n].node = p2_node_label(n);
   all->at[all->n].module = p2_module_path(n->module_stack);
+  all->at[all->n].trace = n->stack_trace;
   all->at[all->n].count = 1;
   return p2_names_add(b->env, &all->index, p2_op_name(n), all->n++, NULL);
 }
 
-#define LONGEST 96
-/* Levenshtein distance, cut off at `most`; long names are not compared. */
-static uint32_t distance(aot_str_t a, aot_str_t b, uint32_t most) {
-  uint32_t row[LONGEST + 1], i, k, diagonal, best;
-  if (a.size > LONGEST || b.size > LONGEST) return most;
-  if ((a.size > b.size ? a.size - b.size : b.size - a.size) >= most) return most;
-  for (k = 0; k <= b.size; k++) row[k] = k;
-  for (i = 1; i <= a.size; i++) {
-    diagonal = row[0];
-    row[0] = best = i;
-    for (k = 1; k <= b.size; k++) {
-      uint32_t change = diagonal + (a.data[i - 1] != b.data[k - 1]), insert = row[k - 1] + 1, drop = row[k] + 1;
-      diagonal = row[k];
-      row[k] = change < insert ? change : insert;
-      if (drop < row[k]) row[k] = drop;
-      if (row[k] < best) best = row[k];
-    }
-    if (best >= most) return most;
-  }
-  return row[b.size];
+static aot_status_t say(p2_builder_t *b, aot_diag_t *d, int32_t severity, const char *message, const char *hint) {
+  d->struct_size = sizeof *d;
+  d->severity = severity;
+  d->code = aot_str("import-pt2.unknown-operator");
+  d->message = aot_str(message);
+  d->hint = aot_str(hint);
+  d->node = aot_no_node();
+  d->value = aot_no_value();
+  return b->host->diag(b->ctx, d);
 }
 
-static aot_str_t nearest(p2_builder_t *b, aot_str_t name) {
-  uint32_t i, n = b->host->graph->n_ops(b->prog), best = 2 + (uint32_t)(name.size / 4);
-  aot_str_t found = {NULL, 0};
-  for (i = 0; i < n; i++) {
-    aot_op_t op = {i};
-    const aot_op_desc_t *d = b->host->graph->op_desc(b->prog, op);
-    uint32_t k = d ? distance(name, d->name, best) : best;
-    if (k >= best) continue;
-    best = k;
-    found = d->name;
-  }
-  return found;
-}
-
-static aot_status_t say(p2_builder_t *b, int32_t severity, const char *message, const char *hint) {
+/* One of them, where its first node stands in the model's source. */
+static aot_status_t say_unknown(p2_builder_t *b, const unknown_op_t *u) {
+  const aot_ext_nearest_t *nearest = b->host->get_ext(b->host->self, AOT_EXT_NEAREST);
+  const aot_str_t near = nearest ? nearest->op(b->prog, u->name) : aot_str("");
+  char text[900], hint[300] = "";
   aot_diag_t d;
   memset(&d, 0, sizeof d);
-  d.struct_size = sizeof d;
-  d.severity = severity;
-  d.code = aot_str("import-pt2.unknown-operator");
-  d.message = aot_str(message);
-  d.hint = aot_str(hint);
-  d.node = aot_no_node();
-  d.value = aot_no_value();
-  return b->host->diag(b->ctx, &d);
+  p2_source_line(u->trace, &d.file, &d.line);
+  snprintf(text, sizeof text, "%.*s: %u node%s, the first is '%.*s'%s%.*s", P2_SHOW(u->name), u->count, u->count == 1 ? "" : "s",
+           P2_SHOW(u->node), u->module.size ? " in module " : "", P2_SHOW(u->module));
+  if (near.size) snprintf(hint, sizeof hint, "the nearest known operator is %.*s", P2_SHOW(near));
+  return say(b, &d, AOT_SEVERITY_NOTE, text, hint);
 }
 
+#define MOST_TOLD 100 /* operators named; an archive with more is not a model */
+
 static aot_status_t report_unknown(p2_builder_t *b, const unknown_ops_t *all) {
-  char text[900], hint[300];
+  char text[200];
+  aot_diag_t d;
   uint32_t i;
+  memset(&d, 0, sizeof d);
   snprintf(text, sizeof text, "the model uses %u operator%s that no loaded opset knows (%u node%s)", all->n,
            all->n == 1 ? "" : "s", all->n_nodes, all->n_nodes == 1 ? "" : "s");
-  AOT_TRY(say(b, AOT_SEVERITY_ERROR, text, "load a plugin whose opset has them, or export with run_decompositions()"));
-  for (i = 0; i < all->n; i++) {
-    const unknown_op_t *u = &all->at[i];
-    aot_str_t near = nearest(b, u->name);
-    snprintf(text, sizeof text, "%.*s: %u node%s, first '%.*s'%s%.*s", P2_SHOW(u->name), u->count, u->count == 1 ? "" : "s",
-             P2_SHOW(u->node), u->module.size ? " in module " : "", P2_SHOW(u->module));
-    hint[0] = 0;
-    if (near.size) snprintf(hint, sizeof hint, "the nearest known operator is %.*s", P2_SHOW(near));
-    AOT_TRY(say(b, AOT_SEVERITY_NOTE, text, hint));
-  }
+  AOT_TRY(say(b, &d, AOT_SEVERITY_ERROR, text, "load a plugin whose opset has them, or export with run_decompositions()"));
+  for (i = 0; i < all->n && i < MOST_TOLD; i++) AOT_TRY(say_unknown(b, &all->at[i]));
   b->env->error.told = 1;
   return AOT_E_INVALID;
 }

@@ -4,7 +4,10 @@
 #include <aot/diag.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/env.h>
+#include <aot/ext/nearest.h>
+#include <aot/ext/opset_info.h>
 #include <aot/ext/report.h>
+#include <aot/ext/uncovered.h>
 #include <aot/import.h>
 #include <aot/partition.h>
 #include <aot/pass.h>
@@ -524,6 +527,26 @@ static const row_t rows[] = {
     MEMBER(aot_ext_coverage_t, flags),
     MEMBER(aot_ext_coverage_t, ops),
     MEMBER(aot_ext_coverage_t, n_ops),
+    STRUCT(aot_op_info_t),
+    MEMBER(aot_op_info_t, flags),
+    MEMBER(aot_op_info_t, reserved),
+    MEMBER(aot_op_info_t, shape_rule),
+    MEMBER(aot_op_info_t, functional),
+    STRUCT(aot_ext_opset_info_t),
+    MEMBER(aot_ext_opset_info_t, struct_size),
+    MEMBER(aot_ext_opset_info_t, flags),
+    MEMBER(aot_ext_opset_info_t, ops),
+    MEMBER(aot_ext_opset_info_t, n_ops),
+    STRUCT(aot_ext_uncovered_t),
+    MEMBER(aot_ext_uncovered_t, struct_size),
+    MEMBER(aot_ext_uncovered_t, flags),
+    MEMBER(aot_ext_uncovered_t, ops),
+    MEMBER(aot_ext_uncovered_t, reasons),
+    MEMBER(aot_ext_uncovered_t, n_ops),
+    STRUCT(aot_ext_nearest_t),
+    MEMBER(aot_ext_nearest_t, struct_size),
+    MEMBER(aot_ext_nearest_t, flags),
+    MEMBER(aot_ext_nearest_t, op),
 };
 
 int main(void) {

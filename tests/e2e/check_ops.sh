@@ -4,7 +4,7 @@
 fixtures=$root/tests/fixtures/ops
 
 status 0 "$aothost" ops 'aten.add.*'
-says '^aten.add.Tensor +pointwise +- +yes +native +native '
+says '^aten.add.Tensor +pointwise +promote +- +yes +native +native '
 says '^aten.add.Scalar '
 says '^2 operators; '
 status 0 "$aothost" ops 'aten.add_.Tensor' --backend backend-ref --json -
@@ -13,7 +13,7 @@ says '"backend-ref": "functional"'
 grep -q backend-cpu out && complain "--backend did not limit the list"
 status 0 "$aothost" ops aten.linear.default -v
 says 'takes +bias +Tensor\?, has a default'
-says 'decomposition: composite'
+says 'decomposes: composite'
 status 2 "$aothost" ops aten.ad.Tensor
 says "did you mean 'aten.add.Tensor'"
 status 2 "$aothost" ops 'nothing.*'
