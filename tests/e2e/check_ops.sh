@@ -14,6 +14,36 @@ grep -q backend-cpu out && complain "--backend did not limit the list"
 status 0 "$aothost" ops aten.linear.default -v
 says 'takes +bias +Tensor\?, has a default'
 says 'decomposes: composite'
+# reasons: of marks, of the unit's own list, of what a writing operator becomes
+status 0 "$aothost" ops aten.argmax.default aten.scatter.reduce aten.relu_.default aten.rand.default aten.arange.default -v
+says '^  gradient by autograd: none: its result carries no gradient'
+says '^  gradient by autograd: no: PyTorch has none'
+says '^  gradient by autograd: none: takes no tensor'
+says '^  without the write: aten\.relu\.default'
+says '^  backend-ref: functional: aten\.relu\.default'
+says '^  backend-ref: no: draws random numbers'
+says 'shape rule scatter; decomposes: -'
+status 0 "$aothost" ops aten.relu6.default aten.gelu.default aten.add.Tensor --json words.json -q
+has words.json '"decomposition": "composite"'
+has words.json '"decomposition": "on-request"'
+has words.json '"decomposition": null'
+has words.json '"shape_rule": "promote"'
+status 0 "$aothost" plugins autograd -v
+says '^  aten\.add\.Tensor$'
+status 0 "$aothost" plugins aten -v
+says '^  aten\.add_\.Tensor$'
+
+# a page of some operators; failures do not make its writing fail, an unwritable place does
+status 0 "$aothost" ops 'aten.mul.*' --cases "$fixtures/cases.json" --backend backend-ref --markdown page.md
+has page.md '^\| `aten\.mul\.Tensor` \| `\(Tensor self, Tensor other\) -> Tensor` \| promote \| - \| yes \| native \| 8/8 \|'
+has page.md '^None\.$'
+status 0 "$aothost" ops aten.mul.Tensor --markdown page.md
+grep -q 'do not pass' page.md && complain "cases were told that did not run"
+status 2 "$aothost" ops aten.mul.Tensor --markdown nowhere/page.md
+says 'cannot write nowhere/page\.md: No such file'
+status 2 "$aothost" ops --cases "$fixtures/cases.json" --backend backend-ref --backend backend-cpu
+says 'runs through one backend'
+
 status 2 "$aothost" ops aten.ad.Tensor
 says "did you mean 'aten.add.Tensor'"
 status 2 "$aothost" ops 'nothing.*'
@@ -62,4 +92,7 @@ says 'arguments refused +forward 1, gradients 0'
 says 'another type +forward 1, gradients 0'
 says 'differs +forward 1, gradients 1'
 has wrong-report.json '"id": "w2"'
+status 0 "$aothost" ops --cases wrong.json --data wrong.safetensors --backend backend-ref --markdown wrong.md
+has wrong.md '^\| `aten\.mul\.Scalar` \| forward \| differs \| w0 \|$'
+has wrong.md '^\| `aten\.nobody\.default` \| forward \| unknown operator \| w3 \|$'
 finish
