@@ -170,6 +170,14 @@ static json_t *unit_json(const aoth_unit_t *u) {
                    "file", u->plugin->path, "hidden", u->shadowed_by != NULL, "options", options, "contract", contract);
 }
 
+static json_t *left_out_json(const aoth_coverage_t *c) {
+  json_t *list_of = json_array();
+  for (uint32_t i = 0; i < c->n_left_out; i++)
+    json_array_append_new(list_of, json_pack("{s:o, s:o}", "operator", aoth_str_json(c->left_out[i].op), "reason",
+                                             aoth_str_json(c->left_out[i].reason)));
+  return list_of;
+}
+
 /* One unit, told or added to out. Only -v creates it: that is where the operators are known. */
 static aot_status_t show(aoth_cli_t *cli, aoth_unit_t *u, json_t *out, int as_text) {
   aoth_session_t *s = cli->session;
@@ -183,6 +191,10 @@ static aot_status_t show(aoth_cli_t *cli, aoth_unit_t *u, json_t *out, int as_te
     if (as_text && c.n_ops) printf("\n%u operators\n", c.n_ops);
     for (uint32_t i = 0; as_text && i < c.n_ops; i++) printf("  %s\n", c.ops[i].data);
     json_object_set_new(json, "operators", texts_json(c.ops, c.n_ops));
+    if (as_text && c.n_left_out) printf("\n%u left out\n", c.n_left_out);
+    for (uint32_t i = 0; as_text && i < c.n_left_out; i++)
+      printf("  %-46s %s\n", c.left_out[i].op.data, c.left_out[i].reason.data);
+    json_object_set_new(json, "left_out", left_out_json(&c));
   }
   json_array_append_new(out, json);
   return status;
@@ -232,7 +244,7 @@ const aoth_command_t aoth_cmd_plugins = {
     .text = "Without ID: every unit on the search path, read from the files' notes; nothing is loaded. With -v also\n"
             "where was searched, what was left out and why, and units hidden by others of the same id.\n"
             "With the ID of a unit or plugin: options with types, defaults and ranges, and the contract; with -v\n"
-            "also the operators it handles.\n"
+            "also the operators it handles, and those it leaves out with the reason.\n"
             "Searched: --plugin-dir, AOT_PLUGIN_PATH, ~/.local/lib/aothost, ../lib/aothost beside the program, and\n"
             "the installed folder; never the current folder.\n"
             "\n"

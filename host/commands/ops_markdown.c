@@ -148,36 +148,39 @@ static size_t message_size(const json_t *failure) {
   return end ? (size_t)(end - message) : strlen(message);
 }
 
-static int same_failure(const json_t *a, const json_t *b) {
-  return strcmp(text_of(a, "operator"), text_of(b, "operator")) == 0 &&
-         strcmp(text_of(a, "direction"), text_of(b, "direction")) == 0 &&
-         strcmp(text_of(a, "reason"), text_of(b, "reason")) == 0 && message_size(a) == message_size(b) &&
-         memcmp(text_of(a, "message"), text_of(b, "message"), message_size(a)) == 0;
+/* A failure's row up to its cases. */
+static void failure_row(const json_t *f, aoth_text_t *row) {
+  const char *message = text_of(f, "message");
+  const size_t size = message_size(f);
+  aoth_text_f(row, "| `%s` | %s | %s%s", text_of(f, "operator"), text_of(f, "direction"), text_of(f, "reason"), size ? ": " : "");
+  for (size_t i = 0; i < size; i++) {
+    if (message[i] == '|') aoth_text_add(row, "\\", 1);
+    aoth_text_add(row, message[i] == '\n' ? " " : &message[i], 1);
+  }
+  aoth_text_add(row, " |", 2);
 }
 
-/* Failures of one operator stand together in the report; those alike share a row. */
+/* Failures alike share a row, which names their cases. */
 static void write_failures(const page_t *p) {
   const json_t *all = json_object_get(p->cases, "failures");
-  const size_t n = json_array_size(all);
-  char *written = calloc(n + 1u, 1);
+  json_t *rows = json_object(), *ids; /* row -> ids; keys stay in the order of their first failure */
+  const char *row;
+  for (size_t i = 0; i < json_array_size(all); i++) {
+    aoth_text_t key = {0};
+    failure_row(json_array_get(all, i), &key);
+    ids = json_object_get(rows, key.data ? key.data : "");
+    if (!ids && key.data) json_object_set_new(rows, key.data, ids = json_array());
+    json_array_append(ids, json_object_get(json_array_get(all, i), "id"));
+    aoth_text_deinit(&key);
+  }
   fprintf(p->out, "\n## Recorded cases that do not pass\n\n");
-  if (!n) fputs("None.\n", p->out);
-  else fputs("| operator | direction | reason | cases |\n|---|---|---|---|\n", p->out);
-  for (size_t i = 0; written && i < n; i++) {
-    const json_t *f = json_array_get(all, i);
-    const size_t size = message_size(f);
-    if (written[i]) continue;
-    fprintf(p->out, "| `%s` | %s | %s%s", text_of(f, "operator"), text_of(f, "direction"), text_of(f, "reason"), size ? ":" : "");
-    if (size) cell(p->out, text_of(f, "message"), size);
-    else fputs(" |", p->out);
-    for (size_t k = i; k < n && strcmp(text_of(json_array_get(all, k), "operator"), text_of(f, "operator")) == 0; k++) {
-      if (written[k] || !same_failure(f, json_array_get(all, k))) continue;
-      fprintf(p->out, " %s", text_of(json_array_get(all, k), "id"));
-      written[k] = 1;
-    }
+  fputs(json_object_size(rows) ? "| operator | direction | reason | cases |\n|---|---|---|---|\n" : "None.\n", p->out);
+  json_object_foreach(rows, row, ids) {
+    fputs(row, p->out);
+    for (size_t k = 0; k < json_array_size(ids); k++) fprintf(p->out, " %s", json_string_value(json_array_get(ids, k)));
     fputs(" |\n", p->out);
   }
-  free(written);
+  json_decref(rows);
 }
 
 /* ---- the page ---- */

@@ -75,7 +75,7 @@ static aot_status_t say_unknown(p2_builder_t *b, const unknown_op_t *u) {
   aot_diag_t d;
   memset(&d, 0, sizeof d);
   p2_source_line(u->trace, &d.file, &d.line);
-  snprintf(text, sizeof text, "%.*s: %u node%s, the first is '%.*s'%s%.*s", P2_SHOW(u->name), u->count, u->count == 1 ? "" : "s",
+  snprintf(text, sizeof text, "%.*s: %u node%s, first '%.*s'%s%.*s", P2_SHOW(u->name), u->count, u->count == 1 ? "" : "s",
            P2_SHOW(u->node), u->module.size ? " in module " : "", P2_SHOW(u->module));
   if (near.size) snprintf(hint, sizeof hint, "the nearest known operator is %.*s", P2_SHOW(near));
   return say(b, &d, AOT_SEVERITY_NOTE, text, hint);

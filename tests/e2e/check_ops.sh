@@ -30,6 +30,7 @@ has words.json '"decomposition": null'
 has words.json '"shape_rule": "promote"'
 status 0 "$aothost" plugins autograd -v
 says '^  aten\.add\.Tensor$'
+says '^  aten\.scatter\.reduce +PyTorch has none$'
 status 0 "$aothost" plugins aten -v
 says '^  aten\.add_\.Tensor$'
 
