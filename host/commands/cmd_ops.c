@@ -106,8 +106,8 @@ static json_t *op_json(const aoth_ops_table_t *t, const aoth_op_row_t *r) {
   return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", r->name, "schema",
                    aoth_str_json(d->schema), "group", aoth_str_json(d->group), "opset", r->opset, "doc",
                    aoth_str_json(d->doc), "marks", words, "shape_rule", aoth_str_json(r->info.shape_rule), "decomposition",
-                   decomposition[0] == '-' ? json_null() : json_string(decomposition), "functional", aoth_str_json(r->info.functional), "gradient", gradients, "gradient_why", whys,
-                   "backends", backends);
+                   decomposition[0] == '-' ? json_null() : json_string(decomposition), "functional",
+                   aoth_str_json(r->info.functional), "gradient", gradients, "gradient_why", whys, "backends", backends);
 }
 
 static aot_status_t write_json(const aoth_ops_table_t *t) {

@@ -16,19 +16,23 @@ typedef struct page {
 
 /* ---- words ---- */
 
-/* A cell: pipes escaped, line ends as spaces. */
-static void cell(FILE *out, const char *text, size_t size) {
-  fputs(" ", out);
+/* Pipes escaped, line ends as spaces. */
+static void escaped(FILE *out, const char *text, size_t size) {
   for (size_t i = 0; i < size; i++) {
     if (text[i] == '|') fputc('\\', out);
     fputc(text[i] == '\n' ? ' ' : text[i], out);
   }
+}
+
+static void cell(FILE *out, const char *text, size_t size) {
+  fputs(" ", out);
+  escaped(out, text, size);
   fputs(" |", out);
 }
 
 static void code_cell(FILE *out, const char *text, size_t size) {
   fputs(" `", out);
-  fwrite(text, 1, size, out);
+  escaped(out, text, size);
   fputs("` |", out);
 }
 
@@ -65,11 +69,12 @@ static int compare_rows(const void *a, const void *b) {
 static void write_row(const page_t *p, const aoth_op_row_t *r) {
   const aoth_ops_table_t *t = p->table;
   const json_t *cases = json_object_get(p->case_rows, r->name);
+  const char *rule = r->info.shape_rule.size ? r->info.shape_rule.data : "-", *decomposition = aoth_op_decomposition(r);
   fputs("|", p->out);
   code_cell(p->out, r->name, strlen(r->name));
   code_cell(p->out, r->desc->schema.data, (size_t)r->desc->schema.size);
-  cell(p->out, r->info.shape_rule.size ? r->info.shape_rule.data : "-", r->info.shape_rule.size ? (size_t)r->info.shape_rule.size : 1);
-  cell(p->out, aoth_op_decomposition(r), strlen(aoth_op_decomposition(r)));
+  cell(p->out, rule, strlen(rule));
+  cell(p->out, decomposition, strlen(decomposition));
   for (uint32_t u = 0; u < t->n_gradients; u++) answer_cell(p->out, aoth_op_gradient(&t->gradients[u], r));
   for (uint32_t u = 0; u < t->n_backends; u++) answer_cell(p->out, aoth_op_support(&t->backends[u], r));
   if (p->cases) {
