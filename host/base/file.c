@@ -2,6 +2,7 @@
  *
  * A name that stands for something other than a regular file (/dev/stdout, a pipe) is written in place: renaming over it
  * would replace the device. A symbolic link is followed, so that the link survives. */
+#define _GNU_SOURCE /* gettid */
 #include <base/file.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +81,7 @@ static void writer_free(aoth_writer_t *w) {
 static char *temporary_name(const char *path) {
   size_t size = strlen(path) + 32;
   char *name = malloc(size);
-  if (name) snprintf(name, size, "%s.tmp-%ld", path, (long)getpid());
+  if (name) snprintf(name, size, "%s.tmp-%ld", path, (long)gettid()); /* of the process, in its first thread */
   return name;
 }
 

@@ -181,6 +181,7 @@ aoth_session_t *aoth_cli_session(aoth_cli_t *cli) {
                                         .n_dump_after = c->dump_after.n,
                                         .dump_dir = c->dump_dir,
                                         .bundle_dir = c->bundle_dir,
+                                        .no_cache = (uint32_t)c->no_cache,
                                         .trace = cli->trace};
   const uint32_t errors = aoth_sink_count(cli->sink, AOT_SEVERITY_ERROR);
   cli->session = aoth_session_create(&config);

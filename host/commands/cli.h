@@ -25,6 +25,7 @@ typedef struct aoth_flag {
 /* The flags that every command has. */
 typedef struct aoth_common {
   int verbose, quiet, time;
+  int no_cache; /* of the commands that compile to run; their own flag sets it */
   aoth_texts_t plugin_dirs, sets, dump_after;
   const char *dump_dir, *trace_path, *json_path, *bundle_dir;
 } aoth_common_t;
@@ -64,6 +65,6 @@ int aoth_cli_deinit(aoth_cli_t *cli, int code);
 
 /* The commands; each stands in cmd_NAME.c. */
 extern const aoth_command_t aoth_cmd_run, aoth_cmd_verify, aoth_cmd_check, aoth_cmd_plugins, aoth_cmd_schema,
-    aoth_cmd_opt, aoth_cmd_inspect, aoth_cmd_ops;
+    aoth_cmd_opt, aoth_cmd_inspect, aoth_cmd_ops, aoth_cmd_cache;
 
 #endif

@@ -77,6 +77,7 @@ static int run_main(const aoth_command_t *self, int argc, char **argv) {
       {.name = "--model", .value = "F", .help = "model file instead of the pipeline's", .text = &flags.model},
       {.name = "--inputs", .value = "F", .help = "inputs of a single call (input.0, input.1, ..), or 'random'", .text = &flags.inputs},
       {.name = "--outputs", .value = "F", .help = "where the results of a single call go (safetensors)", .text = &flags.outputs},
+      {.name = "--no-cache", .help = "compile anew, and keep nothing", .set = &cli.common.no_cache},
       {.name = "--grads", .help = "also run the backward and keep the gradients", .set = &flags.grads},
   };
   int code = aoth_cli_init(&cli, self, argc, argv, rows, sizeof rows / sizeof rows[0], 1, 1);

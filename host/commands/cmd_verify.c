@@ -5,6 +5,7 @@
 #include <base/text.h>
 #include <jansson.h>
 #include <math.h>
+#include <pipeline/compile.h>
 #include <runtime/api.h>
 #include <runtime/expect.h>
 #include <stdlib.h>
@@ -99,6 +100,7 @@ static aot_status_t verify_file(verify_t *v, aothost_t *h, aoth_cli_t *cli, cons
 
 static aot_status_t run(verify_t *v, aoth_cli_t *cli, aothost_t *h) {
   AOT_TRY(aothost_compile(h, 0));
+  if (cli->common.verbose && !v->quiet) aoth_cache_print(cli->session, stdout);
   for (uint32_t i = 0; i < v->expects.n; i++) AOT_TRY(verify_file(v, h, cli, v->expects.items[i]));
   return AOT_OK;
 }
@@ -115,6 +117,7 @@ static aot_status_t write_json(const verify_t *v, aoth_cli_t *cli, aoth_session_
   json_object_set_new(o, "n_ok", json_integer(v->n_ok));
   json_object_set(o, "keys", v->rows);
   json_object_set_new(o, "stages", aoth_records_json(session));
+  json_object_set_new(o, "cache", aoth_cache_json(session));
   aot_status_t status = aoth_cli_json(cli, o);
   json_decref(o);
   return status;
@@ -143,6 +146,7 @@ static int verify_main(const aoth_command_t *self, int argc, char **argv) {
   const aoth_flag_t flags[] = {
       {.name = "--model", .value = "F", .help = "model file instead of the pipeline's", .text = &v.model},
       {.name = "--expect", .value = "E", .help = "expectation file; may be given several times", .list = &v.expects},
+      {.name = "--no-cache", .help = "compile anew, and keep nothing", .set = &cli.common.no_cache},
       {.name = "--rtol", .value = "R", .help = "relative tolerance, 1e-4", .text = &v.rtol_text},
       {.name = "--atol", .value = "A", .help = "absolute tolerance, 1e-5", .text = &v.atol_text},
   };

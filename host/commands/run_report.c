@@ -4,6 +4,7 @@
 #include <base/text.h>
 #include <jansson.h>
 #include <math.h>
+#include <pipeline/compile.h>
 #include <runtime/progress.h>
 #include <sys/resource.h>
 
@@ -32,6 +33,7 @@ static aot_exe_stats_t exe_stats(const aoth_run_t *r) {
 void aoth_run_print_stages(const aoth_run_t *r) {
   const aoth_record_t *records;
   uint32_t n = aoth_session_records(r->session, &records);
+  const aoth_cache_outcome_t *cache = aoth_session_cache(r->session);
   double ms = 0;
   if (!r->out) return;
   if (r->cli->common.verbose) aoth_records_print(r->session, r->out);
@@ -41,10 +43,13 @@ void aoth_run_print_stages(const aoth_run_t *r) {
     snprintf(plugin, sizeof plugin, "%s %s", c->plugin ? c->plugin : "-", c->version ? c->version : "");
     ms += c->ms;
     if (r->cli->common.verbose) continue;
-    fprintf(r->out, "%-20s %-26s %9.1f ms  %6llu -> %llu nodes\n", c->name, plugin, c->ms, (unsigned long long)c->nodes_before,
-            (unsigned long long)c->nodes_after);
+    if (c->is_cached) fprintf(r->out, "%-20s %-26s %12s", c->name, plugin, "cached");
+    else fprintf(r->out, "%-20s %-26s %9.1f ms", c->name, plugin, c->ms);
+    fprintf(r->out, "  %6llu -> %llu nodes\n", (unsigned long long)c->nodes_before, (unsigned long long)c->nodes_after);
   }
-  fprintf(r->out, "compiled in %.1f ms\n", ms);
+  if (cache->outcome == AOTH_CACHE_HIT) fprintf(r->out, "compiled before; ready in %.1f ms\n", cache->ms);
+  else fprintf(r->out, "compiled in %.1f ms\n", ms);
+  if (r->cli->common.verbose) aoth_cache_print(r->session, r->out);
   fflush(r->out);
 }
 
@@ -167,6 +172,7 @@ aot_status_t aoth_run_write_json(const aoth_run_t *r) {
   json_object_set_new(o, "pipeline", json_string(r->cli->positional[0]));
   json_object_set_new(o, "model", r->pipeline->model_path ? json_string(r->pipeline->model_path) : json_null());
   json_object_set_new(o, "stages", aoth_records_json(r->session));
+  json_object_set_new(o, "cache", aoth_cache_json(r->session));
   json_object_set_new(o, "train", r->trained ? training_json(r) : json_null());
   if (r->called) aoth_step_keys(r->step, AOTH_KEYS_OUTPUTS | AOTH_KEYS_GRADIENTS, add_result, results);
   json_object_set_new(o, "results", results);

@@ -31,10 +31,12 @@ typedef struct aothost aothost_t;
 /* text: one or more complete lines, as the command prints them; severity (AOT_SEVERITY_* of aot/diag.h) of the worst. */
 typedef void (*aothost_message_t)(void *self, int32_t severity, const char *text);
 
+#define AOTHOST_NO_CACHE 1u /* compile anew, keep nothing */
+
 typedef struct aothost_config {
   uint32_t struct_size; /* sizeof(aothost_config_t) */
   uint32_t n_sets, n_plugin_dirs;
-  uint32_t reserved;
+  uint32_t flags;       /* AOTHOST_NO_CACHE */
   const char *model;              /* model file; NULL: the pipeline's */
   const char *const *sets;        /* "stages.partition-mincut.distance-base=1.5" */
   const char *const *plugin_dirs; /* searched before the usual places */

@@ -114,6 +114,7 @@ aot_status_t aoth_report_diag(aot_ctx_t *ctx, const aot_diag_t *d) {
   if (diag.byte && !diag.line) aoth_text_f(&message, " (byte %llu)", (unsigned long long)diag.byte);
   aoth_where_t where = {.file = diag.file.size ? terminated(&file, diag.file) : NULL, .line = diag.line,
                         .column = diag.column, .end_column = diag.column};
+  if (ctx->node_map && diag.node.id != AOT_NO_ID) diag.node.id = diag.node.id < ctx->n_node_map ? ctx->node_map[diag.node.id] : AOT_NO_ID;
   report(ctx, ctx->prog, node_of_diag(ctx->prog, &diag), diag.severity, where.file ? &where : NULL,
          terminated(&code, diag.code), terminated(&hint, diag.hint), message.data ? message.data : "");
   aoth_text_deinit(&code);

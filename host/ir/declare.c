@@ -50,6 +50,12 @@ static const aot_str_t *copy_names(aot_prog_t *p, const aot_str_t *names, uint32
   return copies;
 }
 
+void aoth_prog_leaf_data(aot_prog_t *p, aot_leaf_t leaf, const void *data, uint64_t nbytes) {
+  if (leaf.id >= p->leaves.n) return;
+  p->leaves.at[leaf.id].data = data;
+  p->leaves.at[leaf.id].nbytes = nbytes;
+}
+
 aot_status_t aoth_edit_leaf_create(aot_prog_t *p, const aot_leaf_info_t *leaf, aot_leaf_t *out) {
   aot_leaf_info_t l;
   uint32_t type;

@@ -36,6 +36,8 @@ struct aot_ctx {
   volatile uint32_t last_node; /* breadcrumb: last node that the unit touched */
   volatile int cancelled;
   void *report;            /* the pipeline's: where aot.report/1 numbers go */
+  const uint32_t *node_map; /* ids that an artifact made earlier has for nodes -> ids here; NULL: they are the same */
+  uint32_t n_node_map;
 };
 
 /* ---- programs ---- */
@@ -51,6 +53,7 @@ uint64_t aoth_prog_nbytes(aot_prog_t *p); /* memory of the store */
 uint64_t aoth_prog_generation(aot_prog_t *p); /* counts edits; as in snapshots */
 const char *aoth_prog_model(aot_prog_t *p);  /* path of the model file, for messages; may be NULL */
 void aoth_prog_set_model(aot_prog_t *p, const char *path);
+void aoth_prog_leaf_data(aot_prog_t *p, aot_leaf_t leaf, const void *data, uint64_t nbytes); /* borrowed, as long as p */
 
 /* ---- journal: edits between begin and commit or undo ---- */
 void aoth_journal_begin(aot_prog_t *p);

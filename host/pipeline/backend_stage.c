@@ -265,6 +265,40 @@ static aot_status_t lower(lowering_t *l, uint64_t *out_edits) {
   return status;
 }
 
+/* The backend lives as long as its executable, longer than the pipeline: texts are copied. */
+static void keep_backend(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *backend) {
+  s->backend = *backend;
+  s->backend_stage = *stage;
+  s->backend_stage.at = s->backend_stage.with = NULL;
+  s->backend_stage.use = stage->unit->id;
+  s->backend_stage.name = aoth_arena_text(s->arena, stage->name, strlen(stage->name));
+  if (stage->where.file)
+    s->backend_stage.where.file = aoth_arena_text(s->arena, stage->where.file, strlen(stage->where.file));
+  if (stage->where.source)
+    s->backend_stage.where.source = aoth_arena_text(s->arena, stage->where.source, strlen(stage->where.source));
+}
+
+/* A failure leaves nothing behind; it is told by the caller. */
+aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *stage, const void *artifact, uint64_t nbytes) {
+  aoth_instance_t backend;
+  aoth_session_exe_drop(s);
+  AOT_TRY(aoth_instance_create(s, stage, &backend));
+  lowering_t l = {.s = s, .stage = stage, .backend = &backend};
+  s->artifact = (void *)(uintptr_t)artifact;
+  s->artifact_nbytes = nbytes;
+  aot_status_t status = aoth_call(s, stage, "load", do_load, &l);
+  if (s->outcome == AOTH_CALL_CRASHED) aoth_crash_done();
+  if (status == AOT_OK && !l.wrong) {
+    s->exe_self = l.exe;
+    keep_backend(s, stage, &backend);
+    return AOT_OK;
+  }
+  if (s->outcome != AOTH_CALL_CRASHED) aoth_instance_destroy(s, stage, &backend);
+  s->artifact = NULL;
+  s->artifact_nbytes = 0;
+  return status != AOT_OK ? status : AOT_E_INVALID;
+}
+
 aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *backend,
                               uint64_t *out_edits) {
   lowering_t l = {.s = s, .stage = stage, .backend = backend, .arena = aoth_arena_create()};
@@ -274,15 +308,7 @@ aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth
   aot_status_t status = lower(&l, out_edits);
   aoth_arena_destroy(l.arena);
   if (status != AOT_OK) return aoth_session_fail(s, stage);
-  s->backend = *backend;
-  s->backend_stage = *stage; /* outlives the pipeline: texts are copied */
-  s->backend_stage.at = s->backend_stage.with = NULL;
-  s->backend_stage.use = stage->unit->id;
-  s->backend_stage.name = aoth_arena_text(s->arena, stage->name, strlen(stage->name));
-  if (stage->where.file)
-    s->backend_stage.where.file = aoth_arena_text(s->arena, stage->where.file, strlen(stage->where.file));
-  if (stage->where.source)
-    s->backend_stage.where.source = aoth_arena_text(s->arena, stage->where.source, strlen(stage->where.source));
+  keep_backend(s, stage, backend);
   return AOT_OK;
 }
 
@@ -302,7 +328,7 @@ void aoth_session_exe_drop(aoth_session_t *s) {
   }
   s->exe_self = NULL;
   s->backend.unit = NULL;
-  free(s->artifact);
+  if (s->artifact_capacity) free(s->artifact);
   s->artifact = NULL;
   s->artifact_nbytes = s->artifact_capacity = 0;
 }

@@ -28,8 +28,8 @@ typedef struct elf {
   const unsigned char *bytes;
   uint64_t nbytes;
   Elf64_Ehdr head;
-  const char *json;
-  uint64_t json_size;
+  const char *text; /* of the note record found last */
+  uint64_t text_size;
 } elf_t;
 
 static int in_file(const elf_t *e, uint64_t at, uint64_t size) { return at <= e->nbytes && size <= e->nbytes - at; }
@@ -79,8 +79,15 @@ static int is_whole(const elf_t *e) {
 
 static uint64_t padded(uint64_t n) { return (n + 3) & ~(uint64_t)3; }
 
-/* Look through the note records in [at, at + size) for ours. */
-static int find_record(elf_t *e, uint64_t at, uint64_t size) {
+/* A kind of note record: its owner (with the terminating zero) and type. */
+typedef struct record_kind {
+  const char *owner;
+  uint32_t type;
+} record_kind_t;
+static const record_kind_t ours = {"AOT", 1}, linkers = {"GNU", NT_GNU_BUILD_ID};
+
+/* Look through the note records in [at, at + size) for one of the kind. */
+static int find_record(elf_t *e, const record_kind_t *kind, uint64_t at, uint64_t size) {
   if (!in_file(e, at, size)) return 0;
   const uint64_t end = at + size;
   while (end - at >= 12) {
@@ -90,9 +97,9 @@ static int find_record(elf_t *e, uint64_t at, uint64_t size) {
     if (padded(words[0]) > end - name) return 0;
     const uint64_t text = name + padded(words[0]);
     if (words[1] > end - text) return 0;
-    if (words[2] == 1 && words[0] == 4 && memcmp(e->bytes + name, "AOT", 4) == 0) {
-      e->json = (const char *)e->bytes + text;
-      e->json_size = words[1];
+    if (words[2] == kind->type && words[0] == 4 && memcmp(e->bytes + name, kind->owner, 4) == 0) {
+      e->text = (const char *)e->bytes + text;
+      e->text_size = words[1];
       return 1;
     }
     if (padded(words[1]) > end - text) return 0;
@@ -110,14 +117,14 @@ static int section(const elf_t *e, uint32_t i, Elf64_Shdr *out) {
   return 1;
 }
 
-static int find_note(elf_t *e) {
+static int find_note(elf_t *e, const record_kind_t *kind) {
   for (uint32_t i = 0; i < e->head.e_shnum; i++) {
     Elf64_Shdr s;
-    if (section(e, i, &s) && s.sh_type == SHT_NOTE && find_record(e, s.sh_offset, s.sh_size)) return 1;
+    if (section(e, i, &s) && s.sh_type == SHT_NOTE && find_record(e, kind, s.sh_offset, s.sh_size)) return 1;
   }
   for (uint32_t i = 0; i < e->head.e_phnum; i++) {
     Elf64_Phdr p;
-    if (segment(e, i, &p) && p.p_type == PT_NOTE && find_record(e, p.p_offset, p.p_filesz)) return 1;
+    if (segment(e, i, &p) && p.p_type == PT_NOTE && find_record(e, kind, p.p_offset, p.p_filesz)) return 1;
   }
   return 0;
 }
@@ -190,6 +197,18 @@ static const char *read_json(const json_t *o, aoth_arena_t *arena, aoth_note_t *
   return NULL;
 }
 
+static const char *build_id(elf_t *e, aoth_arena_t *arena) {
+  if (!find_note(e, &linkers) || e->text_size == 0 || e->text_size > 64) return NULL;
+  char *hex = aoth_arena_alloc(arena, 1, 2 * (size_t)e->text_size + 1);
+  for (uint64_t i = 0; hex && i < e->text_size; i++) snprintf(hex + 2 * i, 3, "%02x", (unsigned char)e->text[i]);
+  return hex;
+}
+
+const char *aoth_build_id(const void *bytes, uint64_t nbytes, aoth_arena_t *arena) {
+  elf_t e = {.bytes = bytes, .nbytes = nbytes};
+  return check_head(&e, arena) ? NULL : build_id(&e, arena);
+}
+
 aot_status_t aoth_note_read(const void *bytes, uint64_t nbytes, aoth_arena_t *arena, aoth_note_t *out,
                             const char **out_why) {
   elf_t e = {.bytes = bytes, .nbytes = nbytes};
@@ -197,17 +216,17 @@ aot_status_t aoth_note_read(const void *bytes, uint64_t nbytes, aoth_arena_t *ar
   *out_why = check_head(&e, arena);
   if (!*out_why && !is_whole(&e)) *out_why = "the file is cut short";
   if (*out_why) return AOT_E_INVALID;
-  if (!find_note(&e)) {
+  if (!find_note(&e, &ours)) {
     *out_why = "it has no AOT note: it is not an aothost plugin, or its plugin.c lacks AOT_PLUGIN_NOTE";
     return AOT_E_NOT_FOUND;
   }
-  while (e.json_size && e.json[e.json_size - 1] == 0) e.json_size--;
-  if (e.json_size > MAX_TEXT) {
+  while (e.text_size && e.text[e.text_size - 1] == 0) e.text_size--;
+  if (e.text_size > MAX_TEXT) {
     *out_why = "its note is longer than 1 MiB";
     return AOT_E_INVALID;
   }
   json_error_t error;
-  json_t *json = json_loadb(e.json, (size_t)e.json_size, JSON_REJECT_DUPLICATES, &error);
+  json_t *json = json_loadb(e.text, (size_t)e.text_size, JSON_REJECT_DUPLICATES, &error);
   if (!json) {
     char text[200];
     snprintf(text, sizeof text, "its note is not JSON: %.150s", error.text);
@@ -219,5 +238,6 @@ aot_status_t aoth_note_read(const void *bytes, uint64_t nbytes, aoth_arena_t *ar
   *out_why = read_json(json, arena, out);
   json_decref(json);
   out->needs_asan = needs_asan(&e);
+  out->build_id = build_id(&e, arena);
   return *out_why ? AOT_E_INVALID : AOT_OK;
 }

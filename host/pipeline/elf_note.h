@@ -13,6 +13,7 @@ typedef struct aoth_note_unit {
 
 typedef struct aoth_note {
   const char *id, *version;
+  const char *build_id; /* the linker's, in hexadecimal; NULL: the file has none */
   uint32_t epoch, minor, min_host_minor;
   uint32_t n_units;
   const aoth_note_unit_t *units;
@@ -24,5 +25,8 @@ typedef struct aoth_note {
  * copied to the arena. */
 aot_status_t aoth_note_read(const void *bytes, uint64_t nbytes, aoth_arena_t *arena, aoth_note_t *out,
                             const char **out_why);
+
+/* The linker's build id of an ELF file of this machine, in hexadecimal. NULL: none, or no such file. */
+const char *aoth_build_id(const void *bytes, uint64_t nbytes, aoth_arena_t *arena);
 
 #endif

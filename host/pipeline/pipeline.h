@@ -138,7 +138,7 @@ typedef struct aoth_session_config {
   uint32_t verbose;              /* 1: -v */
   const char *const *dump_after; /* stage names; with dump_dir and none named: all */
   uint32_t n_dump_after;
-  uint32_t reserved;
+  uint32_t no_cache;             /* 1: the compile cache is neither asked nor filled */
   const char *dump_dir;   /* NULL: dumps go to stdout */
   const char *bundle_dir; /* parent is made; NULL: aothost-bundle-UNIT-PID in the current folder */
   aoth_trace_t *trace;    /* borrowed; NULL: none */
@@ -155,6 +155,7 @@ typedef struct aoth_record {
   const char *unit, *name, *plugin, *version;
   uint32_t number; /* of the stage; 0: importer, optimizer */
   uint32_t n_numbers;
+  uint32_t is_cached; /* it did so when the cache entry was made; ms is 0 */
   double ms;
   uint64_t nodes_before, nodes_after, edits;
   uint64_t peak_bytes; /* most memory that the process has held so far */

@@ -57,8 +57,10 @@ void aoth_records_print(aoth_session_t *s, FILE *out) {
   for (uint32_t i = 0; i < n; i++) {
     const aoth_record_t *r = &rows[i];
     total += r->ms;
-    fprintf(out, "%-24s %-20s %12.3f %10llu %10llu %10llu\n", r->name, r->plugin, r->ms,
-            (unsigned long long)r->nodes_before, (unsigned long long)r->nodes_after, (unsigned long long)r->edits);
+    if (r->is_cached) fprintf(out, "%-24s %-20s %12s", r->name, r->plugin, "cached");
+    else fprintf(out, "%-24s %-20s %12.3f", r->name, r->plugin, r->ms);
+    fprintf(out, " %10llu %10llu %10llu\n", (unsigned long long)r->nodes_before, (unsigned long long)r->nodes_after,
+            (unsigned long long)r->edits);
     for (uint32_t k = 0; k < r->n_numbers; k++)
       fprintf(out, "  %s: %.6g%s%s\n", r->numbers[k].name, r->numbers[k].value, *r->numbers[k].unit ? " " : "",
               r->numbers[k].unit);
@@ -78,9 +80,9 @@ json_t *aoth_records_json(aoth_session_t *s) {
                           json_pack("{s:o, s:s}", "value",
                                     isfinite(r->numbers[k].value) ? json_real(r->numbers[k].value) : json_null(),
                                     "unit", r->numbers[k].unit));
-    json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:I, s:I, s:I, s:I, s:o}", "unit", r->unit,
+    json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:b, s:I, s:I, s:I, s:I, s:o}", "unit", r->unit,
                                           "name", r->name, "plugin", r->plugin, "version", r->version, "number",
-                                          (int)r->number, "ms", r->ms, "nodes_before", (json_int_t)r->nodes_before,
+                                          (int)r->number, "ms", r->ms, "cached", (int)r->is_cached, "nodes_before", (json_int_t)r->nodes_before,
                                           "nodes_after", (json_int_t)r->nodes_after, "edits", (json_int_t)r->edits,
                                           "peak_bytes", (json_int_t)r->peak_bytes, "numbers", numbers));
   }

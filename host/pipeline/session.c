@@ -211,52 +211,80 @@ static int ends_with(const char *text, const char *tail) {
   return n >= k && strcmp(text + n - k, tail) == 0;
 }
 
-aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const aoth_where_t *where_import,
-                                 const char *path, const aoth_where_t *where_model) {
-  const uint64_t begin = aoth_now_ns();
+static aot_status_t map_model(aoth_session_t *s, const char *path, const aoth_where_t *where, aoth_map_t *out) {
   aoth_map_t *maps = aoth_session_room(s, s->maps, s->n_maps, &s->map_capacity, sizeof *maps);
   if (!maps) return AOT_E_EXHAUSTED;
   s->maps = maps;
   const uint32_t errors = aoth_sink_count(s->config.sink, AOT_SEVERITY_ERROR);
-  aot_status_t status = aoth_file_map(path, s->config.sink, &maps[s->n_maps]);
-  if (status != AOT_OK) {
-    if (where_model && where_model->line && aoth_sink_count(s->config.sink, AOT_SEVERITY_ERROR) > errors)
-      aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, where_model, "import.file", "the model is named here");
-    return status;
-  }
-  const aoth_map_t map = maps[s->n_maps++];
+  const aot_status_t status = aoth_file_map(path, s->config.sink, &maps[s->n_maps]);
+  if (status == AOT_OK) *out = maps[s->n_maps++];
+  else if (where && where->line && aoth_sink_count(s->config.sink, AOT_SEVERITY_ERROR) > errors)
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, where, "import.file", "the model is named here");
+  return status;
+}
+
+static aot_status_t open_model(aoth_session_t *s, const char *import_id, const aoth_where_t *where_import, const char *path,
+                               const aoth_where_t *where_model, aoth_model_t *out) {
+  aoth_map_t map;
+  memset(out, 0, sizeof *out);
+  out->begin_ns = aoth_now_ns();
+  AOT_TRY(map_model(s, path, where_model, &map));
+  out->where = where_model && where_model->line ? where_model : NULL;
+  out->stage = (aoth_stage_t){.use = "ir", .name = "ir"};
+  out->file = (aot_file_t){.struct_size = sizeof out->file, .path = aot_str(path), .data = map.data, .nbytes = map.nbytes};
+  if (import_id ? strcmp(import_id, "ir") == 0 : ends_with(path, ".ir")) return AOT_OK;
+  if (import_id) return aoth_stage_of_unit(s, import_id, "import/1", where_import, &out->stage);
+  return choose_importer(s, &out->file, where_model, &out->stage);
+}
+
+aot_status_t aoth_session_new_program(aoth_session_t *s, const aoth_model_t *model) {
   if (s->prog) aoth_prog_destroy(s->prog);
-  s->prog = aoth_prog_create(s->ops, &s->ctx);
+  s->ctx.node_map = NULL;
+  s->ctx.n_node_map = 0;
+  s->prog = s->ctx.prog = aoth_prog_create(s->ops, &s->ctx);
+  s->ctx.graph = s->prog ? aoth_prog_arena(s->prog) : NULL;
   if (!s->prog) return AOT_E_EXHAUSTED;
-  s->ctx.prog = s->prog;
-  s->ctx.graph = aoth_prog_arena(s->prog);
-  aoth_prog_set_model(s->prog, path);
+  aoth_prog_set_model(s->prog, model->file.path.data);
   s->report = (aoth_report_t){.arena = s->arena};
-  const aot_file_t file = {.struct_size = sizeof file, .path = aot_str(path), .data = map.data, .nbytes = map.nbytes};
-  aoth_stage_t stage = {.use = "ir", .name = "ir"};
-  if (import_id ? strcmp(import_id, "ir") == 0 : ends_with(path, ".ir")) {
-    status = read_text(s, path, &map);
-  } else {
-    status = import_id ? aoth_stage_of_unit(s, import_id, "import/1", where_import, &stage)
-                       : choose_importer(s, &file, where_model, &stage);
-    if (status == AOT_OK) {
-      status = read_with_unit(s, &stage, &file);
-      if (status != AOT_OK) /* an importer sees bytes: it knows the place in the file, not which file */
-        aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, where_model && where_model->line ? where_model : NULL, "import.file",
-                         "while reading the model %s", path);
-    }
-  }
-  if (status != AOT_OK) return status;
-  aoth_session_record(s, &stage, begin, 0, 0);
   return AOT_OK;
 }
 
-aot_status_t aoth_pipeline_import(aoth_session_t *s, const aoth_pipeline_t *p) {
+aot_status_t aoth_session_read_model(aoth_session_t *s, aoth_model_t *model) {
+  const aoth_map_t map = {model->file.data, model->file.nbytes};
+  AOT_TRY(aoth_session_new_program(s, model));
+  if (!model->stage.unit) {
+    AOT_TRY(read_text(s, model->file.path.data, &map));
+  } else {
+    const aot_status_t status = read_with_unit(s, &model->stage, &model->file);
+    if (status != AOT_OK) { /* an importer sees bytes: it knows the place in the file, not which file */
+      aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, model->where, "import.file", "while reading the model %s",
+                       model->file.path.data);
+      return status;
+    }
+  }
+  aoth_session_record(s, &model->stage, model->begin_ns, 0, 0);
+  return AOT_OK;
+}
+
+aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const aoth_where_t *where_import,
+                                 const char *path, const aoth_where_t *where_model) {
+  aoth_model_t model;
+  AOT_TRY(open_model(s, import_id, where_import, path, where_model, &model));
+  return aoth_session_read_model(s, &model);
+}
+
+aot_status_t aoth_pipeline_open_model(aoth_session_t *s, const aoth_pipeline_t *p, aoth_model_t *out) {
   if (!p->model_path) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "pipeline.model", "%s names no model", p->path);
     aoth_sink_line(s->config.sink, "hint: write 'model: {path: FILE}', or pass --model FILE");
     return AOT_E_INVALID;
   }
   AOT_TRY(aoth_session_open_opsets(s, p->opsets, p->where_opsets, p->n_opsets));
-  return aoth_session_import(s, p->import_id, &p->where_import, p->model_path, &p->where_model);
+  return open_model(s, p->import_id, &p->where_import, p->model_path, &p->where_model, out);
+}
+
+aot_status_t aoth_pipeline_import(aoth_session_t *s, const aoth_pipeline_t *p) {
+  aoth_model_t model;
+  AOT_TRY(aoth_pipeline_open_model(s, p, &model));
+  return aoth_session_read_model(s, &model);
 }

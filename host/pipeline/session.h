@@ -9,6 +9,7 @@
 #include <aot/partition.h>
 #include <aot/pass.h>
 #include <base/file.h>
+#include <pipeline/compile.h>
 #include <pipeline/crash.h>
 #include <pipeline/record.h>
 #include <pipeline/registry.h>
@@ -25,6 +26,14 @@ typedef struct aoth_instance {
     aot_import_t import;
   } table;
 } aoth_instance_t;
+
+/* An opened model file: mapped, and the importer that is to read it (unit NULL: the text form). */
+typedef struct aoth_model {
+  aoth_stage_t stage;
+  aot_file_t file;
+  const aoth_where_t *where; /* that names it; NULL: none */
+  uint64_t begin_ns;         /* when opening began */
+} aoth_model_t;
 
 /* How the last call into a unit ended. */
 #define AOTH_CALL_OK 0
@@ -48,6 +57,10 @@ struct aoth_session {
   aoth_record_t *records;
   uint32_t n_records, record_capacity;
   uint32_t n_dumps;
+  aoth_env_read_t *env; /* what units read of the environment, each variable once */
+  uint32_t n_env, env_capacity;
+  aoth_cache_outcome_t cache;
+  const char *cache_why_not; /* a unit's reason against keeping its result; NULL: none had one */
   /* how the last call ended */
   int32_t outcome; /* AOTH_CALL_* */
   uint32_t last_node; /* that the last call touched; ctx.last_node moves on when the host looks itself */
@@ -61,10 +74,16 @@ struct aoth_session {
   aoth_stage_t backend_stage;
   aoth_instance_t backend;
   void *artifact;
-  uint64_t artifact_nbytes, artifact_capacity;
+  uint64_t artifact_nbytes, artifact_capacity; /* capacity 0: borrowed */
   const aot_exe_t *exe_self;
   aot_exe_t exe;
 };
+
+/* ---- session.c ---- */
+/* Opsets, model file, importer: everything that reading needs. The map belongs to the session. */
+aot_status_t aoth_pipeline_open_model(aoth_session_t *s, const aoth_pipeline_t *p, aoth_model_t *out);
+aot_status_t aoth_session_new_program(aoth_session_t *s, const aoth_model_t *model); /* an empty one takes the place of the last */
+aot_status_t aoth_session_read_model(aoth_session_t *s, aoth_model_t *model);
 
 /* ---- call.c ---- */
 typedef aot_status_t (*aoth_call_fn)(void *arg);
@@ -99,6 +118,8 @@ void aoth_session_record(aoth_session_t *s, const aoth_stage_t *stage, uint64_t 
 aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *backend,
                               uint64_t *out_edits);
 void aoth_session_exe_drop(aoth_session_t *s);
+/* The executable of an artifact that outlives the session's use of it (a cache entry). stage: of a backend. */
+aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *stage, const void *artifact, uint64_t nbytes);
 
 /* ---- bundle.c ---- */
 void aoth_bundle_write(aoth_session_t *s, const aoth_stage_t *stage, const char *journal);

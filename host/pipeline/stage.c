@@ -7,6 +7,7 @@
  * The program is as before the stage until everything agrees. */
 #include <pipeline/session.h>
 
+#include <aot/ext/cache.h>
 #include <aot/inline.h>
 #include <base/file.h>
 #include <pipeline/environment.h>
@@ -187,9 +188,23 @@ static uint64_t peak_bytes(void) {
   return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0; /* Linux counts KiB */
 }
 
+/* The variables that the unit read, once each: what a cached result depends on. */
+static void keep_environment(aoth_session_t *s) {
+  for (uint32_t i = 0; i < s->report.n_env; i++) {
+    uint32_t k = 0;
+    while (k < s->n_env && strcmp(s->env[k].name, s->report.env[i].name) != 0) k++;
+    if (k < s->n_env) continue;
+    aoth_env_read_t *rows = aoth_session_room(s, s->env, s->n_env, &s->env_capacity, sizeof *rows);
+    if (!rows) return;
+    s->env = rows;
+    rows[s->n_env++] = s->report.env[i];
+  }
+}
+
 void aoth_session_record(aoth_session_t *s, const aoth_stage_t *stage, uint64_t begin_ns, uint64_t before,
                          uint64_t edits) {
   aoth_record_t *rows = aoth_session_room(s, s->records, s->n_records, &s->record_capacity, sizeof *rows);
+  keep_environment(s);
   if (!rows) return;
   s->records = rows;
   const uint64_t after = aoth_count_nodes(s->prog);
@@ -244,6 +259,43 @@ static aot_status_t dump(aoth_session_t *s, const aoth_stage_t *stage) {
   return status;
 }
 
+/* ---- what the compile cache has to know ---- */
+
+typedef struct asking_cache {
+  aoth_session_t *s;
+  const aoth_instance_t *unit;
+  const aot_ext_cache_t *ext;
+  aot_str_t reason;
+} asking_cache_t;
+
+static aot_status_t do_why_not(void *arg) {
+  asking_cache_t *a = arg;
+  return a->ext->why_not(a->unit->self, &a->s->ctx, &a->reason);
+}
+
+static const void *cache_extension(const aoth_instance_t *u) {
+  const char *kind = u->unit->kind;
+  if (strcmp(kind, "pass/1") == 0) return u->table.pass.get_ext ? u->table.pass.get_ext(u->self, AOT_EXT_CACHE) : NULL;
+  if (strcmp(kind, "partition/1") == 0)
+    return u->table.partition.get_ext ? u->table.partition.get_ext(u->self, AOT_EXT_CACHE) : NULL;
+  return u->table.backend.get_ext ? u->table.backend.get_ext(u->self, AOT_EXT_CACHE) : NULL;
+}
+
+/* A unit's reason against keeping its result is remembered for the session. */
+static void ask_why_not(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit) {
+  aot_ext_cache_t ext;
+  const void *given = cache_extension(unit);
+  if (!given || aot_import(&ext, sizeof ext, given) != AOT_OK || !ext.why_not) return;
+  asking_cache_t a = {s, unit, &ext, {NULL, 0}};
+  const aot_status_t status = aoth_call(s, stage, "why_not", do_why_not, &a);
+  if (s->outcome == AOTH_CALL_CRASHED) aoth_crash_done();
+  if (status == AOT_OK && a.reason.size == 0) return;
+  aoth_text_t t = {0};
+  aoth_text_f(&t, "%s: %.*s", stage->name, status == AOT_OK ? (int)a.reason.size : 7, status == AOT_OK ? a.reason.data : "failed ");
+  s->cache_why_not = aoth_arena_text(s->arena, t.data ? t.data : "", t.size);
+  aoth_text_deinit(&t);
+}
+
 aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage) {
   aoth_instance_t unit;
   uint64_t edits = 0;
@@ -255,6 +307,7 @@ aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage
   const aot_status_t status =
       is_backend ? aoth_stage_lower(s, stage, &unit, &edits) : run_rewriter(s, stage, &unit, &edits);
   const int lives_on = is_backend && status == AOT_OK; /* with its executable */
+  if (status == AOT_OK) ask_why_not(s, stage, &unit);
   const aot_status_t destroyed = lives_on ? AOT_OK : aoth_instance_destroy(s, stage, &unit);
   if (status != AOT_OK || destroyed != AOT_OK) return status != AOT_OK ? status : destroyed;
   aoth_session_record(s, stage, begin, before, edits);

@@ -2,6 +2,7 @@
 #include <runtime/api.h>
 
 #include <aot/inline.h>
+#include <pipeline/compile.h>
 #include <runtime/tensor.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,10 @@ static aot_status_t refuse(aothost_t *h, aot_status_t status, const char *what) 
 }
 
 static aot_status_t open_owned(aothost_t *h, const char *path, const aothost_config_t *c) {
-  aoth_session_config_t config = {.sink = h->sink, .plugin_dirs = c->plugin_dirs, .n_plugin_dirs = c->n_plugin_dirs};
+  aoth_session_config_t config = {.sink = h->sink,
+                                  .plugin_dirs = c->plugin_dirs,
+                                  .n_plugin_dirs = c->n_plugin_dirs,
+                                  .no_cache = (c->flags & AOTHOST_NO_CACHE) != 0};
   aoth_overrides_t overrides = {.sets = c->sets, .n_sets = c->n_sets, .model = c->model};
   h->session = aoth_session_create(&config);
   if (!h->session) return refuse(h, AOT_E_EXHAUSTED, "no memory for a session");
@@ -106,8 +110,7 @@ static aot_status_t compile(aothost_t *h, uint32_t flags) {
   aoth_exec_t exec = {.self = h->session, .run = run_exe};
   h->results = aoth_arena_create();
   if (!h->results) return refuse(h, AOT_E_EXHAUSTED, "no memory for results");
-  AOT_TRY(aoth_pipeline_import(h->session, h->plan));
-  AOT_TRY(aoth_pipeline_run_stages(h->session, h->plan, flags & AOTHOST_OPTIMIZER ? AOTH_STAGES_OPTIMIZER : 0));
+  AOT_TRY(aoth_pipeline_compile(h->session, h->plan, flags & AOTHOST_OPTIMIZER ? AOTH_STAGES_OPTIMIZER : 0));
   if (!aoth_session_exe(h->session)) {
     aoth_sink_report(h->sink, AOT_SEVERITY_ERROR, NULL, "run.backend",
                      "the pipeline %s has no backend stage, so there is nothing to run; end its stages with a backend, such as backend-ref",

@@ -142,10 +142,10 @@ typedef struct group {
   const uint32_t *members;
   uint32_t n;
   lp_loop_t loop;
-  lp_inst_t insts[MAX_MEMBERS];
-  lp_access_t accesses[MAX_MEMBERS * (LP_ARGS + 1)]; /* loads and stores */
-  bc_tensor_t tensors[MAX_MEMBERS * (LP_ARGS + 1)];  /* that they reach */
-  uint32_t rows[MAX_MEMBERS * (LP_ARGS + 1)];        /* value rows of the loads */
+  lp_inst_t *insts;      /* one a member */
+  lp_access_t *accesses; /* loads and stores: LP_ARGS + 1 a member at most */
+  bc_tensor_t *tensors;  /* that they reach */
+  uint32_t *rows;        /* value rows of the loads */
 } group_t;
 
 static const aot_snap_node_t *member(const bc_build_t *b, const group_t *g, uint32_t k) {
@@ -339,11 +339,15 @@ static aot_status_t lower(bc_build_t *b, group_t *g) {
 }
 
 aot_status_t bc_lower_group(bc_build_t *b, const uint32_t *members, uint32_t n_members) {
-  group_t *g = calloc(1, sizeof *g);
-  if (!g) return no_memory(b);
-  g->members = members;
-  g->n = n_members;
-  aot_status_t status = lower(b, g);
-  free(g);
+  const size_t n = n_members, n_reached = n * (LP_ARGS + 1);
+  group_t g = {.members = members, .n = n_members, .insts = calloc(n + 1, sizeof *g.insts)};
+  g.accesses = calloc(n_reached + 1, sizeof *g.accesses);
+  g.tensors = calloc(n_reached + 1, sizeof *g.tensors);
+  g.rows = calloc(n_reached + 1, sizeof *g.rows);
+  aot_status_t status = g.insts && g.accesses && g.tensors && g.rows ? lower(b, &g) : no_memory(b);
+  free(g.rows);
+  free(g.tensors);
+  free(g.accesses);
+  free(g.insts);
   return status;
 }

@@ -25,7 +25,7 @@ typedef struct unit {
   int64_t threads;
   char *compiler;
   bc_cache_t cache;
-  int has_cache;
+  int has_cache, has_warned;
   aot_ext_coverage_t coverage;
   aot_str_t *names;
 } unit_t;
@@ -147,12 +147,14 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const bc_program_t *
   return AOT_OK;
 }
 
-static aot_status_t make_program(unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, int warn, bc_program_t **out) {
+/* A warning is given once: by compile, or by load when the artifact comes from an earlier compile. */
+static aot_status_t make_program(unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, bc_program_t **out) {
   bc_error_t e = {.node = AOT_NO_ID}, warning = {.node = AOT_NO_ID};
   AOT_TRY(open_cache(u, ctx));
   aot_status_t status = bc_program_create(s, &u->cache, u->threads, out, &warning, &e);
   if (status != AOT_OK) return error_out(u, ctx, &e, status);
-  if (warn && warning.text[0]) tell(u, ctx, AOT_SEVERITY_WARNING, &warning, AOT_OK);
+  if (warning.text[0] && !u->has_warned) tell(u, ctx, AOT_SEVERITY_WARNING, &warning, AOT_OK);
+  u->has_warned |= warning.text[0] != 0;
   return AOT_OK;
 }
 
@@ -162,7 +164,7 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
   bc_program_t *program = NULL;
   artifact_t head = {ARTIFACT_MAGIC, ARTIFACT_VERSION, sizeof head, 0};
   AOT_TRY(u->host.graph->snapshot(prog, &s));
-  AOT_TRY(make_program(u, ctx, s, 1, &program));
+  AOT_TRY(make_program(u, ctx, s, &program));
   aot_status_t status = report(u, ctx, program);
   bc_program_destroy(program);
   AOT_TRY(status);
@@ -234,7 +236,7 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
   }
   aot_status_t status = read_artifact(bytes, nbytes, &s, &x->own, &e);
   if (status != AOT_OK) error_out(u, ctx, &e, status);
-  else status = make_program(u, ctx, s, 0, &x->program);
+  else status = make_program(u, ctx, s, &x->program);
   if (status != AOT_OK) {
     free(x->own);
     free(x);

@@ -4,6 +4,7 @@
  * to bottom in read_archive: directory -> layout -> JSON records and weights -> program. */
 #include "build_program.h"
 #include <aot/import.h>
+#include <aot/ext/cache.h>
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <aot/plugin.h>
@@ -121,6 +122,35 @@ static aot_status_t AOT_CALL probe(const aot_import_t *i, aot_ctx_t *ctx, const 
   return AOT_OK;
 }
 
+/* ---- the compile cache ---- */
+
+/* Two archives with equal directories (names, places, sizes and checksums of all members) hold the same program and the same
+ * tensors: weights need not be read to know a model again. */
+static aot_status_t AOT_CALL model_key(const void *table, aot_ctx_t *ctx, const aot_file_t *given, const aot_bytes_sink_t *sink) {
+  const aot_import_t *i = table;
+  const unit_t *u = i->self;
+  owner_t o = {&u->host, ctx};
+  aot_file_t file;
+  p2_zip_t zip;
+  p2_env_t e;
+  AOT_TRY(aot_import(&file, sizeof file, given));
+  env_init(&e, &o);
+  if (p2_zip_open(&e, "the model file", file.data, file.nbytes, 0, &zip) != AOT_OK) return AOT_E_UNIMPLEMENTED;
+  for (uint32_t m = 0; m < zip.n_members; m++) {
+    const p2_member_t *member = &zip.members[m];
+    const uint64_t row[] = {member->name.size, member->at, member->packed, member->nbytes, member->crc, member->method};
+    AOT_TRY(sink->write(sink->self, row, sizeof row));
+    AOT_TRY(sink->write(sink->self, member->name.data, member->name.size));
+  }
+  return AOT_OK;
+}
+
+static const void *AOT_CALL get_ext(const aot_import_t *i, const char *id) {
+  static const aot_ext_cache_t cache = {sizeof cache, 0, model_key, NULL};
+  (void)i;
+  return strcmp(id, AOT_EXT_CACHE) == 0 ? &cache : NULL;
+}
+
 /* ---- the unit ---- */
 
 static void AOT_CALL destroy(const aot_import_t *i) { free(i->self); }
@@ -139,6 +169,7 @@ static aot_status_t AOT_CALL create(const aot_host_t *host, aot_ctx_t *ctx, cons
   u->table.probe = probe;
   u->table.read = read_file;
   u->table.destroy = destroy;
+  u->table.get_ext = get_ext;
   *out_table = &u->table;
   return AOT_OK;
 }

@@ -2,6 +2,7 @@
  * struct may only grow at its end. A new struct or member gets its row here. */
 #include <aot/backend.h>
 #include <aot/diag.h>
+#include <aot/ext/cache.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/env.h>
 #include <aot/ext/nearest.h>
@@ -547,6 +548,11 @@ static const row_t rows[] = {
     MEMBER(aot_ext_nearest_t, struct_size),
     MEMBER(aot_ext_nearest_t, flags),
     MEMBER(aot_ext_nearest_t, op),
+    STRUCT(aot_ext_cache_t),
+    MEMBER(aot_ext_cache_t, struct_size),
+    MEMBER(aot_ext_cache_t, flags),
+    MEMBER(aot_ext_cache_t, model_key),
+    MEMBER(aot_ext_cache_t, why_not),
 };
 
 int main(void) {

@@ -116,6 +116,7 @@ static const aot_str_t choices[] = {
     AOT_STR_INIT("no-run"), AOT_STR_INIT("refuse"), AOT_STR_INIT("destroy"), AOT_STR_INIT("nothing")};
 static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t),
                                         .kind = AOT_OPT_ENUM,
+                                        .flags = AOT_OPT_AFFECTS_OUTPUT,
                                         .name = AOT_STR_INIT("how"),
                                         .help = AOT_STR_INIT("in which way"),
                                         .choices = choices,
