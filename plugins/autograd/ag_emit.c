@@ -432,6 +432,20 @@ ag_val_t ag_contiguous(ag_t *a, ag_val_t x) {
 
 ag_val_t ag_transpose(ag_t *a, ag_val_t x) { return AG_OP(a, "transpose.int", x, ag_i(-2), ag_i(-1)); }
 
+ag_val_t ag_pad_to(ag_t *a, ag_val_t x, const int64_t *sizes) {
+  ag_type_t have;
+  int64_t pad[2 * AOT_MAX_RANK] = {0};
+  int32_t d, any = 0;
+  if (x.kind == AOT_ARG_NONE) return x;
+  have = ag_type(a, x);
+  for (d = 0; d < have.rank; d++) {
+    if (have.sizes[d] == sizes[d]) continue;
+    pad[2 * (have.rank - 1 - d) + 1] = ag_dim_op(a, AOT_EXPR_SUB, sizes[d], have.sizes[d]);
+    any = 1;
+  }
+  return any ? AG_OP(a, "constant_pad_nd", x, ag_list(a, pad, 2 * (uint32_t)have.rank), ag_i(0)) : x;
+}
+
 /* " 4 s3 1" */
 static void print_sizes(char *out, size_t size, const int64_t *sizes, int32_t rank) {
   size_t n = 0;

@@ -108,6 +108,7 @@ ag_val_t ag_reshape(ag_t *a, ag_val_t x, const int64_t *sizes, int32_t rank); /*
 ag_val_t ag_reshape_like(ag_t *a, ag_val_t x, ag_val_t shaped);
 ag_val_t ag_expand(ag_t *a, ag_val_t x, const int64_t *sizes, int32_t rank);
 ag_val_t ag_transpose(ag_t *a, ag_val_t x); /* the last two dimensions */
+ag_val_t ag_pad_to(ag_t *a, ag_val_t x, const int64_t *sizes); /* zeros at the end of the dimensions that are smaller */
 ag_val_t ag_sum_to(ag_t *a, ag_val_t x, const int64_t *sizes, int32_t rank); /* undoes broadcasting to x's shape */
 ag_val_t ag_cast(ag_t *a, ag_val_t x, int32_t dtype);
 ag_val_t ag_contiguous(ag_t *a, ag_val_t x); /* in row-major order, copied if need be */

@@ -57,16 +57,24 @@ static uint32_t plane_rank(const ag_t *a) {
   return 2;
 }
 
-/* The inverse of a max pool puts each element at its index: it gets what stands there. */
-void ag_rule_unpool(ag_t *a) {
-  ag_val_t g = ag_g(a, 0), index = ag_arg(a, "indices");
+/* What stands in the flattened planes of g at the places that indices names. */
+static ag_val_t read_planes(ag_t *a, ag_val_t g) {
+  ag_val_t index = ag_arg(a, "indices");
   ag_type_t tg = ag_type(a, g), ti = ag_type(a, index);
   uint32_t plane = plane_rank(a), lead = (uint32_t)ti.rank - plane;
   tg.sizes[lead] = ag_product(a, tg.sizes + lead, plane);
   ti.sizes[lead] = ag_product(a, ti.sizes + lead, plane);
-  g = AG_OP(a, "gather", ag_reshape(a, g, tg.sizes, (int32_t)lead + 1), ag_i(-1),
-            ag_reshape(a, index, ti.sizes, (int32_t)lead + 1));
-  ag_set(a, "self", ag_reshape_like(a, g, ag_arg(a, "self")));
+  return AG_OP(a, "gather", ag_reshape(a, g, tg.sizes, (int32_t)lead + 1), ag_i(-1),
+               ag_reshape(a, index, ti.sizes, (int32_t)lead + 1));
+}
+
+/* The inverse of a max pool puts each element at its index: it gets what stands there. */
+void ag_rule_unpool(ag_t *a) { ag_set(a, "self", ag_reshape_like(a, read_planes(a, ag_g(a, 0)), ag_arg(a, "self"))); }
+
+/* So does the backward of a max pool; what was pooled only says which shape. */
+void ag_rule_max_pool_backward(ag_t *a) {
+  if (ag_needs(a, "grad_output"))
+    ag_set(a, "grad_output", ag_reshape_like(a, read_planes(a, ag_g(a, 0)), ag_arg(a, "grad_output")));
 }
 
 /* Max pools whose second result gives, for each window, the place in its flattened plane: the last 2 or 3 dimensions. */

@@ -3,6 +3,24 @@
 
 int ag_when_dense(ag_t *a) { return !ag_is_set(a, "sparse", 0); }
 
+/* The rows of an embedding's gradient were added up by index, those of padding_idx left out; by frequency: each divided by how
+ * often its index occurs (PyTorch forgets this division in the second derivative). */
+void ag_rule_embedding_backward(ag_t *a) {
+  ag_val_t index = ag_arg(a, "indices"), g = ag_g(a, 0), d = AG_OP(a, "embedding", g, index), n, ones;
+  ag_type_t tn = ag_type(a, g), ti = ag_type(a, index);
+  uint32_t id = (uint32_t)index.u.i;
+  d = AG_OP(a, "masked_fill.Scalar", d,
+            AG_OP(a, "unsqueeze", ag_compare(a, "eq", index, ag_arg(a, "padding_idx")), ag_i(-1)), ag_i(0));
+  if (ag_is_set(a, "scale_grad_by_freq", 0)) {
+    tn.rank = 1;
+    ti.dtype = tn.dtype;
+    ones = ag_add(a, ag_zeros(a, &ti), ag_i(1));
+    n = AG_OP(a, "index_put", ag_zeros(a, &tn), aot_arg_values(&id, 1), ones, ag_b(1));
+    d = ag_div(a, d, AG_OP(a, "unsqueeze", AG_OP(a, "index.Tensor", n, aot_arg_values(&id, 1)), ag_i(-1)));
+  }
+  ag_set(a, "grad_output", d);
+}
+
 /* Result i is operand i, broadcast. */
 void ag_rule_each(ag_t *a) {
   uint32_t i, n = ag_count(a, "tensors"), at = ag_at(a, "tensors");
@@ -63,19 +81,6 @@ void ag_rule_repeat(ag_t *a) {
   ag_set(a, "self", AG_OP(a, "sum.dim_IntList", g, ag_list(a, dims, n_dims), ag_b(0)));
 }
 
-/* The source of a scatter may be larger than the index: elements beyond it were not used. */
-static ag_val_t pad_to(ag_t *a, ag_val_t x, const ag_type_t *want) {
-  ag_type_t have = ag_type(a, x);
-  int64_t pad[2 * AOT_MAX_RANK] = {0};
-  int32_t d, any = 0;
-  for (d = 0; d < have.rank; d++) {
-    if (have.sizes[d] == want->sizes[d]) continue;
-    pad[2 * (have.rank - 1 - d) + 1] = ag_dim_op(a, AOT_EXPR_SUB, want->sizes[d], have.sizes[d]);
-    any = 1;
-  }
-  return any ? AG_OP(a, "constant_pad_nd", x, ag_list(a, pad, 2 * (uint32_t)have.rank), ag_i(0)) : x;
-}
-
 /* scatter.src overwrites self at index, scatter_add adds there. */
 void ag_rule_scatter(ag_t *a) {
   ag_val_t dim = ag_arg(a, "dim"), index = ag_arg(a, "index"), g = ag_g(a, 0);
@@ -84,7 +89,7 @@ void ag_rule_scatter(ag_t *a) {
     ag_set(a, "self", overwrites ? AG_OP(a, "scatter.value", g, dim, index, ag_i(0)) : g);
   if (ag_needs(a, "src")) {
     ag_type_t want = ag_type(a, ag_arg(a, "src"));
-    ag_set(a, "src", pad_to(a, AG_OP(a, "gather", g, dim, index), &want));
+    ag_set(a, "src", ag_pad_to(a, AG_OP(a, "gather", g, dim, index), want.sizes)); /* beyond the index nothing was used */
   }
 }
 
@@ -119,42 +124,6 @@ void ag_rule_take(ag_t *a) {
   ag_set(a, "self", ag_reshape_like(a, AG_OP(a, "index_put", ag_zeros(a, &t), aot_arg_values(&id, 1), ag_g(a, 0), ag_b(1)), x));
 }
 
-static int reduces_by(ag_t *a, const char *name) {
-  ag_val_t reduce = ag_arg(a, "reduce");
-  return reduce.kind == AOT_ARG_STR && reduce.n == strlen(name) && memcmp(reduce.u.chars, name, reduce.n) == 0;
-}
-
-int ag_when_not_prod(ag_t *a) { return !reduces_by(a, "prod"); }
-
-/* sum: as scatter_add. mean: each place divides by how many met there. amax, amin: g is shared evenly by those that are the
- * extreme one. Without include_self the places that were written owe nothing to self. */
-void ag_rule_scatter_reduce(ag_t *a) {
-  ag_val_t x = ag_arg(a, "self"), dim = ag_arg(a, "dim"), index = ag_arg(a, "index"), src = ag_arg(a, "src");
-  ag_val_t g = ag_g(a, 0), y = ag_y(a, 0), n, ones, from_self = g, at_src = ag_none();
-  ag_type_t tx = ag_type(a, x), ts = ag_type(a, src);
-  int with_self = ag_is_set(a, "include_self", 1);
-  if (reduces_by(a, "mean")) {
-    ones = ag_add(a, ag_zeros(a, &ts), ag_i(1));
-    n = ag_zeros(a, &tx);
-    n = AG_OP(a, "scatter_add", with_self ? ag_add(a, n, ag_i(1)) : n, dim, index, ones);
-    from_self = g = ag_div(a, g, AG_OP(a, "clamp", n, ag_i(1)));
-  } else if (!reduces_by(a, "sum")) {
-    ag_val_t self_is = ag_cast(a, ag_compare(a, "eq", x, y), tx.dtype);
-    if (!with_self) self_is = AG_OP(a, "scatter.value", self_is, dim, index, ag_i(0));
-    at_src = pad_to(a, AG_OP(a, "gather", y, dim, index), &ts);
-    at_src = ag_cast(a, ag_compare(a, "eq", src, at_src), ts.dtype);
-    n = AG_OP(a, "scatter_add", self_is, dim, index, at_src);
-    g = ag_div(a, g, AG_OP(a, "clamp", n, ag_i(1)));
-    from_self = ag_mul(a, g, self_is);
-    if (!with_self) from_self = ag_where(a, ag_compare(a, "eq", n, ag_i(0)), g, from_self);
-  }
-  if (ag_needs(a, "self")) ag_set(a, "self", with_self ? from_self : AG_OP(a, "scatter.value", from_self, dim, index, ag_i(0)));
-  if (ag_needs(a, "src")) {
-    ag_val_t d = pad_to(a, AG_OP(a, "gather", g, dim, index), &ts);
-    ag_set(a, "src", at_src.kind == AOT_ARG_NONE ? d : ag_mul(a, d, at_src));
-  }
-}
-
 /* x.flat[index] = source, or += source */
 void ag_rule_put(ag_t *a) {
   ag_val_t index = ag_arg(a, "index"), source = ag_arg(a, "source"), g = ag_g(a, 0);
@@ -182,6 +151,32 @@ void ag_rule_masked_scatter(ag_t *a) {
   ts.rank = 1;
   flat = AG_OP(a, "index_put", ag_zeros(a, &ts), aot_arg_values(&id, 1), ag_reshape(a, flat, &n, 1), ag_b(1));
   ag_set(a, "source", ag_reshape_like(a, flat, source));
+}
+
+/* The selected elements go back to the places they came from, in the shape that self and mask broadcast to. */
+void ag_rule_masked_select(ag_t *a) {
+  ag_val_t mask = ag_arg(a, "mask"), zeros = ag_zeros_like(a, ag_arg(a, "self"));
+  ag_set(a, "self", AG_OP(a, "masked_scatter", ag_where(a, mask, zeros, ag_none()), mask, ag_g(a, 0)));
+}
+
+/* Each tensor is padded along dim to n equal chunks, and what a chunk holds becomes a row: [.., n, its elements]. The rows of
+ * all tensors stand side by side. */
+void ag_rule_chunk_cat(ag_t *a) {
+  ag_val_t list = ag_arg(a, "tensors"), g = ag_g(a, 0);
+  int64_t n = ag_int(a, ag_arg(a, "num_chunks"), 1), from = 0, to;
+  uint32_t i, at = ag_at(a, "tensors");
+  for (i = 0; i < list.n && a->status == AOT_OK; i++, from = to) {
+    ag_type_t t = ag_type(a, ag_v(list.u.ids[i]));
+    uint32_t d = ag_dim(a, ag_int(a, ag_arg(a, "dim"), 0), t.rank);
+    int64_t rows = t.sizes[d], chunk = ag_dim_op(a, AOT_EXPR_FLOORDIV, ag_dim_op(a, AOT_EXPR_ADD, rows, n - 1), n);
+    ag_val_t part;
+    t.sizes[d] = ag_dim_op(a, AOT_EXPR_MUL, chunk, n);
+    to = ag_dim_op(a, AOT_EXPR_ADD, from, ag_dim_op(a, AOT_EXPR_MUL, chunk, ag_product(a, t.sizes + d + 1, (uint32_t)t.rank - d - 1)));
+    if (!ag_needs_at(a, at, i)) continue;
+    part = AG_OP(a, "slice.Tensor", g, ag_i(-1), ag_i(from), ag_i(to), ag_i(1));
+    part = ag_reshape(a, part, t.sizes, t.rank);
+    ag_set_at(a, at, i, AG_OP(a, "slice.Tensor", part, ag_i(d), ag_i(0), ag_i(rows), ag_i(1)));
+  }
 }
 
 /* [groups, c/groups] transposed; back: [c/groups, groups]. */

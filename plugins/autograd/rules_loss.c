@@ -75,3 +75,26 @@ void ag_rule_bce_with_logits(ag_t *a) {
     ag_set(a, "target", per(a, weighted(a, ag_mul(a, d, g))));
   }
 }
+
+/* sum over the classes i other than the target's of max(0, margin - x_t + x_i)^p w_t / C. Each i inside its margin gets the
+ * slope, the target's class minus what the others get. */
+void ag_rule_multi_margin(ag_t *a) {
+  ag_val_t x = ag_arg(a, "self"), target = ag_arg(a, "target"), w = ag_arg(a, "weight"), g = ag_g(a, 0), at, z, d, last;
+  ag_type_t t = ag_type(a, x);
+  int64_t minus_one = -1, sizes[2];
+  sizes[0] = t.rank == 2 ? t.sizes[0] : 1;
+  sizes[1] = 1;
+  last = ag_list(a, &minus_one, 1);
+  x = t.rank == 2 ? x : ag_reshape(a, x, (int64_t[]){1, ag_product(a, t.sizes, (uint32_t)t.rank)}, 2);
+  at = ag_reshape(a, target, sizes, 2);
+  z = ag_sub(a, ag_add(a, x, ag_arg(a, "margin")), AG_OP(a, "gather", x, ag_i(1), at));
+  d = ag_number(a, ag_arg(a, "p"), 1) == 1 ? ag_add(a, ag_zeros_like(a, x), ag_i(1)) : ag_mul(a, z, ag_i(2));
+  d = ag_where(a, ag_compare(a, "gt", z, ag_i(0)), d, ag_none());
+  d = AG_OP(a, "scatter.value", d, ag_i(1), at, ag_i(0));
+  if (ag_is_tensor(w)) d = ag_mul(a, d, ag_reshape(a, AG_OP(a, "index_select", w, ag_i(0), ag_reshape(a, at, sizes, 1)), sizes, 2));
+  if (ag_int(a, ag_arg(a, "reduction"), 1) == 1) g = ag_div(a, g, ag_i(sizes[0]));
+  d = ag_mul(a, d, ag_type(a, g).rank == 1 ? AG_OP(a, "unsqueeze", g, ag_i(1)) : g);
+  d = ag_div(a, d, ag_i(ag_type(a, x).sizes[1]));
+  d = AG_OP(a, "scatter_add", d, ag_i(1), at, ag_neg(a, AG_OP(a, "sum.dim_IntList", d, last, ag_b(1))));
+  ag_set(a, "self", ag_reshape_like(a, d, ag_arg(a, "self")));
+}

@@ -1,4 +1,4 @@
-/* Group normalisation, the one whose mean and rstd results PyTorch differentiates too. */
+/* Group and rms normalization, whose statistics PyTorch differentiates too. */
 #include "rules.h"
 
 /* Add what the cotangents of mean and rstd [n, groups] send to x, seen as [n, groups, d]:
@@ -35,4 +35,24 @@ void ag_rule_group_norm(ag_t *a) {
   if (wanted[0]) out[0] = ag_add(a, out[0], through_statistics(a));
   for (i = 0; i < 3; i++)
     if (wanted[i]) ag_set(a, NAMES[i], out[i]);
+}
+
+/* The second result is r = (mean(x^2) + eps)^(-1/2): -r^3 x / N. */
+void ag_rule_fused_rms_norm(ag_t *a) {
+  ag_val_t x = ag_arg(a, "input"), r = ag_y(a, 1), out[2], mask, shape = ag_arg(a, "normalized_shape"), d;
+  int64_t wanted[2];
+  wanted[0] = ag_needs(a, "input");
+  wanted[1] = ag_needs(a, "weight");
+  mask = ag_list(a, wanted, 2);
+  mask.kind = AOT_ARG_BOOLS;
+  const ag_val_t args[] = {ag_g(a, 0), x, shape, r, ag_arg(a, "weight"), mask};
+  ag_call_n(a, "_fused_rms_norm_backward", 6, args, 2, out);
+  if (wanted[1]) ag_set(a, "weight", out[1]);
+  if (!wanted[0]) return;
+  d = ag_g(a, 1);
+  if (d.kind != AOT_ARG_NONE) {
+    d = ag_mul(a, ag_mul(a, d, ag_pow(a, r, ag_i(3))), x);
+    d = ag_neg(a, ag_div(a, d, ag_i(ag_product(a, shape.u.ints, shape.n))));
+  }
+  ag_set(a, "input", ag_add(a, out[0], d));
 }

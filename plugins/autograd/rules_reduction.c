@@ -171,3 +171,49 @@ void ag_rule_cdist(ag_t *a) {
   before = ag_list(a, &b, 1);
   if (ag_needs(a, "x2")) ag_set(a, "x2", ag_neg(a, AG_OP(a, "sum.dim_IntList", d, before, ag_b(0))));
 }
+
+/* Distances of all pairs i < j of rows, in the order of the upper triangle. As all distances of the rows to each other, with
+ * each pair in both places: x_i gets the sum over j. */
+void ag_rule_pdist(ag_t *a) {
+  ag_val_t x = ag_arg(a, "self"), parts[2], r, d, upper, last, before;
+  ag_type_t t = ag_type(a, x);
+  double p = ag_number(a, ag_arg(a, "p"), 2);
+  int64_t l = -1, b = -2;
+  int k;
+  last = ag_list(a, &l, 1);
+  before = ag_list(a, &b, 1);
+  t.sizes[1] = t.sizes[0];
+  parts[0] = ag_g(a, 0);
+  parts[1] = ag_y(a, 0);
+  upper = ag_cast(a, AG_OP(a, "triu", ag_add(a, ag_zeros(a, &t), ag_i(1)), ag_i(1)), AOT_BOOL);
+  for (k = 0; k < 2; k++) {
+    ag_val_t square = AG_OP(a, "masked_scatter", ag_zeros(a, &t), upper, parts[k]);
+    parts[k] = ag_add(a, square, ag_transpose(a, square));
+  }
+  if (p == 2) {
+    r = ag_where(a, ag_compare(a, "eq", parts[1], ag_i(0)), ag_none(), ag_div(a, parts[0], parts[1]));
+    d = ag_mul(a, x, AG_OP(a, "sum.dim_IntList", r, last, ag_b(1)));
+    ag_set(a, "self", ag_sub(a, d, AG_OP(a, "mm", r, x)));
+    return;
+  }
+  d = ag_sub(a, AG_OP(a, "unsqueeze", x, ag_i(1)), AG_OP(a, "unsqueeze", x, ag_i(0)));
+  d = through_norm(a, d, AG_OP(a, "unsqueeze", parts[0], ag_i(-1)), AG_OP(a, "unsqueeze", parts[1], ag_i(-1)), p, last);
+  ag_set(a, "self", d.kind == AOT_ARG_NONE ? d : AG_OP(a, "sum.dim_IntList", d, before, ag_b(0)));
+}
+
+/* Slices along dim whose p-norm n exceeds the largest one m are x m / (n + 1e-7). */
+void ag_rule_renorm(ag_t *a) {
+  ag_val_t x = ag_arg(a, "self"), g = ag_g(a, 0), p = ag_arg(a, "p"), m = ag_arg(a, "maxnorm"), dims, n, scale, d;
+  ag_type_t t = ag_type(a, x);
+  uint32_t at = ag_dim(a, ag_int(a, ag_arg(a, "dim"), 0), t.rank), k = 0, i;
+  int64_t others[AOT_MAX_RANK];
+  for (i = 0; i < (uint32_t)t.rank; i++)
+    if (i != at) others[k++] = i;
+  dims = ag_list(a, others, k);
+  n = AG_OP(a, "linalg_vector_norm", x, p, dims, ag_b(1));
+  scale = AG_OP(a, "reciprocal", ag_add(a, n, ag_f(1e-7)));
+  d = AG_OP(a, "sum.dim_IntList", ag_mul(a, x, g), dims, ag_b(1));
+  d = through_norm(a, x, d, n, ag_number(a, p, 2), dims);
+  d = ag_mul(a, ag_mul(a, scale, m), ag_sub(a, g, ag_mul(a, scale, d)));
+  ag_set(a, "self", ag_where(a, ag_compare(a, "gt", n, m), d, g));
+}

@@ -4,6 +4,9 @@
  * node are its user outputs. With random tangents t, L(x) = sum <y_k(x), t_k> is differentiated by the plugin, and by
  * (L(x + h) - L(x - h)) / 2h in every element of every float input. Both run on backend-ref.
  *
+ * Each row runs again with its inputs stored with strides. A row of one pointwise operator also runs with other shapes: no
+ * dimension, size 1, size 0, broadcasting both ways. ALSO rows are the row above with other inputs.
+ *
  * POINT rows give the inputs and the gradients for tangents of 1: places where finite differences say nothing, and PyTorch
  * has decided.
  *
@@ -23,19 +26,29 @@
 #define RTOL 1e-6
 #define ATOL 1e-7
 
+#define FIXED_STRIDES 1
+#define FIXED_SHAPES 2
+
 typedef struct grad_case {
   const char *op, *inputs, *body;
   const char *expected; /* NULL: finite differences */
   const char *regions;  /* graphs that the nodes name; NULL: none */
+  int fixed;            /* FIXED_STRIDES, FIXED_SHAPES: what is not varied */
 } grad_case_t;
 
 static const grad_case_t CASES[] = {
-#define CASE(op, inputs, body) {op, inputs, body, NULL, NULL},
-#define POINT(op, inputs, body, expected) {op, inputs, body, expected, NULL},
-#define REGIONS(op, regions, inputs, body) {op, inputs, body, NULL, regions},
+#define CASE(op, inputs, body) {op, inputs, body, NULL, NULL, 0},
+#define ALSO(inputs) {NULL, inputs, NULL, NULL, NULL, 0},
+#define DENSE(op, inputs, body) {op, inputs, body, NULL, NULL, FIXED_STRIDES},
+#define SHAPED(op, inputs, body) {op, inputs, body, NULL, NULL, FIXED_SHAPES},
+#define POINT(op, inputs, body, expected) {op, inputs, body, expected, NULL, 0},
+#define REGIONS(op, regions, inputs, body) {op, inputs, body, NULL, regions, 0},
 #define UNCHECKED(op, why)
 #include "gradcheck.def"
 #undef CASE
+#undef ALSO
+#undef DENSE
+#undef SHAPED
 #undef POINT
 #undef REGIONS
 #undef UNCHECKED
@@ -44,11 +57,17 @@ static const grad_case_t CASES[] = {
 /* Rules that cannot be checked here, and why. */
 static const char *const EXEMPT[] = {
 #define CASE(op, inputs, body)
+#define ALSO(inputs)
+#define DENSE(op, inputs, body)
+#define SHAPED(op, inputs, body)
 #define POINT(op, inputs, body, expected)
 #define REGIONS(op, regions, inputs, body)
 #define UNCHECKED(op, why) op,
 #include "gradcheck.def"
 #undef CASE
+#undef ALSO
+#undef DENSE
+#undef SHAPED
 #undef POINT
 #undef REGIONS
 #undef UNCHECKED
@@ -63,8 +82,19 @@ static const char *const RULES[] = {
 };
 
 /* "x f64[2, 3] -1 1": name, type, range; "x f64[2] = 1 2": numbers; "x! ..": no gradient is asked for */
+/* How a row is varied. */
+enum { AS_WRITTEN, STRIDED, FIRST_SHAPE };
+static const char *const SHAPES[][3] = { /* of the inputs in turn; all of them broadcast with each other */
+    {"[]", "[]", "[]"},
+    {"[1]", "[1]", "[1]"},
+    {"[2, 0]", "[1]", "[2, 1]"},
+    {"[2, 1, 3]", "[4, 1]", "[3]"},
+    {"[3]", "[2, 1, 3]", "[2, 4, 1]"},
+};
+#define N_VARIANTS (FIRST_SHAPE + (int)(sizeof SHAPES / sizeof *SHAPES))
+
 typedef struct input {
-  char name[16], type[64];
+  char name[16], type[128];
   const char *numbers; /* NULL: random */
   double low, high;
   int wants;
@@ -98,6 +128,30 @@ static uint32_t read_inputs(const char *text, input_t *out) {
     while (*text == ';' || *text == ' ') text++;
   }
   return n;
+}
+
+/* "f64[2, 3]" in columns, every other place: "f64[2, 3] strides [2, 4]". */
+static void put_strides(input_t *x) {
+  const char *at = strchr(x->type, '[') + 1;
+  aoth_text_t strides = {0};
+  long stride = 2;
+  while (*at != ']') {
+    char *after;
+    long size = strtol(at, &after, 10);
+    aoth_text_f(&strides, "%s%ld", strides.size ? ", " : " strides [", stride);
+    stride *= size > 1 ? size : 1;
+    at = after + strspn(after, ", ");
+  }
+  if (strides.size) snprintf(x->type + strlen(x->type), sizeof x->type - strlen(x->type), "%s]", strides.data);
+  aoth_text_deinit(&strides);
+}
+
+static void vary(input_t *in, uint32_t n, int variant) {
+  for (uint32_t i = 0; i < n; i++) {
+    if (variant == STRIDED) put_strides(&in[i]);
+    else if (variant >= FIRST_SHAPE)
+      snprintf(strchr(in[i].type, '['), 32, "%s", SHAPES[variant - FIRST_SHAPE][i % 3]);
+  }
 }
 
 /* The results of the last node: "%y, %z = .." */
@@ -135,12 +189,22 @@ static void put_program(const grad_case_t *c, const input_t *in, uint32_t n, aot
 
 static aoth_tensor_t new_tensor(const aot_type_t *t) {
   aoth_tensor_t r = aoth_tensor_make(NULL, t->dtype, t->rank, t->sizes);
-  r.nbytes = (uint64_t)aoth_tensor_numel(&r) * aot_dtype_size(t->dtype);
+  int64_t places = 1;
+  for (int32_t d = 0; d < t->rank; d++) {
+    if (t->strides) r.strides[d] = t->strides[d];
+    places += t->sizes[d] > 0 ? (t->sizes[d] - 1) * r.strides[d] : 0;
+  }
+  r.nbytes = (uint64_t)places * aot_dtype_size(t->dtype);
   r.data = calloc(1, r.nbytes + 8);
   return r;
 }
 
-static void *element(const aoth_tensor_t *t, int64_t i) { return (char *)t->data + (uint64_t)i * aot_dtype_size(t->dtype); }
+/* The i-th element in row-major order. */
+static void *element(const aoth_tensor_t *t, int64_t i) {
+  int64_t at = t->offset;
+  for (int32_t d = t->rank; d-- > 0; i /= t->sizes[d]) at += i % t->sizes[d] * t->strides[d];
+  return (char *)t->data + (uint64_t)at * aot_dtype_size(t->dtype);
+}
 
 static void fill(input_t *x, const aot_type_t *type, aoth_random_t *r) {
   const char *at = x->numbers;
@@ -273,12 +337,27 @@ static int run(check_t *k) {
   return ok;
 }
 
-static int check_case(const grad_case_t *c, int verbose, const char *stages) {
+/* One node of an operator that computes each element from those of its place. */
+static int is_pointwise(const check_t *k) {
+  const char *name = strstr(k->c->body, "= ");
+  const aoth_ops_t *ops;
+  char op[128];
+  aot_op_t id;
+  if (!name || strchr(k->c->body, ';') || k->c->regions) return 0;
+  snprintf(op, sizeof op, "%.*s", (int)strcspn(name + 2, " "), name + 2);
+  ops = aoth_session_ops(k->prog.session);
+  id = aoth_ops_find(ops, aot_str(op));
+  return id.id != AOT_NO_ID && (aoth_ops_desc(ops, id)->flags & AOT_OP_POINTWISE) != 0;
+}
+
+/* *out_pointwise: whether the row can take other shapes. */
+static int check_case(const grad_case_t *c, int variant, int verbose, const char *stages, int *out_pointwise) {
   check_t *k = calloc(1, sizeof *k);
   aoth_text_t ir = {0};
   int ok;
   k->c = c;
   k->n_in = read_inputs(c->inputs, k->in);
+  vary(k->in, k->n_in, variant);
   put_program(c, k->in, k->n_in, &ir);
   ok = gh_open(&k->prog, ir.data, stages);
   if (ok && verbose) {
@@ -288,13 +367,30 @@ static int check_case(const grad_case_t *c, int verbose, const char *stages) {
     aoth_text_deinit(&text);
   }
   if (ok && k->prog.step) ok = run(k);
-  if (!ok) printf("FAILED %s  (%s)\n%s%s%s\n", c->op, c->body, k->why, k->prog.why, *k->prog.why ? "" : aoth_sink_text(k->prog.sink));
+  if (!ok)
+    printf("FAILED %s  (%s)\n%s%s%s\n%s\n", c->op, c->body, k->why, k->prog.why,
+           *k->prog.why ? "" : aoth_sink_text(k->prog.sink), variant == AS_WRITTEN ? "" : ir.data);
+  *out_pointwise = ok && is_pointwise(k);
+  for (uint32_t i = 0; i < k->n_in; i++) *out_pointwise = *out_pointwise && !k->in[i].numbers;
   for (uint32_t i = 0; i < k->n_in; i++) free(k->in[i].t.data);
   for (uint32_t o = 0; o < 16; o++) free(k->tangents[o].data);
   gh_close(&k->prog);
   aoth_text_deinit(&ir);
   free(k);
   return ok;
+}
+
+/* A row, and what can be made of it. Returns how many programs failed. */
+static uint32_t check_row(const grad_case_t *c, int verbose, const char *stages, uint32_t *n) {
+  int pointwise, ignored;
+  uint32_t n_failed = !check_case(c, AS_WRITTEN, verbose, stages, &pointwise);
+  ++*n;
+  for (int v = STRIDED; v < N_VARIANTS && !c->expected && !c->regions; v++) {
+    if (v == STRIDED ? c->fixed & FIXED_STRIDES : !pointwise || c->fixed & FIXED_SHAPES) continue;
+    n_failed += !check_case(c, v, verbose, stages, &ignored);
+    ++*n;
+  }
+  return n_failed;
 }
 
 /* "aten.add.Tensor" is "add.Tensor" in the table of cases, "aten.abs.default" is "abs". */
@@ -309,7 +405,8 @@ static uint32_t check_coverage(void) {
   uint32_t n_missing = 0;
   for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++) {
     int found = 0;
-    for (size_t k = 0; k < sizeof CASES / sizeof *CASES && !found; k++) found = is_op(RULES[i], CASES[k].op);
+    for (size_t k = 0; k < sizeof CASES / sizeof *CASES && !found; k++)
+      found = CASES[k].op && is_op(RULES[i], CASES[k].op);
     for (size_t k = 0; EXEMPT[k] && !found; k++) found = is_op(RULES[i], EXEMPT[k]);
     if (!found) printf("FAILED %s has a rule and no case in gradcheck.def\n", RULES[i]);
     n_missing += !found;
@@ -329,6 +426,7 @@ static int selected(const char *op, int argc, char **argv) {
 
 int main(int argc, char **argv) {
   uint32_t n = 0, n_failed = check_coverage();
+  size_t above = 0; /* the row that ALSO rows repeat */
   int verbose = 0;
   const char *stages = "autograd partition-default backend-ref";
   for (int i = 1; i < argc; i++) {
@@ -336,10 +434,13 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "-j") == 0) stages = "autograd"; /* the joint program only */
   }
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-    if (!selected(CASES[i].op, argc, argv)) continue;
-    n++;
-    n_failed += !check_case(&CASES[i], verbose, stages);
+    grad_case_t c = CASES[i];
+    if (c.op) above = i;
+    c.op = CASES[above].op;
+    if (!c.body) c.body = CASES[above].body;
+    if (!selected(c.op, argc, argv)) continue;
+    n_failed += check_row(&c, verbose, stages, &n);
   }
-  printf("%u cases, %u failed\n", n, n_failed);
+  printf("%u programs, %u failed\n", n, n_failed);
   return n_failed != 0;
 }
