@@ -21,12 +21,20 @@ void ag_rule_smooth_l1(ag_t *a) {
   set_both(a, per(a, ag_mul(a, d, ag_g(a, 0))));
 }
 
+/* In the shape that operands x and t broadcast to, for its mean. */
+static ag_val_t spread(ag_t *a, ag_val_t d, ag_val_t x, ag_val_t t) {
+  ag_type_t both;
+  if (!ag_is_tensor(d)) return d;
+  both = ag_type(a, ag_sub(a, x, t));
+  return ag_expand(a, d, both.sizes, both.rank);
+}
+
 /* log_target: exp(t)(t - x); else t log t - t x, with t log t = 0 at 0. */
 void ag_rule_kl_div(ag_t *a) {
   ag_val_t x = ag_arg(a, "self"), t = ag_arg(a, "target"), g = ag_g(a, 0), weight = t, d;
   int log_target = ag_is_set(a, "log_target", 0);
   if (log_target) weight = AG_OP(a, "exp", t);
-  if (ag_needs(a, "self")) ag_set(a, "self", per(a, ag_neg(a, ag_mul(a, weight, g))));
+  if (ag_needs(a, "self")) ag_set(a, "self", per(a, spread(a, ag_neg(a, ag_mul(a, weight, g)), x, t)));
   if (!ag_needs(a, "target")) return;
   if (log_target) d = ag_mul(a, weight, ag_add(a, ag_sub(a, t, x), ag_i(1)));
   else d = ag_sub(a, ag_add(a, AG_OP(a, "log", t), ag_i(1)), x);
