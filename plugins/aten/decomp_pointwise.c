@@ -225,7 +225,7 @@ aot_status_t at_dc_elu_backward(at_emit_t *e, aot_value_t *out) {
   at_x outer = MUL(g, IN("scale")), inner = MUL(g, at_f(at_in_float(e, "input_scale", 1.0)));
   if (at_in_int(e, "is_result", 0)) below = MUL(inner, ADD(x, MUL(IN("alpha"), IN("scale"))));
   else below = MUL(MUL(inner, EXP(MUL(x, IN("input_scale")))), at_f(at_in_float(e, "alpha", 1) * at_in_float(e, "scale", 1)));
-  return at_give_cast(e, WHERE(GT(x, at_f(0.0)), outer, below), out);
+  return at_give_cast(e, WHERE(LE(x, at_f(0.0)), below, outer), out);
 }
 
 aot_status_t at_dc_softplus_backward(at_emit_t *e, aot_value_t *out) {

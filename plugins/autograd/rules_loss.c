@@ -2,6 +2,8 @@
  * by the number of elements of the broadcast operands. */
 #include "rules.h"
 
+#include <math.h>
+
 static ag_val_t per(ag_t *a, ag_val_t d) {
   if (ag_int(a, ag_arg(a, "reduction"), 1) != 1 || !ag_is_tensor(d)) return d;
   return ag_div(a, d, ag_extent(a, d, ag_none()));
@@ -12,13 +14,19 @@ static void set_both(ag_t *a, ag_val_t d) {
   if (ag_needs(a, "target")) ag_set(a, "target", ag_neg(a, d));
 }
 
-/* d/beta inside |d| < beta, the sign outside. */
+/* d/beta inside |d| < beta, the sign outside. Without an inside the operator gives both operands -1 where they are equal. */
 void ag_rule_smooth_l1(ag_t *a) {
-  ag_val_t d = ag_sub(a, ag_arg(a, "self"), ag_arg(a, "target"));
+  ag_val_t d = ag_sub(a, ag_arg(a, "self"), ag_arg(a, "target")), g = ag_g(a, 0), slope, equal;
   double beta = ag_number(a, ag_arg(a, "beta"), 1);
-  if (beta == 0) d = AG_OP(a, "sign", d);
-  else d = AG_OP(a, "clamp", ag_div(a, d, ag_f(beta)), ag_f(-1), ag_f(1));
-  set_both(a, per(a, ag_mul(a, d, ag_g(a, 0))));
+  if (beta != 0) {
+    slope = AG_OP(a, "clamp", ag_div(a, d, ag_f(beta)), ag_f(-1), ag_f(1));
+    set_both(a, per(a, ag_mul(a, slope, g)));
+    return;
+  }
+  slope = AG_OP(a, "sign", d);
+  equal = ag_compare(a, "eq", d, ag_i(0));
+  if (ag_needs(a, "self")) ag_set(a, "self", per(a, ag_mul(a, ag_where(a, equal, ag_f(-1), slope), g)));
+  if (ag_needs(a, "target")) ag_set(a, "target", per(a, ag_mul(a, ag_where(a, equal, ag_f(-1), ag_neg(a, slope)), g)));
 }
 
 /* In the shape that operands x and t broadcast to, for its mean. */
@@ -29,7 +37,7 @@ static ag_val_t spread(ag_t *a, ag_val_t d, ag_val_t x, ag_val_t t) {
   return ag_expand(a, d, both.sizes, both.rank);
 }
 
-/* log_target: exp(t)(t - x); else t log t - t x, with t log t = 0 at 0. */
+/* log_target: exp(t)(t - x); else t log t - t x, with t log t = 0 at 0, where its derivative is nan to PyTorch. */
 void ag_rule_kl_div(ag_t *a) {
   ag_val_t x = ag_arg(a, "self"), t = ag_arg(a, "target"), g = ag_g(a, 0), weight = t, d;
   int log_target = ag_is_set(a, "log_target", 0);
@@ -38,7 +46,7 @@ void ag_rule_kl_div(ag_t *a) {
   if (!ag_needs(a, "target")) return;
   if (log_target) d = ag_mul(a, weight, ag_add(a, ag_sub(a, t, x), ag_i(1)));
   else d = ag_sub(a, ag_add(a, AG_OP(a, "log", t), ag_i(1)), x);
-  if (!log_target) d = ag_where(a, ag_compare(a, "eq", t, ag_i(0)), ag_neg(a, x), d);
+  if (!log_target) d = ag_where(a, ag_compare(a, "eq", t, ag_i(0)), ag_f(NAN), d);
   ag_set(a, "target", per(a, ag_mul(a, d, g)));
 }
 

@@ -144,6 +144,14 @@ void ag_rule_dist(ag_t *a) {
   if (ag_needs(a, "other")) ag_set(a, "other", ag_neg(a, d));
 }
 
+/* Through a distance: with p = inf each of the largest differences gets all of g, not its share (PyTorch, DistanceOps). */
+static ag_val_t through_distance(ag_t *a, ag_val_t d, ag_val_t g, ag_val_t y, double p, ag_val_t dims) {
+  g = AG_OP(a, "unsqueeze", g, ag_i(-1));
+  y = AG_OP(a, "unsqueeze", y, ag_i(-1));
+  if (!isinf(p)) return through_norm(a, d, g, y, p, dims);
+  return ag_mul(a, ag_mul(a, g, AG_OP(a, "sign", d)), ag_compare(a, "eq", AG_OP(a, "abs", d), y));
+}
+
 /* Distances of all rows of x1 to all rows of x2. p = 2 without the array of differences: with r = g/y,
  * x1 sum_j r_ij - r x2. Other p: the norm of the broadcast difference. */
 void ag_rule_cdist(ag_t *a) {
@@ -165,7 +173,7 @@ void ag_rule_cdist(ag_t *a) {
     return;
   }
   d = ag_sub(a, AG_OP(a, "unsqueeze", x1, ag_i(-2)), AG_OP(a, "unsqueeze", x2, ag_i(-3)));
-  d = through_norm(a, d, AG_OP(a, "unsqueeze", g, ag_i(-1)), AG_OP(a, "unsqueeze", y, ag_i(-1)), p, last);
+  d = through_distance(a, d, g, y, p, last);
   if (ag_needs(a, "x1")) ag_set(a, "x1", AG_OP(a, "sum.dim_IntList", d, before, ag_b(0)));
   b = -3;
   before = ag_list(a, &b, 1);
@@ -197,7 +205,7 @@ void ag_rule_pdist(ag_t *a) {
     return;
   }
   d = ag_sub(a, AG_OP(a, "unsqueeze", x, ag_i(1)), AG_OP(a, "unsqueeze", x, ag_i(0)));
-  d = through_norm(a, d, AG_OP(a, "unsqueeze", parts[0], ag_i(-1)), AG_OP(a, "unsqueeze", parts[1], ag_i(-1)), p, last);
+  d = through_distance(a, d, parts[0], parts[1], p, last);
   ag_set(a, "self", d.kind == AOT_ARG_NONE ? d : AG_OP(a, "sum.dim_IntList", d, before, ag_b(0)));
 }
 

@@ -275,7 +275,7 @@ static int compare_point(check_t *k, uint32_t i, const double *gradient, const c
     char *after;
     double want = strtod(*at, &after);
     if (after == *at) snprintf(k->why, sizeof k->why, "the row gives too few numbers");
-    else if (!(gradient[e] == want || fabs(gradient[e] - want) <= 1e-12 || (isnan(gradient[e]) && isnan(want))))
+    else if (!(gradient[e] == want || fabs(gradient[e] - want) <= 1e-12 + 1e-7 * fabs(want) || (isnan(gradient[e]) && isnan(want))))
       snprintf(k->why, sizeof k->why, "gradient of %s, element %lld: %.9g, should be %.9g", k->in[i].name, (long long)e,
                gradient[e], want);
     if (*k->why) return 0;

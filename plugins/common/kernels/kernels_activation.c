@@ -70,7 +70,7 @@ F(leaky_relu_backward, x[1] > 0 ? x[0] : x[0] * x[2])
 static double elu_backward_f(const double *x, const pw_par *p) {
   double v = x[5];
   (void)p;
-  if (v > 0) return x[0] * x[2];
+  if (!(v <= 0)) return x[0] * x[2]; /* nan too */
   return x[4] != 0 ? x[0] * x[3] * (v + x[1] * x[2]) : x[0] * x[3] * x[1] * x[2] * exp(v * x[3]);
 }
 /* softplus_backward(grad, self, beta, threshold) */
