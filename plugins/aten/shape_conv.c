@@ -235,6 +235,15 @@ void at_shape_grid_sampler(at_infer_t *c) {
   at_put(c, x.dtype, sizes, x.rank);
 }
 
+/* Row-major whatever the operands' layout. The grid's gradient is there whether asked for or not, as in PyTorch. */
+void at_shape_grid_sampler_backward(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "input"), grid = at_tensor(c, "grid");
+  if (x.rank != grid.rank || x.rank < 4) at_fail(c, "a grid of rank %d for an input of rank %d", (int)grid.rank, (int)x.rank);
+  if (wanted(c, 0)) at_put(c, x.dtype, x.sizes, x.rank);
+  else at_put_none(c);
+  at_put(c, grid.dtype, grid.sizes, grid.rank);
+}
+
 /* ---- im2col and back ---- */
 
 void at_shape_im2col(at_infer_t *c) {

@@ -88,6 +88,7 @@ at_infer_fn at_shape_fused_rms_norm_backward;
 at_infer_fn at_shape_gather;
 at_infer_fn at_shape_glu;
 at_infer_fn at_shape_grid_sampler;
+at_infer_fn at_shape_grid_sampler_backward;
 at_infer_fn at_shape_group_norm;
 at_infer_fn at_shape_grouped_mm;
 at_infer_fn at_shape_histc;

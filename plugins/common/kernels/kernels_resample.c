@@ -159,90 +159,149 @@ static aot_status_t run(rk_ctx *c) {
 #define PAD_BORDER 1
 #define PAD_REFLECTION 2
 
-static double unnormalise(double x, int64_t n, int align) {
-  return align ? (x + 1) / 2 * (double)(n - 1) : ((x + 1) * (double)n - 1) / 2;
+/* A place along one dimension and how it moves with the grid's number. */
+typedef struct place {
+  double x, slope;
+} place;
+
+static place unnormalise(double x, int64_t n, int align) {
+  const double half = (double)(align ? n - 1 : n) / 2;
+  return (place){align ? (x + 1) / 2 * (double)(n - 1) : ((x + 1) * (double)n - 1) / 2, half};
 }
 
-static double reflect(double x, double twice_low, double twice_high) {
-  double low = twice_low / 2, span = (twice_high - twice_low) / 2, rest, flips;
-  if (twice_low == twice_high) return 0;
-  x = fabs(x - low);
+static place reflect(place p, double twice_low, double twice_high) {
+  double low = twice_low / 2, span = (twice_high - twice_low) / 2, rest, x;
+  if (twice_low == twice_high) return (place){0, 0};
+  x = fabs(p.x - low);
   rest = fmod(x, span);
-  flips = floor(x / span);
-  return fmod(flips, 2) == 0 ? rest + low : span - rest + low;
+  if (p.x < low) p.slope = -p.slope;
+  if (fmod(floor(x / span), 2) == 0) return (place){rest + low, p.slope};
+  return (place){span - rest + low, -p.slope};
 }
 
-/* A place in pixels, brought inside as the padding mode says. */
-static double inside(double x, int64_t n, int padding, int align) {
-  if (padding == PAD_REFLECTION) x = align ? reflect(x, 0, 2 * (double)(n - 1)) : reflect(x, -1, 2 * (double)n - 1);
-  if (padding != PAD_ZEROS) x = x != x ? 0 : fmin(fmax(x, 0), (double)(n - 1));
-  return x;
+/* A place in pixels, brought inside as the padding mode says. At a border and beyond it does not move. */
+static place inside(place p, int64_t n, int padding, int align) {
+  if (padding == PAD_REFLECTION) p = align ? reflect(p, 0, 2 * (double)(n - 1)) : reflect(p, -1, 2 * (double)n - 1);
+  if (padding == PAD_ZEROS) return p;
+  if (!(p.x > 0 && p.x < (double)(n - 1))) p.slope = 0;
+  p.x = p.x != p.x ? 0 : fmin(fmax(p.x, 0), (double)(n - 1));
+  return p;
 }
 
-static taps grid_taps(double normal, int64_t n, int mode, int padding, int align) {
-  double x = unnormalise(normal, n, align), low;
-  taps t = {1, {0}, {1, 0, 0, 0}};
-  if (mode == 2) { /* cubic: every tap is padded on its own */
-    low = floor(x);
-    t.n = 4;
-    t.weight[0] = cubic_far(x - low + 1);
-    t.weight[1] = cubic_near(x - low);
-    t.weight[2] = cubic_near(1 - (x - low));
-    t.weight[3] = cubic_far(2 - (x - low));
-    for (int k = 0; k < 4; k++) t.at[k] = (int64_t)inside(low - 1 + k, n, padding, align);
-    return t;
+/* Derivatives of cubic_near and cubic_far. */
+static double cubic_near_slope(double x) { return (3 * (-0.75 + 2) * x - 2 * (-0.75 + 3)) * x; }
+static double cubic_far_slope(double x) { return -0.75 * ((3 * x - 10) * x + 8); }
+
+typedef struct grid_taps {
+  taps t;
+  double slope[4]; /* of the weights, by the grid's number */
+} grid_taps;
+
+static grid_taps cubic_grid_taps(place p, int64_t n, int padding, int align) { /* every tap is padded on its own */
+  const double low = floor(p.x), r = p.x - low;
+  grid_taps g = {{4, {0}, {cubic_far(r + 1), cubic_near(r), cubic_near(1 - r), cubic_far(2 - r)}},
+                 {cubic_far_slope(r + 1), cubic_near_slope(r), -cubic_near_slope(1 - r), -cubic_far_slope(2 - r)}};
+  for (int k = 0; k < 4; k++) {
+    g.slope[k] *= p.slope;
+    g.t.at[k] = (int64_t)inside((place){low - 1 + k, 0}, n, padding, align).x;
   }
-  x = inside(x, n, padding, align);
-  if (!(fabs(x) < 1e15)) x = -100; /* nowhere */
+  return g;
+}
+
+static grid_taps taps_of_grid(double normal, int64_t n, int mode, int padding, int align) {
+  grid_taps g = {{1, {0}, {1, 0, 0, 0}}, {0}};
+  place p = unnormalise(normal, n, align);
+  double low;
+  if (!(fabs(p.x) < 1e15)) p.x = padding == PAD_ZEROS ? -100 : p.x; /* nowhere */
+  if (mode == 2) return cubic_grid_taps(p, n, padding, align);
+  p = inside(p, n, padding, align);
   if (mode == 1) {
-    t.at[0] = (int64_t)nearbyint(x);
-    return t;
+    g.t.at[0] = (int64_t)nearbyint(p.x);
+    return g;
   }
-  low = floor(x);
-  t.n = 2;
-  t.at[0] = (int64_t)low;
-  t.at[1] = (int64_t)low + 1;
-  t.weight[0] = 1 - (x - low);
-  t.weight[1] = x - low;
-  return t;
+  low = floor(p.x);
+  g.t.n = 2;
+  g.t.at[0] = (int64_t)low;
+  g.t.at[1] = (int64_t)low + 1;
+  g.t.weight[0] = 1 - (p.x - low);
+  g.t.weight[1] = p.x - low;
+  g.slope[0] = -p.slope;
+  g.slope[1] = p.slope;
+  return g;
 }
 
-/* input [N, C, ..dims], grid [N, ..out, dims] with the last coordinate first */
-static aot_status_t grid_sampler(rk_ctx *c, int32_t dims) {
-  rk_array x, g, y;
-  int64_t mode = rk_int(c, 2, 0), padding = rk_int(c, 3, 0), sizes[2 + DIMS], n_in = 1, n_out = 1;
-  int align = rk_bool(c, 4, 0);
-  AOT_TRY(rk_need_f(c, 0, &x));
-  AOT_TRY(rk_need_f(c, 1, &g));
-  RK_CHECK(c, x.rank == dims + 2 && g.rank == dims + 2 && g.sizes[dims + 1] == dims && g.sizes[0] == x.sizes[0], "input and grid do not fit");
+/* input [N, C, ..dims], grid [N, ..out, dims] with the last coordinate first; output [N, C, ..out] */
+typedef struct sampling {
+  rk_array x, grid;
+  int32_t dims;
+  int mode, padding, align;
+  int64_t sizes[2 + DIMS], n_in, n_out;
+} sampling;
+
+/* `at` is the input's argument number; grid, modes and align_corners follow. */
+static aot_status_t read_sampling(rk_ctx *c, uint32_t at, int32_t dims, sampling *s) {
+  int64_t mode = rk_int(c, at + 2, 0), padding = rk_int(c, at + 3, 0);
+  AOT_TRY(rk_need_f(c, at, &s->x));
+  AOT_TRY(rk_need_f(c, at + 1, &s->grid));
+  RK_CHECK(c, s->x.rank == dims + 2 && s->grid.rank == dims + 2 && s->grid.sizes[dims + 1] == dims && s->grid.sizes[0] == s->x.sizes[0],
+           "input and grid do not fit");
   RK_CHECK(c, mode >= 0 && mode <= (dims == 2 ? 2 : 1) && padding >= 0 && padding <= 2, "mode %lld with padding %lld is not supported",
            (long long)mode, (long long)padding);
-  sizes[0] = x.sizes[0];
-  sizes[1] = x.sizes[1];
+  s->dims = dims;
+  s->mode = (int)mode;
+  s->padding = (int)padding;
+  s->align = rk_bool(c, at + 4, 0);
+  s->sizes[0] = s->x.sizes[0];
+  s->sizes[1] = s->x.sizes[1];
+  s->n_in = s->n_out = 1;
   for (int32_t d = 0; d < dims; d++) {
-    n_in *= x.sizes[2 + d];
-    n_out *= sizes[2 + d] = g.sizes[1 + d];
-    RK_CHECK(c, x.sizes[2 + d] > 0, "the input is empty");
+    s->n_in *= s->x.sizes[2 + d];
+    s->n_out *= s->sizes[2 + d] = s->grid.sizes[1 + d];
+    RK_CHECK(c, s->x.sizes[2 + d] > 0, "the input is empty");
   }
-  AOT_TRY(rk_new_f(c, dims + 2, sizes, &y));
-  for (int64_t o = 0; o < x.sizes[0] * n_out; o++) {
-    taps t[DIMS];
-    int64_t pick[DIMS] = {0}, counts[DIMS], sample = o / n_out;
-    for (int32_t d = 0; d < dims; d++) {
-      t[d] = grid_taps(g.f[o * dims + dims - 1 - d], x.sizes[2 + d], (int)mode, (int)padding, align);
-      counts[d] = t[d].n;
-    }
+  return AOT_OK;
+}
+
+/* Taps along every dimension of output place o, counted over samples and places. */
+static void taps_of_place(const sampling *s, int64_t o, grid_taps *t, int64_t *counts) {
+  for (int32_t d = 0; d < s->dims; d++) {
+    t[d] = taps_of_grid(s->grid.f[o * s->dims + s->dims - 1 - d], s->x.sizes[2 + d], s->mode, s->padding, s->align);
+    counts[d] = t[d].t.n;
+  }
+}
+
+/* The element of a plane that the picked taps mean; -1: outside. */
+static int64_t picked(const sampling *s, const grid_taps *t, const int64_t *pick) {
+  int64_t flat = 0;
+  for (int32_t d = 0; d < s->dims; d++) {
+    const int64_t at = t[d].t.at[pick[d]];
+    if (at < 0 || at >= s->x.sizes[2 + d]) return -1;
+    flat = flat * s->x.sizes[2 + d] + at;
+  }
+  return flat;
+}
+
+/* Product of the picked weights; dimension `sloped` gives its slope instead. */
+static double weight_of(const sampling *s, const grid_taps *t, const int64_t *pick, int32_t sloped) {
+  double w = 1;
+  for (int32_t d = 0; d < s->dims; d++) w *= d == sloped ? t[d].slope[pick[d]] : t[d].t.weight[pick[d]];
+  return w;
+}
+
+static aot_status_t grid_sampler(rk_ctx *c, int32_t dims) {
+  sampling s = {0};
+  rk_array y;
+  AOT_TRY(read_sampling(c, 0, dims, &s));
+  AOT_TRY(rk_new_f(c, dims + 2, s.sizes, &y));
+  for (int64_t o = 0; o < s.x.sizes[0] * s.n_out; o++) {
+    grid_taps t[DIMS];
+    int64_t pick[DIMS] = {0}, counts[DIMS], plane = o / s.n_out * s.x.sizes[1];
+    taps_of_place(&s, o, t, counts);
     do {
-      double weight = 1;
-      int64_t flat = 0, is_inside = 1;
-      for (int32_t d = 0; d < dims; d++) {
-        int64_t at = t[d].at[pick[d]];
-        weight *= t[d].weight[pick[d]];
-        is_inside = is_inside && at >= 0 && at < x.sizes[2 + d];
-        flat = flat * x.sizes[2 + d] + at;
-      }
-      for (int64_t ch = 0; is_inside && ch < x.sizes[1]; ch++)
-        y.f[(sample * x.sizes[1] + ch) * n_out + o % n_out] += weight * x.f[(sample * x.sizes[1] + ch) * n_in + flat];
+      const int64_t flat = picked(&s, t, pick);
+      const double weight = weight_of(&s, t, pick, -1);
+      for (int64_t ch = 0; flat >= 0 && ch < s.x.sizes[1]; ch++)
+        y.f[(plane + ch) * s.n_out + o % s.n_out] += weight * s.x.f[(plane + ch) * s.n_in + flat];
     } while (rk_advance(pick, dims, counts));
   }
   return rk_put_f(c, 0, &y);
@@ -254,6 +313,37 @@ static aot_status_t grid_sampler_any(rk_ctx *c) {
   AOT_TRY(rk_need_tensor(c, 0, &x));
   return grid_sampler(c, x->rank == 5 ? 3 : 2);
 }
+
+/* grad_output, input, grid, modes, align_corners, output_mask -> gradients of input and grid */
+static aot_status_t grid_sampler_backward(rk_ctx *c, int32_t dims) {
+  sampling s = {0};
+  rk_array g, dx, dgrid;
+  AOT_TRY(read_sampling(c, 1, dims, &s));
+  AOT_TRY(rk_need_f(c, 0, &g));
+  RK_CHECK(c, g.numel == s.x.sizes[0] * s.x.sizes[1] * s.n_out, "the gradient does not fit the output");
+  AOT_TRY(rk_new_f(c, s.x.rank, s.x.sizes, &dx));
+  AOT_TRY(rk_new_f(c, s.grid.rank, s.grid.sizes, &dgrid));
+  for (int64_t o = 0; o < s.x.sizes[0] * s.n_out; o++) {
+    grid_taps t[DIMS];
+    int64_t pick[DIMS] = {0}, counts[DIMS], plane = o / s.n_out * s.x.sizes[1];
+    taps_of_place(&s, o, t, counts);
+    do {
+      const int64_t flat = picked(&s, t, pick);
+      const double weight = weight_of(&s, t, pick, -1);
+      double through = 0; /* the tap's value times the gradient, over channels */
+      for (int64_t ch = 0; flat >= 0 && ch < s.x.sizes[1]; ch++) {
+        const double from = g.f[(plane + ch) * s.n_out + o % s.n_out];
+        dx.f[(plane + ch) * s.n_in + flat] += weight * from;
+        through += s.x.f[(plane + ch) * s.n_in + flat] * from;
+      }
+      for (int32_t d = 0; d < dims; d++) dgrid.f[o * dims + dims - 1 - d] += weight_of(&s, t, pick, d) * through;
+    } while (rk_advance(pick, dims, counts));
+  }
+  if (rk_wants(c, 0)) AOT_TRY(rk_put_f(c, 0, &dx));
+  return rk_wants(c, 1) ? rk_put_f(c, 1, &dgrid) : AOT_OK;
+}
+static aot_status_t grid_sampler_2d_backward(rk_ctx *c) { return grid_sampler_backward(c, 2); }
+static aot_status_t grid_sampler_3d_backward(rk_ctx *c) { return grid_sampler_backward(c, 3); }
 
 #define UP(name, dims, mode, align, scale, is_vec, is_back) \
   {"aten." name, run, NULL, &(const resize_row){dims, mode, align, scale, is_vec, is_back}, 0}
@@ -285,5 +375,7 @@ static const rk_kernel rows[] = {
     {"aten.grid_sampler.default", grid_sampler_any, NULL, NULL, 0},
     {"aten.grid_sampler_2d.default", grid_sampler_2d, NULL, NULL, 0},
     {"aten.grid_sampler_3d.default", grid_sampler_3d, NULL, NULL, 0},
+    {"aten.grid_sampler_2d_backward.default", grid_sampler_2d_backward, NULL, NULL, 0},
+    {"aten.grid_sampler_3d_backward.default", grid_sampler_3d_backward, NULL, NULL, 0},
 };
 const rk_family rk_family_resample = RK_FAMILY(rows);
