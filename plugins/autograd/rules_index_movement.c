@@ -171,7 +171,8 @@ void ag_rule_chunk_cat(ag_t *a) {
     int64_t rows = t.sizes[d], chunk = ag_dim_op(a, AOT_EXPR_FLOORDIV, ag_dim_op(a, AOT_EXPR_ADD, rows, n - 1), n);
     ag_val_t part;
     t.sizes[d] = ag_dim_op(a, AOT_EXPR_MUL, chunk, n);
-    to = ag_dim_op(a, AOT_EXPR_ADD, from, ag_dim_op(a, AOT_EXPR_MUL, chunk, ag_product(a, t.sizes + d + 1, (uint32_t)t.rank - d - 1)));
+    to = ag_dim_op(a, AOT_EXPR_MUL, chunk, ag_product(a, t.sizes + d + 1, (uint32_t)t.rank - d - 1));
+    to = ag_dim_op(a, AOT_EXPR_ADD, from, to);
     if (!ag_needs_at(a, at, i)) continue;
     part = AG_OP(a, "slice.Tensor", g, ag_i(-1), ag_i(from), ag_i(to), ag_i(1));
     part = ag_reshape(a, part, t.sizes, t.rank);

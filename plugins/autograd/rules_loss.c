@@ -107,7 +107,10 @@ void ag_rule_multi_margin(ag_t *a) {
   d = ag_number(a, ag_arg(a, "p"), 1) == 1 ? ag_add(a, ag_zeros_like(a, x), ag_i(1)) : ag_mul(a, z, ag_i(2));
   d = ag_where(a, ag_compare(a, "gt", z, ag_i(0)), d, ag_none());
   d = AG_OP(a, "scatter.value", d, ag_i(1), at, ag_i(0));
-  if (ag_is_tensor(w)) d = ag_mul(a, d, ag_reshape(a, AG_OP(a, "index_select", w, ag_i(0), ag_reshape(a, at, sizes, 1)), sizes, 2));
+  if (ag_is_tensor(w)) {
+    w = AG_OP(a, "index_select", w, ag_i(0), ag_reshape(a, at, sizes, 1));
+    d = ag_mul(a, d, ag_reshape(a, w, sizes, 2));
+  }
   if (ag_int(a, ag_arg(a, "reduction"), 1) == 1) g = ag_div(a, g, ag_i(sizes[0]));
   d = ag_mul(a, d, ag_type(a, g).rank == 1 ? AG_OP(a, "unsqueeze", g, ag_i(1)) : g);
   d = ag_div(a, d, ag_i(ag_type(a, x).sizes[1]));

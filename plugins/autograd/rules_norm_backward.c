@@ -1,5 +1,5 @@
-/* The backward of a normalization differentiated once more. With h = (x - m) r the normalized input, f = G w the gradient of h,
- * and means over the N elements that share m and r, the backward is
+/* The backward of a normalization differentiated once more. With h = (x - m) r the normalized input, f = G w the gradient of
+ * h, and means over the N elements that share m and r, the backward is
  *
  *     gx = r (f - mean(f) - h mean(f h))        gw = sum G h        gb = sum G
  *

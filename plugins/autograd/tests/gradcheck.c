@@ -81,7 +81,6 @@ static const char *const RULES[] = {
 #include "../rules.def"
 };
 
-/* "x f64[2, 3] -1 1": name, type, range; "x f64[2] = 1 2": numbers; "x! ..": no gradient is asked for */
 /* How a row is varied. */
 enum { AS_WRITTEN, STRIDED, FIRST_SHAPE };
 static const char *const SHAPES[][3] = { /* of the inputs in turn; all of them broadcast with each other */
@@ -93,6 +92,7 @@ static const char *const SHAPES[][3] = { /* of the inputs in turn; all of them b
 };
 #define N_VARIANTS (FIRST_SHAPE + (int)(sizeof SHAPES / sizeof *SHAPES))
 
+/* "x f64[2, 3] -1 1": name, type, range; "x f64[2] = 1 2": numbers; "x! ..": no gradient is asked for */
 typedef struct input {
   char name[16], type[128];
   const char *numbers; /* NULL: random */
@@ -269,13 +269,18 @@ static int compare_input(check_t *k, uint32_t i, const double *gradient) {
   return 1;
 }
 
+static int is_near(double got, double want) {
+  if (isnan(want)) return isnan(got);
+  return got == want || (isfinite(want) && fabs(got - want) <= 1e-12 + 1e-7 * fabs(want));
+}
+
 /* The numbers of one input's gradient, from `*at` on: "0.5 0; 1 nan". */
 static int compare_point(check_t *k, uint32_t i, const double *gradient, const char **at) {
   for (int64_t e = 0; e < aoth_tensor_numel(&k->in[i].t); e++) {
     char *after;
     double want = strtod(*at, &after);
     if (after == *at) snprintf(k->why, sizeof k->why, "the row gives too few numbers");
-    else if (!(gradient[e] == want || fabs(gradient[e] - want) <= 1e-12 + 1e-7 * fabs(want) || (isnan(gradient[e]) && isnan(want))))
+    else if (!is_near(gradient[e], want))
       snprintf(k->why, sizeof k->why, "gradient of %s, element %lld: %.9g, should be %.9g", k->in[i].name, (long long)e,
                gradient[e], want);
     if (*k->why) return 0;
