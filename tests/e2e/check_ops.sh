@@ -15,7 +15,7 @@ status 0 "$aothost" ops aten.linear.default -v
 says 'takes +bias +Tensor\?, has a default'
 says 'decomposes: composite'
 # reasons: of marks, of the unit's own list, of what a writing operator becomes
-status 0 "$aothost" ops aten.argmax.default aten.scatter.reduce aten.relu_.default aten.rand.default aten.arange.default -v
+status 0 "$aothost" ops aten.argmax.default _c10d_functional.broadcast.default aten.relu_.default aten.rand.default aten.arange.default -v
 says '^  gradient by autograd: none: its result carries no gradient'
 says '^  gradient by autograd: no: PyTorch has none'
 says '^  gradient by autograd: none: takes no tensor'
@@ -30,7 +30,7 @@ has words.json '"decomposition": null'
 has words.json '"shape_rule": "promote"'
 status 0 "$aothost" plugins autograd -v
 says '^  aten\.add\.Tensor$'
-says '^  aten\.scatter\.reduce +PyTorch has none$'
+says '^  _c10d_functional\.broadcast\.default +PyTorch has none$'
 status 0 "$aothost" plugins aten -v
 says '^  aten\.add_\.Tensor$'
 
