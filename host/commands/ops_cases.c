@@ -12,14 +12,15 @@
 
 /* Forward or gradients, of one operator or of all. */
 typedef struct tally {
-  uint32_t n, passed;
+  uint32_t n, passed, listed; /* listed: of exceptions.txt, neither passed nor failed */
   double error;
 } tally_t;
 
 typedef struct row {
   const char *op;
   tally_t forward, gradients;
-  const char *first_id; /* of the first case that fails; NULL: none */
+  const char *first_id; /* of the first case that fails, or is excepted where none fails; NULL: neither */
+  int first_fails;
   char first_why[420];
 } row_t;
 
@@ -32,7 +33,7 @@ typedef struct report {
   uint32_t n_rows;
   tally_t forward, gradients;
   uint32_t n_failed, reasons[2][AOTH_N_CASE_VERDICTS]; /* cases; forward, gradients */
-  json_t *failures;
+  json_t *failures, *listed;
 } report_t;
 
 /* ---- stages ---- */
@@ -89,20 +90,26 @@ static void count(tally_t *t, const aoth_case_part_t *p) {
   if (p->verdict == AOTH_CASE_ABSENT) return;
   t->n++;
   t->passed += p->verdict == AOTH_CASE_PASSED;
+  t->listed += p->verdict == AOTH_CASE_LISTED;
   if (p->error > t->error) t->error = p->error;
 }
 
 static json_t *number_or_null(double d) { return isfinite(d) ? json_real(d) : json_null(); }
 
-static void note_failure(report_t *r, row_t *row, const aoth_case_result_t *c, int is_gradient) {
+static int fails(const aoth_case_part_t *p) { return p->verdict > AOTH_CASE_LISTED; }
+
+/* A failure, or an exception that is listed. */
+static void note(report_t *r, row_t *row, const aoth_case_result_t *c, int is_gradient) {
   const aoth_case_part_t *p = is_gradient ? &c->gradients : &c->forward;
   if (p->verdict <= AOTH_CASE_ABSENT) return;
   r->reasons[is_gradient][p->verdict]++;
-  json_array_append_new(r->failures, json_pack("{s:s, s:s, s:s, s:s, s:s}", "id", c->id, "operator", c->op, "direction",
-                                               is_gradient ? "gradients" : "forward", "reason", aoth_case_verdict(p->verdict),
-                                               "message", p->why));
-  if (row->first_id) return;
+  json_array_append_new(fails(p) ? r->failures : r->listed,
+                        json_pack("{s:s, s:s, s:s, s:s, s:s}", "id", c->id, "operator", c->op, "direction",
+                                  is_gradient ? "gradients" : "forward", "reason", aoth_case_verdict(p->verdict), "message",
+                                  p->why));
+  if (row->first_id && (row->first_fails || !fails(p))) return;
   row->first_id = c->id;
+  row->first_fails = fails(p);
   snprintf(row->first_why, sizeof row->first_why, "%s%s: %s", is_gradient ? "gradients: " : "", aoth_case_verdict(p->verdict),
            p->why);
 }
@@ -114,15 +121,15 @@ static void add(report_t *r, const aoth_case_result_t *c) {
   count(&row->gradients, &c->gradients);
   count(&r->forward, &c->forward);
   count(&r->gradients, &c->gradients);
-  r->n_failed += c->forward.verdict > AOTH_CASE_ABSENT || c->gradients.verdict > AOTH_CASE_ABSENT;
-  note_failure(r, row, c, 0);
-  note_failure(r, row, c, 1);
+  r->n_failed += fails(&c->forward) || fails(&c->gradients);
+  note(r, row, c, 0);
+  note(r, row, c, 1);
 }
 
 /* ---- telling ---- */
 
 static void print_rows(const report_t *r) {
-  printf("%-48s %7s %9s %9s %9s  first failing case\n", "operator", "forward", "gradients", "error", "grad err");
+  printf("%-48s %7s %9s %9s %9s  first case that fails or is excepted\n", "operator", "forward", "gradients", "error", "grad err");
   for (uint32_t i = 0; i < r->n_rows; i++) {
     const row_t *w = &r->rows[i];
     char forward[24], gradients[24], error[24] = "-";
@@ -135,15 +142,17 @@ static void print_rows(const report_t *r) {
 }
 
 static void print_totals(const report_t *r) {
-  printf("%u cases of %u operators on %s: forward %u of %u, gradients %u of %u; %u cases fail\n", r->n_cases, r->n_rows,
-         r->line->backend, r->forward.passed, r->forward.n, r->gradients.passed, r->gradients.n, r->n_failed);
+  printf("%u cases of %u operators on %s: forward %u of %u, gradients %u of %u; %u cases fail, %u results are excepted\n",
+         r->n_cases, r->n_rows, r->line->backend, r->forward.passed, r->forward.n, r->gradients.passed, r->gradients.n,
+         r->n_failed, r->forward.listed + r->gradients.listed);
   for (int v = AOTH_CASE_ABSENT + 1; v < AOTH_N_CASE_VERDICTS; v++)
     if (r->reasons[0][v] || r->reasons[1][v])
       printf("  %-22s forward %u, gradients %u\n", aoth_case_verdict(v), r->reasons[0][v], r->reasons[1][v]);
 }
 
 static json_t *tally_json(const tally_t *t) {
-  return json_pack("{s:i, s:i, s:o}", "cases", (int)t->n, "passed", (int)t->passed, "worst", number_or_null(t->error));
+  return json_pack("{s:i, s:i, s:i, s:o}", "cases", (int)t->n, "passed", (int)t->passed, "excepted", (int)t->listed, "worst",
+                   number_or_null(t->error));
 }
 
 static json_t *report_json(const report_t *r) {
@@ -152,10 +161,10 @@ static json_t *report_json(const report_t *r) {
     json_array_append_new(rows, json_pack("{s:s, s:o, s:o, s:s?}", "operator", r->rows[i].op, "forward",
                                           tally_json(&r->rows[i].forward), "gradients", tally_json(&r->rows[i].gradients),
                                           "first_failing", r->rows[i].first_id));
-  return json_pack("{s:s, s:s, s:b, s:i, s:i, s:o, s:o, s:o, s:O}", "cases", r->line->cases, "backend",
+  return json_pack("{s:s, s:s, s:b, s:i, s:i, s:o, s:o, s:o, s:O, s:O}", "cases", r->line->cases, "backend",
                    r->line->backend, "ok", r->n_failed == 0, "n_cases", (int)r->n_cases, "n_failed", (int)r->n_failed,
                    "forward", tally_json(&r->forward), "gradients", tally_json(&r->gradients), "operators", rows, "failures",
-                   r->failures);
+                   r->failures, "exceptions", r->listed);
 }
 
 static aot_status_t run(report_t *r, int as_text) {
@@ -179,12 +188,13 @@ static aot_status_t run(report_t *r, int as_text) {
 }
 
 aot_status_t aoth_ops_cases_run(aoth_ops_line_t *line, int as_text, json_t **out_json, uint32_t *out_failed) {
-  report_t r = {.line = line, .failures = json_array()};
+  report_t r = {.line = line, .failures = json_array(), .listed = json_array()};
   const aot_status_t status = run(&r, as_text);
   *out_json = status == AOT_OK ? report_json(&r) : NULL;
   *out_failed = r.n_failed;
   aoth_op_cases_close(r.cases);
   json_decref(r.failures);
+  json_decref(r.listed);
   free(r.order);
   free(r.rows);
   return status;

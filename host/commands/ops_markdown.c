@@ -165,9 +165,9 @@ static void failure_row(const json_t *f, aoth_text_t *row) {
   aoth_text_add(row, " |", 2);
 }
 
-/* Failures alike share a row, which names their cases. */
-static void write_failures(const page_t *p) {
-  const json_t *all = json_object_get(p->cases, "failures");
+/* A list of the report: those alike share a row, which names their cases. */
+static void write_list(const page_t *p, const char *list, const char *title) {
+  const json_t *all = json_object_get(p->cases, list);
   json_t *rows = json_object(), *ids; /* row -> ids; keys stay in the order of their first failure */
   const char *row;
   for (size_t i = 0; i < json_array_size(all); i++) {
@@ -178,7 +178,7 @@ static void write_failures(const page_t *p) {
     json_array_append(ids, json_object_get(json_array_get(all, i), "id"));
     aoth_text_deinit(&key);
   }
-  fprintf(p->out, "\n## Recorded cases that do not pass\n\n");
+  fprintf(p->out, "\n## %s\n\n", title);
   fputs(json_object_size(rows) ? "| operator | direction | reason | cases |\n|---|---|---|---|\n" : "None.\n", p->out);
   json_object_foreach(rows, row, ids) {
     fputs(row, p->out);
@@ -220,7 +220,8 @@ static aot_status_t fill(page_t *p) {
   if (p->out) {
     write_head(p);
     write_groups(p);
-    if (p->cases) write_failures(p);
+    if (p->cases) write_list(p, "failures", "Recorded cases that do not pass");
+    if (p->cases) write_list(p, "exceptions", "Recorded results that need not agree");
     const int bad = ferror(p->out);
     if (fclose(p->out) == 0 && !bad) return AOT_OK;
   }

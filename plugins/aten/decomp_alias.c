@@ -23,6 +23,11 @@ aot_status_t at_dc_renamed(at_emit_t *e, aot_value_t *out) {
       {"aten.less.Tensor", "lt.Tensor"},
       {"aten.less_equal.Tensor", "le.Tensor"},
       {"aten.not_equal.Tensor", "ne.Tensor"},
+      {"aten.__lshift__.Tensor", "bitwise_left_shift.Tensor"},
+      {"aten.__lshift__.Scalar", "bitwise_left_shift.Tensor_Scalar"},
+      {"aten.__rshift__.Tensor", "bitwise_right_shift.Tensor"},
+      {"aten.__rshift__.Scalar", "bitwise_right_shift.Tensor_Scalar"},
+      {"aten._weight_norm.default", "_weight_norm_interface"},
       {"aten.concat.default", "cat"},
       {"aten.cdist.default", "_cdist_forward"},
       {"aten.adaptive_avg_pool3d.default", "_adaptive_avg_pool3d"},
@@ -31,6 +36,7 @@ aot_status_t at_dc_renamed(at_emit_t *e, aot_value_t *out) {
       {"aten._unsafe_index_put.default", "index_put"},
       {"aten._unsafe_view.default", "view"},
       {"aten.zero.default", "zeros_like"},
+      {"aten.multilabel_margin_loss.default", "multilabel_margin_loss_forward"},
   };
   size_t i;
   for (i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -174,6 +180,20 @@ aot_status_t at_dc_take_along_dim(at_emit_t *e, aot_value_t *out) {
   sizes[dim] = t.sizes[dim];
   return at_give(e, AT(e, "gather", at_expanded(e, x, sizes, to.rank), at_i(dim), at_expanded(e, index, to.sizes,
                                                                                               to.rank)), out);
+}
+
+/* embedding_bag: a padding_idx that counts from the end is brought to the front, none becomes -1 */
+aot_status_t at_dc_embedding_bag(at_emit_t *e, aot_value_t *out) {
+  at_x args[9];
+  uint32_t i, padded = at_in_has(e, "padding_idx");
+  static const char *const names[8] = {"weight", "indices", "offsets", "scale_grad_by_freq", "mode", "sparse",
+                                       "per_sample_weights", "include_last_offset"};
+  for (i = 0; i < 8; i++) args[i] = IN(names[i]);
+  args[8] = at_i(padded ? at_in_int(e, "padding_idx", 0) : -1);
+  if (padded && args[8].u.i < 0) args[8] = at_i(at_add(e->infer, args[8].u.i, TYPE(args[0]).sizes[0]));
+  args[0] = at_call(e, "_embedding_bag", 9, args);
+  for (i = 0; i < e->info.n_results; i++) out[i] = VAL(at_nth(args[0], i));
+  return e->status;
 }
 
 /* ---- small losses ---- */

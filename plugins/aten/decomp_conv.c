@@ -62,6 +62,15 @@ aot_status_t at_dc_max_pool2d_backward(at_emit_t *e, aot_value_t *out) {
                        IN("dilation"), IN("ceil_mode"), at_nth(y, 1)), out);
 }
 
+/* The convolutions of vendors' libraries: the general one. */
+aot_status_t at_dc_vendor_convolution(at_emit_t *e, aot_value_t *out) {
+  at_x x = IN("self"), w = IN("weight");
+  int32_t space = TYPE(w).rank - 2;
+  if (space < 1 || space > MAX_SPACE) return AOT_E_UNIMPLEMENTED;
+  return at_give(e, AT(e, "convolution", x, w, IN("bias"), spread(e, "stride", space, 1), spread(e, "padding", space, 0),
+                       spread(e, "dilation", space, 1), at_b(0), spread(e, "output_padding", space, 0), IN("groups")), out);
+}
+
 /* avg_pool1d: avg_pool2d over rows of height 1 */
 aot_status_t at_dc_avg_pool1d(at_emit_t *e, aot_value_t *out) {
   int64_t kernel[2] = {1, 0}, stride[2] = {1, 0}, padding[2] = {0, 0};

@@ -334,3 +334,26 @@ aot_status_t at_dc_batch_norm_backward(at_emit_t *e, aot_value_t *out) {
   batch_gradients(e, &n, at_math(e, IN(native ? "grad_out" : "grad")), training, want, out);
   return e->status;
 }
+
+/* ---- cuDNN's batch norm: the native one; what cuDNN would note for its backward is empty ---- */
+
+aot_status_t at_dc_cudnn_batch_norm(at_emit_t *e, aot_value_t *out) {
+  static const int64_t none[1] = {0};
+  at_x y = AT(e, "native_batch_norm", IN("input"), IN("weight"), IN("bias"), IN("running_mean"), IN("running_var"), IN("training"),
+              IN("exponential_average_factor"), IN("epsilon"));
+  uint32_t i;
+  for (i = 0; i < 3; i++) out[i] = VAL(at_nth(y, i));
+  out[3] = VAL(at_filled(e, none, 1, at_i(0), AOT_U8, IN("input")));
+  return e->status;
+}
+
+aot_status_t at_dc_cudnn_batch_norm_backward(at_emit_t *e, aot_value_t *out) {
+  static const int64_t all[3] = {1, 1, 1};
+  at_x mask = at_list(e, all, 3), dx;
+  uint32_t i;
+  mask.kind = AOT_ARG_BOOLS;
+  dx = AT(e, "native_batch_norm_backward", IN("grad_output"), IN("input"), IN("weight"), IN("running_mean"), IN("running_var"),
+          IN("save_mean"), IN("save_var"), at_b(1), IN("epsilon"), mask);
+  for (i = 0; i < 3; i++) out[i] = VAL(at_nth(dx, i));
+  return e->status;
+}

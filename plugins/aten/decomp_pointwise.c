@@ -309,3 +309,27 @@ aot_status_t at_dc_full(at_emit_t *e, aot_value_t *out) {
                                            t.rank == 4 ? AOT_MEMORY_CHANNELS_LAST : AOT_MEMORY_CHANNELS_LAST_3D));
   return at_give(e, y, out);
 }
+
+/* ---- rrelu: in evaluation leaky_relu with the mean of the slopes ---- */
+
+static at_x mean_slope(at_emit_t *e) { return at_f((at_in_float(e, "lower", 1.0 / 8) + at_in_float(e, "upper", 1.0 / 3)) / 2); }
+
+static at_x rrelu(at_emit_t *e) {
+  if (at_in_int(e, "training", 0))
+    at_emit_fail(e, "call eval() before exporting", "%s in training draws random slopes, which is not supported", e->row->name);
+  return AT(e, "leaky_relu", IN("self"), mean_slope(e));
+}
+
+aot_status_t at_dc_rrelu(at_emit_t *e, aot_value_t *out) { return at_give(e, rrelu(e), out); }
+
+aot_status_t at_fn_rrelu(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
+  (void)out_written; /* evaluation leaves the noise alone */
+  return at_give(e, rrelu(e), out_results);
+}
+
+/* In training noise holds the slopes, 1 where x is positive; PyTorch takes slopes that hardly differ for fixed. */
+aot_status_t at_dc_rrelu_backward(at_emit_t *e, aot_value_t *out) {
+  double spread = at_in_float(e, "upper", 1.0 / 3) - at_in_float(e, "lower", 1.0 / 8);
+  if (at_in_int(e, "training", 0) && spread > 1e-6) return at_give_cast(e, MUL(IN("grad_output"), IN("noise")), out);
+  return at_give(e, AT(e, "leaky_relu_backward", IN("grad_output"), IN("self"), mean_slope(e), IN("self_is_result")), out);
+}

@@ -3,7 +3,7 @@
  * Most rows name their twin, which takes the same arguments. The result is cast to the written tensor's dtype where promotion
  * would change it (x.add_(1.5) on int64 is an error in PyTorch, x.mul_(y) with a float64 y on float32 is not), and stands
  * for the operator's result as well. */
-#include "rewrites.h"
+#include "at_formula.h"
 
 #include <string.h>
 
@@ -60,13 +60,16 @@ aot_status_t at_fn_fill(at_emit_t *e, aot_value_t *out_results, aot_value_t *out
 
 /* Batch norm. In training the running statistics that are there are written; the functional form returns them. In
  * evaluation, and without statistics, nothing is written. Results of the rewritten operator: the normalized tensor, and for
- * the native forms the saved mean and 1 / standard deviation. */
+ * the native forms the saved mean and 1 / standard deviation, for cuDNN's an empty tensor more. */
 aot_status_t at_fn_batch_norm(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
   at_x input = at_in(e, "input"), weight = at_in(e, "weight"), bias = at_in(e, "bias");
   at_x mean = at_in(e, "running_mean"), var = at_in(e, "running_var");
   at_x momentum = at_in(e, "momentum"), eps = at_in(e, "eps"), y;
+  static const int64_t none[1] = {0};
   int training = at_in_int(e, "training", 0) != 0;
   uint32_t i, n_written = 0;
+  if (at_is_none(momentum)) momentum = at_in(e, "exponential_average_factor"); /* cuDNN's names */
+  if (at_is_none(eps)) eps = at_in(e, "epsilon");
   if (training && at_is_none(mean) != at_is_none(var)) {
     at_emit_fail(e, "give both or none", "%s with only one of running_mean and running_var", e->row->name);
     return e->status;
@@ -81,5 +84,18 @@ aot_status_t at_fn_batch_norm(at_emit_t *e, aot_value_t *out_results, aot_value_
     out_written[n_written++] = at_value(e, at_nth(y, 4));
   }
   for (i = 0; i < e->info.n_results && i < 3; i++) out_results[i] = at_value(e, at_nth(y, i));
+  if (e->info.n_results == 4) out_results[3] = at_value(e, at_filled(e, none, 1, at_i(0), AOT_U8, input));
   return e->status;
+}
+
+/* resize_: a window on the same memory. What a larger size would add is undefined in PyTorch, and refused here. */
+aot_status_t at_fn_resize(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
+  at_x self = at_in(e, "self");
+  aot_type_t from = at_type(e, self), to = at_result_type(e, 0);
+  int64_t had = at_numel(e->infer, from.sizes, from.rank), wants = at_numel(e->infer, to.sizes, to.rank);
+  if (e->status == AOT_OK && at_hint(e->infer, wants) > at_hint(e->infer, had))
+    at_emit_fail(e, "create a tensor of that size", "%s from %lld to %lld elements: what a larger tensor adds is undefined",
+                 e->row->name, (long long)at_hint(e->infer, had), (long long)at_hint(e->infer, wants));
+  return give(e, AT(e, "as_strided", self, at_list(e, to.sizes, (uint32_t)to.rank), at_list(e, to.strides, (uint32_t)to.rank)),
+              out_results, out_written);
 }

@@ -79,6 +79,7 @@ static void put_conv(at_infer_t *c, const char *input, int transposed, int64_t g
 
 void at_shape_conv(at_infer_t *c) { put_conv(c, "input", 0, at_int(c, "groups")); }
 void at_shape_conv_transpose(at_infer_t *c) { put_conv(c, "input", 1, at_int(c, "groups")); }
+void at_shape_convolution_of_self(at_infer_t *c) { put_conv(c, "self", 0, at_int(c, "groups")); }
 void at_shape_convolution(at_infer_t *c) { put_conv(c, "input", at_bool(c, "transposed"), at_int(c, "groups")); }
 
 static int wanted(at_infer_t *c, uint32_t i) {
@@ -196,6 +197,23 @@ void at_shape_adaptive_pool_with_indices(at_infer_t *c) {
   put_pooled(c, &x, sizes, AOT_I64);
 }
 
+/* Windows at pseudo-random steps: as many as output_size says. */
+void at_shape_fractional_pool(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "self"), samples = at_tensor(c, "random_samples");
+  int32_t space = window_dims(c), d;
+  int64_t kernel[MAX_SPACE] = {0}, *sizes = adaptive(c, &x);
+  spread(c, "kernel_size", space, ones, kernel);
+  if (samples.rank != 3 || samples.dtype != x.dtype) at_fail(c, "%s: random_samples must be [N, C, %d] of the input's dtype",
+                                                             c->row->name, (int)space);
+  for (d = 0; d < space && c->status == AOT_OK; d++)
+    if (at_hint(c, sizes[x.rank - space + d]) + kernel[d] - 1 > at_hint(c, x.sizes[x.rank - space + d]))
+      at_fail(c, "%s: %lld windows of %lld do not fit an input of %lld", c->row->name,
+              (long long)at_hint(c, sizes[x.rank - space + d]), (long long)kernel[d],
+              (long long)at_hint(c, x.sizes[x.rank - space + d]));
+  at_put(c, x.dtype, sizes, x.rank);
+  at_put(c, AOT_I64, sizes, x.rank);
+}
+
 /* ---- resampling ---- */
 
 static void put_resampled(at_infer_t *c, const char *input, int channels_last) {
@@ -242,6 +260,44 @@ void at_shape_grid_sampler_backward(at_infer_t *c) {
   if (wanted(c, 0)) at_put(c, x.dtype, x.sizes, x.rank);
   else at_put_none(c);
   at_put(c, grid.dtype, grid.sizes, grid.rank);
+}
+
+/* size is [N, C, ..]: theta [N, d, d+1] for d dimensions, the grid [N, .., d] */
+static uint32_t affine_size(at_infer_t *c, const int64_t **size) {
+  uint32_t n = at_ints(c, "size", size);
+  if (n != 4 && n != 5) at_fail(c, "%s: size has %u numbers, not 4 or 5", c->row->name, n);
+  return n;
+}
+
+void at_shape_affine_grid(at_infer_t *c) {
+  aot_type_t theta = at_tensor(c, "theta");
+  const int64_t *size;
+  uint32_t n = affine_size(c, &size), d;
+  int64_t *sizes = at_dims(c, 5);
+  if (c->status != AOT_OK) return;
+  if (theta.rank != 3 || !at_same(c, theta.sizes[0], size[0]) || !at_same(c, theta.sizes[1], n - 2) ||
+      !at_same(c, theta.sizes[2], n - 1))
+    at_fail(c, "theta of %u dimensions must be [%lld, %u, %u]", n - 2, (long long)at_hint(c, size[0]), n - 2, n - 1);
+  sizes[0] = size[0];
+  for (d = 2; d < n; d++) sizes[d - 1] = size[d];
+  sizes[n - 1] = n - 2;
+  at_put(c, theta.dtype, sizes, (int32_t)n);
+}
+
+/* Transposed in memory, as PyTorch's product leaves it. */
+void at_shape_affine_grid_backward(at_infer_t *c) {
+  aot_type_t g = at_tensor(c, "grad");
+  const int64_t *size;
+  uint32_t n = affine_size(c, &size);
+  int64_t *sizes = at_dims(c, 3), *strides = at_dims(c, 3);
+  if (c->status != AOT_OK) return;
+  sizes[0] = size[0];
+  sizes[1] = n - 2;
+  sizes[2] = n - 1;
+  strides[0] = (int64_t)(n - 2) * (n - 1);
+  strides[1] = 1;
+  strides[2] = n - 2;
+  at_put_strided(c, g.dtype, sizes, strides, 3);
 }
 
 /* ---- im2col and back ---- */

@@ -119,3 +119,13 @@ void at_shape_cosine_similarity(at_infer_t *c) {
     if (d != dim) sizes[kept++] = sizes[d];
   at_put(c, at_promote(c, t, 2), sizes, kept);
 }
+
+/* multilabel_margin_loss: one value a row; the form with marks says which classes are targets */
+void at_shape_multilabel_margin(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "self"), target = at_tensor(c, "target");
+  int32_t d, fits = x.rank == target.rank && x.rank <= 2;
+  for (d = 0; fits && d < x.rank; d++) fits = at_same(c, x.sizes[d], target.sizes[d]);
+  if (!fits) at_fail(c, "%s: scores and targets must have one shape, of rank 2 at most", c->row->name);
+  at_shape_class_margin(c);
+  if (c->desc->n_results == 2) at_put(c, x.dtype, target.sizes, target.rank);
+}

@@ -21,8 +21,8 @@ static void need_rank(at_infer_t *c, const aot_type_t *t, const char *name, int3
   if (t->rank != rank) at_fail(c, "'%s' must have rank %d, not %d", name, (int)rank, (int)t->rank);
 }
 
-/* [n,k] x [k,m], or [b,n,k] x [b,k,m]; `bias`, if any, broadcasts to the result. */
-static void put_product(at_infer_t *c, const char *left, const char *right, int32_t rank) {
+/* [n,k] x [k,m], or [b,n,k] x [b,k,m]; `bias`, if any, broadcasts to the result. dtype 0: the operands'. */
+static void put_product(at_infer_t *c, const char *left, const char *right, int32_t rank, int32_t dtype) {
   aot_type_t a = at_tensor(c, left), b = at_tensor(c, right);
   int64_t *sizes = at_dims(c, 3);
   need_rank(c, &a, left, rank);
@@ -36,13 +36,18 @@ static void put_product(at_infer_t *c, const char *left, const char *right, int3
   }
   sizes[rank - 2] = a.sizes[rank - 2];
   sizes[rank - 1] = b.sizes[rank - 1];
-  at_put(c, at_has(c, "out_dtype") ? (int32_t)at_int(c, "out_dtype") : a.dtype, sizes, rank);
+  at_put(c, at_has(c, "out_dtype") ? (int32_t)at_int(c, "out_dtype") : dtype ? dtype : a.dtype, sizes, rank);
 }
 
-void at_shape_mm(at_infer_t *c) { put_product(c, "self", "mat2", 2); }
-void at_shape_bmm(at_infer_t *c) { put_product(c, "self", "mat2", 3); }
-void at_shape_addmm(at_infer_t *c) { put_product(c, "mat1", "mat2", 2); }
-void at_shape_baddbmm(at_infer_t *c) { put_product(c, "batch1", "batch2", 3); }
+void at_shape_mm(at_infer_t *c) { put_product(c, "self", "mat2", 2, 0); }
+void at_shape_int_mm(at_infer_t *c) {
+  int32_t dtype = at_tensor(c, "self").dtype;
+  if (dtype != AOT_I8) at_fail(c, "_int_mm takes int8, not %s", aot_dtype_name(dtype));
+  put_product(c, "self", "mat2", 2, AOT_I32);
+}
+void at_shape_bmm(at_infer_t *c) { put_product(c, "self", "mat2", 3, 0); }
+void at_shape_addmm(at_infer_t *c) { put_product(c, "mat1", "mat2", 2, 0); }
+void at_shape_baddbmm(at_infer_t *c) { put_product(c, "batch1", "batch2", 3, 0); }
 
 void at_shape_addbmm(at_infer_t *c) {
   aot_type_t a = at_tensor(c, "batch1"), b = at_tensor(c, "batch2");

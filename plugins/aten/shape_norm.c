@@ -179,6 +179,21 @@ void at_shape_native_batch_norm_backward(at_infer_t *c) {
   }
 }
 
+/* cuDNN's form: as the native one, and notes for its backward, of which there are none here. */
+void at_shape_cudnn_batch_norm(at_infer_t *c) {
+  static const int64_t empty[1] = {0};
+  at_shape_native_batch_norm(c);
+  at_put(c, AOT_U8, empty, 1);
+}
+
+void at_shape_cudnn_batch_norm_backward(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "input"), w = at_tensor(c, "weight");
+  int64_t *sizes = channels(c, &x);
+  put_normalized(c, &x);
+  at_put(c, w.dtype, sizes, 1);
+  at_put(c, w.dtype, sizes, 1);
+}
+
 /* The weight's gradient only with a weight; the bias's always, as the call does not say whether there is one. */
 void at_shape_batch_norm_backward(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "input"), w = at_operand(c, "weight");
@@ -188,4 +203,28 @@ void at_shape_batch_norm_backward(at_infer_t *c) {
   if (w.kind == AOT_TYPE_TENSOR) at_put(c, dtype, sizes, 1);
   else at_put_none(c);
   at_put(c, dtype, sizes, 1);
+}
+
+/* ---- weight norm ---- */
+
+static void check_lengths(at_infer_t *c, const aot_type_t *v, const aot_type_t *g, int64_t dim) {
+  int32_t at = at_wrap(c, dim, v->rank);
+  if (c->status == AOT_OK && v->rank && !at_same(c, at_numel(c, g->sizes, g->rank), v->sizes[at]))
+    at_fail(c, "%s: %lld lengths for the %lld slices of dim %d", c->row->name,
+            (long long)at_hint(c, at_numel(c, g->sizes, g->rank)), (long long)at_hint(c, v->sizes[at]), (int)at);
+}
+
+/* Norms of bfloat16 are float32 on the CPU, as PyTorch keeps them. */
+void at_shape_weight_norm(at_infer_t *c) {
+  aot_type_t v = at_tensor(c, "v"), g = at_tensor(c, "g");
+  check_lengths(c, &v, &g, at_int(c, "dim"));
+  at_put(c, v.dtype, v.sizes, v.rank);
+  if (c->desc->n_results == 2) at_put(c, v.dtype == AOT_BF16 ? AOT_F32 : g.dtype, g.sizes, g.rank);
+}
+
+void at_shape_weight_norm_backward(at_infer_t *c) {
+  aot_type_t v = at_tensor(c, "saved_v"), g = at_tensor(c, "saved_g");
+  check_lengths(c, &v, &g, at_int(c, "dim"));
+  at_put(c, v.dtype, v.sizes, v.rank);
+  at_put(c, g.dtype, g.sizes, g.rank);
 }

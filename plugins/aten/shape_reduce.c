@@ -167,9 +167,9 @@ void at_shape_trace(at_infer_t *c) {
   at_put(c, at_is_integral(t.dtype) ? AOT_I64 : t.dtype, NULL, 0);
 }
 
-void at_shape_histc(at_infer_t *c) {
+/* hash_tensor: 64 bits whatever the elements are */
+void at_shape_hash(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
-  int64_t *sizes = at_dims(c, 1);
-  sizes[0] = at_int(c, "bins");
-  at_put(c, t.dtype, sizes, 1);
+  if (at_int(c, "mode") != 0) at_fail(c, "hash_tensor in mode %lld; only 0 (exclusive or) exists", (long long)at_int(c, "mode"));
+  put_reduced(c, &t, AOT_U64);
 }

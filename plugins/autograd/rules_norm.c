@@ -1,4 +1,4 @@
-/* Group and rms normalization, whose statistics PyTorch differentiates too. */
+/* Group and rms normalization, whose statistics PyTorch differentiates too; weight normalization. */
 #include "rules.h"
 
 /* Add what the cotangents of mean and rstd [n, groups] send to x, seen as [n, groups, d]:
@@ -55,4 +55,13 @@ void ag_rule_fused_rms_norm(ag_t *a) {
     d = ag_neg(a, ag_div(a, d, ag_i(ag_product(a, shape.u.ints, shape.n))));
   }
   ag_set(a, "input", ag_add(a, out[0], d));
+}
+
+/* Weight norm: v and its lengths from the slices' norms, which the forward keeps. */
+void ag_rule_weight_norm(ag_t *a) {
+  const ag_val_t args[] = {ag_g(a, 0), ag_arg(a, "v"), ag_arg(a, "g"), ag_y(a, 1), ag_arg(a, "dim")};
+  ag_val_t out[2];
+  ag_call_n(a, "_weight_norm_interface_backward", 5, args, 2, out);
+  if (ag_needs(a, "v")) ag_set(a, "v", out[0]);
+  if (ag_needs(a, "g")) ag_set(a, "g", out[1]);
 }

@@ -22,7 +22,7 @@ says '^  gradient by autograd: none: takes no tensor'
 says '^  without the write: aten\.relu\.default'
 says '^  backend-ref: functional: aten\.relu\.default'
 says '^  backend-ref: no: draws random numbers'
-says 'shape rule scatter; decomposes: -'
+says 'shape rule [a-z_0-9]+; decomposes: -'
 status 0 "$aothost" ops aten.relu6.default aten.gelu.default aten.add.Tensor --json words.json -q
 has words.json '"decomposition": "composite"'
 has words.json '"decomposition": "on-request"'
@@ -55,7 +55,7 @@ says "did you mean 'backend-ref'"
 status 0 "$aothost" ops 'aten.mul.*' aten.cat.default aten.arange.start_step aten.linspace.default --cases "$fixtures/cases.json" \
   --backend backend-ref --json report.json
 says '^aten.mul.Tensor +8/8 +[1-8]/[1-8] '
-says '; 0 cases fail$'
+says '; 0 cases fail, 0 results are excepted$'
 has report.json '"ok": true'
 status 2 "$aothost" ops --cases "$fixtures/cases.json"
 says 'needs a backend'
@@ -70,7 +70,12 @@ status 1 "$aothost" ops --cases "$fixtures/cases.json" --backend backend-ref --j
 sed -nE 's/^([0-9]+) cases of .*: forward ([0-9]+) of ([0-9]+), gradients ([0-9]+) of ([0-9]+); .*/\1 \2 \3 \4 \5/p' out > totals
 read -r cases forward n_forward gradients n_gradients < totals || complain "no totals"
 [ "$cases" = 2940 ] && [ "$n_forward" = 2940 ] && [ "$n_gradients" = 1304 ] || complain "cases were lost: $(cat totals)"
-[ "$forward" -ge 2615 ] && [ "$gradients" -ge 1085 ] || complain "fewer pass than before: $(cat totals)"
+[ "$forward" -ge 2706 ] && [ "$gradients" -ge 1100 ] || complain "fewer pass than before: $(cat totals)"
+
+# operators that those calls leave out, recorded by record.py beside the cases
+status 0 "$aothost" ops --cases "$root/tests/fixtures/more_ops/cases.json" --backend backend-ref
+says '^208 cases of 40 operators .*: forward 208 of 208, gradients 80 of 88; 0 cases fail, 8 results are excepted$'
+status 0 "$aothost" ops --cases "$root/tests/fixtures/more_ops/cases.json" --backend backend-cpu
 
 # failures by name: a wrong number, a missing tensor, an operator nobody has, an argument of the wrong kind
 cat > wrong.json <<'J'
@@ -96,4 +101,21 @@ has wrong-report.json '"id": "w2"'
 status 0 "$aothost" ops --cases wrong.json --data wrong.safetensors --backend backend-ref --markdown wrong.md
 has wrong.md '^\| `aten\.mul\.Scalar` \| forward \| differs \| w0 \|$'
 has wrong.md '^\| `aten\.nobody\.default` \| forward \| unknown operator \| w3 \|$'
+
+# results that need not agree: listed by name with a reason, counted apart; what is asked of them still counts
+status 0 "$aothost" ops 'aten.topk*' aten.kthvalue.default --cases "$fixtures/cases.json" --backend backend-ref --json picks.json
+says '; 0 cases fail, 5 results are excepted$'
+says '^aten.topk.default +5/7 .* listed exception: output.1: which of equal'
+has picks.json '"reason": "listed exception"'
+echo 'w0 output.0 any : the recorded number is another' > exceptions.txt
+status 1 "$aothost" ops --cases wrong.json --data wrong.safetensors --backend backend-ref
+says '; 5 cases fail, 1 results are excepted$'
+echo 'w5 output.0 any : sizes still count' > exceptions.txt
+echo 'aten.mul.Scalar output.0 picks 0 along 5=0 gives 0 : 3 is no place in one element' >> exceptions.txt
+status 1 "$aothost" ops --cases wrong.json --data wrong.safetensors --backend backend-ref
+says '; 6 cases fail, 0 results are excepted$'
+printf '# comment\nw0 output.0 sometimes : no such way\n' > exceptions.txt
+status 2 "$aothost" ops --cases wrong.json --data wrong.safetensors --backend backend-ref
+says 'exceptions.txt:2'
+says "'any' or 'picks A along D=P gives K'"
 finish

@@ -92,7 +92,7 @@ static void rows_are_complete(void **state) {
   assert_int_equal(n_bad, 0);
 }
 
-/* What PyTorch's naming promises: x_ writes and returns its first argument. */
+/* What PyTorch's naming promises: x_, and __ix__ of Python's operators, write and return their first argument. */
 static void names_agree_with_schemas(void **state) {
   uint32_t i;
   (void)state;
@@ -102,7 +102,7 @@ static void names_agree_with_schemas(void **state) {
     const aot_op_desc_t *d = case_desc(i);
     const char *op = strchr(row->name, '.') + 1;
     size_t n = strcspn(op, ".");
-    if (n > 1 && op[n - 1] == '_') {
+    if (strncmp(op, "__", 2) == 0 ? op[2] == 'i' && n > 6 : n > 1 && op[n - 1] == '_') {
       if (!(d->args[0].flags & AOT_SARG_WRITE)) bad(row,
                                                     "named like an in-place operator, but does not write its first argument");
       if (d->n_results != 1 || d->results[0].alias_set != d->args[0].alias_set) bad(row, "does not return what it writes");

@@ -70,6 +70,39 @@ static aot_status_t pdist(rk_ctx *c) {
   return rk_put_f(c, 0, &y);
 }
 
+/* d|x_i - x_j|_p / dx_i of one difference d with distance y: sign(d) (|d| / y)^(p-1). PyTorch's choice at 0: nothing. */
+static double distance_slope(double d, double y, double p) {
+  const double sign = d > 0 ? 1 : d < 0 ? -1 : d;
+  if (p == 0 || d == 0) return 0 * d;
+  if (p == 1) return sign;
+  if (isinf(p)) return fabs(d) == y ? sign : 0;
+  return y == 0 ? 0 : sign * pow(fabs(d) / y, p - 1);
+}
+
+/* _pdist_backward(grad, self, p, pdist) */
+static aot_status_t pdist_backward(rk_ctx *c) {
+  rk_array g, x, y, dx;
+  int64_t n, m, pairs, k = 0;
+  AOT_TRY(rk_need_f(c, 0, &g));
+  AOT_TRY(rk_need_f(c, 1, &x));
+  AOT_TRY(rk_need_f(c, 3, &y));
+  RK_CHECK(c, x.rank == 2, "rank %d is not 2", x.rank);
+  n = x.sizes[0];
+  m = x.sizes[1];
+  pairs = n > 1 ? n * (n - 1) / 2 : 0;
+  RK_CHECK(c, g.numel == pairs && y.numel == pairs, "%lld distances of %lld rows", (long long)y.numel, (long long)n);
+  AOT_TRY(rk_new_f(c, 2, x.sizes, &dx));
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t j = i + 1; j < n; j++, k++)
+      for (int64_t e = 0; e < m; e++) {
+        const double d = rk_round_to(x.f[i * m + e] - x.f[j * m + e], x.dtype); /* as the largest was rounded */
+        const double part = g.f[k] * distance_slope(d, y.f[k], rk_float(c, 2, 2));
+        dx.f[i * m + e] += part;
+        dx.f[j * m + e] -= part;
+      }
+  return rk_put_f(c, 0, &dx);
+}
+
 /* Both operands in their common shape. */
 static aot_status_t broadcast_pair(rk_ctx *c, rk_array *a, rk_array *b) {
   const rk_tensor *ta, *tb;
@@ -280,6 +313,7 @@ static const rk_kernel rows[] = {
     ROW("cdist.default", cdist),
     ROW("_euclidean_dist.default", euclidean),
     ROW("_pdist_forward.default", pdist),
+    ROW("_pdist_backward.default", pdist_backward),
     ROW("pdist.default", pdist),
     ROW("dist.default", dist),
     ROW("equal.default", equal),

@@ -46,18 +46,20 @@ static aot_status_t read_bags(rk_ctx *c, bags *b) {
   RK_CHECK(c, b->mode >= BAG_SUM && b->mode <= BAG_MAX && (!b->scale.f || b->mode == BAG_SUM), "mode %lld is not supported here", (long long)b->mode);
   RK_CHECK(c, !b->scale.f || b->scale.numel == b->indices.numel, "%lld weights for %lld indices", (long long)b->scale.numel, (long long)b->indices.numel);
   RK_CHECK(c, !b->include_last || b->offsets.numel > 0, "there are no offsets");
+  RK_CHECK(c, !b->offsets.numel || b->offsets.i[0] == 0, "the first offset is %lld, not 0", (long long)b->offsets.i[0]);
+  RK_CHECK(c, !b->include_last || b->offsets.i[b->offsets.numel - 1] == b->indices.numel, "the last offset must be the number of indices");
   b->rows = b->weight.sizes[0];
   b->width = b->weight.sizes[1];
   b->n = b->offsets.numel - b->include_last;
-  if (b->padding < -1) b->padding += b->rows;
   return AOT_OK;
 }
 
-static aot_status_t embedding_bag_of(rk_ctx *c, int counts_always) {
+static aot_status_t embedding_bag_of(rk_ctx *c, int padding_wraps) {
   bags b = {0};
   rk_array y, top, counts, owner;
   int64_t sizes[2];
   AOT_TRY(read_bags(c, &b));
+  if (padding_wraps && rk_has(c, 8) && b.padding < 0) b.padding += b.rows;
   sizes[0] = b.n;
   sizes[1] = b.width;
   AOT_TRY(rk_new_f(c, 2, sizes, &y));
@@ -85,15 +87,15 @@ static aot_status_t embedding_bag_of(rk_ctx *c, int counts_always) {
     }
     for (int64_t e = 0; b.mode == BAG_MEAN && counts.i[bag] && e < b.width; e++) y.f[bag * b.width + e] /= (double)counts.i[bag];
   }
-  if (b.mode == BAG_SUM && !counts_always) memset(counts.i, 0, (size_t)counts.numel * sizeof *counts.i);
+  if (b.mode == BAG_SUM) memset(counts.i, 0, (size_t)counts.numel * sizeof *counts.i); /* PyTorch does not count for sums */
   if (wants_numel(c, 1, owner.numel)) put_ints(c, 1, owner.i);
   if (wants_numel(c, 2, counts.numel) || wants_numel(c, 2, b.n)) put_ints(c, 2, counts.i);
   if (b.mode == BAG_MAX && wants_numel(c, 3, top.numel)) put_ints(c, 3, top.i);
-  else if (rk_wants(c, 3)) rk_fill_i(rk_result(c, 3), 0);
+  else if (wants_numel(c, 3, counts.numel) || wants_numel(c, 3, b.n)) put_ints(c, 3, counts.i);
   return rk_put_f(c, 0, &y);
 }
-static aot_status_t embedding_bag(rk_ctx *c) { return embedding_bag_of(c, 1); }
-static aot_status_t embedding_bag_forward_only(rk_ctx *c) { return embedding_bag_of(c, 0); }
+static aot_status_t embedding_bag(rk_ctx *c) { return embedding_bag_of(c, 0); }
+static aot_status_t embedding_bag_padded(rk_ctx *c) { return embedding_bag_of(c, 1); } /* -1 is the last row */
 
 /* ---- segments ---- */
 
@@ -260,8 +262,8 @@ static aot_status_t chunk_cat(rk_ctx *c) {
 static const rk_kernel rows[] = {
     ROW("_embedding_bag.default", embedding_bag),
     ROW("embedding_bag.default", embedding_bag),
-    ROW("embedding_bag.padding_idx", embedding_bag),
-    ROW("_embedding_bag_forward_only.default", embedding_bag_forward_only),
+    ROW("embedding_bag.padding_idx", embedding_bag_padded),
+    ROW("_embedding_bag_forward_only.default", embedding_bag),
     ROW("segment_reduce.default", segment_reduce),
     ROW("_unique2.default", unique2),
     ROW("unique_dim.default", unique_dim),

@@ -361,7 +361,7 @@ static aot_status_t multilabel_margin(rk_ctx *c) {
       }
     sum += loss[s] /= (double)n;
   }
-  AOT_TRY(rk_put_f(c, 1, &is_target));
+  if (rk_wants(c, 1)) AOT_TRY(rk_put_f(c, 1, &is_target));
   out.rank = reduction == REDUCE_NONE && x.rank == 2 ? 1 : 0;
   out.sizes[0] = samples;
   out.f = loss;
@@ -370,6 +370,34 @@ static aot_status_t multilabel_margin(rk_ctx *c) {
     out.f = &sum;
   }
   return rk_put_f(c, 0, &out);
+}
+
+/* multilabel_margin_loss_backward(grad, self, target, reduction, is_target) */
+static aot_status_t multilabel_margin_backward(rk_ctx *c) {
+  rk_array g, x, t, is_target, gx;
+  int64_t n, samples, reduction = rk_int(c, 3, 1);
+  AOT_TRY(rk_need_f(c, 0, &g));
+  AOT_TRY(rk_need_f(c, 1, &x));
+  AOT_TRY(rk_need_i(c, 2, &t));
+  AOT_TRY(rk_need_f(c, 4, &is_target));
+  n = x.rank ? x.sizes[x.rank - 1] : 1;
+  samples = n ? x.numel / n : 0;
+  RK_CHECK(c, rk_same_sizes(&x, &t) && is_target.numel == x.numel, "input, target and marks differ in shape");
+  RK_CHECK(c, g.numel == (reduction == REDUCE_NONE && x.rank == 2 ? samples : 1), "the gradient has %lld elements", (long long)g.numel);
+  AOT_TRY(rk_new_f(c, x.rank, x.sizes, &gx));
+  for (int64_t s = 0; s < samples; s++) {
+    const double up = g.f[g.numel > 1 ? s : 0] / (double)n / (reduction == REDUCE_MEAN ? (double)samples : 1);
+    for (int64_t k = 0; k < n && t.i[s * n + k] >= 0; k++) {
+      const int64_t target = s * n + t.i[s * n + k];
+      RK_CHECK(c, t.i[s * n + k] < n, "target %lld is out of range for %lld classes", (long long)t.i[s * n + k], (long long)n);
+      for (int64_t j = s * n; j < (s + 1) * n; j++) {
+        if (is_target.f[j] != 0 || !(1 - x.f[target] + x.f[j] > 0)) continue;
+        gx.f[target] -= up;
+        gx.f[j] += up;
+      }
+    }
+  }
+  return rk_put_f(c, 0, &gx);
 }
 
 #define ELEMENT(name, f, grad, self, weight, weight2, reduction, parameter, preset)                                    \
@@ -402,5 +430,7 @@ static const rk_kernel rows[] = {
     ROW("aten.nll_loss2d_backward.default", nll_backward),
     ROW("aten.multi_margin_loss.default", multi_margin),
     ROW("aten.multilabel_margin_loss_forward.default", multilabel_margin),
+    ROW("aten.multilabel_margin_loss.default", multilabel_margin),
+    ROW("aten.multilabel_margin_loss_backward.default", multilabel_margin_backward),
 };
 const rk_family rk_family_loss = RK_FAMILY(rows);

@@ -233,6 +233,7 @@ static const rk_kernel rows[] = {
     ROW("linalg_matmul.default", matmul),
     ROW("mm.default", mm),
     ROW("mm.dtype", mm),
+    ROW("_int_mm.default", mm),
     ROW("bmm.default", bmm),
     ROW("bmm.dtype", bmm),
     ROW("mv.default", mv),

@@ -191,6 +191,8 @@ static aot_status_t max_pool2d_backward(rk_ctx *c) { return max_backward(c, 2, 7
 static aot_status_t max_pool3d_backward(rk_ctx *c) { return max_backward(c, 3, 7); }
 static aot_status_t adaptive_max_pool2d_backward(rk_ctx *c) { return max_backward(c, 2, 2); }
 static aot_status_t adaptive_max_pool3d_backward(rk_ctx *c) { return max_backward(c, 3, 2); }
+static aot_status_t fractional_max_pool2d_backward(rk_ctx *c) { return max_backward(c, 2, 4); }
+static aot_status_t fractional_max_pool3d_backward(rk_ctx *c) { return max_backward(c, 3, 4); }
 
 /* aot.max_pool2d_backward(grad, self, kernel, stride, padding, dilation, ceil_mode): places found again */
 static aot_status_t max_pool2d_recompute(rk_ctx *c) {
@@ -389,6 +391,8 @@ static const rk_kernel rows[] = {
     {"aot.max_pool2d_backward.default", max_pool2d_recompute, NULL, NULL, 0},
     ROW("fractional_max_pool2d", fractional_max_pool2d),
     ROW("fractional_max_pool3d", fractional_max_pool3d),
+    ROW("fractional_max_pool2d_backward", fractional_max_pool2d_backward),
+    ROW("fractional_max_pool3d_backward", fractional_max_pool3d_backward),
     ROW("max_unpool2d", max_unpool2d),
     ROW("max_unpool3d", max_unpool3d),
     ROW("avg_pool1d", avg_pool1d),

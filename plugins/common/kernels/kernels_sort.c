@@ -93,6 +93,7 @@ static aot_status_t argsort_from(rk_ctx *c, uint32_t dim_arg) {
   return rk_put_i(c, 0, &at);
 }
 static aot_status_t argsort(rk_ctx *c) { return argsort_from(c, 1); }
+static aot_status_t argsort_stable(rk_ctx *c) { return argsort_from(c, 2); }
 
 /* topk(self, k, dim, largest, sorted): always sorted */
 static aot_status_t topk(rk_ctx *c) {
@@ -227,6 +228,7 @@ static const rk_kernel rows[] = {
     ROW("sort.default", sort),
     ROW("sort.stable", sort_stable),
     ROW("argsort.default", argsort),
+    ROW("argsort.stable", argsort_stable),
     ROW("topk.default", topk),
     ROW("kthvalue.default", kthvalue),
     ROW("median.default", median_all),

@@ -24,8 +24,12 @@
   X(pool)                                                                                                              \
   X(sort)                                                                                                              \
   X(resample)                                                                                                          \
+  X(antialias) /* smooth resizing */                                                                                   \
+  X(affine_grid)                                                                                                       \
+  X(weight_norm)                                                                                                       \
   X(distance)                                                                                                          \
   X(groups)                                                                                                            \
+  X(group_gradients) /* derivatives of ragged reductions */                                                            \
   X(histogram)                                                                                                         \
   X(special)                                                                                                           \
   X(linalg)

@@ -78,6 +78,12 @@ static const row table[] = {
      "g0; a0; a1; 0; 2; false; (true,true)", "0,1"},
     {"aten.grid_sampler_3d.default", "f[1,2,3,4,2]; f[1,2,1,3,3]; 1; 1; false", "f[1,2,2,1,3]", "aten.grid_sampler_3d_backward.default",
      "g0; a0; a1; 1; 1; false; (true,true)", "0,1"},
+    /* distances of rows */
+    {"aten._pdist_forward.default", "f[4,3]; 0.5", "f[6]", "aten._pdist_backward.default", "g0; a0; a1; o0", "0"},
+    {"aten._pdist_forward.default", "f[4,3]; 1.0", "f[6]", "aten._pdist_backward.default", "g0; a0; a1; o0", "0"},
+    {"aten._pdist_forward.default", "f[4,3]; 1.5", "f[6]", "aten._pdist_backward.default", "g0; a0; a1; o0", "0"},
+    {"aten._pdist_forward.default", "f[4,3]; 2.0", "f[6]", "aten._pdist_backward.default", "g0; a0; a1; o0", "0"},
+    {"aten._pdist_forward.default", "f[4,3]; 3.0", "f[6]", "aten._pdist_backward.default", "g0; a0; a1; o0", "0"},
     /* attention */
     {"aten.scaled_dot_product_attention.default", "f[2,3,4,5]; f[2,3,6,5]; f[2,3,6,2]; n; 0.0; true; n; false", "f[2,3,4,2]",
      "aot.scaled_dot_product_attention_backward.default", "g0; a0; a1; a2; n; 0.0; true; n; false", "0,1,2"},
