@@ -21,6 +21,7 @@ typedef struct writer {
   const aoth_st_t *data;
   aoth_text_t leaves, inputs, call;
   int with_grad;
+  uint32_t written[AOTH_CASE_TENSORS], n_written; /* inputs that the operator writes */
 } writer_t;
 
 static int fail(writer_t *w, const char *path, const char *what) {
@@ -177,29 +178,48 @@ static int is_by_name(json_t *args) {
   return json_object_get(first, "i") || json_object_get(first, "f");
 }
 
-static int put_call(writer_t *w, json_t *one, const aot_op_desc_t *op) {
+/* Argument `arg` of the operator, and which inputs it writes. */
+static int put_argument(writer_t *w, json_t *value, const aot_op_desc_t *op, uint32_t arg, const char *path) {
+  const uint32_t before = w->out->n_inputs;
+  if (!put_arg(w, value, path)) return 0;
+  if (arg >= op->n_args || !(op->args[arg].flags & AOT_SARG_WRITE)) return 1;
+  for (uint32_t k = before; k < w->out->n_inputs; k++) w->written[w->n_written++] = k;
+  return 1;
+}
+
+static int put_arguments(writer_t *w, json_t *one, const aot_op_desc_t *op) {
   json_t *args = json_object_get(one, "args"), *kwargs = json_object_get(one, "kwargs"), *value;
-  const size_t n_out = json_array_size(json_object_get(one, "outputs"));
   const int by_name = is_by_name(args);
   const char *key, *space = " ";
   char path[24];
-  for (size_t k = 0; k < n_out; k++) aoth_text_f(&w->call, "%s%%y%u", k ? ", " : "  ", (unsigned)k);
-  aoth_text_f(&w->call, "%s%s", n_out ? " = " : "  ", json_string_value(json_object_get(one, "op")));
   for (size_t i = 0; i < json_array_size(args); i++, space = ", ") {
     snprintf(path, sizeof path, "%u", (unsigned)i);
     aoth_text_z(&w->call, space);
     if (by_name && i < op->n_args) aoth_text_f(&w->call, "%.*s=", (int)op->args[i].name.size, op->args[i].name.data);
-    if (!put_arg(w, json_array_get(args, i), path)) return 0;
+    if (!put_argument(w, json_array_get(args, i), op, (uint32_t)i, path)) return 0;
   }
   json_object_foreach(kwargs, key, value) {
+    uint32_t arg = 0;
+    while (arg < op->n_args && !aot_str_eq(op->args[arg].name, aot_str(key))) arg++;
     aoth_text_f(&w->call, "%s%s=", space, key);
     snprintf(path, sizeof path, "%.20s", key);
-    if (!put_arg(w, value, path)) return 0;
+    if (!put_argument(w, value, op, arg, path)) return 0;
     space = ", ";
   }
+  return 1;
+}
+
+/* The outputs are the results, or what an operator without results has written. */
+static int put_call(writer_t *w, json_t *one, const aot_op_desc_t *op) {
+  const size_t n_out = json_array_size(json_object_get(one, "outputs")), n_named = op->n_results ? n_out : 0;
+  for (size_t k = 0; k < n_named; k++) aoth_text_f(&w->call, "%s%%y%u", k ? ", " : "  ", (unsigned)k);
+  aoth_text_f(&w->call, "%s%s", n_named ? " = " : "  ", json_string_value(json_object_get(one, "op")));
+  if (!put_arguments(w, one, op)) return 0;
   aoth_text_z(&w->call, "\n");
+  if (n_out > n_named && n_out > w->n_written) return fail(w, "list", "more outputs than the operator writes");
   for (size_t k = 0; k < n_out; k++)
-    aoth_text_f(&w->call, "  out user_output %u = %%y%u\n", (unsigned)k, (unsigned)k);
+    aoth_text_f(&w->call, "  out user_output %u = %%%c%u\n", (unsigned)k, n_named ? 'y' : 'a',
+                (unsigned)(n_named ? k : w->written[k]));
   return 1;
 }
 

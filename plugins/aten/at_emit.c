@@ -152,14 +152,20 @@ aot_type_t at_type(at_emit_t *e, at_x x) {
 
 /* ---- nodes ---- */
 
+/* "namespace.operator.overload" */
+static int is_full_name(const char *op) {
+  const char *dot = strchr(op, '.');
+  return dot != NULL && strchr(dot + 1, '.') != NULL;
+}
+
 at_x at_call(at_emit_t *e, const char *op, uint32_t n_args, const at_x *args) {
   char name[128];
   aot_node_spec_t s;
   aot_node_info_t made;
   aot_node_t node;
   if (e->status != AOT_OK) return at_none();
-  snprintf(name, sizeof name, "%s%s%s", strncmp(op, "aten.", 5) == 0 ? "" : "aten.", op,
-           strchr(strncmp(op, "aten.", 5) == 0 ? op + 5 : op, '.') ? "" : ".default");
+  if (is_full_name(op)) snprintf(name, sizeof name, "%s", op);
+  else snprintf(name, sizeof name, "aten.%s%s", op, strchr(op, '.') ? "" : ".default");
   memset(&s, 0, sizeof s);
   s.struct_size = sizeof s;
   s.flags = e->info.flags;

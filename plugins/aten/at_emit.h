@@ -7,7 +7,7 @@
  *     out_values[0] = at_value(e, AT(e, "exp", y));
  *
  * New nodes stand before the rewritten one and carry its origin, flags and region tag. Operator names are ATen's without the
- * namespace; the overload `default` is left out. */
+ * namespace; the overload `default` is left out. A name of three parts is a full one. */
 #ifndef AT_EMIT_H
 #define AT_EMIT_H
 

@@ -17,9 +17,18 @@ typedef aot_status_t at_functional_fn(struct at_emit *e, aot_value_t *out_result
 /* The base after `updated` has been written over result `index` of the view. */
 typedef aot_value_t at_inverse_fn(struct at_emit *e, uint32_t index, aot_value_t base, aot_value_t updated);
 
+/* How a row follows from another one (derive.h). */
+enum {
+  AT_OWN,      /* it does not */
+  AT_OUT,      /* the same operator, its results written into given tensors */
+  AT_IN_PLACE, /* the same operator, its first arguments written, as many as it has results */
+  AT_EACH,     /* the same operator for each element of the tensor lists */
+  AT_SAME      /* another name for it, with stricter arguments */
+};
+
 typedef struct at_row {
   const char *name;   /* "aten.add.Tensor" */
-  const char *schema; /* "(Tensor self, ..) -> Tensor" */
+  const char *schema; /* "(Tensor self, ..) -> Tensor"; NULL for AT_OUT and AT_IN_PLACE: that of `of`, rewritten */
   uint32_t flags;     /* AOT_OP_*; VIEW, WRITES, MULTI_VIEW and REGION come from the schema */
   const char *group;
   const char *shape_rule; /* the name of infer: "broadcast" */
@@ -30,13 +39,24 @@ typedef struct at_row {
   at_functional_fn *functional_by; /* or how to make it */
   at_inverse_fn *inverse;          /* of a view */
   const char *write_if;            /* bool argument that must be true for the marked arguments to be written */
+  int form;                        /* AT_OUT, ..: derived from `of` */
+  const struct at_row *of;         /* for at_dc_same: the operator that it is, argument for argument */
+  const char *outs;                /* AT_OUT: names of the written arguments, apart by spaces */
 } at_row_t;
 
 #define AT_OP_ENUM(id, ...) AT_OP_##id,
 enum {
 #define OP AT_OP_ENUM
+#define OUT AT_OP_ENUM
+#define IN_PLACE AT_OP_ENUM
+#define EACH AT_OP_ENUM
+#define PRIM AT_OP_ENUM
 #include "ops.def"
 #undef OP
+#undef OUT
+#undef IN_PLACE
+#undef EACH
+#undef PRIM
   AT_N_OPS
 };
 

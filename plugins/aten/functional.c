@@ -1,10 +1,12 @@
-/* Functional forms: a writing operator becomes its twin without the write, and the written tensor a new value.
+/* Functional forms: a writing operator becomes its twin without the write, and the written tensors new values.
  *
- * Most rows name their twin, which takes the same arguments. The result is cast to the written tensor's dtype where promotion
- * would change it (x.add_(1.5) on int64 is an error in PyTorch, x.mul_(y) with a float64 y on float32 is not), and stands
- * for the operator's result as well. */
+ * Most rows name their twin, or derive from it. Its results are cast to the written tensors' dtypes where promotion would
+ * change them (x.add_(1.5) on int64 is an error, x.mul_(y) with a float64 y on float32 is not), and stand for the operator's
+ * results as well. */
 #include "at_formula.h"
+#include "rewrites.h"
 
+#include <aot/inline.h>
 #include <string.h>
 
 /* The place of the written operand in the node's arguments. */
@@ -21,17 +23,86 @@ static aot_status_t give(at_emit_t *e, at_x value, aot_value_t *out_results, aot
   return e->status;
 }
 
-aot_status_t at_functional_twin(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  at_x self = written_arg(e), value = at_call(e, e->row->functional, e->info.n_args, e->info.args);
-  aot_type_t before = at_type(e, self), after;
-  if (e->status != AOT_OK) return e->status;
-  if (!(e->desc->flags & AOT_OP_INPLACE_VIEW)) {
-    value = at_cast(e, value, before.dtype);
-    after = at_type(e, value);
-    if (!at_same_shape(e, &after, before.sizes, before.rank))
-      at_emit_fail(e, "", "%s writes a tensor of rank %d with a result of another shape", e->row->name, (int)before.rank);
+#define MAX_ARGS 32
+
+/* ---- the twin without the write ---- */
+
+static const char *twin_of(const at_emit_t *e) { return e->row->of != NULL ? e->row->of->name : e->row->functional; }
+
+/* An argument of the twin that the written tensor answers, for an operator whose results are given: what a factory makes,
+ * and the dtype that a reduction is computed in when none is asked for. */
+static at_x answered_by_out(at_emit_t *e, aot_str_t name, at_x given) {
+  at_x to = written_arg(e);
+  aot_type_t out;
+  if (given.kind != AOT_ARG_NONE || to.kind != AOT_ARG_VALUE) return given;
+  out = at_type(e, to);
+  if (aot_str_eq(name, aot_str("dtype"))) return at_dtype_of(out.dtype);
+  if (!aot_str_eq(name, aot_str("device"))) return given;
+  return aot_arg_int_kind(AOT_ARG_DEVICE, out.device + 256 * ((int64_t)out.device_index + 1));
+}
+
+/* The arguments of the twin, all but the ones that results are given by. Those of a derived row are found by name. */
+static uint32_t twin_args(at_emit_t *e, at_x *args) {
+  const uint32_t given = AOT_SARG_WRITE | AOT_SARG_KWONLY;
+  const aot_op_desc_t *twin;
+  uint32_t i, k, n = 0;
+  if (e->row->form != AT_OUT) {
+    for (i = 0; i < e->info.n_args && n < MAX_ARGS; i++)
+      if ((e->desc->args[i].flags & given) != given) args[n++] = e->info.args[i];
+    return n;
   }
-  return give(e, value, out_results, out_written);
+  twin = e->host->graph->op_desc(e->prog, e->host->graph->op_find(e->prog, aot_str(twin_of(e))));
+  for (i = 0; twin != NULL && i < twin->n_args && i < MAX_ARGS; i++) {
+    args[i] = twin->args[i].preset;
+    for (k = 0; k < e->desc->n_args; k++)
+      if (aot_str_eq(e->desc->args[k].name, twin->args[i].name))
+        args[i] = k < e->info.n_args ? e->info.args[k] : e->desc->args[k].preset;
+    args[i] = answered_by_out(e, twin->args[i].name, args[i]);
+  }
+  return i;
+}
+
+/* 0: bool, 1: integer, 2: floating, 3: complex */
+static int dtype_kind(int32_t dtype) {
+  if (at_is_complex(dtype)) return 3;
+  if (!at_is_integral(dtype)) return 2;
+  return dtype != AOT_BOOL;
+}
+
+/* A result as it stands in the tensor that it is written to: its dtype and, unless the operator changes it, its shape. */
+static at_x stored(at_emit_t *e, at_x value, at_x to) {
+  aot_type_t before = at_type(e, to), after = at_type(e, value);
+  if (e->status != AOT_OK || (e->desc->flags & AOT_OP_INPLACE_VIEW)) return value;
+  if (dtype_kind(after.dtype) > dtype_kind(before.dtype))
+    at_emit_fail(e, "PyTorch refuses it, too", "%s cannot write a result of dtype %s to a tensor of %s", e->row->name,
+                 aot_dtype_name(after.dtype), aot_dtype_name(before.dtype));
+  if (!at_same_shape(e, &after, before.sizes, before.rank)) {
+    char text[2][100];
+    at_emit_fail(e, e->row->form == AT_OUT ? "give a tensor of that shape; resizing one is not supported" : "",
+                 "%s writes a tensor of shape [%s] with a result of shape [%s]", e->row->name,
+                 at_dims_text(e->infer, before.sizes, before.rank, text[0], 100),
+                 at_dims_text(e->infer, after.sizes, after.rank, text[1], 100));
+  }
+  return at_cast(e, value, before.dtype);
+}
+
+/* Every written tensor gets the twin's result of the same number; results are those. */
+aot_status_t at_functional_twin(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
+  at_x args[MAX_ARGS], value;
+  uint32_t n = twin_args(e, args), i, k, n_written = 0;
+  value = at_call(e, twin_of(e), n, args);
+  for (i = 0; i < e->desc->n_args && i < e->info.n_args; i++) {
+    const aot_schema_arg_t *s = &e->desc->args[i];
+    if (!(s->flags & AOT_SARG_WRITE) || e->info.args[i].kind == AOT_ARG_NONE) continue;
+    for (k = 0; k < ((s->flags & AOT_SARG_LIST) ? e->info.args[i].n : 1) && e->status == AOT_OK; k++) {
+      at_x to = at_element(s, &e->info.args[i], k);
+      out_written[n_written] = at_value(e, stored(e, at_nth(value, n_written), to));
+      if (n_written < e->info.n_results) out_results[n_written] = out_written[n_written];
+      n_written++;
+      e->infer->n_pool = 0;
+    }
+  }
+  return e->status;
 }
 
 /* copy_: the source in self's dtype, device and shape */

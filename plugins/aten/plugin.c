@@ -2,6 +2,7 @@
 #include "at_emit.h"
 #include "at_row.h"
 #include "common/schema/schema.h"
+#include "derive.h"
 #include "rewrites.h"
 #include "shape.h"
 
@@ -262,7 +263,8 @@ static aot_status_t fill_desc(const opset_t *o, aot_ctx_t *ctx, const sch_memory
                               aot_op_desc_t *out) {
   sch_schema_t s;
   sch_error_t error;
-  aot_status_t status = sch_parse(aot_str(row->schema), memory, &s, &error);
+  aot_str_t text;
+  aot_status_t status = at_row_schema(row, memory, &s, &text, &error);
   if (status == AOT_OK) status = resolve_condition(row, &s);
   if (status != AOT_OK) {
     char message[320];
@@ -272,9 +274,9 @@ static aot_status_t fill_desc(const opset_t *o, aot_ctx_t *ctx, const sch_memory
     return status;
   }
   out->struct_size = sizeof *out;
-  out->flags = row->flags | derived_flags(&s);
+  out->flags = at_row_flags(row) | derived_flags(&s);
   out->name = aot_str(row->name);
-  out->schema = aot_str(row->schema);
+  out->schema = text;
   out->group = aot_str(row->group);
   out->doc = aot_str(row->doc);
   out->args = s.args;
@@ -293,6 +295,7 @@ static aot_op_info_t row_info(const at_row_t *row) {
   if (row->inverse != NULL) info.flags |= AOT_OP_INFO_INVERSE;
   info.shape_rule = aot_str(row->shape_rule);
   if (row->functional != NULL) info.functional = aot_str(row->functional);
+  else if (row->form == AT_OUT || row->form == AT_IN_PLACE) info.functional = aot_str(row->of->name);
   return info;
 }
 

@@ -62,6 +62,8 @@ aot_type_t at_operand_of(at_infer_t *c, const aot_arg_t *arg);
 aot_type_t at_tensor(at_infer_t *c, const char *name); /* at_operand, which must be a tensor */
 uint32_t at_list_size(at_infer_t *c, const char *name);
 aot_type_t at_list_item(at_infer_t *c, const char *name, uint32_t i);
+/* Element i of a list argument; an argument that is no list is its own element. */
+aot_arg_t at_element(const aot_schema_arg_t *s, const aot_arg_t *list, uint32_t i);
 
 /* ---- dimensions ---- */
 int64_t *at_dims(at_infer_t *c, int32_t n); /* an array of the pool */

@@ -3,7 +3,10 @@
 
 #include <aot/inline.h>
 
-static aot_type_t input_of(at_infer_t *c) { return at_tensor(c, at_has(c, "tensor") ? "tensor" : "input"); }
+/* `inputs` is the name of one, too, where several go through one call. */
+static aot_type_t input_of(at_infer_t *c) {
+  return at_tensor(c, at_has(c, "tensor") ? "tensor" : at_has(c, "inputs") ? "inputs" : "input");
+}
 
 void at_shape_first_fresh(at_infer_t *c) {
   aot_type_t t = input_of(c);
@@ -37,6 +40,15 @@ void at_shape_all_to_all(at_infer_t *c) {
   if (t.rank == 0) at_fail(c, "all_to_all_single of a 0-dim tensor");
   else if (n != 0) sizes[0] = total;
   at_put(c, t.dtype, sizes, t.rank);
+}
+
+/* FSDP: the inputs flat, and the gathered tensor with them in this rank's place */
+void at_shape_all_gather_copy_in(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "all_gather_output");
+  int64_t *sizes = at_dims(c, 1);
+  sizes[0] = at_int(c, "all_gather_input_numel");
+  at_put(c, t.dtype, sizes, 1);
+  at_put_like(c, &t, t.dtype);
 }
 
 /* philox_rand: numbers of the asked size, and how far the offset moves */

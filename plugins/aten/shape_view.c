@@ -568,7 +568,7 @@ void at_shape_to(at_infer_t *c) {
 /* ---- other windows on the storage ---- */
 
 void at_shape_as_strided(at_infer_t *c) {
-  aot_type_t t = at_tensor(c, "self");
+  aot_type_t t = at_tensor(c, at_has(c, "self") ? "self" : "a");
   const int64_t *sizes, *strides;
   uint32_t n = at_ints(c, "size", &sizes), m = at_ints(c, "stride", &strides);
   if (n != m) at_fail(c, "as_strided names %u sizes and %u strides", n, m);

@@ -144,6 +144,16 @@ static aot_status_t rename_place(fz_rewrite_t *w, uint32_t operand, uint32_t dec
   return AOT_OK;
 }
 
+/* One tensor in two places of what a node writes: the writes would have to be told apart, in the order of some kernel. */
+static aot_status_t note_writer(fz_rewrite_t *w, uint32_t place, aot_node_t node) {
+  fz_place_t *p = &w->alias.places[place];
+  if (p->written_by == node.id + 1)
+    return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.written-twice",
+                   "one tensor stands twice among the arguments that the operator writes", node);
+  p->written_by = node.id + 1;
+  return AOT_OK;
+}
+
 /* The original operands of a node, before refreshing changed them. */
 typedef struct operands {
   uint32_t *ids, n;
@@ -160,6 +170,7 @@ static aot_status_t apply_writes(fz_rewrite_t *w, aot_node_t node, const aot_op_
       uint32_t v = before_refresh->ids[operand];
       if (v == AOT_NO_ID || !writes_arg(d, &info, a)) continue;
       uint32_t place = fz_place_of(&w->alias, v);
+      AOT_TRY(note_writer(w, place, node));
       w->alias.storages[w->alias.places[place].storage].carries |= carries;
       if (d->flags & AOT_OP_INPLACE_VIEW)
         AOT_TRY(rename_place(w, v, info.first_result.id, written[k++], (aot_value_t){info.operands[operand]}));

@@ -6,7 +6,8 @@ fixtures=$root/tests/fixtures/ops
 status 0 "$aothost" ops 'aten.add.*'
 says '^aten.add.Tensor +pointwise +promote +- +yes +native +native '
 says '^aten.add.Scalar '
-says '^2 operators; '
+says '^aten.add.out '
+says '^4 operators; '
 status 0 "$aothost" ops 'aten.add_.Tensor' --backend backend-ref --json -
 says '"writes"'
 says '"backend-ref": "functional"'

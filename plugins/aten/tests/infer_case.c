@@ -2,6 +2,7 @@
 
 #include <aot/inline.h>
 #include <common/schema/schema.h>
+#include <derive.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 /* Schemas live as long as the test program. */
 static void *keep_memory(void *self, uint64_t align, uint64_t nbytes) {
-  static char bytes[1 << 21];
+  static char bytes[1 << 22];
   static size_t used;
   size_t at = (used + align - 1) / align * align;
   (void)self;
@@ -25,12 +26,14 @@ const aot_op_desc_t *case_desc(uint32_t row) {
     sch_memory_t memory = {NULL, keep_memory};
     sch_schema_t s;
     sch_error_t error;
-    if (sch_parse(aot_str(at_rows[row].schema), &memory, &s, &error) != AOT_OK) {
+    aot_str_t text;
+    if (at_row_schema(&at_rows[row], &memory, &s, &text, &error) != AOT_OK) {
       fprintf(stderr, "%s: byte %u: %s\n", at_rows[row].name, error.at, error.message);
       abort();
     }
     descs[row].struct_size = sizeof descs[row];
-    descs[row].flags = at_rows[row].flags;
+    descs[row].flags = at_row_flags(&at_rows[row]);
+    descs[row].schema = text;
     descs[row].args = s.args;
     descs[row].n_args = s.n_args;
     descs[row].results = s.results;
