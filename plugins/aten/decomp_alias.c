@@ -4,47 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Same arguments, another name. */
-aot_status_t at_dc_renamed(at_emit_t *e, aot_value_t *out) {
-  static const struct {
-    const char *from, *to;
-  } names[] = {
-      {"aten.multiply.Tensor", "mul.Tensor"},
-      {"aten.divide.Tensor", "div.Tensor"},
-      {"aten.true_divide.Tensor", "div.Tensor"},
-      {"aten.subtract.Tensor", "sub.Tensor"},
-      {"aten.absolute.default", "abs"},
-      {"aten.negative.default", "neg"},
-      {"aten.clip.default", "clamp"},
-      {"aten.special_expit.default", "sigmoid"},
-      {"aten.special_logsumexp.default", "logsumexp"},
-      {"aten.greater.Tensor", "gt.Tensor"},
-      {"aten.greater_equal.Tensor", "ge.Tensor"},
-      {"aten.less.Tensor", "lt.Tensor"},
-      {"aten.less_equal.Tensor", "le.Tensor"},
-      {"aten.not_equal.Tensor", "ne.Tensor"},
-      {"aten.__lshift__.Tensor", "bitwise_left_shift.Tensor"},
-      {"aten.__lshift__.Scalar", "bitwise_left_shift.Tensor_Scalar"},
-      {"aten.__rshift__.Tensor", "bitwise_right_shift.Tensor"},
-      {"aten.__rshift__.Scalar", "bitwise_right_shift.Tensor_Scalar"},
-      {"aten._weight_norm.default", "_weight_norm_interface"},
-      {"aten.concat.default", "cat"},
-      {"aten.cdist.default", "_cdist_forward"},
-      {"aten.adaptive_avg_pool3d.default", "_adaptive_avg_pool3d"},
-      {"aten.max_pool3d.default", "max_pool3d_with_indices"},
-      {"aten._unsafe_index.Tensor", "index.Tensor"},
-      {"aten._unsafe_index_put.default", "index_put"},
-      {"aten._unsafe_view.default", "view"},
-      {"aten.zero.default", "zeros_like"},
-      {"aten.multilabel_margin_loss.default", "multilabel_margin_loss_forward"},
-  };
-  size_t i;
-  for (i = 0; i < sizeof names / sizeof names[0]; i++)
-    if (strcmp(e->row->name, names[i].from) == 0)
-      return at_give(e, at_call(e, names[i].to, e->info.n_args, e->info.args), out);
-  return AOT_E_UNIMPLEMENTED;
-}
-
 /* x_copy: clones of what x shows */
 aot_status_t at_dc_view_copy(at_emit_t *e, aot_value_t *out) {
   char name[96];
@@ -78,14 +37,17 @@ aot_status_t at_dc_stack_rows(at_emit_t *e, aot_value_t *out) {
   return at_give(e, AT(e, "cat", aot_arg_values(ids, list.n), at_i(vertical || rank == 1 ? 0 : 1)), out);
 }
 
+/* indexing="xy" exchanges the first two dimensions */
 aot_status_t at_dc_meshgrid(at_emit_t *e, aot_value_t *out) {
   at_x list = IN("tensors");
+  int columns_first = at_in_str_is(e, "indexing", "xy") && list.n > 1;
   uint32_t i;
   for (i = 0; i < e->info.n_results && i < list.n; i++) {
     aot_type_t t = at_result_type(e, i);
+    int32_t dim = (int32_t)(columns_first && i < 2 ? 1 - i : i);
     aot_value_t v;
     v.id = list.u.ids[i];
-    out[i] = VAL(at_expanded(e, at_along(e, at_v(v), (int32_t)i, t.rank), t.sizes, t.rank));
+    out[i] = VAL(at_expanded(e, at_along(e, at_v(v), dim, t.rank), t.sizes, t.rank));
   }
   return e->status;
 }
@@ -96,7 +58,7 @@ aot_status_t at_dc_diag(at_emit_t *e, aot_value_t *out) {
                        aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS)), out);
 }
 
-/* pad: constant, reflect or replicate; the last two by the number of padded dimensions */
+/* pad: constant, circular, reflect or replicate; the last two by the number of padded dimensions */
 aot_status_t at_dc_pad(at_emit_t *e, aot_value_t *out) {
   const int64_t *pad;
   uint32_t n = at_in_ints(e, "pad", &pad);
@@ -104,8 +66,9 @@ aot_status_t at_dc_pad(at_emit_t *e, aot_value_t *out) {
   char name[48];
   if (at_in_str_is(e, "mode", "constant"))
     return at_give(e, AT(e, "constant_pad_nd", IN("self"), IN("pad"), at_in_has(e, "value") ? IN("value") : at_i(0)), out);
+  if (at_in_str_is(e, "mode", "circular")) return at_give(e, AT(e, "_pad_circular", IN("self"), IN("pad")), out);
   if ((!reflect && !at_in_str_is(e, "mode", "replicate")) || n < 2 || n > 6 || n % 2) {
-    at_emit_fail(e, "use constant, reflect or replicate", "pad of %u numbers in this mode is not supported", n);
+    at_emit_fail(e, "use constant, reflect, replicate or circular", "pad of %u numbers in this mode is not supported", n);
     return e->status;
   }
   strcpy(name, reflect ? "reflection_padNd" : "replication_padNd");

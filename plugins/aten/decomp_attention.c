@@ -82,7 +82,9 @@ aot_status_t at_dc_attention(at_emit_t *e, aot_value_t *out) {
   at_x s = scores(e, &a), p = probabilities(e, &a, s);
   if (at_in_float(e, "dropout_p", 0.0) != 0.0) p = AT(e, "native_dropout", p, IN("dropout_p"), at_b(1));
   at_give_cast(e, at_matmul(e, p, a.v), out);
-  if (e->desc->n_results == 2) { /* the fused kernel: log sum exp of the scores */
+  if (strstr(e->row->name, "attention_math")) {
+    out[1] = VAL(at_cast(e, p, at_result_type(e, 1).dtype));
+  } else if (e->desc->n_results == 2) { /* the fused kernel: log sum exp of the scores */
     int64_t last = TYPE(s).rank - 1;
     out[1] = VAL(AT(e, "logsumexp", s, at_list(e, &last, 1), at_b(0)));
   }

@@ -27,7 +27,7 @@ static void put_output(at_infer_t *c, const aot_type_t *q, const aot_type_t *v, 
 void at_shape_attention(at_infer_t *c) {
   aot_type_t q = at_tensor(c, "query"), k = at_tensor(c, "key"), v = at_tensor(c, "value");
   check(c, &q, &k, &v);
-  if (c->status == AOT_OK) put_output(c, &q, &v, at_float(c, "dropout_p") == 0.0);
+  if (c->status == AOT_OK) put_output(c, &q, &v, at_float(c, "dropout_p") == 0.0 && c->desc->n_results == 1);
 }
 
 static void put_logsumexp(at_infer_t *c, const aot_type_t *q) {

@@ -357,6 +357,20 @@ static void put_padded(at_infer_t *c, int keep_format) {
 
 void at_shape_constant_pad(at_infer_t *c) { put_padded(c, 1); }
 void at_shape_pad(at_infer_t *c) { put_padded(c, 0); }
+
+/* Borders come from the other end, once around at most. */
+void at_shape_pad_circular(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "self");
+  const int64_t *pad;
+  uint32_t n = at_ints(c, "pad", &pad), i;
+  for (i = 0; i < n && i / 2 < (uint32_t)x.rank; i++)
+    if (pad[i] > at_hint(c, x.sizes[x.rank - 1 - (int32_t)(i / 2)]))
+      at_fail(c, "circular padding of %lld around a dimension of size %lld", (long long)pad[i],
+              (long long)at_hint(c, x.sizes[x.rank - 1 - (int32_t)(i / 2)]));
+  at_shape_pad(c);
+}
+
+void at_shape_pad_enum(at_infer_t *c) { put_padded(c, at_int(c, "mode") == 3); }
 void at_shape_pad_mode(at_infer_t *c) { put_padded(c, at_str_is(c, "mode", "constant")); }
 
 /* max_unpool: the sizes before pooling are given */

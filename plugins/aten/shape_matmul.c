@@ -176,7 +176,11 @@ void at_shape_cross(at_infer_t *c) {
   int32_t dim;
   t[0] = at_tensor(c, "self");
   t[1] = at_tensor(c, "other");
-  dim = at_wrap(c, at_int(c, "dim"), t[0].rank);
+  if (at_has(c, "dim")) {
+    dim = at_wrap(c, at_int(c, "dim"), t[0].rank);
+  } else { /* cross: the first dimension of size 3 */
+    for (dim = 0; dim + 1 < t[0].rank && !at_same(c, t[0].sizes[dim], 3); dim++) continue;
+  }
   if (t[0].rank != t[1].rank || t[0].rank == 0 || !at_same(c, t[0].sizes[dim], 3)) at_fail(c,
                                                                                            "cross product along a dimension that is not of size 3");
   at_put_pointwise(c, at_promote(c, t, 2), t, 2);

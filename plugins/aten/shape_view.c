@@ -387,9 +387,8 @@ void at_shape_unbind(at_infer_t *c) {
 }
 
 /* tensor_split: so many sections, the first ones an element longer; or cut at indices, which clamp like slices do */
-void at_shape_tensor_split(at_infer_t *c) {
+static void tensor_split(at_infer_t *c, int32_t dim) {
   view_t v = view_of(c, "self");
-  int32_t dim = at_wrap(c, at_int(c, "dim"), v.rank);
   const int64_t *cuts;
   uint32_t n = at_has(c, "indices") ? at_ints(c, "indices", &cuts) : 0, i;
   int64_t size = v.rank ? v.sizes[dim] : 0, sections = at_has(c, "sections") ? at_int(c, "sections") : 0, at = 0;
@@ -406,21 +405,21 @@ void at_shape_tensor_split(at_infer_t *c) {
   }
 }
 
-/* meshgrid: vectors along their own dimensions, expanded over all */
-void at_shape_meshgrid(at_infer_t *c) {
-  uint32_t n = at_list_size(c, "tensors"), i, k;
-  int64_t *sizes = at_dims(c, AOT_MAX_RANK), *strides = at_dims(c, AOT_MAX_RANK);
-  if (n == 0 || n > AOT_MAX_RANK) at_fail(c, "meshgrid of %u tensors", n);
-  for (i = 0; i < n && c->status == AOT_OK; i++) {
-    aot_type_t t = at_list_item(c, "tensors", i);
-    if (t.rank > 1) at_fail(c, "meshgrid of a tensor of rank %d", (int)t.rank);
-    else sizes[i] = t.rank ? t.sizes[0] : 1;
-  }
-  for (i = 0; i < n && c->status == AOT_OK; i++) {
-    aot_type_t t = at_list_item(c, "tensors", i);
-    for (k = 0; k < n; k++) strides[k] = k == i && t.rank ? t.strides[0] : 0;
-    at_put_view(c, &t, sizes, strides, (int32_t)n, t.offset);
-  }
+void at_shape_tensor_split(at_infer_t *c) {
+  tensor_split(c, at_wrap(c, at_int(c, "dim"), at_tensor(c, "self").rank));
+}
+
+/* hsplit along dim 1 (0 of a vector), vsplit along 0, dsplit along 2: equal sections, or cut at indices */
+void at_shape_axis_split(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  int vertical = strstr(c->row->name, "vsplit") != NULL, deep = strstr(c->row->name, "dsplit") != NULL;
+  int32_t dim = vertical ? 0 : deep ? 2 : t.rank == 1 ? 0 : 1;
+  int64_t sections = at_has(c, "sections") ? at_int(c, "sections") : 1;
+  if (t.rank < (vertical ? 2 : deep ? 3 : 1)) at_fail(c, "%s of a tensor of rank %d", c->row->name, (int)t.rank);
+  else if (sections <= 0 || at_hint(c, t.sizes[dim]) % sections != 0)
+    at_fail(c, "%s of a dimension of size %lld into %lld equal parts", c->row->name, (long long)at_hint(c, t.sizes[dim]),
+            (long long)sections);
+  else tensor_split(c, dim);
 }
 
 /* ---- view, reshape ---- */

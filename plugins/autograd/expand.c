@@ -227,7 +227,8 @@ static aot_status_t report(ag_joint_t *j, const list_t *l) {
 aot_status_t ag_joint_expand(ag_joint_t *j) {
   const aot_graph_api_t *api = j->a.host->graph;
   list_t *missing = ag_scratch(&j->a, 1, sizeof *missing);
-  uint64_t budget = 64 * (uint64_t)api->n_nodes(j->a.prog) + 4096; /* a decomposition that contains itself ends here */
+  /* A decomposition that contains itself ends here; an unrolled network of many steps does not. */
+  uint64_t budget = 64 * (uint64_t)api->n_nodes(j->a.prog) + (1u << 20);
   aot_node_t n, next;
   if (!missing) return AOT_E_EXHAUSTED;
     for (n = api->first(j->a.prog, j->a.graph); n.id != AOT_NO_ID; n = next) {

@@ -16,6 +16,7 @@
   X(softmax)                                                                                                           \
   X(norm)                                                                                                              \
   X(batch_norm)                                                                                                        \
+  X(ctc)                                                                                                               \
   X(loss)                                                                                                              \
   X(index)                                                                                                             \
   X(scatter)                                                                                                           \

@@ -1,0 +1,35 @@
+/* Relatives of dropout. Outside of training, and with p = 0, they are the identity.
+ *
+ * feature_*: whole channels fall away, one draw for each [batch, channel]. alpha (Klambauer et al. 2017): what falls away
+ * becomes the lower bound of selu, and all is scaled so that mean and variance stay: with A = 1.7580993408473766 and a = 1 /
+ * sqrt((A^2 p + 1)(1 - p)), y = x a keep + A a (keep - 1) + A a p. */
+#include "at_formula.h"
+
+#include <math.h>
+#include <string.h>
+
+/* 1 with probability 1 - p, 0 otherwise; of x's shape or one for each channel */
+static at_x draw(at_emit_t *e, at_x x, double p, int by_channel) {
+  aot_type_t t = TYPE(x);
+  int64_t sizes[AOT_MAX_RANK];
+  int32_t d;
+  if (by_channel && t.rank < 2) at_emit_fail(e, "", "%s of a tensor of rank %d", e->row->name, (int)t.rank);
+  for (d = 0; d < t.rank; d++) sizes[d] = by_channel && d >= 2 ? 1 : t.sizes[d];
+  return AT(e, "bernoulli", at_filled(e, sizes, t.rank, at_f(1.0 - p), t.dtype, x));
+}
+
+/* feature_dropout, alpha_dropout, feature_alpha_dropout */
+aot_status_t at_dc_dropout_relative(at_emit_t *e, aot_value_t *out) {
+  const double lower = 1.7580993408473766;
+  int by_channel = strstr(e->row->name, "feature") != NULL;
+  at_x x = IN("input"), keep;
+  double p = at_in_float(e, "p", 0.5), a;
+  if (!at_in_int(e, "train", 0)) return at_give(e, x, out);
+  if (p == 0.0) return at_give(e, AT(e, "clone", x), out);
+  if (p == 1.0) return at_give(e, MUL(x, at_f(0.0)), out);
+  keep = draw(e, x, p, by_channel);
+  if (strstr(e->row->name, "alpha") == NULL) return at_give(e, MUL(x, MUL(keep, at_f(1.0 / (1.0 - p)))), out);
+  a = 1.0 / sqrt((lower * lower * p + 1.0) * (1.0 - p));
+  x = MUL(x, MUL(keep, at_f(a)));
+  return at_give(e, ADD(x, ADD(MUL(keep, at_f(lower * a)), at_f(lower * a * (p - 1.0)))), out);
+}

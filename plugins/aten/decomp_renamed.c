@@ -1,0 +1,103 @@
+/* Other names: operators that are one of the others, argument for argument. A row names both. */
+#include "at_formula.h"
+
+#include <string.h>
+
+/* Same arguments, another name. */
+aot_status_t at_dc_renamed(at_emit_t *e, aot_value_t *out) {
+  static const struct {
+    const char *from, *to;
+  } names[] = {
+      {"aten.multiply.Tensor", "mul.Tensor"},
+      {"aten.divide.Tensor", "div.Tensor"},
+      {"aten.true_divide.Tensor", "div.Tensor"},
+      {"aten.subtract.Tensor", "sub.Tensor"},
+      {"aten.absolute.default", "abs"},
+      {"aten.negative.default", "neg"},
+      {"aten.clip.default", "clamp"},
+      {"aten.special_expit.default", "sigmoid"},
+      {"aten.special_logsumexp.default", "logsumexp"},
+      {"aten.greater.Tensor", "gt.Tensor"},
+      {"aten.greater_equal.Tensor", "ge.Tensor"},
+      {"aten.less.Tensor", "lt.Tensor"},
+      {"aten.less_equal.Tensor", "le.Tensor"},
+      {"aten.not_equal.Tensor", "ne.Tensor"},
+      {"aten.concat.default", "cat"},
+      {"aten.cdist.default", "_cdist_forward"},
+      {"aten.adaptive_avg_pool3d.default", "_adaptive_avg_pool3d"},
+      {"aten.max_pool3d.default", "max_pool3d_with_indices"},
+      {"aten._unsafe_index.Tensor", "index.Tensor"},
+      {"aten._unsafe_index_put.default", "index_put"},
+      {"aten._unsafe_view.default", "view"},
+      {"aten.zero.default", "zeros_like"},
+      {"aten.__lshift__.Tensor", "bitwise_left_shift.Tensor"},
+      {"aten.__lshift__.Scalar", "bitwise_left_shift.Tensor_Scalar"},
+      {"aten.__rshift__.Tensor", "bitwise_right_shift.Tensor"},
+      {"aten.__rshift__.Scalar", "bitwise_right_shift.Tensor_Scalar"},
+      {"aten._weight_norm.default", "_weight_norm_interface"},
+      {"aten.multilabel_margin_loss.default", "multilabel_margin_loss_forward"},
+      {"aten.arccos.default", "acos"},
+      {"aten.arccosh.default", "acosh"},
+      {"aten.arcsin.default", "asin"},
+      {"aten.arcsinh.default", "asinh"},
+      {"aten.arctan.default", "atan"},
+      {"aten.arctan2.default", "atan2"},
+      {"aten.arctanh.default", "atanh"},
+      {"aten.clip.Tensor", "clamp.Tensor"},
+      {"aten.concatenate.default", "cat"},
+      {"aten.divide.Scalar", "div.Scalar"},
+      {"aten.divide.Scalar_mode", "div.Scalar_mode"},
+      {"aten.divide.Tensor_mode", "div.Tensor_mode"},
+      {"aten.true_divide.Scalar", "div.Scalar"},
+      {"aten.fix.default", "trunc"},
+      {"aten.ger.default", "outer"},
+      {"aten.greater.Scalar", "gt.Scalar"},
+      {"aten.greater_equal.Scalar", "ge.Scalar"},
+      {"aten.less.Scalar", "lt.Scalar"},
+      {"aten.less_equal.Scalar", "le.Scalar"},
+      {"aten.not_equal.Scalar", "ne.Scalar"},
+      {"aten.multiply.Scalar", "mul.Scalar"},
+      {"aten.subtract.Scalar", "sub.Scalar"},
+      {"aten.moveaxis.int", "movedim.int"},
+      {"aten.moveaxis.intlist", "movedim.intlist"},
+      {"aten.swapdims.default", "transpose.int"},
+      {"aten.row_stack.default", "vstack"},
+      {"aten.unsafe_chunk.default", "chunk"},
+      {"aten.pdist.default", "_pdist_forward"},
+      {"aten.special_digamma.default", "digamma"},
+      {"aten.special_psi.default", "digamma"},
+      {"aten.special_erf.default", "erf"},
+      {"aten.special_erfc.default", "erfc"},
+      {"aten.special_erfinv.default", "erfinv"},
+      {"aten.special_exp2.default", "exp2"},
+      {"aten.special_expm1.default", "expm1"},
+      {"aten.special_gammainc.default", "igamma"},
+      {"aten.special_gammaincc.default", "igammac"},
+      {"aten.special_gammaln.default", "lgamma"},
+      {"aten.special_i0.default", "i0"},
+      {"aten.special_log1p.default", "log1p"},
+      {"aten.special_logit.default", "logit"},
+      {"aten.special_multigammaln.default", "mvlgamma"},
+      {"aten.special_polygamma.default", "polygamma"},
+      {"aten.special_round.default", "round.decimals"},
+      {"aten.special_sinc.default", "sinc"},
+      {"aten.special_xlogy.default", "xlogy.Tensor"},
+      {"aten.native_channel_shuffle.default", "channel_shuffle"},
+      {"aten.__and__.Tensor", "bitwise_and.Tensor"},
+      {"aten.__and__.Scalar", "bitwise_and.Scalar"},
+      {"aten.__or__.Tensor", "bitwise_or.Tensor"},
+      {"aten.__or__.Scalar", "bitwise_or.Scalar"},
+      {"aten.__xor__.Tensor", "bitwise_xor.Tensor"},
+      {"aten.__xor__.Scalar", "bitwise_xor.Scalar"},
+  };
+  uint32_t k;
+  size_t i;
+  for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+    at_x first;
+    if (strcmp(e->row->name, names[i].from) != 0) continue;
+    first = at_call(e, names[i].to, e->info.n_args, e->info.args);
+    for (k = 0; k < e->info.n_results; k++) out[k] = VAL(at_nth(first, k));
+    return e->status;
+  }
+  return AOT_E_UNIMPLEMENTED;
+}
