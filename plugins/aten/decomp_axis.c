@@ -75,17 +75,6 @@ aot_status_t at_dc_cross(at_emit_t *e, aot_value_t *out) {
   return at_give(e, AT(e, "linalg_cross", IN("self"), IN("other"), at_i(dim)), out);
 }
 
-/* chain_matmul: from left to right */
-aot_status_t at_dc_chain_matmul(at_emit_t *e, aot_value_t *out) {
-  at_x list = IN("matrices"), y = at_none();
-  uint32_t i;
-  for (i = 0; i < list.n && e->status == AOT_OK; i++) {
-    at_x m = aot_arg_value((aot_value_t){list.u.ids[i]});
-    y = i == 0 ? m : AT(e, "mm", y, m);
-  }
-  return at_give(e, y, out);
-}
-
 /* _convolution: without its hints to cuDNN */
 aot_status_t at_dc_convolution(at_emit_t *e, aot_value_t *out) {
   return at_give(e, at_call(e, "convolution", 9, e->info.args), out);

@@ -296,23 +296,3 @@ void at_shape_norm_except_dim(at_infer_t *c) {
 }
 
 /* ---- others ---- */
-
-void at_shape_chain_matmul(at_infer_t *c) {
-  uint32_t n = at_list_size(c, "matrices"), i;
-  aot_type_t first = at_list_item(c, "matrices", 0), last = first;
-  int64_t *sizes = at_dims(c, 2);
-  if (n == 0) at_fail(c, "chain_matmul of no matrices");
-  for (i = 0; i < n && c->status == AOT_OK; i++) {
-    aot_type_t t = at_list_item(c, "matrices", i);
-    if (t.rank != 2 || t.dtype != first.dtype)
-      at_fail(c, "chain_matmul: operand %u is no matrix of the first one's dtype", i);
-    else if (i && !at_same(c, last.sizes[1], t.sizes[0]))
-      at_fail(c, "chain_matmul: matrix %u has %lld rows, the one before %lld columns", i, (long long)at_hint(c, t.sizes[0]),
-              (long long)at_hint(c, last.sizes[1]));
-    last = t;
-  }
-  if (c->status != AOT_OK) return;
-  sizes[0] = first.sizes[0];
-  sizes[1] = last.sizes[1];
-  at_put(c, first.dtype, sizes, 2);
-}

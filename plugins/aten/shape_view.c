@@ -283,7 +283,7 @@ void at_shape_narrow(at_infer_t *c) {
 }
 
 void at_shape_diagonal(at_infer_t *c) {
-  view_t v = view_of(c, "self");
+  view_t v = view_of(c, at_has(c, "A") ? "A" : "self");
   int32_t a = at_wrap(c, at_int(c, "dim1"), v.rank), b = at_wrap(c, at_int(c, "dim2"), v.rank);
   int64_t offset = at_int(c, "offset"), rows, columns, length, stride;
   if (v.rank < 2 || a == b) at_fail(c, "diagonal needs two different dimensions");

@@ -33,7 +33,8 @@
   X(group_gradients) /* derivatives of ragged reductions */                                                            \
   X(histogram)                                                                                                         \
   X(special)                                                                                                           \
-  X(linalg)
+  X(linalg)     /* LU, Cholesky, solves */                                                                             \
+  X(spectral)   /* QR, singular values, eigenvalues */
 
 #define RK_FAMILY_DECLARE(name) extern const rk_family rk_family_##name;
 RK_FAMILY_MAP(RK_FAMILY_DECLARE)

@@ -1,371 +1,329 @@
-/* Factorisations of small dense matrices. Sources: Golub and Van Loan, Matrix Computations, 4th edition: LU 3.4, Cholesky 4.2,
- * Householder QR 5.2, one-sided Jacobi SVD 8.6, cyclic Jacobi 8.5; Bunch and Kaufman 1977 for L D L^T; Higham 2005 for exp. */
+/* LAPACK on row-major matrices: each is turned to columns and back. Signs and orders of results are LAPACK's. */
 #include "common/kernels/rk_matrix.h"
+#include "common/kernels/rk_lapack.h"
+#include <cblas.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define AT(a, i, j) (a)[(i) * n + (j)]
 
-static void swap_rows(double *a, int64_t n, int64_t i, int64_t j) {
-  for (int64_t k = 0; i != j && k < n; k++) {
-    double t = a[i * n + k];
-    a[i * n + k] = a[j * n + k];
-    a[j * n + k] = t;
-  }
+static lapack_int at_least_one(int64_t n) { return n > 0 ? (lapack_int)n : 1; }
+
+static double *new_doubles(int64_t n) { return malloc((size_t)(n > 0 ? n : 1) * sizeof(double)); }
+static lapack_int *new_ints(int64_t n) { return malloc((size_t)(n > 0 ? n : 1) * sizeof(lapack_int)); }
+
+/* A copy of a row-major m x n matrix, column by column, `lda` >= m apart. */
+static double *new_columns(const double *a, int64_t m, int64_t n, int64_t lda) {
+  double *c = new_doubles(lda * n);
+  for (int64_t i = 0; c && i < m; i++)
+    for (int64_t j = 0; j < n; j++) c[j * lda + i] = a[i * n + j];
+  return c;
+}
+static void put_rows(const double *columns, int64_t lda, int64_t m, int64_t n, double *out) {
+  for (int64_t i = 0; i < m; i++)
+    for (int64_t j = 0; j < n; j++) out[i * n + j] = columns[j * lda + i];
 }
 
-int64_t rm_lu(double *a, int64_t m, int64_t n, int64_t *pivots, int pivoting) {
-  int64_t info = 0;
-  for (int64_t k = 0; k < m && k < n; k++) {
-    int64_t best = k;
-    for (int64_t i = k + 1; pivoting && i < m; i++)
-      if (fabs(AT(a, i, k)) > fabs(AT(a, best, k))) best = i;
-    pivots[k] = best + 1;
-    swap_rows(a, n, k, best);
-    if (AT(a, k, k) == 0) {
-      if (!info) info = k + 1;
-      continue;
-    }
-    for (int64_t i = k + 1; i < m; i++) {
-      double f = AT(a, i, k) /= AT(a, k, k);
-      for (int64_t j = k + 1; j < n; j++) AT(a, i, j) -= f * AT(a, k, j);
-    }
+/* ---- LU ---- */
+
+int64_t rm_lu(double *a, int64_t m, int64_t n, int64_t *pivots) {
+  const lapack_int rows = (lapack_int)m, columns = (lapack_int)n, lda = at_least_one(m);
+  const int64_t k = m < n ? m : n;
+  double *c = new_columns(a, m, n, m);
+  lapack_int *p = new_ints(k), info = 0;
+  const int ok = c && p;
+  if (ok && k) {
+    dgetrf_(&rows, &columns, c, &lda, p, &info);
+    put_rows(c, m, m, n, a);
+    for (int64_t i = 0; i < k; i++) pivots[i] = p[i];
   }
-  return info;
+  free(c);
+  free(p);
+  return ok ? info : RM_NO_MEMORY;
 }
 
 void rm_permute(double *b, int64_t k, const int64_t *pivots, int64_t n_pivots, int back) {
   for (int64_t s = 0; s < n_pivots; s++) {
-    int64_t i = back ? n_pivots - 1 - s : s;
-    swap_rows(b, k, i, pivots[i] - 1);
+    int64_t i = back ? n_pivots - 1 - s : s, j = pivots[i] - 1;
+    if (i != j) cblas_dswap((lapack_int)k, b + i * k, 1, b + j * k, 1);
   }
+}
+
+/* What dgetrs and dsytrs share: columns of the factors and of B, pivots of 32 bits. */
+typedef struct factors {
+  double *a, *b;
+  lapack_int *pivots;
+  lapack_int n, k, lda;
+} factors_t;
+
+static int read_factors(factors_t *f, const double *a, int64_t n, const int64_t *pivots, const double *b, int64_t k) {
+  f->n = (lapack_int)n;
+  f->k = (lapack_int)k;
+  f->lda = at_least_one(n);
+  f->a = new_columns(a, n, n, n);
+  f->b = new_columns(b, n, k, n);
+  f->pivots = new_ints(n);
+  for (int64_t i = 0; f->pivots && i < n; i++) f->pivots[i] = (lapack_int)pivots[i];
+  return f->a && f->b && f->pivots;
+}
+static void free_factors(factors_t *f) {
+  free(f->a);
+  free(f->b);
+  free(f->pivots);
+}
+
+int64_t rm_lu_solve(const double *lu, int64_t n, const int64_t *pivots, double *b, int64_t k, int transposed) {
+  factors_t f;
+  lapack_int info = 0;
+  const int ok = read_factors(&f, lu, n, pivots, b, k);
+  if (ok && n && k) {
+    dgetrs_(transposed ? "T" : "N", &f.n, &f.k, f.a, &f.lda, f.pivots, f.b, &f.lda, &info, 1);
+    put_rows(f.b, n, n, k, b);
+  }
+  free_factors(&f);
+  return ok ? info : RM_NO_MEMORY;
 }
 
 void rm_solve_triangular(const double *t, int64_t n, double *b, int64_t k, int upper, int transposed, int unit) {
-  int from_top = transposed ? upper : !upper; /* a lower triangle is solved from the first row on */
-  for (int64_t s = 0; s < n; s++) {
-    int64_t i = from_top ? s : n - 1 - s;
-    for (int64_t r = 0; r < s; r++) {
-      int64_t j = from_top ? r : n - 1 - r;
-      double f = transposed ? AT(t, j, i) : AT(t, i, j);
-      for (int64_t c = 0; c < k; c++) b[i * k + c] -= f * b[j * k + c];
-    }
-    for (int64_t c = 0; c < k && !unit; c++) b[i * k + c] /= AT(t, i, i);
-  }
+  if (n == 0 || k == 0) return;
+  cblas_dtrsm(CblasRowMajor, CblasLeft, upper ? CblasUpper : CblasLower, transposed ? CblasTrans : CblasNoTrans,
+              unit ? CblasUnit : CblasNonUnit, (lapack_int)n, (lapack_int)k, 1, t, (lapack_int)n, b, (lapack_int)k);
 }
 
-void rm_lu_solve(const double *lu, int64_t n, const int64_t *pivots, double *b, int64_t k, int transposed) {
-  if (!transposed) {
-    rm_permute(b, k, pivots, n, 0);
-    rm_solve_triangular(lu, n, b, k, 0, 0, 1);
-    rm_solve_triangular(lu, n, b, k, 1, 0, 0);
-  } else {
-    rm_solve_triangular(lu, n, b, k, 1, 1, 0);
-    rm_solve_triangular(lu, n, b, k, 0, 1, 1);
-    rm_permute(b, k, pivots, n, 1);
-  }
-}
-
+/* The lower triangle by rows is the upper one by columns. */
 int64_t rm_cholesky(double *a, int64_t n) {
-  for (int64_t j = 0; j < n; j++) {
-    double d = AT(a, j, j);
-    for (int64_t k = 0; k < j; k++) d -= AT(a, j, k) * AT(a, j, k);
-    if (!(d > 0)) return j + 1;
-    AT(a, j, j) = d = sqrt(d);
-    for (int64_t i = j + 1; i < n; i++) {
-      double v = AT(a, i, j);
-      for (int64_t k = 0; k < j; k++) v -= AT(a, i, k) * AT(a, j, k);
-      AT(a, i, j) = v / d;
-      AT(a, j, i) = 0;
-    }
-  }
-  return 0;
-}
-
-/* Reflector H = I - tau v v^T with v[0] = 1 that maps column k below the diagonal to (beta, 0, ..): LAPACK's larfg. */
-static double reflector(double *a, int64_t m, int64_t n, int64_t k) {
-  double norm = 0, alpha = AT(a, k, k), beta;
-  for (int64_t i = k + 1; i < m; i++) norm = hypot(norm, AT(a, i, k));
-  if (norm == 0) return 0;
-  beta = -copysign(hypot(alpha, norm), alpha);
-  for (int64_t i = k + 1; i < m; i++) AT(a, i, k) /= alpha - beta;
-  AT(a, k, k) = beta;
-  return (beta - alpha) / beta;
-}
-
-/* c = H c for the reflector in column `at` of a; columns `from`.. of c (m x n_c) */
-static void reflect(const double *a, int64_t n_a, int64_t at, double tau, double *c, int64_t m, int64_t n_c, int64_t from) {
-  for (int64_t j = from; j < n_c; j++) {
-    double dot = c[at * n_c + j];
-    for (int64_t i = at + 1; i < m; i++) dot += a[i * n_a + at] * c[i * n_c + j];
-    dot *= tau;
-    c[at * n_c + j] -= dot;
-    for (int64_t i = at + 1; i < m; i++) c[i * n_c + j] -= a[i * n_a + at] * dot;
-  }
-}
-
-void rm_qr(double *a, int64_t m, int64_t n, double *tau) {
-  for (int64_t k = 0; k < m && k < n; k++) {
-    tau[k] = reflector(a, m, n, k);
-    reflect(a, n, k, tau[k], a, m, n, k + 1);
-  }
-}
-
-void rm_apply_q(const double *a, int64_t n_a, const double *tau, int64_t k, double *c, int64_t m, int64_t n_c, int transposed) {
-  for (int64_t s = 0; s < k; s++) {
-    int64_t at = transposed ? s : k - 1 - s;
-    reflect(a, n_a, at, tau[at], c, m, n_c, 0);
-  }
-}
-
-/* ---- Jacobi ---- */
-
-/* Rotate columns p, q of a (rows x n). */
-static void rotate(double *a, int64_t rows, int64_t n, int64_t p, int64_t q, double c, double s) {
-  for (int64_t i = 0; i < rows; i++) {
-    double x = AT(a, i, p), y = AT(a, i, q);
-    AT(a, i, p) = c * x - s * y;
-    AT(a, i, q) = s * x + c * y;
-  }
-}
-
-static void swap_columns(double *a, int64_t rows, int64_t n, int64_t p, int64_t q) {
-  for (int64_t i = 0; p != q && i < rows; i++) {
-    double t = AT(a, i, p);
-    AT(a, i, p) = AT(a, i, q);
-    AT(a, i, q) = t;
-  }
-}
-
-void rm_svd(double *a, int64_t m, int64_t n, double *u, double *s, double *v) {
-  int moved = 1;
-  for (int64_t i = 0; i < n * n; i++) v[i] = i % (n + 1) == 0;
-  for (int sweep = 0; moved && sweep < 60; sweep++) {
-    moved = 0;
-    for (int64_t p = 0; p < n; p++)
-      for (int64_t q = p + 1; q < n; q++) {
-        double pp = 0, qq = 0, pq = 0, zeta, t, c;
-        for (int64_t i = 0; i < m; i++) {
-          pp += AT(a, i, p) * AT(a, i, p);
-          qq += AT(a, i, q) * AT(a, i, q);
-          pq += AT(a, i, p) * AT(a, i, q);
-        }
-        if (fabs(pq) <= 1e-16 * sqrt(pp * qq)) continue;
-        moved = 1;
-        zeta = (qq - pp) / (2 * pq);
-        t = copysign(1, zeta) / (fabs(zeta) + sqrt(1 + zeta * zeta));
-        c = 1 / sqrt(1 + t * t);
-        rotate(a, m, n, p, q, c, c * t);
-        rotate(v, n, n, p, q, c, c * t);
-      }
-  }
-  for (int64_t j = 0; j < n; j++) {
-    s[j] = 0;
-    for (int64_t i = 0; i < m; i++) s[j] = hypot(s[j], AT(a, i, j));
-  }
-  for (int64_t j = 0; j < n; j++) { /* descending, by selection */
-    int64_t best = j;
-    double t;
-    for (int64_t k = j + 1; k < n; k++)
-      if (s[k] > s[best]) best = k;
-    t = s[j];
-    s[j] = s[best];
-    s[best] = t;
-    swap_columns(a, m, n, j, best);
-    swap_columns(v, n, n, j, best);
-  }
-  {
-    int64_t rank = 0;
-    while (rank < n && s[rank] > 1e-300 && s[rank] > s[0] * 1e-17) rank++;
-    for (int64_t i = 0; i < m; i++)
-      for (int64_t j = 0; j < n; j++) AT(u, i, j) = j < rank ? AT(a, i, j) / s[j] : 0;
-    rm_complete_basis(u, m, n, rank);
-  }
-}
-
-void rm_complete_basis(double *q, int64_t m, int64_t n, int64_t n_have) {
-  int64_t unit = 0;
-  for (int64_t j = n_have; j < n; j++)
-    for (; unit < m; unit++) { /* the next unit vector with something new in it */
-      double norm = 0;
-      for (int64_t i = 0; i < m; i++) AT(q, i, j) = i == unit;
-      for (int pass = 0; pass < 2; pass++)
-        for (int64_t k = 0; k < j; k++) {
-          double dot = 0;
-          for (int64_t i = 0; i < m; i++) dot += AT(q, i, k) * AT(q, i, j);
-          for (int64_t i = 0; i < m; i++) AT(q, i, j) -= dot * AT(q, i, k);
-        }
-      for (int64_t i = 0; i < m; i++) norm = hypot(norm, AT(q, i, j));
-      if (norm < 1e-8) continue;
-      for (int64_t i = 0; i < m; i++) AT(q, i, j) /= norm;
-      unit++;
-      break;
-    }
-}
-
-void rm_eigh(double *a, int64_t n, double *w, double *v) {
+  const lapack_int order = (lapack_int)n;
+  lapack_int info = 0;
+  if (n) dpotrf_("U", &order, a, &order, &info, 1);
   for (int64_t i = 0; i < n; i++)
-    for (int64_t j = i + 1; j < n; j++) AT(a, i, j) = AT(a, j, i);
-  for (int64_t i = 0; i < n * n; i++) v[i] = i % (n + 1) == 0;
-  for (int sweep = 0; sweep < 100; sweep++) {
-    double off = 0, all = 0;
-    for (int64_t i = 0; i < n; i++)
-      for (int64_t j = 0; j < n; j++) {
-        all += AT(a, i, j) * AT(a, i, j);
-        off += i == j ? 0 : AT(a, i, j) * AT(a, i, j);
-      }
-    if (off <= 1e-32 * all) break;
-    for (int64_t p = 0; p < n; p++)
-      for (int64_t q = p + 1; q < n; q++) {
-        double theta, t, c, s;
-        if (AT(a, p, q) == 0) continue;
-        theta = (AT(a, q, q) - AT(a, p, p)) / (2 * AT(a, p, q));
-        t = copysign(1, theta) / (fabs(theta) + sqrt(1 + theta * theta));
-        c = 1 / sqrt(1 + t * t);
-        s = c * t;
-        rotate(a, n, n, p, q, c, s);
-        for (int64_t j = 0; j < n; j++) { /* rows */
-          double x = AT(a, p, j), y = AT(a, q, j);
-          AT(a, p, j) = c * x - s * y;
-          AT(a, q, j) = s * x + c * y;
-        }
-        rotate(v, n, n, p, q, c, s);
-      }
+    for (int64_t j = i + 1; j < n; j++) AT(a, i, j) = 0;
+  return info;
+}
+
+/* ---- QR ---- */
+
+int64_t rm_qr(double *a, int64_t m, int64_t n, double *tau) {
+  const lapack_int rows = (lapack_int)m, columns = (lapack_int)n, size = at_least_one(64 * n);
+  double *c = new_columns(a, m, n, m), *work = new_doubles(size);
+  const int ok = c && work;
+  lapack_int info = 0;
+  if (ok && m && n) {
+    dgeqrf_(&rows, &columns, c, &rows, tau, work, &size, &info);
+    put_rows(c, m, m, n, a);
   }
-  for (int64_t i = 0; i < n; i++) w[i] = AT(a, i, i);
-  for (int64_t j = 0; j < n; j++) {
-    int64_t best = j;
-    double t;
-    for (int64_t k = j + 1; k < n; k++)
-      if (w[k] < w[best]) best = k;
-    t = w[j];
-    w[j] = w[best];
-    w[best] = t;
-    swap_columns(v, n, n, j, best);
+  free(c);
+  free(work);
+  return ok ? info : RM_NO_MEMORY;
+}
+
+int64_t rm_form_q(double *a, int64_t m, int64_t n, const double *tau, int64_t k) {
+  const lapack_int rows = (lapack_int)m, columns = (lapack_int)n, reflectors = (lapack_int)k, size = at_least_one(64 * n);
+  double *c = new_columns(a, m, n, m), *work = new_doubles(size);
+  const int ok = c && work;
+  lapack_int info = 0;
+  if (ok && m && n) {
+    dorgqr_(&rows, &columns, &reflectors, c, &rows, tau, work, &size, &info);
+    put_rows(c, m, m, n, a);
   }
+  free(c);
+  free(work);
+  return ok ? info : RM_NO_MEMORY;
+}
+
+int64_t rm_apply_q(const double *a, int64_t n_a, const double *tau, int64_t k, double *c, int64_t m, int64_t n, int left,
+                   int transposed) {
+  const int64_t order = left ? m : n;
+  const lapack_int rows = (lapack_int)m, columns = (lapack_int)n, reflectors = (lapack_int)k, lda = at_least_one(order),
+                   size = at_least_one(64 * (left ? n : m) + 65 * 64);
+  double *q = new_columns(a, order, n_a, order), *b = new_columns(c, m, n, m), *work = new_doubles(size);
+  const int ok = q && b && work;
+  lapack_int info = 0;
+  if (ok && m && n && k) {
+    dormqr_(left ? "L" : "R", transposed ? "T" : "N", &rows, &columns, &reflectors, q, &lda, tau, b, &rows, work, &size, &info,
+            1, 1);
+    put_rows(b, m, m, n, c);
+  }
+  free(q);
+  free(b);
+  free(work);
+  return ok ? info : RM_NO_MEMORY;
+}
+
+/* ---- singular values and eigenvalues ---- */
+
+/* U and V of a matrix without elements: the unit matrices that `full` asks for. */
+static void put_unit(double *a, int64_t n) {
+  for (int64_t i = 0; a && i < n * n; i++) a[i] = i % (n + 1) == 0;
+}
+
+/* One call by columns: u m x m or m x k, vt n x n or k x n, NULL when not asked for. */
+typedef struct svd_call {
+  lapack_int m, n, k, ldvt;
+  double *a, *s, *u, *vt, *work;
+  lapack_int *iwork, size;
+} svd_call_t;
+
+static lapack_int tall_svd(svd_call_t *c, const char *job) {
+  lapack_int info = 0;
+  dgesdd_(job, &c->m, &c->n, c->a, &c->m, c->s, c->u, &c->m, c->vt, &c->ldvt, c->work, &c->size, c->iwork, &info, 1);
+  return info;
+}
+
+/* Vectors of a wide matrix: reduced to a lower bidiagonal one at once, where gesdd may take an LQ factorization first. Both are
+ * right; this one has the signs that PyTorch's builds with MKL show. */
+static lapack_int wide_svd(svd_call_t *c) {
+  lapack_int info = 0;
+  double *e = c->work, *tauq = e + c->k, *taup = tauq + c->k, *work = taup + c->k;
+  const lapack_int size = c->size - 3 * c->k;
+  for (int64_t i = 0; i < (int64_t)c->m * c->n; i++)
+    if (!isfinite(c->a[i])) return -4; /* what gesdd says */
+  dgebrd_(&c->m, &c->n, c->a, &c->m, c->s, e, tauq, taup, work, &size, &info);
+  memset(c->vt, 0, (size_t)c->ldvt * (size_t)c->n * sizeof *c->vt);
+  for (int64_t i = c->k; i < c->ldvt; i++) c->vt[i * c->ldvt + i] = 1;
+  dbdsdc_("L", "I", &c->k, c->s, e, c->u, &c->m, c->vt, &c->ldvt, NULL, NULL, work, c->iwork, &info, 1, 1);
+  if (info) return info;
+  dormbr_("Q", "L", "N", &c->m, &c->m, &c->n, c->a, &c->m, tauq, c->u, &c->m, work, &size, &info, 1, 1, 1);
+  dormbr_("P", "R", "T", &c->ldvt, &c->n, &c->m, c->a, &c->m, taup, c->vt, &c->ldvt, work, &size, &info, 1, 1, 1);
+  return info;
+}
+
+int64_t rm_svd(double *a, int64_t m, int64_t n, int full, double *u, double *s, double *vt) {
+  const int64_t k = m < n ? m : n, width = full ? m : k, height = full ? n : k;
+  const char *job = !u ? "N" : full ? "A" : "S";
+  svd_call_t c = {(lapack_int)m, (lapack_int)n, (lapack_int)k, at_least_one(height), NULL, s, NULL, NULL, NULL, NULL, -1};
+  double best = 0;
+  int64_t info = RM_NO_MEMORY;
+  if (k == 0) {
+    if (full) put_unit(u, m);
+    if (full) put_unit(vt, n);
+    return 0;
+  }
+  c.a = new_columns(a, m, n, m);
+  c.u = new_doubles(u ? m * width : 1);
+  c.vt = new_doubles(u ? height * n : 1);
+  c.iwork = new_ints(8 * k);
+  c.work = &best;
+  tall_svd(&c, job); /* asks for the size */
+  c.size = at_least_one((int64_t)best + 3 * k * k + 8 * k + 64 * (m + n) + 65 * 64);
+  c.work = new_doubles(c.size);
+  if (c.a && c.u && c.vt && c.iwork && c.work) {
+    info = u && m < n ? wide_svd(&c) : tall_svd(&c, job);
+    if (u) put_rows(c.u, m, m, width, u);
+    if (u) put_rows(c.vt, height, height, n, vt);
+  }
+  free(c.a);
+  free(c.u);
+  free(c.vt);
+  free(c.iwork);
+  free(c.work);
+  return info;
+}
+
+int64_t rm_eigh(double *a, int64_t n, double *w, int vectors) {
+  const lapack_int order = (lapack_int)n, ask = -1;
+  lapack_int info = 0, int_size, size, *iwork = NULL;
+  double *c = new_columns(a, n, n, n), *work = NULL, best = 0;
+  int ok;
+  if (c && n) {
+    dsyevd_(vectors ? "V" : "N", "L", &order, c, &order, w, &best, &ask, &int_size, &ask, &info, 1, 1);
+    size = at_least_one((int64_t)best);
+    work = new_doubles(size);
+    iwork = new_ints(int_size);
+    if (work && iwork)
+      dsyevd_(vectors ? "V" : "N", "L", &order, c, &order, w, work, &size, iwork, &int_size, &info, 1, 1);
+    if (vectors) put_rows(c, n, n, n, a);
+  }
+  ok = c && (n == 0 || (work && iwork));
+  free(c);
+  free(work);
+  free(iwork);
+  return ok ? info : RM_NO_MEMORY;
 }
 
 /* ---- symmetric indefinite ---- */
 
-/* Exchange rows and columns k and p of the trailing matrix, of which only the lower triangle is kept. */
-static void swap_symmetric(double *a, int64_t n, int64_t k, int64_t p, int64_t first_row_of_k) {
-  double t;
-  if (k == p) return;
-  for (int64_t i = p + 1; i < n; i++) {
-    t = AT(a, i, k);
-    AT(a, i, k) = AT(a, i, p);
-    AT(a, i, p) = t;
-  }
-  for (int64_t j = first_row_of_k; j < p; j++) {
-    t = AT(a, j, k);
-    AT(a, j, k) = AT(a, p, j);
-    AT(a, p, j) = t;
-  }
-  t = AT(a, k, k);
-  AT(a, k, k) = AT(a, p, p);
-  AT(a, p, p) = t;
-}
-
-static void eliminate_one(double *a, int64_t n, int64_t k) {
-  double d = 1 / AT(a, k, k);
-  for (int64_t j = k + 1; j < n; j++)
-    for (int64_t i = j; i < n; i++) AT(a, i, j) -= d * AT(a, i, k) * AT(a, j, k);
-  for (int64_t i = k + 1; i < n; i++) AT(a, i, k) *= d;
-}
-
-static void eliminate_two(double *a, int64_t n, int64_t k) {
-  double d = AT(a, k + 1, k), d11 = AT(a, k + 1, k + 1) / d, d22 = AT(a, k, k) / d, t = 1 / (d11 * d22 - 1) / d;
-  for (int64_t j = k + 2; j < n; j++) {
-    double x = t * (d11 * AT(a, j, k) - AT(a, j, k + 1)), y = t * (d22 * AT(a, j, k + 1) - AT(a, j, k));
-    for (int64_t i = j; i < n; i++) AT(a, i, j) -= AT(a, i, k) * x + AT(a, i, k + 1) * y;
-    AT(a, j, k) = x;
-    AT(a, j, k + 1) = y;
-  }
-}
-
 int64_t rm_ldl(double *a, int64_t n, int64_t *pivots) {
-  const double alpha = (1 + sqrt(17)) / 8;
-  int64_t info = 0, step;
-  for (int64_t k = 0; k < n; k += step) {
-    double own = fabs(AT(a, k, k)), column = 0, row = 0;
-    int64_t far = k, pivot = k;
-    step = 1;
-    for (int64_t i = k + 1; i < n; i++)
-      if (fabs(AT(a, i, k)) > column) {
-        column = fabs(AT(a, i, k));
-        far = i;
-      }
-    if (fmax(own, column) == 0) {
-      if (!info) info = k + 1;
-      pivots[k] = k + 1;
-      continue;
-    }
-    if (own < alpha * column) {
-      for (int64_t j = k; j < far; j++) row = fmax(row, fabs(AT(a, far, j)));
-      for (int64_t i = far + 1; i < n; i++) row = fmax(row, fabs(AT(a, i, far)));
-      if (own >= alpha * column * (column / row)) pivot = k;
-      else if (fabs(AT(a, far, far)) >= alpha * row) pivot = far;
-      else {
-        pivot = far;
-        step = 2;
-      }
-    }
-    if (step == 1) {
-      swap_symmetric(a, n, k, pivot, k + 1);
-      eliminate_one(a, n, k);
-      pivots[k] = pivot + 1;
-    } else {
-      if (pivot != k + 1) { /* the row joins as row k + 1; the entry below the diagonal moves along */
-        double t = AT(a, k + 1, k);
-        swap_symmetric(a, n, k + 1, pivot, k + 2);
-        AT(a, k + 1, k) = AT(a, pivot, k);
-        AT(a, pivot, k) = t;
-      }
-      eliminate_two(a, n, k);
-      pivots[k] = pivots[k + 1] = -(pivot + 1);
-    }
+  const lapack_int order = (lapack_int)n, size = at_least_one(64 * n);
+  double *c = new_columns(a, n, n, n), *work = new_doubles(size);
+  lapack_int *p = new_ints(n), info = 0;
+  const int ok = c && work && p;
+  if (ok && n) {
+    dsytrf_("L", &order, c, &order, p, work, &size, &info, 1);
+    put_rows(c, n, n, n, a);
+    for (int64_t i = 0; i < n; i++) pivots[i] = p[i];
   }
+  free(c);
+  free(work);
+  free(p);
+  return ok ? info : RM_NO_MEMORY;
+}
+
+int64_t rm_ldl_solve(const double *a, int64_t n, const int64_t *pivots, double *b, int64_t k) {
+  factors_t f;
+  lapack_int info = 0;
+  const int ok = read_factors(&f, a, n, pivots, b, k);
+  if (ok && n && k) {
+    dsytrs_("L", &f.n, &f.k, f.a, &f.lda, f.pivots, f.b, &f.lda, &info, 1);
+    put_rows(f.b, n, n, k, b);
+  }
+  free_factors(&f);
+  return ok ? info : RM_NO_MEMORY;
+}
+
+/* ---- least squares ---- */
+
+typedef struct problem {
+  lapack_int m, n, k, ldb, rank, *ints;
+  double *a, *b, *s, rcond;
+} problem_t;
+
+/* size -1 asks for the best one, in work[0]. */
+static lapack_int call_driver(int driver, problem_t *p, double *work, lapack_int size) {
+  lapack_int info = 0;
+  if (driver == RM_GELS) dgels_("N", &p->m, &p->n, &p->k, p->a, &p->m, p->b, &p->ldb, work, &size, &info, 1);
+  else if (driver == RM_GELSY)
+    dgelsy_(&p->m, &p->n, &p->k, p->a, &p->m, p->b, &p->ldb, p->ints, &p->rcond, &p->rank, work, &size, &info);
+  else dgelsd_(&p->m, &p->n, &p->k, p->a, &p->m, p->b, &p->ldb, p->s, &p->rcond, &p->rank, work, &size, p->ints, &info);
   return info;
 }
 
-void rm_ldl_solve(const double *a, int64_t n, const int64_t *pivots, double *b, int64_t k) {
-  for (int64_t i = 0; i < n;) { /* L D first, with the exchanges on the way */
-    if (pivots[i] > 0) {
-      swap_rows(b, k, i, pivots[i] - 1);
-      for (int64_t r = i + 1; r < n; r++)
-        for (int64_t c = 0; c < k; c++) b[r * k + c] -= AT(a, r, i) * b[i * k + c];
-      for (int64_t c = 0; c < k; c++) b[i * k + c] /= AT(a, i, i);
-      i++;
-    } else {
-      double off = AT(a, i + 1, i), x = AT(a, i, i) / off, y = AT(a, i + 1, i + 1) / off, scale = x * y - 1;
-      swap_rows(b, k, i + 1, -pivots[i] - 1);
-      for (int64_t r = i + 2; r < n; r++)
-        for (int64_t c = 0; c < k; c++) b[r * k + c] -= AT(a, r, i) * b[i * k + c] + AT(a, r, i + 1) * b[(i + 1) * k + c];
-      for (int64_t c = 0; c < k; c++) {
-        double p = b[i * k + c] / off, q = b[(i + 1) * k + c] / off;
-        b[i * k + c] = (y * p - q) / scale;
-        b[(i + 1) * k + c] = (x * q - p) / scale;
-      }
-      i += 2;
-    }
+int64_t rm_least_squares(int driver, const double *a, int64_t m, int64_t n, const double *b, int64_t k, double rcond, double *x,
+                         int64_t *rank, double *s) {
+  const int64_t least = m < n ? m : n, most = m < n ? n : m;
+  problem_t p = {(lapack_int)m, (lapack_int)n, (lapack_int)k, at_least_one(most), 0, NULL, NULL, NULL, s, rcond};
+  double *work = NULL, best[2] = {0};
+  int64_t info = RM_NO_MEMORY;
+  *rank = 0;
+  memset(x, 0, (size_t)(n * k) * sizeof *x);
+  if (least == 0 || k == 0) return 0;
+  p.a = new_columns(a, m, n, m);
+  p.b = new_columns(b, m, k, most);
+  p.ints = calloc((size_t)(least * 512 + n), sizeof *p.ints); /* dgelsd: 3 least log2(least) + 11 least; dgelsy: n, zeroed */
+  if (p.a && p.b && p.ints) {
+    call_driver(driver, &p, best, -1);
+    work = new_doubles((int64_t)best[0]);
   }
-  for (int64_t i = n - 1; i >= 0;) { /* then L^T, exchanges in reverse */
-    int64_t first = pivots[i] > 0 ? i : i - 1;
-    for (int64_t s = first; s <= i; s++)
-      for (int64_t r = i + 1; r < n; r++)
-        for (int64_t c = 0; c < k; c++) b[s * k + c] -= AT(a, r, s) * b[r * k + c];
-    swap_rows(b, k, i, pivots[i] > 0 ? pivots[i] - 1 : -pivots[i] - 1);
-    i = first - 1;
+  if (work) {
+    info = call_driver(driver, &p, work, at_least_one((int64_t)best[0]));
+    put_rows(p.b, most, n, k, x);
+    *rank = driver == RM_GELS ? least : p.rank;
   }
+  free(p.a);
+  free(p.b);
+  free(p.ints);
+  free(work);
+  return info;
 }
 
 /* ---- products ---- */
 
 void rm_multiply(const double *a, const double *b, double *out, int64_t m, int64_t k, int64_t n) {
-  memset(out, 0, (size_t)(m * n) * sizeof *out);
-  for (int64_t i = 0; i < m; i++)
-    for (int64_t l = 0; l < k; l++)
-      for (int64_t j = 0; j < n; j++) out[i * n + j] += a[i * k + l] * b[l * n + j];
+  if (m == 0 || n == 0) return;
+  if (k == 0) memset(out, 0, (size_t)(m * n) * sizeof *out);
+  else
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (lapack_int)m, (lapack_int)n, (lapack_int)k, 1, a, (lapack_int)k, b,
+                (lapack_int)n, 0, out, (lapack_int)n);
 }
 
 void rm_transpose(const double *a, int64_t m, int64_t n, double *out) {

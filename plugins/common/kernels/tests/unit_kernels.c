@@ -259,6 +259,34 @@ static void test_batch_norm_updates_running_statistics(void **state) {
   assert_float_equal(running[1][0], 0.9 * 1 + 0.1 * 20.0 / 3, 1e-12); /* unbiased */
 }
 
+/* A singular matrix is an error where the call asks for a check, and a number in `info` where it does not. */
+static void test_singular_matrices(void **state) {
+  static const struct { const char *op, *error; uint32_t check_at, n_results; } table[] = {
+      {"aten.linalg_inv_ex.default", "linalg.inv: matrix 1 is singular, at pivot 2", 1, 2},
+      {"aten.linalg_cholesky_ex.default", "linalg.cholesky: matrix 1 is not positive definite, at the leading minor of order 2", 2, 2},
+      {"aten.linalg_lu_factor_ex.default", "linalg.lu_factor: matrix 1 is singular, at pivot 2", 2, 3}};
+  (void)state;
+  for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)
+    for (int check = 0; check < 2; check++) {
+      double a[8] = {2, 1, 1, 2, 1, 1, 1, 1}, y[8];
+      int32_t pivots[4], info[2] = {7, 7};
+      rk_tensor x = TENSOR(a, AOT_F64, 3, 2, 2, 2);
+      rk_tensor out[3] = {TENSOR(y, AOT_F64, 3, 2, 2, 2), TENSOR(pivots, AOT_I32, 2, 2, 2), TENSOR(info, AOT_I32, 1, 2)};
+      rk_arg args[3] = {rk_arg_of_tensor(&x), rk_arg_of_bool(table[k].check_at == 1 ? check : strstr(table[k].op, "lu") != NULL),
+                        rk_arg_of_bool(check)};
+      rk_error error;
+      if (table[k].n_results == 2) out[1] = out[2];
+      if (check) {
+        assert_int_equal(run(table[k].op, args, table[k].check_at + 1, out, table[k].n_results, &error), AOT_E_INVALID);
+        assert_non_null(strstr(error.text, table[k].error));
+        continue;
+      }
+      run_ok(table[k].op, args, table[k].check_at + 1, out, table[k].n_results);
+      assert_int_equal(info[0], 0);
+      assert_int_equal(info[1], 2);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_bfloat16_rounds_to_nearest_even),
@@ -276,6 +304,7 @@ int main(void) {
       cmocka_unit_test(test_cross_entropy_by_hand),
       cmocka_unit_test(test_rms_norm_epsilon_of_none),
       cmocka_unit_test(test_batch_norm_updates_running_statistics),
+      cmocka_unit_test(test_singular_matrices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
