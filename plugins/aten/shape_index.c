@@ -30,12 +30,19 @@ void at_shape_embedding_dense_backward(at_infer_t *c) {
   at_put(c, g.dtype, sizes, 2);
 }
 
+/* The index of gather and scatter; PyTorch does not look at one without elements. */
+static void need_places(at_infer_t *c, const char *what, const aot_type_t *t, const aot_type_t *index) {
+  for (int32_t d = 0; d < index->rank; d++)
+    if (at_same(c, index->sizes[d], 0)) return;
+  need_index_dtype(c, index);
+  if (index->rank != t->rank && index->rank != 0 && t->rank != 0)
+    at_fail(c, "%s: the index has rank %d, the tensor %d", what, (int)index->rank, (int)t->rank);
+}
+
 void at_shape_gather(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self"), index = at_tensor(c, "index");
   at_wrap(c, at_int(c, "dim"), t.rank);
-  need_index_dtype(c, &index);
-  if (index.rank != t.rank && index.rank != 0 && t.rank != 0)
-    at_fail(c, "gather: the index has rank %d, the tensor %d", (int)index.rank, (int)t.rank);
+  need_places(c, "gather", &t, &index);
   at_put(c, t.dtype, index.sizes, index.rank);
 }
 
@@ -43,9 +50,7 @@ void at_shape_gather(at_infer_t *c) {
 void at_shape_scatter(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self"), index = at_tensor(c, "index");
   at_wrap(c, at_int(c, "dim"), t.rank);
-  need_index_dtype(c, &index);
-  if (index.rank != t.rank && index.rank != 0 && t.rank != 0)
-    at_fail(c, "scatter: the index has rank %d, the tensor %d", (int)index.rank, (int)t.rank);
+  need_places(c, "scatter", &t, &index);
   at_put(c, t.dtype, t.sizes, t.rank);
 }
 

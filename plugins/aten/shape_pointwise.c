@@ -175,6 +175,12 @@ void at_shape_native_dropout(at_infer_t *c) {
   at_put_like(c, &t, AOT_BOOL);
 }
 
+/* A product with a float: integer gradients become float32. */
+void at_shape_native_dropout_backward(at_infer_t *c) {
+  operands_t o = collect(c);
+  put(c, &o, floating(at_promote(c, o.t, o.n)));
+}
+
 void at_shape_dropout(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "input");
   if (at_bool(c, "train")) at_put_like(c, &t, t.dtype);

@@ -166,6 +166,7 @@ at_infer_fn at_shape_linalg_solve;
 at_infer_fn at_shape_linear;
 at_infer_fn at_shape_linspace;
 at_infer_fn at_shape_log_sigmoid_forward;
+at_infer_fn at_shape_native_dropout_backward;
 at_infer_fn at_shape_logsumexp;
 at_infer_fn at_shape_loss;
 at_infer_fn at_shape_loss_backward;

@@ -17,10 +17,16 @@ F(silu, x[0] * sigmoid(x[0]))
 F(mish, x[0] * tanh(softplus(x[0])))
 F(hardswish, x[0] * fmin(fmax(x[0] + 3, 0), 6) / 6)
 F(hardsigmoid, x[0] != x[0] ? x[0] : fmin(fmax(x[0] + 3, 0), 6) / 6)
-F(hardtanh, x[0] != x[0] ? x[0] : x[0] < x[1] ? x[1] : x[0] > x[2] ? x[2] : x[0])
-static int64_t hardtanh_i(const int64_t *x, const pw_par *p) {
+/* clamp's order: with min above max the result is max */
+static double hardtanh_f(const double *x, const pw_par *p) {
+  double v = x[0] < x[1] ? x[1] : x[0];
   (void)p;
-  return x[0] < x[1] ? x[1] : x[0] > x[2] ? x[2] : x[0];
+  return v > x[2] ? x[2] : v;
+}
+static int64_t hardtanh_i(const int64_t *x, const pw_par *p) {
+  int64_t v = x[0] < x[1] ? x[1] : x[0];
+  (void)p;
+  return v > x[2] ? x[2] : v;
 }
 F(relu6, x[0] != x[0] ? x[0] : fmin(fmax(x[0], 0), 6))
 F(leaky_relu, x[0] > 0 ? x[0] : x[0] * x[1])

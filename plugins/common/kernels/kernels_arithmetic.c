@@ -52,7 +52,9 @@ static int64_t int_div(int64_t a, int64_t b, int is_floor) {
 static const char *const div_words[] = {"trunc", "floor", NULL};
 static double div_mode_f(const double *x, const pw_par *p) {
   if (p->mode == 2) return div_floor(x[0], x[1]);
-  return p->mode == 1 ? trunc(rk_round_to(x[0] / x[1], p->dtype == AOT_F64 ? AOT_F64 : AOT_F32)) : x[0] / x[1];
+  if (p->mode != 1) return x[0] / x[1];
+  /* the quotient of two half tensors is rounded before it is cut; with one divisor for all, in float */
+  return trunc(rk_round_to(x[0] / x[1], aot_dtype_size(p->dtype) == 2 && p->single & 2u ? AOT_F32 : p->dtype));
 }
 static int64_t div_mode_i(const int64_t *x, const pw_par *p) { return int_div(x[0], x[1], p->mode == 2); }
 F(floor_divide, div_floor(x[0], x[1]))
@@ -188,11 +190,11 @@ static const rk_kernel rows[] = {
     PW_WORDS("div.Scalar_mode", PW_RESULT, div_mode_f, div_mode_i, div_words),
     PW("floor_divide.default", PW_RESULT, floor_divide_f, floor_divide_i),
     PW("floor_divide.Scalar", PW_RESULT, floor_divide_f, floor_divide_i),
-    PW("fmod.Tensor", PW_RESULT, fmod_f, fmod_i),
-    PW("fmod.Scalar", PW_RESULT, fmod_f, fmod_i),
-    PW("remainder.Tensor", PW_RESULT, remainder_f, remainder_i),
-    PW("remainder.Scalar", PW_RESULT, remainder_f, remainder_i),
-    PW("remainder.Scalar_Tensor", PW_RESULT, remainder_f, remainder_i),
+    PW("fmod.Tensor", PW_CAST, fmod_f, fmod_i),
+    PW("fmod.Scalar", PW_CAST, fmod_f, fmod_i),
+    PW("remainder.Tensor", PW_CAST, remainder_f, remainder_i),
+    PW("remainder.Scalar", PW_CAST, remainder_f, remainder_i),
+    PW("remainder.Scalar_Tensor", PW_CAST, remainder_f, remainder_i),
     PW("pow.Tensor_Scalar", PW_RESULT, pow_f, pow_i),
     PW("pow.Tensor_Tensor", PW_RESULT, pow_f, pow_i),
     PW("pow.Scalar", PW_RESULT, pow_f, pow_i),

@@ -319,8 +319,8 @@ static aot_status_t histc(rk_ctx *c) {
     }
   }
   if (low == high) {
-    low -= 1;
-    high += 1;
+    low = rk_round_to(low - 1, x.dtype);
+    high = rk_round_to(high + 1, x.dtype);
   }
   AOT_TRY(rk_new_f(c, 1, &bins, &y));
   for (int64_t e = 0; e < x.numel; e++) {

@@ -13,8 +13,11 @@
 
 /* ---- elementwise ---- */
 
-/* x, target, weight (1 when absent), second weight, parameter */
-typedef struct term { double x, t, w, w2, p; } term;
+/* x, target, weight (1 when absent), second weight, parameter; the dtype that PyTorch keeps terms in before it sums them */
+typedef struct term {
+  double x, t, w, w2, p;
+  int32_t dtype;
+} term;
 typedef double (*term_fn)(const term *e);
 
 static double mse(const term *e) { return (e->x - e->t) * (e->x - e->t); }
@@ -39,13 +42,13 @@ static double huber_slope(const term *e) {
   return fabs(d) <= e->p ? d : e->p * sign(d);
 }
 static double bce(const term *e) {
-  return -e->w * (e->t * fmax(log(e->x), -100) + (1 - e->t) * fmax(log1p(-e->x), -100));
+  return -e->w * rk_round_to(e->t * fmax(log(e->x), -100) + (1 - e->t) * fmax(log1p(-e->x), -100), e->dtype);
 }
 static double bce_slope(const term *e) { return e->w * (e->x - e->t) / fmax((1 - e->x) * e->x, 1e-12); }
 static double softplus(double v) { return v > 0 ? v + log1p(exp(-v)) : log1p(exp(v)); }
 /* (1-t)*x + (1 + (pw-1)*t) * softplus(-x) */
 static double bce_logits(const term *e) { return e->w * ((1 - e->t) * e->x + (1 + (e->w2 - 1) * e->t) * softplus(-e->x)); }
-static double soft_margin(const term *e) { return softplus(-e->t * e->x); }
+static double soft_margin(const term *e) { return log1p(rk_round_to(exp(-e->t * e->x), e->dtype)); } /* overflows as there */
 static double soft_margin_slope(const term *e) { return -e->t / (1 + exp(e->t * e->x)); }
 static double xlogy(double a, double b) { return a == 0 ? 0 : a * log(b); }
 /* p: log_target */
@@ -85,7 +88,7 @@ static aot_status_t elementwise(rk_ctx *c) {
   int64_t sizes[AOT_MAX_RANK], reduction = rk_int(c, (uint32_t)row->reduction, 1), n = 0;
   rk_iter it;
   rk_array out, total;
-  term e = {0, 0, 1, 1, 0};
+  term e = {0, 0, 1, 1, 0, rk_result_dtype(c, 0)};
   double sum = 0, factor = 1;
   args[0] = row->self;
   args[1] = row->self + 1;
@@ -110,7 +113,7 @@ static aot_status_t elementwise(rk_ctx *c) {
       e.t = v[1];
       e.w = v[2];
       e.w2 = v[3];
-      sum += out.f[n++] = row->f(&e) * v[4] * factor;
+      sum += out.f[n++] = rk_round_to(row->f(&e) * v[4] * factor, e.dtype);
     }
   if (row->grad >= 0 || reduction == REDUCE_NONE) return rk_put_f(c, 0, &out);
   AOT_TRY(rk_new_f(c, 0, NULL, &total));

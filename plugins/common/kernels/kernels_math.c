@@ -47,7 +47,13 @@ F(sinc, x[0] == 0 ? 1 : sin(PI * x[0]) / (PI * x[0]))
 F(atan2, atan2(x[0], x[1]))
 F(hypot, hypot(x[0], x[1]))
 F(angle, x[0] != x[0] ? x[0] : x[0] < 0 ? PI : 0)
-F(ldexp, x[0] * exp2(x[1]))
+/* mul(self, pow(2, other)): the power has other's dtype, float for integers; float64 beside a float64 self when other is of
+ * integers or 0-dim */
+static double ldexp_f(const double *x, const pw_par *p) {
+  int32_t other = rk_is_int(p->dtypes[1]) ? AOT_F32 : p->dtypes[1];
+  int wide = p->dtypes[0] == AOT_F64 && (rk_is_int(p->dtypes[1]) || p->single & 2u);
+  return x[0] * rk_round_to(exp2(x[1]), wide ? AOT_F64 : other);
+}
 
 /* float: nextafter in the operand's own width */
 static double nextafter_f(const double *x, const pw_par *p) {
@@ -73,11 +79,12 @@ F(xlogy, x[1] != x[1] ? x[1] : x[0] == 0 ? 0 : x[0] * log(x[1]))
 F(xlog1py, x[1] != x[1] ? x[1] : x[0] == 0 ? 0 : x[0] * log1p(x[1]))
 F(entr, x[0] != x[0] ? x[0] : x[0] > 0 ? -x[0] * log(x[0]) : x[0] == 0 ? 0 : -INFINITY)
 
-/* logit(self, eps?) */
+/* logit(self, eps?): log(v / (1 - v)), each step in the dtype, which matters where the quotient is near 1 */
 static double logit_f(const double *x, const pw_par *p) {
   double v = x[0];
   if (p->present & 2u) v = v < x[1] ? x[1] : v > 1 - x[1] ? 1 - x[1] : v;
-  return log(v / (1 - v));
+  if (aot_dtype_size(p->dtype) != 2) return log(v / (1 - v));
+  return log(rk_round_to(v / rk_round_to(1 - v, p->dtype), p->dtype));
 }
 
 /* nan_to_num(self, nan?, posinf?, neginf?) */

@@ -25,6 +25,7 @@ typedef struct red_row {
   step_i i;
   int mean; /* divide by the count at the end */
   int needs_one; /* an empty reduction is an error */
+  int cast; /* elements become the result's dtype first: sum(0.5, dtype=int) is 0 */
 } red_row;
 
 static void sum_f(state *s, double v, int64_t k) { (void)k; s->f += v; }
@@ -66,8 +67,10 @@ static int32_t reduced_sizes(const rk_tensor *t, const uint8_t *marks, int keepd
   return rank;
 }
 
-/* States of every output element, in row-major order of the kept dimensions. */
-static aot_status_t reduce(rk_ctx *c, const rk_tensor *t, const uint8_t *marks, const red_row *row, int as_float, state **out, int64_t *out_n) {
+/* States of every output element, in row-major order of the kept dimensions; elements are read as values of dtype. */
+static aot_status_t reduce(rk_ctx *c, const rk_tensor *t, const uint8_t *marks, const red_row *row, int32_t dtype,
+                           state **out, int64_t *out_n) {
+  const int as_float = !rk_is_int(dtype);
   rk_tensor kept = *t, inner = *t;
   rk_iter outer_it;
   int64_t e = 0, n = 1;
@@ -97,8 +100,8 @@ static aot_status_t reduce(rk_ctx *c, const rk_tensor *t, const uint8_t *marks, 
           double v[RED_RUN];
           int64_t w[RED_RUN];
           many = it.run - done < RED_RUN ? it.run - done : RED_RUN;
-          if (as_float) rk_load_run_f(t, it.at[0] + done * it.step[0], it.step[0], many, v);
-          else rk_load_run_i(t, it.at[0] + done * it.step[0], it.step[0], many, w);
+          if (as_float) rk_load_run_f_as(t, it.at[0] + done * it.step[0], it.step[0], many, dtype, v);
+          else rk_load_run_i_as(t, it.at[0] + done * it.step[0], it.step[0], many, dtype, w);
           for (int64_t r = 0; r < many; r++, position++) {
             s.n++;
             if (as_float) row->f(&s, v[r], position);
@@ -132,10 +135,10 @@ static aot_status_t run(rk_ctx *c, int dim_arg, int keepdim_arg) {
   int64_t n, sizes[AOT_MAX_RANK];
   int32_t rank;
   rk_array out;
-  int result_float = !rk_is_int(rk_result_dtype(c, 0)), as_float;
   AOT_TRY(make_plan(c, dim_arg, keepdim_arg, &p));
-  as_float = result_float || !rk_is_int(p.t->dtype);
-  AOT_TRY(reduce(c, p.t, p.marks, row, as_float, &s, &n));
+  const int32_t dtype = row->cast && rk_result_dtype(c, 0) ? rk_result_dtype(c, 0) : p.t->dtype;
+  const int as_float = !rk_is_int(dtype);
+  AOT_TRY(reduce(c, p.t, p.marks, row, dtype, &s, &n));
   rank = reduced_sizes(p.t, p.marks, p.keepdim, sizes);
   AOT_TRY(as_float ? rk_new_f(c, rank, sizes, &out) : rk_new_i(c, rank, sizes, &out));
   for (int64_t e = 0; e < n; e++) {
@@ -157,7 +160,7 @@ static aot_status_t hash_tensor(rk_ctx *c) {
   rk_array out;
   AOT_TRY(make_plan(c, 1, 2, &p));
   RK_CHECK(c, rk_int(c, 3, 0) == 0, "mode %lld is not supported", (long long)rk_int(c, 3, 0));
-  AOT_TRY(reduce(c, p.t, p.marks, c->kernel->row, !rk_is_int(p.t->dtype), &s, &n));
+  AOT_TRY(reduce(c, p.t, p.marks, c->kernel->row, p.t->dtype, &s, &n));
   rank = reduced_sizes(p.t, p.marks, p.keepdim, sizes);
   AOT_TRY(rk_new_i(c, rank, sizes, &out));
   for (int64_t e = 0; e < n; e++) out.i[e] = s[e].i;
@@ -181,7 +184,7 @@ static aot_status_t extreme(rk_ctx *c, int indices_only) {
     p.marks[dim] = 1;
   }
   as_float = !rk_is_int(p.t->dtype);
-  AOT_TRY(reduce(c, p.t, p.marks, row, as_float, &s, &n));
+  AOT_TRY(reduce(c, p.t, p.marks, row, p.t->dtype, &s, &n));
   rank = reduced_sizes(p.t, p.marks, p.keepdim, sizes);
   AOT_TRY(rk_new_i(c, rank, sizes, &at));
   if (!indices_only) {
@@ -200,7 +203,7 @@ static aot_status_t with_indices(rk_ctx *c) { return extreme(c, 0); }
 static aot_status_t only_indices(rk_ctx *c) { return extreme(c, 1); }
 
 /* aminmax(self, *, dim?, keepdim) -> (min, max) */
-static const red_row row_min = {{0, 0, 0, 0, 0}, min_f, min_i, 0, 1}, row_max = {{0, 0, 0, 0, 0}, max_f, max_i, 0, 1};
+static const red_row row_min = {{0, 0, 0, 0, 0}, min_f, min_i, 0, 1, 0}, row_max = {{0, 0, 0, 0, 0}, max_f, max_i, 0, 1, 0};
 static aot_status_t aminmax(rk_ctx *c) {
   plan p;
   state *s[2];
@@ -217,7 +220,7 @@ static aot_status_t aminmax(rk_ctx *c) {
   for (uint32_t k = 0; k < 2; k++) {
     rk_array v;
     int as_float = !rk_is_int(p.t->dtype);
-    AOT_TRY(reduce(c, p.t, p.marks, k ? &row_max : &row_min, as_float, &s[k], &n));
+    AOT_TRY(reduce(c, p.t, p.marks, k ? &row_max : &row_min, p.t->dtype, &s[k], &n));
     AOT_TRY(as_float ? rk_new_f(c, rank, sizes, &v) : rk_new_i(c, rank, sizes, &v));
     for (int64_t e = 0; e < n; e++) {
       if (as_float) v.f[e] = s[k][e].f;
@@ -365,13 +368,14 @@ static aot_status_t trace(rk_ctx *c) {
   return rk_put_f(c, 0, &out);
 }
 
-static const red_row row_sum = {{0, 0, 0, 0, 0}, sum_f, sum_i, 0, 0}, row_nansum = {{0, 0, 0, 0, 0}, nansum_f, sum_i, 0, 0};
-static const red_row row_mean = {{0, 0, 0, 0, 0}, sum_f, sum_i, 1, 0};
-static const red_row row_prod = {{1, 0, 1, 0, 0}, prod_f, prod_i, 0, 0};
-static const red_row row_any = {{0, 0, 0, 0, 0}, any_f, any_i, 0, 0}, row_all = {{1, 0, 1, 0, 0}, all_f, all_i, 0, 0};
-static const red_row row_count = {{0, 0, 0, 0, 0}, count_f, count_i, 0, 0};
+static const red_row row_sum = {{0, 0, 0, 0, 0}, sum_f, sum_i, 0, 0, 1};
+static const red_row row_nansum = {{0, 0, 0, 0, 0}, nansum_f, sum_i, 0, 0, 1};
+static const red_row row_mean = {{0, 0, 0, 0, 0}, sum_f, sum_i, 1, 0, 1};
+static const red_row row_prod = {{1, 0, 1, 0, 0}, prod_f, prod_i, 0, 0, 1};
+static const red_row row_any = {{0, 0, 0, 0, 0}, any_f, any_i, 0, 0, 0}, row_all = {{1, 0, 1, 0, 0}, all_f, all_i, 0, 0, 0};
+static const red_row row_count = {{0, 0, 0, 0, 0}, count_f, count_i, 0, 0, 0};
 
-static const red_row row_hash = {{0, 0, 0, 0, 0}, hash_f, hash_i, 0, 0};
+static const red_row row_hash = {{0, 0, 0, 0, 0}, hash_f, hash_i, 0, 0, 0};
 
 #define RED(name, fn, row) {"aten." name, fn, NULL, row, 0}
 static const rk_kernel rows[] = {

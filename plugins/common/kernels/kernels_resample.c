@@ -4,7 +4,9 @@
  * tensor product; the derivative adds the same taps back. Source places (operators.md section 3, PyTorch's UpSample.h):
  * aligned corners i * (I-1)/(O-1); else (i + 0.5) * I/O - 0.5, clamped at 0 except for cubic; nearest floor(i * I/O), exact
  * floor((i + 0.5) * I/O). A given scale factor replaces O/I. Nearest places are computed in float as PyTorch does: there
- * rounding decides which element is meant. Cubic: Keys 1981 with a = -0.75. */
+ * rounding decides which element is meant. Cubic: Keys 1981 with a = -0.75. bf16 and f16 images have weights of their
+ * dtype. uint8 images are resized one dimension after the other, the last one first, with weights in fixed point, each time
+ * rounded to uint8 (PyTorch's UpSampleKernelAVXAntialias.h, after Pillow). */
 #include "common/kernels/rk_core.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -123,6 +125,43 @@ static aot_status_t set_sizes(rk_ctx *c, const resize_row *row, const int64_t *i
   return AOT_OK;
 }
 
+/* Weights of bf16 and f16 images are in the dtype. */
+static void round_weights(const resize *r, int32_t dtype) {
+  for (int32_t d = 0; d < r->dims; d++)
+    for (int64_t i = 0; i < r->out[d]; i++)
+      for (int k = 0; k < r->taps[d][i].n; k++) r->taps[d][i].weight[k] = rk_round_to(r->taps[d][i].weight[k], dtype);
+}
+
+/* int16 weights: as many fraction bits as the largest weight leaves. */
+static void fix_weights(const resize *r, int32_t d) {
+  double most = 0, one = 1;
+  for (int64_t i = 0; i < r->out[d]; i++)
+    for (int k = 0; k < r->taps[d][i].n; k++) most = fmax(most, r->taps[d][i].weight[k]);
+  for (int bits = 0; bits < 22 && floor(0.5 + most * one * 2) < 32768; bits++) one *= 2;
+  for (int64_t i = 0; i < r->out[d]; i++)
+    for (int k = 0; k < r->taps[d][i].n; k++) r->taps[d][i].weight[k] = round(r->taps[d][i].weight[k] * one) / one;
+}
+
+static aot_status_t resize_bytes(rk_ctx *c, const resize *r, const rk_array *x) {
+  rk_array from = *x, to;
+  for (int32_t d = r->dims - 1; d >= 0; d--) { /* planes: what lies before the dimension; behind it all is done */
+    int64_t inner = 1;
+    from.sizes[from.rank - r->dims + d] = r->out[d];
+    for (int32_t k = d + 1; k < r->dims; k++) inner *= r->out[k];
+    fix_weights(r, d);
+    AOT_TRY(rk_new_f(c, from.rank, from.sizes, &to));
+    for (int64_t e = 0; e < to.numel; e++) {
+      const int64_t i = e % inner, o = e / inner % r->out[d], plane = e / inner / r->out[d];
+      const taps *t = &r->taps[d][o];
+      double sum = 0;
+      for (int k = 0; k < t->n; k++) sum += t->weight[k] * from.f[(plane * r->in[d] + t->at[k]) * inner + i];
+      to.f[e] = fmin(fmax(floor(sum + 0.5), 0), 255);
+    }
+    from = to;
+  }
+  return rk_put_f(c, 0, &from);
+}
+
 static aot_status_t run(rk_ctx *c) {
   const resize_row *row = c->kernel->row;
   rk_array x, y;
@@ -149,6 +188,8 @@ static aot_status_t run(rk_ctx *c) {
   memcpy(sizes, x.sizes, sizeof sizes);
   for (int32_t d = 0; d < r.dims; d++) sizes[x.rank - r.dims + d] = out[d];
   AOT_TRY(rk_new_f(c, x.rank, sizes, &y));
+  if (x.dtype == AOT_U8 && r.mode >= LINEAR) return resize_bytes(c, &r, &x);
+  round_weights(&r, x.dtype);
   apply(&r, x.f, y.f, 0);
   return rk_put_f(c, 0, &y);
 }
@@ -164,9 +205,12 @@ typedef struct place {
   double x, slope;
 } place;
 
-static place unnormalise(double x, int64_t n, int align) {
+/* The place has the grid's dtype. */
+static place unnormalise(double x, int64_t n, int align, int32_t dtype) {
   const double half = (double)(align ? n - 1 : n) / 2;
-  return (place){align ? (x + 1) / 2 * (double)(n - 1) : ((x + 1) * (double)n - 1) / 2, half};
+  x = rk_round_to(x + 1, dtype);
+  if (align) return (place){rk_round_to(x / 2 * (double)(n - 1), dtype), half};
+  return (place){rk_round_to(rk_round_to(rk_round_to(x * (double)n, dtype) - 1, dtype) / 2, dtype), half};
 }
 
 static place reflect(place p, double twice_low, double twice_high) {
@@ -208,9 +252,9 @@ static grid_taps cubic_grid_taps(place p, int64_t n, int padding, int align) { /
   return g;
 }
 
-static grid_taps taps_of_grid(double normal, int64_t n, int mode, int padding, int align) {
+static grid_taps taps_of_grid(double normal, int64_t n, int mode, int padding, int align, int32_t dtype) {
   grid_taps g = {{1, {0}, {1, 0, 0, 0}}, {0}};
-  place p = unnormalise(normal, n, align);
+  place p = unnormalise(normal, n, align, dtype);
   double low;
   if (!(fabs(p.x) < 1e15)) p.x = padding == PAD_ZEROS ? -100 : p.x; /* nowhere */
   if (mode == 2) return cubic_grid_taps(p, n, padding, align);
@@ -265,7 +309,8 @@ static aot_status_t read_sampling(rk_ctx *c, uint32_t at, int32_t dims, sampling
 /* Taps along every dimension of output place o, counted over samples and places. */
 static void taps_of_place(const sampling *s, int64_t o, grid_taps *t, int64_t *counts) {
   for (int32_t d = 0; d < s->dims; d++) {
-    t[d] = taps_of_grid(s->grid.f[o * s->dims + s->dims - 1 - d], s->x.sizes[2 + d], s->mode, s->padding, s->align);
+    t[d] = taps_of_grid(s->grid.f[o * s->dims + s->dims - 1 - d], s->x.sizes[2 + d], s->mode, s->padding, s->align,
+                        s->grid.dtype);
     counts[d] = t[d].t.n;
   }
 }

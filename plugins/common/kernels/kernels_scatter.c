@@ -11,6 +11,7 @@
 #define PUT_MEAN 3
 #define PUT_MAX 4
 #define PUT_MIN 5
+#define PUT_ADD_ROUND 6 /* every addition is rounded to the dtype: what PyTorch's index_put, put and 1-d index_add do */
 
 static void at_least_1d(rk_array *a) {
   if (a->rank) return;
@@ -22,6 +23,11 @@ static double value(const rk_array *a, int64_t k) { return a->f ? a->f[k] : (dou
 
 /* One write. counts: how many values an element has taken, NULL when nobody asks. */
 static void write(rk_array *y, int64_t at, const rk_array *src, int64_t from, int how) {
+  if (how == PUT_ADD_ROUND) {
+    rk_add_element(y, at, src, from, 1);
+    if (y->f) y->f[at] = rk_round_to(y->f[at], y->dtype);
+    return;
+  }
   if (how == PUT_SET) rk_set_element(y, at, src, from);
   else if (how == PUT_ADD || how == PUT_MEAN) rk_add_element(y, at, src, from, 1);
   else if (how == PUT_MULTIPLY && y->f) y->f[at] *= value(src, from);
@@ -43,13 +49,17 @@ static int reduction_of(const rk_ctx *c, uint32_t arg) {
   return -1;
 }
 
-/* Without include_self the first value replaces what was there; the mean divides by the number of values. */
+/* Without include_self the first value replaces what was there; the mean divides by the number of values. Integer sums
+ * have wrapped by then. */
 static void finish_mean(rk_array *y, const int64_t *counts, int include_self) {
   for (int64_t e = 0; e < y->numel; e++) {
     int64_t n = counts[e] + (include_self != 0);
     if (!counts[e] || n == 0) continue;
     if (y->f) y->f[e] /= (double)n;
-    else y->i[e] = y->i[e] / n - (y->i[e] % n != 0 && y->i[e] < 0);
+    else {
+      const int64_t sum = rk_wrap_to(y->i[e], y->dtype);
+      y->i[e] = sum / n - (sum % n != 0 && sum < 0);
+    }
   }
 }
 
@@ -124,7 +134,11 @@ static aot_status_t rows_how(rk_ctx *c, int how, int include_self, double alpha)
   y.rank = rank;
   return rk_put_any(c, 0, &y);
 }
-static aot_status_t index_add(rk_ctx *c) { return rows_how(c, PUT_ADD, 1, rk_float(c, 4, 1)); }
+static aot_status_t index_add(rk_ctx *c) {
+  const rk_tensor *self;
+  AOT_TRY(rk_need_tensor(c, 0, &self));
+  return rows_how(c, self->rank <= 1 ? PUT_ADD_ROUND : PUT_ADD, 1, rk_float(c, 4, 1));
+}
 static aot_status_t index_copy(rk_ctx *c) { return rows_how(c, PUT_SET, 1, 1); }
 static aot_status_t index_reduce(rk_ctx *c) { return rows_how(c, reduction_of(c, 4), rk_bool(c, 5, 1), 1); }
 
@@ -138,7 +152,7 @@ static aot_status_t index_put(rk_ctx *c) {
   AOT_TRY(rk_need_tensor(c, 2, &values));
   AOT_TRY(rk_places_of(c, &y, 1, 0, &p));
   AOT_TRY(rk_dense_expanded(c, values, p.rank, p.sizes, &v));
-  for (int64_t e = 0; e < p.numel; e++) write(&y, p.at[e], &v, e, accumulate ? PUT_ADD : PUT_SET);
+  for (int64_t e = 0; e < p.numel; e++) write(&y, p.at[e], &v, e, accumulate ? PUT_ADD_ROUND : PUT_SET);
   return rk_put_any(c, 0, &y);
 }
 
@@ -155,7 +169,7 @@ static aot_status_t masked_index_put(rk_ctx *c) {
   AOT_TRY(rk_dense_expanded(c, values, p.rank, p.sizes, &v));
   AOT_TRY(rk_dense_expanded(c, mask, p.rank, p.sizes, &m));
   for (int64_t e = 0; e < p.numel; e++)
-    if (value(&m, e) != 0) write(&y, p.at[e], &v, e, PUT_ADD);
+    if (value(&m, e) != 0) write(&y, p.at[e], &v, e, PUT_ADD_ROUND);
   return rk_put_any(c, 0, &y);
 }
 
@@ -169,7 +183,7 @@ static aot_status_t put(rk_ctx *c) {
   for (int64_t e = 0; e < index.numel; e++) {
     int64_t at;
     AOT_TRY(rk_check_index(c, index.i[e], y.numel, 0, 1, &at));
-    write(&y, at, &src, e, rk_bool(c, 3, 0) ? PUT_ADD : PUT_SET);
+    write(&y, at, &src, e, rk_bool(c, 3, 0) ? PUT_ADD_ROUND : PUT_SET);
   }
   return rk_put_any(c, 0, &y);
 }

@@ -109,13 +109,14 @@ static aot_status_t lines(rk_ctx *c) {
   return rk_put_f(c, 0, &x);
 }
 
+/* cumsum, cumprod: elements become the result's dtype first */
 static aot_status_t scan(rk_ctx *c) {
   const line_row *row = c->kernel->row;
   rk_array x;
   int32_t dim;
   int64_t outer, size, inner, *line, *out;
   if (!rk_is_int(rk_result_dtype(c, 0))) return lines(c);
-  AOT_TRY(rk_need_i(c, 0, &x));
+  AOT_TRY(rk_need_cast_i(c, 0, rk_result_dtype(c, 0), &x));
   AOT_TRY(rk_dim(c, rk_int(c, 1, -1), x.rank, &dim));
   rk_around(&x, dim, &outer, &size, &inner);
   RK_SCRATCH(c, size, line);

@@ -180,15 +180,14 @@ static double psi(double x) {
   return sum + log(x) - 0.5 / x - r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r * (1.0 / 132 - r * 691.0 / 32760)))));
 }
 /* zeta(2, x) for x < 1/2 by reflection: (pi / sin(pi x))^2 - zeta(2, 1 - x) */
-static double trigamma(double x) {
-  double s = sin(PI * x);
+static double trigamma(double x, int32_t dtype) {
+  double s = sin(dtype == AOT_F64 ? PI * x : (double)((float)PI * (float)x)); /* near poles its rounding is all there is */
   return x < 0.5 ? PI / s * (PI / s) - hurwitz_zeta(2, 1 - x) : hurwitz_zeta(2, x);
 }
 static double polygamma_f(const double *x, const pw_par *p) {
   int n = (int)x[0];
-  (void)p;
   if (n == 0) return psi(x[1]);
-  if (n == 1) return trigamma(x[1]);
+  if (n == 1) return trigamma(x[1], p->dtype);
   return (n % 2 ? 1 : -1) * exp(lgamma(n + 1.0)) * hurwitz_zeta(n + 1.0, x[1]);
 }
 

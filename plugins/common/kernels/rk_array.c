@@ -26,7 +26,10 @@ void rk_set_element(rk_array *to, int64_t at, const rk_array *from, int64_t sour
 
 void rk_add_element(rk_array *to, int64_t at, const rk_array *from, int64_t source, double alpha) {
   if (to->f) to->f[at] += alpha * (from->f ? from->f[source] : (double)from->i[source]);
-  else to->i[at] += (int64_t)alpha * (from->i ? from->i[source] : (int64_t)from->f[source]);
+  else {
+    const int64_t v = from->i ? from->i[source] : (int64_t)from->f[source];
+    to->i[at] = (int64_t)((uint64_t)to->i[at] + (uint64_t)(int64_t)alpha * (uint64_t)v);
+  }
 }
 
 int rk_advance(int64_t *index, int32_t rank, const int64_t *sizes) {

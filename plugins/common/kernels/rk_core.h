@@ -76,6 +76,9 @@ void rk_store_i(void *p, int32_t dtype, int64_t v);
 /* n elements from element `at` on, `stride` apart. */
 void rk_load_run_f(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, double *out);
 void rk_load_run_i(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, int64_t *out);
+/* As values of dtype: what a cast to it gives. */
+void rk_load_run_f_as(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, int32_t dtype, double *out);
+void rk_load_run_i_as(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, int32_t dtype, int64_t *out);
 void rk_store_run_f(rk_tensor *t, int64_t at, int64_t stride, int64_t n, const double *v);
 void rk_store_run_i(rk_tensor *t, int64_t at, int64_t stride, int64_t n, const int64_t *v);
 double rk_round_to(double v, int32_t dtype); /* to a float dtype's values, back as double */
@@ -115,6 +118,7 @@ aot_status_t rk_get_f(rk_ctx *c, uint32_t arg, rk_array *out); /* None: out->f i
 aot_status_t rk_get_i(rk_ctx *c, uint32_t arg, rk_array *out);
 aot_status_t rk_need_f(rk_ctx *c, uint32_t arg, rk_array *out);
 aot_status_t rk_need_i(rk_ctx *c, uint32_t arg, rk_array *out);
+aot_status_t rk_need_cast_i(rk_ctx *c, uint32_t arg, int32_t dtype, rk_array *out); /* as values of an integer dtype */
 aot_status_t rk_new_f(rk_ctx *c, int32_t rank, const int64_t *sizes, rk_array *out); /* zeroed */
 aot_status_t rk_new_i(rk_ctx *c, int32_t rank, const int64_t *sizes, rk_array *out);
 int rk_same_sizes(const rk_array *a, const rk_array *b);

@@ -140,6 +140,22 @@ void rk_load_run_i(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, in
   for (k = 0; k < n; k++) out[k] = rk_load_i(p + k * stride * width, t->dtype);
 }
 
+void rk_load_run_f_as(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, int32_t dtype, double *out) {
+  rk_load_run_f(t, at, stride, n, out);
+  for (int64_t k = 0; t->dtype != dtype && k < n; k++) out[k] = rk_round_to(out[k], dtype);
+}
+
+void rk_load_run_i_as(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, int32_t dtype, int64_t *out) {
+  int64_t width = (int64_t)aot_dtype_size(t->dtype), k;
+  const char *p = (const char *)t->data + at * width;
+  if (dtype == AOT_BOOL && !rk_is_int(t->dtype)) { /* 0.5 is true */
+    for (k = 0; k < n; k++) out[k] = rk_load_f(p + k * stride * width, t->dtype) != 0;
+    return;
+  }
+  rk_load_run_i(t, at, stride, n, out);
+  for (k = 0; t->dtype != dtype && k < n; k++) out[k] = rk_wrap_to(out[k], dtype);
+}
+
 void rk_store_run_f(rk_tensor *t, int64_t at, int64_t stride, int64_t n, const double *v) {
   int64_t width = (int64_t)aot_dtype_size(t->dtype), k;
   char *p = (char *)t->data + at * width;

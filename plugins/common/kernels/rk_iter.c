@@ -117,6 +117,19 @@ aot_status_t rk_get_i(rk_ctx *c, uint32_t arg, rk_array *out) {
   return dense(c, t, 0, out);
 }
 
+aot_status_t rk_need_cast_i(rk_ctx *c, uint32_t arg, int32_t dtype, rk_array *out) {
+  const rk_tensor *t;
+  rk_iter it;
+  int64_t n = 0;
+  AOT_TRY(rk_need_tensor(c, arg, &t));
+  AOT_TRY(array_alloc(c, t->rank, t->sizes, 0, out));
+  out->dtype = dtype;
+  rk_iter_init(&it, t->rank, t->sizes);
+  rk_iter_add(&it, t);
+  for (; it.more; rk_iter_next(&it), n += it.run) rk_load_run_i_as(t, it.at[0], it.step[0], it.run, dtype, out->i + n);
+  return AOT_OK;
+}
+
 aot_status_t rk_need_f(rk_ctx *c, uint32_t arg, rk_array *out) {
   const rk_tensor *t;
   AOT_TRY(rk_need_tensor(c, arg, &t));

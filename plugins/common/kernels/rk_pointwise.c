@@ -59,11 +59,14 @@ static aot_status_t read_operands(rk_ctx *c, const pw_row *row, operands *o, pw_
     if (arg->kind == AOT_ARG_VALUE) {
       o->tensor[a] = arg->u.tensor;
       o->slot[a] = it->n_tensors;
+      p->dtypes[a] = arg->u.tensor->dtype;
+      if (arg->u.tensor->rank == 0) p->single |= 1u << a;
       RK_CHECK(c, rk_iter_add(it, arg->u.tensor), "argument %u does not broadcast to the declared result", a);
     } else if (arg->kind == AOT_ARG_INT || arg->kind == AOT_ARG_FLOAT || arg->kind == AOT_ARG_BOOL) {
       o->is_number[a] = arg->kind == AOT_ARG_FLOAT ? 1 : arg->kind == AOT_ARG_INT ? 2 : 3;
       o->number[a] = rk_float(c, a, 0);
       o->whole[a] = rk_int(c, a, 0);
+      p->single |= 1u << a;
     } else if (arg->kind == AOT_ARG_STR) {
       for (int32_t w = 0; row->words && row->words[w]; w++)
         if (rk_str_is(c, a, row->words[w])) p->mode = w + 1;
@@ -85,10 +88,11 @@ static int32_t compute_dtype(const rk_ctx *c, const pw_row *row, const operands 
   return rk_result_dtype(c, 0);
 }
 
-/* f16 and bf16 arithmetic computes in float and keeps numbers in float; comparisons compare in the dtype itself. */
-static int32_t operand_dtype(const pw_row *row, int32_t dtype) {
-  if (row->kind != PW_COMPARE && (dtype == AOT_F16 || dtype == AOT_BF16)) return AOT_F32;
-  return dtype;
+/* f16 and bf16 arithmetic computes in float, and keeps numbers and a 0-dim second operand in float (TensorIterator's
+ * original_scalar_value); other operands, and those of comparisons and PW_CAST, become the dtype itself. */
+static int32_t operand_dtype(const pw_row *row, const operands *o, uint32_t a, int32_t dtype) {
+  if (row->kind == PW_COMPARE || row->kind == PW_CAST || (dtype != AOT_F16 && dtype != AOT_BF16)) return dtype;
+  return a == 0 && o->tensor[a] ? dtype : AOT_F32;
 }
 
 static void round_run(double *v, int64_t n, int32_t from, int32_t to) {
@@ -98,10 +102,12 @@ static void round_run(double *v, int64_t n, int32_t from, int32_t to) {
 
 static void run_floats(rk_ctx *c, const pw_row *row, const operands *o, const pw_par *p, rk_iter *it) {
   double in[PW_ARGS][PW_RUN], out[PW_RUN], x[PW_ARGS];
-  int32_t to = operand_dtype(row, p->dtype);
+  int32_t to[PW_ARGS];
   rk_tensor *r = rk_result(c, 0);
-  for (uint32_t a = 0; a < o->n; a++)
-    for (int64_t k = 0; !o->tensor[a] && k < PW_RUN; k++) in[a][k] = rk_round_to(o->number[a], to);
+  for (uint32_t a = 0; a < o->n; a++) {
+    to[a] = operand_dtype(row, o, a, p->dtype);
+    for (int64_t k = 0; !o->tensor[a] && k < PW_RUN; k++) in[a][k] = rk_round_to(o->number[a], to[a]);
+  }
   for (; it->more; rk_iter_next(it))
     for (int64_t done = 0, n; done < it->run; done += n) {
       n = it->run - done < PW_RUN ? it->run - done : PW_RUN;
@@ -109,7 +115,7 @@ static void run_floats(rk_ctx *c, const pw_row *row, const operands *o, const pw
         int32_t s = o->slot[a];
         if (!o->tensor[a]) continue;
         rk_load_run_f(o->tensor[a], it->at[s] + done * it->step[s], it->step[s], n, in[a]);
-        round_run(in[a], n, o->tensor[a]->dtype, to);
+        round_run(in[a], n, o->tensor[a]->dtype, to[a]);
       }
       for (int64_t k = 0; k < n; k++) {
         for (uint32_t a = 0; a < o->n; a++) x[a] = in[a][k];
@@ -119,17 +125,30 @@ static void run_floats(rk_ctx *c, const pw_row *row, const operands *o, const pw
     }
 }
 
+/* Operands become the computing dtype first, as PyTorch's casts make them: int8 200 is -56, and 0.5 as bool is true. */
+static int64_t number_as(const operands *o, uint32_t a, int32_t dtype) {
+  if (dtype == AOT_BOOL) return o->number[a] != 0;
+  return rk_wrap_to(o->whole[a], dtype);
+}
+
+static void wrap_run(int64_t *v, int64_t n, int32_t from, int32_t to) {
+  if (from == to || to == AOT_I64 || from == AOT_BOOL) return;
+  for (int64_t k = 0; k < n; k++) v[k] = rk_wrap_to(v[k], to);
+}
+
 static void run_ints(rk_ctx *c, const pw_row *row, const operands *o, const pw_par *p, rk_iter *it) {
   int64_t in[PW_ARGS][PW_RUN], out[PW_RUN], x[PW_ARGS];
   rk_tensor *r = rk_result(c, 0);
   for (uint32_t a = 0; a < o->n; a++)
-    for (int64_t k = 0; !o->tensor[a] && k < PW_RUN; k++) in[a][k] = o->whole[a];
+    for (int64_t k = 0; !o->tensor[a] && k < PW_RUN; k++) in[a][k] = number_as(o, a, p->dtype);
   for (; it->more; rk_iter_next(it))
     for (int64_t done = 0, n; done < it->run; done += n) {
       n = it->run - done < PW_RUN ? it->run - done : PW_RUN;
       for (uint32_t a = 0; a < o->n; a++) {
         int32_t s = o->slot[a];
-        if (o->tensor[a]) rk_load_run_i(o->tensor[a], it->at[s] + done * it->step[s], it->step[s], n, in[a]);
+        if (!o->tensor[a]) continue;
+        rk_load_run_i(o->tensor[a], it->at[s] + done * it->step[s], it->step[s], n, in[a]);
+        wrap_run(in[a], n, o->tensor[a]->dtype, p->dtype);
       }
       for (int64_t k = 0; k < n; k++) {
         for (uint32_t a = 0; a < o->n; a++) x[a] = in[a][k];

@@ -13,11 +13,14 @@
 #define PW_RESULT 1  /* the result's dtype */
 #define PW_COMPARE 2 /* the promoted dtype of the operands; the result is bool or int */
 #define PW_SELF 3    /* the dtype of the first tensor operand */
+#define PW_CAST 4    /* PW_RESULT, and every operand becomes that dtype first, numbers too */
 
 typedef struct pw_par {
   uint32_t present; /* bit k: argument k is there */
   int32_t dtype;    /* computed in */
   int32_t mode;     /* of a string argument: its place in pw_row.words, counted from 1; 0: none */
+  uint32_t single;  /* bit k: argument k is a number or a 0-dim tensor */
+  int32_t dtypes[PW_ARGS]; /* of tensor arguments; 0: a number or absent */
 } pw_par;
 
 typedef double (*pw_f)(const double *x, const pw_par *p);

@@ -90,7 +90,7 @@ static const lp_op_t rows[] = {
     BOTH("gt.Tensor", COMPARE, "$0 > $1"),
     FLOAT("hardsigmoid", "@min(@max($0 + T(3), T(0)), T(6)) / T(6)"),
     FLOAT("hardswish", "$0 * @min(@max($0 + T(3), T(0)), T(6)) / T(6)"),
-    FLOAT("hardtanh", "$0 < $1 ? $1 : $0 > $2 ? $2 : $0"),
+    FLOAT("hardtanh", "@min(@max($0, $1), $2)"),
     ROW("isnan.default", SELF, "$0 != $0", "$0 != $0"),
     BOTH("le.Scalar", COMPARE, "$0 <= $1"),
     BOTH("le.Tensor", COMPARE, "$0 <= $1"),
