@@ -255,6 +255,7 @@ void aoth_verify_properties(verifier_t *v, uint32_t properties) {
 typedef struct comparison {
   verifier_t *v;
   uint32_t node, next;
+  uint32_t n_symbols; /* before the inference: one that brings in symbols does not know their declared values */
 } comparison_t;
 
 /* Dimensions agree when they are one, or when they have the same value at tracing and one of them is symbolic. */
@@ -285,7 +286,8 @@ static aot_status_t compare_next(void *self, const aot_type_t *inferred) {
   int same = declared.kind == inferred->kind;
   if (same && declared.kind == AOT_TYPE_TENSOR)
     same = declared.dtype == inferred->dtype && declared.rank == inferred->rank;
-  for (int32_t k = 0; same && declared.kind == AOT_TYPE_TENSOR && k < declared.rank; k++)
+  int sizes = declared.kind == AOT_TYPE_TENSOR && aoth_graph_n_symbols(p) == c->n_symbols;
+  for (int32_t k = 0; same && sizes && k < declared.rank; k++)
     same = dims_agree(p, declared.sizes[k], inferred->sizes[k]);
   if (same) return AOT_OK;
   aoth_text_t a = {0}, b = {0};
@@ -301,7 +303,7 @@ static aot_status_t compare_next(void *self, const aot_type_t *inferred) {
 static void check_node_types(verifier_t *v, uint32_t node) {
   const node_row_t *n = &v->p->nodes.at[node];
   aot_op_t op = {n->op};
-  comparison_t c = {v, node, 0};
+  comparison_t c = {v, node, 0, aoth_graph_n_symbols(v->p)};
   aot_type_sink_t sink = {.struct_size = (uint32_t)sizeof sink, .self = &c, .put = compare_next};
   if (!n->n_results) return;
   v->p->ctx->last_node = node;

@@ -342,25 +342,81 @@ typedef struct stepping {
   const aot_tensor_t *inputs, *outputs;
   uint64_t n_inputs, n_outputs, n_symbols;
   const int64_t *symbols;
+  int64_t *learned;                 /* symbols, in and out */
+  const aot_output_sink_t *sink;    /* NULL: no output is open, nothing is to be learned */
+  int is_refused;                   /* an output is open, and the executable does not know such */
 } stepping_t;
 
+/* The host has told why it gives no memory; the backend, which passes that on, need not. */
+static aot_status_t allocate(void *self, uint64_t output, const int64_t *symbols, uint64_t n_symbols, aot_tensor_t *out) {
+  const stepping_t *t = self;
+  const aot_status_t status = t->sink->allocate(t->sink->self, output, symbols, n_symbols, out);
+  if (status != AOT_OK) t->s->ctx.n_diags++;
+  return status;
+}
+
+static aot_status_t do_step_open(stepping_t *t) {
+  const aot_exe_t *exe = &t->s->exe;
+  const void *offered = exe->get_ext ? exe->get_ext(t->s->exe_self, AOT_EXT_DYNAMIC_OUTPUTS) : NULL;
+  const aot_output_sink_t sink = {.struct_size = (uint32_t)sizeof sink, .self = t, .allocate = allocate};
+  aot_ext_dynamic_outputs_t ext;
+  t->is_refused = !offered || aot_import(&ext, sizeof ext, offered) != AOT_OK || !ext.run;
+  if (t->is_refused) {
+    for (uint64_t i = 0; i < t->n_outputs; i++)
+      if (t->outputs[i].rank == AOT_RANK_OPEN) return AOT_OK;
+    t->is_refused = 0;
+    return exe->run(t->s->exe_self, &t->s->ctx, t->graph_kind, t->inputs, t->n_inputs, t->outputs, t->n_outputs, t->learned,
+                    t->n_symbols);
+  }
+  return ext.run(t->s->exe_self, &t->s->ctx, t->graph_kind, t->inputs, t->n_inputs, t->outputs, t->n_outputs, t->learned,
+                 t->n_symbols, &sink);
+}
+
 static aot_status_t do_step(void *arg) {
-  const stepping_t *t = arg;
+  stepping_t *t = arg;
+  if (t->sink) return do_step_open(t);
   return t->s->exe.run(t->s->exe_self, &t->s->ctx, t->graph_kind, t->inputs, t->n_inputs, t->outputs, t->n_outputs,
                        t->symbols, t->n_symbols);
 }
 
-aot_status_t aoth_session_run_exe(aoth_session_t *s, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                                  const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols,
-                                  uint64_t n_symbols) {
-  stepping_t t = {s, graph_kind, inputs, outputs, n_inputs, n_outputs, n_symbols, symbols};
+/* What a backend calls invalid or out of range during a run is the model's or its inputs' doing: an index too large, an
+ * assertion of the model. */
+static int is_input_fault(const aoth_session_t *s, aot_status_t status) {
+  return s->outcome == AOTH_CALL_TOLD && (status == AOT_E_INVALID || status == AOT_E_RANGE);
+}
+
+static aot_status_t run_step(stepping_t *t) {
+  aoth_session_t *s = t->s;
   if (!s->exe_self) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "run.no-backend",
                      "nothing to run: the pipeline has no backend stage");
     return AOT_E_PRECONDITION;
   }
-  if (aoth_call(s, &s->backend_stage, "run", do_step, &t) == AOT_OK) return AOT_OK;
-  return aoth_session_fail(s, &s->backend_stage);
+  const aot_status_t status = aoth_call(s, &s->backend_stage, "run", do_step, t);
+  if (status == AOT_OK) return AOT_OK;
+  const int is_input = is_input_fault(s, status);
+  const aot_status_t failure = aoth_session_fail(s, &s->backend_stage);
+  return is_input ? status : failure;
+}
+
+aot_status_t aoth_session_run_exe(aoth_session_t *s, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                                  const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols,
+                                  uint64_t n_symbols) {
+  stepping_t t = {.s = s, .graph_kind = graph_kind, .inputs = inputs, .n_inputs = n_inputs, .outputs = outputs,
+                  .n_outputs = n_outputs, .symbols = symbols, .n_symbols = n_symbols};
+  return run_step(&t);
+}
+
+aot_status_t aoth_session_run_exe_open(aoth_session_t *s, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                                       const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols,
+                                       const aot_output_sink_t *sink) {
+  stepping_t t = {.s = s, .graph_kind = graph_kind, .inputs = inputs, .n_inputs = n_inputs, .outputs = outputs,
+                  .n_outputs = n_outputs, .learned = symbols, .n_symbols = n_symbols, .sink = sink};
+  AOT_TRY(run_step(&t));
+  if (!t.is_refused) return AOT_OK;
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &s->backend_stage.where, "run.open",
+                   "backend %s cannot return results whose size depends on the data", s->backend_stage.use);
+  return AOT_E_UNIMPLEMENTED;
 }
 
 typedef struct asking {

@@ -13,6 +13,7 @@
 #define AOTH_PIPELINE_H
 
 #include <aot/backend.h>
+#include <aot/ext/dynamic_outputs.h>
 #include <aot/option.h>
 #include <aot/status.h>
 #include <base/sink.h>
@@ -197,10 +198,16 @@ uint32_t aoth_session_records(aoth_session_t *s,
 /* The executable that the backend stage left; NULL: the pipeline had none. Members are imported by copy. */
 const aot_exe_t *aoth_session_exe(aoth_session_t *s);
 uint64_t aoth_session_artifact_nbytes(aoth_session_t *s);
-/* exe->run under the crash guard; the scratch arena is reset first. A failure is told; AOTH_E_PLUGIN. */
+/* exe->run under the crash guard; the scratch arena is reset first. A failure is told: AOT_E_INVALID or AOT_E_RANGE when it
+ * is the inputs' or the model's (an index out of range, a failed assertion), else AOTH_E_PLUGIN. */
 aot_status_t aoth_session_run_exe(aoth_session_t *s, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
                                   const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols,
                                   uint64_t n_symbols);
+/* The same where the run tells symbols (aot/ext/dynamic_outputs.h). AOT_E_UNIMPLEMENTED, told: an output is open and the
+ * executable does not know such; without open outputs one that does not is run as ever. */
+aot_status_t aoth_session_run_exe_open(aoth_session_t *s, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                                       const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols,
+                                       const aot_output_sink_t *sink);
 aot_status_t aoth_session_exe_stats(aoth_session_t *s, aot_exe_stats_t *out);
 
 /* ---- summaries shared by commands ---- */

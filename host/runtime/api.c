@@ -106,8 +106,14 @@ static aot_status_t run_exe(void *self, int32_t graph_kind, const aot_tensor_t *
   return aoth_session_run_exe(self, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols);
 }
 
+static aot_status_t run_exe_open(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                                 const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols,
+                                 const aot_output_sink_t *sink) {
+  return aoth_session_run_exe_open(self, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, sink);
+}
+
 static aot_status_t compile(aothost_t *h, uint32_t flags) {
-  aoth_exec_t exec = {.self = h->session, .run = run_exe};
+  aoth_exec_t exec = {.self = h->session, .run = run_exe, .run_dynamic = run_exe_open};
   h->results = aoth_arena_create();
   if (!h->results) return refuse(h, AOT_E_EXHAUSTED, "no memory for results");
   AOT_TRY(aoth_pipeline_compile(h->session, h->plan, flags & AOTHOST_OPTIMIZER ? AOTH_STAGES_OPTIMIZER : 0));

@@ -209,9 +209,13 @@ static int put_arguments(writer_t *w, json_t *one, const aot_op_desc_t *op) {
   return 1;
 }
 
+/* One output, None: what a call that gives nothing is recorded with. */
+static int is_nothing(json_t *outputs) { return json_array_size(outputs) == 1 && json_is_null(json_array_get(outputs, 0)); }
+
 /* The outputs are the results, or what an operator without results has written. */
 static int put_call(writer_t *w, json_t *one, const aot_op_desc_t *op) {
-  const size_t n_out = json_array_size(json_object_get(one, "outputs")), n_named = op->n_results ? n_out : 0;
+  json_t *outputs = json_object_get(one, "outputs");
+  const size_t n_out = !op->n_results && is_nothing(outputs) ? 0 : json_array_size(outputs), n_named = op->n_results ? n_out : 0;
   for (size_t k = 0; k < n_named; k++) aoth_text_f(&w->call, "%s%%y%u", k ? ", " : "  ", (unsigned)k);
   aoth_text_f(&w->call, "%s%s", n_named ? " = " : "  ", json_string_value(json_object_get(one, "op")));
   if (!put_arguments(w, one, op)) return 0;

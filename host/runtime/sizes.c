@@ -1,5 +1,6 @@
 #include <runtime/sizes.h>
 
+#include <aot/ext/dynamic_outputs.h>
 #include <aot/inline.h>
 #include <ir/tables.h>
 #include <stdlib.h>
@@ -126,7 +127,7 @@ static aot_status_t check_dims(const aoth_sizes_t *s, aot_prog_t *prog, const ao
   return AOT_OK;
 }
 
-static aot_status_t check_ranges(const aoth_sizes_t *s, aot_prog_t *prog, aoth_sink_t *sink) {
+static aot_status_t check_ranges(const aoth_sizes_t *s, aot_prog_t *prog, const char *what, aoth_sink_t *sink) {
   for (uint32_t i = 0; i < s->n; i++) {
     aot_symbol_info_t info = {.struct_size = sizeof info};
     if (!s->bound[i] || aoth_graph_symbol_info(prog, i, &info) != AOT_OK) continue;
@@ -134,8 +135,8 @@ static aot_status_t check_ranges(const aoth_sizes_t *s, aot_prog_t *prog, aoth_s
     char upper[40] = "unbounded";
     if (info.max != INT64_MAX) snprintf(upper, sizeof upper, "%lld", (long long)info.max);
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.range",
-                     "the inputs make size %.*s = %lld, but the model was exported for %.*s in %lld..%s", (int)info.name.size,
-                     info.name.data, (long long)s->value[i], (int)info.name.size, info.name.data, (long long)info.min, upper);
+                     "the %s make size %.*s = %lld, but the model was exported for %.*s in %lld..%s", what,
+                     (int)info.name.size, info.name.data, (long long)s->value[i], (int)info.name.size, info.name.data, (long long)info.min, upper);
     return AOT_E_INVALID;
   }
   return AOT_OK;
@@ -172,7 +173,33 @@ aot_status_t aoth_sizes_bind(aoth_sizes_t *s, aot_prog_t *prog, const aoth_given
     for (uint32_t i = 0; i < n; i++) bind_dims(s, prog, &inputs[i], bare);
   AOT_TRY(mark_open(s, prog, sink));
   for (uint32_t i = 0; i < n; i++) AOT_TRY(check_dims(s, prog, &inputs[i], sink));
-  return check_ranges(s, prog, sink);
+  return check_ranges(s, prog, "inputs", sink);
+}
+
+aot_status_t aoth_sizes_learn(aoth_sizes_t *s, aot_prog_t *prog, const int64_t *symbols, uint64_t n, aoth_sink_t *sink) {
+  int any = 0;
+  for (uint32_t i = 0; i < s->n && i < n; i++) {
+    if (s->bound[i] || symbols[i] == AOT_SYMBOL_UNKNOWN) continue;
+    s->value[i] = symbols[i];
+    s->bound[i] = 1;
+    any = 1;
+  }
+  if (!any) return AOT_OK;
+  s->n_open = 0;
+  AOT_TRY(mark_open(s, prog, sink));
+  return check_ranges(s, prog, "data", sink);
+}
+
+int aoth_sizes_dim_is_open(const aoth_sizes_t *s, int64_t dim) {
+  return AOT_DIM_IS_SYM(dim) && AOT_DIM_EXPR(dim) < s->n_open && s->open[AOT_DIM_EXPR(dim)];
+}
+
+int aoth_sizes_type_is_open(const aoth_sizes_t *s, const aot_type_t *type) {
+  if (type->kind != AOT_TYPE_TENSOR) return 0;
+  int open = aoth_sizes_dim_is_open(s, type->offset);
+  for (int32_t d = 0; d < type->rank && !open; d++)
+    open = aoth_sizes_dim_is_open(s, type->sizes[d]) || (type->strides && aoth_sizes_dim_is_open(s, type->strides[d]));
+  return open;
 }
 
 aot_status_t aoth_sizes_dim(const aoth_sizes_t *s, aot_prog_t *prog, int64_t dim, const char *what, aoth_sink_t *sink,
@@ -184,8 +211,8 @@ aot_status_t aoth_sizes_dim(const aoth_sizes_t *s, aot_prog_t *prog, int64_t dim
     aot_symbol_info_t info = {.struct_size = sizeof info};
     aoth_graph_symbol_info(prog, open - 1, &info);
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.unbound",
-                     "the size %.*s of %s is not determined by the sizes of the user inputs; sizes that depend on data are not "
-                     "supported at the boundary", (int)info.name.size, info.name.data, what);
+                     "the size %.*s of %s is determined neither by the sizes of the user inputs nor by what has run",
+                     (int)info.name.size, info.name.data, what);
     return AOT_E_UNIMPLEMENTED;
   }
   *out = aoth_dim_eval(prog, dim, s->value, s->n);

@@ -37,6 +37,11 @@ aot_status_t aoth_sizes_bind(aoth_sizes_t *s, aot_prog_t *prog, const aoth_given
  * says for whom. */
 aot_status_t aoth_sizes_tensor(const aoth_sizes_t *s, aot_prog_t *prog, const aot_type_t *type, const char *what,
                                aoth_sink_t *sink, aoth_tensor_t *out);
+/* Does some dimension of the type need an unbound symbol? */
+int aoth_sizes_type_is_open(const aoth_sizes_t *s, const aot_type_t *type);
+int aoth_sizes_dim_is_open(const aoth_sizes_t *s, int64_t dim);
+/* What a run has learned: symbols[i] is a value, or AOT_SYMBOL_UNKNOWN. Unbound symbols are bound, ranges checked. */
+aot_status_t aoth_sizes_learn(aoth_sizes_t *s, aot_prog_t *prog, const int64_t *symbols, uint64_t n, aoth_sink_t *sink);
 /* One dimension. */
 aot_status_t aoth_sizes_dim(const aoth_sizes_t *s, aot_prog_t *prog, int64_t dim, const char *what, aoth_sink_t *sink,
                             int64_t *out);

@@ -34,6 +34,7 @@ aot_status_t aoth_step_create(aot_prog_t *prog, const aoth_exec_t *exec, aoth_si
 void aoth_step_destroy(aoth_step_t *s) {
   if (!s) return;
   free(s->block);
+  aoth_step_free_open(s);
   aoth_sizes_deinit(&s->sizes);
   aoth_leaves_deinit(&s->leaves);
   aoth_arena_destroy(s->arena);
@@ -78,7 +79,13 @@ static void bind_inputs(aoth_step_t *s, aoth_call_t *c) {
 static aot_status_t run_call(aoth_step_t *s, int which, int32_t kind) {
   aoth_call_t *c = &s->call[which];
   bind_inputs(s, c);
-  AOT_TRY(s->exec.run(s->exec.self, kind, c->in_views, c->n_in, c->out_views, c->n_out, s->sizes.value, s->sizes.n));
+  int any_unknown = 0;
+  for (uint32_t i = 0; i < s->sizes.n; i++) {
+    s->symbols[i] = s->sizes.bound[i] ? s->sizes.value[i] : AOT_SYMBOL_UNKNOWN;
+    any_unknown |= !s->sizes.bound[i];
+  }
+  if ((any_unknown && s->exec.run_dynamic) || aoth_call_is_open(s, c)) AOT_TRY(aoth_step_run_open(s, c, kind));
+  else AOT_TRY(s->exec.run(s->exec.self, kind, c->in_views, c->n_in, c->out_views, c->n_out, s->symbols, s->sizes.n));
   for (uint32_t i = 0; i < c->n_out; i++)
     if (c->out[i].role == AOT_ROLE_OFFSET && c->out[i].tensor.dtype)
       s->offset = aoth_tensor_load_int(c->out[i].tensor.dtype, c->out[i].tensor.data);
@@ -151,6 +158,7 @@ aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint
   for (uint32_t k = 0; k < n_inputs; k++)
     if (s->given[k].tensor.dtype) aoth_tensor_copy(&s->given[k].tensor, &inputs[k]);
   AOT_TRY(run_call(s, AOTH_CALL_FORWARD, AOT_GRAPH_FORWARD));
+  AOT_TRY(aoth_step_settle_open(s));
   AOT_TRY(leave_forward(s));
   s->phase = AOTH_PHASE_FORWARD;
   return AOT_OK;
@@ -250,7 +258,7 @@ int aoth_step_takes_tangent(const aoth_step_t *s, uint32_t output) {
 
 int aoth_step_owns(const aoth_step_t *s, const void *data) {
   uintptr_t at = (uintptr_t)data, begin = (uintptr_t)s->block;
-  return s->block && data && at >= begin && at - begin <= s->block_capacity;
+  return (s->block && data && at >= begin && at - begin <= s->block_capacity) || aoth_step_owns_open(s, data);
 }
 
 aoth_step_sizes_t aoth_step_sizes(const aoth_step_t *s) {

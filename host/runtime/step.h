@@ -6,7 +6,8 @@
  *     | user inputs, user outputs, bases, gradients, tangents' and scalars' slots | saved values, updates of forward |
  *     |                                                                           | updates of the optimizer         |
  *
- * The saved values are dead when the optimizer runs, so its results take their place until they are copied back. Executables
+ * The saved values are dead when the optimizer runs, so its results take their place until they are copied back. Tensors whose
+ * sizes only the run tells (nonzero, masks) stand outside the block, in memory of their own (step_dynamic.c). Executables
  * see the geometry of their ports; what the caller sees afterwards is the boundary's business (boundary.h).
  *
  * Results go by the keys of expectation files: output.K, input_after.K, grad.NAME, grad.input.K, buffer_after.NAME; leaves by
@@ -14,6 +15,7 @@
 #ifndef AOTH_STEP_H
 #define AOTH_STEP_H
 
+#include <aot/ext/dynamic_outputs.h>
 #include <ir/program.h>
 #include <runtime/tensor.h>
 
@@ -22,6 +24,11 @@ typedef struct aoth_exec {
   void *self;
   aot_status_t (*run)(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
                       const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols);
+  /* The same where the run tells symbols (aot/ext/dynamic_outputs.h); complains when there are open outputs and the backend
+   * does not know such. NULL: there is no such thing. */
+  aot_status_t (*run_dynamic)(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                              const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols,
+                              const aot_output_sink_t *sink);
 } aoth_exec_t;
 
 typedef struct aoth_step aoth_step_t;

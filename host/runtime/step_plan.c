@@ -14,7 +14,7 @@ static void place(aoth_slot_t *p, uint64_t *cursor) {
   if (*cursor > TOO_MUCH) *cursor = TOO_MUCH;
 }
 
-static const char *role_name(int32_t role) {
+const char *aoth_role_what(int32_t role) {
   switch (role) {
     case AOT_ROLE_SAVED: return "a saved value";
     case AOT_ROLE_TANGENT: return "a tangent";
@@ -27,8 +27,11 @@ static const char *role_name(int32_t role) {
 
 static aot_status_t measure(aoth_step_t *s, aoth_slot_t *slots, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
-    AOT_TRY(aoth_sizes_tensor(&s->sizes, s->prog, &slots[i].type, role_name(slots[i].role), s->sink, &slots[i].tensor));
     slots[i].at = AOTH_NOWHERE;
+    slots[i].open = slots[i].role != AOT_ROLE_USER_INPUT && aoth_sizes_type_is_open(&s->sizes, &slots[i].type);
+    slots[i].tensor = (aoth_tensor_t){0};
+    if (slots[i].open) continue; /* step_dynamic.c */
+    AOT_TRY(aoth_sizes_tensor(&s->sizes, s->prog, &slots[i].type, aoth_role_what(slots[i].role), s->sink, &slots[i].tensor));
   }
   return AOT_OK;
 }
@@ -101,11 +104,23 @@ static aot_status_t grow_block(aoth_step_t *s) {
   return AOT_OK;
 }
 
-/* The rules with numbers for dimensions. */
-static aot_status_t evaluate_rules(aoth_step_t *s) {
+static int rule_is_open(const aoth_step_t *s, const aot_rule_t *r) {
+  int open = aoth_sizes_dim_is_open(&s->sizes, r->offset);
+  for (int32_t d = 0; d < r->rank && !open; d++)
+    open = aoth_sizes_dim_is_open(&s->sizes, r->sizes[d]) || aoth_sizes_dim_is_open(&s->sizes, r->strides[d]);
+  return open;
+}
+
+aot_status_t aoth_step_rules(aoth_step_t *s, int may_be_open) {
   int64_t *to = s->rule_dims;
+  if (may_be_open) s->rules_open = 0;
   for (uint32_t i = 0; i < s->n_rules; i++) {
     const aot_rule_t *r = &s->rules[i];
+    if (may_be_open && rule_is_open(s, r)) {
+      s->rules_open = 1;
+      to += 2 * r->rank;
+      continue;
+    }
     AOT_TRY(aoth_sizes_dim(&s->sizes, s->prog, r->offset, "a boundary rule", s->sink, &s->now[i].offset));
     for (int32_t d = 0; d < r->rank; d++) AOT_TRY(aoth_sizes_dim(&s->sizes, s->prog, r->sizes[d], "a boundary rule", s->sink, to++));
     for (int32_t d = 0; d < r->rank; d++) AOT_TRY(aoth_sizes_dim(&s->sizes, s->prog, r->strides[d], "a boundary rule", s->sink, to++));
@@ -118,7 +133,7 @@ aot_status_t aoth_step_plan(aoth_step_t *s) {
   if (s->planned && memcmp(s->planned_for, s->sizes.value, n) == 0) return AOT_OK;
   s->planned = 0;
   AOT_TRY(measure_all(s));
-  AOT_TRY(evaluate_rules(s));
+  AOT_TRY(aoth_step_rules(s, 1));
   place_all(s);
   AOT_TRY(grow_block(s));
   settle(s, s->given, s->leaves.n_inputs);

@@ -13,6 +13,9 @@ typedef struct aoth_slot {
   aot_type_t type;      /* kind NONE: the output is None */
   aoth_tensor_t tensor; /* geometry under the present sizes; data in the block or in a leaf */
   uint64_t at;          /* place in the block; AOTH_NOWHERE: its data is elsewhere */
+  int open;             /* its sizes need symbols that the user inputs do not determine */
+  void *own;            /* an open slot's memory; own_capacity bytes */
+  uint64_t own_capacity;
 } aoth_slot_t;
 #define AOTH_NOWHERE UINT64_MAX
 
@@ -48,6 +51,8 @@ struct aoth_step {
   int planned;
   int phase;
   int64_t *planned_for; /* values of the symbols that the plan was made for */
+  int64_t *symbols;     /* what executables are given: AOT_SYMBOL_UNKNOWN where not known */
+  int rules_open;       /* some rule's geometry needs symbols that the forward tells */
   char *block;
   uint64_t nbytes_block, nbytes_saved, block_capacity;
   /* after forward */
@@ -62,6 +67,17 @@ struct aoth_step {
 
 aot_status_t aoth_step_read(aoth_step_t *s);  /* step_read.c: tables from the program */
 aot_status_t aoth_step_plan(aoth_step_t *s);  /* step_plan.c: geometry and places under the present sizes */
+
+const char *aoth_role_what(int32_t role); /* step_plan.c, for messages: "a saved value" */
+/* step_plan.c: the rules with numbers for dimensions; those that are not known yet are left for later, or an error. */
+aot_status_t aoth_step_rules(aoth_step_t *s, int may_be_open);
+
+/* step_dynamic.c: sizes that the run tells. */
+int aoth_call_is_open(const aoth_step_t *s, const aoth_call_t *c); /* some output needs symbols that are not known now */
+aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_call_t *c, int32_t kind); /* outputs' memory is had during the run */
+aot_status_t aoth_step_settle_open(aoth_step_t *s); /* after forward: ports of the backward, rules */
+void aoth_step_free_open(aoth_step_t *s);
+int aoth_step_owns_open(const aoth_step_t *s, const void *data);
 
 int aoth_slot_is_leaf(int32_t role); /* PARAMETER BUFFER CONSTANT USER_INPUT STATE */
 

@@ -190,5 +190,6 @@ aot_status_t aoth_step_read(aoth_step_t *s) {
   s->outputs = table(s, s->n_outputs, sizeof *s->outputs);
   s->bases = table(s, s->n_bases, sizeof *s->bases);
   s->planned_for = table(s, s->sizes.n, sizeof *s->planned_for);
-  return s->updates && s->given && s->after && s->outputs && s->bases && s->planned_for ? AOT_OK : no_memory(s);
+  s->symbols = table(s, s->sizes.n, sizeof *s->symbols);
+  return s->symbols && s->updates && s->given && s->after && s->outputs && s->bases && s->planned_for ? AOT_OK : no_memory(s);
 }

@@ -45,7 +45,7 @@ typedef struct aot_exe {
   void *self;
   /* Run the graph of this kind. inputs[i], outputs[i] belong to the graph's i-th port; outputs are allocated by the caller
    * with the port's type (its sizes, its strides) and never overlap inputs; a None output has data NULL. symbols[i] is the
-   * value of the i-th symbol of the shape environment. [run-thread] */
+   * value of the i-th symbol of the shape environment, INT64_MIN where a node of the graph will tell it. [run-thread] */
   aot_status_t (AOT_CALL *run)(const struct aot_exe *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs,
                                uint64_t n_inputs, const aot_tensor_t *outputs, uint64_t n_outputs,
                                const int64_t *symbols, uint64_t n_symbols);

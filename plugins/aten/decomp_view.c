@@ -167,6 +167,24 @@ aot_status_t at_dc_repeat_interleave(at_emit_t *e, aot_value_t *out) {
   return at_give(e, at_reshaped(e, x, to.sizes, to.rank), out);
 }
 
+/* repeat_interleave.self_Tensor: rows by number. How many there are is what the node declares: the symbol is the same one. */
+aot_status_t at_dc_repeat_interleave_counts(at_emit_t *e, aot_value_t *out) {
+  at_x x = IN("self"), counts = IN("repeats"), rows;
+  aot_type_t t = TYPE(x), to = at_result_type(e, 0), r;
+  int64_t flat = at_numel(e->infer, t.sizes, t.rank);
+  int32_t dim = at_in_has(e, "dim") ? at_wrap(e->infer, at_in_int(e, "dim", 0), t.rank) : 0;
+  if (!at_in_has(e, "dim") || t.rank == 0) x = at_reshaped(e, x, &flat, 1);
+  t = TYPE(x);
+  r = TYPE(counts);
+  if (r.rank == 0 || (r.rank == 1 && r.sizes[0] == 1)) counts = at_expanded(e, at_reshaped(e, counts, (int64_t[]){1}, 1), &t.sizes[dim], 1);
+  rows = AT(e, "repeat_interleave.Tensor", counts, IN("output_size"));
+  if (e->status != AOT_OK) return e->status;
+  r = TYPE(rows);
+  r.sizes = &to.sizes[dim];
+  e->status = e->host->edit->type_set(e->prog, at_value(e, rows), &r);
+  return at_give(e, AT(e, "index_select", x, at_i(dim), rows), out);
+}
+
 aot_status_t at_dc_one_hot(at_emit_t *e, aot_value_t *out) {
   at_x x = IN("self");
   aot_type_t t = at_result_type(e, 0);

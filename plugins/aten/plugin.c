@@ -49,6 +49,16 @@ static int64_t hint_of(void *self, int64_t dim) {
   return w->set->host.graph->dim_hint(w->prog, dim);
 }
 
+/* Named d and its number: the data tell it. An archive's own are called u0, u1, .. */
+static aot_status_t make_symbol(void *self, int64_t min, int64_t max, int64_t hint, int64_t *out) {
+  const world_t *w = self;
+  char name[24];
+  aot_symbol_info_t info = {.struct_size = sizeof info, .min = min, .max = max, .hint = hint};
+  snprintf(name, sizeof name, "d%u", w->set->host.graph->n_symbols(w->prog));
+  info.name = aot_str(name);
+  return w->set->host.edit->symbol_create(w->prog, &info, out);
+}
+
 static aot_status_t region_result(void *self, uint32_t graph, uint32_t i, aot_type_t *out) {
   const world_t *w = self;
   const aot_graph_api_t *api = w->set->host.graph;
@@ -70,7 +80,7 @@ static aot_status_t put_type(void *self, const aot_type_t *type) {
 }
 
 static at_env_t environment(world_t *w) {
-  at_env_t env = {w, type_of, make_dim, hint_of, region_result, put_type};
+  at_env_t env = {w, type_of, make_dim, hint_of, make_symbol, region_result, put_type};
   return env;
 }
 

@@ -190,6 +190,7 @@ at_decompose_fn at_dc_reduce_all;
 at_decompose_fn at_dc_renamed;
 at_decompose_fn at_dc_repeat;
 at_decompose_fn at_dc_repeat_interleave;
+at_decompose_fn at_dc_repeat_interleave_counts;
 at_decompose_fn at_dc_reshape;
 at_decompose_fn at_dc_rms_norm;
 at_decompose_fn at_dc_rms_norm_backward;

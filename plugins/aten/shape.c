@@ -244,6 +244,20 @@ int64_t at_max(at_infer_t *c, int64_t a, int64_t b) {
 
 int64_t at_hint(at_infer_t *c, int64_t dim) { return AOT_DIM_IS_SYM(dim) ? c->env->hint(c->env->self, dim) : dim; }
 
+/* The hint lies in the middle of the range and is neither 0 nor 1 where the range allows: those sizes mean more. */
+int64_t at_unknown(at_infer_t *c, int64_t min, int64_t max) {
+  int64_t out = 0, hint = 64;
+  if (c->status != AOT_OK) return 0;
+  if (AOT_DIM_IS_SYM(max)) max = INT64_MAX;
+  if (AOT_DIM_IS_SYM(min)) min = 0;
+  if (max < (INT64_C(1) << 40)) hint = max - max / 2;
+  if (hint < 2) hint = 2;
+  if (hint < min) hint = min;
+  if (hint > max) hint = max;
+  if (c->env->symbol(c->env->self, min, max, hint, &out) != AOT_OK) at_fail(c, "the shape environment refuses a symbol");
+  return out;
+}
+
 int at_same(at_infer_t *c, int64_t a, int64_t b) {
   if (a == b) return 1;
   return is_constant(a, b) ? 0 : at_hint(c, a) == at_hint(c, b);

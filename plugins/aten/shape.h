@@ -20,6 +20,7 @@ typedef struct at_env {
   aot_status_t (*type_of)(void *self, uint32_t value, aot_type_t *out);
   aot_status_t (*dim)(void *self, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out); /* AOT_EXPR_* */
   int64_t (*hint)(void *self, int64_t dim);
+  aot_status_t (*symbol)(void *self, int64_t min, int64_t max, int64_t hint, int64_t *out); /* a new one */
   aot_status_t (*region_result)(void *self, uint32_t graph, uint32_t i, aot_type_t *out); /* AOT_E_NOT_FOUND: no more */
   aot_status_t (*put)(void *self, const aot_type_t *type);
 } at_env_t;
@@ -75,6 +76,8 @@ int64_t at_floordiv(at_infer_t *c, int64_t a, int64_t b);
 int64_t at_min(at_infer_t *c, int64_t a, int64_t b); /* the host decides by the symbols' ranges where it can */
 int64_t at_max(at_infer_t *c, int64_t a, int64_t b);
 int64_t at_hint(at_infer_t *c, int64_t dim);
+/* A number that only the run can tell: a new symbol in [min, max], both inclusive; a symbolic max counts as none. */
+int64_t at_unknown(at_infer_t *c, int64_t min, int64_t max);
 int at_same(at_infer_t *c, int64_t a, int64_t b);
 int64_t at_numel(at_infer_t *c, const int64_t *sizes, int32_t rank);
 int32_t at_wrap(at_infer_t *c, int64_t dim, int32_t rank); /* -1 is the last; a 0-dim tensor counts as rank 1 */

@@ -85,29 +85,80 @@ typedef struct indexed {
   int64_t *sizes;
 } indexed_t;
 
-static int read_indices(at_infer_t *c, indexed_t *x) {
+static int is_mask(const aot_type_t *t) { return t->kind == AOT_TYPE_TENSOR && (t->dtype == AOT_BOOL || t->dtype == AOT_U8); }
+
+/* How many elements the masks select: as many as the integer indices beside them have, else only the run can tell. */
+static int64_t mask_length(at_infer_t *c) {
   uint32_t n = at_list_size(c, "indices"), i;
+  int64_t length = 1, most = INT64_MAX;
+  for (i = 0; i < n; i++) {
+    aot_type_t t = at_list_item(c, "indices", i);
+    if (is_mask(&t)) {
+      int64_t numel = at_numel(c, t.sizes, t.rank);
+      if (!AOT_DIM_IS_SYM(numel) && numel < most) most = numel;
+    } else if (t.kind == AOT_TYPE_TENSOR && t.rank > 0 && t.sizes[t.rank - 1] != 1) {
+      length = t.sizes[t.rank - 1];
+    }
+  }
+  return length != 1 ? length : at_unknown(c, 0, most);
+}
+
+/* A mask of rank r stands for r index tensors, the columns of its nonzero coordinates. */
+static int32_t put_columns(at_infer_t *c, indexed_t *x, const aot_type_t *mask, int32_t at, int64_t *length) {
+  static const int64_t one = 1;
+  int64_t *sizes = at_dims(c, 1);
+  int32_t d;
+  if (mask->rank == 0) at_fail(c, "an index by a mask of rank 0 is not supported; unsqueeze the mask and the tensor");
+  for (d = 0; d < mask->rank && at + d < x->self.rank; d++)
+    if (!at_same(c, mask->sizes[d], x->self.sizes[at + d]))
+      at_fail(c, "the mask has size %lld at dimension %d, the tensor %lld", (long long)at_hint(c, mask->sizes[d]), (int)(at + d),
+              (long long)at_hint(c, x->self.sizes[at + d]));
+  if (*length < 0) *length = mask_length(c);
+  sizes[0] = *length;
+  for (d = 0; d < mask->rank && at + d < x->self.rank; d++) {
+    aot_type_t *column = &x->index[at + d];
+    *column = *mask;
+    column->dtype = AOT_I64;
+    column->rank = 1;
+    column->sizes = sizes;
+    column->strides = &one;
+  }
+  return at + mask->rank;
+}
+
+/* The given indices by the dimension of self that each goes with. */
+static void spread_indices(at_infer_t *c, indexed_t *x) {
+  uint32_t n = at_list_size(c, "indices"), i;
+  int32_t at = 0;
+  int64_t length = -1;
+  for (i = 0; i < n && c->status == AOT_OK; i++) {
+    aot_type_t t = at_list_item(c, "indices", i);
+    if (is_mask(&t)) {
+      at = put_columns(c, x, &t, at, &length);
+    } else {
+      if (t.kind != AOT_TYPE_NONE) need_index_dtype(c, &t);
+      if (at < x->self.rank) x->index[at] = t;
+      at++;
+    }
+  }
+  if (at > x->self.rank) at_fail(c, "%d dimensions are indexed in a tensor of rank %d", (int)at, (int)x->self.rank);
+}
+
+static int read_indices(at_infer_t *c, indexed_t *x) {
   int32_t d, first = -1, last = -1, n_indexed = 0, adjacent;
   aot_type_t given[AOT_MAX_RANK];
   uint32_t n_given = 0;
   x->self = at_tensor(c, "self");
-  if (n > (uint32_t)x->self.rank) at_fail(c, "%u indices for a tensor of rank %d", n, (int)x->self.rank);
   memset(x->index, 0, sizeof x->index);
-  for (i = 0; i < n && c->status == AOT_OK; i++) {
-    x->index[i] = at_list_item(c, "indices", i);
-    if (x->index[i].kind == AOT_TYPE_NONE) continue;
-    if (x->index[i].dtype == AOT_BOOL || x->index[i].dtype == AOT_U8) {
-      at_fail(c,
-              "index by a bool mask: the result's size depends on the data, which is not supported; use where or masked_fill");
-      return 0;
-    }
-    need_index_dtype(c, &x->index[i]);
-    if (first < 0) first = (int32_t)i;
-    last = (int32_t)i;
-    n_indexed++;
-    given[n_given++] = x->index[i];
-  }
+  spread_indices(c, x);
   if (c->status != AOT_OK) return 0;
+  for (d = 0; d < x->self.rank; d++) {
+    if (x->index[d].kind == AOT_TYPE_NONE) continue;
+    if (first < 0) first = d;
+    last = d;
+    n_indexed++;
+    given[n_given++] = x->index[d];
+  }
   x->shape = at_dims(c, AOT_MAX_RANK);
   x->sizes = at_dims(c, 2 * AOT_MAX_RANK);
   x->b_rank = at_broadcast(c, given, n_given, x->shape);
@@ -286,10 +337,4 @@ void at_shape_take_along_dim(at_infer_t *c) {
   rank = at_broadcast(c, pair, 2, sizes);
   sizes[dim] = index.sizes[dim];
   at_put(c, t.dtype, sizes, rank);
-}
-
-/* Results whose size depends on the data. */
-void at_shape_dynamic(at_infer_t *c) {
-  at_fail(c,
-          "the result's size depends on the data, which is not supported; use a form of fixed size, such as where or masked_fill");
 }

@@ -1,6 +1,7 @@
 /* backend-cpu: the only file here that sees the plugin boundary. Read it from the bottom: entry, descriptor, create, compile,
  * load, run. */
 #include "common/loops/loop.h"
+#include "common/snapshot/snap_births.h"
 #include "exec.h"
 #include "lower.h"
 
@@ -102,20 +103,28 @@ static int only_numbers(const aot_snapshot_t *s, const aot_snap_node_t *node) {
   return node->n_results > 0;
 }
 
+static aot_status_t no_memory(const unit_t *u, aot_ctx_t *ctx) {
+  bc_error_t e = {.node = AOT_NO_ID};
+  return error_out(u, ctx, &e, bc_fail(&e, AOT_E_EXHAUSTED, "no-memory", "no memory for the verdicts"));
+}
+
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
   const unit_t *u = b->self;
   const aot_snapshot_t *s = NULL;
-  (void)ctx;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
-  for (uint32_t i = 0; i < s->nodes.count; i++) {
-    const char *why = only_numbers(s, &nodes[i]) ? NULL : refusal(s, &nodes[i]);
+  uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
+  aot_status_t status = births && sn_births(s, births) == 0 ? AOT_OK : no_memory(u, ctx);
+  for (uint32_t i = 0; i < s->nodes.count && status == AOT_OK; i++) {
+    const char *why = births[i] ? "the size or value of its result depends on the data, and memory is planned before the run; use backend-ref" : NULL;
+    if (!why && !only_numbers(s, &nodes[i])) why = refusal(s, &nodes[i]);
     if (!why) why = bad_dtype(s, &nodes[i]);
     aot_verdict_t v = {.struct_size = sizeof v, .accepted = why == NULL, .node = {nodes[i].id}};
     if (why) v.reason = aot_str(why);
-    AOT_TRY(sink->put(sink->self, &v));
+    status = sink->put(sink->self, &v);
   }
-  return AOT_OK;
+  free(births);
+  return status;
 }
 
 /* ---- compile and load ---- */

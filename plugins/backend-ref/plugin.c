@@ -4,6 +4,7 @@
 #include "ref_region.h"
 #include <aot/backend.h>
 #include <aot/ext/coverage.h>
+#include <aot/ext/dynamic_outputs.h>
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <stdlib.h>
@@ -64,18 +65,44 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
 
 /* ---- executables ---- */
 
-static aot_status_t exe_run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                            const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
-  executable *x = e->self;
+typedef struct printing {
+  const aot_host_t *host;
+  aot_ctx_t *ctx;
+} printing;
+
+static void print_line(void *self, const char *text, uint32_t n, uint32_t node) {
+  const printing *p = self;
+  aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_INFO, .code = AOT_STR_INIT(ID ".print"), .message = {text, n},
+                  .node = {node}, .value = aot_no_value()};
+  p->host->diag(p->ctx, &d);
+}
+
+static aot_status_t run(executable *x, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                        const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols, const rf_dynamic *dynamic) {
+  printing to = {&x->host, ctx};
+  rf_printer printer = {&to, print_line};
   rf_stats stats;
   rf_error error;
-  aot_status_t status = rf_run(x->program, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, &stats, &error);
+  aot_status_t status = rf_run(x->program, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, dynamic, &printer, &stats, &error);
+  if (status != AOT_OK && error.is_told) return status;
   if (status != AOT_OK) return complain(&x->host, ctx, status, ID ".run", error.text, error.hint, error.node);
   uint64_t seen = __atomic_load_n(&x->peak_nbytes, __ATOMIC_RELAXED);
   while (stats.peak_nbytes > seen && !__atomic_compare_exchange_n(&x->peak_nbytes, &seen, stats.peak_nbytes, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
   __atomic_fetch_add(&x->n_runs, 1, __ATOMIC_RELAXED);
   return AOT_OK;
+}
+
+static aot_status_t exe_run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                            const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
+  return run(e->self, ctx, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, NULL);
+}
+
+static aot_status_t exe_run_dynamic(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                                    const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols,
+                                    const aot_output_sink_t *sink) {
+  rf_dynamic dynamic = {symbols, sink};
+  return run(e->self, ctx, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, &dynamic);
 }
 
 static aot_status_t exe_stats(const aot_exe_t *e, aot_exe_stats_t *out) {
@@ -94,9 +121,9 @@ static void exe_destroy(const aot_exe_t *e) {
 }
 
 static const void *exe_get_ext(const aot_exe_t *e, const char *id) {
+  static const aot_ext_dynamic_outputs_t dynamic = {.struct_size = sizeof dynamic, .run = exe_run_dynamic};
   (void)e;
-  (void)id;
-  return NULL;
+  return strcmp(id, AOT_EXT_DYNAMIC_OUTPUTS) == 0 ? &dynamic : NULL;
 }
 
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes, const aot_exe_t **out) {

@@ -316,7 +316,7 @@ static aot_status_t bind_inputs(rf_state *st, const aot_tensor_t *inputs) {
       AOT_TRY(number_slot(st, AOT_NO_ID, sn_dim(v->expr, st->dims), slot));
       continue;
     }
-    AOT_TRY(rf_declared(st, v, AOT_NO_ID, &declared));
+    AOT_TRY(rf_declared(st, v, AOT_NO_ID, &declared, NULL));
     if (!tensor_of(&inputs[i], &t)) return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "input %u (%.*s) reaches outside its storage", i, (int)name.size, name.data);
     if (!shapes_equal(&t, &declared))
       return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "input %u (%.*s) is %s of rank %d, the program takes %s of rank %d, or sizes differ", i, (int)name.size,
@@ -325,6 +325,15 @@ static aot_status_t bind_inputs(rf_state *st, const aot_tensor_t *inputs) {
     if (!storage) return rf_fail(st, AOT_E_EXHAUSTED, AOT_NO_ID, "no memory for input %u", i);
     rf_slot_share(slot, &t, storage);
   }
+  return AOT_OK;
+}
+
+static aot_status_t allocate_output(rf_state *st, uint32_t output, aot_tensor_t *out) {
+  const aot_output_sink_t *sink = st->dynamic ? st->dynamic->sink : NULL;
+  if (!sink) return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "output %u has no buffer", output);
+  st->error->is_told = 1; /* what stops the host it has told itself */
+  AOT_TRY(sink->allocate(sink->self, output, st->symbols, st->n_symbols, out));
+  st->error->is_told = 0;
   return AOT_OK;
 }
 
@@ -338,8 +347,10 @@ static aot_status_t write_outputs(rf_state *st) {
     const rf_slot *slot = ports[o].value == AOT_NO_ID ? NULL : slot_in(st, f, ports[o].value);
     if (!slot || !slot->storage || !slot->t.dtype) continue;
     if (slot->storage->data == st->outputs[o].data && !slot->storage->owned && slot->port == (int32_t)o) continue; /* computed in place */
-    if (!st->outputs[o].data && rk_numel(&slot->t) == 0) continue;
-    if (!tensor_of(&st->outputs[o], &t)) return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the buffer of output %u is too small", o);
+    aot_tensor_t to = st->outputs[o];
+    if (to.rank == AOT_RANK_OPEN) AOT_TRY(allocate_output(st, o, &to));
+    if (!to.data && rk_numel(&slot->t) == 0) continue;
+    if (!tensor_of(&to, &t)) return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the buffer of output %u is too small", o);
     if (!shapes_equal(&t, &slot->t)) return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the buffer of output %u has another dtype or shape", o);
     rk_copy(&t, &slot->t);
   }
@@ -370,7 +381,8 @@ static aot_status_t begin(rf_state *st, const int64_t *symbols) {
   st->views = calloc((size_t)p->max_results + 1, sizeof *st->views);
   st->tensors = calloc((size_t)p->max_operands + 1, sizeof *st->tensors);
   st->ints = calloc((size_t)p->max_ints + 1, sizeof *st->ints);
-  if (!st->dims || !st->symbols || !st->args || !st->results || !st->views || !st->tensors || !st->ints)
+  st->open = calloc((size_t)p->max_results + 1, sizeof *st->open);
+  if (!st->open || !st->dims || !st->symbols || !st->args || !st->results || !st->views || !st->tensors || !st->ints)
     return rf_fail(st, AOT_E_EXHAUSTED, AOT_NO_ID, "no memory for a run");
   if (st->n_symbols) memcpy(st->symbols, symbols, (size_t)st->n_symbols * sizeof *symbols);
   if (sn_exprs_eval(p->s, st->symbols, st->n_symbols, st->dims, &why) != AOT_OK) return rf_fail(st, AOT_E_RANGE, AOT_NO_ID, "%s", why.text);
@@ -386,6 +398,7 @@ static void end(rf_state *st) {
   free(st->views);
   free(st->tensors);
   free(st->ints);
+  free(st->open);
 }
 
 static aot_status_t run_graph(rf_state *st, uint32_t graph, const aot_tensor_t *inputs, const int64_t *symbols) {
@@ -399,7 +412,8 @@ static aot_status_t run_graph(rf_state *st, uint32_t graph, const aot_tensor_t *
 }
 
 aot_status_t rf_run(const rf_program *p, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs, const aot_tensor_t *outputs,
-                    uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols, rf_stats *out_stats, rf_error *error) {
+                    uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols, const rf_dynamic *dynamic, const rf_printer *printer,
+                    rf_stats *out_stats, rf_error *error) {
   const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs);
   rf_state *st = calloc(1, sizeof *st);
   aot_status_t status;
@@ -410,6 +424,8 @@ aot_status_t rf_run(const rf_program *p, int32_t graph_kind, const aot_tensor_t 
   st->p = p;
   st->outputs = outputs;
   st->n_symbols = n_symbols;
+  st->dynamic = dynamic;
+  st->printer = printer;
   st->error = error;
   while (g < p->s->graphs.count && graphs[g].kind != graph_kind) g++;
   if (g == p->s->graphs.count) status = rf_fail(st, AOT_E_NOT_FOUND, AOT_NO_ID, "the artifact has no graph of kind %d", graph_kind);
@@ -417,6 +433,7 @@ aot_status_t rf_run(const rf_program *p, int32_t graph_kind, const aot_tensor_t 
     status = rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the graph has %u inputs and %u outputs; %llu and %llu are given", graphs[g].n_inputs,
                      graphs[g].n_outputs, (unsigned long long)n_inputs, (unsigned long long)n_outputs);
   else status = run_graph(st, g, inputs, symbols);
+  if (dynamic && status == AOT_OK && n_symbols) memcpy(dynamic->symbols, st->symbols, (size_t)n_symbols * sizeof *symbols);
   if (out_stats) out_stats->peak_nbytes = st->peak_nbytes;
   end(st);
   free(st);

@@ -8,6 +8,7 @@
 #define REF_EXEC_H
 
 #include "common/kernels/rk.h"
+#include <aot/ext/dynamic_outputs.h>
 #include <aot/snapshot.h>
 
 typedef struct rf_program rf_program;
@@ -16,6 +17,7 @@ typedef struct rf_error {
   char text[512];
   uint32_t node;  /* id of the node at fault, AOT_NO_ID: none */
   const char *hint; /* constant text, or NULL */
+  int is_told;      /* by the host, which was asked for memory */
 } rf_error;
 
 typedef struct rf_stats {
@@ -26,9 +28,22 @@ typedef struct rf_stats {
 aot_status_t rf_load(const void *bytes, uint64_t nbytes, rf_program **out, rf_error *error);
 void rf_destroy(rf_program *p);
 
-/* Run the first graph of this kind: see aot_exe_t.run. */
+/* Outputs whose sizes the run tells: aot/ext/dynamic_outputs.h. */
+typedef struct rf_dynamic {
+  int64_t *symbols; /* learned ones are written here */
+  const aot_output_sink_t *sink;
+} rf_dynamic;
+
+/* Where the program's own prints go. */
+typedef struct rf_printer {
+  void *self;
+  void (*line)(void *self, const char *text, uint32_t n, uint32_t node); /* node: id */
+} rf_printer;
+
+/* Run the first graph of this kind: see aot_exe_t.run. dynamic, printer, out_stats may be NULL. */
 aot_status_t rf_run(const rf_program *p, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs, const aot_tensor_t *outputs,
-                    uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols, rf_stats *out_stats, rf_error *error);
+                    uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols, const rf_dynamic *dynamic, const rf_printer *printer,
+                    rf_stats *out_stats, rf_error *error);
 
 uint32_t rf_n_kernels(const rf_program *p); /* kernels called in one run of every graph that is not a region */
 

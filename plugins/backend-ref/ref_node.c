@@ -155,7 +155,7 @@ static aot_status_t place_results(rf_state *st, rf_frame *f, uint32_t node) {
   for (uint32_t r = 0; r < n->n_results; r++) {
     rf_slot *slot = slot_of(st, f, n->result_begin + r);
     rf_storage *storage;
-    if (!st->results[r].dtype) continue;
+    if (!st->results[r].dtype || st->open[r]) continue;
     AOT_TRY(place_result(st, node, slot, &st->results[r], &storage));
     rf_slot_share(slot, &st->results[r], storage);
   }
@@ -179,8 +179,12 @@ static rf_storage *storage_of(rf_state *st, rf_frame *f, const aot_snap_node_t *
   return NULL;
 }
 
-static int same_sizes(const rk_tensor *a, const rk_tensor *b) {
-  return a->dtype == b->dtype && a->rank == b->rank && (a->rank == 0 || memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof a->sizes[0]) == 0);
+/* b's open sizes are whatever a's are. */
+static int sizes_fit(const rk_tensor *a, const rk_tensor *b) {
+  if (a->dtype != b->dtype || a->rank != b->rank) return 0;
+  for (int32_t d = 0; d < a->rank; d++)
+    if (a->sizes[d] != b->sizes[d] && b->sizes[d] != RF_OPEN) return 0;
+  return 1;
 }
 
 /* AOT_E_UNIMPLEMENTED: run the kernel instead. */
@@ -194,7 +198,7 @@ static aot_status_t share_views(rf_state *st, rf_frame *f, uint32_t node, const 
   if (status == AOT_E_UNIMPLEMENTED) return status;
   if (status != AOT_OK) return rf_fail(st, status, node, "%s", why.text);
   for (uint32_t r = 0; r < n->n_results; r++) {
-    if (!same_sizes(&st->views[r], &st->results[r])) return AOT_E_UNIMPLEMENTED; /* the kernel says what does not fit */
+    if (!sizes_fit(&st->views[r], &st->results[r])) return AOT_E_UNIMPLEMENTED; /* the kernel says what does not fit */
     if (!storage_of(st, f, n, st->views[r].data)) return AOT_E_UNIMPLEMENTED;
   }
   for (uint32_t r = 0; r < n->n_results; r++)
@@ -212,7 +216,7 @@ static aot_status_t to_declared(rf_state *st, uint32_t node, rk_tensor *copy, rf
   int64_t high;
   *out_storage = NULL;
   if (n->n_args == 0 || st->args[0].kind != AOT_ARG_VALUE) return AOT_OK;
-  AOT_TRY(rf_declared(st, &AOT_SNAP_ROWS(st->p->s, aot_snap_value_t, values)[args[0].i], node, copy));
+  AOT_TRY(rf_declared(st, &AOT_SNAP_ROWS(st->p->s, aot_snap_value_t, values)[args[0].i], node, copy, NULL));
   high = copy->offset;
   {
     int same = copy->offset == actual->offset && copy->rank == actual->rank;
@@ -255,7 +259,7 @@ static aot_status_t put_symbols(rf_state *st, rf_frame *f, uint32_t node) {
     int64_t number = sn_dim(v->expr, st->dims);
     rk_tensor *t = &st->results[r];
     if (number == SN_NO_VALUE) return rf_fail(st, AOT_E_RANGE, node, "value %%%u has no value with these inputs", v->id);
-    AOT_TRY(rf_declared(st, v, node, t));
+    AOT_TRY(rf_declared(st, v, node, t, NULL));
     rf_storage *storage = rf_storage_create(st, 8);
     if (!storage) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for a number");
     t->data = storage->data;
@@ -267,39 +271,35 @@ static aot_status_t put_symbols(rf_state *st, rf_frame *f, uint32_t node) {
   return AOT_OK;
 }
 
-/* A number read out of a tensor gives its symbol its value: dimensions made from it become known. */
-static aot_status_t learn_symbol(rf_state *st, rf_frame *f, uint32_t node) {
-  const aot_snapshot_t *s = st->p->s;
-  const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
-  const aot_snap_value_t *v = &AOT_SNAP_ROWS(s, aot_snap_value_t, values)[n->result_begin];
-  const aot_snap_expr_t *e;
-  sn_error why;
-  if (n->n_results != 1 || v->kind != AOT_TYPE_SYMINT || !AOT_DIM_IS_SYM(v->expr)) return AOT_OK;
-  e = &AOT_SNAP_ROWS(s, aot_snap_expr_t, exprs)[AOT_DIM_EXPR(v->expr)];
-  if (e->op != AOT_EXPR_SYMBOL || (uint64_t)e->a >= st->n_symbols) return AOT_OK;
-  memcpy(&st->symbols[e->a], slot_of(st, f, n->result_begin)->t.data, sizeof(int64_t));
-  if (sn_exprs_eval(s, st->symbols, st->n_symbols, st->dims, &why) != AOT_OK) return rf_fail(st, AOT_E_RANGE, node, "%s", why.text);
-  return AOT_OK;
+/* ---- the node ---- */
+
+static void say(void *self, const char *text, uint32_t n) {
+  const rf_placing *p = self;
+  const rf_printer *printer = p->st->printer;
+  if (printer) printer->line(printer->self, text, n, AOT_SNAP_ROWS(p->st->p->s, aot_snap_node_t, nodes)[p->node].id);
 }
 
-/* ---- the node ---- */
+static aot_status_t run_kernel(rf_state *st, rf_frame *f, uint32_t node, const rk_kernel *k, const rk_call *call) {
+  rf_placing placing = {st, f, node};
+  rk_caller caller = {&placing, rf_place_open, say};
+  rk_error why;
+  aot_status_t status;
+  for (uint32_t r = 0; r < call->n_results; r++)
+    if (st->open[r] && !rk_gives_sizes(k)) return rf_fail(st, AOT_E_UNIMPLEMENTED, node, "the size of result %u depends on the data, which this operator cannot tell", r);
+  AOT_TRY(place_results(st, f, node));
+  status = rk_run_for(k, call, &caller, &why);
+  return status == AOT_OK ? AOT_OK : rf_fail(st, status, node, "%s", why.text);
+}
 
 static aot_status_t call_kernel(rf_state *st, rf_frame *f, uint32_t node, const rk_kernel *k) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
   rk_call call = {st->args, n->n_args, st->results, n->n_results};
   rf_storage *declared = NULL;
   rk_tensor copy;
-  rk_error why;
   aot_status_t status = AOT_E_UNIMPLEMENTED;
   if (rk_needs_storage(k)) AOT_TRY(to_declared(st, node, &copy, &declared));
   if (rk_is_view(k) && !declared) status = share_views(st, f, node, k, &call);
-  if (status == AOT_E_UNIMPLEMENTED) {
-    status = place_results(st, f, node);
-    if (status == AOT_OK) {
-      status = rk_run(k, &call, &why);
-      if (status != AOT_OK) status = rf_fail(st, status, node, "%s", why.text);
-    }
-  }
+  if (status == AOT_E_UNIMPLEMENTED) status = run_kernel(st, f, node, k, &call);
   rf_storage_release(st, declared);
   return status;
 }
@@ -309,13 +309,17 @@ aot_status_t rf_run_node(rf_state *st, rf_frame *f, uint32_t node) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
   const rk_kernel *k = st->p->kernels[n->op];
+  int any_open = 0;
   if (only_symbols(st, n) && !(k && !rk_is_fill(k))) return put_symbols(st, f, node);
   if (!k) {
     aot_str_t name = aot_snap_text(s, AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[n->op].name);
     return rf_fail(st, AOT_E_UNIMPLEMENTED, node, "operator %.*s is not supported", (int)name.size, name.data);
   }
   AOT_TRY(read_args(st, f, node));
-  for (uint32_t r = 0; r < n->n_results; r++) AOT_TRY(rf_declared(st, &values[n->result_begin + r], node, &st->results[r]));
+  for (uint32_t r = 0; r < n->n_results; r++) {
+    AOT_TRY(rf_declared(st, &values[n->result_begin + r], node, &st->results[r], &st->open[r]));
+    any_open |= st->open[r];
+  }
   AOT_TRY(call_kernel(st, f, node, k));
-  return learn_symbol(st, f, node);
+  return any_open || only_symbols(st, n) ? rf_learn(st, f, node) : AOT_OK;
 }

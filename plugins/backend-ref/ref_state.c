@@ -64,8 +64,16 @@ void rf_slot_used(rf_state *st, rf_slot *slot) {
   if (slot->uses > 0 && --slot->uses == 0) rf_slot_clear(st, slot);
 }
 
-aot_status_t rf_declared(rf_state *st, const aot_snap_value_t *v, uint32_t node, rk_tensor *out) {
+static int64_t dim_of(const rf_state *st, int64_t dim, int *open) {
+  int64_t n = sn_dim(dim, st->dims);
+  if (AOT_DIM_IS_SYM(dim) && n == SN_NO_VALUE) *open = 1;
+  return n;
+}
+
+aot_status_t rf_declared(rf_state *st, const aot_snap_value_t *v, uint32_t node, rk_tensor *out, int *out_open) {
   const int64_t *ints = AOT_SNAP_ROWS(st->p->s, int64_t, ints);
+  int ignored = 0, *open = out_open ? out_open : &ignored;
+  *open = 0;
   memset(out, 0, sizeof *out);
   if (v->kind == AOT_TYPE_NONE || v->kind == AOT_TYPE_TOKEN) return AOT_OK;
   if (v->kind != AOT_TYPE_TENSOR) {
@@ -74,11 +82,13 @@ aot_status_t rf_declared(rf_state *st, const aot_snap_value_t *v, uint32_t node,
   }
   out->dtype = v->dtype;
   out->rank = v->rank;
-  out->offset = sn_dim(v->offset, st->dims);
+  out->offset = dim_of(st, v->offset, open);
   for (int32_t d = 0; d < v->rank; d++) {
-    out->sizes[d] = sn_dim(ints[v->dims + (uint32_t)d], st->dims);
-    out->strides[d] = sn_dim(ints[v->dims + (uint32_t)(v->rank + d)], st->dims);
-    if (out->sizes[d] < 0) return rf_fail(st, AOT_E_RANGE, node, "size %d of value %%%u has no value with these inputs", d, v->id);
+    int64_t size = dim_of(st, ints[v->dims + (uint32_t)d], open);
+    out->sizes[d] = size == SN_NO_VALUE ? RF_OPEN : size;
+    out->strides[d] = dim_of(st, ints[v->dims + (uint32_t)(v->rank + d)], open);
+    if (size < 0 && (size != SN_NO_VALUE || !out_open))
+      return rf_fail(st, AOT_E_RANGE, node, "size %d of value %%%u has no value with these inputs", d, v->id);
   }
   return AOT_OK;
 }

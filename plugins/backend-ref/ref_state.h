@@ -50,9 +50,11 @@ typedef struct rf_frame {
 typedef struct rf_state {
   const rf_program *p;
   const aot_tensor_t *outputs; /* of the outermost graph */
-  int64_t *dims;               /* value of each expression */
-  int64_t *symbols;            /* own copy: data-dependent ones are set on the way */
+  int64_t *dims;               /* value of each expression; SN_NO_VALUE: not known yet */
+  int64_t *symbols;            /* own copy: data-dependent ones are set on the way; SN_NO_VALUE before */
   uint64_t n_symbols;
+  const rf_dynamic *dynamic; /* NULL: every output has its buffer */
+  const rf_printer *printer; /* NULL: nothing is printed */
   rf_frame frames[RF_MAX_DEPTH];
   uint32_t depth;
   /* scratch of the running node */
@@ -60,6 +62,7 @@ typedef struct rf_state {
   rk_tensor *results, *views;
   const rk_tensor **tensors;
   int64_t *ints;
+  int *open; /* by result of the running node: it has sizes that only the run tells */
   uint64_t now_nbytes, peak_nbytes;
   rf_error *error;
 } rf_state;
@@ -76,8 +79,21 @@ void rf_slot_share(rf_slot *slot, const rk_tensor *t, rf_storage *storage); /* o
 void rf_slot_clear(rf_state *st, rf_slot *slot);
 void rf_slot_used(rf_state *st, rf_slot *slot); /* one use is over; the last one clears the slot */
 
-/* The declared type of a value with this run's sizes: strides too. A value that is no tensor is 0-dim. */
-aot_status_t rf_declared(rf_state *st, const aot_snap_value_t *v, uint32_t node, rk_tensor *out);
+/* The declared type of a value with this run's sizes: strides too. A value that is no tensor is 0-dim. A size that hangs on a
+ * symbol without a value is RF_OPEN, and the strides are not to be read then; out_open NULL: that is an error. */
+#define RF_OPEN (-1)
+aot_status_t rf_declared(rf_state *st, const aot_snap_value_t *v, uint32_t node, rk_tensor *out, int *out_open);
+
+/* ref_learn.c: what a node's results tell about symbols. Symbols without a value get theirs, ranges are checked, expressions
+ * are worked out anew, and every declared size must be the actual one. */
+aot_status_t rf_learn(rf_state *st, rf_frame *f, uint32_t node);
+/* Where a kernel with open results puts one (rk_caller.place); self is an rf_placing. */
+typedef struct rf_placing {
+  rf_state *st;
+  rf_frame *frame;
+  uint32_t node;
+} rf_placing;
+aot_status_t rf_place_open(void *self, uint32_t result, int32_t rank, const int64_t *sizes, rk_error *error);
 
 /* ref_node.c: compute a node that is no region, into the frame's slots. */
 aot_status_t rf_run_node(rf_state *st, rf_frame *f, uint32_t node);

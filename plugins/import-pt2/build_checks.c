@@ -131,9 +131,11 @@ static aot_status_t put_type(void *self, const aot_type_t *type) {
   return AOT_OK;
 }
 
+/* A rule that brings in a symbol cannot know that the archive has a size for it: only dtype and rank are compared then. */
 aot_status_t p2_infer(p2_builder_t *b, aot_op_t op, const aot_arg_t *args, uint32_t n, p2_types_t *out, int *out_known) {
   aot_type_sink_t sink;
   aot_status_t status;
+  uint32_t n_symbols = b->host->graph->n_symbols(b->prog);
   memset(&sink, 0, sizeof sink);
   memset(out, 0, sizeof *out);
   out->b = b;
@@ -142,6 +144,7 @@ aot_status_t p2_infer(p2_builder_t *b, aot_op_t op, const aot_arg_t *args, uint3
   sink.put = put_type;
   status = b->host->edit->infer(b->prog, op, args, n, &sink);
   *out_known = status == AOT_OK;
+  out->any_sizes = b->host->graph->n_symbols(b->prog) != n_symbols;
   return status == AOT_E_UNIMPLEMENTED ? AOT_OK : status;
 }
 
@@ -159,11 +162,11 @@ static void print_type(p2_builder_t *b, const aot_type_t *t, char *out, size_t s
   snprintf(out + used, size - used, "]");
 }
 
-static int types_agree(p2_builder_t *b, const aot_type_t *x, const aot_type_t *y) {
+static int types_agree(p2_builder_t *b, const aot_type_t *x, const aot_type_t *y, int any_sizes) {
   int32_t i;
   if (x->kind != AOT_TYPE_TENSOR || y->kind != AOT_TYPE_TENSOR) return 1; /* None, numbers: the archive decides */
   if (x->dtype != y->dtype || x->rank != y->rank) return 0;
-  for (i = 0; i < x->rank; i++)
+  for (i = 0; i < x->rank && !any_sizes; i++)
     if (!p2_dims_agree(b, x->sizes[i], y->sizes[i])) return 0;
   return 1;
 }
@@ -176,7 +179,7 @@ aot_status_t p2_check_types(p2_builder_t *b, const p2_node_t *n, const p2_types_
     return p2_node_bad(b, n, "import-pt2.shape-check", "the archive records %u results, the operator gives %u", n_given,
                        inferred->n);
   for (i = 0; i < n_given; i++) {
-    if (types_agree(b, &given[i], &inferred->at[i])) continue;
+    if (types_agree(b, &given[i], &inferred->at[i], inferred->any_sizes)) continue;
     print_type(b, &given[i], recorded, sizeof recorded);
     print_type(b, &inferred->at[i], ours, sizeof ours);
     p2_node_bad(b, n, "import-pt2.shape-check", "result %u is recorded as %s, its operands give %s", i, recorded, ours);

@@ -185,7 +185,8 @@ static aot_status_t build_node(p2_builder_t *b, p2_scope_t *s, const p2_node_t *
   for (i = 0; i < n->n_outputs; i++) AOT_TRY(result_type(b, s, &n->outputs[i], &types));
   AOT_TRY(p2_origin(b, n, &spec.origin));
   if (autocast) AOT_TRY(p2_autocast(b, g, d, spec.origin, args, n_args, types.at, types.n));
-  AOT_TRY(p2_infer(b, spec.op, args, n_args, &inferred, &known));
+  if (b->n_symbols == b->n_symbols_before) /* else only the archive knows the symbols that the node brings in */
+    AOT_TRY(p2_infer(b, spec.op, args, n_args, &inferred, &known));
   if (known) AOT_TRY(p2_check_types(b, n, &inferred, types.at, types.n));
   spec.n_args = n_args;
   spec.args = args;
@@ -349,6 +350,7 @@ static aot_status_t one_node(p2_builder_t *b, walk_t *w) {
   const p2_node_t *n = &f->scope->graph->nodes[f->next];
   int done = 0;
   b->node = n;
+  b->n_symbols_before = b->n_symbols;
   if (!p2_str_is(n->target, AUTOCAST)) {
     AOT_TRY(enter_region(b, w, n, &done));
     if (done) return AOT_OK; /* the node's turn comes again */

@@ -54,6 +54,7 @@ typedef struct p2_builder {
   p2_names_t symbol_index, hint_index, range_index;
   p2_symbol_t *symbols;
   uint32_t n_symbols, symbol_capacity;
+  uint32_t n_symbols_before; /* the node being imported */
   int64_t *hints;
   uint32_t n_hints, hint_capacity;
   /* leaves, by input spec of the top level; AOT_NO_ID: no leaf */
@@ -100,6 +101,7 @@ typedef struct p2_types { /* a list of types in scratch */
   p2_builder_t *b;
   aot_type_t *at;
   uint32_t n, capacity;
+  int any_sizes; /* they hold symbols of their own: sizes are not to be compared */
 } p2_types_t;
 /* AOT_OK with *out_known 0 when the opset has no shape rule for the operator. */
 aot_status_t p2_infer(p2_builder_t *b, aot_op_t op, const aot_arg_t *args, uint32_t n, p2_types_t *out, int *out_known);

@@ -33,14 +33,21 @@ aot_status_t p2_symbols_prepare(p2_builder_t *b) {
   return AOT_OK;
 }
 
-/* Sizes are not negative; the range may say more. */
+/* Sizes are not negative; the range may say more. A number read from a tensor (item) may be negative. */
 static void range_of(const p2_builder_t *b, aot_str_t name, int64_t *min, int64_t *max) {
   uint32_t i = p2_names_find(&b->range_index, name);
-  *min = 0;
+  *min = p2_str_starts(name, "u") ? 1 - AOT_DIM_SYM : 0;
   *max = INT64_MAX;
   if (i == P2_NO_ENTRY) return;
-  if (b->program->ranges[i].min != INT64_MIN) *min = b->program->ranges[i].min;
+  if (b->program->ranges[i].min > 1 - AOT_DIM_SYM) *min = b->program->ranges[i].min;
   *max = b->program->ranges[i].max;
+}
+
+/* A symbol that was never traced: inside its range, and neither 0 nor 1 where that is possible, since those sizes mean more. */
+static int64_t guess(int64_t min, int64_t max) {
+  int64_t hint = max < (INT64_C(1) << 40) ? max - (max - (min > 0 ? min : 0)) / 2 : 64;
+  if (hint < 2) hint = 2;
+  return hint;
 }
 
 static aot_status_t make_symbol(void *self, aot_str_t name, int64_t *out) {
@@ -58,7 +65,7 @@ static aot_status_t make_symbol(void *self, aot_str_t name, int64_t *out) {
   if (info.min > info.max)
     return p2_fail(b->env, "import-pt2.bad-range", "symbol '%.*s' has the empty range %lld..%lld", P2_SHOW(name),
                    (long long)info.min, (long long)info.max);
-  info.hint = hint == P2_NO_ENTRY ? info.min : b->hints[hint];
+  info.hint = hint == P2_NO_ENTRY ? guess(info.min, info.max) : b->hints[hint];
   if (info.hint < info.min) info.hint = info.min;
   if (info.hint > info.max) info.hint = info.max;
   AOT_TRY(p2_grow(b->env, (void **)&b->symbols, b->n_symbols, &b->symbol_capacity, sizeof *b->symbols));

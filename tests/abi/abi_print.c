@@ -4,6 +4,7 @@
 #include <aot/diag.h>
 #include <aot/ext/cache.h>
 #include <aot/ext/coverage.h>
+#include <aot/ext/dynamic_outputs.h>
 #include <aot/ext/env.h>
 #include <aot/ext/nearest.h>
 #include <aot/ext/opset_info.h>
@@ -553,6 +554,15 @@ static const row_t rows[] = {
     MEMBER(aot_ext_cache_t, flags),
     MEMBER(aot_ext_cache_t, model_key),
     MEMBER(aot_ext_cache_t, why_not),
+    STRUCT(aot_output_sink_t),
+    MEMBER(aot_output_sink_t, struct_size),
+    MEMBER(aot_output_sink_t, reserved),
+    MEMBER(aot_output_sink_t, self),
+    MEMBER(aot_output_sink_t, allocate),
+    STRUCT(aot_ext_dynamic_outputs_t),
+    MEMBER(aot_ext_dynamic_outputs_t, struct_size),
+    MEMBER(aot_ext_dynamic_outputs_t, flags),
+    MEMBER(aot_ext_dynamic_outputs_t, run),
 };
 
 int main(void) {

@@ -86,6 +86,47 @@ class GatedPooling(nn.Module):
         return F.mse_loss(prediction, targets) + 0.01 * x.abs().mean()
 
 
+class DynamicMask(nn.Module):
+    """A head over the rows that a mask keeps, as masked language models have it; outputs of sizes that the data tell."""
+
+    def __init__(self, words=20, width=8):
+        super().__init__()
+        self.words = nn.Embedding(words, width)
+        self.scale = nn.Parameter(torch.randn(width))
+        self.head = nn.Linear(width, words)
+
+    def forward(self, tokens, labels):
+        x = self.words(tokens) * self.scale
+        keep = labels >= 0
+        kept = x[keep]
+        large = torch.masked_select(x, x > 0.5)
+        scaled = x.clone()
+        scaled[keep] = kept * kept
+        loss = F.cross_entropy(self.head(kept), labels[keep]) + (large * large).sum() + scaled.mean()
+        return loss, kept * 2, torch.nonzero(keep), kept.t()
+
+
+class DynamicRows(nn.Module):
+    """Rows repeated, counted and made unique; a number read from a tensor that is a size, and one that is a factor."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(5, 3))
+
+    def forward(self, x, groups, count):
+        n = count.item()
+        torch._check(n >= 1)
+        torch._check(n <= x.shape[0])
+        factor = x.mean().item()
+        y = x @ self.weight
+        repeated = torch.repeat_interleave(y, groups, dim=0)
+        values, inverse, counts = torch.unique(groups, return_inverse=True, return_counts=True)
+        slices = torch.unique(x > 0, dim=0)
+        first = y[:n] * (factor * 2.0 + n / 2)
+        loss = (repeated * repeated).sum() + first.sum() + torch.softmax(first, -1)[:, 0].sum()
+        return loss, values, inverse, counts, slices, torch.bincount(groups), torch.argwhere(x[:, 0] > 0), torch.zeros(2 * n + 1)
+
+
 def conv_group_norm():
     return ConvGroupNorm(), (torch.randn(3, 3, 16, 16), torch.randint(0, 10, (3,)))
 
@@ -97,3 +138,12 @@ def swiglu_attention():
 def gated_pooling():
     tokens = torch.randint(1, 30, (4, 9)) * (torch.arange(9) < torch.tensor([[9], [5], [1], [0]]))
     return GatedPooling(), (tokens, torch.randn(4, 9, 4), torch.tensor([0.5, -3.0, 1.0, 0.0]))
+
+
+def dynamic_mask():
+    labels = torch.randint(0, 20, (3, 7)) * (torch.arange(21).reshape(3, 7) % 3 > 0) - 1
+    return DynamicMask(), (torch.randint(0, 20, (3, 7)), labels)
+
+
+def dynamic_rows():
+    return DynamicRows(), (torch.randn(4, 5), torch.tensor([2, 0, 3, 2]), torch.tensor(3))

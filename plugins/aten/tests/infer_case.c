@@ -255,19 +255,28 @@ static aot_status_t type_of(void *self, uint32_t value, aot_type_t *out) {
   return AOT_OK;
 }
 
+#define UNKNOWN AOT_DIM_SYM /* the symbol of a size that only a run tells; the next: some expression with it */
+
 static aot_status_t make_dim(void *self, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
   (void)self;
   (void)op;
-  (void)a;
-  (void)b;
   (void)c;
-  *out = 0;
-  return AOT_E_INTERNAL; /* no symbols here: constants are folded before anybody asks */
+  *out = UNKNOWN + 1;
+  return AOT_DIM_IS_SYM(a) || AOT_DIM_IS_SYM(b) ? AOT_OK : AOT_E_INTERNAL; /* constants are folded before anybody asks */
 }
 
 static int64_t hint_of(void *self, int64_t dim) {
-  (void)self;
-  return dim;
+  const infer_case_t *c = self;
+  return AOT_DIM_IS_SYM(dim) ? c->unknown_min : dim;
+}
+
+/* One for all that a call does not know. */
+static aot_status_t make_symbol(void *self, int64_t min, int64_t max, int64_t hint, int64_t *out) {
+  infer_case_t *c = self;
+  c->unknown_min = min;
+  c->unknown_max = max;
+  *out = UNKNOWN;
+  return min <= hint && hint <= max ? AOT_OK : AOT_E_INTERNAL;
 }
 
 static aot_status_t region_result(void *self, uint32_t graph, uint32_t i, aot_type_t *out) {
@@ -293,14 +302,23 @@ static aot_status_t put(void *self, const aot_type_t *type) {
 }
 
 aot_status_t case_run(infer_case_t *c, at_infer_t *infer) {
-  at_env_t env = {c, type_of, make_dim, hint_of, region_result, put};
+  at_env_t env = {c, type_of, make_dim, hint_of, make_symbol, region_result, put};
   return at_infer_run(infer, &at_rows[c->row], case_desc(c->row), c->args, c->n_args, &env);
+}
+
+/* The recorded size must lie in the symbol's range, and be the same wherever the symbol stands. */
+static int dim_agrees(const infer_case_t *c, int64_t recorded, int64_t inferred, int64_t *known) {
+  if (inferred == UNKNOWN + 1) return 1;
+  if (inferred != UNKNOWN) return recorded == inferred;
+  if (*known < 0) *known = recorded;
+  return recorded == *known && recorded >= c->unknown_min && recorded <= c->unknown_max;
 }
 
 int case_agrees(const infer_case_t *c, int offsets) {
   uint32_t i;
   int32_t d;
   if (c->n_got == 0 && c->n_expected == 1 && c->expected[0].kind == AOT_TYPE_NONE) return 1; /* nothing, recorded as None */
+  int64_t known = -1;
   if (c->n_got != c->n_expected) return 0;
   for (i = 0; i < c->n_got; i++) {
     const aot_type_t *e = &c->expected[i], *g = &c->got[i];
@@ -308,7 +326,7 @@ int case_agrees(const infer_case_t *c, int offsets) {
     if (g->kind != e->kind || g->dtype != e->dtype || g->rank != e->rank) return 0;
     if (offsets && g->offset != e->offset) return 0;
     for (d = 0; d < g->rank; d++)
-      if (g->sizes[d] != e->sizes[d] || g->strides[d] != e->strides[d]) return 0;
+      if (!dim_agrees(c, e->sizes[d], g->sizes[d], &known) || !dim_agrees(c, e->strides[d], g->strides[d], &known)) return 0;
   }
   return 1;
 }

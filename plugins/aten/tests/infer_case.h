@@ -20,6 +20,7 @@ typedef struct infer_case {
   uint32_t n_expected;
   aot_type_t got[MAX_CASE_VALUES];
   uint32_t n_got;
+  int64_t unknown_min, unknown_max; /* the range of the symbol that the rule has made, if any */
   int64_t pool[4096];
   uint32_t n_pool;
 } infer_case_t;

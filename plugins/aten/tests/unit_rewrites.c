@@ -260,7 +260,6 @@ static void wrong_arguments_are_told(void **state) {
       {"aten.mean.default i64(2,3) -> ?", "mean takes floating dtypes, not i64"},
       {"aten.cat.default {f32(2,3);f32(2,4)} i0 -> ?", "tensor 1 has size 4 in dim 1, the first has 3"},
       {"aten.layer_norm.default f32(2,3) [i4] -> ?", "normalized_shape [4] does not end the input's shape [2, 3]"},
-      {"aten.index.Tensor f32(2,3) {bool(2)} -> ?", "the result's size depends on the data"},
       {"aten._foreach_add.List {f32(2);f32(3)} {f32(2)} -> ?", "'other' has 1 elements, the list before it 2"},
       {"aten._foreach_add.ScalarList {f32(2);f32(3)} [d1] -> ?", "'scalars' has 1 elements, the list before it 2"},
       {"aten._foreach_exp.default {} -> ?", "the lists have no tensors"},
@@ -269,6 +268,7 @@ static void wrong_arguments_are_told(void **state) {
       {"prims.slice_in_dim.default f32(4) i0 i5 -> ?", "slice of dimension 0 of size 4 from 0 to 5 by 1"},
       {"prims.broadcast_in_dim.default f32(3) [i2,i4] [i1] -> ?", "size 3 does not broadcast to 4"},
       {"prims.split_dim.default f32(5) i0 i2 -> ?", "split_dim of dimension 0 in 2 parts"},
+      {"aten.index.Tensor f32(2,3) {bool(3)} -> ?", "the mask has size 3 at dimension 0, the tensor 2"},
   };
   static infer_case_t c;
   static at_infer_t infer;

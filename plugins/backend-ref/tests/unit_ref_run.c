@@ -33,7 +33,7 @@ static aot_tensor_t dense(void *data, int32_t dtype, int32_t rank, const int64_t
 static void run_ok(const rf_program *p, const aot_tensor_t *in, uint64_t n_in, const aot_tensor_t *out, uint64_t n_out, const int64_t *symbols,
                    uint64_t n_symbols, rf_stats *stats) {
   rf_error error;
-  if (rf_run(p, AOT_GRAPH_FORWARD, in, n_in, out, n_out, symbols, n_symbols, stats, &error) != AOT_OK) fail_msg("%s", error.text);
+  if (rf_run(p, AOT_GRAPH_FORWARD, in, n_in, out, n_out, symbols, n_symbols, NULL, NULL, stats, &error) != AOT_OK) fail_msg("%s", error.text);
 }
 
 /* y = relu(x^T @ x + 1): a view as operand, a number in a tensor's place */
@@ -181,7 +181,7 @@ static void test_symbolic_sizes(void **state) {
 /* A number read from a tensor becomes a dimension of what follows. */
 static void test_data_dependent_size(void **state) {
   hand_snapshot *h = hs_create();
-  int64_t u = hs_symbol(h), given = 0, n = 3, none[1], strides[1];
+  int64_t u = hs_symbol(h), given = AOT_SYMBOL_UNKNOWN, n = 3, none[1], strides[1];
   double y[3] = {0};
   aot_tensor_t in, out;
   rf_program *p;
@@ -205,6 +205,122 @@ static void test_data_dependent_size(void **state) {
   out = dense(y, AOT_F64, 1, DIMS(3), strides);
   run_ok(p, &in, 1, &out, 1, &given, 1, NULL);
   assert_float_equal(y[2], 3, 0);
+  rf_destroy(p);
+  hs_destroy(h);
+}
+
+typedef struct given_output {
+  aot_tensor_t tensor;
+  int64_t sizes[2], strides[2], data[8];
+  uint64_t n_calls;
+} given_output;
+
+/* As a host does: the port's type is i64[u, 1]. */
+static aot_status_t give_output(void *self, uint64_t output, const int64_t *symbols, uint64_t n_symbols, aot_tensor_t *out) {
+  given_output *g = self;
+  if (output != 0 || n_symbols != 1 || symbols[0] > 8) return AOT_E_INVALID;
+  g->sizes[0] = symbols[0];
+  g->sizes[1] = 1;
+  g->tensor = dense(g->data, AOT_I64, 2, g->sizes, g->strides);
+  g->n_calls++;
+  *out = g->tensor;
+  return AOT_OK;
+}
+
+static hand_snapshot *nonzero_program(void) {
+  hand_snapshot *h = hs_create();
+  int64_t u = hs_symbol(h);
+  uint32_t x;
+  hs_graph(h, AOT_GRAPH_FORWARD);
+  x = hs_input(h, AOT_F32, 1, DIMS(4));
+  hs_node(h, "aten.nonzero.default");
+  hs_arg_value(h, x);
+  hs_output(h, hs_result(h, AOT_I64, 2, DIMS(u, 1)));
+  return h;
+}
+
+/* An output whose size the run tells: the tensor is asked for when the symbol is known, and the symbol is handed back. */
+static void test_open_output(void **state) {
+  static const float data[3][4] = {{0, 1, 0, 2}, {0, 0, 0, 0}, {1, 1, 1, 1}};
+  static const int64_t counts[3] = {2, 0, 4};
+  hand_snapshot *h = nonzero_program();
+  rf_program *p = load(h);
+  (void)state;
+  for (int k = 0; k < 3; k++) {
+    float x[4];
+    int64_t symbol = AOT_SYMBOL_UNKNOWN, strides[1];
+    given_output given = {.n_calls = 0};
+    aot_output_sink_t sink = {.struct_size = sizeof sink, .self = &given, .allocate = give_output};
+    rf_dynamic dynamic = {&symbol, &sink};
+    aot_tensor_t in, out = {.dtype = AOT_I64, .rank = AOT_RANK_OPEN};
+    rf_error error;
+    memcpy(x, data[k], sizeof x);
+    in = dense(x, AOT_F32, 1, DIMS(4), strides);
+    if (rf_run(p, AOT_GRAPH_FORWARD, &in, 1, &out, 1, &symbol, 1, &dynamic, NULL, NULL, &error) != AOT_OK) fail_msg("%s", error.text);
+    assert_int_equal(symbol, counts[k]);
+    assert_int_equal(given.n_calls, 1);
+    if (k == 0) assert_int_equal(given.data[1], 3);
+  }
+  rf_destroy(p);
+  hs_destroy(h);
+}
+
+/* A number outside its symbol's range, and one that another size has told already. */
+static void test_told_sizes_are_checked(void **state) {
+  hand_snapshot *h = nonzero_program();
+  float x[4] = {1, 1, 0, 1};
+  int64_t symbol = AOT_SYMBOL_UNKNOWN, strides[1], place[8], out_strides[2];
+  aot_tensor_t in = dense(x, AOT_F32, 1, DIMS(4), strides), out = dense(place, AOT_I64, 2, DIMS(2, 1), out_strides);
+  rf_error error;
+  rf_program *p;
+  (void)state;
+  h->symbols[0].max = 2;
+  p = load(h);
+  assert_int_equal(rf_run(p, AOT_GRAPH_FORWARD, &in, 1, &out, 1, &symbol, 1, NULL, NULL, NULL, &error), AOT_E_RANGE);
+  assert_non_null(strstr(error.text, "= 3, but the model was exported for"));
+  assert_non_null(strstr(error.text, "in 0..2"));
+  assert_int_not_equal(error.node, AOT_NO_ID);
+  symbol = 2;
+  assert_int_not_equal(rf_run(p, AOT_GRAPH_FORWARD, &in, 1, &out, 1, &symbol, 1, NULL, NULL, NULL, &error), AOT_OK);
+  assert_non_null(strstr(error.text, "is declared [2,1], but the operator gives [3,1]"));
+  rf_destroy(p);
+  hs_destroy(h);
+}
+
+static void note_line(void *self, const char *text, uint32_t n, uint32_t node) {
+  (void)node;
+  strncat(self, text, n);
+}
+
+/* Prints come in order, up to the assertion that fails. */
+static void test_effects_in_order(void **state) {
+  static const char *const lines[] = {"one ", "two ", "three"};
+  hand_snapshot *h = hs_create();
+  char said[64];
+  rf_printer printer = {said, note_line};
+  (void)state;
+  hs_graph(h, AOT_GRAPH_FORWARD);
+  uint32_t x = hs_input(h, AOT_F32, 0, NULL);
+  for (int k = 0; k < 3; k++) {
+    hs_node(h, "aten._print.default");
+    hs_arg_str(h, lines[k]);
+    if (k != 1) continue;
+    hs_node(h, "aten._assert_async.msg");
+    hs_arg_value(h, x);
+    hs_arg_str(h, "x must not be 0");
+  }
+  rf_program *p = load(h);
+  for (int k = 0; k < 2; k++) {
+    float number = (float)k;
+    int64_t none[1];
+    aot_tensor_t in = dense(&number, AOT_F32, 0, NULL, none);
+    rf_error error;
+    said[0] = 0;
+    aot_status_t status = rf_run(p, AOT_GRAPH_FORWARD, &in, 1, NULL, 0, NULL, 0, NULL, &printer, NULL, &error);
+    assert_int_equal(status, k ? AOT_OK : AOT_E_INVALID);
+    assert_string_equal(said, k ? "one two three" : "one two ");
+    if (!k) assert_non_null(strstr(error.text, "x must not be 0"));
+  }
   rf_destroy(p);
   hs_destroy(h);
 }
@@ -337,7 +453,7 @@ static void test_error_names_the_place(void **state) {
   in[0] = dense(w, AOT_F32, 2, DIMS(3, 2), strides[0]);
   in[1] = dense(index, AOT_I64, 1, DIMS(2), strides[1]);
   out = dense(y, AOT_F32, 2, DIMS(2, 2), strides[2]);
-  assert_int_equal(rf_run(p, AOT_GRAPH_FORWARD, in, 2, &out, 1, NULL, 0, NULL, &error), AOT_E_RANGE);
+  assert_int_equal(rf_run(p, AOT_GRAPH_FORWARD, in, 2, &out, 1, NULL, 0, NULL, NULL, NULL, &error), AOT_E_RANGE);
   assert_string_equal(error.text, "aten.embedding.default: index 9 is out of range for dimension 0 of size 3");
   assert_int_equal(error.node, node);
   index[1] = 2;
@@ -364,12 +480,12 @@ static void test_refuses_wrong_boundary(void **state) {
   p = load(h);
   in = dense(x, AOT_F32, 1, DIMS(3), strides[0]);
   out = dense(y, AOT_F32, 1, DIMS(3), strides[1]);
-  assert_int_equal(rf_run(p, AOT_GRAPH_FORWARD, &in, 1, &out, 2, NULL, 0, NULL, &error), AOT_E_INVALID);
-  assert_int_equal(rf_run(p, AOT_GRAPH_BACKWARD, &in, 1, &out, 1, NULL, 0, NULL, &error), AOT_E_NOT_FOUND);
+  assert_int_equal(rf_run(p, AOT_GRAPH_FORWARD, &in, 1, &out, 2, NULL, 0, NULL, NULL, NULL, &error), AOT_E_INVALID);
+  assert_int_equal(rf_run(p, AOT_GRAPH_BACKWARD, &in, 1, &out, 1, NULL, 0, NULL, NULL, NULL, &error), AOT_E_NOT_FOUND);
   in.nbytes = 8; /* storage too small for three floats */
-  assert_int_equal(rf_run(p, AOT_GRAPH_FORWARD, &in, 1, &out, 1, NULL, 0, NULL, &error), AOT_E_INVALID);
+  assert_int_equal(rf_run(p, AOT_GRAPH_FORWARD, &in, 1, &out, 1, NULL, 0, NULL, NULL, NULL, &error), AOT_E_INVALID);
   in = dense(x, AOT_F32, 1, DIMS(2), strides[0]);
-  assert_int_equal(rf_run(p, AOT_GRAPH_FORWARD, &in, 1, &out, 1, NULL, 0, NULL, &error), AOT_E_INVALID);
+  assert_int_equal(rf_run(p, AOT_GRAPH_FORWARD, &in, 1, &out, 1, NULL, 0, NULL, NULL, NULL, &error), AOT_E_INVALID);
   rf_destroy(p);
   hs_destroy(h);
 }
@@ -408,6 +524,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_runs_a_small_graph),          cmocka_unit_test(test_frees_after_last_use),
       cmocka_unit_test(test_writes_strided_outputs),      cmocka_unit_test(test_symbolic_sizes),
+      cmocka_unit_test(test_open_output),                 cmocka_unit_test(test_told_sizes_are_checked),
+      cmocka_unit_test(test_effects_in_order),
       cmocka_unit_test(test_data_dependent_size),         cmocka_unit_test(test_regions),
       cmocka_unit_test(test_views_follow_actual_strides), cmocka_unit_test(test_error_names_the_place),
       cmocka_unit_test(test_refuses_wrong_boundary),      cmocka_unit_test(test_query_says_why),

@@ -597,22 +597,6 @@ static aot_status_t one_hot(rk_ctx *c) {
   return rk_put_i(c, 0, &y);
 }
 
-/* The model's own assertions about metadata hold by type inference; nothing is left to do at run time. */
-static aot_status_t nothing(rk_ctx *c) {
-  (void)c;
-  return AOT_OK;
-}
-
-/* _assert_async.msg(self, assert_msg), _assert_scalar(self, assert_msg): an assertion of the model's own */
-static aot_status_t assert_true(rk_ctx *c) {
-  const rk_arg *message = rk_has(c, 1) && c->call->args[1].kind == AOT_ARG_STR ? &c->call->args[1] : NULL;
-  rk_array x;
-  AOT_TRY(rk_need_f(c, 0, &x));
-  for (int64_t k = 0; k < x.numel; k++)
-    RK_CHECK(c, x.f[k] != 0, "the model's assertion failed: %.*s", message ? (int)(message->n < 200 ? message->n : 200) : 0, message ? message->u.chars : "");
-  return AOT_OK;
-}
-
 #define ROW(name, fn) {"aten." name, fn, NULL, NULL, 0}
 static const rk_kernel rows[] = {
     ROW("clone.default", copy_first),
@@ -665,9 +649,5 @@ static const rk_kernel rows[] = {
     ROW("diagonal_backward.default", diagonal_backward),
     ROW("unfold_backward.default", unfold_backward),
     ROW("one_hot.default", one_hot),
-    ROW("_assert_tensor_metadata.default", nothing),
-    ROW("_assert_async.default", assert_true),
-    ROW("_assert_async.msg", assert_true),
-    ROW("_assert_scalar.default", assert_true),
 };
 const rk_family rk_family_movement = RK_FAMILY(rows);

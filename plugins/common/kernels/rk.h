@@ -64,6 +64,18 @@ int rk_is_fill(const rk_kernel *k); /* reads no element of any argument */
 
 /* Compute every result. The text of a failure is in `error`. */
 aot_status_t rk_run(const rk_kernel *k, const rk_call *call, rk_error *error);
+
+/* What the caller does for a kernel while it runs. */
+typedef struct rk_caller {
+  void *self;
+  /* A result's sizes are known now: put a tensor of them, with storage, into call->results[result]. */
+  aot_status_t (*place)(void *self, uint32_t result, int32_t rank, const int64_t *sizes, rk_error *error);
+  void (*say)(void *self, const char *text, uint32_t n); /* a line that the program prints */
+} rk_caller;
+/* rk_run where results with data NULL are open: their sizes depend on the data and are told to caller->place. Only for
+ * kernels that rk_gives_sizes names. */
+aot_status_t rk_run_for(const rk_kernel *k, const rk_call *call, const rk_caller *caller, rk_error *error);
+int rk_gives_sizes(const rk_kernel *k);
 /* For view kernels: describe the results as views of the first argument's storage; nothing is copied.
  * AOT_E_UNIMPLEMENTED: no strides can express it (then rk_run copies). */
 aot_status_t rk_view(const rk_kernel *k, const rk_call *call, rk_error *error);

@@ -42,6 +42,7 @@ const rk_kernel *rk_at(uint32_t i) {
 aot_str_t rk_name(const rk_kernel *k) { return aot_str(k->name); }
 int rk_is_view(const rk_kernel *k) { return k->view != NULL; }
 int rk_needs_storage(const rk_kernel *k) { return (k->flags & RK_STORAGE) != 0; }
+int rk_gives_sizes(const rk_kernel *k) { return (k->flags & RK_OPEN) != 0; }
 int rk_is_fill(const rk_kernel *k) { return (k->flags & RK_FILL) != 0; }
 
 static void scratch_free(rk_ctx *c) {
@@ -69,20 +70,24 @@ static aot_status_t check_arguments(rk_ctx *c) {
   return AOT_OK;
 }
 
-aot_status_t rk_run(const rk_kernel *k, const rk_call *call, rk_error *error) {
-  rk_ctx c = {k, call, error, NULL};
+static int is_open(const rk_ctx *c, const rk_tensor *t) { return c->caller && !t->data && (c->kernel->flags & RK_OPEN); }
+
+aot_status_t rk_run(const rk_kernel *k, const rk_call *call, rk_error *error) { return rk_run_for(k, call, NULL, error); }
+
+aot_status_t rk_run_for(const rk_kernel *k, const rk_call *call, const rk_caller *caller, rk_error *error) {
+  rk_ctx c = {k, call, error, NULL, caller};
   aot_status_t status;
   error->text[0] = 0;
   status = check_arguments(&c);
   for (uint32_t r = 0; r < call->n_results && status == AOT_OK; r++)
-    if (call->results[r].dtype) status = check_tensor(&c, &call->results[r], "result", r);
+    if (call->results[r].dtype && !is_open(&c, &call->results[r])) status = check_tensor(&c, &call->results[r], "result", r);
   if (status == AOT_OK) status = k->run(&c);
   scratch_free(&c);
   return status;
 }
 
 aot_status_t rk_view(const rk_kernel *k, const rk_call *call, rk_error *error) {
-  rk_ctx c = {k, call, error, NULL};
+  rk_ctx c = {k, call, error, NULL, NULL};
   aot_status_t status;
   error->text[0] = 0;
   if (!k->view) return AOT_E_UNIMPLEMENTED;
@@ -96,7 +101,7 @@ aot_status_t rk_view(const rk_kernel *k, const rk_call *call, rk_error *error) {
 
 const char *rk_refuse(const rk_kernel *k, const rk_arg *args, uint32_t n_args) {
   rk_call call = {args, n_args, NULL, 0};
-  rk_ctx c = {k, &call, NULL, NULL};
+  rk_ctx c = {k, &call, NULL, NULL, NULL};
   if (k->flags & RK_DROPOUT && rk_bool(&c, 2, 1) && rk_float(&c, 1, 0) > 0)
     return "it draws random numbers (dropout with p > 0); make them explicit first (stage rng)";
   if (k->flags & RK_DROPOUT_P)
@@ -280,6 +285,7 @@ static void print_sizes(char *out, size_t capacity, int32_t rank, const int64_t 
 aot_status_t rk_check_result(rk_ctx *c, uint32_t result, int32_t rank, const int64_t *sizes) {
   const rk_tensor *t = rk_result(c, result);
   char want[96], have[96];
+  if (is_open(c, t)) return c->caller->place(c->caller->self, result, rank, sizes, c->error);
   if (t->rank == rank && (rank == 0 || memcmp(t->sizes, sizes, (size_t)rank * sizeof sizes[0]) == 0)) return AOT_OK;
   print_sizes(want, sizeof want, rank, sizes);
   print_sizes(have, sizeof have, t->rank, t->sizes);

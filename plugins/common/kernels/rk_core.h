@@ -15,6 +15,7 @@ typedef struct rk_ctx {
   const rk_call *call;
   rk_error *error;
   struct rk_chunk *chunks;
+  const rk_caller *caller; /* NULL: every result has its place */
 } rk_ctx;
 
 typedef aot_status_t (*rk_fn)(rk_ctx *c);
@@ -23,6 +24,7 @@ typedef aot_status_t (*rk_fn)(rk_ctx *c);
 #define RK_DROPOUT 2u /* argument 1 is the probability p, argument 2 says train; refused when it would draw */
 #define RK_DROPOUT_P 4u /* the first float argument is a dropout_p, which must be 0 */
 #define RK_STORAGE 8u   /* reads the first argument's storage: its declared strides and offset matter */
+#define RK_OPEN 16u     /* it can tell the sizes of results that the caller could not know */
 
 struct rk_kernel {
   const char *name;

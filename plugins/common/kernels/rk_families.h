@@ -19,6 +19,7 @@
   X(ctc)                                                                                                               \
   X(loss)                                                                                                              \
   X(index)                                                                                                             \
+  X(unique)                                                                                                            \
   X(scatter)                                                                                                           \
   X(attention)                                                                                                         \
   X(conv)                                                                                                              \
@@ -34,7 +35,9 @@
   X(histogram)                                                                                                         \
   X(special)                                                                                                           \
   X(linalg)     /* LU, Cholesky, solves */                                                                             \
-  X(spectral)   /* QR, singular values, eigenvalues */
+  X(spectral)   /* QR, singular values, eigenvalues */                                                                 \
+  X(number)     /* Python's arithmetic on numbers */                                                                   \
+  X(effect)     /* assertions, printing */
 
 #define RK_FAMILY_DECLARE(name) extern const rk_family rk_family_##name;
 RK_FAMILY_MAP(RK_FAMILY_DECLARE)

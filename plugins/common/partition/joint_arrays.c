@@ -1,5 +1,6 @@
 #include "common/partition/hand_joint.h"
 #include "common/partition/joint_arrays.h"
+#include "common/snapshot/snap_births.h"
 
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -124,14 +125,16 @@ static void fill_values(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_g
   j->result_begin[j->n_nodes] = v;
 }
 
-static void fill_nodes(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const uint32_t *value_of_row) {
+/* A node whose results tell sizes or numbers that nothing else tells is an effect on the shape environment: it runs in the
+ * forward, once, whoever reads its results. births: by node row of the snapshot. */
+static void fill_nodes(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const uint8_t *births, const uint32_t *value_of_row) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + g->node_begin;
   const uint32_t *operands = AOT_SNAP_ROWS(s, uint32_t, operands);
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
   uint32_t at = 0;
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     j->operand_begin[n] = at;
-    j->op_flags[n] = ops[nodes[n].op].flags;
+    j->op_flags[n] = ops[nodes[n].op].flags | (births[g->node_begin + n] ? AOT_OP_EFFECT : 0);
     j->node_flags[n] = nodes[n].flags;
     j->node_id[n] = nodes[n].id;
     for (uint32_t k = 0; k < nodes[n].n_operands; k++) {
@@ -196,10 +199,11 @@ int pt_joint_init(pt_joint_t *j, const aot_snapshot_t *s) {
   }
   int64_t *hints = eval_hints(s);
   uint32_t *value_of_row = calloc((size_t)s->values.count + 1, sizeof *value_of_row);
-  int status = hints && value_of_row ? allocate(j, n_operands, g->n_outputs) : -2;
+  uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
+  int status = hints && value_of_row && births && sn_births(s, births) == 0 ? allocate(j, n_operands, g->n_outputs) : -2;
   if (status == 0) {
     fill_values(j, s, g, hints, value_of_row);
-    fill_nodes(j, s, g, value_of_row);
+    fill_nodes(j, s, g, births, value_of_row);
     fill_users(j);
     fill_outputs(j, s, g, value_of_row);
     mark_early(j);
@@ -207,6 +211,7 @@ int pt_joint_init(pt_joint_t *j, const aot_snapshot_t *s) {
     pt_joint_deinit(j);
   }
   free(hints);
+  free(births);
   free(value_of_row);
   return status;
 }

@@ -165,6 +165,10 @@ static inline void hs_operand(hand_snapshot *h, uint32_t value) {
 static inline void hs_arg_none(hand_snapshot *h) { hs_arg(h, AOT_ARG_NONE, 0); }
 static inline void hs_arg_int(hand_snapshot *h, int64_t i) { hs_arg(h, AOT_ARG_INT, i); }
 static inline void hs_arg_bool(hand_snapshot *h, int b) { hs_arg(h, AOT_ARG_BOOL, b); }
+static inline void hs_arg_str(hand_snapshot *h, const char *text) {
+  aot_snap_str_t t = hs_text(h, text);
+  hs_arg(h, AOT_ARG_STR, t.begin)->n = t.size;
+}
 static inline void hs_arg_graph(hand_snapshot *h, uint32_t graph) { hs_arg(h, AOT_ARG_GRAPH, graph); }
 static inline void hs_arg_value(hand_snapshot *h, uint32_t value) {
   hs_arg(h, AOT_ARG_VALUE, value);

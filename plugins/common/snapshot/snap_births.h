@@ -1,0 +1,13 @@
+/* Which nodes bring symbols into the world: their results have a size, or are a number, that only the run can tell. */
+#ifndef SNAP_BIRTHS_H
+#define SNAP_BIRTHS_H
+
+#include <aot/snapshot.h>
+#include <stdint.h>
+
+/* out[nodes.count]: 1 where a result's size or number is a symbol that neither a leaf, nor an input of the node's graph, nor
+ * an earlier result of it holds; else 0. -1: no memory. One pass over values and expressions; the block has passed sn_check
+ * or comes from the host. */
+int sn_births(const aot_snapshot_t *s, uint8_t *out);
+
+#endif
