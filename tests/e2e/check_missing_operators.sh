@@ -31,7 +31,7 @@ graph @main forward {
   %d : f32[2] = aten.add.Tensors %a, %b
   %e = aten.add.Tensor %a, %d
   %f = mylib.pair.default %e
-  %g = prims.tahn.default %f
+  %g = prims.gelu.default %f
   %h = aten.sigmiod.default %f
   out user_output 0 = %h
 }
@@ -45,7 +45,7 @@ grep 'hint:' out > hints
 cat > wanted <<'H'
   hint: did you mean aten.relu.default?
   hint: did you mean aten.add.Tensor?
-  hint: did you mean prims.tanh.default?
+  hint: did you mean aten.gelu.default?
   hint: did you mean aten.sigmoid.default?
 H
 same hints wanted
