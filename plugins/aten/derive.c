@@ -76,20 +76,41 @@ static void write_first(sch_schema_t *s) {
 }
 
 static aot_status_t print_text(const sch_schema_t *s, const sch_memory_t *memory, aot_str_t *out) {
-  size_t size = sch_print(s, NULL, 0);
-  char *text = memory->alloc(memory->self, 1, size + 1);
+  char few[1024], *text;
+  size_t size = sch_print(s, few, sizeof few);
+  text = memory->alloc(memory->self, 1, size + 1);
   if (text == NULL) return AOT_E_EXHAUSTED;
-  sch_print(s, text, size + 1);
+  if (size < sizeof few) memcpy(text, few, size + 1);
+  else sch_print(s, text, size + 1);
   *out = aot_str(text);
   return AOT_OK;
 }
 
-aot_status_t at_row_schema(const at_row_t *row, const sch_memory_t *memory, sch_schema_t *out, aot_str_t *out_text,
-                           sch_error_t *out_error) {
-  int derived = row->form == AT_OUT || row->form == AT_IN_PLACE;
-  *out_text = aot_str(derived ? row->of->schema : row->schema);
-  AOT_TRY(sch_parse(*out_text, memory, out, out_error));
-  if (!derived) return AOT_OK;
+static aot_schema_arg_t *copy_args(const aot_schema_arg_t *args, uint32_t n, const sch_memory_t *memory) {
+  aot_schema_arg_t *out = memory->alloc(memory->self, sizeof(void *), (n + 1) * sizeof *out);
+  if (out != NULL && n > 0) memcpy(out, args, n * sizeof *out);
+  return out;
+}
+
+/* The schema that a derived row starts from: a copy of its operator's. */
+static aot_status_t copy_schema(const aot_op_desc_t *of, const sch_memory_t *memory, sch_schema_t *out) {
+  memset(out, 0, sizeof *out);
+  out->n_args = of->n_args;
+  out->n_results = of->n_results;
+  out->args = copy_args(of->args, of->n_args, memory);
+  out->results = copy_args(of->results, of->n_results, memory);
+  return out->args != NULL && out->results != NULL ? AOT_OK : AOT_E_EXHAUSTED;
+}
+
+aot_status_t at_row_schema(const at_row_t *row, const aot_op_desc_t *descs, const sch_memory_t *memory, sch_schema_t *out,
+                           aot_str_t *out_text, sch_error_t *out_error) {
+  memset(out_error, 0, sizeof *out_error);
+  if (row->form != AT_OUT && row->form != AT_IN_PLACE) {
+    *out_text = aot_str(row->schema);
+    return sch_parse(*out_text, memory, out, out_error);
+  }
+  *out_text = aot_str(row->of->schema);
+  AOT_TRY(copy_schema(&descs[row->of - at_rows], memory, out));
   forget_aliases(out);
   if (row->form == AT_OUT) AOT_TRY(add_outs(out, row->outs, memory));
   else write_first(out);

@@ -12,9 +12,10 @@
 #include "at_row.h"
 #include "common/schema/schema.h"
 
-/* The parsed schema of any row and its text, in that memory. Errors as of sch_parse; *out_text then is what did not parse. */
-aot_status_t at_row_schema(const at_row_t *row, const sch_memory_t *memory, sch_schema_t *out, aot_str_t *out_text,
-                           sch_error_t *out_error);
+/* The parsed schema of any row and its text, in that memory. A derived row's is made of that of its operator, which stands before
+ * it and is described in descs (one a row of at_rows) by then. Errors as of sch_parse; *out_text then is what did not parse. */
+aot_status_t at_row_schema(const at_row_t *row, const aot_op_desc_t *descs, const sch_memory_t *memory, sch_schema_t *out,
+                           aot_str_t *out_text, sch_error_t *out_error);
 
 /* The row's flags; a derived one has what its operator computes. */
 uint32_t at_row_flags(const at_row_t *row);

@@ -274,7 +274,7 @@ static aot_status_t fill_desc(const opset_t *o, aot_ctx_t *ctx, const sch_memory
   sch_schema_t s;
   sch_error_t error;
   aot_str_t text;
-  aot_status_t status = at_row_schema(row, memory, &s, &text, &error);
+  aot_status_t status = at_row_schema(row, o->descs, memory, &s, &text, &error);
   if (status == AOT_OK) status = resolve_condition(row, &s);
   if (status != AOT_OK) {
     char message[320];

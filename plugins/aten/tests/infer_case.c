@@ -27,7 +27,8 @@ const aot_op_desc_t *case_desc(uint32_t row) {
     sch_schema_t s;
     sch_error_t error;
     aot_str_t text;
-    if (at_row_schema(&at_rows[row], &memory, &s, &text, &error) != AOT_OK) {
+    if (at_rows[row].of != NULL) case_desc((uint32_t)(at_rows[row].of - at_rows)); /* it stands in descs before */
+    if (at_row_schema(&at_rows[row], descs, &memory, &s, &text, &error) != AOT_OK) {
       fprintf(stderr, "%s: byte %u: %s\n", at_rows[row].name, error.at, error.message);
       abort();
     }

@@ -6,8 +6,8 @@
  *   mark    := '!' | '(' set ['!'] ['->' set] ')'
  *   returns := '...' | '(' [ret {',' ret}] ')' | ret          ret := '...' | type [name]
  *
- * Errors are sticky: the first one is kept with its byte, every later step does nothing. Counting runs first: the parser
- * goes over the text twice, once to know how many arguments there are, once to fill them. Linear in the text.
+ * Errors are sticky: the first one is kept with its byte, every later step does nothing. Arguments are parsed
+ * into a small array and copied out; a schema with more goes over its text twice. Linear in the text.
  *
  * Source of the grammar: PyTorch 2.4, torch/csrc/jit/frontend/function_schema_parser.cpp and schema_type_parser.cpp. */
 #include "common/schema/schema.h"
@@ -19,6 +19,7 @@
 
 #define MAX_DEPTH 16 /* nesting of types */
 #define MAX_LIST 64  /* elements of a default list */
+#define MOST_ARGS 48 /* arguments of nearly every schema */
 
 typedef struct parser {
   const char *text;
@@ -69,9 +70,11 @@ static char peek(parser_t *p) {
   return p->status == AOT_OK && p->at < p->size ? p->text[p->at] : '\0';
 }
 
+/* A symbol is not empty. Its first character decides nearly always. */
 static int has(parser_t *p, const char *symbol) {
-  size_t n = strlen(symbol);
-  if (peek(p) == '\0') return 0;
+  size_t n;
+  if (peek(p) != symbol[0] || p->at >= p->size) return 0;
+  n = strlen(symbol);
   return p->size - p->at >= n && memcmp(p->text + p->at, symbol, n) == 0;
 }
 
@@ -102,7 +105,7 @@ static aot_str_t word(parser_t *p, const char *what) {
   return w;
 }
 
-static int is_word(aot_str_t w, const char *s) { return w.size == strlen(s) && memcmp(w.data, s, (size_t)w.size) == 0; }
+static int is_word(aot_str_t w, const char *s) { return strncmp(w.data, s, (size_t)w.size) == 0 && s[w.size] == 0; }
 
 /* ---- types ---- */
 
@@ -473,8 +476,8 @@ static void put_variadic(aot_schema_arg_t *out) {
   out->name.size = 4;
 }
 
-/* Arguments up to ')'; out NULL only counts. */
-static uint32_t parse_args(parser_t *p, aot_schema_arg_t *out) {
+/* Arguments up to ')'; those beyond capacity are only counted. */
+static uint32_t parse_args(parser_t *p, aot_schema_arg_t *out, uint32_t capacity) {
   uint32_t n = 0;
   int kwonly = 0, any_default = 0;
   aot_schema_arg_t scratch;
@@ -482,7 +485,7 @@ static uint32_t parse_args(parser_t *p, aot_schema_arg_t *out) {
   if (accept(p, ")")) return 0;
   do {
     uint32_t at;
-    aot_schema_arg_t *arg = out ? &out[n] : &scratch;
+    aot_schema_arg_t *arg = n < capacity ? &out[n] : &scratch;
     memset(arg, 0, sizeof *arg);
     peek(p);
     at = p->at;
@@ -528,17 +531,17 @@ static void parse_result(parser_t *p, aot_schema_arg_t *arg) {
   if (is_alpha(peek(p))) arg->name = word(p, "a result name");
 }
 
-static uint32_t parse_results(parser_t *p, aot_schema_arg_t *out) {
+static uint32_t parse_results(parser_t *p, aot_schema_arg_t *out, uint32_t capacity) {
   uint32_t n = 0;
   aot_schema_arg_t scratch;
   expect(p, "->");
   if (!accept(p, "(")) {
-    parse_result(p, out ? out : &scratch);
+    parse_result(p, capacity ? out : &scratch);
     return 1;
   }
   if (accept(p, ")")) return 0;
   do {
-    parse_result(p, out ? &out[n] : &scratch);
+    parse_result(p, n < capacity ? &out[n] : &scratch);
     n++;
   } while (p->status == AOT_OK && accept(p, ","));
   expect(p, ")");
@@ -566,7 +569,14 @@ static void parse_name(parser_t *p, sch_schema_t *out) {
   }
 }
 
+static aot_schema_arg_t *copy_args(parser_t *p, const aot_schema_arg_t *args, uint32_t n) {
+  aot_schema_arg_t *out = take(p, sizeof(void *), n * sizeof *out);
+  if (out != NULL && n <= MOST_ARGS) memcpy(out, args, n * sizeof *out);
+  return out;
+}
+
 aot_status_t sch_parse(aot_str_t text, const sch_memory_t *memory, sch_schema_t *out, sch_error_t *out_error) {
+  aot_schema_arg_t args[MOST_ARGS], results[MOST_ARGS];
   parser_t p;
   uint32_t begin;
   memset(&p, 0, sizeof p);
@@ -578,15 +588,15 @@ aot_status_t sch_parse(aot_str_t text, const sch_memory_t *memory, sch_schema_t 
   p.error = out_error;
   parse_name(&p, out);
   begin = p.at;
-  out->n_args = parse_args(&p, NULL);
-  out->n_results = parse_results(&p, NULL);
+  out->n_args = parse_args(&p, args, MOST_ARGS);
+  out->n_results = parse_results(&p, results, MOST_ARGS);
   if (peek(&p) != '\0') fail(&p, p.at, "text after the end of the schema");
   if (p.status != AOT_OK) return p.status;
-  out->args = take(&p, sizeof(void *), out->n_args * sizeof *out->args);
-  out->results = take(&p, sizeof(void *), out->n_results * sizeof *out->results);
-  if (p.status != AOT_OK) return p.status;
+  out->args = copy_args(&p, args, out->n_args);
+  out->results = copy_args(&p, results, out->n_results);
+  if (p.status != AOT_OK || (out->n_args <= MOST_ARGS && out->n_results <= MOST_ARGS)) return p.status;
   p.at = begin;
-  parse_args(&p, out->args);
-  parse_results(&p, out->results);
+  parse_args(&p, out->args, out->n_args);
+  parse_results(&p, out->results, out->n_results);
   return p.status;
 }

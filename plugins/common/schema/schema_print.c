@@ -22,6 +22,17 @@ static void add(out_text_t *o, const char *format, ...) {
   if (n > 0) o->size += (size_t)n;
 }
 
+static void add_bytes(out_text_t *o, const char *bytes, size_t n) {
+  if (o->size < o->capacity) {
+    const size_t left = o->capacity - o->size, fits = n < left ? n : left - 1;
+    memcpy(o->data + o->size, bytes, fits);
+    o->data[o->size + fits] = 0;
+  }
+  o->size += n;
+}
+
+static void add_word(out_text_t *o, const char *word) { add_bytes(o, word, strlen(word)); }
+
 static const char *type_name(int32_t type) {
   switch (type) {
     case AOT_STYPE_TENSOR: return "Tensor";
@@ -43,16 +54,20 @@ static const char *type_name(int32_t type) {
 
 static void print_type(out_text_t *o, const aot_schema_arg_t *a) {
   int write = (a->flags & AOT_SARG_WRITE) != 0;
-  add(o, "%s", type_name(a->type));
-  if (a->alias_set > 0) add(o, "(%c%s)", 'a' + a->alias_set - 1, write ? "!" : "");
+  add_word(o, type_name(a->type));
+  if (a->alias_set > 0) {
+    const char mark[] = {'(', (char)('a' + a->alias_set - 1)};
+    add_bytes(o, mark, sizeof mark);
+    add_word(o, write ? "!)" : ")");
+  }
   else if (a->alias_set < 0) add(o, "(*%s)", write ? "!" : "");
-  else if (write) add(o, "!");
-  if (a->flags & AOT_SARG_OPTIONAL_ELEM) add(o, "?");
+  else if (write) add_word(o, "!");
+  if (a->flags & AOT_SARG_OPTIONAL_ELEM) add_word(o, "?");
   if (a->flags & AOT_SARG_LIST) {
     if (a->list_size) add(o, "[%d]", (int)a->list_size);
-    else add(o, "[]");
+    else add_word(o, "[]");
   }
-  if (a->flags & AOT_SARG_OPTIONAL) add(o, "?");
+  if (a->flags & AOT_SARG_OPTIONAL) add_word(o, "?");
 }
 
 /* Shortest decimal that reads back to the same double, always with a mark of a float. */
@@ -68,14 +83,14 @@ static void print_double(out_text_t *o, double d) {
 
 static void print_string(out_text_t *o, const char *s, uint32_t n) {
   uint32_t i;
-  add(o, "\"");
+  add_word(o, "\"");
   for (i = 0; i < n; i++) {
-    if (s[i] == '\n') add(o, "\\n");
-    else if (s[i] == '\t') add(o, "\\t");
+    if (s[i] == '\n') add_word(o, "\\n");
+    else if (s[i] == '\t') add_word(o, "\\t");
     else if (s[i] == '"' || s[i] == '\\') add(o, "\\%c", s[i]);
     else add(o, "%c", s[i]);
   }
-  add(o, "\"");
+  add_word(o, "\"");
 }
 
 typedef struct value_name {
@@ -103,7 +118,7 @@ static void print_named(out_text_t *o, const aot_arg_t *a) {
   size_t i;
   for (i = 0; i < sizeof value_names / sizeof value_names[0]; i++)
     if (value_names[i].kind == a->kind && value_names[i].value == a->u.i) {
-      add(o, "%s", value_names[i].name);
+      add_word(o, value_names[i].name);
       return;
     }
   add(o, "%lld", (long long)a->u.i);
@@ -114,25 +129,25 @@ static void print_default(out_text_t *o, const aot_schema_arg_t *arg) {
   int raw = arg->type == AOT_STYPE_ANY || ((arg->flags & AOT_SARG_LIST) && arg->type == AOT_STYPE_STR);
   uint32_t i;
   switch (a->kind) {
-    case AOT_ARG_NONE: add(o, "None"); break;
-    case AOT_ARG_BOOL: add(o, "%s", a->u.i ? "True" : "False"); break;
+    case AOT_ARG_NONE: add_word(o, "None"); break;
+    case AOT_ARG_BOOL: add_word(o, a->u.i ? "True" : "False"); break;
     case AOT_ARG_INT: add(o, "%lld", (long long)a->u.i); break;
     case AOT_ARG_FLOAT: print_double(o, a->u.f); break;
     case AOT_ARG_STR:
-      if (raw) add(o, "%.*s", (int)a->n, a->u.chars);
+      if (raw) add_bytes(o, a->u.chars, a->n);
       else print_string(o, a->u.chars, a->n);
       break;
     case AOT_ARG_INTS:
     case AOT_ARG_BOOLS:
     case AOT_ARG_FLOATS:
-      add(o, "[");
+      add_word(o, "[");
       for (i = 0; i < a->n; i++) {
-        if (i) add(o, ", ");
+        if (i) add_word(o, ", ");
         if (a->kind == AOT_ARG_FLOATS) print_double(o, a->u.floats[i]);
-        else if (a->kind == AOT_ARG_BOOLS) add(o, "%s", a->u.ints[i] ? "True" : "False");
+        else if (a->kind == AOT_ARG_BOOLS) add_word(o, a->u.ints[i] ? "True" : "False");
         else add(o, "%lld", (long long)a->u.ints[i]);
       }
-      add(o, "]");
+      add_word(o, "]");
       break;
     default: print_named(o, a); break;
   }
@@ -142,19 +157,22 @@ static void print_args(out_text_t *o, const aot_schema_arg_t *args, uint32_t n) 
   uint32_t i;
   int kwonly = 0;
   for (i = 0; i < n; i++) {
-    if (i) add(o, ", ");
+    if (i) add_word(o, ", ");
     if (args[i].flags & AOT_SARG_VARIADIC) {
-      add(o, "...");
+      add_word(o, "...");
       continue;
     }
     if ((args[i].flags & AOT_SARG_KWONLY) && !kwonly) {
       kwonly = 1;
-      add(o, "*, ");
+      add_word(o, "*, ");
     }
     print_type(o, &args[i]);
-    if (args[i].name.size) add(o, " %.*s", (int)args[i].name.size, args[i].name.data);
+    if (args[i].name.size) {
+      add_word(o, " ");
+      add_bytes(o, args[i].name.data, (size_t)args[i].name.size);
+    }
     if (args[i].flags & AOT_SARG_HAS_DEFAULT) {
-      add(o, "=");
+      add_word(o, "=");
       print_default(o, &args[i]);
     }
   }
@@ -163,13 +181,13 @@ static void print_args(out_text_t *o, const aot_schema_arg_t *args, uint32_t n) 
 size_t sch_print(const sch_schema_t *s, char *buffer, size_t capacity) {
   out_text_t o = {buffer, capacity, 0};
   int single = s->n_results == 1;
-  add(&o, "%.*s", (int)s->name.size, s->name.size ? s->name.data : "");
+  if (s->name.size) add_bytes(&o, s->name.data, (size_t)s->name.size);
   if (s->overload.size) add(&o, ".%.*s", (int)s->overload.size, s->overload.data);
-  add(&o, "(");
+  add_word(&o, "(");
   print_args(&o, s->args, s->n_args);
-  add(&o, ") -> ");
-  if (!single) add(&o, "(");
+  add_word(&o, ") -> ");
+  if (!single) add_word(&o, "(");
   print_args(&o, s->results, s->n_results);
-  if (!single) add(&o, ")");
+  if (!single) add_word(&o, ")");
   return o.size;
 }
