@@ -2,7 +2,10 @@
  *
  * A refused node is replaced by its decomposition and the backend is asked again, until it takes everything or no refused
  * node has a decomposition left; then one error lists all of them with reasons and origins. Decompositions are committed
- * before compile, as the host's edits: the backend's contract is for its own. Each round is linear in the program. */
+ * before compile, as the host's edits: the backend's contract is for its own. Each round is linear in the program.
+ *
+ * Before that, effect tokens go: a node with a token is decomposed whatever the backend would say, then the token ports have
+ * nothing between them. From there on the order of effects is the order of nodes. */
 #include <pipeline/session.h>
 
 #include <aot/inline.h>
@@ -135,6 +138,60 @@ static aot_status_t decompose(lowering_t *l, aot_node_t node, int *out_done) {
   return aoth_edit_node_erase(p, node);
 }
 
+/* ---- effect tokens ---- */
+
+static int is_token(const aot_prog_t *p, uint32_t value) {
+  aot_type_t t;
+  return value != AOT_NO_ID && aoth_graph_value_type((aot_prog_t *)(uintptr_t)p, (aot_value_t){value}, &t) == AOT_OK && t.kind == AOT_TYPE_TOKEN;
+}
+
+static int has_token(aot_prog_t *p, const aot_node_info_t *n) {
+  for (uint32_t i = 0; i < n->n_operands; i++)
+    if (is_token(p, n->operands[i])) return 1;
+  for (uint32_t i = 0; i < n->n_results; i++)
+    if (is_token(p, n->first_result.id + i)) return 1;
+  return 0;
+}
+
+static aot_status_t drop_token_outputs(aot_prog_t *p, aot_graph_t g, aoth_arena_t *arena) {
+  const uint32_t n = aoth_graph_n_outputs(p, g);
+  uint32_t n_kept = 0;
+  aot_port_t *kept = aoth_arena_alloc(arena, 8, (n + 1) * sizeof *kept);
+  if (!kept) return AOT_E_EXHAUSTED;
+  for (uint32_t i = 0; i < n; i++)
+    if (aoth_graph_outputs(p, g)[i].role != AOT_ROLE_TOKEN) kept[n_kept++] = aoth_graph_outputs(p, g)[i];
+  if (n_kept == n) return AOT_OK;
+  AOT_TRY(aoth_edit_outputs_clear(p, g));
+  for (uint32_t i = 0; i < n_kept; i++) AOT_TRY(aoth_edit_output_add(p, g, kept[i].role, kept[i].index, kept[i].value, kept[i].name));
+  return AOT_OK;
+}
+
+static aot_status_t drop_token_ports(aot_prog_t *p, aot_graph_t g, aoth_arena_t *arena) {
+  AOT_TRY(drop_token_outputs(p, g, arena));
+  for (uint32_t i = aoth_graph_n_inputs(p, g); i-- > 0;)
+    if (aoth_graph_inputs(p, g)[i].role == AOT_ROLE_TOKEN) AOT_TRY(aoth_edit_input_erase(p, g, i));
+  return AOT_OK;
+}
+
+static aot_status_t take_tokens(lowering_t *l) {
+  aot_prog_t *p = l->s->prog;
+  for (uint32_t g = 0; g < aoth_graph_n_graphs(p); g++) {
+    for (aot_node_t n = aoth_graph_first(p, (aot_graph_t){g}), next; n.id != AOT_NO_ID; n = next) {
+      aot_node_info_t info = {.struct_size = sizeof info};
+      int done = 1;
+      next = aoth_graph_next(p, n);
+      AOT_TRY(aoth_graph_node_info(p, n, &info));
+      if (has_token(p, &info)) AOT_TRY(decompose(l, n, &done));
+      if (done) continue;
+      const aot_op_desc_t *op = aoth_graph_op_desc(p, info.op);
+      return aoth_misbehaved(l->s, l->stage, "met %.*s, which takes a token that no operator set can take away", (int)op->name.size,
+                             op->name.data);
+    }
+    AOT_TRY(drop_token_ports(p, (aot_graph_t){g}, l->arena));
+  }
+  return AOT_OK;
+}
+
 /* ---- what is left is told in one go ---- */
 
 static void line_origin(aoth_session_t *s, aot_origin_t origin) {
@@ -255,6 +312,7 @@ static aot_status_t lower(lowering_t *l, uint64_t *out_edits) {
   aoth_session_t *s = l->s;
   const uint32_t properties = aoth_prog_properties(s->prog);
   aoth_session_journal_begin(s);
+  AOT_TRY(take_tokens(l));
   AOT_TRY(settle(l));
   *out_edits = aoth_journal_count(s->prog);
   if (*out_edits && aoth_verify(s->prog, properties) != AOT_OK)

@@ -79,8 +79,13 @@ static aot_status_t put_type(void *self, const aot_type_t *type) {
   return w->sink == NULL ? AOT_OK : w->sink->put(w->sink->self, type);
 }
 
+static aot_status_t infer_other(void *self, uint32_t op, const aot_arg_t *args, uint32_t n_args) {
+  const world_t *w = self;
+  return w->sink ? w->set->host.edit->infer(w->prog, (aot_op_t){op}, args, n_args, w->sink) : AOT_E_UNIMPLEMENTED;
+}
+
 static at_env_t environment(world_t *w) {
-  at_env_t env = {w, type_of, make_dim, hint_of, make_symbol, region_result, put_type};
+  at_env_t env = {w, type_of, make_dim, hint_of, make_symbol, region_result, put_type, infer_other};
   return env;
 }
 

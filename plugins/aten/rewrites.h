@@ -248,6 +248,7 @@ at_decompose_fn at_dc_view_copy;
 at_decompose_fn at_dc_weight_norm;
 at_decompose_fn at_dc_weight_norm_backward;
 at_decompose_fn at_dc_where;
+at_decompose_fn at_dc_with_effects;
 at_decompose_fn at_dc_with_history;
 at_decompose_fn at_dc_xlogy;
 

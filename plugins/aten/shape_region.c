@@ -30,3 +30,19 @@ void at_shape_region(at_infer_t *c) { put_region(c, "graph"); }
 void at_shape_cond(at_infer_t *c) { put_region(c, "true_graph"); }
 
 void at_shape_no_results(at_infer_t *c) { (void)c; }
+
+/* A token, then what the operator gives. */
+void at_shape_with_effects(at_infer_t *c) {
+  const aot_arg_t *token = at_arg(c, "token"), *op = at_arg(c, "op");
+  aot_type_t t;
+  memset(&t, 0, sizeof t);
+  if (c->n_args < 2 || token->kind != AOT_ARG_VALUE || op->kind != AOT_ARG_OP ||
+      c->env->type_of(c->env->self, (uint32_t)token->u.i, &t) != AOT_OK || t.kind != AOT_TYPE_TOKEN) {
+    at_fail(c, "a token, an operator and its arguments are expected");
+    return;
+  }
+  memset(&t, 0, sizeof t);
+  t.kind = AOT_TYPE_TOKEN;
+  at_put_type(c, &t);
+  if (c->status == AOT_OK) c->status = c->env->infer(c->env->self, (uint32_t)op->u.i, c->args + 2, c->n_args - 2);
+}

@@ -2,6 +2,7 @@
  * that stands on such a path and has no rule for an operand that matters is replaced by its decomposition, whose nodes are
  * then looked at in turn. What has neither is collected and reported at once, so that a user sees the whole list.
  * O(nodes), new ones included. */
+#include "effect_nodes.h"
 #include "joint.h"
 #include "no_rule.h"
 
@@ -121,10 +122,14 @@ static aot_status_t replace(ag_joint_t *j, aot_value_t from, aot_value_t to) {
 static aot_status_t decompose(ag_joint_t *j, aot_node_t *out_next) {
   const aot_host_t *h = j->a.host;
   aot_node_t n = j->a.node, before = h->graph->prev(j->a.prog, n), m;
-  uint32_t k, n_results = j->a.info.n_results, first = j->a.info.first_result.id, flags = j->a.info.flags;
-  uint32_t n_old = h->graph->n_nodes(j->a.prog);
-  aot_value_t *values = ag_scratch(&j->a, n_results, sizeof *values);
+  uint32_t k, n_results, first, flags, n_old = h->graph->n_nodes(j->a.prog);
+  aot_value_t *values;
   aot_node_info_t info;
+  AOT_TRY(ag_load(&j->a, n)); /* itself, not what it holds */
+  n_results = j->a.info.n_results;
+  first = j->a.info.first_result.id;
+  flags = j->a.info.flags;
+  values = ag_scratch(&j->a, n_results, sizeof *values);
   if (!values) return AOT_E_EXHAUSTED;
   AOT_TRY(h->edit->decompose(j->a.prog, n, values));
   for (k = 0; k < n_results; k++) {
@@ -234,6 +239,7 @@ aot_status_t ag_joint_expand(ag_joint_t *j) {
     for (n = api->first(j->a.prog, j->a.graph); n.id != AOT_NO_ID; n = next) {
     AOT_TRY(ag_joint_grow(j));
     AOT_TRY(ag_load(&j->a, n));
+    ag_look_through(&j->a);
     AOT_TRY(look_at(j, missing, &next));
     if (budget-- == 0) {
       ag_fail(&j->a, "", "decomposing %.*s does not end", (int)j->a.desc->name.size, j->a.desc->name.data);

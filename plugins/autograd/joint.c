@@ -5,6 +5,7 @@
  * Which outputs have a tangent: user outputs and losses that are floating-point tensors and depend on a differentiable
  * leaf. Every leaf that requires a gradient gets a GRADIENT port: without a value when nothing with a tangent depends on
  * it, zeros when something does and the derivative vanishes. Shape and dtype of a gradient are the leaf's. */
+#include "effect_nodes.h"
 #include "joint.h"
 
 #include <stdio.h>
@@ -137,18 +138,20 @@ aot_status_t ag_joint_read(ag_joint_t *j) {
   node = api->first(j->a.prog, j->a.graph);
   for (n = 0; n < n_nodes; n++, node = api->next(j->a.prog, node)) {
     const ag_bound_t *b;
+    uint32_t shift;
     AOT_TRY(ag_load(&j->a, node));
-    b = &j->a.rules[j->a.info.op.id];
     j->nodes[n] = node;
     begin[n] = at;
     first[n] = j->a.info.first_result.id;
     results[n] = j->a.info.n_results;
-    stops[n] = (uint8_t)(ag_stops(&j->a) || !b->rule);
     if (j->a.info.n_args > most_args) most_args = j->a.info.n_args;
     for (i = 0; i < j->a.info.n_args; i++)
       for (k = 0; k < ag_n_operands(&j->a.info.args[i]); k++) operand[at++] = ag_operand(&j->a.info.args[i], k);
-    for (k = 0; k < results[n]; k++)
-      able[first[n] + k] = (uint8_t)(ag_able(&j->a, first[n] + k) && !(k > 0 && b->first_only));
+    shift = ag_look_through(&j->a);
+    b = &j->a.rules[j->a.info.op.id];
+    stops[n] = (uint8_t)(ag_stops(&j->a) || !b->rule);
+    for (k = shift; k < results[n]; k++)
+      able[first[n] + k] = (uint8_t)(ag_able(&j->a, first[n] + k) && !(k > shift && b->first_only));
   }
   begin[n_nodes] = at;
   j->slot = ag_scratch(&j->a, (uint64_t)most_args + 1, sizeof *j->slot);
@@ -192,12 +195,13 @@ aot_status_t ag_joint_seed(ag_joint_t *j, aot_value_t value, int32_t role, uint3
 static int32_t rule(void *self, uint32_t n, const uint32_t *cotangents, uint32_t *out) {
   ag_joint_t *j = self;
   ag_t *a = &j->a;
-  uint32_t i;
+  uint32_t i, shift;
   AOT_TRY(ag_load(a, j->nodes[n]));
+  shift = ag_look_through(a);
   for (i = 0, j->slot[0] = 0; i < a->info.n_args; i++) j->slot[i + 1] = j->slot[i] + ag_n_operands(&a->info.args[i]);
   a->slot = j->slot;
-  a->cotangents = cotangents;
-  a->out = out;
+  a->cotangents = cotangents + shift;
+  a->out = out + shift;
   ag_apply(a, &a->rules[a->info.op.id]);
   if (a->status == AOT_OK && a->host->cancelled(a->ctx)) a->status = AOT_E_CANCELLED;
   return a->status;

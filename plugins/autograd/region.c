@@ -1,7 +1,7 @@
 /* The gradient of a region is a region: a copy of it, the cotangents of its outputs as further inputs, the reverse pass, the
  * gradients as its only outputs. What of the forward nobody needs then is erased; the rest runs again in the backward, since
  * a region cannot hand values out. Regions in regions nest by calls, at most MAX_DEPTH deep. */
-#include "joint.h"
+#include "effect_nodes.h"
 
 #define MAX_DEPTH 16
 
@@ -93,5 +93,7 @@ aot_status_t ag_region_vjp(const ag_t *outer, aot_graph_t region, const uint8_t 
   AOT_TRY(ag_joint_reverse(&j));
   AOT_TRY(collect(&j, needs));
   *out = j.a.graph;
+  AOT_TRY(ag_joint_sweep(&j, 0));
+  AOT_TRY(ag_drop_effects(&j));
   return ag_joint_sweep(&j, 0);
 }

@@ -274,14 +274,16 @@ static void write_numbers(const bc_schedule_t *s, const aot_tensor_t *outputs) {
 
 static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inputs, const aot_tensor_t *outputs, bc_error_t *error) {
   const bc_schedule_t *s = &f->schedule;
-  bc_frame_t frame = {f->base, error, p->workers};
+  uint32_t next = 0;
+  bc_frame_t frame = {f->base, error, p->workers, &next};
   for (uint32_t i = 0; i < s->n_storages; i++) f->base[i] = p->arena ? p->arena + s->storages[i].at : NULL;
   AOT_TRY(bind_ports(f, s->inputs, s->n_inputs, inputs, "input", error));
   AOT_TRY(bind_ports(f, s->outputs, s->n_outputs, outputs, "output", error));
-  for (uint32_t i = 0; i < s->n_steps; i++) {
-    aot_status_t status = s->steps[i].run(&frame, s->steps[i].payload);
+  while (next < s->n_steps) {
+    const bc_step_t *step = &s->steps[next++];
+    aot_status_t status = step->run(&frame, step->payload);
     if (status != AOT_OK) {
-      error->node = s->steps[i].node;
+      error->node = step->node;
       return status;
     }
   }

@@ -24,6 +24,7 @@ typedef struct bc_build {
   const bc_machine_t *machine;
   bc_pool_t *pool;             /* the schedule's */
   bc_error_t *error;
+  uint32_t depth, n_branches;  /* regions that are being lowered, and that have been */
 } bc_build_t;
 
 static inline int64_t bc_dim(const bc_build_t *b, int64_t dim) { return sn_dim(dim, b->exprs); }
@@ -43,7 +44,7 @@ typedef struct bc_lowering_table {
 } bc_lowering_table_t;
 #define BC_TABLE(rows) {rows, (uint32_t)(sizeof(rows) / sizeof(rows)[0])}
 extern const bc_lowering_table_t bc_lowerings_matmul, bc_lowerings_norm, bc_lowerings_softmax, bc_lowerings_attention,
-    bc_lowerings_reduce, bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_movement;
+    bc_lowerings_reduce, bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_movement, bc_lowerings_cond;
 bc_lower_fn bc_lowering_find(aot_str_t op); /* NULL: none */
 
 /* ---- the node's arguments and operands ---- */
@@ -84,6 +85,10 @@ aot_status_t bc_fill_zero(bc_build_t *b, const bc_tensor_t *dst);               
 /* The node's arguments for a reference kernel, in pool memory; tensors have no data. */
 aot_status_t bc_rk_args(bc_build_t *b, rk_arg **out);
 aot_status_t bc_lower_reference(bc_build_t *b);
+/* ---- graphs (schedule.c): b->graph is to be lowered; the caller frees b->values ---- */
+aot_status_t bc_open_graph(bc_build_t *b);  /* b->values, checked, and their uses */
+aot_status_t bc_lower_nodes(bc_build_t *b); /* once inputs are bound */
+
 /* ---- groups (lower_group.c) ---- */
 aot_status_t bc_find_groups(bc_build_t *b, uint32_t *out_group); /* by node of the graph */
 /* AOT_OK: done; BC_DECLINED: no function; run its members one by one. last: node number in the graph */

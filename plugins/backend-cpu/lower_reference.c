@@ -1,6 +1,7 @@
 /* Views become tensors; whatever no lowering takes is run by its reference kernel (common/kernels), slow and correct. */
 #include "lower.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct reference_step {
@@ -166,11 +167,20 @@ static aot_status_t lower_view(bc_build_t *b, const rk_kernel *kernel, rk_arg *a
 
 /* ---- kernels ---- */
 
+/* A line that the program prints. */
+static void say(void *self, const char *text, uint32_t n) {
+  (void)self;
+  fwrite(text, 1, n, stdout);
+  fputc('\n', stdout);
+  fflush(stdout);
+}
+
 static aot_status_t run_reference(const bc_frame_t *f, void *payload) {
   reference_step_t *p = payload;
   rk_error error;
   for (uint32_t k = 0; k < p->n_tensors; k++) p->tensors[k]->data = f->base[p->refs[k].storage];
-  aot_status_t status = rk_run(p->kernel, &p->call, &error);
+  const rk_caller caller = {.say = say};
+  aot_status_t status = rk_run_for(p->kernel, &p->call, &caller, &error);
   return status == AOT_OK ? AOT_OK : bc_fail(f->error, status, "kernel-failed", "%s", error.text);
 }
 

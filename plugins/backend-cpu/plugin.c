@@ -66,13 +66,27 @@ static aot_status_t error_out(const unit_t *u, aot_ctx_t *ctx, const bc_error_t 
 
 /* ---- query ---- */
 
+/* A branch of cond is lowered like any graph; what the node hands over must be what it takes. */
+static const char *bad_cond(const aot_snapshot_t *s, const aot_snap_node_t *node) {
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + node->arg_begin;
+  const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
+  if (node->n_args != 4 || args[3].kind != AOT_ARG_VALUES) return "its operands are no list";
+  for (uint32_t a = 1; a < 3; a++) {
+    if (args[a].kind != AOT_ARG_GRAPH) return "it names no graph";
+    if (graphs[args[a].i].n_inputs != args[3].n || graphs[args[a].i].n_outputs != node->n_results)
+      return "a branch takes another number of operands, or gives another number of results, than the node has";
+  }
+  return NULL;
+}
+
 static const char *refusal(const aot_snapshot_t *s, const aot_snap_node_t *node) {
   const aot_snap_op_t *op = AOT_SNAP_ROWS(s, aot_snap_op_t, ops) + node->op;
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + node->arg_begin;
   const rk_kernel *kernel = rk_find(aot_snap_text(s, op->name));
   rk_arg plain[16];
   uint32_t n = node->n_args < 16 ? node->n_args : 16;
-  if (op->flags & AOT_OP_REGION) return "operators that own graphs are not run here; inline their regions";
+  if (aot_str_eq(aot_snap_text(s, op->name), aot_str("higher_order.cond"))) return bad_cond(s, node);
+  if (op->flags & AOT_OP_REGION) return "operators that own graphs are not run here, but for cond; inline their regions";
   if (op->flags & AOT_OP_WRITES) return "it writes an argument; make the program functional first (stage functionalize)";
   if (op->flags & AOT_OP_COLLECTIVE) return "collectives are not supported";
   if (!kernel) return "there is no kernel for it";
@@ -290,7 +304,8 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
   }
   memcpy(u->compiler, opts->values[1].s.data, (size_t)opts->values[1].s.size);
   for (uint32_t i = 0; i < rk_count(); i++) u->names[i] = rk_name(rk_at(i));
-  u->coverage = (aot_ext_coverage_t){sizeof u->coverage, 0, u->names, rk_count()};
+  u->names[rk_count()] = aot_str("higher_order.cond");
+  u->coverage = (aot_ext_coverage_t){sizeof u->coverage, 0, u->names, rk_count() + 1};
   u->table = (aot_backend_t){.struct_size = sizeof u->table, .self = u, .query = query, .compile = compile, .load = load,
                              .destroy = destroy, .get_ext = get_ext};
   *out_table = &u->table;

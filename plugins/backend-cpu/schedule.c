@@ -118,6 +118,11 @@ static aot_status_t count_uses(bc_build_t *b) {
   return AOT_OK;
 }
 
+aot_status_t bc_open_graph(bc_build_t *b) {
+  AOT_TRY(read_values(b));
+  return count_uses(b);
+}
+
 /* ---- ports ---- */
 
 static aot_status_t port_storage(bc_build_t *b, int32_t kind, uint32_t index, bc_tensor_t *t) {
@@ -183,17 +188,19 @@ static aot_status_t bind_outputs(bc_build_t *b) {
 
 /* ---- nodes ---- */
 
-static int makes_tensors(const bc_build_t *b) {
+/* Nothing to run: the values of symbolic integers are known from the shape environment. */
+static int makes_numbers_only(const bc_build_t *b) {
+  if (AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].flags & AOT_OP_REGION) return 0;
   for (uint32_t r = 0; r < b->node->n_results; r++)
-    if (bc_value(b, b->node->result_begin + r)->kind == AOT_TYPE_TENSOR) return 1;
-  return 0;
+    if (bc_value(b, b->node->result_begin + r)->kind == AOT_TYPE_TENSOR) return 0;
+  return b->node->n_results > 0;
 }
 
 static aot_status_t lower_node(bc_build_t *b) {
   aot_str_t name = aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name);
   bc_lower_fn lower = bc_lowering_find(name);
   aot_status_t status = BC_DECLINED;
-  if (!makes_tensors(b)) return AOT_OK; /* integers: their values are known from the shape environment */
+  if (makes_numbers_only(b)) return AOT_OK;
   if (lower) status = lower(b);
   return status == BC_DECLINED ? bc_lower_reference(b) : status;
 }
@@ -212,7 +219,7 @@ static aot_status_t lower_members(bc_build_t *b, const uint32_t *members, uint32
 }
 
 /* Nodes in order; the members of a group wait for its last one. */
-static aot_status_t lower_nodes(bc_build_t *b) {
+aot_status_t bc_lower_nodes(bc_build_t *b) {
   uint32_t n = b->graph->n_nodes;
   uint32_t *group = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), *previous = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
   uint32_t *newest = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), *members = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
@@ -261,10 +268,9 @@ static aot_status_t build(bc_build_t *b, const int64_t *symbols, uint64_t n_symb
   sn_error wrong;
   if (sn_exprs_eval(b->s, symbols, n_symbols, b->exprs, &wrong) != AOT_OK)
     return bc_fail(b->error, AOT_E_RANGE, "bad-symbols", "%s", wrong.text);
-  AOT_TRY(read_values(b));
-  AOT_TRY(count_uses(b));
+  AOT_TRY(bc_open_graph(b));
   AOT_TRY(bind_inputs(b));
-  AOT_TRY(lower_nodes(b));
+  AOT_TRY(bc_lower_nodes(b));
   AOT_TRY(bind_outputs(b));
   return plan(b);
 }

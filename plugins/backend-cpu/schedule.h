@@ -64,6 +64,7 @@ typedef struct bc_frame {
   char *const *base; /* by storage */
   bc_error_t *error;
   bc_workers_t *workers; /* NULL: none */
+  uint32_t *next;        /* the step to run after this one; a jump sets it */
 } bc_frame_t;
 typedef aot_status_t (*bc_run_fn)(const bc_frame_t *f, void *payload);
 typedef struct bc_step {

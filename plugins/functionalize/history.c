@@ -34,6 +34,11 @@ aot_status_t fz_without_history(fz_rewrite_t *w, aot_value_t *value, aot_node_t 
 
 aot_status_t fz_mark_leaf(fz_rewrite_t *w, const aot_port_t *port, uint32_t place) {
   aot_leaf_info_t info = {.struct_size = sizeof info};
+  aot_type_t type;
+  if (port->role == AOT_ROLE_REGION) { /* an operand: who knows */
+    AOT_TRY(w->host->graph->value_type(w->prog, port->value, &type));
+    w->alias.storages[w->alias.places[place].storage].carries = (uint32_t)fz_is_differentiable(&type);
+  }
   if (port->role > AOT_ROLE_STATE) return AOT_OK;
   AOT_TRY(w->host->graph->leaf_info(w->prog, (aot_leaf_t){port->index}, &info));
   if (info.flags & AOT_LEAF_REQUIRES_GRAD) w->alias.storages[w->alias.places[place].storage].carries = 1;

@@ -1,5 +1,6 @@
 /* functionalize: the only file here that sees the plugin boundary. */
 #include "boundary_rules.h"
+#include "order_effects.h"
 #include "regions.h"
 #include "rewrite.h"
 
@@ -17,13 +18,19 @@ typedef struct unit {
   aot_host_t host;
 } unit_t;
 
-static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const fz_rewrite_t *w, uint32_t n_rules, uint32_t n_inlined) {
+/* Numbers for the report that the rewriting does not keep. */
+typedef struct counts {
+  uint32_t rules, inlined, effects, region_writes, region_replays;
+} counts_t;
+
+static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const fz_rewrite_t *w, const counts_t *n) {
   const aot_ext_report_t *r = u->host.get_ext ? u->host.get_ext(u->host.self, AOT_EXT_REPORT) : NULL;
   if (!r) return AOT_OK;
   AOT_TRY(r->number(ctx, aot_str("writes"), w->n_writes, aot_str("")));
   AOT_TRY(r->number(ctx, aot_str("views-replayed"), w->n_replays, aot_str("nodes")));
-  AOT_TRY(r->number(ctx, aot_str("boundary-rules"), n_rules, aot_str("")));
-  return r->number(ctx, aot_str("regions-inlined"), n_inlined, aot_str(""));
+  AOT_TRY(r->number(ctx, aot_str("boundary-rules"), n->rules, aot_str("")));
+  AOT_TRY(r->number(ctx, aot_str("regions-inlined"), n->inlined, aot_str("")));
+  return r->number(ctx, aot_str("ordered-effects"), n->effects, aot_str(""));
 }
 
 /* The outputs as the model names them: the walk puts up-to-date values in their place. */
@@ -35,22 +42,27 @@ static aot_status_t copy_outputs(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *pr
   return AOT_OK;
 }
 
-/* regions -> writes and stale views -> boundary -> what nobody reads */
+/* regions -> writes and stale views -> boundary -> what nobody reads -> effects in order */
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const unit_t *u = p->self;
   aot_graph_t graph = u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD);
-  uint32_t *outputs, n_rules = 0, n_inlined = 0;
+  uint32_t *outputs;
+  counts_t n = {0};
   fz_rewrite_t w;
   if (graph.id == AOT_NO_ID)
     return fz_fail(&u->host, ctx, AOT_E_PRECONDITION, ID ".no-forward", "the program has no forward graph", aot_no_node());
-  AOT_TRY(fz_inline_regions(&u->host, ctx, prog, graph, &n_inlined));
-  AOT_TRY(fz_check_regions(&u->host, ctx, prog, graph));
+  AOT_TRY(fz_check_effects(&u->host, ctx, prog));
+  AOT_TRY(fz_inline_regions(&u->host, ctx, prog, graph, &n.inlined));
+  AOT_TRY(fz_rewrite_regions(&u->host, ctx, prog, &n.region_writes, &n.region_replays));
   AOT_TRY(copy_outputs(u, ctx, prog, graph, &outputs));
   AOT_TRY(fz_rewrite_init(&w, &u->host, ctx, prog, graph));
   aot_status_t status = fz_rewrite_graph(&w);
-  if (status == AOT_OK) status = fz_add_boundary(&w, outputs, &n_rules);
+  w.n_writes += n.region_writes;
+  w.n_replays += n.region_replays;
+  if (status == AOT_OK) status = fz_add_boundary(&w, outputs, &n.rules);
   if (status == AOT_OK) status = fz_erase_dead(&w);
-  if (status == AOT_OK) status = report(u, ctx, &w, n_rules, n_inlined);
+  if (status == AOT_OK) status = fz_thread_effects(&u->host, ctx, prog, graph, &n.effects);
+  if (status == AOT_OK) status = report(u, ctx, &w, &n);
   fz_rewrite_deinit(&w);
   return status;
 }

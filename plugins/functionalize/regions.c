@@ -118,75 +118,85 @@ static aot_status_t inline_round(inliner_t *in, uint32_t *out_n) {
   return AOT_OK;
 }
 
-aot_status_t fz_inline_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
-                               uint32_t *out_n_inlined) {
+static aot_status_t inline_graph(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, uint32_t *n_inlined) {
   uint32_t n = 1;
   aot_status_t status = AOT_OK;
-  *out_n_inlined = 0;
   while (status == AOT_OK && n > 0) {
     inliner_t in = {host, ctx, prog, graph, NULL, host->graph->n_values(prog)};
     in.map = malloc(((size_t)in.n_map + 1) * sizeof *in.map);
     status = in.map ? inline_round(&in, &n) : fail_memory(&in);
     free(in.map);
-    *out_n_inlined += n;
+    *n_inlined += n;
   }
   return status;
 }
 
-/* Marks the graphs that nodes reach from `root`; out: n_graphs bytes, work: n_graphs ids. */
-static aot_status_t mark_reached(const aot_host_t *host, aot_prog_t *prog, aot_graph_t root, uint8_t *out, uint32_t *work) {
-  const aot_graph_api_t *g = host->graph;
-  uint32_t n_work = 0;
-  out[root.id] = 1;
-  work[n_work++] = root.id;
-  while (n_work > 0) {
-    aot_graph_t graph = {work[--n_work]};
-    for (aot_node_t n = g->first(prog, graph); n.id != AOT_NO_ID; n = g->next(prog, n)) {
-      aot_node_info_t info = {.struct_size = sizeof info};
-      AOT_TRY(g->node_info(prog, n, &info));
-      for (uint32_t a = 0; a < info.n_args; a++) {
-        if (info.args[a].kind != AOT_ARG_GRAPH || out[info.args[a].u.i]) continue;
-        out[info.args[a].u.i] = 1;
-        work[n_work++] = (uint32_t)info.args[a].u.i;
-      }
+/* ---- regions that stay ---- */
+
+/* The graphs that nodes of `graph` name join the work list, once each. */
+static aot_status_t push_named(const aot_host_t *host, aot_prog_t *prog, aot_graph_t graph, uint8_t *reached, uint32_t *work,
+                               uint32_t *n_work) {
+  for (aot_node_t n = host->graph->first(prog, graph); n.id != AOT_NO_ID; n = host->graph->next(prog, n)) {
+    aot_node_info_t info = {.struct_size = sizeof info};
+    AOT_TRY(host->graph->node_info(prog, n, &info));
+    for (uint32_t a = 0; a < info.n_args; a++) {
+      if (info.args[a].kind != AOT_ARG_GRAPH || reached[info.args[a].u.i]) continue;
+      reached[info.args[a].u.i] = 1;
+      work[(*n_work)++] = (uint32_t)info.args[a].u.i;
     }
   }
   return AOT_OK;
 }
 
-static aot_status_t refuse_writes(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph) {
-  const aot_graph_api_t *g = host->graph;
-  aot_status_t status = AOT_OK;
-  for (aot_node_t n = g->first(prog, graph); n.id != AOT_NO_ID; n = g->next(prog, n)) {
-    aot_node_info_t info = {.struct_size = sizeof info};
-    AOT_TRY(g->node_info(prog, n, &info));
-    if (g->op_desc(prog, info.op)->flags & AOT_OP_WRITES)
-      status = fz_fail(host, ctx, AOT_E_UNIMPLEMENTED, "functionalize.write-in-region",
-                       "an operator that writes inside a region which stays a region is not supported", n);
-  }
-  return status;
-}
-
-static aot_status_t check_each(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const uint8_t *reached, uint32_t n) {
-  for (uint32_t i = n; i-- > 0;) { /* bodies are made before the regions that hold them */
+/* Bodies are made before the regions that hold them: from the last to the first. */
+static aot_status_t erase_unreached(const aot_host_t *host, aot_prog_t *prog, const uint8_t *reached, uint32_t n) {
+  for (uint32_t i = n; i-- > 0;) {
     int32_t kind;
     aot_str_t name;
-    if (host->graph->graph_info(prog, (aot_graph_t){i}, &kind, &name) != AOT_OK || kind != AOT_GRAPH_REGION) continue;
-    if (reached[i]) AOT_TRY(refuse_writes(host, ctx, prog, (aot_graph_t){i}));
-    else AOT_TRY(host->edit->graph_erase(prog, (aot_graph_t){i}));
+    if (reached[i] || host->graph->graph_info(prog, (aot_graph_t){i}, &kind, &name) != AOT_OK || kind != AOT_GRAPH_REGION) continue;
+    AOT_TRY(host->edit->graph_erase(prog, (aot_graph_t){i}));
   }
   return AOT_OK;
 }
 
-aot_status_t fz_check_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph) {
-  uint32_t n = host->graph->n_graphs(prog);
+aot_status_t fz_inline_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t root, uint32_t *out_n_inlined) {
+  const uint32_t n = host->graph->n_graphs(prog);
   uint8_t *reached = calloc((size_t)n + 1, 1);
-  uint32_t *work = calloc((size_t)n + 1, sizeof *work);
-  aot_status_t status = AOT_E_EXHAUSTED;
-  if (reached && work) status = mark_reached(host, prog, graph, reached, work);
-  else fz_fail(host, ctx, status, "functionalize.no-memory", "no memory to look at regions", aot_no_node());
-  if (status == AOT_OK) status = check_each(host, ctx, prog, reached, n);
+  uint32_t *work = calloc((size_t)n + 1, sizeof *work), n_work = 0;
+  aot_status_t status = AOT_OK;
+  *out_n_inlined = 0;
+  if (!reached || !work) status = fz_fail(host, ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory to look at regions", aot_no_node());
+  else reached[root.id] = 1, work[n_work++] = root.id;
+  while (status == AOT_OK && n_work > 0) {
+    aot_graph_t graph = {work[--n_work]};
+    status = inline_graph(host, ctx, prog, graph, out_n_inlined);
+    if (status == AOT_OK) status = push_named(host, prog, graph, reached, work, &n_work);
+  }
+  if (status == AOT_OK) status = erase_unreached(host, prog, reached, n);
   free(reached);
   free(work);
   return status;
+}
+
+static aot_status_t rewrite_region(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t region, uint32_t *n_writes,
+                                   uint32_t *n_replays) {
+  fz_rewrite_t w;
+  AOT_TRY(fz_rewrite_init(&w, host, ctx, prog, region));
+  w.is_region = 1;
+  aot_status_t status = fz_rewrite_graph(&w);
+  if (status == AOT_OK) status = fz_erase_dead(&w);
+  *n_writes += w.n_writes;
+  *n_replays += w.n_replays;
+  fz_rewrite_deinit(&w);
+  return status;
+}
+
+aot_status_t fz_rewrite_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t *n_writes, uint32_t *n_replays) {
+  for (uint32_t g = 0; g < host->graph->n_graphs(prog); g++) {
+    int32_t kind;
+    aot_str_t name;
+    if (host->graph->graph_info(prog, (aot_graph_t){g}, &kind, &name) != AOT_OK || kind != AOT_GRAPH_REGION) continue;
+    AOT_TRY(rewrite_region(host, ctx, prog, (aot_graph_t){g}, n_writes, n_replays));
+  }
+  return AOT_OK;
 }

@@ -159,6 +159,16 @@ typedef struct operands {
   uint32_t *ids, n;
 } operands_t;
 
+/* A branch is run or not: what it did to its operands nobody outside could know. PyTorch refuses it, too. */
+static aot_status_t check_target(const fz_rewrite_t *w, uint32_t place, aot_node_t node) {
+  const fz_alias_t *a = &w->alias;
+  aot_value_t base = {a->places[a->storages[a->places[place].storage].base].declared};
+  if (!w->is_region || w->host->graph->value_def(w->prog, base).id != AOT_NO_ID) return AOT_OK;
+  return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.write-in-region",
+                 "a region that stays a region (a branch of cond) writes one of its operands, which is not supported; write a copy",
+                 node);
+}
+
 static aot_status_t apply_writes(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const operands_t *before_refresh,
                                  const aot_value_t *written) {
   aot_node_info_t info = {.struct_size = sizeof info};
@@ -170,6 +180,7 @@ static aot_status_t apply_writes(fz_rewrite_t *w, aot_node_t node, const aot_op_
       uint32_t v = before_refresh->ids[operand];
       if (v == AOT_NO_ID || !writes_arg(d, &info, a)) continue;
       uint32_t place = fz_place_of(&w->alias, v);
+      AOT_TRY(check_target(w, place, node));
       AOT_TRY(note_writer(w, place, node));
       w->alias.storages[w->alias.places[place].storage].carries |= carries;
       if (d->flags & AOT_OP_INPLACE_VIEW)

@@ -20,6 +20,7 @@ typedef struct fz_rewrite {
   uint32_t chain_capacity;
   uint32_t n_writes, n_replays; /* for the report */
   uint32_t first_made;          /* node ids from here on were made by the pass */
+  int is_region;                /* inputs are operands of a node: they may not be written */
 } fz_rewrite_t;
 
 aot_status_t fz_rewrite_init(fz_rewrite_t *w, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph);

@@ -167,10 +167,8 @@ static aot_status_t one_input(inputs_t *in, uint32_t i) {
   if (spec->kind == P2_IN_OBJECT)
     return p2_fail(b->env, "import-pt2.custom-object", "the model carries the custom object '%.*s', which is not supported",
                    P2_SHOW(spec->target));
-  if (spec->kind == P2_IN_TOKEN || arg->kind == P2_ARG_OTHER)
-    return p2_fail(b->env, BAD_SIGNATURE, "input %u of the graph is %s, which is not supported", i,
-                   spec->kind == P2_IN_TOKEN ? "an effect token" : "no tensor");
-  if (spec->kind == P2_IN_PYTHON) return AOT_OK;
+  if (spec->kind == P2_IN_TOKEN || spec->kind == P2_IN_PYTHON) return AOT_OK; /* effects: functionalize makes tokens anew */
+  if (arg->kind == P2_ARG_OTHER) return p2_fail(b->env, BAD_SIGNATURE, "input %u of the graph is no tensor, which is not supported", i);
   if (spec->kind == P2_IN_USER && arg->kind != P2_ARG_TENSOR && arg->kind != P2_ARG_SYM_INT && arg->kind != P2_ARG_SYM_BOOL &&
       arg->kind != P2_ARG_SYM_FLOAT)
     return AOT_OK; /* a Python number or None that tracing has fixed */
@@ -257,7 +255,7 @@ aot_status_t p2_build_outputs(p2_builder_t *b, aot_graph_t g, const p2_scope_t *
     const p2_output_spec_t *spec = &p->output_specs[i];
     aot_str_t name = top(b)->outputs[i].kind == P2_ARG_TENSOR ? top(b)->outputs[i].u.s : p2_str("");
     aot_value_t v;
-    if (spec->kind == P2_OUT_TOKEN) return p2_fail(b->env, BAD_SIGNATURE, "output %u is an effect token, which is not supported", i);
+    if (spec->kind == P2_OUT_TOKEN) continue;
     AOT_TRY(output_value(b, s, i, &v));
     if (spec->kind == P2_OUT_USER || spec->kind == P2_OUT_LOSS) {
       int32_t role = spec->kind == P2_OUT_LOSS ? AOT_ROLE_LOSS : AOT_ROLE_USER_OUTPUT;

@@ -44,6 +44,19 @@ static aot_status_t node_inputs(p2_decoder_t *d, const p2_at_t *up, json_t *obje
   return AOT_OK;
 }
 
+/* with_effects(token, op, ..) -> (token, ..) is read as op: nodes stand in the order of their effects. An operator that gives
+ * nothing has one result there, None. */
+static void take_out_token(p2_node_t *n) {
+  if (!p2_str_is(n->target, "torch.ops.higher_order.with_effects")) return;
+  if (n->n_inputs < 2 || n->inputs[1].arg.kind != P2_ARG_OPERATOR || n->n_outputs < 1) return;
+  n->target = n->inputs[1].arg.u.s;
+  n->inputs += 2;
+  n->n_inputs -= 2;
+  n->outputs += 1;
+  n->n_outputs -= 1;
+  if (n->n_outputs == 1 && n->outputs[0].kind == P2_ARG_NONE) n->n_outputs = 0;
+}
+
 static aot_status_t node(p2_decoder_t *d, const p2_at_t *at, json_t *j, p2_node_t *out) {
   p2_at_t meta = p2_at_key(at, "metadata");
   json_t *m;
@@ -51,6 +64,7 @@ static aot_status_t node(p2_decoder_t *d, const p2_at_t *at, json_t *j, p2_node_
   AOT_TRY(p2_maybe_string(d, at, j, "name", &out->name));
   AOT_TRY(node_inputs(d, at, j, out));
   AOT_TRY(arguments(d, at, j, "outputs", &out->outputs, &out->n_outputs));
+  take_out_token(out);
   if (!out->name.size && out->n_outputs && out->outputs[0].kind == P2_ARG_TENSOR) out->name = out->outputs[0].u.s;
   m = json_object_get(j, "metadata");
   if (!json_is_object(m)) return AOT_OK;

@@ -302,8 +302,17 @@ static aot_status_t put(void *self, const aot_type_t *type) {
   return AOT_OK;
 }
 
+/* There is one operator here. */
+static aot_status_t infer_other(void *self, uint32_t op, const aot_arg_t *args, uint32_t n_args) {
+  (void)self;
+  (void)op;
+  (void)args;
+  (void)n_args;
+  return AOT_E_UNIMPLEMENTED;
+}
+
 aot_status_t case_run(infer_case_t *c, at_infer_t *infer) {
-  at_env_t env = {c, type_of, make_dim, hint_of, make_symbol, region_result, put};
+  at_env_t env = {c, type_of, make_dim, hint_of, make_symbol, region_result, put, infer_other};
   return at_infer_run(infer, &at_rows[c->row], case_desc(c->row), c->args, c->n_args, &env);
 }
 

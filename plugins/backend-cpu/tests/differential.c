@@ -95,6 +95,22 @@ static const program_t programs[] = {
      "f32[4, 6]\n",
      "%a = aten.exp.default %a0\n%c = aten.cumsum.default %a, 1\n%f = aten.flip.default %c, [0]\n%y = aten.mul.Tensor %f, %a\n"
      "%s = aten.as_strided.default %y, [3, 2], [6, 2], 1\nout user_output 0 = %y\nout user_output 1 = %s\n"},
+    {"branches: both ways, nested, over views, an operand returned, an empty operand",
+     {{2, {4, 5}, 0}, {1, {5}, 9}, {2, {0, 4}, 0}},
+     "f32[4, 5]\ni64[5]\nf32[0, 4]\n",
+     "%z = aten.mul.Tensor %a1, 0\n%o = aten.eq.Scalar %z, 0\n%p = aten.all.default %o\n%n = aten.logical_not.default %p\n"
+     "%t = aten.t.default %a0\n%y : f32[5, 4], %k : i64[5], %e : f32[0, 4] = higher_order.cond %p, @yes, @no, [%t, %a1, %n, %a2]\n"
+     "%u : f32[5, 4], %j : i64[5], %d : f32[0, 4] = higher_order.cond %n, @yes, @no, [%y, %k, %p, %e]\n%r = aten.sub.Tensor %y, %u\n"
+     "out user_output 0 = %r\nout user_output 1 = %k\nout user_output 2 = %j\nout user_output 3 = %d\n}\n"
+     "graph @yes region {\nin %x = region 0 : f32[5, 4]\nin %i = region 1 : i64[5]\nin %q = region 2 : bool[]\nin %w = region 3 : f32[0, 4]\n"
+     "%s = aten.sigmoid.default %x\n%c : f32[5, 4] = higher_order.cond %q, @twice, @rows, [%s]\n%m = aten.mul.Tensor %c, %x\n"
+     "out region 0 = %m\nout region 1 = %i\nout region 2 = %w\n}\n"
+     "graph @no region {\nin %x = region 0 : f32[5, 4]\nin %i = region 1 : i64[5]\nin %q = region 2 : bool[]\nin %w = region 3 : f32[0, 4]\n"
+     "%c : f32[5, 4] = higher_order.cond %q, @twice, @rows, [%x]\n%m = aten.mul.Tensor %i, 2\n%v = aten.neg.default %w\n"
+     "out region 0 = %c\nout region 1 = %m\nout region 2 = %v\n}\n"
+     "graph @twice region {\nin %x = region 0 : f32[5, 4]\n%m = aten.mul.Tensor %x, 2\nout region 0 = %m\n}\n"
+     "graph @rows region {\nin %x = region 0 : f32[5, 4]\n%s = aten.sum.dim_IntList %x, [1], true\n%m = aten.add.Tensor %x, %s\n"
+     "out region 0 = %m\n"},
     {"nothing to do: empty tensors and an input returned",
      {{2, {0, 4}, 0}, {1, {3}, 0}},
      "f32[0, 4]\nf32[3]\n",

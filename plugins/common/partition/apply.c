@@ -175,6 +175,11 @@ static aot_status_t add_input(copier_t *c, const aot_port_t *port, int32_t role,
   return AOT_OK;
 }
 
+/* Gradients, and the last token of the backward's effects. */
+static int is_backward_output(const aot_port_t *port) {
+  return port->role == AOT_ROLE_GRADIENT || (port->role == AOT_ROLE_TOKEN && port->index == 1);
+}
+
 static aot_status_t build_forward(copier_t *c, const pt_joint_t *j, const pt_split_t *s, aot_graph_t joint) {
   const aot_graph_api_t *g = c->host->graph;
   uint32_t n_inputs = g->n_inputs(c->prog, joint), n_outputs = g->n_outputs(c->prog, joint);
@@ -185,7 +190,7 @@ static aot_status_t build_forward(copier_t *c, const pt_joint_t *j, const pt_spl
   for (uint32_t i = 0; i < s->n_forward; i++) AOT_TRY(copy_node(c, j->node_id[s->forward[i]], 0));
   for (uint32_t i = 0; i < n_outputs; i++) {
     aot_port_t port = g->outputs(c->prog, joint)[i];
-    if (port.role == AOT_ROLE_GRADIENT) continue;
+    if (is_backward_output(&port)) continue;
     aot_value_t v = {port.value.id == AOT_NO_ID ? AOT_NO_ID : c->map[port.value.id]};
     AOT_TRY(c->host->edit->output_add(c->prog, c->graph, port.role, port.index, v, port.name));
   }
@@ -295,7 +300,7 @@ static aot_status_t build_backward(copier_t *c, const pt_joint_t *j, const pt_sp
   uint32_t n_outputs = g->n_outputs(c->prog, joint);
   for (uint32_t i = 0; i < n_outputs; i++) {
     aot_port_t port = g->outputs(c->prog, joint)[i];
-    if (port.role != AOT_ROLE_GRADIENT) continue;
+    if (!is_backward_output(&port)) continue;
     aot_value_t v = {port.value.id == AOT_NO_ID ? AOT_NO_ID : c->map[port.value.id]};
     AOT_TRY(c->host->edit->output_add(c->prog, c->graph, port.role, port.index, v, port.name));
   }

@@ -61,8 +61,12 @@ static uint64_t value_nbytes(const aot_snapshot_t *s, const aot_snap_value_t *v,
   return n;
 }
 
-static uint8_t kind_of_role(int32_t role) {
-  switch (role) {
+/* Tokens: number 0 is the forward's chain of effects, 1 the backward's, which begins when the backward does. */
+static int is_backward_token(const aot_snap_port_t *port) { return port->role == AOT_ROLE_TOKEN && port->index == 1; }
+
+static uint8_t kind_of_port(const aot_snap_port_t *port) {
+  if (is_backward_token(port)) return PT_INPUT_TANGENT;
+  switch (port->role) {
     case AOT_ROLE_TANGENT:
     case AOT_ROLE_TANGENT_UPDATE: return PT_INPUT_TANGENT;
     case AOT_ROLE_PARAMETER:
@@ -110,7 +114,7 @@ static void fill_values(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_g
     j->def[v] = PT_NONE;
     j->value_id[v] = values[row].id;
     j->nbytes[v] = value_nbytes(s, &values[row], hints);
-    j->input_kind[v] = kind_of_role(ports[g->input_begin + i].role);
+    j->input_kind[v] = kind_of_port(&ports[g->input_begin + i]);
   }
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     j->result_begin[n] = v;
@@ -125,17 +129,49 @@ static void fill_values(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_g
   j->result_begin[j->n_nodes] = v;
 }
 
+static int runs_effect(const aot_snapshot_t *s, const aot_snap_node_t *node, const uint8_t *effects) {
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + node->arg_begin;
+  for (uint32_t a = 0; a < node->n_args; a++)
+    if (args[a].kind == AOT_ARG_GRAPH && effects[args[a].i]) return 1;
+  return 0;
+}
+
+/* Effects happen once, on the side where they stand, whatever checkpointing says of the nodes around them. */
+static void keep_effect(pt_joint_t *j, uint32_t n) {
+  if (!(j->op_flags[n] & AOT_OP_EFFECT)) return;
+  j->node_flags[n] &= ~(uint32_t)(AOT_NODE_MUST_RECOMPUTE | AOT_NODE_PREFER_RECOMPUTE);
+  j->node_flags[n] |= AOT_NODE_MUST_SAVE;
+  if ((j->node_flags[n] & AOT_NODE_BACKWARD) && j->result_begin[n + 1] == j->result_begin[n]) j->late[n] = 1;
+}
+
+/* out: by graph row, those with a node that has an effect; regions of regions, too. */
+static void mark_effects(const aot_snapshot_t *s, uint8_t *out) {
+  const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
+  const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
+  for (int changed = 1; changed;) { /* a round a level of nesting */
+    changed = 0;
+    for (uint32_t g = 0; g < s->graphs.count; g++)
+      for (uint32_t n = graphs[g].node_begin; n < graphs[g].node_begin + graphs[g].n_nodes && !out[g]; n++)
+        if (graphs[g].kind == AOT_GRAPH_REGION && ((ops[nodes[n].op].flags & AOT_OP_EFFECT) || runs_effect(s, &nodes[n], out)))
+          changed = out[g] = 1;
+  }
+}
+
 /* A node whose results tell sizes or numbers that nothing else tells is an effect on the shape environment: it runs in the
- * forward, once, whoever reads its results. births: by node row of the snapshot. */
-static void fill_nodes(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const uint8_t *births, const uint32_t *value_of_row) {
+ * forward, once, whoever reads its results. births: by node row of the snapshot; effects: by graph row. */
+static void fill_nodes(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const uint8_t *births,
+                       const uint8_t *effects, const uint32_t *value_of_row) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + g->node_begin;
   const uint32_t *operands = AOT_SNAP_ROWS(s, uint32_t, operands);
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
   uint32_t at = 0;
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     j->operand_begin[n] = at;
-    j->op_flags[n] = ops[nodes[n].op].flags | (births[g->node_begin + n] ? AOT_OP_EFFECT : 0);
+    j->op_flags[n] = ops[nodes[n].op].flags;
+    if (births[g->node_begin + n] || runs_effect(s, &nodes[n], effects)) j->op_flags[n] |= AOT_OP_EFFECT;
     j->node_flags[n] = nodes[n].flags;
+    keep_effect(j, n);
     j->node_id[n] = nodes[n].id;
     for (uint32_t k = 0; k < nodes[n].n_operands; k++) {
       uint32_t row = operands[nodes[n].operand_begin + k];
@@ -163,7 +199,7 @@ static void fill_outputs(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_
   for (uint32_t i = 0; i < g->n_outputs; i++) {
     const aot_snap_port_t *port = &ports[g->output_begin + i];
     uint32_t v = port->value == AOT_NO_ID ? PT_NONE : value_of_row[port->value];
-    if (port->role == AOT_ROLE_GRADIENT)
+    if (port->role == AOT_ROLE_GRADIENT || is_backward_token(port))
       j->gradients[j->n_gradients++] = v;
     else
       j->forward_outputs[j->n_forward_outputs++] = v;
@@ -200,10 +236,12 @@ int pt_joint_init(pt_joint_t *j, const aot_snapshot_t *s) {
   int64_t *hints = eval_hints(s);
   uint32_t *value_of_row = calloc((size_t)s->values.count + 1, sizeof *value_of_row);
   uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
-  int status = hints && value_of_row && births && sn_births(s, births) == 0 ? allocate(j, n_operands, g->n_outputs) : -2;
+  uint8_t *effects = calloc((size_t)s->graphs.count + 1, 1);
+  int status = hints && value_of_row && births && effects && sn_births(s, births) == 0 ? allocate(j, n_operands, g->n_outputs) : -2;
   if (status == 0) {
+    mark_effects(s, effects);
     fill_values(j, s, g, hints, value_of_row);
-    fill_nodes(j, s, g, births, value_of_row);
+    fill_nodes(j, s, g, births, effects, value_of_row);
     fill_users(j);
     fill_outputs(j, s, g, value_of_row);
     mark_early(j);
@@ -212,6 +250,7 @@ int pt_joint_init(pt_joint_t *j, const aot_snapshot_t *s) {
   }
   free(hints);
   free(births);
+  free(effects);
   free(value_of_row);
   return status;
 }
