@@ -140,9 +140,9 @@ static aot_status_t decompose(lowering_t *l, aot_node_t node, int *out_done) {
 
 /* ---- effect tokens ---- */
 
-static int is_token(const aot_prog_t *p, uint32_t value) {
+static int is_token(aot_prog_t *p, uint32_t value) {
   aot_type_t t;
-  return value != AOT_NO_ID && aoth_graph_value_type((aot_prog_t *)(uintptr_t)p, (aot_value_t){value}, &t) == AOT_OK && t.kind == AOT_TYPE_TOKEN;
+  return value != AOT_NO_ID && aoth_graph_value_type(p, (aot_value_t){value}, &t) == AOT_OK && t.kind == AOT_TYPE_TOKEN;
 }
 
 static int has_token(aot_prog_t *p, const aot_node_info_t *n) {
@@ -162,7 +162,8 @@ static aot_status_t drop_token_outputs(aot_prog_t *p, aot_graph_t g, aoth_arena_
     if (aoth_graph_outputs(p, g)[i].role != AOT_ROLE_TOKEN) kept[n_kept++] = aoth_graph_outputs(p, g)[i];
   if (n_kept == n) return AOT_OK;
   AOT_TRY(aoth_edit_outputs_clear(p, g));
-  for (uint32_t i = 0; i < n_kept; i++) AOT_TRY(aoth_edit_output_add(p, g, kept[i].role, kept[i].index, kept[i].value, kept[i].name));
+  for (uint32_t i = 0; i < n_kept; i++)
+    AOT_TRY(aoth_edit_output_add(p, g, kept[i].role, kept[i].index, kept[i].value, kept[i].name));
   return AOT_OK;
 }
 
@@ -184,8 +185,8 @@ static aot_status_t take_tokens(lowering_t *l) {
       if (has_token(p, &info)) AOT_TRY(decompose(l, n, &done));
       if (done) continue;
       const aot_op_desc_t *op = aoth_graph_op_desc(p, info.op);
-      return aoth_misbehaved(l->s, l->stage, "met %.*s, which takes a token that no operator set can take away", (int)op->name.size,
-                             op->name.data);
+      return aoth_misbehaved(l->s, l->stage, "met %.*s, which takes a token that no operator set can take away",
+                             (int)op->name.size, op->name.data);
     }
     AOT_TRY(drop_token_ports(p, (aot_graph_t){g}, l->arena));
   }
