@@ -7,8 +7,12 @@
 #include <aot/ext/env.h>
 #include <aot/ext/nearest.h>
 #include <aot/ext/report.h>
+#include <aot/ext/saved.h>
+#include <aot/ext/program_file.h>
 #include <aot/inline.h>
+#include <base/file.h>
 #include <ir/program.h>
+#include <ir/saved_slots.h>
 #include <pipeline/environment.h>
 #include <pipeline/record.h>
 #include <stddef.h>
@@ -67,15 +71,58 @@ static aot_str_t AOT_CALL on_nearest_op(aot_prog_t *prog, aot_str_t name) {
   return near;
 }
 
+static aot_status_t AOT_CALL on_held(aot_ctx_t *ctx, aot_prog_t *prog, uint32_t *out_held, uint32_t capacity, uint32_t *out_n) {
+  return ctx && prog && out_n && (out_held || !capacity) ? aoth_saved_held(prog, out_held, capacity, out_n) : AOT_E_INVALID;
+}
+
+/* The program complains through a context of its own, so that the breadcrumb of the call stays at its program. */
+static aot_status_t parse_file(aot_ctx_t *ctx, const char *path, aot_prog_t **out) {
+  aoth_map_t map = {0};
+  aot_ctx_t *own = aoth_arena_alloc(ctx->scratch, sizeof(void *), sizeof *own);
+  if (!own) return AOT_E_EXHAUSTED;
+  ctx->n_diags++; /* taken back below: whatever fails from here on is told */
+  AOT_TRY(aoth_file_map(path, ctx->sink, &map));
+  *own = *ctx;
+  own->node_map = NULL;
+  own->prog = *out = aoth_prog_create(aoth_prog_ops(ctx->prog), own);
+  own->graph = *out ? aoth_prog_arena(*out) : NULL;
+  aot_status_t status = *out ? aoth_parse_with_lines(*out, path, map.data, (size_t)map.nbytes) : AOT_E_EXHAUSTED;
+  if (status == AOT_OK) status = aoth_verify(*out, 0);
+  aoth_file_unmap(&map);
+  if (status == AOT_OK) ctx->n_diags--;
+  return status;
+}
+
+static void AOT_CALL on_file_release(aot_ctx_t *ctx, aot_prog_t *prog) {
+  (void)ctx;
+  if (prog) aoth_prog_destroy(prog);
+}
+
+static aot_status_t AOT_CALL on_file_read(aot_ctx_t *ctx, aot_str_t path, aot_prog_t **out) {
+  if (!ctx || !ctx->prog || !ctx->scratch || !out) return AOT_E_INVALID;
+  *out = NULL;
+  const char *file = aoth_arena_text(ctx->scratch, path.data ? path.data : "", (size_t)path.size);
+  if (!file) return no_memory(ctx, "scratch", path.size, "there is none left"), AOT_E_EXHAUSTED;
+  const aot_status_t status = parse_file(ctx, file, out);
+  if (status == AOT_OK) return AOT_OK;
+  on_file_release(ctx, *out);
+  *out = NULL;
+  return status;
+}
+
 static const void *AOT_CALL on_get_ext(void *self, const char *id) {
   static const aot_ext_report_t report = {sizeof report, 0, on_number};
   static const aot_ext_env_t env = {sizeof env, 0, on_env_get, on_cache_dir};
   static const aot_ext_nearest_t nearest = {sizeof nearest, 0, on_nearest_op};
+  static const aot_ext_program_file_t file = {sizeof file, 0, on_file_read, on_file_release};
+  static const aot_ext_saved_t saved = {sizeof saved, 0, on_held};
   (void)self;
   if (!id) return NULL;
   if (strcmp(id, AOT_EXT_REPORT) == 0) return &report;
   if (strcmp(id, AOT_EXT_ENV) == 0) return &env;
   if (strcmp(id, AOT_EXT_NEAREST) == 0) return &nearest;
+  if (strcmp(id, AOT_EXT_PROGRAM_FILE) == 0) return &file;
+  if (strcmp(id, AOT_EXT_SAVED) == 0) return &saved;
   return NULL;
 }
 

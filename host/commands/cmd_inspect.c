@@ -2,7 +2,9 @@
 #include "cli.h"
 #include "unit_json.h"
 
+#include <aot/ext/saved.h>
 #include <aot/inline.h>
+#include <ir/saved_slots.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,6 +200,90 @@ static void print_symbols(const inspection_t *in) {
   }
 }
 
+/* ---- memory at the boundary ---- */
+
+typedef int (*input_test_t)(aot_prog_t *p, const aot_port_t *port);
+
+static aot_graph_t entry_graph(aot_prog_t *p) {
+  const aot_graph_t forward = aoth_graph_graph_find(p, AOT_GRAPH_FORWARD);
+  return forward.id != AOT_NO_ID ? forward : aoth_graph_graph_find(p, AOT_GRAPH_JOINT);
+}
+
+static int is_static(aot_prog_t *p, const aot_port_t *port) {
+  (void)p;
+  return aoth_input_is_static(port);
+}
+
+static int is_to_detach(aot_prog_t *p, const aot_port_t *port) {
+  const aot_graph_t joint = aoth_graph_graph_find(p, AOT_GRAPH_JOINT);
+  const aot_graph_t gradients = joint.id != AOT_NO_ID ? joint : aoth_graph_graph_find(p, AOT_GRAPH_BACKWARD);
+  return gradients.id != AOT_NO_ID && aoth_input_to_detach(p, port, gradients);
+}
+
+static const struct { /* lists of inputs of the forward (or joint) graph, by number */
+  const char *key, *title;
+  input_test_t test;
+} input_lists[] = {{"static_inputs", "static inputs", is_static}, {"inputs_to_detach", "inputs to detach", is_to_detach}};
+#define N_INPUT_LISTS (sizeof input_lists / sizeof *input_lists)
+
+static const struct {
+  uint32_t bit;
+  const char *word;
+} holders[] = {{AOT_HELD_INPUT, "input"}, {AOT_HELD_STATIC, "static"}, {AOT_HELD_OUTPUT, "output"}, {AOT_HELD_GRADIENT, "gradient"}};
+#define N_HOLDERS (sizeof holders / sizeof *holders)
+
+/* Of a partitioned program: the forward's outputs, and who holds each slot; n_slots 0 for any other. */
+typedef struct slots {
+  const aot_port_t *ports;
+  uint32_t n_ports, n_slots;
+  uint32_t *held; /* by slot; free() it */
+} slots_t;
+
+static slots_t find_slots(aot_prog_t *p) {
+  slots_t s = {0};
+  const aot_graph_t forward = aoth_graph_graph_find(p, AOT_GRAPH_FORWARD);
+  if (forward.id == AOT_NO_ID || aoth_graph_graph_find(p, AOT_GRAPH_BACKWARD).id == AOT_NO_ID) return s;
+  s.ports = aoth_graph_outputs(p, forward);
+  s.n_ports = aoth_graph_n_outputs(p, forward);
+  s.held = calloc(s.n_ports + (size_t)1, sizeof *s.held);
+  if (!s.held || aoth_saved_held(p, s.held, s.n_ports, &s.n_slots) != AOT_OK) s.n_slots = 0;
+  return s;
+}
+
+static uint64_t type_bytes(aot_prog_t *p, const aot_type_t *t) {
+  return t->kind == AOT_TYPE_TENSOR ? numel(p, t) * aot_dtype_size(t->dtype) : 0;
+}
+
+static void print_slots(aot_prog_t *p) {
+  slots_t s = find_slots(p);
+  if (s.n_slots) printf("\n%5s  %-20s %12s  %s\n", "saved", "type", "bytes", "memory");
+  for (uint32_t i = 0; i < s.n_ports && s.n_slots; i++) {
+    aoth_text_t type = {0}, held = {0};
+    aot_type_t t;
+    if (s.ports[i].role != AOT_ROLE_SAVED || aoth_graph_value_type(p, s.ports[i].value, &t) != AOT_OK) continue;
+    type_text(p, &t, &type);
+    for (size_t k = 0; k < N_HOLDERS; k++)
+      if (s.held[s.ports[i].index] & holders[k].bit) aoth_text_f(&held, "%s%s", held.size ? ", " : "held by ", holders[k].word);
+    printf("%5u  %-20s %12llu  %s\n", s.ports[i].index, type.data ? type.data : "", (unsigned long long)type_bytes(p, &t),
+           held.size ? held.data : "donated");
+    aoth_text_deinit(&type);
+    aoth_text_deinit(&held);
+  }
+  free(s.held);
+}
+
+static void print_input_lists(aot_prog_t *p) {
+  const aot_graph_t g = entry_graph(p);
+  for (size_t k = 0, shown = 0; k < N_INPUT_LISTS && g.id != AOT_NO_ID; k++) {
+    const aot_port_t *ports = aoth_graph_inputs(p, g);
+    aoth_text_t numbers = {0};
+    for (uint32_t i = 0; i < aoth_graph_n_inputs(p, g); i++)
+      if (input_lists[k].test(p, &ports[i])) aoth_text_f(&numbers, " %u", i);
+    if (numbers.size) printf("%s%s:%s\n", shown++ ? "" : "\n", input_lists[k].title, numbers.data);
+    aoth_text_deinit(&numbers);
+  }
+}
+
 static void print_all(const inspection_t *in, const char *path, aoth_arena_t *arena, int verbose) {
   const char *properties = aoth_property_names(aoth_prog_properties(in->p), arena);
   printf("%s\n  %s%s%u nodes, %u operators, %u leaves\n", path, properties, *properties ? "; " : "", in->n_nodes,
@@ -207,6 +293,8 @@ static void print_all(const inspection_t *in, const char *path, aoth_arena_t *ar
          (unsigned long long)in->buffer_bytes);
   print_graphs(in, verbose);
   print_leaves(in);
+  print_slots(in->p);
+  print_input_lists(in->p);
   print_rules(in);
   print_symbols(in);
   if (in->n_ops) printf("\noperators\n");
@@ -308,6 +396,32 @@ static json_t *symbols_json(const inspection_t *in) {
   return list;
 }
 
+static json_t *slots_json(aot_prog_t *p) {
+  slots_t s = find_slots(p);
+  json_t *list = json_array();
+  for (uint32_t i = 0; i < s.n_ports && s.n_slots; i++) {
+    aot_type_t t;
+    if (s.ports[i].role != AOT_ROLE_SAVED || aoth_graph_value_type(p, s.ports[i].value, &t) != AOT_OK) continue;
+    const uint32_t held = s.held[s.ports[i].index];
+    json_t *by = json_array();
+    for (size_t k = 0; k < N_HOLDERS; k++)
+      if (held & holders[k].bit) json_array_append_new(by, json_string(holders[k].word));
+    json_array_append_new(list, json_pack("{s:I, s:o, s:I, s:b, s:o}", "slot", (json_int_t)s.ports[i].index, "type", type_json(p, &t),
+                                          "bytes", (json_int_t)type_bytes(p, &t), "donated", held == 0, "held_by", by));
+  }
+  free(s.held);
+  return list;
+}
+
+static json_t *input_list_json(aot_prog_t *p, input_test_t test) {
+  const aot_graph_t g = entry_graph(p);
+  json_t *list = json_array();
+  const aot_port_t *ports = g.id != AOT_NO_ID ? aoth_graph_inputs(p, g) : NULL;
+  for (uint32_t i = 0; ports && i < aoth_graph_n_inputs(p, g); i++)
+    if (test(p, &ports[i])) json_array_append_new(list, json_integer(i));
+  return list;
+}
+
 static json_t *inspection_json(const inspection_t *in, const char *path) {
   json_t *ops = json_object();
   for (uint32_t i = 0; i < in->n_ops; i++) {
@@ -315,12 +429,15 @@ static json_t *inspection_json(const inspection_t *in, const char *path) {
     json_object_set_new(ops, json_string_value(name), json_integer(in->ops[i].n));
     json_decref(name);
   }
-  return json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "file", path, "properties",
+  json_t *json = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "file", path, "properties",
                    aoth_properties_json(aoth_prog_properties(in->p)), "nodes", (json_int_t)in->n_nodes, "parameters",
                    (json_int_t)in->n_parameters, "trained_parameters", (json_int_t)in->n_trained, "parameter_bytes",
                    (json_int_t)in->parameter_bytes, "buffer_bytes", (json_int_t)in->buffer_bytes, "graphs",
-                   graphs_json(in), "leaves", leaves_json(in), "boundary", rules_json(in), "symbols", symbols_json(in),
-                   "operators", ops);
+                   graphs_json(in), "leaves", leaves_json(in), "saved", slots_json(in->p), "boundary", rules_json(in), "symbols",
+                   symbols_json(in), "operators", ops);
+  for (size_t k = 0; json && k < N_INPUT_LISTS; k++)
+    json_object_set_new(json, input_lists[k].key, input_list_json(in->p, input_lists[k].test));
+  return json;
 }
 
 /* ---- the command ---- */
@@ -363,8 +480,9 @@ const aoth_command_t aoth_cmd_inspect = {
     .summary = "what a program or model holds",
     .text = "Reads a program in text (.ir) or a model and tells its graphs with their signatures, its leaves\n"
             "(parameters, buffers, constants, inputs) with types and sizes, boundary rules, symbols with ranges,\n"
-            "and how often each operator is used. Sizes of symbolic tensors are those at tracing. -v shows region\n"
-            "graphs, too.\n"
+            "and how often each operator is used; of a partitioned program also what is saved and who else holds\n"
+            "its memory (`donated`: nobody), which inputs stay in place, which to detach. Sizes of symbolic tensors\n"
+            "are those at tracing. -v shows region graphs, too.\n"
             "\n"
             "  aothost inspect gpt.pt2\n"
             "  aothost inspect 03.partition-mincut.ir --json - | jq .operators\n",

@@ -72,8 +72,8 @@ static int is_empty(const aot_prog_t *p) {
   return !p->graphs.n && !p->leaves.n && !p->rules.n && !p->symbols.n && !p->exprs.n && !p->origins.n;
 }
 
-aot_status_t aoth_parse(aot_prog_t *p, const char *file, const char *text, size_t size) {
-  parser_t s = {.p = p, .file = file ? file : "text", .text_end = text + size, .scratch = aoth_arena_create()};
+static aot_status_t parse(aot_prog_t *p, const char *file, const char *text, size_t size, int lines) {
+  parser_t s = {.p = p, .file = file ? file : "text", .text_end = text + size, .scratch = aoth_arena_create(), .lines = lines};
   aoth_locator_t locator = {&s, locate};
   if (!s.scratch) return aoth_no_memory(p, "parsing", 0);
   s.values.epoch = s.graphs.epoch = s.symbols.epoch = 1;
@@ -101,4 +101,10 @@ aot_status_t aoth_parse(aot_prog_t *p, const char *file, const char *text, size_
   free(s.dims.values.at);
   free(s.dims.ops.at);
   return status;
+}
+
+aot_status_t aoth_parse(aot_prog_t *p, const char *file, const char *text, size_t size) { return parse(p, file, text, size, 0); }
+
+aot_status_t aoth_parse_with_lines(aot_prog_t *p, const char *file, const char *text, size_t size) {
+  return parse(p, file, text, size, 1);
 }

@@ -139,6 +139,15 @@ static aot_status_t define_results(parser_t *s, aot_node_t node) {
   return AOT_OK;
 }
 
+/* Where a node of a file stands that says nothing about its origin. */
+static aot_status_t line_origin(parser_t *s, const token_t *op, aot_origin_t *out) {
+  aoth_where_t where = {0};
+  aoth_parse_where(s, op, &where);
+  const aot_origin_info_t o = {
+      .struct_size = (uint32_t)sizeof o, .line = where.line, .source_file = aot_str(s->file), .parent = aot_no_origin()};
+  return aoth_edit_origin_create(s->p, &o, out);
+}
+
 static aot_status_t parse_node(parser_t *s, aot_graph_t g) {
   aot_node_spec_t spec = {.struct_size = (uint32_t)sizeof spec, .origin = aot_no_origin()};
   aot_node_t node;
@@ -155,6 +164,7 @@ static aot_status_t parse_node(parser_t *s, aot_graph_t g) {
   spec.types = s->result_types.at;
   spec.n_types = s->result_types.n;
   AOT_TRY(parse_node_tail(s, &spec));
+  if (s->lines && spec.origin.id == NONE) AOT_TRY(line_origin(s, &op, &spec.origin));
   s->focus = op;
   AOT_TRY(aoth_edit_node_create(s->p, g, &spec, aot_no_node(), &node));
   AOT_TRY(define_results(s, node));

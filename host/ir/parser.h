@@ -53,6 +53,7 @@ typedef struct parser {
   dim_parser_t dims;
   uint32_t n_graphs_read;
   uint32_t properties; /* become the program's when all is read */
+  int lines;           /* a node without an origin gets one: file and line */
 } parser_t;
 
 /* ---- steps (parse_step.c) ---- */

@@ -70,6 +70,8 @@ void aoth_print(aot_prog_t *p, aoth_text_t *out); /* of leaves' data, only what 
 void aoth_print_node(aot_prog_t *p, aot_node_t n, aoth_text_t *out); /* one line, for messages */
 /* Parse into an empty program. Errors go to the sink with file:line:column and caret; AOT_E_INVALID. */
 aot_status_t aoth_parse(aot_prog_t *p, const char *file, const char *text, size_t size);
+aot_status_t aoth_parse_with_lines(aot_prog_t *p, const char *file, const char *text, size_t size); /* a node without an origin
+                                                                                                       gets one: file, line */
 
 /* ---- verifier ---- */
 /* Structure always; then the checker of each property in `properties`. Reports all it finds (at most 20). */

@@ -9,6 +9,8 @@
 #include <aot/ext/nearest.h>
 #include <aot/ext/opset_info.h>
 #include <aot/ext/report.h>
+#include <aot/ext/saved.h>
+#include <aot/ext/program_file.h>
 #include <aot/ext/uncovered.h>
 #include <aot/import.h>
 #include <aot/partition.h>
@@ -563,6 +565,15 @@ static const row_t rows[] = {
     MEMBER(aot_ext_dynamic_outputs_t, struct_size),
     MEMBER(aot_ext_dynamic_outputs_t, flags),
     MEMBER(aot_ext_dynamic_outputs_t, run),
+    STRUCT(aot_ext_program_file_t),
+    MEMBER(aot_ext_program_file_t, struct_size),
+    MEMBER(aot_ext_program_file_t, flags),
+    MEMBER(aot_ext_program_file_t, read),
+    MEMBER(aot_ext_program_file_t, release),
+    STRUCT(aot_ext_saved_t),
+    MEMBER(aot_ext_saved_t, struct_size),
+    MEMBER(aot_ext_saved_t, flags),
+    MEMBER(aot_ext_saved_t, held),
 };
 
 int main(void) {
