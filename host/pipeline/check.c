@@ -63,12 +63,20 @@ static uint32_t properties_of_text(const char *path) {
   return properties;
 }
 
+/* A list that begins with a unit for joint programs is meant for a model that was exported with its backward. Whether the model
+ * is one shows when it is read. */
+static uint32_t imported_properties(const aoth_pipeline_t *p) {
+  const aoth_unit_t *first = p->n_stages ? p->stages[0].unit : NULL;
+  const int for_joint = p->model_path && first && first->has_contract && first->contract.needs & AOT_PROP_JOINT;
+  return AOT_PROP_IMPORTED | (for_joint ? AOT_PROP_FUNCTIONAL | AOT_PROP_JOINT : 0);
+}
+
 /* What the program is before the first stage. 0: not known, so nothing is held against the stages before they run. */
 static uint32_t first_properties(const aoth_pipeline_t *p) {
   const size_t n = p->model_path ? strlen(p->model_path) : 0;
   const int is_text =
       p->import_id ? strcmp(p->import_id, "ir") == 0 : n > 3 && strcmp(p->model_path + n - 3, ".ir") == 0;
-  return is_text ? properties_of_text(p->model_path) : AOT_PROP_IMPORTED;
+  return is_text ? properties_of_text(p->model_path) : imported_properties(p);
 }
 
 /* needs, refuses, gives and drops over the list. After a stage that lacks something the rest is checked as if it had it, so

@@ -182,12 +182,18 @@ static aot_status_t choose_importer(aoth_session_t *s, const aot_file_t *file, c
   return AOT_E_INVALID;
 }
 
+/* What a program is that an importer has made: one with its gradients is joint, and no stage before the partition is left to it. */
+static uint32_t imported_properties(aot_prog_t *p) {
+  const int is_joint = aoth_graph_graph_find(p, AOT_GRAPH_JOINT).id != AOT_NO_ID;
+  return AOT_PROP_IMPORTED | (is_joint ? AOT_PROP_FUNCTIONAL | AOT_PROP_JOINT : 0);
+}
+
 static aot_status_t read_with_unit(aoth_session_t *s, aoth_stage_t *stage, const aot_file_t *file) {
   aoth_instance_t unit;
   AOT_TRY(aoth_instance_create(s, stage, &unit));
   importing_t reading = {s, &unit, file, 0};
   aot_status_t status = aoth_call(s, stage, "read", do_read, &reading);
-  if (status == AOT_OK && aoth_verify(s->prog, AOT_PROP_IMPORTED) != AOT_OK) {
+  if (status == AOT_OK && aoth_verify(s->prog, imported_properties(s->prog)) != AOT_OK) {
     aoth_misbehaved(s, stage, "made a broken program");
     status = AOTH_E_PLUGIN;
   }
@@ -195,7 +201,7 @@ static aot_status_t read_with_unit(aoth_session_t *s, aoth_stage_t *stage, const
     status = aoth_session_fail(s, stage); /* else the file is at fault: exit 2 */
   const aot_status_t destroyed = aoth_instance_destroy(s, stage, &unit);
   if (status == AOT_OK) status = destroyed;
-  if (status == AOT_OK) aoth_prog_set_properties(s->prog, aoth_prog_properties(s->prog) | AOT_PROP_IMPORTED);
+  if (status == AOT_OK) aoth_prog_set_properties(s->prog, aoth_prog_properties(s->prog) | imported_properties(s->prog));
   return status;
 }
 

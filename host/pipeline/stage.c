@@ -65,6 +65,9 @@ aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, u
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.refuses",
                      "stage %s refuses a program that is %s already", stage->name,
                      aoth_property_names(unwanted, s->arena));
+    if (unwanted & AOT_PROP_JOINT)
+      aoth_sink_line(s->config.sink, "hint: the program holds its gradients already (it was exported with its backward, or differentiated "
+                                     "before): begin with the partition");
     aoth_yaml_notes(s->config.sink, s->arena, stage->at, "contract.refuses");
   }
   return missing || unwanted ? AOT_E_PRECONDITION : AOT_OK;

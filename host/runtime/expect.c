@@ -47,7 +47,7 @@ static aot_status_t backward(aoth_step_t *s, const aoth_st_t *file, aoth_sink_t 
   for (uint32_t k = 0; k < n; k++) {
     const aoth_st_entry_t *e = numbered(file, "tangent.", k);
     tangents[k] = e ? &e->tensor : NULL;
-    if (e && !aoth_step_takes_tangent(s, k)) {
+    if (e && !aoth_step_takes_tangent(s, k) && aoth_step_own_loss(s) != (int64_t)k) {
       aoth_where_t where = {.file = aoth_st_path(file)};
       aoth_sink_report(sink, AOT_SEVERITY_INFO, &where, "verify.tangent", "\"tangent.%u\" is not used: no gradient depends on that output", k);
     }

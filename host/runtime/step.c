@@ -2,6 +2,7 @@
 #include <runtime/step.h>
 
 #include <aot/inline.h>
+#include <runtime/compare.h>
 #include <runtime/step_ports.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,10 +196,28 @@ static aot_status_t lacks(const aoth_step_t *s, const char *what, const char *st
   return AOT_E_PRECONDITION;
 }
 
+/* Gradients of a loss whose tangent is built in: there is nothing to give but that 1. */
+static aot_status_t check_own_loss(const aoth_step_t *s, const aoth_tensor_t *const *tangents, uint32_t n_tangents) {
+  const int64_t loss = aoth_step_own_loss(s);
+  if (loss < 0 || loss >= (int64_t)n_tangents || !tangents[loss]) return AOT_OK;
+  const aoth_tensor_t *t = tangents[loss];
+  double storage;
+  aoth_tensor_t one = aoth_tensor_make(&storage, t->dtype, t->rank, t->sizes);
+  if (aoth_tensor_numel(t) == 1) {
+    aoth_tensor_fill(&one, 1);
+    if (aoth_compare_tensors(t, &one, 0, 0).ok) return AOT_OK;
+  }
+  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "input.tangent",
+                   "tangent %lld: the model was exported with the gradients of output %lld itself, so this tangent can only be 1",
+                   (long long)loss, (long long)loss);
+  return AOT_E_INVALID;
+}
+
 aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tangents, uint32_t n_tangents) {
   aoth_call_t *c = &s->call[AOTH_CALL_BACKWARD];
   if (!c->present) return lacks(s, "backward", "an autograd and a partition stage in the pipeline");
   if (s->phase != AOTH_PHASE_FORWARD && s->phase != AOTH_PHASE_BACKWARD) return too_early(s, "a backward", "forward");
+  AOT_TRY(check_own_loss(s, tangents, n_tangents));
   for (uint32_t i = 0; i < c->n_in; i++) {
     const aoth_slot_t *p = &c->in[i];
     if (p->role == AOT_ROLE_TANGENT) AOT_TRY(give_tangent(s, p, p->index < n_tangents ? tangents[p->index] : NULL));
@@ -254,6 +273,14 @@ int aoth_step_takes_tangent(const aoth_step_t *s, uint32_t output) {
   for (uint32_t i = 0; i < c->n_in; i++)
     if (c->in[i].role == AOT_ROLE_TANGENT && c->in[i].index == output) return 1;
   return 0;
+}
+
+int64_t aoth_step_own_loss(const aoth_step_t *s) {
+  const aoth_call_t *c = &s->call[AOTH_CALL_BACKWARD];
+  if (!c->present) return -1;
+  for (uint32_t i = 0; i < c->n_in; i++)
+    if (c->in[i].role == AOT_ROLE_TANGENT) return -1;
+  return aoth_step_loss(s);
 }
 
 int aoth_step_owns(const aoth_step_t *s, const void *data) {

@@ -44,6 +44,9 @@ uint32_t aoth_step_n_outputs(const aoth_step_t *s);
 const aot_leaf_info_t *aoth_step_input(const aoth_step_t *s, uint32_t k); /* name, type, sample data of user input k */
 int64_t aoth_step_loss(const aoth_step_t *s); /* number of the user output that the program marks as the loss, or -1 */
 int aoth_step_takes_tangent(const aoth_step_t *s, uint32_t output);
+/* Number of the loss whose gradients the backward gives without being handed a tangent (a model exported with its backward); -1:
+ * tangents are taken. */
+int64_t aoth_step_own_loss(const aoth_step_t *s);
 /* For programs with explicit random numbers: the seed that they are given, and how many numbers have been drawn. */
 void aoth_step_seed(aoth_step_t *s, int64_t seed, int64_t offset);
 int64_t aoth_step_offset(const aoth_step_t *s);

@@ -54,7 +54,11 @@ static aot_status_t check_graphs(const loop_t *l) {
   if (l->spec->loss >= aoth_step_n_outputs(l->step))
     return fail(l, &l->spec->where_loss, "train.loss", "the loss should be user output %lld, but the model has %u outputs",
                 (long long)l->spec->loss, aoth_step_n_outputs(l->step));
-  if (!aoth_step_takes_tangent(l->step, (uint32_t)l->spec->loss))
+  const int64_t own = aoth_step_own_loss(l->step);
+  if (own >= 0 && own != l->spec->loss)
+    return fail(l, &l->spec->where_loss, "train.loss", "the model was exported with the gradients of user output %lld, so that is the loss",
+                (long long)own);
+  if (own < 0 && !aoth_step_takes_tangent(l->step, (uint32_t)l->spec->loss))
     return fail(l, &l->spec->where_loss, "train.loss", "user output %lld depends on no parameter, so it cannot be the loss",
                 (long long)l->spec->loss);
   return AOT_OK;

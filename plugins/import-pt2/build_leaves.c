@@ -245,9 +245,36 @@ static aot_status_t update(p2_builder_t *b, aot_graph_t g, uint32_t leaf, aot_va
   return b->host->edit->rule_add(b->prog, &rule);
 }
 
+/* An archive with its backward has the gradient of everything that requires one. */
+static aot_status_t check_gradients(p2_builder_t *b, const uint8_t *has_gradient) {
+  const p2_program_t *p = b->program;
+  uint32_t i;
+  for (i = 0; i < p->n_input_specs; i++) {
+    aot_leaf_info_t leaf;
+    const aot_leaf_t id = {b->leaf_of_input[i]};
+    memset(&leaf, 0, sizeof leaf);
+    leaf.struct_size = sizeof leaf;
+    if (id.id == AOT_NO_ID || has_gradient[id.id]) continue;
+    AOT_TRY(b->host->graph->leaf_info(b->prog, id, &leaf));
+    if (leaf.flags & AOT_LEAF_REQUIRES_GRAD)
+      return p2_fail(b->env, BAD_SIGNATURE, "the archive holds gradients, but none of '%.*s', which requires one",
+                     P2_SHOW(top(b)->inputs[i].u.s));
+  }
+  return AOT_OK;
+}
+
+/* A tied parameter has one gradient, by any of its names. */
+static aot_status_t gradient(p2_builder_t *b, aot_graph_t g, uint32_t leaf, aot_value_t v, aot_str_t name, uint8_t *has_gradient) {
+  if (has_gradient[leaf]) return p2_fail(b->env, BAD_SIGNATURE, "two outputs are the gradient of one parameter: '%.*s' is the second", P2_SHOW(name));
+  has_gradient[leaf] = 1;
+  return b->host->edit->output_add(b->prog, g, AOT_ROLE_GRADIENT, leaf, v, name);
+}
+
 aot_status_t p2_build_outputs(p2_builder_t *b, aot_graph_t g, const p2_scope_t *s) {
   const p2_program_t *p = b->program;
-  uint32_t i, n_user = 0, leaf;
+  uint32_t i, n_user = 0, leaf, n_gradients = 0;
+  uint8_t *has_gradient;
+  AOT_TRY(P2_NEW(b->env, P2_SCRATCH, p->n_input_specs, &has_gradient)); /* there are no more leaves than inputs */
   if (p->n_output_specs != top(b)->n_outputs)
     return p2_fail(b->env, BAD_SIGNATURE, "the graph has %u outputs, the signature describes %u", top(b)->n_outputs,
                    p->n_output_specs);
@@ -263,10 +290,12 @@ aot_status_t p2_build_outputs(p2_builder_t *b, aot_graph_t g, const p2_scope_t *
       continue;
     }
     AOT_TRY(target_leaf(b, spec, &leaf));
-    if (spec->kind == P2_OUT_GRADIENT || spec->kind == P2_OUT_INPUT_GRADIENT)
-      AOT_TRY(b->host->edit->output_add(b->prog, g, AOT_ROLE_GRADIENT, leaf, v, name));
-    else
+    if (spec->kind == P2_OUT_GRADIENT || spec->kind == P2_OUT_INPUT_GRADIENT) {
+      AOT_TRY(gradient(b, g, leaf, v, name, has_gradient));
+      n_gradients++;
+    } else {
       AOT_TRY(update(b, g, leaf, v, name));
+    }
   }
-  return AOT_OK;
+  return n_gradients ? check_gradients(b, has_gradient) : AOT_OK;
 }

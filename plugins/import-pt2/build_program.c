@@ -382,8 +382,17 @@ static aot_status_t build_graphs(p2_builder_t *b, aot_graph_t target, p2_scope_t
   return AOT_OK;
 }
 
+/* Gradients among the outputs: the archive was exported with its backward (torch.export's joint signature). */
+static int has_gradients(const p2_program_t *p) {
+  uint32_t i;
+  for (i = 0; i < p->n_output_specs; i++)
+    if (p->output_specs[i].kind == P2_OUT_GRADIENT || p->output_specs[i].kind == P2_OUT_INPUT_GRADIENT) return 1;
+  return 0;
+}
+
 /* Inputs first: they bring in the symbols, so that nodes on sizes are known to need no node. */
 aot_status_t p2_build(p2_builder_t *b) {
+  const int joint = has_gradients(b->program);
   aot_graph_t g;
   p2_scope_t scope;
   memset(&scope, 0, sizeof scope);
@@ -391,7 +400,7 @@ aot_status_t p2_build(p2_builder_t *b) {
   AOT_TRY(decide_fates(b));
   AOT_TRY(p2_check_operators(b));
   AOT_TRY(p2_symbols_prepare(b));
-  AOT_TRY(b->host->edit->graph_create(b->prog, AOT_GRAPH_FORWARD, aot_str("forward"), &g));
+  AOT_TRY(b->host->edit->graph_create(b->prog, joint ? AOT_GRAPH_JOINT : AOT_GRAPH_FORWARD, aot_str(joint ? "joint" : "forward"), &g));
   AOT_TRY(p2_build_inputs(b, g, &scope));
   AOT_TRY(build_graphs(b, g, &scope));
   return p2_build_outputs(b, g, &scope);

@@ -219,6 +219,37 @@ static void mark_early(pt_joint_t *j) {
   }
 }
 
+static int has_tangents(const pt_joint_t *j) {
+  for (uint32_t v = 0; v < j->n_inputs; v++)
+    if (pt_is_tangent(j, v)) return 1;
+  return 0;
+}
+
+/* A joint graph whose loss has its tangent of 1 built in has no tangent to descend from. Its backward begins where nodes that
+ * no forward output needs read the loss (ones_like(loss)). Where none does, since 1 was folded, every such node is late: the
+ * forward then computes its outputs and what is saved of them. */
+static void mark_late_after_loss(pt_joint_t *j, uint32_t loss) {
+  uint32_t n_late = 0;
+  for (uint32_t n = 0; n < j->n_nodes; n++) {
+    for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1] && !j->early[n]; k++) {
+      const uint32_t v = j->operands[k];
+      if (v == loss || (j->def[v] != PT_NONE && j->late[j->def[v]])) j->late[n] = 1;
+    }
+    n_late += j->late[n];
+  }
+  for (uint32_t n = 0; n_late == 0 && n < j->n_nodes; n++) j->late[n] = !j->early[n];
+}
+
+/* The value that the archive calls the loss, PT_NONE: none. */
+static uint32_t find_loss(const aot_snapshot_t *s, const aot_snap_graph_t *g, const uint32_t *value_of_row) {
+  const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports);
+  for (uint32_t i = 0; i < g->n_outputs; i++) {
+    const aot_snap_port_t *port = &ports[g->output_begin + i];
+    if (port->role == AOT_ROLE_LOSS && port->value != AOT_NO_ID) return value_of_row[port->value];
+  }
+  return PT_NONE;
+}
+
 int pt_joint_init(pt_joint_t *j, const aot_snapshot_t *s) {
   memset(j, 0, sizeof *j);
   const aot_snap_graph_t *g = find_joint(s, &j->graph);
@@ -245,6 +276,7 @@ int pt_joint_init(pt_joint_t *j, const aot_snapshot_t *s) {
     fill_users(j);
     fill_outputs(j, s, g, value_of_row);
     mark_early(j);
+    if (!has_tangents(j)) mark_late_after_loss(j, find_loss(s, g, value_of_row));
   } else {
     pt_joint_deinit(j);
   }

@@ -1,7 +1,7 @@
 /* A joint graph as plain arrays: what every partitioner looks at.
  *
  * Values and nodes are dense indices in graph order; lists are CSR. A node is `late` when it depends on a tangent: it can
- * only run in the backward. It is `early` when a forward output needs it. The others are pure functions of forward inputs
+ * only run in the backward. (In a graph without tangents, whose loss has its 1 built in: when it follows the loss.) It is `early` when a forward output needs it. The others are pure functions of forward inputs
  * that only gradients need; they may stand on either side. Built in one pass over the program's snapshot. */
 #ifndef PT_JOINT_H
 #define PT_JOINT_H
