@@ -3,46 +3,18 @@
 
 #include <base/file.h>
 #include <jansson.h>
-#include <pipeline/options.h>
-#include <pipeline/registry.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MAX_STAGES 64u
 
 typedef struct opt {
   aoth_cli_t cli;
   aoth_texts_t uses; /* "--use", ID, "--with", K=V, .. as given */
   const char *output, *import_id;
   aoth_arena_t *arena;
-  aoth_stage_t stages[MAX_STAGES];
+  aoth_stage_t *stages;
   uint32_t n_stages;
 } opt_t;
-
-/* Every --with belongs to the --use before it. All complaints before anything runs. */
-static aot_status_t resolve_stages(opt_t *o) {
-  aot_status_t status = AOT_OK;
-  const char *const *t = o->uses.items;
-  for (uint32_t i = 0; i < o->uses.n;) {
-    const char *withs[256];
-    uint32_t n = 0;
-    if (strcmp(t[i], "--use") != 0 || o->n_stages == MAX_STAGES) {
-      aoth_sink_report(o->cli.sink, AOT_SEVERITY_ERROR, NULL, "opt.with", "%s",
-                       o->n_stages == MAX_STAGES ? "too many stages: 64 are the limit"
-                                                 : "--with belongs to the --use before it, and there is none");
-      return AOT_E_INVALID;
-    }
-    const char *use = t[i + 1];
-    for (i += 2; i < o->uses.n && strcmp(t[i], "--with") == 0 && n < 256; i += 2) withs[n++] = t[i + 1];
-    aoth_stage_t *stage = &o->stages[o->n_stages++];
-    aot_status_t one = aoth_stage_from_flags(use, withs, n, o->arena, o->cli.sink, stage);
-    if (one == AOT_OK) one = aoth_stage_resolve(o->cli.session, stage, AOTH_STAGE_KINDS, o->arena);
-    if (status == AOT_OK) status = one;
-    stage->number = o->n_stages;
-  }
-  return status;
-}
 
 /* Common flags that need a pipeline or one of its stages: nothing is ignored in silence. */
 static aot_status_t check_flags(const opt_t *o) {
@@ -80,7 +52,7 @@ static aot_status_t write_program(opt_t *o) {
 
 static aot_status_t run(opt_t *o) {
   aoth_session_t *s = o->cli.session;
-  AOT_TRY(resolve_stages(o));
+  AOT_TRY(aoth_cli_stages(&o->cli, &o->uses, o->arena, &o->stages, &o->n_stages));
   AOT_TRY(check_flags(o));
   AOT_TRY(aoth_session_open_opsets(s, NULL, NULL, 0));
   AOT_TRY(aoth_session_import(s, o->import_id, NULL, o->cli.positional[0], NULL));

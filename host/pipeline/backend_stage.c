@@ -28,8 +28,6 @@ typedef struct lowering {
   uint32_t n_nodes;    /* rows below */
   unsigned char *verdicts;
   const char **reasons;
-  aot_node_t node; /* being decomposed */
-  aot_value_t *values;
   const aot_exe_t *exe;
   const char *wrong;
 } lowering_t;
@@ -89,55 +87,6 @@ static aot_status_t ask(lowering_t *l, aot_node_t **out_list, uint32_t *out_n) {
   return *out_list ? AOT_OK : no_memory(l);
 }
 
-/* ---- decompose ---- */
-
-static aot_status_t do_decompose(void *arg) {
-  lowering_t *l = arg;
-  const uint32_t before = l->s->ctx.n_diags;
-  const aot_status_t status = aoth_edit_decompose(l->s->prog, l->node, l->values);
-  l->wrong = status == AOT_E_UNIMPLEMENTED && l->s->ctx.n_diags == before ? "none" : NULL;
-  return l->wrong ? AOT_OK : status;
-}
-
-/* The opset that knows the operator: it is the one to blame for what its decomposition does. */
-static const aoth_unit_t *owner_of(aoth_session_t *s, aot_str_t op) {
-  for (uint32_t i = 0; i < s->n_opsets; i++)
-    for (uint64_t k = 0; k < s->opsets[i].table.opset.n_ops; k++)
-      if (aot_str_eq(s->opsets[i].table.opset.ops[k]->name, op)) return s->opsets[i].unit;
-  return NULL;
-}
-
-/* *out_done: 0 when there is no decomposition. */
-static aot_status_t decompose(lowering_t *l, aot_node_t node, int *out_done) {
-  aot_prog_t *p = l->s->prog;
-  aot_node_info_t info = {.struct_size = sizeof info};
-  AOT_TRY(aoth_graph_node_info(p, node, &info));
-  const uint32_t n = info.n_results, first = info.first_result.id;
-  l->values = aoth_arena_alloc(l->arena, sizeof(uint32_t), (n + 1) * sizeof *l->values);
-  if (!l->values) return no_memory(l);
-  for (uint32_t i = 0; i < n; i++) l->values[i] = aot_no_value();
-  l->node = node;
-  const aot_op_desc_t *op = aoth_graph_op_desc(p, info.op);
-  const aoth_unit_t *owner = op ? owner_of(l->s, op->name) : NULL;
-  aoth_stage_t blamed = *l->stage;
-  if (owner) {
-    blamed.unit = owner;
-    blamed.use = owner->id;
-  }
-  AOT_TRY(aoth_call(l->s, &blamed, "decompose", do_decompose, l));
-  *out_done = l->wrong == NULL;
-  if (!*out_done) return AOT_OK;
-  for (uint32_t i = 0; i < n; i++) {
-    const aot_value_t old = {first + i};
-    if (aoth_graph_n_uses(p, old) == 0) continue;
-    if (l->values[i].id == AOT_NO_ID)
-      return aoth_misbehaved(l->s, &blamed, "decomposed %.*s but gave nothing for its result %u, which is used",
-                             (int)op->name.size, op->name.data, i);
-    AOT_TRY(aoth_edit_uses_replace(p, old, l->values[i]));
-  }
-  return aoth_edit_node_erase(p, node);
-}
-
 /* ---- effect tokens ---- */
 
 static int is_token(aot_prog_t *p, uint32_t value) {
@@ -182,7 +131,7 @@ static aot_status_t take_tokens(lowering_t *l) {
       int done = 1;
       next = aoth_graph_next(p, n);
       AOT_TRY(aoth_graph_node_info(p, n, &info));
-      if (has_token(p, &info)) AOT_TRY(decompose(l, n, &done));
+      if (has_token(p, &info)) AOT_TRY(aoth_decompose_node(l->s, l->stage, l->arena, n, &done));
       if (done) continue;
       const aot_op_desc_t *op = aoth_graph_op_desc(p, info.op);
       return aoth_misbehaved(l->s, l->stage, "met %.*s, which takes a token that no operator set can take away",
@@ -246,7 +195,7 @@ static aot_status_t settle(lowering_t *l) {
     uint32_t n_stuck = 0;
     for (uint32_t i = 0; i < n; i++) {
       int done = 0;
-      AOT_TRY(decompose(l, list[i], &done));
+      AOT_TRY(aoth_decompose_node(l->s, l->stage, l->arena, list[i], &done));
       if (!done) list[n_stuck++] = list[i];
     }
     if (n_stuck) return tell_refused(l, list, n_stuck, "and no opset has a decomposition");

@@ -114,6 +114,10 @@ aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, u
 void aoth_session_record(aoth_session_t *s, const aoth_stage_t *stage, uint64_t begin_ns, uint64_t before,
                          uint64_t edits);
 
+/* ---- decompose.c ---- */
+/* The node's opset puts simpler nodes in its place. *out_done 0: it has no decomposition. Memory: arena. */
+aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_node_t node, int *out_done);
+
 /* ---- backend_stage.c ---- */
 aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *backend,
                               uint64_t *out_edits);

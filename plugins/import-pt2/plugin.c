@@ -3,8 +3,10 @@
  * The file that sees the ABI: the unit, its option, and the way from a recorded failure to a diagnostic. The rest reads top
  * to bottom in read_archive: directory -> layout -> JSON records and weights -> program. */
 #include "build_program.h"
+#include "export_program.h"
 #include <aot/import.h>
 #include <aot/ext/cache.h>
+#include <aot/ext/export.h>
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <aot/plugin.h>
@@ -145,9 +147,39 @@ static aot_status_t AOT_CALL model_key(const void *table, aot_ctx_t *ctx, const 
   return AOT_OK;
 }
 
+/* ---- writing ---- */
+
+/* PyTorch has the operators of every namespace but the project's own; custom ones are the reader's to register. */
+static int32_t AOT_CALL knows(const void *table, aot_str_t op) {
+  (void)table;
+  return !p2_str_starts(op, "aot.");
+}
+
+static aot_status_t AOT_CALL write_archive(const void *table, aot_ctx_t *ctx, aot_prog_t *prog, aot_str_t name,
+                                           const aot_bytes_sink_t *sink) {
+  const aot_import_t *i = table;
+  const unit_t *u = i->self;
+  owner_t o = {&u->host, ctx};
+  p2_builder_t nothing_built;
+  p2_writer_t w;
+  p2_env_t e;
+  env_init(&e, &o);
+  memset(&nothing_built, 0, sizeof nothing_built);
+  memset(&w, 0, sizeof w);
+  w.env = &e;
+  w.host = &u->host;
+  w.prog = prog;
+  const aot_status_t status = p2_export(&w, name, sink);
+  if (status == AOT_E_EXHAUSTED && !e.error.code && !e.error.told) p2_fail(&e, "export-pt2.memory", "no memory for the archive");
+  if (status != AOT_OK) tell(&o, &e, &nothing_built);
+  return status;
+}
+
 static const void *AOT_CALL get_ext(const aot_import_t *i, const char *id) {
   static const aot_ext_cache_t cache = {sizeof cache, 0, model_key, NULL};
+  static const aot_ext_export_t exporting = {sizeof exporting, 0, AOT_STR_INIT(".pt2"), knows, write_archive};
   (void)i;
+  if (strcmp(id, AOT_EXT_EXPORT) == 0) return &exporting;
   return strcmp(id, AOT_EXT_CACHE) == 0 ? &cache : NULL;
 }
 

@@ -6,6 +6,7 @@
 #include <aot/ext/coverage.h>
 #include <aot/ext/dynamic_outputs.h>
 #include <aot/ext/env.h>
+#include <aot/ext/export.h>
 #include <aot/ext/nearest.h>
 #include <aot/ext/opset_info.h>
 #include <aot/ext/report.h>
@@ -574,6 +575,12 @@ static const row_t rows[] = {
     MEMBER(aot_ext_saved_t, struct_size),
     MEMBER(aot_ext_saved_t, flags),
     MEMBER(aot_ext_saved_t, held),
+    STRUCT(aot_ext_export_t),
+    MEMBER(aot_ext_export_t, struct_size),
+    MEMBER(aot_ext_export_t, flags),
+    MEMBER(aot_ext_export_t, suffix),
+    MEMBER(aot_ext_export_t, knows),
+    MEMBER(aot_ext_export_t, write),
 };
 
 int main(void) {

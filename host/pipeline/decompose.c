@@ -1,0 +1,61 @@
+/* One node replaced by what its opset makes of it: for backends that refuse an operator, and for formats that do not know it. */
+#include <pipeline/session.h>
+
+#include <aot/inline.h>
+
+typedef struct decomposing {
+  aoth_session_t *s;
+  aot_node_t node;
+  aot_value_t *values; /* in place of its results */
+  int has_none;
+} decomposing_t;
+
+static aot_status_t do_decompose(void *arg) {
+  decomposing_t *d = arg;
+  const uint32_t before = d->s->ctx.n_diags;
+  const aot_status_t status = aoth_edit_decompose(d->s->prog, d->node, d->values);
+  d->has_none = status == AOT_E_UNIMPLEMENTED && d->s->ctx.n_diags == before;
+  return d->has_none ? AOT_OK : status;
+}
+
+/* The opset that knows the operator: it is the one to blame for what its decomposition does. */
+static const aoth_unit_t *owner_of(aoth_session_t *s, aot_str_t op) {
+  for (uint32_t i = 0; i < s->n_opsets; i++)
+    for (uint64_t k = 0; k < s->opsets[i].table.opset.n_ops; k++)
+      if (aot_str_eq(s->opsets[i].table.opset.ops[k]->name, op)) return s->opsets[i].unit;
+  return NULL;
+}
+
+aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_node_t node, int *out_done) {
+  aot_prog_t *p = s->prog;
+  aot_node_info_t info = {.struct_size = sizeof info};
+  AOT_TRY(aoth_graph_node_info(p, node, &info));
+  const uint32_t n = info.n_results, first = info.first_result.id;
+  decomposing_t d = {.s = s, .node = node};
+  d.values = aoth_arena_alloc(arena, sizeof(uint32_t), (n + 1) * sizeof *d.values);
+  if (!d.values) {
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "lower.memory", "no memory to decompose a node");
+    s->outcome = AOTH_CALL_TOLD;
+    return s->status = AOT_E_EXHAUSTED;
+  }
+  for (uint32_t i = 0; i < n; i++) d.values[i] = aot_no_value();
+  const aot_op_desc_t *op = aoth_graph_op_desc(p, info.op);
+  const aoth_unit_t *owner = op ? owner_of(s, op->name) : NULL;
+  aoth_stage_t blamed = *stage;
+  if (owner) {
+    blamed.unit = owner;
+    blamed.use = owner->id;
+  }
+  AOT_TRY(aoth_call(s, &blamed, "decompose", do_decompose, &d));
+  *out_done = !d.has_none;
+  if (!*out_done) return AOT_OK;
+  for (uint32_t i = 0; i < n; i++) {
+    const aot_value_t old = {first + i};
+    if (aoth_graph_n_uses(p, old) == 0) continue;
+    if (d.values[i].id == AOT_NO_ID)
+      return aoth_misbehaved(s, &blamed, "decomposed %.*s but gave nothing for its result %u, which is used",
+                             (int)op->name.size, op->name.data, i);
+    AOT_TRY(aoth_edit_uses_replace(p, old, d.values[i]));
+  }
+  return aoth_edit_node_erase(p, node);
+}
