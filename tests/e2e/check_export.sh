@@ -53,6 +53,52 @@ same joint.ir other.ir
 "$aothost" export "$mlp" > other.ir
 same functional.ir other.ir
 
+# Symbolic sizes: symbols named as PyTorch names them, nodes for the sizes in arguments; a number where PyTorch wants a tensor becomes
+# one; leaves without a name or data; a buffer that is not persistent; a value that is new value and output.
+cat > sizes.ir <<'P'
+aot 1
+properties imported functional
+symbol batch in [1, 64] hint 4
+symbol s1 in [2, inf] hint 6
+leaf 0 parameter "w" : f32[8] grad
+leaf 1 constant : f32[2] data "0000803f00000040"
+leaf 2 buffer "n" : i64[] data "0300000000000000"
+leaf 3 buffer "m" : i64[] data "0300000000000000"
+leaf 4 user_input 0 "x" : f32[batch, s1, 8]
+rule copy_back 2
+rule copy_back 3
+graph @forward forward {
+  in %w = parameter 0 : f32[8] grad
+  in %c = constant 1 : f32[2]
+  in %n = buffer 2 : i64[]
+  in %m = buffer 3 : i64[]
+  in %x = user_input 4 : f32[batch, s1, 8]
+  %a = aten.mul.Tensor %x, %w
+  %flat : f32[batch * s1 * 4, 2] = aten.view.default %a, [batch * s1 * 4, 2]
+  %y = aten.mul.Tensor %flat, %c
+  %mask : bool[batch, s1, 8] = aten.gt.Scalar %x, 0.0
+  %chosen = aten.where.self %mask, %x, 0.5
+  %next = aten.add.Tensor %n, 1
+  out user_output 0 = %y
+  out user_output 1 = %chosen
+  out user_output 2 = %next
+  out user_output 3 = none
+  out update 2 = %next
+  out update 3 = %next
+}
+P
+status 0 "$aothost" export sizes.ir -o sizes.pt2
+says "1 of the program's tensors have no data"
+status 0 "$aothost" opt sizes.pt2
+says "symbol s0 in .1, 64. hint 4"
+says "f32.s1 \\* s0 \\* 4, 2. = aten.view.default"
+says "= aten.where.self %mask, %x, %scalar_tensor"
+says "out update [0-9]+ \"alias\" = "
+says "out user_output 3 = none"
+for word in "'s0', positive=True" sym_size_int _operator.mul lifted_tensor_0 '"persistent": false'; do
+  grep -qa -- "$word" sizes.pt2 || complain "the archive lacks $word"
+done
+
 # Weights start at multiples of 64, names of parameters and buffers stand in the configs, and --json tells the signature.
 status 0 "$aothost" export "$models/resnet_tiny/train.pt2" -o resnet.pt2 --json resnet.json
 has resnet.json '"name": "m.n.running_mean"'

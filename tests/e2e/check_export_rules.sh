@@ -63,6 +63,9 @@ graph @forward forward {
   out update 0 = %new
 }
 P
+shared=$root/plugins/import-pt2/tests/data/shared_buffers.pt2 # two buffers that overlap in one storage
+status 2 "$aothost" export "$shared" -o out.pt2
+says 'buffer "a" and buffer "b" share memory .*\[export.aliased-mutated-inputs\]'
 refused export.joint-needs-loss-index --joint <<'P'
 aot 1
 properties imported functional
