@@ -1,6 +1,5 @@
 /* aothost export: a model's functional or joint program with its signature, as a file. */
 #include "cli.h"
-#include "unit_json.h"
 
 #include <aot/contract.h>
 #include <aot/inline.h>
@@ -29,9 +28,12 @@ static aot_status_t bad_flag(const export_t *x, const char *code, const char *te
 static aot_status_t read_flags(export_t *x) {
   char *end = NULL;
   x->loss = -1;
-  if (x->pipeline_path && x->uses.n) return bad_flag(x, "export.stages", "--pipeline and --use exclude each other: one list of stages");
-  if (x->pipeline_path && x->import_id) return bad_flag(x, "export.import", "--import belongs to --use; a pipeline names its importer");
-  if (!x->pipeline_path && x->cli.common.sets.n) return bad_flag(x, "export.set", "--set belongs to --pipeline; --with sets an option of the --use before it");
+  if (x->pipeline_path && x->uses.n)
+    return bad_flag(x, "export.stages", "--pipeline and --use exclude each other: one list of stages");
+  if (x->pipeline_path && x->import_id)
+    return bad_flag(x, "export.import", "--import belongs to --use; a pipeline names its importer");
+  if (!x->pipeline_path && x->cli.common.sets.n)
+    return bad_flag(x, "export.set", "--set belongs to --pipeline; --with sets an option of the --use before it");
   if (!x->loss_text) return AOT_OK;
   if (!x->joint) return bad_flag(x, "export.loss", "--loss belongs to --joint");
   x->loss = strtoll(x->loss_text, &end, 10);
@@ -72,8 +74,8 @@ static aot_status_t read_model(export_t *x) {
 /* ---- the signature, for --json ---- */
 
 static const char *role_word(int32_t role) {
-  static const char *const words[] = {"other", "parameter", "buffer", "constant", "user-input", "state", "tangent", "saved", "gradient",
-                                      "user-output", "loss", "update"};
+  static const char *const words[] = {"other",   "parameter", "buffer",   "constant",    "user-input", "state",
+                                      "tangent", "saved",     "gradient", "user-output", "loss",       "update"};
   return role >= 1 && role <= AOT_ROLE_UPDATE ? words[role] : words[0];
 }
 
@@ -84,9 +86,11 @@ static json_t *ports_json(aot_prog_t *p, const aot_port_t *ports, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
     aot_str_t name = ports[i].name;
-    if (is_of_leaf(ports[i].role) && aoth_graph_leaf_info(p, (aot_leaf_t){ports[i].index}, &leaf) == AOT_OK && leaf.n_names) name = leaf.names[0];
-    json_array_append_new(list, json_pack("{s:s, s:i, s:s%, s:b}", "role", role_word(ports[i].role), "index", (int)ports[i].index, "name",
-                                          name.size ? name.data : "", (size_t)name.size, "none", ports[i].value.id == AOT_NO_ID));
+    if (is_of_leaf(ports[i].role)) aoth_graph_leaf_info(p, (aot_leaf_t){ports[i].index}, &leaf);
+    if (leaf.n_names) name = leaf.names[0];
+    json_array_append_new(list, json_pack("{s:s, s:i, s:s%, s:b}", "role", role_word(ports[i].role), "index",
+                                          (int)ports[i].index, "name", name.size ? name.data : "", (size_t)name.size,
+                                          "none", ports[i].value.id == AOT_NO_ID));
   }
   return list;
 }
@@ -94,11 +98,12 @@ static json_t *ports_json(aot_prog_t *p, const aot_port_t *ports, uint32_t n) {
 static aot_status_t write_json(export_t *x) {
   aot_prog_t *p = aoth_session_prog(x->cli.session);
   const aot_graph_t g = aoth_graph_graph_find(p, x->joint ? AOT_GRAPH_JOINT : AOT_GRAPH_FORWARD);
-  json_t *json = json_pack("{s:s, s:s, s:s?, s:s, s:b, s:I, s:i, s:o, s:o, s:o}", "command", "export", "file", x->cli.positional[0], "output",
-                           x->output, "format", x->done.format, "joint", x->joint, "bytes", (json_int_t)x->done.nbytes, "decomposed",
-                           (int)x->done.n_decomposed, "inputs", ports_json(p, aoth_graph_inputs(p, g), aoth_graph_n_inputs(p, g)),
-                           "outputs", ports_json(p, aoth_graph_outputs(p, g), aoth_graph_n_outputs(p, g)), "stages",
-                           aoth_records_json(x->cli.session));
+  json_t *inputs = ports_json(p, aoth_graph_inputs(p, g), aoth_graph_n_inputs(p, g));
+  json_t *outputs = ports_json(p, aoth_graph_outputs(p, g), aoth_graph_n_outputs(p, g));
+  json_t *json = json_pack("{s:s, s:s, s:s?, s:s, s:b, s:I, s:i, s:o, s:o, s:o}", "command", "export", "file",
+                           x->cli.positional[0], "output", x->output, "format", x->done.format, "joint", x->joint, "bytes",
+                           (json_int_t)x->done.nbytes, "decomposed", (int)x->done.n_decomposed, "inputs", inputs, "outputs",
+                           outputs, "stages", aoth_records_json(x->cli.session));
   const aot_status_t status = aoth_cli_json(&x->cli, json);
   json_decref(json);
   return status;
@@ -110,7 +115,8 @@ static aot_status_t run(export_t *x) {
   AOT_TRY(aoth_export_prepare(x->cli.session, x->joint, x->loss));
   AOT_TRY(aoth_export_write(x->cli.session, x->output, &x->done));
   if (x->output && !x->cli.common.quiet && !x->cli.common.json_path)
-    printf("%s: %s program as %s, %llu bytes\n", x->output, x->joint ? "joint" : "functional", x->done.format, (unsigned long long)x->done.nbytes);
+    printf("%s: %s program as %s, %llu bytes\n", x->output, x->joint ? "joint" : "functional", x->done.format,
+           (unsigned long long)x->done.nbytes);
   return write_json(x);
 }
 
@@ -118,12 +124,33 @@ static int export_main(const aoth_command_t *self, int argc, char **argv) {
   export_t x = {.loss = -1};
   const aoth_flag_t flags[] = {
       {.name = "--joint", .help = "with the gradients of the loss: the joint program", .set = &x.joint},
-      {.name = "--loss", .value = "K", .help = "with --joint: the output that is the loss, from 0; not needed when there is one only", .text = &x.loss_text},
-      {.name = "--output", .letter = "-o", .value = "F", .help = "where it goes, its suffix says the format: .ir text, .pt2 PyTorch's archive; text on the standard output when left out", .text = &x.output},
-      {.name = "--pipeline", .value = "P", .help = "run the passes of this pipeline first, up to its partition (without --joint: to what makes gradients)", .text = &x.pipeline_path},
-      {.name = "--use", .value = "STAGE", .help = "run this unit first; may repeat, in order", .list = &x.uses, .with_name = 1},
-      {.name = "--with", .value = "K=V", .help = "an option of the --use before it; may repeat", .list = &x.uses, .with_name = 1},
-      {.name = "--import", .value = "ID", .help = "the importer; found out from the file when left out, ir for text", .text = &x.import_id},
+      {.name = "--loss",
+       .value = "K",
+       .help = "with --joint: the output that is the loss, from 0; not needed when there is one only",
+       .text = &x.loss_text},
+      {.name = "--output",
+       .letter = "-o",
+       .value = "F",
+       .help = "where it goes; its suffix is the format: .ir text, .pt2 PyTorch's archive. Left out: text on the standard output",
+       .text = &x.output},
+      {.name = "--pipeline",
+       .value = "P",
+       .help = "run the passes of this pipeline first, up to its partition (without --joint: to what makes gradients)",
+       .text = &x.pipeline_path},
+      {.name = "--use",
+       .value = "STAGE",
+       .help = "run this unit first; may repeat, in order",
+       .list = &x.uses,
+       .with_name = 1},
+      {.name = "--with",
+       .value = "K=V",
+       .help = "an option of the --use before it; may repeat",
+       .list = &x.uses,
+       .with_name = 1},
+      {.name = "--import",
+       .value = "ID",
+       .help = "the importer; found out from the file when left out, ir for text",
+       .text = &x.import_id},
   };
   int code = aoth_cli_init(&x.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 1, 1);
   if (code == AOTH_CLI_GO) {

@@ -35,8 +35,8 @@ static aot_status_t give(aoth_session_t *s, uint32_t property) {
   if (properties & property) return AOT_OK;
   const char *id = giver(s, property, properties);
   if (!id) {
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "export.stage", "no unit is known that makes a program '%s' that is '%s'",
-                     aoth_property_names(property, s->arena), aoth_property_names(properties, s->arena));
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "export.stage",
+                     "no unit is known that makes a program '%s' that is '%s'", aoth_property_names(property, s->arena), aoth_property_names(properties, s->arena));
     return AOT_E_NOT_FOUND;
   }
   AOT_TRY(aoth_stage_of_unit(s, id, "pass/1", NULL, &stage));
@@ -50,7 +50,8 @@ aot_status_t aoth_export_prepare(aoth_session_t *s, int joint, int64_t loss) {
                       : properties & AOT_PROP_SHARDED   ? "is one shard of several"
                                                         : NULL;
   if (wrong) {
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "export.too-late", "the program %s; an exported program is one graph", wrong);
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "export.too-late",
+                     "the program %s; an exported program is one graph", wrong);
     aoth_sink_line(s->config.sink, "hint: export before the partition");
     return AOT_E_PRECONDITION;
   }
@@ -59,7 +60,8 @@ aot_status_t aoth_export_prepare(aoth_session_t *s, int joint, int64_t loss) {
   if (joint) AOT_TRY(give(s, AOT_PROP_JOINT));
   if (joint) return aoth_export_check_joint(s, loss);
   if (!(aoth_prog_properties(s->prog) & AOT_PROP_JOINT)) return AOT_OK;
-  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "export.is-joint", "the program holds gradients; --joint exports it with them");
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "export.is-joint",
+                   "the program holds gradients; --joint exports it with them");
   return AOT_E_PRECONDITION;
 }
 
@@ -194,9 +196,8 @@ static aot_str_t stem(const char *path, aot_str_t suffix) {
 }
 
 static aot_status_t write_with(writing_t *w, const char *path, aoth_exported_t *out) {
-  const uint64_t generation = aoth_prog_generation(w->s->prog);
   AOT_TRY(decompose_unknown(w, &out->n_decomposed));
-  if (out->n_decomposed && aoth_prog_generation(w->s->prog) != generation) AOT_TRY(aoth_verify(w->s->prog, aoth_prog_properties(w->s->prog)));
+  if (out->n_decomposed) AOT_TRY(aoth_verify(w->s->prog, aoth_prog_properties(w->s->prog)));
   w->name = stem(path, w->ext.suffix);
   w->file = aoth_writer_begin(path, w->s->config.sink);
   if (!w->file) return AOT_E_INVALID;
@@ -234,8 +235,8 @@ aot_status_t aoth_export_write(aoth_session_t *s, const char *path, aoth_exporte
   if (ends_with(path, aot_str(".ir"))) return write_text(s, path, out);
   aot_status_t status = find_writer(&w, path, &known);
   if (status == AOT_OK && !w.unit.unit) {
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "export.format", "no format is known for '%s'; by its suffix: .ir (text)%s", path,
-                     known.data ? known.data : "");
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "export.format",
+                     "no format is known for '%s'; by its suffix: .ir (text)%s", path, known.data ? known.data : "");
     status = AOT_E_INVALID;
   } else if (status == AOT_OK) {
     out->format = aoth_arena_text(s->arena, w.stage.use, strlen(w.stage.use));

@@ -55,7 +55,8 @@ static void check_geometry(rules_t *r) {
     aot_rule_t rule;
     if (aoth_graph_rule(r->p, i, &rule) != AOT_OK || rule.kind != AOT_RULE_RESTRIDE) continue;
     bad(r, "export.metadata-mutation", "return the changed tensor instead of changing it in place",
-        "%s gets another shape or other strides in place (as by t_() or resize_()); an exported program cannot do that to its caller",
+        "%s gets another shape or other strides in place (as by t_() or resize_()); an exported program cannot do that "
+        "to its caller",
         leaf_text(r, rule.a, name, sizeof name));
   }
 }
@@ -69,7 +70,8 @@ static void check_update(rules_t *r, const aot_port_t *port) {
         "%s is updated and is one tensor under %u names; an exported program takes each name as an input of its own", name, l.n_names);
   if (!r->joint) return;
   if (l.role == AOT_ROLE_PARAMETER)
-    bad(r, "export.parameter-mutated", "update parameters outside the model", "%s is updated by the model whose joint program is asked for", name);
+    bad(r, "export.parameter-mutated", "update parameters outside the model",
+        "%s is updated by the model whose joint program is asked for", name);
   else if (l.flags & AOT_LEAF_REQUIRES_GRAD)
     bad(r, "export.mutated-input-requires-grad", "clone the input before it is changed, or export without --joint",
         "%s is changed in place and requires a gradient; its gradient would be that of the value before the change", name);
@@ -194,8 +196,8 @@ static void check_loss_shape(rules_t *r, const aot_port_t *port) {
     if (i) aoth_text_z(&text, ", ");
     aoth_dim_print(r->p, t.sizes[i], &text);
   }
-  bad(r, "export.loss-not-scalar", "take the sum or the mean of it in the model", "output %u is the loss, but its shape is [%s]: it has to be one number",
-      port->index, text.data ? text.data : "");
+  bad(r, "export.loss-not-scalar", "take the sum or the mean of it in the model",
+      "output %u is the loss, but its shape is [%s]: it has to be one number", port->index, text.data ? text.data : "");
   aoth_text_deinit(&text);
 }
 
@@ -216,12 +218,14 @@ static void check_tangents(rules_t *r) {
     }
     has_other = 1;
     bad(r, "export.output-requires-grad", "detach every output but the loss in the model",
-        "output %u requires a gradient and is not the loss (output %lld); an exported joint program holds the gradients of its loss alone",
+        "output %u requires a gradient and is not the loss (output %lld); an exported joint program holds the gradients of its "
+        "loss alone",
         inputs[i].index, (long long)r->loss);
   }
   const aot_port_t *loss = user_output(r, r->loss);
   if (!has_loss && (has_other || !loss || loss->role != AOT_ROLE_LOSS))
-    bad(r, "export.loss-without-grad", NULL, "output %lld is the loss, but it depends on nothing that requires a gradient", (long long)r->loss);
+    bad(r, "export.loss-without-grad", NULL, "output %lld is the loss, but it depends on nothing that requires a gradient",
+        (long long)r->loss);
 }
 
 static void check_gradients(rules_t *r) {
@@ -258,12 +262,13 @@ static void check_loss(rules_t *r) {
   int requires_grad = 0;
   if (loss < 0) return;
   const aot_port_t *port = user_output(r, loss);
-  if (port->value.id == AOT_NO_ID) bad(r, "export.loss-not-scalar", NULL, "output %lld is the loss, but it is None", (long long)loss);
-  else check_loss_shape(r, port);
-  for (uint32_t i = 0; i < aoth_graph_n_leaves(r->p); i++) requires_grad |= (leaf_of(r, i).flags & AOT_LEAF_REQUIRES_GRAD) != 0;
+  if (port->value.id != AOT_NO_ID) check_loss_shape(r, port);
+  else bad(r, "export.loss-not-scalar", NULL, "output %lld is the loss, but it is None", (long long)loss);
+  for (uint32_t i = 0; i < aoth_graph_n_leaves(r->p); i++)
+    requires_grad |= (leaf_of(r, i).flags & AOT_LEAF_REQUIRES_GRAD) != 0;
   if (!requires_grad)
-    bad(r, "export.loss-without-grad", "export without --joint", "output %lld is the loss, but no parameter and no input requires a gradient",
-        (long long)loss);
+    bad(r, "export.loss-without-grad", "export without --joint",
+        "output %lld is the loss, but no parameter and no input requires a gradient", (long long)loss);
 }
 
 static void warn_of_absent_data(const rules_t *r) {
@@ -278,7 +283,8 @@ static void warn_of_absent_data(const rules_t *r) {
   }
   if (n)
     aoth_sink_report(r->s->config.sink, AOT_SEVERITY_WARNING, NULL, "export.no-data",
-                     "%u of the program's tensors have no data and are written as zeros, %s first", n, leaf_text(r, first, name, sizeof name));
+                     "%u of the program's tensors have no data and are written as zeros, %s first", n,
+                     leaf_text(r, first, name, sizeof name));
 }
 
 static rules_t rules_of(aoth_session_t *s, int joint, int64_t loss) {

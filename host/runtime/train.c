@@ -56,8 +56,8 @@ static aot_status_t check_graphs(const loop_t *l) {
                 (long long)l->spec->loss, aoth_step_n_outputs(l->step));
   const int64_t own = aoth_step_own_loss(l->step);
   if (own >= 0 && own != l->spec->loss)
-    return fail(l, &l->spec->where_loss, "train.loss", "the model was exported with the gradients of user output %lld, so that is the loss",
-                (long long)own);
+    return fail(l, &l->spec->where_loss, "train.loss",
+                "the model was exported with the gradients of user output %lld, so that is the loss", (long long)own);
   if (own < 0 && !aoth_step_takes_tangent(l->step, (uint32_t)l->spec->loss))
     return fail(l, &l->spec->where_loss, "train.loss", "user output %lld depends on no parameter, so it cannot be the loss",
                 (long long)l->spec->loss);

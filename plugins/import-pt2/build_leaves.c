@@ -265,7 +265,8 @@ static aot_status_t check_gradients(p2_builder_t *b, const uint8_t *has_gradient
 
 /* A tied parameter has one gradient, by any of its names. */
 static aot_status_t gradient(p2_builder_t *b, aot_graph_t g, uint32_t leaf, aot_value_t v, aot_str_t name, uint8_t *has_gradient) {
-  if (has_gradient[leaf]) return p2_fail(b->env, BAD_SIGNATURE, "two outputs are the gradient of one parameter: '%.*s' is the second", P2_SHOW(name));
+  if (has_gradient[leaf])
+    return p2_fail(b->env, BAD_SIGNATURE, "two outputs are the gradient of one parameter: '%.*s' is the second", P2_SHOW(name));
   has_gradient[leaf] = 1;
   return b->host->edit->output_add(b->prog, g, AOT_ROLE_GRADIENT, leaf, v, name);
 }

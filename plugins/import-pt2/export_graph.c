@@ -69,7 +69,8 @@ static json_t *result_json(p2_writer_t *w, p2_page_t *page, aot_value_t v) {
     json_object_setn_new(page->sym_bools, name.data, (size_t)name.size, json_pack("{s:b}", "as_bool", t.expr != 0));
     return json_pack("{s:{s:o}}", "as_sym_bool", "as_name", p2_text_json(name));
   }
-  return p2_cannot(w, "export-pt2.value", "a result is a symbolic float, a condition on sizes or a token, which an archive cannot hold");
+  return p2_cannot(w, "export-pt2.value",
+                   "a result is a symbolic float, a condition on sizes or a token, which is not written to archives");
 }
 
 /* ---- nodes ---- */
@@ -83,6 +84,7 @@ aot_status_t p2_add_node(p2_page_t *page, const char *target, json_t *inputs, js
 
 /* Where the user's model has the node: innermost module and source line, as our importer and PyTorch's tools read them. */
 static json_t *metadata_json(p2_writer_t *w, aot_origin_t origin) {
+  static const char module[] = "torch.nn.modules.module.Module";
   json_t *metadata = json_object();
   aot_origin_info_t o;
   char text[1200];
@@ -94,8 +96,7 @@ static json_t *metadata_json(p2_writer_t *w, aot_origin_t origin) {
     json_object_set_new(metadata, "stack_trace", json_string(text));
   }
   if (o.module_path.size) {
-    snprintf(text, sizeof text, "L__self__,,torch.nn.modules.module.Module;L__self__%s%.*s,%.*s,torch.nn.modules.module.Module", ".",
-             P2_SHOW(o.module_path), P2_SHOW(o.module_path));
+    snprintf(text, sizeof text, "L__self__,,%s;L__self__.%.*s,%.*s,%s", module, P2_SHOW(o.module_path), P2_SHOW(o.module_path), module);
     json_object_set_new(metadata, "nn_module_stack", json_string(text));
   }
   return metadata;
@@ -145,7 +146,8 @@ static json_t *number_tensor(p2_writer_t *w, p2_page_t *page, const aot_node_inf
   aot_str_t name;
   wrapped_type(w, n, a, &t);
   const aot_arg_t dtype = aot_arg_dtype(t.dtype);
-  const aot_arg_t device = aot_arg_int_kind(AOT_ARG_DEVICE, t.device + INT64_C(256) * ((t.device == AOT_DEVICE_CPU ? -1 : t.device_index) + 1));
+  const int64_t index = t.device == AOT_DEVICE_CPU ? -1 : t.device_index; /* archives give the CPU no number */
+  const aot_arg_t device = aot_arg_int_kind(AOT_ARG_DEVICE, t.device + INT64_C(256) * (index + 1));
   if (p2_identifier(w, page, p2_str("scalar_tensor"), "scalar_tensor", &name) != AOT_OK) return NULL;
   json_t *inputs = json_pack("[o, o, o]", p2_named_json(p2_str("s"), p2_argument_json(w, page, &scalar, a), 0),
                              p2_named_json(p2_str("dtype"), p2_argument_json(w, page, &scalar, &dtype), 1),
@@ -170,7 +172,8 @@ static json_t *inputs_json(p2_writer_t *w, p2_page_t *page, const aot_op_desc_t 
     const int keyword = !region && slot->flags & AOT_SARG_KWONLY;
     if (keyword ? p2_is_preset(slot, &n->args[i]) : i >= last) continue;
     if (slot->type == AOT_STYPE_GENERATOR) continue;
-    json_t *argument = is_bare_number(d, slot, &n->args[i]) ? number_tensor(w, page, n, &n->args[i]) : p2_argument_json(w, page, slot, &n->args[i]);
+    json_t *argument = is_bare_number(d, slot, &n->args[i]) ? number_tensor(w, page, n, &n->args[i])
+                                                            : p2_argument_json(w, page, slot, &n->args[i]);
     if (json_array_append_new(inputs, p2_named_json(region ? p2_str("") : slot->name, argument, keyword)) != 0) {
       json_decref(inputs);
       return NULL;
