@@ -245,6 +245,23 @@ static aot_status_t name_results(p2_writer_t *w, p2_page_t *page, const aot_node
   return p2_identifier(w, page, short_name, "node", out);
 }
 
+/* An archive has no word for a node through which no gradient flows: what reads its results reads them detached. */
+static aot_status_t put_detached(p2_writer_t *w, p2_page_t *page, const aot_node_info_t *n) {
+  for (uint32_t i = 0; i < n->n_results; i++) {
+    const aot_value_t v = {n->first_result.id + i};
+    const aot_str_t of = w->value_names[v.id];
+    aot_type_t t;
+    memset(&t, 0, sizeof t);
+    AOT_TRY(w->host->graph->value_type(w->prog, v, &t));
+    if (t.kind != AOT_TYPE_TENSOR || !aot_dtype_is_float(t.dtype)) continue;
+    AOT_TRY(p2_identifier(w, page, p2_str("detach"), "detach", &w->value_names[v.id]));
+    json_t *inputs = json_pack("[o]", p2_named_json(p2_str("self"), p2_as_tensor(of), 0));
+    AOT_TRY(p2_add_node(page, "torch.ops.aten.detach.default", inputs, json_pack("[o]", result_json(w, page, v)), json_object(),
+                        json_null(), w->value_names[v.id]));
+  }
+  return AOT_OK;
+}
+
 static aot_status_t put_node(p2_writer_t *w, p2_page_t *page, aot_node_t node) {
   const aot_op_desc_t *d;
   aot_node_info_t n;
@@ -269,6 +286,7 @@ static aot_status_t put_node(p2_writer_t *w, p2_page_t *page, aot_node_t node) {
   }
   AOT_TRY(p2_add_node(page, target.data, inputs, outputs, metadata_json(w, n.origin),
                       d->flags & AOT_OP_REGION ? json_false() : json_null(), name));
+  if (n.flags & AOT_NODE_NO_GRAD && w->loss.id == AOT_NO_ID) AOT_TRY(put_detached(w, page, &n));
   const uint32_t after_loss = w->loss.id - n.first_result.id;
   return w->loss.id != AOT_NO_ID && n.n_results && after_loss < n.n_results ? put_tangent(w, page) : AOT_OK;
 }
