@@ -5,6 +5,7 @@
 #include <bridge.h>
 
 #include <aot/ext/env.h>
+#include <aot/ext/kernels.h>
 #include <aot/ext/nearest.h>
 #include <aot/ext/report.h>
 #include <aot/ext/saved.h>
@@ -110,12 +111,21 @@ static aot_status_t AOT_CALL on_file_read(aot_ctx_t *ctx, aot_str_t path, aot_pr
   return status;
 }
 
+static aot_status_t AOT_CALL on_find_kernel(aot_ctx_t *ctx, aot_str_t op, const aot_op_desc_t **out_op,
+                                            const aot_kernel_t **out_kernel) {
+  if (!ctx || !op.data) return AOT_E_INVALID;
+  *out_op = aoth_ops_desc(ctx->ops, aoth_ops_find(ctx->ops, op));
+  *out_kernel = aoth_ops_kernel(ctx->ops, op);
+  return AOT_OK;
+}
+
 static const void *AOT_CALL on_get_ext(void *self, const char *id) {
   static const aot_ext_report_t report = {sizeof report, 0, on_number};
   static const aot_ext_env_t env = {sizeof env, 0, on_env_get, on_cache_dir};
   static const aot_ext_nearest_t nearest = {sizeof nearest, 0, on_nearest_op};
   static const aot_ext_program_file_t file = {sizeof file, 0, on_file_read, on_file_release};
   static const aot_ext_saved_t saved = {sizeof saved, 0, on_held};
+  static const aot_ext_kernel_lookup_t kernels = {sizeof kernels, 0, on_find_kernel};
   (void)self;
   if (!id) return NULL;
   if (strcmp(id, AOT_EXT_REPORT) == 0) return &report;
@@ -123,6 +133,7 @@ static const void *AOT_CALL on_get_ext(void *self, const char *id) {
   if (strcmp(id, AOT_EXT_NEAREST) == 0) return &nearest;
   if (strcmp(id, AOT_EXT_PROGRAM_FILE) == 0) return &file;
   if (strcmp(id, AOT_EXT_SAVED) == 0) return &saved;
+  if (strcmp(id, AOT_EXT_KERNEL_LOOKUP) == 0) return &kernels;
   return NULL;
 }
 

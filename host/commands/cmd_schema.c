@@ -133,11 +133,16 @@ static json_t *make_schema(merging_t *m) {
                             typed("string", "the model file"), "additionalProperties", 0);
   json_t *opsets = json_pack("{s:s, s:o, s:s}", "type", "array", "items", ids_schema(m->opset_ids, "an operator set"),
                              "description", "operator sets to open; all that are found when left out");
+  json_t *operators =
+      json_pack("{s:s, s:o, s:s}", "type", "array", "items",
+                typed("string", "\"mylib::name(Tensor x, Tensor(a!) out) -> ()\""), "description",
+                "schemas of operators that the model uses and no operator set has");
   json_t *run = json_pack("{s:s, s:{s:{s:s}, s:o, s:o, s:o}, s:b}", "type", "object", "properties", "inputs", "$ref",
                           "#/$defs/data", "outputs", typed("string", "where the results of one call go"), "seed",
                           typed("integer", "of random inputs"), "train", train_schema(m), "additionalProperties", 0);
-  json_t *properties = json_pack("{s:{s:i}, s:o, s:o, s:o, s:o, s:o, s:o}", "aot", "const", 1, "vars", vars, "include",
-                                 include, "model", model, "opsets", opsets, "stages", stages_schema(m), "run", run);
+  json_t *properties = json_pack("{s:{s:i}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "aot", "const", 1, "vars", vars, "include",
+                                 include, "model", model, "opsets", opsets, "operators", operators, "stages",
+                                 stages_schema(m), "run", run);
   return json_pack("{s:s, s:s, s:s, s:o, s:[s], s:b, s:{s:o}}", "$schema",
                    "https://json-schema.org/draft/2020-12/schema", "title", "aothost pipeline", "type", "object",
                    "properties", properties, "required", "aot", "additionalProperties", 0, "$defs", "data",

@@ -14,8 +14,7 @@ aot_status_t aoth_infer_complete(aot_prog_t *p, aot_op_t op, const aot_arg_t *ar
   uint32_t local;
   const aoth_opset_ref_t *o = owner_of(p, op.id, &local);
   if (o->table.infer) return o->table.infer(o->self, p->ctx, p, local, args, n_args, sink);
-  return aoth_complain(p, AOT_E_UNIMPLEMENTED, "ir.no-inference",
-                       "the opset of %.*s infers no types: give result types", STR_ARGS(op_name(p, op.id)));
+  return AOT_E_UNIMPLEMENTED;
 }
 
 aot_status_t aoth_edit_infer(aot_prog_t *p, aot_op_t op, const aot_arg_t *args, uint32_t n_args,
@@ -72,8 +71,11 @@ aot_status_t aoth_edit_functional_form(aot_prog_t *p, aot_node_t n, aot_value_t 
   uint32_t local;
   AOT_TRY(aoth_need_node(p, n));
   const aoth_opset_ref_t *o = owner_of(p, p->nodes.at[n.id].op, &local);
-  if (!o->table.functional_form) return AOT_E_UNIMPLEMENTED;
-  AOT_TRY(o->table.functional_form(o->self, p->ctx, p, local, n, out_results, out_written));
+  if (!o->table.functional_form) return AOT_E_NOT_FOUND;
+  const uint32_t n_told = p->ctx->n_diags;
+  const aot_status_t status = o->table.functional_form(o->self, p->ctx, p, local, n, out_results, out_written);
+  if (status == AOT_E_UNIMPLEMENTED && p->ctx->n_diags == n_told) return AOT_E_NOT_FOUND; /* else: there is one, not for this node */
+  AOT_TRY(status);
   AOT_TRY(check_answer(p, n.id, "functional_form", out_results, p->nodes.at[n.id].n_results));
   return check_answer(p, n.id, "functional_form", out_written, n_written(p, n.id));
 }

@@ -58,7 +58,12 @@ static aot_status_t result_types(aot_prog_t *p, const aot_op_desc_t *d, const ao
     for (uint32_t i = 0; i < s->n_types; i++) AOT_TRY(type_list_put(out, &s->types[i]));
   } else if (d->n_results) {
     aot_type_sink_t sink = {.struct_size = (uint32_t)sizeof sink, .self = out, .put = type_list_put};
-    AOT_TRY(aoth_infer_complete(p, s->op, args, n_args, &sink));
+    const uint32_t n_told = p->ctx->n_diags;
+    const aot_status_t status = aoth_infer_complete(p, s->op, args, n_args, &sink);
+    if (status == AOT_E_UNIMPLEMENTED && p->ctx->n_diags == n_told)
+      return aoth_complain(p, status, "ir.no-inference", "the opset of %.*s infers no types: give result types",
+                           STR_ARGS(d->name));
+    AOT_TRY(status);
   }
   return check_count(p, d, out->n);
 }

@@ -3,6 +3,7 @@
  * Operator id = position of registration; it never changes. Each id leads to the opset that owns it and the operator's
  * number there, which is how questions about a node reach the plugin that can answer. Descriptors are imported by copy,
  * so that an older or newer plugin's struct reads the same. */
+#include <aot/ext/kernels.h>
 #include <aot/inline.h>
 #include <ir/ops_store.h>
 #include <stdlib.h>
@@ -121,6 +122,59 @@ static aot_status_t add_one(aoth_ops_t *ops, const aot_op_desc_t *source, uint32
   ops->entries[ops->n] = e;
   cell_put(ops, ops->n++);
   return AOT_OK;
+}
+
+/* Two sets of marks say the same when equal marks stand in the same places: which letter it is does not matter. */
+static int32_t first_of_set(const aot_op_desc_t *d, int32_t set) {
+  int32_t i = 0;
+  while (set > 0 && (uint32_t)i < d->n_args && d->args[i].alias_set != set) i++;
+  return set > 0 ? i + 1 : set;
+}
+
+static int same_slots(const aot_op_desc_t *a, const aot_schema_arg_t *x, const aot_op_desc_t *b, const aot_schema_arg_t *y,
+                      uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    if (x[i].type != y[i].type || x[i].flags != y[i].flags || x[i].list_size != y[i].list_size) return 0;
+    if (!aot_str_eq(x[i].name, y[i].name) || first_of_set(a, x[i].alias_set) != first_of_set(b, y[i].alias_set)) return 0;
+  }
+  return 1;
+}
+
+static int same_schema(const aot_op_desc_t *a, const aot_op_desc_t *b) {
+  return a->n_args == b->n_args && a->n_results == b->n_results && same_slots(a, a->args, b, b->args, a->n_args) &&
+         same_slots(a, a->results, b, b->results, a->n_results);
+}
+
+aot_status_t aoth_ops_declare(aoth_ops_t *ops, const aot_opset_t *opset, const aot_op_desc_t *op, uint32_t local,
+                              const aoth_where_t *where, aoth_sink_t *sink) {
+  const aot_op_t there = aoth_ops_find(ops, op->name);
+  if (there.id != AOT_NO_ID) {
+    const aot_op_desc_t *known = &ops->entries[there.id]->desc;
+    if (same_schema(known, op)) return AOT_OK;
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, where, "ops.contradicts", "operator %.*s is there already, with another schema",
+                     (int)op->name.size, op->name.data);
+    aoth_sink_line(sink, "declared here: %.*s", (int)op->schema.size, op->schema.data);
+    aoth_sink_line(sink, "known as:      %.*s", (int)known->schema.size, known->schema.data);
+    return AOT_E_EXISTS;
+  }
+  if (ops->n == ops->capacity && !make_room(ops, 2 * (uint64_t)ops->n + 16)) return AOT_E_EXHAUSTED;
+  AOT_TRY(add_one(ops, op, local, sink));
+  uint32_t owner = 0;
+  while (ops->opsets[owner].self != opset) owner++;
+  ops->entries[ops->n - 1]->opset = owner;
+  return AOT_OK;
+}
+
+const aot_kernel_t *aoth_ops_kernel(const aoth_ops_t *ops, aot_str_t name) {
+  for (uint32_t i = 0; ops && i < ops->n_opsets; i++) {
+    const aoth_opset_ref_t *o = &ops->opsets[i];
+    const aot_ext_kernels_t *given = o->table.get_ext ? o->table.get_ext(o->self, AOT_EXT_KERNELS) : NULL;
+    aot_ext_kernels_t ext;
+    if (!given || aot_import(&ext, sizeof ext, given) != AOT_OK) continue;
+    for (uint64_t k = 0; k < ext.n_kernels; k++)
+      if (aot_str_eq(ext.kernels[k]->op, name)) return ext.kernels[k];
+  }
+  return NULL;
 }
 
 aot_status_t aoth_ops_add(aoth_ops_t *ops, const aot_opset_t *opset, aoth_sink_t *sink) {

@@ -19,6 +19,13 @@ aoth_ops_t *aoth_ops_create(void);
 void aoth_ops_destroy(aoth_ops_t *ops); /* not the opsets */
 /* AOT_E_EXISTS with a diagnostic when a name is already there. The opset's descriptors are imported by copy. */
 aot_status_t aoth_ops_add(aoth_ops_t *ops, const aot_opset_t *opset, aoth_sink_t *sink);
+/* One operator more of an opset that was added, as aot.declare/1 made it: the text says where it was declared. The same schema as
+ * an operator of that name that is there already: nothing to do; another one: AOT_E_EXISTS with a diagnostic at `where`. */
+aot_status_t aoth_ops_declare(aoth_ops_t *ops, const aot_opset_t *opset, const aot_op_desc_t *op, uint32_t local,
+                              const aoth_where_t *where, aoth_sink_t *sink);
+/* The kernel of an operator, out of the opsets that have kernels, in their order; NULL: none. O(kernels) */
+struct aot_kernel;
+const struct aot_kernel *aoth_ops_kernel(const aoth_ops_t *ops, aot_str_t name);
 uint32_t aoth_ops_count(const aoth_ops_t *ops);
 const aot_op_desc_t *aoth_ops_desc(const aoth_ops_t *ops, aot_op_t op);
 aot_op_t aoth_ops_find(const aoth_ops_t *ops, aot_str_t name);
@@ -29,6 +36,7 @@ struct aot_ctx {
   aoth_arena_t *session, *graph, *scratch;
   aoth_sink_t *sink;
   aot_prog_t *prog;       /* may be NULL */
+  const struct aoth_ops *ops; /* operators of the session; NULL: none */
   const char *stage;      /* unit id, for messages */
   const char *where_file; /* pipeline file and line of the stage, for messages; NULL: none */
   uint32_t where_line;

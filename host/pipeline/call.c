@@ -175,7 +175,7 @@ static const struct kind {
   uint32_t needed[3];   /* offsets of functions that must be there, 0: none */
 } kinds[] = {
     {"import/1", sizeof(aot_import_t), offsetof(aot_import_t, get_ext), {offsetof(aot_import_t, read), 0, 0}},
-    {"opset/1", sizeof(aot_opset_t), offsetof(aot_opset_t, get_ext), {offsetof(aot_opset_t, infer), 0, 0}},
+    {"opset/1", sizeof(aot_opset_t), offsetof(aot_opset_t, get_ext), {0, 0, 0}},
     {"pass/1", sizeof(aot_pass_t), offsetof(aot_pass_t, get_ext), {offsetof(aot_pass_t, run), 0, 0}},
     {"partition/1",
      sizeof(aot_partition_t),

@@ -49,6 +49,25 @@ static void read_opsets(const aoth_fields_t *f, aoth_pipeline_t *p) {
   }
 }
 
+static void read_operators(const aoth_fields_t *f, aoth_pipeline_t *p) {
+  const aoth_yaml_t *list = aoth_fields_get(p->tree, "operators");
+  if (!list) return;
+  if (list->kind != AOTH_YAML_LIST) {
+    aoth_yaml_error(f->sink, f->arena, list, "pipeline.type",
+                    "'operators' takes a list of schemas, each a text like \"mylib::name(Tensor x, Tensor(a!) out) -> ()\", not %s",
+                    aoth_yaml_kind(list));
+    return;
+  }
+  p->operators = aoth_arena_alloc(p->arena, sizeof(void *), (list->n + 1) * sizeof *p->operators);
+  for (uint32_t i = 0; p->operators && i < list->n; i++) {
+    const aoth_yaml_t *item = list->items[i];
+    if (item->kind != AOTH_YAML_SCALAR || aoth_yaml_is_null(item))
+      aoth_yaml_error(f->sink, f->arena, item, "pipeline.type", "an operator is declared by a text in quotes, not by %s",
+                      aoth_yaml_kind(item));
+    else p->operators[p->n_operators++] = item;
+  }
+}
+
 static void read_stage(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_stage_t *out) {
   static const char *const keys[] = {"use", "with", "as"};
   if (node->kind == AOTH_YAML_SCALAR && node->text.size) {
@@ -99,20 +118,21 @@ static void read_stages(const aoth_fields_t *f, aoth_pipeline_t *p) {
 }
 
 static aot_status_t read_all(const aoth_overrides_t *overrides, aoth_sink_t *sink, aoth_pipeline_t *p) {
-  static const char *const keys[] = {"aot", "vars", "model", "opsets", "stages", "run"};
+  static const char *const keys[] = {"aot", "vars", "model", "opsets", "operators", "stages", "run"};
   const uint32_t before = aoth_sink_count(sink, AOT_SEVERITY_ERROR);
   const aoth_overrides_t none = {NULL, 0, NULL, NULL, NULL};
   aoth_compose_t c = {p->arena, sink, overrides ? overrides : &none, 0, 0, NULL};
   const aoth_fields_t f = {p->arena, sink};
   p->tree = aoth_compose(&c, p->path);
   if (!p->tree) return AOT_E_INVALID;
-  aoth_fields_known(&f, p->tree, "a pipeline", keys, 6);
+  aoth_fields_known(&f, p->tree, "a pipeline", keys, 7);
   const aoth_yaml_t *vars = aoth_fields_get(p->tree, "vars");
   if (vars && vars->kind != AOTH_YAML_MAP)
     aoth_yaml_error(sink, p->arena, vars, "pipeline.type", "'vars' takes a map of names and defaults, not %s",
                     aoth_yaml_kind(vars));
   read_model(&f, p);
   read_opsets(&f, p);
+  read_operators(&f, p);
   read_stages(&f, p);
   aoth_run_read(&f, aoth_fields_get(p->tree, "run"), &p->run);
   return aoth_sink_count(sink, AOT_SEVERITY_ERROR) > before ? AOT_E_INVALID : AOT_OK;
@@ -240,6 +260,8 @@ void aoth_pipeline_print(const aoth_pipeline_t *p, aoth_text_t *out) {
   }
   if (p->n_opsets) aoth_text_z(out, "opsets:\n");
   for (uint32_t i = 0; i < p->n_opsets; i++) print_pair(out, "  - ", p->opsets[i]);
+  if (p->n_operators) aoth_text_z(out, "operators:\n");
+  for (uint32_t i = 0; i < p->n_operators; i++) print_pair(out, "  - ", p->operators[i]->text.data);
   if (p->n_stages) aoth_text_z(out, "stages:\n");
   for (uint32_t i = 0; i < p->n_stages; i++) {
     const aoth_stage_t *s = &p->stages[i];

@@ -104,6 +104,8 @@ typedef struct aoth_pipeline {
   const char **opsets; /* n_opsets unit ids; 0: every opset found */
   aoth_where_t *where_opsets;
   uint32_t n_opsets;
+  const aoth_yaml_t **operators; /* n_operators schema texts */
+  uint32_t n_operators;
   uint32_t n_stages;
   aoth_stage_t *stages;
   aoth_run_spec_t run;

@@ -25,6 +25,7 @@ aoth_session_t *aoth_session_create(const aoth_session_config_t *config) {
   s->ctx.session = s->arena;
   s->ctx.scratch = s->scratch;
   s->ctx.sink = config->sink;
+  s->ctx.ops = s->ops;
   s->ctx.last_node = AOT_NO_ID;
   return s;
 }
@@ -100,7 +101,7 @@ static aot_status_t do_add(void *arg) {
   return status;
 }
 
-static aot_status_t open_opset(aoth_session_t *s, const char *id, const aoth_where_t *where) {
+aot_status_t aoth_session_open_opset(aoth_session_t *s, const char *id, const aoth_where_t *where) {
   aoth_stage_t stage;
   AOT_TRY(aoth_stage_of_unit(s, id, "opset/1", where, &stage));
   if (is_open(s, stage.unit)) return AOT_OK;
@@ -116,14 +117,14 @@ static aot_status_t open_opset(aoth_session_t *s, const char *id, const aoth_whe
 
 aot_status_t aoth_session_open_opsets(aoth_session_t *s, const char *const *ids, const aoth_where_t *wheres,
                                       uint32_t n_ids) {
-  for (uint32_t i = 0; i < n_ids; i++) AOT_TRY(open_opset(s, ids[i], wheres ? &wheres[i] : NULL));
+  for (uint32_t i = 0; i < n_ids; i++) AOT_TRY(aoth_session_open_opset(s, ids[i], wheres ? &wheres[i] : NULL));
   if (n_ids) return AOT_OK;
   for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {
     aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
     for (uint32_t k = 0; k < p->n_units; k++) {
       if (p->units[k].shadowed_by || strcmp(p->units[k].kind, "opset/1") != 0) continue;
       if (aoth_plugin_open(s->registry, p, s->arena, NULL, NULL) == AOT_OK) {
-        AOT_TRY(open_opset(s, p->units[k].id, NULL));
+        AOT_TRY(aoth_session_open_opset(s, p->units[k].id, NULL));
       } else {
         aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, NULL, "load.refused",
                          "opset %s is left out: cannot load %s: %s", p->units[k].id, p->path, p->why ? p->why : "");
@@ -286,6 +287,7 @@ aot_status_t aoth_pipeline_open_model(aoth_session_t *s, const aoth_pipeline_t *
     return AOT_E_INVALID;
   }
   AOT_TRY(aoth_session_open_opsets(s, p->opsets, p->where_opsets, p->n_opsets));
+  AOT_TRY(aoth_session_declare(s, p->operators, p->n_operators));
   return open_model(s, p->import_id, &p->where_import, p->model_path, &p->where_model, out);
 }
 

@@ -52,7 +52,8 @@ typedef struct aot_edit_api {
   /* shape environment; equal expressions get equal dimensions; constants are folded */
   aot_status_t (AOT_CALL *symbol_create)(aot_prog_t *p, const aot_symbol_info_t *s, int64_t *out_dim);
   aot_status_t (AOT_CALL *dim_make)(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out_dim);
-  /* asked of the opset that owns the node's operator (opset.h has the meaning) */
+  /* asked of the opset that owns the node's operator (opset.h has the meaning); functional_form: AOT_E_NOT_FOUND without
+   * diagnostic when the opset has none */
   aot_status_t (AOT_CALL *infer)(aot_prog_t *p, aot_op_t op, const aot_arg_t *args, uint32_t n_args,
                                  const aot_type_sink_t *sink);
   aot_status_t (AOT_CALL *decompose)(aot_prog_t *p, aot_node_t n, aot_value_t *out_values);

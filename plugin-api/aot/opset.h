@@ -88,7 +88,8 @@ typedef struct aot_opset {
   const aot_op_desc_t *const *ops; /* n_ops descriptors [session] */
   uint64_t n_ops;
   /* Result types of op applied to args. Types of operands are read through the host's graph table. Wrong arguments: a
-   * diagnostic and AOT_E_INVALID. `local` is the index of op in ops. [stage-exclusive] */
+   * diagnostic and AOT_E_INVALID. No rule for op: AOT_E_UNIMPLEMENTED without diagnostic; its types are then given, by the model
+   * file or by who makes the node. NULL: no rules. `local` is the index of op in ops. [stage-exclusive] */
   aot_status_t (AOT_CALL *infer)(const struct aot_opset *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
                                  const aot_arg_t *args, uint32_t n_args, const aot_type_sink_t *sink);
   /* Put equivalent simpler nodes before `node`; out_values[i] replaces its i-th result. `node` itself is left alone.
@@ -97,7 +98,8 @@ typedef struct aot_opset {
                                      aot_node_t node, aot_value_t *out_values);
   /* Put the functional form of a writing node before it, reading the same operands. out_results[i] replaces its i-th
    * result; out_written[k] is the new value of the tensor at the k-th written operand (operands counted in argument
-   * order, list elements one by one, those whose write_if is false left out). [stage-exclusive] */
+   * order, list elements one by one, those whose write_if is false left out). AOT_E_UNIMPLEMENTED without diagnostic, or NULL:
+   * there is none; the operator then runs on copies of what it writes (aot.auto_functionalized). [stage-exclusive] */
   aot_status_t (AOT_CALL *functional_form)(const struct aot_opset *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
                                            aot_node_t node, aot_value_t *out_results, aot_value_t *out_written);
   /* The base after `updated` has been written over result `index` of the view node `view`, whose base operand held

@@ -1,4 +1,4 @@
-/* Operators that own graphs: their results are the graph's outputs. Operators without results. */
+/* Operators that own graphs: their results are the graph's outputs. Operators without results, and whose results are given. */
 #include "shape_rules.h"
 
 #include <aot/inline.h>
@@ -28,6 +28,9 @@ static void put_region(at_infer_t *c, const char *name) {
 
 void at_shape_region(at_infer_t *c) { put_region(c, "graph"); }
 void at_shape_cond(at_infer_t *c) { put_region(c, "true_graph"); }
+
+/* Whoever makes the node gives its types. */
+void at_shape_given(at_infer_t *c) { c->status = AOT_E_UNIMPLEMENTED; }
 
 void at_shape_no_results(at_infer_t *c) { (void)c; }
 

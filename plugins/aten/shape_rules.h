@@ -339,6 +339,7 @@ at_infer_fn at_shape_where;
 at_infer_fn at_shape_with_effects;
 at_infer_fn at_shape_with_history;
 at_infer_fn at_shape_written;
+at_infer_fn at_shape_given;
 
 /* Start and length of a slice of a dimension of that size, after Python's clamping of `start`, `end`, `step`. */
 void at_slice_range(at_infer_t *c, int64_t size, int64_t *out_start, int64_t *out_length);

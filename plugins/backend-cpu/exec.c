@@ -36,6 +36,7 @@ struct bc_program {
   int cannot_compile;
   int32_t n_threads;
   bc_workers_t *workers;
+  cu_program_t custom;
   char *arena;
   uint64_t arena_nbytes, clock, n_runs, live_nbytes;
   bc_code_stats_t code;
@@ -95,7 +96,7 @@ static void form_deinit(form_t *f) {
 }
 
 static aot_status_t schedule(bc_program_t *p, runnable_t *g, form_t *f, const int64_t *symbols, bc_error_t *error) {
-  bc_machine_t machine = {p->n_threads, p, find_function, want_function};
+  bc_machine_t machine = {p->n_threads, &p->custom, p, find_function, want_function};
   return bc_schedule_init(&f->schedule, p->s, g->graph, symbols, p->s->symbols.count, &machine, error);
 }
 
@@ -170,6 +171,14 @@ static aot_status_t list_graphs(bc_program_t *p, bc_error_t *error) {
   return AOT_OK;
 }
 
+static aot_status_t prepare_custom(bc_program_t *p, const cu_world_t *world, bc_error_t *error) {
+  cu_error_t why;
+  const aot_status_t status = cu_prepare(world, p->s, &p->custom, &why);
+  if (status == AOT_OK) return AOT_OK;
+  error->node = why.node;
+  return bc_fail(error, status, "no-kernel", "%s", why.text);
+}
+
 static aot_status_t prepare(bc_program_t *p, const int64_t *hints, bc_error_t *out_warning, bc_error_t *error) {
   AOT_TRY(list_graphs(p, error));
   for (uint32_t i = 0; i < p->n_graphs; i++) { /* all functions first, for one unit */
@@ -185,8 +194,8 @@ static aot_status_t prepare(bc_program_t *p, const int64_t *hints, bc_error_t *o
   return AOT_OK;
 }
 
-aot_status_t bc_program_create(const aot_snapshot_t *s, bc_cache_t *cache, int64_t threads, bc_program_t **out, bc_error_t *out_warning,
-                               bc_error_t *error) {
+aot_status_t bc_program_create(const aot_snapshot_t *s, const cu_world_t *world, bc_cache_t *cache, int64_t threads,
+                               bc_program_t **out, bc_error_t *out_warning, bc_error_t *error) {
   const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
   bc_program_t *p = calloc(1, sizeof *p);
   int64_t *hints = malloc(((size_t)s->symbols.count + 1) * sizeof *hints);
@@ -200,7 +209,8 @@ aot_status_t bc_program_create(const aot_snapshot_t *s, bc_cache_t *cache, int64
     p->cache = cache;
     p->n_threads = bc_blas_threads(threads);
     p->workers = bc_workers_create(p->n_threads);
-    status = prepare(p, hints, out_warning, error);
+    status = prepare_custom(p, world, error);
+    if (status == AOT_OK) status = prepare(p, hints, out_warning, error);
   }
   free(hints);
   if (status == AOT_OK) *out = p;
@@ -214,6 +224,7 @@ void bc_program_destroy(bc_program_t *p) {
     for (int k = 0; k < MAX_FORMS; k++) form_deinit(&p->graphs[i].forms[k]);
   for (uint32_t m = 0; m < p->n_modules; m++) bc_code_close(p->modules[m]);
   bc_workers_destroy(p->workers);
+  cu_program_deinit(&p->custom);
   lp_text_deinit(&p->missing);
   free(p->names);
   free(p->modules);
@@ -312,6 +323,8 @@ aot_status_t bc_program_run(bc_program_t *p, int32_t graph_kind, const aot_tenso
                    (unsigned long long)n_inputs, (unsigned long long)n_outputs, f->schedule.n_inputs, f->schedule.n_outputs);
   return run_form(p, f, inputs, outputs, error);
 }
+
+const cu_program_t *bc_program_custom(const bc_program_t *p) { return &p->custom; }
 
 bc_program_stats_t bc_program_stats(const bc_program_t *p) {
   bc_program_stats_t out;

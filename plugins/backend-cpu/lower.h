@@ -85,6 +85,7 @@ aot_status_t bc_fill_zero(bc_build_t *b, const bc_tensor_t *dst);               
 /* The node's arguments for a reference kernel, in pool memory; tensors have no data. */
 aot_status_t bc_rk_args(bc_build_t *b, rk_arg **out);
 aot_status_t bc_lower_reference(bc_build_t *b);
+aot_status_t bc_lower_custom(bc_build_t *b, const cu_node_t *custom); /* a plugin's kernel */
 /* ---- graphs (schedule.c): b->graph is to be lowered; the caller frees b->values ---- */
 aot_status_t bc_open_graph(bc_build_t *b);  /* b->values, checked, and their uses */
 aot_status_t bc_lower_nodes(bc_build_t *b); /* once inputs are bound */

@@ -1,4 +1,5 @@
-/* Views become tensors; whatever no lowering takes is run by its reference kernel (common/kernels), slow and correct. */
+/* Views become tensors; whatever no lowering takes is run by its reference kernel (common/kernels), slow and correct, or by the
+ * kernel that a plugin has for it (common/custom). */
 #include "lower.h"
 
 #include <stdio.h>
@@ -6,6 +7,7 @@
 
 typedef struct reference_step {
   const rk_kernel *kernel;
+  const cu_node_t *custom; /* in place of the kernel */
   rk_call call;
   rk_tensor **tensors; /* operands and results: data is set when run */
   bc_ref_t *refs;      /* storages only */
@@ -180,7 +182,8 @@ static aot_status_t run_reference(const bc_frame_t *f, void *payload) {
   rk_error error;
   for (uint32_t k = 0; k < p->n_tensors; k++) p->tensors[k]->data = f->base[p->refs[k].storage];
   const rk_caller caller = {.say = say};
-  aot_status_t status = rk_run_for(p->kernel, &p->call, &caller, &error);
+  aot_status_t status = p->custom ? cu_run(p->custom, p->call.args, p->call.n_args, p->call.results, p->call.n_results, &error)
+                                  : rk_run_for(p->kernel, &p->call, &caller, &error);
   return status == AOT_OK ? AOT_OK : bc_fail(f->error, status, "kernel-failed", "%s", error.text);
 }
 
@@ -201,18 +204,33 @@ static void remember_args(bc_build_t *b, reference_step_t *p, rk_arg *args) {
   }
 }
 
-static aot_status_t lower_kernel(bc_build_t *b, const rk_kernel *kernel, rk_arg *args) {
+/* A written operand's memory becomes that of its new value where nobody can tell. */
+static int keep_memory(bc_build_t *b, const cu_node_t *custom, uint32_t r, bc_tensor_t *out) {
+  if (!custom || r < custom->n_own || !custom->written[r - custom->n_own].in_place) return 0;
+  const bc_tensor_t *from = &bc_value(b, custom->written[r - custom->n_own].value)->t;
+  bc_tensor_t dense = *from;
+  if (!from->dtype || from->storage == BC_NONE || b->out->storages[from->storage].kind != BC_ARENA) return 0;
+  bc_result_geometry(&dense);
+  dense.offset = from->offset;
+  if (!bc_same_geometry(&dense, from) || from->dtype != bc_type(b, r)->dtype || !bc_same_sizes(from, bc_type(b, r))) return 0;
+  *out = *from;
+  bc_bind(b, r, out);
+  return 1;
+}
+
+static aot_status_t lower_kernel(bc_build_t *b, const rk_kernel *kernel, const cu_node_t *custom, rk_arg *args) {
   uint32_t n = b->node->n_results, most = b->node->n_operands + b->node->n_args + n + 1;
   rk_tensor *results = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *results);
   bc_tensor_t *own = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * sizeof *own);
   reference_step_t *p;
   if (!results || !own) return no_memory(b);
   for (uint32_t r = 0; r < n; r++) {
-    AOT_TRY(bc_result(b, r, &own[r]));
+    if (!keep_memory(b, custom, r, &own[r])) AOT_TRY(bc_result(b, r, &own[r]));
     if (own[r].dtype) results[r] = bc_rk_tensor(b, &own[r]);
   }
   BC_STEP(b, run_reference, p);
   p->kernel = kernel;
+  p->custom = custom;
   p->call = (rk_call){args, b->node->n_args, results, n};
   p->tensors = bc_pool_alloc(b->pool, most * sizeof *p->tensors);
   p->refs = bc_pool_alloc(b->pool, most * sizeof *p->refs);
@@ -237,5 +255,11 @@ aot_status_t bc_lower_reference(bc_build_t *b) {
     aot_status_t status = lower_view(b, kernel, args);
     if (status != BC_DECLINED) return status;
   }
-  return lower_kernel(b, kernel, args);
+  return lower_kernel(b, kernel, NULL, args);
+}
+
+aot_status_t bc_lower_custom(bc_build_t *b, const cu_node_t *custom) {
+  rk_arg *args;
+  AOT_TRY(bc_rk_args(b, &args));
+  return lower_kernel(b, NULL, custom, args);
 }

@@ -64,6 +64,12 @@ static aot_status_t error_out(const unit_t *u, aot_ctx_t *ctx, const bc_error_t 
   return tell(u, ctx, AOT_SEVERITY_ERROR, e, status);
 }
 
+static const void *extension(const unit_t *u, const char *id) {
+  return u->host.get_ext ? u->host.get_ext(u->host.self, id) : NULL;
+}
+
+static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) { return (cu_world_t){extension(u, AOT_EXT_KERNEL_LOOKUP), ctx}; }
+
 /* ---- query ---- */
 
 /* A branch of cond is lowered like any graph; what the node hands over must be what it takes. */
@@ -79,7 +85,8 @@ static const char *bad_cond(const aot_snapshot_t *s, const aot_snap_node_t *node
   return NULL;
 }
 
-static const char *refusal(const aot_snapshot_t *s, const aot_snap_node_t *node) {
+static const char *refusal(const aot_snapshot_t *s, uint32_t i, const cu_world_t *world, cu_error_t *error) {
+  const aot_snap_node_t *node = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + i;
   const aot_snap_op_t *op = AOT_SNAP_ROWS(s, aot_snap_op_t, ops) + node->op;
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + node->arg_begin;
   const rk_kernel *kernel = rk_find(aot_snap_text(s, op->name));
@@ -87,9 +94,9 @@ static const char *refusal(const aot_snapshot_t *s, const aot_snap_node_t *node)
   uint32_t n = node->n_args < 16 ? node->n_args : 16;
   if (aot_str_eq(aot_snap_text(s, op->name), aot_str("higher_order.cond"))) return bad_cond(s, node);
   if (op->flags & AOT_OP_REGION) return "operators that own graphs are not run here, but for cond; inline their regions";
-  if (op->flags & AOT_OP_WRITES) return "it writes an argument; make the program functional first (stage functionalize)";
   if (op->flags & AOT_OP_COLLECTIVE) return "collectives are not supported";
-  if (!kernel) return "there is no kernel for it";
+  if (!kernel) return cu_refuse(world, s, i, error);
+  if (op->flags & AOT_OP_WRITES) return "it writes an argument; make the program functional first (stage functionalize)";
   memset(plain, 0, sizeof plain);
   for (uint32_t k = 0; k < n; k++) { /* what rk_refuse looks at: numbers */
     plain[k].kind = args[k].kind == AOT_ARG_INT || args[k].kind == AOT_ARG_BOOL || args[k].kind == AOT_ARG_FLOAT ? args[k].kind : AOT_ARG_NONE;
@@ -124,14 +131,16 @@ static aot_status_t no_memory(const unit_t *u, aot_ctx_t *ctx) {
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
   const unit_t *u = b->self;
+  const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s = NULL;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
   uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
   aot_status_t status = births && sn_births(s, births) == 0 ? AOT_OK : no_memory(u, ctx);
   for (uint32_t i = 0; i < s->nodes.count && status == AOT_OK; i++) {
+    cu_error_t error;
     const char *why = births[i] ? "the size or value of its result depends on the data, and memory is planned before the run; use backend-ref" : NULL;
-    if (!why && !only_numbers(s, &nodes[i])) why = refusal(s, &nodes[i]);
+    if (!why && !only_numbers(s, &nodes[i])) why = refusal(s, i, &world, &error);
     if (!why) why = bad_dtype(s, &nodes[i]);
     aot_verdict_t v = {.struct_size = sizeof v, .accepted = why == NULL, .node = {nodes[i].id}};
     if (why) v.reason = aot_str(why);
@@ -142,10 +151,6 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
 }
 
 /* ---- compile and load ---- */
-
-static const void *extension(const unit_t *u, const char *id) {
-  return u->host.get_ext ? u->host.get_ext(u->host.self, id) : NULL;
-}
 
 static aot_status_t open_cache(unit_t *u, aot_ctx_t *ctx) {
   const aot_ext_env_t *env = extension(u, AOT_EXT_ENV);
@@ -167,14 +172,15 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const bc_program_t *
       {"fallback-nodes", s.n_fallback, "nodes"}};
   for (size_t k = 0; r && k < sizeof rows / sizeof rows[0]; k++)
     AOT_TRY(r->number(ctx, aot_str(rows[k].name), rows[k].value, aot_str(rows[k].unit)));
-  return AOT_OK;
+  return r ? cu_report(bc_program_custom(p), r, ctx) : AOT_OK;
 }
 
 /* A warning is given once: by compile, or by load when the artifact comes from an earlier compile. */
 static aot_status_t make_program(unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, bc_program_t **out) {
   bc_error_t e = {.node = AOT_NO_ID}, warning = {.node = AOT_NO_ID};
   AOT_TRY(open_cache(u, ctx));
-  aot_status_t status = bc_program_create(s, &u->cache, u->threads, out, &warning, &e);
+  const cu_world_t world = world_of(u, ctx);
+  aot_status_t status = bc_program_create(s, &world, &u->cache, u->threads, out, &warning, &e);
   if (status != AOT_OK) return error_out(u, ctx, &e, status);
   if (warning.text[0] && !u->has_warned) tell(u, ctx, AOT_SEVERITY_WARNING, &warning, AOT_OK);
   u->has_warned |= warning.text[0] != 0;

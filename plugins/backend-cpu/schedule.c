@@ -200,6 +200,8 @@ static aot_status_t lower_node(bc_build_t *b) {
   aot_str_t name = aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name);
   bc_lower_fn lower = bc_lowering_find(name);
   aot_status_t status = BC_DECLINED;
+  const cu_node_t *custom = cu_find(b->machine->custom, (uint32_t)(b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes)));
+  if (custom) return bc_lower_custom(b, custom);
   if (makes_numbers_only(b)) return AOT_OK;
   if (lower) status = lower(b);
   return status == BC_DECLINED ? bc_lower_reference(b) : status;
@@ -218,6 +220,28 @@ static aot_status_t lower_members(bc_build_t *b, const uint32_t *members, uint32
   return status;
 }
 
+static int writes_in_place(const bc_build_t *b, uint32_t i) {
+  const cu_node_t *custom = cu_find(b->machine->custom, b->graph->node_begin + i);
+  for (uint32_t k = 0; custom && k < custom->n_written; k++)
+    if (custom->written[k].in_place) return 1;
+  return 0;
+}
+
+/* A group runs where its last member stands: one that begins before a write in place and ends after it would read what was written.
+ * It is run node by node. */
+static aot_status_t part_groups(bc_build_t *b, uint32_t *group) {
+  const uint32_t n = b->graph->n_nodes;
+  uint32_t n_writes = 0;
+  uint32_t *writes = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), *parted = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
+  if (!writes || !parted) return no_memory(b);
+  for (uint32_t i = 0; i < n; i++) writes[i] = n_writes += (uint32_t)writes_in_place(b, i);
+  for (uint32_t i = 0; i < n; i++)
+    if (group[i] != BC_NONE && writes[i] != writes[group[i]]) parted[group[i]] = 1;
+  for (uint32_t i = 0; i < n && n_writes; i++)
+    if (group[i] != BC_NONE && parted[group[i]]) group[i] = BC_NONE;
+  return AOT_OK;
+}
+
 /* Nodes in order; the members of a group wait for its last one. */
 aot_status_t bc_lower_nodes(bc_build_t *b) {
   uint32_t n = b->graph->n_nodes;
@@ -225,6 +249,7 @@ aot_status_t bc_lower_nodes(bc_build_t *b) {
   uint32_t *newest = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), *members = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
   if (!group || !previous || !newest || !members) return no_memory(b);
   AOT_TRY(bc_find_groups(b, group));
+  if (b->machine->custom->n_nodes) AOT_TRY(part_groups(b, group));
   b->group = group;
   for (uint32_t i = 0; i < n; i++) newest[i] = BC_NONE;
   for (uint32_t i = 0; i < n; i++) {

@@ -12,6 +12,7 @@
 #ifndef BC_SCHEDULE_H
 #define BC_SCHEDULE_H
 
+#include "common/custom/custom.h"
 #include "common/kernels/rk.h"
 #include "common/snapshot/snap_check.h"
 #include "workers.h"
@@ -103,6 +104,7 @@ typedef struct bc_schedule {
 typedef void (*bc_loop_fn)(char *const *pointers, const int64_t *sizes, const int64_t *strides, int64_t begin, int64_t end);
 typedef struct bc_machine {
   int32_t n_threads; /* at least 1 */
+  const cu_program_t *custom; /* nodes that plugins' kernels run; borrowed as long as the schedule */
   void *self;
   bc_loop_fn (*find)(void *self, const char *name);
   aot_status_t (*missing)(void *self, const char *name, const char *text, uint64_t nbytes);

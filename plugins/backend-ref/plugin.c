@@ -5,6 +5,7 @@
 #include <aot/backend.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/dynamic_outputs.h>
+#include <aot/ext/report.h>
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <stdio.h>
@@ -38,29 +39,47 @@ static aot_status_t complain(const aot_host_t *host, aot_ctx_t *ctx, aot_status_
 
 /* ---- query and compile ---- */
 
+static const void *extension(const unit_t *u, const char *id) { return u->host.get_ext ? u->host.get_ext(u->host.self, id) : NULL; }
+
+static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) { return (cu_world_t){extension(u, AOT_EXT_KERNEL_LOOKUP), ctx}; }
+
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
   const unit_t *u = b->self;
+  const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s;
-  (void)ctx;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   for (uint32_t n = 0; n < s->nodes.count; n++) {
     rf_error error;
-    const char *why = rf_refuse(s, n, &error);
+    const char *why = rf_refuse(s, n, &world, &error);
     aot_verdict_t v = {.struct_size = sizeof v, .accepted = !why, .node = {AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[n].id}, .reason = aot_str(why)};
     AOT_TRY(sink->put(sink->self, &v));
   }
   return AOT_OK;
 }
 
+/* What custom operators write, and how much of it needs no copy. */
+static aot_status_t report_copies(const unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, const cu_world_t *world) {
+  const aot_ext_report_t *r = extension(u, AOT_EXT_REPORT);
+  cu_program_t custom;
+  cu_error_t why;
+  aot_status_t status = cu_prepare(world, s, &custom, &why);
+  if (status != AOT_OK) complain(&u->host, ctx, status, ID ".unsupported", why.text, NULL, why.node);
+  else if (r) status = cu_report(&custom, r, ctx);
+  cu_program_deinit(&custom);
+  return status;
+}
+
 static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
   const unit_t *u = b->self;
+  const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   for (uint32_t n = 0; n < s->nodes.count; n++) {
     rf_error error;
-    const char *why = rf_refuse(s, n, &error);
+    const char *why = rf_refuse(s, n, &world, &error);
     if (why) return complain(&u->host, ctx, AOT_E_UNIMPLEMENTED, ID ".unsupported", why, "decompose the operator before the backend", AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[n].id);
   }
+  AOT_TRY(report_copies(u, ctx, s, &world));
   return sink->write(sink->self, s, s->nbytes);
 }
 
@@ -129,10 +148,11 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
   rf_error error;
   aot_status_t status;
   if (!x) return complain(&u->host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the executable", NULL, AOT_NO_ID);
-  status = rf_load(bytes, nbytes, &x->program, &error);
+  const cu_world_t world = world_of(u, ctx);
+  status = rf_load(bytes, nbytes, &world, &x->program, &error);
   if (status != AOT_OK) {
     free(x);
-    return complain(&u->host, ctx, status, ID ".bad-artifact", error.text, "compile the program again", AOT_NO_ID);
+    return complain(&u->host, ctx, status, ID ".bad-artifact", error.text, status == AOT_E_UNIMPLEMENTED ? NULL : "compile the program again", error.node);
   }
   x->host = u->host;
   x->table = (aot_exe_t){.struct_size = sizeof x->table, .self = x, .run = exe_run, .stats = exe_stats, .destroy = exe_destroy, .get_ext = exe_get_ext};

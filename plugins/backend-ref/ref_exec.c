@@ -57,7 +57,8 @@ static void count_uses(rf_program *p, uint32_t graph, rf_graph *g) {
     grow(&p->max_operands, n_operands);
     grow(&p->max_ints, n_ints);
     grow(&p->max_results, node->n_results);
-    if (row->kind != AOT_GRAPH_REGION && p->kernels[node->op] && !rk_is_view(p->kernels[node->op])) p->n_kernels++;
+    if (row->kind == AOT_GRAPH_REGION) continue;
+    if (p->kernels[node->op] ? !rk_is_view(p->kernels[node->op]) : cu_find(&p->custom, n) != NULL) p->n_kernels++;
   }
   memset(g->port, 0xFF, (size_t)g->n_values * sizeof *g->port);
   for (uint32_t o = 0; o < row->n_outputs; o++) {
@@ -68,8 +69,17 @@ static void count_uses(rf_program *p, uint32_t graph, rf_graph *g) {
   }
 }
 
-static aot_status_t prepare(rf_program *p, rf_error *error) {
+static aot_status_t prepare_custom(rf_program *p, const cu_world_t *world, rf_error *error) {
+  cu_error_t why;
+  const aot_status_t status = cu_prepare(world, p->s, &p->custom, &why);
+  if (status == AOT_OK) return AOT_OK;
+  error->node = why.node;
+  return load_error(error, status, why.text);
+}
+
+static aot_status_t prepare(rf_program *p, const cu_world_t *world, rf_error *error) {
   const aot_snapshot_t *s = p->s;
+  AOT_TRY(prepare_custom(p, world, error));
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
   p->kernels = calloc((size_t)s->ops.count + 1, sizeof *p->kernels);
   p->regions = calloc((size_t)s->ops.count + 1, sizeof *p->regions);
@@ -90,7 +100,7 @@ static aot_status_t prepare(rf_program *p, rf_error *error) {
   return AOT_OK;
 }
 
-aot_status_t rf_load(const void *bytes, uint64_t nbytes, rf_program **out, rf_error *error) {
+aot_status_t rf_load(const void *bytes, uint64_t nbytes, const cu_world_t *world, rf_program **out, rf_error *error) {
   rf_program *p = calloc(1, sizeof *p);
   aot_status_t status;
   sn_error why;
@@ -108,7 +118,7 @@ aot_status_t rf_load(const void *bytes, uint64_t nbytes, rf_program **out, rf_er
     status = sn_check(bytes, nbytes, &p->s, &why);
     if (status != AOT_OK) load_error(error, status, why.text);
   }
-  if (status == AOT_OK) status = prepare(p, error);
+  if (status == AOT_OK) status = prepare(p, world, error);
   if (status != AOT_OK) {
     rf_destroy(p);
     return status;
@@ -123,6 +133,7 @@ void rf_destroy(rf_program *p) {
     free(p->graphs[g].uses);
     free(p->graphs[g].port);
   }
+  cu_program_deinit(&p->custom);
   free(p->graphs);
   free(p->kernels);
   free(p->regions);

@@ -7,6 +7,7 @@
 #ifndef REF_EXEC_H
 #define REF_EXEC_H
 
+#include "common/custom/custom.h"
 #include "common/kernels/rk.h"
 #include <aot/ext/dynamic_outputs.h>
 #include <aot/snapshot.h>
@@ -24,8 +25,9 @@ typedef struct rf_stats {
   uint64_t peak_nbytes; /* of the run: storages that the interpreter owned at once */
 } rf_stats;
 
-/* Check and prepare. The bytes are borrowed until rf_destroy; when they are not 8-byte aligned they are copied. */
-aot_status_t rf_load(const void *bytes, uint64_t nbytes, rf_program **out, rf_error *error);
+/* Check and prepare. The bytes are borrowed until rf_destroy; when they are not 8-byte aligned they are copied. Kernels that are
+ * not in common/kernels are looked up in `world`. */
+aot_status_t rf_load(const void *bytes, uint64_t nbytes, const cu_world_t *world, rf_program **out, rf_error *error);
 void rf_destroy(rf_program *p);
 
 /* Outputs whose sizes the run tells: aot/ext/dynamic_outputs.h. */
@@ -48,6 +50,6 @@ aot_status_t rf_run(const rf_program *p, int32_t graph_kind, const aot_tensor_t 
 uint32_t rf_n_kernels(const rf_program *p); /* kernels called in one run of every graph that is not a region */
 
 /* Why this node (a row of a checked block) cannot be run; NULL: it can. Text in `error` or constant. */
-const char *rf_refuse(const aot_snapshot_t *s, uint32_t node, rf_error *error);
+const char *rf_refuse(const aot_snapshot_t *s, uint32_t node, const cu_world_t *world, rf_error *error);
 
 #endif

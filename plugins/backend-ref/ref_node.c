@@ -155,7 +155,7 @@ static aot_status_t place_results(rf_state *st, rf_frame *f, uint32_t node) {
   for (uint32_t r = 0; r < n->n_results; r++) {
     rf_slot *slot = slot_of(st, f, n->result_begin + r);
     rf_storage *storage;
-    if (!st->results[r].dtype || st->open[r]) continue;
+    if (!st->results[r].dtype || st->open[r] || slot->storage) continue;
     AOT_TRY(place_result(st, node, slot, &st->results[r], &storage));
     rf_slot_share(slot, &st->results[r], storage);
   }
@@ -304,6 +304,34 @@ static aot_status_t call_kernel(rf_state *st, rf_frame *f, uint32_t node, const 
   return status;
 }
 
+/* ---- kernels of plugins ---- */
+
+/* Does the operand's memory become its new value's? Its storage must be the interpreter's own, with nobody else looking at it. */
+static int can_keep(const rf_slot *from, const rk_tensor *t) {
+  return from->storage && from->storage->owned && from->storage->refs == 1 && sizes_fit(&from->t, t) && is_dense(&from->t);
+}
+
+static aot_status_t place_written(rf_state *st, rf_frame *f, uint32_t node, const cu_node_t *c) {
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
+  for (uint32_t k = 0; k < c->n_written; k++) {
+    const rf_slot *from = slot_of(st, f, c->written[k].value);
+    rk_tensor *t = &st->results[c->n_own + k];
+    if (!c->written[k].in_place || !can_keep(from, t)) continue;
+    *t = from->t;
+    rf_slot_share(slot_of(st, f, n->result_begin + c->n_own + k), t, from->storage);
+  }
+  return AOT_OK;
+}
+
+static aot_status_t run_custom(rf_state *st, rf_frame *f, uint32_t node, const cu_node_t *c) {
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
+  rk_error why;
+  AOT_TRY(place_written(st, f, node, c));
+  AOT_TRY(place_results(st, f, node));
+  const aot_status_t status = cu_run(c, st->args, n->n_args, st->results, n->n_results, &why);
+  return status == AOT_OK ? AOT_OK : rf_fail(st, status, node, "%s", why.text);
+}
+
 aot_status_t rf_run_node(rf_state *st, rf_frame *f, uint32_t node) {
   const aot_snapshot_t *s = st->p->s;
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
@@ -311,7 +339,8 @@ aot_status_t rf_run_node(rf_state *st, rf_frame *f, uint32_t node) {
   const rk_kernel *k = st->p->kernels[n->op];
   int any_open = 0;
   if (only_symbols(st, n) && !(k && !rk_is_fill(k))) return put_symbols(st, f, node);
-  if (!k) {
+  const cu_node_t *custom = k ? NULL : cu_find(&st->p->custom, node);
+  if (!k && !custom) {
     aot_str_t name = aot_snap_text(s, AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[n->op].name);
     return rf_fail(st, AOT_E_UNIMPLEMENTED, node, "operator %.*s is not supported", (int)name.size, name.data);
   }
@@ -320,6 +349,8 @@ aot_status_t rf_run_node(rf_state *st, rf_frame *f, uint32_t node) {
     AOT_TRY(rf_declared(st, &values[n->result_begin + r], node, &st->results[r], &st->open[r]));
     any_open |= st->open[r];
   }
+  if (custom && any_open) return rf_fail(st, AOT_E_UNIMPLEMENTED, node, "a result whose size depends on the data is not supported for kernels of plugins");
+  if (custom) return run_custom(st, f, node, custom);
   AOT_TRY(call_kernel(st, f, node, k));
   return any_open || only_symbols(st, n) ? rf_learn(st, f, node) : AOT_OK;
 }

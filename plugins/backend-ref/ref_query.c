@@ -52,7 +52,14 @@ static const char *refuse_arguments(const aot_snapshot_t *s, const aot_snap_node
   return rk_refuse(k, list, count);
 }
 
-const char *rf_refuse(const aot_snapshot_t *s, uint32_t node, rf_error *error) {
+static const char *refuse_custom(const aot_snapshot_t *s, uint32_t node, const cu_world_t *world, rf_error *error) {
+  cu_error_t why;
+  const char *text = cu_refuse(world, s, node, &why);
+  if (text) snprintf(error->text, sizeof error->text, "%s", text);
+  return text ? error->text : refuse_dtypes(s, &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node], error);
+}
+
+const char *rf_refuse(const aot_snapshot_t *s, uint32_t node, const cu_world_t *world, rf_error *error) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
   const aot_snap_op_t *op = &AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[n->op];
@@ -63,10 +70,10 @@ const char *rf_refuse(const aot_snapshot_t *s, uint32_t node, rf_error *error) {
   for (uint32_t r = 0; r < n->n_results; r++)
     symbols = symbols && (values[n->result_begin + r].kind == AOT_TYPE_SYMINT || values[n->result_begin + r].kind == AOT_TYPE_SYMBOOL);
   if (!k && symbols) return NULL; /* numbers of the shape environment */
-  if (op->flags & AOT_OP_WRITES) return "it writes an argument; functionalize the program first";
   if (op->flags & AOT_OP_COLLECTIVE) return "collectives are not supported";
   if (!k && op->flags & AOT_OP_RANDOM) return "it draws random numbers; make them explicit first (stage rng)";
-  if (!k) return "there is no reference kernel for this operator";
+  if (!k) return refuse_custom(s, node, world, error);
+  if (op->flags & AOT_OP_WRITES) return "it writes an argument; functionalize the program first";
   {
     const char *why = refuse_dtypes(s, n, error);
     return why ? why : refuse_arguments(s, n, k);

@@ -46,7 +46,7 @@ aot_status_t fz_mark_leaf(fz_rewrite_t *w, const aot_port_t *port, uint32_t plac
 }
 
 int fz_node_carries(const fz_rewrite_t *w, const aot_node_info_t *n, const uint32_t *operands, uint32_t n_operands) {
-  if (n->flags & AOT_NODE_NO_GRAD) return 0;
+  if ((n->flags & AOT_NODE_NO_GRAD) || (w->host->graph->op_desc(w->prog, n->op)->flags & AOT_OP_NO_GRAD)) return 0;
   for (uint32_t i = 0; i < n_operands; i++) {
     uint32_t place = operands[i] == AOT_NO_ID ? FZ_NONE : fz_place_of(&w->alias, operands[i]);
     if (place != FZ_NONE && w->alias.storages[w->alias.places[place].storage].carries) return 1;

@@ -1,5 +1,6 @@
 #include "rewrite.h"
 
+#include "auto_functional.h"
 #include "history.h"
 #include "maybe_view.h"
 #include "places.h"
@@ -47,14 +48,16 @@ static const aot_schema_arg_t *schema_of(const aot_op_desc_t *d, uint32_t arg) {
   return &d->args[arg < d->n_args ? arg : d->n_args - 1]; /* variadic operators repeat their last argument */
 }
 
-static int writes_arg(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t arg) {
+int fz_writes_arg(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t arg) {
   const aot_schema_arg_t *s = schema_of(d, arg);
   if (!(s->flags & AOT_SARG_WRITE)) return 0;
   return s->write_if < 0 || ((uint32_t)s->write_if < n->n_args && n->args[s->write_if].u.i != 0);
 }
 
+uint32_t fz_n_operands(const aot_arg_t *a) { return a->kind == AOT_ARG_VALUE ? 1 : a->kind == AOT_ARG_VALUES ? a->n : 0; }
+
 /* The schema's result that stands for node result i: a list result stands for several. */
-static const aot_schema_arg_t *result_schema(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t i) {
+const aot_schema_arg_t *fz_result_schema(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t i) {
   uint32_t extra = n->n_results > d->n_results ? n->n_results - d->n_results : 0;
   for (uint32_t k = 0; k < d->n_results; k++) {
     uint32_t width = d->results[k].flags & AOT_SARG_LIST ? extra + 1 : 1;
@@ -65,12 +68,12 @@ static const aot_schema_arg_t *result_schema(const aot_op_desc_t *d, const aot_n
 }
 
 /* The operand whose memory result i may share: that of the argument with the result's alias mark. AOT_NO_ID: none. */
-static uint32_t aliased_operand(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t i) {
-  const aot_schema_arg_t *result = result_schema(d, n, i);
+uint32_t fz_aliased_operand(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t i) {
+  const aot_schema_arg_t *result = fz_result_schema(d, n, i);
   uint32_t operand = 0;
   if (!result || result->alias_set == 0) return AOT_NO_ID;
   for (uint32_t a = 0; a < n->n_args; a++) {
-    uint32_t width = n->args[a].kind == AOT_ARG_VALUE ? 1 : n->args[a].kind == AOT_ARG_VALUES ? n->args[a].n : 0;
+    uint32_t width = fz_n_operands(&n->args[a]);
     if (width > 0 && schema_of(d, a)->alias_set == result->alias_set) return operand + (i < width ? i : 0);
     operand += width;
   }
@@ -81,7 +84,7 @@ static uint32_t aliased_operand(const aot_op_desc_t *d, const aot_node_info_t *n
 static int is_looked_into(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t k) {
   if (!(d->flags & (AOT_OP_VIEW | AOT_OP_INPLACE_VIEW))) return 0;
   for (uint32_t i = 0; i < n->n_results; i++)
-    if (aliased_operand(d, n, i) == k) return 1;
+    if (fz_aliased_operand(d, n, i) == k) return 1;
   return 0;
 }
 
@@ -170,22 +173,22 @@ static aot_status_t check_target(const fz_rewrite_t *w, uint32_t place, aot_node
 }
 
 static aot_status_t apply_writes(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const operands_t *before_refresh,
-                                 const aot_value_t *written) {
+                                 const aot_value_t *written, int unseen) {
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
   uint32_t operand = 0, k = 0, carries = (uint32_t)fz_node_carries(w, &info, before_refresh->ids, before_refresh->n);
   for (uint32_t a = 0; a < info.n_args; a++) {
-    uint32_t n = info.args[a].kind == AOT_ARG_VALUE ? 1 : info.args[a].kind == AOT_ARG_VALUES ? info.args[a].n : 0;
+    uint32_t n = fz_n_operands(&info.args[a]);
     for (uint32_t i = 0; i < n; i++, operand++) {
       uint32_t v = before_refresh->ids[operand];
-      if (v == AOT_NO_ID || !writes_arg(d, &info, a)) continue;
+      if (v == AOT_NO_ID || !fz_writes_arg(d, &info, a)) continue;
       uint32_t place = fz_place_of(&w->alias, v);
       AOT_TRY(check_target(w, place, node));
       AOT_TRY(note_writer(w, place, node));
       w->alias.storages[w->alias.places[place].storage].carries |= carries;
       if (d->flags & AOT_OP_INPLACE_VIEW)
         AOT_TRY(rename_place(w, v, info.first_result.id, written[k++], (aot_value_t){info.operands[operand]}));
-      else AOT_TRY(fz_write(w, place, written[k++], (info.flags & AOT_NODE_NO_GRAD) != 0, node));
+      else AOT_TRY(fz_write(w, place, written[k++], unseen, node));
       AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
     }
   }
@@ -197,7 +200,7 @@ static void place_written_results(fz_rewrite_t *w, const aot_op_desc_t *d, const
                                   const operands_t *before_refresh, const aot_value_t *results) {
   uint32_t carries = (uint32_t)fz_node_carries(w, info, before_refresh->ids, before_refresh->n);
   for (uint32_t i = 0; i < info->n_results; i++) {
-    uint32_t declared = info->first_result.id + i, operand = aliased_operand(d, info, i);
+    uint32_t declared = info->first_result.id + i, operand = fz_aliased_operand(d, info, i);
     if (fz_place_of(&w->alias, declared) != FZ_NONE) continue; /* renamed already */
     if (operand != AOT_NO_ID) {
       fz_alias_join(&w->alias, declared, before_refresh->ids[operand]);
@@ -214,8 +217,10 @@ static aot_status_t rewrite_writer(fz_rewrite_t *w, aot_node_t node, const aot_o
   aot_value_t *values = calloc((size_t)info.n_results + info.n_operands + 1, sizeof *values);
   if (!values) return fz_no_memory(w);
   aot_value_t *results = values, *written = values + info.n_results;
-  aot_status_t status = w->host->edit->functional_form(w->prog, node, results, written);
-  if (status == AOT_OK) status = apply_writes(w, node, d, before_refresh, written);
+  int is_auto;
+  aot_status_t status = fz_functional_form(w, node, d, before_refresh->ids, results, written, &is_auto);
+  const int unseen = (info.flags & AOT_NODE_NO_GRAD) || (is_auto && (d->flags & AOT_OP_NO_GRAD));
+  if (status == AOT_OK) status = apply_writes(w, node, d, before_refresh, written, unseen);
   if (status == AOT_OK) status = w->host->graph->node_info(w->prog, node, &info);
   if (status == AOT_OK) place_written_results(w, d, &info, before_refresh, results);
   free(values);
@@ -228,7 +233,7 @@ static aot_status_t rewrite_writer(fz_rewrite_t *w, aot_node_t node, const aot_o
 static aot_status_t place_result(fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *info, const operands_t *original,
                                  uint32_t i) {
   const aot_graph_api_t *g = w->host->graph;
-  uint32_t declared = info->first_result.id + i, operand = d->flags & AOT_OP_VIEW ? aliased_operand(d, info, i) : AOT_NO_ID;
+  uint32_t declared = info->first_result.id + i, operand = d->flags & AOT_OP_VIEW ? fz_aliased_operand(d, info, i) : AOT_NO_ID;
   uint32_t parent = operand == AOT_NO_ID ? FZ_NONE : fz_place_of(&w->alias, original->ids[operand]), place;
   aot_type_t from, to;
   if (parent != FZ_NONE && fz_storage_offset_arg(d) >= 0) parent = addressed(w, parent);
@@ -253,7 +258,7 @@ static aot_status_t place_result(fz_rewrite_t *w, const aot_op_desc_t *d, const 
 
 static int writes_anything(const aot_op_desc_t *d, const aot_node_info_t *n) {
   for (uint32_t a = 0; (d->flags & AOT_OP_WRITES) && a < n->n_args; a++)
-    if (n->args[a].kind != AOT_ARG_NONE && writes_arg(d, n, a)) return 1;
+    if (n->args[a].kind != AOT_ARG_NONE && fz_writes_arg(d, n, a)) return 1;
   return 0;
 }
 

@@ -31,6 +31,12 @@ aot_status_t fz_rewrite_graph(fz_rewrite_t *w);
 /* Erases what nothing reads any more: the writers, views that were replayed elsewhere, what the pass made in vain. Once nothing
  * else is to be read. */
 aot_status_t fz_erase_dead(fz_rewrite_t *w);
+/* What a schema says about a node: operands of an argument, the schema of result i, the operand that result i may share memory
+ * with (AOT_NO_ID: none), whether the argument is written (its condition included). */
+uint32_t fz_n_operands(const aot_arg_t *a);
+const aot_schema_arg_t *fz_result_schema(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t i);
+uint32_t fz_aliased_operand(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t i);
+int fz_writes_arg(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t arg);
 aot_status_t fz_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *message,
                      aot_node_t node);
 aot_status_t fz_no_memory(const fz_rewrite_t *w);

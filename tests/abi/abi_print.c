@@ -5,8 +5,10 @@
 #include <aot/ext/cache.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/dynamic_outputs.h>
+#include <aot/ext/declare.h>
 #include <aot/ext/env.h>
 #include <aot/ext/export.h>
+#include <aot/ext/kernels.h>
 #include <aot/ext/nearest.h>
 #include <aot/ext/opset_info.h>
 #include <aot/ext/report.h>
@@ -581,6 +583,41 @@ static const row_t rows[] = {
     MEMBER(aot_ext_export_t, suffix),
     MEMBER(aot_ext_export_t, knows),
     MEMBER(aot_ext_export_t, write),
+    STRUCT(aot_kernel_arg_t),
+    MEMBER(aot_kernel_arg_t, kind),
+    MEMBER(aot_kernel_arg_t, n),
+    MEMBER(aot_kernel_arg_t, u),
+    STRUCT(aot_kernel_call_t),
+    MEMBER(aot_kernel_call_t, struct_size),
+    MEMBER(aot_kernel_call_t, n_args),
+    MEMBER(aot_kernel_call_t, args),
+    MEMBER(aot_kernel_call_t, results),
+    MEMBER(aot_kernel_call_t, n_results),
+    MEMBER(aot_kernel_call_t, message_size),
+    MEMBER(aot_kernel_call_t, message),
+    STRUCT(aot_kernel_t),
+    MEMBER(aot_kernel_t, struct_size),
+    MEMBER(aot_kernel_t, flags),
+    MEMBER(aot_kernel_t, op),
+    MEMBER(aot_kernel_t, self),
+    MEMBER(aot_kernel_t, run),
+    STRUCT(aot_ext_kernels_t),
+    MEMBER(aot_ext_kernels_t, struct_size),
+    MEMBER(aot_ext_kernels_t, flags),
+    MEMBER(aot_ext_kernels_t, kernels),
+    MEMBER(aot_ext_kernels_t, n_kernels),
+    STRUCT(aot_ext_kernel_lookup_t),
+    MEMBER(aot_ext_kernel_lookup_t, struct_size),
+    MEMBER(aot_ext_kernel_lookup_t, flags),
+    MEMBER(aot_ext_kernel_lookup_t, find),
+    STRUCT(aot_declare_error_t),
+    MEMBER(aot_declare_error_t, struct_size),
+    MEMBER(aot_declare_error_t, byte),
+    MEMBER(aot_declare_error_t, message),
+    STRUCT(aot_ext_declare_t),
+    MEMBER(aot_ext_declare_t, struct_size),
+    MEMBER(aot_ext_declare_t, flags),
+    MEMBER(aot_ext_declare_t, declare),
 };
 
 int main(void) {

@@ -254,7 +254,7 @@ static void opsets_are_asked(void **state) {
   assert_int_equal(aoth_graph_next(w.p, aoth_graph_value_def(w.p, out)).id, node_named(&w, "a").id);
   uint32_t n_diags = w.ctx.n_diags;
   assert_int_equal(aoth_edit_decompose(w.p, node_named(&w, "b"), &out), AOT_E_UNIMPLEMENTED);
-  assert_int_equal(aoth_edit_functional_form(w.p, node_named(&w, "b"), &out, &none), AOT_E_UNIMPLEMENTED);
+  assert_int_equal(aoth_edit_functional_form(w.p, node_named(&w, "b"), &out, &none), AOT_E_NOT_FOUND);
   assert_int_equal(w.ctx.n_diags, n_diags); /* "there is none" is no complaint */
   world_deinit(&w);
 }

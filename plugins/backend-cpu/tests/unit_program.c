@@ -4,6 +4,8 @@
 #include "common/snapshot/hand_snapshot.h"
 #include "exec.h"
 
+static const cu_world_t nobody; /* no kernels but the reference ones */
+
 /* Damaged sizes ask for more memory than there is: under AddressSanitizer too that is a failed allocation, no end. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
@@ -43,7 +45,7 @@ static void begin(world_t *w, const char *compiler) {
   w->h = hs_create();
   build_layer(w->h);
   assert_int_equal(bc_cache_init(&w->cache, NULL, compiler, &w->error), AOT_OK);
-  if (bc_program_create(hs_finish(w->h), &w->cache, 2, &w->program, &w->warning, &w->error) != AOT_OK) fail_msg("%s", w->error.text);
+  if (bc_program_create(hs_finish(w->h), &nobody, &w->cache, 2, &w->program, &w->warning, &w->error) != AOT_OK) fail_msg("%s", w->error.text);
 }
 
 static void end(world_t *w) {
@@ -167,7 +169,7 @@ static void damaged_blocks_do_no_harm(void **state) {
       block[sizeof *whole + (seed >> 4) % (nbytes - sizeof *whole)] ^= (unsigned char)(1u << (seed >> 29));
     }
     if (sn_check(block, nbytes, &s, &wrong) != AOT_OK) continue;
-    if (bc_program_create(s, &cache, 1, &p, &warning, &error) != AOT_OK) continue;
+    if (bc_program_create(s, &nobody, &cache, 1, &p, &warning, &error) != AOT_OK) continue;
     call_t *c = malloc(sizeof *c);
     make_call(c, n);
     if (bc_program_run(p, AOT_GRAPH_FORWARD, c->in, 3, c->out, 2, &n, 1, &error) == AOT_OK) n_made++;

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+static const cu_world_t nobody; /* no kernels but the reference ones */
+
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 #define ROUNDS 60000
 
@@ -119,9 +121,9 @@ static void test_damaged_blocks_never_crash(void **state) {
     assert_non_null(copy);
     memcpy(copy, good, nbytes);
     damage(copy, nbytes, &seed);
-    if (rf_load(copy, nbytes, &p, &error) == AOT_OK) {
+    if (rf_load(copy, nbytes, &nobody, &p, &error) == AOT_OK) {
       loaded++;
-      for (uint32_t n = 0; n < ((const aot_snapshot_t *)(const void *)copy)->nodes.count; n++) rf_refuse((const aot_snapshot_t *)(const void *)copy, n, &error);
+      for (uint32_t n = 0; n < ((const aot_snapshot_t *)(const void *)copy)->nodes.count; n++) rf_refuse((const aot_snapshot_t *)(const void *)copy, n, &nobody, &error);
       try_run(p, (const aot_snapshot_t *)(const void *)copy);
       rf_destroy(p);
     } else {
@@ -145,7 +147,7 @@ static void test_cut_blocks_are_refused(void **state) {
     rf_error error;
     assert_non_null(copy);
     memcpy(copy, good, n);
-    assert_int_not_equal(rf_load(copy, n, &p, &error), AOT_OK);
+    assert_int_not_equal(rf_load(copy, n, &nobody, &p, &error), AOT_OK);
     free(copy);
   }
   hs_destroy(h);
@@ -164,7 +166,7 @@ static void test_loads_from_any_address(void **state) {
     rf_error error;
     assert_non_null(copy);
     memcpy(copy + offset, good, good->nbytes);
-    assert_int_equal(rf_load(copy + offset, good->nbytes, &p, &error), AOT_OK);
+    assert_int_equal(rf_load(copy + offset, good->nbytes, &nobody, &p, &error), AOT_OK);
     rf_destroy(p);
     free(copy);
   }
@@ -189,7 +191,7 @@ static void test_recursive_region_is_an_error(void **state) {
   hs_arg_value(h, v);
   hs_output(h, hs_result(h, AOT_F32, 0, NULL));
   s = hs_finish(h);
-  assert_int_equal(rf_load(s, s->nbytes, &p, &error), AOT_OK);
+  assert_int_equal(rf_load(s, s->nbytes, &nobody, &p, &error), AOT_OK);
   assert_int_equal(rf_run(p, AOT_GRAPH_FORWARD, &in, 1, &out, 1, NULL, 0, NULL, NULL, NULL, &error), AOT_E_EXHAUSTED);
   rf_destroy(p);
   hs_destroy(h);

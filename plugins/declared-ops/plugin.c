@@ -1,0 +1,105 @@
+/* declared-ops: an opset that begins empty. The host hands it the texts of a pipeline's `operators:` section. */
+#include "schema_op.h"
+
+#include <aot/inline.h>
+#include <aot/note.h>
+#include <aot/plugin.h>
+#include <string.h>
+
+#define ID "declared-ops"
+#define HELP "operators declared by schema text in a pipeline; their kernels come from plugins"
+
+typedef struct opset {
+  aot_opset_t table;
+  aot_host_t host;
+  aot_op_desc_t **ops; /* n_ops of them, in the order of declaration */
+  uint32_t n_ops, capacity;
+} opset_t;
+
+/* ---- memory of the session ---- */
+
+typedef struct session_memory {
+  const aot_host_t *host;
+  aot_ctx_t *ctx;
+} session_memory_t;
+
+static void *session_alloc(void *self, uint64_t align, uint64_t nbytes) {
+  const session_memory_t *m = self;
+  return m->host->alloc(m->ctx, AOT_ARENA_SESSION, (uint32_t)align, nbytes);
+}
+
+static int make_room(opset_t *o, const sch_memory_t *memory) {
+  if (o->n_ops < o->capacity) return 1;
+  const uint32_t capacity = o->capacity ? 2 * o->capacity : 16;
+  aot_op_desc_t **ops = session_alloc(memory->self, sizeof(void *), capacity * sizeof *ops);
+  if (!ops) return 0;
+  if (o->n_ops) memcpy(ops, o->ops, o->n_ops * sizeof *ops);
+  o->ops = ops;
+  o->capacity = capacity;
+  return 1;
+}
+
+/* ---- the unit's functions ---- */
+
+static aot_status_t AOT_CALL declare(const aot_opset_t *self, aot_ctx_t *ctx, aot_str_t schema, const aot_op_desc_t **out,
+                                     uint32_t *out_local, aot_declare_error_t *out_error) {
+  opset_t *o = self->self;
+  session_memory_t session = {&o->host, ctx};
+  const sch_memory_t memory = {&session, session_alloc};
+  char *text = session_alloc(&session, 1, schema.size + 1);
+  aot_op_desc_t *desc = session_alloc(&session, sizeof(void *), sizeof *desc);
+  if (!text || !desc || !make_room(o, &memory)) return AOT_E_EXHAUSTED;
+  memcpy(text, schema.data, (size_t)schema.size);
+  AOT_TRY(dc_declare((aot_str_t){text, schema.size}, &memory, desc, out_error));
+  *out = desc;
+  *out_local = o->n_ops;
+  o->ops[o->n_ops++] = desc;
+  return AOT_OK;
+}
+
+static void AOT_CALL destroy(const aot_opset_t *self) { (void)self; }
+
+static const void *AOT_CALL get_ext(const aot_opset_t *self, const char *id) {
+  static const aot_ext_declare_t ext = {.struct_size = sizeof ext, .declare = declare};
+  (void)self;
+  return strcmp(id, AOT_EXT_DECLARE) == 0 ? &ext : NULL;
+}
+
+static aot_status_t AOT_CALL create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+  opset_t *o = host->alloc(ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *o);
+  (void)opts;
+  if (!o) return AOT_E_EXHAUSTED;
+  AOT_TRY(aot_import(&o->host, sizeof o->host, host));
+  o->table = (aot_opset_t){.struct_size = sizeof o->table, .self = o, .destroy = destroy, .get_ext = get_ext};
+  *out_table = &o->table;
+  return AOT_OK;
+}
+
+/* ---- descriptor ---- */
+
+static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
+                                .kind = AOT_STR_INIT("opset/1"),
+                                .id = AOT_STR_INIT(ID),
+                                .version = AOT_STR_INIT(AOT_VERSION),
+                                .help = AOT_STR_INIT(HELP),
+                                .create = create};
+static const aot_unit_t *const units[] = {&unit};
+static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
+                                    .abi_epoch = AOT_ABI_EPOCH,
+                                    .abi_minor = AOT_ABI_MINOR,
+                                    .min_host_minor = 1,
+                                    .id = AOT_STR_INIT(ID),
+                                    .vendor = AOT_STR_INIT("aothost"),
+                                    .version = AOT_STR_INIT(AOT_VERSION),
+                                    .license = AOT_STR_INIT("Apache-2.0"),
+                                    .units = units,
+                                    .n_units = 1};
+
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("opset/1", ID, HELP) AOT_NOTE_TAIL);
+
+const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
+  (void)host_minor;
+  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
+  *why_not = aot_str("made for ABI epoch 1");
+  return NULL;
+}
