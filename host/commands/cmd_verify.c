@@ -1,5 +1,6 @@
 /* aothost verify: one step of a compiled model against recorded results, key by key. */
 #include "cli.h"
+#include "run_report.h"
 
 #include <aot/inline.h>
 #include <base/text.h>
@@ -105,7 +106,7 @@ static aot_status_t run(verify_t *v, aoth_cli_t *cli, aothost_t *h) {
   return AOT_OK;
 }
 
-static aot_status_t write_json(const verify_t *v, aoth_cli_t *cli, aoth_session_t *session, const aoth_pipeline_t *pipeline) {
+static aot_status_t write_json(const verify_t *v, aoth_cli_t *cli, aoth_session_t *session, aothost_t *h, const aoth_pipeline_t *pipeline) {
   json_t *o = json_object();
   json_object_set_new(o, "command", json_string("verify"));
   json_object_set_new(o, "pipeline", json_string(cli->positional[0]));
@@ -118,6 +119,7 @@ static aot_status_t write_json(const verify_t *v, aoth_cli_t *cli, aoth_session_
   json_object_set(o, "keys", v->rows);
   json_object_set_new(o, "stages", aoth_records_json(session));
   json_object_set_new(o, "cache", aoth_cache_json(session));
+  json_object_set_new(o, "alias_patterns", aoth_patterns_json(aoth_api_step(h)));
   aot_status_t status = aoth_cli_json(cli, o);
   json_decref(o);
   return status;
@@ -133,7 +135,7 @@ static int main_with(verify_t *v, aoth_cli_t *cli) {
   if (status == AOT_OK) status = h ? run(v, cli, h) : AOT_E_EXHAUSTED;
   if (status == AOT_OK && !v->quiet)
     printf("%u of %u keys agree (rtol %g, atol %g)\n", v->n_ok, v->n_rows, v->rtol, v->atol);
-  if (status == AOT_OK) status = write_json(v, cli, session, pipeline);
+  if (status == AOT_OK) status = write_json(v, cli, session, h, pipeline);
   aothost_close(h);
   aoth_pipeline_destroy(pipeline);
   if (status != AOT_OK) return aoth_exit_code(status);

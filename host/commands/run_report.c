@@ -85,10 +85,20 @@ static void print_training(const aoth_run_t *r) {
   if (spec->checkpoint_path && !t->diverged) fprintf(r->out, "checkpoint: %s\n", spec->checkpoint_path);
 }
 
+/* Programs that were compiled during the run, for inputs that share memory. */
+static void print_patterns(const aoth_run_t *r) {
+  for (uint32_t k = 0; k < aoth_step_n_patterns(r->step); k++) {
+    const aoth_pattern_t *p = aoth_step_pattern(r->step, k);
+    fprintf(r->out, "inputs that share memory: %s; %s in %.1f ms, %llu call%s\n", p->text, p->is_cached ? "out of the cache" : "compiled",
+            p->ms, (unsigned long long)p->n_calls, p->n_calls == 1 ? "" : "s");
+  }
+}
+
 void aoth_run_print_summary(const aoth_run_t *r) {
   aoth_step_sizes_t sizes = aoth_step_sizes(r->step);
   aot_exe_stats_t stats = exe_stats(r);
   if (!r->out) return;
+  if (r->cli->common.verbose) print_patterns(r);
   if (r->trained) print_training(r);
   if (r->called) aoth_step_keys(r->step, AOTH_KEYS_OUTPUTS | AOTH_KEYS_GRADIENTS, print_result, r->out);
   if (r->called && r->pipeline->run.outputs) fprintf(r->out, "outputs: %s\n", r->pipeline->run.outputs);
@@ -166,6 +176,16 @@ static json_t *memory_json(const aoth_run_t *r) {
   return o;
 }
 
+json_t *aoth_patterns_json(const aoth_step_t *s) {
+  json_t *list = json_array();
+  for (uint32_t k = 0; s && k < aoth_step_n_patterns(s); k++) {
+    const aoth_pattern_t *p = aoth_step_pattern(s, k);
+    json_array_append_new(list, json_pack("{s:s, s:I, s:b, s:f}", "inputs", p->text, "calls", (json_int_t)p->n_calls, "cached", p->is_cached,
+                                          "ms", p->ms));
+  }
+  return list;
+}
+
 aot_status_t aoth_run_write_json(const aoth_run_t *r) {
   json_t *o = json_object(), *results = json_array();
   json_object_set_new(o, "command", json_string("run"));
@@ -173,6 +193,7 @@ aot_status_t aoth_run_write_json(const aoth_run_t *r) {
   json_object_set_new(o, "model", r->pipeline->model_path ? json_string(r->pipeline->model_path) : json_null());
   json_object_set_new(o, "stages", aoth_records_json(r->session));
   json_object_set_new(o, "cache", aoth_cache_json(r->session));
+  json_object_set_new(o, "alias_patterns", aoth_patterns_json(r->step));
   json_object_set_new(o, "train", r->trained ? training_json(r) : json_null());
   if (r->called) aoth_step_keys(r->step, AOTH_KEYS_OUTPUTS | AOTH_KEYS_GRADIENTS, add_result, results);
   json_object_set_new(o, "results", results);

@@ -17,6 +17,8 @@ typedef struct aoth_run {
   aoth_train_result_t train;
 } aoth_run_t;
 
+struct json_t;
+struct json_t *aoth_patterns_json(const aoth_step_t *s); /* programs compiled for inputs that share memory; a new reference; NULL: none */
 void aoth_run_print_stages(const aoth_run_t *r);  /* after compiling */
 void aoth_run_print_summary(const aoth_run_t *r); /* at the end */
 aot_status_t aoth_run_write_json(const aoth_run_t *r); /* --json; keys: docs/RUN.md */

@@ -6,7 +6,8 @@
  *       aothost_update(h, 1e-3);
  *     aothost_close(h);
  *
- * Tensors are aot_tensor_t of aot/base.h: storage, geometry, dtype. Those given are copied, and may be ones that were got; those
+ * Tensors are aot_tensor_t of aot/base.h: storage, geometry, dtype. Those given are copied (see
+ * aothost_forward_in_place), and may be ones that were got; those
  * got are borrowed until the next call that runs, resets or closes (a leaf that is set may from then on stand elsewhere: get it
  * again). Results have the keys of expectation files:
  *
@@ -60,7 +61,12 @@ uint32_t aothost_n_outputs(const aothost_t *h);
 int aothost_has_backward(const aothost_t *h);
 int aothost_has_update(const aothost_t *h);
 
+/* Inputs may be the same tensor, or tensors that overlap: the program sees one memory where there is one. When that matters
+ * (it writes an input), another program is compiled for the way in which they share it, up to run.alias-patterns of them. */
 aot_status_t aothost_forward(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs);
+/* The same, and the new numbers of inputs that the program writes go to the caller's own memory, which then must be writable.
+ * An input whose sizes and strides the program changes keeps its descriptor: input_after.K has the new one. */
+aot_status_t aothost_forward_in_place(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs);
 /* tangents[k] belongs to user output k; data NULL with nbytes 0, and those beyond n: zeros. tangents NULL with n 0: one for
  * output 0, which must be one number (a loss). */
 aot_status_t aothost_backward(aothost_t *h, const aot_tensor_t *tangents, uint32_t n_tangents);

@@ -91,6 +91,8 @@ static uint32_t rule_uses(int32_t kind) {
     case AOT_RULE_RESTRIDE: return A_IS_LEAF | USES_GEOMETRY;
     case AOT_RULE_SAME_INPUT: return USES_B | B_IS_LEAF;
     case AOT_RULE_VIEW_INPUT: return USES_B | B_IS_LEAF | USES_GEOMETRY;
+    case AOT_RULE_ENTRY_SAME: return A_IS_LEAF | USES_B | B_IS_LEAF;
+    case AOT_RULE_ENTRY_VIEW: return A_IS_LEAF | USES_B | B_IS_LEAF | USES_GEOMETRY;
     case AOT_RULE_SAME_OUTPUT: return USES_B;
     case AOT_RULE_VIEW_OUTPUT:
     case AOT_RULE_VIEW_BASE: return USES_B | USES_GEOMETRY;
@@ -119,7 +121,7 @@ aot_status_t aoth_edit_rule_add(aot_prog_t *p, const aot_rule_t *rule) {
   if (!uses) return aoth_complain(p, AOT_E_RANGE, "ir.bad-rule", "there is no boundary rule %d", (int)rule->kind);
   if (((uses & A_IS_LEAF) && r.a >= p->leaves.n) || ((uses & B_IS_LEAF) && r.b >= p->leaves.n))
     return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "rule %s names leaf %u; there are %u", aoth_rule_name(r.kind),
-                         (uses & A_IS_LEAF) ? r.a : r.b, p->leaves.n);
+                         (uses & A_IS_LEAF) && r.a >= p->leaves.n ? r.a : r.b, p->leaves.n);
   if (uses & USES_GEOMETRY) AOT_TRY(rule_geometry(p, rule, &r));
   if (!ROWS_ROOM(p->rules, 1)) return aoth_no_memory(p, "a boundary rule", sizeof r);
   AOT_TRY(aoth_edit_begin(p));

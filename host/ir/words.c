@@ -20,7 +20,8 @@ const aoth_word_t aoth_graph_kind_words[] = {{"forward", AOT_GRAPH_FORWARD},   {
 const aoth_word_t aoth_rule_words[] = {
     {"copy_back", AOT_RULE_COPY_BACK},     {"restride", AOT_RULE_RESTRIDE},       {"same_input", AOT_RULE_SAME_INPUT},
     {"view_input", AOT_RULE_VIEW_INPUT},   {"same_output", AOT_RULE_SAME_OUTPUT}, {"view_output", AOT_RULE_VIEW_OUTPUT},
-    {"view_base", AOT_RULE_VIEW_BASE},     {NULL, 0}};
+    {"view_base", AOT_RULE_VIEW_BASE},     {"entry_same", AOT_RULE_ENTRY_SAME},   {"entry_view", AOT_RULE_ENTRY_VIEW},
+    {NULL, 0}};
 
 const aoth_word_t aoth_dtype_words[] = {
 #define DTYPE_WORD(c, n, text, bytes) {text, n},

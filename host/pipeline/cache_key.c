@@ -4,6 +4,7 @@
 #include <aot/ext/cache.h>
 #include <aot/inline.h>
 #include <dlfcn.h>
+#include <ir/aliasing.h>
 #include <pipeline/session.h>
 #include <stdio.h>
 #include <string.h>
@@ -208,6 +209,14 @@ static void put_stages(making_t *m, const aoth_pipeline_t *p, uint32_t flags) {
   }
 }
 
+static void put_aliasing(making_t *m, const aoth_aliasing_t *a) {
+  aoth_text_t text = {0};
+  aoth_aliasing_print(a, &text);
+  put(m, text.data ? text.data : "", "inputs");
+  m->failed |= text.failed;
+  aoth_text_deinit(&text);
+}
+
 static void hash_rows(aoth_cache_key_t *key) {
   aoth_text_t all = {0};
   for (uint32_t i = 0; i < key->n_rows; i++) {
@@ -219,11 +228,12 @@ static void hash_rows(aoth_cache_key_t *key) {
 }
 
 aot_status_t aoth_cache_key_make(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_model_t *model, uint32_t flags,
-                                 aoth_cache_key_t *key) {
+                                 const aoth_aliasing_t *aliasing, aoth_cache_key_t *key) {
   making_t m = {.s = s, .key = key};
   put_host(&m);
   put_model(&m, model);
   put_stages(&m, p, flags);
+  if (aliasing) put_aliasing(&m, aliasing);
   if (m.failed) return AOT_E_EXHAUSTED;
   hash_rows(key);
   return AOT_OK;

@@ -46,7 +46,8 @@ typedef struct aoth_cache_key {
 
 /* Texts live in the session's arena. flags: AOTH_STAGES_*. key->bypass says when there is no key. */
 struct aoth_model; /* session.h */
+struct aoth_aliasing; /* of the inputs; NULL: none */
 aot_status_t aoth_cache_key_make(aoth_session_t *s, const aoth_pipeline_t *p, const struct aoth_model *model, uint32_t flags,
-                                 aoth_cache_key_t *key);
+                                 const struct aoth_aliasing *aliasing, aoth_cache_key_t *key);
 
 #endif

@@ -1,6 +1,7 @@
 #include <pipeline/compile.h>
 
 #include <aot/inline.h>
+#include <ir/aliasing.h>
 #include <jansson.h>
 #include <pipeline/cache_folder.h>
 #include <pipeline/cache_store.h>
@@ -28,9 +29,17 @@ static int bypass_at_once(const aoth_session_t *s, const aoth_pipeline_t *p) {
   return has_backend(p) ? AOTH_BYPASS_NONE : AOTH_BYPASS_NO_BACKEND;
 }
 
-static aot_status_t compile_fresh(aoth_session_t *s, const aoth_pipeline_t *p, aoth_model_t *model, uint32_t flags) {
+/* What is compiled: flags and aliasing belong to the key. */
+typedef struct request {
+  const aoth_pipeline_t *p;
+  uint32_t flags;
+  const aoth_aliasing_t *aliasing; /* NULL: no input shares memory with another */
+} request_t;
+
+static aot_status_t compile_fresh(aoth_session_t *s, const request_t *r, aoth_model_t *model) {
   AOT_TRY(aoth_session_read_model(s, model));
-  return aoth_pipeline_run_stages(s, p, flags);
+  if (r->aliasing) AOT_TRY(aoth_aliasing_apply(s->prog, r->aliasing));
+  return aoth_pipeline_run_stages(s, r->p, r->flags);
 }
 
 /* ---- looking up ---- */
@@ -76,42 +85,63 @@ static int look_up(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_model
   return 0;
 }
 
-static aot_status_t compile_cached(aoth_session_t *s, const aoth_pipeline_t *p, aoth_model_t *model, uint32_t flags,
-                                   uint64_t begin_ns) {
+static aot_status_t compile_cached(aoth_session_t *s, const request_t *r, aoth_model_t *model, uint64_t begin_ns) {
   aoth_cache_outcome_t *c = &s->cache;
   const char *folder = aoth_cache_folder(s->arena);
-  AOT_TRY(aoth_cache_key_make(s, p, model, flags, &c->key));
+  AOT_TRY(aoth_cache_key_make(s, r->p, model, r->flags, r->aliasing, &c->key));
   if (!folder) bypass(s, AOTH_BYPASS_FOLDER, NULL);
   else if (c->key.bypass) bypass(s, c->key.bypass, c->key.detail);
-  if (c->outcome == AOTH_CACHE_BYPASS) return compile_fresh(s, p, model, flags);
+  if (c->outcome == AOTH_CACHE_BYPASS) return compile_fresh(s, r, model);
   c->path = aoth_cache_path(s->arena, folder, c->key.hex);
   if (!c->path) return AOT_E_EXHAUSTED;
-  c->outcome = look_up(s, p, model) ? AOTH_CACHE_HIT : AOTH_CACHE_MISS;
+  c->outcome = look_up(s, r->p, model) ? AOTH_CACHE_HIT : AOTH_CACHE_MISS;
   c->ms = (double)(aoth_now_ns() - begin_ns) / 1e6;
   if (c->outcome == AOTH_CACHE_HIT) return AOT_OK;
-  AOT_TRY(compile_fresh(s, p, model, flags));
-  const int reason = aoth_cache_store(s, p, model);
+  AOT_TRY(compile_fresh(s, r, model));
+  const int reason = aoth_cache_store(s, r->p, model);
   if (reason) bypass(s, reason, s->cache_why_not);
   else aoth_cache_evict(folder, aoth_cache_limit(), c->path);
   return AOT_OK;
 }
 
-aot_status_t aoth_pipeline_compile(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {
+static aot_status_t compile(aoth_session_t *s, const request_t *r) {
   const uint64_t begin = aoth_now_ns();
   aoth_model_t model;
   memset(&s->cache, 0, sizeof s->cache);
-  AOT_TRY(aoth_pipeline_open_model(s, p, &model));
-  const int reason = bypass_at_once(s, p);
-  if (!reason) return compile_cached(s, p, &model, flags, begin);
+  AOT_TRY(aoth_pipeline_open_model(s, r->p, &model));
+  const int reason = bypass_at_once(s, r->p);
+  if (!reason) return compile_cached(s, r, &model, begin);
   bypass(s, reason, NULL);
-  return compile_fresh(s, p, &model, flags);
+  return compile_fresh(s, r, &model);
+}
+
+aot_status_t aoth_pipeline_compile(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {
+  const request_t r = {p, flags, NULL};
+  return compile(s, &r);
+}
+
+aot_status_t aoth_pipeline_specialise(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags, const aoth_aliasing_t *aliasing,
+                                      uint32_t *out, int *out_cached) {
+  const request_t r = {p, flags, aliasing};
+  const aoth_cache_outcome_t first = s->cache;
+  const uint32_t n_records = s->n_records, was = s->selected;
+  AOT_TRY(aoth_session_add_program(s, out));
+  const aot_status_t status = compile(s, &r);
+  *out_cached = s->cache.outcome == AOTH_CACHE_HIT;
+  s->cache = first;
+  s->n_records = n_records;
+  if (status != AOT_OK) {
+    aoth_session_drop_program(s);
+    aoth_session_select(s, was);
+  }
+  return status;
 }
 
 aot_status_t aoth_pipeline_key(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags, aoth_cache_key_t *key) {
   aoth_model_t model;
   memset(key, 0, sizeof *key);
   AOT_TRY(aoth_pipeline_open_model(s, p, &model));
-  AOT_TRY(aoth_cache_key_make(s, p, &model, flags, key));
+  AOT_TRY(aoth_cache_key_make(s, p, &model, flags, NULL, key));
   if (!has_backend(p)) key->bypass = AOTH_BYPASS_NO_BACKEND;
   return AOT_OK;
 }

@@ -21,6 +21,10 @@ typedef struct aoth_cache_outcome {
 /* aoth_pipeline_import and aoth_pipeline_run_stages with the cache before them. flags: AOTH_STAGES_OPTIMIZER; the cache is not
  * asked when the session's configuration says so. */
 aot_status_t aoth_pipeline_compile(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags);
+/* The same for inputs that share memory, beside the programs that the session has (session.h, "several programs"): on success
+ * the new one is selected, *out is its number and *out_cached: the cache had it; else the one that was. The session's records stay those of the first. */
+aot_status_t aoth_pipeline_specialise(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags,
+                                      const struct aoth_aliasing *aliasing, uint32_t *out, int *out_cached);
 const aoth_cache_outcome_t *aoth_session_cache(const aoth_session_t *s);
 struct json_t;
 struct json_t *aoth_cache_json(const aoth_session_t *s); /* the "cache" object of --json; a new reference */

@@ -90,6 +90,7 @@ typedef struct aoth_run_spec {
   aoth_data_spec_t inputs; /* one-shot runs, and train when it has no data of its own */
   const char *outputs;     /* NULL: not written */
   int64_t seed;
+  uint32_t alias_patterns; /* programs compiled for inputs that share memory, at most */
   aoth_where_t where, where_outputs;
   aoth_train_spec_t train;
 } aoth_run_spec_t;
@@ -196,6 +197,9 @@ aoth_ops_t *aoth_session_ops(aoth_session_t *s);                /* operators of 
 struct aoth_registry *aoth_session_registry(aoth_session_t *s); /* registry.h */
 uint32_t aoth_session_records(aoth_session_t *s,
                               const aoth_record_t **out); /* importer first; borrowed until the next call */
+
+/* Which of several compiled programs (compile.h) aoth_session_prog, _exe and _run_exe mean. O(1). */
+void aoth_session_select(aoth_session_t *s, uint32_t program);
 
 /* The executable that the backend stage left; NULL: the pipeline had none. Members are imported by copy. */
 const aot_exe_t *aoth_session_exe(aoth_session_t *s);

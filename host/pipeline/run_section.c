@@ -132,15 +132,17 @@ static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_
 }
 
 void aoth_run_read(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_run_spec_t *out) {
-  static const char *const keys[] = {"inputs", "outputs", "seed", "train"};
+  static const char *const keys[] = {"inputs", "outputs", "seed", "train", "alias-patterns"};
   memset(out, 0, sizeof *out);
-  if (!aoth_fields_known(f, node, "run", keys, 4)) return;
+  out->alias_patterns = 8;
+  if (!aoth_fields_known(f, node, "run", keys, 5)) return;
   out->present = 1;
   out->where = aoth_yaml_where(f->arena, node);
   read_data(f, node, "inputs", &out->inputs);
   out->outputs = aoth_fields_path(f, node, "outputs");
   out->where_outputs = aoth_fields_where(f, node, "outputs");
   out->seed = aoth_fields_i64(f, node, "seed", 0, INT64_MIN, INT64_MAX);
+  out->alias_patterns = (uint32_t)aoth_fields_i64(f, node, "alias-patterns", 8, 0, 65536);
   read_train(f, node, out);
 }
 
@@ -198,6 +200,6 @@ void aoth_run_print(const aoth_run_spec_t *run, aoth_text_t *out) {
   aoth_text_z(out, "run:\n");
   print_data(out, "  inputs", &run->inputs);
   print_path(out, "  outputs", run->outputs);
-  aoth_text_f(out, "  seed: %lld\n", (long long)run->seed);
+  aoth_text_f(out, "  seed: %lld\n  alias-patterns: %u\n", (long long)run->seed, run->alias_patterns);
   if (run->train.present) print_train(out, &run->train);
 }

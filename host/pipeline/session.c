@@ -51,10 +51,7 @@ int aoth_session_destroy(aoth_session_t *s) {
   int n_crashed = 0;
   if (!s) return 0;
   if (s->registry) {
-    aoth_session_exe_drop(s);
-    if (s->prog) aoth_prog_destroy(s->prog);
-    s->prog = s->ctx.prog = NULL;
-    s->ctx.graph = NULL;
+    aoth_session_drop_programs(s);
     for (uint32_t i = s->n_opsets; i > 0; i--) aoth_instance_destroy(s, NULL, &s->opsets[i - 1]);
     shutdown_plugins(s);
     for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++)

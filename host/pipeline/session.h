@@ -42,6 +42,19 @@ typedef struct aoth_model {
 #define AOTH_CALL_CRASHED 3 /* a signal; aoth_session_fail must follow */
 #define AOTH_CALL_BROKE 4   /* the program or the contract was broken: misbehaviour */
 
+/* A compiled program that is put aside while another of the session's runs. */
+typedef struct aoth_program {
+  aot_prog_t *prog;
+  const uint32_t *node_map;
+  uint32_t n_node_map;
+  aoth_stage_t backend_stage;
+  aoth_instance_t backend;
+  void *artifact;
+  uint64_t artifact_nbytes, artifact_capacity;
+  const aot_exe_t *exe_self;
+  aot_exe_t exe;
+} aoth_program_t;
+
 struct aoth_session {
   aoth_session_config_t config;
   aoth_arena_t *arena, *scratch;
@@ -77,6 +90,9 @@ struct aoth_session {
   uint64_t artifact_nbytes, artifact_capacity; /* capacity 0: borrowed */
   const aot_exe_t *exe_self;
   aot_exe_t exe;
+  /* several programs: the row of the selected one is out of date, it is what stands above */
+  aoth_program_t *programs;
+  uint32_t n_programs, program_capacity, selected;
 };
 
 /* ---- session.c ---- */
@@ -87,6 +103,12 @@ aot_status_t aoth_session_declare(aoth_session_t *s, const aoth_yaml_t *const *t
 aot_status_t aoth_session_open_opset(aoth_session_t *s, const char *id, const aoth_where_t *where); /* unless it is open */
 aot_status_t aoth_session_new_program(aoth_session_t *s, const aoth_model_t *model); /* an empty one takes the place of the last */
 aot_status_t aoth_session_read_model(aoth_session_t *s, aoth_model_t *model);
+
+/* ---- several programs: programs.c ---- */
+/* A session begins with program 0. A new one is empty and selected; it is compiled like the first. */
+aot_status_t aoth_session_add_program(aoth_session_t *s, uint32_t *out);
+void aoth_session_drop_program(aoth_session_t *s); /* the selected one, which is the newest and not the first; select another */
+void aoth_session_drop_programs(aoth_session_t *s); /* all, at the end */
 
 /* ---- call.c ---- */
 typedef aot_status_t (*aoth_call_fn)(void *arg);

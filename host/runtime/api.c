@@ -2,6 +2,7 @@
 #include <runtime/api.h>
 
 #include <aot/inline.h>
+#include <ir/aliasing.h>
 #include <pipeline/compile.h>
 #include <runtime/tensor.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ struct aothost {
   void *message_self;
   size_t told;                /* bytes of the sink's text that were handed on */
   uint32_t counted[4];        /* reports of at least each severity, then */
+  uint32_t flags;             /* of the compile */
   aoth_arena_t *results;      /* geometry of tensors got; until the next call that runs or resets */
 };
 
@@ -103,20 +105,36 @@ aoth_step_t *aoth_api_step(aothost_t *h) { return h->step; }
 
 static aot_status_t run_exe(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
                             const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
-  return aoth_session_run_exe(self, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols);
+  const aothost_t *h = self;
+  return aoth_session_run_exe(h->session, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols);
 }
 
 static aot_status_t run_exe_open(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
                                  const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols,
                                  const aot_output_sink_t *sink) {
-  return aoth_session_run_exe_open(self, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, sink);
+  const aothost_t *h = self;
+  return aoth_session_run_exe_open(h->session, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, sink);
 }
 
+/* Inputs share memory: the same stages over the same model, with that in the program's boundary. */
+static aot_status_t specialise(void *self, const aoth_aliasing_t *a, aot_prog_t **out_prog, aoth_pattern_t *out) {
+  const aothost_t *h = self;
+  uint64_t begin = aoth_now_ns();
+  AOT_TRY(aoth_pipeline_specialise(h->session, h->plan, h->flags, a, &out->program, &out->is_cached));
+  *out_prog = aoth_session_prog(h->session);
+  out->ms = (double)(aoth_now_ns() - begin) / 1e6;
+  return AOT_OK;
+}
+
+static void select_program(void *self, uint32_t program) { aoth_session_select(((aothost_t *)self)->session, program); }
+
 static aot_status_t compile(aothost_t *h, uint32_t flags) {
-  aoth_exec_t exec = {.self = h->session, .run = run_exe, .run_dynamic = run_exe_open};
+  const aoth_exec_t exec = {.self = h, .run = run_exe, .run_dynamic = run_exe_open, .specialise = specialise, .select = select_program,
+                            .max_patterns = h->plan->run.alias_patterns};
+  h->flags = flags & AOTHOST_OPTIMIZER ? AOTH_STAGES_OPTIMIZER : 0;
   h->results = aoth_arena_create();
   if (!h->results) return refuse(h, AOT_E_EXHAUSTED, "no memory for results");
-  AOT_TRY(aoth_pipeline_compile(h->session, h->plan, flags & AOTHOST_OPTIMIZER ? AOTH_STAGES_OPTIMIZER : 0));
+  AOT_TRY(aoth_pipeline_compile(h->session, h->plan, h->flags));
   if (!aoth_session_exe(h->session)) {
     aoth_sink_report(h->sink, AOT_SEVERITY_ERROR, NULL, "run.backend",
                      "the pipeline %s has no backend stage, so there is nothing to run; end its stages with a backend, such as backend-ref",
@@ -162,32 +180,64 @@ static int import_tensor(const aot_tensor_t *from, aoth_tensor_t *out) {
          aoth_tensor_extent(out, &reach) && reach <= out->nbytes && (reach == 0 || out->data);
 }
 
+static int by_place(const void *a, const void *b) {
+  const aoth_tensor_t *x = *(aoth_tensor_t *const *)a, *y = *(aoth_tensor_t *const *)b;
+  return (uintptr_t)x->data < (uintptr_t)y->data ? -1 : (uintptr_t)x->data > (uintptr_t)y->data;
+}
+
+/* Storages that overlap are copied in one piece, so that they go on sharing what they share. 0: no memory. */
+static int keep_run(aoth_tensor_t **run, uint32_t n, uint64_t nbytes, aoth_arena_t *arena) {
+  const char *begin = run[0]->data;
+  char *copy = aoth_arena_copy(arena, AOTH_ALIGN, begin, (size_t)nbytes);
+  for (uint32_t i = 0; copy && i < n; i++) run[i]->data = copy + ((const char *)run[i]->data - begin);
+  return copy != NULL;
+}
+
 /* Inputs that are results of the step itself: its memory is about to be used anew. 0: no memory. */
 static int keep_inputs(const aothost_t *h, aoth_tensor_t *list, uint32_t n, aoth_arena_t *arena) {
-  for (uint32_t k = 0; k < n; k++) {
-    if (!aoth_step_owns(h->step, list[k].data)) continue;
-    list[k].data = aoth_arena_copy(arena, AOTH_ALIGN, list[k].data, (size_t)list[k].nbytes);
-    if (!list[k].data) return 0;
+  aoth_tensor_t **ours = aoth_arena_alloc(arena, 16, ((size_t)n + 1) * sizeof *ours);
+  uint32_t n_ours = 0;
+  if (!ours) return 0;
+  for (uint32_t k = 0; k < n; k++)
+    if (aoth_step_owns(h->step, list[k].data)) ours[n_ours++] = &list[k];
+  qsort(ours, n_ours, sizeof *ours, by_place);
+  for (uint32_t first = 0, last; first < n_ours; first = last) {
+    uint64_t end = ours[first]->nbytes, at;
+    for (last = first + 1; last < n_ours; last++) {
+      at = (uint64_t)((const char *)ours[last]->data - (const char *)ours[first]->data);
+      if (at >= end) break;
+      if (at + ours[last]->nbytes > end) end = at + ours[last]->nbytes;
+    }
+    if (!keep_run(ours + first, last - first, end, arena)) return 0;
   }
   return 1;
 }
 
-static aot_status_t forward(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, aoth_arena_t *arena) {
+/* to_caller: inputs that the program writes get their new numbers where the caller has them. */
+static aot_status_t forward(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, int to_caller, aoth_arena_t *arena) {
   aoth_tensor_t *list = aoth_arena_alloc(arena, 16, ((size_t)n_inputs + 1) * sizeof *list);
   if (!list) return refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
   for (uint32_t k = 0; k < n_inputs; k++)
     if (!import_tensor(&inputs[k], &list[k])) return bad_tensor(h, "input", k);
+  for (uint32_t k = 0; to_caller && k < n_inputs; k++)
+    if (aoth_step_owns(h->step, list[k].data))
+      return refuse(h, AOT_E_INVALID, "a result of an earlier call cannot be written in place: its memory is used anew; pass a copy");
   if (!keep_inputs(h, list, n_inputs, arena)) return refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
-  return aoth_step_forward(h->step, list, n_inputs);
+  AOT_TRY(aoth_step_forward(h->step, list, n_inputs));
+  if (to_caller) aoth_step_store_inputs(h->step, list);
+  return AOT_OK;
 }
 
-aot_status_t aothost_forward(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs) {
+static aot_status_t forward_with(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, int to_caller) {
   AOT_TRY(begin(h));
   aoth_arena_t *arena = aoth_arena_create();
-  aot_status_t status = arena ? forward(h, inputs, n_inputs, arena) : refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
+  aot_status_t status = arena ? forward(h, inputs, n_inputs, to_caller, arena) : refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
   aoth_arena_destroy(arena);
   return end(h, status);
 }
+
+aot_status_t aothost_forward(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs) { return forward_with(h, inputs, n_inputs, 0); }
+aot_status_t aothost_forward_in_place(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs) { return forward_with(h, inputs, n_inputs, 1); }
 
 /* No tangents at all: one for the loss. */
 static aot_status_t backward_of_loss(aothost_t *h) {

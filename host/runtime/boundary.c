@@ -8,9 +8,9 @@ int aoth_rule_makes_output(int32_t kind) {
 }
 
 static const char *kind_name(int32_t kind) {
-  static const char *const names[] = {"?",          "copy-back",   "restride",    "same-input",
-                                      "view-input", "same-output", "view-output", "view-base"};
-  return kind >= AOT_RULE_COPY_BACK && kind <= AOT_RULE_VIEW_BASE ? names[kind] : names[0];
+  static const char *const names[] = {"?",           "copy-back",   "restride",  "same-input", "view-input",
+                                      "same-output", "view-output", "view-base", "entry-same", "entry-view"};
+  return kind >= AOT_RULE_COPY_BACK && kind <= AOT_RULE_ENTRY_VIEW ? names[kind] : names[0];
 }
 
 static aot_status_t broken(const aoth_boundary_t *b, const aot_rule_t *r, const char *why) {
@@ -19,17 +19,42 @@ static aot_status_t broken(const aoth_boundary_t *b, const aot_rule_t *r, const 
   return AOT_E_CONTRACT;
 }
 
-/* The rule's geometry over a storage, checked against its end. */
-static aot_status_t look_into(const aoth_boundary_t *b, const aot_rule_t *r, const aoth_tensor_t *storage, aoth_tensor_t *out) {
+aoth_tensor_t aoth_rule_view(const aot_rule_t *r, const aoth_tensor_t *storage) {
   aoth_tensor_t t = {.data = storage->data, .nbytes = storage->nbytes, .dtype = storage->dtype, .rank = r->rank, .offset = r->offset};
-  uint64_t reach;
-  if (r->rank < 0 || r->rank > AOT_MAX_RANK) return broken(b, r, "its rank is out of range");
   for (int32_t d = 0; d < r->rank; d++) {
     t.sizes[d] = r->sizes[d];
     t.strides[d] = r->strides[d];
   }
+  return t;
+}
+
+/* The same, checked against the storage's end. */
+static aot_status_t look_into(const aoth_boundary_t *b, const aot_rule_t *r, const aoth_tensor_t *storage, aoth_tensor_t *out) {
+  uint64_t reach;
+  if (r->rank < 0 || r->rank > AOT_MAX_RANK) return broken(b, r, "its rank is out of range");
+  aoth_tensor_t t = aoth_rule_view(r, storage);
   if (!aoth_tensor_extent(&t, &reach) || reach > t.nbytes) return broken(b, r, "its geometry reaches outside the storage");
   *out = t;
+  return AOT_OK;
+}
+
+aot_status_t aoth_boundary_entry_views(const aoth_boundary_t *b) {
+  for (uint32_t i = 0; i < b->n_rules; i++) {
+    const aot_rule_t *r = &b->rules[i];
+    if (r->kind != AOT_RULE_ENTRY_VIEW) continue;
+    if (r->a >= b->n_leaves || r->b >= b->n_leaves) return broken(b, r, "there is no such leaf");
+    AOT_TRY(look_into(b, r, &b->leaves[r->b], &b->leaves[r->a]));
+  }
+  return AOT_OK;
+}
+
+aot_status_t aoth_boundary_entry_same(const aoth_boundary_t *b) {
+  for (uint32_t i = 0; i < b->n_rules; i++) {
+    const aot_rule_t *r = &b->rules[i];
+    if (r->kind != AOT_RULE_ENTRY_SAME) continue;
+    if (r->a >= b->n_leaves || r->b >= b->n_leaves) return broken(b, r, "there is no such leaf");
+    b->leaves[r->a] = b->leaves[r->b];
+  }
   return AOT_OK;
 }
 

@@ -1,5 +1,7 @@
-/* The exit rules of a call (AOT_RULE_* of aot/graph.h), interpreted: what the run time does after a graph has run.
+/* The rules of a call (AOT_RULE_* of aot/graph.h), interpreted: what the run time does around a graph.
  *
+ *     ENTRY_VIEW    leaf a looks into leaf b's storage, before the call and after it   (f(s[0:4], s[2:6]))
+ *     ENTRY_SAME    leaf a is leaf b, also where the call reshapes it                  (f(x, x))
  *     COPY_BACK     leaf a <- its UPDATE output, element by element              (x.mul_(2))
  *     RESTRIDE      leaf a: same storage, new sizes, strides, offset            (x.t_())
  *     SAME_INPUT    output a is leaf b          VIEW_INPUT   output a looks into leaf b's storage
@@ -29,10 +31,14 @@ typedef struct aoth_boundary {
 } aoth_boundary_t;
 
 /* Each complains about a rule that names what does not exist, or reaches outside a storage: AOT_E_CONTRACT. */
+aot_status_t aoth_boundary_entry_views(const aoth_boundary_t *b); /* before restride */
+aot_status_t aoth_boundary_entry_same(const aoth_boundary_t *b);  /* after it */
 aot_status_t aoth_boundary_restride(const aoth_boundary_t *b);
 aot_status_t aoth_boundary_copy_back(const aoth_boundary_t *b);
 aot_status_t aoth_boundary_outputs(const aoth_boundary_t *b);
 
+/* The rule's geometry over the storage of a tensor, which it need not stay inside of. */
+aoth_tensor_t aoth_rule_view(const aot_rule_t *r, const aoth_tensor_t *storage);
 int aoth_rule_makes_output(int32_t kind); /* SAME_*, VIEW_* */
 
 #endif

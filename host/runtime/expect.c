@@ -1,12 +1,13 @@
 #include <runtime/expect.h>
 
 #include <aot/graph.h>
+#include <runtime/given_file.h>
 #include <stdlib.h>
 #include <string.h>
 
 static int begins(const char *key, const char *prefix) { return strncmp(key, prefix, strlen(prefix)) == 0; }
 static int is_result(const char *key) {
-  return !begins(key, "tangent.") && !(begins(key, "input.") && !begins(key, "input_after."));
+  return !begins(key, "tangent.") && !begins(key, "storage.") && !(begins(key, "input.") && !begins(key, "input_after."));
 }
 
 static const aoth_st_entry_t *numbered(const aoth_st_t *file, const char *prefix, uint32_t k) {
@@ -26,11 +27,8 @@ static aot_status_t forward(aoth_step_t *s, const aoth_st_t *file, aoth_sink_t *
   if (!inputs) return no_memory(sink, file);
   aot_status_t status = AOT_OK;
   for (uint32_t k = 0; k < n && status == AOT_OK; k++) {
-    const aoth_st_entry_t *e = numbered(file, "input.", k);
-    if (e) {
-      inputs[k] = e->tensor;
-      continue;
-    }
+    status = aoth_given_input(file, k, sink, &inputs[k]);
+    if (status != AOT_E_NOT_FOUND) continue;
     aoth_where_t where = {.file = aoth_st_path(file)};
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, &where, "verify.input", "there is no tensor \"input.%u\"; the model takes %u inputs", k, n);
     status = AOT_E_INVALID;

@@ -1,4 +1,4 @@
-/* One step of a program against an expectation file (keys: docs/RUN.md): every key but input.K and tangent.K is compared. */
+/* One step of a program against an expectation file (keys: docs/RUN.md): every key but input.K, storage.N and tangent.K is compared. */
 #ifndef AOTH_EXPECT_H
 #define AOTH_EXPECT_H
 

@@ -3,7 +3,7 @@
 #include <aot/inline.h>
 #include <base/file.h>
 #include <ir/tables.h>
-#include <runtime/safetensors.h>
+#include <runtime/given_file.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 typedef struct source { /* of one user input */
   aoth_tensor_t tensor; /* what the next call gets */
   void *owned;          /* memory of the tensor, unless it stands in a file */
-  const aoth_tensor_t *file; /* SAFETENSORS: the tensor in the file */
+  const char *file;     /* SAFETENSORS with batches: the first one */
   int64_t n_steps;      /* SAFETENSORS: rows of its leading dimension; 0: the same at every call */
   uint64_t low, range;  /* RANDOM integers: low + [0, range) */
 } source_t;
@@ -112,12 +112,16 @@ static void next_random(aoth_feed_t *f, aoth_random_t *r) {
 
 /* ---- safetensors ---- */
 
-static const aoth_st_entry_t *find_input(const aoth_feed_t *f, uint32_t k) {
+/* "input.K" or an alias; or just "K". */
+static aot_status_t find_input(const aoth_feed_t *f, uint32_t k, aoth_tensor_t *out) {
   char key[32];
-  snprintf(key, sizeof key, "input.%u", k);
-  const aoth_st_entry_t *e = aoth_st_find(f->file, key);
+  aot_status_t status = aoth_given_input(f->file, k, f->sink, out);
+  if (status != AOT_E_NOT_FOUND) return status;
   snprintf(key, sizeof key, "%u", k);
-  return e ? e : aoth_st_find(f->file, key);
+  const aoth_st_entry_t *e = aoth_st_find(f->file, key);
+  if (!e) return fail(f, "data.missing", "%s has no tensor \"input.%u\"; the model takes %u inputs", f->spec->path, k, f->n);
+  *out = e->tensor;
+  return AOT_OK;
 }
 
 static aot_status_t open_file(aoth_feed_t *f, const aoth_step_t *step) {
@@ -125,19 +129,17 @@ static aot_status_t open_file(aoth_feed_t *f, const aoth_step_t *step) {
   AOT_TRY(aoth_st_open(f->spec->path, f->sink, &f->file));
   for (uint32_t k = 0; k < f->n; k++) {
     source_t *s = &f->source[k];
-    const aoth_st_entry_t *e = find_input(f, k);
     const aot_type_t *t = &aoth_step_input(step, k)->type;
-    if (!e) return fail(f, "data.missing", "%s has no tensor \"input.%u\"; the model takes %u inputs", f->spec->path, k, f->n);
-    s->file = &e->tensor;
-    s->tensor = e->tensor;
-    if (t->kind != AOT_TYPE_TENSOR || e->tensor.rank != t->rank + 1) continue;
-    s->n_steps = e->tensor.sizes[0];
-    if (s->n_steps == 0) return fail(f, "data.empty", "%s: tensor \"%s\" holds no batch", f->spec->path, e->name);
+    AOT_TRY(find_input(f, k, &s->tensor));
+    if (t->kind != AOT_TYPE_TENSOR || s->tensor.rank != t->rank + 1 || !aoth_tensor_is_contiguous(&s->tensor)) continue;
+    s->n_steps = s->tensor.sizes[0];
+    if (s->n_steps == 0) return fail(f, "data.empty", "%s: input %u holds no batch", f->spec->path, k);
     if (n_steps && s->n_steps != n_steps)
-      return fail(f, "data.batches", "%s: tensor \"%s\" holds %lld batches, another input %lld", f->spec->path, e->name,
+      return fail(f, "data.batches", "%s: input %u holds %lld batches, another input %lld", f->spec->path, k,
                   (long long)s->n_steps, (long long)n_steps);
     n_steps = s->n_steps;
-    s->tensor = aoth_tensor_make(e->tensor.data, e->tensor.dtype, e->tensor.rank - 1, e->tensor.sizes + 1);
+    s->file = (const char *)s->tensor.data + s->tensor.offset * (int64_t)aot_dtype_size(s->tensor.dtype);
+    s->tensor = aoth_tensor_make((void *)(uintptr_t)s->file, s->tensor.dtype, s->tensor.rank - 1, s->tensor.sizes + 1);
   }
   return AOT_OK;
 }
@@ -145,7 +147,7 @@ static aot_status_t open_file(aoth_feed_t *f, const aoth_step_t *step) {
 static void next_file(aoth_feed_t *f, int64_t step) {
   for (uint32_t k = 0; k < f->n; k++) {
     source_t *s = &f->source[k];
-    if (s->n_steps) s->tensor.data = (char *)s->file->data + (uint64_t)(step % s->n_steps) * s->tensor.nbytes;
+    if (s->n_steps) s->tensor.data = (void *)(uintptr_t)(s->file + (uint64_t)(step % s->n_steps) * s->tensor.nbytes);
   }
 }
 

@@ -165,6 +165,30 @@ aot_status_t aoth_leaves_reset(aoth_leaves_t *l) {
   return AOT_OK;
 }
 
+/* The next leaf at or after i that lives outside calls. */
+static uint32_t next_stored(const aoth_leaves_t *l, uint32_t i) {
+  while (i < l->n && !has_storage(&l->leaf[i])) i++;
+  return i;
+}
+
+aot_status_t aoth_leaves_take(aoth_leaves_t *l, aoth_leaves_t *from) {
+  uint32_t i = next_stored(l, 0), k = next_stored(from, 0);
+  for (; i < l->n && k < from->n; i = next_stored(l, i + 1), k = next_stored(from, k + 1)) {
+    aoth_leaf_t *to = &l->leaf[i], *was = &from->leaf[k];
+    if (to->info.role != was->info.role || to->tensor.nbytes != was->tensor.nbytes) break;
+    free(to->owned);
+    to->owned = was->owned;
+    to->tensor.data = was->tensor.data;
+    was->owned = NULL;
+  }
+  l->nbytes_owned = from->nbytes_owned;
+  from->nbytes_owned = 0;
+  if (i == l->n && k == from->n) return AOT_OK;
+  aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, NULL, "run.leaves",
+                   "compiled for other inputs, the program has other parameters, buffers or optimizer state");
+  return AOT_E_CONTRACT;
+}
+
 aot_status_t aoth_leaves_init(aoth_leaves_t *l, aot_prog_t *prog, aoth_sink_t *sink) {
   *l = (aoth_leaves_t){.prog = prog, .sink = sink, .n = aoth_graph_n_leaves(prog)};
   l->leaf = calloc((size_t)l->n + 1, sizeof *l->leaf);

@@ -32,6 +32,9 @@ aot_status_t aoth_leaves_init(aoth_leaves_t *l, aot_prog_t *prog, aoth_sink_t *s
 void aoth_leaves_deinit(aoth_leaves_t *l);
 aot_status_t aoth_leaves_reset(aoth_leaves_t *l); /* back to the contents in the model file */
 aot_status_t aoth_leaves_writable(aoth_leaves_t *l, uint32_t leaf); /* afterwards tensor.data may be written */
+/* All leaves that live outside calls become what those of `from`, another compile of the same program, are; `from` must not be
+ * read before it took them back. AOT_E_CONTRACT, with a complaint, when they are not the same leaves. O(leaves). */
+aot_status_t aoth_leaves_take(aoth_leaves_t *l, aoth_leaves_t *from);
 /* The parameter, buffer, constant or state leaf with this name, any of its names; AOT_NO_ID. O(log n). */
 uint32_t aoth_leaves_find(const aoth_leaves_t *l, int32_t role, const char *name);
 aot_str_t aoth_leaf_name(const aoth_leaf_t *leaf); /* its first name */

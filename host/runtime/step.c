@@ -4,41 +4,50 @@
 #include <aot/inline.h>
 #include <runtime/compare.h>
 #include <runtime/step_ports.h>
+#include <runtime/variants.h>
 #include <stdlib.h>
 #include <string.h>
 
-aot_status_t aoth_step_create(aot_prog_t *prog, const aoth_exec_t *exec, aoth_sink_t *sink, aoth_step_t **out) {
-  aoth_arena_t *arena = aoth_arena_create();
-  aoth_step_t *s = arena ? aoth_arena_alloc(arena, 16, sizeof *s) : NULL;
-  *out = NULL;
-  if (!s) {
-    aoth_arena_destroy(arena);
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory to bind the program");
-    return AOT_E_EXHAUSTED;
-  }
+aot_status_t aoth_step_bind(aoth_step_t *s, aot_prog_t *prog, const aoth_exec_t *exec, aoth_sink_t *sink) {
   s->prog = prog;
   s->exec = *exec;
   s->sink = sink;
-  s->arena = arena;
-  aot_status_t status = aoth_sizes_init(&s->sizes, prog) ? AOT_OK : AOT_E_EXHAUSTED;
-  if (status != AOT_OK) aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for the program's sizes");
-  if (status == AOT_OK) status = aoth_leaves_init(&s->leaves, prog, sink);
-  if (status == AOT_OK) status = aoth_step_read(s);
-  if (status != AOT_OK) {
-    aoth_step_destroy(s);
-    return status;
+  s->arena = aoth_arena_create();
+  if (!s->arena || !aoth_sizes_init(&s->sizes, prog)) {
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for the program's sizes");
+    return AOT_E_EXHAUSTED;
   }
-  *out = s;
-  return AOT_OK;
+  AOT_TRY(aoth_leaves_init(&s->leaves, prog, sink));
+  return aoth_step_read(s);
 }
 
-void aoth_step_destroy(aoth_step_t *s) {
-  if (!s) return;
+void aoth_step_unbind(aoth_step_t *s) {
   free(s->block);
   aoth_step_free_open(s);
   aoth_sizes_deinit(&s->sizes);
   aoth_leaves_deinit(&s->leaves);
   aoth_arena_destroy(s->arena);
+}
+
+aot_status_t aoth_step_create(aot_prog_t *prog, const aoth_exec_t *exec, aoth_sink_t *sink, aoth_step_t **out) {
+  aoth_step_t *s = calloc(1, sizeof *s);
+  *out = NULL;
+  if (!s) {
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory to bind the program");
+    return AOT_E_EXHAUSTED;
+  }
+  aot_status_t status = aoth_step_bind(s, prog, exec, sink);
+  if (status == AOT_OK) status = aoth_variants_init(s);
+  if (status == AOT_OK) *out = s;
+  else aoth_step_destroy(s);
+  return status;
+}
+
+void aoth_step_destroy(aoth_step_t *s) {
+  if (!s) return;
+  aoth_variants_deinit(s);
+  aoth_step_unbind(s);
+  free(s);
 }
 
 aot_status_t aoth_step_reset(aoth_step_t *s) {
@@ -112,11 +121,19 @@ static aot_status_t prepare_exit(aoth_step_t *s, const aoth_call_t *c, aoth_boun
   return AOT_OK;
 }
 
+/* Inputs as they are at the entry: copies of their own, or views of the copy of their base. */
+static aot_status_t enter(aoth_step_t *s, aoth_boundary_t *b) {
+  for (uint32_t k = 0; k < s->leaves.n_inputs; k++) s->after[s->leaves.input[k]] = s->given[k].tensor;
+  *b = (aoth_boundary_t){.rules = s->now, .n_rules = s->n_rules, .n_leaves = s->leaves.n, .leaves = s->after, .sink = s->sink};
+  AOT_TRY(aoth_boundary_entry_views(b));
+  return aoth_boundary_entry_same(b);
+}
+
 static aot_status_t leave_forward(aoth_step_t *s) {
   const aoth_call_t *c = &s->call[AOTH_CALL_FORWARD];
   aoth_boundary_t b;
+  AOT_TRY(enter(s, &b));
   AOT_TRY(prepare_exit(s, c, &b));
-  for (uint32_t k = 0; k < s->leaves.n_inputs; k++) s->after[s->leaves.input[k]] = s->given[k].tensor;
   memset(s->outputs, 0, s->n_outputs * sizeof *s->outputs);
   for (uint32_t i = 0; i < c->n_out; i++) {
     const aoth_slot_t *p = &c->out[i];
@@ -125,13 +142,14 @@ static aot_status_t leave_forward(aoth_step_t *s) {
   }
   AOT_TRY(aoth_boundary_copy_back(&b));
   AOT_TRY(aoth_boundary_restride(&b));
+  AOT_TRY(aoth_boundary_entry_same(&b));
   return aoth_boundary_outputs(&b);
 }
 
 /* ---- forward ---- */
 
 static aot_status_t bind_sizes(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n) {
-  uint32_t wanted = s->leaves.n_inputs;
+  uint32_t wanted = s->n_given;
   if (n != wanted) {
     aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "input.count", "the model takes %u input%s, %u %s given", wanted,
                      wanted == 1 ? "" : "s", n, n == 1 ? "is" : "are");
@@ -152,17 +170,41 @@ static aot_status_t bind_sizes(aoth_step_t *s, const aoth_tensor_t *inputs, uint
   return status;
 }
 
+static aot_status_t copy_inputs(aoth_step_t *s, const aoth_tensor_t *inputs) {
+  aoth_boundary_t b;
+  AOT_TRY(enter(s, &b));
+  for (uint32_t k = 0; k < s->n_given; k++) {
+    const aoth_tensor_t *to = &s->after[s->leaves.input[k]];
+    if (to->dtype) aoth_tensor_copy(to, &inputs[k]);
+  }
+  return AOT_OK;
+}
+
 aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs) {
+  int changed;
   s->phase = 0;
   AOT_TRY(bind_sizes(s, inputs, n_inputs));
+  AOT_TRY(aoth_step_specialise(s, inputs, n_inputs, &changed));
+  if (changed) AOT_TRY(bind_sizes(s, inputs, n_inputs));
   AOT_TRY(aoth_step_plan(s));
-  for (uint32_t k = 0; k < n_inputs; k++)
-    if (s->given[k].tensor.dtype) aoth_tensor_copy(&s->given[k].tensor, &inputs[k]);
+  AOT_TRY(copy_inputs(s, inputs));
   AOT_TRY(run_call(s, AOTH_CALL_FORWARD, AOT_GRAPH_FORWARD));
   AOT_TRY(aoth_step_settle_open(s));
   AOT_TRY(leave_forward(s));
   s->phase = AOTH_PHASE_FORWARD;
   return AOT_OK;
+}
+
+void aoth_step_store_inputs(const aoth_step_t *s, const aoth_tensor_t *inputs) {
+  for (uint32_t k = 0; k < s->n_given; k++) {
+    uint32_t leaf = s->leaves.input[k];
+    if (!(s->changed[leaf] & AOTH_CHANGED_NUMBERS)) continue;
+    const aot_rule_t *r = s->entry[leaf] == AOT_NO_ID ? NULL : &s->now[s->entry[leaf]];
+    if (r && r->kind == AOT_RULE_ENTRY_SAME) continue; /* that memory is written once */
+    aoth_tensor_t now = s->given[k].tensor;
+    if (r) now = aoth_rule_view(r, &s->given[s->leaves.leaf[r->b].info.ordinal].tensor);
+    aoth_tensor_copy(&inputs[k], &now);
+  }
 }
 
 /* ---- backward ---- */
@@ -255,10 +297,10 @@ int aoth_step_has(const aoth_step_t *s, int32_t graph_kind) {
   }
 }
 
-uint32_t aoth_step_n_inputs(const aoth_step_t *s) { return s->leaves.n_inputs; }
+uint32_t aoth_step_n_inputs(const aoth_step_t *s) { return s->n_given; }
 uint32_t aoth_step_n_outputs(const aoth_step_t *s) { return s->n_outputs; }
 const aot_leaf_info_t *aoth_step_input(const aoth_step_t *s, uint32_t k) {
-  return k < s->leaves.n_inputs ? &s->leaves.leaf[s->leaves.input[k]].info : NULL;
+  return k < s->n_given ? &s->leaves.leaf[s->leaves.input[k]].info : NULL;
 }
 
 int64_t aoth_step_loss(const aoth_step_t *s) {
@@ -283,7 +325,7 @@ int64_t aoth_step_own_loss(const aoth_step_t *s) {
   return aoth_step_loss(s);
 }
 
-int aoth_step_owns(const aoth_step_t *s, const void *data) {
+int aoth_step_block_has(const aoth_step_t *s, const void *data) {
   uintptr_t at = (uintptr_t)data, begin = (uintptr_t)s->block;
   return (s->block && data && at >= begin && at - begin <= s->block_capacity) || aoth_step_owns_open(s, data);
 }

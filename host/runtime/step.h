@@ -19,7 +19,17 @@
 #include <ir/program.h>
 #include <runtime/tensor.h>
 
+/* A program that was compiled for inputs that share memory in one way (variants.h). */
+typedef struct aoth_pattern {
+  const char *text; /* aoth_aliasing_print */
+  uint64_t n_calls;
+  uint32_t program; /* the exec's number for it */
+  int is_cached;    /* it came out of the compile cache */
+  double ms;        /* to compile it */
+} aoth_pattern_t;
+
 /* How a graph is run; aoth_session_run_exe stands behind it, or a test's own function. */
+struct aoth_aliasing;
 typedef struct aoth_exec {
   void *self;
   aot_status_t (*run)(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
@@ -29,6 +39,11 @@ typedef struct aoth_exec {
   aot_status_t (*run_dynamic)(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
                               const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols,
                               const aot_output_sink_t *sink);
+  /* The program again, compiled for these inputs; `run` runs it from then on. out: program, is_cached, ms. NULL: inputs
+   * are tensors of their own, whatever they share. */
+  aot_status_t (*specialise)(void *self, const struct aoth_aliasing *a, aot_prog_t **out_prog, aoth_pattern_t *out);
+  void (*select)(void *self, uint32_t program); /* which program `run` runs; 0: the first */
+  uint32_t max_patterns;                        /* that specialise is asked for */
 } aoth_exec_t;
 
 typedef struct aoth_step aoth_step_t;
@@ -51,8 +66,11 @@ int64_t aoth_step_own_loss(const aoth_step_t *s);
 void aoth_step_seed(aoth_step_t *s, int64_t seed, int64_t offset);
 int64_t aoth_step_offset(const aoth_step_t *s);
 
-/* Inputs are copied, converted to the strides that the program was compiled for. */
+/* Inputs are copied, converted to the strides that the program was compiled for. Inputs that share memory are one memory to
+ * the program, too, where it can tell: then another program is compiled (variants.h). */
 aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs);
+/* After a forward: what it changed in its inputs, written over `inputs`: the same tensors, with the geometry from before the call. */
+void aoth_step_store_inputs(const aoth_step_t *s, const aoth_tensor_t *inputs);
 /* tangents[k] belongs to user output k; NULL: zeros. May be called again with other tangents. */
 aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tangents, uint32_t n_tangents);
 aot_status_t aoth_step_update(aoth_step_t *s, double lr);
@@ -76,7 +94,11 @@ struct aoth_st_meta;
 aot_status_t aoth_step_save(const aoth_step_t *s, uint32_t which, const char *path, const struct aoth_st_meta *meta,
                             uint32_t n_meta, aoth_sink_t *sink);
 
-int aoth_step_owns(const aoth_step_t *s, const void *data); /* data lies in the step's block, which forward uses anew */
+int aoth_step_owns(const aoth_step_t *s, const void *data); /* data lies in a block of the step's, which forward uses anew */
+
+/* Programs for inputs that share memory, in the order of their making; the first program is not among them. */
+uint32_t aoth_step_n_patterns(const aoth_step_t *s);
+const aoth_pattern_t *aoth_step_pattern(const aoth_step_t *s, uint32_t k);
 
 typedef struct aoth_step_sizes {
   uint64_t nbytes_block;  /* of the planned block */

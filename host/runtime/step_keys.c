@@ -25,9 +25,19 @@ static int give(const aoth_tensor_t *t, aoth_tensor_t *out) {
   return 1;
 }
 
-static const aoth_tensor_t *gradient_of(const aoth_step_t *s, uint32_t leaf) {
-  if (s->phase < AOTH_PHASE_BACKWARD || leaf == AOT_NO_ID || s->gradient[leaf] == AOT_NO_ID) return NULL;
-  return &s->call[AOTH_CALL_BACKWARD].out[s->gradient[leaf]].tensor;
+/* A user input that shares memory with others has the gradient of that memory, as far as it reaches. 0: none. */
+static int gradient_of(const aoth_step_t *s, uint32_t leaf, aoth_tensor_t *out) {
+  if (s->phase < AOTH_PHASE_BACKWARD || leaf == AOT_NO_ID) return 0;
+  uint32_t wants = s->leaves.leaf[leaf].info.flags & AOT_LEAF_REQUIRES_GRAD;
+  const aot_rule_t *r = s->entry[leaf] == AOT_NO_ID ? NULL : &s->now[s->entry[leaf]];
+  if (r && r->kind == AOT_RULE_ENTRY_SAME) {
+    leaf = r->b;
+    r = s->entry[leaf] == AOT_NO_ID ? NULL : &s->now[s->entry[leaf]];
+  }
+  uint32_t port = s->gradient[r ? r->b : leaf];
+  if ((r && !wants) || port == AOT_NO_ID || !give(&s->call[AOTH_CALL_BACKWARD].out[port].tensor, out)) return 0;
+  if (r) *out = aoth_rule_view(r, out);
+  return 1;
 }
 
 /* The leaf that "param.NAME", "buffer.NAME", "state.NAME" mean, or AOT_NO_ID. */
@@ -50,9 +60,9 @@ static uint32_t any_gradient_leaf(const aoth_step_t *s, const char *name) {
 int aoth_step_get(const aoth_step_t *s, const char *key, aoth_tensor_t *out) {
   uint32_t k, leaf;
   if (numbered(key, "output.", &k)) return s->phase && k < s->n_outputs && give(&s->outputs[k], out);
-  if (numbered(key, "input_after.", &k)) return s->phase && k < s->leaves.n_inputs && give(&s->after[s->leaves.input[k]], out);
-  if (numbered(key, "grad.input.", &k)) return k < s->leaves.n_inputs && give(gradient_of(s, s->leaves.input[k]), out);
-  if (strncmp(key, "grad.", 5) == 0) return give(gradient_of(s, any_gradient_leaf(s, key + 5)), out);
+  if (numbered(key, "input_after.", &k)) return s->phase && k < s->n_given && give(&s->after[s->leaves.input[k]], out);
+  if (numbered(key, "grad.input.", &k)) return k < s->n_given && gradient_of(s, s->leaves.input[k], out);
+  if (strncmp(key, "grad.", 5) == 0) return gradient_of(s, any_gradient_leaf(s, key + 5), out);
   if (strncmp(key, "buffer_after.", 13) == 0) {
     leaf = aoth_leaves_find(&s->leaves, AOT_ROLE_BUFFER, key + 13);
     return s->phase && leaf != AOT_NO_ID && give(&s->leaves.leaf[leaf].tensor, out);
@@ -99,7 +109,7 @@ static aot_status_t one(keys_t *k, const char *prefix, aot_str_t name, uint32_t 
 
 static aot_status_t walk_outputs(const aoth_step_t *s, keys_t *k) {
   for (uint32_t i = 0; i < s->n_outputs; i++) AOT_TRY(one(k, "output.", (aot_str_t){0}, i, &s->outputs[i]));
-  for (uint32_t i = 0; i < s->leaves.n_inputs; i++)
+  for (uint32_t i = 0; i < s->n_given; i++)
     if (s->changed[s->leaves.input[i]]) AOT_TRY(one(k, "input_after.", (aot_str_t){0}, i, &s->after[s->leaves.input[i]]));
   return AOT_OK;
 }
@@ -107,9 +117,11 @@ static aot_status_t walk_outputs(const aoth_step_t *s, keys_t *k) {
 static aot_status_t walk_gradients(const aoth_step_t *s, keys_t *k) {
   for (uint32_t i = 0; i < s->leaves.n; i++) {
     const aoth_leaf_t *leaf = &s->leaves.leaf[i];
-    if (leaf->info.role == AOT_ROLE_USER_INPUT)
-      AOT_TRY(one(k, "grad.input.", (aot_str_t){0}, leaf->info.ordinal, gradient_of(s, i)));
-    else AOT_TRY(one(k, "grad.", aoth_leaf_name(leaf), 0, gradient_of(s, i)));
+    aoth_tensor_t g;
+    int is_input = leaf->info.role == AOT_ROLE_USER_INPUT;
+    if ((is_input && leaf->info.ordinal >= s->n_given) || !gradient_of(s, i, &g)) continue;
+    if (is_input) AOT_TRY(one(k, "grad.input.", (aot_str_t){0}, leaf->info.ordinal, &g));
+    else AOT_TRY(one(k, "grad.", aoth_leaf_name(leaf), 0, &g));
   }
   return AOT_OK;
 }

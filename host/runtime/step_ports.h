@@ -34,6 +34,11 @@ typedef struct aoth_call { /* one graph */
 #define AOTH_PHASE_BACKWARD 2
 #define AOTH_PHASE_UPDATE 3
 
+#define AOTH_CHANGED_NUMBERS 1u
+#define AOTH_CHANGED_SHAPE 2u
+
+typedef struct aoth_variants aoth_variants_t;
+
 struct aoth_step {
   aot_prog_t *prog;
   aoth_exec_t exec;
@@ -42,6 +47,8 @@ struct aoth_step {
   aoth_leaves_t leaves;
   aoth_call_t call[AOTH_N_CALLS];
   uint32_t n_saved, n_outputs, n_bases, n_rules;
+  uint32_t n_given;    /* user inputs of the caller; bases that they are views of follow (ir/aliasing.h) */
+  uint32_t *entry;     /* by leaf: the rule that says what it is a view of at the entry, or AOT_NO_ID */
   uint32_t *saved;     /* by saved slot: forward output port */
   uint32_t *gradient;  /* by leaf: backward output port or AOT_NO_ID */
   aot_rule_t *rules;   /* as the program has them */
@@ -61,9 +68,15 @@ struct aoth_step {
   aoth_tensor_t *outputs; /* by user output */
   aoth_tensor_t *bases;
   const aoth_tensor_t **updates; /* by leaf: UPDATE output of the call that has just run */
-  unsigned char *changed;        /* by leaf: the boundary has rules that change it */
+  unsigned char *changed;        /* by leaf: AOTH_CHANGED_* by the rules of the boundary */
   int64_t seed, offset;
+  aoth_variants_t *variants; /* of which this is the selected one */
 };
+
+/* Contents of an empty step: tables, leaves. After a failure, too: unbind. */
+aot_status_t aoth_step_bind(aoth_step_t *s, aot_prog_t *prog, const aoth_exec_t *exec, aoth_sink_t *sink);
+void aoth_step_unbind(aoth_step_t *s);
+int aoth_step_block_has(const aoth_step_t *s, const void *data);
 
 aot_status_t aoth_step_read(aoth_step_t *s);  /* step_read.c: tables from the program */
 aot_status_t aoth_step_plan(aoth_step_t *s);  /* step_plan.c: geometry and places under the present sizes */

@@ -101,6 +101,12 @@ static aot_status_t check_backward(aoth_step_t *s) {
   }
   for (uint32_t i = 0; i < b->n_out; i++)
     if (b->out[i].role == AOT_ROLE_GRADIENT) s->gradient[b->out[i].index] = i;
+  for (uint32_t i = 0; i < s->n_rules; i++) { /* the members' gradients are views of their base's */
+    uint32_t port = s->rules[i].kind == AOT_RULE_ENTRY_VIEW ? s->gradient[s->rules[i].b] : AOT_NO_ID;
+    const aot_type_t *t = port == AOT_NO_ID ? NULL : &b->out[port].type;
+    if (t && t->kind == AOT_TYPE_TENSOR && (t->rank != 1 || t->strides[0] != 1 || t->offset != 0))
+      return refuse(s, "run.ports", "the gradient of leaf %u, which others are views of, is not contiguous", s->rules[i].b);
+  }
   return AOT_OK;
 }
 
@@ -138,7 +144,7 @@ static aot_status_t read_rules(aoth_step_t *s) {
     if (aoth_rule_makes_output(r->kind) && r->a < s->n_rules + s->n_outputs && r->a + 1 > s->n_outputs) s->n_outputs = r->a + 1;
     if ((r->kind == AOT_RULE_COPY_BACK || r->kind == AOT_RULE_RESTRIDE) && r->a >= s->leaves.n)
       return refuse(s, "run.rules", "boundary rule %u names leaf %u, but there are %u", i, r->a, s->leaves.n);
-    if (r->kind == AOT_RULE_COPY_BACK || r->kind == AOT_RULE_RESTRIDE) s->changed[r->a] = 1;
+    if (r->kind == AOT_RULE_COPY_BACK || r->kind == AOT_RULE_RESTRIDE) s->changed[r->a] |= r->kind == AOT_RULE_COPY_BACK ? AOTH_CHANGED_NUMBERS : AOTH_CHANGED_SHAPE;
     n_dims += 2 * (size_t)r->rank;
   }
   s->rule_dims = table(s, n_dims, sizeof *s->rule_dims);
@@ -149,6 +155,52 @@ static aot_status_t read_rules(aoth_step_t *s) {
     s->now[i].strides = s->rule_dims + at + s->rules[i].rank;
     at += 2 * (size_t)s->rules[i].rank;
   }
+  return AOT_OK;
+}
+
+/* ---- entry rules ---- */
+
+/* New numbers are seen through all views; a new shape only by the tensor itself. What a duplicate is of may be a view. */
+static void spread_changes(aoth_step_t *s) {
+  for (uint32_t i = 0; i < s->n_rules; i++)
+    if (s->rules[i].kind == AOT_RULE_ENTRY_VIEW) s->changed[s->rules[i].a] |= s->changed[s->rules[i].b] & AOTH_CHANGED_NUMBERS;
+  for (uint32_t i = 0; i < s->n_rules; i++)
+    if (s->rules[i].kind == AOT_RULE_ENTRY_SAME) s->changed[s->rules[i].a] |= s->changed[s->rules[i].b];
+}
+
+static aot_status_t check_entry_rule(const aoth_step_t *s, uint32_t i) {
+  const aot_rule_t *r = &s->rules[i];
+  const aoth_leaf_t *a = r->a < s->leaves.n ? &s->leaves.leaf[r->a] : NULL, *b = r->b < s->leaves.n ? &s->leaves.leaf[r->b] : NULL;
+  if (!a || !b || a->info.role != AOT_ROLE_USER_INPUT || b->info.role != AOT_ROLE_USER_INPUT || s->entry[r->a] != AOT_NO_ID)
+    return refuse(s, "run.rules", "boundary rule %u says at the entry what leaf %u is, which must be a user input without such a rule", i, r->a);
+  for (uint32_t k = 0; k < s->call[AOTH_CALL_FORWARD].n_in; k++) {
+    const aoth_slot_t *p = &s->call[AOTH_CALL_FORWARD].in[k];
+    if (p->role == AOT_ROLE_USER_INPUT && p->index == r->a)
+      return refuse(s, "run.rules", "input %u shares memory with another, but the program still reads it on its own; add the stage functionalize",
+                    a->info.ordinal);
+  }
+  return AOT_OK;
+}
+
+static aot_status_t read_entry_rules(aoth_step_t *s) {
+  unsigned char *is_base = table(s, s->leaves.n, 1);
+  s->entry = table(s, s->leaves.n, sizeof *s->entry);
+  if (!s->entry || !is_base) return no_memory(s);
+  memset(s->entry, 0xff, s->leaves.n * sizeof *s->entry);
+  s->n_given = s->leaves.n_inputs;
+  for (uint32_t i = 0; i < s->n_rules; i++) {
+    const aot_rule_t *r = &s->rules[i];
+    if (r->kind != AOT_RULE_ENTRY_SAME && r->kind != AOT_RULE_ENTRY_VIEW) continue;
+    AOT_TRY(check_entry_rule(s, i));
+    s->entry[r->a] = i;
+    if (r->kind == AOT_RULE_ENTRY_SAME || is_base[r->b]) continue;
+    is_base[r->b] = 1;
+    s->n_given--;
+  }
+  for (uint32_t k = 0; k < s->leaves.n_inputs; k++)
+    if (is_base[s->leaves.input[k]] != (k >= s->n_given))
+      return refuse(s, "run.rules", "user input %u is a base of others, but not behind the caller's inputs", k);
+  spread_changes(s);
   return AOT_OK;
 }
 
@@ -181,6 +233,7 @@ aot_status_t aoth_step_read(aoth_step_t *s) {
   memset(s->gradient, 0xff, s->leaves.n * sizeof *s->gradient);
   AOT_TRY(index_forward(s));
   AOT_TRY(read_rules(s));
+  AOT_TRY(read_entry_rules(s));
   AOT_TRY(check_backward(s));
   AOT_TRY(check_update(s));
   AOT_TRY(check_updates(s));

@@ -108,6 +108,8 @@ typedef struct aot_origin_info {
 #define AOT_RULE_SAME_OUTPUT 5  /* exit: user output a is user output b */
 #define AOT_RULE_VIEW_OUTPUT 6  /* exit: user output a is a view of user output b's storage */
 #define AOT_RULE_VIEW_BASE 7    /* exit: user output a is a view of hidden base b */
+#define AOT_RULE_ENTRY_SAME 8   /* entry: user input leaf a is user input leaf b itself */
+#define AOT_RULE_ENTRY_VIEW 9   /* entry: user input leaf a is a view of leaf b's storage with the rule's geometry */
 typedef struct aot_rule {
   int32_t kind;
   uint32_t a, b;

@@ -1,6 +1,6 @@
 #include "auto_functional.h"
 
-#include "overlap.h"
+#include "written_overlap.h"
 #include <aot/inline.h>
 #include <stdio.h>
 #include <stdlib.h>

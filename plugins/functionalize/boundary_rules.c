@@ -56,6 +56,20 @@ static aot_status_t add_leaf_rules(boundary_t *b) {
   return AOT_OK;
 }
 
+/* Inputs that are views of a base, and were renamed: the geometry over the base. */
+static aot_status_t add_entry_rules(boundary_t *b) {
+  fz_rewrite_t *w = b->w;
+  for (uint32_t i = 0; i < w->entries->n; i++) {
+    const fz_entry_t *e = &w->entries->at[i];
+    uint32_t place = fz_place_of(&w->alias, e->value);
+    aot_type_t type, before;
+    AOT_TRY(geometry_of(b, place, &type));
+    AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){e->value}, &before));
+    if (!fz_same_layout(&before, &type) || before.offset != type.offset) AOT_TRY(add_rule(b, AOT_RULE_RESTRIDE, e->leaf, 0, &type));
+  }
+  return AOT_OK;
+}
+
 static int is_user_output(const aot_port_t *p) { return p->role == AOT_ROLE_USER_OUTPUT || p->role == AOT_ROLE_LOSS; }
 
 static void count_outputs(boundary_t *b, const uint32_t *original, uint32_t n) {
@@ -128,6 +142,7 @@ aot_status_t fz_add_boundary(fz_rewrite_t *w, const uint32_t *original_outputs, 
   memset(b.n_outputs, 0, n * sizeof *b.n_outputs);
   count_outputs(&b, original_outputs, n_outputs);
   aot_status_t status = add_leaf_rules(&b);
+  if (status == AOT_OK) status = add_entry_rules(&b);
   if (status == AOT_OK) status = add_output_rules(&b, original_outputs, n_outputs);
   free(columns);
   *out_n_rules = b.n_rules;

@@ -29,6 +29,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const fz_rewrite_t *
   AOT_TRY(r->number(ctx, aot_str("writes"), w->n_writes, aot_str("")));
   AOT_TRY(r->number(ctx, aot_str("views-replayed"), w->n_replays, aot_str("nodes")));
   AOT_TRY(r->number(ctx, aot_str("boundary-rules"), n->rules, aot_str("")));
+  AOT_TRY(r->number(ctx, aot_str("aliased-inputs"), w->entries->n_rules, aot_str("")));
   AOT_TRY(r->number(ctx, aot_str("regions-inlined"), n->inlined, aot_str("")));
   return r->number(ctx, aot_str("ordered-effects"), n->effects, aot_str(""));
 }
@@ -42,20 +43,23 @@ static aot_status_t copy_outputs(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *pr
   return AOT_OK;
 }
 
-/* regions -> writes and stale views -> boundary -> what nobody reads -> effects in order */
+/* regions -> inputs that share memory -> writes and stale views -> boundary -> what nobody reads -> effects in order */
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const unit_t *u = p->self;
   aot_graph_t graph = u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD);
   uint32_t *outputs;
   counts_t n = {0};
+  fz_entries_t entries;
   fz_rewrite_t w;
   if (graph.id == AOT_NO_ID)
     return fz_fail(&u->host, ctx, AOT_E_PRECONDITION, ID ".no-forward", "the program has no forward graph", aot_no_node());
   AOT_TRY(fz_check_effects(&u->host, ctx, prog));
   AOT_TRY(fz_inline_regions(&u->host, ctx, prog, graph, &n.inlined));
   AOT_TRY(fz_rewrite_regions(&u->host, ctx, prog, &n.region_writes, &n.region_replays));
+  AOT_TRY(fz_enter(&u->host, ctx, prog, graph, &entries));
   AOT_TRY(copy_outputs(u, ctx, prog, graph, &outputs));
   AOT_TRY(fz_rewrite_init(&w, &u->host, ctx, prog, graph));
+  w.entries = &entries;
   aot_status_t status = fz_rewrite_graph(&w);
   w.n_writes += n.region_writes;
   w.n_replays += n.region_replays;

@@ -262,6 +262,21 @@ static int writes_anything(const aot_op_desc_t *d, const aot_node_info_t *n) {
   return 0;
 }
 
+/* f(x, x) with x.t_(): the other name of x has other sizes now than when the model was traced, and what was made of it as well. */
+static aot_status_t check_sizes(const fz_rewrite_t *w, aot_node_t node, const operands_t *original, const aot_node_info_t *now) {
+  for (uint32_t k = 0; w->entries && w->entries->n_rules > 0 && k < original->n; k++) {
+    aot_type_t was, is;
+    if (original->ids[k] == AOT_NO_ID) continue;
+    AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){original->ids[k]}, &was));
+    AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){now->operands[k]}, &is));
+    if (was.rank == is.rank && (was.rank == 0 || memcmp(was.sizes, is.sizes, (size_t)was.rank * sizeof *was.sizes) == 0)) continue;
+    return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.sizes",
+                   "an input that is passed twice, and given other sizes in place, is read here by its other name; the model was traced "
+                   "with the old sizes", node);
+  }
+  return AOT_OK;
+}
+
 static aot_status_t rewrite_node(fz_rewrite_t *w, aot_node_t node) {
   const aot_graph_api_t *g = w->host->graph;
   aot_node_info_t info = {.struct_size = sizeof info};
@@ -273,6 +288,7 @@ static aot_status_t rewrite_node(fz_rewrite_t *w, aot_node_t node) {
   aot_status_t status = AOT_OK;
   for (uint32_t k = 0; status == AOT_OK && k < original.n; k++) status = refresh_operand(w, node, d, k);
   if (status == AOT_OK) status = g->node_info(w->prog, node, &info);
+  if (status == AOT_OK) status = check_sizes(w, node, &original, &info);
   if (status == AOT_OK && writes_anything(d, &info)) status = rewrite_writer(w, node, d, &original);
   else
     for (uint32_t i = 0; status == AOT_OK && i < info.n_results; i++) status = place_result(w, d, &info, &original, i);

@@ -8,6 +8,7 @@
 #define FZ_REWRITE_H
 
 #include "alias_sets.h"
+#include "entry.h"
 #include <aot/host.h>
 
 typedef struct fz_rewrite {
@@ -19,6 +20,7 @@ typedef struct fz_rewrite {
   uint32_t *chain; /* scratch for places */
   uint32_t chain_capacity;
   uint32_t n_writes, n_replays; /* for the report */
+  const fz_entries_t *entries;  /* inputs that are views of bases; NULL: a region, which has no inputs of the caller */
   uint32_t first_made;          /* node ids from here on were made by the pass */
   int is_region;                /* inputs are operands of a node: they may not be written */
 } fz_rewrite_t;
@@ -40,5 +42,7 @@ int fz_writes_arg(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t arg
 aot_status_t fz_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *message,
                      aot_node_t node);
 aot_status_t fz_no_memory(const fz_rewrite_t *w);
+/* The operand whose memory result i of a node may share, by the schema's alias marks. AOT_NO_ID: none. */
+uint32_t fz_aliased_operand(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t i);
 
 #endif

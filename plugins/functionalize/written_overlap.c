@@ -1,4 +1,4 @@
-#include "overlap.h"
+#include "written_overlap.h"
 
 #include <aot/base.h>
 #include <stdlib.h>
