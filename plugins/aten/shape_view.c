@@ -509,23 +509,20 @@ void at_shape_flatten(at_infer_t *c) {
 }
 
 void at_shape_unflatten(at_infer_t *c) {
-  aot_type_t t = at_tensor(c, "self");
+  aot_type_t t = at_tensor(c, "self"), one = t;
   int32_t dim = at_wrap(c, at_int(c, "dim"), t.rank), d, k = 0;
   const int64_t *parts;
   int32_t n = (int32_t)at_ints(c, "sizes", &parts);
-  int64_t *wanted = at_dims(c, 2 * AOT_MAX_RANK), *sizes = at_dims(c, AOT_MAX_RANK);
+  int64_t *sizes = at_dims(c, 2 * AOT_MAX_RANK);
   if (t.rank == 0 || t.rank + n - 1 > AOT_MAX_RANK) at_fail(c, "unflatten of a tensor of rank %d", (int)t.rank);
   if (c->status != AOT_OK) return;
+  one.rank = 1; /* -1 is what is left of this dimension, whatever the others are */
+  one.sizes = t.sizes + dim;
   for (d = 0; d < t.rank; d++) {
-    if (d != dim) {
-      wanted[k++] = t.sizes[d];
-      continue;
-    }
-    memcpy(wanted + k, parts, (size_t)n * sizeof *wanted);
-    k += n;
+    if (d != dim) sizes[k++] = t.sizes[d];
+    else infer_sizes(c, &one, parts, n, sizes + k), k += n;
   }
-  infer_sizes(c, &t, wanted, k, sizes);
-  put_reshaped(c, &t, sizes, k);
+  if (c->status == AOT_OK) put_reshaped(c, &t, sizes, k);
 }
 
 /* contiguous: self when it is in that order already */

@@ -155,16 +155,23 @@ aot_value_t at_vi_expand(at_emit_t *e, uint32_t index, aot_value_t base, aot_val
   return aot_no_value();
 }
 
-/* Windows that do not overlap are a reshaped slice of the base; overlapping ones cannot be written back. */
+/* Element k of all windows is a slice of the base. Windows that overlap cannot be written back: one place has several values. */
 aot_value_t at_vi_unfold(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   aot_type_t t = type_of(e, base), view = at_result_type(e, 0);
   int64_t window = at_in_int(e, "size", 1), step = at_in_int(e, "step", 1);
+  at_x whole = at_v(base);
   (void)index;
-  if (step < window || t.rank == 0) {
+  if (t.rank == 0) return window ? at_value(e, AT(e, "select.int", at_v(updated), at_i(0), at_i(0))) : base;
+  int32_t dim = at_wrap(e->infer, at_in_int(e, "dimension", 0), t.rank);
+  if (step < window && view.sizes[dim] != 1) {
     at_emit_fail(e, "clone the windows before writing them", "a write through unfold with windows of %lld by %lld",
                  (long long)window, (long long)step);
     return aot_no_value();
   }
-  return at_value(e, AT(e, "as_strided_scatter", at_v(base), at_v(updated), at_list(e, view.sizes, (uint32_t)view.rank),
-                        at_list(e, view.strides, (uint32_t)view.rank), at_i(view.offset)));
+  int64_t last = at_mul(e->infer, at_sub(e->infer, view.sizes[dim], 1), step);
+  for (int64_t k = 0; k < window; k++) {
+    at_x slice = AT(e, "select.int", at_v(updated), at_i(t.rank), at_i(k));
+    whole = AT(e, "slice_scatter", whole, slice, at_i(dim), at_i(k), at_i(at_add(e->infer, last, k + 1)), at_i(step));
+  }
+  return at_value(e, whole);
 }

@@ -51,6 +51,10 @@ static aot_status_t add_leaf_rules(boundary_t *b) {
     AOT_TRY(geometry_of(b, place, &type));
     AOT_TRY(geometry_of(b, base, &before));
     if (fz_same_layout(&before, &type) && before.offset == type.offset) continue; /* detach_ */
+    if (port.role != AOT_ROLE_USER_INPUT)
+      return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.shape-of-state",
+                     "a change of shape in place of a parameter or buffer is not supported: the next call would find another program",
+                     (aot_node_t){a->places[place].view_node});
     AOT_TRY(add_rule(b, AOT_RULE_RESTRIDE, port.index, 0, &type));
   }
   return AOT_OK;

@@ -20,7 +20,7 @@ const eg_tensor_t *eg_value(const eg_world_t *w, int value) { return &w->tensor[
 static void contiguous(eg_shape_t *t) {
   int64_t step = 1;
   t->offset = 0;
-  for (int d = t->rank - 1; d >= 0; d--) t->stride[d] = step, step *= t->size[d];
+  for (int d = t->rank - 1; d >= 0; d--) t->stride[d] = step, step *= t->size[d] ? t->size[d] : 1;
 }
 
 /* Dense, in the order of t's strides. */
@@ -36,7 +36,7 @@ static eg_shape_t dense_like(const eg_shape_t *t) {
       order[i] = order[i - 1];
     order[i] = d;
   }
-  for (int i = 0; i < t->rank; i++) r.stride[order[i]] = step, step *= t->size[order[i]];
+  for (int i = 0; i < t->rank; i++) r.stride[order[i]] = step, step *= t->size[order[i]] ? t->size[order[i]] : 1;
   return r;
 }
 
@@ -47,16 +47,19 @@ static int overlaps(const eg_shape_t *t) {
   return 0;
 }
 
-/* b's element for element n of a's shape; -1: does not broadcast. */
+static int broadcasts(const eg_shape_t *a, const eg_shape_t *b) {
+  if (b->rank > a->rank) return 0;
+  for (int d = a->rank - 1, e = b->rank - 1; e >= 0; d--, e--)
+    if (b->size[e] != 1 && b->size[e] != a->size[d]) return 0;
+  return 1;
+}
+
+/* b's element for element n of a's shape, to which it broadcasts. */
 static int64_t broadcast(const eg_shape_t *a, const eg_shape_t *b, int64_t n) {
   int64_t at = b->offset;
-  if (b->rank > a->rank) return -1;
-  for (int d = a->rank - 1, e = b->rank - 1; d >= 0; d--, e--) {
-    int64_t i = n % a->size[d];
+  for (int d = a->rank - 1, e = b->rank - 1; e >= 0; d--, e--) {
+    at += b->size[e] != 1 ? n % a->size[d] * b->stride[e] : 0;
     n /= a->size[d];
-    if (e < 0) continue;
-    if (b->size[e] != 1 && b->size[e] != a->size[d]) return -1;
-    if (b->size[e] != 1) at += i * b->stride[e];
   }
   return at;
 }
@@ -117,14 +120,43 @@ static dual_t load(const eg_world_t *w, const eg_tensor_t *t, int64_t at) {
   return (dual_t){w->number[t->storage][at], w->derivative[t->history][at]};
 }
 
+/* Under no_grad numbers change and history stays. */
+static void put(eg_world_t *w, const eg_step_t *s, const eg_tensor_t *t, int64_t at, dual_t y) {
+  eg_dtype_t dtype = t->at.dtype;
+  w->number[t->storage][at] = dtype == EG_F64 ? y.x : dtype == EG_I64 ? trunc(y.x) : y.x != 0;
+  if (!s->no_grad && dtype == EG_F64) w->derivative[t->history][at] = y.dx;
+}
+
+static int is_out(eg_op_t op) { return op >= EG_ADD_OUT && op <= EG_TANH_OUT; }
+
+/* The dtype of what is computed; -1: the operator does not take these. */
+static int result_dtype(eg_op_t op, eg_dtype_t a, eg_dtype_t b) {
+  switch (op) {
+    case EG_ADD: case EG_SUB: case EG_MUL: case EG_ADD_: case EG_SUB_: case EG_MUL_: case EG_ADD_OUT: case EG_MUL_OUT:
+      return a == EG_BOOL || b == EG_BOOL ? -1 : a == EG_I64 && b == EG_I64 ? EG_I64 : EG_F64;
+    case EG_RELU: case EG_RELU_: case EG_NEG_: case EG_NEG_OUT: return a == EG_BOOL ? -1 : (int)a;
+    case EG_GT: return a == EG_BOOL ? -1 : EG_BOOL;
+    case EG_MASKED_FILL_: return a == EG_F64 && b == EG_BOOL ? EG_F64 : -1;
+    case EG_ADDCMUL_: case EG_LERP_: return a == EG_F64 && b == EG_F64 ? EG_F64 : -1;
+    case EG_CLONE: case EG_COPY_: case EG_FILL_: case EG_ZERO_: return (int)a;
+    default: return a == EG_F64 ? EG_F64 : -1;
+  }
+}
+
 static dual_t compute(eg_op_t op, dual_t a, dual_t b, double number) {
   switch (op) {
-    case EG_ADD: case EG_ADD_: return (dual_t){a.x + b.x, a.dx + b.dx};
-    case EG_SUB: return (dual_t){a.x - b.x, a.dx - b.dx};
-    case EG_MUL: case EG_MUL_: return (dual_t){a.x * b.x, a.dx * b.x + a.x * b.dx};
+    case EG_ADD: case EG_ADD_: case EG_ADD_OUT: return (dual_t){a.x + b.x, a.dx + b.dx};
+    case EG_SUB: case EG_SUB_: return (dual_t){a.x - b.x, a.dx - b.dx};
+    case EG_MUL: case EG_MUL_: case EG_MUL_OUT: return (dual_t){a.x * b.x, a.dx * b.x + a.x * b.dx};
     case EG_MUL_SCALAR: case EG_MUL_SCALAR_: return (dual_t){a.x * number, a.dx * number};
     case EG_RELU: case EG_RELU_: return a.x > 0 ? a : (dual_t){0, 0};
-    case EG_TANH: case EG_TANH_: return (dual_t){tanh(a.x), a.dx * (1 - tanh(a.x) * tanh(a.x))};
+    case EG_ADDCMUL_: return (dual_t){a.x + number * b.x * b.x, a.dx + 2 * number * b.x * b.dx};
+    case EG_LERP_: return (dual_t){a.x + number * (b.x - a.x), a.dx + number * (b.dx - a.dx)};
+    case EG_NEG_: case EG_NEG_OUT: return (dual_t){-a.x, -a.dx};
+    case EG_SIN_: return (dual_t){sin(a.x), cos(a.x) * a.dx};
+    case EG_GT: return (dual_t){a.x > number, 0};
+    case EG_MASKED_FILL_: return b.x != 0 ? (dual_t){number, 0} : a;
+    case EG_TANH: case EG_TANH_: case EG_TANH_OUT: return (dual_t){tanh(a.x), a.dx * (1 - tanh(a.x) * tanh(a.x))};
     case EG_COPY_: return b;
     case EG_FILL_: return (dual_t){number, 0};
     case EG_ZERO_: return (dual_t){0, 0};
@@ -136,17 +168,14 @@ static dual_t compute(eg_op_t op, dual_t a, dual_t b, double number) {
 static int pointwise(eg_world_t *w, const eg_step_t *s, const eg_tensor_t a, const eg_tensor_t *b_or_null) {
   eg_tensor_t b = b_or_null ? *b_or_null : a;
   eg_shape_t shape = dense_like(&a.at);
-  dual_t in[2];
-  if (overlaps(&a.at)) return 0;
-  for (int64_t i = 0; i < eg_count(&a.at); i++)
-    if (broadcast(&a.at, &b.at, i) < 0) return 0;
+  int dtype = result_dtype(s->op, a.at.dtype, b.at.dtype);
+  if (overlaps(&a.at) || dtype < 0 || !broadcasts(&a.at, &b.at)) return 0;
+  shape.dtype = (eg_dtype_t)dtype;
   eg_tensor_t *out = fresh(w, &shape);
   for (int64_t i = 0; i < eg_count(&shape); i++) {
-    in[0] = load(w, &a, eg_position(&a.at, i));
-    in[1] = load(w, &b, b_or_null ? broadcast(&a.at, &b.at, i) : eg_position(&a.at, i));
-    dual_t y = compute(s->op, in[0], in[1], s->number);
-    w->number[out->storage][eg_position(&shape, i)] = y.x;
-    w->derivative[out->history][eg_position(&shape, i)] = s->no_grad ? 0 : y.dx;
+    dual_t x = load(w, &a, eg_position(&a.at, i));
+    dual_t y = load(w, &b, b_or_null ? broadcast(&a.at, &b.at, i) : eg_position(&a.at, i));
+    put(w, s, out, eg_position(&shape, i), compute(s->op, x, y, s->number));
   }
   return 1;
 }
@@ -155,24 +184,43 @@ static int may_write(const eg_world_t *w, const eg_step_t *s, const eg_tensor_t 
   return !overlaps(&t->at) && (s->no_grad || !w->frozen[t->history]);
 }
 
-static void put(eg_world_t *w, const eg_step_t *s, const eg_tensor_t *t, int64_t at, dual_t y) {
-  w->number[t->storage][at] = y.x;
-  if (!s->no_grad) w->derivative[t->history][at] = y.dx;
+/* y, in row-major order, into t. */
+static int put_all(eg_world_t *w, const eg_step_t *s, const eg_tensor_t *t, const dual_t *y) {
+  for (int64_t i = 0; i < eg_count(&t->at); i++) put(w, s, t, eg_position(&t->at, i), y[i]);
+  add_value(w, w->tensor_of[is_out(s->op) ? s->c : s->a]);
+  return 1;
 }
 
-/* All operands are read before anything is written. */
-static int write(eg_world_t *w, const eg_step_t *s, const eg_tensor_t *t, const eg_tensor_t *b) {
+/* Into `to`, which is a itself or, for out=, a tensor of its sizes. All operands are read before anything is written. */
+static int write(eg_world_t *w, const eg_step_t *s, const eg_tensor_t *a, const eg_tensor_t *b, const eg_tensor_t *to) {
   dual_t y[EG_NUMEL];
-  int64_t n = eg_count(&t->at);
-  if (!may_write(w, s, t)) return 0;
-  for (int64_t i = 0; i < n; i++) {
-    int64_t k = b ? broadcast(&t->at, &b->at, i) : 0;
-    if (k < 0) return 0;
-    y[i] = compute(s->op, load(w, t, eg_position(&t->at, i)), b ? load(w, b, k) : (dual_t){0, 0}, s->number);
+  int dtype = result_dtype(s->op, a->at.dtype, b ? b->at.dtype : a->at.dtype);
+  if (!may_write(w, s, to) || dtype < 0 || to->at.rank != a->at.rank || (b && !broadcasts(&a->at, &b->at))) return 0;
+  if (to->at.dtype == EG_BOOL ? dtype != EG_BOOL : to->at.dtype == EG_I64 && dtype == EG_F64) return 0;
+  for (int d = 0; d < a->at.rank; d++)
+    if (to->at.size[d] != a->at.size[d]) return 0;
+  for (int64_t i = 0, n = eg_count(&a->at); i < n; i++) {
+    dual_t other = b ? load(w, b, broadcast(&a->at, &b->at, i)) : (dual_t){0, 0};
+    y[i] = compute(s->op, load(w, a, eg_position(&a->at, i)), other, s->number);
   }
-  for (int64_t i = 0; i < n; i++) put(w, s, t, eg_position(&t->at, i), y[i]);
-  add_value(w, w->tensor_of[s->a]);
-  return 1;
+  return put_all(w, s, to, y);
+}
+
+/* triu_, tril_: diagonal p[1]; cumsum_: along p[0] */
+static int write_by_place(eg_world_t *w, const eg_step_t *s, const eg_tensor_t *t) {
+  dual_t y[EG_NUMEL];
+  int64_t inner = 1, rows, columns;
+  int dim = s->op == EG_CUMSUM_ ? (int)s->p[0] : t->at.rank - 1;
+  if (!may_write(w, s, t) || dim >= t->at.rank || (s->op == EG_CUMSUM_ ? t->at.dtype == EG_BOOL : t->at.rank < 2)) return 0;
+  for (int d = dim + 1; d < t->at.rank; d++) inner *= t->at.size[d];
+  columns = t->at.size[dim], rows = dim ? t->at.size[dim - 1] : 1;
+  for (int64_t i = 0; i < eg_count(&t->at); i++) {
+    int64_t column = i / inner % columns, above = column - i / inner / columns % rows;
+    dual_t x = load(w, t, eg_position(&t->at, i));
+    if (s->op == EG_CUMSUM_) y[i] = column ? (dual_t){y[i - inner].x + x.x, y[i - inner].dx + x.dx} : x;
+    else y[i] = (s->op == EG_TRIU_ ? above >= s->p[1] : above <= s->p[1]) ? x : (dual_t){0, 0};
+  }
+  return put_all(w, s, t, y);
 }
 
 /* ---- rows by number ---- */
@@ -191,23 +239,26 @@ static int index_rows(eg_world_t *w, const eg_program_t *p, const eg_step_t *s, 
   contiguous(&shape);
   eg_tensor_t *out = fresh(w, &shape);
   for (int64_t i = 0; i < eg_count(&shape); i++) {
-    dual_t y = load(w, &t, row_element(p, &t.at, eg_count(&shape) / 2, i));
-    w->number[out->storage][i] = y.x;
-    w->derivative[out->history][i] = s->no_grad ? 0 : y.dx;
+    put(w, s, out, i, load(w, &t, row_element(p, &t.at, eg_count(&shape) / 2, i)));
   }
   return 1;
 }
 
-static int index_put(eg_world_t *w, const eg_program_t *p, const eg_step_t *s, const eg_tensor_t *t, const eg_tensor_t *b) {
+/* index_put_ broadcasts its values; index_add_ and index_copy_ want them whole; index_fill_ takes a number. */
+static int write_rows(eg_world_t *w, const eg_program_t *p, const eg_step_t *s, const eg_tensor_t *t, const eg_tensor_t *b) {
   eg_shape_t shape = t->at;
   dual_t y[EG_NUMEL];
+  int adds = s->op == EG_INDEX_PUT_ADD_ || s->op == EG_INDEX_ADD_, whole = s->op == EG_INDEX_ADD_ || s->op == EG_INDEX_COPY_;
   if (t->at.rank == 0 || t->at.size[0] < 2 || !may_write(w, s, t)) return 0;
+  if (b ? b->at.dtype != t->at.dtype || (adds && t->at.dtype == EG_BOOL) : t->at.dtype != EG_F64) return 0;
   shape.size[0] = 2;
   int64_t n = eg_count(&shape);
+  if (b && !broadcasts(&shape, &b->at)) return 0;
+  if (whole && (b->at.rank != shape.rank || eg_count(&b->at) != n)) return 0;
   for (int64_t i = 0; i < n; i++) {
-    int64_t k = broadcast(&shape, &b->at, i);
-    if (k < 0) return 0;
-    y[i] = load(w, b, k);
+    y[i] = b ? load(w, b, broadcast(&shape, &b->at, i)) : (dual_t){s->number, 0};
+    dual_t old = load(w, t, row_element(p, &t->at, n / 2, i));
+    if (adds) y[i] = (dual_t){old.x + y[i].x, old.dx + y[i].dx};
   }
   for (int64_t i = 0; i < n; i++) put(w, s, t, row_element(p, &t->at, n / 2, i), y[i]);
   add_value(w, w->tensor_of[s->a]);
@@ -222,6 +273,7 @@ static int sum_dim(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t) {
   for (int d = dim; d < shape.rank; d++) shape.size[d] = t.at.size[d + 1];
   line.size[dim] = 1;
   contiguous(&shape);
+  if (shape.dtype == EG_BOOL) shape.dtype = EG_I64;
   eg_tensor_t *out = fresh(w, &shape);
   for (int64_t i = 0; i < eg_count(&shape); i++) {
     dual_t y = {0, 0};
@@ -230,8 +282,7 @@ static int sum_dim(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t) {
       y.x += x.x;
       y.dx += x.dx;
     }
-    w->number[out->storage][i] = y.x;
-    w->derivative[out->history][i] = s->no_grad ? 0 : y.dx;
+    put(w, s, out, i, y);
   }
   return 1;
 }
@@ -244,8 +295,8 @@ static int viewed(const eg_shape_t *t, eg_shape_t *out) {
   if (eg_count(out) != n) return 0;
   out->offset = t->offset;
   for (int d = out->rank - 1; d >= 0; d--) {
-    out->stride[d] = out->size[d] > 1 ? eg_position(t, inner) - t->offset : inner;
-    inner *= out->size[d];
+    out->stride[d] = out->size[d] > 1 && n > 0 ? eg_position(t, inner) - t->offset : inner;
+    inner *= out->size[d] ? out->size[d] : 1;
   }
   for (int64_t i = 0; i < n; i++)
     if (eg_position(t, i) != eg_position(out, i)) return 0;
@@ -294,7 +345,7 @@ static int inserted(const eg_shape_t *t, int64_t dim, eg_shape_t *out) {
   if (t->rank == EG_RANK || dim > t->rank) return 0;
   *out = *t;
   for (int64_t d = out->rank++; d > dim; d--) out->size[d] = t->size[d - 1], out->stride[d] = t->stride[d - 1];
-  out->stride[dim] = dim < t->rank ? t->size[dim] * t->stride[dim] : 1;
+  out->stride[dim] = dim < t->rank ? t->size[dim] * t->stride[dim] : 1; /* as PyTorch: 0 where the size is 0 */
   out->size[dim] = 1;
   return 1;
 }
@@ -313,28 +364,77 @@ static int permuted(const eg_step_t *s, const eg_shape_t *t, eg_shape_t *out) {
   return 1;
 }
 
+static int moved(const eg_shape_t *t, int64_t from, int64_t to, eg_shape_t *out) {
+  if (from >= t->rank || to >= t->rank) return 0;
+  *out = *t;
+  for (int64_t d = from; d != to; d += from < to ? 1 : -1) {
+    int64_t next = from < to ? d + 1 : d - 1;
+    out->size[d] = t->size[next], out->stride[d] = t->stride[next];
+  }
+  out->size[to] = t->size[from], out->stride[to] = t->stride[from];
+  return 1;
+}
+
+static int unflattened(const eg_shape_t *t, int64_t dim, int64_t outer, eg_shape_t *out) {
+  if (dim >= t->rank || t->rank == EG_RANK || t->size[dim] == 0 || t->size[dim] % outer != 0) return 0;
+  *out = *t;
+  for (int64_t d = out->rank++; d > dim; d--) out->size[d] = t->size[d - 1], out->stride[d] = t->stride[d - 1];
+  out->size[dim] = outer;
+  out->size[dim + 1] = t->size[dim] / outer;
+  out->stride[dim] = t->stride[dim] * out->size[dim + 1];
+  return 1;
+}
+
+static int windows(const eg_shape_t *t, int64_t dim, int64_t size, int64_t step, eg_shape_t *out) {
+  if (dim >= t->rank || t->rank == EG_RANK || size > t->size[dim]) return 0;
+  *out = *t;
+  out->size[out->rank] = size;
+  out->stride[out->rank++] = t->stride[dim];
+  out->size[dim] = (t->size[dim] - size) / step + 1;
+  out->stride[dim] *= step;
+  return eg_count(out) <= EG_NUMEL;
+}
+
+static int diagonal(const eg_shape_t *t, int64_t above, int64_t i, int64_t k, eg_shape_t *out) {
+  if (i >= t->rank || k >= t->rank || i == k) return 0;
+  int64_t rows = t->size[i] + (above < 0 ? above : 0), columns = t->size[k] - (above > 0 ? above : 0);
+  *out = *t;
+  drop_dim(out, i > k ? i : k), drop_dim(out, i > k ? k : i);
+  out->offset += above < 0 ? -above * t->stride[i] : above * t->stride[k];
+  out->size[out->rank] = rows < columns ? rows : columns;
+  out->stride[out->rank++] = t->stride[i] + t->stride[k];
+  return rows > 0 && columns > 0;
+}
+
+static int without_ones(const eg_shape_t *t, eg_shape_t *out) {
+  *out = *t;
+  for (int d = t->rank - 1; d >= 0; d--)
+    if (t->size[d] == 1) drop_dim(out, d);
+  return 1;
+}
+
 /* The one view of most operators. */
 static int view_shape(const eg_world_t *w, const eg_step_t *s, const eg_tensor_t *from, eg_shape_t *out) {
   const eg_shape_t *t = &from->at;
   const int64_t *p = s->p;
+  out->dtype = t->dtype;
   switch (s->op) {
     case EG_VIEW: case EG_RESHAPE: return sizes_of(s, out) && viewed(t, out);
-    case EG_FLATTEN: out->rank = 1; out->size[0] = eg_count(t); return viewed(t, out);
-    case EG_TRANSPOSE: case EG_TRANSPOSE_: case EG_SWAPAXES: return swapped(t, p[0], p[1], out);
+    case EG_FLATTEN: case EG_RAVEL: out->rank = 1; out->size[0] = eg_count(t); return viewed(t, out);
+    case EG_TRANSPOSE: case EG_TRANSPOSE_: case EG_SWAPAXES: case EG_SWAPAXES_: return swapped(t, p[0], p[1], out);
     case EG_T: case EG_T_: return t->rank == 2 && swapped(t, 0, 1, out);
+    case EG_MT: return t->rank > 1 && swapped(t, t->rank - 2, t->rank - 1, out);
     case EG_PERMUTE: return permuted(s, t, out);
+    case EG_MOVEDIM: return moved(t, p[0], p[1], out);
+    case EG_UNFLATTEN: return unflattened(t, p[0], p[1], out);
+    case EG_UNFOLD: return windows(t, p[0], p[1], p[2], out);
+    case EG_DIAGONAL: return diagonal(t, p[2] - 1, p[0], p[1], out);
+    case EG_SQUEEZE_ALL: case EG_SQUEEZE_ALL_: return without_ones(t, out);
     case EG_SELECT: if (!part(t, p[0], p[1], 1, 1, out)) return 0; drop_dim(out, p[0]); return 1;
     case EG_SLICE: case EG_NARROW: return part(t, p[0], p[1], p[2], s->op == EG_SLICE ? p[3] : 1, out);
     case EG_EXPAND: return expanded(s, t, out);
     case EG_UNSQUEEZE: case EG_UNSQUEEZE_: return inserted(t, p[0], out);
     case EG_SQUEEZE: case EG_SQUEEZE_: return removed(t, p[0], out);
-    case EG_DIAGONAL:
-      if (t->rank < 2) return 0;
-      *out = *t;
-      drop_dim(out, 0), drop_dim(out, 0);
-      out->size[out->rank] = t->size[0] < t->size[1] ? t->size[0] : t->size[1];
-      out->stride[out->rank++] = t->stride[0] + t->stride[1];
-      return 1;
     case EG_AS_STRIDED:
       out->rank = 1, out->size[0] = p[0], out->stride[0] = p[1], out->offset = p[2];
       return p[2] + (p[0] - 1) * p[1] < w->numel[from->storage];
@@ -343,13 +443,25 @@ static int view_shape(const eg_world_t *w, const eg_step_t *s, const eg_tensor_t
   }
 }
 
+/* How wide piece k of a dimension of n elements is. */
+static int64_t piece(const eg_step_t *s, int64_t n, int64_t k) {
+  switch (s->op) {
+    case EG_UNBIND: return 1;
+    case EG_CHUNK: return (n + s->p[1] - 1) / s->p[1];
+    case EG_SPLIT_SIZES: return k == 0 ? s->p[1] : n - s->p[1];
+    case EG_TENSOR_SPLIT: return n / s->p[1] + (k < n % s->p[1]);
+    default: return s->p[1];
+  }
+}
+
 static int pieces(eg_world_t *w, eg_step_t *s, const eg_tensor_t t) {
-  int64_t dim = s->p[0], width = s->op == EG_UNBIND ? 1 : s->p[1], start = 0;
-  if (dim >= t.at.rank || t.at.size[dim] > 6) return 0;
-  if (s->op == EG_CHUNK) width = (t.at.size[dim] + s->p[1] - 1) / s->p[1];
-  for (; start < t.at.size[dim]; start += width) {
+  int64_t dim = s->p[0], width;
+  if (dim >= t.at.rank || t.at.size[dim] > 6 || t.at.size[dim] == 0) return 0;
+  if ((s->op == EG_SPLIT_SIZES || s->op == EG_TENSOR_SPLIT) && s->p[1] >= t.at.size[dim]) return 0;
+  for (int64_t start = 0, k = 0; start < t.at.size[dim]; start += width, k++) {
     eg_shape_t out;
     int64_t left = t.at.size[dim] - start;
+    width = piece(s, t.at.size[dim], k);
     part(&t.at, dim, start, width < left ? width : left, 1, &out);
     if (s->op == EG_UNBIND) drop_dim(&out, dim);
     look(w, &t, &out, s->no_grad);
@@ -368,6 +480,13 @@ static int in_place_view(eg_world_t *w, const eg_step_t *s, const eg_tensor_t *t
   return 1;
 }
 
+static int copy_as(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t, const eg_shape_t *shape) {
+  eg_tensor_t *out = fresh(w, shape);
+  for (int64_t i = 0; i < eg_count(shape); i++) put(w, s, out, eg_position(shape, i), load(w, &t, eg_position(&t.at, i)));
+  return 1;
+}
+
+/* A view where the layout allows one. */
 static int maybe_copy(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t) {
   eg_shape_t shape = {0}, dense = t.at;
   contiguous(&dense); /* whatever the strides of dimensions of size 1 */
@@ -380,31 +499,43 @@ static int maybe_copy(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t) {
   if (s->op == EG_CONTIGUOUS) shape = dense;
   if (eg_count(&shape) != eg_count(&t.at)) return 0;
   contiguous(&shape);
-  eg_tensor_t *out = fresh(w, &shape);
-  for (int64_t i = 0; i < eg_count(&shape); i++) {
-    dual_t y = load(w, &t, eg_position(&t.at, i));
-    w->number[out->storage][i] = y.x;
-    w->derivative[out->history][i] = s->no_grad ? 0 : y.dx;
+  return copy_as(w, s, t, &shape);
+}
+
+/* to is the same tensor where the dtype is already asked for; _to_copy copies always. */
+static int converted(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t) {
+  eg_shape_t shape = dense_like(&t.at);
+  if (s->op == EG_TO && s->p[0] == (int64_t)t.at.dtype) {
+    look(w, &t, &t.at, s->no_grad);
+    return 1;
   }
-  return 1;
+  shape.dtype = (eg_dtype_t)s->p[0];
+  return !overlaps(&t.at) && copy_as(w, s, t, &shape);
 }
 
 /* ---- steps ---- */
 
 static int run(eg_world_t *w, const eg_program_t *p, eg_step_t *s) {
   const eg_tensor_t *a = eg_value(w, s->a), *b = s->b >= 0 ? eg_value(w, s->b) : NULL;
+  const eg_tensor_t *to = s->c >= 0 ? eg_value(w, s->c) : a;
   eg_shape_t shape = {0};
   switch (s->op) {
     case EG_ADD: case EG_SUB: case EG_MUL: return b && pointwise(w, s, *a, b);
-    case EG_MUL_SCALAR: case EG_RELU: case EG_TANH: case EG_CLONE: return pointwise(w, s, *a, NULL);
+    case EG_MUL_SCALAR: case EG_RELU: case EG_TANH: case EG_CLONE: case EG_GT: return pointwise(w, s, *a, NULL);
     case EG_SUM: return sum_dim(w, s, *a);
     case EG_INDEX: return index_rows(w, p, s, *a);
-    case EG_RESHAPE: case EG_FLATTEN: case EG_CONTIGUOUS: return maybe_copy(w, s, *a);
-    case EG_SPLIT: case EG_UNBIND: case EG_CHUNK: return pieces(w, s, *a);
-    case EG_ADD_: case EG_MUL_: case EG_COPY_: return b && write(w, s, a, b);
-    case EG_MUL_SCALAR_: case EG_FILL_: case EG_ZERO_: case EG_RELU_: case EG_TANH_: return write(w, s, a, NULL);
-    case EG_INDEX_PUT_: return b && index_put(w, p, s, a, b);
-    case EG_T_: case EG_TRANSPOSE_: case EG_UNSQUEEZE_: case EG_SQUEEZE_: case EG_DETACH_: return in_place_view(w, s, a);
+    case EG_RESHAPE: case EG_FLATTEN: case EG_RAVEL: case EG_CONTIGUOUS: return maybe_copy(w, s, *a);
+    case EG_TO: case EG_TO_COPY: return converted(w, s, *a);
+    case EG_SPLIT: case EG_SPLIT_SIZES: case EG_TENSOR_SPLIT: case EG_UNBIND: case EG_CHUNK: return pieces(w, s, *a);
+    case EG_ADD_: case EG_SUB_: case EG_MUL_: case EG_ADDCMUL_: case EG_LERP_: case EG_COPY_: case EG_MASKED_FILL_:
+    case EG_ADD_OUT: case EG_MUL_OUT: return b && write(w, s, a, b, to);
+    case EG_MUL_SCALAR_: case EG_FILL_: case EG_ZERO_: case EG_RELU_: case EG_TANH_: case EG_NEG_: case EG_SIN_:
+    case EG_NEG_OUT: case EG_TANH_OUT: return write(w, s, a, NULL, to);
+    case EG_TRIU_: case EG_TRIL_: case EG_CUMSUM_: return write_by_place(w, s, a);
+    case EG_INDEX_PUT_: case EG_INDEX_PUT_ADD_: case EG_INDEX_ADD_: case EG_INDEX_COPY_: return b && write_rows(w, p, s, a, b);
+    case EG_INDEX_FILL_: return write_rows(w, p, s, a, NULL);
+    case EG_T_: case EG_TRANSPOSE_: case EG_SWAPAXES_: case EG_UNSQUEEZE_: case EG_SQUEEZE_: case EG_SQUEEZE_ALL_: case EG_DETACH_:
+      return in_place_view(w, s, a);
     default:
       if (!view_shape(w, s, a, &shape)) return 0;
       look(w, a, &shape, s->no_grad || s->op == EG_DETACH);
@@ -413,7 +544,7 @@ static int run(eg_world_t *w, const eg_program_t *p, eg_step_t *s) {
 }
 
 int eg_run_step(eg_world_t *w, const eg_program_t *p, eg_step_t *s) {
-  if (s->a >= w->n_values || s->b >= w->n_values || w->n_values + 8 >= EG_VALUES) return 0;
+  if (s->a >= w->n_values || s->b >= w->n_values || s->c >= w->n_values || w->n_values + 8 >= EG_VALUES) return 0;
   s->first = w->n_values;
   if (!run(w, p, s)) return 0;
   s->n_results = w->n_values - s->first;

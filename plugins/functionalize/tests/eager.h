@@ -15,7 +15,10 @@
 #define EG_VALUES 96
 #define EG_STEPS 40
 
+typedef enum eg_dtype { EG_F64, EG_I64, EG_BOOL } eg_dtype_t;
+
 typedef struct eg_shape {
+  eg_dtype_t dtype;
   int rank;
   int64_t size[EG_RANK], stride[EG_RANK], offset;
 } eg_shape_t;
@@ -26,18 +29,22 @@ typedef struct eg_tensor {
   int is_view; /* of another tensor: detach_ is refused */
 } eg_tensor_t;
 
-typedef enum eg_op { /* the table in eager.c says what each takes */
-  EG_ADD, EG_SUB, EG_MUL, EG_MUL_SCALAR, EG_RELU, EG_TANH, EG_CLONE, EG_SUM, EG_INDEX,
-  EG_VIEW, EG_RESHAPE, EG_FLATTEN, EG_CONTIGUOUS, EG_TRANSPOSE, EG_SWAPAXES, EG_T, EG_PERMUTE, EG_SELECT, EG_SLICE, EG_NARROW,
-  EG_SPLIT, EG_UNBIND, EG_CHUNK, EG_EXPAND, EG_UNSQUEEZE, EG_SQUEEZE, EG_DIAGONAL, EG_AS_STRIDED, EG_ALIAS, EG_DETACH,
-  EG_ADD_, EG_MUL_, EG_MUL_SCALAR_, EG_COPY_, EG_FILL_, EG_ZERO_, EG_RELU_, EG_TANH_, EG_INDEX_PUT_,
-  EG_T_, EG_TRANSPOSE_, EG_UNSQUEEZE_, EG_SQUEEZE_, EG_DETACH_,
+typedef enum eg_op { /* program_text.c has their names; eager.c says what each takes */
+  EG_ADD, EG_SUB, EG_MUL, EG_MUL_SCALAR, EG_RELU, EG_TANH, EG_CLONE, EG_GT, EG_TO_COPY, EG_SUM, EG_INDEX,
+  EG_VIEW, EG_RESHAPE, EG_FLATTEN, EG_RAVEL, EG_CONTIGUOUS, EG_TO, EG_TRANSPOSE, EG_SWAPAXES, EG_T, EG_MT, EG_PERMUTE, EG_MOVEDIM,
+  EG_SELECT, EG_SLICE, EG_NARROW, EG_SPLIT, EG_SPLIT_SIZES, EG_TENSOR_SPLIT, EG_UNBIND, EG_CHUNK, EG_EXPAND, EG_UNSQUEEZE,
+  EG_SQUEEZE, EG_SQUEEZE_ALL, EG_UNFLATTEN, EG_UNFOLD, EG_DIAGONAL, EG_AS_STRIDED, EG_ALIAS, EG_DETACH,
+  EG_ADD_, /* from here on they write or rename */
+  EG_SUB_, EG_MUL_, EG_ADDCMUL_, EG_LERP_, EG_MUL_SCALAR_, EG_COPY_, EG_FILL_, EG_ZERO_, EG_RELU_, EG_TANH_, EG_NEG_, EG_SIN_,
+  EG_MASKED_FILL_, EG_TRIU_, EG_TRIL_, EG_CUMSUM_, EG_INDEX_PUT_, EG_INDEX_PUT_ADD_, EG_INDEX_ADD_, EG_INDEX_COPY_, EG_INDEX_FILL_,
+  EG_T_, EG_TRANSPOSE_, EG_SWAPAXES_, EG_UNSQUEEZE_, EG_SQUEEZE_, EG_SQUEEZE_ALL_, EG_DETACH_,
+  EG_ADD_OUT, EG_MUL_OUT, EG_NEG_OUT, EG_TANH_OUT, /* write their last value */
   EG_N_OPS
 } eg_op_t;
 
 typedef struct eg_step {
   eg_op_t op;
-  int a, b;         /* values; b unused: -1 */
+  int a, b, c;      /* values; unused: -1. c is written (out=) */
   int64_t p[12];    /* dimensions, positions, sizes: see eager.c */
   double number;
   int no_grad;
@@ -48,6 +55,7 @@ typedef struct eg_input {
   eg_shape_t at;
   int numel; /* of its storage */
   int requires_grad;
+  int is_buffer;
   double data[EG_NUMEL], direction[EG_NUMEL]; /* by position in the storage */
 } eg_input_t;
 

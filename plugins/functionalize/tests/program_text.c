@@ -1,22 +1,37 @@
 #include "program_text.h"
 
+#include <string.h>
+
 const char *const eg_names[EG_N_OPS] = {
     [EG_ADD] = "aten.add.Tensor", [EG_SUB] = "aten.sub.Tensor", [EG_MUL] = "aten.mul.Tensor",
     [EG_MUL_SCALAR] = "aten.mul.Scalar", [EG_RELU] = "aten.relu.default", [EG_TANH] = "aten.tanh.default",
-    [EG_CLONE] = "aten.clone.default", [EG_SUM] = "aten.sum.dim_IntList", [EG_INDEX] = "aten.index.Tensor",
+    [EG_CLONE] = "aten.clone.default", [EG_GT] = "aten.gt.Scalar", [EG_TO_COPY] = "aten._to_copy.default",
+    [EG_SUM] = "aten.sum.dim_IntList", [EG_INDEX] = "aten.index.Tensor",
     [EG_VIEW] = "aten.view.default", [EG_RESHAPE] = "aten.reshape.default", [EG_FLATTEN] = "aten.flatten.using_ints",
-    [EG_CONTIGUOUS] = "aten.contiguous.default", [EG_TRANSPOSE] = "aten.transpose.int", [EG_SWAPAXES] = "aten.swapaxes.default",
-    [EG_T] = "aten.t.default", [EG_PERMUTE] = "aten.permute.default", [EG_SELECT] = "aten.select.int",
-    [EG_SLICE] = "aten.slice.Tensor", [EG_NARROW] = "aten.narrow.default", [EG_SPLIT] = "aten.split.Tensor",
-    [EG_UNBIND] = "aten.unbind.int", [EG_CHUNK] = "aten.chunk.default", [EG_EXPAND] = "aten.expand.default",
-    [EG_UNSQUEEZE] = "aten.unsqueeze.default", [EG_SQUEEZE] = "aten.squeeze.dim", [EG_DIAGONAL] = "aten.diagonal.default",
-    [EG_AS_STRIDED] = "aten.as_strided.default", [EG_ALIAS] = "aten.alias.default", [EG_DETACH] = "aten.detach.default",
-    [EG_ADD_] = "aten.add_.Tensor", [EG_MUL_] = "aten.mul_.Tensor", [EG_MUL_SCALAR_] = "aten.mul_.Scalar",
+    [EG_RAVEL] = "aten.ravel.default", [EG_CONTIGUOUS] = "aten.contiguous.default", [EG_TO] = "aten.to.dtype",
+    [EG_TRANSPOSE] = "aten.transpose.int", [EG_SWAPAXES] = "aten.swapaxes.default",
+    [EG_T] = "aten.t.default", [EG_MT] = "aten.mT.default", [EG_PERMUTE] = "aten.permute.default", [EG_MOVEDIM] = "aten.movedim.int",
+    [EG_SELECT] = "aten.select.int", [EG_SLICE] = "aten.slice.Tensor", [EG_NARROW] = "aten.narrow.default",
+    [EG_SPLIT] = "aten.split.Tensor", [EG_SPLIT_SIZES] = "aten.split_with_sizes.default",
+    [EG_TENSOR_SPLIT] = "aten.tensor_split.sections", [EG_UNBIND] = "aten.unbind.int", [EG_CHUNK] = "aten.chunk.default",
+    [EG_EXPAND] = "aten.expand.default", [EG_UNSQUEEZE] = "aten.unsqueeze.default", [EG_SQUEEZE] = "aten.squeeze.dim",
+    [EG_SQUEEZE_ALL] = "aten.squeeze.default", [EG_UNFLATTEN] = "aten.unflatten.int", [EG_UNFOLD] = "aten.unfold.default",
+    [EG_DIAGONAL] = "aten.diagonal.default", [EG_AS_STRIDED] = "aten.as_strided.default", [EG_ALIAS] = "aten.alias.default",
+    [EG_DETACH] = "aten.detach.default",
+    [EG_ADD_] = "aten.add_.Tensor", [EG_SUB_] = "aten.sub_.Tensor", [EG_MUL_] = "aten.mul_.Tensor",
+    [EG_ADDCMUL_] = "aten.addcmul_.default", [EG_LERP_] = "aten.lerp_.Scalar", [EG_MUL_SCALAR_] = "aten.mul_.Scalar",
     [EG_COPY_] = "aten.copy_.default", [EG_FILL_] = "aten.fill_.Scalar", [EG_ZERO_] = "aten.zero_.default",
-    [EG_RELU_] = "aten.relu_.default", [EG_TANH_] = "aten.tanh_.default", [EG_INDEX_PUT_] = "aten.index_put_.default",
-    [EG_T_] = "aten.t_.default", [EG_TRANSPOSE_] = "aten.transpose_.default", [EG_UNSQUEEZE_] = "aten.unsqueeze_.default",
-    [EG_SQUEEZE_] = "aten.squeeze_.dim", [EG_DETACH_] = "aten.detach_.default",
+    [EG_RELU_] = "aten.relu_.default", [EG_TANH_] = "aten.tanh_.default", [EG_NEG_] = "aten.neg_.default", [EG_SIN_] = "aten.sin_.default",
+    [EG_MASKED_FILL_] = "aten.masked_fill_.Scalar", [EG_TRIU_] = "aten.triu_.default", [EG_TRIL_] = "aten.tril_.default",
+    [EG_CUMSUM_] = "aten.cumsum_.default", [EG_INDEX_PUT_] = "aten.index_put_.default", [EG_INDEX_PUT_ADD_] = "aten.index_put_.default",
+    [EG_INDEX_ADD_] = "aten.index_add_.default", [EG_INDEX_COPY_] = "aten.index_copy_.default",
+    [EG_INDEX_FILL_] = "aten.index_fill_.int_Scalar",
+    [EG_T_] = "aten.t_.default", [EG_TRANSPOSE_] = "aten.transpose_.default", [EG_SWAPAXES_] = "aten.swapaxes_.default",
+    [EG_UNSQUEEZE_] = "aten.unsqueeze_.default", [EG_SQUEEZE_] = "aten.squeeze_.dim", [EG_SQUEEZE_ALL_] = "aten.squeeze_.default",
+    [EG_DETACH_] = "aten.detach_.default",
+    [EG_ADD_OUT] = "aten.add.out", [EG_MUL_OUT] = "aten.mul.out", [EG_NEG_OUT] = "aten.neg.out", [EG_TANH_OUT] = "aten.tanh.out",
 };
+static const char *const dtypes[] = {[EG_F64] = "f64", [EG_I64] = "i64", [EG_BOOL] = "bool"};
 
 static void put_size(int64_t size, int symbolic, aoth_text_t *out) {
   if (symbolic && size == EG_SYMBOL) aoth_text_z(out, "s0");
@@ -24,7 +39,7 @@ static void put_size(int64_t size, int symbolic, aoth_text_t *out) {
 }
 
 static void put_type(const eg_shape_t *t, int symbolic, aoth_text_t *out) {
-  aoth_text_z(out, "f64[");
+  aoth_text_f(out, "%s[", dtypes[t->dtype]);
   for (int d = 0; d < t->rank; d++) {
     if (d) aoth_text_z(out, ", ");
     put_size(t->size[d], symbolic, out);
@@ -49,23 +64,38 @@ static int name_of(const eg_world_t *w, int value, int before, int symbolic) {
   return value;
 }
 
-static void put_args(const eg_step_t *s, int b, aoth_text_t *out) {
+static int is_by_index(eg_op_t op) { return op == EG_INDEX_ADD_ || op == EG_INDEX_COPY_ || op == EG_INDEX_FILL_; }
+
+static void put_args(const eg_step_t *s, int b, int c, aoth_text_t *out) {
   const long long p0 = s->p[0], p1 = s->p[1], p2 = s->p[2], p3 = s->p[3];
-  if (s->op == EG_INDEX || s->op == EG_INDEX_PUT_) aoth_text_z(out, ", [%index]");
+  if (s->op == EG_INDEX || s->op == EG_INDEX_PUT_ || s->op == EG_INDEX_PUT_ADD_) aoth_text_z(out, ", [%index]");
+  if (is_by_index(s->op)) aoth_text_z(out, ", 0, %index");
   if (b >= 0) aoth_text_f(out, ", %%v%d", b);
   switch (s->op) {
-    case EG_MUL_SCALAR: case EG_MUL_SCALAR_: case EG_FILL_: aoth_text_f(out, ", %.6f", s->number); break;
+    case EG_MUL_SCALAR: case EG_MUL_SCALAR_: case EG_FILL_: case EG_GT: case EG_LERP_: case EG_MASKED_FILL_: case EG_INDEX_FILL_:
+      aoth_text_f(out, ", %.6f", s->number); break;
+    case EG_ADDCMUL_: aoth_text_f(out, ", %%v%d, value=%.6f", b, s->number); break;
+    case EG_TO: aoth_text_f(out, ", %s", dtypes[p0]); break;
+    case EG_TO_COPY: aoth_text_f(out, ", dtype=%s", dtypes[p0]); break;
+    case EG_INDEX_PUT_ADD_: aoth_text_z(out, ", true"); break;
     case EG_SUM: aoth_text_f(out, ", [%lld]", p0); break;
     case EG_VIEW: case EG_RESHAPE: case EG_EXPAND: put_list(s->p + 1, p0, out); break;
     case EG_PERMUTE: put_list(s->p + 1, p0, out); break;
-    case EG_TRANSPOSE: case EG_TRANSPOSE_: case EG_SWAPAXES: case EG_SELECT: aoth_text_f(out, ", %lld, %lld", p0, p1); break;
+    case EG_TRANSPOSE: case EG_TRANSPOSE_: case EG_SWAPAXES: case EG_SWAPAXES_: case EG_SELECT: case EG_MOVEDIM:
+      aoth_text_f(out, ", %lld, %lld", p0, p1); break;
     case EG_SLICE: aoth_text_f(out, ", %lld, %lld, %lld, %lld", p0, p1, p1 + (p2 - 1) * p3 + 1, p3); break;
-    case EG_NARROW: aoth_text_f(out, ", %lld, %lld, %lld", p0, p1, p2); break;
-    case EG_SPLIT: case EG_CHUNK: aoth_text_f(out, ", %lld, %lld", p1, p0); break;
-    case EG_UNBIND: case EG_UNSQUEEZE: case EG_UNSQUEEZE_: case EG_SQUEEZE: case EG_SQUEEZE_: aoth_text_f(out, ", %lld", p0); break;
+    case EG_NARROW: case EG_UNFOLD: aoth_text_f(out, ", %lld, %lld, %lld", p0, p1, p2); break;
+    case EG_UNFLATTEN: aoth_text_f(out, ", %lld, [%lld, -1]", p0, p1); break;
+    case EG_DIAGONAL: aoth_text_f(out, ", %lld, %lld, %lld", p2 - 1, p0, p1); break;
+    case EG_SPLIT: case EG_CHUNK: case EG_TENSOR_SPLIT: aoth_text_f(out, ", %lld, %lld", p1, p0); break;
+    case EG_SPLIT_SIZES: aoth_text_f(out, ", [%lld, %lld], %lld", p1, p2, p0); break;
+    case EG_TRIU_: case EG_TRIL_: aoth_text_f(out, ", %lld", p1); break;
+    case EG_UNBIND: case EG_UNSQUEEZE: case EG_UNSQUEEZE_: case EG_SQUEEZE: case EG_SQUEEZE_: case EG_CUMSUM_:
+      aoth_text_f(out, ", %lld", p0); break;
     case EG_AS_STRIDED: aoth_text_f(out, ", [%lld], [%lld], %lld", p0, p1, p2); break;
     default: break;
   }
+  if (c >= 0) aoth_text_f(out, ", out=%%v%d", c);
 }
 
 static void put_step(const eg_step_t *s, const eg_world_t *w, int symbolic, aoth_text_t *out) {
@@ -77,27 +107,43 @@ static void put_step(const eg_step_t *s, const eg_world_t *w, int symbolic, aoth
     put_type(&w->made[s->first + r], 0, out);
   }
   aoth_text_f(out, " = %s %%v%d", eg_names[s->op], name_of(w, s->a, s->first, symbolic));
-  put_args(s, s->b < 0 ? -1 : name_of(w, s->b, s->first, symbolic), out);
+  put_args(s, s->b < 0 ? -1 : name_of(w, s->b, s->first, symbolic), s->c < 0 ? -1 : name_of(w, s->c, s->first, symbolic), out);
   aoth_text_z(out, s->no_grad ? " {no_grad}\n" : "\n");
 }
 
-static void put_inputs(const eg_program_t *p, int symbolic, const char *before, aoth_text_t *out, int in_graph) {
-  for (int i = 0; i < p->n_inputs; i++) {
-    if (in_graph) aoth_text_f(out, "  in %%v%d = user_input %d : ", i, i);
-    else aoth_text_f(out, "%sleaf %d user_input %d \"x%d\" : ", before, i, i, i);
-    put_type(&p->input[i].at, symbolic, out);
-    aoth_text_z(out, p->input[i].requires_grad ? " grad\n" : "\n");
+/* Bytes of a contiguous buffer, in hexadecimal. */
+static void put_data(const eg_input_t *in, aoth_text_t *out) {
+  aoth_text_z(out, " data \"");
+  for (int i = 0; i < in->numel; i++) {
+    int64_t bits = (int64_t)in->data[i];
+    if (in->at.dtype == EG_F64) memcpy(&bits, &in->data[i], sizeof bits);
+    for (int byte = 0; byte < 8; byte++) aoth_text_f(out, "%02x", (unsigned)((uint64_t)bits >> 8 * byte & 0xff));
   }
+  aoth_text_z(out, "\"");
+}
+
+static void put_inputs(const eg_program_t *p, int symbolic, aoth_text_t *out, int in_graph) {
+  int n = 0;
+  for (int i = 0; i < p->n_inputs; i++) {
+    const eg_input_t *in = &p->input[i];
+    if (in_graph) aoth_text_f(out, "  in %%v%d = %s %d : ", i, in->is_buffer ? "buffer" : "user_input", i);
+    else if (in->is_buffer) aoth_text_f(out, "leaf %d buffer \"x%d\" : ", i, i);
+    else aoth_text_f(out, "leaf %d user_input %d \"x%d\" : ", i, n++, i);
+    put_type(&in->at, symbolic, out);
+    aoth_text_z(out, in->requires_grad ? " grad" : "");
+    if (in->is_buffer && !in_graph) put_data(in, out);
+    aoth_text_z(out, "\n");
+  }
+  if (in_graph) aoth_text_f(out, "  in %%index = user_input %d : i64[2]\n", p->n_inputs);
+  else aoth_text_f(out, "leaf %d user_input %d \"index\" : i64[2]\n", p->n_inputs, n);
 }
 
 void eg_print(const eg_program_t *p, const eg_world_t *w, int symbolic, aoth_text_t *out) {
   aoth_text_z(out, "aot 1\nproperties imported\n");
   if (symbolic) aoth_text_f(out, "symbol s0 in [2, 64] hint %d\n", EG_SYMBOL);
-  put_inputs(p, symbolic, "", out, 0);
-  aoth_text_f(out, "leaf %d user_input %d \"index\" : i64[2]\n", p->n_inputs, p->n_inputs);
+  put_inputs(p, symbolic, out, 0);
   aoth_text_z(out, "graph @main forward {\n");
-  put_inputs(p, symbolic, "", out, 1);
-  aoth_text_f(out, "  in %%index = user_input %d : i64[2]\n", p->n_inputs);
+  put_inputs(p, symbolic, out, 1);
   for (int i = 0; i < p->n_steps; i++) put_step(&p->step[i], w, symbolic, out);
   for (int i = 0; i < p->n_outputs; i++) aoth_text_f(out, "  out user_output %d = %%v%d\n", i, p->output[i]);
   aoth_text_z(out, "}\n");

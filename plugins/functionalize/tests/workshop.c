@@ -1,0 +1,81 @@
+#include "workshop.h"
+
+#include <base/text.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WS_PROGRAMS 200u /* of one session, which keeps what it mapped */
+
+static aot_status_t exec(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs, const aot_tensor_t *outputs,
+                         uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
+  return aoth_session_run_exe(self, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols);
+}
+
+static int put_file(const char *folder, const char *name, const char *text) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  unlink(path); /* the file before may still be mapped */
+  FILE *f = fopen(path, "w");
+  int ok = f && fputs(text, f) >= 0;
+  return f ? fclose(f) == 0 && ok : 0;
+}
+
+static void drop_file(const char *folder, const char *name) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  unlink(path);
+}
+
+static int put_pipeline(const ws_t *w) {
+  aoth_text_t yaml = {0};
+  aoth_text_z(&yaml, "aot: 1\nmodel: {import: ir, path: program.ir}\nstages:\n");
+  for (const char *use = w->stages; *use;) {
+    int n = (int)strcspn(use, " ");
+    aoth_text_f(&yaml, "  - use: %.*s\n", n, use);
+    use += n + (use[n] == ' ');
+  }
+  int ok = yaml.data && put_file(w->folder, "p.yaml", yaml.data);
+  aoth_text_deinit(&yaml);
+  return ok;
+}
+
+static int open_session(ws_t *w) {
+  aoth_session_config_t config = {0};
+  char path[128];
+  snprintf(w->folder, sizeof w->folder, "/tmp/programXXXXXX");
+  w->sink = config.sink = aoth_sink_create(NULL);
+  if (!w->sink || !mkdtemp(w->folder) || !put_pipeline(w)) return 0;
+  snprintf(path, sizeof path, "%s/p.yaml", w->folder);
+  if (aoth_pipeline_load(path, NULL, w->sink, &w->pipeline) != AOT_OK) return 0;
+  w->session = aoth_session_create(&config);
+  return w->session != NULL;
+}
+
+int ws_compile(ws_t *w, const char *ir) {
+  if (w->n_programs++ >= WS_PROGRAMS) ws_close(w);
+  aoth_step_destroy(w->step);
+  w->step = NULL;
+  if (!w->session && !open_session(w)) return 0;
+  w->n_complaints = (unsigned)strlen(aoth_sink_text(w->sink));
+  if (!put_file(w->folder, "program.ir", ir) || aoth_pipeline_check(w->session, w->pipeline) != AOT_OK) return 0;
+  if (aoth_pipeline_import(w->session, w->pipeline) != AOT_OK) return 0;
+  if (aoth_pipeline_run_stages(w->session, w->pipeline, 0) != AOT_OK) return 0;
+  aoth_exec_t run = {.self = w->session, .run = exec};
+  return aoth_step_create(aoth_session_prog(w->session), &run, w->sink, &w->step) == AOT_OK;
+}
+
+const char *ws_complaints(const ws_t *w) { return w->sink ? aoth_sink_text(w->sink) + w->n_complaints : "no session"; }
+
+void ws_close(ws_t *w) {
+  if (!w->sink) return; /* never opened */
+  aoth_step_destroy(w->step);
+  if (w->session) aoth_session_destroy(w->session);
+  aoth_pipeline_destroy(w->pipeline);
+  aoth_sink_destroy(w->sink);
+  drop_file(w->folder, "program.ir");
+  drop_file(w->folder, "p.yaml");
+  rmdir(w->folder);
+  *w = (ws_t){.stages = w->stages};
+}
