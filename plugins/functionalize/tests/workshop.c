@@ -44,7 +44,8 @@ static int put_pipeline(const ws_t *w) {
 static int open_session(ws_t *w) {
   aoth_session_config_t config = {0};
   char path[128];
-  snprintf(w->folder, sizeof w->folder, "/tmp/programXXXXXX");
+  const char *tmp = getenv("TMPDIR");
+  snprintf(w->folder, sizeof w->folder, "%s/programXXXXXX", tmp && strlen(tmp) < 40 ? tmp : "/tmp");
   w->sink = config.sink = aoth_sink_create(NULL);
   if (!w->sink || !mkdtemp(w->folder) || !put_pipeline(w)) return 0;
   snprintf(path, sizeof path, "%s/p.yaml", w->folder);
@@ -53,18 +54,23 @@ static int open_session(ws_t *w) {
   return w->session != NULL;
 }
 
-int ws_compile(ws_t *w, const char *ir) {
+int ws_import(ws_t *w, const char *ir) {
   if (w->n_programs++ >= WS_PROGRAMS) ws_close(w);
   aoth_step_destroy(w->step);
   w->step = NULL;
   if (!w->session && !open_session(w)) return 0;
   w->n_complaints = (unsigned)strlen(aoth_sink_text(w->sink));
-  if (!put_file(w->folder, "program.ir", ir) || aoth_pipeline_check(w->session, w->pipeline) != AOT_OK) return 0;
-  if (aoth_pipeline_import(w->session, w->pipeline) != AOT_OK) return 0;
-  if (aoth_pipeline_run_stages(w->session, w->pipeline, 0) != AOT_OK) return 0;
-  aoth_exec_t run = {.self = w->session, .run = exec};
-  return aoth_step_create(aoth_session_prog(w->session), &run, w->sink, &w->step) == AOT_OK;
+  return put_file(w->folder, "program.ir", ir) && aoth_pipeline_check(w->session, w->pipeline) == AOT_OK &&
+         aoth_pipeline_import(w->session, w->pipeline) == AOT_OK;
 }
+
+int ws_build(ws_t *w) {
+  aoth_exec_t run = {.self = w->session, .run = exec};
+  return aoth_pipeline_run_stages(w->session, w->pipeline, 0) == AOT_OK &&
+         aoth_step_create(aoth_session_prog(w->session), &run, w->sink, &w->step) == AOT_OK;
+}
+
+int ws_compile(ws_t *w, const char *ir) { return ws_import(w, ir) && ws_build(w); }
 
 const char *ws_complaints(const ws_t *w) { return w->sink ? aoth_sink_text(w->sink) + w->n_complaints : "no session"; }
 
