@@ -44,7 +44,7 @@ void aoth_type_print(aot_prog_t *prog, const aot_type_t *type, aoth_text_t *out)
 }
 
 /* "input 0 (x): expected f32[s0, 8], got f32[3, 9]: " and the reason. */
-static aot_status_t complain(aot_prog_t *prog, const aoth_given_t *g, aoth_sink_t *sink, const char *why) {
+static aot_status_t complain_as(aot_prog_t *prog, const aoth_given_t *g, aoth_sink_t *sink, const char *code, const char *why) {
   aoth_text_t text = {0};
   aoth_text_f(&text, "input %u", g->ordinal);
   if (g->name.size) aoth_text_f(&text, " (%.*s)", (int)g->name.size, g->name.data);
@@ -52,9 +52,13 @@ static aot_status_t complain(aot_prog_t *prog, const aoth_given_t *g, aoth_sink_
   aoth_type_print(prog, g->type, &text);
   aoth_text_z(&text, ", got ");
   aoth_tensor_print_shape(g->tensor, &text);
-  aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.mismatch", "%s: %s", text.data ? text.data : "input", why);
+  aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, code, "%s: %s", text.data ? text.data : "input", why);
   aoth_text_deinit(&text);
   return AOT_E_INVALID;
+}
+
+static aot_status_t complain(aot_prog_t *prog, const aoth_given_t *g, aoth_sink_t *sink, const char *why) {
+  return complain_as(prog, g, sink, "input.mismatch", why);
 }
 
 static aot_expr_info_t expr_of(aot_prog_t *prog, int64_t dim) {
@@ -115,29 +119,81 @@ static void bind_dims(aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g, 
   }
 }
 
+/* "dimension 0 should be 9, not 8, it is s0 * 2 + 1"; where nothing says which, "dimension 0 cannot be 8, it is s0 * 4". */
+static aot_status_t complain_dim(const aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g, uint32_t d, int64_t wanted,
+                                 aoth_sink_t *sink) {
+  int64_t dim = dim_expected(g, d);
+  aoth_text_t why = {0};
+  if (aoth_sizes_dim_is_open(s, dim)) aoth_text_f(&why, "dimension %u cannot be %lld", d, (long long)dim_given(g, d));
+  else aoth_text_f(&why, "dimension %u should be %lld, not %lld", d, (long long)wanted, (long long)dim_given(g, d));
+  if (AOT_DIM_IS_SYM(dim)) {
+    aoth_text_z(&why, ", it is ");
+    aoth_dim_print(prog, dim, &why);
+  }
+  aot_status_t status = complain(prog, g, sink, why.data ? why.data : "a size differs");
+  aoth_text_deinit(&why);
+  return status;
+}
+
+/* Constants around one symbol, in sums and products: what solve() takes apart. */
+static int is_of_one_symbol(aot_prog_t *prog, int64_t dim) {
+  for (;;) {
+    aot_expr_info_t e = expr_of(prog, dim);
+    int left = AOT_DIM_IS_SYM(e.a), right = AOT_DIM_IS_SYM(e.b);
+    if (e.op == AOT_EXPR_SYMBOL) return 1;
+    if ((e.op != AOT_EXPR_ADD && e.op != AOT_EXPR_SUB && e.op != AOT_EXPR_MUL) || left == right) return 0;
+    dim = left ? e.a : e.b;
+  }
+}
+
 static aot_status_t check_dims(const aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g, aoth_sink_t *sink) {
   for (uint32_t d = 0; d < n_dims(g); d++) {
-    int64_t dim = dim_expected(g, d), given = dim_given(g, d), wanted;
-    char why[128];
+    int64_t dim = dim_expected(g, d), wanted = -1, value;
+    uint32_t symbol;
+    if (aoth_sizes_dim_is_open(s, dim) && is_of_one_symbol(prog, dim) && !solve(prog, dim, dim_given(g, d), &symbol, &value))
+      return complain_dim(s, prog, g, d, wanted, sink);
     AOT_TRY(aoth_sizes_dim(s, prog, dim, "an input's size", sink, &wanted));
-    if (given == wanted) continue;
-    snprintf(why, sizeof why, "dimension %u should be %lld, not %lld", d, (long long)wanted, (long long)given);
-    return complain(prog, g, sink, why);
+    if (dim_given(g, d) != wanted) return complain_dim(s, prog, g, d, wanted, sink);
+  }
+  return AOT_OK;
+}
+
+/* 1 and a sentence if symbol i is outside its range. */
+static int is_outside(const aoth_sizes_t *s, aot_prog_t *prog, uint32_t i, const char *what, aoth_text_t *out) {
+  aot_symbol_info_t info = {.struct_size = sizeof info};
+  if (!s->bound[i] || aoth_graph_symbol_info(prog, i, &info) != AOT_OK) return 0;
+  if (s->value[i] >= info.min && s->value[i] <= info.max) return 0;
+  aoth_text_f(out, "%s size %.*s = %lld, but the model was exported for %.*s in %lld..", what, (int)info.name.size, info.name.data,
+              (long long)s->value[i], (int)info.name.size, info.name.data, (long long)info.min);
+  if (info.max != INT64_MAX) aoth_text_f(out, "%lld", (long long)info.max);
+  else aoth_text_z(out, "unbounded");
+  return 1;
+}
+
+/* The first dimension that binds a symbol to what is outside its range. */
+static aot_status_t check_input_ranges(const aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g, aoth_sink_t *sink) {
+  for (uint32_t d = 0; d < n_dims(g); d++) {
+    aoth_text_t why = {0};
+    char makes[40];
+    uint32_t symbol;
+    int64_t value;
+    snprintf(makes, sizeof makes, "dimension %u makes", d);
+    if (!solve(prog, dim_expected(g, d), dim_given(g, d), &symbol, &value) || symbol >= s->n) continue;
+    aot_status_t status = AOT_OK;
+    if (is_outside(s, prog, symbol, makes, &why)) status = complain_as(prog, g, sink, "input.range", why.data ? why.data : "");
+    aoth_text_deinit(&why);
+    AOT_TRY(status);
   }
   return AOT_OK;
 }
 
 static aot_status_t check_ranges(const aoth_sizes_t *s, aot_prog_t *prog, const char *what, aoth_sink_t *sink) {
   for (uint32_t i = 0; i < s->n; i++) {
-    aot_symbol_info_t info = {.struct_size = sizeof info};
-    if (!s->bound[i] || aoth_graph_symbol_info(prog, i, &info) != AOT_OK) continue;
-    if (s->value[i] >= info.min && s->value[i] <= info.max) continue;
-    char upper[40] = "unbounded";
-    if (info.max != INT64_MAX) snprintf(upper, sizeof upper, "%lld", (long long)info.max);
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.range",
-                     "the %s make size %.*s = %lld, but the model was exported for %.*s in %lld..%s", what,
-                     (int)info.name.size, info.name.data, (long long)s->value[i], (int)info.name.size, info.name.data, (long long)info.min, upper);
-    return AOT_E_INVALID;
+    aoth_text_t why = {0};
+    int outside = is_outside(s, prog, i, what, &why);
+    if (outside) aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.range", "%s", why.data ? why.data : "a size is out of range");
+    aoth_text_deinit(&why);
+    if (outside) return AOT_E_INVALID;
   }
   return AOT_OK;
 }
@@ -173,7 +229,8 @@ aot_status_t aoth_sizes_bind(aoth_sizes_t *s, aot_prog_t *prog, const aoth_given
     for (uint32_t i = 0; i < n; i++) bind_dims(s, prog, &inputs[i], bare);
   AOT_TRY(mark_open(s, prog, sink));
   for (uint32_t i = 0; i < n; i++) AOT_TRY(check_dims(s, prog, &inputs[i], sink));
-  return check_ranges(s, prog, "inputs", sink);
+  for (uint32_t i = 0; i < n; i++) AOT_TRY(check_input_ranges(s, prog, &inputs[i], sink));
+  return check_ranges(s, prog, "the inputs make", sink);
 }
 
 aot_status_t aoth_sizes_learn(aoth_sizes_t *s, aot_prog_t *prog, const int64_t *symbols, uint64_t n, aoth_sink_t *sink) {
@@ -187,7 +244,7 @@ aot_status_t aoth_sizes_learn(aoth_sizes_t *s, aot_prog_t *prog, const int64_t *
   if (!any) return AOT_OK;
   s->n_open = 0;
   AOT_TRY(mark_open(s, prog, sink));
-  return check_ranges(s, prog, "data", sink);
+  return check_ranges(s, prog, "the data make", sink);
 }
 
 int aoth_sizes_dim_is_open(const aoth_sizes_t *s, int64_t dim) {

@@ -252,9 +252,18 @@ void at_shape_pinv(at_infer_t *c) {
   put_dense_matrix(c, &t, columns_of(&t), rows_of(&t));
 }
 
+/* One number a matrix; tolerances given as tensors are broadcast against the batch. */
 void at_shape_matrix_rank(at_infer_t *c) {
-  aot_type_t t = at_bool(c, "hermitian") ? need_square(c, matrix_name(c)) : need_matrix(c, matrix_name(c));
-  put_number(c, &t, AOT_I64);
+  static const char *const tolerances[] = {"tol", "atol", "rtol"};
+  aot_type_t t = at_bool(c, "hermitian") ? need_square(c, matrix_name(c)) : need_matrix(c, matrix_name(c)), all[4] = {t};
+  int64_t *sizes = at_dims(c, AOT_MAX_RANK);
+  uint32_t n = 1;
+  for (int k = 0; k < 3; k++)
+    if (at_has(c, tolerances[k]) && at_arg(c, tolerances[k])->kind == AOT_ARG_VALUE) all[n++] = at_tensor(c, tolerances[k]);
+  if (c->status != AOT_OK) return;
+  all[0].rank -= 2;
+  int32_t rank = at_broadcast(c, all, n, sizes);
+  if (c->status == AOT_OK) at_put(c, AOT_I64, sizes, rank);
 }
 
 void at_shape_condition(at_infer_t *c) {

@@ -130,8 +130,16 @@ aot_value_t at_vi_diagonal(at_emit_t *e, uint32_t index, aot_value_t base, aot_v
                                                                                                                       "dim2")));
 }
 
+/* One place several times: PyTorch refuses where a stride is 0. */
 aot_value_t at_vi_as_strided(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
+  aot_type_t view = at_result_type(e, 0);
+  int32_t d;
   (void)index;
+  for (d = 0; d < view.rank; d++)
+    if (view.strides[d] == 0 && view.sizes[d] != 1) {
+      at_emit_fail(e, "clone the view before writing it", "a write through %s: dimension %d has stride 0", e->row->name, (int)d);
+      return aot_no_value();
+    }
   return at_value(e, AT(e, "as_strided_scatter", at_v(base), at_v(updated), at_in(e, "size"), at_in(e, "stride"),
                         at_in(e, "storage_offset")));
 }

@@ -1,12 +1,28 @@
 #!/bin/sh
-# Programs that mutate, alias and view, on both backends: with gradients where the recording has some.
+# Programs that mutate, alias and view, under both partitioners (where the recording has gradients) and both backends: values by
+# `aothost verify`; strides, offsets and who shares whose storage, as eager PyTorch left them, by step_layout.
 . "$(dirname "$0")/lib.sh"
+layout=$(dirname "$2")/step_layout
 for scenario in "$root"/tests/fixtures/scenarios/*/; do
   expect=$scenario/expected.safetensors
-  pipeline=inference
-  head -c 4096 "$expect" | grep -qa '"tangent\.' && pipeline=verify-mincut
+  model=$scenario/train.pt2
   for backend in backend-ref backend-cpu; do
-    status 0 "$aothost" verify "$root/pipelines/$pipeline.yaml" --model "$scenario/train.pt2" --expect "$expect" --set vars.backend=$backend
+    if head -c 4096 "$expect" | grep -qa '"tangent\.'; then
+      for partition in partition-default partition-mincut; do
+        status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$model" --expect "$expect" --rtol 1e-5 --atol 1e-6 \
+          --set vars.backend=$backend --set vars.partition=$partition
+        status 0 "$layout" "$root/pipelines/verify.yaml" "$model" "$expect" "$scenario/info.json" vars.backend=$backend \
+          vars.partition=$partition
+      done
+    else
+      status 0 "$aothost" verify "$root/pipelines/inference.yaml" --model "$model" --expect "$expect" --rtol 1e-5 --atol 1e-6 \
+        --set vars.backend=$backend
+      status 0 "$layout" "$root/pipelines/inference.yaml" "$model" "$expect" "$scenario/info.json" vars.backend=$backend
+    fi
   done
 done
+# step_layout can fail: another scenario's description does not fit.
+status 1 "$layout" "$root/pipelines/inference.yaml" "$root/tests/fixtures/scenarios/out_view_of_input/train.pt2" \
+  "$root/tests/fixtures/scenarios/out_view_of_input/expected.safetensors" "$root/tests/fixtures/scenarios/out_same_twice/info.json" \
+  vars.backend=backend-ref
 finish

@@ -1,5 +1,6 @@
-/* edit_tensors IN OUT (drop KEY | rename KEY NEW | add KEY NUMBER | keep PREFIX)...: a changed copy of a safetensors file, for
- * expectations that must fail and inputs for one call. `add` adds a number to every element. */
+/* edit_tensors IN OUT (drop KEY | rename KEY NEW | add KEY NUMBER | keep PREFIX | ones KEY SIZES)...: a changed copy of a safetensors
+ * file, for expectations that must fail and inputs for one call. `add` adds a number to every element; `ones input.0 3x4` is a
+ * new f32[3, 4]. */
 #include <runtime/safetensors.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,20 @@ static void add(aoth_tensor_t *t, double number) {
     aoth_tensor_store(t->dtype, w.at[0], aoth_tensor_load(t->dtype, w.at[0]) + number);
 }
 
+static void ones(rows_t *r, const char *key, const char *sizes) {
+  int64_t dims[AOT_MAX_RANK];
+  int32_t rank = 0;
+  for (const char *p = sizes; *p && rank < AOT_MAX_RANK; p += *p == 'x') dims[rank++] = strtoll(p, (char **)&p, 10);
+  aoth_tensor_t t = aoth_tensor_make(NULL, AOT_F32, rank, dims);
+  t.data = calloc((size_t)t.nbytes + 1, 1);
+  r->at = realloc(r->at, (r->n + 1) * sizeof *r->at);
+  if (!t.data || !r->at) exit(2);
+  aoth_tensor_fill(&t, 1);
+  memset(&r->at[r->n], 0, sizeof *r->at);
+  r->at[r->n].name = key;
+  r->at[r->n++].tensor = t;
+}
+
 int main(int argc, char **argv) {
   aoth_sink_t *sink = aoth_sink_create(stderr);
   aoth_st_t *in;
@@ -47,6 +62,9 @@ int main(int argc, char **argv) {
       i++;
     } else if (strcmp(argv[i], "add") == 0 && i + 2 < argc) {
       add(&rows.at[find(&rows, argv[i + 1])].tensor, atof(argv[i + 2]));
+      i++;
+    } else if (strcmp(argv[i], "ones") == 0 && i + 2 < argc) {
+      ones(&rows, argv[i + 1], argv[i + 2]);
       i++;
     } else {
       fprintf(stderr, "edit_tensors: what is %s?\n", argv[i]);

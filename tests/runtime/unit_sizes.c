@@ -75,10 +75,13 @@ static void test_solved(void **state) {
 
 static void test_refused(void **state) {
   (void)state;
-  refused(8, 6, 10, 6, "input 0 (a): expected f32[s0 * 2 + 1, 5], got f32[8, 5]: dimension 0 should be 9, not 8"); /* s0 comes from n */
+  refused(8, 6, 10, 6, "input 0 (a): expected f32[s0 * 2 + 1, 5], got f32[8, 5]: dimension 0 should be 9, not 8, it is s0 * 2 + 1"); /* s0 comes from n */
   refused(9, 6, 11, 6, "input 1 (b): expected f32[s1, s0 + s1], got f32[6, 11]: dimension 1 should be 10, not 11");
   refused(9, 6, 10, 5, "dimension 0 should be 6, not 5");
-  refused(9, 1, 5, 6, "size s1 = 1, but the model was exported for s1 in 2..unbounded");
+  refused(9, 1, 5, 6, "input 1 (b): expected f32[s1, s0 + s1], got f32[1, 5]: dimension 0 makes size s1 = 1, but the model was exported for "
+                      "s1 in 2..unbounded");
+  refused(303, 6, 157, -141, "input 0 (a): expected f32[s0 * 2 + 1, 5], got f32[303, 5]: dimension 0 makes size s0 = 151, but the model was "
+                             "exported for s0 in 1..100");
 }
 
 /* A size that no input determines is named when something at the boundary needs it, and not before. */
