@@ -490,8 +490,8 @@ static int copy_as(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t, const
 static int maybe_copy(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t) {
   eg_shape_t shape = {0}, dense = t.at;
   contiguous(&dense); /* whatever the strides of dimensions of size 1 */
-  int already = 1;
-  for (int d = 0; d < t.at.rank; d++) already &= t.at.size[d] == 1 || t.at.stride[d] == dense.stride[d];
+  int already = 1; /* a tensor without elements is contiguous */
+  for (int d = 0; d < t.at.rank; d++) already &= t.at.size[d] == 1 || t.at.stride[d] == dense.stride[d] || eg_count(&t.at) == 0;
   if (s->op == EG_CONTIGUOUS ? already : view_shape(w, s, &t, &shape)) {
     look(w, &t, s->op == EG_CONTIGUOUS ? &t.at : &shape, s->no_grad);
     return 1;
