@@ -17,7 +17,8 @@ static const kind_t kinds[] = {
 
 /* What stands in slots that take no tensor. */
 static const char *const ints[] = {"0", "1", "2", "3", NULL};
-static const char *const int_lists[] = {"[1]", "[0]", "[3, 3]", "[0, 1]", "[2, 2]", "[1, 1]", "[]", "[9]", "[1, 2]", "[2, 0, 1]", NULL};
+static const char *const int_lists[] = {"[1]", "[0]", "[3, 3]", "[0, 1]", "[2, 2]", "[1, 1]",
+                                        "[]",  "[9]", "[1, 2]",  "[2, 0, 1]", NULL};
 static const char *const scalars[] = {"0.5", "1", NULL};
 static const char *const floats[] = {"0.5", "1.0", NULL};
 static const char *const float_lists[] = {"[1.5, 1.5]", "[0.5, 0.5]", NULL};

@@ -38,7 +38,9 @@ static double number(random_t *r) { return (double)(next(r) >> 11) / 45035996273
 
 static void random_sizes(random_t *r, int kind, eg_shape_t *t) {
   t->rank = 1 + (int)below(r, 3);
-  for (int d = 0; d < t->rank; d++) t->size[d] = kind == SYMBOLIC ? (below(r, 2) ? EG_SYMBOL : 1 + below(r, 2)) : below(r, 40) ? 1 + below(r, 4) : 0;
+  for (int d = 0; d < t->rank; d++)
+    if (kind == SYMBOLIC) t->size[d] = below(r, 2) ? EG_SYMBOL : 1 + below(r, 2);
+    else t->size[d] = below(r, 40) ? 1 + below(r, 4) : 0;
 }
 
 /* Contiguous, in another order, or with gaps. */
@@ -479,6 +481,7 @@ int main(int argc, char **argv) {
   for (int op = 0; op < EG_N_OPS; op++)
     if (used[op] < used[rarest]) rarest = op;
   printf("%llu programs, %llu failed, %llu refused; %d operators, the rarest %s, %llu times\n", (unsigned long long)count,
-         (unsigned long long)n_failed, (unsigned long long)n_refused, (int)EG_N_OPS, eg_names[rarest], (unsigned long long)used[rarest]);
+         (unsigned long long)n_failed, (unsigned long long)n_refused, (int)EG_N_OPS, eg_names[rarest],
+         (unsigned long long)used[rarest]);
   return n_failed != 0 || n_refused * 50 > count + 50 || (count >= 500 && used[rarest] == 0);
 }

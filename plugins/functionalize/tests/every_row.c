@@ -148,12 +148,14 @@ static int repeats(const aoth_tensor_t *view) {
 }
 
 /* Does the same program run without writing? */
-static int can_be_read(rows_t *r, const ct_call_t *c, const char *op, const aoth_tensor_t *given, int n_results, int which, int is_bool) {
+static int can_be_read(rows_t *r, const ct_call_t *c, const char *op, const aoth_tensor_t *given, int n_results, int which,
+                       int is_bool) {
   aoth_text_t ir = {0};
   print_inputs(given, c->n_inputs, "x", &ir);
   print_results("r", n_results, &ir);
   ct_print(c, op, "x", &ir);
-  aoth_text_f(&ir, "\n  %%w = %s %%r%d\n  out user_output 0 = %%w\n}\n", is_bool ? "aten.logical_not.default" : "aten.neg.default", which);
+  const char *reader = is_bool ? "aten.logical_not.default" : "aten.neg.default";
+  aoth_text_f(&ir, "\n  %%w = %s %%r%d\n  out user_output 0 = %%w\n}\n", reader, which);
   int ok = ws_compile(&r->shop, ir.data) && aoth_step_forward(r->shop.step, given, (uint32_t)c->n_inputs) == AOT_OK;
   aoth_text_deinit(&ir);
   return ok;
@@ -295,7 +297,8 @@ static int compute(rows_t *r, ct_call_t *c, const aot_op_desc_t *f, outcome_t *o
   aoth_text_z(&ir, "\n}\n");
   int ok = out->n > 0 && out->n <= MAX_RESULTS && ws_compile(&r->shop, ir.data);
   ok = ok && aoth_step_forward(r->shop.step, given, (uint32_t)c->n_inputs) == AOT_OK;
-  for (int k = 0; ok && k < out->n; k++) ok = step_output(r, k, &result) && result.dtype && aoth_tensor_numel(&result) > 0 && keep(&result, &out->result[k]);
+  for (int k = 0; ok && k < out->n; k++)
+    ok = step_output(r, k, &result) && result.dtype && aoth_tensor_numel(&result) > 0 && keep(&result, &out->result[k]);
   aoth_text_deinit(&ir);
   return ok;
 }
@@ -379,12 +382,15 @@ static void print_writer(const ct_call_t *c, const written_t *x, const aot_op_de
   k -= n_written;
   for (uint32_t a = 0; !in_place && a < w->n_args; a++) {
     if (!ct_is_written(w, a)) continue;
-    if (w->args[a].flags & AOT_SARG_LIST) aoth_text_f(ir, ", %.*s=[%%x%d, %%x%d]", (int)w->args[a].name.size, w->args[a].name.data, k, k + 1), k += 2;
-    else aoth_text_f(ir, ", %.*s=%%x%d", (int)w->args[a].name.size, w->args[a].name.data, k), k++;
+    aoth_text_f(ir, ", %.*s=", (int)w->args[a].name.size, w->args[a].name.data);
+    if (w->args[a].flags & AOT_SARG_LIST) aoth_text_f(ir, "[%%x%d, %%x%d]", k, k + 1), k += 2;
+    else aoth_text_f(ir, "%%x%d", k), k++;
   }
   aoth_text_z(ir, "\n");
-  for (int i = 0, n = 0; i < c->n_inputs; i++)
-    if (c->input[i].is_written) aoth_text_f(ir, "  %%now%d = aten.clone.default %%whole%d\n  out user_output %d = %%now%d\n", i, i, n, i), n++;
+  for (int i = 0, n = 0; i < c->n_inputs; i++) {
+    if (!c->input[i].is_written) continue;
+    aoth_text_f(ir, "  %%now%d = aten.clone.default %%whole%d\n  out user_output %d = %%now%d\n", i, i, n++, i);
+  }
   aoth_text_z(ir, "}\n");
 }
 

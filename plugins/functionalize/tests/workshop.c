@@ -1,12 +1,15 @@
 #include "workshop.h"
 
+#include <aot/inline.h>
 #include <base/text.h>
+#include <pipeline/session.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define WS_PROGRAMS 200u /* of one session, which keeps what it mapped */
+#define WS_PROGRAMS 200u /* of one session, whose messages and records grow */
+#define EMPTY "aot 1\nproperties imported\ngraph @main forward {\n}\n"
 
 static aot_status_t exec(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs, const aot_tensor_t *outputs,
                          uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
@@ -16,7 +19,6 @@ static aot_status_t exec(void *self, int32_t graph_kind, const aot_tensor_t *inp
 static int put_file(const char *folder, const char *name, const char *text) {
   char path[128];
   snprintf(path, sizeof path, "%s/%s", folder, name);
-  unlink(path); /* the file before may still be mapped */
   FILE *f = fopen(path, "w");
   int ok = f && fputs(text, f) >= 0;
   return f ? fclose(f) == 0 && ok : 0;
@@ -47,11 +49,12 @@ static int open_session(ws_t *w) {
   const char *tmp = getenv("TMPDIR");
   snprintf(w->folder, sizeof w->folder, "%s/programXXXXXX", tmp && strlen(tmp) < 40 ? tmp : "/tmp");
   w->sink = config.sink = aoth_sink_create(NULL);
-  if (!w->sink || !mkdtemp(w->folder) || !put_pipeline(w)) return 0;
+  if (!w->sink || !mkdtemp(w->folder) || !put_pipeline(w) || !put_file(w->folder, "program.ir", EMPTY)) return 0;
   snprintf(path, sizeof path, "%s/p.yaml", w->folder);
   if (aoth_pipeline_load(path, NULL, w->sink, &w->pipeline) != AOT_OK) return 0;
   w->session = aoth_session_create(&config);
-  return w->session != NULL;
+  return w->session && aoth_pipeline_check(w->session, w->pipeline) == AOT_OK &&
+         aoth_pipeline_import(w->session, w->pipeline) == AOT_OK; /* opens the operator set */
 }
 
 int ws_import(ws_t *w, const char *ir) {
@@ -60,8 +63,9 @@ int ws_import(ws_t *w, const char *ir) {
   w->step = NULL;
   if (!w->session && !open_session(w)) return 0;
   w->n_complaints = (unsigned)strlen(aoth_sink_text(w->sink));
-  return put_file(w->folder, "program.ir", ir) && aoth_pipeline_check(w->session, w->pipeline) == AOT_OK &&
-         aoth_pipeline_import(w->session, w->pipeline) == AOT_OK;
+  aoth_model_t model = {.stage = {.use = "ir", .name = "ir"}};
+  model.file = (aot_file_t){.struct_size = sizeof model.file, .path = aot_str("program.ir"), .data = ir, .nbytes = strlen(ir)};
+  return aoth_session_read_model(w->session, &model) == AOT_OK;
 }
 
 int ws_build(ws_t *w) {
