@@ -201,12 +201,12 @@ def dynamic_shapes(text: str | None, args: tuple):
 # ---- export --------------------------------------------------------------------------------
 
 
-def export_training(model, args: tuple, shapes):
+def export_training(model, args: tuple, shapes, strict: bool = False):
     """The exported program with training-mode operators, mutations in the nodes."""
     try:
-        program = torch.export.export(model, args, dynamic_shapes=shapes, strict=False)
+        program = torch.export.export(model, args, dynamic_shapes=shapes, strict=strict)
         if program.dialect != "TRAINING":  # PyTorch 2.6 gives them under another name
-            program = torch.export.export_for_training(model, args, dynamic_shapes=shapes, strict=False)
+            program = torch.export.export_for_training(model, args, dynamic_shapes=shapes, strict=strict)
     except Exception as error:
         raise ExportError(f"torch.export refused the model: {reason(error)}") from error
     return program
@@ -378,7 +378,7 @@ def save_program(program, path: pathlib.Path, keep_paths: bool) -> None:
 def write_all(options, model, args: tuple, shapes, folder: pathlib.Path) -> dict:
     """Makes every file in `folder`; returns what info.json holds."""
     values = None if options.no_expected else expected_values(model, args, options.seed)
-    training = export_training(model, args, shapes)
+    training = export_training(model, args, shapes, options.strict)
     info = {"torch": torch.__version__.split("+")[0], "seed": options.seed}
     info |= {"train_nodes": count_nodes(training), "train_ops": count_ops(training)}
     core = export_core(training) if options.core else None
@@ -441,6 +441,11 @@ def parse_options(argv) -> argparse.Namespace:
     parser.add_argument("out_dir", metavar="OUT_DIR", help="folder for the files; made if absent")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="torch.manual_seed before the factory runs (default 0)")
     parser.add_argument("--core", action="store_true", help="also write core.pt2, decomposed to core ATen")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="trace with torch.export's strict mode, which alone keeps activation checkpoints and annotations",
+    )
     parser.add_argument("--no-expected", action="store_true", help="do not run the model, write no expected.safetensors")
     parser.add_argument(
         "--dynamic",

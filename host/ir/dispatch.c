@@ -46,12 +46,29 @@ static aot_status_t check_answer(aot_prog_t *p, uint32_t node, const char *what,
   return AOT_OK;
 }
 
+#define CHECKPOINT_TAGS (AOT_NODE_MUST_SAVE | AOT_NODE_PREFER_SAVE | AOT_NODE_MUST_RECOMPUTE | AOT_NODE_PREFER_RECOMPUTE)
+
+/* What an opset put in a node's place stands in its checkpoint region: nodes from `first` on, made by this call. Their making
+ * is in the journal, which undoes all of them. */
+static void pass_tags_on(aot_prog_t *p, uint32_t node, uint32_t first) {
+  const node_row_t *r = &p->nodes.at[node];
+  if (!r->region_tag && !(r->flags & CHECKPOINT_TAGS)) return;
+  for (uint32_t i = first; i < p->nodes.n; i++) {
+    node_row_t *made = &p->nodes.at[i];
+    if (made->graph != r->graph || !made->alive) continue;
+    if (!made->region_tag) made->region_tag = r->region_tag;
+    if (!(made->flags & CHECKPOINT_TAGS)) made->flags |= r->flags & CHECKPOINT_TAGS;
+  }
+}
+
 aot_status_t aoth_edit_decompose(aot_prog_t *p, aot_node_t n, aot_value_t *out_values) {
   uint32_t local;
   AOT_TRY(aoth_need_node(p, n));
   const aoth_opset_ref_t *o = owner_of(p, p->nodes.at[n.id].op, &local);
   if (!o->table.decompose) return AOT_E_UNIMPLEMENTED;
+  const uint32_t first = p->nodes.n;
   AOT_TRY(o->table.decompose(o->self, p->ctx, p, local, n, out_values));
+  pass_tags_on(p, n.id, first);
   return check_answer(p, n.id, "decompose", out_values, p->nodes.at[n.id].n_results);
 }
 
@@ -72,10 +89,11 @@ aot_status_t aoth_edit_functional_form(aot_prog_t *p, aot_node_t n, aot_value_t 
   AOT_TRY(aoth_need_node(p, n));
   const aoth_opset_ref_t *o = owner_of(p, p->nodes.at[n.id].op, &local);
   if (!o->table.functional_form) return AOT_E_NOT_FOUND;
-  const uint32_t n_told = p->ctx->n_diags;
+  const uint32_t n_told = p->ctx->n_diags, first = p->nodes.n;
   const aot_status_t status = o->table.functional_form(o->self, p->ctx, p, local, n, out_results, out_written);
   if (status == AOT_E_UNIMPLEMENTED && p->ctx->n_diags == n_told) return AOT_E_NOT_FOUND; /* else: there is one, not for this node */
   AOT_TRY(status);
+  pass_tags_on(p, n.id, first);
   AOT_TRY(check_answer(p, n.id, "functional_form", out_results, p->nodes.at[n.id].n_results));
   return check_answer(p, n.id, "functional_form", out_written, n_written(p, n.id));
 }

@@ -35,7 +35,11 @@ static aot_status_t fail_memory(inliner_t *in) {
   return fz_fail(in->host, in->ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory to inline a region", aot_no_node());
 }
 
-static aot_status_t copy_body_node(inliner_t *in, const aot_node_info_t *from, uint32_t more_flags, aot_node_t before) {
+#define CHECKPOINT_TAGS (AOT_NODE_MUST_SAVE | AOT_NODE_PREFER_SAVE | AOT_NODE_MUST_RECOMPUTE | AOT_NODE_PREFER_RECOMPUTE)
+
+/* Marks of the region hold for what is in it; a checkpoint tag of its own stands above that of the region around it. */
+static aot_status_t copy_body_node(inliner_t *in, const aot_node_info_t *from, const aot_node_info_t *owner, uint32_t owner_flags,
+                                   aot_node_t before) {
   const aot_graph_api_t *g = in->host->graph;
   uint32_t n_ids = 0;
   aot_arg_t *args = calloc((size_t)from->n_args + 1, sizeof *args);
@@ -54,8 +58,10 @@ static aot_status_t copy_body_node(inliner_t *in, const aot_node_info_t *from, u
   }
   for (uint32_t i = 0; status == AOT_OK && i < from->n_results; i++)
     status = g->value_type(in->prog, (aot_value_t){from->first_result.id + i}, &types[i]);
-  aot_node_spec_t spec = {.struct_size = sizeof spec, .flags = from->flags | more_flags, .op = from->op, .n_args = from->n_args,
-                          .args = args, .n_types = from->n_results, .types = types, .region_tag = from->region_tag,
+  if (from->flags & CHECKPOINT_TAGS) owner_flags &= ~CHECKPOINT_TAGS;
+  aot_node_spec_t spec = {.struct_size = sizeof spec, .flags = from->flags | owner_flags, .op = from->op, .n_args = from->n_args,
+                          .args = args, .n_types = from->n_results, .types = types,
+                          .region_tag = from->region_tag ? from->region_tag : owner->region_tag,
                           .origin = from->origin};
   aot_node_t made;
   if (status == AOT_OK) status = in->host->edit->node_create(in->prog, in->graph, &spec, before, &made);
@@ -92,7 +98,7 @@ static aot_status_t inline_node(inliner_t *in, aot_node_t node, const aot_node_i
   for (aot_node_t b = g->first(in->prog, body); b.id != AOT_NO_ID; b = g->next(in->prog, b)) {
     aot_node_info_t info = {.struct_size = sizeof info};
     AOT_TRY(g->node_info(in->prog, b, &info));
-    AOT_TRY(copy_body_node(in, &info, flags, node));
+    AOT_TRY(copy_body_node(in, &info, n, flags, node));
   }
   for (uint32_t i = 0; i < n->n_results; i++) {
     uint32_t v = g->outputs(in->prog, body)[i].value.id;

@@ -44,6 +44,8 @@ static aot_status_t cast(p2_builder_t *b, aot_graph_t g, aot_origin_t origin, in
   spec.args = args;
   spec.n_args = 2;
   spec.origin = origin;
+  spec.flags = b->tags.flags;
+  spec.region_tag = b->tags.region;
   AOT_TRY(b->host->edit->node_create(b->prog, g, &spec, aot_no_node(), &node));
   memset(&info, 0, sizeof info);
   info.struct_size = sizeof info;

@@ -23,6 +23,10 @@ int p2_is_symbolic(const p2_node_t *n) {
   return n->n_outputs > 0;
 }
 
+int p2_is_inline(const p2_node_t *n) {
+  return p2_str_is(n->target, P2_AUTOCAST) || p2_str_is(n->target, P2_CHECKPOINT);
+}
+
 int p2_is_assertion(const p2_node_t *n) {
   return n->n_outputs == 0 && p2_str_is(n->target, "torch.ops.aten._assert_tensor_metadata.default");
 }
@@ -107,7 +111,7 @@ aot_status_t p2_check_operators(p2_builder_t *b) {
     if (b->regions[g].fate == P2_REGION_SKIP) continue;
     for (i = 0; i < graph->n_nodes; i++) {
       const p2_node_t *n = &graph->nodes[i];
-      if (p2_is_symbolic(n) || p2_is_assertion(n) || p2_str_is(n->target, "torch.ops.higher_order.wrap_with_autocast")) continue;
+      if (p2_is_symbolic(n) || p2_is_assertion(n) || p2_is_inline(n)) continue;
       if (b->host->graph->op_find(b->prog, p2_op_name(n)).id == AOT_NO_ID) AOT_TRY(note_unknown(b, &all, n));
     }
   }

@@ -3,12 +3,11 @@
  * A region is built when the first node that owns it is reached, so that symbols come into the program in the order of
  * execution; the loop over nodes keeps a stack of graphs for it. Nodes on symbolic sizes (sym_size, Python arithmetic)
  * become expressions and leave no node behind, unless they bring in a new symbol (item). An autocast region is put in line,
- * its casts made explicit. Linear in nodes and arguments. */
+ * its casts made explicit; so is an activation-checkpoint region, its nodes tagged. Linear in nodes and arguments. */
 #include "build_program.h"
 #include <aot/inline.h>
 #include <string.h>
 
-#define AUTOCAST "torch.ops.higher_order.wrap_with_autocast"
 #define INVOKE "torch.ops.higher_order.invoke_subgraph"
 
 /* ---- what becomes of nested graphs ---- */
@@ -56,7 +55,7 @@ static aot_status_t decide_fates(p2_builder_t *b) {
       if (b->regions[g].fate == P2_REGION_SKIP) {
         for (k = 0; k < n->n_inputs; k++)
           if (n->inputs[k].arg.kind == P2_ARG_GRAPH) skip(&b->regions[n->inputs[k].arg.u.i], 0);
-      } else if (p2_str_is(n->target, AUTOCAST)) {
+      } else if (p2_is_inline(n)) {
         b->regions[owned->u.i].fate = P2_REGION_INLINE;
       } else if (p2_str_is(n->target, INVOKE)) {
         AOT_TRY(share_body(b, n, (uint32_t)owned->u.i, &bodies));
@@ -192,6 +191,8 @@ static aot_status_t build_node(p2_builder_t *b, p2_scope_t *s, const p2_node_t *
   spec.args = args;
   spec.n_types = types.n;
   spec.types = types.at;
+  spec.flags = b->tags.flags;
+  spec.region_tag = b->tags.region;
   AOT_TRY(h->edit->node_create(b->prog, g, &spec, aot_no_node(), &node));
   memset(&info, 0, sizeof info);
   info.struct_size = sizeof info;
@@ -209,7 +210,8 @@ typedef struct frame {
   uint32_t next;          /* node */
   uint32_t region;        /* a region graph of its own: its record; else NOT_A_REGION */
   int autocast;
-  const p2_node_t *owner; /* of an autocast region in line */
+  const p2_node_t *owner; /* of a region in line */
+  p2_tags_t tags;         /* of the nodes in it */
 } frame_t;
 
 typedef struct walk {
@@ -223,22 +225,32 @@ static aot_status_t push(p2_builder_t *b, walk_t *w, frame_t f) {
   return AOT_OK;
 }
 
-/* ---- autocast regions ---- */
+/* ---- regions in line ---- */
 
-/* wrap_with_autocast(device, dtype, enabled, cache, graph, operands..): operands bind to the body's inputs by position. */
-static aot_status_t enter_autocast(p2_builder_t *b, walk_t *w, const p2_node_t *n) {
-  frame_t from = w->frames[w->n - 1], into = {NULL, from.target, 0, NOT_A_REGION, 1, n};
+/* The first of the two bools of wrap_with_autocast: enabled. */
+static int turns_autocast_on(const p2_node_t *n) {
+  uint32_t i;
+  for (i = 0; i < n->n_inputs; i++)
+    if (n->inputs[i].arg.kind == P2_ARG_BOOL) return n->inputs[i].arg.u.i != 0;
+  return 1;
+}
+
+/* wrap_with_autocast(device, dtype, enabled, cache, graph, operands..), tag_activation_checkpoint(graph, operands..,
+ * use_reentrant=..): operands bind to the body's inputs by position; what has a name is for torch.utils.checkpoint. */
+static aot_status_t enter_in_line(p2_builder_t *b, walk_t *w, const p2_node_t *n) {
+  frame_t from = w->frames[w->n - 1], into = {NULL, from.target, 0, NOT_A_REGION, from.autocast, n, from.tags};
   const p2_argument_t *owned = graph_argument(n);
-  uint32_t i, first = 0;
+  uint32_t i, first = 0, end = n->n_inputs;
   if (!owned) return p2_node_bad(b, n, "import-pt2.bad-region", "the region has no graph");
-  for (i = n->n_inputs; i-- > 0;)
-    if (n->inputs[i].arg.kind == P2_ARG_BOOL) into.autocast = n->inputs[i].arg.u.i != 0; /* the first of two: enabled */
+  if (p2_str_is(n->target, P2_CHECKPOINT)) into.tags = p2_tags_of_checkpoint(b);
+  else into.autocast = turns_autocast_on(n);
   while (&n->inputs[first++].arg != owned) {}
+  while (end > first && n->inputs[end - 1].name.size) end--;
   AOT_TRY(P2_NEW(b->env, P2_SCRATCH, 1, &into.scope));
   into.scope->graph = &b->program->graphs[owned->u.i];
-  if (n->n_inputs - first != into.scope->graph->n_inputs)
+  if (end - first != into.scope->graph->n_inputs)
     return p2_node_bad(b, n, "import-pt2.bad-region", "the region takes %u operands, %u are given",
-                       into.scope->graph->n_inputs, n->n_inputs - first);
+                       into.scope->graph->n_inputs, end - first);
   for (i = 0; i < into.scope->graph->n_inputs; i++) {
     const p2_argument_t *outer = &n->inputs[first + i].arg, *name = &into.scope->graph->inputs[i];
     p2_bound_t bound;
@@ -250,7 +262,7 @@ static aot_status_t enter_autocast(p2_builder_t *b, walk_t *w, const p2_node_t *
   return push(b, w, into);
 }
 
-static aot_status_t leave_autocast(p2_builder_t *b, const frame_t *done, const frame_t *into) {
+static aot_status_t leave_in_line(p2_builder_t *b, const frame_t *done, const frame_t *into) {
   const p2_graph_t *g = done->scope->graph;
   const p2_node_t *owner = done->owner;
   uint32_t i;
@@ -314,7 +326,7 @@ static aot_status_t region_output(p2_builder_t *b, aot_graph_t g, const p2_scope
 
 /* The first region of the node that is not built yet; *out_any 0 when there is none. */
 static aot_status_t enter_region(p2_builder_t *b, walk_t *w, const p2_node_t *n, int *out_any) {
-  frame_t f = {NULL, {AOT_NO_ID}, 0, NOT_A_REGION, 0, NULL};
+  frame_t f = {NULL, {AOT_NO_ID}, 0, NOT_A_REGION, 0, NULL, {0, 0}};
   uint32_t i;
   *out_any = 0;
   for (i = 0; i < n->n_inputs && f.region == NOT_A_REGION; i++)
@@ -351,19 +363,20 @@ static aot_status_t one_node(p2_builder_t *b, walk_t *w) {
   int done = 0;
   b->node = n;
   b->n_symbols_before = b->n_symbols;
-  if (!p2_str_is(n->target, AUTOCAST)) {
+  if (!p2_is_inline(n)) {
     AOT_TRY(enter_region(b, w, n, &done));
     if (done) return AOT_OK; /* the node's turn comes again */
   }
   f->next++;
   if (p2_is_assertion(n)) return p2_check_assertion(b, f->scope, n);
-  if (p2_str_is(n->target, AUTOCAST)) return enter_autocast(b, w, n);
+  if (p2_is_inline(n)) return enter_in_line(b, w, n);
+  AOT_TRY(p2_tags_of_node(b, n, f->tags, &b->tags));
   if (p2_is_symbolic(n)) AOT_TRY(as_expressions(b, f->scope, n, &done));
   return done ? AOT_OK : build_node(b, f->scope, n, f->target, f->autocast);
 }
 
 static aot_status_t build_graphs(p2_builder_t *b, aot_graph_t target, p2_scope_t *scope) {
-  frame_t bottom = {scope, target, 0, NOT_A_REGION, 0, NULL};
+  frame_t bottom = {scope, target, 0, NOT_A_REGION, 0, NULL, {0, 0}};
   walk_t w;
   memset(&w, 0, sizeof w);
   AOT_TRY(push(b, &w, bottom));
@@ -374,7 +387,7 @@ static aot_status_t build_graphs(p2_builder_t *b, aot_graph_t target, p2_scope_t
     } else {
       w.n--;
       if (w.n == 0) break;
-      AOT_TRY(f->owner ? leave_autocast(b, f, f - 1) : leave_region(b, f));
+      AOT_TRY(f->owner ? leave_in_line(b, f, f - 1) : leave_region(b, f));
     }
     if (b->host->cancelled(b->ctx)) return AOT_E_CANCELLED;
   }

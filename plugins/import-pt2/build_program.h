@@ -31,9 +31,12 @@ typedef struct p2_symbol {
   int64_t dim;
 } p2_symbol_t;
 
+#define P2_AUTOCAST "torch.ops.higher_order.wrap_with_autocast"
+#define P2_CHECKPOINT "torch.ops.higher_order.tag_activation_checkpoint"
+
 /* What becomes of a nested graph. */
 #define P2_REGION_BUILD 0  /* a region graph of its own */
-#define P2_REGION_INLINE 1 /* its nodes go into the graph of its owner (autocast) */
+#define P2_REGION_INLINE 1 /* its nodes go into the graph of its owner (autocast, activation checkpoint) */
 #define P2_REGION_SKIP 2   /* another call's copy of a body that is built already, or inside such a copy */
 typedef struct p2_region {
   int32_t fate;
@@ -41,6 +44,11 @@ typedef struct p2_region {
   aot_graph_t graph; /* AOT_NO_ID: not built yet */
   int32_t building;
 } p2_region_t;
+
+/* Activation checkpointing of a node: AOT_NODE_MUST_SAVE .. AOT_NODE_PREFER_RECOMPUTE, and the number of its region. */
+typedef struct p2_tags {
+  uint32_t flags, region; /* 0: none */
+} p2_tags_t;
 
 typedef struct p2_builder {
   p2_env_t *env;
@@ -61,6 +69,8 @@ typedef struct p2_builder {
   uint32_t *leaf_of_input;
   p2_names_t leaf_of_parameter, leaf_of_buffer, leaf_of_placeholder;
   const p2_node_t *node; /* being imported, for messages; NULL: none */
+  p2_tags_t tags;        /* of that node */
+  uint32_t n_checkpoints; /* regions numbered by the importer so far */
 } p2_builder_t;
 
 /* build_program.c: the whole, in one call. */
@@ -109,8 +119,13 @@ aot_status_t p2_check_types(p2_builder_t *b, const p2_node_t *n, const p2_types_
                             uint32_t n_given);
 aot_status_t p2_check_assertion(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n);
 int p2_is_symbolic(const p2_node_t *n);  /* all its results are symbolic numbers */
+int p2_is_inline(const p2_node_t *n);    /* it owns a graph whose nodes go into the graph around it */
 int p2_is_assertion(const p2_node_t *n); /* a check of metadata that PyTorch writes into training archives */
 aot_str_t p2_op_name(const p2_node_t *n); /* the target without "torch.ops." */
+
+/* build_tags.c: the tags of a node in a region with tags `around`. */
+aot_status_t p2_tags_of_node(p2_builder_t *b, const p2_node_t *n, p2_tags_t around, p2_tags_t *out);
+p2_tags_t p2_tags_of_checkpoint(p2_builder_t *b); /* those of the next tag_activation_checkpoint region */
 
 /* build_autocast.c: the casts that an autocast region leaves out. */
 aot_status_t p2_autocast(p2_builder_t *b, aot_graph_t g, const aot_op_desc_t *d, aot_origin_t origin, aot_arg_t *args,

@@ -70,6 +70,7 @@ static aot_status_t node(p2_decoder_t *d, const p2_at_t *at, json_t *j, p2_node_
   if (!json_is_object(m)) return AOT_OK;
   AOT_TRY(p2_maybe_string(d, &meta, m, "nn_module_stack", &out->module_stack));
   AOT_TRY(p2_maybe_string(d, &meta, m, "stack_trace", &out->stack_trace));
+  AOT_TRY(p2_maybe_string(d, &meta, m, "custom", &out->custom));
   return p2_maybe_string(d, &meta, m, "from_node", &out->from_node);
 }
 

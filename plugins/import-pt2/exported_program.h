@@ -83,7 +83,7 @@ typedef struct p2_node {
   uint32_t n_inputs, n_outputs;
   const p2_input_t *inputs;
   const p2_argument_t *outputs;
-  aot_str_t module_stack, stack_trace, from_node; /* metadata; may be empty */
+  aot_str_t module_stack, stack_trace, from_node, custom; /* metadata; may be empty */
 } p2_node_t;
 
 typedef struct p2_graph {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define ID "partition-default"
-#define HELP "saves every forward value that the backward reads"
+#define HELP "saves every forward value that the backward reads, but what is tagged to run again"
 
 typedef struct unit {
   aot_partition_t table;
@@ -18,8 +18,7 @@ typedef struct unit {
 static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
   (void)self;
   (void)out_value;
-  *out_n_saved = pd_save_all(j, out_saved);
-  return 0;
+  return pd_save_all(j, out_saved, out_n_saved);
 }
 
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {

@@ -1,6 +1,8 @@
 #include "save_all.h"
 
+#include "common/partition/tags.h"
 #include <aot/opset.h>
+#include <stdlib.h>
 
 /* One past the last node that a forward output needs. */
 static uint32_t forward_end(const pt_joint_t *j) {
@@ -12,10 +14,16 @@ static uint32_t forward_end(const pt_joint_t *j) {
 
 static int is_forward(const pt_joint_t *j, uint32_t n, uint32_t end) { return n < end && !j->late[n]; }
 
-static int backward_reads(const pt_joint_t *j, uint32_t v, uint32_t end) {
-  for (uint32_t k = j->user_begin[v]; k < j->user_begin[v + 1]; k++)
-    if (!is_forward(j, j->users[k], end)) return 1;
-  return 0;
+/* Values that the backward reads, as its nodes, as gradients, or as tagged nodes that it runs again. Against the order: what
+ * reads a value stands behind it. */
+static void mark_read(const pt_joint_t *j, uint32_t end, uint8_t *is_read) {
+  for (uint32_t i = 0; i < j->n_gradients; i++)
+    if (j->gradients[i] != PT_NONE) is_read[j->gradients[i]] = 1;
+  for (uint32_t n = j->n_nodes; n-- > 0;) {
+    int runs = !is_forward(j, n, end);
+    for (uint32_t v = j->result_begin[n]; v < j->result_begin[n + 1] && pt_must_recompute(j, n); v++) runs |= is_read[v];
+    for (uint32_t k = j->operand_begin[n]; runs && k < j->operand_begin[n + 1]; k++) is_read[j->operands[k]] = 1;
+  }
 }
 
 /* Values without bytes are made again, unless that would have an effect. */
@@ -23,14 +31,15 @@ static int is_worth_saving(const pt_joint_t *j, uint32_t v) {
   return j->nbytes[v] > 0 || (j->op_flags[j->def[v]] & AOT_OP_EFFECT);
 }
 
-uint32_t pd_save_all(const pt_joint_t *j, uint32_t *out_saved) {
-  uint32_t n_saved = 0, end = forward_end(j);
+int pd_save_all(const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved) {
+  uint32_t end = forward_end(j);
+  uint8_t *is_read = calloc((size_t)j->n_values + 1, 1);
+  *out_n_saved = 0;
+  if (!is_read) return -2;
+  mark_read(j, end, is_read);
   for (uint32_t v = j->n_inputs; v < j->n_values; v++)
-    if (is_forward(j, j->def[v], end) && is_worth_saving(j, v) && backward_reads(j, v, end)) out_saved[n_saved++] = v;
-  for (uint32_t i = 0; i < j->n_gradients; i++) {
-    uint32_t v = j->gradients[i];
-    if (v != PT_NONE && j->def[v] != PT_NONE && is_forward(j, j->def[v], end) && !backward_reads(j, v, end))
-      out_saved[n_saved++] = v;
-  }
-  return n_saved;
+    if (is_read[v] && is_forward(j, j->def[v], end) && is_worth_saving(j, v) && !pt_must_recompute(j, j->def[v]))
+      out_saved[(*out_n_saved)++] = v;
+  free(is_read);
+  return 0;
 }

@@ -30,7 +30,10 @@ static int reads_much_more(const pt_joint_t *j, uint32_t n) {
   return 4 * out < in;
 }
 
-static int may_ban(const pt_joint_t *j, uint32_t n) { return !mc_is_view(j, n) && !mc_must_recompute(j, n); }
+/* Views are free to compute again, but what the user wants kept is kept. */
+static int may_ban(const pt_joint_t *j, uint32_t n) {
+  return (j->node_flags[n] & AOT_NODE_MUST_SAVE) || (!mc_is_view(j, n) && !mc_must_recompute(j, n));
+}
 
 static int is_banned(const pt_joint_t *j, const mc_rules_t *rules, uint32_t n, int materialized) {
   if (j->op_flags[n] & (AOT_OP_EFFECT | AOT_OP_COLLECTIVE | AOT_OP_RANDOM)) return 1;

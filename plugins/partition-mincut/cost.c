@@ -2,6 +2,7 @@
  * write that fusion would otherwise avoid. */
 #include "mincut.h"
 
+#include "common/partition/tags.h"
 #include <aot/graph.h>
 #include <stdlib.h>
 
@@ -23,7 +24,7 @@ static int fuses(const pt_joint_t *j, uint32_t node) {
 int mc_is_fusible(const pt_joint_t *j, uint32_t a, uint32_t b) { return fuses(j, a) && fuses(j, b); }
 
 int mc_must_recompute(const pt_joint_t *j, uint32_t node) {
-  return (j->node_flags[node] & (AOT_NODE_MUST_RECOMPUTE | AOT_NODE_PREFER_RECOMPUTE)) != 0;
+  return pt_must_recompute(j, node);
 }
 
 /* Steps from each node's results to the nearest use outside the forward. */

@@ -1,6 +1,7 @@
 #include "common/partition/apply.h"
 
 #include "common/partition/split.h"
+#include "common/partition/tags.h"
 #include <aot/ext/report.h>
 #include <aot/inline.h>
 #include <stdlib.h>
@@ -58,6 +59,25 @@ static aot_status_t report(const aot_host_t *host, aot_ctx_t *ctx, const pt_spli
   return r->number(ctx, aot_str("recomputed-nodes"), s->n_recomputed, aot_str("nodes"));
 }
 
+/* The tags come to what they mean; *out_n counts tagged nodes that are kept all the same. */
+static aot_status_t settle_tags(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, pt_joint_t *j, uint32_t *out_n) {
+  uint32_t *region = calloc((size_t)j->n_nodes + 1, sizeof *region);
+  aot_status_t status = region ? AOT_OK : no_memory(host, ctx);
+  for (uint32_t n = 0; status == AOT_OK && n < j->n_nodes; n++) {
+    aot_node_info_t info = {.struct_size = sizeof info};
+    status = host->graph->node_info(prog, (aot_node_t){j->node_id[n]}, &info);
+    region[n] = info.region_tag;
+  }
+  if (status == AOT_OK) pt_tags_settle(j, region, out_n);
+  free(region);
+  return status;
+}
+
+static aot_status_t report_kept(const aot_host_t *host, aot_ctx_t *ctx, uint32_t n) {
+  const aot_ext_report_t *r = host->get_ext ? host->get_ext(host->self, AOT_EXT_REPORT) : NULL;
+  return r && n ? r->number(ctx, aot_str("tagged-but-kept"), n, aot_str("nodes")) : AOT_OK;
+}
+
 static aot_status_t choose(const aot_host_t *host, aot_ctx_t *ctx, const pt_joint_t *j, uint32_t *saved,
                            const aot_cut_sink_t *sink, pt_pick_t pick, const void *self) {
   pt_split_t split;
@@ -76,9 +96,12 @@ static aot_status_t choose(const aot_host_t *host, aot_ctx_t *ctx, const pt_join
 aot_status_t pt_choose(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink, pt_pick_t pick,
                        const void *self) {
   pt_joint_t j;
+  uint32_t n_kept = 0;
   AOT_TRY(read_joint(host, ctx, prog, &j));
   uint32_t *saved = calloc((size_t)j.n_values + 1, sizeof *saved);
-  aot_status_t status = saved ? choose(host, ctx, &j, saved, sink, pick, self) : no_memory(host, ctx);
+  aot_status_t status = saved ? settle_tags(host, ctx, prog, &j, &n_kept) : no_memory(host, ctx);
+  if (status == AOT_OK) status = choose(host, ctx, &j, saved, sink, pick, self);
+  if (status == AOT_OK) status = report_kept(host, ctx, n_kept);
   free(saved);
   pt_joint_deinit(&j);
   return status;

@@ -27,9 +27,10 @@ static const pt_hand_graph_t relu_layer = {3, 5, 1, 1, kinds, sizes, nodes, outp
 static void saves_what_the_backward_reads_and_nothing_else(void **state) {
   (void)state;
   pt_joint_t j;
-  uint32_t saved[16];
+  uint32_t saved[16], n;
   assert_int_equal(pt_joint_init_by_hand(&j, &relu_layer), 0);
-  assert_int_equal(pd_save_all(&j, saved), 1);
+  assert_int_equal(pd_save_all(&j, saved, &n), 0);
+  assert_int_equal(n, 1);
   assert_int_equal(saved[0], 4); /* relu's result: the mask stands after the last forward output, so it is the backward's */
   pt_joint_deinit(&j);
 }
@@ -40,7 +41,8 @@ static void split_puts_the_mask_before_its_first_reader(void **state) {
   pt_split_t s;
   uint32_t saved[16], bad;
   pt_joint_init_by_hand(&j, &relu_layer);
-  uint32_t n = pd_save_all(&j, saved);
+  uint32_t n;
+  assert_int_equal(pd_save_all(&j, saved, &n), 0);
   assert_int_equal(pt_split_init(&s, &j, saved, n, &bad), 0);
   assert_int_equal(s.n_forward, 2);
   assert_int_equal(s.n_backward, 3);
@@ -49,6 +51,31 @@ static void split_puts_the_mask_before_its_first_reader(void **state) {
   assert_int_equal(s.backward[2], 4);
   assert_int_equal(s.n_recomputed, 0);
   assert_int_equal(s.nbytes_saved, 64);
+  pt_split_deinit(&s);
+  pt_joint_deinit(&j);
+}
+
+/* The chain x -> mm -> relu -> sin, whose last two are tagged: the backward reads relu and sin, which are made again from mm. */
+static void what_is_tagged_is_made_again_from_what_is_not(void **state) {
+  (void)state;
+  static const pt_hand_node_t chain[] = {
+      {AOT_OP_HEAVY, 0, 64, 2, {0, 1}},
+      {AOT_OP_POINTWISE, AOT_NODE_MUST_RECOMPUTE, 64, 1, {3}},
+      {AOT_OP_POINTWISE, AOT_NODE_PREFER_RECOMPUTE, 64, 1, {4}},
+      {AOT_OP_POINTWISE, 0, 64, 2, {2, 4}},
+      {AOT_OP_POINTWISE, 0, 64, 2, {6, 5}},
+  };
+  static const uint32_t last[] = {5}, gradient[] = {7};
+  static const pt_hand_graph_t graph = {3, 5, 1, 1, kinds, sizes, chain, last, gradient};
+  pt_joint_t j;
+  pt_split_t s;
+  uint32_t saved[16], n, bad;
+  assert_int_equal(pt_joint_init_by_hand(&j, &graph), 0);
+  assert_int_equal(pd_save_all(&j, saved, &n), 0);
+  assert_int_equal(n, 1);
+  assert_int_equal(saved[0], 3);
+  assert_int_equal(pt_split_init(&s, &j, saved, n, &bad), 0);
+  assert_int_equal(s.n_recomputed, 2);
   pt_split_deinit(&s);
   pt_joint_deinit(&j);
 }
@@ -68,6 +95,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(saves_what_the_backward_reads_and_nothing_else),
       cmocka_unit_test(split_puts_the_mask_before_its_first_reader),
+      cmocka_unit_test(what_is_tagged_is_made_again_from_what_is_not),
       cmocka_unit_test(a_value_that_a_tangent_reaches_cannot_be_saved),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
