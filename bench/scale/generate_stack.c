@@ -1,8 +1,10 @@
 /* Prints a program in text form: a stack of transformer layers with about N nodes, every layer with its own parameters.
- *   generate_stack N > stack.ir */
+ *   generate_stack N > stack.ir
+ *   generate_stack N regions > stack.ir    the layer as one region, called once a layer; nothing is written in place */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { NODES_A_LAYER = 20, LEAVES_A_LAYER = 12, WIDTH = 32, HEADS = 2, BATCH = 2, LENGTH = 8 };
 
@@ -31,7 +33,7 @@ static void print_inputs(uint32_t layers) {
 }
 
 /* One layer from value x with parameters p, p + 1, ..; its values are numbered from v. Returns the number of its result. */
-static uint32_t print_layer(uint32_t x, uint32_t p, uint32_t v) {
+static uint32_t print_layer(uint32_t x, uint32_t p, uint32_t v, const char *last) {
 #define V(i) (v + (i))
   printf("  %%%u = aten.layer_norm.default %%%u, [%d], %%%u, %%%u\n", V(0), x, WIDTH, p, p + 1);
   printf("  %%%u = aten.linear.default %%%u, %%%u, %%%u\n", V(1), V(0), p + 2, p + 3);
@@ -49,23 +51,40 @@ static uint32_t print_layer(uint32_t x, uint32_t p, uint32_t v) {
   printf("  %%%u = aten.gelu.default %%%u\n", V(18), V(17));
   printf("  %%%u = aten.linear.default %%%u, %%%u, %%%u\n", V(19), V(18), p + 10, p + 11);
   printf("  %%%u = aten.add.Tensor %%%u, %%%u\n", V(20), V(15), V(19));
-  printf("  %%%u = aten.relu_.default %%%u\n", V(21), V(20)); /* something for functionalize to do */
+  printf("  %%%u = %s %%%u\n", V(21), last, V(20));
   return V(21);
 #undef V
 }
 
+static void print_region(void) {
+  printf("graph @layer region {\n  in %%0 = region 0 : f32[%d, %d, %d]\n", BATCH, LENGTH, WIDTH);
+  for (uint32_t k = 0; k < LEAVES_A_LAYER; k++) printf("  in %%%u = region %u : %s\n", k + 1, k + 1, leaves[k].type);
+  printf("  out region 0 = %%%u\n}\n", print_layer(0, 1, 1 + LEAVES_A_LAYER, "aten.relu.default"));
+}
+
+static uint32_t print_call(uint32_t x, uint32_t p, uint32_t v) {
+  printf("  %%%u = higher_order.invoke_subgraph @layer, \"layer\", %%%u", v, x);
+  for (uint32_t k = 0; k < LEAVES_A_LAYER; k++) printf(", %%%u", p + k);
+  printf("\n");
+  return v;
+}
+
 int main(int argc, char **argv) {
+  int regions = argc > 2 && strcmp(argv[2], "regions") == 0;
   long n = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
   if (n < NODES_A_LAYER || n > 100000000) {
-    fprintf(stderr, "usage: generate_stack NODES > stack.ir   (NODES from %d to 10^8)\n", NODES_A_LAYER);
+    fprintf(stderr, "usage: generate_stack NODES [regions] > stack.ir   (NODES from %d to 10^8)\n", NODES_A_LAYER);
     return 2;
   }
   uint32_t layers = (uint32_t)n / NODES_A_LAYER, value = 1 + layers * LEAVES_A_LAYER, x = 0;
   printf("aot 1\nproperties imported\n");
   print_leaves(layers);
+  if (regions) print_region();
   printf("graph @forward forward {\n");
   print_inputs(layers);
-  for (uint32_t l = 0; l < layers; l++, value += 22) x = print_layer(x, 1 + l * LEAVES_A_LAYER, value);
+  for (uint32_t l = 0; l < layers && regions; l++) x = print_call(x, 1 + l * LEAVES_A_LAYER, value++);
+  for (uint32_t l = 0; l < layers && !regions; l++, value += 22)
+    x = print_layer(x, 1 + l * LEAVES_A_LAYER, value, "aten.relu_.default"); /* something for functionalize to do */
   printf("  out user_output 0 = %%%u\n}\n", x);
   return 0;
 }

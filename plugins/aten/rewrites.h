@@ -103,6 +103,7 @@ at_decompose_fn at_dc_index_dim;
 at_decompose_fn at_dc_index_select;
 at_decompose_fn at_dc_inner;
 at_decompose_fn at_dc_instance_norm;
+at_decompose_fn at_dc_invoke_subgraph;
 at_decompose_fn at_dc_iota;
 at_decompose_fn at_dc_isclose;
 at_decompose_fn at_dc_isfinite;

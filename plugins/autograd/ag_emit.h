@@ -33,6 +33,7 @@ typedef struct ag {
   uint32_t n_made; /* nodes emitted */
   uint32_t depth;  /* regions around the graph */
   const struct ag_bound *rules; /* by operator id (rules.h) */
+  struct ag_shared *shared;     /* regions that have a gradient already (joint.h) */
   /* the node being differentiated */
   aot_node_t node;
   aot_node_info_t info;

@@ -88,7 +88,7 @@ static int reads(ag_joint_t *j, uint64_t covered, uint32_t *out_uncovered) {
       uint32_t v = ag_operand(&j->a.info.args[i], k);
       if (v == AOT_NO_ID || !j->needs[v]) continue;
       any = 1;
-      if (i >= 64 || !(covered >> i & 1)) *out_uncovered = i;
+      if (!(covered >> (i < 63 ? i : 63) & 1)) *out_uncovered = i;
     }
   return (int)any;
 }

@@ -43,6 +43,22 @@ aot_status_t ag_joint_differentiate(ag_joint_t *j);
 aot_status_t ag_region_vjp(const ag_t *outer, aot_graph_t region, const uint8_t *needs, const uint8_t *given,
                            aot_graph_t *out);
 
+/* The same with the region's own outputs after the gradients (none where it has none): a joint graph of the region, which a
+ * partition can divide. Made once for each region, needs and given; later calls get the same graph. */
+aot_status_t ag_region_joint(const ag_t *outer, aot_graph_t region, const uint8_t *needs, const uint8_t *given,
+                             aot_graph_t *out);
+
+typedef struct ag_shared_region {
+  aot_graph_t region, joint;
+  const uint8_t *marks; /* needs, then given */
+} ag_shared_region_t;
+
+typedef struct ag_shared {
+  ag_shared_region_t *rows;
+  uint32_t n, capacity;
+  uint32_t n_calls; /* pairs of a forward and a backward call, numbered from 0 */
+} ag_shared_t;
+
 /* ---- shared ---- */
 void *ag_scratch(ag_t *a, uint64_t n, uint64_t size); /* zeroed; NULL: a->status says so */
 aot_status_t ag_load(ag_t *a, aot_node_t n);          /* a->node, info, desc */

@@ -54,8 +54,10 @@ static void tell(const unit_t *u, aot_ctx_t *ctx, const char *name, double value
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const unit_t *u = p->self;
   ag_bound_t *rules;
+  ag_shared_t shared = {0};
   ag_joint_t j;
   memset(&j, 0, sizeof j);
+  j.a.shared = &shared;
   j.a.host = &u->host;
   j.a.ctx = ctx;
   j.a.prog = prog;
@@ -79,6 +81,7 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   tell(u, ctx, "backward-nodes", j.a.n_made, "nodes");
   tell(u, ctx, "decomposed-nodes", j.n_decomposed, "nodes");
   tell(u, ctx, "gradients", j.n_gradients, "");
+  if (shared.n) tell(u, ctx, "regions-differentiated", shared.n, "");
   return AOT_OK;
 }
 

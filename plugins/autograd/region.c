@@ -1,6 +1,7 @@
 /* The gradient of a region is a region: a copy of it, the cotangents of its outputs as further inputs, the reverse pass, the
  * gradients as its only outputs. What of the forward nobody needs then is erased; the rest runs again in the backward, since
- * a region cannot hand values out. Regions in regions nest by calls, at most MAX_DEPTH deep. */
+ * a region cannot hand values out; a partition may change that for repeated regions, whose gradient is made once and keeps the
+ * region's outputs. Regions in regions nest by calls, at most MAX_DEPTH deep. */
 #include "effect_nodes.h"
 
 #define MAX_DEPTH 16
@@ -50,12 +51,12 @@ static aot_status_t collect(ag_joint_t *j, const uint8_t *needs) {
 }
 
 /* Outputs may be replaced while the copy is expanded: uses_replace does not know j->map, outputs do. */
-static aot_status_t follow_outputs(ag_joint_t *j, const uint8_t *given) {
+static aot_status_t follow_outputs(ag_joint_t *j) {
   const aot_host_t *h = j->a.host;
   uint32_t k, n = h->graph->n_outputs(j->a.prog, j->forward);
   for (k = 0; k < n; k++) {
     aot_value_t v = h->graph->outputs(j->a.prog, j->forward)[k].value;
-    if (!given[k]) continue;
+    if (v.id == AOT_NO_ID) continue;
     v.id = j->map[v.id];
     AOT_TRY(h->edit->output_add(j->a.prog, j->a.graph, AOT_ROLE_REGION, k, v, aot_str("")));
   }
@@ -67,8 +68,20 @@ static aot_status_t follow_outputs(ag_joint_t *j, const uint8_t *given) {
   return h->edit->outputs_clear(j->a.prog, j->a.graph);
 }
 
-aot_status_t ag_region_vjp(const ag_t *outer, aot_graph_t region, const uint8_t *needs, const uint8_t *given,
-                           aot_graph_t *out) {
+/* The region's own outputs, behind the gradients. */
+static aot_status_t collect_forward(ag_joint_t *j) {
+  const aot_host_t *h = j->a.host;
+  uint32_t k, n = h->graph->n_outputs(j->a.prog, j->forward), at = h->graph->n_outputs(j->a.prog, j->a.graph);
+  for (k = 0; k < n; k++) {
+    aot_value_t v = h->graph->outputs(j->a.prog, j->forward)[k].value;
+    if (v.id != AOT_NO_ID) v.id = j->map[v.id];
+    AOT_TRY(h->edit->output_add(j->a.prog, j->a.graph, AOT_ROLE_REGION, at + k, v, aot_str("")));
+  }
+  return AOT_OK;
+}
+
+static aot_status_t differentiate(const ag_t *outer, aot_graph_t region, const uint8_t *needs, const uint8_t *given,
+                                  int with_forward, aot_graph_t *out) {
   ag_joint_t j;
   uint32_t i, n;
   memset(&j, 0, sizeof j);
@@ -76,6 +89,7 @@ aot_status_t ag_region_vjp(const ag_t *outer, aot_graph_t region, const uint8_t 
   j.a.ctx = outer->ctx;
   j.a.prog = outer->prog;
   j.a.rules = outer->rules;
+  j.a.shared = outer->shared;
   j.a.depth = outer->depth + 1;
   j.a.node = outer->node;
   j.forward = region;
@@ -87,13 +101,58 @@ aot_status_t ag_region_vjp(const ag_t *outer, aot_graph_t region, const uint8_t 
   n = j.a.host->graph->n_inputs(j.a.prog, region);
   for (i = 0; i < n; i++)
     if (needs[i]) j.needs[j.a.host->graph->inputs(j.a.prog, j.a.graph)[i].value.id] = 1;
-  AOT_TRY(follow_outputs(&j, given));
+  AOT_TRY(follow_outputs(&j));
   AOT_TRY(ag_joint_read(&j));
   AOT_TRY(seed(&j, given));
   AOT_TRY(ag_joint_reverse(&j));
   AOT_TRY(collect(&j, needs));
+  if (with_forward) AOT_TRY(collect_forward(&j));
   *out = j.a.graph;
   AOT_TRY(ag_joint_sweep(&j, 0));
   AOT_TRY(ag_drop_effects(&j));
   return ag_joint_sweep(&j, 0);
+}
+
+aot_status_t ag_region_vjp(const ag_t *outer, aot_graph_t region, const uint8_t *needs, const uint8_t *given,
+                           aot_graph_t *out) {
+  return differentiate(outer, region, needs, given, 0, out);
+}
+
+/* A row with these needs and given, or NULL. Rows are few: one a body, or a few where calls differ in what has a gradient. */
+static const ag_shared_region_t *find_shared(const ag_shared_t *s, aot_graph_t region, const uint8_t *marks, uint32_t n) {
+  uint32_t i;
+  for (i = 0; i < s->n; i++)
+    if (s->rows[i].region.id == region.id && memcmp(s->rows[i].marks, marks, n) == 0) return &s->rows[i];
+  return NULL;
+}
+
+static aot_status_t add_shared(ag_t *a, ag_shared_region_t row) {
+  ag_shared_t *s = a->shared;
+  if (s->n == s->capacity) {
+    ag_shared_region_t *more = ag_scratch(a, 2 * (uint64_t)s->capacity + 8, sizeof *more);
+    if (!more) return AOT_E_EXHAUSTED;
+    if (s->n) memcpy(more, s->rows, s->n * sizeof *more);
+    s->rows = more;
+    s->capacity = 2 * s->capacity + 8;
+  }
+  s->rows[s->n++] = row;
+  return AOT_OK;
+}
+
+aot_status_t ag_region_joint(const ag_t *outer, aot_graph_t region, const uint8_t *needs, const uint8_t *given,
+                             aot_graph_t *out) {
+  uint32_t n_in = outer->host->graph->n_inputs(outer->prog, region), n_out = outer->host->graph->n_outputs(outer->prog, region);
+  ag_t a = *outer;
+  uint8_t *marks = ag_scratch(&a, (uint64_t)n_in + n_out, 1);
+  const ag_shared_region_t *found;
+  if (!marks) return AOT_E_EXHAUSTED;
+  memcpy(marks, needs, n_in);
+  memcpy(marks + n_in, given, n_out);
+  found = find_shared(a.shared, region, marks, n_in + n_out);
+  if (found) {
+    *out = found->joint;
+    return AOT_OK;
+  }
+  AOT_TRY(differentiate(outer, region, needs, given, 1, out));
+  return add_shared(&a, (ag_shared_region_t){region, *out, marks});
 }

@@ -38,8 +38,10 @@ static uint64_t covered_by(ag_t *a, const char *names) {
   uint64_t bits = 0;
   while (*names) {
     size_t size = strcspn(names, " ");
-    uint32_t i = ag_index(a, names, size);
-    if (i == AG_NO_ARG)
+    int variadic = size == 3 && memcmp(names, "...", 3) == 0;
+    uint32_t i = variadic ? a->desc->n_args - 1 : ag_index(a, names, size);
+    if (variadic) bits |= ~UINT64_C(0) << i;
+    else if (i == AG_NO_ARG)
       ag_fail(a, "this is an error of the derivative rule", "%.*s has no argument '%.*s'", (int)a->desc->name.size,
               a->desc->name.data, (int)size, names);
     else bits |= UINT64_C(1) << i;

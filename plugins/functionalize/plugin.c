@@ -16,11 +16,13 @@
 typedef struct unit {
   aot_pass_t table;
   aot_host_t host;
+  int keep_regions;
 } unit_t;
 
 /* Numbers for the report that the rewriting does not keep. */
 typedef struct counts {
-  uint32_t rules, inlined, effects, region_writes, region_replays;
+  uint32_t rules, effects, region_writes, region_replays;
+  fz_regions_t regions;
 } counts_t;
 
 static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const fz_rewrite_t *w, const counts_t *n) {
@@ -30,7 +32,8 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const fz_rewrite_t *
   AOT_TRY(r->number(ctx, aot_str("views-replayed"), w->n_replays, aot_str("nodes")));
   AOT_TRY(r->number(ctx, aot_str("boundary-rules"), n->rules, aot_str("")));
   AOT_TRY(r->number(ctx, aot_str("aliased-inputs"), w->entries->n_rules, aot_str("")));
-  AOT_TRY(r->number(ctx, aot_str("regions-inlined"), n->inlined, aot_str("")));
+  AOT_TRY(r->number(ctx, aot_str("regions-kept"), n->regions.n_kept, aot_str("")));
+  AOT_TRY(r->number(ctx, aot_str("regions-inlined"), n->regions.n_inlined, aot_str("")));
   return r->number(ctx, aot_str("ordered-effects"), n->effects, aot_str(""));
 }
 
@@ -54,7 +57,7 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   if (graph.id == AOT_NO_ID)
     return fz_fail(&u->host, ctx, AOT_E_PRECONDITION, ID ".no-forward", "the program has no forward graph", aot_no_node());
   AOT_TRY(fz_check_effects(&u->host, ctx, prog));
-  AOT_TRY(fz_inline_regions(&u->host, ctx, prog, graph, &n.inlined));
+  AOT_TRY(fz_settle_regions(&u->host, ctx, prog, graph, u->keep_regions, &n.regions));
   AOT_TRY(fz_rewrite_regions(&u->host, ctx, prog, &n.region_writes, &n.region_replays));
   AOT_TRY(fz_enter(&u->host, ctx, prog, graph, &entries));
   AOT_TRY(copy_outputs(u, ctx, prog, graph, &outputs));
@@ -75,14 +78,20 @@ static void destroy(const aot_pass_t *p) { free(p->self); }
 
 static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
   unit_t *u = calloc(1, sizeof *u);
-  (void)opts;
   if (!u) return fz_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_node());
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
+  u->keep_regions = aot_str_eq(opts->values[0].s, aot_str("keep"));
   u->table = (aot_pass_t){.struct_size = sizeof u->table, .self = u, .run = run, .destroy = destroy};
   *out_table = &u->table;
   return AOT_OK;
 }
 
+static const aot_str_t keep_or_inline[] = {AOT_STR_INIT("inline"), AOT_STR_INIT("keep")};
+static const aot_option_t options[] = {
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT, .name = AOT_STR_INIT("regions"),
+     .help = AOT_STR_INIT("repeated bodies (invoke_subgraph): put in place of each call, or kept whole where they are functions"),
+     .n_choices = 2, .choices = keep_or_inline, .preset = {.s = AOT_STR_INIT("inline")}, .min = 1, .max = 0},
+};
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
                                         .needs = AOT_PROP_IMPORTED,
                                         .gives = AOT_PROP_FUNCTIONAL,
@@ -92,6 +101,9 @@ static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
                                 .id = AOT_STR_INIT(ID),
                                 .version = AOT_STR_INIT(AOT_VERSION),
                                 .help = AOT_STR_INIT(HELP),
+                                .options = options,
+                                .n_options = sizeof options / sizeof *options,
+                                .option_stride = sizeof *options,
                                 .contract = &contract,
                                 .create = create};
 static const aot_unit_t *const units[] = {&unit};

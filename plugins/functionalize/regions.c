@@ -2,186 +2,46 @@
 
 #include "rewrite.h"
 #include <aot/inline.h>
-#include <stdlib.h>
-#include <string.h>
 
-/* Which argument is the body, where its operands begin, and which bool argument turns gradients on (-1: none). */
-typedef struct region_row {
-  const char *op;
-  uint32_t body, operands;
-  int32_t grad_mode;
-} region_row_t;
-static const region_row_t rows[] = {
-    {"higher_order.wrap_with_set_grad_enabled", 1, 2, 0},
-    {"higher_order.invoke_subgraph", 0, 2, -1},
-};
-
-typedef struct inliner {
-  const aot_host_t *host;
-  aot_ctx_t *ctx;
-  aot_prog_t *prog;
-  aot_graph_t graph;
-  uint32_t *map, n_map; /* by value of the body: value in the graph */
-} inliner_t;
-
-static const region_row_t *find_row(const inliner_t *in, const aot_node_info_t *n) {
-  const aot_op_desc_t *d = in->host->graph->op_desc(in->prog, n->op);
-  for (size_t i = 0; (d->flags & AOT_OP_REGION) && i < sizeof rows / sizeof *rows; i++)
-    if (aot_str_eq(d->name, aot_str(rows[i].op))) return &rows[i];
-  return NULL;
+static aot_status_t no_memory(const aot_host_t *host, aot_ctx_t *ctx) {
+  return fz_fail(host, ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory to look at regions", aot_no_node());
 }
 
-static aot_status_t fail_memory(inliner_t *in) {
-  return fz_fail(in->host, in->ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory to inline a region", aot_no_node());
-}
-
-#define CHECKPOINT_TAGS (AOT_NODE_MUST_SAVE | AOT_NODE_PREFER_SAVE | AOT_NODE_MUST_RECOMPUTE | AOT_NODE_PREFER_RECOMPUTE)
-
-/* Marks of the region hold for what is in it; a checkpoint tag of its own stands above that of the region around it. */
-static aot_status_t copy_body_node(inliner_t *in, const aot_node_info_t *from, const aot_node_info_t *owner, uint32_t owner_flags,
-                                   aot_node_t before) {
-  const aot_graph_api_t *g = in->host->graph;
-  uint32_t n_ids = 0;
-  aot_arg_t *args = calloc((size_t)from->n_args + 1, sizeof *args);
-  uint32_t *ids = calloc((size_t)from->n_operands + 1, sizeof *ids);
-  aot_type_t *types = calloc((size_t)from->n_results + 1, sizeof *types);
-  aot_status_t status = args && ids && types ? AOT_OK : fail_memory(in);
-  for (uint32_t i = 0; status == AOT_OK && i < from->n_args; i++) {
-    args[i] = from->args[i];
-    if (args[i].kind == AOT_ARG_VALUE) args[i].u.i = in->map[args[i].u.i];
-    if (args[i].kind != AOT_ARG_VALUES) continue;
-    args[i].u.ids = ids + n_ids;
-    for (uint32_t k = 0; k < args[i].n; k++) {
-      uint32_t v = from->args[i].u.ids[k];
-      ids[n_ids++] = v == AOT_NO_ID ? AOT_NO_ID : in->map[v];
-    }
-  }
-  for (uint32_t i = 0; status == AOT_OK && i < from->n_results; i++)
-    status = g->value_type(in->prog, (aot_value_t){from->first_result.id + i}, &types[i]);
-  if (from->flags & CHECKPOINT_TAGS) owner_flags &= ~CHECKPOINT_TAGS;
-  aot_node_spec_t spec = {.struct_size = sizeof spec, .flags = from->flags | owner_flags, .op = from->op, .n_args = from->n_args,
-                          .args = args, .n_types = from->n_results, .types = types,
-                          .region_tag = from->region_tag ? from->region_tag : owner->region_tag,
-                          .origin = from->origin};
-  aot_node_t made;
-  if (status == AOT_OK) status = in->host->edit->node_create(in->prog, in->graph, &spec, before, &made);
-  aot_node_info_t info = {.struct_size = sizeof info};
-  if (status == AOT_OK) status = g->node_info(in->prog, made, &info);
-  for (uint32_t i = 0; status == AOT_OK && i < from->n_results; i++)
-    in->map[from->first_result.id + i] = info.first_result.id + i;
-  free(args);
-  free(ids);
-  free(types);
-  return status;
-}
-
-static aot_status_t bind_inputs(inliner_t *in, const aot_node_info_t *n, const region_row_t *row, aot_graph_t body,
-                                aot_node_t node) {
-  uint32_t n_inputs = in->host->graph->n_inputs(in->prog, body), bound = 0;
-  const aot_port_t *inputs = in->host->graph->inputs(in->prog, body);
-  for (uint32_t a = row->operands; a < n->n_args; a++) {
-    uint32_t count = n->args[a].kind == AOT_ARG_VALUE ? 1 : n->args[a].kind == AOT_ARG_VALUES ? n->args[a].n : 0;
-    for (uint32_t k = 0; k < count && bound < n_inputs; k++)
-      in->map[inputs[bound++].value.id] = n->args[a].kind == AOT_ARG_VALUE ? (uint32_t)n->args[a].u.i : n->args[a].u.ids[k];
-  }
-  if (bound == n_inputs) return AOT_OK;
-  return fz_fail(in->host, in->ctx, AOT_E_INVALID, "functionalize.region-operands",
-                 "the region's body has more inputs than the node has operands", node);
-}
-
-static aot_status_t inline_node(inliner_t *in, aot_node_t node, const aot_node_info_t *n, const region_row_t *row) {
-  const aot_graph_api_t *g = in->host->graph;
-  aot_graph_t body = {(uint32_t)n->args[row->body].u.i};
-  uint32_t flags = n->flags;
-  if (row->grad_mode >= 0 && n->args[row->grad_mode].u.i == 0) flags |= AOT_NODE_NO_GRAD;
-  AOT_TRY(bind_inputs(in, n, row, body, node));
-  for (aot_node_t b = g->first(in->prog, body); b.id != AOT_NO_ID; b = g->next(in->prog, b)) {
-    aot_node_info_t info = {.struct_size = sizeof info};
-    AOT_TRY(g->node_info(in->prog, b, &info));
-    AOT_TRY(copy_body_node(in, &info, n, flags, node));
-  }
-  for (uint32_t i = 0; i < n->n_results; i++) {
-    uint32_t v = g->outputs(in->prog, body)[i].value.id;
-    if (v != AOT_NO_ID)
-      AOT_TRY(in->host->edit->uses_replace(in->prog, (aot_value_t){n->first_result.id + i}, (aot_value_t){in->map[v]}));
-  }
-  return in->host->edit->node_erase(in->prog, node);
-}
-
-/* One round from the front. Copies of a body stand before the next node to look at, so nested regions take another round. */
-static aot_status_t inline_round(inliner_t *in, uint32_t *out_n) {
-  const aot_graph_api_t *g = in->host->graph;
-  *out_n = 0;
-  for (aot_node_t n = g->first(in->prog, in->graph), next; n.id != AOT_NO_ID; n = next) {
-    aot_node_info_t info = {.struct_size = sizeof info};
-    AOT_TRY(g->node_info(in->prog, n, &info));
-    next = g->next(in->prog, n);
-    const region_row_t *row = find_row(in, &info);
-    if (!row) continue;
-    AOT_TRY(inline_node(in, n, &info, row));
-    (*out_n)++;
+/* Which repeated bodies may stay whole; order: as fz_region_order has it. */
+static aot_status_t find_plain(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const uint32_t *order, uint32_t n,
+                               uint8_t *plain) {
+  for (uint32_t i = 0; i + 1 < n; i++) { /* the last one is the graph itself */
+    aot_status_t status = fz_region_is_plain(host, ctx, prog, (aot_graph_t){order[i]}, plain, &plain[order[i]]);
+    if (status != AOT_OK) return status == AOT_E_EXHAUSTED ? no_memory(host, ctx) : status;
   }
   return AOT_OK;
 }
 
-static aot_status_t inline_graph(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, uint32_t *n_inlined) {
-  uint32_t n = 1;
-  aot_status_t status = AOT_OK;
-  while (status == AOT_OK && n > 0) {
-    inliner_t in = {host, ctx, prog, graph, NULL, host->graph->n_values(prog)};
-    in.map = malloc(((size_t)in.n_map + 1) * sizeof *in.map);
-    status = in.map ? inline_round(&in, &n) : fail_memory(&in);
-    free(in.map);
-    *n_inlined += n;
-  }
-  return status;
-}
-
-/* ---- regions that stay ---- */
-
-/* The graphs that nodes of `graph` name join the work list, once each. */
-static aot_status_t push_named(const aot_host_t *host, aot_prog_t *prog, aot_graph_t graph, uint8_t *reached, uint32_t *work,
-                               uint32_t *n_work) {
-  for (aot_node_t n = host->graph->first(prog, graph); n.id != AOT_NO_ID; n = host->graph->next(prog, n)) {
-    aot_node_info_t info = {.struct_size = sizeof info};
-    AOT_TRY(host->graph->node_info(prog, n, &info));
-    for (uint32_t a = 0; a < info.n_args; a++) {
-      if (info.args[a].kind != AOT_ARG_GRAPH || reached[info.args[a].u.i]) continue;
-      reached[info.args[a].u.i] = 1;
-      work[(*n_work)++] = (uint32_t)info.args[a].u.i;
-    }
-  }
+/* What was reached before and is no more: a holder stands behind what it holds, and is erased first. */
+static aot_status_t erase_unreached(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const uint32_t *before, uint32_t n,
+                                    const uint32_t *now, uint32_t n_now) {
+  uint8_t *reached = host->alloc(ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)host->graph->n_graphs(prog) + 1);
+  if (!reached) return no_memory(host, ctx);
+  for (uint32_t i = 0; i < n_now; i++) reached[now[i]] = 1;
+  for (uint32_t i = n; i-- > 0;)
+    if (!reached[before[i]]) AOT_TRY(host->edit->graph_erase(prog, (aot_graph_t){before[i]}));
   return AOT_OK;
 }
 
-/* Bodies are made before the regions that hold them: from the last to the first. */
-static aot_status_t erase_unreached(const aot_host_t *host, aot_prog_t *prog, const uint8_t *reached, uint32_t n) {
-  for (uint32_t i = n; i-- > 0;) {
-    int32_t kind;
-    aot_str_t name;
-    if (reached[i] || host->graph->graph_info(prog, (aot_graph_t){i}, &kind, &name) != AOT_OK || kind != AOT_GRAPH_REGION) continue;
-    AOT_TRY(host->edit->graph_erase(prog, (aot_graph_t){i}));
-  }
+aot_status_t fz_settle_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, int keep,
+                               fz_regions_t *out) {
+  uint32_t n, n_now, *order = fz_region_order(host, ctx, prog, graph, &n), *now;
+  uint8_t *plain = host->alloc(ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)host->graph->n_graphs(prog) + 1);
+  *out = (fz_regions_t){0, 0};
+  if (!order || !plain) return no_memory(host, ctx);
+  if (keep) AOT_TRY(find_plain(host, ctx, prog, order, n, plain));
+  for (uint32_t i = n; i-- > 0;)
+    AOT_TRY(fz_inline_regions(host, ctx, prog, (aot_graph_t){order[i]}, plain, &out->n_inlined));
+  now = fz_region_order(host, ctx, prog, graph, &n_now);
+  if (!now) return no_memory(host, ctx);
+  AOT_TRY(erase_unreached(host, ctx, prog, order, n, now, n_now));
+  for (uint32_t i = 0; i + 1 < n_now; i++) out->n_kept += plain[now[i]];
   return AOT_OK;
-}
-
-aot_status_t fz_inline_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t root, uint32_t *out_n_inlined) {
-  const uint32_t n = host->graph->n_graphs(prog);
-  uint8_t *reached = calloc((size_t)n + 1, 1);
-  uint32_t *work = calloc((size_t)n + 1, sizeof *work), n_work = 0;
-  aot_status_t status = AOT_OK;
-  *out_n_inlined = 0;
-  if (!reached || !work) status = fz_fail(host, ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory to look at regions", aot_no_node());
-  else reached[root.id] = 1, work[n_work++] = root.id;
-  while (status == AOT_OK && n_work > 0) {
-    aot_graph_t graph = {work[--n_work]};
-    status = inline_graph(host, ctx, prog, graph, out_n_inlined);
-    if (status == AOT_OK) status = push_named(host, prog, graph, reached, work, &n_work);
-  }
-  if (status == AOT_OK) status = erase_unreached(host, prog, reached, n);
-  free(reached);
-  free(work);
-  return status;
 }
 
 static aot_status_t rewrite_region(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t region, uint32_t *n_writes,

@@ -2,18 +2,29 @@
 #include "save_all.h"
 
 #include "common/partition/apply.h"
+#include "common/partition/region_split.h"
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <aot/partition.h>
+#include <aot/pass.h>
 #include <stdlib.h>
 
 #define ID "partition-default"
 #define HELP "saves every forward value that the backward reads, but what is tagged to run again"
 
+#define REGIONS ID "-regions"
+#define REGIONS_HELP "divides repeated regions, once each: saves every value that a region's backward reads"
+
 typedef struct unit {
   aot_partition_t table;
   aot_host_t host;
 } unit_t;
+
+typedef struct regions_unit {
+  aot_pass_t table;
+  aot_host_t host;
+  aot_str_t only;
+} regions_unit_t;
 
 static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
   (void)self;
@@ -41,6 +52,40 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
   return AOT_OK;
 }
 
+/* ---- repeated regions ---- */
+
+static aot_status_t run_regions(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
+  const regions_unit_t *u = p->self;
+  return pt_split_regions(&u->host, ctx, prog, u->only, pick, NULL);
+}
+
+static void destroy_regions(const aot_pass_t *p) { free(p->self); }
+
+static aot_status_t create_regions(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+  regions_unit_t *u = calloc(1, sizeof *u);
+  if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
+  u->only = opts->values[0].s;
+  u->table = (aot_pass_t){.struct_size = sizeof u->table, .self = u, .run = run_regions, .destroy = destroy_regions};
+  *out_table = &u->table;
+  return AOT_OK;
+}
+
+static const aot_option_t regions_options[] = {PT_OPTION_ONLY};
+static const aot_contract_t regions_contract = {.struct_size = sizeof(aot_contract_t),
+                                                .needs = AOT_PROP_FUNCTIONAL | AOT_PROP_JOINT,
+                                                .refuses = AOT_PROP_PARTITIONED};
+static const aot_unit_t regions = {.struct_size = sizeof(aot_unit_t),
+                                   .kind = AOT_STR_INIT("pass/1"),
+                                   .id = AOT_STR_INIT(REGIONS),
+                                   .version = AOT_STR_INIT(AOT_VERSION),
+                                   .help = AOT_STR_INIT(REGIONS_HELP),
+                                   .options = regions_options,
+                                   .n_options = 1,
+                                   .option_stride = sizeof *regions_options,
+                                   .contract = &regions_contract,
+                                   .create = create_regions};
+
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
                                         .needs = AOT_PROP_FUNCTIONAL | AOT_PROP_JOINT,
                                         .gives = AOT_PROP_PARTITIONED,
@@ -53,7 +98,7 @@ static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
                                 .help = AOT_STR_INIT(HELP),
                                 .contract = &contract,
                                 .create = create};
-static const aot_unit_t *const units[] = {&unit};
+static const aot_unit_t *const units[] = {&unit, &regions};
 static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
                                     .abi_epoch = AOT_ABI_EPOCH,
                                     .abi_minor = AOT_ABI_MINOR,
@@ -63,9 +108,10 @@ static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
                                     .version = AOT_STR_INIT(AOT_VERSION),
                                     .license = AOT_STR_INIT("Apache-2.0"),
                                     .units = units,
-                                    .n_units = 1};
+                                    .n_units = 2};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("partition/1", ID, HELP) AOT_NOTE_TAIL);
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("partition/1", ID, HELP) "," AOT_NOTE_UNIT("pass/1", REGIONS, REGIONS_HELP)
+                    AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
   (void)host_minor;

@@ -9,7 +9,7 @@ has tagged.ir 'prefer_recompute} region 2'
 has tagged.ir 'must_recompute} region 4'
 has tagged.ir 'must_save} region 4'
 sed -E 's/ \{[a-z_]+\} region [0-9]+//' tagged.ir > plain.ir
-grep -q region plain.ir && complain "tags are left"
+grep -q '} region ' plain.ir && complain "tags are left"
 
 # saved_bytes PROGRAM PARTITION
 saved_bytes() {

@@ -3,17 +3,11 @@
 Made anew with, for each factory NAME below:
 
     python tools/export_model.py tests/models/models.py:NAME tests/models/NAME --core
-
-`checkpointed` needs --strict.
 """
-
-from functools import partial
 
 import torch
 from torch import nn
-from torch.fx.traceback import annotate
 from torch.nn import functional as F
-from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
 
 class ConvGroupNorm(nn.Module):
@@ -131,36 +125,6 @@ class DynamicRows(nn.Module):
         first = y[:n] * (factor * 2.0 + n / 2)
         loss = (repeated * repeated).sum() + first.sum() + torch.softmax(first, -1)[:, 0].sum()
         return loss, values, inverse, counts, slices, torch.bincount(groups), torch.argwhere(x[:, 0] > 0), torch.zeros(2 * n + 1)
-
-
-def recompute_all(ctx, op, *args, **kwargs):
-    return CheckpointPolicy.PREFER_RECOMPUTE
-
-
-class Checkpointed(nn.Module):
-    """Activation checkpoints: two regions one after the other, a third by annotations, of which one value is kept."""
-
-    def __init__(self, width=8):
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(6))
-
-    def block(self, first, second, x):
-        return x + torch.sin(second(F.gelu(first(x))))
-
-    def forward(self, x):
-        a, b, c, d, e, f = self.layers
-        again = partial(create_selective_checkpoint_contexts, recompute_all)
-        x = checkpoint(partial(self.block, a, b), x, use_reentrant=False, context_fn=again)
-        x = checkpoint(partial(self.block, c, d), x, use_reentrant=False, context_fn=again)
-        with annotate({"recompute": "MUST_RECOMPUTE", "ac_graph_id": 3}):
-            x = torch.tanh(e(x)) * torch.cos(x)
-        with annotate({"recompute": "MUST_SAVE", "ac_graph_id": 3}):
-            x = torch.exp(x)
-        return f(x).square().mean()
-
-
-def checkpointed():
-    return Checkpointed(), (torch.randn(5, 8),)
 
 
 def conv_group_norm():

@@ -1,5 +1,6 @@
 #include "common/partition/apply.h"
 
+#include "common/partition/copy_nodes.h"
 #include "common/partition/split.h"
 #include "common/partition/tags.h"
 #include <aot/ext/report.h>
@@ -21,7 +22,7 @@ aot_status_t pt_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status
   return status;
 }
 
-static aot_status_t no_memory(const aot_host_t *host, aot_ctx_t *ctx) {
+aot_status_t pt_no_memory(const aot_host_t *host, aot_ctx_t *ctx) {
   return pt_fail(host, ctx, AOT_E_EXHAUSTED, "partition.no-memory", "no memory for the arrays of the joint graph",
                  aot_no_value());
 }
@@ -33,7 +34,7 @@ static aot_status_t read_joint(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_
   if (made == -1)
     return pt_fail(host, ctx, AOT_E_PRECONDITION, "partition.no-joint", "the program has no joint graph to divide",
                    aot_no_value());
-  return made == 0 ? AOT_OK : no_memory(host, ctx);
+  return made == 0 ? AOT_OK : pt_no_memory(host, ctx);
 }
 
 static aot_status_t put_cut(const pt_joint_t *j, const pt_split_t *s, const aot_cut_sink_t *sink) {
@@ -59,17 +60,41 @@ static aot_status_t report(const aot_host_t *host, aot_ctx_t *ctx, const pt_spli
   return r->number(ctx, aot_str("recomputed-nodes"), s->n_recomputed, aot_str("nodes"));
 }
 
-/* The tags come to what they mean; *out_n counts tagged nodes that are kept all the same. */
-static aot_status_t settle_tags(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, pt_joint_t *j, uint32_t *out_n) {
-  uint32_t *region = calloc((size_t)j->n_nodes + 1, sizeof *region);
-  aot_status_t status = region ? AOT_OK : no_memory(host, ctx);
-  for (uint32_t n = 0; status == AOT_OK && n < j->n_nodes; n++) {
+#define NOT_TWICE (AOT_OP_RANDOM | AOT_OP_EFFECT | AOT_OP_COLLECTIVE)
+
+/* Of a region, asked once: does its body draw numbers, act, or own regions? answers, by graph: 0 not asked, 1 no, 2 yes. */
+static int may_not_repeat(const aot_host_t *host, aot_prog_t *prog, aot_graph_t body, uint8_t *answers) {
+  if (answers[body.id]) return answers[body.id] == 2;
+  answers[body.id] = 1;
+  for (aot_node_t b = host->graph->first(prog, body); b.id != AOT_NO_ID; b = host->graph->next(prog, b)) {
     aot_node_info_t info = {.struct_size = sizeof info};
-    status = host->graph->node_info(prog, (aot_node_t){j->node_id[n]}, &info);
-    region[n] = info.region_tag;
+    if (host->graph->node_info(prog, b, &info) != AOT_OK) return 1;
+    if (host->graph->op_desc(prog, info.op)->flags & (NOT_TWICE | AOT_OP_REGION)) answers[body.id] = 2;
   }
+  return answers[body.id] == 2;
+}
+
+/* Region tags by node; calls of bodies that may not run twice count as random. */
+static aot_status_t look_at_nodes(const aot_host_t *host, aot_prog_t *prog, pt_joint_t *j, uint32_t *region,
+                                  uint8_t *answers) {
+  for (uint32_t n = 0; n < j->n_nodes; n++) {
+    aot_node_info_t info = {.struct_size = sizeof info};
+    AOT_TRY(host->graph->node_info(prog, (aot_node_t){j->node_id[n]}, &info));
+    region[n] = info.region_tag;
+    for (uint32_t a = 0; (j->op_flags[n] & AOT_OP_REGION) && a < info.n_args; a++)
+      if (info.args[a].kind == AOT_ARG_GRAPH && may_not_repeat(host, prog, (aot_graph_t){(uint32_t)info.args[a].u.i}, answers))
+        j->op_flags[n] |= AOT_OP_RANDOM;
+  }
+  return AOT_OK;
+}
+
+aot_status_t pt_settle_tags(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, pt_joint_t *j, uint32_t *out_n) {
+  uint32_t *region = calloc((size_t)j->n_nodes + 1, sizeof *region);
+  uint8_t *answers = calloc((size_t)host->graph->n_graphs(prog) + 1, 1);
+  aot_status_t status = region && answers ? look_at_nodes(host, prog, j, region, answers) : pt_no_memory(host, ctx);
   if (status == AOT_OK) pt_tags_settle(j, region, out_n);
   free(region);
+  free(answers);
   return status;
 }
 
@@ -86,7 +111,7 @@ static aot_status_t choose(const aot_host_t *host, aot_ctx_t *ctx, const pt_join
   if (solved == -1)
     return pt_fail(host, ctx, AOT_E_PRECONDITION, "partition.unbounded",
                    "no cut is possible: this value may be neither saved nor recomputed", (aot_value_t){j->value_id[bad]});
-  if (solved != 0 || pt_split_init(&split, j, saved, n_saved, &bad) != 0) return no_memory(host, ctx);
+  if (solved != 0 || pt_split_init(&split, j, saved, n_saved, &bad) != 0) return pt_no_memory(host, ctx);
   aot_status_t status = put_cut(j, &split, sink);
   if (status == AOT_OK) status = report(host, ctx, &split);
   pt_split_deinit(&split);
@@ -99,7 +124,7 @@ aot_status_t pt_choose(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
   uint32_t n_kept = 0;
   AOT_TRY(read_joint(host, ctx, prog, &j));
   uint32_t *saved = calloc((size_t)j.n_values + 1, sizeof *saved);
-  aot_status_t status = saved ? settle_tags(host, ctx, prog, &j, &n_kept) : no_memory(host, ctx);
+  aot_status_t status = saved ? pt_settle_tags(host, ctx, prog, &j, &n_kept) : pt_no_memory(host, ctx);
   if (status == AOT_OK) status = choose(host, ctx, &j, saved, sink, pick, self);
   if (status == AOT_OK) status = report_kept(host, ctx, n_kept);
   free(saved);
@@ -107,110 +132,19 @@ aot_status_t pt_choose(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
   return status;
 }
 
-/* Copies nodes of the joint graph into one of the two new graphs. map[id of joint value] = id in that graph. */
-typedef struct copier {
-  const aot_host_t *host;
-  aot_ctx_t *ctx;
-  aot_prog_t *prog;
-  aot_graph_t graph;
-  uint32_t *map; /* by joint value id; AOT_NO_ID: not there */
-  uint32_t *ids; /* scratch for one list argument */
-  uint32_t ids_capacity;
-  aot_arg_t *args; /* scratch for one node's arguments */
-  uint32_t args_capacity;
-  aot_type_t *types;
-  uint32_t types_capacity;
-} copier_t;
-
-static int grow(void **data, uint32_t *capacity, uint32_t want, size_t size) {
-  if (want <= *capacity) return 0;
-  void *bigger = realloc(*data, (size_t)want * 2 * size);
-  if (!bigger) return -1;
-  *data = bigger;
-  *capacity = want * 2;
-  return 0;
-}
-
-static aot_status_t lost_value(copier_t *c, uint32_t id) {
-  aot_value_t v = {id};
-  return pt_fail(c->host, c->ctx, AOT_E_INTERNAL, "partition.lost-value",
-                 "a node reads a value that is on the other side of the cut and was not saved", v);
-}
-
-static aot_status_t map_args(copier_t *c, const aot_node_info_t *info) {
-  uint32_t n_ids = 0;
-  if (grow((void **)&c->args, &c->args_capacity, info->n_args + 1, sizeof *c->args) ||
-      grow((void **)&c->ids, &c->ids_capacity, info->n_operands + 1, sizeof *c->ids))
-    return no_memory(c->host, c->ctx);
-  for (uint32_t i = 0; i < info->n_args; i++) {
-    aot_arg_t a = info->args[i];
-    if (a.kind == AOT_ARG_VALUE) {
-      uint32_t from = (uint32_t)a.u.i;
-      if (c->map[from] == AOT_NO_ID) return lost_value(c, from);
-      a.u.i = c->map[from];
-    } else if (a.kind == AOT_ARG_VALUES) {
-      uint32_t first = n_ids;
-      for (uint32_t k = 0; k < a.n; k++) {
-        uint32_t from = a.u.ids[k];
-        if (from != AOT_NO_ID && c->map[from] == AOT_NO_ID) return lost_value(c, from);
-        c->ids[n_ids++] = from == AOT_NO_ID ? AOT_NO_ID : c->map[from];
-      }
-      a.u.ids = c->ids + first;
-    }
-    c->args[i] = a;
-  }
-  return AOT_OK;
-}
-
-static aot_status_t copy_node(copier_t *c, uint32_t node_id, int recomputed) {
-  const aot_graph_api_t *g = c->host->graph;
-  aot_node_info_t info = {.struct_size = sizeof info};
-  aot_node_t from = {node_id}, made;
-  AOT_TRY(g->node_info(c->prog, from, &info));
-  AOT_TRY(map_args(c, &info));
-  if (grow((void **)&c->types, &c->types_capacity, info.n_results + 1, sizeof *c->types)) return no_memory(c->host, c->ctx);
-  for (uint32_t i = 0; i < info.n_results; i++) {
-    aot_value_t v = {info.first_result.id + i};
-    AOT_TRY(g->value_type(c->prog, v, &c->types[i]));
-  }
-  aot_node_spec_t spec = {.struct_size = sizeof spec,
-                          .flags = info.flags | (recomputed ? AOT_NODE_BACKWARD : 0),
-                          .op = info.op,
-                          .n_args = info.n_args,
-                          .args = c->args,
-                          .n_types = info.n_results,
-                          .region_tag = info.region_tag,
-                          .types = c->types,
-                          .origin = info.origin};
-  AOT_TRY(c->host->edit->node_create(c->prog, c->graph, &spec, aot_no_node(), &made));
-  aot_node_info_t copy = {.struct_size = sizeof copy};
-  AOT_TRY(g->node_info(c->prog, made, &copy));
-  for (uint32_t i = 0; i < info.n_results; i++) c->map[info.first_result.id + i] = copy.first_result.id + i;
-  return AOT_OK;
-}
-
-static aot_status_t add_input(copier_t *c, const aot_port_t *port, int32_t role, uint32_t index, aot_str_t name) {
-  aot_type_t type;
-  aot_value_t made;
-  AOT_TRY(c->host->graph->value_type(c->prog, port->value, &type));
-  AOT_TRY(c->host->edit->input_add(c->prog, c->graph, role, index, &type, name, &made));
-  c->map[port->value.id] = made.id;
-  return AOT_OK;
-}
-
 /* Gradients, and the last token of the backward's effects. */
 static int is_backward_output(const aot_port_t *port) {
   return port->role == AOT_ROLE_GRADIENT || (port->role == AOT_ROLE_TOKEN && port->index == 1);
 }
 
-static aot_status_t build_forward(copier_t *c, const pt_joint_t *j, const pt_split_t *s, aot_graph_t joint) {
+static aot_status_t build_forward(pt_copier_t *c, const pt_joint_t *j, const pt_split_t *s, aot_graph_t joint) {
   const aot_graph_api_t *g = c->host->graph;
   uint32_t n_inputs = g->n_inputs(c->prog, joint), n_outputs = g->n_outputs(c->prog, joint);
   for (uint32_t i = 0; i < n_inputs; i++) {
     aot_port_t port = g->inputs(c->prog, joint)[i];
-    if (!pt_is_tangent(j, i)) AOT_TRY(add_input(c, &port, port.role, port.index, port.name));
+    if (!pt_is_tangent(j, i)) AOT_TRY(pt_add_input(c, &port, port.role, port.index, port.name));
   }
-  for (uint32_t i = 0; i < s->n_forward; i++) AOT_TRY(copy_node(c, j->node_id[s->forward[i]], 0));
+  for (uint32_t i = 0; i < s->n_forward; i++) AOT_TRY(pt_copy_node(c, j->node_id[s->forward[i]], 0));
   for (uint32_t i = 0; i < n_outputs; i++) {
     aot_port_t port = g->outputs(c->prog, joint)[i];
     if (is_backward_output(&port)) continue;
@@ -222,12 +156,12 @@ static aot_status_t build_forward(copier_t *c, const pt_joint_t *j, const pt_spl
 
 /* By input of the joint graph: a leaf that the forward updates. Its old value needs a slot; every other leaf keeps its value
  * until the backward reads it. */
-static aot_status_t mark_updated(copier_t *c, aot_graph_t joint, uint8_t *is_updated) {
+static aot_status_t mark_updated(pt_copier_t *c, aot_graph_t joint, uint8_t *is_updated) {
   const aot_graph_api_t *g = c->host->graph;
   uint32_t n_inputs = g->n_inputs(c->prog, joint), n_outputs = g->n_outputs(c->prog, joint), n_leaves = g->n_leaves(c->prog);
   const aot_port_t *inputs = g->inputs(c->prog, joint), *outputs = g->outputs(c->prog, joint);
   uint8_t *by_leaf = calloc((size_t)n_leaves + 1, 1);
-  if (!by_leaf) return no_memory(c->host, c->ctx);
+  if (!by_leaf) return pt_no_memory(c->host, c->ctx);
   for (uint32_t i = 0; i < n_outputs; i++)
     if (outputs[i].role == AOT_ROLE_UPDATE && outputs[i].index < n_leaves) by_leaf[outputs[i].index] = 1;
   for (uint32_t i = 0; i < n_inputs; i++)
@@ -256,7 +190,7 @@ static int has_holes(const aot_type_t *t) {
 }
 
 /* What the forward hands over for slot value v: v itself, or a dense copy, so that the slot holds no more than its elements. */
-static aot_status_t make_dense(copier_t *c, aot_graph_t forward, aot_value_t v, aot_value_t *out) {
+static aot_status_t make_dense(pt_copier_t *c, aot_graph_t forward, aot_value_t v, aot_value_t *out) {
   const aot_op_t clone = c->host->graph->op_find(c->prog, aot_str("aten.clone.default"));
   aot_type_t type;
   aot_node_t made;
@@ -278,7 +212,7 @@ static aot_status_t make_dense(copier_t *c, aot_graph_t forward, aot_value_t v, 
 }
 
 /* One slot: an output of the forward and an input of the backward, of one type. */
-static aot_status_t add_slot(copier_t *c, aot_graph_t forward, uint32_t joint_value, aot_value_t forward_value, uint32_t slot) {
+static aot_status_t add_slot(pt_copier_t *c, aot_graph_t forward, uint32_t joint_value, aot_value_t forward_value, uint32_t slot) {
   aot_value_t out, made;
   aot_type_t type;
   AOT_TRY(make_dense(c, forward, forward_value, &out));
@@ -289,16 +223,16 @@ static aot_status_t add_slot(copier_t *c, aot_graph_t forward, uint32_t joint_va
 }
 
 /* Leaves read in place first, then the slots, then the tangents. Slots are outputs of the forward too. */
-static aot_status_t build_backward_inputs(copier_t *c, const pt_joint_t *j, const pt_split_t *s, aot_graph_t joint,
+static aot_status_t build_backward_inputs(pt_copier_t *c, const pt_joint_t *j, const pt_split_t *s, aot_graph_t joint,
                                           aot_graph_t forward, const uint32_t *forward_map, const uint8_t *is_read) {
   const aot_graph_api_t *g = c->host->graph;
   uint8_t *slot = calloc((size_t)j->n_inputs + 1, 1);
-  aot_status_t status = slot ? mark_updated(c, joint, slot) : no_memory(c->host, c->ctx);
+  aot_status_t status = slot ? mark_updated(c, joint, slot) : pt_no_memory(c->host, c->ctx);
   uint32_t n_slots = 0;
   for (uint32_t i = 0; status == AOT_OK && i < j->n_inputs; i++) {
     aot_port_t port = g->inputs(c->prog, joint)[i];
     if (!is_read[i] || pt_is_tangent(j, i)) slot[i] = 0;
-    else if (!slot[i]) status = add_input(c, &port, port.role, port.index, port.name);
+    else if (!slot[i]) status = pt_add_input(c, &port, port.role, port.index, port.name);
   }
   for (uint32_t i = 0; status == AOT_OK && i < j->n_inputs + s->n_saved; i++) {
     uint32_t v = i < j->n_inputs ? i : s->saved[i - j->n_inputs];
@@ -307,19 +241,19 @@ static aot_status_t build_backward_inputs(copier_t *c, const pt_joint_t *j, cons
   }
   for (uint32_t i = 0; status == AOT_OK && i < j->n_inputs; i++) {
     aot_port_t port = g->inputs(c->prog, joint)[i];
-    if (pt_is_tangent(j, i)) status = add_input(c, &port, port.role, port.index, port.name);
+    if (pt_is_tangent(j, i)) status = pt_add_input(c, &port, port.role, port.index, port.name);
   }
   free(slot);
   return status;
 }
 
-static aot_status_t build_backward(copier_t *c, const pt_joint_t *j, const pt_split_t *s, aot_graph_t joint,
+static aot_status_t build_backward(pt_copier_t *c, const pt_joint_t *j, const pt_split_t *s, aot_graph_t joint,
                                    aot_graph_t forward, const uint32_t *forward_map, uint8_t *scratch) {
   const aot_graph_api_t *g = c->host->graph;
   memset(scratch, 0, (size_t)j->n_values + j->n_nodes + 1);
   mark_read_inputs(j, s, scratch);
   AOT_TRY(build_backward_inputs(c, j, s, joint, forward, forward_map, scratch));
-  for (uint32_t i = 0; i < s->n_backward; i++) AOT_TRY(copy_node(c, j->node_id[s->backward[i]], !j->late[s->backward[i]]));
+  for (uint32_t i = 0; i < s->n_backward; i++) AOT_TRY(pt_copy_node(c, j->node_id[s->backward[i]], !j->late[s->backward[i]]));
   uint32_t n_outputs = g->n_outputs(c->prog, joint);
   for (uint32_t i = 0; i < n_outputs; i++) {
     aot_port_t port = g->outputs(c->prog, joint)[i];
@@ -345,7 +279,7 @@ static aot_status_t find_saved(const aot_host_t *host, aot_ctx_t *ctx, const pt_
   return AOT_OK;
 }
 
-static aot_status_t build_both(copier_t *c, const pt_joint_t *j, const pt_split_t *s, aot_graph_t joint,
+static aot_status_t build_both(pt_copier_t *c, const pt_joint_t *j, const pt_split_t *s, aot_graph_t joint,
                                uint32_t *forward_map, uint32_t *backward_map, uint8_t *scratch, uint32_t n_ids) {
   const aot_edit_api_t *e = c->host->edit;
   aot_graph_t forward, backward;
@@ -362,7 +296,7 @@ static aot_status_t build_both(copier_t *c, const pt_joint_t *j, const pt_split_
   return e->graph_erase(c->prog, joint);
 }
 
-static aot_status_t split_and_build(copier_t *c, const pt_joint_t *j, const aot_cut_t *cut, uint32_t *saved,
+static aot_status_t split_and_build(pt_copier_t *c, const pt_joint_t *j, const aot_cut_t *cut, uint32_t *saved,
                                     uint32_t *forward_map, uint32_t *backward_map, uint8_t *scratch, uint32_t n_ids) {
   aot_graph_t joint = c->host->graph->graph_find(c->prog, AOT_GRAPH_JOINT);
   pt_split_t split;
@@ -374,7 +308,7 @@ static aot_status_t split_and_build(copier_t *c, const pt_joint_t *j, const aot_
     return pt_fail(c->host, c->ctx, AOT_E_INVALID, "partition.bad-cut",
                    "the cut saves a value that depends on a tangent: the forward cannot compute it", v);
   }
-  if (made != 0) return no_memory(c->host, c->ctx);
+  if (made != 0) return pt_no_memory(c->host, c->ctx);
   aot_status_t status = build_both(c, j, &split, joint, forward_map, backward_map, scratch, n_ids);
   pt_split_deinit(&split);
   return status;
@@ -384,20 +318,18 @@ aot_status_t pt_apply(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, 
   pt_joint_t j;
   AOT_TRY(read_joint(host, ctx, prog, &j));
   uint32_t n_ids = host->graph->n_values(prog);
-  copier_t c = {.host = host, .ctx = ctx, .prog = prog};
+  pt_copier_t c = {.host = host, .ctx = ctx, .prog = prog};
   uint32_t *saved = calloc((size_t)cut->n_saved + 1, 4);
   uint32_t *forward_map = calloc((size_t)n_ids + 1, 4), *backward_map = calloc((size_t)n_ids + 1, 4);
   uint8_t *scratch = calloc((size_t)j.n_values + j.n_nodes + 1, 1);
   aot_status_t status = saved && forward_map && backward_map && scratch
                             ? split_and_build(&c, &j, cut, saved, forward_map, backward_map, scratch, n_ids)
-                            : no_memory(host, ctx);
+                            : pt_no_memory(host, ctx);
   free(saved);
   free(forward_map);
   free(backward_map);
   free(scratch);
-  free(c.ids);
-  free(c.args);
-  free(c.types);
+  pt_copier_deinit(&c);
   pt_joint_deinit(&j);
   return status;
 }

@@ -16,12 +16,17 @@ typedef int (*pt_pick_t)(const void *self, const struct pt_joint *j, uint32_t *o
                          uint32_t *out_value);
 
 /* The first half of every partitioner: reads the joint graph, asks pick, hands the cut to the sink and reports its numbers
- * (saved-bytes, saved-values, recomputed-nodes; tagged-but-kept where checkpoint tags ask to run again what must not). Diagnoses what is wrong. */
+ * (saved-bytes, saved-values, recomputed-nodes; tagged-but-kept where checkpoint tags ask to run again what must not).
+ * Diagnoses what is wrong. */
 aot_status_t pt_choose(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink, pt_pick_t pick,
                        const void *self);
 
-/* An error without a place. */
+/* common/partition/tags.h with the region tags of the program; *out_n counts tagged nodes that are kept all the same. */
+aot_status_t pt_settle_tags(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, struct pt_joint *j, uint32_t *out_n);
+
+/* An error, at a value if there is one. */
 aot_status_t pt_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *message,
                      aot_value_t value);
+aot_status_t pt_no_memory(const aot_host_t *host, aot_ctx_t *ctx);
 
 #endif

@@ -194,12 +194,18 @@ static void fill_users(pt_joint_t *j) {
   j->user_begin[0] = 0;
 }
 
-static void fill_outputs(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const uint32_t *value_of_row) {
+static void mark_cotangents(pt_joint_t *j, const pt_sides_t *sides) {
+  for (uint32_t i = sides->n_operands; i < j->n_inputs; i++) j->input_kind[i] = PT_INPUT_TANGENT;
+}
+
+/* sides: of a region's joint graph; NULL: ports have roles. */
+static void fill_outputs(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const pt_sides_t *sides,
+                         const uint32_t *value_of_row) {
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports);
   for (uint32_t i = 0; i < g->n_outputs; i++) {
     const aot_snap_port_t *port = &ports[g->output_begin + i];
     uint32_t v = port->value == AOT_NO_ID ? PT_NONE : value_of_row[port->value];
-    if (port->role == AOT_ROLE_GRADIENT || is_backward_token(port))
+    if (sides ? i < sides->n_gradients : port->role == AOT_ROLE_GRADIENT || is_backward_token(port))
       j->gradients[j->n_gradients++] = v;
     else
       j->forward_outputs[j->n_forward_outputs++] = v;
@@ -250,10 +256,7 @@ static uint32_t find_loss(const aot_snapshot_t *s, const aot_snap_graph_t *g, co
   return PT_NONE;
 }
 
-int pt_joint_init(pt_joint_t *j, const aot_snapshot_t *s) {
-  memset(j, 0, sizeof *j);
-  const aot_snap_graph_t *g = find_joint(s, &j->graph);
-  if (!g) return -1;
+static int init(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const pt_sides_t *sides) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + g->node_begin;
   size_t n_operands = 0;
   j->snapshot = s;
@@ -272,11 +275,12 @@ int pt_joint_init(pt_joint_t *j, const aot_snapshot_t *s) {
   if (status == 0) {
     mark_effects(s, effects);
     fill_values(j, s, g, hints, value_of_row);
+    if (sides) mark_cotangents(j, sides);
     fill_nodes(j, s, g, births, effects, value_of_row);
     fill_users(j);
-    fill_outputs(j, s, g, value_of_row);
+    fill_outputs(j, s, g, sides, value_of_row);
     mark_early(j);
-    if (!has_tangents(j)) mark_late_after_loss(j, find_loss(s, g, value_of_row));
+    if (!sides && !has_tangents(j)) mark_late_after_loss(j, find_loss(s, g, value_of_row));
   } else {
     pt_joint_deinit(j);
   }
@@ -285,6 +289,18 @@ int pt_joint_init(pt_joint_t *j, const aot_snapshot_t *s) {
   free(effects);
   free(value_of_row);
   return status;
+}
+
+int pt_joint_init(pt_joint_t *j, const aot_snapshot_t *s) {
+  memset(j, 0, sizeof *j);
+  const aot_snap_graph_t *g = find_joint(s, &j->graph);
+  return g ? init(j, s, g, NULL) : -1;
+}
+
+int pt_joint_init_region(pt_joint_t *j, const aot_snapshot_t *s, uint32_t row, const pt_sides_t *sides) {
+  memset(j, 0, sizeof *j);
+  j->graph = row;
+  return init(j, s, &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[row], sides);
 }
 
 static void fill_by_hand(pt_joint_t *j, const pt_hand_graph_t *g) {

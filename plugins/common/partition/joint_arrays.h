@@ -45,6 +45,13 @@ typedef struct pt_joint {
 /* Build from the JOINT graph of a snapshot, which must outlive it. Memory: *out owns its arrays. 0; -1: no joint graph; -2: no
  * memory. O(nodes + operands). */
 int pt_joint_init(pt_joint_t *j, const aot_snapshot_t *s);
+
+/* The joint graph of a region: its inputs are n_operands operands, then cotangents; its outputs n_gradients gradients, then what
+ * the forward gives. row: of the snapshot. */
+typedef struct pt_sides {
+  uint32_t n_operands, n_gradients;
+} pt_sides_t;
+int pt_joint_init_region(pt_joint_t *j, const aot_snapshot_t *s, uint32_t row, const pt_sides_t *sides);
 void pt_joint_deinit(pt_joint_t *j);
 
 static inline int pt_is_tangent(const pt_joint_t *j, uint32_t v) { return j->input_kind[v] == PT_INPUT_TANGENT; }
