@@ -262,6 +262,17 @@ void at_shape_grid_sampler_backward(at_infer_t *c) {
   at_put(c, grid.dtype, grid.sizes, grid.rank);
 }
 
+/* Gradients of adaptive pools: as many dimensions as the input has, three or four in two dimensions, four or five in three. */
+void at_shape_adaptive_pool_backward(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "self"), g = at_tensor(c, "grad_output");
+  int32_t space = strstr(c->row->name, "3d") != NULL ? 3 : 2;
+  if (c->status != AOT_OK) return;
+  if (x.rank != g.rank || x.rank < space + 1 || x.rank > space + 2)
+    at_fail(c, "the gradient has rank %d and the input %d; both must have %d or %d", (int)g.rank, (int)x.rank, (int)space + 1,
+            (int)space + 2);
+  at_put(c, x.dtype, x.sizes, x.rank);
+}
+
 /* size is [N, C, ..]: theta [N, d, d+1] for d dimensions, the grid [N, .., d] */
 static uint32_t affine_size(at_infer_t *c, const int64_t **size) {
   uint32_t n = at_ints(c, "size", size);

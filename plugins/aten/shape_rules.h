@@ -6,6 +6,7 @@
 
 at_infer_fn at_shape_abs;
 at_infer_fn at_shape_adaptive_pool;
+at_infer_fn at_shape_adaptive_pool_backward;
 at_infer_fn at_shape_adaptive_pool_with_indices;
 at_infer_fn at_shape_addbmm;
 at_infer_fn at_shape_addmm;

@@ -94,7 +94,7 @@ static void random_view_sizes(random_t *r, const eg_shape_t *t, eg_step_t *s) {
     if (d + 1 == s->p[0]) size = left;
     else if (left % size != 0) size = 1;
     s->p[1 + d] = size;
-    left /= size;
+    if (size > 0) left /= size;
   }
 }
 
