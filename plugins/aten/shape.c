@@ -99,7 +99,7 @@ uint32_t at_ints(at_infer_t *c, const char *name, const int64_t **out) {
 }
 
 static aot_type_t number_type(int32_t kind, int32_t dtype, int64_t expr) {
-  static const int64_t nothing[1] = {0};
+  static const int64_t nothing[AOT_MAX_RANK] = {0}; /* rules go on after a failure, and look at dimensions */
   aot_type_t t;
   memset(&t, 0, sizeof t);
   t.kind = kind;
