@@ -111,25 +111,67 @@ static uint64_t processor(uint64_t seed) {
   return seed;
 }
 
-static aot_status_t identify(bc_cache_t *c, bc_error_t *error) {
-  char version[2048], word[] = "--version", *argv[] = {c->compiler, word, NULL};
-  if (c->identity) return AOT_OK;
-  if (c->no_compiler) return no_compiler(c, error, "it was not found before");
-  int status = spawn_read(argv, c->dir, version, sizeof version);
-  if (status != 0) return no_compiler(c, error, status < 0 ? strerror(errno) : "it does not tell its version");
-  c->identity = processor(XXH3_64bits(version, strlen(version)));
-  for (int k = 0; k < N_FLAGS; k++) c->identity = XXH3_64bits_withSeed(flags[k], strlen(flags[k]), c->identity);
-  return AOT_OK;
-}
-
-/* ---- units ---- */
-
 static int write_source(const char *path, const char *source, uint64_t nbytes) {
   FILE *f = fopen(path, "wb");
   if (!f) return -1;
   size_t put = fwrite(source, 1, (size_t)nbytes, f);
   return fclose(f) == 0 && put == nbytes ? 0 : -1;
 }
+
+/* ---- which compiler it is ---- */
+
+/* The file that the name means, as execvp finds it. 0: none. */
+static int find_compiler(const char *name, char *path, size_t size, struct stat *st) {
+  const char *folders = strchr(name, '/') ? "" : getenv("PATH");
+  for (const char *at = folders; at; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL) {
+    int width = (int)strcspn(at, ":");
+    int n = snprintf(path, size, "%.*s%s%s", width, at, width ? "/" : "", name);
+    if (n > 0 && (size_t)n < size && stat(path, st) == 0 && S_ISREG(st->st_mode) && access(path, X_OK) == 0) return 1;
+  }
+  return 0;
+}
+
+/* Where the folder keeps what this compiler's file, as it is now, has told of itself: asking it costs more than all the rest of a
+ * start that finds its code. 0: there is no such file. */
+static int version_path(const bc_cache_t *c, char *path, size_t size) {
+  struct stat st;
+  if (!find_compiler(c->compiler, path, size, &st)) return 0;
+  const int64_t file[] = {(int64_t)st.st_dev, (int64_t)st.st_ino, (int64_t)st.st_size, (int64_t)st.st_mtim.tv_sec, (int64_t)st.st_mtim.tv_nsec};
+  const uint64_t key = XXH3_64bits_withSeed(file, sizeof file, XXH3_64bits(path, strlen(path)));
+  int n = snprintf(path, size, "%s/compiler-%016llx.version", c->dir, (unsigned long long)key);
+  return n > 0 && (size_t)n < size;
+}
+
+static int read_version(const char *path, char *version, size_t size) {
+  FILE *f = fopen(path, "rb");
+  size_t n = f ? fread(version, 1, size - 1, f) : 0;
+  if (f) fclose(f);
+  version[n] = 0;
+  return n > 1 && version[n - 1] == '\n'; /* what was cut short is asked again */
+}
+
+static void keep_version(const char *path, const char *version) {
+  char tmp[PATH_SIZE + 64];
+  snprintf(tmp, sizeof tmp, "%s.%ld.tmp", path, (long)getpid());
+  if (write_source(tmp, version, strlen(version)) || rename(tmp, path)) unlink(tmp);
+}
+
+static aot_status_t identify(bc_cache_t *c, bc_error_t *error) {
+  char version[2048], path[PATH_SIZE], word[] = "--version", *argv[] = {c->compiler, word, NULL};
+  if (c->identity) return AOT_OK;
+  if (c->no_compiler) return no_compiler(c, error, "it was not found before");
+  const int is_kept = !c->private_dir && version_path(c, path, sizeof path);
+  if (!is_kept || !read_version(path, version, sizeof version)) {
+    int status = spawn_read(argv, c->dir, version, sizeof version);
+    if (status != 0) return no_compiler(c, error, status < 0 ? strerror(errno) : "it does not tell its version");
+    if (is_kept) keep_version(path, version);
+  }
+  c->identity = processor(XXH3_64bits(version, strlen(version)));
+  for (int k = 0; k < N_FLAGS; k++) c->identity = XXH3_64bits_withSeed(flags[k], strlen(flags[k]), c->identity);
+  return AOT_OK;
+}
+
+/* ---- units ---- */
 
 /* On the disk before it gets its name: after a power failure a unit is whole or not there. */
 static int make_durable(const char *path) {

@@ -54,7 +54,7 @@ head -c 60000 /dev/zero > disk/filler
 "$aothost" run train.yaml --model m.pt2 --set run.train.checkpoint=disk/ck.st > out 2>&1
 echo \$? > checkpoint.status; ls -A disk > checkpoint.left
 AOT_CACHE_DIR=\$PWD/disk/cache "$aothost" run train.yaml --model m.pt2 > cache.out 2>&1
-echo \$? > cache.status; ls -A disk/cache disk/cache/compiled | grep -vE "^(disk/.*:|compiled|)\$" > cache.left
+echo \$? > cache.status; ls -A disk/cache disk/cache/compiled | grep -vE "^(disk/.*:|compiled|.*\\.version|)\$" > cache.left
 DISK
 unshare -Urm sh small_disk.sh > /dev/null 2>&1 # the mount is gone with the name space
 if [ -f mounted ]; then
@@ -103,7 +103,7 @@ racers=
 for i in 1 2 3; do train --json race$i.json > race$i.out 2>&1 & racers="$racers $!"; done
 for pid in $racers; do wait "$pid" || complain "one of three that share a cache: status $?"; done
 for i in 1 2 3; do loss_is_right race$i.json "one of three that share a cache"; done
-ls "$cache" | grep -vE '\.so$|^compiled$' > t && complain "left in the cache: $(cat t)"
+ls "$cache" | grep -vE '\.(so|version)$|^compiled$' > t && complain "left in the cache: $(cat t)"
 rm -f t race?.json race?.out
 # no folder to keep it, no folder to make it, no home, no compiler
 goes_on() {
