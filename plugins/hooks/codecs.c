@@ -129,7 +129,8 @@ static hk_v fp8_decode(const codec_t *c, hk_emit_t *e, hk_v code) {
                                      1.0 / (double)(INT64_C(1) << (c->mantissa - c->lowest)));
   const hk_v is_normal = hk_with_int(e, "aten.ge.Scalar", digits, INT64_C(1) << c->mantissa);
   const hk_v magnitude = hk_where(e, is_normal, hk_bits(e, bits, AOT_F32), counted);
-  return hk_where(e, hk_with_int(e, "aten.ge.Scalar", wide, 128), hk_unary(e, "aten.neg.default", magnitude), magnitude);
+  const hk_v negated = hk_unary(e, "aten.neg.default", magnitude); /* one after the other: C leaves the order of arguments open */
+  return hk_where(e, hk_with_int(e, "aten.ge.Scalar", wide, 128), negated, magnitude);
 }
 
 static void scaled_pack(const hk_hook_t *h, hk_emit_t *e, hk_v v, hk_v *out_parts, uint32_t *out_n) {
