@@ -35,7 +35,8 @@ typedef struct aoth_entry {
   aoth_entry_part_t parts[AOTH_ENTRY_SECTIONS];
 } aoth_entry_t;
 
-/* Map an entry and check it. NULL: fine; else what is wrong with it ("cut short", "changed"). AOT_E_NOT_FOUND through *out_missing. */
+/* Map an entry and check it. NULL: fine; else what is wrong with it ("cut short", ..), with *out_missing set when there is no
+ * such file. */
 const char *aoth_entry_open(const char *path, aoth_entry_t *out, int *out_missing);
 void aoth_entry_close(aoth_entry_t *e);
 /* Replaces the file at path atomically. */

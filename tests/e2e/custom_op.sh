@@ -94,4 +94,15 @@ program '  %y : f32[4, 3] = aten.flip.default %x, [0]
   mylib.add_one_out.default %x, %y
   %r : f32[4, 3] = aten.add.Tensor %before, %y'
 run_text 0; same a.st b.st
+
+# Declaration and kernel in one plugin, and a pipeline that knows of neither.
+mkdir own
+$cc -std=c11 -O2 -fPIC -shared -fvisibility=hidden -Wall -Wextra -Werror $flags -I prefix/include "$root/tests/e2e/own_ops.c" -o own/own_ops.so || exit 1
+folder=$root/tests/fixtures/custom/custom_out
+for backend in backend-ref backend-cpu; do
+  AOT_PLUGIN_PATH=$PWD/own status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$folder/train.pt2" \
+    --expect "$folder/expected.safetensors" --set vars.backend=$backend --rtol 1e-5
+  says '3 of 3 keys agree'
+done
+AOT_PLUGIN_PATH=$PWD/own status 0 "$aothost" ops mylib.add_one_out.default; says 'custom'
 finish

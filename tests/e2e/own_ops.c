@@ -1,0 +1,72 @@
+/* An operator of a plugin's own, declaration and kernel in one table: mylib::add_one_out(Tensor x, Tensor(a!) out) -> (). Built by
+ * custom_op.sh with the headers alone; nothing in the pipeline speaks of it. Tensors without dimensions are not needed here. */
+#include <aot/ext/kernels.h>
+#include <aot/inline.h>
+#include <aot/note.h>
+#include <aot/opset.h>
+#include <aot/plugin.h>
+#include <string.h>
+
+#define ID "own-ops"
+#define HELP "mylib::add_one_out, declared and computed"
+#define NAME "mylib.add_one_out.default"
+
+static const aot_schema_arg_t args[] = {
+    {.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR, .write_if = -1},
+    {.name = AOT_STR_INIT("out"), .type = AOT_STYPE_TENSOR, .flags = AOT_SARG_WRITE, .alias_set = 1, .write_if = -1}};
+static const aot_op_desc_t desc = {.struct_size = sizeof desc, .flags = AOT_OP_WRITES | AOT_OP_NO_GRAD, .name = AOT_STR_INIT(NAME),
+                                   .schema = AOT_STR_INIT("(Tensor x, Tensor(a!) out) -> ()"), .group = AOT_STR_INIT("custom"),
+                                   .doc = AOT_STR_INIT("out = x + 1"), .args = args, .n_args = 2};
+static const aot_op_desc_t *const ops[] = {&desc};
+
+static int64_t place(const aot_tensor_t *t, int64_t flat) {
+  int64_t at = t->offset;
+  for (int32_t d = t->rank - 1; d >= 0; d--) {
+    at += flat % t->sizes[d] * t->strides[d];
+    flat /= t->sizes[d];
+  }
+  return at;
+}
+
+static aot_status_t add_one(const aot_kernel_t *k, const aot_kernel_call_t *c) {
+  const aot_tensor_t *x = c->args[0].u.tensor, *out = c->args[1].u.tensor;
+  int64_t n = 1;
+  (void)k;
+  for (int32_t d = 0; d < x->rank; d++) n *= x->sizes[d];
+  for (int64_t i = 0; i < n; i++) ((float *)out->data)[place(out, i)] = ((const float *)x->data)[place(x, i)] + 1;
+  return AOT_OK;
+}
+
+static const aot_kernel_t kernel = {.struct_size = sizeof kernel, .op = AOT_STR_INIT(NAME), .run = add_one};
+static const aot_kernel_t *const kernels[] = {&kernel};
+
+static const void *get_ext(const aot_opset_t *o, const char *id) {
+  static const aot_ext_kernels_t ext = {.struct_size = sizeof ext, .kernels = kernels, .n_kernels = 1};
+  (void)o;
+  return strcmp(id, AOT_EXT_KERNELS) == 0 ? &ext : NULL;
+}
+
+static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+  static const aot_opset_t table = {.struct_size = sizeof table, .ops = ops, .n_ops = 1, .get_ext = get_ext};
+  (void)host;
+  (void)ctx;
+  (void)opts;
+  *out_table = &table;
+  return AOT_OK;
+}
+
+static const aot_unit_t unit = {.struct_size = sizeof unit, .kind = AOT_STR_INIT("opset/1"), .id = AOT_STR_INIT(ID),
+                                .version = AOT_STR_INIT("1.0"), .help = AOT_STR_INIT(HELP), .create = create};
+static const aot_unit_t *const units[] = {&unit};
+static const aot_plugin_t plugin = {.struct_size = sizeof plugin, .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR, .min_host_minor = 1,
+                                    .id = AOT_STR_INIT(ID), .vendor = AOT_STR_INIT("test"), .version = AOT_STR_INIT("1.0"),
+                                    .license = AOT_STR_INIT("Apache-2.0"), .units = units, .n_units = 1};
+
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1.0") AOT_NOTE_UNIT("opset/1", ID, HELP) AOT_NOTE_TAIL);
+
+const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
+  (void)host_minor;
+  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
+  *why_not = aot_str("made for ABI epoch 1");
+  return NULL;
+}
