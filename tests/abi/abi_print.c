@@ -9,6 +9,7 @@
 #include <aot/ext/env.h>
 #include <aot/ext/export.h>
 #include <aot/ext/kernels.h>
+#include <aot/ext/memory.h>
 #include <aot/ext/nearest.h>
 #include <aot/ext/opset_info.h>
 #include <aot/ext/report.h>
@@ -618,6 +619,32 @@ static const row_t rows[] = {
     MEMBER(aot_ext_declare_t, struct_size),
     MEMBER(aot_ext_declare_t, flags),
     MEMBER(aot_ext_declare_t, declare),
+    STRUCT(aot_memory_step_t),
+    MEMBER(aot_memory_step_t, graph),
+    MEMBER(aot_memory_step_t, node),
+    STRUCT(aot_memory_buffer_t),
+    MEMBER(aot_memory_buffer_t, kind),
+    MEMBER(aot_memory_buffer_t, first),
+    MEMBER(aot_memory_buffer_t, last),
+    MEMBER(aot_memory_buffer_t, value),
+    MEMBER(aot_memory_buffer_t, nbytes),
+    MEMBER(aot_memory_buffer_t, place),
+    STRUCT(aot_memory_plan_t),
+    MEMBER(aot_memory_plan_t, struct_size),
+    MEMBER(aot_memory_plan_t, flags),
+    MEMBER(aot_memory_plan_t, n_steps),
+    MEMBER(aot_memory_plan_t, n_buffers),
+    MEMBER(aot_memory_plan_t, n_forward_steps),
+    MEMBER(aot_memory_plan_t, steps),
+    MEMBER(aot_memory_plan_t, buffers),
+    MEMBER(aot_memory_plan_t, peak_nbytes),
+    MEMBER(aot_memory_plan_t, arena_nbytes),
+    MEMBER(aot_memory_plan_t, peak_step),
+    STRUCT(aot_ext_memory_t),
+    MEMBER(aot_ext_memory_t, struct_size),
+    MEMBER(aot_ext_memory_t, flags),
+    MEMBER(aot_ext_memory_t, self),
+    MEMBER(aot_ext_memory_t, plan),
 };
 
 int main(void) {

@@ -1,0 +1,58 @@
+/* aot/ext/memory.h - extension "aot.memory/1": the memory that one training step of a partitioned program takes, over time.
+ *
+ * Offered by a backend's table: what its plan will take, exactly. Offered by a partitioner's table: what its own simulator says.
+ * Offered by the host to stages: the pipeline's backend, asked about the program as it stands (AOT_E_UNSUPPORTED when the
+ * pipeline has no backend that answers).
+ *
+ * Time is one axis of steps: the forward's from 0, then the backward's. Parameters, buffers, constants and optimizer state lie
+ * outside the step and are not counted. */
+#ifndef AOT_EXT_MEMORY_H
+#define AOT_EXT_MEMORY_H
+
+#include <aot/base.h>
+#include <aot/status.h>
+
+#define AOT_EXT_MEMORY "aot.memory/1"
+
+/* What a buffer is for. */
+#define AOT_MEMORY_TEMPORARY 1 /* between two steps of one graph */
+#define AOT_MEMORY_SCRATCH 2   /* within one step, no value of the program */
+#define AOT_MEMORY_SAVED 3     /* from the forward to the backward */
+#define AOT_MEMORY_OUTPUT 4    /* handed to the caller by the forward */
+#define AOT_MEMORY_GRADIENT 5  /* handed to the caller by the backward */
+#define AOT_MEMORY_INPUT 6     /* comes with the call: user inputs, tangents */
+
+typedef struct aot_memory_step {
+  aot_graph_t graph;
+  aot_node_t node; /* AOT_NO_ID: a step of the backend's own */
+} aot_memory_step_t;
+
+typedef struct aot_memory_buffer {
+  int32_t kind; /* AOT_MEMORY_* */
+  uint32_t first, last; /* steps, both included */
+  aot_value_t value;    /* of the program, the one that the memory was made for; AOT_NO_ID: scratch */
+  uint64_t nbytes;
+  uint64_t place; /* first byte in the arena; UINT64_MAX: in memory of its own */
+} aot_memory_buffer_t;
+
+typedef struct aot_memory_plan {
+  uint32_t struct_size, flags;
+  uint64_t n_steps, n_buffers;
+  uint64_t n_forward_steps; /* of n_steps, those before the backward */
+  const aot_memory_step_t *steps;
+  const aot_memory_buffer_t *buffers;
+  uint64_t peak_nbytes;  /* most memory held at one time, gaps between buffers included */
+  uint64_t arena_nbytes; /* of it, one block that buffers share; 0: none */
+  uint64_t peak_step;
+} aot_memory_plan_t;
+
+typedef struct aot_ext_memory {
+  uint32_t struct_size, flags;
+  void *self;
+  /* symbols[i]: the value of the i-th symbol of the shape environment; n_symbols 0: their hints. *out_plan is valid until the
+   * next call with this table, or until the table's unit is destroyed. Diagnoses what is wrong. O(n log n). [stage-exclusive] */
+  aot_status_t (AOT_CALL *plan)(const struct aot_ext_memory *e, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
+                                uint64_t n_symbols, const aot_memory_plan_t **out_plan);
+} aot_ext_memory_t;
+
+#endif
