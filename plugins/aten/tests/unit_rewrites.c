@@ -269,6 +269,12 @@ static void wrong_arguments_are_told(void **state) {
       {"prims.broadcast_in_dim.default f32(3) [i2,i4] [i1] -> ?", "size 3 does not broadcast to 4"},
       {"prims.split_dim.default f32(5) i0 i2 -> ?", "split_dim of dimension 0 in 2 parts"},
       {"aten.index.Tensor f32(2,3) {bool(3)} -> ?", "the mask has size 3 at dimension 0, the tensor 2"},
+      {"aot.philox_uniform.default f32() i64() i0 [i2] -> ?", "seed is f32 of rank 0; a draw needs i64 of rank 0"},
+      {"aot.philox_bits.default i64() i64(1) i0 [i2] -> ?", "offset is i64 of rank 1"},
+      {"aot.philox_normal.default i64() i64() i0 [i-2] -> ?", "size -2"},
+      {"aot.philox_randint.default i64() i64() i0 i3 i3 [i2] -> ?", "no integers from 3 up to, without, 3"},
+      {"aot.philox_poisson.default i64() i64() i0 i64(4) -> ?", "rate has dtype i64, where a float is needed"},
+      {"aot.philox_binomial.default i64() i64() i0 f32(4) f32(3) -> ?", "shapes do not broadcast: [3] with [4]"},
   };
   static infer_case_t c;
   static at_infer_t infer;
@@ -338,6 +344,29 @@ static void symbols_go_through_shape_rules(void **state) {
   assert_true(AOT_DIM_IS_SYM(t.sizes[0]));
 }
 
+/* An explicit draw keeps the asked sizes, symbols included, and lies where the seed lies. */
+static void draws_take_symbolic_sizes(void **state) {
+  const aot_type_t i64 = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_I64, .device = 1, .device_index = 0};
+  int64_t s, sizes[2];
+  aot_value_t key[2];
+  aot_type_t t;
+  (void)state;
+  world_begin(&world);
+  symbolic_input(&s);
+  sizes[0] = s;
+  sizes[1] = 7;
+  for (uint32_t k = 0; k < 2; k++)
+    assert_int_equal(aoth_edit_input_add(world.p, world.graph, AOT_ROLE_REGION, k + 1, &i64, aot_str(k ? "offset" : "seed"), &key[k]), AOT_OK);
+  const aot_arg_t args[] = {aot_arg_value(key[0]), aot_arg_value(key[1]), aot_arg_int(5), aot_arg_ints(sizes, 2), aot_arg_dtype(AOT_BF16)};
+  t = type_of_call("aot.philox_uniform.default", args, 5);
+  assert_true(t.sizes[0] == s && t.sizes[1] == 7 && t.strides[0] == 7 && t.dtype == AOT_BF16 && t.device == 1 && t.device_index == 0);
+  t = type_of_call("aot.philox_bits.default", args, 4);
+  assert_true(t.sizes[0] == s && t.dtype == AOT_I64);
+  t = type_of_call("aot.philox_randint.default",
+                   (const aot_arg_t[]){args[0], args[1], args[2], aot_arg_int(0), aot_arg_int(s), args[3]}, 6);
+  assert_true(t.sizes[0] == s && t.dtype == AOT_I64);
+}
+
 static int open_world(void **state) {
   (void)state;
   world_open(&world);
@@ -356,7 +385,7 @@ int main(void) {
       cmocka_unit_test(inplace_views_change_geometry), cmocka_unit_test(batch_norm_returns_its_statistics),
       cmocka_unit_test(inverses_undo_views),
       cmocka_unit_test(writing_repeated_elements_is_refused), cmocka_unit_test(wrong_arguments_are_told),
-      cmocka_unit_test(symbols_go_through_shape_rules),
+      cmocka_unit_test(symbols_go_through_shape_rules), cmocka_unit_test(draws_take_symbolic_sizes),
   };
   return cmocka_run_group_tests(tests, open_world, close_world);
 }

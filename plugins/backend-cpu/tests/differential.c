@@ -111,6 +111,16 @@ static const program_t programs[] = {
      "graph @twice region {\nin %x = region 0 : f32[5, 4]\n%m = aten.mul.Tensor %x, 2\nout region 0 = %m\n}\n"
      "graph @rows region {\nin %x = region 0 : f32[5, 4]\n%s = aten.sum.dim_IntList %x, [1], true\n%m = aten.add.Tensor %x, %s\n"
      "out region 0 = %m\n"},
+    {"draws from seed and offset, in groups, through views and on their own",
+     {{3, {5, 4, 33}, 0}, {0, {0}, 900}, {0, {0}, 900}, {1, {9}, 9}},
+     "f32[5, 4, 33]\ni64[]\ni64[]\ni64[9]\n",
+     "%u = aot.philox_uniform.default %a1, %a2, 3, [5, 4, 33]\n%k = aten.ge.Scalar %u, 0.25\n%m = aten.mul.Tensor %a0, %k\n"
+     "%d = aten.mul.Tensor %m, 1.3333333333333333\n%n = aot.philox_normal.default %a1, %a2, 4, [33, 4, 5]\n"
+     "%p = aten.permute.default %d, [2, 1, 0]\n%s = aten.add.Tensor %p, %n\n"
+     "%i = aot.philox_randint.default %a1, %a2, 5, -3, 90, [9]\n%b = aot.philox_bits.default %a1, %a2, 6, [9]\n"
+     "%q = aten.eq.Tensor %b, %b\n%j = aten.mul.Tensor %i, %q\n%r = aten._to_copy.default %a3, dtype=f32\n"
+     "%z = aot.philox_poisson.default %a1, %a2, 7, %r\n"
+     "out user_output 0 = %d\nout user_output 1 = %s\nout user_output 2 = %j\nout user_output 3 = %z\n"},
     {"nothing to do: empty tensors and an input returned",
      {{2, {0, 4}, 0}, {1, {3}, 0}},
      "f32[0, 4]\nf32[3]\n",

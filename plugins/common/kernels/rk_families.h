@@ -10,6 +10,7 @@
   X(activation) /* activations and their derivatives */                                                                \
   X(view)       /* geometry only */                                                                                    \
   X(creation)   /* full, arange, eye */                                                                                \
+  X(random)     /* draws from seed and offset */                                                                      \
   X(movement)   /* cat, repeat, flip, triu, pad, casts */                                                              \
   X(matmul)                                                                                                            \
   X(reduce)                                                                                                            \
