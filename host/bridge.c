@@ -6,15 +6,18 @@
 
 #include <aot/ext/env.h>
 #include <aot/ext/kernels.h>
+#include <aot/ext/memory.h>
 #include <aot/ext/nearest.h>
 #include <aot/ext/report.h>
 #include <aot/ext/saved.h>
 #include <aot/ext/program_file.h>
+#include <aot/ext/trial.h>
 #include <aot/inline.h>
 #include <base/file.h>
 #include <ir/program.h>
 #include <ir/saved_slots.h>
 #include <pipeline/environment.h>
+#include <pipeline/memory_plan.h>
 #include <pipeline/record.h>
 #include <stddef.h>
 #include <string.h>
@@ -119,6 +122,26 @@ static aot_status_t AOT_CALL on_find_kernel(aot_ctx_t *ctx, aot_str_t op, const 
   return AOT_OK;
 }
 
+static aot_status_t AOT_CALL on_memory(const aot_ext_memory_t *e, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
+                                       uint64_t n_symbols, const aot_memory_plan_t **out) {
+  (void)e;
+  return ctx && prog && out ? aoth_memory_route_plan(ctx, prog, symbols, n_symbols, out) : AOT_E_INVALID;
+}
+
+static aot_status_t AOT_CALL on_trial_begin(aot_ctx_t *ctx, aot_prog_t *prog) {
+  if (!ctx || !prog || prog != ctx->prog) return AOT_E_PRECONDITION;
+  aoth_journal_begin(prog);
+  ctx->n_trials++;
+  return AOT_OK;
+}
+
+static aot_status_t AOT_CALL on_trial_undo(aot_ctx_t *ctx, aot_prog_t *prog) {
+  if (!ctx || !prog || prog != ctx->prog || !ctx->n_trials) return AOT_E_PRECONDITION;
+  aoth_journal_undo(prog);
+  ctx->n_trials--;
+  return AOT_OK;
+}
+
 static const void *AOT_CALL on_get_ext(void *self, const char *id) {
   static const aot_ext_report_t report = {sizeof report, 0, on_number};
   static const aot_ext_env_t env = {sizeof env, 0, on_env_get, on_cache_dir};
@@ -126,6 +149,8 @@ static const void *AOT_CALL on_get_ext(void *self, const char *id) {
   static const aot_ext_program_file_t file = {sizeof file, 0, on_file_read, on_file_release};
   static const aot_ext_saved_t saved = {sizeof saved, 0, on_held};
   static const aot_ext_kernel_lookup_t kernels = {sizeof kernels, 0, on_find_kernel};
+  static const aot_ext_memory_t memory = {sizeof memory, 0, NULL, on_memory};
+  static const aot_ext_trial_t trial = {sizeof trial, 0, on_trial_begin, on_trial_undo};
   (void)self;
   if (!id) return NULL;
   if (strcmp(id, AOT_EXT_REPORT) == 0) return &report;
@@ -134,6 +159,8 @@ static const void *AOT_CALL on_get_ext(void *self, const char *id) {
   if (strcmp(id, AOT_EXT_PROGRAM_FILE) == 0) return &file;
   if (strcmp(id, AOT_EXT_SAVED) == 0) return &saved;
   if (strcmp(id, AOT_EXT_KERNEL_LOOKUP) == 0) return &kernels;
+  if (strcmp(id, AOT_EXT_MEMORY) == 0) return &memory;
+  if (strcmp(id, AOT_EXT_TRIAL) == 0) return &trial;
   return NULL;
 }
 

@@ -56,7 +56,7 @@ static aot_status_t run(opt_t *o) {
   AOT_TRY(check_flags(o));
   AOT_TRY(aoth_session_open_opsets(s, NULL, NULL, 0));
   AOT_TRY(aoth_session_import(s, o->import_id, NULL, o->cli.positional[0], NULL));
-  for (uint32_t i = 0; i < o->n_stages; i++) AOT_TRY(aoth_session_run_stage(s, &o->stages[i]));
+  AOT_TRY(aoth_session_run_list(s, o->stages, o->n_stages));
   AOT_TRY(write_program(o));
   json_t *json = json_pack("{s:s, s:o}", "file", o->cli.positional[0], "stages", aoth_records_json(s));
   const aot_status_t status = aoth_cli_json(&o->cli, json);

@@ -44,6 +44,8 @@ struct aot_ctx {
   volatile uint32_t last_node; /* breadcrumb: last node that the unit touched */
   volatile int cancelled;
   void *report;            /* the pipeline's: where aot.report/1 numbers go */
+  void *memory;            /* the pipeline's: who answers aot.memory/1; NULL: nobody */
+  uint32_t n_trials;       /* of aot.trial/1 that are open */
   const uint32_t *node_map; /* ids that an artifact made earlier has for nodes -> ids here; NULL: they are the same */
   uint32_t n_node_map;
 };

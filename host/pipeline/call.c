@@ -96,13 +96,17 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
   s->ctx.report = &s->report;
   s->outcome = AOTH_CALL_OK;
   const int came_back = aoth_guard(run_call, &c, about(s, stage, doing), &s->crash);
+  const uint32_t n_trials = s->ctx.n_trials;
   s->status = c.status;
   s->last_node = s->ctx.last_node;
+  for (; s->ctx.n_trials; s->ctx.n_trials--) aoth_journal_undo(s->prog);
   if (!came_back) {
     s->outcome = AOTH_CALL_CRASHED;
     s->status = AOTH_E_PLUGIN;
     stage->unit->plugin->crashed = 1;
     tell_crash(s, stage, doing);
+  } else if (n_trials && c.status == AOT_OK) {
+    s->status = aoth_misbehaved(s, stage, "came back from %s with a trial that it had not undone", doing);
   } else if (c.status != AOT_OK && s->ctx.n_diags == 0) {
     s->outcome = AOTH_CALL_SILENT;
     aoth_misbehaved(s, stage, "answered status %d (%s) to %s and did not say why", (int)c.status, status_text(c.status),
@@ -243,7 +247,9 @@ static aot_status_t do_create(void *arg) {
   return AOT_OK;
 }
 
-aot_status_t aoth_instance_create(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out) {
+/* s->outcome says how it ended; AOTH_CALL_OK with a status: no memory, told. */
+static aot_status_t create(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out) {
+  s->outcome = AOTH_CALL_OK;
   creating_t c = {s, keep_options(s, stage), stage, out, NULL};
   memset(out, 0, sizeof *out);
   if (!c.opts) {
@@ -253,8 +259,20 @@ aot_status_t aoth_instance_create(aoth_session_t *s, const aoth_stage_t *stage, 
   }
   const aot_status_t status = aoth_call(s, stage, "create", do_create, &c);
   if (status == AOT_OK && !c.wrong) return AOT_OK;
-  if (status == AOT_OK) aoth_misbehaved(s, stage, "%s", c.wrong);
-  if (s->outcome == AOTH_CALL_TOLD && status == AOT_E_OPTION) return AOT_E_OPTION; /* the user's, not the plugin's */
+  if (status == AOT_OK) return aoth_misbehaved(s, stage, "%s", c.wrong);
+  return status;
+}
+
+aot_status_t aoth_instance_try(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out) {
+  const aot_status_t status = create(s, stage, out);
+  if (s->outcome == AOTH_CALL_CRASHED) aoth_crash_done();
+  return status;
+}
+
+aot_status_t aoth_instance_create(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out) {
+  const aot_status_t status = create(s, stage, out);
+  if (status == AOT_OK) return AOT_OK;
+  if (s->outcome == AOTH_CALL_OK || (s->outcome == AOTH_CALL_TOLD && status == AOT_E_OPTION)) return status; /* no memory; the user's option */
   return aoth_session_fail(s, stage);
 }
 

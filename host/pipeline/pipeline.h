@@ -186,6 +186,8 @@ aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const
 aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags);
 /* Run one more unit (pass, partition or backend); the stage must have been resolved by check or by aoth_stage_resolve. */
 aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage);
+/* The same with several, in order. What they ask of the pipeline's backend (aot.memory/1) the one among them answers. */
+aot_status_t aoth_session_run_list(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages);
 /* Find the unit of stage->use, open its plugin, type its options. `kinds`: allowed unit kinds, space-separated. */
 aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const char *kinds, aoth_arena_t *arena);
 

@@ -121,6 +121,8 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage);
 aot_status_t aoth_misbehaved(aoth_session_t *s, const aoth_stage_t *stage, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 aot_status_t aoth_instance_create(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out);
+/* The same where no stage is at stake: a failure leaves no bundle, and journals as they are. */
+aot_status_t aoth_instance_try(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out);
 /* AOTH_E_PLUGIN when it crashed on the way; told. */
 aot_status_t aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *instance);
 void aoth_session_journal_begin(aoth_session_t *s);

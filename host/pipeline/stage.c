@@ -12,6 +12,7 @@
 #include <base/file.h>
 #include <pipeline/environment.h>
 #include <pipeline/load.h>
+#include <pipeline/memory_plan.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -317,7 +318,7 @@ aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage
   return dump(s, stage);
 }
 
-aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {
+static aot_status_t run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {
   const aoth_stage_t *optimizer =
       (flags & AOTH_STAGES_OPTIMIZER) && p->run.train.optimizer.unit ? &p->run.train.optimizer : NULL;
   for (uint32_t i = 0; i < p->n_stages; i++) {
@@ -328,4 +329,19 @@ aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *
     AOT_TRY(aoth_session_run_stage(s, &p->stages[i]));
   }
   return optimizer ? aoth_session_run_stage(s, optimizer) : AOT_OK;
+}
+
+aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {
+  AOT_TRY(aoth_memory_route_begin(s, p->stages, p->n_stages));
+  const aot_status_t status = run_stages(s, p, flags);
+  aoth_memory_route_end(s);
+  return status;
+}
+
+aot_status_t aoth_session_run_list(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages) {
+  AOT_TRY(aoth_memory_route_begin(s, stages, n_stages));
+  aot_status_t status = AOT_OK;
+  for (uint32_t i = 0; i < n_stages && status == AOT_OK; i++) status = aoth_session_run_stage(s, &stages[i]);
+  aoth_memory_route_end(s);
+  return status;
 }

@@ -249,6 +249,11 @@ aot_status_t bc_code_open(bc_cache_t *c, const char *source, uint64_t nbytes, vo
   return bc_fail(error, AOT_E_UNAVAILABLE, "code-not-loaded", "compiled code cannot be loaded: %s", why ? why : so);
 }
 
+aot_status_t bc_code_available(bc_cache_t *c, bc_error_t *error) {
+  if (!c->dir) AOT_TRY(make_private(c, error));
+  return identify(c, error);
+}
+
 bc_loop_fn bc_code_find(void *handle, const char *name) {
   void *symbol = dlsym(handle, name);
   bc_loop_fn function = NULL;

@@ -29,6 +29,8 @@ void bc_cache_deinit(bc_cache_t *c);
 /* A handle for bc_code_find. AOT_E_UNAVAILABLE: there is no compiler, or it fails; the text says which. */
 aot_status_t bc_code_open(bc_cache_t *c, const char *source, uint64_t nbytes, void **out_handle, bc_code_stats_t *stats,
                           bc_error_t *error);
+/* AOT_OK: there is a compiler that tells its version; generated code can be counted on. */
+aot_status_t bc_code_available(bc_cache_t *c, bc_error_t *error);
 bc_loop_fn bc_code_find(void *handle, const char *name);
 void bc_code_close(void *handle);
 

@@ -185,11 +185,17 @@ aot_status_t bc_new_tensor(bc_build_t *b, bc_tensor_t *t) {
     s->storage_capacity = capacity;
   }
   t->storage = s->n_storages;
-  s->storages[s->n_storages++] = (bc_storage_t){BC_ARENA, 0, bc_extent(t), BC_NONE, BC_NONE, 0};
+  s->storages[s->n_storages++] = (bc_storage_t){.kind = BC_ARENA, .nbytes = bc_extent(t), .first = BC_NONE, .last = BC_NONE, .value = AOT_NO_ID};
   return AOT_OK;
 }
 
-void bc_bind(bc_build_t *b, uint32_t k, const bc_tensor_t *t) { bc_value(b, b->node->result_begin + k)->t = *t; }
+void bc_bind(bc_build_t *b, uint32_t k, const bc_tensor_t *t) {
+  const uint32_t row = b->node->result_begin + k;
+  bc_value(b, row)->t = *t;
+  if (t->storage == BC_NONE) return;
+  bc_storage_t *s = &b->out->storages[t->storage];
+  if (s->value == AOT_NO_ID) s->value = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values)[row].id; /* views come later */
+}
 
 void bc_result_geometry(bc_tensor_t *t) {
   t->offset = 0;

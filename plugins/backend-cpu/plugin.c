@@ -1,13 +1,16 @@
 /* backend-cpu: the only file here that sees the plugin boundary. Read it from the bottom: entry, descriptor, create, compile,
  * load, run. */
+#include "blas.h"
 #include "common/loops/loop.h"
 #include "common/snapshot/snap_births.h"
 #include "exec.h"
 #include "lower.h"
+#include "planned_memory.h"
 
 #include <aot/backend.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/env.h>
+#include <aot/ext/memory.h>
 #include <aot/ext/report.h>
 #include <aot/inline.h>
 #include <aot/note.h>
@@ -28,6 +31,8 @@ typedef struct unit {
   bc_cache_t cache;
   int has_cache, has_warned;
   aot_ext_coverage_t coverage;
+  aot_ext_memory_t memory;
+  mr_rows_t rows; /* of the last memory plan */
   aot_str_t *names;
 } unit_t;
 
@@ -202,6 +207,39 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
   return sink->write(sink->self, s, s->nbytes);
 }
 
+/* ---- aot.memory/1 ---- */
+
+/* One value a symbol: the caller's, or the hints. */
+static aot_status_t symbols_of(const aot_snapshot_t *s, const int64_t *given, uint64_t n, int64_t **out, bc_error_t *e) {
+  const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
+  if (n && n < s->symbols.count)
+    return bc_fail(e, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols", (unsigned long long)n, s->symbols.count);
+  *out = malloc(((size_t)s->symbols.count + 1) * sizeof **out);
+  if (!*out) return bc_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for the plan");
+  for (uint32_t i = 0; i < s->symbols.count; i++) (*out)[i] = n ? given[i] : symbols[i].hint;
+  return AOT_OK;
+}
+
+static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *given, uint64_t n_given,
+                                const aot_memory_plan_t **out) {
+  unit_t *u = m->self;
+  const cu_world_t world = world_of(u, ctx);
+  const aot_snapshot_t *s = NULL;
+  int64_t *symbols = NULL;
+  bc_error_t e = {.node = AOT_NO_ID}, ignored;
+  AOT_TRY(u->host.graph->snapshot(prog, &s));
+  AOT_TRY(open_cache(u, ctx));
+  const int compiles = bc_code_available(&u->cache, &ignored) == AOT_OK;
+  aot_status_t status = symbols_of(s, given, n_given, &symbols, &e);
+  if (status == AOT_OK) status = bc_plan_memory(s, &world, bc_blas_threads(u->threads), compiles, symbols, &u->rows, &e);
+  free(symbols);
+  if (status != AOT_OK) return error_out(u, ctx, &e, status);
+  *out = &u->rows.plan;
+  return AOT_OK;
+}
+
+/* ---- executables ---- */
+
 static aot_status_t run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
                         const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
   const exe_t *x = e->self;
@@ -283,6 +321,7 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
 static void destroy(const aot_backend_t *b) {
   unit_t *u = b->self;
   if (u->has_cache) bc_cache_deinit(&u->cache);
+  mr_deinit(&u->rows);
   free(u->compiler);
   free(u->names);
   free(u);
@@ -290,6 +329,7 @@ static void destroy(const aot_backend_t *b) {
 
 static const void *get_ext(const aot_backend_t *b, const char *id) {
   const unit_t *u = b->self;
+  if (strcmp(id, AOT_EXT_MEMORY) == 0) return &u->memory;
   return strcmp(id, AOT_EXT_COVERAGE) == 0 && u->coverage.n_ops ? &u->coverage : NULL;
 }
 
@@ -312,6 +352,7 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
   for (uint32_t i = 0; i < rk_count(); i++) u->names[i] = rk_name(rk_at(i));
   u->names[rk_count()] = aot_str("higher_order.cond");
   u->coverage = (aot_ext_coverage_t){sizeof u->coverage, 0, u->names, rk_count() + 1};
+  u->memory = (aot_ext_memory_t){.struct_size = sizeof u->memory, .self = u, .plan = plan_memory};
   u->table = (aot_backend_t){.struct_size = sizeof u->table, .self = u, .query = query, .compile = compile, .load = load,
                              .destroy = destroy, .get_ext = get_ext};
   *out_table = &u->table;

@@ -125,11 +125,12 @@ aot_status_t bc_open_graph(bc_build_t *b) {
 
 /* ---- ports ---- */
 
-static aot_status_t port_storage(bc_build_t *b, int32_t kind, uint32_t index, bc_tensor_t *t) {
+static aot_status_t port_storage(bc_build_t *b, int32_t kind, uint32_t index, uint32_t row, bc_tensor_t *t) {
   if (!t->dtype) return AOT_OK;
   AOT_TRY(bc_new_tensor(b, t));
   b->out->storages[t->storage].kind = kind;
   b->out->storages[t->storage].index = index;
+  b->out->storages[t->storage].value = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values)[row].id;
   return AOT_OK;
 }
 
@@ -142,7 +143,7 @@ static aot_status_t bind_inputs(bc_build_t *b) {
   for (uint32_t i = 0; i < s->n_inputs; i++) {
     if (ports[i].value == AOT_NO_ID) continue;
     bc_value_t *v = bc_value(b, ports[i].value);
-    AOT_TRY(port_storage(b, BC_INPUT, i, &v->t));
+    AOT_TRY(port_storage(b, BC_INPUT, i, ports[i].value, &v->t));
     s->inputs[i] = (bc_port_t){v->t, v->kind, v->number};
   }
   return AOT_OK;
@@ -171,7 +172,7 @@ static aot_status_t bind_output(bc_build_t *b, uint32_t i, uint32_t row) {
     s->outputs[i].type.storage = v->t.storage;
     return AOT_OK;
   }
-  AOT_TRY(port_storage(b, BC_OUTPUT, i, &s->outputs[i].type));
+  AOT_TRY(port_storage(b, BC_OUTPUT, i, row, &s->outputs[i].type));
   return bc_copy(b, &s->outputs[i].type, &v->t);
 }
 

@@ -57,6 +57,7 @@ typedef struct bc_storage {
   uint32_t index; /* port */
   uint64_t nbytes;
   uint32_t first, last; /* steps, BC_NONE: never touched */
+  uint32_t value;       /* id of the value that it was made for; AOT_NO_ID: none of the program's */
   uint64_t at;          /* in the arena */
 } bc_storage_t;
 

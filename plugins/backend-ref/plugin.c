@@ -5,6 +5,7 @@
 #include <aot/backend.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/dynamic_outputs.h>
+#include <aot/ext/memory.h>
 #include <aot/ext/report.h>
 #include <aot/inline.h>
 #include <aot/note.h>
@@ -19,6 +20,8 @@ typedef struct unit_t {
   aot_backend_t table;
   aot_host_t host;
   aot_ext_coverage_t coverage;
+  aot_ext_memory_t memory;
+  mr_rows_t rows; /* of the last memory plan */
   aot_str_t *names;
 } unit_t;
 
@@ -69,18 +72,55 @@ static aot_status_t report_copies(const unit_t *u, aot_ctx_t *ctx, const aot_sna
   return status;
 }
 
+static aot_status_t refuse_any(const unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, const cu_world_t *world) {
+  for (uint32_t n = 0; n < s->nodes.count; n++) {
+    rf_error error;
+    const char *why = rf_refuse(s, n, world, &error);
+    if (why) return complain(&u->host, ctx, AOT_E_UNIMPLEMENTED, ID ".unsupported", why, "decompose the operator before the backend", AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[n].id);
+  }
+  return AOT_OK;
+}
+
 static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
   const unit_t *u = b->self;
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
-  for (uint32_t n = 0; n < s->nodes.count; n++) {
-    rf_error error;
-    const char *why = rf_refuse(s, n, &world, &error);
-    if (why) return complain(&u->host, ctx, AOT_E_UNIMPLEMENTED, ID ".unsupported", why, "decompose the operator before the backend", AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[n].id);
-  }
+  AOT_TRY(refuse_any(u, ctx, s, &world));
   AOT_TRY(report_copies(u, ctx, s, &world));
   return sink->write(sink->self, s, s->nbytes);
+}
+
+/* ---- aot.memory/1 ---- */
+
+/* One value a symbol: the caller's, or the hints. */
+static aot_status_t rehearse(const rf_program *p, const aot_snapshot_t *s, const int64_t *given, uint64_t n, mr_rows_t *rows, rf_error *error) {
+  const aot_snap_symbol_t *rows_of = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
+  int64_t *symbols = malloc(((size_t)s->symbols.count + 1) * sizeof *symbols);
+  const int is_short = n && n < s->symbols.count;
+  aot_status_t status = !symbols ? AOT_E_EXHAUSTED : is_short ? AOT_E_INVALID : AOT_OK;
+  if (status != AOT_OK) snprintf(error->text, sizeof error->text, is_short ? "too few values for %u symbols" : "no memory for %u symbols", s->symbols.count);
+  for (uint32_t i = 0; i < s->symbols.count && status == AOT_OK; i++) symbols[i] = n ? given[i] : rows_of[i].hint;
+  if (status == AOT_OK) status = rf_plan(p, symbols, s->symbols.count, rows, error);
+  free(symbols);
+  return status;
+}
+
+static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols, uint64_t n_symbols,
+                                const aot_memory_plan_t **out) {
+  unit_t *u = m->self;
+  const cu_world_t world = world_of(u, ctx);
+  const aot_snapshot_t *s;
+  rf_program *p = NULL;
+  rf_error error = {.node = AOT_NO_ID};
+  AOT_TRY(u->host.graph->snapshot(prog, &s));
+  AOT_TRY(refuse_any(u, ctx, s, &world));
+  aot_status_t status = rf_load(s, s->nbytes, &world, &p, &error);
+  if (status == AOT_OK) status = rehearse(p, s, symbols, n_symbols, &u->rows, &error);
+  rf_destroy(p);
+  if (status != AOT_OK) return complain(&u->host, ctx, status, ID ".no-plan", error.text, error.hint, error.node);
+  *out = &u->rows.plan;
+  return AOT_OK;
 }
 
 /* ---- executables ---- */
@@ -164,12 +204,14 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
 
 static void destroy(const aot_backend_t *b) {
   unit_t *u = b->self;
+  mr_deinit(&u->rows);
   free(u->names);
   free(u);
 }
 
 static const void *get_ext(const aot_backend_t *b, const char *id) {
   const unit_t *u = b->self;
+  if (strcmp(id, AOT_EXT_MEMORY) == 0) return &u->memory;
   return strcmp(id, AOT_EXT_COVERAGE) == 0 ? &u->coverage : NULL;
 }
 
@@ -186,6 +228,7 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
   for (uint32_t k = 0; k < n; k++) u->names[k] = rk_name(rk_at(k));
   for (uint32_t k = 0; k < n_regions; k++) u->names[n + k] = aot_str(rf_region_name(k));
   u->coverage = (aot_ext_coverage_t){.struct_size = sizeof u->coverage, .ops = u->names, .n_ops = n + n_regions};
+  u->memory = (aot_ext_memory_t){.struct_size = sizeof u->memory, .self = u, .plan = plan_memory};
   u->table = (aot_backend_t){.struct_size = sizeof u->table, .self = u, .query = query, .compile = compile, .load = load, .destroy = destroy, .get_ext = get_ext};
   *out_table = &u->table;
   return AOT_OK;

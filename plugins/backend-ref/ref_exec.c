@@ -231,8 +231,8 @@ static aot_status_t number_slot(rf_state *st, uint32_t node, int64_t number, rf_
   return AOT_OK;
 }
 
-/* Push the region's frame with its operands in the input slots. */
-static aot_status_t enter(rf_state *st, uint32_t node) {
+/* Push the region's frame with its operands in the input slots. branch: of a rehearsed cond, whose predicate nobody knows. */
+static aot_status_t enter(rf_state *st, uint32_t node, uint32_t branch) {
   const aot_snapshot_t *s = st->p->s;
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + n->arg_begin;
@@ -244,7 +244,8 @@ static aot_status_t enter(rf_state *st, uint32_t node) {
   aot_status_t status = AOT_OK;
   wanted = is_cond ? 2 : 1;
   if (n_graphs != wanted) return rf_fail(st, AOT_E_INVALID, node, "the region operator names %u graphs, not %u", n_graphs, wanted);
-  if (is_cond) AOT_TRY(truth(st, caller, node, &condition));
+  if (is_cond && st->rehearsal) condition = branch == 0;
+  else if (is_cond) AOT_TRY(truth(st, caller, node, &condition));
   row = &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[graphs[condition ? 0 : 1]];
   have = rf_region_operands(s, n, after, NULL, NULL);
   if (have != row->n_inputs) return rf_fail(st, AOT_E_INVALID, node, "the region takes %u operands, %u are given", row->n_inputs, have);
@@ -254,6 +255,7 @@ static aot_status_t enter(rf_state *st, uint32_t node) {
   from = operands + have + 1;
   rf_region_operands(s, n, after, operands, from);
   status = push(st, graphs[condition ? 0 : 1], node);
+  if (status == AOT_OK) st->frames[st->depth - 1].branch = branch;
   for (uint32_t i = 0; i < have && status == AOT_OK; i++) {
     uint32_t v = ports[row->input_begin + i].value;
     f = &st->frames[st->depth - 1];
@@ -277,6 +279,10 @@ static aot_status_t leave(rf_state *st) {
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + row->output_begin;
   uint32_t node = f->caller;
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
+  if (st->rehearsal && st->p->regions[n->op] == RF_COND && f->branch == 0) { /* the other one, too, and its results */
+    pop(st);
+    return enter(st, node, 1);
+  }
   for (uint32_t o = 0; o < row->n_outputs; o++) {
     rf_slot *from = ports[o].value == AOT_NO_ID ? NULL : slot_in(st, f, ports[o].value);
     if (from && from->storage) rf_slot_share(slot_in(st, caller, n->result_begin + o), &from->t, from->storage);
@@ -376,7 +382,8 @@ static aot_status_t step(rf_state *st) {
   uint32_t node = f->next;
   if (node == row->node_begin + row->n_nodes) return leave(st);
   f->next++;
-  if (st->p->regions[AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node].op] != RF_NO_REGION) return enter(st, node);
+  if (st->rehearsal) rf_rehearse_step(st, node);
+  if (st->p->regions[AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node].op] != RF_NO_REGION) return enter(st, node, 0);
   AOT_TRY(rf_run_node(st, f, node));
   finish_node(st, f, node);
   return AOT_OK;
@@ -412,14 +419,20 @@ static void end(rf_state *st) {
   free(st->open);
 }
 
-static aot_status_t run_graph(rf_state *st, uint32_t graph, const aot_tensor_t *inputs, const int64_t *symbols) {
+static aot_status_t run_all(rf_state *st, uint32_t graph, const aot_tensor_t *inputs, const int64_t *symbols) {
   const aot_snap_graph_t *row = &AOT_SNAP_ROWS(st->p->s, aot_snap_graph_t, graphs)[graph];
   uint32_t last = row->node_begin + row->n_nodes;
   AOT_TRY(begin(st, symbols));
   AOT_TRY(push(st, graph, AOT_NO_ID));
   AOT_TRY(bind_inputs(st, inputs));
   while (st->depth > 1 || st->frames[0].next != last) AOT_TRY(step(st));
-  return write_outputs(st);
+  return st->rehearsal ? AOT_OK : write_outputs(st);
+}
+
+aot_status_t rf_run_graph(rf_state *st, uint32_t graph, const aot_tensor_t *inputs, const int64_t *symbols) {
+  const aot_status_t status = run_all(st, graph, inputs, symbols);
+  end(st);
+  return status;
 }
 
 aot_status_t rf_run(const rf_program *p, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs, const aot_tensor_t *outputs,
@@ -443,7 +456,7 @@ aot_status_t rf_run(const rf_program *p, int32_t graph_kind, const aot_tensor_t 
   else if (graphs[g].n_inputs != n_inputs || graphs[g].n_outputs != n_outputs)
     status = rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the graph has %u inputs and %u outputs; %llu and %llu are given", graphs[g].n_inputs,
                      graphs[g].n_outputs, (unsigned long long)n_inputs, (unsigned long long)n_outputs);
-  else status = run_graph(st, g, inputs, symbols);
+  else status = run_all(st, g, inputs, symbols);
   if (dynamic && status == AOT_OK && n_symbols) memcpy(dynamic->symbols, st->symbols, (size_t)n_symbols * sizeof *symbols);
   if (out_stats) out_stats->peak_nbytes = st->peak_nbytes;
   end(st);

@@ -9,6 +9,7 @@
 
 #include "common/custom/custom.h"
 #include "common/kernels/rk.h"
+#include "common/memory/rows.h"
 #include <aot/ext/dynamic_outputs.h>
 #include <aot/snapshot.h>
 
@@ -46,6 +47,11 @@ typedef struct rf_printer {
 aot_status_t rf_run(const rf_program *p, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs, const aot_tensor_t *outputs,
                     uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols, const rf_dynamic *dynamic, const rf_printer *printer,
                     rf_stats *out_stats, rf_error *error);
+
+/* The memory that forward and backward will take, by a rehearsal: a run of each that computes nothing. What the interpreter itself
+ * allocates, in memory of its own, for as long as it keeps it; and the boundary. Of a cond both branches are rehearsed. symbols: a
+ * value for each. Fills out->plan. AOT_E_PRECONDITION: a joint graph; AOT_E_UNIMPLEMENTED: sizes that only a run tells. */
+aot_status_t rf_plan(const rf_program *p, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out, rf_error *error);
 
 uint32_t rf_n_kernels(const rf_program *p); /* kernels called in one run of every graph that is not a region */
 

@@ -140,6 +140,7 @@ static aot_status_t place_result(rf_state *st, uint32_t node, rf_slot *slot, rk_
     const aot_tensor_t *o = &st->outputs[slot->port];
     t->offset = o->offset;
     *out = rf_storage_borrow(o->data, o->nbytes);
+    if (st->rehearsal) rf_rehearse_output(st, (uint32_t)slot->port);
   } else {
     *out = rf_storage_create(st, nbytes);
   }
@@ -157,6 +158,7 @@ static aot_status_t place_results(rf_state *st, rf_frame *f, uint32_t node) {
     rf_storage *storage;
     if (!st->results[r].dtype || st->open[r] || slot->storage) continue;
     AOT_TRY(place_result(st, node, slot, &st->results[r], &storage));
+    if (st->rehearsal) rf_rehearse_value(st, storage, n->result_begin + r);
     rf_slot_share(slot, &st->results[r], storage);
   }
   return AOT_OK;
@@ -234,7 +236,7 @@ static aot_status_t to_declared(rf_state *st, uint32_t node, rk_tensor *copy, rf
   if (!*out_storage) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for %lld elements", (long long)high + 1);
   copy->data = (*out_storage)->data;
   copy->nbytes = (*out_storage)->nbytes;
-  rk_copy(copy, actual);
+  if (!st->rehearsal) rk_copy(copy, actual);
   st->args[0].u.tensor = copy;
   return AOT_OK;
 }
@@ -264,6 +266,7 @@ static aot_status_t put_symbols(rf_state *st, rf_frame *f, uint32_t node) {
     if (!storage) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for a number");
     t->data = storage->data;
     t->nbytes = storage->nbytes;
+    if (st->rehearsal) rf_rehearse_value(st, storage, n->result_begin + r);
     if (t->dtype == AOT_BOOL) *(uint8_t *)t->data = number != 0;
     else memcpy(t->data, &number, sizeof number);
     rf_slot_share(slot_of(st, f, n->result_begin + r), t, storage);
@@ -287,6 +290,7 @@ static aot_status_t run_kernel(rf_state *st, rf_frame *f, uint32_t node, const r
   for (uint32_t r = 0; r < call->n_results; r++)
     if (st->open[r] && !rk_gives_sizes(k)) return rf_fail(st, AOT_E_UNIMPLEMENTED, node, "the size of result %u depends on the data, which this operator cannot tell", r);
   AOT_TRY(place_results(st, f, node));
+  if (st->rehearsal) return AOT_OK;
   status = rk_run_for(k, call, &caller, &why);
   return status == AOT_OK ? AOT_OK : rf_fail(st, status, node, "%s", why.text);
 }
@@ -328,6 +332,7 @@ static aot_status_t run_custom(rf_state *st, rf_frame *f, uint32_t node, const c
   rk_error why;
   AOT_TRY(place_written(st, f, node, c));
   AOT_TRY(place_results(st, f, node));
+  if (st->rehearsal) return AOT_OK;
   const aot_status_t status = cu_run(c, st->args, n->n_args, st->results, n->n_results, &why);
   return status == AOT_OK ? AOT_OK : rf_fail(st, status, node, "%s", why.text);
 }
@@ -338,7 +343,7 @@ aot_status_t rf_run_node(rf_state *st, rf_frame *f, uint32_t node) {
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
   const rk_kernel *k = st->p->kernels[n->op];
   int any_open = 0;
-  if (only_symbols(st, n) && !(k && !rk_is_fill(k))) return put_symbols(st, f, node);
+  if (only_symbols(st, n) && (st->rehearsal || !(k && !rk_is_fill(k)))) return put_symbols(st, f, node);
   const cu_node_t *custom = k ? NULL : cu_find(&st->p->custom, node);
   if (!k && !custom) {
     aot_str_t name = aot_snap_text(s, AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[n->op].name);
@@ -349,6 +354,7 @@ aot_status_t rf_run_node(rf_state *st, rf_frame *f, uint32_t node) {
     AOT_TRY(rf_declared(st, &values[n->result_begin + r], node, &st->results[r], &st->open[r]));
     any_open |= st->open[r];
   }
+  if (st->rehearsal && any_open) return rf_fail(st, AOT_E_UNIMPLEMENTED, node, "the size of a result depends on the data, so that memory cannot be told before the run");
   if (custom && any_open) return rf_fail(st, AOT_E_UNIMPLEMENTED, node, "a result whose size depends on the data is not supported for kernels of plugins");
   if (custom) return run_custom(st, f, node, custom);
   AOT_TRY(call_kernel(st, f, node, k));

@@ -19,7 +19,7 @@ aot_status_t rf_fail(rf_state *st, aot_status_t status, uint32_t node, const cha
 rf_storage *rf_storage_create(rf_state *st, uint64_t nbytes) {
   rf_storage *storage = calloc(1, sizeof *storage);
   if (!storage) return NULL;
-  storage->data = nbytes < SIZE_MAX / 2 ? calloc(nbytes ? (size_t)nbytes : 1, 1) : NULL;
+  if (nbytes < SIZE_MAX / 2) storage->data = st->rehearsal ? rf_rehearse_memory(nbytes) : calloc(nbytes ? (size_t)nbytes : 1, 1);
   if (!storage->data) {
     free(storage);
     return NULL;
@@ -28,6 +28,7 @@ rf_storage *rf_storage_create(rf_state *st, uint64_t nbytes) {
   storage->owned = 1;
   st->now_nbytes += nbytes;
   if (st->now_nbytes > st->peak_nbytes) st->peak_nbytes = st->now_nbytes;
+  if (st->rehearsal) rf_rehearse_begin(st, storage);
   return storage;
 }
 
@@ -43,7 +44,9 @@ void rf_storage_release(rf_state *st, rf_storage *storage) {
   if (!storage || (storage->refs > 0 && --storage->refs > 0)) return;
   if (storage->owned) {
     st->now_nbytes -= storage->nbytes;
-    free(storage->data);
+    if (st->rehearsal) rf_rehearse_end(st, storage);
+    if (st->rehearsal) rf_rehearse_give(storage->data, storage->nbytes);
+    else free(storage->data);
   }
   free(storage);
 }

@@ -2,6 +2,7 @@
 #ifndef REF_STATE_H
 #define REF_STATE_H
 
+#include "common/memory/rows.h"
 #include "common/snapshot/snap_check.h"
 #include "ref_exec.h"
 #include "ref_region.h"
@@ -12,6 +13,7 @@ typedef struct rf_storage {
   uint64_t nbytes;
   uint32_t refs;
   int32_t owned;
+  uint64_t row; /* of a rehearsal's memory plan; UINT64_MAX: none */
 } rf_storage;
 
 /* The value of a value row. Symbolic ints and the like are 0-dim tensors. */
@@ -46,7 +48,15 @@ typedef struct rf_frame {
   uint32_t next;   /* node row to run */
   uint32_t caller; /* node row of the region operator; AOT_NO_ID: the graph itself */
   rf_slot *slots;  /* of the graph's values */
+  uint32_t branch; /* of a rehearsed cond: which of the two */
 } rf_frame;
+
+/* A run that computes nothing, for its memory alone: storages come and go as ever, and are written down (ref_plan.c). */
+typedef struct rf_rehearsal {
+  mr_rows_t *rows;
+  uint64_t begin;    /* of the graph, on the axis */
+  uint32_t *written; /* by output port: step that writes it first; UINT32_MAX: none yet */
+} rf_rehearsal;
 
 typedef struct rf_state {
   const rf_program *p;
@@ -65,6 +75,7 @@ typedef struct rf_state {
   int64_t *ints;
   int *open; /* by result of the running node: it has sizes that only the run tells */
   uint64_t now_nbytes, peak_nbytes;
+  rf_rehearsal *rehearsal; /* NULL: a real run */
   rf_error *error;
 } rf_state;
 
@@ -74,6 +85,17 @@ aot_status_t rf_fail(rf_state *st, aot_status_t status, uint32_t node, const cha
 rf_storage *rf_storage_create(rf_state *st, uint64_t nbytes);            /* zeroed; NULL: no memory */
 rf_storage *rf_storage_borrow(void *data, uint64_t nbytes);              /* NULL: no memory */
 void rf_storage_release(rf_state *st, rf_storage *storage);              /* NULL is fine */
+
+/* ref_plan.c: memory of a rehearsal, which nobody writes, and its rows. */
+void *rf_rehearse_memory(uint64_t nbytes); /* reads as zeros and takes no memory; NULL: no addresses left */
+void rf_rehearse_give(void *memory, uint64_t nbytes);
+void rf_rehearse_step(rf_state *st, uint32_t node);
+void rf_rehearse_begin(rf_state *st, rf_storage *storage);
+void rf_rehearse_end(rf_state *st, const rf_storage *storage);
+void rf_rehearse_value(rf_state *st, const rf_storage *storage, uint32_t value); /* row: what it was made for */
+void rf_rehearse_output(rf_state *st, uint32_t port);                            /* is written now */
+/* ref_exec.c: run one graph, a row, in a state that is set up but for its scratch; then all that the run held is given back. */
+aot_status_t rf_run_graph(rf_state *st, uint32_t graph, const aot_tensor_t *inputs, const int64_t *symbols);
 
 /* slots */
 void rf_slot_share(rf_slot *slot, const rk_tensor *t, rf_storage *storage); /* one more reference */

@@ -15,6 +15,7 @@
 #include <aot/ext/report.h>
 #include <aot/ext/saved.h>
 #include <aot/ext/program_file.h>
+#include <aot/ext/trial.h>
 #include <aot/ext/uncovered.h>
 #include <aot/import.h>
 #include <aot/partition.h>
@@ -645,6 +646,11 @@ static const row_t rows[] = {
     MEMBER(aot_ext_memory_t, flags),
     MEMBER(aot_ext_memory_t, self),
     MEMBER(aot_ext_memory_t, plan),
+    STRUCT(aot_ext_trial_t),
+    MEMBER(aot_ext_trial_t, struct_size),
+    MEMBER(aot_ext_trial_t, flags),
+    MEMBER(aot_ext_trial_t, begin),
+    MEMBER(aot_ext_trial_t, undo),
 };
 
 int main(void) {

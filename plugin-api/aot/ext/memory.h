@@ -1,8 +1,8 @@
 /* aot/ext/memory.h - extension "aot.memory/1": the memory that one training step of a partitioned program takes, over time.
  *
  * Offered by a backend's table: what its plan will take, exactly. Offered by a partitioner's table: what its own simulator says.
- * Offered by the host to stages: the pipeline's backend, asked about the program as it stands (AOT_E_UNSUPPORTED when the
- * pipeline has no backend that answers).
+ * Offered by the host to stages: the pipeline's backend, asked about the program as it stands (AOT_E_UNIMPLEMENTED, without
+ * a diagnostic, when the pipeline has no backend that answers).
  *
  * Time is one axis of steps: the forward's from 0, then the backward's. Parameters, buffers, constants and optimizer state lie
  * outside the step and are not counted. */
@@ -16,7 +16,7 @@
 
 /* What a buffer is for. */
 #define AOT_MEMORY_TEMPORARY 1 /* between two steps of one graph */
-#define AOT_MEMORY_SCRATCH 2   /* within one step, no value of the program */
+#define AOT_MEMORY_SCRATCH 2   /* no value of the program: what a step works in, a copy that a kernel asks for */
 #define AOT_MEMORY_SAVED 3     /* from the forward to the backward */
 #define AOT_MEMORY_OUTPUT 4    /* handed to the caller by the forward */
 #define AOT_MEMORY_GRADIENT 5  /* handed to the caller by the backward */
@@ -31,7 +31,7 @@ typedef struct aot_memory_buffer {
   int32_t kind; /* AOT_MEMORY_* */
   uint32_t first, last; /* steps, both included */
   aot_value_t value;    /* of the program, the one that the memory was made for; AOT_NO_ID: scratch */
-  uint64_t nbytes;
+  uint64_t nbytes; /* that it takes, padding included */
   uint64_t place; /* first byte in the arena; UINT64_MAX: in memory of its own */
 } aot_memory_buffer_t;
 
@@ -43,7 +43,7 @@ typedef struct aot_memory_plan {
   const aot_memory_buffer_t *buffers;
   uint64_t peak_nbytes;  /* most memory held at one time, gaps between buffers included */
   uint64_t arena_nbytes; /* of it, one block that buffers share; 0: none */
-  uint64_t peak_step;
+  uint64_t peak_step;    /* the first at which the buffers alive are largest together */
 } aot_memory_plan_t;
 
 typedef struct aot_ext_memory {

@@ -1,0 +1,192 @@
+#include <pipeline/memory_plan.h>
+
+#include <aot/inline.h>
+#include <string.h>
+
+/* ---- a unit's table ---- */
+
+static int offered(const aoth_instance_t *u, aot_ext_memory_t *out) {
+  const void *given = NULL;
+  if (strcmp(u->unit->kind, "backend/1") == 0 && u->table.backend.get_ext) given = u->table.backend.get_ext(u->self, AOT_EXT_MEMORY);
+  if (strcmp(u->unit->kind, "partition/1") == 0 && u->table.partition.get_ext) given = u->table.partition.get_ext(u->self, AOT_EXT_MEMORY);
+  return given && aot_import(out, sizeof *out, given) == AOT_OK && out->plan;
+}
+
+typedef struct asking {
+  aoth_session_t *s;
+  const aoth_instance_t *unit;
+  aot_prog_t *prog;
+  const int64_t *symbols;
+  uint64_t n_symbols;
+  int is_offered;
+  const aot_memory_plan_t *given;
+  aot_ext_memory_t ext;
+} asking_t;
+
+static aot_status_t do_ask(void *arg) {
+  asking_t *a = arg;
+  a->is_offered = offered(a->unit, &a->ext);
+  if (!a->is_offered || !a->prog) return AOT_OK;
+  return a->ext.plan(&a->ext, &a->s->ctx, a->prog, a->symbols, a->n_symbols, &a->given);
+}
+
+/* ---- checking what it says ---- */
+
+static const char *check_rows(const aot_memory_plan_t *p) {
+  if ((p->n_steps && !p->steps) || (p->n_buffers && !p->buffers)) return "tells a memory plan without its rows";
+  if (p->n_steps > UINT32_MAX || p->n_forward_steps > p->n_steps || (p->n_steps && p->peak_step >= p->n_steps))
+    return "tells a memory plan with impossible steps";
+  for (uint64_t i = 0; i < p->n_buffers; i++) {
+    const aot_memory_buffer_t *b = &p->buffers[i];
+    if (b->kind < AOT_MEMORY_TEMPORARY || b->kind > AOT_MEMORY_INPUT) return "tells of a buffer of an unknown kind";
+    if (b->first > b->last || b->last >= p->n_steps) return "tells of a buffer outside the steps of its memory plan";
+    if (b->place != UINT64_MAX && (b->nbytes > p->arena_nbytes || b->place > p->arena_nbytes - b->nbytes))
+      return "tells of a buffer outside the arena of its memory plan";
+  }
+  return NULL;
+}
+
+static aot_status_t copy_plan(const aot_memory_plan_t *given, aoth_arena_t *arena, aot_memory_plan_t *out, const char **wrong) {
+  *wrong = "answered without a memory plan";
+  if (!given) return AOT_OK;
+  *wrong = "tells a memory plan that this host cannot use";
+  if (aot_import(out, sizeof *out, given) != AOT_OK) return AOT_OK;
+  *wrong = check_rows(out);
+  if (*wrong) return AOT_OK;
+  out->steps = aoth_arena_copy(arena, sizeof(uint32_t), out->steps, (size_t)out->n_steps * sizeof *out->steps);
+  out->buffers = aoth_arena_copy(arena, sizeof(uint64_t), out->buffers, (size_t)out->n_buffers * sizeof *out->buffers);
+  return out->steps && out->buffers ? AOT_OK : AOT_E_EXHAUSTED;
+}
+
+/* ---- asking ---- */
+
+static aot_status_t no_plan(aoth_session_t *s, const aoth_stage_t *stage) {
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "memory.unit", "%s does not tell what memory a program takes", stage->use);
+  aoth_sink_line(s->config.sink, "hint: backends and partitioners may (extension %s); backend-cpu does", AOT_EXT_MEMORY);
+  return AOT_E_UNIMPLEMENTED;
+}
+
+static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit, aoth_arena_t *arena, aot_memory_plan_t *out) {
+  asking_t a = {.s = s, .unit = unit, .prog = s->prog};
+  const char *wrong;
+  const aot_status_t status = aoth_call(s, stage, "memory", do_ask, &a);
+  if (status != AOT_OK && s->outcome == AOTH_CALL_TOLD) return status; /* it knows no answer: nothing failed */
+  if (status != AOT_OK) return aoth_session_fail(s, stage);
+  if (!a.is_offered) return no_plan(s, stage);
+  AOT_TRY(copy_plan(a.given, arena, out, &wrong));
+  if (!wrong) return AOT_OK;
+  aoth_misbehaved(s, stage, "%s", wrong);
+  return aoth_session_fail(s, stage);
+}
+
+aot_status_t aoth_session_memory(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_memory_plan_t *out) {
+  aoth_instance_t unit;
+  memset(out, 0, sizeof *out);
+  AOT_TRY(aoth_instance_create(s, stage, &unit));
+  const aot_status_t status = ask(s, stage, &unit, arena, out);
+  const aot_status_t destroyed = aoth_instance_destroy(s, stage, &unit);
+  return status != AOT_OK ? status : destroyed;
+}
+
+int aoth_unit_offers_memory(aoth_session_t *s, const aoth_stage_t *stage) {
+  aoth_instance_t unit;
+  asking_t a = {.s = s, .unit = &unit};
+  if (aoth_instance_create(s, stage, &unit) != AOT_OK) return 0;
+  if (aoth_call(s, stage, "get_ext", do_ask, &a) != AOT_OK) aoth_session_fail(s, stage);
+  aoth_instance_destroy(s, stage, &unit);
+  return a.is_offered;
+}
+
+/* ---- the route from a stage to the backend ---- */
+
+typedef struct aoth_memory_route {
+  aoth_session_t *s;
+  aoth_stage_t stage;       /* of the backend */
+  aoth_instance_t backend;  /* unit NULL: not created yet */
+  aoth_arena_t *scratch;    /* of calls into it: the asking unit's own must last */
+  int is_dead;              /* it could not be created, or crashed */
+} aoth_memory_route_t;
+
+aot_status_t aoth_memory_route_begin(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages) {
+  for (uint32_t i = 0; i < n_stages; i++) {
+    if (!stages[i].unit || strcmp(stages[i].unit->kind, "backend/1") != 0) continue;
+    aoth_memory_route_t *r = aoth_arena_alloc(s->arena, sizeof(void *), sizeof *r);
+    if (!r) return AOT_E_EXHAUSTED;
+    r->s = s;
+    r->stage = stages[i];
+    s->ctx.memory = r;
+    return AOT_OK;
+  }
+  return AOT_OK;
+}
+
+void aoth_memory_route_end(aoth_session_t *s) {
+  aoth_memory_route_t *r = s->ctx.memory;
+  s->ctx.memory = NULL;
+  if (!r) return;
+  if (r->backend.unit && !r->is_dead) aoth_instance_destroy(s, &r->stage, &r->backend);
+  aoth_arena_destroy(r->scratch);
+}
+
+/* What a call changes of the session; a call inside of another puts it back. */
+typedef struct outer_call {
+  aot_ctx_t ctx;
+  aoth_report_t report;
+  aoth_arena_t *scratch;
+  aoth_sink_t *sink;
+  int32_t outcome;
+  aot_status_t status;
+  uint32_t last_node;
+} outer_call_t;
+
+static outer_call_t step_aside(aoth_session_t *s, aoth_memory_route_t *r) {
+  const outer_call_t outer = {s->ctx, s->report, s->scratch, s->config.sink, s->outcome, s->status, s->last_node};
+  s->scratch = s->ctx.scratch = r->scratch;
+  s->config.sink = s->ctx.sink = NULL; /* no answer is no failure: nothing is told */
+  s->ctx.memory = NULL;
+  s->ctx.n_trials = 0;
+  s->report = (aoth_report_t){.arena = s->arena};
+  return outer;
+}
+
+static void step_back(aoth_session_t *s, const outer_call_t *outer) {
+  s->ctx = outer->ctx;
+  s->report = outer->report;
+  s->scratch = outer->scratch;
+  s->config.sink = outer->sink;
+  s->outcome = outer->outcome;
+  s->status = outer->status;
+  s->last_node = outer->last_node;
+}
+
+/* Like aoth_instance_create, without a bundle or an undo of the journals when it fails: they are the asking stage's. */
+static aot_status_t call_backend(aoth_session_t *s, aoth_memory_route_t *r, asking_t *a) {
+  if (!r->backend.unit && aoth_instance_try(s, &r->stage, &r->backend) != AOT_OK) {
+    r->is_dead = 1;
+    return AOT_E_UNIMPLEMENTED;
+  }
+  const aot_status_t status = aoth_call(s, &r->stage, "memory", do_ask, a);
+  if (s->outcome == AOTH_CALL_CRASHED) {
+    aoth_crash_done();
+    r->is_dead = 1;
+  }
+  if (status == AOT_OK && (!a->is_offered || !a->given)) return AOT_E_UNIMPLEMENTED;
+  return status;
+}
+
+aot_status_t aoth_memory_route_plan(aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols, uint64_t n_symbols,
+                                    const aot_memory_plan_t **out) {
+  aoth_memory_route_t *r = ctx->memory;
+  if (!r || r->is_dead || ctx != &r->s->ctx) return AOT_E_UNIMPLEMENTED;
+  if (!r->scratch) r->scratch = aoth_arena_create();
+  if (!r->scratch) return AOT_E_EXHAUSTED;
+  asking_t a = {.s = r->s, .unit = &r->backend, .prog = prog, .symbols = symbols, .n_symbols = n_symbols};
+  const outer_call_t outer = step_aside(r->s, r);
+  const aot_status_t status = call_backend(r->s, r, &a);
+  const int crashed = r->s->outcome == AOTH_CALL_CRASHED;
+  step_back(r->s, &outer);
+  if (crashed) aoth_misbehaved(r->s, &r->stage, "died of %s when it was asked for its memory plan", aoth_signal_name(r->s->crash.signal));
+  r->s->outcome = outer.outcome;
+  if (status == AOT_OK) *out = a.given;
+  return status;
+}

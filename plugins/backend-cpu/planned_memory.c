@@ -1,0 +1,150 @@
+#include "planned_memory.h"
+
+#include "common/snapshot/snap_births.h"
+#include <aot/graph.h>
+#include <aot/inline.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct planning {
+  const aot_snapshot_t *s;
+  const int64_t *symbols;
+  cu_program_t custom;
+  bc_machine_t machine;
+  mr_rows_t *rows;
+  mr_graph_t forward, backward;
+  uint32_t *written[2];   /* by output port of each */
+  uint64_t arena_nbytes;
+  bc_error_t *error;
+} planning_t;
+
+static aot_status_t no_memory(bc_error_t *e) { return bc_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for the plan"); }
+
+/* ---- the machine ---- */
+
+static void no_loop(char *const *pointers, const int64_t *sizes, const int64_t *strides, int64_t begin, int64_t end) {
+  (void)pointers, (void)sizes, (void)strides, (void)begin, (void)end;
+}
+
+static bc_loop_fn find_any(void *self, const char *name) {
+  (void)self, (void)name;
+  return no_loop;
+}
+
+static bc_loop_fn find_none(void *self, const char *name) {
+  (void)self, (void)name;
+  return NULL;
+}
+
+static aot_status_t want_nothing(void *self, const char *name, const char *text, uint64_t nbytes) {
+  (void)self, (void)name, (void)text, (void)nbytes;
+  return AOT_OK;
+}
+
+/* ---- one graph ---- */
+
+/* Steps of the schedule, or one where there is none: the axis has room for what the boundary holds. */
+static void add_steps(planning_t *p, const bc_schedule_t *schedule, uint32_t graph, mr_graph_t *out) {
+  out->begin = p->rows->n_steps;
+  for (uint32_t i = 0; i < schedule->n_steps; i++) mr_step(p->rows, graph, schedule->steps[i].node);
+  if (!schedule->n_steps) mr_step(p->rows, graph, AOT_NO_ID);
+  out->end = p->rows->n_steps;
+}
+
+static void add_storage(planning_t *p, const bc_storage_t *s, const mr_graph_t *g, uint32_t *written) {
+  if (s->first == BC_NONE) return;
+  const uint32_t first = (uint32_t)g->begin + s->first;
+  if (s->kind == BC_OUTPUT) written[s->index] = first;
+  if (s->kind != BC_ARENA) return;
+  const aot_memory_buffer_t row = {.kind = s->value == AOT_NO_ID ? AOT_MEMORY_SCRATCH : AOT_MEMORY_TEMPORARY, .first = first,
+                                   .last = (uint32_t)g->begin + s->last, .value = {s->value}, .nbytes = mr_padded(s->nbytes), .place = s->at};
+  mr_buffer(p->rows, &row);
+}
+
+static aot_status_t add_graph(planning_t *p, uint32_t row, mr_graph_t *out, uint32_t **written) {
+  const aot_snap_graph_t *g = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs) + row;
+  bc_schedule_t schedule;
+  aot_status_t status = bc_schedule_init(&schedule, p->s, row, p->symbols, p->s->symbols.count, &p->machine, p->error);
+  if (status == AOT_OK && out) {
+    *written = malloc(((size_t)g->n_outputs + 1) * sizeof **written);
+    if (!*written) status = no_memory(p->error);
+  }
+  if (status == AOT_OK && out) {
+    add_steps(p, &schedule, g->id, out);
+    out->graph = row;
+    out->written = *written;
+    for (uint32_t i = 0; i < g->n_outputs; i++) (*written)[i] = (uint32_t)out->begin;
+    for (uint32_t i = 0; i < schedule.n_storages; i++) add_storage(p, &schedule.storages[i], out, *written);
+  }
+  if (schedule.arena_nbytes > p->arena_nbytes) p->arena_nbytes = schedule.arena_nbytes;
+  bc_schedule_deinit(&schedule);
+  return status;
+}
+
+/* ---- the program ---- */
+
+static uint32_t find_graph(const aot_snapshot_t *s, int32_t kind) {
+  const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
+  for (uint32_t i = 0; i < s->graphs.count; i++)
+    if (g[i].kind == kind) return i;
+  return AOT_NO_ID;
+}
+
+/* Sizes and values that only a run tells cannot be planned for. */
+static aot_status_t check_births(const planning_t *p) {
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(p->s, aot_snap_node_t, nodes);
+  uint8_t *births = calloc((size_t)p->s->nodes.count + 1, 1);
+  aot_status_t status = births && sn_births(p->s, births) == 0 ? AOT_OK : no_memory(p->error);
+  for (uint32_t i = 0; i < p->s->nodes.count && status == AOT_OK; i++) {
+    if (!births[i]) continue;
+    p->error->node = nodes[i].id;
+    status = bc_fail(p->error, AOT_E_UNIMPLEMENTED, "no-plan", "the size or value of a result depends on the data, so that memory cannot be told before the run");
+  }
+  free(births);
+  return status;
+}
+
+static aot_status_t add_boundary(planning_t *p) {
+  int64_t *exprs = malloc(((size_t)p->s->exprs.count + 1) * sizeof *exprs);
+  sn_error wrong;
+  if (!exprs) return no_memory(p->error);
+  aot_status_t status = sn_exprs_eval(p->s, p->symbols, p->s->symbols.count, exprs, &wrong);
+  if (status == AOT_OK) status = mr_boundary(p->rows, p->s, exprs, &p->forward, &p->backward);
+  free(exprs);
+  if (status == AOT_E_RANGE) return bc_fail(p->error, status, "bad-size", "a tensor of the boundary has a size that cannot be");
+  return status == AOT_OK ? AOT_OK : no_memory(p->error);
+}
+
+static aot_status_t plan(planning_t *p) {
+  const uint32_t forward = find_graph(p->s, AOT_GRAPH_FORWARD), backward = find_graph(p->s, AOT_GRAPH_BACKWARD),
+                 update = find_graph(p->s, AOT_GRAPH_UPDATE);
+  if (find_graph(p->s, AOT_GRAPH_JOINT) != AOT_NO_ID || forward == AOT_NO_ID)
+    return bc_fail(p->error, AOT_E_PRECONDITION, "no-plan", forward == AOT_NO_ID ? "there is no forward graph" : "the program is joint: partition it first");
+  AOT_TRY(check_births(p));
+  AOT_TRY(add_graph(p, forward, &p->forward, &p->written[0]));
+  if (backward != AOT_NO_ID) AOT_TRY(add_graph(p, backward, &p->backward, &p->written[1]));
+  if (update != AOT_NO_ID) AOT_TRY(add_graph(p, update, NULL, NULL));
+  AOT_TRY(add_boundary(p));
+  return mr_finish(p->rows, p->forward.end, p->arena_nbytes) == AOT_OK ? AOT_OK : no_memory(p->error);
+}
+
+aot_status_t bc_plan_memory(const aot_snapshot_t *s, const cu_world_t *world, int32_t n_threads, int compiles, const int64_t *symbols,
+                            mr_rows_t *out, bc_error_t *error) {
+  planning_t p = {.s = s, .symbols = symbols, .rows = out, .error = error};
+  cu_error_t why;
+  error->node = AOT_NO_ID;
+  p.forward.graph = p.backward.graph = AOT_NO_ID;
+  p.machine = (bc_machine_t){n_threads, &p.custom, &p, compiles ? find_any : find_none, want_nothing};
+  mr_clear(out);
+  aot_status_t status = cu_prepare(world, s, &p.custom, &why);
+  if (status != AOT_OK) {
+    error->node = why.node;
+    bc_fail(error, status, "no-kernel", "%s", why.text);
+  } else {
+    status = plan(&p);
+  }
+  cu_program_deinit(&p.custom);
+  free(p.written[0]);
+  free(p.written[1]);
+  return status;
+}

@@ -1,0 +1,173 @@
+/* Both ends of aot.memory/1 and aot.trial/1: a pass that asks the host, and a backend that answers as its option says. */
+#include <aot/backend.h>
+#include <aot/ext/memory.h>
+#include <aot/ext/report.h>
+#include <aot/ext/trial.h>
+#include <aot/inline.h>
+#include <aot/note.h>
+#include <aot/pass.h>
+#include <aot/plugin.h>
+#include <stdlib.h>
+
+typedef struct unit {
+  union {
+    aot_pass_t pass;
+    aot_backend_t backend;
+  } table;
+  aot_host_t host;
+  aot_str_t how;
+  aot_ext_memory_t memory;
+  aot_memory_plan_t plan;
+  aot_memory_step_t steps[2];
+  aot_memory_buffer_t buffer;
+} unit_t;
+
+static unit_t *make(const aot_host_t *host, const aot_opts_t *opts) {
+  unit_t *u = calloc(1, sizeof *u);
+  if (u && aot_import(&u->host, sizeof u->host, host) == AOT_OK) u->how = opts->values[0].s;
+  return u;
+}
+
+static int is(const unit_t *u, const char *how) { return aot_str_eq(u->how, aot_str(how)); }
+
+/* ---- pass/1 "asker" ---- */
+
+static aot_status_t number(const unit_t *u, aot_ctx_t *ctx, const char *name, double value) {
+  const aot_ext_report_t *r = u->host.get_ext(u->host.self, AOT_EXT_REPORT);
+  return r->number(ctx, aot_str(name), value, aot_str(""));
+}
+
+static uint32_t count_outputs(const unit_t *u, aot_prog_t *prog) {
+  return u->host.graph->n_outputs(prog, u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD));
+}
+
+/* "ask": once, as it stands. "trial": with one more output, which is taken back. "forget": which is not. */
+static aot_status_t ask(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
+  const unit_t *u = p->self;
+  const aot_ext_memory_t *m = u->host.get_ext(u->host.self, AOT_EXT_MEMORY);
+  const aot_ext_trial_t *t = u->host.get_ext(u->host.self, AOT_EXT_TRIAL);
+  const aot_memory_plan_t *plan = NULL;
+  const aot_graph_t g = u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD);
+  if (!is(u, "ask")) {
+    AOT_TRY(t->begin(ctx, prog));
+    AOT_TRY(u->host.edit->output_add(prog, g, AOT_ROLE_USER_OUTPUT, 1, u->host.graph->outputs(prog, g)[0].value, aot_str("more")));
+  }
+  const aot_status_t status = m->plan(m, ctx, prog, NULL, 0, &plan);
+  if (is(u, "trial")) AOT_TRY(t->undo(ctx, prog));
+  if (t->undo(ctx, prog) != AOT_E_PRECONDITION && !is(u, "forget")) return AOT_E_INTERNAL;
+  if (is(u, "forget")) AOT_TRY(t->begin(ctx, prog));
+  AOT_TRY(number(u, ctx, "status", status));
+  AOT_TRY(number(u, ctx, "peak", status == AOT_OK ? (double)plan->peak_nbytes : -1));
+  return number(u, ctx, "outputs", count_outputs(u, prog));
+}
+
+static void pass_destroy(const aot_pass_t *p) { free(p->self); }
+
+static aot_status_t pass_create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
+  unit_t *u = make(host, opts);
+  (void)ctx;
+  if (!u) return AOT_E_EXHAUSTED;
+  u->table.pass = (aot_pass_t){.struct_size = sizeof(aot_pass_t), .self = u, .run = ask, .destroy = pass_destroy};
+  *out = &u->table.pass;
+  return AOT_OK;
+}
+
+/* ---- backend/1 "teller" ---- */
+
+static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
+  const aot_graph_api_t *g = ((const unit_t *)b->self)->host.graph;
+  (void)ctx;
+  for (uint32_t i = 0; i < g->n_graphs(prog); i++)
+    for (aot_node_t k = g->first(prog, (aot_graph_t){i}); k.id != AOT_NO_ID; k = g->next(prog, k)) {
+      const aot_verdict_t v = {.struct_size = sizeof v, .accepted = 1, .node = k};
+      AOT_TRY(sink->put(sink->self, &v));
+    }
+  return AOT_OK;
+}
+
+static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
+  (void)b, (void)ctx, (void)prog;
+  return sink->write(sink->self, "t", 1);
+}
+
+static aot_status_t run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t kind, const aot_tensor_t *in, uint64_t n_in, const aot_tensor_t *out,
+                        uint64_t n_out, const int64_t *symbols, uint64_t n_symbols) {
+  (void)e, (void)ctx, (void)kind, (void)in, (void)n_in, (void)out, (void)n_out, (void)symbols, (void)n_symbols;
+  return AOT_OK;
+}
+
+static void exe_destroy(const aot_exe_t *e) { free(e->self); }
+
+static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes, const aot_exe_t **out) {
+  aot_exe_t *e = calloc(1, sizeof *e);
+  (void)b, (void)ctx, (void)bytes, (void)nbytes;
+  if (!e) return AOT_E_EXHAUSTED;
+  *e = (aot_exe_t){.struct_size = sizeof *e, .self = e, .run = run, .destroy = exe_destroy};
+  *out = e;
+  return AOT_OK;
+}
+
+/* 1000 bytes for each output of the forward. */
+static aot_status_t plan(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols, uint64_t n_symbols,
+                         const aot_memory_plan_t **out) {
+  unit_t *u = m->self;
+  (void)symbols, (void)n_symbols;
+  const uint64_t nbytes = 1000 * count_outputs(u, prog);
+  if (is(u, "crash")) abort();
+  if (is(u, "refuse")) {
+    const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = AOT_STR_INIT("teller.no"),
+                          .message = AOT_STR_INIT("this program is not for telling"), .node = aot_no_node(), .value = aot_no_value()};
+    u->host.diag(ctx, &d);
+    return AOT_E_UNIMPLEMENTED;
+  }
+  u->steps[0] = u->steps[1] = (aot_memory_step_t){u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD), aot_no_node()};
+  u->buffer = (aot_memory_buffer_t){.kind = AOT_MEMORY_OUTPUT, .first = 1, .last = is(u, "nonsense") ? 2 : 1, .value = aot_no_value(),
+                                    .nbytes = nbytes, .place = UINT64_MAX};
+  u->plan = (aot_memory_plan_t){.struct_size = sizeof u->plan, .n_steps = 2, .n_buffers = 1, .n_forward_steps = 2, .steps = u->steps,
+                                .buffers = &u->buffer, .peak_nbytes = nbytes, .peak_step = 1};
+  *out = &u->plan;
+  return AOT_OK;
+}
+
+static const void *get_ext(const aot_backend_t *b, const char *id) {
+  const unit_t *u = b->self;
+  return strcmp(id, AOT_EXT_MEMORY) == 0 && !is(u, "silent") ? &u->memory : NULL;
+}
+
+static void backend_destroy(const aot_backend_t *b) { free(b->self); }
+
+static aot_status_t backend_create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
+  unit_t *u = make(host, opts);
+  (void)ctx;
+  if (!u) return AOT_E_EXHAUSTED;
+  u->memory = (aot_ext_memory_t){.struct_size = sizeof u->memory, .self = u, .plan = plan};
+  u->table.backend = (aot_backend_t){.struct_size = sizeof(aot_backend_t), .self = u, .query = query, .compile = compile, .load = load,
+                                     .destroy = backend_destroy, .get_ext = get_ext};
+  *out = &u->table.backend;
+  return AOT_OK;
+}
+
+/* ---- descriptor ---- */
+
+static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .name = AOT_STR_INIT("how"),
+                                        .help = AOT_STR_INIT("what to do"), .preset = {.s = AOT_STR_INIT("ask")}, .min = 1, .max = 0}};
+static const aot_contract_t pass_contract = {.struct_size = sizeof(aot_contract_t)},
+                            backend_contract = {.struct_size = sizeof(aot_contract_t), .gives = AOT_PROP_LOWERED};
+#define UNIT(name_, kind_, id_, contract_, create_)                                                                    \
+  static const aot_unit_t name_ = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT(kind_), .id = AOT_STR_INIT(id_),              \
+                                   .version = AOT_STR_INIT("0.1.0"), .help = AOT_STR_INIT("of the tests"), .options = options,           \
+                                   .n_options = 1, .option_stride = sizeof(aot_option_t), .contract = contract_, .create = create_}
+UNIT(asker, "pass/1", "asker", &pass_contract, pass_create);
+UNIT(teller, "backend/1", "teller", &backend_contract, backend_create);
+static const aot_unit_t *const units[] = {&asker, &teller};
+static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t), .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR,
+                                    .min_host_minor = 1, .id = AOT_STR_INIT("memory"), .vendor = AOT_STR_INIT("tests"),
+                                    .version = AOT_STR_INIT("0.1.0"), .units = units, .n_units = 2};
+
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("memory", "0.1.0") AOT_NOTE_UNIT("pass/1", "asker", "of the tests") ","
+                AOT_NOTE_UNIT("backend/1", "teller", "of the tests") AOT_NOTE_TAIL);
+
+const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
+  (void)host_epoch, (void)host_minor, (void)why_not;
+  return &plugin;
+}
