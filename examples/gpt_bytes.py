@@ -8,6 +8,8 @@ Export it for aothost (gpt_bytes/ holds the result):
 Or train it with PyTorch alone, for comparison:
 
     python examples/gpt_bytes.py examples/data/opticks.txt --steps 250
+
+make_dropout is a smaller one with dropout in attention, behind it and behind the feed-forward layers (gpt_dropout/).
 """
 
 from __future__ import annotations
@@ -29,12 +31,14 @@ class Config:
     heads: int = 4
     width: int = 128
     tied: bool = False  # one matrix for the token embedding and the output layer
+    dropout: float = 0.0
 
 
 class Attention(nn.Module):
     def __init__(self, config: Config):
         super().__init__()
         self.heads = config.heads
+        self.dropout = config.dropout
         self.qkv = nn.Linear(config.width, 3 * config.width)
         self.out = nn.Linear(config.width, config.width)
 
@@ -44,7 +48,7 @@ class Attention(nn.Module):
             part.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
             for part in self.qkv(x).split(width, dim=2)
         )
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=self.dropout if self.training else 0.0)
         return self.out(y.transpose(1, 2).reshape(batch, length, width))
 
 
@@ -56,10 +60,11 @@ class Block(nn.Module):
         self.norm2 = nn.LayerNorm(config.width)
         self.up = nn.Linear(config.width, 4 * config.width)
         self.down = nn.Linear(4 * config.width, config.width)
+        self.drop = nn.Dropout(config.dropout) if config.dropout else nn.Identity()
 
     def forward(self, x):
-        x = x + self.attention(self.norm1(x))
-        return x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))
+        x = x + self.drop(self.attention(self.norm1(x)))
+        return x + self.drop(self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh")))
 
 
 class GPT(nn.Module):
@@ -103,6 +108,10 @@ def make(config: Config = Config(), batch: int = 16):
 
 def make_tied():
     return make(Config(tied=True))
+
+
+def make_dropout():
+    return make(Config(layers=2, width=64, dropout=0.1))
 
 
 def batches(text: torch.Tensor, length: int, batch: int, seed: int):

@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct run_flags {
-  const char *model, *inputs, *outputs;
+  const char *model, *inputs, *outputs, *seed;
   int grads;
 } run_flags_t;
 
@@ -50,7 +50,8 @@ static aot_status_t run(aoth_run_t *r, aothost_t *h, const run_flags_t *flags) {
 }
 
 static int main_with(aoth_cli_t *cli, const run_flags_t *flags) {
-  aoth_overrides_t overrides = {.model = flags->model, .inputs = flags->inputs, .outputs = flags->outputs};
+  aoth_overrides_t overrides = {.model = flags->model, .inputs = flags->inputs, .outputs = flags->outputs,
+                                .seed = flags->seed};
   aoth_run_t r = {.cli = cli};
   aoth_pipeline_t *pipeline = NULL;
   int json_on_stdout = cli->common.json_path && strcmp(cli->common.json_path, "-") == 0;
@@ -77,6 +78,7 @@ static int run_main(const aoth_command_t *self, int argc, char **argv) {
       {.name = "--model", .value = "F", .help = "model file instead of the pipeline's", .text = &flags.model},
       {.name = "--inputs", .value = "F", .help = "inputs of a single call (input.0, input.1, ..), or 'random'", .text = &flags.inputs},
       {.name = "--outputs", .value = "F", .help = "where the results of a single call go (safetensors)", .text = &flags.outputs},
+      {.name = "--seed", .value = "N", .help = "of the order of data, random inputs and the model's random numbers", .text = &flags.seed},
       {.name = "--no-cache", .help = "compile anew, and keep nothing", .set = &cli.common.no_cache},
       {.name = "--grads", .help = "also run the backward and keep the gradients", .set = &flags.grads},
   };
@@ -87,7 +89,7 @@ static int run_main(const aoth_command_t *self, int argc, char **argv) {
 
 const aoth_command_t aoth_cmd_run = {
     .name = "run",
-    .usage = "run PIPELINE [--model F] [--inputs F] [--outputs F] [--grads] [options]",
+    .usage = "run PIPELINE [--model F] [--inputs F] [--outputs F] [--seed N] [--grads] [options]",
     .summary = "compile a model, then train it or call it once",
     .text = "Compiles the pipeline's model. With a train section it trains: Ctrl-C finishes the step, saves the\n"
             "checkpoint and stops. Without one, or for --outputs, it calls the model once with the inputs.\n"

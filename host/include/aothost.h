@@ -71,7 +71,12 @@ aot_status_t aothost_forward_in_place(aothost_t *h, const aot_tensor_t *inputs, 
  * output 0, which must be one number (a loss). */
 aot_status_t aothost_backward(aothost_t *h, const aot_tensor_t *tangents, uint32_t n_tangents);
 aot_status_t aothost_update(aothost_t *h, double lr);
-aot_status_t aothost_reset(aothost_t *h); /* leaves as in the model file */
+aot_status_t aothost_reset(aothost_t *h); /* leaves as in the model file, offset 0 */
+
+/* Of a program whose random numbers are explicit (stage rng): what the next forward draws is a function of seed and offset. Each
+ * forward moves the offset on; a run that goes on from a saved offset draws what it would have drawn. At first run.seed, 0. */
+aot_status_t aothost_seed(aothost_t *h, int64_t seed, int64_t offset);
+int64_t aothost_offset(const aothost_t *h);
 
 aot_status_t aothost_get(const aothost_t *h, const char *key, aot_tensor_t *out); /* AOT_E_NOT_FOUND: no such result */
 aot_status_t aothost_set(aothost_t *h, const char *key, const aot_tensor_t *value); /* param., buffer., state. */

@@ -120,7 +120,7 @@ static void read_stages(const aoth_fields_t *f, aoth_pipeline_t *p) {
 static aot_status_t read_all(const aoth_overrides_t *overrides, aoth_sink_t *sink, aoth_pipeline_t *p) {
   static const char *const keys[] = {"aot", "vars", "model", "opsets", "operators", "stages", "run"};
   const uint32_t before = aoth_sink_count(sink, AOT_SEVERITY_ERROR);
-  const aoth_overrides_t none = {NULL, 0, NULL, NULL, NULL};
+  const aoth_overrides_t none = {.n_sets = 0};
   aoth_compose_t c = {p->arena, sink, overrides ? overrides : &none, 0, 0, NULL};
   const aoth_fields_t f = {p->arena, sink};
   p->tree = aoth_compose(&c, p->path);

@@ -120,6 +120,7 @@ typedef struct aoth_overrides {
   const char *model;   /* --model; NULL: the file's */
   const char *inputs;  /* --inputs: a path or "random"; NULL: the file's */
   const char *outputs; /* --outputs; NULL: the file's */
+  const char *seed;    /* --seed: of everything that is drawn, training included; NULL: the file's */
 } aoth_overrides_t;
 
 /* Read, merge, substitute, type. All complaints go to the sink in one go. overrides may be NULL. */

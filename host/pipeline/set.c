@@ -1,4 +1,4 @@
-/* --set PATH=VALUE, --model, --inputs, --outputs: laid over the merged tree.
+/* --set PATH=VALUE, --model, --inputs, --outputs, --seed: laid over the merged tree.
  *
  *     vars.NAME=V                     a variable
  *     stages.NAME.OPTION=V            an option of a stage, by its unit id, its `as:` name or its number
@@ -195,6 +195,9 @@ void aoth_set_apply(aoth_compose_t *c, aoth_yaml_t *tree) {
   set_flag(c, tree, "--model", "model.path", c->overrides->model);
   set_flag(c, tree, "--inputs", "run.inputs", c->overrides->inputs);
   set_flag(c, tree, "--outputs", "run.outputs", c->overrides->outputs);
+  set_flag(c, tree, "--seed", "run.seed", c->overrides->seed);
+  const aoth_yaml_t *run = aoth_yaml_get(tree, "run");
+  if (run && run->kind == AOTH_YAML_MAP && aoth_yaml_get(run, "train")) set_flag(c, tree, "--seed", "run.train.seed", c->overrides->seed);
 }
 
 aot_status_t aoth_stage_from_flags(const char *use, const char *const *withs, uint32_t n_withs, aoth_arena_t *arena,

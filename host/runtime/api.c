@@ -141,7 +141,9 @@ static aot_status_t compile(aothost_t *h, uint32_t flags) {
                      h->plan->path ? h->plan->path : "");
     return AOT_E_PRECONDITION;
   }
-  return aoth_step_create(aoth_session_prog(h->session), &exec, h->sink, &h->step);
+  AOT_TRY(aoth_step_create(aoth_session_prog(h->session), &exec, h->sink, &h->step));
+  aoth_step_seed(h->step, h->plan->run.seed, 0);
+  return AOT_OK;
 }
 
 aot_status_t aothost_compile(aothost_t *h, uint32_t flags) {
@@ -277,6 +279,14 @@ aot_status_t aothost_reset(aothost_t *h) {
   AOT_TRY(begin(h));
   return end(h, aoth_step_reset(h->step));
 }
+
+aot_status_t aothost_seed(aothost_t *h, int64_t seed, int64_t offset) {
+  AOT_TRY(begin(h));
+  aoth_step_seed(h->step, seed, offset);
+  return AOT_OK;
+}
+
+int64_t aothost_offset(const aothost_t *h) { return h->step ? aoth_step_offset(h->step) : 0; }
 
 aot_status_t aothost_get(const aothost_t *h, const char *key, aot_tensor_t *out) {
   aoth_tensor_t t, *kept;

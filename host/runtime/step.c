@@ -80,7 +80,7 @@ static void bind_inputs(aoth_step_t *s, aoth_call_t *c) {
       p->tensor.nbytes = from->nbytes;
     }
     if (p->role == AOT_ROLE_SEED) store_int(p, s->seed);
-    if (p->role == AOT_ROLE_OFFSET) store_int(p, s->offset);
+    if (p->role == AOT_ROLE_OFFSET) store_int(p, c == &s->call[AOTH_CALL_BACKWARD] ? s->forward_offset : s->offset);
     c->in_views[i] = aoth_tensor_view(&p->tensor);
   }
   for (uint32_t i = 0; i < c->n_out; i++) c->out_views[i] = aoth_tensor_view(&c->out[i].tensor);
@@ -188,6 +188,7 @@ aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint
   if (changed) AOT_TRY(bind_sizes(s, inputs, n_inputs));
   AOT_TRY(aoth_step_plan(s));
   AOT_TRY(copy_inputs(s, inputs));
+  s->forward_offset = s->offset;
   AOT_TRY(run_call(s, AOTH_CALL_FORWARD, AOT_GRAPH_FORWARD));
   AOT_TRY(aoth_step_settle_open(s));
   AOT_TRY(leave_forward(s));

@@ -62,7 +62,8 @@ int aoth_step_takes_tangent(const aoth_step_t *s, uint32_t output);
 /* Number of the loss whose gradients the backward gives without being handed a tangent (a model exported with its backward); -1:
  * tangents are taken. */
 int64_t aoth_step_own_loss(const aoth_step_t *s);
-/* For programs with explicit random numbers: the seed that they are given, and how many numbers have been drawn. */
+/* For programs with explicit random numbers: the seed that they are given, and how many draws have been taken. A forward moves
+ * the offset on by a constant of the program; its backward is given the offset that the forward was given. */
 void aoth_step_seed(aoth_step_t *s, int64_t seed, int64_t offset);
 int64_t aoth_step_offset(const aoth_step_t *s);
 

@@ -70,6 +70,7 @@ struct aoth_step {
   const aoth_tensor_t **updates; /* by leaf: UPDATE output of the call that has just run */
   unsigned char *changed;        /* by leaf: AOTH_CHANGED_* by the rules of the boundary */
   int64_t seed, offset;
+  int64_t forward_offset; /* that the last forward was given: its backward draws the same numbers */
   aoth_variants_t *variants; /* of which this is the selected one */
 };
 

@@ -13,7 +13,7 @@ static aot_status_t refuse_random(ag_joint_t *j) {
   for (n = api->first(j->a.prog, j->a.graph); n.id != AOT_NO_ID; n = api->next(j->a.prog, n)) {
     AOT_TRY(ag_load(&j->a, n));
     if (j->a.desc->flags & AOT_OP_RANDOM)
-      ag_fail(&j->a, "draw the numbers outside the region and pass them in",
+      ag_fail(&j->a, "put the stage rng before autograd, or draw the numbers outside the region and pass them in",
               "%.*s draws random numbers in a region whose backward would have to draw them again",
               (int)j->a.desc->name.size, j->a.desc->name.data);
   }

@@ -48,7 +48,7 @@ aot_status_t fz_region_is_plain(const aot_host_t *host, aot_ctx_t *ctx, aot_prog
     aot_node_info_t info = {.struct_size = sizeof info};
     AOT_TRY(g->node_info(prog, b, &info));
     const aot_op_desc_t *d = g->op_desc(prog, info.op);
-    if (d->flags & (AOT_OP_WRITES | AOT_OP_RANDOM | AOT_OP_EFFECT | AOT_OP_COLLECTIVE)) return AOT_OK;
+    if (d->flags & (AOT_OP_WRITES | AOT_OP_EFFECT | AOT_OP_COLLECTIVE)) return AOT_OK;
     for (uint32_t i = 0; i < info.n_results; i++) {
       uint32_t r = root_of(d, &info, root, plain);
       root[info.first_result.id + i] = r == info.first_result.id + 1 ? r + i : r;

@@ -1,0 +1,160 @@
+/* Tensors filled with numbers of one distribution, in the shape and dtype of the result.
+ *
+ * With u uniform in [0, 1) and z normal: exponential -log(1 - u) / lambda; cauchy median + sigma tan(pi (u - 1/2)); geometric, the
+ * number of the first success, ceil(log(1 - u) / log(1 - p)), at least 1; log_normal exp(mean + std z). Narrow types are drawn in
+ * float32 and rounded once; tails that float32 cannot reach are drawn in float64. */
+#include "random_rules.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static int32_t drawn_in(int32_t dtype) { return dtype == AOT_F64 ? AOT_F64 : AOT_F32; }
+
+static void give(rg_emit_t *e, rg_x x, const aot_type_t *t, aot_value_t *out) { *out = rg_value(e, rg_cast(e, x, t->dtype)); }
+
+static aot_type_t real_result(rg_emit_t *e) {
+  const aot_type_t t = rg_result_type(e, 0);
+  if (rg_is_complex(t.dtype))
+    rg_fail(e, AOT_E_UNIMPLEMENTED, "draw the real and the imaginary part", "%.*s of complex numbers is not supported",
+            (int)e->desc->name.size, e->desc->name.data);
+  return t;
+}
+
+static void must(rg_emit_t *e, int holds, const char *what, double got) {
+  if (!holds) rg_fail(e, AOT_E_INVALID, "", "%.*s: %s, got %g", (int)e->desc->name.size, e->desc->name.data, what, got);
+}
+
+void rg_rand(rg_emit_t *e, aot_value_t *out) {
+  const aot_type_t t = real_result(e);
+  *out = rg_value(e, rg_uniform(e, &t, t.dtype));
+}
+
+void rg_randn(rg_emit_t *e, aot_value_t *out) {
+  const aot_type_t t = real_result(e);
+  *out = rg_value(e, rg_normal(e, &t, t.dtype));
+}
+
+/* randint, randint.low, randint_like, ..: [low, high) */
+void rg_randint_rule(rg_emit_t *e, aot_value_t *out) {
+  const aot_type_t t = real_result(e);
+  rg_x low = rg_in(e, "low");
+  if (low.kind == AOT_ARG_NONE) low = rg_i(0);
+  give(e, rg_randint(e, &t, low, rg_in(e, "high")), &t, out);
+}
+
+/* The largest number of `random` that every smaller one can be told from; -1: all of int64. */
+static int64_t largest(int32_t dtype) {
+  switch (dtype) {
+    case AOT_BOOL: return 1;
+    case AOT_U8: return UINT8_MAX;
+    case AOT_I8: return INT8_MAX;
+    case AOT_I16: return INT16_MAX;
+    case AOT_U16: return UINT16_MAX;
+    case AOT_I32: return INT32_MAX;
+    case AOT_U32: return UINT32_MAX;
+    case AOT_BF16: return INT64_C(1) << 8;
+    case AOT_F16: return INT64_C(1) << 11;
+    case AOT_F32: return INT64_C(1) << 24;
+    case AOT_F64: return INT64_C(1) << 53;
+    default: return -1;
+  }
+}
+
+/* random(), random(to): [0, to); random(from, to), where to may be absent: up to the largest of the dtype */
+void rg_random(rg_emit_t *e, aot_value_t *out) {
+  const aot_type_t t = real_result(e);
+  const int64_t top = largest(t.dtype);
+  rg_x low = rg_in(e, "from"), high = rg_in(e, "to");
+  if (low.kind == AOT_ARG_NONE) low = rg_i(0);
+  if (high.kind != AOT_ARG_NONE || top >= 0) {
+    if (high.kind == AOT_ARG_NONE) high = rg_i(top + 1);
+    give(e, rg_randint(e, &t, low, high), &t, out);
+  } else if (low.kind == AOT_ARG_INT && low.u.i == 0) {
+    give(e, rg_bits(e, &t), &t, out);
+  } else {
+    rg_fail(e, AOT_E_UNIMPLEMENTED, "say where the numbers end", "%.*s of 64-bit integers from a number on, without an end, is not supported",
+            (int)e->desc->name.size, e->desc->name.data);
+  }
+}
+
+/* [from, to): what rounds up to `to` becomes `from`. */
+void rg_uniform_rule(rg_emit_t *e, aot_value_t *out) {
+  const aot_type_t t = real_result(e);
+  const double from = rg_in_float(e, "from", 0), to = rg_in_float(e, "to", 1);
+  must(e, from <= to, "'from' must not be more than 'to'; their difference is", from - to);
+  if (from == 0 && to == 1) {
+    rg_rand(e, out);
+    return;
+  }
+  rg_x x = RG(e, "mul.Scalar", rg_uniform(e, &t, drawn_in(t.dtype)), rg_f(to - from));
+  x = rg_cast(e, RG(e, "add.Scalar", x, rg_f(from)), t.dtype);
+  *out = rg_value(e, RG(e, "masked_fill.Scalar", x, RG(e, "ge.Scalar", x, rg_f(to)), rg_f(from)));
+}
+
+/* x times or plus what is a number or a tensor */
+static rg_x with(rg_emit_t *e, const char *op, rg_x x, rg_x by) {
+  char name[32];
+  if (by.kind == AOT_ARG_NONE) return x;
+  snprintf(name, sizeof name, "%s.%s", op, by.kind == AOT_ARG_VALUE ? "Tensor" : "Scalar");
+  return RG(e, name, x, by);
+}
+
+/* mean + std z, each of them a number or a tensor */
+static rg_x shifted_normal(rg_emit_t *e, const aot_type_t *t) {
+  const rg_x mean = rg_in(e, "mean"), std = rg_in(e, "std");
+  if (std.kind == AOT_ARG_FLOAT) must(e, std.u.f >= 0, "'std' must not be negative", std.u.f);
+  return with(e, "add", with(e, "mul", rg_normal(e, t, drawn_in(t->dtype)), std), mean);
+}
+
+void rg_normal_rule(rg_emit_t *e, aot_value_t *out) {
+  const aot_type_t t = real_result(e);
+  give(e, shifted_normal(e, &t), &t, out);
+}
+
+void rg_log_normal(rg_emit_t *e, aot_value_t *out) {
+  const aot_type_t t = real_result(e);
+  give(e, RG(e, "exp", shifted_normal(e, &t)), &t, out);
+}
+
+static rg_x log_of_rest(rg_emit_t *e, const aot_type_t *t, int32_t dtype) {
+  return RG(e, "log1p", RG(e, "neg", rg_uniform(e, t, dtype)));
+}
+
+void rg_exponential(rg_emit_t *e, aot_value_t *out) {
+  const aot_type_t t = real_result(e);
+  const double rate = rg_in_float(e, "lambd", 1);
+  must(e, rate > 0, "'lambd' must be more than 0", rate);
+  give(e, RG(e, "mul.Scalar", log_of_rest(e, &t, drawn_in(t.dtype)), rg_f(-1.0 / rate)), &t, out);
+}
+
+void rg_cauchy(rg_emit_t *e, aot_value_t *out) {
+  const aot_type_t t = real_result(e);
+  const double median = rg_in_float(e, "median", 0), sigma = rg_in_float(e, "sigma", 1);
+  must(e, sigma > 0, "'sigma' must be more than 0", sigma);
+  const rg_x half = RG(e, "add.Scalar", rg_uniform(e, &t, AOT_F64), rg_f(-0.5));
+  const rg_x x = RG(e, "tan", RG(e, "mul.Scalar", half, rg_f(3.14159265358979323846)));
+  give(e, RG(e, "add.Scalar", RG(e, "mul.Scalar", x, rg_f(sigma)), rg_f(median)), &t, out);
+}
+
+void rg_geometric(rg_emit_t *e, aot_value_t *out) {
+  const aot_type_t t = real_result(e);
+  const double p = rg_in_float(e, "p", 0.5);
+  must(e, p > 0 && p <= 1, "'p' must be more than 0 and at most 1", p);
+  const rg_x x = RG(e, "ceil", RG(e, "mul.Scalar", log_of_rest(e, &t, AOT_F64), rg_f(1.0 / log1p(-p))));
+  give(e, RG(e, "clamp_min", x, rg_i(1)), &t, out);
+}
+
+/* self or p says the probability: a tensor, or a number */
+void rg_bernoulli(rg_emit_t *e, aot_value_t *out) {
+  const aot_type_t t = real_result(e);
+  rg_x p = rg_in(e, "p");
+  if (p.kind == AOT_ARG_NONE) p = rg_in(e, "self");
+  if (p.kind == AOT_ARG_VALUE) {
+    const int32_t dtype = drawn_in(rg_type(e, p).dtype);
+    give(e, RG(e, "lt.Tensor", rg_uniform(e, &t, dtype), p), &t, out);
+    return;
+  }
+  const double chance = rg_in_float(e, "p", 0.5);
+  must(e, chance >= 0 && chance <= 1, "the probability must lie between 0 and 1", chance);
+  give(e, rg_chance(e, &t, chance), &t, out);
+}

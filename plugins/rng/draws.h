@@ -1,0 +1,27 @@
+/* Draws: the only nodes from which numbers come. Each is a pure function of (seed, offset, its number, element), by Philox
+ * 4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011); see the operators aot.philox_*.
+ *
+ * A graph's stream begins with no ports; the first draw makes them: inputs `seed` and `offset`, or two more region inputs. */
+#ifndef RG_DRAWS_H
+#define RG_DRAWS_H
+
+#include "rg_emit.h"
+
+/* A rejection sampler may look this many numbers ahead. */
+#define RG_REJECTION_SPAN 1024
+
+/* Makes the stream's ports where they are missing. */
+aot_status_t rg_stream_open(rg_emit_t *e);
+
+/* Tensors of `shape`'s sizes, on its device, row-major. */
+rg_x rg_uniform(rg_emit_t *e, const aot_type_t *shape, int32_t dtype); /* in [0, 1) */
+rg_x rg_normal(rg_emit_t *e, const aot_type_t *shape, int32_t dtype);  /* mean 0, variance 1 */
+rg_x rg_bits(rg_emit_t *e, const aot_type_t *shape);                   /* int64, 63 random bits */
+rg_x rg_randint(rg_emit_t *e, const aot_type_t *shape, rg_x low, rg_x high); /* int64 in [low, high) */
+/* A rejection sampler: op takes its parameters after seed, offset and draw. At most 4 of them. */
+rg_x rg_sample(rg_emit_t *e, const char *op, const aot_type_t *shape, uint32_t n, const rg_x *parameters);
+
+/* mask: bool, true with probability p. */
+rg_x rg_chance(rg_emit_t *e, const aot_type_t *shape, double p);
+
+#endif
