@@ -43,11 +43,27 @@ static int read_operands(const bc_build_t *b, lp_operand_t *out, aot_str_t *word
   return 1;
 }
 
+static const lp_op_t *loop_op(const bc_build_t *b) {
+  return lp_op_find(aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name));
+}
+
+static int is_number(const bc_tensor_t *t) { return t && t->rank == 0 && t->dtype == AOT_I64; }
+
+/* A draw that a loop can make: seed and offset come from outside (its own space has dimensions, theirs has none). What is
+ * wrong with others, an empty range for one, the reference kernel tells. */
+static int draws_well(const bc_build_t *b) {
+  int has_range = b->node->n_args > 5;
+  return is_number(bc_arg_tensor(b, 0)) && is_number(bc_arg_tensor(b, 1)) && bc_type(b, 0)->rank > 0 &&
+         (!has_range || bc_arg_int(b, 3, 0) < bc_arg_int(b, 4, 0));
+}
+
 static const char *choose(const bc_build_t *b, int32_t *out_compute) {
-  const lp_op_t *op = lp_op_find(aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name));
+  const lp_op_t *op = loop_op(b);
   lp_operand_t operands[LP_ARGS];
+  lp_draw_t draw;
   aot_str_t word;
   if (!op || b->node->n_results != 1 || !bc_type(b, 0)->dtype || !read_operands(b, operands, &word)) return NULL;
+  if (lp_op_draws(op, bc_type(b, 0)->dtype, &draw) && !draws_well(b)) return NULL;
   return lp_choose(op, operands, n_places(b), word, bc_type(b, 0)->dtype, out_compute);
 }
 
@@ -145,7 +161,8 @@ typedef struct group {
   lp_inst_t *insts;      /* one a member */
   lp_access_t *accesses; /* loads and stores: LP_ARGS + 1 a member at most */
   bc_tensor_t *tensors;  /* that they reach */
-  uint32_t *rows;        /* value rows of the loads */
+  uint32_t *rows;        /* value rows of the loads, BC_NONE for draws */
+  lp_draw_t **draws;     /* of the loads, NULL for memory */
 } group_t;
 
 static const aot_snap_node_t *member(const bc_build_t *b, const group_t *g, uint32_t k) {
@@ -189,6 +206,27 @@ static int add_load(bc_build_t *b, group_t *g, uint32_t row, const bc_tensor_t *
   return t->storage != BC_NONE && spread(t, space, g->accesses[*out].strides);
 }
 
+/* The numbers that the node at hand draws: an access that counts elements in row-major order. */
+static int add_draw(bc_build_t *b, group_t *g, const bc_tensor_t *space, uint32_t *out) {
+  lp_draw_t *draw = bc_pool_alloc(b->pool, sizeof *draw);
+  uint32_t seed, offset;
+  bc_tensor_t dense = *bc_type(b, 0);
+  if (!draw || !add_load(b, g, (uint32_t)bc_arg(b, 0)->i, space, &seed) || !add_load(b, g, (uint32_t)bc_arg(b, 1)->i, space, &offset))
+    return 0;
+  *out = g->loop.n_loads++;
+  lp_access_t *access = &g->accesses[*out];
+  access->dtype = lp_op_draws(loop_op(b), dense.dtype, draw);
+  access->draws = 1;
+  if (!access->dtype) return 0;
+  access->seed = seed;
+  access->offset = offset;
+  draw->draw = (uint64_t)bc_arg_int(b, 2, 0);
+  g->draws[*out] = draw;
+  g->rows[*out] = BC_NONE;
+  bc_make_contiguous(&dense);
+  return spread(&dense, space, access->strides);
+}
+
 static int add_inst(bc_build_t *b, group_t *g, uint32_t k, const bc_tensor_t *space) {
   lp_inst_t *inst = &g->insts[k];
   b->node = member(b, g, k);
@@ -210,6 +248,9 @@ static int add_inst(bc_build_t *b, group_t *g, uint32_t k, const bc_tensor_t *sp
     } else if (a->kind == AOT_ARG_INT || a->kind == AOT_ARG_BOOL) {
       out->kind = a->kind == AOT_ARG_INT ? LP_INT : LP_BOOL;
       out->i = bc_arg_int(b, p, 0);
+    } else if (a->kind == AOT_ARG_INTS) {
+      out->kind = LP_DRAWN;
+      if (!add_draw(b, g, space, &out->index)) return 0;
     }
   }
   return inst->text != NULL;
@@ -264,7 +305,8 @@ static void run_part(void *payload, int32_t part, int64_t begin, int64_t end) {
 
 static aot_status_t run_loop(const bc_frame_t *f, void *payload) {
   loop_step_t *p = payload;
-  for (uint32_t k = 0; k < p->n; k++) p->pointers[k] = bc_at(f, p->refs[k]);
+  for (uint32_t k = 0; k < p->n; k++)
+    if (p->refs[k].storage != BC_NONE) p->pointers[k] = bc_at(f, p->refs[k]); /* a draw's pointer stays */
   bc_parallel(f->workers, p->sizes[0], p->grain, run_part, p);
   return AOT_OK;
 }
@@ -302,7 +344,8 @@ static aot_status_t add_loop(bc_build_t *b, const group_t *g, bc_loop_fn functio
   for (uint32_t d = 1; d < rank; d++) inner *= p->sizes[d];
   p->grain = (WORTH_A_THREAD + inner - 1) / inner;
   for (uint32_t k = 0; k < n; k++) {
-    p->refs[k] = bc_use(b, &g->tensors[k]);
+    p->refs[k] = bc_use(b, g->draws[k] ? NULL : &g->tensors[k]);
+    p->pointers[k] = (char *)g->draws[k];
     memcpy(p->strides + k * rank, g->accesses[k].strides, rank * sizeof *p->strides);
   }
   b->out->n_groups++;
@@ -344,7 +387,9 @@ aot_status_t bc_lower_group(bc_build_t *b, const uint32_t *members, uint32_t n_m
   g.accesses = calloc(n_reached + 1, sizeof *g.accesses);
   g.tensors = calloc(n_reached + 1, sizeof *g.tensors);
   g.rows = calloc(n_reached + 1, sizeof *g.rows);
-  aot_status_t status = g.insts && g.accesses && g.tensors && g.rows ? lower(b, &g) : no_memory(b);
+  g.draws = calloc(n_reached + 1, sizeof *g.draws);
+  aot_status_t status = g.insts && g.accesses && g.tensors && g.rows && g.draws ? lower(b, &g) : no_memory(b);
+  free(g.draws);
   free(g.rows);
   free(g.tensors);
   free(g.accesses);

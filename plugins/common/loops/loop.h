@@ -7,6 +7,9 @@
  * the generated function; what is generated depends on dtypes, expressions, the number of dimensions, and whether an access
  * steps by 0, 1 or something else through the innermost dimension. So equal layers of a model share one function.
  *
+ * A draw (explicit randomness) is an access without memory: a piece of the innermost dimension at a time, its numbers are put
+ * into a buffer on the stack, by a function that the caller names. So the text has no generator in it, and dropout is one loop.
+ *
  * lp_simplify drops dimensions of size 1, puts the first store's fastest dimension innermost and merges dimensions that all
  * accesses step through evenly: most groups become one flat loop. */
 #ifndef LP_LOOP_H
@@ -24,6 +27,7 @@
 #define LP_FLOAT 3 /* `f`: a number, weak in promotion */
 #define LP_INT 4   /* `i` */
 #define LP_BOOL 5  /* `i` */
+#define LP_DRAWN 6 /* access number `index`, which is a draw: as it is, in the access's own type */
 typedef struct lp_arg {
   int32_t kind;
   uint32_t index;
@@ -43,7 +47,15 @@ typedef struct lp_access {
   int32_t dtype;
   uint32_t inst; /* stores: the instruction whose result is stored */
   int64_t strides[AOT_MAX_RANK]; /* elements */
+  int32_t draws; /* loads: it reads no memory, but the random numbers of the elements that its strides count */
+  uint32_t seed, offset; /* of a draw: accesses of one number */
 } lp_access_t;
+
+/* What the pointer of a draw points at. fill: elements first, first + step, .., n of them, into `out` (common/random/philox.h). */
+typedef struct lp_draw {
+  void (*fill)(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, void *out);
+  uint64_t draw; /* added to the offset */
+} lp_draw_t;
 
 typedef struct lp_loop {
   int32_t rank;
@@ -67,6 +79,9 @@ typedef struct lp_operand {
 const char *lp_choose(const lp_op_t *op, const lp_operand_t *operands, uint32_t n_operands, aot_str_t word, int32_t result,
                       int32_t *out_compute);
 int lp_dtype_supported(int32_t dtype);
+/* Operators that draw: arguments 0, 1, 2 are seed, offset and draw number; the list of ints that the template reads stands for
+ * the drawn numbers. Their dtype for a result of dtype `result`, and what fills them in; 0: the operator does not draw. */
+int32_t lp_op_draws(const lp_op_t *op, int32_t result, lp_draw_t *out);
 
 /* ---- shape (loop_build.c) ---- */
 void lp_simplify(lp_loop_t *loop);
@@ -81,8 +96,8 @@ void lp_text_add(lp_text_t *t, const char *data, uint64_t size);
 void lp_print(lp_text_t *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void lp_text_deinit(lp_text_t *t);
 
-/* What every generated unit starts with: includes and helper functions. */
-extern const char lp_c_prelude[];
+/* What every generated unit starts with, one after the other: includes and helper functions, and those of draws. */
+extern const char lp_c_prelude[], lp_c_draws[];
 /* The function
  *     void NAME(char *const *p, const int64_t *n, const int64_t *s, int64_t begin, int64_t end)
  * with pointers to the first element of every access, the sizes, accesses * rank strides in elements, and the part of

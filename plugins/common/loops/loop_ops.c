@@ -3,6 +3,7 @@
  * there. Formulas agree with the reference kernels (common/kernels), which the tests hold them against. */
 #include "common/kernels/rk_core.h"
 #include "common/loops/loop.h"
+#include "common/random/philox.h"
 
 #include <aot/inline.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #define RESULT 1  /* computed in the result's dtype */
 #define COMPARE 2 /* in the promoted dtype of the operands */
 #define SELF 3    /* in the dtype of the first tensor */
+#define DRAW 4    /* as RESULT; a draw from seed and offset */
 
 struct lp_op {
   const char *name;
@@ -26,6 +28,7 @@ struct lp_op {
 #define SUB "$0 - $2 * $1"
 #define RSUB "$1 - $2 * $0"
 #define LERP "@abs($2) < T(0.5) ? $0 + $2 * ($1 - $0) : $1 - ($1 - $0) * (T(1) - $2)"
+#define DRAWN(name, f, i) {"aot.philox_" name ".default", DRAW, f, i, NULL, 0, 0}
 #define CLAMP(name)                                                                                                    \
   {"aten." name, RESULT, "@min(@max($0, $1), $2)", "@min(@max($0, $1), $2)", NULL, 6, 0},                              \
       {"aten." name, RESULT, "@max($0, $1)", "@max($0, $1)", NULL, 2, 4},                                              \
@@ -33,6 +36,10 @@ struct lp_op {
 
 /* Sorted by name (byte order): lp_op_find halves. Rows of one name stand together, the first that fits is taken. */
 static const lp_op_t rows[] = {
+    DRAWN("bits", NULL, "(int64_t)($3 >> 1)"),
+    DRAWN("normal", "$3", NULL),
+    DRAWN("randint", NULL, "(int64_t)((uint64_t)$3 + lp_below($5, (uint64_t)$4 - (uint64_t)$3))"),
+    DRAWN("uniform", "@unit($3)", NULL),
     FLOAT("_prelu_kernel", "$0 > 0 ? $0 : $0 * $1"),
     BOTH("_to_copy.default", RESULT, "$0"),
     ROW("abs.default", RESULT, "@abs($0)", "$0 < 0 ? -$0 : $0"),
@@ -167,6 +174,17 @@ const lp_op_t *lp_op_find(aot_str_t name) {
     else high = middle;
   }
   return low < N_ROWS && compare(rows[low].name, name) == 0 ? &rows[low] : NULL;
+}
+
+int32_t lp_op_draws(const lp_op_t *op, int32_t result, lp_draw_t *out) {
+  int narrow = result == AOT_F32;
+  if (op->kind != DRAW) return 0;
+  if (strcmp(op->name, "aot.philox_normal.default") == 0) {
+    out->fill = narrow ? ph_run_normal32 : ph_run_normal64;
+    return result;
+  }
+  out->fill = narrow ? ph_run_words32 : ph_run_words64;
+  return narrow ? AOT_U32 : AOT_U64;
 }
 
 int lp_dtype_supported(int32_t d) {

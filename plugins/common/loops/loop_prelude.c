@@ -65,3 +65,13 @@ const char lp_c_prelude[] =
     "LP double lp_pow_f64(double a, double b) { return pow(a, b); }\n"
     "LP float lp_atan2_f32(float a, float b) { return atan2f(a, b); }\n"
     "LP double lp_atan2_f64(double a, double b) { return atan2(a, b); }\n";
+
+/* Random words: their upper bits as a number in [0, 1); the upper half of a product of 64 bits. */
+const char lp_c_draws[] =
+    "typedef struct lp_draw {\n"
+    "  void (*fill)(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, void *out);\n"
+    "  uint64_t draw;\n"
+    "} lp_draw_t;\n"
+    "LP float lp_unit_f32(uint32_t w) { return (float)(w >> 8) * 0x1p-24f; }\n"
+    "LP double lp_unit_f64(uint64_t w) { return (double)(w >> 11) * 0x1p-53; }\n"
+    "LP uint64_t lp_below(uint64_t bits, uint64_t range) { return (uint64_t)((unsigned __int128)bits * range >> 64); }\n";

@@ -1,7 +1,5 @@
 #include "common/random/philox.h"
 
-#include <math.h>
-
 enum { ROUNDS = 10 };
 
 /* Multipliers and Weyl constants of the paper's table for 4x32. */
@@ -42,28 +40,6 @@ void ph_fill_uniform(uint64_t seed, uint64_t counter, uint64_t first, uint64_t n
     uint64_t element = first + k;
     if (starts_block(k, element, per_block)) b = ph_block(seed, counter, element / per_block);
     out[k] = per_block == 4 ? ph_unit32(b.w[element % 4], bits) : ph_unit64(ph_pair(&b, (uint32_t)(element % 2)), bits);
-  }
-}
-
-/* The radius takes a number in (0, 1], the angle one in [0, 1). */
-static double normal_of_pair(double radius_unit, double angle_unit, int sine) {
-  double r = sqrt(-2.0 * log(radius_unit)), angle = 6.283185307179586476925 * angle_unit;
-  return r * (sine ? sin(angle) : cos(angle));
-}
-
-void ph_fill_normal(uint64_t seed, uint64_t counter, uint64_t first, uint64_t n, uint32_t words, double *out) {
-  uint32_t per_block = words == 1 ? 4 : 2;
-  ph_block_t b = {{0}};
-  for (uint64_t k = 0; k < n; k++) {
-    uint64_t element = first + k;
-    int sine = (int)(element % 2);
-    if (starts_block(k, element, per_block)) b = ph_block(seed, counter, element / per_block);
-    if (words == 1) {
-      const uint32_t *pair = &b.w[element % 4 / 2 * 2];
-      out[k] = normal_of_pair(((double)pair[0] + 1) * 0x1p-32, (double)pair[1] * 0x1p-32, sine);
-    } else {
-      out[k] = normal_of_pair(ph_unit64(ph_pair(&b, 0), 53) + 0x1p-53, ph_unit64(ph_pair(&b, 1), 53), sine);
-    }
   }
 }
 

@@ -36,11 +36,26 @@ static inline double ph_unit64(uint64_t pair, uint32_t bits) { return (double)(p
 
 /* Elements first .. first + n - 1 of a draw. Uniform: multiples of 2^-bits in [0, 1), one word an element for bits up to 24,
  * two for 53. Normal: mean 0, variance 1 (Box, Muller: A note on the generation of random normal deviates, 1958), in
- * double; an even element takes the cosine of the pair, the next one its sine. words: 1 (resolution 2^-32, at most 6.66 away
+ * double; an even element takes the cosine of a pair, the next one its sine. words: 1 (resolution 2^-32, at most 6.66 away
  * from 0) or 2 (2^-53, at most 8.57). Bits: 64 an element. */
 void ph_fill_uniform(uint64_t seed, uint64_t counter, uint64_t first, uint64_t n, uint32_t bits, double *out);
 void ph_fill_normal(uint64_t seed, uint64_t counter, uint64_t first, uint64_t n, uint32_t words, double *out);
 void ph_fill_bits(uint64_t seed, uint64_t counter, uint64_t first, uint64_t n, uint64_t *out);
+
+/* Radius sqrt(-2 log radius_unit), angle a turn times angle_unit: cosine and sine. radius_unit in (0, 1], angle_unit in [0, 1),
+ * both multiples of 2^-53 (box_muller.c). */
+void ph_box_muller(double radius_unit, double angle_unit, double out[2]);
+
+/* n blocks from `block` on, four words each, by vector instructions where the processor has them. */
+void ph_words(uint64_t seed, uint64_t counter, uint64_t block, uint64_t n, uint32_t *out);
+
+/* The elements first, first + step, .. of a draw, n of them, for loops that make of them what they need: the word of an element
+ * (uint32_t), its two words (uint64_t), its normal number (float, double). */
+typedef void (*ph_run_fn)(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, void *out);
+void ph_run_words32(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, void *out);
+void ph_run_words64(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, void *out);
+void ph_run_normal32(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, void *out);
+void ph_run_normal64(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, void *out);
 
 /* bits * range / 2^64, rounded down: in [0, range), every value with a probability within 2^-64 of 1 / range. range > 0. */
 static inline uint64_t ph_below(uint64_t bits, uint64_t range) {

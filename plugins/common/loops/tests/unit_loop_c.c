@@ -91,7 +91,8 @@ static int generate(one_t *one, lp_text_t *out) {
   lp_inst_t inst;
   lp_access_t accesses[5];
   lp_loop_t loop = {.rank = 1, .sizes = {N}, .accesses = accesses, .n_stores = 1, .insts = &inst, .n_insts = 1};
-  if (!op) return 0;
+  lp_draw_t draw;
+  if (!op || lp_op_draws(op, one->dtype, &draw)) return 0;
   for (int k = 0; k < 4; k++) operands[k] = (lp_operand_t){LP_LOAD, one->dtype, 1};
   memset(&inst, 0, sizeof inst);
   inst.text = lp_choose(op, operands, 4, one->word, one->dtype, &inst.compute);
@@ -104,9 +105,9 @@ static int generate(one_t *one, lp_text_t *out) {
     if (!strstr(inst.text, place)) continue;
     one->used |= 1u << k;
     inst.args[k] = (lp_arg_t){LP_LOAD, loop.n_loads, 0, 0};
-    accesses[loop.n_loads++] = (lp_access_t){one->dtype, 0, {1}};
+    accesses[loop.n_loads++] = (lp_access_t){.dtype = one->dtype, .strides = {1}};
   }
-  accesses[loop.n_loads] = (lp_access_t){one->dtype, 0, {1}};
+  accesses[loop.n_loads] = (lp_access_t){.dtype = one->dtype, .strides = {1}};
   lp_gen_c(&loop, one->name, out);
   return one->used != 0;
 }
@@ -197,7 +198,8 @@ static void strides_and_broadcasts_are_followed(void **state) {
   float a[W][H], b[W], out[H][W], sum[H][W], number = 0;
   lp_inst_t insts[2] = {{"$0 + $1", AOT_F32, AOT_F32, 2, {{LP_LOAD, 0, 0, 0}, {LP_LOAD, 1, 0, 0}}},
                         {"$0 > 0 ? $0 * $1 : T(0)", AOT_F32, AOT_F32, 2, {{LP_INST, 0, 0, 0}, {LP_FLOAT, 0, 0.5, 0}}}};
-  lp_access_t accesses[4] = {{AOT_F32, 0, {1, H}}, {AOT_F32, 0, {0, 1}}, {AOT_F32, 1, {W, 1}}, {AOT_F32, 0, {W, 1}}};
+  lp_access_t accesses[4] = {{.dtype = AOT_F32, .strides = {1, H}}, {.dtype = AOT_F32, .strides = {0, 1}},
+                             {.dtype = AOT_F32, .inst = 1, .strides = {W, 1}}, {.dtype = AOT_F32, .strides = {W, 1}}};
   lp_loop_t loop = {2, {H, W}, accesses, 2, 2, insts, 2};
   lp_text_t source = {0};
   char *pointers[4] = {(char *)a, (char *)b, (char *)out, (char *)sum};
@@ -225,12 +227,91 @@ static void strides_and_broadcasts_are_followed(void **state) {
   lp_text_deinit(&source);
 }
 
+/* out = draw(seed, offset), of every kind and dtype, the result's memory permuted; rows of 700 elements take two pieces. Run
+ * in two parts as threads would, it has to be the reference kernel's result bit for bit. */
+typedef struct drawn {
+  const char *op, *name;
+  int32_t dtype;
+  int transposed;
+} drawn_t;
+
+enum { ROWS = 5, COLUMNS = 701 };
+
+static void generate_draw(const drawn_t *one, lp_loop_t *loop, lp_draw_t *draw, lp_text_t *out) {
+  const lp_op_t *op = lp_op_find(aot_str(one->op));
+  const lp_operand_t operands[7] = {{LP_LOAD, AOT_I64, 0}, {LP_LOAD, AOT_I64, 0}, {LP_INT, 0, 0}, {LP_INT, 0, 0}, {LP_INT, 0, 0}};
+  int ranged = strstr(one->op, "randint") != NULL;
+  lp_inst_t *inst = loop->insts;
+  lp_access_t *a = loop->accesses;
+  *inst = (lp_inst_t){.n_args = 6, .dtype = one->dtype};
+  inst->text = lp_choose(op, operands, ranged ? 7 : 5, aot_str(""), one->dtype, &inst->compute);
+  inst->args[3] = ranged ? (lp_arg_t){.kind = LP_INT, .i = -5} : (lp_arg_t){.kind = LP_DRAWN, .index = 2};
+  inst->args[4] = (lp_arg_t){.kind = LP_INT, .i = INT64_MAX - 7};
+  inst->args[5] = (lp_arg_t){.kind = LP_DRAWN, .index = 2};
+  draw->draw = 4;
+  a[0] = a[1] = (lp_access_t){.dtype = AOT_I64};
+  a[2] = (lp_access_t){.dtype = lp_op_draws(op, one->dtype, draw), .draws = 1, .seed = 0, .offset = 1, .strides = {COLUMNS, 1}};
+  a[3] = (lp_access_t){.dtype = one->dtype, .strides = {one->transposed ? 1 : COLUMNS, one->transposed ? ROWS : 1}};
+  lp_simplify(loop);
+  lp_gen_c(loop, one->name, out);
+}
+
+static void compare_draw(const drawn_t *one, const lp_loop_t *loop, lp_draw_t *draw, void *handle) {
+  static uint64_t got[ROWS * COLUMNS], expected[ROWS * COLUMNS];
+  int64_t seed = -77, offset = INT64_MAX - 1, strides[8], sizes[2] = {ROWS, COLUMNS}, middle = loop->sizes[0] / 2;
+  char *pointers[4] = {(char *)&seed, (char *)&offset, (char *)draw, (char *)got};
+  rk_tensor key[2] = {{.data = &seed, .nbytes = 8, .dtype = AOT_I64}, {.data = &offset, .nbytes = 8, .dtype = AOT_I64}};
+  rk_tensor result = {.data = expected, .nbytes = sizeof expected, .dtype = one->dtype, .rank = 2, .sizes = {ROWS, COLUMNS},
+                      .strides = {one->transposed ? 1 : COLUMNS, one->transposed ? ROWS : 1}};
+  rk_arg args[7] = {rk_arg_of_tensor(&key[0]), rk_arg_of_tensor(&key[1]), rk_arg_of_int(4), rk_arg_of_ints(sizes, 2)};
+  rk_call call = {args, 4, &result, 1};
+  rk_error error;
+  if (strstr(one->op, "randint")) {
+    args[3] = rk_arg_of_int(-5);
+    args[4] = rk_arg_of_int(INT64_MAX - 7);
+    args[5] = rk_arg_of_ints(sizes, 2);
+    call.n_args = 6;
+  }
+  if (rk_run(rk_find(aot_str(one->op)), &call, &error) != AOT_OK) fail_msg("%s", error.text);
+  for (int k = 0; k < 4; k++) memcpy(strides + k * loop->rank, loop->accesses[k].strides, (size_t)loop->rank * sizeof *strides);
+  find(handle, one->name)(pointers, loop->sizes, strides, 0, middle);
+  find(handle, one->name)(pointers, loop->sizes, strides, middle, loop->sizes[0]);
+  if (memcmp(got, expected, (size_t)(ROWS * COLUMNS) * aot_dtype_size(one->dtype)) != 0)
+    fail_msg("%s, %s%s", one->op, aot_dtype_name(one->dtype), one->transposed ? ", transposed" : "");
+}
+
+static void draws_are_those_of_the_reference_kernels(void **state) {
+  static const drawn_t table[] = {
+      {"aot.philox_uniform.default", "f0", AOT_F32, 0}, {"aot.philox_uniform.default", "f1", AOT_F32, 1},
+      {"aot.philox_uniform.default", "f2", AOT_F64, 0}, {"aot.philox_uniform.default", "f3", AOT_F64, 1},
+      {"aot.philox_normal.default", "f4", AOT_F32, 0},  {"aot.philox_normal.default", "f5", AOT_F64, 1},
+      {"aot.philox_randint.default", "f6", AOT_I64, 0}, {"aot.philox_randint.default", "f7", AOT_I64, 1},
+      {"aot.philox_bits.default", "f8", AOT_I64, 0},    {"aot.philox_randint.default", "f9", AOT_I32, 0},
+  };
+  enum { MANY = sizeof table / sizeof table[0] };
+  lp_inst_t insts[MANY];
+  lp_access_t accesses[MANY][4];
+  lp_loop_t loops[MANY];
+  lp_draw_t draws[MANY];
+  lp_text_t source = {0};
+  (void)state;
+  lp_text_add(&source, lp_c_prelude, strlen(lp_c_prelude));
+  lp_text_add(&source, lp_c_draws, strlen(lp_c_draws));
+  for (int k = 0; k < MANY; k++) {
+    loops[k] = (lp_loop_t){2, {ROWS, COLUMNS}, accesses[k], 3, 1, &insts[k], 1};
+    generate_draw(&table[k], &loops[k], &draws[k], &source);
+  }
+  void *handle = build(&source);
+  for (int k = 0; k < MANY; k++) compare_draw(&table[k], &loops[k], &draws[k], handle);
+  dlclose(handle);
+  lp_text_deinit(&source);
+}
+
 static lp_loop_t copy_loop(lp_inst_t *inst, lp_access_t *accesses, int32_t rank, const int64_t *sizes) {
   lp_loop_t loop = {.rank = rank, .accesses = accesses, .n_loads = 1, .n_stores = 1, .insts = inst, .n_insts = 1};
   int64_t stride = 1;
   *inst = (lp_inst_t){"$0", AOT_F32, AOT_F32, 1, {{LP_LOAD, 0, 0, 0}}};
-  accesses[0].dtype = accesses[1].dtype = AOT_F32;
-  accesses[1].inst = 0;
+  accesses[0] = accesses[1] = (lp_access_t){.dtype = AOT_F32};
   for (int32_t d = rank - 1; d >= 0; d--) {
     loop.sizes[d] = sizes[d];
     accesses[0].strides[d] = accesses[1].strides[d] = stride;
@@ -309,6 +390,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_operator_agrees_with_its_reference_kernel),
       cmocka_unit_test(strides_and_broadcasts_are_followed),
+      cmocka_unit_test(draws_are_those_of_the_reference_kernels),
       cmocka_unit_test(contiguous_dimensions_merge),
       cmocka_unit_test(a_scalar_becomes_one_element),
       cmocka_unit_test(the_store_decides_which_dimension_is_innermost),

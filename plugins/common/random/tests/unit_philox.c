@@ -1,6 +1,7 @@
 /* Philox against the known answers that its authors publish (Random123, kat_vectors), and which words an element gets. */
 #include "common/random/philox.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,6 +48,30 @@ static void test_words_of_elements(void **state) {
   assert_true(ph_bits(0, 0, 1) == bits[1]);
 }
 
+/* Against long double: every power of two down to the smallest radius, near 1, every part of a turn. */
+static void test_box_muller_is_accurate(void **state) {
+  double worst = 0;
+  (void)state;
+  for (uint64_t k = 0; k < 200000; k++) {
+    uint64_t bits = ph_bits(1, 2, k), other = ph_bits(1, 3, k);
+    double r = (double)((bits >> 11 >> k % 53) + 1) * 0x1p-53, a = (double)(other >> 11 >> k % 7) * 0x1p-53, got[2];
+    if (k % 3 == 0) r = 1 - r / 2;
+    ph_box_muller(r, a, got);
+    long double radius = sqrtl(-2 * logl(r)), turn = 6.283185307179586476925286766559L * (long double)a;
+    for (int side = 0; side < 2; side++) {
+      long double want = radius * (side ? sinl(turn) : cosl(turn));
+      double off = (double)(fabsl((long double)got[side] - want) / (fabsl(want) * 0x1p-52L + 1e-17L));
+      if (off > worst) worst = off;
+    }
+  }
+  assert_true(worst < 4);
+  double edge[2];
+  ph_box_muller(1, 0.3, edge);
+  assert_true(edge[0] == 0 && edge[1] == 0);
+  ph_box_muller(0x1p-53, 0.25, edge);
+  assert_true(edge[0] == 0 && fabs(edge[1] - sqrt(106 * log(2))) < 1e-14);
+}
+
 /* An element's number does not depend on where the filling starts. */
 static void test_any_part_is_the_same_part(void **state) {
   enum { N = 37 };
@@ -84,6 +109,48 @@ static void test_far_counters_and_blocks(void **state) {
   assert_true(u == v);
 }
 
+/* Vector instructions give the words of one block after another, also where a block's number carries into its upper half. */
+static void test_many_blocks_at_once(void **state) {
+  enum { N = 53 };
+  static const uint64_t starts[] = {0, 5, UINT32_MAX - 20, UINT64_MAX - 9};
+  uint32_t words[4 * N];
+  (void)state;
+  for (size_t s = 0; s < sizeof starts / sizeof starts[0]; s++) {
+    ph_words(UINT64_C(0x299f31d0a4093822), UINT64_MAX - s, starts[s], N, words);
+    for (uint64_t k = 0; k < N; k++) {
+      ph_block_t b = ph_block(UINT64_C(0x299f31d0a4093822), UINT64_MAX - s, starts[s] + k);
+      assert_memory_equal(words + 4 * k, b.w, sizeof b.w);
+    }
+  }
+}
+
+/* Runs with any start and step hold what the fillings hold. */
+static void test_runs_of_elements(void **state) {
+  enum { N = 300 };
+  static double u[N], z[N], zz[N], normal64[N];
+  static uint64_t bits[N], words64[N];
+  static uint32_t words32[N];
+  static float normal32[N];
+  (void)state;
+  ph_fill_uniform(7, 9, 0, N, 24, u);
+  ph_fill_normal(7, 9, 0, N, 1, z);
+  ph_fill_normal(7, 9, 0, N, 2, zz);
+  ph_fill_bits(7, 9, 0, N, bits);
+  for (uint64_t first = 0; first < 6; first++)
+    for (uint64_t step = 0; step < 6; step++) {
+      uint64_t n = step ? (N - first) / step : N;
+      ph_run_words32(7, 9, first, step, n, words32);
+      ph_run_words64(7, 9, first, step, n, words64);
+      ph_run_normal32(7, 9, first, step, n, normal32);
+      ph_run_normal64(7, 9, first, step, n, normal64);
+      for (uint64_t k = 0; k < n; k++) {
+        uint64_t e = first + k * step;
+        assert_true(ph_unit32(words32[k], 24) == u[e] && words64[k] == bits[e]);
+        assert_true(normal32[k] == (float)z[e] && normal64[k] == zz[e]);
+      }
+    }
+}
+
 static void test_bounded_numbers(void **state) {
   (void)state;
   assert_true(ph_below(0, 10) == 0 && ph_below(UINT64_MAX, 10) == 9 && ph_below(UINT64_MAX, 1) == 0);
@@ -96,8 +163,11 @@ int main(void) {
       cmocka_unit_test(test_known_answers),
       cmocka_unit_test(test_place_of_seed_counter_and_block),
       cmocka_unit_test(test_words_of_elements),
+      cmocka_unit_test(test_box_muller_is_accurate),
       cmocka_unit_test(test_any_part_is_the_same_part),
       cmocka_unit_test(test_far_counters_and_blocks),
+      cmocka_unit_test(test_many_blocks_at_once),
+      cmocka_unit_test(test_runs_of_elements),
       cmocka_unit_test(test_bounded_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
