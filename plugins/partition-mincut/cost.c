@@ -2,82 +2,90 @@
  * write that fusion would otherwise avoid. */
 #include "mincut.h"
 
-#include "common/partition/tags.h"
-#include <aot/graph.h>
+#include <math.h>
 #include <stdlib.h>
 
-#define FAR 1000000000u
 #define MAX_STEPS 100
+#define MOST 4e18 /* all prices together: a sum of them is an int64 */
 
-int mc_is_view(const pt_joint_t *j, uint32_t node) { return (j->op_flags[node] & AOT_OP_VIEW) != 0; }
-
-int mc_is_recomputable(const pt_joint_t *j, uint32_t node) {
-  uint32_t cheap = AOT_OP_POINTWISE | AOT_OP_VIEW | AOT_OP_CREATION | AOT_OP_MOVEMENT | AOT_OP_REDUCTION;
-  uint32_t never = AOT_OP_HEAVY | AOT_OP_RANDOM | AOT_OP_EFFECT | AOT_OP_COLLECTIVE | AOT_OP_REGION;
-  return (j->op_flags[node] & cheap) && !(j->op_flags[node] & never);
-}
-
-/* Fusion takes cheap operators and random draws. */
-static int fuses(const pt_joint_t *j, uint32_t node) {
-  return mc_is_recomputable(j, node) || (j->op_flags[node] & AOT_OP_RANDOM) != 0;
-}
-int mc_is_fusible(const pt_joint_t *j, uint32_t a, uint32_t b) { return fuses(j, a) && fuses(j, b); }
-
-int mc_must_recompute(const pt_joint_t *j, uint32_t node) {
-  return pt_must_recompute(j, node);
-}
-
-/* Steps from each node's results to the nearest use outside the forward. */
-static void measure_distance(const pt_joint_t *j, uint32_t *distance) {
-  for (uint32_t n = j->n_nodes; n-- > 0;) {
-    uint32_t best = FAR;
-    for (uint32_t v = j->result_begin[n]; v < j->result_begin[n + 1]; v++)
-      for (uint32_t k = j->user_begin[v]; k < j->user_begin[v + 1]; k++)
-        if (distance[j->users[k]] < best) best = distance[j->users[k]];
-    distance[n] = !j->early[n] ? 0 : best == FAR ? FAR : best + 1;
-  }
-}
-
-static uint32_t input_distance(const pt_joint_t *j, uint32_t v, const uint32_t *distance) {
-  uint32_t best = FAR;
+static uint32_t nearest_use(const pt_joint_t *j, uint32_t v, const uint32_t *of_node) {
+  uint32_t best = MC_FAR;
   for (uint32_t k = j->user_begin[v]; k < j->user_begin[v + 1]; k++)
-    if (distance[j->users[k]] + 1 < best) best = distance[j->users[k]] + 1;
+    if (of_node[j->users[k]] + 1 < best) best = of_node[j->users[k]] + 1;
   return best;
 }
 
-/* Someone reads it from memory whatever is kept: an input, a forward output, or a user that it cannot fuse with. */
-static int is_materialized(const pt_joint_t *j, uint32_t v, const uint8_t *is_output) {
-  if (j->def[v] == PT_NONE || is_output[v]) return 1;
+/* One of several results that no forward node reads belongs to the backward. */
+static int is_early(const pt_joint_t *j, uint32_t v, const uint8_t *is_output) {
+  if (is_output[v]) return 1;
   for (uint32_t k = j->user_begin[v]; k < j->user_begin[v + 1]; k++)
-    if (!mc_is_fusible(j, j->def[v], j->users[k])) return 1;
+    if (j->early[j->users[k]]) return 1;
   return 0;
 }
 
-static int64_t price_of(const pt_joint_t *j, const mc_rules_t *rules, uint32_t v, uint32_t steps, const double *factor,
-                        int materialized) {
-  if (rules->free_static_inputs && j->input_kind[v] == PT_INPUT_STATIC) return 0;
-  if (rules->recompute_views && j->def[v] != PT_NONE && mc_is_view(j, j->def[v])) return -1;
-  steps = steps > MAX_STEPS ? MAX_STEPS : steps < 1 ? 1 : steps;
-  int64_t bytes = (int64_t)((double)j->nbytes[v] * factor[steps]);
-  return materialized ? bytes : 2 * bytes;
+static void mark_outputs(const pt_joint_t *j, uint8_t *is_output) {
+  for (uint32_t i = 0; i < j->n_forward_outputs; i++)
+    if (j->forward_outputs[i] != PT_NONE) is_output[j->forward_outputs[i]] = 1;
 }
 
-int mc_price(const pt_joint_t *j, const mc_rules_t *rules, int64_t *price) {
-  uint32_t *distance = calloc((size_t)j->n_nodes + 1, sizeof *distance);
+int mc_measure(const pt_joint_t *j, uint32_t *of_value, uint32_t *of_node) {
   uint8_t *is_output = calloc((size_t)j->n_values + 1, 1);
-  double factor[MAX_STEPS + 1] = {1.0};
-  int status = distance && is_output ? 0 : -2;
-  for (int i = 1; i <= MAX_STEPS; i++) factor[i] = factor[i - 1] * rules->distance_base;
-  if (status == 0) {
-    for (uint32_t i = 0; i < j->n_forward_outputs; i++)
-      if (j->forward_outputs[i] != PT_NONE) is_output[j->forward_outputs[i]] = 1;
-    measure_distance(j, distance);
-    for (uint32_t v = 0; v < j->n_values; v++) {
-      uint32_t steps = j->def[v] == PT_NONE ? input_distance(j, v, distance) : distance[j->def[v]];
-      price[v] = price_of(j, rules, v, steps, factor, is_materialized(j, v, is_output));
+  if (!is_output) return -2;
+  mark_outputs(j, is_output);
+  for (uint32_t n = j->n_nodes; n-- > 0;) {
+    const int several = j->result_begin[n + 1] - j->result_begin[n] > 1;
+    uint32_t best = MC_FAR;
+    for (uint32_t v = j->result_begin[n]; v < j->result_begin[n + 1]; v++) {
+      of_value[v] = j->early[n] && (!several || is_early(j, v, is_output)) ? nearest_use(j, v, of_node) : 0;
+      if (of_value[v] < best) best = of_value[v];
     }
+    of_node[n] = !j->early[n] ? 0 : several && best < MC_FAR ? best + 1 : best;
   }
-  free(distance);
+  for (uint32_t v = 0; v < j->n_inputs; v++) of_value[v] = nearest_use(j, v, of_node);
   free(is_output);
+  return 0;
+}
+
+/* Someone reads it from memory whatever is kept: an input, an output, or a user that it cannot fuse with. */
+static int is_materialized(const mc_model_t *m, uint32_t v, const uint8_t *is_output) {
+  const pt_joint_t *j = m->j;
+  if (j->def[v] == PT_NONE || is_output[v]) return 1;
+  for (uint32_t k = j->user_begin[v]; k < j->user_begin[v + 1]; k++)
+    if (!mc_fuses_into(m, v, j->users[k])) return 1;
+  return 0;
+}
+
+static double price_of(const mc_model_t *m, uint32_t v, uint32_t steps, const double *factor, const uint8_t *is_output) {
+  const pt_joint_t *j = m->j;
+  if (m->rules->free_static_inputs && j->input_kind[v] == PT_INPUT_STATIC) return 0;
+  if (m->rules->recompute_views && j->def[v] != PT_NONE && (m->classes[j->def[v]] & MC_VIEW)) return -1;
+  steps = steps > MAX_STEPS ? MAX_STEPS : steps < 1 ? 1 : steps;
+  const double bytes = floor((double)j->nbytes[v] * factor[steps]);
+  return m->rules->double_fused && !is_materialized(m, v, is_output) ? 2 * bytes : bytes;
+}
+
+/* Whole bytes; of programs so large that their sum would not fit, in larger units. */
+static void round_prices(const double *exact, uint32_t n, int64_t *price) {
+  double sum = 0, unit = 1;
+  for (uint32_t v = 0; v < n; v++) sum += exact[v] > 0 ? exact[v] : 0;
+  while (sum / unit > MOST) unit *= 2;
+  for (uint32_t v = 0; v < n; v++) price[v] = exact[v] < 0 ? -1 : (int64_t)ceil(exact[v] / unit);
+}
+
+int mc_price(const mc_model_t *m, const uint32_t *distance_of_value, int64_t *price) {
+  const pt_joint_t *j = m->j;
+  uint8_t *is_output = calloc((size_t)j->n_values + 1, 1);
+  double *exact = calloc((size_t)j->n_values + 1, sizeof *exact), factor[MAX_STEPS + 1];
+  const int status = is_output && exact ? 0 : -2;
+  for (int i = 0; i <= MAX_STEPS; i++) factor[i] = pow(m->rules->distance_base, i);
+  if (status == 0) {
+    mark_outputs(j, is_output);
+    for (uint32_t i = 0; i < j->n_gradients && m->rules->operators == MC_PYTORCH; i++)
+      if (j->gradients[i] != PT_NONE) is_output[j->gradients[i]] = 1;
+    for (uint32_t v = 0; v < j->n_values; v++) exact[v] = price_of(m, v, distance_of_value[v], factor, is_output);
+    round_prices(exact, j->n_values, price);
+  }
+  free(is_output);
+  free(exact);
   return status;
 }

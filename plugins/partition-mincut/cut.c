@@ -5,19 +5,22 @@
  *   v_out ---inf--> u        u reads v, and runs before the backward starts or in it
  *   v_out ---inf--> sink     a tangent's descendant reads v, or v is a gradient
  *   n -------inf--> sink     the user's tag: always run again */
+#include "fewest.h"
 #include "maxflow.h"
 #include "mincut.h"
 
+#include "common/partition/tags.h"
 #include <stdlib.h>
 
 enum { SOURCE, SINK, FIRST };
 
 typedef struct network {
   const pt_joint_t *j;
+  int32_t ties;
   mc_flow_t flow;
   uint32_t *in, *out; /* by value: its vertices */
-  const int64_t *price;
-  const uint8_t *banned;
+  int64_t *price;
+  uint8_t *banned;
   int64_t infinite;
   int failed;
 } network_t;
@@ -45,7 +48,7 @@ static void add_value(network_t *w, uint32_t v) {
   int to_sink = 0;
   if (d == PT_NONE) arc(w, SOURCE, w->in[v], w->infinite);
   else if (w->in[v] != FIRST + d) arc(w, FIRST + d, w->in[v], w->infinite);
-  if (d != PT_NONE && mc_must_recompute(j, d)) return;
+  if (d != PT_NONE && pt_must_recompute(j, d)) return;
   arc(w, w->in[v], w->out[v], w->price[v] < 0 ? w->infinite : w->price[v]);
   for (uint32_t k = j->user_begin[v]; k < j->user_begin[v + 1]; k++) {
     if (j->late[j->users[k]]) to_sink = 1;
@@ -57,7 +60,7 @@ static void add_value(network_t *w, uint32_t v) {
 static void add_nodes(network_t *w) {
   for (uint32_t n = 0; n < w->j->n_nodes; n++) {
     if (w->j->late[n]) continue;
-    if (mc_must_recompute(w->j, n)) arc(w, FIRST + n, SINK, w->infinite);
+    if (pt_must_recompute(w->j, n)) arc(w, FIRST + n, SINK, w->infinite);
     else if (w->banned[n]) arc(w, SOURCE, FIRST + n, w->infinite);
   }
 }
@@ -82,6 +85,32 @@ static uint32_t find_culprit(const network_t *w) {
   return w->j->n_inputs < w->j->n_values ? w->j->n_inputs : 0;
 }
 
+/* Bytes of memory that a value of the cut takes: none that is there anyway. */
+static int pick_fewest(const network_t *w, uint8_t *side) {
+  const pt_joint_t *j = w->j;
+  mc_choice_t *choices = malloc(((size_t)j->n_values + 1) * sizeof *choices);
+  double sum = 0;
+  uint64_t unit = 1;
+  uint32_t n = 0;
+  if (!choices) return -2;
+  for (uint32_t v = 0; v < j->n_values; v++) sum += (double)j->nbytes[v];
+  while (sum / (double)unit > 4e18) unit *= 2; /* a sum of them is an int64 */
+  for (uint32_t v = j->n_inputs; v < j->n_values; v++)
+    if (!j->late[j->def[v]] && w->price[v] > 0)
+      choices[n++] = (mc_choice_t){w->in[v], w->out[v], (int64_t)(j->nbytes[v] / unit)};
+  const int status = mc_fewest_bytes(&w->flow, SOURCE, SINK, choices, n, side);
+  free(choices);
+  return status;
+}
+
+static int find_side(const network_t *w, uint8_t *side) {
+  if (w->ties == MC_NEAREST_SOURCE) return mc_flow_source_side(&w->flow, SOURCE, side);
+  if (w->ties == MC_FEWEST_BYTES) return pick_fewest(w, side);
+  if (mc_flow_sink_side(&w->flow, SINK, side) != 0) return -2;
+  for (uint32_t v = 0; v < w->flow.n_vertices; v++) side[v] = !side[v];
+  return 0;
+}
+
 static int solve(network_t *w, uint32_t n_vertices, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
   int64_t value = 0;
   uint8_t *side = calloc((size_t)n_vertices + 1, 1);
@@ -90,7 +119,7 @@ static int solve(network_t *w, uint32_t n_vertices, uint32_t *out_saved, uint32_
     *out_value = find_culprit(w);
     status = -1;
   }
-  if (status == 0) status = mc_flow_source_side(&w->flow, SOURCE, side);
+  if (status == 0) status = find_side(w, side);
   if (status == 0) read_cut(w, side, out_saved, out_n_saved);
   free(side);
   return status;
@@ -113,21 +142,38 @@ static int build_and_solve(network_t *w, uint32_t *out_saved, uint32_t *out_n_sa
   return status;
 }
 
+int mc_weigh(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *banned, int64_t *price) {
+  uint8_t *classes = calloc((size_t)j->n_nodes + 1, 1);
+  uint32_t *of_value = calloc((size_t)j->n_values + 1, 4), *of_node = calloc((size_t)j->n_nodes + 1, 4);
+  const mc_model_t m = {j, rules, classes};
+  int status = classes && of_value && of_node ? 0 : -2;
+  if (status == 0) {
+    mc_classify(j, rules, classes);
+    status = mc_measure(j, of_value, of_node);
+  }
+  if (status == 0) status = mc_ban(&m, of_node, banned);
+  if (status == 0 && rules->ban_far_apart) status = mc_ban_far_apart(&m, banned);
+  if (status == 0 && rules->ban_long_chains) status = mc_ban_long_chains(&m, banned);
+  if (status == 0) status = mc_price(&m, of_value, price);
+  free(classes);
+  free(of_value);
+  free(of_node);
+  return status;
+}
+
 int mc_choose(const pt_joint_t *j, const mc_rules_t *rules, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
-  uint8_t *banned = calloc((size_t)j->n_nodes + 1, 1);
-  int64_t *price = calloc((size_t)j->n_values + 1, sizeof *price);
   network_t w = {.j = j,
+                 .ties = rules->ties,
                  .in = calloc((size_t)j->n_values + 1, 4),
                  .out = calloc((size_t)j->n_values + 1, 4),
-                 .price = price,
-                 .banned = banned};
-  int status = banned && price && w.in && w.out ? 0 : -2;
+                 .price = calloc((size_t)j->n_values + 1, sizeof *w.price),
+                 .banned = calloc((size_t)j->n_nodes + 1, 1)};
+  int status = w.banned && w.price && w.in && w.out ? 0 : -2;
   *out_n_saved = 0;
-  if (status == 0) status = mc_ban(j, rules, banned);
-  if (status == 0) status = mc_price(j, rules, price);
+  if (status == 0) status = mc_weigh(j, rules, w.banned, w.price);
   if (status == 0) status = build_and_solve(&w, out_saved, out_n_saved, out_value);
-  free(banned);
-  free(price);
+  free(w.banned);
+  free(w.price);
   free(w.in);
   free(w.out);
   return status;

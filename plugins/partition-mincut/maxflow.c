@@ -133,17 +133,18 @@ int mc_flow_solve(mc_flow_t *f, uint32_t source, uint32_t sink, int64_t limit, i
   return status;
 }
 
-int mc_flow_source_side(const mc_flow_t *f, uint32_t source, uint8_t *out_side) {
+/* What hangs together with start over arcs with capacity left; against: walked from head to tail, by the twins. */
+static int reach(const mc_flow_t *f, uint32_t start, uint32_t against, uint8_t *out_side) {
   uint32_t *queue = malloc(((size_t)f->n_vertices + 1) * sizeof *queue);
   uint32_t first = 0, last = 0;
   if (!queue) return -2;
   memset(out_side, 0, f->n_vertices);
-  out_side[source] = 1;
-  queue[last++] = source;
+  out_side[start] = 1;
+  queue[last++] = start;
   while (first < last) {
     uint32_t u = queue[first++];
     for (uint32_t e = f->head[u]; e != NO_EDGE; e = f->next[e])
-      if (f->cap[e] > 0 && !out_side[f->to[e]]) {
+      if (f->cap[e ^ against] > 0 && !out_side[f->to[e]]) {
         out_side[f->to[e]] = 1;
         queue[last++] = f->to[e];
       }
@@ -151,3 +152,6 @@ int mc_flow_source_side(const mc_flow_t *f, uint32_t source, uint8_t *out_side) 
   free(queue);
   return 0;
 }
+
+int mc_flow_source_side(const mc_flow_t *f, uint32_t source, uint8_t *out_side) { return reach(f, source, 0, out_side); }
+int mc_flow_sink_side(const mc_flow_t *f, uint32_t sink, uint8_t *out_side) { return reach(f, sink, 1, out_side); }

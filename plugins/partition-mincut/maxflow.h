@@ -29,5 +29,7 @@ int mc_flow_edge(mc_flow_t *f, uint32_t u, uint32_t v, int64_t c);
 int mc_flow_solve(mc_flow_t *f, uint32_t source, uint32_t sink, int64_t limit, int64_t *out_value);
 /* After solve: out_side[v] = 1 where the source still reaches v. Of all minimum cuts this is the one nearest the source. */
 int mc_flow_source_side(const mc_flow_t *f, uint32_t source, uint8_t *out_side);
+/* out_side[v] = 1 where v still reaches the sink: the rest is the source's side of the minimum cut nearest the sink. */
+int mc_flow_sink_side(const mc_flow_t *f, uint32_t sink, uint8_t *out_side);
 
 #endif

@@ -4,21 +4,33 @@
  * Every value that exists before the backward becomes an arc v_in -> v_out with the price of keeping it. The source stands
  * for "only the forward has it", the sink for "the backward needs it". What may not be computed twice hangs on the source,
  * what the backward reads hangs on the sink, data flow is infinite. The arcs of the cheapest cut are the values to keep.
- * Source: PyTorch's min_cut_rematerialization_partition (torch/_functorch/partitioners.py, 2026), restated over operator
- * flags instead of operator names; of equal cuts it takes the one nearest the source, which saves fewer bytes where views
- * of one value tie. */
+ * Source: PyTorch's min_cut_rematerialization_partition (torch/_functorch/partitioners.py, 2.11). With MC_PYTORCH the network
+ * is the same as there, arc for arc; MC_FLAGS asks the operators' flags instead of PyTorch's lists of names. */
 #ifndef MC_MINCUT_H
 #define MC_MINCUT_H
 
 #include "common/partition/joint_arrays.h"
 
+#define MC_FLAGS 0   /* what an operator is, its flags tell */
+#define MC_PYTORCH 1 /* PyTorch's lists of names tell, and a tuple's elements count as operators that fuse */
+
+#define MC_FEWEST_BYTES 0     /* of all cheapest cuts, one that saves the fewest bytes */
+#define MC_NEAREST_SOURCE 1   /* the one whose forward side is smallest */
+#define MC_NEAREST_BACKWARD 2 /* the one whose forward side is largest: PyTorch's */
+
 typedef struct mc_rules {
+  int32_t operators;      /* MC_FLAGS, MC_PYTORCH */
+  int32_t ties;           /* MC_FEWEST_BYTES, .. */
+  int ban_expensive;      /* only what is cheap is computed again */
+  int ban_heavy;          /* without ban_expensive: all but the compute-intensive is */
   int ban_materialized;   /* what the backward would write to memory is not computed again */
   int ban_reductions;     /* nor what reads four times its own size or more */
   int ban_far_apart;      /* nor for a use that no fusion reaches */
-  int ban_expensive;      /* nor anything but pointwise, view, creation, movement, reduction */
+  int ban_long_chains;    /* nor at the end of a fusible chain of more than 100 nodes */
   int recompute_views;    /* views are never kept */
   int free_static_inputs; /* parameters, buffers, constants cost nothing to keep */
+  int double_fused;       /* keeping what fusion would not write to memory costs twice */
+  uint32_t max_distance;  /* what lies further from the backward is not computed again; 1000 and more: no limit */
   double distance_base;   /* price factor for each step away from the backward, up to 100 steps */
 } mc_rules_t;
 
@@ -26,15 +38,45 @@ typedef struct mc_rules {
  * at fault; -2: no memory. */
 int mc_choose(const pt_joint_t *j, const mc_rules_t *rules, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value);
 
-/* bans.c: banned[n] = 1 for each early node that must not be computed again. 0 or -2. */
-int mc_ban(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *banned);
-/* cost.c: price[v] of keeping each value that exists before the backward; -1: may not be kept. 0 or -2. */
-int mc_price(const pt_joint_t *j, const mc_rules_t *rules, int64_t *price);
+/* The weights of the network alone: banned, by node, 1: must not be computed again; price, by value, -1: may not be kept. 0 or
+ * -2. O(nodes + operands), with ban_long_chains O(operands log operands). */
+int mc_weigh(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *banned, int64_t *price);
 
-/* Questions that bans and prices both ask of a node. */
-int mc_is_view(const pt_joint_t *j, uint32_t node);
-int mc_is_recomputable(const pt_joint_t *j, uint32_t node);
-int mc_is_fusible(const pt_joint_t *j, uint32_t a, uint32_t b);
-int mc_must_recompute(const pt_joint_t *j, uint32_t node);
+/* ---- the parts ---- */
+
+/* classes.c: what a node is to the rules, by node. */
+#define MC_CHEAP 1u /* may be computed again */
+#define MC_VIEW 2u  /* free to compute again */
+#define MC_HEAVY 4u
+#define MC_FUSES 8u  /* fusion takes it */
+#define MC_JOINS 16u /* reads whatever stands before it without a write between */
+#define MC_PARTS 32u /* its results fuse whatever it is itself */
+#define MC_ALONE 64u /* a view of several results, at which following uses ends */
+void mc_classify(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *out_classes);
+
+/* What the rules look at. classes: by node. */
+typedef struct mc_model {
+  const pt_joint_t *j;
+  const mc_rules_t *rules;
+  const uint8_t *classes;
+} mc_model_t;
+
+/* May user u read value v without v being written to memory? */
+int mc_fuses_into(const mc_model_t *m, uint32_t v, uint32_t u);
+/* Views are free to compute again and tags of the user stand above the rules: may node n be banned at all? */
+int mc_may_ban(const mc_model_t *m, uint32_t n);
+
+
+/* Steps to the nearest use outside the forward, MC_FAR: there is none; by value and by node. 0 or -2. O(nodes + operands). */
+#define MC_FAR 1000000000u
+int mc_measure(const pt_joint_t *j, uint32_t *out_of_value, uint32_t *out_of_node);
+
+/* bans.c: banned[n] = 1 for each early node that must not be computed again. 0 or -2. O(nodes + operands). */
+int mc_ban(const mc_model_t *m, const uint32_t *distance_of_node, uint8_t *banned);
+/* far_apart.c: adds to banned. 0 or -2. O(nodes + operands), and O(operands log operands) for chains. */
+int mc_ban_far_apart(const mc_model_t *m, uint8_t *banned);
+int mc_ban_long_chains(const mc_model_t *m, uint8_t *banned);
+/* cost.c: price[v] of keeping each value that exists before the backward; -1: may not be kept. 0 or -2. */
+int mc_price(const mc_model_t *m, const uint32_t *distance_of_value, int64_t *price);
 
 #endif

@@ -43,14 +43,51 @@ static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *
 
 static void destroy(const aot_partition_t *p) { free(p->self); }
 
+/* Positions in the table of options, which both units share. */
+enum {
+  OPT_OPERATORS,
+  OPT_TIES,
+  OPT_EXPENSIVE,
+  OPT_HEAVY,
+  OPT_MATERIALIZED,
+  OPT_REDUCTIONS,
+  OPT_FAR_APART,
+  OPT_LONG_CHAINS,
+  OPT_VIEWS,
+  OPT_FREE_INPUTS,
+  OPT_DOUBLE_FUSED,
+  OPT_MAX_DISTANCE,
+  OPT_DISTANCE_BASE,
+  N_RULES,
+  OPT_OBJECTIVE = N_RULES, /* of the partition alone, from here on */
+  N_OPTIONS
+};
+
+static const aot_str_t operators_choices[] = {AOT_STR_INIT("flags"), AOT_STR_INIT("pytorch")};
+static const aot_str_t ties_choices[] = {AOT_STR_INIT("fewest-bytes"), AOT_STR_INIT("nearest-source"),
+                                         AOT_STR_INIT("nearest-backward")};
+static const aot_str_t objective_choices[] = {AOT_STR_INIT("bytes")};
+
+static int32_t chosen(const aot_str_t *choices, int32_t n, aot_str_t s) {
+  int32_t i = 0;
+  while (i + 1 < n && !aot_str_eq(choices[i], s)) i++;
+  return i;
+}
+
 static mc_rules_t rules_of(const aot_opt_value_t *v) {
-  return (mc_rules_t){.ban_materialized = v[0].i != 0,
-                      .ban_reductions = v[1].i != 0,
-                      .ban_far_apart = v[2].i != 0,
-                      .ban_expensive = v[3].i != 0,
-                      .recompute_views = v[4].i != 0,
-                      .free_static_inputs = v[5].i != 0,
-                      .distance_base = v[6].f};
+  return (mc_rules_t){.operators = chosen(operators_choices, 2, v[OPT_OPERATORS].s),
+                      .ties = chosen(ties_choices, 3, v[OPT_TIES].s),
+                      .ban_expensive = v[OPT_EXPENSIVE].i != 0,
+                      .ban_heavy = v[OPT_HEAVY].i != 0,
+                      .ban_materialized = v[OPT_MATERIALIZED].i != 0,
+                      .ban_reductions = v[OPT_REDUCTIONS].i != 0,
+                      .ban_far_apart = v[OPT_FAR_APART].i != 0,
+                      .ban_long_chains = v[OPT_LONG_CHAINS].i != 0,
+                      .recompute_views = v[OPT_VIEWS].i != 0,
+                      .free_static_inputs = v[OPT_FREE_INPUTS].i != 0,
+                      .double_fused = v[OPT_DOUBLE_FUSED].i != 0,
+                      .max_distance = (uint32_t)v[OPT_MAX_DISTANCE].i,
+                      .distance_base = v[OPT_DISTANCE_BASE].f};
 }
 
 static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
@@ -66,19 +103,38 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
 #define RULE(opt_name, opt_help, on)                                                                                     \
   {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .flags = AOT_OPT_AFFECTS_OUTPUT,                           \
    .name = AOT_STR_INIT(opt_name), .help = AOT_STR_INIT(opt_help), .preset = {.i = (on)}, .min = 1, .max = 0}
-static const aot_option_t options[] = { /* rules_of() reads them by position */
-    RULE("ban-materialized", "never recompute a value that the backward would have to write to memory", 1),
-    RULE("ban-reductions", "never recompute an operator whose result is a quarter of what it reads, or less", 1),
-    RULE("ban-far-apart", "never recompute a value for a use that no fusion can reach", 1),
-    RULE("ban-expensive", "recompute pointwise, view, creation, movement and reduction operators only", 1),
-    RULE("recompute-views", "always recompute views instead of saving them", 0),
-    RULE("free-static-inputs", "parameters, buffers and constants cost nothing to keep", 1),
-    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT,
-     .name = AOT_STR_INIT("distance-base"), .preset = {.f = 1.1}, .min = 1, .max = 2,
-     .help = AOT_STR_INIT("how much dearer a value is to save for each step it lies away from the backward")},
-    PT_OPTION_ONLY, /* of the regions alone */
+#define CHOICE(opt_name, opt_help, list, first)                                                                          \
+  {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT,                           \
+   .name = AOT_STR_INIT(opt_name), .help = AOT_STR_INIT(opt_help), .choices = (list),                                    \
+   .n_choices = sizeof(list) / sizeof *(list), .preset = {.s = AOT_STR_INIT(first)}, .min = 1, .max = 0}
+
+/* The option of the regions alone, then the rules by their positions, then the options of the partition alone: each unit has a
+ * slice of this table. */
+static const aot_option_t options[] = {
+    PT_OPTION_ONLY,
+    [1 + OPT_OPERATORS] = CHOICE("operators", "what tells which operators are cheap, views, heavy", operators_choices, "flags"),
+    [1 + OPT_TIES] = CHOICE("ties", "which of equally cheap cuts to take", ties_choices, "fewest-bytes"),
+    [1 + OPT_EXPENSIVE] = RULE("ban-expensive", "recompute pointwise, view, creation, movement and reduction operators only", 1),
+    [1 + OPT_HEAVY] = RULE("ban-heavy", "without ban-expensive: recompute all but compute-intensive operators", 1),
+    [1 + OPT_MATERIALIZED] =
+        RULE("ban-materialized", "never recompute a value that the backward would have to write to memory", 1),
+    [1 + OPT_REDUCTIONS] =
+        RULE("ban-reductions", "never recompute an operator whose result is a quarter of what it reads, or less", 1),
+    [1 + OPT_FAR_APART] = RULE("ban-far-apart", "never recompute a value for a use that no fusion can reach", 1),
+    [1 + OPT_LONG_CHAINS] = RULE("ban-long-chains", "never recompute the end of a fusible chain of more than 100 nodes", 0),
+    [1 + OPT_VIEWS] = RULE("recompute-views", "always recompute views instead of saving them", 0),
+    [1 + OPT_FREE_INPUTS] = RULE("free-static-inputs", "parameters, buffers and constants cost nothing to keep", 1),
+    [1 + OPT_DOUBLE_FUSED] = RULE("double-fused", "a value that fusion would not write to memory costs twice to save", 1),
+    [1 + OPT_MAX_DISTANCE] =
+        {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT,
+         .name = AOT_STR_INIT("max-distance"), .preset = {.i = 1000}, .min = 0, .max = 1000, .unit = AOT_STR_INIT("steps"),
+         .help = AOT_STR_INIT("never recompute what lies further from the backward, 1000: no limit")},
+    [1 + OPT_DISTANCE_BASE] =
+        {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT,
+         .name = AOT_STR_INIT("distance-base"), .preset = {.f = 1.1}, .min = 1, .max = 2,
+         .help = AOT_STR_INIT("how much dearer a value is to save for each step it lies away from the backward")},
+    [1 + OPT_OBJECTIVE] = CHOICE("objective", "what to make as small as possible", objective_choices, "bytes"),
 };
-#define N_RULES (sizeof options / sizeof *options - 1)
 
 /* ---- repeated regions ---- */
 
@@ -93,8 +149,8 @@ static aot_status_t create_regions(const aot_host_t *host, aot_ctx_t *ctx, const
   regions_unit_t *u = calloc(1, sizeof *u);
   if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
-  u->rules = rules_of(opts->values);
-  u->only = opts->values[N_RULES].s;
+  u->only = opts->values[0].s;
+  u->rules = rules_of(opts->values + 1);
   u->table = (aot_pass_t){.struct_size = sizeof u->table, .self = u, .run = run_regions, .destroy = destroy_regions};
   *out_table = &u->table;
   return AOT_OK;
@@ -109,7 +165,7 @@ static const aot_unit_t regions = {.struct_size = sizeof(aot_unit_t),
                                    .version = AOT_STR_INIT(AOT_VERSION),
                                    .help = AOT_STR_INIT(REGIONS_HELP),
                                    .options = options,
-                                   .n_options = N_RULES + 1,
+                                   .n_options = 1 + N_RULES,
                                    .option_stride = sizeof *options,
                                    .contract = &regions_contract,
                                    .create = create_regions};
@@ -124,8 +180,8 @@ static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
                                 .id = AOT_STR_INIT(ID),
                                 .version = AOT_STR_INIT(AOT_VERSION),
                                 .help = AOT_STR_INIT(HELP),
-                                .options = options,
-                                .n_options = N_RULES,
+                                .options = options + 1,
+                                .n_options = N_OPTIONS,
                                 .option_stride = sizeof *options,
                                 .contract = &contract,
                                 .create = create};

@@ -1,4 +1,3 @@
-#include "common/partition/hand_joint.h"
 #include "common/partition/joint_arrays.h"
 #include "common/snapshot/snap_births.h"
 
@@ -77,13 +76,14 @@ static uint8_t kind_of_port(const aot_snap_port_t *port) {
   }
 }
 
-static int allocate(pt_joint_t *j, size_t n_operands, uint32_t n_outputs) {
+int pt_joint_alloc(pt_joint_t *j, size_t n_operands, uint32_t n_outputs) {
   size_t nodes = (size_t)j->n_nodes + 1, values = (size_t)j->n_values + 1;
   j->operand_begin = calloc(nodes, 4);
   j->operands = calloc(n_operands + 1, 4);
   j->result_begin = calloc(nodes, 4);
   j->op_flags = calloc(nodes, 4);
   j->node_flags = calloc(nodes, 4);
+  j->op_name = calloc(nodes, sizeof *j->op_name);
   j->node_id = calloc(nodes, 4);
   j->late = calloc(nodes, 1);
   j->early = calloc(nodes, 1);
@@ -95,7 +95,7 @@ static int allocate(pt_joint_t *j, size_t n_operands, uint32_t n_outputs) {
   j->users = calloc(n_operands + 1, 4);
   j->forward_outputs = calloc((size_t)n_outputs + 1, 4);
   j->gradients = calloc((size_t)n_outputs + 1, 4);
-  return j->operand_begin && j->operands && j->result_begin && j->op_flags && j->node_flags && j->node_id && j->late &&
+  return j->operand_begin && j->operands && j->result_begin && j->op_flags && j->node_flags && j->op_name && j->node_id && j->late &&
                  j->early && j->def && j->value_id && j->nbytes && j->input_kind && j->user_begin && j->users &&
                  j->forward_outputs && j->gradients
              ? 0
@@ -169,25 +169,31 @@ static void fill_nodes(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_gr
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     j->operand_begin[n] = at;
     j->op_flags[n] = ops[nodes[n].op].flags;
+    j->op_name[n] = aot_snap_text(s, ops[nodes[n].op].name);
     if (births[g->node_begin + n] || runs_effect(s, &nodes[n], effects)) j->op_flags[n] |= AOT_OP_EFFECT;
     j->node_flags[n] = nodes[n].flags;
     keep_effect(j, n);
     j->node_id[n] = nodes[n].id;
     for (uint32_t k = 0; k < nodes[n].n_operands; k++) {
       uint32_t row = operands[nodes[n].operand_begin + k];
-      if (row == AOT_NO_ID) continue;
-      uint32_t v = value_of_row[row];
-      j->operands[at++] = v;
-      j->user_begin[v + 1]++;
-      if (pt_is_tangent(j, v) || (j->def[v] != PT_NONE && j->late[j->def[v]])) j->late[n] = 1;
+      if (row != AOT_NO_ID) j->operands[at++] = value_of_row[row];
     }
   }
   j->operand_begin[j->n_nodes] = at;
-  for (uint32_t v = 0; v < j->n_values; v++) j->user_begin[v + 1] += j->user_begin[v];
 }
 
-/* Fill the user lists; user_begin is used as the write position and shifted back. */
+/* Late is what reads something late. */
+static void mark_late(pt_joint_t *j) {
+  for (uint32_t n = 0; n < j->n_nodes; n++)
+    for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1] && !j->late[n]; k++)
+      j->late[n] = !pt_is_forward_value(j, j->operands[k]);
+}
+
+/* The user lists; user_begin counts, is then the write position, and is shifted back. */
 static void fill_users(pt_joint_t *j) {
+  memset(j->user_begin, 0, ((size_t)j->n_values + 1) * sizeof *j->user_begin);
+  for (uint32_t k = 0; k < j->operand_begin[j->n_nodes]; k++) j->user_begin[j->operands[k] + 1]++;
+  for (uint32_t v = 0; v < j->n_values; v++) j->user_begin[v + 1] += j->user_begin[v];
   for (uint32_t n = 0; n < j->n_nodes; n++)
     for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++) j->users[j->user_begin[j->operands[k]]++] = n;
   for (uint32_t v = j->n_values; v > 0; v--) j->user_begin[v] = j->user_begin[v - 1];
@@ -213,6 +219,7 @@ static void fill_outputs(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_
 }
 
 static void mark_early(pt_joint_t *j) {
+  memset(j->early, 0, j->n_nodes);
   for (uint32_t i = 0; i < j->n_forward_outputs; i++) {
     uint32_t v = j->forward_outputs[i];
     if (v != PT_NONE && j->def[v] != PT_NONE) j->early[j->def[v]] = 1;
@@ -223,6 +230,12 @@ static void mark_early(pt_joint_t *j) {
     for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++)
       if (j->def[j->operands[k]] != PT_NONE) j->early[j->def[j->operands[k]]] = 1;
   }
+}
+
+void pt_joint_link(pt_joint_t *j) {
+  mark_late(j);
+  fill_users(j);
+  mark_early(j);
 }
 
 static int has_tangents(const pt_joint_t *j) {
@@ -271,15 +284,14 @@ static int init(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *
   uint32_t *value_of_row = calloc((size_t)s->values.count + 1, sizeof *value_of_row);
   uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
   uint8_t *effects = calloc((size_t)s->graphs.count + 1, 1);
-  int status = hints && value_of_row && births && effects && sn_births(s, births) == 0 ? allocate(j, n_operands, g->n_outputs) : -2;
+  int status = hints && value_of_row && births && effects && sn_births(s, births) == 0 ? pt_joint_alloc(j, n_operands, g->n_outputs) : -2;
   if (status == 0) {
     mark_effects(s, effects);
     fill_values(j, s, g, hints, value_of_row);
     if (sides) mark_cotangents(j, sides);
     fill_nodes(j, s, g, births, effects, value_of_row);
-    fill_users(j);
     fill_outputs(j, s, g, sides, value_of_row);
-    mark_early(j);
+    pt_joint_link(j);
     if (!sides && !has_tangents(j)) mark_late_after_loss(j, find_loss(s, g, value_of_row));
   } else {
     pt_joint_deinit(j);
@@ -303,56 +315,8 @@ int pt_joint_init_region(pt_joint_t *j, const aot_snapshot_t *s, uint32_t row, c
   return init(j, s, &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[row], sides);
 }
 
-static void fill_by_hand(pt_joint_t *j, const pt_hand_graph_t *g) {
-  uint32_t at = 0;
-  for (uint32_t v = 0; v < j->n_values; v++) {
-    int input = v < g->n_inputs;
-    j->def[v] = input ? PT_NONE : v - g->n_inputs;
-    j->value_id[v] = v;
-    j->nbytes[v] = input ? g->input_nbytes[v] : g->nodes[v - g->n_inputs].nbytes;
-    j->input_kind[v] = input ? g->input_kinds[v] : PT_INPUT_NO;
-  }
-  for (uint32_t n = 0; n < g->n_nodes; n++) {
-    j->operand_begin[n] = at;
-    j->result_begin[n] = g->n_inputs + n;
-    j->op_flags[n] = g->nodes[n].op_flags;
-    j->node_flags[n] = g->nodes[n].node_flags;
-    j->node_id[n] = n;
-    for (uint32_t k = 0; k < g->nodes[n].n_operands; k++) {
-      uint32_t v = g->nodes[n].operands[k];
-      j->operands[at++] = v;
-      j->user_begin[v + 1]++;
-      if (pt_is_tangent(j, v) || (j->def[v] != PT_NONE && j->late[j->def[v]])) j->late[n] = 1;
-    }
-  }
-  j->operand_begin[g->n_nodes] = at;
-  j->result_begin[g->n_nodes] = j->n_values;
-  for (uint32_t v = 0; v < j->n_values; v++) j->user_begin[v + 1] += j->user_begin[v];
-}
-
-int pt_joint_init_by_hand(pt_joint_t *j, const pt_hand_graph_t *g) {
-  size_t n_operands = 0;
-  memset(j, 0, sizeof *j);
-  j->n_nodes = g->n_nodes;
-  j->n_inputs = g->n_inputs;
-  j->n_values = g->n_inputs + g->n_nodes;
-  for (uint32_t n = 0; n < g->n_nodes; n++) n_operands += g->nodes[n].n_operands;
-  if (allocate(j, n_operands, g->n_forward_outputs + g->n_gradients) != 0) {
-    pt_joint_deinit(j);
-    return -2;
-  }
-  fill_by_hand(j, g);
-  fill_users(j);
-  j->n_forward_outputs = g->n_forward_outputs;
-  j->n_gradients = g->n_gradients;
-  memcpy(j->forward_outputs, g->forward_outputs, (size_t)g->n_forward_outputs * 4);
-  memcpy(j->gradients, g->gradients, (size_t)g->n_gradients * 4);
-  mark_early(j);
-  return 0;
-}
-
 void pt_joint_deinit(pt_joint_t *j) {
-  void *arrays[] = {j->operand_begin, j->operands, j->result_begin, j->op_flags, j->node_flags, j->node_id,
+  void *arrays[] = {j->operand_begin, j->operands, j->result_begin, j->op_flags, j->node_flags, j->op_name, j->node_id,
                     j->late,          j->early,    j->def,          j->value_id, j->nbytes,     j->input_kind,
                     j->user_begin,    j->users,    j->forward_outputs, j->gradients};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);

@@ -7,6 +7,7 @@
 #define PT_JOINT_H
 
 #include <aot/snapshot.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define PT_NONE UINT32_MAX
@@ -25,6 +26,7 @@ typedef struct pt_joint {
   uint32_t *result_begin;   /* n_nodes + 1: results are values result_begin[i] .. result_begin[i + 1] */
   uint32_t *op_flags;       /* AOT_OP_* */
   uint32_t *node_flags;     /* AOT_NODE_* */
+  aot_str_t *op_name;       /* full name, of the snapshot; empty in graphs made by hand */
   uint32_t *node_id;        /* of the program */
   uint8_t *late, *early;
   /* values; inputs first, then results in node order */
@@ -52,6 +54,11 @@ typedef struct pt_sides {
   uint32_t n_operands, n_gradients;
 } pt_sides_t;
 int pt_joint_init_region(pt_joint_t *j, const aot_snapshot_t *s, uint32_t row, const pt_sides_t *sides);
+
+/* For joint graphs that come from elsewhere. Alloc: zeroed arrays by j->n_nodes, n_values, n_inputs, which are set. Link: late, early
+ * and the user lists, from operands, results, input kinds and outputs; late is only added to. 0 or -2; O(nodes + operands). */
+int pt_joint_alloc(pt_joint_t *j, size_t n_operands, uint32_t n_outputs);
+void pt_joint_link(pt_joint_t *j);
 void pt_joint_deinit(pt_joint_t *j);
 
 static inline int pt_is_tangent(const pt_joint_t *j, uint32_t v) { return j->input_kind[v] == PT_INPUT_TANGENT; }

@@ -12,8 +12,11 @@
 
 #include <cmocka.h>
 
-static const mc_rules_t plain = {.ban_expensive = 1, .free_static_inputs = 1, .distance_base = 1.1};
-static const mc_rules_t all_rules = {1, 1, 1, 1, 0, 1, 1.1};
+static const mc_rules_t plain = {
+    .ban_expensive = 1, .free_static_inputs = 1, .double_fused = 1, .max_distance = 1000, .distance_base = 1.1};
+static const mc_rules_t all_rules = {.ban_expensive = 1, .ban_heavy = 1, .ban_materialized = 1, .ban_reductions = 1,
+                                     .ban_far_apart = 1, .ban_long_chains = 1, .free_static_inputs = 1, .double_fused = 1,
+                                     .max_distance = 1000, .distance_base = 1.1};
 
 static uint32_t next_random(uint64_t *state) { /* splitmix64 */
   uint64_t z = (*state += 0x9E3779B97F4A7C15u);
@@ -82,34 +85,65 @@ static int64_t price_of(const pt_joint_t *j, uint32_t n_forward, uint32_t mask, 
   return sum + (reads_input ? input_price : 0);
 }
 
-static void compare(const random_graph_t *r, const mc_rules_t *rules) {
+static uint64_t bytes_of(const pt_joint_t *j, uint32_t mask) {
+  uint64_t sum = 0;
+  for (uint32_t n = 0; n < j->n_nodes; n++)
+    if (mask >> n & 1) sum += j->nbytes[N_INPUTS + n];
+  return sum;
+}
+
+/* The choice costs least; of all that cost as little it saves the fewest bytes. */
+static void compare(const random_graph_t *r, const mc_rules_t *rules, uint64_t *out_chosen, uint64_t *out_fewest) {
   pt_joint_t j;
   uint32_t saved[MAX_NODES + N_INPUTS], n_saved = 0, bad = 0, mask = 0;
   int64_t price[MAX_NODES + N_INPUTS], best = INT64_MAX;
   uint8_t banned[MAX_NODES + 1] = {0};
   assert_int_equal(pt_joint_init_by_hand(&j, &r->graph), 0);
-  mc_price(&j, rules, price);
-  mc_ban(&j, rules, banned);
+  assert_int_equal(mc_weigh(&j, rules, banned, price), 0);
   assert_int_equal(mc_choose(&j, rules, saved, &n_saved, &bad), 0);
   for (uint32_t i = 0; i < n_saved; i++) mask |= 1u << j.def[saved[i]];
   int64_t chosen = price_of(&j, r->n_forward, mask, price, banned, price[0]);
+  uint64_t fewest = UINT64_MAX;
   for (uint32_t m = 0; m < 1u << r->n_forward; m++) {
     int64_t p = price_of(&j, r->n_forward, m, price, banned, price[0]);
-    if (p >= 0 && p < best) best = p;
+    uint64_t nbytes = bytes_of(&j, m);
+    if (p < 0 || p > best || (p == best && nbytes >= fewest)) continue;
+    best = p;
+    fewest = nbytes;
   }
   assert_true(chosen >= 0);
   assert_int_equal(chosen, best);
+  if (rules->ties == MC_FEWEST_BYTES) assert_int_equal(bytes_of(&j, mask), fewest);
+  *out_fewest = fewest;
+  *out_chosen = bytes_of(&j, mask);
   pt_joint_deinit(&j);
 }
 
 static void no_subset_of_values_is_cheaper(void **state) {
   (void)state;
-  uint64_t seed = 7;
+  uint64_t seed = 7, chosen, fewest;
   random_graph_t r;
   for (int i = 0; i < 4000; i++) {
     make_graph(&r, &seed);
-    compare(&r, i % 2 ? &plain : &all_rules);
+    compare(&r, i % 2 ? &plain : &all_rules, &chosen, &fewest);
   }
+}
+
+/* Equal sizes and no distance factor make ties common; then the cuts at both ends often save more bytes. */
+static void of_equal_cuts_the_one_with_the_fewest_bytes(void **state) {
+  (void)state;
+  uint64_t seed = 11, chosen, fewest, more = 0;
+  random_graph_t r;
+  for (int i = 0; i < 4000; i++) {
+    mc_rules_t rules = plain;
+    rules.distance_base = 1;
+    rules.ties = i % 3;
+    make_graph(&r, &seed);
+    for (uint32_t n = 0; n < r.n_nodes; n++) r.nodes[n].nbytes = 8u << (r.nodes[n].nbytes / 8 % 3);
+    compare(&r, &rules, &chosen, &fewest);
+    more += chosen > fewest;
+  }
+  assert_true(more > 20);
 }
 
 /* gelu between two matrix products: its input is kept, gelu runs again. Values: 0 x, 1 w, 2 t | 3 mm, 4 gelu, 5 mm | 6 .. */
@@ -137,6 +171,7 @@ static void a_cheap_chain_is_computed_again(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_subset_of_values_is_cheaper),
+      cmocka_unit_test(of_equal_cuts_the_one_with_the_fewest_bytes),
       cmocka_unit_test(a_cheap_chain_is_computed_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,54 @@
+/* What operators are to the rules: from their flags, or from PyTorch's lists. */
+#include "mincut.h"
+#include "op_lists.h"
+
+#include "common/partition/tags.h"
+#include <aot/graph.h>
+
+#define NEVER (AOT_OP_EFFECT | AOT_OP_COLLECTIVE | AOT_OP_REGION)
+
+static uint8_t class_by_flags(uint32_t flags) {
+  const uint32_t cheap = AOT_OP_POINTWISE | AOT_OP_VIEW | AOT_OP_CREATION | AOT_OP_MOVEMENT | AOT_OP_REDUCTION;
+  uint8_t c = 0;
+  if ((flags & cheap) && !(flags & (AOT_OP_HEAVY | AOT_OP_RANDOM | NEVER))) c |= MC_CHEAP | MC_FUSES;
+  if (flags & AOT_OP_RANDOM) c |= MC_FUSES;
+  if (flags & AOT_OP_HEAVY) c |= MC_HEAVY;
+  if (flags & AOT_OP_VIEW) c |= MC_VIEW;
+  return c;
+}
+
+/* A view that PyTorch has rewritten before its partitioner runs (transpose) stands in no list; its flag tells. */
+static uint8_t class_by_lists(aot_str_t name, uint32_t flags) {
+  const uint32_t listed = mc_listed(name);
+  uint8_t c = 0;
+  if (listed & OL_CHEAP || flags & AOT_OP_VIEW) c |= MC_CHEAP | MC_FUSES;
+  if (listed & OL_RANDOM) c |= MC_FUSES;
+  if (listed & OL_HEAVY) c |= MC_HEAVY;
+  if (listed & OL_VIEW || flags & AOT_OP_VIEW) c |= MC_VIEW;
+  if (listed & OL_JOINS) c |= MC_JOINS;
+  if (flags & (AOT_OP_RANDOM | NEVER)) c &= (uint8_t)~MC_CHEAP;
+  return c;
+}
+
+void mc_classify(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *out_classes) {
+  for (uint32_t n = 0; n < j->n_nodes; n++) {
+    const int several = j->result_begin[n + 1] - j->result_begin[n] > 1;
+    if (rules->operators == MC_FLAGS) {
+      out_classes[n] = class_by_flags(j->op_flags[n]);
+      continue;
+    }
+    out_classes[n] = class_by_lists(j->op_name[n], j->op_flags[n]);
+    if (several) out_classes[n] |= MC_PARTS | (out_classes[n] & MC_VIEW ? MC_ALONE : 0);
+  }
+}
+
+int mc_fuses_into(const mc_model_t *m, uint32_t v, uint32_t u) {
+  const uint32_t d = m->j->def[v];
+  if (m->classes[u] & MC_JOINS) return 1;
+  return d != PT_NONE && (m->classes[d] & (MC_FUSES | MC_PARTS)) && (m->classes[u] & MC_FUSES);
+}
+
+int mc_may_ban(const mc_model_t *m, uint32_t n) {
+  if (m->j->node_flags[n] & AOT_NODE_MUST_SAVE) return 1;
+  return !(m->classes[n] & MC_VIEW) && !pt_must_recompute(m->j, n);
+}
