@@ -48,7 +48,7 @@ static uint32_t node(maker_t *m, int op, uint64_t nbytes, uint32_t a, uint32_t b
 
 /* The backward of some nodes: each reads the chain and one or two forward values. */
 static void go_back(maker_t *m, const uint32_t *values, uint32_t n) {
-  for (uint32_t i = n; i-- > 0 && m->n < m->wanted;) m->chain = node(m, i % 3 ? OP_MUL : OP_MM, 4096, m->chain, values[i]);
+  for (uint32_t i = n; i-- > 0 && m->n < m->wanted;) m->chain = node(m, values[i] % 16 ? OP_MUL : OP_MM, 4096, m->chain, values[i]);
 }
 
 static void make_layers(maker_t *m) {

@@ -4,6 +4,8 @@
 
 #include "common/partition/tags.h"
 #include <aot/graph.h>
+#include <aot/inline.h>
+#include <string.h>
 
 #define NEVER (AOT_OP_EFFECT | AOT_OP_COLLECTIVE | AOT_OP_REGION)
 
@@ -17,9 +19,35 @@ static uint8_t class_by_flags(uint32_t flags) {
   return c;
 }
 
+/* What the lists said of names lately: a program has thousands of nodes and some forty operators. */
+#define N_KNOWN 256u
+typedef struct known {
+  struct {
+    aot_str_t name;
+    uint32_t listed;
+  } at[N_KNOWN];
+} known_t;
+
+static uint32_t hash_name(aot_str_t name) {
+  uint64_t hash = name.size, part = 0;
+  for (uint64_t i = 0; i < name.size; i += sizeof part) {
+    memcpy(&part, name.data + i, (size_t)(name.size - i < sizeof part ? name.size - i : sizeof part));
+    hash = (hash ^ part) * 0x9E3779B97F4A7C15u;
+  }
+  return (uint32_t)(hash >> 40);
+}
+
+static uint32_t look_up(known_t *known, aot_str_t name) {
+  const uint32_t slot = hash_name(name) % N_KNOWN;
+  if (!known->at[slot].name.data || !aot_str_eq(known->at[slot].name, name)) {
+    known->at[slot].name = name;
+    known->at[slot].listed = mc_listed(name);
+  }
+  return known->at[slot].listed;
+}
+
 /* A view that PyTorch has rewritten before its partitioner runs (transpose) stands in no list; its flag tells. */
-static uint8_t class_by_lists(aot_str_t name, uint32_t flags) {
-  const uint32_t listed = mc_listed(name);
+static uint8_t class_by_lists(uint32_t listed, uint32_t flags) {
   uint8_t c = 0;
   if (listed & OL_CHEAP || flags & AOT_OP_VIEW) c |= MC_CHEAP | MC_FUSES;
   if (listed & OL_RANDOM) c |= MC_FUSES;
@@ -31,13 +59,14 @@ static uint8_t class_by_lists(aot_str_t name, uint32_t flags) {
 }
 
 void mc_classify(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *out_classes) {
+  known_t known = {0};
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     const int several = j->result_begin[n + 1] - j->result_begin[n] > 1;
     if (rules->operators == MC_FLAGS) {
       out_classes[n] = class_by_flags(j->op_flags[n]);
       continue;
     }
-    out_classes[n] = class_by_lists(j->op_name[n], j->op_flags[n]);
+    out_classes[n] = class_by_lists(look_up(&known, j->op_name[n]), j->op_flags[n]);
     if (several) out_classes[n] |= MC_PARTS | (out_classes[n] & MC_VIEW ? MC_ALONE : 0);
   }
 }
