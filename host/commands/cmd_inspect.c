@@ -1,5 +1,6 @@
 /* aothost inspect: what a program or model holds, for people or as JSON. One walk collects, two printers tell. */
 #include "cli.h"
+#include "inspect_memory.h"
 #include "unit_json.h"
 
 #include <aot/ext/saved.h>
@@ -461,30 +462,58 @@ static aot_status_t inspect(aoth_cli_t *cli, const char *import_id) {
 }
 
 static int inspect_main(const aoth_command_t *self, int argc, char **argv) {
-  const char *import_id = NULL;
+  aoth_memory_flags_t memory = {0};
   aoth_cli_t cli;
   const aoth_flag_t flags[] = {
       {.name = "--import",
        .value = "ID",
        .help = "the importer; found out from the file when left out, ir for text",
-       .text = &import_id},
+       .text = &memory.import_id},
+      {.name = "--memory", .help = "the memory that a step takes; FILE may be a pipeline", .set = &memory.on},
+      {.name = "--use",
+       .value = "STAGE",
+       .help = "of a program: run this unit first; may repeat, the backend is asked",
+       .list = &memory.uses,
+       .with_name = 1},
+      {.name = "--with", .value = "K=V", .help = "an option of the --use before it; may repeat", .list = &memory.uses, .with_name = 1},
+      {.name = "--model", .value = "F", .help = "model file instead of the pipeline's", .text = &memory.model},
+      {.name = "--top", .value = "N", .help = "list so many of the largest buffers (16)", .text = &memory.top},
+      {.name = "--budget",
+       .value = "B",
+       .help = "does it fit? bytes (64MiB) or a fraction of the peak with everything saved (0.5)",
+       .text = &memory.budget},
+      {.name = "--simulated", .help = "also what the partition stage's own simulator says", .set = &memory.simulated},
+      {.name = "--unit", .value = "ID", .help = "also what this backend or partitioner says", .text = &memory.unit},
+      {.name = "--plot", .value = "F", .help = "draw it: F.svg or F.html", .text = &memory.plot},
   };
-  int code = aoth_cli_init(&cli, self, argc, argv, flags, 1, 1, 1);
-  if (code == AOTH_CLI_GO) code = aoth_cli_session(&cli) ? aoth_exit_code(inspect(&cli, import_id)) : AOTH_EXIT_INPUT;
+  int code = aoth_cli_init(&cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 1, 1);
+  if (code == AOTH_CLI_GO) {
+    const int ready = aoth_cli_session(&cli) && aoth_inspect_flags_fit(&cli, &memory);
+    if (!ready) code = AOTH_EXIT_INPUT;
+    else code = memory.on ? aoth_inspect_memory(&cli, &memory) : aoth_exit_code(inspect(&cli, memory.import_id));
+  }
+  free(memory.uses.items);
   return aoth_cli_deinit(&cli, code);
 }
 
 const aoth_command_t aoth_cmd_inspect = {
     .name = "inspect",
     .usage = "inspect FILE [options]",
-    .summary = "what a program or model holds",
+    .summary = "what a program or model holds, what memory it takes",
     .text = "Reads a program in text (.ir) or a model and tells its graphs with their signatures, its leaves\n"
             "(parameters, buffers, constants, inputs) with types and sizes, boundary rules, symbols with ranges,\n"
             "and how often each operator is used; of a partitioned program also what is saved and who else holds\n"
             "its memory (`donated`: nobody), which inputs stay in place, which to detach. Sizes of symbolic tensors\n"
             "are those at tracing. -v shows region graphs, too.\n"
             "\n"
+            "--memory compiles a pipeline, or runs the stages named over a program, and tells the memory of one\n"
+            "training step as the backend plans it: a chart over its steps, the peak, the largest buffers alive there\n"
+            "with their operators and modules. Nothing is run. docs/MEMORY.md explains the numbers and the JSON keys.\n"
+            "Status 1 when it does not fit a --budget.\n"
+            "\n"
             "  aothost inspect gpt.pt2\n"
-            "  aothost inspect 03.partition-mincut.ir --json - | jq .operators\n",
+            "  aothost inspect 03.partition-mincut.ir --json - | jq .operators\n"
+            "  aothost inspect pipelines/quickstart.yaml --memory --budget 64MiB --plot memory.html\n"
+            "  aothost inspect 03.partition-mincut.ir --memory --use backend-cpu --with threads=1\n",
     .main = inspect_main,
 };

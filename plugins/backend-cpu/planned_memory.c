@@ -118,8 +118,8 @@ static aot_status_t add_boundary(planning_t *p) {
 static aot_status_t plan(planning_t *p) {
   const uint32_t forward = find_graph(p->s, AOT_GRAPH_FORWARD), backward = find_graph(p->s, AOT_GRAPH_BACKWARD),
                  update = find_graph(p->s, AOT_GRAPH_UPDATE);
-  if (find_graph(p->s, AOT_GRAPH_JOINT) != AOT_NO_ID || forward == AOT_NO_ID)
-    return bc_fail(p->error, AOT_E_PRECONDITION, "no-plan", forward == AOT_NO_ID ? "there is no forward graph" : "the program is joint: partition it first");
+  if (find_graph(p->s, AOT_GRAPH_JOINT) != AOT_NO_ID) return bc_fail(p->error, AOT_E_PRECONDITION, "no-plan", "the program is joint: partition it first");
+  if (forward == AOT_NO_ID) return bc_fail(p->error, AOT_E_PRECONDITION, "no-plan", "there is no forward graph");
   AOT_TRY(check_births(p));
   AOT_TRY(add_graph(p, forward, &p->forward, &p->written[0]));
   if (backward != AOT_NO_ID) AOT_TRY(add_graph(p, backward, &p->backward, &p->written[1]));

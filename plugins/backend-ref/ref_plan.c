@@ -180,8 +180,8 @@ aot_status_t rf_plan(const rf_program *p, const int64_t *symbols, uint64_t n_sym
   memset(error, 0, sizeof *error);
   error->node = AOT_NO_ID;
   mr_clear(out);
-  if (forward == AOT_NO_ID) return fail(error, AOT_E_PRECONDITION, "there is no forward graph");
   if (find_graph(p->s, AOT_GRAPH_JOINT) != AOT_NO_ID) return fail(error, AOT_E_PRECONDITION, "the program is joint: partition it first");
+  if (forward == AOT_NO_ID) return fail(error, AOT_E_PRECONDITION, "there is no forward graph");
   aot_status_t status = plan_graph(p, forward, symbols, n_symbols, out, &f, &f_written, error);
   if (status == AOT_OK && backward != AOT_NO_ID) status = plan_graph(p, backward, symbols, n_symbols, out, &b, &b_written, error);
   if (status == AOT_OK) status = add_boundary(p, symbols, n_symbols, out, &f, &b, error);
