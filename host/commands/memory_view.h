@@ -33,7 +33,7 @@ typedef struct aoth_memory_view {
   uint32_t n_largest;
   const uint64_t *alive;        /* by step, bytes */
   uint64_t peak_alive;          /* alive[plan.peak_step] */
-  const char *peak_at;          /* "aten.mm.default in h.0.attn", operator and module of that step; "" */
+  const char *peak_at;          /* operator and module of that step, "OP in h.0.attn"; "" */
 } aoth_memory_view_t;
 
 /* Everything lies in the arena; the program is not needed afterwards. plan: rows checked (memory_plan.h), borrowed as long as the
