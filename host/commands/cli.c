@@ -182,7 +182,8 @@ aoth_session_t *aoth_cli_session(aoth_cli_t *cli) {
                                         .dump_dir = c->dump_dir,
                                         .bundle_dir = c->bundle_dir,
                                         .no_cache = (uint32_t)c->no_cache,
-                                        .trace = cli->trace};
+                                        .trace = cli->trace,
+                                        .watch = cli->watch};
   const uint32_t errors = aoth_sink_count(cli->sink, AOT_SEVERITY_ERROR);
   cli->session = aoth_session_create(&config);
   if (!cli->session) aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "session.memory", "no memory for a session");

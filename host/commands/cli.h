@@ -47,6 +47,7 @@ typedef struct aoth_cli {
   aoth_sink_t *sink;       /* to stderr */
   aoth_trace_t *trace;     /* NULL: none */
   aoth_session_t *session; /* NULL until aoth_cli_session */
+  aoth_watch_t *watch;     /* that the session is to have; NULL: none */
 } aoth_cli_t;
 
 #define AOTH_CLI_GO (-1)
@@ -68,6 +69,6 @@ int aoth_cli_deinit(aoth_cli_t *cli, int code);
 
 /* The commands; each stands in cmd_NAME.c. */
 extern const aoth_command_t aoth_cmd_run, aoth_cmd_verify, aoth_cmd_check, aoth_cmd_plugins, aoth_cmd_schema,
-    aoth_cmd_opt, aoth_cmd_export, aoth_cmd_inspect, aoth_cmd_ops, aoth_cmd_cache;
+    aoth_cmd_opt, aoth_cmd_ab, aoth_cmd_export, aoth_cmd_inspect, aoth_cmd_ops, aoth_cmd_cache;
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const aoth_command_t *const commands[] = {&aoth_cmd_run,     &aoth_cmd_verify,  &aoth_cmd_check, &aoth_cmd_opt, &aoth_cmd_export,
+static const aoth_command_t *const commands[] = {&aoth_cmd_run,     &aoth_cmd_verify,  &aoth_cmd_ab,    &aoth_cmd_check, &aoth_cmd_opt, &aoth_cmd_export,
                                                  &aoth_cmd_inspect, &aoth_cmd_plugins, &aoth_cmd_ops,
                                                  &aoth_cmd_cache,   &aoth_cmd_schema};
 #define N_COMMANDS (sizeof commands / sizeof *commands)

@@ -15,6 +15,7 @@
 #include <aot/backend.h>
 #include <aot/ext/dynamic_outputs.h>
 #include <aot/option.h>
+#include <aot/partition.h>
 #include <aot/status.h>
 #include <base/sink.h>
 #include <ir/program.h>
@@ -136,6 +137,17 @@ void aoth_pipeline_print(const aoth_pipeline_t *p, aoth_text_t *out);
 
 /* ---- the session ---- */
 
+/* Somebody who looks on while stages run; each function may be NULL. */
+struct aoth_instance; /* session.h: a unit that was created */
+typedef struct aoth_watch {
+  void *self;
+  /* A partitioner chose a cut, and it names what is there; the program still has its joint graph. */
+  void (*cut)(void *self, aoth_session_t *s, const aoth_stage_t *stage, const aot_cut_t *cut);
+  /* The stage is done, its unit still there. */
+  void (*stage)(void *self, aoth_session_t *s, const aoth_stage_t *stage, const struct aoth_instance *unit);
+  uint64_t spent_ns; /* in these functions; records leave it out */
+} aoth_watch_t;
+
 typedef struct aoth_session_config {
   aoth_sink_t *sink;              /* borrowed */
   const char *const *plugin_dirs; /* --plugin-dir, searched first */
@@ -147,6 +159,7 @@ typedef struct aoth_session_config {
   const char *dump_dir;   /* NULL: dumps go to stdout */
   const char *bundle_dir; /* parent is made; NULL: aothost-bundle-UNIT-PID in the current folder */
   aoth_trace_t *trace;    /* borrowed; NULL: none */
+  aoth_watch_t *watch;    /* borrowed; NULL: nobody */
 } aoth_session_config_t;
 
 /* A number that a unit reported about itself (aot.report/1). */

@@ -149,6 +149,22 @@ static const char *check_cut(aot_prog_t *p, const aot_cut_t *cut) {
   return wrong;
 }
 
+static void show_cut(aoth_session_t *s, const aoth_stage_t *stage, const aot_cut_t *cut) {
+  aoth_watch_t *w = s->config.watch;
+  const uint64_t begin = aoth_now_ns();
+  if (!w || !w->cut) return;
+  w->cut(w->self, s, stage, cut);
+  w->spent_ns += aoth_now_ns() - begin;
+}
+
+static void show_stage(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit) {
+  aoth_watch_t *w = s->config.watch;
+  const uint64_t begin = aoth_now_ns();
+  if (!w || !w->stage) return;
+  w->stage(w->self, s, stage, unit);
+  w->spent_ns += aoth_now_ns() - begin;
+}
+
 static void report_cut(aoth_session_t *s, const aot_cut_t *cut) {
   aoth_report_number(&s->report, aot_str("saved-values"), cut->n_saved, aot_str(""));
   aoth_report_number(&s->report, aot_str("recomputed-nodes"), cut->n_recomputed, aot_str("nodes"));
@@ -162,6 +178,7 @@ static aot_status_t run_partition(aoth_session_t *s, const aoth_stage_t *stage, 
   const char *wrong = check_cut(s->prog, &r->cut);
   if (wrong) return aoth_misbehaved(s, stage, "%s", wrong);
   report_cut(s, &r->cut);
+  show_cut(s, stage, &r->cut);
   return aoth_call(s, stage, "apply", do_apply, r);
 }
 
@@ -304,6 +321,7 @@ aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage
   aoth_instance_t unit;
   uint64_t edits = 0;
   const uint64_t begin = aoth_now_ns(), before = aoth_count_nodes(s->prog);
+  const uint64_t watched = s->config.watch ? s->config.watch->spent_ns : 0;
   AOT_TRY(aoth_contract_check(s, stage, aoth_prog_properties(s->prog)));
   s->report = (aoth_report_t){.arena = s->arena};
   AOT_TRY(aoth_instance_create(s, stage, &unit));
@@ -312,9 +330,10 @@ aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage
       is_backend ? aoth_stage_lower(s, stage, &unit, &edits) : run_rewriter(s, stage, &unit, &edits);
   const int lives_on = is_backend && status == AOT_OK; /* with its executable */
   if (status == AOT_OK) ask_why_not(s, stage, &unit);
+  if (status == AOT_OK) show_stage(s, stage, &unit);
   const aot_status_t destroyed = lives_on ? AOT_OK : aoth_instance_destroy(s, stage, &unit);
   if (status != AOT_OK || destroyed != AOT_OK) return status != AOT_OK ? status : destroyed;
-  aoth_session_record(s, stage, begin, before, edits);
+  aoth_session_record(s, stage, begin + (s->config.watch ? s->config.watch->spent_ns - watched : 0), before, edits);
   return dump(s, stage);
 }
 

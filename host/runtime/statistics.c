@@ -3,6 +3,7 @@
 #include <math.h>
 #include <runtime/random.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int by_size(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
@@ -54,33 +55,51 @@ double aoth_quantile(const double *x, uint32_t n, double p) {
   return i + 1 < n ? x[i] + (at - i) * (x[i + 1] - x[i]) : x[n - 1];
 }
 
-/* One replicate: the same rounds of both series; b NULL: one series. */
-static double replicate(const double *a, const double *b, uint32_t n, aoth_random_t *r, double *drawn_a, double *drawn_b) {
-  for (uint32_t i = 0; i < n; i++) {
-    const uint64_t k = aoth_random_below(r, n);
-    drawn_a[i] = a[k];
-    if (b) drawn_b[i] = b[k];
-  }
-  const double median = aoth_median(drawn_a, n);
-  return b ? aoth_median(drawn_b, n) / median : median;
-}
+/* ---- the bootstrap ---- */
 
-static double statistic(const double *a, const double *b, uint32_t n, double *copy) {
-  for (uint32_t i = 0; i < n; i++) copy[i] = a[i];
-  const double median = aoth_median(copy, n);
-  for (uint32_t i = 0; b && i < n; i++) copy[i] = b[i];
-  return b ? aoth_median(copy, n) / median : median;
-}
-
-static aoth_interval_t interval(const double *a, const double *b, uint32_t n, aoth_bootstrap_t how) {
-  aoth_interval_t out = {NAN, NAN, NAN};
+/* A statistic of the groups drawn, and in each of the measurements drawn. */
+typedef struct resampling {
+  const aoth_sample_t *a, *b; /* b NULL: one series, whose median is taken; else the ratio of the two */
   aoth_random_t random;
-  double *work = n && how.n_draws ? malloc(((size_t)how.n_draws + 2 * (size_t)n) * sizeof *work) : NULL;
+  double *drawn_a, *drawn_b; /* room for all measurements of a series */
+  int is_drawing;            /* 0: everything once, as it was measured */
+} resampling_t;
+
+static uint64_t draw(resampling_t *r, uint64_t i, uint32_t n) { return r->is_drawing ? aoth_random_below(&r->random, n) : i; }
+
+/* Measurements of a drawn group, both series together, to place `at`. */
+static void draw_group(resampling_t *r, uint64_t group, size_t at) {
+  const uint32_t n = r->a->n_each;
+  for (uint32_t i = 0; i < n; i++) {
+    const uint64_t from = group * n + draw(r, i, n);
+    r->drawn_a[at + i] = r->a->x[from];
+    if (r->b) r->drawn_b[at + i] = r->b->x[from];
+  }
+}
+
+static double statistic(resampling_t *r) {
+  const uint32_t n = r->a->n_each, all = r->a->n_groups;
+  const uint32_t n_groups = r->is_drawing && all > 1 ? all - 1 : all;
+  double sum = 0;
+  for (uint32_t g = 0; g < n_groups; g++) {
+    draw_group(r, draw(r, g, all), r->b ? 0 : (size_t)g * n);
+    if (r->b) sum += log(aoth_median(r->drawn_b, n) / aoth_median(r->drawn_a, n));
+  }
+  return r->b ? exp(sum / n_groups) : aoth_median(r->drawn_a, n_groups * n);
+}
+
+static aoth_interval_t interval(const aoth_sample_t *a, const aoth_sample_t *b, aoth_bootstrap_t how) {
+  aoth_interval_t out = {NAN, NAN, NAN};
+  resampling_t r = {.a = a, .b = b};
+  const size_t n = (size_t)a->n_groups * a->n_each;
+  double *work = n && how.n_draws ? malloc((how.n_draws + 2 * n) * sizeof *work) : NULL;
   if (!work) return out;
-  double *drawn = work + how.n_draws;
-  aoth_random_seed(&random, how.seed);
-  out.value = statistic(a, b, n, drawn);
-  for (uint32_t d = 0; d < how.n_draws; d++) work[d] = replicate(a, b, n, &random, drawn, drawn + n);
+  r.drawn_a = work + how.n_draws;
+  r.drawn_b = r.drawn_a + n;
+  out.value = statistic(&r);
+  r.is_drawing = 1;
+  aoth_random_seed(&r.random, how.seed);
+  for (uint32_t d = 0; d < how.n_draws; d++) work[d] = statistic(&r);
   qsort(work, how.n_draws, sizeof *work, by_size);
   out.low = aoth_quantile(work, how.n_draws, (1 - how.level) / 2);
   out.high = aoth_quantile(work, how.n_draws, (1 + how.level) / 2);
@@ -88,13 +107,31 @@ static aoth_interval_t interval(const double *a, const double *b, uint32_t n, ao
   return out;
 }
 
-aoth_interval_t aoth_median_interval(const double *x, uint32_t n, aoth_bootstrap_t how) { return interval(x, NULL, n, how); }
+aoth_interval_t aoth_median_interval(const aoth_sample_t *a, aoth_bootstrap_t how) { return interval(a, NULL, how); }
 
-aoth_interval_t aoth_ratio_interval(const double *a, const double *b, uint32_t n, aoth_bootstrap_t how) {
-  return interval(a, b, n, how);
+aoth_interval_t aoth_ratio_interval(const aoth_sample_t *a, const aoth_sample_t *b, aoth_bootstrap_t how) { return interval(a, b, how); }
+
+/* ---- the verdict ---- */
+
+/* Least and greatest of the groups' medians. 0: no memory. */
+static int range_of_medians(const aoth_sample_t *s, double *least, double *most) {
+  double *copy = malloc(s->n_each * sizeof *copy);
+  *least = INFINITY;
+  *most = -INFINITY;
+  for (uint32_t g = 0; copy && g < s->n_groups; g++) {
+    memcpy(copy, s->x + (size_t)g * s->n_each, s->n_each * sizeof *copy);
+    const double median = aoth_median(copy, s->n_each);
+    *least = fmin(*least, median);
+    *most = fmax(*most, median);
+  }
+  free(copy);
+  return copy != NULL;
 }
 
-int aoth_ratio_verdict(aoth_interval_t ratio, uint32_t n) {
-  if (n < AOTH_LEAST_ROUNDS || !isfinite(ratio.low) || !isfinite(ratio.high)) return 0;
-  return ratio.high < 1 ? -1 : ratio.low > 1 ? 1 : 0;
+int aoth_verdict(const aoth_sample_t *a, const aoth_sample_t *b, aoth_interval_t ratio) {
+  double least_a, most_a, least_b, most_b;
+  if (a->n_groups < AOTH_LEAST_GROUPS || !a->n_each || !isfinite(ratio.low) || !isfinite(ratio.high)) return 0;
+  if (!range_of_medians(a, &least_a, &most_a) || !range_of_medians(b, &least_b, &most_b)) return 0;
+  if (ratio.high < 1 && most_b < least_a) return -1;
+  return ratio.low > 1 && least_b > most_a ? 1 : 0;
 }

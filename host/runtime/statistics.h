@@ -1,15 +1,23 @@
-/* What repeated measurements say: medians, and intervals by the bootstrap.
+/* What repeated measurements say: medians, intervals by the bootstrap, and when two series may be told apart.
+ *
+ * Step times vary within a process, and from process to process: where memory and threads happen to lie can cost more than the
+ * difference that is looked for, and stays as it is as long as the process lives (Kalibera, Jones, Rigorous Benchmarking in
+ * Reasonable Time, 2013). So measurements come in groups, one a process, and both levels are drawn anew.
  *
  * The interval is the percentile interval of B. Efron, Bootstrap Methods: Another Look at the Jackknife, Annals of Statistics 7,
- * 1979 (Efron, Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13): measurements are drawn with replacement, as
- * many as there are, the statistic is taken again, and of its replicates the middle `level` is the interval. Two series that
- * were measured in turn (a[i] beside b[i]) are drawn by rounds, both together, so that what disturbed a round disturbs both. */
+ * 1979: groups are drawn with replacement, and measurements in each; the statistic is taken again, and of its replicates the
+ * middle `level` is the interval. Of n groups n - 1 are drawn, for few groups vary less than what they are drawn from (Hesterberg,
+ * What Teachers Should Know About the Bootstrap, American Statistician 69, 2015). Two series that were measured in turn (a[i]
+ * beside b[i]) are drawn together, so that what disturbed one moment disturbs both. */
 #ifndef AOTH_STATISTICS_H
 #define AOTH_STATISTICS_H
 
 #include <stdint.h>
 
-#define AOTH_LEAST_ROUNDS 8u /* fewer measurements allow no verdict: their interval is no more than their range */
+typedef struct aoth_sample {
+  const double *x;           /* x[group * n_each + i] */
+  uint32_t n_groups, n_each; /* processes; measurements in each */
+} aoth_sample_t;
 
 typedef struct aoth_interval {
   double value, low, high; /* of the measurements; NaN: there are none, or no memory */
@@ -25,11 +33,16 @@ double aoth_median(double *x, uint32_t n); /* reorders x; the mean of the middle
 /* Linear between order statistics: p = 0 is the least, 1 the greatest (type 7 of Hyndman and Fan, 1996). x is sorted, n > 0. */
 double aoth_quantile(const double *x, uint32_t n, double p);
 
-aoth_interval_t aoth_median_interval(const double *x, uint32_t n, aoth_bootstrap_t how); /* O(n * n_draws) */
-/* median(b) / median(a), rounds drawn together. */
-aoth_interval_t aoth_ratio_interval(const double *a, const double *b, uint32_t n, aoth_bootstrap_t how);
+aoth_interval_t aoth_median_interval(const aoth_sample_t *a, aoth_bootstrap_t how); /* of all measurements. O(n * n_draws) */
+/* Geometric mean, over the groups, of median(b in the group) / median(a in the group); groups of the same number were measured in
+ * turn. a and b have the same shape. */
+aoth_interval_t aoth_ratio_interval(const aoth_sample_t *a, const aoth_sample_t *b, aoth_bootstrap_t how);
 
-/* Of a ratio of n rounds: -1 less than one, +1 more, 0: the interval allows no verdict. */
-int aoth_ratio_verdict(aoth_interval_t ratio, uint32_t n);
+#define AOTH_LEAST_GROUPS 4u /* fewer allow no verdict */
+
+/* -1: b is less than a, +1: more, 0: no verdict. One is given where the interval of the ratio lies on one side of 1 and, whatever the
+ * distribution, chance does as much in less than one case of thirty: every group's median of one series lies beyond every one of
+ * the other's (2 of the 70 orders of four and four; Mann, Whitney 1947). */
+int aoth_verdict(const aoth_sample_t *a, const aoth_sample_t *b, aoth_interval_t ratio);
 
 #endif
