@@ -92,6 +92,7 @@ typedef struct aoth_ab_job {
   int64_t seed;
   int has_seed;   /* else the pipeline's */
   char cache[512]; /* a folder of the arm's own: none finds code that another has compiled */
+  char dumps[512], bundles[512]; /* --dump-dir and --bundle-dir with the arm's number; "": not given */
 } aoth_ab_job_t;
 
 void aoth_ab_serve(void *job, int fd); /* an aoth_ab_serve_t; job: aoth_ab_job_t */

@@ -5,7 +5,6 @@
 #include <aot/inline.h>
 #include <pipeline/options.h>
 #include <pipeline/registry.h>
-#include <pipeline/session.h>
 #include <pipeline/stage_print.h>
 #include <runtime/api.h>
 #include <runtime/feed.h>
@@ -22,7 +21,7 @@ typedef struct serving {
   aoth_pipeline_t *pipeline;
   const aoth_stage_t *stage; /* the arm's */
   aoth_watch_t watch;
-  json_t *choice, *saved; /* of the last partitioner */
+  json_t *choice; /* of the last partitioner; NULL: none */
   aothost_t *host;
   aoth_step_t *step; /* NULL: the pipeline has no backend */
   aoth_data_spec_t data;
@@ -107,14 +106,6 @@ static void see_cut(void *self, aoth_session_t *s, const aoth_stage_t *stage, co
   v->choice = aoth_ab_choice_json(aoth_session_prog(s), cut);
 }
 
-static void see_stage(void *self, aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit) {
-  serving_t *v = self;
-  (void)unit;
-  if (strcmp(stage->unit->kind, "partition/1") != 0) return;
-  json_decref(v->saved);
-  v->saved = aoth_ab_saved_json(aoth_session_prog(s));
-}
-
 /* What made the inputs up, or where they come from; as `aothost run` has them. */
 static aot_status_t open_inputs(serving_t *v) {
   const aoth_run_spec_t *run = &v->pipeline->run;
@@ -153,10 +144,11 @@ static aot_status_t compile(serving_t *v, json_t *answer) {
   double stage_ms = 0;
   for (uint32_t i = 0; i < n; i++)
     if (records[i].number == v->stage->number) stage_ms += records[i].ms;
+  json_t *saved = aoth_ab_saved_json(aoth_session_prog(session));
   json_object_set_new(answer, "stage_ms", json_real(stage_ms));
   json_object_set_new(answer, "total_ms", json_real(ms));
   json_object_set_new(answer, "stages", aoth_records_json(session));
-  json_object_set_new(answer, "saved", v->saved ? json_incref(v->saved) : json_null());
+  json_object_set_new(answer, "saved", saved ? saved : json_null());
   json_object_set_new(answer, "choice", v->choice ? json_incref(v->choice) : json_null());
   if (!v->step) return AOT_OK;
   AOT_TRY(open_inputs(v));
@@ -355,9 +347,11 @@ void aoth_ab_serve(void *job, int fd) {
   serving_t v = {.job = job};
   aoth_cli_t *cli = v.job->cli;
   aoth_ab_request_t request;
-  v.watch = (aoth_watch_t){.self = &v, .cut = see_cut, .stage = see_stage};
+  v.watch = (aoth_watch_t){.self = &v, .cut = see_cut};
   cli->watch = &v.watch;
   cli->common.no_cache = 1; /* compiling is part of the comparison */
+  if (v.job->dumps[0]) cli->common.dump_dir = v.job->dumps;
+  if (v.job->bundles[0]) cli->common.bundle_dir = v.job->bundles;
   setenv("AOT_CACHE_DIR", v.job->cache, 1);
   cli->sink = aoth_sink_create(stderr); /* which is this arm's own by now */
   aoth_sink_min(cli->sink, cli->common.quiet ? AOT_SEVERITY_ERROR : cli->common.verbose ? AOT_SEVERITY_NOTE : AOT_SEVERITY_WARNING);

@@ -5,6 +5,7 @@
 #include <ftw.h>
 #include <math.h>
 #include <runtime/interrupt.h>
+#include <runtime/writable.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -222,6 +223,14 @@ static int compare(aoth_ab_t *ab, aoth_ab_job_t *jobs, const char *html) {
 
 /* ---- setting up ---- */
 
+/* What would otherwise be found out at the end. */
+static int are_writable(const aoth_ab_t *ab, const char *html) {
+  const char *json = ab->cli->common.json_path;
+  const aoth_where_t nowhere = {0};
+  return (!json || strcmp(json, "-") == 0 || aoth_check_writable(json, "the results", &nowhere, ab->cli->sink) == AOT_OK) &&
+         aoth_check_writable(html, "the page", &nowhere, ab->cli->sink) == AOT_OK;
+}
+
 static int make_folder(aoth_ab_t *ab) {
   const char *tmp = getenv("TMPDIR");
   snprintf(ab->folder, sizeof ab->folder, "%s/aothost-ab-XXXXXX", tmp && *tmp ? tmp : "/tmp");
@@ -232,9 +241,12 @@ static int make_folder(aoth_ab_t *ab) {
 }
 
 static void make_jobs(aoth_ab_t *ab, aoth_ab_job_t *jobs, const aoth_overrides_t *overrides, int has_seed) {
+  const aoth_common_t *common = &ab->cli->common;
   for (uint32_t i = 0; i < ab->n_arms; i++) {
     jobs[i] = (aoth_ab_job_t){.cli = ab->cli, .overrides = overrides, .arm = &ab->arms[i].arm, .stage = ab->stage, .seed = ab->seed, .has_seed = has_seed};
     snprintf(jobs[i].cache, sizeof jobs[i].cache, "%s/cache-%u", ab->folder, i);
+    if (common->dump_dir) snprintf(jobs[i].dumps, sizeof jobs[i].dumps, "%s/arm-%u", common->dump_dir, i + 1);
+    if (common->bundle_dir) snprintf(jobs[i].bundles, sizeof jobs[i].bundles, "%s/arm-%u", common->bundle_dir, i + 1);
   }
 }
 
@@ -269,7 +281,7 @@ static int main_with(aoth_cli_t *cli, const ab_flags_t *f) {
   int code = AOTH_EXIT_INPUT;
   int ok = arena && jobs && read_numbers(&ab, f) && aoth_pipeline_load(cli->positional[0], &overrides, cli->sink, &pipeline) == AOT_OK;
   ab.pipeline = pipeline;
-  ok = ok && find_stage(&ab, f->stage) && read_arms(&ab, f, arena) && make_folder(&ab);
+  ok = ok && find_stage(&ab, f->stage) && read_arms(&ab, f, arena) && are_writable(&ab, f->html) && make_folder(&ab);
   if (ok) {
     make_jobs(&ab, jobs, &overrides, f->seed != NULL);
     aoth_interrupt_begin();

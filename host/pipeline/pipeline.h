@@ -137,15 +137,12 @@ void aoth_pipeline_print(const aoth_pipeline_t *p, aoth_text_t *out);
 
 /* ---- the session ---- */
 
-/* Somebody who looks on while stages run; each function may be NULL. */
-struct aoth_instance; /* session.h: a unit that was created */
+/* Somebody who looks on while stages run. */
 typedef struct aoth_watch {
   void *self;
   /* A partitioner chose a cut, and it names what is there; the program still has its joint graph. */
   void (*cut)(void *self, aoth_session_t *s, const aoth_stage_t *stage, const aot_cut_t *cut);
-  /* The stage is done, its unit still there. */
-  void (*stage)(void *self, aoth_session_t *s, const aoth_stage_t *stage, const struct aoth_instance *unit);
-  uint64_t spent_ns; /* in these functions; records leave it out */
+  uint64_t spent_ns; /* in there; records leave it out */
 } aoth_watch_t;
 
 typedef struct aoth_session_config {

@@ -152,16 +152,8 @@ static const char *check_cut(aot_prog_t *p, const aot_cut_t *cut) {
 static void show_cut(aoth_session_t *s, const aoth_stage_t *stage, const aot_cut_t *cut) {
   aoth_watch_t *w = s->config.watch;
   const uint64_t begin = aoth_now_ns();
-  if (!w || !w->cut) return;
+  if (!w) return;
   w->cut(w->self, s, stage, cut);
-  w->spent_ns += aoth_now_ns() - begin;
-}
-
-static void show_stage(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit) {
-  aoth_watch_t *w = s->config.watch;
-  const uint64_t begin = aoth_now_ns();
-  if (!w || !w->stage) return;
-  w->stage(w->self, s, stage, unit);
   w->spent_ns += aoth_now_ns() - begin;
 }
 
@@ -330,7 +322,6 @@ aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage
       is_backend ? aoth_stage_lower(s, stage, &unit, &edits) : run_rewriter(s, stage, &unit, &edits);
   const int lives_on = is_backend && status == AOT_OK; /* with its executable */
   if (status == AOT_OK) ask_why_not(s, stage, &unit);
-  if (status == AOT_OK) show_stage(s, stage, &unit);
   const aot_status_t destroyed = lives_on ? AOT_OK : aoth_instance_destroy(s, stage, &unit);
   if (status != AOT_OK || destroyed != AOT_OK) return status != AOT_OK ? status : destroyed;
   aoth_session_record(s, stage, begin + (s->config.watch ? s->config.watch->spent_ns - watched : 0), before, edits);

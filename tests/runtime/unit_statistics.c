@@ -114,7 +114,7 @@ static uint32_t covered(uint32_t n_groups, uint32_t n_each, double between) {
   for (uint32_t k = 0; k < MANY; k++) {
     measure(&r, a, b, n_groups, n_each, 1.07, between);
     const aoth_sample_t sa = {a, n_groups, n_each}, sb = {b, n_groups, n_each};
-    const aoth_interval_t i = aoth_ratio_interval(&sa, &sb, (aoth_bootstrap_t){0.95, 500, k});
+    const aoth_interval_t i = aoth_ratio_interval(&sa, &sb, (aoth_bootstrap_t){0.95, 300, k});
     n += i.low <= 1.07 && 1.07 <= i.high;
   }
   return n;
@@ -137,7 +137,7 @@ static void test_median_interval_covers(void **state) {
     double x[25];
     for (uint32_t i = 0; i < 25; i++) x[i] = exp(aoth_random_normal(&r)); /* skewed; its median is 1 */
     const aoth_sample_t s = one_group(x, 25);
-    const aoth_interval_t i = aoth_median_interval(&s, (aoth_bootstrap_t){0.95, 500, k});
+    const aoth_interval_t i = aoth_median_interval(&s, (aoth_bootstrap_t){0.95, 300, k});
     assert_true(i.low <= i.value && i.value <= i.high);
     n += i.low <= 1 && 1 <= i.high;
   }
@@ -152,7 +152,7 @@ static uint32_t verdicts(uint32_t n_groups, double factor, double between, int w
   for (uint32_t k = 0; k < MANY; k++) {
     measure(&r, a, b, n_groups, 10, factor, between);
     const aoth_sample_t sa = {a, n_groups, 10}, sb = {b, n_groups, 10};
-    n += aoth_verdict(&sa, &sb, aoth_ratio_interval(&sa, &sb, (aoth_bootstrap_t){0.95, 500, k})) == wanted;
+    n += aoth_verdict(&sa, &sb, aoth_ratio_interval(&sa, &sb, (aoth_bootstrap_t){0.95, 300, k})) == wanted;
   }
   return n;
 }

@@ -1,0 +1,208 @@
+/* A partitioner and a backend that lose a comparison in every way there is: `how` chooses. The partitioner saves all that its backward
+ * reads; the backend takes every node, and its results are zeros. */
+#include "common/partition/apply.h"
+#include "common/partition/joint_arrays.h"
+#include <aot/backend.h>
+#include <aot/inline.h>
+#include <aot/note.h>
+#include <aot/partition.h>
+#include <aot/plugin.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct divider {
+  aot_partition_t table;
+  aot_host_t host;
+  aot_str_t how;
+} divider_t;
+
+typedef struct zeros {
+  aot_backend_t table;
+  aot_exe_t exe;
+  aot_str_t how;
+  uint64_t n_runs;
+} zeros_t;
+
+static int is(aot_str_t how, const char *what) { return aot_str_eq(how, aot_str(what)); }
+
+static void misbehave(aot_str_t how) {
+  if (is(how, "crash")) raise(SIGSEGV);
+  if (is(how, "exit")) _exit(7);
+  for (; is(how, "hang");) sleep(1);
+}
+
+/* ---- the partitioner ---- */
+
+/* Every forward value that a node after the last forward one reads, or a gradient is. */
+static int save_all(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
+  uint32_t end = 0;
+  unsigned char *is_read = calloc(j->n_values + 1u, 1);
+  (void)self, (void)out_value;
+  *out_n_saved = 0;
+  if (!is_read) return -2;
+  for (uint32_t n = 0; n < j->n_nodes; n++)
+    if (j->early[n]) end = n + 1;
+  for (uint32_t i = 0; i < j->n_gradients; i++)
+    if (j->gradients[i] != PT_NONE) is_read[j->gradients[i]] = 1;
+  for (uint32_t n = 0; n < j->n_nodes; n++)
+    for (uint32_t k = j->operand_begin[n]; (n >= end || j->late[n]) && k < j->operand_begin[n + 1]; k++) is_read[j->operands[k]] = 1;
+  for (uint32_t v = j->n_inputs; v < j->n_values; v++)
+    if (is_read[v] && j->def[v] < end && !j->late[j->def[v]]) out_saved[(*out_n_saved)++] = v;
+  free(is_read);
+  return 0;
+}
+
+static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
+  const divider_t *u = p->self;
+  const aot_value_t nowhere = {123456789};
+  const aot_cut_t garbage = {.struct_size = sizeof garbage, .n_saved = 1, .saved = &nowhere};
+  misbehave(u->how);
+  if (is(u->how, "garbage")) return sink->put(sink->self, &garbage);
+  return pt_choose(&u->host, ctx, prog, sink, save_all, NULL);
+}
+
+static int same_type(const divider_t *u, aot_prog_t *prog, aot_value_t a, aot_value_t b) {
+  aot_type_t x, y;
+  if (a.id == AOT_NO_ID || b.id == AOT_NO_ID || a.id == b.id) return 0;
+  if (u->host.graph->value_type(prog, a, &x) != AOT_OK || u->host.graph->value_type(prog, b, &y) != AOT_OK) return 0;
+  return x.dtype == y.dtype && x.rank == y.rank && x.rank > 0 && memcmp(x.sizes, y.sizes, (size_t)x.rank * sizeof *x.sizes) == 0 &&
+         memcmp(x.strides, y.strides, (size_t)x.rank * sizeof *x.strides) == 0;
+}
+
+/* Two gradients change places: a program in order, and wrong. */
+static aot_status_t swap_gradients(const divider_t *u, aot_prog_t *prog) {
+  const aot_graph_t backward = u->host.graph->graph_find(prog, AOT_GRAPH_BACKWARD);
+  const uint32_t n = u->host.graph->n_outputs(prog, backward);
+  for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t k = i + 1; k < n; k++) {
+      const aot_value_t a = u->host.graph->outputs(prog, backward)[i].value, b = u->host.graph->outputs(prog, backward)[k].value;
+      if (!same_type(u, prog, a, b)) continue;
+      AOT_TRY(u->host.edit->output_set(prog, backward, i, b));
+      return u->host.edit->output_set(prog, backward, k, a);
+    }
+  }
+  return AOT_OK;
+}
+
+static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
+  const divider_t *u = p->self;
+  AOT_TRY(pt_apply(&u->host, ctx, prog, cut));
+  return is(u->how, "wrong") ? swap_gradients(u, prog) : AOT_OK;
+}
+
+static void destroy_divider(const aot_partition_t *p) { free(p->self); }
+
+static aot_status_t create_divider(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+  divider_t *u = calloc(1, sizeof *u);
+  (void)ctx;
+  if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) return AOT_E_EXHAUSTED;
+  u->how = opts->values[0].s;
+  u->table = (aot_partition_t){.struct_size = sizeof u->table, .self = u, .choose = choose, .apply = apply, .destroy = destroy_divider};
+  *out_table = &u->table;
+  return AOT_OK;
+}
+
+/* ---- the backend ---- */
+
+static aot_status_t accept(aot_prog_t *prog, const aot_host_t *host, const aot_verdict_sink_t *sink) {
+  const uint32_t n = host->graph->n_graphs(prog);
+  for (uint32_t g = 0; g < n; g++) {
+    for (aot_node_t k = host->graph->first(prog, (aot_graph_t){g}); k.id != AOT_NO_ID; k = host->graph->next(prog, k)) {
+      const aot_verdict_t v = {.struct_size = sizeof v, .accepted = 1, .node = k};
+      AOT_TRY(sink->put(sink->self, &v));
+    }
+  }
+  return AOT_OK;
+}
+
+typedef struct zeros_unit {
+  zeros_t zeros;
+  aot_host_t host;
+} zeros_unit_t;
+
+static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
+  (void)ctx;
+  return accept(prog, &((const zeros_unit_t *)b->self)->host, sink);
+}
+
+static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
+  (void)b, (void)ctx, (void)prog;
+  return sink->write(sink->self, "zeros", 5);
+}
+
+/* The third forward is one too many. */
+static aot_status_t run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                        const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
+  zeros_t *z = e->self;
+  (void)ctx, (void)inputs, (void)n_inputs, (void)symbols, (void)n_symbols;
+  if (graph_kind == AOT_GRAPH_FORWARD && ++z->n_runs == 3) misbehave(z->how);
+  for (uint64_t i = 0; i < n_outputs; i++)
+    if (outputs[i].data) memset(outputs[i].data, 0, (size_t)outputs[i].nbytes);
+  return AOT_OK;
+}
+
+static void destroy_exe(const aot_exe_t *e) { (void)e; }
+
+static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes, const aot_exe_t **out) {
+  zeros_t *z = &((zeros_unit_t *)b->self)->zeros;
+  (void)ctx, (void)bytes, (void)nbytes;
+  z->exe = (aot_exe_t){.struct_size = sizeof z->exe, .self = z, .run = run, .destroy = destroy_exe};
+  *out = &z->exe;
+  return AOT_OK;
+}
+
+static void destroy_zeros(const aot_backend_t *b) { free(b->self); }
+
+static aot_status_t create_zeros(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+  zeros_unit_t *u = calloc(1, sizeof *u);
+  (void)ctx;
+  if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) return AOT_E_EXHAUSTED;
+  u->zeros.how = opts->values[0].s;
+  u->zeros.table = (aot_backend_t){.struct_size = sizeof u->zeros.table, .self = u, .query = query, .compile = compile, .load = load, .destroy = destroy_zeros};
+  *out_table = &u->zeros.table;
+  return AOT_OK;
+}
+
+/* ---- the plugin ---- */
+
+#define ID "arms"
+#define HELP "loses comparisons"
+static const aot_str_t choices[] = {AOT_STR_INIT("well"), AOT_STR_INIT("crash"), AOT_STR_INIT("exit"), AOT_STR_INIT("hang"),
+                                    AOT_STR_INIT("garbage"), AOT_STR_INIT("wrong")};
+static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t),
+                                        .kind = AOT_OPT_ENUM,
+                                        .flags = AOT_OPT_AFFECTS_OUTPUT,
+                                        .name = AOT_STR_INIT("how"),
+                                        .help = AOT_STR_INIT("in what way"),
+                                        .preset = {.s = AOT_STR_INIT("well")},
+                                        .choices = choices,
+                                        .n_choices = sizeof choices / sizeof *choices}};
+static const aot_contract_t divider_contract = {.struct_size = sizeof(aot_contract_t),
+                                                .needs = AOT_PROP_FUNCTIONAL | AOT_PROP_JOINT,
+                                                .gives = AOT_PROP_PARTITIONED,
+                                                .drops = AOT_PROP_JOINT,
+                                                .refuses = AOT_PROP_PARTITIONED};
+static const aot_contract_t zeros_contract = {.struct_size = sizeof(aot_contract_t), .needs = AOT_PROP_FUNCTIONAL, .gives = AOT_PROP_LOWERED};
+static const aot_unit_t divider = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("partition/1"), .id = AOT_STR_INIT("divider"),
+                                   .version = AOT_STR_INIT("1.0.0"), .help = AOT_STR_INIT(HELP), .options = options, .n_options = 1,
+                                   .option_stride = sizeof *options, .contract = &divider_contract, .create = create_divider};
+static const aot_unit_t zeros = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("backend/1"), .id = AOT_STR_INIT("zeros"),
+                                 .version = AOT_STR_INIT("1.0.0"), .help = AOT_STR_INIT(HELP), .options = options, .n_options = 1,
+                                 .option_stride = sizeof *options, .contract = &zeros_contract, .create = create_zeros};
+static const aot_unit_t *const units[] = {&divider, &zeros};
+static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t), .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR, .min_host_minor = 1,
+                                    .id = AOT_STR_INIT(ID), .vendor = AOT_STR_INIT("tests"), .version = AOT_STR_INIT("1.0.0"),
+                                    .license = AOT_STR_INIT("Apache-2.0"), .units = units, .n_units = 2};
+
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1.0.0") AOT_NOTE_UNIT("partition/1", "divider", HELP) "," AOT_NOTE_UNIT("backend/1", "zeros", HELP)
+                    AOT_NOTE_TAIL);
+
+const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not);
+const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
+  (void)host_minor;
+  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
+  *why_not = aot_str("made for ABI epoch 1");
+  return NULL;
+}
