@@ -3,7 +3,8 @@
  *     ab_arms.c      NAME=UNIT:OPTION=VALUE,.. -> arms
  *     ab_process.c   a process an arm: it can crash or hang and be no more than lost
  *     ab_worker.c    what such a process does: check, compile, step, keep results, tell
- *     ab_choice.c    a partitioner's choice and the memory that a program takes, as JSON
+ *     ab_choice.c    a partitioner's choice, as JSON
+ *     ab_memory.c    the memory that a program takes: asked there, drawn here
  *     ab_measure.c   the rounds A B C A B C .., and what their times say
  *     ab_results.c   outputs and gradients of the arms, element by element
  *     ab_table.c, ab_json.c, ab_page.c, ab_times_plot.c   the report: terminal, --json, --html */
@@ -11,6 +12,7 @@
 #define AOTH_AB_H
 
 #include "cli.h"
+#include "memory_view.h"
 
 #include <jansson.h>
 #include <pipeline/pipeline.h>
@@ -41,11 +43,11 @@ aot_status_t aoth_ab_arms_name(aoth_ab_arm_t *arms, uint32_t n, aoth_arena_t *ar
 /* ---- processes ---- */
 
 #define AOTH_AB_CHECK 1   /* load the pipeline with the arm in its place; units, options, contracts */
-#define AOTH_AB_COMPILE 2 /* model to executable; number 1: no time is wanted for */
+#define AOTH_AB_COMPILE 2 /* model to executable */
 #define AOTH_AB_STEP 3    /* number: of the step */
 #define AOTH_AB_KEEP 4    /* results of the last step to a file */
 #define AOTH_AB_FINISH 5  /* memory and statistics */
-#define AOTH_AB_DRAW 6    /* its memory as a picture, up to `number` bytes high */
+#define AOTH_AB_MEMORY 6  /* what its units say of the program's memory */
 
 typedef struct aoth_ab_request {
   int32_t what; /* AOTH_AB_* */
@@ -68,6 +70,7 @@ typedef struct aoth_ab_worker {
   int input;  /* FAILED because of its input: usage, model, data (exit status 2, not 3) */
   const char *doing; /* when it was lost: "check", "compile", "run", "results" */
   char *why;         /* one line; free() it */
+  int64_t log_at;    /* where in the log the request began that it answers */
 } aoth_ab_worker_t;
 
 /* Serves requests until the other end closes; never returns. */
@@ -99,6 +102,8 @@ void aoth_ab_serve(void *job, int fd); /* an aoth_ab_serve_t; job: aoth_ab_job_t
 
 /* The cut as JSON: {joint, saved: [row], recomputed: [row], heavy, recomputed_bytes, cost}; while the joint graph is there. */
 json_t *aoth_ab_choice_json(aot_prog_t *p, const aot_cut_t *cut);
+/* Adds "simulated" and "planned" (numbers of the partitioner's and the backend's aot.memory/1, where they offer it) and "views". */
+aot_status_t aoth_ab_tell_memory(aoth_session_t *s, const aoth_pipeline_t *p, json_t *answer);
 /* {values, bytes, held_bytes} of a partitioned program; NULL: it is none. */
 json_t *aoth_ab_saved_json(aot_prog_t *p);
 
@@ -107,13 +112,12 @@ json_t *aoth_ab_saved_json(aot_prog_t *p);
 typedef struct aoth_ab_arm_run {
   aoth_ab_arm_t arm;
   aoth_ab_worker_t worker;
-  json_t *about, *compiled, *finished; /* answers; NULL: not come to */
+  json_t *about, *compiled, *memory, *finished; /* answers; NULL: not come to */
   double *forward_ms, *backward_ms, *step_ms; /* [process * n_steps + round] */
   double *stage_ms;                           /* [process]: to compile, this stage alone */
   aoth_interval_t step, forward, backward, ratio; /* ratio: to the baseline's step */
   int verdict;                                    /* on it: -1 faster, +1 slower, 0 none */
   aoth_st_t *results[2]; /* of the first and the last step; NULL: none */
-  json_t *drawn;         /* its memory as a picture: answers to AOTH_AB_DRAW; NULL: not asked for, or it tells nothing */
   struct aoth_ab_agreement { /* with the reference */
     uint32_t n_keys, n_equal, n_close; /* equal bit for bit; within tolerance */
     double max_abs, max_rel;
@@ -152,8 +156,8 @@ const char *aoth_ab_outcome(const aoth_ab_arm_run_t *a); /* "ok", "differs", "fa
 /* Choices that differ, largest first: list of {value, id, op, type, bytes, module, source, saved_by: [arm], recomputed_by: [arm]}. */
 json_t *aoth_ab_differences(const aoth_ab_t *ab);
 json_t *aoth_ab_json(const aoth_ab_t *ab, json_t *differences);
-void aoth_ab_escape(aoth_text_t *out, const char *text); /* for HTML and SVG */
-void aoth_ab_bytes(double n, char out[32]); /* "1.5 MiB" */
+/* A view an arm that tells its memory, the backend's before the partitioner's; room for n_arms. Texts are the answers'. */
+aot_status_t aoth_ab_views(const aoth_ab_t *ab, aoth_arena_t *arena, aoth_memory_view_t *out, uint32_t *out_n);
 /* The rows of the table: a cell's text, 0 when it says nothing. */
 uint32_t aoth_ab_n_rows(void);
 const char *aoth_ab_row_label(uint32_t row);

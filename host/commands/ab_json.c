@@ -192,8 +192,8 @@ static json_t *arm_json(const aoth_ab_t *ab, uint32_t i) {
   json_object_set_new(o, "stages", answer_json(a->compiled, "stages"));
   json_object_set_new(o, "saved", answer_json(a->compiled, "saved"));
   json_object_set_new(o, "recomputed", recomputed_json(a));
-  json_object_set_new(o, "simulated", answer_json(a->compiled, "simulated"));
-  json_object_set_new(o, "planned", answer_json(a->compiled, "planned"));
+  json_object_set_new(o, "simulated", answer_json(a->memory, "simulated"));
+  json_object_set_new(o, "planned", answer_json(a->memory, "planned"));
   json_object_set_new(o, "memory", memory_json(a));
   json_object_set_new(o, "times", times_json(ab, a, (int64_t)i == ab->baseline));
   json_object_set_new(o, "results", results_json(a));

@@ -1,5 +1,7 @@
 /* The comparison as one HTML file: everything it shows is in it. Names come from users and models, so all text is escaped. */
 #include "ab.h"
+#include "memory_plot.h"
+#include "svg.h"
 
 #include <base/file.h>
 #include <string.h>
@@ -14,9 +16,9 @@ static const char head[] =
     "th,td{padding:.25rem .7rem;border-bottom:1px solid #8884;text-align:left;vertical-align:top}td.n,th.n{text-align:right}\n"
     ".wide{overflow-x:auto}.lost{color:#c0392b;font-weight:600}.good{color:#1e8449}code{font-size:.92em}svg{max-width:100%;height:auto}\n"
     "@media(prefers-color-scheme:dark){.lost{color:#ff8a7a}.good{color:#6fcf97}}\n"
-    "</style>\n</head>\n<body>\n";
+    "details{margin:.3rem 0}summary{cursor:pointer}\n";
 
-static void text(aoth_text_t *t, const char *s) { aoth_ab_escape(t, s ? s : ""); }
+static void text(aoth_text_t *t, const char *s) { aoth_xml_escape(t, s ? s : ""); }
 
 static const char *string(const json_t *o, const char *key) { return json_string_value(json_object_get(o, key)); }
 
@@ -80,9 +82,8 @@ static void names(const json_t *list, aoth_text_t *t) {
 }
 
 static void choice_row(const json_t *d, aoth_text_t *t) {
-  char bytes[32];
-  aoth_ab_bytes(json_number_value(json_object_get(d, "bytes")), bytes);
-  aoth_text_f(t, "<tr><td class=\"n\">%s</td><td><code>", bytes);
+  char bytes[AOTH_BYTES_SIZE];
+  aoth_text_f(t, "<tr><td class=\"n\">%s</td><td><code>", aoth_bytes_text((uint64_t)json_integer_value(json_object_get(d, "bytes")), bytes));
   text(t, string(d, "value"));
   aoth_text_z(t, "</code></td><td>");
   text(t, string(d, "type"));
@@ -124,6 +125,29 @@ static void conditions(const aoth_ab_t *ab, aoth_text_t *t) {
               ab->n_done == 1 ? "" : "es", ab->n_steps, ab->n_warmup);
 }
 
+#define HOLDERS 10 /* listed of each arm */
+
+/* All arms on one scale, and who holds the most at each peak. */
+static aot_status_t memory(const aoth_ab_t *ab, aoth_text_t *t) {
+  aoth_memory_view_t views[AOTH_AB_MOST_ARMS];
+  aoth_memory_report_t r = {.file = ab->cli->positional[0], .views = views, .top = HOLDERS};
+  aoth_arena_t *arena = aoth_arena_create();
+  aot_status_t status = arena ? aoth_ab_views(ab, arena, views, &r.n_views) : AOT_E_EXHAUSTED;
+  if (status == AOT_OK && r.n_views) {
+    aoth_text_z(t, "<h2>Memory of a step</h2>\n");
+    status = aoth_memory_svg(&r, t);
+  }
+  for (uint32_t i = 0; status == AOT_OK && i < r.n_views; i++) {
+    aoth_text_z(t, "<details><summary>the largest at the peak of ");
+    text(t, views[i].title);
+    aoth_text_z(t, "</summary>\n");
+    aoth_memory_table(&r, &views[i], t);
+    aoth_text_z(t, "</details>\n");
+  }
+  aoth_arena_destroy(arena);
+  return status;
+}
+
 static void times(const aoth_ab_t *ab, aoth_text_t *t) {
   aoth_text_t plot = {0};
   aoth_ab_plot_times(ab, &plot);
@@ -135,6 +159,7 @@ static void times(const aoth_ab_t *ab, aoth_text_t *t) {
 aot_status_t aoth_ab_write_page(const aoth_ab_t *ab, const json_t *differences, const char *path) {
   aoth_text_t t = {0};
   aoth_text_z(&t, head);
+  aoth_text_f(&t, "%s</style>\n</head>\n<body>\n", aoth_memory_style());
   aoth_text_z(&t, "<h1>");
   for (uint32_t i = 0; i < ab->n_arms; i++) {
     if (i) aoth_text_z(&t, " &#183; ");
@@ -144,8 +169,10 @@ aot_status_t aoth_ab_write_page(const aoth_ab_t *ab, const json_t *differences, 
   conditions(ab, &t);
   lost(ab, &t);
   table(ab, &t);
+  if (memory(ab, &t) != AOT_OK) t.failed = 1;
   times(ab, &t);
   choices(differences, &t);
+  aoth_text_z(&t, aoth_memory_script());
   aoth_text_z(&t, "</body>\n</html>\n");
   aoth_writer_t *w = t.failed ? NULL : aoth_writer_begin(path, ab->cli->sink);
   if (t.failed) aoth_sink_report(ab->cli->sink, AOT_SEVERITY_ERROR, NULL, "ab.memory", "no memory for the page %s", path);

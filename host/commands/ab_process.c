@@ -98,16 +98,18 @@ static void lose(aoth_ab_worker_t *w, int fate, const char *doing, const char *w
   w->why = strdup(why);
 }
 
-void aoth_ab_worker_log(const aoth_ab_worker_t *w, aoth_text_t *out) {
+static void read_log(const aoth_ab_worker_t *w, off_t from, aoth_text_t *out) {
   char piece[4096];
-  off_t at = 0;
+  off_t at = from;
   for (ssize_t n; w->log_fd >= 0 && (n = pread(w->log_fd, piece, sizeof piece, at)) > 0; at += n) aoth_text_add(out, piece, (size_t)n);
 }
 
-/* The first error that it printed, without its place and code; "": none. */
+void aoth_ab_worker_log(const aoth_ab_worker_t *w, aoth_text_t *out) { read_log(w, 0, out); }
+
+/* The first error that it printed since the request, without its place and code; "": none. */
 static void first_error(const aoth_ab_worker_t *w, char *out, size_t size) {
   aoth_text_t log = {0};
-  aoth_ab_worker_log(w, &log);
+  read_log(w, (off_t)w->log_at, &log);
   const char *at = log.data ? strstr(log.data, "error: ") : NULL;
   *out = 0;
   if (at) {
@@ -154,6 +156,7 @@ json_t *aoth_ab_ask(aoth_ab_worker_t *w, const aoth_ab_request_t *request, const
   aoth_ab_request_t copy = *request;
   json_t *answer = NULL;
   if (w->fate != AOTH_AB_FINE || !w->pid) return NULL;
+  w->log_at = lseek(w->log_fd, 0, SEEK_END);
   kill(-w->pid, SIGCONT);
   int moved = move(w->fd, &copy, sizeof copy, 1, &wait);
   if (moved == 1) moved = receive(w->fd, &wait, &answer);

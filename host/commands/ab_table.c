@@ -10,13 +10,6 @@
 #define COLUMNS 4      /* beside each other */
 #define MOST_DIFFERENCES 10
 
-void aoth_ab_bytes(double n, char out[32]) {
-  static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  int u = 0;
-  for (; n >= 1024 && u < 4; u++) n /= 1024;
-  snprintf(out, 32, u ? "%.2f %s" : "%.0f %s", n, units[u]);
-}
-
 /* ---- cells ---- */
 
 typedef void (*cell_t)(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size);
@@ -29,10 +22,8 @@ static double at(const json_t *o, const char *key, const char *below) {
 }
 
 static void bytes_cell(double n, char *out, size_t size) {
-  char text[32];
-  if (isnan(n)) return;
-  aoth_ab_bytes(n, text);
-  snprintf(out, size, "%s", text);
+  char text[AOTH_BYTES_SIZE];
+  if (!isnan(n)) snprintf(out, size, "%s", aoth_bytes_text((uint64_t)n, text));
 }
 
 static void ms_cell(double ms, char *out, size_t size) {
@@ -51,12 +42,10 @@ static void compile_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *
   ms_cell(at(a->compiled, "total_ms", NULL), out, size);
 }
 static void saved_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
-  char text[32];
+  char text[AOTH_BYTES_SIZE];
   const double n = at(a->compiled, "saved", "bytes");
   (void)ab;
-  if (isnan(n)) return;
-  aoth_ab_bytes(n, text);
-  snprintf(out, size, "%s in %.0f", text, at(a->compiled, "saved", "values"));
+  if (!isnan(n)) snprintf(out, size, "%s in %.0f", aoth_bytes_text((uint64_t)n, text), at(a->compiled, "saved", "values"));
 }
 static void recomputed_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
   const double n = at(a->compiled, "choice", "recomputed_nodes"), heavy = at(a->compiled, "choice", "recomputed_heavy");
@@ -76,11 +65,11 @@ static void cost_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out
 }
 static void simulated_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
   (void)ab;
-  bytes_cell(at(a->compiled, "simulated", "peak_bytes"), out, size);
+  bytes_cell(at(a->memory, "simulated", "peak_bytes"), out, size);
 }
 static void planned_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
   (void)ab;
-  bytes_cell(at(a->compiled, "planned", "peak_bytes"), out, size);
+  bytes_cell(at(a->memory, "planned", "peak_bytes"), out, size);
 }
 static void arena_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
   (void)ab;
@@ -130,7 +119,7 @@ static const struct row {
             {"  bytes they write", recomputed_bytes_cell},
             {"  cost, in its own unit", cost_cell},
             {"peak, simulated", simulated_cell},
-            {"peak, planned by backend", planned_cell},
+            {"peak, backend's plan", planned_cell},
             {"peak of arena, measured", arena_cell},
             {"peak of process", rss_cell},
             {"step, median", step_cell},
@@ -212,9 +201,8 @@ static void print_differences(const json_t *differences, FILE *out) {
   for (size_t i = 0; i < n && i < MOST_DIFFERENCES; i++) {
     const json_t *d = json_array_get(differences, i);
     const char *op = json_string_value(json_object_get(d, "op")), *module = json_string_value(json_object_get(d, "module"));
-    char bytes[32];
-    aoth_ab_bytes(json_number_value(json_object_get(d, "bytes")), bytes);
-    fprintf(out, "%12s  %-24s %-30s %s", bytes, json_string_value(json_object_get(d, "type")), op ? op : "(input)", module ? module : "");
+    char bytes[AOTH_BYTES_SIZE];
+    fprintf(out, "%12s  %-24s %-30s %s", aoth_bytes_text((uint64_t)json_integer_value(json_object_get(d, "bytes")), bytes), json_string_value(json_object_get(d, "type")), op ? op : "(input)", module ? module : "");
     print_names_of(json_object_get(d, "saved_by"), "\n              saved by ", out);
     print_names_of(json_object_get(d, "recomputed_by"), "; recomputed by ", out);
     fprintf(out, "\n");

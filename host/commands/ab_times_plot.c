@@ -1,5 +1,6 @@
 /* Step times as a picture: a lane an arm, a dot a round, the median and its interval over them. */
 #include "ab.h"
+#include "svg.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,35 +48,25 @@ static double x_of(const scale_t *s, double ms) {
   return LEFT + (fmin(ms, s->high) - s->low) / (s->high - s->low) * (WIDTH - LEFT - RIGHT);
 }
 
-void aoth_ab_escape(aoth_text_t *out, const char *text) {
-  for (; *text; text++) {
-    const char *entity = *text == '<' ? "&lt;" : *text == '>' ? "&gt;" : *text == '&' ? "&amp;" : *text == '"' ? "&quot;" : NULL;
-    if (entity) aoth_text_z(out, entity);
-    else aoth_text_add(out, (unsigned char)*text < ' ' ? " " : text, 1);
-  }
-}
-
 /* The end of a long name tells more than its beginning. */
 static void draw_name(aoth_text_t *out, const char *name, double y) {
-  const size_t n = strlen(name), shown = 30;
-  aoth_text_f(out, "<text class=\"ink\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s", LEFT - 14, y, n > shown ? ".." : "");
-  const char *at = n > shown ? name + n - shown : name;
+  char shown[160];
+  const size_t n = strlen(name), most = 30;
+  const char *at = n > most ? name + n - most : name;
   while (((unsigned char)*at & 0xC0) == 0x80) at++; /* whole characters */
-  aoth_ab_escape(out, at);
-  aoth_text_z(out, "</text>\n");
+  snprintf(shown, sizeof shown, "%s%s", at > name ? ".." : "", at);
+  aoth_svg_text(out, "at-r", LEFT - 14, y, shown);
 }
 
 static void draw_arm(aoth_text_t *out, const aoth_ab_t *ab, uint32_t arm, const scale_t *s, double y) {
   const aoth_ab_arm_run_t *a = &ab->arms[arm];
   const uint32_t every = (n_times(ab) + MOST_DOTS - 1) / MOST_DOTS;
   draw_name(out, a->arm.name, y + 4);
-  aoth_text_f(out, "<line class=\"grid\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>\n", LEFT, y, WIDTH - RIGHT, y);
+  aoth_svg_line(out, "at-grid", LEFT, y, WIDTH - RIGHT, y);
   for (uint32_t i = 0; i < n_times(ab); i += every) /* rounds go down the lane in their order, so that drifts are seen */
-    aoth_text_f(out, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.4\"/>\n", a->step_ms[i] > s->high ? "late" : "dot",
-                x_of(s, a->step_ms[i]), y - 14 + 28.0 * (i + 0.5) / n_times(ab));
-  aoth_text_f(out, "<line class=\"bar\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x_of(s, a->step.low), y, x_of(s, a->step.high), y);
-  aoth_text_f(out, "<line class=\"median\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x_of(s, a->step.value), y - 17,
-              x_of(s, a->step.value), y + 17);
+    aoth_svg_circle(out, a->step_ms[i] > s->high ? "at-late" : "at-dot", x_of(s, a->step_ms[i]), y - 14 + 28.0 * (i + 0.5) / n_times(ab), 2.4);
+  aoth_svg_line(out, "at-bar", x_of(s, a->step.low), y, x_of(s, a->step.high), y);
+  aoth_svg_line(out, "at-median", x_of(s, a->step.value), y - 17, x_of(s, a->step.value), y + 17);
 }
 
 /* 1, 2 or 5 times a power of ten, for about eight marks. */
@@ -87,14 +78,22 @@ static double mark_distance(const scale_t *s) {
 static void draw_axis(aoth_text_t *out, const scale_t *s, double y) {
   const double distance = mark_distance(s);
   for (double k = ceil(s->low / distance); k * distance <= s->high; k++) {
+    char number[32];
     const double x = x_of(s, k * distance);
-    aoth_text_f(out, "<line class=\"grid\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x, TOP, x, y);
-    aoth_text_f(out, "<text class=\"ink\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.6g</text>\n", x, y + 16, k * distance);
+    snprintf(number, sizeof number, "%.6g", k * distance);
+    aoth_svg_line(out, "at-grid", x, TOP, x, y);
+    aoth_svg_text(out, "at-m", x, y + 16, number);
   }
-  aoth_text_f(out, "<text class=\"ink\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">ms a step</text>\n", WIDTH - RIGHT, y + 34);
-  aoth_text_f(out, "<text class=\"ink\" x=\"%d\" y=\"%.1f\">a dot: a round, first at the top, process after process; bar: median and its 95 %% interval; hollow: later than shown</text>\n",
-              LEFT, y + 34);
+  aoth_svg_text(out, "at-r", WIDTH - RIGHT, y + 34, "ms a step");
+  aoth_svg_text(out, "", LEFT, y + 34, "a dot: a round, first at the top, process after process; bar: median, 95 % interval; hollow: later than shown");
 }
+
+static const char style[] =
+    ".at{background:#fff;font:12px system-ui,'Segoe UI',Helvetica,Arial,sans-serif}.at text{fill:#222}.at-r{text-anchor:end}.at-m{text-anchor:middle}\n"
+    ".at-bg{fill:#fff}.at-grid{stroke:#e4e4e4;stroke-width:1}.at-dot{fill:#4477aa;fill-opacity:.55}.at-late{fill:none;stroke:#4477aa}\n"
+    ".at-bar{stroke:#cc6611;stroke-width:5}.at-median{stroke:#cc6611;stroke-width:2.5}\n"
+    "@media (prefers-color-scheme:dark){.at,.at-bg{background:#15181c;fill:#15181c}.at text{fill:#e8e8e8}.at-grid{stroke:#2d3238}}\n"
+    "@media print{.at,.at-bg{background:#fff;fill:#fff}.at text{fill:#000}.at-grid{stroke:#ddd}}\n";
 
 void aoth_ab_plot_times(const aoth_ab_t *ab, aoth_text_t *out) {
   scale_t s;
@@ -102,13 +101,9 @@ void aoth_ab_plot_times(const aoth_ab_t *ab, aoth_text_t *out) {
   if (!find_scale(ab, &s)) return;
   for (uint32_t i = 0; i < ab->n_arms; i++) n += (uint32_t)is_drawn(ab, &ab->arms[i]);
   const double bottom = TOP + (double)n * LANE;
-  aoth_text_f(out,
-              "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"step times\" "
-              "font-family=\"sans-serif\" font-size=\"13\">\n"
-              "<style>.ink{fill:#555}.grid{stroke:#8886;stroke-width:1}.dot{fill:#3b82c4;fill-opacity:.55}"
-              ".late{fill:none;stroke:#3b82c4}.bar{stroke:#d9730d;stroke-width:5}.median{stroke:#d9730d;stroke-width:2.5}"
-              "@media(prefers-color-scheme:dark){.ink{fill:#bbb}}</style>\n",
-              WIDTH, bottom + 44);
+  aoth_svg_begin(out, WIDTH, bottom + 44, "step times", style);
+  aoth_text_z(out, "<g class=\"at\">\n");
+  aoth_svg_rect(out, "at-bg", 0, 0, WIDTH, bottom + 44);
   draw_axis(out, &s, bottom);
   double y = TOP + LANE / 2.0;
   for (uint32_t i = 0; i < ab->n_arms; i++) {
@@ -116,5 +111,6 @@ void aoth_ab_plot_times(const aoth_ab_t *ab, aoth_text_t *out) {
     draw_arm(out, ab, i, &s, y);
     y += LANE;
   }
-  aoth_text_z(out, "</svg>\n");
+  aoth_text_z(out, "</g>\n");
+  aoth_svg_end(out);
 }

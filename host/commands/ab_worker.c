@@ -320,6 +320,7 @@ static aot_status_t serve_one(serving_t *v, const aoth_ab_request_t *request, js
     case AOTH_AB_CHECK: return check(v, answer);
     case AOTH_AB_COMPILE: return compile(v, answer);
     case AOTH_AB_STEP: return one_step(v, request->number, answer);
+    case AOTH_AB_MEMORY: return aoth_ab_tell_memory(v->job->cli->session, v->pipeline, answer);
     case AOTH_AB_KEEP: return keep_results(v, request->path);
     default: return finish(v, answer);
   }

@@ -135,7 +135,8 @@ static void ask_all(aoth_ab_t *ab, int32_t what, const char *doing, const char *
     aoth_ab_progress(ab, "process %u of %u, %s %s", ab->n_done + 1, ab->n_processes, progress, a->arm.name);
     json_t *answer = aoth_ab_ask(&a->worker, &r, doing, (int64_t)(ab->timeout * 1000));
     if (what == AOTH_AB_COMPILE && answer) a->stage_ms[ab->n_done] = json_number_value(json_object_get(answer, "stage_ms"));
-    keep_answer(what == AOTH_AB_CHECK ? &a->about : what == AOTH_AB_COMPILE ? &a->compiled : &a->finished, answer);
+    keep_answer(what == AOTH_AB_CHECK ? &a->about : what == AOTH_AB_COMPILE ? &a->compiled : what == AOTH_AB_MEMORY ? &a->memory : &a->finished,
+                answer);
   }
   aoth_ab_progress(ab, "%s", "");
 }
@@ -200,6 +201,7 @@ static int one_process(aoth_ab_t *ab, aoth_ab_job_t *jobs) {
   if (ab->n_done == 0 && (is_interrupted(ab) || is_input_fault(ab, 0))) return AOTH_EXIT_INPUT;
   ask_all(ab, AOTH_AB_COMPILE, "compile", "compiling");
   if (ab->n_done == 0 && (is_interrupted(ab) || is_input_fault(ab, 1))) return AOTH_EXIT_INPUT;
+  if (ab->n_done == 0) ask_all(ab, AOTH_AB_MEMORY, "memory", "asking");
   ab->interrupted = aoth_interrupt_asked();
   if (is_runnable(ab) && !ab->interrupted) aoth_ab_step_rounds(ab);
   if (ab->n_done == 0 && is_input_fault(ab, 1)) return AOTH_EXIT_INPUT;
@@ -263,7 +265,7 @@ static void end(aoth_ab_t *ab) {
     json_decref(a->about);
     json_decref(a->compiled);
     json_decref(a->finished);
-    json_decref(a->drawn);
+    json_decref(a->memory);
     aoth_st_close(a->results[0]);
     aoth_st_close(a->results[1]);
     free(a->forward_ms);
