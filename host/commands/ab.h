@@ -100,7 +100,7 @@ typedef struct aoth_ab_job {
 
 void aoth_ab_serve(void *job, int fd); /* an aoth_ab_serve_t; job: aoth_ab_job_t */
 
-/* The cut as JSON: {joint, saved: [row], recomputed: [row], heavy, recomputed_bytes, cost}; while the joint graph is there. */
+/* The cut as JSON: {joint, saved: [row], recomputed: [row], recomputed_nodes, _heavy, _bytes, _flops, recompute_cost}; while the joint graph is there. */
 json_t *aoth_ab_choice_json(aot_prog_t *p, const aot_cut_t *cut);
 /* Adds "simulated" and "planned" (numbers of the partitioner's and the backend's aot.memory/1, where they offer it) and "views". */
 aot_status_t aoth_ab_tell_memory(aoth_session_t *s, const aoth_pipeline_t *p, json_t *answer);

@@ -6,7 +6,7 @@
 
 static aot_status_t wrong(aoth_sink_t *sink, const char *text, const char *what) {
   aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "ab.with", "--with '%s': %s", text, what);
-  aoth_sink_line(sink, "hint: an arm is [NAME=]UNIT[:OPTION=VALUE,..], as in --with 'tight=partition-mincut:distance=false'");
+  aoth_sink_line(sink, "hint: an arm is [NAME=]UNIT[:OPTION=VALUE,..], as in --with 'near=partition-mincut:distance-base=2'");
   return AOT_E_INVALID;
 }
 

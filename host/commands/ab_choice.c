@@ -6,21 +6,62 @@
 #include <aot/inline.h>
 #include <base/text.h>
 #include <ir/saved_slots.h>
+#include <math.h>
 #include <runtime/sizes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-/* Every symbol at its hint. */
-static uint64_t value_bytes(aot_prog_t *p, aot_value_t v) {
+/* ---- sizes, every symbol at its hint ---- */
+
+typedef struct extent {
+  int32_t rank;
+  uint64_t numel, nbytes;
+  int64_t sizes[AOT_MAX_RANK];
+} extent_t;
+
+/* Zeros: no tensor. */
+static extent_t size_of(aot_prog_t *p, aot_value_t v) {
+  extent_t s = {0};
   aot_type_t t;
-  if (v.id == AOT_NO_ID || aoth_graph_value_type(p, v, &t) != AOT_OK || t.kind != AOT_TYPE_TENSOR) return 0;
-  uint64_t n = aot_dtype_size(t.dtype);
+  if (v.id == AOT_NO_ID || aoth_graph_value_type(p, v, &t) != AOT_OK || t.kind != AOT_TYPE_TENSOR) return s;
+  s.rank = t.rank;
+  s.numel = 1;
   for (int32_t d = 0; d < t.rank; d++) {
     const int64_t size = aoth_graph_dim_hint(p, t.sizes[d]);
-    n *= size > 0 ? (uint64_t)size : 0;
+    s.sizes[d] = size > 0 ? size : 0;
+    s.numel *= (uint64_t)s.sizes[d];
   }
-  return n;
+  s.nbytes = s.numel * aot_dtype_size(t.dtype);
+  return s;
+}
+
+static uint64_t value_bytes(aot_prog_t *p, aot_value_t v) { return size_of(p, v).nbytes; }
+
+/* Of a product of `batch` times m x k and k x n: the three sizes multiply to batch * (batch * m * k * n)^2. */
+static double product_flops(const extent_t *a, const extent_t *b, const extent_t *out) {
+  double batch = 1;
+  for (int32_t d = 0; d + 2 < out->rank && out->rank == a->rank && out->rank == b->rank; d++)
+    if (out->sizes[d] == a->sizes[d] && out->sizes[d] == b->sizes[d]) batch *= (double)out->sizes[d];
+  return batch > 0 ? 2 * sqrt((double)a->numel * (double)b->numel * (double)out->numel / batch) : 0;
+}
+
+/* An estimate that takes flags and sizes alone: heavy operators count as matrix products, views and what only moves as nothing,
+ * all others as one operation an element of the largest tensor at hand. */
+static double flops_of(aot_prog_t *p, const aot_node_info_t *n, uint32_t flags) {
+  extent_t first = {0}, second = {0}, out = {0};
+  if (flags & (AOT_OP_VIEW | AOT_OP_MOVEMENT | AOT_OP_CREATION)) return 0;
+  for (uint32_t k = 0; k < n->n_operands; k++) {
+    const extent_t s = size_of(p, (aot_value_t){n->operands[k]});
+    if (s.numel > first.numel) second = first, first = s;
+    else if (s.numel > second.numel) second = s;
+  }
+  for (uint32_t r = 0; r < n->n_results; r++) {
+    const extent_t s = size_of(p, (aot_value_t){n->first_result.id + r});
+    if (s.numel > out.numel) out = s;
+  }
+  if (flags & AOT_OP_HEAVY) return product_flops(&first, &second, &out);
+  return (double)(first.numel > out.numel ? first.numel : out.numel);
 }
 
 /* ---- rows ---- */
@@ -82,6 +123,7 @@ typedef struct recomputed {
   json_t *rows; /* one a result */
   uint32_t n_nodes, n_heavy;
   uint64_t nbytes; /* of what they write, again */
+  double flops;    /* an estimate */
 } recomputed_t;
 
 static void add_recomputed(aot_prog_t *p, aot_node_t node, recomputed_t *out) {
@@ -90,6 +132,7 @@ static void add_recomputed(aot_prog_t *p, aot_node_t node, recomputed_t *out) {
   const aot_op_desc_t *op = aoth_graph_op_desc(p, info.op);
   out->n_nodes++;
   out->n_heavy += (op->flags & AOT_OP_HEAVY) != 0;
+  out->flops += flops_of(p, &info, op->flags);
   for (uint32_t r = 0; r < info.n_results; r++) {
     const aot_value_t v = {info.first_result.id + r};
     if (!(op->flags & AOT_OP_VIEW)) out->nbytes += value_bytes(p, v);
@@ -118,6 +161,7 @@ json_t *aoth_ab_choice_json(aot_prog_t *p, const aot_cut_t *cut) {
   json_object_set_new(o, "recomputed_nodes", json_integer(r.n_nodes));
   json_object_set_new(o, "recomputed_heavy", json_integer(r.n_heavy));
   json_object_set_new(o, "recomputed_bytes", json_integer((json_int_t)r.nbytes));
+  json_object_set_new(o, "recomputed_flops", json_real(r.flops));
   json_object_set_new(o, "recompute_cost", cut->recompute_cost > 0 ? json_real(cut->recompute_cost) : json_null());
   return o;
 }

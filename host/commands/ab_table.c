@@ -58,6 +58,11 @@ static void recomputed_bytes_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *
   (void)ab;
   bytes_cell(at(a->compiled, "choice", "recomputed_bytes"), out, size);
 }
+static void flops_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
+  const double n = at(a->compiled, "choice", "recomputed_flops");
+  (void)ab;
+  if (!isnan(n)) snprintf(out, size, n < 1e4 ? "%.0f" : "%.3g", n);
+}
 static void cost_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
   const double cost = at(a->compiled, "choice", "recompute_cost");
   (void)ab;
@@ -117,6 +122,7 @@ static const struct row {
             {"saved, bytes in values", saved_cell},
             {"recomputed nodes", recomputed_cell},
             {"  bytes they write", recomputed_bytes_cell},
+            {"  operations, about", flops_cell},
             {"  cost, in its own unit", cost_cell},
             {"peak, simulated", simulated_cell},
             {"peak, backend's plan", planned_cell},

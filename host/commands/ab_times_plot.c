@@ -26,7 +26,13 @@ typedef struct scale {
 
 static uint32_t n_times(const aoth_ab_t *ab) { return ab->n_done * ab->n_steps; }
 
-/* From the fastest round to what 97 % of each arm's rounds keep to: a few disturbed rounds do not squeeze the rest. 0: nothing to draw. */
+/* Tukey's outer fence: three times the middle half's width beyond it, or the last of the times that lies before. */
+static double fence(const double *sorted, uint32_t n) {
+  const double low = aoth_quantile(sorted, n, 0.25), high = aoth_quantile(sorted, n, 0.75);
+  return fmin(sorted[n - 1], high + 3 * (high - low));
+}
+
+/* From the fastest round to each arm's fence: a few disturbed rounds do not squeeze the rest. 0: nothing to draw. */
 static int find_scale(const aoth_ab_t *ab, scale_t *s) {
   double *sorted = malloc((n_times(ab) + (size_t)1) * sizeof *sorted);
   *s = (scale_t){INFINITY, 0};
@@ -35,7 +41,7 @@ static int find_scale(const aoth_ab_t *ab, scale_t *s) {
     memcpy(sorted, ab->arms[i].step_ms, n_times(ab) * sizeof *sorted);
     qsort(sorted, n_times(ab), sizeof *sorted, by_size);
     s->low = fmin(s->low, sorted[0]);
-    s->high = fmax(s->high, aoth_quantile(sorted, n_times(ab), 0.97));
+    s->high = fmax(s->high, fmax(fence(sorted, n_times(ab)), ab->arms[i].step.high));
   }
   free(sorted);
   const double room = fmax((s->high - s->low) * 0.05, s->high * 1e-3);
@@ -84,7 +90,7 @@ static void draw_axis(aoth_text_t *out, const scale_t *s, double y) {
     aoth_svg_line(out, "at-grid", x, TOP, x, y);
     aoth_svg_text(out, "at-m", x, y + 16, number);
   }
-  aoth_svg_text(out, "at-r", WIDTH - RIGHT, y + 34, "ms a step");
+  aoth_svg_text(out, "at-r", LEFT - 14, y + 16, "ms a step");
   aoth_svg_text(out, "", LEFT, y + 34, "a dot: a round, first at the top, process after process; bar: median, 95 % interval; hollow: later than shown");
 }
 

@@ -331,7 +331,7 @@ const aoth_command_t aoth_cmd_ab = {
             "a process of its own: one that crashes, hangs or breaks the program loses by name, and the others still report.\n"
             "\n"
             "  aothost ab p.yaml --stage partition-mincut --with partition-default --with partition-mincut\n"
-            "  aothost ab p.yaml --stage partition-mincut --with . --with 'no-distance=.:distance=false' --html ab.html\n"
+            "  aothost ab p.yaml --stage partition-mincut --with . --with 'near=.:distance-base=2' --html ab.html\n"
             "  aothost ab p.yaml --stage 4 --with backend-ref --with backend-cpu --steps 100 --json ab.json\n"
             "  aothost ab p.yaml --stage 4 --with backend-cpu --with backend-cpu     how much noise there is\n"
             "\n"

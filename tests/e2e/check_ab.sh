@@ -41,7 +41,9 @@ json '.arms[2].options == {"how": "well"} and .arms[2].with == "mine=divider" an
 json 'all(.arms[]; .outcome == "ok" and .during == null and .why == null and .stage_ms > 0 and .compile_ms >= .stage_ms)'
 json 'all(.arms[]; .saved.bytes >= .saved.held_bytes and .saved.values > 0 and .memory.saved_bytes > 0 and .memory.peak_rss_bytes > 0)'
 json 'all(.arms[]; .memory | has("arena_bytes") and has("peak_intermediate_bytes") and has("boundary_bytes") and has("kernels"))'
-json '.arms[0].recomputed == {"nodes": 0, "heavy": 0, "bytes": 0, "cost": null} and .arms[1].recomputed.nodes > 0'
+json 'all(.arms[].planned; .unit == "backend-ref" and .peak_bytes > 0 and .forward_steps < .steps and .peak_step < .steps and has("arena_bytes"))'
+json '.arms[0].planned.peak_bytes > .arms[1].planned.peak_bytes and .arms[2].simulated == null'
+json '.arms[0].recomputed == {"nodes": 0, "heavy": 0, "bytes": 0, "flops": 0, "cost": null} and (.arms[1].recomputed | .nodes > 0 and .flops > 0 and .bytes > 0)'
 json '.arms[0].saved.bytes > .arms[1].saved.bytes and .arms[0].saved.bytes == .arms[2].saved.bytes'
 json 'all(.arms[]; (.times.steps_ms | length) == 1 and (.times.steps_ms[0] | length) == 2)'
 json 'all(.arms[] | .times.step_ms, .times.forward_ms, .times.backward_ms; .low <= .value and .value <= .high)'
@@ -56,7 +58,7 @@ json '.arms[0].stages | map(.unit) == ["pt2", "functionalize", "autograd", "part
 sed 1d h.html > h.xml; xmllint --noout h.xml || complain "the page is not well-formed"
 grep -oE '(https?:)?//[a-z0-9.]+' h.html | grep -vx 'http://www.w3.org' && complain "the page refers to something outside"
 grep -qiE '<script[^>]*src|<link|@import|url\(' h.html && complain "the page loads something"
-has h.html 'recomputed by'; has h.html 'bit for bit'; has h.html '<svg'; has h.html 'partition-mincut'
+has h.html 'recomputed by'; has h.html 'bit for bit'; has h.html '<svg'; has h.html 'planned by backend-ref'; has h.html 'alive at step'; has h.html 'partition-mincut'
 clean
 
 # ---- names, options, places ----
