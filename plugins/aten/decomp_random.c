@@ -1,4 +1,4 @@
-/* Relatives of dropout. Outside of training, and with p = 0, they are the identity.
+/* Relatives of dropout, and PyTorch's explicit draw. Outside of training, and with p = 0, they are the identity.
  *
  * feature_*: whole channels fall away, one draw for each [batch, channel]. alpha (Klambauer et al. 2017): what falls away
  * becomes the lower bound of selu, and all is scaled so that mean and variance stay: with A = 1.7580993408473766 and a = 1 /
@@ -32,4 +32,14 @@ aot_status_t at_dc_dropout_relative(at_emit_t *e, aot_value_t *out) {
   a = 1.0 / sqrt((lower * lower * p + 1.0) * (1.0 - p));
   x = MUL(x, MUL(keep, at_f(a)));
   return at_give(e, ADD(x, ADD(MUL(keep, at_f(lower * a)), at_f(lower * a * (p - 1.0)))), out);
+}
+
+/* rngprims.philox_rand: PyTorch's numbers depend on the grid of a CUDA kernel; these on the element alone. The offset moves on by
+ * 4, as far as PyTorch's does for sizes that its grid covers at once. */
+aot_status_t at_dc_philox_rand(at_emit_t *e, aot_value_t *out) {
+  const aot_type_t t = at_result_type(e, 0);
+  const at_x args[] = {IN("seed"), IN("offset"), at_i(0), IN("size"), at_dtype_of(t.dtype)};
+  if (IN("stride").kind != AOT_ARG_NONE) at_emit_fail(e, "PyTorch refuses it, too", "%s with strides", e->row->name);
+  out[1] = VAL(AT(e, "full", at_list(e, t.sizes, 0), at_i(4), at_dtype_of(AOT_I64), at_none(), IN("device")));
+  return at_give(e, at_call(e, "aot.philox_uniform.default", 5, args), out);
 }

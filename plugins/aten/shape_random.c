@@ -1,4 +1,5 @@
-/* Explicit draws: numbers of an asked size, or one for each element of a tensor of parameters, from seed and offset. */
+/* Random numbers: explicit draws from seed and offset, of an asked size or for each element of a tensor of parameters; and of
+ * the operators that draw from a hidden generator, those that take other shapes than their first argument's. */
 #include "shape_rules.h"
 
 #include <aot/inline.h>
@@ -67,4 +68,51 @@ void at_shape_draw_binomial(at_infer_t *c) {
   check_float(c, "prob");
   int32_t rank = at_broadcast(c, operands, 2, sizes);
   at_put(c, operands[0].dtype, sizes, rank);
+}
+
+/* ---- from a hidden generator ---- */
+
+/* normal of tensors: mean and std broadcast, in the dtype of the first tensor */
+void at_shape_normal(at_infer_t *c) {
+  const aot_type_t operands[2] = {at_operand(c, "mean"), at_operand(c, "std")};
+  int64_t *sizes = at_dims(c, AOT_MAX_RANK);
+  int32_t rank = at_broadcast(c, operands, 2, sizes);
+  at_put(c, operands[operands[0].kind == AOT_TYPE_TENSOR ? 0 : 1].dtype, sizes, rank);
+}
+
+void at_shape_binomial(at_infer_t *c) {
+  aot_type_t count = at_tensor(c, "count"), prob = at_tensor(c, "prob");
+  check_float(c, "count");
+  if (count.dtype != prob.dtype)
+    at_fail(c, "count has dtype %s, prob %s", aot_dtype_name(count.dtype), aot_dtype_name(prob.dtype));
+  at_put(c, count.dtype, count.sizes, count.rank);
+}
+
+/* indices for each row of weights, or for the only one */
+void at_shape_multinomial(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  int64_t *sizes, n = at_int(c, "num_samples");
+  check_float(c, "self");
+  if (c->status != AOT_OK) return;
+  if (t.rank < 1 || t.rank > 2) at_fail(c, "weights of rank %d; they must have 1 or 2 dimensions", t.rank);
+  if (c->status != AOT_OK) return;
+  if (at_hint(c, n) <= 0) at_fail(c, "%lld samples; at least one must be drawn", (long long)at_hint(c, n));
+  if (!at_bool(c, "replacement") && at_hint(c, n) > at_hint(c, t.sizes[t.rank - 1]))
+    at_fail(c, "%lld samples of %lld weights without replacement", (long long)at_hint(c, n),
+            (long long)at_hint(c, t.sizes[t.rank - 1]));
+  sizes = at_dims_copy(c, t.sizes, t.rank);
+  sizes[t.rank - 1] = n;
+  at_put(c, AOT_I64, sizes, t.rank);
+}
+
+void at_shape_fused_dropout(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  at_put_like(c, &t, t.dtype);
+  at_put_like(c, &t, AOT_U8);
+}
+
+void at_shape_rrelu_noise(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self"), noise = at_tensor(c, "noise");
+  at_put_like(c, &t, t.dtype);
+  at_put_like(c, &noise, noise.dtype);
 }

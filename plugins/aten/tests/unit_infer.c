@@ -86,6 +86,13 @@ static void recorded_calls(void **state) {
   assert_true(t.passed > 2600);
 }
 
+static void operators_that_draw(void **state) {
+  tally_t t = run_file("random_cases.txt", 0);
+  (void)state;
+  assert_int_equal(t.failed, 0);
+  assert_int_equal(t.unknown, 0);
+}
+
 static void exported_models(void **state) {
   tally_t t = run_file("archive_cases.txt", 1);
   (void)state;
@@ -94,6 +101,6 @@ static void exported_models(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(recorded_calls), cmocka_unit_test(exported_models)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(recorded_calls), cmocka_unit_test(operators_that_draw), cmocka_unit_test(exported_models)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
