@@ -32,12 +32,14 @@ static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint
   return pd_save_all(j, out_saved, out_n_saved);
 }
 
+static const pt_how_t how = {.pick = pick};
+
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
-  return pt_choose(&((const unit_t *)p->self)->host, ctx, prog, sink, pick, NULL);
+  return pt_choose(&((const unit_t *)p->self)->host, ctx, prog, sink, &how);
 }
 
 static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
-  return pt_apply(&((const unit_t *)p->self)->host, ctx, prog, cut);
+  return pt_apply(&((const unit_t *)p->self)->host, ctx, prog, cut, &how);
 }
 
 static void destroy(const aot_partition_t *p) { free(p->self); }

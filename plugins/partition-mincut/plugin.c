@@ -19,6 +19,7 @@ typedef struct unit {
   aot_partition_t table;
   aot_host_t host;
   mc_rules_t rules;
+  pt_how_t how;
 } unit_t;
 
 typedef struct regions_unit {
@@ -34,11 +35,12 @@ static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint
 
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
   const unit_t *u = p->self;
-  return pt_choose(&u->host, ctx, prog, sink, pick, &u->rules);
+  return pt_choose(&u->host, ctx, prog, sink, &u->how);
 }
 
 static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
-  return pt_apply(&((const unit_t *)p->self)->host, ctx, prog, cut);
+  const unit_t *u = p->self;
+  return pt_apply(&u->host, ctx, prog, cut, &u->how);
 }
 
 static void destroy(const aot_partition_t *p) { free(p->self); }
@@ -60,6 +62,7 @@ enum {
   OPT_DISTANCE_BASE,
   N_RULES,
   OPT_OBJECTIVE = N_RULES, /* of the partition alone, from here on */
+  OPT_MERGE_EQUAL,
   N_OPTIONS
 };
 
@@ -95,6 +98,7 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
   if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->rules = rules_of(opts->values);
+  u->how = (pt_how_t){.pick = pick, .self = &u->rules, .merge_equal = opts->values[OPT_MERGE_EQUAL].i != 0};
   u->table = (aot_partition_t){.struct_size = sizeof u->table, .self = u, .choose = choose, .apply = apply, .destroy = destroy};
   *out_table = &u->table;
   return AOT_OK;
@@ -134,6 +138,7 @@ static const aot_option_t options[] = {
          .name = AOT_STR_INIT("distance-base"), .preset = {.f = 1.1}, .min = 1, .max = 2,
          .help = AOT_STR_INIT("how much dearer a value is to save for each step it lies away from the backward")},
     [1 + OPT_OBJECTIVE] = CHOICE("objective", "what to make as small as possible", objective_choices, "bytes"),
+    [1 + OPT_MERGE_EQUAL] = RULE("merge-equal", "compute common subexpressions of forward and backward once", 1),
 };
 
 /* ---- repeated regions ---- */

@@ -1,6 +1,7 @@
 #include "common/partition/apply.h"
 
 #include "common/partition/copy_nodes.h"
+#include "common/partition/equal_nodes.h"
 #include "common/partition/split.h"
 #include "common/partition/tags.h"
 #include <aot/ext/report.h>
@@ -27,14 +28,29 @@ aot_status_t pt_no_memory(const aot_host_t *host, aot_ctx_t *ctx) {
                  aot_no_value());
 }
 
-static aot_status_t read_joint(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, pt_joint_t *out) {
+/* Equal nodes become one in the arrays; *out_same, freed by the caller, tells which value stands for which. */
+static aot_status_t merge(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, pt_joint_t *j, uint32_t **out_same) {
+  const uint32_t n_ids = host->graph->n_values(prog);
+  uint32_t *same = calloc((size_t)n_ids + 1, sizeof *same);
+  *out_same = same;
+  if (!same || pt_find_equal(j->snapshot, j->graph, n_ids, same) != 0 || pt_joint_merge(j, n_ids, same) != 0)
+    return pt_no_memory(host, ctx);
+  return AOT_OK;
+}
+
+static aot_status_t read_joint(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const pt_how_t *how, pt_joint_t *out,
+                               uint32_t **out_same) {
   const aot_snapshot_t *snapshot = NULL;
+  *out_same = NULL;
   AOT_TRY(host->graph->snapshot(prog, &snapshot));
   int made = pt_joint_init(out, snapshot);
   if (made == -1)
     return pt_fail(host, ctx, AOT_E_PRECONDITION, "partition.no-joint", "the program has no joint graph to divide",
                    aot_no_value());
-  return made == 0 ? AOT_OK : pt_no_memory(host, ctx);
+  if (made != 0) return pt_no_memory(host, ctx);
+  aot_status_t status = how->merge_equal ? merge(host, ctx, prog, out, out_same) : AOT_OK;
+  if (status != AOT_OK) pt_joint_deinit(out);
+  return status;
 }
 
 static aot_status_t put_cut(const pt_joint_t *j, const pt_split_t *s, const aot_cut_sink_t *sink) {
@@ -98,16 +114,25 @@ aot_status_t pt_settle_tags(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *
   return status;
 }
 
-static aot_status_t report_kept(const aot_host_t *host, aot_ctx_t *ctx, uint32_t n) {
+static aot_status_t report_number(const aot_host_t *host, aot_ctx_t *ctx, const char *name, uint32_t n) {
   const aot_ext_report_t *r = host->get_ext ? host->get_ext(host->self, AOT_EXT_REPORT) : NULL;
-  return r && n ? r->number(ctx, aot_str("tagged-but-kept"), n, aot_str("nodes")) : AOT_OK;
+  return r && n ? r->number(ctx, aot_str(name), n, aot_str("nodes")) : AOT_OK;
+}
+
+static uint32_t count_merged(const pt_joint_t *j, const uint32_t *same) {
+  uint32_t n_merged = 0;
+  for (uint32_t n = 0; same && n < j->n_nodes; n++) {
+    const uint32_t v = j->result_begin[n];
+    n_merged += v < j->result_begin[n + 1] && same[j->value_id[v]] != j->value_id[v];
+  }
+  return n_merged;
 }
 
 static aot_status_t choose(const aot_host_t *host, aot_ctx_t *ctx, const pt_joint_t *j, uint32_t *saved,
-                           const aot_cut_sink_t *sink, pt_pick_t pick, const void *self) {
+                           const aot_cut_sink_t *sink, const pt_how_t *how) {
   pt_split_t split;
   uint32_t bad = 0, n_saved = 0;
-  int solved = pick(self, j, saved, &n_saved, &bad);
+  int solved = how->pick(how->self, j, saved, &n_saved, &bad);
   if (solved == -1)
     return pt_fail(host, ctx, AOT_E_PRECONDITION, "partition.unbounded",
                    "no cut is possible: this value may be neither saved nor recomputed", (aot_value_t){j->value_id[bad]});
@@ -118,17 +143,21 @@ static aot_status_t choose(const aot_host_t *host, aot_ctx_t *ctx, const pt_join
   return status;
 }
 
-aot_status_t pt_choose(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink, pt_pick_t pick,
-                       const void *self) {
+aot_status_t pt_choose(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink, const pt_how_t *how) {
   pt_joint_t j;
-  uint32_t n_kept = 0;
-  AOT_TRY(read_joint(host, ctx, prog, &j));
-  uint32_t *saved = calloc((size_t)j.n_values + 1, sizeof *saved);
-  aot_status_t status = saved ? pt_settle_tags(host, ctx, prog, &j, &n_kept) : pt_no_memory(host, ctx);
-  if (status == AOT_OK) status = choose(host, ctx, &j, saved, sink, pick, self);
-  if (status == AOT_OK) status = report_kept(host, ctx, n_kept);
-  free(saved);
-  pt_joint_deinit(&j);
+  uint32_t n_kept = 0, *same = NULL;
+  aot_status_t status = read_joint(host, ctx, prog, how, &j, &same);
+  if (status == AOT_OK) {
+    uint32_t *saved = calloc((size_t)j.n_values + 1, sizeof *saved);
+    status = !saved ? pt_no_memory(host, ctx) : how->prepare ? how->prepare(how->self, host, ctx, prog, &j) : AOT_OK;
+    if (status == AOT_OK) status = pt_settle_tags(host, ctx, prog, &j, &n_kept);
+    if (status == AOT_OK) status = choose(host, ctx, &j, saved, sink, how);
+    if (status == AOT_OK) status = report_number(host, ctx, "tagged-but-kept", n_kept);
+    if (status == AOT_OK) status = report_number(host, ctx, "merged-nodes", count_merged(&j, same));
+    free(saved);
+    pt_joint_deinit(&j);
+  }
+  free(same);
   return status;
 }
 
@@ -314,22 +343,26 @@ static aot_status_t split_and_build(pt_copier_t *c, const pt_joint_t *j, const a
   return status;
 }
 
-aot_status_t pt_apply(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
+aot_status_t pt_apply(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut, const pt_how_t *how) {
   pt_joint_t j;
-  AOT_TRY(read_joint(host, ctx, prog, &j));
-  uint32_t n_ids = host->graph->n_values(prog);
-  pt_copier_t c = {.host = host, .ctx = ctx, .prog = prog};
-  uint32_t *saved = calloc((size_t)cut->n_saved + 1, 4);
-  uint32_t *forward_map = calloc((size_t)n_ids + 1, 4), *backward_map = calloc((size_t)n_ids + 1, 4);
-  uint8_t *scratch = calloc((size_t)j.n_values + j.n_nodes + 1, 1);
-  aot_status_t status = saved && forward_map && backward_map && scratch
-                            ? split_and_build(&c, &j, cut, saved, forward_map, backward_map, scratch, n_ids)
-                            : pt_no_memory(host, ctx);
-  free(saved);
-  free(forward_map);
-  free(backward_map);
-  free(scratch);
-  pt_copier_deinit(&c);
-  pt_joint_deinit(&j);
+  uint32_t *same = NULL;
+  const uint32_t n_ids = host->graph->n_values(prog);
+  aot_status_t status = read_joint(host, ctx, prog, how, &j, &same);
+  if (status == AOT_OK) {
+    pt_copier_t c = {.host = host, .ctx = ctx, .prog = prog, .same = same};
+    uint32_t *saved = calloc((size_t)cut->n_saved + 1, 4);
+    uint32_t *forward_map = calloc((size_t)n_ids + 1, 4), *backward_map = calloc((size_t)n_ids + 1, 4);
+    uint8_t *scratch = calloc((size_t)j.n_values + j.n_nodes + 1, 1);
+    status = saved && forward_map && backward_map && scratch
+                 ? split_and_build(&c, &j, cut, saved, forward_map, backward_map, scratch, n_ids)
+                 : pt_no_memory(host, ctx);
+    free(saved);
+    free(forward_map);
+    free(backward_map);
+    free(scratch);
+    pt_copier_deinit(&c);
+    pt_joint_deinit(&j);
+  }
+  free(same);
   return status;
 }

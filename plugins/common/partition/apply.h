@@ -6,20 +6,29 @@
 #include <aot/host.h>
 #include <aot/partition.h>
 
-/* Splits the program's JOINT graph at cut->saved and erases it. Diagnoses what is wrong. O(program). */
-aot_status_t pt_apply(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut);
-
 /* What a partitioner decides: fills out_saved (room for n_values) with values of j to keep. 0; -1: impossible, *out_value is at
  * fault; -2: no memory. */
 struct pt_joint;
 typedef int (*pt_pick_t)(const void *self, const struct pt_joint *j, uint32_t *out_saved, uint32_t *out_n_saved,
                          uint32_t *out_value);
+/* What it does to the arrays before, NULL: nothing; node_flags are then the checkpoint tags of the model. Diagnoses. */
+typedef aot_status_t (*pt_prepare_t)(const void *self, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
+                                     struct pt_joint *j);
 
-/* The first half of every partitioner: reads the joint graph, asks pick, hands the cut to the sink and reports its numbers
- * (saved-bytes, saved-values, recomputed-nodes; tagged-but-kept where checkpoint tags ask to run again what must not).
+typedef struct pt_how {
+  pt_pick_t pick;
+  pt_prepare_t prepare;
+  const void *self;
+  int merge_equal; /* common subexpressions are one value (equal_nodes.h) */
+} pt_how_t;
+
+/* The first half of every partitioner: reads the joint graph, asks how->pick, hands the cut to the sink and reports its numbers
+ * (saved-bytes, saved-values, recomputed-nodes; merged-nodes; tagged-but-kept where checkpoint tags ask to run again what must not).
  * Diagnoses what is wrong. */
-aot_status_t pt_choose(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink, pt_pick_t pick,
-                       const void *self);
+aot_status_t pt_choose(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink, const pt_how_t *how);
+
+/* The second half: splits the program's JOINT graph at cut->saved and erases it. Diagnoses what is wrong. O(program). */
+aot_status_t pt_apply(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut, const pt_how_t *how);
 
 /* common/partition/tags.h with the region tags of the program; *out_n counts tagged nodes that are kept all the same. */
 aot_status_t pt_settle_tags(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, struct pt_joint *j, uint32_t *out_n);
