@@ -46,6 +46,14 @@ static uint32_t look_up(known_t *known, aot_str_t name) {
   return known->at[slot].listed;
 }
 
+/* The lists speak of ATen and prims; other operators have their flags alone. */
+static int is_pytorch(aot_str_t name) {
+  static const aot_str_t heads[] = {AOT_STR_INIT("aten."), AOT_STR_INIT("prims."), AOT_STR_INIT("<built-in function ")};
+  for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+    if (name.size >= heads[i].size && memcmp(name.data, heads[i].data, (size_t)heads[i].size) == 0) return 1;
+  return 0;
+}
+
 /* A view that PyTorch has rewritten before its partitioner runs (transpose) stands in no list; its flag tells. */
 static uint8_t class_by_lists(uint32_t listed, uint32_t flags) {
   uint8_t c = 0;
@@ -62,12 +70,9 @@ void mc_classify(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *out_clas
   known_t known = {0};
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     const int several = j->result_begin[n + 1] - j->result_begin[n] > 1;
-    if (rules->operators == MC_FLAGS) {
-      out_classes[n] = class_by_flags(j->op_flags[n]);
-      continue;
-    }
-    out_classes[n] = class_by_lists(look_up(&known, j->op_name[n]), j->op_flags[n]);
-    if (several) out_classes[n] |= MC_PARTS | (out_classes[n] & MC_VIEW ? MC_ALONE : 0);
+    const int listed = rules->operators == MC_PYTORCH && is_pytorch(j->op_name[n]);
+    out_classes[n] = listed ? class_by_lists(look_up(&known, j->op_name[n]), j->op_flags[n]) : class_by_flags(j->op_flags[n]);
+    if (several && rules->operators == MC_PYTORCH) out_classes[n] |= MC_PARTS | (out_classes[n] & MC_VIEW ? MC_ALONE : 0);
   }
 }
 
