@@ -3,6 +3,7 @@
 
 #include "common/partition/apply.h"
 #include "common/partition/region_split.h"
+#include "common/partition/use_policy.h"
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <aot/partition.h>
@@ -19,6 +20,7 @@ typedef struct unit {
   aot_partition_t table;
   aot_host_t host;
   mc_rules_t rules;
+  pt_policy_t policy;
   pt_how_t how;
 } unit_t;
 
@@ -30,7 +32,15 @@ typedef struct regions_unit {
 } regions_unit_t;
 
 static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
-  return mc_choose(j, self, out_saved, out_n_saved, out_value);
+  return mc_choose(j, &((const unit_t *)self)->rules, out_saved, out_n_saved, out_value);
+}
+
+static int pick_region(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
+  return mc_choose(j, &((const regions_unit_t *)self)->rules, out_saved, out_n_saved, out_value);
+}
+
+static aot_status_t prepare(const void *self, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, pt_joint_t *j) {
+  return pt_policy_use(host, ctx, prog, &((const unit_t *)self)->policy, j);
 }
 
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
@@ -43,7 +53,11 @@ static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *
   return pt_apply(&u->host, ctx, prog, cut, &u->how);
 }
 
-static void destroy(const aot_partition_t *p) { free(p->self); }
+static void destroy(const aot_partition_t *p) {
+  unit_t *u = p->self;
+  pt_policy_deinit(&u->policy);
+  free(u);
+}
 
 /* Positions in the table of options, which both units share. */
 enum {
@@ -63,6 +77,7 @@ enum {
   N_RULES,
   OPT_OBJECTIVE = N_RULES, /* of the partition alone, from here on */
   OPT_MERGE_EQUAL,
+  OPT_POLICIES,
   N_OPTIONS
 };
 
@@ -98,7 +113,12 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
   if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->rules = rules_of(opts->values);
-  u->how = (pt_how_t){.pick = pick, .self = &u->rules, .merge_equal = opts->values[OPT_MERGE_EQUAL].i != 0};
+  const aot_status_t status = pt_policy_read(host, ctx, opts->values[OPT_POLICIES].s, &u->policy);
+  if (status != AOT_OK) {
+    free(u);
+    return status;
+  }
+  u->how = (pt_how_t){.pick = pick, .prepare = prepare, .self = u, .merge_equal = opts->values[OPT_MERGE_EQUAL].i != 0};
   u->table = (aot_partition_t){.struct_size = sizeof u->table, .self = u, .choose = choose, .apply = apply, .destroy = destroy};
   *out_table = &u->table;
   return AOT_OK;
@@ -139,13 +159,17 @@ static const aot_option_t options[] = {
          .help = AOT_STR_INIT("how much dearer a value is to save for each step it lies away from the backward")},
     [1 + OPT_OBJECTIVE] = CHOICE("objective", "what to make as small as possible", objective_choices, "bytes"),
     [1 + OPT_MERGE_EQUAL] = RULE("merge-equal", "compute common subexpressions of forward and backward once", 1),
+    [1 + OPT_POLICIES] =
+        {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .flags = AOT_OPT_AFFECTS_OUTPUT,
+         .name = AOT_STR_INIT("policies"), .min = 1, .max = 0,
+         .help = AOT_STR_INIT("what to save and what to recompute, by op, module or region: \"save op aten.mm; recompute module h.*\"")},
 };
 
 /* ---- repeated regions ---- */
 
 static aot_status_t run_regions(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const regions_unit_t *u = p->self;
-  return pt_split_regions(&u->host, ctx, prog, u->only, pick, &u->rules);
+  return pt_split_regions(&u->host, ctx, prog, u->only, pick_region, u);
 }
 
 static void destroy_regions(const aot_pass_t *p) { free(p->self); }
