@@ -190,14 +190,24 @@ static void set_flag(aoth_compose_t *c, aoth_yaml_t *tree, const char *flag, con
   if (value) put_path(c, tree, path, path + strlen(path), value, path);
 }
 
+/* One seed for everything: also where the train section has one of its own. */
+static void set_seed(aoth_compose_t *c, aoth_yaml_t *tree, const char *text) {
+  const aoth_yaml_t *run = aoth_yaml_get(tree, "run");
+  const aoth_yaml_t *train = run && run->kind == AOTH_YAML_MAP ? aoth_yaml_get(run, "train") : NULL;
+  aoth_yaml_t *value = NULL;
+  if (text) aoth_yaml_parse(c->arena, "--seed", ".", text, strlen(text), NULL, 0, c->sink, &value);
+  if (!value) return;
+  put_path(c, tree, "run.seed", "run.seed" + strlen("run.seed"), value, "--seed");
+  if (!train || train->kind != AOTH_YAML_MAP) return;
+  put_path(c, tree, "run.train.seed", "run.train.seed" + strlen("run.train.seed"), value, "--seed");
+}
+
 void aoth_set_apply(aoth_compose_t *c, aoth_yaml_t *tree) {
   for (uint32_t i = 0; i < c->overrides->n_sets; i++) set_one(c, tree, c->overrides->sets[i]);
   set_flag(c, tree, "--model", "model.path", c->overrides->model);
   set_flag(c, tree, "--inputs", "run.inputs", c->overrides->inputs);
   set_flag(c, tree, "--outputs", "run.outputs", c->overrides->outputs);
-  set_flag(c, tree, "--seed", "run.seed", c->overrides->seed);
-  const aoth_yaml_t *run = aoth_yaml_get(tree, "run");
-  if (run && run->kind == AOTH_YAML_MAP && aoth_yaml_get(run, "train")) set_flag(c, tree, "--seed", "run.train.seed", c->overrides->seed);
+  set_seed(c, tree, c->overrides->seed);
 }
 
 aot_status_t aoth_stage_from_flags(const char *use, const char *const *withs, uint32_t n_withs, aoth_arena_t *arena,

@@ -111,6 +111,8 @@ const char *cu_refuse(const cu_world_t *w, const aot_snapshot_t *s, uint32_t nod
   const uint32_t skip = is_auto(s, n) ? 1 : 0;
   const aot_str_t name = op_name(s, op_of(s, n));
   look_up(w, name, &op, &kernel);
+  if ((!op || !kernel) && AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[op_of(s, n)].flags & AOT_OP_RANDOM)
+    return "it draws random numbers; make them explicit first (stage rng)";
   if (!op || !kernel) return say(error, "there is no kernel for %.*s: none of this backend, and no opened opset offers one (aot.kernels/1)", name);
   const uint32_t n_written = list_written(s, op, args_of(s, n) + skip, n->n_args - skip, NULL);
   if (!skip && n_written) return "it writes an argument; make the program functional first (stage functionalize)";
