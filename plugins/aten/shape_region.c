@@ -49,3 +49,10 @@ void at_shape_with_effects(at_infer_t *c) {
   at_put_type(c, &t);
   if (c->status == AOT_OK) c->status = c->env->infer(c->env->self, (uint32_t)op->u.i, c->args + 2, c->n_args - 2);
 }
+
+/* What the operator gives. */
+void at_shape_run_with_state(at_infer_t *c) {
+  const aot_arg_t *op = at_arg(c, "op");
+  if (c->n_args < 2 || op->kind != AOT_ARG_OP) at_fail(c, "a random state, an operator and its arguments are expected");
+  if (c->status == AOT_OK) c->status = c->env->infer(c->env->self, (uint32_t)op->u.i, c->args + 2, c->n_args - 2);
+}

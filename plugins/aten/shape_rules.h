@@ -347,6 +347,7 @@ at_infer_fn at_shape_vstack;
 at_infer_fn at_shape_weight_norm;
 at_infer_fn at_shape_weight_norm_backward;
 at_infer_fn at_shape_where;
+at_infer_fn at_shape_run_with_state;
 at_infer_fn at_shape_with_effects;
 at_infer_fn at_shape_with_history;
 at_infer_fn at_shape_written;

@@ -213,6 +213,12 @@ static const aot_schema_arg_t *variadic_of(const aot_op_desc_t *d) {
   return d->n_args && (d->args[d->n_args - 1].flags & AOT_SARG_VARIADIC) ? &d->args[d->n_args - 1] : NULL;
 }
 
+/* The operator whose arguments the variadic ones are, all by its own schema: run_with_rng_state(state, op, ..). NULL: none. */
+static const aot_op_desc_t *wrapped(const p2_builder_t *b, const aot_op_desc_t *d, const aot_arg_t *args, uint32_t fixed) {
+  if (!variadic_of(d) || fixed == 0 || d->args[fixed - 1].type != AOT_STYPE_OP || args[fixed - 1].kind != AOT_ARG_OP) return NULL;
+  return b->host->graph->op_desc(b->prog, (aot_op_t){(uint32_t)args[fixed - 1].u.i});
+}
+
 /* given[i]: the input for schema argument i, NULL: none. Inputs without a name go by position; those behind the last
  * fixed argument belong to the variadic one, from *out_tail on. */
 static aot_status_t match(p2_builder_t *b, const p2_node_t *n, const aot_op_desc_t *d, const p2_input_t **given,
@@ -221,7 +227,7 @@ static aot_status_t match(p2_builder_t *b, const p2_node_t *n, const aot_op_desc
   *out_tail = n->n_inputs;
   for (i = 0; i < n->n_inputs; i++) {
     aot_str_t name = n->inputs[i].name;
-    if (!name.size && i >= fixed && variadic_of(d)) {
+    if (i >= fixed && variadic_of(d) && (!name.size || (fixed > 0 && d->args[fixed - 1].type == AOT_STYPE_OP))) {
       *out_tail = i;
       return AOT_OK;
     }
@@ -248,6 +254,25 @@ static aot_status_t missing(p2_builder_t *b, const p2_node_t *n, const aot_op_de
   return AOT_E_INVALID;
 }
 
+/* The fixed arguments, then those of the operator among them. An operator in an operator in an operator is not read. */
+static aot_status_t wrapped_args(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n, const aot_op_desc_t *inner, uint32_t fixed,
+                                 uint32_t tail, aot_arg_t **out_args, uint32_t *out_n) {
+  p2_node_t rest = *n;
+  aot_arg_t *own, *both;
+  uint32_t n_own;
+  if (variadic_of(inner))
+    return p2_node_bad(b, n, BAD_ARGUMENT, "%.*s runs an operator that runs an operator, which is not supported", P2_SHOW(n->target));
+  rest.inputs += tail;
+  rest.n_inputs -= tail;
+  AOT_TRY(p2_build_args(b, s, &rest, inner, &own, &n_own));
+  AOT_TRY(P2_NEW(b->env, P2_SCRATCH, fixed + n_own, &both));
+  memcpy(both, *out_args, fixed * sizeof *both);
+  if (n_own) memcpy(both + fixed, own, n_own * sizeof *both);
+  *out_args = both;
+  *out_n = fixed + n_own;
+  return AOT_OK;
+}
+
 aot_status_t p2_build_args(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n, const aot_op_desc_t *d,
                            aot_arg_t **out_args, uint32_t *out_n) {
   converter_t c = {b, s, n, NULL};
@@ -261,6 +286,8 @@ aot_status_t p2_build_args(p2_builder_t *b, const p2_scope_t *s, const p2_node_t
     c.slot = &d->args[k];
     AOT_TRY(given[k] ? convert(&c, &given[k]->arg, &(*out_args)[k]) : missing(b, n, d, k, &(*out_args)[k]));
   }
+  const aot_op_desc_t *inner = wrapped(b, d, *out_args, fixed);
+  if (inner) return wrapped_args(b, s, n, inner, fixed, tail, out_args, out_n);
   c.slot = variadic_of(d);
   for (i = tail; i < n->n_inputs; i++) AOT_TRY(convert(&c, &n->inputs[i].arg, &(*out_args)[k++]));
   return AOT_OK;

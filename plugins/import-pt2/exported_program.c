@@ -26,6 +26,18 @@ static aot_status_t arguments(p2_decoder_t *d, const p2_at_t *up, json_t *object
   return AOT_OK;
 }
 
+/* graphsafe_run_with_rng_state(op, .., rng_state=state) is read with the state in front. */
+static void put_state_first(aot_str_t target, p2_input_t *list, uint32_t n) {
+  uint32_t i = 0;
+  if (!p2_str_is(target, "torch.ops.higher_order.graphsafe_run_with_rng_state")) return;
+  while (i < n && !p2_str_is(list[i].name, "rng_state")) i++;
+  if (i == n) return;
+  p2_input_t state = list[i];
+  state.name.size = 0;
+  for (; i > 0; i--) list[i] = list[i - 1];
+  list[0] = state;
+}
+
 static aot_status_t node_inputs(p2_decoder_t *d, const p2_at_t *up, json_t *object, p2_node_t *out) {
   p2_at_t at = p2_at_key(up, "inputs");
   p2_input_t *list;
@@ -40,6 +52,7 @@ static aot_status_t node_inputs(p2_decoder_t *d, const p2_at_t *up, json_t *obje
     AOT_TRY(p2_maybe_string(d, &here, json_array_get(j, i), "name", &list[i].name));
     AOT_TRY(p2_decode_argument(d, &arg, value, &list[i].arg));
   }
+  put_state_first(out->target, list, out->n_inputs);
   out->inputs = list;
   return AOT_OK;
 }

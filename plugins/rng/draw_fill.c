@@ -91,12 +91,12 @@ void rg_uniform_rule(rg_emit_t *e, aot_value_t *out) {
   *out = rg_value(e, RG(e, "masked_fill.Scalar", x, RG(e, "ge.Scalar", x, rg_f(to)), rg_f(from)));
 }
 
-/* x times or plus what is a number or a tensor */
+/* x times or plus what is a number or a tensor; no gradient goes to the parameters of a distribution, as in PyTorch */
 static rg_x with(rg_emit_t *e, const char *op, rg_x x, rg_x by) {
   char name[32];
   if (by.kind == AOT_ARG_NONE) return x;
   snprintf(name, sizeof name, "%s.%s", op, by.kind == AOT_ARG_VALUE ? "Tensor" : "Scalar");
-  return RG(e, name, x, by);
+  return RG(e, name, x, by.kind == AOT_ARG_VALUE ? RG(e, "detach", by) : by);
 }
 
 /* mean + std z, each of them a number or a tensor */

@@ -2,6 +2,7 @@
 
 #include "random_rules.h"
 #include "random_regions.h"
+#include "saved_states.h"
 
 #include <stdio.h>
 
@@ -18,6 +19,7 @@ typedef struct stage {
   aot_prog_t *prog;
   uint16_t *row_of_op; /* row + 1; 0: none */
   rg_graph_t *graphs;  /* by id */
+  rg_states_t states;
   unknown_t *unknown;  /* in order of appearance; room for every operator */
   uint32_t *unknown_of_op; /* index + 1 */
   uint32_t n_unknown;
@@ -101,12 +103,15 @@ static aot_op_t runs(const rg_emit_t *e) {
   return e->info.op;
 }
 
+static aot_status_t visit_state_node(stage_t *s, rg_emit_t *outer);
+
 /* *out_rewritten: other nodes stand in its place, which are to be visited. */
 static aot_status_t visit(stage_t *s, rg_emit_t *e, aot_node_t node, int *out_rewritten) {
   rg_begin(e, node);
   *out_rewritten = 0;
   if (e->status != AOT_OK) return e->status;
   if (rg_calls_random(e, s->graphs)) return rg_extend_call(e, s->graphs);
+  if (rg_is_state_node(&s->states, e)) return visit_state_node(s, e);
   const uint16_t row = s->row_of_op[e->info.op.id];
   if (row) {
     AOT_TRY(rewrite(s, e, rg_row_at(row - 1u)->rule));
@@ -120,20 +125,37 @@ static aot_status_t visit(stage_t *s, rg_emit_t *e, aot_node_t node, int *out_re
 
 /* ---- one graph ---- */
 
-/* What a rule wrote is visited too: attention becomes dropout, which becomes a draw. */
-static aot_status_t visit_graph(stage_t *s, aot_graph_t graph) {
+/* The nodes of a graph from `first` on, up to `stop`. What a rule wrote is visited too: attention becomes dropout, which becomes a
+ * draw. */
+static aot_status_t visit_nodes(stage_t *s, rg_emit_t *e, aot_node_t first, aot_node_t stop) {
   const aot_graph_api_t *g = s->host->graph;
-  rg_graph_t *here = &s->graphs[graph.id];
-  rg_emit_t e = {.host = s->host, .ctx = s->ctx, .prog = s->prog, .graph = graph, .stream = &here->stream};
   aot_node_t next;
-  for (aot_node_t n = g->first(s->prog, graph); n.id != AOT_NO_ID; n = next) {
+  for (aot_node_t n = first; n.id != AOT_NO_ID && n.id != stop.id; n = next) {
     const aot_node_t before = g->prev(s->prog, n);
     int rewritten;
     next = g->next(s->prog, n);
     if (s->host->cancelled(s->ctx)) return AOT_E_CANCELLED;
-    AOT_TRY(visit(s, &e, n, &rewritten));
-    if (rewritten) next = before.id == AOT_NO_ID ? g->first(s->prog, graph) : g->next(s->prog, before);
+    AOT_TRY(visit(s, e, n, &rewritten));
+    if (rewritten) next = before.id == AOT_NO_ID ? g->first(s->prog, e->graph) : g->next(s->prog, before);
   }
+  return AOT_OK;
+}
+
+/* An operator between a saved random state and its use draws from that state, and so do the nodes that it is written with. */
+static aot_status_t visit_state_node(stage_t *s, rg_emit_t *outer) {
+  rg_emit_t e = *outer;
+  rg_state_use_t use;
+  AOT_TRY(rg_states_enter(&s->states, outer, &use));
+  e.stream = use.stream;
+  s->counts.nodes++;
+  return visit_nodes(s, &e, use.inner, use.stop);
+}
+
+static aot_status_t visit_graph(stage_t *s, aot_graph_t graph) {
+  rg_graph_t *here = &s->graphs[graph.id];
+  rg_emit_t e = {.host = s->host, .ctx = s->ctx, .prog = s->prog, .graph = graph, .stream = &here->stream};
+  AOT_TRY(visit_nodes(s, &e, s->host->graph->first(s->prog, graph), aot_no_node()));
+  AOT_TRY(rg_states_finish(&s->states, &e));
   here->draws = here->stream.seed.id != AOT_NO_ID;
   return AOT_OK;
 }
@@ -168,6 +190,7 @@ static int init(stage_t *s) {
     const aot_value_t none = aot_no_value();
     s->graphs[i] = (rg_graph_t){.stream = {.seed = none, .offset = none, .there_seed = none, .there_offset = none}};
   }
+  rg_states_init(&s->states, s->host, s->prog);
   for (uint32_t i = 0; i < rg_n_rows(); i++) {
     const aot_op_t op = g->op_find(s->prog, aot_str(rg_row_at(i)->op));
     if (op.id != AOT_NO_ID) s->row_of_op[op.id] = (uint16_t)(i + 1);

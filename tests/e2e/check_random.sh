@@ -101,6 +101,17 @@ P
   same $regions-default.st $regions-mincut.st
 done
 
+# states that PyTorch saved for the backward, as its exporter writes them: the same draw again, and another one
+saved=$root/tests/models/saved_random_states
+for backend in ref cpu; do
+  printf '# in: a model; out: its outputs\naot: 1\nstages: [{use: functionalize}, {use: rng}, {use: backend-%s}]\n' $backend > states.yaml
+  status 0 "$aothost" verify states.yaml --model "$saved/model.pt2" --expect "$saved/expected.safetensors" --rtol 0 --atol 0
+  status 0 "$aothost" run states.yaml --model "$saved/model.pt2" --inputs "$saved/expected.safetensors" --outputs states.st
+  "$edit" states.st again.st drop output.1 > out 2>&1 || complain "edit_tensors"
+  "$edit" states.st other.st drop output.0 rename output.1 output.0 > out 2>&1 || complain "edit_tensors"
+  cmp -s again.st other.st && complain "two draws are one"
+done
+
 # without the stage a backend says what to do; a program with explicit draws is no exported program
 sed '/use: rng/d' "$pipeline" > without.yaml
 for backend in ref cpu; do

@@ -229,6 +229,12 @@ static void test_forward_and_backward_have_one_mask(void **state) {
   }
 }
 
+static int n_zeros(const double *a, int count) {
+  int n = 0;
+  for (int i = 0; i < count; i++) n += a[i] == 0;
+  return n;
+}
+
 static int n_differ(const double *a, const double *b) {
   int n = 0;
   for (int i = 0; i < 1000; i++) n += (a[i] == 0) != (b[i] == 0);
@@ -247,6 +253,33 @@ static void test_draws_differ(void **state) {
   free(b);
   free(c);
   free(d);
+}
+
+/* A state that leaves one program and enters another, as PyTorch's forward and backward hand it over. */
+static void test_state_as_bytes(void **state) {
+  static const char *const ways[] = {"rng backend-ref", "rng backend-cpu"};
+  static const int64_t sizes[1] = {100};
+  static float ones[100];
+  int64_t n;
+  (void)state;
+  for (int i = 0; i < 100; i++) ones[i] = 1;
+  for (size_t w = 0; w < N(ways); w++) {
+    aothost_t *saves = replay_open("plugins/rng/tests/state_saved.ir", ways[w]);
+    aothost_t *uses = replay_open("plugins/rng/tests/state_used.ir", ways[w]);
+    aot_tensor_t in[2] = {replay_tensor(ones, AOT_F32, 1, sizes, NULL)};
+    assert_int_equal(aothost_seed(saves, 21, 1000), AOT_OK);
+    assert_int_equal(aothost_forward(saves, in, 1), AOT_OK);
+    assert_int_equal(aothost_get(saves, "output.1", &in[1]), AOT_OK);
+    assert_int_equal(aothost_forward(uses, in, 2), AOT_OK);
+    double *first = replay_numbers(saves, "output.0", &n), *again = replay_numbers(uses, "output.0", &n);
+    assert_int_equal(n, 100);
+    assert_memory_equal(first, again, 100 * sizeof *first);
+    assert_true(n_zeros(first, 100) > 20 && n_zeros(first, 100) < 80);
+    free(first);
+    free(again);
+    aothost_close(saves);
+    aothost_close(uses);
+  }
 }
 
 /* ---- finite differences at a fixed seed ---- */
@@ -302,6 +335,7 @@ int main(void) {
       cmocka_unit_test(pytorch_99905_attention_through_repeated_runs),
       cmocka_unit_test(test_forward_and_backward_have_one_mask),
       cmocka_unit_test(test_draws_differ),
+      cmocka_unit_test(test_state_as_bytes),
       cmocka_unit_test(test_finite_differences),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
