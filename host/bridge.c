@@ -87,7 +87,6 @@ static aot_status_t parse_file(aot_ctx_t *ctx, const char *path, aot_prog_t **ou
   ctx->n_diags++; /* taken back below: whatever fails from here on is told */
   AOT_TRY(aoth_file_map(path, ctx->sink, &map));
   *own = *ctx;
-  own->node_map = NULL;
   own->prog = *out = aoth_prog_create(aoth_prog_ops(ctx->prog), own);
   own->graph = *out ? aoth_prog_arena(*out) : NULL;
   aot_status_t status = *out ? aoth_parse_with_lines(*out, path, map.data, (size_t)map.nbytes) : AOT_E_EXHAUSTED;

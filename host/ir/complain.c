@@ -101,7 +101,8 @@ static char *terminated(aoth_text_t *t, aot_str_t s) {
 /* The node that a diagnostic speaks of: the one it names, or the one that made the value it names. */
 static uint32_t node_of_diag(const aot_prog_t *p, const aot_diag_t *d) {
   if (!p) return NONE;
-  if (d->node.id < p->nodes.n) return d->node.id;
+  const uint32_t node = !p->node_map ? d->node.id : d->node.id < p->n_node_map ? p->node_map[d->node.id] : NONE;
+  if (node < p->nodes.n) return node;
   return d->value.id < p->values.n ? p->values.at[d->value.id].def : NONE;
 }
 
@@ -114,7 +115,6 @@ aot_status_t aoth_report_diag(aot_ctx_t *ctx, const aot_diag_t *d) {
   if (diag.byte && !diag.line) aoth_text_f(&message, " (byte %llu)", (unsigned long long)diag.byte);
   aoth_where_t where = {.file = diag.file.size ? terminated(&file, diag.file) : NULL, .line = diag.line,
                         .column = diag.column, .end_column = diag.column};
-  if (ctx->node_map && diag.node.id != AOT_NO_ID) diag.node.id = diag.node.id < ctx->n_node_map ? ctx->node_map[diag.node.id] : AOT_NO_ID;
   report(ctx, ctx->prog, node_of_diag(ctx->prog, &diag), diag.severity, where.file ? &where : NULL,
          terminated(&code, diag.code), terminated(&hint, diag.hint), message.data ? message.data : "");
   aoth_text_deinit(&code);

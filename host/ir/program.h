@@ -46,8 +46,6 @@ struct aot_ctx {
   void *report;            /* the pipeline's: where aot.report/1 numbers go */
   void *memory;            /* the pipeline's: who answers aot.memory/1; NULL: nobody */
   uint32_t n_trials;       /* of aot.trial/1 that are open */
-  const uint32_t *node_map; /* ids that an artifact made earlier has for nodes -> ids here; NULL: they are the same */
-  uint32_t n_node_map;
 };
 
 /* ---- programs ---- */
@@ -61,6 +59,8 @@ uint32_t aoth_prog_properties(aot_prog_t *p);
 void aoth_prog_set_properties(aot_prog_t *p, uint32_t properties);
 uint64_t aoth_prog_nbytes(aot_prog_t *p); /* memory of the store */
 uint64_t aoth_prog_generation(aot_prog_t *p); /* counts edits; as in snapshots */
+/* Diagnostics about p name its nodes by ids of an earlier making: at[theirs] is the id here, AOT_NO_ID: gone. Borrowed. */
+void aoth_prog_map_nodes(aot_prog_t *p, const uint32_t *at, uint32_t n);
 const char *aoth_prog_model(aot_prog_t *p);  /* path of the model file, for messages; may be NULL */
 void aoth_prog_set_model(aot_prog_t *p, const char *path);
 void aoth_prog_leaf_data(aot_prog_t *p, aot_leaf_t leaf, const void *data, uint64_t nbytes); /* borrowed, as long as p */

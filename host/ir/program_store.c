@@ -67,6 +67,11 @@ void aoth_prog_set_properties(aot_prog_t *p, uint32_t properties) { p->propertie
 uint64_t aoth_prog_generation(aot_prog_t *p) { return p->generation; }
 const char *aoth_prog_model(aot_prog_t *p) { return p->model; }
 
+void aoth_prog_map_nodes(aot_prog_t *p, const uint32_t *at, uint32_t n) {
+  p->node_map = at;
+  p->n_node_map = n;
+}
+
 void aoth_prog_set_model(aot_prog_t *p, const char *path) {
   free(p->model);
   p->model = path ? strdup(path) : NULL;

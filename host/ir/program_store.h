@@ -134,6 +134,8 @@ struct aot_prog {
   uint64_t generation; /* counts edits */
   char *model;
   const aoth_locator_t *locator;
+  const uint32_t *node_map; /* aoth_prog_map_nodes; NULL: ids are the same */
+  uint32_t n_node_map;
 
   AOTH_ROWS(graph_row_t) graphs;
   AOTH_ROWS(node_row_t) nodes;

@@ -49,7 +49,7 @@ static aot_status_t put_verdict(void *self, const aot_verdict_t *verdict) {
 static aot_status_t do_query(void *arg) {
   lowering_t *l = arg;
   const aot_verdict_sink_t sink = {sizeof sink, 0, l, put_verdict};
-  return l->backend->table.backend.query(l->backend->self, &l->s->ctx, l->s->prog, &sink);
+  return l->backend->table.backend.query(l->backend->self, &l->s->ctx, l->s->now.prog, &sink);
 }
 
 /* Refused nodes in program order. NULL: none, or no memory (n 1). */
@@ -58,9 +58,9 @@ static aot_node_t *refused_nodes(lowering_t *l, uint32_t *out_n) {
   aot_node_t *list = aoth_arena_alloc(l->arena, sizeof(uint32_t), (l->n_nodes + 1) * sizeof *list);
   *out_n = 1;
   if (!list) return NULL;
-  for (uint32_t g = 0; g < aoth_graph_n_graphs(l->s->prog); g++)
-    for (aot_node_t k = aoth_graph_first(l->s->prog, (aot_graph_t){g}); k.id != AOT_NO_ID;
-         k = aoth_graph_next(l->s->prog, k))
+  for (uint32_t g = 0; g < aoth_graph_n_graphs(l->s->now.prog); g++)
+    for (aot_node_t k = aoth_graph_first(l->s->now.prog, (aot_graph_t){g}); k.id != AOT_NO_ID;
+         k = aoth_graph_next(l->s->now.prog, k))
       if (l->verdicts[k.id] != ACCEPTED) list[n++] = k;
   *out_n = n;
   return list;
@@ -75,13 +75,13 @@ static aot_status_t no_memory(lowering_t *l) {
 
 static aot_status_t ask(lowering_t *l, aot_node_t **out_list, uint32_t *out_n) {
   aoth_arena_reset(l->arena);
-  l->n_nodes = aoth_graph_n_nodes(l->s->prog);
+  l->n_nodes = aoth_graph_n_nodes(l->s->now.prog);
   l->verdicts = aoth_arena_alloc(l->arena, 1, l->n_nodes + 1u);
   l->reasons = aoth_arena_alloc(l->arena, sizeof(void *), (l->n_nodes + 1u) * sizeof *l->reasons);
   if (!l->verdicts || !l->reasons) return no_memory(l);
-  const uint64_t edits = aoth_journal_count(l->s->prog);
+  const uint64_t edits = aoth_journal_count(l->s->now.prog);
   AOT_TRY(aoth_call(l->s, l->stage, "query", do_query, l));
-  if (aoth_journal_count(l->s->prog) != edits)
+  if (aoth_journal_count(l->s->now.prog) != edits)
     return aoth_misbehaved(l->s, l->stage, "edited the program while it was only asked");
   *out_list = refused_nodes(l, out_n);
   return *out_list ? AOT_OK : no_memory(l);
@@ -124,7 +124,7 @@ static aot_status_t drop_token_ports(aot_prog_t *p, aot_graph_t g, aoth_arena_t 
 }
 
 static aot_status_t take_tokens(lowering_t *l) {
-  aot_prog_t *p = l->s->prog;
+  aot_prog_t *p = l->s->now.prog;
   for (uint32_t g = 0; g < aoth_graph_n_graphs(p); g++) {
     for (aot_node_t n = aoth_graph_first(p, (aot_graph_t){g}), next; n.id != AOT_NO_ID; n = next) {
       aot_node_info_t info = {.struct_size = sizeof info};
@@ -146,7 +146,7 @@ static aot_status_t take_tokens(lowering_t *l) {
 
 static void line_origin(aoth_session_t *s, aot_origin_t origin) {
   aot_origin_info_t o = {.struct_size = sizeof o};
-  for (int depth = 0; depth < 8 && origin.id != AOT_NO_ID && aoth_graph_origin_info(s->prog, origin, &o) == AOT_OK;
+  for (int depth = 0; depth < 8 && origin.id != AOT_NO_ID && aoth_graph_origin_info(s->now.prog, origin, &o) == AOT_OK;
        depth++) {
     if (o.module_path.size || o.source_file.size || o.node_name.size) {
       aoth_text_t t = {0};
@@ -170,11 +170,11 @@ static aot_status_t tell_refused(lowering_t *l, const aot_node_t *list, uint32_t
   for (uint32_t i = 0; i < n && i < MAX_LISTED; i++) {
     aot_node_info_t info = {.struct_size = sizeof info};
     aoth_text_t t = {0};
-    aoth_print_node(s->prog, list[i], &t);
+    aoth_print_node(s->now.prog, list[i], &t);
     const char *reason = list[i].id < l->n_nodes && l->reasons[list[i].id] ? l->reasons[list[i].id] : "";
     aoth_sink_line(s->config.sink, "%.*s", (int)strcspn(t.data ? t.data : "", "\n"), t.data ? t.data : "");
     aoth_sink_line(s->config.sink, "  reason: %s", *reason ? reason : "the backend gave no verdict on it");
-    if (aoth_graph_node_info(s->prog, list[i], &info) == AOT_OK) line_origin(s, info.origin);
+    if (aoth_graph_node_info(s->now.prog, list[i], &info) == AOT_OK) line_origin(s, info.origin);
     aoth_text_deinit(&t);
   }
   if (n > MAX_LISTED) aoth_sink_line(s->config.sink, "and %u more", n - MAX_LISTED);
@@ -208,82 +208,82 @@ static aot_status_t settle(lowering_t *l) {
 
 static aot_status_t put_bytes(void *self, const void *data, uint64_t nbytes) {
   aoth_session_t *s = self;
-  if (nbytes > SIZE_MAX / 4 || s->artifact_nbytes > SIZE_MAX / 4) return AOT_E_EXHAUSTED;
-  const uint64_t needed = s->artifact_nbytes + nbytes;
-  if (needed > s->artifact_capacity) {
-    uint64_t capacity = s->artifact_capacity ? s->artifact_capacity : 4096;
+  if (nbytes > SIZE_MAX / 4 || s->now.artifact_nbytes > SIZE_MAX / 4) return AOT_E_EXHAUSTED;
+  const uint64_t needed = s->now.artifact_nbytes + nbytes;
+  if (needed > s->now.artifact_capacity) {
+    uint64_t capacity = s->now.artifact_capacity ? s->now.artifact_capacity : 4096;
     while (capacity < needed) capacity *= 2;
-    void *bigger = realloc(s->artifact, (size_t)capacity);
+    void *bigger = realloc(s->now.artifact, (size_t)capacity);
     if (!bigger) return AOT_E_EXHAUSTED;
-    s->artifact = bigger;
-    s->artifact_capacity = capacity;
+    s->now.artifact = bigger;
+    s->now.artifact_capacity = capacity;
   }
-  if (nbytes) memcpy((char *)s->artifact + s->artifact_nbytes, data, (size_t)nbytes);
-  s->artifact_nbytes = needed;
+  if (nbytes) memcpy((char *)s->now.artifact + s->now.artifact_nbytes, data, (size_t)nbytes);
+  s->now.artifact_nbytes = needed;
   return AOT_OK;
 }
 
 static aot_status_t do_compile(void *arg) {
   lowering_t *l = arg;
   const aot_bytes_sink_t sink = {sizeof sink, 0, l->s, put_bytes};
-  return l->backend->table.backend.compile(l->backend->self, &l->s->ctx, l->s->prog, &sink);
+  return l->backend->table.backend.compile(l->backend->self, &l->s->ctx, l->s->now.prog, &sink);
 }
 
 static aot_status_t do_load(void *arg) {
   lowering_t *l = arg;
   uint32_t size;
-  AOT_TRY(l->backend->table.backend.load(l->backend->self, &l->s->ctx, l->s->artifact, l->s->artifact_nbytes, &l->exe));
+  AOT_TRY(l->backend->table.backend.load(l->backend->self, &l->s->ctx, l->s->now.artifact, l->s->now.artifact_nbytes, &l->exe));
   if (!l->exe) {
     l->wrong = "loaded its artifact to nothing";
     return AOT_OK;
   }
   memcpy(&size, l->exe, sizeof size);
   if (size < offsetof(aot_exe_t, get_ext) || size > 65536 ||
-      aot_import(&l->s->exe, sizeof l->s->exe, l->exe) != AOT_OK || !l->s->exe.run)
+      aot_import(&l->s->now.exe, sizeof l->s->now.exe, l->exe) != AOT_OK || !l->s->now.exe.run)
     l->wrong = "made an executable that this host cannot use";
   return AOT_OK;
 }
 
 static aot_status_t compile_and_load(lowering_t *l) {
   aoth_session_t *s = l->s;
-  s->artifact_nbytes = 0;
+  s->now.artifact_nbytes = 0;
   aoth_session_journal_begin(s);
   AOT_TRY(aoth_call(s, l->stage, "compile", do_compile, l));
   AOT_TRY(aoth_stage_finish(s, l->stage));
   l->wrong = NULL;
   AOT_TRY(aoth_call(s, l->stage, "load", do_load, l));
   if (l->wrong) return aoth_misbehaved(s, l->stage, "%s", l->wrong);
-  s->exe_self = l->exe;
-  aoth_report_number(&s->report, aot_str("artifact-bytes"), (double)s->artifact_nbytes, aot_str("bytes"));
+  s->now.exe_self = l->exe;
+  aoth_report_number(&s->report, aot_str("artifact-bytes"), (double)s->now.artifact_nbytes, aot_str("bytes"));
   return AOT_OK;
 }
 
 static aot_status_t lower(lowering_t *l, uint64_t *out_edits) {
   aoth_session_t *s = l->s;
-  const uint32_t properties = aoth_prog_properties(s->prog);
+  const uint32_t properties = aoth_prog_properties(s->now.prog);
   aoth_session_journal_begin(s);
   AOT_TRY(take_tokens(l));
   AOT_TRY(settle(l));
-  *out_edits = aoth_journal_count(s->prog);
-  if (*out_edits && aoth_verify(s->prog, properties) != AOT_OK)
+  *out_edits = aoth_journal_count(s->now.prog);
+  if (*out_edits && aoth_verify(s->now.prog, properties) != AOT_OK)
     return aoth_misbehaved(s, l->stage, "refused nodes whose decomposition breaks the program");
   aoth_session_journal_commit(s);
   const aot_status_t status = compile_and_load(l);
-  if (status != AOT_OK) aoth_prog_set_properties(s->prog, properties); /* compiled, perhaps, but not loaded */
+  if (status != AOT_OK) aoth_prog_set_properties(s->now.prog, properties); /* compiled, perhaps, but not loaded */
   return status;
 }
 
 /* The backend lives as long as its executable, longer than the pipeline: texts are copied. */
 static void keep_backend(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *backend) {
-  s->backend = *backend;
-  s->backend_stage = *stage;
-  s->backend_stage.at = s->backend_stage.with = NULL;
-  s->backend_stage.use = stage->unit->id;
-  s->backend_stage.name = aoth_arena_text(s->arena, stage->name, strlen(stage->name));
+  s->now.backend = *backend;
+  s->now.backend_stage = *stage;
+  s->now.backend_stage.at = s->now.backend_stage.with = NULL;
+  s->now.backend_stage.use = stage->unit->id;
+  s->now.backend_stage.name = aoth_arena_text(s->arena, stage->name, strlen(stage->name));
   if (stage->where.file)
-    s->backend_stage.where.file = aoth_arena_text(s->arena, stage->where.file, strlen(stage->where.file));
+    s->now.backend_stage.where.file = aoth_arena_text(s->arena, stage->where.file, strlen(stage->where.file));
   if (stage->where.source)
-    s->backend_stage.where.source = aoth_arena_text(s->arena, stage->where.source, strlen(stage->where.source));
+    s->now.backend_stage.where.source = aoth_arena_text(s->arena, stage->where.source, strlen(stage->where.source));
 }
 
 /* A failure leaves nothing behind; it is told by the caller. */
@@ -292,18 +292,18 @@ aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *s
   aoth_session_exe_drop(s);
   AOT_TRY(aoth_instance_create(s, stage, &backend));
   lowering_t l = {.s = s, .stage = stage, .backend = &backend};
-  s->artifact = (void *)(uintptr_t)artifact;
-  s->artifact_nbytes = nbytes;
+  s->now.artifact = (void *)(uintptr_t)artifact;
+  s->now.artifact_nbytes = nbytes;
   aot_status_t status = aoth_call(s, stage, "load", do_load, &l);
   if (s->outcome == AOTH_CALL_CRASHED) aoth_crash_done();
   if (status == AOT_OK && !l.wrong) {
-    s->exe_self = l.exe;
+    s->now.exe_self = l.exe;
     keep_backend(s, stage, &backend);
     return AOT_OK;
   }
   if (s->outcome != AOTH_CALL_CRASHED) aoth_instance_destroy(s, stage, &backend);
-  s->artifact = NULL;
-  s->artifact_nbytes = 0;
+  s->now.artifact = NULL;
+  s->now.artifact_nbytes = 0;
   return status != AOT_OK ? status : AOT_E_INVALID;
 }
 
@@ -324,25 +324,25 @@ aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth
 
 static aot_status_t do_drop(void *arg) {
   aoth_session_t *s = arg;
-  if (s->exe.destroy) s->exe.destroy(s->exe_self);
+  if (s->now.exe.destroy) s->now.exe.destroy(s->now.exe_self);
   return AOT_OK;
 }
 
 void aoth_session_exe_drop(aoth_session_t *s) {
-  if (s->exe_self && !s->backend.unit->plugin->crashed) {
-    aoth_call(s, &s->backend_stage, "destroy", do_drop, s);
+  if (s->now.exe_self && !s->now.backend.unit->plugin->crashed) {
+    aoth_call(s, &s->now.backend_stage, "destroy", do_drop, s);
     if (s->outcome == AOTH_CALL_CRASHED) aoth_crash_done();
-    aoth_instance_destroy(s, &s->backend_stage, &s->backend);
+    aoth_instance_destroy(s, &s->now.backend_stage, &s->now.backend);
   }
-  s->exe_self = NULL;
-  s->backend.unit = NULL;
-  if (s->artifact_capacity) free(s->artifact);
-  s->artifact = NULL;
-  s->artifact_nbytes = s->artifact_capacity = 0;
+  s->now.exe_self = NULL;
+  s->now.backend.unit = NULL;
+  if (s->now.artifact_capacity) free(s->now.artifact);
+  s->now.artifact = NULL;
+  s->now.artifact_nbytes = s->now.artifact_capacity = 0;
 }
 
-const aot_exe_t *aoth_session_exe(aoth_session_t *s) { return s->exe_self ? &s->exe : NULL; }
-uint64_t aoth_session_artifact_nbytes(aoth_session_t *s) { return s->artifact_nbytes; }
+const aot_exe_t *aoth_session_exe(aoth_session_t *s) { return s->now.exe_self ? &s->now.exe : NULL; }
+uint64_t aoth_session_artifact_nbytes(aoth_session_t *s) { return s->now.artifact_nbytes; }
 
 typedef struct stepping {
   aoth_session_t *s;
@@ -364,8 +364,8 @@ static aot_status_t allocate(void *self, uint64_t output, const int64_t *symbols
 }
 
 static aot_status_t do_step_open(stepping_t *t) {
-  const aot_exe_t *exe = &t->s->exe;
-  const void *offered = exe->get_ext ? exe->get_ext(t->s->exe_self, AOT_EXT_DYNAMIC_OUTPUTS) : NULL;
+  const aot_exe_t *exe = &t->s->now.exe;
+  const void *offered = exe->get_ext ? exe->get_ext(t->s->now.exe_self, AOT_EXT_DYNAMIC_OUTPUTS) : NULL;
   const aot_output_sink_t sink = {.struct_size = (uint32_t)sizeof sink, .self = t, .allocate = allocate};
   aot_ext_dynamic_outputs_t ext;
   t->is_refused = !offered || aot_import(&ext, sizeof ext, offered) != AOT_OK || !ext.run;
@@ -373,17 +373,17 @@ static aot_status_t do_step_open(stepping_t *t) {
     for (uint64_t i = 0; i < t->n_outputs; i++)
       if (t->outputs[i].rank == AOT_RANK_OPEN) return AOT_OK;
     t->is_refused = 0;
-    return exe->run(t->s->exe_self, &t->s->ctx, t->graph_kind, t->inputs, t->n_inputs, t->outputs, t->n_outputs, t->learned,
+    return exe->run(t->s->now.exe_self, &t->s->ctx, t->graph_kind, t->inputs, t->n_inputs, t->outputs, t->n_outputs, t->learned,
                     t->n_symbols);
   }
-  return ext.run(t->s->exe_self, &t->s->ctx, t->graph_kind, t->inputs, t->n_inputs, t->outputs, t->n_outputs, t->learned,
+  return ext.run(t->s->now.exe_self, &t->s->ctx, t->graph_kind, t->inputs, t->n_inputs, t->outputs, t->n_outputs, t->learned,
                  t->n_symbols, &sink);
 }
 
 static aot_status_t do_step(void *arg) {
   stepping_t *t = arg;
   if (t->sink) return do_step_open(t);
-  return t->s->exe.run(t->s->exe_self, &t->s->ctx, t->graph_kind, t->inputs, t->n_inputs, t->outputs, t->n_outputs,
+  return t->s->now.exe.run(t->s->now.exe_self, &t->s->ctx, t->graph_kind, t->inputs, t->n_inputs, t->outputs, t->n_outputs,
                        t->symbols, t->n_symbols);
 }
 
@@ -395,15 +395,15 @@ static int is_input_fault(const aoth_session_t *s, aot_status_t status) {
 
 static aot_status_t run_step(stepping_t *t) {
   aoth_session_t *s = t->s;
-  if (!s->exe_self) {
+  if (!s->now.exe_self) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "run.no-backend",
                      "nothing to run: the pipeline has no backend stage");
     return AOT_E_PRECONDITION;
   }
-  const aot_status_t status = aoth_call(s, &s->backend_stage, "run", do_step, t);
+  const aot_status_t status = aoth_call(s, &s->now.backend_stage, "run", do_step, t);
   if (status == AOT_OK) return AOT_OK;
   const int is_input = is_input_fault(s, status);
-  const aot_status_t failure = aoth_session_fail(s, &s->backend_stage);
+  const aot_status_t failure = aoth_session_fail(s, &s->now.backend_stage);
   return is_input ? status : failure;
 }
 
@@ -422,8 +422,8 @@ aot_status_t aoth_session_run_exe_open(aoth_session_t *s, int32_t graph_kind, co
                   .n_outputs = n_outputs, .learned = symbols, .n_symbols = n_symbols, .sink = sink};
   AOT_TRY(run_step(&t));
   if (!t.is_refused) return AOT_OK;
-  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &s->backend_stage.where, "run.open",
-                   "backend %s cannot return results whose size depends on the data", s->backend_stage.use);
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &s->now.backend_stage.where, "run.open",
+                   "backend %s cannot return results whose size depends on the data", s->now.backend_stage.use);
   return AOT_E_UNIMPLEMENTED;
 }
 
@@ -434,7 +434,7 @@ typedef struct asking {
 
 static aot_status_t do_stats(void *arg) {
   const asking_t *a = arg;
-  if (a->s->exe.stats) return a->s->exe.stats(a->s->exe_self, a->out);
+  if (a->s->now.exe.stats) return a->s->now.exe.stats(a->s->now.exe_self, a->out);
   return AOT_OK;
 }
 
@@ -442,7 +442,7 @@ aot_status_t aoth_session_exe_stats(aoth_session_t *s, aot_exe_stats_t *out) {
   asking_t a = {s, out};
   memset(out, 0, sizeof *out);
   out->struct_size = sizeof *out;
-  if (!s->exe_self) return AOT_E_PRECONDITION;
-  if (aoth_call(s, &s->backend_stage, "stats", do_stats, &a) == AOT_OK) return AOT_OK;
-  return aoth_session_fail(s, &s->backend_stage);
+  if (!s->now.exe_self) return AOT_E_PRECONDITION;
+  if (aoth_call(s, &s->now.backend_stage, "stats", do_stats, &a) == AOT_OK) return AOT_OK;
+  return aoth_session_fail(s, &s->now.backend_stage);
 }

@@ -36,7 +36,7 @@ static int write_text(aoth_session_t *s, const char *dir, const char *name, aoth
 static int write_pipeline(aoth_session_t *s, const char *dir, const aoth_stage_t *stage) {
   aoth_text_t t = {0};
   aoth_text_f(&t, "# One stage that failed, with the program it was given.\naot: 1\n");
-  if (s->prog) aoth_text_z(&t, "model: {import: ir, path: program.ir}\n");
+  if (s->now.prog) aoth_text_z(&t, "model: {import: ir, path: program.ir}\n");
   if (s->n_opsets) aoth_text_z(&t, "opsets:\n");
   for (uint32_t i = 0; i < s->n_opsets; i++) {
     aoth_text_z(&t, "  - ");
@@ -145,9 +145,9 @@ void aoth_bundle_write(aoth_session_t *s, const aoth_stage_t *stage, const char 
   if (!ok)
     aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, NULL, "bundle.folder", "cannot make the bundle %s: %s", path,
                      strerror(errno));
-  const int can_replay = s->prog && aoth_kind_in(stage->unit->kind, AOTH_STAGE_KINDS);
-  if (ok && s->prog) {
-    aoth_print(s->prog, &program);
+  const int can_replay = s->now.prog && aoth_kind_in(stage->unit->kind, AOTH_STAGE_KINDS);
+  if (ok && s->now.prog) {
+    aoth_print(s->now.prog, &program);
     ok = write_text(s, path, "program.ir", &program);
   }
   aoth_text_z(&edits, journal);

@@ -50,10 +50,10 @@ static void add_leaf(packing_t *k, const aot_leaf_info_t *l) {
 
 /* 0: more than an entry should copy. */
 static int add_leaves(packing_t *k) {
-  const uint32_t n = aoth_graph_n_leaves(k->s->prog);
+  const uint32_t n = aoth_graph_n_leaves(k->s->now.prog);
   for (uint32_t i = 0; i < n && k->data.size <= MAX_DATA_NBYTES; i++) {
     aot_leaf_info_t l = {.struct_size = sizeof l};
-    if (aoth_graph_leaf_info(k->s->prog, (aot_leaf_t){i}, &l) == AOT_OK) add_leaf(k, &l);
+    if (aoth_graph_leaf_info(k->s->now.prog, (aot_leaf_t){i}, &l) == AOT_OK) add_leaf(k, &l);
   }
   return k->data.size <= MAX_DATA_NBYTES;
 }
@@ -101,8 +101,8 @@ static int reads_back(packing_t *k) {
 static int pack(packing_t *k, const aoth_pipeline_t *p) {
   if (k->s->cache_why_not) return AOTH_BYPASS_UNIT;
   if (!add_leaves(k)) return AOTH_BYPASS_SIZE;
-  aoth_print(k->s->prog, &k->program);
-  add_node_ids(k->s->prog, &k->nodes);
+  aoth_print(k->s->now.prog, &k->program);
+  add_node_ids(k->s->now.prog, &k->nodes);
   if (k->program.failed || !reads_back(k)) return AOTH_BYPASS_TEXT;
   add_about(k, p);
   return k->about.failed || k->nodes.failed || k->leaves.failed || k->data.failed ? AOTH_BYPASS_WRITE : AOTH_BYPASS_NONE;
@@ -117,7 +117,7 @@ int aoth_cache_store(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_mod
                                                           {k.nodes.data, k.nodes.size},
                                                           {k.leaves.data, k.leaves.size},
                                                           {k.data.data, k.data.size},
-                                                          {s->artifact, s->artifact_nbytes}};
+                                                          {s->now.artifact, s->now.artifact_nbytes}};
     if (aoth_entry_write(s->cache.path, parts, NULL) != AOT_OK) reason = AOTH_BYPASS_WRITE;
   }
   aoth_text_deinit(&k.about);
@@ -149,17 +149,16 @@ static const char *map_nodes(aoth_session_t *s, const aoth_entry_t *e) {
   const uint32_t *old = e->parts[AOTH_ENTRY_NODES].data;
   const uint64_t n = e->parts[AOTH_ENTRY_NODES].nbytes / sizeof *old;
   uint32_t most = 0, i = 0;
-  if (n != aoth_count_nodes(s->prog)) return "inconsistent: nodes";
+  if (n != aoth_count_nodes(s->now.prog)) return "inconsistent: nodes";
   for (uint64_t k = 0; k < n; k++) most = old[k] > most ? old[k] : most;
   if (most > AOT_NO_ID - 2u) return "inconsistent: nodes";
   uint32_t *map = aoth_arena_alloc(s->arena, sizeof *map, (most + (size_t)1) * sizeof *map);
   if (!map) return "too large for this machine";
   memset(map, 0xff, (most + (size_t)1) * sizeof *map);
-  for (uint32_t g = 0; g < aoth_graph_n_graphs(s->prog); g++)
-    for (aot_node_t k = aoth_graph_first(s->prog, (aot_graph_t){g}); k.id != AOT_NO_ID; k = aoth_graph_next(s->prog, k))
+  for (uint32_t g = 0; g < aoth_graph_n_graphs(s->now.prog); g++)
+    for (aot_node_t k = aoth_graph_first(s->now.prog, (aot_graph_t){g}); k.id != AOT_NO_ID; k = aoth_graph_next(s->now.prog, k))
       map[old[i++]] = k.id;
-  s->ctx.node_map = map;
-  s->ctx.n_node_map = most + 1;
+  aoth_prog_map_nodes(s->now.prog, map, most + 1);
   return NULL;
 }
 
@@ -211,10 +210,11 @@ static const char *restore_program(aoth_session_t *s, const aoth_model_t *model,
   if (aoth_session_new_program(s, model) != AOT_OK) return "too large for this machine";
   s->ctx.stage = NULL;
   s->ctx.sink = NULL; /* what is wrong with a text that nobody wrote is of no use to anybody */
-  const aot_status_t status = aoth_parse(s->prog, "cache", e->parts[AOTH_ENTRY_PROGRAM].data, (size_t)e->parts[AOTH_ENTRY_PROGRAM].nbytes);
+  const aoth_entry_part_t *text = &e->parts[AOTH_ENTRY_PROGRAM];
+  const aot_status_t status = aoth_parse(s->now.prog, "cache", text->data, (size_t)text->nbytes);
   s->ctx.sink = sink;
   if (status != AOT_OK) return "of operators that are no longer as they were";
-  const char *wrong = set_leaves(s->prog, model, e);
+  const char *wrong = set_leaves(s->now.prog, model, e);
   return wrong ? wrong : map_nodes(s, e);
 }
 
@@ -227,11 +227,7 @@ const char *aoth_cache_restore(aoth_session_t *s, const aoth_pipeline_t *p, cons
   if (!wrong && aoth_session_load_artifact(s, &p->stages[p->n_stages - 1], entry->parts[AOTH_ENTRY_ARTIFACT].data,
                                            entry->parts[AOTH_ENTRY_ARTIFACT].nbytes) != AOT_OK)
     wrong = "not accepted by the backend";
-  if (wrong) {
-    s->ctx.node_map = NULL;
-    s->ctx.n_node_map = 0;
-    return wrong;
-  }
+  if (wrong) return wrong;
   maps[s->n_maps++] = entry->map;
   restore_records(s, about);
   return NULL;

@@ -99,7 +99,7 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
   const uint32_t n_trials = s->ctx.n_trials;
   s->status = c.status;
   s->last_node = s->ctx.last_node;
-  for (; s->ctx.n_trials; s->ctx.n_trials--) aoth_journal_undo(s->prog);
+  for (; s->ctx.n_trials; s->ctx.n_trials--) aoth_journal_undo(s->now.prog);
   if (!came_back) {
     s->outcome = AOTH_CALL_CRASHED;
     s->status = AOTH_E_PLUGIN;
@@ -120,12 +120,12 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
 /* ---- after a failure ---- */
 
 void aoth_session_journal_begin(aoth_session_t *s) {
-  aoth_journal_begin(s->prog);
+  aoth_journal_begin(s->now.prog);
   s->has_journal++;
 }
 
 void aoth_session_journal_commit(aoth_session_t *s) {
-  aoth_journal_commit(s->prog);
+  aoth_journal_commit(s->now.prog);
   s->has_journal--;
 }
 
@@ -137,9 +137,9 @@ static int node_exists(aot_prog_t *p, uint32_t id) {
 }
 
 static void tell_last_node(aoth_session_t *s, uint32_t node) {
-  if (node == AOT_NO_ID || !s->prog) return;
-  if (node_exists(s->prog, node))
-    aoth_report_node(s->prog, (aot_node_t){node}, AOT_SEVERITY_NOTE, "plugin.last-node", NULL,
+  if (node == AOT_NO_ID || !s->now.prog) return;
+  if (node_exists(s->now.prog, node))
+    aoth_report_node(s->now.prog, (aot_node_t){node}, AOT_SEVERITY_NOTE, "plugin.last-node", NULL,
                      "the last node that it touched");
   else
     aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, NULL, "plugin.last-node",
@@ -151,8 +151,8 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
   const int32_t outcome = s->outcome == AOTH_CALL_OK ? AOTH_CALL_TOLD : s->outcome; /* the host itself complained */
   aoth_text_t journal = {0};
   while (s->has_journal > 0) {
-    if (journal.size == 0) aoth_journal_print(s->prog, &journal);
-    aoth_journal_undo(s->prog);
+    if (journal.size == 0) aoth_journal_print(s->now.prog, &journal);
+    aoth_journal_undo(s->now.prog);
     s->has_journal--;
   }
   if (outcome != AOTH_CALL_TOLD) tell_last_node(s, last_node);

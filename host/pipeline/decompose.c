@@ -13,7 +13,7 @@ typedef struct decomposing {
 static aot_status_t do_decompose(void *arg) {
   decomposing_t *d = arg;
   const uint32_t before = d->s->ctx.n_diags;
-  const aot_status_t status = aoth_edit_decompose(d->s->prog, d->node, d->values);
+  const aot_status_t status = aoth_edit_decompose(d->s->now.prog, d->node, d->values);
   d->has_none = status == AOT_E_UNIMPLEMENTED && d->s->ctx.n_diags == before;
   return d->has_none ? AOT_OK : status;
 }
@@ -27,7 +27,7 @@ static const aoth_unit_t *owner_of(aoth_session_t *s, aot_str_t op) {
 }
 
 aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_node_t node, int *out_done) {
-  aot_prog_t *p = s->prog;
+  aot_prog_t *p = s->now.prog;
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(aoth_graph_node_info(p, node, &info));
   const uint32_t n = info.n_results, first = info.first_result.id;

@@ -30,7 +30,7 @@ static const char *giver(aoth_session_t *s, uint32_t property, uint32_t properti
 }
 
 static aot_status_t give(aoth_session_t *s, uint32_t property) {
-  const uint32_t properties = aoth_prog_properties(s->prog);
+  const uint32_t properties = aoth_prog_properties(s->now.prog);
   aoth_stage_t stage;
   if (properties & property) return AOT_OK;
   const char *id = giver(s, property, properties);
@@ -44,7 +44,7 @@ static aot_status_t give(aoth_session_t *s, uint32_t property) {
 }
 
 aot_status_t aoth_export_prepare(aoth_session_t *s, int joint, int64_t loss) {
-  const uint32_t properties = aoth_prog_properties(s->prog);
+  const uint32_t properties = aoth_prog_properties(s->now.prog);
   const char *wrong = properties & AOT_PROP_PARTITIONED ? "is divided into forward and backward already"
                       : properties & AOT_PROP_LOWERED   ? "is made for a backend already"
                       : properties & AOT_PROP_SHARDED   ? "is one shard of several"
@@ -59,7 +59,7 @@ aot_status_t aoth_export_prepare(aoth_session_t *s, int joint, int64_t loss) {
   AOT_TRY(aoth_export_check(s, joint, loss));
   if (joint) AOT_TRY(give(s, AOT_PROP_JOINT));
   if (joint) return aoth_export_check_joint(s, loss);
-  if (!(aoth_prog_properties(s->prog) & AOT_PROP_JOINT)) return AOT_OK;
+  if (!(aoth_prog_properties(s->now.prog) & AOT_PROP_JOINT)) return AOT_OK;
   aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "export.is-joint",
                    "the program holds gradients; --joint exports it with them");
   return AOT_E_PRECONDITION;
@@ -116,7 +116,7 @@ static aot_status_t do_knows(void *arg) {
 
 /* Nodes of operators that the format does not know, in program order. Each operator is asked about once. */
 static aot_status_t unknown_nodes(writing_t *w, aoth_arena_t *arena, aot_node_t **out, uint32_t *out_n) {
-  aot_prog_t *p = w->s->prog;
+  aot_prog_t *p = w->s->now.prog;
   const uint32_t n_ops = aoth_graph_n_ops(p);
   unsigned char *asked = aoth_arena_alloc(arena, 1, n_ops + (size_t)1);
   aot_node_t *list = aoth_arena_alloc(arena, sizeof(uint32_t), (aoth_graph_n_nodes(p) + (size_t)1) * sizeof *list);
@@ -143,7 +143,7 @@ static aot_status_t tell_unknown(const writing_t *w, const aot_node_t *list, uin
                    "files of %s cannot hold %u node%s, and no opset has a decomposition", w->stage.use, n, n == 1 ? "" : "s");
   for (uint32_t i = 0; i < n && i < MAX_LISTED; i++) {
     aoth_text_t t = {0};
-    aoth_print_node(s->prog, list[i], &t);
+    aoth_print_node(s->now.prog, list[i], &t);
     aoth_sink_line(s->config.sink, "%.*s", (int)strcspn(t.data ? t.data : "", "\n"), t.data ? t.data : "");
     aoth_text_deinit(&t);
   }
@@ -184,7 +184,7 @@ static aot_status_t put_bytes(void *self, const void *data, uint64_t nbytes) {
 static aot_status_t do_write(void *arg) {
   writing_t *w = arg;
   const aot_bytes_sink_t sink = {sizeof sink, 0, w, put_bytes};
-  return w->ext.write(w->unit.self, &w->s->ctx, w->s->prog, w->name, &sink);
+  return w->ext.write(w->unit.self, &w->s->ctx, w->s->now.prog, w->name, &sink);
 }
 
 /* "out/model.pt2" -> "model" */
@@ -197,7 +197,7 @@ static aot_str_t stem(const char *path, aot_str_t suffix) {
 
 static aot_status_t write_with(writing_t *w, const char *path, aoth_exported_t *out) {
   AOT_TRY(decompose_unknown(w, &out->n_decomposed));
-  if (out->n_decomposed) AOT_TRY(aoth_verify(w->s->prog, aoth_prog_properties(w->s->prog)));
+  if (out->n_decomposed) AOT_TRY(aoth_verify(w->s->now.prog, aoth_prog_properties(w->s->now.prog)));
   w->name = stem(path, w->ext.suffix);
   w->file = aoth_writer_begin(path, w->s->config.sink);
   if (!w->file) return AOT_E_INVALID;
@@ -213,7 +213,7 @@ static aot_status_t write_with(writing_t *w, const char *path, aoth_exported_t *
 static aot_status_t write_text(aoth_session_t *s, const char *path, aoth_exported_t *out) {
   aoth_text_t text = {0};
   aot_status_t status = AOT_OK;
-  aoth_print(s->prog, &text);
+  aoth_print(s->now.prog, &text);
   out->format = "text";
   out->nbytes = text.size;
   if (path) {

@@ -67,7 +67,7 @@ static aot_status_t no_plan(aoth_session_t *s, const aoth_stage_t *stage) {
 }
 
 static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit, aoth_arena_t *arena, aot_memory_plan_t *out) {
-  asking_t a = {.s = s, .unit = unit, .prog = s->prog};
+  asking_t a = {.s = s, .unit = unit, .prog = s->now.prog};
   const char *wrong;
   const aot_status_t status = aoth_call(s, stage, "memory", do_ask, &a);
   if (status != AOT_OK && s->outcome == AOTH_CALL_TOLD) return status; /* it knows no answer: nothing failed */

@@ -1,42 +1,19 @@
-/* Several compiled programs in one session: one for each way in which the inputs of calls share memory. The selected one's
- * parts stand in the session itself, where everybody looks for them; those of the others in their rows. */
+/* Several compiled programs in one session: one for each way in which the inputs of calls share memory. The selected one is
+ * s->now, where everybody looks; the others stand in their rows. */
 #include <pipeline/session.h>
 
 #include <string.h>
 
-static void put_aside(aoth_session_t *s) {
-  aoth_program_t *row = &s->programs[s->selected];
-  row->prog = s->prog;
-  row->node_map = s->ctx.node_map;
-  row->n_node_map = s->ctx.n_node_map;
-  row->backend_stage = s->backend_stage;
-  row->backend = s->backend;
-  row->artifact = s->artifact;
-  row->artifact_nbytes = s->artifact_nbytes;
-  row->artifact_capacity = s->artifact_capacity;
-  row->exe_self = s->exe_self;
-  row->exe = s->exe;
-}
-
 static void take_up(aoth_session_t *s, uint32_t program) {
-  const aoth_program_t *row = &s->programs[program];
   s->selected = program;
-  s->prog = s->ctx.prog = row->prog;
-  s->ctx.graph = row->prog ? aoth_prog_arena(row->prog) : NULL;
-  s->ctx.node_map = row->node_map;
-  s->ctx.n_node_map = row->n_node_map;
-  s->backend_stage = row->backend_stage;
-  s->backend = row->backend;
-  s->artifact = row->artifact;
-  s->artifact_nbytes = row->artifact_nbytes;
-  s->artifact_capacity = row->artifact_capacity;
-  s->exe_self = row->exe_self;
-  s->exe = row->exe;
+  s->now = s->programs[program];
+  s->ctx.prog = s->now.prog;
+  s->ctx.graph = s->now.prog ? aoth_prog_arena(s->now.prog) : NULL;
 }
 
 void aoth_session_select(aoth_session_t *s, uint32_t program) {
   if (s->n_programs == 0 || program == s->selected) return;
-  put_aside(s);
+  s->programs[s->selected] = s->now;
   take_up(s, program);
 }
 
@@ -58,14 +35,14 @@ aot_status_t aoth_session_add_program(aoth_session_t *s, uint32_t *out) {
 
 static void drop(aoth_session_t *s) {
   aoth_session_exe_drop(s);
-  if (s->prog) aoth_prog_destroy(s->prog);
-  s->prog = s->ctx.prog = NULL;
+  if (s->now.prog) aoth_prog_destroy(s->now.prog);
+  s->now.prog = s->ctx.prog = NULL;
   s->ctx.graph = NULL;
 }
 
 void aoth_session_drop_program(aoth_session_t *s) {
   drop(s);
-  put_aside(s);
+  s->programs[s->selected] = s->now;
   s->n_programs--;
 }
 

@@ -65,7 +65,7 @@ int aoth_session_destroy(aoth_session_t *s) {
   return n_crashed;
 }
 
-aot_prog_t *aoth_session_prog(aoth_session_t *s) { return s->prog; }
+aot_prog_t *aoth_session_prog(aoth_session_t *s) { return s->now.prog; }
 aot_ctx_t *aoth_session_ctx(aoth_session_t *s) { return &s->ctx; }
 aoth_sink_t *aoth_session_sink(aoth_session_t *s) { return s->config.sink; }
 aoth_trace_t *aoth_session_trace(aoth_session_t *s) { return s->config.trace; }
@@ -148,7 +148,7 @@ static aot_status_t do_probe(void *arg) {
 
 static aot_status_t do_read(void *arg) {
   const importing_t *i = arg;
-  return i->unit->table.import.read(i->unit->self, &i->s->ctx, i->file, i->s->prog);
+  return i->unit->table.import.read(i->unit->self, &i->s->ctx, i->file, i->s->now.prog);
 }
 
 /* The importer that is surest about the file. A probe that fails says no more than "not mine". */
@@ -191,7 +191,7 @@ static aot_status_t read_with_unit(aoth_session_t *s, aoth_stage_t *stage, const
   AOT_TRY(aoth_instance_create(s, stage, &unit));
   importing_t reading = {s, &unit, file, 0};
   aot_status_t status = aoth_call(s, stage, "read", do_read, &reading);
-  if (status == AOT_OK && aoth_verify(s->prog, imported_properties(s->prog)) != AOT_OK) {
+  if (status == AOT_OK && aoth_verify(s->now.prog, imported_properties(s->now.prog)) != AOT_OK) {
     aoth_misbehaved(s, stage, "made a broken program");
     status = AOTH_E_PLUGIN;
   }
@@ -199,15 +199,15 @@ static aot_status_t read_with_unit(aoth_session_t *s, aoth_stage_t *stage, const
     status = aoth_session_fail(s, stage); /* else the file is at fault: exit 2 */
   const aot_status_t destroyed = aoth_instance_destroy(s, stage, &unit);
   if (status == AOT_OK) status = destroyed;
-  if (status == AOT_OK) aoth_prog_set_properties(s->prog, aoth_prog_properties(s->prog) | imported_properties(s->prog));
+  if (status == AOT_OK) aoth_prog_set_properties(s->now.prog, aoth_prog_properties(s->now.prog) | imported_properties(s->now.prog));
   return status;
 }
 
 static aot_status_t read_text(aoth_session_t *s, const char *path, const aoth_map_t *map) {
   s->ctx.stage = NULL;
   s->ctx.n_diags = 0;
-  AOT_TRY(aoth_parse(s->prog, path, map->data, (size_t)map->nbytes));
-  return aoth_verify(s->prog, aoth_prog_properties(s->prog));
+  AOT_TRY(aoth_parse(s->now.prog, path, map->data, (size_t)map->nbytes));
+  return aoth_verify(s->now.prog, aoth_prog_properties(s->now.prog));
 }
 
 static int ends_with(const char *text, const char *tail) {
@@ -242,13 +242,11 @@ static aot_status_t open_model(aoth_session_t *s, const char *import_id, const a
 }
 
 aot_status_t aoth_session_new_program(aoth_session_t *s, const aoth_model_t *model) {
-  if (s->prog) aoth_prog_destroy(s->prog);
-  s->ctx.node_map = NULL;
-  s->ctx.n_node_map = 0;
-  s->prog = s->ctx.prog = aoth_prog_create(s->ops, &s->ctx);
-  s->ctx.graph = s->prog ? aoth_prog_arena(s->prog) : NULL;
-  if (!s->prog) return AOT_E_EXHAUSTED;
-  aoth_prog_set_model(s->prog, model->file.path.data);
+  if (s->now.prog) aoth_prog_destroy(s->now.prog);
+  s->now.prog = s->ctx.prog = aoth_prog_create(s->ops, &s->ctx);
+  s->ctx.graph = s->now.prog ? aoth_prog_arena(s->now.prog) : NULL;
+  if (!s->now.prog) return AOT_E_EXHAUSTED;
+  aoth_prog_set_model(s->now.prog, model->file.path.data);
   s->report = (aoth_report_t){.arena = s->arena};
   return AOT_OK;
 }

@@ -42,15 +42,13 @@ typedef struct aoth_model {
 #define AOTH_CALL_CRASHED 3 /* a signal; aoth_session_fail must follow */
 #define AOTH_CALL_BROKE 4   /* the program or the contract was broken: misbehaviour */
 
-/* A compiled program that is put aside while another of the session's runs. */
+/* A program, and what the backend left of it. */
 typedef struct aoth_program {
   aot_prog_t *prog;
-  const uint32_t *node_map;
-  uint32_t n_node_map;
   aoth_stage_t backend_stage;
   aoth_instance_t backend;
   void *artifact;
-  uint64_t artifact_nbytes, artifact_capacity;
+  uint64_t artifact_nbytes, artifact_capacity; /* capacity 0: borrowed */
   const aot_exe_t *exe_self;
   aot_exe_t exe;
 } aoth_program_t;
@@ -60,7 +58,7 @@ struct aoth_session {
   aoth_arena_t *arena, *scratch;
   aoth_registry_t *registry;
   aoth_ops_t *ops;
-  aot_prog_t *prog;
+  aoth_program_t now; /* the program that is being compiled or runs; ctx.prog is its prog */
   aot_ctx_t ctx;
   aoth_report_t report; /* of the unit that is being called */
   aoth_instance_t *opsets;
@@ -83,15 +81,7 @@ struct aoth_session {
   const char *about;    /* last words for the call below, kept from the call before when it is the same */
   const char *about_doing;
   const aoth_unit_t *about_unit;
-  /* what the backend left */
-  aoth_stage_t backend_stage;
-  aoth_instance_t backend;
-  void *artifact;
-  uint64_t artifact_nbytes, artifact_capacity; /* capacity 0: borrowed */
-  const aot_exe_t *exe_self;
-  aot_exe_t exe;
-  /* several programs: the row of the selected one is out of date, it is what stands above */
-  aoth_program_t *programs;
+  aoth_program_t *programs; /* n_programs, 0 while there is one only; the row of the selected one is out of date: it is `now` */
   uint32_t n_programs, program_capacity, selected;
 };
 

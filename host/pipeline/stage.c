@@ -75,13 +75,13 @@ aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, u
 }
 
 aot_status_t aoth_stage_finish(aoth_session_t *s, const aoth_stage_t *stage) {
-  const uint32_t after = aoth_properties_after(stage->unit, aoth_prog_properties(s->prog));
+  const uint32_t after = aoth_properties_after(stage->unit, aoth_prog_properties(s->now.prog));
   s->outcome = AOTH_CALL_OK;
-  if (stage->unit->has_contract && aoth_journal_check(s->prog, &stage->unit->contract) != AOT_OK)
+  if (stage->unit->has_contract && aoth_journal_check(s->now.prog, &stage->unit->contract) != AOT_OK)
     return aoth_misbehaved(s, stage, "broke its contract");
-  if (aoth_verify(s->prog, after) != AOT_OK) return aoth_misbehaved(s, stage, "left a broken program behind");
+  if (aoth_verify(s->now.prog, after) != AOT_OK) return aoth_misbehaved(s, stage, "left a broken program behind");
   aoth_session_journal_commit(s);
-  aoth_prog_set_properties(s->prog, after);
+  aoth_prog_set_properties(s->now.prog, after);
   return AOT_OK;
 }
 
@@ -97,7 +97,7 @@ typedef struct running {
 
 static aot_status_t do_pass(void *arg) {
   running_t *r = arg;
-  return r->unit->table.pass.run(r->unit->self, &r->s->ctx, r->s->prog);
+  return r->unit->table.pass.run(r->unit->self, &r->s->ctx, r->s->now.prog);
 }
 
 static aot_status_t put_cut(void *self, const aot_cut_t *cut) {
@@ -118,12 +118,12 @@ static aot_status_t put_cut(void *self, const aot_cut_t *cut) {
 static aot_status_t do_choose(void *arg) {
   running_t *r = arg;
   const aot_cut_sink_t sink = {sizeof sink, 0, r, put_cut};
-  return r->unit->table.partition.choose(r->unit->self, &r->s->ctx, r->s->prog, &sink);
+  return r->unit->table.partition.choose(r->unit->self, &r->s->ctx, r->s->now.prog, &sink);
 }
 
 static aot_status_t do_apply(void *arg) {
   running_t *r = arg;
-  return r->unit->table.partition.apply(r->unit->self, &r->s->ctx, r->s->prog, &r->cut);
+  return r->unit->table.partition.apply(r->unit->self, &r->s->ctx, r->s->now.prog, &r->cut);
 }
 
 /* Does the cut name values and nodes of the joint graph only? */
@@ -166,8 +166,8 @@ static void report_cut(aoth_session_t *s, const aot_cut_t *cut) {
 static aot_status_t run_partition(aoth_session_t *s, const aoth_stage_t *stage, running_t *r) {
   AOT_TRY(aoth_call(s, stage, "choose", do_choose, r));
   if (r->n_cuts != 1) return aoth_misbehaved(s, stage, "chose %u cuts instead of one", r->n_cuts);
-  if (aoth_journal_count(s->prog)) return aoth_misbehaved(s, stage, "edited the program while it only had to choose");
-  const char *wrong = check_cut(s->prog, &r->cut);
+  if (aoth_journal_count(s->now.prog)) return aoth_misbehaved(s, stage, "edited the program while it only had to choose");
+  const char *wrong = check_cut(s->now.prog, &r->cut);
   if (wrong) return aoth_misbehaved(s, stage, "%s", wrong);
   report_cut(s, &r->cut);
   show_cut(s, stage, &r->cut);
@@ -181,7 +181,7 @@ static aot_status_t run_rewriter(aoth_session_t *s, const aoth_stage_t *stage, c
   aoth_session_journal_begin(s);
   aot_status_t status =
       strcmp(stage->unit->kind, "pass/1") == 0 ? aoth_call(s, stage, "run", do_pass, &r) : run_partition(s, stage, &r);
-  *out_edits = aoth_journal_count(s->prog);
+  *out_edits = aoth_journal_count(s->now.prog);
   if (status == AOT_OK) status = aoth_stage_finish(s, stage);
   if (status != AOT_OK) status = aoth_session_fail(s, stage);
   aoth_arena_destroy(r.arena);
@@ -220,7 +220,7 @@ void aoth_session_record(aoth_session_t *s, const aoth_stage_t *stage, uint64_t 
   keep_environment(s);
   if (!rows) return;
   s->records = rows;
-  const uint64_t after = aoth_count_nodes(s->prog);
+  const uint64_t after = aoth_count_nodes(s->now.prog);
   rows[s->n_records++] = (aoth_record_t){.unit = keep(s, stage->use),
                                          .name = keep(s, stage->name),
                                          .plugin = stage->unit ? stage->unit->plugin->note.id : "aothost",
@@ -255,7 +255,7 @@ static aot_status_t dump(aoth_session_t *s, const aoth_stage_t *stage) {
   if (!wants_dump(s, stage)) return AOT_OK;
   aoth_text_t text = {0}, path = {0};
   aot_status_t status = AOT_OK;
-  aoth_print(s->prog, &text);
+  aoth_print(s->now.prog, &text);
   if (!s->config.dump_dir) {
     printf("; after %s\n", stage->name);
     fwrite(text.data ? text.data : "", 1, text.size, stdout);
@@ -312,9 +312,9 @@ static void ask_why_not(aoth_session_t *s, const aoth_stage_t *stage, const aoth
 aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage) {
   aoth_instance_t unit;
   uint64_t edits = 0;
-  const uint64_t begin = aoth_now_ns(), before = aoth_count_nodes(s->prog);
+  const uint64_t begin = aoth_now_ns(), before = aoth_count_nodes(s->now.prog);
   const uint64_t watched = s->config.watch ? s->config.watch->spent_ns : 0;
-  AOT_TRY(aoth_contract_check(s, stage, aoth_prog_properties(s->prog)));
+  AOT_TRY(aoth_contract_check(s, stage, aoth_prog_properties(s->now.prog)));
   s->report = (aoth_report_t){.arena = s->arena};
   AOT_TRY(aoth_instance_create(s, stage, &unit));
   const int is_backend = strcmp(stage->unit->kind, "backend/1") == 0;

@@ -149,17 +149,17 @@ static int failed_as_told(running_t *r, int verdict) {
 static aot_status_t parse(running_t *r) {
   aoth_session_t *s = r->s;
   aoth_session_exe_drop(s);
-  if (s->prog) aoth_prog_destroy(s->prog);
+  if (s->now.prog) aoth_prog_destroy(s->now.prog);
   s->n_records = 0; /* of programs that are gone */
   s->ctx.graph = NULL;
-  s->ctx.prog = s->prog = aoth_prog_create(s->ops, &s->ctx);
-  if (!s->prog) return AOT_E_EXHAUSTED;
-  s->ctx.graph = aoth_prog_arena(s->prog);
+  s->ctx.prog = s->now.prog = aoth_prog_create(s->ops, &s->ctx);
+  if (!s->now.prog) return AOT_E_EXHAUSTED;
+  s->ctx.graph = aoth_prog_arena(s->now.prog);
   s->ctx.stage = NULL;
   s->ctx.n_diags = 0;
   s->report = (aoth_report_t){.arena = s->arena};
-  AOT_TRY(aoth_parse(s->prog, json_string_value(json_object_get(r->one, "id")), r->program.text.data, r->program.text.size));
-  return aoth_verify(s->prog, aoth_prog_properties(s->prog));
+  AOT_TRY(aoth_parse(s->now.prog, json_string_value(json_object_get(r->one, "id")), r->program.text.data, r->program.text.size));
+  return aoth_verify(s->now.prog, aoth_prog_properties(s->now.prog));
 }
 
 static int stage(running_t *r, const aoth_stage_t *stage_of, int verdict) {
@@ -181,7 +181,7 @@ static int build(running_t *r, int with_grad) {
     if (!stage(r, &stages->gradient[i], AOTH_CASE_NO_DERIVATIVE)) return 0;
   if (!stage(r, stages->backend, AOTH_CASE_REFUSED)) return 0;
   const aoth_exec_t run = {.self = r->s, .run = exec, .run_dynamic = exec_open};
-  if (aoth_step_create(r->s->prog, &run, r->s->config.sink, &r->step) != AOT_OK) return failed_as_told(r, AOTH_CASE_RUN);
+  if (aoth_step_create(r->s->now.prog, &run, r->s->config.sink, &r->step) != AOT_OK) return failed_as_told(r, AOTH_CASE_RUN);
   if (aoth_step_forward(r->step, r->program.inputs, r->program.n_inputs) != AOT_OK)
     return failed_as_told(r, stages->backend->unit->plugin->crashed ? AOTH_CASE_CRASHED : AOTH_CASE_RUN);
   return 1;
