@@ -1,5 +1,5 @@
-/* Writing by index, out of place: scatter and its reductions, index_put, index_add and its kin, embedding's backward.
- * Additions are accumulated in double (int64 for integers) and rounded once, so that their order does not matter. */
+/* Writing by index, out of place: scatter and its reductions, index_put, index_add and its kin, one_hot, embedding's
+ * backward. Additions are accumulated in double (int64 for integers) and rounded once, so that their order does not matter. */
 #include "common/kernels/rk_indexing.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -229,6 +229,24 @@ static aot_status_t embedding_dense_backward(rk_ctx *c) {
   return rk_put_f(c, 0, &y);
 }
 
+/* one_hot(self, num_classes) */
+static aot_status_t one_hot(rk_ctx *c) {
+  rk_array x, y;
+  rk_tensor *r = rk_result(c, 0);
+  int64_t sizes[AOT_MAX_RANK], classes = rk_int(c, 1, -1);
+  AOT_TRY(rk_need_i(c, 0, &x));
+  RK_CHECK(c, x.rank < AOT_MAX_RANK && r->rank == x.rank + 1, "the declared result does not fit");
+  if (classes < 0) classes = r->sizes[x.rank];
+  memcpy(sizes, x.sizes, sizeof sizes);
+  sizes[x.rank] = classes;
+  AOT_TRY(rk_new_i(c, x.rank + 1, sizes, &y));
+  for (int64_t k = 0; k < x.numel; k++) {
+    RK_CHECK(c, x.i[k] >= 0 && x.i[k] < classes, "class %lld is out of range for %lld classes", (long long)x.i[k], (long long)classes);
+    y.i[k * classes + x.i[k]] = 1;
+  }
+  return rk_put_i(c, 0, &y);
+}
+
 #define ROW(name, fn) {"aten." name, fn, NULL, NULL, 0}
 static const rk_kernel rows[] = {
     ROW("scatter.src", scatter),
@@ -247,6 +265,7 @@ static const rk_kernel rows[] = {
     ROW("_unsafe_masked_index_put_accumulate.default", masked_index_put),
     ROW("put.default", put),
     ROW("masked_scatter.default", masked_scatter),
+    ROW("one_hot.default", one_hot),
     ROW("embedding_dense_backward.default", embedding_dense_backward),
 };
 const rk_family rk_family_scatter = RK_FAMILY(rows);

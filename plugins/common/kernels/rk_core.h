@@ -104,6 +104,10 @@ typedef struct rk_iter {
 void rk_iter_init(rk_iter *it, int32_t rank, const int64_t *sizes);
 int rk_iter_add(rk_iter *it, const rk_tensor *t); /* 0: t does not broadcast to the space */
 void rk_iter_next(rk_iter *it);
+int rk_same_shape(const rk_tensor *a, const rk_tensor *b);
+/* Where an element of the result comes from: its index in self. 0: from nowhere, the result keeps what is there. */
+typedef int (*rk_index_map)(const void *data, const rk_tensor *self, const int64_t *index, int64_t *out_index);
+aot_status_t rk_gather(rk_ctx *c, const rk_tensor *self, rk_index_map map, const void *data); /* into result 0, any dtype */
 
 /* ---- dense work copies ---- */
 typedef struct rk_array {
@@ -151,8 +155,5 @@ void rk_fill_i(rk_tensor *t, int64_t v);
 
 /* outer * size * inner = numel around dimension dim; a 0-dim array counts as one dimension of size 1. */
 void rk_around(const rk_array *a, int32_t dim, int64_t *outer, int64_t *size, int64_t *inner);
-
-/* rk_run of a view kernel: the view, copied. */
-aot_status_t rk_run_view(rk_ctx *c);
 
 #endif

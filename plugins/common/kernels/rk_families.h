@@ -8,10 +8,15 @@
   X(arithmetic) /* add, mul, comparisons, bits, where, clamp */                                                        \
   X(math)       /* unary functions of floats */                                                                        \
   X(activation) /* activations and their derivatives */                                                                \
-  X(view)       /* geometry only */                                                                                    \
+  X(view)       /* geometry of all elements */                                                                         \
+  X(reshape)                                                                                                           \
+  X(slice)      /* geometry of a part */                                                                               \
   X(creation)   /* full, arange, eye */                                                                                \
   X(random)     /* draws from seed and offset */                                                                      \
-  X(movement)   /* cat, repeat, flip, triu, pad, casts */                                                              \
+  X(movement)   /* casts, repeat, flip, roll, triu */                                                                  \
+  X(join)       /* cat, stack */                                                                                       \
+  X(pad)                                                                                                               \
+  X(view_scatter) /* written over a view; derivatives of views */                                                      \
   X(matmul)                                                                                                            \
   X(reduce)                                                                                                            \
   X(softmax)                                                                                                           \

@@ -63,6 +63,31 @@ void rk_iter_next(rk_iter *it) {
   it->more = 0;
 }
 
+int rk_same_shape(const rk_tensor *a, const rk_tensor *b) {
+  return a->rank == b->rank && (a->rank == 0 || memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof a->sizes[0]) == 0);
+}
+
+aot_status_t rk_gather(rk_ctx *c, const rk_tensor *self, rk_index_map map, const void *data) {
+  rk_tensor *r = rk_result(c, 0);
+  rk_iter it;
+  rk_iter_init(&it, r->rank, r->sizes);
+  rk_iter_add(&it, r);
+  for (; it.more; rk_iter_next(&it))
+    for (int64_t k = 0; k < it.run; k++) {
+      int64_t from[AOT_MAX_RANK];
+      rk_tensor one = *r, src = *self;
+      if (r->rank) it.index[r->rank - 1] = k;
+      if (map(data, self, it.index, from)) {
+        one.rank = src.rank = 0;
+        one.offset = it.at[0] + k * it.step[0];
+        for (int32_t d = 0; d < self->rank; d++) src.offset += from[d] * self->strides[d];
+        rk_copy(&one, &src);
+      }
+      if (r->rank) it.index[r->rank - 1] = 0;
+    }
+  return AOT_OK;
+}
+
 static aot_status_t array_alloc(rk_ctx *c, int32_t rank, const int64_t *sizes, int is_float, rk_array *out) {
   memset(out, 0, sizeof *out);
   out->rank = rank;

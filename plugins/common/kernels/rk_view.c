@@ -1,0 +1,70 @@
+/* rk_view.c - see rk_view.h. */
+#include "common/kernels/rk_view.h"
+#include <aot/inline.h>
+
+aot_status_t rk_view_begin(rk_ctx *c, const rk_tensor **out_self) {
+  AOT_TRY(rk_need_tensor(c, 0, out_self));
+  for (uint32_t r = 0; r < c->call->n_results; r++) c->call->results[r] = **out_self;
+  return AOT_OK;
+}
+
+aot_status_t rk_view_expect(rk_ctx *c, int64_t n) {
+  RK_CHECK(c, (int64_t)c->call->n_results == n, "the operator gives %lld results, %u are declared", (long long)n,
+           c->call->n_results);
+  return AOT_OK;
+}
+
+void rk_view_drop(const rk_tensor *self, const uint8_t *marks, rk_tensor *out) {
+  out->rank = 0;
+  for (int32_t d = 0; d < self->rank; d++) {
+    if (marks[d]) continue;
+    out->sizes[out->rank] = self->sizes[d];
+    out->strides[out->rank++] = self->strides[d];
+  }
+}
+
+aot_status_t rk_run_view(rk_ctx *c) {
+  rk_tensor *views, *actual = c->call->results, *copy;
+  rk_call call = *c->call;
+  rk_ctx inner = *c;
+  const rk_tensor *self;
+  aot_status_t status;
+  RK_SCRATCH(c, (int64_t)call.n_results + 1, views);
+  call.results = views;
+  inner = *c; /* with the scratch chunk in its list */
+  inner.call = &call;
+  status = c->kernel->view(&inner);
+  c->chunks = inner.chunks;
+  if (status == AOT_OK) {
+    for (uint32_t r = 0; r < call.n_results; r++) {
+      RK_CHECK(c, rk_tensor_fits(&views[r]), "the view reaches outside its storage");
+      AOT_TRY(rk_put_tensor(c, r, &views[r]));
+    }
+    return AOT_OK;
+  }
+  if (status != AOT_E_UNIMPLEMENTED || !rk_wants(c, 0)) return status;
+  AOT_TRY(rk_need_tensor(c, 0, &self));
+  RK_CHECK(c, rk_numel(self) == rk_numel(actual), "%lld elements do not fill the declared result of %lld",
+           (long long)rk_numel(self), (long long)rk_numel(actual));
+  /* a dense copy in element order, then any shape */
+  RK_SCRATCH(c, 1, copy);
+  {
+    char *bytes;
+    int64_t stride = 1;
+    *copy = *self;
+    copy->nbytes = (uint64_t)rk_numel(self) * aot_dtype_size(self->dtype);
+    RK_SCRATCH(c, (int64_t)copy->nbytes, bytes);
+    copy->data = bytes;
+    copy->offset = 0;
+    for (int32_t d = self->rank - 1; d >= 0; stride *= self->sizes[d], d--) copy->strides[d] = stride;
+    rk_copy(copy, self);
+    copy->rank = actual->rank;
+    stride = 1;
+    for (int32_t d = actual->rank - 1; d >= 0; stride *= actual->sizes[d], d--) {
+      copy->sizes[d] = actual->sizes[d];
+      copy->strides[d] = stride;
+    }
+    rk_copy(actual, copy);
+  }
+  return AOT_OK;
+}
