@@ -413,7 +413,7 @@ static uint32_t check_coverage(void) {
     for (size_t k = 0; k < sizeof CASES / sizeof *CASES && !found; k++)
       found = CASES[k].op && is_op(RULES[i], CASES[k].op);
     for (size_t k = 0; EXEMPT[k] && !found; k++) found = is_op(RULES[i], EXEMPT[k]);
-    if (!found) printf("FAILED %s has a rule and no case in gradcheck.def\n", RULES[i]);
+    if (!found) printf("FAILED %s has a rule and no case in gradcheck*.def\n", RULES[i]);
     n_missing += !found;
   }
   return n_missing;
