@@ -27,7 +27,7 @@ static aot_status_t find_part(p2_env_t *e, const p2_zip_t *zip, const char *pref
 /* The text of a small member without the white space at its end. */
 static aot_status_t small_text(p2_env_t *e, p2_member_t *m, aot_str_t *out) {
   const uint8_t *bytes = NULL;
-  AOT_TRY(p2_zip_content(e, m, 1, 1, &bytes));
+  AOT_TRY(p2_zip_content(e, m, 1, &bytes));
   out->data = (const char *)bytes;
   out->size = m->nbytes;
   while (out->size && strchr(" \r\n", out->data[out->size - 1])) out->size--;

@@ -1,7 +1,7 @@
 /* archive_weights.c - see archive_weights.h.
  *
- * A payload is the raw bytes of a whole storage; the tensor is a strided view of it. Stored members are not read here, only
- * measured: they stay in the mapped file. */
+ * A payload is the raw bytes of a whole storage; the tensor is a strided view of it. Stored members stay in the mapped file; they
+ * are measured and read once, against their checksum. */
 #include "archive_weights.h"
 #include "torch_save.h"
 #include <aot/inline.h>
@@ -65,7 +65,9 @@ static aot_status_t bind_storage(p2_env_t *e, p2_weight_t *w, p2_member_t *m) {
     p2_byte(e, m->at);
     return AOT_E_INVALID;
   }
-  return p2_zip_content(e, m, itemsize, 0, &w->data);
+  const aot_status_t status = p2_zip_content(e, m, itemsize, &w->data);
+  if (status != AOT_OK) p2_add(e, "; it holds the tensor '%.*s'", P2_SHOW(w->fqn));
+  return status;
 }
 
 static aot_status_t add(p2_env_t *e, p2_weights_t *all, aot_str_t fqn, p2_weight_t **out) {

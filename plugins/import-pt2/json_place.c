@@ -42,7 +42,7 @@ aot_status_t p2_json_open(p2_env_t *e, p2_member_t *m, p2_doc_t *out) {
   memset(out, 0, sizeof *out);
   AOT_TRY(p2_join(e, m->name, p2_str(""), "", &label));
   out->label = label.data;
-  AOT_TRY(p2_zip_content(e, m, 1, 1, &bytes));
+  AOT_TRY(p2_zip_content(e, m, 1, &bytes));
   out->text = (const char *)bytes;
   out->size = m->nbytes;
   out->file_at = m->method == 0 ? m->at : 0;

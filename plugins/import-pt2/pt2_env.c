@@ -14,6 +14,15 @@ aot_status_t p2_fail(p2_env_t *e, const char *code, const char *format, ...) {
   return AOT_E_INVALID;
 }
 
+void p2_add(p2_env_t *e, const char *format, ...) {
+  const size_t n = strlen(e->error.message);
+  va_list list;
+  if (!e->error.code) return;
+  va_start(list, format);
+  vsnprintf(e->error.message + n, sizeof e->error.message - n, format, list);
+  va_end(list);
+}
+
 void p2_hint(p2_env_t *e, const char *format, ...) {
   va_list list;
   if (!e->error.code || e->error.hint[0]) return;

@@ -29,6 +29,7 @@ typedef struct p2_env {
 
 /* Record the failure unless an earlier one stands. Answers AOT_E_INVALID, for `return p2_fail(..)`. */
 aot_status_t p2_fail(p2_env_t *e, const char *code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void p2_add(p2_env_t *e, const char *format, ...) __attribute__((format(printf, 2, 3))); /* to the message of the failure */
 void p2_hint(p2_env_t *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void p2_byte(p2_env_t *e, uint64_t byte); /* where in the file; the first that is given stays */
 

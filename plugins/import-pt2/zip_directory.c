@@ -242,7 +242,7 @@ static uint32_t crc_of(const uint8_t *data, uint64_t n) {
   return (uint32_t)crc;
 }
 
-aot_status_t p2_zip_content(p2_env_t *e, p2_member_t *m, uint64_t align, int check_crc, const uint8_t **out) {
+aot_status_t p2_zip_content(p2_env_t *e, p2_member_t *m, uint64_t align, const uint8_t **out) {
   uint8_t *copy;
   if (!m->content || ((uintptr_t)m->content & (align - 1)) != 0) {
     const uint8_t *from = m->content ? m->content : m->method == 0 ? m->data : NULL;
@@ -259,7 +259,9 @@ aot_status_t p2_zip_content(p2_env_t *e, p2_member_t *m, uint64_t align, int che
       m->content = copy;
     }
   }
-  if (check_crc && crc_of(m->content, m->nbytes) != m->crc) return damaged(e, m, "its checksum does not agree");
+  if (m->crc != 0 && !m->is_checked && crc_of(m->content, m->nbytes) != m->crc)
+    return damaged(e, m, "its checksum does not agree");
+  m->is_checked = 1;
   *out = m->content;
   return AOT_OK;
 }

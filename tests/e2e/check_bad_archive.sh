@@ -55,6 +55,7 @@ broken 'maximum parsing depth reached' 'models/model.json, line 1' models/model.
 # ---- the weights ----
 broken "the weight file 'data/weights/weight_2' of 'm.2.weight' is not in the archive" 'd.pt2' weights/weight_2 drop
 broken "'m.2.weight' needs 1024 f32 elements, the member holds 25" "member 'data/weights/weight_2'" weights/weight_2 cut 100
+broken "member 'data/weights/weight_2'" "checksum does not agree; it holds the tensor 'm.2.weight'" weights/weight_2 sum
 broken 'is i32, the graph says f32' "'m.0.weight'" weights_config.json sub '"dtype": 7' '"dtype": 4'
 broken 'has the dtype ? (77)' "'m.0.weight'" weights_config.json sub '"dtype": 7' '"dtype": 77'
 broken 'has size 31 in dimension 0, the graph says 32' "'m.0.weight'" weights_config.json sub '"as_int": 32' '"as_int": 31'

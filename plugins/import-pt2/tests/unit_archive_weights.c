@@ -3,6 +3,9 @@
 #include "test_env.h"
 #include <string.h>
 
+#define DIRECTORY_ENTRY 46 /* bytes of a directory entry before its name; the checksum stands at 16 */
+#define END_RECORD 22
+
 static aot_status_t load(test_env_t *t, const uint8_t *bytes, uint64_t n, p2_weights_t *out) {
   p2_zip_t zip;
   p2_layout_t layout;
@@ -72,6 +75,55 @@ static void complains_about_data_that_does_not_fit(void **state) {
   }
 }
 
+/* A bit of a weight that changed after the archive was written, raw and deflated; a checksum of 0 says that none was computed. */
+static void checks_what_a_weight_holds(void **state) {
+  const float data[3] = {1, 2, 3};
+  const char *config = CONFIG("7", "3", "1");
+  (void)state;
+  for (int deflate = 0; deflate < 2; deflate++) {
+    test_member_t members[] = {{"r/archive_format", "pt2", 3, 0},
+                               {"r/archive_version", "0", 1, 0},
+                               {"r/models/model.json", "{}", 2, 0},
+                               {"r/data/weights/model_weights_config.json", config, strlen(config), 0},
+                               {"r/data/weights/weight_0", data, sizeof data, deflate}};
+    test_env_t t;
+    p2_weights_t w;
+    p2_zip_t zip;
+    uint64_t n;
+    test_env_init(&t);
+    uint8_t *bytes = test_zip(&t, members, 5, &n);
+    if (load(&t, bytes, n, &w) != AOT_OK) fail_msg("%s", t.env.error.message);
+    assert_memory_equal(p2_weights_find(&w, p2_str("w"))->data, data, sizeof data);
+    assert_int_equal(p2_zip_open(&t.env, "f", bytes, n, 0, &zip), AOT_OK);
+    const p2_member_t *m = p2_zip_find(&zip, p2_str("data/weights/weight_0"));
+    bytes[m->at + 2] ^= 1;
+    assert_int_equal(load(&t, bytes, n, &w), AOT_E_INVALID);
+    assert_says(&t, "member 'data/weights/weight_0' at byte");
+    assert_says(&t, "is damaged");
+    assert_says(&t, "it holds the tensor 'w'");
+    assert_int_equal(t.env.error.byte, m->at);
+    test_env_deinit(&t);
+  }
+}
+
+static void takes_weights_without_checksum(void **state) {
+  const float data[3] = {1, 2, 3};
+  test_member_t members[] = {{"r/w", data, sizeof data, 0}};
+  test_env_t t;
+  p2_zip_t zip;
+  const uint8_t *content;
+  uint64_t n;
+  (void)state;
+  test_env_init(&t);
+  uint8_t *bytes = test_zip(&t, members, 1, &n);
+  for (uint64_t i = 0; i < 4; i++) bytes[n - END_RECORD - strlen("r/w") - DIRECTORY_ENTRY + 16 + i] = 0;
+  assert_int_equal(p2_zip_open(&t.env, "f", bytes, n, 0, &zip), AOT_OK);
+  assert_int_equal(zip.members[0].crc, 0);
+  assert_int_equal(p2_zip_content(&t.env, &zip.members[0], 4, &content), AOT_OK);
+  assert_memory_equal(content, data, sizeof data);
+  test_env_deinit(&t);
+}
+
 static void tells_what_a_file_is(void **state) {
   static const struct { const char *name, *says; } rows[] = {
       {"r/data.pkl", "torch.save file"}, {"r/readme.txt", "no PyTorch export archive"}};
@@ -110,6 +162,8 @@ static void chooses_among_models(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(ties_what_shares_a_payload),
                                      cmocka_unit_test(complains_about_data_that_does_not_fit),
+                                     cmocka_unit_test(checks_what_a_weight_holds),
+                                     cmocka_unit_test(takes_weights_without_checksum),
                                      cmocka_unit_test(tells_what_a_file_is), cmocka_unit_test(chooses_among_models)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

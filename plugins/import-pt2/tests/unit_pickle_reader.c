@@ -81,11 +81,11 @@ static void reads_a_file_of_pytorch(void **state) {
   file = test_read(&t, FIXTURES "/models/mlp/train.pt2", &n);
   assert_int_equal(p2_zip_open(&t.env, "f", file, n, 0, &zip), AOT_OK);
   m = p2_zip_find(&zip, p2_str("data/sample_inputs/model.pt"));
-  assert_int_equal(p2_zip_content(&t.env, m, 1, 1, &bytes), AOT_OK);
+  assert_int_equal(p2_zip_content(&t.env, m, 1, &bytes), AOT_OK);
   assert_int_equal(p2_zip_open(&t.env, "s", bytes, m->nbytes, m->at, &inner), AOT_OK);
   m = p2_zip_find(&inner, p2_str("data.pkl"));
   assert_non_null(m);
-  assert_int_equal(p2_zip_content(&t.env, m, 1, 1, &bytes), AOT_OK);
+  assert_int_equal(p2_zip_content(&t.env, m, 1, &bytes), AOT_OK);
   if (p2_pickle_read(&t.env, "s", bytes, m->nbytes, &v) != AOT_OK) fail_msg("%s", t.env.error.message);
   assert_int_equal(v->kind, P2_PV_TUPLE); /* (args, kwargs) */
   assert_int_equal(v->items[0]->n, 2);
