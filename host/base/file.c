@@ -2,8 +2,8 @@
  *
  * A name that stands for something other than a regular file (/dev/stdout, a pipe) is written in place: renaming over it
  * would replace the device. A symbolic link is followed, so that the link survives. */
-#define _GNU_SOURCE /* gettid */
 #include <base/file.h>
+#include <base/temporary.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -78,13 +78,6 @@ static void writer_free(aoth_writer_t *w) {
   free(w);
 }
 
-static char *temporary_name(const char *path) {
-  size_t size = strlen(path) + 32;
-  char *name = malloc(size);
-  if (name) snprintf(name, size, "%s.tmp-%ld", path, (long)gettid()); /* of the process, in its first thread */
-  return name;
-}
-
 /* The name that the bytes end up under: path, or what the link at path points to. */
 static char *final_name(const char *path) {
   struct stat st;
@@ -102,14 +95,7 @@ aoth_writer_t *aoth_writer_begin(const char *path, aoth_sink_t *sink) {
   }
   w->sink = sink;
   int in_place = stat(w->path, &st) == 0 && !S_ISREG(st.st_mode);
-  if (!in_place && !(w->temporary = temporary_name(w->path))) {
-    complain(sink, "file.write", "write", path, ENOMEM);
-    writer_free(w);
-    return NULL;
-  }
-  if (w->temporary) unlink(w->temporary); /* left by a process of the same number that was killed */
-  int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (in_place ? 0 : O_EXCL); /* O_EXCL: follows no link that somebody put there */
-  w->fd = open(in_place ? w->path : w->temporary, flags, 0666);
+  w->fd = in_place ? open(w->path, O_WRONLY | O_CLOEXEC) : aoth_temporary_open(w->path, &w->temporary);
   if (w->fd < 0) {
     complain(sink, "file.write", "write", path, errno);
     writer_free(w);
@@ -157,19 +143,18 @@ aot_status_t aoth_writer_commit(aoth_writer_t *w) {
   aot_status_t status = AOT_OK;
   flush(w);
   if (w->temporary && !w->error && fsync(w->fd) != 0) fail(w, "write");
-  if (close(w->fd) != 0) fail(w, "write");
+  /* renamed or removed before it is closed: until then nobody takes it for a dead writer's */
   if (w->temporary && !w->error && rename(w->temporary, w->path) != 0) fail(w, "replace");
-  if (w->error) {
-    status = complain(w->sink, "file.write", w->failed_verb, w->path, w->error);
-    if (w->temporary) unlink(w->temporary);
-  }
+  if (w->temporary && w->error) unlink(w->temporary);
+  if (close(w->fd) != 0) fail(w, "write");
+  if (w->error) status = complain(w->sink, "file.write", w->failed_verb, w->path, w->error);
   writer_free(w);
   return status;
 }
 
 void aoth_writer_abort(aoth_writer_t *w) {
   if (!w) return;
-  close(w->fd);
   if (w->temporary) unlink(w->temporary);
+  close(w->fd);
   writer_free(w);
 }

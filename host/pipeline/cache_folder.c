@@ -1,5 +1,6 @@
 #include <pipeline/cache_folder.h>
 
+#include <base/temporary.h>
 #include <base/text.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,8 +12,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#define LEFTOVER_SECONDS 3600
 
 static const char *join(aoth_arena_t *arena, const char *folder, const char *name, const char *suffix) {
   aoth_text_t path = {0};
@@ -81,16 +80,12 @@ aoth_cache_file_t *aoth_cache_files(aoth_arena_t *arena, const char *folder, uin
 
 void aoth_cache_touch(const char *path) { utimensat(AT_FDCWD, path, NULL, 0); }
 
+/* What killed writers left. */
 static uint32_t remove_leftovers(const char *folder) {
-  const int64_t now = (int64_t)time(NULL);
   uint32_t n = 0;
   DIR *dir = opendir(folder);
-  for (struct dirent *d; dir && (d = readdir(dir)) != NULL;) {
-    struct stat st;
-    if (!strstr(d->d_name, AOTH_CACHE_SUFFIX ".tmp-")) continue;
-    if (fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || now - (int64_t)st.st_mtime < LEFTOVER_SECONDS) continue;
-    n += unlinkat(dirfd(dir), d->d_name, 0) == 0;
-  }
+  for (struct dirent *d; dir && (d = readdir(dir)) != NULL;)
+    if (strstr(d->d_name, AOTH_CACHE_SUFFIX ".tmp-")) n += (uint32_t)aoth_temporary_remove(dirfd(dir), d->d_name);
   if (dir) closedir(dir);
   return n;
 }

@@ -26,8 +26,8 @@ const char *aoth_cache_path(aoth_arena_t *arena, const char *folder, const char 
 /* Every entry, the one used last first. NULL with n 0: none, or no memory. */
 aoth_cache_file_t *aoth_cache_files(aoth_arena_t *arena, const char *folder, uint32_t *out_n);
 void aoth_cache_touch(const char *path); /* used now */
-/* Removes the entries unused for longest until the rest fits into limit; leftovers of killed writers, too, once they are an hour
- * old. `keep` stays (its path, or NULL). Answers how many went. */
+/* Removes the entries unused for longest until the rest fits into limit; leftovers of killed writers, too. `keep` stays (its
+ * path, or NULL). Answers how many went. */
 uint32_t aoth_cache_evict(const char *folder, int64_t limit, const char *keep);
 
 #endif

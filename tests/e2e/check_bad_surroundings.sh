@@ -141,6 +141,9 @@ for pause in 0.02 0.05 0.11; do # killed while it writes checkpoint after checkp
   until_true test -f ck.st
   sleep $pause; kill -s KILL $pid; wait $pid 2> /dev/null
   status 0 train --set run.train.resume=ck.st --set run.train.steps=1; says 'nothing to do'
-  rm -f ck.st ck.st.tmp-*
+  : > ck.st.tmp-1 # at the latest now something is left
+  status 0 train --set run.train.checkpoint=ck.st --set run.train.steps=1
+  [ "$(ls ck.st*)" = ck.st ] || complain "beside a checkpoint after the next one: $(ls ck.st*)"
+  rm -f ck.st
 done
 finish

@@ -79,6 +79,8 @@ count 1; status 0 verify; says 'cache: hit'; status 0 "$aothost" cache verify
 fresh; i=0
 while [ $i -lt 12 ]; do i=$((i + 1)); verify > /dev/null 2>&1 & pid=$!; sleep 0.00$i; kill -9 $pid 2> /dev/null; wait $pid 2> /dev/null; done
 status 0 verify; says 'keys agree'; status 0 "$aothost" cache verify
+: > "$AOT_CACHE_DIR/compiled/00.aotc.tmp-1"; status 0 verify --set vars.partition=partition-mincut; says 'cache: miss'
+[ -z "$(ls "$AOT_CACHE_DIR"/compiled/*.tmp-* 2> /dev/null)" ] || complain "left by killed writers: $(ls "$AOT_CACHE_DIR"/compiled)"
 
 # ---- bounded; cleared ----
 fresh; export AOT_CACHE_LIMIT=1; status 0 verify; count 1; status 0 verify --set vars.partition=partition-mincut; count 1; unset AOT_CACHE_LIMIT

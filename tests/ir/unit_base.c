@@ -7,10 +7,12 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -183,6 +185,85 @@ static void files_are_whole_or_untouched(void **state) {
   aoth_sink_destroy(s);
 }
 
+/* A process that begins to write path and does not end. Answers once it is there. */
+static pid_t writer_process(const char *path) {
+  int ready[2];
+  char byte;
+  assert_int_equal(pipe(ready), 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    aoth_writer_t *w = aoth_writer_begin(path, NULL);
+    if (w && write(ready[1], "w", 1) == 1) pause();
+    _exit(1);
+  }
+  close(ready[1]);
+  assert_int_equal(read(ready[0], &byte, 1), 1);
+  close(ready[0]);
+  return pid;
+}
+
+static void write_file(const char *path, const char *text) {
+  aoth_writer_t *w = aoth_writer_begin(path, NULL);
+  assert_non_null(w);
+  aoth_writer_write(w, text, strlen(text));
+  assert_int_equal(aoth_writer_commit(w), AOT_OK);
+}
+
+/* What a killed writer leaves goes with the next write to the same path; what a living one has, and other names, stay. */
+static void killed_writers_leave_nothing(void **state) {
+  static const char *const others[] = {"out.tmp-", "out.tmp-1.old", "out2.tmp-1", "out.tmp-x1", "out.tmp-7"}; /* the last: a link */
+  char dir[] = "aot-killed-XXXXXX", path[64], dead[96], alive[96], name[96];
+  (void)state;
+  assert_non_null(mkdtemp(dir));
+  snprintf(path, sizeof path, "%s/out", dir);
+  for (size_t i = 0; i < 4; i++) {
+    snprintf(name, sizeof name, "%s/%s", dir, others[i]);
+    write_file(name, "mine");
+  }
+  snprintf(name, sizeof name, "%s/%s", dir, others[4]);
+  assert_int_equal(symlink("out2.tmp-1", name), 0);
+  const pid_t killed = writer_process(path), living = writer_process(path);
+  snprintf(dead, sizeof dead, "%s.tmp-%ld", path, (long)killed);
+  snprintf(alive, sizeof alive, "%s.tmp-%ld", path, (long)living);
+  kill(killed, SIGKILL);
+  waitpid(killed, NULL, 0);
+  assert_int_equal(access(dead, F_OK), 0);
+  write_file(path, "whole");
+  assert_int_not_equal(access(dead, F_OK), 0);
+  assert_int_equal(access(alive, F_OK), 0);
+  kill(living, SIGKILL);
+  waitpid(living, NULL, 0);
+  write_file(path, "whole");
+  assert_int_not_equal(access(alive, F_OK), 0);
+  for (size_t i = 0; i < 5; i++) {
+    snprintf(name, sizeof name, "%s/%s", dir, others[i]);
+    assert_int_equal(unlink(name), 0);
+  }
+  unlink(path);
+  assert_int_equal(rmdir(dir), 0); /* nothing else was there */
+}
+
+/* Two writers of one path in one thread have a name each; the last to commit has the path. */
+static void writers_do_not_meet(void **state) {
+  char dir[] = "aot-two-XXXXXX", path[64];
+  aoth_map_t map;
+  (void)state;
+  assert_non_null(mkdtemp(dir));
+  snprintf(path, sizeof path, "%s/out", dir);
+  aoth_writer_t *first = aoth_writer_begin(path, NULL), *second = aoth_writer_begin(path, NULL);
+  assert_non_null(first);
+  assert_non_null(second);
+  aoth_writer_write(first, "first", 5);
+  aoth_writer_write(second, "2nd", 3);
+  assert_int_equal(aoth_writer_commit(second), AOT_OK);
+  assert_int_equal(aoth_writer_commit(first), AOT_OK);
+  assert_int_equal(aoth_file_map(path, NULL, &map), AOT_OK);
+  assert_int_equal(map.nbytes, 5);
+  aoth_file_unmap(&map);
+  unlink(path);
+  assert_int_equal(rmdir(dir), 0);
+}
+
 static void files_that_fail(void **state) {
   aoth_sink_t *s = aoth_sink_create(NULL);
   aoth_map_t map;
@@ -209,6 +290,8 @@ int main(void) {
                                      cmocka_unit_test(reports_have_place_caret_and_notes),
                                      cmocka_unit_test(long_lines_and_control_characters),
                                      cmocka_unit_test(files_are_whole_or_untouched),
+                                     cmocka_unit_test(killed_writers_leave_nothing),
+                                     cmocka_unit_test(writers_do_not_meet),
                                      cmocka_unit_test(files_that_fail)};
   return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }
