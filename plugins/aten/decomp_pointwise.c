@@ -322,9 +322,27 @@ static at_x rrelu(at_emit_t *e) {
 
 aot_status_t at_dc_rrelu(at_emit_t *e, aot_value_t *out) { return at_give(e, rrelu(e), out); }
 
+/* The functional form gives the noise, too: as it came, in evaluation. */
+aot_status_t at_dc_rrelu_noise(at_emit_t *e, aot_value_t *out) {
+  out[1] = VAL(AT(e, "clone", IN("noise")));
+  return at_give(e, rrelu(e), out);
+}
+
+/* rrelu_with_noise, in place too. Evaluation leaves the noise alone. */
 aot_status_t at_fn_rrelu(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  (void)out_written; /* evaluation leaves the noise alone */
-  return at_give(e, rrelu(e), out_results);
+  int in_place = e->desc->args[0].flags & AOT_SARG_WRITE ? 1 : 0, training = at_in_int(e, "training", 0) != 0;
+  at_x y, noise = IN("noise");
+  if (training) {
+    at_x both = AT(e, "rrelu_with_noise_functional", IN("self"), noise, IN("lower"), IN("upper"), at_b(1));
+    y = at_nth(both, 0);
+    noise = at_nth(both, 1);
+  } else {
+    y = rrelu(e);
+  }
+  out_results[0] = VAL(y);
+  if (in_place) out_written[0] = out_results[0];
+  if (in_place || training) out_written[in_place] = VAL(noise);
+  return e->status;
 }
 
 /* In training noise holds the slopes, 1 where x is positive; PyTorch takes slopes that hardly differ for fixed. */

@@ -54,13 +54,15 @@ static int save_all(const void *self, const pt_joint_t *j, uint32_t *out_saved, 
   return 0;
 }
 
+static const pt_how_t how_to_divide = {.pick = save_all};
+
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
   const divider_t *u = p->self;
   const aot_value_t nowhere = {123456789};
   const aot_cut_t garbage = {.struct_size = sizeof garbage, .n_saved = 1, .saved = &nowhere};
   misbehave(u->how);
   if (is(u->how, "garbage")) return sink->put(sink->self, &garbage);
-  return pt_choose(&u->host, ctx, prog, sink, save_all, NULL);
+  return pt_choose(&u->host, ctx, prog, sink, &how_to_divide);
 }
 
 static int same_type(const divider_t *u, aot_prog_t *prog, aot_value_t a, aot_value_t b) {
@@ -88,7 +90,7 @@ static aot_status_t swap_gradients(const divider_t *u, aot_prog_t *prog) {
 
 static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
   const divider_t *u = p->self;
-  AOT_TRY(pt_apply(&u->host, ctx, prog, cut));
+  AOT_TRY(pt_apply(&u->host, ctx, prog, cut, &how_to_divide));
   return is(u->how, "wrong") ? swap_gradients(u, prog) : AOT_OK;
 }
 
