@@ -5,6 +5,7 @@ aothost=$1; generate=$2; programs=${3:-16}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
+export AOT_CACHE=off
 failed=0
 run() { # NAME UNIT-WITH-OPTIONS
   cat > p.yaml <<P
