@@ -31,16 +31,9 @@ typedef struct regions_unit {
   aot_str_t only;
 } regions_unit_t;
 
+/* self: mc_rules_t */
 static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
-  return mc_choose(j, &((const unit_t *)self)->rules, out_saved, out_n_saved, out_value);
-}
-
-static int pick_region(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
-  return mc_choose(j, &((const regions_unit_t *)self)->rules, out_saved, out_n_saved, out_value);
-}
-
-static aot_status_t prepare(const void *self, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, pt_joint_t *j) {
-  return pt_policy_use(host, ctx, prog, &((const unit_t *)self)->policy, j);
+  return mc_choose(j, self, out_saved, out_n_saved, out_value);
 }
 
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
@@ -118,7 +111,8 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
     free(u);
     return status;
   }
-  u->how = (pt_how_t){.pick = pick, .prepare = prepare, .self = u, .merge_equal = opts->values[OPT_MERGE_EQUAL].i != 0};
+  u->how = (pt_how_t){.pick = pick, .self = &u->rules, .prepare = pt_policy_use, .prepare_self = &u->policy,
+                      .merge_equal = opts->values[OPT_MERGE_EQUAL].i != 0};
   u->table = (aot_partition_t){.struct_size = sizeof u->table, .self = u, .choose = choose, .apply = apply, .destroy = destroy};
   *out_table = &u->table;
   return AOT_OK;
@@ -169,7 +163,7 @@ static const aot_option_t options[] = {
 
 static aot_status_t run_regions(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const regions_unit_t *u = p->self;
-  return pt_split_regions(&u->host, ctx, prog, u->only, pick_region, u);
+  return pt_split_regions(&u->host, ctx, prog, u->only, pick, &u->rules);
 }
 
 static void destroy_regions(const aot_pass_t *p) { free(p->self); }

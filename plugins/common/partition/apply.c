@@ -149,7 +149,7 @@ aot_status_t pt_choose(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
   aot_status_t status = read_joint(host, ctx, prog, how, &j, &same);
   if (status == AOT_OK) {
     uint32_t *saved = calloc((size_t)j.n_values + 1, sizeof *saved);
-    status = !saved ? pt_no_memory(host, ctx) : how->prepare ? how->prepare(how->self, host, ctx, prog, &j) : AOT_OK;
+    status = !saved ? pt_no_memory(host, ctx) : how->prepare ? how->prepare(how->prepare_self, host, ctx, prog, &j) : AOT_OK;
     if (status == AOT_OK) status = pt_settle_tags(host, ctx, prog, &j, &n_kept);
     if (status == AOT_OK) status = choose(host, ctx, &j, saved, sink, how);
     if (status == AOT_OK) status = report_number(host, ctx, "tagged-but-kept", n_kept);

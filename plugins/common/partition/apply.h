@@ -11,14 +11,15 @@
 struct pt_joint;
 typedef int (*pt_pick_t)(const void *self, const struct pt_joint *j, uint32_t *out_saved, uint32_t *out_n_saved,
                          uint32_t *out_value);
-/* What it does to the arrays before, NULL: nothing; node_flags are then the checkpoint tags of the model. Diagnoses. */
+/* What is done to the arrays before; node_flags are then the checkpoint tags of the model. Diagnoses. */
 typedef aot_status_t (*pt_prepare_t)(const void *self, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
                                      struct pt_joint *j);
 
 typedef struct pt_how {
   pt_pick_t pick;
-  pt_prepare_t prepare;
-  const void *self;
+  const void *self; /* of pick */
+  pt_prepare_t prepare; /* NULL: nothing */
+  const void *prepare_self;
   int merge_equal; /* common subexpressions are one value (equal_nodes.h) */
 } pt_how_t;
 

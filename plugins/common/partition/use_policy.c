@@ -73,7 +73,8 @@ static void tell_unused(const aot_host_t *host, aot_ctx_t *ctx, const pt_policy_
   }
 }
 
-aot_status_t pt_policy_use(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const pt_policy_t *p, pt_joint_t *j) {
+aot_status_t pt_policy_use(const void *policy, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, pt_joint_t *j) {
+  const pt_policy_t *p = policy;
   if (p->n_rules == 0) return AOT_OK;
   const size_t nodes = (size_t)j->n_nodes + 1;
   pt_facts_t f = {calloc(nodes, sizeof *f.module), calloc(nodes, sizeof *f.region), calloc(nodes, sizeof *f.tag)};
