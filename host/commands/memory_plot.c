@@ -16,14 +16,15 @@ static const char style[] =
     ".am-input{fill:#a3a8ae}.am-output{fill:#3a9a4d}.am-saved{fill:#4477aa}.am-gradient{fill:#aa4488}.am-temporary{fill:#d6b845}"
     ".am-scratch{fill:#66bbdd}\n"
     ".am-rest{fill-opacity:.72}\n"
-    ".am-split{stroke:#333;stroke-width:1;stroke-dasharray:4 3}.am-held{stroke:#222;stroke-width:1.2;stroke-dasharray:2 3}\n"
+    ".am-lead{stroke:#333;stroke-width:1}.am-split{stroke:#333;stroke-width:1;stroke-dasharray:4 3}\n"
+    ".am-held{stroke:#222;stroke-width:1.2;stroke-dasharray:2 3}\n"
     ".am-budget{stroke:#cc2222;stroke-width:1.6}.am .am-over{fill:#cc2222}.am-peak{fill:#fff;stroke:#222;stroke-width:1.6}\n"
     ".am .am-halo{stroke:#fff;stroke-width:3;paint-order:stroke;stroke-linejoin:round}\n"
     "@media (prefers-color-scheme:dark){.am,.am-bg{background:#15181c;fill:#15181c}.am text{fill:#e8e8e8}.am .am-s{fill:#aab}"
-    ".am-axis,.am-split,.am-held{stroke:#ccc}.am-grid{stroke:#2d3238}.am-a{stroke:#15181c}.am-a:hover{stroke:#fff}"
+    ".am-axis,.am-split,.am-lead,.am-held{stroke:#ccc}.am-grid{stroke:#2d3238}.am-a{stroke:#15181c}.am-a:hover{stroke:#fff}"
     ".am-budget{stroke:#ff6b6b}.am .am-over{fill:#ff6b6b}.am-peak{fill:#15181c;stroke:#eee}.am .am-halo{stroke:#15181c}}\n"
     "@media print{.am,.am-bg{background:#fff;fill:#fff}.am text{fill:#000}.am-a{stroke:#fff}.am .am-halo{stroke:#fff}.am-grid{stroke:#ddd}"
-    ".am-axis,.am-split,.am-held{stroke:#222}}\n";
+    ".am-axis,.am-split,.am-lead,.am-held{stroke:#222}}\n";
 
 /* ---- a panel ---- */
 
@@ -215,15 +216,20 @@ static void draw_lines(const panel_t *p, uint64_t budget, aoth_text_t *out) {
   else draw_level(p, "am-budget", over ? "am-over am-halo" : "am-halo", y_of(p, (double)budget), !over, text, out);
 }
 
-/* Above its mark, unless the line of what is held would run through it. */
-static void draw_peak(const panel_t *p, aoth_text_t *out) {
+/* Above its mark; above the lines of what is held and of the budget where they would run through it. */
+static void draw_peak(const panel_t *p, uint64_t budget, aoth_text_t *out) {
   char bytes[AOTH_BYTES_SIZE], text[96];
   const aoth_memory_view_t *v = p->v;
   const double x = x_of(p, (double)v->plan.peak_step + 0.5), y = y_of(p, (double)v->peak_alive);
-  const int on_right = x > p->x + p->w / 2, has_room = y - y_of(p, (double)v->plan.peak_nbytes) > 20;
+  const double held = y_of(p, (double)v->plan.peak_nbytes), limit = budget && budget <= p->top ? y_of(p, (double)budget) : 0;
+  const int on_right = x > p->x + p->w / 2;
+  double base = y - 2;
+  if (held > base - 18) base = held;
+  if (limit > base - 18 && limit < base) base = limit;
+  if (base != y - 2) aoth_svg_line(out, "am-lead", x, y, x, base - 10);
   aoth_svg_circle(out, "am-peak", x, y, 3.5);
   snprintf(text, sizeof text, "%s alive at step %llu", aoth_bytes_text(v->peak_alive, bytes), (unsigned long long)v->plan.peak_step + 1);
-  aoth_svg_text(out, on_right ? "am-r am-halo" : "am-halo", x + (on_right ? -8 : 8), has_room ? y - 7 : y + 17, text);
+  aoth_svg_text(out, on_right ? "am-r am-halo" : "am-halo", x + (on_right ? -6 : 6), base - 5, text);
 }
 
 static aot_status_t draw_panel(const aoth_memory_view_t *v, uint64_t top, uint64_t budget, double x, double y, double w, double h, aoth_text_t *out) {
@@ -239,7 +245,7 @@ static aot_status_t draw_panel(const aoth_memory_view_t *v, uint64_t top, uint64
     draw_steps_axis(p, out);
     draw_split(p, out);
     draw_lines(p, budget, out);
-    draw_peak(p, out);
+    draw_peak(p, budget, out);
   }
   free(p);
   return status;
