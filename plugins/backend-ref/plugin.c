@@ -1,4 +1,5 @@
 /* backend-ref: the only file here that sees the plugin boundary. The artifact is the program's snapshot block, unchanged. */
+#include "common/snapshot/snap_births.h"
 #include "common/snapshot/snap_check.h"
 #include "ref_exec.h"
 #include "ref_region.h"
@@ -93,6 +94,21 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
 
 /* ---- aot.memory/1 ---- */
 
+/* At hints there is nothing to say about sizes and values that only a run tells. */
+static aot_status_t refuse_births(const aot_snapshot_t *s, rf_error *error) {
+  uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
+  aot_status_t status = births && sn_births(s, births) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
+  snprintf(error->text, sizeof error->text, "no memory for the plan");
+  for (uint32_t i = 0; i < s->nodes.count && status == AOT_OK; i++) {
+    if (!births[i]) continue;
+    snprintf(error->text, sizeof error->text, "the size or value of a result depends on the data, so that memory cannot be told before the run");
+    error->node = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[i].id;
+    status = AOT_E_UNIMPLEMENTED;
+  }
+  free(births);
+  return status;
+}
+
 /* One value a symbol: the caller's, or the hints. */
 static aot_status_t rehearse(const rf_program *p, const aot_snapshot_t *s, const int64_t *given, uint64_t n, mr_rows_t *rows, rf_error *error) {
   const aot_snap_symbol_t *rows_of = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
@@ -116,6 +132,7 @@ static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_p
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   AOT_TRY(refuse_any(u, ctx, s, &world));
   aot_status_t status = rf_load(s, s->nbytes, &world, &p, &error);
+  if (status == AOT_OK && !n_symbols) status = refuse_births(s, &error);
   if (status == AOT_OK) status = rehearse(p, s, symbols, n_symbols, &u->rows, &error);
   rf_destroy(p);
   if (status != AOT_OK) return complain(&u->host, ctx, status, ID ".no-plan", error.text, error.hint, error.node);

@@ -84,6 +84,12 @@ junk "no stage of this run reports that" small.ir --memory --use backend-ref --b
 for top in -1 x "" 99999999999; do junk "expected a number from 0" small.ir --memory --use backend-ref --top "$top"; done
 junk "must end in .svg or .html" small.ir --memory --use backend-ref --plot s.png
 junk "No such file or directory|cannot" small.ir --memory --use backend-ref --plot none/s.svg
+cat > data.yaml <<END
+aot: 1
+model: {import: pt2, path: $root/tests/models/dynamic_mask/train.pt2}
+stages: [{use: functionalize}, {use: autograd}, {use: partition-mincut}, {use: backend-ref}]
+END
+status 2 "$aothost" inspect data.yaml --memory; says "depends on the data, so that memory cannot be told"
 junk "has no backend that could be asked" small.ir --memory
 junk "has no partition stage" small.ir --memory --use backend-ref --simulated
 junk "does not tell what memory" small.ir --memory --unit partition-default
