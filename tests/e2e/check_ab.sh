@@ -129,6 +129,22 @@ json '.reference == "partition-default" and [.arms[].outcome] == ["differs", "ok
 status 0 ab --stage part --with 'wrong=divider:how=wrong' --with partition-default --atol 1000
 clean
 
+# ---- Ctrl-C: the rounds end and are reported; before them there is nothing to report ----
+# interrupted SECONDS STATUS PROGRAM...: SIGINT once after so long
+interrupted() {
+  after=$1; wanted=$2; shift 2
+  "$@" > out 2>&1 & pid=$!
+  sleep "$after"; kill -INT "$pid"
+  wait "$pid" && got=0 || got=$?
+  [ "$got" = "$wanted" ] || { complain "status $got instead of $wanted when interrupted"; tail -5 out; }
+}
+interrupted 4 0 "$aothost" ab p.yaml --model "$mlp" --stage part --with partition-default --with . --processes 1 --steps 100000 --json j.json
+says '; interrupted$'
+json '.interrupted and .processes == 1 and .steps > 0 and .steps < 100000 and (.arms[1].times.steps_ms[0] | length) == .steps'
+interrupted 2 2 "$aothost" ab p.yaml --model "$mlp" --plugin-dir "$plugins/arms" --stage part --with 'divider:how=hang' --with divider
+says 'interrupted before anything was measured'
+clean
+
 # ---- bad usage: told, before anything runs ----
 refuse 2 'ab compares two arms or more' '--with A --with B' ab --stage part --with partition-default
 refuse 2 '--stage S' 'functionalize, autograd, part, backend-ref' ab --with partition-default --with divider
