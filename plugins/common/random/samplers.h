@@ -17,7 +17,8 @@ double ph_poisson(uint64_t seed, uint64_t counter, uint64_t element, double rate
  * variate for alpha + 1 times u^(1/alpha). alpha 0: 0; negative or NaN: NaN. */
 double ph_gamma(uint64_t seed, uint64_t counter, uint64_t element, double alpha);
 /* Successes in `count` (rounded down) trials of probability p. Fewer than 10 expected (of p or 1 - p): inversion by sequential
- * search; else Hormann, The generation of binomial random variates, 1993 (BTRS). count or p not positive: 0; p from 1 on: count; NaN: NaN. */
+ * search; else Hormann, The generation of binomial random variates, 1993 (BTRS). count or p not positive: 0; p from 1 on: count;
+ * NaN: NaN. */
 double ph_binomial(uint64_t seed, uint64_t counter, uint64_t element, double count, double p);
 
 #endif

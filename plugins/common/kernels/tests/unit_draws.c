@@ -79,7 +79,8 @@ static void sample(const draw_t *d, int64_t seed, int64_t offset, int64_t number
 }
 
 static void expect(const draw_t *d, const char *what, double z) {
-  if (!(fabs(z) < RC_BOUND)) fail_msg("%s %s, %g, %g: %s is off by %.2f deviations", d->op, aot_dtype_name(d->dtype), d->rate, d->second, what, z);
+  if (!(fabs(z) < RC_BOUND))
+    fail_msg("%s %s, %g, %g: %s is off by %.2f deviations", d->op, aot_dtype_name(d->dtype), d->rate, d->second, what, z);
 }
 
 static double in_bins(const double *x, double low, double width, uint32_t n_bins) {
@@ -94,10 +95,9 @@ static double in_bins(const double *x, double low, double width, uint32_t n_bins
   return rc_chi_square(counts, expected, n_bins);
 }
 
-static const draw_t uniforms[] = {{.op = "aot.philox_uniform.default", .dtype = AOT_F32}, {.op = "aot.philox_uniform.default", .dtype = AOT_F64},
-                                  {.op = "aot.philox_uniform.default", .dtype = AOT_F16}, {.op = "aot.philox_uniform.default", .dtype = AOT_BF16}};
-static const draw_t normals[] = {{.op = "aot.philox_normal.default", .dtype = AOT_F32}, {.op = "aot.philox_normal.default", .dtype = AOT_F64},
-                                 {.op = "aot.philox_normal.default", .dtype = AOT_F16}, {.op = "aot.philox_normal.default", .dtype = AOT_BF16}};
+#define DRAW(name, type) {.op = "aot.philox_" name ".default", .dtype = type}
+#define IN_ALL(name) {DRAW(name, AOT_F32), DRAW(name, AOT_F64), DRAW(name, AOT_F16), DRAW(name, AOT_BF16)}
+static const draw_t uniforms[] = IN_ALL("uniform"), normals[] = IN_ALL("normal");
 
 /* A narrow dtype's numbers are multiples of its spacing s: in the mean s / 2 below what they stand for. */
 static void uniform_numbers(void **state) {
@@ -140,8 +140,10 @@ static void neighbours_are_independent(void **state) {
     const char *what;
     int64_t seed, offset, number;
   } others[] = {{"correlation over draws", 5, 9, 3},           {"correlation over offsets", 5, 13, 2},
-                {"correlation over seeds", 6, 9, 2},           {"correlation over upper bits of seeds", 5 + (INT64_C(1) << 40), 9, 2},
-                {"correlation with the negative seed", -5, 9, 2}, {"correlation over upper bits of offsets", 5, 9 + (INT64_C(1) << 50), 2}};
+                {"correlation over seeds", 6, 9, 2},
+                {"correlation over upper bits of seeds", 5 + (INT64_C(1) << 40), 9, 2},
+                {"correlation with the negative seed", -5, 9, 2},
+                {"correlation over upper bits of offsets", 5, 9 + (INT64_C(1) << 50), 2}};
   static double x[N], y[N];
   const draw_t *kinds[] = {&uniforms[0], &uniforms[1], &normals[0], &normals[1]};
   (void)state;
@@ -171,12 +173,10 @@ static void offset_and_draw_number_add(void **state) {
 }
 
 static void whole_numbers(void **state) {
-  static const draw_t table[] = {{.op = "aot.philox_randint.default", .dtype = AOT_I64, .low = 0, .high = 10},
-                                 {.op = "aot.philox_randint.default", .dtype = AOT_I64, .low = -3, .high = 4},
-                                 {.op = "aot.philox_randint.default", .dtype = AOT_I64, .low = 7, .high = 1031},
-                                 {.op = "aot.philox_randint.default", .dtype = AOT_F32, .low = 0, .high = 2},
-                                 {.op = "aot.philox_randint.default", .dtype = AOT_I64, .low = -(INT64_C(3) << 60), .high = INT64_C(3) << 60},
-                                 {.op = "aot.philox_randint.default", .dtype = AOT_I64, .low = INT64_MIN, .high = INT64_MAX}};
+#define RANGE(type, from, to) {.op = "aot.philox_randint.default", .dtype = type, .low = from, .high = to}
+  static const draw_t table[] = {RANGE(AOT_I64, 0, 10),   RANGE(AOT_I64, -3, 4),
+                                 RANGE(AOT_I64, 7, 1031), RANGE(AOT_F32, 0, 2),
+                                 RANGE(AOT_I64, -(INT64_C(3) << 60), INT64_C(3) << 60), RANGE(AOT_I64, INT64_MIN, INT64_MAX)};
   static double x[N];
   (void)state;
   for (size_t t = 0; t < sizeof table / sizeof *table; t++)
@@ -187,7 +187,7 @@ static void whole_numbers(void **state) {
       expect(&table[t], "the frequency of bins", in_bins(x, (double)table[t].low, range / n_bins, n_bins));
       for (int lag = 1; lag <= 4; lag++) expect(&table[t], "correlation along elements", rc_correlation(x, x + lag, N - lag));
     }
-  const draw_t one = {.op = "aot.philox_randint.default", .dtype = AOT_I64, .low = 6, .high = 7};
+  const draw_t one = RANGE(AOT_I64, 6, 7);
   sample(&one, 1, 1, 0, x);
   for (int k = 0; k < N; k++) assert_true(x[k] == 6);
 }
