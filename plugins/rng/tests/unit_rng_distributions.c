@@ -238,6 +238,12 @@ static const program_t programs[] = {
      "%q = aten.full.default [25, 8, 25, 8], 0.0\n%e = aten.eye.default 8\n%v = aten.expand.default %e, [25, 8, 8, 8]\n"
      "%k = aten.clone.default %v\n%y = aten.scaled_dot_product_attention.default %q, %k, %v, none, 0.2\n", is_either,
      {0.2, 0, 0.125 / 0.8}, 0},
+    /* the first layer gives eight ones, each kept with 3/4 and scaled by 4/3; the second adds up 3/4 of them */
+    {"dropout between the layers of a recurrent network",
+     "%x = aten.full.default [1, 20000, 1], 1.0\n%h = aten.full.default [2, 20000, 8], 0.0\n%w = aten.full.default [8, 1], 1.0\n"
+     "%u = aten.full.default [8, 8], 0.0\n%v = aten.full.default [8, 8], 0.75\n"
+     "%z, %s = aten.rnn_relu.input %x, %h, [%w, %u, %v, %u], false, 2, 0.25, true, false, false\n%y = aten.select.int %z, 2, 3\n",
+     is_binomial, {8, 0.75}, 0},
 };
 
 /* ---- running ---- */

@@ -1,0 +1,12 @@
+/* Recurrent networks with dropout between their layers: the operator set unrolls them, with dropout, which the walk meets next.
+ * Without dropout the operator stays whole. */
+#include "random_rules.h"
+
+void rg_recurrent(rg_emit_t *e, aot_value_t *out) {
+  const rg_x layers = rg_in(e, "num_layers");
+  if (!rg_in_bool(e, "train", 0) || rg_in_float(e, "dropout", 0) == 0 || (layers.kind == AOT_ARG_INT && layers.u.i < 2)) {
+    e->is_left = 1;
+    return;
+  }
+  if (e->status == AOT_OK) e->status = e->host->edit->decompose(e->prog, e->node, out);
+}
