@@ -71,7 +71,7 @@ static at_x scores(at_emit_t *e, const attention_t *a) {
 
 static at_x probabilities(at_emit_t *e, const attention_t *a, at_x s) {
   int32_t last = TYPE(s).rank - 1;
-  at_x p = at_softmax(e, s, last), some;
+  at_x p = AT(e, "_softmax", s, at_i(last), at_b(0)), some; /* backends have it whole */
   if (!a->may_be_empty) return p;
   some = AT(e, "any.dim", NE(s, at_f(-INFINITY)), at_i(last), at_b(1));
   return WHERE(some, p, at_f(0.0));
