@@ -127,7 +127,7 @@ aot_status_t at_dc_attention_backward(at_emit_t *e, aot_value_t *out) {
   at_x g = at_math(e, IN("grad")), p = probabilities(e, &a, scores(e, &a));
   int64_t last = -1;
   if (at_in_float(e, "dropout_p", 0.0) != 0.0)
-    at_emit_fail(e, "decompose the attention before differentiating it", "%s cannot draw the dropout mask again",
+    at_emit_fail(e, "the stage rng knows the mask: put it before the partition", "%s cannot draw the dropout mask again",
                  e->row->name);
   give_gradients(e, &a, p, g, at_summed(e, MUL(g, at_matmul(e, p, a.v)), &last, 1, 1), out);
   return e->status;

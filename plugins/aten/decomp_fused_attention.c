@@ -127,7 +127,7 @@ aot_status_t at_dc_fused_attention_backward(at_emit_t *e, aot_value_t *out) {
   const int64_t *wanted;
   uint32_t n_wanted = at_in_ints(e, "grad_input_mask", &wanted), i;
   if (at_in_float(e, "dropout_p", 0.0) != 0.0)
-    at_emit_fail(e, "decompose the attention before differentiating it", "%s cannot draw the dropout mask again",
+    at_emit_fail(e, "the stage rng knows the mask: put it before the partition", "%s cannot draw the dropout mask again",
                  e->row->name);
   if (e->status != AOT_OK) return e->status;
   if (TYPE(lse).rank == 4) lse = AT(e, "squeeze.dim", lse, at_i(3));

@@ -47,5 +47,6 @@ void rg_dirichlet(rg_emit_t *e, aot_value_t *out);
 void rg_attention(rg_emit_t *e, aot_value_t *out);
 /* draw_recurrent.c */
 void rg_recurrent(rg_emit_t *e, aot_value_t *out);
+void rg_attention_backward(rg_emit_t *e, aot_value_t *out);
 
 #endif

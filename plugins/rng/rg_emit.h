@@ -19,6 +19,17 @@ typedef struct rg_stream {
   aot_value_t there_seed, there_offset;
 } rg_stream_t;
 
+/* Which draw the state stands for that an attention kernel hands to its backward. */
+typedef struct rg_attention_draw {
+  uint32_t state; /* value */
+  aot_value_t seed, offset;
+  int64_t number;
+} rg_attention_draw_t;
+typedef struct rg_attention_draws {
+  rg_attention_draw_t *at;
+  uint32_t n, capacity;
+} rg_attention_draws_t;
+
 typedef struct rg_emit {
   const aot_host_t *host;
   aot_ctx_t *ctx;
@@ -28,6 +39,7 @@ typedef struct rg_emit {
   const aot_op_desc_t *desc;  /* its operator */
   aot_node_info_t info;       /* arguments are borrowed until the node's next edit, which a rule never makes */
   rg_stream_t *stream;
+  rg_attention_draws_t *attention; /* of this program */
   aot_status_t status;
   int is_left;                /* set by a rule: the node draws nothing and may stay as it is */
 } rg_emit_t;

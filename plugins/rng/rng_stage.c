@@ -20,6 +20,7 @@ typedef struct stage {
   uint16_t *row_of_op; /* row + 1; 0: none */
   rg_graph_t *graphs;  /* by id */
   rg_states_t states;
+  rg_attention_draws_t attention;
   unknown_t *unknown;  /* in order of appearance; room for every operator */
   uint32_t *unknown_of_op; /* index + 1 */
   uint32_t n_unknown;
@@ -153,7 +154,8 @@ static aot_status_t visit_state_node(stage_t *s, rg_emit_t *outer) {
 
 static aot_status_t visit_graph(stage_t *s, aot_graph_t graph) {
   rg_graph_t *here = &s->graphs[graph.id];
-  rg_emit_t e = {.host = s->host, .ctx = s->ctx, .prog = s->prog, .graph = graph, .stream = &here->stream};
+  rg_emit_t e = {.host = s->host, .ctx = s->ctx, .prog = s->prog, .graph = graph, .stream = &here->stream,
+                 .attention = &s->attention};
   AOT_TRY(visit_nodes(s, &e, s->host->graph->first(s->prog, graph), aot_no_node()));
   AOT_TRY(rg_states_finish(&s->states, &e));
   here->draws = here->stream.seed.id != AOT_NO_ID;

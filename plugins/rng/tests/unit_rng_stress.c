@@ -282,6 +282,45 @@ static void test_state_as_bytes(void **state) {
   }
 }
 
+static void set_parameters(aothost_t *h) {
+  static const char *const keys[] = {"param.q", "param.k", "param.v"};
+  static const int64_t sizes[4] = {2, 2, 5, 4};
+  float data[80];
+  for (int k = 0; k < 3; k++) {
+    for (int i = 0; i < 80; i++) data[i] = (float)sin(0.7 * i + k);
+    const aot_tensor_t t = replay_tensor(data, AOT_F32, 4, sizes, NULL);
+    assert_int_equal(aothost_set(h, keys[k], &t), AOT_OK);
+  }
+}
+
+/* The backward kernel of a device drops what its forward dropped: outputs and gradients are those of the composite. */
+static void test_attention_of_a_device(void **state) {
+  static const char *const keys[] = {"output.0", "grad.q", "grad.k", "grad.v"};
+  static const int64_t sizes[4] = {2, 2, 5, 4};
+  static float tangent[80];
+  (void)state;
+  for (int i = 0; i < 80; i++) tangent[i] = (float)cos(0.9 * i);
+  const aot_tensor_t t = replay_tensor(tangent, AOT_F32, 4, sizes, NULL);
+  aothost_t *h[2] = {replay_open("plugins/rng/tests/attention_composite.ir", ALL_SAVED),
+                     replay_open("plugins/rng/tests/attention_device.ir", "rng partition-mincut backend-ref")};
+  for (int k = 0; k < 2; k++) {
+    set_parameters(h[k]);
+    assert_int_equal(aothost_seed(h[k], 6, 60), AOT_OK);
+    assert_int_equal(aothost_forward(h[k], NULL, 0), AOT_OK);
+    assert_int_equal(aothost_backward(h[k], &t, 1), AOT_OK);
+  }
+  for (size_t i = 0; i < N(keys); i++) {
+    int64_t n;
+    double *a = replay_numbers(h[0], keys[i], &n), *b = replay_numbers(h[1], keys[i], &n);
+    for (int64_t j = 0; j < n; j++)
+      if (!(fabs(a[j] - b[j]) <= 2e-5)) fail_msg("%s[%d]: %g, from the device's kernel %g", keys[i], (int)j, a[j], b[j]);
+    free(a);
+    free(b);
+  }
+  aothost_close(h[0]);
+  aothost_close(h[1]);
+}
+
 /* ---- finite differences at a fixed seed ---- */
 
 static double loss_at(aothost_t *h, const aot_tensor_t *in, double *w, int i, double delta) {
@@ -336,6 +375,7 @@ int main(void) {
       cmocka_unit_test(test_forward_and_backward_have_one_mask),
       cmocka_unit_test(test_draws_differ),
       cmocka_unit_test(test_state_as_bytes),
+      cmocka_unit_test(test_attention_of_a_device),
       cmocka_unit_test(test_finite_differences),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
