@@ -45,8 +45,8 @@ void rg_gamma(rg_emit_t *e, aot_value_t *out);
 void rg_dirichlet(rg_emit_t *e, aot_value_t *out);
 /* draw_attention.c */
 void rg_attention(rg_emit_t *e, aot_value_t *out);
+void rg_attention_backward(rg_emit_t *e, aot_value_t *out);
 /* draw_recurrent.c */
 void rg_recurrent(rg_emit_t *e, aot_value_t *out);
-void rg_attention_backward(rg_emit_t *e, aot_value_t *out);
 
 #endif
