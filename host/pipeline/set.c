@@ -197,9 +197,9 @@ static void set_seed(aoth_compose_t *c, aoth_yaml_t *tree, const char *text) {
   aoth_yaml_t *value = NULL;
   if (text) aoth_yaml_parse(c->arena, "--seed", ".", text, strlen(text), NULL, 0, c->sink, &value);
   if (!value) return;
-  put_path(c, tree, "run.seed", "run.seed" + strlen("run.seed"), value, "--seed");
-  if (!train || train->kind != AOTH_YAML_MAP) return;
-  put_path(c, tree, "run.train.seed", "run.train.seed" + strlen("run.train.seed"), value, "--seed");
+  static const char all[] = "run.seed", training[] = "run.train.seed";
+  put_path(c, tree, all, &all[sizeof all - 1], value, "--seed");
+  if (train && train->kind == AOTH_YAML_MAP) put_path(c, tree, training, &training[sizeof training - 1], value, "--seed");
 }
 
 void aoth_set_apply(aoth_compose_t *c, aoth_yaml_t *tree) {
