@@ -1,5 +1,5 @@
 /* partition-default: the only file here that sees the plugin boundary. */
-#include "save_all.h"
+#include "common/partition/save_all.h"
 
 #include "common/partition/apply.h"
 #include "common/partition/region_split.h"
@@ -29,7 +29,7 @@ typedef struct regions_unit {
 static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
   (void)self;
   (void)out_value;
-  return pd_save_all(j, out_saved, out_n_saved);
+  return pt_save_all(j, out_saved, out_n_saved);
 }
 
 static const pt_how_t how = {.pick = pick};

@@ -1,14 +1,19 @@
 /* partition-mincut: the only file here that sees the plugin boundary. */
+#include "memory_objective.h"
 #include "mincut.h"
+#include "simulated_memory.h"
 
 #include "common/partition/apply.h"
 #include "common/partition/region_split.h"
 #include "common/partition/use_policy.h"
+#include <aot/ext/memory.h>
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <aot/partition.h>
 #include <aot/pass.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ID "partition-mincut"
 #define HELP "recomputes cheap forward values in the backward so that the fewest bytes are saved"
@@ -22,6 +27,10 @@ typedef struct unit {
   mc_rules_t rules;
   pt_policy_t policy;
   pt_how_t how;
+  int is_memory; /* the objective */
+  mc_budget_t budget;
+  aot_ext_memory_t memory;
+  mr_rows_t rows; /* of the last plan that was asked for */
 } unit_t;
 
 typedef struct regions_unit {
@@ -38,7 +47,10 @@ static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint
 
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
   const unit_t *u = p->self;
-  return pt_choose(&u->host, ctx, prog, sink, &u->how);
+  mc_memory_call_t call = {&u->host, ctx, prog, &u->how, u->budget};
+  pt_how_t how = u->how;
+  if (u->is_memory) how.pick = mc_pick_memory, how.self = &call;
+  return pt_choose(&u->host, ctx, prog, sink, &how);
 }
 
 static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
@@ -49,7 +61,30 @@ static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *
 static void destroy(const aot_partition_t *p) {
   unit_t *u = p->self;
   pt_policy_deinit(&u->policy);
+  mr_deinit(&u->rows);
   free(u);
+}
+
+/* ---- aot.memory/1: what the simulator says ---- */
+
+static aot_status_t plan_memory(const aot_ext_memory_t *e, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols, uint64_t n_symbols,
+                                const aot_memory_plan_t **out_plan) {
+  unit_t *u = e->self;
+  const aot_snapshot_t *s = NULL;
+  AOT_TRY(u->host.graph->snapshot(prog, &s));
+  const aot_status_t status = mc_simulated_memory(s, symbols, n_symbols, &u->rows);
+  *out_plan = &u->rows.plan;
+  if (status == AOT_OK) return AOT_OK;
+  return pt_fail(&u->host, ctx, status, ID ".no-plan",
+                 status == AOT_E_PRECONDITION ? "memory is simulated for a divided program: partition it first"
+                 : status == AOT_E_RANGE      ? "a size has no value with these symbols"
+                                              : "no memory for the simulation",
+                 aot_no_value());
+}
+
+static const void *get_ext(const aot_partition_t *p, const char *id) {
+  const unit_t *u = p->self;
+  return strcmp(id, AOT_EXT_MEMORY) == 0 ? &u->memory : NULL;
 }
 
 /* Positions in the table of options, which both units share. */
@@ -71,13 +106,14 @@ enum {
   OPT_OBJECTIVE = N_RULES, /* of the partition alone, from here on */
   OPT_MERGE_EQUAL,
   OPT_POLICIES,
+  OPT_BUDGET,
   N_OPTIONS
 };
 
 static const aot_str_t operators_choices[] = {AOT_STR_INIT("flags"), AOT_STR_INIT("pytorch")};
 static const aot_str_t ties_choices[] = {AOT_STR_INIT("fewest-bytes"), AOT_STR_INIT("nearest-source"),
                                          AOT_STR_INIT("nearest-backward")};
-static const aot_str_t objective_choices[] = {AOT_STR_INIT("bytes")};
+static const aot_str_t objective_choices[] = {AOT_STR_INIT("bytes"), AOT_STR_INIT("memory")};
 
 static int32_t chosen(const aot_str_t *choices, int32_t n, aot_str_t s) {
   int32_t i = 0;
@@ -101,19 +137,31 @@ static mc_rules_t rules_of(const aot_opt_value_t *v) {
                       .distance_base = v[OPT_DISTANCE_BASE].f};
 }
 
+static aot_status_t read_budget(const aot_host_t *host, aot_ctx_t *ctx, aot_str_t text, mc_budget_t *out) {
+  char message[300];
+  const char *why;
+  if (mc_budget_parse(text, out, &why)) return AOT_OK;
+  snprintf(message, sizeof message, "budget '%.*s': %s", text.size < 80 ? (int)text.size : 80, text.data, why);
+  return pt_fail(host, ctx, AOT_E_INVALID, ID ".budget", message, aot_no_value());
+}
+
 static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
   unit_t *u = calloc(1, sizeof *u);
   if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
-  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->rules = rules_of(opts->values);
-  const aot_status_t status = pt_policy_read(host, ctx, opts->values[OPT_POLICIES].s, &u->policy);
+  aot_status_t status = aot_import(&u->host, sizeof u->host, host);
+  if (status == AOT_OK) status = read_budget(host, ctx, opts->values[OPT_BUDGET].s, &u->budget);
+  if (status == AOT_OK) status = pt_policy_read(host, ctx, opts->values[OPT_POLICIES].s, &u->policy);
   if (status != AOT_OK) {
     free(u);
     return status;
   }
   u->how = (pt_how_t){.pick = pick, .self = &u->rules, .prepare = pt_policy_use, .prepare_self = &u->policy,
                       .merge_equal = opts->values[OPT_MERGE_EQUAL].i != 0};
-  u->table = (aot_partition_t){.struct_size = sizeof u->table, .self = u, .choose = choose, .apply = apply, .destroy = destroy};
+  u->is_memory = aot_str_eq(opts->values[OPT_OBJECTIVE].s, aot_str("memory"));
+  u->memory = (aot_ext_memory_t){.struct_size = sizeof u->memory, .self = u, .plan = plan_memory};
+  u->table = (aot_partition_t){.struct_size = sizeof u->table, .self = u, .choose = choose, .apply = apply, .destroy = destroy,
+                               .get_ext = get_ext};
   *out_table = &u->table;
   return AOT_OK;
 }
@@ -151,12 +199,17 @@ static const aot_option_t options[] = {
         {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT,
          .name = AOT_STR_INIT("distance-base"), .preset = {.f = 1.1}, .min = 1, .max = 2,
          .help = AOT_STR_INIT("how much dearer a value is to save for each step it lies away from the backward")},
-    [1 + OPT_OBJECTIVE] = CHOICE("objective", "what to make as small as possible", objective_choices, "bytes"),
+    [1 + OPT_OBJECTIVE] = CHOICE("objective", "what to make small: the bytes saved, or the work done again within a budget of memory",
+                                 objective_choices, "bytes"),
     [1 + OPT_MERGE_EQUAL] = RULE("merge-equal", "compute common subexpressions of forward and backward once", 1),
     [1 + OPT_POLICIES] =
         {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .flags = AOT_OPT_AFFECTS_OUTPUT,
          .name = AOT_STR_INIT("policies"), .min = 1, .max = 0,
          .help = AOT_STR_INIT("what to save and what to recompute, by op, module or region: \"save op aten.mm; recompute module h.*\"")},
+    [1 + OPT_BUDGET] =
+        {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .flags = AOT_OPT_AFFECTS_OUTPUT,
+         .name = AOT_STR_INIT("budget"), .preset = {.s = AOT_STR_INIT("1.0")}, .min = 1, .max = 0,
+         .help = AOT_STR_INIT("objective memory: the most bytes held at a time (64MiB), or a fraction of what saving everything takes")},
 };
 
 /* ---- repeated regions ---- */

@@ -76,18 +76,49 @@ static int by_time(const void *pa, const void *pb) {
   return (a->buffer > b->buffer) - (a->buffer < b->buffer);
 }
 
-static event_t *make_events(const mp_buffer_t *buffers, uint32_t n, uint64_t align) {
-  event_t *events = malloc(((size_t)n * 2 + 1) * sizeof *events);
-  for (uint32_t i = 0; events && i < n; i++) {
-    uint64_t nbytes = round_up(buffers[i].nbytes, align);
-    events[2 * i] = (event_t){2 * (uint64_t)buffers[i].first, nbytes, i};
-    events[2 * i + 1] = (event_t){2 * (uint64_t)buffers[i].last + 1, nbytes, i};
+static uint64_t last_time(const mp_buffer_t *buffers, uint32_t n) {
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (buffers[i].last > most) most = buffers[i].last;
+  return 2 * most + 1;
+}
+
+/* By counting how many events each time has, then sorting within a time: times are few and close together. begin: room for
+ * n_times + 1. */
+static void sort_events(event_t *events, const event_t *unsorted, uint32_t n_events, uint32_t *begin, uint64_t n_times) {
+  memset(begin, 0, (size_t)(n_times + 1) * sizeof *begin);
+  for (uint32_t i = 0; i < n_events; i++) begin[unsorted[i].when + 1]++;
+  for (uint64_t t = 0; t < n_times; t++) begin[t + 1] += begin[t];
+  for (uint32_t i = 0; i < n_events; i++) events[begin[unsorted[i].when]++] = unsorted[i];
+  for (uint32_t i = 0, end; i < n_events; i = end) {
+    for (end = i + 1; end < n_events && events[end].when == events[i].when; end++) {}
+    if (end - i > 1) qsort(events + i, end - i, sizeof *events, by_time);
   }
-  if (events) qsort(events, (size_t)n * 2, sizeof *events, by_time);
+}
+
+static event_t *make_events(const mp_buffer_t *buffers, uint32_t n, uint64_t align) {
+  uint64_t n_times = last_time(buffers, n) + 1;
+  event_t *events = malloc(((size_t)n * 2 + 1) * sizeof *events), *unsorted = malloc(((size_t)n * 2 + 1) * sizeof *events);
+  uint32_t *begin = n_times <= 64 * (uint64_t)n + 1024 ? malloc((size_t)(n_times + 1) * sizeof *begin) : NULL;
+  event_t *to = begin ? unsorted : events;
+  for (uint32_t i = 0; events && unsorted && i < n; i++) {
+    uint64_t nbytes = round_up(buffers[i].nbytes, align);
+    to[2 * i] = (event_t){2 * (uint64_t)buffers[i].first, nbytes, i};
+    to[2 * i + 1] = (event_t){2 * (uint64_t)buffers[i].last + 1, nbytes, i};
+  }
+  if (events && unsorted && begin) sort_events(events, unsorted, 2 * n, begin, n_times);
+  else if (events && unsorted) qsort(events, (size_t)n * 2, sizeof *events, by_time);
+  free(begin);
+  if (!unsorted) {
+    free(events);
+    events = NULL;
+  }
+  free(unsorted);
   return events;
 }
 
-int mp_plan(mp_buffer_t *buffers, uint32_t n_buffers, uint64_t align, uint64_t *out_nbytes) {
+/* Best fit in order of time. */
+static int sweep(mp_buffer_t *buffers, uint32_t n_buffers, uint64_t align, uint64_t *out_nbytes) {
   event_t *events = make_events(buffers, n_buffers, align);
   arena_t a = {.gaps = malloc(((size_t)n_buffers + 2) * sizeof *a.gaps)};
   int status = events && a.gaps ? 0 : -2;
@@ -101,6 +132,59 @@ int mp_plan(mp_buffer_t *buffers, uint32_t n_buffers, uint64_t align, uint64_t *
   free(events);
   free(a.gaps);
   return status;
+}
+
+/* ---- largest first ---- */
+
+typedef struct placed {
+  uint64_t begin, end;
+  uint32_t first, last, buffer;
+} placed_t;
+
+static int by_size(const void *pa, const void *pb) {
+  const placed_t *a = pa, *b = pb;
+  if (a->end != b->end) return a->end > b->end ? -1 : 1;
+  return (a->buffer > b->buffer) - (a->buffer < b->buffer);
+}
+
+/* Each buffer, the largest first, goes to the lowest place where nothing that was placed lies at a time of its own. rows[0 .. i) are in
+ * order of their begins. */
+static uint64_t put_largest_first(placed_t *rows, uint32_t n) {
+  uint64_t high = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    placed_t row = rows[i];
+    uint64_t nbytes = row.end, at = 0;
+    uint32_t k = 0, to;
+    for (; k < i && rows[k].begin < at + nbytes; k++)
+      if (rows[k].first <= row.last && row.first <= rows[k].last && rows[k].end > at) at = rows[k].end;
+    row.begin = at;
+    row.end = at + nbytes;
+    if (row.end > high) high = row.end;
+    for (to = i; to > 0 && rows[to - 1].begin > at; to--) rows[to] = rows[to - 1];
+    rows[to] = row;
+  }
+  return high;
+}
+
+/* Quadratic, so for few buffers only; keeps the sweep's plan unless this one is smaller. */
+static int largest_first(mp_buffer_t *buffers, uint32_t n, uint64_t align, uint64_t *nbytes) {
+  placed_t *rows = malloc(((size_t)n + 1) * sizeof *rows);
+  uint32_t n_rows = 0;
+  if (!rows) return -2;
+  for (uint32_t i = 0; i < n; i++)
+    if (buffers[i].nbytes) rows[n_rows++] = (placed_t){0, round_up(buffers[i].nbytes, align), buffers[i].first, buffers[i].last, i};
+  qsort(rows, n_rows, sizeof *rows, by_size);
+  uint64_t high = put_largest_first(rows, n_rows);
+  for (uint32_t i = 0; high < *nbytes && i < n_rows; i++) buffers[rows[i].buffer].offset = rows[i].begin;
+  if (high < *nbytes) *nbytes = high;
+  free(rows);
+  return 0;
+}
+
+int mp_plan(mp_buffer_t *buffers, uint32_t n_buffers, uint64_t align, uint64_t *out_nbytes) {
+  if (sweep(buffers, n_buffers, align, out_nbytes) != 0) return -2;
+  if (n_buffers > MP_FEW || *out_nbytes == mp_lower_bound(buffers, n_buffers, align)) return 0;
+  return largest_first(buffers, n_buffers, align, out_nbytes);
 }
 
 uint64_t mp_lower_bound(const mp_buffer_t *buffers, uint32_t n_buffers, uint64_t align) {

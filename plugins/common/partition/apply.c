@@ -133,6 +133,7 @@ static aot_status_t choose(const aot_host_t *host, aot_ctx_t *ctx, const pt_join
   pt_split_t split;
   uint32_t bad = 0, n_saved = 0;
   int solved = how->pick(how->self, j, saved, &n_saved, &bad);
+  if (solved == PT_TOLD) return AOT_E_PRECONDITION;
   if (solved == -1)
     return pt_fail(host, ctx, AOT_E_PRECONDITION, "partition.unbounded",
                    "no cut is possible: this value may be neither saved nor recomputed", (aot_value_t){j->value_id[bad]});
@@ -207,9 +208,10 @@ static void mark_read_inputs(const pt_joint_t *j, const pt_split_t *s, uint8_t *
     if (j->gradients[i] != PT_NONE && j->def[j->gradients[i]] == PT_NONE) is_read[j->gradients[i]] = 1;
 }
 
-/* A piece of a larger tensor (one of three splits) spreads over the whole of it in memory. */
+/* A piece of a larger tensor (one of three splits) spreads over the whole of it in memory, or begins in the midst of it. */
 static int has_holes(const aot_type_t *t) {
-  int64_t extent = 1, numel = 1;
+  int64_t extent = 1 + t->offset, numel = 1;
+  if (AOT_DIM_IS_SYM(t->offset)) return 0;
   for (int32_t d = 0; d < t->rank; d++) {
     if (AOT_DIM_IS_SYM(t->sizes[d]) || AOT_DIM_IS_SYM(t->strides[d])) return 0;
     extent += (t->sizes[d] - 1) * t->strides[d];

@@ -1,7 +1,7 @@
 /* What the plain choice saves, on graphs small enough to see. */
 #include "common/partition/hand_joint.h"
 #include "common/partition/split.h"
-#include "save_all.h"
+#include "common/partition/save_all.h"
 #include <aot/graph.h>
 
 #include <setjmp.h>
@@ -29,7 +29,7 @@ static void saves_what_the_backward_reads_and_nothing_else(void **state) {
   pt_joint_t j;
   uint32_t saved[16], n;
   assert_int_equal(pt_joint_init_by_hand(&j, &relu_layer), 0);
-  assert_int_equal(pd_save_all(&j, saved, &n), 0);
+  assert_int_equal(pt_save_all(&j, saved, &n), 0);
   assert_int_equal(n, 1);
   assert_int_equal(saved[0], 4); /* relu's result: the mask stands after the last forward output, so it is the backward's */
   pt_joint_deinit(&j);
@@ -42,7 +42,7 @@ static void split_puts_the_mask_before_its_first_reader(void **state) {
   uint32_t saved[16], bad;
   pt_joint_init_by_hand(&j, &relu_layer);
   uint32_t n;
-  assert_int_equal(pd_save_all(&j, saved, &n), 0);
+  assert_int_equal(pt_save_all(&j, saved, &n), 0);
   assert_int_equal(pt_split_init(&s, &j, saved, n, &bad), 0);
   assert_int_equal(s.n_forward, 2);
   assert_int_equal(s.n_backward, 3);
@@ -71,7 +71,7 @@ static void what_is_tagged_is_made_again_from_what_is_not(void **state) {
   pt_split_t s;
   uint32_t saved[16], n, bad;
   assert_int_equal(pt_joint_init_by_hand(&j, &graph), 0);
-  assert_int_equal(pd_save_all(&j, saved, &n), 0);
+  assert_int_equal(pt_save_all(&j, saved, &n), 0);
   assert_int_equal(n, 1);
   assert_int_equal(saved[0], 3);
   assert_int_equal(pt_split_init(&s, &j, saved, n, &bad), 0);

@@ -1,4 +1,4 @@
-#include "save_all.h"
+#include "common/partition/save_all.h"
 
 #include "common/partition/tags.h"
 #include <aot/opset.h>
@@ -31,7 +31,7 @@ static int is_worth_saving(const pt_joint_t *j, uint32_t v) {
   return j->nbytes[v] > 0 || (j->op_flags[j->def[v]] & AOT_OP_EFFECT);
 }
 
-int pd_save_all(const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved) {
+int pt_save_all(const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved) {
   uint32_t end = forward_end(j);
   uint8_t *is_read = calloc((size_t)j->n_values + 1, 1);
   *out_n_saved = 0;

@@ -1,0 +1,205 @@
+#include "memory_objective.h"
+
+#include "candidates.h"
+#include "common/memory/sim_graph.h"
+#include "common/partition/joint_arrays.h"
+#include "common/snapshot/snap_check.h"
+#include <aot/ext/memory.h>
+#include <aot/ext/report.h>
+#include <aot/ext/trial.h>
+#include <aot/graph.h>
+#include <aot/inline.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- the joint graph for the simulator ---- */
+
+static int64_t *values_at_hints(const aot_snapshot_t *s) {
+  const aot_snap_symbol_t *rows = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
+  int64_t *symbols = malloc(((size_t)s->symbols.count + 1) * sizeof *symbols);
+  int64_t *dims = malloc(((size_t)s->exprs.count + 1) * sizeof *dims);
+  sn_error wrong;
+  for (uint32_t i = 0; symbols && i < s->symbols.count; i++) symbols[i] = rows[i].hint;
+  if (!symbols || !dims || sn_exprs_eval(s, symbols, s->symbols.count, dims, &wrong) != AOT_OK) {
+    free(dims);
+    dims = NULL;
+  }
+  free(symbols);
+  return dims;
+}
+
+/* Inputs that the backward reads from a slot: user inputs and the like, and leaves that the forward updates (apply.c). */
+static void find_slots(const pt_joint_t *j, uint8_t *needs_slot, uint8_t *is_updated) {
+  const aot_snapshot_t *s = j->snapshot;
+  const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + j->graph;
+  const aot_snap_port_t *inputs = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + g->input_begin;
+  const aot_snap_port_t *outputs = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + g->output_begin;
+  for (uint32_t i = 0; i < g->n_outputs; i++)
+    if (outputs[i].role == AOT_ROLE_UPDATE && outputs[i].index < s->leaves.count) is_updated[outputs[i].index] = 1;
+  for (uint32_t i = 0; i < j->n_inputs; i++) {
+    int is_leaf = inputs[i].role <= AOT_ROLE_STATE;
+    needs_slot[i] = (uint8_t)(j->input_kind[i] != PT_INPUT_TANGENT &&
+                              (!is_leaf || (inputs[i].index < s->leaves.count && is_updated[inputs[i].index])));
+  }
+}
+
+/* ---- what the backend says ---- */
+
+static const void *extension(const mc_memory_call_t *call, const char *id) {
+  return call->host->get_ext ? call->host->get_ext(call->host->self, id) : NULL;
+}
+
+static aot_status_t ask_backend(const mc_memory_call_t *call, const aot_cut_t *cut, uint64_t *out_peak) {
+  const aot_ext_memory_t *memory = extension(call, AOT_EXT_MEMORY);
+  const aot_memory_plan_t *plan = NULL;
+  AOT_TRY(pt_apply(call->host, call->ctx, call->prog, cut, call->how));
+  if (memory->plan(memory, call->ctx, call->prog, NULL, 0, &plan) == AOT_OK && plan) *out_peak = plan->peak_nbytes;
+  return AOT_OK;
+}
+
+/* The backend's peak of a plan, 0 where no backend tells. The program is as before afterwards. */
+static aot_status_t measure_on_backend(const mc_memory_call_t *call, const pt_joint_t *j, const uint32_t *saved, uint32_t n_saved,
+                                       uint64_t *out_peak) {
+  const aot_ext_trial_t *trial = extension(call, AOT_EXT_TRIAL);
+  aot_value_t *values = malloc(((size_t)n_saved + 1) * sizeof *values);
+  *out_peak = 0;
+  aot_status_t status = values ? AOT_OK : pt_no_memory(call->host, call->ctx);
+  if (status == AOT_OK && trial && extension(call, AOT_EXT_MEMORY)) {
+    for (uint32_t i = 0; i < n_saved; i++) values[i].id = j->value_id[saved[i]];
+    const aot_cut_t cut = {.struct_size = sizeof cut, .n_saved = n_saved, .saved = values};
+    status = trial->begin(call->ctx, call->prog);
+    if (status == AOT_OK) {
+      status = ask_backend(call, &cut, out_peak);
+      const aot_status_t undone = trial->undo(call->ctx, call->prog);
+      if (status == AOT_OK) status = undone;
+    }
+  }
+  free(values);
+  return status;
+}
+
+/* ---- what is said ---- */
+
+typedef struct outcome {
+  uint32_t chosen;
+  uint64_t budget, measured, least; /* measured: 0 where no backend tells; least: only when nothing fits */
+} outcome_t;
+
+static aot_status_t report(const mc_memory_call_t *call, const mc_candidates_t *c, const outcome_t *o) {
+  const aot_ext_report_t *r = extension(call, AOT_EXT_REPORT);
+  const mc_numbers_t *numbers = &c->list[o->chosen].numbers;
+  double cost = (double)numbers->cost * 1e-12, bound = mc_candidates_bound(c, o->budget) * 1e-12;
+  const uint64_t arena = numbers->forward_arena > numbers->backward_arena ? numbers->forward_arena : numbers->backward_arena;
+  const struct {
+    const char *name, *unit;
+    double value;
+  } rows[] = {{"peak-bytes", "bytes", (double)numbers->peak},
+              {"peak-arena-bytes", "bytes", (double)arena},
+              {"budget-bytes", "bytes", (double)o->budget},
+              {"all-saved-peak-bytes", "bytes", (double)c->all_saved.peak},
+              {"least-peak-bytes", "bytes", (double)c->list[c->n - 1].numbers.peak},
+              {"least-peak-bound-bytes", "bytes", (double)c->least},
+              {"recompute-cost", "seconds", cost},
+              {"cost-lower-bound", "seconds", bound},
+              {"gap", "", cost > 0 ? (cost - bound) / cost : 0},
+              {"plans-tried", "", c->n_tried},
+              {"measured-peak-bytes", "bytes", (double)o->measured}};
+  for (size_t i = 0; r && i < sizeof rows / sizeof *rows - (o->measured == 0); i++)
+    AOT_TRY(r->number(call->ctx, aot_str(rows[i].name), rows[i].value, aot_str(rows[i].unit)));
+  return AOT_OK;
+}
+
+static void refuse(const mc_memory_call_t *call, const mc_candidates_t *c, const outcome_t *o) {
+  char text[400], a[MC_BUDGET_TEXT], b[MC_BUDGET_TEXT], w[MC_BUDGET_TEXT], l[MC_BUDGET_TEXT];
+  const uint64_t least = o->least;
+  int is_least = least <= c->least;
+  snprintf(text, sizeof text,
+           "no plan with a peak of at most %s was found: the least is %s%s, a fraction of %.3f of the peak with everything saved, %s; %s%s",
+           mc_budget_print(o->budget, a), mc_budget_print(least, b), o->measured ? " on this backend" : "",
+           (double)least / (double)c->all_saved.peak, mc_budget_print(c->all_saved.peak, w),
+           is_least ? "less is impossible" : "whether less is possible is not known down to ",
+           is_least ? "" : mc_budget_print(c->least, l));
+  pt_fail(call->host, call->ctx, AOT_E_PRECONDITION, "partition-mincut.budget", text, aot_no_value());
+}
+
+/* ---- the choice ---- */
+
+/* What plan i takes by the simulation and, where it tells, by the backend: the larger of the two. */
+static int measure(const mc_memory_call_t *call, const mc_candidates_t *c, uint32_t i, uint32_t *saved, uint32_t *n_saved,
+                   uint64_t *out_measured, uint64_t *out_peak) {
+  mc_candidates_plan(c, i, saved, n_saved);
+  if (measure_on_backend(call, c->m->j, saved, *n_saved, out_measured) != AOT_OK) return PT_TOLD;
+  *out_peak = *out_measured > c->list[i].numbers.peak ? *out_measured : c->list[i].numbers.peak;
+  return 0;
+}
+
+/* Nothing fits: the least peak of all. What is larger by the simulation alone need not be asked about. */
+static int find_least(const mc_memory_call_t *call, const mc_candidates_t *c, uint32_t *saved, outcome_t *o) {
+  int status = 0;
+  o->least = UINT64_MAX;
+  for (uint32_t i = c->n; i-- > 0 && status == 0 && c->list[i].numbers.peak < o->least;) {
+    uint32_t n_saved;
+    uint64_t peak;
+    status = measure(call, c, i, saved, &n_saved, &o->measured, &peak);
+    if (status == 0 && peak < o->least) o->least = peak;
+  }
+  return status;
+}
+
+/* The first plan in order of cost that fits. chosen: c->n when none does. */
+static int search(const mc_memory_call_t *call, const mc_candidates_t *c, outcome_t *o, uint32_t *out_saved, uint32_t *out_n_saved) {
+  for (o->chosen = mc_candidates_first(c, o->budget, 0); o->chosen < c->n; o->chosen = mc_candidates_first(c, o->budget, o->chosen + 1)) {
+    uint64_t peak;
+    int status = measure(call, c, o->chosen, out_saved, out_n_saved, &o->measured, &peak);
+    if (status != 0 || peak <= o->budget) return status;
+  }
+  return find_least(call, c, out_saved, o);
+}
+
+static int choose(const mc_memory_call_t *call, const mc_model_t *m, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
+  mc_candidates_t c;
+  int status = mc_candidates_init(&c, m, out_value);
+  if (status == 0) {
+    outcome_t o = {.budget = mc_budget_nbytes(&call->budget, c.all_saved.peak)};
+    status = search(call, &c, &o, out_saved, out_n_saved);
+    if (status == 0 && o.chosen == c.n) {
+      refuse(call, &c, &o);
+      status = PT_TOLD;
+    }
+    if (status == 0 && report(call, &c, &o) != AOT_OK) status = PT_TOLD;
+  }
+  mc_candidates_deinit(&c);
+  return status;
+}
+
+/* Where equal nodes were merged operands differ from the snapshot's: views are of what is read now. base: by value, of the simulated graph. */
+static void follow_operands(const pt_joint_t *j, uint32_t *base) {
+  for (uint32_t v = j->n_inputs; v < j->n_values; v++) {
+    const uint32_t d = j->def[v];
+    if (base[v] != v) base[v] = j->operand_begin[d] < j->operand_begin[d + 1] ? j->operands[j->operand_begin[d]] : v;
+  }
+}
+
+int mc_pick_memory(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
+  ms_sim_t sim = {0};
+  mc_model_t m = {0};
+  ms_graph_t graph;
+  int64_t *dims = values_at_hints(j->snapshot);
+  uint8_t *needs_slot = calloc((size_t)j->n_inputs + 1, 1), *is_updated = calloc((size_t)j->snapshot->leaves.count + 1, 1);
+  int status = dims && needs_slot && is_updated ? ms_sim_init(&sim, j->snapshot, j->graph, dims) : -2;
+  if (status == 0) {
+    find_slots(j, needs_slot, is_updated);
+    follow_operands(j, sim.base);
+    graph = sim.graph;
+    graph.operand_begin = j->operand_begin;
+    graph.operands = j->operands;
+    status = mc_model_init(&m, j, &graph, sim.extent, needs_slot, sim.flops);
+  }
+  if (status == 0) status = choose(self, &m, out_saved, out_n_saved, out_value);
+  mc_model_deinit(&m);
+  ms_sim_deinit(&sim);
+  free(dims);
+  free(needs_slot);
+  free(is_updated);
+  return status;
+}

@@ -1,0 +1,130 @@
+#include "simulated_memory.h"
+
+#include "common/memory/sim_graph.h"
+#include "common/snapshot/snap_check.h"
+#include <aot/graph.h>
+#include <aot/inline.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct side {
+  mr_graph_t row;
+  uint32_t *written;
+  uint64_t arena_nbytes;
+} side_t;
+
+static uint32_t find_graph(const aot_snapshot_t *s, int32_t kind) {
+  const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
+  for (uint32_t i = 0; i < s->graphs.count; i++)
+    if (g[i].kind == kind) return i;
+  return AOT_NO_ID;
+}
+
+/* ---- one graph ---- */
+
+typedef struct running {
+  ms_sim_t sim;
+  uint32_t *nodes, *outputs; /* all nodes; the values of the output ports */
+  uint8_t *is_given;
+} running_t;
+
+/* Values of rows: inputs and results of the simulated graph. */
+static int list_outputs(const aot_snapshot_t *s, const aot_snap_graph_t *g, running_t *r) {
+  const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + g->output_begin;
+  uint32_t *value_of_row = malloc(((size_t)s->values.count + 1) * sizeof *value_of_row);
+  if (!value_of_row) return -2;
+  memset(value_of_row, 0xff, ((size_t)s->values.count + 1) * sizeof *value_of_row);
+  for (uint32_t v = 0; v < r->sim.graph.n_values; v++) value_of_row[r->sim.value_row[v]] = v;
+  for (uint32_t i = 0; i < g->n_outputs; i++) r->outputs[i] = ports[i].value == AOT_NO_ID ? MS_NONE : value_of_row[ports[i].value];
+  free(value_of_row);
+  return 0;
+}
+
+static int prepare(const aot_snapshot_t *s, uint32_t graph, const int64_t *dims, running_t *r) {
+  const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + graph;
+  if (ms_sim_init(&r->sim, s, graph, dims) != 0) return -2;
+  r->nodes = calloc((size_t)g->n_nodes + 1, 4);
+  r->outputs = calloc((size_t)g->n_outputs + 1, 4);
+  r->is_given = calloc((size_t)r->sim.graph.n_values + 1, 1);
+  if (!r->nodes || !r->outputs || !r->is_given) return -2;
+  for (uint32_t n = 0; n < g->n_nodes; n++) r->nodes[n] = n;
+  memset(r->is_given, 1, g->n_inputs);
+  return list_outputs(s, g, r);
+}
+
+/* One step a node, or one where there is none: the axis has room for what the boundary holds. */
+static void add_rows(const aot_snapshot_t *s, const aot_snap_graph_t *g, const running_t *r, const ms_arena_t *a, mr_rows_t *rows, side_t *out) {
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + g->node_begin;
+  const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
+  out->row.begin = rows->n_steps;
+  for (uint32_t n = 0; n < g->n_nodes; n++) mr_step(rows, g->id, nodes[n].id);
+  if (!g->n_nodes) mr_step(rows, g->id, AOT_NO_ID);
+  out->row.end = rows->n_steps;
+  for (uint32_t i = 0; i < a->n_buffers; i++) {
+    const ms_buffer_t *b = &a->buffers[i];
+    const int is_value = b->value != MS_NONE;
+    const aot_memory_buffer_t row = {.kind = is_value ? AOT_MEMORY_TEMPORARY : AOT_MEMORY_SCRATCH,
+                                     .first = (uint32_t)out->row.begin + b->first, .last = (uint32_t)out->row.begin + b->last,
+                                     .value = {is_value ? values[r->sim.value_row[b->value]].id : AOT_NO_ID},
+                                     .nbytes = mr_padded(b->nbytes), .place = b->place};
+    mr_buffer(rows, &row);
+  }
+  for (uint32_t i = 0; i < g->n_outputs; i++) { /* made in place where its node runs; copied when the run ends */
+    const uint32_t v = r->outputs[i];
+    const int in_place = v != MS_NONE && !r->is_given[v] && r->sim.graph.base[v] == v;
+    out->written[i] = (uint32_t)(in_place ? out->row.begin + a->made[v] : out->row.end - 1);
+  }
+}
+
+static aot_status_t add_graph(const aot_snapshot_t *s, int32_t kind, const int64_t *dims, mr_rows_t *rows, side_t *out) {
+  out->row.graph = find_graph(s, kind);
+  if (out->row.graph == AOT_NO_ID) return AOT_OK;
+  const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + out->row.graph;
+  running_t r = {0};
+  ms_arena_t a = {0};
+  out->row.written = out->written = calloc((size_t)g->n_outputs + 1, sizeof *out->written);
+  aot_status_t status = out->written && prepare(s, out->row.graph, dims, &r) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
+  if (status == AOT_OK) {
+    const ms_run_t run = {r.nodes, g->n_nodes, r.is_given, r.outputs, g->n_outputs};
+    status = ms_simulate(&r.sim.graph, &run, &a) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
+  }
+  if (status == AOT_OK) add_rows(s, g, &r, &a, rows, out);
+  out->arena_nbytes = a.nbytes;
+  ms_arena_deinit(&a);
+  ms_sim_deinit(&r.sim);
+  free(r.nodes);
+  free(r.outputs);
+  free(r.is_given);
+  return status;
+}
+
+/* ---- the program ---- */
+
+static aot_status_t evaluate(const aot_snapshot_t *s, const int64_t *symbols, uint64_t n_symbols, int64_t **out) {
+  const aot_snap_symbol_t *rows = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
+  int64_t *hints = malloc(((size_t)s->symbols.count + 1) * sizeof *hints);
+  sn_error wrong;
+  *out = malloc(((size_t)s->exprs.count + 1) * sizeof **out);
+  aot_status_t status = hints && *out ? AOT_OK : AOT_E_EXHAUSTED;
+  for (uint32_t i = 0; hints && i < s->symbols.count; i++) hints[i] = rows[i].hint;
+  if (status == AOT_OK) status = sn_exprs_eval(s, n_symbols ? symbols : hints, n_symbols ? n_symbols : s->symbols.count, *out, &wrong);
+  free(hints);
+  return status;
+}
+
+aot_status_t mc_simulated_memory(const aot_snapshot_t *s, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out) {
+  int64_t *dims = NULL;
+  side_t forward = {0}, backward = {0};
+  mr_clear(out);
+  if (find_graph(s, AOT_GRAPH_FORWARD) == AOT_NO_ID || find_graph(s, AOT_GRAPH_JOINT) != AOT_NO_ID) return AOT_E_PRECONDITION;
+  aot_status_t status = evaluate(s, symbols, n_symbols, &dims);
+  if (status == AOT_OK) status = add_graph(s, AOT_GRAPH_FORWARD, dims, out, &forward);
+  if (status == AOT_OK) status = add_graph(s, AOT_GRAPH_BACKWARD, dims, out, &backward);
+  if (status == AOT_OK) status = mr_boundary(out, s, dims, &forward.row, &backward.row);
+  if (status == AOT_OK)
+    status = mr_finish(out, forward.row.end, forward.arena_nbytes > backward.arena_nbytes ? forward.arena_nbytes : backward.arena_nbytes);
+  free(forward.written);
+  free(backward.written);
+  free(dims);
+  return status;
+}

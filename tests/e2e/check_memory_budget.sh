@@ -1,0 +1,90 @@
+#!/bin/sh
+# Objective memory over every model, backend and budget: the peak is within the budget, by the simulation and by what the backend
+# tells, and falls with it, or the error tells the least that was found; gradients keep every bit of those with everything saved
+# (backend-ref); the arena that backend-cpu takes is no larger than the simulation said.
+. "$(dirname "$0")/lib.sh"
+
+cat > budget.yaml <<'END'
+aot: 1
+vars: {backend: backend-ref, budget: "1.0"}
+stages:
+  - use: functionalize
+  - use: autograd
+  - {use: partition-mincut, with: {objective: memory, budget: "${budget}"}}
+  - use: ${backend}
+END
+
+number() { tr -d ' \n' < json | sed -n "s/.*\"$1\":{\"value\":\([-0-9.e+]*\).*/\1/p" | sed 's/\.0$//'; }
+inputs=inputs.safetensors
+step() { # OUT PIPELINE [OPTIONS]
+  out_file=$1 pipeline=$2; shift 2
+  "$aothost" run "$pipeline" --model "$archive" --inputs $inputs --grads --outputs "$out_file" -q "$@" > out 2>&1
+}
+
+within() { # the run before: numbers against its budget, and against the budget before
+  allowed=$(number budget-bytes); measured=$(number measured-peak-bytes); simulated=$(number peak-bytes)
+  [ "$simulated" -le "$allowed" ] || complain "$name at $budget: peak $simulated above $allowed"
+  [ "$measured" -le "$allowed" ] || complain "$name at $budget: the backend's peak $measured above $allowed"
+  peak=$simulated; [ "$measured" -le "$peak" ] || peak=$measured
+  [ "$peak" -le "$before" ] || complain "$name at $budget: peak $peak rises from $before"
+  before=$peak
+}
+
+check() { # after a step that fits
+  within
+  if [ $backend = backend-ref ]; then same plain planned
+  else [ "$(number arena-bytes)" -le "$(number peak-arena-bytes)" ] || complain "$name at $budget: the arena is larger than simulated"
+  fi
+}
+
+sweep() { # BACKEND
+  backend=$1; before=999999999999; least=0; n_fit=0
+  for budget in 1.0 0.9 0.8 0.7 0.6 0.5 0.4 0.3 0.2 0.1; do
+    [ $least = 0 ] || [ $budget = 0.1 ] || continue # what lies between fails alike
+    if step planned budget.yaml --set vars.budget=$budget --set vars.backend=$backend --json json; then
+      [ $least = 0 ] || complain "$name fits $budget but not a larger budget"
+      check
+      n_fit=$((n_fit + 1))
+    else
+      says "the least is [0-9]+ bytes"
+      least=$(sed -n 's/.*the least is \([0-9]*\) bytes.*/\1/p' out | head -1)
+      [ "${least:=0}" -gt 0 ] && [ "$least" -le "$before" ] || complain "$name at $budget: the least is $least, $before was possible"
+    fi
+  done
+  [ $n_fit -gt 0 ] || complain "$name fits no budget at all on $backend"
+  [ "$least" != 0 ] || return 0
+  budget=$least # the least is a budget that holds, and a byte less is none
+  step planned budget.yaml --set vars.budget=$least --set vars.backend=$backend --json json || complain "$name: the least, $least bytes, is refused"
+  check
+  ! step planned budget.yaml --set vars.budget=$((least - 1)) --set vars.backend=$backend || complain "$name: less than the least is possible"
+}
+
+for archive in "$models"/*/train.pt2 "$models"/*/core.pt2; do
+  name=$(basename "$(dirname "$archive")")/$(basename "$archive" .pt2)
+  cp "$(dirname "$archive")/expected.safetensors" inputs.safetensors
+  step plain "$root/pipelines/verify.yaml" || complain "$name does not run"
+  sweep backend-ref
+  sweep backend-cpu
+done
+
+# Dropout: what is drawn again is drawn alike.
+sed 's/- use: autograd/- use: rng\n  - use: autograd/' budget.yaml > drawn.yaml && mv drawn.yaml budget.yaml
+printf 'run: {seed: 3}\n' >> budget.yaml
+sed 's/{use: partition-mincut.*}/use: partition-default/' budget.yaml > default.yaml
+for archive in "$root"/tests/models/dropout_*/train.pt2; do
+  name=$(basename "$(dirname "$archive")")
+  inputs=random
+  step plain default.yaml || complain "$name does not run"
+  sweep backend-ref
+  sweep backend-cpu
+done
+inputs=inputs.safetensors
+
+archive=$models/mlp/train.pt2
+cp "$models/mlp/expected.safetensors" inputs.safetensors
+for budget in -1 0 abc 1.5 1e30 64MiBs nan; do
+  ! step planned budget.yaml --set "vars.budget=$budget" || complain "budget $budget is taken"
+  says "budget '$budget': .*(expected|above 0|below 9e15|at most 1)"
+done
+step planned budget.yaml --set vars.budget=1GiB || complain "a budget in GiB is refused"
+finish
