@@ -1,0 +1,127 @@
+"""Small models whose joint graphs show what the three large ones do not: random draws, checkpoint tags, mixed dtypes, long and crossing
+chains. tools/export_joint.py bench/partition/small_models.py bench/partition/small"""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads, dropout):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.heads, self.dropout = heads, dropout
+
+    def forward(self, x):
+        b, t, d = x.shape
+        q, k, v = self.qkv(self.norm1(x)).view(b, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        a = F.dropout((q @ k.transpose(-1, -2) * 0.125).softmax(-1), self.dropout, self.training)
+        x = x + F.dropout(self.out((a @ v).transpose(1, 2).reshape(b, t, d)), self.dropout, self.training)
+        return x + F.dropout(self.down(F.gelu(self.up(self.norm2(x)))), self.dropout, self.training)
+
+
+class RmsNorm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        wide = x.float()
+        return (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)).to(x.dtype) * self.weight
+
+
+class LlamaBlock(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        linear = lambda a, b: nn.Linear(a, b, bias=False)
+        self.norm1, self.norm2 = RmsNorm(width), RmsNorm(width)
+        self.q, self.k, self.v, self.o = (linear(width, width) for _ in range(4))
+        self.gate, self.up, self.down = linear(width, 3 * width), linear(width, 3 * width), linear(3 * width, width)
+        self.heads = heads
+
+    def rotate(self, x):
+        t, d = x.shape[-2:]
+        angle = torch.outer(torch.arange(t), 1 / 10000 ** (torch.arange(0, d, 2) / d))
+        a, b, c, s = x[..., ::2], x[..., 1::2], angle.cos(), angle.sin()
+        return torch.stack([a * c - b * s, a * s + b * c], -1).flatten(-2)
+
+    def forward(self, x):
+        b, t, d = x.shape
+        y = self.norm1(x)
+        q, k, v = (f(y).view(b, t, self.heads, -1).transpose(1, 2) for f in (self.q, self.k, self.v))
+        a = F.scaled_dot_product_attention(self.rotate(q), self.rotate(k), v, is_causal=True)
+        x = x + self.o(a.transpose(1, 2).reshape(b, t, d))
+        y = self.norm2(x)
+        return x + self.down(F.silu(self.gate(y)) * self.up(y))
+
+
+class Checkpointed(nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = checkpoint(layer, x, use_reentrant=False)
+        return x
+
+
+class Convolutions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convs = nn.ModuleList([nn.Conv2d(8, 8, 3, padding=1) for _ in range(6)])
+        self.norms = nn.ModuleList([nn.BatchNorm2d(8) for _ in range(6)])
+
+    def forward(self, x):
+        for conv, norm in zip(self.convs, self.norms):
+            x = x + F.silu(norm(conv(x)))
+        return F.max_pool2d(x, 2) * torch.sigmoid(x.mean())
+
+
+class Chains(nn.Module):
+    """Eight chains that read each other, and everything reads x."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(64, 64))
+
+    def forward(self, x):
+        x = x @ self.weight
+        chains = [x * i for i in range(8)]
+        for k in range(40):
+            pairs = list(zip(chains, chains[1:] + chains[:1]))
+            chains = [(a * b + x).sin() if (k + i) % 3 else (a + b).cos() for i, (a, b) in enumerate(pairs)]
+        return sum(chains) @ self.weight
+
+
+class LongChain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(32))
+
+    def forward(self, x):
+        y = x * self.weight
+        for i in range(160):
+            y = y.sin() if i % 2 else y * 1.01
+        return y
+
+
+def models():
+    tokens = lambda: (torch.randn(2, 64, 64),)
+    blocks = lambda dropout=0.0: [Block(64, 4, dropout) for _ in range(3)]
+    llamas = lambda: [LlamaBlock(64, 4) for _ in range(3)]
+    half = torch.bfloat16
+    return {
+        "dropout": (lambda: (nn.Sequential(*blocks(0.1)), tokens()), None),
+        "dropout_bf16": (lambda: (nn.Sequential(*blocks(0.1)), tokens()), half),
+        "llama": (lambda: (nn.Sequential(*llamas()), tokens()), None),
+        "llama_bf16": (lambda: (nn.Sequential(*llamas()), tokens()), half),
+        "checkpointed": (lambda: (Checkpointed(blocks()), tokens()), None),
+        "checkpointed_llama": (lambda: (Checkpointed(llamas()), tokens()), None),
+        "convolutions": (lambda: (Convolutions(), (torch.randn(2, 8, 16, 16),)), None),
+        "chains": (lambda: (Chains(), (torch.randn(64, 64),)), None),
+        "long_chain": (lambda: (LongChain(), (torch.randn(16, 32),)), None),
+    }
