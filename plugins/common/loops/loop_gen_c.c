@@ -12,6 +12,9 @@
 
 enum { PIECE = 512 /* elements: their random words stay in the first cache */ };
 
+/* Iterations are independent. gcc does not take that from `restrict` within a block, and gives up with many operands. */
+#define IN_PARALLEL "#pragma GCC ivdep\n"
+
 void lp_text_add(lp_text_t *t, const char *data, uint64_t size) {
   if (t->failed) return;
   if (t->size + size + 1 > t->capacity) {
@@ -174,7 +177,7 @@ static void print_piece(lp_text_t *out, const lp_loop_t *l, const char *begin, c
              a->offset, k, k, inner, inner);
     lp_print(out, "(uint64_t)(stop - piece), w%u);\n", k);
   }
-  lp_print(out, "for (int64_t i = piece; i < stop; i++) {\n");
+  lp_print(out, IN_PARALLEL "for (int64_t i = piece; i < stop; i++) {\n");
 }
 
 static void print_outer_loops(lp_text_t *out, const lp_loop_t *l) {
@@ -207,17 +210,16 @@ static int moves(const lp_loop_t *l, uint32_t k) { return l->accesses[k].draws |
 
 /* Numbers of insts stay small: groups are bounded by fu_graph_t.max_nodes. */
 void lp_gen_c(const lp_loop_t *l, const char *name, lp_text_t *out) {
-  char end[24];
-  const char *begin = l->rank == 1 ? "begin" : "0";
+  const char *begin = l->rank == 1 ? "begin" : "0", *end = l->rank == 1 ? "end" : "length";
   int draws = n_draws(l);
-  snprintf(end, sizeof end, l->rank == 1 ? "end" : "n[%d]", l->rank - 1);
   lp_print(out, "void %s(char *const *p, const int64_t *n, const int64_t *s, int64_t begin, int64_t end) {\n", name);
   lp_print(out, "(void)n; (void)s; (void)begin; (void)end;\n");
+  if (l->rank > 1) lp_print(out, "const int64_t length = n[%d];\n", l->rank - 1); /* a store of bytes might change n */
   print_outer_loops(out, l);
   for (uint32_t k = 0; k < l->n_loads; k++)
     if (!moves(l, k)) print_load(out, l, k);
   if (draws) print_piece(out, l, begin, end);
-  else lp_print(out, "for (int64_t i = %s; i < %s; i++) {\n", begin, end);
+  else lp_print(out, IN_PARALLEL "for (int64_t i = %s; i < %s; i++) {\n", begin, end);
   for (uint32_t k = 0; k < l->n_loads; k++)
     if (moves(l, k)) print_load(out, l, k);
   for (uint32_t k = 0; k < l->n_insts; k++) print_inst(out, l, k);
