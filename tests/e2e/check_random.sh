@@ -112,6 +112,34 @@ for backend in ref cpu; do
   cmp -s again.st other.st && complain "two draws are one"
 done
 
+# sizes that the call tells: draws in generated loops and in kernels, of both backends, bit for bit
+cat > sizes.ir <<'I'
+aot 1
+properties imported
+symbol s0 in [1, 64] hint 7
+leaf 0 user_input 0 "x" : f32[s0, 4]
+graph @main forward {
+  in %x = user_input 0 : f32[s0, 4]
+  %u = aten.rand.default [s0, 3]
+  %n = aten.full_like.default %x, 1.0
+  %d = aten.dropout.default %n, 0.5, true
+  %i = aten.randint.low 0, s0, [4, s0]
+  %r = aten.randperm.default s0
+  %t = aten.t.default %x
+  %z = aten.randn_like.default %t
+  out user_output 0 = %u
+  out user_output 1 = %d
+  out user_output 2 = %i
+  out user_output 3 = %r
+  out user_output 4 = %z
+}
+I
+for backend in ref cpu; do
+  printf '# in: sizes.ir; out: its outputs\naot: 1\nstages: [{use: functionalize}, {use: rng}, {use: backend-%s}]\n' $backend > sizes.yaml
+  status 0 "$aothost" run sizes.yaml --model sizes.ir --inputs random --outputs sizes_$backend.st
+done
+same sizes_ref.st sizes_cpu.st
+
 # without the stage a backend says what to do; a program with explicit draws is no exported program
 sed '/use: rng/d' "$pipeline" > without.yaml
 for backend in ref cpu; do
