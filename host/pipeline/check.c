@@ -63,12 +63,17 @@ static uint32_t properties_of_text(const char *path) {
   return properties;
 }
 
-/* A list that begins with a unit for joint programs is meant for a model that was exported with its backward. Whether the model
- * is one shows when it is read. */
+/* A list with a unit for joint programs, and before it none that makes a program functional or joint, is meant for a model that was
+ * exported with its backward. Whether the model is one shows when it is read. */
 static uint32_t imported_properties(const aoth_pipeline_t *p) {
-  const aoth_unit_t *first = p->n_stages ? p->stages[0].unit : NULL;
-  const int for_joint = p->model_path && first && first->has_contract && first->contract.needs & AOT_PROP_JOINT;
-  return AOT_PROP_IMPORTED | (for_joint ? AOT_PROP_FUNCTIONAL | AOT_PROP_JOINT : 0);
+  const uint32_t joint = AOT_PROP_FUNCTIONAL | AOT_PROP_JOINT;
+  for (uint32_t i = 0; p->model_path && i < p->n_stages; i++) {
+    const aoth_unit_t *unit = p->stages[i].unit;
+    if (!unit || !unit->has_contract) break;
+    if (unit->contract.needs & AOT_PROP_JOINT) return AOT_PROP_IMPORTED | joint;
+    if (unit->contract.gives & joint) break;
+  }
+  return AOT_PROP_IMPORTED;
 }
 
 /* What the program is before the first stage. 0: not known, so nothing is held against the stages before they run. */

@@ -97,6 +97,13 @@ static aot_status_t rewrite(stage_t *s, rg_emit_t *e, rg_rule_t rule) {
   return s->host->edit->node_erase(s->prog, e->node);
 }
 
+/* A rule for operators without one: what their operator set makes of them. */
+static void decompose(rg_emit_t *e, aot_value_t *out) {
+  e->status = e->host->edit->decompose(e->prog, e->node, out);
+  e->is_left = e->status == AOT_E_UNIMPLEMENTED;
+  if (e->is_left) e->status = AOT_OK;
+}
+
 /* The operator that a node runs: with_effects stands around another. */
 static aot_op_t runs(const rg_emit_t *e) {
   for (uint32_t a = 0; a < e->info.n_args; a++)
@@ -120,7 +127,11 @@ static aot_status_t visit(stage_t *s, rg_emit_t *e, aot_node_t node, int *out_re
     return AOT_OK;
   }
   const aot_op_t op = runs(e);
-  if (s->host->graph->op_desc(s->prog, op)->flags & AOT_OP_RANDOM) note_unknown(s, op, node);
+  if (!(s->host->graph->op_desc(s->prog, op)->flags & AOT_OP_RANDOM)) return AOT_OK;
+  e->is_left = 1;
+  if (op.id == e->info.op.id) AOT_TRY(rewrite(s, e, decompose));
+  *out_rewritten = !e->is_left;
+  if (e->is_left) note_unknown(s, op, node);
   return AOT_OK;
 }
 

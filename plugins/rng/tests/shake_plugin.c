@@ -1,5 +1,6 @@
 /* What the tests do to programs between stages: tag-all asks that every node of the forward runs again in the backward; shuffle puts
- * nodes into another order that their operands allow; and an operator that draws and that no rule knows, shake.noise. */
+ * nodes into another order that their operands allow; operators that draw and that no rule knows: shake.noise, and shake.speckle,
+ * which its operator set makes of dropout. */
 #include <aot/host.h>
 #include <aot/inline.h>
 #include <aot/note.h>
@@ -116,11 +117,42 @@ static const aot_schema_arg_t results[] = {{.type = AOT_STYPE_TENSOR, .write_if 
 static const aot_op_desc_t noise = {.struct_size = sizeof noise, .flags = AOT_OP_RANDOM, .name = AOT_STR_INIT("shake.noise.default"),
                                     .schema = AOT_STR_INIT("(Tensor x) -> Tensor"), .args = args, .results = results,
                                     .n_args = 1, .n_results = 1};
-static const aot_op_desc_t *const ops[] = {&noise};
-static const aot_opset_t opset = {.struct_size = sizeof opset, .ops = ops, .n_ops = 1};
+static const aot_op_desc_t speckle = {.struct_size = sizeof speckle, .flags = AOT_OP_RANDOM, .name = AOT_STR_INIT("shake.speckle.default"),
+                                      .schema = AOT_STR_INIT("(Tensor x) -> Tensor"), .args = args, .results = results,
+                                      .n_args = 1, .n_results = 1};
+static const aot_op_desc_t *const ops[] = {&noise, &speckle};
+
+typedef struct opset {
+  aot_opset_t table;
+  aot_host_t host;
+} opset_t;
+
+static aot_status_t decompose(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, aot_node_t node, aot_value_t *out) {
+  const aot_host_t *host = &((const opset_t *)o->self)->host;
+  aot_node_info_t info = {.struct_size = sizeof info}, made = {.struct_size = sizeof made};
+  aot_node_t dropout;
+  (void)ctx;
+  if (local != 1) return AOT_E_UNIMPLEMENTED;
+  AOT_TRY(host->graph->node_info(prog, node, &info));
+  const aot_arg_t with[] = {info.args[0], aot_arg_float(0.5), aot_arg_bool(1)};
+  const aot_node_spec_t spec = {.struct_size = sizeof spec, .op = host->graph->op_find(prog, aot_str("aten.dropout.default")),
+                                .n_args = 3, .args = with, .origin = info.origin};
+  AOT_TRY(host->edit->node_create(prog, info.graph, &spec, node, &dropout));
+  AOT_TRY(host->graph->node_info(prog, dropout, &made));
+  *out = made.first_result;
+  return AOT_OK;
+}
+
+static void destroy_opset(const aot_opset_t *o) { free(o->self); }
+
 static aot_status_t create_opset(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
-  (void)host, (void)ctx, (void)opts;
-  *out = &opset;
+  opset_t *o = calloc(1, sizeof *o);
+  (void)ctx, (void)opts;
+  if (!o) return AOT_E_EXHAUSTED;
+  AOT_TRY(aot_import(&o->host, sizeof o->host, host));
+  o->table = (aot_opset_t){.struct_size = sizeof o->table, .self = o, .ops = ops, .n_ops = 2, .decompose = decompose,
+                           .destroy = destroy_opset};
+  *out = &o->table;
   return AOT_OK;
 }
 
