@@ -13,10 +13,12 @@ static void write_pipeline(const char *path, const char *stages) {
   snprintf(copy, sizeof copy, "%s", stages);
   fputs("# in: any model; out: nothing; for a test\naot: 1\nstages:\n", f);
   for (word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-    char *colon = strchr(word, ':'), *equals = strchr(word, '=');
+    char *colon = strchr(word, ':'), *options, *option;
     if (colon) *colon = '\0';
     fprintf(f, "  - use: %s\n", word);
-    if (colon && equals) fprintf(f, "    with: {%.*s: %s}\n", (int)(equals - colon - 1), colon + 1, equals + 1);
+    if (colon) fputs("    with:\n", f);
+    for (option = colon ? strtok_r(colon + 1, ",", &options) : NULL; option; option = strtok_r(NULL, ",", &options))
+      fprintf(f, "      %.*s: %s\n", (int)strcspn(option, "="), option, option + strcspn(option, "=") + 1);
   }
   fclose(f);
 }

@@ -1,5 +1,6 @@
 /* What the tests do to programs between stages: tag-all asks that every node of the forward runs again in the backward; shuffle puts
- * nodes into another order that their operands allow; operators that draw and that no rule knows: shake.noise, and shake.speckle,
+ * nodes into another order that their operands allow; redraw makes the mistake that the tests are there for, fresh numbers in the
+ * backward; operators that draw and that no rule knows: shake.noise, and shake.speckle,
  * which its operator set makes of dropout. */
 #include <aot/host.h>
 #include <aot/inline.h>
@@ -89,6 +90,22 @@ static aot_status_t shuffle(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *pro
   return AOT_OK;
 }
 
+/* ---- redraw ---- */
+
+static aot_status_t redraw(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
+  const unit_t *u = p->self;
+  const aot_graph_t graph = u->host.graph->graph_find(prog, AOT_GRAPH_BACKWARD);
+  const aot_op_t uniform = u->host.graph->op_find(prog, aot_str("aot.philox_uniform.default"));
+  (void)ctx;
+  for (aot_node_t n = u->host.graph->first(prog, graph); n.id != AOT_NO_ID; n = u->host.graph->next(prog, n)) {
+    aot_node_info_t info = {.struct_size = sizeof info};
+    AOT_TRY(u->host.graph->node_info(prog, n, &info));
+    const aot_arg_t fresh = aot_arg_int(info.n_args > 2 ? info.args[2].u.i + 1000 : 0);
+    if (info.op.id == uniform.id) AOT_TRY(u->host.edit->arg_set(prog, n, 2, &fresh));
+  }
+  return AOT_OK;
+}
+
 /* ---- units ---- */
 
 static void destroy(const aot_pass_t *p) { free(p->self); }
@@ -110,6 +127,10 @@ static aot_status_t create_tag_all(const aot_host_t *host, aot_ctx_t *ctx, const
 static aot_status_t create_shuffle(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
   (void)ctx;
   return create(host, opts, out, shuffle);
+}
+static aot_status_t create_redraw(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
+  (void)ctx;
+  return create(host, opts, out, redraw);
 }
 
 static const aot_schema_arg_t args[] = {{.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR, .write_if = -1}};
@@ -163,18 +184,20 @@ static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t), .
   {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("pass/1"), .id = AOT_STR_INIT(text), .version = AOT_STR_INIT("0.1.0"), \
    .help = AOT_STR_INIT("shakes a program"), .options = options, .n_options = 1, .option_stride = sizeof(aot_option_t),         \
    .contract = &contract, .create = function}
-static const aot_unit_t tag_all_unit = PASS("tag-all", create_tag_all), shuffle_unit = PASS("shuffle", create_shuffle);
+static const aot_unit_t tag_all_unit = PASS("tag-all", create_tag_all), shuffle_unit = PASS("shuffle", create_shuffle),
+                        redraw_unit = PASS("redraw", create_redraw);
 static const aot_unit_t opset_unit = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("opset/1"), .id = AOT_STR_INIT("shake"),
                                       .version = AOT_STR_INIT("0.1.0"), .help = AOT_STR_INIT("an operator that draws"),
                                       .create = create_opset};
-static const aot_unit_t *const units[] = {&tag_all_unit, &shuffle_unit, &opset_unit};
+static const aot_unit_t *const units[] = {&tag_all_unit, &shuffle_unit, &redraw_unit, &opset_unit};
 static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t), .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR,
                                     .min_host_minor = 1, .id = AOT_STR_INIT("shake"), .vendor = AOT_STR_INIT("example"),
                                     .version = AOT_STR_INIT("0.1.0"), .license = AOT_STR_INIT("Apache-2.0"), .units = units,
-                                    .n_units = 3};
+                                    .n_units = sizeof units / sizeof *units};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("shake", "0.1.0") AOT_NOTE_UNIT("pass/1", "tag-all", "shakes a program") ","
-                    AOT_NOTE_UNIT("pass/1", "shuffle", "shakes a program") "," AOT_NOTE_UNIT("opset/1", "shake", "an operator that draws")
+                    AOT_NOTE_UNIT("pass/1", "shuffle", "shakes a program") ","
+                        AOT_NOTE_UNIT("pass/1", "redraw", "shakes a program") "," AOT_NOTE_UNIT("opset/1", "shake", "an operator that draws")
                         AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
