@@ -4,10 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #define LABEL 27
 #define COLUMN 24
-#define COLUMNS 4      /* beside each other */
+#define MOST_COLUMNS 6 /* arms beside each other; on a terminal as many as it is wide */
 #define MOST_DIFFERENCES 10
 
 /* ---- cells ---- */
@@ -149,7 +151,7 @@ const char *aoth_ab_row_label(uint32_t row) { return rows[row].label; }
 
 /* A row that says nothing of any arm is left out. */
 static void print_row(const aoth_ab_t *ab, uint32_t row, uint32_t first, uint32_t end, FILE *out) {
-  char cells[COLUMNS][128];
+  char cells[MOST_COLUMNS][128];
   int says = 0;
   for (uint32_t i = first; i < end; i++) says |= aoth_ab_row(ab, row, i, cells[i - first], sizeof cells[0]);
   if (!says) return;
@@ -237,10 +239,18 @@ static void print_conditions(const aoth_ab_t *ab, FILE *out) {
           ab->n_steps, ab->n_steps == 1 ? "" : "s", ab->n_warmup, ab->interrupted ? "; interrupted" : "");
 }
 
+static uint32_t n_columns(FILE *out) {
+  struct winsize size = {0};
+  if (!isatty(fileno(out)) || ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return MOST_COLUMNS;
+  const uint32_t n = size.ws_col > LABEL ? (size.ws_col - LABEL) / (COLUMN + 1) : 0;
+  return n < 1 ? 1 : n < MOST_COLUMNS ? n : MOST_COLUMNS;
+}
+
 void aoth_ab_print(const aoth_ab_t *ab, const json_t *differences, FILE *out) {
+  const uint32_t most = n_columns(out);
   print_conditions(ab, out);
-  for (uint32_t first = 0; first < ab->n_arms; first += COLUMNS) {
-    const uint32_t end = first + COLUMNS < ab->n_arms ? first + COLUMNS : ab->n_arms;
+  for (uint32_t first = 0; first < ab->n_arms; first += most) {
+    const uint32_t end = first + most < ab->n_arms ? first + most : ab->n_arms;
     print_names(ab, first, end, out);
     for (uint32_t r = 0; r < N_ROWS; r++) print_row(ab, r, first, end, out);
     fprintf(out, "\n");

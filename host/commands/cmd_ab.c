@@ -132,7 +132,7 @@ static void ask_all(aoth_ab_t *ab, int32_t what, const char *doing, const char *
     aoth_ab_arm_run_t *a = &ab->arms[i];
     const aoth_ab_request_t r = {.what = what};
     if (!aoth_ab_alive(a)) continue;
-    aoth_ab_progress(ab, "process %u of %u, %s %s", ab->n_done + 1, ab->n_processes, progress, a->arm.name);
+    aoth_ab_progress(ab, "process %u of %u, %s %.40s", ab->n_done + 1, ab->n_processes, progress, a->arm.name);
     json_t *answer = aoth_ab_ask(&a->worker, &r, doing, (int64_t)(ab->timeout * 1000));
     if (what == AOTH_AB_COMPILE && answer) a->stage_ms[ab->n_done] = json_number_value(json_object_get(answer, "stage_ms"));
     keep_answer(what == AOTH_AB_CHECK ? &a->about : what == AOTH_AB_COMPILE ? &a->compiled : what == AOTH_AB_MEMORY ? &a->memory : &a->finished,
