@@ -173,6 +173,7 @@ json_t *aoth_ab_ask(aoth_ab_worker_t *w, const aoth_ab_request_t *request, const
 void aoth_ab_worker_end(aoth_ab_worker_t *w) {
   if (w->pid > 0) {
     kill(-w->pid, SIGKILL);
+    kill(w->pid, SIGKILL); /* should it have no group of its own */
     waitpid(w->pid, NULL, 0);
   }
   w->pid = 0;

@@ -54,6 +54,11 @@ json 'all(.differences[]; (.saved_by | length) < 3 and (.saved_by | length) > 0)
 json '[.differences[].bytes] | . == (sort | reverse)'
 json '.arms[0].stages | map(.unit) == ["pt2", "functionalize", "autograd", "partition-default", "backend-ref"]'
 
+# every key is on the page that documents them
+for key in $(jq -r 'del(.arms[].options, .arms[].stages) | [.. | objects | keys[]] | unique[]' j.json); do
+  grep -qE "\`$key\`" "$root/docs/AB.md" "$root/docs/RUN.md" || complain "the key $key is not documented"
+done
+
 # the page: well-formed, whole, nothing from outside
 sed 1d h.html > h.xml; xmllint --noout h.xml || complain "the page is not well-formed"
 grep -oE '(https?:)?//[a-z0-9.]+' h.html | grep -vx 'http://www.w3.org' && complain "the page refers to something outside"
