@@ -80,6 +80,18 @@ for archive in "$root"/tests/models/dropout_*/train.pt2; do
 done
 inputs=inputs.safetensors
 
+# The rows that partition-mincut tells of the divided program are those of the simulation that chose it.
+for name in gpt_tiny/train resnet_tiny/core; do
+  status 0 "$aothost" opt "$models/$name.pt2" --use functionalize --use autograd --use partition-mincut --with objective=memory \
+    --with budget=0.9 --json json -o divided.ir
+  status 0 "$aothost" inspect divided.ir --memory --unit partition-mincut --json rows
+  grep -q "\"peak_bytes\": $(number peak-bytes),\$" rows || complain "$name: rows tell another peak than the search"
+done
+status 1 "$aothost" inspect divided.ir --memory --unit partition-mincut --budget 1KiB
+status 0 "$aothost" opt "$models/mlp/train.pt2" --use functionalize --use autograd -o joint.ir
+status 2 "$aothost" inspect joint.ir --memory --unit partition-mincut
+says "partition it first"
+
 archive=$models/mlp/train.pt2
 cp "$models/mlp/expected.safetensors" inputs.safetensors
 for budget in -1 0 abc 1.5 1e30 64MiBs nan; do
