@@ -11,7 +11,8 @@ static uint32_t number_open(const mc_flow_t *f, const uint8_t *near_source, cons
   return next;
 }
 
-/* Arcs between open vertices only: none with capacity left leaves the source's side or enters it against an order. */
+/* Arcs between open vertices. Others bind nothing: those from the sink's side or into the source's may lie in any minimum cut, and
+ * by what the sides are none leads from the source's side or from an open vertex to the sink's. */
 static int add_left(const mc_flow_t *f, const uint32_t *number, int64_t infinite, mc_flow_t *second) {
   int status = 0;
   for (uint32_t e = 0; e < f->n_edges && status == 0; e++) {
