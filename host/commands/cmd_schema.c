@@ -106,7 +106,7 @@ static json_t *train_schema(merging_t *m) {
   json_object_set_new(p, "schedule", json_pack("{s:o, s:s}", "enum", schedules, "default", aoth_schedules[0]));
   json_object_set_new(p, "warmup", number("integer", json_integer(0), 0, "steps of growth from 0 to lr"));
   json_object_set_new(p, "data", json_pack("{s:s}", "$ref", "#/$defs/data"));
-  json_object_set_new(p, "seed", typed("integer", "of data order and random inputs"));
+  json_object_set_new(p, "seed", typed("integer", "of data order, random inputs and the numbers that the program draws"));
   json_object_set_new(p, "log-every", number("integer", json_integer(10), 0, "steps between log lines; 0: none"));
   json_object_set_new(p, "loss", number("integer", json_integer(0), 0, "number of the user output that is minimised"));
   json_object_set_new(p, "checkpoint",
