@@ -63,8 +63,8 @@ static uint32_t properties_of_text(const char *path) {
   return properties;
 }
 
-/* A list with a unit for joint programs, and before it none that makes a program functional or joint, is meant for a model that was
- * exported with its backward. Whether the model is one shows when it is read. */
+/* A list with a unit for joint programs, and before it none that makes a program functional or joint, is meant for a model that
+ * was exported with its backward. Whether the model is one shows when it is read. */
 static uint32_t imported_properties(const aoth_pipeline_t *p) {
   const uint32_t joint = AOT_PROP_FUNCTIONAL | AOT_PROP_JOINT;
   for (uint32_t i = 0; p->model_path && i < p->n_stages; i++) {

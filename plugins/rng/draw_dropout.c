@@ -1,10 +1,10 @@
-/* Dropout and its relatives: draw, compare, multiply. The mask of kept elements is bool, so a partition may save it for a byte an
- * element or draw it again; autograd differentiates the products. With p = 1 everything is multiplied by 0, as PyTorch does.
+/* Dropout and its relatives: draw, compare, multiply. The mask of kept elements is bool, so a partition may save it for a
+ * byte an element or draw it again; autograd differentiates the products. With p = 1 everything is multiplied by 0, as
+ * PyTorch does.
  *
- * alpha (Klambauer et al., Self-Normalizing Neural Networks, 2017): what falls away becomes the lower bound of selu, and all is
- * scaled so that mean and variance stay. With A = 1.7580993408473766 and a = 1 / sqrt((A^2 p + 1)(1 - p)) it is
- * y = a x keep + a A (keep - 1) + a A p.
- * rrelu: y = x where x > 0, else r x with r uniform in [lower, upper). */
+ * alpha (Klambauer et al., Self-Normalizing Neural Networks, 2017): what falls away becomes the lower bound of selu, and all
+ * is scaled so that mean and variance stay. With A = 1.7580993408473766 and a = 1 / sqrt((A^2 p + 1)(1 - p)) it is y = a x
+ * keep + a A (keep - 1) + a A p. rrelu: y = x where x > 0, else r x with r uniform in [lower, upper). */
 #include "random_rules.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* Tensors filled with numbers of one distribution, in the shape and dtype of the result.
  *
- * With u uniform in [0, 1) and z normal: exponential -log(1 - u) / lambda; cauchy median + sigma tan(pi (u - 1/2)); geometric, the
- * number of the first success, ceil(log(1 - u) / log(1 - p)), at least 1; log_normal exp(mean + std z). Narrow types are drawn in
- * float32 and rounded once; tails that float32 cannot reach are drawn in float64. */
+ * With u uniform in [0, 1) and z normal: exponential -log(1 - u) / lambda; cauchy median + sigma tan(pi (u - 1/2));
+ * geometric, the number of the first success, ceil(log(1 - u) / log(1 - p)), at least 1; log_normal exp(mean + std z).
+ * Narrow types are drawn in float32 and rounded once; tails that float32 cannot reach are drawn in float64. */
 #include "random_rules.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Recurrent networks with dropout between their layers: the operator set unrolls them, with dropout, which the walk meets next.
- * Without dropout the operator stays whole. */
+/* Recurrent networks with dropout between their layers: the operator set unrolls them, with dropout, which the walk meets
+ * next. Without dropout the operator stays whole. */
 #include "random_rules.h"
 
 void rg_recurrent(rg_emit_t *e, aot_value_t *out) {

@@ -1,7 +1,8 @@
 /* Draws: the only nodes from which numbers come. Each is a pure function of (seed, offset, its number, element), by Philox
  * 4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011); see the operators aot.philox_*.
  *
- * A graph's stream begins with no ports; the first draw makes them: inputs `seed` and `offset`, or two more region inputs. */
+ * A graph's stream begins with no ports; the first draw makes them: inputs `seed` and `offset`, or two more region inputs.
+ * */
 #ifndef RG_DRAWS_H
 #define RG_DRAWS_H
 

@@ -1,7 +1,7 @@
-/* Writing nodes: the thin layer through which rules see the program. The first failure is kept and later calls do nothing, so
- * that a rule reads like its formula and is checked once at its end. New nodes stand before the rewritten one and carry its
- * origin, flags and checkpoint tag. Operator names are ATen's without the namespace; the overload `default` is left out; a name
- * of three parts is a full one. */
+/* Writing nodes: the thin layer through which rules see the program. The first failure is kept and later calls do nothing,
+ * so that a rule reads like its formula and is checked once at its end. New nodes stand before the rewritten one and carry
+ * its origin, flags and checkpoint tag. Operator names are ATen's without the namespace; the overload `default` is left out;
+ * a name of three parts is a full one. */
 #ifndef RG_EMIT_H
 #define RG_EMIT_H
 

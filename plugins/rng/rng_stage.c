@@ -137,8 +137,8 @@ static aot_status_t visit(stage_t *s, rg_emit_t *e, aot_node_t node, int *out_re
 
 /* ---- one graph ---- */
 
-/* The nodes of a graph from `first` on, up to `stop`. What a rule wrote is visited too: attention becomes dropout, which becomes a
- * draw. */
+/* The nodes of a graph from `first` on, up to `stop`. What a rule wrote is visited too: attention becomes dropout, which
+ * becomes a draw. */
 static aot_status_t visit_nodes(stage_t *s, rg_emit_t *e, aot_node_t first, aot_node_t stop) {
   const aot_graph_api_t *g = s->host->graph;
   aot_node_t next;
@@ -153,7 +153,8 @@ static aot_status_t visit_nodes(stage_t *s, rg_emit_t *e, aot_node_t first, aot_
   return AOT_OK;
 }
 
-/* An operator between a saved random state and its use draws from that state, and so do the nodes that it is written with. */
+/* An operator between a saved random state and its use draws from that state, and so do the nodes that it is written with.
+ * */
 static aot_status_t visit_state_node(stage_t *s, rg_emit_t *outer) {
   rg_emit_t e = *outer;
   rg_state_use_t use;

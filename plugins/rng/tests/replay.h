@@ -11,7 +11,8 @@
 
 #include <runtime/api.h>
 
-/* model: a path from the root of the tree. Stages with blanks between them; "shuffle:seed=3" gives an option, a comma the next. */
+/* model: a path from the root of the tree. Stages with blanks between them; "shuffle:seed=3" gives an option, a comma the
+ * next. */
 aothost_t *replay_open(const char *model, const char *stages); /* compiled; a failure fails the test with what was told */
 aoth_step_t *replay_step(aothost_t *h);
 

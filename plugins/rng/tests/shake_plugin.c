@@ -1,7 +1,7 @@
-/* What the tests do to programs between stages: tag-all asks that every node of the forward runs again in the backward; shuffle puts
- * nodes into another order that their operands allow; redraw makes the mistake that the tests are there for, fresh numbers in the
- * backward; operators that draw and that no rule knows: shake.noise, and shake.speckle,
- * which its operator set makes of dropout. */
+/* What the tests do to programs between stages: tag-all asks that every node of the forward runs again in the backward;
+ * shuffle puts nodes into another order that their operands allow; redraw makes the mistake that the tests are there for,
+ * fresh numbers in the backward; operators that draw and that no rule knows: shake.noise, and shake.speckle, which its
+ * operator set makes of dropout. */
 #include <aot/host.h>
 #include <aot/inline.h>
 #include <aot/note.h>

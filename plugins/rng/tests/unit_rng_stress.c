@@ -1,6 +1,7 @@
-/* The silent errors of random numbers under recomputation, each as a test that would have caught it, named by the thread that
- * reports it: PyTorch issues by number, DeepSpeed 6811. Models with dropout run over lists of stages that save everything, the
- * least, or nothing (everything runs again in the backward), in other orders; outputs and gradients must agree bit for bit. */
+/* The silent errors of random numbers under recomputation, each as a test that would have caught it, named by the thread
+ * that reports it: PyTorch issues by number, DeepSpeed 6811. Models with dropout run over lists of stages that save
+ * everything, the least, or nothing (everything runs again in the backward), in other orders; outputs and gradients must
+ * agree bit for bit. */
 #include "replay.h"
 
 #include <math.h>
@@ -108,8 +109,8 @@ static void pytorch_190717_joint_graph_recomputed(void **state) {
     for (size_t w = 0; w < N(ways); w++) same_as_all_saved(models[m], ways[w], NULL, NULL);
 }
 
-/* A mask goes by the index of an element, not by its place in memory: a transposed tensor is dropped as the contiguous one, and no
- * part of the mask repeats another. */
+/* A mask goes by the index of an element, not by its place in memory: a transposed tensor is dropped as the contiguous one,
+ * and no part of the mask repeats another. */
 static void pytorch_198333_mask_of_strided_tensor(void **state) {
   enum { ROWS = 64, COLUMNS = 48, COUNT = ROWS * COLUMNS };
   static const int64_t sizes[2] = {ROWS, COLUMNS};
@@ -176,8 +177,8 @@ static void pytorch_172730_recomputed_but_absent_in_backward(void **state) {
   for (size_t w = 0; w < N(ways); w++) replay_free(&bits[w]);
 }
 
-/* Attention with dropout, one executable run again and again: each run draws anew, its backward draws what it drew, and the same
- * offset draws the same. */
+/* Attention with dropout, one executable run again and again: each run draws anew, its backward draws what it drew, and the
+ * same offset draws the same. */
 static void pytorch_99905_attention_through_repeated_runs(void **state) {
   static const char *const ways[] = {ALL_SAVED, "functionalize rng autograd tag-all partition-default backend-ref",
                                      "functionalize rng autograd partition-mincut backend-cpu"};
