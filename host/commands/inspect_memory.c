@@ -74,7 +74,8 @@ static aot_status_t read_budget(asking_t *a) {
     a->budget = (uint64_t)bytes;
     return AOT_OK;
   }
-  aoth_sink_report(a->cli->sink, AOT_SEVERITY_ERROR, NULL, "memory.budget", "--budget %s: expected bytes (64MiB) or a fraction from above 0 to 1 (0.5)", text);
+  aoth_sink_report(a->cli->sink, AOT_SEVERITY_ERROR, NULL, "memory.budget", 
+                   "--budget %s: expected bytes (64MiB) or a fraction from above 0 to 1 (0.5)", text);
   return AOT_E_INVALID;
 }
 
@@ -174,7 +175,9 @@ static aot_status_t settle_budget(asking_t *a) {
     return AOT_OK;
   }
   aoth_sink_report(a->cli->sink, AOT_SEVERITY_ERROR, NULL, "memory.budget",
-                   "--budget %s: a fraction is of the peak with everything saved, and no stage of this run reports that (all-saved-peak-bytes)", a->flags->budget);
+                   "--budget %s: a fraction is of the peak with everything saved, and no stage of this run reports that "
+                   "(all-saved-peak-bytes)",
+                   a->flags->budget);
   aoth_sink_line(a->cli->sink, "hint: give bytes, as in --budget 64MiB");
   return AOT_E_INVALID;
 }

@@ -39,8 +39,8 @@ static void cell(aoth_text_t *out, const char *classes, const char *text) {
 
 void aoth_memory_table(const aoth_memory_report_t *r, const aoth_memory_view_t *v, aoth_text_t *out) {
   char text[AOTH_BYTES_SIZE];
-  aoth_text_z(out, "<table class=\"am-table\">\n<tr><th class=\"n\">size</th><th>kind</th><th class=\"n\">steps</th><th>type</th><th>value</th>"
-                   "<th>operator</th><th>module</th></tr>\n");
+  aoth_text_z(out, "<table class=\"am-table\">\n<tr><th class=\"n\">size</th><th>kind</th><th class=\"n\">steps</th>"
+                   "<th>type</th><th>value</th><th>operator</th><th>module</th></tr>\n");
   for (uint32_t i = 0; i < v->n_largest && i < r->top; i++) {
     const aoth_holder_t *h = &v->holders[v->largest[i]];
     aoth_text_z(out, "<tr>");
@@ -68,7 +68,8 @@ static void section(const aoth_memory_report_t *r, const aoth_memory_view_t *v, 
     aoth_xml_escape(out, v->peak_at);
     aoth_text_z(out, ")");
   }
-  if (r->budget) aoth_text_f(out, ". Budget: %s, %s", aoth_bytes_text(r->budget, budget), v->plan.peak_nbytes <= r->budget ? "kept" : "exceeded");
+  if (r->budget)
+    aoth_text_f(out, ". Budget: %s, %s", aoth_bytes_text(r->budget, budget), v->plan.peak_nbytes <= r->budget ? "kept" : "exceeded");
   aoth_text_z(out, ". The largest at that step:</p>\n");
   aoth_memory_table(r, v, out);
 }
@@ -77,7 +78,8 @@ aot_status_t aoth_memory_html(const aoth_memory_report_t *r, aoth_text_t *out) {
   aoth_text_z(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<title>memory of ");
   aoth_xml_escape(out, r->file);
   aoth_text_f(out, "</title>\n<style>\nbody{margin:2em;font:14px system-ui,sans-serif;background:#fff;color:#222}\n"
-                   "@media (prefers-color-scheme:dark){body{background:#15181c;color:#e8e8e8}}\n@media print{body{background:#fff;color:#000}}\n%s</style>\n"
+                   "@media (prefers-color-scheme:dark){body{background:#15181c;color:#e8e8e8}}\n"
+                   "@media print{body{background:#fff;color:#000}}\n%s</style>\n"
                    "</head>\n<body>\n<h1>Memory of a training step</h1>\n",
               aoth_memory_style());
   AOT_TRY(aoth_memory_svg(r, out));

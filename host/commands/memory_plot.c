@@ -78,7 +78,8 @@ static void make_tip(const aoth_holder_t *h, aoth_text_t *tip) {
   aoth_text_f(tip, "\nsteps %llu to %llu", (unsigned long long)h->first + 1, (unsigned long long)h->last + 1);
 }
 
-static void draw_kind(panel_t *p, int32_t kind, const uint64_t *rest, const uint32_t *bands, uint32_t n_bands, aoth_text_t *tip, aoth_text_t *out) {
+static void draw_kind(panel_t *p, int32_t kind, const uint64_t *rest, const uint32_t *bands, uint32_t n_bands, aoth_text_t *tip,
+                      aoth_text_t *out) {
   char classes[64];
   uint64_t heights[COLUMNS];
   snprintf(classes, sizeof classes, "am-a am-rest am-%s", aoth_memory_kind(kind));
@@ -199,7 +200,8 @@ static void draw_split(const panel_t *p, aoth_text_t *out) {
 /* ---- what is marked ---- */
 
 /* Labels stand at the left, where a step has little alive; of two lines the upper one's above it, the lower one's below. */
-static void draw_level(const panel_t *p, const char *line, const char *classes, double y, int above, const char *text, aoth_text_t *out) {
+static void draw_level(const panel_t *p, const char *line, const char *classes, double y, int above, const char *text,
+                       aoth_text_t *out) {
   if (y >= p->y) aoth_svg_line(out, line, p->x, y, p->x + p->w, y);
   aoth_svg_text(out, classes, p->x + 5, above ? y - 5 : y + 14, text);
 }
@@ -232,7 +234,8 @@ static void draw_peak(const panel_t *p, uint64_t budget, aoth_text_t *out) {
   aoth_svg_text(out, on_right ? "am-r am-halo" : "am-halo", x + (on_right ? -6 : 6), base - 5, text);
 }
 
-static aot_status_t draw_panel(const aoth_memory_view_t *v, uint64_t top, uint64_t budget, double x, double y, double w, double h, aoth_text_t *out) {
+static aot_status_t draw_panel(const aoth_memory_view_t *v, uint64_t top, uint64_t budget, double x, double y, double w, double h,
+                               aoth_text_t *out) {
   panel_t *p = calloc(1, sizeof *p);
   if (!p) return AOT_E_EXHAUSTED;
   *p = (panel_t){.v = v, .x = x + 70, .y = y + 44, .w = w - 84, .h = h - 84, .top = top};

@@ -25,8 +25,8 @@ static void print_held(const aoth_memory_view_t *v, aoth_text_t *out) {
 
 static void print_alive(const aoth_memory_view_t *v, aoth_text_t *out) {
   line_bytes(out, "alive at most", v->peak_alive);
-  aoth_text_f(out, "  at step %llu of %llu, in the %s%s%s\n", (unsigned long long)v->plan.peak_step + 1, (unsigned long long)v->plan.n_steps,
-              v->plan.peak_step < v->plan.n_forward_steps ? "forward" : "backward", *v->peak_at ? ": " : "", v->peak_at);
+  aoth_text_f(out, "  at step %llu of %llu, in the %s%s%s\n", (unsigned long long)v->plan.peak_step + 1,
+              (unsigned long long)v->plan.n_steps, v->plan.peak_step < v->plan.n_forward_steps ? "forward" : "backward", *v->peak_at ? ": " : "", v->peak_at);
 }
 
 static void print_budget(const aoth_memory_view_t *v, uint64_t budget, aoth_text_t *out) {
@@ -75,7 +75,10 @@ static void print_rows(const chart_t *c, aoth_text_t *out) {
     for (uint32_t x = 0; x < n; x++) row[x] = cell(c, x, y);
     while (n && row[n - 1] == ' ') n--;
     row[n] = 0;
-    const char *label = is_budget_row(c, y) ? "budget" : y == 0 ? aoth_bytes_text(c->top, text) : y == HEIGHT / 2 ? aoth_bytes_text(c->top / 2, text) : "";
+    const char *label = is_budget_row(c, y) ? "budget"
+                        : y == 0            ? aoth_bytes_text(c->top, text)
+                        : y == HEIGHT / 2   ? aoth_bytes_text(c->top / 2, text)
+                                            : "";
     aoth_text_f(out, "%12s |%s\n", label, row);
   }
 }
@@ -117,7 +120,9 @@ static void print_kinds(const aoth_memory_view_t *v, aoth_text_t *out) {
   aoth_text_f(out, "\n%14s %10s %10s\n", "kind", "at peak", "in all");
   for (int k = (int)AOTH_MEMORY_KINDS - 2; k >= 0; k--) {
     const int32_t kind = aoth_memory_order[k];
-    if (most[kind]) aoth_text_f(out, "  %c %-10s %10s %10s\n", marks[kind], aoth_memory_kind(kind), aoth_bytes_text(at_peak[kind], a), aoth_bytes_text(most[kind], b));
+    if (!most[kind]) continue;
+    aoth_text_f(out, "  %c %-10s %10s %10s\n", marks[kind], aoth_memory_kind(kind), aoth_bytes_text(at_peak[kind], a),
+                aoth_bytes_text(most[kind], b));
   }
 }
 

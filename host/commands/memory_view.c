@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const int32_t aoth_memory_order[] = {AOT_MEMORY_INPUT, AOT_MEMORY_OUTPUT, AOT_MEMORY_SAVED, AOT_MEMORY_GRADIENT, AOT_MEMORY_TEMPORARY, AOT_MEMORY_SCRATCH};
+const int32_t aoth_memory_order[] = {AOT_MEMORY_INPUT,    AOT_MEMORY_OUTPUT,    AOT_MEMORY_SAVED,
+                                     AOT_MEMORY_GRADIENT, AOT_MEMORY_TEMPORARY, AOT_MEMORY_SCRATCH};
 
 const char *aoth_memory_kind(int32_t kind) {
   static const char *const names[] = {"?", "temporary", "scratch", "saved", "output", "gradient", "input"};
@@ -202,7 +203,10 @@ static size_t prefix(const char *path, uint32_t parts) {
   return n;
 }
 
-static int by_module(const void *pa, const void *pb) { return strcmp(((const aoth_module_share_t *)pa)->module, ((const aoth_module_share_t *)pb)->module); }
+static int by_module(const void *pa, const void *pb) {
+  const aoth_module_share_t *a = pa, *b = pb;
+  return strcmp(a->module, b->module);
+}
 
 static int by_share(const void *pa, const void *pb) {
   const aoth_module_share_t *a = pa, *b = pb;

@@ -98,7 +98,8 @@ static aot_status_t check_births(const planning_t *p) {
   for (uint32_t i = 0; i < p->s->nodes.count && status == AOT_OK; i++) {
     if (!births[i]) continue;
     p->error->node = nodes[i].id;
-    status = bc_fail(p->error, AOT_E_UNIMPLEMENTED, "no-plan", "the size or value of a result depends on the data, so that memory cannot be told before the run");
+    status = bc_fail(p->error, AOT_E_UNIMPLEMENTED, "no-plan",
+                     "the size or value of a result depends on the data, so that memory cannot be told before the run");
   }
   free(births);
   return status;
@@ -118,7 +119,8 @@ static aot_status_t add_boundary(planning_t *p) {
 static aot_status_t plan(planning_t *p) {
   const uint32_t forward = find_graph(p->s, AOT_GRAPH_FORWARD), backward = find_graph(p->s, AOT_GRAPH_BACKWARD),
                  update = find_graph(p->s, AOT_GRAPH_UPDATE);
-  if (find_graph(p->s, AOT_GRAPH_JOINT) != AOT_NO_ID) return bc_fail(p->error, AOT_E_PRECONDITION, "no-plan", "the program is joint: partition it first");
+  if (find_graph(p->s, AOT_GRAPH_JOINT) != AOT_NO_ID)
+    return bc_fail(p->error, AOT_E_PRECONDITION, "no-plan", "the program is joint: partition it first");
   if (forward == AOT_NO_ID) return bc_fail(p->error, AOT_E_PRECONDITION, "no-plan", "there is no forward graph");
   AOT_TRY(check_births(p));
   AOT_TRY(add_graph(p, forward, &p->forward, &p->written[0]));

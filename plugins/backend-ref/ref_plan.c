@@ -170,7 +170,8 @@ static aot_status_t add_boundary(const rf_program *p, const int64_t *symbols, ui
   if (status == AOT_OK) status = mr_boundary(rows, p->s, exprs, forward, backward);
   if (status == AOT_OK) status = mr_finish(rows, forward->end, 0);
   free(exprs);
-  return status == AOT_OK ? AOT_OK : fail(error, status, status == AOT_E_EXHAUSTED ? "no memory for the plan" : "a tensor of the boundary has a size that cannot be");
+  if (status == AOT_OK) return AOT_OK;
+  return fail(error, status, status == AOT_E_EXHAUSTED ? "no memory for the plan" : "a tensor of the boundary has a size that cannot be");
 }
 
 aot_status_t rf_plan(const rf_program *p, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out, rf_error *error) {

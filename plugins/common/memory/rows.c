@@ -64,7 +64,8 @@ static aot_status_t storage_nbytes(const aot_snapshot_t *s, const int64_t *exprs
 }
 
 /* From the step `first` to the end of the axis. */
-static aot_status_t port_row(mr_rows_t *r, const aot_snapshot_t *s, const int64_t *exprs, const aot_snap_port_t *port, int32_t kind, uint64_t first) {
+static aot_status_t port_row(mr_rows_t *r, const aot_snapshot_t *s, const int64_t *exprs, const aot_snap_port_t *port, int32_t kind,
+                             uint64_t first) {
   uint64_t nbytes;
   if (port->value == AOT_NO_ID) return AOT_OK;
   const aot_snap_value_t *v = AOT_SNAP_ROWS(s, aot_snap_value_t, values) + port->value;
@@ -107,7 +108,8 @@ static aot_status_t output_rows(mr_rows_t *r, const aot_snapshot_t *s, const int
   return AOT_OK;
 }
 
-aot_status_t mr_boundary(mr_rows_t *r, const aot_snapshot_t *s, const int64_t *exprs, const mr_graph_t *forward, const mr_graph_t *backward) {
+aot_status_t mr_boundary(mr_rows_t *r, const aot_snapshot_t *s, const int64_t *exprs, const mr_graph_t *forward,
+                         const mr_graph_t *backward) {
   const mr_graph_t *const graphs[] = {forward, backward};
   const int32_t kinds[] = {AOT_MEMORY_OUTPUT, AOT_MEMORY_GRADIENT};
   unsigned char *seen = calloc((size_t)s->leaves.count + 1, 1);
