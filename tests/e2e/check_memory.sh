@@ -38,6 +38,8 @@ assert plan["unit"] == sys.argv[1] and len(own) == plan["steps"] and plan["forwa
 assert max(own) == run["peak_intermediate_bytes"], (max(own), run)
 assert plan["arena_bytes"] == run["arena_bytes"], (plan["arena_bytes"], run)
 assert max(t["alive"]) == plan["alive_bytes"] == t["alive"][plan["peak_step"]] <= plan["peak_bytes"]
+if plan["arena_bytes"]: # what is held is what the host and the backend allocate
+    assert plan["peak_bytes"] == run["boundary_bytes"] + run["arena_bytes"], (plan["peak_bytes"], run)
 assert t["saved"][-1] == max(t["saved"]) > 0
 END
     done
