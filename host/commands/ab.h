@@ -155,6 +155,7 @@ void aoth_ab_progress(const aoth_ab_t *ab, const char *format, ...) __attribute_
 const char *aoth_ab_outcome(const aoth_ab_arm_run_t *a); /* "ok", "differs", "failed", "crashed", "hung" */
 /* Choices that differ, largest first: list of {value, id, op, type, bytes, module, source, saved_by: [arm], recomputed_by: [arm]}. */
 json_t *aoth_ab_differences(const aoth_ab_t *ab);
+const json_t *aoth_ab_common(const aoth_ab_t *ab, const char *key); /* what all arms have alike, of the first that got there; NULL: none did */
 json_t *aoth_ab_json(const aoth_ab_t *ab, json_t *differences);
 /* A view an arm that tells its memory, the backend's before the partitioner's; room for n_arms. Texts are the answers'. */
 aot_status_t aoth_ab_views(const aoth_ab_t *ab, aoth_arena_t *arena, aoth_memory_view_t *out, uint32_t *out_n);

@@ -204,11 +204,15 @@ static json_t *arm_json(const aoth_ab_t *ab, uint32_t i) {
 
 static json_t *name_json(const aoth_ab_t *ab, int64_t arm) { return arm < 0 ? json_null() : json_string(ab->arms[arm].arm.name); }
 
-/* What all arms have alike, from the first that got there. */
-static json_t *common_json(const aoth_ab_t *ab, const char *key) {
+const json_t *aoth_ab_common(const aoth_ab_t *ab, const char *key) {
   for (uint32_t i = 0; i < ab->n_arms; i++)
-    if (ab->arms[i].compiled && json_object_get(ab->arms[i].compiled, key)) return answer_json(ab->arms[i].compiled, key);
-  return json_null();
+    if (ab->arms[i].compiled && json_object_get(ab->arms[i].compiled, key)) return json_object_get(ab->arms[i].compiled, key);
+  return NULL;
+}
+
+static json_t *common_json(const aoth_ab_t *ab, const char *key) {
+  const json_t *v = aoth_ab_common(ab, key);
+  return v ? json_incref((json_t *)(uintptr_t)v) : json_null();
 }
 
 json_t *aoth_ab_json(const aoth_ab_t *ab, json_t *differences) {

@@ -121,6 +121,14 @@ static void conditions(const aoth_ab_t *ab, aoth_text_t *t) {
     aoth_text_z(t, "</code>, model <code>");
     text(t, ab->pipeline->model_path);
   }
+  const char *inputs = json_string_value(aoth_ab_common(ab, "inputs")), *tangents = json_string_value(aoth_ab_common(ab, "tangents"));
+  if (inputs) {
+    aoth_text_z(t, "</code>, inputs <code>");
+    text(t, inputs);
+    aoth_text_f(t, "</code>%s, seed %lld, tangents <code>", json_is_true(aoth_ab_common(ab, "made_up")) ? " (made up)" : "",
+                (long long)json_integer_value(aoth_ab_common(ab, "seed")));
+    text(t, tangents ? tangents : "none");
+  }
   aoth_text_f(t, "</code>; %u process%s an arm, in each %u rounds in turn after %u to warm up.</p>\n", ab->n_done,
               ab->n_done == 1 ? "" : "es", ab->n_steps, ab->n_warmup);
 }

@@ -217,14 +217,8 @@ static void print_differences(const json_t *differences, FILE *out) {
   }
 }
 
-static const json_t *common(const aoth_ab_t *ab, const char *key) {
-  for (uint32_t i = 0; i < ab->n_arms; i++)
-    if (ab->arms[i].compiled && json_object_get(ab->arms[i].compiled, key)) return json_object_get(ab->arms[i].compiled, key);
-  return NULL;
-}
-
 static void print_conditions(const aoth_ab_t *ab, FILE *out) {
-  const char *inputs = json_string_value(common(ab, "inputs")), *tangents = json_string_value(common(ab, "tangents"));
+  const char *inputs = json_string_value(aoth_ab_common(ab, "inputs")), *tangents = json_string_value(aoth_ab_common(ab, "tangents"));
   fprintf(out, "%s, stage %s", ab->cli->positional[0], ab->pipeline->stages[ab->stage].name);
   if (ab->pipeline->model_path) fprintf(out, ", model %s", ab->pipeline->model_path);
   fprintf(out, "\n");
@@ -232,8 +226,8 @@ static void print_conditions(const aoth_ab_t *ab, FILE *out) {
     fprintf(out, "nothing was run: no arm has got so far, or the pipeline has no backend\n\n");
     return;
   }
-  fprintf(out, "inputs: %s%s, seed %lld", json_is_true(common(ab, "made_up")) ? "made up: " : "", inputs,
-          (long long)json_integer_value(common(ab, "seed")));
+  fprintf(out, "inputs: %s%s, seed %lld", json_is_true(aoth_ab_common(ab, "made_up")) ? "made up: " : "", inputs,
+          (long long)json_integer_value(aoth_ab_common(ab, "seed")));
   if (tangents) fprintf(out, "; tangents: %s", tangents);
   fprintf(out, "\n%u process%s an arm, in each %u round%s in turn after %u to warm up%s\n\n", ab->n_done, ab->n_done == 1 ? "" : "es",
           ab->n_steps, ab->n_steps == 1 ? "" : "s", ab->n_warmup, ab->interrupted ? "; interrupted" : "");
