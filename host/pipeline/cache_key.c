@@ -100,6 +100,37 @@ static void put_plugin(making_t *m, const aoth_plugin_t *p) {
   else if (hash_file(m, p->path, hex)) put(m, hex, "plugin %s", p->note.id);
 }
 
+/* ---- a unit and its options ---- */
+
+static void put_option(making_t *m, const char *stage, const aot_option_t *o, const aot_opt_value_t *v) {
+  aoth_text_t value = {0};
+  switch (o->kind) {
+    case AOT_OPT_BOOL:
+    case AOT_OPT_I64:
+    case AOT_OPT_BYTES: aoth_text_i64(&value, v->i); break;
+    case AOT_OPT_F64: aoth_text_double(&value, v->f); break;
+    default: aoth_text_str(&value, v->s);
+  }
+  put(m, value.data ? value.data : "", "%s: %.*s", stage, (int)o->name.size, o->name.data);
+  struct stat st;
+  if (o->kind == AOT_OPT_PATH && value.size && stat(value.data, &st) == 0) { /* what it says counts, too */
+    char hex[AOTH_KEY_CHARS + 1];
+    if (hash_file(m, value.data, hex)) put(m, hex, "%s: contents of %.*s", stage, (int)o->name.size, o->name.data);
+  }
+  aoth_text_deinit(&value);
+}
+
+static void put_stage(making_t *m, const aoth_stage_t *stage, const char *what) {
+  aoth_text_t label = {0};
+  aoth_text_f(&label, "%s %s", what, stage->use);
+  put(m, stage->unit->version, "%s", label.data ? label.data : "");
+  for (uint32_t i = 0; i < stage->opts.n_values && i < stage->unit->desc.n_options; i++)
+    if (stage->unit->options[i].flags & AOT_OPT_AFFECTS_OUTPUT)
+      put_option(m, label.data ? label.data : "", &stage->unit->options[i], &stage->opts.values[i]);
+  put_plugin(m, stage->unit->plugin);
+  aoth_text_deinit(&label);
+}
+
 /* ---- the host ---- */
 
 static void put_host(making_t *m) {
@@ -160,39 +191,10 @@ static void put_model(making_t *m, const aoth_model_t *model) {
   put(m, model->stage.use, "importer");
   if (!importer_key(m, model, hex)) digest_text(XXH3_128bits(model->file.data, (size_t)model->file.nbytes), hex);
   put(m, hex, "model");
-  if (model->stage.unit) put_plugin(m, model->stage.unit->plugin);
+  if (model->stage.unit) put_stage(m, &model->stage, "importer");
 }
 
 /* ---- stages ---- */
-
-static void put_option(making_t *m, const char *stage, const aot_option_t *o, const aot_opt_value_t *v) {
-  aoth_text_t value = {0};
-  switch (o->kind) {
-    case AOT_OPT_BOOL:
-    case AOT_OPT_I64:
-    case AOT_OPT_BYTES: aoth_text_i64(&value, v->i); break;
-    case AOT_OPT_F64: aoth_text_double(&value, v->f); break;
-    default: aoth_text_str(&value, v->s);
-  }
-  put(m, value.data ? value.data : "", "%s: %.*s", stage, (int)o->name.size, o->name.data);
-  struct stat st;
-  if (o->kind == AOT_OPT_PATH && value.size && stat(value.data, &st) == 0) { /* what it says counts, too */
-    char hex[AOTH_KEY_CHARS + 1];
-    if (hash_file(m, value.data, hex)) put(m, hex, "%s: contents of %.*s", stage, (int)o->name.size, o->name.data);
-  }
-  aoth_text_deinit(&value);
-}
-
-static void put_stage(making_t *m, const aoth_stage_t *stage, const char *what) {
-  aoth_text_t label = {0};
-  aoth_text_f(&label, "%s %s", what, stage->use);
-  put(m, stage->unit->version, "%s", label.data ? label.data : "");
-  for (uint32_t i = 0; i < stage->opts.n_values && i < stage->unit->desc.n_options; i++)
-    if (stage->unit->options[i].flags & AOT_OPT_AFFECTS_OUTPUT)
-      put_option(m, label.data ? label.data : "", &stage->unit->options[i], &stage->opts.values[i]);
-  put_plugin(m, stage->unit->plugin);
-  aoth_text_deinit(&label);
-}
 
 static void put_stages(making_t *m, const aoth_pipeline_t *p, uint32_t flags) {
   const aoth_stage_t *optimizer = &p->run.train.optimizer;

@@ -80,7 +80,7 @@ static uint32_t imported_properties(const aoth_pipeline_t *p) {
 static uint32_t first_properties(const aoth_pipeline_t *p) {
   const size_t n = p->model_path ? strlen(p->model_path) : 0;
   const int is_text =
-      p->import_id ? strcmp(p->import_id, "ir") == 0 : n > 3 && strcmp(p->model_path + n - 3, ".ir") == 0;
+      p->importer.use ? strcmp(p->importer.use, "ir") == 0 : n > 3 && strcmp(p->model_path + n - 3, ".ir") == 0;
   return is_text ? properties_of_text(p->model_path) : imported_properties(p);
 }
 
@@ -125,11 +125,11 @@ static void check_files(checking_t *c) {
 }
 
 static void check_model(checking_t *c) {
-  aoth_stage_t importer;
-  if (c->p->import_id && strcmp(c->p->import_id, "ir") != 0)
-    note_status(c, aoth_stage_of_unit(c->s, c->p->import_id, "import/1", &c->p->where_import, &importer));
+  aoth_stage_t opset;
+  if (c->p->importer.use && strcmp(c->p->importer.use, "ir") != 0)
+    note_status(c, aoth_stage_resolve(c->s, &c->p->importer, "import/1", c->p->arena));
   for (uint32_t i = 0; i < c->p->n_opsets; i++)
-    note_status(c, aoth_stage_of_unit(c->s, c->p->opsets[i], "opset/1", &c->p->where_opsets[i], &importer));
+    note_status(c, aoth_stage_of_unit(c->s, c->p->opsets[i], "opset/1", &c->p->where_opsets[i], &opset));
 }
 
 static void check_train(checking_t *c) {

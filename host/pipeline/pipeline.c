@@ -16,12 +16,25 @@ int aoth_exit_code(aot_status_t status) {
   return status == AOTH_E_PLUGIN ? AOTH_EXIT_PLUGIN : AOTH_EXIT_INPUT;
 }
 
+/* The options of a unit; NULL: none, or they are no map, which is told. */
+static const aoth_yaml_t *read_with(const aoth_fields_t *f, const aoth_yaml_t *node) {
+  const aoth_yaml_t *with = aoth_fields_get(node, "with");
+  if (!with || with->kind == AOTH_YAML_MAP) return with;
+  aoth_yaml_error(f->sink, f->arena, with, "pipeline.type", "'with' takes a map of options, not %s", aoth_yaml_kind(with));
+  return NULL;
+}
+
 static void read_model(const aoth_fields_t *f, aoth_pipeline_t *p) {
-  static const char *const keys[] = {"import", "path"};
+  static const char *const keys[] = {"import", "path", "with"};
   const aoth_yaml_t *model = aoth_fields_get(p->tree, "model");
-  if (!aoth_fields_known(f, model, "model", keys, 2)) return;
-  p->import_id = aoth_fields_text(f, model, "import");
-  p->where_import = aoth_fields_where(f, model, "import");
+  if (!aoth_fields_known(f, model, "model", keys, 3)) return;
+  p->importer.use = p->importer.name = aoth_fields_text(f, model, "import");
+  p->importer.where = aoth_fields_where(f, model, "import");
+  p->importer.at = p->importer.use ? aoth_yaml_get(model, "import") : NULL;
+  p->importer.with = read_with(f, model);
+  if (p->importer.with && (!p->importer.use || strcmp(p->importer.use, "ir") == 0))
+    aoth_yaml_error(f->sink, f->arena, p->importer.with, "pipeline.model",
+                    p->importer.use ? "the text form takes no options" : "these are options of an importer: name it with 'import:'");
   p->model_path = aoth_fields_path(f, model, "path");
   p->where_model = aoth_fields_where(f, model, "path");
 }
@@ -89,11 +102,7 @@ static void read_stage(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_sta
     aoth_yaml_error(f->sink, f->arena, aoth_yaml_get(node, "as"), "pipeline.stage", "a stage name must not hold '/'");
   out->at = out->use ? aoth_yaml_get(node, "use") : node;
   out->where = out->use ? aoth_fields_where(f, node, "use") : aoth_yaml_where(f->arena, node);
-  const aoth_yaml_t *with = aoth_fields_get(node, "with");
-  if (with && with->kind != AOTH_YAML_MAP)
-    aoth_yaml_error(f->sink, f->arena, with, "pipeline.type", "'with' takes a map of options, not %s",
-                    aoth_yaml_kind(with));
-  else out->with = with;
+  out->with = read_with(f, node);
 }
 
 static void read_stages(const aoth_fields_t *f, aoth_pipeline_t *p) {
@@ -249,9 +258,10 @@ static void print_pair(aoth_text_t *out, const char *key, const char *text) {
 
 void aoth_pipeline_print(const aoth_pipeline_t *p, aoth_text_t *out) {
   aoth_text_z(out, "aot: 1\n");
-  if (p->import_id || p->model_path) {
+  if (p->importer.use || p->model_path) {
     aoth_text_z(out, "model:\n");
-    if (p->import_id) print_pair(out, "  import: ", p->import_id);
+    if (p->importer.use) print_pair(out, "  import: ", p->importer.use);
+    aoth_print_options(out, "  with: ", &p->importer);
     if (p->model_path) {
       aoth_text_z(out, "  path: ");
       aoth_print_path(out, p->model_path);

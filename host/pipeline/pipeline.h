@@ -100,9 +100,9 @@ typedef struct aoth_pipeline {
   aoth_arena_t *arena;    /* owns all of it */
   const char *path;       /* the file, as given */
   aoth_yaml_t *tree;      /* everything merged, variables filled in */
-  const char *import_id;  /* importer unit id, "ir" for the textual form; NULL: whoever recognises the file */
+  aoth_stage_t importer;  /* use: its unit id, "ir" for the textual form; NULL: whoever recognises the file */
   const char *model_path; /* resolved; NULL: none given */
-  aoth_where_t where_import, where_model;
+  aoth_where_t where_model;
   const char **opsets; /* n_opsets unit ids; 0: every opset found */
   aoth_where_t *where_opsets;
   uint32_t n_opsets;

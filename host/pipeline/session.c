@@ -227,8 +227,8 @@ static aot_status_t map_model(aoth_session_t *s, const char *path, const aoth_wh
   return status;
 }
 
-static aot_status_t open_model(aoth_session_t *s, const char *import_id, const aoth_where_t *where_import, const char *path,
-                               const aoth_where_t *where_model, aoth_model_t *out) {
+static aot_status_t open_model(aoth_session_t *s, const aoth_stage_t *importer, const char *path, const aoth_where_t *where_model,
+                               aoth_model_t *out) {
   aoth_map_t map;
   memset(out, 0, sizeof *out);
   out->begin_ns = aoth_now_ns();
@@ -236,9 +236,10 @@ static aot_status_t open_model(aoth_session_t *s, const char *import_id, const a
   out->where = where_model && where_model->line ? where_model : NULL;
   out->stage = (aoth_stage_t){.use = "ir", .name = "ir"};
   out->file = (aot_file_t){.struct_size = sizeof out->file, .path = aot_str(path), .data = map.data, .nbytes = map.nbytes};
-  if (import_id ? strcmp(import_id, "ir") == 0 : ends_with(path, ".ir")) return AOT_OK;
-  if (import_id) return aoth_stage_of_unit(s, import_id, "import/1", where_import, &out->stage);
-  return choose_importer(s, &out->file, where_model, &out->stage);
+  if (importer->use ? strcmp(importer->use, "ir") == 0 : ends_with(path, ".ir")) return AOT_OK;
+  if (!importer->use) return choose_importer(s, &out->file, where_model, &out->stage);
+  out->stage = *importer;
+  return aoth_stage_resolve(s, &out->stage, "import/1", s->arena);
 }
 
 aot_status_t aoth_session_new_program(aoth_session_t *s, const aoth_model_t *model) {
@@ -270,8 +271,10 @@ aot_status_t aoth_session_read_model(aoth_session_t *s, aoth_model_t *model) {
 
 aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const aoth_where_t *where_import,
                                  const char *path, const aoth_where_t *where_model) {
+  aoth_stage_t importer = {.use = import_id, .name = import_id};
   aoth_model_t model;
-  AOT_TRY(open_model(s, import_id, where_import, path, where_model, &model));
+  if (where_import) importer.where = *where_import;
+  AOT_TRY(open_model(s, &importer, path, where_model, &model));
   return aoth_session_read_model(s, &model);
 }
 
@@ -283,7 +286,7 @@ aot_status_t aoth_pipeline_open_model(aoth_session_t *s, const aoth_pipeline_t *
   }
   AOT_TRY(aoth_session_open_opsets(s, p->opsets, p->where_opsets, p->n_opsets));
   AOT_TRY(aoth_session_declare(s, p->operators, p->n_operators));
-  return open_model(s, p->import_id, &p->where_import, p->model_path, &p->where_model, out);
+  return open_model(s, &p->importer, p->model_path, &p->where_model, out);
 }
 
 aot_status_t aoth_pipeline_import(aoth_session_t *s, const aoth_pipeline_t *p) {

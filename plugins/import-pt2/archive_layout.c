@@ -70,7 +70,7 @@ static aot_status_t choose_model(p2_env_t *e, const p2_zip_t *zip, aot_str_t wan
     p2_fail(e, "import-pt2.no-such-model", "the archive holds no model '%.*s'", P2_SHOW(wanted));
   else
     p2_fail(e, "import-pt2.no-such-model", "the archive holds %u models and none is named 'model'", n);
-  p2_hint(e, "choose one with the option 'model': %s", names);
+  p2_hint(e, "choose one, 'model: {import: pt2, with: {model: NAME}}': %s", names);
   return AOT_E_INVALID;
 }
 

@@ -52,6 +52,12 @@ broken "the value 'nobody' is used but never made" "node 'relu' (aten.relu.defau
 awk 'BEGIN {for (i = 0; i < 200000; i++) printf "["}' > deep
 broken 'maximum parsing depth reached' 'models/model.json, line 1' models/model.json file deep
 
+# ---- the importer's options ----
+with() { status "$1" "$aothost" run "$root/pipelines/inference.yaml" --model "$m" --set model.import=pt2 --set "model.with.$2" --inputs random; }
+with 0 model=model
+with 2 model=other; says "the archive holds no model 'other'"; says 'hint: choose one, .*: model'
+with 2 modle=model; says "pt2 has no option 'modle'; did you mean 'model'"
+
 # ---- the weights ----
 broken "the weight file 'data/weights/weight_2' of 'm.2.weight' is not in the archive" 'd.pt2' weights/weight_2 drop
 broken "'m.2.weight' needs 1024 f32 elements, the member holds 25" "member 'data/weights/weight_2'" weights/weight_2 cut 100

@@ -155,7 +155,7 @@ static void chooses_among_models(void **state) {
   assert_memory_equal(layout.model->name.data, "models/small.json", 17);
   assert_int_equal(p2_layout_find(&t.env, &zip, p2_str(""), &layout), AOT_E_INVALID);
   assert_says(&t, "2 models and none is named 'model'");
-  assert_string_equal(t.env.error.hint, "choose one with the option 'model': big, small");
+  assert_string_equal(t.env.error.hint, "choose one, 'model: {import: pt2, with: {model: NAME}}': big, small");
   test_env_deinit(&t);
 }
 
