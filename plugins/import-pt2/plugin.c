@@ -127,7 +127,7 @@ static aot_status_t AOT_CALL probe(const aot_import_t *i, aot_ctx_t *ctx, const 
 /* ---- the compile cache ---- */
 
 /* Two archives with equal directories (names, places, sizes and checksums of all members) hold the same program and the same
- * tensors: weights need not be read to know a model again. */
+ * tensors: weights need not be read to know a model again. Without its checksums an archive says nothing of the kind. */
 static aot_status_t AOT_CALL model_key(const void *table, aot_ctx_t *ctx, const aot_file_t *given, const aot_bytes_sink_t *sink) {
   const aot_import_t *i = table;
   const unit_t *u = i->self;
@@ -140,6 +140,7 @@ static aot_status_t AOT_CALL model_key(const void *table, aot_ctx_t *ctx, const 
   if (p2_zip_open(&e, "the model file", file.data, file.nbytes, 0, &zip) != AOT_OK) return AOT_E_UNIMPLEMENTED;
   for (uint32_t m = 0; m < zip.n_members; m++) {
     const p2_member_t *member = &zip.members[m];
+    if (member->crc == 0 && member->nbytes) return AOT_E_UNIMPLEMENTED;
     const uint64_t row[] = {member->name.size, member->at, member->packed, member->nbytes, member->crc, member->method};
     AOT_TRY(sink->write(sink->self, row, sizeof row));
     AOT_TRY(sink->write(sink->self, member->name.data, member->name.size));

@@ -5,6 +5,7 @@
  *   sub OLD NEW      the first OLD is NEW      sub-all OLD NEW  every OLD is NEW
  *   file F           the bytes of file F       sum              its checksum is wrong
  *   rename NEW       another name (whole)      twice            it is there twice
+ *   nosum            its checksum is 0: none was computed
  *
  * Reads stored members only, which is what PyTorch writes; data starts at multiples of 64 bytes, as PyTorch has it. */
 #include <stdint.h>
@@ -20,7 +21,7 @@ typedef struct text {
 
 typedef struct member {
   text_t name, data;
-  int wrong_sum;
+  int wrong_sum, no_sum;
 } member_t;
 
 enum { LOCAL = 30, ENTRY = 46, END = 22, ALIGN = 64 };
@@ -79,7 +80,7 @@ static member_t *read_members(const text_t *zip, size_t *out_n) {
 /* Both kinds of header have these in common, from "version needed" to "length of the extra field". */
 static unsigned char *put_common(unsigned char *p, const member_t *m, size_t n_extra) {
   p = put(p, 2, 20), p = put(p, 2, 0), p = put(p, 2, 0), p = put(p, 4, 0x210000); /* version, flags, stored, 1980-01-01 */
-  p = put(p, 4, crc32(0, m->data.data, (uInt)m->data.size) ^ (m->wrong_sum ? 1u : 0u));
+  p = put(p, 4, m->no_sum ? 0 : crc32(0, m->data.data, (uInt)m->data.size) ^ (m->wrong_sum ? 1u : 0u));
   p = put(p, 4, m->data.size), p = put(p, 4, m->data.size);
   p = put(p, 2, m->name.size);
   return put(p, 2, n_extra);
@@ -163,6 +164,8 @@ int main(int argc, char **argv) {
   } else if (strcmp(damage, "file") == 0) {
     m[i].data = read_file(a);
     free(data.data);
+  } else if (strcmp(damage, "nosum") == 0) {
+    m[i].no_sum = 1;
   } else if (strcmp(damage, "sum") == 0) {
     m[i].wrong_sum = 1;
   } else if (strcmp(damage, "rename") == 0) {
@@ -170,7 +173,7 @@ int main(int argc, char **argv) {
     free(name.data);
   } else if (twice) {
     if (!(m = realloc(m, (n + 1) * sizeof *m))) die("no memory", NULL);
-    m[n] = (member_t){text_new(name.data, name.size), text_new(data.data, data.size), 0};
+    m[n] = (member_t){.name = text_new(name.data, name.size), .data = text_new(data.data, data.size)};
     n++;
   } else {
     die("there is no damage", damage);
