@@ -1,5 +1,6 @@
 #include "common/partition/joint_arrays.h"
 #include "common/snapshot/snap_births.h"
+#include "common/snapshot/snap_check.h"
 
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -16,39 +17,21 @@ static const aot_snap_graph_t *find_joint(const aot_snapshot_t *s, uint32_t *out
   return NULL;
 }
 
-static int64_t expr_at_hint(const aot_snapshot_t *s, int64_t dim, const int64_t *hints) {
-  return AOT_DIM_IS_SYM(dim) ? hints[AOT_DIM_EXPR(dim) < s->exprs.count ? AOT_DIM_EXPR(dim) : 0] : dim;
-}
-
-/* Every expression at its symbols' hints. Children stand before their parents. */
+/* Every expression at its symbols' hints; 0 for one that has no value there. */
 static int64_t *eval_hints(const aot_snapshot_t *s) {
-  const aot_snap_expr_t *exprs = AOT_SNAP_ROWS(s, aot_snap_expr_t, exprs);
   const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
-  int64_t *hints = calloc((size_t)s->exprs.count + 1, sizeof *hints);
-  if (!hints) return NULL;
-  for (uint32_t i = 0; i < s->exprs.count; i++) {
-    const aot_snap_expr_t *e = &exprs[i];
-    if (e->op == AOT_EXPR_SYMBOL) {
-      hints[i] = e->a >= 0 && (uint64_t)e->a < s->symbols.count ? symbols[e->a].hint : 1;
-      continue;
-    }
-    int64_t a = expr_at_hint(s, e->a, hints), b = expr_at_hint(s, e->b, hints), c = expr_at_hint(s, e->c, hints);
-    switch (e->op) {
-      case AOT_EXPR_ADD: hints[i] = a + b; break;
-      case AOT_EXPR_SUB: hints[i] = a - b; break;
-      case AOT_EXPR_MUL: hints[i] = a * b; break;
-      case AOT_EXPR_FLOORDIV: hints[i] = b ? (a - ((a % b != 0 && (a < 0) != (b < 0)) ? b : 0)) / b : 0; break;
-      case AOT_EXPR_MOD: hints[i] = b ? ((a % b) + b) % b : 0; break;
-      case AOT_EXPR_MAX: hints[i] = a > b ? a : b; break;
-      case AOT_EXPR_MIN: hints[i] = a < b ? a : b; break;
-      case AOT_EXPR_EQ: hints[i] = a == b; break;
-      case AOT_EXPR_LT: hints[i] = a < b; break;
-      case AOT_EXPR_LE: hints[i] = a <= b; break;
-      case AOT_EXPR_WHERE: hints[i] = a ? b : c; break;
-      default: hints[i] = 1; break;
-    }
-  }
-  return hints;
+  int64_t *values = calloc((size_t)s->exprs.count + 1, sizeof *values);
+  int64_t *hints = calloc((size_t)s->symbols.count + 1, sizeof *hints);
+  sn_error error;
+  int ok = values && hints;
+  for (uint32_t i = 0; ok && i < s->symbols.count; i++) hints[i] = symbols[i].hint;
+  ok = ok && sn_exprs_eval(s, hints, s->symbols.count, values, &error) == AOT_OK;
+  for (uint32_t i = 0; ok && i < s->exprs.count; i++)
+    if (values[i] == SN_NO_VALUE) values[i] = 0;
+  free(hints);
+  if (ok) return values;
+  free(values);
+  return NULL;
 }
 
 static uint64_t value_nbytes(const aot_snapshot_t *s, const aot_snap_value_t *v, const int64_t *hints) {
@@ -56,7 +39,7 @@ static uint64_t value_nbytes(const aot_snapshot_t *s, const aot_snap_value_t *v,
   if (v->kind != AOT_TYPE_TENSOR) return 0;
   const int64_t *ints = AOT_SNAP_ROWS(s, int64_t, ints);
   uint64_t n = aot_dtype_size(v->dtype);
-  for (int32_t d = 0; d < v->rank; d++) n *= (uint64_t)expr_at_hint(s, ints[v->dims + (uint32_t)d], hints);
+  for (int32_t d = 0; d < v->rank; d++) n *= (uint64_t)sn_dim(ints[v->dims + (uint32_t)d], hints);
   return n;
 }
 
