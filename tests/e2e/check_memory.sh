@@ -64,6 +64,18 @@ status 1 "$aothost" inspect p.yaml --memory --budget 1KiB; says "exceeded by"
 status 0 "$aothost" inspect p.yaml --memory --budget 1GiB; says "holds, .* to spare"
 status 0 "$aothost" inspect p.yaml --memory --model "$models/mlp/train.pt2"; says "as backend-cpu"
 
+# ---- a budget: the partitioner's simulation, the backend's plan, and the fraction that was asked for
+status 0 "$aothost" inspect "$root/pipelines/memory.yaml" --memory --simulated --budget 0.6 --json plan.json -q
+python <<'END'
+import json
+report = json.load(open("plan.json"))
+planned, simulated = report["plans"]
+assert (planned["unit"], simulated["unit"]) == ("backend-cpu", "partition-mincut")
+assert planned["peak_bytes"] <= report["budget_bytes"] and simulated["peak_bytes"] <= report["budget_bytes"]
+assert planned["peak_bytes"] <= simulated["peak_bytes"]
+END
+status 1 "$aothost" inspect "$root/pipelines/memory.yaml" --memory --budget 0.4 -q
+
 # ---- pictures: well formed, with budget line and names, nothing from elsewhere
 status 0 "$aothost" inspect small.ir --memory --use backend-cpu --with threads=1 --budget 8KiB --plot s.svg
 status 0 "$aothost" inspect p.yaml --memory --unit backend-ref --budget 1GiB --plot p.html -q
