@@ -113,25 +113,36 @@ aoth_interval_t aoth_ratio_interval(const aoth_sample_t *a, const aoth_sample_t 
 
 /* ---- the verdict ---- */
 
-/* Least and greatest of the groups' medians. 0: no memory. */
-static int range_of_medians(const aoth_sample_t *s, double *least, double *most) {
-  double *copy = malloc(s->n_each * sizeof *copy);
-  *least = INFINITY;
-  *most = -INFINITY;
-  for (uint32_t g = 0; copy && g < s->n_groups; g++) {
-    memcpy(copy, s->x + (size_t)g * s->n_each, s->n_each * sizeof *copy);
-    const double median = aoth_median(copy, s->n_each);
-    *least = fmin(*least, median);
-    *most = fmax(*most, median);
+/* The medians of the groups, out[n_groups]; scratch has room for a group. */
+static void medians(const aoth_sample_t *s, double *out, double *scratch) {
+  for (uint32_t g = 0; g < s->n_groups; g++) {
+    memcpy(scratch, s->x + (size_t)g * s->n_each, s->n_each * sizeof *scratch);
+    out[g] = aoth_median(scratch, s->n_each);
   }
-  free(copy);
-  return copy != NULL;
+}
+
+/* 1: the first series' medians lie below the second's: all below all, or, of groups enough, each below its partner. */
+static int is_below(const double *first, const double *second, uint32_t n) {
+  double most = -INFINITY, least = INFINITY;
+  uint32_t n_pairs = 0;
+  for (uint32_t g = 0; g < n; g++) {
+    most = fmax(most, first[g]);
+    least = fmin(least, second[g]);
+    n_pairs += first[g] < second[g];
+  }
+  return most < least || (n >= AOTH_LEAST_PAIRS && n_pairs == n);
 }
 
 int aoth_verdict(const aoth_sample_t *a, const aoth_sample_t *b, aoth_interval_t ratio) {
-  double least_a, most_a, least_b, most_b;
-  if (a->n_groups < AOTH_LEAST_GROUPS || !a->n_each || !isfinite(ratio.low) || !isfinite(ratio.high)) return 0;
-  if (!range_of_medians(a, &least_a, &most_a) || !range_of_medians(b, &least_b, &most_b)) return 0;
-  if (ratio.high < 1 && most_b < least_a) return -1;
-  return ratio.low > 1 && least_b > most_a ? 1 : 0;
+  const uint32_t n = a->n_groups;
+  int verdict = 0;
+  if (n < AOTH_LEAST_GROUPS || !a->n_each || !isfinite(ratio.low) || !isfinite(ratio.high)) return 0;
+  double *of_a = malloc((2 * (size_t)n + a->n_each) * sizeof *of_a), *of_b = of_a + n;
+  if (!of_a) return 0;
+  medians(a, of_a, of_b + n);
+  medians(b, of_b, of_b + n);
+  if (ratio.high < 1 && is_below(of_b, of_a, n)) verdict = -1;
+  if (ratio.low > 1 && is_below(of_a, of_b, n)) verdict = 1;
+  free(of_a);
+  return verdict;
 }

@@ -39,10 +39,12 @@ aoth_interval_t aoth_median_interval(const aoth_sample_t *a, aoth_bootstrap_t ho
 aoth_interval_t aoth_ratio_interval(const aoth_sample_t *a, const aoth_sample_t *b, aoth_bootstrap_t how);
 
 #define AOTH_LEAST_GROUPS 4u /* fewer allow no verdict */
+#define AOTH_LEAST_PAIRS 6u  /* groups that allow one pair by pair */
 
 /* -1: b is less than a, +1: more, 0: no verdict. One is given where the interval of the ratio lies on one side of 1 and, whatever the
- * distribution, chance does as much in less than one case of thirty: every group's median of one series lies beyond every one of
- * the other's (2 of the 70 orders of four and four; Mann, Whitney 1947). */
+ * distribution, chance seldom does as much: every group's median of one series lies beyond every one of the other's (2 of the 70
+ * orders of four and four; Mann, Whitney 1947), or every group's beyond that of the group measured with it (2 of the 64 outcomes of
+ * six throws of a coin: the sign test), which the machine's moods from one time to another do not hide. */
 int aoth_verdict(const aoth_sample_t *a, const aoth_sample_t *b, aoth_interval_t ratio);
 
 #endif

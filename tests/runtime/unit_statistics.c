@@ -165,7 +165,20 @@ static void test_verdicts(void **state) {
   assert_in_range(verdicts(8, 1, 0.05, 0), MANY * 95 / 100, MANY);
   assert_int_equal(verdicts(4, 1.3, 0.02, 1), MANY);
   assert_int_equal(verdicts(4, 0.75, 0.02, -1), MANY);
+  assert_in_range(verdicts(6, 1, 0.05, 0), MANY * 95 / 100, MANY);
   assert_int_equal(verdicts(3, 2, 0.02, 0), MANY); /* too few processes, whatever they say */
+}
+
+/* A machine that is slower from process to process: pairs tell what the whole does not, when there are six. */
+static void test_pairs(void **state) {
+  (void)state;
+  const double a[] = {1, 2, 3, 4, 5, 6}, b[] = {1.1, 2.2, 3.3, 4.4, 5.5, 6.6};
+  const aoth_interval_t above = {1.1, 1.05, 1.2}, across = {1.1, 0.95, 1.2};
+  const aoth_sample_t a6 = {a, 6, 1}, b6 = {b, 6, 1}, a5 = {a, 5, 1}, b5 = {b, 5, 1};
+  assert_int_equal(aoth_verdict(&a6, &b6, above), 1);
+  assert_int_equal(aoth_verdict(&b6, &a6, (aoth_interval_t){0.9, 0.8, 0.95}), -1);
+  assert_int_equal(aoth_verdict(&a6, &b6, across), 0);
+  assert_int_equal(aoth_verdict(&a5, &b5, above), 0);
 }
 
 static void test_series_against_itself(void **state) {
@@ -197,6 +210,7 @@ int main(void) {
                                      cmocka_unit_test(test_ratio_interval_covers),
                                      cmocka_unit_test(test_median_interval_covers),
                                      cmocka_unit_test(test_verdicts),
+                                     cmocka_unit_test(test_pairs),
                                      cmocka_unit_test(test_series_against_itself),
                                      cmocka_unit_test(test_seeds_and_nothing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
