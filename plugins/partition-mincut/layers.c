@@ -27,7 +27,8 @@ static void one_round(const mc_model_t *m, const uint64_t *old, uint64_t *now) {
       uint32_t v = j->operands[k], d = j->def[v];
       h = mix(h, d == PT_NONE ? mix(j->input_kind[v], j->nbytes[v]) : mix(old[d], v - j->result_begin[d]));
     }
-    for (uint32_t k = j->user_begin[j->result_begin[n]]; k < j->user_begin[j->result_begin[n + 1]]; k++) readers += mix(old[j->users[k]], 1);
+    for (uint32_t k = j->user_begin[j->result_begin[n]]; k < j->user_begin[j->result_begin[n + 1]]; k++)
+      readers += mix(old[j->users[k]], 1);
     now[n] = mix(h, readers);
   }
 }

@@ -1,7 +1,7 @@
 /* Equal places of equal layers: values that look alike from where they stand.
  *
- * Every node gets a number from what it is (flags, sizes, cost) and, round by round, from the numbers of what it reads and of what reads it;
- * after LAYER_ROUNDS rounds nodes with equal numbers have equal surroundings that many steps around. So the n-th value of each of a
+ * Every node gets a number from what it is (flags, sizes, cost) and, round by round, from the numbers of what it reads and of
+ * what reads it; after MC_LAYER_ROUNDS rounds nodes with equal numbers have equal surroundings that many steps around. So the n-th value of each of a
  * model's equal layers falls into one class, and what is decided for one of them is decided for all (or for the first half of them).
  * Source: B. Weisfeiler, A. Leman, 1968, on directed graphs with ordered operands. */
 #ifndef MC_LAYERS_H

@@ -172,7 +172,8 @@ static int choose(const mc_memory_call_t *call, const mc_model_t *m, uint32_t *o
   return status;
 }
 
-/* Where equal nodes were merged operands differ from the snapshot's: views are of what is read now. base: by value, of the simulated graph. */
+/* Where equal nodes were merged operands differ from the snapshot's: views are of what is read now. base: of the simulated
+ * graph, by value. */
 static void follow_operands(const pt_joint_t *j, uint32_t *base) {
   for (uint32_t v = j->n_inputs; v < j->n_values; v++) {
     const uint32_t d = j->def[v];

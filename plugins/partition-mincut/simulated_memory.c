@@ -53,7 +53,8 @@ static int prepare(const aot_snapshot_t *s, uint32_t graph, const int64_t *dims,
 }
 
 /* One step a node, or one where there is none: the axis has room for what the boundary holds. */
-static void add_rows(const aot_snapshot_t *s, const aot_snap_graph_t *g, const running_t *r, const ms_arena_t *a, mr_rows_t *rows, side_t *out) {
+static void add_rows(const aot_snapshot_t *s, const aot_snap_graph_t *g, const running_t *r, const ms_arena_t *a, mr_rows_t *rows,
+                     side_t *out) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + g->node_begin;
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
   out->row.begin = rows->n_steps;

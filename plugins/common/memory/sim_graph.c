@@ -147,7 +147,9 @@ static int is_loop(const build_t *b, uint32_t n) {
   const lp_op_t *op = node->n_results == 1 && result->kind == AOT_TYPE_TENSOR ? lp_op_find(op_name(b, n)) : NULL;
   lp_operand_t operands[LP_ARGS];
   aot_str_t word;
+  lp_draw_t draw;
   int32_t compute;
+  if (op && lp_op_draws(op, result->dtype, &draw) && result->rank == 0) return 0; /* drawn by its kernel */
   return op && read_operands(b, node, operands, n_args, &word) &&
          lp_choose(op, operands, n_args, word, result->dtype, &compute) != NULL;
 }
