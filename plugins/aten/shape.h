@@ -112,6 +112,8 @@ int32_t at_broadcast(at_infer_t *c, const aot_type_t *operands, uint32_t n, int6
 
 /* ---- results ---- */
 void at_put(at_infer_t *c, int32_t dtype, const int64_t *sizes, int32_t rank); /* contiguous */
+/* sizes by the argument `size`, laid out by the argument physical_layout: dimensions from the outermost in memory to the innermost */
+void at_put_permuted(at_infer_t *c, int32_t dtype, const char *size);
 void at_put_strided(at_infer_t *c, int32_t dtype, const int64_t *sizes, const int64_t *strides, int32_t rank);
 void at_put_view(at_infer_t *c, const aot_type_t *base, const int64_t *sizes, const int64_t *strides, int32_t rank,
                  int64_t offset);

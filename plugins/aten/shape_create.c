@@ -12,14 +12,20 @@ static int32_t factory_dtype(at_infer_t *c, int32_t otherwise) {
   return at_has(c, "dtype") ? (int32_t)at_int(c, "dtype") : otherwise;
 }
 
-static void put_sized(at_infer_t *c, int32_t dtype) {
-  const int64_t *sizes;
-  uint32_t n = at_ints(c, "size", &sizes), i;
-  aot_type_t t = {AOT_TYPE_TENSOR, 0, 0, 0, 0, 0, 0, NULL, NULL, 0};
-  int64_t *strides;
+/* The sizes that an argument lists; fails if no tensor has them. */
+static uint32_t given_sizes(at_infer_t *c, const char *name, const int64_t **out) {
+  uint32_t n = at_ints(c, name, out), i;
   if (n > AOT_MAX_RANK) at_fail(c, "a tensor of rank %u, more than %d", n, AOT_MAX_RANK);
   for (i = 0; i < n && c->status == AOT_OK; i++)
-    if (at_hint(c, sizes[i]) < 0) at_fail(c, "size %lld", (long long)at_hint(c, sizes[i]));
+    if (at_hint(c, (*out)[i]) < 0) at_fail(c, "size %lld", (long long)at_hint(c, (*out)[i]));
+  return n;
+}
+
+static void put_sized(at_infer_t *c, int32_t dtype) {
+  const int64_t *sizes;
+  uint32_t n = given_sizes(c, "size", &sizes);
+  aot_type_t t = {AOT_TYPE_TENSOR, 0, 0, 0, 0, 0, 0, NULL, NULL, 0};
+  int64_t *strides;
   if (c->status != AOT_OK) return;
   strides = at_dims(c, (int32_t)n);
   t.sizes = sizes;
@@ -62,6 +68,24 @@ void at_shape_empty_strided(at_infer_t *c) {
   if (n != m) at_fail(c, "%u sizes and %u strides", n, m);
   at_put_strided(c, factory_dtype(c, self.kind == AOT_TYPE_TENSOR ? self.dtype : AOT_F32), sizes, strides, (int32_t)n);
 }
+
+void at_put_permuted(at_infer_t *c, int32_t dtype, const char *size) {
+  const int64_t *sizes, *order;
+  uint32_t n = given_sizes(c, size, &sizes), m = at_ints(c, "physical_layout", &order), i;
+  int64_t *strides, step = 1;
+  if (n != m) at_fail(c, "physical_layout names %u of %u dimensions", m, n);
+  if (c->status != AOT_OK) return;
+  at_dim_mask(c, order, m, (int32_t)n);
+  strides = at_dims(c, (int32_t)n);
+  for (i = n; i-- > 0 && c->status == AOT_OK;) {
+    int32_t d = at_wrap(c, order[i], (int32_t)n);
+    strides[d] = step;
+    step = at_mul(c, step, at_max(c, sizes[d], 1));
+  }
+  if (c->status == AOT_OK) at_put_strided(c, dtype, sizes, strides, (int32_t)n);
+}
+
+void at_shape_empty_permuted(at_infer_t *c) { at_put_permuted(c, factory_dtype(c, AOT_F32), "size"); }
 
 /* ---- ranges ---- */
 

@@ -238,19 +238,7 @@ void at_shape_prims_full(at_infer_t *c) {
   else at_put(c, dtype, shape, (int32_t)n);
 }
 
-void at_shape_empty_permuted(at_infer_t *c) {
-  const int64_t *shape, *order;
-  uint32_t n = at_ints(c, "shape", &shape), m = at_ints(c, "physical_layout", &order), i;
-  int64_t *strides = at_dims(c, (int32_t)n), step = 1;
-  int32_t dtype = new_dtype(c);
-  if (n != m) at_fail(c, "physical_layout names %u of %u dimensions", m, n);
-  at_dim_mask(c, order, m, (int32_t)n);
-  for (i = n; i-- > 0 && c->status == AOT_OK;) {
-    strides[order[i]] = step;
-    step = at_mul(c, step, at_max(c, shape[order[i]], 1));
-  }
-  if (c->status == AOT_OK) at_put_strided(c, dtype, shape, strides, (int32_t)n);
-}
+void at_shape_prims_empty_permuted(at_infer_t *c) { at_put_permuted(c, new_dtype(c), "shape"); }
 
 void at_shape_prims_full_like(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "a");

@@ -245,6 +245,7 @@ at_infer_fn at_shape_prelu_backward;
 at_infer_fn at_shape_prim;
 at_infer_fn at_shape_prims_alias;
 at_infer_fn at_shape_prims_copy_to;
+at_infer_fn at_shape_prims_empty_permuted;
 at_infer_fn at_shape_prims_full;
 at_infer_fn at_shape_prims_full_like;
 at_infer_fn at_shape_prims_reduce;
