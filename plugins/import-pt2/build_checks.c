@@ -130,7 +130,8 @@ static aot_status_t put_type(void *self, const aot_type_t *type) {
   AOT_TRY(P2_NEW(l->b->env, P2_SCRATCH, 2 * (uint32_t)copy.rank, &dims));
   if (copy.rank) memcpy(dims, type->sizes, (size_t)copy.rank * sizeof *dims);
   copy.sizes = dims;
-  copy.strides = NULL;
+  if (type->strides && copy.rank) memcpy(dims + copy.rank, type->strides, (size_t)copy.rank * sizeof *dims);
+  copy.strides = type->strides ? dims + copy.rank : NULL;
   AOT_TRY(p2_grow(l->b->env, (void **)&l->at, l->n, &l->capacity, sizeof *l->at));
   l->at[l->n++] = copy;
   return AOT_OK;
@@ -167,7 +168,7 @@ static void print_type(p2_builder_t *b, const aot_type_t *t, char *out, size_t s
   snprintf(out + used, size - used, "]");
 }
 
-static int types_agree(p2_builder_t *b, const aot_type_t *x, const aot_type_t *y, int any_sizes) {
+int p2_types_agree(p2_builder_t *b, const aot_type_t *x, const aot_type_t *y, int any_sizes) {
   int32_t i;
   if (x->kind != AOT_TYPE_TENSOR || y->kind != AOT_TYPE_TENSOR) return 1; /* None, numbers: the archive decides */
   if (x->dtype != y->dtype || x->rank != y->rank) return 0;
@@ -184,7 +185,7 @@ aot_status_t p2_check_types(p2_builder_t *b, const p2_node_t *n, const p2_types_
     return p2_node_bad(b, n, "import-pt2.shape-check", "the archive records %u results, the operator gives %u", n_given,
                        inferred->n);
   for (i = 0; i < n_given; i++) {
-    if (types_agree(b, &given[i], &inferred->at[i], inferred->any_sizes)) continue;
+    if (p2_types_agree(b, &given[i], &inferred->at[i], inferred->any_sizes)) continue;
     print_type(b, &given[i], recorded, sizeof recorded);
     print_type(b, &inferred->at[i], ours, sizeof ours);
     p2_node_bad(b, n, "import-pt2.shape-check", "result %u is recorded as %s, its operands give %s", i, recorded, ours);

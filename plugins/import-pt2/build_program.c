@@ -172,7 +172,7 @@ static aot_status_t build_node(p2_builder_t *b, p2_scope_t *s, const p2_node_t *
   aot_node_info_t info;
   aot_arg_t *args = NULL;
   aot_node_t node;
-  uint32_t i, n_args = 0;
+  uint32_t i, n_args = 0, n_mistaken = b->n_mistaken;
   int known = 0;
   memset(&types, 0, sizeof types);
   memset(&spec, 0, sizeof spec);
@@ -186,6 +186,7 @@ static aot_status_t build_node(p2_builder_t *b, p2_scope_t *s, const p2_node_t *
   if (autocast) AOT_TRY(p2_autocast(b, g, d, spec.origin, args, n_args, types.at, types.n));
   if (b->n_symbols == b->n_symbols_before) /* else only the archive knows the symbols that the node brings in */
     AOT_TRY(p2_infer(b, spec.op, args, n_args, &inferred, &known));
+  if (known) AOT_TRY(p2_correct_types(b, n, args, n_args, &inferred, &types));
   if (known) AOT_TRY(p2_check_types(b, n, &inferred, types.at, types.n));
   spec.n_args = n_args;
   spec.args = args;
@@ -197,6 +198,7 @@ static aot_status_t build_node(p2_builder_t *b, p2_scope_t *s, const p2_node_t *
   memset(&info, 0, sizeof info);
   info.struct_size = sizeof info;
   AOT_TRY(h->graph->node_info(b->prog, node, &info));
+  p2_number_mistaken(b, n_mistaken, info.first_result);
   return bind_results(b, s, n, info.first_result);
 }
 

@@ -71,6 +71,8 @@ typedef struct p2_builder {
   const p2_node_t *node; /* being imported, for messages; NULL: none */
   p2_tags_t tags;        /* of that node */
   uint32_t n_checkpoints; /* regions numbered by the importer so far */
+  uint32_t *mistaken;     /* values of which the archive records another type than they have, ascending */
+  uint32_t n_mistaken, mistaken_capacity;
 } p2_builder_t;
 
 /* build_program.c: the whole, in one call. */
@@ -117,11 +119,19 @@ typedef struct p2_types { /* a list of types in scratch */
 aot_status_t p2_infer(p2_builder_t *b, aot_op_t op, const aot_arg_t *args, uint32_t n, p2_types_t *out, int *out_known);
 aot_status_t p2_check_types(p2_builder_t *b, const p2_node_t *n, const p2_types_t *inferred, const aot_type_t *given,
                             uint32_t n_given);
+/* Dtype and, unless any_sizes, sizes as far as can be told; what is no tensor agrees. */
+int p2_types_agree(p2_builder_t *b, const aot_type_t *x, const aot_type_t *y, int any_sizes);
 aot_status_t p2_check_assertion(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n);
 int p2_is_symbolic(const p2_node_t *n);  /* all its results are symbolic numbers */
 int p2_is_inline(const p2_node_t *n);    /* it owns a graph whose nodes go into the graph around it */
 int p2_is_assertion(const p2_node_t *n); /* a check of metadata that PyTorch writes into training archives */
 aot_str_t p2_op_name(const p2_node_t *n); /* the target without "torch.ops." */
+
+/* build_recorded.c: where PyTorch is known to record wrong types. Puts the inferred types in place of those, and of what follows
+ * from them, and lists these results in b->mistaken, by their place in the node until p2_number_mistaken makes them value ids. */
+aot_status_t p2_correct_types(p2_builder_t *b, const p2_node_t *n, const aot_arg_t *args, uint32_t n_args,
+                              const p2_types_t *inferred, p2_types_t *types);
+void p2_number_mistaken(p2_builder_t *b, uint32_t from, aot_value_t first);
 
 /* build_tags.c: the tags of a node in a region with tags `around`. */
 aot_status_t p2_tags_of_node(p2_builder_t *b, const p2_node_t *n, p2_tags_t around, p2_tags_t *out);

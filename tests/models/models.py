@@ -127,6 +127,20 @@ class DynamicRows(nn.Module):
         return loss, values, inverse, counts, slices, torch.bincount(groups), torch.argwhere(x[:, 0] > 0), torch.zeros(2 * n + 1)
 
 
+
+class LastStates(nn.Module):
+    """An LSTM of two layers and directions; what counts are its last states, of which PyTorch 2.11 records one dimension too much."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(6, 5, num_layers=2, bidirectional=True, batch_first=True)
+        self.head = nn.Linear(5, 3)
+
+    def forward(self, x):
+        y, (h, c) = self.lstm(x)
+        return self.head(h[-1]).sin().sum() + (h[-2] * c[-2]).sum() + y.mean(), h
+
+
 def conv_group_norm():
     return ConvGroupNorm(), (torch.randn(3, 3, 16, 16), torch.randint(0, 10, (3,)))
 
@@ -147,3 +161,7 @@ def dynamic_mask():
 
 def dynamic_rows():
     return DynamicRows(), (torch.randn(4, 5), torch.tensor([2, 0, 3, 2]), torch.tensor(3))
+
+
+def last_states():
+    return LastStates(), (torch.randn(3, 4, 6),)

@@ -1,0 +1,71 @@
+/* build_recorded.c - where the types that an archive records are not what its operators give.
+ *
+ * PyTorch records what its tracing rules say, and a few of these are wrong; running the archive gives what the kernels give. The
+ * table lists them. From such a result on, the types of the operators that read it are inferred, and the recorded ones ignored. */
+#include "build_program.h"
+
+/* One more dimension of size 1 is recorded at `dim` of the results first .. first + n - 1. */
+static const struct {
+  const char *op;
+  uint32_t first, n;
+  int32_t dim;
+} mistakes[] = {
+    {"aten.lstm.input", 1, 2, 1}, /* torch/_decomp/decompositions.py, one_layer_lstm: hx.squeeze(1) takes the batch for the time */
+};
+
+static int has_one_more(p2_builder_t *b, const aot_type_t *recorded, const aot_type_t *real, int32_t dim) {
+  int32_t i;
+  if (recorded->kind != AOT_TYPE_TENSOR || real->kind != AOT_TYPE_TENSOR) return 0;
+  if (recorded->dtype != real->dtype || recorded->rank != real->rank + 1 || dim >= recorded->rank) return 0;
+  for (i = 0; i < real->rank; i++)
+    if (!p2_dims_agree(b, recorded->sizes[i + (i >= dim)], real->sizes[i])) return 0;
+  return recorded->sizes[dim] == 1;
+}
+
+static int is_known_mistake(p2_builder_t *b, const p2_node_t *n, uint32_t result, const aot_type_t *recorded, const aot_type_t *real) {
+  size_t i;
+  for (i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
+    if (p2_str_is(p2_op_name(n), mistakes[i].op) && result >= mistakes[i].first && result < mistakes[i].first + mistakes[i].n &&
+        has_one_more(b, recorded, real, mistakes[i].dim))
+      return 1;
+  return 0;
+}
+
+static int is_listed(const p2_builder_t *b, uint32_t value) {
+  uint32_t low = 0, high = b->n_mistaken; /* ascending: values are made in the order of their ids */
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (b->mistaken[middle] < value) low = middle + 1;
+    else high = middle;
+  }
+  return low < b->n_mistaken && b->mistaken[low] == value;
+}
+
+static int reads_mistaken(const p2_builder_t *b, const aot_arg_t *args, uint32_t n) {
+  uint32_t i, k;
+  if (b->n_mistaken == 0) return 0;
+  for (i = 0; i < n; i++) {
+    if (args[i].kind == AOT_ARG_VALUE && is_listed(b, (uint32_t)args[i].u.i)) return 1;
+    for (k = 0; args[i].kind == AOT_ARG_VALUES && k < args[i].n; k++)
+      if (is_listed(b, args[i].u.ids[k])) return 1;
+  }
+  return 0;
+}
+
+aot_status_t p2_correct_types(p2_builder_t *b, const p2_node_t *n, const aot_arg_t *args, uint32_t n_args,
+                              const p2_types_t *inferred, p2_types_t *types) {
+  uint32_t i;
+  int follows = reads_mistaken(b, args, n_args);
+  for (i = 0; i < types->n && i < inferred->n; i++) {
+    if (p2_types_agree(b, &types->at[i], &inferred->at[i], inferred->any_sizes)) continue;
+    if (!follows && !is_known_mistake(b, n, i, &types->at[i], &inferred->at[i])) continue;
+    types->at[i] = inferred->at[i];
+    AOT_TRY(p2_grow(b->env, (void **)&b->mistaken, b->n_mistaken, &b->mistaken_capacity, sizeof *b->mistaken));
+    b->mistaken[b->n_mistaken++] = i;
+  }
+  return AOT_OK;
+}
+
+void p2_number_mistaken(p2_builder_t *b, uint32_t from, aot_value_t first) {
+  for (; from < b->n_mistaken; from++) b->mistaken[from] += first.id;
+}
