@@ -106,6 +106,12 @@ static aot_status_t run(verify_t *v, aoth_cli_t *cli, aothost_t *h) {
   return AOT_OK;
 }
 
+/* Recorded numbers of a model that draws are those of another generator. */
+static void tell_of_draws(const verify_t *v, aothost_t *h) {
+  if (v->n_ok != v->n_rows && aoth_step_offset(aoth_api_step(h)) != 0)
+    printf("the program draws random numbers: what depends on them is not what was recorded with other numbers\n");
+}
+
 static aot_status_t write_json(const verify_t *v, aoth_cli_t *cli, aoth_session_t *session, aothost_t *h, const aoth_pipeline_t *pipeline) {
   json_t *o = json_object();
   json_object_set_new(o, "command", json_string("verify"));
@@ -135,6 +141,7 @@ static int main_with(verify_t *v, aoth_cli_t *cli) {
   if (status == AOT_OK) status = h ? run(v, cli, h) : AOT_E_EXHAUSTED;
   if (status == AOT_OK && !v->quiet)
     printf("%u of %u keys agree (rtol %g, atol %g)\n", v->n_ok, v->n_rows, v->rtol, v->atol);
+  if (status == AOT_OK && !v->quiet) tell_of_draws(v, h);
   if (status == AOT_OK) status = write_json(v, cli, session, h, pipeline);
   aothost_close(h);
   aoth_pipeline_destroy(pipeline);

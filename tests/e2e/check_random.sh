@@ -131,6 +131,11 @@ for backend in ref cpu; do
   cmp -s again.st other.st && complain "two draws are one"
 done
 
+# numbers that another generator drew are not met: verify says why
+"$edit" "$saved/expected.safetensors" recorded.st add output.0 1 > out 2>&1 || complain "edit_tensors"
+status 1 "$aothost" verify states.yaml --model "$saved/model.pt2" --expect recorded.st
+says 'the program draws random numbers'
+
 # sizes that the call tells: draws in generated loops and in kernels, of both backends, bit for bit
 cat > sizes.ir <<'I'
 aot 1
