@@ -118,6 +118,9 @@ void rg_rrelu(rg_emit_t *e, aot_value_t *out) {
     if (e->info.n_results > 1) give(e, rg_in(e, "noise"), out + 1);
     return;
   }
+  if (lower > upper)
+    rg_fail(e, AOT_E_INVALID, "", "%.*s: 'lower' is %g, more than 'upper', %g", (int)e->desc->name.size, e->desc->name.data,
+            lower, upper);
   const rg_x u = RG(e, "mul.Scalar", rg_uniform(e, &t, t.dtype == AOT_F64 ? AOT_F64 : AOT_F32), rg_f(upper - lower));
   const rg_x slope = rg_cast(e, RG(e, "add.Scalar", u, rg_f(lower)), t.dtype);
   const rg_x noise = RG(e, "where.ScalarOther", RG(e, "le.Scalar", x, rg_i(0)), slope, rg_f(1.0));

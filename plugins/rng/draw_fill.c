@@ -34,12 +34,22 @@ void rg_randn(rg_emit_t *e, aot_value_t *out) {
   *out = rg_value(e, rg_normal(e, &t, t.dtype));
 }
 
+static int is_known(rg_x x) { return x.kind == AOT_ARG_INT && !AOT_DIM_IS_SYM(x.u.i); } /* sizes that a call tells are not */
+
+/* [low, high) */
+static rg_x drawn_between(rg_emit_t *e, const aot_type_t *t, rg_x low, rg_x high) {
+  if (is_known(low) && is_known(high) && low.u.i >= high.u.i)
+    rg_fail(e, AOT_E_INVALID, "", "%.*s: there is no integer from %lld on and below %lld", (int)e->desc->name.size,
+            e->desc->name.data, (long long)low.u.i, (long long)high.u.i);
+  return rg_randint(e, t, low, high);
+}
+
 /* randint, randint.low, randint_like, ..: [low, high) */
 void rg_randint_rule(rg_emit_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
   rg_x low = rg_in(e, "low");
   if (low.kind == AOT_ARG_NONE) low = rg_i(0);
-  give(e, rg_randint(e, &t, low, rg_in(e, "high")), &t, out);
+  give(e, drawn_between(e, &t, low, rg_in(e, "high")), &t, out);
 }
 
 /* The largest number of `random` that every smaller one can be told from; -1: all of int64. */
@@ -68,7 +78,7 @@ void rg_random(rg_emit_t *e, aot_value_t *out) {
   if (low.kind == AOT_ARG_NONE) low = rg_i(0);
   if (high.kind != AOT_ARG_NONE || top >= 0) {
     if (high.kind == AOT_ARG_NONE) high = rg_i(top + 1);
-    give(e, rg_randint(e, &t, low, high), &t, out);
+    give(e, drawn_between(e, &t, low, high), &t, out);
   } else if (low.kind == AOT_ARG_INT && low.u.i == 0) {
     give(e, rg_bits(e, &t), &t, out);
   } else {

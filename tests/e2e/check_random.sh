@@ -173,6 +173,25 @@ done
 status 2 "$aothost" export "$gpt" -o exported.pt2 --use functionalize --use rng
 says 'random numbers as an input'
 
+# ranges without a number are errors at their node
+refused() { # CALL WORDS
+  printf '%s\n' 'aot 1' 'properties imported' 'leaf 0 user_input 0 "x" : f32[4]' 'graph @main forward {' '  in %x = user_input 0 : f32[4]' \
+    "  %y = $1" '  out user_output 0 = %y' '}' > range.ir
+  status 3 "$aothost" opt range.ir --use functionalize --use rng
+  says "$2"
+  says 'node %y'
+}
+refused 'aten.randint.low 5, 5, [3]' 'aten.randint.low: there is no integer from 5 on and below 5'
+refused 'aten.randint_like.default %x, 0' 'aten.randint_like.default: there is no integer from 0 on and below 0'
+refused 'aten.random.from %x, 5, 2' 'aten.random.from: there is no integer from 5 on and below 2'
+refused 'aten.rrelu.default %x, 0.5, 0.25, true' "aten.rrelu.default: 'lower' is 0.5, more than 'upper', 0.25"
+refused 'aten.uniform.default %x, 3.0, 1.0' "aten.uniform.default: 'from' must not be more than 'to'"
+
+# neither do rates below 0 give numbers, when they come to be known: in a run
+sed 's/%y = .*/%n = aten.full_like.default %x, -1.0\n  %y = aten.poisson.default %n/' range.ir > rate.ir
+status 2 "$aothost" run sizes.yaml --model rate.ir --inputs random --outputs rate.st
+says 'the rate -1 at element 0 is negative'
+
 # what no rule knows: one error that counts, a note for each
 printf '%s\n' 'aot 1' 'properties imported' 'leaf 0 user_input 0 "x" : f32[4]' 'graph @main forward {' '  in %x = user_input 0 : f32[4]' \
   '  %a : f32[4] = shake.noise.default %x' '  %b : f32[4] = shake.noise.default %a' '  %c = aten.dropout.default %b, 0.5, true' \
