@@ -1,6 +1,6 @@
 /* Tensors filled with numbers of one distribution, in the shape and dtype of the result.
  *
- * With u uniform in [0, 1) and z normal: exponential -log(1 - u) / lambda; cauchy median + sigma tan(pi (u - 1/2));
+ * With u uniform in [0, 1) and z normal: exponential -log(1 - u) / lambda, never 0; cauchy median + sigma tan(pi (u - 1/2));
  * geometric, the number of the first success, ceil(log(1 - u) / log(1 - p)), at least 1; log_normal exp(mean + std z).
  * Narrow types are drawn in float32 and rounded once; tails that float32 cannot reach are drawn in float64. */
 #include "random_rules.h"
@@ -130,11 +130,19 @@ static rg_x log_of_rest(rg_emit_t *e, const aot_type_t *t, int32_t dtype) {
   return RG(e, "log1p", RG(e, "neg", rg_uniform(e, t, dtype)));
 }
 
+/* Never 0, of which callers take the logarithm (Gumbel noise): u = 0 counts as the middle of its step, and what is too small for
+ * the dtype is its least number: the least normal one, but of f16, whose normal numbers end at 6e-5. */
+static double least_exponential(int32_t dtype, double rate) {
+  const double middle = (drawn_in(dtype) == AOT_F64 ? 0x1p-54 : 0x1p-25) / rate;
+  return fmax(middle, dtype == AOT_F16 ? 0x1p-24 : dtype == AOT_F64 ? 0x1p-1022 : 0x1p-126);
+}
+
 void rg_exponential(rg_emit_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
   const double rate = rg_in_float(e, "lambd", 1);
   must(e, rate > 0, "'lambd' must be more than 0", rate);
-  give(e, RG(e, "mul.Scalar", log_of_rest(e, &t, drawn_in(t.dtype)), rg_f(-1.0 / rate)), &t, out);
+  const rg_x x = RG(e, "mul.Scalar", log_of_rest(e, &t, drawn_in(t.dtype)), rg_f(-1.0 / rate));
+  *out = rg_value(e, RG(e, "clamp_min", rg_cast(e, x, t.dtype), rg_f(least_exponential(t.dtype, rate))));
 }
 
 void rg_cauchy(rg_emit_t *e, aot_value_t *out) {

@@ -187,6 +187,24 @@ refused 'aten.random.from %x, 5, 2' 'aten.random.from: there is no integer from 
 refused 'aten.rrelu.default %x, 0.5, 0.25, true' "aten.rrelu.default: 'lower' is 0.5, more than 'upper', 0.25"
 refused 'aten.uniform.default %x, 3.0, 1.0' "aten.uniform.default: 'from' must not be more than 'to'"
 
+# numbers that are never 0, where u is (element 60 of seed 101365), and where the dtype has none so small: logarithms stay finite
+positive() { # TYPE CALL
+  printf '%s\n' 'aot 1' 'properties imported' 'leaf 0 user_input 0 "x" : f32[256]' 'graph @main forward {' \
+    '  in %x = user_input 0 : f32[256]' "  %a = aten.full.default [256], 0.0078125, dtype=$1" "  %b = $2" '  %c = aten.log.default %b' '  %d = aten._to_copy.default %c, dtype=f32' \
+    '  %y = aten.isfinite.default %d' '  %z = aten.all.default %y' '  out user_output 0 = %z' '}' > positive.ir
+  for backend in ref cpu; do
+    status 0 "$aothost" run "sizes-$backend.yaml" --model positive.ir --inputs random --outputs positive.st --seed 101365
+    [ "$(tail -c 1 positive.st | od -A n -t u1 | tr -d ' ')" = 1 ] || complain "0 is drawn by $2 ($backend)"
+  done
+}
+for backend in ref cpu; do sed "s/backend-[a-z]*/backend-$backend/" sizes.yaml > "sizes-$backend.yaml"; done
+for dtype in f32 f16 bf16 f64; do
+  positive $dtype 'aten.exponential.default %a'
+  positive $dtype 'aten.exponential.default %a, 100000.0'
+  positive $dtype 'aten._standard_gamma.default %a'
+  positive $dtype 'aten._sample_dirichlet.default %a'
+done
+
 # neither do rates below 0 give numbers, when they come to be known: in a run
 sed 's/%y = .*/%n = aten.full_like.default %x, -1.0\n  %y = aten.poisson.default %n/' range.ir > rate.ir
 status 2 "$aothost" run sizes.yaml --model rate.ir --inputs random --outputs rate.st
