@@ -208,14 +208,15 @@ static void mark_read_inputs(const pt_joint_t *j, const pt_split_t *s, uint8_t *
     if (j->gradients[i] != PT_NONE && j->def[j->gradients[i]] == PT_NONE) is_read[j->gradients[i]] = 1;
 }
 
-/* A piece of a larger tensor (one of three splits) spreads over the whole of it in memory, or begins in the midst of it. */
-static int has_holes(const aot_type_t *t) {
-  int64_t extent = 1 + t->offset, numel = 1;
-  if (AOT_DIM_IS_SYM(t->offset)) return 0;
+/* A piece of a larger tensor (one of three splits) spreads over the whole of it in memory, or begins in the midst of it.
+ * Symbols count at their hints: a copy is right for other sizes, too. */
+static int has_holes(const pt_copier_t *c, const aot_type_t *t) {
+  const aot_graph_api_t *g = c->host->graph;
+  int64_t extent = 1 + g->dim_hint(c->prog, t->offset), numel = 1;
   for (int32_t d = 0; d < t->rank; d++) {
-    if (AOT_DIM_IS_SYM(t->sizes[d]) || AOT_DIM_IS_SYM(t->strides[d])) return 0;
-    extent += (t->sizes[d] - 1) * t->strides[d];
-    numel *= t->sizes[d];
+    const int64_t size = g->dim_hint(c->prog, t->sizes[d]);
+    extent += (size - 1) * g->dim_hint(c->prog, t->strides[d]);
+    numel *= size;
   }
   return numel > 0 && extent > numel;
 }
@@ -227,7 +228,7 @@ static aot_status_t make_dense(pt_copier_t *c, aot_graph_t forward, aot_value_t 
   aot_node_t made;
   *out = v;
   AOT_TRY(c->host->graph->value_type(c->prog, v, &type));
-  if (clone.id == AOT_NO_ID || type.kind != AOT_TYPE_TENSOR || !has_holes(&type)) return AOT_OK;
+  if (clone.id == AOT_NO_ID || type.kind != AOT_TYPE_TENSOR || !has_holes(c, &type)) return AOT_OK;
   type.strides = NULL;
   type.offset = 0;
   const aot_arg_t args[] = {aot_arg_value(v), aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS)};
