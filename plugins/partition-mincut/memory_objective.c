@@ -3,12 +3,14 @@
 #include "candidates.h"
 #include "common/memory/sim_graph.h"
 #include "common/partition/joint_arrays.h"
+#include "common/partition/save_all.h"
 #include "common/snapshot/snap_check.h"
 #include <aot/ext/memory.h>
 #include <aot/ext/report.h>
 #include <aot/ext/trial.h>
 #include <aot/graph.h>
 #include <aot/inline.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -83,6 +85,7 @@ static aot_status_t measure_on_backend(const mc_memory_call_t *call, const pt_jo
 typedef struct outcome {
   uint32_t chosen;
   uint64_t budget, measured, least; /* measured: 0 where no backend tells; least: only when nothing fits */
+  uint64_t all_saved; /* peak with everything saved, of simulation and backend the larger: what fractions are of */
 } outcome_t;
 
 static aot_status_t report(const mc_memory_call_t *call, const mc_candidates_t *c, const outcome_t *o) {
@@ -96,7 +99,7 @@ static aot_status_t report(const mc_memory_call_t *call, const mc_candidates_t *
   } rows[] = {{"peak-bytes", "bytes", (double)numbers->peak},
               {"peak-arena-bytes", "bytes", (double)arena},
               {"budget-bytes", "bytes", (double)o->budget},
-              {"all-saved-peak-bytes", "bytes", (double)c->all_saved.peak},
+              {"all-saved-peak-bytes", "bytes", (double)o->all_saved},
               {"least-peak-bytes", "bytes", (double)c->list[c->n - 1].numbers.peak},
               {"least-peak-bound-bytes", "bytes", (double)c->least},
               {"recompute-cost", "seconds", cost},
@@ -116,7 +119,7 @@ static void refuse(const mc_memory_call_t *call, const mc_candidates_t *c, const
   snprintf(text, sizeof text,
            "no plan with a peak of at most %s was found: the least is %s%s, a fraction of %.3f of the peak with everything saved, %s; %s%s",
            mc_budget_print(o->budget, a), mc_budget_print(least, b), o->measured ? " on this backend" : "",
-           (double)least / (double)c->all_saved.peak, mc_budget_print(c->all_saved.peak, w),
+           ceil(1000 * (double)least / (double)o->all_saved) / 1000, mc_budget_print(o->all_saved, w),
            is_least ? "less is impossible" : "whether less is possible is not known down to ",
            is_least ? "" : mc_budget_print(c->least, l));
   pt_fail(call->host, call->ctx, AOT_E_PRECONDITION, "partition-mincut.budget", text, aot_no_value());
@@ -130,6 +133,16 @@ static int measure(const mc_memory_call_t *call, const mc_candidates_t *c, uint3
   mc_candidates_plan(c, i, saved, n_saved);
   if (measure_on_backend(call, c->m->j, saved, *n_saved, out_measured) != AOT_OK) return PT_TOLD;
   *out_peak = *out_measured > c->list[i].numbers.peak ? *out_measured : c->list[i].numbers.peak;
+  return 0;
+}
+
+/* Regions and kernels that the simulation does not know may take a backend more: a fraction is then of the backend's number. */
+static int measure_all_saved(const mc_memory_call_t *call, const mc_candidates_t *c, uint32_t *saved, uint64_t *out_peak) {
+  uint32_t n_saved;
+  uint64_t measured;
+  if (pt_save_all(c->m->j, saved, &n_saved) != 0) return -2;
+  if (measure_on_backend(call, c->m->j, saved, n_saved, &measured) != AOT_OK) return PT_TOLD;
+  *out_peak = measured > c->all_saved.peak ? measured : c->all_saved.peak;
   return 0;
 }
 
@@ -160,8 +173,10 @@ static int choose(const mc_memory_call_t *call, const mc_model_t *m, uint32_t *o
   mc_candidates_t c;
   int status = mc_candidates_init(&c, m, out_value);
   if (status == 0) {
-    outcome_t o = {.budget = mc_budget_nbytes(&call->budget, c.all_saved.peak)};
-    status = search(call, &c, &o, out_saved, out_n_saved);
+    outcome_t o = {0};
+    status = measure_all_saved(call, &c, out_saved, &o.all_saved);
+    o.budget = mc_budget_nbytes(&call->budget, o.all_saved);
+    if (status == 0) status = search(call, &c, &o, out_saved, out_n_saved);
     if (status == 0 && o.chosen == c.n) {
       refuse(call, &c, &o);
       status = PT_TOLD;
