@@ -54,6 +54,9 @@ class Recorder:
         nodes = list(self.graph.nodes)
         index = {n: i for i, n in enumerate(nodes)}
         self.dump = {"num_fwd_outputs": num_fwd_outputs, "nodes": [row_of(n, index) for n in nodes]}
+        # The solver also cuts values, tagged ones, that the backward then does not read; PyTorch drops them when it builds the halves.
+        read = {n.name for n in halves[1].graph.find_nodes(op="placeholder")}
+        self.saved = [n for n in self.saved if n.name in read]
         return halves
 
     def row(self, name):

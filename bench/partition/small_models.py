@@ -1,10 +1,12 @@
 """Small models whose joint graphs show what the three large ones do not: random draws, checkpoint tags, mixed dtypes, long and crossing
 chains. tools/export_joint.py bench/partition/small_models.py bench/partition/small"""
 
+import functools
+
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.utils.checkpoint import checkpoint
+from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
 
 class Block(nn.Module):
@@ -69,6 +71,25 @@ class Checkpointed(nn.Module):
         return x
 
 
+def save_products(ctx, op, *args, **kwargs):
+    products = (torch.ops.aten.mm.default, torch.ops.aten.addmm.default)
+    return CheckpointPolicy.MUST_SAVE if op in products else CheckpointPolicy.PREFER_RECOMPUTE
+
+
+class Selective(nn.Module):
+    """Products are saved, also those that the backward does not read; the rest is computed again."""
+
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x):
+        contexts = functools.partial(create_selective_checkpoint_contexts, save_products)
+        for layer in self.layers:
+            x = checkpoint(layer, x, use_reentrant=False, context_fn=contexts)
+        return x
+
+
 class Convolutions(nn.Module):
     def __init__(self):
         super().__init__()
@@ -121,6 +142,7 @@ def models():
         "llama_bf16": (lambda: (nn.Sequential(*llamas()), tokens()), half),
         "checkpointed": (lambda: (Checkpointed(blocks()), tokens()), None),
         "checkpointed_llama": (lambda: (Checkpointed(llamas()), tokens()), None),
+        "selective": (lambda: (Selective(blocks(0.1)), tokens()), None),
         "convolutions": (lambda: (Convolutions(), (torch.randn(2, 8, 16, 16),)), None),
         "chains": (lambda: (Chains(), (torch.randn(64, 64),)), None),
         "long_chain": (lambda: (LongChain(), (torch.randn(16, 32),)), None),
