@@ -1,5 +1,6 @@
 #include "layers.h"
 
+#include "common/partition/tags.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +56,7 @@ static uint32_t list_members(const mc_model_t *m, const uint64_t *number, member
   uint32_t n = 0;
   for (uint32_t v = j->n_inputs; v < j->n_values; v++) {
     uint32_t d = j->def[v];
-    if (j->early[d] && !m->is_fixed[d] && j->nbytes[v] && m->graph->base[v] == v)
+    if (j->early[d] && !m->is_fixed[d] && !pt_must_recompute(j, d) && j->nbytes[v] && m->graph->base[v] == v)
       out[n++] = (member_t){mix(number[d], v - j->result_begin[d]), 0, v};
   }
   qsort(out, n, sizeof *out, by_number);

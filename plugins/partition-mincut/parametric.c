@@ -35,9 +35,10 @@ static uint32_t number_vertices(network_t *w) {
   return next;
 }
 
-/* What has no bytes is made again rather than saved, unless that would have an effect. */
+/* What has no bytes is made again rather than saved, unless that would have an effect, and so is what the tags say. */
 static int may_be_saved(const pt_joint_t *j, uint32_t v) {
   uint32_t d = j->def[v];
+  if (d != PT_NONE && pt_must_recompute(j, d)) return 0;
   return d == PT_NONE || j->nbytes[v] > 0 || (j->op_flags[d] & (AOT_OP_EFFECT | AOT_OP_RANDOM | AOT_OP_COLLECTIVE));
 }
 
@@ -47,7 +48,6 @@ static void add_value(network_t *w, uint32_t v) {
   int to_sink = 0;
   if (d == PT_NONE) arc(w, SOURCE, w->in[v], w->infinite);
   else if (w->in[v] != FIRST + d) arc(w, FIRST + d, w->in[v], w->infinite);
-  if (d != PT_NONE && pt_must_recompute(j, d)) return;
   arc(w, w->in[v], w->out[v], may_be_saved(j, v) ? capacity(w, w->price[v]) : w->infinite);
   for (uint32_t k = j->user_begin[v]; k < j->user_begin[v + 1]; k++) {
     if (j->late[j->users[k]]) to_sink = 1;
@@ -60,8 +60,7 @@ static void add_nodes(network_t *w) {
   const pt_joint_t *j = w->m->j;
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     if (j->late[n]) continue;
-    if (pt_must_recompute(j, n)) arc(w, FIRST + n, SINK, w->infinite);
-    else if (w->m->is_fixed[n]) arc(w, SOURCE, FIRST + n, w->infinite);
+    if (w->m->is_fixed[n]) arc(w, SOURCE, FIRST + n, w->infinite);
     else if (j->early[n]) arc(w, SOURCE, FIRST + n, capacity(w, (double)w->m->cost[n]));
   }
 }

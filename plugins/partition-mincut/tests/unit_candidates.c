@@ -2,6 +2,7 @@
  * above the least cost, what is chosen is never below it, and never above the budget. Then: what the boundaries of segments are for. */
 #include "candidates.h"
 #include "common/partition/hand_joint.h"
+#include "common/partition/tags.h"
 #include <aot/graph.h>
 #include <aot/opset.h>
 
@@ -30,6 +31,12 @@ typedef struct random_graph {
 
 static const uint8_t kinds[N_INPUTS] = {PT_INPUT_DYNAMIC, PT_INPUT_STATIC, PT_INPUT_TANGENT};
 static const uint64_t sizes[N_INPUTS] = {128, 64, 64};
+
+/* Of the nodes that may run again some must. */
+static void tag_some(random_graph_t *r, uint64_t *state) {
+  for (uint32_t i = 0; i < r->n_forward; i++)
+    if (next_random(state) % 3 == 0 && r->nodes[i].op_flags != AOT_OP_RANDOM) r->nodes[i].node_flags = AOT_NODE_MUST_RECOMPUTE;
+}
 
 static uint32_t random_flags(uint64_t *state) {
   static const uint32_t flags[] = {AOT_OP_POINTWISE, AOT_OP_POINTWISE, AOT_OP_HEAVY, AOT_OP_VIEW, AOT_OP_REDUCTION, AOT_OP_RANDOM};
@@ -83,7 +90,13 @@ typedef struct plan {
   int64_t cost;
 } plan_t;
 
-/* Every subset of forward results that leaves nothing to run twice that must not. */
+static int saves_tagged(const pt_joint_t *j, const uint32_t *saved, uint32_t n_saved) {
+  for (uint32_t i = 0; i < n_saved; i++)
+    if (pt_must_recompute(j, j->def[saved[i]])) return 1;
+  return 0;
+}
+
+/* Every subset of forward results that leaves nothing to run twice that must not, and saves nothing that must run twice. */
 static uint32_t all_plans(const problem_t *p, uint32_t n_forward, plan_t *out) {
   uint32_t n = 0;
   for (uint32_t mask = 0; mask < 1u << n_forward; mask++) {
@@ -92,7 +105,7 @@ static uint32_t all_plans(const problem_t *p, uint32_t n_forward, plan_t *out) {
     for (uint32_t i = 0; i < n_forward; i++)
       if (mask >> i & 1) saved[n_saved++] = N_INPUTS + i;
     assert_int_equal(mc_plan_measure(&p->m, saved, n_saved, &numbers), 0);
-    if (numbers.bad == PT_NONE) out[n++] = (plan_t){numbers.peak, numbers.cost};
+    if (numbers.bad == PT_NONE && !saves_tagged(&p->j, saved, n_saved)) out[n++] = (plan_t){numbers.peak, numbers.cost};
   }
   return n;
 }
@@ -147,6 +160,38 @@ static void the_bound_is_never_above_the_least_cost(void **state) {
   assert_true(t.n > 500);
   assert_true(t.n_best * 100 >= t.n * 95);
   assert_true(t.n_missed * 50 <= t.n);
+}
+
+/* Tags of the user: the bound is below the least cost of the plans that respect them, though what must run again costs something
+ * in each of them and what the backward does not read costs nothing; and no plan of the list saves what must run again. */
+static void tags_are_kept_and_bounded(void **state) {
+  (void)state;
+  static plan_t plans[1u << MAX_FORWARD];
+  uint64_t seed = 11;
+  tally_t t = {0};
+  uint32_t n_forced = 0;
+  for (int round = 0; round < 300; round++) {
+    random_graph_t r;
+    problem_t p;
+    mc_candidates_t c;
+    uint32_t bad;
+    make_graph(&r, &seed);
+    tag_some(&r, &seed);
+    open_problem(&p, &r.graph);
+    assert_int_equal(mc_candidates_init(&c, &p.m, &bad), 0);
+    uint32_t n = all_plans(&p, r.n_forward, plans);
+    for (uint32_t i = 0; i < n; i++) assert_true(plans[i].peak >= c.least && c.least >= c.rest);
+    for (uint32_t i = 0; i < c.n; i++) assert_false(saves_tagged(&p.j, c.list[i].saved, c.list[i].n_saved));
+    for (int tenth = 3; tenth <= 10; tenth++) check_budget(&c, plans, n, c.all_saved.peak * (uint64_t)tenth / 10, &t);
+    n_forced += c.list[0].numbers.cost > 0 && mc_candidates_bound(&c, c.all_saved.peak) > 0.9 * (double)c.list[0].numbers.cost;
+    mc_candidates_deinit(&c);
+    close_problem(&p);
+  }
+  print_message("%u budgets: the least cost in %u, no plan in %u; what tags cost is in the bound of %u graphs\n", t.n, t.n_best,
+                t.n_missed, n_forced);
+  assert_true(t.n > 500);
+  assert_true(t.n_best * 100 >= t.n * 95);
+  assert_true(n_forced > 100);
 }
 
 /* The list again is the plan that was measured; along it cost rises and peak falls. */
@@ -226,6 +271,7 @@ static void what_must_not_run_twice_never_does(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_bound_is_never_above_the_least_cost),
+      cmocka_unit_test(tags_are_kept_and_bounded),
       cmocka_unit_test(the_list_is_a_staircase_of_real_plans),
       cmocka_unit_test(a_chain_takes_about_the_root_of_its_length),
       cmocka_unit_test(what_must_not_run_twice_never_does),
