@@ -28,6 +28,7 @@ typedef struct unit {
   pt_policy_t policy;
   pt_how_t how;
   int is_memory; /* the objective */
+  int is_idle_budget; /* one is given, and the objective is not memory */
   mc_budget_t budget;
   aot_ext_memory_t memory;
   mr_rows_t rows; /* of the last plan that was asked for */
@@ -45,11 +46,20 @@ static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint
   return mc_choose(j, self, out_saved, out_n_saved, out_value);
 }
 
+/* Whoever gives a budget expects that it is kept. */
+static void warn_of_budget(const unit_t *u, aot_ctx_t *ctx) {
+  const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_WARNING, .code = AOT_STR_INIT(ID ".idle-budget"),
+                        .message = AOT_STR_INIT("option budget bounds nothing with objective bytes; it is for objective memory"),
+                        .node = aot_no_node(), .value = aot_no_value()};
+  u->host.diag(ctx, &d);
+}
+
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
   const unit_t *u = p->self;
   mc_memory_call_t call = {&u->host, ctx, prog, &u->how, u->budget};
   pt_how_t how = u->how;
   if (u->is_memory) how.pick = mc_pick_memory, how.self = &call;
+  if (u->is_idle_budget) warn_of_budget(u, ctx);
   return pt_choose(&u->host, ctx, prog, sink, &how);
 }
 
@@ -159,6 +169,7 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
   u->how = (pt_how_t){.pick = pick, .self = &u->rules, .prepare = pt_policy_use, .prepare_self = &u->policy,
                       .merge_equal = opts->values[OPT_MERGE_EQUAL].i != 0};
   u->is_memory = aot_str_eq(opts->values[OPT_OBJECTIVE].s, aot_str("memory"));
+  u->is_idle_budget = !u->is_memory && !(u->budget.fraction >= 1); /* the default is the whole */
   u->memory = (aot_ext_memory_t){.struct_size = sizeof u->memory, .self = u, .plan = plan_memory};
   u->table = (aot_partition_t){.struct_size = sizeof u->table, .self = u, .choose = choose, .apply = apply, .destroy = destroy,
                                .get_ext = get_ext};

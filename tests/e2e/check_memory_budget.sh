@@ -111,5 +111,9 @@ for budget in -1 0 abc 1.5 1e30 64MiBs nan; do
   ! step planned budget.yaml --set "vars.budget=$budget" || complain "budget $budget is taken"
   says "budget '$budget': .*(expected|above 0|below 9e15|at most 1)"
 done
+status 0 "$aothost" opt "$archive" --use functionalize --use autograd --use partition-mincut --with budget=0.5 -o divided.ir
+says "budget bounds nothing with objective bytes"
+status 0 "$aothost" opt "$archive" --use functionalize --use autograd --use partition-mincut -o divided.ir
+! grep -q "bounds nothing" out || complain "a warning of a budget that is not given"
 step planned budget.yaml --set vars.budget=1GiB || complain "a budget in GiB is refused"
 finish
