@@ -2,6 +2,7 @@
 
 #include "candidates.h"
 #include "common/memory/sim_graph.h"
+#include "common/memory/sim_regions.h"
 #include "common/partition/joint_arrays.h"
 #include "common/partition/save_all.h"
 #include "common/snapshot/snap_check.h"
@@ -136,7 +137,7 @@ static int measure(const mc_memory_call_t *call, const mc_candidates_t *c, uint3
   return 0;
 }
 
-/* Regions and kernels that the simulation does not know may take a backend more: a fraction is then of the backend's number. */
+/* Kernels and layouts that the simulation does not know may take a backend more: a fraction is then of the backend's number. */
 static int measure_all_saved(const mc_memory_call_t *call, const mc_candidates_t *c, uint32_t *saved, uint64_t *out_peak) {
   uint32_t n_saved;
   uint64_t measured;
@@ -202,7 +203,9 @@ int mc_pick_memory(const void *self, const pt_joint_t *j, uint32_t *out_saved, u
   ms_graph_t graph;
   int64_t *dims = values_at_hints(j->snapshot);
   uint8_t *needs_slot = calloc((size_t)j->n_inputs + 1, 1), *is_updated = calloc((size_t)j->snapshot->leaves.count + 1, 1);
-  int status = dims && needs_slot && is_updated ? ms_sim_init(&sim, j->snapshot, j->graph, dims) : -2;
+  uint64_t *inside = calloc((size_t)j->snapshot->graphs.count + 1, sizeof *inside);
+  int status = dims && needs_slot && is_updated && inside ? ms_region_memory(j->snapshot, dims, inside) : -2;
+  if (status == 0) status = ms_sim_init(&sim, j->snapshot, j->graph, dims, inside);
   if (status == 0) {
     find_slots(j, needs_slot, is_updated);
     follow_operands(j, sim.base);
@@ -215,6 +218,7 @@ int mc_pick_memory(const void *self, const pt_joint_t *j, uint32_t *out_saved, u
   mc_model_deinit(&m);
   ms_sim_deinit(&sim);
   free(dims);
+  free(inside);
   free(needs_slot);
   free(is_updated);
   return status;

@@ -1,6 +1,7 @@
 #include "simulated_memory.h"
 
 #include "common/memory/sim_graph.h"
+#include "common/memory/sim_regions.h"
 #include "common/snapshot/snap_check.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -40,9 +41,9 @@ static int list_outputs(const aot_snapshot_t *s, const aot_snap_graph_t *g, runn
   return 0;
 }
 
-static int prepare(const aot_snapshot_t *s, uint32_t graph, const int64_t *dims, running_t *r) {
+static int prepare(const aot_snapshot_t *s, uint32_t graph, const int64_t *dims, const uint64_t *inside, running_t *r) {
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + graph;
-  if (ms_sim_init(&r->sim, s, graph, dims) != 0) return -2;
+  if (ms_sim_init(&r->sim, s, graph, dims, inside) != 0) return -2;
   r->nodes = calloc((size_t)g->n_nodes + 1, 4);
   r->outputs = calloc((size_t)g->n_outputs + 1, 4);
   r->is_given = calloc((size_t)r->sim.graph.n_values + 1, 1);
@@ -77,14 +78,15 @@ static void add_rows(const aot_snapshot_t *s, const aot_snap_graph_t *g, const r
   }
 }
 
-static aot_status_t add_graph(const aot_snapshot_t *s, int32_t kind, const int64_t *dims, mr_rows_t *rows, side_t *out) {
+static aot_status_t add_graph(const aot_snapshot_t *s, int32_t kind, const int64_t *dims, const uint64_t *inside, mr_rows_t *rows,
+                              side_t *out) {
   out->row.graph = find_graph(s, kind);
   if (out->row.graph == AOT_NO_ID) return AOT_OK;
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + out->row.graph;
   running_t r = {0};
   ms_arena_t a = {0};
   out->row.written = out->written = calloc((size_t)g->n_outputs + 1, sizeof *out->written);
-  aot_status_t status = out->written && prepare(s, out->row.graph, dims, &r) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
+  aot_status_t status = out->written && prepare(s, out->row.graph, dims, inside, &r) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
   if (status == AOT_OK) {
     const ms_run_t run = {r.nodes, g->n_nodes, r.is_given, r.outputs, g->n_outputs};
     status = ms_simulate(&r.sim.graph, &run, &a) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
@@ -116,16 +118,19 @@ static aot_status_t evaluate(const aot_snapshot_t *s, const int64_t *symbols, ui
 aot_status_t mc_simulated_memory(const aot_snapshot_t *s, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out) {
   int64_t *dims = NULL;
   side_t forward = {0}, backward = {0};
+  uint64_t *inside = calloc((size_t)s->graphs.count + 1, sizeof *inside);
   mr_clear(out);
-  if (find_graph(s, AOT_GRAPH_FORWARD) == AOT_NO_ID || find_graph(s, AOT_GRAPH_JOINT) != AOT_NO_ID) return AOT_E_PRECONDITION;
-  aot_status_t status = evaluate(s, symbols, n_symbols, &dims);
-  if (status == AOT_OK) status = add_graph(s, AOT_GRAPH_FORWARD, dims, out, &forward);
-  if (status == AOT_OK) status = add_graph(s, AOT_GRAPH_BACKWARD, dims, out, &backward);
+  const int is_divided = find_graph(s, AOT_GRAPH_FORWARD) != AOT_NO_ID && find_graph(s, AOT_GRAPH_JOINT) == AOT_NO_ID;
+  aot_status_t status = !is_divided ? AOT_E_PRECONDITION : inside ? evaluate(s, symbols, n_symbols, &dims) : AOT_E_EXHAUSTED;
+  if (status == AOT_OK) status = ms_region_memory(s, dims, inside) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
+  if (status == AOT_OK) status = add_graph(s, AOT_GRAPH_FORWARD, dims, inside, out, &forward);
+  if (status == AOT_OK) status = add_graph(s, AOT_GRAPH_BACKWARD, dims, inside, out, &backward);
   if (status == AOT_OK) status = mr_boundary(out, s, dims, &forward.row, &backward.row);
   if (status == AOT_OK)
     status = mr_finish(out, forward.row.end, forward.arena_nbytes > backward.arena_nbytes ? forward.arena_nbytes : backward.arena_nbytes);
   free(forward.written);
   free(backward.written);
   free(dims);
+  free(inside);
   return status;
 }

@@ -19,6 +19,7 @@ typedef struct build {
   const int64_t *dims;
   uint32_t *value_of_row;
   ms_sim_t *m;
+  const uint64_t *inside; /* by graph row: bytes that a call of it takes while it runs; NULL: no regions are called */
   uint32_t *operand_begin, *operands, *result_begin, *base, *space;
   uint64_t *nbytes, *scratch;
 } build_t;
@@ -240,9 +241,18 @@ static uint64_t norm_work(const build_t *b, uint32_t n) {
   return 2 * row * 4 * MS_THREADS;
 }
 
+/* Of the regions that node n may run: the largest, one runs at a time. */
+static uint64_t region_work(const build_t *b, uint32_t n) {
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(b->s, aot_snap_arg_t, args) + b->nodes[n].arg_begin;
+  uint64_t most = 0;
+  for (uint32_t a = 0; b->inside && a < b->nodes[n].n_args; a++)
+    if (args[a].kind == AOT_ARG_GRAPH && b->inside[args[a].i] > most) most = b->inside[args[a].i];
+  return most;
+}
+
 static uint64_t scratch_of(const build_t *b, uint32_t n, uint32_t flags) {
   aot_str_t op = op_name(b, n);
-  uint64_t sum = copies(b, n, flags, op);
+  uint64_t sum = flags & AOT_OP_REGION ? region_work(b, n) : copies(b, n, flags, op);
   if (is_convolution(op)) sum += convolution_work(b, n);
   if (has_prefix(op, "aten.scaled_dot_product_")) sum += attention_work(b, n, 0);
   if (has_prefix(op, "aot.scaled_dot_product_attention_backward.")) sum += attention_work(b, n, 1);
@@ -346,7 +356,7 @@ static void fill(build_t *b) {
   }
 }
 
-int ms_sim_init(ms_sim_t *m, const aot_snapshot_t *s, uint32_t graph_row, const int64_t *dims) {
+int ms_sim_init(ms_sim_t *m, const aot_snapshot_t *s, uint32_t graph_row, const int64_t *dims, const uint64_t *inside) {
   build_t b;
   memset(m, 0, sizeof *m);
   memset(&b, 0, sizeof b);
@@ -355,6 +365,7 @@ int ms_sim_init(ms_sim_t *m, const aot_snapshot_t *s, uint32_t graph_row, const 
   b.nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + b.graph->node_begin;
   b.values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
   b.dims = dims;
+  b.inside = inside;
   b.m = m;
   int status = allocate(&b);
   if (status == 0) {

@@ -19,8 +19,9 @@ typedef struct ms_sim {
   uint64_t *flops;     /* by node: multiplications and additions, estimated from the sizes (0: none to speak of) */
 } ms_sim_t;
 
-/* dims: values of the snapshot's expressions (sn_exprs_eval). 0, or -2 without memory. O(nodes + operands). Deinit in any case. */
-int ms_sim_init(ms_sim_t *m, const aot_snapshot_t *s, uint32_t graph_row, const int64_t *dims);
+/* dims: values of the snapshot's expressions (sn_exprs_eval). inside: of sim_regions.h, or NULL: calls of regions count as if there
+ * were nothing in them. 0, or -2 without memory. O(nodes + operands). Deinit in any case. */
+int ms_sim_init(ms_sim_t *m, const aot_snapshot_t *s, uint32_t graph_row, const int64_t *dims, const uint64_t *inside);
 void ms_sim_deinit(ms_sim_t *m);
 
 #endif
