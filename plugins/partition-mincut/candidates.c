@@ -3,7 +3,7 @@
 #include "common/partition/save_all.h"
 #include "common/partition/split.h"
 #include "layers.h"
-#include "least_arena.h"
+#include "lower_bound.h"
 #include "parametric.h"
 #include "recompute_cost.h"
 #include <math.h>
@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define END UINT32_MAX
-enum { MAX_TANGENTS = 24, RATES_A_COUNT = 6, MAX_SEGMENTS = 64, PARTS = 8, LARGE = 20000, STEPS = 1000000 };
+enum { MAX_RATES = 24, RATES_A_COUNT = 6, MAX_SEGMENTS = 64, PARTS = 8, LARGE = 20000, STEPS = 1000000 };
+enum { CUTS = 500000, MOST_CUTS = 600, LEAST_CUTS = 24 }; /* of the bound; nodes * cuts, and how many */
 
 /* ---- one plan from its spec ---- */
 
@@ -106,7 +107,7 @@ static int try_rate(mc_candidates_t *c, maker_t *k, double rate, corner_t *out) 
   int status = attempt(c, k, &spec, &numbers, &value);
   if (status != 0) return status;
   *out = (corner_t){rate, (double)numbers.cost, (double)numbers.saved};
-  c->tangents[c->n_tangents++] = (mc_tangent_t){rate, value, -1};
+  c->rates[c->n_rates++] = rate;
   return 0;
 }
 
@@ -122,14 +123,14 @@ static void rates_at_ends(const mc_model_t *m, double *out_low, double *out_high
 
 /* Between two neighbouring corners, the rate at which both are equally good: if something is better there, it is a corner, too. */
 static int find_corners(mc_candidates_t *c, maker_t *k) {
-  corner_t corner[MAX_TANGENTS + 2];
-  uint8_t is_edge[MAX_TANGENTS + 2] = {0}; /* nothing lies between corner i and the next */
+  corner_t corner[MAX_RATES + 2];
+  uint8_t is_edge[MAX_RATES + 2] = {0}; /* nothing lies between corner i and the next */
   uint32_t n = 2;
   double low, high;
   rates_at_ends(c->m, &low, &high);
   int status = try_rate(c, k, low, &corner[0]);
   if (status == 0) status = try_rate(c, k, high, &corner[1]);
-  while (status == 0 && c->n_tangents < MAX_TANGENTS) {
+  while (status == 0 && c->n_rates < MAX_RATES) {
     uint32_t widest = n;
     double most = 0;
     for (uint32_t i = 0; i + 1 < n; i++)
@@ -159,29 +160,15 @@ static int find_corners(mc_candidates_t *c, maker_t *k) {
 }
 
 static int by_rate(const void *pa, const void *pb) {
-  double a = ((const mc_tangent_t *)pa)->rate, b = ((const mc_tangent_t *)pb)->rate;
+  double a = *(const double *)pa, b = *(const double *)pb;
   return (a > b) - (a < b);
-}
-
-/* The tangents once more, for the fullest moment. Cuts alone: nothing is measured. */
-static int try_moment(mc_candidates_t *c, maker_t *k, const uint8_t *in_moment) {
-  uint32_t most = c->m->j->n_nodes > LARGE ? 4 : MAX_TANGENTS, step = (c->n_tangents + most - 1) / most;
-  int status = 0;
-  for (uint32_t i = 0; i < c->n_tangents && status == 0; i += step) {
-    mc_spec_t spec = plain_spec(1, c->tangents[i].rate);
-    set_prices(k, &spec);
-    for (uint32_t v = 0; v < c->m->j->n_values; v++)
-      if (in_moment[v]) k->price[v] = 0;
-    status = mc_parametric(c->m, k->price, k->saved, &k->n_saved, &c->tangents[i].value_at_moment, &k->bad);
-  }
-  return status;
 }
 
 /* ---- segments ---- */
 
 static int try_segments(mc_candidates_t *c, maker_t *k) {
   static const uint32_t counts[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
-  uint32_t boundaries[MAX_SEGMENTS], rates = c->n_tangents < RATES_A_COUNT ? c->n_tangents : RATES_A_COUNT;
+  uint32_t boundaries[MAX_SEGMENTS], rates = c->n_rates < RATES_A_COUNT ? c->n_rates : RATES_A_COUNT;
   mc_numbers_t numbers;
   double value;
   int status = 0;
@@ -189,8 +176,8 @@ static int try_segments(mc_candidates_t *c, maker_t *k) {
   for (size_t i = 0; i < sizeof counts / sizeof *counts && status == 0; i++) {
     if (mc_segments_place(&c->segments, counts[i], boundaries) + 1 < counts[i]) break;
     for (uint32_t r = 0; r < rates && status == 0; r++) {
-      uint32_t tangent = c->n_tangents - 1 - r * (c->n_tangents - 1) / (rates > 1 ? rates : 1);
-      mc_spec_t spec = plain_spec(counts[i], c->tangents[tangent].rate);
+      uint32_t which = c->n_rates - 1 - r * (c->n_rates - 1) / (rates > 1 ? rates : 1);
+      mc_spec_t spec = plain_spec(counts[i], c->rates[which]);
       status = attempt(c, k, &spec, &numbers, &value);
     }
   }
@@ -307,36 +294,31 @@ static int measure_all_saved(mc_candidates_t *c, maker_t *k) {
 
 int mc_candidates_init(mc_candidates_t *c, const mc_model_t *m, uint32_t *out_bad) {
   maker_t k = {0};
-  mc_least_t least = {0};
   memset(c, 0, sizeof *c);
   c->m = m;
-  c->tangents = calloc(MAX_TANGENTS + 2, sizeof *c->tangents);
+  c->rates = calloc(MAX_RATES + 2, sizeof *c->rates);
   int status = mc_segments_init(&c->segments, m);
-  if (status == 0) status = c->tangents && maker_init(&k, c) == 0 ? 0 : -2;
-  if (status == 0) status = mc_least_init(&least, m);
-  c->rest = m->fixed_nbytes + least.arena;
-  c->least = m->fixed_nbytes + least.moment;
+  if (status == 0) status = c->rates && maker_init(&k, c) == 0 ? 0 : -2;
+  if (status == 0) status = mc_moments_init(&c->moments, m);
+  c->least = m->fixed_nbytes + c->moments.least;
   if (status == 0) status = measure_all_saved(c, &k);
   if (status == 0) status = find_corners(c, &k);
-  if (status == 0) {
-    qsort(c->tangents, c->n_tangents, sizeof *c->tangents, by_rate);
-    status = try_moment(c, &k, least.in_moment);
-  }
+  if (status == 0) qsort(c->rates, c->n_rates, sizeof *c->rates, by_rate);
   if (status == 0) status = try_segments(c, &k);
   if (status == 0) status = try_mixtures(c, &k);
   if (status == 0) status = try_steps(c, &k);
   if (status == 0 && c->n == 0) status = -1; /* everything runs something twice that must not */
   *out_bad = k.bad;
-  mc_least_deinit(&least);
   maker_deinit(&k);
   return status;
 }
 
 void mc_candidates_deinit(mc_candidates_t *c) {
   mc_segments_deinit(&c->segments);
+  mc_moments_deinit(&c->moments);
   for (uint32_t i = 0; i < c->n; i++) free(c->list[i].saved);
   free(c->list);
-  free(c->tangents);
+  free(c->rates);
   memset(c, 0, sizeof *c);
 }
 
@@ -350,12 +332,10 @@ void mc_candidates_plan(const mc_candidates_t *c, uint32_t i, uint32_t *out_save
   *out_n_saved = c->list[i].n_saved;
 }
 
-double mc_candidates_bound(const mc_candidates_t *c, uint64_t budget) {
-  double best = 0, room = (double)budget - (double)c->rest, at_moment = (double)budget - (double)c->least;
-  for (uint32_t i = 0; i < c->n_tangents; i++) {
-    const mc_tangent_t *t = &c->tangents[i];
-    if (t->value - t->rate * room > best) best = t->value - t->rate * room;
-    if (t->value_at_moment - t->rate * at_moment > best && t->value_at_moment >= 0) best = t->value_at_moment - t->rate * at_moment;
-  }
-  return best;
+int mc_candidates_bound(const mc_candidates_t *c, uint64_t budget, double *out_bound) {
+  const uint32_t n = c->m->j->n_nodes, first = mc_candidates_first(c, budget, 0), cuts = CUTS / (n + 1);
+  double target = 0;
+  for (uint32_t i = 0; i < n; i++) target += first == c->n && c->m->j->early[i] ? (double)c->m->cost[i] : 0;
+  if (first < c->n) target = (double)c->list[first].numbers.cost;
+  return mc_lower_bound(&c->moments, budget, target, cuts > MOST_CUTS ? MOST_CUTS : cuts < LEAST_CUTS ? LEAST_CUTS : cuts, out_bound);
 }

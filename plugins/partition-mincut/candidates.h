@@ -12,12 +12,11 @@
  *   steps      from plans of the list, saving or not saving one value more, in all of a model's equal layers or in the first or the
  *              second half of them (layers.h): what is tried for a layer is tried once
  *
- * The bound: a plan of peak B saves at most B - rest bytes, where rest is what every plan holds beside saved values, so for every
- * rate its cost is at least minimum(rate) - rate * (B - rest). The same holds for the moment of the backward that holds most whatever
- * is saved, with what it reads of the forward counted there and free to save. Deterministic; every plan costs a cut and a simulation. */
+ * The bound: lower_bound.h. Deterministic; every plan costs a cut and a simulation. */
 #ifndef MC_CANDIDATES_H
 #define MC_CANDIDATES_H
 
+#include "moments.h"
 #include "segments.h"
 
 typedef struct mc_spec { /* how a plan is made */
@@ -34,20 +33,15 @@ typedef struct mc_candidate {
   int is_expanded; /* steps from it were tried */
 } mc_candidate_t;
 
-typedef struct mc_tangent { /* of the curve of least cost */
-  double rate, value;
-  double value_at_moment; /* with what the fullest moment reads free to save (least_arena.h); below 0: not known */
-} mc_tangent_t;
-
 typedef struct mc_candidates {
   const mc_model_t *m;
   mc_segments_t segments;
+  mc_moments_t moments;
   mc_candidate_t *list; /* cost rises, peak falls strictly */
   uint32_t n, capacity;
-  mc_tangent_t *tangents;
-  uint32_t n_tangents;
+  double *rates; /* of the corners, ascending */
+  uint32_t n_rates;
   mc_numbers_t all_saved; /* the plan of partition-default */
-  uint64_t rest;          /* bytes that every plan holds beside saved values, at least */
   uint64_t least;         /* bytes that every plan holds at the fullest moment */
   uint32_t n_tried;
 } mc_candidates_t;
@@ -60,7 +54,7 @@ void mc_candidates_deinit(mc_candidates_t *c);
 uint32_t mc_candidates_first(const mc_candidates_t *c, uint64_t budget, uint32_t from);
 /* The saved values of plan i (room for n_values). */
 void mc_candidates_plan(const mc_candidates_t *c, uint32_t i, uint32_t *out_saved, uint32_t *out_n_saved);
-/* No plan within the budget costs less, ps. */
-double mc_candidates_bound(const mc_candidates_t *c, uint64_t budget);
+/* *out_bound: no plan within the budget costs less, ps. 0 or -2. Takes about as long as the search. */
+int mc_candidates_bound(const mc_candidates_t *c, uint64_t budget, double *out_bound);
 
 #endif

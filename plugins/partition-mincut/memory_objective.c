@@ -92,8 +92,10 @@ typedef struct outcome {
 static aot_status_t report(const mc_memory_call_t *call, const mc_candidates_t *c, const outcome_t *o) {
   const aot_ext_report_t *r = extension(call, AOT_EXT_REPORT);
   const mc_numbers_t *numbers = &c->list[o->chosen].numbers;
-  double cost = (double)numbers->cost * 1e-12, bound = mc_candidates_bound(c, o->budget) * 1e-12;
+  double cost = (double)numbers->cost * 1e-12, bound;
   const uint64_t arena = numbers->forward_arena > numbers->backward_arena ? numbers->forward_arena : numbers->backward_arena;
+  if (mc_candidates_bound(c, o->budget, &bound) != 0) return pt_no_memory(call->host, call->ctx);
+  bound *= 1e-12;
   const struct {
     const char *name, *unit;
     double value;

@@ -43,20 +43,24 @@ static uint32_t random_flags(uint64_t *state) {
   return flags[next_random(state) % 6];
 }
 
-/* Forward nodes over inputs 0 and 1, the last one is the output; then a backward node for most of them, in the opposite order, each
- * reading the chain from the tangent and a forward value. */
+/* Forward nodes over inputs 0 and 1, views of all of a value or of a part, the last node is the output; then a backward node for most of
+ * them, in the opposite order, each reading the chain from the tangent and a forward value or an earlier link of the chain. */
 static void make_graph(random_graph_t *r, uint64_t *state) {
   r->n_forward = 3 + next_random(state) % (MAX_FORWARD - 2);
   uint32_t chain = 2, n = r->n_forward;
   for (uint32_t i = 0; i < r->n_forward; i++) {
     uint32_t recent = i ? N_INPUTS + i - 1 : 0, known = N_INPUTS + i, b = next_random(state) % known;
     uint32_t flags = random_flags(state);
-    uint64_t nbytes = flags == AOT_OP_VIEW && i ? r->nodes[i - 1].nbytes : 64 * (uint64_t)(1 + next_random(state) % 12);
+    uint64_t nbytes = 64 * (uint64_t)(1 + next_random(state) % 12);
+    if (flags == AOT_OP_VIEW && i && (next_random(state) % 2 || nbytes > r->nodes[i - 1].nbytes)) nbytes = r->nodes[i - 1].nbytes;
     r->nodes[i] = (pt_hand_node_t){flags, 0, nbytes, 2, {recent, b == 2 ? 1 : b}};
   }
   for (uint32_t i = r->n_forward; i-- > 0;) {
     if (next_random(state) % 4 == 0) continue;
-    r->nodes[n] = (pt_hand_node_t){next_random(state) % 2 ? AOT_OP_POINTWISE : AOT_OP_HEAVY, 0, 64, 2, {chain, N_INPUTS + i}};
+    uint32_t other = next_random(state) % 4 && n > r->n_forward + 1 ? N_INPUTS + r->n_forward + next_random(state) % (n - r->n_forward) : N_INPUTS + i;
+    if (next_random(state) % 2) other = N_INPUTS + i;
+    uint64_t nbytes = 64 * (uint64_t)(1 + next_random(state) % 4);
+    r->nodes[n] = (pt_hand_node_t){next_random(state) % 3 ? AOT_OP_POINTWISE : AOT_OP_HEAVY, 0, nbytes, 2, {chain, other}};
     chain = N_INPUTS + n++;
   }
   r->n_nodes = n;
@@ -111,8 +115,8 @@ static uint32_t all_plans(const problem_t *p, uint32_t n_forward, plan_t *out) {
 }
 
 typedef struct tally {
-  uint32_t n, n_best, n_missed;
-  double excess;
+  uint32_t n, n_best, n_missed, n_exact;
+  double excess, gap;
 } tally_t;
 
 static void check_budget(const mc_candidates_t *c, const plan_t *plans, uint32_t n, uint64_t budget, tally_t *t) {
@@ -124,8 +128,12 @@ static void check_budget(const mc_candidates_t *c, const plan_t *plans, uint32_t
     assert_int_equal(chosen, c->n); /* nothing fits: nothing is claimed to */
     return;
   }
-  assert_true(mc_candidates_bound(c, budget) <= (double)best + 1);
+  double bound;
+  assert_int_equal(mc_candidates_bound(c, budget, &bound), 0);
+  assert_true(bound <= (double)best + 1);
   t->n++;
+  t->n_exact += bound >= 0.99 * (double)best;
+  t->gap += best > 0 ? ((double)best - bound) / (double)best : 0;
   if (chosen == c->n) {
     t->n_missed++;
     return;
@@ -150,16 +158,17 @@ static void the_bound_is_never_above_the_least_cost(void **state) {
     open_problem(&p, &r.graph);
     assert_int_equal(mc_candidates_init(&c, &p.m, &bad), 0);
     uint32_t n = all_plans(&p, r.n_forward, plans);
-    for (uint32_t i = 0; i < n; i++) assert_true(plans[i].peak >= c.least && c.least >= c.rest);
+    for (uint32_t i = 0; i < n; i++) assert_true(plans[i].peak >= c.least);
     for (int tenth = 3; tenth <= 10; tenth++) check_budget(&c, plans, n, c.all_saved.peak * (uint64_t)tenth / 10, &t);
     mc_candidates_deinit(&c);
     close_problem(&p);
   }
-  print_message("%u budgets: the least cost in %u, no plan in %u, %.4f above it in the mean\n", t.n, t.n_best, t.n_missed,
-                t.excess / t.n);
+  print_message("%u budgets: the least cost in %u, no plan in %u, %.4f above it in the mean; the bound is exact in %u, %.4f below it in the mean\n",
+                t.n, t.n_best, t.n_missed, t.excess / t.n, t.n_exact, t.gap / t.n);
   assert_true(t.n > 500);
   assert_true(t.n_best * 100 >= t.n * 95);
   assert_true(t.n_missed * 50 <= t.n);
+  assert_true(t.gap <= 0.28 * t.n); /* with one price for all moments: 0.34 */
 }
 
 /* Tags of the user: the bound is below the least cost of the plans that respect them, though what must run again costs something
