@@ -12,7 +12,8 @@
 
 #define END UINT32_MAX
 enum { MAX_RATES = 24, RATES_A_COUNT = 6, MAX_SEGMENTS = 64, PARTS = 8, LARGE = 20000, STEPS = 1000000 };
-enum { CUTS = 500000, MOST_CUTS = 600, LEAST_CUTS = 24 }; /* of the bound; nodes * cuts, and how many */
+/* Of the bound: nodes * cuts, and how many cuts; the same for cases, and up to how many nodes there are any. */
+enum { CUTS = 500000, MOST_CUTS = 600, LEAST_CUTS = 24, CUTS_OF_CASES = 4000000, CASES_UP_TO = 5000 };
 
 /* ---- one plan from its spec ---- */
 
@@ -53,7 +54,7 @@ static void set_prices(maker_t *k, const mc_spec_t *spec) {
 
 static int make(maker_t *k, const mc_spec_t *spec, mc_numbers_t *out_numbers, double *out_value) {
   set_prices(k, spec);
-  int status = mc_parametric(k->c->m, k->price, k->saved, &k->n_saved, out_value, &k->bad);
+  int status = mc_parametric(k->c->m, k->price, NULL, k->saved, &k->n_saved, out_value, &k->bad);
   if (status == 0 && out_numbers) status = mc_plan_measure(k->c->m, k->saved, k->n_saved, out_numbers);
   return status;
 }
@@ -332,10 +333,13 @@ void mc_candidates_plan(const mc_candidates_t *c, uint32_t i, uint32_t *out_save
   *out_n_saved = c->list[i].n_saved;
 }
 
+static uint32_t between(uint32_t least, uint32_t n, uint32_t most) { return n < least ? least : n > most ? most : n; }
+
 int mc_candidates_bound(const mc_candidates_t *c, uint64_t budget, double *out_bound) {
-  const uint32_t n = c->m->j->n_nodes, first = mc_candidates_first(c, budget, 0), cuts = CUTS / (n + 1);
+  const uint32_t n = c->m->j->n_nodes, first = mc_candidates_first(c, budget, 0);
+  const uint32_t cuts[2] = {between(LEAST_CUTS, CUTS / (n + 1), MOST_CUTS), n > CASES_UP_TO ? 0 : CUTS_OF_CASES / (n + 1)};
   double target = 0;
   for (uint32_t i = 0; i < n; i++) target += first == c->n && c->m->j->early[i] ? (double)c->m->cost[i] : 0;
   if (first < c->n) target = (double)c->list[first].numbers.cost;
-  return mc_lower_bound(&c->moments, budget, target, cuts > MOST_CUTS ? MOST_CUTS : cuts < LEAST_CUTS ? LEAST_CUTS : cuts, out_bound);
+  return mc_lower_bound(&c->moments, budget, target, cuts, out_bound);
 }

@@ -1,178 +1,114 @@
 #include "lower_bound.h"
 
+#include "moment_prices.h"
 #include "parametric.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE = 25 }; /* cuts without a better bound until steps are shortened */
-#define LONGEST 1.5
-#define SHORTEST 1e-3
-#define CLOSE 1e-6
+#define CLOSE 1e-6    /* below the target, relative: a case is done */
 #define ROUNDING 1e-9 /* of sums of doubles, relative */
 
-typedef struct dual {
-  const mc_moments_t *h;
-  double budget;
-  size_t n_moments; /* nodes, and the end of the forward */
-  double *rate, *best_rate;     /* by moment: ps a byte, as tried and where the bound was best */
-  double *excess, *best_excess; /* by moment: bytes of the cut's plan over the budget */
-  double best;
-  double *sums[2]; /* by side and moment: of what comes before it */
-  double *price;   /* by value */
-  uint8_t *runs;   /* by node: in the backward */
-  uint8_t *is_saved; /* by value */
-  uint32_t *saved, n_saved;
-} dual_t;
+typedef struct bound_case {
+  double bound;
+  uint8_t *decided; /* owned */
+  double *rate;     /* owned */
+  uint32_t node;    /* that divides it, PT_NONE: none does */
+} bound_case_t;
 
-static int dual_init(dual_t *d, const mc_moments_t *h, uint64_t budget) {
-  const size_t n = (size_t)h->m->j->n_nodes + 1, values = (size_t)h->m->j->n_values + 1;
-  *d = (dual_t){.h = h, .budget = (double)budget, .n_moments = n};
-  double **by_moment[] = {&d->rate, &d->best_rate, &d->excess, &d->best_excess, &d->sums[0], &d->sums[1]};
-  int is_there = 1;
-  for (size_t i = 0; i < sizeof by_moment / sizeof *by_moment; i++) is_there = (*by_moment[i] = calloc(n + 1, sizeof(double))) && is_there;
-  d->price = calloc(values, sizeof *d->price);
-  d->runs = calloc(n, 1);
-  d->is_saved = calloc(values, 1);
-  d->saved = calloc(values, 4);
-  return is_there && d->price && d->runs && d->is_saved && d->saved ? 0 : -2;
-}
+typedef struct tree {
+  mc_prices_t prices;
+  double target;
+  bound_case_t *open;
+  uint32_t n_open, capacity;
+} tree_t;
 
-static void dual_deinit(dual_t *d) {
-  void *arrays[] = {d->rate, d->best_rate, d->excess, d->best_excess, d->sums[0], d->sums[1], d->price, d->runs, d->is_saved, d->saved};
-  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
-}
-
-/* Returns the sum of all rates. */
-static double set_prices(dual_t *d) {
-  const mc_model_t *m = d->h->m;
-  double *const *sums = d->sums;
-  for (int side = 0; side < 2; side++) {
-    sums[side][0] = 0;
-    for (size_t n = 0; n < d->n_moments; n++) sums[side][n + 1] = sums[side][n] + (d->h->side[n] == side ? d->rate[n] : 0);
+/* Costly and large, and the cuts disagree about it. */
+static uint32_t find_divider(const tree_t *t) {
+  const mc_model_t *m = t->prices.h->m;
+  uint32_t best = PT_NONE;
+  double most = 0;
+  for (uint32_t n = 0; n < m->j->n_nodes; n++) {
+    if (!m->j->early[n] || m->j->late[n] || m->is_fixed[n] || t->prices.decided[n] || m->cost[n] == 0) continue;
+    double bytes = 0;
+    for (uint32_t v = m->j->result_begin[n]; v < m->j->result_begin[n + 1]; v++) bytes += (double)m->j->nbytes[v];
+    const double again = t->prices.again[n], score = again * (1 - again) * ((double)m->cost[n] / t->target + bytes / t->prices.budget);
+    if (score <= most) continue;
+    most = score;
+    best = n;
   }
-  const double all = sums[0][d->n_moments] + sums[1][d->n_moments];
-  for (uint32_t v = 0; v < m->j->n_values; v++) {
-    double rate = m->j->def[v] == PT_NONE && !m->needs_slot[v] ? 0 : all;
-    for (int side = 0; side < 2; side++) {
-      const mc_span_t *s = &d->h->spans[v][side];
-      if (s->first <= s->last) rate -= sums[side][s->last + 1] - sums[side][s->first];
-    }
-    d->price[v] = (rate > 0 ? rate : 0) * (double)mc_slot_nbytes(m, v) +
-                  (sums[0][d->n_moments] - sums[0][d->h->kept_from[v]]) * (double)d->h->kept[v];
+  return best;
+}
+
+static int push(tree_t *t, double bound) {
+  const size_t n = t->prices.n_moments;
+  if (t->n_open == t->capacity) {
+    const uint32_t capacity = t->capacity ? 2 * t->capacity : 64;
+    void *grown = realloc(t->open, capacity * sizeof *t->open);
+    if (!grown) return -2;
+    t->open = grown;
+    t->capacity = capacity;
   }
-  return all;
+  bound_case_t *c = &t->open[t->n_open++];
+  *c = (bound_case_t){bound, malloc(n), malloc(n * sizeof(double)), find_divider(t)};
+  if (!c->decided || !c->rate) return -2;
+  memcpy(c->decided, t->prices.decided, n);
+  memcpy(c->rate, t->prices.best_rate, n * sizeof(double));
+  return 0;
 }
 
-/* Slots of inputs that the backward reads under the cut's plan. */
-static double input_slots(dual_t *d) {
-  const mc_model_t *m = d->h->m;
-  const pt_joint_t *j = m->j;
-  double sum = 0;
-  memset(d->runs, 0, j->n_nodes);
-  memset(d->is_saved, 0, j->n_values);
-  for (uint32_t i = 0; i < d->n_saved; i++) d->is_saved[d->saved[i]] = 1;
-  for (uint32_t i = 0; i < j->n_gradients; i++) {
-    const uint32_t v = j->gradients[i];
-    if (v != PT_NONE && j->def[v] != PT_NONE && !d->is_saved[v]) d->runs[j->def[v]] = 1;
-  }
-  for (uint32_t n = j->n_nodes; n-- > 0;)
-    for (uint32_t k = j->operand_begin[n]; d->runs[n] && k < j->operand_begin[n + 1]; k++) {
-      const uint32_t v = j->operands[k];
-      if (d->is_saved[v]) continue;
-      if (j->def[v] != PT_NONE) d->runs[j->def[v]] = 1;
-      else if (m->needs_slot[v]) {
-        d->is_saved[v] = 1;
-        sum += (double)mc_slot_nbytes(m, v);
-      }
-    }
-  return sum;
+static void case_deinit(bound_case_t *c) {
+  free(c->decided);
+  free(c->rate);
 }
 
-static void find_excess(dual_t *d) {
-  const mc_model_t *m = d->h->m;
-  double saved = input_slots(d), held[2] = {0, 0}; /* of what is saved, how much is held anyway */
-  for (int side = 0; side < 2; side++) memset(d->sums[side], 0, (d->n_moments + 1) * sizeof *d->sums[side]);
-  for (uint32_t i = 0; i < d->n_saved; i++) {
-    const uint32_t v = d->saved[i];
-    const double nbytes = (double)mc_slot_nbytes(m, v);
-    saved += nbytes;
-    d->sums[0][d->h->kept_from[v]] -= (double)d->h->kept[v];
-    for (int side = 0; side < 2; side++) {
-      const mc_span_t *s = &d->h->spans[v][side];
-      if (s->first > s->last) continue;
-      d->sums[side][s->first] += nbytes;
-      d->sums[side][s->last + 1] -= nbytes;
-    }
-  }
-  for (size_t n = 0; n < d->n_moments; n++) {
-    const uint8_t side = d->h->side[n];
-    held[0] += d->sums[0][n];
-    held[1] += d->sums[1][n];
-    if (side != MC_NO_MOMENT) d->excess[n] = (double)m->fixed_nbytes + (double)d->h->held[n] + saved - held[side] - d->budget;
-  }
+static uint32_t weakest(const tree_t *t) {
+  uint32_t best = 0;
+  for (uint32_t i = 1; i < t->n_open; i++)
+    if (t->open[i].bound < t->open[best].bound) best = i;
+  return best;
 }
 
-/* The bound at the rates at hand, and the excess of the cut's plan. */
-static int evaluate(dual_t *d, double *out_value) {
-  const mc_model_t *m = d->h->m;
-  uint32_t bad;
-  double all = set_prices(d);
-  int status = mc_parametric(m, d->price, d->saved, &d->n_saved, out_value, &bad);
-  *out_value += all * ((double)m->fixed_nbytes - d->budget);
-  for (size_t n = 0; n < d->n_moments; n++) *out_value += d->rate[n] * (double)d->h->held[n];
-  if (status == 0) find_excess(d);
-  return status;
+/* One half of a case: prices go on from where the whole had them. */
+static int try_half(tree_t *t, const bound_case_t *whole, uint8_t decision) {
+  static const mc_ascent_t how = {40, 8, 1.0};
+  const size_t n = t->prices.n_moments;
+  memcpy(t->prices.decided, whole->decided, n);
+  memcpy(t->prices.rate, whole->rate, n * sizeof(double));
+  t->prices.decided[whole->node] = decision;
+  const int status = mc_prices_ascend(&t->prices, t->target, &how);
+  if (status != 0) return status == -1 ? 0 : status; /* no plan is such */
+  const double bound = t->prices.best > whole->bound ? t->prices.best : whole->bound;
+  return bound < t->target * (1 - CLOSE) ? push(t, bound) : 0;
 }
 
-static void keep_best(dual_t *d, double value) {
-  d->best = value;
-  memcpy(d->best_rate, d->rate, d->n_moments * sizeof *d->rate);
-  memcpy(d->best_excess, d->excess, d->n_moments * sizeof *d->excess);
-}
-
-static void return_to_best(dual_t *d) {
-  memcpy(d->rate, d->best_rate, d->n_moments * sizeof *d->rate);
-  memcpy(d->excess, d->best_excess, d->n_moments * sizeof *d->excess);
-}
-
-/* So far that the bound would reach the target if it went on as it begins, times length. 0: there is nowhere to go. */
-static int step(dual_t *d, double missing, double length) {
-  double square = 0;
-  for (size_t n = 0; n < d->n_moments; n++)
-    if (d->h->side[n] != MC_NO_MOMENT && (d->excess[n] > 0 || d->rate[n] > 0)) square += d->excess[n] * d->excess[n];
-  for (size_t n = 0; n < d->n_moments && square > 0; n++) {
-    const double rate = d->rate[n] + length * missing / square * d->excess[n];
-    d->rate[n] = d->h->side[n] != MC_NO_MOMENT && rate > 0 ? rate : 0;
-  }
-  return square > 0;
-}
-
-static int ascend(dual_t *d, double target, uint32_t most_cuts) {
-  double length = LONGEST, value = 0;
+static int divide(tree_t *t, uint32_t most_cuts) {
   int status = 0;
-  for (uint32_t i = 0, since = 0; i < most_cuts && length > SHORTEST; i++) {
-    status = evaluate(d, &value);
-    if (status != 0) break;
-    if (i == 0 || value > d->best) {
-      keep_best(d, value);
-      since = 0;
-    } else if (++since == PATIENCE) {
-      return_to_best(d);
-      value = d->best;
-      length *= 0.7;
-      since = 0;
-    }
-    if (target - value <= CLOSE * target || !step(d, target - value, length)) break;
+  while (status == 0 && t->n_open > 0 && t->prices.n_cuts < most_cuts) {
+    const uint32_t i = weakest(t);
+    bound_case_t whole = t->open[i];
+    if (whole.node == PT_NONE) break;
+    t->open[i] = t->open[--t->n_open];
+    status = try_half(t, &whole, MC_NOT_AGAIN);
+    if (status == 0) status = try_half(t, &whole, MC_AGAIN);
+    case_deinit(&whole);
   }
   return status;
 }
 
-int mc_lower_bound(const mc_moments_t *h, uint64_t budget, double target, uint32_t most_cuts, double *out_bound) {
-  dual_t d;
-  int status = dual_init(&d, h, budget);
-  if (status == 0) status = ascend(&d, target, most_cuts);
-  const double rounded = d.best * (1 - ROUNDING);
-  *out_bound = status == 0 && rounded > 0 ? rounded : 0;
-  dual_deinit(&d);
+int mc_lower_bound(const mc_moments_t *h, uint64_t budget, double target, const uint32_t most_cuts[2], double *out_bound) {
+  const mc_ascent_t how = {most_cuts[0], 25, 1.5};
+  tree_t t = {.target = target};
+  *out_bound = 0;
+  int status = mc_prices_init(&t.prices, h, budget);
+  if (status == 0) status = mc_prices_ascend(&t.prices, target, &how);
+  if (status == 0) status = push(&t, t.prices.best);
+  if (status == 0 && t.prices.best < target * (1 - CLOSE)) status = divide(&t, t.prices.n_cuts + most_cuts[1]);
+  if (status == 0) {
+    const double bound = t.n_open && t.open[weakest(&t)].bound < target ? t.open[weakest(&t)].bound : target;
+    *out_bound = bound > 0 ? bound * (1 - ROUNDING) : 0;
+  }
+  for (uint32_t i = 0; i < t.n_open; i++) case_deinit(&t.open[i]);
+  free(t.open);
+  mc_prices_deinit(&t.prices);
   return status;
 }

@@ -1,19 +1,15 @@
-/* No plan within a budget costs less: a lower bound by prices of memory at moments.
+/* No plan within a budget costs less: the bound by prices (moment_prices.h), then by cases.
  *
- * A plan within the budget holds at most so many bytes at every moment (moments.h). Let a byte have a price at every moment: then
- *
- *     cost of the plan >= minimum over all plans of (cost + sum over moments of price * (what is held there - budget))
- *
- * (Lagrangian duality), and the minimum is one cut (parametric.h): the price of saving a value is its bytes times the sum of the prices of
- * all moments at which it would not be held anyway. Every choice of prices gives a bound; they are raised where the cut's
- * plan holds too much, lowered where it holds less (subgradient steps as long as B. T. Polyak has it, 1969), and the best bound counts. */
+ * Plans come in whole values, and prices do not know that: what they leave open is closed by branch and bound (A. H. Land, A. G. Doig,
+ * 1960). A case is a set of nodes that run again and one of nodes that do not; the case with the least bound is divided by the node about
+ * which its cuts disagree most. The bound is that of the weakest case left; a case that is not below the target is done. */
 #ifndef MC_LOWER_BOUND_H
 #define MC_LOWER_BOUND_H
 
 #include "moments.h"
 
-/* target: the cost of a plan within the budget, ps; the bound is at most that. most_cuts: effort. 0 or -2; *out_bound: ps, not negative.
- * O(most_cuts cuts), deterministic. */
-int mc_lower_bound(const mc_moments_t *h, uint64_t budget, double target, uint32_t most_cuts, double *out_bound);
+/* target: the cost of a plan within the budget, ps; the bound is at most that. most_cuts: effort, for prices and for cases. 0 or -2;
+ * *out_bound: ps, not negative. Deterministic. */
+int mc_lower_bound(const mc_moments_t *h, uint64_t budget, double target, const uint32_t most_cuts[2], double *out_bound);
 
 #endif

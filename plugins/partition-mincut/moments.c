@@ -195,8 +195,8 @@ static uint32_t first_of_part(const work_t *w, uint32_t v) {
   return base != v && w->m->j->nbytes[base] == w->m->j->nbytes[v] ? w->part[base] : v;
 }
 
-/* Views for nothing, and as cheap to save at the front as behind: then of a part and the whole, or of two values of one part, a plan that saves
- * both gains by saving the front one alone. */
+/* Views for nothing, and as cheap to save at the front as behind: then of a part and the whole, or of two values of one part, a plan
+ * that saves both gains by saving the front one alone. */
 static int may_be_replaced(const work_t *w, uint32_t v) {
   const uint32_t d = w->m->j->def[v];
   if (v == w->root[v]) return d != PT_NONE && !w->is_handed[FORWARD][v] && !pt_must_recompute(w->m->j, d);
@@ -252,7 +252,8 @@ static int work_init(work_t *w, const mc_model_t *m, mc_moments_t *out) {
                  .n_together = calloc(nodes, 4), .rides_on = calloc(nodes, 4)};
   *out = (mc_moments_t){.m = m, .held = calloc(nodes, 8), .side = malloc(nodes), .spans = malloc(values * sizeof *out->spans),
                         .kept = calloc(values, 8), .kept_from = calloc(values, 4)};
-  int is_there = w->root && w->part && w->n_together && w->rides_on && w->n_parts && out->held && out->side && out->spans && out->kept && out->kept_from;
+  int is_there = w->root && w->part && w->n_together && w->rides_on && w->n_parts && out->held && out->side && out->spans &&
+                 out->kept && out->kept_from;
   for (int side = FORWARD; side <= BACKWARD; side++) {
     w->runs[side] = calloc(nodes, 1);
     w->is_certain[side] = calloc(nodes, 1);

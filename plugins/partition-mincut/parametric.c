@@ -11,6 +11,7 @@ enum { SOURCE, SINK, FIRST };
 typedef struct network {
   const mc_model_t *m;
   const double *price;
+  const uint8_t *decided; /* by node, or NULL */
   double scale; /* capacities a ps */
   mc_flow_t flow;
   uint32_t *in, *out; /* by value: its vertices */
@@ -60,8 +61,9 @@ static void add_nodes(network_t *w) {
   const pt_joint_t *j = w->m->j;
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     if (j->late[n]) continue;
-    if (w->m->is_fixed[n]) arc(w, SOURCE, FIRST + n, w->infinite);
+    if (w->m->is_fixed[n] || (w->decided && w->decided[n] == MC_NOT_AGAIN)) arc(w, SOURCE, FIRST + n, w->infinite);
     else if (j->early[n]) arc(w, SOURCE, FIRST + n, capacity(w, (double)w->m->cost[n]));
+    if (w->decided && w->decided[n] == MC_AGAIN) arc(w, FIRST + n, SINK, w->infinite);
   }
 }
 
@@ -109,7 +111,7 @@ static int build_and_solve(network_t *w, uint32_t *out_saved, uint32_t *out_n_sa
   uint32_t n_vertices = number_vertices(w);
   w->scale = MOST / sum_of_finite(w);
   w->infinite = INT64_C(1) << 61;
-  if (mc_flow_init(&w->flow, n_vertices, j->operand_begin[j->n_nodes] + 2 * j->n_nodes + 3 * j->n_values + j->n_gradients) != 0) return -2;
+  if (mc_flow_init(&w->flow, n_vertices, j->operand_begin[j->n_nodes] + 3 * j->n_nodes + 3 * j->n_values + j->n_gradients) != 0) return -2;
   add_nodes(w);
   for (uint32_t v = 0; v < j->n_values; v++)
     if (pt_is_forward_value(j, v)) add_value(w, v);
@@ -119,10 +121,10 @@ static int build_and_solve(network_t *w, uint32_t *out_saved, uint32_t *out_n_sa
   return status;
 }
 
-int mc_parametric(const mc_model_t *m, const double *price, uint32_t *out_saved, uint32_t *out_n_saved, double *out_value,
-                  uint32_t *out_bad) {
+int mc_parametric(const mc_model_t *m, const double *price, const uint8_t *decided, uint32_t *out_saved, uint32_t *out_n_saved,
+                  double *out_value, uint32_t *out_bad) {
   const size_t values = (size_t)m->j->n_values + 1;
-  network_t w = {.m = m, .price = price, .in = calloc(values, 4), .out = calloc(values, 4)};
+  network_t w = {.m = m, .price = price, .decided = decided, .in = calloc(values, 4), .out = calloc(values, 4)};
   *out_n_saved = 0;
   *out_value = 0;
   int status = w.in && w.out ? build_and_solve(&w, out_saved, out_n_saved, out_value, out_bad) : -2;

@@ -16,9 +16,13 @@
 
 #include "plan_memory.h"
 
-/* price: by value, ps to save it; of inputs: to hand them over. Not negative. out_saved: room for n_values; *out_value: at most the
- * minimum, as exact as 61 bits of capacity are. 0; -1: no plan, *out_bad names a value at fault; -2: no memory. */
-int mc_parametric(const mc_model_t *m, const double *price, uint32_t *out_saved, uint32_t *out_n_saved, double *out_value,
-                  uint32_t *out_bad);
+#define MC_NOT_AGAIN 1u
+#define MC_AGAIN 2u
+
+/* price: by value, ps to save it; of inputs: to hand them over. Not negative. decided: by node, what must not or must run again, 0 for
+ * what may; NULL: all may. out_saved: room for n_values; *out_value: at most the minimum, as exact as 61 bits of capacity are.
+ * 0; -1: no plan, *out_bad names a value at fault; -2: no memory. */
+int mc_parametric(const mc_model_t *m, const double *price, const uint8_t *decided, uint32_t *out_saved, uint32_t *out_n_saved,
+                  double *out_value, uint32_t *out_bad);
 
 #endif

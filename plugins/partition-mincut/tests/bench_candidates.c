@@ -71,7 +71,8 @@ static int measure(uint32_t n_wanted) {
   if (status == 0) status = mc_candidates_bound(&c, c.all_saved.peak / 2, &bound);
   double last = seconds();
   if (status == 0)
-    printf("%7u nodes  %4u tried  %4u kept  all saved %8.1f MB  least %8.1f MB  %7.3f s  bound at 0.5 %.3f ms %7.3f s\n", n_nodes, c.n_tried, c.n,
+    printf("%7u nodes  %4u tried  %4u kept  all saved %8.1f MB  least %8.1f MB  %7.3f s  bound at 0.5 %.3f ms %7.3f s\n",
+           n_nodes, c.n_tried, c.n,
            (double)c.all_saved.peak / 1e6, (double)c.list[c.n - 1].numbers.peak / 1e6, end - begin, bound * 1e-9, last - end);
   mc_candidates_deinit(&c);
   mc_model_deinit(&m);

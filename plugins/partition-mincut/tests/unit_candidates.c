@@ -57,8 +57,8 @@ static void make_graph(random_graph_t *r, uint64_t *state) {
   }
   for (uint32_t i = r->n_forward; i-- > 0;) {
     if (next_random(state) % 4 == 0) continue;
-    uint32_t other = next_random(state) % 4 && n > r->n_forward + 1 ? N_INPUTS + r->n_forward + next_random(state) % (n - r->n_forward) : N_INPUTS + i;
-    if (next_random(state) % 2) other = N_INPUTS + i;
+    uint32_t other = N_INPUTS + i, links = n - r->n_forward;
+    if (links > 1 && next_random(state) % 8 < 3) other = N_INPUTS + r->n_forward + next_random(state) % links;
     uint64_t nbytes = 64 * (uint64_t)(1 + next_random(state) % 4);
     r->nodes[n] = (pt_hand_node_t){next_random(state) % 3 ? AOT_OP_POINTWISE : AOT_OP_HEAVY, 0, nbytes, 2, {chain, other}};
     chain = N_INPUTS + n++;
@@ -163,12 +163,12 @@ static void the_bound_is_never_above_the_least_cost(void **state) {
     mc_candidates_deinit(&c);
     close_problem(&p);
   }
-  print_message("%u budgets: the least cost in %u, no plan in %u, %.4f above it in the mean; the bound is exact in %u, %.4f below it in the mean\n",
-                t.n, t.n_best, t.n_missed, t.excess / t.n, t.n_exact, t.gap / t.n);
+  print_message("%u budgets: the least cost in %u, no plan in %u, %.4f above it in the mean\n", t.n, t.n_best, t.n_missed, t.excess / t.n);
+  print_message("the bound: within 1 %% of the least cost in %u, %.4f below it in the mean\n", t.n_exact, t.gap / t.n);
   assert_true(t.n > 500);
   assert_true(t.n_best * 100 >= t.n * 95);
   assert_true(t.n_missed * 50 <= t.n);
-  assert_true(t.gap <= 0.28 * t.n); /* with one price for all moments: 0.34 */
+  assert_true(t.gap <= 0.14 * t.n); /* with one price for all moments 0.34, without cases 0.22 */
 }
 
 /* Tags of the user: the bound is below the least cost of the plans that respect them, though what must run again costs something
