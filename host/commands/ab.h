@@ -144,6 +144,7 @@ typedef struct aoth_ab {
 
 double aoth_ab_stage_ms(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a); /* median over the processes; NaN: none */
 int aoth_ab_alive(const aoth_ab_arm_run_t *a); /* not lost */
+int aoth_ab_has_times(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a); /* ab_table.c: it was measured */
 void aoth_ab_step_rounds(aoth_ab_t *ab); /* of process n_done: warm-up, rounds, results kept of the first */
 aoth_sample_t aoth_ab_sample(const aoth_ab_t *ab, const double *times);
 void aoth_ab_weigh_times(aoth_ab_t *ab); /* intervals and verdicts */

@@ -69,7 +69,8 @@ aot_status_t aoth_ab_arms_name(aoth_ab_arm_t *arms, uint32_t n, aoth_arena_t *ar
       if (strcmp(arms[k].name, arms[i].name) != 0) continue;
       if (strcmp(arms[i].name, arms[i].text) != 0) {
         aoth_text_deinit(&numbered);
-        aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "ab.name", "--with '%s': there is an arm '%s' already", arms[i].text, arms[i].name);
+        aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "ab.name", "--with '%s': there is an arm '%s' already",
+                         arms[i].text, arms[i].name);
         return AOT_E_INVALID;
       }
       aoth_text_f(&numbered, "%s (%u)", arms[i].text, i + 1);

@@ -159,12 +159,14 @@ static json_t *answer_json(const json_t *o, const char *key) {
 static json_t *recomputed_json(const aoth_ab_arm_run_t *a) {
   const json_t *c = choice_of(a);
   if (!c) return json_null();
-  return json_pack("{s:o, s:o, s:o, s:o, s:o}", "nodes", answer_json(c, "recomputed_nodes"), "heavy", answer_json(c, "recomputed_heavy"),
-                   "bytes", answer_json(c, "recomputed_bytes"), "flops", answer_json(c, "recomputed_flops"), "cost", answer_json(c, "recompute_cost"));
+  return json_pack("{s:o, s:o, s:o, s:o, s:o}", "nodes", answer_json(c, "recomputed_nodes"), "heavy",
+                   answer_json(c, "recomputed_heavy"), "bytes", answer_json(c, "recomputed_bytes"), "flops",
+                   answer_json(c, "recomputed_flops"), "cost", answer_json(c, "recompute_cost"));
 }
 
 static json_t *memory_json(const aoth_ab_arm_run_t *a) {
-  static const char *const keys[] = {"saved_bytes", "arena_bytes", "peak_intermediate_bytes", "boundary_bytes", "peak_rss_bytes", "kernels"};
+  static const char *const keys[] = {"saved_bytes",    "arena_bytes",    "peak_intermediate_bytes",
+                                     "boundary_bytes", "peak_rss_bytes", "kernels"};
   json_t *o = json_object();
   if (!a->finished) {
     json_decref(o);

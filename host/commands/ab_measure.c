@@ -81,7 +81,8 @@ void aoth_ab_step_rounds(aoth_ab_t *ab) {
   const uint32_t n = ab->n_warmup + ab->n_steps;
   ab->n_rounds = 0;
   for (uint32_t step = 0; step < n && n_alive(ab) > 0 && !ab->interrupted; step++) {
-    aoth_ab_progress(ab, "process %u of %u, %s %u of %u", ab->n_done + 1, ab->n_processes, step < ab->n_warmup ? "warm-up" : "round", step < ab->n_warmup ? step + 1 : step - ab->n_warmup + 1,
+    aoth_ab_progress(ab, "process %u of %u, %s %u of %u", ab->n_done + 1, ab->n_processes,
+                     step < ab->n_warmup ? "warm-up" : "round", step < ab->n_warmup ? step + 1 : step - ab->n_warmup + 1,
                      step < ab->n_warmup ? ab->n_warmup : ab->n_steps);
     one_round(ab, step);
     if (step >= ab->n_warmup) ab->n_rounds++;

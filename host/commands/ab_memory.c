@@ -25,13 +25,14 @@ static json_t *view_json(const aoth_memory_view_t *v) {
 }
 
 static json_t *numbers_json(const aoth_stage_t *stage, const aot_memory_plan_t *p) {
-  return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "unit", stage->use, "peak_bytes", (json_int_t)p->peak_nbytes, "arena_bytes",
-                   (json_int_t)p->arena_nbytes, "steps", (json_int_t)p->n_steps, "forward_steps", (json_int_t)p->n_forward_steps, "peak_step",
-                   (json_int_t)p->peak_step);
+  return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "unit", stage->use, "peak_bytes", (json_int_t)p->peak_nbytes,
+                   "arena_bytes", (json_int_t)p->arena_nbytes, "steps", (json_int_t)p->n_steps, "forward_steps",
+                   (json_int_t)p->n_forward_steps, "peak_step", (json_int_t)p->peak_step);
 }
 
 /* AOT_OK also when the unit does not tell: then nothing is added. */
-static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const char *key, aoth_arena_t *arena, json_t *answer, json_t *views) {
+static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const char *key, aoth_arena_t *arena, json_t *answer,
+                        json_t *views) {
   aot_memory_plan_t plan;
   aoth_memory_view_t view;
   if (!stage || !aoth_unit_offers_memory(s, stage)) return stage && stage->unit->plugin->crashed ? AOTH_E_PLUGIN : AOT_OK;
@@ -72,7 +73,8 @@ static uint64_t number_at(const json_t *row, size_t i) { return (uint64_t)json_i
 static uint64_t number(const json_t *o, const char *key) { return (uint64_t)json_integer_value(json_object_get(o, key)); }
 
 static aot_status_t read_rows(const json_t *view, aoth_arena_t *arena, aoth_memory_view_t *out) {
-  const json_t *holders = json_object_get(view, "holders"), *largest = json_object_get(view, "largest"), *alive = json_object_get(view, "alive");
+  const json_t *holders = json_object_get(view, "holders"), *largest = json_object_get(view, "largest"),
+               *alive = json_object_get(view, "alive");
   aoth_holder_t *h = aoth_arena_alloc(arena, sizeof(uint64_t), (json_array_size(holders) + 1) * sizeof *h);
   uint32_t *order = aoth_arena_alloc(arena, sizeof *order, (json_array_size(largest) + 1) * sizeof *order);
   uint64_t *bytes = aoth_arena_alloc(arena, sizeof *bytes, (json_array_size(alive) + 1) * sizeof *bytes);

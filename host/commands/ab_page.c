@@ -62,7 +62,9 @@ static void lost(const aoth_ab_t *ab, aoth_text_t *t) {
     text(t, a->arm.name);
     aoth_text_f(t, " %s", aoth_ab_outcome(a));
     if (a->worker.doing) aoth_text_f(t, " during %s: ", a->worker.doing);
-    else aoth_text_f(t, " from the reference: largest difference %.3g in ", a->gradients.max_abs >= a->outputs.max_abs ? a->gradients.max_abs : a->outputs.max_abs);
+    else
+      aoth_text_f(t, " from the reference: largest difference %.3g in ",
+                  a->gradients.max_abs >= a->outputs.max_abs ? a->gradients.max_abs : a->outputs.max_abs);
     text(t, a->worker.doing ? a->worker.why : a->gradients.max_abs >= a->outputs.max_abs ? a->gradients.worst : a->outputs.worst);
     aoth_text_z(t, "</p>\n");
   }
@@ -83,7 +85,8 @@ static void names(const json_t *list, aoth_text_t *t) {
 
 static void choice_row(const json_t *d, aoth_text_t *t) {
   char bytes[AOTH_BYTES_SIZE];
-  aoth_text_f(t, "<tr><td class=\"n\">%s</td><td><code>", aoth_bytes_text((uint64_t)json_integer_value(json_object_get(d, "bytes")), bytes));
+  aoth_text_f(t, "<tr><td class=\"n\">%s</td><td><code>",
+              aoth_bytes_text((uint64_t)json_integer_value(json_object_get(d, "bytes")), bytes));
   text(t, string(d, "value"));
   aoth_text_z(t, "</code></td><td>");
   text(t, string(d, "type"));
@@ -104,8 +107,10 @@ static void choices(const json_t *differences, aoth_text_t *t) {
   if (!n) return;
   aoth_text_f(t, "<h2>Chosen differently</h2>\n<p>%zu value%s%s; an arm that is in neither column does without.</p>\n", n,
               n == 1 ? "" : "s", n > MOST_ROWS ? ", the 500 largest of them" : "");
-  aoth_text_z(t, "<div class=\"wide\"><table>\n<tr><th class=\"n\">bytes</th><th>value</th><th>type</th><th>operator</th><th>module, source</th>"
-                 "<th>saved by</th><th>recomputed by</th></tr>\n");
+  aoth_text_z(
+      t,
+      "<div class=\"wide\"><table>\n<tr><th class=\"n\">bytes</th><th>value</th><th>type</th><th>operator</th><th>module, source</th>"
+      "<th>saved by</th><th>recomputed by</th></tr>\n");
   for (size_t i = 0; i < n && i < MOST_ROWS; i++) choice_row(json_array_get(differences, i), t);
   aoth_text_z(t, "</table></div>\n");
 }

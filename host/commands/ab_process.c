@@ -152,7 +152,8 @@ static void lose_told(aoth_ab_worker_t *w, const char *doing, json_t *answer) {
 }
 
 json_t *aoth_ab_ask(aoth_ab_worker_t *w, const aoth_ab_request_t *request, const char *doing, int64_t timeout_ms) {
-  const wait_for_t wait = {aoth_now_ns() + (uint64_t)timeout_ms * 1000000u, request->what != AOTH_AB_CHECK && request->what != AOTH_AB_COMPILE};
+  const wait_for_t wait = {aoth_now_ns() + (uint64_t)timeout_ms * 1000000u,
+                           request->what != AOTH_AB_CHECK && request->what != AOTH_AB_COMPILE};
   aoth_ab_request_t copy = *request;
   json_t *answer = NULL;
   if (w->fate != AOTH_AB_FINE || !w->pid) return NULL;

@@ -20,7 +20,8 @@ static void note_worst(agreement_t *g, const char *key, int last, double max_abs
   snprintf(g->worst, sizeof g->worst, "%s%s", key, last ? " of the last step" : "");
 }
 
-static void add_key(agreement_t *g, const char *key, int last, const aoth_tensor_t *got, const aoth_tensor_t *wanted, double rtol, double atol) {
+static void add_key(agreement_t *g, const char *key, int last, const aoth_tensor_t *got, const aoth_tensor_t *wanted,
+                    double rtol, double atol) {
   g->n_keys++;
   if (!got || !wanted) {
     snprintf(g->worst, sizeof g->worst, "%s%s, which only one of the two has", key, last ? " of the last step" : "");
@@ -61,7 +62,8 @@ static int compare_arms(const aoth_ab_t *ab, const aoth_ab_arm_run_t *got, const
   memset(outputs, 0, sizeof *outputs);
   memset(gradients, 0, sizeof *gradients);
   for (int last = 0; last < 2; last++)
-    if (got->results[last] && wanted->results[last]) compare_files(got->results[last], wanted->results[last], last, ab, outputs, gradients);
+    if (got->results[last] && wanted->results[last])
+      compare_files(got->results[last], wanted->results[last], last, ab, outputs, gradients);
   return outputs->n_close == outputs->n_keys && gradients->n_close == gradients->n_keys;
 }
 

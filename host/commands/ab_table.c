@@ -87,33 +87,45 @@ static void rss_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out,
   bytes_cell(at(a->finished, "peak_rss_bytes", NULL), out, size);
 }
 
-static int has_times(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a) { return aoth_ab_alive(a) && ab->n_done && isfinite(a->step.value); }
+int aoth_ab_has_times(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a) {
+  return aoth_ab_alive(a) && ab->n_done && isfinite(a->step.value);
+}
 
 static void step_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
-  if (has_times(ab, a)) ms_cell(a->step.value, out, size);
+  if (aoth_ab_has_times(ab, a)) ms_cell(a->step.value, out, size);
 }
 static void range_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
-  if (has_times(ab, a)) snprintf(out, size, "%.4g to %.4g ms", a->step.low, a->step.high);
+  if (aoth_ab_has_times(ab, a)) snprintf(out, size, "%.4g to %.4g ms", a->step.low, a->step.high);
 }
 static void forward_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
-  if (has_times(ab, a)) snprintf(out, size, "%.4g + %.4g ms", a->forward.value, a->backward.value);
+  if (aoth_ab_has_times(ab, a)) snprintf(out, size, "%.4g + %.4g ms", a->forward.value, a->backward.value);
 }
 static void ratio_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
-  if (has_times(ab, a) && a != &ab->arms[ab->baseline])
+  if (aoth_ab_has_times(ab, a) && a != &ab->arms[ab->baseline])
     snprintf(out, size, "%.3f (%.3f to %.3f)", a->ratio.value, a->ratio.low, a->ratio.high);
 }
 static void verdict_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
-  if (has_times(ab, a)) snprintf(out, size, "%s", a == &ab->arms[ab->baseline] ? "baseline" : a->verdict < 0 ? "faster" : a->verdict > 0 ? "slower" : "no verdict");
+  if (aoth_ab_has_times(ab, a))
+    snprintf(out, size, "%s",
+             a == &ab->arms[ab->baseline] ? "baseline"
+             : a->verdict < 0             ? "faster"
+             : a->verdict > 0             ? "slower"
+                                          : "no verdict");
 }
 
-static void agreement_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, const struct aoth_ab_agreement *g, char *out, size_t size) {
+static void agreement_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, const struct aoth_ab_agreement *g, char *out,
+                           size_t size) {
   if (!aoth_ab_alive(a) || !a->results[0] || !g->n_keys) return;
   if (a == &ab->arms[ab->reference]) snprintf(out, size, "reference");
   else if (g->n_equal == g->n_keys) snprintf(out, size, "bit for bit");
   else snprintf(out, size, "%s, abs %.2g", g->n_close == g->n_keys ? "close" : "DIFFER", g->max_abs);
 }
-static void outputs_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) { agreement_cell(ab, a, &a->outputs, out, size); }
-static void gradients_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) { agreement_cell(ab, a, &a->gradients, out, size); }
+static void outputs_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
+  agreement_cell(ab, a, &a->outputs, out, size);
+}
+static void gradients_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
+  agreement_cell(ab, a, &a->gradients, out, size);
+}
 
 static const struct row {
   const char *label;
@@ -181,16 +193,19 @@ static void print_lost(const aoth_ab_t *ab, FILE *out) {
       fprintf(out, "%s %s during %s: %s\n", a->arm.name, aoth_ab_outcome(a), a->worker.doing, a->worker.why ? a->worker.why : "");
     else if (a->differs)
       fprintf(out, "%s differs from %s: largest difference %.3g in %s\n", a->arm.name, ab->arms[ab->reference].arm.name,
-              fmax(a->outputs.max_abs, a->gradients.max_abs), a->gradients.max_abs >= a->outputs.max_abs ? a->gradients.worst : a->outputs.worst);
+              fmax(a->outputs.max_abs, a->gradients.max_abs),
+              a->gradients.max_abs >= a->outputs.max_abs ? a->gradients.worst : a->outputs.worst);
   }
 }
 
 static void print_verdicts(const aoth_ab_t *ab, FILE *out) {
   for (uint32_t i = 0; i < ab->n_arms; i++) {
     const aoth_ab_arm_run_t *a = &ab->arms[i];
-    if (!has_times(ab, a) || (int64_t)i == ab->baseline) continue;
+    if (!aoth_ab_has_times(ab, a) || (int64_t)i == ab->baseline) continue;
     fprintf(out, "%s: ", a->arm.name);
-    if (a->verdict) fprintf(out, "a step takes %.3f of %s's, %s", a->ratio.value, ab->arms[ab->baseline].arm.name, a->verdict < 0 ? "faster" : "slower");
+    if (a->verdict)
+      fprintf(out, "a step takes %.3f of %s's, %s", a->ratio.value, ab->arms[ab->baseline].arm.name,
+              a->verdict < 0 ? "faster" : "slower");
     else if (ab->n_done < AOTH_LEAST_GROUPS) fprintf(out, "no verdict on speed, it takes %u processes", AOTH_LEAST_GROUPS);
     else fprintf(out, "no verdict on speed against %s", ab->arms[ab->baseline].arm.name);
     fprintf(out, " (%.3f to %.3f, %.4g %% interval)\n", a->ratio.low, a->ratio.high, 100 * ab->level);
@@ -205,12 +220,15 @@ static void print_names_of(const json_t *names, const char *what, FILE *out) {
 
 static void print_differences(const json_t *differences, FILE *out) {
   const size_t n = json_array_size(differences);
-  if (n) fprintf(out, "\nchosen differently: %zu value%s%s\n", n, n == 1 ? "" : "s", n > MOST_DIFFERENCES ? ", the largest of them" : "");
+  if (n)
+    fprintf(out, "\nchosen differently: %zu value%s%s\n", n, n == 1 ? "" : "s",
+            n > MOST_DIFFERENCES ? ", the largest of them" : "");
   for (size_t i = 0; i < n && i < MOST_DIFFERENCES; i++) {
     const json_t *d = json_array_get(differences, i);
     const char *op = json_string_value(json_object_get(d, "op")), *module = json_string_value(json_object_get(d, "module"));
     char bytes[AOTH_BYTES_SIZE];
-    fprintf(out, "%12s  %-24s %-30s %s", aoth_bytes_text((uint64_t)json_integer_value(json_object_get(d, "bytes")), bytes), json_string_value(json_object_get(d, "type")), op ? op : "(input)", module ? module : "");
+    fprintf(out, "%12s  %-24s %-30s %s", aoth_bytes_text((uint64_t)json_integer_value(json_object_get(d, "bytes")), bytes),
+            json_string_value(json_object_get(d, "type")), op ? op : "(input)", module ? module : "");
     print_names_of(json_object_get(d, "saved_by"), "\n              saved by ", out);
     print_names_of(json_object_get(d, "recomputed_by"), "; recomputed by ", out);
     fprintf(out, "\n");

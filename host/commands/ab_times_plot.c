@@ -18,8 +18,6 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static int is_drawn(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a) { return aoth_ab_alive(a) && ab->n_done && isfinite(a->step.value); }
-
 typedef struct scale {
   double low, high; /* milliseconds at both ends; later rounds are drawn at the right end */
 } scale_t;
@@ -37,7 +35,7 @@ static int find_scale(const aoth_ab_t *ab, scale_t *s) {
   double *sorted = malloc((n_times(ab) + (size_t)1) * sizeof *sorted);
   *s = (scale_t){INFINITY, 0};
   for (uint32_t i = 0; sorted && i < ab->n_arms; i++) {
-    if (!is_drawn(ab, &ab->arms[i])) continue;
+    if (!aoth_ab_has_times(ab, &ab->arms[i])) continue;
     memcpy(sorted, ab->arms[i].step_ms, n_times(ab) * sizeof *sorted);
     qsort(sorted, n_times(ab), sizeof *sorted, by_size);
     s->low = fmin(s->low, sorted[0]);
@@ -70,7 +68,8 @@ static void draw_arm(aoth_text_t *out, const aoth_ab_t *ab, uint32_t arm, const 
   draw_name(out, a->arm.name, y + 4);
   aoth_svg_line(out, "at-grid", LEFT, y, WIDTH - RIGHT, y);
   for (uint32_t i = 0; i < n_times(ab); i += every) /* rounds go down the lane in their order, so that drifts are seen */
-    aoth_svg_circle(out, a->step_ms[i] > s->high ? "at-late" : "at-dot", x_of(s, a->step_ms[i]), y - 14 + 28.0 * (i + 0.5) / n_times(ab), 2.4);
+    aoth_svg_circle(out, a->step_ms[i] > s->high ? "at-late" : "at-dot", x_of(s, a->step_ms[i]),
+                    y - 14 + 28.0 * (i + 0.5) / n_times(ab), 2.4);
   aoth_svg_line(out, "at-bar", x_of(s, a->step.low), y, x_of(s, a->step.high), y);
   aoth_svg_line(out, "at-median", x_of(s, a->step.value), y - 17, x_of(s, a->step.value), y + 17);
 }
@@ -91,7 +90,9 @@ static void draw_axis(aoth_text_t *out, const scale_t *s, double y) {
     aoth_svg_text(out, "at-m", x, y + 16, number);
   }
   aoth_svg_text(out, "at-r", LEFT - 14, y + 16, "ms a step");
-  aoth_svg_text(out, "", LEFT, y + 34, "a dot: a round, first at the top, process after process; bar: median, 95 % interval; hollow: later than shown");
+  aoth_svg_text(
+      out, "", LEFT, y + 34,
+      "a dot: a round, first at the top, process after process; bar: median, 95 % interval; hollow: later than shown");
 }
 
 static const char style[] =
@@ -105,7 +106,7 @@ void aoth_ab_plot_times(const aoth_ab_t *ab, aoth_text_t *out) {
   scale_t s;
   uint32_t n = 0;
   if (!find_scale(ab, &s)) return;
-  for (uint32_t i = 0; i < ab->n_arms; i++) n += (uint32_t)is_drawn(ab, &ab->arms[i]);
+  for (uint32_t i = 0; i < ab->n_arms; i++) n += (uint32_t)aoth_ab_has_times(ab, &ab->arms[i]);
   const double bottom = TOP + (double)n * LANE;
   aoth_svg_begin(out, WIDTH, bottom + 44, "step times", style);
   aoth_text_z(out, "<g class=\"at\">\n");
@@ -113,7 +114,7 @@ void aoth_ab_plot_times(const aoth_ab_t *ab, aoth_text_t *out) {
   draw_axis(out, &s, bottom);
   double y = TOP + LANE / 2.0;
   for (uint32_t i = 0; i < ab->n_arms; i++) {
-    if (!is_drawn(ab, &ab->arms[i])) continue;
+    if (!aoth_ab_has_times(ab, &ab->arms[i])) continue;
     draw_arm(out, ab, i, &s, y);
     y += LANE;
   }

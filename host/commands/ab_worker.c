@@ -53,7 +53,8 @@ static aot_status_t add_options(aoth_arena_t *arena, aoth_stage_t *stage, const 
 static aot_status_t place_arm(serving_t *v) {
   const aoth_ab_arm_t *arm = v->job->arm;
   aoth_stage_t *stage = &v->pipeline->stages[v->job->stage], made;
-  AOT_TRY(aoth_stage_from_flags(arm->use ? arm->use : stage->use, arm->withs, arm->n_withs, v->pipeline->arena, v->job->cli->sink, &made));
+  AOT_TRY(aoth_stage_from_flags(arm->use ? arm->use : stage->use, arm->withs, arm->n_withs, v->pipeline->arena,
+                                v->job->cli->sink, &made));
   if (!arm->use) return add_options(v->pipeline->arena, stage, made.with);
   if (strcmp(stage->name, stage->use) == 0) stage->name = made.use;
   stage->use = made.use;
@@ -191,7 +192,10 @@ static int64_t find_loss(const serving_t *v) {
   const aoth_train_spec_t *train = &v->pipeline->run.train;
   const int64_t marked = aoth_step_loss(v->step), k = train->present ? train->loss : marked >= 0 ? marked : 0;
   aoth_tensor_t t;
-  return output_of(v, k, &t) && aoth_tensor_numel(&t) == 1 && aot_dtype_is_float(t.dtype) && aoth_step_takes_tangent(v->step, (uint32_t)k) ? k : -1;
+  return output_of(v, k, &t) && aoth_tensor_numel(&t) == 1 && aot_dtype_is_float(t.dtype) &&
+                 aoth_step_takes_tangent(v->step, (uint32_t)k)
+             ? k
+             : -1;
 }
 
 static uint32_t tangents_of_file(serving_t *v) {

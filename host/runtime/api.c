@@ -136,9 +136,10 @@ static aot_status_t compile(aothost_t *h, uint32_t flags) {
   if (!h->results) return refuse(h, AOT_E_EXHAUSTED, "no memory for results");
   AOT_TRY(aoth_pipeline_compile(h->session, h->plan, h->flags));
   if (!aoth_session_exe(h->session)) {
-    aoth_sink_report(h->sink, AOT_SEVERITY_ERROR, NULL, "run.backend",
-                     "the pipeline %s has no backend stage, so there is nothing to run; end its stages with a backend, such as backend-ref",
-                     h->plan->path ? h->plan->path : "");
+    aoth_sink_report(
+        h->sink, AOT_SEVERITY_ERROR, NULL, "run.backend",
+        "the pipeline %s has no backend stage, so there is nothing to run; end its stages with a backend, such as backend-ref",
+        h->plan->path ? h->plan->path : "");
     return AOT_E_PRECONDITION;
   }
   AOT_TRY(aoth_step_create(aoth_session_prog(h->session), &exec, h->sink, &h->step));
@@ -170,8 +171,10 @@ static aot_status_t end(aothost_t *h, aot_status_t status) {
 }
 
 static aot_status_t bad_tensor(aothost_t *h, const char *what, uint32_t k) {
-  aoth_sink_report(h->sink, AOT_SEVERITY_ERROR, NULL, "api.tensor",
-                   "%s %u is no tensor that can be read: it must be on the CPU, and its sizes and strides must stay inside its storage", what, k);
+  aoth_sink_report(
+      h->sink, AOT_SEVERITY_ERROR, NULL, "api.tensor",
+      "%s %u is no tensor that can be read: it must be on the CPU, and its sizes and strides must stay inside its storage",
+      what, k);
   return tell(h, AOT_E_INVALID);
 }
 
@@ -233,13 +236,18 @@ static aot_status_t forward(aothost_t *h, const aot_tensor_t *inputs, uint32_t n
 static aot_status_t forward_with(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, int to_caller) {
   AOT_TRY(begin(h));
   aoth_arena_t *arena = aoth_arena_create();
-  aot_status_t status = arena ? forward(h, inputs, n_inputs, to_caller, arena) : refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
+  aot_status_t status =
+      arena ? forward(h, inputs, n_inputs, to_caller, arena) : refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
   aoth_arena_destroy(arena);
   return end(h, status);
 }
 
-aot_status_t aothost_forward(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs) { return forward_with(h, inputs, n_inputs, 0); }
-aot_status_t aothost_forward_in_place(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs) { return forward_with(h, inputs, n_inputs, 1); }
+aot_status_t aothost_forward(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs) {
+  return forward_with(h, inputs, n_inputs, 0);
+}
+aot_status_t aothost_forward_in_place(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs) {
+  return forward_with(h, inputs, n_inputs, 1);
+}
 
 /* No tangents at all: one for the loss. */
 static aot_status_t backward_of_loss(aothost_t *h) {
@@ -303,6 +311,7 @@ aot_status_t aothost_set(aothost_t *h, const char *key, const aot_tensor_t *valu
   if (!import_tensor(value, &t)) return bad_tensor(h, "value", 0);
   aot_status_t status = aoth_step_set(h->step, key, &t);
   if (status == AOT_E_NOT_FOUND)
-    aoth_sink_report(h->sink, AOT_SEVERITY_ERROR, NULL, "api.key", "there is no %s; keys are param.NAME, buffer.NAME, state.NAME", key);
+    aoth_sink_report(h->sink, AOT_SEVERITY_ERROR, NULL, "api.key",
+                     "there is no %s; keys are param.NAME, buffer.NAME, state.NAME", key);
   return tell(h, status);
 }

@@ -33,8 +33,8 @@ typedef struct executable {
   uint64_t peak_nbytes, n_runs; /* updated atomically: runs may overlap */
 } executable;
 
-static aot_status_t complain(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *text, const char *hint,
-                             uint32_t node) {
+static aot_status_t complain(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *text,
+                             const char *hint, uint32_t node) {
   aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str(code), .message = aot_str(text),
                   .hint = aot_str(hint), .node = {node}, .value = aot_no_value()};
   host->diag(ctx, &d);
@@ -55,7 +55,10 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   for (uint32_t n = 0; n < s->nodes.count; n++) {
     rf_error error;
     const char *why = rf_refuse(s, n, &world, &error);
-    aot_verdict_t v = {.struct_size = sizeof v, .accepted = !why, .node = {AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[n].id}, .reason = aot_str(why)};
+    aot_verdict_t v = {.struct_size = sizeof v,
+                       .accepted = !why,
+                       .node = {AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[n].id},
+                       .reason = aot_str(why)};
     AOT_TRY(sink->put(sink->self, &v));
   }
   return AOT_OK;
@@ -77,7 +80,9 @@ static aot_status_t refuse_any(const unit_t *u, aot_ctx_t *ctx, const aot_snapsh
   for (uint32_t n = 0; n < s->nodes.count; n++) {
     rf_error error;
     const char *why = rf_refuse(s, n, world, &error);
-    if (why) return complain(&u->host, ctx, AOT_E_UNIMPLEMENTED, ID ".unsupported", why, "decompose the operator before the backend", AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[n].id);
+    if (why)
+      return complain(&u->host, ctx, AOT_E_UNIMPLEMENTED, ID ".unsupported", why,
+                      "decompose the operator before the backend", AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[n].id);
   }
   return AOT_OK;
 }
@@ -101,7 +106,8 @@ static aot_status_t refuse_births(const aot_snapshot_t *s, rf_error *error) {
   snprintf(error->text, sizeof error->text, "no memory for the plan");
   for (uint32_t i = 0; i < s->nodes.count && status == AOT_OK; i++) {
     if (!births[i]) continue;
-    snprintf(error->text, sizeof error->text, "the size or value of a result depends on the data, so that memory cannot be told before the run");
+    snprintf(error->text, sizeof error->text,
+             "the size or value of a result depends on the data, so that memory cannot be told before the run");
     error->node = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[i].id;
     status = AOT_E_UNIMPLEMENTED;
   }
@@ -110,20 +116,23 @@ static aot_status_t refuse_births(const aot_snapshot_t *s, rf_error *error) {
 }
 
 /* One value a symbol: the caller's, or the hints. */
-static aot_status_t rehearse(const rf_program *p, const aot_snapshot_t *s, const int64_t *given, uint64_t n, mr_rows_t *rows, rf_error *error) {
+static aot_status_t rehearse(const rf_program *p, const aot_snapshot_t *s, const int64_t *given, uint64_t n, mr_rows_t *rows,
+                             rf_error *error) {
   const aot_snap_symbol_t *rows_of = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
   int64_t *symbols = malloc(((size_t)s->symbols.count + 1) * sizeof *symbols);
   const int is_short = n && n < s->symbols.count;
   aot_status_t status = !symbols ? AOT_E_EXHAUSTED : is_short ? AOT_E_INVALID : AOT_OK;
-  if (status != AOT_OK) snprintf(error->text, sizeof error->text, is_short ? "too few values for %u symbols" : "no memory for %u symbols", s->symbols.count);
+  if (status != AOT_OK)
+    snprintf(error->text, sizeof error->text, is_short ? "too few values for %u symbols" : "no memory for %u symbols",
+             s->symbols.count);
   for (uint32_t i = 0; i < s->symbols.count && status == AOT_OK; i++) symbols[i] = n ? given[i] : rows_of[i].hint;
   if (status == AOT_OK) status = rf_plan(p, symbols, s->symbols.count, rows, error);
   free(symbols);
   return status;
 }
 
-static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols, uint64_t n_symbols,
-                                const aot_memory_plan_t **out) {
+static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
+                                uint64_t n_symbols, const aot_memory_plan_t **out) {
   unit_t *u = m->self;
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s;
@@ -152,15 +161,18 @@ static void print_line(void *self, const char *text, uint32_t n, uint32_t node) 
 }
 
 static aot_status_t run(executable *x, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                        const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols, const rf_dynamic *dynamic) {
+                        const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols,
+                        const rf_dynamic *dynamic) {
   rf_printer printer = {NULL, print_line};
   rf_stats stats;
   rf_error error;
-  aot_status_t status = rf_run(x->program, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, dynamic, &printer, &stats, &error);
+  aot_status_t status = rf_run(x->program, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, dynamic,
+                               &printer, &stats, &error);
   if (status != AOT_OK && error.is_told) return status;
   if (status != AOT_OK) return complain(&x->host, ctx, status, ID ".run", error.text, error.hint, error.node);
   uint64_t seen = __atomic_load_n(&x->peak_nbytes, __ATOMIC_RELAXED);
-  while (stats.peak_nbytes > seen && !__atomic_compare_exchange_n(&x->peak_nbytes, &seen, stats.peak_nbytes, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  while (stats.peak_nbytes > seen &&
+         !__atomic_compare_exchange_n(&x->peak_nbytes, &seen, stats.peak_nbytes, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
   __atomic_fetch_add(&x->n_runs, 1, __ATOMIC_RELAXED);
   return AOT_OK;
@@ -171,9 +183,9 @@ static aot_status_t exe_run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_ki
   return run(e->self, ctx, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, NULL);
 }
 
-static aot_status_t exe_run_dynamic(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                                    const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols,
-                                    const aot_output_sink_t *sink) {
+static aot_status_t exe_run_dynamic(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs,
+                                    uint64_t n_inputs, const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols,
+                                    uint64_t n_symbols, const aot_output_sink_t *sink) {
   rf_dynamic dynamic = {symbols, sink};
   return run(e->self, ctx, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, &dynamic);
 }
@@ -181,8 +193,11 @@ static aot_status_t exe_run_dynamic(const aot_exe_t *e, aot_ctx_t *ctx, int32_t 
 static aot_status_t exe_stats(const aot_exe_t *e, aot_exe_stats_t *out) {
   const executable *x = e->self;
   uint32_t size = out->struct_size;
-  aot_exe_stats_t stats = {.struct_size = size, .n_kernels = rf_n_kernels(x->program), .arena_nbytes = 0,
-                           .peak_nbytes = __atomic_load_n(&x->peak_nbytes, __ATOMIC_RELAXED), .n_runs = __atomic_load_n(&x->n_runs, __ATOMIC_RELAXED)};
+  aot_exe_stats_t stats = {.struct_size = size,
+                           .n_kernels = rf_n_kernels(x->program),
+                           .arena_nbytes = 0,
+                           .peak_nbytes = __atomic_load_n(&x->peak_nbytes, __ATOMIC_RELAXED),
+                           .n_runs = __atomic_load_n(&x->n_runs, __ATOMIC_RELAXED)};
   memcpy(out, &stats, size < sizeof stats ? size : sizeof stats);
   return AOT_OK;
 }
@@ -209,10 +224,16 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
   status = rf_load(bytes, nbytes, &world, &x->program, &error);
   if (status != AOT_OK) {
     free(x);
-    return complain(&u->host, ctx, status, ID ".bad-artifact", error.text, status == AOT_E_UNIMPLEMENTED ? NULL : "compile the program again", error.node);
+    return complain(&u->host, ctx, status, ID ".bad-artifact", error.text,
+                    status == AOT_E_UNIMPLEMENTED ? NULL : "compile the program again", error.node);
   }
   x->host = u->host;
-  x->table = (aot_exe_t){.struct_size = sizeof x->table, .self = x, .run = exe_run, .stats = exe_stats, .destroy = exe_destroy, .get_ext = exe_get_ext};
+  x->table = (aot_exe_t){.struct_size = sizeof x->table,
+                         .self = x,
+                         .run = exe_run,
+                         .stats = exe_stats,
+                         .destroy = exe_destroy,
+                         .get_ext = exe_get_ext};
   *out = &x->table;
   return AOT_OK;
 }
@@ -246,18 +267,36 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
   for (uint32_t k = 0; k < n_regions; k++) u->names[n + k] = aot_str(rf_region_name(k));
   u->coverage = (aot_ext_coverage_t){.struct_size = sizeof u->coverage, .ops = u->names, .n_ops = n + n_regions};
   u->memory = (aot_ext_memory_t){.struct_size = sizeof u->memory, .self = u, .plan = plan_memory};
-  u->table = (aot_backend_t){.struct_size = sizeof u->table, .self = u, .query = query, .compile = compile, .load = load, .destroy = destroy, .get_ext = get_ext};
+  u->table = (aot_backend_t){.struct_size = sizeof u->table,
+                             .self = u,
+                             .query = query,
+                             .compile = compile,
+                             .load = load,
+                             .destroy = destroy,
+                             .get_ext = get_ext};
   *out_table = &u->table;
   return AOT_OK;
 }
 
 static const aot_contract_t contract = {.struct_size = sizeof contract, .needs = AOT_PROP_FUNCTIONAL, .gives = AOT_PROP_LOWERED};
-static const aot_unit_t unit = {.struct_size = sizeof unit, .kind = AOT_STR_INIT("backend/1"), .id = AOT_STR_INIT(ID),
-                                .version = AOT_STR_INIT(AOT_VERSION), .help = AOT_STR_INIT(HELP), .contract = &contract, .create = create};
+static const aot_unit_t unit = {.struct_size = sizeof unit,
+                                .kind = AOT_STR_INIT("backend/1"),
+                                .id = AOT_STR_INIT(ID),
+                                .version = AOT_STR_INIT(AOT_VERSION),
+                                .help = AOT_STR_INIT(HELP),
+                                .contract = &contract,
+                                .create = create};
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof plugin, .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR, .min_host_minor = 1,
-                                    .id = AOT_STR_INIT(ID), .vendor = AOT_STR_INIT("aothost"), .version = AOT_STR_INIT(AOT_VERSION),
-                                    .license = AOT_STR_INIT("Apache-2.0"), .units = units, .n_units = 1};
+static const aot_plugin_t plugin = {.struct_size = sizeof plugin,
+                                    .abi_epoch = AOT_ABI_EPOCH,
+                                    .abi_minor = AOT_ABI_MINOR,
+                                    .min_host_minor = 1,
+                                    .id = AOT_STR_INIT(ID),
+                                    .vendor = AOT_STR_INIT("aothost"),
+                                    .version = AOT_STR_INIT(AOT_VERSION),
+                                    .license = AOT_STR_INIT("Apache-2.0"),
+                                    .units = units,
+                                    .n_units = 1};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("backend/1", ID, HELP) AOT_NOTE_TAIL);
 

@@ -207,7 +207,8 @@ static aot_status_t truth(rf_state *st, rf_frame *f, uint32_t node, int *out) {
     return AOT_OK;
   }
   slot = arg->kind == AOT_ARG_VALUE ? slot_in(st, f, (uint32_t)arg->i) : NULL;
-  if (!slot || !slot->storage || rk_numel(&slot->t) != 1) return rf_fail(st, AOT_E_INVALID, node, "the condition is no tensor of one element");
+  if (!slot || !slot->storage || rk_numel(&slot->t) != 1)
+    return rf_fail(st, AOT_E_INVALID, node, "the condition is no tensor of one element");
   one = slot->t; /* its shape, converted to bool */
   one.data = &bit;
   one.nbytes = 1;
@@ -248,8 +249,10 @@ static aot_status_t enter(rf_state *st, uint32_t node, uint32_t branch) {
   else if (is_cond) AOT_TRY(truth(st, caller, node, &condition));
   row = &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[graphs[condition ? 0 : 1]];
   have = rf_region_operands(s, n, after, NULL, NULL);
-  if (have != row->n_inputs) return rf_fail(st, AOT_E_INVALID, node, "the region takes %u operands, %u are given", row->n_inputs, have);
-  if (n->n_results != row->n_outputs) return rf_fail(st, AOT_E_INVALID, node, "the region gives %u results, %u are declared", row->n_outputs, n->n_results);
+  if (have != row->n_inputs)
+    return rf_fail(st, AOT_E_INVALID, node, "the region takes %u operands, %u are given", row->n_inputs, have);
+  if (n->n_results != row->n_outputs)
+    return rf_fail(st, AOT_E_INVALID, node, "the region gives %u results, %u are declared", row->n_outputs, n->n_results);
   operands = calloc(2 * (size_t)have + 2, sizeof *operands);
   if (!operands) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for %u operands", have);
   from = operands + have + 1;
@@ -310,7 +313,8 @@ static int tensor_of(const aot_tensor_t *t, rk_tensor *out) {
 }
 
 static int shapes_equal(const rk_tensor *a, const rk_tensor *b) {
-  return a->dtype == b->dtype && a->rank == b->rank && (a->rank == 0 || memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof a->sizes[0]) == 0);
+  return a->dtype == b->dtype && a->rank == b->rank &&
+         (a->rank == 0 || memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof a->sizes[0]) == 0);
 }
 
 static aot_status_t bind_inputs(rf_state *st, const aot_tensor_t *inputs) {
@@ -334,9 +338,12 @@ static aot_status_t bind_inputs(rf_state *st, const aot_tensor_t *inputs) {
       continue;
     }
     AOT_TRY(rf_declared(st, v, AOT_NO_ID, &declared, NULL));
-    if (!tensor_of(&inputs[i], &t)) return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "input %u (%.*s) reaches outside its storage", i, (int)name.size, name.data);
+    if (!tensor_of(&inputs[i], &t))
+      return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "input %u (%.*s) reaches outside its storage", i, (int)name.size,
+                     name.data);
     if (!shapes_equal(&t, &declared))
-      return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "input %u (%.*s) is %s of rank %d, the program takes %s of rank %d, or sizes differ", i, (int)name.size,
+      return rf_fail(st, AOT_E_INVALID, AOT_NO_ID,
+                     "input %u (%.*s) is %s of rank %d, the program takes %s of rank %d, or sizes differ", i, (int)name.size,
                      name.data, aot_dtype_name(t.dtype), t.rank, aot_dtype_name(declared.dtype), declared.rank);
     storage = rf_storage_borrow(t.data, t.nbytes);
     if (!storage) return rf_fail(st, AOT_E_EXHAUSTED, AOT_NO_ID, "no memory for input %u", i);
@@ -368,7 +375,8 @@ static aot_status_t write_outputs(rf_state *st) {
     if (to.rank == AOT_RANK_OPEN) AOT_TRY(allocate_output(st, o, &to));
     if (!to.data && rk_numel(&slot->t) == 0) continue;
     if (!tensor_of(&to, &t)) return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the buffer of output %u is too small", o);
-    if (!shapes_equal(&t, &slot->t)) return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the buffer of output %u has another dtype or shape", o);
+    if (!shapes_equal(&t, &slot->t))
+      return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the buffer of output %u has another dtype or shape", o);
     rk_copy(&t, &slot->t);
   }
   return AOT_OK;
@@ -403,7 +411,8 @@ static aot_status_t begin(rf_state *st, const int64_t *symbols) {
   if (!st->open || !st->dims || !st->symbols || !st->args || !st->results || !st->views || !st->tensors || !st->ints)
     return rf_fail(st, AOT_E_EXHAUSTED, AOT_NO_ID, "no memory for a run");
   if (st->n_symbols) memcpy(st->symbols, symbols, (size_t)st->n_symbols * sizeof *symbols);
-  if (sn_exprs_eval(p->s, st->symbols, st->n_symbols, st->dims, &why) != AOT_OK) return rf_fail(st, AOT_E_RANGE, AOT_NO_ID, "%s", why.text);
+  if (sn_exprs_eval(p->s, st->symbols, st->n_symbols, st->dims, &why) != AOT_OK)
+    return rf_fail(st, AOT_E_RANGE, AOT_NO_ID, "%s", why.text);
   return AOT_OK;
 }
 
@@ -435,9 +444,9 @@ aot_status_t rf_run_graph(rf_state *st, uint32_t graph, const aot_tensor_t *inpu
   return status;
 }
 
-aot_status_t rf_run(const rf_program *p, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs, const aot_tensor_t *outputs,
-                    uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols, const rf_dynamic *dynamic, const rf_printer *printer,
-                    rf_stats *out_stats, rf_error *error) {
+aot_status_t rf_run(const rf_program *p, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                    const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols,
+                    const rf_dynamic *dynamic, const rf_printer *printer, rf_stats *out_stats, rf_error *error) {
   const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs);
   rf_state *st = calloc(1, sizeof *st);
   aot_status_t status;
@@ -454,8 +463,8 @@ aot_status_t rf_run(const rf_program *p, int32_t graph_kind, const aot_tensor_t 
   while (g < p->s->graphs.count && graphs[g].kind != graph_kind) g++;
   if (g == p->s->graphs.count) status = rf_fail(st, AOT_E_NOT_FOUND, AOT_NO_ID, "the artifact has no graph of kind %d", graph_kind);
   else if (graphs[g].n_inputs != n_inputs || graphs[g].n_outputs != n_outputs)
-    status = rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the graph has %u inputs and %u outputs; %llu and %llu are given", graphs[g].n_inputs,
-                     graphs[g].n_outputs, (unsigned long long)n_inputs, (unsigned long long)n_outputs);
+    status = rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the graph has %u inputs and %u outputs; %llu and %llu are given",
+                     graphs[g].n_inputs, graphs[g].n_outputs, (unsigned long long)n_inputs, (unsigned long long)n_outputs);
   else status = run_all(st, g, inputs, symbols);
   if (dynamic && status == AOT_OK && n_symbols) memcpy(dynamic->symbols, st->symbols, (size_t)n_symbols * sizeof *symbols);
   if (out_stats) out_stats->peak_nbytes = st->peak_nbytes;

@@ -78,8 +78,8 @@ static aot_status_t bind(rf_state *st, uint32_t node, int64_t dim, int64_t numbe
   name = aot_snap_text(s, row->name);
   if (row->max != INT64_MAX) snprintf(upper, sizeof upper, "%lld", (long long)row->max);
   if (value < row->min || value > row->max)
-    return rf_fail(st, AOT_E_RANGE, node, "the data make %.*s = %lld, but the model was exported for %.*s in %lld..%s", (int)name.size, name.data,
-                   (long long)value, (int)name.size, name.data, (long long)row->min, upper);
+    return rf_fail(st, AOT_E_RANGE, node, "the data make %.*s = %lld, but the model was exported for %.*s in %lld..%s",
+                   (int)name.size, name.data, (long long)value, (int)name.size, name.data, (long long)row->min, upper);
   st->symbols[symbol] = value;
   if (sn_exprs_eval(s, st->symbols, st->n_symbols, st->dims, &why) != AOT_OK) return rf_fail(st, AOT_E_RANGE, node, "%s", why.text);
   return AOT_OK;
@@ -88,8 +88,11 @@ static aot_status_t bind(rf_state *st, uint32_t node, int64_t dim, int64_t numbe
 static aot_status_t agree(rf_state *st, uint32_t node, const aot_snap_value_t *v, const char *what, int64_t dim, int64_t number) {
   int64_t declared = sn_dim(dim, st->dims);
   if (declared == number) return AOT_OK;
-  if (declared == SN_NO_VALUE) return rf_fail(st, AOT_E_UNIMPLEMENTED, node, "%s of value %%%u is %lld, which does not tell its symbols", what, v->id, (long long)number);
-  return rf_fail(st, AOT_E_RANGE, node, "%s of value %%%u is %lld, where the model was exported for %lld", what, v->id, (long long)number, (long long)declared);
+  if (declared == SN_NO_VALUE)
+    return rf_fail(st, AOT_E_UNIMPLEMENTED, node, "%s of value %%%u is %lld, which does not tell its symbols", what, v->id,
+                   (long long)number);
+  return rf_fail(st, AOT_E_RANGE, node, "%s of value %%%u is %lld, where the model was exported for %lld", what, v->id,
+                 (long long)number, (long long)declared);
 }
 
 static int64_t number_of(const rf_slot *slot, int32_t kind) {

@@ -43,7 +43,8 @@ static aot_status_t list_arg(rf_state *st, rf_frame *f, uint32_t node, const aot
     uint32_t v = operands[(uint64_t)a->i + k];
     rk_arg one = {0, 0, {0}};
     if (v != AOT_NO_ID) AOT_TRY(value_arg(st, f, node, v, &one));
-    if (one.kind != AOT_ARG_NONE && one.kind != AOT_ARG_VALUE) return rf_fail(st, AOT_E_INVALID, node, "element %u of a list is no tensor", k);
+    if (one.kind != AOT_ARG_NONE && one.kind != AOT_ARG_VALUE)
+      return rf_fail(st, AOT_E_INVALID, node, "element %u of a list is no tensor", k);
     st->tensors[(*used)++] = one.kind == AOT_ARG_VALUE ? one.u.tensor : NULL;
   }
   return AOT_OK;
@@ -99,7 +100,9 @@ static int is_dense(const rk_tensor *t) {
     int64_t reach;
     if (__builtin_mul_overflow(numel, t->sizes[d], &numel)) return 0;
     if (t->sizes[d] <= 1) continue;
-    if (t->strides[d] <= 0 || __builtin_mul_overflow(t->sizes[d] - 1, t->strides[d], &reach) || __builtin_add_overflow(span, reach, &span)) return 0;
+    if (t->strides[d] <= 0 || __builtin_mul_overflow(t->sizes[d] - 1, t->strides[d], &reach) ||
+        __builtin_add_overflow(span, reach, &span))
+      return 0;
   }
   if (numel == 0) return 1;
   if (span != numel) return 0;
@@ -231,7 +234,8 @@ static aot_status_t to_declared(rf_state *st, uint32_t node, rk_tensor *copy, rf
         __builtin_add_overflow(high, reach, &high))
       return rf_fail(st, AOT_E_INVALID, node, "the declared layout of the argument is not possible");
   }
-  if (high < 0 || (uint64_t)high >= UINT64_MAX / 16) return rf_fail(st, AOT_E_INVALID, node, "the declared layout of the argument is not possible");
+  if (high < 0 || (uint64_t)high >= UINT64_MAX / 16)
+    return rf_fail(st, AOT_E_INVALID, node, "the declared layout of the argument is not possible");
   *out_storage = rf_storage_create(st, ((uint64_t)high + 1) * aot_dtype_size(copy->dtype));
   if (!*out_storage) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for %lld elements", (long long)high + 1);
   copy->data = (*out_storage)->data;
@@ -288,7 +292,9 @@ static aot_status_t run_kernel(rf_state *st, rf_frame *f, uint32_t node, const r
   rk_error why;
   aot_status_t status;
   for (uint32_t r = 0; r < call->n_results; r++)
-    if (st->open[r] && !rk_gives_sizes(k)) return rf_fail(st, AOT_E_UNIMPLEMENTED, node, "the size of result %u depends on the data, which this operator cannot tell", r);
+    if (st->open[r] && !rk_gives_sizes(k))
+      return rf_fail(st, AOT_E_UNIMPLEMENTED, node,
+                     "the size of result %u depends on the data, which this operator cannot tell", r);
   AOT_TRY(place_results(st, f, node));
   if (st->rehearsal) return AOT_OK;
   status = rk_run_for(k, call, &caller, &why);
@@ -354,8 +360,12 @@ aot_status_t rf_run_node(rf_state *st, rf_frame *f, uint32_t node) {
     AOT_TRY(rf_declared(st, &values[n->result_begin + r], node, &st->results[r], &st->open[r]));
     any_open |= st->open[r];
   }
-  if (st->rehearsal && any_open) return rf_fail(st, AOT_E_UNIMPLEMENTED, node, "the size of a result depends on the data, so that memory cannot be told before the run");
-  if (custom && any_open) return rf_fail(st, AOT_E_UNIMPLEMENTED, node, "a result whose size depends on the data is not supported for kernels of plugins");
+  if (st->rehearsal && any_open)
+    return rf_fail(st, AOT_E_UNIMPLEMENTED, node,
+                   "the size of a result depends on the data, so that memory cannot be told before the run");
+  if (custom && any_open)
+    return rf_fail(st, AOT_E_UNIMPLEMENTED, node,
+                   "a result whose size depends on the data is not supported for kernels of plugins");
   if (custom) return run_custom(st, f, node, custom);
   AOT_TRY(call_kernel(st, f, node, k));
   return any_open || only_symbols(st, n) ? rf_learn(st, f, node) : AOT_OK;

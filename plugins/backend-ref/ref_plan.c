@@ -77,7 +77,8 @@ static aot_status_t stand_in_of(rf_state *st, const aot_snap_port_t *port, stand
     at->sizes[d] = t.sizes[d];
     at->strides[d] = t.strides[d];
   }
-  if (!empty && (last < 0 || last > INT64_MAX / 64)) return rf_fail(st, AOT_E_RANGE, AOT_NO_ID, "a tensor of the boundary has a size that cannot be");
+  if (!empty && (last < 0 || last > INT64_MAX / 64))
+    return rf_fail(st, AOT_E_RANGE, AOT_NO_ID, "a tensor of the boundary has a size that cannot be");
   out->dtype = t.dtype;
   out->rank = t.rank;
   out->offset = t.offset;
@@ -89,13 +90,15 @@ static aot_status_t stand_in_of(rf_state *st, const aot_snap_port_t *port, stand
 /* ---- a graph ---- */
 
 /* Dimensions are needed before the run works them out for itself. */
-static aot_status_t rehearse_tensors(rf_state *st, const aot_snap_graph_t *row, const int64_t *symbols, aot_tensor_t *tensors, stand_in *space) {
+static aot_status_t rehearse_tensors(rf_state *st, const aot_snap_graph_t *row, const int64_t *symbols,
+                                     aot_tensor_t *tensors, stand_in *space) {
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(st->p->s, aot_snap_port_t, ports);
   aot_status_t status = AOT_OK;
   sn_error why;
   st->dims = calloc((size_t)st->p->s->exprs.count + 1, sizeof *st->dims);
   if (!st->dims) return rf_fail(st, AOT_E_EXHAUSTED, AOT_NO_ID, "no memory for a rehearsal");
-  if (sn_exprs_eval(st->p->s, symbols, st->n_symbols, st->dims, &why) != AOT_OK) status = rf_fail(st, AOT_E_RANGE, AOT_NO_ID, "%s", why.text);
+  if (sn_exprs_eval(st->p->s, symbols, st->n_symbols, st->dims, &why) != AOT_OK)
+    status = rf_fail(st, AOT_E_RANGE, AOT_NO_ID, "%s", why.text);
   for (uint32_t i = 0; i < row->n_inputs && status == AOT_OK; i++)
     status = stand_in_of(st, &ports[row->input_begin + i], &space[i], &tensors[i]);
   for (uint32_t i = 0; i < row->n_outputs && status == AOT_OK; i++)
@@ -124,8 +127,8 @@ static aot_status_t rehearse(rf_state *st, uint32_t graph, const int64_t *symbol
 }
 
 /* The graph's part of the axis; at least one step. What is written by no step is copied at the end. */
-static aot_status_t plan_graph(const rf_program *p, uint32_t graph, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *rows, mr_graph_t *out,
-                               uint32_t **written, rf_error *error) {
+static aot_status_t plan_graph(const rf_program *p, uint32_t graph, const int64_t *symbols, uint64_t n_symbols,
+                               mr_rows_t *rows, mr_graph_t *out, uint32_t **written, rf_error *error) {
   const aot_snap_graph_t *row = &AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs)[graph];
   rf_rehearsal rehearsal = {.rows = rows, .begin = rows->n_steps, .written = malloc(((size_t)row->n_outputs + 1) * sizeof(uint32_t))};
   rf_state *st = calloc(1, sizeof *st);
@@ -162,8 +165,8 @@ static aot_status_t fail(rf_error *error, aot_status_t status, const char *text)
   return status;
 }
 
-static aot_status_t add_boundary(const rf_program *p, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *rows, const mr_graph_t *forward,
-                                 const mr_graph_t *backward, rf_error *error) {
+static aot_status_t add_boundary(const rf_program *p, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *rows,
+                                 const mr_graph_t *forward, const mr_graph_t *backward, rf_error *error) {
   int64_t *exprs = malloc(((size_t)p->s->exprs.count + 1) * sizeof *exprs);
   sn_error why;
   aot_status_t status = exprs ? sn_exprs_eval(p->s, symbols, n_symbols, exprs, &why) : AOT_E_EXHAUSTED;
@@ -171,7 +174,8 @@ static aot_status_t add_boundary(const rf_program *p, const int64_t *symbols, ui
   if (status == AOT_OK) status = mr_finish(rows, forward->end, 0);
   free(exprs);
   if (status == AOT_OK) return AOT_OK;
-  return fail(error, status, status == AOT_E_EXHAUSTED ? "no memory for the plan" : "a tensor of the boundary has a size that cannot be");
+  return fail(error, status,
+              status == AOT_E_EXHAUSTED ? "no memory for the plan" : "a tensor of the boundary has a size that cannot be");
 }
 
 aot_status_t rf_plan(const rf_program *p, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out, rf_error *error) {
@@ -181,7 +185,8 @@ aot_status_t rf_plan(const rf_program *p, const int64_t *symbols, uint64_t n_sym
   memset(error, 0, sizeof *error);
   error->node = AOT_NO_ID;
   mr_clear(out);
-  if (find_graph(p->s, AOT_GRAPH_JOINT) != AOT_NO_ID) return fail(error, AOT_E_PRECONDITION, "the program is joint: partition it first");
+  if (find_graph(p->s, AOT_GRAPH_JOINT) != AOT_NO_ID)
+    return fail(error, AOT_E_PRECONDITION, "the program is joint: partition it first");
   if (forward == AOT_NO_ID) return fail(error, AOT_E_PRECONDITION, "there is no forward graph");
   aot_status_t status = plan_graph(p, forward, symbols, n_symbols, out, &f, &f_written, error);
   if (status == AOT_OK && backward != AOT_NO_ID) status = plan_graph(p, backward, symbols, n_symbols, out, &b, &b_written, error);

@@ -28,8 +28,8 @@ static const char *refuse_region(const aot_snapshot_t *s, const aot_snap_node_t 
   }
   for (uint32_t g = 0; g < have; g++) {
     if (rows[graphs[g]].n_inputs == operands && rows[graphs[g]].n_outputs == n->n_results) continue;
-    snprintf(error->text, sizeof error->text, "graph %u takes %u operands and gives %u results; the node has %u and %u", g, rows[graphs[g]].n_inputs,
-             rows[graphs[g]].n_outputs, operands, n->n_results);
+    snprintf(error->text, sizeof error->text, "graph %u takes %u operands and gives %u results; the node has %u and %u", g,
+             rows[graphs[g]].n_inputs, rows[graphs[g]].n_outputs, operands, n->n_results);
     return error->text;
   }
   return NULL;

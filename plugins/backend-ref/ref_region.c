@@ -45,7 +45,9 @@ uint32_t rf_region_operands(const aot_snapshot_t *s, const aot_snap_node_t *n, u
     uint32_t k, many = args[a].kind == AOT_ARG_VALUES ? args[a].n : args[a].kind == AOT_ARG_VALUE || args[a].kind == AOT_ARG_INT;
     for (k = 0; k < many; k++, count++) {
       if (!out) continue;
-      out[count] = args[a].kind == AOT_ARG_VALUES ? operands[(uint64_t)args[a].i + k] : args[a].kind == AOT_ARG_VALUE ? (uint32_t)args[a].i : AOT_NO_ID;
+      out[count] = args[a].kind == AOT_ARG_VALUES  ? operands[(uint64_t)args[a].i + k]
+                   : args[a].kind == AOT_ARG_VALUE ? (uint32_t)args[a].i
+                                                   : AOT_NO_ID;
       out_arg[count] = a;
     }
   }

@@ -92,7 +92,9 @@ static void try_run(const rf_program *p, const aot_snapshot_t *s) {
   float in_data[64] = {0.5f}, out_data[64];
   int64_t sizes[2] = {3, 2}, strides[2] = {2, 1}, out_sizes[1] = {6}, out_strides[1] = {1}, symbol = 3;
   aot_tensor_t in = {.data = in_data, .nbytes = sizeof in_data, .dtype = AOT_F32, .rank = 2, .sizes = sizes, .strides = strides};
-  aot_tensor_t out[2] = {{.data = out_data, .nbytes = sizeof out_data, .dtype = AOT_F32, .rank = 1, .sizes = out_sizes, .strides = out_strides}, {.data = NULL}};
+  aot_tensor_t out[2] = {
+      {.data = out_data, .nbytes = sizeof out_data, .dtype = AOT_F32, .rank = 1, .sizes = out_sizes, .strides = out_strides},
+      {.data = NULL}};
   rf_error error;
   for (uint32_t i = 0; i < s->ints.count; i++)
     if (!AOT_DIM_IS_SYM(ints[i]) && (ints[i] > 1000 || ints[i] < -1000)) return;
@@ -123,7 +125,8 @@ static void test_damaged_blocks_never_crash(void **state) {
     damage(copy, nbytes, &seed);
     if (rf_load(copy, nbytes, &nobody, &p, &error) == AOT_OK) {
       loaded++;
-      for (uint32_t n = 0; n < ((const aot_snapshot_t *)(const void *)copy)->nodes.count; n++) rf_refuse((const aot_snapshot_t *)(const void *)copy, n, &nobody, &error);
+      for (uint32_t n = 0; n < ((const aot_snapshot_t *)(const void *)copy)->nodes.count; n++)
+        rf_refuse((const aot_snapshot_t *)(const void *)copy, n, &nobody, &error);
       try_run(p, (const aot_snapshot_t *)(const void *)copy);
       rf_destroy(p);
     } else {

@@ -32,10 +32,11 @@ static aot_tensor_t dense(void *data, int32_t dtype, int32_t rank, const int64_t
   return t;
 }
 
-static void run_ok(const rf_program *p, const aot_tensor_t *in, uint64_t n_in, const aot_tensor_t *out, uint64_t n_out, const int64_t *symbols,
-                   uint64_t n_symbols, rf_stats *stats) {
+static void run_ok(const rf_program *p, const aot_tensor_t *in, uint64_t n_in, const aot_tensor_t *out, uint64_t n_out,
+                   const int64_t *symbols, uint64_t n_symbols, rf_stats *stats) {
   rf_error error;
-  if (rf_run(p, AOT_GRAPH_FORWARD, in, n_in, out, n_out, symbols, n_symbols, NULL, NULL, stats, &error) != AOT_OK) fail_msg("%s", error.text);
+  if (rf_run(p, AOT_GRAPH_FORWARD, in, n_in, out, n_out, symbols, n_symbols, NULL, NULL, stats, &error) != AOT_OK)
+    fail_msg("%s", error.text);
 }
 
 /* y = relu(x^T @ x + 1): a view as operand, a number in a tensor's place */
