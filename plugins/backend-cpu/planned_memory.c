@@ -1,6 +1,7 @@
 #include "planned_memory.h"
 
 #include "common/snapshot/snap_births.h"
+#include "common/snapshot/snap_graph.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdlib.h>
@@ -83,13 +84,6 @@ static aot_status_t add_graph(planning_t *p, uint32_t row, mr_graph_t *out, uint
 
 /* ---- the program ---- */
 
-static uint32_t find_graph(const aot_snapshot_t *s, int32_t kind) {
-  const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
-  for (uint32_t i = 0; i < s->graphs.count; i++)
-    if (g[i].kind == kind) return i;
-  return AOT_NO_ID;
-}
-
 /* Sizes and values that only a run tells cannot be planned for. */
 static aot_status_t check_births(const planning_t *p) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(p->s, aot_snap_node_t, nodes);
@@ -117,9 +111,9 @@ static aot_status_t add_boundary(planning_t *p) {
 }
 
 static aot_status_t plan(planning_t *p) {
-  const uint32_t forward = find_graph(p->s, AOT_GRAPH_FORWARD), backward = find_graph(p->s, AOT_GRAPH_BACKWARD),
-                 update = find_graph(p->s, AOT_GRAPH_UPDATE);
-  if (find_graph(p->s, AOT_GRAPH_JOINT) != AOT_NO_ID)
+  const uint32_t forward = sn_graph_of_kind(p->s, AOT_GRAPH_FORWARD), backward = sn_graph_of_kind(p->s, AOT_GRAPH_BACKWARD),
+                 update = sn_graph_of_kind(p->s, AOT_GRAPH_UPDATE);
+  if (sn_graph_of_kind(p->s, AOT_GRAPH_JOINT) != AOT_NO_ID)
     return bc_fail(p->error, AOT_E_PRECONDITION, "no-plan", "the program is joint: partition it first");
   if (forward == AOT_NO_ID) return bc_fail(p->error, AOT_E_PRECONDITION, "no-plan", "there is no forward graph");
   AOT_TRY(check_births(p));

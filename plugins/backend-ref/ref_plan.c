@@ -1,6 +1,8 @@
 /* Rehearsals: runs in which no kernel computes, no copy is made and no memory is touched, so that what the interpreter allocates and
  * gives back is what a real run would, by the same code. */
 #include "ref_state.h"
+
+#include "common/snapshot/snap_graph.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdio.h>
@@ -153,13 +155,6 @@ static aot_status_t plan_graph(const rf_program *p, uint32_t graph, const int64_
 
 /* ---- the program ---- */
 
-static uint32_t find_graph(const aot_snapshot_t *s, int32_t kind) {
-  const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
-  for (uint32_t i = 0; i < s->graphs.count; i++)
-    if (g[i].kind == kind) return i;
-  return AOT_NO_ID;
-}
-
 static aot_status_t fail(rf_error *error, aot_status_t status, const char *text) {
   snprintf(error->text, sizeof error->text, "%s", text);
   return status;
@@ -179,13 +174,13 @@ static aot_status_t add_boundary(const rf_program *p, const int64_t *symbols, ui
 }
 
 aot_status_t rf_plan(const rf_program *p, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out, rf_error *error) {
-  const uint32_t forward = find_graph(p->s, AOT_GRAPH_FORWARD), backward = find_graph(p->s, AOT_GRAPH_BACKWARD);
+  const uint32_t forward = sn_graph_of_kind(p->s, AOT_GRAPH_FORWARD), backward = sn_graph_of_kind(p->s, AOT_GRAPH_BACKWARD);
   mr_graph_t f = {.graph = AOT_NO_ID}, b = {.graph = AOT_NO_ID};
   uint32_t *f_written = NULL, *b_written = NULL;
   memset(error, 0, sizeof *error);
   error->node = AOT_NO_ID;
   mr_clear(out);
-  if (find_graph(p->s, AOT_GRAPH_JOINT) != AOT_NO_ID)
+  if (sn_graph_of_kind(p->s, AOT_GRAPH_JOINT) != AOT_NO_ID)
     return fail(error, AOT_E_PRECONDITION, "the program is joint: partition it first");
   if (forward == AOT_NO_ID) return fail(error, AOT_E_PRECONDITION, "there is no forward graph");
   aot_status_t status = plan_graph(p, forward, symbols, n_symbols, out, &f, &f_written, error);

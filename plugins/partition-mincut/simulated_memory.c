@@ -3,6 +3,7 @@
 #include "common/memory/sim_graph.h"
 #include "common/memory/sim_regions.h"
 #include "common/snapshot/snap_check.h"
+#include "common/snapshot/snap_graph.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdlib.h>
@@ -13,13 +14,6 @@ typedef struct side {
   uint32_t *written;
   uint64_t arena_nbytes;
 } side_t;
-
-static uint32_t find_graph(const aot_snapshot_t *s, int32_t kind) {
-  const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
-  for (uint32_t i = 0; i < s->graphs.count; i++)
-    if (g[i].kind == kind) return i;
-  return AOT_NO_ID;
-}
 
 /* ---- one graph ---- */
 
@@ -80,7 +74,7 @@ static void add_rows(const aot_snapshot_t *s, const aot_snap_graph_t *g, const r
 
 static aot_status_t add_graph(const aot_snapshot_t *s, int32_t kind, const int64_t *dims, const uint64_t *inside, mr_rows_t *rows,
                               side_t *out) {
-  out->row.graph = find_graph(s, kind);
+  out->row.graph = sn_graph_of_kind(s, kind);
   if (out->row.graph == AOT_NO_ID) return AOT_OK;
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + out->row.graph;
   running_t r = {0};
@@ -120,7 +114,7 @@ aot_status_t mc_simulated_memory(const aot_snapshot_t *s, const int64_t *symbols
   side_t forward = {0}, backward = {0};
   uint64_t *inside = calloc((size_t)s->graphs.count + 1, sizeof *inside);
   mr_clear(out);
-  const int is_divided = find_graph(s, AOT_GRAPH_FORWARD) != AOT_NO_ID && find_graph(s, AOT_GRAPH_JOINT) == AOT_NO_ID;
+  const int is_divided = sn_graph_of_kind(s, AOT_GRAPH_FORWARD) != AOT_NO_ID && sn_graph_of_kind(s, AOT_GRAPH_JOINT) == AOT_NO_ID;
   aot_status_t status = !is_divided ? AOT_E_PRECONDITION : inside ? evaluate(s, symbols, n_symbols, &dims) : AOT_E_EXHAUSTED;
   if (status == AOT_OK) status = ms_region_memory(s, dims, inside) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
   if (status == AOT_OK) status = add_graph(s, AOT_GRAPH_FORWARD, dims, inside, out, &forward);

@@ -1,7 +1,7 @@
 /* The silent errors of random numbers under recomputation, each as a test that would have caught it, named by the thread
  * that reports it: PyTorch issues by number, DeepSpeed 6811. Models with dropout run over lists of stages that save
- * everything, the least, or nothing (everything runs again in the backward), in other orders; outputs and gradients must
- * agree bit for bit. */
+ * everything, the least, what a budget of memory allows, or nothing (everything runs again in the backward), in other
+ * orders; outputs and gradients must agree bit for bit. */
 #include "replay.h"
 
 #include <math.h>
