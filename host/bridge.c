@@ -16,6 +16,7 @@
 #include <base/file.h>
 #include <ir/program.h>
 #include <ir/saved_slots.h>
+#include <pipeline/cache_folder.h>
 #include <pipeline/environment.h>
 #include <pipeline/memory_plan.h>
 #include <pipeline/record.h>
@@ -66,7 +67,7 @@ static const char *AOT_CALL on_env_get(aot_ctx_t *ctx, const char *name) {
 }
 
 static const char *AOT_CALL on_cache_dir(aot_ctx_t *ctx) {
-  return ctx && ctx->session ? aoth_cache_dir(ctx->session) : NULL;
+  return ctx && ctx->session ? aoth_cache_dir(ctx->session, AOTH_UNITS_FOLDER) : NULL;
 }
 
 static aot_str_t AOT_CALL on_nearest_op(aot_prog_t *prog, aot_str_t name) {

@@ -6,6 +6,7 @@
 #include <pipeline/cache_entry.h>
 #include <pipeline/cache_folder.h>
 #include <pipeline/compile.h>
+#include <pipeline/environment.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,8 +17,8 @@ typedef struct cache {
   const char *model, *older_than;
   aoth_arena_t *arena;
   const char *folder;
-  aoth_cache_file_t *files;
-  uint32_t n_files;
+  aoth_cache_file_t *files, *units; /* entries; files that units keep */
+  uint32_t n_files, n_units;
   FILE *out; /* NULL: nothing for people */
 } cache_t;
 
@@ -50,8 +51,9 @@ static void put_age(FILE *out, int64_t seconds) {
 static int list(cache_t *c, int whole) {
   json_t *rows = json_array();
   const int64_t now = (int64_t)time(NULL);
-  uint64_t total = 0;
+  uint64_t total = 0, of_units = 0;
   uint32_t n_bad = 0;
+  for (uint32_t i = 0; i < c->n_units; i++) of_units += c->units[i].nbytes;
   if (c->out) fprintf(c->out, "%s: %u entries, limit %lld bytes\n", c->folder, c->n_files, (long long)aoth_cache_limit());
   if (c->out && c->n_files) fprintf(c->out, "%-32s %10s %9s  %s\n", "entry", "bytes", "last use", "model, pipeline");
   for (uint32_t i = 0; i < c->n_files; i++) {
@@ -71,8 +73,11 @@ static int list(cache_t *c, int whole) {
     json_decref(about);
   }
   if (c->out) fprintf(c->out, "%llu bytes in all; %u damaged\n", (unsigned long long)total, n_bad);
-  json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:o}", "folder", c->folder, "limit", (json_int_t)aoth_cache_limit(), "bytes",
-                          (json_int_t)total, "damaged", (int)n_bad, "entries", rows);
+  if (c->out && c->n_units)
+    fprintf(c->out, "compiled code and the like, kept by units: %u files, %llu bytes\n", c->n_units, (unsigned long long)of_units);
+  json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:o, s:{s:i, s:I}}", "folder", c->folder, "limit", (json_int_t)aoth_cache_limit(), "bytes",
+                          (json_int_t)total, "damaged", (int)n_bad, "entries", rows, "units", "files", (int)c->n_units, "bytes",
+                          (json_int_t)of_units);
   const aot_status_t status = aoth_cli_json(&c->cli, all);
   json_decref(all);
   if (status != AOT_OK) return aoth_exit_code(status);
@@ -87,11 +92,15 @@ static int is_named(const cache_t *c, const aoth_cache_file_t *f) {
   return c->cli.n_positional == 1;
 }
 
+static uint32_t remove_unused(const aoth_cache_file_t *file, double days) {
+  return (double)((int64_t)time(NULL) - file->used) >= days * 86400 && unlink(file->path) == 0;
+}
+
 static int clear(cache_t *c) {
-  const int64_t now = (int64_t)time(NULL);
   char *end = NULL;
   const double days = c->older_than ? strtod(c->older_than, &end) : 0;
-  uint32_t n = 0;
+  const int is_all = c->cli.n_positional <= 1;
+  uint32_t n = 0, n_units = 0;
   if (c->older_than && (*end || !*c->older_than || days < 0)) {
     aoth_sink_report(c->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.number", "--older-than takes a number of days, not \"%s\"", c->older_than);
     return AOTH_EXIT_INPUT;
@@ -104,10 +113,14 @@ static int clear(cache_t *c) {
     return AOTH_EXIT_INPUT;
   }
   for (uint32_t i = 0; i < c->n_files; i++)
-    if (is_named(c, &c->files[i]) && (double)(now - c->files[i].used) >= days * 86400) n += unlink(c->files[i].path) == 0;
-  if (c->n_files == n) aoth_cache_evict(c->folder, 0, NULL);
-  if (c->out) fprintf(c->out, "removed %u of %u entries\n", n, c->n_files);
-  json_t *all = json_pack("{s:i, s:i}", "removed", (int)n, "entries", (int)c->n_files);
+    if (is_named(c, &c->files[i])) n += remove_unused(&c->files[i], days);
+  for (uint32_t i = 0; is_all && i < c->n_units; i++) n_units += remove_unused(&c->units[i], days);
+  aoth_cache_evict(INT64_MAX, NULL); /* what killed writers left */
+  if (c->out) fprintf(c->out, "removed %u of %u entries", n, c->n_files);
+  if (c->out && is_all && c->n_units) fprintf(c->out, ", %u of %u files of units", n_units, c->n_units);
+  if (c->out) fputc('\n', c->out);
+  json_t *all = json_pack("{s:i, s:i, s:i, s:i}", "removed", (int)n, "entries", (int)c->n_files, "units_removed", (int)n_units, "units",
+                          (int)c->n_units);
   const aot_status_t status = aoth_cli_json(&c->cli, all);
   json_decref(all);
   return aoth_exit_code(status);
@@ -209,13 +222,15 @@ static int with_folder(cache_t *c) {
                      verbs[i].min == 2 ? "a pipeline" : "no more arguments");
     return AOTH_EXIT_INPUT;
   }
-  c->folder = aoth_cache_folder(c->arena);
-  if (!c->folder) {
+  const char *units = aoth_cache_dir(c->arena, AOTH_UNITS_FOLDER);
+  c->folder = aoth_cache_dir(c->arena, AOTH_ENTRIES_FOLDER);
+  if (!c->folder || !units) {
     aoth_sink_report(c->cli.sink, AOT_SEVERITY_ERROR, NULL, "cache.folder",
                      "there is no cache folder that belongs to this user alone; set AOT_CACHE_DIR to one");
     return AOTH_EXIT_INPUT;
   }
-  c->files = aoth_cache_files(c->arena, c->folder, &c->n_files);
+  c->files = aoth_cache_files(c->arena, c->folder, AOTH_CACHE_SUFFIX, &c->n_files);
+  c->units = aoth_cache_files(c->arena, units, "", &c->n_units);
   return run_verb(c, verb);
 }
 
@@ -244,13 +259,14 @@ const aoth_command_t aoth_cmd_cache = {
             "the stages and those of their options that affect the output, the files of the plugins and of the host, and\n"
             "the environment variables that plugins read. `run` and `verify` look there first; -v says what came of it.\n"
             "\n"
-            "list      every entry, the one used last first\n"
+            "list      every entry, the one used last first; how much compiled code units keep\n"
             "explain   would this pipeline hit? If not: the nearest entry, and what differs\n"
-            "clear     removes entries: all, those named by the beginning of their key, those unused for DAYS\n"
+            "clear     removes entries: all, those named by the beginning of their key, those unused for DAYS;\n"
+            "          without names also what units keep\n"
             "verify    reads every entry; status 1 when one is damaged\n"
             "\n"
-            "The folder is `compiled` in AOT_CACHE_DIR, or in ~/.cache/aothost. AOT_CACHE_LIMIT bounds it (1GiB): entries\n"
-            "unused for longest go first. AOT_CACHE=off, or --no-cache, does without.\n"
+            "The folders are `compiled` and `units` in AOT_CACHE_DIR, or in ~/.cache/aothost. AOT_CACHE_LIMIT bounds them\n"
+            "(1GiB): files unused for longest go first. AOT_CACHE=off, or --no-cache, does without.\n"
             "\n"
             "  aothost cache\n"
             "  aothost cache explain train.yaml --set run.train.optimizer=sgd\n"

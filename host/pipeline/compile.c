@@ -87,7 +87,7 @@ static int look_up(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_model
 
 static aot_status_t compile_cached(aoth_session_t *s, const request_t *r, aoth_model_t *model, uint64_t begin_ns) {
   aoth_cache_outcome_t *c = &s->cache;
-  const char *folder = aoth_cache_folder(s->arena);
+  const char *folder = aoth_cache_dir(s->arena, AOTH_ENTRIES_FOLDER);
   AOT_TRY(aoth_cache_key_make(s, r->p, model, r->flags, r->aliasing, &c->key));
   if (!folder) bypass(s, AOTH_BYPASS_FOLDER, NULL);
   else if (c->key.bypass) bypass(s, c->key.bypass, c->key.detail);
@@ -100,7 +100,6 @@ static aot_status_t compile_cached(aoth_session_t *s, const request_t *r, aoth_m
   AOT_TRY(compile_fresh(s, r, model));
   const int reason = aoth_cache_store(s, r->p, model);
   if (reason) bypass(s, reason, s->cache_why_not);
-  else aoth_cache_evict(folder, aoth_cache_limit(), c->path);
   return AOT_OK;
 }
 
@@ -110,9 +109,11 @@ static aot_status_t compile(aoth_session_t *s, const request_t *r) {
   memset(&s->cache, 0, sizeof s->cache);
   AOT_TRY(aoth_pipeline_open_model(s, r->p, &model));
   const int reason = bypass_at_once(s, r->p);
-  if (!reason) return compile_cached(s, r, &model, begin);
-  bypass(s, reason, NULL);
-  return compile_fresh(s, r, &model);
+  if (reason) bypass(s, reason, NULL);
+  AOT_TRY(reason ? compile_fresh(s, r, &model) : compile_cached(s, r, &model, begin));
+  if (s->cache.outcome != AOTH_CACHE_HIT && reason != AOTH_BYPASS_OFF) /* new files: the entry's, and those of units */
+    aoth_cache_evict(aoth_cache_limit(), s->cache.outcome == AOTH_CACHE_MISS ? s->cache.path : NULL);
+  return AOT_OK;
 }
 
 aot_status_t aoth_pipeline_compile(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {

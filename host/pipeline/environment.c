@@ -35,13 +35,13 @@ int aoth_make_dirs(const char *path, unsigned mode) {
   return 1;
 }
 
-/* Units load code from here, so nobody else may write to it. */
+/* Programs and code are loaded from here, so nobody else may write to it. */
 static int is_ours(const char *path) {
   struct stat st;
-  return stat(path, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & S_IWOTH) && access(path, W_OK) == 0;
+  return stat(path, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) && access(path, W_OK) == 0;
 }
 
-const char *aoth_cache_dir(aoth_arena_t *arena) {
+const char *aoth_cache_dir(aoth_arena_t *arena, const char *name) {
   const char *own = aoth_env("AOT_CACHE_DIR"), *xdg = aoth_env("XDG_CACHE_HOME"), *home = aoth_env("HOME");
   aoth_text_t path = {0};
   if (own) aoth_text_z(&path, own);
@@ -49,8 +49,10 @@ const char *aoth_cache_dir(aoth_arena_t *arena) {
     aoth_text_f(&path, "%s/aothost", xdg);
   else if (home && home[0] == '/') aoth_text_f(&path, "%s/.cache/aothost", home);
   const char *made = NULL;
-  if (path.data && aoth_make_dirs(path.data, 0700) && is_ours(path.data))
-    made = aoth_arena_text(arena, path.data, path.size);
+  if (path.data && aoth_make_dirs(path.data, 0700) && is_ours(path.data)) {
+    aoth_text_f(&path, "/%s", name);
+    if (!path.failed && aoth_make_dirs(path.data, 0700) && is_ours(path.data)) made = aoth_arena_text(arena, path.data, path.size);
+  }
   aoth_text_deinit(&path);
   return made;
 }

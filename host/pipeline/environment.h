@@ -5,8 +5,9 @@
 #include <base/arena.h>
 
 const char *aoth_env(const char *name); /* NULL: not set, or not to be trusted */
-/* $AOT_CACHE_DIR, $XDG_CACHE_HOME/aothost or ~/.cache/aothost, made when it is not there (mode 0700). NULL: none. */
-const char *aoth_cache_dir(aoth_arena_t *arena);
+/* The folder `name` of $AOT_CACHE_DIR, $XDG_CACHE_HOME/aothost or ~/.cache/aothost; both are made where they are not there (mode
+ * 0700). NULL: there is none, or one of the two is somebody else's, or others may write to it. */
+const char *aoth_cache_dir(aoth_arena_t *arena, const char *name);
 int aoth_make_dirs(const char *path, unsigned mode); /* mkdir -p; 0: errno says why not */
 
 #endif

@@ -1,8 +1,9 @@
 /* Generated C to callable functions: compiled once, kept in a folder by content.
  *
  * The key is a hash of source, compiler version, flags and the processor's features (code is made for this machine). A unit is
- * compiled to a temporary name and renamed, so that processes may race: the loser overwrites the winner's file with an equal
- * one. The compiler is started directly, never through a shell. Without a cache folder a private one is made, and removed with
+ * compiled in a folder of its own and renamed, so that threads and processes may race: the loser overwrites the winner's file
+ * with an equal one. A file ends with a hash of its content and key, checked before every load; one that is damaged is compiled
+ * again. The compiler is started directly, never through a shell. Without a cache folder a private one is made, and removed with
  * the cache. */
 #ifndef BC_CODECACHE_H
 #define BC_CODECACHE_H

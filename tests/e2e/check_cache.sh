@@ -54,7 +54,18 @@ count_before=$(entries)
 status 0 verify --no-cache; says 'cache: bypassed \(off\)'
 export AOT_CACHE=off; status 0 verify; says 'cache: bypassed \(off\)'; unset AOT_CACHE
 status 0 verify --dump-dir dumps; says 'cache: bypassed \(dump\)'; [ -s dumps/01.functionalize.ir ] || complain "no dump"
-mkdir shared; chmod 777 shared; AOT_CACHE_DIR=$dir/shared; status 0 verify; says 'cache: bypassed \(no-folder\)'; AOT_CACHE_DIR=$dir/cache
+mkdir shared
+for mode in 777 770; do
+  chmod $mode shared; AOT_CACHE_DIR=$dir/shared; status 0 verify --set vars.backend=backend-cpu; says 'cache: bypassed \(no-folder\)'
+  [ -z "$(ls shared)" ] || complain "files in a folder that others may write to"
+done
+chmod 700 shared; mkdir -m 770 shared/units; status 0 verify --set vars.backend=backend-cpu # the folder of units alone is open
+[ -z "$(ls shared/units)" ] || complain "code in a folder that others may write to"
+status 2 "$aothost" cache clear; says 'no cache folder that belongs to this user alone'
+if [ "$(id -u)" = 0 ]; then
+  rm -r shared; mkdir -m 700 shared; chown 65534 shared; status 0 verify; says 'cache: bypassed \(no-folder\)'
+fi
+AOT_CACHE_DIR=$dir/cache
 count "$count_before"
 
 # ---- damage at every part is found, told and mended ----
@@ -89,6 +100,21 @@ status 0 "$aothost" cache clear --older-than 1; says 'removed 0 of 2'
 key=$(basename "$(ls "$AOT_CACHE_DIR"/compiled/*.aotc | head -1)" .aotc)
 status 0 "$aothost" cache clear "$key"; says 'removed 1 of 2'
 status 0 "$aothost" cache clear; says 'removed 1 of 1'; count 0
+
+# ---- what units keep is counted, bounded and cleared, too ----
+code() { ls "$AOT_CACHE_DIR/units" 2> /dev/null | grep -c '^cpu-.*\.so$'; }
+fresh; status 0 verify --set vars.backend=backend-cpu; [ "$(code)" = 1 ] || complain "$(code) units of code instead of 1"
+status 0 "$aothost" cache; says 'kept by units: 2 files, [1-9]'
+status 0 "$aothost" cache --json -; says '"units": \{'
+unit=$(ls "$AOT_CACHE_DIR"/units/cpu-*.so); printf '\377' | dd of="$unit" bs=1 seek=2000 conv=notrunc 2> /dev/null
+status 0 verify --set vars.backend=backend-cpu --no-cache; says 'keys agree'
+mkdir "$AOT_CACHE_DIR/units/work-killed"; : > "$AOT_CACHE_DIR/units/work-killed/unit.c"
+AOT_CACHE_LIMIT=1 status 0 verify --set vars.partition=partition-mincut; [ "$(code)" = 0 ] || complain "code outlives the limit"
+[ ! -d "$AOT_CACHE_DIR/units/work-killed" ] || complain "a dead writer's folder stays"
+status 0 verify --set vars.backend=backend-cpu
+status 0 "$aothost" cache clear --older-than 1; says ', 0 of [12] files of units'
+status 0 "$aothost" cache clear; says 'files of units'; [ -z "$(ls "$AOT_CACHE_DIR/units" "$AOT_CACHE_DIR/compiled" | grep -v :)" ] || complain "clear leaves files"
+
 status 2 "$aothost" cache clear nothing; says "no entry begins with 'nothing'"
 status 2 "$aothost" cache claer; says "did you mean 'clear'"
 status 2 "$aothost" cache explain; says 'takes a pipeline'

@@ -6,10 +6,13 @@
 
 #define AOT_EXT_ENV "aot.env/1"
 
+/* The cache folder: of this user alone, shared by all units and processes, kept from run to run. A unit names its files after itself,
+ * makes them in a subfolder of its own under a lock (flock) and renames them, checks what it reads, and sets a file's modification
+ * time when it uses it. Files can go at any time, those unused for longest first; a subfolder whose lock is free goes, too. */
 typedef struct aot_ext_env {
   uint32_t struct_size, flags;
   const char *(AOT_CALL *get)(aot_ctx_t *ctx, const char *name); /* terminated, [session]; NULL: not set */
-  const char *(AOT_CALL *cache_dir)(aot_ctx_t *ctx); /* a private folder that persists, made on demand; NULL: none */
+  const char *(AOT_CALL *cache_dir)(aot_ctx_t *ctx); /* made on demand; NULL: none */
 } aot_ext_env_t;
 
 #endif
