@@ -11,7 +11,10 @@ static int is(const at_emit_t *e, const char *name) { return strcmp(e->row->name
 
 /* ---- renamings ---- */
 
-aot_status_t at_dc_square(at_emit_t *e, aot_value_t *out) { return at_give(e, MUL(IN("self"), IN("self")), out); }
+aot_status_t at_dc_square(at_emit_t *e, aot_value_t *out) {
+  at_x x = at_cast(e, IN("self"), at_result_type(e, 0).dtype);
+  return at_give(e, MUL(x, x), out);
+}
 
 aot_status_t at_dc_max_other(at_emit_t *e, aot_value_t *out) {
   return at_give(e, AT(e, is(e, "max.other") ? "maximum" : "minimum", IN("self"), IN("other")), out);
@@ -133,6 +136,7 @@ aot_status_t at_dc_prelu(at_emit_t *e, aot_value_t *out) {
   at_x x = IN("self"), w = IN("weight");
   aot_type_t t = TYPE(x), tw = TYPE(w);
   if (is(e, "prelu.default") && tw.rank == 1 && t.rank > 1) w = at_along(e, w, 1, t.rank);
+  if (t.rank == 0) w = at_reshaped(e, w, NULL, 0);
   return at_give_cast(e, WHERE(GT(x, at_f(0.0)), x, MUL(w, x)), out);
 }
 

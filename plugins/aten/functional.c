@@ -129,6 +129,20 @@ aot_status_t at_fn_fill(at_emit_t *e, aot_value_t *out_results, aot_value_t *out
   return give(e, AT(e, "full_like", at_in(e, "self"), at_in(e, "value")), out_results, out_written);
 }
 
+/* Where all indices are equal; wrapped, a matrix of w columns has its diagonal again every w + 1 rows. */
+aot_status_t at_fn_fill_diagonal(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
+  at_x self = at_in(e, "self"), first, on = at_none();
+  const aot_type_t t = at_type(e, self);
+  int32_t d;
+  first = at_along(e, at_range(e, t.sizes[0], self), 0, t.rank);
+  if (t.rank == 2 && at_in_int(e, "wrap", 0)) first = AT(e, "remainder.Tensor", first, at_i(at_add(e->infer, t.sizes[1], 1)));
+  for (d = 1; d < t.rank; d++) {
+    at_x here = EQ(first, at_along(e, at_range(e, t.sizes[d], self), d, t.rank));
+    on = at_is_none(on) ? here : AT(e, "logical_and", on, here);
+  }
+  return give(e, AT(e, "masked_fill.Scalar", self, on, at_in(e, "fill_value")), out_results, out_written);
+}
+
 /* Batch norm. In training the running statistics that are there are written; the functional form returns them. In
  * evaluation, and without statistics, nothing is written. Results of the rewritten operator: the normalized tensor, and for
  * the native forms the saved mean and 1 / standard deviation, for cuDNN's an empty tensor more. */

@@ -259,6 +259,7 @@ at_functional_fn at_functional_twin; /* of rows that name their twin, or derive 
 at_functional_fn at_fn_batch_norm;
 at_functional_fn at_fn_copy;
 at_functional_fn at_fn_fill;
+at_functional_fn at_fn_fill_diagonal;
 at_functional_fn at_fn_instance_norm;
 at_functional_fn at_fn_resize;
 at_functional_fn at_fn_rrelu;

@@ -57,6 +57,13 @@ void at_shape_promote(at_infer_t *c) {
   put(c, &o, at_promote(c, o.t, o.n));
 }
 
+/* square, which is pow(self, 2): of bools, integers */
+void at_shape_promote_number(at_infer_t *c) {
+  operands_t o = collect(c);
+  int32_t dtype = at_promote(c, o.t, o.n);
+  put(c, &o, dtype == AOT_BOOL ? AOT_I64 : dtype);
+}
+
 void at_shape_promote_float(at_infer_t *c) {
   operands_t o = collect(c);
   put(c, &o, floating(at_promote(c, o.t, o.n)));
@@ -137,6 +144,15 @@ void at_shape_inplace(at_infer_t *c) {
 /* A writing operator whose other operands have shapes of their own. */
 void at_shape_self(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
+  at_put_type(c, &t);
+}
+
+void at_shape_fill_diagonal(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "self");
+  int32_t d;
+  if (t.rank < 2) at_fail(c, "fill_diagonal_ takes a tensor of rank 2 or more, not %d", (int)t.rank);
+  for (d = 1; t.rank > 2 && d < t.rank; d++)
+    if (!at_same(c, t.sizes[0], t.sizes[d])) at_fail(c, "fill_diagonal_ of rank %d: dimensions differ in size", (int)t.rank);
   at_put_type(c, &t);
 }
 

@@ -256,6 +256,8 @@ at_infer_fn at_shape_prims_transpose;
 at_infer_fn at_shape_prims_view_dtype;
 at_infer_fn at_shape_prims_where;
 at_infer_fn at_shape_promote;
+at_infer_fn at_shape_promote_number;
+at_infer_fn at_shape_fill_diagonal;
 at_infer_fn at_shape_promote_float;
 at_infer_fn at_shape_qr;
 at_infer_fn at_shape_randperm;

@@ -34,8 +34,8 @@ void at_shape_t(at_infer_t *c) {
 
 void at_shape_mT(at_infer_t *c) {
   at_view_t v = at_view_of(c, "self");
-  if (v.rank < 2) at_fail(c, "%s takes a tensor of rank 2 or more, not %d", c->row->name, (int)v.rank);
-  else swap_dims(&v, v.rank - 2, v.rank - 1);
+  if (v.rank == 1) at_fail(c, "%s takes a tensor of rank 2 or more, or of rank 0, not 1", c->row->name);
+  else if (v.rank) swap_dims(&v, v.rank - 2, v.rank - 1);
   at_view_result(c, &v);
 }
 

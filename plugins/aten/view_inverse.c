@@ -41,6 +41,7 @@ aot_value_t at_vi_t(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t 
 aot_value_t at_vi_mT(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   (void)index;
   (void)base;
+  if (at_type(e, at_v(updated)).rank == 0) return updated;
   return at_value(e, AT(e, "transpose.int", at_v(updated), at_i(-2), at_i(-1)));
 }
 

@@ -66,8 +66,7 @@ static aot_status_t want_function(void *self, const char *name, const char *text
   strncpy(p->names[p->n_names], name, NAME_SIZE - 1);
   p->names[p->n_names++][NAME_SIZE - 1] = 0;
   if (!p->missing.size) {
-    lp_text_add(&p->missing, lp_c_prelude, strlen(lp_c_prelude));
-    lp_text_add(&p->missing, lp_c_draws, strlen(lp_c_draws));
+    lp_prelude_add(&p->missing);
   }
   lp_text_add(&p->missing, text, nbytes);
   return p->missing.failed ? AOT_E_EXHAUSTED : AOT_OK;

@@ -43,7 +43,12 @@ F(log_sigmoid, fmin(x[0], 0) - log1p(exp(-fabs(x[0]))))
 
 static const char *const gelu_words[] = {"none", "tanh", NULL};
 static double gelu_inner(double v) { return SQRT_2_OVER_PI * (v + 0.044715 * v * v * v); }
-F(gelu, p->mode == 2 ? 0.5 * x[0] * (1 + tanh(gelu_inner(x[0]))) : 0.5 * x[0] * erfc(-x[0] * SQRT_HALF))
+/* The kernel that PyTorch has for float32 and bfloat16 (oneDNN's) makes NaN of inf. */
+static double gelu_f(const double *x, const pw_par *p) {
+  if (p->mode == 2) return 0.5 * x[0] * (1 + tanh(gelu_inner(x[0])));
+  if (x[0] == INFINITY && (p->dtype == AOT_F32 || p->dtype == AOT_BF16)) return NAN;
+  return 0.5 * x[0] * erfc(-x[0] * SQRT_HALF);
+}
 
 static double gelu_backward_f(const double *x, const pw_par *p) {
   double v = x[1], t;

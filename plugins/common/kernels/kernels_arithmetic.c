@@ -74,6 +74,8 @@ static int64_t remainder_i(const int64_t *x, const pw_par *p) {
 }
 
 F(pow, pow(x[0], x[1]))
+/* By a number: one half is PyTorch's square root, which of -inf is NaN and of -0 is -0. */
+F(pow_number, x[1] == 0.5 ? sqrt(x[0]) : x[1] == -0.5 ? 1 / sqrt(x[0]) : pow(x[0], x[1]))
 static int64_t pow_i(const int64_t *x, const pw_par *p) {
   uint64_t base = U(x[0]), power = 1;
   (void)p;
@@ -195,7 +197,7 @@ static const rk_kernel rows[] = {
     PW("remainder.Tensor", PW_CAST, remainder_f, remainder_i),
     PW("remainder.Scalar", PW_CAST, remainder_f, remainder_i),
     PW("remainder.Scalar_Tensor", PW_CAST, remainder_f, remainder_i),
-    PW("pow.Tensor_Scalar", PW_RESULT, pow_f, pow_i),
+    PW("pow.Tensor_Scalar", PW_RESULT, pow_number_f, pow_i),
     PW("pow.Tensor_Tensor", PW_RESULT, pow_f, pow_i),
     PW("pow.Scalar", PW_RESULT, pow_f, pow_i),
     PW("maximum.default", PW_RESULT, maximum_f, maximum_i),

@@ -61,18 +61,33 @@ static int map_repeat(const void *data, const rk_tensor *self, const int64_t *in
   for (int32_t d = 0; d < self->rank; d++) out[d] = self->sizes[d] ? index[d + p->lead] % self->sizes[d] : 0;
   return 1;
 }
+/* The last dimensions are repeated; where there are fewer numbers than dimensions, which tile allows, the first ones are not. */
+static aot_status_t repeats(rk_ctx *c, const rk_tensor *self, const int64_t *times, int32_t n) {
+  per_dim p = {n > self->rank ? n - self->rank : 0, {0}};
+  const int32_t rank = self->rank + p.lead;
+  int64_t sizes[AOT_MAX_RANK];
+  RK_CHECK(c, rank <= AOT_MAX_RANK, "%d repeats for rank %d", n, self->rank);
+  for (int32_t d = 0; d < rank; d++) {
+    sizes[d] = d < p.lead ? 1 : self->sizes[d - p.lead];
+    if (d >= rank - n) sizes[d] *= times[d - (rank - n)];
+  }
+  AOT_TRY(rk_check_result(c, 0, rank, sizes));
+  return rk_gather(c, self, map_repeat, &p);
+}
+static aot_status_t tile(rk_ctx *c) {
+  const rk_tensor *self;
+  const int64_t *times;
+  const int32_t n = (int32_t)rk_list(c, 1, &times);
+  AOT_TRY(rk_need_tensor(c, 0, &self));
+  return repeats(c, self, times, n);
+}
 static aot_status_t repeat(rk_ctx *c) {
   const rk_tensor *self;
   const int64_t *times;
-  per_dim p = {0, {0}};
-  int64_t sizes[AOT_MAX_RANK];
-  uint32_t n = rk_list(c, 1, &times);
+  const int32_t n = (int32_t)rk_list(c, 1, &times);
   AOT_TRY(rk_need_tensor(c, 0, &self));
-  RK_CHECK(c, (int32_t)n >= self->rank && n <= AOT_MAX_RANK, "%u repeats for rank %d", n, self->rank);
-  p.lead = (int32_t)n - self->rank;
-  for (int32_t d = 0; d < (int32_t)n; d++) sizes[d] = times[d] * (d < p.lead ? 1 : self->sizes[d - p.lead]);
-  AOT_TRY(rk_check_result(c, 0, (int32_t)n, sizes));
-  return rk_gather(c, self, map_repeat, &p);
+  RK_CHECK(c, n >= self->rank, "%d repeats for rank %d", n, self->rank);
+  return repeats(c, self, times, n);
 }
 
 static int map_flip(const void *data, const rk_tensor *self, const int64_t *index, int64_t *out) {
@@ -241,7 +256,7 @@ static const rk_kernel rows[] = {
     ROW("item.default", only_element),
     {"aten.native_dropout.default", native_dropout, NULL, NULL, RK_DROPOUT},
     ROW("repeat.default", repeat),
-    ROW("tile.default", repeat),
+    ROW("tile.default", tile),
     ROW("flip.default", flip),
     ROW("roll.default", roll),
     ROW("rot90.default", rot90),

@@ -349,7 +349,7 @@ static aot_status_t logsumexp(rk_ctx *c) {
   AOT_TRY(new_reduced(c, &p, &out));
   for (int64_t g = 0; g < groups; g++) {
     double top = -INFINITY, sum = 0;
-    for (int64_t k = 0; k < size; k++) top = v.f[g * size + k] > top || top != top ? v.f[g * size + k] : top;
+    for (int64_t k = 0; k < size; k++) top = v.f[g * size + k] > top || v.f[g * size + k] != v.f[g * size + k] ? v.f[g * size + k] : top;
     for (int64_t k = 0; k < size; k++) sum += isinf(top) ? (v.f[g * size + k] == top ? 1 : 0) : exp(v.f[g * size + k] - top);
     out.f[g] = isinf(top) ? top : top + log(sum);
   }

@@ -84,7 +84,11 @@ static aot_status_t swap(rk_ctx *c, int64_t a, int64_t b) {
   return permuted(c, self, dims, rk_result(c, 0));
 }
 static aot_status_t transpose(rk_ctx *c) { return swap(c, rk_int(c, 1, 0), rk_int(c, 2, 1)); }
-static aot_status_t last_two(rk_ctx *c) { return swap(c, -2, -1); }
+static aot_status_t last_two(rk_ctx *c) {
+  const rk_tensor *self;
+  AOT_TRY(rk_view_begin(c, &self));
+  return self->rank == 0 ? AOT_OK : swap(c, -2, -1);
+}
 static aot_status_t t(rk_ctx *c) {
   const rk_tensor *self;
   AOT_TRY(rk_view_begin(c, &self));
@@ -220,6 +224,8 @@ static aot_status_t broadcast_tensors(rk_ctx *c) {
 
 static const rk_kernel rows[] = {
     RK_VIEW("alias.default", alias),
+    RK_VIEW("resolve_conj.default", alias),
+    RK_VIEW("resolve_neg.default", alias),
     RK_VIEW("alias_copy.default", alias),
     RK_VIEW("detach.default", alias),
     RK_VIEW("detach_copy.default", alias),

@@ -96,8 +96,8 @@ void lp_text_add(lp_text_t *t, const char *data, uint64_t size);
 void lp_print(lp_text_t *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void lp_text_deinit(lp_text_t *t);
 
-/* What every generated unit starts with, one after the other: includes and helper functions, and those of draws. */
-extern const char lp_c_prelude[], lp_c_draws[];
+/* What every generated unit starts with: includes and helper functions, and those of draws. */
+void lp_prelude_add(lp_text_t *t);
 /* The function
  *     void NAME(char *const *p, const int64_t *n, const int64_t *s, int64_t begin, int64_t end)
  * with pointers to the first element of every access, the sizes, accesses * rank strides in elements, and the part of

@@ -3,7 +3,9 @@
  * Abramowitz and Stegun 7.1.26, absolute error below 2e-7. In double, libm is called. */
 #include "common/loops/loop.h"
 
-const char lp_c_prelude[] =
+#include <string.h>
+
+static const char helpers[] =
     "#include <math.h>\n"
     "#include <stdint.h>\n"
     "#define LP static inline __attribute__((always_inline, unused))\n"
@@ -36,7 +38,10 @@ const char lp_c_prelude[] =
     "  float tail = 0.5f * (p * t * lp_exp_f32(-a * a));\n"
     "  return x < 0.0f ? tail : 1.0f - tail;\n"
     "}\n"
+    /* the gate of GELU, which PyTorch's float32 kernel has NaN for inf */
+    "LP float lp_normal_or_nan_f32(float x) { return lp_normal_f32(x) + (x - x); }\n"
     "LP double lp_normal_f64(double x) { return 0.5 * erfc(-x * 0.70710678118654752440); }\n"
+    "LP double lp_normal_or_nan_f64(double x) { return lp_normal_f64(x); }\n"
     "#define LP_BOTH(T, S) \\\n"
     "LP T lp_sigmoid_##S(T x) { return (T)1 / ((T)1 + lp_exp_##S(-x)); } \\\n"
     "LP T lp_gelu_gate_##S(T x) { return lp_sigmoid_##S((T)1.59576912160573071176 * (x + (T)0.044715 * x * x * x)); } \\\n"
@@ -51,7 +56,9 @@ const char lp_c_prelude[] =
     "LP_BOTH(float, f32)\n"
     "LP_BOTH(double, f64)\n"
     "LP int64_t lp_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }\n"
-    "LP int64_t lp_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }\n"
+    "LP int64_t lp_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }\n";
+
+static const char libm[] =
     "#define LP_LIBM(name, f, d) \\\n"
     "LP float lp_##name##_f32(float x) { return f(x); } LP double lp_##name##_f64(double x) { return d(x); }\n"
     "LP_LIBM(sqrt, sqrtf, sqrt) LP_LIBM(log, logf, log) LP_LIBM(log2, log2f, log2) LP_LIBM(log10, log10f, log10)\n"
@@ -63,11 +70,14 @@ const char lp_c_prelude[] =
     "LP_LIBM(round, rintf, rint)\n"
     "LP float lp_pow_f32(float a, float b) { return powf(a, b); }\n"
     "LP double lp_pow_f64(double a, double b) { return pow(a, b); }\n"
+    /* one half is a square root: of -inf NaN, of -0 -0 */
+    "LP float lp_pow_number_f32(float a, float b) { return b == 0.5f ? sqrtf(a) : b == -0.5f ? 1.0f / sqrtf(a) : powf(a, b); }\n"
+    "LP double lp_pow_number_f64(double a, double b) { return b == 0.5 ? sqrt(a) : b == -0.5 ? 1.0 / sqrt(a) : pow(a, b); }\n"
     "LP float lp_atan2_f32(float a, float b) { return atan2f(a, b); }\n"
     "LP double lp_atan2_f64(double a, double b) { return atan2(a, b); }\n";
 
 /* Random words: their upper bits as a number in [0, 1); the upper half of a product of 64 bits. */
-const char lp_c_draws[] =
+static const char draws[] =
     "typedef struct lp_draw {\n"
     "  void (*fill)(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, void *out);\n"
     "  uint64_t draw;\n"
@@ -75,3 +85,9 @@ const char lp_c_draws[] =
     "LP float lp_unit_f32(uint32_t w) { return (float)(w >> 8) * 0x1p-24f; }\n"
     "LP double lp_unit_f64(uint64_t w) { return (double)(w >> 11) * 0x1p-53; }\n"
     "LP uint64_t lp_below(uint64_t bits, uint64_t range) { return (uint64_t)((unsigned __int128)bits * range >> 64); }\n";
+
+void lp_prelude_add(lp_text_t *t) {
+  lp_text_add(t, helpers, strlen(helpers));
+  lp_text_add(t, libm, strlen(libm));
+  lp_text_add(t, draws, strlen(draws));
+}

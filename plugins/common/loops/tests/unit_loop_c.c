@@ -171,7 +171,7 @@ static void every_operator_agrees_with_its_reference_kernel(void **state) {
   int n = 0;
   (void)state;
   randomize(&o);
-  lp_text_add(&source, lp_c_prelude, strlen(lp_c_prelude));
+  lp_prelude_add(&source);
   for (uint32_t k = 0; k < rk_count(); k++)
     for (int d = 0; d < 3; d++)
       for (int w = 0; w < 2; w++) {
@@ -212,7 +212,7 @@ static void strides_and_broadcasts_are_followed(void **state) {
   lp_simplify(&loop);
   assert_int_equal(loop.rank, 2);
   for (int k = 0; k < 4; k++) memcpy(strides + 2 * k, accesses[k].strides, 2 * sizeof *strides);
-  lp_text_add(&source, lp_c_prelude, strlen(lp_c_prelude));
+  lp_prelude_add(&source);
   lp_gen_c(&loop, "f", &source);
   void *handle = build(&source);
   find(handle, "f")(pointers, loop.sizes, strides, 0, 2); /* in two parts, as threads would */
@@ -295,8 +295,7 @@ static void draws_are_those_of_the_reference_kernels(void **state) {
   lp_draw_t draws[MANY];
   lp_text_t source = {0};
   (void)state;
-  lp_text_add(&source, lp_c_prelude, strlen(lp_c_prelude));
-  lp_text_add(&source, lp_c_draws, strlen(lp_c_draws));
+  lp_prelude_add(&source);
   for (int k = 0; k < MANY; k++) {
     loops[k] = (lp_loop_t){2, {ROWS, COLUMNS}, accesses[k], 3, 1, &insts[k], 1};
     generate_draw(&table[k], &loops[k], &draws[k], &source);
