@@ -60,6 +60,7 @@ typedef struct aot_schema_arg {
 #define AOT_OP_INPLACE_VIEW 4096u /* changes shape or strides of its argument: t_, unsqueeze_ */
 #define AOT_OP_REGION 8192u       /* owns sub-graphs */
 #define AOT_OP_MULTI_VIEW 16384u  /* several views of one base: split, unbind */
+#define AOT_OP_MAYBE_SELF 32768u  /* a result that shares its argument's memory, and lies as it does, is that tensor: to, contiguous */
 
 /* One operator. Constant for the session. */
 typedef struct aot_op_desc {

@@ -84,3 +84,7 @@ int fz_shares_memory(const aot_host_t *host, aot_prog_t *prog, const aot_op_desc
   if (from->dtype != to->dtype || from->device != to->device || from->device_index != to->device_index) return 0;
   return !asked_to_copy(d, n) && viewable(&dims, from, to);
 }
+
+int fz_is_operand_itself(const aot_op_desc_t *d, const aot_type_t *from, const aot_type_t *to) {
+  return (d->flags & AOT_OP_MAYBE_SELF) && fz_same_layout(from, to) && from->offset == to->offset;
+}

@@ -128,7 +128,7 @@ static aot_status_t refresh_operand(fz_rewrite_t *w, aot_node_t node, const aot_
 
 /* ---- writers ---- */
 
-/* t_, unsqueeze_: the tensor is now another view of the same memory. */
+/* t_, unsqueeze_: the tensor is now another view of the same memory. It keeps its history, under no_grad too. */
 static aot_status_t rename_place(fz_rewrite_t *w, uint32_t operand, uint32_t declared, aot_value_t view, aot_value_t of) {
   const aot_graph_api_t *g = w->host->graph;
   uint32_t old = fz_place_of(&w->alias, operand), k = 0;
@@ -139,6 +139,7 @@ static aot_status_t rename_place(fz_rewrite_t *w, uint32_t operand, uint32_t dec
   if (k == info.n_operands)
     return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.renamed",
                    "a change of shape in place that is more than one view is not supported", step);
+  AOT_TRY(w->host->edit->flags_set(w->prog, step, info.flags & ~(uint32_t)AOT_NODE_NO_GRAD));
   uint32_t place = fz_alias_view(&w->alias, old, step.id, g->value_index(w->prog, view), declared, view.id);
   if (w->alias.failed) return fz_no_memory(w);
   w->alias.places[place].operand = k;
@@ -241,6 +242,10 @@ static aot_status_t place_result(fz_rewrite_t *w, const aot_op_desc_t *d, const 
     AOT_TRY(g->value_type(w->prog, (aot_value_t){w->alias.places[parent].declared}, &from));
     AOT_TRY(g->value_type(w->prog, (aot_value_t){declared}, &to));
     if (!fz_shares_memory(w->host, w->prog, d, info, &from, &to)) parent = FZ_NONE;
+    else if (fz_is_operand_itself(d, &from, &to)) {
+      fz_alias_join(&w->alias, declared, original->ids[operand]);
+      return AOT_OK;
+    }
   }
   if (parent == FZ_NONE) {
     place = fz_alias_base(&w->alias, declared, declared);

@@ -472,7 +472,7 @@ static int pieces(eg_world_t *w, eg_step_t *s, const eg_tensor_t t) {
 static int in_place_view(eg_world_t *w, const eg_step_t *s, const eg_tensor_t *t) {
   eg_shape_t shape = {0};
   eg_tensor_t *self = &w->tensor[w->tensor_of[s->a]];
-  if (s->no_grad || w->frozen[t->history] || !view_shape(w, s, t, &shape)) return 0;
+  if ((w->frozen[t->history] && (!s->no_grad || s->op == EG_DETACH_)) || !view_shape(w, s, t, &shape)) return 0;
   if (s->op == EG_DETACH_ && t->is_view) return 0; /* as PyTorch refuses */
   if (s->op == EG_DETACH_) self->history = new_history(w, w->numel[t->storage]);
   self->at = shape;
@@ -486,14 +486,21 @@ static int copy_as(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t, const
   return 1;
 }
 
-/* A view where the layout allows one. */
+/* The tensor itself, by another name: whatever it becomes by the one, it is by the other. */
+static int itself(eg_world_t *w, const eg_step_t *s) {
+  add_value(w, w->tensor_of[s->a]);
+  return 1;
+}
+
+/* A view where the layout allows one; the tensor itself where there is nothing to do. */
 static int maybe_copy(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t) {
   eg_shape_t shape = {0}, dense = t.at;
   contiguous(&dense); /* whatever the strides of dimensions of size 1 */
   int already = 1; /* a tensor without elements is contiguous */
   for (int d = 0; d < t.at.rank; d++) already &= t.at.size[d] == 1 || t.at.stride[d] == dense.stride[d] || eg_count(&t.at) == 0;
-  if (s->op == EG_CONTIGUOUS ? already : view_shape(w, s, &t, &shape)) {
-    look(w, &t, s->op == EG_CONTIGUOUS ? &t.at : &shape, s->no_grad);
+  if ((s->op == EG_CONTIGUOUS && already) || (s->op == EG_FLATTEN && t.at.rank == 1)) return itself(w, s);
+  if (s->op != EG_CONTIGUOUS && view_shape(w, s, &t, &shape)) {
+    look(w, &t, &shape, s->no_grad);
     return 1;
   }
   if (s->op == EG_CONTIGUOUS) shape = dense;
@@ -505,10 +512,7 @@ static int maybe_copy(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t) {
 /* to is the same tensor where the dtype is already asked for; _to_copy copies always. */
 static int converted(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t) {
   eg_shape_t shape = dense_like(&t.at);
-  if (s->op == EG_TO && s->p[0] == (int64_t)t.at.dtype) {
-    look(w, &t, &t.at, s->no_grad);
-    return 1;
-  }
+  if (s->op == EG_TO && s->p[0] == (int64_t)t.at.dtype) return itself(w, s);
   shape.dtype = (eg_dtype_t)s->p[0];
   return !overlaps(&t.at) && copy_as(w, s, t, &shape);
 }
