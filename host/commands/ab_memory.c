@@ -35,7 +35,7 @@ static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const char
                         json_t *views) {
   aot_memory_plan_t plan;
   aoth_memory_view_t view;
-  if (!stage || !aoth_unit_offers_memory(s, stage)) return stage && stage->unit->plugin->crashed ? AOTH_E_PLUGIN : AOT_OK;
+  if (!stage || !aoth_unit_offers_memory(s, stage)) return AOT_OK;
   const aot_status_t status = aoth_session_memory(s, stage, arena, &plan);
   if (status == AOTH_E_PLUGIN) return status;
   if (status != AOT_OK) return AOT_OK; /* it knows no answer for this program; told */

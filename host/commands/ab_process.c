@@ -24,6 +24,7 @@ static void be_child(aoth_ab_worker_t *w, int fd, pid_t parent, aoth_ab_serve_t 
   signal(SIGTERM, SIG_DFL);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(AOTH_EXIT_PLUGIN); /* it died before the line above */
+  if (!aoth_contain_after_fork()) _exit(AOTH_EXIT_PLUGIN);
   setpgid(0, 0); /* Ctrl-C is the parent's; and compilers that a plugin starts are stopped and ended with it */
   dup2(w->log_fd, STDOUT_FILENO);
   dup2(w->log_fd, STDERR_FILENO);
@@ -130,6 +131,7 @@ static void lose_dead(aoth_ab_worker_t *w, const char *doing) {
   first_error(w, said, sizeof said);
   if (WIFSIGNALED(status))
     snprintf(why, sizeof why, "its process died of %s%s%s", aoth_signal_name(WTERMSIG(status)), *said ? ": " : "", said);
+  else if (WEXITSTATUS(status) == AOTH_EXIT_PLUGIN && *said) snprintf(why, sizeof why, "%s", said);
   else snprintf(why, sizeof why, "its process ended with status %d%s%s", WEXITSTATUS(status), *said ? ": " : "", said);
   lose(w, AOTH_AB_CRASHED, doing, why);
 }
@@ -147,8 +149,7 @@ static void lose_told(aoth_ab_worker_t *w, const char *doing, json_t *answer) {
   char why[512];
   first_error(w, why, sizeof why);
   w->input = json_is_true(json_object_get(answer, "input"));
-  lose(w, json_is_true(json_object_get(answer, "crashed")) ? AOTH_AB_CRASHED : AOTH_AB_FAILED, doing,
-       *why ? why : "it gave no reason");
+  lose(w, AOTH_AB_FAILED, doing, *why ? why : "it gave no reason");
 }
 
 json_t *aoth_ab_ask(aoth_ab_worker_t *w, const aoth_ab_request_t *request, const char *doing, int64_t timeout_ms) {

@@ -312,13 +312,6 @@ static aot_status_t finish(serving_t *v, json_t *answer) {
 
 /* ---- serving ---- */
 
-static int a_plugin_crashed(aoth_session_t *s) {
-  aoth_registry_t *r = s ? aoth_session_registry(s) : NULL;
-  for (uint32_t i = 0; r && i < aoth_registry_n_plugins(r); i++)
-    if (aoth_registry_plugin(r, i)->crashed) return 1;
-  return 0;
-}
-
 static aot_status_t serve_one(serving_t *v, const aoth_ab_request_t *request, json_t *answer) {
   switch (request->what) {
     case AOTH_AB_CHECK: return check(v, answer);
@@ -366,7 +359,6 @@ void aoth_ab_serve(void *job, int fd) {
     if (status != AOT_OK) {
       json_object_set_new(answer, "failed", json_true());
       json_object_set_new(answer, "input", json_boolean(aoth_exit_code(status) == AOTH_EXIT_INPUT));
-      json_object_set_new(answer, "crashed", json_boolean(a_plugin_crashed(cli->session)));
     }
     json_object_set_new(answer, "warnings", json_integer(aoth_sink_count(cli->sink, AOT_SEVERITY_WARNING)));
     fflush(NULL);

@@ -242,7 +242,7 @@ aot_status_t aoth_cli_json(aoth_cli_t *cli, struct json_t *value) {
 int aoth_cli_deinit(aoth_cli_t *cli, int code) {
   fflush(stdout);
   if (cli->session && cli->common.time) aoth_records_print(cli->session, stderr);
-  if (aoth_session_destroy(cli->session) > 0 && code == AOTH_EXIT_OK) code = AOTH_EXIT_PLUGIN;
+  aoth_session_destroy(cli->session);
   if (cli->trace && aoth_trace_write(cli->trace, cli->sink) != AOT_OK && code == AOTH_EXIT_OK) code = AOTH_EXIT_INPUT;
   aoth_trace_destroy(cli->trace);
   if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <aot/base.h>
+#include <pipeline/crash.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,5 +65,9 @@ int main(int argc, char **argv) {
     return about->main(about, 2, line);
   }
   const aoth_command_t *command = find(name);
-  return command ? command->main(command, argc - 1, argv + 1) : unknown(name);
+  if (!command) return unknown(name);
+  if (!aoth_contain_begin()) fprintf(stderr, "aothost: crashes of plugins are not contained: no thread, or no memory, for it\n");
+  const int code = command->main(command, argc - 1, argv + 1);
+  aoth_contain_end();
+  return code;
 }

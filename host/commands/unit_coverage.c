@@ -96,7 +96,8 @@ aot_status_t aoth_unit_coverage(aoth_session_t *s, const aoth_unit_t *unit, aoth
   AOT_TRY(aoth_instance_create(s, &stage, &instance));
   asking_t a = {&instance, s->arena, out};
   if (aoth_call(s, &stage, "coverage", do_ask, &a) != AOT_OK) return aoth_session_fail(s, &stage);
-  return aoth_instance_destroy(s, &stage, &instance);
+  aoth_instance_destroy(s, &stage, &instance);
+  return AOT_OK;
 }
 
 int aoth_covers(const aoth_coverage_t *c, aot_str_t op) {

@@ -15,8 +15,18 @@
  *     input_after.K    user input K after the call     grad.input.K       gradient of user input K
  *     param.NAME  buffer.NAME  state.NAME              leaves as they are now (buffer_after.NAME is buffer.NAME)
  *
- * Every function answers AOT_OK or a status (-3: a plugin failed); the story goes to config.message, located and with a hint. A
- * handle serves one thread at a time; handles are independent of each other. */
+ * Every function answers AOT_OK or a status (-3: a plugin failed); the story goes to config.message, located and with a hint.
+ *
+ * Threads: a handle serves one thread at a time, whichever; it may be opened in one and closed in another. Handles share nothing,
+ * so several may be opened, compiled and run at once. config.message is called on the thread that called the function. Plugins
+ * are loaded once in a process and never unloaded. What the caller gives (texts, tensors, config) is the caller's and is read
+ * only while the function runs; what it gets belongs to the handle.
+ *
+ * The process is the caller's too: no signal handler is installed, no signal blocked, no exit made, unless a handle is opened
+ * with AOTHOST_CONTAIN. While such a handle is open, a plugin call that ends in SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT, or
+ * calls exit(), is named on the standard error with its stage and last node, leaves its bundle, and the process ends with status
+ * 3: what a crash leaves of memory and locks can not be worked on with. Other crashes go to the handlers that were there before;
+ * these are put back when the last such handle is closed. */
 #ifndef AOTHOST_H
 #define AOTHOST_H
 
@@ -33,11 +43,12 @@ typedef struct aothost aothost_t;
 typedef void (*aothost_message_t)(void *self, int32_t severity, const char *text);
 
 #define AOTHOST_NO_CACHE 1u /* compile anew, keep nothing */
+#define AOTHOST_CONTAIN 2u  /* name the plugin that crashes: see above */
 
 typedef struct aothost_config {
   uint32_t struct_size; /* sizeof(aothost_config_t) */
   uint32_t n_sets, n_plugin_dirs;
-  uint32_t flags;       /* AOTHOST_NO_CACHE */
+  uint32_t flags;       /* AOTHOST_NO_CACHE, AOTHOST_CONTAIN */
   const char *model;              /* model file; NULL: the pipeline's */
   const char *const *sets;        /* "stages.partition-mincut.distance-base=1.5" */
   const char *const *plugin_dirs; /* searched before the usual places */

@@ -295,13 +295,12 @@ aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *s
   s->now.artifact = (void *)(uintptr_t)artifact;
   s->now.artifact_nbytes = nbytes;
   aot_status_t status = aoth_call(s, stage, "load", do_load, &l);
-  if (s->outcome == AOTH_CALL_CRASHED) aoth_crash_done();
   if (status == AOT_OK && !l.wrong) {
     s->now.exe_self = l.exe;
     keep_backend(s, stage, &backend);
     return AOT_OK;
   }
-  if (s->outcome != AOTH_CALL_CRASHED) aoth_instance_destroy(s, stage, &backend);
+  aoth_instance_destroy(s, stage, &backend);
   s->now.artifact = NULL;
   s->now.artifact_nbytes = 0;
   return status != AOT_OK ? status : AOT_E_INVALID;
@@ -329,9 +328,8 @@ static aot_status_t do_drop(void *arg) {
 }
 
 void aoth_session_exe_drop(aoth_session_t *s) {
-  if (s->now.exe_self && !s->now.backend.unit->plugin->crashed) {
+  if (s->now.exe_self) {
     aoth_call(s, &s->now.backend_stage, "destroy", do_drop, s);
-    if (s->outcome == AOTH_CALL_CRASHED) aoth_crash_done();
     aoth_instance_destroy(s, &s->now.backend_stage, &s->now.backend);
   }
   s->now.exe_self = NULL;

@@ -103,7 +103,7 @@ static json_t *env_json(const aoth_session_t *s) {
 static int write_info(aoth_session_t *s, const char *dir, const aoth_stage_t *stage, const char *replay) {
   static const char *const ends[] = {"failed", "failed", "silent", "crashed", "broken"};
   const aoth_unit_t *u = stage->unit;
-  const int crashed = s->outcome == AOTH_CALL_CRASHED;
+  const int crashed = s->outcome == AOTH_CALL_CRASHED && s->crash.signal; /* else it called exit */
   const uint32_t last_node = s->ctx.last_node;
   json_t *info = json_object();
   json_object_set_new(info, "aothost", json_string(AOT_VERSION));

@@ -180,9 +180,8 @@ static int importer_key(making_t *m, const aoth_model_t *model, char hex[AOTH_KE
       ok = aoth_call(m->s, &model->stage, "model_key", ask_importer, &k) == AOT_OK && k.ok;
     if (ok) digest_text(XXH3_128bits_digest(k.state), hex);
     XXH3_freeState(k.state);
-    if (m->s->outcome == AOTH_CALL_CRASHED) aoth_crash_done();
   }
-  if (m->s->outcome != AOTH_CALL_CRASHED) aoth_instance_destroy(m->s, &model->stage, &unit);
+  aoth_instance_destroy(m->s, &model->stage, &unit);
   return ok;
 }
 

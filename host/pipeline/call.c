@@ -1,9 +1,9 @@
-/* Calls into units: guarded, with their story told whatever they do.
+/* Calls into units, with their story told whatever they do.
  *
  *   ends well                    -> AOT_OK
  *   status and a diagnostic      -> the status; the unit has told why
  *   status and no diagnostic     -> "misbehaving plugin ..": it must say why
- *   a signal                     -> "misbehaving plugin ..": signal, last node; the program is put back by the caller
+ *   a signal, or exit            -> where crashes are contained (crash.h): "misbehaving plugin ..", last node, the bundle, the end
  *
  * Every struct that a unit answers with is imported by copy before anything of it is used. */
 #include <pipeline/session.h>
@@ -38,15 +38,10 @@ static const char *status_text(aot_status_t status) {
 /* ---- the call ---- */
 
 typedef struct call {
-  aoth_call_fn fn;
-  void *arg;
-  aot_status_t status;
+  aoth_session_t *s;
+  const aoth_stage_t *stage;
+  const char *doing;
 } call_t;
-
-static void run_call(void *arg) {
-  call_t *c = arg;
-  c->status = c->fn(c->arg);
-}
 
 /* Made once for a row of equal calls: a training run makes millions. */
 static const char *about(aoth_session_t *s, const aoth_stage_t *stage, const char *doing) {
@@ -76,17 +71,33 @@ aot_status_t aoth_misbehaved(aoth_session_t *s, const aoth_stage_t *stage, const
   return AOTH_E_PLUGIN;
 }
 
-static void tell_crash(aoth_session_t *s, const aoth_stage_t *stage, const char *doing) {
+static aot_status_t after_call(aoth_session_t *s) {
+  s->last_node = s->ctx.last_node;
+  for (; s->ctx.n_trials; s->ctx.n_trials--) aoth_journal_undo(s->now.prog);
+  return s->status;
+}
+
+/* On a thread of its own, as the last thing in the process: nothing of the call is used that it may hold locked. */
+static void tell_crash(void *self, const aoth_crash_t *crash) {
+  const call_t *c = self;
+  aoth_session_t *s = c->s;
   aoth_text_t address = {0};
-  if (s->crash.signal && s->crash.address)
-    aoth_text_f(&address, ", at address 0x%llx", (unsigned long long)s->crash.address);
-  aoth_misbehaved(s, stage, "died of %s during %s: %s%s", aoth_signal_name(s->crash.signal), doing,
-                  aoth_signal_text(s->crash.signal), address.data ? address.data : "");
-  aoth_text_deinit(&address);
+  s->config.sink = s->ctx.sink = aoth_crash_sink();
+  s->outcome = AOTH_CALL_CRASHED;
+  s->status = AOTH_E_PLUGIN;
+  s->crash = *crash;
+  after_call(s);
+  if (crash->address) aoth_text_f(&address, ", at address 0x%llx", (unsigned long long)crash->address);
+  if (crash->signal)
+    aoth_misbehaved(s, c->stage, "died of %s during %s: %s%s", aoth_signal_name(crash->signal), c->doing,
+                    aoth_signal_text(crash->signal), address.data ? address.data : "");
+  else aoth_misbehaved(s, c->stage, "ended the process during %s: it called exit()", c->doing);
+  aoth_session_fail(s, c->stage);
 }
 
 aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char *doing, aoth_call_fn fn, void *arg) {
-  call_t c = {fn, arg, AOT_OK};
+  call_t c = {s, stage, doing};
+  aoth_crash_frame_t frame = {.what = about(s, stage, doing), .tell = tell_crash, .self = &c};
   aoth_arena_reset(s->scratch);
   s->ctx.stage = stage->name;
   s->ctx.where_file = stage->where.file;
@@ -95,23 +106,18 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
   s->ctx.last_node = AOT_NO_ID;
   s->ctx.report = &s->report;
   s->outcome = AOTH_CALL_OK;
-  const int came_back = aoth_guard(run_call, &c, about(s, stage, doing), &s->crash);
+  aoth_crash_enter(&frame);
+  const aot_status_t status = fn(arg);
+  aoth_crash_leave(&frame);
   const uint32_t n_trials = s->ctx.n_trials;
-  s->status = c.status;
-  s->last_node = s->ctx.last_node;
-  for (; s->ctx.n_trials; s->ctx.n_trials--) aoth_journal_undo(s->now.prog);
-  if (!came_back) {
-    s->outcome = AOTH_CALL_CRASHED;
-    s->status = AOTH_E_PLUGIN;
-    stage->unit->plugin->crashed = 1;
-    tell_crash(s, stage, doing);
-  } else if (n_trials && c.status == AOT_OK) {
+  s->status = status;
+  after_call(s);
+  if (n_trials && status == AOT_OK) {
     s->status = aoth_misbehaved(s, stage, "came back from %s with a trial that it had not undone", doing);
-  } else if (c.status != AOT_OK && s->ctx.n_diags == 0) {
+  } else if (status != AOT_OK && s->ctx.n_diags == 0) {
     s->outcome = AOTH_CALL_SILENT;
-    aoth_misbehaved(s, stage, "answered status %d (%s) to %s and did not say why", (int)c.status, status_text(c.status),
-                    doing);
-  } else if (c.status != AOT_OK) {
+    aoth_misbehaved(s, stage, "answered status %d (%s) to %s and did not say why", (int)status, status_text(status), doing);
+  } else if (status != AOT_OK) {
     s->outcome = AOTH_CALL_TOLD;
   }
   return s->status;
@@ -164,7 +170,6 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
                      "stage %s failed (%s); --bundle-dir DIR keeps a reproduction", stage->name,
                      status_text(s->status));
   }
-  if (outcome == AOTH_CALL_CRASHED) aoth_crash_done();
   aoth_text_deinit(&journal);
   s->ctx.stage = NULL;
   s->ctx.where_file = NULL;
@@ -247,8 +252,7 @@ static aot_status_t do_create(void *arg) {
   return AOT_OK;
 }
 
-/* s->outcome says how it ended; AOTH_CALL_OK with a status: no memory, told. */
-static aot_status_t create(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out) {
+aot_status_t aoth_instance_try(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out) {
   s->outcome = AOTH_CALL_OK;
   creating_t c = {s, keep_options(s, stage), stage, out, NULL};
   memset(out, 0, sizeof *out);
@@ -263,14 +267,8 @@ static aot_status_t create(aoth_session_t *s, const aoth_stage_t *stage, aoth_in
   return status;
 }
 
-aot_status_t aoth_instance_try(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out) {
-  const aot_status_t status = create(s, stage, out);
-  if (s->outcome == AOTH_CALL_CRASHED) aoth_crash_done();
-  return status;
-}
-
 aot_status_t aoth_instance_create(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out) {
-  const aot_status_t status = create(s, stage, out);
+  const aot_status_t status = aoth_instance_try(s, stage, out);
   if (status == AOT_OK) return AOT_OK;
   if (s->outcome == AOTH_CALL_OK || (s->outcome == AOTH_CALL_TOLD && status == AOT_E_OPTION)) return status; /* no memory; the user's option */
   return aoth_session_fail(s, stage);
@@ -287,20 +285,17 @@ static aot_status_t do_destroy(void *arg) {
   return AOT_OK;
 }
 
-aot_status_t aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *instance) {
-  if (!instance->unit || instance->unit->plugin->crashed) return AOT_OK; /* what crashed is not called again */
+void aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *instance) {
+  if (!instance->unit) return;
   aoth_stage_t standin = {.use = instance->unit->id, .name = instance->unit->id, .unit = instance->unit};
   const int32_t outcome = s->outcome;
   const aot_status_t status = s->status;
   const uint32_t last_node = s->last_node;
   aoth_call(s, stage ? stage : &standin, "destroy", do_destroy, instance);
-  const int crashed = s->outcome == AOTH_CALL_CRASHED;
-  if (crashed) aoth_crash_done(); /* told; its work was done, so nothing is taken back */
   s->outcome = outcome;
   s->status = status;
   s->last_node = last_node;
   instance->unit = NULL;
-  return crashed ? AOTH_E_PLUGIN : AOT_OK;
 }
 
 aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const char *allowed, aoth_arena_t *arena) {

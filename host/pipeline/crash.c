@@ -1,40 +1,61 @@
-/* siglongjmp out of a handler on an alternate stack, so that an overflown stack is contained as well.
+/* Handlers are the process's, and so is what they reach: that is why this file has state of its own. The call that a thread is
+ * in belongs to the thread; only while crashes are contained is it counted, for a crash in a thread that has no frame.
  *
- * Handlers are the process's, so their state is global here: the guard of each thread, and one flag that says that a crash
- * is being cleaned up after. The handler itself calls only what is safe in a signal handler. */
+ * The handlers call only what POSIX allows in one. They run on a stack of their own, under which lies a page nobody may touch. */
 #include <pipeline/crash.h>
 
-#include <setjmp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define STACK_SIZE ((size_t)128 << 10)
-#define PATIENCE 30 /* seconds for the clean-up */
-
-typedef struct guard {
-  sigjmp_buf back;
-  struct guard *outer;
-  aoth_crash_t crash;
-} guard_t;
-
-static _Thread_local guard_t *innermost;
-static volatile sig_atomic_t cleaning;
-static const char *volatile activity; /* what the guarded thread does: for last words */
+#define GUARD_SIZE ((size_t)4096)
+#define PATIENCE 10 /* seconds for `tell` */
+#define STATUS 3
 
 static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 #define N_SIGNALS (sizeof signals / sizeof *signals)
 
+/* Of this thread. initial-exec: reading it in a handler must not allocate. */
+#define THREAD_STATE static _Thread_local __attribute__((tls_model("initial-exec")))
+THREAD_STATE aoth_crash_frame_t *innermost;
+THREAD_STATE const char *telling; /* the crash that this thread tells of */
+
+static struct containment {
+  pid_t owner;
+  int letters[2]; /* a pipe: from the thread that crashed to the one that tells */
+  pthread_t teller;
+  struct sigaction before[N_SIGNALS];
+  stack_t stack_before;
+  char *stack; /* NULL: the thread had one that is large enough */
+} now;
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+static unsigned n_asked;
+static atomic_int is_contained;
+static atomic_flag is_crashed = ATOMIC_FLAG_INIT;
+static atomic_uint n_inside; /* threads inside of a frame */
+static _Atomic(const char *) inside; /* what the last one to enter does */
+
+typedef struct letter {
+  aoth_crash_frame_t *frame;
+  aoth_crash_t crash;
+} letter_t;
+
 const char *aoth_signal_name(int signal) {
   switch (signal) {
+    case 0: return "exit";
     case SIGSEGV: return "SIGSEGV";
     case SIGBUS: return "SIGBUS";
     case SIGFPE: return "SIGFPE";
     case SIGILL: return "SIGILL";
     case SIGABRT: return "SIGABRT";
-    case SIGALRM: return "no answer";
     default: return "a signal";
   }
 }
@@ -50,83 +71,198 @@ const char *aoth_signal_text(int signal) {
   }
 }
 
+/* ---- frames ---- */
+
+void aoth_crash_enter(aoth_crash_frame_t *frame) {
+  frame->outer = innermost;
+  frame->is_counted = !innermost && atomic_load(&is_contained);
+  if (frame->is_counted) {
+    atomic_fetch_add(&n_inside, 1);
+    atomic_store(&inside, frame->what);
+  }
+  innermost = frame;
+}
+
+void aoth_crash_leave(const aoth_crash_frame_t *frame) {
+  innermost = frame->outer;
+  if (frame->is_counted) {
+    atomic_store(&inside, NULL);
+    atomic_fetch_sub(&n_inside, 1);
+  }
+}
+
+/* ---- the end of a process ---- */
+
 static void put(const char *text) {
   const ssize_t done = write(STDERR_FILENO, text, strlen(text));
   (void)done; /* nothing is left to be done about it */
 }
 
-static void last_words(int signal, const char *why) {
-  const char *what = activity;
+static _Noreturn void last_words(int signal, const char *why, const char *what) {
+  telling = why; /* so that this way out is taken for nobody's */
   put("aothost: ");
   put(aoth_signal_name(signal));
   put(why);
   put(what ? what : "a plugin call");
   put("; giving up\n");
-  _exit(3);
+  _exit(STATUS);
+}
+
+/* Inside of a frame: hands the story over, and waits for the end. */
+static _Noreturn void stand_still(const aoth_crash_t *crash) {
+  const letter_t letter = {innermost, *crash};
+  if (atomic_flag_test_and_set(&is_crashed))
+    for (;;) pause(); /* another thread was first */
+  if (write(now.letters[1], &letter, sizeof letter) == (ssize_t)sizeof letter)
+    for (int second = 0; second < PATIENCE; second++) sleep(1);
+  last_words(crash->signal, " during ", letter.frame->what);
+}
+
+static void as_before(int signal, siginfo_t *info, void *context) {
+  size_t i = 0;
+  while (signals[i] != signal) i++;
+  const struct sigaction *before = &now.before[i];
+  if (before->sa_flags & SA_SIGINFO) {
+    before->sa_sigaction(signal, info, context);
+  } else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
+    before->sa_handler(signal);
+  } else if (before->sa_handler == SIG_DFL || info->si_code > 0) { /* a fault that is ignored would come again for ever */
+    const struct sigaction plain = {.sa_handler = SIG_DFL};
+    sigaction(signal, &plain, NULL);
+    raise(signal);
+  }
 }
 
 static void on_signal(int signal, siginfo_t *info, void *context) {
-  (void)context;
-  guard_t *g = innermost;
-  if (cleaning) last_words(signal, " while cleaning up after ");
-  if (!g && activity) last_words(signal, " in another thread during ");
-  if (!g) { /* our own: let it be what it is */
-    struct sigaction plain = {.sa_handler = SIG_DFL};
-    sigaction(signal, &plain, NULL);
-    raise(signal);
-    return;
-  }
-  cleaning = 1;
-  g->crash.signal = signal;
   const int by_kernel = info->si_code > 0; /* not by raise() or kill() */
-  g->crash.address = by_kernel && (signal == SIGSEGV || signal == SIGBUS) ? (uint64_t)(uintptr_t)info->si_addr : 0;
-  siglongjmp(g->back, 1);
-}
-
-static void on_alarm(int signal) {
-  if (cleaning) last_words(signal, " for 30 seconds while cleaning up after ");
-}
-
-int aoth_crash_install(void) {
-  /* The stack lives as long as the process: a handler may need it at any time. Under it lies a page nobody may touch. */
-  stack_t old, stack = {.ss_size = STACK_SIZE};
-  if (sigaltstack(NULL, &old) == 0 && ((old.ss_flags & SS_DISABLE) || old.ss_size < STACK_SIZE)) {
-    char *memory = mmap(NULL, STACK_SIZE + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return 0;
-    mprotect(memory, 4096, PROT_NONE);
-    stack.ss_sp = memory + 4096;
-    if (sigaltstack(&stack, NULL) != 0) return 0;
+  const int has_address = by_kernel && (signal == SIGSEGV || signal == SIGBUS);
+  const aoth_crash_t crash = {.signal = signal, .address = has_address ? (uint64_t)(uintptr_t)info->si_addr : 0};
+  const int error = errno;
+  if (getpid() == now.owner) {
+    if (telling) last_words(signal, " while telling of a crash during ", telling);
+    if (innermost) stand_still(&crash);
+    if (atomic_load(&n_inside) == 1) last_words(signal, " in another thread during ", atomic_load(&inside));
+    if (atomic_load(&n_inside) > 1) last_words(signal, " in a thread that is not the host's during ", NULL);
   }
+  as_before(signal, info, context);
+  errno = error;
+}
+
+void aoth_crash_leaving(void) {
+  const aoth_crash_t exits = {0};
+  if (!atomic_load(&is_contained) || getpid() != now.owner || telling) return;
+  if (innermost) stand_still(&exits);
+  if (atomic_load(&n_inside) == 1) last_words(0, " in another thread during ", atomic_load(&inside));
+}
+
+/* ---- the thread that tells ---- */
+
+aoth_sink_t *aoth_crash_sink(void) {
+  const int fd = dup(STDERR_FILENO);
+  FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+  return out ? aoth_sink_create(out) : NULL;
+}
+
+static void *teller(void *arg) {
+  letter_t letter;
+  ssize_t got;
+  (void)arg;
+  do got = read(now.letters[0], &letter, sizeof letter);
+  while (got < 0 && errno == EINTR);
+  if (got != (ssize_t)sizeof letter) return NULL; /* the end of the containment */
+  telling = letter.frame->what;
+  letter.frame->tell(letter.frame->self, &letter.crash);
+  if (ftrylockfile(stdout) == 0) fflush(stdout); /* unless it died while printing */
+  _exit(STATUS);
+}
+
+/* It takes no signal that is not its own fault. */
+static int start_teller(void) {
+  sigset_t all, before;
+  if (pipe(now.letters) != 0) return 0;
+  for (int i = 0; i < 2; i++) fcntl(now.letters[i], F_SETFD, FD_CLOEXEC);
+  now.owner = getpid();
+  sigfillset(&all);
+  for (size_t i = 0; i < N_SIGNALS; i++) sigdelset(&all, signals[i]);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int failed = pthread_create(&now.teller, NULL, teller, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (!failed) return 1;
+  for (int i = 0; i < 2; i++) close(now.letters[i]);
+  return 0;
+}
+
+static void end_teller(void) {
+  close(now.letters[1]);
+  pthread_join(now.teller, NULL);
+  close(now.letters[0]);
+}
+
+/* ---- beginning and ending ---- */
+
+static void give_stack(void) {
+  now.stack = NULL;
+  if (sigaltstack(NULL, &now.stack_before) != 0) return;
+  if (!(now.stack_before.ss_flags & SS_DISABLE) && now.stack_before.ss_size >= STACK_SIZE) return;
+  char *memory = mmap(NULL, GUARD_SIZE + STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return;
+  const stack_t stack = {.ss_sp = memory + GUARD_SIZE, .ss_size = STACK_SIZE};
+  mprotect(memory, GUARD_SIZE, PROT_NONE);
+  if (sigaltstack(&stack, NULL) == 0) now.stack = memory;
+  else munmap(memory, GUARD_SIZE + STACK_SIZE);
+}
+
+/* On another thread than the one that has it, it stays. */
+static void take_stack(void) {
+  stack_t current;
+  if (!now.stack || sigaltstack(NULL, &current) != 0 || current.ss_sp != now.stack + GUARD_SIZE) return;
+  if (sigaltstack(&now.stack_before, NULL) == 0) munmap(now.stack, GUARD_SIZE + STACK_SIZE);
+}
+
+static void set_handlers(void) {
   struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-  struct sigaction alarm_action = {.sa_handler = on_alarm, .sa_flags = SA_ONSTACK};
   sigemptyset(&action.sa_mask);
-  sigemptyset(&alarm_action.sa_mask);
-  for (size_t i = 0; i < N_SIGNALS; i++)
-    if (sigaction(signals[i], &action, NULL) != 0) return 0;
-  return sigaction(SIGALRM, &alarm_action, NULL) == 0;
+  for (size_t i = 0; i < N_SIGNALS; i++) sigaction(signals[i], &action, &now.before[i]);
 }
 
-int aoth_guard(void (*fn)(void *arg), void *arg, const char *what, aoth_crash_t *out) {
-  guard_t g;
-  g.outer = innermost;
-  const char *outer_activity = activity;
-  if (sigsetjmp(g.back, 1)) {
-    innermost = g.outer;
-    activity = what; /* for last words: the clean-up belongs to this call */
-    alarm(PATIENCE);
-    *out = g.crash;
-    return 0;
+static void reset_handlers(void) {
+  for (size_t i = 0; i < N_SIGNALS; i++) {
+    struct sigaction current;
+    if (sigaction(signals[i], NULL, &current) == 0 && (current.sa_flags & SA_SIGINFO) && current.sa_sigaction == on_signal)
+      sigaction(signals[i], &now.before[i], NULL);
   }
-  innermost = &g;
-  activity = what;
-  fn(arg);
-  innermost = g.outer;
-  activity = outer_activity;
-  return 1;
 }
 
-void aoth_crash_done(void) {
-  alarm(0);
-  cleaning = 0;
-  activity = NULL;
+static void watch_exits(void) { atexit(aoth_crash_leaving); }
+
+int aoth_contain_begin(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_mutex_lock(&asking);
+  const int ok = n_asked > 0 || start_teller();
+  if (ok && n_asked++ == 0) {
+    give_stack();
+    set_handlers();
+    atomic_store(&is_contained, 1);
+    pthread_once(&once, watch_exits);
+  }
+  pthread_mutex_unlock(&asking);
+  return ok;
+}
+
+void aoth_contain_end(void) {
+  pthread_mutex_lock(&asking);
+  if (n_asked > 0 && --n_asked == 0) {
+    atomic_store(&is_contained, 0);
+    reset_handlers();
+    take_stack();
+    end_teller();
+  }
+  pthread_mutex_unlock(&asking);
+}
+
+int aoth_contain_after_fork(void) {
+  if (n_asked == 0) return 1;
+  for (int i = 0; i < 2; i++) close(now.letters[i]);
+  atomic_store(&n_inside, innermost != NULL);
+  return start_teller();
 }

@@ -1,30 +1,59 @@
-/* Crash containment: a plugin call that ends in a signal comes back as one.
+/* Crashes of plugins: named before the process ends.
  *
- *     aoth_crash_install();                       once, by the session
- *     if (!aoth_guard(fn, arg, "stage x", &crash)) {  the call died: clean up, tell
- *       ...
- *       aoth_crash_done();
- *     }
+ *     aoth_crash_frame_t f = {.what = "run of unit x", .tell = tell, .self = call};
+ *     aoth_crash_enter(&f);
+ *     fn(arg);                                    the plugin
+ *     aoth_crash_leave(&f);
  *
- * SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT on the guarded thread return to the guard. Between the crash and
- * aoth_crash_done() a second one, or 30 seconds without end (a lock that died with the call), prints a line and ends the
- * process with status 3; so does a crash in a thread that a plugin started. Outside of guards signals act as ever. */
+ * Frames belong to their thread and cost nothing; by themselves they do nothing. Crashes are contained between
+ * aoth_contain_begin() and aoth_contain_end(), which the command asks for, and a library only when it was told to:
+ *
+ *     a thread inside of a frame meets SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT, or leaves the process (exit)
+ *       -> it never goes on. It stands still where it is, with whatever locks it holds (those of malloc or dlopen, say);
+ *          another thread, there since the beginning, calls `tell` and ends the process with status 3
+ *     `tell` crashes too, or is not done in 10 seconds (it needs a lock that died with the call)
+ *       -> one line, written by the signal handler itself, and status 3
+ *     a thread that a plugin started crashes, while a frame is open in another
+ *       -> the same line
+ *     anything else, and what a forked child does before it begins its own
+ *       -> as it would have been without: the handler that was there before
+ *
+ * Nothing is jumped out of, so nothing goes on in a process whose memory may be damaged. */
 #ifndef AOTH_CRASH_H
 #define AOTH_CRASH_H
 
-#include <stdint.h>
+#include <base/sink.h>
 
 typedef struct aoth_crash {
-  int signal;
+  int signal; /* 0: the process was to be left */
   int reserved;
   uint64_t address; /* that the instruction wanted; SIGSEGV and SIGBUS */
 } aoth_crash_t;
 
-int aoth_crash_install(void); /* 0: the handlers could not be set */
-/* 1: fn came back. `what` is for the last words of a second crash: terminated, borrowed until the next guard. */
-int aoth_guard(void (*fn)(void *arg), void *arg, const char *what, aoth_crash_t *out);
-void aoth_crash_done(void);
+typedef struct aoth_crash_frame {
+  const char *what; /* "run of unit x, plugin p": for the line */
+  void (*tell)(void *self, const aoth_crash_t *crash); /* runs on a thread of its own; the frame's own stands still */
+  void *self;
+  struct aoth_crash_frame *outer;
+  int is_counted;
+} aoth_crash_frame_t;
+
+void aoth_crash_enter(aoth_crash_frame_t *frame);
+void aoth_crash_leave(const aoth_crash_frame_t *frame);
+
+/* May be nested, from any thread; the last end puts the handlers back that were there before, where they are still ours. A stack
+ * that ran over is contained on the thread that began first. 0: it could not be set up. */
+int aoth_contain_begin(void);
+void aoth_contain_end(void);
+/* In a child made by fork, which has no other threads: contains from now on what its parent contained. */
+int aoth_contain_after_fork(void);
+/* This thread is about to leave the process. Inside of a frame it does not come back; outside it does nothing. */
+void aoth_crash_leaving(void);
+
+/* For `tell`: prints to the standard error through a stream that no thread standing still can hold. */
+aoth_sink_t *aoth_crash_sink(void);
+
 const char *aoth_signal_name(int signal); /* "SIGSEGV" */
-const char *aoth_signal_text(int signal); /* "a wild pointer" and the like */
+const char *aoth_signal_text(int signal); /* what it means, as the end of a sentence */
 
 #endif

@@ -99,7 +99,7 @@ static aot_status_t find_writer(writing_t *w, const char *path, aoth_text_t *kno
         if (ends_with(path, w->ext.suffix)) return AOT_OK;
         aoth_text_f(known, ", %.*s (%s)", (int)w->ext.suffix.size, w->ext.suffix.data, w->stage.use);
       }
-      AOT_TRY(aoth_instance_destroy(s, &w->stage, &w->unit));
+      aoth_instance_destroy(s, &w->stage, &w->unit);
     }
   }
   w->unit.unit = NULL;
@@ -241,8 +241,7 @@ aot_status_t aoth_export_write(aoth_session_t *s, const char *path, aoth_exporte
   } else if (status == AOT_OK) {
     out->format = aoth_arena_text(s->arena, w.stage.use, strlen(w.stage.use));
     status = write_with(&w, path, out);
-    const aot_status_t destroyed = aoth_instance_destroy(s, &w.stage, &w.unit);
-    if (status == AOT_OK) status = destroyed;
+    aoth_instance_destroy(s, &w.stage, &w.unit);
   }
   aoth_text_deinit(&known);
   return status;

@@ -1,8 +1,8 @@
 /* A file that claims to be a plugin becomes host-side copies of its descriptors, or a refusal.
  *
  * Nothing of the plugin is read through a pointer to a type longer than the plugin's own (aot/plugin.h, import by copy).
- * All of it runs under the crash guard: a constructor, the entry or a wild pointer in a descriptor cannot take the host
- * down. A library stays mapped for good: RTLD_NODELETE, and no dlclose. */
+ * All of it runs in a crash frame (crash.h): a constructor, the entry or a wild pointer in a descriptor is named when it takes
+ * the host down. A library stays mapped for good: RTLD_NODELETE, and no dlclose. */
 #include <pipeline/load.h>
 
 #include <aot/inline.h>
@@ -31,6 +31,7 @@
 typedef struct opening {
   aoth_plugin_t *p;
   aoth_arena_t *arena;
+  const aoth_where_t *where;
 } opening_t;
 
 static void refuse(opening_t *o, const char *cure, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -177,8 +178,7 @@ static const char *cure_of_dlerror(const char *text) {
   return "rebuild the plugin for this system";
 }
 
-static void open_guarded(void *arg) {
-  opening_t *o = arg;
+static void open_framed(opening_t *o) {
   aoth_plugin_t *p = o->p;
   aot_str_t why = {NULL, 0};
   void *handle = dlopen(p->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -208,6 +208,21 @@ static void open_guarded(void *arg) {
   else refuse(o, "free some memory", "there is no memory left");
 }
 
+static void complain(const opening_t *o, aoth_sink_t *sink) {
+  aoth_sink_report(sink, AOT_SEVERITY_ERROR, o->where, "load.refused", "cannot load plugin %s: %s", o->p->path,
+                   o->p->why ? o->p->why : "unknown");
+  if (o->p->cure) aoth_sink_line(sink, "hint: %s", o->p->cure);
+}
+
+static void tell_crash(void *self, const aoth_crash_t *crash) {
+  opening_t *o = self;
+  if (crash->signal)
+    refuse(o, "report this to the plugin's vendor", "it died while it was being opened: %s (%s)", aoth_signal_name(crash->signal),
+           aoth_signal_text(crash->signal));
+  else refuse(o, "report this to the plugin's vendor", "it ended the process while it was being opened: it called exit()");
+  complain(o, aoth_crash_sink());
+}
+
 static void open_now(aoth_registry_t *r, opening_t *o) {
   aoth_plugin_t *p = o->p;
   if (p->note.epoch != AOT_ABI_EPOCH || p->note.min_host_minor > AOT_ABI_MINOR) {
@@ -221,27 +236,20 @@ static void open_now(aoth_registry_t *r, opening_t *o) {
     return;
   }
   aoth_registry_debug(r, "%s: opening", p->path);
-  aoth_crash_t crash;
-  if (!aoth_guard(open_guarded, o, p->path, &crash)) {
-    refuse(o, "report this to the plugin's vendor", "it died while it was being opened: %s (%s)",
-           aoth_signal_name(crash.signal), aoth_signal_text(crash.signal));
-    p->crashed = 1;
-    aoth_crash_done();
-  }
+  aoth_crash_frame_t frame = {.what = p->path, .tell = tell_crash, .self = o};
+  aoth_crash_enter(&frame);
+  open_framed(o);
+  aoth_crash_leave(&frame);
 }
 
 aot_status_t aoth_plugin_open(aoth_registry_t *r, aoth_plugin_t *p, aoth_arena_t *arena, const aoth_where_t *where,
                               aoth_sink_t *sink) {
-  opening_t o = {p, arena};
+  opening_t o = {p, arena, where};
   if (p->state == AOTH_PLUGIN_FOUND) {
     open_now(r, &o);
     if (p->state == AOTH_PLUGIN_REFUSED) aoth_registry_debug(r, "%s: refused: %s", p->path, p->why);
   }
   if (p->state == AOTH_PLUGIN_OPEN) return AOT_OK;
-  if (sink) {
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, where, "load.refused", "cannot load plugin %s: %s", p->path,
-                     p->why ? p->why : "unknown");
-    if (p->cure) aoth_sink_line(sink, "hint: %s", p->cure);
-  }
+  complain(&o, sink);
   return AOTH_E_PLUGIN;
 }

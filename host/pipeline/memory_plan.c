@@ -84,8 +84,8 @@ aot_status_t aoth_session_memory(aoth_session_t *s, const aoth_stage_t *stage, a
   memset(out, 0, sizeof *out);
   AOT_TRY(aoth_instance_create(s, stage, &unit));
   const aot_status_t status = ask(s, stage, &unit, arena, out);
-  const aot_status_t destroyed = aoth_instance_destroy(s, stage, &unit);
-  return status != AOT_OK ? status : destroyed;
+  aoth_instance_destroy(s, stage, &unit);
+  return status;
 }
 
 int aoth_unit_offers_memory(aoth_session_t *s, const aoth_stage_t *stage) {
@@ -104,7 +104,7 @@ typedef struct aoth_memory_route {
   aoth_stage_t stage;       /* of the backend */
   aoth_instance_t backend;  /* unit NULL: not created yet */
   aoth_arena_t *scratch;    /* of calls into it: the asking unit's own must last */
-  int is_dead;              /* it could not be created, or crashed */
+  int is_dead;              /* it could not be created */
 } aoth_memory_route_t;
 
 aot_status_t aoth_memory_route_begin(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages) {
@@ -136,14 +136,15 @@ typedef struct outer_call {
   aoth_sink_t *sink;
   int32_t outcome;
   aot_status_t status;
-  uint32_t last_node;
+  uint32_t last_node, has_journal;
 } outer_call_t;
 
 static outer_call_t step_aside(aoth_session_t *s, aoth_memory_route_t *r) {
-  const outer_call_t outer = {s->ctx, s->report, s->scratch, s->config.sink, s->outcome, s->status, s->last_node};
+  const outer_call_t outer = {s->ctx, s->report, s->scratch, s->config.sink, s->outcome, s->status, s->last_node, s->has_journal};
   s->scratch = s->ctx.scratch = r->scratch;
   s->config.sink = s->ctx.sink = NULL; /* no answer is no failure: nothing is told */
   s->ctx.memory = NULL;
+  s->has_journal += s->ctx.n_trials; /* of the asking unit: undone with the rest, should this call be the last */
   s->ctx.n_trials = 0;
   s->report = (aoth_report_t){.arena = s->arena};
   return outer;
@@ -157,6 +158,7 @@ static void step_back(aoth_session_t *s, const outer_call_t *outer) {
   s->outcome = outer->outcome;
   s->status = outer->status;
   s->last_node = outer->last_node;
+  s->has_journal = outer->has_journal;
 }
 
 /* Like aoth_instance_create, without a bundle or an undo of the journals when it fails: they are the asking stage's. */
@@ -166,10 +168,6 @@ static aot_status_t call_backend(aoth_session_t *s, aoth_memory_route_t *r, aski
     return AOT_E_UNIMPLEMENTED;
   }
   const aot_status_t status = aoth_call(s, &r->stage, "memory", do_ask, a);
-  if (s->outcome == AOTH_CALL_CRASHED) {
-    aoth_crash_done();
-    r->is_dead = 1;
-  }
   if (status == AOT_OK && (!a->is_offered || !a->given)) return AOT_E_UNIMPLEMENTED;
   return status;
 }
@@ -183,10 +181,7 @@ aot_status_t aoth_memory_route_plan(aot_ctx_t *ctx, aot_prog_t *prog, const int6
   asking_t a = {.s = r->s, .unit = &r->backend, .prog = prog, .symbols = symbols, .n_symbols = n_symbols};
   const outer_call_t outer = step_aside(r->s, r);
   const aot_status_t status = call_backend(r->s, r, &a);
-  const int crashed = r->s->outcome == AOTH_CALL_CRASHED;
   step_back(r->s, &outer);
-  if (crashed) aoth_misbehaved(r->s, &r->stage, "died of %s when it was asked for its memory plan", aoth_signal_name(r->s->crash.signal));
-  r->s->outcome = outer.outcome;
   if (status == AOT_OK) *out = a.given;
   return status;
 }

@@ -79,7 +79,7 @@ aot_status_t aoth_session_declare(aoth_session_t *s, const aoth_yaml_t *const *t
   for (uint32_t i = 0; i < n_texts; i++) { /* all are looked at, so that one run tells all that is wrong */
     d.text = texts[i];
     const aot_status_t status = aoth_call(s, &stage, "declare", do_declare, &d);
-    if (s->outcome == AOTH_CALL_CRASHED || s->outcome == AOTH_CALL_SILENT) return aoth_session_fail(s, &stage);
+    if (s->outcome == AOTH_CALL_SILENT) return aoth_session_fail(s, &stage);
     if (first == AOT_OK) first = status;
   }
   return first;

@@ -5,7 +5,7 @@
  *     aoth_pipeline_check            units, options, contracts: every complaint, runs nothing
  *     aoth_pipeline_import           model file -> program
  *     aoth_pipeline_run_stages       passes, partition, [optimizer], backend -> executable
- *     aoth_session_run_exe           one call of one graph, guarded against crashes
+ *     aoth_session_run_exe           one call of one graph, in a crash frame
  *
  * Statuses: AOT_OK; AOTH_E_PLUGIN when a plugin failed (told in full, exit 3); anything else is wrong input, told as well
  * (exit 2). aoth_exit_code() maps them. A session serves one thread. */
@@ -177,10 +177,10 @@ typedef struct aoth_record {
   const aoth_number_t *numbers;
 } aoth_record_t;
 
-/* Reads the notes on the search path. Installs the crash handlers (crash.h). NULL: no memory. */
+/* Reads the notes on the search path. NULL: no memory. */
 aoth_session_t *aoth_session_create(const aoth_session_config_t *config);
-/* Units, program, arenas; plugins stay mapped. Answers how many plugins crashed in this session, told each. */
-int aoth_session_destroy(aoth_session_t *s);
+/* Units, program, arenas; plugins stay mapped. */
+void aoth_session_destroy(aoth_session_t *s);
 
 /* Model -> program: opens the opsets, runs the importer, verifies. The program belongs to the session. */
 aot_status_t aoth_pipeline_import(aoth_session_t *s, const aoth_pipeline_t *p);
@@ -217,7 +217,7 @@ void aoth_session_select(aoth_session_t *s, uint32_t program);
 /* The executable that the backend stage left; NULL: the pipeline had none. Members are imported by copy. */
 const aot_exe_t *aoth_session_exe(aoth_session_t *s);
 uint64_t aoth_session_artifact_nbytes(aoth_session_t *s);
-/* exe->run under the crash guard; the scratch arena is reset first. A failure is told: AOT_E_INVALID or AOT_E_RANGE when it
+/* exe->run in a crash frame; the scratch arena is reset first. A failure is told: AOT_E_INVALID or AOT_E_RANGE when it
  * is the inputs' or the model's (an index out of range, a failed assertion), else AOTH_E_PLUGIN. */
 aot_status_t aoth_session_run_exe(aoth_session_t *s, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
                                   const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols,

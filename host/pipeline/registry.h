@@ -22,7 +22,6 @@ typedef struct aoth_plugin {
   aoth_note_t note;
   aoth_unit_t *units;
   int is_initialised;
-  int crashed;              /* in some call: never called again */
   const aot_plugin_t *self; /* OPEN: the plugin's own descriptor */
   aot_plugin_t desc;        /* OPEN: imported copy */
   aot_host_t *host;         /* OPEN: what this plugin is handed, cut to its minor */

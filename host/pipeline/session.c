@@ -15,7 +15,7 @@ aoth_session_t *aoth_session_create(const aoth_session_config_t *config) {
   s->arena = aoth_arena_create();
   s->scratch = aoth_arena_create();
   s->ops = aoth_ops_create();
-  if (s->arena && s->scratch && s->ops && aoth_crash_install())
+  if (s->arena && s->scratch && s->ops)
     s->registry = aoth_registry_create(s->arena, config->plugin_dirs, config->n_plugin_dirs, config->sink);
   if (!s->registry) {
     aoth_session_destroy(s);
@@ -39,30 +39,24 @@ static aot_status_t do_shutdown(void *arg) {
 static void shutdown_plugins(aoth_session_t *s) {
   for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {
     aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
-    if (p->state != AOTH_PLUGIN_OPEN || !p->is_initialised || p->crashed || !p->desc.shutdown || p->n_units == 0)
-      continue;
+    if (p->state != AOTH_PLUGIN_OPEN || !p->is_initialised || !p->desc.shutdown || p->n_units == 0) continue;
     const aoth_stage_t stage = {.use = p->units[0].id, .name = p->units[0].id, .unit = &p->units[0]};
     aoth_call(s, &stage, "shutdown", do_shutdown, p);
-    if (s->outcome == AOTH_CALL_CRASHED) aoth_crash_done();
   }
 }
 
-int aoth_session_destroy(aoth_session_t *s) {
-  int n_crashed = 0;
-  if (!s) return 0;
+void aoth_session_destroy(aoth_session_t *s) {
+  if (!s) return;
   if (s->registry) {
     aoth_session_drop_programs(s);
     for (uint32_t i = s->n_opsets; i > 0; i--) aoth_instance_destroy(s, NULL, &s->opsets[i - 1]);
     shutdown_plugins(s);
-    for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++)
-      n_crashed += aoth_registry_plugin(s->registry, i)->crashed;
   }
   for (uint32_t i = 0; i < s->n_maps; i++) aoth_file_unmap(&s->maps[i]);
   aoth_ops_destroy(s->ops);
   aoth_arena_destroy(s->scratch);
   aoth_arena_destroy(s->arena);
   free(s);
-  return n_crashed;
 }
 
 aot_prog_t *aoth_session_prog(aoth_session_t *s) { return s->now.prog; }
@@ -166,7 +160,6 @@ static aot_status_t choose_importer(aoth_session_t *s, const aot_file_t *file, c
       AOT_TRY(aoth_instance_create(s, &stage, &unit));
       importing_t probe = {s, &unit, file, 0};
       const aot_status_t status = aoth_call(s, &stage, "probe", do_probe, &probe);
-      if (s->outcome == AOTH_CALL_CRASHED) return aoth_session_fail(s, &stage);
       aoth_instance_destroy(s, &stage, &unit);
       if (status != AOT_OK || probe.score <= best) continue;
       best = probe.score;
@@ -197,8 +190,7 @@ static aot_status_t read_with_unit(aoth_session_t *s, aoth_stage_t *stage, const
   }
   if (status != AOT_OK && s->outcome != AOTH_CALL_TOLD)
     status = aoth_session_fail(s, stage); /* else the file is at fault: exit 2 */
-  const aot_status_t destroyed = aoth_instance_destroy(s, stage, &unit);
-  if (status == AOT_OK) status = destroyed;
+  aoth_instance_destroy(s, stage, &unit);
   if (status == AOT_OK) aoth_prog_set_properties(s->now.prog, aoth_prog_properties(s->now.prog) | imported_properties(s->now.prog));
   return status;
 }

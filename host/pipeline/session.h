@@ -1,4 +1,4 @@
-/* Inside of aoth_session_t, for the files of host/pipeline that run things: session.c (life, import), call.c (guarded calls
+/* Inside of aoth_session_t, for the files of host/pipeline that run things: session.c (life, import), call.c (calls
  * into units), stage.c (one stage), backend_stage.c (backends), bundle.c (what is left of a failure), check.c. */
 #ifndef AOTH_SESSION_H
 #define AOTH_SESSION_H
@@ -39,7 +39,7 @@ typedef struct aoth_model {
 #define AOTH_CALL_OK 0
 #define AOTH_CALL_TOLD 1    /* non-zero status, with a diagnostic */
 #define AOTH_CALL_SILENT 2  /* non-zero status, no diagnostic: misbehaviour */
-#define AOTH_CALL_CRASHED 3 /* a signal; aoth_session_fail must follow */
+#define AOTH_CALL_CRASHED 3 /* a signal or exit: only the thread that tells of it sees this */
 #define AOTH_CALL_BROKE 4   /* the program or the contract was broken: misbehaviour */
 
 /* A program, and what the backend left of it. */
@@ -102,19 +102,18 @@ void aoth_session_drop_programs(aoth_session_t *s); /* all, at the end */
 
 /* ---- call.c ---- */
 typedef aot_status_t (*aoth_call_fn)(void *arg);
-/* One call into a unit under the guard, with a fresh scratch arena. `doing`: "run", "compile", for messages. Trouble is told;
+/* One call into a unit in a crash frame, with a fresh scratch arena. `doing`: "run", "compile", for messages. Trouble is told;
  * s->outcome says how it ended. */
 aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char *doing, aoth_call_fn fn, void *arg);
 /* After a call that did not end well, or broke something (message given by the caller): undoes open journals, writes the
- * bundle, ends crash handling. Answers AOTH_E_PLUGIN, or AOT_E_OPTION when the unit refused its options at create. */
+ * bundle. Answers AOTH_E_PLUGIN, or AOT_E_OPTION when the unit refused its options at create. */
 aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage);
 aot_status_t aoth_misbehaved(aoth_session_t *s, const aoth_stage_t *stage, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 aot_status_t aoth_instance_create(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out);
 /* The same where no stage is at stake: a failure leaves no bundle, and journals as they are. */
 aot_status_t aoth_instance_try(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out);
-/* AOTH_E_PLUGIN when it crashed on the way; told. */
-aot_status_t aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *instance);
+void aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *instance);
 void aoth_session_journal_begin(aoth_session_t *s);
 void aoth_session_journal_commit(aoth_session_t *s);
 /* A stage that stands for a unit the pipeline does not list: importer, opset. Options at their defaults. */

@@ -301,7 +301,6 @@ static void ask_why_not(aoth_session_t *s, const aoth_stage_t *stage, const aoth
   if (!given || aot_import(&ext, sizeof ext, given) != AOT_OK || !ext.why_not) return;
   asking_cache_t a = {s, unit, &ext, {NULL, 0}};
   const aot_status_t status = aoth_call(s, stage, "why_not", do_why_not, &a);
-  if (s->outcome == AOTH_CALL_CRASHED) aoth_crash_done();
   if (status == AOT_OK && a.reason.size == 0) return;
   aoth_text_t t = {0};
   aoth_text_f(&t, "%s: %.*s", stage->name, status == AOT_OK ? (int)a.reason.size : 7, status == AOT_OK ? a.reason.data : "failed ");
@@ -322,8 +321,8 @@ aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage
       is_backend ? aoth_stage_lower(s, stage, &unit, &edits) : run_rewriter(s, stage, &unit, &edits);
   const int lives_on = is_backend && status == AOT_OK; /* with its executable */
   if (status == AOT_OK) ask_why_not(s, stage, &unit);
-  const aot_status_t destroyed = lives_on ? AOT_OK : aoth_instance_destroy(s, stage, &unit);
-  if (status != AOT_OK || destroyed != AOT_OK) return status != AOT_OK ? status : destroyed;
+  if (!lives_on) aoth_instance_destroy(s, stage, &unit);
+  AOT_TRY(status);
   aoth_session_record(s, stage, begin + (s->config.watch ? s->config.watch->spent_ns - watched : 0), before, edits);
   return dump(s, stage);
 }

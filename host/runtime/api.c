@@ -4,6 +4,7 @@
 #include <aot/inline.h>
 #include <ir/aliasing.h>
 #include <pipeline/compile.h>
+#include <pipeline/crash.h>
 #include <runtime/tensor.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ struct aothost {
   size_t told;                /* bytes of the sink's text that were handed on */
   uint32_t counted[4];        /* reports of at least each severity, then */
   uint32_t flags;             /* of the compile */
+  int contains;               /* crashes, until it is closed */
   aoth_arena_t *results;      /* geometry of tensors got; until the next call that runs or resets */
 };
 
@@ -73,6 +75,10 @@ aot_status_t aothost_open(const char *pipeline, const aothost_config_t *config, 
     return refuse(h, AOT_E_TOO_NEW, "the configuration was made for a newer version of this library");
   h->message = c.message;
   h->message_self = c.message_self;
+  if (c.flags & AOTHOST_CONTAIN) {
+    h->contains = aoth_contain_begin();
+    if (!h->contains) return refuse(h, AOT_E_EXHAUSTED, "no thread, or no memory, to contain crashes with");
+  }
   return tell(h, open_owned(h, pipeline, &c));
 }
 
@@ -97,6 +103,7 @@ void aothost_close(aothost_t *h) {
     aoth_pipeline_destroy(h->pipeline);
     aoth_sink_destroy(h->sink);
   }
+  if (h->contains) aoth_contain_end();
   free(h);
 }
 

@@ -24,7 +24,7 @@ struct aoth_op_cases {
 const char *aoth_case_verdict(int verdict) {
   static const char *const names[AOTH_N_CASE_VERDICTS] = {
       "passed",        "none recorded",          "listed exception", "malformed case", "unknown operator", "arguments refused",
-      "no derivative", "refused by the backend", "fails when run",   "another type",   "differs",          "plugin crashed"};
+      "no derivative", "refused by the backend", "fails when run",   "another type",   "differs"};
   return verdict >= 0 && verdict < AOTH_N_CASE_VERDICTS ? names[verdict] : "";
 }
 
@@ -164,7 +164,7 @@ static aot_status_t parse(running_t *r) {
 
 static int stage(running_t *r, const aoth_stage_t *stage_of, int verdict) {
   if (aoth_session_run_stage(r->s, stage_of) == AOT_OK) return 1;
-  return failed_as_told(r, stage_of->unit->plugin->crashed ? AOTH_CASE_CRASHED : verdict);
+  return failed_as_told(r, verdict);
 }
 
 /* From the case to a step that can be run. 0: told in part. */
@@ -183,7 +183,7 @@ static int build(running_t *r, int with_grad) {
   const aoth_exec_t run = {.self = r->s, .run = exec, .run_dynamic = exec_open};
   if (aoth_step_create(r->s->now.prog, &run, r->s->config.sink, &r->step) != AOT_OK) return failed_as_told(r, AOTH_CASE_RUN);
   if (aoth_step_forward(r->step, r->program.inputs, r->program.n_inputs) != AOT_OK)
-    return failed_as_told(r, stages->backend->unit->plugin->crashed ? AOTH_CASE_CRASHED : AOTH_CASE_RUN);
+    return failed_as_told(r, AOTH_CASE_RUN);
   return 1;
 }
 
@@ -378,7 +378,7 @@ static int run_backward(running_t *r) {
   }
   if (n > MAX_TANGENTS) return failed(r, AOTH_CASE_MALFORMED, "more than 64 outputs");
   if (aoth_step_backward(r->step, tangents, n) == AOT_OK) return 1;
-  return failed_as_told(r, r->stages->backend->unit->plugin->crashed ? AOTH_CASE_CRASHED : AOTH_CASE_RUN);
+  return failed_as_told(r, AOTH_CASE_RUN);
 }
 
 static void run_gradients(running_t *r) {
@@ -391,21 +391,13 @@ static void run_gradients(running_t *r) {
 
 /* ---- one case ---- */
 
-static int any_crashed(const aoth_case_stages_t *stages) {
-  int crashed = stages->backend->unit->plugin->crashed | stages->functional->unit->plugin->crashed;
-  for (uint32_t i = 0; i < stages->n_gradient; i++) crashed |= stages->gradient[i].unit->plugin->crashed;
-  return crashed;
-}
-
 static void run_part(running_t *r, aoth_case_part_t *part, void (*run)(running_t *r)) {
   aoth_session_t *s = r->s;
   aoth_sink_t *before = s->config.sink, *own = aoth_sink_create(NULL);
   r->part = part;
   r->step = NULL;
   memset(&r->program, 0, sizeof r->program);
-  if (any_crashed(r->stages)) {
-    failed(r, AOTH_CASE_CRASHED, "a plugin crashed in an earlier case and is not called again");
-  } else if (!own) {
+  if (!own) {
     failed(r, AOTH_CASE_RUN, "no memory");
   } else {
     s->config.sink = s->ctx.sink = own;

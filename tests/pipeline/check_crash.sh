@@ -48,7 +48,13 @@ crash abort "died of SIGABRT during run"
 crash fpe "died of SIGFPE during run"
 crash ill "died of SIGILL during run"
 crash bus "died of SIGBUS during run"
-nm "$aothost" 2>/dev/null | grep -q asan || crash stack "died of SIGSEGV during run" # ASan ends the process itself
+crash exit "ended the process during run: it called exit()"
+grep -q '"signal": null' b/info.json || fail "exit has no signal"
+crash _exit "ended the process during run: it called exit()"
+nm "$aothost" 2>/dev/null | grep -q asan || { # ASan ends the process itself
+  crash stack "died of SIGSEGV during run"
+  crash heap "died of SIGABRT during run"
+}
 crash silent "answered status 13 (internal error) to run and did not say why"
 
 # in a pipeline: the line of the stage
@@ -77,6 +83,7 @@ other hostile no-run 3 "made a table that lacks a function"
 other hostile refuse 2 "not on a Sunday"
 other hostile destroy 3 "died of SIGSEGV during destroy"
 other hostile thread 3 "aothost: SIGSEGV in another thread during run of unit hostile"
+other hostile exit-thread 3 "aothost: exit in another thread during run of unit hostile"
 other hostile-liar nothing 3 "unit hostile-liar 6.6.6 left a broken program behind"
 other hostile-maker nothing 3 "unit hostile-maker 6.6.6 broke its contract"
 says "operator toy.add was created, which the contract does not allow"

@@ -7,10 +7,12 @@
 #include <pipeline/pipeline.h>
 #include <pipeline/registry.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -64,6 +66,27 @@ static inline void load(world_t *w, const char *model, const char *text) {
   if (aoth_pipeline_load("p.yaml", NULL, w->sink, &w->pipeline) != AOT_OK ||
       aoth_pipeline_check(w->session, w->pipeline) != AOT_OK)
     fail_msg("%s", aoth_sink_text(w->sink));
+}
+
+/* What a process that contains crashes ends with (status, or signal + 1000) when it runs body, and what it said meanwhile. */
+static inline int end_of(void (*body)(world_t *), world_t *w, char *said, size_t size) {
+  int out[2], status;
+  size_t n = 0;
+  assert_int_equal(pipe(out), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(out[1], STDERR_FILENO);
+    signal(SIGSEGV, SIG_DFL); /* cmocka has its own */
+    if (!aoth_contain_begin()) _exit(99);
+    body(w);
+    _exit(0);
+  }
+  close(out[1]);
+  for (ssize_t got = 1; got > 0; n += got > 0 ? (size_t)got : 0) got = read(out[0], said + n, size - 1 - n);
+  said[n] = 0;
+  close(out[0]);
+  assert_int_equal(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
 static const char whole[] = "aot: 1\n"

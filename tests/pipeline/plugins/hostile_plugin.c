@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 typedef struct hostile {
   aot_pass_t table;
@@ -29,6 +30,24 @@ static void *crash_in_thread(void *arg) {
   (void)arg;
   raise(SIGSEGV);
   return NULL;
+}
+
+static void *exit_in_thread(void *arg) {
+  (void)arg;
+  exit(0);
+}
+
+static void in_thread(void *(*body)(void *)) {
+  pthread_t t;
+  if (pthread_create(&t, NULL, body, NULL) == 0) pthread_join(t, NULL);
+}
+
+/* Runs over the end of a block, so that malloc itself finds the damage and aborts, with its lock held. */
+static void __attribute__((noinline)) damage_heap(void) {
+  for (volatile size_t n = 100000;;) {
+    volatile char *block = malloc(n);
+    for (size_t i = n; i < n + 32; i++) block[i] = (char)0xf1;
+  }
 }
 
 /* The last node of the forward graph, looked at and given a new twin: something to be undone. */
@@ -71,10 +90,11 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   if (is(u, "silent")) return AOT_E_INTERNAL;
   if (is(u, "told")) return tell(u, ctx, prog);
   if (is(u, "alloc")) return u->host.alloc(ctx, AOT_ARENA_SCRATCH, 3, 8) ? AOT_OK : AOT_E_EXHAUSTED;
-  if (is(u, "thread")) {
-    pthread_t t;
-    if (pthread_create(&t, NULL, crash_in_thread, NULL) == 0) pthread_join(t, NULL);
-  }
+  if (is(u, "thread")) in_thread(crash_in_thread);
+  if (is(u, "exit")) exit(0);
+  if (is(u, "_exit")) _exit(0);
+  if (is(u, "exit-thread")) in_thread(exit_in_thread);
+  if (is(u, "heap")) damage_heap();
   return AOT_OK;
 }
 
@@ -113,7 +133,8 @@ static const aot_str_t choices[] = {
     AOT_STR_INIT("segv"),   AOT_STR_INIT("abort"),  AOT_STR_INIT("fpe"),     AOT_STR_INIT("ill"),
     AOT_STR_INIT("bus"),    AOT_STR_INIT("stack"),  AOT_STR_INIT("silent"),  AOT_STR_INIT("told"),
     AOT_STR_INIT("alloc"),  AOT_STR_INIT("thread"), AOT_STR_INIT("create"),  AOT_STR_INIT("null"),
-    AOT_STR_INIT("no-run"), AOT_STR_INIT("refuse"), AOT_STR_INIT("destroy"), AOT_STR_INIT("nothing")};
+    AOT_STR_INIT("no-run"), AOT_STR_INIT("refuse"), AOT_STR_INIT("destroy"), AOT_STR_INIT("nothing"),
+    AOT_STR_INIT("exit"),   AOT_STR_INIT("_exit"),  AOT_STR_INIT("exit-thread"), AOT_STR_INIT("heap")};
 static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t),
                                         .kind = AOT_OPT_ENUM,
                                         .flags = AOT_OPT_AFFECTS_OUTPUT,
