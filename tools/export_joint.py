@@ -6,8 +6,8 @@
 MODELS.py has a function models() that gives {name: (factory, autocast dtype or None)}; a factory gives
 (module, inputs). OUT_DIR gets NAME.json.gz (bench/partition/joint_dump.h says what is in it), pytorch.json
 (seconds, megabytes and values that PyTorch saved) and inputs.json (placeholders that are not parameters or
-buffers), as bench/partition/run.sh reads them. Common subexpressions are not merged (config.cse is off), since
-the rows hold no scalar arguments. Needs PyTorch 2.11 and networkx; a CPU build is enough.
+buffers), as bench/partition/run.sh reads them. The rows are the graph that PyTorch cuts: common subexpressions
+are merged. Needs PyTorch 2.11 and networkx; a CPU build is enough.
 """
 
 import gzip
@@ -18,7 +18,6 @@ import sys
 import time
 
 import torch
-import torch._functorch.config
 import torch._inductor.lowering  # its decompositions look at it
 from functorch.compile import make_boxed_func
 from torch._dynamo.backends.common import aot_autograd
@@ -53,7 +52,7 @@ class Recorder:
         self.seconds = time.perf_counter() - start
         nodes = list(self.graph.nodes)
         index = {n: i for i, n in enumerate(nodes)}
-        self.dump = {"num_fwd_outputs": num_fwd_outputs, "nodes": [row_of(n, index) for n in nodes]}
+        self.dump = {"num_fwd_outputs": num_fwd_outputs, "merged": True, "nodes": [row_of(n, index) for n in nodes]}
         # The solver also cuts values, tagged ones, that the backward then does not read; PyTorch drops them when it builds the halves.
         read = {n.name for n in halves[1].graph.find_nodes(op="placeholder")}
         self.saved = [n for n in self.saved if n.name in read]
@@ -89,7 +88,6 @@ def main():
     sys.path.insert(0, str(path.parent.resolve()))  # the compiler imports the module again by its name
     models = importlib.import_module(path.stem)
     folder, wanted = pathlib.Path(sys.argv[2]), sys.argv[3:]
-    torch._functorch.config.cse = False
     recorder = Recorder()
     partitioners.solve_min_cut = recorder.solve
     rows, inputs = [], {}

@@ -5,7 +5,7 @@
 #include <aot/base.h>
 #include <jansson.h>
 
-enum { JD_INPUT, JD_CALL, JD_OUTPUT };
+enum { JD_INPUT, JD_CALL, JD_OUTPUT, JD_MERGED };
 
 typedef struct jd_row {
   int32_t kind; /* JD_* */

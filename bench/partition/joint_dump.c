@@ -1,6 +1,7 @@
 #include "joint_dump.h"
 
 #include "dump_row.h"
+#include "merge_rows.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@ typedef struct reader {
   uint32_t *first_value; /* by row: its value; of a tuple: its first element's */
   uint32_t *n_elements;  /* by row: elements given out so far */
   uint32_t n_rows, n_operands, n_forward;
+  int is_merged;
   jd_dump_t *out;
 } reader_t;
 
@@ -53,6 +55,7 @@ static int read_rows(reader_t *r) {
     if (jd_read_row(json_array_get(r->rows, i), i, &r->row[i], &what) != 0) return fail_row(r, i, what);
     if ((r->row[i].kind == JD_OUTPUT) != (i + 1 == r->n_rows)) return fail_row(r, i, "the output row stands last, and once");
   }
+  if (!r->is_merged && jd_merge_rows(r->rows, r->row, r->n_rows) != 0) return fail(r, "no memory for %u rows", r->n_rows);
   find_elements(r);
   return 0;
 }
@@ -176,15 +179,17 @@ static int build(reader_t *r, const char *const *dynamic, uint32_t n_dynamic) {
 }
 
 static int read_root(reader_t *r) {
-  const json_t *forward = json_object_get(r->out->root, "num_fwd_outputs");
+  const json_t *forward = json_object_get(r->out->root, "num_fwd_outputs"), *merged = json_object_get(r->out->root, "merged");
   r->rows = json_object_get(r->out->root, "nodes");
   if (!json_is_object(r->out->root)) return fail(r, "not an object with num_fwd_outputs and nodes");
   if (!json_is_integer(forward) || json_integer_value(forward) < 0 || json_integer_value(forward) > INT32_MAX)
     return fail(r, "num_fwd_outputs is not a count");
+  if (merged && !json_is_boolean(merged)) return fail(r, "merged is neither true nor false");
   if (!json_is_array(r->rows) || json_array_size(r->rows) == 0) return fail(r, "nodes is not a list of rows");
   if (json_array_size(r->rows) > INT32_MAX / 8) return fail(r, "too many rows");
   r->n_forward = (uint32_t)json_integer_value(forward);
   r->n_rows = (uint32_t)json_array_size(r->rows);
+  r->is_merged = json_is_true(merged);
   return 0;
 }
 

@@ -1,11 +1,12 @@
 /* Reader of joint graphs as PyTorch's partitioner saw them, written out by hand-made tools: JSON, plain or gzip.
  *
- *   {"num_fwd_outputs": n, "nodes": [[name, kind, target, inputs, value, recompute], ..]}
+ *   {"num_fwd_outputs": n, "merged": bool, "nodes": [[name, kind, target, inputs, value, recompute], ..]}
  *
  * kind: placeholder, get_attr, call_function, output (last, once). inputs: numbers of earlier rows, each once. value: [dtype, shape,
  * strides], or null where the value is a tuple or none. recompute: the user's checkpoint tag (MUST_SAVE, .. or 0 to 3) or null.
  * A placeholder whose target holds "tangents" comes with the backward. Rows of target getitem that take a tuple apart
- * become the results of the row they take apart. Of the output's inputs the first num_fwd_outputs are the forward's. */
+ * become the results of the row they take apart. Of the output's inputs the first num_fwd_outputs are the forward's. merged: the rows
+ * are what PyTorch cut, its common subexpressions merged; without it they are merged here (merge_rows.h), as far as rows tell. */
 #ifndef BENCH_JOINT_DUMP_H
 #define BENCH_JOINT_DUMP_H
 

@@ -60,12 +60,63 @@ static void a_dump_becomes_plain_arrays(void **state) {
   jd_deinit(&d);
 }
 
+/* Row 2 is computed a second time (3), and what follows from it (4, 5); 6 and 7 take apart one tuple, 8 and 9 its equal. */
+static const char repeated[] =
+    "{\"num_fwd_outputs\": 1, %s\"nodes\": [\n"
+    "[\"primals_1\", \"placeholder\", \"primals_1\", [], [\"float32\", [4], [1]], null],\n"
+    "[\"tangents_1\", \"placeholder\", \"tangents_1\", [], [\"float32\", [4], [1]], null],\n"
+    "[\"a\", \"call_function\", \"%s\", [0], [\"float32\", [4], [1]], null],\n"
+    "[\"b\", \"call_function\", \"%s\", [0], [\"%s\", [4], [1]], null],\n"
+    "[\"s\", \"call_function\", \"aten.split.Tensor\", [2], null, null],\n"
+    "[\"t\", \"call_function\", \"aten.split.Tensor\", [3], null, null],\n"
+    "[\"s0\", \"call_function\", \"<built-in function getitem>\", [4], [\"float32\", [2], [1]], null],\n"
+    "[\"s1\", \"call_function\", \"<built-in function getitem>\", [4], [\"float32\", [2], [1]], null],\n"
+    "[\"t0\", \"call_function\", \"<built-in function getitem>\", [5], [\"float32\", [2], [1]], null],\n"
+    "[\"t1\", \"call_function\", \"<built-in function getitem>\", [5], [\"float32\", [2], [1]], null],\n"
+    "[\"p\", \"call_function\", \"aten.mul.Tensor\", [6, 7], [\"float32\", [2], [1]], null],\n"
+    "[\"q\", \"call_function\", \"aten.add.Tensor\", [8, 9, 1], [\"float32\", [2], [1]], null],\n"
+    "[\"output\", \"output\", \"output\", [%s, 11], null, null]]}\n";
+
+typedef struct repetition {
+  const char *merged, *first, *second, *dtype, *output;
+  uint32_t n_nodes; /* a, s, p, q, and what is not merged with them */
+} repetition_t;
+
+static const repetition_t repetitions[] = {
+    {"", "aten.exp.default", "aten.exp.default", "float32", "10", 4},
+    {"\"merged\": false, ", "aten.exp.default", "aten.exp.default", "float32", "10", 4},
+    {"\"merged\": true, ", "aten.exp.default", "aten.exp.default", "float32", "10", 6},
+    {"", "aten.exp.default", "aten.cos.default", "float32", "10", 6},
+    {"", "aten.exp.default", "aten.exp.default", "float64", "10", 6},
+    {"", "aten.rand_like.default", "aten.rand_like.default", "float32", "10", 6},
+    {"", "aten.slice.Tensor", "aten.slice.Tensor", "float32", "10", 6},
+    {"", "aten.exp.default", "aten.exp.default", "float32", "10, 8", 6}, /* an output shares the memory of b */
+};
+
+static void what_is_computed_twice_is_merged_as_pytorch_does(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof repetitions / sizeof *repetitions; i++) {
+    const repetition_t *p = &repetitions[i];
+    char text[2 * sizeof repeated], error[JD_TEXT] = "";
+    jd_dump_t d;
+    snprintf(text, sizeof text, repeated, p->merged, p->first, p->second, p->dtype, p->output);
+    if (jd_parse("repeated", text, strlen(text), NULL, 0, &d, error) != 0) fail_msg("%s", error);
+    if (d.joint.n_nodes != p->n_nodes) fail_msg("repetition %u: %u nodes, expected %u", (unsigned)i, d.joint.n_nodes, p->n_nodes);
+    const pt_joint_t *j = &d.joint;
+    const uint32_t q = j->n_nodes - 1, p_node = q - 1; /* both read the same two pieces, in order */
+    if (p->n_nodes == 4)
+      for (uint32_t k = 0; k < 2; k++) assert_int_equal(j->operands[j->operand_begin[q] + k], j->operands[j->operand_begin[p_node] + k]);
+    jd_deinit(&d);
+  }
+}
+
 typedef struct damage {
   const char *from, *to, *message;
 } damage_t;
 
 static const damage_t damages[] = {
     {"\"nodes\": [\n", "\"nodes\": [\n[1],", "row 0 (no name): a row is a list of name, kind"},
+    {"num_fwd_outputs\": 1", "num_fwd_outputs\": 1, \"merged\": 1", "merged is neither true nor false"},
     {"num_fwd_outputs\": 1", "num_fwd_outputs\": -1", "num_fwd_outputs is not a count"},
     {"num_fwd_outputs\": 1", "num_fwd_outputs\": 9", "num_fwd_outputs is 9, but the output row lists 2 values"},
     {"num_fwd_outputs\": 1", "num_fwd_outputs\": 2", "row 8 (mul): a forward output depends on a tangent"},
@@ -152,6 +203,7 @@ static void a_file_that_is_not_there_or_cut_short(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_dump_becomes_plain_arrays),
+      cmocka_unit_test(what_is_computed_twice_is_merged_as_pytorch_does),
       cmocka_unit_test(a_damaged_dump_is_told_with_its_place),
       cmocka_unit_test(no_damage_makes_the_reader_crash),
       cmocka_unit_test(a_file_that_is_not_there_or_cut_short),
