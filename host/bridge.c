@@ -4,6 +4,7 @@
  * non-zero tail, never meets one. Sizes by minor stand in one table each; a minor appends a row. */
 #include <bridge.h>
 
+#include <aot/ext/derivative.h>
 #include <aot/ext/env.h>
 #include <aot/ext/kernels.h>
 #include <aot/ext/memory.h>
@@ -122,6 +123,11 @@ static aot_status_t AOT_CALL on_find_kernel(aot_ctx_t *ctx, aot_str_t op, const 
   return AOT_OK;
 }
 
+static aot_status_t AOT_CALL on_all_derivatives(aot_ctx_t *ctx, const aot_derivative_t *const **out, uint64_t *out_n) {
+  if (!ctx || !ctx->scratch || !out || !out_n) return AOT_E_INVALID;
+  return aoth_ops_derivatives(ctx->ops, ctx->scratch, out, out_n);
+}
+
 static aot_status_t AOT_CALL on_memory(const aot_ext_memory_t *e, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
                                        uint64_t n_symbols, const aot_memory_plan_t **out) {
   (void)e;
@@ -149,6 +155,7 @@ static const void *AOT_CALL on_get_ext(void *self, const char *id) {
   static const aot_ext_program_file_t file = {sizeof file, 0, on_file_read, on_file_release};
   static const aot_ext_saved_t saved = {sizeof saved, 0, on_held};
   static const aot_ext_kernel_lookup_t kernels = {sizeof kernels, 0, on_find_kernel};
+  static const aot_ext_derivative_lookup_t derivatives = {sizeof derivatives, 0, on_all_derivatives};
   static const aot_ext_memory_t memory = {sizeof memory, 0, NULL, on_memory};
   static const aot_ext_trial_t trial = {sizeof trial, 0, on_trial_begin, on_trial_undo};
   (void)self;
@@ -159,6 +166,7 @@ static const void *AOT_CALL on_get_ext(void *self, const char *id) {
   if (strcmp(id, AOT_EXT_PROGRAM_FILE) == 0) return &file;
   if (strcmp(id, AOT_EXT_SAVED) == 0) return &saved;
   if (strcmp(id, AOT_EXT_KERNEL_LOOKUP) == 0) return &kernels;
+  if (strcmp(id, AOT_EXT_DERIVATIVE_LOOKUP) == 0) return &derivatives;
   if (strcmp(id, AOT_EXT_MEMORY) == 0) return &memory;
   if (strcmp(id, AOT_EXT_TRIAL) == 0) return &trial;
   return NULL;

@@ -111,7 +111,7 @@ static void write_groups(const page_t *p) {
 typedef aoth_op_answer_t answer_fn(const aoth_coverage_t *c, const aoth_op_row_t *row);
 
 static void write_answers(const page_t *p, const char *what, const aoth_coverage_t *c, answer_fn *answer) {
-  static const char *const words[] = {"yes", "native", "functional", "decomposed", "none", "no", "unsaid"};
+  static const char *const words[] = {"yes", "native", "functional", "kernel", "decomposed", "none", "no", "unsaid"};
   int n_written = 0;
   fprintf(p->out, "| %s%s |", what, c->unit->id);
   for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
@@ -195,8 +195,8 @@ static void write_head(const page_t *p) {
         "Written by `cmake --build build --target operators_doc`; the test `operators_doc_is_current` fails when it is not what\n"
         "the code says. How to get the same of another backend: docs/PLUGINS.md, \"What does my backend support\".\n\n"
         "Gradient: yes: there is a rule; functional, decomposed: of what it becomes first; none: there is nothing to\n"
-        "differentiate; no. Backend: native; functional: written arguments go first; decomposed: refused nodes are taken apart;\n"
-        "no. These are answers by name; a node with an unusual dtype or size may still be refused.\n\n",
+        "differentiate; no. Backend: native; functional: written arguments go first; kernel: an opset brings one; decomposed:\n"
+        "refused nodes are taken apart; no. These are answers by name; a node with an unusual dtype or size may still be refused.\n\n",
         p->out);
   write_totals(p);
 }

@@ -2,6 +2,7 @@
  * from the operator's marks, schema and opset; the words promise no more than that. */
 #include "ops_table.h"
 
+#include <aot/ext/derivative.h>
 #include <aot/inline.h>
 #include <fnmatch.h>
 #include <pipeline/load.h>
@@ -56,16 +57,32 @@ static aot_status_t find_twin(aoth_ops_table_t *t, const aot_op_info_t *infos, c
   return twin->name ? AOT_OK : AOT_E_EXHAUSTED;
 }
 
+/* out[operator id] = 1: an opset brings its derivative. */
+static aot_status_t mark_derivatives(aoth_session_t *s, uint32_t n_ops, uint8_t *out) {
+  const aot_derivative_t *const *all;
+  uint64_t n;
+  memset(out, 0, n_ops);
+  AOT_TRY(aoth_ops_derivatives(s->ops, s->arena, &all, &n));
+  for (uint64_t i = 0; i < n; i++) {
+    const aot_op_t op = aoth_ops_find(s->ops, all[i]->op);
+    if (op.id != AOT_NO_ID) out[op.id] = 1;
+  }
+  return AOT_OK;
+}
+
 static aot_status_t choose(aoth_ops_table_t *t) {
   const uint32_t n = aoth_ops_count(t->s->ops);
   aot_op_info_t *infos;
   AOT_TRY(aoth_opset_infos(t->s, &infos));
   t->rows = calloc(n + 1u, sizeof *t->rows);
-  if (!t->rows) return AOT_E_EXHAUSTED;
+  uint8_t *derived = aoth_arena_alloc(t->s->arena, 1, n + 1u);
+  if (!t->rows || !derived) return AOT_E_EXHAUSTED;
+  AOT_TRY(mark_derivatives(t->s, n, derived));
   for (uint32_t i = 0, opset = 0, end = 0; i < n; i++) {
     while (opset < t->s->n_opsets && i >= end) end += (uint32_t)t->s->opsets[opset++].table.opset.n_ops;
     const aot_op_desc_t *d = aoth_ops_desc(t->s->ops, (aot_op_t){i});
-    aoth_op_row_t row = {d, name_of(t->s, d), opset ? t->s->opsets[opset - 1].unit->id : "", infos[i], NULL};
+    aoth_op_row_t row = {d, name_of(t->s, d), opset ? t->s->opsets[opset - 1].unit->id : "", infos[i],
+                         NULL, aoth_ops_kernel(t->s->ops, d->name) != NULL, derived[i]};
     if (!row.name) return AOT_E_EXHAUSTED;
     if (!aoth_ops_chosen(&t->line->cli, row.name)) continue;
     AOT_TRY(find_twin(t, infos, &row, &row.twin));
@@ -167,6 +184,7 @@ static aoth_op_answer_t of_twin(const aoth_coverage_t *c, const aoth_op_row_t *r
 aoth_op_answer_t aoth_op_gradient(const aoth_coverage_t *c, const aoth_op_row_t *row) {
   if (!c->told) return (aoth_op_answer_t){"unsaid", ""};
   if (aoth_covers(c, row->desc->name)) return (aoth_op_answer_t){"yes", ""};
+  if (row->has_derivative) return (aoth_op_answer_t){"yes", "its opset brings the derivative"};
   const char *none = nothing_to_differentiate(row->desc), *because = aoth_left_out_because(c, row->desc->name);
   if (none) return (aoth_op_answer_t){"none", none};
   if (because) return (aoth_op_answer_t){"no", because};
@@ -188,6 +206,7 @@ aoth_op_answer_t aoth_op_support(const aoth_coverage_t *c, const aoth_op_row_t *
   if (aoth_covers(c, row->desc->name)) return (aoth_op_answer_t){"native", ""};
   const char *because = aoth_left_out_because(c, row->desc->name);
   if (row->desc->flags & AOT_OP_WRITES) return of_twin(c, row, aoth_op_support);
+  if (row->has_kernel) return (aoth_op_answer_t){"kernel", "an opset's kernel, for backends that run those"};
   if (decomposes(row)) return (aoth_op_answer_t){"decomposed", ""};
   return (aoth_op_answer_t){"no", because ? because : not_native(row->desc)};
 }

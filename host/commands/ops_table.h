@@ -15,6 +15,7 @@ typedef struct aoth_op_row {
   const char *opset; /* id of the opset that defines it */
   aot_op_info_t info;
   const struct aoth_op_row *twin; /* of one that writes: the operator that does not; NULL: none, or not one operator */
+  int has_kernel, has_derivative; /* brought by an opset: aot.kernels/1, aot.derivative/1 */
 } aoth_op_row_t;
 
 typedef struct aoth_ops_table {

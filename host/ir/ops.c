@@ -3,6 +3,7 @@
  * Operator id = position of registration; it never changes. Each id leads to the opset that owns it and the operator's
  * number there, which is how questions about a node reach the plugin that can answer. Descriptors are imported by copy,
  * so that an older or newer plugin's struct reads the same. */
+#include <aot/ext/derivative.h>
 #include <aot/ext/kernels.h>
 #include <aot/inline.h>
 #include <ir/ops_store.h>
@@ -175,6 +176,25 @@ const aot_kernel_t *aoth_ops_kernel(const aoth_ops_t *ops, aot_str_t name) {
       if (aot_str_eq(ext.kernels[k]->op, name)) return ext.kernels[k];
   }
   return NULL;
+}
+
+aot_status_t aoth_ops_derivatives(const aoth_ops_t *ops, aoth_arena_t *arena, const aot_derivative_t *const **out, uint64_t *out_n) {
+  uint64_t n = 0, at = 0;
+  const aot_derivative_t **all = NULL;
+  for (int fills = 0; fills < 2; fills++) {
+    for (uint32_t i = 0; ops && i < ops->n_opsets; i++) {
+      const aoth_opset_ref_t *o = &ops->opsets[i];
+      const aot_ext_derivatives_t *given = o->table.get_ext ? o->table.get_ext(o->self, AOT_EXT_DERIVATIVE) : NULL;
+      aot_ext_derivatives_t ext;
+      if (!given || aot_import(&ext, sizeof ext, given) != AOT_OK) continue;
+      for (uint64_t k = 0; fills && k < ext.n_derivatives; k++) all[at++] = ext.derivatives[k];
+      n += fills ? 0 : ext.n_derivatives;
+    }
+    if (!fills && !(all = aoth_arena_alloc(arena, sizeof(void *), (size_t)(n + 1) * sizeof *all))) return AOT_E_EXHAUSTED;
+  }
+  *out = all;
+  *out_n = n;
+  return AOT_OK;
 }
 
 aot_status_t aoth_ops_add(aoth_ops_t *ops, const aot_opset_t *opset, aoth_sink_t *sink) {

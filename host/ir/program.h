@@ -26,6 +26,10 @@ aot_status_t aoth_ops_declare(aoth_ops_t *ops, const aot_opset_t *opset, const a
 /* The kernel of an operator, out of the opsets that have kernels, in their order; NULL: none. O(kernels) */
 struct aot_kernel;
 const struct aot_kernel *aoth_ops_kernel(const aoth_ops_t *ops, aot_str_t name);
+/* All derivatives that opsets bring, in their order, as an array in `arena`. O(derivatives) */
+struct aot_derivative;
+aot_status_t aoth_ops_derivatives(const aoth_ops_t *ops, aoth_arena_t *arena, const struct aot_derivative *const **out,
+                                  uint64_t *out_n);
 uint32_t aoth_ops_count(const aoth_ops_t *ops);
 const aot_op_desc_t *aoth_ops_desc(const aoth_ops_t *ops, aot_op_t op);
 aot_op_t aoth_ops_find(const aoth_ops_t *ops, aot_str_t name);

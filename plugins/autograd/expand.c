@@ -50,7 +50,7 @@ uint32_t ag_operand(const aot_arg_t *arg, uint32_t k) {
 /* A rule beats the operator's mark: step functions have one, of zeros, since PyTorch gives zeros there and not None. */
 int ag_stops(const ag_t *a) {
   if (a->info.flags & AOT_NODE_NO_GRAD) return 1;
-  return (a->desc->flags & AOT_OP_NO_GRAD) && !a->rules[a->info.op.id].rule;
+  return (a->desc->flags & AOT_OP_NO_GRAD) && !ag_has_rule(&a->rules[a->info.op.id]);
 }
 
 static int32_t dtype_of(ag_t *a, uint32_t value) {
@@ -167,11 +167,11 @@ static aot_status_t look_at(ag_joint_t *j, list_t *missing, aot_node_t *out_next
     able += aot_dtype_is_float(dtype) && !(k > 0 && b->first_only);
   }
   if (j->a.status != AOT_OK || able == 0) return j->a.status;
-  if (!b->rule || uncovered != AG_NO_ARG || (b->when && !b->when(&j->a))) {
+  if (!ag_has_rule(b) || uncovered != AG_NO_ARG || (b->when && !b->when(&j->a))) {
     aot_status_t status = j->a.status;
     if (status == AOT_OK) status = decompose(j, out_next);
     if (status != AOT_E_UNIMPLEMENTED) return status;
-    record(missing, j, !b->rule ? NO_RULE : uncovered != AG_NO_ARG ? uncovered : NOT_SO); /* and go on, to find the others */
+    record(missing, j, !ag_has_rule(b) ? NO_RULE : uncovered != AG_NO_ARG ? uncovered : NOT_SO); /* and go on, to find the others */
   }
   for (k = 0; k < j->a.info.n_results; k++)
     if (ag_able(&j->a, j->a.info.first_result.id + k) && !(k > 0 && b->first_only))
@@ -218,7 +218,7 @@ static aot_status_t report(ag_joint_t *j, const list_t *l) {
   }
   if (l->n_more) snprintf(text + at, sizeof text - at, " and others in %u more nodes", l->n_more);
   say(j, AOT_SEVERITY_ERROR, text,
-      "freeze what needs the gradient, detach the operand, or add a row to plugins/autograd/rules.def", l->rows[0].first);
+      "freeze what needs the gradient, detach the operand, or bring a derivative (aot.derivative/1) with the operator's plugin", l->rows[0].first);
   for (i = 0; i < l->n; i++) {
     const aot_op_desc_t *d = j->a.host->graph->op_desc(j->a.prog, l->rows[i].op);
     const char *reason = l->rows[i].arg == NO_RULE ? reason_of(d->name) : NULL;

@@ -149,7 +149,7 @@ aot_status_t ag_joint_read(ag_joint_t *j) {
       for (k = 0; k < ag_n_operands(&j->a.info.args[i]); k++) operand[at++] = ag_operand(&j->a.info.args[i], k);
     shift = ag_look_through(&j->a);
     b = &j->a.rules[j->a.info.op.id];
-    stops[n] = (uint8_t)(ag_stops(&j->a) || !b->rule);
+    stops[n] = (uint8_t)(ag_stops(&j->a) || !ag_has_rule(b));
     for (k = shift; k < results[n]; k++)
       able[first[n] + k] = (uint8_t)(ag_able(&j->a, first[n] + k) && !(k > shift && b->first_only));
   }

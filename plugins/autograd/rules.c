@@ -2,6 +2,7 @@
 #include "rules.h"
 
 #include "formula.h"
+#include "outside.h"
 
 static const ag_rule_t RULES[] = {
 #define FORMULA(op, text) {op, text, NULL, NULL},
@@ -68,9 +69,11 @@ void ag_bind(ag_t *a, ag_bound_t *out) {
     if (MARKS[i].when) out[op.id].when = MARKS[i].when;
     else out[op.id].first_only = 1;
   }
+  ag_bind_outside(a, out);
 }
 
 void ag_apply(ag_t *a, const ag_bound_t *b) {
-  if (b->rule->formula) ag_formula_apply(a, b->rule->formula);
+  if (b->outside) ag_apply_outside(a, b->outside);
+  else if (b->rule->formula) ag_formula_apply(a, b->rule->formula);
   else b->rule->code(a);
 }

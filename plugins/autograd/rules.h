@@ -4,6 +4,8 @@
 
 #include "ag_emit.h"
 
+#include <aot/ext/derivative.h>
+
 typedef struct ag_rule {
   const char *op;
   const char *formula; /* NULL: code */
@@ -14,10 +16,13 @@ typedef struct ag_rule {
 /* The rules of one program's operators. */
 typedef struct ag_bound {
   const ag_rule_t *rule; /* NULL: none */
+  const aot_derivative_t *outside; /* an opset's, where there is no rule; NULL: none */
   ag_when_fn when;       /* NULL: always */
   uint64_t covered;      /* bit i: argument i has a gradient */
   uint32_t first_only;   /* results after the first are constants */
 } ag_bound_t;
+
+static inline int ag_has_rule(const ag_bound_t *b) { return b->rule || b->outside; }
 
 uint32_t ag_n_rules(void);
 const ag_rule_t *ag_rule_at(uint32_t i);

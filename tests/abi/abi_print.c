@@ -8,6 +8,7 @@
 #include <aot/ext/declare.h>
 #include <aot/ext/env.h>
 #include <aot/ext/export.h>
+#include <aot/ext/derivative.h>
 #include <aot/ext/kernels.h>
 #include <aot/ext/memory.h>
 #include <aot/ext/nearest.h>
@@ -612,6 +613,33 @@ static const row_t rows[] = {
     MEMBER(aot_ext_kernel_lookup_t, struct_size),
     MEMBER(aot_ext_kernel_lookup_t, flags),
     MEMBER(aot_ext_kernel_lookup_t, find),
+    STRUCT(aot_derivative_call_t),
+    MEMBER(aot_derivative_call_t, struct_size),
+    MEMBER(aot_derivative_call_t, reserved),
+    MEMBER(aot_derivative_call_t, prog),
+    MEMBER(aot_derivative_call_t, graph),
+    MEMBER(aot_derivative_call_t, node),
+    MEMBER(aot_derivative_call_t, cotangents),
+    MEMBER(aot_derivative_call_t, wanted),
+    MEMBER(aot_derivative_call_t, out),
+    MEMBER(aot_derivative_call_t, n_results),
+    MEMBER(aot_derivative_call_t, n_operands),
+    STRUCT(aot_derivative_t),
+    MEMBER(aot_derivative_t, struct_size),
+    MEMBER(aot_derivative_t, flags),
+    MEMBER(aot_derivative_t, op),
+    MEMBER(aot_derivative_t, covers),
+    MEMBER(aot_derivative_t, self),
+    MEMBER(aot_derivative_t, put),
+    STRUCT(aot_ext_derivatives_t),
+    MEMBER(aot_ext_derivatives_t, struct_size),
+    MEMBER(aot_ext_derivatives_t, flags),
+    MEMBER(aot_ext_derivatives_t, derivatives),
+    MEMBER(aot_ext_derivatives_t, n_derivatives),
+    STRUCT(aot_ext_derivative_lookup_t),
+    MEMBER(aot_ext_derivative_lookup_t, struct_size),
+    MEMBER(aot_ext_derivative_lookup_t, flags),
+    MEMBER(aot_ext_derivative_lookup_t, all),
     STRUCT(aot_declare_error_t),
     MEMBER(aot_declare_error_t, struct_size),
     MEMBER(aot_declare_error_t, byte),

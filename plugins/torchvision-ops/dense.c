@@ -1,0 +1,58 @@
+#include "dense.h"
+
+#include <stdlib.h>
+
+int64_t tv_numel(const aot_tensor_t *t) {
+  int64_t n = 1;
+  for (int32_t d = 0; d < t->rank; d++) n *= t->sizes[d];
+  return n;
+}
+
+/* The element after this one in row-major order: `index` goes on, the answer is its place in memory. */
+static int64_t next_place(const aot_tensor_t *t, int64_t *index, int64_t place) {
+  for (int32_t d = t->rank - 1; d >= 0; d--) {
+    place += t->strides[d];
+    if (++index[d] < t->sizes[d]) return place;
+    place -= index[d] * t->strides[d];
+    index[d] = 0;
+  }
+  return place;
+}
+
+static double get(const aot_tensor_t *t, int64_t place) {
+  switch (t->dtype) {
+    case AOT_F32: return ((const float *)t->data)[place];
+    case AOT_F64: return ((const double *)t->data)[place];
+    case AOT_I32: return ((const int32_t *)t->data)[place];
+    case AOT_I64: return (double)((const int64_t *)t->data)[place];
+    default: return ((const uint8_t *)t->data)[place] != 0;
+  }
+}
+
+static void set(const aot_tensor_t *t, int64_t place, double x) {
+  switch (t->dtype) {
+    case AOT_F32: ((float *)t->data)[place] = (float)x; break;
+    case AOT_F64: ((double *)t->data)[place] = x; break;
+    case AOT_I32: ((int32_t *)t->data)[place] = (int32_t)x; break;
+    case AOT_I64: ((int64_t *)t->data)[place] = (int64_t)x; break;
+    default: ((uint8_t *)t->data)[place] = x != 0; break;
+  }
+}
+
+static int is_known(int32_t dtype) {
+  return dtype == AOT_F32 || dtype == AOT_F64 || dtype == AOT_I32 || dtype == AOT_I64 || dtype == AOT_BOOL;
+}
+
+double *tv_read(const aot_tensor_t *t) {
+  int64_t index[AOT_MAX_RANK] = {0}, place = t->offset;
+  const int64_t n = tv_numel(t);
+  double *to = is_known(t->dtype) ? malloc(((size_t)n + 1) * sizeof *to) : NULL;
+  for (int64_t i = 0; to && i < n; i++, place = next_place(t, index, place)) to[i] = get(t, place);
+  return to;
+}
+
+void tv_write(const double *from, const aot_tensor_t *t) {
+  int64_t index[AOT_MAX_RANK] = {0}, place = t->offset;
+  const int64_t n = tv_numel(t);
+  for (int64_t i = 0; i < n; i++, place = next_place(t, index, place)) set(t, place, from[i]);
+}
