@@ -136,7 +136,7 @@ static aot_status_t AOT_CALL on_memory(const aot_ext_memory_t *e, aot_ctx_t *ctx
 
 static aot_status_t AOT_CALL on_trial_begin(aot_ctx_t *ctx, aot_prog_t *prog) {
   if (!ctx || !prog || prog != ctx->prog) return AOT_E_PRECONDITION;
-  aoth_journal_begin(prog);
+  AOT_TRY(aoth_journal_begin(prog));
   ctx->n_trials++;
   return AOT_OK;
 }

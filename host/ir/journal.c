@@ -10,7 +10,8 @@
  *
  * Because undo runs strictly backwards, the state it finds is the state right after the edit: ids are taken back by
  * shortening arrays, and list neighbours are where they were. begin nests; commit of an inner begin keeps its records
- * for the outer one. Memory: 32 bytes an edit, and the replaced bodies. */
+ * for the outer one. Memory: 32 bytes an edit, and the replaced bodies. The record of an edit has its room before the edit is made;
+ * an edit without it is not made, and then the journal is not whole, whatever becomes of the edit's status. */
 #include <inttypes.h>
 #include <ir/program_store.h>
 #include <ir/words.h>
@@ -30,14 +31,15 @@ void aoth_edit_record(aot_prog_t *p, uint32_t kind, uint32_t a, uint32_t b, uint
   p->edits.at[p->edits.n++] = row;
 }
 
-void aoth_journal_begin(aot_prog_t *p) {
-  if (!ROWS_ROOM(p->marks, 1)) {
-    aoth_no_memory(p, "the journal", sizeof *p->marks.at);
-    return;
-  }
+aot_status_t aoth_journal_begin(aot_prog_t *p) {
+  if (!ROWS_ROOM(p->marks, 1)) return aoth_no_memory(p, "the journal", sizeof *p->marks.at);
+  if (!p->has_journal) p->lacked_memory = 0;
   p->marks.at[p->marks.n++] = p->edits.n;
   p->has_journal = 1;
+  return AOT_OK;
 }
+
+int aoth_journal_is_whole(const aot_prog_t *p) { return !p->lacked_memory; }
 
 static uint32_t mark_of(const aot_prog_t *p) { return p->marks.n ? p->marks.at[p->marks.n - 1] : p->edits.n; }
 

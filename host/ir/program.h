@@ -70,8 +70,9 @@ void aoth_prog_set_model(aot_prog_t *p, const char *path);
 void aoth_prog_leaf_data(aot_prog_t *p, aot_leaf_t leaf, const void *data, uint64_t nbytes); /* borrowed, as long as p */
 
 /* ---- journal: edits between begin and commit or undo ---- */
-void aoth_journal_begin(aot_prog_t *p);
+aot_status_t aoth_journal_begin(aot_prog_t *p); /* AOT_E_EXHAUSTED: told, and nothing has begun */
 uint64_t aoth_journal_count(aot_prog_t *p); /* edits since begin */
+int aoth_journal_is_whole(const aot_prog_t *p); /* 0: since the outermost begin an edit found no memory and was not made */
 void aoth_journal_commit(aot_prog_t *p);
 void aoth_journal_undo(aot_prog_t *p);      /* back to begin, ids included */
 void aoth_journal_print(aot_prog_t *p, aoth_text_t *out); /* one line an edit */

@@ -131,6 +131,7 @@ struct aot_prog {
   aoth_arena_t *store;       /* bodies of rows */
   uint32_t properties;
   uint32_t has_journal;
+  int lacked_memory; /* an edit did, since the outermost begin: whoever asked for it may have overlooked that */
   uint64_t generation; /* counts edits */
   char *model;
   const aoth_locator_t *locator;

@@ -125,9 +125,10 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
 
 /* ---- after a failure ---- */
 
-void aoth_session_journal_begin(aoth_session_t *s) {
-  aoth_journal_begin(s->now.prog);
+aot_status_t aoth_session_journal_begin(aoth_session_t *s) {
+  AOT_TRY(aoth_journal_begin(s->now.prog));
   s->has_journal++;
+  return AOT_OK;
 }
 
 void aoth_session_journal_commit(aoth_session_t *s) {

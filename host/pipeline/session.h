@@ -114,7 +114,7 @@ aot_status_t aoth_instance_create(aoth_session_t *s, const aoth_stage_t *stage, 
 /* The same where no stage is at stake: a failure leaves no bundle, and journals as they are. */
 aot_status_t aoth_instance_try(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out);
 void aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *instance);
-void aoth_session_journal_begin(aoth_session_t *s);
+aot_status_t aoth_session_journal_begin(aoth_session_t *s);
 void aoth_session_journal_commit(aoth_session_t *s);
 /* A stage that stands for a unit the pipeline does not list: importer, opset. Options at their defaults. */
 aot_status_t aoth_stage_of_unit(aoth_session_t *s, const char *id, const char *kinds, const aoth_where_t *where,
@@ -124,6 +124,7 @@ aot_status_t aoth_stage_of_unit(aoth_session_t *s, const char *id, const char *k
 uint64_t aoth_count_nodes(aot_prog_t *p);
 uint32_t aoth_properties_after(const aoth_unit_t *unit, uint32_t before);
 /* Contract and verifier over the open journal, then commit with the new properties; or AOTH_CALL_BROKE. */
+aot_status_t aoth_stage_check_memory(aoth_session_t *s, const aoth_stage_t *stage); /* was every edit of it made? */
 aot_status_t aoth_stage_finish(aoth_session_t *s, const aoth_stage_t *stage);
 /* needs and refuses against `properties`; complains at the stage with the units that could help. */
 aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, uint32_t properties);

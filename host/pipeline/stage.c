@@ -74,9 +74,17 @@ aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, u
   return missing || unwanted ? AOT_E_PRECONDITION : AOT_OK;
 }
 
+aot_status_t aoth_stage_check_memory(aoth_session_t *s, const aoth_stage_t *stage) {
+  if (aoth_journal_is_whole(s->now.prog)) return AOT_OK;
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "stage.no-memory",
+                   "an edit of stage %s found no memory and was not made: the program stays as it was before the stage", stage->name);
+  return s->status = AOT_E_EXHAUSTED;
+}
+
 aot_status_t aoth_stage_finish(aoth_session_t *s, const aoth_stage_t *stage) {
   const uint32_t after = aoth_properties_after(stage->unit, aoth_prog_properties(s->now.prog));
   s->outcome = AOTH_CALL_OK;
+  AOT_TRY(aoth_stage_check_memory(s, stage));
   if (stage->unit->has_contract && aoth_journal_check(s->now.prog, &stage->unit->contract) != AOT_OK)
     return aoth_misbehaved(s, stage, "broke its contract");
   if (aoth_verify(s->now.prog, after) != AOT_OK) return aoth_misbehaved(s, stage, "left a broken program behind");
@@ -178,9 +186,9 @@ static aot_status_t run_rewriter(aoth_session_t *s, const aoth_stage_t *stage, c
                                  uint64_t *out_edits) {
   running_t r = {.s = s, .unit = unit, .arena = aoth_arena_create()};
   if (!r.arena) return AOT_E_EXHAUSTED;
-  aoth_session_journal_begin(s);
-  aot_status_t status =
-      strcmp(stage->unit->kind, "pass/1") == 0 ? aoth_call(s, stage, "run", do_pass, &r) : run_partition(s, stage, &r);
+  aot_status_t status = aoth_session_journal_begin(s);
+  if (status == AOT_OK)
+    status = strcmp(stage->unit->kind, "pass/1") == 0 ? aoth_call(s, stage, "run", do_pass, &r) : run_partition(s, stage, &r);
   *out_edits = aoth_journal_count(s->now.prog);
   if (status == AOT_OK) status = aoth_stage_finish(s, stage);
   if (status != AOT_OK) status = aoth_session_fail(s, stage);

@@ -500,6 +500,74 @@ static void random_edits_are_undone(void **state) {
   world_deinit(&w);
 }
 
+/* ---- no memory ---- */
+/* The linker sends every allocation of this test here: number `failing` of them, counted from 1, finds no memory. */
+static uint32_t n_allocations, failing;
+
+static int is_refused(void) { return ++n_allocations == failing; }
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *at, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *at, size_t size);
+void *__wrap_malloc(size_t size) { return is_refused() ? NULL : __real_malloc(size); }
+void *__wrap_calloc(size_t n, size_t size) { return is_refused() ? NULL : __real_calloc(n, size); }
+void *__wrap_realloc(void *at, size_t size) { return is_refused() ? NULL : __real_realloc(at, size); }
+
+typedef struct edited {
+  aoth_text_t before, made, undone;
+  aot_status_t begun;
+  int is_whole;
+  uint32_t n_allocations;
+} edited_t;
+
+/* Two hundred edits by someone who looks at no status, while allocation n_fail finds no memory. */
+static void edit_without_looking(uint32_t n_fail, edited_t *out) {
+  world_t w;
+  memset(out, 0, sizeof *out);
+  seed_state = 11;
+  begin(&w);
+  print_internals(&w, &out->before);
+  n_allocations = 0;
+  failing = n_fail;
+  out->begun = aoth_journal_begin(w.p);
+  for (uint32_t k = 0; k < 200 && out->begun == AOT_OK; k++) random_edit(&w);
+  failing = 0;
+  out->n_allocations = n_allocations;
+  out->is_whole = aoth_journal_is_whole(w.p);
+  print_internals(&w, &out->made);
+  if (out->begun == AOT_OK) aoth_journal_undo(w.p);
+  print_internals(&w, &out->undone);
+  world_deinit(&w);
+}
+
+static void edited_deinit(edited_t *e) {
+  aoth_text_deinit(&e->before);
+  aoth_text_deinit(&e->made);
+  aoth_text_deinit(&e->undone);
+}
+
+/* Whichever allocation fails: all edits are undone, and either the journal says that it is not whole or nothing was lost. */
+static void an_edit_without_memory_is_not_forgotten(void **state) {
+  (void)state;
+  edited_t all, one;
+  uint32_t n_told = 0;
+  edit_without_looking(0, &all);
+  assert_true(all.is_whole && all.begun == AOT_OK);
+  for (uint32_t n = 1; n <= all.n_allocations; n++) {
+    edit_without_looking(n, &one);
+    assert_string_equal(one.before.data, one.undone.data);
+    if (one.is_whole && strcmp(one.made.data, all.made.data) != 0)
+      fail_msg("allocation %u of %u failed, an edit is missing, and the journal counts as whole", n, all.n_allocations);
+    n_told += !one.is_whole;
+    edited_deinit(&one);
+  }
+  assert_true(n_told > 10); /* most of the others are messages */
+  edited_deinit(&all);
+}
+
 /* Edits may break SSA order, which the verifier says; the lists under them stay whole. */
 static void random_edits_keep_lists_whole(void **state) {
   world_t w;
@@ -526,6 +594,7 @@ int main(void) {
       cmocka_unit_test(opsets_are_asked),                    cmocka_unit_test(undo_takes_ids_back),
       cmocka_unit_test(journals_nest),                       cmocka_unit_test(the_journal_prints_each_edit),
       cmocka_unit_test(contracts_are_checked),               cmocka_unit_test(complaints_point_home),
-      cmocka_unit_test(random_edits_are_undone),             cmocka_unit_test(random_edits_keep_lists_whole)};
+      cmocka_unit_test(random_edits_are_undone),             cmocka_unit_test(an_edit_without_memory_is_not_forgotten),
+      cmocka_unit_test(random_edits_keep_lists_whole)};
   return cmocka_run_group_tests_name("edits", tests, NULL, NULL);
 }
