@@ -22,6 +22,7 @@
 static void be_child(aoth_ab_worker_t *w, int fd, pid_t parent, aoth_ab_serve_t serve, void *self) {
   signal(SIGINT, SIG_DFL);
   signal(SIGTERM, SIG_DFL);
+  signal(SIGHUP, SIG_DFL);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(AOTH_EXIT_PLUGIN); /* it died before the line above */
   if (!aoth_contain_after_fork()) _exit(AOTH_EXIT_PLUGIN);

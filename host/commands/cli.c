@@ -3,9 +3,11 @@
 
 #include <base/file.h>
 #include <jansson.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_POSITIONAL 8u
 
@@ -246,7 +248,9 @@ int aoth_cli_deinit(aoth_cli_t *cli, int code) {
   if (cli->trace && aoth_trace_write(cli->trace, cli->sink) != AOT_OK && code == AOTH_EXIT_OK) code = AOTH_EXIT_INPUT;
   aoth_trace_destroy(cli->trace);
   if (fflush(stdout) != 0 || ferror(stdout)) {
-    fprintf(stderr, "aothost: cannot write to the standard output\n");
+    struct pollfd p = {.fd = STDOUT_FILENO};
+    const int nobody_reads = poll(&p, 1, 0) == 1 && (p.revents & POLLERR); /* `aothost ops | head` wants no complaint */
+    if (!nobody_reads) fprintf(stderr, "aothost: cannot write to the standard output\n");
     if (code == AOTH_EXIT_OK) code = AOTH_EXIT_INPUT;
   }
   aoth_sink_destroy(cli->sink);

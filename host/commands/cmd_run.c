@@ -91,8 +91,8 @@ const aoth_command_t aoth_cmd_run = {
     .name = "run",
     .usage = "run PIPELINE [--model F] [--inputs F] [--outputs F] [--seed N] [--grads] [options]",
     .summary = "compile a model, then train it or call it once",
-    .text = "Compiles the pipeline's model. With a train section it trains: Ctrl-C finishes the step, saves the\n"
-            "checkpoint and stops. Without one, or for --outputs, it calls the model once with the inputs.\n"
+    .text = "Compiles the pipeline's model. With a train section it trains: Ctrl-C (SIGINT, SIGTERM, SIGHUP) finishes the\n"
+            "step, saves the checkpoint and stops. Without one, or for --outputs, it calls the model once with the inputs.\n"
             "Status 1 when the loss stops being a number.\n"
             "\n"
             "  aothost run pipelines/quickstart.yaml\n"

@@ -48,6 +48,7 @@ static int unknown(const char *name) {
 
 int main(int argc, char **argv) {
   signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is told by the write that meets it, which then cleans up */
+  signal(SIGPIPE, SIG_IGN); /* training goes on when nobody reads its log any more; the end tells (aoth_cli_deinit) */
   const char *name = argc > 1 ? argv[1] : "";
   if (argc < 2) {
     help();

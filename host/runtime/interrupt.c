@@ -1,11 +1,17 @@
 #include <runtime/interrupt.h>
 
 #include <signal.h>
-#include <string.h>
+#include <stddef.h>
 
 /* A signal handler can reach nothing but a static; it is the only one of the run time. */
 static volatile sig_atomic_t asked;
-static struct sigaction old_int, old_term;
+
+/* The second Ctrl-C acts as if we were not here. A terminal that goes away may tell so twice, and the shell once more. */
+static struct noted {
+  int signal, flags, stays_ignored; /* as nohup leaves it */
+  struct sigaction before;
+} noted[] = {{.signal = SIGINT, .flags = (int)SA_RESETHAND}, {.signal = SIGTERM, .flags = (int)SA_RESETHAND}, {.signal = SIGHUP, .stays_ignored = 1}};
+#define N_NOTED (sizeof noted / sizeof *noted)
 
 static void note(int signal_number) {
   (void)signal_number;
@@ -13,19 +19,17 @@ static void note(int signal_number) {
 }
 
 void aoth_interrupt_begin(void) {
-  struct sigaction a;
-  memset(&a, 0, sizeof a);
-  a.sa_handler = note;
-  a.sa_flags = (int)SA_RESETHAND; /* the second one acts as if we were not here */
-  sigemptyset(&a.sa_mask);
   asked = 0;
-  sigaction(SIGINT, &a, &old_int);
-  sigaction(SIGTERM, &a, &old_term);
+  for (size_t i = 0; i < N_NOTED; i++) {
+    struct sigaction a = {.sa_handler = note, .sa_flags = noted[i].flags};
+    sigemptyset(&a.sa_mask);
+    sigaction(noted[i].signal, &a, &noted[i].before);
+    if (noted[i].stays_ignored && noted[i].before.sa_handler == SIG_IGN) sigaction(noted[i].signal, &noted[i].before, NULL);
+  }
 }
 
 int aoth_interrupt_asked(void) { return asked != 0; }
 
 void aoth_interrupt_end(void) {
-  sigaction(SIGINT, &old_int, NULL);
-  sigaction(SIGTERM, &old_term, NULL);
+  for (size_t i = 0; i < N_NOTED; i++) sigaction(noted[i].signal, &noted[i].before, NULL);
 }

@@ -127,7 +127,7 @@ rm -f got.json
 # until TEST...: waits for another process to get there, a minute at most
 until_true() { n=0; until "$@" 2> /dev/null; do n=$((n + 1)); [ $n -lt 600 ] || { complain "never: $*"; return; }; sleep 0.1; done; }
 forever() { exec "$aothost" run train.yaml --model m.pt2 --set run.train.steps=1000000000 "$@"; }
-for signal in INT TERM; do
+for signal in INT TERM HUP; do
   forever --set run.train.log-every=1 --set run.train.checkpoint=ck.st > run.out 2>&1 & pid=$!
   until_true grep -q '^step [0-9]' run.out
   kill -s $signal $pid; wait $pid; got=$?
@@ -136,6 +136,28 @@ for signal in INT TERM; do
   status 0 train --set run.train.resume=ck.st --set run.train.steps=1; says 'nothing to do'
   rm -f ck.st run.out
 done
+# a terminal that goes away tells so more than once; nohup does not care
+forever --set run.train.log-every=1 --set run.train.checkpoint=ck.st > run.out 2>&1 & pid=$!
+until_true grep -q '^step [0-9]' run.out
+kill -s HUP $pid; kill -s HUP $pid 2> /dev/null; wait $pid; got=$?
+[ $got = 0 ] || complain "SIGHUP twice while training: status $got"
+test -f ck.st || complain "SIGHUP twice: no checkpoint"
+rm -f ck.st run.out
+(trap '' HUP; forever --set run.train.log-every=1 --set run.train.checkpoint=ck.st > run.out 2>&1) & pid=$!
+until_true grep -q '^step [0-9]' run.out
+kill -s HUP $pid
+until_true grep -q '^step 100/' run.out
+kill -s TERM $pid; wait $pid
+has run.out '^interrupted after step'
+rm -f ck.st run.out
+# nobody reads the log: it trains on to the end, and the checkpoint is there
+{ "$aothost" run train.yaml --model m.pt2 --set run.train.steps=200 --set run.train.log-every=1 --set run.train.checkpoint=ck.st \
+    --json got.json 2> err; echo $? > got; } | head -n 1 > run.out
+[ "$(cat got)" = 2 ] || complain "a log that nobody reads: status $(cat got)"
+[ -s err ] && { complain 'a log that nobody reads: complaints'; cat err; }
+has got.json '"done": 200'
+status 0 train --set run.train.resume=ck.st --set run.train.steps=200; says 'nothing to do'
+rm -f ck.st run.out got got.json err
 for pause in 0.02 0.05 0.11; do # killed while it writes checkpoint after checkpoint: the file is whole
   forever --set 'run.train.checkpoint={path: ck.st, every: 1}' > run.out 2>&1 & pid=$!
   until_true test -f ck.st
