@@ -22,7 +22,7 @@
 #define AOTH_CASE_RUN 8            /* it fails when run */
 #define AOTH_CASE_TYPE 9           /* another dtype or other sizes than recorded */
 #define AOTH_CASE_DIFFERS 10       /* numbers outside tolerance */
-#define AOTH_N_CASE_VERDICTS 12
+#define AOTH_N_CASE_VERDICTS 11
 const char *aoth_case_verdict(int verdict); /* "passed", "refused by the backend", .. */
 
 /* How one direction of one case went. */

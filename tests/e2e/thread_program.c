@@ -1,0 +1,104 @@
+/* Handles are independent: several threads open, compile, train and close at once, and each gets what it would have got alone.
+ * thread_program PIPELINE MODEL, for a model with inputs f32[8, 16] and i64[8] and a loss. Run under the thread sanitizer, too. */
+#include <aothost.h>
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define N_THREADS 6
+#define N_ROUNDS 2
+#define N_STEPS 3
+
+/* What a thread does, and what came of it. */
+typedef struct job {
+  const char *pipeline, *model, *sets[3];
+  uint32_t flags;
+  int failed; /* the line that failed; 0: none */
+  float losses[N_STEPS];
+} job_t;
+
+static const char *const backends[] = {"vars.backend=backend-ref", "vars.backend=backend-cpu"};
+static const char *const partitions[] = {"vars.partition=partition-default", "vars.partition=partition-mincut"};
+
+static void make_inputs(aot_tensor_t in[2]) {
+  static const int64_t x_sizes[2] = {8, 16}, y_sizes[1] = {8};
+  static const int64_t y_data[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+  static const float x_data[8 * 16] = {0.5f, -1.0f, 2.0f, 0.25f}; /* shared by all: inputs are only read */
+  memset(in, 0, 2 * sizeof *in);
+  in[0] = (aot_tensor_t){.data = (void *)(uintptr_t)x_data, .nbytes = sizeof x_data, .dtype = AOT_F32, .rank = 2, .sizes = x_sizes};
+  in[1] = (aot_tensor_t){.data = (void *)(uintptr_t)y_data, .nbytes = sizeof y_data, .dtype = AOT_I64, .rank = 1, .sizes = y_sizes};
+}
+
+static void on_message(void *self, int32_t severity, const char *text) {
+  (void)severity;
+  fprintf(stderr, "%s, %s: %s", ((job_t *)self)->sets[0], ((job_t *)self)->sets[1], text);
+}
+
+#define NEED(x) \
+  if (!(x)) return __LINE__
+
+static int train(job_t *j, aothost_t *h) {
+  aot_tensor_t in[2], loss;
+  make_inputs(in);
+  NEED(aothost_compile(h, AOTHOST_OPTIMIZER) == AOT_OK);
+  for (int step = 0; step < N_STEPS; step++) {
+    NEED(aothost_forward(h, in, 2) == AOT_OK);
+    NEED(aothost_get(h, "output.0", &loss) == AOT_OK && loss.dtype == AOT_F32);
+    memcpy(&j->losses[step], (const float *)loss.data + loss.offset, sizeof(float));
+    NEED(aothost_backward(h, NULL, 0) == AOT_OK && aothost_update(h, 0.01) == AOT_OK);
+  }
+  return 0;
+}
+
+static void *run(void *arg) {
+  job_t *j = arg;
+  aothost_t *h;
+  aothost_config_t config;
+  memset(&config, 0, sizeof config);
+  config.struct_size = sizeof config;
+  config.model = j->model;
+  config.sets = j->sets;
+  config.n_sets = 3;
+  config.flags = j->flags;
+  config.message = on_message;
+  config.message_self = j;
+  for (int round = 0; round < N_ROUNDS && !j->failed; round++) {
+    j->failed = aothost_open(j->pipeline, &config, &h) == AOT_OK ? train(j, h) : __LINE__;
+    aothost_close(h);
+  }
+  return NULL;
+}
+
+static job_t make_job(char **argv, int i) {
+  job_t j = {.pipeline = argv[1], .model = argv[2]};
+  j.sets[0] = backends[i % 2];
+  j.sets[1] = partitions[i / 2 % 2];
+  j.sets[2] = "run.train.steps=1";
+  j.flags = (i % 3 ? AOTHOST_NO_CACHE : 0) | (i % 2 ? AOTHOST_CONTAIN : 0);
+  return j;
+}
+
+int main(int argc, char **argv) {
+  job_t jobs[N_THREADS], alone;
+  pthread_t threads[N_THREADS];
+  int n_failed = 0;
+  if (argc < 3) return 2;
+  for (int i = 0; i < N_THREADS; i++) {
+    jobs[i] = make_job(argv, i);
+    if (pthread_create(&threads[i], NULL, run, &jobs[i]) != 0) return 2;
+  }
+  for (int i = 0; i < N_THREADS; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < N_THREADS; i++) {
+    alone = make_job(argv, i);
+    run(&alone);
+    const int same = memcmp(alone.losses, jobs[i].losses, sizeof alone.losses) == 0;
+    if (!alone.failed && !jobs[i].failed && same) continue;
+    n_failed++;
+    fprintf(stderr, "thread %d: line %d, alone line %d, loss %g instead of %g\n", i, jobs[i].failed, alone.failed,
+            (double)jobs[i].losses[N_STEPS - 1], (double)alone.losses[N_STEPS - 1]);
+  }
+  printf("%d failed\n", n_failed);
+  return n_failed != 0;
+}
