@@ -116,6 +116,17 @@ aot_status_t at_dc_outer(at_emit_t *e, aot_value_t *out) {
   return at_give(e, MUL(at_unsqueeze(e, IN("self"), 1), IN("vec2")), out);
 }
 
+aot_status_t at_dc_grouped_mm_fallback(at_emit_t *e, aot_value_t *out) {
+  return at_give(e, AT(e, "_grouped_mm", IN("input"), IN("weight"), IN("offs")), out);
+}
+
+aot_status_t at_dc_grouped_mm_fallback_backward(at_emit_t *e, aot_value_t *out) {
+  at_x g = IN("grad_output"), offs = IN("offs");
+  out[0] = VAL(AT(e, "_grouped_mm", g, AT(e, "transpose.int", IN("weight"), at_i(-2), at_i(-1)), offs));
+  out[1] = VAL(AT(e, "_grouped_mm", AT(e, "transpose.int", IN("input"), at_i(-2), at_i(-1)), g, offs));
+  return e->status;
+}
+
 aot_status_t at_dc_addr(at_emit_t *e, aot_value_t *out) {
   return give_scaled_sum(e, MUL(at_unsqueeze(e, IN("vec1"), 1), IN("vec2")), out);
 }

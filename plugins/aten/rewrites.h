@@ -170,6 +170,8 @@ at_decompose_fn at_dc_one_hot;
 at_decompose_fn at_dc_orgqr;
 at_decompose_fn at_dc_other_norm;
 at_decompose_fn at_dc_outer;
+at_decompose_fn at_dc_grouped_mm_fallback;
+at_decompose_fn at_dc_grouped_mm_fallback_backward;
 at_decompose_fn at_dc_pad;
 at_decompose_fn at_dc_pad_circular;
 at_decompose_fn at_dc_pad_enum;

@@ -155,6 +155,28 @@ void at_shape_grouped_mm(at_infer_t *c) {
   at_put(c, at_has(c, "out_dtype") ? (int32_t)at_int(c, "out_dtype") : a.dtype, sizes, rank);
 }
 
+static void check_experts(at_infer_t *c, const aot_type_t *x, const aot_type_t *w, const aot_type_t *offs) {
+  if (x->rank != 2 || w->rank != 3 || offs->rank != 1)
+    at_fail(c, "%s takes rows, a matrix for each expert and a list of ends, not ranks %d, %d and %d", c->row->name, (int)x->rank,
+            (int)w->rank, (int)offs->rank);
+  if (c->status != AOT_OK) return;
+  inner_equal(c, x, w, x->sizes[1], w->sizes[1]);
+  if (!at_same(c, offs->sizes[0], w->sizes[0])) at_fail(c, "%s: an end for each expert is needed", c->row->name);
+}
+
+void at_shape_grouped_mm_fallback(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "input"), w = at_tensor(c, "weight"), offs = at_tensor(c, "offs");
+  check_experts(c, &x, &w, &offs);
+  if (c->status == AOT_OK) at_put(c, x.dtype, (const int64_t[]){x.sizes[0], w.sizes[2]}, 2);
+}
+
+void at_shape_grouped_mm_fallback_backward(at_infer_t *c) {
+  aot_type_t x = at_tensor(c, "input"), w = at_tensor(c, "weight"), offs = at_tensor(c, "offs");
+  check_experts(c, &x, &w, &offs);
+  at_put_like(c, &x, x.dtype);
+  at_put_like(c, &w, w.dtype);
+}
+
 /* inner: the last dimensions go; a number multiplies */
 void at_shape_inner(at_infer_t *c) {
   aot_type_t a = at_tensor(c, "self"), b = at_tensor(c, "other");

@@ -143,6 +143,8 @@ at_infer_fn at_shape_grid_sampler;
 at_infer_fn at_shape_grid_sampler_backward;
 at_infer_fn at_shape_group_norm;
 at_infer_fn at_shape_grouped_mm;
+at_infer_fn at_shape_grouped_mm_fallback;
+at_infer_fn at_shape_grouped_mm_fallback_backward;
 at_infer_fn at_shape_hash;
 at_infer_fn at_shape_histc;
 at_infer_fn at_shape_histogram;

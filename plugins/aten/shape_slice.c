@@ -102,6 +102,7 @@ void at_shape_unfold(at_infer_t *c) {
 
 static void put_pieces(at_infer_t *c, at_view_t *v, int32_t dim, const int64_t *lengths, int64_t chunk, int64_t n) {
   int64_t at = 0, total = v->sizes[dim], i;
+  char text[2][160];
   for (i = 0; i < n && c->status == AOT_OK; i++) {
     int64_t left = at_sub(c, total, at);
     v->sizes[dim] = lengths ? lengths[i] : at_hint(c, left) < at_hint(c, chunk) ? left : chunk;
@@ -110,7 +111,9 @@ static void put_pieces(at_infer_t *c, at_view_t *v, int32_t dim, const int64_t *
     at = at_add(c, at, v->sizes[dim]);
   }
   if (lengths && !at_same(c, at, total))
-    at_fail(c, "the pieces add up to %lld, the dim has %lld", (long long)at_hint(c, at), (long long)at_hint(c, total));
+    at_fail(c, "the pieces [%s] do not add up to the dim, [%s]%s", at_dims_text(c, lengths, (int32_t)n, text[0], sizeof text[0]),
+            at_dims_text(c, &total, 1, text[1], sizeof text[1]),
+            AOT_DIM_IS_SYM(at) || AOT_DIM_IS_SYM(total) ? " (~: a guess at what a run tells)" : "");
 }
 
 static void split_by(at_infer_t *c, at_view_t *v, int32_t dim, int64_t chunk) {

@@ -90,6 +90,7 @@ aot_status_t p2_bind_value(p2_builder_t *b, p2_scope_t *s, aot_str_t name, aot_v
 aot_status_t p2_lookup(p2_builder_t *b, const p2_scope_t *s, aot_str_t name, p2_bound_t *out);
 
 /* build_types.c: dimensions, symbols and types. */
+aot_status_t p2_hints_prepare(p2_builder_t *b); /* build_hints.c */
 aot_status_t p2_symbols_prepare(p2_builder_t *b); /* traced values of the symbols */
 aot_status_t p2_dim(p2_builder_t *b, const p2_dim_t *d, int64_t *out);
 /* sizes and strides of the result lie in scratch */

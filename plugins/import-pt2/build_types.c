@@ -1,7 +1,6 @@
 /* build_types.c - symbols, dimensions and value types.
  *
- * A symbol is created where it is first met; its range comes from range_constraints, its traced value from the first size
- * that is the bare symbol. */
+ * A symbol is created where it is first met; its range comes from range_constraints, its value from build_hints.c. */
 #include "build_program.h"
 #include "sympy_text.h"
 #include <aot/inline.h>
@@ -9,28 +8,10 @@
 
 /* ---- symbols ---- */
 
-static aot_status_t note_hint(p2_builder_t *b, const p2_dim_t *d) {
-  aot_str_t name;
-  aot_status_t status;
-  if (!d->text.size || !d->has_hint || !p2_expr_is_symbol(d->text, &name)) return AOT_OK;
-  AOT_TRY(p2_grow(b->env, (void **)&b->hints, b->n_hints, &b->hint_capacity, sizeof *b->hints));
-  status = p2_names_add(b->env, &b->hint_index, name, b->n_hints, NULL);
-  if (status == AOT_E_EXISTS) return AOT_OK;
-  b->hints[b->n_hints++] = d->value;
-  return status;
-}
-
 aot_status_t p2_symbols_prepare(p2_builder_t *b) {
-  uint32_t g, i, k;
-  for (i = 0; i < b->program->n_ranges; i++)
+  for (uint32_t i = 0; i < b->program->n_ranges; i++)
     AOT_TRY(p2_names_add(b->env, &b->range_index, b->program->ranges[i].symbol, i, NULL));
-  for (g = 0; g < b->program->n_graphs; g++) {
-    const p2_graph_t *graph = &b->program->graphs[g];
-    for (i = 0; i < graph->n_metas; i++)
-      for (k = 0; k < graph->metas[i].rank; k++) AOT_TRY(note_hint(b, &graph->metas[i].sizes[k]));
-    for (i = 0; i < graph->n_sym_ints; i++) AOT_TRY(note_hint(b, &graph->sym_ints[i]));
-  }
-  return AOT_OK;
+  return p2_hints_prepare(b);
 }
 
 /* Sizes are not negative; the range may say more. A number read from a tensor (item) may be negative. */

@@ -265,6 +265,7 @@ static void recorded_calls(void **state) {
   calls_of(AT_FIXTURES "/ops");
   calls_of(AT_FIXTURES "/ops_families");
   calls_of(AT_FIXTURES "/ops_composites");
+  calls_of(AT_FIXTURES "/ops_libraries");
   print_message("recorded calls: %u agree, %u differ\n", tally.passed, tally.failed);
   assert_int_equal(tally.failed, 0);
   assert_true(tally.passed > 600);
