@@ -63,6 +63,10 @@ static aot_status_t AOT_CALL on_number(aot_ctx_t *ctx, aot_str_t name, double va
   return ctx && ctx->report ? aoth_report_number(ctx->report, name, value, unit) : AOT_E_PRECONDITION;
 }
 
+static aot_status_t AOT_CALL on_text(aot_ctx_t *ctx, aot_str_t name, aot_str_t text) {
+  return ctx && ctx->report ? aoth_report_text(ctx->report, name, text) : AOT_E_PRECONDITION;
+}
+
 static const char *AOT_CALL on_env_get(aot_ctx_t *ctx, const char *name) {
   return ctx && ctx->report && name ? aoth_report_env(ctx->report, name) : NULL;
 }
@@ -149,7 +153,7 @@ static aot_status_t AOT_CALL on_trial_undo(aot_ctx_t *ctx, aot_prog_t *prog) {
 }
 
 static const void *AOT_CALL on_get_ext(void *self, const char *id) {
-  static const aot_ext_report_t report = {sizeof report, 0, on_number};
+  static const aot_ext_report_t report = {sizeof report, 0, on_number, on_text};
   static const aot_ext_env_t env = {sizeof env, 0, on_env_get, on_cache_dir};
   static const aot_ext_nearest_t nearest = {sizeof nearest, 0, on_nearest_op};
   static const aot_ext_program_file_t file = {sizeof file, 0, on_file_read, on_file_release};

@@ -29,7 +29,7 @@ static aot_exe_stats_t exe_stats(const aoth_run_t *r) {
   return stats;
 }
 
-/* One row a unit; -v shows the numbers that they reported, --time prints the whole table at the end. */
+/* One row a unit, with the words that it reported; -v shows the numbers, too, --time prints the whole table at the end. */
 void aoth_run_print_stages(const aoth_run_t *r) {
   const aoth_record_t *records;
   uint32_t n = aoth_session_records(r->session, &records);
@@ -45,7 +45,10 @@ void aoth_run_print_stages(const aoth_run_t *r) {
     if (r->cli->common.verbose) continue;
     if (c->is_cached) fprintf(r->out, "%-20s %-26s %12s", c->name, plugin, "cached");
     else fprintf(r->out, "%-20s %-26s %9.1f ms", c->name, plugin, c->ms);
-    fprintf(r->out, "  %6llu -> %llu nodes\n", (unsigned long long)c->nodes_before, (unsigned long long)c->nodes_after);
+    fprintf(r->out, "  %6llu -> %llu nodes", (unsigned long long)c->nodes_before, (unsigned long long)c->nodes_after);
+    for (uint32_t k = 0; k < c->n_numbers; k++)
+      if (c->numbers[k].text) fprintf(r->out, ", %s %s", c->numbers[k].name, c->numbers[k].text);
+    fputc('\n', r->out);
   }
   if (cache->outcome == AOTH_CACHE_HIT) fprintf(r->out, "compiled before; ready in %.1f ms\n", cache->ms);
   else fprintf(r->out, "compiled in %.1f ms\n", ms);

@@ -291,6 +291,7 @@ static void keep_backend(aoth_session_t *s, const aoth_stage_t *stage, const aot
 aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *stage, const void *artifact, uint64_t nbytes) {
   aoth_instance_t backend;
   aoth_session_exe_drop(s);
+  s->report = (aoth_report_t){.arena = s->arena};
   AOT_TRY(aoth_instance_create(s, stage, &backend));
   lowering_t l = {.s = s, .stage = stage, .backend = &backend};
   s->now.artifact = (void *)(uintptr_t)artifact;

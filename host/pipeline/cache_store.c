@@ -171,14 +171,19 @@ static const char *text_of(aoth_session_t *s, const json_t *row, const char *nam
 static void restore_numbers(aoth_session_t *s, const json_t *row, aoth_record_t *out) {
   json_t *numbers = json_object_get(row, "numbers"), *value;
   const char *name;
-  aoth_number_t *list = aoth_arena_alloc(s->arena, sizeof(void *), (json_object_size(numbers) + 1) * sizeof *list);
+  aoth_number_t *list = aoth_arena_alloc(s->arena, sizeof(void *), (json_object_size(numbers) + s->report.n_numbers + 1) * sizeof *list);
   if (!list) return;
   json_object_foreach(numbers, name, value) {
+    if (json_object_get(value, "text")) continue; /* of the machine where the entry was made */
     list[out->n_numbers].name = aoth_arena_text(s->arena, name, strlen(name));
     list[out->n_numbers].unit = text_of(s, value, "unit");
     list[out->n_numbers].value = json_number_value(json_object_get(value, "value"));
+    list[out->n_numbers].text = NULL;
     if (list[out->n_numbers].name) out->n_numbers++;
   }
+  const int is_loaded = strcmp(out->unit, s->now.backend_stage.use) == 0;
+  for (uint32_t i = 0; is_loaded && i < s->report.n_numbers; i++)
+    if (s->report.numbers[i].text) list[out->n_numbers++] = s->report.numbers[i];
   out->numbers = list;
 }
 

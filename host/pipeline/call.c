@@ -174,7 +174,7 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
   aoth_text_deinit(&journal);
   s->ctx.stage = NULL;
   s->ctx.where_file = NULL;
-  return AOTH_E_PLUGIN;
+  return outcome == AOTH_CALL_TOLD && s->status == AOT_E_UNAVAILABLE ? s->status : AOTH_E_PLUGIN; /* the machine lacks it */
 }
 
 /* ---- units ---- */

@@ -159,9 +159,10 @@ typedef struct aoth_session_config {
   aoth_watch_t *watch;    /* borrowed; NULL: nobody */
 } aoth_session_config_t;
 
-/* A number that a unit reported about itself (aot.report/1). */
+/* A number that a unit reported about itself (aot.report/1), or a text. */
 typedef struct aoth_number {
   const char *name, *unit;
+  const char *text; /* NULL: a number */
   double value;
 } aoth_number_t;
 

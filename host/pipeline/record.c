@@ -13,23 +13,35 @@ static void *room(aoth_arena_t *arena, void *rows, uint32_t n, uint32_t *capacit
   return bigger;
 }
 
-aot_status_t aoth_report_number(aoth_report_t *r, aot_str_t name, double value, aot_str_t unit) {
-  if (name.size == 0 || name.size > 128 || unit.size > 64) return AOT_E_INVALID;
+/* The last of a name counts. */
+static aot_status_t keep_row(aoth_report_t *r, aot_str_t name, const char *unit, const char *text, double value) {
+  if (name.size == 0 || name.size > 128) return AOT_E_INVALID;
   for (uint32_t i = 0; i < r->n_numbers; i++) {
     if (strlen(r->numbers[i].name) != name.size || memcmp(r->numbers[i].name, name.data, (size_t)name.size) != 0)
       continue;
     r->numbers[i].value = value;
+    r->numbers[i].text = text;
     return AOT_OK;
   }
   r->numbers = room(r->arena, r->numbers, r->n_numbers, &r->number_capacity, sizeof *r->numbers);
-  const char *n = aoth_arena_text(r->arena, name.data, (size_t)name.size),
-             *u = aoth_arena_text(r->arena, unit.size ? unit.data : "", (size_t)unit.size);
-  if (!r->numbers || !n || !u) {
+  const char *n = aoth_arena_text(r->arena, name.data, (size_t)name.size);
+  if (!r->numbers || !n || !unit) {
     r->n_numbers = r->number_capacity = 0;
     return AOT_E_EXHAUSTED;
   }
-  r->numbers[r->n_numbers++] = (aoth_number_t){n, u, value};
+  r->numbers[r->n_numbers++] = (aoth_number_t){n, unit, text, value};
   return AOT_OK;
+}
+
+aot_status_t aoth_report_number(aoth_report_t *r, aot_str_t name, double value, aot_str_t unit) {
+  if (unit.size > 64) return AOT_E_INVALID;
+  return keep_row(r, name, aoth_arena_text(r->arena, unit.size ? unit.data : "", (size_t)unit.size), NULL, value);
+}
+
+aot_status_t aoth_report_text(aoth_report_t *r, aot_str_t name, aot_str_t text) {
+  if (text.size > 128) return AOT_E_INVALID;
+  const char *kept = aoth_arena_text(r->arena, text.size ? text.data : "", (size_t)text.size);
+  return kept ? keep_row(r, name, "", kept, 0) : AOT_E_EXHAUSTED;
 }
 
 const char *aoth_report_env(aoth_report_t *r, const char *name) {
@@ -62,10 +74,17 @@ void aoth_records_print(aoth_session_t *s, FILE *out) {
     fprintf(out, " %10llu %10llu %10llu\n", (unsigned long long)r->nodes_before, (unsigned long long)r->nodes_after,
             (unsigned long long)r->edits);
     for (uint32_t k = 0; k < r->n_numbers; k++)
-      fprintf(out, "  %s: %.6g%s%s\n", r->numbers[k].name, r->numbers[k].value, *r->numbers[k].unit ? " " : "",
-              r->numbers[k].unit);
+      if (r->numbers[k].text) fprintf(out, "  %s: %s\n", r->numbers[k].name, r->numbers[k].text);
+      else
+        fprintf(out, "  %s: %.6g%s%s\n", r->numbers[k].name, r->numbers[k].value, *r->numbers[k].unit ? " " : "",
+                r->numbers[k].unit);
   }
   fprintf(out, "%-24s %-20s %12.3f\n", "total", "", total);
+}
+
+static json_t *number_json(const aoth_number_t *n) {
+  if (n->text) return json_pack("{s:s}", "text", n->text);
+  return json_pack("{s:o, s:s}", "value", isfinite(n->value) ? json_real(n->value) : json_null(), "unit", n->unit);
 }
 
 json_t *aoth_records_json(aoth_session_t *s) {
@@ -76,10 +95,7 @@ json_t *aoth_records_json(aoth_session_t *s) {
     const aoth_record_t *r = &rows[i];
     json_t *numbers = json_object();
     for (uint32_t k = 0; k < r->n_numbers; k++)
-      json_object_set_new(numbers, r->numbers[k].name,
-                          json_pack("{s:o, s:s}", "value",
-                                    isfinite(r->numbers[k].value) ? json_real(r->numbers[k].value) : json_null(),
-                                    "unit", r->numbers[k].unit));
+      json_object_set_new(numbers, r->numbers[k].name, number_json(&r->numbers[k]));
     json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:b, s:I, s:I, s:I, s:I, s:o}", "unit", r->unit,
                                           "name", r->name, "plugin", r->plugin, "version", r->version, "number",
                                           (int)r->number, "ms", r->ms, "cached", (int)r->is_cached, "nodes_before", (json_int_t)r->nodes_before,

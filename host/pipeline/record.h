@@ -20,6 +20,7 @@ typedef struct aoth_report {
 
 aot_status_t aoth_report_number(aoth_report_t *r, aot_str_t name, double value,
                                 aot_str_t unit); /* the last of a name counts */
+aot_status_t aoth_report_text(aoth_report_t *r, aot_str_t name, aot_str_t text);
 const char *aoth_report_env(aoth_report_t *r, const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 #include "blas.h"
 
-#include <cblas.h>
+#include "common/blas/openblas.h"
 #include <string.h>
 #include <unistd.h>
 
@@ -38,10 +38,10 @@ static void one(const bc_product_t *p, const char *a, const char *b, char *c) {
   blasint m = (blasint)(flip ? p->c.columns : p->c.rows), n = (blasint)(flip ? p->c.rows : p->c.columns);
   blasint k = (blasint)p->a.columns;
   if (p->dtype == AOT_F32)
-    cblas_sgemm(CblasRowMajor, tx, ty, m, n, k, (float)p->alpha, (const float *)(const void *)a, (blasint)x->ld,
+    bl_library()->cblas_sgemm(CblasRowMajor, tx, ty, m, n, k, (float)p->alpha, (const float *)(const void *)a, (blasint)x->ld,
                 (const float *)(const void *)b, (blasint)y->ld, (float)p->beta, (float *)(void *)c, (blasint)p->c.ld);
   else
-    cblas_dgemm(CblasRowMajor, tx, ty, m, n, k, p->alpha, (const double *)(const void *)a, (blasint)x->ld,
+    bl_library()->cblas_dgemm(CblasRowMajor, tx, ty, m, n, k, p->alpha, (const double *)(const void *)a, (blasint)x->ld,
                 (const double *)(const void *)b, (blasint)y->ld, p->beta, (double *)(void *)c, (blasint)p->c.ld);
 }
 
@@ -68,7 +68,5 @@ void bc_product(const bc_product_t *p, const void *a, const void *b, void *c) {
 
 int32_t bc_blas_threads(int64_t n) {
   long online = n > 0 ? (long)n : sysconf(_SC_NPROCESSORS_ONLN);
-  int32_t threads = online > 0 ? (int32_t)online : 1;
-  openblas_set_num_threads(threads);
-  return threads;
+  return bl_set_threads(online > 0 ? (int32_t)online : 1);
 }

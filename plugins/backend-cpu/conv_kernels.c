@@ -1,6 +1,6 @@
 #include "conv_kernels.h"
 
-#include <cblas.h>
+#include "common/blas/openblas.h"
 #include <string.h>
 
 static int64_t positions(const bc_conv_t *c) { return c->out[0] * c->out[1]; }
@@ -78,14 +78,14 @@ void bc_conv_forward(const bc_conv_t *c, const float *x, const float *w, const f
     for (int64_t g = 0; g < c->groups; g++) {
       place_t at = place(c, n, g);
       const float *cols = columns(c, x + at.x, work);
-      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, co, p, k, 1, w + at.w, k, cols, p, b ? 1 : 0, y + at.y, p);
+      bl_library()->cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, co, p, k, 1, w + at.w, k, cols, p, b ? 1 : 0, y + at.y, p);
     }
 }
 
 static void input_gradient(const bc_conv_t *c, const float *gy, const float *w, place_t at, float *gx, float *work) {
   blasint co = (blasint)(c->c_out / c->groups), p = (blasint)positions(c), k = (blasint)window(c);
   float *into = is_plain(c) ? gx + at.x : work;
-  cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, k, p, co, 1, w + at.w, k, gy + at.y, p, 0, into, p);
+  bl_library()->cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, k, p, co, 1, w + at.w, k, gy + at.y, p, 0, into, p);
   if (!is_plain(c)) add_columns(c, work, gx + at.x);
 }
 
@@ -109,7 +109,7 @@ void bc_conv_backward(const bc_conv_t *c, const float *gy, const float *x, const
       place_t at = place(c, n, g);
       if (gw) {
         const float *cols = columns(c, x + at.x, work);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, co, k, p, 1, gy + at.y, p, cols, p, n ? 1 : 0, gw + at.w, k);
+        bl_library()->cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, co, k, p, 1, gy + at.y, p, cols, p, n ? 1 : 0, gw + at.w, k);
       }
       if (gx) input_gradient(c, gy, w, at, gx, work);
     }

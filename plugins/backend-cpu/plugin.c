@@ -1,6 +1,7 @@
 /* backend-cpu: the only file here that sees the plugin boundary. Read it from the bottom: entry, descriptor, create, compile,
  * load, run. */
 #include "blas.h"
+#include "common/blas/openblas.h"
 #include "common/loops/loop.h"
 #include "common/snapshot/snap_births.h"
 #include "exec.h"
@@ -168,6 +169,13 @@ static aot_status_t open_cache(unit_t *u, aot_ctx_t *ctx) {
   return AOT_OK;
 }
 
+/* Of this machine, not of the program: told when it is loaded. */
+static aot_status_t report_machine(const unit_t *u, aot_ctx_t *ctx) {
+  const aot_ext_report_t *r = extension(u, AOT_EXT_REPORT);
+  if (!r || r->struct_size < sizeof *r) return AOT_OK;
+  return r->text(ctx, aot_str("blas-kernels"), aot_str(bl_library()->openblas_get_corename()));
+}
+
 static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const bc_program_t *p) {
   const aot_ext_report_t *r = extension(u, AOT_EXT_REPORT);
   bc_program_stats_t s = bc_program_stats(p);
@@ -304,7 +312,9 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
   aot_status_t status = read_artifact(bytes, nbytes, &s, &x->own, &e);
   if (status != AOT_OK) error_out(u, ctx, &e, status);
   else status = make_program(u, ctx, s, &x->program);
+  if (status == AOT_OK) status = report_machine(u, ctx);
   if (status != AOT_OK) {
+    bc_program_destroy(x->program);
     free(x->own);
     free(x);
     return status;
@@ -333,11 +343,18 @@ static const void *get_ext(const aot_backend_t *b, const char *id) {
   return strcmp(id, AOT_EXT_COVERAGE) == 0 && u->coverage.n_ops ? &u->coverage : NULL;
 }
 
+/* Before anything else takes the address space. */
+static aot_status_t need_blas(const unit_t *u, aot_ctx_t *ctx) {
+  bc_error_t e = {.node = AOT_NO_ID};
+  const char *failure = bl_library()->failure;
+  return failure[0] ? error_out(u, ctx, &e, bc_fail(&e, AOT_E_UNAVAILABLE, "no-blas", "%s", failure)) : AOT_OK;
+}
+
 static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
   unit_t *u = calloc(1, sizeof *u);
-  (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
   aot_status_t status = aot_import(&u->host, sizeof u->host, host);
+  if (status == AOT_OK) status = need_blas(u, ctx);
   u->threads = opts->values[0].i;
   u->compiler = calloc(1, (size_t)opts->values[1].s.size + 1);
   u->names = calloc((size_t)rk_count() + 1, sizeof *u->names);

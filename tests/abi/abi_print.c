@@ -527,6 +527,7 @@ static const row_t rows[] = {
     MEMBER(aot_ext_report_t, struct_size),
     MEMBER(aot_ext_report_t, flags),
     MEMBER(aot_ext_report_t, number),
+    MEMBER(aot_ext_report_t, text),
     STRUCT(aot_ext_env_t),
     MEMBER(aot_ext_env_t, struct_size),
     MEMBER(aot_ext_env_t, flags),

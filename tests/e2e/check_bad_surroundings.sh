@@ -54,7 +54,7 @@ head -c 60000 /dev/zero > disk/filler
 "$aothost" run train.yaml --model m.pt2 --set run.train.checkpoint=disk/ck.st > out 2>&1
 echo \$? > checkpoint.status; ls -A disk > checkpoint.left
 AOT_CACHE_DIR=\$PWD/disk/cache "$aothost" run train.yaml --model m.pt2 > cache.out 2>&1
-echo \$? > cache.status; ls -A disk/cache disk/cache/compiled | grep -vE "^(disk/.*:|compiled|.*\\.version|)\$" > cache.left
+echo \$? > cache.status; ls -A disk/cache/* | grep -vE "^(disk/.*:|.*\\.version|)\$" > cache.left
 DISK
 unshare -Urm sh small_disk.sh > /dev/null 2>&1 # the mount is gone with the name space
 if [ -f mounted ]; then
@@ -73,6 +73,18 @@ echo precious > victim
 status 0 sh -c "ln -s victim o.ir.tmp-\$\$; exec '$aothost' opt m.pt2 -o o.ir"
 [ "$(cat victim)" = precious ] || complain "wrote through a link under the temporary name"
 rm -f victim o.ir
+
+# ---- little address space: an error, or fewer threads, and never a library that tries for ever ----
+if (ulimit -v 600000; "$aothost" plugins > /dev/null 2>&1); then # not under a sanitizer, which takes terabytes
+  for kib in 120000 200000; do
+    refuse 2 'OpenBLAS needs 200 MiB of address space' 'ulimit -v' sh -c "ulimit -v $kib; '$aothost' run train.yaml --model m.pt2"
+  done
+  for kib in 300000 500000 900000 1400000; do
+    status 0 sh -c "ulimit -v $kib; '$aothost' verify '$root/pipelines/verify.yaml' --model '$models/gpt_tiny/train.pt2' \
+      --expect '$models/gpt_tiny/expected.safetensors' --set vars.backend=backend-cpu --no-cache"
+    says 'keys agree'
+  done
+fi
 
 # ---- modes of files ----
 mkdir closed readonly && cp m.pt2 closed.pt2 && chmod 000 closed closed.pt2 && chmod 555 readonly
@@ -94,16 +106,16 @@ chmod 755 closed readonly; rm -rf closed closed.pt2 readonly open
 # ---- the cache of generated code ----
 loss_is_right() { grep last_loss "$1" | cmp -s - right || { complain "another loss: $2"; grep last_loss "$1"; }; }
 for n in 0 1000 9000 15000; do # cut short when a machine went down: made again
-  for so in "$cache"/*.so; do head -c $n "$so" > t; cp t "$so"; done
+  for so in "$cache"/units/*.so; do head -c $n "$so" > t; cp t "$so"; done
   status 0 train --json got.json; loss_is_right got.json "a cache cut to $n bytes"; no_report train
 done
-for so in "$cache"/*.so; do echo garbage > "$so"; done; status 0 train
+for so in "$cache"/units/*.so; do echo garbage > "$so"; done; status 0 train
 rm -rf "$cache" t; mkdir "$cache" # several at once, nothing there yet
 racers=
 for i in 1 2 3; do train --json race$i.json > race$i.out 2>&1 & racers="$racers $!"; done
 for pid in $racers; do wait "$pid" || complain "one of three that share a cache: status $?"; done
 for i in 1 2 3; do loss_is_right race$i.json "one of three that share a cache"; done
-ls "$cache" | grep -vE '\.(so|version)$|^compiled$' > t && complain "left in the cache: $(cat t)"
+ls "$cache" "$cache/units" | grep -vE '\.(so|version)$|^(compiled|units|.*:|)$' > t && complain "left in the cache: $(cat t)"
 rm -f t race?.json race?.out
 # no folder to keep it, no folder to make it, no home, no compiler
 goes_on() {

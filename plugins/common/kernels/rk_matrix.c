@@ -1,7 +1,6 @@
 /* LAPACK on row-major matrices: each is turned to columns and back. Signs and orders of results are LAPACK's. */
 #include "common/kernels/rk_matrix.h"
-#include "common/kernels/rk_lapack.h"
-#include <cblas.h>
+#include "common/blas/openblas.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +33,7 @@ int64_t rm_lu(double *a, int64_t m, int64_t n, int64_t *pivots) {
   lapack_int *p = new_ints(k), info = 0;
   const int ok = c && p;
   if (ok && k) {
-    dgetrf_(&rows, &columns, c, &lda, p, &info);
+    bl_library()->dgetrf_(&rows, &columns, c, &lda, p, &info);
     put_rows(c, m, m, n, a);
     for (int64_t i = 0; i < k; i++) pivots[i] = p[i];
   }
@@ -46,7 +45,7 @@ int64_t rm_lu(double *a, int64_t m, int64_t n, int64_t *pivots) {
 void rm_permute(double *b, int64_t k, const int64_t *pivots, int64_t n_pivots, int back) {
   for (int64_t s = 0; s < n_pivots; s++) {
     int64_t i = back ? n_pivots - 1 - s : s, j = pivots[i] - 1;
-    if (i != j) cblas_dswap((lapack_int)k, b + i * k, 1, b + j * k, 1);
+    if (i != j) bl_library()->cblas_dswap((lapack_int)k, b + i * k, 1, b + j * k, 1);
   }
 }
 
@@ -78,7 +77,7 @@ int64_t rm_lu_solve(const double *lu, int64_t n, const int64_t *pivots, double *
   lapack_int info = 0;
   const int ok = read_factors(&f, lu, n, pivots, b, k);
   if (ok && n && k) {
-    dgetrs_(transposed ? "T" : "N", &f.n, &f.k, f.a, &f.lda, f.pivots, f.b, &f.lda, &info, 1);
+    bl_library()->dgetrs_(transposed ? "T" : "N", &f.n, &f.k, f.a, &f.lda, f.pivots, f.b, &f.lda, &info, 1);
     put_rows(f.b, n, n, k, b);
   }
   free_factors(&f);
@@ -87,7 +86,7 @@ int64_t rm_lu_solve(const double *lu, int64_t n, const int64_t *pivots, double *
 
 void rm_solve_triangular(const double *t, int64_t n, double *b, int64_t k, int upper, int transposed, int unit) {
   if (n == 0 || k == 0) return;
-  cblas_dtrsm(CblasRowMajor, CblasLeft, upper ? CblasUpper : CblasLower, transposed ? CblasTrans : CblasNoTrans,
+  bl_library()->cblas_dtrsm(CblasRowMajor, CblasLeft, upper ? CblasUpper : CblasLower, transposed ? CblasTrans : CblasNoTrans,
               unit ? CblasUnit : CblasNonUnit, (lapack_int)n, (lapack_int)k, 1, t, (lapack_int)n, b, (lapack_int)k);
 }
 
@@ -95,7 +94,7 @@ void rm_solve_triangular(const double *t, int64_t n, double *b, int64_t k, int u
 int64_t rm_cholesky(double *a, int64_t n) {
   const lapack_int order = (lapack_int)n;
   lapack_int info = 0;
-  if (n) dpotrf_("U", &order, a, &order, &info, 1);
+  if (n) bl_library()->dpotrf_("U", &order, a, &order, &info, 1);
   for (int64_t i = 0; i < n; i++)
     for (int64_t j = i + 1; j < n; j++) AT(a, i, j) = 0;
   return info;
@@ -109,7 +108,7 @@ int64_t rm_qr(double *a, int64_t m, int64_t n, double *tau) {
   const int ok = c && work;
   lapack_int info = 0;
   if (ok && m && n) {
-    dgeqrf_(&rows, &columns, c, &rows, tau, work, &size, &info);
+    bl_library()->dgeqrf_(&rows, &columns, c, &rows, tau, work, &size, &info);
     put_rows(c, m, m, n, a);
   }
   free(c);
@@ -123,7 +122,7 @@ int64_t rm_form_q(double *a, int64_t m, int64_t n, const double *tau, int64_t k)
   const int ok = c && work;
   lapack_int info = 0;
   if (ok && m && n) {
-    dorgqr_(&rows, &columns, &reflectors, c, &rows, tau, work, &size, &info);
+    bl_library()->dorgqr_(&rows, &columns, &reflectors, c, &rows, tau, work, &size, &info);
     put_rows(c, m, m, n, a);
   }
   free(c);
@@ -140,7 +139,7 @@ int64_t rm_apply_q(const double *a, int64_t n_a, const double *tau, int64_t k, d
   const int ok = q && b && work;
   lapack_int info = 0;
   if (ok && m && n && k) {
-    dormqr_(left ? "L" : "R", transposed ? "T" : "N", &rows, &columns, &reflectors, q, &lda, tau, b, &rows, work, &size, &info,
+    bl_library()->dormqr_(left ? "L" : "R", transposed ? "T" : "N", &rows, &columns, &reflectors, q, &lda, tau, b, &rows, work, &size, &info,
             1, 1);
     put_rows(b, m, m, n, c);
   }
@@ -166,7 +165,7 @@ typedef struct svd_call {
 
 static lapack_int tall_svd(svd_call_t *c, const char *job) {
   lapack_int info = 0;
-  dgesdd_(job, &c->m, &c->n, c->a, &c->m, c->s, c->u, &c->m, c->vt, &c->ldvt, c->work, &c->size, c->iwork, &info, 1);
+  bl_library()->dgesdd_(job, &c->m, &c->n, c->a, &c->m, c->s, c->u, &c->m, c->vt, &c->ldvt, c->work, &c->size, c->iwork, &info, 1);
   return info;
 }
 
@@ -178,13 +177,13 @@ static lapack_int wide_svd(svd_call_t *c) {
   const lapack_int size = c->size - 3 * c->k;
   for (int64_t i = 0; i < (int64_t)c->m * c->n; i++)
     if (!isfinite(c->a[i])) return -4; /* what gesdd says */
-  dgebrd_(&c->m, &c->n, c->a, &c->m, c->s, e, tauq, taup, work, &size, &info);
+  bl_library()->dgebrd_(&c->m, &c->n, c->a, &c->m, c->s, e, tauq, taup, work, &size, &info);
   memset(c->vt, 0, (size_t)c->ldvt * (size_t)c->n * sizeof *c->vt);
   for (int64_t i = c->k; i < c->ldvt; i++) c->vt[i * c->ldvt + i] = 1;
-  dbdsdc_("L", "I", &c->k, c->s, e, c->u, &c->m, c->vt, &c->ldvt, NULL, NULL, work, c->iwork, &info, 1, 1);
+  bl_library()->dbdsdc_("L", "I", &c->k, c->s, e, c->u, &c->m, c->vt, &c->ldvt, NULL, NULL, work, c->iwork, &info, 1, 1);
   if (info) return info;
-  dormbr_("Q", "L", "N", &c->m, &c->m, &c->n, c->a, &c->m, tauq, c->u, &c->m, work, &size, &info, 1, 1, 1);
-  dormbr_("P", "R", "T", &c->ldvt, &c->n, &c->m, c->a, &c->m, taup, c->vt, &c->ldvt, work, &size, &info, 1, 1, 1);
+  bl_library()->dormbr_("Q", "L", "N", &c->m, &c->m, &c->n, c->a, &c->m, tauq, c->u, &c->m, work, &size, &info, 1, 1, 1);
+  bl_library()->dormbr_("P", "R", "T", &c->ldvt, &c->n, &c->m, c->a, &c->m, taup, c->vt, &c->ldvt, work, &size, &info, 1, 1, 1);
   return info;
 }
 
@@ -226,12 +225,12 @@ int64_t rm_eigh(double *a, int64_t n, double *w, int vectors) {
   double *c = new_columns(a, n, n, n), *work = NULL, best = 0;
   int ok;
   if (c && n) {
-    dsyevd_(vectors ? "V" : "N", "L", &order, c, &order, w, &best, &ask, &int_size, &ask, &info, 1, 1);
+    bl_library()->dsyevd_(vectors ? "V" : "N", "L", &order, c, &order, w, &best, &ask, &int_size, &ask, &info, 1, 1);
     size = at_least_one((int64_t)best);
     work = new_doubles(size);
     iwork = new_ints(int_size);
     if (work && iwork)
-      dsyevd_(vectors ? "V" : "N", "L", &order, c, &order, w, work, &size, iwork, &int_size, &info, 1, 1);
+      bl_library()->dsyevd_(vectors ? "V" : "N", "L", &order, c, &order, w, work, &size, iwork, &int_size, &info, 1, 1);
     if (vectors) put_rows(c, n, n, n, a);
   }
   ok = c && (n == 0 || (work && iwork));
@@ -249,7 +248,7 @@ int64_t rm_ldl(double *a, int64_t n, int64_t *pivots) {
   lapack_int *p = new_ints(n), info = 0;
   const int ok = c && work && p;
   if (ok && n) {
-    dsytrf_("L", &order, c, &order, p, work, &size, &info, 1);
+    bl_library()->dsytrf_("L", &order, c, &order, p, work, &size, &info, 1);
     put_rows(c, n, n, n, a);
     for (int64_t i = 0; i < n; i++) pivots[i] = p[i];
   }
@@ -264,7 +263,7 @@ int64_t rm_ldl_solve(const double *a, int64_t n, const int64_t *pivots, double *
   lapack_int info = 0;
   const int ok = read_factors(&f, a, n, pivots, b, k);
   if (ok && n && k) {
-    dsytrs_("L", &f.n, &f.k, f.a, &f.lda, f.pivots, f.b, &f.lda, &info, 1);
+    bl_library()->dsytrs_("L", &f.n, &f.k, f.a, &f.lda, f.pivots, f.b, &f.lda, &info, 1);
     put_rows(f.b, n, n, k, b);
   }
   free_factors(&f);
@@ -281,10 +280,10 @@ typedef struct problem {
 /* size -1 asks for the best one, in work[0]. */
 static lapack_int call_driver(int driver, problem_t *p, double *work, lapack_int size) {
   lapack_int info = 0;
-  if (driver == RM_GELS) dgels_("N", &p->m, &p->n, &p->k, p->a, &p->m, p->b, &p->ldb, work, &size, &info, 1);
+  if (driver == RM_GELS) bl_library()->dgels_("N", &p->m, &p->n, &p->k, p->a, &p->m, p->b, &p->ldb, work, &size, &info, 1);
   else if (driver == RM_GELSY)
-    dgelsy_(&p->m, &p->n, &p->k, p->a, &p->m, p->b, &p->ldb, p->ints, &p->rcond, &p->rank, work, &size, &info);
-  else dgelsd_(&p->m, &p->n, &p->k, p->a, &p->m, p->b, &p->ldb, p->s, &p->rcond, &p->rank, work, &size, p->ints, &info);
+    bl_library()->dgelsy_(&p->m, &p->n, &p->k, p->a, &p->m, p->b, &p->ldb, p->ints, &p->rcond, &p->rank, work, &size, &info);
+  else bl_library()->dgelsd_(&p->m, &p->n, &p->k, p->a, &p->m, p->b, &p->ldb, p->s, &p->rcond, &p->rank, work, &size, p->ints, &info);
   return info;
 }
 
@@ -322,7 +321,7 @@ void rm_multiply(const double *a, const double *b, double *out, int64_t m, int64
   if (m == 0 || n == 0) return;
   if (k == 0) memset(out, 0, (size_t)(m * n) * sizeof *out);
   else
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (lapack_int)m, (lapack_int)n, (lapack_int)k, 1, a, (lapack_int)k, b,
+    bl_library()->cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (lapack_int)m, (lapack_int)n, (lapack_int)k, 1, a, (lapack_int)k, b,
                 (lapack_int)n, 0, out, (lapack_int)n);
 }
 

@@ -1,9 +1,12 @@
 /* Stacks of matrices: rk_stack.h has the contract. */
 #include "common/kernels/rk_stack.h"
+
+#include "common/blas/openblas.h"
 #include <aot/inline.h>
 #include <string.h>
 
 aot_status_t rs_read_stack(rk_ctx *c, uint32_t arg, rs_stack *s) {
+  if (bl_library()->failure[0]) return rk_fail(c, AOT_E_EXHAUSTED, "%s", bl_library()->failure);
   AOT_TRY(rk_need_f(c, arg, &s->a));
   RK_CHECK(c, s->a.rank >= 2, "argument %u has rank %d; matrices are needed", arg, s->a.rank);
   s->rows = s->a.sizes[s->a.rank - 2];

@@ -1,7 +1,7 @@
-/* The Fortran routines of LAPACK that rk_matrix.c calls, as libopenblas exports them: 32-bit integers, matrices column by
+/* The Fortran routines of LAPACK that kernels/rk_matrix.c calls, as libopenblas exports them: 32-bit integers, matrices column by
  * column, and the length of every character argument after the others. Reference: LAPACK Users' Guide, 3rd edition. */
-#ifndef RK_LAPACK_H
-#define RK_LAPACK_H
+#ifndef BL_LAPACK_H
+#define BL_LAPACK_H
 
 #include <stddef.h>
 #include <stdint.h>
