@@ -176,6 +176,7 @@ static void print_rules(const inspection_t *in) {
     aot_rule_t r;
     aoth_text_t geometry = {0};
     if (aoth_graph_rule(in->p, i, &r) != AOT_OK) continue;
+    if (r.dtype) aoth_text_f(&geometry, " as %s", aot_dtype_name(r.dtype));
     if (r.sizes) {
       aoth_text_z(&geometry, " sizes ");
       dims_text(in->p, r.sizes, r.rank, &geometry);
@@ -378,8 +379,8 @@ static json_t *rules_json(const inspection_t *in) {
   for (uint32_t i = 0; i < aoth_graph_n_rules(in->p); i++) {
     aot_rule_t r;
     if (aoth_graph_rule(in->p, i, &r) != AOT_OK) continue;
-    json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:o, s:o}", "kind", rule_name(r.kind), "a", (json_int_t)r.a,
-                                          "b", (json_int_t)r.b, "shape", dims_json(in->p, r.sizes, r.rank), "strides",
+    json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:s?, s:o, s:o}", "kind", rule_name(r.kind), "a", (json_int_t)r.a,
+                                          "b", (json_int_t)r.b, "dtype", r.dtype ? aot_dtype_name(r.dtype) : NULL, "shape", dims_json(in->p, r.sizes, r.rank), "strides",
                                           dims_json(in->p, r.strides, r.rank)));
   }
   return list;

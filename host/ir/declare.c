@@ -105,10 +105,13 @@ int aoth_rule_has_geometry(int32_t kind) { return (rule_uses(kind) & USES_GEOMET
 
 static aot_status_t rule_geometry(aot_prog_t *p, const aot_rule_t *rule, aot_rule_t *r) {
   uint32_t type;
+  if (rule->dtype && ((rule_uses(rule->kind) & A_IS_LEAF) || aot_dtype_size(rule->dtype) == 0))
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-rule", "rule %s cannot have dtype %d", aoth_rule_name(rule->kind), (int)rule->dtype);
   aot_type_t t = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_U8, .rank = rule->rank, .sizes = rule->sizes,
                   .strides = rule->strides, .offset = rule->offset};
   AOT_TRY(aoth_type_intern(p, &t, &type));
   r->rank = rule->rank;
+  r->dtype = rule->dtype;
   r->sizes = p->types.at[type].sizes;
   r->strides = p->types.at[type].strides;
   r->offset = rule->offset;

@@ -141,19 +141,23 @@ static aot_status_t parse_leaf(parser_t *s) {
   return aoth_parse_line_end(s);
 }
 
-/* rule view_input 0 2 [4, 8] strides [1, 4] offset 2 */
+/* rule view_input 0 2 [4, 8] strides [1, 4] offset 2; rule view_input 0 2 i32 [4, 8] */
 static aot_status_t parse_rule(parser_t *s) {
   aot_rule_t r = {0};
   aot_type_t geometry = {0};
-  int64_t kind;
+  int64_t kind, dtype = 0;
   AOT_TRY(aoth_parse_next(s));
   token_t where = s->token;
   AOT_TRY(aoth_parse_word_of(s, aoth_rule_words, "a boundary rule", &kind));
   r.kind = (int32_t)kind;
   AOT_TRY(aoth_parse_u32(s, &r.a));
   if (aoth_rule_has_b(r.kind)) AOT_TRY(aoth_parse_u32(s, &r.b));
-  if (aoth_rule_has_geometry(r.kind)) AOT_TRY(aoth_parse_geometry(s, &geometry));
-  r.rank = geometry.rank;
+  if (aoth_rule_has_geometry(r.kind)) {
+    if (s->token.kind == TOKEN_WORD) AOT_TRY(aoth_parse_word_of(s, aoth_dtype_words, "a dtype", &dtype));
+    AOT_TRY(aoth_parse_geometry(s, &geometry));
+  }
+  r.rank = (int16_t)geometry.rank;
+  r.dtype = (int16_t)dtype;
   r.sizes = geometry.sizes;
   r.strides = geometry.strides;
   r.offset = geometry.offset;

@@ -331,6 +331,7 @@ static void put_rule(printer_t *w, const aot_rule_t *r) {
   if (aoth_rule_has_b(r->kind)) aoth_text_f(w->out, " %u", r->b);
   if (aoth_rule_has_geometry(r->kind)) {
     aoth_text_z(w->out, " ");
+    if (r->dtype) aoth_text_f(w->out, "%s ", aoth_word_of(aoth_dtype_words, r->dtype));
     put_geometry(w, r->rank, r->sizes, r->strides, r->offset);
   }
   aoth_text_z(w->out, "\n");

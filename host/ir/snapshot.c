@@ -174,7 +174,7 @@ static void put_environment(builder_t *b) {
   for (uint32_t i = 0; i < p->rules.n; i++) {
     const aot_rule_t *r = &p->rules.at[i];
     aot_snap_rule_t row = {.kind = r->kind, .a = r->a, .b = r->b, .rank = r->rank,
-                           .dims = put_dims(b, r->rank, r->sizes, r->strides), .offset = r->offset};
+                           .dims = put_dims(b, r->rank, r->sizes, r->strides), .dtype = r->dtype, .offset = r->offset};
     put(b, RULES, &row, 1);
   }
   for (uint32_t i = 0; i < p->symbols.n; i++) {

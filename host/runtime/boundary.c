@@ -20,7 +20,8 @@ static aot_status_t broken(const aoth_boundary_t *b, const aot_rule_t *r, const 
 }
 
 aoth_tensor_t aoth_rule_view(const aot_rule_t *r, const aoth_tensor_t *storage) {
-  aoth_tensor_t t = {.data = storage->data, .nbytes = storage->nbytes, .dtype = storage->dtype, .rank = r->rank, .offset = r->offset};
+  aoth_tensor_t t = {.data = storage->data, .nbytes = storage->nbytes, .dtype = r->dtype ? r->dtype : storage->dtype,
+                     .rank = r->rank, .offset = r->offset};
   for (int32_t d = 0; d < r->rank; d++) {
     t.sizes[d] = r->sizes[d];
     t.strides[d] = r->strides[d];

@@ -104,7 +104,7 @@ typedef struct aot_origin_info {
 #define AOT_RULE_COPY_BACK 1    /* exit: after the call leaf a takes the value of its UPDATE output */
 #define AOT_RULE_RESTRIDE 2     /* exit: user input leaf a takes sizes, strides, offset of the rule */
 #define AOT_RULE_SAME_INPUT 3   /* exit: user output a is leaf b itself */
-#define AOT_RULE_VIEW_INPUT 4   /* exit: user output a is a view of leaf b's storage with the rule's geometry */
+#define AOT_RULE_VIEW_INPUT 4   /* exit: user output a is a view of leaf b's storage with the rule's dtype and geometry */
 #define AOT_RULE_SAME_OUTPUT 5  /* exit: user output a is user output b */
 #define AOT_RULE_VIEW_OUTPUT 6  /* exit: user output a is a view of user output b's storage */
 #define AOT_RULE_VIEW_BASE 7    /* exit: user output a is a view of hidden base b */
@@ -113,7 +113,9 @@ typedef struct aot_origin_info {
 typedef struct aot_rule {
   int32_t kind;
   uint32_t a, b;
-  int32_t rank;
+  int16_t rank;
+  int16_t dtype; /* view_*: what the storage's bytes are seen as; sizes, strides and offset count it. 0: the storage's own, as with
+                    plugins for which rank had 32 bits */
   const int64_t *sizes;
   const int64_t *strides;
   int64_t offset;

@@ -92,7 +92,7 @@ typedef struct aot_snap_rule {
   uint32_t a, b;
   int32_t rank;
   uint32_t dims; /* ints row: sizes, strides */
-  uint32_t reserved;
+  int32_t dtype; /* as aot_rule_t has it */
   int64_t offset;
 } aot_snap_rule_t;
 

@@ -15,10 +15,10 @@ typedef struct boundary {
   uint32_t *base_number;        /* by storage: hidden base, FZ_NONE */
 } boundary_t;
 
-static aot_status_t add_rule(boundary_t *b, int32_t kind, uint32_t a, uint32_t other, const aot_type_t *geometry) {
-  aot_rule_t r = {.kind = kind, .a = a, .b = other};
+static aot_status_t add_rule(boundary_t *b, int32_t kind, uint32_t a, uint32_t other, const aot_type_t *geometry, int32_t dtype) {
+  aot_rule_t r = {.kind = kind, .a = a, .b = other, .dtype = (int16_t)dtype};
   if (geometry) {
-    r.rank = geometry->rank;
+    r.rank = (int16_t)geometry->rank;
     r.sizes = geometry->sizes;
     r.strides = geometry->strides;
     r.offset = geometry->offset;
@@ -29,6 +29,15 @@ static aot_status_t add_rule(boundary_t *b, int32_t kind, uint32_t a, uint32_t o
 
 static aot_status_t geometry_of(boundary_t *b, uint32_t place, aot_type_t *out) {
   return b->w->host->graph->value_type(b->w->prog, (aot_value_t){b->w->alias.places[place].declared}, out);
+}
+
+/* Output a looks at the storage of b as the place does, whose dtype may be another than the storage's. */
+static aot_status_t add_view_rule(boundary_t *b, int32_t kind, uint32_t a, uint32_t other, uint32_t place) {
+  const fz_alias_t *alias = &b->w->alias;
+  aot_type_t type, base;
+  AOT_TRY(geometry_of(b, place, &type));
+  AOT_TRY(geometry_of(b, alias->storages[alias->places[place].storage].base, &base));
+  return add_rule(b, kind, a, other, &type, type.dtype != base.dtype ? type.dtype : 0);
 }
 
 /* A written leaf: its new value is an output, and goes back after the call. A renamed one takes the new shape. */
@@ -45,7 +54,7 @@ static aot_status_t add_leaf_rules(boundary_t *b) {
     if (a->storages[storage].version > 0) {
       AOT_TRY(w->host->edit->output_add(w->prog, w->graph, AOT_ROLE_UPDATE, port.index, (aot_value_t){a->places[base].value},
                                         port.name));
-      AOT_TRY(add_rule(b, AOT_RULE_COPY_BACK, port.index, 0, NULL));
+      AOT_TRY(add_rule(b, AOT_RULE_COPY_BACK, port.index, 0, NULL, 0));
     }
     if (place == base) continue;
     AOT_TRY(geometry_of(b, place, &type));
@@ -55,7 +64,7 @@ static aot_status_t add_leaf_rules(boundary_t *b) {
       return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.shape-of-state",
                      "a change of shape in place of a parameter or buffer is not supported: the next call would find another program",
                      (aot_node_t){a->places[place].view_node});
-    AOT_TRY(add_rule(b, AOT_RULE_RESTRIDE, port.index, 0, &type));
+    AOT_TRY(add_rule(b, AOT_RULE_RESTRIDE, port.index, 0, &type, 0));
   }
   return AOT_OK;
 }
@@ -69,7 +78,7 @@ static aot_status_t add_entry_rules(boundary_t *b) {
     aot_type_t type, before;
     AOT_TRY(geometry_of(b, place, &type));
     AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){e->value}, &before));
-    if (!fz_same_layout(&before, &type) || before.offset != type.offset) AOT_TRY(add_rule(b, AOT_RULE_RESTRIDE, e->leaf, 0, &type));
+    if (!fz_same_layout(&before, &type) || before.offset != type.offset) AOT_TRY(add_rule(b, AOT_RULE_RESTRIDE, e->leaf, 0, &type, 0));
   }
   return AOT_OK;
 }
@@ -101,17 +110,15 @@ static aot_status_t add_sibling_rule(boundary_t *b, const uint32_t *original, ui
   uint32_t place = fz_place_of(a, original[i]), storage = a->places[place].storage;
   uint32_t first = b->first_output[storage], first_place = fz_place_of(a, original[first]);
   uint32_t first_number = w->host->graph->outputs(w->prog, w->graph)[first].index;
-  aot_type_t type;
   if (i == first && place == a->storages[storage].base) return AOT_OK;
-  if (i != first && place == first_place) return add_rule(b, AOT_RULE_SAME_OUTPUT, number, first_number, NULL);
+  if (i != first && place == first_place) return add_rule(b, AOT_RULE_SAME_OUTPUT, number, first_number, NULL, 0);
   if (!fz_is_exact(w, a->storages[storage].base))
     return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.gaps",
                    "user outputs that share a written tensor whose strides leave gaps are not supported",
                    w->host->graph->value_def(w->prog, (aot_value_t){original[i]}));
-  AOT_TRY(geometry_of(b, place, &type));
-  if (first_place == a->storages[storage].base) return add_rule(b, AOT_RULE_VIEW_OUTPUT, number, first_number, &type);
+  if (first_place == a->storages[storage].base) return add_view_rule(b, AOT_RULE_VIEW_OUTPUT, number, first_number, place);
   AOT_TRY(add_hidden_base(b, storage));
-  return add_rule(b, AOT_RULE_VIEW_BASE, number, b->base_number[storage], &type);
+  return add_view_rule(b, AOT_RULE_VIEW_BASE, number, b->base_number[storage], place);
 }
 
 static aot_status_t add_output_rules(boundary_t *b, const uint32_t *original, uint32_t n) {
@@ -129,8 +136,8 @@ static aot_status_t add_output_rules(boundary_t *b, const uint32_t *original, ui
       continue;
     }
     uint32_t named = fz_place_of(a, a->places[a->storages[storage].base].declared);
-    if (place == named) AOT_TRY(add_rule(b, AOT_RULE_SAME_INPUT, port.index, leaf, NULL));
-    else AOT_TRY(add_rule(b, AOT_RULE_VIEW_INPUT, port.index, leaf, &type));
+    if (place == named) AOT_TRY(add_rule(b, AOT_RULE_SAME_INPUT, port.index, leaf, NULL, 0));
+    else AOT_TRY(add_view_rule(b, AOT_RULE_VIEW_INPUT, port.index, leaf, place));
   }
   return AOT_OK;
 }

@@ -250,7 +250,7 @@ static const rk_kernel rows[] = {
     RK_VIEW("mT.default", last_two),
     RK_VIEW("adjoint.default", last_two),
     RK_VIEW("numpy_T.default", reversed),
-    RK_VIEW("view.dtype", view_dtype),
+    {"aten.view.dtype", rk_run_view, view_dtype, NULL, RK_STORAGE},
     RK_VIEW("t.default", t),
     RK_VIEW("t_copy.default", t),
     RK_VIEW("movedim.int", movedim),

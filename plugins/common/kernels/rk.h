@@ -59,7 +59,7 @@ uint32_t rk_count(void);
 const rk_kernel *rk_at(uint32_t i); /* i < rk_count() */
 aot_str_t rk_name(const rk_kernel *k);
 int rk_is_view(const rk_kernel *k);
-int rk_needs_storage(const rk_kernel *k); /* its meaning depends on the first argument's strides and offset: as_strided */
+int rk_needs_storage(const rk_kernel *k); /* its meaning depends on the first argument's strides and offset: as_strided, view.dtype */
 int rk_is_fill(const rk_kernel *k); /* reads no element of any argument */
 
 /* Compute every result. The text of a failure is in `error`. */
