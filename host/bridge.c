@@ -27,9 +27,10 @@
 #define MAX_ALIGN 4096u
 
 /* [minor - 1]: the size that minor knows. */
-static const uint32_t host_sizes[] = {offsetof(aot_host_t, get_ext) + sizeof(void *)};
-static const uint32_t graph_sizes[] = {offsetof(aot_graph_api_t, snapshot) + sizeof(void *)};
-static const uint32_t edit_sizes[] = {offsetof(aot_edit_api_t, view_inverse) + sizeof(void *)};
+#define UP_TO(table, member) (offsetof(table, member) + sizeof(void *))
+static const uint32_t host_sizes[] = {UP_TO(aot_host_t, get_ext), UP_TO(aot_host_t, get_ext)};
+static const uint32_t graph_sizes[] = {UP_TO(aot_graph_api_t, snapshot), UP_TO(aot_graph_api_t, snapshot)};
+static const uint32_t edit_sizes[] = {UP_TO(aot_edit_api_t, view_inverse), UP_TO(aot_edit_api_t, aliases)};
 _Static_assert(sizeof host_sizes / sizeof *host_sizes == AOT_ABI_MINOR, "a minor needs its row of sizes");
 
 static aot_status_t AOT_CALL on_diag(aot_ctx_t *ctx, const aot_diag_t *d) {

@@ -1,4 +1,5 @@
 /* Questions about a node that only the opset which owns its operator can answer. */
+#include <aot/inline.h>
 #include <ir/ops_store.h>
 #include <ir/program_store.h>
 #include <stdlib.h>
@@ -113,4 +114,35 @@ aot_status_t aoth_edit_view_inverse(aot_prog_t *p, aot_node_t view, uint32_t ind
   if (!o->table.view_inverse) return AOT_E_UNIMPLEMENTED;
   AOT_TRY(o->table.view_inverse(o->self, p->ctx, p, local, view, index, base, updated, before, out_base));
   return check_answer(p, view.id, "view_inverse", out_base, 1);
+}
+
+/* Fills in what the marks say, and lets the opset change it. */
+static aot_status_t ask_aliases(aot_prog_t *p, aot_op_t op, const aot_op_desc_t *d, const aot_call_t *call, uint32_t *out) {
+  uint32_t local;
+  const aoth_opset_ref_t *o = owner_of(p, op.id, &local);
+  for (uint32_t i = 0; i < call->n_results; i++) out[i] = aot_marked_operand(d, call->args, call->n_args, call->n_results, i);
+  if (!o->table.aliases) return AOT_OK;
+  AOT_TRY(o->table.aliases(o->self, p->ctx, p, local, call, out));
+  for (uint32_t i = 0; i < call->n_results; i++)
+    if (out[i] != NONE && out[i] >= call->n_operands)
+      return aoth_complain(p, AOT_E_INTERNAL, "ir.bad-answer", "aliases of %.*s answered operand %u of %u", STR_ARGS(d->name), out[i],
+                           call->n_operands);
+  return AOT_OK;
+}
+
+aot_status_t aoth_edit_aliases(aot_prog_t *p, aot_op_t op, const aot_call_t *call, uint32_t *out_operands) {
+  const aot_op_desc_t *d = aoth_ops_desc(p->ops, op);
+  aot_arg_t few[FEW], *full = few;
+  aot_call_t whole;
+  if (!d)
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no operator %u; %u are known", op.id, aoth_ops_count(p->ops));
+  AOT_TRY(aot_import(&whole, sizeof whole, call));
+  const uint32_t n = aoth_args_full_count(d, whole.n_args);
+  if (n > FEW && !(full = malloc(n * sizeof *full))) return aoth_no_memory(p, "arguments", n * sizeof *full);
+  aot_status_t status = aoth_args_complete(p, d, whole.args, whole.n_args, full);
+  whole.args = full;
+  whole.n_args = n;
+  if (status == AOT_OK) status = ask_aliases(p, op, d, &whole, out_operands);
+  if (full != few) free(full);
+  return status;
 }

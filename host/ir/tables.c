@@ -71,4 +71,5 @@ void aoth_fill_edit_api(aot_edit_api_t *out) {
   out->decompose = aoth_edit_decompose;
   out->functional_form = aoth_edit_functional_form;
   out->view_inverse = aoth_edit_view_inverse;
+  out->aliases = aoth_edit_aliases;
 }

@@ -74,6 +74,7 @@ aot_status_t aoth_edit_decompose(aot_prog_t *p, aot_node_t n, aot_value_t *out_v
 aot_status_t aoth_edit_functional_form(aot_prog_t *p, aot_node_t n, aot_value_t *out_results, aot_value_t *out_written);
 aot_status_t aoth_edit_view_inverse(aot_prog_t *p, aot_node_t view, uint32_t index, aot_value_t base,
     aot_value_t updated, aot_node_t before, aot_value_t *out_base);
+aot_status_t aoth_edit_aliases(aot_prog_t *p, aot_op_t op, const aot_call_t *call, uint32_t *out_operands);
 
 void aoth_fill_graph_api(aot_graph_api_t *out);
 void aoth_fill_edit_api(aot_edit_api_t *out);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define AOT_ABI_EPOCH 1u /* expected to stay 1 */
-#define AOT_ABI_MINOR 1u /* counts appends; the only place where it stands */
+#define AOT_ABI_MINOR 2u /* counts appends; AOT_NOTE_HEAD (note.h) says it again */
 #define AOT_VERSION "0.1.0"
 
 #define AOT_CALL

@@ -61,6 +61,8 @@ typedef struct aot_edit_api {
                                            aot_value_t *out_written);
   aot_status_t (AOT_CALL *view_inverse)(aot_prog_t *p, aot_node_t view, uint32_t index, aot_value_t base,
                                         aot_value_t updated, aot_node_t before, aot_value_t *out_base);
+  /* appended by minor 2 */
+  aot_status_t (AOT_CALL *aliases)(aot_prog_t *p, aot_op_t op, const aot_call_t *call, uint32_t *out_operands);
 } aot_edit_api_t;
 
 #endif

@@ -3,6 +3,7 @@
 #define AOT_INLINE_H
 
 #include <aot/base.h>
+#include <aot/opset.h>
 #include <aot/plugin.h>
 #include <aot/snapshot.h>
 #include <string.h>
@@ -41,6 +42,35 @@ static inline aot_arg_t aot_arg_values(const uint32_t *ids, uint32_t n) {
 }
 static inline aot_arg_t aot_arg_str(aot_str_t s) {
   aot_arg_t a = aot_arg_none(); a.kind = AOT_ARG_STR; a.n = (uint32_t)s.size; a.u.chars = s.data; return a;
+}
+
+/* ---- what a schema says about one call ---- */
+
+/* The schema's argument for argument i of a node: variadic operators repeat their last one. */
+static inline const aot_schema_arg_t *aot_schema_of(const aot_op_desc_t *d, uint32_t i) {
+  return &d->args[i < d->n_args ? i : d->n_args - 1];
+}
+static inline uint32_t aot_n_operands(const aot_arg_t *a) {
+  return a->kind == AOT_ARG_VALUE ? 1 : a->kind == AOT_ARG_VALUES ? a->n : 0;
+}
+/* The schema's result that stands for result i of n: a list result stands for several. */
+static inline const aot_schema_arg_t *aot_schema_result(const aot_op_desc_t *d, uint32_t n, uint32_t i) {
+  uint32_t extra = n > d->n_results ? n - d->n_results : 0, k, width;
+  for (k = 0; k < d->n_results; k++, i -= width) {
+    width = d->results[k].flags & AOT_SARG_LIST ? extra + 1 : 1;
+    if (i < width) return &d->results[k];
+  }
+  return NULL;
+}
+/* The operand (in argument order, list elements one by one) with the alias mark of result i of n; AOT_NO_ID: none. */
+static inline uint32_t aot_marked_operand(const aot_op_desc_t *d, const aot_arg_t *args, uint32_t n_args, uint32_t n, uint32_t i) {
+  const aot_schema_arg_t *result = aot_schema_result(d, n, i);
+  uint32_t operand = 0, a, width;
+  for (a = 0; result && result->alias_set != 0 && a < n_args; a++, operand += width) {
+    width = aot_n_operands(&args[a]);
+    if (width > 0 && aot_schema_of(d, a)->alias_set == result->alias_set) return operand + (i < width ? i : 0);
+  }
+  return AOT_NO_ID;
 }
 
 static inline uint64_t aot_dtype_size(int32_t dtype) {

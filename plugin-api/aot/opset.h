@@ -83,6 +83,15 @@ typedef struct aot_type_sink {
   aot_status_t (AOT_CALL *put)(void *self, const aot_type_t *type); /* [stage-exclusive] copies */
 } aot_type_sink_t;
 
+/* One call as the model was traced. */
+typedef struct aot_call {
+  uint32_t struct_size, n_args;
+  const aot_arg_t *args;
+  const aot_type_t *operands; /* types of the tensors among args, in order, list elements one by one; kind NONE: an absent one */
+  const aot_type_t *results;
+  uint32_t n_operands, n_results;
+} aot_call_t;
+
 typedef struct aot_opset {
   uint32_t struct_size, flags;
   void *self;
@@ -110,6 +119,11 @@ typedef struct aot_opset {
                                         aot_node_t before, aot_value_t *out_base);
   void (AOT_CALL *destroy)(const struct aot_opset *o);                        /* [host-main] */
   const void *(AOT_CALL *get_ext)(const struct aot_opset *o, const char *id); /* [any-thread] */
+  /* Appended by minor 2. Whose memory the results of one call share. out_operands[i] is the operand that result i is, or is a view
+   * of; AOT_NO_ID: it has memory of its own. They hold what the schema's marks say; the opset changes those that are otherwise
+   * in this call: reshape that has to copy, dropout that has nothing to drop. NULL: the marks say all. [stage-exclusive] */
+  aot_status_t (AOT_CALL *aliases)(const struct aot_opset *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
+                                   const aot_call_t *call, uint32_t *out_operands);
 } aot_opset_t;
 
 #endif

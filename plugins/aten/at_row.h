@@ -17,6 +17,9 @@ typedef aot_status_t at_functional_fn(struct at_emit *e, aot_value_t *out_result
 /* The base after `updated` has been written over result `index` of the view. */
 typedef aot_value_t at_inverse_fn(struct at_emit *e, uint32_t index, aot_value_t base, aot_value_t updated);
 
+/* Whose memory the results of a call share, where the schema's marks do not say it all (sharing.c). out[i] holds what they say. */
+typedef void at_sharing_fn(struct at_infer *c, const aot_call_t *call, uint32_t *out);
+
 /* How a row follows from another one (derive.h). */
 enum {
   AT_OWN,      /* it does not */
@@ -38,6 +41,7 @@ typedef struct at_row {
   const char *functional;          /* of a writing operator: the same without the write, argument for argument */
   at_functional_fn *functional_by; /* or how to make it */
   at_inverse_fn *inverse;          /* of a view */
+  at_sharing_fn *sharing;          /* NULL: the marks say all */
   const char *write_if;            /* bool argument that must be true for the marked arguments to be written */
   int form;                        /* AT_OUT, ..: derived from `of` */
   const struct at_row *of;         /* for at_dc_same: the operator that it is, argument for argument */

@@ -245,9 +245,7 @@ aot_status_t at_dc_log_sigmoid_backward(at_emit_t *e, aot_value_t *out) {
 
 aot_status_t at_dc_dropout(at_emit_t *e, aot_value_t *out) {
   at_x x = IN("input");
-  double p = at_in_float(e, "p", 0.5);
-  if (!at_in_int(e, "train", 0)) return at_give(e, x, out);
-  if (p == 0.0) return at_give(e, AT(e, "clone", x), out);
+  if (!at_in_int(e, "train", 0) || at_in_float(e, "p", 0.5) == 0.0) return at_give(e, x, out);
   return at_give(e, AT(e, "native_dropout", x, IN("p"), at_b(1)), out);
 }
 
@@ -283,6 +281,11 @@ aot_status_t at_dc_to(at_emit_t *e, aot_value_t *out) {
   return at_give(e, AT(e, "_to_copy", x, at_dtype_of(to.dtype), at_none(),
                        aot_arg_int_kind(AOT_ARG_DEVICE, to.device + 256 * ((int64_t)to.device_index + 1)), at_none(), at_b(0),
                        at_in_has(e, "memory_format") ? IN("memory_format") : at_none()), out);
+}
+
+aot_status_t at_dc_conj_physical(at_emit_t *e, aot_value_t *out) {
+  at_x x = IN("self");
+  return at_give(e, at_is_complex(TYPE(x).dtype) ? AT(e, "_conj_physical", x) : x, out);
 }
 
 aot_status_t at_dc_copy(at_emit_t *e, aot_value_t *out) {

@@ -80,6 +80,8 @@ aot_status_t at_dc_prims_reshape(at_emit_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_convert_element_type(at_emit_t *e, aot_value_t *out) {
+  const aot_type_t from = TYPE(IN("a")), to = at_result_type(e, 0);
+  if (is(e, "device_put") && from.device == to.device && from.device_index == to.device_index) return at_give(e, IN("a"), out);
   if (is(e, "device_put")) return at_give(e, AT(e, "_to_copy", IN("a"), at_none(), at_none(), IN("device")), out);
   return at_give(e, AT(e, "_to_copy", IN("a"), IN("dtype")), out);
 }

@@ -24,8 +24,7 @@ aot_status_t at_dc_dropout_relative(at_emit_t *e, aot_value_t *out) {
   int by_channel = strstr(e->row->name, "feature") != NULL;
   at_x x = IN("input"), keep;
   double p = at_in_float(e, "p", 0.5), a;
-  if (!at_in_int(e, "train", 0)) return at_give(e, x, out);
-  if (p == 0.0) return at_give(e, AT(e, "clone", x), out);
+  if (!at_in_int(e, "train", 0) || p == 0.0) return at_give(e, x, out);
   if (p == 1.0) return at_give(e, MUL(x, at_f(0.0)), out);
   keep = draw(e, x, p, by_channel);
   if (strstr(e->row->name, "alpha") == NULL) return at_give(e, MUL(x, MUL(keep, at_f(1.0 / (1.0 - p)))), out);

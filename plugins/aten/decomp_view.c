@@ -74,7 +74,7 @@ aot_status_t at_dc_broadcast_tensors(at_emit_t *e, aot_value_t *out) {
     aot_value_t v;
     uint32_t mark = e->infer->n_pool;
     v.id = list.u.ids[i];
-    out[i] = VAL(AT(e, "expand", at_v(v), at_list(e, t.sizes, (uint32_t)t.rank)));
+    out[i] = VAL(at_expanded(e, at_v(v), t.sizes, t.rank));
     e->infer->n_pool = mark;
   }
   return e->status;

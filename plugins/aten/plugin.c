@@ -10,6 +10,7 @@
 #include <aot/ext/opset_info.h>
 #include <aot/note.h>
 #include <aot/plugin.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -227,6 +228,25 @@ static aot_status_t AOT_CALL view_inverse(const aot_opset_t *self, aot_ctx_t *ct
   return e->status;
 }
 
+static aot_status_t AOT_CALL aliases(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
+                                     const aot_call_t *call, uint32_t *out_operands) {
+  const opset_t *o = self->self;
+  world_t w = {o, prog, NULL};
+  at_env_t env = environment(&w);
+  at_infer_t c;
+  (void)ctx;
+  if (local >= AT_N_OPS) return AOT_E_RANGE;
+  if (at_rows[local].sharing == NULL || call->n_operands == 0) return AOT_OK;
+  memset(&c, 0, offsetof(at_infer_t, pool));
+  c.row = &at_rows[local];
+  c.desc = &o->descs[local];
+  c.args = call->args;
+  c.n_args = call->n_args;
+  c.env = &env;
+  at_rows[local].sharing(&c, call, out_operands);
+  return c.status;
+}
+
 static void AOT_CALL destroy(const aot_opset_t *self) { (void)self; }
 
 static const void *AOT_CALL get_ext(const aot_opset_t *self, const char *id) {
@@ -353,6 +373,7 @@ static aot_status_t AOT_CALL create(const aot_host_t *host, aot_ctx_t *ctx, cons
   o->table.view_inverse = view_inverse;
   o->table.destroy = destroy;
   o->table.get_ext = get_ext;
+  o->table.aliases = aliases;
   *out_table = &o->table;
   return AOT_OK;
 }

@@ -1,5 +1,5 @@
 /* Every rewriting rule, by the name that ops.def gives it: decompositions (at_dc_), functional forms (at_fn_), inverses of
- * views (at_vi_). */
+ * views (at_vi_); and whose memory results share (at_sh_). */
 #ifndef AT_REWRITES_H
 #define AT_REWRITES_H
 
@@ -39,6 +39,7 @@ at_decompose_fn at_dc_checked_factor;
 at_decompose_fn at_dc_clamp_one;
 at_decompose_fn at_dc_cond;
 at_decompose_fn at_dc_constant_pad;
+at_decompose_fn at_dc_conj_physical;
 at_decompose_fn at_dc_contiguous;
 at_decompose_fn at_dc_conv;
 at_decompose_fn at_dc_convert_element_type;
@@ -288,5 +289,15 @@ at_inverse_fn at_vi_transpose;
 at_inverse_fn at_vi_unbind;
 at_inverse_fn at_vi_unfold;
 at_inverse_fn at_vi_view_dtype;
+
+at_sharing_fn at_sh_alone;
+at_sharing_fn at_sh_each;
+at_sharing_fn at_sh_einsum;
+at_sharing_fn at_sh_first;
+at_sharing_fn at_sh_idle_dropout;
+at_sharing_fn at_sh_real;
+at_sharing_fn at_sh_unchanged;
+at_sharing_fn at_sh_unsummed;
+at_sharing_fn at_sh_viewable;
 
 #endif

@@ -58,7 +58,7 @@ static aot_status_t copy_type(const fz_rewrite_t *w, aot_value_t of, aot_type_t 
 
 /* Is the result one of the operator's own, and no written argument? */
 static int is_own(const fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t i) {
-  const aot_schema_arg_t *s = fz_result_schema(d, n, i);
+  const aot_schema_arg_t *s = aot_schema_result(d, n->n_results, i);
   (void)w;
   return !s || s->alias_set == 0;
 }
@@ -78,7 +78,7 @@ static aot_status_t own_types(fz_rewrite_t *w, const aot_op_desc_t *d, form_t *f
 
 static aot_status_t written_types(fz_rewrite_t *w, const aot_op_desc_t *d, form_t *f) {
   for (uint32_t k = 0, a = 0; a < f->info.n_args; a++) {
-    const uint32_t n = fz_n_operands(&f->info.args[a]);
+    const uint32_t n = aot_n_operands(&f->info.args[a]);
     for (uint32_t i = 0; i < n; i++, k++) {
       if (f->info.operands[k] == AOT_NO_ID || !fz_writes_arg(d, &f->info, a)) continue;
       AOT_TRY(copy_type(w, (aot_value_t){f->info.operands[k]}, &f->types[f->n_types]));
@@ -97,7 +97,7 @@ static aot_status_t check_sharing(fz_rewrite_t *w, aot_node_t node, const aot_op
   aot_status_t status = AOT_OK;
   if (!places) return fz_no_memory(w);
   for (uint32_t k = 0, a = 0; a < f->info.n_args; a++)
-    for (uint32_t i = 0; i < fz_n_operands(&f->info.args[a]); i++, k++)
+    for (uint32_t i = 0; i < aot_n_operands(&f->info.args[a]); i++, k++)
       if (original[k] != AOT_NO_ID && fz_writes_arg(d, &f->info, a)) places[n++] = fz_place_of(&w->alias, original[k]);
   if (fz_any_overlap(w, places, n)) status = refuse(w, node, d, "writes two arguments that overlap in memory, which is not supported");
   free(places);
@@ -111,7 +111,7 @@ static aot_status_t check_form(fz_rewrite_t *w, aot_node_t node, const aot_op_de
     const uint32_t operand = fz_aliased_operand(d, &f->info, r);
     uint32_t arg = 0;
     if (operand == AOT_NO_ID) continue;
-    for (uint32_t k = 0; k + fz_n_operands(&f->info.args[arg]) <= operand; arg++) k += fz_n_operands(&f->info.args[arg]);
+    for (uint32_t k = 0; k + aot_n_operands(&f->info.args[arg]) <= operand; arg++) k += aot_n_operands(&f->info.args[arg]);
     if (!fz_writes_arg(d, &f->info, arg))
       return refuse(w, node, d, "writes one argument and gives a view of another, and its operator set has no functional form of it");
   }
@@ -144,7 +144,7 @@ static void hand_out(const fz_rewrite_t *w, const aot_op_desc_t *d, const form_t
   for (uint32_t i = 0; i < f->info.n_results; i++)
     out_results[i] = is_own(w, d, &f->info, i) ? (aot_value_t){own++} : aot_no_value();
   for (uint32_t k = 0, a = 0; a < f->info.n_args; a++)
-    for (uint32_t e = 0; e < fz_n_operands(&f->info.args[a]); e++, k++) {
+    for (uint32_t e = 0; e < aot_n_operands(&f->info.args[a]); e++, k++) {
       if (f->info.operands[k] == AOT_NO_ID || !fz_writes_arg(d, &f->info, a)) continue;
       for (uint32_t r = 0; r < f->info.n_results; r++)
         if (out_results[r].id == AOT_NO_ID && fz_aliased_operand(d, &f->info, r) == k) out_results[r].id = next;

@@ -1,7 +1,7 @@
 #include "boundary_rules.h"
 
-#include "maybe_view.h"
 #include "places.h"
+#include "same_layout.h"
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "entry.h"
 
-#include "maybe_view.h"
 #include "rewrite.h"
+#include "same_layout.h"
 #include <aot/inline.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "places.h"
 
 #include "history.h"
-#include "maybe_view.h"
+#include "same_layout.h"
 #include <aot/inline.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,11 +151,48 @@ static aot_status_t give(fz_rewrite_t *w, uint32_t place, aot_value_t value, int
   return AOT_OK;
 }
 
+static int repeats_elements(const aot_type_t *t) {
+  for (int32_t d = 0; d < t->rank; d++)
+    if (t->strides[d] == 0 && t->sizes[d] != 1) return 1;
+  return 0;
+}
+
+/* expand(x)[:, 0]: a view of the storage without repeats, though a step on the way there has some. What is written into it cannot
+ * be carried back step by step, as the other elements of that step would have to follow. */
+static aot_status_t passes_repeats(const fz_rewrite_t *w, uint32_t place, int *out) {
+  const fz_alias_t *a = &w->alias;
+  aot_type_t type;
+  AOT_TRY(type_of(w, a->places[place].declared, &type));
+  *out = 0;
+  if (repeats_elements(&type)) return AOT_OK; /* PyTorch refuses the write, and so does the inverse of the step */
+  for (uint32_t q = a->places[place].parent; q != FZ_NONE && a->places[q].parent != FZ_NONE && !*out; q = a->places[q].parent) {
+    AOT_TRY(type_of(w, a->places[q].declared, &type));
+    *out = repeats_elements(&type);
+  }
+  return AOT_OK;
+}
+
+/* The base after `updated` has been written where the place lies in its storage. */
+static aot_status_t scatter_into_base(fz_rewrite_t *w, uint32_t place, aot_value_t updated, aot_node_t before, aot_value_t *out) {
+  const fz_place_t *base = &w->alias.places[w->alias.storages[w->alias.places[place].storage].base];
+  aot_type_t type;
+  if (!fz_is_exact(w, w->alias.storages[w->alias.places[place].storage].base))
+    return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.storage",
+                   "a write through an expanded part of a written tensor whose strides leave gaps is not supported", before);
+  AOT_TRY(type_of(w, w->alias.places[place].declared, &type));
+  const aot_arg_t args[5] = {aot_arg_value((aot_value_t){base->value}), aot_arg_value(updated),
+                             aot_arg_ints(type.sizes, (uint32_t)type.rank), aot_arg_ints(type.strides, (uint32_t)type.rank),
+                             aot_arg_int(type.offset)};
+  return fz_call(w, "aten.as_strided_scatter.default", args, 5, before, out);
+}
+
 aot_status_t fz_write(fz_rewrite_t *w, uint32_t place, aot_value_t updated, int unseen, aot_node_t before) {
   fz_alias_t *a = &w->alias;
   aot_type_t type;
+  int direct;
   AOT_TRY(type_of(w, a->places[a->storages[a->places[place].storage].base].declared, &type));
   int has_history = a->storages[a->places[place].storage].carries && fz_is_differentiable(&type);
+  AOT_TRY(passes_repeats(w, place, &direct));
   AOT_TRY(read_ancestors(w, place, before));
   if (unseen && !has_history) AOT_TRY(fz_without_history(w, &updated, before));
   unseen = unseen && has_history;
@@ -166,7 +203,9 @@ aot_status_t fz_write(fz_rewrite_t *w, uint32_t place, aot_value_t updated, int 
     fz_place_t p = a->places[q];
     aot_value_t base = {a->places[p.parent].value}, whole;
     if (!unseen && has_history && fz_step_stops_gradient(w, (aot_node_t){p.view_node})) a->places[q].own_history = 1, unseen = 1;
-    AOT_TRY(w->host->edit->view_inverse(w->prog, (aot_node_t){p.view_node}, p.view_index, base, updated, before, &whole));
+    if (direct && a->places[p.parent].parent != FZ_NONE) continue;
+    if (direct) AOT_TRY(scatter_into_base(w, place, updated, before, &whole));
+    else AOT_TRY(w->host->edit->view_inverse(w->prog, (aot_node_t){p.view_node}, p.view_index, base, updated, before, &whole));
     AOT_TRY(give(w, p.parent, whole, unseen, before));
     updated = whole;
   }

@@ -1,5 +1,6 @@
 /* functionalize: the only file here that sees the plugin boundary. */
 #include "boundary_rules.h"
+#include "hidden_alias.h"
 #include "order_effects.h"
 #include "regions.h"
 #include "rewrite.h"
@@ -21,7 +22,7 @@ typedef struct unit {
 
 /* Numbers for the report that the rewriting does not keep. */
 typedef struct counts {
-  uint32_t rules, effects, region_writes, region_replays;
+  uint32_t rules, effects, exposed, region_writes, region_replays;
   fz_regions_t regions;
 } counts_t;
 
@@ -30,6 +31,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const fz_rewrite_t *
   if (!r) return AOT_OK;
   AOT_TRY(r->number(ctx, aot_str("writes"), w->n_writes, aot_str("")));
   AOT_TRY(r->number(ctx, aot_str("views-replayed"), w->n_replays, aot_str("nodes")));
+  AOT_TRY(r->number(ctx, aot_str("hidden-aliases"), n->exposed, aot_str("")));
   AOT_TRY(r->number(ctx, aot_str("boundary-rules"), n->rules, aot_str("")));
   AOT_TRY(r->number(ctx, aot_str("aliased-inputs"), w->entries->n_rules, aot_str("")));
   AOT_TRY(r->number(ctx, aot_str("regions-kept"), n->regions.n_kept, aot_str("")));
@@ -46,7 +48,7 @@ static aot_status_t copy_outputs(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *pr
   return AOT_OK;
 }
 
-/* regions -> inputs that share memory -> writes and stale views -> boundary -> what nobody reads -> effects in order */
+/* aliases that no schema shows -> regions -> inputs that share memory -> writes and stale views -> boundary -> what nobody reads -> effects in order */
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const unit_t *u = p->self;
   aot_graph_t graph = u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD);
@@ -57,6 +59,7 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   if (graph.id == AOT_NO_ID)
     return fz_fail(&u->host, ctx, AOT_E_PRECONDITION, ID ".no-forward", "the program has no forward graph", aot_no_node());
   AOT_TRY(fz_check_effects(&u->host, ctx, prog));
+  AOT_TRY(fz_expose_aliases(&u->host, ctx, prog, &n.exposed));
   AOT_TRY(fz_settle_regions(&u->host, ctx, prog, graph, u->keep_regions, &n.regions));
   AOT_TRY(fz_rewrite_regions(&u->host, ctx, prog, &n.region_writes, &n.region_replays));
   AOT_TRY(fz_enter(&u->host, ctx, prog, graph, &entries));
@@ -110,7 +113,7 @@ static const aot_unit_t *const units[] = {&unit};
 static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
                                     .abi_epoch = AOT_ABI_EPOCH,
                                     .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1,
+                                    .min_host_minor = 2,
                                     .id = AOT_STR_INIT(ID),
                                     .vendor = AOT_STR_INIT("aothost"),
                                     .version = AOT_STR_INIT(AOT_VERSION),
@@ -118,7 +121,7 @@ static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
                                     .units = units,
                                     .n_units = 1};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("pass/1", ID, HELP) AOT_NOTE_TAIL);
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD_FOR(ID, AOT_VERSION, 2) AOT_NOTE_UNIT("pass/1", ID, HELP) AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
   (void)host_minor;

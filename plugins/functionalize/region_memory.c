@@ -2,10 +2,6 @@
 
 #include <aot/inline.h>
 
-static const aot_schema_arg_t *schema_of(const aot_op_desc_t *d, uint32_t arg) {
-  return &d->args[arg < d->n_args ? arg : d->n_args - 1];
-}
-
 /* Everything in memory of its own has a root: its node, or the input. A view may share with any operand that has an alias mark:
  * the first of them is taken, more than one counts as an input. */
 #define OF_AN_INPUT UINT32_MAX
@@ -14,10 +10,10 @@ static const aot_schema_arg_t *schema_of(const aot_op_desc_t *d, uint32_t arg) {
 static uint32_t root_of(const aot_op_desc_t *d, const aot_node_info_t *n, const uint32_t *root, const uint8_t *plain) {
   uint32_t found = n->first_result.id + 1; /* 0 is nothing */
   for (uint32_t a = 0, operand = 0; a < n->n_args; a++) {
-    uint32_t width = n->args[a].kind == AOT_ARG_VALUE ? 1 : n->args[a].kind == AOT_ARG_VALUES ? n->args[a].n : 0;
+    uint32_t width = aot_n_operands(&n->args[a]);
     if (n->args[a].kind == AOT_ARG_GRAPH && !plain[n->args[a].u.i]) return OF_AN_INPUT;
     for (uint32_t k = 0; k < width; k++, operand++) {
-      if (d->n_args == 0 || !schema_of(d, a)->alias_set || n->operands[operand] == AOT_NO_ID) continue;
+      if (d->n_args == 0 || !aot_schema_of(d, a)->alias_set || n->operands[operand] == AOT_NO_ID) continue;
       found = found == n->first_result.id + 1 ? root[n->operands[operand]] : OF_AN_INPUT;
     }
   }

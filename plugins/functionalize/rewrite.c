@@ -1,9 +1,10 @@
 #include "rewrite.h"
 
 #include "auto_functional.h"
+#include "hidden_alias.h"
 #include "history.h"
-#include "maybe_view.h"
 #include "places.h"
+#include "same_layout.h"
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,47 +45,32 @@ static const aot_op_desc_t *describe(const fz_rewrite_t *w, const aot_node_info_
   return w->host->graph->op_desc(w->prog, n->op);
 }
 
-static const aot_schema_arg_t *schema_of(const aot_op_desc_t *d, uint32_t arg) {
-  return &d->args[arg < d->n_args ? arg : d->n_args - 1]; /* variadic operators repeat their last argument */
-}
-
 int fz_writes_arg(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t arg) {
-  const aot_schema_arg_t *s = schema_of(d, arg);
+  const aot_schema_arg_t *s = aot_schema_of(d, arg);
   if (!(s->flags & AOT_SARG_WRITE)) return 0;
   return s->write_if < 0 || ((uint32_t)s->write_if < n->n_args && n->args[s->write_if].u.i != 0);
 }
 
-uint32_t fz_n_operands(const aot_arg_t *a) { return a->kind == AOT_ARG_VALUE ? 1 : a->kind == AOT_ARG_VALUES ? a->n : 0; }
-
-/* The schema's result that stands for node result i: a list result stands for several. */
-const aot_schema_arg_t *fz_result_schema(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t i) {
-  uint32_t extra = n->n_results > d->n_results ? n->n_results - d->n_results : 0;
-  for (uint32_t k = 0; k < d->n_results; k++) {
-    uint32_t width = d->results[k].flags & AOT_SARG_LIST ? extra + 1 : 1;
-    if (i < width) return &d->results[k];
-    i -= width;
-  }
-  return NULL;
-}
-
-/* The operand whose memory result i may share: that of the argument with the result's alias mark. AOT_NO_ID: none. */
 uint32_t fz_aliased_operand(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t i) {
-  const aot_schema_arg_t *result = fz_result_schema(d, n, i);
-  uint32_t operand = 0;
-  if (!result || result->alias_set == 0) return AOT_NO_ID;
-  for (uint32_t a = 0; a < n->n_args; a++) {
-    uint32_t width = fz_n_operands(&n->args[a]);
-    if (width > 0 && schema_of(d, a)->alias_set == result->alias_set) return operand + (i < width ? i : 0);
-    operand += width;
-  }
-  return AOT_NO_ID;
+  return aot_marked_operand(d, n->args, n->n_args, n->n_results, i);
 }
+
+static int writes_anything(const aot_op_desc_t *d, const aot_node_info_t *n) {
+  for (uint32_t a = 0; (d->flags & AOT_OP_WRITES) && a < n->n_args; a++)
+    if (n->args[a].kind != AOT_ARG_NONE && fz_writes_arg(d, n, a)) return 1;
+  return 0;
+}
+
+/* The original operands of a node, before refreshing changed them, and which of them each result shares memory with. */
+typedef struct operands {
+  uint32_t *ids, *memory, n;
+} operands_t;
 
 /* Is operand k looked into by some result, or renamed? Then it has to lie in memory as recorded. */
-static int is_looked_into(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t k) {
-  if (!(d->flags & (AOT_OP_VIEW | AOT_OP_INPLACE_VIEW))) return 0;
+static int is_looked_into(const aot_op_desc_t *d, const aot_node_info_t *n, const operands_t *original, uint32_t k) {
+  if (!(d->flags & (AOT_OP_VIEW | AOT_OP_INPLACE_VIEW)) && writes_anything(d, n)) return 0;
   for (uint32_t i = 0; i < n->n_results; i++)
-    if (fz_aliased_operand(d, n, i) == k) return 1;
+    if (original->memory[i] == k) return 1;
   return 0;
 }
 
@@ -113,11 +99,11 @@ static aot_status_t address_storage(fz_rewrite_t *w, aot_node_t node, const aot_
   return info->args[arg].kind == AOT_ARG_NONE ? w->host->edit->arg_set(w->prog, node, arg, &offset) : AOT_OK;
 }
 
-static aot_status_t refresh_operand(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, uint32_t k) {
+static aot_status_t refresh_operand(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const operands_t *original, uint32_t k) {
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
   uint32_t v = info.operands[k], place = v == AOT_NO_ID ? FZ_NONE : fz_place_of(&w->alias, v);
-  int looked_into = is_looked_into(d, &info, k);
+  int looked_into = is_looked_into(d, &info, original, k);
   int32_t offset_arg = looked_into ? fz_storage_offset_arg(d) : -1;
   aot_value_t now;
   if (place == FZ_NONE) return AOT_OK;
@@ -158,11 +144,6 @@ static aot_status_t note_writer(fz_rewrite_t *w, uint32_t place, aot_node_t node
   return AOT_OK;
 }
 
-/* The original operands of a node, before refreshing changed them. */
-typedef struct operands {
-  uint32_t *ids, n;
-} operands_t;
-
 /* A branch is run or not: what it did to its operands nobody outside could know. PyTorch refuses it, too. */
 static aot_status_t check_target(const fz_rewrite_t *w, uint32_t place, aot_node_t node) {
   const fz_alias_t *a = &w->alias;
@@ -179,7 +160,7 @@ static aot_status_t apply_writes(fz_rewrite_t *w, aot_node_t node, const aot_op_
   AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
   uint32_t operand = 0, k = 0, carries = (uint32_t)fz_node_carries(w, &info, before_refresh->ids, before_refresh->n);
   for (uint32_t a = 0; a < info.n_args; a++) {
-    uint32_t n = fz_n_operands(&info.args[a]);
+    uint32_t n = aot_n_operands(&info.args[a]);
     for (uint32_t i = 0; i < n; i++, operand++) {
       uint32_t v = before_refresh->ids[operand];
       if (v == AOT_NO_ID || !fz_writes_arg(d, &info, a)) continue;
@@ -230,19 +211,33 @@ static aot_status_t rewrite_writer(fz_rewrite_t *w, aot_node_t node, const aot_o
 
 /* ---- the walk ---- */
 
-/* Operands show current values by now; what a result was at tracing follows from the place that it was made of then. */
+/* Whose memory the results share follows from the places as they were at tracing: operands show current values later on. What
+ * may run only once is no view step, unless its marks say so. */
+static aot_status_t note_memory(const fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *n, operands_t *original,
+                                uint32_t *declared) {
+  const uint32_t runs_once = d->flags & (AOT_OP_EFFECT | AOT_OP_COLLECTIVE | AOT_OP_RANDOM);
+  for (uint32_t k = 0; k < n->n_operands; k++) {
+    uint32_t place = n->operands[k] == AOT_NO_ID ? FZ_NONE : fz_place_of(&w->alias, n->operands[k]);
+    original->ids[k] = n->operands[k];
+    declared[k] = place == FZ_NONE ? n->operands[k] : w->alias.places[place].declared;
+  }
+  AOT_TRY(fz_whose_memory(w->host, w->ctx, w->prog, n, declared, original->memory));
+  for (uint32_t i = 0; runs_once && i < n->n_results; i++)
+    if (original->memory[i] != fz_aliased_operand(d, n, i)) original->memory[i] = AOT_NO_ID;
+  return AOT_OK;
+}
+
 static aot_status_t place_result(fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *info, const operands_t *original,
                                  uint32_t i) {
   const aot_graph_api_t *g = w->host->graph;
-  uint32_t declared = info->first_result.id + i, operand = d->flags & AOT_OP_VIEW ? fz_aliased_operand(d, info, i) : AOT_NO_ID;
+  uint32_t declared = info->first_result.id + i, operand = original->memory[i];
   uint32_t parent = operand == AOT_NO_ID ? FZ_NONE : fz_place_of(&w->alias, original->ids[operand]), place;
   aot_type_t from, to;
   if (parent != FZ_NONE && fz_storage_offset_arg(d) >= 0) parent = addressed(w, parent);
   if (parent != FZ_NONE) {
     AOT_TRY(g->value_type(w->prog, (aot_value_t){w->alias.places[parent].declared}, &from));
     AOT_TRY(g->value_type(w->prog, (aot_value_t){declared}, &to));
-    if (!fz_shares_memory(w->host, w->prog, d, info, &from, &to)) parent = FZ_NONE;
-    else if (fz_is_operand_itself(d, &from, &to)) {
+    if (fz_is_operand_itself(d, &from, &to)) {
       fz_alias_join(&w->alias, declared, original->ids[operand]);
       return AOT_OK;
     }
@@ -259,12 +254,6 @@ static aot_status_t place_result(fz_rewrite_t *w, const aot_op_desc_t *d, const 
       return fz_replay(w, place, g->value_def(w->prog, (aot_value_t){declared}));
   }
   return AOT_OK;
-}
-
-static int writes_anything(const aot_op_desc_t *d, const aot_node_info_t *n) {
-  for (uint32_t a = 0; (d->flags & AOT_OP_WRITES) && a < n->n_args; a++)
-    if (n->args[a].kind != AOT_ARG_NONE && fz_writes_arg(d, n, a)) return 1;
-  return 0;
 }
 
 /* f(x, x) with x.t_(): the other name of x has other sizes now than when the model was traced, and what was made of it as well. */
@@ -287,17 +276,17 @@ static aot_status_t rewrite_node(fz_rewrite_t *w, aot_node_t node) {
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(g->node_info(w->prog, node, &info));
   const aot_op_desc_t *d = describe(w, &info);
-  operands_t original = {malloc(((size_t)info.n_operands + 1) * 4), info.n_operands};
-  if (!original.ids) return fz_no_memory(w);
-  if (info.n_operands) memcpy(original.ids, info.operands, (size_t)info.n_operands * 4);
-  aot_status_t status = AOT_OK;
-  for (uint32_t k = 0; status == AOT_OK && k < original.n; k++) status = refresh_operand(w, node, d, k);
+  uint32_t *room = malloc((2 * (size_t)info.n_operands + info.n_results + 1) * sizeof *room);
+  if (!room) return fz_no_memory(w);
+  operands_t original = {room, room + 2 * info.n_operands, info.n_operands};
+  aot_status_t status = note_memory(w, d, &info, &original, room + info.n_operands);
+  for (uint32_t k = 0; status == AOT_OK && k < original.n; k++) status = refresh_operand(w, node, d, &original, k);
   if (status == AOT_OK) status = g->node_info(w->prog, node, &info);
   if (status == AOT_OK) status = check_sizes(w, node, &original, &info);
   if (status == AOT_OK && writes_anything(d, &info)) status = rewrite_writer(w, node, d, &original);
   else
     for (uint32_t i = 0; status == AOT_OK && i < info.n_results; i++) status = place_result(w, d, &info, &original, i);
-  free(original.ids);
+  free(room);
   return w->alias.failed ? fz_no_memory(w) : status;
 }
 

@@ -2,8 +2,8 @@
  *
  * At each node every operand is brought up to date (stale views are replayed on the new base). A node that writes is replaced
  * by its functional form; the new value goes into the written place, and through the inverse of each view step into the places
- * it is a view of, up to the base. Who writes what, and what aliases what, is read off the alias marks of the schemas; there
- * are no operator names here. O(nodes + operands + length of replayed view chains). */
+ * it is a view of, up to the base. Who writes what is read off the alias marks of the schemas, what aliases what is asked of the
+ * opset (hidden_alias.h); there are no operator names here. O(nodes + operands + length of replayed view chains). */
 #ifndef FZ_REWRITE_H
 #define FZ_REWRITE_H
 
@@ -33,16 +33,12 @@ aot_status_t fz_rewrite_graph(fz_rewrite_t *w);
 /* Erases what nothing reads any more: the writers, views that were replayed elsewhere, what the pass made in vain. Once nothing
  * else is to be read. */
 aot_status_t fz_erase_dead(fz_rewrite_t *w);
-/* What a schema says about a node: operands of an argument, the schema of result i, the operand that result i may share memory
- * with (AOT_NO_ID: none), whether the argument is written (its condition included). */
-uint32_t fz_n_operands(const aot_arg_t *a);
-const aot_schema_arg_t *fz_result_schema(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t i);
+/* What the marks of the schema say about a node: the operand that result i may share memory with (AOT_NO_ID: none), whether the
+ * argument is written (its condition included). */
 uint32_t fz_aliased_operand(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t i);
 int fz_writes_arg(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t arg);
 aot_status_t fz_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *message,
                      aot_node_t node);
 aot_status_t fz_no_memory(const fz_rewrite_t *w);
-/* The operand whose memory result i of a node may share, by the schema's alias marks. AOT_NO_ID: none. */
-uint32_t fz_aliased_operand(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t i);
 
 #endif

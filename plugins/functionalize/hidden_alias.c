@@ -1,0 +1,79 @@
+#include "hidden_alias.h"
+
+#include "rewrite.h"
+#include <aot/inline.h>
+#include <stdlib.h>
+#include <string.h>
+
+static aot_status_t no_memory(const aot_host_t *host, aot_ctx_t *ctx, aot_node_t node) {
+  return fz_fail(host, ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory for the types of a call", node);
+}
+
+static aot_status_t read_types(const aot_host_t *host, aot_prog_t *prog, const aot_node_info_t *n, const uint32_t *operands,
+                               aot_type_t *out) {
+  for (uint32_t k = 0; k < n->n_operands; k++)
+    if (operands[k] != AOT_NO_ID) AOT_TRY(host->graph->value_type(prog, (aot_value_t){operands[k]}, &out[k]));
+  for (uint32_t i = 0; i < n->n_results; i++)
+    AOT_TRY(host->graph->value_type(prog, (aot_value_t){n->first_result.id + i}, &out[n->n_operands + i]));
+  return AOT_OK;
+}
+
+aot_status_t fz_whose_memory(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_node_info_t *n,
+                             const uint32_t *operands, uint32_t *out) {
+  aot_type_t *types = calloc((size_t)n->n_operands + n->n_results + 1, sizeof *types);
+  if (!types) return no_memory(host, ctx, aot_no_node());
+  const aot_call_t call = {.struct_size = sizeof call, .args = n->args, .n_args = n->n_args, .operands = types,
+                           .n_operands = n->n_operands, .results = types + n->n_operands, .n_results = n->n_results};
+  aot_status_t status = read_types(host, prog, n, operands, types);
+  if (status == AOT_OK) status = host->edit->aliases(prog, n->op, &call, out);
+  free(types);
+  return status;
+}
+
+static int is_hidden(const aot_op_desc_t *d, const aot_node_info_t *n, const uint32_t *memory) {
+  for (uint32_t i = 0; i < n->n_results; i++)
+    if (memory[i] != AOT_NO_ID && memory[i] != fz_aliased_operand(d, n, i)) return 1;
+  return 0;
+}
+
+static aot_status_t replace(const aot_host_t *host, aot_prog_t *prog, aot_node_t node, const aot_node_info_t *n,
+                            const aot_value_t *values) {
+  for (uint32_t i = 0; i < n->n_results; i++)
+    if (values[i].id != AOT_NO_ID) AOT_TRY(host->edit->uses_replace(prog, (aot_value_t){n->first_result.id + i}, values[i]));
+  return host->edit->node_erase(prog, node);
+}
+
+/* What waits for something, or is seen from outside, stays what it is: its operand is nobody's to look at meanwhile. */
+static aot_status_t expose_node(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_node_t node, uint32_t *n_exposed) {
+  aot_node_info_t info = {.struct_size = sizeof info};
+  AOT_TRY(host->graph->node_info(prog, node, &info));
+  const aot_op_desc_t *d = host->graph->op_desc(prog, info.op);
+  if (info.n_operands == 0 || (d->flags & (AOT_OP_EFFECT | AOT_OP_COLLECTIVE | AOT_OP_WRITES))) return AOT_OK;
+  uint32_t *memory = calloc((size_t)info.n_results + 1, sizeof *memory);
+  aot_value_t *values = calloc((size_t)info.n_results + 1, sizeof *values);
+  aot_status_t status = memory && values ? AOT_OK : no_memory(host, ctx, node);
+  if (status == AOT_OK) status = fz_whose_memory(host, ctx, prog, &info, info.operands, memory);
+  if (status == AOT_OK && is_hidden(d, &info, memory)) {
+    status = host->edit->decompose(prog, node, values);
+    if (status == AOT_OK) status = replace(host, prog, node, &info, values);
+    if (status == AOT_OK) ++*n_exposed;
+    if (status == AOT_E_UNIMPLEMENTED) status = AOT_OK;
+  }
+  free(memory);
+  free(values);
+  return status;
+}
+
+aot_status_t fz_expose_aliases(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t *n_exposed) {
+  const aot_graph_api_t *g = host->graph;
+  for (uint32_t i = 0; i < g->n_graphs(prog); i++) {
+    int32_t kind;
+    aot_str_t name;
+    if (g->graph_info(prog, (aot_graph_t){i}, &kind, &name) != AOT_OK) continue; /* erased */
+    for (aot_node_t n = g->first(prog, (aot_graph_t){i}), next; n.id != AOT_NO_ID; n = next) {
+      next = g->next(prog, n);
+      AOT_TRY(expose_node(host, ctx, prog, n, n_exposed));
+    }
+  }
+  return AOT_OK;
+}

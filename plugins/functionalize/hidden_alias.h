@@ -1,0 +1,21 @@
+/* Results that share memory with an operand though the operator's schema does not say so.
+ *
+ *     %y = aten.dropout.default %x, 0.5, false        y is x
+ *     %a, %b = aten.meshgrid.default [%x, %z]         a is a view of x, b one of z
+ *
+ * The opset knows them, call by call. Such calls are taken apart, before anything else looks at the graphs, into the operators
+ * that PyTorch makes of them: views whose schemas tell what they are. What cannot be taken apart is a view step of its own in
+ * the walk (rewrite.c). */
+#ifndef FZ_HIDDEN_ALIAS_H
+#define FZ_HIDDEN_ALIAS_H
+
+#include <aot/host.h>
+
+/* The operand whose memory each result of a call shares, AOT_NO_ID: its own. operands: values whose types are those of the
+ * operands at tracing; out: room for n_results. O(operands + results). */
+aot_status_t fz_whose_memory(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_node_info_t *n,
+                             const uint32_t *operands, uint32_t *out);
+/* In all graphs. Adds to *n_exposed. O(nodes + operands). */
+aot_status_t fz_expose_aliases(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t *n_exposed);
+
+#endif

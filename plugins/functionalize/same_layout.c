@@ -1,0 +1,16 @@
+#include "same_layout.h"
+
+int fz_same_layout(const aot_type_t *a, const aot_type_t *b) {
+  int same = 1, empty = 0; /* nothing lies anywhere if a size is 0 */
+  if (a->kind != b->kind || a->dtype != b->dtype || a->rank != b->rank) return 0;
+  for (int32_t d = 0; d < a->rank; d++) {
+    if (a->sizes[d] != b->sizes[d]) return 0;
+    empty |= a->sizes[d] == 0;
+    same &= a->sizes[d] == 1 || a->strides[d] == b->strides[d];
+  }
+  return same || empty;
+}
+
+int fz_is_operand_itself(const aot_op_desc_t *d, const aot_type_t *from, const aot_type_t *to) {
+  return (d->flags & AOT_OP_MAYBE_SELF) && fz_same_layout(from, to) && from->offset == to->offset;
+}
