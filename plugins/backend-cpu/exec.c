@@ -2,6 +2,7 @@
 
 #include "blas.h"
 #include "common/loops/loop.h"
+#include "live_values.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdlib.h>
@@ -18,13 +19,15 @@ typedef struct form {
 } form_t;
 
 typedef struct runnable {
-  int32_t kind;
+  int32_t kind;   /* of a segment: AOT_GRAPH_REGION */
   uint32_t graph; /* snapshot row */
+  uint32_t first_segment; /* of a graph that is cut: its parts are runnables that stand together; BC_NONE: it is whole */
   form_t forms[MAX_FORMS];
 } runnable_t;
 
 struct bc_program {
-  const aot_snapshot_t *s;
+  const aot_snapshot_t *s; /* with the segments of what is cut */
+  bc_cut_t cut;
   bc_cache_t *cache;
   runnable_t *graphs;
   uint32_t n_graphs;
@@ -161,21 +164,31 @@ static form_t *form_slot(runnable_t *g) {
 
 static int is_run(int32_t kind) { return kind == AOT_GRAPH_FORWARD || kind == AOT_GRAPH_BACKWARD || kind == AOT_GRAPH_UPDATE; }
 
+static runnable_t *add_runnable(bc_program_t *p, int32_t kind, uint32_t graph) {
+  runnable_t *g = &p->graphs[p->n_graphs++];
+  g->kind = kind;
+  g->graph = graph;
+  g->first_segment = BC_NONE;
+  return g;
+}
+
 static aot_status_t list_graphs(bc_program_t *p, bc_error_t *error) {
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs);
+  const uint32_t n_given = p->s->graphs.count - p->cut.n_parts;
   p->graphs = calloc((size_t)p->s->graphs.count + 1, sizeof *p->graphs);
   if (!p->graphs) return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
-  for (uint32_t i = 0; i < p->s->graphs.count; i++)
-    if (is_run(g[i].kind)) {
-      p->graphs[p->n_graphs].kind = g[i].kind;
-      p->graphs[p->n_graphs++].graph = i;
-    }
+  for (uint32_t i = 0; i < n_given; i++) {
+    if (!is_run(g[i].kind)) continue;
+    runnable_t *whole = add_runnable(p, g[i].kind, i);
+    if (p->cut.n_parts_of[i]) whole->first_segment = p->n_graphs;
+    for (uint32_t k = 0; k < p->cut.n_parts_of[i]; k++) add_runnable(p, AOT_GRAPH_REGION, p->cut.parts[p->cut.first_part[i] + k].graph);
+  }
   return AOT_OK;
 }
 
-static aot_status_t prepare_custom(bc_program_t *p, const cu_world_t *world, bc_error_t *error) {
+static aot_status_t prepare_custom(bc_program_t *p, const aot_snapshot_t *s, const cu_world_t *world, bc_error_t *error) {
   cu_error_t why;
-  const aot_status_t status = cu_prepare(world, p->s, &p->custom, &why);
+  const aot_status_t status = cu_prepare(world, s, &p->custom, &why);
   if (status == AOT_OK) return AOT_OK;
   error->node = why.node;
   return bc_fail(error, status, "no-kernel", "%s", why.text);
@@ -184,15 +197,18 @@ static aot_status_t prepare_custom(bc_program_t *p, const cu_world_t *world, bc_
 static aot_status_t prepare(bc_program_t *p, const int64_t *hints, bc_error_t *out_warning, bc_error_t *error) {
   AOT_TRY(list_graphs(p, error));
   for (uint32_t i = 0; i < p->n_graphs; i++) { /* all functions first, for one unit */
+    const runnable_t *g = &p->graphs[i];
     form_t probe;
-    aot_status_t status;
+    if (g->first_segment != BC_NONE) continue;
     memset(&probe, 0, sizeof probe);
-    status = schedule(p, &p->graphs[i], &probe, hints, error);
+    aot_status_t status = schedule(p, &p->graphs[i], &probe, hints, error);
     bc_schedule_deinit(&probe.schedule);
-    if (status != AOT_OK) return status;
+    if (status != AOT_OK && g->kind != AOT_GRAPH_REGION) return status; /* hints of sizes that a run tells may contradict each other */
   }
   if (p->n_names) AOT_TRY(compile_missing(p, out_warning, error));
-  for (uint32_t i = 0; i < p->n_graphs; i++) AOT_TRY(form_init(p, &p->graphs[i], &p->graphs[i].forms[0], hints, error));
+  for (uint32_t i = 0; i < p->n_graphs; i++)
+    if (is_run(p->graphs[i].kind) && p->graphs[i].first_segment == BC_NONE)
+      AOT_TRY(form_init(p, &p->graphs[i], &p->graphs[i].forms[0], hints, error));
   return AOT_OK;
 }
 
@@ -206,12 +222,13 @@ aot_status_t bc_program_create(const aot_snapshot_t *s, const cu_world_t *world,
   out_warning->text[0] = 0;
   if (!p || !hints) status = bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
   for (uint32_t i = 0; i < s->symbols.count && status == AOT_OK; i++) hints[i] = symbols[i].hint;
+  if (status == AOT_OK && bc_cut_init(&p->cut, s) != AOT_OK) status = bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
   if (status == AOT_OK) {
-    p->s = s;
+    p->s = p->cut.s;
     p->cache = cache;
     p->n_threads = bc_blas_threads(threads);
     p->workers = bc_workers_create(p->n_threads);
-    status = prepare_custom(p, world, error);
+    status = prepare_custom(p, s, world, error);
     if (status == AOT_OK) status = prepare(p, hints, out_warning, error);
   }
   free(hints);
@@ -227,6 +244,7 @@ void bc_program_destroy(bc_program_t *p) {
   for (uint32_t m = 0; m < p->n_modules; m++) bc_code_close(p->modules[m]);
   bc_workers_destroy(p->workers);
   cu_program_deinit(&p->custom);
+  bc_cut_deinit(&p->cut);
   lp_text_deinit(&p->missing);
   free(p->names);
   free(p->modules);
@@ -264,7 +282,7 @@ static char *port_base(const bc_port_t *port, const aot_tensor_t *t) {
 static aot_status_t bind_ports(form_t *f, const bc_port_t *ports, uint32_t n, const aot_tensor_t *tensors, const char *what,
                                bc_error_t *error) {
   for (uint32_t i = 0; i < n; i++) {
-    if (ports[i].kind != AOT_TYPE_TENSOR) continue;
+    if (!ports[i].type.dtype) continue;
     AOT_TRY(check_port(&ports[i], &tensors[i], what, i, error));
     if (ports[i].type.storage != BC_NONE) f->base[ports[i].type.storage] = port_base(&ports[i], &tensors[i]);
   }
@@ -305,24 +323,103 @@ static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inp
   return AOT_OK;
 }
 
+static aot_status_t find_form(bc_program_t *p, runnable_t *g, const int64_t *symbols, form_t **out, bc_error_t *error) {
+  *out = form_find(p, g, symbols);
+  if (*out) return AOT_OK;
+  *out = form_slot(g);
+  return form_init(p, g, *out, symbols, error);
+}
+
+/* ---- a run of a graph that is cut ---- */
+
+typedef struct call {
+  const aot_tensor_t *inputs, *outputs;
+  const aot_output_sink_t *sink;
+  aot_tensor_t *in, *out; /* of the segment */
+} call_t;
+
+/* The last segment has the graph's own outputs; the sizes of open ones are known by then. */
+static aot_status_t open_outputs(const call_t *c, const sn_known *known, uint32_t n, bc_error_t *error) {
+  for (uint32_t i = 0; i < n; i++) {
+    c->out[i] = c->outputs[i];
+    if (c->outputs[i].rank != AOT_RANK_OPEN) continue;
+    if (!c->sink) return bc_fail(error, AOT_E_INVALID, "bad-call", "output %u has no buffer", i);
+    const aot_status_t status = c->sink->allocate(c->sink->self, i, known->symbols, known->n_symbols, &c->out[i]);
+    if (status != AOT_OK) return bc_fail(error, status, "told", "output %u has no memory", i);
+  }
+  return AOT_OK;
+}
+
+static aot_status_t run_part(bc_program_t *p, runnable_t *segment, int is_last, bc_live_t *live, const call_t *c, bc_error_t *error) {
+  const aot_snap_graph_t *g = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs) + segment->graph;
+  form_t *f;
+  AOT_TRY(find_form(p, segment, live->known.symbols, &f, error));
+  bc_live_tensors(live, g->input_begin, g->n_inputs, c->in);
+  if (is_last) {
+    AOT_TRY(open_outputs(c, &live->known, g->n_outputs, error));
+  } else {
+    AOT_TRY(bc_live_make(live, g, f->schedule.outputs, error));
+    bc_live_tensors(live, g->output_begin, g->n_outputs, c->out);
+  }
+  return run_form(p, f, c->in, c->out, error);
+}
+
+static aot_status_t run_parts(bc_program_t *p, const runnable_t *g, bc_live_t *live, const call_t *c, bc_error_t *error) {
+  const bc_part_t *parts = p->cut.parts + p->cut.first_part[g->graph];
+  const uint32_t n = p->cut.n_parts_of[g->graph];
+  AOT_TRY(bc_live_inputs(live, g->graph, c->inputs, error));
+  for (uint32_t k = 0; k < n; k++) {
+    AOT_TRY(run_part(p, &p->graphs[g->first_segment + k], k + 1 == n, live, c, error));
+    if (parts[k].birth != AOT_NO_ID) AOT_TRY(bc_live_birth(live, parts[k].birth, error));
+    bc_live_forget(live, g->graph, k);
+  }
+  return AOT_OK;
+}
+
+/* The most ports that a segment has. */
+static uint32_t most_ports(const bc_program_t *p, const runnable_t *g) {
+  const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs);
+  uint32_t most = 0;
+  for (uint32_t k = 0; k < p->cut.n_parts_of[g->graph]; k++) {
+    const aot_snap_graph_t *segment = &graphs[p->graphs[g->first_segment + k].graph];
+    if (segment->n_inputs > most) most = segment->n_inputs;
+    if (segment->n_outputs > most) most = segment->n_outputs;
+  }
+  return most;
+}
+
+static aot_status_t run_cut(bc_program_t *p, const runnable_t *g, call_t *c, int64_t *symbols, uint64_t n_symbols, bc_error_t *error) {
+  const size_t n = (size_t)most_ports(p, g) + 1;
+  bc_live_t live;
+  c->in = calloc(n, sizeof *c->in);
+  c->out = calloc(n, sizeof *c->out);
+  aot_status_t status = bc_live_init(&live, &p->cut, symbols, n_symbols, error);
+  if (status == AOT_OK && !(c->in && c->out)) status = bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a run");
+  if (status == AOT_OK) status = run_parts(p, g, &live, c, error);
+  bc_live_deinit(&live);
+  free(c->in);
+  free(c->out);
+  return status;
+}
+
 aot_status_t bc_program_run(bc_program_t *p, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                            const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols,
-                            bc_error_t *error) {
+                            const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols,
+                            const aot_output_sink_t *sink, bc_error_t *error) {
   runnable_t *g = NULL;
+  form_t *f;
   error->node = AOT_NO_ID;
   for (uint32_t i = 0; i < p->n_graphs && !g; i++)
-    if (p->graphs[i].kind == graph_kind) g = &p->graphs[i];
+    if (p->graphs[i].kind == graph_kind && is_run(graph_kind)) g = &p->graphs[i];
   if (!g) return bc_fail(error, AOT_E_NOT_FOUND, "no-graph", "the program has no graph of kind %d", graph_kind);
+  const aot_snap_graph_t *row = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs) + g->graph;
   if (n_symbols < p->s->symbols.count)
     return bc_fail(error, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols", (unsigned long long)n_symbols, p->s->symbols.count);
-  form_t *f = form_find(p, g, symbols);
-  if (!f) {
-    f = form_slot(g);
-    AOT_TRY(form_init(p, g, f, symbols, error));
-  }
-  if (n_inputs != f->schedule.n_inputs || n_outputs != f->schedule.n_outputs)
+  if (n_inputs != row->n_inputs || n_outputs != row->n_outputs)
     return bc_fail(error, AOT_E_INVALID, "bad-call", "%llu inputs and %llu outputs for a graph with %u and %u",
-                   (unsigned long long)n_inputs, (unsigned long long)n_outputs, f->schedule.n_inputs, f->schedule.n_outputs);
+                   (unsigned long long)n_inputs, (unsigned long long)n_outputs, row->n_inputs, row->n_outputs);
+  call_t c = {inputs, outputs, sink, NULL, NULL};
+  if (g->first_segment != BC_NONE) return run_cut(p, g, &c, symbols, n_symbols, error);
+  AOT_TRY(find_form(p, g, symbols, &f, error));
   return run_form(p, f, inputs, outputs, error);
 }
 

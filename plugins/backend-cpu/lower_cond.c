@@ -62,7 +62,7 @@ static aot_status_t bind_operands(bc_build_t *b, const bc_value_t *operands, uin
     if (inputs[i].value == AOT_NO_ID) continue;
     bc_value_t *v = bc_value(b, inputs[i].value);
     if (v->kind != operands[i].kind) return misfit(b, "input", i);
-    if (v->kind == AOT_TYPE_TENSOR && (v->t.dtype != operands[i].t.dtype || !bc_same_sizes(&v->t, &operands[i].t)))
+    if (v->t.dtype && (v->t.dtype != operands[i].t.dtype || !bc_same_sizes(&v->t, &operands[i].t)))
       return misfit(b, "input", i);
     *v = operands[i];
   }

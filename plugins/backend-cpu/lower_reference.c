@@ -8,10 +8,16 @@
 typedef struct reference_step {
   const rk_kernel *kernel;
   const cu_node_t *custom; /* in place of the kernel */
+  rk_arg *args; /* the call's */
   rk_call call;
   rk_tensor **tensors; /* operands and results: data is set when run */
   bc_ref_t *refs;      /* storages only */
   uint32_t n_tensors;
+  struct float_arg {
+    uint32_t arg;
+    bc_ref_t at;
+  } *floats; /* numbers that are read when it runs */
+  uint32_t n_floats;
 } reference_step_t;
 
 static aot_status_t no_memory(bc_build_t *b) { return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a node's arguments"); }
@@ -27,6 +33,8 @@ static aot_status_t tensor_arg(bc_build_t *b, uint32_t row, rk_arg *out) {
     *out = rk_arg_of_tensor(t);
   } else if (v->kind == AOT_TYPE_NONE) {
     *out = rk_arg_of_tensor(NULL);
+  } else if (v->kind == AOT_TYPE_SYMFLOAT) {
+    *out = rk_arg_of_float(0); /* remember_args */
   } else {
     *out = v->kind == AOT_TYPE_SYMBOOL ? rk_arg_of_bool(v->number != 0) : rk_arg_of_int(v->number);
   }
@@ -48,6 +56,8 @@ static aot_status_t list_arg(bc_build_t *b, const aot_snap_arg_t *a, rk_arg *out
       tensors[k] = bc_pool_alloc(b->pool, sizeof *tensors[k]);
       if (!tensors[k]) return no_memory(b);
       *tensors[k] = *element.u.tensor;
+    } else if (element.kind == AOT_ARG_FLOAT) {
+      return bc_fail(b->error, AOT_E_UNIMPLEMENTED, "refused", "a list of floats that are read out of tensors is not supported");
     } else if (element.kind != AOT_ARG_NONE) {
       numbers[n_numbers++] = element.u.i;
     }
@@ -181,6 +191,7 @@ static aot_status_t run_reference(const bc_frame_t *f, void *payload) {
   reference_step_t *p = payload;
   rk_error error;
   for (uint32_t k = 0; k < p->n_tensors; k++) p->tensors[k]->data = f->base[p->refs[k].storage];
+  for (uint32_t k = 0; k < p->n_floats; k++) memcpy(&p->args[p->floats[k].arg].u.f, bc_at(f, p->floats[k].at), sizeof(double));
   const rk_caller caller = {.say = say};
   aot_status_t status = p->custom ? cu_run(p->custom, p->call.args, p->call.n_args, p->call.results, p->call.n_results, &error)
                                   : rk_run_for(p->kernel, &p->call, &caller, &error);
@@ -197,6 +208,8 @@ static void remember_args(bc_build_t *b, reference_step_t *p, rk_arg *args) {
   const uint32_t *rows = AOT_SNAP_ROWS(b->s, uint32_t, operands);
   for (uint32_t k = 0; k < b->node->n_args; k++) {
     const aot_snap_arg_t *a = bc_arg(b, k);
+    const bc_value_t *v = a->kind == AOT_ARG_VALUE ? bc_value(b, (uint32_t)a->i) : NULL;
+    if (v && v->kind == AOT_TYPE_SYMFLOAT) p->floats[p->n_floats++] = (struct float_arg){k, bc_use(b, &v->t)};
     if (args[k].kind == AOT_ARG_VALUE) remember(b, p, (rk_tensor *)(uintptr_t)args[k].u.tensor, &bc_value(b, (uint32_t)a->i)->t);
     for (uint32_t i = 0; args[k].kind == AOT_ARG_VALUES && i < args[k].n; i++)
       if (args[k].u.tensors[i])
@@ -231,10 +244,12 @@ static aot_status_t lower_kernel(bc_build_t *b, const rk_kernel *kernel, const c
   BC_STEP(b, run_reference, p);
   p->kernel = kernel;
   p->custom = custom;
+  p->args = args;
   p->call = (rk_call){args, b->node->n_args, results, n};
   p->tensors = bc_pool_alloc(b->pool, most * sizeof *p->tensors);
   p->refs = bc_pool_alloc(b->pool, most * sizeof *p->refs);
-  if (!p->tensors || !p->refs) return no_memory(b);
+  p->floats = bc_pool_alloc(b->pool, ((uint64_t)b->node->n_args + 1) * sizeof *p->floats);
+  if (!p->tensors || !p->refs || !p->floats) return no_memory(b);
   remember_args(b, p, args);
   for (uint32_t r = 0; r < n; r++) remember(b, p, &results[r], &own[r]);
   b->out->n_fallback++;

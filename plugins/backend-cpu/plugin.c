@@ -10,6 +10,7 @@
 
 #include <aot/backend.h>
 #include <aot/ext/coverage.h>
+#include <aot/ext/dynamic_outputs.h>
 #include <aot/ext/env.h>
 #include <aot/ext/memory.h>
 #include <aot/ext/report.h>
@@ -111,6 +112,20 @@ static const char *refusal(const aot_snapshot_t *s, uint32_t i, const cu_world_t
   return rk_refuse(kernel, plain, n);
 }
 
+/* A node whose result has a size or is a number that only a run tells: it ends a part of the program (program_parts.h). */
+static const char *bad_birth(const aot_snapshot_t *s, const aot_snap_node_t *node) {
+  const aot_snap_op_t *op = AOT_SNAP_ROWS(s, aot_snap_op_t, ops) + node->op;
+  const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values) + node->result_begin;
+  const rk_kernel *kernel = rk_find(aot_snap_text(s, op->name));
+  int has_tensor = 0;
+  for (uint32_t r = 0; r < node->n_results; r++) has_tensor |= values[r].kind == AOT_TYPE_TENSOR;
+  if (AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[node->graph].kind == AOT_GRAPH_REGION)
+    return "the size or value of its result depends on the data, and it stands in a region; use backend-ref";
+  if (!kernel || (has_tensor && !rk_gives_sizes(kernel) && !rk_is_view(kernel)))
+    return "the size or value of its result depends on the data, and its kernel does not tell it";
+  return NULL;
+}
+
 static const char *bad_dtype(const aot_snapshot_t *s, const aot_snap_node_t *node) {
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
   for (uint32_t r = 0; r < node->n_results; r++) {
@@ -145,8 +160,8 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   aot_status_t status = births && sn_births(s, births) == 0 ? AOT_OK : no_memory(u, ctx);
   for (uint32_t i = 0; i < s->nodes.count && status == AOT_OK; i++) {
     cu_error_t error;
-    const char *why = births[i] ? "the size or value of its result depends on the data, and memory is planned before the run; use backend-ref" : NULL;
-    if (!why && !only_numbers(s, &nodes[i])) why = refusal(s, i, &world, &error);
+    const char *why = births[i] ? bad_birth(s, &nodes[i]) : NULL;
+    if (!why && (births[i] || !only_numbers(s, &nodes[i]))) why = refusal(s, i, &world, &error);
     if (!why) why = bad_dtype(s, &nodes[i]);
     aot_verdict_t v = {.struct_size = sizeof v, .accepted = why == NULL, .node = {nodes[i].id}};
     if (why) v.reason = aot_str(why);
@@ -248,12 +263,26 @@ static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_p
 
 /* ---- executables ---- */
 
-static aot_status_t run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                        const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
+static aot_status_t run_open(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                             const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols,
+                             const aot_output_sink_t *sink) {
   const exe_t *x = e->self;
   bc_error_t error = {.node = AOT_NO_ID};
-  aot_status_t status = bc_program_run(x->program, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, &error);
+  aot_status_t status = bc_program_run(x->program, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, sink, &error);
+  if (status != AOT_OK && error.code && strcmp(error.code, "told") == 0) return status; /* by the host, which has no memory for an output */
   return status == AOT_OK ? AOT_OK : error_out(x->unit, ctx, &error, status);
+}
+
+static aot_status_t run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                        const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
+  int64_t *learned = malloc(((size_t)n_symbols + 1) * sizeof *learned);
+  const exe_t *x = e->self;
+  bc_error_t error = {.node = AOT_NO_ID};
+  if (!learned) return error_out(x->unit, ctx, &error, bc_fail(&error, AOT_E_EXHAUSTED, "no-memory", "no memory for a run"));
+  if (n_symbols) memcpy(learned, symbols, (size_t)n_symbols * sizeof *symbols);
+  const aot_status_t status = run_open(e, ctx, graph_kind, inputs, n_inputs, outputs, n_outputs, learned, n_symbols, NULL);
+  free(learned);
+  return status;
 }
 
 static aot_status_t stats(const aot_exe_t *e, aot_exe_stats_t *out) {
@@ -274,9 +303,9 @@ static void exe_destroy(const aot_exe_t *e) {
 }
 
 static const void *exe_extension(const aot_exe_t *e, const char *id) {
+  static const aot_ext_dynamic_outputs_t dynamic = {.struct_size = sizeof dynamic, .run = run_open};
   (void)e;
-  (void)id;
-  return NULL;
+  return strcmp(id, AOT_EXT_DYNAMIC_OUTPUTS) == 0 ? &dynamic : NULL;
 }
 
 /* The snapshot in the artifact, checked; *own is set when the bytes had to be copied to an aligned place. */

@@ -16,6 +16,7 @@ static bc_value_t declared(const bc_build_t *b, const aot_snap_value_t *row) {
   v.kind = row->kind;
   v.t.storage = BC_NONE;
   if (row->kind == AOT_TYPE_SYMINT || row->kind == AOT_TYPE_SYMBOOL) v.number = bc_dim(b, row->expr);
+  if (row->kind == AOT_TYPE_SYMFLOAT) v.t.dtype = AOT_F64; /* known when it runs: in memory, like a tensor without dimensions */
   if (row->kind != AOT_TYPE_TENSOR) return v;
   v.t.dtype = row->dtype;
   v.t.rank = row->rank;
@@ -90,15 +91,23 @@ static aot_status_t check_operands(bc_build_t *b) {
   return AOT_OK;
 }
 
+static aot_status_t read_value(bc_build_t *b, uint32_t row) {
+  bc_value_t *v = bc_value(b, row);
+  *v = declared(b, AOT_SNAP_ROWS(b->s, aot_snap_value_t, values) + row);
+  return check_type(b, v);
+}
+
+/* Of a segment (program_parts.h) the range holds values of other parts, too, which may have no sizes yet: they are left alone. */
 static aot_status_t read_values(bc_build_t *b) {
-  const aot_snap_value_t *rows = AOT_SNAP_ROWS(b->s, aot_snap_value_t, values);
+  const aot_snap_port_t *inputs = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->input_begin;
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   value_range(b);
   b->values = malloc(((size_t)b->n_values + 1) * sizeof *b->values);
   if (!b->values) return no_memory(b);
-  for (uint32_t i = 0; i < b->n_values; i++) {
-    b->values[i] = declared(b, &rows[b->value_begin + i]);
-    AOT_TRY(check_type(b, &b->values[i]));
-  }
+  for (uint32_t i = 0; i < b->graph->n_inputs; i++)
+    if (inputs[i].value != AOT_NO_ID) AOT_TRY(read_value(b, inputs[i].value));
+  for (uint32_t i = 0; i < b->graph->n_nodes; i++)
+    for (uint32_t r = 0; r < nodes[i].n_results; r++) AOT_TRY(read_value(b, nodes[i].result_begin + r));
   return check_operands(b);
 }
 
@@ -193,8 +202,16 @@ static aot_status_t bind_outputs(bc_build_t *b) {
 static int makes_numbers_only(const bc_build_t *b) {
   if (AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].flags & AOT_OP_REGION) return 0;
   for (uint32_t r = 0; r < b->node->n_results; r++)
-    if (bc_value(b, b->node->result_begin + r)->kind == AOT_TYPE_TENSOR) return 0;
+    if (bc_type(b, r)->dtype) return 0;
   return b->node->n_results > 0;
+}
+
+/* Lowerings of their own take numbers that are known; the reference kernel's are read when it runs. */
+static int takes_float(const bc_build_t *b) {
+  const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands) + b->node->operand_begin;
+  for (uint32_t k = 0; k < b->node->n_operands; k++)
+    if (operands[k] != AOT_NO_ID && bc_value(b, operands[k])->kind == AOT_TYPE_SYMFLOAT) return 1;
+  return 0;
 }
 
 static aot_status_t lower_node(bc_build_t *b) {
@@ -204,7 +221,7 @@ static aot_status_t lower_node(bc_build_t *b) {
   const cu_node_t *custom = cu_find(b->machine->custom, (uint32_t)(b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes)));
   if (custom) return bc_lower_custom(b, custom);
   if (makes_numbers_only(b)) return AOT_OK;
-  if (lower) status = lower(b);
+  if (lower && !takes_float(b)) status = lower(b);
   return status == BC_DECLINED ? bc_lower_reference(b) : status;
 }
 
