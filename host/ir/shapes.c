@@ -2,9 +2,13 @@
  *
  * Expressions are hash-consed: an expression is a row (operator, children), children are numbers or older rows, and
  * aoth_edit_dim_make answers the same dimension for equal ones, so that equal shapes are equal numbers everywhere. A new
- * one is first brought to a normal form by rules that each make it smaller (`fold`), and folded to a number when interval
- * bounds, kept in every row, leave no choice. The rules are those that the shapes of models need (sums and products with
- * constants, x//c of a multiple, max and comparisons that the symbols' ranges decide), not a full polynomial algebra.
+ * one is first brought to normal form (`fold`), and folded to a number when interval bounds, kept in every row, leave no choice.
+ *
+ *     sum      ((x*k + y*m) + ..) + c     terms in structural order, each once; subtraction is a factor of -1
+ *     product  ((x * y) * ..) * k         factors in structural order, powers written out; a number times a sum is a sum
+ *     quotient of what the divisor divides: without the division; max and comparisons: decided where ranges decide
+ *
+ * Products of sums are not multiplied out: it is no full polynomial algebra.
  * Invariant: the normal form of a row is itself; printing and parsing rows therefore gives the same rows.
  * Division and modulo round towards minus infinity (Python). Cost: O(1) a call, amortised. */
 #include <aot/inline.h>
@@ -15,6 +19,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#define DEEPEST_DIFFERENCE 64
 #define SMALL_TREE 64 /* expressions up to this size are evaluated on a fixed stack */
 
 static int is_const(int64_t d) { return !AOT_DIM_IS_SYM(d); }
@@ -252,106 +257,224 @@ static void done(term_t *t, int64_t value) {
   t->value = value;
 }
 
-static aot_status_t make(aot_prog_t *p, int create, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out);
-
-/* d as base * factor or base + offset. */
-static int64_t split(const aot_prog_t *p, int32_t op, int64_t d, int64_t neutral, int64_t *out_const) {
-  *out_const = neutral;
-  if (!is_op(p, d, op) || !is_const(row_of(p, d)->info.b)) return d;
-  *out_const = row_of(p, d)->info.b;
-  return row_of(p, d)->info.a;
+/* The row (op, a, b, c), whose operands are in normal form and in order. create 0: AOT_E_NOT_FOUND, silently, where it would have
+ * to be made. */
+static aot_status_t normal_row(aot_prog_t *p, int create, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
+  const range_t r = bounds(p, op, a, b, c);
+  if (r.lo == r.hi && is_const(r.lo) && r.lo != INT64_MIN && r.lo != INT64_MAX) {
+    *out = r.lo;
+    return AOT_OK;
+  }
+  uint32_t row = find_row(p, op, a, b, c);
+  if (row == NONE && commutes(op)) row = find_row(p, op, b, a, c);
+  if (row == NONE) return create ? make_row(p, op, a, b, c, out) : AOT_E_NOT_FOUND;
+  *out = AOT_DIM_SYM + row;
+  return AOT_OK;
 }
 
-static aot_status_t fold_add(aot_prog_t *p, int create, term_t *t) {
-  int64_t k, m, sum;
-  if (t->b == 0) return done(t, t->a), AOT_OK;
-  int64_t base = split(p, AOT_EXPR_ADD, t->a, 0, &k); /* (x + k) + m */
-  if (is_const(t->b)) {
-    if (k && !__builtin_add_overflow(k, t->b, &sum)) {
-      AOT_TRY(make(p, create, AOT_EXPR_ADD, base, sum, 0, &t->value));
-      t->done = 1;
+/* Structural order, the same in every program: by size (numbers, symbols, trees), then by operator and operands. Equal terms are one
+ * row, so that one path down leads to the first difference; where that lies too deep, the older row comes first. */
+static int compare_dims(const aot_prog_t *p, int64_t x, int64_t y) {
+  for (int depth = 0; x != y && depth < DEEPEST_DIFFERENCE; depth++) {
+    if (tree_size(p, x) != tree_size(p, y)) return tree_size(p, x) < tree_size(p, y) ? -1 : 1;
+    if (is_const(x)) return x < y ? -1 : 1;
+    const aot_expr_info_t *e = &row_of(p, x)->info, *f = &row_of(p, y)->info;
+    if (e->op != f->op) return e->op < f->op ? -1 : 1;
+    if (e->op == AOT_EXPR_SYMBOL) return e->a < f->a ? -1 : 1;
+    if (e->a != f->a) {
+      x = e->a;
+      y = f->a;
+    } else if (e->b != f->b) {
+      x = e->b;
+      y = f->b;
+    } else {
+      x = e->c;
+      y = f->c;
     }
-    return AOT_OK;
   }
-  if (is_op(p, t->a, AOT_EXPR_SUB) && row_of(p, t->a)->info.b == t->b) return done(t, row_of(p, t->a)->info.a), AOT_OK;
-  if (is_op(p, t->b, AOT_EXPR_SUB) && row_of(p, t->b)->info.b == t->a) return done(t, row_of(p, t->b)->info.a), AOT_OK;
-  int64_t x = base, y = split(p, AOT_EXPR_ADD, t->b, 0, &m);
-  if ((k || m) && !__builtin_add_overflow(k, m, &sum)) { /* (x + k) + (y + m): constants move out */
-    int64_t rest;
-    AOT_TRY(make(p, create, AOT_EXPR_ADD, x, y, 0, &rest));
-    AOT_TRY(make(p, create, AOT_EXPR_ADD, rest, sum, 0, &t->value));
-    t->done = 1;
-    return AOT_OK;
-  }
-  x = split(p, AOT_EXPR_MUL, t->a, 1, &k);
-  y = split(p, AOT_EXPR_MUL, t->b, 1, &m);
-  if (x == y && !__builtin_add_overflow(k, m, &sum)) { /* x*k + x*m */
-    AOT_TRY(make(p, create, AOT_EXPR_MUL, x, sum, 0, &t->value));
-    t->done = 1;
-  }
-  return AOT_OK;
+  return (x > y) - (x < y);
 }
 
-static aot_status_t fold_sub(aot_prog_t *p, int create, term_t *t) {
-  int64_t k, m, difference;
-  if (t->a == t->b) return done(t, 0), AOT_OK;
-  if (is_const(t->b) && t->b != INT64_MIN) { /* x - m is x + -m */
-    AOT_TRY(make(p, create, AOT_EXPR_ADD, t->a, -t->b, 0, &t->value));
-    t->done = 1;
-    return AOT_OK;
-  }
-  if (is_op(p, t->a, AOT_EXPR_ADD) && row_of(p, t->a)->info.b == t->b) return done(t, row_of(p, t->a)->info.a), AOT_OK;
-  if (is_op(p, t->a, AOT_EXPR_ADD) && row_of(p, t->a)->info.a == t->b) return done(t, row_of(p, t->a)->info.b), AOT_OK;
-  int64_t x = split(p, AOT_EXPR_ADD, t->a, 0, &k), y = split(p, AOT_EXPR_ADD, t->b, 0, &m);
-  if ((k || m) && !is_const(t->a) && !__builtin_sub_overflow(k, m, &difference)) { /* (x + k) - (y + m) */
-    int64_t rest;
-    AOT_TRY(make(p, create, AOT_EXPR_SUB, x, y, 0, &rest));
-    AOT_TRY(make(p, create, AOT_EXPR_ADD, rest, difference, 0, &t->value));
-    t->done = 1;
-    return AOT_OK;
-  }
-  x = split(p, AOT_EXPR_MUL, t->a, 1, &k);
-  y = split(p, AOT_EXPR_MUL, t->b, 1, &m);
-  if (x == y && !__builtin_sub_overflow(k, m, &difference)) { /* x*k - x*m */
-    AOT_TRY(make(p, create, AOT_EXPR_MUL, x, difference, 0, &t->value));
-    t->done = 1;
-  }
-  return AOT_OK;
+#define MOST_TERMS 32 /* longer sums and products stay as they were written */
+#define MOST_POWER 8  /* larger ones are not written out */
+
+typedef struct terms { /* of a sum: base * factor; of a product: each base once or more */
+  uint32_t n;
+  int64_t base[MOST_TERMS], factor[MOST_TERMS];
+  int64_t number; /* added, multiplied */
+} terms_t;
+
+static uint32_t place_of(const aot_prog_t *p, const terms_t *l, int64_t base) {
+  uint32_t i = l->n;
+  while (i > 0 && compare_dims(p, l->base[i - 1], base) > 0) i--;
+  return i;
 }
 
-static aot_status_t fold_mul(aot_prog_t *p, int create, term_t *t) {
-  int64_t k, m, product;
-  if (t->b == 1) return done(t, t->a), AOT_OK;
-  if (t->b == 0) return done(t, 0), AOT_OK;
-  int64_t x = split(p, AOT_EXPR_MUL, t->a, 1, &k), y = split(p, AOT_EXPR_MUL, t->b, 1, &m);
-  if (is_const(t->b)) {
-    y = 1;
-    m = t->b;
+static int insert_term(const aot_prog_t *p, terms_t *l, int64_t base, int64_t factor) {
+  const uint32_t at = place_of(p, l, base);
+  if (l->n == MOST_TERMS) return 0;
+  for (uint32_t i = l->n++; i > at; i--) {
+    l->base[i] = l->base[i - 1];
+    l->factor[i] = l->factor[i - 1];
   }
-  if ((k == 1 && (is_const(t->b) || m == 1)) || __builtin_mul_overflow(k, m, &product)) return AOT_OK;
-  AOT_TRY(make(p, create, AOT_EXPR_MUL, x, y, 0, &t->value)); /* constants move out: (x*k) * (y*m) */
-  AOT_TRY(make(p, create, AOT_EXPR_MUL, t->value, product, 0, &t->value));
+  l->base[at] = base;
+  l->factor[at] = factor;
+  return 1;
+}
+
+static int add_term(const aot_prog_t *p, terms_t *l, int64_t base, int64_t factor) {
+  const uint32_t at = place_of(p, l, base);
+  if (at == 0 || l->base[at - 1] != base) return insert_term(p, l, base, factor);
+  return !__builtin_add_overflow(l->factor[at - 1], factor, &l->factor[at - 1]);
+}
+
+/* A symbol of a single value counts as its number. */
+static int is_known(const aot_prog_t *p, int64_t d, int64_t *out) {
+  const range_t r = range_of(p, d);
+  *out = r.lo;
+  return r.lo == r.hi;
+}
+
+typedef struct pending { /* what is left to be taken apart */
+  uint32_t n;
+  int64_t at[MOST_TERMS], factor[MOST_TERMS];
+} pending_t;
+
+static int push(pending_t *w, int64_t d, int64_t factor) {
+  if (w->n == MOST_TERMS) return 0;
+  w->at[w->n] = d;
+  w->factor[w->n++] = factor;
+  return 1;
+}
+
+/* Adds d * factor to the sum. 0: too many terms, or a number too large. */
+static int gather_sum(const aot_prog_t *p, int64_t d, int64_t factor, terms_t *l) {
+  pending_t w = {.n = 1, .at = {d}, .factor = {factor}};
+  while (w.n > 0) {
+    int64_t k = w.factor[--w.n], number;
+    d = w.at[w.n];
+    if (is_known(p, d, &number)) {
+      if (__builtin_mul_overflow(number, k, &number) || __builtin_add_overflow(l->number, number, &l->number)) return 0;
+      continue;
+    }
+    const aot_expr_info_t *e = &row_of(p, d)->info;
+    if (e->op == AOT_EXPR_ADD) {
+      if (!push(&w, e->b, k) || !push(&w, e->a, k)) return 0;
+    } else if (e->op == AOT_EXPR_MUL && is_const(e->b)) {
+      if (__builtin_mul_overflow(k, e->b, &k) || !push(&w, e->a, k)) return 0;
+    } else if (!add_term(p, l, d, k)) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+/* Multiplies the product by d. */
+static int gather_product(const aot_prog_t *p, int64_t d, terms_t *l) {
+  pending_t w = {.n = 1, .at = {d}};
+  while (w.n > 0) {
+    int64_t number;
+    d = w.at[--w.n];
+    if (is_known(p, d, &number)) {
+      if (__builtin_mul_overflow(l->number, number, &l->number)) return 0;
+      continue;
+    }
+    const aot_expr_info_t *e = &row_of(p, d)->info;
+    if (e->op == AOT_EXPR_MUL) {
+      if (!push(&w, e->b, 0) || !push(&w, e->a, 0)) return 0;
+    } else if (!insert_term(p, l, d, 1)) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static aot_status_t put_sum(aot_prog_t *p, int create, const terms_t *l, int64_t *out) {
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < l->n; i++) {
+    int64_t term = l->base[i];
+    if (l->factor[i] == 0) continue;
+    if (l->factor[i] != 1) AOT_TRY(normal_row(p, create, AOT_EXPR_MUL, term, l->factor[i], 0, &term));
+    if (sum == 0) sum = term;
+    else AOT_TRY(normal_row(p, create, AOT_EXPR_ADD, sum, term, 0, &sum));
+  }
+  *out = sum == 0 ? l->number : sum;
+  return sum == 0 || l->number == 0 ? AOT_OK : normal_row(p, create, AOT_EXPR_ADD, sum, l->number, 0, out);
+}
+
+static aot_status_t put_product(aot_prog_t *p, int create, const terms_t *l, int64_t *out) {
+  terms_t sum = {0};
+  int64_t product = l->n && l->number ? l->base[0] : l->number;
+  if (l->n == 1 && is_op(p, product, AOT_EXPR_ADD) && gather_sum(p, product, l->number, &sum)) return put_sum(p, create, &sum, out);
+  for (uint32_t i = 1; i < l->n && l->number; i++) AOT_TRY(normal_row(p, create, AOT_EXPR_MUL, product, l->base[i], 0, &product));
+  *out = product;
+  return l->n == 0 || l->number == 0 || l->number == 1 ? AOT_OK : normal_row(p, create, AOT_EXPR_MUL, product, l->number, 0, out);
+}
+
+static aot_status_t fold_sum(aot_prog_t *p, int create, term_t *t) {
+  terms_t l = {0};
+  if (!gather_sum(p, t->a, 1, &l) || !gather_sum(p, t->b, t->op == AOT_EXPR_SUB ? -1 : 1, &l)) return AOT_OK;
   t->done = 1;
-  return AOT_OK;
+  return put_sum(p, create, &l, &t->value);
 }
 
-/* (x*k) // m and (x*k) % m where m divides k. */
+static aot_status_t fold_product(aot_prog_t *p, int create, term_t *t) {
+  terms_t l = {.number = 1};
+  if (!gather_product(p, t->a, &l) || !gather_product(p, t->b, &l)) return AOT_OK;
+  t->done = 1;
+  return put_product(p, create, &l, &t->value);
+}
+
+static aot_status_t fold_power(aot_prog_t *p, int create, term_t *t) {
+  terms_t l = {.number = 1};
+  if (!is_const(t->b) || t->b < 0 || t->b > MOST_POWER) return AOT_OK;
+  for (int64_t i = 0; i < t->b; i++)
+    if (!gather_product(p, t->a, &l)) return AOT_OK;
+  t->done = 1;
+  return put_product(p, create, &l, &t->value);
+}
+
+/* Takes the factors of b out of those of a; 0: a is no multiple of b. */
+static int divide(terms_t *a, const terms_t *b) {
+  if (b->number == 0 || (a->number == INT64_MIN && b->number == -1) || a->number % b->number != 0) return 0;
+  a->number /= b->number;
+  for (uint32_t i = 0; i < b->n; i++) {
+    uint32_t at = 0;
+    while (at < a->n && a->base[at] != b->base[i]) at++;
+    if (at == a->n) return 0;
+    for (a->n--; at < a->n; at++) a->base[at] = a->base[at + 1];
+  }
+  return 1;
+}
+
+/* (x*m*k + m*c + r) // m is x*k + c, its remainder r: the terms that m > 0 divides. 0: some it does not. */
+static int divide_sum(terms_t *l, int64_t m, int64_t *out_rest) {
+  for (uint32_t i = 0; i < l->n; i++) {
+    if (l->factor[i] % m != 0) return 0;
+    l->factor[i] /= m;
+  }
+  const int64_t whole = floor_div(l->number, m);
+  *out_rest = l->number - whole * m;
+  l->number = whole;
+  return 1;
+}
+
 static aot_status_t fold_div(aot_prog_t *p, int create, term_t *t) {
-  int64_t k;
-  if (t->b == 1) return done(t, t->op == AOT_EXPR_MOD ? 0 : t->a), AOT_OK;
-  int64_t x = split(p, AOT_EXPR_MUL, t->a, 1, &k);
-  range_t a = range_of(p, t->a), b = range_of(p, t->b);
-  if (t->op == AOT_EXPR_MOD && a.lo >= 0 && a.hi < b.lo) return done(t, t->a), AOT_OK;
-  if (t->op == AOT_EXPR_FLOORDIV && is_op(p, t->a, AOT_EXPR_MUL) && b.lo >= 1) { /* (x*y) // y */
-    if (row_of(p, t->a)->info.b == t->b) return done(t, row_of(p, t->a)->info.a), AOT_OK;
-    if (row_of(p, t->a)->info.a == t->b) return done(t, row_of(p, t->a)->info.b), AOT_OK;
+  terms_t x = {.number = 1}, y = {.number = 1}, sum = {0};
+  const range_t a = range_of(p, t->a), b = range_of(p, t->b);
+  const int is_mod = t->op == AOT_EXPR_MOD;
+  int64_t rest;
+  if (is_mod && a.lo >= 0 && a.hi < b.lo) return done(t, t->a), AOT_OK;
+  if (b.lo < 1) return AOT_OK;
+  if (gather_product(p, t->a, &x) && gather_product(p, t->b, &y) && divide(&x, &y)) {
+    t->done = 1;
+    t->value = 0;
+    return is_mod ? AOT_OK : put_product(p, create, &x, &t->value);
   }
-  if (t->a == t->b && b.lo >= 1) return done(t, t->op == AOT_EXPR_MOD ? 0 : 1), AOT_OK;
-  if (!is_const(t->b) || t->b == 0 || t->b == -1 || k % t->b != 0) return AOT_OK;
-  if (t->op == AOT_EXPR_MOD) return done(t, 0), AOT_OK;
-  AOT_TRY(make(p, create, AOT_EXPR_MUL, x, k / t->b, 0, &t->value));
+  if (!is_const(t->b) || !gather_sum(p, t->a, 1, &sum) || !divide_sum(&sum, t->b, &rest)) return AOT_OK;
   t->done = 1;
-  return AOT_OK;
+  t->value = rest;
+  return is_mod ? AOT_OK : put_sum(p, create, &sum, &t->value);
 }
 
 static void fold_choice(const aot_prog_t *p, term_t *t) {
@@ -374,9 +497,9 @@ static aot_status_t fold(aot_prog_t *p, int create, term_t *t) {
     t->b = a;
   }
   switch (t->op) {
-    case AOT_EXPR_ADD: return fold_add(p, create, t);
-    case AOT_EXPR_SUB: return fold_sub(p, create, t);
-    case AOT_EXPR_MUL: return fold_mul(p, create, t);
+    case AOT_EXPR_ADD:
+    case AOT_EXPR_SUB: return fold_sum(p, create, t);
+    case AOT_EXPR_MUL: return fold_product(p, create, t);
     case AOT_EXPR_FLOORDIV:
     case AOT_EXPR_MOD: return fold_div(p, create, t);
     case AOT_EXPR_MAX:
@@ -387,10 +510,7 @@ static aot_status_t fold(aot_prog_t *p, int create, term_t *t) {
     case AOT_EXPR_LT:
       if (t->a == t->b) done(t, t->op != AOT_EXPR_LT);
       return AOT_OK;
-    case AOT_EXPR_POW:
-      if (t->b == 0) done(t, 1);
-      else if (t->b == 1) done(t, t->a);
-      return AOT_OK;
+    case AOT_EXPR_POW: return fold_power(p, create, t);
     default: return AOT_OK;
   }
 }
@@ -402,8 +522,7 @@ static aot_status_t no_such_number(aot_prog_t *p, int create, int32_t op, int64_
                        (long long)a, (long long)b);
 }
 
-/* The dimension (op, a, b, c) in normal form. create 0: AOT_E_NOT_FOUND, silently, where a row would have to be made. Calls
- * itself on smaller terms only; the depth is bounded by the rules, not by the expression. */
+/* The dimension (op, a, b, c) in normal form. create 0: as in normal_row. */
 static aot_status_t make(aot_prog_t *p, int create, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
   term_t t = {.op = op, .a = a, .b = b, .c = c};
   if (is_const(a) && is_const(b) && is_const(c)) {
@@ -416,18 +535,7 @@ static aot_status_t make(aot_prog_t *p, int create, int32_t op, int64_t a, int64
     *out = t.value;
     return AOT_OK;
   }
-  range_t r = bounds(p, t.op, t.a, t.b, t.c);
-  if (r.lo == r.hi && is_const(r.lo) && r.lo != INT64_MIN && r.lo != INT64_MAX) {
-    *out = r.lo;
-    return AOT_OK;
-  }
-  uint32_t row = find_row(p, t.op, t.a, t.b, t.c);
-  if (row == NONE && commutes(t.op)) row = find_row(p, t.op, t.b, t.a, t.c);
-  if (row != NONE) {
-    *out = AOT_DIM_SYM + row;
-    return AOT_OK;
-  }
-  return create ? make_row(p, t.op, t.a, t.b, t.c, out) : AOT_E_NOT_FOUND;
+  return normal_row(p, create, t.op, t.a, t.b, t.c, out);
 }
 
 int aoth_dim_find(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {

@@ -91,7 +91,7 @@ status 0 "$aothost" export sizes.ir -o sizes.pt2
 says "1 of the program's tensors have no data"
 status 0 "$aothost" opt sizes.pt2
 says "symbol s0 in .1, 64. hint 4"
-says "f32.s1 \\* s0 \\* 4, 2. = aten.view.default"
+says "f32.s0 \\* s1 \\* 4, 2. = aten.view.default"
 says "= aten.where.self %mask, %x, %scalar_tensor"
 says "out update [0-9]+ \"alias\" = "
 says "out user_output 3 = none"

@@ -68,8 +68,23 @@ static void equal_expressions_are_one(void **state) {
   assert_int_equal(make(&w, AOT_EXPR_MUL, make(&w, AOT_EXPR_MUL, s, 2), make(&w, AOT_EXPR_MUL, t, 3)),
                    make(&w, AOT_EXPR_MUL, make(&w, AOT_EXPR_MUL, s, t), 6));
   expect(&w, make(&w, AOT_EXPR_ADD, make(&w, AOT_EXPR_MUL, s, 2), 1), "s * 2 + 1");
-  expect(&w, make(&w, AOT_EXPR_MUL, make(&w, AOT_EXPR_ADD, s, -1), 2), "(s - 1) * 2");
-  expect(&w, make(&w, AOT_EXPR_SUB, 10, make(&w, AOT_EXPR_SUB, s, t)), "10 - (s - t)");
+  expect(&w, make(&w, AOT_EXPR_MUL, make(&w, AOT_EXPR_ADD, s, -1), 2), "s * 2 - 2");
+  expect(&w, make(&w, AOT_EXPR_SUB, 10, make(&w, AOT_EXPR_SUB, s, t)), "s * -1 + t + 10");
+  /* strides as one writes them: s**2 * 4, s * (4 * s); of a slice, (s - 1) * 512 and 512 * s - 512 */
+  const int64_t square = make(&w, AOT_EXPR_POW, s, 2);
+  assert_int_equal(square, make(&w, AOT_EXPR_MUL, s, s));
+  assert_int_equal(make(&w, AOT_EXPR_MUL, square, 4), make(&w, AOT_EXPR_MUL, s, make(&w, AOT_EXPR_MUL, 4, s)));
+  assert_int_equal(make(&w, AOT_EXPR_MUL, square, t), make(&w, AOT_EXPR_MUL, s, make(&w, AOT_EXPR_MUL, t, s)));
+  assert_int_equal(make(&w, AOT_EXPR_POW, make(&w, AOT_EXPR_MUL, s, 2), 3),
+                   make(&w, AOT_EXPR_MUL, make(&w, AOT_EXPR_MUL, s, 8), square));
+  assert_int_equal(make(&w, AOT_EXPR_MUL, make(&w, AOT_EXPR_SUB, s, 1), 512),
+                   make(&w, AOT_EXPR_SUB, make(&w, AOT_EXPR_MUL, s, 512), 512));
+  assert_int_equal(make(&w, AOT_EXPR_ADD, s, make(&w, AOT_EXPR_ADD, t, square)), make(&w, AOT_EXPR_ADD, st, square));
+  assert_int_equal(make(&w, AOT_EXPR_FLOORDIV, make(&w, AOT_EXPR_ADD, make(&w, AOT_EXPR_MUL, st, 6), 9), 3),
+                   make(&w, AOT_EXPR_ADD, make(&w, AOT_EXPR_MUL, st, 2), 3));
+  assert_int_equal(make(&w, AOT_EXPR_MOD, make(&w, AOT_EXPR_ADD, make(&w, AOT_EXPR_MUL, st, 6), -1), 3), 2);
+  const int64_t volume = make(&w, AOT_EXPR_MUL, square, make(&w, AOT_EXPR_MUL, t, 6)), twice = make(&w, AOT_EXPR_MUL, s, 2);
+  assert_int_equal(make(&w, AOT_EXPR_FLOORDIV, volume, twice), make(&w, AOT_EXPR_MUL, s, make(&w, AOT_EXPR_MUL, t, 3)));
   world_deinit(&w);
 }
 
