@@ -66,6 +66,11 @@ own calls (--calls FILE)
              ("aten.sum.dim_IntList", (torch.ones(2, 0), [-1]), {"keepdim": True})]
   They are kept whole and come first; with --calls and no --ops and no --table, alone.
 
+edge numbers (--edges)
+  A sample's call is kept three times, a third of its floats replaced: by NaN, by infinities, by
+  zeros of both signs and denormals; as it is, where one of its tensors is empty. Own calls are
+  kept as they are.
+
 gradients (--gradients)
   Every float32 tensor argument requires one at once; the cotangents are random. A call that
   PyTorch cannot differentiate says why in no_grad_because.
@@ -156,6 +161,36 @@ class Call:
 
     def run(self):
         return self.func(*copied(self.args), **{k: copied(v) for k, v in self.kwargs.items()})
+
+
+# Numbers where kernels differ: each set stands alone in a call, so that a failure tells which. 1e-40 is denormal in float32.
+EDGES = {"nan": (float("nan"),), "infinite": (float("inf"), float("-inf")), "small": (-0.0, 0.0, 1e-40, -1e-40)}
+
+
+def sprinkled(value, edges, dice):
+    """A third of the floats, and at least one of a tensor, are edge numbers; values of an argument."""
+    if isinstance(value, (list, tuple)):
+        return [sprinkled(element, edges, dice) for element in value]
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point() or value.numel() == 0:
+        return copied(value)
+    edged = copied(value)
+    storage = storage_of(edged)
+    sure = edged.storage_offset()
+    for i in range(storage.numel()):
+        if i == sure or dice.random() < 1 / 3:
+            storage[i] = dice.choice(edges)
+    return edged
+
+
+def edge_calls(call: Call, seed: int):
+    """The call with each set of edge numbers in its floats; itself, where a tensor of it is empty."""
+    tensors = [t for v in call.values() for t in tensors_of(v)]
+    if any(t.numel() == 0 for t in tensors):
+        yield call
+    elif any(t.is_floating_point() for t in tensors):
+        for name, edges in EDGES.items():
+            dice = random.Random(f"{seed} {operator_name(call.func)} {name}")
+            yield Call(call.func, sprinkled(call.args, edges, dice), {k: sprinkled(v, edges, dice) for k, v in call.kwargs.items()})
 
 
 def flat(result):
@@ -430,7 +465,7 @@ def export(options) -> int:
     calls = list(own_calls(options.calls)) if options.calls else []
     if not options.calls or options.ops or options.table:
         record_samples(recorder, options, skipped)
-        calls += list(recorder.calls())
+        calls += [c for call in recorder.calls() for c in (edge_calls(call, options.seed) if options.edges else [call])]
     writer, fates = Writer(), collections.Counter()
     seed_all(options.seed, "cotangents")
     for call in calls:
@@ -459,6 +494,7 @@ def parse(argv):
     p.add_argument("--smallest", action="store_true", help="the smallest of like calls: a small but broad set")
     p.add_argument("--reference", action="store_true", help="reference samples too: mixed dtypes, NaN, infinity; slow")
     p.add_argument("--gradients", action="store_true", help="of calls with float32 arguments")
+    p.add_argument("--edges", action="store_true", help="with NaN, infinities, signed zeros and denormals among the floats")
     p.add_argument("--no-meta", action="store_true", help="leave out_meta, the strides that PyTorch gives results, away")
     p.add_argument("--seed", type=int, default=0, metavar="N", help="the same seed gives the same files (0)")
     p.add_argument("--skip", metavar="FILE", help="overloads or OpInfo names to leave out, a line each, # begins a remark")

@@ -61,7 +61,7 @@ static void check_twin(const at_row_t *row, const aot_op_desc_t *d) {
 
 static int has_known_namespace(const char *name) {
   static const char *const known[] = {"aten.", "aot.", "higher_order.", "_c10d_functional.", "rngprims.", "prims.", "fsdp.",
-                                      "transformers.", "_operator.", "math.", "torch."}; /* the last three: Python's own, on numbers */
+                                      "transformers.", "quantized_decomposed.", "_operator.", "math.", "torch."}; /* the last three: Python's own, on numbers */
   size_t i;
   for (i = 0; i < sizeof known / sizeof known[0]; i++)
     if (strncmp(name, known[i], strlen(known[i])) == 0) return 1;
