@@ -60,6 +60,9 @@ typedef struct aot_schema_arg {
 #define AOT_OP_INPLACE_VIEW 4096u /* changes shape or strides of its argument: t_, unsqueeze_ */
 #define AOT_OP_REGION 8192u       /* owns sub-graphs */
 #define AOT_OP_MULTI_VIEW 16384u  /* several views of one base: split, unbind */
+/* About the whole storage of its first argument: a number as second argument is its new size in bytes; a tensor is copied there,
+ * or, with INPLACE_VIEW, is what the first argument becomes (set_). */
+#define AOT_OP_STORAGE 65536u
 #define AOT_OP_MAYBE_SELF 32768u  /* a result that shares its argument's memory, and lies as it does, is that tensor: to, contiguous */
 
 /* One operator. Constant for the session. */

@@ -32,3 +32,9 @@ void at_shape_resize(at_infer_t *c) {
     at_put_view(c, &t, to.sizes, strides, to.rank, t.offset);
   }
 }
+
+/* set_: what the source is */
+void at_shape_set_source(at_infer_t *c) {
+  aot_type_t t = at_tensor(c, "source");
+  at_put_view(c, &t, t.sizes, t.strides, t.rank, t.offset);
+}

@@ -292,6 +292,7 @@ at_infer_fn at_shape_select;
 at_infer_fn at_shape_select_copy;
 at_infer_fn at_shape_select_scatter;
 at_infer_fn at_shape_self;
+at_infer_fn at_shape_set_source;
 at_infer_fn at_shape_slice;
 at_infer_fn at_shape_slice_copy;
 at_infer_fn at_shape_slice_in_dim;

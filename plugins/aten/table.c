@@ -18,7 +18,8 @@ enum {
   NO_GRAD = AOT_OP_NO_GRAD,
   MOVEMENT = AOT_OP_MOVEMENT,
   MAYBE_SELF = AOT_OP_MAYBE_SELF,
-  INPLACE_VIEW = AOT_OP_INPLACE_VIEW
+  INPLACE_VIEW = AOT_OP_INPLACE_VIEW,
+  STORAGE = AOT_OP_STORAGE
 };
 
 #define OP(id, full_name, text, marks, family, rule, ...)                                                              \

@@ -4,6 +4,7 @@
 #include "order_effects.h"
 #include "regions.h"
 #include "rewrite.h"
+#include "storage_windows.h"
 
 #include <aot/ext/report.h>
 #include <aot/inline.h>
@@ -22,7 +23,7 @@ typedef struct unit {
 
 /* Numbers for the report that the rewriting does not keep. */
 typedef struct counts {
-  uint32_t rules, effects, exposed, region_writes, region_replays;
+  uint32_t rules, effects, exposed, windows, region_writes, region_replays;
   fz_regions_t regions;
 } counts_t;
 
@@ -36,6 +37,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const fz_rewrite_t *
   AOT_TRY(r->number(ctx, aot_str("aliased-inputs"), w->entries->n_rules, aot_str("")));
   AOT_TRY(r->number(ctx, aot_str("regions-kept"), n->regions.n_kept, aot_str("")));
   AOT_TRY(r->number(ctx, aot_str("regions-inlined"), n->regions.n_inlined, aot_str("")));
+  AOT_TRY(r->number(ctx, aot_str("storage-windows"), n->windows, aot_str("")));
   return r->number(ctx, aot_str("ordered-effects"), n->effects, aot_str(""));
 }
 
@@ -48,7 +50,8 @@ static aot_status_t copy_outputs(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *pr
   return AOT_OK;
 }
 
-/* aliases that no schema shows -> regions -> inputs that share memory -> writes and stale views -> boundary -> what nobody reads -> effects in order */
+/* aliases that no schema shows -> regions -> storages that are given away -> inputs that share memory -> writes and stale views
+ * -> boundary -> what nobody reads -> effects in order */
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const unit_t *u = p->self;
   aot_graph_t graph = u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD);
@@ -61,6 +64,7 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   AOT_TRY(fz_check_effects(&u->host, ctx, prog));
   AOT_TRY(fz_expose_aliases(&u->host, ctx, prog, &n.exposed));
   AOT_TRY(fz_settle_regions(&u->host, ctx, prog, graph, u->keep_regions, &n.regions));
+  AOT_TRY(fz_close_windows(&u->host, ctx, prog, graph, &n.windows));
   AOT_TRY(fz_rewrite_regions(&u->host, ctx, prog, &n.region_writes, &n.region_replays));
   AOT_TRY(fz_enter(&u->host, ctx, prog, graph, &entries));
   AOT_TRY(copy_outputs(u, ctx, prog, graph, &outputs));

@@ -61,7 +61,8 @@ static void check_twin(const at_row_t *row, const aot_op_desc_t *d) {
 
 static int has_known_namespace(const char *name) {
   static const char *const known[] = {"aten.", "aot.", "higher_order.", "_c10d_functional.", "rngprims.", "prims.", "fsdp.",
-                                      "transformers.", "quantized_decomposed.", "_operator.", "math.", "torch."}; /* the last three: Python's own, on numbers */
+                                      "inductor.", "transformers.", "quantized_decomposed.",
+                                      "_operator.", "math.", "torch."}; /* the last three: Python's own, on numbers */
   size_t i;
   for (i = 0; i < sizeof known / sizeof known[0]; i++)
     if (strncmp(name, known[i], strlen(known[i])) == 0) return 1;
@@ -85,6 +86,7 @@ static void rows_are_complete(void **state) {
     if ((row->flags & AOT_OP_COMPOSITE) && row->decompose == NULL) bad(row, "COMPOSITE without .decompose");
     if (views(d) != (row->inverse != NULL)) bad(row,
                                                 views(d) ? "a view without .inverse" : ".inverse, but the schema shows no view");
+    if ((row->flags & AOT_OP_STORAGE) && row->functional == NULL) continue; /* functionalize knows what it means */
     if (writes(d) != (row->functional != NULL || row->functional_by != NULL))
       bad(row, writes(d) ? "writes without .functional" : ".functional, but the schema shows no write");
     if (row->functional != NULL && row->functional_by != NULL) bad(row, "both .functional and .functional_by");
@@ -108,6 +110,7 @@ static void names_agree_with_schemas(void **state) {
     const char *op = strchr(row->name, '.') + 1;
     size_t n = strcspn(op, ".");
     if (strcmp(row->group, "number") == 0) continue; /* and_, or_ are Python's */
+    if (row->flags & AOT_OP_STORAGE) continue;       /* PyTorch's schemas of these say nothing of what they do */
     if (strncmp(op, "__", 2) == 0 ? op[2] == 'i' && n > 6 : n > 1 && op[n - 1] == '_') {
       if (!(d->args[0].flags & AOT_SARG_WRITE)) bad(row,
                                                     "named like an in-place operator, but does not write its first argument");
