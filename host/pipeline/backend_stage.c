@@ -387,12 +387,6 @@ static aot_status_t do_step(void *arg) {
                        t->symbols, t->n_symbols);
 }
 
-/* What a backend calls invalid or out of range during a run is the model's or its inputs' doing: an index too large, an
- * assertion of the model. */
-static int is_input_fault(const aoth_session_t *s, aot_status_t status) {
-  return s->outcome == AOTH_CALL_TOLD && (status == AOT_E_INVALID || status == AOT_E_RANGE);
-}
-
 static aot_status_t run_step(stepping_t *t) {
   aoth_session_t *s = t->s;
   if (!s->now.exe_self) {
@@ -400,11 +394,8 @@ static aot_status_t run_step(stepping_t *t) {
                      "nothing to run: the pipeline has no backend stage");
     return AOT_E_PRECONDITION;
   }
-  const aot_status_t status = aoth_call(s, &s->now.backend_stage, "run", do_step, t);
-  if (status == AOT_OK) return AOT_OK;
-  const int is_input = is_input_fault(s, status);
-  const aot_status_t failure = aoth_session_fail(s, &s->now.backend_stage);
-  return is_input ? status : failure;
+  if (aoth_call(s, &s->now.backend_stage, "run", do_step, t) == AOT_OK) return AOT_OK;
+  return aoth_session_fail(s, &s->now.backend_stage);
 }
 
 aot_status_t aoth_session_run_exe(aoth_session_t *s, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,

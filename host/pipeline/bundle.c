@@ -1,6 +1,6 @@
 /* What is left of a failure, so that it can be had again:
  *
- *     aothost-bundle-UNIT-PID/
+ *     DIR/                (--bundle-dir)
  *         program.ir      the program before the stage
  *         pipeline.yaml   the one stage, options resolved
  *         journal.txt     what it had edited
@@ -138,8 +138,7 @@ static int write_info(aoth_session_t *s, const char *dir, const aoth_stage_t *st
 void aoth_bundle_write(aoth_session_t *s, const aoth_stage_t *stage, const char *journal) {
   aoth_text_t dir = {0}, program = {0}, edits = {0}, replay = {0};
   const uint32_t last_node = s->ctx.last_node; /* printing moves it */
-  if (s->config.bundle_dir) aoth_text_z(&dir, s->config.bundle_dir);
-  else aoth_text_f(&dir, "aothost-bundle-%s-%ld", stage->use, (long)getpid());
+  aoth_text_z(&dir, s->config.bundle_dir);
   const char *path = dir.data ? dir.data : "";
   int ok = aoth_make_dirs(path, 0777);
   if (!ok)

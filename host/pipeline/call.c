@@ -153,6 +153,22 @@ static void tell_last_node(aoth_session_t *s, uint32_t node) {
                      "the last node that it touched, %u, was made by itself", node);
 }
 
+/* A unit that says why it cannot has not failed: the program, the data or the machine is not what it takes. */
+static int is_refusal(aot_status_t status) {
+  switch (status) {
+    case AOT_E_CANCELLED:
+    case AOT_E_INVALID:
+    case AOT_E_NOT_FOUND:
+    case AOT_E_EXHAUSTED:
+    case AOT_E_PRECONDITION:
+    case AOT_E_RANGE:
+    case AOT_E_UNIMPLEMENTED:
+    case AOT_E_UNAVAILABLE:
+    case AOT_E_OPTION: return 1;
+    default: return 0;
+  }
+}
+
 aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
   const uint32_t last_node = s->last_node;
   const int32_t outcome = s->outcome == AOTH_CALL_OK ? AOTH_CALL_TOLD : s->outcome; /* the host itself complained */
@@ -164,7 +180,7 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
   }
   if (outcome != AOTH_CALL_TOLD) tell_last_node(s, last_node);
   s->ctx.last_node = last_node; /* printing has moved it */
-  if (outcome != AOTH_CALL_TOLD || s->config.bundle_dir) {
+  if (s->config.bundle_dir) {
     aoth_bundle_write(s, stage, journal.data ? journal.data : "");
   } else {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, &stage->where, "stage.failed",
@@ -174,7 +190,7 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
   aoth_text_deinit(&journal);
   s->ctx.stage = NULL;
   s->ctx.where_file = NULL;
-  return outcome == AOTH_CALL_TOLD && s->status == AOT_E_UNAVAILABLE ? s->status : AOTH_E_PLUGIN; /* the machine lacks it */
+  return outcome == AOTH_CALL_TOLD && is_refusal(s->status) ? s->status : AOTH_E_PLUGIN;
 }
 
 /* ---- units ---- */

@@ -154,7 +154,7 @@ typedef struct aoth_session_config {
   uint32_t n_dump_after;
   uint32_t no_cache;             /* 1: the compile cache is neither asked nor filled */
   const char *dump_dir;   /* NULL: dumps go to stdout */
-  const char *bundle_dir; /* parent is made; NULL: aothost-bundle-UNIT-PID in the current folder */
+  const char *bundle_dir; /* parent is made; NULL: no bundle is left */
   aoth_trace_t *trace;    /* borrowed; NULL: none */
   aoth_watch_t *watch;    /* borrowed; NULL: nobody */
 } aoth_session_config_t;
@@ -218,8 +218,8 @@ void aoth_session_select(aoth_session_t *s, uint32_t program);
 /* The executable that the backend stage left; NULL: the pipeline had none. Members are imported by copy. */
 const aot_exe_t *aoth_session_exe(aoth_session_t *s);
 uint64_t aoth_session_artifact_nbytes(aoth_session_t *s);
-/* exe->run in a crash frame; the scratch arena is reset first. A failure is told: AOT_E_INVALID or AOT_E_RANGE when it
- * is the inputs' or the model's (an index out of range, a failed assertion), else AOTH_E_PLUGIN. */
+/* exe->run in a crash frame; the scratch arena is reset first. A failure is told: the backend's own status when it is the inputs'
+ * or the model's (an index out of range, a failed assertion) or a limit, else AOTH_E_PLUGIN. */
 aot_status_t aoth_session_run_exe(aoth_session_t *s, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
                                   const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols,
                                   uint64_t n_symbols);

@@ -106,7 +106,7 @@ typedef aot_status_t (*aoth_call_fn)(void *arg);
  * s->outcome says how it ended. */
 aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char *doing, aoth_call_fn fn, void *arg);
 /* After a call that did not end well, or broke something (message given by the caller): undoes open journals, writes the
- * bundle. Answers AOTH_E_PLUGIN, or AOT_E_OPTION when the unit refused its options at create. */
+ * bundle if one was asked for. Answers AOTH_E_PLUGIN, or the unit's own status where it told what it does not take. */
 aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage);
 aot_status_t aoth_misbehaved(aoth_session_t *s, const aoth_stage_t *stage, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

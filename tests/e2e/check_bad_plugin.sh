@@ -58,12 +58,13 @@ misbehaves hostile silent silent 'answered status 13 \(internal error\) to run a
 misbehaves hostile-liar nothing broken 'left a broken program behind'
 rm -rf b again
 
-# without --bundle-dir it lands in the current folder
+# without --bundle-dir nothing is left behind
+ls -A | grep -vx out > before
 status 3 bad --set vars.how=segv
-[ -s aothost-bundle-hostile-*/program.ir ] || complain "no bundle in the current folder"
-rm -rf aothost-bundle-*
+says '--bundle-dir DIR keeps a reproduction'
+ls -A | grep -vx out > after; same before after
 # a unit that explains its failure is no misbehaviour: its words, its node, its line
-refuse 3 'this node is too beautiful' 'in stage hostile (p.yaml:5)' bad --set vars.how=told
+refuse 2 'this node is too beautiful' 'in stage hostile (p.yaml:5)' bad --set vars.how=told
 says 'from module m\.0, node linear'
 refuse 2 'not on a Sunday' 'p.yaml' bad --set vars.how=refuse
 finish

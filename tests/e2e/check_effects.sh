@@ -46,7 +46,7 @@ for backend in backend-ref backend-cpu; do
     prints first noted noted last
   done
 done
-status 3 "$aothost" opt "$here/stamp.ir" --plugin-dir "$own" --use functionalize
+status 2 "$aothost" opt "$here/stamp.ir" --plugin-dir "$own" --use functionalize
 says 'with an effect that writes or aliases its arguments is not supported'
 
 # An operator in with_effects is asked for by its own name.

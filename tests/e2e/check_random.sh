@@ -167,7 +167,7 @@ same sizes_ref.st sizes_cpu.st
 # without the stage a backend says what to do; a program with explicit draws is no exported program
 sed '/use: rng/d' "$pipeline" > without.yaml
 for backend in ref cpu; do
-  status 3 "$aothost" run without.yaml --model "$gpt" --set run.train=null --inputs random --set vars.backend=backend-$backend
+  status 2 "$aothost" run without.yaml --model "$gpt" --set run.train=null --inputs random --set vars.backend=backend-$backend
   says 'stage rng'
 done
 status 2 "$aothost" export "$gpt" -o exported.pt2 --use functionalize --use rng
@@ -177,7 +177,7 @@ says 'random numbers as an input'
 refused() { # CALL WORDS
   printf '%s\n' 'aot 1' 'properties imported' 'leaf 0 user_input 0 "x" : f32[4]' 'graph @main forward {' '  in %x = user_input 0 : f32[4]' \
     "  %y = $1" '  out user_output 0 = %y' '}' > range.ir
-  status 3 "$aothost" opt range.ir --use functionalize --use rng
+  status 2 "$aothost" opt range.ir --use functionalize --use rng
   says "$2"
   says 'node %y'
 }
@@ -214,7 +214,7 @@ says 'the rate -1 at element 0 is negative'
 printf '%s\n' 'aot 1' 'properties imported' 'leaf 0 user_input 0 "x" : f32[4]' 'graph @main forward {' '  in %x = user_input 0 : f32[4]' \
   '  %a : f32[4] = shake.noise.default %x' '  %b : f32[4] = shake.noise.default %a' '  %c = aten.dropout.default %b, 0.5, true' \
   '  out user_output 0 = %c' '}' > noise.ir
-status 3 "$aothost" opt noise.ir --use functionalize --use rng --plugin-dir "$5/../../../plugins/rng/plugins"
+status 2 "$aothost" opt noise.ir --use functionalize --use rng --plugin-dir "$5/../../../plugins/rng/plugins"
 says 'draws random numbers with 1 operator that cannot be written with explicit draws \(2 nodes\)'
 says 'note: shake\.noise\.default: 2 nodes, the first here'
 # .. unless its operator set makes it of what a rule knows

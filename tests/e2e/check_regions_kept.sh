@@ -37,6 +37,6 @@ status 0 "$aothost" opt joint.ir --use partition-default-regions -o split.ir
 
 # A region names its partitioner by the stage that takes it; the next stage takes what is left.
 status 0 "$aothost" opt joint.ir --use partition-mincut-regions --with only=subgraph_0 --use partition-default-regions -o both.ir
-status 3 "$aothost" opt joint.ir --use partition-mincut-regions --with only=subgraph_1 -o /dev/null
+status 2 "$aothost" opt joint.ir --use partition-mincut-regions --with only=subgraph_1 -o /dev/null
 says "names 'subgraph_1', which is no repeated region"
 finish
