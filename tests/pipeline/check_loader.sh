@@ -21,7 +21,7 @@ refused() {
 refused bad-no-entry 3 "it has a note but no entry function" "export aot_plugin_entry"
 refused bad-no-note 2 "bad_no_note.so: it has no AOT note"
 refused bad-json 2 "bad_json.so: its note is not JSON"
-refused bad-newer 3 "it needs ABI 1.9 or later; this host has 1.1" "update aothost"
+refused bad-newer 3 "it needs ABI 1.9 or later; this host has 1." "update aothost"
 refused bad-wrong-note 3 "its note says bad-wrong-note 2" "make AOT_PLUGIN_NOTE say what the descriptor says"
 refused bad-units 3 "2 units; its descriptor says bad-units 1, ABI 1.2, 1 units"
 refused bad-long 3 "longer than this host knows, and the rest is not empty"
