@@ -10,6 +10,9 @@
 #include <stdint.h>
 
 #define FU_NONE UINT32_MAX
+/* Operands from outside that a group may read. A sum of a hundred terms is a loop for every sixteen: more streams than that gain
+ * nothing at run time, each length would be a loop of its own, and compilers take far more than twice as long for twice as many. */
+#define FU_MAX_READS 16u
 
 typedef struct fu_graph {
   uint32_t n_nodes;

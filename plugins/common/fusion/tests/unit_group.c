@@ -31,6 +31,29 @@ static void other_spaces_stay_apart_and_sizes_are_bounded(void **state) {
   assert_int_equal(group[3], 3);
 }
 
+/* t1 = a0 + a1, t2 = t1 + a2, ..: a loop for every so many terms. */
+static void a_long_sum_is_several_groups(void **state) {
+  enum { N = 100 };
+  uint32_t begin[N + 1], producers[2 * N], space[N], group[N], n_groups = 0;
+  (void)state;
+  for (uint32_t n = 0; n < N; n++) {
+    begin[n] = 2 * n;
+    producers[2 * n] = n ? n - 1 : FU_NONE;
+    producers[2 * n + 1] = FU_NONE;
+    space[n] = 1;
+  }
+  begin[N] = 2 * N;
+  const fu_graph_t g = {N, begin, producers, space, 64};
+  assert_int_equal(fu_group(&g, group), 0);
+  for (uint32_t n = 0, members = 0; n < N; n++) {
+    assert_true(++members < FU_MAX_READS); /* k additions read k + 1 terms */
+    if (group[n] != n) continue;
+    members = 0;
+    n_groups++;
+  }
+  assert_true(n_groups >= N / FU_MAX_READS && n_groups <= N / (FU_MAX_READS - 2) + 1);
+}
+
 static uint32_t next_random(uint64_t *state) { /* splitmix64 */
   uint64_t z = (*state += 0x9E3779B97F4A7C15u);
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -68,6 +91,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_chain_is_one_group_until_an_outsider_reads_it),
       cmocka_unit_test(other_spaces_stay_apart_and_sizes_are_bounded),
+      cmocka_unit_test(a_long_sum_is_several_groups),
       cmocka_unit_test(groups_run_in_order_of_their_last_members),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
