@@ -70,9 +70,13 @@ static const char libm[] =
     "LP_LIBM(round, rintf, rint)\n"
     "LP float lp_pow_f32(float a, float b) { return powf(a, b); }\n"
     "LP double lp_pow_f64(double a, double b) { return pow(a, b); }\n"
-    /* one half is a square root: of -inf NaN, of -0 -0 */
-    "LP float lp_pow_number_f32(float a, float b) { return b == 0.5f ? sqrtf(a) : b == -0.5f ? 1.0f / sqrtf(a) : powf(a, b); }\n"
-    "LP double lp_pow_number_f64(double a, double b) { return b == 0.5 ? sqrt(a) : b == -0.5 ? 1.0 / sqrt(a) : pow(a, b); }\n"
+    /* the exponents that PyTorch's kernel has products and roots for; one half is a square root: of -inf NaN, of -0 -0 */
+    "#define LP_POW_NUMBER(T, S, root, power) \\\n"
+    "LP T lp_pow_number_##S(T a, T b) { \\\n"
+    "  return b == (T)0.5 ? root(a) : b == (T)-0.5 ? (T)1 / root(a) : b == 2 ? a * a : b == 3 ? a * a * a \\\n"
+    "       : b == -1 ? (T)1 / a : b == -2 ? (T)1 / (a * a) : power(a, b); }\n"
+    "LP_POW_NUMBER(float, f32, sqrtf, powf)\n"
+    "LP_POW_NUMBER(double, f64, sqrt, pow)\n"
     "LP float lp_atan2_f32(float a, float b) { return atan2f(a, b); }\n"
     "LP double lp_atan2_f64(double a, double b) { return atan2(a, b); }\n";
 

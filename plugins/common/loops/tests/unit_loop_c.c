@@ -192,6 +192,50 @@ static void every_operator_agrees_with_its_reference_kernel(void **state) {
   free(ones);
 }
 
+/* x ** number, as PyTorch's kernel computes it: products and roots, no call of pow, bit for bit. */
+static double power_of(float x, double n) {
+  const float half = sqrtf(x), square = x * x, cube = square * x;
+  return n == 0.5 ? half : n == -0.5 ? 1 / half : n == 2 ? square : n == 3 ? cube : n == -1 ? 1 / x : 1 / square;
+}
+
+static void small_exponents_are_products_and_roots(void **state) {
+  static const double exponents[] = {0.5, -0.5, 2, 3, -1, -2};
+  static const float special[] = {0, -0.0f, INFINITY, -INFINITY, NAN, 1e-30f, 1e30f, -3.7f, 1.0000001f};
+  enum { MANY = 6, SPECIAL = 9 };
+  operands_t o;
+  lp_text_t source = {0};
+  char name[8];
+  (void)state;
+  randomize(&o);
+  memcpy(o.f32[0], special, sizeof special);
+  lp_prelude_add(&source);
+  for (int k = 0; k < MANY; k++) {
+    const lp_operand_t operands[2] = {{LP_LOAD, AOT_F32, 1}, {LP_FLOAT, 0, 0}};
+    lp_inst_t inst = {.dtype = AOT_F32, .n_args = 2, .args = {{LP_LOAD, 0, 0, 0}, {LP_FLOAT, 0, exponents[k], 0}}};
+    lp_access_t accesses[2] = {{.dtype = AOT_F32, .strides = {1}}, {.dtype = AOT_F32, .strides = {1}}};
+    const lp_loop_t loop = {1, {N}, accesses, 1, 1, &inst, 1};
+    inst.text = lp_choose(lp_op_find(aot_str("aten.pow.Tensor_Scalar")), operands, 2, aot_str(""), AOT_F32, &inst.compute);
+    assert_non_null(inst.text);
+    snprintf(name, sizeof name, "f%d", k);
+    lp_gen_c(&loop, name, &source);
+  }
+  void *handle = build(&source);
+  for (int k = 0; k < MANY; k++) {
+    float got[N];
+    char *pointers[2] = {(char *)o.f32[0], (char *)got};
+    const int64_t sizes[1] = {N}, strides[2] = {1, 1};
+    snprintf(name, sizeof name, "f%d", k);
+    find(handle, name)(pointers, sizes, strides, 0, N);
+    for (int i = 0; i < N; i++) {
+      const float expected = (float)power_of(o.f32[0][i], exponents[k]);
+      if (memcmp(&got[i], &expected, sizeof expected) != 0 && !(isnan(got[i]) && isnan(expected)))
+        fail_msg("%g ** %g is %.9g, not %.9g", (double)o.f32[0][i], exponents[k], (double)got[i], (double)expected);
+    }
+  }
+  dlclose(handle);
+  lp_text_deinit(&source);
+}
+
 /* out[i][j] = relu(a[j][i] + row[j]) * 0.5, a transposed, row broadcast; the sum is stored too */
 static void strides_and_broadcasts_are_followed(void **state) {
   enum { H = 3, W = 5 };
@@ -388,7 +432,8 @@ static void promotion_follows_pytorch(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_operator_agrees_with_its_reference_kernel),
-      cmocka_unit_test(strides_and_broadcasts_are_followed),
+      cmocka_unit_test(small_exponents_are_products_and_roots),
+                                     cmocka_unit_test(strides_and_broadcasts_are_followed),
       cmocka_unit_test(draws_are_those_of_the_reference_kernels),
       cmocka_unit_test(contiguous_dimensions_merge),
       cmocka_unit_test(a_scalar_becomes_one_element),
