@@ -38,7 +38,8 @@ and the tuple of example inputs of one training step. The model is put into
 training mode. A scalar output is taken as the loss.
 
 Files written to OUT_DIR
-  train.pt2             torch.export.export(model, args), weights included
+  train.pt2             torch.export.export(model, args), weights included, and the
+                        schemas of operators that are not PyTorch's own
   core.pt2              the same after run_decompositions()            (--core)
   expected.safetensors  what eager PyTorch computes in one step: inputs, outputs,
                         gradients, updated buffers; read by `aothost verify`
@@ -366,11 +367,23 @@ def install(temporary: pathlib.Path, out: pathlib.Path) -> None:
             (out / name).unlink(missing_ok=True)
 
 
+PYTORCH_NAMESPACES = ("aten", "prims")
+
+
+def own_operators(program) -> str:
+    """Schemas of the operators that PyTorch got from elsewhere, a line each: a reader of the archive cannot know them."""
+    graphs = [module.graph for module in program.graph_module.modules() if hasattr(module, "graph")]
+    targets = (node.target for graph in graphs for node in graph.nodes if node.op == "call_function")
+    schemas = {str(t._schema) for t in targets if hasattr(t, "_schema") and t.namespace not in PYTORCH_NAMESPACES}
+    return "".join(line + "\n" for line in sorted(schemas))
+
+
 def save_program(program, path: pathlib.Path, keep_paths: bool) -> None:
     if not keep_paths:
         make_paths_portable(program)
+    operators = own_operators(program)
     try:
-        torch.export.save(program, str(path))
+        torch.export.save(program, str(path), extra_files={"operators.txt": operators} if operators else None)
     except Exception as error:
         raise ExportError(f"torch.export.save failed for {path.name}: {reason(error)}") from error
 

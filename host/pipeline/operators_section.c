@@ -1,10 +1,12 @@
-/* `operators:` of a pipeline: schema texts become operators of the session, before the model is read.
+/* Schema texts become operators of the session before the model is read: those of a pipeline's `operators:`, then those that the
+ * model file brings (aot/ext/model_operators.h), where nobody knows them yet.
  *
  * The host knows no schema grammar: an opset that offers aot.declare/1 reads the texts and is asked about the operators ever
  * after. A complaint points into the text where it stands in the pipeline. */
 #include <pipeline/session.h>
 
 #include <aot/ext/declare.h>
+#include <aot/ext/model_operators.h>
 #include <aot/inline.h>
 #include <string.h>
 
@@ -83,4 +85,82 @@ aot_status_t aoth_session_declare(aoth_session_t *s, const aoth_yaml_t *const *t
     if (first == AOT_OK) first = status;
   }
   return first;
+}
+
+/* ---- the model's own ---- */
+
+typedef struct model_declaring {
+  declaring_t d;
+  const aoth_model_t *model;
+  const aoth_instance_t *importer;
+  const char **texts; /* n_texts, terminated; session memory */
+  uint32_t n_texts, capacity;
+} model_declaring_t;
+
+static aot_status_t AOT_CALL put_text(void *self, aot_str_t schema) {
+  model_declaring_t *m = self;
+  aoth_session_t *s = m->d.s;
+  if (m->n_texts == m->capacity) {
+    const uint32_t capacity = m->capacity ? 2 * m->capacity : 8;
+    const char **texts = aoth_arena_alloc(s->arena, sizeof *texts, capacity * sizeof *texts);
+    if (!texts) return AOT_E_EXHAUSTED;
+    if (m->n_texts) memcpy(texts, m->texts, m->n_texts * sizeof *texts);
+    m->texts = texts;
+    m->capacity = capacity;
+  }
+  const char *text = aoth_arena_text(s->arena, schema.data, (size_t)schema.size);
+  if (!text) return AOT_E_EXHAUSTED;
+  m->texts[m->n_texts++] = text;
+  return AOT_OK;
+}
+
+static aot_status_t do_list(void *arg) {
+  model_declaring_t *m = arg;
+  const aot_import_t *table = &m->importer->table.import;
+  const void *given = table->get_ext ? table->get_ext(m->importer->self, AOT_EXT_MODEL_OPERATORS) : NULL;
+  const aot_schema_sink_t sink = {.struct_size = sizeof sink, .self = m, .put = put_text};
+  aot_ext_model_operators_t ext;
+  if (!given || aot_import(&ext, sizeof ext, given) != AOT_OK || !ext.list) return AOT_OK;
+  return ext.list(m->importer->self, &m->d.s->ctx, &m->model->file, &sink);
+}
+
+static aot_status_t do_declare_found(void *arg) {
+  const model_declaring_t *m = arg;
+  aoth_session_t *s = m->d.s;
+  for (uint32_t i = 0; i < m->n_texts; i++) {
+    aot_declare_error_t error = {.struct_size = sizeof error};
+    const aot_op_desc_t *op = NULL;
+    uint32_t local = 0;
+    const aot_status_t status = m->d.ext.declare(m->d.opset->self, &s->ctx, aot_str(m->texts[i]), &op, &local, &error);
+    if (status == AOT_E_INVALID) {
+      aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, m->model->where, "operators.schema",
+                       "the model file declares an operator that cannot be: %s", error.message);
+      aoth_sink_line(s->config.sink, "in the schema: %s", m->texts[i]);
+      s->ctx.n_diags++;
+    }
+    AOT_TRY(status);
+    if (aoth_ops_find(s->ops, op->name).id != AOT_NO_ID) continue;
+    AOT_TRY(aoth_ops_declare(s->ops, m->d.opset->self, op, local, m->model->where, s->config.sink));
+  }
+  return AOT_OK;
+}
+
+aot_status_t aoth_session_declare_found(aoth_session_t *s, const aoth_model_t *model) {
+  model_declaring_t m = {.d = {.s = s}, .model = model};
+  aoth_instance_t importer;
+  aoth_stage_t stage = model->stage;
+  if (!stage.unit) return AOT_OK; /* a text program names operators, and no more */
+  AOT_TRY(aoth_instance_create(s, &stage, &importer));
+  m.importer = &importer;
+  aot_status_t status = aoth_call(s, &stage, "model operators", do_list, &m);
+  if (status != AOT_OK) status = aoth_session_fail(s, &stage);
+  aoth_instance_destroy(s, &stage, &importer);
+  if (status != AOT_OK || m.n_texts == 0) return status;
+  if (!find_opset(s, &m.d.ext)) AOT_TRY(aoth_session_open_opset(s, DECLARING_OPSET, model->where));
+  m.d.opset = find_opset(s, &m.d.ext);
+  if (!m.d.opset) return AOT_OK; /* the importer says which operators are unknown */
+  aoth_stage_t declares = {.use = m.d.opset->unit->id, .name = m.d.opset->unit->id, .unit = m.d.opset->unit};
+  if (model->where) declares.where = *model->where;
+  status = aoth_call(s, &declares, "declare", do_declare_found, &m);
+  return status != AOT_OK && s->outcome == AOTH_CALL_SILENT ? aoth_session_fail(s, &declares) : status;
 }

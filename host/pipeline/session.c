@@ -229,9 +229,13 @@ static aot_status_t open_model(aoth_session_t *s, const aoth_stage_t *importer, 
   out->stage = (aoth_stage_t){.use = "ir", .name = "ir"};
   out->file = (aot_file_t){.struct_size = sizeof out->file, .path = aot_str(path), .data = map.data, .nbytes = map.nbytes};
   if (importer->use ? strcmp(importer->use, "ir") == 0 : ends_with(path, ".ir")) return AOT_OK;
-  if (!importer->use) return choose_importer(s, &out->file, where_model, &out->stage);
-  out->stage = *importer;
-  return aoth_stage_resolve(s, &out->stage, "import/1", s->arena);
+  if (importer->use) {
+    out->stage = *importer;
+    AOT_TRY(aoth_stage_resolve(s, &out->stage, "import/1", s->arena));
+  } else {
+    AOT_TRY(choose_importer(s, &out->file, where_model, &out->stage));
+  }
+  return aoth_session_declare_found(s, out);
 }
 
 aot_status_t aoth_session_new_program(aoth_session_t *s, const aoth_model_t *model) {

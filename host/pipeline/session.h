@@ -90,6 +90,8 @@ struct aoth_session {
 aot_status_t aoth_pipeline_open_model(aoth_session_t *s, const aoth_pipeline_t *p, aoth_model_t *out);
 /* The operators of a pipeline's `operators:` section, made by the opset that offers aot.declare/1. */
 aot_status_t aoth_session_declare(aoth_session_t *s, const aoth_yaml_t *const *texts, uint32_t n_texts);
+/* The operators that the model file brings, as far as the session does not know them. */
+aot_status_t aoth_session_declare_found(aoth_session_t *s, const aoth_model_t *model);
 aot_status_t aoth_session_open_opset(aoth_session_t *s, const char *id, const aoth_where_t *where); /* unless it is open */
 aot_status_t aoth_session_new_program(aoth_session_t *s, const aoth_model_t *model); /* an empty one takes the place of the last */
 aot_status_t aoth_session_read_model(aoth_session_t *s, aoth_model_t *model);

@@ -7,6 +7,7 @@
 #include <aot/import.h>
 #include <aot/ext/cache.h>
 #include <aot/ext/export.h>
+#include <aot/ext/model_operators.h>
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <aot/plugin.h>
@@ -124,6 +125,31 @@ static aot_status_t AOT_CALL probe(const aot_import_t *i, aot_ctx_t *ctx, const 
   return AOT_OK;
 }
 
+/* ---- operators of the model's own ---- */
+
+#define OPERATORS_MEMBER "extra/operators.txt" /* torch.export.save(.., extra_files={"operators.txt": ..}) */
+
+/* A schema a line. */
+static aot_status_t AOT_CALL list_operators(const void *table, aot_ctx_t *ctx, const aot_file_t *given, const aot_schema_sink_t *sink) {
+  const aot_import_t *i = table;
+  const unit_t *u = i->self;
+  owner_t o = {&u->host, ctx};
+  const uint8_t *bytes = NULL;
+  aot_file_t file;
+  p2_zip_t zip;
+  p2_env_t e;
+  AOT_TRY(aot_import(&file, sizeof file, given));
+  env_init(&e, &o);
+  if (p2_zip_open(&e, "the model file", file.data, file.nbytes, 0, &zip) != AOT_OK) return AOT_OK;
+  p2_member_t *member = p2_zip_find(&zip, p2_str(OPERATORS_MEMBER));
+  if (!member || p2_zip_content(&e, member, 1, &bytes) != AOT_OK) return AOT_OK;
+  for (uint64_t at = 0, end; at < member->nbytes; at = end + 1) {
+    for (end = at; end < member->nbytes && bytes[end] != '\n'; end++) continue;
+    if (end > at) AOT_TRY(sink->put(sink->self, (aot_str_t){(const char *)bytes + at, end - at}));
+  }
+  return AOT_OK;
+}
+
 /* ---- the compile cache ---- */
 
 /* Two archives with equal directories (names, places, sizes and checksums of all members) hold the same program and the same
@@ -179,7 +205,9 @@ static aot_status_t AOT_CALL write_archive(const void *table, aot_ctx_t *ctx, ao
 static const void *AOT_CALL get_ext(const aot_import_t *i, const char *id) {
   static const aot_ext_cache_t cache = {sizeof cache, 0, model_key, NULL};
   static const aot_ext_export_t exporting = {sizeof exporting, 0, AOT_STR_INIT(".pt2"), knows, write_archive};
+  static const aot_ext_model_operators_t operators = {sizeof operators, 0, list_operators};
   (void)i;
+  if (strcmp(id, AOT_EXT_MODEL_OPERATORS) == 0) return &operators;
   if (strcmp(id, AOT_EXT_EXPORT) == 0) return &exporting;
   return strcmp(id, AOT_EXT_CACHE) == 0 ? &cache : NULL;
 }

@@ -10,6 +10,7 @@
 #include <aot/ext/export.h>
 #include <aot/ext/derivative.h>
 #include <aot/ext/kernels.h>
+#include <aot/ext/model_operators.h>
 #include <aot/ext/memory.h>
 #include <aot/ext/nearest.h>
 #include <aot/ext/opset_info.h>
@@ -652,6 +653,15 @@ static const row_t rows[] = {
     MEMBER(aot_ext_derivative_lookup_t, struct_size),
     MEMBER(aot_ext_derivative_lookup_t, flags),
     MEMBER(aot_ext_derivative_lookup_t, all),
+    STRUCT(aot_schema_sink_t),
+    MEMBER(aot_schema_sink_t, struct_size),
+    MEMBER(aot_schema_sink_t, reserved),
+    MEMBER(aot_schema_sink_t, self),
+    MEMBER(aot_schema_sink_t, put),
+    STRUCT(aot_ext_model_operators_t),
+    MEMBER(aot_ext_model_operators_t, struct_size),
+    MEMBER(aot_ext_model_operators_t, flags),
+    MEMBER(aot_ext_model_operators_t, list),
     STRUCT(aot_declare_error_t),
     MEMBER(aot_declare_error_t, struct_size),
     MEMBER(aot_declare_error_t, byte),

@@ -19,6 +19,18 @@ for backend in backend-ref backend-cpu; do
   done
 done
 
+# A model that brings its operators' schemas (tests/models/own_operator.py): no `operators:` is needed, and without a kernel it is
+# read, shown, differentiated, and refused by name where it would have to run.
+own=$root/tests/models/own_operator
+for backend in backend-ref backend-cpu; do
+  status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$own/train.pt2" --expect "$own/expected.safetensors" --set vars.backend=$backend
+  AOT_PLUGIN_PATH= status 2 "$aothost" verify "$root/pipelines/verify.yaml" --model "$own/train.pt2" --expect "$own/expected.safetensors" \
+    --set vars.backend=$backend --no-cache
+  says "no kernel for mylib.add_one_out.default"
+done
+AOT_PLUGIN_PATH= status 0 "$aothost" inspect "$own/train.pt2"
+says "1  mylib.add_one_out.default"
+
 # Copies: asked for and left out, as the backend reports them. The example writes through a view of a tensor that is read later, and a
 # buffer: these two are copied.
 copies() { # FOLDER ASKED REMOVED
