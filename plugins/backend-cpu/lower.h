@@ -20,6 +20,7 @@ typedef struct bc_build {
   bc_value_t *values;          /* by value row, less value_begin */
   uint32_t value_begin, n_values;
   const uint32_t *group;       /* by node of the graph: last member of its group */
+  uint8_t *regions;            /* by node of the graph: its part in a sum of regions (lower_regions.c) */
   uint32_t *n_uses;            /* by value, as values: operands and outputs that read it */
   const bc_machine_t *machine;
   bc_pool_t *pool;             /* the schedule's */
@@ -44,7 +45,8 @@ typedef struct bc_lowering_table {
 } bc_lowering_table_t;
 #define BC_TABLE(rows) {rows, (uint32_t)(sizeof(rows) / sizeof(rows)[0])}
 extern const bc_lowering_table_t bc_lowerings_matmul, bc_lowerings_norm, bc_lowerings_softmax, bc_lowerings_attention,
-    bc_lowerings_reduce, bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_movement, bc_lowerings_cond;
+    bc_lowerings_reduce, bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_movement, bc_lowerings_cond,
+    bc_lowerings_regions;
 bc_lower_fn bc_lowering_find(aot_str_t op); /* NULL: none */
 
 /* ---- the node's arguments and operands ---- */
@@ -89,6 +91,10 @@ aot_status_t bc_lower_custom(bc_build_t *b, const cu_node_t *custom); /* a plugi
 /* ---- graphs (schedule.c): b->graph is to be lowered; the caller frees b->values ---- */
 aot_status_t bc_open_graph(bc_build_t *b);  /* b->values, checked, and their uses */
 aot_status_t bc_lower_nodes(bc_build_t *b); /* once inputs are bound */
+
+/* ---- sums of regions (lower_regions.c) ---- */
+aot_status_t bc_find_regions(bc_build_t *b); /* b->regions; before groups are found */
+int bc_is_region_sum(const bc_build_t *b, uint32_t node);
 
 /* ---- groups (lower_group.c) ---- */
 aot_status_t bc_find_groups(bc_build_t *b, uint32_t *out_group); /* by node of the graph */

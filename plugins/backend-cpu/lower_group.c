@@ -125,7 +125,7 @@ static void fill(bc_build_t *b, group_arrays_t *a) {
       a->producers[at++] = row == AOT_NO_ID ? FU_NONE : a->def[row - b->value_begin];
     }
     for (uint32_t r = 0; r < nodes[i].n_results; r++) a->def[nodes[i].result_begin + r - b->value_begin] = i;
-    a->space[i] = choose(b, &compute) ? space_of(b, &a->spaces, i) : FU_NONE;
+    a->space[i] = !bc_is_region_sum(b, i) && choose(b, &compute) ? space_of(b, &a->spaces, i) : FU_NONE;
   }
   a->begin[b->graph->n_nodes] = at;
 }

@@ -266,6 +266,7 @@ aot_status_t bc_lower_nodes(bc_build_t *b) {
   uint32_t *group = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), *previous = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
   uint32_t *newest = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), *members = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
   if (!group || !previous || !newest || !members) return no_memory(b);
+  AOT_TRY(bc_find_regions(b));
   AOT_TRY(bc_find_groups(b, group));
   if (b->machine->custom->n_nodes) AOT_TRY(part_groups(b, group));
   b->group = group;

@@ -1,0 +1,223 @@
+/* Gradients of slices and selections: a region of a tensor that is 0 elsewhere, and sums of them.
+ *
+ *     %a = slice_backward %x, ..   %b = slice_backward %y, ..   %c = add %a, %b   %d = select_backward %z, ..   %e = add %c, %d
+ *
+ * Summed as they stand, each makes a whole tensor and each sum reads two: a recurrent network spends half of its step so. Where nobody
+ * else reads the parts, the sum is one tensor: zeros, the first region copied, every further one added where its add stands. The
+ * additions left out are of zeros. */
+#include "lower.h"
+
+#include <aot/graph.h>
+#include <string.h>
+
+enum { NO_REGION, REGION, SUM }; /* what a value is */
+enum { PLAIN, DEFERRED, ADDS };  /* what a node does (bc_build_t.regions) */
+
+static aot_str_t op_name(const bc_build_t *b) {
+  return aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name);
+}
+
+/* ---- regions ---- */
+
+static int64_t clamp(int64_t at, int64_t size) { return at < 0 ? 0 : at > size ? size : at; }
+
+/* The part of `whole` that slice_backward(grad, sizes, dim, start, end, step) or select_backward(grad, sizes, dim, index) writes: what
+ * grad has. 0: arguments that do not fit. */
+static int region_of(const bc_build_t *b, const bc_tensor_t *whole, bc_tensor_t *out) {
+  const bc_tensor_t *grad = bc_arg_tensor(b, 0);
+  const int is_select = aot_str_eq(op_name(b), aot_str("aten.select_backward.default"));
+  int64_t dim = bc_arg_int(b, 2, 0), start = bc_arg_int(b, 3, 0), step = is_select ? 1 : bc_arg_int(b, 5, 1);
+  if (!grad || grad->dtype != whole->dtype || (whole->dtype != AOT_F32 && whole->dtype != AOT_F64)) return 0;
+  if (dim < 0) dim += whole->rank;
+  if (dim < 0 || dim >= whole->rank || step < 1 || grad->rank != whole->rank - is_select) return 0;
+  const int64_t size = whole->sizes[dim];
+  if (start < 0) start += size;
+  if (is_select && (start < 0 || start >= size)) return 0;
+  start = clamp(start, size);
+  *out = *whole;
+  out->offset += start * whole->strides[dim];
+  if (is_select) {
+    for (int64_t d = dim; d + 1 < whole->rank; d++) {
+      out->sizes[d] = whole->sizes[d + 1];
+      out->strides[d] = whole->strides[d + 1];
+    }
+    out->sizes[--out->rank] = 0;
+    out->strides[out->rank] = 0;
+  } else {
+    out->sizes[dim] = grad->sizes[dim];
+    out->strides[dim] *= step;
+    if (grad->sizes[dim] > 0 && start + (grad->sizes[dim] - 1) * step >= size) return 0;
+  }
+  for (int32_t d = 0; d < out->rank; d++)
+    if (out->sizes[d] != grad->sizes[d]) return 0;
+  return 1;
+}
+
+/* ---- finding sums ---- */
+
+static int is_region_node(const bc_build_t *b) {
+  const aot_str_t name = op_name(b);
+  bc_tensor_t region;
+  if (!aot_str_eq(name, aot_str("aten.slice_backward.default")) && !aot_str_eq(name, aot_str("aten.select_backward.default"))) return 0;
+  return b->node->n_results == 1 && region_of(b, bc_type(b, 0), &region);
+}
+
+static uint32_t operand(const bc_build_t *b, uint32_t k) {
+  const aot_snap_arg_t *a = bc_arg(b, k);
+  return a->kind == AOT_ARG_VALUE ? (uint32_t)a->i : AOT_NO_ID;
+}
+
+static int is_part(const bc_build_t *b, const uint8_t *kind, uint32_t row) {
+  if (row == AOT_NO_ID || b->n_uses[row - b->value_begin] != 1 || kind[row - b->value_begin] == NO_REGION) return 0;
+  const bc_tensor_t *t = &bc_value(b, row)->t, *whole = bc_type(b, 0);
+  return t->dtype == whole->dtype && bc_same_sizes(t, whole);
+}
+
+/* An add of two parts, the later one a region: the sum so far stays where it is. */
+static int is_sum_node(const bc_build_t *b, const uint8_t *kind) {
+  if (b->node->n_results != 1 || !aot_str_eq(op_name(b), aot_str("aten.add.Tensor"))) return 0;
+  const aot_snap_arg_t *alpha = bc_arg(b, 2);
+  if (alpha->kind != AOT_ARG_NONE && bc_arg_float(b, 2, 0) != 1) return 0;
+  const uint32_t x = operand(b, 0), y = operand(b, 1);
+  return is_part(b, kind, x) && is_part(b, kind, y) && (kind[x - b->value_begin] == REGION || kind[y - b->value_begin] == REGION);
+}
+
+static uint32_t node_of(const bc_build_t *b, uint32_t row) {
+  return AOT_SNAP_ROWS(b->s, aot_snap_value_t, values)[row].def - b->graph->node_begin;
+}
+
+aot_status_t bc_find_regions(bc_build_t *b) {
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
+  uint8_t *kind = bc_pool_alloc(b->pool, (uint64_t)b->n_values + 1); /* by value */
+  b->regions = bc_pool_alloc(b->pool, (uint64_t)b->graph->n_nodes + 1);
+  if (!kind || !b->regions) return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+  if (b->machine->custom->n_nodes) return AOT_OK; /* a kernel that writes in place counts on reads being where they stand */
+  for (uint32_t i = 0; i < b->graph->n_nodes; i++) {
+    b->node = &nodes[i];
+    if (is_region_node(b)) {
+      kind[nodes[i].result_begin - b->value_begin] = REGION;
+    } else if (is_sum_node(b, kind)) {
+      kind[nodes[i].result_begin - b->value_begin] = SUM;
+      b->regions[i] = ADDS;
+      for (uint32_t k = 0; k < 2; k++)
+        if (kind[operand(b, k) - b->value_begin] == REGION) b->regions[node_of(b, operand(b, k))] = DEFERRED;
+    }
+  }
+  return AOT_OK;
+}
+
+int bc_is_region_sum(const bc_build_t *b, uint32_t node) { return b->regions[node] == ADDS; }
+
+/* ---- steps ---- */
+
+typedef struct add_step {
+  bc_ref_t dst, src;
+  int32_t rank, dtype;
+  int64_t sizes[AOT_MAX_RANK], dst_strides[AOT_MAX_RANK], src_strides[AOT_MAX_RANK];
+} add_step_t;
+
+enum { LANES = 16 };
+
+/* Pieces of a fixed length are what a compiler makes vectors of. */
+#define ADD_ROW(name, type)                                                                                            \
+  static void name(type *restrict to, int64_t ds, const type *restrict from, int64_t ss, int64_t n) {                  \
+    int64_t i = 0;                                                                                                     \
+    for (; ds == 1 && ss == 1 && i + LANES <= n; i += LANES)                                                           \
+      for (int k = 0; k < LANES; k++) to[i + k] += from[i + k];                                                        \
+    for (; i < n; i++) to[i * ds] += from[i * ss];                                                                     \
+  }
+ADD_ROW(add_floats, float)
+ADD_ROW(add_doubles, double)
+
+static void add_row(int32_t dtype, char *d, int64_t ds, const char *s, int64_t ss, int64_t n) {
+  if (dtype == AOT_F32) add_floats((float *)(void *)d, ds, (const float *)(const void *)s, ss, n);
+  else add_doubles((double *)(void *)d, ds, (const double *)(const void *)s, ss, n);
+}
+
+static aot_status_t run_add(const bc_frame_t *f, void *payload) {
+  const add_step_t *p = payload;
+  const int64_t width = (int64_t)aot_dtype_size(p->dtype);
+  int64_t index[AOT_MAX_RANK] = {0}, inner = p->rank - 1;
+  char *d = bc_at(f, p->dst);
+  const char *s = bc_at(f, p->src);
+  for (;;) {
+    int64_t k = inner - 1;
+    add_row(p->dtype, d, p->dst_strides[inner], s, p->src_strides[inner], p->sizes[inner]);
+    for (; k >= 0; k--) {
+      d += p->dst_strides[k] * width;
+      s += p->src_strides[k] * width;
+      if (++index[k] < p->sizes[k]) break;
+      d -= p->dst_strides[k] * width * p->sizes[k];
+      s -= p->src_strides[k] * width * p->sizes[k];
+      index[k] = 0;
+    }
+    if (k < 0) return AOT_OK;
+  }
+}
+
+static aot_status_t add_region(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src) {
+  add_step_t *p;
+  if (bc_numel(dst) == 0) return AOT_OK;
+  BC_STEP(b, run_add, p);
+  p->dst = bc_use(b, dst);
+  p->src = bc_use(b, src);
+  p->dtype = dst->dtype;
+  p->rank = dst->rank ? dst->rank : 1;
+  p->sizes[0] = p->dst_strides[0] = p->src_strides[0] = 1;
+  for (int32_t d = 0; d < dst->rank; d++) {
+    p->sizes[d] = dst->sizes[d];
+    p->dst_strides[d] = dst->strides[d];
+    p->src_strides[d] = src->strides[d];
+  }
+  return AOT_OK;
+}
+
+/* ---- nodes ---- */
+
+/* Zeros with this region in them. */
+static aot_status_t fill_region(bc_build_t *b, const aot_snap_node_t *region_node, const bc_tensor_t *whole) {
+  const aot_snap_node_t *node = b->node;
+  bc_tensor_t region;
+  if (bc_numel(whole)) AOT_TRY(bc_fill_zero(b, whole));
+  b->node = region_node;
+  const int fits = region_of(b, whole, &region);
+  const bc_tensor_t *grad = bc_arg_tensor(b, 0);
+  b->node = node;
+  return fits ? bc_copy(b, &region, grad) : bc_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
+}
+
+static aot_status_t lower_region(bc_build_t *b) {
+  bc_tensor_t whole, region;
+  if (b->regions[b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) - b->graph->node_begin] == DEFERRED) return AOT_OK;
+  if (b->node->n_results != 1 || !region_of(b, bc_type(b, 0), &region)) return BC_DECLINED;
+  AOT_TRY(bc_result_dense(b, 0, &whole));
+  return fill_region(b, b->node, &whole);
+}
+
+static aot_status_t lower_add(bc_build_t *b) {
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
+  if (!bc_is_region_sum(b, (uint32_t)(b->node - nodes))) return BC_DECLINED;
+  const uint32_t x = operand(b, 0), y = operand(b, 1);
+  const int x_deferred = b->regions[node_of(b, x)] == DEFERRED, y_deferred = b->regions[node_of(b, y)] == DEFERRED;
+  bc_tensor_t whole, region;
+  if (x_deferred && y_deferred) {
+    AOT_TRY(bc_result_dense(b, 0, &whole));
+    AOT_TRY(fill_region(b, &nodes[node_of(b, x)], &whole));
+  } else {
+    whole = bc_value(b, x_deferred ? y : x)->t;
+    bc_bind(b, 0, &whole);
+  }
+  const aot_snap_node_t *node = b->node;
+  b->node = &nodes[node_of(b, y_deferred ? y : x)];
+  const int fits = region_of(b, &whole, &region);
+  const bc_tensor_t *grad = bc_arg_tensor(b, 0);
+  b->node = node;
+  return fits ? add_region(b, &region, grad) : bc_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
+}
+
+static const bc_lowering_t rows[] = {
+    {"aten.slice_backward.default", lower_region},
+    {"aten.select_backward.default", lower_region},
+    {"aten.add.Tensor", lower_add},
+};
+const bc_lowering_table_t bc_lowerings_regions = BC_TABLE(rows);
