@@ -27,6 +27,7 @@ except ImportError as missing:
     WHY_NO_TORCH = str(missing)
 
 DTYPES = ("float32", "float64", "bfloat16", "float16", "int8", "int16", "int32", "int64", "uint8", "bool")
+COMPLEX = "complex64"  # on request; safetensors has no complex128
 
 DESCRIPTION = """\
 Record ATen calls and their gradients as cases for `aothost ops --cases`.
@@ -72,7 +73,7 @@ edge numbers (--edges)
   kept as they are.
 
 gradients (--gradients)
-  Every float32 tensor argument requires one at once; the cotangents are random. A call that
+  Every float32 and complex64 tensor argument requires one at once; the cotangents are random. A call that
   PyTorch cannot differentiate says why in no_grad_because.
 
 exit status: 0 done, 1 nothing was recorded, 2 bad usage
@@ -121,10 +122,10 @@ def copied(value):
     return value
 
 
-def is_ordinary(t, most: int) -> bool:
+def is_ordinary(t, most: int, dtypes) -> bool:
     name = str(t.dtype).removeprefix("torch.")
     return (type(t) in (torch.Tensor, torch.nn.Parameter) and t.layout == torch.strided and t.device.type == "cpu"
-            and (name in DTYPES or name == "uint64") and not t.is_quantized and not t.is_neg() and not t.is_conj()
+            and (name in DTYPES or name == "uint64" or (name == COMPLEX and COMPLEX in dtypes)) and not t.is_quantized and not t.is_neg() and not t.is_conj()
             and t.numel() <= most and storage_of(t.detach()).numel() <= 2 * most)
 
 
@@ -194,14 +195,20 @@ def edge_calls(call: Call, seed: int):
 
 
 def flat(result):
-    return list(result) if isinstance(result, (list, tuple)) else [result]
+    """Results as a list, bits of conjugation and sign worked in."""
+    results = list(result) if isinstance(result, (list, tuple)) else [result]
+    return [r.resolve_conj().resolve_neg() if isinstance(r, torch.Tensor) else r for r in results]
 
 
 # ---- what PyTorch leaves undefined --------------------------------------------------------
 
 
+def is_whole(dtype) -> bool:
+    return not dtype.is_floating_point and not dtype.is_complex
+
+
 def integer_range_leaves(t, dtype) -> bool:
-    if not t.dtype.is_floating_point or dtype.is_floating_point or dtype == torch.bool or t.numel() == 0:
+    if not t.dtype.is_floating_point or not is_whole(dtype) or dtype == torch.bool or t.numel() == 0:
         return False
     info, wide = torch.iinfo(dtype), t.double()
     return not bool((torch.isfinite(wide) & (wide.trunc() >= info.min) & (wide.trunc() < float(info.max) + 1)).all())
@@ -213,14 +220,14 @@ def is_undefined(call: Call, outputs) -> bool:
     result = outputs[0] if outputs and isinstance(outputs[0], torch.Tensor) else None
     if name in ("_to_copy", "copy", "sum", "prod", "cumsum", "cumprod", "full", "full_like", "new_full"):
         return result is not None and any(integer_range_leaves(t, result.dtype) for t in tensors)
-    if name in ("div", "floor_divide", "remainder", "fmod") and result is not None and not result.dtype.is_floating_point:
+    if name in ("div", "floor_divide", "remainder", "fmod") and result is not None and is_whole(result.dtype):
         divisor = call.args[1]
         if isinstance(divisor, torch.Tensor):
             whole = [t for t in tensors if not t.dtype.is_floating_point and t.dtype not in (torch.bool, torch.uint8)]
             smallest = any(bool((t == torch.iinfo(t.dtype).min).any()) for t in whole)
             return bool((divisor == 0).any()) or (smallest and bool((divisor == -1).any()))
         return divisor == 0
-    if "shift" in name and result is not None:
+    if "shift" in name and not name.startswith("fft_") and result is not None:
         amounts = call.args[1] if isinstance(call.args[1], torch.Tensor) else torch.tensor(call.args[1])
         return bool(((amounts < 0) | (amounts >= 8 * result.element_size())).any())
     return False
@@ -235,7 +242,7 @@ class Recorder(TorchDispatchMode):
     def __init__(self, wanted, options):
         super().__init__()
         self.wanted, self.limit, self.most = wanted, options.cases_per_op, options.elements
-        self.smallest, self.seed = options.smallest, options.seed
+        self.smallest, self.seed, self.dtypes = options.smallest, options.seed, options.dtypes
         self.first = collections.defaultdict(dict)  # (operator, dtypes) -> shape class -> call
         self.more = collections.defaultdict(list)
 
@@ -247,7 +254,7 @@ class Recorder(TorchDispatchMode):
         values = [*args, *kwargs.values()]
         if any(isinstance(v, complex) for v in values):
             return False
-        return all(is_ordinary(t, self.most) for v in values for t in tensors_of(v))
+        return all(is_ordinary(t, self.most, self.dtypes) for v in values for t in tensors_of(v))
 
     def add(self, func, args, kwargs):
         call = Call(func, args, kwargs)
@@ -313,7 +320,9 @@ def record_samples(recorder: Recorder, options, skipped):
     except ImportError as missing:
         raise UsageError(f"the samples of PyTorch need a package that is not there ({missing}); pip install expecttest")
     for info in op_db:
-        if info.name in skipped or info.name.startswith(("fft.", "_refs")):
+        if info.name in skipped or info.name.startswith("_refs"):
+            continue
+        if info.name.startswith("fft.") and COMPLEX not in options.dtypes:
             continue
         for name in options.dtypes:
             dtype = getattr(torch, name)
@@ -391,12 +400,15 @@ def meta(t):
     return {"shape": list(t.shape), "stride": list(t.stride()), "dtype": str(t.dtype).removeprefix("torch.")}
 
 
+DIFFERENTIATED = (torch.float32, torch.complex64) if torch else ()
+
+
 def record_gradients(writer: Writer, case: dict, call: Call):
     args, leaves = [copied(a) for a in call.args], {}
     for i, a in enumerate(args):
         for path, t in [(str(i), a)] if isinstance(a, torch.Tensor) else [
                 (f"{i}.{k}", e) for k, e in enumerate(a)] if isinstance(a, list) else []:
-            if isinstance(t, torch.Tensor) and t.dtype == torch.float32:
+            if isinstance(t, torch.Tensor) and t.dtype in DIFFERENTIATED:
                 leaves[path] = t.detach().requires_grad_()
                 if "." in path:
                     a[int(path.split(".")[1])] = leaves[path]
@@ -407,16 +419,16 @@ def record_gradients(writer: Writer, case: dict, call: Call):
     try:
         results = flat(call.func(*args, **{k: copied(v) for k, v in call.kwargs.items()}))
         chosen = {str(k): r for k, r in enumerate(results)
-                  if isinstance(r, torch.Tensor) and r.requires_grad and r.dtype == torch.float32}
+                  if isinstance(r, torch.Tensor) and r.requires_grad and r.dtype in DIFFERENTIATED}
         if not chosen:
             return
-        tangents = {k: torch.randn(r.shape) for k, r in chosen.items()}
+        tangents = {k: torch.randn(r.shape, dtype=r.dtype) for k, r in chosen.items()}
         grads = torch.autograd.grad(list(chosen.values()), list(leaves.values()), list(tangents.values()), allow_unused=True)
     except (RuntimeError, NotImplementedError) as error:
         case["no_grad_because"] = str(error).split("\n")[0][:200]
         return
     case["tangents"] = {k: writer.tensor(f"{case['id']}.t{k}", t) for k, t in tangents.items()}
-    case["grads"] = {p: None if g is None else writer.tensor(f"{case['id']}.g{p}", g.contiguous())
+    case["grads"] = {p: None if g is None else writer.tensor(f"{case['id']}.g{p}", g.contiguous().resolve_conj())
                      for p, g in zip(leaves, grads)}
 
 
@@ -428,7 +440,7 @@ def write_call(writer: Writer, call: Call, options) -> str:
         return "refused by PyTorch"
     if not all(same(a, b) for a, b in zip(outputs, again)):
         return "not deterministic"
-    if any(isinstance(o, torch.Tensor) and not is_ordinary(o, 4 * options.elements) for o in outputs):
+    if any(isinstance(o, torch.Tensor) and not is_ordinary(o, 4 * options.elements, options.dtypes) for o in outputs):
         return "result too large or not plain"
     if is_undefined(call, outputs):
         return "undefined"
@@ -486,8 +498,8 @@ def parse(argv):
     p.add_argument("--out", required=True, metavar="OUT_DIR", help="folder to write, made when missing")
     p.add_argument("--ops", nargs="+", metavar="PATTERN", help="only overloads that fit, as 'aten.add.*'; * is any text")
     p.add_argument("--table", metavar="FILE", help="only overloads of this table, from `aothost ops --json FILE`")
-    p.add_argument("--dtypes", nargs="+", choices=DTYPES, default=list(DTYPES), metavar="DTYPE",
-                   help=f"of the samples; {' '.join(DTYPES)}; all of them when left out")
+    p.add_argument("--dtypes", nargs="+", choices=(*DTYPES, COMPLEX), default=list(DTYPES), metavar="DTYPE",
+                   help=f"of the samples; {' '.join(DTYPES)}: all of them when left out; {COMPLEX}: complex calls, fft")
     p.add_argument("--cases-per-op", type=int, default=4, metavar="N", help="of an overload and dtypes (4)")
     p.add_argument("--samples", type=int, default=40, metavar="N", help="of one OpInfo and dtype that are run (40)")
     p.add_argument("--elements", type=int, default=4096, metavar="N", help="the most of a tensor (4096)")

@@ -89,7 +89,7 @@ static int put_tensor(writer_t *w, json_t *arg, const char *path) {
     aoth_text_z(&type, " strides ");
     put_dims(&type, t->strides, t->rank);
   }
-  if (w->with_grad && t->dtype == AOT_F32) aoth_text_z(&type, " grad");
+  if (w->with_grad && (t->dtype == AOT_F32 || t->dtype == AOT_C64)) aoth_text_z(&type, " grad");
   aoth_text_f(&w->leaves, "leaf %u user_input %u \"a%u\" : %s\n", n, n, n, type.data ? type.data : "");
   aoth_text_f(&w->inputs, "  in %%a%u = user_input %u : %s\n", n, n, type.data ? type.data : "");
   aoth_text_f(&w->call, "%%a%u", n);
@@ -105,7 +105,7 @@ static const char *dtype_word(const char *name) {
     int32_t dtype;
   } names[] = {{"float32", AOT_F32}, {"float64", AOT_F64}, {"float16", AOT_F16}, {"bfloat16", AOT_BF16}, {"int64", AOT_I64},
                {"int32", AOT_I32},   {"int16", AOT_I16},   {"int8", AOT_I8},     {"uint8", AOT_U8},      {"uint64", AOT_U64},
-               {"bool", AOT_BOOL}};
+               {"bool", AOT_BOOL},   {"complex64", AOT_C64}, {"complex128", AOT_C128}};
   for (size_t i = 0; name && i < sizeof names / sizeof *names; i++)
     if (strcmp(name, names[i].name) == 0) return aot_dtype_name(names[i].dtype);
   return NULL;

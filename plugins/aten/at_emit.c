@@ -201,6 +201,26 @@ at_x at_cast(at_emit_t *e, at_x x, int32_t dtype) {
   return AT(e, "_to_copy", x, at_dtype_of(dtype));
 }
 
+static int is_complex_value(at_emit_t *e, uint32_t id) {
+  aot_value_t v;
+  aot_type_t t;
+  v.id = id;
+  return id != AOT_NO_ID && e->host->graph->value_type(e->prog, v, &t) == AOT_OK && t.kind == AOT_TYPE_TENSOR && at_is_complex(t.dtype);
+}
+
+int at_touches_complex(at_emit_t *e) {
+  uint32_t i, k;
+  for (i = 0; i < e->info.n_results; i++)
+    if (is_complex_value(e, e->info.first_result.id + i)) return 1;
+  for (i = 0; i < e->info.n_args; i++) {
+    const aot_arg_t *a = &e->info.args[i];
+    if (a->kind == AOT_ARG_VALUE && is_complex_value(e, (uint32_t)a->u.i)) return 1;
+    for (k = 0; a->kind == AOT_ARG_VALUES && k < a->n; k++)
+      if (is_complex_value(e, a->u.ids[k])) return 1;
+  }
+  return 0;
+}
+
 int at_same_shape(at_emit_t *e, const aot_type_t *t, const int64_t *sizes, int32_t rank) {
   int32_t d;
   if (t->rank != rank) return 0;

@@ -71,6 +71,7 @@ at_x at_expanded(at_emit_t *e, at_x x, const int64_t *sizes, int32_t rank); /* x
 /* x in the memory order of `like`, without its gaps; x itself when it lies so. Both have the same sizes. */
 at_x at_laid_out(at_emit_t *e, at_x x, const aot_type_t *like);
 at_x at_summed(at_emit_t *e, at_x x, const int64_t *dims, uint32_t n, int keep); /* x itself when n is 0 */
+int at_touches_complex(at_emit_t *e); /* some operand or result of the rewritten node is complex */
 int at_same_shape(at_emit_t *e, const aot_type_t *t, const int64_t *sizes, int32_t rank);
 
 #endif

@@ -28,11 +28,15 @@ aot_status_t at_dc_with_history(at_emit_t *e, aot_value_t *out) { return at_give
 
 /* ---- permutations ---- */
 
+/* adjoint, mH, matrix_H */
+static int is_adjoint(const at_emit_t *e) { return strstr(e->row->name, "adjoint") || strstr(e->row->name, "H."); }
+
 aot_status_t at_dc_transpose(at_emit_t *e, aot_value_t *out) {
   at_x a = at_i(-2), b = at_i(-1);
-  if (self_type(e).rank < 2) return at_give(e, AT(e, "alias", IN("self")), out);
+  if (self_type(e).rank < 2) return at_give(e, AT(e, is_adjoint(e) ? "conj" : "alias", IN("self")), out);
   if (at_in_has(e, "axis0")) a = IN("axis0"), b = IN("axis1");
-  return at_give(e, AT(e, "transpose.int", IN("self"), a, b), out);
+  at_x x = AT(e, "transpose.int", IN("self"), a, b);
+  return at_give(e, is_adjoint(e) ? AT(e, "conj", x) : x, out);
 }
 
 aot_status_t at_dc_numpy_T(at_emit_t *e, aot_value_t *out) {

@@ -4,6 +4,16 @@
 
 #include "shape.h"
 
+at_infer_fn at_shape_complex;
+at_infer_fn at_shape_fft;
+at_infer_fn at_shape_fft_core;
+at_infer_fn at_shape_fft_frequencies;
+at_infer_fn at_shape_imaginary_part;
+at_infer_fn at_shape_istft;
+at_infer_fn at_shape_real_part;
+at_infer_fn at_shape_stft;
+at_infer_fn at_shape_view_as_complex;
+at_infer_fn at_shape_view_as_real;
 at_infer_fn at_shape_abs;
 at_infer_fn at_shape_adaptive_pool;
 at_infer_fn at_shape_adaptive_pool_backward;

@@ -41,8 +41,9 @@ aot_value_t at_vi_t(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t 
 aot_value_t at_vi_mT(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   (void)index;
   (void)base;
-  if (at_type(e, at_v(updated)).rank == 0) return updated;
-  return at_value(e, AT(e, "transpose.int", at_v(updated), at_i(-2), at_i(-1)));
+  at_x x = at_v(updated);
+  if (at_type(e, x).rank > 0) x = AT(e, "transpose.int", x, at_i(-2), at_i(-1));
+  return at_value(e, strstr(e->row->name, "mT") ? x : AT(e, "conj", x)); /* mH, adjoint */
 }
 
 /* order[i]: the dimension of the base that became dimension i. */

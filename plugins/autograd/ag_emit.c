@@ -133,7 +133,8 @@ ag_val_t ag_y(ag_t *a, uint32_t result) {
 }
 
 ag_val_t ag_g(ag_t *a, uint32_t result) {
-  return result < a->info.n_results ? ag_v(a->cotangents[result]) : ag_none();
+  const uint32_t *from = a->conjugated ? a->conjugated : a->cotangents;
+  return result < a->info.n_results ? ag_v(from[result]) : ag_none();
 }
 
 uint32_t ag_count(ag_t *a, const char *name) {
@@ -160,10 +161,53 @@ int ag_needs(ag_t *a, const char *name) {
   return 0;
 }
 
+static int is_complex_value(ag_t *a, uint32_t id) {
+  aot_type_t t;
+  aot_value_t v;
+  memset(&t, 0, sizeof t);
+  v.id = id;
+  if (id == AOT_NO_ID || a->host->graph->value_type(a->prog, v, &t) != AOT_OK || t.kind != AOT_TYPE_TENSOR) return 0;
+  return t.dtype == AOT_C64 || t.dtype == AOT_C128;
+}
+
+int ag_is_complex(ag_t *a, ag_val_t v) { return ag_is_tensor(v) && is_complex_value(a, (uint32_t)v.u.i); }
+
+static ag_val_t conjugate(ag_t *a, ag_val_t x) { return ag_is_complex(a, x) ? AG_OP(a, "conj_physical", x) : x; }
+
+int ag_touches_complex(ag_t *a) {
+  uint32_t i, k;
+  for (i = 0; i < a->info.n_results; i++)
+    if (is_complex_value(a, a->info.first_result.id + i)) return 1;
+  for (i = 0; i < a->info.n_args; i++) {
+    const aot_arg_t *x = &a->info.args[i];
+    if (x->kind == AOT_ARG_VALUE && is_complex_value(a, (uint32_t)x->u.i)) return 1;
+    for (k = 0; x->kind == AOT_ARG_VALUES && k < x->n; k++)
+      if (is_complex_value(a, x->u.ids[k])) return 1;
+  }
+  return 0;
+}
+
+void ag_conjugate_begin(ag_t *a) {
+  uint32_t i, n = a->info.n_results;
+  uint32_t *ids = a->host->alloc(a->ctx, AOT_ARENA_SCRATCH, 4, (n ? n : 1) * sizeof *ids);
+  if (!ids) {
+    a->status = AOT_E_EXHAUSTED;
+    return;
+  }
+  for (i = 0; i < n; i++) {
+    ag_val_t g = conjugate(a, ag_g(a, i));
+    ids[i] = ag_is_tensor(g) ? (uint32_t)g.u.i : AOT_NO_ID;
+  }
+  a->conjugated = ids;
+}
+
+void ag_conjugate_end(ag_t *a) { a->conjugated = NULL; }
+
 void ag_set_at(ag_t *a, uint32_t arg, uint32_t element, ag_val_t gradient) {
   if (a->status != AOT_OK || !ag_needs_at(a, arg, element)) return;
   if (is_constant(gradient, 0)) gradient = ag_none();
   if (gradient.kind != AOT_ARG_NONE) gradient = ag_match(a, gradient, ag_v(operand(a, arg, element)));
+  if (a->conjugated) gradient = conjugate(a, gradient);
   a->out[a->slot[arg] + element] = ag_is_tensor(gradient) ? (uint32_t)gradient.u.i : AOT_NO_ID;
 }
 
@@ -503,6 +547,7 @@ ag_val_t ag_match(ag_t *a, ag_val_t x, ag_val_t tensor) {
   ag_type_t want = ag_type(a, tensor), have;
   x = ag_sum_to(a, x, want.sizes, want.rank);
   if (a->status != AOT_OK || x.kind == AOT_ARG_NONE) return x;
+  if (ag_is_complex(a, x) && !ag_is_complex(a, tensor)) x = AG_OP(a, "real", x); /* a real operand has no other part */
   have = ag_type(a, x);
   if (have.device == want.device && have.device_index == want.device_index) return ag_cast(a, x, want.dtype);
   return AG_OP(a, "_to_copy", x, aot_arg_dtype(want.dtype), ag_none(),

@@ -42,6 +42,7 @@ typedef struct ag {
   const uint32_t *cotangents; /* of the results; AOT_NO_ID: zero */
   const uint32_t *slot;       /* by argument: its first operand slot; n_args + 1 */
   uint32_t *out;              /* by operand slot: the gradient; AOT_NO_ID: zero */
+  const uint32_t *conjugated; /* of cotangents, while a rule for analytic functions runs; NULL else */
 } ag_t;
 
 typedef void (*ag_rule_fn)(ag_t *a);
@@ -63,6 +64,12 @@ void ag_set(ag_t *a, const char *name, ag_val_t gradient);
 void ag_set_at(ag_t *a, uint32_t arg, uint32_t element, ag_val_t gradient);
 int ag_is_set(ag_t *a, const char *name, int otherwise); /* a bool argument; NONE: otherwise */
 
+/* Is an operand or a result of the node complex? */
+int ag_touches_complex(ag_t *a);
+/* Between the two ag_g gives conjugates, and ag_set conjugates what it is given. */
+void ag_conjugate_begin(ag_t *a);
+void ag_conjugate_end(ag_t *a);
+
 /* ---- values ---- */
 ag_val_t ag_none(void);
 ag_val_t ag_i(int64_t i);
@@ -71,6 +78,7 @@ ag_val_t ag_b(int b);
 ag_val_t ag_v(uint32_t value); /* AOT_NO_ID: NONE */
 ag_val_t ag_list(ag_t *a, const int64_t *ints, uint32_t n); /* a copy */
 int ag_is_tensor(ag_val_t v);
+int ag_is_complex(ag_t *a, ag_val_t v);
 int ag_is_number(ag_val_t v);
 double ag_number(ag_t *a, ag_val_t v, double otherwise); /* a constant number; NONE: otherwise */
 int64_t ag_int(ag_t *a, ag_val_t v, int64_t otherwise);   /* may be symbolic */

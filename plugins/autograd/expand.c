@@ -17,6 +17,7 @@ typedef struct missing {
   uint32_t arg; /* the argument without a gradient, or one of these: */
 #define NO_RULE AG_NO_ARG
 #define NOT_SO (AG_NO_ARG - 1) /* a rule that does not hold for this node */
+#define NOT_COMPLEX (AG_NO_ARG - 2) /* one that does not hold for complex numbers */
 } missing_t;
 
 typedef struct list {
@@ -62,7 +63,9 @@ static int32_t dtype_of(ag_t *a, uint32_t value) {
   return t.dtype;
 }
 
-int ag_able(ag_t *a, uint32_t value) { return aot_dtype_is_float(dtype_of(a, value)); }
+static int differentiable(int32_t dtype) { return aot_dtype_is_float(dtype) || dtype == AOT_C64 || dtype == AOT_C128; }
+
+int ag_able(ag_t *a, uint32_t value) { return differentiable(dtype_of(a, value)); }
 
 aot_status_t ag_joint_grow(ag_joint_t *j) {
   uint32_t n = j->a.host->graph->n_values(j->a.prog);
@@ -150,28 +153,29 @@ static aot_status_t decompose(ag_joint_t *j, aot_node_t *out_next) {
   return AOT_OK;
 }
 
+static uint32_t why_not(const ag_bound_t *b, int is_complex, uint32_t uncovered) {
+  if (!ag_has_rule(b)) return NO_RULE;
+  if (is_complex && !b->complex_way) return NOT_COMPLEX;
+  return uncovered != AG_NO_ARG ? uncovered : NOT_SO;
+}
+
 /* One node: *out_next is where to go on. */
 static aot_status_t look_at(ag_joint_t *j, list_t *missing, aot_node_t *out_next) {
   const ag_bound_t *b;
   uint32_t uncovered, k, able = 0;
+  int is_complex;
   *out_next = j->a.host->graph->next(j->a.prog, j->a.node);
   b = &j->a.rules[j->a.info.op.id];
-  if (ag_stops(&j->a) || !reads(j, b->covered, &uncovered)) return AOT_OK;
-  for (k = 0; k < j->a.info.n_results; k++) {
-    uint32_t v = j->a.info.first_result.id + k;
-    int32_t dtype = dtype_of(&j->a, v);
-    if (dtype == AOT_C64 || dtype == AOT_C128)
-      ag_fail(&j->a, "keep complex numbers out of what is differentiated, or detach them",
-              "%.*s makes a complex tensor: derivatives of complex numbers are not supported", (int)j->a.desc->name.size,
-              j->a.desc->name.data);
-    able += aot_dtype_is_float(dtype) && !(k > 0 && b->first_only);
-  }
+  is_complex = ag_has_rule(b) && ag_touches_complex(&j->a);
+  if (ag_stops(&j->a) || !reads(j, is_complex ? b->complex_covered : b->covered, &uncovered)) return AOT_OK;
+  for (k = 0; k < j->a.info.n_results; k++)
+    able += differentiable(dtype_of(&j->a, j->a.info.first_result.id + k)) && !(k > 0 && b->first_only);
   if (j->a.status != AOT_OK || able == 0) return j->a.status;
   if (!ag_has_rule(b) || uncovered != AG_NO_ARG || (b->when && !b->when(&j->a))) {
     aot_status_t status = j->a.status;
     if (status == AOT_OK) status = decompose(j, out_next);
     if (status != AOT_E_UNIMPLEMENTED) return status;
-    record(missing, j, !ag_has_rule(b) ? NO_RULE : uncovered != AG_NO_ARG ? uncovered : NOT_SO); /* and go on, to find the others */
+    record(missing, j, why_not(b, is_complex, uncovered)); /* and go on, to find the others */
   }
   for (k = 0; k < j->a.info.n_results; k++)
     if (ag_able(&j->a, j->a.info.first_result.id + k) && !(k > 0 && b->first_only))
@@ -212,6 +216,8 @@ static aot_status_t report(ag_joint_t *j, const list_t *l) {
     at += (size_t)snprintf(text + at, sizeof text - at, "%s %.*s", i ? "," : "", (int)d->name.size, d->name.data);
     if (l->rows[i].arg == NOT_SO)
       at += (size_t)snprintf(text + at, sizeof text - at, " (with these arguments)");
+    if (l->rows[i].arg == NOT_COMPLEX)
+      at += (size_t)snprintf(text + at, sizeof text - at, " (of complex numbers)");
     if (l->rows[i].arg < d->n_args)
       at += (size_t)snprintf(text + at, sizeof text - at, " (argument %.*s)", (int)d->args[l->rows[i].arg].name.size,
                              d->args[l->rows[i].arg].name.data);

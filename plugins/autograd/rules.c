@@ -31,6 +31,22 @@ static const struct {
 #undef FIRST_RESULT
 };
 
+static const struct {
+  const char *op;
+  int32_t way;
+  const char *formula; /* NULL: that for real numbers */
+} COMPLEX_RULES[] = {
+#define AS_IT_STANDS(op) {op, AG_COMPLEX_AS_IT_STANDS, NULL},
+#define CONJUGATED(op) {op, AG_COMPLEX_CONJUGATED, NULL},
+#define CONJUGATED_AS(op, text) {op, AG_COMPLEX_CONJUGATED, text},
+#define COMPLEX_AS(op, text) {op, AG_COMPLEX_AS_IT_STANDS, text},
+#include "complex_rules.def"
+#undef AS_IT_STANDS
+#undef CONJUGATED
+#undef CONJUGATED_AS
+#undef COMPLEX_AS
+};
+
 uint32_t ag_n_rules(void) { return (uint32_t)(sizeof RULES / sizeof *RULES); }
 const ag_rule_t *ag_rule_at(uint32_t i) { return &RULES[i]; }
 
@@ -52,6 +68,21 @@ static uint64_t covered_by(ag_t *a, const char *names) {
   return bits;
 }
 
+static void bind_complex(ag_t *a, ag_bound_t *out) {
+  uint32_t i;
+  for (i = 0; i < sizeof COMPLEX_RULES / sizeof *COMPLEX_RULES; i++) {
+    aot_op_t op = a->host->graph->op_find(a->prog, aot_str(COMPLEX_RULES[i].op));
+    if (op.id == AOT_NO_ID || !out[op.id].rule) continue;
+    out[op.id].complex_way = COMPLEX_RULES[i].way;
+    out[op.id].complex_formula = COMPLEX_RULES[i].formula;
+    out[op.id].complex_covered = out[op.id].covered;
+    if (!COMPLEX_RULES[i].formula) continue;
+    a->desc = a->host->graph->op_desc(a->prog, op);
+    a->info.n_args = a->desc->n_args;
+    ag_formula_check(a, COMPLEX_RULES[i].formula, &out[op.id].complex_covered);
+  }
+}
+
 void ag_bind(ag_t *a, ag_bound_t *out) {
   uint32_t i;
   for (i = 0; i < ag_n_rules(); i++) {
@@ -69,11 +100,26 @@ void ag_bind(ag_t *a, ag_bound_t *out) {
     if (MARKS[i].when) out[op.id].when = MARKS[i].when;
     else out[op.id].first_only = 1;
   }
+  bind_complex(a, out);
   ag_bind_outside(a, out);
 }
 
-void ag_apply(ag_t *a, const ag_bound_t *b) {
-  if (b->outside) ag_apply_outside(a, b->outside);
-  else if (b->rule->formula) ag_formula_apply(a, b->rule->formula);
+static void apply(ag_t *a, const ag_bound_t *b, const char *formula) {
+  if (b->outside) {
+    ag_apply_outside(a, b->outside);
+    return;
+  }
+  if (!formula) formula = b->rule->formula;
+  if (formula) ag_formula_apply(a, formula);
   else b->rule->code(a);
+}
+
+void ag_apply(ag_t *a, const ag_bound_t *b) {
+  if (!ag_touches_complex(a)) {
+    apply(a, b, NULL);
+    return;
+  }
+  if (b->complex_way == AG_COMPLEX_CONJUGATED) ag_conjugate_begin(a);
+  apply(a, b, b->complex_formula);
+  if (b->complex_way == AG_COMPLEX_CONJUGATED) ag_conjugate_end(a);
 }

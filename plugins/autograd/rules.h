@@ -20,7 +20,12 @@ typedef struct ag_bound {
   ag_when_fn when;       /* NULL: always */
   uint64_t covered;      /* bit i: argument i has a gradient */
   uint32_t first_only;   /* results after the first are constants */
+  int32_t complex_way;   /* AG_COMPLEX_*: how the rule holds for complex numbers */
+  const char *complex_formula; /* instead of the rule; NULL: the rule itself */
+  uint64_t complex_covered;
 } ag_bound_t;
+
+enum { AG_COMPLEX_REFUSED, AG_COMPLEX_AS_IT_STANDS, AG_COMPLEX_CONJUGATED }; /* complex_rules.def says what they mean */
 
 static inline int ag_has_rule(const ag_bound_t *b) { return b->rule || b->outside; }
 

@@ -107,20 +107,23 @@ void ag_rule_logcumsumexp(ag_t *a) {
   ag_set(a, "self", sum);
 }
 
+/* x / |x|, 0 where x is: the sign of a real number, of a complex one a number on the unit circle */
+static ag_val_t direction(ag_t *a, ag_val_t x) { return AG_OP(a, ag_is_complex(a, x) ? "sgn" : "sign", x); }
+
 /* Through the p-norm y of x over dims, g and y already spread over x's shape: x |x|^(p-2) g / y^(p-1), zero where the norm
  * is; p = inf: shared evenly among the largest. */
 static ag_val_t through_norm(ag_t *a, ag_val_t x, ag_val_t g, ag_val_t y, double p, ag_val_t dims) {
   ag_val_t size, top, n, d;
   if (p == 0) return ag_none();
-  if (p == 1) return ag_mul(a, g, AG_OP(a, "sign", x));
+  if (p == 1) return ag_mul(a, g, direction(a, x));
   if (p == 2) return ag_where(a, ag_compare(a, "eq", y, ag_i(0)), ag_none(), ag_mul(a, x, ag_div(a, g, y)));
   size = AG_OP(a, "abs", x);
   if (isinf(p)) {
     top = ag_compare(a, "eq", size, y);
     n = AG_OP(a, "sum.dim_IntList", top, dims, ag_b(1));
-    return ag_mul(a, ag_mul(a, g, AG_OP(a, "sign", x)), ag_div(a, top, n));
+    return ag_mul(a, ag_mul(a, g, direction(a, x)), ag_div(a, top, n));
   }
-  d = ag_mul(a, ag_mul(a, AG_OP(a, "sign", x), ag_pow(a, ag_div(a, size, y), ag_f(p - 1))), g);
+  d = ag_mul(a, ag_mul(a, direction(a, x), ag_pow(a, ag_div(a, size, y), ag_f(p - 1))), g);
   return ag_where(a, ag_compare(a, "eq", p < 1 ? size : y, ag_i(0)), ag_none(), d);
 }
 
@@ -129,7 +132,7 @@ void ag_rule_vector_norm(ag_t *a) {
   ag_val_t x = ag_arg(a, "self"), dims = ag_at(a, "dim") == AG_NO_ARG ? ag_none() : ag_arg(a, "dim"), g, y;
   double p = ag_number(a, ag_arg(a, ag_at(a, "ord") == AG_NO_ARG ? "p" : "ord"), 2);
   int keep = ag_at(a, "keepdim") != AG_NO_ARG && ag_is_set(a, "keepdim", 0);
-  x = ag_cast(a, x, ag_type(a, ag_y(a, 0)).dtype);
+  if (!ag_is_complex(a, x)) x = ag_cast(a, x, ag_type(a, ag_y(a, 0)).dtype);
   g = ag_unreduce(a, ag_g(a, 0), x, dims, keep);
   y = ag_unreduce(a, ag_y(a, 0), x, dims, keep);
   ag_set(a, "self", through_norm(a, x, g, y, p, dims));

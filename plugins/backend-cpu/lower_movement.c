@@ -23,7 +23,7 @@ static aot_status_t join(bc_build_t *b, int stack) {
   int32_t rank = bc_type(b, 0)->rank;
   int64_t dim = bc_arg_int(b, 1, 0), at = 0, total = 0;
   if (dim < 0) dim += rank;
-  if (!n || dim < 0 || dim >= rank || rk_dtype_supported(bc_type(b, 0)->dtype) == 0) return BC_DECLINED;
+  if (!n || dim < 0 || dim >= rank) return BC_DECLINED;
   for (uint32_t k = 0; k < n; k++) {
     if (part[k]->rank != rank - stack) return BC_DECLINED; /* the empty tensor that old code begins with */
     total += stack ? 1 : part[k]->sizes[dim];

@@ -4,6 +4,7 @@
 #include "common/blas/openblas.h"
 #include "common/loops/loop.h"
 #include "common/snapshot/snap_births.h"
+#include "common/snapshot/snap_complex.h"
 #include "exec.h"
 #include "lower.h"
 #include "planned_memory.h"
@@ -102,7 +103,9 @@ static const char *refusal(const aot_snapshot_t *s, uint32_t i, const cu_world_t
   if (aot_str_eq(aot_snap_text(s, op->name), aot_str("higher_order.cond"))) return bad_cond(s, node);
   if (op->flags & AOT_OP_REGION) return "operators that own graphs are not run here, but for cond; inline their regions";
   if (op->flags & AOT_OP_COLLECTIVE) return "collectives are not supported";
+  if (!kernel && sn_node_is_complex(s, node)) return "kernels of plugins have no complex numbers";
   if (!kernel) return cu_refuse(world, s, i, error);
+  if (sn_node_is_complex(s, node) && !rk_takes_complex(kernel)) return "it is not supported for complex numbers";
   if (op->flags & AOT_OP_WRITES) return "it writes an argument; make the program functional first (stage functionalize)";
   memset(plain, 0, sizeof plain);
   for (uint32_t k = 0; k < n; k++) { /* what rk_refuse looks at: numbers */
@@ -123,15 +126,6 @@ static const char *bad_birth(const aot_snapshot_t *s, const aot_snap_node_t *nod
     return "the size or value of its result depends on the data, and it stands in a region; use backend-ref";
   if (!kernel || (has_tensor && !rk_gives_sizes(kernel) && !rk_is_view(kernel)))
     return "the size or value of its result depends on the data, and its kernel does not tell it";
-  return NULL;
-}
-
-static const char *bad_dtype(const aot_snapshot_t *s, const aot_snap_node_t *node) {
-  const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
-  for (uint32_t r = 0; r < node->n_results; r++) {
-    const aot_snap_value_t *v = &values[node->result_begin + r];
-    if (v->kind == AOT_TYPE_TENSOR && !rk_dtype_supported(v->dtype)) return "complex numbers are not supported";
-  }
   return NULL;
 }
 
@@ -162,7 +156,6 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
     cu_error_t error;
     const char *why = births[i] ? bad_birth(s, &nodes[i]) : NULL;
     if (!why && (births[i] || !only_numbers(s, &nodes[i]))) why = refusal(s, i, &world, &error);
-    if (!why) why = bad_dtype(s, &nodes[i]);
     aot_verdict_t v = {.struct_size = sizeof v, .accepted = why == NULL, .node = {nodes[i].id}};
     if (why) v.reason = aot_str(why);
     status = sink->put(sink->self, &v);

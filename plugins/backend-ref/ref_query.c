@@ -1,22 +1,12 @@
 /* Which nodes the interpreter runs, and why it refuses one. */
 #include "ref_state.h"
+#include "common/snapshot/snap_complex.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdio.h>
 #include <string.h>
 
 #define MAX_ARGS 24 /* of what rk_refuse looks at */
-
-static const char *refuse_dtypes(const aot_snapshot_t *s, const aot_snap_node_t *n, rf_error *error) {
-  const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
-  for (uint32_t r = 0; r < n->n_results; r++) {
-    const aot_snap_value_t *v = &values[n->result_begin + r];
-    if (v->kind != AOT_TYPE_TENSOR || rk_dtype_supported(v->dtype)) continue;
-    snprintf(error->text, sizeof error->text, "result %u has dtype %s, which is not supported", r, aot_dtype_name(v->dtype));
-    return error->text;
-  }
-  return NULL;
-}
 
 static const char *refuse_region(const aot_snapshot_t *s, const aot_snap_node_t *n, int kind, rf_error *error) {
   uint32_t graphs[2], after, wanted = kind == RF_COND ? 2 : 1, have = rf_region_graphs(s, n, graphs, 2, &after);
@@ -52,6 +42,18 @@ static const char *refuse_arguments(const aot_snapshot_t *s, const aot_snap_node
   return rk_refuse(k, list, count);
 }
 
+static const char *refuse_dtypes(const aot_snapshot_t *s, const aot_snap_node_t *n, rf_error *error) {
+  const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
+  for (uint32_t r = 0; r < n->n_results; r++) {
+    const aot_snap_value_t *v = &values[n->result_begin + r];
+    if (v->kind != AOT_TYPE_TENSOR || !rk_dtype_complex(v->dtype)) continue;
+    snprintf(error->text, sizeof error->text, "result %u has dtype %s, which kernels of plugins do not have", r,
+             aot_dtype_name(v->dtype));
+    return error->text;
+  }
+  return NULL;
+}
+
 static const char *refuse_custom(const aot_snapshot_t *s, uint32_t node, const cu_world_t *world, rf_error *error) {
   cu_error_t why;
   const char *text = cu_refuse(world, s, node, &why);
@@ -74,8 +76,6 @@ const char *rf_refuse(const aot_snapshot_t *s, uint32_t node, const cu_world_t *
   if (!k && op->flags & AOT_OP_RANDOM) return "it draws random numbers; make them explicit first (stage rng)";
   if (!k) return refuse_custom(s, node, world, error);
   if (op->flags & AOT_OP_WRITES) return "it writes an argument; functionalize the program first";
-  {
-    const char *why = refuse_dtypes(s, n, error);
-    return why ? why : refuse_arguments(s, n, k);
-  }
+  if (sn_node_is_complex(s, n) && !rk_takes_complex(k)) return "it is not supported for complex numbers";
+  return refuse_arguments(s, n, k);
 }

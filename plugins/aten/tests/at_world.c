@@ -301,7 +301,22 @@ double world_element(const rk_tensor *t, const int64_t *index) {
   return v;
 }
 
+/* [..] complex as [.., 2] real. */
+static rk_tensor as_real(const rk_tensor *t) {
+  rk_tensor r = *t;
+  r.dtype = t->dtype == AOT_C64 ? AOT_F32 : AOT_F64;
+  r.offset *= 2;
+  for (int32_t d = 0; d < r.rank; d++) r.strides[d] *= 2;
+  r.sizes[r.rank] = 2;
+  r.strides[r.rank++] = 1;
+  return r;
+}
+
 double world_distance(const rk_tensor *got, const rk_tensor *want) {
+  if (rk_dtype_complex(got->dtype) && got->dtype == want->dtype) {
+    const rk_tensor a = as_real(got), b = as_real(want);
+    return world_distance(&a, &b);
+  }
   double tolerance = want->dtype == AOT_BF16 || want->dtype == AOT_F16 ? 2e-2 : want->dtype == AOT_F32 ? 2e-5 : 1e-9;
   double worst = 0, largest = 0;
   int64_t index[AOT_MAX_RANK] = {0}, n = rk_numel(want), e;

@@ -60,7 +60,8 @@ static int32_t dtype_of(const char *name) {
   } names[] = {{"F32", AOT_F32},   {"F64", AOT_F64},      {"BF16", AOT_BF16}, {"F16", AOT_F16}, {"I64", AOT_I64},
                {"I32", AOT_I32},   {"I16", AOT_I16},      {"I8", AOT_I8},     {"U8", AOT_U8},   {"BOOL", AOT_BOOL},
                {"float32", AOT_F32}, {"bfloat16", AOT_BF16}, {"int64", AOT_I64}, {"int32", AOT_I32}, {"bool", AOT_BOOL},
-               {"float64", AOT_F64}, {"int8", AOT_I8},   {"uint8", AOT_U8}, {"U64", AOT_U64}};
+               {"float64", AOT_F64}, {"int8", AOT_I8},   {"uint8", AOT_U8}, {"U64", AOT_U64},
+               {"C64", AOT_C64}, {"complex64", AOT_C64}};
   size_t i;
   for (i = 0; i < sizeof names / sizeof names[0]; i++)
     if (strcmp(names[i].name, name) == 0) return names[i].dtype;
@@ -266,6 +267,7 @@ static void recorded_calls(void **state) {
   calls_of(AT_FIXTURES "/ops_families");
   calls_of(AT_FIXTURES "/ops_composites");
   calls_of(AT_FIXTURES "/ops_libraries");
+  calls_of(AT_FIXTURES "/ops_complex");
   print_message("recorded calls: %u agree, %u differ\n", tally.passed, tally.failed);
   assert_int_equal(tally.failed, 0);
   assert_true(tally.passed > 600);

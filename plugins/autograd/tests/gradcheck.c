@@ -81,6 +81,19 @@ static const char *const RULES[] = {
 #include "../rules.def"
 };
 
+/* Rules that hold for complex numbers. */
+static const char *const COMPLEX_RULES[] = {
+#define AS_IT_STANDS(op) op,
+#define CONJUGATED(op) op,
+#define CONJUGATED_AS(op, text) op,
+#define COMPLEX_AS(op, text) op,
+#include "../complex_rules.def"
+#undef AS_IT_STANDS
+#undef CONJUGATED
+#undef CONJUGATED_AS
+#undef COMPLEX_AS
+};
+
 /* How a row is varied. */
 enum { AS_WRITTEN, STRIDED, FIRST_SHAPE };
 static const char *const SHAPES[][3] = { /* of the inputs in turn; all of them broadcast with each other */
@@ -405,15 +418,17 @@ static int is_op(const char *op, const char *name) {
   return strncmp(op, name, n) == 0 && (op[n] == '\0' || strcmp(op + n, ".default") == 0);
 }
 
-/* Every rule has a case, or says why not. */
-static uint32_t check_coverage(void) {
+static int has_complex(const grad_case_t *c) { return strstr(c->body, "view_as_") != NULL; }
+
+/* Every rule has a case, or says why not; one that holds for complex numbers has a case of them. */
+static uint32_t check_coverage(const char *const *rules, size_t n, int complex_too, const char *kind) {
   uint32_t n_missing = 0;
-  for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++) {
+  for (size_t i = 0; i < n; i++) {
     int found = 0;
     for (size_t k = 0; k < sizeof CASES / sizeof *CASES && !found; k++)
-      found = CASES[k].op && is_op(RULES[i], CASES[k].op);
-    for (size_t k = 0; EXEMPT[k] && !found; k++) found = is_op(RULES[i], EXEMPT[k]);
-    if (!found) printf("FAILED %s has a rule and no case in gradcheck*.def\n", RULES[i]);
+      found = CASES[k].op && is_op(rules[i], CASES[k].op) && (!complex_too || has_complex(&CASES[k]));
+    for (size_t k = 0; EXEMPT[k] && !found; k++) found = is_op(rules[i], EXEMPT[k]);
+    if (!found) printf("FAILED %s has a %srule and no case in gradcheck*.def\n", rules[i], kind);
     n_missing += !found;
   }
   return n_missing;
@@ -430,7 +445,8 @@ static int selected(const char *op, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  uint32_t n = 0, n_failed = check_coverage();
+  uint32_t n = 0, n_failed = check_coverage(RULES, sizeof RULES / sizeof *RULES, 0, "") +
+                             check_coverage(COMPLEX_RULES, sizeof COMPLEX_RULES / sizeof *COMPLEX_RULES, 1, "complex ");
   size_t above = 0; /* the row that ALSO rows repeat */
   int verbose = 0;
   const char *stages = "autograd partition-default backend-ref";

@@ -519,7 +519,7 @@ static void test_query_says_why(void **state) {
   assert_null(rf_refuse(s, 0, &nobody, &error)); /* p = 0 draws nothing */
   assert_non_null(strstr(rf_refuse(s, 1, &nobody, &error), "random"));
   assert_non_null(strstr(rf_refuse(s, 2, &nobody, &error), "no kernel for"));
-  assert_non_null(strstr(rf_refuse(s, 3, &nobody, &error), "c64"));
+  assert_non_null(strstr(rf_refuse(s, 3, &nobody, &error), "complex"));
   hs_destroy(h);
 }
 

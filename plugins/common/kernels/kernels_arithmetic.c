@@ -222,8 +222,6 @@ static const rk_kernel rows[] = {
     PW("negative.default", PW_RESULT, neg_f, neg_i),
     PW("abs.default", PW_RESULT, abs_f, abs_i),
     PW("positive.default", PW_RESULT, positive_f, positive_i),
-    PW("conj_physical.default", PW_RESULT, positive_f, positive_i),
-    PW("_conj_physical.default", PW_RESULT, positive_f, positive_i),
     PW("sign.default", PW_RESULT, sign_f, sign_i),
     PW("sgn.default", PW_RESULT, sign_f, sign_i),
     /* second names */

@@ -1,5 +1,6 @@
 /* The call: finding a kernel, its arguments, its scratch memory, its errors. */
 #include "common/kernels/rk_core.h"
+#include "common/kernels/rk_complex.h"
 #include "common/kernels/rk_families.h"
 #include <aot/inline.h>
 #include <stdarg.h>
@@ -43,6 +44,7 @@ aot_str_t rk_name(const rk_kernel *k) { return aot_str(k->name); }
 int rk_is_view(const rk_kernel *k) { return k->view != NULL; }
 int rk_needs_storage(const rk_kernel *k) { return (k->flags & RK_STORAGE) != 0; }
 int rk_gives_sizes(const rk_kernel *k) { return (k->flags & RK_OPEN) != 0; }
+int rk_takes_complex(const rk_kernel *k) { return rk_complex_find(k) != NULL; }
 int rk_is_fill(const rk_kernel *k) { return (k->flags & RK_FILL) != 0; }
 
 static void scratch_free(rk_ctx *c) {
@@ -70,6 +72,25 @@ static aot_status_t check_arguments(rk_ctx *c) {
   return AOT_OK;
 }
 
+static int has_complex(const rk_call *call) {
+  for (uint32_t r = 0; r < call->n_results; r++)
+    if (rk_dtype_complex(call->results[r].dtype)) return 1;
+  for (uint32_t a = 0; a < call->n_args; a++) {
+    const rk_arg *arg = &call->args[a];
+    if (arg->kind == AOT_ARG_VALUE && rk_dtype_complex(arg->u.tensor->dtype)) return 1;
+    for (uint32_t k = 0; arg->kind == AOT_ARG_VALUES && k < arg->n; k++)
+      if (arg->u.tensors[k] && rk_dtype_complex(arg->u.tensors[k]->dtype)) return 1;
+  }
+  return 0;
+}
+
+static aot_status_t run_kernel(rk_ctx *c) {
+  if (!has_complex(c->call)) return c->kernel->run(c);
+  const rk_complex_row *row = rk_complex_find(c->kernel);
+  if (!row) return rk_fail(c, AOT_E_UNIMPLEMENTED, "complex numbers are not supported");
+  return rk_complex_run(c, row);
+}
+
 static int is_open(const rk_ctx *c, const rk_tensor *t) { return c->caller && !t->data && (c->kernel->flags & RK_OPEN); }
 
 aot_status_t rk_run(const rk_kernel *k, const rk_call *call, rk_error *error) { return rk_run_for(k, call, NULL, error); }
@@ -81,7 +102,7 @@ aot_status_t rk_run_for(const rk_kernel *k, const rk_call *call, const rk_caller
   status = check_arguments(&c);
   for (uint32_t r = 0; r < call->n_results && status == AOT_OK; r++)
     if (call->results[r].dtype && !is_open(&c, &call->results[r])) status = check_tensor(&c, &call->results[r], "result", r);
-  if (status == AOT_OK) status = k->run(&c);
+  if (status == AOT_OK) status = run_kernel(&c);
   scratch_free(&c);
   return status;
 }

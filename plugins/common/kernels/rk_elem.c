@@ -67,6 +67,8 @@ double rk_load_f(const void *p, int32_t dtype) {
     case AOT_F16: memcpy(&h, p, 2); return (double)half_to_float(h);
     case AOT_BF16: memcpy(&h, p, 2); return (double)bf16_to_float(h);
     case AOT_U64: { uint64_t u; memcpy(&u, p, 8); return (double)u; }
+    case AOT_C64: return rk_load_f(p, AOT_F32); /* the real part, as a cast has it */
+    case AOT_C128: return rk_load_f(p, AOT_F64);
     default: return (double)rk_load_i(p, dtype);
   }
 }
@@ -95,6 +97,11 @@ void rk_store_f(void *p, int32_t dtype, double v) {
     case AOT_F16: h = float_to_half(f); memcpy(p, &h, 2); return;
     case AOT_BF16: h = float_to_bf16(f); memcpy(p, &h, 2); return;
     case AOT_BOOL: *(uint8_t *)p = v != 0; return;
+    case AOT_C64:
+    case AOT_C128: /* the real part, and no imaginary one */
+      memset(p, 0, (size_t)aot_dtype_size(dtype));
+      rk_store_f(p, dtype == AOT_C64 ? AOT_F32 : AOT_F64, v);
+      return;
     default: rk_store_i(p, dtype, float_to_int(v)); return;
   }
 }
@@ -116,9 +123,8 @@ void rk_store_i(void *p, int32_t dtype, int64_t v) {
   }
 }
 
-int rk_dtype_supported(int32_t dtype) {
-  return aot_dtype_size(dtype) != 0 && dtype != AOT_C64 && dtype != AOT_C128;
-}
+int rk_dtype_supported(int32_t dtype) { return aot_dtype_size(dtype) != 0; }
+int rk_dtype_complex(int32_t dtype) { return dtype == AOT_C64 || dtype == AOT_C128; }
 
 void rk_load_run_f(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, double *out) {
   int64_t width = (int64_t)aot_dtype_size(t->dtype), k;
@@ -182,7 +188,7 @@ int64_t rk_wrap_to(int64_t v, int32_t dtype) {
 }
 
 int rk_is_int(int32_t dtype) {
-  return !aot_dtype_is_float(dtype) && dtype != AOT_C64 && dtype != AOT_C128;
+  return !aot_dtype_is_float(dtype) && !rk_dtype_complex(dtype);
 }
 
 /* Rank of integers by what holds them: bool < u8, i8 < i16 < i32 < i64. u8 with i8 needs i16. */

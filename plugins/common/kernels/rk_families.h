@@ -8,11 +8,13 @@
   X(arithmetic) /* add, mul, comparisons, bits, where, clamp */                                                        \
   X(math)       /* unary functions of floats */                                                                        \
   X(activation) /* activations and their derivatives */                                                                \
+  X(complex)    /* parts of complex numbers; what other operators do with them */                                      \
+  X(fourier)                                                                                                           \
   X(view)       /* geometry of all elements */                                                                         \
   X(reshape)                                                                                                           \
   X(slice)      /* geometry of a part */                                                                               \
   X(creation)   /* full, arange, eye */                                                                                \
-  X(random)     /* draws from seed and offset */                                                                      \
+  X(random)     /* draws from seed and offset */                                                                       \
   X(movement)   /* casts, repeat, flip, roll, triu */                                                                  \
   X(join)       /* cat, stack */                                                                                       \
   X(pad)                                                                                                               \

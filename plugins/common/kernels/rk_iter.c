@@ -190,10 +190,20 @@ static aot_status_t put(rk_ctx *c, uint32_t result, const rk_array *a, int is_fl
 aot_status_t rk_put_f(rk_ctx *c, uint32_t result, const rk_array *a) { return put(c, result, a, 1); }
 aot_status_t rk_put_i(rk_ctx *c, uint32_t result, const rk_array *a) { return put(c, result, a, 0); }
 
+/* One part after the other. A complex number is true when either part is not 0, and any other real number is its real part. */
+static void copy_complex(void *dst, int32_t to, const void *src, int32_t from) {
+  const int32_t half = from == AOT_C64 ? AOT_F32 : AOT_F64, part = to == AOT_C64 ? AOT_F32 : AOT_F64;
+  const double imaginary = rk_load_f((const char *)src + aot_dtype_size(half), half);
+  if (to == AOT_BOOL) rk_store_i(dst, to, rk_load_f(src, half) != 0 || imaginary != 0);
+  else rk_store_f(dst, to, rk_load_f(src, half));
+  if (rk_dtype_complex(to)) rk_store_f((char *)dst + aot_dtype_size(part), part, imaginary);
+}
+
 /* Same dtype: bytes. Otherwise through int64 when both are integers, through double when not; an integer becoming a float
  * rounds once (rk_store_i). */
 static void copy_element(void *dst, int32_t to, const void *src, int32_t from) {
   if (to == from) memcpy(dst, src, (size_t)aot_dtype_size(to));
+  else if (rk_dtype_complex(from)) copy_complex(dst, to, src, from);
   else if (rk_is_int(from) && from != AOT_U64) rk_store_i(dst, to, rk_load_i(src, from));
   else rk_store_f(dst, to, rk_load_f(src, from));
 }
