@@ -71,10 +71,7 @@ static at_x scores(at_emit_t *e, const attention_t *a) {
 
 static at_x probabilities(at_emit_t *e, const attention_t *a, at_x s) {
   int32_t last = TYPE(s).rank - 1;
-  at_x p = AT(e, "_softmax", s, at_i(last), at_b(0)), some; /* backends have it whole */
-  if (!a->may_be_empty) return p;
-  some = AT(e, "any.dim", NE(s, at_f(-INFINITY)), at_i(last), at_b(1));
-  return WHERE(some, p, at_f(0.0));
+  return a->may_be_empty ? AT(e, "_safe_softmax", s, at_i(last)) : AT(e, "_softmax", s, at_i(last), at_b(0)); /* backends have it whole */
 }
 
 aot_status_t at_dc_attention(at_emit_t *e, aot_value_t *out) {

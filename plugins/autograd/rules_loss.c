@@ -45,8 +45,7 @@ void ag_rule_kl_div(ag_t *a) {
   if (ag_needs(a, "self")) ag_set(a, "self", per(a, spread(a, ag_neg(a, ag_mul(a, weight, g)), x, t)));
   if (!ag_needs(a, "target")) return;
   if (log_target) d = ag_mul(a, weight, ag_add(a, ag_sub(a, t, x), ag_i(1)));
-  else d = ag_sub(a, ag_add(a, AG_OP(a, "log", t), ag_i(1)), x);
-  if (!log_target) d = ag_where(a, ag_compare(a, "eq", t, ag_i(0)), ag_f(NAN), d);
+  else d = ag_sub(a, ag_add(a, AG_OP(a, "log", t), ag_div(a, t, t)), x);
   ag_set(a, "target", per(a, ag_mul(a, d, g)));
 }
 

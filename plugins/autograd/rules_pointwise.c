@@ -48,9 +48,9 @@ void ag_rule_clamp(ag_t *a) {
 void ag_rule_logit(ag_t *a) {
   ag_val_t x = ag_arg(a, "self"), eps = ag_arg(a, "eps"), g = ag_g(a, 0);
   double lo = ag_number(a, eps, 0);
-  ag_val_t in = both(a, ag_compare(a, "ge", x, ag_f(lo)), ag_compare(a, "le", x, ag_f(1 - lo)));
+  ag_val_t out = AG_OP(a, "logical_or", ag_compare(a, "lt", x, ag_f(lo)), ag_compare(a, "gt", x, ag_f(1 - lo)));
   ag_val_t d = ag_div(a, g, ag_mul(a, x, ag_sub(a, ag_i(1), x)));
-  ag_set(a, "self", ag_where(a, in, d, eps.kind == AOT_ARG_NONE ? ag_f(NAN) : ag_none()));
+  ag_set(a, "self", ag_where(a, out, eps.kind == AOT_ARG_NONE ? ag_f(NAN) : ag_none(), d));
 }
 
 /* log Gamma_p(x) = const + sum over j < p of lgamma(x - j/2) */

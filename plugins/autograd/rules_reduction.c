@@ -31,8 +31,9 @@ static ag_val_t running_product(ag_t *a, ag_val_t x, uint32_t d, int64_t n, int 
   return x;
 }
 
+/* As in PyTorch: without any 0 the result is divided, which makes NaN of what is not finite; with two in a product over all, 0. */
 void ag_rule_prod(ag_t *a) {
-  ag_val_t x = ag_arg(a, "self"), g = ag_g(a, 0), others, dim = ag_none();
+  ag_val_t x = ag_arg(a, "self"), g = ag_g(a, 0), y = ag_y(a, 0), others, n_zero, divided, dim = ag_none();
   int all = a->desc->n_args < 3; /* prod.default(self, dtype) */
   ag_type_t t;
   uint32_t d;
@@ -50,7 +51,15 @@ void ag_rule_prod(ag_t *a) {
   if (t.rank == 0) others = ag_i(1);
   else others = ag_mul(a, running_product(a, x, d, t.sizes[d], 0, t.rank), running_product(a, x, d, t.sizes[d], 1, t.rank));
   g = all ? ag_expand(a, g, t.sizes, t.rank) : ag_unreduce(a, g, x, dim, ag_is_set(a, "keepdim", 0));
-  ag_set(a, "self", ag_reshape_like(a, ag_mul(a, g, others), ag_arg(a, "self")));
+  others = ag_mul(a, g, others);
+  if (ag_type(a, ag_arg(a, "self")).rank > 0) {
+    y = all ? ag_expand(a, y, t.sizes, t.rank) : ag_unreduce(a, y, x, dim, ag_is_set(a, "keepdim", 0));
+    divided = ag_mul(a, g, ag_div(a, y, x));
+    n_zero = AG_OP(a, "sum", ag_cast(a, ag_compare(a, "eq", x, ag_i(0)), AOT_I64));
+    if (all) others = ag_where(a, ag_compare(a, "gt", n_zero, ag_i(1)), ag_none(), others);
+    others = ag_where(a, ag_compare(a, "eq", n_zero, ag_i(0)), divided, others);
+  }
+  ag_set(a, "self", ag_reshape_like(a, others, ag_arg(a, "self")));
 }
 
 /* x moved n places to the left along dim d, zeros coming in. */
@@ -65,11 +74,11 @@ static ag_val_t shifted_left(ag_t *a, ag_val_t x, uint32_t d, int64_t n, int32_t
 /* y_i = x_0 .. x_i. x_k gets (x_0 .. x_{k-1}) S_k with S_k = g_k + x_{k+1} S_{k+1}: a linear recurrence from the end, in
  * log2(n) doubling steps; zeros need no special case. */
 void ag_rule_cumprod(ag_t *a) {
-  ag_val_t x = ag_arg(a, "self"), s = ag_g(a, 0), factor;
+  ag_val_t x = ag_arg(a, "self"), s = ag_g(a, 0), g = s, dim = ag_arg(a, "dim"), factor, before, divided;
   ag_type_t t = ag_type(a, x);
   uint32_t d = ag_dim(a, ag_int(a, ag_arg(a, "dim"), 0), t.rank);
   int64_t step;
-  if (t.rank == 0) {
+  if (t.rank == 0 || t.sizes[d] == 1) {
     ag_set(a, "self", s);
     return;
   }
@@ -83,7 +92,11 @@ void ag_rule_cumprod(ag_t *a) {
     s = ag_add(a, s, ag_mul(a, factor, shifted_left(a, s, d, step, t.rank)));
     factor = ag_mul(a, factor, shifted_left(a, factor, d, step, t.rank));
   }
-  ag_set(a, "self", ag_mul(a, running_product(a, x, d, t.sizes[d], 0, t.rank), s));
+  s = ag_mul(a, running_product(a, x, d, t.sizes[d], 0, t.rank), s);
+  before = ag_cast(a, ag_compare(a, "eq", x, ag_i(0)), AOT_I64);
+  before = ag_compare(a, "eq", AG_OP(a, "cumsum", before, dim), ag_i(0));
+  divided = ag_div(a, sum_from_end(a, ag_where(a, before, ag_mul(a, ag_y(a, 0), g), ag_none()), dim), x);
+  ag_set(a, "self", ag_where(a, before, divided, s));
 }
 
 /* exp(x_k) sum_{i >= k} g_i exp(-y_i), in logarithms, positive and negative g apart: nothing overflows. */

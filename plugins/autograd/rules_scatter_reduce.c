@@ -29,7 +29,7 @@ static void by_extreme(ag_t *a, const meeting_t *m, ag_val_t *at_self, ag_val_t 
   if (!m->with_self) self_is = AG_OP(a, "scatter.value", self_is, m->dim, m->index, ag_i(0));
   src_is = ag_cast(a, ag_compare(a, "eq", m->src, read_back(a, m, m->y)), m->ts.dtype);
   n = met(a, m, self_is, src_is);
-  share = ag_div(a, m->g, AG_OP(a, "clamp", n, ag_i(1)));
+  share = ag_div(a, m->g, n); /* n is 0 where the extreme one is NaN */
   *at_self = ag_mul(a, share, self_is);
   *at_src = ag_mul(a, read_back(a, m, share), src_is);
 }

@@ -60,6 +60,7 @@ static aot_status_t backward(bc_build_t *b, void (*kernel)(const float *, const 
 }
 
 static aot_status_t lower_softmax(bc_build_t *b) { return forward(b, bc_softmax); }
+static aot_status_t lower_safe_softmax(bc_build_t *b) { return forward(b, bc_safe_softmax); }
 static aot_status_t lower_log_softmax(bc_build_t *b) { return forward(b, bc_log_softmax); }
 static aot_status_t lower_softmax_backward(bc_build_t *b) { return backward(b, bc_softmax_backward); }
 static aot_status_t lower_log_softmax_backward(bc_build_t *b) { return backward(b, bc_log_softmax_backward); }
@@ -136,6 +137,7 @@ static aot_status_t lower_cross_entropy_backward(bc_build_t *b) {
 static const bc_lowering_t rows[] = {
     {"aten._softmax.default", lower_softmax},
     {"aten.softmax.int", lower_softmax},
+    {"aten._safe_softmax.default", lower_safe_softmax},
     {"aten._log_softmax.default", lower_log_softmax},
     {"aten.log_softmax.int", lower_log_softmax},
     {"aten._softmax_backward_data.default", lower_softmax_backward},

@@ -109,9 +109,16 @@ void bc_softmax(const float *x, int64_t rows, int64_t n, float *y) {
   }
 }
 
+void bc_safe_softmax(const float *x, int64_t rows, int64_t n, float *y) {
+  for (int64_t r = 0; r < rows; r++, x += n, y += n) {
+    double sum = row_exp(x, n, y);
+    float inverse = sum == 0 ? 0 : (float)(1.0 / sum);
+    for (int64_t i = 0; i < n; i++) y[i] *= inverse;
+  }
+}
+
 static double row_log_sum_exp(const float *x, int64_t n) {
-  double m = row_max(x, n), lane[LANES] = {0};
-  if (isinf(m)) return m;
+  double m = row_max(x, n), lane[LANES] = {0}; /* NaN where the maximum is infinite */
   for (int64_t i = 0; i < n; i++) lane[i % LANES] += expf((float)(x[i] - m));
   return m + log(sum_lanes(lane));
 }

@@ -14,6 +14,7 @@ void bc_layer_norm_backward(const float *go, const float *x, const float *w, con
                             int64_t rows, int64_t n, double eps, float *gi, float *gw, float *gb);
 
 void bc_softmax(const float *x, int64_t rows, int64_t n, float *y);
+void bc_safe_softmax(const float *x, int64_t rows, int64_t n, float *y); /* 0 in rows of -inf alone */
 void bc_log_softmax(const float *x, int64_t rows, int64_t n, float *y);
 void bc_softmax_backward(const float *go, const float *y, int64_t rows, int64_t n, float *gi);
 void bc_log_softmax_backward(const float *go, const float *y, int64_t rows, int64_t n, float *gi);

@@ -188,7 +188,7 @@ static aot_status_t renorm(rk_ctx *c) {
     for (int64_t o = 0; o < outer; o++)
       for (int64_t i = 0; i < inner; i++) {
         double v = fabs(x.f[(o * size + s) * inner + i]);
-        sum = isinf(p) ? fmax(sum, v) : sum + pow(v, p);
+        sum = !isinf(p) ? sum + pow(v, p) : v > sum || v != v ? v : sum;
       }
     if (!isinf(p)) sum = pow(sum, 1 / p);
     if (!(sum > limit)) continue;

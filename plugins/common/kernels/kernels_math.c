@@ -3,6 +3,7 @@
 #include "common/kernels/rk_pointwise.h"
 #include <aot/inline.h>
 #include <math.h>
+#include <string.h>
 
 #define PI 3.14159265358979323846
 #define F(name, expression) static double name##_f(const double *x, const pw_par *p) { (void)p; return expression; }
@@ -55,8 +56,21 @@ static double ldexp_f(const double *x, const pw_par *p) {
   return x[0] * rk_round_to(exp2(x[1]), wide ? AOT_F64 : other);
 }
 
-/* float: nextafter in the operand's own width */
+/* The next bfloat16: the upper half of a float's bits counts up with its magnitude. */
+static double next_bfloat16(float from, double to) {
+  uint32_t bits;
+  if (from != from || to != to) return NAN;
+  if ((double)from == to) return to;
+  memcpy(&bits, &from, sizeof bits);
+  if (from == 0) bits = to > 0 ? 0x00010000u : 0x80010000u;
+  else bits += (from < to) == (from > 0) ? 0x10000u : 0xffff0000u;
+  memcpy(&from, &bits, sizeof bits);
+  return from;
+}
+
+/* nextafter in the operand's own width */
 static double nextafter_f(const double *x, const pw_par *p) {
+  if (p->dtype == AOT_BF16) return next_bfloat16((float)x[0], x[1]);
   return p->dtype == AOT_F64 ? nextafter(x[0], x[1]) : (double)nextafterf((float)x[0], (float)x[1]);
 }
 

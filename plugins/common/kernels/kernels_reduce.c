@@ -254,6 +254,13 @@ static aot_status_t new_reduced(rk_ctx *c, const plan *p, rk_array *out) {
   return rk_new_f(c, rank, sizes, out);
 }
 
+/* Running, so that what follows an infinite element is NaN, as in PyTorch (Welford 1962). */
+static double running_mean(const double *v, int64_t n) {
+  double mean = 0;
+  for (int64_t k = 0; k < n; k++) mean += (v[k] - mean) / (double)(k + 1);
+  return mean;
+}
+
 static void moments(const double *v, int64_t n, double *mean, double *sum_of_squares) {
   double sum = 0, squares = 0;
   for (int64_t k = 0; k < n; k++) sum += v[k];
@@ -275,6 +282,7 @@ static aot_status_t variance(rk_ctx *c, plan *p, double correction, int what) {
     out.f[g] = squares / (rest > 0 ? rest : 0);
     if (size == 0) out.f[g] = NAN;
     if (what & 1) out.f[g] = sqrt(out.f[g]);
+    if (isinf(mean.f[g])) mean.f[g] = running_mean(v.f + g * size, size);
   }
   if (what >= 2) AOT_TRY(rk_put_f(c, 1, &mean));
   return rk_put_f(c, 0, &out);

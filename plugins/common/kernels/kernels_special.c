@@ -45,15 +45,16 @@ F(i0e, scaled_i(0, x[0]))
 F(i1e, scaled_i(1, x[0]))
 F(k0, exp(-x[0]) * scaled_k(0, x[0]))
 F(k1, exp(-x[0]) * scaled_k(1, x[0]))
-F(k0e, scaled_k(0, x[0]))
-F(k1e, scaled_k(1, x[0]))
+F(k0e, x[0] == INFINITY ? 0 : scaled_k(0, x[0]))
+F(k1e, x[0] == INFINITY ? 0 : scaled_k(1, x[0]))
 
 /* ---- Bessel and Airy functions ---- */
 
-F(bessel_j0, j0(x[0]))
-F(bessel_j1, j1(x[0]))
-F(bessel_y0, x[0] < 0 ? NAN : y0(x[0]))
-F(bessel_y1, x[0] < 0 ? NAN : y1(x[0]))
+/* PyTorch's Bessel functions have NaN at infinity, where they tend to 0. */
+F(bessel_j0, isinf(x[0]) ? NAN : j0(x[0]))
+F(bessel_j1, isinf(x[0]) ? NAN : j1(x[0]))
+F(bessel_y0, x[0] < 0 || isinf(x[0]) ? NAN : y0(x[0]))
+F(bessel_y1, x[0] < 0 || isinf(x[0]) ? NAN : y1(x[0]))
 F(spherical_j0, isinf(x[0]) ? 0 : fabs(x[0]) < 1e-4 ? 1 - x[0] * x[0] / 6 : sin(x[0]) / x[0])
 
 /* Ai by K_{1/3} for x >= 0; for x < 0 by steps of a Taylor series of 20 terms from 0; far out by the leading asymptotics. */
@@ -215,7 +216,8 @@ static double legendre_next(int64_t k, double x, double last, double before) {
   return ((2 * (double)k + 1) * x * last - (double)k * before) / (double)(k + 1);
 }
 
-static int64_t degree_of(double n) { return n != n ? -1 : n > 1e6 ? 1000000 : (int64_t)n; }
+/* A degree that is no number, or infinite, is below 0. */
+static int64_t degree_of(double n) { return n != n || isinf(n) ? -1 : n > 1e6 ? 1000000 : (int64_t)n; }
 
 /* Kinds T, U, V, W start 1 and x, 2x, 2x - 1, 2x + 1; inside (-1, 1) they are ratios of sines, which high degrees need. */
 static double chebyshev(char kind, double x, double degree) {
