@@ -11,6 +11,7 @@ import collections
 import copy
 import importlib
 import importlib.util
+import inspect
 import json
 import os
 import pathlib
@@ -33,9 +34,10 @@ except ImportError as missing:
 DESCRIPTION = """\
 Export a PyTorch model for aothost.
 
-FACTORY is a function without arguments that returns (model, args): an nn.Module
-and the tuple of example inputs of one training step. The model is put into
-training mode. A scalar output is taken as the loss.
+FACTORY is a function without arguments that returns (model, args) or (model, args,
+kwargs): an nn.Module, the tuple of example inputs of one training step, and a
+dict of those that are passed by name. The model is put into training mode. A
+scalar output is taken as the loss.
 
 Files written to OUT_DIR
   train.pt2             torch.export.export(model, args), weights included, and the
@@ -43,7 +45,12 @@ Files written to OUT_DIR
   core.pt2              the same after run_decompositions()            (--core)
   expected.safetensors  what eager PyTorch computes in one step: inputs, outputs,
                         gradients, updated buffers; read by `aothost verify`
-  info.json             PyTorch version, node counts, operators
+  info.json             PyTorch version, node counts, operators, what was lost
+
+The exported program is run too, and compared with eager PyTorch: outputs, gradients,
+buffers. What torch.export lost (the backward of an autograd.Function, a buffer that
+is reassigned in Python, or that activation checkpointing updates once more in eager
+mode) is told, and stands in info.json as "lost".
 """
 
 EPILOG = """\
@@ -65,6 +72,12 @@ example
   EOF
   python tools/export_model.py mlp.py:make out/mlp --core
   python tools/export_model.py mlp.py:make out/mlp_any --dynamic 0:0=batch:1:64,1:0=batch
+
+sizes that may vary: --dynamic INPUT:DIM=SIZE[:MIN:MAX],...
+  INPUT   0, 1, .. a positional argument (those of *args too); a name: a keyword argument, or the
+          parameter of forward with that name; what is inside after a dot: 0.1, batch.ids
+  SIZE    a name, or a multiple of one: batch, 2*half, 2*half+1
+  MIN:MAX the range of what the name stands for
 
 keys of expected.safetensors
   input.K         K-th input before the call
@@ -142,72 +155,136 @@ def make_model(factory, seed: int):
         made = factory()
     except Exception as error:
         raise ExportError(f"the factory failed: {reason(error)}") from error
-    if not isinstance(made, tuple) or len(made) != 2:
-        raise UsageError(f"the factory must return (model, args), not {type(made).__name__}")
-    model, args = made
+    if not isinstance(made, tuple) or len(made) not in (2, 3):
+        raise UsageError(f"the factory must return (model, args) or (model, args, kwargs), not {type(made).__name__}")
+    model, args = made[:2]
+    kwargs = made[2] if len(made) == 3 else {}
     if not isinstance(model, torch.nn.Module):
         raise UsageError(f"the first thing the factory returns must be an nn.Module, not {type(model).__name__}")
     if not isinstance(args, tuple):
         raise UsageError(f"the second thing the factory returns must be a tuple of inputs, not {type(args).__name__}")
-    return model.train(), args
+    if not isinstance(kwargs, dict):
+        raise UsageError(f"the third thing the factory returns must be a dict of inputs by name, not {type(kwargs).__name__}")
+    return model.train(), args, kwargs
 
 
 # ---- dynamic sizes -------------------------------------------------------------------------
 
 
-def parse_dynamic(text: str) -> list[tuple[int, int, str, int | None, int | None]]:
-    """'0:0=batch:1:64,1:0=batch' as (input, dimension, name, least, most) rows."""
+SIZE = re.compile(r"(?:(\d+)\s*\*\s*)?([A-Za-z_]\w*)(?:\s*\*\s*(\d+))?(?:\s*([+-])\s*(\d+))?")
+Row = collections.namedtuple("Row", "path dim name factor offset least most")
+
+
+def parse_dynamic(text: str) -> list[Row]:
+    """'0:0=batch:1:64,mask.ids:1=2*half' as rows: path of the input, dimension, size = factor * name + offset, least, most."""
     rows = []
     for item in text.split(","):
-        found = re.fullmatch(r"\s*(\d+):(\d+)=([A-Za-z_]\w*)(?::(\d+):(\d+))?\s*", item)
-        if not found:
-            raise UsageError(f"--dynamic: '{item}' is not INPUT:DIM=NAME or INPUT:DIM=NAME:MIN:MAX")
-        arg, dim, name, least, most = found.groups()
-        rows.append((int(arg), int(dim), name, least and int(least), most and int(most)))
+        found = re.fullmatch(r"\s*([\w.]+):(\d+)=([^:]+?)(?::(\d+):(\d+))?\s*", item)
+        size = SIZE.fullmatch(found[3]) if found else None
+        if not size or (size[1] and size[3]):
+            raise UsageError(f"--dynamic: '{item}' is not INPUT:DIM=SIZE or INPUT:DIM=SIZE:MIN:MAX, with SIZE as batch or 2*half+1")
+        offset = int(f"{size[4]}{size[5]}") if size[4] else 0
+        least, most = found[4] and int(found[4]), found[5] and int(found[5])
+        rows.append(Row(found[1].split("."), int(found[2]), size[2], int(size[1] or size[3] or 1), offset, least, most))
     return rows
 
 
-def dynamic_dims(rows) -> dict:
+def dynamic_dims(rows: list[Row]) -> dict:
     """One torch Dim a name; its bounds may stand at any of its uses."""
     bounds = {}
-    for _, _, name, least, most in rows:
-        if least is None:
-            bounds.setdefault(name, None)
-        elif bounds.get(name) not in (None, (least, most)):
-            raise UsageError(f"--dynamic: two different ranges for '{name}'")
+    for row in rows:
+        if row.least is None:
+            bounds.setdefault(row.name, None)
+        elif bounds.get(row.name) not in (None, (row.least, row.most)):
+            raise UsageError(f"--dynamic: two different ranges for '{row.name}'")
         else:
-            bounds[name] = (least, most)
+            bounds[row.name] = (row.least, row.most)
     return {
         name: torch.export.Dim(name, min=limit[0], max=limit[1]) if limit else torch.export.Dim(name)
         for name, limit in bounds.items()
     }
 
 
-def dynamic_shapes(text: str | None, args: tuple):
-    """What torch.export calls dynamic_shapes: for each input a dict, or None."""
+def size_of(row: Row, dims: dict):
+    size = dims[row.name] if row.factor == 1 else row.factor * dims[row.name]
+    return size if row.offset == 0 else size + row.offset
+
+
+def find_input(path: list[str], parameters, args: tuple):
+    """The keys that lead to an input among forward's bound arguments: 1 may be the second of *args."""
+    head, rest = path[0], path[1:]
+    if not head.isdigit():
+        return path
+    for place, parameter in enumerate(parameters):
+        if parameter.kind is parameter.VAR_POSITIONAL and place <= int(head) < len(args):
+            return [parameter.name, str(int(head) - place), *rest]
+        if place == int(head) < len(args):
+            return [parameter.name, *rest]
+    return None
+
+
+def child(value, key: str):
+    """(what a container holds under the key, the key as the container has it); (None, None): nothing."""
+    if isinstance(value, dict):
+        return next(((value[k], k) for k in value if str(k) == key), (None, None))
+    if isinstance(value, (list, tuple)) and key.isdigit() and int(key) < len(value):
+        return value[int(key)], int(key)
+    return None, None
+
+
+def open_shapes(value):
+    """A tree like the value's, None for each leaf, in containers that can be filled in."""
+    if isinstance(value, dict):
+        return {key: open_shapes(part) for key, part in value.items()}
+    return [open_shapes(part) for part in value] if isinstance(value, (list, tuple)) else None
+
+
+def closed_shapes(shapes, value):
+    """The same in the value's own kinds of containers."""
+    if isinstance(value, dict):
+        return {key: closed_shapes(shapes[key], part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        parts = [closed_shapes(shape, part) for shape, part in zip(shapes, value)]
+        return tuple(parts) if isinstance(value, tuple) else parts
+    return shapes
+
+
+def dynamic_shapes(text: str | None, model, args: tuple, kwargs: dict):
+    """What torch.export calls dynamic_shapes: by parameter of forward, a tree like the argument's."""
     if not text:
         return None
     rows = parse_dynamic(text)
     dims = dynamic_dims(rows)
-    shapes = [None] * len(args)
-    for arg, dim, name, _, _ in rows:
-        if arg >= len(args) or not isinstance(args[arg], torch.Tensor):
-            raise UsageError(f"--dynamic: there is no tensor input {arg}")
-        if dim >= args[arg].dim():
-            raise UsageError(f"--dynamic: input {arg} has {args[arg].dim()} dimensions, there is no {dim}")
-        shapes[arg] = {**(shapes[arg] or {}), dim: dims[name]}
-    return tuple(shapes)
+    signature = inspect.signature(model.forward)
+    try:
+        bound = dict(signature.bind(*args, **kwargs).arguments)
+    except TypeError as error:
+        raise UsageError(f"forward does not take these inputs: {error}") from error
+    shapes = open_shapes(bound)
+    for row in rows:
+        spelled = ".".join(row.path)
+        keys = find_input(row.path, list(signature.parameters.values()), args) or []
+        value, at, last = bound, shapes, None
+        for key in keys:
+            at = at if last is None else at[last]
+            value, last = child(value, key)
+        if not isinstance(value, torch.Tensor):
+            raise UsageError(f"--dynamic: there is no tensor input {spelled}")
+        if row.dim >= value.dim():
+            raise UsageError(f"--dynamic: input {spelled} has {value.dim()} dimensions, there is no {row.dim}")
+        at[last] = {**(at[last] or {}), row.dim: size_of(row, dims)}
+    return closed_shapes(shapes, bound)
 
 
 # ---- export --------------------------------------------------------------------------------
 
 
-def export_training(model, args: tuple, shapes, strict: bool = False):
+def export_training(model, args: tuple, kwargs: dict, shapes, strict: bool = False):
     """The exported program with training-mode operators, mutations in the nodes."""
     try:
-        program = torch.export.export(model, args, dynamic_shapes=shapes, strict=strict)
+        program = torch.export.export(model, args, kwargs, dynamic_shapes=shapes, strict=strict)
         if program.dialect != "TRAINING":  # PyTorch 2.6 gives them under another name
-            program = torch.export.export_for_training(model, args, dynamic_shapes=shapes, strict=strict)
+            program = torch.export.export_for_training(model, args, kwargs, dynamic_shapes=shapes, strict=strict)
     except Exception as error:
         raise ExportError(f"torch.export refused the model: {reason(error)}") from error
     return program
@@ -289,16 +366,23 @@ def copy_input(leaf):
     return fresh, fresh.clone() if leaf.requires_grad else fresh
 
 
-def run_step(model, args: tuple, seed: int) -> dict:
-    """One eager training step on copies; everything that the expectation file holds."""
+def run_step(model, args: tuple, kwargs: dict, seed: int, notes: dict | None = None) -> dict:
+    """One eager training step on copies; everything that the expectation file holds. notes: what tells why an export differs."""
     model = copy.deepcopy(model)
-    leaves, tree = pytree.tree_flatten(args)
+    before = dict(model.named_buffers())
+    leaves, tree = pytree.tree_flatten((args, kwargs))
     inputs, given = zip(*map(copy_input, leaves)) if leaves else ((), ())
     values = {f"input.{k}": stored(x) for k, x in enumerate(inputs) if isinstance(x, torch.Tensor)}
     torch.manual_seed(seed)
-    outputs = pytree.tree_leaves(model(*pytree.tree_unflatten(list(given), tree)))
+    given_args, given_kwargs = pytree.tree_unflatten(list(given), tree)
+    outputs = pytree.tree_leaves(model(*given_args, **given_kwargs))
     outputs = [y if isinstance(y, torch.Tensor) else None for y in outputs]
     tangents = {k: tangent_for(y) for k, y in enumerate(outputs) if is_differentiable(y)}
+    if notes is not None:
+        after = dict(model.named_buffers())
+        notes["functions"] = own_backwards([outputs[k] for k in tangents])
+        notes["forward_buffers"] = {name: stored(b) for name, b in after.items()}
+        notes["reassigned"] = {name for name in after if after[name] is not before.get(name)}
     if tangents:
         torch.autograd.backward([outputs[k] for k in tangents], list(tangents.values()))
     values |= {f"output.{k}": stored(y) for k, y in enumerate(outputs) if y is not None}
@@ -307,6 +391,20 @@ def run_step(model, args: tuple, seed: int) -> dict:
     values |= gradients(model, inputs)
     values |= {f"buffer_after.{name}": stored(b) for name, b in model.named_buffers()}
     return values
+
+
+def own_backwards(outputs: list) -> list[str]:
+    """Names of the autograd.Functions in the history of the outputs."""
+    names, seen, waiting = set(), set(), [y.grad_fn for y in outputs]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, torch.autograd.function.BackwardCFunction):
+            names.add(type(node).__name__.removesuffix("Backward"))
+        waiting += [follower for follower, _ in node.next_functions]
+    return sorted(names)
 
 
 def inputs_after(given) -> dict:
@@ -333,10 +431,10 @@ def same(a: torch.Tensor, b: torch.Tensor) -> bool:
     return a.shape == b.shape and a.dtype == b.dtype and torch.allclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True)
 
 
-def expected_values(model, args: tuple, seed: int) -> dict:
+def expected_values(model, args: tuple, kwargs: dict, seed: int, notes: dict) -> dict:
     """The values of one step; an error if they depend on random numbers."""
     try:
-        values, again = run_step(model, args, seed), run_step(model, args, seed + 1)
+        values, again = run_step(model, args, kwargs, seed, notes), run_step(model, args, kwargs, seed + 1)
     except Exception as error:
         raise ExportError(f"the eager training step failed: {reason(error)}") from error
     for key, value in values.items():
@@ -346,6 +444,67 @@ def expected_values(model, args: tuple, seed: int) -> dict:
                 " to compare with. Set their probability to 0, or use --no-expected"
             )
     return drop_unchanged_inputs(values)
+
+
+# ---- what the export lost --------------------------------------------------------------------
+
+
+def close(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Equal but for the order of sums."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if not a.is_floating_point() and not a.is_complex():
+        return torch.equal(a, b)
+    low = a.dtype in (torch.float16, torch.bfloat16)
+    a, b = (x.to(torch.complex128 if x.is_complex() else torch.float64) for x in (a, b))
+    sizes = a.abs()[a.abs().isfinite()]
+    scale = float(sizes.max()) if sizes.numel() else 0.0
+    return torch.allclose(a, b, rtol=2e-2 if low else 1e-3, atol=(2e-2 if low else 1e-5) * max(scale, 1e-6), equal_nan=True)
+
+
+def why_gradient(notes: dict) -> str:
+    if notes["functions"]:
+        return f"; torch.export does not keep the backward of autograd.Function {', '.join(notes['functions'])}"
+    return ""
+
+
+def why_buffer(name: str, eager: torch.Tensor, exported: torch.Tensor, notes: dict) -> str:
+    if name in notes["reassigned"]:
+        return "; forward assigns another tensor to it: write into it instead (copy_, add_)"
+    if close(notes["forward_buffers"][name], exported) and not close(eager, exported):
+        return "; eager PyTorch updates it again in the backward, where activation checkpointing computes the forward anew"
+    return ""
+
+
+def differences(eager: dict, exported: dict, notes: dict) -> list[str]:
+    """One line for each result of eager PyTorch that the exported program does not have, or has otherwise."""
+    lost = []
+    for key, value in eager.items():
+        kind, _, name = key.partition(".")
+        if kind in ("input", "tangent") or (key in exported and close(value, exported[key])):
+            continue
+        what = f"{key} is lost" if key not in exported else f"{key} differs"
+        if kind == "grad":
+            what += why_gradient(notes)
+        elif kind == "buffer_after" and key in exported:
+            what += why_buffer(name, value, exported[key], notes)
+        lost.append(what)
+    lost += [f"{key} is there, and eager PyTorch gives none" + why_gradient(notes) for key in exported
+             if key.startswith("grad.") and key not in eager]
+    return lost
+
+
+def module_of(program):
+    """The exported program as a module that trains; the checks of its sizes are torch.export's own business."""
+    takes_guards = "check_guards" in inspect.signature(program.module).parameters
+    return program.module(check_guards=False) if takes_guards else program.module()
+
+
+def what_was_lost(program, args: tuple, kwargs: dict, seed: int, eager: dict, notes: dict) -> list[str]:
+    try:
+        return differences(eager, drop_unchanged_inputs(run_step(module_of(program), args, kwargs, seed)), notes)
+    except Exception as error:
+        return [f"the exported program does not run in PyTorch: {reason(error)}"]
 
 
 def warn_no_gradient(model, values: dict) -> None:
@@ -388,10 +547,11 @@ def save_program(program, path: pathlib.Path, keep_paths: bool) -> None:
         raise ExportError(f"torch.export.save failed for {path.name}: {reason(error)}") from error
 
 
-def write_all(options, model, args: tuple, shapes, folder: pathlib.Path) -> dict:
+def write_all(options, model, args: tuple, kwargs: dict, shapes, folder: pathlib.Path) -> dict:
     """Makes every file in `folder`; returns what info.json holds."""
-    values = None if options.no_expected else expected_values(model, args, options.seed)
-    training = export_training(model, args, shapes, options.strict)
+    notes = {}
+    values = None if options.no_expected else expected_values(model, args, kwargs, options.seed, notes)
+    training = export_training(model, args, kwargs, shapes, options.strict)
     info = {"torch": torch.__version__.split("+")[0], "seed": options.seed}
     info |= {"train_nodes": count_nodes(training), "train_ops": count_ops(training)}
     core = export_core(training) if options.core else None
@@ -401,6 +561,9 @@ def write_all(options, model, args: tuple, shapes, folder: pathlib.Path) -> dict
         info |= {"core_nodes": count_nodes(core), "ops": count_ops(core)}
     if values is not None:
         warn_no_gradient(model, values)
+        info["lost"] = what_was_lost(training, args, kwargs, options.seed, values, notes)
+        for line in info["lost"]:
+            print(f"export_model: warning: in the exported program {line}", file=sys.stderr)
         save_file(values, str(folder / "expected.safetensors"))
         shutil.copymode(folder / "train.pt2", folder / "expected.safetensors")
     (folder / "info.json").write_text(json.dumps(info, indent=1) + "\n")
@@ -411,13 +574,13 @@ def export_to(options) -> None:
     out = pathlib.Path(options.out_dir)
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is not a folder")
-    model, args = make_model(load_factory(options.factory), options.seed)
-    shapes = dynamic_shapes(options.dynamic, args)
+    model, args, kwargs = make_model(load_factory(options.factory), options.seed)
+    shapes = dynamic_shapes(options.dynamic, model, args, kwargs)
     out.absolute().parent.mkdir(parents=True, exist_ok=True)
     temporary = out.absolute().with_name(f".{out.absolute().name}.{os.getpid()}.tmp")
     temporary.mkdir()
     try:
-        info = write_all(options, model, args, shapes, temporary)
+        info = write_all(options, model, args, kwargs, shapes, temporary)
         install(temporary, out)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -463,7 +626,7 @@ def parse_options(argv) -> argparse.Namespace:
     parser.add_argument(
         "--dynamic",
         metavar="SPEC",
-        help="sizes that may vary: INPUT:DIM=NAME[:MIN:MAX], separated by commas; equal names are equal sizes",
+        help="sizes that may vary: INPUT:DIM=SIZE[:MIN:MAX], separated by commas; equal names are equal sizes",
     )
     parser.add_argument(
         "--keep-paths",
