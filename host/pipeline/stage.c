@@ -10,6 +10,7 @@
 #include <aot/ext/cache.h>
 #include <aot/inline.h>
 #include <base/file.h>
+#include <ir/value_numbers.h>
 #include <pipeline/environment.h>
 #include <pipeline/load.h>
 #include <pipeline/memory_plan.h>
@@ -81,15 +82,26 @@ aot_status_t aoth_stage_check_memory(aoth_session_t *s, const aoth_stage_t *stag
   return s->status = AOT_E_EXHAUSTED;
 }
 
-aot_status_t aoth_stage_finish(aoth_session_t *s, const aoth_stage_t *stage) {
+/* Does the program keep to the unit's contract, and to the properties that it has now? */
+static aot_status_t check_stage(aoth_session_t *s, const aoth_stage_t *stage) {
   const uint32_t after = aoth_properties_after(stage->unit, aoth_prog_properties(s->now.prog));
   s->outcome = AOTH_CALL_OK;
   AOT_TRY(aoth_stage_check_memory(s, stage));
   if (stage->unit->has_contract && aoth_journal_check(s->now.prog, &stage->unit->contract) != AOT_OK)
     return aoth_misbehaved(s, stage, "broke its contract");
   if (aoth_verify(s->now.prog, after) != AOT_OK) return aoth_misbehaved(s, stage, "left a broken program behind");
+  return AOT_OK;
+}
+
+static void commit_stage(aoth_session_t *s, const aoth_stage_t *stage) {
+  const uint32_t after = aoth_properties_after(stage->unit, aoth_prog_properties(s->now.prog));
   aoth_session_journal_commit(s);
   aoth_prog_set_properties(s->now.prog, after);
+}
+
+aot_status_t aoth_stage_finish(aoth_session_t *s, const aoth_stage_t *stage) {
+  AOT_TRY(check_stage(s, stage));
+  commit_stage(s, stage);
   return AOT_OK;
 }
 
@@ -101,6 +113,7 @@ typedef struct running {
   aot_cut_t cut; /* the host's copy */
   aoth_arena_t *arena;
   uint32_t n_cuts;
+  aoth_joint_record_t *joint; /* what a partition divides; NULL: it is a pass */
 } running_t;
 
 static aot_status_t do_pass(void *arg) {
@@ -179,6 +192,8 @@ static aot_status_t run_partition(aoth_session_t *s, const aoth_stage_t *stage, 
   if (wrong) return aoth_misbehaved(s, stage, "%s", wrong);
   report_cut(s, &r->cut);
   show_cut(s, stage, &r->cut);
+  r->joint = aoth_joint_record_create(s->now.prog, aoth_graph_graph_find(s->now.prog, AOT_GRAPH_JOINT));
+  if (!r->joint) return s->status = AOT_E_EXHAUSTED;
   return aoth_call(s, stage, "apply", do_apply, r);
 }
 
@@ -190,8 +205,12 @@ static aot_status_t run_rewriter(aoth_session_t *s, const aoth_stage_t *stage, c
   if (status == AOT_OK)
     status = strcmp(stage->unit->kind, "pass/1") == 0 ? aoth_call(s, stage, "run", do_pass, &r) : run_partition(s, stage, &r);
   *out_edits = aoth_journal_count(s->now.prog);
-  if (status == AOT_OK) status = aoth_stage_finish(s, stage);
+  if (status == AOT_OK) status = check_stage(s, stage);
+  if (status == AOT_OK && r.joint && aoth_halves_check(s->now.prog, r.joint) != AOT_OK)
+    status = aoth_misbehaved(s, stage, "divided the program into halves that compute something else");
+  if (status == AOT_OK) commit_stage(s, stage);
   if (status != AOT_OK) status = aoth_session_fail(s, stage);
+  aoth_joint_record_destroy(r.joint);
   aoth_arena_destroy(r.arena);
   return status;
 }

@@ -88,10 +88,54 @@ static aot_status_t swap_gradients(const divider_t *u, aot_prog_t *prog) {
   return AOT_OK;
 }
 
+/* The outputs of a graph again, without the first `skipped`, from the back if `turned`. */
+static aot_status_t list_outputs(const divider_t *u, aot_prog_t *prog, int32_t kind, uint32_t skipped, int turned) {
+  const aot_graph_t graph = u->host.graph->graph_find(prog, kind);
+  const uint32_t n = u->host.graph->n_outputs(prog, graph);
+  aot_port_t *ports = malloc((n + 1u) * sizeof *ports);
+  aot_status_t status = ports ? AOT_OK : AOT_E_EXHAUSTED;
+  if (ports) memcpy(ports, u->host.graph->outputs(prog, graph), n * sizeof *ports);
+  if (ports) status = u->host.edit->outputs_clear(prog, graph);
+  for (uint32_t i = skipped; i < n && status == AOT_OK; i++) {
+    const aot_port_t *port = &ports[turned ? n - 1 - i + skipped : i];
+    status = u->host.edit->output_add(prog, graph, port->role, port->index, port->value, port->name);
+  }
+  free(ports);
+  return status;
+}
+
+static aot_status_t zero_gradient(const divider_t *u, aot_prog_t *prog) {
+  const aot_graph_t backward = u->host.graph->graph_find(prog, AOT_GRAPH_BACKWARD);
+  const aot_arg_t args[] = {aot_arg_value(u->host.graph->outputs(prog, backward)[0].value)};
+  const aot_op_t zeros = u->host.graph->op_find(prog, aot_str("aten.zeros_like.default"));
+  const aot_node_spec_t spec = {.struct_size = sizeof spec, .op = zeros, .n_args = 1, .args = args, .origin = aot_no_origin()};
+  aot_node_info_t info = {.struct_size = sizeof info};
+  aot_node_t made;
+  AOT_TRY(u->host.edit->node_create(prog, backward, &spec, aot_no_node(), &made));
+  AOT_TRY(u->host.graph->node_info(prog, made, &info));
+  return u->host.edit->output_set(prog, backward, 0, info.first_result);
+}
+
+/* The last value of the forward gets another dtype, and what reads it is none the wiser. */
+static aot_status_t lie_about_type(const divider_t *u, aot_prog_t *prog) {
+  const aot_graph_t forward = u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD);
+  aot_node_info_t info = {.struct_size = sizeof info};
+  aot_type_t type;
+  AOT_TRY(u->host.graph->node_info(prog, u->host.graph->first(prog, forward), &info));
+  AOT_TRY(u->host.graph->value_type(prog, info.first_result, &type));
+  type.dtype = AOT_F64;
+  return u->host.edit->type_set(prog, info.first_result, &type);
+}
+
 static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
   const divider_t *u = p->self;
   AOT_TRY(pt_apply(&u->host, ctx, prog, cut, &how_to_divide));
-  return is(u->how, "wrong") ? swap_gradients(u, prog) : AOT_OK;
+  if (is(u->how, "swap")) return swap_gradients(u, prog);
+  if (is(u->how, "drop")) return list_outputs(u, prog, AOT_GRAPH_BACKWARD, 1, 0);
+  if (is(u->how, "turn")) return list_outputs(u, prog, AOT_GRAPH_BACKWARD, 0, 1);
+  if (is(u->how, "deaf")) return list_outputs(u, prog, AOT_GRAPH_FORWARD, 1, 0);
+  if (is(u->how, "zero")) return zero_gradient(u, prog);
+  return is(u->how, "type") ? lie_about_type(u, prog) : AOT_OK;
 }
 
 static void destroy_divider(const aot_partition_t *p) { free(p->self); }
@@ -172,7 +216,8 @@ static aot_status_t create_zeros(const aot_host_t *host, aot_ctx_t *ctx, const a
 #define ID "arms"
 #define HELP "loses comparisons"
 static const aot_str_t choices[] = {AOT_STR_INIT("well"), AOT_STR_INIT("crash"), AOT_STR_INIT("exit"), AOT_STR_INIT("hang"),
-                                    AOT_STR_INIT("garbage"), AOT_STR_INIT("wrong")};
+                                    AOT_STR_INIT("garbage"), AOT_STR_INIT("swap"), AOT_STR_INIT("drop"), AOT_STR_INIT("turn"),
+                                    AOT_STR_INIT("deaf"), AOT_STR_INIT("zero"), AOT_STR_INIT("type")};
 static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t),
                                         .kind = AOT_OPT_ENUM,
                                         .flags = AOT_OPT_AFFECTS_OUTPUT,
