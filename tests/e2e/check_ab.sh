@@ -104,7 +104,7 @@ status 3 ab --stage part --timeout 20 --bundle-dir b --json j.json --html h.html
 says '^crash crashed during compile: .*unit divider 1\.0\.0 died of SIGSEGV during choose'
 says '^exit crashed during compile: .*unit divider 1\.0\.0 ended the process during choose: it called exit\(\)'
 says '^garbage failed during compile: .*chose to save a value that is not in the joint graph'
-says '^wrong failed during compile: .*divided the program into halves that compute something else'
+says '^wrong failed during compile: .*this is not what the joint graph computes'
 says '^divider: no verdict'
 json '[.arms[].outcome] == ["ok", "crashed", "crashed", "failed", "failed", "ok"] and .ok == false'
 json '[.arms[].during] == [null, "compile", "compile", "compile", "compile", null] and .arms[1].why != null'
