@@ -341,6 +341,49 @@ aot_status_t bc_code_open(bc_cache_t *c, const char *source, uint64_t nbytes, vo
   return bc_fail(error, AOT_E_UNAVAILABLE, "code-not-loaded", "compiled code cannot be loaded: %s", why ? why : so);
 }
 
+typedef struct opening {
+  bc_cache_t *cache;
+  bc_code_unit_t *units;
+  struct opened {
+    aot_status_t status;
+    bc_code_stats_t stats;
+    bc_error_t error;
+  } *results;
+} opening_t;
+
+static void open_units(void *arg, int32_t part, int64_t begin, int64_t end) {
+  const opening_t *o = arg;
+  (void)part;
+  for (int64_t k = begin; k < end; k++)
+    o->results[k].status = bc_code_open(o->cache, o->units[k].source, o->units[k].nbytes, &o->units[k].handle, &o->results[k].stats,
+                                        &o->results[k].error);
+}
+
+aot_status_t bc_code_open_all(bc_cache_t *c, bc_workers_t *workers, bc_code_unit_t *units, uint32_t n, bc_code_stats_t *stats,
+                              bc_error_t *error) {
+  const double begin = now_ms();
+  opening_t o = {c, units, calloc((size_t)n + 1, sizeof *o.results)};
+  aot_status_t status = AOT_OK;
+  if (!o.results) return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for generated code");
+  status = bc_code_available(c, error); /* folder and compiler are settled before threads read them */
+  if (status == AOT_OK) bc_parallel(workers, n, 1, open_units, &o);
+  uint32_t n_compiled = 0;
+  for (uint32_t k = 0; k < n && status == AOT_OK; k++) {
+    status = o.results[k].status;
+    if (status != AOT_OK) *error = o.results[k].error;
+    stats->n_hits += o.results[k].stats.n_hits;
+    n_compiled += o.results[k].stats.n_compiled;
+  }
+  for (uint32_t k = 0; k < n && status != AOT_OK; k++) {
+    bc_code_close(units[k].handle);
+    units[k].handle = NULL;
+  }
+  stats->n_compiled += n_compiled;
+  if (n_compiled) stats->compile_ms += now_ms() - begin;
+  free(o.results);
+  return status;
+}
+
 aot_status_t bc_code_available(bc_cache_t *c, bc_error_t *error) {
   if (!c->dir) AOT_TRY(make_private(c, error));
   return identify(c, error);

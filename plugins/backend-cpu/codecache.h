@@ -15,7 +15,7 @@ typedef struct bc_cache {
   char *compiler; /* owned; a name looked up in PATH, or a path */
   int private_dir;
   uint64_t identity; /* of compiler and processor; 0: not asked yet */
-  int no_compiler;   /* it was tried and is not there: do not try again */
+  _Atomic int no_compiler; /* it was tried and is not there: do not try again */
 } bc_cache_t;
 
 typedef struct bc_code_stats {
@@ -30,6 +30,15 @@ void bc_cache_deinit(bc_cache_t *c);
 /* A handle for bc_code_find. AOT_E_UNAVAILABLE: there is no compiler, or it fails; the text says which. */
 aot_status_t bc_code_open(bc_cache_t *c, const char *source, uint64_t nbytes, void **out_handle, bc_code_stats_t *stats,
                           bc_error_t *error);
+/* Several units at once, as many compilers as the team has threads. On a failure, that of the first unit that failed, no handle stays
+ * open. */
+typedef struct bc_code_unit {
+  const char *source;
+  uint64_t nbytes;
+  void *handle; /* out */
+} bc_code_unit_t;
+aot_status_t bc_code_open_all(bc_cache_t *c, bc_workers_t *workers, bc_code_unit_t *units, uint32_t n, bc_code_stats_t *stats,
+                              bc_error_t *error);
 /* AOT_OK: there is a compiler that tells its version; generated code can be counted on. */
 aot_status_t bc_code_available(bc_cache_t *c, bc_error_t *error);
 bc_loop_fn bc_code_find(void *handle, const char *name);

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FORMS = 8, NAME_SIZE = 32 };
+/* A unit of UNIT_NBYTES, its prelude included, keeps a compiler busy for a quarter of a second: small enough to divide, large enough
+ * that reading the prelude does not matter. */
+enum { MAX_FORMS = 8, NAME_SIZE = 32, UNIT_NBYTES = 20000 };
 
 /* A graph at certain values of the symbols. */
 typedef struct form {
@@ -33,7 +35,8 @@ struct bc_program {
   uint32_t n_graphs;
   void **modules;
   uint32_t n_modules;
-  lp_text_t missing; /* source of functions that no module has */
+  lp_text_t *missing; /* sources of functions that no module has, units of about UNIT_NBYTES */
+  uint32_t n_missing;
   char (*names)[NAME_SIZE];
   uint32_t n_names, name_capacity, n_functions;
   int cannot_compile;
@@ -68,26 +71,41 @@ static aot_status_t want_function(void *self, const char *name, const char *text
   }
   strncpy(p->names[p->n_names], name, NAME_SIZE - 1);
   p->names[p->n_names++][NAME_SIZE - 1] = 0;
-  if (!p->missing.size) {
-    lp_prelude_add(&p->missing);
+  lp_text_t *unit = p->n_missing ? &p->missing[p->n_missing - 1] : NULL;
+  if (!unit || unit->size > UNIT_NBYTES) {
+    lp_text_t *more = realloc(p->missing, (p->n_missing + 1) * sizeof *more);
+    if (!more) return AOT_E_EXHAUSTED;
+    p->missing = more;
+    unit = &more[p->n_missing++];
+    *unit = (lp_text_t){0};
+    lp_prelude_add(unit);
   }
-  lp_text_add(&p->missing, text, nbytes);
-  return p->missing.failed ? AOT_E_EXHAUSTED : AOT_OK;
+  lp_text_add(unit, text, nbytes);
+  return unit->failed ? AOT_E_EXHAUSTED : AOT_OK;
 }
 
-/* The functions asked for become one unit. A compiler that cannot be used is no failure: *out_warning tells it. */
+static void forget_missing(bc_program_t *p) {
+  for (uint32_t k = 0; k < p->n_missing; k++) lp_text_deinit(&p->missing[k]);
+  free(p->missing);
+  p->missing = NULL;
+  p->n_missing = p->n_names = 0;
+}
+
+/* The functions asked for, compiled. A compiler that cannot be used is no failure: *out_warning tells it. */
 static aot_status_t compile_missing(bc_program_t *p, bc_error_t *out_warning, bc_error_t *error) {
-  void **grown = realloc(p->modules, (p->n_modules + 1) * sizeof *grown);
-  if (!grown) return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for generated code");
-  p->modules = grown;
-  if (bc_code_open(p->cache, p->missing.data, p->missing.size, &grown[p->n_modules], &p->code, out_warning) == AOT_OK) {
-    p->n_modules++;
-    p->n_functions += p->n_names;
-  } else {
-    p->cannot_compile = 1;
+  void **grown = realloc(p->modules, (p->n_modules + p->n_missing) * sizeof *grown);
+  bc_code_unit_t *units = calloc((size_t)p->n_missing + 1, sizeof *units);
+  if (grown) p->modules = grown;
+  if (!grown || !units) {
+    free(units);
+    return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for generated code");
   }
-  lp_text_deinit(&p->missing);
-  p->n_names = 0;
+  for (uint32_t k = 0; k < p->n_missing; k++) units[k] = (bc_code_unit_t){.source = p->missing[k].data, .nbytes = p->missing[k].size};
+  p->cannot_compile = bc_code_open_all(p->cache, p->workers, units, p->n_missing, &p->code, out_warning) != AOT_OK;
+  for (uint32_t k = 0; k < p->n_missing && !p->cannot_compile; k++) p->modules[p->n_modules++] = units[k].handle;
+  if (!p->cannot_compile) p->n_functions += p->n_names;
+  free(units);
+  forget_missing(p);
   return AOT_OK;
 }
 
@@ -245,7 +263,7 @@ void bc_program_destroy(bc_program_t *p) {
   bc_workers_destroy(p->workers);
   cu_program_deinit(&p->custom);
   bc_cut_deinit(&p->cut);
-  lp_text_deinit(&p->missing);
+  forget_missing(p);
   free(p->names);
   free(p->modules);
   free(p->graphs);

@@ -184,8 +184,45 @@ static void a_unit_under_another_name_is_made_again(void **state) {
   remove_dir(dir);
 }
 
+static void several_units_are_made_at_once_or_none(void **state) {
+  enum { MANY = 5 };
+  char dir[PATH_SIZE], sources[MANY][200];
+  bc_cache_t cache;
+  bc_error_t error;
+  bc_code_stats_t stats = {0};
+  bc_code_unit_t units[MANY] = {0};
+  bc_workers_t *workers = bc_workers_create(2);
+  (void)state;
+  make_folder(dir);
+  assert_int_equal(bc_cache_init(&cache, dir, "cc", &error), AOT_OK);
+  for (int round = 0; round < 2; round++) { /* compiled, then found */
+    for (int k = 0; k < MANY; k++) {
+      int n = snprintf(sources[k], sizeof sources[k], "long number_%d(void) { return %d; }\n", k, k);
+      units[k] = (bc_code_unit_t){sources[k], (uint64_t)n, NULL};
+    }
+    assert_int_equal(bc_code_open_all(&cache, workers, units, MANY, &stats, &error), AOT_OK);
+    for (int k = 0; k < MANY; k++) {
+      char name[32];
+      snprintf(name, sizeof name, "number_%d", k);
+      assert_non_null(bc_code_find(units[k].handle, name));
+      bc_code_close(units[k].handle);
+    }
+  }
+  assert_int_equal(stats.n_compiled, MANY);
+  assert_int_equal(stats.n_hits, MANY);
+  units[3] = (bc_code_unit_t){"this is no C\n", 13, NULL};
+  assert_int_equal(bc_code_open_all(&cache, workers, units, MANY, &stats, &error), AOT_E_UNAVAILABLE);
+  assert_string_equal(error.code, "compiler-failed");
+  for (int k = 0; k < MANY; k++) assert_null(units[k].handle);
+  bc_workers_destroy(workers);
+  bc_cache_deinit(&cache);
+  remove_dir(dir);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(threads_and_processes_may_race), cmocka_unit_test(a_damaged_unit_is_made_again),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(several_units_are_made_at_once_or_none),
+                                     cmocka_unit_test(threads_and_processes_may_race),
+                                     cmocka_unit_test(a_damaged_unit_is_made_again),
                                      cmocka_unit_test(a_unit_under_another_name_is_made_again)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
