@@ -18,6 +18,8 @@ static int close_enough(double a, double b, double rtol, double atol, double *ou
 
 static int is_complex(int32_t dtype) { return dtype == AOT_C64 || dtype == AOT_C128; }
 
+static int32_t part_of(int32_t dtype) { return dtype == AOT_C64 ? AOT_F32 : dtype == AOT_C128 ? AOT_F64 : dtype; }
+
 static void compare_element(aoth_compare_t *c, int64_t index, double a, double b, int ok, double difference) {
   if (difference > c->max_abs) c->max_abs = difference;
   if (b != 0 && difference / fabs(b) > c->max_rel) c->max_rel = difference / fabs(b);
@@ -27,6 +29,24 @@ static void compare_element(aoth_compare_t *c, int64_t index, double a, double b
     c->got = a;
     c->wanted = b;
   }
+}
+
+void aoth_distance(const aoth_tensor_t *a, const aoth_tensor_t *b, double *out_distance, double *out_norm) {
+  const int parts = is_complex(a->dtype) && is_complex(b->dtype) ? 2 : 1;
+  const int32_t da = part_of(a->dtype), db = part_of(b->dtype);
+  double distance = 0, norm = 0;
+  aoth_walk_t w;
+  for (aoth_walk_begin(&w, a, b); w.left > 0; aoth_walk_next(&w)) {
+    for (int k = 0; k < parts; k++) {
+      const double x = aoth_tensor_load(da, w.at[0] + (size_t)k * aot_dtype_size(da));
+      const double y = aoth_tensor_load(db, w.at[1] + (size_t)k * aot_dtype_size(db));
+      if (!isfinite(x) || !isfinite(y)) continue;
+      distance += (x - y) * (x - y);
+      norm += y * y;
+    }
+  }
+  *out_distance = sqrt(distance);
+  *out_norm = sqrt(norm);
 }
 
 aoth_compare_t aoth_compare_tensors(const aoth_tensor_t *got, const aoth_tensor_t *wanted, double rtol, double atol) {
@@ -49,5 +69,8 @@ aoth_compare_t aoth_compare_tensors(const aoth_tensor_t *got, const aoth_tensor_
     }
   }
   c.ok = c.n_bad == 0;
+  double distance, norm;
+  aoth_distance(got, wanted, &distance, &norm);
+  c.rel_l2 = distance == 0 ? 0 : distance / norm;
   return c;
 }

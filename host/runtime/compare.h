@@ -13,8 +13,12 @@ typedef struct aoth_compare {
   int64_t n_bad;      /* elements outside tolerance */
   int64_t first_bad;  /* flat row-major index of the first, -1: none */
   double got, wanted; /* the two numbers there */
+  double rel_l2;      /* |a - b| / |b|, Euclidean norms */
 } aoth_compare_t;
 
 aoth_compare_t aoth_compare_tensors(const aoth_tensor_t *got, const aoth_tensor_t *wanted, double rtol, double atol);
+
+/* Euclidean norm of a - b, and of b; same sizes, maybe of different dtypes. Elements that are not finite in both are left out. */
+void aoth_distance(const aoth_tensor_t *a, const aoth_tensor_t *b, double *out_distance, double *out_norm);
 
 #endif

@@ -40,4 +40,30 @@ says '^1 of 7 keys agree'
 status 2 "$aothost" verify "$root/pipelines/verify.yaml" --model "$models/mlp/train.pt2"
 says '--expect'
 status 2 "$aothost" verify "$root/pipelines/verify.yaml" --model "$models/mlp/train.pt2" --expect "$good" --rtol x
+
+# rows that fail come first
+verify 1 wrong.st
+[ "$(sed -n 3p out | cut -d' ' -f1)" = grad.m.2.bias ] || complain "the row that fails is not the first"
+has v.json '"rel_l2":'
+
+# against float64: the recorded gradient is the one that is off, so the difference is not ours
+verify 0 wrong.st '--against f64'
+says 'grad.m.2.bias .* noise: 32 elements'
+says '^1 of them differ by noise'
+status 0 "$aothost" verify "$root/pipelines/verify-cpu.yaml" --model "$models/resnet_tiny/train.pt2" --rtol 1e-9 --atol 0 --against f64 \
+  --expect "$models/resnet_tiny/expected.safetensors" --json f64.json
+for key in '"against": "f64"' '"n_noise": [1-9]' '"verdict": "noise"' '"f64_off": [0-9]' '"expected_f64_off": [0-9]'; do has f64.json "$key"; done
+# a backend that computes zeros is far from float64, whatever was recorded
+status 1 "$aothost" verify "$root/pipelines/verify.yaml" --model "$models/mlp/train.pt2" --expect "$good" --against f64 \
+  --plugin-dir "$5/arms" --set vars.backend=zeros
+says 'grad.m.2.bias .* 1 .* differs'
+# halves are widened too; a missing row stays one
+status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$root/tests/fixtures/regions/half_precision/train.pt2" \
+  --expect "$root/tests/fixtures/regions/half_precision/expected.safetensors" --against f64
+verify 1 missing.st '--against f64'
+shared=$root/tests/fixtures/aliasing/dup_mut
+status 2 "$aothost" verify "$root/pipelines/inference.yaml" --model "$shared/train.pt2" --expect "$shared/expected.safetensors" --against f64
+says 'inputs that share memory'
+verify 2 "$good" '--against f32'
+says '--against takes f64'
 finish
