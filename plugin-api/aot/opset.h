@@ -64,6 +64,7 @@ typedef struct aot_schema_arg {
  * or, with INPLACE_VIEW, is what the first argument becomes (set_). */
 #define AOT_OP_STORAGE 65536u
 #define AOT_OP_MAYBE_SELF 32768u  /* a result that shares its argument's memory, and lies as it does, is that tensor: to, contiguous */
+#define AOT_OP_LOOP 131072u       /* runs its sub-graphs any number of times, handing on results */
 
 /* One operator. Constant for the session. */
 typedef struct aot_op_desc {

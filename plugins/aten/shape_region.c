@@ -4,7 +4,8 @@
 #include <aot/inline.h>
 #include <string.h>
 
-static void put_region(at_infer_t *c, const char *name) {
+/* The results of a region; those from n_plain on once for each step, along a dimension 0 of their own. */
+static void put_steps(at_infer_t *c, const char *name, uint32_t n_plain, int64_t steps) {
   uint32_t graph = (uint32_t)at_int(c, name), i;
   int64_t *strides;
   if (c->status != AOT_OK) return;
@@ -15,6 +16,14 @@ static void put_region(at_infer_t *c, const char *name) {
     status = c->env->region_result(c->env->self, graph, i, &t);
     if (status == AOT_E_NOT_FOUND) break;
     if (status != AOT_OK) at_fail(c, "argument '%s' names no graph", name);
+    if (t.kind == AOT_TYPE_TENSOR && i >= n_plain && t.rank < AOT_MAX_RANK) {
+      strides = at_dims(c, t.rank + 1);
+      strides[0] = steps;
+      for (int32_t d = 0; d < t.rank; d++) strides[d + 1] = t.sizes[d];
+      t.sizes = strides;
+      t.strides = NULL;
+      t.rank++;
+    }
     if (t.kind == AOT_TYPE_TENSOR && t.strides == NULL) {
       strides = at_dims(c, t.rank);
       at_strides_contiguous(c, t.sizes, t.rank, strides);
@@ -26,8 +35,20 @@ static void put_region(at_infer_t *c, const char *name) {
   }
 }
 
+static void put_region(at_infer_t *c, const char *name) { put_steps(c, name, UINT32_MAX, 0); }
+
+static int64_t n_steps(at_infer_t *c) {
+  const aot_type_t x = at_list_size(c, "xs") ? at_list_item(c, "xs", 0) : (aot_type_t){0};
+  if (at_list_size(c, "xs") && (x.kind != AOT_TYPE_TENSOR || x.rank < 1)) at_fail(c, "what is looped over must have a dimension 0");
+  return c->status == AOT_OK && x.rank ? x.sizes[0] : 0;
+}
+
 void at_shape_region(at_infer_t *c) { put_region(c, "graph"); }
 void at_shape_cond(at_infer_t *c) { put_region(c, "true_graph"); }
+void at_shape_while_loop(at_infer_t *c) { put_region(c, "body"); }
+void at_shape_scan_steps(at_infer_t *c) { put_steps(c, "body", at_list_size(c, "init"), n_steps(c)); }
+/* map_impl and associative_scan: everything is given for each step */
+void at_shape_map_steps(at_infer_t *c) { put_steps(c, "body", 0, n_steps(c)); }
 
 /* Whoever makes the node gives its types. */
 void at_shape_given(at_infer_t *c) { c->status = AOT_E_UNIMPLEMENTED; }

@@ -19,7 +19,8 @@ enum {
   MOVEMENT = AOT_OP_MOVEMENT,
   MAYBE_SELF = AOT_OP_MAYBE_SELF,
   INPLACE_VIEW = AOT_OP_INPLACE_VIEW,
-  STORAGE = AOT_OP_STORAGE
+  STORAGE = AOT_OP_STORAGE,
+  LOOP = AOT_OP_LOOP
 };
 
 #define OP(id, full_name, text, marks, family, rule, ...)                                                              \

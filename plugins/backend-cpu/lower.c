@@ -269,6 +269,8 @@ typedef struct copy_step {
   int32_t rank;       /* merged dimensions of a copy without conversion */
   int64_t width;      /* bytes an element; 0: converts */
   int64_t sizes[AOT_MAX_RANK], dst_strides[AOT_MAX_RANK], src_strides[AOT_MAX_RANK]; /* elements */
+  bc_ref_t counter;           /* BC_NONE: none */
+  int64_t dst_move, src_move; /* bytes a count */
 } copy_step_t;
 
 #define COPY_INNER(type)                                                                                               \
@@ -287,11 +289,12 @@ static void copy_row(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, 
 static aot_status_t run_copy(const bc_frame_t *f, void *payload) {
   copy_step_t *p = payload;
   int64_t index[AOT_MAX_RANK] = {0}, inner = p->rank - 1;
-  char *d = bc_at(f, p->dst);
-  const char *s = bc_at(f, p->src);
+  const int64_t count = p->counter.storage == BC_NONE ? 0 : *(const int64_t *)(const void *)bc_at(f, p->counter);
+  char *d = bc_at(f, p->dst) + count * p->dst_move;
+  const char *s = bc_at(f, p->src) + count * p->src_move;
   if (!p->width) {
-    p->to.data = f->base[p->dst.storage];
-    p->from.data = f->base[p->src.storage];
+    p->to.data = f->base[p->dst.storage] + count * p->dst_move;
+    p->from.data = f->base[p->src.storage] + count * p->src_move;
     rk_copy(&p->to, &p->from);
     return AOT_OK;
   }
@@ -330,12 +333,18 @@ static void merge_copy(copy_step_t *p, const bc_tensor_t *dst, const bc_tensor_t
   p->rank = r;
 }
 
-aot_status_t bc_copy(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src) {
+aot_status_t bc_copy(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src) { return bc_copy_moving(b, dst, 0, src, 0, NULL); }
+
+aot_status_t bc_copy_moving(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step, const bc_tensor_t *src, int64_t src_step,
+                            const bc_tensor_t *counter) {
   copy_step_t *p;
   if (bc_numel(dst) == 0) return AOT_OK;
   BC_STEP(b, run_copy, p);
   p->dst = bc_use(b, dst);
   p->src = bc_use(b, src);
+  p->counter = bc_use(b, counter);
+  p->dst_move = dst_step * (int64_t)aot_dtype_size(dst->dtype);
+  p->src_move = src_step * (int64_t)aot_dtype_size(src->dtype);
   p->to = bc_rk_tensor(b, dst);
   p->from = bc_rk_tensor(b, src);
   if (dst->dtype == src->dtype) p->width = (int64_t)aot_dtype_size(dst->dtype);
@@ -367,7 +376,7 @@ bc_lower_fn bc_lowering_find(aot_str_t op) {
   static const bc_lowering_table_t *const tables[] = {
       &bc_lowerings_matmul, &bc_lowerings_norm,      &bc_lowerings_softmax, &bc_lowerings_attention, &bc_lowerings_reduce,
       &bc_lowerings_conv,   &bc_lowerings_embedding, &bc_lowerings_pool,    &bc_lowerings_batch_norm,
-      &bc_lowerings_movement, &bc_lowerings_cond, &bc_lowerings_regions};
+      &bc_lowerings_movement, &bc_lowerings_cond,    &bc_lowerings_loop,    &bc_lowerings_regions};
   for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
     for (uint32_t r = 0; r < tables[t]->n_rows; r++)
       if (aot_str_eq(aot_str(tables[t]->rows[r].op), op)) return tables[t]->rows[r].lower;

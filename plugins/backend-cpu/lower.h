@@ -25,7 +25,7 @@ typedef struct bc_build {
   const bc_machine_t *machine;
   bc_pool_t *pool;             /* the schedule's */
   bc_error_t *error;
-  uint32_t depth, n_branches;  /* regions that are being lowered, and that have been */
+  uint32_t depth, n_regions;   /* regions that are being lowered, and that have been */
 } bc_build_t;
 
 static inline int64_t bc_dim(const bc_build_t *b, int64_t dim) { return sn_dim(dim, b->exprs); }
@@ -46,7 +46,7 @@ typedef struct bc_lowering_table {
 #define BC_TABLE(rows) {rows, (uint32_t)(sizeof(rows) / sizeof(rows)[0])}
 extern const bc_lowering_table_t bc_lowerings_matmul, bc_lowerings_norm, bc_lowerings_softmax, bc_lowerings_attention,
     bc_lowerings_reduce, bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_movement, bc_lowerings_cond,
-    bc_lowerings_regions;
+    bc_lowerings_loop, bc_lowerings_regions;
 bc_lower_fn bc_lowering_find(aot_str_t op); /* NULL: none */
 
 /* ---- the node's arguments and operands ---- */
@@ -81,6 +81,9 @@ aot_status_t bc_add_step(bc_build_t *b, bc_run_fn run, uint64_t payload_size, vo
 #define BC_STEP(b, run, payload) AOT_TRY(bc_add_step(b, run, sizeof *(payload), &(payload)))
 bc_ref_t bc_use(bc_build_t *b, const bc_tensor_t *t); /* NULL: a reference to nothing */
 aot_status_t bc_copy(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src); /* same sizes; converts */
+/* The same in a loop: with each count the tensors lie dst_step and src_step elements further. counter: an int64. */
+aot_status_t bc_copy_moving(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step, const bc_tensor_t *src, int64_t src_step,
+                            const bc_tensor_t *counter);
 aot_status_t bc_fill_zero(bc_build_t *b, const bc_tensor_t *dst);                    /* contiguous */
 
 /* ---- reference kernels ---- */

@@ -80,15 +80,42 @@ static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) { return (cu_world_t
 
 /* ---- query ---- */
 
-/* A branch of cond is lowered like any graph; what the node hands over must be what it takes. */
-static const char *bad_cond(const aot_snapshot_t *s, const aot_snap_node_t *node) {
+/* Operators whose regions are lowered: graphs first.., then lists of operands, of which some go around a loop. */
+static const struct region_row {
+  const char *op;
+  uint32_t first_graph, n_graphs;
+  int has_cond;  /* the first graph gives one result: whether to go on */
+  int n_loop_lists; /* what is carried, what is looped over */
+} regions[] = {
+    {"higher_order.cond", 1, 2, 0, 0},
+    {"higher_order.scan", 0, 1, 0, 2},
+    {"higher_order.while_loop", 0, 2, 1, 1},
+};
+enum { N_REGIONS = sizeof regions / sizeof *regions };
+
+static const struct region_row *region_row(aot_str_t op) {
+  for (uint32_t i = 0; i < N_REGIONS; i++)
+    if (aot_str_eq(op, aot_str(regions[i].op))) return &regions[i];
+  return NULL;
+}
+
+/* A region is lowered like any graph; what the node hands over must be what it takes. */
+static const char *bad_region(const aot_snapshot_t *s, const aot_snap_node_t *node, const struct region_row *row) {
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + node->arg_begin;
   const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
-  if (node->n_args != 4 || args[3].kind != AOT_ARG_VALUES) return "its operands are no list";
-  for (uint32_t a = 1; a < 3; a++) {
-    if (args[a].kind != AOT_ARG_GRAPH) return "it names no graph";
-    if (graphs[args[a].i].n_inputs != args[3].n || graphs[args[a].i].n_outputs != node->n_results)
-      return "a branch takes another number of operands, or gives another number of results, than the node has";
+  const uint32_t lists = row->first_graph + row->n_graphs;
+  uint32_t n_operands = 0;
+  for (uint32_t a = lists; a < node->n_args; a++) {
+    const int is_loop_list = a < lists + (uint32_t)row->n_loop_lists;
+    if (args[a].kind != AOT_ARG_VALUES && args[a].kind != AOT_ARG_INTS) return "its operands are no list";
+    if (is_loop_list && args[a].kind == AOT_ARG_INTS && args[a].n > 0) return "numbers that change from step to step are not supported";
+    n_operands += args[a].n;
+  }
+  for (uint32_t a = row->first_graph; a < lists; a++) {
+    if (node->n_args <= lists || args[a].kind != AOT_ARG_GRAPH) return "it names no graph";
+    if (graphs[args[a].i].n_inputs != n_operands ||
+        graphs[args[a].i].n_outputs != (row->has_cond && a == row->first_graph ? 1 : node->n_results))
+      return "a region takes another number of operands, or gives another number of results, than the node has";
   }
   return NULL;
 }
@@ -100,8 +127,9 @@ static const char *refusal(const aot_snapshot_t *s, uint32_t i, const cu_world_t
   const rk_kernel *kernel = rk_find(aot_snap_text(s, op->name));
   rk_arg plain[16];
   uint32_t n = node->n_args < 16 ? node->n_args : 16;
-  if (aot_str_eq(aot_snap_text(s, op->name), aot_str("higher_order.cond"))) return bad_cond(s, node);
-  if (op->flags & AOT_OP_REGION) return "operators that own graphs are not run here, but for cond; inline their regions";
+  const struct region_row *region = region_row(aot_snap_text(s, op->name));
+  if (region) return bad_region(s, node, region);
+  if (op->flags & AOT_OP_REGION) return "operators that own graphs are not run here, but for branches and loops; inline their regions";
   if (op->flags & AOT_OP_COLLECTIVE) return "collectives are not supported";
   if (!kernel && sn_node_is_complex(s, node)) return "kernels of plugins have no complex numbers";
   if (!kernel) return cu_refuse(world, s, i, error);
@@ -379,7 +407,7 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
   if (status == AOT_OK) status = need_blas(u, ctx);
   u->threads = opts->values[0].i;
   u->compiler = calloc(1, (size_t)opts->values[1].s.size + 1);
-  u->names = calloc((size_t)rk_count() + 1, sizeof *u->names);
+  u->names = calloc((size_t)rk_count() + N_REGIONS, sizeof *u->names);
   if (!u->compiler || !u->names) status = AOT_E_EXHAUSTED;
   if (status != AOT_OK) {
     free(u->compiler);
@@ -389,8 +417,8 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
   }
   memcpy(u->compiler, opts->values[1].s.data, (size_t)opts->values[1].s.size);
   for (uint32_t i = 0; i < rk_count(); i++) u->names[i] = rk_name(rk_at(i));
-  u->names[rk_count()] = aot_str("higher_order.cond");
-  u->coverage = (aot_ext_coverage_t){sizeof u->coverage, 0, u->names, rk_count() + 1};
+  for (uint32_t i = 0; i < N_REGIONS; i++) u->names[rk_count() + i] = aot_str(regions[i].op);
+  u->coverage = (aot_ext_coverage_t){sizeof u->coverage, 0, u->names, rk_count() + N_REGIONS};
   u->memory = (aot_ext_memory_t){.struct_size = sizeof u->memory, .self = u, .plan = plan_memory};
   u->table = (aot_backend_t){.struct_size = sizeof u->table, .self = u, .query = query, .compile = compile, .load = load,
                              .destroy = destroy, .get_ext = get_ext};

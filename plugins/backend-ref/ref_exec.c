@@ -143,158 +143,6 @@ void rf_destroy(rf_program *p) {
 
 uint32_t rf_n_kernels(const rf_program *p) { return p->n_kernels; }
 
-/* ---- frames ---- */
-
-static const aot_snap_graph_t *graph_row(const rf_state *st, const rf_frame *f) {
-  return &AOT_SNAP_ROWS(st->p->s, aot_snap_graph_t, graphs)[f->graph];
-}
-static rf_slot *slot_in(const rf_state *st, const rf_frame *f, uint32_t value) {
-  return &f->slots[value - st->p->graphs[f->graph].value_begin];
-}
-
-static aot_status_t push(rf_state *st, uint32_t graph, uint32_t caller) {
-  const rf_graph *g = &st->p->graphs[graph];
-  rf_frame *f = &st->frames[st->depth];
-  if (st->depth == RF_MAX_DEPTH) return rf_fail(st, AOT_E_EXHAUSTED, caller, "regions are nested deeper than %d", RF_MAX_DEPTH);
-  f->graph = graph;
-  f->caller = caller;
-  f->next = AOT_SNAP_ROWS(st->p->s, aot_snap_graph_t, graphs)[graph].node_begin;
-  f->slots = calloc((size_t)g->n_values + 1, sizeof *f->slots);
-  if (!f->slots) return rf_fail(st, AOT_E_EXHAUSTED, caller, "no memory for %u values", g->n_values);
-  for (uint32_t v = 0; v < g->n_values; v++) {
-    f->slots[v].uses = g->uses[v];
-    f->slots[v].port = g->port[v];
-  }
-  st->depth++;
-  return AOT_OK;
-}
-
-static void pop(rf_state *st) {
-  rf_frame *f = &st->frames[--st->depth];
-  for (uint32_t v = 0; v < st->p->graphs[f->graph].n_values; v++) rf_slot_clear(st, &f->slots[v]);
-  free(f->slots);
-  f->slots = NULL;
-}
-
-/* Operands of a finished node are used up; results that nobody reads are freed. */
-static void finish_node(rf_state *st, rf_frame *f, uint32_t node) {
-  const aot_snapshot_t *s = st->p->s;
-  const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
-  const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + n->arg_begin;
-  const uint32_t *operands = AOT_SNAP_ROWS(s, uint32_t, operands);
-  for (uint32_t a = 0; a < n->n_args; a++) {
-    if (args[a].kind == AOT_ARG_VALUE) rf_slot_used(st, slot_in(st, f, (uint32_t)args[a].i));
-    for (uint32_t k = 0; args[a].kind == AOT_ARG_VALUES && k < args[a].n; k++)
-      if (operands[(uint64_t)args[a].i + k] != AOT_NO_ID) rf_slot_used(st, slot_in(st, f, operands[(uint64_t)args[a].i + k]));
-  }
-  for (uint32_t r = 0; r < n->n_results; r++) {
-    rf_slot *slot = slot_in(st, f, n->result_begin + r);
-    if (slot->uses == 0) rf_slot_clear(st, slot);
-  }
-}
-
-/* ---- regions ---- */
-
-static aot_status_t truth(rf_state *st, rf_frame *f, uint32_t node, int *out) {
-  const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
-  const aot_snap_arg_t *arg = AOT_SNAP_ROWS(st->p->s, aot_snap_arg_t, args) + n->arg_begin;
-  rf_slot *slot;
-  rk_tensor one = {0};
-  uint8_t bit = 0;
-  if (n->n_args == 0) return rf_fail(st, AOT_E_INVALID, node, "the condition is absent");
-  if (arg->kind == AOT_ARG_BOOL || arg->kind == AOT_ARG_INT) {
-    *out = sn_dim(arg->i, st->dims) != 0;
-    return AOT_OK;
-  }
-  slot = arg->kind == AOT_ARG_VALUE ? slot_in(st, f, (uint32_t)arg->i) : NULL;
-  if (!slot || !slot->storage || rk_numel(&slot->t) != 1)
-    return rf_fail(st, AOT_E_INVALID, node, "the condition is no tensor of one element");
-  one = slot->t; /* its shape, converted to bool */
-  one.data = &bit;
-  one.nbytes = 1;
-  one.dtype = AOT_BOOL;
-  one.offset = 0;
-  memset(one.strides, 0, sizeof one.strides);
-  rk_copy(&one, &slot->t);
-  *out = bit != 0;
-  return AOT_OK;
-}
-
-static aot_status_t number_slot(rf_state *st, uint32_t node, int64_t number, rf_slot *slot) {
-  rf_storage *storage = rf_storage_create(st, sizeof number);
-  rk_tensor t = {0};
-  if (!storage) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for a number");
-  memcpy(storage->data, &number, sizeof number);
-  t.data = storage->data;
-  t.nbytes = storage->nbytes;
-  t.dtype = AOT_I64;
-  rf_slot_share(slot, &t, storage);
-  return AOT_OK;
-}
-
-/* Push the region's frame with its operands in the input slots. branch: of a rehearsed cond, whose predicate nobody knows. */
-static aot_status_t enter(rf_state *st, uint32_t node, uint32_t branch) {
-  const aot_snapshot_t *s = st->p->s;
-  const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
-  const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + n->arg_begin;
-  const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports);
-  const aot_snap_graph_t *row;
-  rf_frame *caller = &st->frames[st->depth - 1], *f;
-  uint32_t graphs[2], after, n_graphs = rf_region_graphs(s, n, graphs, 2, &after), wanted, have, *operands, *from;
-  int is_cond = st->p->regions[n->op] == RF_COND, condition = 1;
-  aot_status_t status = AOT_OK;
-  wanted = is_cond ? 2 : 1;
-  if (n_graphs != wanted) return rf_fail(st, AOT_E_INVALID, node, "the region operator names %u graphs, not %u", n_graphs, wanted);
-  if (is_cond && st->rehearsal) condition = branch == 0;
-  else if (is_cond) AOT_TRY(truth(st, caller, node, &condition));
-  row = &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[graphs[condition ? 0 : 1]];
-  have = rf_region_operands(s, n, after, NULL, NULL);
-  if (have != row->n_inputs)
-    return rf_fail(st, AOT_E_INVALID, node, "the region takes %u operands, %u are given", row->n_inputs, have);
-  if (n->n_results != row->n_outputs)
-    return rf_fail(st, AOT_E_INVALID, node, "the region gives %u results, %u are declared", row->n_outputs, n->n_results);
-  operands = calloc(2 * (size_t)have + 2, sizeof *operands);
-  if (!operands) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for %u operands", have);
-  from = operands + have + 1;
-  rf_region_operands(s, n, after, operands, from);
-  status = push(st, graphs[condition ? 0 : 1], node);
-  if (status == AOT_OK) st->frames[st->depth - 1].branch = branch;
-  for (uint32_t i = 0; i < have && status == AOT_OK; i++) {
-    uint32_t v = ports[row->input_begin + i].value;
-    f = &st->frames[st->depth - 1];
-    if (v == AOT_NO_ID || slot_in(st, f, v)->uses == 0) continue;
-    if (operands[i] == AOT_NO_ID) {
-      if (args[from[i]].kind == AOT_ARG_INT) status = number_slot(st, node, sn_dim(args[from[i]].i, st->dims), slot_in(st, f, v));
-    } else {
-      rf_slot *slot = slot_in(st, caller, operands[i]);
-      if (slot->storage) rf_slot_share(slot_in(st, f, v), &slot->t, slot->storage);
-    }
-  }
-  free(operands);
-  return status;
-}
-
-/* The region's outputs become the results of the operator that called it. */
-static aot_status_t leave(rf_state *st) {
-  const aot_snapshot_t *s = st->p->s;
-  rf_frame *f = &st->frames[st->depth - 1], *caller = &st->frames[st->depth - 2];
-  const aot_snap_graph_t *row = graph_row(st, f);
-  const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + row->output_begin;
-  uint32_t node = f->caller;
-  const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
-  if (st->rehearsal && st->p->regions[n->op] == RF_COND && f->branch == 0) { /* the other one, too, and its results */
-    pop(st);
-    return enter(st, node, 1);
-  }
-  for (uint32_t o = 0; o < row->n_outputs; o++) {
-    rf_slot *from = ports[o].value == AOT_NO_ID ? NULL : slot_in(st, f, ports[o].value);
-    if (from && from->storage) rf_slot_share(slot_in(st, caller, n->result_begin + o), &from->t, from->storage);
-  }
-  pop(st);
-  finish_node(st, caller, node);
-  return AOT_OK;
-}
-
 /* ---- the boundary ---- */
 
 static int tensor_of(const aot_tensor_t *t, rk_tensor *out) {
@@ -320,7 +168,7 @@ static int shapes_equal(const rk_tensor *a, const rk_tensor *b) {
 static aot_status_t bind_inputs(rf_state *st, const aot_tensor_t *inputs) {
   const aot_snapshot_t *s = st->p->s;
   rf_frame *f = &st->frames[0];
-  const aot_snap_graph_t *row = graph_row(st, f);
+  const aot_snap_graph_t *row = rf_graph_row(st, f);
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + row->input_begin;
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
   for (uint32_t i = 0; i < row->n_inputs; i++) {
@@ -330,11 +178,11 @@ static aot_status_t bind_inputs(rf_state *st, const aot_tensor_t *inputs) {
     const aot_snap_value_t *v;
     aot_str_t name = aot_snap_text(s, ports[i].name);
     if (ports[i].value == AOT_NO_ID) continue;
-    slot = slot_in(st, f, ports[i].value);
+    slot = rf_slot_of(st, f, ports[i].value);
     v = &values[ports[i].value];
     if (slot->uses == 0 || v->kind == AOT_TYPE_NONE || v->kind == AOT_TYPE_TOKEN) continue;
     if (v->kind == AOT_TYPE_SYMINT && !inputs[i].data) {
-      AOT_TRY(number_slot(st, AOT_NO_ID, sn_dim(v->expr, st->dims), slot));
+      AOT_TRY(rf_number_slot(st, AOT_NO_ID, sn_dim(v->expr, st->dims), slot));
       continue;
     }
     AOT_TRY(rf_declared(st, v, AOT_NO_ID, &declared, NULL));
@@ -364,11 +212,11 @@ static aot_status_t allocate_output(rf_state *st, uint32_t output, aot_tensor_t 
 static aot_status_t write_outputs(rf_state *st) {
   const aot_snapshot_t *s = st->p->s;
   rf_frame *f = &st->frames[0];
-  const aot_snap_graph_t *row = graph_row(st, f);
+  const aot_snap_graph_t *row = rf_graph_row(st, f);
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + row->output_begin;
   for (uint32_t o = 0; o < row->n_outputs; o++) {
     rk_tensor t;
-    const rf_slot *slot = ports[o].value == AOT_NO_ID ? NULL : slot_in(st, f, ports[o].value);
+    const rf_slot *slot = ports[o].value == AOT_NO_ID ? NULL : rf_slot_of(st, f, ports[o].value);
     if (!slot || !slot->storage || !slot->t.dtype) continue;
     if (slot->storage->data == st->outputs[o].data && !slot->storage->owned && slot->port == (int32_t)o) continue; /* computed in place */
     aot_tensor_t to = st->outputs[o];
@@ -386,14 +234,14 @@ static aot_status_t write_outputs(rf_state *st) {
 
 static aot_status_t step(rf_state *st) {
   rf_frame *f = &st->frames[st->depth - 1];
-  const aot_snap_graph_t *row = graph_row(st, f);
+  const aot_snap_graph_t *row = rf_graph_row(st, f);
   uint32_t node = f->next;
-  if (node == row->node_begin + row->n_nodes) return leave(st);
+  if (node == row->node_begin + row->n_nodes) return rf_leave(st);
   f->next++;
   if (st->rehearsal) rf_rehearse_step(st, node);
-  if (st->p->regions[AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node].op] != RF_NO_REGION) return enter(st, node, 0);
+  if (st->p->regions[AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node].op] != RF_NO_REGION) return rf_enter(st, node);
   AOT_TRY(rf_run_node(st, f, node));
-  finish_node(st, f, node);
+  rf_finish_node(st, f, node);
   return AOT_OK;
 }
 
@@ -417,7 +265,7 @@ static aot_status_t begin(rf_state *st, const int64_t *symbols) {
 }
 
 static void end(rf_state *st) {
-  while (st->depth) pop(st);
+  while (st->depth) rf_pop(st);
   free(st->dims);
   free(st->symbols);
   free(st->args);
@@ -432,7 +280,7 @@ static aot_status_t run_all(rf_state *st, uint32_t graph, const aot_tensor_t *in
   const aot_snap_graph_t *row = &AOT_SNAP_ROWS(st->p->s, aot_snap_graph_t, graphs)[graph];
   uint32_t last = row->node_begin + row->n_nodes;
   AOT_TRY(begin(st, symbols));
-  AOT_TRY(push(st, graph, AOT_NO_ID));
+  AOT_TRY(rf_push(st, graph, AOT_NO_ID));
   AOT_TRY(bind_inputs(st, inputs));
   while (st->depth > 1 || st->frames[0].next != last) AOT_TRY(step(st));
   return st->rehearsal ? AOT_OK : write_outputs(st);

@@ -8,21 +8,39 @@
 
 #define MAX_ARGS 24 /* of what rk_refuse looks at */
 
+static const char *refuse_fit(const aot_snapshot_t *s, uint32_t graph, uint32_t operands, uint32_t results, rf_error *error) {
+  const aot_snap_graph_t *g = &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[graph];
+  if (g->n_inputs == operands && g->n_outputs == results) return NULL;
+  snprintf(error->text, sizeof error->text, "one of its graphs takes %u operands and gives %u results; the node has %u and %u",
+           g->n_inputs, g->n_outputs, operands, results);
+  return error->text;
+}
+
+/* What is carried comes back from each step; a scan has lists to loop over. */
+static const char *refuse_loop(const aot_snapshot_t *s, const aot_snap_node_t *n, int kind, uint32_t after, rf_error *error) {
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + n->arg_begin;
+  const uint32_t n_lists = kind == RF_SCAN ? 2 : 1;
+  if (n->n_args < after + n_lists) return "its operands do not stand in lists";
+  for (uint32_t k = 0; k < n_lists; k++)
+    if (args[after + k].kind == AOT_ARG_INTS && args[after + k].n > 0) return "numbers that change from step to step are not supported";
+  const uint32_t n_carries = rf_region_length(&args[after]);
+  if (kind == RF_SCAN ? n->n_results >= n_carries : n->n_results == n_carries) return NULL;
+  snprintf(error->text, sizeof error->text, "it carries %u values and has %u results", n_carries, n->n_results);
+  return error->text;
+}
+
 static const char *refuse_region(const aot_snapshot_t *s, const aot_snap_node_t *n, int kind, rf_error *error) {
-  uint32_t graphs[2], after, wanted = kind == RF_COND ? 2 : 1, have = rf_region_graphs(s, n, graphs, 2, &after);
+  uint32_t graphs[2], after, wanted = kind == RF_COND || kind == RF_WHILE ? 2 : 1, have = rf_region_graphs(s, n, graphs, 2, &after);
   uint32_t operands = rf_region_operands(s, n, after, NULL, NULL);
-  const aot_snap_graph_t *rows = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
+  const char *why = NULL;
   if (have != wanted) {
     snprintf(error->text, sizeof error->text, "it names %u graphs where %u are expected", have, wanted);
     return error->text;
   }
-  for (uint32_t g = 0; g < have; g++) {
-    if (rows[graphs[g]].n_inputs == operands && rows[graphs[g]].n_outputs == n->n_results) continue;
-    snprintf(error->text, sizeof error->text, "graph %u takes %u operands and gives %u results; the node has %u and %u", g,
-             rows[graphs[g]].n_inputs, rows[graphs[g]].n_outputs, operands, n->n_results);
-    return error->text;
-  }
-  return NULL;
+  for (uint32_t g = 0; g < have && !why; g++)
+    why = refuse_fit(s, graphs[g], operands, kind == RF_WHILE && g == 0 ? 1 : n->n_results, error);
+  if (!why && (kind == RF_SCAN || kind == RF_WHILE)) why = refuse_loop(s, n, kind, after, error);
+  return why;
 }
 
 /* The arguments as far as they are numbers; tensors have no data. */

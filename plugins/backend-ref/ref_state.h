@@ -6,6 +6,7 @@
 #include "common/snapshot/snap_check.h"
 #include "ref_exec.h"
 #include "ref_region.h"
+#include <aot/inline.h>
 
 /* Memory that slots share. Storages that are not owned belong to the caller (inputs and outputs). */
 typedef struct rf_storage {
@@ -49,6 +50,7 @@ typedef struct rf_frame {
   uint32_t caller; /* node row of the region operator; AOT_NO_ID: the graph itself */
   rf_slot *slots;  /* of the graph's values */
   uint32_t branch; /* of a rehearsed cond: which of the two */
+  struct rf_loop *loop; /* that runs here, its steps in the frame above; NULL: none */
 } rf_frame;
 
 /* A run that computes nothing, for its memory alone: storages come and go as ever, and are written down (ref_plan.c). */
@@ -96,6 +98,28 @@ void rf_rehearse_value(rf_state *st, const rf_storage *storage, uint32_t value);
 void rf_rehearse_output(rf_state *st, uint32_t port);                            /* is written now */
 /* ref_exec.c: run one graph, a row, in a state that is set up but for its scratch; then all that the run held is given back. */
 aot_status_t rf_run_graph(rf_state *st, uint32_t graph, const aot_tensor_t *inputs, const int64_t *symbols);
+
+/* ref_call.c: the stack of frames, and regions on it. */
+aot_status_t rf_push(rf_state *st, uint32_t graph, uint32_t caller);
+void rf_pop(rf_state *st);
+void rf_finish_node(rf_state *st, rf_frame *f, uint32_t node);
+aot_status_t rf_enter(rf_state *st, uint32_t node); /* a region operator: a frame is pushed, or its loop has no step */
+aot_status_t rf_leave(rf_state *st);                /* the topmost frame is done */
+aot_status_t rf_truth(rf_state *st, const rf_slot *slot, uint32_t node, int *out);
+aot_status_t rf_number_slot(rf_state *st, uint32_t node, int64_t number, rf_slot *slot);
+
+/* ref_loop.c */
+typedef struct rf_loop rf_loop;
+aot_status_t rf_loop_enter(rf_state *st, uint32_t node);
+aot_status_t rf_loop_leave(rf_state *st, rf_loop *l); /* the topmost frame, a step or a condition, is done */
+void rf_loop_destroy(rf_state *st, rf_loop *l);       /* NULL is fine */
+
+static inline const aot_snap_graph_t *rf_graph_row(const rf_state *st, const rf_frame *f) {
+  return &AOT_SNAP_ROWS(st->p->s, aot_snap_graph_t, graphs)[f->graph];
+}
+static inline rf_slot *rf_slot_of(const rf_state *st, const rf_frame *f, uint32_t value) {
+  return &f->slots[value - st->p->graphs[f->graph].value_begin];
+}
 
 /* slots */
 void rf_slot_share(rf_slot *slot, const rk_tensor *t, rf_storage *storage); /* one more reference */

@@ -90,21 +90,31 @@ static aot_status_t symbolic_value(p2_builder_t *b, const p2_graph_t *g, const p
   return AOT_OK;
 }
 
-static aot_status_t result_type(p2_builder_t *b, const p2_scope_t *s, const p2_argument_t *a, p2_types_t *out) {
+/* What a region gives lies in memory of its own, wherever the traced one lay: at times at an offset that only a run tells. */
+static aot_status_t tensor_type(p2_builder_t *b, const p2_scope_t *s, aot_str_t name, uint32_t flags, p2_types_t *out) {
+  const uint32_t i = p2_names_find(&s->graph->meta_index, name);
+  aot_type_t t;
+  if (i == P2_NO_ENTRY || !(flags & AOT_OP_REGION)) {
+    AOT_TRY(p2_type_of_name(b, s->graph, name, &t));
+  } else {
+    p2_meta_t meta = s->graph->metas[i];
+    memset(&meta.offset, 0, sizeof meta.offset);
+    AOT_TRY(p2_type_of_meta(b, name, &meta, &t));
+  }
+  return add_type(b, out, &t);
+}
+
+/* flags: of the operator */
+static aot_status_t result_type(p2_builder_t *b, const p2_scope_t *s, const p2_argument_t *a, uint32_t flags, p2_types_t *out) {
   p2_bound_t bound;
   aot_type_t t;
   uint32_t i;
   memset(&t, 0, sizeof t);
   switch (a->kind) {
     case P2_ARG_NONE: return add_type(b, out, &t);
-    case P2_ARG_TENSOR:
-      AOT_TRY(p2_type_of_name(b, s->graph, a->u.s, &t));
-      return add_type(b, out, &t);
+    case P2_ARG_TENSOR: return tensor_type(b, s, a->u.s, flags, out);
     case P2_ARG_TENSORS:
-      for (i = 0; i < a->n; i++) {
-        AOT_TRY(p2_type_of_name(b, s->graph, a->u.names[i], &t));
-        AOT_TRY(add_type(b, out, &t));
-      }
+      for (i = 0; i < a->n; i++) AOT_TRY(tensor_type(b, s, a->u.names[i], flags, out));
       return AOT_OK;
     case P2_ARG_SYM_INT:
     case P2_ARG_SYM_BOOL:
@@ -181,7 +191,7 @@ static aot_status_t build_node(p2_builder_t *b, p2_scope_t *s, const p2_node_t *
   d = spec.op.id == AOT_NO_ID ? NULL : h->graph->op_desc(b->prog, spec.op);
   if (!d) return p2_node_bad(b, n, "import-pt2.unknown-operator", "the operator is not known");
   AOT_TRY(p2_build_args(b, s, n, d, &args, &n_args));
-  for (i = 0; i < n->n_outputs; i++) AOT_TRY(result_type(b, s, &n->outputs[i], &types));
+  for (i = 0; i < n->n_outputs; i++) AOT_TRY(result_type(b, s, &n->outputs[i], d->flags, &types));
   AOT_TRY(p2_origin(b, n, &spec.origin));
   if (autocast) AOT_TRY(p2_autocast(b, g, d, spec.origin, args, n_args, types.at, types.n));
   if (b->n_symbols == b->n_symbols_before) /* else only the archive knows the symbols that the node brings in */

@@ -162,7 +162,10 @@ aot_status_t rg_extend_call(rg_emit_t *e, rg_graph_t *graphs) {
   const aot_op_desc_t *d = called(e);
   const uint32_t flags = d->n_args ? d->args[d->n_args - 1].flags : 0;
   int64_t span = 0;
-  if (!(flags & (AOT_SARG_VARIADIC | AOT_SARG_LIST)))
+  if (d->flags & AOT_OP_LOOP) /* every step would draw the same numbers */
+    rg_fail(e, AOT_E_UNIMPLEMENTED, "draw the numbers of all steps before the loop, and loop over them",
+            "the body of a %.*s draws random numbers, which is not supported", (int)d->name.size, d->name.data);
+  else if (!(flags & (AOT_SARG_VARIADIC | AOT_SARG_LIST)))
     rg_fail(e, AOT_E_UNIMPLEMENTED, "draw the numbers outside the region and pass them in",
             "a region of %.*s draws random numbers, and its operands cannot be told", (int)d->name.size, d->name.data);
   if (e->status == AOT_OK) e->status = give_inputs(e, graphs);

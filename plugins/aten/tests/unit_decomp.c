@@ -201,14 +201,15 @@ static int is_by_chance(const char *name) {
   return 0;
 }
 
-/* Numbers, tokens or graphs, which the interpreter here does not make: gradcheck, e2e_ops_composites, e2e_effects and
+/* Numbers, tokens or graphs, which the interpreter here does not make: gradcheck, e2e_ops_composites, e2e_effects, e2e_loops and
  * e2e_regions_kept evaluate them. */
 static int gives_more(const char *name) {
   static const char *const list[] = {"aten._scaled_dot_product_flash_attention.default",
                                      "aten._scaled_dot_product_cudnn_attention.default",
                                      "aten._scaled_dot_product_fused_attention_overrideable.default",
                                      "aten._efficient_attention_forward.default", "higher_order.with_effects",
-                                     "higher_order.invoke_subgraph"};
+                                     "higher_order.invoke_subgraph", "higher_order.scan", "higher_order.map_impl",
+                                     "higher_order.associative_scan"};
   size_t i;
   for (i = 0; i < sizeof list / sizeof list[0]; i++)
     if (strcmp(list[i], name) == 0) return 1;

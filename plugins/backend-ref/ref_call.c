@@ -1,0 +1,160 @@
+/* Frames, and the regions that push them: a body that is called, a branch of cond. Loops: ref_loop.c. */
+#include "ref_state.h"
+#include <aot/graph.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- frames ---- */
+
+aot_status_t rf_push(rf_state *st, uint32_t graph, uint32_t caller) {
+  const rf_graph *g = &st->p->graphs[graph];
+  rf_frame *f = &st->frames[st->depth];
+  if (st->depth == RF_MAX_DEPTH) return rf_fail(st, AOT_E_EXHAUSTED, caller, "regions are nested deeper than %d", RF_MAX_DEPTH);
+  f->graph = graph;
+  f->caller = caller;
+  f->loop = NULL;
+  f->next = AOT_SNAP_ROWS(st->p->s, aot_snap_graph_t, graphs)[graph].node_begin;
+  f->slots = calloc((size_t)g->n_values + 1, sizeof *f->slots);
+  if (!f->slots) return rf_fail(st, AOT_E_EXHAUSTED, caller, "no memory for %u values", g->n_values);
+  for (uint32_t v = 0; v < g->n_values; v++) {
+    f->slots[v].uses = g->uses[v];
+    f->slots[v].port = g->port[v];
+  }
+  st->depth++;
+  return AOT_OK;
+}
+
+void rf_pop(rf_state *st) {
+  rf_frame *f = &st->frames[--st->depth];
+  for (uint32_t v = 0; v < st->p->graphs[f->graph].n_values; v++) rf_slot_clear(st, &f->slots[v]);
+  rf_loop_destroy(st, f->loop);
+  free(f->slots);
+  f->loop = NULL;
+  f->slots = NULL;
+}
+
+/* Operands of a finished node are used up; results that nobody reads are freed. */
+void rf_finish_node(rf_state *st, rf_frame *f, uint32_t node) {
+  const aot_snapshot_t *s = st->p->s;
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + n->arg_begin;
+  const uint32_t *operands = AOT_SNAP_ROWS(s, uint32_t, operands);
+  for (uint32_t a = 0; a < n->n_args; a++) {
+    if (args[a].kind == AOT_ARG_VALUE) rf_slot_used(st, rf_slot_of(st, f, (uint32_t)args[a].i));
+    for (uint32_t k = 0; args[a].kind == AOT_ARG_VALUES && k < args[a].n; k++)
+      if (operands[(uint64_t)args[a].i + k] != AOT_NO_ID) rf_slot_used(st, rf_slot_of(st, f, operands[(uint64_t)args[a].i + k]));
+  }
+  for (uint32_t r = 0; r < n->n_results; r++) {
+    rf_slot *slot = rf_slot_of(st, f, n->result_begin + r);
+    if (slot->uses == 0) rf_slot_clear(st, slot);
+  }
+}
+
+/* ---- regions ---- */
+
+aot_status_t rf_truth(rf_state *st, const rf_slot *slot, uint32_t node, int *out) {
+  rk_tensor one;
+  uint8_t bit = 0;
+  if (!slot || !slot->storage || rk_numel(&slot->t) != 1)
+    return rf_fail(st, AOT_E_INVALID, node, "the condition is no tensor of one element");
+  one = slot->t; /* its shape, converted to bool */
+  one.data = &bit;
+  one.nbytes = 1;
+  one.dtype = AOT_BOOL;
+  one.offset = 0;
+  memset(one.strides, 0, sizeof one.strides);
+  rk_copy(&one, &slot->t);
+  *out = bit != 0;
+  return AOT_OK;
+}
+
+static aot_status_t predicate(rf_state *st, rf_frame *f, uint32_t node, int *out) {
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
+  const aot_snap_arg_t *arg = AOT_SNAP_ROWS(st->p->s, aot_snap_arg_t, args) + n->arg_begin;
+  if (n->n_args == 0) return rf_fail(st, AOT_E_INVALID, node, "the condition is absent");
+  if (arg->kind == AOT_ARG_VALUE) return rf_truth(st, rf_slot_of(st, f, (uint32_t)arg->i), node, out);
+  if (arg->kind != AOT_ARG_BOOL && arg->kind != AOT_ARG_INT) return rf_truth(st, NULL, node, out);
+  *out = sn_dim(arg->i, st->dims) != 0;
+  return AOT_OK;
+}
+
+aot_status_t rf_number_slot(rf_state *st, uint32_t node, int64_t number, rf_slot *slot) {
+  rf_storage *storage = rf_storage_create(st, sizeof number);
+  rk_tensor t = {0};
+  if (!storage) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for a number");
+  memcpy(storage->data, &number, sizeof number);
+  t.data = storage->data;
+  t.nbytes = storage->nbytes;
+  t.dtype = AOT_I64;
+  rf_slot_share(slot, &t, storage);
+  return AOT_OK;
+}
+
+/* Push the region's frame with its operands in the input slots. branch: of a rehearsed cond, whose predicate nobody knows. */
+static aot_status_t enter(rf_state *st, uint32_t node, uint32_t branch) {
+  const aot_snapshot_t *s = st->p->s;
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
+  const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports);
+  const aot_snap_graph_t *row;
+  rf_frame *caller = &st->frames[st->depth - 1], *f;
+  uint32_t graphs[2], after, n_graphs = rf_region_graphs(s, n, graphs, 2, &after), wanted, have, *operands;
+  int64_t *numbers;
+  int is_cond = st->p->regions[n->op] == RF_COND, condition = 1;
+  aot_status_t status = AOT_OK;
+  wanted = is_cond ? 2 : 1;
+  if (n_graphs != wanted) return rf_fail(st, AOT_E_INVALID, node, "the region operator names %u graphs, not %u", n_graphs, wanted);
+  if (is_cond && st->rehearsal) condition = branch == 0;
+  else if (is_cond) AOT_TRY(predicate(st, caller, node, &condition));
+  row = &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[graphs[condition ? 0 : 1]];
+  have = rf_region_operands(s, n, after, NULL, NULL);
+  if (have != row->n_inputs)
+    return rf_fail(st, AOT_E_INVALID, node, "the region takes %u operands, %u are given", row->n_inputs, have);
+  if (n->n_results != row->n_outputs)
+    return rf_fail(st, AOT_E_INVALID, node, "the region gives %u results, %u are declared", row->n_outputs, n->n_results);
+  numbers = calloc((size_t)have + 1, sizeof *numbers + sizeof *operands);
+  if (!numbers) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for %u operands", have);
+  operands = (uint32_t *)(void *)(numbers + have);
+  rf_region_operands(s, n, after, operands, numbers);
+  status = rf_push(st, graphs[condition ? 0 : 1], node);
+  if (status == AOT_OK) st->frames[st->depth - 1].branch = branch;
+  for (uint32_t i = 0; i < have && status == AOT_OK; i++) {
+    uint32_t v = ports[row->input_begin + i].value;
+    f = &st->frames[st->depth - 1];
+    if (v == AOT_NO_ID || rf_slot_of(st, f, v)->uses == 0) continue;
+    if (operands[i] == AOT_NO_ID) {
+      status = rf_number_slot(st, node, sn_dim(numbers[i], st->dims), rf_slot_of(st, f, v));
+    } else {
+      rf_slot *slot = rf_slot_of(st, caller, operands[i]);
+      if (slot->storage) rf_slot_share(rf_slot_of(st, f, v), &slot->t, slot->storage);
+    }
+  }
+  free(numbers);
+  return status;
+}
+
+aot_status_t rf_enter(rf_state *st, uint32_t node) {
+  const int kind = st->p->regions[AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node].op];
+  return kind == RF_SCAN || kind == RF_WHILE ? rf_loop_enter(st, node) : enter(st, node, 0);
+}
+
+/* The region's outputs become the results of the operator that called it. */
+aot_status_t rf_leave(rf_state *st) {
+  const aot_snapshot_t *s = st->p->s;
+  rf_frame *f = &st->frames[st->depth - 1], *caller = &st->frames[st->depth - 2];
+  const aot_snap_graph_t *row = rf_graph_row(st, f);
+  const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + row->output_begin;
+  uint32_t node = f->caller;
+  const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
+  if (caller->loop) return rf_loop_leave(st, caller->loop);
+  if (st->rehearsal && st->p->regions[n->op] == RF_COND && f->branch == 0) { /* the other one, too, and its results */
+    rf_pop(st);
+    return enter(st, node, 1);
+  }
+  for (uint32_t o = 0; o < row->n_outputs; o++) {
+    rf_slot *from = ports[o].value == AOT_NO_ID ? NULL : rf_slot_of(st, f, ports[o].value);
+    if (from && from->storage) rf_slot_share(rf_slot_of(st, caller, n->result_begin + o), &from->t, from->storage);
+  }
+  rf_pop(st);
+  rf_finish_node(st, caller, node);
+  return AOT_OK;
+}
