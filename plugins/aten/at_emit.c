@@ -152,9 +152,10 @@ aot_type_t at_type(at_emit_t *e, at_x x) {
 
 /* ---- nodes ---- */
 
-/* "namespace.operator.overload" */
+/* "namespace.operator.overload", or "higher_order.operator" */
 static int is_full_name(const char *op) {
   const char *dot = strchr(op, '.');
+  if (strncmp(op, "higher_order.", 13) == 0) return 1;
   return dot != NULL && strchr(dot + 1, '.') != NULL;
 }
 

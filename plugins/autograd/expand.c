@@ -121,8 +121,10 @@ static aot_status_t replace(ag_joint_t *j, aot_value_t from, aot_value_t to) {
   return j->a.host->edit->uses_replace(j->a.prog, from, to);
 }
 
-/* Put the decomposition of the loaded node in its place. *out_next: the first node to look at. */
-static aot_status_t decompose(ag_joint_t *j, aot_node_t *out_next) {
+static aot_status_t decomposition(ag_t *a, aot_value_t *out) { return a->host->edit->decompose(a->prog, a->node, out); }
+
+/* Put what `make` puts before the loaded node in its place. *out_next: the first node to look at. */
+static aot_status_t put_in_place(ag_joint_t *j, ag_prepare_fn make, aot_node_t *out_next) {
   const aot_host_t *h = j->a.host;
   aot_node_t n = j->a.node, before = h->graph->prev(j->a.prog, n), m;
   uint32_t k, n_results, first, flags, n_old = h->graph->n_nodes(j->a.prog);
@@ -134,7 +136,7 @@ static aot_status_t decompose(ag_joint_t *j, aot_node_t *out_next) {
   flags = j->a.info.flags;
   values = ag_scratch(&j->a, n_results, sizeof *values);
   if (!values) return AOT_E_EXHAUSTED;
-  AOT_TRY(h->edit->decompose(j->a.prog, n, values));
+  AOT_TRY(make(&j->a, values));
   for (k = 0; k < n_results; k++) {
     aot_value_t from;
     from.id = first + k;
@@ -149,7 +151,6 @@ static aot_status_t decompose(ag_joint_t *j, aot_node_t *out_next) {
     AOT_TRY(h->graph->node_info(j->a.prog, m, &info));
     AOT_TRY(h->edit->flags_set(j->a.prog, m, info.flags | flags));
   }
-  j->n_decomposed++;
   return AOT_OK;
 }
 
@@ -173,9 +174,14 @@ static aot_status_t look_at(ag_joint_t *j, list_t *missing, aot_node_t *out_next
   if (j->a.status != AOT_OK || able == 0) return j->a.status;
   if (!ag_has_rule(b) || uncovered != AG_NO_ARG || (b->when && !b->when(&j->a))) {
     aot_status_t status = j->a.status;
-    if (status == AOT_OK) status = decompose(j, out_next);
+    if (status == AOT_OK) status = put_in_place(j, decomposition, out_next);
+    j->n_decomposed += status == AOT_OK;
     if (status != AOT_E_UNIMPLEMENTED) return status;
     record(missing, j, why_not(b, is_complex, uncovered)); /* and go on, to find the others */
+  }
+  if (b->prepare) {
+    aot_status_t status = put_in_place(j, b->prepare, out_next);
+    if (status != AOT_E_UNIMPLEMENTED) return status;
   }
   for (k = 0; k < j->a.info.n_results; k++)
     if (ag_able(&j->a, j->a.info.first_result.id + k) && !(k > 0 && b->first_only))

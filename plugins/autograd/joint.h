@@ -59,6 +59,10 @@ typedef struct ag_shared {
   uint32_t n_calls; /* pairs of a forward and a backward call, numbered from 0 */
 } ag_shared_t;
 
+/* loop_history.c: the result of a scan that holds what its carry k was at the beginning of each step; AG_NO_ARG: none. */
+uint32_t ag_history_of(const ag_t *a, aot_graph_t body, uint32_t n_carries, uint32_t k);
+uint32_t ag_n_listed(const ag_t *a); /* operands and numbers in lists of the loaded node */
+
 /* ---- shared ---- */
 void *ag_scratch(ag_t *a, uint64_t n, uint64_t size); /* zeroed; NULL: a->status says so */
 aot_status_t ag_load(ag_t *a, aot_node_t n);          /* a->node, info, desc */

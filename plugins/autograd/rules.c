@@ -9,26 +9,31 @@ static const ag_rule_t RULES[] = {
 #define CODE(op, covers, fn) {op, NULL, covers, fn},
 #define ONLY_IF(op, when)
 #define FIRST_RESULT(op)
+#define PREPARED(op, prepare)
 #include "rules.def"
 #undef FORMULA
 #undef CODE
 #undef ONLY_IF
 #undef FIRST_RESULT
+#undef PREPARED
 };
 
 static const struct {
   const char *op;
-  ag_when_fn when;  /* NULL: a FIRST_RESULT row */
+  ag_when_fn when;  /* both NULL: a FIRST_RESULT row */
+  ag_prepare_fn prepare;
 } MARKS[] = {
 #define FORMULA(op, text)
 #define CODE(op, covers, fn)
-#define ONLY_IF(op, when) {op, when},
-#define FIRST_RESULT(op) {op, NULL},
+#define ONLY_IF(op, when) {op, when, NULL},
+#define FIRST_RESULT(op) {op, NULL, NULL},
+#define PREPARED(op, prepare) {op, NULL, prepare},
 #include "rules.def"
 #undef FORMULA
 #undef CODE
 #undef ONLY_IF
 #undef FIRST_RESULT
+#undef PREPARED
 };
 
 static const struct {
@@ -98,6 +103,7 @@ void ag_bind(ag_t *a, ag_bound_t *out) {
     aot_op_t op = a->host->graph->op_find(a->prog, aot_str(MARKS[i].op));
     if (op.id == AOT_NO_ID) continue;
     if (MARKS[i].when) out[op.id].when = MARKS[i].when;
+    else if (MARKS[i].prepare) out[op.id].prepare = MARKS[i].prepare;
     else out[op.id].first_only = 1;
   }
   bind_complex(a, out);

@@ -6,6 +6,10 @@
 
 #include <aot/ext/derivative.h>
 
+/* What a rule needs of the forward beside the node: other nodes before it, whose results stand for its own. AOT_E_UNIMPLEMENTED:
+ * everything is there. */
+typedef aot_status_t (*ag_prepare_fn)(ag_t *a, aot_value_t *out_values);
+
 typedef struct ag_rule {
   const char *op;
   const char *formula; /* NULL: code */
@@ -18,6 +22,7 @@ typedef struct ag_bound {
   const ag_rule_t *rule; /* NULL: none */
   const aot_derivative_t *outside; /* an opset's, where there is no rule; NULL: none */
   ag_when_fn when;       /* NULL: always */
+  ag_prepare_fn prepare; /* NULL: nothing */
   uint64_t covered;      /* bit i: argument i has a gradient */
   uint32_t first_only;   /* results after the first are constants */
   int32_t complex_way;   /* AG_COMPLEX_*: how the rule holds for complex numbers */
@@ -44,10 +49,12 @@ void ag_apply(ag_t *a, const ag_bound_t *b);
 #define CODE(op, covers, fn) void fn(ag_t *a);
 #define ONLY_IF(op, when) int when(ag_t *a);
 #define FIRST_RESULT(op)
+#define PREPARED(op, prepare) aot_status_t prepare(ag_t *a, aot_value_t *out_values);
 #include "rules.def"
 #undef FORMULA
 #undef CODE
 #undef ONLY_IF
 #undef FIRST_RESULT
+#undef PREPARED
 
 #endif

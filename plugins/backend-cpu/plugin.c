@@ -83,13 +83,13 @@ static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) { return (cu_world_t
 /* Operators whose regions are lowered: graphs first.., then lists of operands, of which some go around a loop. */
 static const struct region_row {
   const char *op;
-  uint32_t first_graph, n_graphs;
+  uint32_t first_graph, n_graphs, n_lists;
   int has_cond;  /* the first graph gives one result: whether to go on */
   int n_loop_lists; /* what is carried, what is looped over */
 } regions[] = {
-    {"higher_order.cond", 1, 2, 0, 0},
-    {"higher_order.scan", 0, 1, 0, 2},
-    {"higher_order.while_loop", 0, 2, 1, 1},
+    {"higher_order.cond", 1, 2, 1, 0, 0},
+    {"higher_order.scan", 0, 1, 3, 0, 2},
+    {"higher_order.while_loop", 0, 2, 2, 1, 1},
 };
 enum { N_REGIONS = sizeof regions / sizeof *regions };
 
@@ -105,14 +105,15 @@ static const char *bad_region(const aot_snapshot_t *s, const aot_snap_node_t *no
   const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
   const uint32_t lists = row->first_graph + row->n_graphs;
   uint32_t n_operands = 0;
-  for (uint32_t a = lists; a < node->n_args; a++) {
+  if (node->n_args < lists + row->n_lists) return "it has too few arguments";
+  for (uint32_t a = lists; a < lists + row->n_lists; a++) {
     const int is_loop_list = a < lists + (uint32_t)row->n_loop_lists;
     if (args[a].kind != AOT_ARG_VALUES && args[a].kind != AOT_ARG_INTS) return "its operands are no list";
     if (is_loop_list && args[a].kind == AOT_ARG_INTS && args[a].n > 0) return "numbers that change from step to step are not supported";
     n_operands += args[a].n;
   }
   for (uint32_t a = row->first_graph; a < lists; a++) {
-    if (node->n_args <= lists || args[a].kind != AOT_ARG_GRAPH) return "it names no graph";
+    if (args[a].kind != AOT_ARG_GRAPH) return "it names no graph";
     if (graphs[args[a].i].n_inputs != n_operands ||
         graphs[args[a].i].n_outputs != (row->has_cond && a == row->first_graph ? 1 : node->n_results))
       return "a region takes another number of operands, or gives another number of results, than the node has";

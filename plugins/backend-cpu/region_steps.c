@@ -75,6 +75,7 @@ static aot_status_t bind_operands(bc_build_t *b, const bc_value_t *operands, uin
   for (uint32_t i = 0; i < n; i++) {
     if (inputs[i].value == AOT_NO_ID) continue;
     bc_value_t *v = bc_value(b, inputs[i].value);
+    if (operands[i].kind == AOT_TYPE_NONE && v->kind == AOT_TYPE_SYMINT) continue; /* its value is known by its type */
     if (v->kind != operands[i].kind) return misfit(b, "input", i);
     if (v->t.dtype && (v->t.dtype != operands[i].t.dtype || !bc_same_sizes(&v->t, &operands[i].t)))
       return misfit(b, "input", i);

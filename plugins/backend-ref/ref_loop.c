@@ -64,8 +64,8 @@ static aot_status_t bind(rf_state *st, const rf_loop *l, uint32_t i, const rk_te
   if (v == AOT_NO_ID || rf_slot_of(st, f, v)->uses == 0 || !storage) return AOT_OK;
   AOT_TRY(rf_declared(st, &AOT_SNAP_ROWS(st->p->s, aot_snap_value_t, values)[v], l->node, &declared, NULL));
   if (!same_sizes(&declared, t))
-    return rf_fail(st, AOT_E_INVALID, l->node, "input %u of the body has another dtype or shape in step %lld than the body declares", i,
-                   (long long)l->step);
+    return rf_fail(st, AOT_E_INVALID, l->node, "input %u of the body has another dtype or shape in step %lld than it is declared with",
+                   i, (long long)l->step);
   rf_slot_share(rf_slot_of(st, f, v), t, storage);
   return AOT_OK;
 }

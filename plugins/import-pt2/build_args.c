@@ -72,6 +72,8 @@ static aot_status_t values_of(converter_t *c, const p2_argument_t *a, aot_arg_t 
     AOT_TRY(value_of(c, a->u.names[i], &one));
     if (one.kind == AOT_ARG_VALUE)
       ids[i] = (uint32_t)one.u.i;
+    else if (one.kind == AOT_ARG_INT && c->slot->type == AOT_STYPE_ANY) /* a size that a region reads, as an expression */
+      continue;
     else if (one.kind != AOT_ARG_NONE || a->kind != P2_ARG_OPTIONAL_TENSORS)
       return misfit(c, a);
   }

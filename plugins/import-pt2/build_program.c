@@ -90,31 +90,34 @@ static aot_status_t symbolic_value(p2_builder_t *b, const p2_graph_t *g, const p
   return AOT_OK;
 }
 
-/* What a region gives lies in memory of its own, wherever the traced one lay: at times at an offset that only a run tells. */
-static aot_status_t tensor_type(p2_builder_t *b, const p2_scope_t *s, aot_str_t name, uint32_t flags, p2_types_t *out) {
+/* An offset that hangs on symbols is recorded where the traced tensor lay. What a region gives lies elsewhere, and so do its views. */
+#define OFFSET_UNTOLD (-1)
+
+static aot_status_t tensor_type(p2_builder_t *b, const p2_scope_t *s, aot_str_t name, int recorded, p2_types_t *out) {
   const uint32_t i = p2_names_find(&s->graph->meta_index, name);
   aot_type_t t;
-  if (i == P2_NO_ENTRY || !(flags & AOT_OP_REGION)) {
+  if (recorded || i == P2_NO_ENTRY || !s->graph->metas[i].offset.text.size) {
     AOT_TRY(p2_type_of_name(b, s->graph, name, &t));
   } else {
     p2_meta_t meta = s->graph->metas[i];
     memset(&meta.offset, 0, sizeof meta.offset);
     AOT_TRY(p2_type_of_meta(b, name, &meta, &t));
+    t.offset = OFFSET_UNTOLD;
   }
   return add_type(b, out, &t);
 }
 
-/* flags: of the operator */
-static aot_status_t result_type(p2_builder_t *b, const p2_scope_t *s, const p2_argument_t *a, uint32_t flags, p2_types_t *out) {
+/* recorded: with offsets that hang on symbols */
+static aot_status_t result_type(p2_builder_t *b, const p2_scope_t *s, const p2_argument_t *a, int recorded, p2_types_t *out) {
   p2_bound_t bound;
   aot_type_t t;
   uint32_t i;
   memset(&t, 0, sizeof t);
   switch (a->kind) {
     case P2_ARG_NONE: return add_type(b, out, &t);
-    case P2_ARG_TENSOR: return tensor_type(b, s, a->u.s, flags, out);
+    case P2_ARG_TENSOR: return tensor_type(b, s, a->u.s, recorded, out);
     case P2_ARG_TENSORS:
-      for (i = 0; i < a->n; i++) AOT_TRY(tensor_type(b, s, a->u.names[i], flags, out));
+      for (i = 0; i < a->n; i++) AOT_TRY(tensor_type(b, s, a->u.names[i], recorded, out));
       return AOT_OK;
     case P2_ARG_SYM_INT:
     case P2_ARG_SYM_BOOL:
@@ -174,6 +177,24 @@ static aot_status_t as_expressions(p2_builder_t *b, p2_scope_t *s, const p2_node
 
 /* ---- nodes ---- */
 
+/* Offsets that are not told yet: none after a region, as the operator says, or as recorded. */
+static aot_status_t settle_offsets(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n, uint32_t flags, const p2_types_t *inferred,
+                                   p2_types_t *types) {
+  p2_types_t recorded = {0};
+  uint32_t n_untold = 0;
+  for (uint32_t i = 0; i < types->n; i++) {
+    if (types->at[i].offset != OFFSET_UNTOLD) continue;
+    if (flags & AOT_OP_REGION) types->at[i].offset = 0;
+    else if (inferred && i < inferred->n && inferred->at[i].kind == AOT_TYPE_TENSOR) types->at[i].offset = inferred->at[i].offset;
+    else n_untold++;
+  }
+  if (n_untold == 0) return AOT_OK;
+  for (uint32_t i = 0; i < n->n_outputs; i++) AOT_TRY(result_type(b, s, &n->outputs[i], 1, &recorded));
+  for (uint32_t i = 0; i < types->n; i++)
+    if (types->at[i].offset == OFFSET_UNTOLD) types->at[i].offset = recorded.at[i].offset;
+  return AOT_OK;
+}
+
 static aot_status_t build_node(p2_builder_t *b, p2_scope_t *s, const p2_node_t *n, aot_graph_t g, int autocast) {
   const aot_host_t *h = b->host;
   const aot_op_desc_t *d;
@@ -191,11 +212,12 @@ static aot_status_t build_node(p2_builder_t *b, p2_scope_t *s, const p2_node_t *
   d = spec.op.id == AOT_NO_ID ? NULL : h->graph->op_desc(b->prog, spec.op);
   if (!d) return p2_node_bad(b, n, "import-pt2.unknown-operator", "the operator is not known");
   AOT_TRY(p2_build_args(b, s, n, d, &args, &n_args));
-  for (i = 0; i < n->n_outputs; i++) AOT_TRY(result_type(b, s, &n->outputs[i], d->flags, &types));
+  for (i = 0; i < n->n_outputs; i++) AOT_TRY(result_type(b, s, &n->outputs[i], 0, &types));
   AOT_TRY(p2_origin(b, n, &spec.origin));
   if (autocast) AOT_TRY(p2_autocast(b, g, d, spec.origin, args, n_args, types.at, types.n));
   if (b->n_symbols == b->n_symbols_before) /* else only the archive knows the symbols that the node brings in */
     AOT_TRY(p2_infer(b, spec.op, args, n_args, &inferred, &known));
+  AOT_TRY(settle_offsets(b, s, n, d->flags, known ? &inferred : NULL, &types));
   if (known) AOT_TRY(p2_correct_types(b, n, args, n_args, &inferred, &types));
   if (known) AOT_TRY(p2_check_types(b, n, &inferred, types.at, types.n));
   spec.n_args = n_args;

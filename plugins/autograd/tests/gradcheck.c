@@ -78,6 +78,7 @@ static const char *const RULES[] = {
 #define CODE(op, covers, fn) op,
 #define ONLY_IF(op, when)
 #define FIRST_RESULT(op)
+#define PREPARED(op, prepare)
 #include "../rules.def"
 };
 
