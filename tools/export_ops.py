@@ -19,7 +19,7 @@ import zlib
 
 try:
     import torch
-    from safetensors.torch import save_file
+    from safetensors.torch import load_file, save_file
     from torch.utils._python_dispatch import TorchDispatchMode
 except ImportError as missing:
     torch = None
@@ -38,7 +38,7 @@ that a sample of `linear` records `aten.addmm.default`. Every recorded call runs
 once more by itself: one whose results then differ is dropped.
 
 Files written to OUT_DIR
-  cases.json        a list of {id, op, args, kwargs, outputs, out_meta, tangents, grads};
+  cases.json        a list of {id, op, args, kwargs, outputs, shares, out_meta, tangents, grads};
                     docs/PIPELINE.md has the format
   data.safetensors  the tensors that it names
 """
@@ -71,6 +71,11 @@ edge numbers (--edges)
   A sample's call is kept three times, a third of its floats replaced: by NaN, by infinities, by
   zeros of both signs and denormals; as it is, where one of its tensors is empty. Own calls are
   kept as they are.
+
+who shares memory (shares)
+  For each result the path of the argument whose storage it uses: "0", "0.2" in a list, a keyword; null: a
+  storage of its own; "": it has no elements. With --shares FILE the calls of an existing cases.json are run
+  again for nothing but that, and FILE is written anew; calls that cannot run here get no answer.
 
 gradients (--gradients)
   Every float32 and complex64 tensor argument requires one at once; the cotangents are random. A call that
@@ -352,6 +357,67 @@ def own_calls(path: str):
         yield Call(getattr(packet, parts[2]), args, kwargs)
 
 
+# ---- who shares memory ----------------------------------------------------------------------
+
+
+def paths_of(arguments: dict):
+    """Every tensor argument with its path."""
+    for path, value in arguments.items():
+        if isinstance(value, torch.Tensor):
+            yield path, value
+        elif isinstance(value, (list, tuple)):
+            yield from ((f"{path}.{i}", e) for i, e in enumerate(value) if isinstance(e, torch.Tensor))
+
+
+def shares(func, args, kwargs) -> list:
+    """By result: the path of the argument whose storage it uses. The arguments may be written."""
+    arguments = {str(i): a for i, a in enumerate(args)} | kwargs
+    owners = {t.untyped_storage().data_ptr(): path for path, t in reversed(list(paths_of(arguments))) if t.numel()}
+    result = func(*args, **kwargs)
+    return [None if not isinstance(r, torch.Tensor) else owners.get(r.untyped_storage().data_ptr()) if r.numel() else ""
+            for r in ([] if result is None else flat(result))]
+
+
+class Reader:
+    """Arguments of recorded cases; storages are copied for every call."""
+
+    def __init__(self, path: pathlib.Path):
+        self.tensors = load_file(path)
+
+    def value(self, v):
+        if v is None:
+            return None
+        if "t" in v:
+            whole = self.tensors[v["t"]].clone()
+            return whole.flatten().as_strided(v["shape"], v["stride"], v.get("offset", 0)) if "stride" in v else whole
+        if "l" in v:
+            return [self.value(e) for e in v["l"]]
+        (kind, what), = v.items()
+        if kind in ("dtype", "layout", "memory_format"):
+            return getattr(torch, what)
+        return torch.device(what) if kind == "device" else float(what) if kind == "f" else what
+
+
+def add_shares(path: pathlib.Path) -> int:
+    text = path.read_text()
+    cases, reader, fates = json.loads(text), Reader(path.with_name("data.safetensors")), collections.Counter()
+    for case in cases:
+        space, name, overload = case["op"].split(".")
+        try:
+            func = getattr(getattr(getattr(torch.ops, space), name), overload)
+            args = [reader.value(a) for a in case["args"]]
+            told = shares(func, args, {k: reader.value(a) for k, a in case.get("kwargs", {}).items()})
+        except Exception:  # an operator of another device, or of a group of processes
+            fates["cannot run"] += 1
+            continue
+        fates["shares" if any(told) else "own memory"] += 1
+        case["shares"] = told
+    dense = [json.dumps(c, separators=(",", ":")) for c in cases]
+    path.write_text("[\n" + ",\n".join(dense) + "\n]\n" if text.startswith("[\n") else "[" + ",".join(dense) + "]")
+    print(f"{path}: " + ", ".join(f"{n} {word}" for word, n in sorted(fates.items())))
+    return 0
+
+
 # ---- writing --------------------------------------------------------------------------------
 
 
@@ -453,6 +519,7 @@ def write_call(writer: Writer, call: Call, options) -> str:
     except TypeError:
         writer.tensors = {k: t for k, t in writer.tensors.items() if not k.startswith(case["id"] + ".")}
         return "an argument without a form"
+    case["shares"] = shares(call.func, copied(call.args), {k: copied(v) for k, v in call.kwargs.items()})
     if not options.no_meta:
         case["out_meta"] = [meta(o) for o in outputs]
     if options.gradients:
@@ -495,7 +562,8 @@ def export(options) -> int:
 
 def parse(argv):
     p = argparse.ArgumentParser(description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--out", required=True, metavar="OUT_DIR", help="folder to write, made when missing")
+    p.add_argument("--out", metavar="OUT_DIR", help="folder to write, made when missing")
+    p.add_argument("--shares", metavar="FILE", type=pathlib.Path, help="a cases.json that exists: see below; alone")
     p.add_argument("--ops", nargs="+", metavar="PATTERN", help="only overloads that fit, as 'aten.add.*'; * is any text")
     p.add_argument("--table", metavar="FILE", help="only overloads of this table, from `aothost ops --json FILE`")
     p.add_argument("--dtypes", nargs="+", choices=(*DTYPES, COMPLEX), default=list(DTYPES), metavar="DTYPE",
@@ -512,7 +580,10 @@ def parse(argv):
     p.add_argument("--skip", metavar="FILE", help="overloads or OpInfo names to leave out, a line each, # begins a remark")
     p.add_argument("--calls", metavar="FILE", help="own calls, see below")
     p.add_argument("--verbose", action="store_true", help="say which samples PyTorch refuses")
-    return p.parse_args(argv)
+    options = p.parse_args(argv)
+    if bool(options.out) == bool(options.shares):
+        p.error("one of --out and --shares is needed")
+    return options
 
 
 def main(argv) -> int:
@@ -523,7 +594,7 @@ def main(argv) -> int:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     try:
-        return export(options)
+        return add_shares(options.shares) if options.shares else export(options)
     except (UsageError, OSError) as error:
         print(f"export_ops.py: {error}", file=sys.stderr)
         return 2

@@ -5,7 +5,7 @@
  *     aten.topk.default  output.1  picks 0 along 2=-1 gives 0 : any of equal elements may be named
  *     c3484              output.0  any                        : sin(pi x) in float32 so near a pole
  *
- * WHO is a case or an operator, RESULT output.K or grad.PATH. `any`: whatever the numbers are; dtype and sizes still count.
+ * WHO is a case or an operator, RESULT output.K, grad.PATH or shares. `any`: whatever the numbers are; dtype and sizes still count.
  * `picks A along D=P gives K`: the result holds places along a dimension of argument A, the dimension is argument D (P when it is
  * left out); every place picked must hold what output K says, and none may be picked twice. */
 #ifndef AOTH_OP_CASE_EXCEPTIONS_H

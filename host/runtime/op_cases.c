@@ -7,6 +7,7 @@
 #include <pipeline/session.h>
 #include <runtime/compare.h>
 #include <runtime/op_case_exceptions.h>
+#include <runtime/op_case_shares.h>
 #include <runtime/op_case_text.h>
 #include <runtime/step.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ struct aoth_op_cases {
 const char *aoth_case_verdict(int verdict) {
   static const char *const names[AOTH_N_CASE_VERDICTS] = {
       "passed",        "none recorded",          "listed exception", "malformed case", "unknown operator", "arguments refused",
-      "no derivative", "refused by the backend", "fails when run",   "another type",   "differs"};
+      "no derivative", "refused by the backend", "fails when run",   "another type",   "differs",          "shares otherwise"};
   return verdict >= 0 && verdict < AOTH_N_CASE_VERDICTS ? names[verdict] : "";
 }
 
@@ -167,6 +168,16 @@ static int stage(running_t *r, const aoth_stage_t *stage_of, int verdict) {
   return failed_as_told(r, verdict);
 }
 
+static int check_shares(running_t *r, aot_op_t op) {
+  json_t *recorded = json_object_get(r->one, "shares");
+  const char *id = json_string_value(json_object_get(r->one, "id")), *name = json_string_value(json_object_get(r->one, "op"));
+  char why[200];
+  if (!recorded || aoth_case_exception(&r->cases->exceptions, id, name, "shares")) return 1;
+  const aot_status_t status = aoth_case_shares(r->s->now.prog, op, &r->program, recorded, why, sizeof why);
+  if (status == AOT_OK) return 1;
+  return status == AOT_E_INVALID ? failed(r, AOTH_CASE_SHARES, why) : failed_as_told(r, AOTH_CASE_ARGUMENTS);
+}
+
 /* From the case to a step that can be run. 0: told in part. */
 static int build(running_t *r, int with_grad) {
   const aoth_case_stages_t *stages = r->stages;
@@ -176,6 +187,7 @@ static int build(running_t *r, int with_grad) {
   if (!aoth_case_write(r->one, desc, r->cases->data, with_grad, &r->program))
     return failed(r, AOTH_CASE_MALFORMED, r->program.why);
   if (parse(r) != AOT_OK) return failed_as_told(r, AOTH_CASE_ARGUMENTS);
+  if (!check_shares(r, op)) return 0;
   if (desc->flags & AOT_OP_WRITES && !stage(r, stages->functional, AOTH_CASE_REFUSED)) return 0;
   for (uint32_t i = 0; with_grad && i < stages->n_gradient; i++)
     if (!stage(r, &stages->gradient[i], AOTH_CASE_NO_DERIVATIVE)) return 0;

@@ -62,7 +62,6 @@ static const renamed_t names[] = {
     {"aten.moveaxis.intlist", "movedim.intlist"},
     {"aten.swapdims.default", "transpose.int"},
     {"aten.row_stack.default", "vstack"},
-    {"aten.unsafe_chunk.default", "chunk"},
     {"aten.pdist.default", "_pdist_forward"},
     {"aten.special_digamma.default", "digamma"},
     {"aten.special_psi.default", "digamma"},

@@ -108,6 +108,17 @@ aot_status_t at_dc_split(at_emit_t *e, aot_value_t *out) {
   return e->status;
 }
 
+aot_status_t at_dc_unsafe_chunk(at_emit_t *e, aot_value_t *out) {
+  int32_t dim = at_wrap(e->infer, at_in_int(e, "dim", 0), self_type(e).rank);
+  int64_t *sizes = at_dims(e->infer, (int32_t)e->info.n_results);
+  uint32_t i;
+  at_x pieces;
+  for (i = 0; i < e->info.n_results; i++) sizes[i] = at_result_type(e, i).sizes[dim];
+  pieces = AT(e, "unsafe_split_with_sizes", IN("self"), at_list(e, sizes, e->info.n_results), at_i(dim));
+  for (i = 0; i < e->info.n_results; i++) out[i] = VAL(at_nth(pieces, i));
+  return e->status;
+}
+
 aot_status_t at_dc_unbind(at_emit_t *e, aot_value_t *out) {
   uint32_t i;
   for (i = 0; i < e->info.n_results && e->status == AOT_OK; i++)

@@ -261,6 +261,7 @@ at_decompose_fn at_dc_trapezoid;
 at_decompose_fn at_dc_tri;
 at_decompose_fn at_dc_triplet_margin_loss;
 at_decompose_fn at_dc_unbind;
+at_decompose_fn at_dc_unsafe_chunk;
 at_decompose_fn at_dc_upsample;
 at_decompose_fn at_dc_upsample_backward;
 at_decompose_fn at_dc_vander;
@@ -314,6 +315,7 @@ at_inverse_fn at_vi_unfold;
 at_inverse_fn at_vi_view_dtype;
 
 at_sharing_fn at_sh_alone;
+at_sharing_fn at_sh_contiguous;
 at_sharing_fn at_sh_each;
 at_sharing_fn at_sh_einsum;
 at_sharing_fn at_sh_first;

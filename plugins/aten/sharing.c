@@ -33,11 +33,26 @@ static int lies_like_a_view(at_infer_t *c, const aot_call_t *call) {
 /* reshape and kin: a view where the layout allows it */
 void at_sh_viewable(at_infer_t *c, const aot_call_t *call, uint32_t *out) { answer(call, lies_like_a_view(c, call), out); }
 
-/* to and kin: the tensor itself unless something changes or a copy is asked for */
-void at_sh_unchanged(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
+static int stays_the_same(const aot_call_t *call) {
   const aot_type_t *from = &call->operands[0], *to = &call->results[0];
-  answer(call, from->dtype == to->dtype && from->device == to->device && from->device_index == to->device_index &&
-                   !at_bool(c, "copy") && lies_like_a_view(c, call), out);
+  return from->dtype == to->dtype && from->device == to->device && from->device_index == to->device_index;
+}
+
+/* to and kin: the tensor itself unless something changes or a copy is asked for. A memory order is compared with the one that the
+ * strides suggest, gaps or not. */
+void at_sh_unchanged(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
+  int64_t format = at_has(c, "memory_format") ? at_int(c, "memory_format") : AOT_MEMORY_PRESERVE;
+  int channels_last = at_suggests_channels_last(c, &call->operands[0]);
+  answer(call, stays_the_same(call) && !at_bool(c, "copy") &&
+                   (format == AOT_MEMORY_PRESERVE || channels_last == (format != AOT_MEMORY_CONTIGUOUS)), out);
+}
+
+/* contiguous, and ravel, which asks for it first: the tensor itself, or a view, where it lies in the asked order */
+void at_sh_contiguous(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
+  int64_t format = at_has(c, "memory_format") ? at_int(c, "memory_format") : AOT_MEMORY_CONTIGUOUS;
+  const aot_type_t *from = &call->operands[0];
+  answer(call, format == AOT_MEMORY_CONTIGUOUS ? at_is_contiguous(c, from)
+                                               : format == AOT_MEMORY_PRESERVE || at_is_channels_last(c, from), out);
 }
 
 /* dropout that drops nothing */

@@ -31,7 +31,8 @@ typedef struct fz_place {
   uint32_t declared;   /* the name that the place was made for: its recorded type is the place's geometry */
   uint32_t written_by; /* 1 + the last node that wrote this very place; 0: none */
   uint8_t settled;     /* see above */
-  uint8_t own_history; /* its gradient is not that of its parent: written beneath a step that no gradient passes */
+  uint8_t own_history; /* its gradient is not that of its parent: written beneath a step that no gradient passes, or no view for
+                          autograd */
 } fz_place_t;
 
 typedef struct fz_storage {

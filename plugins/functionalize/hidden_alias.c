@@ -43,12 +43,11 @@ static aot_status_t replace(const aot_host_t *host, aot_prog_t *prog, aot_node_t
   return host->edit->node_erase(prog, node);
 }
 
-/* What waits for something, or is seen from outside, stays what it is: its operand is nobody's to look at meanwhile. */
 static aot_status_t expose_node(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_node_t node, uint32_t *n_exposed) {
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(host->graph->node_info(prog, node, &info));
   const aot_op_desc_t *d = host->graph->op_desc(prog, info.op);
-  if (info.n_operands == 0 || (d->flags & (AOT_OP_EFFECT | AOT_OP_COLLECTIVE | AOT_OP_WRITES))) return AOT_OK;
+  if (info.n_operands == 0 || !(d->flags & AOT_OP_COMPOSITE) || (d->flags & AOT_OP_EFFECT)) return AOT_OK;
   uint32_t *memory = calloc((size_t)info.n_results + 1, sizeof *memory);
   aot_value_t *values = calloc((size_t)info.n_results + 1, sizeof *values);
   aot_status_t status = memory && values ? AOT_OK : no_memory(host, ctx, node);

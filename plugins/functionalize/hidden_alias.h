@@ -3,9 +3,9 @@
  *     %y = aten.dropout.default %x, 0.5, false        y is x
  *     %a, %b = aten.meshgrid.default [%x, %z]         a is a view of x, b one of z
  *
- * The opset knows them, call by call. Such calls are taken apart, before anything else looks at the graphs, into the operators
- * that PyTorch makes of them: views whose schemas tell what they are. What cannot be taken apart is a view step of its own in
- * the walk (rewrite.c). */
+ * The opset knows them, call by call. Composites are taken apart, before anything else looks at the graphs, into the operators
+ * that PyTorch makes of them: views whose schemas tell what they are. Others (unsafe_split) are view steps of their own in the
+ * walk, and none for autograd, which goes by the schemas (history.h). */
 #ifndef FZ_HIDDEN_ALIAS_H
 #define FZ_HIDDEN_ALIAS_H
 

@@ -9,6 +9,11 @@ int fz_step_stops_gradient(const fz_rewrite_t *w, aot_node_t view) {
   return (info.flags & AOT_NODE_NO_GRAD) || (w->host->graph->op_desc(w->prog, info.op)->flags & AOT_OP_NO_GRAD);
 }
 
+int fz_history_is_apart(const fz_rewrite_t *w, uint32_t place) {
+  const fz_place_t *p = &w->alias.places[place];
+  return p->own_history || fz_step_stops_gradient(w, (aot_node_t){p->view_node});
+}
+
 int fz_is_differentiable(const aot_type_t *t) {
   return t->kind == AOT_TYPE_TENSOR && (aot_dtype_is_float(t->dtype) || t->dtype == AOT_C64 || t->dtype == AOT_C128);
 }

@@ -10,6 +10,9 @@
 #include "rewrite.h"
 
 int fz_step_stops_gradient(const fz_rewrite_t *w, aot_node_t view);
+/* Is the step to a place none for autograd? Then what is written on one side of it has no history on the other: a step that stops
+ * gradients, and one whose schema does not say that memory is shared (unsafe_split). */
+int fz_history_is_apart(const fz_rewrite_t *w, uint32_t place);
 /* Does a value of the type have a gradient at all? */
 int fz_is_differentiable(const aot_type_t *t);
 /* The numbers of `value` with the history of `history`, put before `before` (AOT_NO_ID: at the end). */

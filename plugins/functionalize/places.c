@@ -202,7 +202,7 @@ aot_status_t fz_write(fz_rewrite_t *w, uint32_t place, aot_value_t updated, int 
   for (uint32_t q = place; a->places[q].parent != FZ_NONE; q = a->places[q].parent) {
     fz_place_t p = a->places[q];
     aot_value_t base = {a->places[p.parent].value}, whole;
-    if (!unseen && has_history && fz_step_stops_gradient(w, (aot_node_t){p.view_node})) a->places[q].own_history = 1, unseen = 1;
+    if (!unseen && has_history && fz_history_is_apart(w, q)) a->places[q].own_history = 1, unseen = 1;
     if (direct && a->places[p.parent].parent != FZ_NONE) continue;
     if (direct) AOT_TRY(scatter_into_base(w, place, updated, before, &whole));
     else AOT_TRY(w->host->edit->view_inverse(w->prog, (aot_node_t){p.view_node}, p.view_index, base, updated, before, &whole));

@@ -80,7 +80,7 @@ static int is_looked_into(const aot_op_desc_t *d, const aot_node_info_t *n, cons
  * must show all of the base as it lies. */
 static uint32_t addressed(const fz_rewrite_t *w, uint32_t place) {
   const fz_alias_t *a = &w->alias;
-  while (a->places[place].parent != FZ_NONE && !fz_step_stops_gradient(w, (aot_node_t){a->places[place].view_node}))
+  while (a->places[place].parent != FZ_NONE && !fz_history_is_apart(w, place))
     place = a->places[place].parent;
   return place;
 }
@@ -201,7 +201,7 @@ static aot_status_t rewrite_writer(fz_rewrite_t *w, aot_node_t node, const aot_o
   aot_value_t *results = values, *written = values + info.n_results;
   int is_auto;
   aot_status_t status = fz_functional_form(w, node, d, before_refresh->ids, results, written, &is_auto);
-  const int unseen = (info.flags & AOT_NODE_NO_GRAD) || (is_auto && (d->flags & AOT_OP_NO_GRAD));
+  const int unseen = (info.flags & AOT_NODE_NO_GRAD) || (d->flags & AOT_OP_NO_GRAD);
   if (status == AOT_OK) status = apply_writes(w, node, d, before_refresh, written, unseen);
   if (status == AOT_OK) status = w->host->graph->node_info(w->prog, node, &info);
   if (status == AOT_OK) place_written_results(w, d, &info, before_refresh, results);
@@ -250,6 +250,7 @@ static aot_status_t place_result(fz_rewrite_t *w, const aot_op_desc_t *d, const 
     place = fz_alias_view(&w->alias, parent, g->value_def(w->prog, (aot_value_t){declared}).id, i, declared, declared);
     if (place == FZ_NONE) return fz_no_memory(w);
     w->alias.places[place].operand = operand;
+    w->alias.places[place].own_history = !(d->flags & AOT_OP_VIEW) && fz_is_differentiable(&to);
     if (!fz_is_exact(w, parent)) /* the node's types are what the rules of the boundary go by */
       return fz_replay(w, place, g->value_def(w->prog, (aot_value_t){declared}));
   }

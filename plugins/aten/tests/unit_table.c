@@ -84,8 +84,10 @@ static void rows_are_complete(void **state) {
     if (row->doc == NULL || row->doc[0] == '\0') bad(row, "no doc");
     if (row->group == NULL || row->group[0] == '\0') bad(row, "no group");
     if ((row->flags & AOT_OP_COMPOSITE) && row->decompose == NULL) bad(row, "COMPOSITE without .decompose");
-    if (views(d) != (row->inverse != NULL)) bad(row,
-                                                views(d) ? "a view without .inverse" : ".inverse, but the schema shows no view");
+    if (views(d) && row->inverse == NULL) bad(row, "a view without .inverse");
+    if (!views(d) && row->inverse != NULL && row->sharing == NULL) bad(row, ".inverse, but nothing says that it is a view");
+    if (!views(d) && row->sharing != NULL && !(row->flags & (AOT_OP_COMPOSITE | AOT_OP_COLLECTIVE)) && row->inverse == NULL)
+      bad(row, ".sharing without .inverse, and no COMPOSITE");
     if ((row->flags & AOT_OP_STORAGE) && row->functional == NULL) continue; /* functionalize knows what it means */
     if (writes(d) != (row->functional != NULL || row->functional_by != NULL))
       bad(row, writes(d) ? "writes without .functional" : ".functional, but the schema shows no write");
