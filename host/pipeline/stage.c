@@ -10,6 +10,7 @@
 #include <aot/ext/cache.h>
 #include <aot/inline.h>
 #include <base/file.h>
+#include <ir/ports_kept.h>
 #include <ir/value_numbers.h>
 #include <pipeline/environment.h>
 #include <pipeline/load.h>
@@ -114,6 +115,7 @@ typedef struct running {
   aoth_arena_t *arena;
   uint32_t n_cuts;
   aoth_joint_record_t *joint; /* what a partition divides; NULL: it is a pass */
+  aoth_ports_t *ports;        /* before a pass; NULL: it is a partition */
 } running_t;
 
 static aot_status_t do_pass(void *arg) {
@@ -197,20 +199,36 @@ static aot_status_t run_partition(aoth_session_t *s, const aoth_stage_t *stage, 
   return aoth_call(s, stage, "apply", do_apply, r);
 }
 
+static aot_status_t run_pass(aoth_session_t *s, const aoth_stage_t *stage, running_t *r) {
+  r->ports = aoth_ports_record(s->now.prog);
+  if (!r->ports) return s->status = AOT_E_EXHAUSTED;
+  return aoth_call(s, stage, "run", do_pass, r);
+}
+
+/* What the contract and the properties do not say: a pass keeps the ports, the halves of a partition compute what the joint did. */
+static aot_status_t check_effect(aoth_session_t *s, const aoth_stage_t *stage, const running_t *r) {
+  const uint32_t gives = stage->unit->has_contract ? stage->unit->contract.gives : 0;
+  if (r->ports && aoth_ports_check(s->now.prog, r->ports, gives) != AOT_OK)
+    return aoth_misbehaved(s, stage, "changed ports that its contract does not speak of");
+  if (r->joint && aoth_halves_check(s->now.prog, r->joint) != AOT_OK)
+    return aoth_misbehaved(s, stage, "divided the program into halves that compute something else");
+  return AOT_OK;
+}
+
 static aot_status_t run_rewriter(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit,
                                  uint64_t *out_edits) {
   running_t r = {.s = s, .unit = unit, .arena = aoth_arena_create()};
   if (!r.arena) return AOT_E_EXHAUSTED;
   aot_status_t status = aoth_session_journal_begin(s);
   if (status == AOT_OK)
-    status = strcmp(stage->unit->kind, "pass/1") == 0 ? aoth_call(s, stage, "run", do_pass, &r) : run_partition(s, stage, &r);
+    status = strcmp(stage->unit->kind, "pass/1") == 0 ? run_pass(s, stage, &r) : run_partition(s, stage, &r);
   *out_edits = aoth_journal_count(s->now.prog);
   if (status == AOT_OK) status = check_stage(s, stage);
-  if (status == AOT_OK && r.joint && aoth_halves_check(s->now.prog, r.joint) != AOT_OK)
-    status = aoth_misbehaved(s, stage, "divided the program into halves that compute something else");
+  if (status == AOT_OK) status = check_effect(s, stage, &r);
   if (status == AOT_OK) commit_stage(s, stage);
   if (status != AOT_OK) status = aoth_session_fail(s, stage);
   aoth_joint_record_destroy(r.joint);
+  aoth_ports_destroy(r.ports);
   aoth_arena_destroy(r.arena);
   return status;
 }

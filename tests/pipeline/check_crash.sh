@@ -84,6 +84,11 @@ other hostile refuse 2 "not on a Sunday"
 other hostile destroy 3 "died of SIGSEGV during destroy"
 other hostile thread 3 "aothost: SIGSEGV in another thread during run of unit hostile"
 other hostile exit-thread 3 "aothost: exit in another thread during run of unit hostile"
+place="another port stands in its place"
+for change in type:"it is of another type than before" gone:"it is gone" role:"$place" index:"$place"; do
+  other hostile "port-${change%%:*}" 3 "unit hostile 6.6.6 changed ports that its contract does not speak of"
+  says "forward graph, output user_output 0: ${change#*:}"; says "in stage hostile"
+done
 other hostile-liar nothing 3 "unit hostile-liar 6.6.6 left a broken program behind"
 other hostile-maker nothing 3 "unit hostile-maker 6.6.6 broke its contract"
 says "operator toy.add was created, which the contract does not allow"

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 typedef struct hostile {
@@ -77,6 +78,22 @@ static aot_status_t tell(const hostile_t *u, aot_ctx_t *ctx, aot_prog_t *prog) {
   return AOT_E_UNIMPLEMENTED;
 }
 
+/* The first output of the forward graph gets another type, another role, another number, or goes. */
+static aot_status_t change_port(const hostile_t *u, aot_prog_t *prog) {
+  const aot_graph_t forward = u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD);
+  const aot_port_t port = u->host.graph->outputs(prog, forward)[0];
+  aot_type_t type;
+  if (is(u, "port-type")) {
+    AOT_TRY(u->host.graph->value_type(prog, port.value, &type));
+    type.dtype = AOT_F64;
+    return u->host.edit->type_set(prog, port.value, &type);
+  }
+  AOT_TRY(u->host.edit->outputs_clear(prog, forward));
+  if (is(u, "port-gone")) return AOT_OK;
+  const int32_t role = is(u, "port-role") ? AOT_ROLE_OFFSET : port.role;
+  return u->host.edit->output_add(prog, forward, role, port.index + (uint32_t)is(u, "port-index"), port.value, port.name);
+}
+
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const hostile_t *u = p->self;
   volatile int zero = 0;
@@ -95,6 +112,7 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   if (is(u, "_exit")) _exit(0);
   if (is(u, "exit-thread")) in_thread(exit_in_thread);
   if (is(u, "heap")) damage_heap();
+  if (u->how.size > 5 && memcmp(u->how.data, "port-", 5) == 0) return change_port(u, prog);
   return AOT_OK;
 }
 
@@ -134,7 +152,8 @@ static const aot_str_t choices[] = {
     AOT_STR_INIT("bus"),    AOT_STR_INIT("stack"),  AOT_STR_INIT("silent"),  AOT_STR_INIT("told"),
     AOT_STR_INIT("alloc"),  AOT_STR_INIT("thread"), AOT_STR_INIT("create"),  AOT_STR_INIT("null"),
     AOT_STR_INIT("no-run"), AOT_STR_INIT("refuse"), AOT_STR_INIT("destroy"), AOT_STR_INIT("nothing"),
-    AOT_STR_INIT("exit"),   AOT_STR_INIT("_exit"),  AOT_STR_INIT("exit-thread"), AOT_STR_INIT("heap")};
+    AOT_STR_INIT("exit"),   AOT_STR_INIT("_exit"),  AOT_STR_INIT("exit-thread"), AOT_STR_INIT("heap"),
+    AOT_STR_INIT("port-type"), AOT_STR_INIT("port-gone"), AOT_STR_INIT("port-role"), AOT_STR_INIT("port-index")};
 static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t),
                                         .kind = AOT_OPT_ENUM,
                                         .flags = AOT_OPT_AFFECTS_OUTPUT,
