@@ -10,8 +10,8 @@
 
 #include "dump_row.h"
 
-/* Rows that another stands for become JD_MERGED and read nothing; every other row reads what stands for its inputs, each once, in its own
- * inputs and in the JSON. 0, -2: no memory. O(text of the rows). */
+/* Rows that another stands for become JD_MERGED and read nothing; every other row reads what stands for its inputs, each once, in its
+ * own inputs and in the JSON. 0, -2: no memory. O(text of the rows). */
 int jd_merge_rows(json_t *rows, jd_row_t *row, uint32_t n_rows);
 
 #endif

@@ -8,7 +8,8 @@
  * of the file's name. INPUTS.json: {"NAME": ["primals_2", ..]}, the placeholders that are not parameters or buffers; a
  * graph that is not in it has parameters only. --check: exit 1 where a graph saves more than PyTorch or takes more than one
  * T-th (100) of its seconds, or where the cut nearest the backward is not PyTorch's to the byte (where its row
- * rounds, to the last digit); where a graph without a row takes more than a second, beyond 10,000 nodes 20 seconds for every 100,000. */
+ * rounds, to the last digit); where a graph without a row takes more than a second, beyond 10,000 nodes 20 seconds for every
+ * 100,000. */
 #include "generate_joint.h"
 #include "joint_dump.h"
 

@@ -95,9 +95,9 @@ static int same_type(const aot_type_t *a, const aot_type_t *b) {
 static void tell(aot_prog_t *p, uint32_t *n_bad, const kept_port_t *port, uint32_t value, const char *what) {
   const aot_node_t node = {value == NONE ? NONE : p->values.at[value].def};
   if ((*n_bad)++ >= MAX_REPORTS) return;
-  aoth_report_node(p, node, AOT_SEVERITY_ERROR, "ir.ports", "only what the contract gives may change ports", "%s graph, %s %s %u: %s",
-                   aoth_graph_kind_name(port->graph_kind), port->is_output ? "output" : "input", aoth_role_name(port->role), port->index,
-                   what);
+  aoth_report_node(p, node, AOT_SEVERITY_ERROR, "ir.ports", "only what the contract gives may change ports",
+                   "%s graph, %s %s %u: %s", aoth_graph_kind_name(port->graph_kind), port->is_output ? "output" : "input",
+                   aoth_role_name(port->role), port->index, what);
 }
 
 /* One side of one graph: the ports before, and those that stand there now; both without the excepted ones. */
