@@ -85,6 +85,26 @@ static uint32_t addressed(const fz_rewrite_t *w, uint32_t place) {
   return place;
 }
 
+/* From a tensor's first element in its storage to its last. 0: symbolic, or no elements. */
+static int extent_of(const aot_type_t *t, int64_t *out_first, int64_t *out_last) {
+  *out_first = *out_last = t->offset;
+  if (AOT_DIM_IS_SYM(t->offset)) return 0;
+  for (int32_t d = 0; d < t->rank; d++) {
+    if (AOT_DIM_IS_SYM(t->sizes[d]) || AOT_DIM_IS_SYM(t->strides[d]) || t->sizes[d] == 0) return 0;
+    *out_last += (t->sizes[d] - 1) * t->strides[d];
+  }
+  return 1;
+}
+
+/* An input comes with its own elements: what else lies in the storage that it was traced with is not there. */
+static aot_status_t check_extent(const fz_rewrite_t *w, aot_node_t node, uint32_t base, const aot_type_t *whole, const aot_type_t *result) {
+  int64_t first, last, from, to;
+  if (w->host->graph->value_def(w->prog, (aot_value_t){w->alias.places[base].declared}).id != AOT_NO_ID) return AOT_OK;
+  if (!extent_of(whole, &first, &last) || !extent_of(result, &from, &to) || (from >= first && to <= last)) return AOT_OK;
+  return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.storage",
+                 "the view reaches outside of the elements of an input; the memory around them is not passed", node);
+}
+
 static aot_status_t address_storage(fz_rewrite_t *w, aot_node_t node, const aot_node_info_t *info, uint32_t arg, uint32_t *place) {
   const fz_alias_t *a = &w->alias;
   aot_type_t result, whole, base;
@@ -92,6 +112,7 @@ static aot_status_t address_storage(fz_rewrite_t *w, aot_node_t node, const aot_
   AOT_TRY(w->host->graph->value_type(w->prog, info->first_result, &result));
   AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){a->places[*place].declared}, &whole));
   AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){a->places[a->storages[a->places[*place].storage].base].declared}, &base));
+  AOT_TRY(check_extent(w, node, a->storages[a->places[*place].storage].base, &base, &result));
   if (!fz_same_layout(&whole, &base) || whole.offset != base.offset)
     return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.storage",
                    "a view that addresses the storage itself, of a detached part of a tensor, is not supported", node);
