@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <math.h>
 
 static at_world_t world;
 
@@ -379,6 +380,65 @@ static int close_world(void **state) {
   return 0;
 }
 
+/* ---- loops ---- */
+
+/* A region that adds its two inputs, as many times an output. */
+static aot_arg_t sum_region(uint32_t n_outputs) {
+  static const int64_t two[1] = {2};
+  const aot_type_t t = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_F32, .rank = 1, .sizes = two};
+  const aot_edit_api_t *edit = world.host->edit;
+  aot_node_info_t info = {.struct_size = sizeof info};
+  aot_value_t in[2];
+  aot_graph_t g;
+  aot_node_t n;
+  assert_int_equal(edit->graph_create(world.p, AOT_GRAPH_REGION, aot_str("sum"), &g), AOT_OK);
+  for (uint32_t i = 0; i < 2; i++)
+    assert_int_equal(edit->input_add(world.p, g, AOT_ROLE_REGION, i, &t, aot_str(""), &in[i]), AOT_OK);
+  const aot_arg_t args[2] = {aot_arg_value(in[0]), aot_arg_value(in[1])};
+  const aot_node_spec_t spec = {.struct_size = sizeof spec, .op = world.host->graph->op_find(world.p, aot_str("aten.add.Tensor")),
+                                .n_args = 2, .args = args, .origin = aot_no_origin()};
+  assert_int_equal(edit->node_create(world.p, g, &spec, aot_no_node(), &n), AOT_OK);
+  assert_int_equal(world.host->graph->node_info(world.p, n, &info), AOT_OK);
+  for (uint32_t k = 0; k < n_outputs; k++)
+    assert_int_equal(edit->output_add(world.p, g, AOT_ROLE_REGION, k, info.first_result, aot_str("")), AOT_OK);
+  return aot_arg_int_kind(AOT_ARG_GRAPH, g.id);
+}
+
+/* Every loop, unrolled: [4, 2] summed up along dimension 0, from `first` on. */
+static void check_sums(uint32_t output, const rk_tensor *x, const rk_tensor *first) {
+  const rk_tensor *y = world_output_tensor(&world, output);
+  for (int64_t k = 0; k < 2; k++) {
+    double sum = first ? world_element(first, &k) : 0;
+    for (int64_t t = 0; t < 4; t++) {
+      const int64_t at[2] = {t, k};
+      sum += world_element(x, at);
+      assert_true(fabs(world_element(y, at) - sum) < 1e-5);
+    }
+  }
+}
+
+static void loops_are_unrolled(void **state) {
+  static const int64_t sizes[2] = {4, 2};
+  (void)state;
+  world_begin(&world);
+  const rk_tensor x = world_random(&world, AOT_F32, sizes, 2, 1), a = world_random(&world, AOT_F32, sizes + 1, 1, 2);
+  const aot_value_t rows = world_input(&world, &x), first = world_input(&world, &a);
+  const aot_arg_t scan[] = {sum_region(2), aot_arg_values(&first.id, 1), aot_arg_values(&rows.id, 1), aot_arg_values(NULL, 0)};
+  const aot_arg_t prefix[] = {sum_region(1), aot_arg_values(&rows.id, 1), aot_arg_values(NULL, 0)};
+  const aot_arg_t map[] = {sum_region(1), aot_arg_values(&rows.id, 1), aot_arg_values(&first.id, 1)};
+  if (world_node(&world, "higher_order.scan", scan, 4).id == AOT_NO_ID) fail_msg("%s", world.why);
+  if (world_node(&world, "higher_order.associative_scan", prefix, 3).id == AOT_NO_ID) fail_msg("%s", world.why);
+  if (world_node(&world, "higher_order.map_impl", map, 3).id == AOT_NO_ID) fail_msg("%s", world.why);
+  if (!world_decompose(&world) || !world_run(&world)) fail_msg("%s", world.why);
+  check_sums(1, &x, &a);
+  check_sums(2, &x, NULL);
+  for (int64_t k = 0; k < 2; k++) {
+    const int64_t last[2] = {3, k};
+    assert_true(world_element(world_output_tensor(&world, 0), &k) == world_element(world_output_tensor(&world, 1), last));
+    assert_true(fabs(world_element(world_output_tensor(&world, 3), last) - world_element(&x, last) - world_element(&a, &k)) < 1e-6);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(writes_become_values),          cmocka_unit_test(written_tensors_keep_their_dtype),
@@ -386,6 +446,7 @@ int main(void) {
       cmocka_unit_test(inverses_undo_views),
       cmocka_unit_test(writing_repeated_elements_is_refused), cmocka_unit_test(wrong_arguments_are_told),
       cmocka_unit_test(symbols_go_through_shape_rules), cmocka_unit_test(draws_take_symbolic_sizes),
+      cmocka_unit_test(loops_are_unrolled),
   };
   return cmocka_run_group_tests(tests, open_world, close_world);
 }

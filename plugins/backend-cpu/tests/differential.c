@@ -111,6 +111,22 @@ static const program_t programs[] = {
      "graph @twice region {\nin %x = region 0 : f32[5, 4]\n%m = aten.mul.Tensor %x, 2\nout region 0 = %m\n}\n"
      "graph @rows region {\nin %x = region 0 : f32[5, 4]\n%s = aten.sum.dim_IntList %x, [1], true\n%m = aten.add.Tensor %x, %s\n"
      "out region 0 = %m\n"},
+    {"loops: carries that change places, rows of a view, no step at all, a loop in a loop",
+     {{2, {4, 5}, 0}, {0, {0}, 9}},
+     "f32[4, 5]\ni64[]\n",
+     "%t = aten.t.default %a0\n%s = aten.select.int %a0, 1, 0\n%u = aten.select.int %a0, 1, 2\n"
+     "%p : f32[4], %q : f32[4], %y : f32[5, 4] = higher_order.scan @swap, [%s, %u], [%t], []\n%z = aten.slice.Tensor %t, 0, 0, 0\n"
+     "%e : f32[4], %f : f32[4], %g : f32[0, 4] = higher_order.scan @swap, [%p, %u], [%z], []\n"
+     "%i : i64[], %w : f32[4] = higher_order.while_loop @less, @again, [%a1, %e], [%t]\n"
+     "out user_output 0 = %y\nout user_output 1 = %g\nout user_output 2 = %i\nout user_output 3 = %w\nout user_output 4 = %f\n}\n"
+     "graph @swap region {\nin %p = region 0 : f32[4]\nin %q = region 1 : f32[4]\nin %x = region 2 : f32[4]\n"
+     "%n = aten.add.Tensor %p, %x\n%y = aten.mul.Tensor %p, %q\nout region 0 = %q\nout region 1 = %n\nout region 2 = %y\n}\n"
+     "graph @less region {\nin %i = region 0 : i64[]\nin %w = region 1 : f32[4]\nin %t = region 2 : f32[5, 4]\n"
+     "%l = aten.lt.Scalar %i, 12\nout region 0 = %l\n}\n"
+     "graph @again region {\nin %i = region 0 : i64[]\nin %w = region 1 : f32[4]\nin %t = region 2 : f32[5, 4]\n"
+     "%n = aten.add.Tensor %i, 1\n%v = aten.sin.default %w\n"
+     "%p : f32[4], %q : f32[4], %y : f32[5, 4] = higher_order.scan @swap, [%v, %w], [%t], []\n%m = aten.mul.Tensor %p, 0.5\n"
+     "out region 0 = %n\nout region 1 = %m\n"},
     {"draws from seed and offset, in groups, through views and on their own",
      {{3, {5, 4, 33}, 0}, {0, {0}, 900}, {0, {0}, 900}, {1, {9}, 9}},
      "f32[5, 4, 33]\ni64[]\ni64[]\ni64[9]\n",
