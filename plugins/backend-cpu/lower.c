@@ -1,5 +1,6 @@
 #include "lower.h"
 
+#include "common/loops/loop.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -370,9 +371,9 @@ aot_status_t bc_fill_zero(bc_build_t *b, const bc_tensor_t *dst) {
   return AOT_OK;
 }
 
-/* ---- tables ---- */
+/* ---- operators ---- */
 
-bc_lower_fn bc_lowering_find(aot_str_t op) {
+static bc_lower_fn find_lowering(aot_str_t op) {
   static const bc_lowering_table_t *const tables[] = {
       &bc_lowerings_matmul, &bc_lowerings_norm,      &bc_lowerings_softmax, &bc_lowerings_attention, &bc_lowerings_reduce,
       &bc_lowerings_conv,   &bc_lowerings_embedding, &bc_lowerings_pool,    &bc_lowerings_batch_norm,
@@ -381,4 +382,16 @@ bc_lower_fn bc_lowering_find(aot_str_t op) {
     for (uint32_t r = 0; r < tables[t]->n_rows; r++)
       if (aot_str_eq(aot_str(tables[t]->rows[r].op), op)) return tables[t]->rows[r].lower;
   return NULL;
+}
+
+aot_status_t bc_find_ops(bc_build_t *b) {
+  const aot_snap_op_t *rows = AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops);
+  bc_op_t *ops = bc_pool_alloc(b->pool, ((uint64_t)b->s->ops.count + 1) * sizeof *ops);
+  if (!ops) return no_memory(b);
+  for (uint32_t o = 0; o < b->s->ops.count; o++) {
+    const aot_str_t name = aot_snap_text(b->s, rows[o].name);
+    ops[o] = (bc_op_t){find_lowering(name), rk_find(name), lp_op_find(name)};
+  }
+  b->ops = ops;
+  return AOT_OK;
 }

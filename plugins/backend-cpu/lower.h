@@ -11,11 +11,21 @@ typedef struct bc_value {
   int64_t number; /* SYMINT, SYMBOOL */
 } bc_value_t;
 
+/* What an operator of the snapshot is here, looked up once for all its nodes. */
+struct lp_op;
+struct bc_build;
+typedef struct bc_op {
+  aot_status_t (*lower)(struct bc_build *b); /* NULL: no lowering of its own */
+  const rk_kernel *kernel;                   /* NULL: none */
+  const struct lp_op *loop;                  /* NULL: not pointwise */
+} bc_op_t;
+
 typedef struct bc_build {
   bc_schedule_t *out;
   const aot_snapshot_t *s;
   const aot_snap_graph_t *graph;
   const aot_snap_node_t *node; /* the node being lowered */
+  const bc_op_t *ops;          /* by ops row */
   int64_t *exprs;              /* values of the shape environment's expressions */
   bc_value_t *values;          /* by value row, less value_begin */
   uint32_t value_begin, n_values;
@@ -47,7 +57,8 @@ typedef struct bc_lowering_table {
 extern const bc_lowering_table_t bc_lowerings_matmul, bc_lowerings_norm, bc_lowerings_softmax, bc_lowerings_attention,
     bc_lowerings_reduce, bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_movement, bc_lowerings_cond,
     bc_lowerings_loop, bc_lowerings_regions;
-bc_lower_fn bc_lowering_find(aot_str_t op); /* NULL: none */
+aot_status_t bc_find_ops(bc_build_t *b); /* b->ops */
+static inline const bc_op_t *bc_op(const bc_build_t *b) { return &b->ops[b->node->op]; }
 
 /* ---- the node's arguments and operands ---- */
 const aot_snap_arg_t *bc_arg(const bc_build_t *b, uint32_t k); /* a NONE argument past the end */

@@ -44,7 +44,7 @@ static int read_operands(const bc_build_t *b, lp_operand_t *out, aot_str_t *word
 }
 
 static const lp_op_t *loop_op(const bc_build_t *b) {
-  return lp_op_find(aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name));
+  return bc_op(b)->loop;
 }
 
 static int is_number(const bc_tensor_t *t) { return t && t->rank == 0 && t->dtype == AOT_I64; }

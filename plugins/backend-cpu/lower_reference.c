@@ -257,7 +257,7 @@ static aot_status_t lower_kernel(bc_build_t *b, const rk_kernel *kernel, const c
 }
 
 aot_status_t bc_lower_reference(bc_build_t *b) {
-  const rk_kernel *kernel = rk_find(op_name(b));
+  const rk_kernel *kernel = bc_op(b)->kernel;
   aot_str_t name = op_name(b);
   rk_arg *args;
   if (!kernel)

@@ -121,11 +121,10 @@ static const char *bad_region(const aot_snapshot_t *s, const aot_snap_node_t *no
   return NULL;
 }
 
-static const char *refusal(const aot_snapshot_t *s, uint32_t i, const cu_world_t *world, cu_error_t *error) {
+static const char *refusal(const aot_snapshot_t *s, uint32_t i, const rk_kernel *kernel, const cu_world_t *world, cu_error_t *error) {
   const aot_snap_node_t *node = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + i;
   const aot_snap_op_t *op = AOT_SNAP_ROWS(s, aot_snap_op_t, ops) + node->op;
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + node->arg_begin;
-  const rk_kernel *kernel = rk_find(aot_snap_text(s, op->name));
   rk_arg plain[16];
   uint32_t n = node->n_args < 16 ? node->n_args : 16;
   const struct region_row *region = region_row(aot_snap_text(s, op->name));
@@ -145,10 +144,8 @@ static const char *refusal(const aot_snapshot_t *s, uint32_t i, const cu_world_t
 }
 
 /* A node whose result has a size or is a number that only a run tells: it ends a part of the program (program_parts.h). */
-static const char *bad_birth(const aot_snapshot_t *s, const aot_snap_node_t *node) {
-  const aot_snap_op_t *op = AOT_SNAP_ROWS(s, aot_snap_op_t, ops) + node->op;
+static const char *bad_birth(const aot_snapshot_t *s, const aot_snap_node_t *node, const rk_kernel *kernel) {
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values) + node->result_begin;
-  const rk_kernel *kernel = rk_find(aot_snap_text(s, op->name));
   int has_tensor = 0;
   for (uint32_t r = 0; r < node->n_results; r++) has_tensor |= values[r].kind == AOT_TYPE_TENSOR;
   if (AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[node->graph].kind == AOT_GRAPH_REGION)
@@ -179,17 +176,22 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   const aot_snapshot_t *s = NULL;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
+  const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
   uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
-  aot_status_t status = births && sn_births(s, births) == 0 ? AOT_OK : no_memory(u, ctx);
+  const rk_kernel **kernels = calloc((size_t)s->ops.count + 1, sizeof *kernels); /* by operator: looked up once for all its nodes */
+  aot_status_t status = births && kernels && sn_births(s, births) == 0 ? AOT_OK : no_memory(u, ctx);
+  for (uint32_t o = 0; o < s->ops.count && status == AOT_OK; o++) kernels[o] = rk_find(aot_snap_text(s, ops[o].name));
   for (uint32_t i = 0; i < s->nodes.count && status == AOT_OK; i++) {
     cu_error_t error;
-    const char *why = births[i] ? bad_birth(s, &nodes[i]) : NULL;
-    if (!why && (births[i] || !only_numbers(s, &nodes[i]))) why = refusal(s, i, &world, &error);
+    const rk_kernel *kernel = kernels[nodes[i].op];
+    const char *why = births[i] ? bad_birth(s, &nodes[i], kernel) : NULL;
+    if (!why && (births[i] || !only_numbers(s, &nodes[i]))) why = refusal(s, i, kernel, &world, &error);
     aot_verdict_t v = {.struct_size = sizeof v, .accepted = why == NULL, .node = {nodes[i].id}};
     if (why) v.reason = aot_str(why);
     status = sink->put(sink->self, &v);
   }
   free(births);
+  free(kernels);
   return status;
 }
 

@@ -215,8 +215,7 @@ static int takes_float(const bc_build_t *b) {
 }
 
 static aot_status_t lower_node(bc_build_t *b) {
-  aot_str_t name = aot_snap_text(b->s, AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops)[b->node->op].name);
-  bc_lower_fn lower = bc_lowering_find(name);
+  const bc_lower_fn lower = bc_op(b)->lower;
   aot_status_t status = BC_DECLINED;
   const cu_node_t *custom = cu_find(b->machine->custom, (uint32_t)(b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes)));
   if (custom) return bc_lower_custom(b, custom);
@@ -312,6 +311,7 @@ static aot_status_t build(bc_build_t *b, const int64_t *symbols, uint64_t n_symb
   sn_error wrong;
   if (sn_exprs_eval(b->s, symbols, n_symbols, b->exprs, &wrong) != AOT_OK)
     return bc_fail(b->error, AOT_E_RANGE, "bad-symbols", "%s", wrong.text);
+  AOT_TRY(bc_find_ops(b));
   AOT_TRY(bc_open_graph(b));
   AOT_TRY(bind_inputs(b));
   AOT_TRY(bc_lower_nodes(b));
