@@ -138,6 +138,13 @@ static int list(aoth_ops_line_t *line) {
   return aoth_exit_code(status);
 }
 
+static int run_mutants(aoth_ops_line_t *line) {
+  uint32_t n_bad = 0;
+  const aot_status_t status = aoth_ops_mutants_run(line, &n_bad);
+  if (status != AOT_OK) return aoth_exit_code(status);
+  return n_bad ? AOTH_EXIT_DIFFERS : AOTH_EXIT_OK;
+}
+
 static int run_cases(aoth_ops_line_t *line) {
   json_t *json = NULL;
   uint32_t n_failed = 0;
@@ -166,9 +173,22 @@ static int missing(aoth_ops_line_t *line, const char *message) {
   return AOTH_EXIT_INPUT;
 }
 
+/* NULL: 0. */
+static int read_count(aoth_ops_line_t *line, const char *flag, const char *text, uint64_t most, uint64_t *out) {
+  char *end;
+  *out = text ? strtoull(text, &end, 10) : 0;
+  if (!text || (*text >= '0' && *text <= '9' && !*end && *out <= most)) return 1;
+  aoth_sink_report(line->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.number", "%s takes a number up to %llu, not '%s'", flag, (unsigned long long)most, text);
+  return 0;
+}
+
 static int check_line(aoth_ops_line_t *line) {
   if (line->data && !line->cases) return missing(line, "--data belongs to --cases, which is not there");
   if (line->stages && !line->cases) return missing(line, "--stages belongs to --cases, which is not there");
+  if (line->mutate && (!line->cases || line->markdown)) return missing(line, "--mutate belongs to --cases, which is not there, or to no page");
+  if (line->seed && !line->mutate) return missing(line, "--seed belongs to --mutate, which is not there");
+  if (!read_count(line, "--mutate", line->mutate, 1000000, &line->n_mutants) || !read_count(line, "--seed", line->seed, UINT32_MAX, &line->mutant_seed))
+    return AOTH_EXIT_INPUT;
   if (line->cases && !line->backends.n) return missing(line, "--cases needs a backend: --backend ID");
   if (line->cases && line->backends.n > 1 && !line->markdown)
     return missing(line, "--cases runs through one backend: give --backend once");
@@ -185,19 +205,22 @@ static int ops_main(const aoth_command_t *self, int argc, char **argv) {
       {.name = "--data", .value = "F", .help = "their tensors; data.safetensors beside the cases when left out", .text = &line.data},
       {.name = "--stages", .value = "IDS", .help = "of cases with gradients, before the backend; autograd,partition-default",
        .text = &line.stages},
+      {.name = "--mutate", .value = "N", .help = "change arguments of each case in N ways; whatever is asked must run or be refused with a reason",
+       .text = &line.mutate},
+      {.name = "--seed", .value = "S", .help = "of these changes; 0", .text = &line.seed},
       {.name = "--markdown", .value = "F", .help = "write the list, and the cases' results, as a page", .text = &line.markdown},
   };
   int code = aoth_cli_init(&line.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 0, 8);
   if (code == AOTH_CLI_GO) code = check_line(&line);
   if (code == AOTH_CLI_GO && !aoth_cli_session(&line.cli)) code = AOTH_EXIT_INPUT;
-  if (code == AOTH_CLI_GO) code = line.markdown ? write_page(&line) : line.cases ? run_cases(&line) : list(&line);
+  if (code == AOTH_CLI_GO) code = line.markdown ? write_page(&line) : line.mutate ? run_mutants(&line) : line.cases ? run_cases(&line) : list(&line);
   free(line.backends.items);
   return aoth_cli_deinit(&line.cli, code);
 }
 
 const aoth_command_t aoth_cmd_ops = {
     .name = "ops",
-    .usage = "ops [NAME..] [--backend ID] [--cases F [--data F] [--stages IDS]] [--markdown F] [options]",
+    .usage = "ops [NAME..] [--backend ID] [--cases F [--data F] [--stages IDS] [--mutate N [--seed S]]] [--markdown F] [options]",
     .summary = "every operator: schema, shape rule, gradient, backends; runs recorded calls",
     .text = "Lists the operators of all opsets found, or those that fit a NAME or pattern ('*' is any text): group, shape\n"
             "rule, whether it decomposes (composite: by definition; on-request), whether a unit differentiates it, what each\n"

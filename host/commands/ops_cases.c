@@ -167,19 +167,28 @@ static json_t *report_json(const report_t *r) {
                    r->failures, "exceptions", r->listed);
 }
 
-static aot_status_t run(report_t *r, int as_text) {
-  aoth_session_t *s = r->line->cli.session;
+typedef struct chain {
   aoth_stage_t functional, backend, gradient[MAX_STAGES];
-  aoth_case_stages_t stages = {.functional = &functional, .gradient = gradient, .backend = &backend};
-  AOT_TRY(aoth_stage_of_unit(s, r->line->backend, "backend/1", NULL, &backend));
-  AOT_TRY(aoth_stage_of_unit(s, "functionalize", "pass/1", NULL, &functional));
-  AOT_TRY(resolve_list(s, r->line->stages ? r->line->stages : "autograd,partition-default", gradient, &stages.n_gradient));
+  aoth_case_stages_t stages;
+} chain_t;
+
+static aot_status_t prepare(report_t *r, chain_t *c) {
+  aoth_session_t *s = r->line->cli.session;
+  c->stages = (aoth_case_stages_t){.functional = &c->functional, .gradient = c->gradient, .backend = &c->backend};
+  AOT_TRY(aoth_stage_of_unit(s, r->line->backend, "backend/1", NULL, &c->backend));
+  AOT_TRY(aoth_stage_of_unit(s, "functionalize", "pass/1", NULL, &c->functional));
+  AOT_TRY(resolve_list(s, r->line->stages ? r->line->stages : "autograd,partition-default", c->gradient, &c->stages.n_gradient));
   AOT_TRY(aoth_op_cases_open(r->line->cases, r->line->data, r->line->cli.sink, &r->cases));
   AOT_TRY(choose_cases(r));
-  AOT_TRY(aoth_session_open_opsets(s, NULL, NULL, 0));
+  return aoth_session_open_opsets(s, NULL, NULL, 0);
+}
+
+static aot_status_t run(report_t *r, int as_text) {
+  chain_t chain;
+  AOT_TRY(prepare(r, &chain));
   for (uint32_t i = 0; i < r->n_cases; i++) {
     aoth_case_result_t result;
-    aoth_op_cases_run(r->cases, r->order[i], s, &stages, &result);
+    aoth_op_cases_run(r->cases, r->order[i], r->line->cli.session, &chain.stages, &result);
     add(r, &result);
   }
   if (as_text && !r->line->cli.common.quiet) print_rows(r);
@@ -195,6 +204,40 @@ aot_status_t aoth_ops_cases_run(aoth_ops_line_t *line, int as_text, json_t **out
   aoth_op_cases_close(r.cases);
   json_decref(r.failures);
   json_decref(r.listed);
+  free(r.order);
+  free(r.rows);
+  return status;
+}
+
+/* ---- with changed arguments ---- */
+
+static aot_status_t run_mutants(report_t *r, uint32_t *out_bad) {
+  static const char *const ends[AOTH_N_MUTANT_ENDS] = {"ran", "refused with a reason", "too large to run", "went wrong"};
+  uint64_t n[AOTH_N_MUTANT_ENDS] = {0};
+  chain_t chain;
+  aoth_mutant_t m;
+  FILE *programs = r->line->cli.common.verbose ? stdout : NULL;
+  AOT_TRY(prepare(r, &chain));
+  for (uint32_t i = 0; i < r->n_cases; i++)
+    for (uint32_t k = 0; k < r->line->n_mutants; k++) {
+      aoth_op_cases_run_mutant(r->cases, r->order[i], r->line->mutant_seed, k, r->line->cli.session, &chain.stages, programs, &m);
+      n[m.end]++;
+      if (programs) printf("; %s%s%s\n\n", ends[m.end], *m.why ? ": " : "", m.why);
+      if (m.end == AOTH_MUTANT_BAD) printf("%s %s: %s\n", m.id, aoth_op_cases_op(r->cases, r->order[i]), m.why);
+      if (programs) fflush(programs);
+    }
+  printf("%u cases changed in %llu ways each (seed %llu) on %s:", r->n_cases, (unsigned long long)r->line->n_mutants,
+         (unsigned long long)r->line->mutant_seed, r->line->backend);
+  for (int end = 0; end < AOTH_N_MUTANT_ENDS; end++) printf("%s %llu %s", end ? "," : "", (unsigned long long)n[end], ends[end]);
+  printf("\n");
+  *out_bad = n[AOTH_MUTANT_BAD] > 0;
+  return AOT_OK;
+}
+
+aot_status_t aoth_ops_mutants_run(aoth_ops_line_t *line, uint32_t *out_bad) {
+  report_t r = {.line = line};
+  const aot_status_t status = run_mutants(&r, out_bad);
+  aoth_op_cases_close(r.cases);
   free(r.order);
   free(r.rows);
   return status;

@@ -26,6 +26,11 @@ static const aoth_unit_t *owner_of(aoth_session_t *s, aot_str_t op) {
   return NULL;
 }
 
+static int is_none(aot_prog_t *p, aot_value_t v) {
+  aot_type_t t;
+  return aoth_graph_value_type(p, v, &t) == AOT_OK && t.kind == AOT_TYPE_NONE;
+}
+
 aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_node_t node, int *out_done) {
   aot_prog_t *p = s->now.prog;
   aot_node_info_t info = {.struct_size = sizeof info};
@@ -52,6 +57,12 @@ aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, a
   for (uint32_t i = 0; i < n; i++) {
     const aot_value_t old = {first + i};
     if (aoth_graph_n_uses(p, old) == 0) continue;
+    if (d.values[i].id == AOT_NO_ID && is_none(p, old)) {
+      aoth_report_node(p, node, AOT_SEVERITY_ERROR, "decompose.none", NULL, "result %u of %.*s is None here, and is used", i,
+                       (int)op->name.size, op->name.data);
+      s->outcome = AOTH_CALL_TOLD;
+      return s->status = AOT_E_UNIMPLEMENTED;
+    }
     if (d.values[i].id == AOT_NO_ID)
       return aoth_misbehaved(s, &blamed, "decomposed %.*s but gave nothing for its result %u, which is used",
                              (int)op->name.size, op->name.data, i);

@@ -7,6 +7,7 @@
 #include <pipeline/session.h>
 #include <runtime/compare.h>
 #include <runtime/op_case_exceptions.h>
+#include <runtime/op_case_mutate.h>
 #include <runtime/op_case_shares.h>
 #include <runtime/op_case_text.h>
 #include <runtime/step.h>
@@ -117,6 +118,11 @@ typedef struct running {
   aoth_case_program_t program;
   aoth_step_t *step;
   aoth_case_part_t *part;
+  /* of changed arguments */
+  aoth_random_t *random;
+  void *copies[AOTH_CASE_TENSORS];
+  FILE *told;
+  int is_large;
 } running_t;
 
 static aot_status_t exec(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
@@ -178,6 +184,17 @@ static int check_shares(running_t *r, aot_op_t op) {
   return status == AOT_E_INVALID ? failed(r, AOTH_CASE_SHARES, why) : failed_as_told(r, AOTH_CASE_ARGUMENTS);
 }
 
+static int is_large(aot_prog_t *p) {
+  for (uint32_t v = 0; v < aoth_graph_n_values(p); v++) {
+    aot_type_t t;
+    double numel = 1;
+    if (aoth_graph_value_type(p, (aot_value_t){v}, &t) != AOT_OK || t.kind != AOT_TYPE_TENSOR) continue;
+    for (int32_t d = 0; d < t.rank; d++) numel *= AOT_DIM_IS_SYM(t.sizes[d]) ? 1 : (double)t.sizes[d];
+    if (numel > AOTH_MUTANT_NUMEL) return 1;
+  }
+  return 0;
+}
+
 /* From the case to a step that can be run. 0: told in part. */
 static int build(running_t *r, int with_grad) {
   const aoth_case_stages_t *stages = r->stages;
@@ -186,8 +203,13 @@ static int build(running_t *r, int with_grad) {
   const aot_op_desc_t *desc = aoth_ops_desc(r->s->ops, op);
   if (!aoth_case_write(r->one, desc, r->cases->data, with_grad, &r->program))
     return failed(r, AOTH_CASE_MALFORMED, r->program.why);
+  if (r->random) aoth_case_mutate_elements(&r->program, r->copies, r->random);
+  if (r->told) fprintf(r->told, "%s\n", r->program.text.data);
+  if (r->told) fflush(r->told); /* should it not come back */
   if (parse(r) != AOT_OK) return failed_as_told(r, AOTH_CASE_ARGUMENTS);
-  if (!check_shares(r, op)) return 0;
+  if (!r->random && !check_shares(r, op)) return 0;
+  r->is_large = r->random && is_large(r->s->now.prog);
+  if (r->is_large) return 0;
   if (desc->flags & AOT_OP_WRITES && !stage(r, stages->functional, AOTH_CASE_REFUSED)) return 0;
   for (uint32_t i = 0; with_grad && i < stages->n_gradient; i++)
     if (!stage(r, &stages->gradient[i], AOTH_CASE_NO_DERIVATIVE)) return 0;
@@ -432,4 +454,37 @@ void aoth_op_cases_run(const aoth_op_cases_t *c, uint32_t i, aoth_session_t *s, 
   if (json_object_size(json_object_get(r.one, "grads")) == 0) return;
   out->gradients.verdict = AOTH_CASE_PASSED;
   run_part(&r, &out->gradients, run_gradients);
+}
+
+/* ---- with changed arguments ---- */
+
+static void run_mutant(running_t *r) {
+  const aoth_tensor_t *tangents[MAX_TANGENTS] = {0};
+  const int with_grad = json_object_size(json_object_get(r->one, "grads")) > 0 && aoth_random_below(r->random, 2);
+  if (!build(r, with_grad) || !with_grad || aoth_step_n_outputs(r->step) > MAX_TANGENTS) return;
+  if (aoth_step_backward(r->step, tangents, aoth_step_n_outputs(r->step)) != AOT_OK) failed_as_told(r, AOTH_CASE_RUN);
+}
+
+static int end_of(const running_t *r, const aoth_case_part_t *part) {
+  if (r->is_large) return AOTH_MUTANT_LARGE;
+  if (part->verdict == AOTH_CASE_PASSED) return AOTH_MUTANT_RAN;
+  return strstr(part->why, "misbehaving plugin") || strstr(part->why, "failed without a word") ? AOTH_MUTANT_BAD : AOTH_MUTANT_REFUSED;
+}
+
+void aoth_op_cases_run_mutant(const aoth_op_cases_t *c, uint32_t i, uint64_t seed, uint32_t number, aoth_session_t *s,
+                              const aoth_case_stages_t *stages, FILE *program, aoth_mutant_t *out) {
+  aoth_random_t random;
+  aoth_case_part_t part = {.verdict = AOTH_CASE_PASSED};
+  aoth_random_seed(&random, seed * UINT64_C(0x9e3779b97f4a7c15) + ((uint64_t)i << 32) + number);
+  running_t r = {.cases = c, .s = s, .stages = stages, .random = &random, .told = program};
+  r.one = aoth_case_mutate(json_array_get(c->cases, i), c->data, number, &random);
+  *out = (aoth_mutant_t){.end = AOTH_MUTANT_BAD, .why = "no memory"};
+  if (!r.one) return;
+  snprintf(out->id, sizeof out->id, "%s", json_string_value(json_object_get(r.one, "id")));
+  if (program) fprintf(program, "; %s\n", out->id);
+  run_part(&r, &part, run_mutant);
+  out->end = end_of(&r, &part);
+  snprintf(out->why, sizeof out->why, "%s", part.why);
+  for (uint32_t k = 0; k < AOTH_CASE_TENSORS; k++) free(r.copies[k]);
+  json_decref(r.one);
 }

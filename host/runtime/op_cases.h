@@ -59,4 +59,23 @@ typedef struct aoth_case_stages {
 void aoth_op_cases_run(const aoth_op_cases_t *c, uint32_t i, aoth_session_t *s, const aoth_case_stages_t *stages,
                        aoth_case_result_t *out);
 
+/* How a call with changed arguments (op_case_mutate.h) went. Crashes are no answer: they end the process. */
+#define AOTH_MUTANT_RAN 0
+#define AOTH_MUTANT_REFUSED 1 /* with an error that says why */
+#define AOTH_MUTANT_LARGE 2   /* not run: more than AOTH_MUTANT_NUMEL elements in some value */
+#define AOTH_MUTANT_BAD 3     /* without a word, or by a plugin that misbehaves */
+#define AOTH_N_MUTANT_ENDS 4
+#define AOTH_MUTANT_NUMEL (1 << 22)
+
+typedef struct aoth_mutant {
+  char id[64]; /* of the case, "~", number */
+  int end;     /* AOTH_MUTANT_* */
+  char why[400];
+} aoth_mutant_t;
+
+/* Run case i, changed in the way that seed and number say. With recorded gradients, often the backward graph as well.
+ * program NULL, or a file that gets the program's text before it runs. */
+void aoth_op_cases_run_mutant(const aoth_op_cases_t *c, uint32_t i, uint64_t seed, uint32_t number, aoth_session_t *s,
+                              const aoth_case_stages_t *stages, FILE *program, aoth_mutant_t *out);
+
 #endif

@@ -61,7 +61,7 @@ int at_in_has(at_emit_t *e, const char *name) { return at_in(e, name).kind != AO
 static int64_t int_of(at_emit_t *e, at_x x, int64_t otherwise) {
   switch (x.kind) {
     case AOT_ARG_NONE: return otherwise;
-    case AOT_ARG_FLOAT: return (int64_t)x.u.f;
+    case AOT_ARG_FLOAT: return aot_float_to_int(x.u.f);
     case AOT_ARG_VALUE: return at_type(e, x).expr;
     default: return x.u.i;
   }

@@ -124,8 +124,7 @@ aot_status_t at_dc_fused_attention_backward(at_emit_t *e, aot_value_t *out) {
   at_x g = heads_first(e, &f, at_in_has(e, "grad_out_") ? IN("grad_out_") : IN("grad_out")),
        y = heads_first(e, &f, IN("out"));
   at_x lse = IN("logsumexp"), d;
-  const int64_t *wanted;
-  uint32_t n_wanted = at_in_ints(e, "grad_input_mask", &wanted), i;
+  uint32_t i;
   if (at_in_float(e, "dropout_p", 0.0) != 0.0)
     at_emit_fail(e, "the stage rng knows the mask: put it before the partition", "%s cannot draw the dropout mask again",
                  e->row->name);
@@ -135,10 +134,7 @@ aot_status_t at_dc_fused_attention_backward(at_emit_t *e, aot_value_t *out) {
     lse = AT(e, "slice.Tensor", lse, at_i(2), at_i(0), at_i(TYPE(f.q).sizes[2]));
   d = AT(e, "_scaled_dot_product_flash_attention_for_cpu_backward", g, f.q, f.k, f.v, y, lse, at_f(0.0), at_b(f.causal),
          f.mask, IN("scale"));
-  for (i = 0; i < 3; i++) {
-    out[i] = aot_no_value();
-    if (n_wanted == 0 || wanted[i]) out[i] = VAL(heads_first(e, &f, at_nth(d, i)));
-  }
+  for (i = 0; i < 3; i++) out[i] = VAL(heads_first(e, &f, at_nth(d, i)));
   if (e->desc->n_results == 4) {
     out[3] = aot_no_value();
     if (at_result_type(e, 3).kind == AOT_TYPE_TENSOR) out[3] = VAL(bias_gradient(e, &f, g, y, lse));

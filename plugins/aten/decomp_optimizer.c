@@ -28,7 +28,7 @@ static step_t begin(at_emit_t *e) {
 /* Tensor i of list k, in the dtype to compute in. */
 static at_x item(at_emit_t *e, const step_t *s, uint32_t k, uint32_t i) {
   aot_value_t v;
-  if (s->list[k].kind != AOT_ARG_VALUES || i >= s->list[k].n) {
+  if (s->list[k].kind != AOT_ARG_VALUES || i >= s->list[k].n || s->list[k].u.ids[i] == AOT_NO_ID) {
     at_emit_fail(e, "", "%s: list %u has no tensor %u", e->row->name, k, i);
     return at_none();
   }
@@ -70,7 +70,8 @@ static void adam_step(at_emit_t *e, const step_t *s, uint32_t i, aot_value_t *ou
   at_x p = at_math(e, item(e, s, 0, i)), m = at_math(e, item(e, s, 2, i)), v = at_math(e, item(e, s, 3, i)), root, g, step;
   aot_value_t at;
   at_x steps = IN("state_steps");
-  if (e->status != AOT_OK || i >= steps.n) return;
+  if (steps.kind != AOT_ARG_VALUES || i >= steps.n || steps.u.ids[i] == AOT_NO_ID) at_emit_fail(e, "", "%s: state_steps has no tensor %u", e->row->name, i);
+  if (e->status != AOT_OK) return;
   at.id = steps.u.ids[i];
   step = at_reshaped(e, at_v(at), NULL, 0);
   g = gradient(e, s, i, decoupled ? at_none() : p, out);
@@ -120,6 +121,9 @@ static aot_status_t each_tensor(at_emit_t *e, void (*one)(at_emit_t *, const ste
                                 aot_value_t *out) {
   step_t s = begin(e);
   uint32_t i;
+  for (i = 0; i < MAX_LISTS; i++) /* a list of states that the step does not have is empty */
+    if (s.list[i].kind == AOT_ARG_VALUES && s.list[i].n != s.n && (s.list[i].n || i < 2))
+      at_emit_fail(e, "", "%s: list %u has %u tensors, the first %u", e->row->name, i, s.list[i].n, s.n);
   for (i = 0; i < s.n && e->status == AOT_OK; i++) {
     one(e, &s, i, out);
     e->infer->n_pool = 0;

@@ -50,7 +50,7 @@ int64_t at_int(at_infer_t *c, const char *name) {
   const aot_arg_t *a = at_arg(c, name);
   switch (a->kind) {
     case AOT_ARG_VALUE: return int_of_value(c, (uint32_t)a->u.i);
-    case AOT_ARG_FLOAT: return (int64_t)a->u.f;
+    case AOT_ARG_FLOAT: return aot_float_to_int(a->u.f);
     case AOT_ARG_INT:
     case AOT_ARG_BOOL:
     case AOT_ARG_DTYPE:
@@ -98,13 +98,16 @@ uint32_t at_ints(at_infer_t *c, const char *name, const int64_t **out) {
   return 1;
 }
 
+/* Rules go on after a failure, and look at dimensions from either end: no_dims[-AOT_MAX_RANK .. AOT_MAX_RANK - 1] are there. */
+static const int64_t zeros[2 * AOT_MAX_RANK] = {0};
+static const int64_t *const no_dims = zeros + AOT_MAX_RANK;
+
 static aot_type_t number_type(int32_t kind, int32_t dtype, int64_t expr) {
-  static const int64_t nothing[AOT_MAX_RANK] = {0}; /* rules go on after a failure, and look at dimensions */
   aot_type_t t;
   memset(&t, 0, sizeof t);
   t.kind = kind;
   t.dtype = dtype;
-  t.sizes = t.strides = nothing;
+  t.sizes = t.strides = no_dims;
   t.expr = expr;
   return t;
 }
@@ -114,6 +117,7 @@ static aot_type_t complete(at_infer_t *c, aot_type_t t) {
   if (t.kind == AOT_TYPE_SYMINT) return number_type(t.kind, AOT_I64, t.expr);
   if (t.kind == AOT_TYPE_SYMFLOAT) return number_type(t.kind, AOT_F32, 0);
   if (t.kind == AOT_TYPE_SYMBOOL) return number_type(t.kind, AOT_BOOL, t.expr);
+  if (t.kind == AOT_TYPE_TENSOR && t.rank == 0) t.sizes = t.strides = no_dims;
   if (t.kind == AOT_TYPE_TENSOR && t.strides == NULL) {
     int64_t *strides = at_dims(c, t.rank);
     at_strides_contiguous(c, t.sizes, t.rank, strides);
@@ -195,15 +199,21 @@ static int is_constant(int64_t a, int64_t b) { return !AOT_DIM_IS_SYM(a) && !AOT
 
 int64_t at_add(at_infer_t *c, int64_t a, int64_t b) {
   if (a == 0 || b == 0) return a == 0 ? b : a;
-  if (is_constant(a, b)) return (int64_t)((uint64_t)a + (uint64_t)b);
-  return expression(c, AOT_EXPR_ADD, a, b);
+  if (!is_constant(a, b)) return expression(c, AOT_EXPR_ADD, a, b);
+  int64_t out;
+  if (!__builtin_add_overflow(a, b, &out)) return out;
+  at_fail(c, "a sum of dimensions overflows: %lld + %lld", (long long)a, (long long)b);
+  return 0;
 }
 
 int64_t at_sub(at_infer_t *c, int64_t a, int64_t b) {
   if (b == 0) return a;
   if (a == b) return 0;
-  if (is_constant(a, b)) return (int64_t)((uint64_t)a - (uint64_t)b);
-  return expression(c, AOT_EXPR_SUB, a, b);
+  if (!is_constant(a, b)) return expression(c, AOT_EXPR_SUB, a, b);
+  int64_t out;
+  if (!__builtin_sub_overflow(a, b, &out)) return out;
+  at_fail(c, "a difference of dimensions overflows: %lld - %lld", (long long)a, (long long)b);
+  return 0;
 }
 
 int64_t at_mul(at_infer_t *c, int64_t a, int64_t b) {

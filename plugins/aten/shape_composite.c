@@ -155,6 +155,7 @@ void at_shape_trapezoid(at_infer_t *c) {
   t[1] = at_operand(c, at_has(c, "x") ? "x" : "dx");
   dim = at_wrap(c, at_int(c, "dim"), t[0].rank);
   if (t[0].rank == 0) at_fail(c, "%s of a 0-dim tensor", c->row->name);
+  if (at_has(c, "x") && t[1].rank == 0) at_fail(c, "%s at one point", c->row->name);
   if (c->status != AOT_OK) return;
   dtype = floating(at_promote(c, t, 2));
   if (t[1].kind == AOT_TYPE_TENSOR && t[1].rank == 1) {
@@ -277,7 +278,7 @@ void at_shape_mirror(at_infer_t *c) {
 void at_shape_diagflat(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
   int64_t *sizes = at_dims(c, 2), offset = at_int(c, "offset");
-  sizes[0] = sizes[1] = at_add(c, at_numel(c, t.sizes, t.rank), offset < 0 ? -offset : offset);
+  sizes[0] = sizes[1] = at_add(c, at_numel(c, t.sizes, t.rank), offset < 0 ? at_sub(c, 0, offset) : offset);
   at_put(c, t.dtype, sizes, 2);
 }
 

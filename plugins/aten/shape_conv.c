@@ -34,9 +34,9 @@ static int64_t conv_out(at_infer_t *c, int64_t in, int64_t pads, int64_t dilatio
 static int64_t conv_transposed_out(at_infer_t *c, int64_t in, int64_t pad, int64_t dilation, int64_t kernel, int64_t stride,
                                    int64_t extra) {
   int64_t o = at_mul(c, at_sub(c, in, 1), stride);
-  o = at_sub(c, o, 2 * pad);
+  o = at_sub(c, o, at_mul(c, 2, pad));
   o = at_add(c, o, at_mul(c, dilation, at_sub(c, kernel, 1)));
-  return at_add(c, o, extra + 1);
+  return at_add(c, o, at_add(c, extra, 1));
 }
 
 static void put_conv_layout(at_infer_t *c, const aot_type_t *x, const aot_type_t *w, const int64_t *sizes, int32_t rank) {
@@ -70,7 +70,7 @@ static void put_conv(at_infer_t *c, const char *input, int transposed, int64_t g
   sizes[batched] = transposed ? at_mul(c, w.sizes[1], groups) : w.sizes[0];
   for (d = 0; d < space; d++) {
     int64_t in = x.sizes[batched + 1 + d], k = w.sizes[2 + d];
-    int64_t pads = valid_pad ? 0 : same_pad ? at_mul(c, dilation[d], at_sub(c, k, 1)) : 2 * pad[d];
+    int64_t pads = valid_pad ? 0 : same_pad ? at_mul(c, dilation[d], at_sub(c, k, 1)) : at_mul(c, 2, pad[d]);
     sizes[batched + 1 + d] = transposed ? conv_transposed_out(c, in, pad[d], dilation[d], k, stride[d], extra[d])
                                         : conv_out(c, in, pads, dilation[d], k, stride[d]);
   }
@@ -117,7 +117,7 @@ void at_shape_convolution_backward(at_infer_t *c) {
 /* ---- pools ---- */
 
 static int64_t pool_out(at_infer_t *c, int64_t in, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation, int ceil) {
-  int64_t o, span = at_sub(c, at_add(c, in, 2 * pad), dilation * (kernel - 1) + 1);
+  int64_t o, span = at_sub(c, at_add(c, in, at_mul(c, 2, pad)), at_add(c, at_mul(c, dilation, at_sub(c, kernel, 1)), 1));
   if (stride <= 0 || kernel <= 0) at_fail(c, "a pool's kernel and stride must be positive");
   if (c->status != AOT_OK) return 0;
   if (ceil) span = at_add(c, span, stride - 1);
@@ -225,9 +225,11 @@ static void put_resampled(at_infer_t *c, const char *input, int channels_last) {
   int64_t *sizes = at_dims_copy(c, x.sizes, x.rank);
   if (space < 1 || space > MAX_SPACE) at_fail(c, "%s of a tensor of rank %d", c->row->name, (int)x.rank);
   else if (n == 0 && scales->kind != AOT_ARG_FLOATS) at_fail(c, "%s needs output_size or scale_factors", c->row->name);
+  else if ((n ? n : scales->n) != 1 && (n ? n : scales->n) != (uint32_t)space)
+    at_fail(c, "%s: %u sizes or factors for %d dimensions", c->row->name, n ? n : scales->n, (int)space);
   for (d = 0; d < space && c->status == AOT_OK; d++) {
     if (n != 0) sizes[2 + d] = out[n == 1 ? 0 : d];
-    else sizes[2 + d] = (int64_t)((double)at_hint(c, x.sizes[2 + d]) * scales->u.floats[scales->n == 1 ? 0 : d]);
+    else sizes[2 + d] = aot_float_to_int((double)at_hint(c, x.sizes[2 + d]) * scales->u.floats[scales->n == 1 ? 0 : d]);
   }
   if (channels_last) put_pooled(c, &x, sizes, x.dtype);
   else at_put(c, x.dtype, sizes, x.rank);
@@ -324,8 +326,8 @@ void at_shape_im2col(at_infer_t *c) {
   spread(c, "stride", 2, ones, stride);
   if (c->status != AOT_OK) return;
   for (d = 0; d < 2; d++) {
-    blocks = at_mul(c, blocks, conv_out(c, x.sizes[batched + 1 + d], 2 * pad[d], dilation[d], kernel[d], stride[d]));
-    window *= kernel[d];
+    blocks = at_mul(c, blocks, conv_out(c, x.sizes[batched + 1 + d], at_mul(c, 2, pad[d]), dilation[d], kernel[d], stride[d]));
+    window = at_mul(c, window, kernel[d]);
   }
   sizes[0] = x.sizes[0];
   sizes[batched] = at_mul(c, x.sizes[batched], window);
@@ -386,11 +388,14 @@ void at_shape_pad_mode(at_infer_t *c) { put_padded(c, at_str_is(c, "mode", "cons
 
 /* max_unpool: the sizes before pooling are given */
 void at_shape_unpool(at_infer_t *c) {
-  aot_type_t x = at_tensor(c, "self");
+  aot_type_t x = at_tensor(c, "self"), indices = at_tensor(c, "indices");
   const int64_t *out;
   uint32_t n = at_ints(c, "output_size", &out), d;
   int64_t *sizes = at_dims_copy(c, x.sizes, x.rank);
   if (n == 0 || n > (uint32_t)x.rank) at_fail(c, "output_size has %u numbers for a tensor of rank %d", n, (int)x.rank);
+  if (indices.rank != x.rank) at_fail(c, "%s: indices of rank %d for an input of rank %d", c->row->name, (int)indices.rank, (int)x.rank);
+  for (d = 0; d < (uint32_t)x.rank && c->status == AOT_OK; d++)
+    if (!at_same(c, indices.sizes[d], x.sizes[d])) at_fail(c, "%s: indices must have the sizes of the input", c->row->name);
   for (d = 0; d < n && c->status == AOT_OK; d++) sizes[x.rank - (int32_t)n + (int32_t)d] = out[d];
   put_pooled(c, &x, sizes, x.dtype);
 }

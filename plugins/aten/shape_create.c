@@ -142,17 +142,21 @@ void at_shape_randperm(at_infer_t *c) {
   at_put(c, factory_dtype(c, AOT_I64), sizes, 1);
 }
 
+static int64_t between(int64_t x, int64_t least, int64_t most) { return x < least ? least : x > most ? most : x; }
+
 /* tril_indices, triu_indices: how many (row, column) pairs lie on that side of the diagonal */
 void at_shape_tri_indices(at_infer_t *c) {
-  int64_t rows = at_int(c, "row"), columns = at_int(c, "col"), offset = at_int(c, "offset"), n = 0, r;
+  int64_t rows = at_int(c, "row"), columns = at_int(c, "col"), offset = at_int(c, "offset"), left, begin, end;
   int64_t *sizes = at_dims(c, 2);
   int lower = c->row->name[sizeof "aten.tri" - 1] == 'l';
-  for (r = 0; r < rows; r++) {
-    int64_t in_lower = r + offset + (lower ? 1 : 0); /* columns left of the border */
-    in_lower = in_lower < 0 ? 0 : in_lower > columns ? columns : in_lower;
-    n += lower ? in_lower : columns - in_lower;
-  }
+  if (rows < 0 || columns < 0 || rows > INT32_MAX || columns > INT32_MAX)
+    at_fail(c, "%s of %lld rows and %lld columns: each may be 0 to 2147483647", c->row->name, (long long)rows, (long long)columns);
+  if (c->status != AOT_OK) return;
+  offset = between(offset, -rows - 1, columns + 1) + (lower ? 1 : 0); /* row r has r + offset columns left of the border, */
+  begin = between(-offset, 0, rows);                                 /* from this row on more than none */
+  end = between(columns - offset, 0, rows);                          /* and from this one all */
+  left = (begin + end - 1 + 2 * offset) * (end - begin) / 2 + (rows - end) * columns;
   sizes[0] = 2;
-  sizes[1] = n;
+  sizes[1] = lower ? left : rows * columns - left;
   at_put(c, factory_dtype(c, AOT_I64), sizes, 2);
 }

@@ -113,17 +113,18 @@ void at_shape_diag_embed(at_infer_t *c) {
   int64_t *sizes = at_dims(c, AOT_MAX_RANK + 1), offset = at_int(c, "offset"), n;
   if (t.rank == 0 || a == b) at_fail(c, "diag_embed needs a dimension to embed and two different places");
   if (c->status != AOT_OK) return;
-  n = at_add(c, t.sizes[t.rank - 1], offset < 0 ? -offset : offset);
+  n = at_add(c, t.sizes[t.rank - 1], offset < 0 ? at_sub(c, 0, offset) : offset);
   for (d = 0; d <= t.rank; d++) sizes[d] = d == a || d == b ? n : t.sizes[k++];
   at_put(c, t.dtype, sizes, t.rank + 1);
 }
 
 static void put_shuffled(at_infer_t *c, int up) {
   aot_type_t t = at_tensor(c, "self");
-  int64_t r = at_int(c, up ? "upscale_factor" : "downscale_factor"), *sizes = at_dims_copy(c, t.sizes, t.rank);
+  int64_t r = at_int(c, up ? "upscale_factor" : "downscale_factor"), *sizes = at_dims_copy(c, t.sizes, t.rank), area;
   if (t.rank < 3 || r <= 0) at_fail(c, "pixel shuffle by %lld of a tensor of rank %d", (long long)r, (int)t.rank);
+  area = at_mul(c, r, r);
   if (c->status != AOT_OK) return;
-  sizes[t.rank - 3] = up ? at_floordiv(c, sizes[t.rank - 3], r * r) : at_mul(c, sizes[t.rank - 3], r * r);
+  sizes[t.rank - 3] = up ? at_floordiv(c, sizes[t.rank - 3], area) : at_mul(c, sizes[t.rank - 3], area);
   sizes[t.rank - 2] = up ? at_mul(c, sizes[t.rank - 2], r) : at_floordiv(c, sizes[t.rank - 2], r);
   sizes[t.rank - 1] = up ? at_mul(c, sizes[t.rank - 1], r) : at_floordiv(c, sizes[t.rank - 1], r);
   at_put(c, t.dtype, sizes, t.rank);
@@ -202,7 +203,7 @@ void at_shape_chunk_cat(at_infer_t *c) {
   uint32_t n = at_list_size(c, "tensors"), i, mark;
   aot_type_t first = at_list_item(c, "tensors", 0);
   int32_t dim = at_wrap(c, at_int(c, "dim"), first.rank), d;
-  int64_t *sizes = at_dims_copy(c, first.sizes, first.rank > dim ? first.rank : dim + 2), chunks = at_int(c, "num_chunks");
+  int64_t *sizes, chunks = at_int(c, "num_chunks");
   if (n == 0 || chunks <= 0 || first.rank == 0) at_fail(c, "_chunk_cat of no tensors, or into no chunks");
   if (c->status != AOT_OK) return;
   sizes = at_dims(c, dim + 2);
@@ -212,7 +213,12 @@ void at_shape_chunk_cat(at_infer_t *c) {
   mark = c->n_pool;
   for (i = 0; i < n && c->status == AOT_OK; i++) {
     aot_type_t t = at_list_item(c, "tensors", i);
-    int64_t rows = at_floordiv(c, at_add(c, t.sizes[dim], chunks - 1), chunks);
+    int64_t rows;
+    if (t.rank <= dim) at_fail(c, "_chunk_cat along dimension %d of a tensor of rank %d", (int)dim, (int)t.rank);
+    for (d = 0; d < dim && c->status == AOT_OK; d++)
+      if (!at_same(c, t.sizes[d], first.sizes[d])) at_fail(c, "_chunk_cat of tensors that differ before dimension %d", (int)dim);
+    if (c->status != AOT_OK) return;
+    rows = at_floordiv(c, at_add(c, t.sizes[dim], chunks - 1), chunks);
     c->n_pool = mark;
     sizes[dim + 1] = at_add(c, sizes[dim + 1], at_mul(c, rows, at_numel(c, t.sizes + dim + 1, t.rank - dim - 1)));
   }
@@ -222,7 +228,7 @@ void at_shape_chunk_cat(at_infer_t *c) {
 /* diag: of a vector a matrix, of a matrix a view-like copy of its diagonal */
 void at_shape_diag(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
-  int64_t offset = at_int(c, "diagonal"), away = offset < 0 ? -offset : offset, *sizes = at_dims(c, 2);
+  int64_t offset = at_int(c, "diagonal"), away = offset < 0 ? at_sub(c, 0, offset) : offset, *sizes = at_dims(c, 2);
   if (t.rank != 1 && t.rank != 2) at_fail(c, "diag of a tensor of rank %d", (int)t.rank);
   if (c->status != AOT_OK) return;
   if (t.rank == 1) {

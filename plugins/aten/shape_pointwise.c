@@ -69,6 +69,13 @@ void at_shape_promote_float(at_infer_t *c) {
   put(c, &o, floating(at_promote(c, o.t, o.n)));
 }
 
+/* A sum of p terms, and a derivative of p nodes. */
+void at_shape_mvlgamma(at_infer_t *c) {
+  const int64_t p = at_int(c, "p");
+  if (p < 1 || p > 65536) at_fail(c, "%s with p = %lld; it may be 1 to 65536", c->row->name, (long long)p);
+  at_shape_promote_float(c);
+}
+
 void at_shape_bool(at_infer_t *c) {
   operands_t o = collect(c);
   put(c, &o, AOT_BOOL);

@@ -14,9 +14,11 @@ static void check_params(at_infer_t *c, int lstm, const aot_type_t *x, const aot
   uint32_t n = at_list_size(c, "params");
   aot_type_t w;
   if (x->dtype != h->dtype) at_fail(c, "%s of an input and a state of different dtypes", c->row->name);
-  if (layers < 1 || (int64_t)n != n_params(c, lstm, h, cell) * layers * directions)
-    at_fail(c, "%s of %lld layers in %lld directions takes %lld parameters, not %u", c->row->name, (long long)layers,
-            (long long)directions, (long long)(n_params(c, lstm, h, cell) * layers * directions), n);
+  if (layers < 1 || layers > n || (int64_t)n != n_params(c, lstm, h, cell) * layers * directions) {
+    at_fail(c, "%s of %lld layers in %lld directions takes %u parameters for each, not %u in all", c->row->name, (long long)layers,
+            (long long)directions, n_params(c, lstm, h, cell), n);
+    return;
+  }
   if (at_hint(c, h->sizes[0]) != layers * directions)
     at_fail(c, "%s: the first state has %lld layers and directions, not %lld", c->row->name,
             (long long)at_hint(c, h->sizes[0]), (long long)(layers * directions));

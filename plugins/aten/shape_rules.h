@@ -277,6 +277,7 @@ at_infer_fn at_shape_promote;
 at_infer_fn at_shape_promote_number;
 at_infer_fn at_shape_fill_diagonal;
 at_infer_fn at_shape_promote_float;
+at_infer_fn at_shape_mvlgamma;
 at_infer_fn at_shape_qr;
 at_infer_fn at_shape_randperm;
 at_infer_fn at_shape_ranking_loss;

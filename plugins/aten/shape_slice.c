@@ -74,7 +74,7 @@ void at_shape_diagonal(at_infer_t *c) {
   length = at_max(c, at_min(c, rows, columns), 0);
   stride = at_add(c, v.strides[a], v.strides[b]);
   if (at_hint(c, length) > 0)
-    v.offset = at_add(c, v.offset, offset >= 0 ? at_mul(c, offset, v.strides[b]) : at_mul(c, -offset, v.strides[a]));
+    v.offset = at_add(c, v.offset, offset >= 0 ? at_mul(c, offset, v.strides[b]) : at_mul(c, at_sub(c, 0, offset), v.strides[a]));
   at_view_drop(&v, a > b ? a : b);
   at_view_drop(&v, a > b ? b : a);
   at_view_insert(&v, v.rank, length, stride);

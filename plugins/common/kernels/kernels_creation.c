@@ -141,24 +141,17 @@ static aot_status_t eye_nm(rk_ctx *c) { return eye(c, rk_int(c, 0, 0), rk_int(c,
 
 /* tril_indices(row, col, offset), triu_indices: coordinates in row order */
 static aot_status_t triangle(rk_ctx *c, int lower) {
-  int64_t h = rk_int(c, 0, 0), w = rk_int(c, 1, 0), offset = rk_int(c, 2, 0), sizes[2] = {2, 0}, n = 0;
+  const int64_t h = rk_int(c, 0, 0), w = rk_int(c, 1, 0), offset = rk_int(c, 2, 0);
+  const int64_t total = c->call->results[0].rank == 2 ? c->call->results[0].sizes[1] : 0;
+  const int64_t sizes[2] = {2, total};
   rk_array a;
-  for (int pass = 0; pass < 2; pass++) {
-    if (pass == 1) {
-      sizes[1] = n;
-      AOT_TRY(rk_new_i(c, 2, sizes, &a));
-      n = 0;
+  AOT_TRY(rk_new_i(c, 2, sizes, &a));
+  for (int64_t n = 0, i = 0; i < h && n < total; i++)
+    for (int64_t j = 0; j < w; j++) {
+      if ((lower ? j - i > offset : j - i < offset) || n == total) continue;
+      a.i[n] = i;
+      a.i[total + n++] = j;
     }
-    for (int64_t i = 0; i < h; i++)
-      for (int64_t j = 0; j < w; j++) {
-        if (lower ? j - i > offset : j - i < offset) continue;
-        if (pass == 1) {
-          a.i[n] = i;
-          a.i[sizes[1] + n] = j;
-        }
-        n++;
-      }
-  }
   return rk_put_i(c, 0, &a);
 }
 static aot_status_t tril_indices(rk_ctx *c) { return triangle(c, 1); }

@@ -143,7 +143,7 @@ F(digamma, digamma(x[0]))
 static double mvlgamma_f(const double *x, const pw_par *p) {
   double sum = x[1] * (x[1] - 1) / 4 * log(PI);
   (void)p;
-  for (int j = 0; j < (int)x[1]; j++) sum += lgamma(x[0] - j * 0.5);
+  for (int64_t j = 0; j < x[1] && !isnan(sum); j++) sum += lgamma(x[0] - (double)j * 0.5);
   return sum;
 }
 

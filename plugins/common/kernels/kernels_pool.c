@@ -178,7 +178,7 @@ static aot_status_t max_backward(rk_ctx *c, int32_t dims, uint32_t indices_arg) 
   AOT_TRY(rk_need_f(c, 1, &x));
   AOT_TRY(rk_need_i(c, indices_arg, &where));
   AOT_TRY(split_input(c, &x, dims, &p));
-  RK_CHECK(c, rk_same_sizes(&g, &where) && (p.planes == 0 || g.numel % p.planes == 0), "gradient and indices do not fit");
+  RK_CHECK(c, rk_same_sizes(&g, &where) && (p.planes ? g.numel % p.planes == 0 : g.numel == 0), "gradient and indices do not fit");
   per_plane = p.planes ? g.numel / p.planes : 0;
   AOT_TRY(rk_new_f(c, x.rank, x.sizes, &gx));
   for (int64_t e = 0; e < g.numel; e++) {

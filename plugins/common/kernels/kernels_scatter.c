@@ -31,7 +31,7 @@ static void write(rk_array *y, int64_t at, const rk_array *src, int64_t from, in
   if (how == PUT_SET) rk_set_element(y, at, src, from);
   else if (how == PUT_ADD || how == PUT_MEAN) rk_add_element(y, at, src, from, 1);
   else if (how == PUT_MULTIPLY && y->f) y->f[at] *= value(src, from);
-  else if (how == PUT_MULTIPLY) y->i[at] = (int64_t)((uint64_t)y->i[at] * (uint64_t)(src->i ? src->i[from] : (int64_t)src->f[from]));
+  else if (how == PUT_MULTIPLY) y->i[at] = (int64_t)((uint64_t)y->i[at] * (uint64_t)(src->i ? src->i[from] : aot_float_to_int(src->f[from])));
   else if (y->f) {
     double a = y->f[at], b = value(src, from);
     y->f[at] = a != a || b != b ? NAN : how == PUT_MAX ? fmax(a, b) : fmin(a, b);

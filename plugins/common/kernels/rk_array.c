@@ -1,5 +1,6 @@
 /* Dense arrays that are double or int64 by their dtype: what operators that move elements are written with. */
 #include "common/kernels/rk_core.h"
+#include <aot/inline.h>
 
 aot_status_t rk_dense_any(rk_ctx *c, const rk_tensor *t, rk_array *out) {
   return t && rk_is_int(t->dtype) ? rk_dense_i(c, t, out) : rk_dense_f(c, t, out);
@@ -21,13 +22,13 @@ aot_status_t rk_put_any(rk_ctx *c, uint32_t result, const rk_array *a) {
 
 void rk_set_element(rk_array *to, int64_t at, const rk_array *from, int64_t source) {
   if (to->f) to->f[at] = from->f ? from->f[source] : (double)from->i[source];
-  else to->i[at] = from->i ? from->i[source] : (int64_t)from->f[source];
+  else to->i[at] = from->i ? from->i[source] : aot_float_to_int(from->f[source]);
 }
 
 void rk_add_element(rk_array *to, int64_t at, const rk_array *from, int64_t source, double alpha) {
   if (to->f) to->f[at] += alpha * (from->f ? from->f[source] : (double)from->i[source]);
   else {
-    const int64_t v = from->i ? from->i[source] : (int64_t)from->f[source];
+    const int64_t v = from->i ? from->i[source] : aot_float_to_int(from->f[source]);
     to->i[at] = (int64_t)((uint64_t)to->i[at] + (uint64_t)(int64_t)alpha * (uint64_t)v);
   }
 }
