@@ -89,9 +89,10 @@ static inline const char *aot_dtype_name(int32_t dtype) {
     default: return "?";
   }
 }
-/* Toward zero, as C has it. What does not fit, NaN too, is the least number: C leaves that open, and PyTorch with it; so x86 does. */
+/* Toward zero, as C has it. What does not fit, which C leaves open and PyTorch with it, is the nearest number; NaN is the least. */
 static inline int64_t aot_float_to_int(double x) {
-  return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
+  if (x >= 9223372036854775808.0) return INT64_MAX;
+  return x >= -9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }
 static inline int aot_dtype_is_float(int32_t d) { return d == AOT_F16 || d == AOT_F32 || d == AOT_F64 || d == AOT_BF16; }
 

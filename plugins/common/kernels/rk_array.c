@@ -29,7 +29,7 @@ void rk_add_element(rk_array *to, int64_t at, const rk_array *from, int64_t sour
   if (to->f) to->f[at] += alpha * (from->f ? from->f[source] : (double)from->i[source]);
   else {
     const int64_t v = from->i ? from->i[source] : aot_float_to_int(from->f[source]);
-    to->i[at] = (int64_t)((uint64_t)to->i[at] + (uint64_t)(int64_t)alpha * (uint64_t)v);
+    to->i[at] = (int64_t)((uint64_t)to->i[at] + (uint64_t)aot_float_to_int(alpha) * (uint64_t)v);
   }
 }
 

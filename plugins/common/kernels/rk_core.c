@@ -174,7 +174,7 @@ int64_t rk_int(const rk_ctx *c, uint32_t arg, int64_t preset) {
   const rk_arg *a;
   if (!rk_has(c, arg)) return preset;
   a = &c->call->args[arg];
-  if (a->kind == AOT_ARG_FLOAT) return (int64_t)a->u.f;
+  if (a->kind == AOT_ARG_FLOAT) return aot_float_to_int(a->u.f);
   if (a->kind == AOT_ARG_INTS || a->kind == AOT_ARG_BOOLS) return a->n ? a->u.ints[0] : preset;
   if (number_from_tensor(a)) return rk_load_i(element_of(a->u.tensor), a->u.tensor->dtype);
   if (a->kind == AOT_ARG_VALUE || a->kind == AOT_ARG_VALUES || a->kind == AOT_ARG_FLOATS || a->kind == AOT_ARG_STR) return preset;
@@ -188,7 +188,7 @@ double rk_float(const rk_ctx *c, uint32_t arg, double preset) {
   if (a->kind == AOT_ARG_FLOAT) return a->u.f;
   if (a->kind == AOT_ARG_FLOATS) return a->n ? a->u.floats[0] : preset;
   if (number_from_tensor(a)) return rk_load_f(element_of(a->u.tensor), a->u.tensor->dtype);
-  return (double)rk_int(c, arg, (int64_t)preset);
+  return (double)rk_int(c, arg, aot_float_to_int(preset));
 }
 
 int rk_bool(const rk_ctx *c, uint32_t arg, int preset) { return rk_int(c, arg, preset) != 0; }

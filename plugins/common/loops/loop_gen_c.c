@@ -2,6 +2,7 @@
  * that type. Loads that do not move in the innermost dimension stand before it. With draws, the innermost dimension is run in
  * pieces, each filling the draws' buffers first. */
 #include "common/loops/loop.h"
+#include <aot/inline.h>
 
 #include <ctype.h>
 #include <math.h>
@@ -81,7 +82,7 @@ static void print_number(lp_text_t *out, int32_t compute, const lp_arg_t *a) {
   double f = a->kind == LP_FLOAT ? a->f : (double)a->i;
   if (is_float(compute)) print_double(out, compute, f);
   else if (compute == AOT_BOOL) lp_print(out, "%d", f != 0);
-  else if (a->kind == LP_FLOAT) print_int(out, (int64_t)a->f);
+  else if (a->kind == LP_FLOAT) print_int(out, aot_float_to_int(a->f));
   else print_int(out, a->i);
 }
 

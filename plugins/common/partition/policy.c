@@ -28,7 +28,7 @@ static aot_str_t next_word(aot_str_t *rest) {
   aot_str_t word = trim(*rest);
   uint64_t n = 0;
   while (n < word.size && !is_blank(word.data[n])) n++;
-  *rest = (aot_str_t){word.data + n, word.size - n};
+  *rest = n ? (aot_str_t){word.data + n, word.size - n} : word; /* the text of none is NULL, which nothing may be added to */
   word.size = n;
   return word;
 }
