@@ -63,6 +63,9 @@ typedef struct aot_schema_arg {
 /* About the whole storage of its first argument: a number as second argument is its new size in bytes; a tensor is copied there,
  * or, with INPLACE_VIEW, is what the first argument becomes (set_). */
 #define AOT_OP_STORAGE 65536u
+/* A view whose elements are computed from its argument's, and back when it is written: conj, of complex numbers; where it is
+ * POINTWISE too, of all. Handed out of a program, it has memory of its own. */
+#define AOT_OP_COMPUTED 262144u
 #define AOT_OP_MAYBE_SELF 32768u  /* a result that shares its argument's memory, and lies as it does, is that tensor: to, contiguous */
 #define AOT_OP_LOOP 131072u       /* runs its sub-graphs any number of times, handing on results */
 

@@ -20,7 +20,8 @@ enum {
   MAYBE_SELF = AOT_OP_MAYBE_SELF,
   INPLACE_VIEW = AOT_OP_INPLACE_VIEW,
   STORAGE = AOT_OP_STORAGE,
-  LOOP = AOT_OP_LOOP
+  LOOP = AOT_OP_LOOP,
+  COMPUTED = AOT_OP_COMPUTED
 };
 
 #define OP(id, full_name, text, marks, family, rule, ...)                                                              \

@@ -83,15 +83,34 @@ static aot_status_t add_entry_rules(boundary_t *b) {
   return AOT_OK;
 }
 
+/* Is there a step from the base to the place that computes elements? Then an output of it shares no memory. */
+static aot_status_t is_computed(boundary_t *b, uint32_t place, int *out) {
+  const fz_rewrite_t *w = b->w;
+  *out = 0;
+  for (; w->alias.places[place].parent != FZ_NONE; place = w->alias.places[place].parent) {
+    aot_node_info_t info = {.struct_size = sizeof info};
+    aot_type_t type;
+    AOT_TRY(w->host->graph->node_info(w->prog, (aot_node_t){w->alias.places[place].view_node}, &info));
+    uint32_t flags = w->host->graph->op_desc(w->prog, info.op)->flags;
+    if (!(flags & AOT_OP_COMPUTED)) continue;
+    AOT_TRY(geometry_of(b, place, &type));
+    *out |= (flags & AOT_OP_POINTWISE) || type.dtype == AOT_C64 || type.dtype == AOT_C128;
+  }
+  return AOT_OK;
+}
+
 static int is_user_output(const aot_port_t *p) { return p->role == AOT_ROLE_USER_OUTPUT || p->role == AOT_ROLE_LOSS; }
 
-static void count_outputs(boundary_t *b, const uint32_t *original, uint32_t n) {
+static aot_status_t count_outputs(boundary_t *b, const uint32_t *original, uint32_t n) {
   const aot_port_t *ports = b->w->host->graph->outputs(b->w->prog, b->w->graph);
   for (uint32_t i = 0; i < n; i++) {
     if (original[i] == AOT_NO_ID || !is_user_output(&ports[i])) continue;
-    uint32_t storage = b->w->alias.places[fz_place_of(&b->w->alias, original[i])].storage;
-    if (b->n_outputs[storage]++ == 0) b->first_output[storage] = i;
+    uint32_t place = fz_place_of(&b->w->alias, original[i]), storage = b->w->alias.places[place].storage;
+    int computed;
+    AOT_TRY(is_computed(b, place, &computed));
+    if (!computed && b->n_outputs[storage]++ == 0) b->first_output[storage] = i;
   }
+  return AOT_OK;
 }
 
 static aot_status_t add_hidden_base(boundary_t *b, uint32_t storage) {
@@ -129,8 +148,10 @@ static aot_status_t add_output_rules(boundary_t *b, const uint32_t *original, ui
     if (original[i] == AOT_NO_ID || !is_user_output(&port)) continue;
     uint32_t place = fz_place_of(a, original[i]), storage = a->places[place].storage, leaf = b->leaf_of_storage[storage];
     aot_type_t type;
+    int computed;
     AOT_TRY(geometry_of(b, place, &type));
-    if (type.kind != AOT_TYPE_TENSOR) continue;
+    AOT_TRY(is_computed(b, place, &computed));
+    if (type.kind != AOT_TYPE_TENSOR || computed) continue;
     if (leaf == FZ_NONE) {
       if (b->n_outputs[storage] > 1) AOT_TRY(add_sibling_rule(b, original, i, port.index));
       continue;
@@ -151,8 +172,8 @@ aot_status_t fz_add_boundary(fz_rewrite_t *w, const uint32_t *original_outputs, 
   memset(columns, 0xff, 4 * n * sizeof *columns);
   boundary_t b = {w, 0, 0, columns, columns + n, columns + 2 * n, columns + 3 * n};
   memset(b.n_outputs, 0, n * sizeof *b.n_outputs);
-  count_outputs(&b, original_outputs, n_outputs);
-  aot_status_t status = add_leaf_rules(&b);
+  aot_status_t status = count_outputs(&b, original_outputs, n_outputs);
+  if (status == AOT_OK) status = add_leaf_rules(&b);
   if (status == AOT_OK) status = add_entry_rules(&b);
   if (status == AOT_OK) status = add_output_rules(&b, original_outputs, n_outputs);
   free(columns);

@@ -21,7 +21,7 @@ static const char *kind_name(int32_t kind) {
                                       "a bool",    "a list of bools", "a string",          "a symbolic int",
                                       "a list of symbolic ints",      "a symbolic bool",   "a symbolic float",
                                       "a dtype",   "a layout",        "a memory format",   "a device",
-                                      "a graph",   "an operator",     "of a kind that is not supported"};
+                                      "a graph",   "an operator",     "a complex number",  "of a kind that is not supported"};
   return kind >= 0 && kind <= P2_ARG_OTHER ? names[kind] : "?";
 }
 

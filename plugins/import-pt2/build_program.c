@@ -205,6 +205,11 @@ static aot_status_t build_node(p2_builder_t *b, p2_scope_t *s, const p2_node_t *
   aot_node_t node;
   uint32_t i, n_args = 0, n_mistaken = b->n_mistaken;
   int known = 0;
+  p2_node_t plain;
+  if (p2_has_complex(n)) {
+    AOT_TRY(p2_complex_numbers(b, s, n, g, &plain));
+    n = &plain;
+  }
   memset(&types, 0, sizeof types);
   memset(&spec, 0, sizeof spec);
   spec.struct_size = sizeof spec;

@@ -138,6 +138,10 @@ void p2_number_mistaken(p2_builder_t *b, uint32_t from, aot_value_t first);
 aot_status_t p2_tags_of_node(p2_builder_t *b, const p2_node_t *n, p2_tags_t around, p2_tags_t *out);
 p2_tags_t p2_tags_of_checkpoint(p2_builder_t *b); /* those of the next tag_activation_checkpoint region */
 
+/* build_complex.c: a node with complex numbers among its arguments, as one with tensors in their places. */
+int p2_has_complex(const p2_node_t *n);
+aot_status_t p2_complex_numbers(p2_builder_t *b, p2_scope_t *s, const p2_node_t *n, aot_graph_t g, p2_node_t *out);
+
 /* build_autocast.c: the casts that an autocast region leaves out. */
 aot_status_t p2_autocast(p2_builder_t *b, aot_graph_t g, const aot_op_desc_t *d, aot_origin_t origin, aot_arg_t *args,
                          uint32_t n_args, const aot_type_t *types, uint32_t n_types);

@@ -132,6 +132,22 @@ static aot_status_t graph(p2_decoder_t *d, const p2_at_t *at, json_t *j, p2_argu
   return AOT_OK;
 }
 
+static aot_status_t complex_number(p2_decoder_t *d, const p2_at_t *at, json_t *j, p2_argument_t *out) {
+  static const char *const keys[2] = {"real", "imag"};
+  double *parts;
+  AOT_TRY(p2_want_object(d, at, j));
+  AOT_TRY(P2_NEW(d->e, P2_SCRATCH, 2, &parts));
+  for (int k = 0; k < 2; k++) {
+    p2_at_t here = p2_at_key(at, keys[k]);
+    json_t *part;
+    AOT_TRY(p2_field(d, at, j, keys[k], &part));
+    AOT_TRY(p2_want_float(d, &here, part, &parts[k]));
+  }
+  out->n = 2;
+  out->u.floats = parts;
+  return AOT_OK;
+}
+
 typedef struct kind_row {
   const char *key;
   int32_t kind;
@@ -163,7 +179,7 @@ static const kind_row_t kinds[] = {
     {"as_sym_bools", P2_ARG_OTHER},
     {"as_sym_floats", P2_ARG_OTHER},
     {"as_custom_obj", P2_ARG_OTHER},
-    {"as_complex", P2_ARG_OTHER},
+    {"as_complex", P2_ARG_COMPLEX},
     {"as_nested_tensors", P2_ARG_OTHER},
     {"as_int_lists", P2_ARG_OTHER},
     {"as_float_lists", P2_ARG_OTHER},
@@ -195,6 +211,7 @@ aot_status_t p2_decode_argument(p2_decoder_t *d, const p2_at_t *at, json_t *j, p
     case P2_ARG_BOOLS: return ints(d, &here, value, 1, out);
     case P2_ARG_FLOAT: return p2_want_float(d, &here, value, &out->u.f);
     case P2_ARG_FLOATS: return floats(d, &here, value, out);
+    case P2_ARG_COMPLEX: return complex_number(d, &here, value, out);
     case P2_ARG_BOOL: return p2_want_bool(d, &here, value, &out->u.i);
     case P2_ARG_STRING:
     case P2_ARG_OPERATOR: return p2_want_string(d, &here, value, &out->u.s);

@@ -56,7 +56,8 @@ typedef struct p2_sym { /* element of as_sym_ints */
 #define P2_ARG_DEVICE 18
 #define P2_ARG_GRAPH 19 /* i: index into p2_program_t.graphs */
 #define P2_ARG_OPERATOR 20
-#define P2_ARG_OTHER 21 /* known to the schema, not supported here: s is its key */
+#define P2_ARG_COMPLEX 21 /* floats: real and imaginary part */
+#define P2_ARG_OTHER 22 /* known to the schema, not supported here: s is its key */
 
 typedef struct p2_argument {
   int32_t kind;
