@@ -47,6 +47,8 @@ opt_v opt_div(opt_emit_t *e, opt_v a, opt_v b) { return binary(e, "aten.div.Tens
 opt_v opt_max(opt_emit_t *e, opt_v a, opt_v b) { return binary(e, "aten.maximum.default", a, b); }
 opt_v opt_neg(opt_emit_t *e, opt_v a) { return unary(e, "aten.neg.default", a); }
 opt_v opt_sqrt(opt_emit_t *e, opt_v a) { return unary(e, "aten.sqrt.default", a); }
+opt_v opt_as_real(opt_emit_t *e, opt_v a) { return unary(e, "aten.view_as_real.default", a); }
+opt_v opt_as_complex(opt_emit_t *e, opt_v a) { return unary(e, "aten.view_as_complex.default", a); }
 opt_v opt_add_number(opt_emit_t *e, opt_v a, double number) { return with_number(e, "aten.add.Scalar", a, number); }
 opt_v opt_mul_number(opt_emit_t *e, opt_v a, double number) { return with_number(e, "aten.mul.Scalar", a, number); }
 opt_v opt_number_minus(opt_emit_t *e, double number, opt_v a) { return with_number(e, "aten.rsub.Scalar", a, number); }

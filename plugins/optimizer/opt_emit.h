@@ -22,6 +22,8 @@ opt_v opt_div(opt_emit_t *e, opt_v a, opt_v b);
 opt_v opt_max(opt_emit_t *e, opt_v a, opt_v b);
 opt_v opt_neg(opt_emit_t *e, opt_v a);
 opt_v opt_sqrt(opt_emit_t *e, opt_v a);
+opt_v opt_as_real(opt_emit_t *e, opt_v a);    /* [..] complex as [.., 2] real */
+opt_v opt_as_complex(opt_emit_t *e, opt_v a); /* and back */
 opt_v opt_add_number(opt_emit_t *e, opt_v a, double number); /* a + number */
 opt_v opt_mul_number(opt_emit_t *e, opt_v a, double number); /* a * number */
 opt_v opt_number_minus(opt_emit_t *e, double number, opt_v a); /* number - a */

@@ -105,7 +105,8 @@ static const aot_str_t creates[] = {
     AOT_STR_INIT("aten.mul.Scalar"),     AOT_STR_INIT("aten.div.Tensor"),      AOT_STR_INIT("aten.rsub.Scalar"),
     AOT_STR_INIT("aten.pow.Scalar"),     AOT_STR_INIT("aten.sqrt.default"),    AOT_STR_INIT("aten.neg.default"),
     AOT_STR_INIT("aten.lerp.Scalar"),    AOT_STR_INIT("aten.addcmul.default"), AOT_STR_INIT("aten.maximum.default"),
-    AOT_STR_INIT("aten.clamp.default"),  AOT_STR_INIT("aten._to_copy.default")};
+    AOT_STR_INIT("aten.clamp.default"),  AOT_STR_INIT("aten._to_copy.default"),
+    AOT_STR_INIT("aten.view_as_real.default"), AOT_STR_INIT("aten.view_as_complex.default")};
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
                                         .needs = AOT_PROP_PARTITIONED,
                                         .refuses = AOT_PROP_LOWERED,

@@ -109,28 +109,48 @@ static opt_v apply_rule(builder_t *b, opt_v param, opt_v grad, opt_v *states, co
   return now.param;
 }
 
+static int is_complex(int32_t dtype) { return dtype == AOT_C64 || dtype == AOT_C128; }
+
+/* [..] complex as [.., 2] real; a complex parameter is updated as its parts are, as PyTorch does. */
+static int parts_of(aot_type_t *t, int64_t *sizes) {
+  if (t->rank == AOT_MAX_RANK) return 0;
+  if (t->rank) memcpy(sizes, t->sizes, (size_t)t->rank * sizeof *sizes);
+  sizes[t->rank++] = 2;
+  t->sizes = sizes;
+  t->strides = NULL;
+  t->offset = 0;
+  t->dtype = t->dtype == AOT_C64 ? AOT_F32 : AOT_F64;
+  return 1;
+}
+
 static void add_param(builder_t *b, const aot_leaf_info_t *leaf, uint32_t id, opt_v gradient) {
   aot_type_t type = leaf->type, grad_type;
   aot_str_t name = leaf->n_names ? leaf->names[0] : aot_str(""), names[MAX_STATES];
   opt_v states[MAX_STATES];
   uint32_t leaves[MAX_STATES];
   if (!ok(b, b->graph->value_type(b->emit.prog, gradient, &grad_type))) return;
-  if (!aot_dtype_is_float(type.dtype) || grad_type.dtype != type.dtype) {
+  int64_t sizes[AOT_MAX_RANK];
+  const int parts = is_complex(type.dtype);
+  if ((!aot_dtype_is_float(type.dtype) && !parts) || grad_type.dtype != type.dtype || (parts && type.rank == AOT_MAX_RANK)) {
     char text[300];
-    snprintf(text, sizeof text, "parameter %.*s is %s, its gradient %s; the optimizer updates real floats by gradients of the same dtype",
+    snprintf(text, sizeof text, "parameter %.*s is %s, its gradient %s; the optimizer updates floats and complex numbers by gradients of the same dtype",
              (int)(name.size > 120 ? 120 : name.size), name.data, aot_dtype_name(type.dtype), aot_dtype_name(grad_type.dtype));
     opt_fail(&b->emit, AOT_E_UNIMPLEMENTED, "optimizer.dtype", text, "", gradient);
     return;
   }
   opt_v param = add_input(b, AOT_ROLE_PARAMETER, id, &type, name);
   opt_v grad = add_input(b, AOT_ROLE_GRADIENT, id, &grad_type, name);
+  if (parts && parts_of(&type, sizes)) {
+    param = opt_as_real(&b->emit, param);
+    grad = opt_as_real(&b->emit, grad);
+  }
   for (uint32_t k = 0; k < b->n_state_names; k++) {
     names[k] = state_name(b, b->state_names[k], name);
     states[k] = add_state(b, names[k], &type, &leaves[k]);
   }
   for (uint32_t k = b->n_state_names; k < MAX_STATES; k++) states[k] = aot_no_value();
   param = apply_rule(b, param, grad, states, &type);
-  add_output(b, id, param, name);
+  add_output(b, id, parts ? opt_as_complex(&b->emit, param) : param, name);
   for (uint32_t k = 0; k < b->n_state_names && b->emit.status == AOT_OK; k++) add_output(b, leaves[k], states[k], names[k]);
   b->n_params++;
 }
