@@ -240,7 +240,8 @@ aot_status_t bc_program_create(const aot_snapshot_t *s, const cu_world_t *world,
   out_warning->text[0] = 0;
   if (!p || !hints) status = bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
   for (uint32_t i = 0; i < s->symbols.count && status == AOT_OK; i++) hints[i] = symbols[i].hint;
-  if (status == AOT_OK && bc_cut_init(&p->cut, s) != AOT_OK) status = bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
+  if (status == AOT_OK && bc_cut_init(&p->cut, s) != AOT_OK)
+    status = bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
   if (status == AOT_OK) {
     p->s = p->cut.s;
     p->cache = cache;

@@ -205,7 +205,8 @@ static aot_status_t place(void *self, uint32_t r, int32_t rank, const int64_t *s
   for (int32_t d = rank - 1; d >= 0 && fits; d--) {
     t->sizes[d] = sizes[d];
     t->strides[d] = stride;
-    fits = !__builtin_mul_overflow(stride, sizes[d] > 1 ? sizes[d] : 1, &stride) && !__builtin_mul_overflow(nbytes, (uint64_t)sizes[d], &nbytes);
+    fits = !__builtin_mul_overflow(stride, sizes[d] > 1 ? sizes[d] : 1, &stride) &&
+           !__builtin_mul_overflow(nbytes, (uint64_t)sizes[d], &nbytes);
   }
   if (!fits) {
     snprintf(error->text, sizeof error->text, "result %u has another rank than declared, or too many elements", r);
@@ -251,7 +252,8 @@ static aot_status_t call_kernel(const rk_kernel *kernel, const arguments_t *all,
   }
   for (uint32_t r = 0; r < results->n; r++) {
     if (open[r] && !rk_gives_sizes(kernel))
-      return bc_fail(error, AOT_E_UNIMPLEMENTED, "no-size", "the size of result %u depends on the data, which this operator cannot tell", r);
+      return bc_fail(error, AOT_E_UNIMPLEMENTED, "no-size",
+                     "the size of result %u depends on the data, which this operator cannot tell", r);
     if (open[r] || !results->at[r].dtype) continue;
     if (place(results, r, results->at[r].rank, results->at[r].sizes, &why) != AOT_OK)
       return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "%s", why.text);

@@ -58,7 +58,8 @@ static int region_of(const bc_build_t *b, const bc_tensor_t *whole, bc_tensor_t 
 static int is_region_node(const bc_build_t *b) {
   const aot_str_t name = op_name(b);
   bc_tensor_t region;
-  if (!aot_str_eq(name, aot_str("aten.slice_backward.default")) && !aot_str_eq(name, aot_str("aten.select_backward.default"))) return 0;
+  if (!aot_str_eq(name, aot_str("aten.slice_backward.default")) && !aot_str_eq(name, aot_str("aten.select_backward.default")))
+    return 0;
   return b->node->n_results == 1 && region_of(b, bc_type(b, 0), &region);
 }
 

@@ -75,7 +75,8 @@ static void add_segment(cutting_t *c, const aot_snap_graph_t *g, uint32_t number
   const aot_snap_port_t *outputs = AOT_SNAP_ROWS(c->s, aot_snap_port_t, ports) + g->output_begin;
   const aot_snap_value_t *values = AOT_SNAP_ROWS(c->s, aot_snap_value_t, values);
   const int is_last = birth == AOT_NO_ID;
-  aot_snap_graph_t segment = {.id = c->s->graphs.count + c->graphs.count, .kind = AOT_GRAPH_REGION, .name = g->name, .node_begin = begin,
+  aot_snap_graph_t segment = {.id = c->s->graphs.count + c->graphs.count, .kind = AOT_GRAPH_REGION, .name = g->name,
+                              .node_begin = begin,
                               .n_nodes = end - begin, .input_begin = c->s->ports.count + c->ports.count};
   const bc_part_t part = {segment.id, birth};
   for (uint32_t i = begin; i < end; i++)
@@ -84,7 +85,8 @@ static void add_segment(cutting_t *c, const aot_snap_graph_t *g, uint32_t number
   segment.output_begin = c->s->ports.count + c->ports.count;
   for (uint32_t i = begin; !is_last && i < end; i++)
     for (uint32_t v = c->nodes[i].result_begin; v < c->nodes[i].result_begin + c->nodes[i].n_results; v++)
-      if ((values[v].kind == AOT_TYPE_TENSOR || values[v].kind == AOT_TYPE_SYMFLOAT) && c->last[v] > 2 * number) add_port(c, v, segment.n_outputs++);
+      if ((values[v].kind == AOT_TYPE_TENSOR || values[v].kind == AOT_TYPE_SYMFLOAT) && c->last[v] > 2 * number)
+        add_port(c, v, segment.n_outputs++);
   for (uint32_t o = 0; is_last && o < g->n_outputs; o++) add_port(c, outputs[o].value, segment.n_outputs++);
   put(&c->graphs, &segment, sizeof segment);
   put(&c->parts, &part, sizeof part);
@@ -162,9 +164,10 @@ aot_status_t bc_cut_init(bc_cut_t *out, const aot_snapshot_t *s) {
   out->first_part = calloc(n_graphs, 4);
   out->n_parts_of = calloc(n_graphs, 4);
   out->last_use = calloc(n_values, 4);
-  cutting_t c = {s, AOT_SNAP_ROWS(s, aot_snap_node_t, nodes), AOT_SNAP_ROWS(s, uint32_t, operands), calloc((size_t)s->nodes.count + 1, 1),
-                 malloc(n_values * 4), calloc(n_values, 4), malloc(n_values * 4), {0}, {0}, {0}};
-  const int ok = out->first_part && out->n_parts_of && out->last_use && c.births && c.place && c.last && c.stamp && sn_births(s, c.births) == 0;
+  cutting_t c = {s, AOT_SNAP_ROWS(s, aot_snap_node_t, nodes), AOT_SNAP_ROWS(s, uint32_t, operands),
+                 calloc((size_t)s->nodes.count + 1, 1), malloc(n_values * 4), calloc(n_values, 4), malloc(n_values * 4), {0}, {0}, {0}};
+  const int ok = out->first_part && out->n_parts_of && out->last_use && c.births && c.place && c.last && c.stamp &&
+                 sn_births(s, c.births) == 0;
   const aot_status_t status = ok ? cut(out, &c) : AOT_E_EXHAUSTED;
   free(c.births);
   free(c.place);

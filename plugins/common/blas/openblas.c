@@ -42,7 +42,8 @@ static int is_limited(void) {
   return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-/* Under a limit the callers' buffers are mapped now: later the program may have taken the room. The library keeps what is given back. */
+/* Under a limit the callers' buffers are mapped now: later the program may have taken the room. The library keeps what is given
+ * back. */
 static void map_buffers(int32_t n) {
   void *take_symbol = dlsym(handle, "blas_memory_alloc"), *give_symbol = dlsym(handle, "blas_memory_free");
   void *(*take)(int);

@@ -49,7 +49,8 @@ static aot_status_t agree(const sn_known *k, uint32_t id, const char *what, int6
   int64_t declared = sn_dim(dim, k->exprs);
   if (declared == number) return AOT_OK;
   if (declared == SN_NO_VALUE) {
-    snprintf(error->text, sizeof error->text, "%s of value %%%u is %lld, which does not tell its symbols", what, id, (long long)number);
+    snprintf(error->text, sizeof error->text, "%s of value %%%u is %lld, which does not tell its symbols", what, id,
+             (long long)number);
     return AOT_E_UNIMPLEMENTED;
   }
   snprintf(error->text, sizeof error->text, "%s of value %%%u is %lld, where the model was exported for %lld", what, id,
