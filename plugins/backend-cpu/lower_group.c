@@ -5,6 +5,7 @@
 #include "lower.h"
 
 #include "common/fusion/group.h"
+#include "common/kernels/rk_core.h"
 #include "common/loops/loop.h"
 #include <aot/graph.h>
 #include <stdio.h>
@@ -57,6 +58,18 @@ static int draws_well(const bc_build_t *b) {
          (!has_range || bc_arg_int(b, 3, 0) < bc_arg_int(b, 4, 0));
 }
 
+/* A number that a narrow integer dtype does not hold wraps in it (-1 is 255 beside u8), which the reference kernel does; loops compute
+ * in 64 bits. */
+static int numbers_fit(const bc_build_t *b, const lp_operand_t *operands) {
+  int32_t dtypes[LP_ARGS + 1] = {bc_type(b, 0)->dtype}, n = 1;
+  for (uint32_t k = 0; k < n_places(b); k++)
+    if (operands[k].kind == LP_LOAD) dtypes[n++] = operands[k].dtype;
+  for (uint32_t k = 0; k < n_places(b); k++)
+    for (int32_t d = 0; operands[k].kind == LP_INT && d < n; d++)
+      if (rk_is_int(dtypes[d]) && dtypes[d] != AOT_BOOL && rk_wrap_to(bc_arg_int(b, k, 0), dtypes[d]) != bc_arg_int(b, k, 0)) return 0;
+  return 1;
+}
+
 static const char *choose(const bc_build_t *b, int32_t *out_compute) {
   const lp_op_t *op = loop_op(b);
   lp_operand_t operands[LP_ARGS];
@@ -64,7 +77,7 @@ static const char *choose(const bc_build_t *b, int32_t *out_compute) {
   aot_str_t word;
   if (!op || b->node->n_results != 1 || !bc_type(b, 0)->dtype || !read_operands(b, operands, &word)) return NULL;
   if (lp_op_draws(op, bc_type(b, 0)->dtype, &draw) && !draws_well(b)) return NULL;
-  return lp_choose(op, operands, n_places(b), word, bc_type(b, 0)->dtype, out_compute);
+  return numbers_fit(b, operands) ? lp_choose(op, operands, n_places(b), word, bc_type(b, 0)->dtype, out_compute) : NULL;
 }
 
 static int reads(const char *text, uint32_t k) {

@@ -111,6 +111,7 @@ static aot_status_t rows_how(rk_ctx *c, int how, int include_self, double alpha)
   AOT_TRY(rk_need_any(c, 0, &y));
   AOT_TRY(rk_need_i(c, 2, &index));
   AOT_TRY(rk_need_any(c, 3, &src));
+  for (int64_t k = 0; y.dtype == AOT_BOOL && src.f && k < src.numel; k++) src.f[k] = src.f[k] != 0; /* 0.5 is true */
   rank = y.rank;
   at_least_1d(&y);
   AOT_TRY(rk_dim(c, rk_int(c, 1, 0), y.rank, &dim));
