@@ -53,7 +53,52 @@ void ag_rule_unbind(ag_t *a) {
   else ag_set(a, "self", AG_OP(a, "stack", all_cotangents(a), dim));
 }
 
-/* Where the elements of an as_strided result stand in the storage of a contiguous operand: offset + sum i_d stride_d. */
+/* ---- windows on the storage ---- */
+
+/* The dimensions of a tensor from the slowest in memory to the fastest. 0: it has gaps, or begins behind its storage while an
+ * offset is given, which counts from there. */
+static int order_in_storage(ag_t *a, ag_val_t x, ag_val_t offset, int64_t *order) {
+  aot_type_t t;
+  int64_t stride = 1;
+  memset(&t, 0, sizeof t);
+  if (a->status == AOT_OK) a->status = a->host->graph->value_type(a->prog, (aot_value_t){(uint32_t)x.u.i}, &t);
+  for (int32_t d = 0; d < t.rank; d++) order[d] = d;
+  if (a->status != AOT_OK || !t.strides) return 1;
+  for (int32_t d = 1; d < t.rank; d++)
+    for (int32_t k = d; k > 0; k--) {
+      int64_t slower = t.strides[order[k - 1]], faster = t.strides[order[k]], moved = order[k];
+      if (AOT_DIM_IS_SYM(slower) || AOT_DIM_IS_SYM(faster) || slower >= faster) break;
+      order[k] = order[k - 1];
+      order[k - 1] = moved;
+    }
+  for (int32_t k = t.rank; k-- > 0; stride = ag_dim_op(a, AOT_EXPR_MUL, stride, t.sizes[order[k]]))
+    if (t.sizes[order[k]] != 1 && t.strides[order[k]] != stride) return 0;
+  return t.offset == 0 || offset.kind == AOT_ARG_NONE;
+}
+
+static int is_in_order(const int64_t *order, int32_t rank) {
+  for (int32_t d = 0; d < rank; d++)
+    if (order[d] != d) return 0;
+  return 1;
+}
+
+/* x, shaped like a tensor of this order, as the storage of that tensor would have it. */
+static ag_val_t as_stored(ag_t *a, ag_val_t x, const int64_t *order, int32_t rank) {
+  if (!is_in_order(order, rank)) x = AG_OP(a, "permute", x, ag_list(a, order, (uint32_t)rank));
+  return ag_contiguous(a, x);
+}
+
+static ag_val_t as_seen(ag_t *a, ag_val_t stored, const int64_t *order, const ag_type_t *t) {
+  int64_t sizes[AOT_MAX_RANK], back[AOT_MAX_RANK];
+  for (int32_t k = 0; k < t->rank; k++) {
+    sizes[k] = t->sizes[order[k]];
+    back[order[k]] = k;
+  }
+  stored = ag_reshape(a, stored, sizes, t->rank);
+  return is_in_order(order, t->rank) ? stored : AG_OP(a, "permute", stored, ag_list(a, back, (uint32_t)t->rank));
+}
+
+/* Where the elements of an as_strided result stand in the storage of a dense operand: offset + sum i_d stride_d. */
 static ag_val_t positions(ag_t *a, ag_val_t sizes, ag_val_t strides, int64_t offset, const ag_type_t *t) {
   ag_type_t zero = *t;
   ag_val_t p;
@@ -71,33 +116,40 @@ static ag_val_t positions(ag_t *a, ag_val_t sizes, ag_val_t strides, int64_t off
   return p;
 }
 
-/* The only view whose result depends on the operand's strides: supported over contiguous operands, through a scatter-add
+/* The only view whose result depends on the operand's strides: supported over operands without gaps, through a scatter-add
  * into flat storage, which sums where the view overlaps itself. */
 void ag_rule_as_strided(ag_t *a) {
   ag_val_t x = ag_arg(a, "self"), g = ag_g(a, 0), where, flat;
-  ag_type_t t = ag_type(a, x);
-  aot_type_t exact;
-  aot_value_t v;
-  int64_t stride = 1, n = ag_product(a, t.sizes, (uint32_t)t.rank), offset;
+  ag_type_t t = ag_type(a, x), storage = t;
+  int64_t order[AOT_MAX_RANK];
   uint32_t id;
-  int32_t d, plain = 1;
-  memset(&exact, 0, sizeof exact);
-  v.id = (uint32_t)x.u.i;
-  if (a->status == AOT_OK) a->status = a->host->graph->value_type(a->prog, v, &exact);
-  for (d = t.rank; d-- > 0 && a->status == AOT_OK; stride = ag_dim_op(a, AOT_EXPR_MUL, stride, t.sizes[d]))
-    plain = plain && (t.sizes[d] == 1 || !exact.strides || exact.strides[d] == stride);
-  if (!plain || exact.offset != 0) {
+  if (!order_in_storage(a, x, ag_i(0), order)) {
     ag_fail(a, "make the operand contiguous first, or use slices",
-            "the derivative of as_strided over an operand that is not contiguous is not supported");
+            "the derivative of as_strided over an operand with gaps in memory is not supported");
     return;
   }
-  offset = ag_int(a, ag_arg(a, "storage_offset"), 0);
-  where = positions(a, ag_arg(a, "size"), ag_arg(a, "stride"), offset, &t);
-  t.sizes[0] = n;
-  t.rank = 1;
-  flat = ag_zeros(a, &t);
+  where = positions(a, ag_arg(a, "size"), ag_arg(a, "stride"), ag_int(a, ag_arg(a, "storage_offset"), 0), &t);
+  storage.sizes[0] = ag_product(a, t.sizes, (uint32_t)t.rank);
+  storage.rank = 1;
+  flat = ag_zeros(a, &storage);
   if (a->status != AOT_OK) return;
   id = (uint32_t)where.u.i;
   flat = AG_OP(a, "index_put", flat, aot_arg_values(&id, 1), g, ag_b(1));
-  ag_set(a, "self", ag_reshape_like(a, flat, x));
+  ag_set(a, "self", as_seen(a, flat, order, &t));
+}
+
+void ag_rule_as_strided_scatter(ag_t *a) {
+  ag_val_t x = ag_arg(a, "self"), src = ag_arg(a, "src"), size = ag_arg(a, "size"), stride = ag_arg(a, "stride"), g;
+  ag_val_t offset = ag_arg(a, "storage_offset");
+  ag_type_t t = ag_type(a, x);
+  int64_t order[AOT_MAX_RANK];
+  if (!order_in_storage(a, x, offset, order)) {
+    ag_fail(a, "make self contiguous first",
+            "the derivative of as_strided_scatter into a tensor with gaps in memory is not supported");
+    return;
+  }
+  g = as_stored(a, ag_g(a, 0), order, t.rank);
+  if (ag_needs(a, "src")) ag_set(a, "src", AG_OP(a, "as_strided", g, size, stride, offset));
+  if (ag_needs(a, "self"))
+    ag_set(a, "self", as_seen(a, AG_OP(a, "as_strided_scatter", g, ag_zeros_like(a, src), size, stride, offset), order, &t));
 }

@@ -97,6 +97,7 @@ uint32_t fz_depth(const fz_alias_t *a, uint32_t place) {
 
 void fz_refresh(fz_alias_t *a, uint32_t place, uint32_t value, int settled) {
   a->places[place].value = value;
+  a->places[place].narrowed = 0;
   a->places[place].settled = (uint8_t)(settled || a->places[place].parent == FZ_NONE);
   a->places[place].version = a->storages[a->places[place].storage].version;
 }

@@ -33,6 +33,7 @@ typedef struct fz_place {
   uint8_t settled;     /* see above */
   uint8_t own_history; /* its gradient is not that of its parent: written beneath a step that no gradient passes, or no view for
                           autograd */
+  uint8_t narrowed;    /* the value has the gradient of a part of what the place shows (storage_view.h) */
 } fz_place_t;
 
 typedef struct fz_storage {

@@ -5,6 +5,7 @@
 #include "history.h"
 #include "places.h"
 #include "same_layout.h"
+#include "storage_view.h"
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,7 @@ static int writes_anything(const aot_op_desc_t *d, const aot_node_info_t *n) {
 /* The original operands of a node, before refreshing changed them, and which of them each result shares memory with. */
 typedef struct operands {
   uint32_t *ids, *memory, n;
+  int narrowed; /* the node reads one with a part of its gradient (storage_view.h) */
 } operands_t;
 
 /* Is operand k looked into by some result, or renamed? Then it has to lie in memory as recorded. */
@@ -76,51 +78,7 @@ static int is_looked_into(const aot_op_desc_t *d, const aot_node_info_t *n, cons
 
 /* ---- operands ---- */
 
-/* A view that addresses the storage itself is a view of the base, or of the nearest step from which no gradient gets there: that
- * must show all of the base as it lies. */
-static uint32_t addressed(const fz_rewrite_t *w, uint32_t place) {
-  const fz_alias_t *a = &w->alias;
-  while (a->places[place].parent != FZ_NONE && !fz_history_is_apart(w, place))
-    place = a->places[place].parent;
-  return place;
-}
-
-/* From a tensor's first element in its storage to its last. 0: symbolic, or no elements. */
-static int extent_of(const aot_type_t *t, int64_t *out_first, int64_t *out_last) {
-  *out_first = *out_last = t->offset;
-  if (AOT_DIM_IS_SYM(t->offset)) return 0;
-  for (int32_t d = 0; d < t->rank; d++) {
-    if (AOT_DIM_IS_SYM(t->sizes[d]) || AOT_DIM_IS_SYM(t->strides[d]) || t->sizes[d] == 0) return 0;
-    *out_last += (t->sizes[d] - 1) * t->strides[d];
-  }
-  return 1;
-}
-
-/* An input comes with its own elements: what else lies in the storage that it was traced with is not there. */
-static aot_status_t check_extent(const fz_rewrite_t *w, aot_node_t node, uint32_t base, const aot_type_t *whole, const aot_type_t *result) {
-  int64_t first, last, from, to;
-  if (w->host->graph->value_def(w->prog, (aot_value_t){w->alias.places[base].declared}).id != AOT_NO_ID) return AOT_OK;
-  if (!extent_of(whole, &first, &last) || !extent_of(result, &from, &to) || (from >= first && to <= last)) return AOT_OK;
-  return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.storage",
-                 "the view reaches outside of the elements of an input; the memory around them is not passed", node);
-}
-
-static aot_status_t address_storage(fz_rewrite_t *w, aot_node_t node, const aot_node_info_t *info, uint32_t arg, uint32_t *place) {
-  const fz_alias_t *a = &w->alias;
-  aot_type_t result, whole, base;
-  *place = addressed(w, *place);
-  AOT_TRY(w->host->graph->value_type(w->prog, info->first_result, &result));
-  AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){a->places[*place].declared}, &whole));
-  AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){a->places[a->storages[a->places[*place].storage].base].declared}, &base));
-  AOT_TRY(check_extent(w, node, a->storages[a->places[*place].storage].base, &base, &result));
-  if (!fz_same_layout(&whole, &base) || whole.offset != base.offset)
-    return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.storage",
-                   "a view that addresses the storage itself, of a detached part of a tensor, is not supported", node);
-  aot_arg_t offset = aot_arg_int(result.offset);
-  return info->args[arg].kind == AOT_ARG_NONE ? w->host->edit->arg_set(w->prog, node, arg, &offset) : AOT_OK;
-}
-
-static aot_status_t refresh_operand(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const operands_t *original, uint32_t k) {
+static aot_status_t refresh_operand(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, operands_t *original, uint32_t k) {
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
   uint32_t v = info.operands[k], place = v == AOT_NO_ID ? FZ_NONE : fz_place_of(&w->alias, v);
@@ -128,8 +86,8 @@ static aot_status_t refresh_operand(fz_rewrite_t *w, aot_node_t node, const aot_
   int32_t offset_arg = looked_into ? fz_storage_offset_arg(d) : -1;
   aot_value_t now;
   if (place == FZ_NONE) return AOT_OK;
-  if (offset_arg >= 0) AOT_TRY(address_storage(w, node, &info, (uint32_t)offset_arg, &place));
-  AOT_TRY(fz_read(w, place, looked_into, node, &now));
+  if (offset_arg >= 0) AOT_TRY(fz_read_storage(w, node, &info, (uint32_t)offset_arg, place, &original->narrowed, &now));
+  else AOT_TRY(fz_read(w, place, looked_into, node, &now));
   return now.id != v ? w->host->edit->operand_set(w->prog, node, k, now) : AOT_OK;
 }
 
@@ -173,6 +131,12 @@ static aot_status_t check_target(const fz_rewrite_t *w, uint32_t place, aot_node
   return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.write-in-region",
                  "a region that stays a region (a branch of cond) writes one of its operands, which is not supported; write a copy",
                  node);
+}
+
+static void widen_written(fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *n, const operands_t *original) {
+  for (uint32_t a = 0, operand = 0; a < n->n_args; a++)
+    for (uint32_t i = aot_n_operands(&n->args[a]); i-- > 0; operand++)
+      if (original->ids[operand] != AOT_NO_ID && fz_writes_arg(d, n, a)) fz_widen(w, fz_place_of(&w->alias, original->ids[operand]));
 }
 
 static aot_status_t apply_writes(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const operands_t *before_refresh,
@@ -254,7 +218,7 @@ static aot_status_t place_result(fz_rewrite_t *w, const aot_op_desc_t *d, const 
   uint32_t declared = info->first_result.id + i, operand = original->memory[i];
   uint32_t parent = operand == AOT_NO_ID ? FZ_NONE : fz_place_of(&w->alias, original->ids[operand]), place;
   aot_type_t from, to;
-  if (parent != FZ_NONE && fz_storage_offset_arg(d) >= 0) parent = addressed(w, parent);
+  if (parent != FZ_NONE && fz_storage_offset_arg(d) >= 0) parent = fz_addressed(w, parent);
   if (parent != FZ_NONE) {
     AOT_TRY(g->value_type(w->prog, (aot_value_t){w->alias.places[parent].declared}, &from));
     AOT_TRY(g->value_type(w->prog, (aot_value_t){declared}, &to));
@@ -271,6 +235,7 @@ static aot_status_t place_result(fz_rewrite_t *w, const aot_op_desc_t *d, const 
     place = fz_alias_view(&w->alias, parent, g->value_def(w->prog, (aot_value_t){declared}).id, i, declared, declared);
     if (place == FZ_NONE) return fz_no_memory(w);
     w->alias.places[place].operand = operand;
+    w->alias.places[place].narrowed = original->narrowed != 0;
     w->alias.places[place].own_history = !(d->flags & AOT_OP_VIEW) && fz_is_differentiable(&to);
     if (!fz_is_exact(w, parent)) /* the node's types are what the rules of the boundary go by */
       return fz_replay(w, place, g->value_def(w->prog, (aot_value_t){declared}));
@@ -300,8 +265,9 @@ static aot_status_t rewrite_node(fz_rewrite_t *w, aot_node_t node) {
   const aot_op_desc_t *d = describe(w, &info);
   uint32_t *room = malloc((2 * (size_t)info.n_operands + info.n_results + 1) * sizeof *room);
   if (!room) return fz_no_memory(w);
-  operands_t original = {room, room + 2 * info.n_operands, info.n_operands};
+  operands_t original = {room, room + 2 * info.n_operands, info.n_operands, 0};
   aot_status_t status = note_memory(w, d, &info, &original, room + info.n_operands);
+  if (status == AOT_OK && writes_anything(d, &info)) widen_written(w, d, &info, &original);
   for (uint32_t k = 0; status == AOT_OK && k < original.n; k++) status = refresh_operand(w, node, d, &original, k);
   if (status == AOT_OK) status = g->node_info(w->prog, node, &info);
   if (status == AOT_OK) status = check_sizes(w, node, &original, &info);
