@@ -211,6 +211,7 @@ static aot_status_t build_node(p2_builder_t *b, p2_scope_t *s, const p2_node_t *
     n = &plain;
   }
   memset(&types, 0, sizeof types);
+  memset(&inferred, 0, sizeof inferred);
   memset(&spec, 0, sizeof spec);
   spec.struct_size = sizeof spec;
   spec.op = h->graph->op_find(b->prog, p2_op_name(n));
@@ -223,7 +224,7 @@ static aot_status_t build_node(p2_builder_t *b, p2_scope_t *s, const p2_node_t *
   if (b->n_symbols == b->n_symbols_before) /* else only the archive knows the symbols that the node brings in */
     AOT_TRY(p2_infer(b, spec.op, args, n_args, &inferred, &known));
   AOT_TRY(settle_offsets(b, s, n, d->flags, known ? &inferred : NULL, &types));
-  if (known) AOT_TRY(p2_correct_types(b, n, args, n_args, &inferred, &types));
+  AOT_TRY(p2_correct_types(b, n, args, n_args, &inferred, &types));
   if (known) AOT_TRY(p2_check_types(b, n, &inferred, types.at, types.n));
   spec.n_args = n_args;
   spec.args = args;

@@ -4,13 +4,16 @@
  * table lists them. From such a result on, the types of the operators that read it are inferred, and the recorded ones ignored. */
 #include "build_program.h"
 
-/* One more dimension of size 1 is recorded at `dim` of the results first .. first + n - 1. */
+/* Of the results first .. first + n - 1, either one more dimension of size 1 is recorded, at `dim`, or another dtype than `dtype`. */
 static const struct {
   const char *op;
   uint32_t first, n;
-  int32_t dim;
+  int32_t dim, dtype;
 } mistakes[] = {
-    {"aten.lstm.input", 1, 2, 1}, /* torch/_decomp/decompositions.py, one_layer_lstm: hx.squeeze(1) takes the batch for the time */
+    {"aten.lstm.input", 1, 2, 1, 0}, /* torch/_decomp/decompositions.py, one_layer_lstm: hx.squeeze(1) takes the batch for the time */
+    {"aten._unique2.default", 1, 2, 0, AOT_I64}, /* torch/_subclasses/fake_impls.py, _unique: these get the dtype of the elements */
+    {"aten.unique_dim.default", 1, 2, 0, AOT_I64},
+    {"aten.unique_consecutive.default", 1, 2, 0, AOT_I64},
 };
 
 static int has_one_more(p2_builder_t *b, const aot_type_t *recorded, const aot_type_t *real, int32_t dim) {
@@ -22,12 +25,24 @@ static int has_one_more(p2_builder_t *b, const aot_type_t *recorded, const aot_t
   return recorded->sizes[dim] == 1;
 }
 
-static int is_known_mistake(p2_builder_t *b, const p2_node_t *n, uint32_t result, const aot_type_t *recorded, const aot_type_t *real) {
+static int is_of(const p2_node_t *n, uint32_t result, size_t mistake) {
+  return p2_str_is(p2_op_name(n), mistakes[mistake].op) && result >= mistakes[mistake].first &&
+         result < mistakes[mistake].first + mistakes[mistake].n;
+}
+
+static int has_wrong_shape(p2_builder_t *b, const p2_node_t *n, uint32_t result, const aot_type_t *recorded, const aot_type_t *real) {
   size_t i;
   for (i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
-    if (p2_str_is(p2_op_name(n), mistakes[i].op) && result >= mistakes[i].first && result < mistakes[i].first + mistakes[i].n &&
-        has_one_more(b, recorded, real, mistakes[i].dim))
-      return 1;
+    if (!mistakes[i].dtype && is_of(n, result, i) && has_one_more(b, recorded, real, mistakes[i].dim)) return 1;
+  return 0;
+}
+
+/* The dtype that the result has; 0: the recorded one. */
+static int32_t real_dtype(const p2_node_t *n, uint32_t result, const aot_type_t *recorded) {
+  size_t i;
+  for (i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
+    if (mistakes[i].dtype && is_of(n, result, i) && recorded->kind == AOT_TYPE_TENSOR && recorded->dtype != mistakes[i].dtype)
+      return mistakes[i].dtype;
   return 0;
 }
 
@@ -56,10 +71,15 @@ aot_status_t p2_correct_types(p2_builder_t *b, const p2_node_t *n, const aot_arg
                               const p2_types_t *inferred, p2_types_t *types) {
   uint32_t i;
   int follows = reads_mistaken(b, args, n_args);
-  for (i = 0; i < types->n && i < inferred->n; i++) {
-    if (p2_types_agree(b, &types->at[i], &inferred->at[i], inferred->any_sizes)) continue;
-    if (!follows && !is_known_mistake(b, n, i, &types->at[i], &inferred->at[i])) continue;
-    types->at[i] = inferred->at[i];
+  for (i = 0; i < types->n; i++) {
+    int32_t dtype = real_dtype(n, i, &types->at[i]);
+    if (dtype) types->at[i].dtype = dtype;
+    if (i < inferred->n && !p2_types_agree(b, &types->at[i], &inferred->at[i], inferred->any_sizes)) {
+      if (!follows && !has_wrong_shape(b, n, i, &types->at[i], &inferred->at[i])) continue;
+      types->at[i] = inferred->at[i];
+    } else if (!dtype) {
+      continue;
+    }
     AOT_TRY(p2_grow(b->env, (void **)&b->mistaken, b->n_mistaken, &b->mistaken_capacity, sizeof *b->mistaken));
     b->mistaken[b->n_mistaken++] = i;
   }
