@@ -163,7 +163,7 @@ static aot_status_t insert_node(aot_prog_t *p, aot_graph_t g, const aot_node_spe
   aoth_node_link(p, id, before);
   aoth_node_use(p, id);
   aoth_node_refs(p, r.args, r.n_args, 1);
-  aoth_edit_record(p, EDIT_NODE_CREATE, id, 0, 0, 0, 0, NULL);
+  aoth_edit_record(p, EDIT_NODE_CREATE, id, s->n_types != 0, 0, 0, 0, NULL);
   out->id = id;
   touch(p, id);
   return AOT_OK;

@@ -3,7 +3,7 @@
  * u[] of each kind, as recorded by edit.c and its neighbours (first column: what undo needs):
  *   graph_create g            graph_erase g             input_add g          input_erase g i   p: the port
  *   output_add g              output_set g i old prev next                   outputs_clear g   p: saved_outputs_t
- *   node_create n             node_erase n              operand_set n operand old prev next
+ *   node_create n typed       node_erase n              operand_set n operand old prev next
  *   arg_set n arg 0           p: the old argument;      arg_set n arg 1      p: the old row with its body
  *   uses_replace from to count first last               type_set v old       flags_set n old   name_set v old
  *   leaf_create, rule_add, origin_create, symbol_create, expr_create: the newest row of its array

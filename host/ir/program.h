@@ -92,8 +92,8 @@ aot_status_t aoth_parse_with_lines(aot_prog_t *p, const char *file, const char *
 /* Structure always; then the checker of each property in `properties`. Reports all it finds (at most 20). */
 aot_status_t aoth_verify(aot_prog_t *p, uint32_t properties);
 
-/* Compare every node's result types with what its opset infers: kind, dtype and shape. For imported programs and in
- * debugging; asks the opsets, so that shape expressions may be added. Reports at most 20. */
+/* Compare the result types that edits since begin set, or made doubtful by another operand or argument, with what the opsets infer.
+ * Asks the opsets. AOT_E_CONTRACT: told, at most 20. (docs/IR.md 5) */
 aot_status_t aoth_verify_types(aot_prog_t *p);
 
 /* ---- complaints that point home ---- */

@@ -1,4 +1,4 @@
-/* One checker for each property of <aot/contract.h>, and the comparison of declared with inferred types.
+/* One checker for each property of <aot/contract.h>.
  *
  * imported      a forward or joint graph whose inputs have their leaves' dtype and shape
  * functional    no effective write; every updated leaf is copied back by a rule
@@ -249,78 +249,4 @@ void aoth_verify_properties(verifier_t *v, uint32_t properties) {
                 {AOT_PROP_PARTITIONED, check_partitioned}};
   for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
     if (properties & checks[i].property) checks[i].check(v);
-}
-
-/* ---- declared against inferred types ---- */
-typedef struct comparison {
-  verifier_t *v;
-  uint32_t node, next;
-  uint32_t n_symbols; /* before the inference: one that brings in symbols does not know their declared values */
-} comparison_t;
-
-/* Dimensions agree when they are one, or when they have the same value at tracing and one of them is symbolic. */
-static int dims_agree(aot_prog_t *p, int64_t a, int64_t b) {
-  if (a == b) return 1;
-  return (AOT_DIM_IS_SYM(a) || AOT_DIM_IS_SYM(b)) && aoth_graph_dim_hint(p, a) == aoth_graph_dim_hint(p, b);
-}
-
-static void put_shape(aot_prog_t *p, const aot_type_t *t, aoth_text_t *out) {
-  if (t->kind != AOT_TYPE_TENSOR) {
-    aoth_text_f(out, "kind %d", (int)t->kind);
-    return;
-  }
-  aoth_text_f(out, "%s[", aot_dtype_name(t->dtype));
-  for (int32_t i = 0; i < t->rank; i++) {
-    if (i) aoth_text_z(out, ", ");
-    aoth_dim_print(p, t->sizes[i], out);
-  }
-  aoth_text_z(out, "]");
-}
-
-static aot_status_t compare_next(void *self, const aot_type_t *inferred) {
-  comparison_t *c = self;
-  aot_prog_t *p = c->v->p;
-  uint32_t i = c->next++;
-  if (i >= p->nodes.at[c->node].n_results) return AOT_OK; /* the count is compared at the end */
-  aot_type_t declared = *value_type_of(p, p->nodes.at[c->node].first_result + i);
-  int same = declared.kind == inferred->kind;
-  if (same && declared.kind == AOT_TYPE_TENSOR)
-    same = declared.dtype == inferred->dtype && declared.rank == inferred->rank;
-  int sizes = declared.kind == AOT_TYPE_TENSOR && aoth_graph_n_symbols(p) == c->n_symbols;
-  for (int32_t k = 0; same && sizes && k < declared.rank; k++)
-    same = dims_agree(p, declared.sizes[k], inferred->sizes[k]);
-  if (same) return AOT_OK;
-  aoth_text_t a = {0}, b = {0};
-  put_shape(p, &declared, &a);
-  put_shape(p, inferred, &b);
-  aoth_verify_report(c->v, c->node, "verify.types", "result %u is declared %s, its operator gives %s", i,
-                     a.data ? a.data : "", b.data ? b.data : "");
-  aoth_text_deinit(&a);
-  aoth_text_deinit(&b);
-  return AOT_OK;
-}
-
-static void check_node_types(verifier_t *v, uint32_t node) {
-  const node_row_t *n = &v->p->nodes.at[node];
-  aot_op_t op = {n->op};
-  comparison_t c = {v, node, 0, aoth_graph_n_symbols(v->p)};
-  aot_type_sink_t sink = {.struct_size = (uint32_t)sizeof sink, .self = &c, .put = compare_next};
-  if (!n->n_results) return;
-  v->p->ctx->last_node = node;
-  const aot_status_t status = aoth_infer_complete(v->p, op, n->args, n->n_args, &sink);
-  if (status == AOT_E_UNIMPLEMENTED) return; /* declared types are all there is */
-  if (status != AOT_OK)
-    aoth_verify_report(v, node, "verify.types", "the opset infers no types for this node");
-  else if (c.next != v->p->nodes.at[node].n_results)
-    aoth_verify_report(v, node, "verify.types", "%u results are declared, its operator gives %u",
-                       v->p->nodes.at[node].n_results, c.next);
-}
-
-aot_status_t aoth_verify_types(aot_prog_t *p) {
-  verifier_t v = {.p = p};
-  for (uint32_t g = 0; g < p->graphs.n; g++)
-    for (uint32_t n = p->graphs.at[g].alive ? p->graphs.at[g].first : NONE; n != NONE && !aoth_verify_full(&v);
-         n = p->nodes.at[n].next)
-      check_node_types(&v, n);
-  return v.n_bad ? AOT_E_INVALID : AOT_OK;
 }

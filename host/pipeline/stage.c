@@ -1,8 +1,8 @@
 /* Running one stage.
  *
- *     needs, refuses -> create -> journal { run | choose, apply | query, decompose, compile } -> contract -> verifier
- *                                   |                                                                        |
- *                                   +---- any failure: undo, bundle, status 3            commit, new properties
+ *     needs, refuses -> create -> journal { run | choose, apply | query, decompose, compile } -> contract -> verifier -> types
+ *                                   |                                                                                 |
+ *                                   +---- any failure: undo, bundle, status 3                     commit, new properties
  *
  * The program is as before the stage until everything agrees. */
 #include <pipeline/session.h>
@@ -100,8 +100,17 @@ static void commit_stage(aoth_session_t *s, const aoth_stage_t *stage) {
   aoth_prog_set_properties(s->now.prog, after);
 }
 
+static aot_status_t do_types(void *arg) { return aoth_verify_types(arg); }
+
+/* A call like any other: opsets answer it. */
+static aot_status_t check_types(aoth_session_t *s, const aoth_stage_t *stage) {
+  if (aoth_call(s, stage, "the check of types", do_types, s->now.prog) == AOT_OK) return AOT_OK;
+  return s->status == AOT_E_CONTRACT ? aoth_misbehaved(s, stage, "set types that its operators do not give") : s->status;
+}
+
 aot_status_t aoth_stage_finish(aoth_session_t *s, const aoth_stage_t *stage) {
   AOT_TRY(check_stage(s, stage));
+  AOT_TRY(check_types(s, stage));
   commit_stage(s, stage);
   return AOT_OK;
 }
@@ -225,6 +234,7 @@ static aot_status_t run_rewriter(aoth_session_t *s, const aoth_stage_t *stage, c
   *out_edits = aoth_journal_count(s->now.prog);
   if (status == AOT_OK) status = check_stage(s, stage);
   if (status == AOT_OK) status = check_effect(s, stage, &r);
+  if (status == AOT_OK) status = check_types(s, stage);
   if (status == AOT_OK) commit_stage(s, stage);
   if (status != AOT_OK) status = aoth_session_fail(s, stage);
   aoth_joint_record_destroy(r.joint);

@@ -89,6 +89,10 @@ for change in type:"it is of another type than before" gone:"it is gone" role:"$
   other hostile "port-${change%%:*}" 3 "unit hostile 6.6.6 changed ports that its contract does not speak of"
   says "forward graph, output user_output 0: ${change#*:}"; says "in stage hostile"
 done
+for change in dtype:"declared f64[2, 3], its operator gives f32[2, 3]" size:"declared f32[3, 4], its operator gives f32[2, 3]"; do
+  other hostile "type-${change%%:*}" 3 "unit hostile 6.6.6 set types that its operators do not give"
+  says "result 0 is ${change#*:}"; says "in stage hostile"
+done
 other hostile-liar nothing 3 "unit hostile-liar 6.6.6 left a broken program behind"
 other hostile-maker nothing 3 "unit hostile-maker 6.6.6 broke its contract"
 says "operator toy.add was created, which the contract does not allow"

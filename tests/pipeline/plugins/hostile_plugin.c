@@ -94,6 +94,26 @@ static aot_status_t change_port(const hostile_t *u, aot_prog_t *prog) {
   return u->host.edit->output_add(prog, forward, role, port.index + (uint32_t)is(u, "port-index"), port.value, port.name);
 }
 
+/* Another twin of the last node, whose operator gives neither this dtype nor this size. */
+static aot_status_t set_type(const hostile_t *u, aot_prog_t *prog) {
+  const aot_graph_api_t *g = u->host.graph;
+  const aot_graph_t forward = g->graph_find(prog, AOT_GRAPH_FORWARD);
+  const aot_node_t last = g->last(prog, forward);
+  aot_node_info_t info = {.struct_size = sizeof info};
+  aot_node_t made;
+  aot_type_t type;
+  int64_t sizes[AOT_MAX_RANK];
+  AOT_TRY(g->node_info(prog, last, &info));
+  AOT_TRY(g->value_type(prog, info.first_result, &type));
+  for (int32_t i = 0; i < type.rank; i++) sizes[i] = type.sizes[i] + is(u, "type-size");
+  if (is(u, "type-dtype")) type.dtype = AOT_F64;
+  type.sizes = sizes;
+  type.strides = NULL;
+  const aot_node_spec_t spec = {.struct_size = sizeof spec, .op = info.op, .n_args = info.n_args, .args = info.args,
+                                .n_types = 1, .types = &type, .origin = aot_no_origin()};
+  return u->host.edit->node_create(prog, forward, &spec, last, &made);
+}
+
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const hostile_t *u = p->self;
   volatile int zero = 0;
@@ -113,6 +133,7 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   if (is(u, "exit-thread")) in_thread(exit_in_thread);
   if (is(u, "heap")) damage_heap();
   if (u->how.size > 5 && memcmp(u->how.data, "port-", 5) == 0) return change_port(u, prog);
+  if (u->how.size > 5 && memcmp(u->how.data, "type-", 5) == 0) return set_type(u, prog);
   return AOT_OK;
 }
 
@@ -153,7 +174,8 @@ static const aot_str_t choices[] = {
     AOT_STR_INIT("alloc"),  AOT_STR_INIT("thread"), AOT_STR_INIT("create"),  AOT_STR_INIT("null"),
     AOT_STR_INIT("no-run"), AOT_STR_INIT("refuse"), AOT_STR_INIT("destroy"), AOT_STR_INIT("nothing"),
     AOT_STR_INIT("exit"),   AOT_STR_INIT("_exit"),  AOT_STR_INIT("exit-thread"), AOT_STR_INIT("heap"),
-    AOT_STR_INIT("port-type"), AOT_STR_INIT("port-gone"), AOT_STR_INIT("port-role"), AOT_STR_INIT("port-index")};
+    AOT_STR_INIT("port-type"), AOT_STR_INIT("port-gone"), AOT_STR_INIT("port-role"), AOT_STR_INIT("port-index"),
+    AOT_STR_INIT("type-dtype"), AOT_STR_INIT("type-size")};
 static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t),
                                         .kind = AOT_OPT_ENUM,
                                         .flags = AOT_OPT_AFFECTS_OUTPUT,
