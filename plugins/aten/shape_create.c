@@ -111,7 +111,12 @@ static int64_t range_length(at_infer_t *c) {
     return s > 0 ? at_floordiv(c, at_add(c, at_sub(c, to, from), s - 1), s)
                  : at_floordiv(c, at_add(c, at_sub(c, from, to), -s - 1), -s);
   }
-  return (int64_t)ceil(span / by);
+  double length = ceil(span / by);
+  if (!(length < 9223372036854775808.0)) {
+    at_fail(c, "arange from %g to %g by %g", number(c, start, 0), number(c, end, 0), by);
+    return 0;
+  }
+  return (int64_t)length;
 }
 
 void at_shape_arange(at_infer_t *c) {

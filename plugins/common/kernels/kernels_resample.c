@@ -43,12 +43,13 @@ static taps taps_at(const resize *r, int32_t d, int64_t i, double factor) {
   if (r->mode == NEAREST || r->mode == NEAREST_EXACT) {
     float f = factor > 0 ? (float)(1.0 / factor) : (float)in / (float)out;
     float place = r->mode == NEAREST ? (float)i * f : ((float)i + 0.5f) * f;
-    t.at[0] = clamp_place((int64_t)floorf(place), in);
+    t.at[0] = clamp_place(aot_float_to_int(floorf(place)), in);
     return t;
   }
   if (r->align) source = out > 1 ? (double)i * ((double)(in - 1) / (double)(out - 1)) : 0;
   else source = ((double)i + 0.5) * step - 0.5;
   if (r->mode == LINEAR && source < 0) source = 0;
+  source = fmin(fmax(source, -2), (double)in + 1); /* all further out read the edge alone */
   low = (int64_t)floor(source);
   rest = source - (double)low;
   if (r->mode == LINEAR) {
@@ -181,7 +182,7 @@ static aot_status_t run(rk_ctx *c) {
   }
   for (int32_t d = 0; d < row->dims; d++) { /* without output_size: floor(in * scale) */
     RK_CHECK(c, x.rank > row->dims, "rank %d is too small", x.rank);
-    out[d] = (int64_t)floor((double)x.sizes[x.rank - row->dims + d] * scale_of(c, row, d));
+    out[d] = aot_float_to_int(floor((double)x.sizes[x.rank - row->dims + d] * scale_of(c, row, d)));
   }
   if (rk_list(c, 1, &listed)) AOT_TRY(rk_ints(c, 1, (uint32_t)row->dims, NULL, out));
   AOT_TRY(set_sizes(c, row, x.sizes, out, x.rank, &r));

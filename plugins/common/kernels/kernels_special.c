@@ -186,10 +186,10 @@ static double trigamma(double x, int32_t dtype) {
   return x < 0.5 ? PI / s * (PI / s) - hurwitz_zeta(2, 1 - x) : hurwitz_zeta(2, x);
 }
 static double polygamma_f(const double *x, const pw_par *p) {
-  int n = (int)x[0];
+  const double n = x[0];
   if (n == 0) return psi(x[1]);
   if (n == 1) return trigamma(x[1], p->dtype);
-  return (n % 2 ? 1 : -1) * exp(lgamma(n + 1.0)) * hurwitz_zeta(n + 1.0, x[1]);
+  return (fmod(n, 2) != 0 ? 1 : -1) * exp(lgamma(n + 1)) * hurwitz_zeta(n + 1, x[1]);
 }
 
 /* ---- orthogonal polynomials: x[0] the place, x[1] the degree ---- */
@@ -217,7 +217,7 @@ static double legendre_next(int64_t k, double x, double last, double before) {
 }
 
 /* A degree that is no number, or infinite, is below 0. */
-static int64_t degree_of(double n) { return n != n || isinf(n) ? -1 : n > 1e6 ? 1000000 : (int64_t)n; }
+static int64_t degree_of(double n) { return !(n > -1) || isinf(n) ? -1 : n > 1e6 ? 1000000 : (int64_t)n; }
 
 /* Kinds T, U, V, W start 1 and x, 2x, 2x - 1, 2x + 1; inside (-1, 1) they are ratios of sines, which high degrees need. */
 static double chebyshev(char kind, double x, double degree) {
