@@ -11,18 +11,20 @@
 
 typedef struct comparison {
   verifier_t *v;
+  const int64_t *others; /* by symbol: a value that it may have besides the one at tracing */
+  uint32_t n_others;
   uint32_t node, next;
   uint32_t n_symbols, n_exprs; /* before the inference */
 } comparison_t;
 
 /* A size that the inference made a symbol for is one that only the run tells; else sizes agree when they are one expression, or have
- * one value at tracing and one of them is symbolic. */
+ * one value at tracing and one where the inputs have other sizes. */
 static int dims_agree(const comparison_t *c, int64_t declared, int64_t inferred) {
   aot_prog_t *p = c->v->p;
   if (declared == inferred) return 1;
   if (AOT_DIM_IS_SYM(inferred) && aoth_graph_n_symbols(p) > c->n_symbols && AOT_DIM_EXPR(inferred) >= c->n_exprs) return 1;
-  return (AOT_DIM_IS_SYM(declared) || AOT_DIM_IS_SYM(inferred)) &&
-         aoth_graph_dim_hint(p, declared) == aoth_graph_dim_hint(p, inferred);
+  return aoth_graph_dim_hint(p, declared) == aoth_graph_dim_hint(p, inferred) &&
+         aoth_dim_eval(p, declared, c->others, c->n_others) == aoth_dim_eval(p, inferred, c->others, c->n_others);
 }
 
 static int shapes_agree(const comparison_t *c, const aot_type_t *declared, const aot_type_t *inferred) {
@@ -64,10 +66,10 @@ static aot_status_t compare_next(void *self, const aot_type_t *inferred) {
   return AOT_OK;
 }
 
-static void check_node(verifier_t *v, uint32_t node) {
+static void check_node(verifier_t *v, const int64_t *others, uint32_t n_others, uint32_t node) {
   const node_row_t *n = &v->p->nodes.at[node];
   const aot_op_t op = {n->op};
-  comparison_t c = {v, node, 0, aoth_graph_n_symbols(v->p), aoth_exprs_count(v->p)};
+  comparison_t c = {v, others, n_others, node, 0, aoth_graph_n_symbols(v->p), aoth_exprs_count(v->p)};
   const aot_type_sink_t sink = {.struct_size = (uint32_t)sizeof sink, .self = &c, .put = compare_next};
   if (!n->n_results) return;
   touch(v->p, node);
@@ -78,6 +80,25 @@ static void check_node(verifier_t *v, uint32_t node) {
   else if (c.next != v->p->nodes.at[node].n_results)
     aoth_verify_report(v, node, "verify.types", "%u results are declared, its operator gives %u", v->p->nodes.at[node].n_results,
                        c.next);
+}
+
+/* ---- other sizes ---- */
+
+/* Symbols that are sizes of leaves get multiples of their hints, so that what divides the one divides the other, each another, within
+ * their range. The rest, which data or sums tell, keep their hints. O(symbols + leaves) */
+static void choose_others(const aot_prog_t *p, int64_t *out) {
+  for (uint32_t i = 0; i < p->symbols.n; i++) out[i] = p->symbols.at[i].hint;
+  for (uint32_t l = 0; l < p->leaves.n; l++) {
+    const aot_type_t *t = &p->leaves.at[l].type;
+    for (int32_t d = 0; d < t->rank; d++) {
+      if (!AOT_DIM_IS_SYM(t->sizes[d])) continue;
+      const aot_expr_info_t *e = &p->exprs.at[AOT_DIM_EXPR(t->sizes[d])].info;
+      if (e->op != AOT_EXPR_SYMBOL) continue;
+      const aot_symbol_info_t *symbol = &p->symbols.at[e->a];
+      const int64_t factor = 2 + e->a % 5;
+      if (symbol->hint > 0 && symbol->hint <= symbol->max / factor) out[e->a] = symbol->hint * factor;
+    }
+  }
 }
 
 /* ---- what the stage set ---- */
@@ -114,22 +135,25 @@ static void note_users(touched_t *t, uint32_t value) {
 }
 
 aot_status_t aoth_verify_types(aot_prog_t *p) {
-  const uint32_t n_edits = p->edits.n, n_nodes = p->nodes.n, n_values = p->values.n;
+  const uint32_t n_edits = p->edits.n, n_nodes = p->nodes.n, n_values = p->values.n, n_symbols = p->symbols.n;
+  int64_t *others = calloc((size_t)n_symbols + 1, sizeof *others);
   touched_t t = {p, calloc((size_t)n_nodes + 1, 1), calloc((size_t)n_values + 1, 1)};
   verifier_t v = {.p = p};
-  aot_status_t status = t.nodes && t.values ? AOT_OK : aoth_no_memory(p, "the check of types", (uint64_t)n_nodes + n_values);
+  aot_status_t status = t.nodes && t.values && others ? AOT_OK : aoth_no_memory(p, "the check of types", (uint64_t)n_nodes + n_values);
   if (status == AOT_OK) {
     for (uint32_t i = n_edits - (uint32_t)aoth_journal_count(p); i < n_edits; i++) note_edit(&t, &p->edits.at[i]);
     status = aoth_journal_begin(p);
   }
   if (status == AOT_OK) {
+    choose_others(p, others);
     for (uint32_t i = 0; i < n_values; i++)
       if (t.values[i] && value_is_alive(p, i)) note_users(&t, i);
     for (uint32_t i = 0; i < n_nodes && !aoth_verify_full(&v); i++)
-      if (t.nodes[i] && node_is_alive(p, i)) check_node(&v, i);
+      if (t.nodes[i] && node_is_alive(p, i)) check_node(&v, others, n_symbols, i);
     aoth_journal_undo(p);
     status = v.n_bad ? AOT_E_CONTRACT : AOT_OK;
   }
+  free(others);
   free(t.nodes);
   free(t.values);
   return status;

@@ -142,6 +142,28 @@ static void declared_types_are_compared_with_inferred_ones(void **state) {
   world_deinit(&w);
 }
 
+/* A product of sizes in another form is the same size; the number that a size was at tracing is not. */
+static void symbolic_sizes_are_compared_at_other_sizes_too(void **state) {
+#define SYMBOLIC(type)                                                                                                       \
+  "aot 1\nsymbol s0 in [0, inf] hint 4\nleaf 0 user_input 0 \"x\" : f32[s0]\n"                                               \
+  "graph @f forward {\n  in %x = user_input 0 : f32[s0]\n  %a : " type " = tiny.add.Tensor %x, %x\n}\n"
+  static const struct {
+    const char *text, *message; /* NULL: agrees */
+  } sizes[] = {{SYMBOLIC("f32[s0]"), NULL},
+               {SYMBOLIC("f32[s0 * 2 // 2]"), NULL},
+               {SYMBOLIC("f32[4]"), "result 0 is declared f32[4], its operator gives f32[s0]"},
+               {SYMBOLIC("f32[8 - s0]"), "its operator gives f32[s0]"}};
+  world_t w;
+  (void)state;
+  world_init(&w);
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    world_reset(&w);
+    assert_int_equal(check_types(&w, sizes[i].text), sizes[i].message ? AOT_E_CONTRACT : AOT_OK);
+    if (sizes[i].message) assert_non_null(strstr(aoth_sink_text(w.sink), sizes[i].message));
+  }
+  world_deinit(&w);
+}
+
 static void only_what_was_set_is_compared(void **state) {
   world_t w;
   aot_type_t wide;
@@ -186,6 +208,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_table), cmocka_unit_test(values_are_defined_before_they_are_used),
       cmocka_unit_test(declared_types_are_compared_with_inferred_ones),
+      cmocka_unit_test(symbolic_sizes_are_compared_at_other_sizes_too),
       cmocka_unit_test(only_what_was_set_is_compared), cmocka_unit_test(at_most_twenty_complaints)};
   return cmocka_run_group_tests_name("verify", tests, NULL, NULL);
 }

@@ -141,6 +141,19 @@ class LastStates(nn.Module):
         return self.head(h[-1]).sin().sum() + (h[-2] * c[-2]).sum() + y.mean(), h
 
 
+class UniquePlaces(nn.Module):
+    """Numbers with a point made unique: PyTorch records the places and counts with their dtype, and gives integers."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(3, 3)
+
+    def forward(self, x):
+        values, inverse, counts = torch.unique(x[:, 0].round(), return_inverse=True, return_counts=True)
+        runs, run_of = torch.unique_consecutive(x[:, 1].round(), return_inverse=True)
+        return self.head(x).square().mean() + values.sum() * runs.sum(), inverse, counts, run_of
+
+
 def conv_group_norm():
     return ConvGroupNorm(), (torch.randn(3, 3, 16, 16), torch.randint(0, 10, (3,)))
 
@@ -165,3 +178,7 @@ def dynamic_rows():
 
 def last_states():
     return LastStates(), (torch.randn(3, 4, 6),)
+
+
+def unique_places():
+    return UniquePlaces(), (torch.tensor([[1.0, 2.0, 3.0], [0.0, 2.0, 1.0], [1.0, 5.0, 6.0], [7.0, 2.0, 2.0]]),)
