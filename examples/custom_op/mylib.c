@@ -141,7 +141,7 @@ static const aot_plugin_t plugin = {.struct_size = sizeof plugin, .abi_epoch = A
                                     .id = AOT_STR_INIT(ID), .vendor = AOT_STR_INIT("example"), .version = AOT_STR_INIT("1.0"),
                                     .license = AOT_STR_INIT("Apache-2.0"), .units = units, .n_units = 1};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1.0") AOT_NOTE_UNIT("opset/1", ID, HELP) AOT_NOTE_TAIL);
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1.0") AOT_NOTE_OPSET(ID, HELP, "mylib") AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
   (void)host_minor;

@@ -65,7 +65,6 @@ static aot_status_t read_model(export_t *x) {
   aoth_stage_t *stages;
   uint32_t n;
   AOT_TRY(aoth_cli_stages(&x->cli, &x->uses, x->arena, &stages, &n));
-  AOT_TRY(aoth_session_open_opsets(s, NULL, NULL, 0));
   AOT_TRY(aoth_session_import(s, x->import_id, NULL, model, NULL));
   for (uint32_t i = 0; i < n; i++) AOT_TRY(aoth_session_run_stage(s, &stages[i]));
   return AOT_OK;

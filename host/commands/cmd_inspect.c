@@ -447,7 +447,6 @@ static json_t *inspection_json(const inspection_t *in, const char *path) {
 static aot_status_t inspect(aoth_cli_t *cli, const char *import_id) {
   aoth_session_t *s = cli->session;
   inspection_t in = {0};
-  AOT_TRY(aoth_session_open_opsets(s, NULL, NULL, 0));
   AOT_TRY(aoth_session_import(s, import_id, NULL, cli->positional[0], NULL));
   if (!collect(&in, aoth_session_prog(s))) return AOT_E_EXHAUSTED;
   aot_status_t status = AOT_OK;

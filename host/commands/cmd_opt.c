@@ -54,7 +54,6 @@ static aot_status_t run(opt_t *o) {
   aoth_session_t *s = o->cli.session;
   AOT_TRY(aoth_cli_stages(&o->cli, &o->uses, o->arena, &o->stages, &o->n_stages));
   AOT_TRY(check_flags(o));
-  AOT_TRY(aoth_session_open_opsets(s, NULL, NULL, 0));
   AOT_TRY(aoth_session_import(s, o->import_id, NULL, o->cli.positional[0], NULL));
   AOT_TRY(aoth_session_run_list(s, o->stages, o->n_stages));
   AOT_TRY(write_program(o));

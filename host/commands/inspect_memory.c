@@ -110,7 +110,6 @@ static aot_status_t run_program(asking_t *a) {
   if (a->flags->model) return misfit(a, "--model", "only a pipeline takes it");
   if (a->cli->common.sets.n) return misfit(a, "--set", "only a pipeline takes it; --with sets an option of the --use before it");
   AOT_TRY(aoth_cli_stages(a->cli, &a->flags->uses, a->arena, &a->stages, &a->n_stages));
-  AOT_TRY(aoth_session_open_opsets(s, NULL, NULL, 0));
   AOT_TRY(aoth_session_import(s, a->flags->import_id, NULL, a->cli->positional[0], NULL));
   return aoth_session_run_list(s, a->stages, a->n_stages);
 }

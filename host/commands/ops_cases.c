@@ -180,7 +180,7 @@ static aot_status_t prepare(report_t *r, chain_t *c) {
   AOT_TRY(resolve_list(s, r->line->stages ? r->line->stages : "autograd,partition-default", c->gradient, &c->stages.n_gradient));
   AOT_TRY(aoth_op_cases_open(r->line->cases, r->line->data, r->line->cli.sink, &r->cases));
   AOT_TRY(choose_cases(r));
-  return aoth_session_open_opsets(s, NULL, NULL, 0);
+  return aoth_session_open_every_opset(s);
 }
 
 static aot_status_t run(report_t *r, int as_text) {

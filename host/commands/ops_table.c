@@ -141,7 +141,7 @@ static aot_status_t ask_units(aoth_ops_table_t *t) {
 }
 
 aot_status_t aoth_ops_table_make(aoth_ops_table_t *t) {
-  AOT_TRY(aoth_session_open_opsets(t->s, NULL, NULL, 0));
+  AOT_TRY(aoth_session_open_every_opset(t->s));
   AOT_TRY(choose(t));
   return ask_units(t);
 }

@@ -208,8 +208,15 @@ aot_status_t aoth_ops_add(aoth_ops_t *ops, const aot_opset_t *opset, aoth_sink_t
   ops->opsets = opsets;
   if (!make_room(ops, ops->n + ref.table.n_ops)) return AOT_E_EXHAUSTED;
   ops->opsets[ops->n_opsets++] = ref;
-  for (uint64_t i = 0; i < ref.table.n_ops; i++) AOT_TRY(add_one(ops, ref.table.ops[i], (uint32_t)i, sink));
-  return AOT_OK;
+  const uint32_t before = ops->n;
+  aot_status_t status = AOT_OK;
+  for (uint64_t i = 0; status == AOT_OK && i < ref.table.n_ops; i++) status = add_one(ops, ref.table.ops[i], (uint32_t)i, sink);
+  if (status == AOT_OK) return AOT_OK;
+  ops->n = before; /* all of it or nothing */
+  ops->n_opsets--;
+  memset(ops->cells, 0, ops->n_cells * sizeof *ops->cells);
+  for (uint32_t id = 0; id < ops->n; id++) cell_put(ops, id);
+  return status;
 }
 
 uint32_t aoth_ops_count(const aoth_ops_t *ops) { return ops ? ops->n : 0; }

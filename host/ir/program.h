@@ -84,6 +84,8 @@ aot_status_t aoth_journal_check(aot_prog_t *p, const struct aot_contract *c);
 void aoth_print(aot_prog_t *p, aoth_text_t *out); /* of leaves' data, only what is at most 256 bytes long */
 void aoth_print_node(aot_prog_t *p, aot_node_t n, aoth_text_t *out); /* one line, for messages */
 /* Parse into an empty program. Errors go to the sink with file:line:column and caret; AOT_E_INVALID. */
+/* The namespaces of the operators in a text: the heads of its words with a dot, as often as they come. O(text). */
+aot_status_t aoth_text_namespaces(const char *text, size_t size, aot_status_t (*put)(void *self, aot_str_t name), void *self);
 aot_status_t aoth_parse(aot_prog_t *p, const char *file, const char *text, size_t size);
 aot_status_t aoth_parse_with_lines(aot_prog_t *p, const char *file, const char *text, size_t size); /* a node without an origin
                                                                                                        gets one: file, line */

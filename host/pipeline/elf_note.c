@@ -192,6 +192,8 @@ static const char *read_json(const json_t *o, aoth_arena_t *arena, aoth_note_t *
     if (!word_is_plain(rows[i].kind) || !word_is_plain(rows[i].id))
       return "its note lists a unit without a usable 'kind' or 'id'";
     if (!rows[i].help) rows[i].help = "";
+    rows[i].claims = text_member(u, "claims", arena);
+    if (!rows[i].claims && json_object_get(u, "claims")) return "its note lists an opset whose 'claims' are no text";
   }
   out->units = rows;
   return NULL;

@@ -9,6 +9,7 @@
 
 typedef struct aoth_note_unit {
   const char *kind, *id, *help; /* "pass/1", "functionalize", one sentence */
+  const char *claims;          /* of an opset: namespaces with blanks between them; NULL: it says nothing */
 } aoth_note_unit_t;
 
 typedef struct aoth_note {

@@ -187,12 +187,11 @@ void aoth_session_destroy(aoth_session_t *s);
 
 /* Model -> program: opens the opsets, runs the importer, verifies. The program belongs to the session. */
 aot_status_t aoth_pipeline_import(aoth_session_t *s, const aoth_pipeline_t *p);
-/* The same in two steps, without a pipeline. n_ids 0: every opset found. import_id NULL: whoever recognises the file, the
- * textual form by its suffix .ir. Places may be NULL. */
-aot_status_t aoth_session_open_opsets(aoth_session_t *s, const char *const *ids, const aoth_where_t *wheres,
-                                      uint32_t n_ids);
+/* The same without a pipeline. import_id NULL: whoever recognises the file, the textual form by its suffix .ir. Places may be NULL. */
 aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const aoth_where_t *where_import,
                                  const char *path, const aoth_where_t *where_model);
+/* Every opset found, for lists of what there is. One that cannot be opened is left out with a warning. */
+aot_status_t aoth_session_open_every_opset(aoth_session_t *s);
 
 #define AOTH_STAGES_OPTIMIZER 1u  /* run p->run.train.optimizer right before the backend, or at the end */
 #define AOTH_STAGES_NO_BACKEND 2u /* stop before the backend */

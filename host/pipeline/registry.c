@@ -59,6 +59,7 @@ static void add_units(aoth_registry_t *r, aoth_plugin_t *p) {
     u->kind = p->note.units[i].kind;
     u->id = p->note.units[i].id;
     u->help = p->note.units[i].help;
+    u->claims = p->note.units[i].claims;
     u->version = p->note.version;
     u->shadowed_by = aoth_registry_find(r, u->id);
     if (u->shadowed_by)

@@ -30,7 +30,9 @@ typedef struct aoth_plugin {
 struct aoth_unit {
   aoth_plugin_t *plugin;
   const char *kind, *id, *help;   /* from the note, terminated */
+  const char *claims;             /* of an opset, from the note (aot/note.h); NULL: it says nothing */
   const aoth_unit_t *shadowed_by; /* a unit of the same id that comes first; NULL: this one counts */
+  int is_left_out;                /* an opset that could not be opened where it may not be needed */
   /* once the plugin is OPEN: */
   const char *version;
   aot_unit_t desc;

@@ -71,60 +71,6 @@ uint32_t aoth_session_records(aoth_session_t *s, const aoth_record_t **out) {
   return s->n_records;
 }
 
-/* ---- opsets ---- */
-
-static int is_open(const aoth_session_t *s, const aoth_unit_t *unit) {
-  for (uint32_t i = 0; i < s->n_opsets; i++)
-    if (s->opsets[i].unit == unit) return 1;
-  return 0;
-}
-
-typedef struct adding {
-  aoth_session_t *s;
-  const aoth_instance_t *opset;
-} adding_t;
-
-static aot_status_t do_add(void *arg) {
-  const adding_t *a = arg;
-  const uint32_t errors = aoth_sink_count(a->s->config.sink, AOT_SEVERITY_ERROR);
-  const aot_status_t status = aoth_ops_add(a->s->ops, a->opset->self, a->s->config.sink);
-  a->s->ctx.n_diags += aoth_sink_count(a->s->config.sink, AOT_SEVERITY_ERROR) - errors;
-  return status;
-}
-
-aot_status_t aoth_session_open_opset(aoth_session_t *s, const char *id, const aoth_where_t *where) {
-  aoth_stage_t stage;
-  AOT_TRY(aoth_stage_of_unit(s, id, "opset/1", where, &stage));
-  if (is_open(s, stage.unit)) return AOT_OK;
-  aoth_instance_t *rows = aoth_session_room(s, s->opsets, s->n_opsets, &s->opset_capacity, sizeof *rows);
-  if (!rows) return AOT_E_EXHAUSTED;
-  s->opsets = rows;
-  AOT_TRY(aoth_instance_create(s, &stage, &rows[s->n_opsets]));
-  adding_t a = {s, &rows[s->n_opsets]};
-  if (aoth_call(s, &stage, "operators", do_add, &a) != AOT_OK) return aoth_session_fail(s, &stage);
-  s->n_opsets++;
-  return AOT_OK;
-}
-
-aot_status_t aoth_session_open_opsets(aoth_session_t *s, const char *const *ids, const aoth_where_t *wheres,
-                                      uint32_t n_ids) {
-  for (uint32_t i = 0; i < n_ids; i++) AOT_TRY(aoth_session_open_opset(s, ids[i], wheres ? &wheres[i] : NULL));
-  if (n_ids) return AOT_OK;
-  for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {
-    aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
-    for (uint32_t k = 0; k < p->n_units; k++) {
-      if (p->units[k].shadowed_by || strcmp(p->units[k].kind, "opset/1") != 0) continue;
-      if (aoth_plugin_open(s->registry, p, s->arena, NULL, NULL) == AOT_OK) {
-        AOT_TRY(aoth_session_open_opset(s, p->units[k].id, NULL));
-      } else {
-        aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, NULL, "load.refused",
-                         "opset %s is left out: cannot load %s: %s", p->units[k].id, p->path, p->why ? p->why : "");
-      }
-    }
-  }
-  return AOT_OK;
-}
-
 /* ---- import ---- */
 
 typedef struct importing {
@@ -235,7 +181,7 @@ static aot_status_t open_model(aoth_session_t *s, const aoth_stage_t *importer, 
   } else {
     AOT_TRY(choose_importer(s, &out->file, where_model, &out->stage));
   }
-  return aoth_session_declare_found(s, out);
+  return AOT_OK;
 }
 
 aot_status_t aoth_session_new_program(aoth_session_t *s, const aoth_model_t *model) {
@@ -271,6 +217,8 @@ aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const
   aoth_model_t model;
   if (where_import) importer.where = *where_import;
   AOT_TRY(open_model(s, &importer, path, where_model, &model));
+  AOT_TRY(aoth_session_open_needed(s, &model, NULL, 0));
+  AOT_TRY(aoth_session_declare_found(s, &model));
   return aoth_session_read_model(s, &model);
 }
 
@@ -280,9 +228,12 @@ aot_status_t aoth_pipeline_open_model(aoth_session_t *s, const aoth_pipeline_t *
     aoth_sink_line(s->config.sink, "hint: write 'model: {path: FILE}', or pass --model FILE");
     return AOT_E_INVALID;
   }
-  AOT_TRY(aoth_session_open_opsets(s, p->opsets, p->where_opsets, p->n_opsets));
+  for (uint32_t i = 0; i < p->n_opsets; i++)
+    AOT_TRY(aoth_session_open_opset(s, p->opsets[i], p->where_opsets ? &p->where_opsets[i] : NULL));
+  AOT_TRY(open_model(s, &p->importer, p->model_path, &p->where_model, out));
+  if (p->n_opsets == 0) AOT_TRY(aoth_session_open_needed(s, out, p->operators, p->n_operators));
   AOT_TRY(aoth_session_declare(s, p->operators, p->n_operators));
-  return open_model(s, &p->importer, p->model_path, &p->where_model, out);
+  return aoth_session_declare_found(s, out);
 }
 
 aot_status_t aoth_pipeline_import(aoth_session_t *s, const aoth_pipeline_t *p) {

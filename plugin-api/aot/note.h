@@ -2,9 +2,13 @@
  *
  * Section .note.aot.plugin, owner "AOT", type 1, description: JSON text
  *   {"id":"aten","version":"0.1.0","epoch":1,"minor":2,"min_host_minor":1,
- *    "units":[{"kind":"opset/1","id":"aten","help":"..."}]}
+ *    "units":[{"kind":"opset/1","id":"aten","help":"...","claims":"* aten prims"}]}
  * It survives strip and --gc-sections. Host and descriptor must agree with it, or the plugin is refused. Write it once, at
- * the end of plugin.c: AOT_PLUGIN_NOTE("{...}") with string literals, so that it needs nothing but this header. */
+ * the end of plugin.c: AOT_PLUGIN_NOTE("{...}") with string literals, so that it needs nothing but this header.
+ *
+ * An opset claims the namespaces of its operators and kernels: "mylib" for mylib::scale, several with blanks between them. It is
+ * opened where a program has an operator of one of them, or where a stage of its plugin is used; "*" among them: always. One that
+ * claims "" is opened by its id alone. One that says nothing is opened where a program has a namespace that nobody claims. */
 #ifndef AOT_NOTE_H
 #define AOT_NOTE_H
 
@@ -20,6 +24,8 @@
   "{\"id\":\"" id "\",\"version\":\"" version "\",\"epoch\":1,\"minor\":2,\"min_host_minor\":" #least ",\"units\":["
 #define AOT_NOTE_HEAD(id, version) AOT_NOTE_HEAD_FOR(id, version, 1)
 #define AOT_NOTE_UNIT(kind, id, help) "{\"kind\":\"" kind "\",\"id\":\"" id "\",\"help\":\"" help "\"}"
+#define AOT_NOTE_OPSET(id, help, claims)                                                                               \
+  "{\"kind\":\"opset/1\",\"id\":\"" id "\",\"help\":\"" help "\",\"claims\":\"" claims "\"}"
 #define AOT_NOTE_TAIL "]}"
 
 #define AOT_PLUGIN_NOTE(json)                                                                                          \

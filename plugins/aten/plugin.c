@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define CLAIMS "* aten prims rngprims higher_order _c10d_functional fsdp inductor quantized_decomposed transformers aot _operator math torch"
 #define HELP "PyTorch's operators: schemas, shape rules, decompositions, functional forms, inverses of views"
 
 typedef struct opset {
@@ -415,4 +416,4 @@ AOT_EXPORT const aot_plugin_t *AOT_CALL aot_plugin_entry(uint32_t host_epoch, ui
   return NULL;
 }
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("aten", AOT_VERSION) AOT_NOTE_UNIT("opset/1", "aten", HELP) AOT_NOTE_TAIL);
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("aten", AOT_VERSION) AOT_NOTE_OPSET("aten", HELP, CLAIMS) AOT_NOTE_TAIL);

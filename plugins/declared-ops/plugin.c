@@ -95,7 +95,7 @@ static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
                                     .units = units,
                                     .n_units = 1};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("opset/1", ID, HELP) AOT_NOTE_TAIL);
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_OPSET(ID, HELP, "") AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
   (void)host_minor;

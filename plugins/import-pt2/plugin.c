@@ -2,6 +2,7 @@
  *
  * The file that sees the ABI: the unit, its option, and the way from a recorded failure to a diagnostic. The rest reads top
  * to bottom in read_archive: directory -> layout -> JSON records and weights -> program. */
+#define _GNU_SOURCE /* memmem */
 #include "build_program.h"
 #include "export_program.h"
 #include <aot/import.h>
@@ -150,6 +151,31 @@ static aot_status_t AOT_CALL list_operators(const void *table, aot_ctx_t *ctx, c
   return AOT_OK;
 }
 
+/* Every operator's name stands in the JSON as "torch.ops.NAMESPACE.", be it a node's or an argument's; the others that a file can
+ * have (_operator.add, torch.sym_max, ..) are of Python and PyTorch themselves. */
+static aot_status_t AOT_CALL list_namespaces(const void *table, aot_ctx_t *ctx, const aot_file_t *given, const aot_schema_sink_t *sink) {
+  static const char prefix[] = "torch.ops.";
+  const aot_import_t *i = table;
+  const unit_t *u = i->self;
+  owner_t o = {&u->host, ctx};
+  const uint8_t *bytes = NULL;
+  p2_layout_t layout;
+  aot_file_t file;
+  p2_zip_t zip;
+  p2_env_t e;
+  AOT_TRY(aot_import(&file, sizeof file, given));
+  env_init(&e, &o);
+  if (p2_zip_open(&e, "the model file", file.data, file.nbytes, 0, &zip) != AOT_OK) return AOT_OK;
+  if (p2_layout_find(&e, &zip, u->model, &layout) != AOT_OK || p2_zip_content(&e, layout.model, 1, &bytes) != AOT_OK) return AOT_OK;
+  const char *at = (const char *)bytes, *end = at + layout.model->nbytes;
+  while ((at = memmem(at, (size_t)(end - at), prefix, sizeof prefix - 1))) {
+    const char *name = at += sizeof prefix - 1;
+    while (at < end && *at != '.' && *at != '"') at++;
+    if (at < end && *at == '.') AOT_TRY(sink->put(sink->self, (aot_str_t){name, (uint64_t)(at - name)}));
+  }
+  return AOT_OK;
+}
+
 /* ---- the compile cache ---- */
 
 /* Two archives with equal directories (names, places, sizes and checksums of all members) hold the same program and the same
@@ -205,7 +231,7 @@ static aot_status_t AOT_CALL write_archive(const void *table, aot_ctx_t *ctx, ao
 static const void *AOT_CALL get_ext(const aot_import_t *i, const char *id) {
   static const aot_ext_cache_t cache = {sizeof cache, 0, model_key, NULL};
   static const aot_ext_export_t exporting = {sizeof exporting, 0, AOT_STR_INIT(".pt2"), knows, write_archive};
-  static const aot_ext_model_operators_t operators = {sizeof operators, 0, list_operators};
+  static const aot_ext_model_operators_t operators = {sizeof operators, 0, list_operators, list_namespaces};
   (void)i;
   if (strcmp(id, AOT_EXT_MODEL_OPERATORS) == 0) return &operators;
   if (strcmp(id, AOT_EXT_EXPORT) == 0) return &exporting;

@@ -662,6 +662,7 @@ static const row_t rows[] = {
     MEMBER(aot_ext_model_operators_t, struct_size),
     MEMBER(aot_ext_model_operators_t, flags),
     MEMBER(aot_ext_model_operators_t, list),
+    MEMBER(aot_ext_model_operators_t, namespaces),
     STRUCT(aot_declare_error_t),
     MEMBER(aot_declare_error_t, struct_size),
     MEMBER(aot_declare_error_t, byte),

@@ -1,6 +1,7 @@
-/* aot/ext/model_operators.h - extension "aot.model-operators/1", offered by an importer's table: the operators that a model file
- * declares itself, those that PyTorch got from the user who exported it. The host has them declared (ext/declare.h) before the
- * file is read. What the session knows by then, from an opset or the pipeline, holds. */
+/* aot/ext/model_operators.h - extension "aot.model-operators/1", offered by an importer's table: what a model file says of operators
+ * before it is read. The namespaces that it uses tell the host which opsets to open (aot/note.h). The operators that it declares
+ * itself, those that PyTorch got from the user who exported it, are declared then (ext/declare.h); what the session knows by then,
+ * from an opset or the pipeline, holds. */
 #ifndef AOT_EXT_MODEL_OPERATORS_H
 #define AOT_EXT_MODEL_OPERATORS_H
 
@@ -22,6 +23,9 @@ typedef struct aot_ext_model_operators {
   /* Reads that part of the file alone; there is no program yet. A file that cannot be read has no operators: read() tells what is
    * wrong with it. `table` is the unit's table. [stage-exclusive] */
   aot_status_t (AOT_CALL *list)(const void *table, aot_ctx_t *ctx, const aot_file_t *file, const aot_schema_sink_t *sink);
+  /* The namespaces of the operators that the file's program has, one text each: "aten", "torchvision"; one may come again, and too
+   * many do no harm. NULL: the importer cannot tell, and every opset is opened. Since minor 2. [stage-exclusive] */
+  aot_status_t (AOT_CALL *namespaces)(const void *table, aot_ctx_t *ctx, const aot_file_t *file, const aot_schema_sink_t *sink);
 } aot_ext_model_operators_t;
 
 #endif

@@ -1,0 +1,73 @@
+#!/bin/sh
+# check_opsets.sh AOTHOST PLUGINS HERE: only the opsets that a program needs are opened. Those here end the process, fail, or bring
+# operators that are not theirs; some claim the namespace `stray`, some say nothing.
+set -u
+aothost=$1; plugins=$2; here=$3
+dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
+export HOME="$dir" AOT_CACHE_DIR="$dir/cache"
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:allow_user_segv_handler=1:handle_abort=0:detect_leaks=0"
+bad=0
+fail() { echo "FAILED: $*"; cat out err; bad=1; }
+ends() { want=$1; shift; "$aothost" "$@" > out 2> err; got=$?; what="$*"; [ $got -eq "$want" ] || fail "$what: status $got, expected $want"; }
+err() { grep -qF -- "$1" err || fail "$what: does not say: $1"; }
+quiet() { [ ! -s err ] || fail "$what: is not silent"; }
+
+program() { # OPERATOR FILE
+  cat > "$2" <<END
+aot 1
+properties imported
+
+leaf 0 user_input 0 "x" : f32[4]
+
+graph @main forward {
+  in %x = user_input 0 : f32[4]
+  %y : f32[4] = $1 %x
+  out user_output 0 = %y
+}
+END
+}
+program aten.relu.default plain.ir
+program stray.f.default stray.ir
+program nobodys.f.default nobodys.ir
+cat > plain.yaml <<'END'
+aot: 1
+model: {path: plain.ir}
+stages: [{use: functionalize}, {use: backend-ref}]
+END
+ends 0 opt plain.ir -o want.ir
+
+# Not needed: as if they were not there, by every command that reads a program.
+for name in stray_exit stray_crash stray_fail stray_liar silent_exit silent_crash silent_fail silent_liar silent_twice; do
+  P="--plugin-dir $plugins/$name"
+  ends 0 opt plain.ir $P -o got.ir; quiet
+  cmp -s want.ir got.ir || fail "$name: another program"
+  ends 0 inspect plain.ir $P; quiet
+  ends 0 inspect "$here/../fixtures/models/mlp/core.pt2" $P; quiet
+  ends 0 run plain.yaml --inputs random $P; quiet # the second time out of the cache
+done
+
+# Needed: the plugin's own failure, by its name. A list opens what it names, and no more.
+ends 3 opt stray.ir --plugin-dir "$plugins/stray_exit"; err "unit stray-exit 1.0 ended the process during create"
+ends 3 opt stray.ir --plugin-dir "$plugins/stray_crash"; err "unit stray-crash 1.0 died of SIGSEGV during create"
+ends 3 opt stray.ir --plugin-dir "$plugins/stray_fail"; err "unit stray-fail 1.0 answered status"
+ends 3 opt stray.ir --plugin-dir "$plugins/stray_liar"; err "opset stray-liar brings operator elsewhere.f.default, whose namespace its note does not claim"
+ends 3 run plain.yaml --inputs random --plugin-dir "$plugins/stray_fail" --set 'opsets=[aten,stray-fail]'; err "unit stray-fail 1.0 answered status"
+sed 's/^stages/operators: ["stray::g(Tensor x) -> Tensor"]\n&/' plain.yaml > declares.yaml
+ends 3 run declares.yaml --inputs random --plugin-dir "$plugins/stray_fail"; err "unit stray-fail 1.0 answered status"
+
+# Perhaps needed: an opset that claims nothing in so many words is tried where nobody claims a namespace, and may fail.
+ends 2 opt nobodys.ir --plugin-dir "$plugins/silent_fail"
+err "opset silent-fail of $plugins/silent_fail/silent_fail.so is left out"; err "there is no operator nobodys.f.default"
+ends 2 opt nobodys.ir --plugin-dir "$plugins/silent_twice"; err "operator aten.relu.default is defined twice"; err "opset silent-twice of"
+ends 3 opt nobodys.ir --plugin-dir "$plugins/silent_exit"; err "unit silent-exit 1.0 ended the process during create"
+program elsewhere.f.default elsewhere.ir
+ends 0 inspect elsewhere.ir --plugin-dir "$plugins/silent_liar"; quiet
+
+# Lists of what there is open all of them; one that fails is left out.
+for name in stray_fail stray_liar silent_twice; do
+  ends 0 ops aten.relu.default --plugin-dir "$plugins/$name"; err "opset $(echo $name | tr _ -) of $plugins/$name/$name.so is left out"
+done
+[ $bad = 0 ] && echo "opsets: what nobody needs is not opened; what is needed is"
+exit $bad
