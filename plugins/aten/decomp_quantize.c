@@ -6,6 +6,7 @@
  * Jain et al. 2020 for the zero point. PyTorch multiplies by 1 / s in float32, which decides ties; so do these. */
 #include "at_formula.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct grid {
@@ -88,6 +89,96 @@ aot_status_t at_dc_fake_quantize_cachemask(at_emit_t *e, aot_value_t *out) {
 
 aot_status_t at_dc_fake_quantize_backward(at_emit_t *e, aot_value_t *out) {
   return at_give_cast(e, MUL(IN("grad"), IN("mask")), out);
+}
+
+/* As a library of PyTorch computes it: infinities are beyond the range, NaN stays. */
+aot_status_t at_dc_fake_quant_per_channel(at_emit_t *e, aot_value_t *out) {
+  at_x x = IN("input"), q, scale, zero;
+  const aot_type_t t = TYPE(x);
+  const int32_t axis = at_wrap(e->infer, at_in_int(e, "axis", 0), t.rank);
+  scale = at_along(e, at_cast(e, IN("scales"), AOT_F32), axis, t.rank);
+  zero = at_along(e, at_cast(e, IN("zero_points"), AOT_I32), axis, t.rank);
+  q = ADD(AT(e, "round", MUL(x, DIV(at_f(1.0), scale))), zero);
+  return at_give_cast(e, MUL(SUB(AT(e, "clamp", q, IN("quant_min"), IN("quant_max")), zero), scale), out);
+}
+
+/* ---- fake quantization: the grid follows the range ---- */
+
+/* A moving average; the infinity that it starts from gives way to what is observed first. */
+static at_x moved(at_emit_t *e, at_x running, at_x observed, at_x on) {
+  at_x next = ADD(running, MUL(SUB(observed, running), IN("averaging_const")));
+  return WHERE(on, WHERE(AT(e, "isinf", running), observed, next), running);
+}
+
+/* Scale and zero point of the grid over low .. high, which is extended to hold 0: as Jacob et al. 2018 (section 2.1), with what
+ * PyTorch's CPU kernel adds. A scale whose inverse is infinite is 0.1; a smaller one than 6.1e-5 is that, and the interval grows
+ * along. Both ends say the zero point; the one with the smaller terms is believed. The scale is rounded to float32 before,
+ * which decides ties. Symmetric: an interval around 0 has it in the middle. */
+static void grid_over(at_emit_t *e, at_x low, at_x high, at_x *scale, at_x *zero) {
+  const int64_t min = at_in_int(e, "quant_min", 0), max = at_in_int(e, "quant_max", 0), half = (max - min) / 2;
+  const at_x smallest = at_f((double)6.1e-5f);
+  const int symmetric = at_in_int(e, "symmetric_quant", 0) != 0;
+  at_x around = AT(e, "logical_and", LT(low, at_f(0.0)), GT(high, at_f(0.0))), grown, from_low, from_high, z;
+  if (symmetric) {
+    at_x step = AT(e, "maximum", ABS(DIV(low, at_i(half + 1))), ABS(DIV(high, at_i(half))));
+    low = WHERE(around, MUL(step, at_i(-(half + 1))), low);
+    high = WHERE(around, MUL(step, at_i(half)), high);
+  }
+  low = AT(e, "clamp_max", low, at_f(0.0));
+  high = AT(e, "clamp_min", high, at_f(0.0));
+  *scale = at_cast(e, DIV(SUB(at_cast(e, high, AOT_F64), at_cast(e, low, AOT_F64)), at_i(max - min)), AOT_F32);
+  *scale = WHERE(AT(e, "isinf", DIV(at_f(1.0), *scale)), at_f((double)0.1f), *scale);
+  grown = AT(e, "clamp_min", DIV(smallest, *scale), at_f(1.0));
+  *scale = AT(e, "clamp_min", *scale, smallest);
+  low = DIV(at_cast(e, MUL(low, grown), AOT_F64), *scale);
+  high = DIV(at_cast(e, MUL(high, grown), AOT_F64), *scale);
+  from_low = ADD(ABS(low), at_f(fabs((double)min)));
+  from_high = ADD(ABS(high), at_f(fabs((double)max)));
+  z = WHERE(LT(from_low, from_high), SUB(at_f((double)min), low), SUB(at_f((double)max), high));
+  if (symmetric) z = WHERE(around, at_f((double)(min + max) / 2), z);
+  *zero = AT(e, "round", AT(e, "clamp", z, at_i(min), at_i(max)));
+}
+
+/* The buffer's next content, in its shape and dtype. */
+static aot_value_t stored_like(at_emit_t *e, at_x x, const char *buffer) {
+  const aot_type_t t = TYPE(IN(buffer));
+  return VAL(at_cast(e, at_reshaped(e, x, t.sizes, t.rank), t.dtype));
+}
+
+aot_status_t at_dc_observed_fake_quantize(at_emit_t *e, aot_value_t *out) {
+  const int by_channel = at_in_int(e, "per_row_fake_quant", 0) != 0;
+  at_x self = IN("self"), scale, zero, y, kept, on = NE(at_reshaped(e, IN("observer_on"), NULL, 0), at_i(0));
+  at_x rounds = NE(at_reshaped(e, IN("fake_quant_on"), NULL, 0), at_i(0)), min = IN("quant_min"), max = IN("quant_max"), dims;
+  const aot_type_t t = TYPE(self);
+  int64_t others[AOT_MAX_RANK];
+  const int32_t rank = by_channel ? 1 : 0; /* of ranges and grids: one a channel, or one */
+  at_x low = at_reshaped(e, IN("running_min"), t.sizes, rank), high = at_reshaped(e, IN("running_max"), t.sizes, rank);
+  for (int32_t d = rank; d < t.rank; d++) others[d - rank] = d;
+  dims = at_list(e, others, (uint32_t)(t.rank - rank));
+  low = moved(e, low, t.rank == rank ? self : AT(e, "amin", self, dims), on);
+  high = moved(e, high, t.rank == rank ? self : AT(e, "amax", self, dims), on);
+  grid_over(e, low, high, &scale, &zero);
+  scale = WHERE(rounds, scale, at_reshaped(e, IN("scale"), t.sizes, rank));
+  zero = WHERE(rounds, zero, at_reshaped(e, IN("zero_point"), t.sizes, rank));
+  zero = at_cast(e, zero, TYPE(IN("zero_point")).dtype);
+  if (by_channel) y = AT(e, "fake_quantize_per_channel_affine_cachemask", self, scale, zero, at_i(0), min, max);
+  else y = AT(e, "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", self, scale, zero, rounds, min, max);
+  kept = at_nth(y, 1);
+  out[0] = VAL(by_channel ? WHERE(rounds, y, self) : y);
+  out[1] = VAL(by_channel ? AT(e, "logical_or", kept, AT(e, "logical_not", rounds)) : kept);
+  out[2] = stored_like(e, low, "running_min");
+  out[3] = stored_like(e, high, "running_max");
+  out[4] = stored_like(e, scale, "scale");
+  out[5] = stored_like(e, zero, "zero_point");
+  return e->status;
+}
+
+/* The twin's arguments are the same; after the results it has what the four buffers become. */
+aot_status_t at_fn_observed_fake_quantize(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
+  at_x y = at_call(e, "_fused_moving_avg_obs_fq_helper_functional", e->info.n_args, e->info.args);
+  for (uint32_t i = 0; i < e->info.n_results; i++) out_results[i] = VAL(at_nth(y, i));
+  for (uint32_t i = 0; i < 4; i++) out_written[i] = VAL(at_nth(y, 2 + i));
+  return e->status;
 }
 
 /* ---- fake quantization: the grid is learned ---- */
@@ -210,4 +301,38 @@ aot_status_t at_dc_choose_qparams(at_emit_t *e, aot_value_t *out) {
   out[0] = VAL(at_cast(e, scale, AOT_F64));
   out[1] = VAL(at_cast(e, zero, AOT_I64));
   return e->status;
+}
+
+/* Each row's largest magnitude is the end of int8. */
+aot_status_t at_dc_choose_qparams_per_token(at_emit_t *e, aot_value_t *out) {
+  const int64_t last = -1;
+  at_x scale = AT(e, "amax", ABS(IN("input")), at_list(e, &last, 1), at_b(1));
+  if (TYPE(scale).dtype == AOT_F16) scale = at_cast(e, scale, AOT_F32);
+  scale = DIV(AT(e, "clamp_min", scale, at_f(1e-5)), at_f(127.0));
+  out[0] = VAL(at_cast(e, scale, AOT_F64));
+  out[1] = VAL(at_cast(e, AT(e, "zeros_like", scale), AOT_I64));
+  return e->status;
+}
+
+/* Each row's range, 0 within it, over the integers of int8, whatever dtype is asked for; the end with the smaller terms says
+ * the zero point. */
+aot_status_t at_dc_choose_qparams_per_token_asymmetric(at_emit_t *e, aot_value_t *out) {
+  const int64_t last = -1;
+  at_x x = IN("input"), scale, zero, zeros, rows = at_list(e, &last, 1), first = at_f(-128.0), end = at_f(127.0);
+  at_x low = AT(e, "amin", x, rows, at_b(1)), high = AT(e, "amax", x, rows, at_b(1));
+  zeros = AT(e, "zeros_like", low);
+  low = AT(e, "minimum", low, zeros);
+  high = AT(e, "maximum", high, zeros);
+  scale = AT(e, "clamp_min", DIV(SUB(high, low), at_f(255.0)), at_f(0x1p-23));
+  low = DIV(low, scale);
+  high = DIV(high, scale);
+  zero = WHERE(GT(ADD(ADD(low, first), ADD(high, end)), at_f(0.0)), SUB(first, low), SUB(end, high));
+  zero = AT(e, "round", AT(e, "clamp", zero, first, end));
+  out[0] = VAL(at_cast(e, scale, AOT_F64));
+  out[1] = VAL(at_cast(e, zero, AOT_I64));
+  return e->status;
+}
+
+aot_status_t at_dc_quantized_convert(at_emit_t *e, aot_value_t *out) {
+  return at_give(e, AT(e, "_to_copy", IN("input"), IN("dtype")), out);
 }

@@ -187,6 +187,11 @@ at_decompose_fn at_dc_fake_quantize_learnable_backward;
 at_decompose_fn at_dc_quantize;
 at_decompose_fn at_dc_dequantize;
 at_decompose_fn at_dc_choose_qparams;
+at_decompose_fn at_dc_choose_qparams_per_token;
+at_decompose_fn at_dc_choose_qparams_per_token_asymmetric;
+at_decompose_fn at_dc_fake_quant_per_channel;
+at_decompose_fn at_dc_observed_fake_quantize;
+at_decompose_fn at_dc_quantized_convert;
 at_decompose_fn at_dc_grouped_mm_fallback;
 at_decompose_fn at_dc_grouped_mm_fallback_backward;
 at_decompose_fn at_dc_pad;
@@ -279,6 +284,7 @@ at_decompose_fn at_dc_xlogy;
 
 at_functional_fn at_functional_twin; /* of rows that name their twin, or derive from it */
 at_functional_fn at_fn_batch_norm;
+at_functional_fn at_fn_observed_fake_quantize;
 at_functional_fn at_fn_copy;
 at_functional_fn at_fn_fill;
 at_functional_fn at_fn_fill_diagonal;

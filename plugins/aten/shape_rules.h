@@ -158,6 +158,8 @@ at_infer_fn at_shape_fake_quantize_learnable_backward;
 at_infer_fn at_shape_quantize;
 at_infer_fn at_shape_dequantize;
 at_infer_fn at_shape_choose_qparams;
+at_infer_fn at_shape_choose_qparams_per_token;
+at_infer_fn at_shape_observed_fake_quantize;
 at_infer_fn at_shape_grouped_mm_fallback;
 at_infer_fn at_shape_grouped_mm_fallback_backward;
 at_infer_fn at_shape_hash;

@@ -24,6 +24,15 @@ static ag_val_t both(ag_t *a, ag_val_t x, ag_val_t y) {
   return y.kind == AOT_ARG_NONE ? x : AG_OP(a, "logical_and", x, y);
 }
 
+/* Straight through, for the elements within the grid; the grid is a constant. */
+void ag_rule_fake_quant_per_channel(ag_t *a) {
+  const ag_val_t args[] = {ag_arg(a, "input"), ag_cast(a, ag_arg(a, "scales"), AOT_F32), ag_cast(a, ag_arg(a, "zero_points"), AOT_I32),
+                           ag_arg(a, "axis"), ag_arg(a, "quant_min"), ag_arg(a, "quant_max")};
+  ag_val_t y[2];
+  ag_call_n(a, "fake_quantize_per_channel_affine_cachemask", 6, args, 2, y);
+  ag_set(a, "input", AG_OP(a, "fake_quantize_per_channel_affine_cachemask_backward", ag_g(a, 0), y[1]));
+}
+
 /* The derivative passes on the closed interval. With tensors for bounds, a bound gets it where it is what came out;
  * where min > max that is max. */
 void ag_rule_clamp(ag_t *a) {
