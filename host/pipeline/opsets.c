@@ -95,8 +95,8 @@ static aot_status_t try_opset(aoth_session_t *s, aoth_unit_t *u) {
   const aot_status_t status = aoth_session_open_opset(s, u->id, NULL);
   if (status == AOT_OK || status == AOT_E_EXHAUSTED) return status;
   u->is_left_out = 1;
-  aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, NULL, "load.refused", "opset %s of %s is left out: it could not be opened", u->id,
-                   u->plugin->path);
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, NULL, "load.refused",
+                   "opset %s of %s is left out: it could not be opened", u->id, u->plugin->path);
   return AOT_OK;
 }
 
@@ -200,7 +200,8 @@ static aot_status_t put_claims(needs_t *needs, const aoth_unit_t *u) {
   return AOT_OK;
 }
 
-aot_status_t aoth_session_open_needed(aoth_session_t *s, const aoth_model_t *model, const aoth_yaml_t *const *texts, uint32_t n_texts) {
+aot_status_t aoth_session_open_needed(aoth_session_t *s, const aoth_model_t *model, const aoth_yaml_t *const *texts,
+                                      uint32_t n_texts) {
   needs_t needs = {.s = s, .model = model};
   uint32_t n_before;
   AOT_TRY(names_of_model(&needs));

@@ -98,7 +98,8 @@ aot_status_t aoth_session_read_model(aoth_session_t *s, aoth_model_t *model);
 /* ---- opsets.c ---- */
 aot_status_t aoth_session_open_opset(aoth_session_t *s, const char *id, const aoth_where_t *where); /* unless it is open */
 /* Those whose operators the model, the texts of a pipeline's `operators:` or the stages have, by what they claim (aot/note.h). */
-aot_status_t aoth_session_open_needed(aoth_session_t *s, const aoth_model_t *model, const aoth_yaml_t *const *texts, uint32_t n_texts);
+aot_status_t aoth_session_open_needed(aoth_session_t *s, const aoth_model_t *model, const aoth_yaml_t *const *texts,
+                                      uint32_t n_texts);
 
 /* ---- several programs: programs.c ---- */
 /* A session begins with program 0. A new one is empty and selected; it is compiled like the first. */

@@ -153,7 +153,8 @@ static aot_status_t AOT_CALL list_operators(const void *table, aot_ctx_t *ctx, c
 
 /* Every operator's name stands in the JSON as "torch.ops.NAMESPACE.", be it a node's or an argument's; the others that a file can
  * have (_operator.add, torch.sym_max, ..) are of Python and PyTorch themselves. */
-static aot_status_t AOT_CALL list_namespaces(const void *table, aot_ctx_t *ctx, const aot_file_t *given, const aot_schema_sink_t *sink) {
+static aot_status_t AOT_CALL list_namespaces(const void *table, aot_ctx_t *ctx, const aot_file_t *given,
+                                             const aot_schema_sink_t *sink) {
   static const char prefix[] = "torch.ops.";
   const aot_import_t *i = table;
   const unit_t *u = i->self;
@@ -166,7 +167,8 @@ static aot_status_t AOT_CALL list_namespaces(const void *table, aot_ctx_t *ctx, 
   AOT_TRY(aot_import(&file, sizeof file, given));
   env_init(&e, &o);
   if (p2_zip_open(&e, "the model file", file.data, file.nbytes, 0, &zip) != AOT_OK) return AOT_OK;
-  if (p2_layout_find(&e, &zip, u->model, &layout) != AOT_OK || p2_zip_content(&e, layout.model, 1, &bytes) != AOT_OK) return AOT_OK;
+  if (p2_layout_find(&e, &zip, u->model, &layout) != AOT_OK) return AOT_OK;
+  if (p2_zip_content(&e, layout.model, 1, &bytes) != AOT_OK) return AOT_OK;
   const char *at = (const char *)bytes, *end = at + layout.model->nbytes;
   while ((at = memmem(at, (size_t)(end - at), prefix, sizeof prefix - 1))) {
     const char *name = at += sizeof prefix - 1;

@@ -12,6 +12,7 @@ bad=0
 fail() { echo "FAILED: $*"; cat out err; bad=1; }
 ends() { want=$1; shift; "$aothost" "$@" > out 2> err; got=$?; what="$*"; [ $got -eq "$want" ] || fail "$what: status $got, expected $want"; }
 err() { grep -qF -- "$1" err || fail "$what: does not say: $1"; }
+out() { grep -qF -- "$1" out || fail "$what: output lacks: $1"; }
 quiet() { [ ! -s err ] || fail "$what: is not silent"; }
 
 program() { # OPERATOR FILE
@@ -47,6 +48,16 @@ for name in stray_exit stray_crash stray_fail stray_liar silent_exit silent_cras
   ends 0 inspect "$here/../fixtures/models/mlp/core.pt2" $P; quiet
   ends 0 run plain.yaml --inputs random $P; quiet # the second time out of the cache
 done
+
+# The compile cache: a program's key has no opset that it does not need, and a hit opens those that it needs.
+tv=$here/../../plugins/torchvision-ops/tests/models/align
+cat > vision.yaml <<'END'
+aot: 1
+stages: [{use: functionalize}, {use: autograd}, {use: partition-default}, {use: backend-ref}]
+END
+vision() { ends 0 verify vision.yaml --model "$tv/train.pt2" --expect "$tv/expected.safetensors" -v "$@"; }
+vision; out "cache: miss"
+vision --plugin-dir "$plugins/stray_exit" --plugin-dir "$plugins/silent_exit"; out "cache: hit"
 
 # Needed: the plugin's own failure, by its name. A list opens what it names, and no more.
 ends 3 opt stray.ir --plugin-dir "$plugins/stray_exit"; err "unit stray-exit 1.0 ended the process during create"

@@ -1,4 +1,5 @@
 /* Notes of plugins, read from bytes: a real file, every prefix of it, and thousands of damaged ones. */
+#define _GNU_SOURCE /* memmem */
 #include <base/file.h>
 #include <elf.h>
 #include <pipeline/elf_note.h>
@@ -48,6 +49,28 @@ static void a_plugin_tells_its_units(void **state) {
   assert_string_equal(note.units[2].kind, "pass/1");
   assert_string_equal(note.units[2].id, "toy-fuse");
   assert_string_equal(note.units[2].help, "rewrites mul");
+}
+
+static void an_opset_tells_its_claims(void **state) {
+  static const char text[] = "\"claims\":\"stray\"", number[] = "\"claims\": 1234  ";
+  const world_t *w = *state;
+  aoth_note_t note;
+  aoth_map_t map;
+  const char *why;
+  assert_int_equal(aoth_note_read(w->bytes, w->size, w->arena, &note, &why), AOT_OK);
+  assert_null(note.units[0].claims); /* the toy says nothing */
+  assert_int_equal(aoth_file_map(TEST_PLUGINS "/stray_fail/stray_fail.so", NULL, &map), AOT_OK);
+  assert_int_equal(aoth_note_read(map.data, map.nbytes, w->arena, &note, &why), AOT_OK);
+  assert_string_equal(note.units[0].claims, "stray");
+  char *bytes = malloc((size_t)map.nbytes);
+  memcpy(bytes, map.data, (size_t)map.nbytes);
+  char *at = memmem(bytes, (size_t)map.nbytes, text, sizeof text - 1);
+  assert_non_null(at);
+  memcpy(at, number, sizeof text - 1);
+  assert_int_equal(aoth_note_read(bytes, map.nbytes, w->arena, &note, &why), AOT_E_INVALID);
+  assert_string_equal(why, "its note lists an opset whose 'claims' are no text");
+  free(bytes);
+  aoth_file_unmap(&map);
 }
 
 static void the_note_is_found_without_sections(void **state) {
@@ -134,6 +157,7 @@ static void other_bytes_are_no_plugin(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_plugin_tells_its_units, setup, teardown),
+      cmocka_unit_test_setup_teardown(an_opset_tells_its_claims, setup, teardown),
       cmocka_unit_test_setup_teardown(the_note_is_found_without_sections, setup, teardown),
       cmocka_unit_test_setup_teardown(every_prefix_is_refused, setup, teardown),
       cmocka_unit_test_setup_teardown(damaged_files_end_well, setup, teardown),

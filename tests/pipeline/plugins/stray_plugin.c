@@ -19,8 +19,9 @@ static const aot_schema_arg_t results[] = {{.type = AOT_STYPE_TENSOR, .write_if 
 #else
 #define OPERATOR "stray.f.default"
 #endif
-static const aot_op_desc_t op = {.struct_size = sizeof op, .name = AOT_STR_INIT(OPERATOR), .schema = AOT_STR_INIT("(Tensor x) -> Tensor"),
-                                 .args = args, .results = results, .n_args = 1, .n_results = 1};
+static const aot_op_desc_t op = {.struct_size = sizeof op, .name = AOT_STR_INIT(OPERATOR),
+                                 .schema = AOT_STR_INIT("(Tensor x) -> Tensor"), .args = args, .results = results, .n_args = 1,
+                                 .n_results = 1};
 static const aot_op_desc_t *const ops[] = {&op};
 
 static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
@@ -40,8 +41,8 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
 static const aot_unit_t unit = {.struct_size = sizeof unit, .kind = AOT_STR_INIT("opset/1"), .id = AOT_STR_INIT(ID),
                                 .version = AOT_STR_INIT("1.0"), .help = AOT_STR_INIT(HELP), .create = create};
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof plugin, .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR, .min_host_minor = 1,
-                                    .id = AOT_STR_INIT(ID), .vendor = AOT_STR_INIT("tests"), .version = AOT_STR_INIT("1.0"),
+static const aot_plugin_t plugin = {.struct_size = sizeof plugin, .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR,
+                                    .min_host_minor = 1, .id = AOT_STR_INIT(ID), .vendor = AOT_STR_INIT("tests"), .version = AOT_STR_INIT("1.0"),
                                     .license = AOT_STR_INIT("Apache-2.0"), .units = units, .n_units = 1};
 
 #ifdef CLAIMS
