@@ -93,6 +93,17 @@ void ag_rule_scatter(ag_t *a) {
   }
 }
 
+/* What masks take has a size that the run tells. Values of a constant size have as many, or they could not be written. */
+static ag_val_t as_many(ag_t *a, ag_val_t taken, ag_val_t values) {
+  const ag_type_t t = ag_type(a, taken), want = ag_type(a, values);
+  for (int32_t d = 0; d < want.rank; d++) {
+    const int32_t at = t.rank - want.rank + d;
+    if (at < 0 || want.sizes[d] == 1 || want.sizes[d] == t.sizes[at] || AOT_DIM_IS_SYM(want.sizes[d])) continue;
+    taken = AG_OP(a, "index_select", taken, ag_i(at), AG_OP(a, "arange", ag_i(want.sizes[d]), ag_none(), ag_none(), ag_device(&t)));
+  }
+  return taken;
+}
+
 /* x[indices] = values, or += values. A bool mask against one value stays of fixed size. */
 void ag_rule_index_put(ag_t *a) {
   ag_val_t indices = ag_arg(a, "indices"), values = ag_arg(a, "values"), g = ag_g(a, 0);
@@ -110,7 +121,7 @@ void ag_rule_index_put(ag_t *a) {
       int32_t d;
       for (d = 0; d < tg.rank; d++) sizes[d] = d < mask.rank ? mask.sizes[d] : 1;
       ag_set(a, "values", ag_where(a, ag_reshape(a, ag_v(indices.u.ids[0]), sizes, tg.rank), g, ag_none()));
-    } else ag_set(a, "values", AG_OP(a, "index.Tensor", g, indices));
+    } else ag_set(a, "values", as_many(a, AG_OP(a, "index.Tensor", g, indices), values));
   }
 }
 
