@@ -66,7 +66,7 @@ void ag_rule_logit(ag_t *a) {
 void ag_rule_mvlgamma(ag_t *a) {
   ag_val_t x = ag_arg(a, "self"), sum = ag_none();
   int64_t p = ag_int(a, ag_arg(a, "p"), 1), j;
-  for (j = 0; j < p && a->status == AOT_OK; j++)
-    sum = ag_add(a, sum, AG_OP(a, "digamma", j ? ag_sub(a, x, ag_f((double)j / 2)) : x));
+  for (j = 0; j < p && a->status == AOT_OK; j++) /* -0 + 0 is 0, as PyTorch has it */
+    sum = ag_add(a, sum, AG_OP(a, "digamma", AG_OP(a, "add.Scalar", x, ag_f(-(double)j / 2 + 0.0))));
   ag_set(a, "self", ag_mul(a, ag_g(a, 0), sum));
 }

@@ -151,7 +151,7 @@ static double hurwitz_zeta(double s, double q) {
                                      1.0 / 74724249600.0, -3617.0 / 10670622842880000.0};
   double sum = 0, a = q, factor, power;
   if (s == 1) return INFINITY;
-  if (!(s > 1)) return NAN;
+  if (!(s > 1) || q == INFINITY) return NAN; /* at infinity as PyTorch's series: 0 * inf */
   if (q <= 0 && q == floor(q)) return INFINITY;
   if (q <= 0 && s != floor(s)) return NAN;
   for (; a < 20; a += 1) {
@@ -183,6 +183,7 @@ static double psi(double x) {
 /* zeta(2, x) for x < 1/2 by reflection: (pi / sin(pi x))^2 - zeta(2, 1 - x) */
 static double trigamma(double x, int32_t dtype) {
   double s = sin(dtype == AOT_F64 ? PI * x : (double)((float)PI * (float)x)); /* near poles its rounding is all there is */
+  if (x == INFINITY) return 0;
   return x < 0.5 ? PI / s * (PI / s) - hurwitz_zeta(2, 1 - x) : hurwitz_zeta(2, x);
 }
 static double polygamma_f(const double *x, const pw_par *p) {
