@@ -561,6 +561,7 @@ def write_all(options, model, args: tuple, kwargs: dict, shapes, folder: pathlib
         info |= {"core_nodes": count_nodes(core), "ops": count_ops(core)}
     if values is not None:
         warn_no_gradient(model, values)
+        values = without_unused_buffers(training, values, notes)
         info["lost"] = what_was_lost(training, args, kwargs, options.seed, values, notes)
         for line in info["lost"]:
             print(f"export_model: warning: in the exported program {line}", file=sys.stderr)
@@ -568,6 +569,13 @@ def write_all(options, model, args: tuple, kwargs: dict, shapes, folder: pathlib
         shutil.copymode(folder / "train.pt2", folder / "expected.safetensors")
     (folder / "info.json").write_text(json.dumps(info, indent=1) + "\n")
     return info
+
+
+def without_unused_buffers(program, values: dict, notes: dict) -> dict:
+    """Strict mode leaves a buffer that forward does not read out of the archive; one that forward assigns is lost, which is told."""
+    kept = set(program.graph_signature.inputs_to_buffers.values()) | notes["reassigned"]
+    return {key: value for key, value in values.items()
+            if not key.startswith("buffer_after.") or key.removeprefix("buffer_after.") in kept}
 
 
 def export_to(options) -> None:

@@ -30,6 +30,8 @@ export_model 0 named --dynamic x:0=n,mask:0=n; agrees 'f32\[s[0-9]+, 4\]'
 export_model 0 any_number --dynamic 0:0=n:2:32,1:0=n; agrees 'f32\[s[0-9]+, 4\]'
 export_model 0 first_and_any --dynamic 0:0=n:2:32,1:0=n,2:0=n,bias:0=n; agrees 'f32\[s[0-9]+, 4\]'
 export_model 0 kept; agrees 'f32\[6, 4\]'
+# strict mode has no place for a buffer that forward does not read
+export_model 0 halves --strict; agrees 'f32\[[0-9]+, 4\]'
 export_model 2 named --dynamic nothing:0=n; says 'there is no tensor input nothing'
 export_model 2 named --dynamic scale:0=n; says 'there is no tensor input scale'
 export_model 2 named --dynamic 0:0=2n; says 'is not INPUT:DIM=SIZE'
