@@ -88,6 +88,8 @@ static int put_tensor(writer_t *w, json_t *arg, const char *path) {
   if (json_object_get(arg, "stride")) {
     aoth_text_z(&type, " strides ");
     put_dims(&type, t->strides, t->rank);
+    if (json_integer_value(json_object_get(arg, "offset")) != 0)
+      aoth_text_f(&type, " offset %lld", (long long)json_integer_value(json_object_get(arg, "offset")));
   }
   if (w->with_grad && (t->dtype == AOT_F32 || t->dtype == AOT_C64)) aoth_text_z(&type, " grad");
   aoth_text_f(&w->leaves, "leaf %u user_input %u \"a%u\" : %s\n", n, n, n, type.data ? type.data : "");

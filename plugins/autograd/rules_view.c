@@ -55,9 +55,9 @@ void ag_rule_unbind(ag_t *a) {
 
 /* ---- windows on the storage ---- */
 
-/* The dimensions of a tensor from the slowest in memory to the fastest. 0: it has gaps, or begins behind its storage while an
- * offset is given, which counts from there. */
-static int order_in_storage(ag_t *a, ag_val_t x, ag_val_t offset, int64_t *order) {
+/* The dimensions of a tensor from the slowest in memory to the fastest, and the offset made one from its first element. 0: it has
+ * gaps. */
+static int order_in_storage(ag_t *a, ag_val_t x, int64_t *order, ag_val_t *offset) {
   aot_type_t t;
   int64_t stride = 1;
   memset(&t, 0, sizeof t);
@@ -73,7 +73,8 @@ static int order_in_storage(ag_t *a, ag_val_t x, ag_val_t offset, int64_t *order
     }
   for (int32_t k = t.rank; k-- > 0; stride = ag_dim_op(a, AOT_EXPR_MUL, stride, t.sizes[order[k]]))
     if (t.sizes[order[k]] != 1 && t.strides[order[k]] != stride) return 0;
-  return t.offset == 0 || offset.kind == AOT_ARG_NONE;
+  *offset = offset->kind == AOT_ARG_NONE ? ag_i(0) : ag_i(ag_dim_op(a, AOT_EXPR_SUB, ag_int(a, *offset, 0), t.offset));
+  return 1;
 }
 
 static int is_in_order(const int64_t *order, int32_t rank) {
@@ -119,16 +120,16 @@ static ag_val_t positions(ag_t *a, ag_val_t sizes, ag_val_t strides, int64_t off
 /* The only view whose result depends on the operand's strides: supported over operands without gaps, through a scatter-add
  * into flat storage, which sums where the view overlaps itself. */
 void ag_rule_as_strided(ag_t *a) {
-  ag_val_t x = ag_arg(a, "self"), g = ag_g(a, 0), where, flat;
+  ag_val_t x = ag_arg(a, "self"), g = ag_g(a, 0), offset = ag_arg(a, "storage_offset"), where, flat;
   ag_type_t t = ag_type(a, x), storage = t;
   int64_t order[AOT_MAX_RANK];
   uint32_t id;
-  if (!order_in_storage(a, x, ag_i(0), order)) {
+  if (!order_in_storage(a, x, order, &offset)) {
     ag_fail(a, "make the operand contiguous first, or use slices",
             "the derivative of as_strided over an operand with gaps in memory is not supported");
     return;
   }
-  where = positions(a, ag_arg(a, "size"), ag_arg(a, "stride"), ag_int(a, ag_arg(a, "storage_offset"), 0), &t);
+  where = positions(a, ag_arg(a, "size"), ag_arg(a, "stride"), ag_int(a, offset, 0), &t);
   storage.sizes[0] = ag_product(a, t.sizes, (uint32_t)t.rank);
   storage.rank = 1;
   flat = ag_zeros(a, &storage);
@@ -143,7 +144,7 @@ void ag_rule_as_strided_scatter(ag_t *a) {
   ag_val_t offset = ag_arg(a, "storage_offset");
   ag_type_t t = ag_type(a, x);
   int64_t order[AOT_MAX_RANK];
-  if (!order_in_storage(a, x, offset, order)) {
+  if (!order_in_storage(a, x, order, &offset)) {
     ag_fail(a, "make self contiguous first",
             "the derivative of as_strided_scatter into a tensor with gaps in memory is not supported");
     return;

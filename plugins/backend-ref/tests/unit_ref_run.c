@@ -429,6 +429,38 @@ static void test_views_follow_actual_strides(void **state) {
   hs_destroy(h);
 }
 
+/* What lies around a row in its storage is not the row's: it need not be there. */
+static void test_refuses_elements_of_others(void **state) {
+  hand_snapshot *h = hs_create();
+  float x[6] = {0, 1, 2, 3, 4, 5}, y[4];
+  int64_t strides[2][2];
+  aot_tensor_t in, out;
+  rf_program *p;
+  rf_error error;
+  uint32_t vx, row;
+  (void)state;
+  hs_graph(h, AOT_GRAPH_FORWARD);
+  vx = hs_input(h, AOT_F32, 2, DIMS(2, 3));
+  hs_node(h, "aten.select.int");
+  hs_arg_value(h, vx);
+  hs_arg_int(h, 0);
+  hs_arg_int(h, 0);
+  row = hs_result(h, AOT_F32, 1, DIMS(3));
+  hs_node(h, "aten.as_strided.default");
+  hs_arg_value(h, row);
+  hs_arg_ints(h, DIMS(4), 1);
+  hs_arg_ints(h, DIMS(1), 1);
+  hs_arg_none(h);
+  hs_output(h, hs_result(h, AOT_F32, 1, DIMS(4)));
+  p = load(h);
+  in = dense(x, AOT_F32, 2, DIMS(2, 3), strides[0]);
+  out = dense(y, AOT_F32, 1, DIMS(4), strides[1]);
+  assert_int_equal(rf_run(p, AOT_GRAPH_FORWARD, &in, 1, &out, 1, NULL, 0, NULL, NULL, NULL, &error), AOT_E_INVALID);
+  assert_non_null(strstr(error.text, "elements 0 to 3 of the storage"));
+  rf_destroy(p);
+  hs_destroy(h);
+}
+
 /* An index out of range names operator, index and bound, and the node; nothing leaks and the program still runs. */
 static void test_error_names_the_place(void **state) {
   hand_snapshot *h = hs_create();
@@ -530,7 +562,8 @@ int main(void) {
       cmocka_unit_test(test_open_output),                 cmocka_unit_test(test_told_sizes_are_checked),
       cmocka_unit_test(test_effects_in_order),
       cmocka_unit_test(test_data_dependent_size),         cmocka_unit_test(test_regions),
-      cmocka_unit_test(test_views_follow_actual_strides), cmocka_unit_test(test_error_names_the_place),
+      cmocka_unit_test(test_views_follow_actual_strides), cmocka_unit_test(test_refuses_elements_of_others),
+      cmocka_unit_test(test_error_names_the_place),
       cmocka_unit_test(test_refuses_wrong_boundary),      cmocka_unit_test(test_query_says_why),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

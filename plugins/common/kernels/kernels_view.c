@@ -196,7 +196,7 @@ static aot_status_t as_strided(rk_ctx *c) {
     r->sizes[d] = sizes[d];
     r->strides[d] = strides[d];
   }
-  return AOT_OK;
+  return rk_view_shown(c, self, r);
 }
 
 /* broadcast_tensors(tensors): every one expanded to the common shape */

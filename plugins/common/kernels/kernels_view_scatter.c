@@ -1,6 +1,6 @@
 /* What is written over a view: the *_scatter forms (a copy of self with src over a view of it), the derivatives of views (zeros
  * with the gradient over the view), diag_embed. All but unfold_backward work on strided tensors, so that every dtype passes. */
-#include "common/kernels/rk_core.h"
+#include "common/kernels/rk_view.h"
 #include <aot/inline.h>
 
 /* ---- a copy of self with src over a view of it: the view's own geometry, taken of the result ---- */
@@ -72,7 +72,7 @@ static aot_status_t as_strided_scatter(rk_ctx *c) {
     target.sizes[d] = sizes[d];
     target.strides[d] = strides[d];
   }
-  RK_CHECK(c, rk_tensor_fits(&target), "the strided view reaches outside self");
+  AOT_TRY(rk_view_shown(c, &storage, &target));
   RK_CHECK(c, rk_same_shape(&target, src), "the source has another shape than the view it is written over");
   rk_copy(&target, src);
   shifted = storage;

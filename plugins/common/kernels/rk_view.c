@@ -23,6 +23,41 @@ void rk_view_drop(const rk_tensor *self, const uint8_t *marks, rk_tensor *out) {
   }
 }
 
+/* From the first element in memory to the last; is there something else between them? 0: no elements, or strides below 0. */
+static int extent_of(const rk_tensor *t, int64_t *first, int64_t *last, int *gaps) {
+  int32_t order[AOT_MAX_RANK];
+  *first = *last = t->offset;
+  *gaps = 0;
+  for (int32_t d = 0; d < t->rank; d++) {
+    int32_t k = d;
+    if (t->sizes[d] == 0 || t->strides[d] < 0) return 0;
+    for (; k > 0 && t->strides[order[k - 1]] > t->strides[d]; k--) order[k] = order[k - 1];
+    order[k] = d;
+  }
+  for (int32_t k = 0; k < t->rank; k++) {
+    if (t->sizes[order[k]] == 1) continue;
+    *gaps |= t->strides[order[k]] > *last - *first + 1;
+    *last += (t->sizes[order[k]] - 1) * t->strides[order[k]];
+  }
+  return 1;
+}
+
+aot_status_t rk_view_shown(rk_ctx *c, const rk_tensor *self, const rk_tensor *window) {
+  int64_t first, last, from, to;
+  int gaps, ignored, same = self->offset == window->offset;
+  int32_t k = 0;
+  for (int32_t d = 0; d < window->rank && same; d++) {
+    if (window->sizes[d] == 1) continue;
+    while (k < self->rank && self->sizes[k] == 1) k++;
+    same = k < self->rank && window->sizes[d] <= self->sizes[k] && window->strides[d] == self->strides[k];
+    k++;
+  }
+  if (same || !extent_of(window, &from, &to, &ignored)) return AOT_OK;
+  RK_CHECK(c, extent_of(self, &first, &last, &gaps) && !gaps && from >= first && to <= last,
+           "elements %lld to %lld of the storage are asked for, of a tensor that is not all of them", (long long)from, (long long)to);
+  return AOT_OK;
+}
+
 aot_status_t rk_run_view(rk_ctx *c) {
   rk_tensor *views, *actual = c->call->results, *copy;
   rk_call call = *c->call;

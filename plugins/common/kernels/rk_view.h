@@ -14,5 +14,7 @@ aot_status_t rk_view_begin(rk_ctx *c, const rk_tensor **out_self); /* every resu
 aot_status_t rk_view_expect(rk_ctx *c, int64_t n);                 /* so many results are declared */
 /* out, which is self so far or another element of it: without the marked dimensions, one mark a dimension. */
 void rk_view_drop(const rk_tensor *self, const uint8_t *marks, rk_tensor *out);
+/* A window on the storage of self shows elements of self alone: what else lies in that storage is not what lay there in PyTorch. */
+aot_status_t rk_view_shown(rk_ctx *c, const rk_tensor *self, const rk_tensor *window);
 
 #endif
