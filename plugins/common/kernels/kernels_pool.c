@@ -271,8 +271,9 @@ static aot_status_t fractional_max_pool(rk_ctx *c, int32_t dims) {
       int64_t best = -1;
       for (int32_t d = 0; d < dims; d++) {
         float sample = (float)samples.f[plane * dims + (dims == 2 ? 1 - d : d)];
+        RK_CHECK(c, sample >= 0 && sample <= 1, "a random sample lies outside 0..1");
         w.start[d] = fractional_start(place[d], p.in[d], p.out[d], kernel[d], sample);
-        RK_CHECK(c, w.start[d] >= 0 && w.start[d] + kernel[d] <= p.in[d], "a random sample lies outside 0..1");
+        RK_CHECK(c, w.start[d] >= 0 && w.start[d] + kernel[d] <= p.in[d], "a random sample moves a window outside");
         w.end[d] = w.start[d] + kernel[d];
         w.step[d] = 1;
         at[d] = w.start[d];
