@@ -86,10 +86,11 @@ static uint32_t successor(aot_prog_t *p, uint32_t graph, int32_t kind, uint32_t 
   return aoth_graph_graph_find(p, kind).id;
 }
 
-static int same_type(const aot_type_t *a, const aot_type_t *b) {
+/* An output's memory order is its maker's: a decomposition in place of its node may lay it out in another. */
+static int same_type(const aot_type_t *a, const aot_type_t *b, int is_output) {
   return a->kind == b->kind && a->dtype == b->dtype && a->rank == b->rank && a->device == b->device &&
-         a->device_index == b->device_index && a->sizes == b->sizes && a->strides == b->strides && a->offset == b->offset &&
-         a->expr == b->expr;
+         a->device_index == b->device_index && a->sizes == b->sizes && a->expr == b->expr &&
+         (is_output || (a->strides == b->strides && a->offset == b->offset));
 }
 
 static void tell(aot_prog_t *p, uint32_t *n_bad, const kept_port_t *port, uint32_t value, const char *what) {
@@ -116,7 +117,7 @@ static uint32_t check_side(aot_prog_t *p, const kept_port_t *before, uint32_t n_
       tell(p, &n_bad, &before[i], now[k].value.id, "another port stands in its place");
       return n_bad;
     }
-    if (!same_type(&port.type, &before[i].type)) tell(p, &n_bad, &before[i], now[k].value.id, "it is of another type than before");
+    if (!same_type(&port.type, &before[i].type, is_output)) tell(p, &n_bad, &before[i], now[k].value.id, "it is of another type than before");
   }
   if (i < n_before) tell(p, &n_bad, &before[i], NONE, "it is gone");
   if (k < n_now) {

@@ -122,11 +122,11 @@ aot_status_t at_fn_copy(at_emit_t *e, aot_value_t *out_results, aot_value_t *out
 }
 
 aot_status_t at_fn_zero(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  return give(e, AT(e, "zeros_like", at_in(e, "self")), out_results, out_written);
+  return give(e, AT(e, "fill.Scalar", at_in(e, "self"), at_i(0)), out_results, out_written);
 }
 
 aot_status_t at_fn_fill(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  return give(e, AT(e, "full_like", at_in(e, "self"), at_in(e, "value")), out_results, out_written);
+  return give(e, AT(e, "fill.Scalar", at_in(e, "self"), at_in(e, "value")), out_results, out_written);
 }
 
 /* Where all indices are equal; wrapped, a matrix of w columns has its diagonal again every w + 1 rows. */

@@ -109,5 +109,6 @@ void at_shape_kron(at_infer_t *c) {
     for (i = 0; i < 2; i++)
       if (d >= rank - t[i].rank) sizes[d] = at_mul(c, sizes[d], t[i].sizes[d - (rank - t[i].rank)]);
   }
+  for (i = 0; i < 2; i++) t[i].rank = rank; /* brought to one rank first: a 0-dim operand counts like the other */
   at_put(c, at_promote(c, t, 2), sizes, rank);
 }

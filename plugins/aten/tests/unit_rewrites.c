@@ -61,7 +61,7 @@ static void writes_become_values(void **state) {
     written = functional("aten.copy_.default", args, 2, &result);
     assert_type(written, AOT_F32, 3);
     written = functional("aten.zero_.default", args, 1, &result);
-    assert_string_equal(defining_op(written), "aten.zeros_like.default");
+    assert_string_equal(defining_op(written), "aten.fill.Scalar");
     written = functional("aten.fill_.Tensor", (const aot_arg_t[]){args[0], aot_arg_value(input(AOT_F32, NULL, 0, 3))},
                          2, &result);
     assert_string_equal(defining_op(written), "aten.fill.Tensor");
