@@ -4,6 +4,7 @@
 #include "hidden_alias.h"
 #include "history.h"
 #include "places.h"
+#include "written_overlap.h"
 #include "same_layout.h"
 #include "storage_view.h"
 #include <aot/inline.h>
@@ -139,10 +140,26 @@ static void widen_written(fz_rewrite_t *w, const aot_op_desc_t *d, const aot_nod
       if (original->ids[operand] != AOT_NO_ID && fz_writes_arg(d, n, a)) fz_widen(w, fz_place_of(&w->alias, original->ids[operand]));
 }
 
+/* Its functional form makes all new values of the old ones; where tensors that it writes share elements, the writes follow one
+ * another in the order of some kernel. */
+static aot_status_t check_overlap(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const aot_node_info_t *n,
+                                  const operands_t *before_refresh) {
+  uint32_t *places = w->host->alloc(w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)before_refresh->n + 1) * 4), n_places = 0, operand = 0;
+  if (!places) return fz_no_memory(w);
+  for (uint32_t a = 0; a < n->n_args; a++)
+    for (uint32_t i = 0; i < aot_n_operands(&n->args[a]); i++, operand++)
+      if (before_refresh->ids[operand] != AOT_NO_ID && fz_writes_arg(d, n, a))
+        places[n_places++] = fz_place_of(&w->alias, before_refresh->ids[operand]);
+  if (n_places < 2 || !fz_any_overlap(w, places, n_places)) return AOT_OK;
+  return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.written-twice",
+                 "two tensors that the operator writes overlap in memory", node);
+}
+
 static aot_status_t apply_writes(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const operands_t *before_refresh,
                                  const aot_value_t *written, int unseen) {
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
+  AOT_TRY(check_overlap(w, node, d, &info, before_refresh));
   uint32_t operand = 0, k = 0, carries = (uint32_t)fz_node_carries(w, &info, before_refresh->ids, before_refresh->n);
   for (uint32_t a = 0; a < info.n_args; a++) {
     uint32_t n = aot_n_operands(&info.args[a]);
