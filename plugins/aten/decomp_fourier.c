@@ -143,6 +143,7 @@ static at_x overlapped(at_emit_t *e, at_x frames, int64_t n_fft, int64_t hop) {
   aot_type_t t = TYPE(frames);
   int64_t sizes[3];
   int32_t rank = t.rank - 1;
+  if (e->status != AOT_OK) return frames;
   sizes[0] = t.sizes[0];
   sizes[rank - 1] = at_add(e->infer, at_mul(e->infer, at_sub(e->infer, t.sizes[rank - 1], 1), hop), n_fft);
   return AT(e, "unfold_backward", frames, at_list(e, sizes, (uint32_t)rank), at_i(rank - 1), at_i(n_fft), at_i(hop));
