@@ -206,7 +206,7 @@ void at_shape_fractional_pool(at_infer_t *c) {
   if (samples.rank != 3 || samples.dtype != x.dtype) at_fail(c, "%s: random_samples must be [N, C, %d] of the input's dtype",
                                                              c->row->name, (int)space);
   for (d = 0; d < space && c->status == AOT_OK; d++)
-    if (at_hint(c, sizes[x.rank - space + d]) + kernel[d] - 1 > at_hint(c, x.sizes[x.rank - space + d]))
+    if (kernel[d] > at_hint(c, x.sizes[x.rank - space + d]) - at_hint(c, sizes[x.rank - space + d]) + 1)
       at_fail(c, "%s: %lld windows of %lld do not fit an input of %lld", c->row->name,
               (long long)at_hint(c, sizes[x.rank - space + d]), (long long)kernel[d],
               (long long)at_hint(c, x.sizes[x.rank - space + d]));

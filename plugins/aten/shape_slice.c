@@ -122,7 +122,7 @@ static void split_by(at_infer_t *c, at_view_t *v, int32_t dim, int64_t chunk) {
     at_fail(c, "pieces of size %lld", (long long)at_hint(c, chunk));
     return;
   }
-  n = at_hint(c, chunk) == 0 || size == 0 ? 1 : (size + at_hint(c, chunk) - 1) / at_hint(c, chunk);
+  n = at_hint(c, chunk) == 0 || size == 0 ? 1 : (size - 1) / at_hint(c, chunk) + 1;
   put_pieces(c, v, dim, NULL, chunk, n);
 }
 

@@ -48,6 +48,8 @@ static aot_status_t read_call(rk_ctx *c, uint32_t first, int64_t blank, ctc_t *k
   k->blank = blank;
   k->longest = 0;
   RK_CHECK(c, blank >= 0 && blank < k->classes, "blank %lld of %lld classes", (long long)blank, (long long)k->classes);
+  RK_CHECK(c, k->targets.rank != 2 || k->targets.sizes[0] >= k->batch, "targets of %lld samples for %lld",
+           (long long)k->targets.sizes[0], (long long)k->batch);
   AOT_TRY(lengths(c, first + 2, k->batch, &k->steps_of));
   AOT_TRY(lengths(c, first + 3, k->batch, &k->length_of));
   RK_SCRATCH(c, k->batch, k->start);
