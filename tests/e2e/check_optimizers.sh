@@ -22,7 +22,7 @@ one 0.03403085097670555 sgd   'momentum: 0.9, nesterov: true'
 one 4.420226097106934   sgd   'maximize: true'
 one 0.25639912486076355 adam  'weight-decay: 0.1, amsgrad: true'
 one 86.53533935546875   adamw 'amsgrad: true, maximize: true'
-m=$models/fno_1d # complex parameters
+m=$root/tests/models/fno_1d # complex parameters
 one 0.9385905265808105 sgd   'momentum: 0.9, weight-decay: 0.01'
 one 0.17400409281253815 adamw 'amsgrad: true'
 sed -i 's/optimizer: adamw/optimizer: sgd/; s/optimizer-with: {[^}]*}/optimizer-with: {nesterov: true}/' train.yaml
