@@ -71,15 +71,18 @@ static aot_status_t resize(windows_t *w, aot_node_t node, const aot_node_info_t 
   AOT_TRY(nbytes_of(w, p, &full));
   if (n->args[1].u.i == 0) {
     if (w->state[p] == CLOSED)
-      return refuse(w, node, "functionalize.window", "the storage of %s is emptied, and is empty already: more resizes to 0 than to full size", p);
+      return refuse(w, node, "functionalize.window",
+                    "the storage of %s is emptied, and is empty already: more resizes to 0 than to full size", p);
     stop_showing(w, p);
     w->state[p] = CLOSED;
   } else if (n->args[1].u.i == full) {
     if (w->state[p] != CLOSED)
-      return refuse(w, node, "functionalize.window", "the storage of %s is resized to full size twice, without being emptied between", p);
+      return refuse(w, node, "functionalize.window",
+                    "the storage of %s is resized to full size twice, without being emptied between", p);
     w->state[p] = OPEN;
   } else {
-    return refuse(w, node, "functionalize.window", "the storage of %s is resized to a part of its size: only all of it and nothing are supported", p);
+    return refuse(w, node, "functionalize.window",
+                  "the storage of %s is resized to a part of its size: only all of it and nothing are supported", p);
   }
   return w->host->edit->node_erase(w->prog, node);
 }
@@ -91,7 +94,8 @@ static aot_status_t fill(windows_t *w, aot_node_t node, const aot_node_info_t *n
   AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){y}, &from));
   int fits = to.dtype == from.dtype && to.rank == from.rank;
   for (int32_t d = 0; fits && d < to.rank; d++) fits = to.sizes[d] == from.sizes[d];
-  if (!fits) return refuse(w, node, "functionalize.window", "what is copied into the resized storage of %s has another shape or dtype", p);
+  if (!fits) return refuse(w, node, "functionalize.window",
+                           "what is copied into the resized storage of %s has another shape or dtype", p);
   if (w->state[p] == CLOSED) return refuse(w, node, "functionalize.window", "%s is written while its storage is empty", p);
   stop_showing(w, p);
   w->state[p] = FILLED;
@@ -129,7 +133,8 @@ static aot_status_t refresh(windows_t *w, aot_node_t node, aot_node_info_t *n) {
     if (v == AOT_NO_ID) continue;
     if (w->is_now[w->object[v]] != AOT_NO_ID) v = w->is_now[w->object[v]];
     if (w->state[v] == CLOSED) return refuse(w, node, "functionalize.window", "%s is read while its storage is empty", v);
-    if (w->state[v] == OPEN) return refuse(w, node, "functionalize.window", "%s is read before anything was copied into its resized storage", v);
+    if (w->state[v] == OPEN) return refuse(w, node, "functionalize.window",
+                                           "%s is read before anything was copied into its resized storage", v);
     if (w->state[v] == FILLED) v = w->shows[v];
     if (v == n->operands[k]) continue;
     AOT_TRY(w->host->edit->operand_set(w->prog, node, k, (aot_value_t){v}));
@@ -147,10 +152,12 @@ static aot_status_t check_writes(const windows_t *w, aot_node_t node, const aot_
       const uint32_t v = n->operands[operand];
       if (v == AOT_NO_ID || !fz_writes_arg(d, n, a)) continue;
       if (before[operand] != v && w->state[before[operand]] == FILLED)
-        return refuse(w, node, "functionalize.window", "%s, whose storage is resized, is written by something else than a copy of all of it",
+        return refuse(w, node, "functionalize.window",
+                      "%s, whose storage is resized, is written by something else than a copy of all of it",
                       before[operand]);
       if (w->shown[w->root[v]])
-        return refuse(w, node, "functionalize.window", "%s is written while the resized storage of an input holds a copy of it", v);
+        return refuse(w, node, "functionalize.window",
+                      "%s is written while the resized storage of an input holds a copy of it", v);
     }
   return AOT_OK;
 }
@@ -160,7 +167,8 @@ static aot_status_t set(windows_t *w, aot_node_t node, const aot_node_info_t *n)
   const uint32_t x = w->object[n->operands[0]], y = n->operands[1];
   if (w->host->graph->value_def(w->prog, (aot_value_t){x}).id == AOT_NO_ID)
     return refuse(w, node, "functionalize.set-of-input",
-                  "set_ gives %s, an input of the graph, another storage: the caller's tensor cannot take it; copy the values instead", x);
+                  "set_ gives %s, an input of the graph, another storage: the caller's tensor cannot take it; copy the values "
+                  "instead", x);
   w->is_now[x] = y;
   if (n->n_results) AOT_TRY(w->host->edit->uses_replace(w->prog, n->first_result, (aot_value_t){y}));
   return w->host->edit->node_erase(w->prog, node);
@@ -198,13 +206,15 @@ static aot_status_t finish(windows_t *w) {
   for (uint32_t i = 0; i < g->n_inputs(w->prog, w->graph); i++) {
     const uint32_t p = g->inputs(w->prog, w->graph)[i].value.id;
     if (w->state[p] != OWN && w->state[p] != CLOSED)
-      return refuse(w, aot_no_node(), "functionalize.window", "the resized storage of %s is not emptied again before the graph ends", p);
+      return refuse(w, aot_no_node(), "functionalize.window",
+                    "the resized storage of %s is not emptied again before the graph ends", p);
   }
   for (uint32_t i = 0; i < g->n_outputs(w->prog, w->graph); i++) {
     uint32_t v = g->outputs(w->prog, w->graph)[i].value.id;
     if (v == AOT_NO_ID) continue;
     if (w->state[w->root[v]] != OWN)
-      return refuse(w, aot_no_node(), "functionalize.window", "%s, whose storage is resized, is returned: it holds nothing then", v);
+      return refuse(w, aot_no_node(), "functionalize.window",
+                    "%s, whose storage is resized, is returned: it holds nothing then", v);
     if (w->is_now[w->object[v]] != AOT_NO_ID)
       AOT_TRY(w->host->edit->output_set(w->prog, w->graph, i, (aot_value_t){w->is_now[w->object[v]]}));
   }

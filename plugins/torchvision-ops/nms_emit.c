@@ -33,7 +33,9 @@ aot_status_t tv_decompose_nms(const aot_host_t *host, aot_prog_t *prog, aot_node
   AOT_TRY(host->graph->value_type(prog, info.first_result, &type));
   const maker_t m = {host, prog, node, info.graph};
   const aot_arg_t boxes = info.args[0], scores = info.args[1], threshold = info.args[2];
-  AOT_TRY(make(&m, "aten.sort.stable", 4, (const aot_arg_t[]){scores, aot_arg_bool(1), aot_arg_int(0), aot_arg_bool(1)}, NULL, 1, &order));
+  const aot_arg_t falling[] = {scores, aot_arg_bool(1), aot_arg_int(0), aot_arg_bool(1)}; /* stable, along dim 0, descending */
+  AOT_TRY(make(&m, "aten.sort.stable", 4, falling, NULL, 1, &order));
   AOT_TRY(make(&m, "torchvision._nms_keep.default", 3, (const aot_arg_t[]){boxes, aot_arg_value(order), threshold}, NULL, 0, &keep));
-  return make(&m, "aten.masked_select.default", 2, (const aot_arg_t[]){aot_arg_value(order), aot_arg_value(keep)}, &type, 0, out_value);
+  const aot_arg_t chosen[] = {aot_arg_value(order), aot_arg_value(keep)};
+  return make(&m, "aten.masked_select.default", 2, chosen, &type, 0, out_value);
 }

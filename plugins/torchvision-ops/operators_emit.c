@@ -128,7 +128,8 @@ static void infer_deform_conv(tv_infer_t *t) {
   else if (api->dim_hint(t->prog, offset.sizes[1]) !=
            2 * offset_groups * api->dim_hint(t->prog, weight.sizes[2]) * api->dim_hint(t->prog, weight.sizes[3]))
     fail(t, "offset must have two channels for each offset group and kernel element");
-  else if (api->dim_hint(t->prog, bias.sizes[0]) != api->dim_hint(t->prog, sizes[1])) fail(t, "bias must have a number for each filter");
+  else if (api->dim_hint(t->prog, bias.sizes[0]) != api->dim_hint(t->prog, sizes[1]))
+    fail(t, "bias must have a number for each filter");
   else if (api->dim_hint(t->prog, offset.sizes[2]) != api->dim_hint(t->prog, sizes[2]) ||
            api->dim_hint(t->prog, offset.sizes[3]) != api->dim_hint(t->prog, sizes[3]))
     fail(t, "offset must have the height and width of the output");

@@ -23,7 +23,8 @@ static void align(const tv_align_t *a, const direction_t *d) {
   const double shift = a->aligned || a->by_position ? 0.5 : 0, least = a->aligned || a->by_position ? -INFINITY : 1;
   for (int64_t k = 0; k < r->n_regions; k++) {
     const tv_region_t g = tv_region_at(r, k, shift, least);
-    const int64_t ny = a->samples > 0 ? a->samples : (int64_t)ceil(g.bin_height), nx = a->samples > 0 ? a->samples : (int64_t)ceil(g.bin_width);
+    const int64_t ny = a->samples > 0 ? a->samples : (int64_t)ceil(g.bin_height);
+    const int64_t nx = a->samples > 0 ? a->samples : (int64_t)ceil(g.bin_width);
     const int64_t count = ny > 0 && nx > 0 ? ny * nx : 1;
     for (int64_t bin = 0; bin < n_bins; bin++)
       for (int64_t s = 0; ny > 0 && nx > 0 && s < ny * nx; s++) {

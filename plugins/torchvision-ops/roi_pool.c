@@ -37,7 +37,8 @@ void tv_roi_pool_backward(const tv_regions_t *r, const double *argmax, const dou
 }
 
 /* Both directions of the mean: forward sums the bin into its output, backward spreads the output's gradient over the bin. */
-static void mean_pool(const tv_regions_t *r, const double *input, double *output, const double *output_gradient, double *input_gradient) {
+static void mean_pool(const tv_regions_t *r, const double *input, double *output, const double *output_gradient,
+                      double *input_gradient) {
   const int64_t n_bins = r->bins_y * r->bins_x, channels = r->channels / n_bins;
   int64_t at = 0;
   for (int64_t k = 0; k < r->n_regions; k++) {

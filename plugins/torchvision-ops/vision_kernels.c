@@ -144,7 +144,8 @@ static aot_status_t run_deform_conv(const dense_call_t *c) {
 
 static aot_status_t run_deform_conv_backward(const dense_call_t *c) {
   const tv_deform_t d = deform_of(c, 1, tensor(c, 0)->sizes);
-  tv_deform_conv_backward(&d, c->in[0], &(tv_deform_gradients_t){c->out[0], c->out[1], c->out[2], d.mask ? c->out[3] : NULL, c->out[4]});
+  const tv_deform_gradients_t gradients = {c->out[0], c->out[1], c->out[2], d.mask ? c->out[3] : NULL, c->out[4]};
+  tv_deform_conv_backward(&d, c->in[0], &gradients);
   return AOT_OK;
 }
 
@@ -152,7 +153,8 @@ static aot_status_t run_deform_conv_backward(const dense_call_t *c) {
 
 static aot_status_t run_dense(const dense_call_t *c, const row_t *row) {
   for (uint32_t i = 0; i < c->call->n_args; i++)
-    if (c->call->args[i].kind == AOT_ARG_VALUE && !c->in[i]) return bad(c->call, "takes tensors of f32 or f64, or there is no memory left");
+    if (c->call->args[i].kind == AOT_ARG_VALUE && !c->in[i])
+      return bad(c->call, "takes tensors of f32 or f64, or there is no memory left");
   for (uint32_t k = 0; k < c->call->n_results; k++)
     if (!c->out[k]) return bad(c->call, "no memory left");
   AOT_TRY(row->run(c));
@@ -173,7 +175,8 @@ static aot_status_t AOT_CALL run(const aot_kernel_t *k, const aot_kernel_call_t 
 }
 
 #define KERNEL(name, function)                                                                            \
-  {.struct_size = sizeof(aot_kernel_t), .op = AOT_STR_INIT("torchvision." name ".default"), .self = &(const row_t){function}, .run = run}
+  {.struct_size = sizeof(aot_kernel_t), .op = AOT_STR_INIT("torchvision." name ".default"),              \
+   .self = &(const row_t){function}, .run = run}
 static const aot_kernel_t rows[] = {
     KERNEL("roi_align", run_roi_align),
     KERNEL("_roi_align_backward", run_roi_align_backward),
@@ -187,5 +190,7 @@ static const aot_kernel_t rows[] = {
     KERNEL("_deform_conv2d_backward", run_deform_conv_backward),
     KERNEL("_nms_keep", run_nms_keep),
 };
-static const aot_kernel_t *const kernels[] = {&rows[0], &rows[1], &rows[2], &rows[3], &rows[4], &rows[5], &rows[6], &rows[7], &rows[8], &rows[9], &rows[10]};
-const aot_ext_kernels_t tv_kernels = {.struct_size = sizeof tv_kernels, .kernels = kernels, .n_kernels = sizeof kernels / sizeof *kernels};
+static const aot_kernel_t *const kernels[] = {&rows[0], &rows[1], &rows[2], &rows[3], &rows[4], &rows[5],
+                                              &rows[6], &rows[7], &rows[8], &rows[9], &rows[10]};
+const aot_ext_kernels_t tv_kernels = {.struct_size = sizeof tv_kernels, .kernels = kernels,
+                                      .n_kernels = sizeof kernels / sizeof *kernels};

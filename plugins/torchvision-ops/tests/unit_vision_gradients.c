@@ -61,7 +61,8 @@ static void check(const function_t *t, double *x) {
 
 /* ---- regions ---- */
 
-static const double REGIONS[N_REGIONS * 5] = {0, 1.3, 0.7, 9.1, 8.2, 1, -3.1, 2.2, 4.9, 13.7, 0, 5, 5, 5, 5, 1, 8.3, 6.1, 2.2, 3.3, 1, 0, 0, 13, 11};
+static const double REGIONS[N_REGIONS * 5] = {0, 1.3, 0.7, 9.1, 8.2, 1, -3.1, 2.2, 4.9, 13.7, 0, 5, 5,
+                                              5, 5,   1,   8.3, 6.1, 2.2, 3.3,  1,   0,   0,    13, 11};
 static tv_regions_t grid(void) {
   return (tv_regions_t){.regions = REGIONS, .n_regions = N_REGIONS, .batch = 2, .channels = 4, .height = 6, .width = 7, .bins_y = 2,
                         .bins_x = 2, .scale = 0.5};
