@@ -8,6 +8,7 @@
 #include "common/kernels/rk_core.h"
 #include "common/loops/loop.h"
 #include <aot/graph.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,13 @@ static int draws_well(const bc_build_t *b) {
          (!has_range || bc_arg_int(b, 3, 0) < bc_arg_int(b, 4, 0));
 }
 
+/* The reference kernel knows what a bound of NaN means where it is a number. */
+static int bounds_by_nan(const bc_build_t *b, const lp_operand_t *operands, const char *text) {
+  for (uint32_t k = 0; (strstr(text, "@min") || strstr(text, "@max")) && k < n_places(b); k++)
+    if (operands[k].kind == LP_FLOAT && isnan(bc_arg_float(b, k, 0))) return 1;
+  return 0;
+}
+
 /* A number that a narrow integer dtype does not hold wraps in it (-1 is 255 beside u8), which the reference kernel does; loops compute
  * in 64 bits. */
 static int numbers_fit(const bc_build_t *b, const lp_operand_t *operands) {
@@ -77,7 +85,9 @@ static const char *choose(const bc_build_t *b, int32_t *out_compute) {
   aot_str_t word;
   if (!op || b->node->n_results != 1 || !bc_type(b, 0)->dtype || !read_operands(b, operands, &word)) return NULL;
   if (lp_op_draws(op, bc_type(b, 0)->dtype, &draw) && !draws_well(b)) return NULL;
-  return numbers_fit(b, operands) ? lp_choose(op, operands, n_places(b), word, bc_type(b, 0)->dtype, out_compute) : NULL;
+  if (!numbers_fit(b, operands)) return NULL;
+  const char *text = lp_choose(op, operands, n_places(b), word, bc_type(b, 0)->dtype, out_compute);
+  return text && bounds_by_nan(b, operands, text) ? NULL : text;
 }
 
 static int reads(const char *text, uint32_t k) {
