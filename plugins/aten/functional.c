@@ -86,6 +86,15 @@ static at_x stored(at_emit_t *e, at_x value, at_x to) {
   return at_cast(e, value, before.dtype);
 }
 
+/* x.lt_(y): the result of a comparison carries no gradient, but in place x stays a result of its past, with a gradient of zeros
+ * (PyTorch: zeros_like in derivatives.yaml). */
+static at_x with_zero_gradient(at_emit_t *e, at_x value, at_x to) {
+  const aot_op_t twin = e->host->graph->op_find(e->prog, aot_str(twin_of(e)));
+  const aot_op_desc_t *d = twin.id == AOT_NO_ID ? NULL : e->host->graph->op_desc(e->prog, twin);
+  if (e->row->form != AT_IN_PLACE || !d || !(d->flags & AOT_OP_NO_GRAD) || !aot_dtype_is_float(at_type(e, to).dtype)) return value;
+  return AT(e, "add.Tensor", AT(e, "fill.Scalar", to, at_i(0)), value);
+}
+
 /* Every written tensor gets the twin's result of the same number; results are those. */
 aot_status_t at_functional_twin(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
   at_x args[MAX_ARGS], value;
@@ -96,7 +105,7 @@ aot_status_t at_functional_twin(at_emit_t *e, aot_value_t *out_results, aot_valu
     if (!(s->flags & AOT_SARG_WRITE) || e->info.args[i].kind == AOT_ARG_NONE) continue;
     for (k = 0; k < ((s->flags & AOT_SARG_LIST) ? e->info.args[i].n : 1) && e->status == AOT_OK; k++) {
       at_x to = at_element(s, &e->info.args[i], k);
-      out_written[n_written] = at_value(e, stored(e, at_nth(value, n_written), to));
+      out_written[n_written] = at_value(e, with_zero_gradient(e, stored(e, at_nth(value, n_written), to), to));
       if (n_written < e->info.n_results) out_results[n_written] = out_written[n_written];
       n_written++;
       e->infer->n_pool = 0;
