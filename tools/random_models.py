@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import collections
-import os
+import logging
 import pathlib
 import random
 import shutil
@@ -17,14 +17,14 @@ import sys
 import tempfile
 import warnings
 
-os.environ.setdefault("TORCH_LOGS", "-all")  # PyTorch's remarks on sizes that depend on data are no result
-
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
 from torch import nn
 
 import export_model
+
+logging.getLogger("torch").setLevel(logging.CRITICAL)  # what a program that torch.export refuses looked like is no result
 
 DESCRIPTION = """\
 Makes random PyTorch programs, exports each with torch.export, and compares what
