@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import argparse
 import collections
-import logging
+import contextlib
+import io
 import pathlib
 import random
 import shutil
@@ -23,8 +24,6 @@ from safetensors.torch import save_file
 from torch import nn
 
 import export_model
-
-logging.getLogger("torch").setLevel(logging.CRITICAL)  # what a program that torch.export refuses looked like is no result
 
 DESCRIPTION = """\
 Makes random PyTorch programs, exports each with torch.export, and compares what
@@ -515,7 +514,8 @@ def write_folder(program: Program, folder: pathlib.Path) -> tuple[str, dict]:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "src.py").write_text(program.source())
     model, args = program.make()
-    with warnings.catch_warnings():
+    said = io.StringIO()  # torch.export prints the graphs that it refuses
+    with warnings.catch_warnings(), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         warnings.simplefilter("ignore")
         try:
             values = export_model.drop_unchanged_inputs(export_model.run_step(model, args, {}, 0))
