@@ -190,9 +190,15 @@ aot_status_t at_dc_poisson_nll_loss(at_emit_t *e, aot_value_t *out) {
   return give_reduced(e, loss, out);
 }
 
+/* max(|x|, eps), with the derivative of |x| everywhere: 0 where x is 0 (PyTorch clamps in place, under no_grad). */
+static at_x norm_at_least(at_emit_t *e, at_x x, int64_t dim, at_x eps) {
+  at_x norm = AT(e, "linalg_vector_norm", x, at_f(2.0), aot_arg_ints(&dim, 1), at_b(1));
+  return ADD(norm, AT(e, "detach", SUB(AT(e, "clamp", norm, eps), norm)));
+}
+
 /* x1 x2 / (max(|x1|, eps) max(|x2|, eps)) */
 aot_status_t at_dc_cosine_similarity(at_emit_t *e, aot_value_t *out) {
-  at_x a = IN("x1"), b = IN("x2"), eps = IN("eps"), na, nb;
+  at_x a = IN("x1"), b = IN("x2"), na, nb;
   aot_type_t pair[2];
   int64_t sizes[AOT_MAX_RANK], dim;
   int32_t rank;
@@ -202,8 +208,8 @@ aot_status_t at_dc_cosine_similarity(at_emit_t *e, aot_value_t *out) {
   dim = at_wrap(e->infer, at_in_int(e, "dim", 1), rank);
   a = at_expanded(e, at_math(e, a), sizes, rank);
   b = at_expanded(e, at_math(e, b), sizes, rank);
-  na = AT(e, "clamp", SQRT(at_summed(e, MUL(a, a), &dim, 1, 1)), eps);
-  nb = AT(e, "clamp", SQRT(at_summed(e, MUL(b, b), &dim, 1, 1)), eps);
+  na = norm_at_least(e, a, dim, IN("eps"));
+  nb = norm_at_least(e, b, dim, IN("eps"));
   return at_give_cast(e, at_summed(e, MUL(DIV(a, na), DIV(b, nb)), &dim, 1, 0), out);
 }
 
