@@ -33,8 +33,9 @@ void bc_batch_norm_train(bc_planes_t s, const bc_batch_norm_t *a) {
     }
     if (a->mean) a->mean[c] = (float)mean;
     if (a->rstd) a->rstd[c] = (float)rstd;
-    if (a->new_mean) a->new_mean[c] = (float)((1 - a->momentum) * a->running_mean[c] + a->momentum * mean);
-    if (a->new_var) a->new_var[c] = (float)((1 - a->momentum) * a->running_var[c] + a->momentum * squares / (count - 1));
+    if (a->new_mean) a->new_mean[c] = count > 0 ? (float)((1 - a->momentum) * a->running_mean[c] + a->momentum * mean) : a->running_mean[c];
+    if (a->new_var)
+      a->new_var[c] = count > 0 ? (float)((1 - a->momentum) * a->running_var[c] + a->momentum * squares / (count - 1)) : a->running_var[c];
   }
 }
 

@@ -91,7 +91,8 @@ static aot_status_t put_running(rk_ctx *c, const batch *b, double momentum, int 
   RK_SCRATCH(c, b->channels, mean);
   RK_SCRATCH(c, b->channels, var);
   for (int64_t k = 0; k < b->channels; k++) {
-    double m = training ? momentum : 0, unbiased = training ? b->var[k] / (double)(b->count - 1) : 0;
+    double m = training && b->count > 0 ? momentum : 0; /* a batch of nothing changes nothing */
+    double unbiased = training ? b->var[k] / (double)(b->count - 1) : 0;
     mean[k] = m == 0 ? b->running_mean.f[k] : (1 - m) * b->running_mean.f[k] + m * b->mean[k];
     var[k] = m == 0 ? b->running_var.f[k] : (1 - m) * b->running_var.f[k] + m * unbiased;
   }
