@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -32,6 +33,7 @@ static struct containment {
   pid_t owner;
   int letters[2]; /* a pipe: from the thread that crashed to the one that tells */
   pthread_t teller;
+  sem_t is_reading; /* raised by the teller: from then on it holds no lock that a fork could copy */
   struct sigaction before[N_SIGNALS];
   stack_t stack_before;
   char *stack; /* NULL: the thread had one that is large enough */
@@ -167,6 +169,7 @@ static void *teller(void *arg) {
   letter_t letter;
   ssize_t got;
   (void)arg;
+  sem_post(&now.is_reading);
   do got = read(now.letters[0], &letter, sizeof letter);
   while (got < 0 && errno == EINTR);
   if (got != (ssize_t)sizeof letter) return NULL; /* the end of the containment */
@@ -182,14 +185,18 @@ static int start_teller(void) {
   if (pipe(now.letters) != 0) return 0;
   for (int i = 0; i < 2; i++) fcntl(now.letters[i], F_SETFD, FD_CLOEXEC);
   now.owner = getpid();
+  sem_init(&now.is_reading, 0, 0);
   sigfillset(&all);
   for (size_t i = 0; i < N_SIGNALS; i++) sigdelset(&all, signals[i]);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const int failed = pthread_create(&now.teller, NULL, teller, NULL);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
-  if (!failed) return 1;
-  for (int i = 0; i < 2; i++) close(now.letters[i]);
-  return 0;
+  if (failed) {
+    for (int i = 0; i < 2; i++) close(now.letters[i]);
+    return 0;
+  }
+  while (sem_wait(&now.is_reading) != 0) {} /* only a signal can wake it before */
+  return 1;
 }
 
 static void end_teller(void) {
