@@ -169,12 +169,6 @@ void at_shape_pool_with_indices(at_infer_t *c) {
   put_pooled(c, &x, sizes, AOT_I64);
 }
 
-/* Gradient of a pool: the input's shape, in its memory format. */
-void at_shape_pool_backward(at_infer_t *c) {
-  aot_type_t x = at_tensor(c, "self");
-  put_pooled(c, &x, x.sizes, x.dtype);
-}
-
 static int64_t *adaptive(at_infer_t *c, const aot_type_t *x) {
   int32_t space = window_dims(c), d;
   int64_t *sizes = at_dims_copy(c, x->sizes, x->rank), out[MAX_SPACE] = {0, 0, 0};
@@ -195,6 +189,24 @@ void at_shape_adaptive_pool_with_indices(at_infer_t *c) {
   int64_t *sizes = adaptive(c, &x);
   put_pooled(c, &x, sizes, x.dtype);
   put_pooled(c, &x, sizes, AOT_I64);
+}
+
+/* Gradient of a pool: the input's shape, in its memory format. What was pooled has as many dimensions as the input, and the shape
+ * that the window makes of it where the call says a window. */
+void at_shape_pool_backward(at_infer_t *c) {
+  static const char *const of[] = {"grad_output", "indices"};
+  aot_type_t x = at_tensor(c, "self");
+  const int32_t space = window_dims(c);
+  const int64_t *sizes = at_has(c, "kernel_size") ? pooled(c, &x, space) : NULL;
+  if (x.rank != space + 1 && x.rank != space + 2) at_fail(c, "%s of a tensor of rank %d", c->row->name, (int)x.rank);
+  for (int k = 0; k < 2 && c->status == AOT_OK; k++) {
+    if (!at_has(c, of[k])) continue;
+    const aot_type_t y = at_tensor(c, of[k]);
+    int same = y.rank == x.rank;
+    for (int32_t d = 0; same && sizes && d < x.rank; d++) same = at_same(c, y.sizes[d], sizes[d]);
+    if (!same) at_fail(c, "%s has another shape than what the pool makes of self", of[k]);
+  }
+  put_pooled(c, &x, x.sizes, x.dtype);
 }
 
 /* Windows at pseudo-random steps: as many as output_size says. */

@@ -277,8 +277,11 @@ void at_shape_diagonal_scatter(at_infer_t *c) {
 
 void at_shape_as_strided_scatter(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
-  const int64_t *sizes;
-  uint32_t n = at_ints(c, "size", &sizes);
+  const int64_t *sizes, *strides;
+  uint32_t n = at_ints(c, "size", &sizes), m = at_ints(c, "stride", &strides);
+  if (n != m) at_fail(c, "as_strided_scatter names %u sizes and %u strides", n, m);
+  for (uint32_t d = 0; d < m && c->status == AOT_OK; d++)
+    if (at_hint(c, strides[d]) < 0) at_fail(c, "stride %u is %lld", d, (long long)at_hint(c, strides[d]));
   put_scattered(c, &t, sizes, (int32_t)n);
 }
 

@@ -18,6 +18,14 @@ void at_shape_fake_quantize_learnable_backward(at_infer_t *c) {
   }
 }
 
+/* Who chooses a grid counts its steps, in PyTorch in 32 bits; bounds that do not fit are cut there. */
+static void check_bounds(at_infer_t *c) {
+  static const char *const of[] = {"quant_min", "quant_max"};
+  for (int k = 0; k < 2; k++)
+    if (at_int(c, of[k]) < INT32_MIN || at_int(c, of[k]) > INT32_MAX)
+      at_fail(c, "%s: %s = %lld is no int32", c->row->name, of[k], (long long)at_int(c, of[k]));
+}
+
 /* PyTorch observes float32 alone, channels along dimension 0 alone. An observer that has not run yet has statistics without
  * elements, which PyTorch resizes at the first call. */
 void at_shape_observed_fake_quantize(at_infer_t *c) {
@@ -25,6 +33,7 @@ void at_shape_observed_fake_quantize(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
   const int by_channel = (int)at_int(c, "per_row_fake_quant");
   int64_t n = 1;
+  check_bounds(c);
   if (t.dtype != AOT_F32) at_fail(c, "%s observes float32, not %s", c->row->name, aot_dtype_name(t.dtype));
   if (by_channel && (at_int(c, "ch_axis") != 0 || t.rank < 1))
     at_fail(c, "%s takes channels along dimension 0 only; PyTorch does so, too", c->row->name);
@@ -54,6 +63,7 @@ void at_shape_dequantize(at_infer_t *c) {
 
 void at_shape_choose_qparams(at_infer_t *c) {
   static const int64_t one = 1;
+  check_bounds(c);
   at_put(c, AOT_F64, &one, 1);
   at_put(c, AOT_I64, &one, 1);
 }

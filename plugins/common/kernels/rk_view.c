@@ -23,9 +23,11 @@ void rk_view_drop(const rk_tensor *self, const uint8_t *marks, rk_tensor *out) {
   }
 }
 
-/* From the first element in memory to the last; is there something else between them? 0: no elements, or strides below 0. */
+/* From the first element in memory to the last (INT64_MAX: beyond all memory); is there something else between them? 0: no elements,
+ * or strides below 0. */
 static int extent_of(const rk_tensor *t, int64_t *first, int64_t *last, int *gaps) {
   int32_t order[AOT_MAX_RANK];
+  int64_t way;
   *first = *last = t->offset;
   *gaps = 0;
   for (int32_t d = 0; d < t->rank; d++) {
@@ -37,7 +39,10 @@ static int extent_of(const rk_tensor *t, int64_t *first, int64_t *last, int *gap
   for (int32_t k = 0; k < t->rank; k++) {
     if (t->sizes[order[k]] == 1) continue;
     *gaps |= t->strides[order[k]] > *last - *first + 1;
-    *last += (t->sizes[order[k]] - 1) * t->strides[order[k]];
+    if (__builtin_mul_overflow(t->sizes[order[k]] - 1, t->strides[order[k]], &way) || __builtin_add_overflow(*last, way, last)) {
+      *last = INT64_MAX;
+      return 1;
+    }
   }
   return 1;
 }
@@ -46,6 +51,9 @@ aot_status_t rk_view_shown(rk_ctx *c, const rk_tensor *self, const rk_tensor *wi
   int64_t first, last, from, to;
   int gaps, ignored, same = self->offset == window->offset;
   int32_t k = 0;
+  for (int32_t d = 0; d < window->rank; d++)
+    RK_CHECK(c, window->sizes[d] >= 0 && window->strides[d] >= 0, "a window of size %lld and stride %lld",
+             (long long)window->sizes[d], (long long)window->strides[d]);
   for (int32_t d = 0; d < window->rank && same; d++) {
     if (window->sizes[d] == 1) continue;
     while (k < self->rank && self->sizes[k] == 1) k++;
