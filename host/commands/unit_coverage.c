@@ -16,16 +16,6 @@ static int compare_names(const void *a, const void *b) {
   return order ? order : (x.size > y.size) - (x.size < y.size);
 }
 
-static const void *ext_of(const aoth_instance_t *i, const char *id) {
-  const char *kind = i->unit->kind;
-  if (strcmp(kind, "pass/1") == 0) return i->table.pass.get_ext ? i->table.pass.get_ext(i->self, id) : NULL;
-  if (strcmp(kind, "partition/1") == 0) return i->table.partition.get_ext ? i->table.partition.get_ext(i->self, id) : NULL;
-  if (strcmp(kind, "backend/1") == 0) return i->table.backend.get_ext ? i->table.backend.get_ext(i->self, id) : NULL;
-  if (strcmp(kind, "import/1") == 0) return i->table.import.get_ext ? i->table.import.get_ext(i->self, id) : NULL;
-  if (strcmp(kind, "opset/1") == 0) return i->table.opset.get_ext ? i->table.opset.get_ext(i->self, id) : NULL;
-  return NULL;
-}
-
 typedef struct asking {
   const aoth_instance_t *instance;
   aoth_arena_t *arena;
@@ -46,23 +36,24 @@ static aot_status_t room_for_names(asking_t *a, uint64_t n) {
 
 static aot_status_t ask_covered(asking_t *a) {
   const aot_opset_t *opset = strcmp(a->instance->unit->kind, "opset/1") == 0 ? &a->instance->table.opset : NULL;
-  const void *ext = ext_of(a->instance, AOT_EXT_COVERAGE);
   aot_ext_coverage_t said;
-  if (ext) AOT_TRY(aot_import(&said, sizeof said, ext));
-  if (!ext && !opset) return AOT_OK;
-  AOT_TRY(room_for_names(a, ext ? said.n_ops : opset->n_ops));
+  const aot_status_t status = aoth_instance_extension(a->instance, AOT_EXT_COVERAGE, &said, sizeof said);
+  const int is_said = status == AOT_OK;
+  if (status != AOT_E_NOT_FOUND) AOT_TRY(status);
+  if (!is_said && !opset) return AOT_OK;
+  AOT_TRY(room_for_names(a, is_said ? said.n_ops : opset->n_ops));
   for (uint32_t k = 0; k < a->out->n_ops; k++)
-    if (!copy_name(a->arena, ext ? said.ops[k] : opset->ops[k]->name, &a->out->ops[k])) return AOT_E_EXHAUSTED;
+    if (!copy_name(a->arena, is_said ? said.ops[k] : opset->ops[k]->name, &a->out->ops[k])) return AOT_E_EXHAUSTED;
   qsort(a->out->ops, a->out->n_ops, sizeof *a->out->ops, compare_names);
   a->out->told = 1;
   return AOT_OK;
 }
 
 static aot_status_t ask_left_out(asking_t *a) {
-  const void *ext = ext_of(a->instance, AOT_EXT_UNCOVERED);
   aot_ext_uncovered_t said;
-  if (!ext) return AOT_OK;
-  AOT_TRY(aot_import(&said, sizeof said, ext));
+  const aot_status_t status = aoth_instance_extension(a->instance, AOT_EXT_UNCOVERED, &said, sizeof said);
+  if (status == AOT_E_NOT_FOUND) return AOT_OK;
+  AOT_TRY(status);
   const uint32_t n = said.n_ops < MAX_NAMES ? (uint32_t)said.n_ops : MAX_NAMES;
   aoth_left_out_t *rows = aoth_arena_alloc(a->arena, sizeof(void *), ((size_t)n + 1u) * sizeof *rows);
   if (!rows) return AOT_E_EXHAUSTED;
@@ -119,10 +110,10 @@ typedef struct opset_asking {
 
 static aot_status_t do_ask_opset(void *arg) {
   opset_asking_t *a = arg;
-  const void *ext = ext_of(a->opset, AOT_EXT_OPSET_INFO);
   aot_ext_opset_info_t said;
-  if (!ext) return AOT_OK;
-  AOT_TRY(aot_import(&said, sizeof said, ext));
+  const aot_status_t status = aoth_instance_extension(a->opset, AOT_EXT_OPSET_INFO, &said, sizeof said);
+  if (status == AOT_E_NOT_FOUND) return AOT_OK;
+  AOT_TRY(status);
   for (uint64_t i = 0; i < said.n_ops && i < a->opset->table.opset.n_ops; i++) {
     a->out[i] = said.ops[i];
     if (!copy_name(a->arena, said.ops[i].shape_rule, &a->out[i].shape_rule) ||

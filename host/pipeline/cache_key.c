@@ -2,7 +2,6 @@
 #include <pipeline/cache_key.h>
 
 #include <aot/ext/cache.h>
-#include <aot/inline.h>
 #include <dlfcn.h>
 #include <ir/aliasing.h>
 #include <pipeline/session.h>
@@ -173,8 +172,7 @@ static int importer_key(making_t *m, const aoth_model_t *model, char hex[AOTH_KE
   aot_ext_cache_t ext;
   int ok = 0;
   if (!model->stage.unit || aoth_instance_create(m->s, &model->stage, &unit) != AOT_OK) return 0;
-  const void *given = unit.table.import.get_ext ? unit.table.import.get_ext(unit.self, AOT_EXT_CACHE) : NULL;
-  if (given && aot_import(&ext, sizeof ext, given) == AOT_OK && ext.model_key) {
+  if (aoth_instance_extension(&unit, AOT_EXT_CACHE, &ext, sizeof ext) == AOT_OK && ext.model_key) {
     keying_t k = {m, &unit, &ext, &model->file, XXH3_createState(), 0};
     if (k.state && XXH3_128bits_reset(k.state) == XXH_OK)
       ok = aoth_call(m->s, &model->stage, "model_key", ask_importer, &k) == AOT_OK && k.ok;

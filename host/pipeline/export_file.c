@@ -93,9 +93,7 @@ static aot_status_t find_writer(writing_t *w, const char *path, aoth_text_t *kno
       if (p->units[k].shadowed_by || strcmp(p->units[k].kind, "import/1") != 0) continue;
       AOT_TRY(aoth_stage_of_unit(s, p->units[k].id, "import/1", NULL, &w->stage));
       AOT_TRY(aoth_instance_create(s, &w->stage, &w->unit));
-      const aot_import_t *table = &w->unit.table.import;
-      const void *given = table->get_ext ? table->get_ext(w->unit.self, AOT_EXT_EXPORT) : NULL;
-      if (given && aot_import(&w->ext, sizeof w->ext, given) == AOT_OK && w->ext.write) {
+      if (aoth_instance_extension(&w->unit, AOT_EXT_EXPORT, &w->ext, sizeof w->ext) == AOT_OK && w->ext.write) {
         if (ends_with(path, w->ext.suffix)) return AOT_OK;
         aoth_text_f(known, ", %.*s (%s)", (int)w->ext.suffix.size, w->ext.suffix.data, w->stage.use);
       }

@@ -6,30 +6,41 @@
 #include <pipeline/session.h>
 
 #include <aot/ext/declare.h>
-#include <aot/ext/model_operators.h>
-#include <aot/inline.h>
 #include <string.h>
 
 #define DECLARING_OPSET "declared-ops" /* opened when no opset of the pipeline's own list takes texts */
 
 typedef struct declaring {
   aoth_session_t *s;
-  const aoth_instance_t *opset;
+  const aoth_instance_t *opset; /* that takes texts; NULL: none does */
   aot_ext_declare_t ext;
-  const aoth_yaml_t *text;
+  aoth_stage_t stage; /* the opset's, for calls */
+  /* the text at hand */
+  aot_str_t text;             /* terminated */
+  const aoth_yaml_t *written; /* its place in the pipeline; NULL: the model file brings it */
+  const aoth_where_t *where;  /* of the text, or of the model's name */
 } declaring_t;
 
-static int takes_texts(const aoth_instance_t *opset, aot_ext_declare_t *out) {
-  const aot_opset_t *table = &opset->table.opset;
-  const void *given = table->get_ext ? table->get_ext(opset->self, AOT_EXT_DECLARE) : NULL;
-  return given && aot_import(out, sizeof *out, given) == AOT_OK && out->declare;
-}
+/* ---- the opset ---- */
 
 static const aoth_instance_t *find_opset(aoth_session_t *s, aot_ext_declare_t *out) {
   for (uint32_t i = 0; i < s->n_opsets; i++)
-    if (takes_texts(&s->opsets[i], out)) return &s->opsets[i];
+    if (aoth_instance_extension(&s->opsets[i], AOT_EXT_DECLARE, out, sizeof *out) == AOT_OK && out->declare) return &s->opsets[i];
   return NULL;
 }
+
+static aot_status_t declaring_init(aoth_session_t *s, const aoth_where_t *where, declaring_t *out) {
+  *out = (declaring_t){.s = s, .where = where};
+  if (!find_opset(s, &out->ext)) AOT_TRY(aoth_session_open_opset(s, DECLARING_OPSET, where));
+  out->opset = find_opset(s, &out->ext);
+  if (!out->opset) return AOT_OK;
+  const aoth_unit_t *unit = out->opset->unit;
+  out->stage = (aoth_stage_t){.use = unit->id, .name = unit->id, .unit = unit};
+  if (where) out->stage.where = *where;
+  return AOT_OK;
+}
+
+/* ---- one text ---- */
 
 /* The text's place, moved on to a byte of it. A text with escapes or over several lines keeps the place where it begins. */
 static aoth_where_t place_in(aoth_session_t *s, const aoth_yaml_t *text, uint32_t byte) {
@@ -44,10 +55,16 @@ static aoth_where_t place_in(aoth_session_t *s, const aoth_yaml_t *text, uint32_
 }
 
 static aot_status_t complain(const declaring_t *d, const aot_declare_error_t *error) {
-  const aoth_where_t where = place_in(d->s, d->text, error->byte);
-  aoth_sink_report(d->s->config.sink, AOT_SEVERITY_ERROR, &where, "operators.schema", "%s", error->message);
-  aoth_sink_line(d->s->config.sink, "in the schema: %s", d->text->text.data);
-  aoth_yaml_notes(d->s->config.sink, d->s->arena, d->text, "operators.schema");
+  aoth_sink_t *sink = d->s->config.sink;
+  if (d->written) {
+    const aoth_where_t where = place_in(d->s, d->written, error->byte);
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &where, "operators.schema", "%s", error->message);
+  } else {
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, d->where, "operators.schema",
+                     "the model file declares an operator that cannot be: %s", error->message);
+  }
+  aoth_sink_line(sink, "in the schema: %s", d->text.data);
+  if (d->written) aoth_yaml_notes(sink, d->s->arena, d->written, "operators.schema");
   d->s->ctx.n_diags++;
   return AOT_E_INVALID;
 }
@@ -57,31 +74,39 @@ static aot_status_t do_declare(void *arg) {
   aot_declare_error_t error = {.struct_size = sizeof error};
   const aot_op_desc_t *op = NULL;
   uint32_t local = 0;
-  const aot_status_t status = d->ext.declare(d->opset->self, &d->s->ctx, d->text->text, &op, &local, &error);
+  const aot_status_t status = d->ext.declare(d->opset->self, &d->s->ctx, d->text, &op, &local, &error);
   if (status == AOT_E_INVALID) return complain(d, &error);
   AOT_TRY(status);
-  const aoth_where_t where = aoth_yaml_where(d->s->arena, d->text);
-  const aot_status_t added = aoth_ops_declare(d->s->ops, d->opset->self, op, local, &where, d->s->config.sink);
+  if (!d->written && aoth_ops_find(d->s->ops, op->name).id != AOT_NO_ID) return AOT_OK; /* what is known holds */
+  const aot_status_t added = aoth_ops_declare(d->s->ops, d->opset->self, op, local, d->where, d->s->config.sink);
   if (added != AOT_OK) d->s->ctx.n_diags++;
   return added;
 }
 
+static aot_status_t declare_text(declaring_t *d) {
+  const aot_status_t status = aoth_call(d->s, &d->stage, "declare", do_declare, d);
+  return d->s->outcome == AOTH_CALL_SILENT ? aoth_session_fail(d->s, &d->stage) : status;
+}
+
+/* ---- the pipeline's ---- */
+
 aot_status_t aoth_session_declare(aoth_session_t *s, const aoth_yaml_t *const *texts, uint32_t n_texts) {
-  declaring_t d = {.s = s};
+  declaring_t d;
   aot_status_t first = AOT_OK;
   if (n_texts == 0) return AOT_OK;
   const aoth_where_t where = aoth_yaml_where(s->arena, texts[0]);
-  if (!find_opset(s, &d.ext)) AOT_TRY(aoth_session_open_opset(s, DECLARING_OPSET, &where));
-  d.opset = find_opset(s, &d.ext);
+  AOT_TRY(declaring_init(s, &where, &d));
   if (!d.opset) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &where, "operators.no-opset", "no opset takes schema texts");
     return AOT_E_PRECONDITION;
   }
-  aoth_stage_t stage = {.use = d.opset->unit->id, .name = d.opset->unit->id, .where = where, .unit = d.opset->unit};
   for (uint32_t i = 0; i < n_texts; i++) { /* all are looked at, so that one run tells all that is wrong */
-    d.text = texts[i];
-    const aot_status_t status = aoth_call(s, &stage, "declare", do_declare, &d);
-    if (s->outcome == AOTH_CALL_SILENT) return aoth_session_fail(s, &stage);
+    const aoth_where_t here = aoth_yaml_where(s->arena, texts[i]);
+    d.text = texts[i]->text;
+    d.written = texts[i];
+    d.where = &here;
+    const aot_status_t status = declare_text(&d);
+    if (s->outcome == AOTH_CALL_SILENT) return status;
     if (first == AOT_OK) first = status;
   }
   return first;
@@ -89,78 +114,32 @@ aot_status_t aoth_session_declare(aoth_session_t *s, const aoth_yaml_t *const *t
 
 /* ---- the model's own ---- */
 
-typedef struct model_declaring {
-  declaring_t d;
-  const aoth_model_t *model;
-  const aoth_instance_t *importer;
-  const char **texts; /* n_texts, terminated; session memory */
-  uint32_t n_texts, capacity;
-} model_declaring_t;
+typedef struct found {
+  aoth_session_t *s;
+  aot_str_t *texts; /* n, terminated; session memory */
+  uint32_t n, capacity;
+} found_t;
 
 static aot_status_t AOT_CALL put_text(void *self, aot_str_t schema) {
-  model_declaring_t *m = self;
-  aoth_session_t *s = m->d.s;
-  if (m->n_texts == m->capacity) {
-    const uint32_t capacity = m->capacity ? 2 * m->capacity : 8;
-    const char **texts = aoth_arena_alloc(s->arena, sizeof *texts, capacity * sizeof *texts);
-    if (!texts) return AOT_E_EXHAUSTED;
-    if (m->n_texts) memcpy(texts, m->texts, m->n_texts * sizeof *texts);
-    m->texts = texts;
-    m->capacity = capacity;
-  }
-  const char *text = aoth_arena_text(s->arena, schema.data, (size_t)schema.size);
+  found_t *f = self;
+  aot_str_t *texts = aoth_session_room(f->s, f->texts, f->n, &f->capacity, sizeof *texts);
+  const char *text = texts ? aoth_arena_text(f->s->arena, schema.data, (size_t)schema.size) : NULL;
   if (!text) return AOT_E_EXHAUSTED;
-  m->texts[m->n_texts++] = text;
-  return AOT_OK;
-}
-
-static aot_status_t do_list(void *arg) {
-  model_declaring_t *m = arg;
-  const aot_import_t *table = &m->importer->table.import;
-  const void *given = table->get_ext ? table->get_ext(m->importer->self, AOT_EXT_MODEL_OPERATORS) : NULL;
-  const aot_schema_sink_t sink = {.struct_size = sizeof sink, .self = m, .put = put_text};
-  aot_ext_model_operators_t ext;
-  if (!given || aot_import(&ext, sizeof ext, given) != AOT_OK || !ext.list) return AOT_OK;
-  return ext.list(m->importer->self, &m->d.s->ctx, &m->model->file, &sink);
-}
-
-static aot_status_t do_declare_found(void *arg) {
-  const model_declaring_t *m = arg;
-  aoth_session_t *s = m->d.s;
-  for (uint32_t i = 0; i < m->n_texts; i++) {
-    aot_declare_error_t error = {.struct_size = sizeof error};
-    const aot_op_desc_t *op = NULL;
-    uint32_t local = 0;
-    const aot_status_t status = m->d.ext.declare(m->d.opset->self, &s->ctx, aot_str(m->texts[i]), &op, &local, &error);
-    if (status == AOT_E_INVALID) {
-      aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, m->model->where, "operators.schema",
-                       "the model file declares an operator that cannot be: %s", error.message);
-      aoth_sink_line(s->config.sink, "in the schema: %s", m->texts[i]);
-      s->ctx.n_diags++;
-    }
-    AOT_TRY(status);
-    if (aoth_ops_find(s->ops, op->name).id != AOT_NO_ID) continue;
-    AOT_TRY(aoth_ops_declare(s->ops, m->d.opset->self, op, local, m->model->where, s->config.sink));
-  }
+  f->texts = texts;
+  texts[f->n++] = (aot_str_t){text, schema.size};
   return AOT_OK;
 }
 
 aot_status_t aoth_session_declare_found(aoth_session_t *s, const aoth_model_t *model) {
-  model_declaring_t m = {.d = {.s = s}, .model = model};
-  aoth_instance_t importer;
-  aoth_stage_t stage = model->stage;
-  if (!stage.unit) return AOT_OK; /* a text program names operators, and no more */
-  AOT_TRY(aoth_instance_create(s, &stage, &importer));
-  m.importer = &importer;
-  aot_status_t status = aoth_call(s, &stage, "model operators", do_list, &m);
-  if (status != AOT_OK) status = aoth_session_fail(s, &stage);
-  aoth_instance_destroy(s, &stage, &importer);
-  if (status != AOT_OK || m.n_texts == 0) return status;
-  if (!find_opset(s, &m.d.ext)) AOT_TRY(aoth_session_open_opset(s, DECLARING_OPSET, model->where));
-  m.d.opset = find_opset(s, &m.d.ext);
-  if (!m.d.opset) return AOT_OK; /* the importer says which operators are unknown */
-  aoth_stage_t declares = {.use = m.d.opset->unit->id, .name = m.d.opset->unit->id, .unit = m.d.opset->unit};
-  if (model->where) declares.where = *model->where;
-  status = aoth_call(s, &declares, "declare", do_declare_found, &m);
-  return status != AOT_OK && s->outcome == AOTH_CALL_SILENT ? aoth_session_fail(s, &declares) : status;
+  found_t found = {.s = s};
+  const aot_schema_sink_t sink = {.struct_size = sizeof sink, .self = &found, .put = put_text};
+  declaring_t d;
+  AOT_TRY(aoth_model_schemas(s, model, &sink));
+  if (found.n == 0) return AOT_OK;
+  AOT_TRY(declaring_init(s, model->where, &d));
+  for (uint32_t i = 0; d.opset && i < found.n; i++) { /* without an opset the importer says which operators are unknown */
+    d.text = found.texts[i];
+    AOT_TRY(declare_text(&d));
+  }
+  return AOT_OK;
 }

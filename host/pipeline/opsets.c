@@ -7,7 +7,6 @@
  * the few opsets there are. */
 #include <pipeline/session.h>
 
-#include <aot/ext/model_operators.h>
 #include <aot/inline.h>
 #include <pipeline/load.h>
 #include <string.h>
@@ -130,14 +129,12 @@ aot_status_t aoth_session_open_every_opset(aoth_session_t *s) {
 
 typedef struct needs {
   aoth_session_t *s;
-  const aoth_model_t *model;
-  const aoth_instance_t *importer;
   aot_str_t *names; /* n, each once; session memory */
   uint32_t n, capacity;
   int is_unknown; /* the importer cannot tell */
 } needs_t;
 
-static aot_status_t put_name(void *self, aot_str_t name) {
+static aot_status_t AOT_CALL put_name(void *self, aot_str_t name) {
   needs_t *needs = self;
   aoth_session_t *s = needs->s;
   for (uint32_t i = 0; i < needs->n; i++)
@@ -150,29 +147,13 @@ static aot_status_t put_name(void *self, aot_str_t name) {
   return AOT_OK;
 }
 
-static aot_status_t AOT_CALL put_from_importer(void *self, aot_str_t name) { return put_name(self, name); }
-
-static aot_status_t do_list(void *arg) {
-  needs_t *needs = arg;
-  const aot_import_t *table = &needs->importer->table.import;
-  const void *given = table->get_ext ? table->get_ext(needs->importer->self, AOT_EXT_MODEL_OPERATORS) : NULL;
-  const aot_schema_sink_t sink = {.struct_size = sizeof sink, .self = needs, .put = put_from_importer};
-  aot_ext_model_operators_t ext;
-  needs->is_unknown = !given || aot_import(&ext, sizeof ext, given) != AOT_OK || !ext.namespaces;
-  return needs->is_unknown ? AOT_OK : ext.namespaces(needs->importer->self, &needs->s->ctx, &needs->model->file, &sink);
-}
-
-static aot_status_t names_of_model(needs_t *needs) {
-  const aoth_model_t *model = needs->model;
-  aoth_stage_t stage = model->stage;
-  aoth_instance_t importer;
-  if (!stage.unit) return aoth_text_namespaces(model->file.data, (size_t)model->file.nbytes, put_name, needs);
-  AOT_TRY(aoth_instance_create(needs->s, &stage, &importer));
-  needs->importer = &importer;
-  aot_status_t status = aoth_call(needs->s, &stage, "namespaces", do_list, needs);
-  if (status != AOT_OK) status = aoth_session_fail(needs->s, &stage);
-  aoth_instance_destroy(needs->s, &stage, &importer);
-  return status;
+static aot_status_t names_of_model(needs_t *needs, const aoth_model_t *model) {
+  const aot_schema_sink_t sink = {.struct_size = sizeof sink, .self = needs, .put = put_name};
+  int is_told;
+  if (!model->stage.unit) return aoth_text_namespaces(model->file.data, (size_t)model->file.nbytes, put_name, needs);
+  AOT_TRY(aoth_model_namespaces(needs->s, model, &sink, &is_told));
+  needs->is_unknown = !is_told;
+  return AOT_OK;
 }
 
 static int is_claimed(aoth_session_t *s, aot_str_t name) {
@@ -202,9 +183,9 @@ static aot_status_t put_claims(needs_t *needs, const aoth_unit_t *u) {
 
 aot_status_t aoth_session_open_needed(aoth_session_t *s, const aoth_model_t *model, const aoth_yaml_t *const *texts,
                                       uint32_t n_texts) {
-  needs_t needs = {.s = s, .model = model};
+  needs_t needs = {.s = s};
   uint32_t n_before;
-  AOT_TRY(names_of_model(&needs));
+  AOT_TRY(names_of_model(&needs, model));
   for (uint32_t i = 0; i < n_texts; i++) AOT_TRY(put_name(&needs, namespace_of(texts[i]->text)));
   do {
     opset_walk_t walk = {0};

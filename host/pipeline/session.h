@@ -1,8 +1,10 @@
 /* Inside of aoth_session_t, for the files of host/pipeline that run things: session.c (life, import), call.c (calls
- * into units), stage.c (one stage), backend_stage.c (backends), bundle.c (what is left of a failure), check.c. */
+ * into units), stage.c (one stage), backend_stage.c (backends), bundle.c (what is left of a failure), check.c, and what stands
+ * below under the names of their files. */
 #ifndef AOTH_SESSION_H
 #define AOTH_SESSION_H
 
+#include <aot/ext/model_operators.h>
 #include <aot/backend.h>
 #include <aot/import.h>
 #include <aot/opset.h>
@@ -85,15 +87,27 @@ struct aoth_session {
   uint32_t n_programs, program_capacity, selected;
 };
 
+/* ---- extension.c ---- */
+/* An extension that the unit offers by its table, imported by copy. AOT_E_NOT_FOUND: it offers none; AOT_E_TOO_NEW. */
+aot_status_t aoth_instance_extension(const aoth_instance_t *i, const char *id, void *out, uint32_t size);
+
 /* ---- session.c ---- */
 /* Opsets, model file, importer: everything that reading needs. The map belongs to the session. */
 aot_status_t aoth_pipeline_open_model(aoth_session_t *s, const aoth_pipeline_t *p, aoth_model_t *out);
+aot_status_t aoth_session_new_program(aoth_session_t *s, const aoth_model_t *model); /* an empty one takes the place of the last */
+aot_status_t aoth_session_read_model(aoth_session_t *s, aoth_model_t *model);
+
+/* ---- operators_section.c ---- */
 /* The operators of a pipeline's `operators:` section, made by the opset that offers aot.declare/1. */
 aot_status_t aoth_session_declare(aoth_session_t *s, const aoth_yaml_t *const *texts, uint32_t n_texts);
 /* The operators that the model file brings, as far as the session does not know them. */
 aot_status_t aoth_session_declare_found(aoth_session_t *s, const aoth_model_t *model);
-aot_status_t aoth_session_new_program(aoth_session_t *s, const aoth_model_t *model); /* an empty one takes the place of the last */
-aot_status_t aoth_session_read_model(aoth_session_t *s, aoth_model_t *model);
+
+/* ---- model_operators.c ---- */
+/* Into the sink: the schemas that a model file brings, the namespaces of the operators in it. *out_told 0: its importer cannot tell.
+ * A text program (no importer) has no schemas, and is not to be asked for namespaces (aoth_text_namespaces). */
+aot_status_t aoth_model_schemas(aoth_session_t *s, const aoth_model_t *model, const aot_schema_sink_t *sink);
+aot_status_t aoth_model_namespaces(aoth_session_t *s, const aoth_model_t *model, const aot_schema_sink_t *sink, int *out_told);
 
 /* ---- opsets.c ---- */
 aot_status_t aoth_session_open_opset(aoth_session_t *s, const char *id, const aoth_where_t *where); /* unless it is open */

@@ -341,19 +341,10 @@ static aot_status_t do_why_not(void *arg) {
   return a->ext->why_not(a->unit->self, &a->s->ctx, &a->reason);
 }
 
-static const void *cache_extension(const aoth_instance_t *u) {
-  const char *kind = u->unit->kind;
-  if (strcmp(kind, "pass/1") == 0) return u->table.pass.get_ext ? u->table.pass.get_ext(u->self, AOT_EXT_CACHE) : NULL;
-  if (strcmp(kind, "partition/1") == 0)
-    return u->table.partition.get_ext ? u->table.partition.get_ext(u->self, AOT_EXT_CACHE) : NULL;
-  return u->table.backend.get_ext ? u->table.backend.get_ext(u->self, AOT_EXT_CACHE) : NULL;
-}
-
 /* A unit's reason against keeping its result is remembered for the session. */
 static void ask_why_not(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit) {
   aot_ext_cache_t ext;
-  const void *given = cache_extension(unit);
-  if (!given || aot_import(&ext, sizeof ext, given) != AOT_OK || !ext.why_not) return;
+  if (aoth_instance_extension(unit, AOT_EXT_CACHE, &ext, sizeof ext) != AOT_OK || !ext.why_not) return;
   asking_cache_t a = {s, unit, &ext, {NULL, 0}};
   const aot_status_t status = aoth_call(s, stage, "why_not", do_why_not, &a);
   if (status == AOT_OK && a.reason.size == 0) return;
