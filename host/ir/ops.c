@@ -166,12 +166,18 @@ aot_status_t aoth_ops_declare(aoth_ops_t *ops, const aot_opset_t *opset, const a
   return AOT_OK;
 }
 
+/* ---- what opsets bring beside operators ---- */
+
+/* An extension of the opset's, imported by copy; empty when it has none. */
+static void get_extension(const aoth_opset_ref_t *o, const char *id, void *out, uint32_t size) {
+  const void *given = o->table.get_ext ? o->table.get_ext(o->self, id) : NULL;
+  if (!given || aot_import(out, size, given) != AOT_OK) memset(out, 0, size);
+}
+
 const aot_kernel_t *aoth_ops_kernel(const aoth_ops_t *ops, aot_str_t name) {
   for (uint32_t i = 0; ops && i < ops->n_opsets; i++) {
-    const aoth_opset_ref_t *o = &ops->opsets[i];
-    const aot_ext_kernels_t *given = o->table.get_ext ? o->table.get_ext(o->self, AOT_EXT_KERNELS) : NULL;
     aot_ext_kernels_t ext;
-    if (!given || aot_import(&ext, sizeof ext, given) != AOT_OK) continue;
+    get_extension(&ops->opsets[i], AOT_EXT_KERNELS, &ext, sizeof ext);
     for (uint64_t k = 0; k < ext.n_kernels; k++)
       if (aot_str_eq(ext.kernels[k]->op, name)) return ext.kernels[k];
   }
@@ -179,19 +185,18 @@ const aot_kernel_t *aoth_ops_kernel(const aoth_ops_t *ops, aot_str_t name) {
 }
 
 aot_status_t aoth_ops_derivatives(const aoth_ops_t *ops, aoth_arena_t *arena, const aot_derivative_t *const **out, uint64_t *out_n) {
+  const uint32_t n_opsets = ops ? ops->n_opsets : 0;
+  aot_ext_derivatives_t *brought = aoth_arena_alloc(arena, sizeof(void *), (n_opsets + (size_t)1) * sizeof *brought);
+  if (!brought) return AOT_E_EXHAUSTED;
   uint64_t n = 0, at = 0;
-  const aot_derivative_t **all = NULL;
-  for (int fills = 0; fills < 2; fills++) {
-    for (uint32_t i = 0; ops && i < ops->n_opsets; i++) {
-      const aoth_opset_ref_t *o = &ops->opsets[i];
-      const aot_ext_derivatives_t *given = o->table.get_ext ? o->table.get_ext(o->self, AOT_EXT_DERIVATIVE) : NULL;
-      aot_ext_derivatives_t ext;
-      if (!given || aot_import(&ext, sizeof ext, given) != AOT_OK) continue;
-      for (uint64_t k = 0; fills && k < ext.n_derivatives; k++) all[at++] = ext.derivatives[k];
-      n += fills ? 0 : ext.n_derivatives;
-    }
-    if (!fills && !(all = aoth_arena_alloc(arena, sizeof(void *), (size_t)(n + 1) * sizeof *all))) return AOT_E_EXHAUSTED;
+  for (uint32_t i = 0; i < n_opsets; i++) {
+    get_extension(&ops->opsets[i], AOT_EXT_DERIVATIVE, &brought[i], sizeof *brought);
+    n += brought[i].n_derivatives;
   }
+  const aot_derivative_t **all = aoth_arena_alloc(arena, sizeof(void *), (size_t)(n + 1) * sizeof *all);
+  if (!all) return AOT_E_EXHAUSTED;
+  for (uint32_t i = 0; i < n_opsets; i++)
+    for (uint64_t k = 0; k < brought[i].n_derivatives; k++) all[at++] = brought[i].derivatives[k];
   *out = all;
   *out_n = n;
   return AOT_OK;
