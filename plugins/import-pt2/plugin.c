@@ -70,59 +70,69 @@ static void tell(const owner_t *o, const p2_env_t *e, const p2_builder_t *b) {
   o->host->diag(o->ctx, &d);
 }
 
+/* ---- the file ---- */
+
+typedef struct archive {
+  const unit_t *unit;
+  owner_t owner;
+  p2_env_t env; /* its self: owner; an archive stays where it is */
+  aot_file_t file;
+  p2_zip_t zip;
+} archive_t;
+
+static aot_status_t archive_init(archive_t *a, const aot_import_t *i, aot_ctx_t *ctx, const aot_file_t *given) {
+  const unit_t *u = i->self;
+  AOT_TRY(aot_import(&a->file, sizeof a->file, given));
+  a->unit = u;
+  a->owner = (owner_t){&u->host, ctx};
+  env_init(&a->env, &a->owner);
+  return AOT_OK;
+}
+
+static aot_status_t read_directory(archive_t *a) {
+  return p2_zip_open(&a->env, "the model file", a->file.data, a->file.nbytes, 0, &a->zip);
+}
+
 /* ---- reading ---- */
 
-static aot_status_t read_archive(p2_env_t *e, aot_str_t model, const aot_file_t *file, p2_doc_t *doc, p2_builder_t *b) {
+static aot_status_t read_archive(archive_t *a, p2_doc_t *doc, p2_builder_t *b) {
+  p2_env_t *e = &a->env;
   p2_program_t program;
   p2_weights_t weights;
   p2_layout_t layout;
-  p2_zip_t zip;
-  AOT_TRY(p2_zip_open(e, "the model file", file->data, file->nbytes, 0, &zip));
-  AOT_TRY(p2_layout_find(e, &zip, model, &layout));
+  AOT_TRY(read_directory(a));
+  AOT_TRY(p2_layout_find(e, &a->zip, a->unit->model, &layout));
   AOT_TRY(p2_json_open(e, layout.model, doc));
   AOT_TRY(p2_decode_program(e, doc, &program));
-  AOT_TRY(p2_weights_load(e, &zip, &layout, &weights));
+  AOT_TRY(p2_weights_load(e, &a->zip, &layout, &weights));
   b->program = &program;
   b->weights = &weights;
   return p2_build(b);
 }
 
 static aot_status_t AOT_CALL read_file(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_t *given, aot_prog_t *prog) {
-  const unit_t *u = i->self;
-  owner_t o = {&u->host, ctx};
+  archive_t a;
   p2_builder_t b;
-  aot_file_t file;
   p2_doc_t doc;
-  p2_env_t e;
-  aot_status_t status;
-  AOT_TRY(aot_import(&file, sizeof file, given));
-  env_init(&e, &o);
+  AOT_TRY(archive_init(&a, i, ctx, given));
   memset(&doc, 0, sizeof doc);
   memset(&b, 0, sizeof b);
-  b.env = &e;
-  b.host = &u->host;
+  b.env = &a.env;
+  b.host = &a.unit->host;
   b.ctx = ctx;
   b.prog = prog;
-  status = read_archive(&e, u->model, &file, &doc, &b);
-  if (status != AOT_OK) tell(&o, &e, &b);
+  const aot_status_t status = read_archive(&a, &doc, &b);
+  if (status != AOT_OK) tell(&a.owner, &a.env, &b);
   p2_json_close(&doc);
   return status;
 }
 
 static aot_status_t AOT_CALL probe(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_t *given, int32_t *out_score) {
-  const unit_t *u = i->self;
-  owner_t o = {&u->host, ctx};
-  aot_file_t file;
-  p2_zip_t zip;
-  p2_env_t e;
-  int named;
+  archive_t a;
   *out_score = 0;
-  AOT_TRY(aot_import(&file, sizeof file, given));
-  env_init(&e, &o);
-  named = p2_str_ends(file.path, ".pt2");
-  if (p2_zip_open(&e, "the model file", file.data, file.nbytes, 0, &zip) == AOT_OK)
-    *out_score = p2_layout_score(&zip);
-  if (named && *out_score < 60) *out_score = 60; /* ours to explain what is wrong with it */
+  AOT_TRY(archive_init(&a, i, ctx, given));
+  if (read_directory(&a) == AOT_OK) *out_score = p2_layout_score(&a.zip);
+  if (p2_str_ends(a.file.path, ".pt2") && *out_score < 60) *out_score = 60; /* ours to explain what is wrong with it */
   return AOT_OK;
 }
 
@@ -131,19 +141,14 @@ static aot_status_t AOT_CALL probe(const aot_import_t *i, aot_ctx_t *ctx, const 
 #define OPERATORS_MEMBER "extra/operators.txt" /* torch.export.save(.., extra_files={"operators.txt": ..}) */
 
 /* A schema a line. */
-static aot_status_t AOT_CALL list_operators(const void *table, aot_ctx_t *ctx, const aot_file_t *given, const aot_schema_sink_t *sink) {
-  const aot_import_t *i = table;
-  const unit_t *u = i->self;
-  owner_t o = {&u->host, ctx};
+static aot_status_t AOT_CALL list_operators(const void *table, aot_ctx_t *ctx, const aot_file_t *given,
+                                            const aot_schema_sink_t *sink) {
   const uint8_t *bytes = NULL;
-  aot_file_t file;
-  p2_zip_t zip;
-  p2_env_t e;
-  AOT_TRY(aot_import(&file, sizeof file, given));
-  env_init(&e, &o);
-  if (p2_zip_open(&e, "the model file", file.data, file.nbytes, 0, &zip) != AOT_OK) return AOT_OK;
-  p2_member_t *member = p2_zip_find(&zip, p2_str(OPERATORS_MEMBER));
-  if (!member || p2_zip_content(&e, member, 1, &bytes) != AOT_OK) return AOT_OK;
+  archive_t a;
+  AOT_TRY(archive_init(&a, table, ctx, given));
+  if (read_directory(&a) != AOT_OK) return AOT_OK;
+  p2_member_t *member = p2_zip_find(&a.zip, p2_str(OPERATORS_MEMBER));
+  if (!member || p2_zip_content(&a.env, member, 1, &bytes) != AOT_OK) return AOT_OK;
   for (uint64_t at = 0, end; at < member->nbytes; at = end + 1) {
     for (end = at; end < member->nbytes && bytes[end] != '\n'; end++) continue;
     if (end > at) AOT_TRY(sink->put(sink->self, (aot_str_t){(const char *)bytes + at, end - at}));
@@ -156,19 +161,12 @@ static aot_status_t AOT_CALL list_operators(const void *table, aot_ctx_t *ctx, c
 static aot_status_t AOT_CALL list_namespaces(const void *table, aot_ctx_t *ctx, const aot_file_t *given,
                                              const aot_schema_sink_t *sink) {
   static const char prefix[] = "torch.ops.";
-  const aot_import_t *i = table;
-  const unit_t *u = i->self;
-  owner_t o = {&u->host, ctx};
   const uint8_t *bytes = NULL;
   p2_layout_t layout;
-  aot_file_t file;
-  p2_zip_t zip;
-  p2_env_t e;
-  AOT_TRY(aot_import(&file, sizeof file, given));
-  env_init(&e, &o);
-  if (p2_zip_open(&e, "the model file", file.data, file.nbytes, 0, &zip) != AOT_OK) return AOT_OK;
-  if (p2_layout_find(&e, &zip, u->model, &layout) != AOT_OK) return AOT_OK;
-  if (p2_zip_content(&e, layout.model, 1, &bytes) != AOT_OK) return AOT_OK;
+  archive_t a;
+  AOT_TRY(archive_init(&a, table, ctx, given));
+  if (read_directory(&a) != AOT_OK || p2_layout_find(&a.env, &a.zip, a.unit->model, &layout) != AOT_OK) return AOT_OK;
+  if (p2_zip_content(&a.env, layout.model, 1, &bytes) != AOT_OK) return AOT_OK;
   const char *at = (const char *)bytes, *end = at + layout.model->nbytes;
   while ((at = memmem(at, (size_t)(end - at), prefix, sizeof prefix - 1))) {
     const char *name = at += sizeof prefix - 1;
@@ -183,17 +181,11 @@ static aot_status_t AOT_CALL list_namespaces(const void *table, aot_ctx_t *ctx, 
 /* Two archives with equal directories (names, places, sizes and checksums of all members) hold the same program and the same
  * tensors: weights need not be read to know a model again. Without its checksums an archive says nothing of the kind. */
 static aot_status_t AOT_CALL model_key(const void *table, aot_ctx_t *ctx, const aot_file_t *given, const aot_bytes_sink_t *sink) {
-  const aot_import_t *i = table;
-  const unit_t *u = i->self;
-  owner_t o = {&u->host, ctx};
-  aot_file_t file;
-  p2_zip_t zip;
-  p2_env_t e;
-  AOT_TRY(aot_import(&file, sizeof file, given));
-  env_init(&e, &o);
-  if (p2_zip_open(&e, "the model file", file.data, file.nbytes, 0, &zip) != AOT_OK) return AOT_E_UNIMPLEMENTED;
-  for (uint32_t m = 0; m < zip.n_members; m++) {
-    const p2_member_t *member = &zip.members[m];
+  archive_t a;
+  AOT_TRY(archive_init(&a, table, ctx, given));
+  if (read_directory(&a) != AOT_OK) return AOT_E_UNIMPLEMENTED;
+  for (uint32_t m = 0; m < a.zip.n_members; m++) {
+    const p2_member_t *member = &a.zip.members[m];
     if (member->crc == 0 && member->nbytes) return AOT_E_UNIMPLEMENTED;
     const uint64_t row[] = {member->name.size, member->at, member->packed, member->nbytes, member->crc, member->method};
     AOT_TRY(sink->write(sink->self, row, sizeof row));
