@@ -95,11 +95,13 @@ static double number(at_infer_t *c, const aot_arg_t *a, double otherwise) {
   return otherwise;
 }
 
-/* ceil((end - start) / step): exact in integers, which may be symbolic; in double otherwise. */
-static int64_t range_length(at_infer_t *c) {
+/* ceil((end - start) / step): exact in integers, which may be symbolic; in double otherwise. Fractions are cut off for int64 before they
+ * count, for other integers after, as in PyTorch. */
+static int64_t range_length(at_infer_t *c, int32_t dtype) {
   const aot_arg_t *start = at_arg(c, "start"), *end = at_arg(c, "end"), *step = at_arg(c, "step");
-  int exact = end->kind != AOT_ARG_FLOAT && start->kind != AOT_ARG_FLOAT && step->kind != AOT_ARG_FLOAT;
+  int exact = dtype == AOT_I64 || (end->kind != AOT_ARG_FLOAT && start->kind != AOT_ARG_FLOAT && step->kind != AOT_ARG_FLOAT);
   double by = number(c, step, 1), span = number(c, end, 0) - number(c, start, 0);
+  if (exact) by = trunc(by), span = trunc(number(c, end, 0)) - trunc(number(c, start, 0));
   if (by == 0 || (span < 0) != (by < 0)) {
     if (by == 0 || span != 0) at_fail(c, "arange from %g to %g by %g", number(c, start, 0), number(c, end, 0), by);
     return 0;
@@ -124,7 +126,7 @@ void at_shape_arange(at_infer_t *c) {
                   at_arg(c, "step")->kind == AOT_ARG_FLOAT;
   int32_t dtype = factory_dtype(c, any_float ? AOT_F32 : AOT_I64);
   int64_t *sizes = at_dims(c, 1);
-  sizes[0] = range_length(c);
+  sizes[0] = range_length(c, dtype);
   at_put(c, dtype, sizes, 1);
 }
 

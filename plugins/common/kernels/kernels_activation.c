@@ -21,7 +21,7 @@ F(hardsigmoid, x[0] != x[0] ? x[0] : fmin(fmax(x[0] + 3, 0), 6) / 6)
 static double hardtanh_f(const double *x, const pw_par *p) {
   double v = x[0] < x[1] ? x[1] : x[0];
   (void)p;
-  return v > x[2] ? x[2] : v;
+  return x[1] != x[1] || x[2] != x[2] ? NAN : v > x[2] ? x[2] : v;
 }
 static int64_t hardtanh_i(const int64_t *x, const pw_par *p) {
   int64_t v = x[0] < x[1] ? x[1] : x[0];
@@ -31,8 +31,8 @@ static int64_t hardtanh_i(const int64_t *x, const pw_par *p) {
 F(relu6, x[0] != x[0] ? x[0] : fmin(fmax(x[0], 0), 6))
 F(leaky_relu, x[0] > 0 ? x[0] : x[0] * x[1])
 F(prelu, x[0] > 0 ? x[0] : x[0] * x[1])
-F(elu, x[0] <= 0 ? x[1] * x[2] * expm1(x[0] * x[3]) : x[0] * x[2])
-F(celu, x[0] <= 0 ? x[1] * expm1(x[0] / x[1]) : x[0])
+F(elu, x[0] < 0 ? x[1] * x[2] * expm1(x[0] * x[3]) : x[0] * x[2])
+F(celu, x[0] < 0 ? x[1] * expm1(x[0] / x[1]) : x[0])
 F(selu, 1.0507009873554804934 * (x[0] <= 0 ? 1.6732632423543772848 * expm1(x[0]) : x[0]))
 F(softplus, x[0] * x[1] > x[2] ? x[0] : softplus(x[0] * x[1]) / x[1])
 F(hardshrink, x[0] >= -x[1] && x[0] <= x[1] ? 0 : x[0])

@@ -96,10 +96,8 @@ I(minimum, x[0] < x[1] ? x[0] : x[1])
 F(fmax, fmax(x[0], x[1]))
 F(fmin, fmin(x[0], x[1]))
 
-/* A bound that is the number NaN bounds nothing where it stands alone, as in PyTorch; one in a tensor gives NaN. */
+/* The only bound of clamp, if it is the number NaN, bounds nothing, as in PyTorch; one in a tensor, and clamp_min's, gives NaN. */
 static int bounds_nothing(const double *x, const pw_par *p, uint32_t k) { return p->dtypes[k] == 0 && x[k] != x[k]; }
-static double clamp_min_f(const double *x, const pw_par *p) { return bounds_nothing(x, p, 1) ? x[0] : choose(x[0], x[1], 1); }
-static double clamp_max_f(const double *x, const pw_par *p) { return bounds_nothing(x, p, 1) ? x[0] : choose(x[0], x[1], 0); }
 
 /* clamp(self, min?, max?): NaN stays, min > max gives max */
 static double clamp_f(const double *x, const pw_par *p) {
@@ -216,9 +214,9 @@ static const rk_kernel rows[] = {
     PW("clamp.Tensor", PW_RESULT, clamp_f, clamp_i),
     PW("clip.default", PW_RESULT, clamp_f, clamp_i),
     PW("clip.Tensor", PW_RESULT, clamp_f, clamp_i),
-    PW("clamp_min.default", PW_RESULT, clamp_min_f, maximum_i),
+    PW("clamp_min.default", PW_RESULT, maximum_f, maximum_i),
     PW("clamp_min.Tensor", PW_RESULT, maximum_f, maximum_i),
-    PW("clamp_max.default", PW_RESULT, clamp_max_f, minimum_i),
+    PW("clamp_max.default", PW_RESULT, minimum_f, minimum_i),
     PW("clamp_max.Tensor", PW_RESULT, minimum_f, minimum_i),
     PW("where.self", PW_RESULT, where_f, where_i),
     PW("where.ScalarSelf", PW_RESULT, where_f, where_i),

@@ -76,19 +76,17 @@ static aot_status_t scalar_tensor(rk_ctx *c) {
   return AOT_OK;
 }
 
-/* start + k * step, in double or, when all is whole, in int64 */
+/* start + k * step, in double or, in an integer dtype, of whole numbers. Only int64 counts its elements by those, the other integers by
+ * the numbers as they are given, as PyTorch does. */
 static aot_status_t range(rk_ctx *c, int start_arg, int end_arg, int step_arg) {
   rk_tensor *r = rk_result(c, 0);
   rk_array a;
-  int32_t args[3] = {start_arg, end_arg, step_arg};
-  int is_int = rk_is_int(r->dtype);
+  const int is_int = rk_is_int(r->dtype);
   double start = start_arg < 0 ? 0 : rk_float(c, (uint32_t)start_arg, 0), step = step_arg < 0 ? 1 : rk_float(c, (uint32_t)step_arg, 1);
   int64_t whole_start = start_arg < 0 ? 0 : rk_int(c, (uint32_t)start_arg, 0);
   int64_t whole_step = step_arg < 0 ? 1 : rk_int(c, (uint32_t)step_arg, 1), end = rk_int(c, (uint32_t)end_arg, 0), n;
-  RK_CHECK(c, step != 0, "step is zero");
-  for (int k = 0; k < 3; k++)
-    if (args[k] >= 0 && c->call->args[args[k]].kind == AOT_ARG_FLOAT) is_int = 0;
-  if (is_int) {
+  RK_CHECK(c, is_int ? whole_step != 0 : step != 0, "step is zero");
+  if (r->dtype == AOT_I64) {
     int64_t away = whole_step > 0 ? end - whole_start : whole_start - end, by = whole_step > 0 ? whole_step : -whole_step;
     n = away > 0 ? (away + by - 1) / by : 0;
   } else {

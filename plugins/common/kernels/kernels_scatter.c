@@ -20,6 +20,7 @@ static void at_least_1d(rk_array *a) {
 }
 
 static double value(const rk_array *a, int64_t k) { return a->f ? a->f[k] : (double)a->i[k]; }
+static int64_t whole(const rk_array *a, int64_t k, int32_t dtype) { return a->i ? a->i[k] : rk_int_of(a->f[k], dtype); }
 
 /* One write. counts: how many values an element has taken, NULL when nobody asks. */
 static void write(rk_array *y, int64_t at, const rk_array *src, int64_t from, int how) {
@@ -31,12 +32,13 @@ static void write(rk_array *y, int64_t at, const rk_array *src, int64_t from, in
   if (how == PUT_SET) rk_set_element(y, at, src, from);
   else if (how == PUT_ADD || how == PUT_MEAN) rk_add_element(y, at, src, from, 1);
   else if (how == PUT_MULTIPLY && y->f) y->f[at] *= value(src, from);
-  else if (how == PUT_MULTIPLY) y->i[at] = (int64_t)((uint64_t)y->i[at] * (uint64_t)(src->i ? src->i[from] : aot_float_to_int(src->f[from])));
+  else if (how == PUT_MULTIPLY) y->i[at] = (int64_t)((uint64_t)y->i[at] * (uint64_t)whole(src, from, y->dtype));
   else if (y->f) {
     double a = y->f[at], b = value(src, from);
     y->f[at] = a != a || b != b ? NAN : how == PUT_MAX ? fmax(a, b) : fmin(a, b);
-  } else if (how == PUT_MAX ? src->i[from] > y->i[at] : src->i[from] < y->i[at]) {
-    y->i[at] = src->i[from];
+  } else {
+    const int64_t a = y->i[at], b = whole(src, from, y->dtype);
+    y->i[at] = (how == PUT_MAX) == (b > a) ? b : a;
   }
 }
 
@@ -111,7 +113,6 @@ static aot_status_t rows_how(rk_ctx *c, int how, int include_self, double alpha)
   AOT_TRY(rk_need_any(c, 0, &y));
   AOT_TRY(rk_need_i(c, 2, &index));
   AOT_TRY(rk_need_any(c, 3, &src));
-  for (int64_t k = 0; y.dtype == AOT_BOOL && src.f && k < src.numel; k++) src.f[k] = src.f[k] != 0; /* 0.5 is true */
   rank = y.rank;
   at_least_1d(&y);
   AOT_TRY(rk_dim(c, rk_int(c, 1, 0), y.rank, &dim));

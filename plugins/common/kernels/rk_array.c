@@ -13,7 +13,9 @@ aot_status_t rk_need_any(rk_ctx *c, uint32_t arg, rk_array *out) {
 }
 
 aot_status_t rk_new_like(rk_ctx *c, const rk_array *kind, int32_t rank, const int64_t *sizes, rk_array *out) {
-  return kind->f ? rk_new_f(c, rank, sizes, out) : rk_new_i(c, rank, sizes, out);
+  AOT_TRY(kind->f ? rk_new_f(c, rank, sizes, out) : rk_new_i(c, rank, sizes, out));
+  out->dtype = kind->dtype;
+  return AOT_OK;
 }
 
 aot_status_t rk_put_any(rk_ctx *c, uint32_t result, const rk_array *a) {
@@ -22,13 +24,13 @@ aot_status_t rk_put_any(rk_ctx *c, uint32_t result, const rk_array *a) {
 
 void rk_set_element(rk_array *to, int64_t at, const rk_array *from, int64_t source) {
   if (to->f) to->f[at] = from->f ? from->f[source] : (double)from->i[source];
-  else to->i[at] = from->i ? from->i[source] : aot_float_to_int(from->f[source]);
+  else to->i[at] = from->i ? from->i[source] : rk_int_of(from->f[source], to->dtype);
 }
 
 void rk_add_element(rk_array *to, int64_t at, const rk_array *from, int64_t source, double alpha) {
   if (to->f) to->f[at] += alpha * (from->f ? from->f[source] : (double)from->i[source]);
   else {
-    const int64_t v = from->i ? from->i[source] : aot_float_to_int(from->f[source]);
+    const int64_t v = from->i ? from->i[source] : rk_int_of(from->f[source], to->dtype);
     to->i[at] = (int64_t)((uint64_t)to->i[at] + (uint64_t)aot_float_to_int(alpha) * (uint64_t)v);
   }
 }

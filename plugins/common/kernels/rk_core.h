@@ -85,6 +85,7 @@ void rk_store_run_f(rk_tensor *t, int64_t at, int64_t stride, int64_t n, const d
 void rk_store_run_i(rk_tensor *t, int64_t at, int64_t stride, int64_t n, const int64_t *v);
 double rk_round_to(double v, int32_t dtype); /* to a float dtype's values, back as double */
 int64_t rk_wrap_to(int64_t v, int32_t dtype); /* to an integer dtype's values */
+int64_t rk_int_of(double v, int32_t dtype); /* on its way into an integer dtype: cut towards zero; as bool, 0.5 is true */
 int rk_is_int(int32_t dtype); /* integers and bool */
 int32_t rk_promote(int32_t a, int32_t b); /* of two tensors with dimensions */
 double rk_dtype_lowest(int32_t dtype); /* of floats: -inf */

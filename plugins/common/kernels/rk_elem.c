@@ -151,15 +151,17 @@ void rk_load_run_f_as(const rk_tensor *t, int64_t at, int64_t stride, int64_t n,
   for (int64_t k = 0; t->dtype != dtype && k < n; k++) out[k] = rk_round_to(out[k], dtype);
 }
 
+int64_t rk_int_of(double v, int32_t dtype) { return dtype == AOT_BOOL ? v != 0 : float_to_int(v); }
+
 void rk_load_run_i_as(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, int32_t dtype, int64_t *out) {
   int64_t width = (int64_t)aot_dtype_size(t->dtype), k;
   const char *p = (const char *)t->data + at * width;
-  if (dtype == AOT_BOOL && !rk_is_int(t->dtype)) { /* 0.5 is true */
-    for (k = 0; k < n; k++) out[k] = rk_load_f(p + k * stride * width, t->dtype) != 0;
+  if (dtype == AOT_BOOL && !rk_is_int(t->dtype)) {
+    for (k = 0; k < n; k++) out[k] = rk_int_of(rk_load_f(p + k * stride * width, t->dtype), dtype);
     return;
   }
   rk_load_run_i(t, at, stride, n, out);
-  for (k = 0; t->dtype != dtype && k < n; k++) out[k] = rk_wrap_to(out[k], dtype);
+  for (k = 0; t->dtype != dtype && dtype != AOT_I64 && k < n; k++) out[k] = rk_wrap_to(out[k], dtype);
 }
 
 void rk_store_run_f(rk_tensor *t, int64_t at, int64_t stride, int64_t n, const double *v) {

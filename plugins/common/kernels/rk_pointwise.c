@@ -131,11 +131,6 @@ static int64_t number_as(const operands *o, uint32_t a, int32_t dtype) {
   return rk_wrap_to(o->whole[a], dtype);
 }
 
-static void wrap_run(int64_t *v, int64_t n, int32_t from, int32_t to) {
-  if (from == to || to == AOT_I64 || from == AOT_BOOL) return;
-  for (int64_t k = 0; k < n; k++) v[k] = rk_wrap_to(v[k], to);
-}
-
 static void run_ints(rk_ctx *c, const pw_row *row, const operands *o, const pw_par *p, rk_iter *it) {
   int64_t in[PW_ARGS][PW_RUN], out[PW_RUN], x[PW_ARGS];
   rk_tensor *r = rk_result(c, 0);
@@ -146,9 +141,7 @@ static void run_ints(rk_ctx *c, const pw_row *row, const operands *o, const pw_p
       n = it->run - done < PW_RUN ? it->run - done : PW_RUN;
       for (uint32_t a = 0; a < o->n; a++) {
         int32_t s = o->slot[a];
-        if (!o->tensor[a]) continue;
-        rk_load_run_i(o->tensor[a], it->at[s] + done * it->step[s], it->step[s], n, in[a]);
-        wrap_run(in[a], n, o->tensor[a]->dtype, p->dtype);
+        if (o->tensor[a]) rk_load_run_i_as(o->tensor[a], it->at[s] + done * it->step[s], it->step[s], n, p->dtype, in[a]);
       }
       for (int64_t k = 0; k < n; k++) {
         for (uint32_t a = 0; a < o->n; a++) x[a] = in[a][k];

@@ -66,11 +66,11 @@ static const char *suffix(int32_t compute) { return compute == AOT_F32 ? "f32" :
 static int is_float(int32_t dtype) { return dtype == AOT_F32 || dtype == AOT_F64; }
 
 static void print_double(lp_text_t *out, int32_t compute, double v) {
-  const char *type = compute == AOT_F32 ? "float" : "double";
+  const char *type = compute == AOT_F32 ? "float" : "double", *sign_kept = v == 0 ? ".0" : ""; /* -0 would be an integer */
   if (isnan(v)) lp_print(out, "((%s)NAN)", type);
   else if (isinf(v)) lp_print(out, "((%s)%sINFINITY)", type, v < 0 ? "-" : "");
-  else if (compute == AOT_F32) lp_print(out, "((float)%.17g)", v);
-  else lp_print(out, "((double)%.17g)", v);
+  else if (compute == AOT_F32) lp_print(out, "((float)%.17g%s)", v, sign_kept);
+  else lp_print(out, "((double)%.17g%s)", v, sign_kept);
 }
 
 static void print_int(lp_text_t *out, int64_t v) {

@@ -73,7 +73,7 @@ static const lp_op_t rows[] = {
     FLOAT("cosh", "@cosh($0)"),
     ROW("div.Scalar", RESULT, "$0 / $1", NULL),
     ROW("div.Tensor", RESULT, "$0 / $1", NULL),
-    FLOAT("elu", "$0 <= 0 ? $1 * $2 * @expm1($0 * $3) : $0 * $2"),
+    FLOAT("elu", "$0 < 0 ? $1 * $2 * @expm1($0 * $3) : $0 * $2"),
     BOTH("eq.Scalar", COMPARE, "$0 == $1"),
     BOTH("eq.Tensor", COMPARE, "$0 == $1"),
     FLOAT("erf", "@erf($0)"),
