@@ -8,10 +8,16 @@
 #include <pipeline/session.h>
 
 #include <aot/inline.h>
+#include <errno.h>
+#include <pipeline/crash.h>
 #include <pipeline/load.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define ALWAYS "*" /* among an opset's claims */
+#define SURVIVED 77 /* status of a child that an opset did not end */
 
 /* ---- one opset ---- */
 
@@ -119,9 +125,35 @@ static aoth_unit_t *next_opset(aoth_session_t *s, opset_walk_t *w) {
   return NULL;
 }
 
+/* In a child: opens u as the parent will. It says nothing, since the parent will; but a crash, which is contained, tells itself. */
+static _Noreturn void be_trial(aoth_session_t *s, aoth_unit_t *u) {
+  s->config.sink = s->ctx.sink = aoth_sink_create(NULL);
+  s->config.bundle_dir = NULL;
+  if (s->config.sink && aoth_contain_after_fork()) try_opset(s, u);
+  _exit(SURVIVED);
+}
+
+/* An opset that ends the process ends a child's first, so that a list of what there is goes on without it. */
+static void leave_out_deadly(aoth_session_t *s, aoth_unit_t *u) {
+  int status = 0;
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child == 0) be_trial(s, u);
+  if (child < 0) return; /* no process to be had: without a trial */
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  if (WIFEXITED(status) && WEXITSTATUS(status) == SURVIVED) return;
+  u->is_left_out = 1;
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, NULL, "load.refused",
+                   "opset %s of %s is left out: it ended the process that opened it%s%s", u->id, u->plugin->path,
+                   WIFSIGNALED(status) ? " by " : "", WIFSIGNALED(status) ? aoth_signal_name(WTERMSIG(status)) : "");
+}
+
 aot_status_t aoth_session_open_every_opset(aoth_session_t *s) {
   opset_walk_t walk = {0};
-  for (aoth_unit_t *u; (u = next_opset(s, &walk));) AOT_TRY(try_opset(s, u));
+  for (aoth_unit_t *u; (u = next_opset(s, &walk));) {
+    if (!u->is_left_out && !is_open(s, u)) leave_out_deadly(s, u);
+    AOT_TRY(try_opset(s, u));
+  }
   return AOT_OK;
 }
 

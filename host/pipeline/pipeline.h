@@ -190,7 +190,8 @@ aot_status_t aoth_pipeline_import(aoth_session_t *s, const aoth_pipeline_t *p);
 /* The same without a pipeline. import_id NULL: whoever recognises the file, the textual form by its suffix .ir. Places may be NULL. */
 aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const aoth_where_t *where_import,
                                  const char *path, const aoth_where_t *where_model);
-/* Every opset found, for lists of what there is. One that cannot be opened is left out with a warning. */
+/* Every opset found, for lists of what there is. One that cannot be opened, or ends the process when it is (each is opened in a child
+ * first), is left out with a warning. For commands: a process with other threads is not to be forked. */
 aot_status_t aoth_session_open_every_opset(aoth_session_t *s);
 
 #define AOTH_STAGES_OPTIMIZER 1u  /* run p->run.train.optimizer right before the backend, or at the end */

@@ -40,7 +40,7 @@ END
 ends 0 opt plain.ir -o want.ir
 
 # Not needed: as if they were not there, by every command that reads a program.
-for name in stray_exit stray_crash stray_fail stray_liar silent_exit silent_crash silent_fail silent_liar silent_twice; do
+for name in stray_exit stray_crash stray_loading stray_fail stray_liar silent_exit silent_crash silent_loading silent_fail silent_liar silent_twice; do
   P="--plugin-dir $plugins/$name"
   ends 0 opt plain.ir $P -o got.ir; quiet
   cmp -s want.ir got.ir || fail "$name: another program"
@@ -76,9 +76,17 @@ ends 3 opt nobodys.ir --plugin-dir "$plugins/silent_exit"; err "unit silent-exit
 program elsewhere.f.default elsewhere.ir
 ends 0 inspect elsewhere.ir --plugin-dir "$plugins/silent_liar"; quiet
 
-# Lists of what there is open all of them; one that fails is left out.
+# Lists of what there is open all of them; one that fails is left out, and so is one that ends the process, which is told once.
 for name in stray_fail stray_liar silent_twice; do
   ends 0 ops aten.relu.default --plugin-dir "$plugins/$name"; err "opset $(echo $name | tr _ -) of $plugins/$name/$name.so is left out"
 done
+for name in stray_exit silent_exit stray_crash silent_crash silent_loading; do
+  id=$(echo $name | tr _ -)
+  ends 0 ops --plugin-dir "$plugins/$name"; err "opset $id of $plugins/$name/$name.so is left out: it ended the process"
+  out "aten.relu.default "
+  [ "$(grep -c '^error' err)" = 1 ] || fail "$what: not told once"
+done
+ends 0 ops aten.relu.default --plugin-dir "$plugins/stray_crash" --plugin-dir "$plugins/silent_exit"
+err "unit stray-crash 1.0 died of SIGSEGV during create"; err "unit silent-exit 1.0 ended the process during create"
 [ $bad = 0 ] && echo "opsets: what nobody needs is not opened; what is needed is"
 exit $bad

@@ -1,6 +1,6 @@
 /* Opsets that ordinary programs do not need, one a define: STRAY_EXIT and STRAY_CRASH end the process when they are created,
- * STRAY_FAIL fails, STRAY_LIAR brings another's operator, STRAY_TWICE an operator that aten has. CLAIMS: its note's, none when
- * undefined. */
+ * STRAY_LOADING when it is loaded, STRAY_FAIL fails, STRAY_LIAR brings another's operator, STRAY_TWICE an operator that aten has.
+ * CLAIMS: its note's, none when undefined. */
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <aot/opset.h>
@@ -23,6 +23,10 @@ static const aot_op_desc_t op = {.struct_size = sizeof op, .name = AOT_STR_INIT(
                                  .schema = AOT_STR_INIT("(Tensor x) -> Tensor"), .args = args, .results = results, .n_args = 1,
                                  .n_results = 1};
 static const aot_op_desc_t *const ops[] = {&op};
+
+#if defined(STRAY_LOADING)
+static void __attribute__((constructor)) too_early(void) { raise(SIGSEGV); }
+#endif
 
 static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
   static const aot_opset_t table = {.struct_size = sizeof table, .ops = ops, .n_ops = 1};
