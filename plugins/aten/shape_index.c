@@ -61,6 +61,7 @@ void at_shape_index_select(at_infer_t *c) {
   need_index_dtype(c, &index);
   if (index.rank > 1) at_fail(c, "index_select takes an index of rank 1, not %d", (int)index.rank);
   if (t.rank) sizes[dim] = index.rank ? index.sizes[0] : 1;
+  else if (index.rank && !at_same(c, index.sizes[0], 1)) at_fail(c, "index_select of a single element takes one place");
   at_put(c, t.dtype, sizes, t.rank);
 }
 

@@ -71,6 +71,7 @@ static aot_status_t index_select(rk_ctx *c) {
   rank = x.rank;
   memcpy(sizes, x.sizes, sizeof sizes);
   if (rank) sizes[dim] = index.numel;
+  else RK_CHECK(c, index.numel == 1, "%lld places of a single element are asked for", (long long)index.numel);
   return take_rows(c, &x, dim, &index, 0, rank, sizes);
 }
 

@@ -186,6 +186,33 @@ static void test_gather_names_index_and_bound(void **state) {
   assert_string_equal(error.text, "aten.gather.default: index -1 is out of range for dimension 0 of size 3");
 }
 
+static void test_a_single_element_is_selected_once(void **state) {
+  float x[1] = {3}, y[2] = {0};
+  int64_t index[2] = {0, 0};
+  rk_tensor tx = TENSOR(x, AOT_F32, 0, 0), ti = TENSOR(index, AOT_I64, 1, 2), ty = TENSOR(y, AOT_F32, 0, 0);
+  rk_arg args[3] = {rk_arg_of_tensor(&tx), rk_arg_of_int(0), rk_arg_of_tensor(&ti)};
+  rk_error error;
+  (void)state;
+  assert_int_equal(run("aten.index_select.default", args, 3, &ty, 1, &error), AOT_E_INVALID);
+  assert_string_equal(error.text, "aten.index_select.default: 2 places of a single element are asked for");
+  ti.sizes[0] = 1;
+  run_ok("aten.index_select.default", args, 3, &ty, 1);
+  assert_true(y[0] == 3 && y[1] == 0);
+}
+
+static void test_integers_take_the_largest_of_floats(void **state) {
+  int32_t x[2] = {4, -7}, y[2];
+  float src[3] = {3.5f, -6.5f, 2.0f};
+  int64_t index[3] = {0, 1, 0};
+  rk_tensor tx = TENSOR(x, AOT_I32, 1, 2), ti = TENSOR(index, AOT_I64, 1, 3), ts = TENSOR(src, AOT_F32, 1, 3), ty = TENSOR(y, AOT_I32, 1, 2);
+  rk_arg how = {.kind = AOT_ARG_STR, .n = 4, .u.chars = "amax"};
+  rk_arg args[6] = {rk_arg_of_tensor(&tx), rk_arg_of_int(0), rk_arg_of_tensor(&ti), rk_arg_of_tensor(&ts), how, rk_arg_of_bool(1)};
+  (void)state;
+  run_ok("aten.scatter_reduce.two", args, 6, &ty, 1);
+  assert_int_equal(y[0], 4);
+  assert_int_equal(y[1], -6);
+}
+
 static void test_dropout_that_draws_is_refused(void **state) {
   rk_tensor t = {0};
   rk_arg args[3] = {rk_arg_of_tensor(&t), rk_arg_of_float(0.5), rk_arg_of_bool(1)};
@@ -299,6 +326,8 @@ int main(void) {
       cmocka_unit_test(test_reshape_copies_when_it_must),
       cmocka_unit_test(test_declared_shapes_are_not_believed),
       cmocka_unit_test(test_gather_names_index_and_bound),
+      cmocka_unit_test(test_a_single_element_is_selected_once),
+      cmocka_unit_test(test_integers_take_the_largest_of_floats),
       cmocka_unit_test(test_dropout_that_draws_is_refused),
       cmocka_unit_test(test_attention_by_hand),
       cmocka_unit_test(test_cross_entropy_by_hand),
