@@ -49,31 +49,28 @@ static void put(tv_infer_t *t, const aot_type_t *like, int32_t dtype, int32_t ra
 
 /* ---- rules ---- */
 
-/* Input [batch, channels, height, width] and regions [n, 5]; bins from argument 3 on. */
-static aot_type_t regions_of(tv_infer_t *t, aot_type_t *out_input, int64_t sizes[4]) {
-  *out_input = tensor(t, 0, 4, "input");
-  const aot_type_t regions = tensor(t, 1, 2, "rois");
+/* Input [batch, channels, height, width] and regions [n, 5]; bins from argument 3 on. The input, and sizes with all its channels. */
+static aot_type_t input_of(tv_infer_t *t, int64_t sizes[4]) {
+  const aot_type_t input = tensor(t, 0, 4, "input"), regions = tensor(t, 1, 2, "rois");
   if (t->status == AOT_OK && t->host->graph->dim_hint(t->prog, regions.sizes[1]) != 5) fail(t, "rois must have rows of five numbers");
-  if (t->status == AOT_OK && regions.dtype != out_input->dtype) fail(t, "input and rois must have one dtype");
-  if (t->status != AOT_OK) return regions;
+  if (t->status == AOT_OK && regions.dtype != input.dtype) fail(t, "input and rois must have one dtype");
+  if (t->status != AOT_OK) return input;
   sizes[0] = regions.sizes[0];
-  sizes[1] = out_input->sizes[1];
+  sizes[1] = input.sizes[1];
   sizes[2] = t->args[3].u.i;
   sizes[3] = t->args[4].u.i;
-  return regions;
+  return input;
 }
 
 static void infer_align(tv_infer_t *t) {
   int64_t sizes[4] = {0};
-  aot_type_t input;
-  regions_of(t, &input, sizes);
+  const aot_type_t input = input_of(t, sizes);
   put(t, &input, input.dtype, 4, sizes);
 }
 
 static void infer_pool(tv_infer_t *t) {
   int64_t sizes[4] = {0};
-  aot_type_t input;
-  regions_of(t, &input, sizes);
+  const aot_type_t input = input_of(t, sizes);
   put(t, &input, input.dtype, 4, sizes);
   put(t, &input, AOT_I32, 4, sizes);
 }
@@ -81,8 +78,7 @@ static void infer_pool(tv_infer_t *t) {
 /* Each bin has channels of its own. */
 static void infer_by_position(tv_infer_t *t) {
   int64_t sizes[4] = {0};
-  aot_type_t input;
-  regions_of(t, &input, sizes);
+  const aot_type_t input = input_of(t, sizes);
   const int64_t bins = dim(t, AOT_EXPR_MUL, sizes[2], sizes[3]);
   if (t->status == AOT_OK && (t->host->graph->dim_hint(t->prog, bins) < 1 ||
                               t->host->graph->dim_hint(t->prog, sizes[1]) % t->host->graph->dim_hint(t->prog, bins) != 0))

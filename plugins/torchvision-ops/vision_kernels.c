@@ -1,5 +1,5 @@
 /* From a call with tensors of any strides to the algorithms, which see dense arrays of double: operands are read, results written,
- * here alone. Arguments are named by their numbers in the schemas of operators.c. */
+ * here alone. Arguments are named by their numbers in the schemas of operators_emit.c. */
 #include "vision_kernels.h"
 
 #include "deform_conv.h"
