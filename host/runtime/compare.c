@@ -16,10 +16,6 @@ static int close_enough(double a, double b, double rtol, double atol, double *ou
   return *out_difference <= atol + rtol * fabs(b);
 }
 
-static int is_complex(int32_t dtype) { return dtype == AOT_C64 || dtype == AOT_C128; }
-
-static int32_t part_of(int32_t dtype) { return dtype == AOT_C64 ? AOT_F32 : dtype == AOT_C128 ? AOT_F64 : dtype; }
-
 static void compare_element(aoth_compare_t *c, int64_t index, double a, double b, int ok, double difference) {
   if (difference > c->max_abs) c->max_abs = difference;
   if (b != 0 && difference / fabs(b) > c->max_rel) c->max_rel = difference / fabs(b);
@@ -32,8 +28,8 @@ static void compare_element(aoth_compare_t *c, int64_t index, double a, double b
 }
 
 void aoth_distance(const aoth_tensor_t *a, const aoth_tensor_t *b, double *out_distance, double *out_norm) {
-  const int parts = is_complex(a->dtype) && is_complex(b->dtype) ? 2 : 1;
-  const int32_t da = part_of(a->dtype), db = part_of(b->dtype);
+  const int parts = aot_dtype_is_complex(a->dtype) && aot_dtype_is_complex(b->dtype) ? 2 : 1;
+  const int32_t da = aot_dtype_part(a->dtype), db = aot_dtype_part(b->dtype);
   double distance = 0, norm = 0;
   aoth_walk_t w;
   for (aoth_walk_begin(&w, a, b); w.left > 0; aoth_walk_next(&w)) {
@@ -52,8 +48,8 @@ void aoth_distance(const aoth_tensor_t *a, const aoth_tensor_t *b, double *out_d
 aoth_compare_t aoth_compare_tensors(const aoth_tensor_t *got, const aoth_tensor_t *wanted, double rtol, double atol) {
   aoth_compare_t c = {.first_bad = -1};
   int32_t dtype = wanted->dtype;
-  size_t size = (size_t)aot_dtype_size(dtype), part = is_complex(dtype) ? size / 2 : size;
-  int exact = !aot_dtype_is_float(dtype) && !is_complex(dtype);
+  size_t size = (size_t)aot_dtype_size(dtype), part = aot_dtype_is_complex(dtype) ? size / 2 : size;
+  int exact = !aot_dtype_is_float(dtype) && !aot_dtype_is_complex(dtype);
   c.same_type = got->dtype == dtype && aoth_tensor_same_sizes(got, wanted);
   if (!c.same_type) return c;
   aoth_walk_t w;

@@ -89,8 +89,8 @@ static void find_range(const aot_leaf_info_t *leaf, source_t *s) {
 
 static void store_random(aoth_random_t *r, const source_t *s, char *at) {
   int32_t dtype = s->tensor.dtype;
-  if (dtype == AOT_C64 || dtype == AOT_C128) {
-    int32_t part = dtype == AOT_C64 ? AOT_F32 : AOT_F64;
+  if (aot_dtype_is_complex(dtype)) {
+    int32_t part = aot_dtype_part(dtype);
     aoth_tensor_store(part, at, aoth_random_normal(r));
     aoth_tensor_store(part, at + aot_dtype_size(part), aoth_random_normal(r));
   } else if (aot_dtype_is_float(dtype)) {

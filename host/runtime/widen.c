@@ -14,8 +14,8 @@ static int is_narrow(const aot_type_t *t) { return t->kind == AOT_TYPE_TENSOR &&
 
 /* n elements; a complex one is two numbers. */
 static void widen_numbers(int32_t dtype, const char *from, double *to, uint64_t n) {
-  const int32_t part = dtype == AOT_C64 ? AOT_F32 : dtype;
-  const uint64_t width = aot_dtype_size(part), n_parts = dtype == AOT_C64 ? 2 * n : n;
+  const int32_t part = aot_dtype_part(dtype);
+  const uint64_t width = aot_dtype_size(part), n_parts = aot_dtype_is_complex(dtype) ? 2 * n : n;
   for (uint64_t i = 0; i < n_parts; i++) to[i] = aoth_tensor_load(part, from + i * width);
 }
 

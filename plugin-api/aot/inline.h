@@ -95,6 +95,9 @@ static inline int64_t aot_float_to_int(double x) {
   return x >= -9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }
 static inline int aot_dtype_is_float(int32_t d) { return d == AOT_F16 || d == AOT_F32 || d == AOT_F64 || d == AOT_BF16; }
+static inline int aot_dtype_is_complex(int32_t d) { return d == AOT_C64 || d == AOT_C128; }
+/* That of a complex dtype's parts; another is its own. */
+static inline int32_t aot_dtype_part(int32_t d) { return d == AOT_C64 ? AOT_F32 : d == AOT_C128 ? AOT_F64 : d; }
 
 /* Import by copy (plugin.h). Each struct starts with its size. Returns AOT_OK or AOT_E_TOO_NEW; dst is zeroed first. */
 static inline aot_status_t aot_import(void *dst, uint32_t dst_size, const void *src) {

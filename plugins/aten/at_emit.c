@@ -203,10 +203,9 @@ at_x at_cast(at_emit_t *e, at_x x, int32_t dtype) {
 }
 
 static int is_complex_value(at_emit_t *e, uint32_t id) {
-  aot_value_t v;
   aot_type_t t;
-  v.id = id;
-  return id != AOT_NO_ID && e->host->graph->value_type(e->prog, v, &t) == AOT_OK && t.kind == AOT_TYPE_TENSOR && at_is_complex(t.dtype);
+  if (id == AOT_NO_ID || e->host->graph->value_type(e->prog, (aot_value_t){id}, &t) != AOT_OK) return 0;
+  return t.kind == AOT_TYPE_TENSOR && aot_dtype_is_complex(t.dtype);
 }
 
 int at_touches_complex(at_emit_t *e) {

@@ -10,7 +10,7 @@ aot_status_t at_dc_polar(at_emit_t *e, aot_value_t *out) {
 
 aot_status_t at_dc_conj(at_emit_t *e, aot_value_t *out) {
   at_x x = IN("self");
-  return at_give(e, at_is_complex(TYPE(x).dtype) ? AT(e, "_conj", x) : x, out);
+  return at_give(e, aot_dtype_is_complex(TYPE(x).dtype) ? AT(e, "_conj", x) : x, out);
 }
 
 /* ---- inverses of views ---- */
@@ -24,7 +24,7 @@ aot_value_t at_vi_as_other(at_emit_t *e, uint32_t index, aot_value_t base, aot_v
 aot_value_t at_vi_part(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   at_x pairs;
   (void)index;
-  if (!at_is_complex(TYPE(at_v(base)).dtype)) return updated;
+  if (!aot_dtype_is_complex(TYPE(at_v(base)).dtype)) return updated;
   pairs = AT(e, "select_scatter", AT(e, "view_as_real", at_v(base)), at_v(updated), at_i(-1),
              at_i(strstr(e->row->name, "imag") ? 1 : 0));
   return at_value(e, AT(e, "view_as_complex", pairs));
@@ -32,7 +32,7 @@ aot_value_t at_vi_part(at_emit_t *e, uint32_t index, aot_value_t base, aot_value
 
 aot_value_t at_vi_conj(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   (void)index;
-  return at_is_complex(TYPE(at_v(base)).dtype) ? at_value(e, AT(e, "_conj", at_v(updated))) : updated;
+  return aot_dtype_is_complex(TYPE(at_v(base)).dtype) ? at_value(e, AT(e, "_conj", at_v(updated))) : updated;
 }
 
 aot_value_t at_vi_neg(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
@@ -44,7 +44,7 @@ aot_value_t at_vi_neg(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_
 /* Of complex numbers PyTorch copies where a bit is set and gives the tensor itself where none is; the program does not say. */
 aot_value_t at_vi_resolved(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   (void)index;
-  if (!at_is_complex(TYPE(at_v(base)).dtype)) return updated;
+  if (!aot_dtype_is_complex(TYPE(at_v(base)).dtype)) return updated;
   at_emit_fail(e, "clone it before it is written", "a write through %s: it may be a copy, or the tensor itself", e->row->name);
   return aot_no_value();
 }

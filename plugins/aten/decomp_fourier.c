@@ -20,10 +20,10 @@ static at_x floating(at_emit_t *e, at_x x) { return at_is_integral(TYPE(x).dtype
 
 static at_x as_complex(at_emit_t *e, at_x x) {
   int32_t dtype = TYPE(x).dtype;
-  return at_is_complex(dtype) ? x : at_cast(e, x, dtype == AOT_F64 ? AOT_C128 : AOT_C64);
+  return aot_dtype_is_complex(dtype) ? x : at_cast(e, x, dtype == AOT_F64 ? AOT_C128 : AOT_C64);
 }
 
-static at_x conjugate(at_emit_t *e, at_x x) { return at_is_complex(TYPE(x).dtype) ? AT(e, "conj_physical", x) : x; }
+static at_x conjugate(at_emit_t *e, at_x x) { return aot_dtype_is_complex(TYPE(x).dtype) ? AT(e, "conj_physical", x) : x; }
 
 static at_x list_of(at_emit_t *e, const int32_t *dims, uint32_t n) {
   int64_t list[AOT_MAX_RANK];
@@ -130,7 +130,7 @@ aot_status_t at_dc_stft(at_emit_t *e, aot_value_t *out) {
   x = AT(e, "unfold", x, at_i(-1), at_i(n_fft), at_i(hop)); /* [.., frames, n_fft] */
   if (!at_is_none(window)) x = MUL(x, window);
   if (e->status != AOT_OK) return e->status;
-  full = at_is_complex(TYPE(x).dtype);
+  full = aot_dtype_is_complex(TYPE(x).dtype);
   onesided = at_in_has(e, "onesided") ? (int)at_in_int(e, "onesided", 0) : !full;
   if (full) x = AT(e, "_fft_c2c", x, at_list(e, last, 1), at_i(scale), at_b(1));
   else x = AT(e, "_fft_r2c", x, at_list(e, last, 1), at_i(scale), at_b(onesided));
@@ -156,7 +156,7 @@ aot_status_t at_dc_istft(at_emit_t *e, aot_value_t *out) {
   int64_t n_fft = at_in_int(e, "n_fft", 1), hop = at_in_int(e, "hop_length", n_fft / 4), last[1] = {-1}, start, end, sizes[2], have;
   int64_t scale = at_in_int(e, "normalized", 0) ? BY_ROOT_N : BY_N;
   int32_t real = t.dtype == AOT_C128 ? AOT_F64 : AOT_F32;
-  int complex_out = at_is_complex(to.dtype);
+  int complex_out = aot_dtype_is_complex(to.dtype);
   int onesided = at_in_has(e, "onesided") ? (int)at_in_int(e, "onesided", 0) : !at_same(e->infer, t.sizes[t.rank - 2], n_fft);
   window = window_of(e, n_fft, x, real);
   if (at_is_none(window)) window = at_filled(e, &n_fft, 1, at_i(1), real, x);

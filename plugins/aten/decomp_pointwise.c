@@ -285,7 +285,7 @@ aot_status_t at_dc_to(at_emit_t *e, aot_value_t *out) {
 
 aot_status_t at_dc_conj_physical(at_emit_t *e, aot_value_t *out) {
   at_x x = IN("self");
-  return at_give(e, at_is_complex(TYPE(x).dtype) ? AT(e, "_conj_physical", x) : x, out);
+  return at_give(e, aot_dtype_is_complex(TYPE(x).dtype) ? AT(e, "_conj_physical", x) : x, out);
 }
 
 aot_status_t at_dc_copy(at_emit_t *e, aot_value_t *out) {

@@ -64,7 +64,7 @@ static uint32_t twin_args(at_emit_t *e, at_x *args) {
 
 /* 0: bool, 1: integer, 2: floating, 3: complex */
 static int dtype_kind(int32_t dtype) {
-  if (at_is_complex(dtype)) return 3;
+  if (aot_dtype_is_complex(dtype)) return 3;
   if (!at_is_integral(dtype)) return 2;
   return dtype != AOT_BOOL;
 }

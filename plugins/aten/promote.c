@@ -7,9 +7,7 @@
 
 #include <aot/inline.h>
 
-int at_is_complex(int32_t dtype) { return dtype == AOT_C64 || dtype == AOT_C128; }
-
-int at_is_integral(int32_t dtype) { return !aot_dtype_is_float(dtype) && !at_is_complex(dtype); }
+int at_is_integral(int32_t dtype) { return !aot_dtype_is_float(dtype) && !aot_dtype_is_complex(dtype); }
 
 int32_t at_accumulate_dtype(int32_t dtype) { return dtype == AOT_F16 || dtype == AOT_BF16 ? AOT_F32 : dtype; }
 
@@ -49,7 +47,7 @@ int32_t at_promote_pair(at_infer_t *c, int32_t a, int32_t b) {
   if (at_is_integral(a)) return b;
   if (at_is_integral(b)) return a;
   rank = float_rank(a) > float_rank(b) ? float_rank(a) : float_rank(b);
-  if (at_is_complex(a) || at_is_complex(b)) return rank == 3 ? AOT_C128 : AOT_C64;
+  if (aot_dtype_is_complex(a) || aot_dtype_is_complex(b)) return rank == 3 ? AOT_C128 : AOT_C64;
   if (rank == 1) return AOT_F32;
   return rank == 2 ? AOT_F32 : AOT_F64;
 }
@@ -59,8 +57,8 @@ static int32_t to_complex(int32_t dtype) { return dtype == AOT_F64 || dtype == A
 /* combine_categories of TypeProperties.cpp: `high` is of a class that wins within its kind. */
 static int32_t combine(at_infer_t *c, int32_t high, int32_t low) {
   if (high == 0 || low == 0) return high == 0 ? low : high;
-  if (at_is_complex(high)) return high;
-  if (aot_dtype_is_float(high)) return at_is_complex(low) ? to_complex(high) : high;
+  if (aot_dtype_is_complex(high)) return high;
+  if (aot_dtype_is_float(high)) return aot_dtype_is_complex(low) ? to_complex(high) : high;
   if (high == AOT_BOOL || !at_is_integral(low)) return at_promote_pair(c, high, low);
   return high;
 }

@@ -344,7 +344,7 @@ void at_put_type(at_infer_t *c, const aot_type_t *t) {
   aot_type_t copy = *t;
   if (c->status != AOT_OK) return;
   copy.flags = 0;
-  if (c->requires_grad && t->kind == AOT_TYPE_TENSOR && (aot_dtype_is_float(t->dtype) || at_is_complex(t->dtype)))
+  if (c->requires_grad && t->kind == AOT_TYPE_TENSOR && (aot_dtype_is_float(t->dtype) || aot_dtype_is_complex(t->dtype)))
     copy.flags = AOT_TYPE_REQUIRES_GRAD;
   c->status = c->env->put(c->env->self, &copy);
   c->n_put++;

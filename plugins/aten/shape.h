@@ -104,7 +104,6 @@ int at_view_strides(at_infer_t *c, const aot_type_t *t, const int64_t *sizes, in
 int32_t at_promote_pair(at_infer_t *c, int32_t a, int32_t b); /* 0 stands for nothing */
 int32_t at_promote(at_infer_t *c, const aot_type_t *operands, uint32_t n);
 int at_is_integral(int32_t dtype); /* bool included */
-int at_is_complex(int32_t dtype);
 int32_t at_accumulate_dtype(int32_t dtype); /* f16, bf16 -> f32 */
 
 /* ---- shapes ---- */

@@ -3,8 +3,6 @@
 
 #include <aot/inline.h>
 
-static int32_t part_of(int32_t dtype) { return dtype == AOT_C64 ? AOT_F32 : dtype == AOT_C128 ? AOT_F64 : dtype; }
-
 /* complex(real, imag), polar(abs, angle): two tensors of one floating dtype */
 void at_shape_complex(at_infer_t *c) {
   aot_type_t t[2];
@@ -19,8 +17,8 @@ void at_shape_complex(at_infer_t *c) {
 static at_view_t parts(at_infer_t *c) {
   at_view_t v = at_view_of(c, "self");
   int32_t d;
-  if (!at_is_complex(v.base.dtype)) at_fail(c, "dtype %s is not complex", aot_dtype_name(v.base.dtype));
-  v.base.dtype = part_of(v.base.dtype);
+  if (!aot_dtype_is_complex(v.base.dtype)) at_fail(c, "dtype %s is not complex", aot_dtype_name(v.base.dtype));
+  v.base.dtype = aot_dtype_part(v.base.dtype);
   v.offset = at_mul(c, v.offset, 2);
   for (d = 0; d < v.rank; d++) v.strides[d] = at_mul(c, v.strides[d], 2);
   return v;
@@ -34,7 +32,7 @@ void at_shape_view_as_real(at_infer_t *c) {
 
 void at_shape_real_part(at_infer_t *c) {
   at_view_t v = at_view_of(c, "self");
-  if (at_is_complex(v.base.dtype)) v = parts(c);
+  if (aot_dtype_is_complex(v.base.dtype)) v = parts(c);
   at_view_result(c, &v);
 }
 

@@ -91,7 +91,7 @@ void at_shape_item(at_infer_t *c) {
   int64_t n = at_numel(c, t.sizes, t.rank);
   memset(&out, 0, sizeof out);
   if (!at_same(c, n, 1)) at_fail(c, "a tensor of %lld elements is no number", (long long)at_hint(c, n));
-  if (at_is_complex(t.dtype)) at_fail(c, "complex numbers are not supported");
+  if (aot_dtype_is_complex(t.dtype)) at_fail(c, "complex numbers are not supported");
   if (t.dtype == AOT_BOOL) {
     out.kind = AOT_TYPE_SYMBOOL;
     out.expr = at_unknown(c, 0, 1);

@@ -22,14 +22,14 @@ void at_shape_fft_core(at_infer_t *c) {
   int64_t *sizes;
   int32_t last, real = strstr(c->row->name, "c2r") != NULL;
   if (!check_transformed(c, &t)) return;
-  if (at_is_complex(t.dtype) == (strstr(c->row->name, "r2c") != NULL)) {
+  if (aot_dtype_is_complex(t.dtype) == (strstr(c->row->name, "r2c") != NULL)) {
     at_fail(c, "of dtype %s", aot_dtype_name(t.dtype));
     return;
   }
   sizes = at_dims_copy(c, t.sizes, t.rank);
   last = n ? at_wrap(c, dims[n - 1], t.rank) : 0;
   if (real) sizes[last] = at_int(c, "last_dim_size");
-  else if (n && !at_is_complex(t.dtype) && at_bool(c, "onesided")) sizes[last] = at_add(c, at_floordiv(c, sizes[last], 2), 1);
+  else if (n && !aot_dtype_is_complex(t.dtype) && at_bool(c, "onesided")) sizes[last] = at_add(c, at_floordiv(c, sizes[last], 2), 1);
   at_put(c, real ? to_real(t.dtype) : to_complex(t.dtype), sizes, t.rank);
 }
 
@@ -67,7 +67,7 @@ void at_shape_stft(at_infer_t *c) {
   if (n_fft < 1 || hop < 1) at_fail(c, "windows of %lld points every %lld", (long long)n_fft, (long long)hop);
   if (at_has(c, "align_to_window") && at_bool(c, "align_to_window")) at_fail(c, "align_to_window is not supported");
   if (c->status != AOT_OK) return;
-  complex_in = at_is_complex(t.dtype) || (at_has(c, "window") && at_is_complex(at_tensor(c, "window").dtype));
+  complex_in = aot_dtype_is_complex(t.dtype) || (at_has(c, "window") && aot_dtype_is_complex(at_tensor(c, "window").dtype));
   onesided = at_has(c, "onesided") ? at_bool(c, "onesided") : !complex_in;
   sizes = at_dims(c, rank + 2);
   memcpy(sizes, t.sizes, (size_t)(rank - 1) * sizeof *sizes);
@@ -84,7 +84,7 @@ void at_shape_stft(at_infer_t *c) {
 void at_shape_istft(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
   int64_t n_fft = at_int(c, "n_fft"), hop = at_has(c, "hop_length") ? at_int(c, "hop_length") : n_fft / 4, frames, *sizes;
-  if (!at_is_complex(t.dtype) || t.rank < 2 || t.rank > 3) at_fail(c, "it takes complex [batch?, frequencies, frames]");
+  if (!aot_dtype_is_complex(t.dtype) || t.rank < 2 || t.rank > 3) at_fail(c, "it takes complex [batch?, frequencies, frames]");
   if (n_fft < 1 || hop < 1) at_fail(c, "windows of %lld points every %lld", (long long)n_fft, (long long)hop);
   if (c->status != AOT_OK) return;
   frames = t.sizes[t.rank - 1];

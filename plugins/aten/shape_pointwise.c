@@ -90,13 +90,13 @@ void at_shape_first(at_infer_t *c) {
 void at_shape_abs(at_infer_t *c) {
   operands_t o = collect(c);
   int32_t d = o.t[0].dtype;
-  put(c, &o, d == AOT_C64 ? AOT_F32 : d == AOT_C128 ? AOT_F64 : d);
+  put(c, &o, aot_dtype_part(d));
 }
 
 void at_shape_angle(at_infer_t *c) {
   operands_t o = collect(c);
   int32_t d = o.t[0].dtype;
-  put(c, &o, d == AOT_C64 ? AOT_F32 : d == AOT_C128 ? AOT_F64 : floating(d));
+  put(c, &o, floating(aot_dtype_part(d)));
 }
 
 void at_shape_bitwise(at_infer_t *c) {

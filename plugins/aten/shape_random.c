@@ -41,7 +41,7 @@ void at_shape_draw_int(at_infer_t *c) {
   int32_t dtype = at_has(c, "dtype") ? (int32_t)at_int(c, "dtype") : AOT_I64;
   check_key(c);
   if (low >= high) at_fail(c, "no integers from %lld up to, without, %lld", (long long)low, (long long)high);
-  if (at_is_complex(dtype)) at_fail(c, "no random integers of dtype %s", aot_dtype_name(dtype));
+  if (aot_dtype_is_complex(dtype)) at_fail(c, "no random integers of dtype %s", aot_dtype_name(dtype));
   put_drawn(c, dtype);
 }
 

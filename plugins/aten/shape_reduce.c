@@ -70,17 +70,15 @@ void at_shape_aminmax(at_infer_t *c) {
   put_reduced(c, &t, t.dtype);
 }
 
-static int32_t real_of(int32_t dtype) { return dtype == AOT_C64 ? AOT_F32 : dtype == AOT_C128 ? AOT_F64 : dtype; }
-
 void at_shape_var(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
   if (at_is_integral(t.dtype)) at_fail(c, "%s takes floating dtypes, not %s", c->row->name, aot_dtype_name(t.dtype));
-  put_reduced(c, &t, real_of(t.dtype));
+  put_reduced(c, &t, aot_dtype_part(t.dtype));
 }
 
 void at_shape_var_mean(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
-  put_reduced(c, &t, real_of(t.dtype));
+  put_reduced(c, &t, aot_dtype_part(t.dtype));
   put_reduced(c, &t, t.dtype);
 }
 
@@ -91,7 +89,7 @@ void at_shape_logsumexp(at_infer_t *c) {
 
 void at_shape_vector_norm(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
-  put_reduced(c, &t, real_of(asked_dtype(c, t.dtype)));
+  put_reduced(c, &t, aot_dtype_part(asked_dtype(c, t.dtype)));
 }
 
 /* softmax and log_softmax with their dtype conversions */
@@ -158,7 +156,7 @@ void at_shape_dist(at_infer_t *c) {
   t[0] = at_tensor(c, "self");
   t[1] = at_tensor(c, "other");
   at_broadcast(c, t, 2, sizes);
-  at_put(c, real_of(at_promote(c, t, 2)), NULL, 0);
+  at_put(c, aot_dtype_part(at_promote(c, t, 2)), NULL, 0);
 }
 
 void at_shape_trace(at_infer_t *c) {

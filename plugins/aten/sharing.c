@@ -90,7 +90,7 @@ void at_sh_unsummed(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
 /* the conjugate of what is real */
 void at_sh_real(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
   (void)c;
-  answer(call, !at_is_complex(call->operands[0].dtype), out);
+  answer(call, !aot_dtype_is_complex(call->operands[0].dtype), out);
 }
 
 /* einsum of one operand that sums nothing: dimensions in another order, diagonals */

@@ -167,7 +167,7 @@ static int is_complex_value(ag_t *a, uint32_t id) {
   memset(&t, 0, sizeof t);
   v.id = id;
   if (id == AOT_NO_ID || a->host->graph->value_type(a->prog, v, &t) != AOT_OK || t.kind != AOT_TYPE_TENSOR) return 0;
-  return t.dtype == AOT_C64 || t.dtype == AOT_C128;
+  return aot_dtype_is_complex(t.dtype);
 }
 
 int ag_is_complex(ag_t *a, ag_val_t v) { return ag_is_tensor(v) && is_complex_value(a, (uint32_t)v.u.i); }

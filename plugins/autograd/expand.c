@@ -63,7 +63,7 @@ static int32_t dtype_of(ag_t *a, uint32_t value) {
   return t.dtype;
 }
 
-static int differentiable(int32_t dtype) { return aot_dtype_is_float(dtype) || dtype == AOT_C64 || dtype == AOT_C128; }
+static int differentiable(int32_t dtype) { return aot_dtype_is_float(dtype) || aot_dtype_is_complex(dtype); }
 
 int ag_able(ag_t *a, uint32_t value) { return differentiable(dtype_of(a, value)); }
 

@@ -64,7 +64,7 @@ static const char *refuse_dtypes(const aot_snapshot_t *s, const aot_snap_node_t 
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
   for (uint32_t r = 0; r < n->n_results; r++) {
     const aot_snap_value_t *v = &values[n->result_begin + r];
-    if (v->kind != AOT_TYPE_TENSOR || !rk_dtype_complex(v->dtype)) continue;
+    if (v->kind != AOT_TYPE_TENSOR || !aot_dtype_is_complex(v->dtype)) continue;
     snprintf(error->text, sizeof error->text, "result %u has dtype %s, which kernels of plugins do not have", r,
              aot_dtype_name(v->dtype));
     return error->text;

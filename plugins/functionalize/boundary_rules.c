@@ -94,7 +94,7 @@ static aot_status_t is_computed(boundary_t *b, uint32_t place, int *out) {
     uint32_t flags = w->host->graph->op_desc(w->prog, info.op)->flags;
     if (!(flags & AOT_OP_COMPUTED)) continue;
     AOT_TRY(geometry_of(b, place, &type));
-    *out |= (flags & AOT_OP_POINTWISE) || type.dtype == AOT_C64 || type.dtype == AOT_C128;
+    *out |= (flags & AOT_OP_POINTWISE) || aot_dtype_is_complex(type.dtype);
   }
   return AOT_OK;
 }

@@ -15,7 +15,7 @@ int fz_history_is_apart(const fz_rewrite_t *w, uint32_t place) {
 }
 
 int fz_is_differentiable(const aot_type_t *t) {
-  return t->kind == AOT_TYPE_TENSOR && (aot_dtype_is_float(t->dtype) || t->dtype == AOT_C64 || t->dtype == AOT_C128);
+  return t->kind == AOT_TYPE_TENSOR && (aot_dtype_is_float(t->dtype) || aot_dtype_is_complex(t->dtype));
 }
 
 aot_status_t fz_with_history(fz_rewrite_t *w, aot_value_t history, aot_value_t value, aot_node_t before, aot_value_t *out) {

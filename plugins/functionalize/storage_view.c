@@ -16,8 +16,7 @@ static aot_status_t type_of(const fz_rewrite_t *w, uint32_t value, aot_type_t *o
 
 uint32_t fz_addressed(const fz_rewrite_t *w, uint32_t place) {
   const fz_alias_t *a = &w->alias;
-  while (a->places[place].parent != FZ_NONE && !fz_history_is_apart(w, place))
-    place = a->places[place].parent;
+  while (a->places[place].parent != FZ_NONE && !fz_history_is_apart(w, place)) place = a->places[place].parent;
   return place;
 }
 
@@ -122,7 +121,7 @@ aot_status_t fz_read_storage(fz_rewrite_t *w, aot_node_t node, const aot_node_in
   AOT_TRY(type_of(w, a->places[whole].declared, &seen));
   AOT_TRY(type_of(w, a->places[base].declared, &all));
   AOT_TRY(check_extent(w, node, base, &all, &result));
-  if (part.dtype != seen.dtype || (place != whole && (part.dtype == AOT_C64 || part.dtype == AOT_C128)))
+  if (part.dtype != seen.dtype || (place != whole && aot_dtype_is_complex(part.dtype)))
     return refuse(w, "a view that addresses the storage itself, of a view of complex numbers or of another dtype, is not supported",
                   node);
   if (!fz_same_layout(&seen, &all) || seen.offset != all.offset)

@@ -116,7 +116,7 @@ static int is_bare_number(const aot_op_desc_t *d, const aot_schema_arg_t *slot, 
 /* bool, integer, float, complex: what type promotion asks first. */
 static int category(int32_t dtype) {
   if (dtype == AOT_BOOL) return 0;
-  if (dtype == AOT_C64 || dtype == AOT_C128) return 3;
+  if (aot_dtype_is_complex(dtype)) return 3;
   return aot_dtype_is_float(dtype) ? 2 : 1;
 }
 

@@ -109,8 +109,6 @@ static opt_v apply_rule(builder_t *b, opt_v param, opt_v grad, opt_v *states, co
   return now.param;
 }
 
-static int is_complex(int32_t dtype) { return dtype == AOT_C64 || dtype == AOT_C128; }
-
 /* [..] complex as [.., 2] real; a complex parameter is updated as its parts are, as PyTorch does. */
 static int parts_of(aot_type_t *t, int64_t *sizes) {
   if (t->rank == AOT_MAX_RANK) return 0;
@@ -119,7 +117,7 @@ static int parts_of(aot_type_t *t, int64_t *sizes) {
   t->sizes = sizes;
   t->strides = NULL;
   t->offset = 0;
-  t->dtype = t->dtype == AOT_C64 ? AOT_F32 : AOT_F64;
+  t->dtype = aot_dtype_part(t->dtype);
   return 1;
 }
 
@@ -130,7 +128,7 @@ static void add_param(builder_t *b, const aot_leaf_info_t *leaf, uint32_t id, op
   uint32_t leaves[MAX_STATES];
   if (!ok(b, b->graph->value_type(b->emit.prog, gradient, &grad_type))) return;
   int64_t sizes[AOT_MAX_RANK];
-  const int parts = is_complex(type.dtype);
+  const int parts = aot_dtype_is_complex(type.dtype);
   if ((!aot_dtype_is_float(type.dtype) && !parts) || grad_type.dtype != type.dtype || (parts && type.rank == AOT_MAX_RANK)) {
     char text[300];
     snprintf(text, sizeof text, "parameter %.*s is %s, its gradient %s; the optimizer updates floats and complex numbers by gradients of the same dtype",

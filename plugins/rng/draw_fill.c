@@ -14,7 +14,7 @@ static void give(rg_emit_t *e, rg_x x, const aot_type_t *t, aot_value_t *out) { 
 
 static aot_type_t real_result(rg_emit_t *e) {
   const aot_type_t t = rg_result_type(e, 0);
-  if (rg_is_complex(t.dtype))
+  if (aot_dtype_is_complex(t.dtype))
     rg_fail(e, AOT_E_UNIMPLEMENTED, "draw the real and the imaginary part", "%.*s of complex numbers is not supported",
             (int)e->desc->name.size, e->desc->name.data);
   return t;

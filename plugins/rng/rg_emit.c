@@ -77,8 +77,6 @@ aot_type_t rg_type(rg_emit_t *e, rg_x x) {
   return t;
 }
 
-int rg_is_complex(int32_t dtype) { return dtype == AOT_C64 || dtype == AOT_C128; }
-
 /* ---- nodes ---- */
 
 rg_x rg_call(rg_emit_t *e, const char *op, uint32_t n_args, const rg_x *args) {

@@ -62,7 +62,6 @@ static inline rg_x rg_none(void) { return aot_arg_none(); }
 static inline rg_x rg_dtype(int32_t dtype) { return aot_arg_dtype(dtype); }
 aot_value_t rg_value(rg_emit_t *e, rg_x x); /* fails for what is none */
 aot_type_t rg_type(rg_emit_t *e, rg_x x);   /* of a value */
-int rg_is_complex(int32_t dtype);
 
 /* ---- nodes ---- */
 /* The first result; results have consecutive values (rg_nth). */

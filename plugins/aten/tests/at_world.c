@@ -304,7 +304,7 @@ double world_element(const rk_tensor *t, const int64_t *index) {
 /* [..] complex as [.., 2] real. */
 static rk_tensor as_real(const rk_tensor *t) {
   rk_tensor r = *t;
-  r.dtype = t->dtype == AOT_C64 ? AOT_F32 : AOT_F64;
+  r.dtype = aot_dtype_part(t->dtype);
   r.offset *= 2;
   for (int32_t d = 0; d < r.rank; d++) r.strides[d] *= 2;
   r.sizes[r.rank] = 2;
@@ -313,7 +313,7 @@ static rk_tensor as_real(const rk_tensor *t) {
 }
 
 double world_distance(const rk_tensor *got, const rk_tensor *want) {
-  if (rk_dtype_complex(got->dtype) && got->dtype == want->dtype) {
+  if (aot_dtype_is_complex(got->dtype) && got->dtype == want->dtype) {
     const rk_tensor a = as_real(got), b = as_real(want);
     return world_distance(&a, &b);
   }

@@ -13,7 +13,7 @@
 static aot_status_t view_as_real(rk_ctx *c) {
   const rk_tensor *self;
   AOT_TRY(rk_view_begin(c, &self));
-  RK_CHECK(c, rk_dtype_complex(self->dtype), "dtype %s is not complex", aot_dtype_name(self->dtype));
+  RK_CHECK(c, aot_dtype_is_complex(self->dtype), "dtype %s is not complex", aot_dtype_name(self->dtype));
   RK_CHECK(c, self->rank < AOT_MAX_RANK, "there are too many dimensions");
   rk_tensor *r = rk_result(c, 0);
   *r = rk_part(self, 0);
@@ -59,8 +59,8 @@ static aot_status_t copy_as_complex(rk_ctx *c) {
 static aot_status_t part_view(rk_ctx *c, int imaginary) {
   const rk_tensor *self;
   AOT_TRY(rk_view_begin(c, &self));
-  RK_CHECK(c, rk_dtype_complex(self->dtype) || !imaginary, "dtype %s is not complex", aot_dtype_name(self->dtype));
-  if (rk_dtype_complex(self->dtype)) *rk_result(c, 0) = rk_part(self, imaginary);
+  RK_CHECK(c, aot_dtype_is_complex(self->dtype) || !imaginary, "dtype %s is not complex", aot_dtype_name(self->dtype));
+  if (aot_dtype_is_complex(self->dtype)) *rk_result(c, 0) = rk_part(self, imaginary);
   return AOT_OK;
 }
 static aot_status_t real(rk_ctx *c) { return part_view(c, 0); }

@@ -15,8 +15,7 @@ static void put_ints(const rk_ctx *c, uint32_t r, const int64_t *v) {
   rk_tensor *t = rk_result(c, r);
   rk_iter it;
   int64_t n = 0;
-  rk_iter_init(&it, t->rank, t->sizes);
-  rk_iter_add(&it, t);
+  rk_iter_over(&it, t);
   for (; it.more; rk_iter_next(&it), n += it.run) rk_store_run_i(t, it.at[0], it.step[0], it.run, v + n);
 }
 

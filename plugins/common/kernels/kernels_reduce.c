@@ -84,8 +84,7 @@ static aot_status_t reduce(rk_ctx *c, const rk_tensor *t, const uint8_t *marks, 
   RK_CHECK(c, !row->needs_one || n == 0 || rk_numel(&inner) > 0, "an empty reduction has no result");
   RK_SCRATCH(c, n, *out);
   *out_n = n;
-  rk_iter_init(&outer_it, kept.rank, kept.sizes);
-  rk_iter_add(&outer_it, &kept);
+  rk_iter_over(&outer_it, &kept);
   for (; outer_it.more; rk_iter_next(&outer_it))
     for (int64_t k = 0; k < outer_it.run; k++, e++) {
       state s = row->start;
@@ -93,8 +92,7 @@ static aot_status_t reduce(rk_ctx *c, const rk_tensor *t, const uint8_t *marks, 
       rk_tensor one = inner;
       int64_t position = 0;
       one.offset = outer_it.at[0] + k * outer_it.step[0];
-      rk_iter_init(&it, one.rank, one.sizes);
-      rk_iter_add(&it, &one);
+      rk_iter_over(&it, &one);
       for (; it.more; rk_iter_next(&it))
         for (int64_t done = 0, many; done < it.run; done += many) {
           double v[RED_RUN];

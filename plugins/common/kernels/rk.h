@@ -86,11 +86,11 @@ const char *rk_refuse(const rk_kernel *k, const rk_arg *args, uint32_t n_args);
 /* Is every element of t inside its storage? */
 int rk_tensor_fits(const rk_tensor *t);
 int64_t rk_numel(const rk_tensor *t);
+void rk_lay_dense(rk_tensor *t); /* row-major strides, no offset */
 /* Copy with conversion; equal sizes. */
 void rk_copy(rk_tensor *dst, const rk_tensor *src);
 /* Can kernels read and write this dtype? Of complex ones only those that say so. */
 int rk_dtype_supported(int32_t dtype);
-int rk_dtype_complex(int32_t dtype);
 int rk_takes_complex(const rk_kernel *k);
 
 static inline rk_arg rk_arg_of_tensor(const rk_tensor *t) { rk_arg a; a.kind = t ? AOT_ARG_VALUE : AOT_ARG_NONE; a.n = 0; a.u.tensor = t; return a; }

@@ -13,7 +13,7 @@ rk_complex rk_complex_of(double real, double imaginary) {
 
 rk_tensor rk_part(const rk_tensor *t, int imaginary) {
   rk_tensor p = *t;
-  p.dtype = rk_part_dtype(t->dtype);
+  p.dtype = aot_dtype_part(t->dtype);
   p.offset = 2 * t->offset + imaginary;
   for (int32_t d = 0; d < t->rank; d++) p.strides[d] = 2 * t->strides[d];
   return p;
@@ -24,18 +24,18 @@ rk_tensor rk_part(const rk_tensor *t, int imaginary) {
 static void load_run(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, rk_complex *out) {
   const int64_t width = (int64_t)aot_dtype_size(t->dtype), half = width / 2;
   const char *p = (const char *)t->data + at * width;
-  const int32_t part = rk_part_dtype(t->dtype);
+  const int32_t part = aot_dtype_part(t->dtype);
   for (int64_t k = 0; k < n; k++, p += stride * width)
-    out[k] = rk_dtype_complex(t->dtype) ? rk_complex_of(rk_load_f(p, part), rk_load_f(p + half, part))
+    out[k] = aot_dtype_is_complex(t->dtype) ? rk_complex_of(rk_load_f(p, part), rk_load_f(p + half, part))
                                      : rk_complex_of(rk_load_f(p, t->dtype), 0);
 }
 
 static void store_run(rk_tensor *t, int64_t at, int64_t stride, int64_t n, const rk_complex *v) {
   const int64_t width = (int64_t)aot_dtype_size(t->dtype), half = width / 2;
   char *p = (char *)t->data + at * width;
-  const int32_t part = rk_part_dtype(t->dtype);
+  const int32_t part = aot_dtype_part(t->dtype);
   for (int64_t k = 0; k < n; k++, p += stride * width) {
-    if (!rk_dtype_complex(t->dtype)) {
+    if (!aot_dtype_is_complex(t->dtype)) {
       rk_store_f(p, t->dtype, creal(v[k]));
       continue;
     }
@@ -64,8 +64,7 @@ aot_status_t rk_complex_need(rk_ctx *c, uint32_t arg, rk_complex_array *out) {
   int64_t n = 0;
   AOT_TRY(rk_need_tensor(c, arg, &t));
   AOT_TRY(rk_complex_new(c, t->rank, t->sizes, out));
-  rk_iter_init(&it, t->rank, t->sizes);
-  rk_iter_add(&it, t);
+  rk_iter_over(&it, t);
   for (; it.more; rk_iter_next(&it), n += it.run) load_run(t, it.at[0], it.step[0], it.run, out->v + n);
   return AOT_OK;
 }
@@ -77,8 +76,7 @@ aot_status_t rk_complex_put(rk_ctx *c, uint32_t result, const rk_complex_array *
   if (!rk_wants(c, result)) return AOT_OK;
   AOT_TRY(rk_check_result(c, result, a->rank, a->sizes));
   t = rk_result(c, result);
-  rk_iter_init(&it, t->rank, t->sizes);
-  rk_iter_add(&it, t);
+  rk_iter_over(&it, t);
   for (; it.more; rk_iter_next(&it), n += it.run) store_run(t, it.at[0], it.step[0], it.run, a->v + n);
   return AOT_OK;
 }
@@ -99,7 +97,7 @@ static aot_status_t zeros_like(rk_ctx *c, const rk_tensor *t, rk_tensor *out) {
   double *zero;
   RK_SCRATCH(c, 1, zero);
   *out = *t;
-  if (rk_dtype_complex(t->dtype)) out->dtype = rk_part_dtype(t->dtype);
+  if (aot_dtype_is_complex(t->dtype)) out->dtype = aot_dtype_part(t->dtype);
   out->data = zero;
   out->nbytes = sizeof *zero;
   out->offset = 0;
@@ -110,10 +108,10 @@ static aot_status_t zeros_like(rk_ctx *c, const rk_tensor *t, rk_tensor *out) {
 static aot_status_t tensor_part(rk_ctx *c, const rk_tensor *t, int what, int holds_elements, const rk_tensor **out) {
   rk_tensor *p;
   *out = t;
-  if (!t || (!rk_dtype_complex(t->dtype) && (!holds_elements || what == REAL))) return AOT_OK;
+  if (!t || (!aot_dtype_is_complex(t->dtype) && (!holds_elements || what == REAL))) return AOT_OK;
   RK_SCRATCH(c, 1, p);
   *out = p;
-  if (what == ZERO || !rk_dtype_complex(t->dtype)) return zeros_like(c, t, p);
+  if (what == ZERO || !aot_dtype_is_complex(t->dtype)) return zeros_like(c, t, p);
   *p = rk_part(t, what == IMAGINARY);
   return AOT_OK;
 }
@@ -130,6 +128,14 @@ static aot_status_t argument_part(rk_ctx *c, const rk_arg *a, int what, int hold
     *out = rk_arg_of_float(0); /* a number has no imaginary part */
   }
   return AOT_OK;
+}
+
+/* The memory of an array of doubles. */
+static rk_tensor tensor_over(const rk_array *a) {
+  rk_tensor t = {.data = a->f, .nbytes = (uint64_t)(a->numel ? a->numel : 1) * sizeof(double), .dtype = AOT_F64, .rank = a->rank};
+  memcpy(t.sizes, a->sizes, sizeof t.sizes);
+  rk_lay_dense(&t);
+  return t;
 }
 
 /* One run into `results`. what[k]: the part of argument k; others than those of `slots` are no elements and stay. */
@@ -156,7 +162,7 @@ static aot_status_t run_parts(rk_ctx *c, const rk_complex_row *row) {
     for (uint32_t r = 0; r < n; r++) {
       results[r] = c->call->results[r];
       RK_CHECK(c, !results[r].dtype || results[r].data, "a result whose size the data tell is not supported for complex numbers");
-      if (!results[r].dtype || !rk_dtype_complex(results[r].dtype)) continue;
+      if (!results[r].dtype || !aot_dtype_is_complex(results[r].dtype)) continue;
       results[r] = rk_part(&c->call->results[r], imaginary);
       any = 1;
     }
@@ -176,14 +182,8 @@ static aot_status_t run_product(rk_ctx *c, const rk_complex_row *row) {
   if (!rk_wants(c, 0)) return AOT_OK;
   for (int run = 0; run < 4; run++) {
     int what[32], factor = 0;
-    int64_t stride = 1;
-    rk_tensor result = *r;
     AOT_TRY(rk_new_f(c, r->rank, r->sizes, &product[run]));
-    result.data = product[run].f;
-    result.dtype = AOT_F64;
-    result.offset = 0;
-    result.nbytes = (uint64_t)(product[run].numel ? product[run].numel : 1) * sizeof(double);
-    for (int32_t d = r->rank - 1; d >= 0; stride *= r->sizes[d], d--) result.strides[d] = stride;
+    rk_tensor result = tensor_over(&product[run]);
     for (uint32_t k = 0; k < 32; k++) {
       what[k] = row->added >> k & 1 ? added[run] : REAL;
       if (row->slots >> k & 1) what[k] = parts[run][factor++ ? 1 : 0];
@@ -202,14 +202,11 @@ static aot_status_t run_magnitude(rk_ctx *c) {
   rk_array a;
   rk_tensor *t;
   rk_arg *args;
-  int64_t stride = 1;
   AOT_TRY(rk_complex_need(c, 0, &z));
   AOT_TRY(rk_new_f(c, z.rank, z.sizes, &a));
   for (int64_t e = 0; e < z.numel; e++) a.f[e] = cabs(z.v[e]);
   RK_SCRATCH(c, 1, t);
-  *t = (rk_tensor){.data = a.f, .nbytes = (uint64_t)(a.numel ? a.numel : 1) * sizeof(double), .dtype = AOT_F64, .rank = a.rank};
-  memcpy(t->sizes, a.sizes, sizeof t->sizes);
-  for (int32_t d = a.rank - 1; d >= 0; stride *= a.sizes[d], d--) t->strides[d] = stride;
+  *t = tensor_over(&a);
   RK_SCRATCH(c, call.n_args, args);
   memcpy(args, call.args, call.n_args * sizeof *args);
   args[0] = rk_arg_of_tensor(t);
@@ -247,8 +244,7 @@ static aot_status_t run_pointwise(rk_ctx *c, const rk_complex_row *row) {
   rk_iter it;
   if (!rk_wants(c, 0)) return AOT_OK;
   const int32_t work = is_wide(c) ? AOT_F64 : AOT_F32;
-  rk_iter_init(&it, r->rank, r->sizes);
-  rk_iter_add(&it, r);
+  rk_iter_over(&it, r);
   p.dtype = r->dtype;
   for (uint32_t a = 0; a < n_args; a++) {
     const rk_arg *arg = &c->call->args[a];

@@ -40,7 +40,6 @@ typedef struct rk_complex_row {
 const rk_complex_row *rk_complex_find(const rk_kernel *k);
 aot_status_t rk_complex_run(rk_ctx *c, const rk_complex_row *row);
 
-static inline int32_t rk_part_dtype(int32_t dtype) { return dtype == AOT_C64 ? AOT_F32 : AOT_F64; }
 /* The real (0) or imaginary (1) parts of a complex tensor: a view of its memory. */
 rk_tensor rk_part(const rk_tensor *t, int imaginary);
 rk_complex rk_complex_of(double real, double imaginary); /* exact, also for infinities */

@@ -74,12 +74,12 @@ static aot_status_t check_arguments(rk_ctx *c) {
 
 static int has_complex(const rk_call *call) {
   for (uint32_t r = 0; r < call->n_results; r++)
-    if (rk_dtype_complex(call->results[r].dtype)) return 1;
+    if (aot_dtype_is_complex(call->results[r].dtype)) return 1;
   for (uint32_t a = 0; a < call->n_args; a++) {
     const rk_arg *arg = &call->args[a];
-    if (arg->kind == AOT_ARG_VALUE && rk_dtype_complex(arg->u.tensor->dtype)) return 1;
+    if (arg->kind == AOT_ARG_VALUE && aot_dtype_is_complex(arg->u.tensor->dtype)) return 1;
     for (uint32_t k = 0; arg->kind == AOT_ARG_VALUES && k < arg->n; k++)
-      if (arg->u.tensors[k] && rk_dtype_complex(arg->u.tensors[k]->dtype)) return 1;
+      if (arg->u.tensors[k] && aot_dtype_is_complex(arg->u.tensors[k]->dtype)) return 1;
   }
   return 0;
 }

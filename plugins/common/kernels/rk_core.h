@@ -104,6 +104,7 @@ typedef struct rk_iter {
 } rk_iter;
 void rk_iter_init(rk_iter *it, int32_t rank, const int64_t *sizes);
 int rk_iter_add(rk_iter *it, const rk_tensor *t); /* 0: t does not broadcast to the space */
+void rk_iter_over(rk_iter *it, const rk_tensor *t); /* t alone, in its own sizes */
 void rk_iter_next(rk_iter *it);
 int rk_same_shape(const rk_tensor *a, const rk_tensor *b);
 /* Where an element of the result comes from: its index in self. 0: from nowhere, the result keeps what is there. */

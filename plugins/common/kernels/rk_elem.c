@@ -100,7 +100,7 @@ void rk_store_f(void *p, int32_t dtype, double v) {
     case AOT_C64:
     case AOT_C128: /* the real part, and no imaginary one */
       memset(p, 0, (size_t)aot_dtype_size(dtype));
-      rk_store_f(p, dtype == AOT_C64 ? AOT_F32 : AOT_F64, v);
+      rk_store_f(p, aot_dtype_part(dtype), v);
       return;
     default: rk_store_i(p, dtype, float_to_int(v)); return;
   }
@@ -124,7 +124,6 @@ void rk_store_i(void *p, int32_t dtype, int64_t v) {
 }
 
 int rk_dtype_supported(int32_t dtype) { return aot_dtype_size(dtype) != 0; }
-int rk_dtype_complex(int32_t dtype) { return dtype == AOT_C64 || dtype == AOT_C128; }
 
 void rk_load_run_f(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, double *out) {
   int64_t width = (int64_t)aot_dtype_size(t->dtype), k;
@@ -190,7 +189,7 @@ int64_t rk_wrap_to(int64_t v, int32_t dtype) {
 }
 
 int rk_is_int(int32_t dtype) {
-  return !aot_dtype_is_float(dtype) && !rk_dtype_complex(dtype);
+  return !aot_dtype_is_float(dtype) && !aot_dtype_is_complex(dtype);
 }
 
 /* Rank of integers by what holds them: bool < u8, i8 < i16 < i32 < i64. u8 with i8 needs i16. */

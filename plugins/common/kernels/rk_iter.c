@@ -12,6 +12,12 @@ int64_t rk_numel(const rk_tensor *t) {
   return n;
 }
 
+void rk_lay_dense(rk_tensor *t) {
+  int64_t stride = 1;
+  for (int32_t d = t->rank - 1; d >= 0; stride *= t->sizes[d], d--) t->strides[d] = stride;
+  t->offset = 0;
+}
+
 int rk_tensor_fits(const rk_tensor *t) {
   int64_t low = t->offset, high = t->offset, width = (int64_t)aot_dtype_size(t->dtype), d;
   if (width == 0 || t->rank < 0 || t->rank > AOT_MAX_RANK) return 0;
@@ -52,6 +58,11 @@ int rk_iter_add(rk_iter *it, const rk_tensor *t) {
   return 1;
 }
 
+void rk_iter_over(rk_iter *it, const rk_tensor *t) {
+  rk_iter_init(it, t->rank, t->sizes);
+  rk_iter_add(it, t);
+}
+
 void rk_iter_next(rk_iter *it) {
   for (int32_t d = it->rank - 2; d >= 0; d--) {
     it->index[d]++;
@@ -70,8 +81,7 @@ int rk_same_shape(const rk_tensor *a, const rk_tensor *b) {
 aot_status_t rk_gather(rk_ctx *c, const rk_tensor *self, rk_index_map map, const void *data) {
   rk_tensor *r = rk_result(c, 0);
   rk_iter it;
-  rk_iter_init(&it, r->rank, r->sizes);
-  rk_iter_add(&it, r);
+  rk_iter_over(&it, r);
   for (; it.more; rk_iter_next(&it))
     for (int64_t k = 0; k < it.run; k++) {
       int64_t from[AOT_MAX_RANK];
@@ -118,8 +128,7 @@ static aot_status_t dense(rk_ctx *c, const rk_tensor *t, int is_float, rk_array 
   }
   AOT_TRY(array_alloc(c, t->rank, t->sizes, is_float, out));
   out->dtype = t->dtype;
-  rk_iter_init(&it, t->rank, t->sizes);
-  rk_iter_add(&it, t);
+  rk_iter_over(&it, t);
   for (; it.more; rk_iter_next(&it), n += it.run) {
     if (is_float) rk_load_run_f(t, it.at[0], it.step[0], it.run, out->f + n);
     else rk_load_run_i(t, it.at[0], it.step[0], it.run, out->i + n);
@@ -149,8 +158,7 @@ aot_status_t rk_need_cast_i(rk_ctx *c, uint32_t arg, int32_t dtype, rk_array *ou
   AOT_TRY(rk_need_tensor(c, arg, &t));
   AOT_TRY(array_alloc(c, t->rank, t->sizes, 0, out));
   out->dtype = dtype;
-  rk_iter_init(&it, t->rank, t->sizes);
-  rk_iter_add(&it, t);
+  rk_iter_over(&it, t);
   for (; it.more; rk_iter_next(&it), n += it.run) rk_load_run_i_as(t, it.at[0], it.step[0], it.run, dtype, out->i + n);
   return AOT_OK;
 }
@@ -178,8 +186,7 @@ static aot_status_t put(rk_ctx *c, uint32_t result, const rk_array *a, int is_fl
   if (!rk_wants(c, result)) return AOT_OK;
   AOT_TRY(rk_check_result(c, result, a->rank, a->sizes));
   t = rk_result(c, result);
-  rk_iter_init(&it, t->rank, t->sizes);
-  rk_iter_add(&it, t);
+  rk_iter_over(&it, t);
   for (; it.more; rk_iter_next(&it), n += it.run) {
     if (is_float) rk_store_run_f(t, it.at[0], it.step[0], it.run, a->f + n);
     else rk_store_run_i(t, it.at[0], it.step[0], it.run, a->i + n);
@@ -192,18 +199,18 @@ aot_status_t rk_put_i(rk_ctx *c, uint32_t result, const rk_array *a) { return pu
 
 /* One part after the other. A complex number is true when either part is not 0, and any other real number is its real part. */
 static void copy_complex(void *dst, int32_t to, const void *src, int32_t from) {
-  const int32_t half = from == AOT_C64 ? AOT_F32 : AOT_F64, part = to == AOT_C64 ? AOT_F32 : AOT_F64;
+  const int32_t half = aot_dtype_part(from), part = aot_dtype_part(to);
   const double imaginary = rk_load_f((const char *)src + aot_dtype_size(half), half);
   if (to == AOT_BOOL) rk_store_i(dst, to, rk_load_f(src, half) != 0 || imaginary != 0);
   else rk_store_f(dst, to, rk_load_f(src, half));
-  if (rk_dtype_complex(to)) rk_store_f((char *)dst + aot_dtype_size(part), part, imaginary);
+  if (aot_dtype_is_complex(to)) rk_store_f((char *)dst + aot_dtype_size(part), part, imaginary);
 }
 
 /* Same dtype: bytes. Otherwise through int64 when both are integers, through double when not; an integer becoming a float
  * rounds once (rk_store_i). */
 static void copy_element(void *dst, int32_t to, const void *src, int32_t from) {
   if (to == from) memcpy(dst, src, (size_t)aot_dtype_size(to));
-  else if (rk_dtype_complex(from)) copy_complex(dst, to, src, from);
+  else if (aot_dtype_is_complex(from)) copy_complex(dst, to, src, from);
   else if (rk_is_int(from) && from != AOT_U64) rk_store_i(dst, to, rk_load_i(src, from));
   else rk_store_f(dst, to, rk_load_f(src, from));
 }
@@ -234,8 +241,7 @@ aot_status_t rk_put_tensor(rk_ctx *c, uint32_t result, const rk_tensor *t) {
 void rk_fill_f(rk_tensor *t, double v) {
   rk_iter it;
   int64_t w = (int64_t)aot_dtype_size(t->dtype);
-  rk_iter_init(&it, t->rank, t->sizes);
-  rk_iter_add(&it, t);
+  rk_iter_over(&it, t);
   for (; it.more; rk_iter_next(&it))
     for (int64_t k = 0; k < it.run; k++) rk_store_f((char *)t->data + (it.at[0] + k * it.step[0]) * w, t->dtype, v);
 }
@@ -243,8 +249,7 @@ void rk_fill_f(rk_tensor *t, double v) {
 void rk_fill_i(rk_tensor *t, int64_t v) {
   rk_iter it;
   int64_t w = (int64_t)aot_dtype_size(t->dtype);
-  rk_iter_init(&it, t->rank, t->sizes);
-  rk_iter_add(&it, t);
+  rk_iter_over(&it, t);
   for (; it.more; rk_iter_next(&it))
     for (int64_t k = 0; k < it.run; k++) rk_store_i((char *)t->data + (it.at[0] + k * it.step[0]) * w, t->dtype, v);
 }

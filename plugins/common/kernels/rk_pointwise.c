@@ -158,8 +158,7 @@ aot_status_t pw_run(rk_ctx *c) {
   rk_iter it;
   const rk_tensor *r = rk_result(c, 0);
   if (!rk_wants(c, 0)) return AOT_OK;
-  rk_iter_init(&it, r->rank, r->sizes);
-  rk_iter_add(&it, r);
+  rk_iter_over(&it, r);
   AOT_TRY(read_operands(c, row, &o, &p, &it));
   p.dtype = compute_dtype(c, row, &o);
   if (rk_is_int(p.dtype) && row->i) run_ints(c, row, &o, &p, &it);

@@ -93,20 +93,15 @@ aot_status_t rk_run_view(rk_ctx *c) {
   RK_SCRATCH(c, 1, copy);
   {
     char *bytes;
-    int64_t stride = 1;
     *copy = *self;
     copy->nbytes = (uint64_t)rk_numel(self) * aot_dtype_size(self->dtype);
     RK_SCRATCH(c, (int64_t)copy->nbytes, bytes);
     copy->data = bytes;
-    copy->offset = 0;
-    for (int32_t d = self->rank - 1; d >= 0; stride *= self->sizes[d], d--) copy->strides[d] = stride;
+    rk_lay_dense(copy);
     rk_copy(copy, self);
     copy->rank = actual->rank;
-    stride = 1;
-    for (int32_t d = actual->rank - 1; d >= 0; stride *= actual->sizes[d], d--) {
-      copy->sizes[d] = actual->sizes[d];
-      copy->strides[d] = stride;
-    }
+    for (int32_t d = 0; d < actual->rank; d++) copy->sizes[d] = actual->sizes[d];
+    rk_lay_dense(copy);
     rk_copy(actual, copy);
   }
   return AOT_OK;

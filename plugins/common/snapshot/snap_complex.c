@@ -3,7 +3,7 @@
 #include <aot/inline.h>
 
 static int is_complex(const aot_snap_value_t *v) {
-  return v->kind == AOT_TYPE_TENSOR && (v->dtype == AOT_C64 || v->dtype == AOT_C128);
+  return v->kind == AOT_TYPE_TENSOR && aot_dtype_is_complex(v->dtype);
 }
 
 int sn_node_is_complex(const aot_snapshot_t *s, const aot_snap_node_t *n) {
