@@ -10,8 +10,8 @@
 #include <aot/ext/cache.h>
 #include <aot/inline.h>
 #include <base/file.h>
+#include <ir/halves.h>
 #include <ir/ports_kept.h>
-#include <ir/value_numbers.h>
 #include <pipeline/environment.h>
 #include <pipeline/load.h>
 #include <pipeline/memory_plan.h>
