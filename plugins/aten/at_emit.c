@@ -209,15 +209,10 @@ static int is_complex_value(at_emit_t *e, uint32_t id) {
 }
 
 int at_touches_complex(at_emit_t *e) {
-  uint32_t i, k;
-  for (i = 0; i < e->info.n_results; i++)
+  for (uint32_t i = 0; i < e->info.n_results; i++)
     if (is_complex_value(e, e->info.first_result.id + i)) return 1;
-  for (i = 0; i < e->info.n_args; i++) {
-    const aot_arg_t *a = &e->info.args[i];
-    if (a->kind == AOT_ARG_VALUE && is_complex_value(e, (uint32_t)a->u.i)) return 1;
-    for (k = 0; a->kind == AOT_ARG_VALUES && k < a->n; k++)
-      if (is_complex_value(e, a->u.ids[k])) return 1;
-  }
+  for (uint32_t k = 0; k < e->info.n_operands; k++)
+    if (is_complex_value(e, e->info.operands[k])) return 1;
   return 0;
 }
 

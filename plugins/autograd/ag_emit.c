@@ -163,11 +163,8 @@ int ag_needs(ag_t *a, const char *name) {
 
 static int is_complex_value(ag_t *a, uint32_t id) {
   aot_type_t t;
-  aot_value_t v;
-  memset(&t, 0, sizeof t);
-  v.id = id;
-  if (id == AOT_NO_ID || a->host->graph->value_type(a->prog, v, &t) != AOT_OK || t.kind != AOT_TYPE_TENSOR) return 0;
-  return aot_dtype_is_complex(t.dtype);
+  if (id == AOT_NO_ID || a->host->graph->value_type(a->prog, (aot_value_t){id}, &t) != AOT_OK) return 0;
+  return t.kind == AOT_TYPE_TENSOR && aot_dtype_is_complex(t.dtype);
 }
 
 int ag_is_complex(ag_t *a, ag_val_t v) { return ag_is_tensor(v) && is_complex_value(a, (uint32_t)v.u.i); }
@@ -175,15 +172,10 @@ int ag_is_complex(ag_t *a, ag_val_t v) { return ag_is_tensor(v) && is_complex_va
 static ag_val_t conjugate(ag_t *a, ag_val_t x) { return ag_is_complex(a, x) ? AG_OP(a, "conj_physical", x) : x; }
 
 int ag_touches_complex(ag_t *a) {
-  uint32_t i, k;
-  for (i = 0; i < a->info.n_results; i++)
+  for (uint32_t i = 0; i < a->info.n_results; i++)
     if (is_complex_value(a, a->info.first_result.id + i)) return 1;
-  for (i = 0; i < a->info.n_args; i++) {
-    const aot_arg_t *x = &a->info.args[i];
-    if (x->kind == AOT_ARG_VALUE && is_complex_value(a, (uint32_t)x->u.i)) return 1;
-    for (k = 0; x->kind == AOT_ARG_VALUES && k < x->n; k++)
-      if (is_complex_value(a, x->u.ids[k])) return 1;
-  }
+  for (uint32_t k = 0; k < a->info.n_operands; k++)
+    if (is_complex_value(a, a->info.operands[k])) return 1;
   return 0;
 }
 
