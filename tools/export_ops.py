@@ -130,8 +130,8 @@ def copied(value):
 def is_ordinary(t, most: int, dtypes) -> bool:
     name = str(t.dtype).removeprefix("torch.")
     return (type(t) in (torch.Tensor, torch.nn.Parameter) and t.layout == torch.strided and t.device.type == "cpu"
-            and (name in DTYPES or name == "uint64" or (name == COMPLEX and COMPLEX in dtypes)) and not t.is_quantized and not t.is_neg() and not t.is_conj()
-            and t.numel() <= most and storage_of(t.detach()).numel() <= 2 * most)
+            and (name in DTYPES or name == "uint64" or (name == COMPLEX and COMPLEX in dtypes))
+            and not t.is_quantized and not t.is_neg() and not t.is_conj() and t.numel() <= most and storage_of(t.detach()).numel() <= 2 * most)
 
 
 def shape_class(value) -> str:

@@ -1,5 +1,5 @@
-"""Small models whose joint graphs show what the large ones do not: random draws, masks, experts, recurrence, checkpoint tags, mixed dtypes, long and crossing
-chains. tools/export_joint.py bench/partition/small_models.py bench/partition/small"""
+"""Small models whose joint graphs show what the large ones do not: random draws, masks, experts, recurrence, checkpoint tags, mixed
+dtypes, long and crossing chains. tools/export_joint.py bench/partition/small_models.py bench/partition/small"""
 
 import functools
 
@@ -91,8 +91,8 @@ class Selective(nn.Module):
 
 
 class MaskedBlock(nn.Module):
-    """Every layer makes its mask anew, as models that are traced do: causal or sliding window, and the padding of the batch; two heads of
-    queries share one of keys, logits are capped."""
+    """Every layer makes its mask anew, as models that are traced do: causal or sliding window, and the padding of the batch; two
+    heads of queries share one of keys, logits are capped."""
 
     def __init__(self, width, heads, window, dropout):
         super().__init__()
@@ -136,7 +136,8 @@ class Experts(nn.Module):
     def __init__(self, width):
         super().__init__()
         self.gate = nn.Linear(width, 4)
-        self.experts = nn.ModuleList(nn.Sequential(nn.Linear(width, 2 * width), nn.SiLU(), nn.Linear(2 * width, width)) for _ in range(4))
+        self.experts = nn.ModuleList(nn.Sequential(nn.Linear(width, 2 * width), nn.SiLU(), nn.Linear(2 * width, width))
+                                     for _ in range(4))
 
     def forward(self, x):
         weight, chosen = self.gate(x).softmax(-1).topk(2, -1)

@@ -75,9 +75,9 @@ static int list(cache_t *c, int whole) {
   if (c->out) fprintf(c->out, "%llu bytes in all; %u damaged\n", (unsigned long long)total, n_bad);
   if (c->out && c->n_units)
     fprintf(c->out, "compiled code and the like, kept by units: %u files, %llu bytes\n", c->n_units, (unsigned long long)of_units);
-  json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:o, s:{s:i, s:I}}", "folder", c->folder, "limit", (json_int_t)aoth_cache_limit(), "bytes",
-                          (json_int_t)total, "damaged", (int)n_bad, "entries", rows, "units", "files", (int)c->n_units, "bytes",
-                          (json_int_t)of_units);
+  json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:o, s:{s:i, s:I}}", "folder", c->folder, "limit", (json_int_t)aoth_cache_limit(),
+                          "bytes", (json_int_t)total, "damaged", (int)n_bad, "entries", rows, "units", "files", (int)c->n_units,
+                          "bytes", (json_int_t)of_units);
   const aot_status_t status = aoth_cli_json(&c->cli, all);
   json_decref(all);
   if (status != AOT_OK) return aoth_exit_code(status);
@@ -119,8 +119,8 @@ static int clear(cache_t *c) {
   if (c->out) fprintf(c->out, "removed %u of %u entries", n, c->n_files);
   if (c->out && is_all && c->n_units) fprintf(c->out, ", %u of %u files of units", n_units, c->n_units);
   if (c->out) fputc('\n', c->out);
-  json_t *all = json_pack("{s:i, s:i, s:i, s:i}", "removed", (int)n, "entries", (int)c->n_files, "units_removed", (int)n_units, "units",
-                          (int)c->n_units);
+  json_t *all = json_pack("{s:i, s:i, s:i, s:i}", "removed", (int)n, "entries", (int)c->n_files, "units_removed", (int)n_units,
+                          "units", (int)c->n_units);
   const aot_status_t status = aoth_cli_json(&c->cli, all);
   json_decref(all);
   return aoth_exit_code(status);

@@ -380,8 +380,8 @@ static json_t *rules_json(const inspection_t *in) {
     aot_rule_t r;
     if (aoth_graph_rule(in->p, i, &r) != AOT_OK) continue;
     json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:s?, s:o, s:o}", "kind", rule_name(r.kind), "a", (json_int_t)r.a,
-                                          "b", (json_int_t)r.b, "dtype", r.dtype ? aot_dtype_name(r.dtype) : NULL, "shape", dims_json(in->p, r.sizes, r.rank), "strides",
-                                          dims_json(in->p, r.strides, r.rank)));
+                                          "b", (json_int_t)r.b, "dtype", r.dtype ? aot_dtype_name(r.dtype) : NULL, "shape",
+                                          dims_json(in->p, r.sizes, r.rank), "strides", dims_json(in->p, r.strides, r.rank)));
   }
   return list;
 }

@@ -24,9 +24,9 @@
  *
  * The process is the caller's too: no signal handler is installed, no signal blocked, no exit made, unless a handle is opened
  * with AOTHOST_CONTAIN. While such a handle is open, a plugin call that ends in SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT, or
- * calls exit(), is named on the standard error with its stage and last node, leaves its bundle if one was asked for, and the process ends with status
- * 3: what a crash leaves of memory and locks can not be worked on with. Other crashes go to the handlers that were there before;
- * these are put back when the last such handle is closed. */
+ * calls exit(), is named on the standard error with its stage and last node, leaves its bundle if one was asked for, and the
+ * process ends with status 3: what a crash leaves of memory and locks can not be worked on with. Other crashes go to the handlers
+ * that were there before; these are put back when the last such handle is closed. */
 #ifndef AOTHOST_H
 #define AOTHOST_H
 

@@ -117,7 +117,8 @@ static uint32_t check_side(aot_prog_t *p, const kept_port_t *before, uint32_t n_
       tell(p, &n_bad, &before[i], now[k].value.id, "another port stands in its place");
       return n_bad;
     }
-    if (!same_type(&port.type, &before[i].type, is_output)) tell(p, &n_bad, &before[i], now[k].value.id, "it is of another type than before");
+    if (!same_type(&port.type, &before[i].type, is_output))
+      tell(p, &n_bad, &before[i], now[k].value.id, "it is of another type than before");
   }
   if (i < n_before) tell(p, &n_bad, &before[i], NONE, "it is gone");
   if (k < n_now) {

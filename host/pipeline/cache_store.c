@@ -171,7 +171,8 @@ static const char *text_of(aoth_session_t *s, const json_t *row, const char *nam
 static void restore_numbers(aoth_session_t *s, const json_t *row, aoth_record_t *out) {
   json_t *numbers = json_object_get(row, "numbers"), *value;
   const char *name;
-  aoth_number_t *list = aoth_arena_alloc(s->arena, sizeof(void *), (json_object_size(numbers) + s->report.n_numbers + 1) * sizeof *list);
+  const size_t capacity = json_object_size(numbers) + s->report.n_numbers + 1;
+  aoth_number_t *list = aoth_arena_alloc(s->arena, sizeof(void *), capacity * sizeof *list);
   if (!list) return;
   json_object_foreach(numbers, name, value) {
     if (json_object_get(value, "text")) continue; /* of the machine where the entry was made */

@@ -79,7 +79,8 @@ static aot_status_t backward(aoth_step_t *s, const aoth_st_t *file, int is_wide,
     status = give(&g, k, &own[k]);
     if (is_wide || aoth_step_takes_tangent(s, k) || aoth_step_own_loss(s) == (int64_t)k) continue;
     aoth_where_t where = {.file = aoth_st_path(file)};
-    aoth_sink_report(sink, AOT_SEVERITY_INFO, &where, "verify.tangent", "\"tangent.%u\" is not used: no gradient depends on that output", k);
+    aoth_sink_report(sink, AOT_SEVERITY_INFO, &where, "verify.tangent",
+                     "\"tangent.%u\" is not used: no gradient depends on that output", k);
   }
   if (status == AOT_OK) status = aoth_step_backward(s, tangents, n);
   free_copies(&g, n);

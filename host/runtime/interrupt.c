@@ -10,7 +10,9 @@ static volatile sig_atomic_t asked;
 static struct noted {
   int signal, flags, stays_ignored; /* as nohup leaves it */
   struct sigaction before;
-} noted[] = {{.signal = SIGINT, .flags = (int)SA_RESETHAND}, {.signal = SIGTERM, .flags = (int)SA_RESETHAND}, {.signal = SIGHUP, .stays_ignored = 1}};
+} noted[] = {{.signal = SIGINT, .flags = (int)SA_RESETHAND},
+             {.signal = SIGTERM, .flags = (int)SA_RESETHAND},
+             {.signal = SIGHUP, .stays_ignored = 1}};
 #define N_NOTED (sizeof noted / sizeof *noted)
 
 static void note(int signal_number) {

@@ -48,7 +48,8 @@ aot_status_t aoth_case_exceptions_read(const char *path, aoth_sink_t *sink, aoth
       status = AOT_E_EXHAUSTED;
     } else if (!read_line(line, one)) {
       aoth_sink_report(sink, AOT_SEVERITY_ERROR, &where, "cases.exception",
-                       "expected: a case or operator, output.K, grad.PATH or shares, 'any' or 'picks A along D=P gives K', ':', a reason");
+                       "expected: a case or operator, output.K, grad.PATH or shares, 'any' or 'picks A along D=P gives K', ':', "
+                       "a reason");
       status = AOT_E_INVALID;
     }
   }

@@ -14,7 +14,8 @@ static size_t below(aoth_random_t *r, size_t n) { return (size_t)aoth_random_bel
 
 static const int64_t int_edges[] = {0, 1, -1, 2, -2, 3, 4, 5, 7, -3, 8, 63, 64, -64, 100, 127, 128, -128, 255, 256, 65535, 65536,
                                     INT32_MAX, INT32_MIN, (int64_t)INT32_MAX + 1, (int64_t)INT32_MIN - 1, (int64_t)UINT32_MAX + 1,
-                                    INT64_MAX, INT64_MIN, INT64_MAX - 1, INT64_MIN + 1, INT64_MAX / 2, INT64_C(1) << 53, INT64_C(1) << 61, INT64_C(1) << 62, (INT64_C(1) << 62) + 1};
+                                    INT64_MAX, INT64_MIN, INT64_MAX - 1, INT64_MIN + 1, INT64_MAX / 2, INT64_C(1) << 53,
+                                    INT64_C(1) << 61, INT64_C(1) << 62, (INT64_C(1) << 62) + 1};
 
 static json_t *mutated_int(int64_t was, aoth_random_t *r) {
   int64_t is = int_edges[below(r, N_ROWS(int_edges))];
@@ -26,8 +27,8 @@ static json_t *mutated_int(int64_t was, aoth_random_t *r) {
 }
 
 static json_t *mutated_float(aoth_random_t *r) {
-  static const double edges[] = {0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-45, 1e38, -1e39, 1e300, 2147483648.0, -2147483649.0, 9223372036854775808.0,
-                                 -9223372036854775808.0, 1e19, 4294967296.0, 255.5, -0.5, 65536.0};
+  static const double edges[] = {0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-45, 1e38, -1e39, 1e300, 2147483648.0, -2147483649.0,
+                                 9223372036854775808.0, -9223372036854775808.0, 1e19, 4294967296.0, 255.5, -0.5, 65536.0};
   static const char *const words[] = {"nan", "inf", "-inf"};
   if (below(r, 4) == 0) return json_pack("{s:s}", "f", words[below(r, N_ROWS(words))]);
   return json_pack("{s:f}", "f", edges[below(r, N_ROWS(edges))]);
@@ -100,7 +101,8 @@ static json_t *mutated_tensor(json_t *was, const aoth_st_t *data, aoth_random_t 
     json_array_append_new(shape, json_integer(t.sizes[d]));
     json_array_append_new(stride, json_integer(t.strides[d]));
   }
-  return json_pack("{s:O, s:o, s:o, s:I}", "t", json_object_get(was, "t"), "shape", shape, "stride", stride, "offset", (json_int_t)t.offset);
+  return json_pack("{s:O, s:o, s:o, s:I}", "t", json_object_get(was, "t"), "shape", shape, "stride", stride, "offset",
+                   (json_int_t)t.offset);
 }
 
 /* ---- arguments ---- */
@@ -146,7 +148,8 @@ static void mutate_one(json_t *args, json_t *kwargs, const aoth_st_t *data, aoth
 }
 
 json_t *aoth_case_mutate(json_t *one, const aoth_st_t *data, uint64_t number, aoth_random_t *r) {
-  json_t *out = json_copy(one), *args = json_deep_copy(json_object_get(one, "args")), *kwargs = json_deep_copy(json_object_get(one, "kwargs"));
+  json_t *out = json_copy(one), *args = json_deep_copy(json_object_get(one, "args"));
+  json_t *kwargs = json_deep_copy(json_object_get(one, "kwargs"));
   char id[64];
   if (!kwargs) kwargs = json_object();
   snprintf(id, sizeof id, "%.40s~%llu", json_string_value(json_object_get(one, "id")), (unsigned long long)number);

@@ -1,4 +1,5 @@
-/* Which argument a result of a recorded call is, or is a view of: what the opset says against what was recorded ("shares", docs/PIPELINE.md). */
+/* Which argument a result of a recorded call is, or is a view of: what the opset says against what was recorded ("shares",
+ * docs/PIPELINE.md). */
 #ifndef AOTH_OP_CASE_SHARES_H
 #define AOTH_OP_CASE_SHARES_H
 

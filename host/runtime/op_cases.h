@@ -1,8 +1,9 @@
 /* Recorded calls of single operators, run through a backend.
  *
  * A file of cases (JSON, docs/PIPELINE.md) names operators, arguments and results; the tensors stand in a safetensors file beside
- * it. Each case becomes a program of one node whose tensor arguments are user inputs. What the opset says of the memory
- * that results share is compared, then it runs forward through the backend alone; one with recorded gradients is built again and runs through the stages that make a backward graph.
+ * it. Each case becomes a program of one node whose tensor arguments are user inputs. What the opset says of the memory that
+ * results share is compared, then it runs forward through the backend alone; one with recorded gradients is built again and runs
+ * through the stages that make a backward graph.
  *
  * Nothing is left out: a case that cannot run is a failure with its reason, a result that need not agree is listed with its own.
  * Complaints of plugins are kept from the terminal, the first becomes the reason. */

@@ -71,7 +71,8 @@ static at_x scores(at_emit_t *e, const attention_t *a) {
 
 static at_x probabilities(at_emit_t *e, const attention_t *a, at_x s) {
   int32_t last = TYPE(s).rank - 1;
-  return a->may_be_empty ? AT(e, "_safe_softmax", s, at_i(last)) : AT(e, "_softmax", s, at_i(last), at_b(0)); /* backends have it whole */
+  if (a->may_be_empty) return AT(e, "_safe_softmax", s, at_i(last));
+  return AT(e, "_softmax", s, at_i(last), at_b(0)); /* backends have it whole */
 }
 
 aot_status_t at_dc_attention(at_emit_t *e, aot_value_t *out) {

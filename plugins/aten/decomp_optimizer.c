@@ -70,7 +70,8 @@ static void adam_step(at_emit_t *e, const step_t *s, uint32_t i, aot_value_t *ou
   at_x p = at_math(e, item(e, s, 0, i)), m = at_math(e, item(e, s, 2, i)), v = at_math(e, item(e, s, 3, i)), root, g, step;
   aot_value_t at;
   at_x steps = IN("state_steps");
-  if (steps.kind != AOT_ARG_VALUES || i >= steps.n || steps.u.ids[i] == AOT_NO_ID) at_emit_fail(e, "", "%s: state_steps has no tensor %u", e->row->name, i);
+  if (steps.kind != AOT_ARG_VALUES || i >= steps.n || steps.u.ids[i] == AOT_NO_ID)
+    at_emit_fail(e, "", "%s: state_steps has no tensor %u", e->row->name, i);
   if (e->status != AOT_OK) return;
   at.id = steps.u.ids[i];
   step = at_reshaped(e, at_v(at), NULL, 0);

@@ -14,7 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CLAIMS "* aten prims rngprims higher_order _c10d_functional fsdp inductor quantized_decomposed transformers aot _operator math torch"
+#define CLAIMS                                                                                                         \
+  "* aten prims rngprims higher_order _c10d_functional fsdp inductor quantized_decomposed transformers aot _operator " \
+  "math torch"
 #define HELP "PyTorch's operators: schemas, shape rules, decompositions, functional forms, inverses of views"
 
 typedef struct opset {

@@ -405,7 +405,8 @@ void at_shape_unpool(at_infer_t *c) {
   uint32_t n = at_ints(c, "output_size", &out), d;
   int64_t *sizes = at_dims_copy(c, x.sizes, x.rank);
   if (n == 0 || n > (uint32_t)x.rank) at_fail(c, "output_size has %u numbers for a tensor of rank %d", n, (int)x.rank);
-  if (indices.rank != x.rank) at_fail(c, "%s: indices of rank %d for an input of rank %d", c->row->name, (int)indices.rank, (int)x.rank);
+  if (indices.rank != x.rank)
+    at_fail(c, "%s: indices of rank %d for an input of rank %d", c->row->name, (int)indices.rank, (int)x.rank);
   for (d = 0; d < (uint32_t)x.rank && c->status == AOT_OK; d++)
     if (!at_same(c, indices.sizes[d], x.sizes[d])) at_fail(c, "%s: indices must have the sizes of the input", c->row->name);
   for (d = 0; d < n && c->status == AOT_OK; d++) sizes[x.rank - (int32_t)n + (int32_t)d] = out[d];

@@ -230,7 +230,8 @@ static aot_status_t report(ag_joint_t *j, const list_t *l) {
   }
   if (l->n_more) snprintf(text + at, sizeof text - at, " and others in %u more nodes", l->n_more);
   say(j, AOT_SEVERITY_ERROR, text,
-      "freeze what needs the gradient, detach the operand, or bring a derivative (aot.derivative/1) with the operator's plugin", l->rows[0].first);
+      "freeze what needs the gradient, detach the operand, or bring a derivative (aot.derivative/1) with the operator's plugin",
+      l->rows[0].first);
   for (i = 0; i < l->n; i++) {
     const aot_op_desc_t *d = j->a.host->graph->op_desc(j->a.prog, l->rows[i].op);
     const char *reason = l->rows[i].arg == NO_RULE ? reason_of(d->name) : NULL;

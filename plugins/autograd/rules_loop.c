@@ -120,9 +120,11 @@ static void name_sizes(ag_t *a, loop_t *l) {
 static void warn_of_cut(ag_t *a, uint32_t carry) {
   char text[200];
   snprintf(text, sizeof text,
-           "what %.*s carries as %u begins with a value that has no gradient: as in PyTorch, none passes there from step to step", (int)a->desc->name.size, a->desc->name.data, carry);
+           "what %.*s carries as %u begins with a value that has no gradient: as in PyTorch, none passes there from step to step",
+           (int)a->desc->name.size, a->desc->name.data, carry);
   const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_WARNING, .code = aot_str("autograd.carry-without-gradient"),
-                        .message = aot_str(text), .hint = aot_str("begin with a value that requires a gradient"), .node = a->node, .value = aot_no_value()};
+                        .message = aot_str(text), .hint = aot_str("begin with a value that requires a gradient"), .node = a->node,
+                        .value = aot_no_value()};
   a->host->diag(a->ctx, &d);
 }
 

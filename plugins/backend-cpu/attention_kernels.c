@@ -12,8 +12,9 @@ static float *at(bc_rows_t r, int64_t batch, int64_t head) { return r.data + bat
 static void gemm(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
                  const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
   if (m == 0 || n == 0) return;
-  bl_library()->cblas_sgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans, (int)m, (int)n,
-              (int)k, alpha, a, (int)(lda > 0 ? lda : 1), b, (int)(ldb > 0 ? ldb : 1), beta, c, (int)(ldc > 0 ? ldc : 1));
+  bl_library()->cblas_sgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans,
+                            (int)m, (int)n, (int)k, alpha, a, (int)(lda > 0 ? lda : 1), b, (int)(ldb > 0 ? ldb : 1), beta, c,
+                            (int)(ldc > 0 ? ldc : 1));
 }
 
 static void add_mask(const bc_attention_t *a, int64_t batch, int64_t head, float *s) {

@@ -109,7 +109,8 @@ void bc_conv_backward(const bc_conv_t *c, const float *gy, const float *x, const
       place_t at = place(c, n, g);
       if (gw) {
         const float *cols = columns(c, x + at.x, work);
-        bl_library()->cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, co, k, p, 1, gy + at.y, p, cols, p, n ? 1 : 0, gw + at.w, k);
+        bl_library()->cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, co, k, p, 1, gy + at.y, p, cols, p, n ? 1 : 0,
+                                  gw + at.w, k);
       }
       if (gx) input_gradient(c, gy, w, at, gx, work);
     }

@@ -55,8 +55,8 @@ typedef struct bc_lowering_table {
 } bc_lowering_table_t;
 #define BC_TABLE(rows) {rows, (uint32_t)(sizeof(rows) / sizeof(rows)[0])}
 extern const bc_lowering_table_t bc_lowerings_matmul, bc_lowerings_norm, bc_lowerings_softmax, bc_lowerings_attention,
-    bc_lowerings_reduce, bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_movement, bc_lowerings_cond,
-    bc_lowerings_loop, bc_lowerings_regions;
+    bc_lowerings_reduce, bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool,
+    bc_lowerings_movement, bc_lowerings_cond, bc_lowerings_loop, bc_lowerings_regions;
 aot_status_t bc_find_ops(bc_build_t *b); /* b->ops */
 static inline const bc_op_t *bc_op(const bc_build_t *b) { return &b->ops[b->node->op]; }
 

@@ -103,7 +103,8 @@ static aot_status_t lower_rows(bc_build_t *b, loop_t *l) {
 static aot_status_t keep_ys(bc_build_t *b, const loop_t *l) {
   for (uint32_t r = l->n_carries; r < l->n_results; r++) {
     const bc_tensor_t *y = &l->outputs[r], row = row_of(&l->results[r]);
-    if (y->dtype != row.dtype || !bc_same_sizes(y, &row) || (bc_numel(y) > 0 && y->storage == BC_NONE)) return not_a_loop(b, "result", r);
+    if (y->dtype != row.dtype || !bc_same_sizes(y, &row) || (bc_numel(y) > 0 && y->storage == BC_NONE))
+      return not_a_loop(b, "result", r);
     AOT_TRY(bc_copy_moving(b, &row, l->results[r].strides[0], y, 0, &l->counter));
   }
   return AOT_OK;
@@ -134,7 +135,7 @@ static aot_status_t lower_scan(bc_build_t *b) {
   if (steps == 0) return AOT_OK;
   AOT_TRY(bc_scratch(b, sizeof(int64_t), &l.counter));
   AOT_TRY(bc_fill_zero(b, &l.counter));
-  for (uint32_t r = l.n_carries; r < l.n_results; r++) bc_use(b, &l.results[r]); /* rows of earlier steps outlive the body's beginning */
+  for (uint32_t r = l.n_carries; r < l.n_results; r++) bc_use(b, &l.results[r]); /* rows of earlier steps outlive a body's begin */
   const uint32_t begin = b->out->n_steps;
   AOT_TRY(lower_rows(b, &l));
   AOT_TRY(bc_lower_region(b, (uint32_t)body->i, l.inputs, l.n_operands, l.outputs, l.n_results));

@@ -33,9 +33,10 @@ void bc_batch_norm_train(bc_planes_t s, const bc_batch_norm_t *a) {
     }
     if (a->mean) a->mean[c] = (float)mean;
     if (a->rstd) a->rstd[c] = (float)rstd;
-    if (a->new_mean) a->new_mean[c] = count > 0 ? (float)((1 - a->momentum) * a->running_mean[c] + a->momentum * mean) : a->running_mean[c];
+    const double share = a->momentum, kept = 1 - share;
+    if (a->new_mean) a->new_mean[c] = count > 0 ? (float)(kept * a->running_mean[c] + share * mean) : a->running_mean[c];
     if (a->new_var)
-      a->new_var[c] = count > 0 ? (float)((1 - a->momentum) * a->running_var[c] + a->momentum * squares / (count - 1)) : a->running_var[c];
+      a->new_var[c] = count > 0 ? (float)(kept * a->running_var[c] + share * squares / (count - 1)) : a->running_var[c];
   }
 }
 

@@ -109,7 +109,8 @@ static const char *bad_region(const aot_snapshot_t *s, const aot_snap_node_t *no
   for (uint32_t a = lists; a < lists + row->n_lists; a++) {
     const int is_loop_list = a < lists + (uint32_t)row->n_loop_lists;
     if (args[a].kind != AOT_ARG_VALUES && args[a].kind != AOT_ARG_INTS) return "its operands are no list";
-    if (is_loop_list && args[a].kind == AOT_ARG_INTS && args[a].n > 0) return "numbers that change from step to step are not supported";
+    if (is_loop_list && args[a].kind == AOT_ARG_INTS && args[a].n > 0)
+      return "numbers that change from step to step are not supported";
     n_operands += args[a].n;
   }
   for (uint32_t a = row->first_graph; a < lists; a++) {
@@ -293,7 +294,7 @@ static aot_status_t run_open(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_k
   const exe_t *x = e->self;
   bc_error_t error = {.node = AOT_NO_ID};
   aot_status_t status = bc_program_run(x->program, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, sink, &error);
-  if (status != AOT_OK && error.code && strcmp(error.code, "told") == 0) return status; /* by the host, which has no memory for an output */
+  if (status != AOT_OK && error.code && strcmp(error.code, "told") == 0) return status; /* by the host: no memory for an output */
   return status == AOT_OK ? AOT_OK : error_out(x->unit, ctx, &error, status);
 }
 

@@ -98,7 +98,8 @@ aot_status_t bc_lower_region(bc_build_t *b, uint32_t graph, const bc_value_t *op
                              uint32_t n_outputs) {
   const bc_build_t outer = *b;
   if (b->depth == MAX_DEPTH || ++b->n_regions > MAX_REGIONS)
-    return bc_fail(b->error, AOT_E_RANGE, "too-deep", "regions nest more than %d deep, or there are more than %d", MAX_DEPTH, MAX_REGIONS);
+    return bc_fail(b->error, AOT_E_RANGE, "too-deep", "regions nest more than %d deep, or there are more than %d", MAX_DEPTH,
+                   MAX_REGIONS);
   b->graph = AOT_SNAP_ROWS(b->s, aot_snap_graph_t, graphs) + graph;
   b->depth++;
   b->values = NULL;
@@ -117,6 +118,7 @@ aot_status_t bc_lower_region(bc_build_t *b, uint32_t graph, const bc_value_t *op
 
 aot_status_t bc_copy_result(bc_build_t *b, uint32_t i, const bc_tensor_t *dst, const bc_tensor_t *src) {
   if (!dst->dtype) return AOT_OK;
-  if (src->dtype != dst->dtype || !bc_same_sizes(src, dst) || (bc_numel(src) > 0 && src->storage == BC_NONE)) return misfit(b, "output", i);
+  if (src->dtype != dst->dtype || !bc_same_sizes(src, dst) || (bc_numel(src) > 0 && src->storage == BC_NONE))
+    return misfit(b, "output", i);
   return bc_copy(b, dst, src);
 }

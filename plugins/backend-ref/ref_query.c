@@ -22,7 +22,8 @@ static const char *refuse_loop(const aot_snapshot_t *s, const aot_snap_node_t *n
   const uint32_t n_lists = kind == RF_SCAN ? 2 : 1;
   if (n->n_args < after + n_lists) return "its operands do not stand in lists";
   for (uint32_t k = 0; k < n_lists; k++)
-    if (args[after + k].kind == AOT_ARG_INTS && args[after + k].n > 0) return "numbers that change from step to step are not supported";
+    if (args[after + k].kind == AOT_ARG_INTS && args[after + k].n > 0)
+      return "numbers that change from step to step are not supported";
   const uint32_t n_carries = rf_region_length(&args[after]);
   if (kind == RF_SCAN ? n->n_results >= n_carries : n->n_results == n_carries) return NULL;
   snprintf(error->text, sizeof error->text, "it carries %u values and has %u results", n_carries, n->n_results);

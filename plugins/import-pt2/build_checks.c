@@ -94,7 +94,8 @@ static aot_status_t report_unknown(p2_builder_t *b, const unknown_ops_t *all) {
   memset(&d, 0, sizeof d);
   snprintf(text, sizeof text, "the model uses %u operator%s that no loaded opset knows (%u node%s)", all->n,
            all->n == 1 ? "" : "s", all->n_nodes, all->n_nodes == 1 ? "" : "s");
-  AOT_TRY(say(b, &d, AOT_SEVERITY_ERROR, text, "declare them in the pipeline (operators:, with kernels from a plugin), or load a plugin whose opset has them"));
+  AOT_TRY(say(b, &d, AOT_SEVERITY_ERROR, text,
+              "declare them in the pipeline (operators:, with kernels from a plugin), or load a plugin whose opset has them"));
   for (i = 0; i < all->n && i < MOST_TOLD; i++) AOT_TRY(say_unknown(b, &all->at[i]));
   b->env->error.told = 1;
   return AOT_E_INVALID;

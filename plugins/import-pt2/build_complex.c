@@ -46,7 +46,8 @@ static aot_status_t make(p2_builder_t *b, aot_graph_t g, aot_origin_t origin, co
   return AOT_OK;
 }
 
-static aot_status_t make_number(p2_builder_t *b, aot_graph_t g, aot_origin_t origin, const double *parts, int32_t dtype, aot_value_t *out) {
+static aot_status_t make_number(p2_builder_t *b, aot_graph_t g, aot_origin_t origin, const double *parts, int32_t dtype,
+                                aot_value_t *out) {
   aot_arg_t both[2];
   for (int k = 0; k < 2; k++) {
     const aot_arg_t args[2] = {aot_arg_float(parts[k]), aot_arg_dtype(dtype)};

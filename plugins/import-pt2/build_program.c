@@ -178,8 +178,8 @@ static aot_status_t as_expressions(p2_builder_t *b, p2_scope_t *s, const p2_node
 /* ---- nodes ---- */
 
 /* Offsets that are not told yet: none after a region, as the operator says, or as recorded. */
-static aot_status_t settle_offsets(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n, uint32_t flags, const p2_types_t *inferred,
-                                   p2_types_t *types) {
+static aot_status_t settle_offsets(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n, uint32_t flags,
+                                   const p2_types_t *inferred, p2_types_t *types) {
   p2_types_t recorded = {0};
   uint32_t n_untold = 0;
   for (uint32_t i = 0; i < types->n; i++) {

@@ -128,8 +128,9 @@ int p2_is_inline(const p2_node_t *n);    /* it owns a graph whose nodes go into 
 int p2_is_assertion(const p2_node_t *n); /* a check of metadata that PyTorch writes into training archives */
 aot_str_t p2_op_name(const p2_node_t *n); /* the target without "torch.ops." */
 
-/* build_recorded.c: where PyTorch is known to record wrong types. Puts the inferred types, which may be none, in place of those, and of what follows
- * from them, and lists these results in b->mistaken, by their place in the node until p2_number_mistaken makes them value ids. */
+/* build_recorded.c: where PyTorch is known to record wrong types. Puts the inferred types, which may be none, in place of those, and
+ * of what follows from them, and lists these results in b->mistaken, by their place in the node until p2_number_mistaken makes them
+ * value ids. */
 aot_status_t p2_correct_types(p2_builder_t *b, const p2_node_t *n, const aot_arg_t *args, uint32_t n_args,
                               const p2_types_t *inferred, p2_types_t *types);
 void p2_number_mistaken(p2_builder_t *b, uint32_t from, aot_value_t first);

@@ -131,7 +131,8 @@ static void add_param(builder_t *b, const aot_leaf_info_t *leaf, uint32_t id, op
   const int parts = aot_dtype_is_complex(type.dtype);
   if ((!aot_dtype_is_float(type.dtype) && !parts) || grad_type.dtype != type.dtype || (parts && type.rank == AOT_MAX_RANK)) {
     char text[300];
-    snprintf(text, sizeof text, "parameter %.*s is %s, its gradient %s; the optimizer updates floats and complex numbers by gradients of the same dtype",
+    snprintf(text, sizeof text,
+             "parameter %.*s is %s, its gradient %s; the optimizer updates floats and complex numbers by gradients of the same dtype",
              (int)(name.size > 120 ? 120 : name.size), name.data, aot_dtype_name(type.dtype), aot_dtype_name(grad_type.dtype));
     opt_fail(&b->emit, AOT_E_UNIMPLEMENTED, "optimizer.dtype", text, "", gradient);
     return;

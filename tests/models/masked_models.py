@@ -1,5 +1,5 @@
-"""A small causal language model of any batch and length: every layer joins its causal mask or window and the padding to a mask of its own,
-`a & b`, whose strides PyTorch records as powers of the length.
+"""A small causal language model of any batch and length: every layer joins its causal mask or window and the padding to a mask of
+its own, `a & b`, whose strides PyTorch records as powers of the length.
 
     python tools/export_model.py tests/models/masked_models.py:masked_lengths tests/models/masked_lengths \\
         --dynamic 0:0=batch:1:64,0:1=length:3:16,1:0=batch,1:1=length

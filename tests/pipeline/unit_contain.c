@@ -1,4 +1,5 @@
-/* Crashes under a session used as a library: contained on request, each in a process of its own; else left to the caller's handlers. */
+/* Crashes under a session used as a library: contained on request, each in a process of its own; else left to the caller's
+ * handlers. */
 #include "session_world.h"
 
 #include <pthread.h>

@@ -105,7 +105,8 @@ static void what_is_computed_twice_is_merged_as_pytorch_does(void **state) {
     const pt_joint_t *j = &d.joint;
     const uint32_t q = j->n_nodes - 1, p_node = q - 1; /* both read the same two pieces, in order */
     if (p->n_nodes == 4)
-      for (uint32_t k = 0; k < 2; k++) assert_int_equal(j->operands[j->operand_begin[q] + k], j->operands[j->operand_begin[p_node] + k]);
+      for (uint32_t k = 0; k < 2; k++)
+        assert_int_equal(j->operands[j->operand_begin[q] + k], j->operands[j->operand_begin[p_node] + k]);
     jd_deinit(&d);
   }
 }

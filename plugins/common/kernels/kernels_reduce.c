@@ -355,8 +355,9 @@ static aot_status_t logsumexp(rk_ctx *c) {
   AOT_TRY(new_reduced(c, &p, &out));
   for (int64_t g = 0; g < groups; g++) {
     double top = -INFINITY, sum = 0;
-    for (int64_t k = 0; k < size; k++) top = v.f[g * size + k] > top || v.f[g * size + k] != v.f[g * size + k] ? v.f[g * size + k] : top;
-    for (int64_t k = 0; k < size; k++) sum += isinf(top) ? (v.f[g * size + k] == top ? 1 : 0) : exp(v.f[g * size + k] - top);
+    const double *x = v.f + g * size;
+    for (int64_t k = 0; k < size; k++) top = x[k] > top || isnan(x[k]) ? x[k] : top;
+    for (int64_t k = 0; k < size; k++) sum += isinf(top) ? (x[k] == top ? 1 : 0) : exp(x[k] - top);
     out.f[g] = isinf(top) ? top : top + log(sum);
   }
   return rk_put_f(c, 0, &out);

@@ -87,7 +87,7 @@ int64_t rm_lu_solve(const double *lu, int64_t n, const int64_t *pivots, double *
 void rm_solve_triangular(const double *t, int64_t n, double *b, int64_t k, int upper, int transposed, int unit) {
   if (n == 0 || k == 0) return;
   bl_library()->cblas_dtrsm(CblasRowMajor, CblasLeft, upper ? CblasUpper : CblasLower, transposed ? CblasTrans : CblasNoTrans,
-              unit ? CblasUnit : CblasNonUnit, (lapack_int)n, (lapack_int)k, 1, t, (lapack_int)n, b, (lapack_int)k);
+                            unit ? CblasUnit : CblasNonUnit, (lapack_int)n, (lapack_int)k, 1, t, (lapack_int)n, b, (lapack_int)k);
 }
 
 /* The lower triangle by rows is the upper one by columns. */
@@ -139,8 +139,8 @@ int64_t rm_apply_q(const double *a, int64_t n_a, const double *tau, int64_t k, d
   const int ok = q && b && work;
   lapack_int info = 0;
   if (ok && m && n && k) {
-    bl_library()->dormqr_(left ? "L" : "R", transposed ? "T" : "N", &rows, &columns, &reflectors, q, &lda, tau, b, &rows, work, &size, &info,
-            1, 1);
+    bl_library()->dormqr_(left ? "L" : "R", transposed ? "T" : "N", &rows, &columns, &reflectors, q, &lda, tau, b, &rows, work,
+                          &size, &info, 1, 1);
     put_rows(b, m, m, n, c);
   }
   free(q);
@@ -321,8 +321,8 @@ void rm_multiply(const double *a, const double *b, double *out, int64_t m, int64
   if (m == 0 || n == 0) return;
   if (k == 0) memset(out, 0, (size_t)(m * n) * sizeof *out);
   else
-    bl_library()->cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (lapack_int)m, (lapack_int)n, (lapack_int)k, 1, a, (lapack_int)k, b,
-                (lapack_int)n, 0, out, (lapack_int)n);
+    bl_library()->cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (lapack_int)m, (lapack_int)n, (lapack_int)k, 1, a,
+                              (lapack_int)k, b, (lapack_int)n, 0, out, (lapack_int)n);
 }
 
 void rm_transpose(const double *a, int64_t m, int64_t n, double *out) {

@@ -46,8 +46,9 @@ static const aot_unit_t unit = {.struct_size = sizeof unit, .kind = AOT_STR_INIT
                                 .version = AOT_STR_INIT("1.0"), .help = AOT_STR_INIT(HELP), .create = create};
 static const aot_unit_t *const units[] = {&unit};
 static const aot_plugin_t plugin = {.struct_size = sizeof plugin, .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1, .id = AOT_STR_INIT(ID), .vendor = AOT_STR_INIT("tests"), .version = AOT_STR_INIT("1.0"),
-                                    .license = AOT_STR_INIT("Apache-2.0"), .units = units, .n_units = 1};
+                                    .min_host_minor = 1, .id = AOT_STR_INIT(ID), .vendor = AOT_STR_INIT("tests"),
+                                    .version = AOT_STR_INIT("1.0"), .license = AOT_STR_INIT("Apache-2.0"), .units = units,
+                                    .n_units = 1};
 
 #ifdef CLAIMS
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1.0") AOT_NOTE_OPSET(ID, HELP, CLAIMS) AOT_NOTE_TAIL);
