@@ -134,22 +134,32 @@ static aot_status_t check_target(const fz_rewrite_t *w, uint32_t place, aot_node
                  node);
 }
 
-static void widen_written(fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *n, const operands_t *original) {
-  for (uint32_t a = 0, operand = 0; a < n->n_args; a++)
-    for (uint32_t i = aot_n_operands(&n->args[a]); i-- > 0; operand++)
-      if (original->ids[operand] != AOT_NO_ID && fz_writes_arg(d, n, a)) fz_widen(w, fz_place_of(&w->alias, original->ids[operand]));
+/* The places of what the node writes, in the order of operands. Returns how many. */
+static uint32_t written_places(const fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *n, const operands_t *original,
+                               uint32_t *out) {
+  uint32_t operand = 0, n_places = 0;
+  for (uint32_t a = 0; a < n->n_args; a++)
+    for (uint32_t i = 0; i < aot_n_operands(&n->args[a]); i++, operand++)
+      if (original->ids[operand] != AOT_NO_ID && fz_writes_arg(d, n, a))
+        out[n_places++] = fz_place_of(&w->alias, original->ids[operand]);
+  return n_places;
+}
+
+static aot_status_t widen_written(fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *n, const operands_t *original) {
+  uint32_t *places = w->host->alloc(w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)original->n + 1) * 4);
+  if (!places) return fz_no_memory(w);
+  const uint32_t n_places = written_places(w, d, n, original, places);
+  for (uint32_t i = 0; i < n_places; i++) fz_widen(w, places[i]);
+  return AOT_OK;
 }
 
 /* Its functional form makes all new values of the old ones; where tensors that it writes share elements, the writes follow one
  * another in the order of some kernel. */
 static aot_status_t check_overlap(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const aot_node_info_t *n,
                                   const operands_t *before_refresh) {
-  uint32_t *places = w->host->alloc(w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)before_refresh->n + 1) * 4), n_places = 0, operand = 0;
+  uint32_t *places = w->host->alloc(w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)before_refresh->n + 1) * 4);
   if (!places) return fz_no_memory(w);
-  for (uint32_t a = 0; a < n->n_args; a++)
-    for (uint32_t i = 0; i < aot_n_operands(&n->args[a]); i++, operand++)
-      if (before_refresh->ids[operand] != AOT_NO_ID && fz_writes_arg(d, n, a))
-        places[n_places++] = fz_place_of(&w->alias, before_refresh->ids[operand]);
+  const uint32_t n_places = written_places(w, d, n, before_refresh, places);
   if (n_places < 2 || !fz_any_overlap(w, places, n_places)) return AOT_OK;
   return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.written-twice",
                  "two tensors that the operator writes overlap in memory", node);
@@ -284,7 +294,7 @@ static aot_status_t rewrite_node(fz_rewrite_t *w, aot_node_t node) {
   if (!room) return fz_no_memory(w);
   operands_t original = {room, room + 2 * info.n_operands, info.n_operands, 0};
   aot_status_t status = note_memory(w, d, &info, &original, room + info.n_operands);
-  if (status == AOT_OK && writes_anything(d, &info)) widen_written(w, d, &info, &original);
+  if (status == AOT_OK && writes_anything(d, &info)) status = widen_written(w, d, &info, &original);
   for (uint32_t k = 0; status == AOT_OK && k < original.n; k++) status = refresh_operand(w, node, d, &original, k);
   if (status == AOT_OK) status = g->node_info(w->prog, node, &info);
   if (status == AOT_OK) status = check_sizes(w, node, &original, &info);
