@@ -39,11 +39,7 @@ static void put_sized(at_infer_t *c, int32_t dtype) {
 void at_shape_factory(at_infer_t *c) { put_sized(c, factory_dtype(c, AOT_F32)); }
 void at_shape_factory_int(at_infer_t *c) { put_sized(c, factory_dtype(c, AOT_I64)); }
 
-static int32_t dtype_of_number(const aot_arg_t *a) {
-  return a->kind == AOT_ARG_BOOL ? AOT_BOOL : a->kind == AOT_ARG_FLOAT ? AOT_F32 : AOT_I64;
-}
-
-void at_shape_full(at_infer_t *c) { put_sized(c, factory_dtype(c, dtype_of_number(at_arg(c, "fill_value")))); }
+void at_shape_full(at_infer_t *c) { put_sized(c, factory_dtype(c, at_operand(c, "fill_value").dtype)); }
 
 void at_shape_scalar_tensor(at_infer_t *c) { at_put(c, factory_dtype(c, AOT_F32), NULL, 0); }
 
@@ -122,8 +118,8 @@ static int64_t range_length(at_infer_t *c, int32_t dtype) {
 }
 
 void at_shape_arange(at_infer_t *c) {
-  int any_float = at_arg(c, "start")->kind == AOT_ARG_FLOAT || at_arg(c, "end")->kind == AOT_ARG_FLOAT ||
-                  at_arg(c, "step")->kind == AOT_ARG_FLOAT;
+  int any_float = at_operand(c, "start").kind == AOT_TYPE_SYMFLOAT || at_operand(c, "end").kind == AOT_TYPE_SYMFLOAT ||
+                  at_operand(c, "step").kind == AOT_TYPE_SYMFLOAT;
   int32_t dtype = factory_dtype(c, any_float ? AOT_F32 : AOT_I64);
   int64_t *sizes = at_dims(c, 1);
   sizes[0] = range_length(c, dtype);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Results whose size depends on the data: other data than were recorded, sizes out of range, on both backends.
 . "$(dirname "$0")/lib.sh"
-mask=$root/tests/models/dynamic_mask; rows=$root/tests/models/dynamic_rows
+mask=$root/tests/models/dynamic_mask; rows=$root/tests/models/dynamic_rows; ranges=$root/tests/models/dynamic_ranges
 call() { model=$1; shift; "$aothost" run "$root/pipelines/inference.yaml" --model "$model/train.pt2" --outputs o.st --set vars.backend=$backend "$@"; }
 
 # other rows are kept than when it was recorded: all of them, none of them
@@ -20,6 +20,14 @@ done
 [ "$(cat none.size)" -lt "$(cat mask.size)" ] || complain "a mask that keeps nothing gives as much as one that keeps some"
 [ "$(cat all.size)" -gt "$(cat mask.size)" ] || complain "a mask that keeps all gives no more than one that keeps some"
 
+# ranges over other sizes than recorded; an index that is known to be of no elements
+"$edit" "$ranges/expected.safetensors" ranges.st keep input.
+"$edit" ranges.st fewer.st add input.2 -3 add input.1 -9
+for which in ranges fewer; do
+  status 0 call "$ranges" --inputs $which.st
+  mv o.st $which.$backend.st
+done
+
 # the model's own assertions on the number that it reads: the inputs' fault, told with the message
 for which in nothing much; do
   status 2 call "$rows" --inputs $which.st
@@ -27,6 +35,9 @@ for which in nothing much; do
   says 'u[0-9] in 1..4|Runtime assertion failed for expression u[0-9]'
 done
 status 0 call "$rows" --inputs two.st
+done
+for which in ranges fewer; do
+  [ "$(wc -c < $which.backend-ref.st)" = "$(wc -c < $which.backend-cpu.st)" ] || complain "the backends give $which other sizes"
 done
 
 # a size that is told inside of a branch: backend-cpu plans the memory of both branches before it knows which is taken

@@ -127,6 +127,28 @@ class DynamicRows(nn.Module):
         return loss, values, inverse, counts, slices, torch.bincount(groups), torch.argwhere(x[:, 0] > 0), torch.zeros(2 * n + 1)
 
 
+class DynamicRanges(nn.Module):
+    """Tensors out of nothing whose sizes are a number that was read, or as many as rows were chosen, none of them perhaps."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, 3))
+        self.places = nn.Parameter(torch.randn(9))
+
+    def forward(self, x, keys, count):
+        n = count.item()
+        torch._check(n >= 1)
+        torch._check(n <= 8)
+        y = x @ self.weight
+        numbers = torch.arange(n)
+        ranges = torch.arange(2 * n, 0, -3, dtype=torch.float32).sum() + torch.arange(-n, n + 1).sum() + torch.arange(1, n + 2, 2).sum()
+        grid = torch.eye(n, n + 1) + torch.full((n, n + 1), x.amax().item()).triu(1) + torch.full((n, 1), n) + torch.ones(n, 1)
+        rows = y.new_zeros(n, 3).index_add(0, numbers, y.new_full((n, 3), 0.5)) + self.places[numbers][:, None]
+        chosen = torch.nonzero(keys > 2).squeeze(1)
+        taken = y[chosen] * torch.arange(chosen.numel())[:, None]
+        loss = (rows * rows).sum() * y.mean() + taken.sum() + (grid.sum() + ranges) * y.sum()
+        return loss, numbers, grid, torch.linspace(0, 1, 5) * n, torch.zeros_like(rows), torch.full((2,), n / 2)
+
 
 class LastStates(nn.Module):
     """An LSTM of two layers and directions; what counts are its last states, of which PyTorch 2.11 records one dimension too much."""
@@ -174,6 +196,10 @@ def dynamic_mask():
 
 def dynamic_rows():
     return DynamicRows(), (torch.randn(4, 5), torch.tensor([2, 0, 3, 2]), torch.tensor(3))
+
+
+def dynamic_ranges():
+    return DynamicRanges(), (torch.randn(8, 4), torch.tensor([3, 1, 4, 1, 5, 2, 0, 2]), torch.tensor(4))
 
 
 def last_states():

@@ -91,7 +91,7 @@ static aot_status_t run_kernel(rk_ctx *c) {
   return rk_complex_run(c, row);
 }
 
-static int is_open(const rk_ctx *c, const rk_tensor *t) { return c->caller && !t->data && (c->kernel->flags & RK_OPEN); }
+static int is_open(const rk_ctx *c, const rk_tensor *t) { return c->caller && c->caller->place && !t->data && (c->kernel->flags & RK_OPEN); }
 
 aot_status_t rk_run(const rk_kernel *k, const rk_call *call, rk_error *error) { return rk_run_for(k, call, NULL, error); }
 

@@ -171,9 +171,23 @@ static void test_numbers_that_are_none(void **state) {
   assert_non_null(strstr(error.text, "no integer of 64 bits"));
 }
 
+/* A result of no elements needs no memory; where nobody places results, that is what it is. */
+static void test_nothing_is_asked_to_be_placed(void **state) {
+  float x[2] = {1, 2};
+  const rk_caller caller = {.say = NULL};
+  rk_tensor in = dense(x, AOT_F32, 1, I64(2)), index = dense(NULL, AOT_I64, 1, I64(0)), result = dense(NULL, AOT_F32, 1, I64(0));
+  const rk_tensor *const indices[1] = {&index};
+  const rk_arg args[2] = {rk_arg_of_tensor(&in), {.kind = AOT_ARG_VALUES, .n = 1, .u.tensors = indices}};
+  const rk_call call = {args, 2, &result, 1};
+  rk_error error;
+  (void)state;
+  if (rk_run_for(rk_find(aot_str("aten.index.Tensor")), &call, &caller, &error) != AOT_OK) fail_msg("%s", error.text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_unique),           cmocka_unit_test(test_unique_runs_and_slices), cmocka_unit_test(test_unique_floats),
+      cmocka_unit_test(test_nothing_is_asked_to_be_placed),
       cmocka_unit_test(test_nothing_is_there), cmocka_unit_test(test_numbers),                cmocka_unit_test(test_numbers_that_are_none),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
