@@ -75,6 +75,14 @@ static aot_status_t split_input(rk_ctx *c, const rk_array *x, int32_t dims, pool
   return AOT_OK;
 }
 
+/* Places of a plane: none where there is no plane, however large it would be. */
+static aot_status_t count_places(rk_ctx *c, pool *p) {
+  p->n_out = p->planes > 0;
+  for (int32_t d = 0; d < p->dims; d++)
+    RK_CHECK(c, !__builtin_mul_overflow(p->n_out, p->out[d], &p->n_out), "the result is too large");
+  return AOT_OK;
+}
+
 /* kernel, stride, padding and maybe dilation arguments from `first` on; output sizes by pool_out. */
 static aot_status_t sliding(rk_ctx *c, const rk_array *x, int32_t dims, uint32_t first, int has_dilation, int ceil_mode, pool *p) {
   static const int64_t ones[POOL_DIMS] = {1, 1, 1}, zeros[POOL_DIMS] = {0, 0, 0};
@@ -86,7 +94,6 @@ static aot_status_t sliding(rk_ctx *c, const rk_array *x, int32_t dims, uint32_t
   memcpy(p->dilation, ones, sizeof ones);
   if (has_dilation) AOT_TRY(rk_ints(c, first + 3, n, ones, p->dilation));
   p->ceil_mode = ceil_mode;
-  p->n_out = 1;
   for (int32_t d = 0; d < dims; d++) {
     int64_t reach = p->dilation[d] * (p->kernel[d] - 1), room = p->in[d] + 2 * p->padding[d] - reach - 1;
     RK_CHECK(c, p->kernel[d] > 0 && p->stride[d] > 0 && p->dilation[d] > 0 && p->padding[d] >= 0, "kernel, stride and dilation must be positive");
@@ -94,20 +101,18 @@ static aot_status_t sliding(rk_ctx *c, const rk_array *x, int32_t dims, uint32_t
     RK_CHECK(c, room >= 0, "the kernel is larger than the padded input");
     p->out[d] = room / p->stride[d] + 1;
     if (ceil_mode && (p->out[d] - 1) * p->stride[d] >= p->in[d] + p->padding[d]) p->out[d]--;
-    p->n_out *= p->out[d];
   }
-  return AOT_OK;
+  return count_places(c, p);
 }
 
 static aot_status_t adaptive(rk_ctx *c, const rk_array *x, int32_t dims, const int64_t *out, pool *p) {
   AOT_TRY(split_input(c, x, dims, p));
   p->adaptive = 1;
-  p->n_out = 1;
   for (int32_t d = 0; d < dims; d++) {
     RK_CHECK(c, out[d] >= 0, "output size %lld is negative", (long long)out[d]);
-    p->n_out *= p->out[d] = out[d];
+    p->out[d] = out[d];
   }
-  return AOT_OK;
+  return count_places(c, p);
 }
 
 static void output_sizes(const pool *p, const rk_array *x, int64_t *sizes) {

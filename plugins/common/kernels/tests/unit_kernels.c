@@ -186,6 +186,15 @@ static void test_gather_names_index_and_bound(void **state) {
   assert_string_equal(error.text, "aten.gather.default: index -1 is out of range for dimension 0 of size 3");
 }
 
+static void test_no_planes_are_pooled_at_once(void **state) {
+  static const int64_t out[2] = {INT64_C(1) << 30, INT64_C(1) << 30};
+  float x[1];
+  rk_tensor tx = TENSOR(x, AOT_F32, 4, 1, 0, 4, 4), ty = TENSOR(x, AOT_F32, 4, 1, 0, out[0], out[1]);
+  rk_arg args[2] = {rk_arg_of_tensor(&tx), rk_arg_of_ints(out, 2)};
+  (void)state;
+  run_ok("aten._adaptive_avg_pool2d.default", args, 2, &ty, 1);
+}
+
 static void test_a_single_element_is_selected_once(void **state) {
   float x[1] = {3}, y[2] = {0};
   int64_t index[2] = {0, 0};
@@ -326,6 +335,7 @@ int main(void) {
       cmocka_unit_test(test_reshape_copies_when_it_must),
       cmocka_unit_test(test_declared_shapes_are_not_believed),
       cmocka_unit_test(test_gather_names_index_and_bound),
+      cmocka_unit_test(test_no_planes_are_pooled_at_once),
       cmocka_unit_test(test_a_single_element_is_selected_once),
       cmocka_unit_test(test_integers_take_the_largest_of_floats),
       cmocka_unit_test(test_dropout_that_draws_is_refused),
