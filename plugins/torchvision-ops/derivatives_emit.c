@@ -14,14 +14,16 @@ typedef struct backward {
   uint32_t n_args;
 } backward_t;
 
-static aot_status_t begin(backward_t *b, const aot_derivative_t *d, const aot_derivative_call_t *call) {
-  *b = (backward_t){.host = d->self, .call = call, .of = {.struct_size = sizeof b->of}};
-  return b->host->graph->node_info(call->prog, call->node, &b->of);
-}
-
 static void push(backward_t *b, aot_arg_t a) { b->args[b->n_args++] = a; }
 static void push_own(backward_t *b, uint32_t first, uint32_t end) {
   for (uint32_t i = first; i < end; i++) push(b, b->of.args[i]);
+}
+
+/* The cotangent of the first result comes first. */
+static aot_status_t begin(backward_t *b, const aot_derivative_t *d, const aot_derivative_call_t *call) {
+  *b = (backward_t){.host = d->self, .call = call, .of = {.struct_size = sizeof b->of}};
+  push(b, aot_arg_value(call->cotangents[0]));
+  return b->host->graph->node_info(call->prog, call->node, &b->of);
 }
 
 /* The sizes of operand 0, as numbers. */
@@ -54,54 +56,43 @@ static aot_status_t roi_align(const aot_derivative_t *d, aot_ctx_t *ctx, const a
   (void)ctx;
   if (is_zero(call)) return AOT_OK;
   AOT_TRY(begin(&b, d, call));
-  push(&b, aot_arg_value(call->cotangents[0]));
   push_own(&b, 1, 5); /* rois, scale, bins */
   AOT_TRY(push_sizes(&b));
   push_own(&b, 5, 7); /* sampling_ratio, aligned */
   return finish(&b, "torchvision._roi_align_backward.default");
 }
 
-static aot_status_t ps_roi_align(const aot_derivative_t *d, aot_ctx_t *ctx, const aot_derivative_call_t *call) {
-  backward_t b;
-  (void)ctx;
-  if (is_zero(call)) return AOT_OK;
-  AOT_TRY(begin(&b, d, call));
-  push(&b, aot_arg_value(call->cotangents[0]));
-  push_own(&b, 1, 2);
-  push(&b, aot_arg_value((aot_value_t){b.of.first_result.id + 1})); /* channel_mapping */
-  push_own(&b, 2, 6);
-  AOT_TRY(push_sizes(&b));
-  return finish(&b, "torchvision._ps_roi_align_backward.default");
-}
-
-/* Both pools: their second result (argmax, channel_mapping) stands behind rois. */
-static aot_status_t pool(const aot_derivative_t *d, const aot_derivative_call_t *call, const char *op) {
+/* Of the others the second result (argmax, channel_mapping) stands behind rois. */
+static aot_status_t with_second_result(const aot_derivative_t *d, const aot_derivative_call_t *call, const char *op) {
   backward_t b;
   if (is_zero(call)) return AOT_OK;
   AOT_TRY(begin(&b, d, call));
-  push(&b, aot_arg_value(call->cotangents[0]));
   push_own(&b, 1, 2);
   push(&b, aot_arg_value((aot_value_t){b.of.first_result.id + 1}));
-  push_own(&b, 2, 5);
+  push_own(&b, 2, b.of.n_args);
   AOT_TRY(push_sizes(&b));
   return finish(&b, op);
 }
 
+static aot_status_t ps_roi_align(const aot_derivative_t *d, aot_ctx_t *ctx, const aot_derivative_call_t *call) {
+  (void)ctx;
+  return with_second_result(d, call, "torchvision._ps_roi_align_backward.default");
+}
+
 static aot_status_t roi_pool(const aot_derivative_t *d, aot_ctx_t *ctx, const aot_derivative_call_t *call) {
   (void)ctx;
-  return pool(d, call, "torchvision._roi_pool_backward.default");
+  return with_second_result(d, call, "torchvision._roi_pool_backward.default");
 }
 
 static aot_status_t ps_roi_pool(const aot_derivative_t *d, aot_ctx_t *ctx, const aot_derivative_call_t *call) {
   (void)ctx;
-  return pool(d, call, "torchvision._ps_roi_pool_backward.default");
+  return with_second_result(d, call, "torchvision._ps_roi_pool_backward.default");
 }
 
 static aot_status_t deform_conv(const aot_derivative_t *d, aot_ctx_t *ctx, const aot_derivative_call_t *call) {
   backward_t b;
   (void)ctx;
   AOT_TRY(begin(&b, d, call));
-  push(&b, aot_arg_value(call->cotangents[0]));
   push_own(&b, 0, b.of.n_args);
   return finish(&b, "torchvision._deform_conv2d_backward.default");
 }
