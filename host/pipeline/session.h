@@ -122,6 +122,8 @@ void aoth_session_drop_program(aoth_session_t *s); /* the selected one, which is
 void aoth_session_drop_programs(aoth_session_t *s); /* all, at the end */
 
 /* ---- call.c ---- */
+/* Room for one more row of a session array; the old rows stay behind in the arena. NULL: no memory. */
+void *aoth_session_room(aoth_session_t *s, void *rows, uint32_t n, uint32_t *capacity, size_t row_size);
 typedef aot_status_t (*aoth_call_fn)(void *arg);
 /* One call into a unit in a crash frame, with a fresh scratch arena. `doing`: "run", "compile", for messages. Trouble is told;
  * s->outcome says how it ended. */
@@ -165,8 +167,5 @@ aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *s
 
 /* ---- bundle.c ---- */
 void aoth_bundle_write(aoth_session_t *s, const aoth_stage_t *stage, const char *journal);
-
-/* Room for one more row of a session array; the old rows stay behind in the arena. NULL: no memory. */
-void *aoth_session_room(aoth_session_t *s, void *rows, uint32_t n, uint32_t *capacity, size_t row_size);
 
 #endif

@@ -176,7 +176,8 @@ static int find_compiler(const char *name, char *path, size_t size, struct stat 
 static int version_path(const bc_cache_t *c, char *path, size_t size) {
   struct stat st;
   if (!find_compiler(c->compiler, path, size, &st)) return 0;
-  const int64_t file[] = {(int64_t)st.st_dev, (int64_t)st.st_ino, (int64_t)st.st_size, (int64_t)st.st_mtim.tv_sec, (int64_t)st.st_mtim.tv_nsec};
+  const int64_t file[] = {(int64_t)st.st_dev, (int64_t)st.st_ino, (int64_t)st.st_size, (int64_t)st.st_mtim.tv_sec,
+                          (int64_t)st.st_mtim.tv_nsec};
   const uint64_t key = XXH3_64bits_withSeed(file, sizeof file, XXH3_64bits(path, strlen(path)));
   int n = snprintf(path, size, "%s/compiler-%016llx.version", c->dir, (unsigned long long)key);
   return n > 0 && (size_t)n < size;
