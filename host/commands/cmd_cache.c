@@ -139,9 +139,9 @@ static void put_difference(void *self, const char *what, const char *then, const
   json_array_append_new(d->list, json_pack("{s:s, s:s?, s:s?}", "what", what, "then", then, "now", now));
 }
 
-/* The entry with the fewest differing rows; entries of the same model come first. AOT_NO_ID: none. */
+/* The entry with the fewest differing rows; entries of the same model come first. AOT_NO_INDEX: none. */
 static uint32_t nearest(const cache_t *c, const aoth_cache_key_t *key) {
-  uint32_t best = AOT_NO_ID, least = UINT32_MAX;
+  uint32_t best = AOT_NO_INDEX, least = UINT32_MAX;
   for (uint32_t i = 0; i < c->n_files; i++) {
     const char *wrong;
     json_t *about = read_about(c->files[i].path, &wrong);
@@ -155,10 +155,10 @@ static uint32_t nearest(const cache_t *c, const aoth_cache_key_t *key) {
 }
 
 static int tell_difference(cache_t *c, const aoth_cache_key_t *key) {
-  const uint32_t i = key->bypass ? AOT_NO_ID : nearest(c, key);
+  const uint32_t i = key->bypass ? AOT_NO_INDEX : nearest(c, key);
   differing_t d = {c->out, json_array()};
   const char *word = key->bypass ? "bypass" : "miss", *wrong = NULL;
-  json_t *about = i == AOT_NO_ID ? NULL : read_about(c->files[i].path, &wrong);
+  json_t *about = i == AOT_NO_INDEX ? NULL : read_about(c->files[i].path, &wrong);
   if (about && aoth_cache_differences(about, key, NULL, NULL) == 0) word = "hit";
   if (c->out && key->bypass)
     fprintf(c->out, "bypass (%s): %s%s%s\n", aoth_bypass_word(key->bypass), aoth_bypass_sentence(key->bypass), key->detail ? ": " : "",

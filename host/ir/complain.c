@@ -62,7 +62,7 @@ static void report(aot_ctx_t *ctx, aot_prog_t *p, uint32_t node, int32_t severit
   if (given) {
     where = *given;
   } else if (p && p->locator) {
-    p->locator->find(p->locator->self, NONE, &where);
+    p->locator->find(p->locator->self, AOT_NO_INDEX, &where);
   } else if (origin && origin->source_file.size && ctx->scratch) {
     file = aoth_arena_text(ctx->scratch, origin->source_file.data, (size_t)origin->source_file.size);
   } else if (origin && origin->source_file.size) {
@@ -135,7 +135,7 @@ static void complain_v(aot_prog_t *p, uint32_t arg, const char *code, const char
 aot_status_t aoth_complain(aot_prog_t *p, aot_status_t status, const char *code, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  complain_v(p, NONE, code, format, args);
+  complain_v(p, AOT_NO_INDEX, code, format, args);
   va_end(args);
   return status;
 }

@@ -124,7 +124,7 @@ static aot_status_t ask_aliases(aot_prog_t *p, aot_op_t op, const aot_op_desc_t 
   if (!o->table.aliases) return AOT_OK;
   AOT_TRY(o->table.aliases(o->self, p->ctx, p, local, call, out));
   for (uint32_t i = 0; i < call->n_results; i++)
-    if (out[i] != NONE && out[i] >= call->n_operands)
+    if (out[i] > call->n_operands)
       return aoth_complain(p, AOT_E_INTERNAL, "ir.bad-answer", "aliases of %.*s answered operand %u of %u", STR_ARGS(d->name), out[i],
                            call->n_operands);
   return AOT_OK;

@@ -43,13 +43,15 @@ int aoth_role_allowed(int32_t role, int is_output) {
 
 int aoth_role_is_leaf(int32_t role) { return role_names_leaf(role); }
 
-/* A stored copy of a name as a row of names; 0 for an empty one, NONE without memory. */
-static uint32_t make_name(aot_prog_t *p, aot_str_t name) {
-  if (!name.size) return 0;
+/* A stored copy of a name as a row of names; row 0 for an empty one. */
+static aot_status_t make_name(aot_prog_t *p, aot_str_t name, uint32_t *out) {
+  *out = 0;
+  if (!name.size) return AOT_OK;
   aot_str_t copy = aoth_store_text(p, name);
-  if (!copy.data || !ROWS_ROOM(p->names, 1)) return NONE;
-  p->names.at[p->names.n] = copy;
-  return p->names.n++;
+  if (!copy.data || !ROWS_ROOM(p->names, 1)) return aoth_no_memory(p, "a name", name.size);
+  *out = p->names.n++;
+  p->names.at[*out] = copy;
+  return AOT_OK;
 }
 
 aot_status_t aoth_edit_graph_create(aot_prog_t *p, int32_t kind, aot_str_t name, aot_graph_t *out) {
@@ -90,13 +92,13 @@ aot_status_t aoth_edit_graph_erase(aot_prog_t *p, aot_graph_t g) {
 
 aot_status_t aoth_edit_input_add(aot_prog_t *p, aot_graph_t g, int32_t role, uint32_t index, const aot_type_t *t,
                                  aot_str_t name, aot_value_t *out) {
-  uint32_t type;
+  uint32_t type, named;
   AOT_TRY(aoth_need_graph(p, g));
   AOT_TRY(check_port(p, role, index, 0));
   AOT_TRY(aoth_type_intern(p, t, &type));
-  uint32_t named = make_name(p, name);
+  AOT_TRY(make_name(p, name, &named));
   graph_row_t *row = &p->graphs.at[g.id];
-  if (named == NONE || !ROWS_ROOM(p->values, 1) || !ROWS_ROOM(row->inputs, 1))
+  if (!ROWS_ROOM(p->values, 1) || !ROWS_ROOM(row->inputs, 1))
     return aoth_no_memory(p, "a graph input", sizeof(aot_port_t));
   AOT_TRY(aoth_edit_begin(p));
   out->id = p->values.n;
@@ -244,9 +246,9 @@ void aoth_value_rename(aot_prog_t *p, uint32_t value, uint32_t name) {
 }
 
 aot_status_t aoth_edit_name_set(aot_prog_t *p, aot_value_t v, aot_str_t name) {
+  uint32_t named;
   AOT_TRY(aoth_need_value(p, v));
-  uint32_t named = make_name(p, name);
-  if (named == NONE) return aoth_no_memory(p, "a name", name.size);
+  AOT_TRY(make_name(p, name, &named));
   AOT_TRY(aoth_edit_begin(p));
   aoth_edit_record(p, EDIT_NAME_SET, v.id, p->values.at[v.id].name, 0, 0, 0, NULL);
   aoth_value_rename(p, v.id, named);

@@ -3,6 +3,7 @@
  * Expressions share sub-expressions, and a chain of n sharings written out has 2^n parts. An expression of more than
  * EXPR_INLINE_MAX operations is therefore named by a `let` line, which is written once, after the lets that it uses. Both
  * walks keep explicit stacks; writing all expressions of a program is linear in their number. */
+#include <aot/inline.h>
 #include <ir/text_form.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,13 +145,13 @@ static void define_all(dim_writer_t *w, int64_t dim, aoth_text_t *out) {
     const aot_expr_info_t *e = &row_at(w, top)->info;
     const int64_t children[3] = {e->c, e->b, e->a};
     size_t before = stack.n;
-    for (int i = 0; i < 3 && w->let_numbers[AOT_DIM_EXPR(top)] == NONE; i++)
-      if (is_large(w, children[i]) && w->let_numbers[AOT_DIM_EXPR(children[i])] == NONE &&
+    for (int i = 0; i < 3 && w->let_numbers[AOT_DIM_EXPR(top)] == AOT_NO_INDEX; i++)
+      if (is_large(w, children[i]) && w->let_numbers[AOT_DIM_EXPR(children[i])] == AOT_NO_INDEX &&
           !pending_push(&stack, children[i]))
         out->failed = 1;
     if (stack.n > before) continue;
     stack.n--;
-    if (w->let_numbers[AOT_DIM_EXPR(top)] == NONE) define(w, top);
+    if (w->let_numbers[AOT_DIM_EXPR(top)] == AOT_NO_INDEX) define(w, top);
   }
   free(stack.at);
 }
@@ -160,7 +161,7 @@ void aoth_dim_write(dim_writer_t *w, int64_t dim, aoth_text_t *out) {
     aoth_text_f(out, "<expr %u>", AOT_DIM_EXPR(dim));
     return;
   }
-  if (is_large(w, dim) && w->let_numbers && w->let_numbers[AOT_DIM_EXPR(dim)] == NONE) define_all(w, dim, out);
+  if (is_large(w, dim) && w->let_numbers && w->let_numbers[AOT_DIM_EXPR(dim)] == AOT_NO_INDEX) define_all(w, dim, out);
   write_tree(w, dim, 0, out);
 }
 

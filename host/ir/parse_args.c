@@ -223,7 +223,7 @@ static aot_status_t grow_args(parser_t *s, uint32_t n) {
 static uint32_t schema_position(const aot_op_desc_t *d, aot_str_t name) {
   for (uint32_t i = 0; i < d->n_args; i++)
     if (aot_str_eq(d->args[i].name, name)) return i;
-  return NONE;
+  return AOT_NO_INDEX;
 }
 
 static aot_status_t unknown_keyword(parser_t *s, const aot_op_desc_t *d, const token_t *t) {
@@ -246,7 +246,7 @@ static aot_status_t parse_one(parser_t *s, const aot_op_desc_t *d, uint32_t posi
   *keyword = at_keyword(s);
   if (*keyword) {
     position = schema_position(d, t.text);
-    if (position == NONE) return unknown_keyword(s, d, &t);
+    if (position == AOT_NO_INDEX) return unknown_keyword(s, d, &t);
     AOT_TRY(aoth_parse_next(s));
     AOT_TRY(aoth_parse_next(s));
   }

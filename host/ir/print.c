@@ -16,7 +16,7 @@ typedef struct printer {
   unsigned char *plain;    /* by value: its name stands for it */
   uint32_t *graph_positions;
   unsigned char *plain_graphs;
-  uint32_t *origin_numbers; /* NONE: not referred to yet */
+  uint32_t *origin_numbers; /* AOT_NO_INDEX: not referred to yet */
   uint32_t *origin_order;   /* numbered origins, in order */
   uint32_t n_origins;
 } printer_t;
@@ -223,7 +223,7 @@ static void put_args(printer_t *w, const node_row_t *n) {
  * turned round. */
 static uint32_t number_origin(printer_t *w, uint32_t origin) {
   uint32_t *order = w->origin_order + w->n_origins, n = 0;
-  for (uint32_t o = origin; o != NONE && w->origin_numbers[o] == NONE; o = w->p->origins.at[o].parent.id)
+  for (uint32_t o = origin; o != NONE && w->origin_numbers[o] == AOT_NO_INDEX; o = w->p->origins.at[o].parent.id)
     order[n++] = o;
   for (uint32_t i = 0; i < n / 2; i++) {
     uint32_t swap = order[i];
@@ -393,7 +393,7 @@ static int number_graphs(printer_t *w, aot_str_t *names) {
   for (uint32_t g = 0; g < p->graphs.n; g++) {
     const aot_str_t none = {NULL, 0};
     names[g] = p->graphs.at[g].alive ? p->graphs.at[g].name : none;
-    w->graph_positions[g] = p->graphs.at[g].alive ? position++ : NONE;
+    w->graph_positions[g] = p->graphs.at[g].alive ? position++ : AOT_NO_INDEX;
   }
   return aoth_plain_names(names, p->graphs.n, aoth_is_word, w->plain_graphs);
 }

@@ -117,7 +117,7 @@ typedef struct edit_row {
 #define EDIT_SYMBOL_CREATE 20
 #define EDIT_EXPR_CREATE 21
 
-/* Where a complaint about the edit in progress belongs in text (set by the parser). arg: argument number or NONE. */
+/* Where a complaint about the edit in progress belongs in text (set by the parser). arg: argument number or AOT_NO_INDEX. */
 typedef struct aoth_locator {
   void *self;
   void (*find)(void *self, uint32_t arg, aoth_where_t *out);

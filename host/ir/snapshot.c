@@ -34,7 +34,7 @@ typedef struct builder {
   aot_prog_t *p;
   array_t arrays[N_ARRAYS];
   uint32_t *value_rows, *graph_rows, *op_rows; /* by id; NONE: no row */
-  uint32_t *type_dims;                         /* by type number: ints row, NONE: not there yet */
+  uint32_t *type_dims;                         /* by type number: ints row, AOT_NO_INDEX: not there yet */
 } builder_t;
 
 static const uint32_t row_sizes[N_ARRAYS] = {sizeof(aot_snap_graph_t),
@@ -75,7 +75,7 @@ static uint32_t put_dims(builder_t *b, int32_t rank, const int64_t *sizes, const
 /* Values of one type share their dimensions. */
 static uint32_t dims_of_type(builder_t *b, uint32_t type) {
   const aot_type_t *t = &b->p->types.at[type];
-  if (b->type_dims[type] == NONE) b->type_dims[type] = put_dims(b, t->rank, t->sizes, t->strides);
+  if (b->type_dims[type] == AOT_NO_INDEX) b->type_dims[type] = put_dims(b, t->rank, t->sizes, t->strides);
   return b->type_dims[type];
 }
 
@@ -207,7 +207,7 @@ static int lay_out(const builder_t *b, aot_snapshot_t *head) {
                                         &head->symbols, &head->exprs, &head->ops,   &head->chars};
   uint64_t at = sizeof *head;
   for (int i = 0; i < N_ARRAYS; i++) {
-    if (b->arrays[i].n >= NONE) return 0;
+    if (b->arrays[i].n >= UINT32_MAX) return 0;
     at = (at + 7) & ~UINT64_C(7);
     arrays[i]->at = at;
     arrays[i]->count = (uint32_t)b->arrays[i].n;

@@ -12,7 +12,7 @@
 typedef struct dim_writer {
   aot_prog_t *prog;
   const unsigned char *plain_symbols; /* 1: the symbol's name is a word of its own; NULL: judge by the name alone */
-  uint32_t *let_numbers;              /* by expression, NONE: has none yet */
+  uint32_t *let_numbers;              /* by expression, AOT_NO_INDEX: has none yet */
   uint32_t n_lets;
   aoth_text_t *lets;
 } dim_writer_t;

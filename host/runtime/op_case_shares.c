@@ -24,12 +24,12 @@ static aot_status_t ask(aot_prog_t *prog, const aot_node_info_t *n, aot_type_t *
   return aoth_edit_aliases(prog, n->op, &call, out);
 }
 
-/* The recording's name of an operand; NULL: none. */
+/* The recording's name of an operand, counted from 1; NULL: none. */
 static const char *path_of(aot_prog_t *prog, const aoth_case_program_t *program, const aot_node_info_t *n, uint32_t operand) {
   const aot_graph_t graph = aoth_graph_graph_find(prog, AOT_GRAPH_FORWARD);
   const aot_port_t *inputs = aoth_graph_inputs(prog, graph);
-  for (uint32_t i = 0; operand < n->n_operands && i < program->n_inputs && i < aoth_graph_n_inputs(prog, graph); i++)
-    if (inputs[i].value.id == n->operands[operand]) return program->paths[i];
+  for (uint32_t i = 0; operand && i < program->n_inputs && i < aoth_graph_n_inputs(prog, graph); i++)
+    if (inputs[i].value.id == n->operands[operand - 1]) return program->paths[i];
   return NULL;
 }
 

@@ -200,7 +200,7 @@ void aoth_step_store_inputs(const aoth_step_t *s, const aoth_tensor_t *inputs) {
   for (uint32_t k = 0; k < s->n_given; k++) {
     uint32_t leaf = s->leaves.input[k];
     if (!(s->changed[leaf] & AOTH_CHANGED_NUMBERS)) continue;
-    const aot_rule_t *r = s->entry[leaf] == AOT_NO_ID ? NULL : &s->now[s->entry[leaf]];
+    const aot_rule_t *r = s->entry[leaf] == AOT_NO_INDEX ? NULL : &s->now[s->entry[leaf]];
     if (r && r->kind == AOT_RULE_ENTRY_SAME) continue; /* that memory is written once */
     aoth_tensor_t now = s->given[k].tensor;
     if (r) now = aoth_rule_view(r, &s->given[s->leaves.leaf[r->b].info.ordinal].tensor);

@@ -29,13 +29,13 @@ static int give(const aoth_tensor_t *t, aoth_tensor_t *out) {
 static int gradient_of(const aoth_step_t *s, uint32_t leaf, aoth_tensor_t *out) {
   if (s->phase < AOTH_PHASE_BACKWARD || leaf == AOT_NO_ID) return 0;
   uint32_t wants = s->leaves.leaf[leaf].info.flags & AOT_LEAF_REQUIRES_GRAD;
-  const aot_rule_t *r = s->entry[leaf] == AOT_NO_ID ? NULL : &s->now[s->entry[leaf]];
+  const aot_rule_t *r = s->entry[leaf] == AOT_NO_INDEX ? NULL : &s->now[s->entry[leaf]];
   if (r && r->kind == AOT_RULE_ENTRY_SAME) {
     leaf = r->b;
-    r = s->entry[leaf] == AOT_NO_ID ? NULL : &s->now[s->entry[leaf]];
+    r = s->entry[leaf] == AOT_NO_INDEX ? NULL : &s->now[s->entry[leaf]];
   }
   uint32_t port = s->gradient[r ? r->b : leaf];
-  if ((r && !wants) || port == AOT_NO_ID || !give(&s->call[AOTH_CALL_BACKWARD].out[port].tensor, out)) return 0;
+  if ((r && !wants) || port == AOT_NO_INDEX || !give(&s->call[AOTH_CALL_BACKWARD].out[port].tensor, out)) return 0;
   if (r) *out = aoth_rule_view(r, out);
   return 1;
 }

@@ -48,9 +48,9 @@ struct aoth_step {
   aoth_call_t call[AOTH_N_CALLS];
   uint32_t n_saved, n_outputs, n_bases, n_rules;
   uint32_t n_given;    /* user inputs of the caller; bases that they are views of follow (ir/aliasing.h) */
-  uint32_t *entry;     /* by leaf: the rule that says what it is a view of at the entry, or AOT_NO_ID */
-  uint32_t *saved;     /* by saved slot: forward output port */
-  uint32_t *gradient;  /* by leaf: backward output port or AOT_NO_ID */
+  uint32_t *entry;     /* by leaf: the rule that says what it is a view of at the entry, or AOT_NO_INDEX */
+  uint32_t *saved;     /* by saved slot: forward output port or AOT_NO_INDEX */
+  uint32_t *gradient;  /* by leaf: backward output port or AOT_NO_INDEX */
   aot_rule_t *rules;   /* as the program has them */
   aot_rule_t *now;     /* with numbers */
   int64_t *rule_dims;  /* numbers of `now` */

@@ -80,7 +80,7 @@ static aot_status_t index_forward(aoth_step_t *s) {
   memset(s->saved, 0xff, s->n_saved * sizeof *s->saved);
   for (uint32_t i = 0; i < f->n_out; i++) {
     if (f->out[i].role != AOT_ROLE_SAVED) continue;
-    if (f->out[i].index >= s->n_saved || s->saved[f->out[i].index] != AOT_NO_ID)
+    if (f->out[i].index >= s->n_saved || s->saved[f->out[i].index] != AOT_NO_INDEX)
       return refuse(s, "run.ports", "the forward saves slot %u twice", f->out[i].index);
     s->saved[f->out[i].index] = i;
   }
@@ -91,7 +91,7 @@ static aot_status_t check_backward(aoth_step_t *s) {
   const aoth_call_t *b = &s->call[AOTH_CALL_BACKWARD];
   for (uint32_t i = 0; i < b->n_in; i++) {
     const aoth_slot_t *p = &b->in[i];
-    if (p->role == AOT_ROLE_SAVED && (p->index >= s->n_saved || s->saved[p->index] == AOT_NO_ID))
+    if (p->role == AOT_ROLE_SAVED && (p->index >= s->n_saved || s->saved[p->index] == AOT_NO_INDEX))
       return refuse(s, "run.ports", "the backward reads saved slot %u, which the forward does not save", p->index);
     if (p->role == AOT_ROLE_TANGENT && p->index >= s->n_outputs)
       return refuse(s, "run.ports", "the backward takes a tangent of output %u, but there are %u outputs", p->index, s->n_outputs);
@@ -102,8 +102,8 @@ static aot_status_t check_backward(aoth_step_t *s) {
   for (uint32_t i = 0; i < b->n_out; i++)
     if (b->out[i].role == AOT_ROLE_GRADIENT) s->gradient[b->out[i].index] = i;
   for (uint32_t i = 0; i < s->n_rules; i++) { /* the members' gradients are views of their base's */
-    uint32_t port = s->rules[i].kind == AOT_RULE_ENTRY_VIEW ? s->gradient[s->rules[i].b] : AOT_NO_ID;
-    const aot_type_t *t = port == AOT_NO_ID ? NULL : &b->out[port].type;
+    uint32_t port = s->rules[i].kind == AOT_RULE_ENTRY_VIEW ? s->gradient[s->rules[i].b] : AOT_NO_INDEX;
+    const aot_type_t *t = port == AOT_NO_INDEX ? NULL : &b->out[port].type;
     if (t && t->kind == AOT_TYPE_TENSOR && (t->rank != 1 || t->strides[0] != 1 || t->offset != 0))
       return refuse(s, "run.ports", "the gradient of leaf %u, which others are views of, is not contiguous", s->rules[i].b);
   }
@@ -119,7 +119,7 @@ static aot_status_t check_update(const aoth_step_t *s) {
     if (p->role == AOT_ROLE_GRADIENT) {
       uint32_t port = s->gradient[p->index];
       aot_str_t name = aoth_leaf_name(&s->leaves.leaf[p->index]);
-      if (port == AOT_NO_ID || b->out[port].type.kind == AOT_TYPE_NONE)
+      if (port == AOT_NO_INDEX || b->out[port].type.kind == AOT_TYPE_NONE)
         return refuse(s, "run.ports", "the optimizer reads the gradient of %.*s, which the backward does not compute",
                       (int)name.size, name.data);
     } else if (!aoth_slot_is_leaf(p->role) && p->role != AOT_ROLE_HYPER) {
@@ -171,7 +171,7 @@ static void spread_changes(aoth_step_t *s) {
 static aot_status_t check_entry_rule(const aoth_step_t *s, uint32_t i) {
   const aot_rule_t *r = &s->rules[i];
   const aoth_leaf_t *a = r->a < s->leaves.n ? &s->leaves.leaf[r->a] : NULL, *b = r->b < s->leaves.n ? &s->leaves.leaf[r->b] : NULL;
-  if (!a || !b || a->info.role != AOT_ROLE_USER_INPUT || b->info.role != AOT_ROLE_USER_INPUT || s->entry[r->a] != AOT_NO_ID)
+  if (!a || !b || a->info.role != AOT_ROLE_USER_INPUT || b->info.role != AOT_ROLE_USER_INPUT || s->entry[r->a] != AOT_NO_INDEX)
     return refuse(s, "run.rules", "boundary rule %u says at the entry what leaf %u is, which must be a user input without such a rule", i, r->a);
   for (uint32_t k = 0; k < s->call[AOTH_CALL_FORWARD].n_in; k++) {
     const aoth_slot_t *p = &s->call[AOTH_CALL_FORWARD].in[k];

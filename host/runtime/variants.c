@@ -39,7 +39,7 @@ static void read_traits(const aoth_step_t *s, aoth_variants_t *v) {
   for (uint32_t k = 0; k < s->n_given; k++) {
     uint32_t leaf = s->leaves.input[k], port = s->gradient[leaf];
     if (s->leaves.leaf[leaf].info.flags & AOT_LEAF_REQUIRES_GRAD) v->traits[k] |= AOTH_INPUT_REQUIRES;
-    if (port != AOT_NO_ID && s->call[AOTH_CALL_BACKWARD].out[port].type.kind == AOT_TYPE_TENSOR) v->traits[k] |= AOTH_INPUT_GRADIENT;
+    if (port != AOT_NO_INDEX && s->call[AOTH_CALL_BACKWARD].out[port].type.kind == AOT_TYPE_TENSOR) v->traits[k] |= AOTH_INPUT_GRADIENT;
     v->all_traits |= v->traits[k];
   }
 }

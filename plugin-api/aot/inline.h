@@ -20,6 +20,9 @@ static inline int aot_str_eq(aot_str_t a, aot_str_t b) {
   return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, (size_t)a.size) == 0);
 }
 
+/* No position, in tables of one's own whose positions count from 0. Nothing that crosses the boundary says it. */
+#define AOT_NO_INDEX UINT32_MAX
+
 static inline aot_node_t aot_no_node(void) { aot_node_t n; n.id = AOT_NO_ID; return n; }
 static inline aot_value_t aot_no_value(void) { aot_value_t v; v.id = AOT_NO_ID; return v; }
 static inline aot_origin_t aot_no_origin(void) { aot_origin_t o; o.id = AOT_NO_ID; return o; }
@@ -62,15 +65,15 @@ static inline const aot_schema_arg_t *aot_schema_result(const aot_op_desc_t *d, 
   }
   return NULL;
 }
-/* The operand (in argument order, list elements one by one) with the alias mark of result i of n; AOT_NO_ID: none. */
+/* The operand with the alias mark of result i of n, counted from 1 (in argument order, list elements one by one); 0: none. */
 static inline uint32_t aot_marked_operand(const aot_op_desc_t *d, const aot_arg_t *args, uint32_t n_args, uint32_t n, uint32_t i) {
   const aot_schema_arg_t *result = aot_schema_result(d, n, i);
-  uint32_t operand = 0, a, width;
+  uint32_t operand = 1, a, width;
   for (a = 0; result && result->alias_set != 0 && a < n_args; a++, operand += width) {
     width = aot_n_operands(&args[a]);
     if (width > 0 && aot_schema_of(d, a)->alias_set == result->alias_set) return operand + (i < width ? i : 0);
   }
-  return AOT_NO_ID;
+  return 0;
 }
 
 static inline uint64_t aot_dtype_size(int32_t dtype) {

@@ -127,8 +127,8 @@ typedef struct aot_opset {
   void (AOT_CALL *destroy)(const struct aot_opset *o);                        /* [host-main] */
   const void *(AOT_CALL *get_ext)(const struct aot_opset *o, const char *id); /* [any-thread] */
   /* Appended by minor 2. Whose memory the results of one call share. out_operands[i] is the operand that result i is, or is a view
-   * of; AOT_NO_ID: it has memory of its own. They hold what the schema's marks say; the opset changes those that are otherwise
-   * in this call: reshape that has to copy, dropout that has nothing to drop. NULL: the marks say all. [stage-exclusive] */
+   * of, counted from 1; 0: it has memory of its own. They hold what the schema's marks say; the opset changes those that are
+   * otherwise in this call: reshape that has to copy, dropout that has nothing to drop. NULL: the marks say all. [stage-exclusive] */
   aot_status_t (AOT_CALL *aliases)(const struct aot_opset *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
                                    const aot_call_t *call, uint32_t *out_operands);
 } aot_opset_t;

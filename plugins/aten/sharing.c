@@ -8,7 +8,7 @@
 
 static void answer(const aot_call_t *call, int shares, uint32_t *out) {
   uint32_t i;
-  for (i = 0; i < call->n_results; i++) out[i] = shares ? 0 : AOT_NO_ID;
+  for (i = 0; i < call->n_results; i++) out[i] = shares ? 1 : 0;
 }
 
 static int has_no_elements(at_infer_t *c, const aot_type_t *t) {
@@ -70,7 +70,7 @@ void at_sh_first(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
 void at_sh_each(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
   uint32_t i;
   (void)c;
-  for (i = 0; i < call->n_results; i++) out[i] = i < call->n_operands ? i : AOT_NO_ID;
+  for (i = 0; i < call->n_results; i++) out[i] = i < call->n_operands ? i + 1 : 0;
 }
 
 /* a list of one is that one */

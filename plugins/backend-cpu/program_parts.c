@@ -142,7 +142,7 @@ static aot_status_t cut(bc_cut_t *out, cutting_t *c) {
   const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(c->s, aot_snap_graph_t, graphs);
   for (uint32_t v = 0; v < c->s->values.count; v++) {
     c->place[v] = NOWHERE;
-    c->stamp[v] = AOT_NO_ID;
+    c->stamp[v] = AOT_NO_INDEX;
   }
   for (uint32_t g = 0; g < c->s->graphs.count; g++) {
     out->first_part[g] = c->parts.count;

@@ -110,8 +110,8 @@ static aot_status_t check_form(fz_rewrite_t *w, aot_node_t node, const aot_op_de
   for (uint32_t r = 0; r < f->info.n_results; r++) {
     const uint32_t operand = fz_aliased_operand(d, &f->info, r);
     uint32_t arg = 0;
-    if (operand == AOT_NO_ID) continue;
-    for (uint32_t k = 0; k + aot_n_operands(&f->info.args[arg]) <= operand; arg++) k += aot_n_operands(&f->info.args[arg]);
+    if (!operand) continue;
+    for (uint32_t k = 0; k + aot_n_operands(&f->info.args[arg]) < operand; arg++) k += aot_n_operands(&f->info.args[arg]);
     if (!fz_writes_arg(d, &f->info, arg))
       return refuse(w, node, d, "writes one argument and gives a view of another, and its operator set has no functional form of it");
   }
@@ -147,7 +147,7 @@ static void hand_out(const fz_rewrite_t *w, const aot_op_desc_t *d, const form_t
     for (uint32_t e = 0; e < aot_n_operands(&f->info.args[a]); e++, k++) {
       if (f->info.operands[k] == AOT_NO_ID || !fz_writes_arg(d, &f->info, a)) continue;
       for (uint32_t r = 0; r < f->info.n_results; r++)
-        if (out_results[r].id == AOT_NO_ID && fz_aliased_operand(d, &f->info, r) == k) out_results[r].id = next;
+        if (out_results[r].id == AOT_NO_ID && fz_aliased_operand(d, &f->info, r) == k + 1) out_results[r].id = next;
       out_written[n_written++].id = next++;
     }
 }

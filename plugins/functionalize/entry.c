@@ -143,7 +143,7 @@ static aot_status_t retype_node(entering_t *e, aot_node_t node) {
   AOT_TRY(g->node_info(e->prog, node, &info));
   const aot_op_desc_t *d = g->op_desc(e->prog, info.op);
   for (uint32_t i = 0; i < info.n_results; i++) {
-    uint32_t k = fz_aliased_operand(d, &info, i), v = k == AOT_NO_ID ? AOT_NO_ID : info.operands[k];
+    uint32_t k = fz_aliased_operand(d, &info, i), v = k ? info.operands[k - 1] : AOT_NO_ID;
     if (v == AOT_NO_ID || !e->moved[v].is) continue;
     const moved_t moved = e->moved[v];
     if (!inferred) {

@@ -32,7 +32,7 @@ aot_status_t fz_whose_memory(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t 
 
 static int is_hidden(const aot_op_desc_t *d, const aot_node_info_t *n, const uint32_t *memory) {
   for (uint32_t i = 0; i < n->n_results; i++)
-    if (memory[i] != AOT_NO_ID && memory[i] != fz_aliased_operand(d, n, i)) return 1;
+    if (memory[i] && memory[i] != fz_aliased_operand(d, n, i)) return 1;
   return 0;
 }
 

@@ -11,7 +11,7 @@
 
 #include <aot/host.h>
 
-/* The operand whose memory each result of a call shares, AOT_NO_ID: its own. operands: values whose types are those of the
+/* The operand whose memory each result of a call shares, counted from 1; 0: its own. operands: values whose types are those of the
  * operands at tracing; out: room for n_results. O(operands + results). */
 aot_status_t fz_whose_memory(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_node_info_t *n,
                              const uint32_t *operands, uint32_t *out);

@@ -73,7 +73,7 @@ typedef struct operands {
 static int is_looked_into(const aot_op_desc_t *d, const aot_node_info_t *n, const operands_t *original, uint32_t k) {
   if (!(d->flags & (AOT_OP_VIEW | AOT_OP_INPLACE_VIEW)) && writes_anything(d, n)) return 0;
   for (uint32_t i = 0; i < n->n_results; i++)
-    if (original->memory[i] == k) return 1;
+    if (original->memory[i] == k + 1) return 1;
   return 0;
 }
 
@@ -196,8 +196,8 @@ static void place_written_results(fz_rewrite_t *w, const aot_op_desc_t *d, const
   for (uint32_t i = 0; i < info->n_results; i++) {
     uint32_t declared = info->first_result.id + i, operand = fz_aliased_operand(d, info, i);
     if (fz_place_of(&w->alias, declared) != FZ_NONE) continue; /* renamed already */
-    if (operand != AOT_NO_ID) {
-      fz_alias_join(&w->alias, declared, before_refresh->ids[operand]);
+    if (operand) {
+      fz_alias_join(&w->alias, declared, before_refresh->ids[operand - 1]);
     } else {
       uint32_t place = fz_alias_base(&w->alias, declared, results[i].id);
       if (place != FZ_NONE) w->alias.storages[w->alias.places[place].storage].carries = carries;
@@ -235,7 +235,7 @@ static aot_status_t note_memory(const fz_rewrite_t *w, const aot_op_desc_t *d, c
   }
   AOT_TRY(fz_whose_memory(w->host, w->ctx, w->prog, n, declared, original->memory));
   for (uint32_t i = 0; runs_once && i < n->n_results; i++)
-    if (original->memory[i] != fz_aliased_operand(d, n, i)) original->memory[i] = AOT_NO_ID;
+    if (original->memory[i] != fz_aliased_operand(d, n, i)) original->memory[i] = 0;
   return AOT_OK;
 }
 
@@ -243,14 +243,14 @@ static aot_status_t place_result(fz_rewrite_t *w, const aot_op_desc_t *d, const 
                                  uint32_t i) {
   const aot_graph_api_t *g = w->host->graph;
   uint32_t declared = info->first_result.id + i, operand = original->memory[i];
-  uint32_t parent = operand == AOT_NO_ID ? FZ_NONE : fz_place_of(&w->alias, original->ids[operand]), place;
+  uint32_t parent = operand ? fz_place_of(&w->alias, original->ids[operand - 1]) : FZ_NONE, place;
   aot_type_t from, to;
   if (parent != FZ_NONE && fz_storage_offset_arg(d) >= 0) parent = fz_addressed(w, parent);
   if (parent != FZ_NONE) {
     AOT_TRY(g->value_type(w->prog, (aot_value_t){w->alias.places[parent].declared}, &from));
     AOT_TRY(g->value_type(w->prog, (aot_value_t){declared}, &to));
     if (fz_is_operand_itself(d, &from, &to)) {
-      fz_alias_join(&w->alias, declared, original->ids[operand]);
+      fz_alias_join(&w->alias, declared, original->ids[operand - 1]);
       return AOT_OK;
     }
   }
@@ -261,7 +261,7 @@ static aot_status_t place_result(fz_rewrite_t *w, const aot_op_desc_t *d, const 
   } else {
     place = fz_alias_view(&w->alias, parent, g->value_def(w->prog, (aot_value_t){declared}).id, i, declared, declared);
     if (place == FZ_NONE) return fz_no_memory(w);
-    w->alias.places[place].operand = operand;
+    w->alias.places[place].operand = operand - 1;
     w->alias.places[place].narrowed = original->narrowed != 0;
     w->alias.places[place].own_history = !(d->flags & AOT_OP_VIEW) && fz_is_differentiable(&to);
     if (!fz_is_exact(w, parent)) /* the node's types are what the rules of the boundary go by */

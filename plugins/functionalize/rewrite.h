@@ -33,7 +33,7 @@ aot_status_t fz_rewrite_graph(fz_rewrite_t *w);
 /* Erases what nothing reads any more: the writers, views that were replayed elsewhere, what the pass made in vain. Once nothing
  * else is to be read. */
 aot_status_t fz_erase_dead(fz_rewrite_t *w);
-/* What the marks of the schema say about a node: the operand that result i may share memory with (AOT_NO_ID: none), whether the
+/* What the marks of the schema say about a node: the operand that result i may share memory with (counted from 1, 0: none), whether the
  * argument is written (its condition included). */
 uint32_t fz_aliased_operand(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t i);
 int fz_writes_arg(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t arg);

@@ -177,9 +177,9 @@ static aot_status_t set(windows_t *w, aot_node_t node, const aot_node_info_t *n)
 static void name_results(windows_t *w, const aot_op_desc_t *d, const aot_node_info_t *n) {
   for (uint32_t i = 0; i < n->n_results; i++) {
     const uint32_t k = fz_aliased_operand(d, n, i), v = n->first_result.id + i;
-    if (k == AOT_NO_ID || n->operands[k] == AOT_NO_ID) continue;
-    w->root[v] = w->root[n->operands[k]];
-    if (d->flags & AOT_OP_WRITES) w->object[v] = w->object[n->operands[k]];
+    if (!k || n->operands[k - 1] == AOT_NO_ID) continue;
+    w->root[v] = w->root[n->operands[k - 1]];
+    if (d->flags & AOT_OP_WRITES) w->object[v] = w->object[n->operands[k - 1]];
   }
 }
 

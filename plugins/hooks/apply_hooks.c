@@ -5,7 +5,7 @@
 #include <aot/inline.h>
 #include <string.h>
 
-/* One value that the backward reads: a saved slot, or (slot AOT_NO_ID) a leaf that it reads in place. */
+/* One value that the backward reads: a saved slot, or (slot AOT_NO_INDEX) a leaf that it reads in place. */
 typedef struct candidate {
   uint32_t slot;
   uint32_t output;        /* the slot's output of the forward */
@@ -76,7 +76,7 @@ static void add_leaves(work_t *w) {
     const aot_port_t port = g->inputs(w->e->prog, w->backward)[i];
     if (port.role > AOT_ROLE_STATE || by_leaf[port.index] == AOT_NO_ID) continue;
     w->candidates[w->n_candidates++] =
-        (candidate_t){.slot = AOT_NO_ID,
+        (candidate_t){.slot = AOT_NO_INDEX,
                       .forward = {by_leaf[port.index]},
                       .backward = port.value,
                       .held = port.role == AOT_ROLE_USER_INPUT ? AOT_HELD_INPUT : AOT_HELD_STATIC};
@@ -147,7 +147,7 @@ static void pass_parts(work_t *w, const candidate_t *c, const hk_v *parts, uint3
   const aot_edit_api_t *edit = w->e->host->edit;
   for (uint32_t i = 0; i < n && w->e->status == AOT_OK; i++) {
     const aot_type_t t = hk_type(w->e, parts[i]);
-    if (i == 0 && c->slot != AOT_NO_ID) {
+    if (i == 0 && c->slot != AOT_NO_INDEX) {
       arrived[0] = c->backward;
       if (w->e->status == AOT_OK) w->e->status = edit->output_set(w->e->prog, w->forward, c->output, parts[0]);
       if (w->e->status == AOT_OK) w->e->status = edit->type_set(w->e->prog, c->backward, &t);
@@ -217,7 +217,7 @@ static void hook_one(work_t *w, const candidate_t *c) {
   stand_after(e, w->forward, c->forward);
   w->hook->pack(w->hook, e, c->forward, parts, &n);
   if (e->status != AOT_OK) return;
-  hk_report_add(&w->report, e, c->held, c->slot != AOT_NO_ID ? &like : NULL, parts, n);
+  hk_report_add(&w->report, e, c->held, c->slot != AOT_NO_INDEX ? &like : NULL, parts, n);
   w->report.n_on_host += w->plan->is_offload && like.device == AOT_DEVICE_CPU;
   const aot_node_t *readers = find_readers(w, c->backward, &n_readers, &first);
   pass_parts(w, c, parts, n, arrived);
@@ -226,7 +226,7 @@ static void hook_one(work_t *w, const candidate_t *c) {
   e->flags = AOT_NODE_BACKWARD;
   const hk_v again = e->status == AOT_OK ? unpack(w, arrived, n, &like) : aot_no_value();
   if (e->status == AOT_OK && again.id != c->backward.id) read_instead(w, c->backward, again, readers, n_readers);
-  if (e->status == AOT_OK && c->slot == AOT_NO_ID)
+  if (e->status == AOT_OK && c->slot == AOT_NO_INDEX)
     e->status = e->host->edit->input_erase(e->prog, w->backward, e->host->graph->value_index(e->prog, c->backward));
 }
 

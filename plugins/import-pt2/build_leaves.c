@@ -45,7 +45,7 @@ static aot_status_t find_tied(p2_builder_t *b, uint32_t **out_first, uint32_t **
     aot_status_t status;
     uint32_t earlier = 0;
     first[i] = last[i] = i;
-    next[i] = AOT_NO_ID;
+    next[i] = AOT_NO_INDEX;
     if ((spec->kind != P2_IN_PARAMETER && spec->kind != P2_IN_BUFFER) || !w || !w->storage) continue;
     AOT_TRY(identity_of(b, spec->kind, w, &key));
     status = p2_names_add(b->env, &seen, key, i, &earlier);
@@ -111,9 +111,9 @@ static aot_status_t names_of(inputs_t *in, uint32_t i, aot_leaf_info_t *leaf) {
   const p2_input_spec_t *specs = in->b->program->input_specs;
   aot_str_t *names;
   uint32_t k, n = 0;
-  for (k = i; k != AOT_NO_ID; k = in->next[k]) n++;
+  for (k = i; k != AOT_NO_INDEX; k = in->next[k]) n++;
   AOT_TRY(P2_NEW(in->b->env, P2_SCRATCH, n, &names));
-  for (n = 0, k = i; k != AOT_NO_ID; k = in->next[k])
+  for (n = 0, k = i; k != AOT_NO_INDEX; k = in->next[k])
     names[n++] = specs[k].kind == P2_IN_USER ? top(in->b)->inputs[k].u.s : specs[k].target;
   leaf->names = names;
   leaf->n_names = n;
@@ -208,8 +208,8 @@ static aot_status_t target_leaf(p2_builder_t *b, const p2_output_spec_t *spec, u
                             : spec->kind == P2_OUT_USER_INPUT || spec->kind == P2_OUT_INPUT_GRADIENT
                                 ? &b->leaf_of_placeholder
                                 : &b->leaf_of_parameter;
-  *out = p2_names_find(index, spec->target); /* P2_NO_ENTRY is AOT_NO_ID */
-  if (*out != AOT_NO_ID) return AOT_OK;
+  *out = p2_names_find(index, spec->target);
+  if (*out != P2_NO_ENTRY) return AOT_OK;
   return p2_fail(b->env, BAD_SIGNATURE, "an output belongs to '%.*s', which is no input of the graph", P2_SHOW(spec->target));
 }
 

@@ -242,7 +242,7 @@ static aot_status_t build_node(p2_builder_t *b, p2_scope_t *s, const p2_node_t *
 
 /* ---- the loop: a stack of graphs being built ---- */
 
-#define NOT_A_REGION AOT_NO_ID
+#define NOT_A_REGION AOT_NO_INDEX
 
 typedef struct frame {
   p2_scope_t *scope;
