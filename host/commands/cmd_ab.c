@@ -72,7 +72,8 @@ static int find_stage(aoth_ab_t *ab, const char *wanted) {
     char number[16];
     snprintf(number, sizeof number, "%u", i + 1);
     aoth_text_f(&names, "%s%s", i ? ", " : "", p->stages[i].name);
-    if (!wanted || (strcmp(p->stages[i].name, wanted) != 0 && strcmp(p->stages[i].use, wanted) != 0 && strcmp(number, wanted) != 0)) continue;
+    if (!wanted) continue;
+    if (strcmp(p->stages[i].name, wanted) != 0 && strcmp(p->stages[i].use, wanted) != 0 && strcmp(number, wanted) != 0) continue;
     ab->stage = i;
     n++;
   }
@@ -155,7 +156,9 @@ static int is_input_fault(const aoth_ab_t *ab, int everyone) {
 }
 
 /* Ctrl-C while arms are checked or compiled ends it; during the rounds it ends the rounds. */
-static int is_interrupted(const aoth_ab_t *ab) { return aoth_interrupt_asked() && !usage(ab->cli, "interrupted before anything was measured%s%s", "", ""); }
+static int is_interrupted(const aoth_ab_t *ab) {
+  return aoth_interrupt_asked() && !usage(ab->cli, "interrupted before anything was measured%s%s", "", "");
+}
 
 static int is_runnable(const aoth_ab_t *ab) {
   for (uint32_t i = 0; i < ab->n_arms; i++)
@@ -189,7 +192,8 @@ static int start_arms(aoth_ab_t *ab, aoth_ab_job_t *jobs) {
     aoth_ab_worker_t *w = &ab->arms[i].worker;
     if (w->fate != AOTH_AB_FINE) continue;
     aoth_ab_worker_deinit(w);
-    if (!aoth_ab_worker_start(w, aoth_ab_serve, &jobs[i])) return usage(ab->cli, "no process can be made for the arm %s%s", ab->arms[i].arm.name, "");
+    if (!aoth_ab_worker_start(w, aoth_ab_serve, &jobs[i]))
+      return usage(ab->cli, "no process can be made for the arm %s%s", ab->arms[i].arm.name, "");
   }
   return 1;
 }
@@ -245,7 +249,8 @@ static int make_folder(aoth_ab_t *ab) {
 static void make_jobs(aoth_ab_t *ab, aoth_ab_job_t *jobs, const aoth_overrides_t *overrides, int has_seed) {
   const aoth_common_t *common = &ab->cli->common;
   for (uint32_t i = 0; i < ab->n_arms; i++) {
-    jobs[i] = (aoth_ab_job_t){.cli = ab->cli, .overrides = overrides, .arm = &ab->arms[i].arm, .stage = ab->stage, .seed = ab->seed, .has_seed = has_seed};
+    jobs[i] = (aoth_ab_job_t){.cli = ab->cli, .overrides = overrides, .arm = &ab->arms[i].arm, .stage = ab->stage,
+                              .seed = ab->seed, .has_seed = has_seed};
     snprintf(jobs[i].cache, sizeof jobs[i].cache, "%s/cache-%u", ab->folder, i);
     if (common->dump_dir) snprintf(jobs[i].dumps, sizeof jobs[i].dumps, "%s/arm-%u", common->dump_dir, i + 1);
     if (common->bundle_dir) snprintf(jobs[i].bundles, sizeof jobs[i].bundles, "%s/arm-%u", common->bundle_dir, i + 1);

@@ -102,14 +102,16 @@ static int clear(cache_t *c) {
   const int is_all = c->cli.n_positional <= 1;
   uint32_t n = 0, n_units = 0;
   if (c->older_than && (*end || !*c->older_than || days < 0)) {
-    aoth_sink_report(c->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.number", "--older-than takes a number of days, not \"%s\"", c->older_than);
+    aoth_sink_report(c->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.number", "--older-than takes a number of days, not \"%s\"",
+                     c->older_than);
     return AOTH_EXIT_INPUT;
   }
   for (uint32_t i = 1; i < c->cli.n_positional; i++) {
     uint32_t k = 0;
     while (k < c->n_files && strncmp(c->files[k].hex, c->cli.positional[i], strlen(c->cli.positional[i])) != 0) k++;
     if (k < c->n_files) continue;
-    aoth_sink_report(c->cli.sink, AOT_SEVERITY_ERROR, NULL, "cache.entry", "no entry begins with '%s'; `aothost cache` lists them", c->cli.positional[i]);
+    aoth_sink_report(c->cli.sink, AOT_SEVERITY_ERROR, NULL, "cache.entry", "no entry begins with '%s'; `aothost cache` lists them",
+                     c->cli.positional[i]);
     return AOTH_EXIT_INPUT;
   }
   for (uint32_t i = 0; i < c->n_files; i++)
@@ -166,7 +168,8 @@ static int tell_difference(cache_t *c, const aoth_cache_key_t *key) {
   else if (c->out && !about) fprintf(c->out, "miss: there is no entry yet\n");
   else if (c->out && strcmp(word, "hit") == 0) fprintf(c->out, "hit: entry %s\n", c->files[i].hex);
   else if (c->out)
-    fprintf(c->out, "miss: the nearest entry, %s (%s, %s), differs in\n", c->files[i].hex, text_or(about, "model", "?"), text_or(about, "pipeline", "?"));
+    fprintf(c->out, "miss: the nearest entry, %s (%s, %s), differs in\n", c->files[i].hex, text_or(about, "model", "?"),
+            text_or(about, "pipeline", "?"));
   if (about) aoth_cache_differences(about, key, put_difference, &d);
   json_t *all = json_pack("{s:s, s:s, s:s?, s:s?, s:s?, s:o}", "outcome", word, "key", key->hex, "reason",
                           key->bypass ? aoth_bypass_word(key->bypass) : NULL, "detail", key->detail, "nearest",

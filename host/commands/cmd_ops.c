@@ -178,16 +178,19 @@ static int read_count(aoth_ops_line_t *line, const char *flag, const char *text,
   char *end;
   *out = text ? strtoull(text, &end, 10) : 0;
   if (!text || (*text >= '0' && *text <= '9' && !*end && *out <= most)) return 1;
-  aoth_sink_report(line->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.number", "%s takes a number up to %llu, not '%s'", flag, (unsigned long long)most, text);
+  aoth_sink_report(line->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.number", "%s takes a number up to %llu, not '%s'", flag,
+                   (unsigned long long)most, text);
   return 0;
 }
 
 static int check_line(aoth_ops_line_t *line) {
   if (line->data && !line->cases) return missing(line, "--data belongs to --cases, which is not there");
   if (line->stages && !line->cases) return missing(line, "--stages belongs to --cases, which is not there");
-  if (line->mutate && (!line->cases || line->markdown)) return missing(line, "--mutate belongs to --cases, which is not there, or to no page");
+  if (line->mutate && (!line->cases || line->markdown))
+    return missing(line, "--mutate belongs to --cases, which is not there, or to no page");
   if (line->seed && !line->mutate) return missing(line, "--seed belongs to --mutate, which is not there");
-  if (!read_count(line, "--mutate", line->mutate, 1000000, &line->n_mutants) || !read_count(line, "--seed", line->seed, UINT32_MAX, &line->mutant_seed))
+  if (!read_count(line, "--mutate", line->mutate, 1000000, &line->n_mutants) ||
+      !read_count(line, "--seed", line->seed, UINT32_MAX, &line->mutant_seed))
     return AOTH_EXIT_INPUT;
   if (line->cases && !line->backends.n) return missing(line, "--cases needs a backend: --backend ID");
   if (line->cases && line->backends.n > 1 && !line->markdown)
@@ -205,15 +208,16 @@ static int ops_main(const aoth_command_t *self, int argc, char **argv) {
       {.name = "--data", .value = "F", .help = "their tensors; data.safetensors beside the cases when left out", .text = &line.data},
       {.name = "--stages", .value = "IDS", .help = "of cases with gradients, before the backend; autograd,partition-default",
        .text = &line.stages},
-      {.name = "--mutate", .value = "N", .help = "change arguments of each case in N ways; whatever is asked must run or be refused with a reason",
-       .text = &line.mutate},
+      {.name = "--mutate", .value = "N",
+       .help = "change arguments of each case in N ways; whatever is asked must run or be refused with a reason", .text = &line.mutate},
       {.name = "--seed", .value = "S", .help = "of these changes; 0", .text = &line.seed},
       {.name = "--markdown", .value = "F", .help = "write the list, and the cases' results, as a page", .text = &line.markdown},
   };
   int code = aoth_cli_init(&line.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 0, 8);
   if (code == AOTH_CLI_GO) code = check_line(&line);
   if (code == AOTH_CLI_GO && !aoth_cli_session(&line.cli)) code = AOTH_EXIT_INPUT;
-  if (code == AOTH_CLI_GO) code = line.markdown ? write_page(&line) : line.mutate ? run_mutants(&line) : line.cases ? run_cases(&line) : list(&line);
+  if (code == AOTH_CLI_GO)
+    code = line.markdown ? write_page(&line) : line.mutate ? run_mutants(&line) : line.cases ? run_cases(&line) : list(&line);
   free(line.backends.items);
   return aoth_cli_deinit(&line.cli, code);
 }
@@ -227,8 +231,9 @@ const aoth_command_t aoth_cmd_ops = {
             "backend makes of it. With -v an operator is told in full, with every argument and with reasons.\n"
             "Gradient: yes; functional or decomposed (of what it becomes); none (nothing to differentiate); no; unsaid.\n"
             "Backend: native; functional (written arguments go first); kernel (an opset brings one); decomposed (refused\n"
-            "nodes are taken apart by the opset); no; unsaid. These are answers by name. A backend is asked node by node and may still refuse one\n"
-            "dtype or size, and what a node decomposes into is known when the node is there: only --cases shows it.\n"
+            "nodes are taken apart by the opset); no; unsaid. These are answers by name. A backend is asked node by node\n"
+            "and may still refuse one dtype or size, and what a node decomposes into is known when the node is there:\n"
+            "only --cases shows it.\n"
             "\n"
             "With --cases every recorded call runs through a backend (docs/PIPELINE.md has the format): one row an\n"
             "operator with how many pass forward and backward, the worst error and the first failing case, then the\n"

@@ -170,7 +170,8 @@ static void tell_of_draws(const verify_t *v, aothost_t *h) {
     printf("the program draws random numbers: what depends on them is not what was recorded with other numbers\n");
 }
 
-static aot_status_t write_json(const verify_t *v, aoth_cli_t *cli, aoth_session_t *session, aothost_t *h, const aoth_pipeline_t *pipeline) {
+static aot_status_t write_json(const verify_t *v, aoth_cli_t *cli, aoth_session_t *session, aothost_t *h,
+                               const aoth_pipeline_t *pipeline) {
   json_t *o = json_object();
   json_object_set_new(o, "command", json_string("verify"));
   json_object_set_new(o, "pipeline", json_string(cli->positional[0]));
@@ -231,7 +232,8 @@ static int verify_main(const aoth_command_t *self, int argc, char **argv) {
     aoth_sink_report(cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.missing", "verify needs an expectation file: --expect E.safetensors");
     code = AOTH_EXIT_INPUT;
   }
-  if (code == AOTH_CLI_GO && !(read_tolerance(&cli, "--rtol", v.rtol_text, &v.rtol) && read_tolerance(&cli, "--atol", v.atol_text, &v.atol)))
+  if (code == AOTH_CLI_GO &&
+      !(read_tolerance(&cli, "--rtol", v.rtol_text, &v.rtol) && read_tolerance(&cli, "--atol", v.atol_text, &v.atol)))
     code = AOTH_EXIT_INPUT;
   if (code == AOTH_CLI_GO && v.against && strcmp(v.against, "f64") != 0) {
     aoth_sink_report(cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.against", "--against takes f64, not \"%s\"", v.against);

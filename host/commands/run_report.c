@@ -158,8 +158,10 @@ static aot_status_t add_result(void *self, const char *key, const aoth_tensor_t 
   json_object_set_new(row, "key", json_string(key));
   json_object_set_new(row, "dtype", json_string(aot_dtype_name(t->dtype)));
   json_object_set_new(row, "shape", shape);
-  if (aoth_tensor_numel(t) == 1)
-    json_object_set_new(row, "value", number_or_null(aoth_tensor_load(t->dtype, (const char *)t->data + t->offset * (int64_t)aot_dtype_size(t->dtype))));
+  if (aoth_tensor_numel(t) == 1) {
+    const char *element = (const char *)t->data + t->offset * (int64_t)aot_dtype_size(t->dtype);
+    json_object_set_new(row, "value", number_or_null(aoth_tensor_load(t->dtype, element)));
+  }
   json_array_append_new(self, row);
   return AOT_OK;
 }
