@@ -86,26 +86,33 @@ static at_x stored(at_emit_t *e, at_x value, at_x to) {
   return at_cast(e, value, before.dtype);
 }
 
-/* x.lt_(y): the result of a comparison carries no gradient, but in place x stays a result of its past, with a gradient of zeros
- * (PyTorch: zeros_like in derivatives.yaml). */
-static at_x with_zero_gradient(at_emit_t *e, at_x value, at_x to) {
+/* A tensor whose elements are all replaced: y.copy_(x), x.lt_(y), x.normal_(). It stays a result of its past, which has a gradient of
+ * zeros (PyTorch: zeros_like in derivatives.yaml); so the node of the new value reads the tensor, too. */
+static at_x with_past(at_emit_t *e, at_x value, at_x to) {
+  const int32_t dtype = at_type(e, to).dtype;
+  return at_is_integral(dtype) || (e->info.flags & AOT_NODE_NO_GRAD) ? value : AT(e, "copy", to, value);
+}
+
+/* Does the twin say nothing of gradients, where PyTorch knows one of the operator in place? out= has none. */
+static int replaces_all(const at_emit_t *e) {
   const aot_op_t twin = e->host->graph->op_find(e->prog, aot_str(twin_of(e)));
   const aot_op_desc_t *d = twin.id == AOT_NO_ID ? NULL : e->host->graph->op_desc(e->prog, twin);
-  if (e->row->form != AT_IN_PLACE || !d || !(d->flags & AOT_OP_NO_GRAD) || !aot_dtype_is_float(at_type(e, to).dtype)) return value;
-  return AT(e, "add.Tensor", AT(e, "fill.Scalar", to, at_i(0)), value);
+  return e->row->form != AT_OUT && d && (d->flags & AOT_OP_NO_GRAD) && !(e->desc->flags & AOT_OP_INPLACE_VIEW);
 }
 
 /* Every written tensor gets the twin's result of the same number; results are those. */
 aot_status_t at_functional_twin(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
   at_x args[MAX_ARGS], value;
   uint32_t n = twin_args(e, args), i, k, n_written = 0;
+  const int all = replaces_all(e);
   value = at_call(e, twin_of(e), n, args);
   for (i = 0; i < e->desc->n_args && i < e->info.n_args; i++) {
     const aot_schema_arg_t *s = &e->desc->args[i];
     if (!(s->flags & AOT_SARG_WRITE) || e->info.args[i].kind == AOT_ARG_NONE) continue;
     for (k = 0; k < ((s->flags & AOT_SARG_LIST) ? e->info.args[i].n : 1) && e->status == AOT_OK; k++) {
-      at_x to = at_element(s, &e->info.args[i], k);
-      out_written[n_written] = at_value(e, with_zero_gradient(e, stored(e, at_nth(value, n_written), to), to));
+      at_x to = at_element(s, &e->info.args[i], k), after = stored(e, at_nth(value, n_written), to);
+      if (all && !(s->flags & AOT_SARG_LIST)) after = with_past(e, after, to);
+      out_written[n_written] = at_value(e, after);
       if (n_written < e->info.n_results) out_results[n_written] = out_written[n_written];
       n_written++;
       e->infer->n_pool = 0;
@@ -119,13 +126,13 @@ aot_status_t at_fn_copy(at_emit_t *e, aot_value_t *out_results, aot_value_t *out
   at_x self = at_in(e, "self"), src = at_in(e, "src");
   aot_type_t to = at_type(e, self), from = at_type(e, src);
   if (from.kind != AOT_TYPE_TENSOR) {
-    src = AT(e, "full_like", self, src);
+    src = AT(e, "fill.Scalar", self, src);
   } else {
     src = at_cast(e, src, to.dtype);
     if (from.device != to.device)
       src = AT(e, "_to_copy", src, at_none(), at_none(),
                aot_arg_int_kind(AOT_ARG_DEVICE, to.device + 256 * ((int64_t)to.device_index + 1)));
-    src = at_expanded(e, src, to.sizes, to.rank);
+    src = with_past(e, at_expanded(e, src, to.sizes, to.rank), self);
   }
   return give(e, src, out_results, out_written);
 }
