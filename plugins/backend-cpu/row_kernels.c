@@ -44,7 +44,8 @@ static float row_max(const float *x, int64_t n) {
 }
 
 static void row_moments(const float *x, int64_t n, double eps, double *mean, double *rstd) {
-  *mean = row_sum(x, n) / (double)n;
+  const double sum = row_sum(x, n);
+  *mean = isinf(sum) ? NAN : sum / (double)n; /* PyTorch's running mean has inf - inf */
   *rstd = 1.0 / sqrt(row_sum_squares(x, *mean, n) / (double)n + eps);
 }
 

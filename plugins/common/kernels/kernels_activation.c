@@ -28,7 +28,7 @@ static int64_t hardtanh_i(const int64_t *x, const pw_par *p) {
   (void)p;
   return v > x[2] ? x[2] : v;
 }
-F(relu6, x[0] != x[0] ? x[0] : fmin(fmax(x[0], 0), 6))
+F(relu6, x[0] < 0 ? 0 : x[0] > 6 ? 6 : x[0])
 F(leaky_relu, x[0] > 0 ? x[0] : x[0] * x[1])
 F(prelu, x[0] > 0 ? x[0] : x[0] * x[1])
 F(elu, x[0] < 0 ? x[1] * x[2] * expm1(x[0] * x[3]) : x[0] * x[2])

@@ -87,7 +87,7 @@ static int64_t pow_i(const int64_t *x, const pw_par *p) {
 
 static double choose(double a, double b, int take_max) {
   if (a != a || b != b) return NAN;
-  return take_max ? (a > b ? a : b) : (a < b ? a : b);
+  return (take_max ? a < b : a > b) ? b : a; /* of equal ones the first: clamp keeps the sign of its zero */
 }
 F(maximum, choose(x[0], x[1], 1))
 I(maximum, x[0] > x[1] ? x[0] : x[1])
@@ -175,7 +175,7 @@ BOTH(second, x[1])
 F(copysign, copysign(x[0], x[1]))
 F(heaviside, x[0] == 0 ? x[1] : x[0] > 0)
 I(heaviside, x[0] == 0 ? x[1] : x[0] > 0)
-F(relu, x[0] != x[0] ? x[0] : x[0] > 0 ? x[0] : 0)
+F(relu, x[0] < 0 ? 0 : x[0]) /* -0 stays, as in PyTorch */
 I(relu, x[0] > 0 ? x[0] : 0)
 BOTH(threshold, x[0] <= x[1] ? x[2] : x[0])
 /* native_dropout_backward(grad, mask, scale) */

@@ -41,7 +41,7 @@ static void statistics(rows_of *r, double eps, int centred) {
     const double *x = r->x.f + k * r->size;
     double sum = 0, squares = 0;
     for (int64_t e = 0; centred && e < r->size; e++) sum += x[e];
-    r->mean[k] = centred ? sum / (double)r->size : 0;
+    r->mean[k] = !centred ? 0 : isinf(sum) ? NAN : sum / (double)r->size; /* PyTorch's running mean has inf - inf */
     for (int64_t e = 0; e < r->size; e++) squares += (x[e] - r->mean[k]) * (x[e] - r->mean[k]);
     r->rstd[k] = 1 / sqrt(squares / (double)r->size + eps);
   }

@@ -172,7 +172,7 @@ static aot_status_t median_all_of(rk_ctx *c, int skip_nan) {
   AOT_TRY(rk_new_like(c, &l.x, 0, NULL, &y));
   if (l.size) rk_set_element(&y, 0, &l.x, median_of(&l, 0, skip_nan));
   else if (y.f) y.f[0] = NAN;
-  else y.i[0] = INT64_MIN;
+  else y.i[0] = l.x.dtype == AOT_I32 ? INT32_MIN : INT64_MIN; /* what PyTorch has: NaN cut to an integer */
   return rk_put_any(c, 0, &y);
 }
 static aot_status_t median_all(rk_ctx *c) { return median_all_of(c, 0); }

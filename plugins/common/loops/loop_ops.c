@@ -129,7 +129,7 @@ static const lp_op_t rows[] = {
     ROW("pow.Tensor_Scalar", RESULT, "@pow_number($0, $1)", NULL),
     ROW("pow.Tensor_Tensor", RESULT, "@pow($0, $1)", NULL),
     FLOAT("reciprocal", "T(1) / $0"),
-    ROW("relu.default", RESULT, "$0 <= 0 ? T(0) : $0", "$0 > 0 ? $0 : 0"),
+    ROW("relu.default", RESULT, "$0 < 0 ? T(0) : $0", "$0 > 0 ? $0 : 0"),
     ROW("round.default", RESULT, "@round($0)", "$0"),
     FLOAT("rsqrt", "T(1) / @sqrt($0)"),
     BOTH("rsub.Scalar", RESULT, RSUB),
