@@ -6,6 +6,7 @@
 
 #include <aot/ext/derivative.h>
 #include <aot/ext/env.h>
+#include <aot/ext/joint_halves.h>
 #include <aot/ext/kernels.h>
 #include <aot/ext/memory.h>
 #include <aot/ext/nearest.h>
@@ -15,6 +16,7 @@
 #include <aot/ext/trial.h>
 #include <aot/inline.h>
 #include <base/file.h>
+#include <ir/make_halves.h>
 #include <ir/program.h>
 #include <ir/saved_slots.h>
 #include <pipeline/cache_folder.h>
@@ -153,6 +155,17 @@ static aot_status_t AOT_CALL on_trial_undo(aot_ctx_t *ctx, aot_prog_t *prog) {
   return AOT_OK;
 }
 
+static aot_status_t AOT_CALL on_halves(aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
+  aoth_halves_t *halves = NULL;
+  aot_cut_t copy;
+  if (!ctx || !prog || prog != ctx->prog || !cut) return AOT_E_PRECONDITION;
+  AOT_TRY(aot_import(&copy, sizeof copy, cut));
+  aot_status_t status = aoth_halves_plan(ctx, prog, &copy, &halves);
+  if (status == AOT_OK) status = aoth_halves_make(halves);
+  aoth_halves_destroy(halves);
+  return status;
+}
+
 static const void *AOT_CALL on_get_ext(void *self, const char *id) {
   static const aot_ext_report_t report = {sizeof report, 0, on_number, on_text};
   static const aot_ext_env_t env = {sizeof env, 0, on_env_get, on_cache_dir};
@@ -163,6 +176,7 @@ static const void *AOT_CALL on_get_ext(void *self, const char *id) {
   static const aot_ext_derivative_lookup_t derivatives = {sizeof derivatives, 0, on_all_derivatives};
   static const aot_ext_memory_t memory = {sizeof memory, 0, NULL, on_memory};
   static const aot_ext_trial_t trial = {sizeof trial, 0, on_trial_begin, on_trial_undo};
+  static const aot_ext_joint_halves_t halves = {sizeof halves, 0, on_halves};
   (void)self;
   if (!id) return NULL;
   if (strcmp(id, AOT_EXT_REPORT) == 0) return &report;
@@ -174,6 +188,7 @@ static const void *AOT_CALL on_get_ext(void *self, const char *id) {
   if (strcmp(id, AOT_EXT_DERIVATIVE_LOOKUP) == 0) return &derivatives;
   if (strcmp(id, AOT_EXT_MEMORY) == 0) return &memory;
   if (strcmp(id, AOT_EXT_TRIAL) == 0) return &trial;
+  if (strcmp(id, AOT_EXT_JOINT_HALVES) == 0) return &halves;
   return NULL;
 }
 

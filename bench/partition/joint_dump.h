@@ -10,7 +10,7 @@
 #ifndef BENCH_JOINT_DUMP_H
 #define BENCH_JOINT_DUMP_H
 
-#include "common/partition/joint_arrays.h"
+#include "joint/joint_arrays.h"
 
 #include <jansson.h>
 

@@ -13,7 +13,7 @@
 #include "generate_joint.h"
 #include "joint_dump.h"
 
-#include "common/partition/split.h"
+#include "joint/split.h"
 #include "partition-mincut/mincut.h"
 #include "partition-mincut/op_lists.h"
 

@@ -206,7 +206,7 @@ static const struct kind {
     {"partition/1",
      sizeof(aot_partition_t),
      offsetof(aot_partition_t, get_ext),
-     {offsetof(aot_partition_t, choose), offsetof(aot_partition_t, apply), 0}},
+     {offsetof(aot_partition_t, choose), 0, 0}},
     {"backend/1",
      sizeof(aot_backend_t),
      offsetof(aot_backend_t, get_ext),

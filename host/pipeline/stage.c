@@ -11,6 +11,7 @@
 #include <aot/inline.h>
 #include <base/file.h>
 #include <ir/halves.h>
+#include <ir/make_halves.h>
 #include <ir/ports_kept.h>
 #include <pipeline/environment.h>
 #include <pipeline/load.h>
@@ -123,6 +124,7 @@ typedef struct running {
   aot_cut_t cut; /* the host's copy */
   aoth_arena_t *arena;
   uint32_t n_cuts;
+  aoth_halves_t *halves;      /* what the host makes of the cut for a partition without apply */
   aoth_joint_record_t *joint; /* what a partition divides; NULL: it is a pass */
   aoth_ports_t *ports;        /* before a pass; NULL: it is a partition */
 } running_t;
@@ -156,6 +158,16 @@ static aot_status_t do_choose(void *arg) {
 static aot_status_t do_apply(void *arg) {
   running_t *r = arg;
   return r->unit->table.partition.apply(r->unit->self, &r->s->ctx, r->s->now.prog, &r->cut);
+}
+
+static aot_status_t do_plan(void *arg) {
+  running_t *r = arg;
+  return aoth_halves_plan(&r->s->ctx, r->s->now.prog, &r->cut, &r->halves);
+}
+
+static aot_status_t do_make(void *arg) {
+  running_t *r = arg;
+  return aoth_halves_make(r->halves);
 }
 
 /* Does the cut name values and nodes of the joint graph only? */
@@ -195,17 +207,26 @@ static void report_cut(aoth_session_t *s, const aot_cut_t *cut) {
   aoth_report_number(&s->report, aot_str("saved-bytes"), (double)cut->nbytes_saved, aot_str("bytes"));
 }
 
+/* The unit has only chosen: what follows from it is the host's to find. */
+static aot_status_t plan_halves(aoth_session_t *s, const aoth_stage_t *stage, running_t *r) {
+  const aot_status_t status = aoth_call(s, stage, "the plan of the halves", do_plan, r);
+  if (status == AOT_OK) aoth_halves_complete(r->halves, &r->cut);
+  return status == AOT_E_INVALID ? aoth_misbehaved(s, stage, "chose a cut that no halves can be made of") : status;
+}
+
 static aot_status_t run_partition(aoth_session_t *s, const aoth_stage_t *stage, running_t *r) {
   AOT_TRY(aoth_call(s, stage, "choose", do_choose, r));
   if (r->n_cuts != 1) return aoth_misbehaved(s, stage, "chose %u cuts instead of one", r->n_cuts);
   if (aoth_journal_count(s->now.prog)) return aoth_misbehaved(s, stage, "edited the program while it only had to choose");
   const char *wrong = check_cut(s->now.prog, &r->cut);
   if (wrong) return aoth_misbehaved(s, stage, "%s", wrong);
+  const int by_host = !r->unit->table.partition.apply;
+  if (by_host) AOT_TRY(plan_halves(s, stage, r));
   report_cut(s, &r->cut);
   show_cut(s, stage, &r->cut);
   r->joint = aoth_joint_record_create(s->now.prog, aoth_graph_graph_find(s->now.prog, AOT_GRAPH_JOINT));
   if (!r->joint) return s->status = AOT_E_EXHAUSTED;
-  return aoth_call(s, stage, "apply", do_apply, r);
+  return aoth_call(s, stage, "apply", by_host ? do_make : do_apply, r);
 }
 
 static aot_status_t run_pass(aoth_session_t *s, const aoth_stage_t *stage, running_t *r) {
@@ -237,6 +258,7 @@ static aot_status_t run_rewriter(aoth_session_t *s, const aoth_stage_t *stage, c
   if (status == AOT_OK) status = check_types(s, stage);
   if (status == AOT_OK) commit_stage(s, stage);
   if (status != AOT_OK) status = aoth_session_fail(s, stage);
+  aoth_halves_destroy(r.halves);
   aoth_joint_record_destroy(r.joint);
   aoth_ports_destroy(r.ports);
   aoth_arena_destroy(r.arena);

@@ -67,6 +67,8 @@ typedef struct aot_schema_arg {
  * POINTWISE too, of all. Handed out of a program, it has memory of its own. */
 #define AOT_OP_COMPUTED 262144u
 #define AOT_OP_MAYBE_SELF 32768u  /* a result that shares its argument's memory, and lies as it does, is that tensor: to, contiguous */
+/* Its first argument again, with memory of its own, in the memory order that its second one asks for (clone). */
+#define AOT_OP_COPY 524288u
 #define AOT_OP_LOOP 131072u       /* runs its sub-graphs any number of times, handing on results */
 
 /* One operator. Constant for the session. */

@@ -119,5 +119,5 @@ aot_status_t at_row_schema(const at_row_t *row, const aot_op_desc_t *descs, cons
 
 uint32_t at_row_flags(const at_row_t *row) {
   if (row->form != AT_OUT && row->form != AT_IN_PLACE) return row->flags;
-  return row->flags | (row->of->flags & ~(uint32_t)(AOT_OP_COMPOSITE | AOT_OP_CREATION | AOT_OP_NO_GRAD));
+  return row->flags | (row->of->flags & ~(uint32_t)(AOT_OP_COMPOSITE | AOT_OP_CREATION | AOT_OP_NO_GRAD | AOT_OP_COPY));
 }

@@ -21,7 +21,8 @@ enum {
   INPLACE_VIEW = AOT_OP_INPLACE_VIEW,
   STORAGE = AOT_OP_STORAGE,
   LOOP = AOT_OP_LOOP,
-  COMPUTED = AOT_OP_COMPUTED
+  COMPUTED = AOT_OP_COMPUTED,
+  COPY = AOT_OP_COPY
 };
 
 #define OP(id, full_name, text, marks, family, rule, ...)                                                              \

@@ -1,6 +1,6 @@
 #include "planned_memory.h"
 
-#include "common/snapshot/snap_births.h"
+#include "joint/snap_births.h"
 #include "common/snapshot/snap_graph.h"
 #include <aot/graph.h>
 #include <aot/inline.h>

@@ -3,7 +3,7 @@
 #include "blas.h"
 #include "common/blas/openblas.h"
 #include "common/loops/loop.h"
-#include "common/snapshot/snap_births.h"
+#include "joint/snap_births.h"
 #include "common/snapshot/snap_complex.h"
 #include "exec.h"
 #include "lower.h"

@@ -1,6 +1,6 @@
 #include "program_parts.h"
 
-#include "common/snapshot/snap_births.h"
+#include "joint/snap_births.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* backend-ref: the only file here that sees the plugin boundary. The artifact is the program's snapshot block, unchanged. */
-#include "common/snapshot/snap_births.h"
+#include "joint/snap_births.h"
 #include "common/snapshot/snap_check.h"
 #include "ref_exec.h"
 #include "ref_region.h"

@@ -1,7 +1,7 @@
 #include "order_effects.h"
 
 #include "rewrite.h"
-#include "common/snapshot/snap_births.h"
+#include "joint/snap_births.h"
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>

@@ -38,10 +38,6 @@ static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t 
   return pt_choose(&((const unit_t *)p->self)->host, ctx, prog, sink, &how);
 }
 
-static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
-  return pt_apply(&((const unit_t *)p->self)->host, ctx, prog, cut, &how);
-}
-
 static void destroy(const aot_partition_t *p) { free(p->self); }
 
 static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
@@ -49,7 +45,7 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
   if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   (void)opts;
-  u->table = (aot_partition_t){.struct_size = sizeof u->table, .self = u, .choose = choose, .apply = apply, .destroy = destroy};
+  u->table = (aot_partition_t){.struct_size = sizeof u->table, .self = u, .choose = choose, .destroy = destroy};
   *out_table = &u->table;
   return AOT_OK;
 }
@@ -104,7 +100,7 @@ static const aot_unit_t *const units[] = {&unit, &regions};
 static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
                                     .abi_epoch = AOT_ABI_EPOCH,
                                     .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1,
+                                    .min_host_minor = 2,
                                     .id = AOT_STR_INIT(ID),
                                     .vendor = AOT_STR_INIT("aothost"),
                                     .version = AOT_STR_INIT(AOT_VERSION),
@@ -112,7 +108,7 @@ static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
                                     .units = units,
                                     .n_units = 2};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("partition/1", ID, HELP) "," AOT_NOTE_UNIT("pass/1", REGIONS, REGIONS_HELP)
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD_FOR(ID, AOT_VERSION, 2) AOT_NOTE_UNIT("partition/1", ID, HELP) "," AOT_NOTE_UNIT("pass/1", REGIONS, REGIONS_HELP)
                     AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {

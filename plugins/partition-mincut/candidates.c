@@ -1,7 +1,7 @@
 #include "candidates.h"
 
 #include "common/partition/save_all.h"
-#include "common/partition/split.h"
+#include "joint/split.h"
 #include "layers.h"
 #include "lower_bound.h"
 #include "parametric.h"

@@ -3,7 +3,7 @@
 #include "candidates.h"
 #include "common/memory/sim_graph.h"
 #include "common/memory/sim_regions.h"
-#include "common/partition/joint_arrays.h"
+#include "joint/joint_arrays.h"
 #include "common/partition/save_all.h"
 #include "common/snapshot/snap_check.h"
 #include <aot/ext/memory.h>
@@ -31,7 +31,7 @@ static int64_t *values_at_hints(const aot_snapshot_t *s) {
   return dims;
 }
 
-/* Inputs that the backward reads from a slot: user inputs and the like, and leaves that the forward updates (apply.c). */
+/* Inputs that the backward reads from a slot: user inputs and the like, and leaves that the forward updates (aot/partition.h). */
 static void find_slots(const pt_joint_t *j, uint8_t *needs_slot, uint8_t *is_updated) {
   const aot_snapshot_t *s = j->snapshot;
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + j->graph;

@@ -9,7 +9,7 @@
 #ifndef MC_MINCUT_H
 #define MC_MINCUT_H
 
-#include "common/partition/joint_arrays.h"
+#include "joint/joint_arrays.h"
 
 #define MC_FLAGS 0   /* what an operator is, its flags tell */
 #define MC_PYTORCH 1 /* PyTorch's lists of names tell, and a tuple's elements count as operators that fuse */

@@ -1,6 +1,6 @@
 #include "plan_memory.h"
 
-#include "common/partition/split.h"
+#include "joint/split.h"
 #include "recompute_cost.h"
 #include <aot/graph.h>
 #include <aot/opset.h>

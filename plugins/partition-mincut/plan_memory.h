@@ -8,7 +8,7 @@
 #define MC_PLAN_MEMORY_H
 
 #include "common/memory/simulate.h"
-#include "common/partition/joint_arrays.h"
+#include "joint/joint_arrays.h"
 
 typedef struct mc_model {
   const pt_joint_t *j;
@@ -32,7 +32,7 @@ int mc_model_init(mc_model_t *m, const pt_joint_t *j, const ms_graph_t *graph, c
                   const uint64_t *flops);
 void mc_model_deinit(mc_model_t *m);
 
-/* Bytes that saving a value takes: its storage, or a dense copy where that is smaller (common/partition/apply.c). */
+/* Bytes that saving a value takes: its storage, or a dense copy where that is smaller (aot/partition.h). */
 uint64_t mc_slot_nbytes(const mc_model_t *m, uint32_t v);
 
 /* saved: as for pt_split_init. 0; -1: it saves what only the backward knows; -2: no memory. O(n log n). */

@@ -276,7 +276,7 @@ static const aot_unit_t *const units[] = {&unit, &regions};
 static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
                                     .abi_epoch = AOT_ABI_EPOCH,
                                     .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1,
+                                    .min_host_minor = 2,
                                     .id = AOT_STR_INIT(ID),
                                     .vendor = AOT_STR_INIT("aothost"),
                                     .version = AOT_STR_INIT(AOT_VERSION),
@@ -284,7 +284,7 @@ static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
                                     .units = units,
                                     .n_units = 2};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("partition/1", ID, HELP) "," AOT_NOTE_UNIT("pass/1", REGIONS, REGIONS_HELP)
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD_FOR(ID, AOT_VERSION, 2) AOT_NOTE_UNIT("partition/1", ID, HELP) "," AOT_NOTE_UNIT("pass/1", REGIONS, REGIONS_HELP)
                     AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {

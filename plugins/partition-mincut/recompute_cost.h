@@ -5,7 +5,7 @@
 #ifndef MC_RECOMPUTE_COST_H
 #define MC_RECOMPUTE_COST_H
 
-#include "common/partition/joint_arrays.h"
+#include "joint/joint_arrays.h"
 
 #define MC_PS_PER_FLOP 20u
 #define MC_PS_PER_BYTE 100u

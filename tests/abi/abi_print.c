@@ -9,6 +9,7 @@
 #include <aot/ext/env.h>
 #include <aot/ext/export.h>
 #include <aot/ext/derivative.h>
+#include <aot/ext/joint_halves.h>
 #include <aot/ext/kernels.h>
 #include <aot/ext/model_operators.h>
 #include <aot/ext/memory.h>
@@ -702,6 +703,10 @@ static const row_t rows[] = {
     MEMBER(aot_ext_trial_t, flags),
     MEMBER(aot_ext_trial_t, begin),
     MEMBER(aot_ext_trial_t, undo),
+    STRUCT(aot_ext_joint_halves_t),
+    MEMBER(aot_ext_joint_halves_t, struct_size),
+    MEMBER(aot_ext_joint_halves_t, flags),
+    MEMBER(aot_ext_joint_halves_t, make),
 };
 
 int main(void) {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # check_walls.sh ROOT: the layers of the house, read off the include lines.
 #
-#   plugin-api -> libc; host -> plugin-api, and inside base <- ir <- pipeline <- runtime <- commands;
-#   a plugin -> plugin-api and plugins/common. File names are unique (the few that every folder has aside), nothing includes a
+#   plugin-api -> libc; joint -> plugin-api; host -> plugin-api and joint, and inside base <- ir <- pipeline <- runtime <- commands;
+#   a plugin -> plugin-api, joint and plugins/common. File names are unique (the few that every folder has aside), nothing includes a
 #   .c file, the host names no operator. Tests may look at anything.
 set -eu
 cd "$1"
@@ -17,6 +17,8 @@ complain() { # SENTENCE: every line of standard input breaks it
 }
 
 includes plugin-api | grep -vE ':(aot/[a-z_/]+|stdint|string)\.h$' | complain "plugin-api includes libc only" || true
+
+includes joint | grep -vE ':(aot/[a-z_/]+|joint/[a-z_]+|std[a-z]+|string)\.h$' | complain "joint includes plugin-api only" || true
 
 includes host | grep -E ':(plugins|common)/|\.c$' | complain "the host includes no plugin" || true
 layers="base ir pipeline runtime commands"
@@ -40,8 +42,8 @@ for folder in plugins/*/; do
   done
 done
 
-find plugin-api host plugins tests tools bench -name '*.[ch]' ! -name plugin.c 2>/dev/null | sed 's|.*/||' | sort | uniq -d |
+find plugin-api joint host plugins tests tools bench -name '*.[ch]' ! -name plugin.c 2>/dev/null | sed 's|.*/||' | sort | uniq -d |
   complain "file name is not unique" || true
 
 if [ -s "$bad" ]; then cat "$bad"; exit 1; fi
-echo "walls: $(find plugin-api host plugins tests -name '*.[ch]' | wc -l) files keep to them"
+echo "walls: $(find plugin-api joint host plugins tests -name '*.[ch]' | wc -l) files keep to them"

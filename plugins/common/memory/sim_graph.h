@@ -1,6 +1,6 @@
 /* A graph of a snapshot as the arrays that the simulation of memory runs on (simulate.h), for the machine that backend-cpu is:
  * loops of the operators that common/loops knows, buffers of 64 bytes, views for nothing, and work space for matrix products,
- * convolutions and attention of up to MS_THREADS threads. Values and nodes are numbered as in common/partition/joint_arrays.h. */
+ * convolutions and attention of up to MS_THREADS threads. Values and nodes are numbered as in joint/joint_arrays.h. */
 #ifndef MS_SIM_GRAPH_H
 #define MS_SIM_GRAPH_H
 

@@ -1,9 +1,9 @@
-/* What every partitioner does the same way: reading the joint graph before the choice, and making a chosen cut into a FORWARD
- * and a BACKWARD graph, through the host's edits. */
+/* What every partitioner does the same way: reading the joint graph before the choice, and, where equal nodes were merged before it,
+ * merging them in the program, too, before the host makes the halves. */
 #ifndef PT_APPLY_H
 #define PT_APPLY_H
 
-#include <aot/host.h>
+#include "joint/joint_error.h"
 #include <aot/partition.h>
 
 /* What a partitioner decides: fills out_saved (room for n_values) with values of j to keep. 0; -1: impossible, *out_value is at
@@ -29,15 +29,11 @@ typedef struct pt_how {
  * Diagnoses what is wrong. */
 aot_status_t pt_choose(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink, const pt_how_t *how);
 
-/* The second half: splits the program's JOINT graph at cut->saved and erases it. Diagnoses what is wrong. O(program). */
+/* The second half: merges equal nodes if how says so, and has the host divide the program's JOINT graph at cut->saved. Where there is
+ * nothing to merge, aot_partition_t.apply may be NULL as well. O(program). */
 aot_status_t pt_apply(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut, const pt_how_t *how);
 
 /* common/partition/tags.h with the region tags of the program; *out_n counts tagged nodes that are kept all the same. */
 aot_status_t pt_settle_tags(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, struct pt_joint *j, uint32_t *out_n);
-
-/* An error, at a value if there is one. */
-aot_status_t pt_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *message,
-                     aot_value_t value);
-aot_status_t pt_no_memory(const aot_host_t *host, aot_ctx_t *ctx);
 
 #endif

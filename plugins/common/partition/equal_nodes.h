@@ -9,7 +9,7 @@
 #ifndef PT_EQUAL_NODES_H
 #define PT_EQUAL_NODES_H
 
-#include "common/partition/joint_arrays.h"
+#include "joint/joint_arrays.h"
 
 /* out_same, by value id of the program (room for n_ids): the id that stands for it, itself where nothing else does. 0 or -2.
  * O(nodes + arguments). */

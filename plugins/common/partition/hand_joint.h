@@ -2,7 +2,7 @@
 #ifndef PT_HAND_JOINT_H
 #define PT_HAND_JOINT_H
 
-#include "common/partition/joint_arrays.h"
+#include "joint/joint_arrays.h"
 
 #define PT_HAND_MAX_OPERANDS 4
 

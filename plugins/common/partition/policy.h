@@ -15,7 +15,7 @@
 #ifndef PT_POLICY_H
 #define PT_POLICY_H
 
-#include "common/partition/joint_arrays.h"
+#include "joint/joint_arrays.h"
 
 #define PT_BY_OP 0
 #define PT_BY_MODULE 1

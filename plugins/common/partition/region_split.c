@@ -1,8 +1,8 @@
 #include "common/partition/region_split.h"
 
-#include "common/partition/copy_nodes.h"
+#include "joint/copy_nodes.h"
 #include "common/partition/region_calls.h"
-#include "common/partition/split.h"
+#include "joint/split.h"
 #include <aot/ext/report.h>
 #include <aot/inline.h>
 #include <stdlib.h>

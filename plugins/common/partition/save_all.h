@@ -7,7 +7,7 @@
 #ifndef PT_SAVE_ALL_H
 #define PT_SAVE_ALL_H
 
-#include "common/partition/joint_arrays.h"
+#include "joint/joint_arrays.h"
 
 /* out_saved: room for n_values, written in value order. Inputs are never listed: the split hands them on by itself. 0; -2: no
  * memory. O(nodes + operands). */

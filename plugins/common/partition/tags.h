@@ -9,7 +9,7 @@
 #ifndef PT_TAGS_H
 #define PT_TAGS_H
 
-#include "common/partition/joint_arrays.h"
+#include "joint/joint_arrays.h"
 
 /* Rewrites j->node_flags. region: by node, 0: in none; NULL: all 0. *out_n_kept_random counts the nodes of the first exception.
  * O(nodes + operands). */

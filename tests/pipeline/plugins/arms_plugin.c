@@ -1,7 +1,7 @@
 /* A partitioner and a backend that lose a comparison in every way there is: `how` chooses. The partitioner saves all that its backward
- * reads; the backend takes every node, and its results are zeros. */
+ * reads, or leaves a choice that is impossible to the host; the backend takes every node, and its results are zeros. */
 #include "common/partition/apply.h"
-#include "common/partition/joint_arrays.h"
+#include "joint/joint_arrays.h"
 #include <aot/backend.h>
 #include <aot/inline.h>
 #include <aot/note.h>
@@ -56,8 +56,22 @@ static int save_all(const void *self, const pt_joint_t *j, uint32_t *out_saved, 
 
 static const pt_how_t how_to_divide = {.pick = save_all};
 
+/* Choices of which no halves can be made: nothing is saved, whatever draws numbers; one value twice; the last value, a gradient. */
+static int is_impossible(aot_str_t how) { return is(how, "nothing") || is(how, "twice") || is(how, "late"); }
+
+static aot_status_t choose_impossibly(const divider_t *u, aot_prog_t *prog, const aot_cut_sink_t *sink) {
+  const aot_graph_t joint = u->host.graph->graph_find(prog, AOT_GRAPH_JOINT);
+  const aot_node_t node = is(u->how, "late") ? u->host.graph->last(prog, joint) : u->host.graph->first(prog, joint);
+  aot_node_info_t info = {.struct_size = sizeof info};
+  AOT_TRY(u->host.graph->node_info(prog, node, &info));
+  const aot_value_t saved[] = {info.first_result, info.first_result};
+  const aot_cut_t cut = {.struct_size = sizeof cut, .saved = saved, .n_saved = is(u->how, "nothing") ? 0 : is(u->how, "late") ? 1 : 2};
+  return sink->put(sink->self, &cut);
+}
+
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
   const divider_t *u = p->self;
+  if (is_impossible(u->how)) return choose_impossibly(u, prog, sink);
   const aot_value_t nowhere = {123456789};
   const aot_cut_t garbage = {.struct_size = sizeof garbage, .n_saved = 1, .saved = &nowhere};
   misbehave(u->how);
@@ -145,7 +159,8 @@ static aot_status_t create_divider(const aot_host_t *host, aot_ctx_t *ctx, const
   (void)ctx;
   if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) return AOT_E_EXHAUSTED;
   u->how = opts->values[0].s;
-  u->table = (aot_partition_t){.struct_size = sizeof u->table, .self = u, .choose = choose, .apply = apply, .destroy = destroy_divider};
+  u->table = (aot_partition_t){.struct_size = sizeof u->table, .self = u, .choose = choose, .destroy = destroy_divider};
+  if (!is_impossible(u->how)) u->table.apply = apply;
   *out_table = &u->table;
   return AOT_OK;
 }
@@ -217,7 +232,8 @@ static aot_status_t create_zeros(const aot_host_t *host, aot_ctx_t *ctx, const a
 #define HELP "loses comparisons"
 static const aot_str_t choices[] = {AOT_STR_INIT("well"), AOT_STR_INIT("crash"), AOT_STR_INIT("exit"), AOT_STR_INIT("hang"),
                                     AOT_STR_INIT("garbage"), AOT_STR_INIT("swap"), AOT_STR_INIT("drop"), AOT_STR_INIT("turn"),
-                                    AOT_STR_INIT("deaf"), AOT_STR_INIT("zero"), AOT_STR_INIT("type")};
+                                    AOT_STR_INIT("deaf"), AOT_STR_INIT("zero"), AOT_STR_INIT("type"), AOT_STR_INIT("late"),
+                                    AOT_STR_INIT("twice"), AOT_STR_INIT("nothing")};
 static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t),
                                         .kind = AOT_OPT_ENUM,
                                         .flags = AOT_OPT_AFFECTS_OUTPUT,

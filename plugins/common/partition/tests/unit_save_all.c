@@ -1,6 +1,6 @@
 /* What the plain choice saves, on graphs small enough to see. */
 #include "common/partition/hand_joint.h"
-#include "common/partition/split.h"
+#include "joint/split.h"
 #include "common/partition/save_all.h"
 #include <aot/graph.h>
 

@@ -1,4 +1,4 @@
-#include "common/partition/split.h"
+#include "joint/split.h"
 
 #include <aot/graph.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #ifndef PT_SPLIT_H
 #define PT_SPLIT_H
 
-#include "common/partition/joint_arrays.h"
+#include "joint/joint_arrays.h"
 
 typedef struct pt_split {
   uint32_t n_saved, n_forward, n_backward, n_recomputed;

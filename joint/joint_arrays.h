@@ -1,8 +1,9 @@
-/* A joint graph as plain arrays: what every partitioner looks at.
+/* A joint graph as plain arrays: what every partitioner looks at, and the host when it makes the halves.
  *
  * Values and nodes are dense indices in graph order; lists are CSR. A node is `late` when it depends on a tangent: it can
- * only run in the backward. (In a graph without tangents, whose loss has its 1 built in: when it follows the loss.) It is `early` when a forward output needs it. The others are pure functions of forward inputs
- * that only gradients need; they may stand on either side. Built in one pass over the program's snapshot. */
+ * only run in the backward. (In a graph without tangents, whose loss has its 1 built in: when it follows the loss.) It is
+ * `early` when a forward output needs it. The others are pure functions of forward inputs that only gradients need; they may
+ * stand on either side. Built in one pass over the program's snapshot. */
 #ifndef PT_JOINT_H
 #define PT_JOINT_H
 

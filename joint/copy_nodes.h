@@ -10,7 +10,6 @@ typedef struct pt_copier {
   aot_prog_t *prog;
   aot_graph_t graph;
   uint32_t *map; /* by joint value id; AOT_NO_ID: not there */
-  const uint32_t *same; /* by joint value id: the one read in its place; NULL: itself */
   uint32_t *ids; /* scratch for one list argument */
   uint32_t ids_capacity;
   aot_arg_t *args; /* scratch for one node's arguments */

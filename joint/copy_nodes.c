@@ -1,6 +1,6 @@
-#include "common/partition/copy_nodes.h"
+#include "joint/copy_nodes.h"
 
-#include "common/partition/apply.h"
+#include "joint/joint_error.h"
 #include <aot/inline.h>
 #include <stdlib.h>
 
@@ -25,8 +25,6 @@ static aot_status_t lost_value(pt_copier_t *c, uint32_t id) {
                  "a node reads a value that is on the other side of the cut and was not saved", v);
 }
 
-static uint32_t read_instead(const pt_copier_t *c, uint32_t id) { return c->same && id != AOT_NO_ID ? c->same[id] : id; }
-
 static aot_status_t map_args(pt_copier_t *c, const aot_node_info_t *info) {
   uint32_t n_ids = 0;
   if (grow((void **)&c->args, &c->args_capacity, info->n_args + 1, sizeof *c->args) ||
@@ -35,13 +33,13 @@ static aot_status_t map_args(pt_copier_t *c, const aot_node_info_t *info) {
   for (uint32_t i = 0; i < info->n_args; i++) {
     aot_arg_t a = info->args[i];
     if (a.kind == AOT_ARG_VALUE) {
-      uint32_t from = read_instead(c, (uint32_t)a.u.i);
+      uint32_t from = (uint32_t)a.u.i;
       if (c->map[from] == AOT_NO_ID) return lost_value(c, from);
       a.u.i = c->map[from];
     } else if (a.kind == AOT_ARG_VALUES) {
       uint32_t first = n_ids;
       for (uint32_t k = 0; k < a.n; k++) {
-        uint32_t from = read_instead(c, a.u.ids[k]);
+        uint32_t from = a.u.ids[k];
         if (from != AOT_NO_ID && c->map[from] == AOT_NO_ID) return lost_value(c, from);
         c->ids[n_ids++] = from == AOT_NO_ID ? AOT_NO_ID : c->map[from];
       }

@@ -1,6 +1,6 @@
-#include "common/partition/joint_arrays.h"
-#include "common/snapshot/snap_births.h"
-#include "common/snapshot/snap_check.h"
+#include "joint/joint_arrays.h"
+#include "joint/snap_births.h"
+#include "joint/snap_expr.h"
 
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -112,11 +112,16 @@ static void fill_values(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_g
   j->result_begin[j->n_nodes] = v;
 }
 
-static int runs_effect(const aot_snapshot_t *s, const aot_snap_node_t *node, const uint8_t *effects) {
+/* What a node does once for all: that of its operator, and of the nodes of the regions that it runs. */
+#define ONCE (AOT_OP_RANDOM | AOT_OP_EFFECT | AOT_OP_COLLECTIVE)
+
+/* bodies: by graph row. */
+static uint32_t flags_of(const aot_snapshot_t *s, const aot_snap_node_t *node, const uint32_t *bodies) {
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + node->arg_begin;
+  uint32_t flags = AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[node->op].flags;
   for (uint32_t a = 0; a < node->n_args; a++)
-    if (args[a].kind == AOT_ARG_GRAPH && effects[args[a].i]) return 1;
-  return 0;
+    if (args[a].kind == AOT_ARG_GRAPH) flags |= bodies[args[a].i];
+  return flags;
 }
 
 /* Effects happen once, on the side where they stand, whatever checkpointing says of the nodes around them. */
@@ -127,33 +132,34 @@ static void keep_effect(pt_joint_t *j, uint32_t n) {
   if ((j->node_flags[n] & AOT_NODE_BACKWARD) && j->result_begin[n + 1] == j->result_begin[n]) j->late[n] = 1;
 }
 
-/* out: by graph row, those with a node that has an effect; regions of regions, too. */
-static void mark_effects(const aot_snapshot_t *s, uint8_t *out) {
+/* out: by graph row, what the nodes of a region do once; regions of regions, too. */
+static void mark_bodies(const aot_snapshot_t *s, uint32_t *out) {
   const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
-  const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
   for (int changed = 1; changed;) { /* a round a level of nesting */
     changed = 0;
-    for (uint32_t g = 0; g < s->graphs.count; g++)
-      for (uint32_t n = graphs[g].node_begin; n < graphs[g].node_begin + graphs[g].n_nodes && !out[g]; n++)
-        if (graphs[g].kind == AOT_GRAPH_REGION && ((ops[nodes[n].op].flags & AOT_OP_EFFECT) || runs_effect(s, &nodes[n], out)))
-          changed = out[g] = 1;
+    for (uint32_t g = 0; g < s->graphs.count; g++) {
+      const uint32_t before = out[g];
+      for (uint32_t n = graphs[g].node_begin; n < graphs[g].node_begin + graphs[g].n_nodes; n++)
+        if (graphs[g].kind == AOT_GRAPH_REGION) out[g] |= flags_of(s, &nodes[n], out) & ONCE;
+      changed |= out[g] != before;
+    }
   }
 }
 
 /* A node whose results tell sizes or numbers that nothing else tells is an effect on the shape environment: it runs in the
- * forward, once, whoever reads its results. births: by node row of the snapshot; effects: by graph row. */
+ * forward, once, whoever reads its results. births: by node row of the snapshot; bodies: by graph row. */
 static void fill_nodes(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const uint8_t *births,
-                       const uint8_t *effects, const uint32_t *value_of_row) {
+                       const uint32_t *bodies, const uint32_t *value_of_row) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + g->node_begin;
   const uint32_t *operands = AOT_SNAP_ROWS(s, uint32_t, operands);
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
   uint32_t at = 0;
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     j->operand_begin[n] = at;
-    j->op_flags[n] = ops[nodes[n].op].flags;
+    j->op_flags[n] = flags_of(s, &nodes[n], bodies);
     j->op_name[n] = aot_snap_text(s, ops[nodes[n].op].name);
-    if (births[g->node_begin + n] || runs_effect(s, &nodes[n], effects)) j->op_flags[n] |= AOT_OP_EFFECT;
+    if (births[g->node_begin + n]) j->op_flags[n] |= AOT_OP_EFFECT;
     j->node_flags[n] = nodes[n].flags;
     keep_effect(j, n);
     j->node_id[n] = nodes[n].id;
@@ -266,13 +272,14 @@ static int init(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *
   int64_t *hints = eval_hints(s);
   uint32_t *value_of_row = calloc((size_t)s->values.count + 1, sizeof *value_of_row);
   uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
-  uint8_t *effects = calloc((size_t)s->graphs.count + 1, 1);
-  int status = hints && value_of_row && births && effects && sn_births(s, births) == 0 ? pt_joint_alloc(j, n_operands, g->n_outputs) : -2;
+  uint32_t *bodies = calloc((size_t)s->graphs.count + 1, sizeof *bodies);
+  int status = hints && value_of_row && births && bodies && sn_births(s, births) == 0 ? 0 : -2;
+  if (status == 0) status = pt_joint_alloc(j, n_operands, g->n_outputs);
   if (status == 0) {
-    mark_effects(s, effects);
+    mark_bodies(s, bodies);
     fill_values(j, s, g, hints, value_of_row);
     if (sides) mark_cotangents(j, sides);
-    fill_nodes(j, s, g, births, effects, value_of_row);
+    fill_nodes(j, s, g, births, bodies, value_of_row);
     fill_outputs(j, s, g, sides, value_of_row);
     pt_joint_link(j);
     if (!sides && !has_tangents(j)) mark_late_after_loss(j, find_loss(s, g, value_of_row));
@@ -281,7 +288,7 @@ static int init(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *
   }
   free(hints);
   free(births);
-  free(effects);
+  free(bodies);
   free(value_of_row);
   return status;
 }

@@ -1,5 +1,6 @@
-/* Dimensions at run time: all expression rows in order. Children come before their parents, so one pass suffices. */
-#include "common/snapshot/snap_check.h"
+/* Dimensions at run time. Children come before their parents, so one pass suffices. */
+#include "joint/snap_expr.h"
+
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdio.h>

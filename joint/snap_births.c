@@ -1,4 +1,4 @@
-#include "common/snapshot/snap_births.h"
+#include "joint/snap_births.h"
 
 #include <aot/graph.h>
 #include <aot/inline.h>

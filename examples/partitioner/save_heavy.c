@@ -1,0 +1,62 @@
+/* A partitioner that is its choice and nothing else: what is dear to compute, or may not run twice, is saved; the rest runs again.
+ *
+ * `apply` stays NULL: the host makes the forward and the backward, hands inputs and parameters on, and finds what is recomputed. */
+#include <aot/inline.h>
+#include <aot/note.h>
+#include <aot/partition.h>
+#include <aot/plugin.h>
+
+#define ID "example.save-heavy"
+#define HELP "saves the results of matrix products, convolutions, attention and reductions"
+
+#define DEAR (AOT_OP_HEAVY | AOT_OP_REDUCTION)
+#define ONCE (AOT_OP_RANDOM | AOT_OP_EFFECT | AOT_OP_COLLECTIVE | AOT_OP_REGION)
+
+typedef struct unit {
+  aot_partition_t table;
+  aot_host_t host;
+} unit_t;
+
+static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
+  const unit_t *u = p->self;
+  const aot_graph_api_t *g = u->host.graph;
+  aot_value_t *saved = u->host.alloc(ctx, AOT_ARENA_SCRATCH, sizeof *saved, (g->n_values(prog) + 1u) * sizeof *saved);
+  aot_cut_t cut = {.struct_size = sizeof cut, .saved = saved};
+  if (!saved) return AOT_E_EXHAUSTED;
+  for (aot_node_t n = g->first(prog, g->graph_find(prog, AOT_GRAPH_JOINT)); n.id != AOT_NO_ID; n = g->next(prog, n)) {
+    aot_node_info_t info = {.struct_size = sizeof info};
+    AOT_TRY(g->node_info(prog, n, &info));
+    if ((info.flags & AOT_NODE_BACKWARD) || !(g->op_desc(prog, info.op)->flags & (DEAR | ONCE))) continue;
+    for (uint32_t i = 0; i < info.n_results; i++) saved[cut.n_saved++].id = info.first_result.id + i;
+  }
+  return sink->put(sink->self, &cut);
+}
+
+static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+  unit_t *u = host->alloc(ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  (void)opts;
+  if (!u) return AOT_E_EXHAUSTED;
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
+  u->table = (aot_partition_t){.struct_size = sizeof u->table, .self = u, .choose = choose};
+  *out_table = &u->table;
+  return AOT_OK;
+}
+
+static const aot_contract_t contract = {.struct_size = sizeof contract, .needs = AOT_PROP_FUNCTIONAL | AOT_PROP_JOINT,
+                                        .gives = AOT_PROP_PARTITIONED, .drops = AOT_PROP_JOINT, .refuses = AOT_PROP_PARTITIONED};
+static const aot_unit_t unit = {.struct_size = sizeof unit, .kind = AOT_STR_INIT("partition/1"), .id = AOT_STR_INIT(ID),
+                                .version = AOT_STR_INIT("1.0"), .help = AOT_STR_INIT(HELP), .contract = &contract, .create = create};
+static const aot_unit_t *const units[] = {&unit};
+static const aot_plugin_t plugin = {.struct_size = sizeof plugin, .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR,
+                                    .min_host_minor = 2, .id = AOT_STR_INIT(ID), .vendor = AOT_STR_INIT("example"),
+                                    .version = AOT_STR_INIT("1.0"), .license = AOT_STR_INIT("Apache-2.0"),
+                                    .units = units, .n_units = 1};
+
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD_FOR(ID, "1.0", 2) AOT_NOTE_UNIT("partition/1", ID, HELP) AOT_NOTE_TAIL);
+
+const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
+  (void)host_minor;
+  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
+  *why_not = aot_str("made for ABI epoch 1");
+  return NULL;
+}

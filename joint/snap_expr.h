@@ -1,0 +1,26 @@
+/* Dimensions of a snapshot at run time: all expression rows in order. */
+#ifndef SNAP_EXPR_H
+#define SNAP_EXPR_H
+
+#include <aot/base.h>
+#include <aot/snapshot.h>
+#include <aot/status.h>
+
+typedef struct sn_error {
+  char text[240];
+} sn_error;
+
+/* The value of every expression row, in row order, into out[exprs.count]; SN_NO_VALUE for one that divides by zero or
+ * overflows with these symbols, which is an error only where it is used. AOT_E_RANGE: too few symbols. */
+#define SN_NO_VALUE INT64_MIN
+aot_status_t sn_exprs_eval(const aot_snapshot_t *s, const int64_t *symbols, uint64_t n_symbols, int64_t *out, sn_error *error);
+
+/* One operator of the shape environment; 0: the result does not exist (division by zero, overflow). Division and modulo
+ * round towards minus infinity. */
+int sn_expr_apply(int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out);
+
+static inline int64_t sn_dim(int64_t dim, const int64_t *expr_values) {
+  return AOT_DIM_IS_SYM(dim) ? expr_values[AOT_DIM_EXPR(dim)] : dim;
+}
+
+#endif
