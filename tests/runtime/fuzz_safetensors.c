@@ -1,5 +1,5 @@
 /* Mutated safetensors files: whatever the bytes, the reader answers, and a file that it accepts keeps its promises. The
- * mutations come from our own random numbers, so that every run does the same; argv[1]: how many (20000). */
+ * mutations come from our own random numbers, so that every run does the same; argv[1]: how many (20000), argv[2]: their seed (1). */
 #include <runtime/random.h>
 #include <runtime/safetensors.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ static uint64_t use(const aoth_st_t *st) {
 int main(int argc, char **argv) {
   long rounds = argc > 1 ? atol(argv[1]) : 20000, accepted = 0;
   aoth_random_t r;
-  aoth_random_seed(&r, 1);
+  aoth_random_seed(&r, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
   uint64_t sum = 0;
   for (long i = 0; i < rounds; i++) {
     unsigned char seed[MAX_SIZE];
