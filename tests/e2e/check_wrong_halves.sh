@@ -32,4 +32,35 @@ divide nothing 0
 of=$root/tests/models/dropout_vit
 divide nothing 3 'the backward would draw these random numbers again' 'node %.* = aten.bernoulli' 'in stage divider' \
   "$misbehaves a cut that no halves can be made of"
+
+# A draw in a region of a region that is called in the forward.
+cat > drawing.ir <<'I'
+aot 1
+properties imported functional joint
+leaf 0 user_input 0 "x" : f32[4] grad
+graph @joint joint {
+  in %x = user_input 0 : f32[4] grad
+  in %t = tangent 0 : f32[4]
+  %a : f32[4] = higher_order.invoke_subgraph @outer, "outer", %x
+  %y : f32[4] = aten.mul.Tensor %x, %a
+  %g : f32[4] = aten.mul.Tensor %t, %a {backward}
+  out user_output 0 = %y
+  out gradient 0 = %g
+}
+graph @outer region {
+  in %x = region 0 : f32[4]
+  %a : f32[4] = higher_order.invoke_subgraph @inner, "inner", %x
+  out region 0 = %a
+}
+graph @inner region {
+  in %x = region 0 : f32[4]
+  %a = aten.rand_like.default %x
+  out region 0 = %a
+}
+I
+draw() { status "$1" "$aothost" opt drawing.ir --plugin-dir "$plugins/arms" --use divider --with "how=$2"; }
+draw 0 well
+draw 3 nothing
+says 'the backward would draw these random numbers again'
+says 'node %a .* = higher_order.invoke_subgraph @outer'
 finish
