@@ -203,8 +203,9 @@ void at_shape_cross(at_infer_t *c) {
   } else { /* cross: the first dimension of size 3 */
     for (dim = 0; dim + 1 < t[0].rank && !at_same(c, t[0].sizes[dim], 3); dim++) continue;
   }
-  if (t[0].rank != t[1].rank || t[0].rank == 0 || !at_same(c, t[0].sizes[dim], 3)) at_fail(c,
-                                                                                           "cross product along a dimension that is not of size 3");
+  if (t[0].rank != t[1].rank || t[0].rank == 0 || !at_same(c, t[0].sizes[dim], 3))
+    at_fail(c, "cross product along a dimension that is not of size 3");
+  if (t[0].dtype != t[1].dtype) at_fail(c, "cross product of %s with %s", aot_dtype_name(t[0].dtype), aot_dtype_name(t[1].dtype));
   at_put_pointwise(c, at_promote(c, t, 2), t, 2);
 }
 

@@ -207,13 +207,14 @@ static aot_status_t cross(rk_ctx *c) {
   AOT_TRY(rk_dim(c, rk_int(c, 2, -1), a.rank, &dim));
   rk_around(&a, dim, &outer, &size, &inner);
   RK_CHECK(c, a.rank > 0 && size == 3, "dimension %d has size %lld, not 3", dim, (long long)size);
+  RK_CHECK(c, !a.f == !b.f, "one operand has integers, the other floats");
   AOT_TRY(rk_new_like(c, &a, a.rank, a.sizes, &y));
   for (int64_t o = 0; o < outer; o++)
     for (int64_t i = 0; i < inner; i++)
       for (int64_t k = 0; k < 3; k++) {
         int64_t at = (o * 3 + k) * inner + i, p = (o * 3 + (k + 1) % 3) * inner + i, q = (o * 3 + (k + 2) % 3) * inner + i;
         if (y.f) y.f[at] = number(&a, p) * number(&b, q) - number(&a, q) * number(&b, p);
-        else y.i[at] = a.i[p] * b.i[q] - a.i[q] * b.i[p];
+        else y.i[at] = (int64_t)((uint64_t)a.i[p] * (uint64_t)b.i[q] - (uint64_t)a.i[q] * (uint64_t)b.i[p]);
       }
   return rk_put_any(c, 0, &y);
 }
