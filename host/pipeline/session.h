@@ -158,6 +158,12 @@ void aoth_session_record(aoth_session_t *s, const aoth_stage_t *stage, uint64_t 
 /* The node's opset puts simpler nodes in its place. *out_done 0: it has no decomposition. Memory: arena. */
 aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_node_t node, int *out_done);
 
+/* ---- partition_stage.c ---- */
+/* *out_joint: what was divided, for the check of the halves; destroyed by the caller, also after a failure. */
+struct aoth_joint_record;
+aot_status_t aoth_stage_divide(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit,
+                               struct aoth_joint_record **out_joint);
+
 /* ---- backend_stage.c ---- */
 aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *backend,
                               uint64_t *out_edits);
