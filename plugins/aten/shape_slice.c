@@ -56,8 +56,10 @@ void at_shape_narrow(at_infer_t *c) {
   if (v.rank == 0) at_fail(c, "narrow of a 0-dim tensor");
   if (c->status != AOT_OK) return;
   if (at_hint(c, start) < 0) start = at_add(c, start, v.sizes[dim]);
-  if (at_hint(c, start) + at_hint(c, length) > at_hint(c, v.sizes[dim]))
-    at_fail(c, "narrow goes beyond dim %d of size %lld", (int)dim, (long long)at_hint(c, v.sizes[dim]));
+  const int64_t from = at_hint(c, start), size = at_hint(c, v.sizes[dim]);
+  if (from < 0 || from > size || at_hint(c, length) > size - from)
+    at_fail(c, "narrow goes beyond dim %d of size %lld", (int)dim, (long long)size);
+  if (c->status != AOT_OK) return;
   v.offset = at_add(c, v.offset, at_mul(c, start, v.strides[dim]));
   v.sizes[dim] = length;
   at_view_result(c, &v);

@@ -271,6 +271,7 @@ static void wrong_arguments_are_told(void **state) {
       {"prims.split_dim.default f32(5) i0 i2 -> ?", "split_dim of dimension 0 in 2 parts"},
       {"aten.index.Tensor f32(2,3) {bool(3)} -> ?", "the mask has size 3 at dimension 0, the tensor 2"},
       {"quantized_decomposed.choose_qparams.tensor f32(2) i0 i9223372036854775807 d1e-6 @i8 -> ?", "is no int32"},
+      {"aten.narrow_copy.default f32(2,3) i0 i9223372036854775806 i2 -> ?", "narrow goes beyond dim 0 of size 2"},
       {"aten.linalg_cross.default i32(2,3) f64(2,3) -> ?", "cross product of i32 with f64"},
       {"aten.index_select.default f32() i0 i64(2) -> ?", "index_select of a single element takes one place"},
       {"aten.as_strided_scatter.default f32(3,3) f32(2,2) [i2,i2] [i2,i-9] -> ?", "stride 1 is -9"},
