@@ -52,7 +52,7 @@ aot_status_t aoth_ab_tell_memory(aoth_session_t *s, const aoth_pipeline_t *p, js
   if (!arena || !views) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < p->n_stages; i++) {
     if (strcmp(p->stages[i].unit->kind, "partition/1") == 0) partition = &p->stages[i];
-    if (strcmp(p->stages[i].unit->kind, "backend/1") == 0) backend = &p->stages[i];
+    if (strcmp(p->stages[i].unit->kind, "backend/2") == 0) backend = &p->stages[i];
   }
   aot_status_t status = ask(s, partition, "simulated", arena, answer, views);
   if (status == AOT_OK) status = ask(s, backend, "planned", arena, answer, views);

@@ -78,7 +78,7 @@ static json_t *options_json(const aoth_stage_t *stage) {
 }
 
 static int has_backend(const aoth_pipeline_t *p) {
-  return p->n_stages > 0 && strcmp(p->stages[p->n_stages - 1].unit->kind, "backend/1") == 0;
+  return p->n_stages > 0 && strcmp(p->stages[p->n_stages - 1].unit->kind, "backend/2") == 0;
 }
 
 static aot_status_t check(serving_t *v, json_t *answer) {

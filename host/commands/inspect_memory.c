@@ -130,7 +130,7 @@ static aot_status_t nobody(const asking_t *a, const char *what, const char *hint
 }
 
 static aot_status_t choose_asked(asking_t *a) {
-  const aoth_stage_t *backend = stage_of(a, "backend/1"), *partition = stage_of(a, "partition/1");
+  const aoth_stage_t *backend = stage_of(a, "backend/2"), *partition = stage_of(a, "partition/1");
   if (!backend && !a->flags->unit)
     return nobody(a, "backend", a->pipeline ? "add a backend stage, or name a partitioner: --unit ID" : "name one: --use backend-cpu");
   if (backend) a->asked[a->n_asked++] = *backend;
@@ -139,7 +139,7 @@ static aot_status_t choose_asked(asking_t *a) {
   if (!a->flags->unit) return AOT_OK;
   aoth_stage_t *named = &a->asked[a->n_asked++];
   *named = (aoth_stage_t){.use = a->flags->unit, .name = a->flags->unit};
-  return aoth_stage_resolve(a->cli->session, named, "backend/1 partition/1", a->arena);
+  return aoth_stage_resolve(a->cli->session, named, "backend/2 partition/1", a->arena);
 }
 
 static aot_status_t ask(asking_t *a) {

@@ -175,7 +175,7 @@ typedef struct chain {
 static aot_status_t prepare(report_t *r, chain_t *c) {
   aoth_session_t *s = r->line->cli.session;
   c->stages = (aoth_case_stages_t){.functional = &c->functional, .gradient = c->gradient, .backend = &c->backend};
-  AOT_TRY(aoth_stage_of_unit(s, r->line->backend, "backend/1", NULL, &c->backend));
+  AOT_TRY(aoth_stage_of_unit(s, r->line->backend, "backend/2", NULL, &c->backend));
   AOT_TRY(aoth_stage_of_unit(s, "functionalize", "pass/1", NULL, &c->functional));
   AOT_TRY(resolve_list(s, r->line->stages ? r->line->stages : "autograd,partition-default", c->gradient, &c->stages.n_gradient));
   AOT_TRY(aoth_op_cases_open(r->line->cases, r->line->data, r->line->cli.sink, &r->cases));

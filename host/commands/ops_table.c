@@ -101,7 +101,7 @@ static int backend_chosen(const aoth_ops_line_t *line, const char *id) {
 }
 
 static aot_status_t ask_unit(aoth_ops_table_t *t, aoth_unit_t *u) {
-  const int is_backend = strcmp(u->kind, "backend/1") == 0;
+  const int is_backend = strcmp(u->kind, "backend/2") == 0;
   uint32_t *n = is_backend ? &t->n_backends : &t->n_gradients;
   if (u->shadowed_by || *n == AOTH_MAX_UNITS || (!is_backend && strcmp(u->kind, "pass/1") != 0)) return AOT_OK;
   if (is_backend && !backend_chosen(t->line, u->id)) return AOT_OK;
@@ -129,7 +129,7 @@ static int compare_units(const void *a, const void *b) {
 static aot_status_t ask_units(aoth_ops_table_t *t) {
   for (uint32_t i = 0; i < t->line->backends.n; i++) {
     aoth_stage_t stage;
-    AOT_TRY(aoth_stage_of_unit(t->s, t->line->backends.items[i], "backend/1", NULL, &stage));
+    AOT_TRY(aoth_stage_of_unit(t->s, t->line->backends.items[i], "backend/2", NULL, &stage));
   }
   for (uint32_t i = 0; i < aoth_registry_n_plugins(t->s->registry); i++) {
     aoth_plugin_t *p = aoth_registry_plugin(t->s->registry, i);

@@ -159,6 +159,20 @@ void aoth_hint(aot_prog_t *p, const char *format, ...) {
   aoth_text_deinit(&t);
 }
 
+aot_status_t aoth_report_error(aot_ctx_t *ctx, aot_status_t status, const char *code, const char *format, ...) {
+  va_list args;
+  aoth_text_t t = {0};
+  va_start(args, format);
+  aoth_text_v(&t, format, args);
+  va_end(args);
+  aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .node = {AOT_NO_ID}, .value = {AOT_NO_ID}};
+  d.code = (aot_str_t){code, strlen(code)};
+  d.message = (aot_str_t){t.data ? t.data : "", t.size};
+  aoth_report_diag(ctx, &d);
+  aoth_text_deinit(&t);
+  return status;
+}
+
 aot_status_t aoth_need_graph(aot_prog_t *p, aot_graph_t g) {
   if (g.id >= p->graphs.n)
     return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no graph %u; %u were made", g.id, p->graphs.n);

@@ -106,6 +106,9 @@ void aoth_report_node(aot_prog_t *p, aot_node_t n, int32_t severity, const char 
                       const char *format, ...) __attribute__((format(printf, 6, 7)));
 /* A plugin's diagnostic, rendered in the same way: what aot_host_t.diag does. ctx->prog may be NULL. */
 aot_status_t aoth_report_diag(aot_ctx_t *ctx, const aot_diag_t *d);
+/* The host's own error in a call, about no node. Answers `status`. */
+aot_status_t aoth_report_error(aot_ctx_t *ctx, aot_status_t status, const char *code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* ---- shape environment ---- */
 /* The value of dim with symbols[i] for symbol i (n_symbols of them). */

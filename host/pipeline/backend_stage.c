@@ -232,15 +232,19 @@ static aot_status_t do_compile(void *arg) {
 static aot_status_t do_load(void *arg) {
   lowering_t *l = arg;
   uint32_t size;
-  AOT_TRY(l->backend->table.backend.load(l->backend->self, &l->s->ctx, l->s->now.artifact, l->s->now.artifact_nbytes, &l->exe));
+  AOT_TRY(l->backend->table.backend.load(l->backend->self, &l->s->ctx, l->s->now.artifact, l->s->now.artifact_nbytes, l->s->device,
+                                       &l->exe));
   if (!l->exe) {
     l->wrong = "loaded its artifact to nothing";
     return AOT_OK;
   }
   memcpy(&size, l->exe, sizeof size);
-  if (size < offsetof(aot_exe_t, get_ext) || size > 65536 ||
-      aot_import(&l->s->now.exe, sizeof l->s->now.exe, l->exe) != AOT_OK || !l->s->now.exe.run)
+  aot_exe_t *exe = &l->s->now.exe;
+  if (size < offsetof(aot_exe_t, stats) || size > 65536 || aot_import(exe, sizeof *exe, l->exe) != AOT_OK || !exe->plan || !exe->bind ||
+      !exe->submit || !exe->unbind) {
     l->wrong = "made an executable that this host cannot use";
+    return AOT_OK;
+  }
   return AOT_OK;
 }
 
@@ -253,6 +257,7 @@ static aot_status_t compile_and_load(lowering_t *l) {
   l->wrong = NULL;
   AOT_TRY(aoth_call(s, l->stage, "load", do_load, l));
   if (l->wrong) return aoth_misbehaved(s, l->stage, "%s", l->wrong);
+  AOT_TRY(aoth_bound_calls_init(&s->now.calls, &s->ctx, s->device, &s->now.exe, l->exe));
   s->now.exe_self = l->exe;
   aoth_report_number(&s->report, aot_str("artifact-bytes"), (double)s->now.artifact_nbytes, aot_str("bytes"));
   return AOT_OK;
@@ -297,6 +302,7 @@ aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *s
   s->now.artifact = (void *)(uintptr_t)artifact;
   s->now.artifact_nbytes = nbytes;
   aot_status_t status = aoth_call(s, stage, "load", do_load, &l);
+  if (status == AOT_OK && !l.wrong) status = aoth_bound_calls_init(&s->now.calls, &s->ctx, s->device, &s->now.exe, l.exe);
   if (status == AOT_OK && !l.wrong) {
     s->now.exe_self = l.exe;
     keep_backend(s, stage, &backend);
@@ -325,6 +331,7 @@ aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth
 
 static aot_status_t do_drop(void *arg) {
   aoth_session_t *s = arg;
+  aoth_bound_calls_deinit(&s->now.calls);
   if (s->now.exe.destroy) s->now.exe.destroy(s->now.exe_self);
   return AOT_OK;
 }
@@ -344,78 +351,47 @@ void aoth_session_exe_drop(aoth_session_t *s) {
 const aot_exe_t *aoth_session_exe(aoth_session_t *s) { return s->now.exe_self ? &s->now.exe : NULL; }
 uint64_t aoth_session_artifact_nbytes(aoth_session_t *s) { return s->now.artifact_nbytes; }
 
-typedef struct stepping {
+typedef struct running {
   aoth_session_t *s;
-  int32_t graph_kind;
-  const aot_tensor_t *inputs, *outputs;
-  uint64_t n_inputs, n_outputs, n_symbols;
-  const int64_t *symbols;
-  int64_t *learned;                 /* symbols, in and out */
-  const aot_output_sink_t *sink;    /* NULL: no output is open, nothing is to be learned */
-  int is_refused;                   /* an output is open, and the executable does not know such */
-} stepping_t;
+  const aot_binding_t *what;
+  int64_t *symbols;
+  const aot_output_sink_t *open;
+} running_t;
 
 /* The host has told why it gives no memory; the backend, which passes that on, need not. */
-static aot_status_t allocate(void *self, uint64_t output, const int64_t *symbols, uint64_t n_symbols, aot_tensor_t *out) {
-  const stepping_t *t = self;
-  const aot_status_t status = t->sink->allocate(t->sink->self, output, symbols, n_symbols, out);
-  if (status != AOT_OK) t->s->ctx.n_diags++;
+static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols, aot_tensor_t *out) {
+  const running_t *r = sink->self;
+  const aot_status_t status = r->open->allocate(r->open, output, symbols, n_symbols, out);
+  if (status != AOT_OK) r->s->ctx.n_diags++;
   return status;
 }
 
-static aot_status_t do_step_open(stepping_t *t) {
-  const aot_exe_t *exe = &t->s->now.exe;
-  const void *offered = exe->get_ext ? exe->get_ext(t->s->now.exe_self, AOT_EXT_DYNAMIC_OUTPUTS) : NULL;
-  const aot_output_sink_t sink = {.struct_size = (uint32_t)sizeof sink, .self = t, .allocate = allocate};
-  aot_ext_dynamic_outputs_t ext;
-  t->is_refused = !offered || aot_import(&ext, sizeof ext, offered) != AOT_OK || !ext.run;
-  if (t->is_refused) {
-    for (uint64_t i = 0; i < t->n_outputs; i++)
-      if (t->outputs[i].rank == AOT_RANK_OPEN) return AOT_OK;
-    t->is_refused = 0;
-    return exe->run(t->s->now.exe_self, &t->s->ctx, t->graph_kind, t->inputs, t->n_inputs, t->outputs, t->n_outputs, t->learned,
-                    t->n_symbols);
-  }
-  return ext.run(t->s->now.exe_self, &t->s->ctx, t->graph_kind, t->inputs, t->n_inputs, t->outputs, t->n_outputs, t->learned,
-                 t->n_symbols, &sink);
+static aot_status_t do_run(void *arg) {
+  running_t *r = arg;
+  const aot_output_sink_t open = {.struct_size = (uint32_t)sizeof open, .self = r, .allocate = allocate};
+  return aoth_bound_calls_run(&r->s->now.calls, &r->s->ctx, r->what, r->symbols, r->open ? &open : NULL);
 }
 
-static aot_status_t do_step(void *arg) {
-  stepping_t *t = arg;
-  if (t->sink) return do_step_open(t);
-  return t->s->now.exe.run(t->s->now.exe_self, &t->s->ctx, t->graph_kind, t->inputs, t->n_inputs, t->outputs, t->n_outputs,
-                       t->symbols, t->n_symbols);
+static int has_open_output(const aot_binding_t *what) {
+  for (uint64_t i = 0; i < what->n_outputs; i++)
+    if (what->outputs[i].rank == AOT_RANK_OPEN) return 1;
+  return 0;
 }
 
-static aot_status_t run_step(stepping_t *t) {
-  aoth_session_t *s = t->s;
+aot_status_t aoth_session_run_exe(aoth_session_t *s, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open) {
+  running_t r = {s, what, symbols, open};
   if (!s->now.exe_self) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "run.no-backend",
                      "nothing to run: the pipeline has no backend stage");
     return AOT_E_PRECONDITION;
   }
-  if (aoth_call(s, &s->now.backend_stage, "run", do_step, t) == AOT_OK) return AOT_OK;
+  if (!(s->now.exe.flags & AOT_EXE_OPEN_OUTPUTS) && has_open_output(what)) {
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &s->now.backend_stage.where, "run.open",
+                     "backend %s cannot return results whose size depends on the data", s->now.backend_stage.use);
+    return AOT_E_UNIMPLEMENTED;
+  }
+  if (aoth_call(s, &s->now.backend_stage, "run", do_run, &r) == AOT_OK) return AOT_OK;
   return aoth_session_fail(s, &s->now.backend_stage);
-}
-
-aot_status_t aoth_session_run_exe(aoth_session_t *s, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                                  const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols,
-                                  uint64_t n_symbols) {
-  stepping_t t = {.s = s, .graph_kind = graph_kind, .inputs = inputs, .n_inputs = n_inputs, .outputs = outputs,
-                  .n_outputs = n_outputs, .symbols = symbols, .n_symbols = n_symbols};
-  return run_step(&t);
-}
-
-aot_status_t aoth_session_run_exe_open(aoth_session_t *s, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                                       const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols,
-                                       const aot_output_sink_t *sink) {
-  stepping_t t = {.s = s, .graph_kind = graph_kind, .inputs = inputs, .n_inputs = n_inputs, .outputs = outputs,
-                  .n_outputs = n_outputs, .learned = symbols, .n_symbols = n_symbols, .sink = sink};
-  AOT_TRY(run_step(&t));
-  if (!t.is_refused) return AOT_OK;
-  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &s->now.backend_stage.where, "run.open",
-                   "backend %s cannot return results whose size depends on the data", s->now.backend_stage.use);
-  return AOT_E_UNIMPLEMENTED;
 }
 
 typedef struct asking {

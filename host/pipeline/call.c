@@ -207,7 +207,7 @@ static const struct kind {
      sizeof(aot_partition_t),
      offsetof(aot_partition_t, get_ext),
      {offsetof(aot_partition_t, choose), 0, 0}},
-    {"backend/1",
+    {"backend/2",
      sizeof(aot_backend_t),
      offsetof(aot_backend_t, get_ext),
      {offsetof(aot_backend_t, query), offsetof(aot_backend_t, compile), offsetof(aot_backend_t, load)}},
@@ -296,7 +296,7 @@ static aot_status_t do_destroy(void *arg) {
   const char *kind = i->unit->kind;
   if (strcmp(kind, "pass/1") == 0 && i->table.pass.destroy) i->table.pass.destroy(i->self);
   if (strcmp(kind, "partition/1") == 0 && i->table.partition.destroy) i->table.partition.destroy(i->self);
-  if (strcmp(kind, "backend/1") == 0 && i->table.backend.destroy) i->table.backend.destroy(i->self);
+  if (strcmp(kind, "backend/2") == 0 && i->table.backend.destroy) i->table.backend.destroy(i->self);
   if (strcmp(kind, "opset/1") == 0 && i->table.opset.destroy) i->table.opset.destroy(i->self);
   if (strcmp(kind, "import/1") == 0 && i->table.import.destroy) i->table.import.destroy(i->self);
   return AOT_OK;

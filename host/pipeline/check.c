@@ -35,7 +35,7 @@ static void check_order(checking_t *c) {
       if (partition) out_of_order(c, stage, "a partition comes before it already, and there can be one only");
       partition = stage;
     }
-    if (strcmp(stage->unit->kind, "backend/1") == 0 && i + 1 < c->p->n_stages)
+    if (strcmp(stage->unit->kind, "backend/2") == 0 && i + 1 < c->p->n_stages)
       out_of_order(c, stage, "a backend must be the last stage");
   }
 }
@@ -96,7 +96,7 @@ static void check_contracts(checking_t *c) {
       properties = 0; /* unknown from here on */
       continue;
     }
-    const int is_backend = strcmp(stage->unit->kind, "backend/1") == 0;
+    const int is_backend = strcmp(stage->unit->kind, "backend/2") == 0;
     if (is_backend && optimizer && optimizer->unit && properties)
       note_status(c, aoth_contract_check(c->s, optimizer, properties));
     const int is_partition = strcmp(stage->unit->kind, "partition/1") == 0;
@@ -137,7 +137,7 @@ static void check_train(checking_t *c) {
   if (!train->present) return;
   note_status(c, aoth_stage_resolve(c->s, &train->optimizer, "pass/1", c->p->arena));
   const aoth_stage_t *last = c->p->n_stages ? &c->p->stages[c->p->n_stages - 1] : NULL;
-  if (last && (!last->unit || strcmp(last->unit->kind, "backend/1") == 0)) return;
+  if (last && (!last->unit || strcmp(last->unit->kind, "backend/2") == 0)) return;
   aoth_sink_report(c->s->config.sink, AOT_SEVERITY_ERROR, &train->where, "pipeline.train",
                    "training needs a backend as the last stage, and there is %s", last ? "none" : "no stage at all");
   c->input_failed = 1;

@@ -12,7 +12,7 @@
 static const char *kept(aoth_session_t *s, const char *text) { return text ? aoth_arena_text(s->arena, text, strlen(text)) : NULL; }
 
 static int has_backend(const aoth_pipeline_t *p) {
-  return p->n_stages > 0 && strcmp(p->stages[p->n_stages - 1].unit->kind, "backend/1") == 0;
+  return p->n_stages > 0 && strcmp(p->stages[p->n_stages - 1].unit->kind, "backend/2") == 0;
 }
 
 static void bypass(aoth_session_t *s, int reason, const char *detail) {

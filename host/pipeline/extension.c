@@ -8,7 +8,7 @@ static const void *offered(const aoth_instance_t *i, const char *id) {
   const char *kind = i->unit->kind;
   if (strcmp(kind, "pass/1") == 0) return i->table.pass.get_ext ? i->table.pass.get_ext(i->self, id) : NULL;
   if (strcmp(kind, "partition/1") == 0) return i->table.partition.get_ext ? i->table.partition.get_ext(i->self, id) : NULL;
-  if (strcmp(kind, "backend/1") == 0) return i->table.backend.get_ext ? i->table.backend.get_ext(i->self, id) : NULL;
+  if (strcmp(kind, "backend/2") == 0) return i->table.backend.get_ext ? i->table.backend.get_ext(i->self, id) : NULL;
   if (strcmp(kind, "import/1") == 0) return i->table.import.get_ext ? i->table.import.get_ext(i->self, id) : NULL;
   if (strcmp(kind, "opset/1") == 0) return i->table.opset.get_ext ? i->table.opset.get_ext(i->self, id) : NULL;
   return NULL;

@@ -7,7 +7,7 @@
 
 static int offered(const aoth_instance_t *u, aot_ext_memory_t *out) {
   const void *given = NULL;
-  if (strcmp(u->unit->kind, "backend/1") == 0 && u->table.backend.get_ext) given = u->table.backend.get_ext(u->self, AOT_EXT_MEMORY);
+  if (strcmp(u->unit->kind, "backend/2") == 0 && u->table.backend.get_ext) given = u->table.backend.get_ext(u->self, AOT_EXT_MEMORY);
   if (strcmp(u->unit->kind, "partition/1") == 0 && u->table.partition.get_ext) given = u->table.partition.get_ext(u->self, AOT_EXT_MEMORY);
   return given && aot_import(out, sizeof *out, given) == AOT_OK && out->plan;
 }
@@ -109,7 +109,7 @@ typedef struct aoth_memory_route {
 
 aot_status_t aoth_memory_route_begin(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages) {
   for (uint32_t i = 0; i < n_stages; i++) {
-    if (!stages[i].unit || strcmp(stages[i].unit->kind, "backend/1") != 0) continue;
+    if (!stages[i].unit || strcmp(stages[i].unit->kind, "backend/2") != 0) continue;
     aoth_memory_route_t *r = aoth_arena_alloc(s->arena, sizeof(void *), sizeof *r);
     if (!r) return AOT_E_EXHAUSTED;
     r->s = s;

@@ -6,7 +6,7 @@
 #include <aot/ext/memory.h>
 #include <pipeline/session.h>
 
-/* The unit of `stage` (backend/1 or partition/1) is created, asked about the session's program as it stands, with symbols at
+/* The unit of `stage` (backend/2 or partition/1) is created, asked about the session's program as it stands, with symbols at
  * their hints, and destroyed. Rows are copied to the arena and checked: every step and place inside the plan.
  * AOT_E_UNIMPLEMENTED, told: the unit does not offer aot.memory/1. Failures of the unit as for stages. O(rows). */
 aot_status_t aoth_session_memory(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_memory_plan_t *out);

@@ -13,7 +13,6 @@
 #define AOTH_PIPELINE_H
 
 #include <aot/backend.h>
-#include <aot/ext/dynamic_outputs.h>
 #include <aot/option.h>
 #include <aot/partition.h>
 #include <aot/status.h>
@@ -220,16 +219,11 @@ void aoth_session_select(aoth_session_t *s, uint32_t program);
 /* The executable that the backend stage left; NULL: the pipeline had none. Members are imported by copy. */
 const aot_exe_t *aoth_session_exe(aoth_session_t *s);
 uint64_t aoth_session_artifact_nbytes(aoth_session_t *s);
-/* exe->run in a crash frame; the scratch arena is reset first. A failure is told: the backend's own status when it is the inputs'
- * or the model's (an index out of range, a failed assertion) or a limit, else AOTH_E_PLUGIN. */
-aot_status_t aoth_session_run_exe(aoth_session_t *s, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                                  const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols,
-                                  uint64_t n_symbols);
-/* The same where the run tells symbols (aot/ext/dynamic_outputs.h). AOT_E_UNIMPLEMENTED, told: an output is open and the
- * executable does not know such; without open outputs one that does not is run as ever. */
-aot_status_t aoth_session_run_exe_open(aoth_session_t *s, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                                       const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols,
-                                       const aot_output_sink_t *sink);
+/* One call of one graph in a crash frame: bound unless it is so already, submitted, waited for. symbols: what->graph.n_symbols, in and
+ * out (aot_submission_t). open NULL: no output is open. A failure is told: the backend's own status when it is the inputs' or the
+ * model's (an index out of range, a failed assertion) or a limit, else AOTH_E_PLUGIN. AOT_E_UNIMPLEMENTED: an output is open, and the
+ * executable does not know such. */
+aot_status_t aoth_session_run_exe(aoth_session_t *s, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open);
 aot_status_t aoth_session_exe_stats(aoth_session_t *s, aot_exe_stats_t *out);
 
 /* ---- summaries shared by commands ---- */

@@ -2,6 +2,7 @@
 #include <pipeline/session.h>
 
 #include <aot/inline.h>
+#include <pipeline/host_device.h>
 #include <pipeline/load.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@ aoth_session_t *aoth_session_create(const aoth_session_config_t *config) {
   aoth_session_t *s = calloc(1, sizeof *s);
   if (!s) return NULL;
   s->config = *config;
+  s->device = aoth_host_device();
   s->arena = aoth_arena_create();
   s->scratch = aoth_arena_create();
   s->ops = aoth_ops_create();

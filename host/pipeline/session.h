@@ -11,6 +11,7 @@
 #include <aot/partition.h>
 #include <aot/pass.h>
 #include <base/file.h>
+#include <pipeline/bound_calls.h>
 #include <pipeline/compile.h>
 #include <pipeline/crash.h>
 #include <pipeline/record.h>
@@ -53,6 +54,7 @@ typedef struct aoth_program {
   uint64_t artifact_nbytes, artifact_capacity; /* capacity 0: borrowed */
   const aot_exe_t *exe_self;
   aot_exe_t exe;
+  aoth_bound_calls_t calls;
 } aoth_program_t;
 
 struct aoth_session {
@@ -60,6 +62,7 @@ struct aoth_session {
   aoth_arena_t *arena, *scratch;
   aoth_registry_t *registry;
   aoth_ops_t *ops;
+  const aot_device_t *device; /* where executables run */
   aoth_program_t now; /* the program that is being compiled or runs; ctx.prog is its prog */
   aot_ctx_t ctx;
   aoth_report_t report; /* of the unit that is being called */

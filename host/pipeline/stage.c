@@ -281,7 +281,7 @@ aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage
   AOT_TRY(aoth_contract_check(s, stage, aoth_prog_properties(s->now.prog)));
   s->report = (aoth_report_t){.arena = s->arena};
   AOT_TRY(aoth_instance_create(s, stage, &unit));
-  const int is_backend = strcmp(stage->unit->kind, "backend/1") == 0;
+  const int is_backend = strcmp(stage->unit->kind, "backend/2") == 0;
   const aot_status_t status =
       is_backend ? aoth_stage_lower(s, stage, &unit, &edits) : run_rewriter(s, stage, &unit, &edits);
   const int lives_on = is_backend && status == AOT_OK; /* with its executable */
@@ -296,7 +296,7 @@ static aot_status_t run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint
   const aoth_stage_t *optimizer =
       (flags & AOTH_STAGES_OPTIMIZER) && p->run.train.optimizer.unit ? &p->run.train.optimizer : NULL;
   for (uint32_t i = 0; i < p->n_stages; i++) {
-    const int is_backend = strcmp(p->stages[i].unit->kind, "backend/1") == 0;
+    const int is_backend = strcmp(p->stages[i].unit->kind, "backend/2") == 0;
     if (is_backend && optimizer) AOT_TRY(aoth_session_run_stage(s, optimizer));
     if (is_backend) optimizer = NULL;
     if (is_backend && (flags & AOTH_STAGES_NO_BACKEND)) break;

@@ -110,17 +110,9 @@ void aothost_close(aothost_t *h) {
 const char *aothost_messages(const aothost_t *h) { return aoth_sink_text(h->sink); }
 aoth_step_t *aoth_api_step(aothost_t *h) { return h->step; }
 
-static aot_status_t run_exe(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                            const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
+static aot_status_t run_exe(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open) {
   const aothost_t *h = self;
-  return aoth_session_run_exe(h->session, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols);
-}
-
-static aot_status_t run_exe_open(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                                 const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols,
-                                 const aot_output_sink_t *sink) {
-  const aothost_t *h = self;
-  return aoth_session_run_exe_open(h->session, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, sink);
+  return aoth_session_run_exe(h->session, what, symbols, open);
 }
 
 /* Inputs share memory: the same stages over the same model, with that in the program's boundary. */
@@ -136,7 +128,7 @@ static aot_status_t specialise(void *self, const aoth_aliasing_t *a, aot_prog_t 
 static void select_program(void *self, uint32_t program) { aoth_session_select(((aothost_t *)self)->session, program); }
 
 static aot_status_t compile(aothost_t *h, uint32_t flags) {
-  const aoth_exec_t exec = {.self = h, .run = run_exe, .run_dynamic = run_exe_open, .specialise = specialise, .select = select_program,
+  const aoth_exec_t exec = {.self = h, .run = run_exe, .specialise = specialise, .select = select_program,
                             .max_patterns = h->plan->run.alias_patterns};
   h->flags = flags & AOTHOST_OPTIMIZER ? AOTH_STAGES_OPTIMIZER : 0;
   h->results = aoth_arena_create();

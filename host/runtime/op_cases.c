@@ -125,15 +125,8 @@ typedef struct running {
   int is_large;
 } running_t;
 
-static aot_status_t exec(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                         const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
-  return aoth_session_run_exe(self, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols);
-}
-
-static aot_status_t exec_open(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                              const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols,
-                              const aot_output_sink_t *sink) {
-  return aoth_session_run_exe_open(self, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, sink);
+static aot_status_t exec(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open) {
+  return aoth_session_run_exe(self, what, symbols, open);
 }
 
 static int failed(running_t *r, int verdict, const char *why) {
@@ -214,7 +207,7 @@ static int build(running_t *r, int with_grad) {
   for (uint32_t i = 0; with_grad && i < stages->n_gradient; i++)
     if (!stage(r, &stages->gradient[i], AOTH_CASE_NO_DERIVATIVE)) return 0;
   if (!stage(r, stages->backend, AOTH_CASE_REFUSED)) return 0;
-  const aoth_exec_t run = {.self = r->s, .run = exec, .run_dynamic = exec_open};
+  const aoth_exec_t run = {.self = r->s, .run = exec};
   if (aoth_step_create(r->s->now.prog, &run, r->s->config.sink, &r->step) != AOT_OK) return failed_as_told(r, AOTH_CASE_RUN);
   if (aoth_step_forward(r->step, r->program.inputs, r->program.n_inputs) != AOT_OK)
     return failed_as_told(r, AOTH_CASE_RUN);

@@ -1,6 +1,6 @@
 #include <runtime/sizes.h>
 
-#include <aot/ext/dynamic_outputs.h>
+#include <aot/backend.h>
 #include <aot/inline.h>
 #include <ir/tables.h>
 #include <stdlib.h>

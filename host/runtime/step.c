@@ -86,6 +86,14 @@ static void bind_inputs(aoth_step_t *s, aoth_call_t *c) {
   for (uint32_t i = 0; i < c->n_out; i++) c->out_views[i] = aoth_tensor_view(&c->out[i].tensor);
 }
 
+aot_status_t aoth_step_run(aoth_step_t *s, const aoth_call_t *c, int32_t kind, const aot_output_sink_t *open) {
+  const aot_binding_t what = {.struct_size = sizeof what,
+                              .graph = {.struct_size = sizeof what.graph, .kind = kind, .symbols = s->symbols, .n_symbols = s->sizes.n},
+                              .inputs = c->in_views, .n_inputs = c->n_in, .outputs = c->out_views, .n_outputs = c->n_out};
+  memcpy(s->learned, s->symbols, s->sizes.n * sizeof *s->learned);
+  return s->exec.run(s->exec.self, &what, s->learned, open);
+}
+
 static aot_status_t run_call(aoth_step_t *s, int which, int32_t kind) {
   aoth_call_t *c = &s->call[which];
   bind_inputs(s, c);
@@ -94,8 +102,8 @@ static aot_status_t run_call(aoth_step_t *s, int which, int32_t kind) {
     s->symbols[i] = s->sizes.bound[i] ? s->sizes.value[i] : AOT_SYMBOL_UNKNOWN;
     any_unknown |= !s->sizes.bound[i];
   }
-  if ((any_unknown && s->exec.run_dynamic) || aoth_call_is_open(s, c)) AOT_TRY(aoth_step_run_open(s, c, kind));
-  else AOT_TRY(s->exec.run(s->exec.self, kind, c->in_views, c->n_in, c->out_views, c->n_out, s->symbols, s->sizes.n));
+  if (any_unknown) AOT_TRY(aoth_step_run_open(s, c, kind));
+  else AOT_TRY(aoth_step_run(s, c, kind, NULL));
   for (uint32_t i = 0; i < c->n_out; i++)
     if (c->out[i].role == AOT_ROLE_OFFSET && c->out[i].tensor.dtype)
       s->offset = aoth_tensor_load_int(c->out[i].tensor.dtype, c->out[i].tensor.data);

@@ -15,7 +15,7 @@
 #ifndef AOTH_STEP_H
 #define AOTH_STEP_H
 
-#include <aot/ext/dynamic_outputs.h>
+#include <aot/backend.h>
 #include <ir/program.h>
 #include <runtime/tensor.h>
 
@@ -32,13 +32,8 @@ typedef struct aoth_pattern {
 struct aoth_aliasing;
 typedef struct aoth_exec {
   void *self;
-  aot_status_t (*run)(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                      const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols);
-  /* The same where the run tells symbols (aot/ext/dynamic_outputs.h); complains when there are open outputs and the backend
-   * does not know such. NULL: there is no such thing. */
-  aot_status_t (*run_dynamic)(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                              const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols,
-                              const aot_output_sink_t *sink);
+  /* symbols: in and out (aot_submission_t). open NULL: no output is open. */
+  aot_status_t (*run)(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open);
   /* The program again, compiled for these inputs; `run` runs it from then on. out: program, is_cached, ms. NULL: inputs
    * are tensors of their own, whatever they share. */
   aot_status_t (*specialise)(void *self, const struct aoth_aliasing *a, aot_prog_t **out_prog, aoth_pattern_t *out);

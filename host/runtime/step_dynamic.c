@@ -33,12 +33,6 @@ static aot_status_t measure(aoth_step_t *s, aoth_slot_t *p) {
 
 static int is_open_now(const aoth_step_t *s, const aoth_slot_t *p) { return p->open && aoth_sizes_type_is_open(&s->sizes, &p->type); }
 
-int aoth_call_is_open(const aoth_step_t *s, const aoth_call_t *c) {
-  for (uint32_t i = 0; i < c->n_out; i++)
-    if (is_open_now(s, &c->out[i])) return 1;
-  return 0;
-}
-
 /* ---- the run ---- */
 
 typedef struct asked {
@@ -46,8 +40,8 @@ typedef struct asked {
   aoth_call_t *call;
 } asked_t;
 
-static aot_status_t allocate(void *self, uint64_t output, const int64_t *symbols, uint64_t n_symbols, aot_tensor_t *out) {
-  const asked_t *a = self;
+static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols, aot_tensor_t *out) {
+  const asked_t *a = sink->self;
   if (output >= a->call->n_out || !a->call->out[output].open) {
     aoth_sink_report(a->s->sink, AOT_SEVERITY_ERROR, NULL, "run.open", "the executable asks for output %llu, which is not open",
                      (unsigned long long)output);
@@ -64,17 +58,13 @@ static aot_status_t allocate(void *self, uint64_t output, const int64_t *symbols
 aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_call_t *c, int32_t kind) {
   asked_t asked = {s, c};
   const aot_output_sink_t sink = {.struct_size = (uint32_t)sizeof sink, .self = &asked, .allocate = allocate};
-  if (!s->exec.run_dynamic) {
-    aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.open", "the program gives results whose size depends on the data, which cannot be run here");
-    return AOT_E_UNIMPLEMENTED;
-  }
   for (uint32_t i = 0; i < c->n_out; i++) {
     if (!is_open_now(s, &c->out[i])) continue;
     c->out[i].tensor = (aoth_tensor_t){0};
     c->out_views[i] = (aot_tensor_t){.dtype = c->out[i].type.dtype, .rank = AOT_RANK_OPEN};
   }
-  AOT_TRY(s->exec.run_dynamic(s->exec.self, kind, c->in_views, c->n_in, c->out_views, c->n_out, s->symbols, s->sizes.n, &sink));
-  AOT_TRY(aoth_sizes_learn(&s->sizes, s->prog, s->symbols, s->sizes.n, s->sink));
+  AOT_TRY(aoth_step_run(s, c, kind, &sink));
+  AOT_TRY(aoth_sizes_learn(&s->sizes, s->prog, s->learned, s->sizes.n, s->sink));
   for (uint32_t i = 0; i < c->n_out; i++) {
     if (!c->out[i].open || c->out[i].tensor.dtype) continue;
     aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.open", "the executable has left output %u without its tensor", i);

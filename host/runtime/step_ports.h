@@ -59,6 +59,7 @@ struct aoth_step {
   int phase;
   int64_t *planned_for; /* values of the symbols that the plan was made for */
   int64_t *symbols;     /* what executables are given: AOT_SYMBOL_UNKNOWN where not known */
+  int64_t *learned;     /* the same after a run */
   int rules_open;       /* some rule's geometry needs symbols that the forward tells */
   char *block;
   uint64_t nbytes_block, nbytes_saved, block_capacity;
@@ -87,7 +88,7 @@ const char *aoth_role_what(int32_t role); /* step_plan.c, for messages: "a saved
 aot_status_t aoth_step_rules(aoth_step_t *s, int may_be_open);
 
 /* step_dynamic.c: sizes that the run tells. */
-int aoth_call_is_open(const aoth_step_t *s, const aoth_call_t *c); /* some output needs symbols that are not known now */
+aot_status_t aoth_step_run(aoth_step_t *s, const aoth_call_t *c, int32_t kind, const aot_output_sink_t *open); /* step.c */
 aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_call_t *c, int32_t kind); /* outputs' memory is had during the run */
 aot_status_t aoth_step_settle_open(aoth_step_t *s); /* after forward: ports of the backward, rules */
 void aoth_step_free_open(aoth_step_t *s);

@@ -244,5 +244,6 @@ aot_status_t aoth_step_read(aoth_step_t *s) {
   s->bases = table(s, s->n_bases, sizeof *s->bases);
   s->planned_for = table(s, s->sizes.n, sizeof *s->planned_for);
   s->symbols = table(s, s->sizes.n, sizeof *s->symbols);
-  return s->symbols && s->updates && s->given && s->after && s->outputs && s->bases && s->planned_for ? AOT_OK : no_memory(s);
+  s->learned = table(s, s->sizes.n, sizeof *s->learned);
+  return s->symbols && s->learned && s->updates && s->given && s->after && s->outputs && s->bases && s->planned_for ? AOT_OK : no_memory(s);
 }

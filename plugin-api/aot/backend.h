@@ -1,11 +1,17 @@
-/* aot/backend.h - unit kind backend/1: compiles the program's graphs to an artifact and runs it.
+/* aot/backend.h - unit kind backend/2: compiles the program's graphs to an artifact, and runs them on a device.
  *
- * The artifact is bytes, relocatable and complete: it can be cached on disk and loaded by another process. One artifact
- * holds every FORWARD, BACKWARD and UPDATE graph of the program. The host owns all boundary tensors. */
+ *     compile(program) -> artifact     bytes, relocatable and complete: cached on disk, loaded by another process
+ *     load(artifact, device) -> executable
+ *     bind(graph, tensors, arena) -> call     a graph with its memory: made once ..
+ *     submit(call, queue, waits, signals)     .. put on a queue any number of times; nothing blocks
+ *
+ * One artifact holds every graph of the program that is no region. All memory at the boundary is the host's: inputs, outputs, and the
+ * arena for what lies between. Several calls may be bound at once. */
 #ifndef AOT_BACKEND_H
 #define AOT_BACKEND_H
 
 #include <aot/base.h>
+#include <aot/device.h>
 #include <aot/status.h>
 
 /* One node's answer from query(). */
@@ -40,32 +46,94 @@ typedef struct aot_exe_stats {
   uint64_t n_runs;
 } aot_exe_stats_t;
 
-typedef struct aot_exe {
+/* ---- calls ---- */
+
+#define AOT_SYMBOL_UNKNOWN INT64_MIN /* in symbols[]: a node of the graph will tell */
+#define AOT_RANK_OPEN (-1)           /* rank of an output whose size a node of the graph will tell */
+
+/* A graph of the program: the number-th (from 0) of its kind, by their ids; and the sizes that it is to be run with: symbols[i] is the
+ * value of the i-th symbol of the shape environment. */
+typedef struct aot_graph_at {
+  uint32_t struct_size;
+  int32_t kind; /* AOT_GRAPH_*, not REGION */
+  uint32_t number;
+  uint32_t reserved;
+  const int64_t *symbols;
+  uint64_t n_symbols;
+} aot_graph_at_t;
+
+/* What a call of the graph takes beside its ports. */
+typedef struct aot_exe_plan {
+  uint32_t struct_size, flags;
+  aot_buffer_t arena;   /* its nbytes; 0: none */
+  uint64_t alignment;   /* of the arena, bytes */
+  uint64_t copied_nbytes; /* of outputs whose memory is an input's, those that are computed elsewhere first */
+} aot_exe_plan_t;
+
+/* Memory for one call. Tensors have the dtype, sizes and strides of their ports under the symbols; `data` is an address of the device.
+ * Outputs share memory with nothing, except where a port says alias_of. An output that is None has data NULL; one whose
+ * sizes need unknown symbols has rank AOT_RANK_OPEN and no data. Everything is copied; the memory stays as it is until unbind. */
+typedef struct aot_binding {
+  uint32_t struct_size, reserved;
+  aot_graph_at_t graph;
+  const aot_tensor_t *inputs, *outputs; /* by port */
+  uint64_t n_inputs, n_outputs;
+  aot_buffer_t arena; /* of at least the plan's size, shared by calls that never run at the same time */
+} aot_binding_t;
+
+typedef struct aot_bound aot_bound_t; /* a bound call, the executable's, opaque */
+
+/* Where an executable has open outputs from. */
+typedef struct aot_output_sink {
   uint32_t struct_size, flags;
   void *self;
-  /* Run the graph of this kind. inputs[i], outputs[i] belong to the graph's i-th port; outputs are allocated by the caller
-   * with the port's type (its sizes, its strides) and never overlap inputs; a None output has data NULL. symbols[i] is the
-   * value of the i-th symbol of the shape environment, INT64_MIN where a node of the graph will tell it. [run-thread] */
-  aot_status_t (AOT_CALL *run)(const struct aot_exe *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs,
-                               uint64_t n_inputs, const aot_tensor_t *outputs, uint64_t n_outputs,
-                               const int64_t *symbols, uint64_t n_symbols);
-  aot_status_t (AOT_CALL *stats)(const struct aot_exe *e, aot_exe_stats_t *out); /* set out->struct_size first */
-  void (AOT_CALL *destroy)(const struct aot_exe *e);                             /* [host-main] */
+  /* The tensor of the open output port `output`: its type under these symbols, which must be known as far as the type needs
+   * them. Memory is the host's, on the executable's device, and lives at least as long as the call. [run-thread] */
+  aot_status_t (AOT_CALL *allocate)(const struct aot_output_sink *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols,
+                                    aot_tensor_t *out);
+} aot_output_sink_t;
+
+/* One run of a bound call. ctx and what is pointed to are borrowed until the last signal, the arrays of points not. */
+typedef struct aot_submission {
+  uint32_t struct_size, flags;
+  aot_queue_t *queue;
+  const aot_point_t *waits, *signals; /* before it, after it */
+  uint64_t n_waits, n_signals;
+  int64_t *symbols; /* in: as bound; out: what the run has learned. A value outside its symbol's range is an error that names symbol,
+                       range and node */
+  uint64_t n_symbols;
+  const aot_output_sink_t *open; /* NULL: no output is open */
+} aot_submission_t;
+
+#define AOT_EXE_OPEN_OUTPUTS 1u /* results whose sizes depend on the data can be outputs */
+
+typedef struct aot_exe {
+  uint32_t struct_size, flags; /* AOT_EXE_* */
+  void *self;
+  void (AOT_CALL *destroy)(const struct aot_exe *e); /* [host-main] once nothing is bound */
   const void *(AOT_CALL *get_ext)(const struct aot_exe *e, const char *id);
+  aot_status_t (AOT_CALL *plan)(const struct aot_exe *e, aot_ctx_t *ctx, const aot_graph_at_t *graph, aot_exe_plan_t *out); /* set
+                                                                      out->struct_size first [run-thread] */
+  aot_status_t (AOT_CALL *bind)(const struct aot_exe *e, aot_ctx_t *ctx, const aot_binding_t *binding, aot_bound_t **out); /* [run-thread] */
+  aot_status_t (AOT_CALL *submit)(const struct aot_exe *e, aot_ctx_t *ctx, aot_bound_t *call, const aot_submission_t *s); /* [run-thread] */
+  void (AOT_CALL *unbind)(const struct aot_exe *e, aot_bound_t *call); /* [run-thread] nothing of it is under way */
+  aot_status_t (AOT_CALL *stats)(const struct aot_exe *e, aot_exe_stats_t *out); /* set out->struct_size first */
 } aot_exe_t;
 
 typedef struct aot_backend {
   uint32_t struct_size, flags;
   void *self;
+  void (AOT_CALL *destroy)(const struct aot_backend *b);
+  const void *(AOT_CALL *get_ext)(const struct aot_backend *b, const char *id);
   /* One verdict for every node of every graph, regions included; nodes without one are refused. [stage-exclusive] */
   aot_status_t (AOT_CALL *query)(const struct aot_backend *b, aot_ctx_t *ctx, aot_prog_t *prog,
                                  const aot_verdict_sink_t *sink);
   aot_status_t (AOT_CALL *compile)(const struct aot_backend *b, aot_ctx_t *ctx, aot_prog_t *prog,
                                    const aot_bytes_sink_t *sink); /* [stage-exclusive] */
+  /* bytes: borrowed until the executable is destroyed; the device as well. One that it cannot run on: AOT_E_UNIMPLEMENTED, told.
+   * [host-main] */
   aot_status_t (AOT_CALL *load)(const struct aot_backend *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
-                                const aot_exe_t **out); /* [host-main] bytes borrowed until destroy of the exe */
-  void (AOT_CALL *destroy)(const struct aot_backend *b);
-  const void *(AOT_CALL *get_ext)(const struct aot_backend *b, const char *id);
+                                const aot_device_t *device, const aot_exe_t **out);
 } aot_backend_t;
 
 #endif

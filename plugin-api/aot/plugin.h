@@ -20,7 +20,7 @@
 /* One replaceable part. Constant; readable without creating anything. */
 typedef struct aot_unit {
   uint32_t struct_size, flags; /* AOT_UNIT_* */
-  aot_str_t kind;              /* "import/1" "opset/1" "pass/1" "partition/1" "backend/1" */
+  aot_str_t kind;              /* "import/1" "opset/1" "pass/1" "partition/1" "backend/2" */
   aot_str_t id;                /* what users type: "functionalize" */
   aot_str_t version;
   aot_str_t help; /* one sentence */

@@ -43,8 +43,10 @@ struct bc_program {
   int32_t n_threads;
   bc_workers_t *workers;
   cu_program_t custom;
-  char *arena;
-  uint64_t arena_nbytes, clock, n_runs, live_nbytes;
+  char *arena; /* our own, of own_nbytes: where a call brings none that is large enough */
+  uint64_t own_nbytes;
+  uint64_t arena_nbytes; /* planned, the largest */
+  uint64_t clock, n_runs, live_nbytes;
   bc_code_stats_t code;
 };
 
@@ -131,14 +133,7 @@ static aot_status_t form_finish(bc_program_t *p, form_t *f, const int64_t *symbo
   if (p->s->symbols.count) memcpy(f->symbols, symbols, p->s->symbols.count * sizeof *symbols);
   f->last_used = p->clock++;
   if (f->schedule.live_nbytes > p->live_nbytes) p->live_nbytes = f->schedule.live_nbytes;
-  if (f->schedule.arena_nbytes <= p->arena_nbytes) return AOT_OK;
-  uint64_t nbytes = (f->schedule.arena_nbytes + BC_ALIGN - 1) / BC_ALIGN * BC_ALIGN;
-  char *arena = aligned_alloc(BC_ALIGN, (size_t)nbytes);
-  if (!arena)
-    return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for %llu bytes of intermediates", (unsigned long long)nbytes);
-  free(p->arena);
-  p->arena = arena;
-  p->arena_nbytes = nbytes;
+  if (f->schedule.arena_nbytes > p->arena_nbytes) p->arena_nbytes = f->schedule.arena_nbytes;
   return AOT_OK;
 }
 
@@ -322,11 +317,27 @@ static void write_numbers(const bc_schedule_t *s, const aot_tensor_t *outputs) {
     }
 }
 
-static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inputs, const aot_tensor_t *outputs, bc_error_t *error) {
+/* Segments of a graph that is cut are planned while it runs: their arena is our own. */
+static aot_status_t find_arena(bc_program_t *p, uint64_t nbytes, const hc_run_t *run, char **out, bc_error_t *error) {
+  *out = run && run->arena_nbytes >= nbytes ? run->arena : p->arena;
+  if (*out == p->arena && p->own_nbytes < nbytes) {
+    const uint64_t rounded = (nbytes + BC_ALIGN - 1) / BC_ALIGN * BC_ALIGN;
+    free(p->arena);
+    p->arena = *out = aligned_alloc(BC_ALIGN, (size_t)rounded);
+    p->own_nbytes = *out ? rounded : 0;
+    if (!*out) return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for %llu bytes of intermediates", (unsigned long long)rounded);
+  }
+  return AOT_OK;
+}
+
+static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inputs, const aot_tensor_t *outputs, const hc_run_t *run,
+                             bc_error_t *error) {
   const bc_schedule_t *s = &f->schedule;
   uint32_t next = 0;
+  char *arena;
   bc_frame_t frame = {f->base, error, p->workers, &next};
-  for (uint32_t i = 0; i < s->n_storages; i++) f->base[i] = p->arena ? p->arena + s->storages[i].at : NULL;
+  AOT_TRY(find_arena(p, s->arena_nbytes, run, &arena, error));
+  for (uint32_t i = 0; i < s->n_storages; i++) f->base[i] = arena ? arena + s->storages[i].at : NULL;
   AOT_TRY(bind_ports(f, s->inputs, s->n_inputs, inputs, "input", error));
   AOT_TRY(bind_ports(f, s->outputs, s->n_outputs, outputs, "output", error));
   while (next < s->n_steps) {
@@ -353,7 +364,7 @@ static aot_status_t find_form(bc_program_t *p, runnable_t *g, const int64_t *sym
 
 typedef struct call {
   const aot_tensor_t *inputs, *outputs;
-  const aot_output_sink_t *sink;
+  const aot_output_sink_t *open;
   aot_tensor_t *in, *out; /* of the segment */
 } call_t;
 
@@ -362,8 +373,8 @@ static aot_status_t open_outputs(const call_t *c, const sn_known *known, uint32_
   for (uint32_t i = 0; i < n; i++) {
     c->out[i] = c->outputs[i];
     if (c->outputs[i].rank != AOT_RANK_OPEN) continue;
-    if (!c->sink) return bc_fail(error, AOT_E_INVALID, "bad-call", "output %u has no buffer", i);
-    const aot_status_t status = c->sink->allocate(c->sink->self, i, known->symbols, known->n_symbols, &c->out[i]);
+    if (!c->open) return bc_fail(error, AOT_E_INVALID, "bad-call", "output %u has no buffer", i);
+    const aot_status_t status = c->open->allocate(c->open, i, known->symbols, known->n_symbols, &c->out[i]);
     if (status != AOT_OK) return bc_fail(error, status, "told", "output %u has no memory", i);
   }
   return AOT_OK;
@@ -380,7 +391,7 @@ static aot_status_t run_part(bc_program_t *p, runnable_t *segment, int is_last, 
     AOT_TRY(bc_live_make(live, g, f->schedule.outputs, error));
     bc_live_tensors(live, g->output_begin, g->n_outputs, c->out);
   }
-  return run_form(p, f, c->in, c->out, error);
+  return run_form(p, f, c->in, c->out, NULL, error);
 }
 
 static aot_status_t run_parts(bc_program_t *p, const runnable_t *g, bc_live_t *live, const call_t *c, bc_error_t *error) {
@@ -407,39 +418,53 @@ static uint32_t most_ports(const bc_program_t *p, const runnable_t *g) {
   return most;
 }
 
-static aot_status_t run_cut(bc_program_t *p, const runnable_t *g, call_t *c, int64_t *symbols, uint64_t n_symbols, bc_error_t *error) {
+static aot_status_t run_cut(bc_program_t *p, const runnable_t *g, const hc_run_t *run, bc_error_t *error) {
   const size_t n = (size_t)most_ports(p, g) + 1;
+  call_t c = {run->inputs, run->outputs, run->open, calloc(n, sizeof *c.in), calloc(n, sizeof *c.out)};
   bc_live_t live;
-  c->in = calloc(n, sizeof *c->in);
-  c->out = calloc(n, sizeof *c->out);
-  aot_status_t status = bc_live_init(&live, &p->cut, symbols, n_symbols, error);
-  if (status == AOT_OK && !(c->in && c->out)) status = bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a run");
-  if (status == AOT_OK) status = run_parts(p, g, &live, c, error);
+  aot_status_t status = bc_live_init(&live, &p->cut, run->symbols, run->n_symbols, error);
+  if (status == AOT_OK && !(c.in && c.out)) status = bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a run");
+  if (status == AOT_OK) status = run_parts(p, g, &live, &c, error);
   bc_live_deinit(&live);
-  free(c->in);
-  free(c->out);
+  free(c.in);
+  free(c.out);
   return status;
 }
 
-aot_status_t bc_program_run(bc_program_t *p, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                            const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols,
-                            const aot_output_sink_t *sink, bc_error_t *error) {
-  runnable_t *g = NULL;
-  form_t *f;
+/* The graph, and that there is a number for each of its symbols. */
+static aot_status_t find_graph(bc_program_t *p, int32_t kind, uint32_t number, uint64_t n_symbols, runnable_t **out, bc_error_t *error) {
+  *out = NULL;
   error->node = AOT_NO_ID;
-  for (uint32_t i = 0; i < p->n_graphs && !g; i++)
-    if (p->graphs[i].kind == graph_kind && is_run(graph_kind)) g = &p->graphs[i];
-  if (!g) return bc_fail(error, AOT_E_NOT_FOUND, "no-graph", "the program has no graph of kind %d", graph_kind);
-  const aot_snap_graph_t *row = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs) + g->graph;
+  for (uint32_t i = 0; i < p->n_graphs && !*out; i++)
+    if (is_run(kind) && p->graphs[i].kind == kind && number-- == 0) *out = &p->graphs[i];
+  if (!*out) return bc_fail(error, AOT_E_NOT_FOUND, "no-graph", "the program has no graph of kind %d", kind);
   if (n_symbols < p->s->symbols.count)
     return bc_fail(error, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols", (unsigned long long)n_symbols, p->s->symbols.count);
-  if (n_inputs != row->n_inputs || n_outputs != row->n_outputs)
+  return AOT_OK;
+}
+
+aot_status_t bc_program_arena(bc_program_t *p, const aot_graph_at_t *graph, uint64_t *out_nbytes, bc_error_t *error) {
+  runnable_t *g;
+  form_t *f;
+  *out_nbytes = 0;
+  AOT_TRY(find_graph(p, graph->kind, graph->number, graph->n_symbols, &g, error));
+  if (g->first_segment != BC_NONE) return AOT_OK;
+  AOT_TRY(find_form(p, g, graph->symbols, &f, error));
+  *out_nbytes = f->schedule.arena_nbytes;
+  return AOT_OK;
+}
+
+aot_status_t bc_program_run(bc_program_t *p, const hc_run_t *run, bc_error_t *error) {
+  runnable_t *g;
+  form_t *f;
+  AOT_TRY(find_graph(p, run->kind, run->number, run->n_symbols, &g, error));
+  const aot_snap_graph_t *row = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs) + g->graph;
+  if (run->n_inputs != row->n_inputs || run->n_outputs != row->n_outputs)
     return bc_fail(error, AOT_E_INVALID, "bad-call", "%llu inputs and %llu outputs for a graph with %u and %u",
-                   (unsigned long long)n_inputs, (unsigned long long)n_outputs, row->n_inputs, row->n_outputs);
-  call_t c = {inputs, outputs, sink, NULL, NULL};
-  if (g->first_segment != BC_NONE) return run_cut(p, g, &c, symbols, n_symbols, error);
-  AOT_TRY(find_form(p, g, symbols, &f, error));
-  return run_form(p, f, inputs, outputs, error);
+                   (unsigned long long)run->n_inputs, (unsigned long long)run->n_outputs, row->n_inputs, row->n_outputs);
+  if (g->first_segment != BC_NONE) return run_cut(p, g, run, error);
+  AOT_TRY(find_form(p, g, run->symbols, &f, error));
+  return run_form(p, f, run->inputs, run->outputs, run, error);
 }
 
 const cu_program_t *bc_program_custom(const bc_program_t *p) { return &p->custom; }

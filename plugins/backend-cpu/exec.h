@@ -3,8 +3,8 @@
 #define BC_EXEC_H
 
 #include "codecache.h"
+#include "common/hostcall/host_call.h"
 #include <aot/backend.h>
-#include <aot/ext/dynamic_outputs.h>
 
 typedef struct bc_program bc_program_t;
 
@@ -15,11 +15,9 @@ aot_status_t bc_program_create(const aot_snapshot_t *s, const cu_world_t *world,
                                bc_program_t **out, bc_error_t *out_warning, bc_error_t *error);
 void bc_program_destroy(bc_program_t *p);
 
-/* symbols: in, what is known; out, what the run has learned. sink: where open outputs come from (aot/ext/dynamic_outputs.h); NULL: there
- * are none. */
-aot_status_t bc_program_run(bc_program_t *p, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                            const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols,
-                            const aot_output_sink_t *sink, bc_error_t *error);
+aot_status_t bc_program_run(bc_program_t *p, const hc_run_t *run, bc_error_t *error);
+/* Bytes of arena that a run of the graph takes; 0 where a run finds them itself, because sizes are told by it. */
+aot_status_t bc_program_arena(bc_program_t *p, const aot_graph_at_t *graph, uint64_t *out_nbytes, bc_error_t *error);
 
 typedef struct bc_program_stats {
   uint32_t n_steps, n_groups, n_fallback; /* of one run of every graph */

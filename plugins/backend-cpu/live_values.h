@@ -5,7 +5,7 @@
 #include "common/snapshot/snap_learn.h"
 #include "program_parts.h"
 #include "schedule.h"
-#include <aot/ext/dynamic_outputs.h>
+#include <aot/backend.h>
 
 typedef struct bc_held {
   rk_tensor t; /* dtype 0: nothing is held */
@@ -18,7 +18,7 @@ typedef struct bc_live {
   sn_known known;
 } bc_live_t;
 
-/* symbols: in and out, as in aot.dynamic-outputs/1. */
+/* symbols: in and out, as in aot_submission_t. */
 aot_status_t bc_live_init(bc_live_t *l, const bc_cut_t *cut, int64_t *symbols, uint64_t n_symbols, bc_error_t *error);
 void bc_live_deinit(bc_live_t *l);
 

@@ -11,7 +11,6 @@
 
 #include <aot/backend.h>
 #include <aot/ext/coverage.h>
-#include <aot/ext/dynamic_outputs.h>
 #include <aot/ext/env.h>
 #include <aot/ext/memory.h>
 #include <aot/ext/report.h>
@@ -49,7 +48,7 @@ typedef struct artifact {
 } artifact_t;
 
 typedef struct exe {
-  aot_exe_t table;
+  hc_exe_t exe;
   const unit_t *unit;
   bc_program_t *program;
   void *own; /* copy of bytes that came unaligned */
@@ -288,26 +287,22 @@ static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_p
 
 /* ---- executables ---- */
 
-static aot_status_t run_open(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                             const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols,
-                             const aot_output_sink_t *sink) {
-  const exe_t *x = e->self;
+static aot_status_t run(void *self, const hc_run_t *what) {
+  const exe_t *x = self;
   bc_error_t error = {.node = AOT_NO_ID};
-  aot_status_t status = bc_program_run(x->program, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, sink, &error);
+  const aot_status_t status = bc_program_run(x->program, what, &error);
   if (status != AOT_OK && error.code && strcmp(error.code, "told") == 0) return status; /* by the host: no memory for an output */
-  return status == AOT_OK ? AOT_OK : error_out(x->unit, ctx, &error, status);
+  return status == AOT_OK ? AOT_OK : error_out(x->unit, what->ctx, &error, status);
 }
 
-static aot_status_t run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                        const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
-  int64_t *learned = malloc(((size_t)n_symbols + 1) * sizeof *learned);
+static aot_status_t plan(const aot_exe_t *e, aot_ctx_t *ctx, const aot_graph_at_t *graph, aot_exe_plan_t *out) {
   const exe_t *x = e->self;
   bc_error_t error = {.node = AOT_NO_ID};
-  if (!learned) return error_out(x->unit, ctx, &error, bc_fail(&error, AOT_E_EXHAUSTED, "no-memory", "no memory for a run"));
-  if (n_symbols) memcpy(learned, symbols, (size_t)n_symbols * sizeof *symbols);
-  const aot_status_t status = run_open(e, ctx, graph_kind, inputs, n_inputs, outputs, n_outputs, learned, n_symbols, NULL);
-  free(learned);
-  return status;
+  aot_exe_plan_t full = {.struct_size = out->struct_size, .alignment = BC_ALIGN};
+  const aot_status_t status = bc_program_arena(x->program, graph, &full.arena.nbytes, &error);
+  if (status != AOT_OK) return error_out(x->unit, ctx, &error, status);
+  memcpy(out, &full, out->struct_size < sizeof full ? out->struct_size : sizeof full);
+  return AOT_OK;
 }
 
 static aot_status_t stats(const aot_exe_t *e, aot_exe_stats_t *out) {
@@ -325,12 +320,6 @@ static void exe_destroy(const aot_exe_t *e) {
   bc_program_destroy(x->program);
   free(x->own);
   free(x);
-}
-
-static const void *exe_extension(const aot_exe_t *e, const char *id) {
-  static const aot_ext_dynamic_outputs_t dynamic = {.struct_size = sizeof dynamic, .run = run_open};
-  (void)e;
-  return strcmp(id, AOT_EXT_DYNAMIC_OUTPUTS) == 0 ? &dynamic : NULL;
 }
 
 /* The snapshot in the artifact, checked; *own is set when the bytes had to be copied to an aligned place. */
@@ -354,7 +343,8 @@ static aot_status_t read_artifact(const void *bytes, uint64_t nbytes, const aot_
   return status == AOT_OK ? AOT_OK : bc_fail(e, status, "bad-artifact", "%s", wrong.text);
 }
 
-static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes, const aot_exe_t **out) {
+static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
+                         const aot_device_t *device, const aot_exe_t **out) {
   unit_t *u = b->self;
   const aot_snapshot_t *s = NULL;
   bc_error_t e = {.node = AOT_NO_ID};
@@ -363,7 +353,8 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
     bc_fail(&e, AOT_E_EXHAUSTED, "no-memory", "no memory for the executable");
     return error_out(u, ctx, &e, AOT_E_EXHAUSTED);
   }
-  aot_status_t status = read_artifact(bytes, nbytes, &s, &x->own, &e);
+  aot_status_t status = hc_exe_init(&x->exe, device, run, x) ? AOT_OK : bc_fail(&e, AOT_E_UNIMPLEMENTED, "device", HC_NO_DEVICE);
+  if (status == AOT_OK) status = read_artifact(bytes, nbytes, &s, &x->own, &e);
   if (status != AOT_OK) error_out(u, ctx, &e, status);
   else status = make_program(u, ctx, s, &x->program);
   if (status == AOT_OK) status = report_machine(u, ctx);
@@ -374,9 +365,11 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
     return status;
   }
   x->unit = u;
-  x->table = (aot_exe_t){.struct_size = sizeof x->table, .self = x, .run = run, .stats = stats, .destroy = exe_destroy,
-                         .get_ext = exe_extension};
-  *out = &x->table;
+  x->exe.table.flags = AOT_EXE_OPEN_OUTPUTS;
+  x->exe.table.plan = plan;
+  x->exe.table.stats = stats;
+  x->exe.table.destroy = exe_destroy;
+  *out = &x->exe.table;
   return AOT_OK;
 }
 
@@ -440,7 +433,7 @@ static const aot_option_t options[] = {
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t), .needs = AOT_PROP_FUNCTIONAL,
                                         .gives = AOT_PROP_LOWERED, .refuses = AOT_PROP_JOINT};
 static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
-                                .kind = AOT_STR_INIT("backend/1"),
+                                .kind = AOT_STR_INIT("backend/2"),
                                 .id = AOT_STR_INIT(ID),
                                 .version = AOT_STR_INIT(VERSION),
                                 .help = AOT_STR_INIT(HELP),
@@ -461,7 +454,7 @@ static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
                                     .units = units,
                                     .n_units = 1};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, VERSION) AOT_NOTE_UNIT("backend/1", ID, HELP) AOT_NOTE_TAIL);
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, VERSION) AOT_NOTE_UNIT("backend/2", ID, HELP) AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
   (void)host_minor;

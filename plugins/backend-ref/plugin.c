@@ -5,7 +5,6 @@
 #include "ref_region.h"
 #include <aot/backend.h>
 #include <aot/ext/coverage.h>
-#include <aot/ext/dynamic_outputs.h>
 #include <aot/ext/memory.h>
 #include <aot/ext/report.h>
 #include <aot/inline.h>
@@ -27,7 +26,7 @@ typedef struct unit_t {
 } unit_t;
 
 typedef struct executable {
-  aot_exe_t table;
+  hc_exe_t exe;
   aot_host_t host;
   rf_program *program;
   uint64_t peak_nbytes, n_runs; /* updated atomically: runs may overlap */
@@ -160,34 +159,20 @@ static void print_line(void *self, const char *text, uint32_t n, uint32_t node) 
   fflush(stdout);
 }
 
-static aot_status_t run(executable *x, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                        const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols,
-                        const rf_dynamic *dynamic) {
-  rf_printer printer = {NULL, print_line};
+static aot_status_t run(void *self, const hc_run_t *what) {
+  executable *x = self;
+  const rf_printer printer = {NULL, print_line};
   rf_stats stats;
   rf_error error;
-  aot_status_t status = rf_run(x->program, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, dynamic,
-                               &printer, &stats, &error);
+  const aot_status_t status = rf_run(x->program, what, &printer, &stats, &error);
   if (status != AOT_OK && error.is_told) return status;
-  if (status != AOT_OK) return complain(&x->host, ctx, status, ID ".run", error.text, error.hint, error.node);
+  if (status != AOT_OK) return complain(&x->host, what->ctx, status, ID ".run", error.text, error.hint, error.node);
   uint64_t seen = __atomic_load_n(&x->peak_nbytes, __ATOMIC_RELAXED);
   while (stats.peak_nbytes > seen &&
          !__atomic_compare_exchange_n(&x->peak_nbytes, &seen, stats.peak_nbytes, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
   __atomic_fetch_add(&x->n_runs, 1, __ATOMIC_RELAXED);
   return AOT_OK;
-}
-
-static aot_status_t exe_run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                            const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
-  return run(e->self, ctx, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, NULL);
-}
-
-static aot_status_t exe_run_dynamic(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs,
-                                    uint64_t n_inputs, const aot_tensor_t *outputs, uint64_t n_outputs, int64_t *symbols,
-                                    uint64_t n_symbols, const aot_output_sink_t *sink) {
-  rf_dynamic dynamic = {symbols, sink};
-  return run(e->self, ctx, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, &dynamic);
 }
 
 static aot_status_t exe_stats(const aot_exe_t *e, aot_exe_stats_t *out) {
@@ -208,13 +193,8 @@ static void exe_destroy(const aot_exe_t *e) {
   free(x);
 }
 
-static const void *exe_get_ext(const aot_exe_t *e, const char *id) {
-  static const aot_ext_dynamic_outputs_t dynamic = {.struct_size = sizeof dynamic, .run = exe_run_dynamic};
-  (void)e;
-  return strcmp(id, AOT_EXT_DYNAMIC_OUTPUTS) == 0 ? &dynamic : NULL;
-}
-
-static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes, const aot_exe_t **out) {
+static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
+                         const aot_device_t *device, const aot_exe_t **out) {
   const unit_t *u = b->self;
   executable *x = calloc(1, sizeof *x);
   rf_error error;
@@ -227,14 +207,16 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
     return complain(&u->host, ctx, status, ID ".bad-artifact", error.text,
                     status == AOT_E_UNIMPLEMENTED ? NULL : "compile the program again", error.node);
   }
+  if (!hc_exe_init(&x->exe, device, run, x)) {
+    rf_destroy(x->program);
+    free(x);
+    return complain(&u->host, ctx, AOT_E_UNIMPLEMENTED, ID ".device", HC_NO_DEVICE, NULL, AOT_NO_ID);
+  }
   x->host = u->host;
-  x->table = (aot_exe_t){.struct_size = sizeof x->table,
-                         .self = x,
-                         .run = exe_run,
-                         .stats = exe_stats,
-                         .destroy = exe_destroy,
-                         .get_ext = exe_get_ext};
-  *out = &x->table;
+  x->exe.table.flags = AOT_EXE_OPEN_OUTPUTS;
+  x->exe.table.stats = exe_stats;
+  x->exe.table.destroy = exe_destroy;
+  *out = &x->exe.table;
   return AOT_OK;
 }
 
@@ -280,7 +262,7 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
 
 static const aot_contract_t contract = {.struct_size = sizeof contract, .needs = AOT_PROP_FUNCTIONAL, .gives = AOT_PROP_LOWERED};
 static const aot_unit_t unit = {.struct_size = sizeof unit,
-                                .kind = AOT_STR_INIT("backend/1"),
+                                .kind = AOT_STR_INIT("backend/2"),
                                 .id = AOT_STR_INIT(ID),
                                 .version = AOT_STR_INIT(AOT_VERSION),
                                 .help = AOT_STR_INIT(HELP),
@@ -298,7 +280,7 @@ static const aot_plugin_t plugin = {.struct_size = sizeof plugin,
                                     .units = units,
                                     .n_units = 1};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("backend/1", ID, HELP) AOT_NOTE_TAIL);
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("backend/2", ID, HELP) AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
   (void)host_minor;

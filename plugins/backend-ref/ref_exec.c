@@ -201,10 +201,9 @@ static aot_status_t bind_inputs(rf_state *st, const aot_tensor_t *inputs) {
 }
 
 static aot_status_t allocate_output(rf_state *st, uint32_t output, aot_tensor_t *out) {
-  const aot_output_sink_t *sink = st->dynamic ? st->dynamic->sink : NULL;
-  if (!sink) return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "output %u has no buffer", output);
+  if (!st->sink) return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "output %u has no buffer", output);
   st->error->is_told = 1; /* what stops the host it has told itself */
-  AOT_TRY(sink->allocate(sink->self, output, st->symbols, st->n_symbols, out));
+  AOT_TRY(st->sink->allocate(st->sink, output, st->symbols, st->n_symbols, out));
   st->error->is_told = 0;
   return AOT_OK;
 }
@@ -292,29 +291,34 @@ aot_status_t rf_run_graph(rf_state *st, uint32_t graph, const aot_tensor_t *inpu
   return status;
 }
 
-aot_status_t rf_run(const rf_program *p, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                    const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols,
-                    const rf_dynamic *dynamic, const rf_printer *printer, rf_stats *out_stats, rf_error *error) {
+/* The graph's row; graphs.count: there is none. */
+static uint32_t find_graph(const rf_program *p, int32_t kind, uint32_t number) {
   const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs);
+  uint32_t g = 0;
+  while (g < p->s->graphs.count && (graphs[g].kind != kind || number-- > 0)) g++;
+  return g;
+}
+
+aot_status_t rf_run(const rf_program *p, const hc_run_t *run, const rf_printer *printer, rf_stats *out_stats, rf_error *error) {
+  const uint32_t g = find_graph(p, run->kind, run->number);
+  const aot_snap_graph_t *row = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs) + g;
   rf_state *st = calloc(1, sizeof *st);
   aot_status_t status;
-  uint32_t g = 0;
   memset(error, 0, sizeof *error);
   error->node = AOT_NO_ID;
   if (!st) return load_error(error, AOT_E_EXHAUSTED, "no memory for a run");
   st->p = p;
-  st->outputs = outputs;
-  st->n_symbols = n_symbols;
-  st->dynamic = dynamic;
+  st->outputs = run->outputs;
+  st->n_symbols = run->n_symbols;
+  st->sink = run->open;
   st->printer = printer;
   st->error = error;
-  while (g < p->s->graphs.count && graphs[g].kind != graph_kind) g++;
-  if (g == p->s->graphs.count) status = rf_fail(st, AOT_E_NOT_FOUND, AOT_NO_ID, "the artifact has no graph of kind %d", graph_kind);
-  else if (graphs[g].n_inputs != n_inputs || graphs[g].n_outputs != n_outputs)
+  if (g == p->s->graphs.count) status = rf_fail(st, AOT_E_NOT_FOUND, AOT_NO_ID, "the artifact has no graph of kind %d", run->kind);
+  else if (row->n_inputs != run->n_inputs || row->n_outputs != run->n_outputs)
     status = rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the graph has %u inputs and %u outputs; %llu and %llu are given",
-                     graphs[g].n_inputs, graphs[g].n_outputs, (unsigned long long)n_inputs, (unsigned long long)n_outputs);
-  else status = run_all(st, g, inputs, symbols);
-  if (dynamic && status == AOT_OK && n_symbols) memcpy(dynamic->symbols, st->symbols, (size_t)n_symbols * sizeof *symbols);
+                     row->n_inputs, row->n_outputs, (unsigned long long)run->n_inputs, (unsigned long long)run->n_outputs);
+  else status = run_all(st, g, run->inputs, run->symbols);
+  if (status == AOT_OK && run->n_symbols) memcpy(run->symbols, st->symbols, (size_t)run->n_symbols * sizeof *run->symbols);
   if (out_stats) out_stats->peak_nbytes = st->peak_nbytes;
   end(st);
   free(st);

@@ -8,9 +8,9 @@
 #define REF_EXEC_H
 
 #include "common/custom/custom.h"
+#include "common/hostcall/host_call.h"
 #include "common/kernels/rk.h"
 #include "common/memory/rows.h"
-#include <aot/ext/dynamic_outputs.h>
 #include <aot/snapshot.h>
 
 typedef struct rf_program rf_program;
@@ -31,22 +31,14 @@ typedef struct rf_stats {
 aot_status_t rf_load(const void *bytes, uint64_t nbytes, const cu_world_t *world, rf_program **out, rf_error *error);
 void rf_destroy(rf_program *p);
 
-/* Outputs whose sizes the run tells: aot/ext/dynamic_outputs.h. */
-typedef struct rf_dynamic {
-  int64_t *symbols; /* learned ones are written here */
-  const aot_output_sink_t *sink;
-} rf_dynamic;
-
 /* Where the program's own prints go. */
 typedef struct rf_printer {
   void *self;
   void (*line)(void *self, const char *text, uint32_t n, uint32_t node); /* node: id */
 } rf_printer;
 
-/* Run the first graph of this kind: see aot_exe_t.run. dynamic, printer, out_stats may be NULL. */
-aot_status_t rf_run(const rf_program *p, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs, const aot_tensor_t *outputs,
-                    uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols, const rf_dynamic *dynamic, const rf_printer *printer,
-                    rf_stats *out_stats, rf_error *error);
+/* One run of a graph. printer, out_stats may be NULL. */
+aot_status_t rf_run(const rf_program *p, const hc_run_t *run, const rf_printer *printer, rf_stats *out_stats, rf_error *error);
 
 /* The memory that forward and backward will take, by a rehearsal: a run of each that computes nothing. What the interpreter itself
  * allocates, in memory of its own, for as long as it keeps it; and the boundary. Of a cond both branches are rehearsed. symbols: a

@@ -66,7 +66,7 @@ typedef struct rf_state {
   int64_t *dims;               /* value of each expression; SN_NO_VALUE: not known yet */
   int64_t *symbols;            /* own copy: data-dependent ones are set on the way; SN_NO_VALUE before */
   uint64_t n_symbols;
-  const rf_dynamic *dynamic; /* NULL: every output has its buffer */
+  const aot_output_sink_t *sink; /* of open outputs; NULL: every output has its buffer */
   const rf_printer *printer; /* NULL: nothing is printed */
   rf_frame frames[RF_MAX_DEPTH];
   uint32_t depth;

@@ -139,7 +139,7 @@ ends 0 inspect m.ir $P --json -; cp out r.json
 json r.json "d['operators'] == {'toy.add': 2, 'toy.mul': 2} and d['parameters'] == 6 and d['graphs'][0]['kind'] == 'forward'"
 json r.json "d['leaves'][0]['names'] == ['w'] and d['leaves'][0]['type']['shape'] == [2, 3] and d['leaves'][0]['requires_grad']"
 ends 2 inspect p.yaml $P
-ends 0 plugins $P; out "toy-backend            backend/1"
+ends 0 plugins $P; out "toy-backend            backend/2"
 ends 0 plugins toy-fuse $P; out "budget (number)"; out "default 0.5; 0 to 1; fraction"; out "one of none, all, first"; out "needs    imported"
 ends 0 plugins toy-backend -v $P; out "2 operators"; out "  toy.add"
 ends 0 plugins toy $P -v; out "toy.endless"; out "toy-strict"

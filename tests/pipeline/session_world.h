@@ -47,6 +47,12 @@ static inline int setup(void **state) {
   return 0;
 }
 
+/* The graph of that kind, without ports. */
+static inline aot_status_t world_run(world_t *w, int32_t kind) {
+  const aot_binding_t nothing = {.struct_size = sizeof nothing, .graph = {.struct_size = sizeof nothing.graph, .kind = kind}};
+  return aoth_session_run_exe(w->session, &nothing, NULL, NULL);
+}
+
 static inline int teardown(void **state) {
   world_t *w = *state;
   aoth_session_destroy(w->session);

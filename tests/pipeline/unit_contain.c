@@ -6,7 +6,7 @@
 #include <signal.h>
 
 static void run_what_aborts(world_t *w) {
-  aoth_session_run_exe(w->session, AOT_GRAPH_UPDATE, NULL, 0, NULL, 0, NULL, 0);
+  world_run(w, AOT_GRAPH_UPDATE);
 }
 
 static void an_executable_runs_and_its_crash_is_told(void **state) {
@@ -18,7 +18,7 @@ static void an_executable_runs_and_its_crash_is_told(void **state) {
   assert_int_equal(aoth_pipeline_run_stages(w->session, w->pipeline, 0), AOT_OK);
   assert_int_equal(aoth_session_artifact_nbytes(w->session), 4);
   for (int i = 0; i < 1000; i++)
-    assert_int_equal(aoth_session_run_exe(w->session, AOT_GRAPH_FORWARD, NULL, 0, NULL, 0, NULL, 0), AOT_OK);
+    assert_int_equal(world_run(w, AOT_GRAPH_FORWARD), AOT_OK);
   assert_int_equal(aoth_session_exe_stats(w->session, &stats), AOT_OK);
   assert_int_equal(end_of(run_what_aborts, w, said, sizeof said), 3);
   assert_non_null(strstr(said, "unit toy-backend 0.1.0 died of SIGABRT during run"));

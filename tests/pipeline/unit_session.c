@@ -68,7 +68,7 @@ static void without_its_flag_the_optimizer_stays_out(void **state) {
   const aoth_record_t *r;
   assert_int_equal(aoth_session_records(w->session, &r), 2);
   assert_null(aoth_session_exe(w->session));
-  assert_int_equal(aoth_session_run_exe(w->session, AOT_GRAPH_FORWARD, NULL, 0, NULL, 0, NULL, 0), AOT_E_PRECONDITION);
+  assert_int_equal(world_run(w, AOT_GRAPH_FORWARD), AOT_E_PRECONDITION);
 }
 
 static void an_unknown_unit_is_found_out_before_anything_runs(void **state) {

@@ -146,10 +146,9 @@ static void test_diverged(void **state) {
 
 static aoth_exec_t inner;
 static int calls_left;
-static aot_status_t interrupting(void *self, int32_t kind, const aot_tensor_t *in, uint64_t n_in, const aot_tensor_t *out, uint64_t n_out,
-                                 const int64_t *symbols, uint64_t n_symbols) {
+static aot_status_t interrupting(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open) {
   if (--calls_left == 0) raise(SIGINT);
-  return inner.run(self, kind, in, n_in, out, n_out, symbols, n_symbols);
+  return inner.run(self, what, symbols, open);
 }
 
 /* The signal comes in the middle of step 3: the step is finished, the checkpoint written, and going on is exact. */

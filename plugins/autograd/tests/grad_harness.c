@@ -5,14 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static aot_status_t exec(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                         const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
-  return aoth_session_run_exe(self, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols);
-}
-
-static aot_status_t exec_open(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs, const aot_tensor_t *outputs,
-                              uint64_t n_outputs, int64_t *symbols, uint64_t n_symbols, const aot_output_sink_t *sink) {
-  return aoth_session_run_exe_open(self, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols, sink);
+static aot_status_t exec(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open) {
+  return aoth_session_run_exe(self, what, symbols, open);
 }
 
 static int write_file(const char *path, const char *text) {
@@ -47,7 +41,7 @@ static aot_status_t compile(gh_prog_t *p, const char *pipeline_path) {
   AOT_TRY(aoth_pipeline_import(p->session, p->pipeline));
   AOT_TRY(aoth_pipeline_run_stages(p->session, p->pipeline, 0));
   if (!aoth_session_exe(p->session)) return AOT_OK;
-  const aoth_exec_t run = {.self = p->session, .run = exec, .run_dynamic = exec_open};
+  const aoth_exec_t run = {.self = p->session, .run = exec};
   return aoth_step_create(aoth_session_prog(p->session), &run, p->sink, &p->step);
 }
 

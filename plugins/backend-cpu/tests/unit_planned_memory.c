@@ -92,8 +92,8 @@ static void run_all(bc_program_t *p, int64_t rows) {
   bc_error_t e;
   in[0].data = x, in[1].data = w, in[1].nbytes = grad.nbytes = 256, in[1].sizes = grad.sizes = square;
   out[0].data = y, back[0].data = out[1].data = a, back[1].data = out[2].data = b, back[2].data = x, grad.data = g;
-  if (bc_program_run(p, AOT_GRAPH_FORWARD, in, 2, out, 3, NULL, 0, NULL, &e) != AOT_OK) fail_msg("%s", e.text);
-  if (bc_program_run(p, AOT_GRAPH_BACKWARD, back, 3, &grad, 1, NULL, 0, NULL, &e) != AOT_OK) fail_msg("%s", e.text);
+  if (bc_program_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = in, .n_inputs = 2, .outputs = out, .n_outputs = 3}, &e) != AOT_OK) fail_msg("%s", e.text);
+  if (bc_program_run(p, &(hc_run_t){.kind = AOT_GRAPH_BACKWARD, .inputs = back, .n_inputs = 3, .outputs = &grad, .n_outputs = 1}, &e) != AOT_OK) fail_msg("%s", e.text);
 }
 
 static void the_plan_is_what_a_run_takes(void **state) {

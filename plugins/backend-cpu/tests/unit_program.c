@@ -96,7 +96,7 @@ static void run_sizes(world_t *w) {
   call_t *c = malloc(sizeof *c);
   for (int64_t n = 1; n <= MOST; n += 3) { /* more sizes than schedules are kept for */
     make_call(c, n);
-    if (bc_program_run(w->program, AOT_GRAPH_FORWARD, c->in, 3, c->out, 2, &n, 1, NULL, &w->error) != AOT_OK) fail_msg("%s", w->error.text);
+    if (bc_program_run(w->program, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = c->in, .n_inputs = 3, .outputs = c->out, .n_outputs = 2, .symbols = &n, .n_symbols = 1}, &w->error) != AOT_OK) fail_msg("%s", w->error.text);
     check_call(c, n);
   }
   free(c);
@@ -135,12 +135,12 @@ static void tensors_that_do_not_fit_are_refused(void **state) {
   (void)state;
   begin(&w, "none-such");
   make_call(c, n);
-  assert_int_equal(bc_program_run(w.program, AOT_GRAPH_FORWARD, c->in, 3, c->out, 2, &other, 1, NULL, &w.error), AOT_E_INVALID);
-  assert_int_equal(bc_program_run(w.program, AOT_GRAPH_FORWARD, c->in, 2, c->out, 2, &n, 1, NULL, &w.error), AOT_E_INVALID);
-  assert_int_equal(bc_program_run(w.program, AOT_GRAPH_BACKWARD, c->in, 3, c->out, 2, &n, 1, NULL, &w.error), AOT_E_NOT_FOUND);
-  assert_int_equal(bc_program_run(w.program, AOT_GRAPH_FORWARD, c->in, 3, c->out, 2, NULL, 0, NULL, &w.error), AOT_E_INVALID);
+  assert_int_equal(bc_program_run(w.program, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = c->in, .n_inputs = 3, .outputs = c->out, .n_outputs = 2, .symbols = &other, .n_symbols = 1}, &w.error), AOT_E_INVALID);
+  assert_int_equal(bc_program_run(w.program, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = c->in, .n_inputs = 2, .outputs = c->out, .n_outputs = 2, .symbols = &n, .n_symbols = 1}, &w.error), AOT_E_INVALID);
+  assert_int_equal(bc_program_run(w.program, &(hc_run_t){.kind = AOT_GRAPH_BACKWARD, .inputs = c->in, .n_inputs = 3, .outputs = c->out, .n_outputs = 2, .symbols = &n, .n_symbols = 1}, &w.error), AOT_E_NOT_FOUND);
+  assert_int_equal(bc_program_run(w.program, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = c->in, .n_inputs = 3, .outputs = c->out, .n_outputs = 2}, &w.error), AOT_E_INVALID);
   c->out[0].nbytes -= 4;
-  assert_int_equal(bc_program_run(w.program, AOT_GRAPH_FORWARD, c->in, 3, c->out, 2, &n, 1, NULL, &w.error), AOT_E_INVALID);
+  assert_int_equal(bc_program_run(w.program, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = c->in, .n_inputs = 3, .outputs = c->out, .n_outputs = 2, .symbols = &n, .n_symbols = 1}, &w.error), AOT_E_INVALID);
   assert_non_null(strstr(w.error.text, "output 0"));
   end(&w);
   free(c);
@@ -172,7 +172,7 @@ static void damaged_blocks_do_no_harm(void **state) {
     if (bc_program_create(s, &nobody, &cache, 1, &p, &warning, &error) != AOT_OK) continue;
     call_t *c = malloc(sizeof *c);
     make_call(c, n);
-    if (bc_program_run(p, AOT_GRAPH_FORWARD, c->in, 3, c->out, 2, &n, 1, NULL, &error) == AOT_OK) n_made++;
+    if (bc_program_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = c->in, .n_inputs = 3, .outputs = c->out, .n_outputs = 2, .symbols = &n, .n_symbols = 1}, &error) == AOT_OK) n_made++;
     free(c);
     bc_program_destroy(p);
   }

@@ -87,7 +87,7 @@ static void regions_are_added_in_place(void **state) {
   if (bc_program_create(hs_finish(h), &nobody, &cache, 1, &p, &warning, &error) != AOT_OK) fail_msg("%s", error.text);
   for (int round = 0; round < 2; round++) { /* whatever the memory held before */
     memset(d->out, 0x41, sizeof d->out);
-    if (bc_program_run(p, AOT_GRAPH_FORWARD, in, 4, out, 3, NULL, 0, NULL, &error) != AOT_OK) fail_msg("%s", error.text);
+    if (bc_program_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = in, .n_inputs = 4, .outputs = out, .n_outputs = 3}, &error) != AOT_OK) fail_msg("%s", error.text);
     expect(d, expected);
     for (int k = 0; k < 3; k++) assert_close(d->out[k], expected[k], R * C);
   }

@@ -104,7 +104,7 @@ static void try_run(const rf_program *p, const aot_snapshot_t *s) {
     if (AOT_SNAP_ROWS(s, aot_snap_expr_t, exprs)[i].op == AOT_EXPR_POW) return;
   for (uint32_t g = 0; g < s->graphs.count; g++)
     if (graphs[g].kind == AOT_GRAPH_FORWARD && (graphs[g].n_inputs != 1 || graphs[g].n_outputs != 2)) return;
-  rf_run(p, AOT_GRAPH_FORWARD, &in, 1, out, 2, &symbol, 1, NULL, NULL, NULL, &error);
+  rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = out, .n_outputs = 2, .symbols = &symbol, .n_symbols = 1}, NULL, NULL, &error);
 }
 
 static void test_damaged_blocks_never_crash(void **state) {
@@ -195,7 +195,7 @@ static void test_recursive_region_is_an_error(void **state) {
   hs_output(h, hs_result(h, AOT_F32, 0, NULL));
   s = hs_finish(h);
   assert_int_equal(rf_load(s, s->nbytes, &nobody, &p, &error), AOT_OK);
-  assert_int_equal(rf_run(p, AOT_GRAPH_FORWARD, &in, 1, &out, 1, NULL, 0, NULL, NULL, NULL, &error), AOT_E_EXHAUSTED);
+  assert_int_equal(rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1}, NULL, NULL, &error), AOT_E_EXHAUSTED);
   rf_destroy(p);
   hs_destroy(h);
 }

@@ -66,7 +66,7 @@ static void the_rows_peak_where_a_run_does(void **state) {
   if (rf_plan(p, NULL, 0, &rows, &e) != AOT_OK) fail_msg("%s", e.text);
   const aot_tensor_t in = dense(x, 1200, sizes, strides, 2),
                      out[] = {dense(y, 1200, turned, one_forty, 2), dense(z, 1200, sizes, strides, 2)};
-  assert_int_equal(rf_run(p, AOT_GRAPH_FORWARD, &in, 1, out, 2, NULL, 0, NULL, NULL, &stats, &e), AOT_OK);
+  assert_int_equal(rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = out, .n_outputs = 2}, NULL, &stats, &e), AOT_OK);
   assert_int_equal(peak_of_own(&rows.plan), stats.peak_nbytes);
   assert_int_equal(stats.peak_nbytes, 2 * 4800);
   assert_true(rows.plan.arena_nbytes == 0 && rows.plan.n_steps == 10);

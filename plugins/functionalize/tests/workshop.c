@@ -11,9 +11,8 @@
 #define WS_PROGRAMS 200u /* of one session, whose messages and records grow */
 #define EMPTY "aot 1\nproperties imported\ngraph @main forward {\n}\n"
 
-static aot_status_t exec(void *self, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs, const aot_tensor_t *outputs,
-                         uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
-  return aoth_session_run_exe(self, graph_kind, inputs, n_inputs, outputs, n_outputs, symbols, n_symbols);
+static aot_status_t exec(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open) {
+  return aoth_session_run_exe(self, what, symbols, open);
 }
 
 static int put_file(const char *folder, const char *name, const char *text) {

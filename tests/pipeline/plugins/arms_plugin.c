@@ -1,5 +1,6 @@
 /* A partitioner and a backend that lose a comparison in every way there is: `how` chooses. The partitioner saves all that its backward
  * reads, or leaves a choice that is impossible to the host; the backend takes every node, and its results are zeros. */
+#include "common/hostcall/host_call.h"
 #include "common/partition/apply.h"
 #include "joint/joint_arrays.h"
 #include <aot/backend.h>
@@ -20,7 +21,7 @@ typedef struct divider {
 
 typedef struct zeros {
   aot_backend_t table;
-  aot_exe_t exe;
+  hc_exe_t exe;
   aot_str_t how;
   uint64_t n_runs;
 } zeros_t;
@@ -194,23 +195,23 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
 }
 
 /* The third forward is one too many. */
-static aot_status_t run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs, uint64_t n_inputs,
-                        const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols, uint64_t n_symbols) {
-  zeros_t *z = e->self;
-  (void)ctx, (void)inputs, (void)n_inputs, (void)symbols, (void)n_symbols;
-  if (graph_kind == AOT_GRAPH_FORWARD && ++z->n_runs == 3) misbehave(z->how);
-  for (uint64_t i = 0; i < n_outputs; i++)
-    if (outputs[i].data) memset(outputs[i].data, 0, (size_t)outputs[i].nbytes);
+static aot_status_t run(void *self, const hc_run_t *run) {
+  zeros_t *z = self;
+  if (run->kind == AOT_GRAPH_FORWARD && ++z->n_runs == 3) misbehave(z->how);
+  for (uint64_t i = 0; i < run->n_outputs; i++)
+    if (run->outputs[i].data) memset(run->outputs[i].data, 0, (size_t)run->outputs[i].nbytes);
   return AOT_OK;
 }
 
 static void destroy_exe(const aot_exe_t *e) { (void)e; }
 
-static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes, const aot_exe_t **out) {
+static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
+                         const aot_device_t *device, const aot_exe_t **out) {
   zeros_t *z = &((zeros_unit_t *)b->self)->zeros;
   (void)ctx, (void)bytes, (void)nbytes;
-  z->exe = (aot_exe_t){.struct_size = sizeof z->exe, .self = z, .run = run, .destroy = destroy_exe};
-  *out = &z->exe;
+  if (!hc_exe_init(&z->exe, device, run, z)) return AOT_E_UNIMPLEMENTED;
+  z->exe.table.destroy = destroy_exe;
+  *out = &z->exe.table;
   return AOT_OK;
 }
 
@@ -251,7 +252,7 @@ static const aot_contract_t zeros_contract = {.struct_size = sizeof(aot_contract
 static const aot_unit_t divider = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("partition/1"), .id = AOT_STR_INIT("divider"),
                                    .version = AOT_STR_INIT("1.0.0"), .help = AOT_STR_INIT(HELP), .options = options, .n_options = 1,
                                    .option_stride = sizeof *options, .contract = &divider_contract, .create = create_divider};
-static const aot_unit_t zeros = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("backend/1"), .id = AOT_STR_INIT("zeros"),
+static const aot_unit_t zeros = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("backend/2"), .id = AOT_STR_INIT("zeros"),
                                  .version = AOT_STR_INIT("1.0.0"), .help = AOT_STR_INIT(HELP), .options = options, .n_options = 1,
                                  .option_stride = sizeof *options, .contract = &zeros_contract, .create = create_zeros};
 static const aot_unit_t *const units[] = {&divider, &zeros};
@@ -259,7 +260,7 @@ static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t), .abi_ep
                                     .id = AOT_STR_INIT(ID), .vendor = AOT_STR_INIT("tests"), .version = AOT_STR_INIT("1.0.0"),
                                     .license = AOT_STR_INIT("Apache-2.0"), .units = units, .n_units = 2};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1.0.0") AOT_NOTE_UNIT("partition/1", "divider", HELP) "," AOT_NOTE_UNIT("backend/1", "zeros", HELP)
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1.0.0") AOT_NOTE_UNIT("partition/1", "divider", HELP) "," AOT_NOTE_UNIT("backend/2", "zeros", HELP)
                     AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not);

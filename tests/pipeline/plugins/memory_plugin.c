@@ -1,4 +1,5 @@
 /* Both ends of aot.memory/1 and aot.trial/1: a pass that asks the host, and a backend that answers as its option says. */
+#include "common/hostcall/host_call.h"
 #include <aot/backend.h>
 #include <aot/ext/memory.h>
 #include <aot/ext/report.h>
@@ -72,7 +73,7 @@ static aot_status_t pass_create(const aot_host_t *host, aot_ctx_t *ctx, const ao
   return AOT_OK;
 }
 
-/* ---- backend/1 "teller" ---- */
+/* ---- backend/2 "teller" ---- */
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
   const aot_graph_api_t *g = ((const unit_t *)b->self)->host.graph;
@@ -90,20 +91,20 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
   return sink->write(sink->self, "t", 1);
 }
 
-static aot_status_t run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t kind, const aot_tensor_t *in, uint64_t n_in, const aot_tensor_t *out,
-                        uint64_t n_out, const int64_t *symbols, uint64_t n_symbols) {
-  (void)e, (void)ctx, (void)kind, (void)in, (void)n_in, (void)out, (void)n_out, (void)symbols, (void)n_symbols;
+static aot_status_t run(void *self, const hc_run_t *run) {
+  (void)self, (void)run;
   return AOT_OK;
 }
 
 static void exe_destroy(const aot_exe_t *e) { free(e->self); }
 
-static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes, const aot_exe_t **out) {
-  aot_exe_t *e = calloc(1, sizeof *e);
+static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
+                         const aot_device_t *device, const aot_exe_t **out) {
+  hc_exe_t *e = calloc(1, sizeof *e);
   (void)b, (void)ctx, (void)bytes, (void)nbytes;
-  if (!e) return AOT_E_EXHAUSTED;
-  *e = (aot_exe_t){.struct_size = sizeof *e, .self = e, .run = run, .destroy = exe_destroy};
-  *out = e;
+  if (!e || !hc_exe_init(e, device, run, e)) return AOT_E_EXHAUSTED;
+  e->table.destroy = exe_destroy;
+  *out = &e->table;
   return AOT_OK;
 }
 
@@ -158,14 +159,14 @@ static const aot_contract_t pass_contract = {.struct_size = sizeof(aot_contract_
                                    .version = AOT_STR_INIT("0.1.0"), .help = AOT_STR_INIT("of the tests"), .options = options,           \
                                    .n_options = 1, .option_stride = sizeof(aot_option_t), .contract = contract_, .create = create_}
 UNIT(asker, "pass/1", "asker", &pass_contract, pass_create);
-UNIT(teller, "backend/1", "teller", &backend_contract, backend_create);
+UNIT(teller, "backend/2", "teller", &backend_contract, backend_create);
 static const aot_unit_t *const units[] = {&asker, &teller};
 static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t), .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR,
                                     .min_host_minor = 1, .id = AOT_STR_INIT("memory"), .vendor = AOT_STR_INIT("tests"),
                                     .version = AOT_STR_INIT("0.1.0"), .units = units, .n_units = 2};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("memory", "0.1.0") AOT_NOTE_UNIT("pass/1", "asker", "of the tests") ","
-                AOT_NOTE_UNIT("backend/1", "teller", "of the tests") AOT_NOTE_TAIL);
+                AOT_NOTE_UNIT("backend/2", "teller", "of the tests") AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
   (void)host_epoch, (void)host_minor, (void)why_not;

@@ -1,5 +1,6 @@
 /* A tiny world for the tests of the pipeline layer: four operators, passes, a partition, a backend, an importer, each as
  * small as it can be. No test of this folder needs a real plugin. */
+#include "common/hostcall/host_call.h"
 #include <aot/backend.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/env.h>
@@ -272,7 +273,7 @@ static aot_status_t partition_create(const aot_host_t *host, aot_ctx_t *ctx, con
   return AOT_OK;
 }
 
-/* ---- backend/1 "toy-backend": takes add and mul; the artifact is four bytes ---- */
+/* ---- backend/2 "toy-backend": takes add and mul; the artifact is four bytes ---- */
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
   const aot_graph_api_t *g = ((const unit_t *)b->self)->host.graph;
@@ -295,24 +296,21 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
   return sink->write(sink->self, "y!", 2);
 }
 
-static aot_status_t exe_run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t graph_kind, const aot_tensor_t *inputs,
-                            uint64_t n_inputs, const aot_tensor_t *outputs, uint64_t n_outputs, const int64_t *symbols,
-                            uint64_t n_symbols) {
-  (void)inputs, (void)outputs, (void)symbols, (void)n_symbols, (void)ctx;
-  if (graph_kind == AOT_GRAPH_UPDATE) abort(); /* a test asks for it */
-  return e->self && n_inputs + n_outputs < 100 ? AOT_OK : AOT_E_INVALID;
+static aot_status_t exe_run(void *self, const hc_run_t *run) {
+  if (run->kind == AOT_GRAPH_UPDATE) abort(); /* a test asks for it */
+  return self && run->n_inputs + run->n_outputs < 100 ? AOT_OK : AOT_E_INVALID;
 }
 
 static void exe_destroy(const aot_exe_t *e) { free(e->self); }
 
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
-                         const aot_exe_t **out) {
+                         const aot_device_t *device, const aot_exe_t **out) {
   (void)ctx;
   if (nbytes != 4 || memcmp(bytes, "toy!", 4) != 0) return tell(b->self, ctx, aot_no_node(), "not a toy artifact");
-  aot_exe_t *e = calloc(1, sizeof *e);
-  if (!e) return AOT_E_EXHAUSTED;
-  *e = (aot_exe_t){.struct_size = sizeof *e, .self = e, .run = exe_run, .destroy = exe_destroy};
-  *out = e;
+  hc_exe_t *e = calloc(1, sizeof *e);
+  if (!e || !hc_exe_init(e, device, exe_run, e)) return AOT_E_EXHAUSTED;
+  e->table.destroy = exe_destroy;
+  *out = &e->table;
   return AOT_OK;
 }
 
@@ -437,7 +435,7 @@ static const aot_contract_t backend_contract = CONTRACT(AOT_PROP_FUNCTIONAL, AOT
   X(u_joint, "pass/1", "toy-joint", "claims a joint graph", NULL, 0, &joint_contract, nothing_create)                  \
   X(u_strict, "pass/1", "toy-strict", "wants its option", strict_options, 1, NULL, nothing_create)                     \
   X(u_partition, "partition/1", "toy-partition", "divides nothing", NULL, 0, &partition_contract, partition_create)    \
-  X(u_backend, "backend/1", "toy-backend", "compiles to four bytes", NULL, 0, &backend_contract, backend_create)
+  X(u_backend, "backend/2", "toy-backend", "compiles to four bytes", NULL, 0, &backend_contract, backend_create)
 
 #define AS_UNIT(name_, kind_, id_, help_, options_, n_, contract_, create_)                                            \
   static const aot_unit_t name_ = {.struct_size = sizeof(aot_unit_t),                                                  \
@@ -476,7 +474,7 @@ AOT_PLUGIN_NOTE(
                                                                                                              "its "
                                                                                                              "option") "," AOT_NOTE_UNIT("partition/1",
                                                                                                                                          "toy-partition",
-                                                                                                                                         "divides nothing") "," AOT_NOTE_UNIT("backend/1",
+                                                                                                                                         "divides nothing") "," AOT_NOTE_UNIT("backend/2",
                                                                                                                                                                               "toy-backend",
                                                                                                                                                                               "compiles to four bytes")
             AOT_NOTE_TAIL);

@@ -1,4 +1,5 @@
 /* A partition, a backend, an opset and an importer that break the rules of their kinds: `how` chooses in which way. */
+#include "common/hostcall/host_call.h"
 #include <aot/backend.h>
 #include <aot/import.h>
 #include <aot/inline.h>
@@ -16,6 +17,7 @@ typedef struct wrecker {
   } table;
   aot_host_t host;
   aot_str_t how;
+  hc_exe_t exe;
 } wrecker_t;
 
 static int is(const wrecker_t *u, const char *how) { return aot_str_eq(u->how, aot_str(how)); }
@@ -86,20 +88,20 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
   return AOT_OK;
 }
 
-static aot_status_t exe_run(const aot_exe_t *e, aot_ctx_t *ctx, int32_t kind, const aot_tensor_t *in, uint64_t n_in,
-                            const aot_tensor_t *out, uint64_t n_out, const int64_t *symbols, uint64_t n_symbols) {
-  (void)e, (void)ctx, (void)kind, (void)in, (void)n_in, (void)out, (void)n_out, (void)symbols, (void)n_symbols;
+static aot_status_t exe_run(void *self, const hc_run_t *run) {
+  (void)self, (void)run;
   return AOT_OK;
 }
 
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
-                         const aot_exe_t **out) {
-  static const aot_exe_t exe = {.struct_size = sizeof exe, .run = exe_run}, no_run = {.struct_size = sizeof no_run};
-  const wrecker_t *u = b->self;
+                         const aot_device_t *device, const aot_exe_t **out) {
+  static const aot_exe_t no_run = {.struct_size = sizeof no_run};
+  wrecker_t *u = b->self;
   (void)ctx;
   if (nbytes != 100000 || memcmp((const char *)bytes + 99990, "0123456789", 10) != 0) return AOT_E_DATA_LOSS;
   if (is(u, "load-null")) return AOT_OK;
-  *out = is(u, "load-no-run") ? &no_run : &exe;
+  hc_exe_init(&u->exe, device, exe_run, u);
+  *out = is(u, "load-no-run") ? &no_run : &u->exe.table;
   return AOT_OK;
 }
 
@@ -191,7 +193,7 @@ static const aot_contract_t backend_contract = {.struct_size = sizeof backend_co
                                    .contract = contract_,                                                              \
                                    .create = create_};
 UNIT(u_partition, "partition/1", "wrecker-partition", &partition_contract, create_partition, 1)
-UNIT(u_backend, "backend/1", "wrecker-backend", &backend_contract, create_backend, 1)
+UNIT(u_backend, "backend/2", "wrecker-backend", &backend_contract, create_backend, 1)
 UNIT(u_import, "import/1", "wrecker-import", NULL, create_import, 0)
 static const aot_unit_t *const units[] = {&u_partition, &u_backend, &u_import};
 static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
@@ -205,7 +207,7 @@ static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("wrecker", "1")
                     AOT_NOTE_UNIT("partition/1", "wrecker-partition",
-                                  "wrecks") "," AOT_NOTE_UNIT("backend/1", "wrecker-backend",
+                                  "wrecks") "," AOT_NOTE_UNIT("backend/2", "wrecker-backend",
                                                               "wrecks") "," AOT_NOTE_UNIT("import/1", "wrecker-import",
                                                                                           "wrecks") AOT_NOTE_TAIL);
 
