@@ -69,6 +69,7 @@ typedef struct aot_schema_arg {
 #define AOT_OP_MAYBE_SELF 32768u  /* a result that shares its argument's memory, and lies as it does, is that tensor: to, contiguous */
 /* Its first argument again, with memory of its own, in the memory order that its second one asks for (clone). */
 #define AOT_OP_COPY 524288u
+#define AOT_OP_SELF_AT_RANK_0 1048576u /* of a real tensor of rank 0 the result is that tensor, otherwise a view: mT */
 #define AOT_OP_LOOP 131072u       /* runs its sub-graphs any number of times, handing on results */
 
 /* One operator. Constant for the session. */

@@ -22,7 +22,8 @@ enum {
   STORAGE = AOT_OP_STORAGE,
   LOOP = AOT_OP_LOOP,
   COMPUTED = AOT_OP_COMPUTED,
-  COPY = AOT_OP_COPY
+  COPY = AOT_OP_COPY,
+  SELF_AT_RANK_0 = AOT_OP_SELF_AT_RANK_0
 };
 
 #define OP(id, full_name, text, marks, family, rule, ...)                                                              \

@@ -12,5 +12,7 @@ int fz_same_layout(const aot_type_t *a, const aot_type_t *b) {
 }
 
 int fz_is_operand_itself(const aot_op_desc_t *d, const aot_type_t *from, const aot_type_t *to) {
+  const int is_real = from->dtype != AOT_C64 && from->dtype != AOT_C128;
+  if ((d->flags & AOT_OP_SELF_AT_RANK_0) && from->rank == 0 && is_real) return 1;
   return (d->flags & AOT_OP_MAYBE_SELF) && fz_same_layout(from, to) && from->offset == to->offset;
 }
