@@ -41,7 +41,7 @@ static aot_status_t map_args(pt_copier_t *c, const aot_node_info_t *info) {
       for (uint32_t k = 0; k < a.n; k++) {
         uint32_t from = a.u.ids[k];
         if (from != AOT_NO_ID && c->map[from] == AOT_NO_ID) return lost_value(c, from);
-        c->ids[n_ids++] = from == AOT_NO_ID ? AOT_NO_ID : c->map[from];
+        c->ids[n_ids++] = c->map[from];
       }
       a.u.ids = c->ids + first;
     }

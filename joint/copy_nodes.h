@@ -9,7 +9,7 @@ typedef struct pt_copier {
   aot_ctx_t *ctx;
   aot_prog_t *prog;
   aot_graph_t graph;
-  uint32_t *map; /* by joint value id; AOT_NO_ID: not there */
+  uint32_t *map; /* by joint value id; 0: not there */
   uint32_t *ids; /* scratch for one list argument */
   uint32_t ids_capacity;
   aot_arg_t *args; /* scratch for one node's arguments */

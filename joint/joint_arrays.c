@@ -9,7 +9,7 @@
 
 static const aot_snap_graph_t *find_joint(const aot_snapshot_t *s, uint32_t *out_row) {
   const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
-  for (uint32_t i = 0; i < s->graphs.count; i++)
+  for (uint32_t i = 1; i < s->graphs.count; i++)
     if (graphs[i].kind == AOT_GRAPH_JOINT) {
       *out_row = i;
       return &graphs[i];
@@ -138,7 +138,7 @@ static void mark_bodies(const aot_snapshot_t *s, uint32_t *out) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
   for (int changed = 1; changed;) { /* a round a level of nesting */
     changed = 0;
-    for (uint32_t g = 0; g < s->graphs.count; g++) {
+    for (uint32_t g = 1; g < s->graphs.count; g++) {
       const uint32_t before = out[g];
       for (uint32_t n = graphs[g].node_begin; n < graphs[g].node_begin + graphs[g].n_nodes; n++)
         if (graphs[g].kind == AOT_GRAPH_REGION) out[g] |= flags_of(s, &nodes[n], out) & ONCE;

@@ -9,19 +9,19 @@
 
 typedef struct marks {
   const aot_snapshot_t *s;
-  uint32_t *symbol, *expr; /* the graph's number + 1 for which it is known, ALWAYS, or 0 */
+  uint32_t *symbol, *expr; /* the graph for which it is known, ALWAYS, or 0 */
   uint32_t *stack;
 } marks;
 
-static int is_known(uint32_t mark, uint32_t graph) { return mark == ALWAYS || mark == graph + 1; }
+static int is_known(uint32_t mark, uint32_t graph) { return mark == ALWAYS || mark == graph; }
 
-/* Every symbol of the dimension is known from here on; 1: some was not. */
-static int learn(marks *m, int64_t dim, uint32_t graph, uint32_t mark) {
+/* Every symbol of the dimension is known from here on, in the graph or ALWAYS; 1: some was not. */
+static int learn(marks *m, int64_t dim, uint32_t graph) {
   const aot_snap_expr_t *exprs = AOT_SNAP_ROWS(m->s, aot_snap_expr_t, exprs);
   uint32_t depth = 0;
   int any = 0;
   if (!AOT_DIM_IS_SYM(dim) || is_known(m->expr[AOT_DIM_EXPR(dim)], graph)) return 0;
-  m->expr[AOT_DIM_EXPR(dim)] = mark;
+  m->expr[AOT_DIM_EXPR(dim)] = graph;
   m->stack[depth++] = AOT_DIM_EXPR(dim);
   while (depth) {
     const aot_snap_expr_t *e = &exprs[m->stack[--depth]];
@@ -29,12 +29,12 @@ static int learn(marks *m, int64_t dim, uint32_t graph, uint32_t mark) {
     if (e->op == AOT_EXPR_SYMBOL) {
       if (e->a < 0 || (uint64_t)e->a >= m->s->symbols.count) continue;
       any |= !is_known(m->symbol[e->a], graph);
-      m->symbol[e->a] = mark;
+      m->symbol[e->a] = graph;
       continue;
     }
     for (int k = 0; k < 3; k++) {
       if (!AOT_DIM_IS_SYM(parts[k]) || is_known(m->expr[AOT_DIM_EXPR(parts[k])], graph)) continue;
-      m->expr[AOT_DIM_EXPR(parts[k])] = mark; /* marked when pushed: each is pushed once */
+      m->expr[AOT_DIM_EXPR(parts[k])] = graph; /* marked when pushed: each is pushed once */
       m->stack[depth++] = AOT_DIM_EXPR(parts[k]);
     }
   }
@@ -46,16 +46,16 @@ static int see_value(marks *m, uint32_t value, uint32_t graph) {
   const aot_snap_value_t *v = &AOT_SNAP_ROWS(m->s, aot_snap_value_t, values)[value];
   const int64_t *dims = AOT_SNAP_ROWS(m->s, int64_t, ints) + v->dims;
   int any = 0;
-  if (v->kind == AOT_TYPE_SYMINT || v->kind == AOT_TYPE_SYMBOOL) any = learn(m, v->expr, graph, graph + 1);
-  for (int32_t d = 0; v->kind == AOT_TYPE_TENSOR && d < v->rank; d++) any |= learn(m, dims[d], graph, graph + 1);
+  if (v->kind == AOT_TYPE_SYMINT || v->kind == AOT_TYPE_SYMBOOL) any = learn(m, v->expr, graph);
+  for (int32_t d = 0; v->kind == AOT_TYPE_TENSOR && d < v->rank; d++) any |= learn(m, dims[d], graph);
   return any;
 }
 
 static void see_leaves(marks *m) {
   const aot_snap_leaf_t *leaves = AOT_SNAP_ROWS(m->s, aot_snap_leaf_t, leaves);
   const int64_t *ints = AOT_SNAP_ROWS(m->s, int64_t, ints);
-  for (uint32_t l = 0; l < m->s->leaves.count; l++)
-    for (int32_t d = 0; d < leaves[l].rank; d++) learn(m, ints[leaves[l].dims + (uint32_t)d], 0, ALWAYS);
+  for (uint32_t l = 1; l < m->s->leaves.count; l++)
+    for (int32_t d = 0; d < leaves[l].rank; d++) learn(m, ints[leaves[l].dims + (uint32_t)d], ALWAYS);
 }
 
 static void see_graph(marks *m, uint32_t graph, uint8_t *out) {
@@ -75,7 +75,7 @@ int sn_births(const aot_snapshot_t *s, uint8_t *out) {
   const int ok = m.symbol && m.expr && m.stack;
   memset(out, 0, s->nodes.count);
   if (ok) see_leaves(&m);
-  for (uint32_t g = 0; ok && g < s->graphs.count; g++) see_graph(&m, g, out);
+  for (uint32_t g = 1; ok && g < s->graphs.count; g++) see_graph(&m, g, out);
   free(m.symbol);
   free(m.expr);
   free(m.stack);

@@ -48,7 +48,8 @@ int sn_expr_apply(int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
 aot_status_t sn_exprs_eval(const aot_snapshot_t *s, const int64_t *symbols, uint64_t n_symbols, int64_t *out, sn_error *error) {
   const aot_snap_expr_t *exprs = AOT_SNAP_ROWS(s, aot_snap_expr_t, exprs);
   error->text[0] = 0;
-  for (uint32_t i = 0; i < s->exprs.count; i++) {
+  out[0] = SN_NO_VALUE;
+  for (uint32_t i = 1; i < s->exprs.count; i++) {
     const aot_snap_expr_t *e = &exprs[i];
     if (e->op == AOT_EXPR_SYMBOL) {
       if ((uint64_t)e->a >= n_symbols) {

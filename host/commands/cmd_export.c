@@ -88,7 +88,7 @@ static json_t *ports_json(aot_prog_t *p, const aot_port_t *ports, uint32_t n) {
     if (is_of_leaf(ports[i].role)) aoth_graph_leaf_info(p, (aot_leaf_t){ports[i].index}, &leaf);
     if (leaf.n_names) name = leaf.names[0];
     json_array_append_new(list, json_pack("{s:s, s:i, s:s%, s:b}", "role", role_word(ports[i].role), "index",
-                                          (int)ports[i].index, "name", name.size ? name.data : "", (size_t)name.size,
+                                          (int)aoth_port_number(ports[i].role, ports[i].index), "name", name.size ? name.data : "", (size_t)name.size,
                                           "none", ports[i].value.id == AOT_NO_ID));
   }
   return list;

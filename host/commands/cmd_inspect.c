@@ -93,7 +93,7 @@ static uint32_t nodes_of(aot_prog_t *p, uint32_t graph, op_count_t *counts, uint
 }
 
 static void count_leaves(inspection_t *in) {
-  for (uint32_t i = 0; i < aoth_graph_n_leaves(in->p); i++) {
+  for (uint32_t i = 1; i < aoth_graph_n_leaves(in->p); i++) {
     aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
     if (aoth_graph_leaf_info(in->p, (aot_leaf_t){i}, &leaf) != AOT_OK) continue;
     const uint64_t n = numel(in->p, &leaf.type), bytes = n * aot_dtype_size(leaf.type.dtype);
@@ -110,8 +110,8 @@ static int collect(inspection_t *in, aot_prog_t *p) {
   in->p = p;
   in->ops = calloc(n + 1u, sizeof *in->ops);
   if (!in->ops) return 0;
-  for (uint32_t g = 0; g < aoth_graph_n_graphs(p); g++) in->n_nodes += nodes_of(p, g, in->ops, n);
-  for (uint32_t i = 0; i < n; i++) {
+  for (uint32_t g = 1; g < aoth_graph_n_graphs(p); g++) in->n_nodes += nodes_of(p, g, in->ops, n);
+  for (uint32_t i = 1; i < n; i++) {
     if (!in->ops[i].n) continue;
     in->ops[in->n_ops] = (op_count_t){aoth_graph_op_desc(p, (aot_op_t){i}), in->ops[i].n};
     in->n_ops++;
@@ -133,14 +133,14 @@ static void print_ports(aot_prog_t *p, const char *title, const aot_port_t *port
     aot_type_t t;
     if (ports[i].value.id != AOT_NO_ID && aoth_graph_value_type(p, ports[i].value, &t) == AOT_OK)
       type_text(p, &t, &type);
-    printf("  %-6s %-14s %5u  %-24s %.*s\n", i ? "" : title, role_name(ports[i].role), ports[i].index,
+    printf("  %-6s %-14s %5u  %-24s %.*s\n", i ? "" : title, role_name(ports[i].role), aoth_port_number(ports[i].role, ports[i].index),
            type.data ? type.data : "none", (int)ports[i].name.size, ports[i].name.size ? ports[i].name.data : "");
     aoth_text_deinit(&type);
   }
 }
 
 static void print_graphs(const inspection_t *in, int with_regions) {
-  for (uint32_t g = 0; g < aoth_graph_n_graphs(in->p); g++) {
+  for (uint32_t g = 1; g < aoth_graph_n_graphs(in->p); g++) {
     int32_t kind;
     aot_str_t name;
     const aot_graph_t graph = {g};
@@ -155,15 +155,15 @@ static void print_graphs(const inspection_t *in, int with_regions) {
 
 static void print_leaves(const inspection_t *in) {
   const uint32_t n = aoth_graph_n_leaves(in->p);
-  if (n) printf("\n%5s  %-11s %-20s %12s  %-5s %s\n", "leaf", "role", "type", "bytes", "grad", "name");
-  for (uint32_t i = 0; i < n; i++) {
+  if (n > 1) printf("\n%5s  %-11s %-20s %12s  %-5s %s\n", "leaf", "role", "type", "bytes", "grad", "name");
+  for (uint32_t i = 1; i < n; i++) {
     aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
     aoth_text_t type = {0}, names = {0};
     if (aoth_graph_leaf_info(in->p, (aot_leaf_t){i}, &leaf) != AOT_OK) continue;
     type_text(in->p, &leaf.type, &type);
     for (uint32_t k = 0; k < leaf.n_names; k++)
       aoth_text_f(&names, "%s%.*s", k ? " = " : "", (int)leaf.names[k].size, leaf.names[k].data);
-    printf("%5u  %-11s %-20s %12llu  %-5s %s\n", i, role_name(leaf.role), type.data ? type.data : "",
+    printf("%5u  %-11s %-20s %12llu  %-5s %s\n", i - 1, role_name(leaf.role), type.data ? type.data : "",
            (unsigned long long)(numel(in->p, &leaf.type) * aot_dtype_size(leaf.type.dtype)),
            leaf.flags & AOT_LEAF_REQUIRES_GRAD ? "yes" : "", names.data ? names.data : "");
     aoth_text_deinit(&type);
@@ -185,7 +185,7 @@ static void print_rules(const inspection_t *in) {
       aoth_text_z(&geometry, " strides ");
       dims_text(in->p, r.strides, r.rank, &geometry);
     }
-    printf("%s  %-12s %u %u%s\n", i ? "" : "\nboundary\n", rule_name(r.kind), r.a, r.b,
+    printf("%s  %-12s %u %u%s\n", i ? "" : "\nboundary\n", rule_name(r.kind), aoth_rule_a_number(&r), aoth_rule_b_number(&r),
            geometry.data ? geometry.data : "");
     aoth_text_deinit(&geometry);
   }
@@ -289,7 +289,7 @@ static void print_input_lists(aot_prog_t *p) {
 static void print_all(const inspection_t *in, const char *path, aoth_arena_t *arena, int verbose) {
   const char *properties = aoth_property_names(aoth_prog_properties(in->p), arena);
   printf("%s\n  %s%s%u nodes, %u operators, %u leaves\n", path, properties, *properties ? "; " : "", in->n_nodes,
-         in->n_ops, aoth_graph_n_leaves(in->p));
+         in->n_ops, aoth_graph_n_leaves(in->p) - 1);
   printf("  %llu parameters (%llu trained), %llu bytes; buffers %llu bytes\n", (unsigned long long)in->n_parameters,
          (unsigned long long)in->n_trained, (unsigned long long)in->parameter_bytes,
          (unsigned long long)in->buffer_bytes);
@@ -335,7 +335,7 @@ static json_t *ports_json(aot_prog_t *p, const aot_port_t *ports, uint32_t n) {
     aot_type_t t;
     const int has_type = ports[i].value.id != AOT_NO_ID && aoth_graph_value_type(p, ports[i].value, &t) == AOT_OK;
     json_array_append_new(list, json_pack("{s:s, s:I, s:o, s:o}", "role", role_name(ports[i].role), "index",
-                                          (json_int_t)ports[i].index, "name", aoth_str_json(ports[i].name), "type",
+                                          (json_int_t)aoth_port_number(ports[i].role, ports[i].index), "name", aoth_str_json(ports[i].name), "type",
                                           has_type ? type_json(p, &t) : json_null()));
   }
   return list;
@@ -343,7 +343,7 @@ static json_t *ports_json(aot_prog_t *p, const aot_port_t *ports, uint32_t n) {
 
 static json_t *graphs_json(const inspection_t *in) {
   json_t *list = json_array();
-  for (uint32_t g = 0; g < aoth_graph_n_graphs(in->p); g++) {
+  for (uint32_t g = 1; g < aoth_graph_n_graphs(in->p); g++) {
     int32_t kind;
     aot_str_t name;
     const aot_graph_t graph = {g};
@@ -360,7 +360,7 @@ static json_t *graphs_json(const inspection_t *in) {
 
 static json_t *leaves_json(const inspection_t *in) {
   json_t *list = json_array();
-  for (uint32_t i = 0; i < aoth_graph_n_leaves(in->p); i++) {
+  for (uint32_t i = 1; i < aoth_graph_n_leaves(in->p); i++) {
     aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
     json_t *names = json_array();
     aoth_graph_leaf_info(in->p, (aot_leaf_t){i}, &leaf);
@@ -379,8 +379,9 @@ static json_t *rules_json(const inspection_t *in) {
   for (uint32_t i = 0; i < aoth_graph_n_rules(in->p); i++) {
     aot_rule_t r;
     if (aoth_graph_rule(in->p, i, &r) != AOT_OK) continue;
-    json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:s?, s:o, s:o}", "kind", rule_name(r.kind), "a", (json_int_t)r.a,
-                                          "b", (json_int_t)r.b, "dtype", r.dtype ? aot_dtype_name(r.dtype) : NULL, "shape",
+    json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:s?, s:o, s:o}", "kind", rule_name(r.kind), "a",
+                                          (json_int_t)aoth_rule_a_number(&r), "b", (json_int_t)aoth_rule_b_number(&r), "dtype",
+                                          r.dtype ? aot_dtype_name(r.dtype) : NULL, "shape",
                                           dims_json(in->p, r.sizes, r.rank), "strides", dims_json(in->p, r.strides, r.rank)));
   }
   return list;

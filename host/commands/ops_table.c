@@ -78,7 +78,7 @@ static aot_status_t choose(aoth_ops_table_t *t) {
   uint8_t *derived = aoth_arena_alloc(t->s->arena, 1, n + 1u);
   if (!t->rows || !derived) return AOT_E_EXHAUSTED;
   AOT_TRY(mark_derivatives(t->s, n, derived));
-  for (uint32_t i = 0, opset = 0, end = 0; i < n; i++) {
+  for (uint32_t i = 1, opset = 0, end = 1; i < n; i++) {
     while (opset < t->s->n_opsets && i >= end) end += (uint32_t)t->s->opsets[opset++].table.opset.n_ops;
     const aot_op_desc_t *d = aoth_ops_desc(t->s->ops, (aot_op_t){i});
     aoth_op_row_t row = {d, name_of(t->s, d), opset ? t->s->opsets[opset - 1].unit->id : "", infos[i],

@@ -129,6 +129,7 @@ aot_status_t aoth_opset_infos(aoth_session_t *s, aot_op_info_t **out) {
   if (!infos) return AOT_E_EXHAUSTED;
   memset(infos, 0, (n + 1u) * sizeof *infos);
   *out = infos;
+  infos++;
   for (uint32_t i = 0; i < s->n_opsets; i++) { /* ids count the operators of the opsets in the order they were opened */
     const aoth_instance_t *opset = &s->opsets[i];
     opset_asking_t a = {opset, s->arena, infos};

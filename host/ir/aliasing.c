@@ -59,7 +59,7 @@ static aot_status_t leaf_of(const applying_t *k, aot_leaf_t leaf, aot_leaf_info_
 static aot_status_t find_inputs(applying_t *k) {
   uint32_t n = aoth_graph_n_leaves(k->p);
   aot_leaf_info_t info;
-  for (uint32_t i = 0; i < n; i++) {
+  for (uint32_t i = 1; i < n; i++) {
     AOT_TRY(leaf_of(k, (aot_leaf_t){i}, &info));
     if (info.role != AOT_ROLE_USER_INPUT || info.ordinal >= n) continue;
     k->inputs[info.ordinal] = (aot_leaf_t){i};

@@ -16,7 +16,7 @@
 
 /* The nearest origin of the chain that says where in the model something is. */
 static const aot_origin_info_t *known_origin(const aot_prog_t *p, uint32_t origin) {
-  for (int step = 0; origin < p->origins.n && step < MAX_PARENTS; step++) {
+  for (int step = 0; origin && origin < p->origins.n && step < MAX_PARENTS; step++) {
     const aot_origin_info_t *o = &p->origins.at[origin];
     if (o->source_file.size || o->module_path.size || o->node_name.size) return o;
     origin = o->parent.id;
@@ -74,7 +74,7 @@ static void report(aot_ctx_t *ctx, aot_prog_t *p, uint32_t node, int32_t severit
   }
   if (severity >= AOT_SEVERITY_ERROR) ctx->n_diags++;
   aoth_sink_report(ctx->sink, severity, &where, code, "%s", message);
-  if (p && node < p->nodes.n) line_node(p, node);
+  if (p && node && node < p->nodes.n) line_node(p, node);
   if (origin) line_origin(p, origin);
   if (severity >= AOT_SEVERITY_WARNING) line_stage(ctx);
   if (hint && *hint) aoth_sink_line(ctx->sink, "hint: %s", hint);
@@ -102,7 +102,7 @@ static char *terminated(aoth_text_t *t, aot_str_t s) {
 static uint32_t node_of_diag(const aot_prog_t *p, const aot_diag_t *d) {
   if (!p) return NONE;
   const uint32_t node = !p->node_map ? d->node.id : d->node.id < p->n_node_map ? p->node_map[d->node.id] : NONE;
-  if (node < p->nodes.n) return node;
+  if (node && node < p->nodes.n) return node;
   return d->value.id < p->values.n ? p->values.at[d->value.id].def : NONE;
 }
 
@@ -173,17 +173,21 @@ aot_status_t aoth_report_error(aot_ctx_t *ctx, aot_status_t status, const char *
   return status;
 }
 
+aot_status_t aoth_no_op(aot_prog_t *p, aot_op_t op) {
+  return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no operator %u; %u are known", op.id, aoth_ops_count(p->ops) - 1);
+}
+
 aot_status_t aoth_need_graph(aot_prog_t *p, aot_graph_t g) {
-  if (g.id >= p->graphs.n)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no graph %u; %u were made", g.id, p->graphs.n);
+  if (!g.id || g.id >= p->graphs.n)
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no graph %u; %u were made", g.id, p->graphs.n - 1);
   if (!p->graphs.at[g.id].alive) return aoth_complain(p, AOT_E_STALE, "ir.stale", "graph %u has been erased", g.id);
   return AOT_OK;
 }
 
 aot_status_t aoth_need_node(aot_prog_t *p, aot_node_t n) {
   touch(p, n.id);
-  if (n.id >= p->nodes.n)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no node %u; %u were made", n.id, p->nodes.n);
+  if (!n.id || n.id >= p->nodes.n)
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no node %u; %u were made", n.id, p->nodes.n - 1);
   if (!p->nodes.at[n.id].alive)
     return aoth_complain(p, AOT_E_STALE, "ir.stale", "node %u (%.*s) has been erased", n.id,
                          STR_ARGS(op_name(p, p->nodes.at[n.id].op)));
@@ -191,8 +195,8 @@ aot_status_t aoth_need_node(aot_prog_t *p, aot_node_t n) {
 }
 
 aot_status_t aoth_need_value(aot_prog_t *p, aot_value_t v) {
-  if (v.id >= p->values.n)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no value %u; %u were made", v.id, p->values.n);
+  if (!v.id || v.id >= p->values.n)
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no value %u; %u were made", v.id, p->values.n - 1);
   if (!value_is_alive(p, v.id)) return aoth_complain(p, AOT_E_STALE, "ir.stale", "value %u has been erased", v.id);
   return AOT_OK;
 }

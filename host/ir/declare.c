@@ -51,7 +51,7 @@ static const aot_str_t *copy_names(aot_prog_t *p, const aot_str_t *names, uint32
 }
 
 void aoth_prog_leaf_data(aot_prog_t *p, aot_leaf_t leaf, const void *data, uint64_t nbytes) {
-  if (leaf.id >= p->leaves.n) return;
+  if (!leaf.id || leaf.id >= p->leaves.n) return;
   p->leaves.at[leaf.id].data = data;
   p->leaves.at[leaf.id].nbytes = nbytes;
 }
@@ -82,7 +82,7 @@ aot_status_t aoth_edit_leaf_create(aot_prog_t *p, const aot_leaf_info_t *leaf, a
 aot_status_t aoth_leaf_retype(aot_prog_t *p, aot_leaf_t l, const aot_type_t *type, const void *data, uint64_t nbytes) {
   uint32_t id;
   void *copy = nbytes ? aoth_arena_alloc(p->store, 64, nbytes) : NULL;
-  if (l.id >= p->leaves.n) return AOT_E_RANGE;
+  if (!l.id || l.id >= p->leaves.n) return AOT_E_RANGE;
   AOT_TRY(aoth_type_intern(p, type, &id));
   if (nbytes && !copy) return aoth_no_memory(p, "the contents of a leaf", nbytes);
   if (copy) memcpy(copy, data, nbytes);
@@ -114,6 +114,10 @@ static uint32_t rule_uses(int32_t kind) {
 }
 
 int aoth_rule_has_b(int32_t kind) { return (rule_uses(kind) & USES_B) != 0; }
+int aoth_rule_a_is_leaf(int32_t kind) { return (rule_uses(kind) & A_IS_LEAF) != 0; }
+int aoth_rule_b_is_leaf(int32_t kind) { return (rule_uses(kind) & B_IS_LEAF) != 0; }
+uint32_t aoth_rule_a_number(const aot_rule_t *r) { return r->a - (uint32_t)aoth_rule_a_is_leaf(r->kind); }
+uint32_t aoth_rule_b_number(const aot_rule_t *r) { return r->b - (uint32_t)aoth_rule_b_is_leaf(r->kind); }
 int aoth_rule_has_geometry(int32_t kind) { return (rule_uses(kind) & USES_GEOMETRY) != 0; }
 
 static aot_status_t rule_geometry(aot_prog_t *p, const aot_rule_t *rule, aot_rule_t *r) {
@@ -135,9 +139,10 @@ aot_status_t aoth_edit_rule_add(aot_prog_t *p, const aot_rule_t *rule) {
   uint32_t uses = rule_uses(rule->kind);
   aot_rule_t r = {.kind = rule->kind, .a = rule->a, .b = (uses & USES_B) ? rule->b : 0};
   if (!uses) return aoth_complain(p, AOT_E_RANGE, "ir.bad-rule", "there is no boundary rule %d", (int)rule->kind);
-  if (((uses & A_IS_LEAF) && r.a >= p->leaves.n) || ((uses & B_IS_LEAF) && r.b >= p->leaves.n))
+  const int bad_a = (uses & A_IS_LEAF) && (!r.a || r.a >= p->leaves.n), bad_b = (uses & B_IS_LEAF) && (!r.b || r.b >= p->leaves.n);
+  if (bad_a || bad_b)
     return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "rule %s names leaf %u; there are %u", aoth_rule_name(r.kind),
-                         (uses & A_IS_LEAF) && r.a >= p->leaves.n ? r.a : r.b, p->leaves.n);
+                         (bad_a ? r.a : r.b) - 1, p->leaves.n - 1);
   if (uses & USES_GEOMETRY) AOT_TRY(rule_geometry(p, rule, &r));
   if (!ROWS_ROOM(p->rules, 1)) return aoth_no_memory(p, "a boundary rule", sizeof r);
   AOT_TRY(aoth_edit_begin(p));
@@ -169,7 +174,7 @@ aot_status_t aoth_edit_origin_create(aot_prog_t *p, const aot_origin_info_t *ori
   o.reserved = 0;
   if (o.parent.id != NONE && o.parent.id >= p->origins.n)
     return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "an origin's parent is %u; %u origins were made", o.parent.id,
-                         p->origins.n);
+                         p->origins.n - 1);
   uint32_t hash = origin_hash(&o);
   out->id = aoth_index_find(p, &p->origin_index, hash, origin_same, &o);
   if (out->id != NONE) return AOT_OK;

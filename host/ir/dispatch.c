@@ -23,8 +23,7 @@ aot_status_t aoth_edit_infer(aot_prog_t *p, aot_op_t op, const aot_arg_t *args, 
   const aot_op_desc_t *d = aoth_ops_desc(p->ops, op);
   aot_arg_t few[FEW], *full = few;
   if (!d)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no operator %u; %u are known", op.id,
-                         aoth_ops_count(p->ops));
+    return aoth_no_op(p, op);
   uint32_t n = aoth_args_full_count(d, n_args);
   if (n > FEW && !(full = malloc(n * sizeof *full))) return aoth_no_memory(p, "arguments", n * sizeof *full);
   aot_status_t status = aoth_args_complete(p, d, args, n_args, full);
@@ -135,7 +134,7 @@ aot_status_t aoth_edit_aliases(aot_prog_t *p, aot_op_t op, const aot_call_t *cal
   aot_arg_t few[FEW], *full = few;
   aot_call_t whole;
   if (!d)
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no operator %u; %u are known", op.id, aoth_ops_count(p->ops));
+    return aoth_no_op(p, op);
   AOT_TRY(aot_import(&whole, sizeof whole, call));
   const uint32_t n = aoth_args_full_count(d, whole.n_args);
   if (n > FEW && !(full = malloc(n * sizeof *full))) return aoth_no_memory(p, "arguments", n * sizeof *full);

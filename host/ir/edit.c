@@ -128,12 +128,10 @@ static aot_status_t make_body(aot_prog_t *p, uint32_t node, const aot_arg_t *arg
 
 static aot_status_t check_spec(aot_prog_t *p, aot_graph_t g, const aot_node_spec_t *s, aot_node_t before) {
   AOT_TRY(aoth_need_graph(p, g));
-  if (s->op.id >= aoth_ops_count(p->ops))
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no operator %u; %u are known", s->op.id,
-                         aoth_ops_count(p->ops));
+  if (!aoth_ops_desc(p->ops, s->op)) return aoth_no_op(p, s->op);
   if (s->origin.id != NONE && s->origin.id >= p->origins.n)
     return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no origin %u; %u were made", s->origin.id,
-                         p->origins.n);
+                         p->origins.n - 1);
   if ((s->n_args && !s->args) || (s->n_types && !s->types))
     return aoth_complain(p, AOT_E_INVALID, "ir.bad-spec", "%u arguments and %u types, but a pointer to them is NULL",
                          s->n_args, s->n_types);

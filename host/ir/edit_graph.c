@@ -24,9 +24,9 @@ static aot_status_t check_port(aot_prog_t *p, int32_t role, uint32_t index, int 
   if (!aoth_role_allowed(role, is_output))
     return aoth_complain(p, AOT_E_INVALID, "ir.bad-role", "role %s is not one of %s", aoth_role_name(role),
                          is_output ? "outputs" : "inputs");
-  if (role_names_leaf(role) && index >= p->leaves.n)
+  if (role_names_leaf(role) && (!index || index >= p->leaves.n))
     return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "port %s %u names leaf %u; there are %u", aoth_role_name(role),
-                         index, index, p->leaves.n);
+                         aoth_port_number(role, index), aoth_port_number(role, index), p->leaves.n - 1);
   return AOT_OK;
 }
 
@@ -42,6 +42,7 @@ int aoth_role_allowed(int32_t role, int is_output) {
 }
 
 int aoth_role_is_leaf(int32_t role) { return role_names_leaf(role); }
+uint32_t aoth_port_number(int32_t role, uint32_t index) { return role_names_leaf(role) ? index - 1 : index; }
 
 /* A stored copy of a name as a row of names; row 0 for an empty one. */
 static aot_status_t make_name(aot_prog_t *p, aot_str_t name, uint32_t *out) {

@@ -18,7 +18,7 @@ static aot_status_t answer(aot_prog_t *p, void *out, const void *from, uint32_t 
 }
 
 static aot_status_t status_of_row(uint32_t id, uint32_t n, int alive) {
-  return id >= n ? AOT_E_RANGE : alive ? AOT_OK : AOT_E_STALE;
+  return !id || id >= n ? AOT_E_RANGE : alive ? AOT_OK : AOT_E_STALE;
 }
 
 static const graph_row_t *live_graph(const aot_prog_t *p, aot_graph_t g) {
@@ -41,7 +41,7 @@ aot_status_t aoth_graph_graph_info(aot_prog_t *p, aot_graph_t g, int32_t *out_ki
 }
 
 aot_graph_t aoth_graph_graph_find(aot_prog_t *p, int32_t kind) {
-  aot_graph_t g = {0};
+  aot_graph_t g = {1};
   for (; g.id < p->graphs.n; g.id++)
     if (p->graphs.at[g.id].alive && p->graphs.at[g.id].kind == kind) return g;
   g.id = NONE;
@@ -58,7 +58,7 @@ aot_status_t aoth_graph_leaf_info(aot_prog_t *p, aot_leaf_t l, aot_leaf_info_t *
 uint32_t aoth_graph_n_rules(aot_prog_t *p) { return p->rules.n; }
 
 aot_status_t aoth_graph_rule(aot_prog_t *p, uint32_t i, aot_rule_t *out) {
-  AOT_TRY(status_of_row(i, p->rules.n, 1));
+  if (i >= p->rules.n) return AOT_E_RANGE;
   *out = p->rules.at[i];
   return AOT_OK;
 }
@@ -99,7 +99,7 @@ aot_node_t aoth_graph_prev(aot_prog_t *p, aot_node_t n) {
 
 aot_status_t aoth_graph_node_info(aot_prog_t *p, aot_node_t n, aot_node_info_t *out) {
   touch(p, n.id);
-  if (!node_is_alive(p, n.id)) return n.id >= p->nodes.n ? AOT_E_RANGE : AOT_E_STALE;
+  AOT_TRY(status_of_row(n.id, p->nodes.n, node_is_alive(p, n.id)));
   const node_row_t *r = &p->nodes.at[n.id];
   aot_node_info_t info = {.struct_size = (uint32_t)sizeof info, .flags = r->flags, .n_args = r->n_args,
                           .n_operands = r->n_operands, .n_results = r->n_results, .region_tag = r->region_tag,
@@ -166,7 +166,7 @@ aot_status_t aoth_graph_origin_info(aot_prog_t *p, aot_origin_t o, aot_origin_in
 uint32_t aoth_graph_n_symbols(aot_prog_t *p) { return p->symbols.n; }
 
 aot_status_t aoth_graph_symbol_info(aot_prog_t *p, uint32_t symbol, aot_symbol_info_t *out) {
-  AOT_TRY(status_of_row(symbol, p->symbols.n, 1));
+  if (symbol >= p->symbols.n) return AOT_E_RANGE;
   return answer(p, out, &p->symbols.at[symbol], (uint32_t)sizeof *out);
 }
 

@@ -67,11 +67,11 @@ typedef struct halves {
 
 static void tell(halves_t *c, uint32_t graph, const port_record_t *port, uint32_t value, const char *what) {
   aot_prog_t *p = c->n.p;
-  const aot_node_t node = {value == NONE ? NONE : p->values.at[value].def};
+  const aot_node_t node = {p->values.at[value].def};
   if (c->n_bad++ >= MAX_REPORTS) return;
   const char *kind = aoth_graph_kind_name(graph == NONE ? AOT_GRAPH_JOINT : p->graphs.at[graph].kind);
   aoth_report_node(p, node, AOT_SEVERITY_ERROR, "verify.halves", NULL, "%s graph, %s %u: %s", kind, aoth_role_name(port->role),
-                   port->index, what);
+                   aoth_port_number(port->role, port->index), what);
 }
 
 /* A forward or backward input, but a slot, is one of the joint's. `expected`: by role and index, sorted. */

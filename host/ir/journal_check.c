@@ -15,7 +15,7 @@ static int matches(aot_str_t pattern, aot_str_t name) {
 }
 
 static void mark_matches(const aot_prog_t *p, const aot_str_t *patterns, uint64_t n, unsigned char *marked) {
-  for (uint32_t op = 0; op < aoth_ops_count(p->ops); op++)
+  for (uint32_t op = 1; op < aoth_ops_count(p->ops); op++)
     for (uint64_t i = 0; i < n && !marked[op]; i++) marked[op] = (unsigned char)matches(patterns[i], op_name(p, op));
 }
 
@@ -34,7 +34,7 @@ static uint32_t check_created(aot_prog_t *p, const unsigned char *allowed) {
 
 static uint32_t check_removed(aot_prog_t *p, const unsigned char *gone) {
   uint32_t bad = 0;
-  for (uint32_t id = 0; id < p->nodes.n && bad < MAX_REPORTS; id++) {
+  for (uint32_t id = 1; id < p->nodes.n && bad < MAX_REPORTS; id++) {
     aot_node_t n = {id};
     if (!p->nodes.at[id].alive || !gone[p->nodes.at[id].op]) continue;
     aoth_report_node(p, n, AOT_SEVERITY_ERROR, "ir.contract", NULL,

@@ -20,7 +20,7 @@ struct aoth_halves {
   uint32_t n_ids;        /* values of the program, before the halves */
   aot_value_t *saved;    /* of the split, as ids */
   aot_node_t *recomputed;
-  uint32_t *forward_map, *backward_map; /* by id of the joint graph's values; AOT_NO_ID: not on that side */
+  uint32_t *forward_map, *backward_map; /* by id of the joint graph's values; 0: not on that side */
   uint8_t *is_read; /* by input of the joint graph: by the backward */
   uint8_t *in_slot; /* by input of the joint graph: the backward has it from a slot */
   aot_op_t copy;
@@ -151,7 +151,7 @@ static aot_status_t add_outputs(aoth_halves_t *h, const pt_copier_t *c, int of_b
   for (uint32_t i = 0; i < n; i++) {
     const aot_port_t port = aoth_graph_outputs(h->prog, h->joint)[i];
     if (is_backward_output(&port) != of_backward) continue;
-    const aot_value_t v = {port.value.id == AOT_NO_ID ? AOT_NO_ID : c->map[port.value.id]};
+    const aot_value_t v = {c->map[port.value.id]};
     AOT_TRY(aoth_edit_output_add(h->prog, c->graph, port.role, port.index, v, port.name));
   }
   return AOT_OK;
@@ -286,16 +286,13 @@ static aot_status_t make_both(aoth_halves_t *h, pt_copier_t *c) {
 }
 
 aot_status_t aoth_halves_make(aoth_halves_t *h) {
-  const size_t map_size = ((size_t)h->n_ids + 1) * sizeof *h->forward_map;
   pt_copier_t c = {.host = &h->host, .ctx = h->ctx, .prog = h->prog};
   h->copy = aoth_ops_first(aoth_prog_ops(h->prog), AOT_OP_COPY);
-  h->forward_map = malloc(map_size);
-  h->backward_map = malloc(map_size);
+  h->forward_map = calloc((size_t)h->n_ids + 1, sizeof *h->forward_map);
+  h->backward_map = calloc((size_t)h->n_ids + 1, sizeof *h->backward_map);
   h->is_read = calloc((size_t)h->arrays.n_inputs + 1, 1);
   h->in_slot = calloc((size_t)h->arrays.n_inputs + 1, 1);
   if (!h->forward_map || !h->backward_map || !h->is_read || !h->in_slot) return pt_no_memory(&h->host, h->ctx);
-  memset(h->forward_map, 0xff, map_size);
-  memset(h->backward_map, 0xff, map_size);
   const aot_status_t status = make_both(h, &c);
   pt_copier_deinit(&c);
   return status;

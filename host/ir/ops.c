@@ -1,6 +1,6 @@
 /* The operators of a session: the union of its opsets, found by full name.
  *
- * Operator id = position of registration; it never changes. Each id leads to the opset that owns it and the operator's
+ * Operator id = position of registration, from 1; it never changes. Each id leads to the opset that owns it and the operator's
  * number there, which is how questions about a node reach the plugin that can answer. Descriptors are imported by copy,
  * so that an older or newer plugin's struct reads the same. */
 #include <aot/ext/derivative.h>
@@ -20,8 +20,8 @@ typedef struct op_entry {
 struct aoth_ops {
   aoth_arena_t *arena; /* descriptors: they must not move */
   op_entry_t **entries;
-  uint32_t n, capacity;
-  uint32_t *cells; /* by name, id + 1 */
+  uint32_t n, capacity; /* n: highest id + 1; entry 0 is NULL */
+  uint32_t *cells; /* by name: id */
   uint32_t n_cells;
   aoth_opset_ref_t *opsets;
   uint32_t n_opsets;
@@ -29,11 +29,13 @@ struct aoth_ops {
 
 aoth_ops_t *aoth_ops_create(void) {
   aoth_ops_t *ops = calloc(1, sizeof *ops);
-  if (ops && !(ops->arena = aoth_arena_create())) {
-    free(ops);
-    return NULL;
-  }
-  return ops;
+  if (!ops) return NULL;
+  ops->arena = aoth_arena_create();
+  ops->entries = calloc(1, sizeof *ops->entries);
+  ops->n = ops->capacity = 1;
+  if (ops->arena && ops->entries) return ops;
+  aoth_ops_destroy(ops);
+  return NULL;
 }
 
 void aoth_ops_destroy(aoth_ops_t *ops) {
@@ -50,7 +52,7 @@ static uint32_t name_hash(aot_str_t name) { return (uint32_t)XXH3_64bits(name.da
 static void cell_put(aoth_ops_t *ops, uint32_t id) {
   uint32_t mask = ops->n_cells - 1, at = name_hash(ops->entries[id]->desc.name) & mask;
   while (ops->cells[at]) at = (at + 1) & mask;
-  ops->cells[at] = id + 1;
+  ops->cells[at] = id;
 }
 
 aot_op_t aoth_ops_find(const aoth_ops_t *ops, aot_str_t name) {
@@ -58,7 +60,7 @@ aot_op_t aoth_ops_find(const aoth_ops_t *ops, aot_str_t name) {
   if (!ops || !ops->n_cells) return found;
   uint32_t mask = ops->n_cells - 1;
   for (uint32_t at = name_hash(name) & mask; ops->cells[at]; at = (at + 1) & mask) {
-    uint32_t id = ops->cells[at] - 1;
+    uint32_t id = ops->cells[at];
     if (aot_str_eq(ops->entries[id]->desc.name, name)) {
       found.id = id;
       break;
@@ -68,7 +70,7 @@ aot_op_t aoth_ops_find(const aoth_ops_t *ops, aot_str_t name) {
 }
 
 aot_op_t aoth_ops_first(const aoth_ops_t *ops, uint32_t flags) {
-  for (uint32_t i = 0; ops && i < ops->n; i++)
+  for (uint32_t i = 1; ops && i < ops->n; i++)
     if ((ops->entries[i]->desc.flags & flags) == flags) return (aot_op_t){i};
   return (aot_op_t){AOT_NO_ID};
 }
@@ -87,7 +89,7 @@ static int make_room(aoth_ops_t *ops, uint64_t n) {
   free(ops->cells);
   ops->cells = cells;
   ops->n_cells = n_cells;
-  for (uint32_t id = 0; id < ops->n; id++) cell_put(ops, id);
+  for (uint32_t id = 1; id < ops->n; id++) cell_put(ops, id);
   return 1;
 }
 
@@ -226,14 +228,14 @@ aot_status_t aoth_ops_add(aoth_ops_t *ops, const aot_opset_t *opset, aoth_sink_t
   ops->n = before; /* all of it or nothing */
   ops->n_opsets--;
   memset(ops->cells, 0, ops->n_cells * sizeof *ops->cells);
-  for (uint32_t id = 0; id < ops->n; id++) cell_put(ops, id);
+  for (uint32_t id = 1; id < ops->n; id++) cell_put(ops, id);
   return status;
 }
 
-uint32_t aoth_ops_count(const aoth_ops_t *ops) { return ops ? ops->n : 0; }
+uint32_t aoth_ops_count(const aoth_ops_t *ops) { return ops ? ops->n : 1; }
 
 const aot_op_desc_t *aoth_ops_desc(const aoth_ops_t *ops, aot_op_t op) {
-  return ops && op.id < ops->n ? &ops->entries[op.id]->desc : NULL;
+  return ops && op.id && op.id < ops->n ? &ops->entries[op.id]->desc : NULL;
 }
 
 const aoth_opset_ref_t *aoth_ops_owner(const aoth_ops_t *ops, uint32_t op, uint32_t *out_local) {
@@ -263,7 +265,7 @@ static op_name_t split_name(aot_str_t name) {
 static aot_str_t best_overload(const op_name_t *names, const aoth_ops_t *ops, aot_str_t base, aot_str_t overload) {
   aot_str_t best = {NULL, 0};
   int rank = 0;
-  for (uint32_t i = 0; i < ops->n; i++) {
+  for (uint32_t i = 1; i < ops->n; i++) {
     if (!aot_str_eq(names[i].base, base)) continue;
     const int r = aot_str_eq(names[i].overload, overload) ? 3 : aot_str_eq(names[i].overload, aot_str("default")) ? 2 : 1;
     if (r > rank) {
@@ -275,37 +277,37 @@ static aot_str_t best_overload(const op_name_t *names, const aoth_ops_t *ops, ao
 }
 
 /* The similar word among the operators of its namespace, or of all when it has none. Whole names are not compared: what all of
- * them share ("aten.", ".default") would make everything near. Returns the operator or -1. */
-static int similar_word(const op_name_t *names, uint32_t n, const op_name_t *wanted) {
+ * them share ("aten.", ".default") would make everything near. Returns the operator or 0. */
+static uint32_t similar_word(const op_name_t *names, uint32_t n, const op_name_t *wanted) {
   aot_str_t *words = malloc(n * sizeof *words);
-  uint32_t *ids = malloc(n * sizeof *ids), n_words = 0;
-  int near = -1;
-  for (uint32_t i = 0; words && ids && i < n; i++) {
+  uint32_t *ids = malloc(n * sizeof *ids), n_words = 0, found = 0;
+  for (uint32_t i = 1; words && ids && i < n; i++) {
     if (wanted->space.size && !aot_str_eq(wanted->space, names[i].space)) continue;
     ids[n_words] = i;
     words[n_words++] = names[i].word;
   }
-  if (n_words && (near = aoth_nearest(wanted->word, words, n_words)) >= 0) near = (int)ids[near];
+  const int near = n_words ? aoth_nearest(wanted->word, words, n_words) : -1;
+  if (near >= 0) found = ids[near];
   free(words);
   free(ids);
-  return near;
+  return found;
 }
 
 /* Another overload of it, then the same word in another namespace, then a similar word. */
 int aoth_ops_nearest(const aoth_ops_t *ops, aot_str_t name, aot_str_t *out) {
-  if (!ops || !ops->n || !name.size) return 0;
+  if (!ops || ops->n == 1 || !name.size) return 0;
   op_name_t *names = malloc(ops->n * sizeof *names);
   const op_name_t wanted = split_name(name);
-  int found = -1, same_word = -1;
+  uint32_t found = 0, same_word = 0;
   if (!names) return 0;
-  for (uint32_t i = 0; i < ops->n; i++) {
+  for (uint32_t i = 1; i < ops->n; i++) {
     names[i] = split_name(ops->entries[i]->desc.name);
-    if (found < 0 && aot_str_eq(names[i].base, wanted.base)) found = (int)i;
-    if (same_word < 0 && aot_str_eq(names[i].word, wanted.word)) same_word = (int)i;
+    if (!found && aot_str_eq(names[i].base, wanted.base)) found = i;
+    if (!same_word && aot_str_eq(names[i].word, wanted.word)) same_word = i;
   }
-  if (found < 0) found = same_word;
-  if (found < 0) found = similar_word(names, ops->n, &wanted);
-  if (found >= 0) *out = best_overload(names, ops, names[found].base, wanted.overload);
+  if (!found) found = same_word;
+  if (!found) found = similar_word(names, ops->n, &wanted);
+  if (found) *out = best_overload(names, ops, names[found].base, wanted.overload);
   free(names);
-  return found >= 0;
+  return found != 0;
 }

@@ -68,17 +68,13 @@ static aot_status_t parse_program(parser_t *s, const char *text, size_t size) {
   return AOT_OK;
 }
 
-static int is_empty(const aot_prog_t *p) {
-  return !p->graphs.n && !p->leaves.n && !p->rules.n && !p->symbols.n && !p->exprs.n && !p->origins.n;
-}
-
 static aot_status_t parse(aot_prog_t *p, const char *file, const char *text, size_t size, int lines) {
   parser_t s = {.p = p, .file = file ? file : "text", .text_end = text + size, .scratch = aoth_arena_create(), .lines = lines};
   aoth_locator_t locator = {&s, locate};
   if (!s.scratch) return aoth_no_memory(p, "parsing", 0);
   s.values.epoch = s.graphs.epoch = s.symbols.epoch = 1;
   aot_status_t status;
-  if (!is_empty(p)) {
+  if (!aoth_prog_is_empty(p)) {
     status =
         aoth_complain(p, AOT_E_PRECONDITION, "ir.not-empty", "%s: a program is parsed into an empty one only", s.file);
   } else {

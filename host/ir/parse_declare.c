@@ -119,7 +119,7 @@ static aot_status_t parse_leaf(parser_t *s) {
   aot_leaf_t leaf;
   int64_t role;
   AOT_TRY(aoth_parse_next(s));
-  AOT_TRY(parse_number(s, s->p->leaves.n, "leaves"));
+  AOT_TRY(parse_number(s, s->p->leaves.n - 1, "leaves"));
   token_t where = s->token;
   AOT_TRY(aoth_parse_word_of(s, aoth_role_words, "the role of a leaf", &role));
   l.role = (int32_t)role;
@@ -150,8 +150,8 @@ static aot_status_t parse_rule(parser_t *s) {
   token_t where = s->token;
   AOT_TRY(aoth_parse_word_of(s, aoth_rule_words, "a boundary rule", &kind));
   r.kind = (int32_t)kind;
-  AOT_TRY(aoth_parse_u32(s, &r.a));
-  if (aoth_rule_has_b(r.kind)) AOT_TRY(aoth_parse_u32(s, &r.b));
+  AOT_TRY(aoth_parse_number(s, aoth_rule_a_is_leaf(r.kind), &r.a));
+  if (aoth_rule_has_b(r.kind)) AOT_TRY(aoth_parse_number(s, aoth_rule_b_is_leaf(r.kind), &r.b));
   if (aoth_rule_has_geometry(r.kind)) {
     if (s->token.kind == TOKEN_WORD) AOT_TRY(aoth_parse_word_of(s, aoth_dtype_words, "a dtype", &dtype));
     AOT_TRY(aoth_parse_geometry(s, &geometry));

@@ -28,7 +28,7 @@ static aot_status_t parse_role(parser_t *s, int32_t *role, uint32_t *index) {
   s->focus = s->token;
   AOT_TRY(aoth_parse_word_of(s, aoth_role_words, "a role", &number));
   *role = (int32_t)number;
-  return aoth_parse_u32(s, index);
+  return aoth_parse_number(s, aoth_role_is_leaf(*role), index);
 }
 
 /* in %x = parameter 0 : f32[4] */
@@ -58,7 +58,7 @@ static aot_status_t parse_output(parser_t *s, aot_graph_t g) {
   aot_str_t name = {NULL, 0};
   int32_t role;
   uint32_t index;
-  aot_value_t value = {NONE};
+  aot_value_t value = aot_no_value();
   AOT_TRY(aoth_parse_next(s));
   AOT_TRY(parse_role(s, &role, &index));
   token_t where = s->focus;
@@ -187,7 +187,7 @@ static aot_status_t parse_body(parser_t *s, aot_graph_t g) {
 aot_status_t aoth_parse_graph(parser_t *s) {
   int64_t kind;
   aot_str_t name;
-  aot_graph_t g = {s->n_graphs_read++};
+  aot_graph_t g = {++s->n_graphs_read};
   AOT_TRY(aoth_parse_next(s));
   if (s->token.kind != TOKEN_GRAPH) return aoth_parse_expected(s, "the name of a graph, @name");
   token_t label = s->token;

@@ -100,6 +100,14 @@ aot_status_t aoth_parse_u32(parser_t *s, uint32_t *out) {
   return AOT_OK;
 }
 
+aot_status_t aoth_parse_number(parser_t *s, int is_leaf, uint32_t *out) {
+  token_t t = s->token;
+  AOT_TRY(aoth_parse_u32(s, out));
+  if (is_leaf && *out == UINT32_MAX) return aoth_parse_fail(s, &t, "there is no leaf %u", *out);
+  *out += (uint32_t)is_leaf;
+  return AOT_OK;
+}
+
 aot_status_t aoth_token_double(parser_t *s, const token_t *t, double *out) {
   char buffer[512];
   if (t->text.size >= sizeof buffer) return aoth_parse_fail(s, t, "the number has more than 500 characters");

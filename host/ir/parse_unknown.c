@@ -56,12 +56,12 @@ static aot_status_t look_on(parser_t *s, unknowns_t *all) {
 static void hint_nearest(parser_t *s, aot_str_t name) {
   aot_str_t near;
   if (aoth_ops_nearest(s->p->ops, name, &near)) aoth_hint(s->p, "did you mean %.*s?", STR_ARGS(near));
-  else if (!aoth_ops_count(s->p->ops)) aoth_hint(s->p, "no operators are loaded: is the opset plugin there?");
+  else if (aoth_ops_count(s->p->ops) == 1) aoth_hint(s->p, "no operators are loaded: is the opset plugin there?");
 }
 
 static aot_status_t tell(parser_t *s, const unknowns_t *all) {
   const unknown_t *first = &all->rows.at[0];
-  if (all->n_nodes == 1 || !aoth_ops_count(s->p->ops)) {
+  if (all->n_nodes == 1 || aoth_ops_count(s->p->ops) == 1) {
     aoth_parse_fail(s, &first->first, "there is no operator %.*s", STR_ARGS(first->name));
     hint_nearest(s, first->name);
     return AOT_E_INVALID;

@@ -55,7 +55,7 @@ static int is_kept(const graph_row_t *g) { return g->alive && g->kind != AOT_GRA
 aoth_ports_t *aoth_ports_record(aot_prog_t *p) {
   aoth_ports_t *r = calloc(1, sizeof *r);
   size_t n = 0;
-  for (uint32_t g = 0; g < p->graphs.n; g++)
+  for (uint32_t g = 1; g < p->graphs.n; g++)
     if (is_kept(&p->graphs.at[g])) n += (size_t)p->graphs.at[g].inputs.n + p->graphs.at[g].outputs.n;
   if (r) r->at = malloc((n + 1) * sizeof *r->at);
   if (!r || !r->at) {
@@ -63,7 +63,7 @@ aoth_ports_t *aoth_ports_record(aot_prog_t *p) {
     aoth_no_memory(p, "the ports of the program", n * sizeof *r->at);
     return NULL;
   }
-  for (uint32_t g = 0; g < p->graphs.n; g++) {
+  for (uint32_t g = 1; g < p->graphs.n; g++) {
     const graph_row_t *row = &p->graphs.at[g];
     for (uint32_t i = 0; is_kept(row) && i < row->inputs.n; i++) r->at[r->n++] = port_of(p, g, 0, &row->inputs.at[i]);
     for (uint32_t i = 0; is_kept(row) && i < row->outputs.n; i++) r->at[r->n++] = port_of(p, g, 1, &row->outputs.at[i]);
@@ -94,11 +94,11 @@ static int same_type(const aot_type_t *a, const aot_type_t *b, int is_output) {
 }
 
 static void tell(aot_prog_t *p, uint32_t *n_bad, const kept_port_t *port, uint32_t value, const char *what) {
-  const aot_node_t node = {value == NONE ? NONE : p->values.at[value].def};
+  const aot_node_t node = {p->values.at[value].def};
   if ((*n_bad)++ >= MAX_REPORTS) return;
   aoth_report_node(p, node, AOT_SEVERITY_ERROR, "ir.ports", "only what the contract gives may change ports",
                    "%s graph, %s %s %u: %s", aoth_graph_kind_name(port->graph_kind), port->is_output ? "output" : "input",
-                   aoth_role_name(port->role), port->index, what);
+                   aoth_role_name(port->role), aoth_port_number(port->role, port->index), what);
 }
 
 /* One side of one graph: the ports before, and those that stand there now; both without the excepted ones. */

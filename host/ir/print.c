@@ -1,5 +1,5 @@
 /* Programs as text (docs/IR.md). The text is a function of the program's content alone: ids are renumbered in order of
- * appearance, so that equal programs print alike whatever edits led to them. A value, graph or symbol prints as its name
+ * appearance, so that equal programs print alike whatever edits led to them; they count from 0. A value, graph or symbol prints as its name
  * where that is a word and the only one of its kind, else as its position, with the name in quotes where it is defined.
  * Linear in the program. */
 #include <aot/inline.h>
@@ -270,7 +270,7 @@ static void put_graph(printer_t *w, uint32_t id) {
     const aot_port_t *port = &g->inputs.at[i];
     aoth_text_z(w->out, "  in ");
     put_definition(w, port->value.id);
-    aoth_text_f(w->out, " = %s %u : ", aoth_role_name(port->role), port->index);
+    aoth_text_f(w->out, " = %s %u : ", aoth_role_name(port->role), aoth_port_number(port->role, port->index));
     put_type(w, value_type_of(w->p, port->value.id));
     aoth_text_z(w->out, "\n");
   }
@@ -281,7 +281,7 @@ static void put_graph(printer_t *w, uint32_t id) {
   }
   for (uint32_t i = 0; i < g->outputs.n; i++) {
     const aot_port_t *port = &g->outputs.at[i];
-    aoth_text_f(w->out, "  out %s %u", aoth_role_name(port->role), port->index);
+    aoth_text_f(w->out, "  out %s %u", aoth_role_name(port->role), aoth_port_number(port->role, port->index));
     if (port->name.size) {
       aoth_text_z(w->out, " ");
       aoth_quoted(w->out, port->name);
@@ -309,7 +309,7 @@ static void put_data(printer_t *w, const aot_leaf_info_t *l) {
 static void put_leaf(printer_t *w, uint32_t id) {
   const aot_leaf_info_t *l = &w->p->leaves.at[id];
   uint32_t flags = l->type.kind == AOT_TYPE_TENSOR ? l->flags & ~AOT_LEAF_REQUIRES_GRAD : l->flags;
-  aoth_text_f(w->out, "leaf %u %s", id, aoth_role_name(l->role));
+  aoth_text_f(w->out, "leaf %u %s", id - 1, aoth_role_name(l->role));
   if (l->role == AOT_ROLE_USER_INPUT) aoth_text_f(w->out, " %u", l->ordinal);
   for (uint32_t i = 0; i < l->n_names; i++) {
     aoth_text_z(w->out, " ");
@@ -327,8 +327,8 @@ static void put_leaf(printer_t *w, uint32_t id) {
 }
 
 static void put_rule(printer_t *w, const aot_rule_t *r) {
-  aoth_text_f(w->out, "rule %s %u", aoth_rule_name(r->kind), r->a);
-  if (aoth_rule_has_b(r->kind)) aoth_text_f(w->out, " %u", r->b);
+  aoth_text_f(w->out, "rule %s %u", aoth_rule_name(r->kind), aoth_rule_a_number(r));
+  if (aoth_rule_has_b(r->kind)) aoth_text_f(w->out, " %u", aoth_rule_b_number(r));
   if (aoth_rule_has_geometry(r->kind)) {
     aoth_text_z(w->out, " ");
     if (r->dtype) aoth_text_f(w->out, "%s ", aoth_word_of(aoth_dtype_words, r->dtype));
@@ -390,7 +390,7 @@ static int number_values(printer_t *w, uint32_t graph, aot_str_t *names, uint32_
 static int number_graphs(printer_t *w, aot_str_t *names) {
   aot_prog_t *p = w->p;
   uint32_t position = 0;
-  for (uint32_t g = 0; g < p->graphs.n; g++) {
+  for (uint32_t g = 1; g < p->graphs.n; g++) {
     const aot_str_t none = {NULL, 0};
     names[g] = p->graphs.at[g].alive ? p->graphs.at[g].name : none;
     w->graph_positions[g] = p->graphs.at[g].alive ? position++ : AOT_NO_INDEX;
@@ -426,18 +426,18 @@ static int prepare(printer_t *w, aoth_arena_t *a) {
   if (!aoth_plain_names(names, p->symbols.n, is_symbol_word, symbols)) return 0;
   w->dims.plain_symbols = symbols;
   if (!number_graphs(w, names)) return 0;
-  for (uint32_t g = 0; g < p->graphs.n; g++)
+  for (uint32_t g = 1; g < p->graphs.n; g++)
     if (p->graphs.at[g].alive && !number_values(w, g, names, ids, plain)) return 0;
   return 1;
 }
 
 static void put_body(printer_t *w) {
   aot_prog_t *p = w->p;
-  if (p->leaves.n) aoth_text_z(w->out, "\n");
-  for (uint32_t i = 0; i < p->leaves.n; i++) put_leaf(w, i);
+  if (p->leaves.n > 1) aoth_text_z(w->out, "\n");
+  for (uint32_t i = 1; i < p->leaves.n; i++) put_leaf(w, i);
   if (p->rules.n) aoth_text_z(w->out, "\n");
   for (uint32_t i = 0; i < p->rules.n; i++) put_rule(w, &p->rules.at[i]);
-  for (uint32_t g = 0; g < p->graphs.n; g++)
+  for (uint32_t g = 1; g < p->graphs.n; g++)
     if (p->graphs.at[g].alive) put_graph(w, g);
 }
 
@@ -480,5 +480,5 @@ void aoth_print(aot_prog_t *p, aoth_text_t *out) {
 
 void aoth_print_node(aot_prog_t *p, aot_node_t n, aoth_text_t *out) {
   printer_t w = {.p = p, .out = out, .dims = {.prog = p}};
-  if (n.id < p->nodes.n) put_node(&w, n.id);
+  if (n.id && n.id < p->nodes.n) put_node(&w, n.id);
 }

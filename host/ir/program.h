@@ -91,6 +91,13 @@ aot_status_t aoth_parse(aot_prog_t *p, const char *file, const char *text, size_
 aot_status_t aoth_parse_with_lines(aot_prog_t *p, const char *file, const char *text, size_t size); /* a node without an origin
                                                                                                        gets one: file, line */
 
+/* The text, and what is shown of a program, counts leaves from 0. */
+uint32_t aoth_port_number(int32_t role, uint32_t index); /* of a port's index: a leaf, or a number as it is */
+int aoth_rule_a_is_leaf(int32_t kind);
+int aoth_rule_b_is_leaf(int32_t kind);
+uint32_t aoth_rule_a_number(const aot_rule_t *r);
+uint32_t aoth_rule_b_number(const aot_rule_t *r);
+
 /* ---- verifier ---- */
 /* Structure always; then the checker of each property in `properties`. Reports all it finds (at most 20). */
 aot_status_t aoth_verify(aot_prog_t *p, uint32_t properties);

@@ -6,6 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define EMPTY_ROW(rows) (ROWS_ROOM(rows, 1) && memset(&(rows).at[(rows).n++], 0, sizeof *(rows).at))
+
+/* Row 0 of every array whose rows have ids: what AOT_NO_ID names. */
+static int put_empty_rows(aot_prog_t *p) {
+  if (!EMPTY_ROW(p->graphs) || !EMPTY_ROW(p->nodes) || !EMPTY_ROW(p->values) || !EMPTY_ROW(p->slots) || !EMPTY_ROW(p->types) ||
+      !EMPTY_ROW(p->ints) || !EMPTY_ROW(p->names) || !EMPTY_ROW(p->leaves) || !EMPTY_ROW(p->origins) || !EMPTY_ROW(p->exprs))
+    return 0;
+  p->values.at[0].type = VALUE_DEAD;
+  return 1;
+}
+
+int aoth_prog_is_empty(const aot_prog_t *p) {
+  return p->graphs.n == 1 && p->leaves.n == 1 && p->origins.n == 1 && p->exprs.n == 1 && !p->rules.n && !p->symbols.n;
+}
+
 aot_prog_t *aoth_prog_create(aoth_ops_t *ops, aot_ctx_t *ctx) {
   aot_prog_t *p = calloc(1, sizeof *p);
   if (!p) return NULL;
@@ -16,17 +31,16 @@ aot_prog_t *aoth_prog_create(aoth_ops_t *ops, aot_ctx_t *ctx) {
   p->graph_arena = aoth_arena_create();
   p->store = aoth_arena_create();
   p->generation = 1;
-  if (!p->graph_arena || !p->store || !ROWS_ROOM(p->names, 1)) {
+  if (!p->graph_arena || !p->store || !put_empty_rows(p)) {
     aoth_prog_destroy(p);
     return NULL;
   }
-  memset(&p->names.at[p->names.n++], 0, sizeof *p->names.at); /* name 0: none */
   return p;
 }
 
 void aoth_prog_destroy(aot_prog_t *p) {
   if (!p) return;
-  for (uint32_t g = 0; g < p->graphs.n; g++) aoth_graph_free(&p->graphs.at[g]);
+  for (uint32_t g = 1; g < p->graphs.n; g++) aoth_graph_free(&p->graphs.at[g]);
   free(p->graphs.at);
   free(p->nodes.at);
   free(p->values.at);
@@ -96,7 +110,7 @@ uint64_t aoth_prog_nbytes(aot_prog_t *p) {
 #undef ROWS_NBYTES
   const aoth_index_t *indexes[] = {&p->type_index, &p->ints_index, &p->origin_index, &p->expr_index};
   for (unsigned i = 0; i < 4; i++) n += (uint64_t)indexes[i]->capacity * sizeof(uint32_t);
-  for (uint32_t g = 0; g < p->graphs.n; g++)
+  for (uint32_t g = 1; g < p->graphs.n; g++)
     n += (uint64_t)(p->graphs.at[g].inputs.capacity + p->graphs.at[g].outputs.capacity) * sizeof(aot_port_t);
   return n;
 }
@@ -105,7 +119,7 @@ int aoth_rows_grow(void **at, uint32_t *capacity, uint32_t n, size_t more, size_
   size_t wanted = (size_t)*capacity * 2;
   if (wanted < 8) wanted = 8;
   if (wanted < n + more) wanted = n + more;
-  if (wanted > AOT_NO_ID / 2) wanted = AOT_NO_ID / 2; /* the top bit of an id is ours */
+  if (wanted > UINT32_MAX / 2) wanted = UINT32_MAX / 2; /* the top bit of an id is ours */
   if (wanted < n + more || wanted > SIZE_MAX / row_size) return 0;
   void *grown = realloc(*at, wanted * row_size);
   if (!grown) return 0;
@@ -118,7 +132,7 @@ aot_status_t aoth_no_memory(aot_prog_t *p, const char *what, uint64_t nbytes) {
   p->lacked_memory = 1;
   return aoth_complain(p, AOT_E_EXHAUSTED, "ir.no-memory",
                        "no memory for %s (%llu bytes asked; the program holds %llu bytes, %u nodes)", what,
-                       (unsigned long long)nbytes, (unsigned long long)aoth_prog_nbytes(p), (unsigned)p->nodes.n);
+                       (unsigned long long)nbytes, (unsigned long long)aoth_prog_nbytes(p), (unsigned)p->nodes.n - 1);
 }
 
 aot_str_t aoth_store_text(aot_prog_t *p, aot_str_t s) {
@@ -131,14 +145,14 @@ uint32_t aoth_index_find(const aot_prog_t *p, const aoth_index_t *x, uint32_t ha
   if (!x->capacity) return NONE;
   uint32_t mask = x->capacity - 1;
   for (uint32_t at = hash & mask; x->cells[at]; at = (at + 1) & mask)
-    if (same(p, x->cells[at] - 1, key)) return x->cells[at] - 1;
+    if (same(p, x->cells[at], key)) return x->cells[at];
   return NONE;
 }
 
 void aoth_index_put(aoth_index_t *x, uint32_t hash, uint32_t row) {
   uint32_t mask = x->capacity - 1, at = hash & mask;
   while (x->cells[at]) at = (at + 1) & mask;
-  x->cells[at] = row + 1;
+  x->cells[at] = row;
   x->n++;
 }
 
@@ -146,7 +160,7 @@ int aoth_index_room(aoth_index_t *x, const aot_prog_t *p, uint32_t (*hash_of)(co
   if (x->n + 1 <= x->capacity / 2) return 1;
   aoth_index_t grown = {NULL, 0, x->capacity ? x->capacity * 2 : 64};
   if (!grown.capacity || !(grown.cells = calloc(grown.capacity, sizeof *grown.cells))) return 0;
-  for (uint32_t row = 0; row < x->n; row++) aoth_index_put(&grown, hash_of(p, row), row);
+  for (uint32_t row = 1; row <= x->n; row++) aoth_index_put(&grown, hash_of(p, row), row);
   free(x->cells);
   *x = grown;
   return 1;
@@ -154,7 +168,7 @@ int aoth_index_room(aoth_index_t *x, const aot_prog_t *p, uint32_t (*hash_of)(co
 
 void aoth_index_drop(aoth_index_t *x, uint32_t hash, uint32_t row) {
   uint32_t mask = x->capacity - 1, at = hash & mask;
-  while (x->cells[at] && x->cells[at] != row + 1) at = (at + 1) & mask;
+  while (x->cells[at] && x->cells[at] != row) at = (at + 1) & mask;
   if (!x->cells[at]) return;
   x->cells[at] = 0;
   x->n--;

@@ -1,6 +1,6 @@
 /* The store behind aot_prog_t; included by host/ir only.
  *
- * Everything is a row of a growing array, named by its index. Rows that plugins hold pointers into (arguments, operands,
+ * Everything is a row of a growing array, named by its index; row 0 of those with ids is empty, so that 0 names nothing. Rows that plugins hold pointers into (arguments, operands,
  * dimensions, names) live in the store's arena and never move.
  *
  *   graph  - input ports, output ports, first and last node
@@ -76,7 +76,7 @@ typedef struct expr_row {
   uint32_t reserved;
 } expr_row_t;
 
-/* Open addressing over row numbers (stored + 1; 0: empty). Rows are removed newest first only, so removal just empties. */
+/* Open addressing over row numbers (0: empty). Rows are removed newest first only, so removal just empties. */
 typedef struct aoth_index {
   uint32_t *cells;
   uint32_t n, capacity; /* capacity: a power of two */
@@ -159,7 +159,8 @@ struct aot_prog {
   uint64_t snapshot_generation;
 };
 
-/* ---- memory (program_store.c) ---- */
+/* ---- life and memory (program_store.c) ---- */
+int aoth_prog_is_empty(const aot_prog_t *p); /* as created, interned rows aside */
 int aoth_rows_grow(void **at, uint32_t *capacity, uint32_t n, size_t more, size_t row_size); /* 0: no memory */
 /* Room for `more` rows; evaluates to 0 when there is no memory. */
 #define ROWS_ROOM(rows, more)                                                                                          \
@@ -168,7 +169,7 @@ int aoth_rows_grow(void **at, uint32_t *capacity, uint32_t n, size_t more, size_
 aot_status_t aoth_no_memory(aot_prog_t *p, const char *what, uint64_t nbytes); /* reports; AOT_E_EXHAUSTED */
 aot_str_t aoth_store_text(aot_prog_t *p, aot_str_t s);     /* copy; data NULL and size > 0 when there is no memory */
 void aoth_graph_free(graph_row_t *g);
-/* Indexes hold rows 0..n-1 of one array, each. find answers the row equal to key, or NONE. */
+/* Indexes hold rows 1..n of one array, each. find answers the row equal to key, or NONE. */
 typedef int (*aoth_same_t)(const aot_prog_t *p, uint32_t row, const void *key);
 uint32_t aoth_index_find(const aot_prog_t *p, const aoth_index_t *x, uint32_t hash, aoth_same_t same, const void *key);
 int aoth_index_room(aoth_index_t *x, const aot_prog_t *p, uint32_t (*hash_of)(const aot_prog_t *p, uint32_t row));
@@ -253,10 +254,12 @@ aot_status_t aoth_complain_arg(aot_prog_t *p, uint32_t arg, aot_status_t status,
 void aoth_hint(aot_prog_t *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- checks of ids, with their complaint ---- */
+aot_status_t aoth_no_op(aot_prog_t *p, aot_op_t op); /* the complaint alone */
 aot_status_t aoth_need_graph(aot_prog_t *p, aot_graph_t g);
 aot_status_t aoth_need_node(aot_prog_t *p, aot_node_t n);
 aot_status_t aoth_need_value(aot_prog_t *p, aot_value_t v);
 
+/* Row 0 is dead in all of them. */
 static inline int graph_is_alive(const aot_prog_t *p, uint32_t g) { return g < p->graphs.n && p->graphs.at[g].alive; }
 static inline int node_is_alive(const aot_prog_t *p, uint32_t n) { return n < p->nodes.n && p->nodes.at[n].alive; }
 static inline int value_is_alive(const aot_prog_t *p, uint32_t v) {

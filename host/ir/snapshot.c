@@ -1,7 +1,7 @@
 /* The snapshot: the whole program as one block of plain arrays (<aot/snapshot.h>).
  *
  * The same code runs twice: first with no block, counting rows, then writing them. Rows of one graph stand together: its
- * inputs and results are value rows in order, its nodes node rows in order. Only operators in use get a row, in order of
+ * inputs and results are value rows in order, its nodes node rows in order; the empty row of each array comes first. Only operators in use get a row, in order of
  * first use. The block holds offsets and numbers, no pointer. Cached until the next edit. Linear in the program. */
 #include <aot/inline.h>
 #include <ir/program_store.h>
@@ -33,7 +33,7 @@ typedef struct array { /* being counted or filled */
 typedef struct builder {
   aot_prog_t *p;
   array_t arrays[N_ARRAYS];
-  uint32_t *value_rows, *graph_rows, *op_rows; /* by id; NONE: no row */
+  uint32_t *value_rows, *graph_rows, *op_rows; /* by id; 0: no row */
   uint32_t *type_dims;                         /* by type number: ints row, AOT_NO_INDEX: not there yet */
 } builder_t;
 
@@ -80,7 +80,7 @@ static uint32_t dims_of_type(builder_t *b, uint32_t type) {
 }
 
 static uint32_t op_row(builder_t *b, uint32_t op) {
-  if (b->op_rows[op] == NONE) {
+  if (!b->op_rows[op]) {
     aot_op_t o = {op};
     const aot_op_desc_t *d = aoth_ops_desc(b->p->ops, o);
     aot_snap_op_t row = {.name = put_text(b, d->name), .flags = d->flags};
@@ -98,12 +98,10 @@ static void put_value(builder_t *b, uint32_t id, uint32_t def, uint32_t index) {
   b->value_rows[id] = put(b, VALUES, &row, 1);
 }
 
-static uint32_t value_row(const builder_t *b, uint32_t id) { return id == NONE ? NONE : b->value_rows[id]; }
-
 static void put_arg(builder_t *b, const aot_arg_t *a) {
   aot_snap_arg_t row = {.kind = a->kind, .n = a->n};
   switch (a->kind) {
-    case AOT_ARG_VALUE: row.i = value_row(b, (uint32_t)a->u.i); break;
+    case AOT_ARG_VALUE: row.i = b->value_rows[a->u.i]; break;
     case AOT_ARG_GRAPH: row.i = b->graph_rows[a->u.i]; break;
     case AOT_ARG_OP: row.i = op_row(b, (uint32_t)a->u.i); break;
     case AOT_ARG_FLOAT: memcpy(&row.i, &a->u.f, sizeof row.i); break;
@@ -116,7 +114,7 @@ static void put_arg(builder_t *b, const aot_arg_t *a) {
   }
   put(b, ARGS, &row, 1);
   for (uint32_t i = 0, one = (uint32_t)a->u.i; i < aoth_arg_n_operands(a); i++) {
-    uint32_t value = value_row(b, a->kind == AOT_ARG_VALUE ? one : a->u.ids[i]);
+    uint32_t value = b->value_rows[a->kind == AOT_ARG_VALUE ? one : a->u.ids[i]];
     put(b, OPERANDS, &value, 1);
   }
 }
@@ -136,7 +134,7 @@ static void put_node(builder_t *b, uint32_t id, uint32_t graph) {
 static uint32_t put_ports(builder_t *b, const aot_port_t *ports, uint32_t n) {
   uint32_t first = (uint32_t)b->arrays[PORTS].n;
   for (uint32_t i = 0; i < n; i++) {
-    aot_snap_port_t row = {.role = ports[i].role, .index = ports[i].index, .value = value_row(b, ports[i].value.id),
+    aot_snap_port_t row = {.role = ports[i].role, .index = ports[i].index, .value = b->value_rows[ports[i].value.id],
                            .name = put_text(b, ports[i].name)};
     put(b, PORTS, &row, 1);
   }
@@ -170,7 +168,7 @@ static void put_leaf(builder_t *b, const aot_leaf_info_t *l) {
 
 static void put_environment(builder_t *b) {
   const aot_prog_t *p = b->p;
-  for (uint32_t i = 0; i < p->leaves.n; i++) put_leaf(b, &p->leaves.at[i]);
+  for (uint32_t i = 1; i < p->leaves.n; i++) put_leaf(b, &p->leaves.at[i]);
   for (uint32_t i = 0; i < p->rules.n; i++) {
     const aot_rule_t *r = &p->rules.at[i];
     aot_snap_rule_t row = {.kind = r->kind, .a = r->a, .b = r->b, .rank = r->rank,
@@ -182,20 +180,27 @@ static void put_environment(builder_t *b) {
     aot_snap_symbol_t row = {.name = put_text(b, s->name), .min = s->min, .max = s->max, .hint = s->hint};
     put(b, SYMBOLS, &row, 1);
   }
-  for (uint32_t i = 0; i < p->exprs.n; i++) {
+  for (uint32_t i = 1; i < p->exprs.n; i++) {
     const aot_expr_info_t *e = &p->exprs.at[i].info;
     aot_snap_expr_t row = {.op = e->op, .a = e->a, .b = e->b, .c = e->c};
     put(b, EXPRS, &row, 1);
   }
 }
 
+static void put_empty_rows(builder_t *b) {
+  static const int arrays[] = {GRAPHS, NODES, VALUES, LEAVES, EXPRS, OPS};
+  static const uint64_t zeros[16] = {0};
+  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) put(b, arrays[i], zeros, 1);
+}
+
 static void run(builder_t *b) {
   aot_prog_t *p = b->p;
   uint32_t live = 0;
-  memset(b->op_rows, 0xff, aoth_ops_count(p->ops) * sizeof *b->op_rows);
+  memset(b->op_rows, 0, aoth_ops_count(p->ops) * sizeof *b->op_rows);
   memset(b->type_dims, 0xff, p->types.n * sizeof *b->type_dims);
-  for (uint32_t g = 0; g < p->graphs.n; g++) b->graph_rows[g] = p->graphs.at[g].alive ? live++ : NONE;
-  for (uint32_t g = 0; g < p->graphs.n; g++)
+  put_empty_rows(b);
+  for (uint32_t g = 1; g < p->graphs.n; g++) b->graph_rows[g] = p->graphs.at[g].alive ? ++live : 0;
+  for (uint32_t g = 1; g < p->graphs.n; g++)
     if (p->graphs.at[g].alive) put_graph(b, g);
   put_environment(b);
 }

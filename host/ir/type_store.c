@@ -44,14 +44,14 @@ const int64_t *aoth_ints_intern(aot_prog_t *p, const int64_t *at, uint32_t n) {
 }
 
 int aoth_dim_is_valid(const aot_prog_t *p, int64_t dim) {
-  return !AOT_DIM_IS_SYM(dim) || AOT_DIM_EXPR(dim) < p->exprs.n;
+  return !AOT_DIM_IS_SYM(dim) || (dim != AOT_DIM_SYM && AOT_DIM_EXPR(dim) < p->exprs.n);
 }
 
 static aot_status_t check_dims(aot_prog_t *p, const int64_t *dims, int32_t rank, const char *which, const char *what) {
   for (int32_t i = 0; i < rank; i++) {
     if (!aoth_dim_is_valid(p, dims[i]))
       return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: %s %d names expression %u, there are %u", what, which, i,
-                           AOT_DIM_EXPR(dims[i]), p->exprs.n);
+                           AOT_DIM_EXPR(dims[i]), p->exprs.n - 1);
     if (dims[i] < 0)
       return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: %s %d is %lld", what, which, i, (long long)dims[i]);
   }

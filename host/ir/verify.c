@@ -123,7 +123,7 @@ static void check_region_cycles(verifier_t *v) {
   aot_prog_t *p = v->p;
   uint32_t n_ready = 0, live = 0, done = 0;
   if (!v->n_region_args) return;
-  for (uint32_t g = 0; g < p->graphs.n; g++) {
+  for (uint32_t g = 1; g < p->graphs.n; g++) {
     live += p->graphs.at[g].alive != 0;
     if (p->graphs.at[g].alive && !v->refs[g]) v->ready[n_ready++] = g;
   }
@@ -169,19 +169,19 @@ static void check_unique(verifier_t *v, uint32_t graph, const aot_port_t *ports,
     if (keys[i].space == keys[i - 1].space && keys[i].index == keys[i - 1].index)
       aoth_verify_report(v, NONE, "verify.port", "%s: %ss %u and %u are both %s %u", aoth_verify_graph_text(v, graph),
                          side, keys[i - 1].position, keys[i].position, aoth_role_name((int32_t)keys[i].space),
-                         keys[i].index);
+                         aoth_port_number((int32_t)keys[i].space, keys[i].index));
   free(keys);
 }
 
 static void check_port_leaf(verifier_t *v, uint32_t graph, const aot_port_t *port, const char *side, uint32_t i) {
   aot_prog_t *p = v->p;
   if (!aoth_role_is_leaf(port->role)) return;
-  if (port->index >= p->leaves.n) {
+  if (!port->index || port->index >= p->leaves.n) {
     aoth_verify_report(v, NONE, "verify.port", "%s: %s %u names leaf %u; there are %u",
-                       aoth_verify_graph_text(v, graph), side, i, port->index, p->leaves.n);
+                       aoth_verify_graph_text(v, graph), side, i, port->index - 1, p->leaves.n - 1);
   } else if (port->role <= AOT_ROLE_STATE && p->leaves.at[port->index].role != port->role) {
     aoth_verify_report(v, NONE, "verify.port", "%s: %s %u has role %s, leaf %u is a %s",
-                       aoth_verify_graph_text(v, graph), side, i, aoth_role_name(port->role), port->index,
+                       aoth_verify_graph_text(v, graph), side, i, aoth_role_name(port->role), port->index - 1,
                        aoth_role_name(p->leaves.at[port->index].role));
   }
 }
@@ -215,7 +215,7 @@ static void check_outputs(verifier_t *v, uint32_t graph) {
     if (id == NONE) {
       if (!may_be_none(port->role))
         aoth_verify_report(v, NONE, "verify.port", "%s: output %u (%s %u) cannot be none",
-                           aoth_verify_graph_text(v, graph), i, aoth_role_name(port->role), port->index);
+                           aoth_verify_graph_text(v, graph), i, aoth_role_name(port->role), aoth_port_number(port->role, port->index));
       continue;
     }
     if (!value_is_alive(p, id) || p->values.at[id].graph != graph) {
@@ -254,7 +254,7 @@ static void check_nodes(verifier_t *v, uint32_t graph) {
 /* Each value's use list holds exactly the places that read it. */
 static void check_use_lists(verifier_t *v) {
   aot_prog_t *p = v->p;
-  for (uint32_t id = 0; id < p->values.n && !aoth_verify_full(v); id++) {
+  for (uint32_t id = 1; id < p->values.n && !aoth_verify_full(v); id++) {
     if (!value_is_alive(p, id)) continue;
     const value_row_t *r = &p->values.at[id];
     uint32_t count = 0, prev = NONE, slot = r->first_use;
@@ -268,7 +268,7 @@ static void check_use_lists(verifier_t *v) {
 }
 
 static void check_structure(verifier_t *v) {
-  for (uint32_t g = 0; g < v->p->graphs.n && !aoth_verify_full(v); g++) {
+  for (uint32_t g = 1; g < v->p->graphs.n && !aoth_verify_full(v); g++) {
     if (!v->p->graphs.at[g].alive) continue;
     check_inputs(v, g);
     check_nodes(v, g);

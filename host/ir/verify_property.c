@@ -40,7 +40,7 @@ static void check_leaf_types(verifier_t *v, uint32_t graph) {
     const aot_port_t *port = &g->inputs.at[i];
     if (port->role > AOT_ROLE_STATE || same_shape(value_type_of(p, port->value.id), &p->leaves.at[port->index].type)) continue;
     aoth_verify_report(v, NONE, "verify.imported", "%s: input %u has another dtype or shape than leaf %u \"%s\"",
-                       aoth_verify_graph_text(v, graph), i, port->index, leaf_name(v, port->index));
+                       aoth_verify_graph_text(v, graph), i, port->index - 1, leaf_name(v, port->index));
   }
 }
 
@@ -71,14 +71,14 @@ static void check_functional(verifier_t *v) {
   memset(v->leaf_seen, 0, p->leaves.n);
   for (uint32_t i = 0; i < p->rules.n; i++)
     if (p->rules.at[i].kind == AOT_RULE_COPY_BACK) v->leaf_seen[p->rules.at[i].a] = 1;
-  for (uint32_t g = 0; g < p->graphs.n; g++) {
+  for (uint32_t g = 1; g < p->graphs.n; g++) {
     const graph_row_t *row = &p->graphs.at[g];
     if (!row->alive) continue;
     for (uint32_t n = row->first; n != NONE && !aoth_verify_full(v); n = p->nodes.at[n].next) check_writes(v, n);
     for (uint32_t i = 0; i < row->outputs.n && row->kind != AOT_GRAPH_UPDATE; i++)
       if (row->outputs.at[i].role == AOT_ROLE_UPDATE && !v->leaf_seen[row->outputs.at[i].index])
         aoth_verify_report(v, NONE, "verify.functional", "%s: the new value of leaf %u \"%s\" has no copy_back rule",
-                           aoth_verify_graph_text(v, g), row->outputs.at[i].index,
+                           aoth_verify_graph_text(v, g), row->outputs.at[i].index - 1,
                            leaf_name(v, row->outputs.at[i].index));
   }
 }
@@ -115,7 +115,7 @@ static void check_gradients(verifier_t *v, uint32_t graph) {
     v->leaf_seen[port->index] = 1;
     if (port->value.id != NONE && !same_shape(value_type_of(p, port->value.id), &p->leaves.at[port->index].type))
       aoth_verify_report(v, p->values.at[port->value.id].def, "verify.joint",
-                         "the gradient of leaf %u \"%s\" has another dtype or shape than the leaf", port->index,
+                         "the gradient of leaf %u \"%s\" has another dtype or shape than the leaf", port->index - 1,
                          leaf_name(v, port->index));
   }
   for (uint32_t i = 0; i < g->inputs.n; i++) {
@@ -123,7 +123,7 @@ static void check_gradients(verifier_t *v, uint32_t graph) {
     if (port->role > AOT_ROLE_USER_INPUT || v->leaf_seen[port->index]) continue;
     if (p->leaves.at[port->index].flags & AOT_LEAF_REQUIRES_GRAD)
       aoth_verify_report(v, NONE, "verify.joint", "%s: leaf %u \"%s\" requires a gradient and has no gradient output",
-                         aoth_verify_graph_text(v, graph), port->index, leaf_name(v, port->index));
+                         aoth_verify_graph_text(v, graph), port->index - 1, leaf_name(v, port->index));
   }
 }
 
@@ -142,7 +142,7 @@ static void check_joint(verifier_t *v) {
 /* ---- rng-explicit ---- */
 static void check_rng_explicit(verifier_t *v) {
   aot_prog_t *p = v->p;
-  for (uint32_t n = 0; n < p->nodes.n && !aoth_verify_full(v); n++) {
+  for (uint32_t n = 1; n < p->nodes.n && !aoth_verify_full(v); n++) {
     aot_op_t op = {p->nodes.at[n].op};
     if (p->nodes.at[n].alive && (aoth_ops_desc(p->ops, op)->flags & AOT_OP_RANDOM))
       aoth_verify_report(v, n, "verify.rng-explicit", "%.*s draws hidden random numbers", STR_ARGS(op_name(p, op.id)));
@@ -224,7 +224,7 @@ static void check_partitioned(verifier_t *v) {
   for (uint32_t i = 0; updated && i < b->inputs.n; i++)
     if (!backward_may_read(updated, &b->inputs.at[i]))
       aoth_verify_report(v, NONE, "verify.partitioned", "the backward reads %s %u, which was not saved",
-                         aoth_role_name(b->inputs.at[i].role), b->inputs.at[i].index);
+                         aoth_role_name(b->inputs.at[i].role), aoth_port_number(b->inputs.at[i].role, b->inputs.at[i].index));
   if (saved && read && updated) {
     uint32_t n_saved = saved_ports(f->outputs.at, f->outputs.n, saved),
              n_read = saved_ports(b->inputs.at, b->inputs.n, read);

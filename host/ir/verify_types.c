@@ -88,7 +88,7 @@ static void check_node(verifier_t *v, const int64_t *others, uint32_t n_others, 
  * their range. The rest, which data or sums tell, keep their hints. O(symbols + leaves) */
 static void choose_others(const aot_prog_t *p, int64_t *out) {
   for (uint32_t i = 0; i < p->symbols.n; i++) out[i] = p->symbols.at[i].hint;
-  for (uint32_t l = 0; l < p->leaves.n; l++) {
+  for (uint32_t l = 1; l < p->leaves.n; l++) {
     const aot_type_t *t = &p->leaves.at[l].type;
     for (int32_t d = 0; d < t->rank; d++) {
       if (!AOT_DIM_IS_SYM(t->sizes[d])) continue;

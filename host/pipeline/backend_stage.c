@@ -58,7 +58,7 @@ static aot_node_t *refused_nodes(lowering_t *l, uint32_t *out_n) {
   aot_node_t *list = aoth_arena_alloc(l->arena, sizeof(uint32_t), (l->n_nodes + 1) * sizeof *list);
   *out_n = 1;
   if (!list) return NULL;
-  for (uint32_t g = 0; g < aoth_graph_n_graphs(l->s->now.prog); g++)
+  for (uint32_t g = 1; g < aoth_graph_n_graphs(l->s->now.prog); g++)
     for (aot_node_t k = aoth_graph_first(l->s->now.prog, (aot_graph_t){g}); k.id != AOT_NO_ID;
          k = aoth_graph_next(l->s->now.prog, k))
       if (l->verdicts[k.id] != ACCEPTED) list[n++] = k;
@@ -125,7 +125,7 @@ static aot_status_t drop_token_ports(aot_prog_t *p, aot_graph_t g, aoth_arena_t 
 
 static aot_status_t take_tokens(lowering_t *l) {
   aot_prog_t *p = l->s->now.prog;
-  for (uint32_t g = 0; g < aoth_graph_n_graphs(p); g++) {
+  for (uint32_t g = 1; g < aoth_graph_n_graphs(p); g++) {
     for (aot_node_t n = aoth_graph_first(p, (aot_graph_t){g}), next; n.id != AOT_NO_ID; n = next) {
       aot_node_info_t info = {.struct_size = sizeof info};
       int done = 1;

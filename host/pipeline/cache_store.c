@@ -27,7 +27,7 @@ typedef struct packing {
 } packing_t;
 
 static void add_node_ids(aot_prog_t *p, aoth_text_t *out) {
-  for (uint32_t g = 0; g < aoth_graph_n_graphs(p); g++)
+  for (uint32_t g = 1; g < aoth_graph_n_graphs(p); g++)
     for (aot_node_t n = aoth_graph_first(p, (aot_graph_t){g}); n.id != AOT_NO_ID; n = aoth_graph_next(p, n))
       aoth_text_add(out, (const char *)&n.id, sizeof n.id);
 }
@@ -51,7 +51,7 @@ static void add_leaf(packing_t *k, const aot_leaf_info_t *l) {
 /* 0: more than an entry should copy. */
 static int add_leaves(packing_t *k) {
   const uint32_t n = aoth_graph_n_leaves(k->s->now.prog);
-  for (uint32_t i = 0; i < n && k->data.size <= MAX_DATA_NBYTES; i++) {
+  for (uint32_t i = 1; i < n && k->data.size <= MAX_DATA_NBYTES; i++) {
     aot_leaf_info_t l = {.struct_size = sizeof l};
     if (aoth_graph_leaf_info(k->s->now.prog, (aot_leaf_t){i}, &l) == AOT_OK) add_leaf(k, &l);
   }
@@ -133,9 +133,9 @@ int aoth_cache_store(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_mod
 static const char *set_leaves(aot_prog_t *p, const aoth_model_t *model, const aoth_entry_t *e) {
   const aoth_entry_part_t *rows = &e->parts[AOTH_ENTRY_LEAVES], *data = &e->parts[AOTH_ENTRY_DATA];
   const uint32_t n = aoth_graph_n_leaves(p);
-  if (rows->nbytes != n * sizeof(leaf_row_t)) return "inconsistent: leaves";
-  for (uint32_t i = 0; i < n; i++) {
-    const leaf_row_t *r = (const leaf_row_t *)rows->data + i;
+  if (rows->nbytes != (n - 1) * sizeof(leaf_row_t)) return "inconsistent: leaves";
+  for (uint32_t i = 1; i < n; i++) {
+    const leaf_row_t *r = (const leaf_row_t *)rows->data + i - 1;
     const aoth_entry_part_t from = r->from == FROM_MODEL ? (aoth_entry_part_t){model->file.data, model->file.nbytes} : *data;
     if (r->from == FROM_NOTHING) continue;
     if (r->at > from.nbytes || r->nbytes > from.nbytes - r->at) return "inconsistent: contents of leaves";
@@ -151,11 +151,10 @@ static const char *map_nodes(aoth_session_t *s, const aoth_entry_t *e) {
   uint32_t most = 0, i = 0;
   if (n != aoth_count_nodes(s->now.prog)) return "inconsistent: nodes";
   for (uint64_t k = 0; k < n; k++) most = old[k] > most ? old[k] : most;
-  if (most > AOT_NO_ID - 2u) return "inconsistent: nodes";
+  if (most > UINT32_MAX - 2u) return "inconsistent: nodes";
   uint32_t *map = aoth_arena_alloc(s->arena, sizeof *map, (most + (size_t)1) * sizeof *map);
   if (!map) return "too large for this machine";
-  memset(map, 0xff, (most + (size_t)1) * sizeof *map);
-  for (uint32_t g = 0; g < aoth_graph_n_graphs(s->now.prog); g++)
+  for (uint32_t g = 1; g < aoth_graph_n_graphs(s->now.prog); g++)
     for (aot_node_t k = aoth_graph_first(s->now.prog, (aot_graph_t){g}); k.id != AOT_NO_ID; k = aoth_graph_next(s->now.prog, k))
       map[old[i++]] = k.id;
   aoth_prog_map_nodes(s->now.prog, map, most + 1);

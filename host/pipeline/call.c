@@ -137,7 +137,7 @@ void aoth_session_journal_commit(aoth_session_t *s) {
 }
 
 static int node_exists(aot_prog_t *p, uint32_t id) {
-  for (uint32_t g = 0; p && g < aoth_graph_n_graphs(p); g++)
+  for (uint32_t g = 1; p && g < aoth_graph_n_graphs(p); g++)
     for (aot_node_t n = aoth_graph_first(p, (aot_graph_t){g}); n.id != AOT_NO_ID; n = aoth_graph_next(p, n))
       if (n.id == id) return 1;
   return 0;

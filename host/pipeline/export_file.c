@@ -121,7 +121,7 @@ static aot_status_t unknown_nodes(writing_t *w, aoth_arena_t *arena, aot_node_t 
   *out_n = 0;
   *out = list;
   if (!asked || !list) return AOT_E_EXHAUSTED;
-  for (uint32_t g = 0; g < aoth_graph_n_graphs(p); g++)
+  for (uint32_t g = 1; g < aoth_graph_n_graphs(p); g++)
     for (aot_node_t k = aoth_graph_first(p, (aot_graph_t){g}); k.id != AOT_NO_ID; k = aoth_graph_next(p, k)) {
       aot_node_info_t info = {.struct_size = sizeof info};
       AOT_TRY(aoth_graph_node_info(p, k, &info));

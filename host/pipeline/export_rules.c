@@ -108,7 +108,7 @@ static void check_overlap(rules_t *r, const unsigned char *updated) {
   const uint32_t n = aoth_graph_n_leaves(r->p);
   uint32_t n_spans = 0;
   span_t *spans = calloc(n + (size_t)1, sizeof *spans);
-  for (uint32_t i = 0; spans && i < n; i++) {
+  for (uint32_t i = 1; spans && i < n; i++) {
     const aot_leaf_info_t l = leaf_of(r, i);
     if (!span_of(&l, &spans[n_spans])) continue;
     spans[n_spans].leaf = i;
@@ -264,7 +264,7 @@ static void check_loss(rules_t *r) {
   const aot_port_t *port = user_output(r, loss);
   if (port->value.id != AOT_NO_ID) check_loss_shape(r, port);
   else bad(r, "export.loss-not-scalar", NULL, "output %lld is the loss, but it is None", (long long)loss);
-  for (uint32_t i = 0; i < aoth_graph_n_leaves(r->p); i++)
+  for (uint32_t i = 1; i < aoth_graph_n_leaves(r->p); i++)
     requires_grad |= (leaf_of(r, i).flags & AOT_LEAF_REQUIRES_GRAD) != 0;
   if (!requires_grad)
     bad(r, "export.loss-without-grad", "export without --joint",
@@ -274,7 +274,7 @@ static void check_loss(rules_t *r) {
 static void warn_of_absent_data(const rules_t *r) {
   uint32_t n = 0, first = 0;
   char name[300];
-  for (uint32_t i = aoth_graph_n_leaves(r->p); i-- > 0;) {
+  for (uint32_t i = aoth_graph_n_leaves(r->p); --i > 0;) {
     const aot_leaf_info_t l = leaf_of(r, i);
     if (l.role == AOT_ROLE_USER_INPUT || l.data) continue;
     int is_empty = 0;

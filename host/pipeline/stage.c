@@ -20,7 +20,7 @@
 
 uint64_t aoth_count_nodes(aot_prog_t *p) {
   uint64_t count = 0;
-  for (uint32_t g = 0; p && g < aoth_graph_n_graphs(p); g++)
+  for (uint32_t g = 1; p && g < aoth_graph_n_graphs(p); g++)
     for (aot_node_t n = aoth_graph_first(p, (aot_graph_t){g}); n.id != AOT_NO_ID; n = aoth_graph_next(p, n)) count++;
   return count;
 }

@@ -39,11 +39,13 @@ static aot_status_t look_into(const aoth_boundary_t *b, const aot_rule_t *r, con
   return AOT_OK;
 }
 
+static int is_leaf(const aoth_boundary_t *b, uint32_t id) { return id && id < b->n_leaves; }
+
 aot_status_t aoth_boundary_entry_views(const aoth_boundary_t *b) {
   for (uint32_t i = 0; i < b->n_rules; i++) {
     const aot_rule_t *r = &b->rules[i];
     if (r->kind != AOT_RULE_ENTRY_VIEW) continue;
-    if (r->a >= b->n_leaves || r->b >= b->n_leaves) return broken(b, r, "there is no such leaf");
+    if (!is_leaf(b, r->a) || !is_leaf(b, r->b)) return broken(b, r, "there is no such leaf");
     AOT_TRY(look_into(b, r, &b->leaves[r->b], &b->leaves[r->a]));
   }
   return AOT_OK;
@@ -53,7 +55,7 @@ aot_status_t aoth_boundary_entry_same(const aoth_boundary_t *b) {
   for (uint32_t i = 0; i < b->n_rules; i++) {
     const aot_rule_t *r = &b->rules[i];
     if (r->kind != AOT_RULE_ENTRY_SAME) continue;
-    if (r->a >= b->n_leaves || r->b >= b->n_leaves) return broken(b, r, "there is no such leaf");
+    if (!is_leaf(b, r->a) || !is_leaf(b, r->b)) return broken(b, r, "there is no such leaf");
     b->leaves[r->a] = b->leaves[r->b];
   }
   return AOT_OK;
@@ -63,7 +65,7 @@ aot_status_t aoth_boundary_restride(const aoth_boundary_t *b) {
   for (uint32_t i = 0; i < b->n_rules; i++) {
     const aot_rule_t *r = &b->rules[i];
     if (r->kind != AOT_RULE_RESTRIDE) continue;
-    if (r->a >= b->n_leaves) return broken(b, r, "there is no such leaf");
+    if (!is_leaf(b, r->a)) return broken(b, r, "there is no such leaf");
     AOT_TRY(look_into(b, r, &b->leaves[r->a], &b->leaves[r->a]));
   }
   return AOT_OK;
@@ -73,7 +75,7 @@ aot_status_t aoth_boundary_copy_back(const aoth_boundary_t *b) {
   for (uint32_t i = 0; i < b->n_rules; i++) {
     const aot_rule_t *r = &b->rules[i];
     if (r->kind != AOT_RULE_COPY_BACK) continue;
-    if (r->a >= b->n_leaves) return broken(b, r, "there is no such leaf");
+    if (!is_leaf(b, r->a)) return broken(b, r, "there is no such leaf");
     const aoth_tensor_t *value = b->updates[r->a], *leaf = &b->leaves[r->a];
     if (!value) continue; /* another graph's output */
     if (value->dtype != leaf->dtype || !aoth_tensor_same_sizes(value, leaf))
@@ -98,9 +100,9 @@ static aot_status_t make_output(const aoth_boundary_t *b, const aot_rule_t *r) {
 static int reads_output(const aot_rule_t *r) { return r->kind == AOT_RULE_SAME_OUTPUT || r->kind == AOT_RULE_VIEW_OUTPUT; }
 
 static aot_status_t check_output_rule(const aoth_boundary_t *b, const aot_rule_t *r, const uint32_t *rule_of) {
-  uint32_t limit = reads_output(r) ? b->n_outputs : r->kind == AOT_RULE_VIEW_BASE ? b->n_bases : b->n_leaves;
+  const int reads_leaf = r->kind == AOT_RULE_SAME_INPUT || r->kind == AOT_RULE_VIEW_INPUT;
   if (r->a >= b->n_outputs) return broken(b, r, "there is no such user output");
-  if (r->b >= limit) return broken(b, r, "what it is made of does not exist");
+  if (reads_leaf ? !is_leaf(b, r->b) : r->b >= (reads_output(r) ? b->n_outputs : b->n_bases)) return broken(b, r, "what it is made of does not exist");
   if (rule_of[r->a]) return broken(b, r, "the output has another rule already");
   return AOT_OK;
 }

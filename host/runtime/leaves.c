@@ -46,12 +46,11 @@ static aot_status_t check_stored(const aoth_leaves_t *l, aoth_leaf_t *f) {
 
 static aot_status_t read_leaves(aoth_leaves_t *l) {
   uint32_t n_names = 0;
-  for (uint32_t i = 0; i < l->n; i++) {
+  for (uint32_t i = 1; i < l->n; i++) {
     aoth_leaf_t *f = &l->leaf[i];
     f->info.struct_size = sizeof f->info;
     AOT_TRY(aoth_graph_leaf_info(l->prog, (aot_leaf_t){i}, &f->info));
     f->first = i;
-    f->next = AOT_NO_ID;
     if (!has_storage(f)) {
       if (f->info.ordinal >= l->n) {
         aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, NULL, "run.ordinal", "user input number %u is out of range", f->info.ordinal);
@@ -65,7 +64,7 @@ static aot_status_t read_leaves(aoth_leaves_t *l) {
     n_names += f->info.n_names;
   }
   for (uint32_t k = 0; k < l->n_inputs; k++) {
-    if (l->input[k] != AOT_NO_ID) continue;
+    if (l->input[k]) continue;
     aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, NULL, "run.ordinal", "the program has no user input %u, but a later one", k);
     return AOT_E_CONTRACT;
   }
@@ -86,7 +85,7 @@ static aot_status_t index_names(aoth_leaves_t *l) {
   uint32_t n = 0;
   l->names = malloc(((size_t)l->n_names + 1) * sizeof *l->names);
   if (!l->names) return no_memory(l, "the names of leaves", l->n_names * sizeof *l->names);
-  for (uint32_t i = 0; i < l->n; i++) {
+  for (uint32_t i = 1; i < l->n; i++) {
     const aot_leaf_info_t *f = &l->leaf[i].info;
     for (uint32_t k = 0; has_storage(&l->leaf[i]) && k < f->n_names; k++)
       l->names[n++] = (struct aoth_leaf_name){f->role, i, f->names[k]};
@@ -112,7 +111,7 @@ static aot_status_t share_storages(aoth_leaves_t *l) {
   struct place *places = malloc(((size_t)l->n + 1) * sizeof *places);
   uint32_t n = 0;
   if (!places) return no_memory(l, "the storages of leaves", l->n * sizeof *places);
-  for (uint32_t i = 0; i < l->n; i++) {
+  for (uint32_t i = 1; i < l->n; i++) {
     const aot_leaf_info_t *f = &l->leaf[i].info;
     if (has_storage(&l->leaf[i]) && f->data && f->nbytes) places[n++] = (struct place){f->data, f->nbytes, i};
   }
@@ -141,12 +140,12 @@ aot_status_t aoth_leaves_writable(aoth_leaves_t *l, uint32_t leaf) {
   else memset(memory, 0, (size_t)nbytes);
   f->owned = memory;
   l->nbytes_owned += nbytes;
-  for (uint32_t i = l->leaf[leaf].first; i != AOT_NO_ID; i = l->leaf[i].next) l->leaf[i].tensor.data = memory;
+  for (uint32_t i = l->leaf[leaf].first; i; i = l->leaf[i].next) l->leaf[i].tensor.data = memory;
   return AOT_OK;
 }
 
 static void release(aoth_leaves_t *l) {
-  for (uint32_t i = 0; i < l->n; i++) {
+  for (uint32_t i = 1; i < l->n; i++) {
     free(l->leaf[i].owned);
     l->leaf[i].owned = NULL;
   }
@@ -155,9 +154,9 @@ static void release(aoth_leaves_t *l) {
 
 aot_status_t aoth_leaves_reset(aoth_leaves_t *l) {
   release(l);
-  for (uint32_t i = 0; i < l->n; i++)
+  for (uint32_t i = 1; i < l->n; i++)
     l->leaf[i].tensor.data = has_storage(&l->leaf[i]) ? (void *)(uintptr_t)l->leaf[i].info.data : NULL; /* read-only until writable */
-  for (uint32_t i = 0; i < l->n; i++) {
+  for (uint32_t i = 1; i < l->n; i++) {
     const aoth_leaf_t *f = &l->leaf[i];
     if (has_storage(f) && !f->owned && f->first == i && (!f->info.data || (uintptr_t)f->info.data % AOTH_ALIGN != 0))
       AOT_TRY(aoth_leaves_writable(l, i));
@@ -172,7 +171,7 @@ static uint32_t next_stored(const aoth_leaves_t *l, uint32_t i) {
 }
 
 aot_status_t aoth_leaves_take(aoth_leaves_t *l, aoth_leaves_t *from) {
-  uint32_t i = next_stored(l, 0), k = next_stored(from, 0);
+  uint32_t i = next_stored(l, 1), k = next_stored(from, 1);
   for (; i < l->n && k < from->n; i = next_stored(l, i + 1), k = next_stored(from, k + 1)) {
     aoth_leaf_t *to = &l->leaf[i], *was = &from->leaf[k];
     if (to->info.role != was->info.role || to->tensor.nbytes != was->tensor.nbytes) break;
@@ -192,9 +191,8 @@ aot_status_t aoth_leaves_take(aoth_leaves_t *l, aoth_leaves_t *from) {
 aot_status_t aoth_leaves_init(aoth_leaves_t *l, aot_prog_t *prog, aoth_sink_t *sink) {
   *l = (aoth_leaves_t){.prog = prog, .sink = sink, .n = aoth_graph_n_leaves(prog)};
   l->leaf = calloc((size_t)l->n + 1, sizeof *l->leaf);
-  l->input = malloc(((size_t)l->n + 1) * sizeof *l->input);
+  l->input = calloc((size_t)l->n + 1, sizeof *l->input);
   if (!l->leaf || !l->input) return no_memory(l, "the table of leaves", l->n * sizeof *l->leaf);
-  for (uint32_t i = 0; i <= l->n; i++) l->input[i] = AOT_NO_ID;
   AOT_TRY(read_leaves(l));
   AOT_TRY(index_names(l));
   AOT_TRY(share_storages(l));

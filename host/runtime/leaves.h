@@ -13,14 +13,14 @@ typedef struct aoth_leaf {
   aot_leaf_info_t info;  /* names and type are [graph] memory */
   aoth_tensor_t tensor;  /* as it is now; USER_INPUT: geometry and data are the step's business */
   void *owned;           /* storage of our own, held by the first of the leaves that share it */
-  uint32_t first, next;  /* leaves that share a storage: the first one; the next one or AOT_NO_ID */
+  uint32_t first, next;  /* leaves that share a storage: the first one; the next one or 0 */
 } aoth_leaf_t;
 
 typedef struct aoth_leaves {
   aot_prog_t *prog;
   aoth_sink_t *sink;
   aoth_leaf_t *leaf; /* by leaf id */
-  uint32_t n;
+  uint32_t n;        /* highest id + 1 */
   uint32_t n_inputs;
   uint32_t *input;   /* leaf id of each user input */
   uint32_t n_names;

@@ -178,7 +178,7 @@ static int check_shares(running_t *r, aot_op_t op) {
 }
 
 static int is_large(aot_prog_t *p) {
-  for (uint32_t v = 0; v < aoth_graph_n_values(p); v++) {
+  for (uint32_t v = 1; v < aoth_graph_n_values(p); v++) {
     aot_type_t t;
     double numel = 1;
     if (aoth_graph_value_type(p, (aot_value_t){v}, &t) != AOT_OK || t.kind != AOT_TYPE_TENSOR) continue;

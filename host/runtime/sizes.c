@@ -200,7 +200,7 @@ static aot_status_t check_ranges(const aoth_sizes_t *s, aot_prog_t *prog, const 
 
 /* Mark the expressions that hold an unbound symbol. Expressions are made from older ones: one pass in order. */
 static aot_status_t mark_open(aoth_sizes_t *s, aot_prog_t *prog, aoth_sink_t *sink) {
-  uint32_t n = 0;
+  uint32_t n = 1;
   aot_expr_info_t e;
   s->n_open = 0;
   if (!memchr(s->bound, 0, s->n)) return AOT_OK;
@@ -212,7 +212,8 @@ static aot_status_t mark_open(aoth_sizes_t *s, aot_prog_t *prog, aoth_sink_t *si
   }
   s->open = open;
   s->n_open = n;
-  for (uint32_t i = 0; i < n; i++) {
+  open[0] = 0;
+  for (uint32_t i = 1; i < n; i++) {
     aoth_graph_expr_info(prog, i, &e);
     const int64_t parts[3] = {e.a, e.b, e.c};
     open[i] = e.op == AOT_EXPR_SYMBOL && (uint64_t)e.a < s->n && !s->bound[e.a] ? (uint32_t)e.a + 1 : 0;

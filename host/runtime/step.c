@@ -119,7 +119,7 @@ static aot_status_t prepare_exit(aoth_step_t *s, const aoth_call_t *c, aoth_boun
     s->updates[p->index] = &p->tensor;
     AOT_TRY(aoth_leaves_writable(&s->leaves, p->index));
   }
-  for (uint32_t i = 0; i < s->leaves.n; i++) {
+  for (uint32_t i = 1; i < s->leaves.n; i++) {
     const aoth_leaf_t *leaf = &s->leaves.leaf[i];
     if (leaf->info.role != AOT_ROLE_USER_INPUT) s->after[i] = leaf->tensor;
   }

@@ -115,7 +115,7 @@ static aot_status_t walk_outputs(const aoth_step_t *s, keys_t *k) {
 }
 
 static aot_status_t walk_gradients(const aoth_step_t *s, keys_t *k) {
-  for (uint32_t i = 0; i < s->leaves.n; i++) {
+  for (uint32_t i = 1; i < s->leaves.n; i++) {
     const aoth_leaf_t *leaf = &s->leaves.leaf[i];
     aoth_tensor_t g;
     int is_input = leaf->info.role == AOT_ROLE_USER_INPUT;
@@ -127,7 +127,7 @@ static aot_status_t walk_gradients(const aoth_step_t *s, keys_t *k) {
 }
 
 static aot_status_t walk_leaves(const aoth_step_t *s, keys_t *k) {
-  for (uint32_t i = 0; i < s->leaves.n; i++) {
+  for (uint32_t i = 1; i < s->leaves.n; i++) {
     const aoth_leaf_t *leaf = &s->leaves.leaf[i];
     const char *prefix = leaf->info.role == AOT_ROLE_PARAMETER ? "param."
                          : leaf->info.role == AOT_ROLE_BUFFER  ? "buffer."

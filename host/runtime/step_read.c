@@ -44,8 +44,8 @@ static aot_status_t read_ports(aoth_step_t *s, const aot_port_t *ports, uint32_t
     if (ports[i].value.id != AOT_NO_ID) AOT_TRY(aoth_graph_value_type(s->prog, ports[i].value, &slots[i].type));
     if (aoth_slot_is_leaf(ports[i].role) || ports[i].role == AOT_ROLE_UPDATE || ports[i].role == AOT_ROLE_GRADIENT ||
         ports[i].role == AOT_ROLE_TANGENT_UPDATE) {
-      if (ports[i].index >= s->leaves.n)
-        return refuse(s, "run.ports", "a port of the program names leaf %u, but there are %u", ports[i].index, s->leaves.n);
+      if (!ports[i].index || ports[i].index >= s->leaves.n)
+        return refuse(s, "run.ports", "a port of the program names leaf %u, but there are %u", ports[i].index, s->leaves.n - 1);
     }
   }
   return AOT_OK;
@@ -142,8 +142,8 @@ static aot_status_t read_rules(aoth_step_t *s) {
     AOT_TRY(aoth_graph_rule(s->prog, i, r));
     if (r->rank < 0 || r->rank > AOT_MAX_RANK) return refuse(s, "run.rules", "boundary rule %u has rank %d", i, r->rank);
     if (aoth_rule_makes_output(r->kind) && r->a < s->n_rules + s->n_outputs && r->a + 1 > s->n_outputs) s->n_outputs = r->a + 1;
-    if ((r->kind == AOT_RULE_COPY_BACK || r->kind == AOT_RULE_RESTRIDE) && r->a >= s->leaves.n)
-      return refuse(s, "run.rules", "boundary rule %u names leaf %u, but there are %u", i, r->a, s->leaves.n);
+    if ((r->kind == AOT_RULE_COPY_BACK || r->kind == AOT_RULE_RESTRIDE) && (!r->a || r->a >= s->leaves.n))
+      return refuse(s, "run.rules", "boundary rule %u names leaf %u, but there are %u", i, r->a, s->leaves.n - 1);
     if (r->kind == AOT_RULE_COPY_BACK || r->kind == AOT_RULE_RESTRIDE) s->changed[r->a] |= r->kind == AOT_RULE_COPY_BACK ? AOTH_CHANGED_NUMBERS : AOTH_CHANGED_SHAPE;
     n_dims += 2 * (size_t)r->rank;
   }
@@ -170,8 +170,8 @@ static void spread_changes(aoth_step_t *s) {
 
 static aot_status_t check_entry_rule(const aoth_step_t *s, uint32_t i) {
   const aot_rule_t *r = &s->rules[i];
-  const aoth_leaf_t *a = r->a < s->leaves.n ? &s->leaves.leaf[r->a] : NULL, *b = r->b < s->leaves.n ? &s->leaves.leaf[r->b] : NULL;
-  if (!a || !b || a->info.role != AOT_ROLE_USER_INPUT || b->info.role != AOT_ROLE_USER_INPUT || s->entry[r->a] != AOT_NO_INDEX)
+  const aoth_leaf_t *a = &s->leaves.leaf[r->a < s->leaves.n ? r->a : 0], *b = &s->leaves.leaf[r->b < s->leaves.n ? r->b : 0];
+  if (a->info.role != AOT_ROLE_USER_INPUT || b->info.role != AOT_ROLE_USER_INPUT || s->entry[r->a] != AOT_NO_INDEX)
     return refuse(s, "run.rules", "boundary rule %u says at the entry what leaf %u is, which must be a user input without such a rule", i, r->a);
   for (uint32_t k = 0; k < s->call[AOTH_CALL_FORWARD].n_in; k++) {
     const aoth_slot_t *p = &s->call[AOTH_CALL_FORWARD].in[k];

@@ -64,8 +64,8 @@ static aot_status_t widen_graph(aot_prog_t *p, aot_graph_t g) {
 aot_status_t aoth_widen(aot_prog_t *p) {
   int32_t kind;
   aot_str_t name;
-  for (uint32_t i = 0; i < aoth_graph_n_leaves(p); i++) AOT_TRY(widen_leaf(p, (aot_leaf_t){i}));
-  for (uint32_t g = 0; g < aoth_graph_n_graphs(p); g++)
+  for (uint32_t i = 1; i < aoth_graph_n_leaves(p); i++) AOT_TRY(widen_leaf(p, (aot_leaf_t){i}));
+  for (uint32_t g = 1; g < aoth_graph_n_graphs(p); g++)
     if (aoth_graph_graph_info(p, (aot_graph_t){g}, &kind, &name) == AOT_OK) AOT_TRY(widen_graph(p, (aot_graph_t){g}));
   return AOT_OK;
 }

@@ -35,7 +35,7 @@ typedef struct aot_value { uint32_t id; } aot_value_t;
 typedef struct aot_op { uint32_t id; } aot_op_t;
 typedef struct aot_leaf { uint32_t id; } aot_leaf_t;
 typedef struct aot_origin { uint32_t id; } aot_origin_t;
-#define AOT_NO_ID UINT32_MAX /* the id of nothing */
+#define AOT_NO_ID 0u /* the id of nothing: row 0 of every array is empty, ids count from 1 */
 
 typedef struct aot_prog aot_prog_t; /* the host's program, opaque */
 typedef struct aot_ctx aot_ctx_t;   /* one call into a unit, opaque */

@@ -130,19 +130,19 @@ typedef struct aot_symbol_info {
 } aot_symbol_info_t;
 
 /* Expressions of the shape environment: (op, a, b); children are dimensions. */
-#define AOT_EXPR_SYMBOL 0 /* a: symbol number */
-#define AOT_EXPR_ADD 1
-#define AOT_EXPR_MUL 2
-#define AOT_EXPR_FLOORDIV 3
-#define AOT_EXPR_MOD 4
-#define AOT_EXPR_MAX 5
-#define AOT_EXPR_MIN 6
-#define AOT_EXPR_EQ 7 /* 1 or 0 */
-#define AOT_EXPR_LT 8
-#define AOT_EXPR_LE 9
-#define AOT_EXPR_WHERE 10 /* a ? b : c */
-#define AOT_EXPR_POW 11
-#define AOT_EXPR_SUB 12
+#define AOT_EXPR_SYMBOL 1 /* a: symbol number */
+#define AOT_EXPR_ADD 2
+#define AOT_EXPR_MUL 3
+#define AOT_EXPR_FLOORDIV 4
+#define AOT_EXPR_MOD 5
+#define AOT_EXPR_MAX 6
+#define AOT_EXPR_MIN 7
+#define AOT_EXPR_EQ 8 /* 1 or 0 */
+#define AOT_EXPR_LT 9
+#define AOT_EXPR_LE 10
+#define AOT_EXPR_WHERE 11 /* a ? b : c */
+#define AOT_EXPR_POW 12
+#define AOT_EXPR_SUB 13
 typedef struct aot_expr_info {
   int32_t op;
   uint32_t reserved;

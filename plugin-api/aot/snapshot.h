@@ -1,8 +1,9 @@
 /* aot/snapshot.h - the whole program as one relocatable block of plain arrays.
  *
  * Everything is an offset from the block's first byte, so the block can be mapped, copied, hashed, stored as an artifact
- * and read back without the host. Rows are dense: operands and ports name value rows, not ids; id columns lead back. Rows
- * of one graph stand together and in order. Little-endian, 8-byte aligned. Frozen: a change is snapshot version 2.
+ * and read back without the host. Rows are dense: operands and ports name value rows, not ids; id columns lead back. Row 0 of
+ * graphs, nodes, values, leaves, ops and exprs is all zeros and names nothing. Rows of one graph stand together and in order.
+ * Little-endian, 8-byte aligned. Frozen: a change is another version.
  *
  *     +--------+--------+-------+--------+------+----------+------+--------+-------+--- - -
  *     | header | graphs | nodes | values | args | operands | ints | floats | ports | ...
@@ -13,7 +14,7 @@
 #include <aot/base.h>
 
 #define AOT_SNAPSHOT_MAGIC 0x53544F41u /* "AOTS" */
-#define AOT_SNAPSHOT_VERSION 1u
+#define AOT_SNAPSHOT_VERSION 2u
 
 typedef struct aot_snap_array { /* count rows of row_size bytes from offset `at` */
   uint64_t at;
@@ -53,7 +54,7 @@ typedef struct aot_snap_node {
 
 typedef struct aot_snap_value {
   uint32_t id;
-  uint32_t def;   /* nodes row, AOT_NO_ID: graph input */
+  uint32_t def;   /* nodes row, 0: graph input */
   uint32_t index; /* result or input number */
   int32_t kind, dtype, rank;
   uint32_t flags;
@@ -73,7 +74,7 @@ typedef struct aot_snap_arg {
 typedef struct aot_snap_port {
   int32_t role;
   uint32_t index;
-  uint32_t value; /* values row or AOT_NO_ID */
+  uint32_t value; /* values row, 0: none */
   uint32_t reserved;
   aot_snap_str_t name;
 } aot_snap_port_t;

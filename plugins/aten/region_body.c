@@ -11,7 +11,7 @@ void at_body_open(at_body_t *b, at_emit_t *e, aot_graph_t graph) {
   const aot_graph_api_t *g = e->host->graph;
   *b = (at_body_t){.e = e, .graph = graph, .n_inputs = g->n_inputs(e->prog, graph), .n_outputs = g->n_outputs(e->prog, graph)};
   for (aot_node_t n = g->first(e->prog, graph); n.id != AOT_NO_ID; n = g->next(e->prog, n)) b->n_nodes++;
-  b->map = malloc(((size_t)g->n_values(e->prog) + 1) * sizeof *b->map);
+  b->map = calloc((size_t)g->n_values(e->prog) + 1, sizeof *b->map);
   if (!b->map) no_memory(e);
 }
 
@@ -42,7 +42,7 @@ static void rename_args(at_body_t *b, const aot_node_info_t *n) {
     if (n->args[a].kind != AOT_ARG_VALUES) continue;
     b->args[a].u.ids = b->ids + n_ids;
     for (uint32_t k = 0; k < n->args[a].n; k++)
-      b->ids[n_ids++] = n->args[a].u.ids[k] == AOT_NO_ID ? AOT_NO_ID : b->map[n->args[a].u.ids[k]];
+      b->ids[n_ids++] = b->map[n->args[a].u.ids[k]];
   }
 }
 

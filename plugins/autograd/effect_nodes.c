@@ -32,7 +32,7 @@ static aot_status_t tells_sizes(ag_joint_t *j, int *out) {
   uint8_t *births = ag_scratch(&j->a, (uint64_t)s->nodes.count + 1, 1);
   *out = 0;
   if (!births || sn_births(s, births) != 0) return AOT_E_EXHAUSTED;
-  for (uint32_t n = 0; n < s->nodes.count; n++)
+  for (uint32_t n = 1; n < s->nodes.count; n++)
     if (nodes[n].id == j->a.node.id) *out = births[n];
   return AOT_OK;
 }
@@ -79,7 +79,7 @@ static aot_status_t copy_without_effects(const ag_joint_t *outer, aot_graph_t re
   AOT_TRY(ag_joint_copy(&j, AOT_GRAPH_REGION, aot_str("")));
   for (uint32_t k = 0; k < j.a.host->graph->n_outputs(j.a.prog, region); k++) {
     aot_port_t port = j.a.host->graph->outputs(j.a.prog, region)[k];
-    if (port.value.id != AOT_NO_ID) port.value.id = j.map[port.value.id];
+    port.value.id = j.map[port.value.id];
     AOT_TRY(j.a.host->edit->output_add(j.a.prog, j.a.graph, port.role, port.index, port.value, port.name));
   }
   *out = j.a.graph;

@@ -21,7 +21,7 @@ static aot_status_t renamed(ag_joint_t *j, const aot_arg_t *from, aot_arg_t *out
   if (from->kind != AOT_ARG_VALUES) return AOT_OK;
   ids = ag_scratch(&j->a, from->n, sizeof *ids);
   if (!ids) return AOT_E_EXHAUSTED;
-  for (k = 0; k < from->n; k++) ids[k] = from->u.ids[k] == AOT_NO_ID ? AOT_NO_ID : map[from->u.ids[k]];
+  for (k = 0; k < from->n; k++) ids[k] = map[from->u.ids[k]];
   out->u.ids = ids;
   return AOT_OK;
 }
@@ -97,7 +97,7 @@ static aot_status_t copy_outputs(ag_joint_t *j) {
   uint32_t i, n = h->graph->n_outputs(j->a.prog, j->forward);
   for (i = 0; i < n; i++) {
     aot_port_t port = h->graph->outputs(j->a.prog, j->forward)[i];
-    if (port.value.id != AOT_NO_ID) port.value.id = j->map[port.value.id];
+    port.value.id = j->map[port.value.id];
     AOT_TRY(h->edit->output_add(j->a.prog, j->a.graph, port.role, port.index, port.value, port.name));
   }
   return AOT_OK;
@@ -134,7 +134,6 @@ aot_status_t ag_joint_read(ag_joint_t *j) {
   j->nodes = ag_scratch(&j->a, n_nodes, sizeof *j->nodes);
   j->cot = ag_scratch(&j->a, n_values, sizeof *j->cot);
   if (j->a.status != AOT_OK) return j->a.status;
-  for (n = 0; n < n_values; n++) j->cot[n] = AG_NONE;
   node = api->first(j->a.prog, j->a.graph);
   for (n = 0; n < n_nodes; n++, node = api->next(j->a.prog, node)) {
     const ag_bound_t *b;
@@ -304,12 +303,11 @@ static aot_status_t add_gradients(ag_joint_t *j) {
   aot_value_t *input = ag_scratch(&j->a, n, sizeof *input);
   aot_str_t name;
   if (!input) return AOT_E_EXHAUSTED;
-  for (i = 0; i < n; i++) input[i] = aot_no_value();
   for (i = n_inputs; i-- > 0;) {
     aot_port_t port = h->graph->inputs(p, j->a.graph)[i];
     if (is_leaf(port.role)) input[port.index] = port.value;
   }
-  for (i = 0; i < n; i++) {
+  for (i = 1; i < n; i++) {
     aot_value_t gradient = aot_no_value();
     AOT_TRY(leaf_needs(j, i, &needs, &name));
     if (!needs) continue;

@@ -25,7 +25,7 @@ static aot_status_t body_with_carries(const ag_t *a, aot_graph_t body, uint32_t 
   AOT_TRY(ag_joint_copy(&j, AOT_GRAPH_REGION, aot_str("")));
   for (uint32_t k = 0; k < n_out + n; k++) {
     aot_value_t v = k < n_out ? h->graph->outputs(a->prog, body)[k].value : h->graph->inputs(a->prog, body)[k - n_out].value;
-    if (v.id != AOT_NO_ID) v.id = j.map[v.id];
+    v.id = j.map[v.id];
     AOT_TRY(h->edit->output_add(a->prog, j.a.graph, AOT_ROLE_REGION, k, v, aot_str("")));
   }
   *out = j.a.graph;

@@ -74,7 +74,7 @@ static aot_status_t collect_forward(ag_joint_t *j) {
   uint32_t k, n = h->graph->n_outputs(j->a.prog, j->forward), at = h->graph->n_outputs(j->a.prog, j->a.graph);
   for (k = 0; k < n; k++) {
     aot_value_t v = h->graph->outputs(j->a.prog, j->forward)[k].value;
-    if (v.id != AOT_NO_ID) v.id = j->map[v.id];
+    v.id = j->map[v.id];
     AOT_TRY(h->edit->output_add(j->a.prog, j->a.graph, AOT_ROLE_REGION, at + k, v, aot_str("")));
   }
   return AOT_OK;

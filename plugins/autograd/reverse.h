@@ -2,14 +2,14 @@
  *
  * Nodes stand in execution order and are numbered 0..n_nodes-1. Node n reads operand[operand_begin[n] ..
  * operand_begin[n + 1]) and defines the values first_result[n] .. first_result[n] + n_results[n] - 1. Values are any
- * numbers below n_values; those that no node defines are inputs. */
+ * numbers from 1 on below n_values; those that no node defines are inputs. */
 #ifndef AG_REVERSE_H
 #define AG_REVERSE_H
 
 #include <stdint.h>
 
-#define AG_NONE UINT32_MAX        /* no value, no cotangent: nothing that has a tangent depends on the value */
-#define AG_ZERO (UINT32_MAX - 1u) /* something depends on it, and the derivative is zero everywhere: nothing is emitted */
+#define AG_NONE 0u         /* no value, no cotangent: nothing that has a tangent depends on the value */
+#define AG_ZERO UINT32_MAX /* something depends on it, and the derivative is zero everywhere: nothing is emitted */
 
 typedef struct ag_graph {
   uint32_t n_nodes, n_values;

@@ -190,7 +190,7 @@ static aot_status_t list_graphs(bc_program_t *p, bc_error_t *error) {
   const uint32_t n_given = p->s->graphs.count - p->cut.n_parts;
   p->graphs = calloc((size_t)p->s->graphs.count + 1, sizeof *p->graphs);
   if (!p->graphs) return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
-  for (uint32_t i = 0; i < n_given; i++) {
+  for (uint32_t i = 1; i < n_given; i++) {
     if (!is_run(g[i].kind)) continue;
     runnable_t *whole = add_runnable(p, g[i].kind, i);
     if (p->cut.n_parts_of[i]) whole->first_segment = p->n_graphs;

@@ -388,7 +388,7 @@ aot_status_t bc_find_ops(bc_build_t *b) {
   const aot_snap_op_t *rows = AOT_SNAP_ROWS(b->s, aot_snap_op_t, ops);
   bc_op_t *ops = bc_pool_alloc(b->pool, ((uint64_t)b->s->ops.count + 1) * sizeof *ops);
   if (!ops) return no_memory(b);
-  for (uint32_t o = 0; o < b->s->ops.count; o++) {
+  for (uint32_t o = 1; o < b->s->ops.count; o++) {
     const aot_str_t name = aot_snap_text(b->s, rows[o].name);
     ops[o] = (bc_op_t){find_lowering(name), rk_find(name), lp_op_find(name)};
   }

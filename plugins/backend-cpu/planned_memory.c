@@ -89,7 +89,7 @@ static aot_status_t check_births(const planning_t *p) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(p->s, aot_snap_node_t, nodes);
   uint8_t *births = calloc((size_t)p->s->nodes.count + 1, 1);
   aot_status_t status = births && sn_births(p->s, births) == 0 ? AOT_OK : no_memory(p->error);
-  for (uint32_t i = 0; i < p->s->nodes.count && status == AOT_OK; i++) {
+  for (uint32_t i = 1; i < p->s->nodes.count && status == AOT_OK; i++) {
     if (!births[i]) continue;
     p->error->node = nodes[i].id;
     status = bc_fail(p->error, AOT_E_UNIMPLEMENTED, "no-plan",

@@ -180,8 +180,8 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
   const rk_kernel **kernels = calloc((size_t)s->ops.count + 1, sizeof *kernels); /* by operator: looked up once for all its nodes */
   aot_status_t status = births && kernels && sn_births(s, births) == 0 ? AOT_OK : no_memory(u, ctx);
-  for (uint32_t o = 0; o < s->ops.count && status == AOT_OK; o++) kernels[o] = rk_find(aot_snap_text(s, ops[o].name));
-  for (uint32_t i = 0; i < s->nodes.count && status == AOT_OK; i++) {
+  for (uint32_t o = 1; o < s->ops.count && status == AOT_OK; o++) kernels[o] = rk_find(aot_snap_text(s, ops[o].name));
+  for (uint32_t i = 1; i < s->nodes.count && status == AOT_OK; i++) {
     cu_error_t error;
     const rk_kernel *kernel = kernels[nodes[i].op];
     const char *why = births[i] ? bad_birth(s, &nodes[i], kernel) : NULL;

@@ -140,17 +140,17 @@ static aot_status_t extend_snapshot(bc_cut_t *out, const cutting_t *c) {
 
 static aot_status_t cut(bc_cut_t *out, cutting_t *c) {
   const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(c->s, aot_snap_graph_t, graphs);
-  for (uint32_t v = 0; v < c->s->values.count; v++) {
+  for (uint32_t v = 1; v < c->s->values.count; v++) {
     c->place[v] = NOWHERE;
     c->stamp[v] = AOT_NO_INDEX;
   }
-  for (uint32_t g = 0; g < c->s->graphs.count; g++) {
+  for (uint32_t g = 1; g < c->s->graphs.count; g++) {
     out->first_part[g] = c->parts.count;
     if (has_birth(c, &graphs[g])) out->n_parts_of[g] = cut_graph(c, &graphs[g]);
   }
   if (c->graphs.failed || c->ports.failed || c->parts.failed) return AOT_E_EXHAUSTED;
   if (!c->parts.count) return AOT_OK;
-  for (uint32_t v = 0; v < c->s->values.count; v++) out->last_use[v] = c->last[v] / 2;
+  for (uint32_t v = 1; v < c->s->values.count; v++) out->last_use[v] = c->last[v] / 2;
   out->parts = (bc_part_t *)(void *)c->parts.at;
   out->n_parts = c->parts.count;
   c->parts.at = NULL;

@@ -51,7 +51,7 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
-  for (uint32_t n = 0; n < s->nodes.count; n++) {
+  for (uint32_t n = 1; n < s->nodes.count; n++) {
     rf_error error;
     const char *why = rf_refuse(s, n, &world, &error);
     aot_verdict_t v = {.struct_size = sizeof v,
@@ -76,7 +76,7 @@ static aot_status_t report_copies(const unit_t *u, aot_ctx_t *ctx, const aot_sna
 }
 
 static aot_status_t refuse_any(const unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t *s, const cu_world_t *world) {
-  for (uint32_t n = 0; n < s->nodes.count; n++) {
+  for (uint32_t n = 1; n < s->nodes.count; n++) {
     rf_error error;
     const char *why = rf_refuse(s, n, world, &error);
     if (why)
@@ -103,7 +103,7 @@ static aot_status_t refuse_births(const aot_snapshot_t *s, rf_error *error) {
   uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
   aot_status_t status = births && sn_births(s, births) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
   snprintf(error->text, sizeof error->text, "no memory for the plan");
-  for (uint32_t i = 0; i < s->nodes.count && status == AOT_OK; i++) {
+  for (uint32_t i = 1; i < s->nodes.count && status == AOT_OK; i++) {
     if (!births[i]) continue;
     snprintf(error->text, sizeof error->text,
              "the size or value of a result depends on the data, so that memory cannot be told before the run");

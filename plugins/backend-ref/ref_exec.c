@@ -85,11 +85,11 @@ static aot_status_t prepare(rf_program *p, const cu_world_t *world, rf_error *er
   p->regions = calloc((size_t)s->ops.count + 1, sizeof *p->regions);
   p->graphs = calloc((size_t)s->graphs.count + 1, sizeof *p->graphs);
   if (!p->kernels || !p->regions || !p->graphs) return load_error(error, AOT_E_EXHAUSTED, "no memory for the program's tables");
-  for (uint32_t o = 0; o < s->ops.count; o++) {
+  for (uint32_t o = 1; o < s->ops.count; o++) {
     p->kernels[o] = rk_find(aot_snap_text(s, ops[o].name));
     p->regions[o] = rf_region_kind(aot_snap_text(s, ops[o].name));
   }
-  for (uint32_t g = 0; g < s->graphs.count; g++) {
+  for (uint32_t g = 1; g < s->graphs.count; g++) {
     rf_graph *graph = &p->graphs[g];
     value_range(s, g, graph);
     graph->uses = calloc((size_t)graph->n_values + 1, sizeof *graph->uses);
@@ -129,7 +129,7 @@ aot_status_t rf_load(const void *bytes, uint64_t nbytes, const cu_world_t *world
 
 void rf_destroy(rf_program *p) {
   if (!p) return;
-  for (uint32_t g = 0; p->graphs && p->s && g < p->s->graphs.count; g++) {
+  for (uint32_t g = 1; p->graphs && p->s && g < p->s->graphs.count; g++) {
     free(p->graphs[g].uses);
     free(p->graphs[g].port);
   }

@@ -51,7 +51,7 @@ static uint32_t new_place(fz_alias_t *a, fz_place_t place) {
 uint32_t fz_alias_base(fz_alias_t *a, uint32_t declared, uint32_t value) {
   if (!room(a, (void **)&a->storages, a->n_storages, &a->storage_capacity, sizeof *a->storages)) return FZ_NONE;
   a->storages[a->n_storages] = (fz_storage_t){.base = a->n_places};
-  return new_place(a, (fz_place_t){.storage = a->n_storages++, .parent = FZ_NONE, .view_node = FZ_NONE, .value = value,
+  return new_place(a, (fz_place_t){.storage = a->n_storages++, .parent = FZ_NONE, .value = value,
                                    .declared = declared});
 }
 

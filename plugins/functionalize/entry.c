@@ -177,7 +177,7 @@ static aot_status_t replace_ports(entering_t *e) {
   e->moved = room(e, e->host->graph->n_values(e->prog), sizeof *e->moved);
   if (!e->moved) return no_memory(e);
   memset(e->moved, 0, ((size_t)e->host->graph->n_values(e->prog) + 1) * sizeof *e->moved);
-  for (uint32_t leaf = 0; leaf < e->n_leaves; leaf++) {
+  for (uint32_t leaf = 1; leaf < e->n_leaves; leaf++) {
     if (e->made[leaf] == AOT_NO_ID || e->port[leaf] == AOT_NO_ID) continue; /* the latter: nothing reads it */
     AOT_TRY(note_moved(e, leaf));
     AOT_TRY(e->host->edit->uses_replace(e->prog, (aot_value_t){e->port[leaf]}, (aot_value_t){e->made[leaf]}));
@@ -199,8 +199,6 @@ aot_status_t fz_enter(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, 
   e.made = room(&e, e.n_leaves, sizeof *e.made);
   out->at = room(&e, e.n_leaves, sizeof *out->at);
   if (!e.port || !e.made || !out->at) return no_memory(&e);
-  memset(e.port, 0xff, ((size_t)e.n_leaves + 1) * sizeof *e.port);
-  memset(e.made, 0xff, ((size_t)e.n_leaves + 1) * sizeof *e.made);
   for (uint32_t i = 0; i < host->graph->n_inputs(prog, graph); i++) {
     const aot_port_t *port = &host->graph->inputs(prog, graph)[i];
     if (port->role == AOT_ROLE_USER_INPUT) e.port[port->index] = port->value.id;

@@ -65,7 +65,7 @@ static aot_status_t expose_node(const aot_host_t *host, aot_ctx_t *ctx, aot_prog
 
 aot_status_t fz_expose_aliases(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t *n_exposed) {
   const aot_graph_api_t *g = host->graph;
-  for (uint32_t i = 0; i < g->n_graphs(prog); i++) {
+  for (uint32_t i = 1; i < g->n_graphs(prog); i++) {
     int32_t kind;
     aot_str_t name;
     if (g->graph_info(prog, (aot_graph_t){i}, &kind, &name) != AOT_OK) continue; /* erased */

@@ -54,7 +54,7 @@ static aot_status_t copy_body_node(inliner_t *in, const aot_node_info_t *from, c
     args[i].u.ids = ids + n_ids;
     for (uint32_t k = 0; k < args[i].n; k++) {
       uint32_t v = from->args[i].u.ids[k];
-      ids[n_ids++] = v == AOT_NO_ID ? AOT_NO_ID : in->map[v];
+      ids[n_ids++] = in->map[v];
     }
   }
   for (uint32_t i = 0; status == AOT_OK && i < from->n_results; i++)
@@ -132,7 +132,7 @@ aot_status_t fz_inline_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_
   aot_status_t status = AOT_OK;
   while (status == AOT_OK && n > 0) {
     inliner_t in = {host, ctx, prog, graph, stays, NULL, host->graph->n_values(prog)};
-    in.map = malloc(((size_t)in.n_map + 1) * sizeof *in.map);
+    in.map = calloc((size_t)in.n_map + 1, sizeof *in.map);
     status = in.map ? inline_round(&in, &n) : fail_memory(&in);
     free(in.map);
     *n_inlined += n;

@@ -74,7 +74,7 @@ static aot_status_t mark_telling(threader_t *t) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
   uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
   aot_status_t status = births && sn_births(s, births) == 0 ? AOT_OK : no_memory(t->host, t->ctx);
-  for (uint32_t i = 0; status == AOT_OK && i < s->nodes.count; i++) t->tells[nodes[i].id] = births[i];
+  for (uint32_t i = 1; status == AOT_OK && i < s->nodes.count; i++) t->tells[nodes[i].id] = births[i];
   free(births);
   return status;
 }
@@ -152,7 +152,7 @@ static int has_tokens(const threader_t *t) {
 static aot_status_t any_effect(const aot_host_t *host, aot_prog_t *prog, int *out) {
   const aot_graph_api_t *g = host->graph;
   *out = 0;
-  for (uint32_t i = 0; i < g->n_graphs(prog) && !*out; i++)
+  for (uint32_t i = 1; i < g->n_graphs(prog) && !*out; i++)
     for (aot_node_t n = g->first(prog, (aot_graph_t){i}); n.id != AOT_NO_ID && !*out; n = g->next(prog, n)) {
       aot_node_info_t info = {.struct_size = sizeof info};
       AOT_TRY(g->node_info(prog, n, &info));
@@ -182,7 +182,7 @@ aot_status_t fz_thread_effects(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_
 aot_status_t fz_check_effects(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog) {
   const aot_graph_api_t *g = host->graph;
   aot_status_t status = AOT_OK;
-  for (uint32_t i = 0; i < g->n_graphs(prog); i++)
+  for (uint32_t i = 1; i < g->n_graphs(prog); i++)
     for (aot_node_t n = g->first(prog, (aot_graph_t){i}); n.id != AOT_NO_ID; n = g->next(prog, n)) {
       aot_node_info_t info = {.struct_size = sizeof info};
       AOT_TRY(g->node_info(prog, n, &info));

@@ -58,7 +58,7 @@ static aot_status_t rewrite_region(const aot_host_t *host, aot_ctx_t *ctx, aot_p
 }
 
 aot_status_t fz_rewrite_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t *n_writes, uint32_t *n_replays) {
-  for (uint32_t g = 0; g < host->graph->n_graphs(prog); g++) {
+  for (uint32_t g = 1; g < host->graph->n_graphs(prog); g++) {
     int32_t kind;
     aot_str_t name;
     if (host->graph->graph_info(prog, (aot_graph_t){g}, &kind, &name) != AOT_OK || kind != AOT_GRAPH_REGION) continue;

@@ -36,10 +36,7 @@ static aot_status_t begin(windows_t *w) {
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
     if (!(*arrays[i] = w->host->alloc(w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n + 1) * 4))) return AOT_E_EXHAUSTED;
   if (!(w->state = w->host->alloc(w->ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)n + 1))) return AOT_E_EXHAUSTED;
-  for (uint32_t v = 0; v < n; v++) {
-    w->root[v] = w->object[v] = v;
-    w->is_now[v] = AOT_NO_ID;
-  }
+  for (uint32_t v = 0; v < n; v++) w->root[v] = w->object[v] = v;
   return AOT_OK;
 }
 

@@ -67,7 +67,6 @@ static void add_leaves(work_t *w) {
   const uint32_t n_leaves = g->n_leaves(w->e->prog), n_forward = g->n_inputs(w->e->prog, w->forward);
   uint32_t *by_leaf = scratch(w, n_leaves, sizeof *by_leaf);
   if (!by_leaf) return;
-  for (uint32_t i = 0; i < n_leaves; i++) by_leaf[i] = AOT_NO_ID;
   for (uint32_t i = 0; i < n_forward; i++) {
     const aot_port_t port = g->inputs(w->e->prog, w->forward)[i];
     if (port.role <= AOT_ROLE_STATE) by_leaf[port.index] = port.value.id;

@@ -62,7 +62,7 @@ static int64_t dim_now(const hk_file_t *f, int64_t dim) {
 
 /* Every expression of the file in terms of the program; children stand before what is made of them. */
 static void make_dims(const hk_file_t *f, hk_emit_t *e) {
-  for (uint32_t i = 0; i < f->n_exprs && e->status == AOT_OK; i++) {
+  for (uint32_t i = 1; i < f->n_exprs && e->status == AOT_OK; i++) {
     aot_expr_info_t x;
     e->status = e->host->graph->expr_info(f->prog, i, &x);
     if (e->status != AOT_OK) return;
@@ -97,7 +97,7 @@ static aot_arg_t map_arg(const hk_file_t *f, hk_emit_t *e, aot_node_t n, aot_arg
   }
   if (a.kind == AOT_ARG_VALUES) {
     uint32_t *ids = list;
-    for (uint32_t i = 0; i < a.n; i++) ids[i] = a.u.ids[i] == AOT_NO_ID ? AOT_NO_ID : f->map[a.u.ids[i]];
+    for (uint32_t i = 0; i < a.n; i++) ids[i] = f->map[a.u.ids[i]];
     a.u.ids = ids;
   } else {
     int64_t *ints = list;
@@ -236,6 +236,7 @@ static void make_room(hk_file_t *f, hk_emit_t *e) {
   const aot_graph_api_t *a = e->host->graph;
   aot_expr_info_t x;
   f->n_symbols = a->n_symbols(f->prog);
+  f->n_exprs = 1;
   while (a->expr_info(f->prog, f->n_exprs, &x) == AOT_OK) f->n_exprs++;
   f->bound = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)f->n_symbols + 1) * 8);
   f->dims = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)f->n_exprs + 1) * 8);

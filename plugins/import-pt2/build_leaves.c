@@ -192,7 +192,6 @@ aot_status_t p2_build_inputs(p2_builder_t *b, aot_graph_t g, p2_scope_t *s) {
   if (n != top(b)->n_inputs)
     return p2_fail(b->env, BAD_SIGNATURE, "the graph has %u inputs, the signature describes %u", top(b)->n_inputs, n);
   AOT_TRY(P2_NEW(b->env, P2_SCRATCH, n, &b->leaf_of_input));
-  for (i = 0; i < n; i++) b->leaf_of_input[i] = AOT_NO_ID;
   AOT_TRY(find_tied(b, &first, &next));
   in.first = first;
   in.next = next;

@@ -46,7 +46,6 @@ static aot_status_t decide_fates(p2_builder_t *b) {
   uint32_t g, i, k;
   memset(&bodies, 0, sizeof bodies);
   AOT_TRY(P2_NEW(b->env, P2_SCRATCH, p->n_graphs, &b->regions));
-  for (g = 0; g < p->n_graphs; g++) b->regions[g].graph.id = AOT_NO_ID;
   for (g = 0; g < p->n_graphs; g++)
     for (i = 0; i < p->graphs[g].n_nodes; i++) {
       const p2_node_t *n = &p->graphs[g].nodes[i];

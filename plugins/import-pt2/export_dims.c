@@ -146,6 +146,7 @@ static aot_status_t prepare_expr(p2_writer_t *w, uint32_t expr) {
     aot_expr_info_t x;
     memset(&x, 0, sizeof x);
     AOT_TRY(p2_grow(w->env, (void **)&w->exprs, w->n_exprs, &w->expr_capacity, sizeof *w->exprs));
+    if (w->n_exprs == 0) continue; /* no expression has the number */
     AOT_TRY(w->host->graph->expr_info(w->prog, w->n_exprs, &x));
     b->n = 0;
     b->cut = 0;

@@ -74,14 +74,13 @@ aot_status_t p2_leaves_collect(p2_writer_t *w, p2_page_t *page) {
   memset(&taken, 0, sizeof taken);
   AOT_TRY(P2_NEW(w->env, P2_SCRATCH, n, &values));
   AOT_TRY(P2_NEW(w->env, P2_SCRATCH, n + UINT64_C(1), &w->leaves)); /* one to look at a leaf of another role */
-  for (uint32_t i = 0; i < n; i++) values[i] = aot_no_value();
   for (uint32_t i = 0; i < g->n_inputs(w->prog, w->top); i++) {
     const aot_port_t *port = &g->inputs(w->prog, w->top)[i];
     if (port->role <= AOT_ROLE_USER_INPUT) values[port->index] = port->value;
   }
   for (size_t k = 0; k < N_KINDS; k++) {
     const uint32_t first = w->n_leaves;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 1; i < n; i++) {
       AOT_TRY(read_leaf(w, i, values, &w->leaves[w->n_leaves]));
       if (w->leaves[w->n_leaves].info.role == kinds[k].role) w->n_leaves++;
     }

@@ -76,7 +76,7 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   uint32_t *ids = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)s->nodes.count + 1) * 4);
   if (!ids) return fail(u, ctx, "no memory for the list of dead nodes");
-  for (uint32_t g = 0; g < s->graphs.count; g++) {
+  for (uint32_t g = 1; g < s->graphs.count; g++) {
     const aot_snap_graph_t *graph = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + g;
     const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + graph->node_begin;
     dc_graph_t plain;

@@ -33,7 +33,7 @@ static void begin(world_t *w) {
 }
 
 static aot_value_t value_named(world_t *w, const char *name) {
-  aot_value_t v = {0};
+  aot_value_t v = {1};
   for (; v.id < aoth_graph_n_values(w->p); v.id++)
     if (aot_str_eq(aoth_graph_value_name(w->p, v), aot_str(name))) return v;
   fail_msg("no value %s", name);
@@ -214,6 +214,39 @@ static void erased_things_are_stale(void **state) {
   world_deinit(&w);
 }
 
+/* Id 0 is nothing, everywhere: a zeroed struct names nothing. */
+static void zero_names_nothing(void **state) {
+  world_t w;
+  (void)state;
+  begin(&w);
+  const aot_graph_t no_graph = {0};
+  const aot_node_t no_node = {0};
+  const aot_value_t no_value = {0};
+  aot_node_info_t node = {.struct_size = sizeof node};
+  aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
+  aot_origin_info_t origin = {.struct_size = sizeof origin};
+  aot_expr_info_t expr;
+  aot_type_t type;
+  assert_int_equal(AOT_NO_ID, 0);
+  assert_int_equal(aoth_graph_graph_info(w.p, no_graph, NULL, NULL), AOT_E_RANGE);
+  assert_int_equal(aoth_graph_node_info(w.p, no_node, &node), AOT_E_RANGE);
+  assert_int_equal(aoth_graph_value_type(w.p, no_value, &type), AOT_E_RANGE);
+  assert_int_equal(aoth_graph_leaf_info(w.p, (aot_leaf_t){0}, &leaf), AOT_E_RANGE);
+  assert_int_equal(aoth_graph_origin_info(w.p, (aot_origin_t){0}, &origin), AOT_E_RANGE);
+  assert_int_equal(aoth_graph_expr_info(w.p, 0, &expr), AOT_E_RANGE);
+  assert_null(aoth_graph_op_desc(w.p, (aot_op_t){0}));
+  assert_true(aoth_graph_first(w.p, no_graph).id == 0 && aoth_graph_next(w.p, no_node).id == 0);
+  assert_true(aoth_graph_value_def(w.p, no_value).id == 0 && aoth_graph_n_uses(w.p, no_value) == 0);
+  assert_true(forward(&w).id && node_named(&w, "a").id && value_named(&w, "x").id);
+  assert_int_equal(aoth_edit_node_erase(w.p, no_node), AOT_E_RANGE);
+  assert_int_equal(aoth_edit_uses_replace(w.p, value_named(&w, "x"), no_value), AOT_E_RANGE);
+  assert_int_equal(aoth_edit_graph_erase(w.p, no_graph), AOT_E_RANGE);
+  assert_int_equal(aoth_edit_output_add(w.p, forward(&w), AOT_ROLE_UPDATE, 0, no_value, aot_str("")), AOT_E_RANGE);
+  assert_int_equal(aoth_edit_rule_add(w.p, &(aot_rule_t){.kind = AOT_RULE_COPY_BACK}), AOT_E_RANGE);
+  assert_int_equal(aoth_verify(w.p, 0), AOT_OK);
+  world_deinit(&w);
+}
+
 /* An older plugin's shorter struct gets what it can hold, a longer one zeros for what this host does not know. */
 static void answers_fit_the_callers_struct(void **state) {
   world_t w;
@@ -324,9 +357,9 @@ static void the_journal_prints_each_edit(void **state) {
   aoth_edit_note(w.p, aoth_graph_value_def(w.p, v), aot_str("because"));
   aoth_edit_uses_replace(w.p, x, y);
   aoth_journal_print(w.p, &t);
-  assert_non_null(strstr(t.data, "node_create 3: %6 : f32[4] = tiny.add.Tensor %y, %y\n"));
-  assert_non_null(strstr(t.data, "note node 3 tiny.add.Tensor: because\n"));
-  assert_non_null(strstr(t.data, "uses_replace value 0 by value 1, 3 uses\n"));
+  assert_non_null(strstr(t.data, "node_create 4: %7 : f32[4] = tiny.add.Tensor %y, %y\n"));
+  assert_non_null(strstr(t.data, "note node 4 tiny.add.Tensor: because\n"));
+  assert_non_null(strstr(t.data, "uses_replace value 1 by value 2, 3 uses\n"));
   aoth_text_deinit(&t);
   world_deinit(&w);
 }
@@ -421,7 +454,7 @@ static void random_edit(world_t *w) {
     case 12: aoth_edit_type_set(p, v, &t); break;
     case 13: aoth_edit_flags_set(p, n, below(64)); break;
     case 14: aoth_edit_name_set(p, v, aot_str(below(2) ? "name" : "other")); break;
-    case 15: aoth_edit_dim_make(p, 1 + (int32_t)below(12), AOT_DIM_SYM + below(3), 1 + below(6), 1, &dim); break;
+    case 15: aoth_edit_dim_make(p, AOT_EXPR_ADD + (int32_t)below(12), AOT_DIM_SYM + below(3), 1 + below(6), 1, &dim); break;
     case 16: {
       const aot_symbol_info_t s = {.struct_size = sizeof s, .name = aot_str("t"), .min = 1, .max = 9, .hint = 2};
       aoth_edit_symbol_create(p, &s, &dim);
@@ -429,7 +462,7 @@ static void random_edit(world_t *w) {
     }
     case 17: {
       const aot_origin_info_t o = {
-          .struct_size = sizeof o, .line = below(3), .node_name = aot_str("k"), .parent = {below(2) ? 0 : AOT_NO_ID}};
+          .struct_size = sizeof o, .line = below(3), .node_name = aot_str("k"), .parent = {below(2)}};
       const aot_rule_t r = {.kind = AOT_RULE_SAME_INPUT, .a = below(3)};
       const aot_leaf_info_t l = {.struct_size = sizeof l, .role = AOT_ROLE_BUFFER, .type = t};
       aot_origin_t origin;
@@ -461,7 +494,7 @@ static void print_internals(world_t *w, aoth_text_t *out) {
   aot_node_t users[64];
   aoth_text_f(out, "%u %u %u %u %u %u\n", aoth_graph_n_graphs(p), aoth_graph_n_nodes(p), aoth_graph_n_values(p),
               aoth_graph_n_symbols(p), aoth_exprs_count(p), aoth_graph_n_leaves(p));
-  for (aot_value_t v = {0}; v.id < aoth_graph_n_values(p); v.id++) {
+  for (aot_value_t v = {1}; v.id < aoth_graph_n_values(p); v.id++) {
     uint32_t n = aoth_graph_users(p, v, users, 64);
     aoth_text_f(out, "%u:%u/%u@%u", v.id, aoth_graph_n_uses(p, v), aoth_graph_value_index(p, v),
                 aoth_graph_value_graph(p, v).id);
@@ -590,7 +623,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nodes_get_defaults_types_and_origin), cmocka_unit_test(equal_types_share_their_arrays),
       cmocka_unit_test(uses_follow_every_edit),              cmocka_unit_test(bad_edits_change_nothing),
-      cmocka_unit_test(erased_things_are_stale),             cmocka_unit_test(answers_fit_the_callers_struct),
+      cmocka_unit_test(erased_things_are_stale), cmocka_unit_test(zero_names_nothing),             cmocka_unit_test(answers_fit_the_callers_struct),
       cmocka_unit_test(opsets_are_asked),                    cmocka_unit_test(undo_takes_ids_back),
       cmocka_unit_test(journals_nest),                       cmocka_unit_test(the_journal_prints_each_edit),
       cmocka_unit_test(contracts_are_checked),               cmocka_unit_test(complaints_point_home),

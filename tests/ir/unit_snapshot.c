@@ -58,13 +58,25 @@ static void check(const aot_snapshot_t *s) {
   const aot_snap_expr_t *exprs = AOT_SNAP_ROWS(s, aot_snap_expr_t, exprs);
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
   assert_int_equal(s->magic, AOT_SNAPSHOT_MAGIC);
-  assert_int_equal(s->version, 1);
-  assert_int_equal(s->graphs.count, 2);
-  assert_int_equal(s->nodes.count, 4);
-  assert_int_equal(s->values.count, 7);
-  assert_int_equal(s->ops.count, 4); /* only those in use */
+  assert_int_equal(s->version, 2);
+  assert_int_equal(s->graphs.count, 1 + 2); /* row 0 is empty */
+  assert_int_equal(s->nodes.count, 1 + 4);
+  assert_int_equal(s->values.count, 1 + 7);
+  assert_int_equal(s->ops.count, 1 + 4); /* only those in use */
   assert_int_equal(s->nodes.row_size, sizeof *nodes);
-  const aot_snap_graph_t *f = &graphs[1];
+  const aot_snap_graph_t no_graph = {0};
+  const aot_snap_node_t no_node = {0};
+  const aot_snap_value_t no_value = {0};
+  const aot_snap_leaf_t no_leaf = {0};
+  const aot_snap_expr_t no_expr = {0};
+  const aot_snap_op_t no_op = {0};
+  assert_memory_equal(&graphs[0], &no_graph, sizeof no_graph);
+  assert_memory_equal(&nodes[0], &no_node, sizeof no_node);
+  assert_memory_equal(&values[0], &no_value, sizeof no_value);
+  assert_memory_equal(&leaves[0], &no_leaf, sizeof no_leaf);
+  assert_memory_equal(&exprs[0], &no_expr, sizeof no_expr);
+  assert_memory_equal(&ops[0], &no_op, sizeof no_op);
+  const aot_snap_graph_t *f = &graphs[2];
   assert_int_equal(f->kind, AOT_GRAPH_FORWARD);
   assert_true(aot_str_eq(aot_snap_text(s, f->name), aot_str("f")));
   assert_int_equal(f->n_nodes, 4);
@@ -89,29 +101,29 @@ static void check(const aot_snapshot_t *s) {
   assert_int_equal(operands[index->operand_begin + 1], AOT_NO_ID);
   assert_int_equal(operands[index->operand_begin + 2], max->result_begin + 1);
   assert_int_equal(args[call->arg_begin].kind, AOT_ARG_GRAPH);
-  assert_int_equal(args[call->arg_begin].i, 0);
+  assert_int_equal(args[call->arg_begin].i, 1);
   const aot_snap_str_t str = {(uint32_t)args[call->arg_begin + 2].i, args[call->arg_begin + 2].n};
   assert_true(aot_str_eq(aot_snap_text(s, str), aot_str("str")));
   assert_int_equal(ints[args[call->arg_begin + 3].i], 1);
-  assert_int_equal(ints[args[call->arg_begin + 3].i + 1], AOT_DIM_SYM);
+  assert_int_equal(ints[args[call->arg_begin + 3].i + 1], AOT_DIM_SYM + 1);
   assert_true(floats[args[call->arg_begin + 4].i] == 0.5);
   const aot_snap_value_t *x = &values[ports[f->input_begin].value];
   assert_int_equal(x->def, AOT_NO_ID);
   assert_int_equal(x->dtype, AOT_F32);
-  assert_int_equal(ints[x->dims], AOT_DIM_SYM);
+  assert_int_equal(ints[x->dims], AOT_DIM_SYM + 1);
   assert_int_equal(ints[x->dims + 1], 4);
   assert_int_equal(ints[x->dims + 2], 4); /* strides follow */
   assert_int_equal(ints[x->dims + 3], 1);
   assert_true(aot_str_eq(aot_snap_text(s, ports[f->output_begin].name), aot_str("logits")));
   assert_int_equal(ports[f->output_begin].value, call->result_begin);
   assert_int_equal(ports[f->output_begin + 1].value, AOT_NO_ID);
-  assert_int_equal(leaves[0].offset, 2);
-  assert_int_equal(ints[leaves[0].dims + 3], AOT_DIM_SYM);
-  assert_true(aot_str_eq(aot_snap_text(s, leaves[0].name), aot_str("x")));
+  assert_int_equal(leaves[1].offset, 2);
+  assert_int_equal(ints[leaves[1].dims + 3], AOT_DIM_SYM + 1);
+  assert_true(aot_str_eq(aot_snap_text(s, leaves[1].name), aot_str("x")));
   assert_int_equal(rules[0].kind, AOT_RULE_RESTRIDE);
   assert_int_equal(ints[rules[0].dims], 4);
   assert_int_equal(symbols[0].max, 64);
-  assert_int_equal(exprs[0].op, AOT_EXPR_SYMBOL);
+  assert_int_equal(exprs[1].op, AOT_EXPR_SYMBOL);
 }
 
 static void the_arrays_say_what_the_program_holds(void **state) {
@@ -127,7 +139,7 @@ static void the_arrays_say_what_the_program_holds(void **state) {
   aot_graph_t g;
   assert_int_equal(aoth_edit_graph_create(w.p, AOT_GRAPH_REGION, aot_str("new"), &g), AOT_OK);
   assert_int_equal(aoth_graph_snapshot(w.p, &s), AOT_OK);
-  assert_int_equal(s->graphs.count, 3);
+  assert_int_equal(s->graphs.count, 1 + 3);
   assert_int_not_equal(s->generation, generation);
   world_deinit(&w);
 }

@@ -127,7 +127,7 @@ json r.json "d['stages'][3]['numbers']['artifact-bytes']['value'] == 4 and d['st
 ends 2 opt m.ir $P --use toy-backend; err "needs a program that is functional"
 echo "TOY add whole whole" > w.toy
 ends 2 opt w.toy $P --use toy-functional --use toy-backend; err "backend toy-backend refuses 2 nodes, and no opset has a decomposition"
-err "toy.whole %2, %w"; err "reason: only add and mul run on a toy"; err "from toy.py:7, toy.block, node whole of the model"
+err "toy.whole %3, %w"; err "reason: only add and mul run on a toy"; err "from toy.py:7, toy.block, node whole of the model"
 echo "TOY endless" > e.toy
 ends 2 opt e.toy $P --use toy-functional --use toy-backend; err "though decompositions went on for 64 rounds"
 echo "TOY nonsense" > x.toy

@@ -42,7 +42,7 @@ crash() {
   cmp -s again/program.ir b/program.ir && cmp -s again/journal.txt b/journal.txt || fail "$1: the replay was another one"
 }
 crash segv "died of SIGSEGV during run"
-says "at address 0x40"; says "the last node that it touched"; says "node %2 : f32[2, 3] = toy.add %x, %w"; says "toy.py"
+says "at address 0x40"; says "the last node that it touched"; says "node %3 : f32[2, 3] = toy.add %x, %w"; says "toy.py"
 grep -q '"signal": "SIGSEGV"' b/info.json || fail "no signal in info.json"
 crash abort "died of SIGABRT during run"
 crash fpe "died of SIGFPE during run"

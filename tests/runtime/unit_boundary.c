@@ -9,7 +9,7 @@
 #include <runtime/boundary.h>
 #include <string.h>
 
-#define N_LEAVES 2
+#define N_LEAVES 3 /* row 0 is empty */
 #define N_OUTPUTS 3
 
 typedef struct scene {
@@ -21,17 +21,17 @@ typedef struct scene {
   aoth_boundary_t b;
 } scene_t;
 
-/* Leaves and outputs are [2, 3]: leaf i counts from 10*i, output i from 100*i, the base from 1000. */
+/* Leaves and outputs are [2, 3]: leaf i counts from 10*(i - 1), output i from 100*i, the base from 1000. */
 static void set_up(scene_t *s) {
   static const int64_t sizes[2] = {2, 3};
   memset(s, 0, sizeof *s);
   s->sink = aoth_sink_create(NULL);
   for (int i = 0; i < 6; i++) {
-    for (int k = 0; k < N_LEAVES; k++) s->storage[k][i] = (float)(10 * k + i);
+    for (int k = 1; k < N_LEAVES; k++) s->storage[k][i] = (float)(10 * (k - 1) + i);
     for (int k = 0; k < N_OUTPUTS; k++) s->result[k][i] = (float)(100 * k + i);
     s->hidden[i] = (float)(1000 + i);
   }
-  for (int k = 0; k < N_LEAVES; k++) s->leaves[k] = aoth_tensor_make(s->storage[k], AOT_F32, 2, sizes);
+  for (int k = 1; k < N_LEAVES; k++) s->leaves[k] = aoth_tensor_make(s->storage[k], AOT_F32, 2, sizes);
   for (int k = 0; k < N_OUTPUTS; k++) s->outputs[k] = aoth_tensor_make(s->result[k], AOT_F32, 2, sizes);
   s->bases[0] = aoth_tensor_make(s->hidden, AOT_F32, 2, sizes);
   s->b = (aoth_boundary_t){.rules = s->rules, .n_leaves = N_LEAVES, .n_outputs = N_OUTPUTS, .n_bases = 1, .leaves = s->leaves,
@@ -61,15 +61,15 @@ static void test_copy_back_then_restride(void **state) {
   scene_t s;
   set_up(&s);
   float fresh[6] = {0, 10, 20, 30, 40, 50}; /* [2, 3] */
-  s.update[0] = aoth_tensor_make(fresh, AOT_F32, 2, (int64_t[]){2, 3});
-  s.updates[0] = &s.update[0];
-  add_rule(&s, AOT_RULE_COPY_BACK, 0, 0, 0, NULL, NULL, 0);
-  add_rule(&s, AOT_RULE_RESTRIDE, 0, 0, 2, tall, by_column, 0);
+  s.update[1] = aoth_tensor_make(fresh, AOT_F32, 2, (int64_t[]){2, 3});
+  s.updates[1] = &s.update[1];
+  add_rule(&s, AOT_RULE_COPY_BACK, 1, 0, 0, NULL, NULL, 0);
+  add_rule(&s, AOT_RULE_RESTRIDE, 1, 0, 2, tall, by_column, 0);
   assert_int_equal(leave(&s), AOT_OK);
-  assert_int_equal(s.leaves[0].sizes[0], 3);
-  assert_true(at(&s.leaves[0], 1, 0) == 10 && at(&s.leaves[0], 1, 1) == 40);
+  assert_int_equal(s.leaves[1].sizes[0], 3);
+  assert_true(at(&s.leaves[1], 1, 0) == 10 && at(&s.leaves[1], 1, 1) == 40);
   const float storage[6] = {0, 10, 20, 30, 40, 50};
-  assert_memory_equal(s.storage[0], storage, sizeof storage);
+  assert_memory_equal(s.storage[1], storage, sizeof storage);
   aoth_sink_destroy(s.sink);
 }
 
@@ -78,9 +78,9 @@ static void test_copy_back_of_another_graph(void **state) {
   (void)state;
   scene_t s;
   set_up(&s);
-  add_rule(&s, AOT_RULE_COPY_BACK, 1, 0, 0, NULL, NULL, 0);
+  add_rule(&s, AOT_RULE_COPY_BACK, 2, 0, 0, NULL, NULL, 0);
   assert_int_equal(leave(&s), AOT_OK);
-  assert_true(s.storage[1][0] == 10);
+  assert_true(s.storage[2][0] == 10);
   aoth_sink_destroy(s.sink);
 }
 
@@ -90,14 +90,14 @@ static void test_outputs_that_are_inputs(void **state) {
   scene_t s;
   set_up(&s);
   float fresh[6] = {7, 7, 7, 7, 7, 8};
-  s.update[0] = aoth_tensor_make(fresh, AOT_F32, 2, (int64_t[]){2, 3});
-  s.updates[0] = &s.update[0];
-  add_rule(&s, AOT_RULE_SAME_INPUT, 0, 0, 0, NULL, NULL, 0);
-  add_rule(&s, AOT_RULE_VIEW_INPUT, 1, 0, 2, tall, by_column, 0);
-  add_rule(&s, AOT_RULE_COPY_BACK, 0, 0, 0, NULL, NULL, 0);
+  s.update[1] = aoth_tensor_make(fresh, AOT_F32, 2, (int64_t[]){2, 3});
+  s.updates[1] = &s.update[1];
+  add_rule(&s, AOT_RULE_SAME_INPUT, 0, 1, 0, NULL, NULL, 0);
+  add_rule(&s, AOT_RULE_VIEW_INPUT, 1, 1, 2, tall, by_column, 0);
+  add_rule(&s, AOT_RULE_COPY_BACK, 1, 0, 0, NULL, NULL, 0);
   assert_int_equal(leave(&s), AOT_OK);
-  assert_ptr_equal(s.outputs[0].data, s.storage[0]);
-  assert_ptr_equal(s.outputs[1].data, s.storage[0]);
+  assert_ptr_equal(s.outputs[0].data, s.storage[1]);
+  assert_ptr_equal(s.outputs[1].data, s.storage[1]);
   assert_true(at(&s.outputs[0], 1, 2) == 8 && at(&s.outputs[1], 2, 1) == 8);
   aoth_sink_destroy(s.sink);
 }
@@ -129,13 +129,15 @@ static void test_broken_rules(void **state) {
   } rows[] = {
       {AOT_RULE_COPY_BACK, 9, 0, six, 0, "no such leaf"},
       {AOT_RULE_RESTRIDE, 9, 0, six, 0, "no such leaf"},
-      {AOT_RULE_RESTRIDE, 0, 0, seven, 0, "outside the storage"},
-      {AOT_RULE_VIEW_INPUT, 0, 0, six, 1, "outside the storage"},
-      {AOT_RULE_VIEW_INPUT, 0, 0, six, -1, "outside the storage"},
+      {AOT_RULE_COPY_BACK, 0, 0, six, 0, "no such leaf"},
+      {AOT_RULE_RESTRIDE, 1, 0, seven, 0, "outside the storage"},
+      {AOT_RULE_VIEW_INPUT, 0, 1, six, 1, "outside the storage"},
+      {AOT_RULE_VIEW_INPUT, 0, 1, six, -1, "outside the storage"},
       {AOT_RULE_VIEW_INPUT, 0, 5, six, 0, "does not exist"},
+      {AOT_RULE_VIEW_INPUT, 0, 0, six, 0, "does not exist"},
       {AOT_RULE_SAME_OUTPUT, 0, 5, six, 0, "does not exist"},
       {AOT_RULE_VIEW_BASE, 0, 1, six, 0, "does not exist"},
-      {AOT_RULE_SAME_INPUT, 5, 0, six, 0, "no such user output"},
+      {AOT_RULE_SAME_INPUT, 5, 1, six, 0, "no such user output"},
       {AOT_RULE_SAME_OUTPUT, 0, 0, six, 0, "circle"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -152,8 +154,8 @@ static void test_two_rules_for_one_output(void **state) {
   (void)state;
   scene_t s;
   set_up(&s);
-  add_rule(&s, AOT_RULE_SAME_INPUT, 0, 0, 0, NULL, NULL, 0);
   add_rule(&s, AOT_RULE_SAME_INPUT, 0, 1, 0, NULL, NULL, 0);
+  add_rule(&s, AOT_RULE_SAME_INPUT, 0, 2, 0, NULL, NULL, 0);
   assert_int_equal(leave(&s), AOT_E_CONTRACT);
   aoth_sink_destroy(s.sink);
 }
@@ -162,11 +164,11 @@ static void test_update_of_another_shape(void **state) {
   (void)state;
   scene_t s;
   set_up(&s);
-  s.update[0] = aoth_tensor_make(s.hidden, AOT_F32, 2, tall);
-  s.updates[0] = &s.update[0];
-  add_rule(&s, AOT_RULE_COPY_BACK, 0, 0, 0, NULL, NULL, 0);
+  s.update[1] = aoth_tensor_make(s.hidden, AOT_F32, 2, tall);
+  s.updates[1] = &s.update[1];
+  add_rule(&s, AOT_RULE_COPY_BACK, 1, 0, 0, NULL, NULL, 0);
   assert_int_equal(leave(&s), AOT_E_CONTRACT);
-  assert_true(s.storage[0][1] == 1);
+  assert_true(s.storage[1][1] == 1);
   aoth_sink_destroy(s.sink);
 }
 

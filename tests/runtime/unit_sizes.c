@@ -36,7 +36,7 @@ static void set_up(scene_t *s) {
   assert_true(aoth_sizes_init(&s->sizes, s->w.p));
   for (uint32_t i = 0; i < 4; i++) {
     s->leaf[i].struct_size = sizeof s->leaf[i];
-    assert_int_equal(aoth_graph_leaf_info(s->w.p, (aot_leaf_t){i}, &s->leaf[i]), AOT_OK);
+    assert_int_equal(aoth_graph_leaf_info(s->w.p, (aot_leaf_t){i + 1}, &s->leaf[i]), AOT_OK);
   }
 }
 

@@ -221,7 +221,8 @@ int case_read(infer_case_t *c, const char *line) {
   uint32_t at = 0, i;
   const aot_op_desc_t *d;
   c->text = line;
-  c->n_args = c->n_values = c->n_expected = c->n_got = c->n_pool = 0;
+  c->n_args = c->n_expected = c->n_got = c->n_pool = 0;
+  c->n_values = 1; /* ids count from 1 */
   c->row = find_row(s, n);
   if (c->row == AT_N_OPS) return 1;
   d = case_desc(c->row);
@@ -251,12 +252,12 @@ int case_read(infer_case_t *c, const char *line) {
 
 static aot_status_t type_of(void *self, uint32_t value, aot_type_t *out) {
   const infer_case_t *c = self;
-  if (value >= c->n_values) return AOT_E_RANGE;
+  if (!value || value >= c->n_values) return AOT_E_RANGE;
   *out = c->values[value];
   return AOT_OK;
 }
 
-#define UNKNOWN AOT_DIM_SYM /* the symbol of a size that only a run tells; the next: some expression with it */
+#define UNKNOWN (AOT_DIM_SYM + 1) /* the symbol of a size that only a run tells; the next: some expression with it */
 
 static aot_status_t make_dim(void *self, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
   (void)self;

@@ -1,6 +1,6 @@
-/* The reverse pass on hand-made graphs. Values are numbered so that a graph reads like a program; a cotangent is the number
+/* The reverse pass on hand-made graphs. Values are numbered from 1, so that a graph reads like a program; a cotangent is the number
  * of a term in a table, so that what was added to what can be printed: rule of node n for operand slot k makes the term
- * 100 * n + k, adding makes terms from 10000 on. */
+ * 100 * (n + 1) + k, adding makes terms from 10000 on. */
 #include "../reverse.h"
 
 #include <setjmp.h>
@@ -20,7 +20,7 @@ typedef struct toy {
   /* what happened */
   uint32_t called[MAX], n_called;
   uint32_t sum[MAX][2], n_sums;
-  uint32_t zero_slot; /* node * 100 + slot whose gradient is zero */
+  uint32_t zero_slot; /* the term that is zero instead */
   int fail_at;
 } toy_t;
 
@@ -30,8 +30,6 @@ static toy_t *start(uint32_t n_values) {
   t.g = (ag_graph_t){.n_values = n_values, .operand_begin = t.begin, .operand = t.operand, .first_result = t.first,
                      .n_results = t.results, .stops = t.stops, .able = t.able};
   memset(t.able, 1, sizeof t.able);
-  memset(t.cot, 0xff, sizeof t.cot);
-  t.zero_slot = AG_NONE;
   t.fail_at = -1;
   return &t;
 }
@@ -53,7 +51,7 @@ static int32_t rule(void *self, uint32_t n, const uint32_t *cot, uint32_t *out) 
   (void)cot;
   if ((int)n == t->fail_at) return 7;
   t->called[t->n_called++] = n;
-  for (k = 0; k < t->begin[n + 1] - t->begin[n]; k++) out[k] = 100 * n + k == t->zero_slot ? AG_NONE : 100 * n + k;
+  for (k = 0; k < t->begin[n + 1] - t->begin[n]; k++) out[k] = 100 * (n + 1) + k == t->zero_slot ? AG_NONE : 100 * (n + 1) + k;
   return 0;
 }
 
@@ -72,135 +70,135 @@ static int32_t go(toy_t *t) {
   return ag_reverse(&t->g, t->needs, t->cot, t->work, &ops);
 }
 
-/* 0, 1 inputs; 2 = f(0, 1); 3 = g(2) */
+/* 1, 2 inputs; 3 = f(1, 2); 4 = g(3) */
 static void chain_calls_rules_from_the_end(void **state) {
-  toy_t *t = start(4);
+  toy_t *t = start(5);
   (void)state;
-  NODE(t, 2, 0, 1);
-  NODE(t, 3, 2);
-  t->needs[0] = 1;
-  t->cot[3] = 5000;
+  NODE(t, 3, 1, 2);
+  NODE(t, 4, 3);
+  t->needs[1] = 1;
+  t->cot[4] = 5000;
   assert_int_equal(go(t), 0);
   assert_int_equal(t->n_called, 2);
   assert_int_equal(t->called[0], 1);
   assert_int_equal(t->called[1], 0);
-  assert_int_equal(t->cot[2], 100);
-  assert_int_equal(t->cot[0], 0);       /* term of node 0, slot 0 */
-  assert_int_equal(t->cot[1], AG_NONE); /* needs nothing, gets nothing */
+  assert_int_equal(t->cot[3], 200);
+  assert_int_equal(t->cot[1], 100);     /* term of node 0, slot 0 */
+  assert_int_equal(t->cot[2], AG_NONE); /* needs nothing, gets nothing */
 }
 
-/* 1 = f(0); 2 = g(0, 1); 3 = h(0): three contributions to 0, the later node's first */
+/* 2 = f(1); 3 = g(1, 2); 4 = h(1): three contributions to 1, the later node's first */
 static void uses_add_up(void **state) {
-  toy_t *t = start(4);
+  toy_t *t = start(5);
   (void)state;
-  NODE(t, 1, 0);
-  NODE(t, 2, 0, 1);
-  NODE(t, 3, 0);
-  t->needs[0] = 1;
-  t->cot[2] = 5000;
-  t->cot[3] = 5001;
+  NODE(t, 2, 1);
+  NODE(t, 3, 1, 2);
+  NODE(t, 4, 1);
+  t->needs[1] = 1;
+  t->cot[3] = 5000;
+  t->cot[4] = 5001;
   assert_int_equal(go(t), 0);
   assert_int_equal(t->n_sums, 2);
-  assert_int_equal(t->sum[0][0], 200); /* node 2 */
-  assert_int_equal(t->sum[0][1], 100); /* node 1, slot 0 */
+  assert_int_equal(t->sum[0][0], 300); /* node 2 */
+  assert_int_equal(t->sum[0][1], 200); /* node 1, slot 0 */
   assert_int_equal(t->sum[1][0], 10000);
-  assert_int_equal(t->sum[1][1], 0); /* node 0 */
-  assert_int_equal(t->cot[0], 10001);
+  assert_int_equal(t->sum[1][1], 100); /* node 0 */
+  assert_int_equal(t->cot[1], 10001);
 }
 
-/* f(0, 0): both slots count */
+/* f(1, 1): both slots count */
 static void one_value_in_two_slots(void **state) {
-  toy_t *t = start(2);
+  toy_t *t = start(3);
   (void)state;
-  NODE(t, 1, 0, 0);
-  t->needs[0] = 1;
-  t->cot[1] = 5000;
+  NODE(t, 2, 1, 1);
+  t->needs[1] = 1;
+  t->cot[2] = 5000;
   assert_int_equal(go(t), 0);
   assert_int_equal(t->n_sums, 1);
-  assert_int_equal(t->sum[0][1], 1);
+  assert_int_equal(t->sum[0][1], 101);
 }
 
 /* A node that stops (detach), a value that cannot (integer), an absent operand. */
 static void nothing_flows_where_it_must_not(void **state) {
-  toy_t *t = start(6);
+  toy_t *t = start(7);
   (void)state;
-  NODE(t, 1, 0);
+  NODE(t, 2, 1);
   t->stops[0] = 1;
-  NODE(t, 2, 0);
-  t->able[2] = 0;
-  NODE(t, 3, 1, 2, AG_NONE);
-  NODE(t, 4, 3, 0);
-  t->needs[0] = 1;
-  t->cot[4] = 5000;
+  NODE(t, 3, 1);
+  t->able[3] = 0;
+  NODE(t, 4, 2, 3, AG_NONE);
+  NODE(t, 5, 4, 1);
+  t->needs[1] = 1;
+  t->cot[5] = 5000;
   assert_int_equal(go(t), 0);
   assert_int_equal(t->n_called, 1); /* only node 3 */
   assert_int_equal(t->called[0], 3);
-  assert_int_equal(t->needs[1] + t->needs[2] + t->needs[3], 0);
-  assert_int_equal(t->cot[0], 301);
+  assert_int_equal(t->needs[2] + t->needs[3] + t->needs[4], 0);
+  assert_int_equal(t->cot[1], 401);
 }
 
-/* 1 = f(0); 2 = floor(1): the path is there, its derivative zero; no work before it */
+/* 2 = f(1); 3 = floor(2): the path is there, its derivative zero; no work before it */
 static void zero_travels_without_work(void **state) {
-  toy_t *t = start(3);
+  toy_t *t = start(4);
   (void)state;
-  NODE(t, 1, 0);
   NODE(t, 2, 1);
-  t->needs[0] = 1;
-  t->zero_slot = 100;
-  t->cot[2] = 5000;
+  NODE(t, 3, 2);
+  t->needs[1] = 1;
+  t->zero_slot = 200;
+  t->cot[3] = 5000;
   assert_int_equal(go(t), 0);
   assert_int_equal(t->n_called, 1);
+  assert_int_equal(t->cot[2], AG_ZERO);
   assert_int_equal(t->cot[1], AG_ZERO);
-  assert_int_equal(t->cot[0], AG_ZERO);
 }
 
 /* A zero and a contribution: the contribution alone, no sum. */
 static void zero_adds_nothing(void **state) {
-  toy_t *t = start(4);
+  toy_t *t = start(5);
   (void)state;
-  NODE(t, 1, 0);
   NODE(t, 2, 1);
-  NODE(t, 3, 1);
-  t->needs[0] = 1;
-  t->zero_slot = 200;
-  t->cot[2] = 5000;
-  t->cot[3] = 5001;
+  NODE(t, 3, 2);
+  NODE(t, 4, 2);
+  t->needs[1] = 1;
+  t->zero_slot = 300;
+  t->cot[3] = 5000;
+  t->cot[4] = 5001;
   assert_int_equal(go(t), 0);
   assert_int_equal(t->n_sums, 0);
+  assert_int_equal(t->cot[2], 200);
   assert_int_equal(t->cot[1], 100);
-  assert_int_equal(t->cot[0], 0);
 }
 
-/* Nothing with a tangent depends on 0: no path, not zero. */
+/* Nothing with a tangent depends on 1: no path, not zero. */
 static void unreached_is_none(void **state) {
-  toy_t *t = start(4);
+  toy_t *t = start(5);
   (void)state;
-  NODE(t, 2, 0);
   NODE(t, 3, 1);
-  t->needs[0] = t->needs[1] = 1;
-  t->cot[3] = 5000;
+  NODE(t, 4, 2);
+  t->needs[1] = t->needs[2] = 1;
+  t->cot[4] = 5000;
   assert_int_equal(go(t), 0);
-  assert_int_equal(t->cot[0], AG_NONE);
-  assert_int_equal(t->cot[1], 100);
+  assert_int_equal(t->cot[1], AG_NONE);
+  assert_int_equal(t->cot[2], 200);
 }
 
 static void failures_end_the_walk(void **state) {
-  toy_t *t = start(3);
+  toy_t *t = start(4);
   (void)state;
-  NODE(t, 1, 0);
   NODE(t, 2, 1);
-  t->needs[0] = 1;
-  t->cot[2] = 5000;
+  NODE(t, 3, 2);
+  t->needs[1] = 1;
+  t->cot[3] = 5000;
   t->fail_at = 0;
   assert_int_equal(go(t), 7);
-  assert_int_equal(t->cot[0], AG_NONE);
+  assert_int_equal(t->cot[1], AG_NONE);
 }
 
 static void widest_counts_operands_and_results(void **state) {
-  toy_t *t = start(8);
+  toy_t *t = start(9);
   (void)state;
-  NODE(t, 2, 0, 1, 0);
-  NODE(t, 3, 2);
+  NODE(t, 3, 1, 2, 1);
+  NODE(t, 4, 3);
   t->results[1] = 5;
   assert_int_equal(ag_widest(&t->g), 5);
 }

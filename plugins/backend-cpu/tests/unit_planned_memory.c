@@ -149,7 +149,7 @@ static void a_joint_graph_has_no_plan(void **state) {
   bc_error_t e;
   (void)state;
   build(h, 5);
-  h->graphs[0].kind = AOT_GRAPH_JOINT;
+  h->graphs[1].kind = AOT_GRAPH_JOINT;
   assert_int_equal(bc_plan_memory(hs_finish(h), &nobody, 1, 1, NULL, &r, &e), AOT_E_PRECONDITION);
   mr_deinit(&r);
   hs_destroy(h);

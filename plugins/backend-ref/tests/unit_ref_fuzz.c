@@ -189,7 +189,7 @@ static void test_recursive_region_is_an_error(void **state) {
   hs_graph(h, AOT_GRAPH_FORWARD);
   v = hs_input(h, AOT_F32, 0, NULL);
   hs_node(h, "higher_order.invoke_subgraph");
-  hs_arg_graph(h, 0);
+  hs_arg_graph(h, 1);
   hs_arg_none(h);
   hs_arg_value(h, v);
   hs_output(h, hs_result(h, AOT_F32, 0, NULL));

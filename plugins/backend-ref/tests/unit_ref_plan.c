@@ -87,7 +87,7 @@ static void both_branches_are_rehearsed(void **state) {
   hs_graph(h, AOT_GRAPH_FORWARD);
   const uint32_t x = hs_input(h, AOT_F32, 1, DIMS(100)), c = hs_input(h, AOT_BOOL, 0, DIMS(0));
   hs_node(h, "higher_order.cond");
-  hs_arg_value(h, c), hs_arg_graph(h, 1), hs_arg_graph(h, 2), hs_arg_values(h, (uint32_t[]){x}, 1);
+  hs_arg_value(h, c), hs_arg_graph(h, 2), hs_arg_graph(h, 3), hs_arg_values(h, (uint32_t[]){x}, 1);
   hs_output(h, hs_result(h, AOT_F32, 1, DIMS(100)));
   for (int branch = 0; branch < 2; branch++) {
     hs_graph(h, AOT_GRAPH_REGION);

@@ -547,10 +547,10 @@ static void test_query_says_why(void **state) {
   hs_arg_value(h, x);
   hs_result(h, AOT_C64, 1, DIMS(3));
   s = hs_finish(h);
-  assert_null(rf_refuse(s, 0, &nobody, &error)); /* p = 0 draws nothing */
-  assert_non_null(strstr(rf_refuse(s, 1, &nobody, &error), "random"));
-  assert_non_null(strstr(rf_refuse(s, 2, &nobody, &error), "no kernel for"));
-  assert_non_null(strstr(rf_refuse(s, 3, &nobody, &error), "complex"));
+  assert_null(rf_refuse(s, 1, &nobody, &error)); /* p = 0 draws nothing */
+  assert_non_null(strstr(rf_refuse(s, 2, &nobody, &error), "random"));
+  assert_non_null(strstr(rf_refuse(s, 3, &nobody, &error), "no kernel for"));
+  assert_non_null(strstr(rf_refuse(s, 4, &nobody, &error), "complex"));
   hs_destroy(h);
 }
 

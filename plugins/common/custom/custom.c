@@ -41,7 +41,7 @@ static int makes_numbers(const aot_snapshot_t *s, const aot_snap_node_t *n) {
 /* By operator row: neither a region nor in common/kernels. */
 static uint8_t *find_custom_ops(const aot_snapshot_t *s) {
   uint8_t *custom = calloc((size_t)s->ops.count + 1, 1);
-  for (uint32_t o = 0; custom && o < s->ops.count; o++)
+  for (uint32_t o = 1; custom && o < s->ops.count; o++)
     custom[o] = !(op_row(s, o)->flags & (AOT_OP_REGION | AOT_OP_COLLECTIVE)) && !rk_find(op_name(s, o));
   return custom;
 }
@@ -155,7 +155,7 @@ static aot_status_t no_memory(cu_error_t *error) {
 
 static aot_status_t add_nodes(const cu_world_t *w, const aot_snapshot_t *s, const uint8_t *custom, uint32_t *seen, cu_program_t *p,
                               cu_error_t *error) {
-  for (uint32_t i = 0; i < s->nodes.count; i++) {
+  for (uint32_t i = 1; i < s->nodes.count; i++) {
     const aot_snap_node_t *n = node_row(s, i);
     if (!custom[n->op] || makes_numbers(s, n)) continue;
     const char *why = cu_refuse(w, s, i, error);
@@ -173,7 +173,7 @@ aot_status_t cu_prepare(const cu_world_t *w, const aot_snapshot_t *s, cu_program
   uint32_t n = 0, *seen = NULL;
   memset(out, 0, sizeof *out);
   error->node = AOT_NO_ID;
-  for (uint32_t i = 0; custom && i < s->nodes.count; i++) n += custom[node_row(s, i)->op] && !makes_numbers(s, node_row(s, i));
+  for (uint32_t i = 1; custom && i < s->nodes.count; i++) n += custom[node_row(s, i)->op] && !makes_numbers(s, node_row(s, i));
   aot_status_t status = custom ? AOT_OK : no_memory(error);
   if (n) {
     seen = calloc((size_t)s->values.count + 1, sizeof *seen);

@@ -72,7 +72,7 @@ static void note_reads(const aot_snapshot_t *s, const aot_snap_graph_t *g, class
 static uint8_t *find_sharing_ops(const aot_snapshot_t *s) {
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
   uint8_t *shares = calloc((size_t)s->ops.count + 1, 1);
-  for (uint32_t o = 0; shares && o < s->ops.count; o++) {
+  for (uint32_t o = 1; shares && o < s->ops.count; o++) {
     const rk_kernel *kernel = rk_find(aot_snap_text(s, ops[o].name));
     shares[o] = (ops[o].flags & (AOT_OP_VIEW | AOT_OP_MULTI_VIEW | AOT_OP_REGION | AOT_OP_INPLACE_VIEW)) || (kernel && rk_is_view(kernel));
   }
@@ -121,8 +121,8 @@ aot_status_t cu_reinplace(const aot_snapshot_t *s, cu_program_t *p) {
   classes_t c = {malloc(n * sizeof *c.parent), calloc(n, sizeof *c.slots), calloc(n, sizeof *c.last_read)};
   uint8_t *shares = find_sharing_ops(s);
   const aot_status_t status = c.parent && c.slots && c.last_read && shares ? AOT_OK : AOT_E_EXHAUSTED;
-  for (uint32_t v = 0; status == AOT_OK && v < s->values.count; v++) c.parent[v] = v;
-  for (uint32_t g = 0; status == AOT_OK && g < s->graphs.count; g++) {
+  for (uint32_t v = 1; status == AOT_OK && v < s->values.count; v++) c.parent[v] = v;
+  for (uint32_t g = 1; status == AOT_OK && g < s->graphs.count; g++) {
     note_reads(s, &graphs[g], &c);
     join_views(s, &graphs[g], shares, &c);
   }

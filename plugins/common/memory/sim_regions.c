@@ -100,7 +100,7 @@ int ms_region_memory(const aot_snapshot_t *s, const int64_t *dims, uint64_t *out
               .state = calloc((size_t)s->graphs.count + 1, 1), .value_of_row = malloc(((size_t)s->values.count + 1) * 4)};
   int status = w.state && w.value_of_row ? 0 : -2;
   if (status == 0) memset(w.value_of_row, 0xff, ((size_t)s->values.count + 1) * 4);
-  for (uint32_t row = 0; row < s->graphs.count && status == 0; row++)
+  for (uint32_t row = 1; row < s->graphs.count && status == 0; row++)
     if (w.graphs[row].kind != AOT_GRAPH_REGION) {
       status = push(&w, row);
       if (status == 0) status = visit(&w);

@@ -28,7 +28,7 @@ static uint64_t mix(uint64_t hash, uint64_t x) {
 /* What an operand slot holds, up to equality. */
 static uint32_t operand(const search_t *f, const aot_snap_node_t *n, uint32_t k) {
   const uint32_t row = AOT_SNAP_ROWS(f->s, uint32_t, operands)[n->operand_begin + k];
-  return row == AOT_NO_ID ? AOT_NO_ID : f->same[f->values[row].id];
+  return f->same[f->values[row].id];
 }
 
 /* The elements of a list argument that is no operand, as bytes. */
@@ -100,7 +100,7 @@ static int may_merge(const search_t *f, const aot_snap_node_t *n) {
 static void find_roots(search_t *f) {
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(f->s, aot_snap_port_t, ports) + f->g->output_begin;
   const uint32_t *operands = AOT_SNAP_ROWS(f->s, uint32_t, operands);
-  for (uint32_t v = 0; v < f->s->values.count; v++) f->root[v] = v;
+  for (uint32_t v = 1; v < f->s->values.count; v++) f->root[v] = v;
   for (uint32_t i = 0; i < f->g->n_nodes; i++) {
     const aot_snap_node_t *n = &f->nodes[i];
     const int is_view = (AOT_SNAP_ROWS(f->s, aot_snap_op_t, ops)[n->op].flags & AOT_OP_VIEW) != 0;

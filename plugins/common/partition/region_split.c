@@ -60,7 +60,7 @@ static aot_status_t choose_all(divider_t *d, pt_pick_t pick, const void *self) {
   AOT_TRY(d->host->graph->snapshot(d->prog, &s));
   uint32_t *row_of_graph = calloc((size_t)d->host->graph->n_graphs(d->prog) + 1, sizeof *row_of_graph);
   aot_status_t status = row_of_graph ? AOT_OK : pt_no_memory(d->host, d->ctx);
-  for (uint32_t g = 0; status == AOT_OK && g < s->graphs.count; g++)
+  for (uint32_t g = 1; status == AOT_OK && g < s->graphs.count; g++)
     row_of_graph[AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[g].id] = g;
   for (uint32_t i = 0; status == AOT_OK && i < d->n_halves; i++) status = read_half(d, &d->halves[i], row_of_graph, s);
   for (uint32_t i = 0; status == AOT_OK && i < d->n_halves; i++) status = choose_half(d, &d->halves[i], pick, self);
@@ -71,7 +71,7 @@ static aot_status_t choose_all(divider_t *d, pt_pick_t pick, const void *self) {
 /* ---- the two bodies ---- */
 
 static aot_status_t add_output(pt_copier_t *c, aot_graph_t graph, uint32_t position, aot_value_t v, aot_str_t name) {
-  if (v.id != AOT_NO_ID) v.id = c->map[v.id];
+  v.id = c->map[v.id];
   return c->host->edit->output_add(c->prog, graph, AOT_ROLE_REGION, position, v, name);
 }
 
@@ -146,11 +146,11 @@ static aot_status_t build_half(divider_t *d, half_t *h, pt_copier_t *c, uint32_t
   aot_status_t status = is_read && h->read ? AOT_OK : pt_no_memory(d->host, d->ctx);
   if (status == AOT_OK) {
     mark_read(h, is_read);
-    memset(c->map, 0xff, (size_t)n_ids * sizeof *c->map);
+    memset(c->map, 0, (size_t)n_ids * sizeof *c->map);
     status = build_forward(d, h, c);
   }
   if (status == AOT_OK) {
-    memset(c->map, 0xff, (size_t)n_ids * sizeof *c->map);
+    memset(c->map, 0, (size_t)n_ids * sizeof *c->map);
     status = build_backward(d, h, c, is_read);
   }
   free(is_read);
@@ -230,7 +230,7 @@ static aot_status_t erase_unnamed(divider_t *d) {
   uint32_t n_graphs = g->n_graphs(d->prog);
   uint8_t *named = calloc((size_t)n_graphs + 1, 1);
   aot_status_t status = named ? AOT_OK : pt_no_memory(d->host, d->ctx);
-  for (uint32_t i = 0; status == AOT_OK && i < n_graphs; i++)
+  for (uint32_t i = 1; status == AOT_OK && i < n_graphs; i++)
     for (aot_node_t n = g->first(d->prog, (aot_graph_t){i}); n.id != AOT_NO_ID && status == AOT_OK; n = g->next(d->prog, n)) {
       aot_node_info_t info = {.struct_size = sizeof info};
       status = g->node_info(d->prog, n, &info);

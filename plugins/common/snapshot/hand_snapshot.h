@@ -8,7 +8,7 @@
  *     hs_output(h, y);
  *     const aot_snapshot_t *s = hs_finish(h);
  *
- * Ids equal rows. Rows of nodes, values and ports of one graph stand together because graphs are written one by one. */
+ * Ids equal rows, which count from 1. Rows of nodes, values and ports of one graph stand together because graphs are written one by one. */
 #ifndef HAND_SNAPSHOT_H
 #define HAND_SNAPSHOT_H
 
@@ -38,7 +38,11 @@ typedef struct hand_snapshot {
   void *block;
 } hand_snapshot;
 
-static inline hand_snapshot *hs_create(void) { return calloc(1, sizeof(hand_snapshot)); }
+static inline hand_snapshot *hs_create(void) {
+  hand_snapshot *h = calloc(1, sizeof *h);
+  if (h) h->n_graphs = h->n_nodes = h->n_values = h->n_exprs = h->n_ops = 1; /* the empty rows */
+  return h;
+}
 static inline void hs_destroy(hand_snapshot *h) {
   free(h->block);
   free(h);
@@ -52,7 +56,7 @@ static inline aot_snap_str_t hs_text(hand_snapshot *h, const char *text) {
 }
 
 static inline uint32_t hs_op(hand_snapshot *h, const char *name) {
-  for (uint32_t o = 0; o < h->n_ops; o++)
+  for (uint32_t o = 1; o < h->n_ops; o++)
     if (h->ops[o].name.size == strlen(name) && memcmp(h->chars + h->ops[o].name.begin, name, h->ops[o].name.size) == 0) return o;
   h->ops[h->n_ops].name = hs_text(h, name);
   return h->n_ops++;
@@ -209,7 +213,8 @@ static inline void hs_place(aot_snapshot_t *s, aot_snap_array_t *a, const void *
 
 /* The block; it belongs to h. */
 static inline const aot_snapshot_t *hs_finish(hand_snapshot *h) {
-  aot_snapshot_t *s = calloc(1, sizeof *h + sizeof *s);
+  const aot_snap_leaf_t no_leaf = {0};
+  aot_snapshot_t *s = calloc(1, sizeof *h + sizeof *s + sizeof no_leaf);
   hs_close(h);
   s->magic = AOT_SNAPSHOT_MAGIC;
   s->version = AOT_SNAPSHOT_VERSION;
@@ -222,7 +227,7 @@ static inline const aot_snapshot_t *hs_finish(hand_snapshot *h) {
   hs_place(s, &s->ints, h->ints, h->n_ints, sizeof h->ints[0]);
   hs_place(s, &s->floats, h->floats, h->n_floats, sizeof h->floats[0]);
   hs_place(s, &s->ports, h->ports, h->n_ports, sizeof h->ports[0]);
-  hs_place(s, &s->leaves, NULL, 0, sizeof(aot_snap_leaf_t));
+  hs_place(s, &s->leaves, &no_leaf, 1, sizeof no_leaf);
   hs_place(s, &s->rules, NULL, 0, sizeof(aot_snap_rule_t));
   hs_place(s, &s->symbols, h->symbols, h->n_symbols, sizeof h->symbols[0]);
   hs_place(s, &s->exprs, h->exprs, h->n_exprs, sizeof h->exprs[0]);

@@ -10,7 +10,7 @@
 
 typedef struct checker {
   const aot_snapshot_t *s;
-  uint32_t *graph_of; /* of a value; AOT_NO_ID: nobody defines it */
+  uint32_t *graph_of; /* of a value; 0: nobody defines it */
   sn_error *error;
 } checker;
 
@@ -29,7 +29,7 @@ static aot_status_t damaged(sn_error *error, const char *format, ...) {
 
 static int range_ok(uint64_t begin, uint64_t n, uint32_t count) { return begin + n <= count; }
 static int text_ok(const aot_snapshot_t *s, aot_snap_str_t t) { return range_ok(t.begin, t.size, s->chars.count); }
-static int dim_ok(const aot_snapshot_t *s, int64_t d) { return !AOT_DIM_IS_SYM(d) || AOT_DIM_EXPR(d) < s->exprs.count; }
+static int dim_ok(const aot_snapshot_t *s, int64_t d) { return !AOT_DIM_IS_SYM(d) || (AOT_DIM_EXPR(d) && AOT_DIM_EXPR(d) < s->exprs.count); }
 
 static aot_status_t check_arrays(checker *k) {
   const aot_snapshot_t *s = k->s;
@@ -51,6 +51,19 @@ static aot_status_t check_arrays(checker *k) {
   return AOT_OK;
 }
 
+static aot_status_t check_empty_rows(checker *k) {
+  const aot_snapshot_t *s = k->s;
+  const struct { const aot_snap_array_t *array; const char *name; } arrays[] = {
+      {&s->graphs, "graphs"}, {&s->nodes, "nodes"}, {&s->values, "values"}, {&s->leaves, "leaves"}, {&s->exprs, "exprs"}, {&s->ops, "ops"}};
+  for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
+    const aot_snap_array_t *a = arrays[i].array;
+    const unsigned char *row = (const unsigned char *)s + a->at;
+    NEED(a->count > 0, "there is no row 0 of %s", arrays[i].name);
+    for (uint32_t b = 0; b < a->row_size; b++) NEED(!row[b], "row 0 of %s is not empty", arrays[i].name);
+  }
+  return AOT_OK;
+}
+
 static aot_status_t check_dims(checker *k, const char *what, uint32_t row, int32_t rank, uint32_t dims) {
   NEED(rank >= 0 && rank <= AOT_MAX_RANK, "%s %u has rank %d", what, row, rank);
   NEED(range_ok(dims, 2 * (uint64_t)rank, k->s->ints.count), "the dimensions of %s %u lie outside", what, row);
@@ -67,16 +80,16 @@ static aot_status_t check_tables(checker *k) {
   const aot_snap_leaf_t *leaves = AOT_SNAP_ROWS(s, aot_snap_leaf_t, leaves);
   const aot_snap_rule_t *rules = AOT_SNAP_ROWS(s, aot_snap_rule_t, rules);
   for (uint32_t i = 0; i < s->ints.count; i++) NEED(dim_ok(s, ints[i]), "integer %u names no expression", i);
-  for (uint32_t i = 0; i < s->exprs.count; i++) {
+  for (uint32_t i = 1; i < s->exprs.count; i++) {
     const int64_t children[3] = {exprs[i].a, exprs[i].b, exprs[i].c};
     NEED(exprs[i].op >= AOT_EXPR_SYMBOL && exprs[i].op <= AOT_EXPR_SUB, "expression %u has operator %d", i, exprs[i].op);
     NEED(exprs[i].op != AOT_EXPR_SYMBOL || (exprs[i].a >= 0 && exprs[i].a < s->symbols.count), "expression %u names no symbol", i);
     for (int c = 0; c < 3 && exprs[i].op != AOT_EXPR_SYMBOL; c++)
-      NEED(!AOT_DIM_IS_SYM(children[c]) || AOT_DIM_EXPR(children[c]) < i, "expression %u uses a later one", i);
+      NEED(dim_ok(s, children[c]) && (!AOT_DIM_IS_SYM(children[c]) || AOT_DIM_EXPR(children[c]) < i), "expression %u uses a later one", i);
   }
   for (uint32_t i = 0; i < s->symbols.count; i++) NEED(text_ok(s, symbols[i].name), "the name of symbol %u lies outside", i);
-  for (uint32_t i = 0; i < s->ops.count; i++) NEED(text_ok(s, ops[i].name), "the name of operator %u lies outside", i);
-  for (uint32_t i = 0; i < s->leaves.count; i++) {
+  for (uint32_t i = 1; i < s->ops.count; i++) NEED(text_ok(s, ops[i].name), "the name of operator %u lies outside", i);
+  for (uint32_t i = 1; i < s->leaves.count; i++) {
     NEED(text_ok(s, leaves[i].name), "the name of leaf %u lies outside", i);
     AOT_TRY(check_dims(k, "leaf", i, leaves[i].rank, leaves[i].dims));
   }
@@ -87,7 +100,7 @@ static aot_status_t check_tables(checker *k) {
 static aot_status_t check_values(checker *k) {
   const aot_snapshot_t *s = k->s;
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
-  for (uint32_t i = 0; i < s->values.count; i++) {
+  for (uint32_t i = 1; i < s->values.count; i++) {
     const aot_snap_value_t *v = &values[i];
     NEED(v->kind >= AOT_TYPE_NONE && v->kind <= AOT_TYPE_TOKEN, "value %u has kind %d", i, v->kind);
     NEED(dim_ok(s, v->expr) && dim_ok(s, v->offset), "value %u names no expression", i);
@@ -107,7 +120,7 @@ static aot_status_t check_ports(checker *k, uint32_t graph, uint32_t begin, uint
     if (v == AOT_NO_ID) continue;
     NEED(v < k->s->values.count, "port %u names no value", p);
     if (is_input) {
-      NEED(k->graph_of[v] == AOT_NO_ID, "port %u brings value %u a second time", p, v);
+      NEED(!k->graph_of[v], "port %u brings value %u a second time", p, v);
       NEED(AOT_SNAP_ROWS(k->s, aot_snap_value_t, values)[v].def == AOT_NO_ID, "port %u brings value %u, which a node defines", p, v);
       k->graph_of[v] = graph;
     } else {
@@ -146,8 +159,8 @@ static aot_status_t check_arg(checker *k, uint32_t graph, uint32_t node, const a
     case AOT_ARG_STR:
       NEED(a->n == 0 || (i < s->chars.count && range_ok(i, a->n, s->chars.count)), "the text of node %u lies outside", node);
       return AOT_OK;
-    case AOT_ARG_GRAPH: NEED(i < s->graphs.count, "node %u names no graph", node); return AOT_OK;
-    case AOT_ARG_OP: NEED(i < s->ops.count, "node %u names no operator", node); return AOT_OK;
+    case AOT_ARG_GRAPH: NEED(i && i < s->graphs.count, "node %u names no graph", node); return AOT_OK;
+    case AOT_ARG_OP: NEED(i && i < s->ops.count, "node %u names no operator", node); return AOT_OK;
     case AOT_ARG_INT: NEED(dim_ok(s, a->i), "node %u names no expression", node); return AOT_OK;
     default: NEED(a->kind >= AOT_ARG_NONE && a->kind <= AOT_ARG_OP, "node %u has an argument of kind %d", node, a->kind); return AOT_OK;
   }
@@ -158,7 +171,7 @@ static aot_status_t check_node(checker *k, uint32_t graph, uint32_t node) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args);
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
-  NEED(n->op < s->ops.count && n->graph == graph, "node %u has no operator, or another graph", node);
+  NEED(n->op && n->op < s->ops.count && n->graph == graph, "node %u has no operator, or another graph", node);
   NEED(range_ok(n->arg_begin, n->n_args, s->args.count), "the arguments of node %u lie outside", node);
   NEED(range_ok(n->operand_begin, n->n_operands, s->operands.count), "the operands of node %u lie outside", node);
   NEED(range_ok(n->result_begin, n->n_results, s->values.count), "the results of node %u lie outside", node);
@@ -166,7 +179,7 @@ static aot_status_t check_node(checker *k, uint32_t graph, uint32_t node) {
   for (uint32_t r = 0; r < n->n_results; r++) {
     uint32_t v = n->result_begin + r;
     NEED(values[v].def == node && values[v].index == r, "value %u is not result %u of node %u", v, r, node);
-    NEED(k->graph_of[v] == AOT_NO_ID, "value %u is defined twice", v);
+    NEED(!k->graph_of[v], "value %u is defined twice", v);
     k->graph_of[v] = graph;
   }
   return AOT_OK;
@@ -175,8 +188,8 @@ static aot_status_t check_node(checker *k, uint32_t graph, uint32_t node) {
 static aot_status_t check_graphs(checker *k) {
   const aot_snapshot_t *s = k->s;
   const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
-  uint32_t seen = 0; /* nodes: every row belongs to one graph */
-  for (uint32_t g = 0; g < s->graphs.count; g++) {
+  uint32_t seen = 1; /* nodes: every row but the empty one belongs to one graph */
+  for (uint32_t g = 1; g < s->graphs.count; g++) {
     const aot_snap_graph_t *graph = &graphs[g];
     NEED(text_ok(s, graph->name), "the name of graph %u lies outside", g);
     NEED(graph->node_begin == seen && range_ok(seen, graph->n_nodes, s->nodes.count), "the nodes of graph %u are not the next %u", g, graph->n_nodes);
@@ -191,14 +204,14 @@ static aot_status_t check_graphs(checker *k) {
 
 static aot_status_t check_all(checker *k) {
   AOT_TRY(check_arrays(k));
+  AOT_TRY(check_empty_rows(k));
   AOT_TRY(check_tables(k));
   AOT_TRY(check_values(k));
-  k->graph_of = malloc(((size_t)k->s->values.count + 1) * sizeof *k->graph_of);
+  k->graph_of = calloc((size_t)k->s->values.count + 1, sizeof *k->graph_of);
   if (!k->graph_of) {
     damaged(k->error, "no memory to check %u values", k->s->values.count);
     return AOT_E_EXHAUSTED;
   }
-  memset(k->graph_of, 0xFF, ((size_t)k->s->values.count + 1) * sizeof *k->graph_of);
   return check_graphs(k);
 }
 

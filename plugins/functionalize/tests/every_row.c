@@ -446,9 +446,9 @@ static void drive_writer(rows_t *r, const aot_op_desc_t *w) {
 static int read_table(rows_t *r) {
   if (!ws_import(&r->shop, "aot 1\nproperties imported\ngraph @main forward {\n}\n")) return 0;
   const aoth_ops_t *ops = aoth_session_ops(r->shop.session);
-  r->n = aoth_ops_count(ops);
+  r->n = aoth_ops_count(ops) - 1;
   r->op = malloc((r->n + 1) * sizeof *r->op);
-  for (uint32_t i = 0; r->op && i < r->n; i++) r->op[i] = aoth_ops_desc(ops, (aot_op_t){i});
+  for (uint32_t i = 0; r->op && i < r->n; i++) r->op[i] = aoth_ops_desc(ops, (aot_op_t){i + 1});
   if (r->op) qsort(r->op, r->n, sizeof *r->op, by_name);
   return r->op != NULL;
 }

@@ -22,7 +22,8 @@ static double rounded(int32_t dtype, double x) {
   return x;
 }
 
-static const char *const ops[] = {"aten.add.Tensor",  "aten.add.Scalar",   "aten.mul.Tensor",      "aten.mul.Scalar",
+static const char *const ops[] = {NULL, /* the operator of no id */
+                                  "aten.add.Tensor",  "aten.add.Scalar",   "aten.mul.Tensor",      "aten.mul.Scalar",
                                   "aten.div.Tensor",  "aten.rsub.Scalar",  "aten.pow.Scalar",      "aten.sqrt.default",
                                   "aten.neg.default", "aten.lerp.Scalar",  "aten.addcmul.default", "aten.maximum.default",
                                   "aten.clamp.default", "aten._to_copy.default"};
@@ -117,7 +118,7 @@ static aot_status_t value_type(aot_prog_t *p, aot_value_t v, aot_type_t *out) {
 }
 static aot_op_t op_find(aot_prog_t *p, aot_str_t name) {
   (void)p;
-  for (uint32_t i = 0; i < sizeof ops / sizeof *ops; i++)
+  for (uint32_t i = 1; i < sizeof ops / sizeof *ops; i++)
     if (aot_str_eq(name, aot_str(ops[i]))) return (aot_op_t){i};
   return (aot_op_t){AOT_NO_ID};
 }
@@ -191,6 +192,7 @@ static void *alloc(aot_ctx_t *ctx, uint32_t arena, uint32_t align, uint64_t size
 
 void sh_init(small_host_t *h) {
   memset(h, 0, sizeof *h);
+  h->n_leaves = 1; /* ids count from 1 */
   h->graph = (aot_graph_api_t){.struct_size = sizeof h->graph, .n_leaves = n_leaves, .leaf_info = leaf_info, .n_rules = n_rules,
                                .rule = rule, .graph_find = graph_find, .n_outputs = n_outputs, .outputs = outputs,
                                .value_type = value_type, .op_find = op_find, .node_info = node_info};
@@ -216,13 +218,14 @@ void sh_grad(small_host_t *h, uint32_t leaf, const double *x) {
 
 /* The BACKWARD graph anew: its gradients are values of their own. */
 void sh_begin_step(small_host_t *h) {
-  uint32_t n_params = 0;
+  uint32_t n_params = 1;
   while (n_params < h->n_made && h->leaves[n_params].role == AOT_ROLE_PARAMETER) n_params++;
   h->n_leaves = n_params;
-  h->n_values = h->n_outputs = h->n_rules = h->n_backward = 0;
+  h->n_values = 1;
+  h->n_outputs = h->n_rules = h->n_backward = 0;
   h->has_update = 0;
   h->used = 0;
-  for (uint32_t i = 0; i < n_params; i++) {
+  for (uint32_t i = 1; i < n_params; i++) {
     aot_value_t v = {AOT_NO_ID};
     if (h->grad[i].dtype) {
       v.id = h->n_values++;

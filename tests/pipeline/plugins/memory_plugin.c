@@ -78,7 +78,7 @@ static aot_status_t pass_create(const aot_host_t *host, aot_ctx_t *ctx, const ao
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
   const aot_graph_api_t *g = ((const unit_t *)b->self)->host.graph;
   (void)ctx;
-  for (uint32_t i = 0; i < g->n_graphs(prog); i++)
+  for (uint32_t i = 1; i < g->n_graphs(prog); i++)
     for (aot_node_t k = g->first(prog, (aot_graph_t){i}); k.id != AOT_NO_ID; k = g->next(prog, k)) {
       const aot_verdict_t v = {.struct_size = sizeof v, .accepted = 1, .node = k};
       AOT_TRY(sink->put(sink->self, &v));

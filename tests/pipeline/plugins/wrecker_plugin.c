@@ -68,7 +68,7 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
     const aot_verdict_t v = {.struct_size = sizeof v, .accepted = 1, .node = {4000000}};
     if (sink->put(sink->self, &v) == AOT_OK) return AOT_E_INTERNAL;
   }
-  for (uint32_t i = 0; i < g->n_graphs(prog); i++)
+  for (uint32_t i = 1; i < g->n_graphs(prog); i++)
     for (aot_node_t k = g->first(prog, (aot_graph_t){i}); k.id != AOT_NO_ID; k = g->next(prog, k)) {
       const aot_verdict_t v = {.struct_size = sizeof v, .accepted = 1, .node = k};
       AOT_TRY(sink->put(sink->self, &v));

@@ -75,13 +75,13 @@ static void the_boundary_lives_until_the_end(void **state) {
   hand_snapshot *h = hs_create();
   const aot_snapshot_t *s = two_graphs(h);
   const uint32_t written_forward[] = {0, 0}, written_backward[] = {1};
-  const mr_graph_t forward = {0, 0, 1, written_forward}, backward = {1, 1, 2, written_backward};
+  const mr_graph_t forward = {1, 0, 1, written_forward}, backward = {2, 1, 2, written_backward};
   static const struct { int32_t kind; uint32_t first; } expected[] = {
       {AOT_MEMORY_INPUT, 0}, {AOT_MEMORY_OUTPUT, 0}, {AOT_MEMORY_SAVED, 0}, {AOT_MEMORY_INPUT, 1}, {AOT_MEMORY_GRADIENT, 1}};
   mr_rows_t r = {0};
   (void)state;
-  mr_step(&r, 0, 0);
   mr_step(&r, 1, 1);
+  mr_step(&r, 2, 2);
   assert_int_equal(mr_boundary(&r, s, NULL, &forward, &backward), AOT_OK);
   assert_int_equal(mr_finish(&r, 1, 0), AOT_OK);
   assert_int_equal(r.n_buffers, 5); /* not the parameter, and the saved slot once */
@@ -99,13 +99,13 @@ static void the_boundary_lives_until_the_end(void **state) {
 static void sizes_that_cannot_be_are_refused(void **state) {
   hand_snapshot *h = hs_create();
   const uint32_t written[] = {0, 0};
-  const mr_graph_t forward = {0, 0, 1, written}, none = {.graph = AOT_NO_ID};
+  const mr_graph_t forward = {1, 0, 1, written}, none = {.graph = AOT_NO_ID};
   mr_rows_t r = {0};
   (void)state;
   two_graphs(h);
   h->ints[0] = INT64_MAX / 2;
   const aot_snapshot_t *s = hs_finish(h);
-  mr_step(&r, 0, 0);
+  mr_step(&r, 1, 1);
   assert_int_equal(mr_boundary(&r, s, NULL, &forward, &none), AOT_E_RANGE);
   mr_deinit(&r);
   hs_destroy(h);

@@ -18,6 +18,7 @@ typedef struct block {
 static int64_t add(block *b, int32_t op, int64_t x, int64_t y, int64_t z) {
   aot_snap_expr_t e = {op, 0, x, y, z};
   b->s.exprs.at = offsetof(block, exprs);
+  if (!b->s.exprs.count) b->s.exprs.count = 1; /* the empty row */
   b->exprs[b->s.exprs.count] = e;
   return AOT_DIM_SYM + b->s.exprs.count++;
 }
