@@ -1,35 +1,33 @@
 #include "adam.h"
 
-#include <aot/inline.h>
-
-opt_adam_step_t opt_adam_begin(opt_emit_t *e, const opt_adam_t *o, opt_v lr, opt_v step) {
+opt_adam_step_t opt_adam_begin(em_t *e, const opt_adam_t *o, em_x lr, em_x step) {
   opt_adam_step_t s;
-  s.step = opt_add_number(e, step, 1);
-  opt_v correction1 = opt_number_minus(e, 1, opt_number_power(e, o->beta1, s.step));
-  opt_v correction2 = opt_number_minus(e, 1, opt_number_power(e, o->beta2, s.step));
-  s.neg_size = opt_scalar_make(opt_neg(e, opt_div(e, lr, correction1)));
-  s.correction = opt_scalar_make(opt_sqrt(e, correction2));
-  s.decay = opt_scalar_make(aot_no_value());
-  if (o->decoupled && o->weight_decay != 0) s.decay.f64 = opt_number_minus(e, 1, opt_mul_number(e, lr, o->weight_decay));
+  s.step = em_add(e, step, em_f(1));
+  em_x correction1 = em_sub(e, em_f(1), em_pow(e, em_f(o->beta1), s.step));
+  em_x correction2 = em_sub(e, em_f(1), em_pow(e, em_f(o->beta2), s.step));
+  s.neg_size = opt_scalar_make(EM(e, "neg", em_div(e, lr, correction1)));
+  s.correction = opt_scalar_make(EM(e, "sqrt", correction2));
+  s.decay = opt_scalar_make(em_none());
+  if (o->decoupled && o->weight_decay != 0) s.decay.f64 = em_sub(e, em_f(1), em_mul(e, lr, em_f(o->weight_decay)));
   return s;
 }
 
-opt_adam_values_t opt_adam_update(opt_emit_t *e, const opt_adam_t *o, opt_adam_step_t *s, opt_adam_values_t old, opt_v grad,
+opt_adam_values_t opt_adam_update(em_t *e, const opt_adam_t *o, opt_adam_step_t *s, opt_adam_values_t old, em_x grad,
                                   int32_t dtype, int32_t rank) {
   opt_adam_values_t now = old;
-  if (o->maximize) grad = opt_neg(e, grad);
+  if (o->maximize) grad = EM(e, "neg", grad);
   if (o->weight_decay != 0) {
-    if (o->decoupled) now.param = opt_mul(e, old.param, opt_scalar_for(e, &s->decay, dtype, rank));
-    else grad = opt_add_scaled(e, grad, old.param, o->weight_decay);
+    if (o->decoupled) now.param = em_mul(e, old.param, opt_scalar_for(e, &s->decay, dtype, rank));
+    else grad = EM(e, "add.Tensor", grad, old.param, em_f(o->weight_decay));
   }
-  now.exp_avg = opt_lerp(e, old.exp_avg, grad, 1 - o->beta1);
-  now.exp_avg_sq = opt_addcmul(e, opt_mul_number(e, old.exp_avg_sq, o->beta2), grad, grad, 1 - o->beta2);
-  opt_v second = now.exp_avg_sq;
-  if (o->amsgrad) second = now.max_exp_avg_sq = opt_max(e, old.max_exp_avg_sq, now.exp_avg_sq);
-  opt_v root = opt_div(e, opt_sqrt(e, second), opt_scalar_for(e, &s->correction, dtype, rank));
-  opt_v denominator = opt_add_number(e, root, o->eps);
+  now.exp_avg = EM(e, "lerp.Scalar", old.exp_avg, grad, em_f(1 - o->beta1));
+  now.exp_avg_sq = EM(e, "addcmul", em_mul(e, old.exp_avg_sq, em_f(o->beta2)), grad, grad, em_f(1 - o->beta2));
+  em_x second = now.exp_avg_sq;
+  if (o->amsgrad) second = now.max_exp_avg_sq = EM(e, "maximum", old.max_exp_avg_sq, now.exp_avg_sq);
+  em_x root = em_div(e, EM(e, "sqrt", second), opt_scalar_for(e, &s->correction, dtype, rank));
+  em_x denominator = em_add(e, root, em_f(o->eps));
   /* addcdiv takes its factor as a constant; this is what its kernel computes, in its order: param + (size * m) / d */
-  opt_v change = opt_div(e, opt_mul(e, now.exp_avg, opt_scalar_for(e, &s->neg_size, dtype, rank)), denominator);
-  now.param = opt_add(e, now.param, change);
+  em_x change = em_div(e, em_mul(e, now.exp_avg, opt_scalar_for(e, &s->neg_size, dtype, rank)), denominator);
+  now.param = em_add(e, now.param, change);
   return now;
 }

@@ -20,18 +20,18 @@ typedef struct opt_adam {
 } opt_adam_t;
 
 typedef struct opt_adam_step { /* what all parameters share */
-  opt_v step;              /* t, new */
+  em_x step;              /* t, new */
   opt_scalar_t decay;      /* 1 - lr*wd; AdamW with a weight decay */
   opt_scalar_t neg_size;   /* -lr/(1 - beta1^t) */
   opt_scalar_t correction; /* sqrt(1 - beta2^t) */
 } opt_adam_step_t;
 
 typedef struct opt_adam_values { /* of one parameter, before or after the step */
-  opt_v param, exp_avg, exp_avg_sq, max_exp_avg_sq; /* the last with amsgrad alone */
+  em_x param, exp_avg, exp_avg_sq, max_exp_avg_sq; /* the last with amsgrad alone */
 } opt_adam_values_t;
 
-opt_adam_step_t opt_adam_begin(opt_emit_t *e, const opt_adam_t *o, opt_v lr, opt_v step);
-opt_adam_values_t opt_adam_update(opt_emit_t *e, const opt_adam_t *o, opt_adam_step_t *s, opt_adam_values_t old, opt_v grad,
+opt_adam_step_t opt_adam_begin(em_t *e, const opt_adam_t *o, em_x lr, em_x step);
+opt_adam_values_t opt_adam_update(em_t *e, const opt_adam_t *o, opt_adam_step_t *s, opt_adam_values_t old, em_x grad,
                                   int32_t dtype, int32_t rank);
 
 #endif

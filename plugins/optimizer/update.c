@@ -10,7 +10,7 @@
 #define MAX_STATES 3
 
 typedef struct builder {
-  opt_emit_t emit;
+  em_t emit;
   const opt_rule_t *rule;
   const aot_graph_api_t *graph;
   const aot_edit_api_t *edit;
@@ -26,9 +26,12 @@ typedef struct builder {
 static const aot_type_t scalar_f64 = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_F64};
 
 /* The status of an edit goes where the emitter keeps the first failure. */
-static int ok(builder_t *b, aot_status_t status) {
-  if (b->emit.status == AOT_OK) b->emit.status = status;
-  return b->emit.status == AOT_OK;
+static int ok(builder_t *b, aot_status_t status) { return em_ok(&b->emit, status); }
+
+static void fail(builder_t *b, aot_status_t status, const char *code, const char *message, const char *hint, aot_value_t at) {
+  const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str(code), .message = aot_str(message),
+                        .hint = aot_str(hint), .node = aot_no_node(), .value = at};
+  em_tell(&b->emit, status, &d);
 }
 
 /* "adamw.exp_avg.fc.weight" [graph] */
@@ -43,27 +46,27 @@ static aot_str_t state_name(builder_t *b, const char *state, aot_str_t param) {
   return aot_str(text);
 }
 
-static opt_v add_input(builder_t *b, int32_t role, uint32_t index, const aot_type_t *type, aot_str_t name) {
-  opt_v v = aot_no_value();
+static em_x add_input(builder_t *b, int32_t role, uint32_t index, const aot_type_t *type, aot_str_t name) {
+  aot_value_t v = aot_no_value();
   if (b->emit.status == AOT_OK) ok(b, b->edit->input_add(b->emit.prog, b->emit.graph, role, index, type, name, &v));
-  return v;
+  return em_v(v);
 }
 
 /* A state leaf that starts at zero, and the input that reads it. */
-static opt_v add_state(builder_t *b, aot_str_t name, const aot_type_t *like, uint32_t *out_leaf) {
+static em_x add_state(builder_t *b, aot_str_t name, const aot_type_t *like, uint32_t *out_leaf) {
   aot_leaf_info_t info = {.struct_size = sizeof info, .role = AOT_ROLE_STATE, .n_names = 1, .names = &name, .type = *like};
   aot_leaf_t leaf = {AOT_NO_ID};
   info.type.flags = 0;
-  if (b->emit.status != AOT_OK || !ok(b, b->edit->leaf_create(b->emit.prog, &info, &leaf))) return aot_no_value();
+  if (b->emit.status != AOT_OK || !ok(b, b->edit->leaf_create(b->emit.prog, &info, &leaf))) return em_none();
   *out_leaf = leaf.id;
   return add_input(b, AOT_ROLE_STATE, leaf.id, &info.type, name);
 }
 
 /* The new value of a leaf, and the rule that brings it home. */
-static void add_output(builder_t *b, uint32_t leaf, opt_v v, aot_str_t name) {
+static void add_output(builder_t *b, uint32_t leaf, em_x v, aot_str_t name) {
   aot_rule_t rule = {.kind = AOT_RULE_COPY_BACK, .a = leaf};
   if (b->emit.status != AOT_OK) return;
-  if (!ok(b, b->edit->output_add(b->emit.prog, b->emit.graph, AOT_ROLE_UPDATE, leaf, v, name))) return;
+  if (!ok(b, b->edit->output_add(b->emit.prog, b->emit.graph, AOT_ROLE_UPDATE, leaf, em_value(&b->emit, v), name))) return;
   if (leaf < b->n_known && b->ruled[leaf]) return;
   ok(b, b->edit->rule_add(b->emit.prog, &rule));
 }
@@ -72,7 +75,7 @@ static int counts_steps(const opt_rule_t *r) { return r->kind == OPT_RULE_ADAM |
 
 static void begin_step(builder_t *b) {
   const opt_rule_t *r = b->rule;
-  opt_v lr = add_input(b, AOT_ROLE_HYPER, AOT_HYPER_LR, &scalar_f64, aot_str("lr")), step = aot_no_value();
+  em_x lr = add_input(b, AOT_ROLE_HYPER, AOT_HYPER_LR, &scalar_f64, aot_str("lr")), step = em_none();
   uint32_t leaf = AOT_NO_ID;
   aot_str_t name = state_name(b, "step", aot_str(""));
   if (counts_steps(r)) step = add_state(b, name, &scalar_f64, &leaf);
@@ -98,7 +101,7 @@ static void name_states(builder_t *b) {
 }
 
 /* New values of one parameter and its states, in place of the old ones in `states`. */
-static opt_v apply_rule(builder_t *b, opt_v param, opt_v grad, opt_v *states, const aot_type_t *type) {
+static em_x apply_rule(builder_t *b, em_x param, em_x grad, em_x *states, const aot_type_t *type) {
   if (b->rule->kind == OPT_RULE_SGD)
     return opt_sgd_update(&b->emit, &b->rule->sgd, &b->sgd, param, grad, &states[0], type->dtype, type->rank);
   opt_adam_values_t old = {param, states[0], states[1], states[2]};
@@ -121,10 +124,10 @@ static int parts_of(aot_type_t *t, int64_t *sizes) {
   return 1;
 }
 
-static void add_param(builder_t *b, const aot_leaf_info_t *leaf, uint32_t id, opt_v gradient) {
+static void add_param(builder_t *b, const aot_leaf_info_t *leaf, uint32_t id, aot_value_t gradient) {
   aot_type_t type = leaf->type, grad_type;
   aot_str_t name = leaf->n_names ? leaf->names[0] : aot_str(""), names[MAX_STATES];
-  opt_v states[MAX_STATES];
+  em_x states[MAX_STATES];
   uint32_t leaves[MAX_STATES];
   if (!ok(b, b->graph->value_type(b->emit.prog, gradient, &grad_type))) return;
   int64_t sizes[AOT_MAX_RANK];
@@ -134,22 +137,22 @@ static void add_param(builder_t *b, const aot_leaf_info_t *leaf, uint32_t id, op
     snprintf(text, sizeof text,
              "parameter %.*s is %s, its gradient %s; the optimizer updates floats and complex numbers by gradients of the same dtype",
              (int)(name.size > 120 ? 120 : name.size), name.data, aot_dtype_name(type.dtype), aot_dtype_name(grad_type.dtype));
-    opt_fail(&b->emit, AOT_E_UNIMPLEMENTED, "optimizer.dtype", text, "", gradient);
+    fail(b, AOT_E_UNIMPLEMENTED, "optimizer.dtype", text, "", gradient);
     return;
   }
-  opt_v param = add_input(b, AOT_ROLE_PARAMETER, id, &type, name);
-  opt_v grad = add_input(b, AOT_ROLE_GRADIENT, id, &grad_type, name);
+  em_x param = add_input(b, AOT_ROLE_PARAMETER, id, &type, name);
+  em_x grad = add_input(b, AOT_ROLE_GRADIENT, id, &grad_type, name);
   if (parts && parts_of(&type, sizes)) {
-    param = opt_as_real(&b->emit, param);
-    grad = opt_as_real(&b->emit, grad);
+    param = EM(&b->emit, "view_as_real", param);
+    grad = EM(&b->emit, "view_as_real", grad);
   }
   for (uint32_t k = 0; k < b->n_state_names; k++) {
     names[k] = state_name(b, b->state_names[k], name);
     states[k] = add_state(b, names[k], &type, &leaves[k]);
   }
-  for (uint32_t k = b->n_state_names; k < MAX_STATES; k++) states[k] = aot_no_value();
+  for (uint32_t k = b->n_state_names; k < MAX_STATES; k++) states[k] = em_none();
   param = apply_rule(b, param, grad, states, &type);
-  add_output(b, id, parts ? opt_as_complex(&b->emit, param) : param, name);
+  add_output(b, id, parts ? EM(&b->emit, "view_as_complex", param) : param, name);
   for (uint32_t k = 0; k < b->n_state_names && b->emit.status == AOT_OK; k++) add_output(b, leaves[k], states[k], names[k]);
   b->n_params++;
 }
@@ -181,13 +184,15 @@ static void find_rules(builder_t *b) {
 }
 
 aot_status_t opt_add_update(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const opt_rule_t *rule) {
-  builder_t b = {.emit = {.host = host, .ctx = ctx, .prog = prog, .status = AOT_OK}, .rule = rule, .graph = host->graph, .edit = host->edit};
+  builder_t b = {.emit = em_make(host, ctx, prog, (aot_graph_t){AOT_NO_ID}), .rule = rule, .graph = host->graph, .edit = host->edit};
   aot_graph_t backward = host->graph->graph_find(prog, AOT_GRAPH_BACKWARD);
   if (host->graph->graph_find(prog, AOT_GRAPH_UPDATE).id != AOT_NO_ID)
-    opt_fail(&b.emit, AOT_E_PRECONDITION, "optimizer.twice", "the program has an optimizer's update already",
+    fail(&b, AOT_E_PRECONDITION, "optimizer.twice", "the program has an optimizer's update already",
              "name one optimizer: in run.train, or as a stage", aot_no_value());
   if (backward.id == AOT_NO_ID)
-    opt_fail(&b.emit, AOT_E_PRECONDITION, "optimizer.backward", "the program has no backward graph", "add a partition stage before it", aot_no_value());
+    fail(&b, AOT_E_PRECONDITION, "optimizer.backward", "the program has no backward graph", "add a partition stage before it", aot_no_value());
+  b.emit.code = "optimizer.operator";
+  b.emit.what = "the update";
   if (b.emit.status == AOT_OK) find_rules(&b);
   if (b.emit.status != AOT_OK) return b.emit.status;
   AOT_TRY(host->edit->graph_create(prog, AOT_GRAPH_UPDATE, aot_str("update"), &b.emit.graph));
@@ -195,6 +200,6 @@ aot_status_t opt_add_update(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *
   begin_step(&b);
   add_params(&b, backward);
   if (b.emit.status == AOT_OK && b.n_params == 0)
-    opt_fail(&b.emit, AOT_E_PRECONDITION, "optimizer.empty", "no parameter of the program has a gradient, so there is nothing to train", "", aot_no_value());
+    fail(&b, AOT_E_PRECONDITION, "optimizer.empty", "no parameter of the program has a gradient, so there is nothing to train", "", aot_no_value());
   return b.emit.status;
 }

@@ -1,0 +1,175 @@
+/* emit.h has the contract. A call costs one look-up in the host's table of names. */
+#include "emit.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+em_t em_make(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph) {
+  return (em_t){.host = host, .ctx = ctx, .prog = prog, .graph = graph, .before = aot_no_node(), .origin = aot_no_origin(),
+                .node = aot_no_node(), .info = {.struct_size = sizeof(aot_node_info_t)}, .code = "emit", .what = "the program"};
+}
+
+aot_status_t em_look(em_t *e, aot_node_t node) {
+  e->node = node;
+  e->info = (aot_node_info_t){.struct_size = sizeof e->info};
+  e->status = e->host->graph->node_info(e->prog, node, &e->info);
+  e->desc = e->status == AOT_OK ? e->host->graph->op_desc(e->prog, e->info.op) : NULL;
+  return e->status;
+}
+
+aot_status_t em_rewrite(em_t *e, aot_node_t node) {
+  AOT_TRY(em_look(e, node));
+  e->graph = e->info.graph;
+  e->before = node;
+  e->origin = e->info.origin;
+  e->flags = e->info.flags;
+  e->region_tag = e->info.region_tag;
+  return AOT_OK;
+}
+
+/* ---- failures ---- */
+
+int em_ok(em_t *e, aot_status_t status) {
+  if (e->status == AOT_OK) e->status = status;
+  return e->status == AOT_OK;
+}
+
+void em_tell(em_t *e, aot_status_t status, const aot_diag_t *d) {
+  if (e->status != AOT_OK) return;
+  e->host->diag(e->ctx, d);
+  e->status = status;
+}
+
+void em_fail(em_t *e, aot_status_t status, const char *code, const char *hint, const char *format, ...) {
+  char text[600];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str(code), .message = aot_str(text),
+                        .hint = aot_str(hint), .node = e->node, .value = aot_no_value()};
+  em_tell(e, status, &d);
+}
+
+void *em_scratch(em_t *e, uint64_t n, uint64_t size) {
+  void *memory = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, (n ? n : 1) * size);
+  if (!memory) em_ok(e, AOT_E_EXHAUSTED);
+  return memory;
+}
+
+/* What is made of new nodes: the operator at hand, or what the plugin calls it. */
+static aot_str_t made_thing(const em_t *e) { return e->desc ? e->desc->name : aot_str(e->what); }
+
+/* ---- the node at hand ---- */
+
+em_x em_in(const em_t *e, const char *name) {
+  const aot_str_t wanted = aot_str(name);
+  for (uint32_t i = 0; e->desc && i < e->desc->n_args; i++)
+    if (aot_str_eq(e->desc->args[i].name, wanted)) return i < e->info.n_args ? e->info.args[i] : e->desc->args[i].preset;
+  return em_none();
+}
+
+/* ---- values ---- */
+
+aot_value_t em_value(em_t *e, em_x x) {
+  const aot_str_t thing = made_thing(e);
+  if (e->status != AOT_OK || x.kind == AOT_ARG_NONE) return aot_no_value();
+  if (em_is_value(x)) return (aot_value_t){(uint32_t)x.u.i};
+  em_fail(e, AOT_E_UNIMPLEMENTED, e->code, "", "%.*s: a number stands where a tensor is expected", (int)thing.size, thing.data);
+  return aot_no_value();
+}
+
+aot_type_t em_type(em_t *e, em_x x) {
+  const aot_str_t thing = made_thing(e);
+  aot_type_t t = {.kind = AOT_TYPE_NONE};
+  if (!em_is_value(x))
+    em_fail(e, AOT_E_UNIMPLEMENTED, e->code, "", "%.*s: a tensor is expected where there is none", (int)thing.size, thing.data);
+  if (e->status == AOT_OK) em_ok(e, e->host->graph->value_type(e->prog, (aot_value_t){(uint32_t)x.u.i}, &t));
+  return t;
+}
+
+void em_types(em_t *e, aot_value_t first, uint32_t n, aot_type_t *out) {
+  for (uint32_t i = 0; i < n && e->status == AOT_OK; i++)
+    em_ok(e, e->host->graph->value_type(e->prog, (aot_value_t){first.id + i}, &out[i]));
+}
+
+void em_take_over(em_t *e, aot_value_t from, aot_value_t to, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++, from.id++, to.id++) {
+    const aot_str_t name = e->host->graph->value_name(e->prog, from);
+    if (name.size && em_ok(e, AOT_OK)) em_ok(e, e->host->edit->name_set(e->prog, to, name));
+    if (em_ok(e, AOT_OK)) em_ok(e, e->host->edit->uses_replace(e->prog, from, to));
+  }
+}
+
+/* ---- nodes ---- */
+
+static int is_full_name(const char *op) {
+  const char *dot = strchr(op, '.');
+  return strncmp(op, "higher_order.", 13) == 0 || (dot && strchr(dot + 1, '.'));
+}
+
+aot_op_t em_op(em_t *e, const char *name) {
+  char full[128];
+  if (e->status != AOT_OK) return (aot_op_t){AOT_NO_ID};
+  if (!is_full_name(name)) {
+    snprintf(full, sizeof full, "aten.%s%s", name, strchr(name, '.') ? "" : ".default");
+    name = full;
+  }
+  const aot_op_t op = e->host->graph->op_find(e->prog, aot_str(name));
+  const aot_str_t thing = made_thing(e);
+  if (op.id == AOT_NO_ID)
+    em_fail(e, AOT_E_PRECONDITION, e->code, "open the operator set that has it", "%.*s is made of %s, which no operator set has",
+            (int)thing.size, thing.data, name);
+  return op;
+}
+
+aot_node_t em_put(em_t *e, aot_op_t op, uint32_t n_args, const aot_arg_t *args, uint32_t n_types, const aot_type_t *types,
+                  aot_node_info_t *out_made) {
+  const aot_node_spec_t spec = {.struct_size = sizeof spec, .flags = e->flags, .op = op, .n_args = n_args, .args = args,
+                                .n_types = n_types, .region_tag = e->region_tag, .types = types, .origin = e->origin};
+  aot_node_t node = aot_no_node();
+  if (e->status != AOT_OK || !em_ok(e, e->host->edit->node_create(e->prog, e->graph, &spec, e->before, &node))) return aot_no_node();
+  if (out_made) {
+    *out_made = (aot_node_info_t){.struct_size = sizeof *out_made};
+    em_ok(e, e->host->graph->node_info(e->prog, node, out_made));
+  }
+  return node;
+}
+
+em_x em_call(em_t *e, const char *op, uint32_t n_args, const em_x *args) {
+  aot_node_info_t made;
+  em_put(e, em_op(e, op), n_args, args, 0, NULL, &made);
+  return e->status == AOT_OK ? em_v(made.first_result) : em_none();
+}
+
+/* ---- formulas ---- */
+
+em_x em_add(em_t *e, em_x x, em_x y) {
+  if (em_is_number(x)) return EM(e, "add.Scalar", y, x);
+  return em_is_number(y) ? EM(e, "add.Scalar", x, y) : EM(e, "add.Tensor", x, y);
+}
+
+em_x em_sub(em_t *e, em_x x, em_x y) {
+  if (em_is_number(x)) return EM(e, "rsub.Scalar", y, x);
+  return em_is_number(y) ? EM(e, "sub.Scalar", x, y) : EM(e, "sub.Tensor", x, y);
+}
+
+em_x em_mul(em_t *e, em_x x, em_x y) {
+  if (em_is_number(x)) return EM(e, "mul.Scalar", y, x);
+  return em_is_number(y) ? EM(e, "mul.Scalar", x, y) : EM(e, "mul.Tensor", x, y);
+}
+
+em_x em_div(em_t *e, em_x x, em_x y) {
+  return em_is_number(y) ? EM(e, "div.Scalar", x, y) : EM(e, "div.Tensor", x, y);
+}
+
+em_x em_pow(em_t *e, em_x x, em_x y) {
+  if (em_is_number(x)) return EM(e, "pow.Scalar", x, y);
+  return em_is_number(y) ? EM(e, "pow.Tensor_Scalar", x, y) : EM(e, "pow.Tensor_Tensor", x, y);
+}
+
+em_x em_cast(em_t *e, em_x x, int32_t dtype) {
+  if (e->status != AOT_OK || em_type(e, x).dtype == dtype) return x;
+  return EM(e, "_to_copy", x, em_dtype(dtype));
+}

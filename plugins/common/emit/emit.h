@@ -1,0 +1,93 @@
+/* The one way from a plugin's rules to new nodes: an operator's name and its arguments give the first result.
+ *
+ *     em_x y = EM(e, "mul.Tensor", em_in(e, "self"), em_f(2.0));
+ *     out[0] = em_value(e, EM(e, "exp", y));
+ *
+ * Rules compute with arguments (em_x): a value, a number, a list, none. Failures are sticky: the first one stays in e->status, later
+ * calls do nothing and answer none, so that a rule reads as its formula and is checked once at its end.
+ *
+ * Operators are called by their full names, or as ATen's without the namespace; the overload `default` is left out then: "exp" is
+ * aten.exp.default, "mul.Tensor" is aten.mul.Tensor. A name of three parts, and one of higher_order, is a full one. */
+#ifndef PLUGINS_COMMON_EMIT_H
+#define PLUGINS_COMMON_EMIT_H
+
+#include <aot/host.h>
+#include <aot/inline.h>
+
+typedef aot_arg_t em_x;
+
+typedef struct em {
+  const aot_host_t *host;
+  aot_ctx_t *ctx;
+  aot_prog_t *prog;
+  /* new nodes: where they go and what they carry */
+  aot_graph_t graph;
+  aot_node_t before; /* none: at the end */
+  aot_origin_t origin;
+  uint32_t flags, region_tag;
+  /* the node at hand, none if nodes are made for their own sake; arguments are borrowed until its next edit */
+  aot_node_t node;
+  aot_node_info_t info;
+  const aot_op_desc_t *desc;
+  /* errors */
+  const char *code; /* of the emitter's own, "rng.rewrite" */
+  const char *what; /* is made of the nodes where there is none at hand, "the update" */
+  aot_status_t status;
+} em_t;
+
+/* An emitter for the end of a graph. */
+em_t em_make(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph);
+/* Looks at a node: node, info, desc. Ends an earlier failure. */
+aot_status_t em_look(em_t *e, aot_node_t node);
+/* The same, and new nodes stand before it and carry its origin, flags and checkpoint region. */
+aot_status_t em_rewrite(em_t *e, aot_node_t node);
+
+/* ---- failures ---- */
+int em_ok(em_t *e, aot_status_t status); /* keeps the status of a host call, which has told its story; is all well? */
+void em_tell(em_t *e, aot_status_t status, const aot_diag_t *d); /* nothing after an earlier failure */
+/* An error at the node at hand. */
+void em_fail(em_t *e, aot_status_t status, const char *code, const char *hint, const char *format, ...) __attribute__((format(printf, 5, 6)));
+void *em_scratch(em_t *e, uint64_t n, uint64_t size); /* zeroed; NULL: e->status says so */
+
+/* ---- the node at hand ---- */
+em_x em_in(const em_t *e, const char *name); /* an argument; none when the schema has none of the name */
+
+/* ---- values and numbers ---- */
+static inline em_x em_v(aot_value_t v) { return aot_arg_value(v); }
+static inline em_x em_i(int64_t i) { return aot_arg_int(i); }
+static inline em_x em_f(double f) { return aot_arg_float(f); }
+static inline em_x em_b(int b) { return aot_arg_bool(b); }
+static inline em_x em_none(void) { return aot_arg_none(); }
+static inline em_x em_dtype(int32_t dtype) { return aot_arg_dtype(dtype); }
+static inline int em_is_value(em_x x) { return x.kind == AOT_ARG_VALUE; }
+static inline int em_is_number(em_x x) { return x.kind == AOT_ARG_INT || x.kind == AOT_ARG_FLOAT || x.kind == AOT_ARG_BOOL; }
+aot_value_t em_value(em_t *e, em_x x); /* none: no value; fails for anything else */
+aot_type_t em_type(em_t *e, em_x x);   /* of a value; fails for what is none; kind NONE after a failure */
+
+/* ---- nodes ---- */
+aot_op_t em_op(em_t *e, const char *name); /* fails when no operator set has it */
+/* A node with inferred types; its first result. Results have consecutive values (em_nth). */
+em_x em_call(em_t *e, const char *op, uint32_t n_args, const em_x *args);
+#define EM(e, op, ...)                                                                                                          \
+  em_call((e), (op), (uint32_t)(sizeof((const em_x[]){__VA_ARGS__}) / sizeof(em_x)), (const em_x[]){__VA_ARGS__})
+static inline em_x em_nth(em_x first, uint32_t i) {
+  if (em_is_value(first)) first.u.i += i;
+  return first;
+}
+/* Any node; n_types 0: inferred. None after a failure. out_made may be NULL. */
+aot_node_t em_put(em_t *e, aot_op_t op, uint32_t n_args, const aot_arg_t *args, uint32_t n_types, const aot_type_t *types,
+                  aot_node_info_t *out_made);
+/* Types of n consecutive values. */
+void em_types(em_t *e, aot_value_t first, uint32_t n, aot_type_t *out);
+/* n consecutive values in place of others: their names, and what reads them. */
+void em_take_over(em_t *e, aot_value_t from, aot_value_t to, uint32_t n);
+
+/* ---- formulas; x and y are values, or one of them a number ---- */
+em_x em_add(em_t *e, em_x x, em_x y);
+em_x em_sub(em_t *e, em_x x, em_x y);
+em_x em_mul(em_t *e, em_x x, em_x y);
+em_x em_div(em_t *e, em_x x, em_x y); /* x is a value */
+em_x em_pow(em_t *e, em_x x, em_x y);
+em_x em_cast(em_t *e, em_x x, int32_t dtype); /* x itself when it has that dtype */
+
+#endif
