@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-static int is_named(const rg_emit_t *e, const char *part) {
+static int is_named(const em_t *e, const char *part) {
   char name[128];
   const uint64_t n = e->desc->name.size < sizeof name - 1 ? e->desc->name.size : sizeof name - 1;
   memcpy(name, e->desc->name.data, n);
@@ -21,8 +21,8 @@ static int is_named(const rg_emit_t *e, const char *part) {
 
 /* ---- which draw a state stands for ---- */
 
-static aot_status_t remember(rg_emit_t *e, aot_value_t state, int64_t number) {
-  rg_attention_draws_t *d = e->attention;
+static aot_status_t remember(em_t *e, aot_value_t state, int64_t number) {
+  rg_attention_draws_t *d = rg_of(e)->attention;
   if (d->n == d->capacity) {
     const uint32_t capacity = 2 * d->capacity + 16;
     rg_attention_draw_t *more = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, (uint64_t)capacity * sizeof *more);
@@ -31,13 +31,13 @@ static aot_status_t remember(rg_emit_t *e, aot_value_t state, int64_t number) {
     d->at = more;
     d->capacity = capacity;
   }
-  d->at[d->n++] = (rg_attention_draw_t){state.id, e->stream->seed, e->stream->offset, number};
+  d->at[d->n++] = (rg_attention_draw_t){state.id, rg_of(e)->stream->seed, rg_of(e)->stream->offset, number};
   return AOT_OK;
 }
 
 /* Rows are in order of their values, which are numbered as they are made. */
-static const rg_attention_draw_t *recall(const rg_emit_t *e, rg_x state) {
-  const rg_attention_draws_t *d = e->attention;
+static const rg_attention_draw_t *recall(const em_t *e, em_x state) {
+  const rg_attention_draws_t *d = rg_of(e)->attention;
   uint32_t low = 0, high = d->n;
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
@@ -49,135 +49,135 @@ static const rg_attention_draw_t *recall(const rg_emit_t *e, rg_x state) {
 
 static int is_state_name(aot_str_t name) { return aot_str_eq(name, aot_str("philox_seed")) || aot_str_eq(name, aot_str("rng_state")); }
 
-void rg_attention(rg_emit_t *e, aot_value_t *out) {
-  if (rg_in_float(e, "dropout_p", 0) == 0) {
-    e->is_left = 1;
+void rg_attention(em_t *e, aot_value_t *out) {
+  if (em_in_float(e, "dropout_p", 0) == 0) {
+    rg_of(e)->is_left = 1;
     return;
   }
   if (rg_stream_open(e) == AOT_OK) e->status = e->host->edit->decompose(e->prog, e->node, out);
   for (uint32_t i = 0; e->status == AOT_OK && i < e->desc->n_results && i < e->info.n_results; i++)
-    if (is_state_name(e->desc->results[i].name) && out[i].id != AOT_NO_ID) e->status = remember(e, out[i], e->stream->next);
+    if (is_state_name(e->desc->results[i].name) && out[i].id != AOT_NO_ID) e->status = remember(e, out[i], rg_of(e)->stream->next);
 }
 
 /* ---- backward ---- */
 
 typedef struct call {
-  rg_x q, k, v, g, y; /* [batch, heads, steps, features] in the dtype of computation */
+  em_x q, k, v, g, y; /* [batch, heads, steps, features] in the dtype of computation */
   double scale, p;
   int steps_first;
 } call_t;
 
-static rg_x swapped(rg_emit_t *e, rg_x x, int64_t a, int64_t b) { return RG(e, "transpose.int", x, rg_i(a), rg_i(b)); }
+static em_x swapped(em_t *e, em_x x, int64_t a, int64_t b) { return EM(e, "transpose.int", x, em_i(a), em_i(b)); }
 
-static rg_x read_tensor(rg_emit_t *e, const call_t *c, const char *name) {
-  rg_x x = rg_in(e, name);
-  const int32_t dtype = rg_type(e, x).dtype;
-  x = rg_cast(e, x, dtype == AOT_F64 ? AOT_F64 : AOT_F32);
+static em_x read_tensor(em_t *e, const call_t *c, const char *name) {
+  em_x x = em_in(e, name);
+  const int32_t dtype = em_type(e, x).dtype;
+  x = em_cast(e, x, dtype == AOT_F64 ? AOT_F64 : AOT_F32);
   return c->steps_first ? swapped(e, x, 1, 2) : x;
 }
 
-static call_t read_call(rg_emit_t *e) {
-  call_t c = {.p = rg_in_float(e, "dropout_p", 0), .steps_first = !is_named(e, "_scaled_dot_product")};
+static call_t read_call(em_t *e) {
+  call_t c = {.p = em_in_float(e, "dropout_p", 0), .steps_first = !is_named(e, "_scaled_dot_product")};
   c.q = read_tensor(e, &c, "query");
   c.k = read_tensor(e, &c, "key");
   c.v = read_tensor(e, &c, "value");
   c.y = read_tensor(e, &c, "out");
-  c.g = read_tensor(e, &c, rg_in(e, "grad_out_").kind == AOT_ARG_VALUE ? "grad_out_" : "grad_out");
-  const aot_type_t q = rg_type(e, c.q), k = rg_type(e, c.k);
+  c.g = read_tensor(e, &c, em_in(e, "grad_out_").kind == AOT_ARG_VALUE ? "grad_out_" : "grad_out");
+  const aot_type_t q = em_type(e, c.q), k = em_type(e, c.k);
   if (e->status == AOT_OK && (q.rank != 4 || k.rank != 4 || q.sizes[1] != k.sizes[1]))
-    rg_fail(e, AOT_E_UNIMPLEMENTED, "", "%.*s with dropout: query and key must have rank 4 and as many heads each",
+    em_fail(e, AOT_E_UNIMPLEMENTED, "", "%.*s with dropout: query and key must have rank 4 and as many heads each",
             (int)e->desc->name.size, e->desc->name.data);
-  if (e->status == AOT_OK) c.scale = rg_in_float(e, "scale", 1.0 / sqrt((double)e->host->graph->dim_hint(e->prog, q.sizes[3])));
+  if (e->status == AOT_OK) c.scale = em_in_float(e, "scale", 1.0 / sqrt((double)e->host->graph->dim_hint(e->prog, q.sizes[3])));
   return c;
 }
 
-static rg_x range(rg_emit_t *e, int64_t n, const aot_type_t *like) {
-  const rg_x device = aot_arg_int_kind(AOT_ARG_DEVICE, like->device + 256 * ((int64_t)like->device_index + 1));
-  return RG(e, "arange", rg_i(n), rg_dtype(AOT_I64), rg_none(), device);
+static em_x range(em_t *e, int64_t n, const aot_type_t *like) {
+  const em_x device = aot_arg_int_kind(AOT_ARG_DEVICE, like->device + 256 * ((int64_t)like->device_index + 1));
+  return EM(e, "arange", em_i(n), em_dtype(AOT_I64), em_none(), device);
 }
 
 /* Row i sees column j <= i; flash attention aligns the last row with the last column. */
-static rg_x causal(rg_emit_t *e, const aot_type_t *q, const aot_type_t *k) {
-  rg_x rows = RG(e, "unsqueeze", range(e, q->sizes[2], q), rg_i(1)), columns = range(e, k->sizes[2], k);
+static em_x causal(em_t *e, const aot_type_t *q, const aot_type_t *k) {
+  em_x rows = EM(e, "unsqueeze", range(e, q->sizes[2], q), em_i(1)), columns = range(e, k->sizes[2], k);
   int64_t shift = 0;
   if (e->status == AOT_OK && is_named(e, "flash") && q->sizes[2] != k->sizes[2]) {
     int64_t minus = 0;
     e->status = e->host->edit->dim_make(e->prog, AOT_EXPR_MUL, q->sizes[2], -1, 0, &minus);
     if (e->status == AOT_OK) e->status = e->host->edit->dim_make(e->prog, AOT_EXPR_ADD, k->sizes[2], minus, 0, &shift);
   }
-  if (shift != 0) rows = RG(e, "add.Scalar", rows, rg_i(shift));
-  return RG(e, "le.Tensor", columns, rows);
+  if (shift != 0) rows = EM(e, "add.Scalar", rows, em_i(shift));
+  return EM(e, "le.Tensor", columns, rows);
 }
 
 /* The log sum exp with as many rows as there are, and a dimension more. */
-static rg_x row_sums(rg_emit_t *e, const aot_type_t *q, int32_t dtype) {
-  rg_x lse = rg_in(e, "logsumexp");
-  if (rg_type(e, lse).rank == 4) lse = RG(e, "squeeze.dim", lse, rg_i(3));
-  if (e->status == AOT_OK && rg_type(e, lse).sizes[2] != q->sizes[2])
-    lse = RG(e, "slice.Tensor", lse, rg_i(2), rg_i(0), rg_i(q->sizes[2]));
-  return RG(e, "unsqueeze", rg_cast(e, lse, dtype), rg_i(3));
+static em_x row_sums(em_t *e, const aot_type_t *q, int32_t dtype) {
+  em_x lse = em_in(e, "logsumexp");
+  if (em_type(e, lse).rank == 4) lse = EM(e, "squeeze.dim", lse, em_i(3));
+  if (e->status == AOT_OK && em_type(e, lse).sizes[2] != q->sizes[2])
+    lse = EM(e, "slice.Tensor", lse, em_i(2), em_i(0), em_i(q->sizes[2]));
+  return EM(e, "unsqueeze", em_cast(e, lse, dtype), em_i(3));
 }
 
-static rg_x probabilities(rg_emit_t *e, const call_t *c) {
-  const aot_type_t q = rg_type(e, c->q), k = rg_type(e, c->k);
-  const rg_x bias = rg_in(e, "attn_bias");
-  rg_x s = RG(e, "mul.Scalar", RG(e, "matmul", c->q, swapped(e, c->k, 2, 3)), rg_f(c->scale));
-  if (bias.kind == AOT_ARG_VALUE) s = RG(e, "add.Tensor", s, rg_cast(e, bias, q.dtype));
+static em_x probabilities(em_t *e, const call_t *c) {
+  const aot_type_t q = em_type(e, c->q), k = em_type(e, c->k);
+  const em_x bias = em_in(e, "attn_bias");
+  em_x s = EM(e, "mul.Scalar", EM(e, "matmul", c->q, swapped(e, c->k, 2, 3)), em_f(c->scale));
+  if (bias.kind == AOT_ARG_VALUE) s = EM(e, "add.Tensor", s, em_cast(e, bias, q.dtype));
   if (e->status != AOT_OK) return s;
-  const rg_x p = RG(e, "exp", RG(e, "sub.Tensor", s, row_sums(e, &q, q.dtype)));
-  return rg_in_bool(e, "is_causal", 0) ? RG(e, "where.ScalarOther", causal(e, &q, &k), p, rg_f(0)) : p;
+  const em_x p = EM(e, "exp", EM(e, "sub.Tensor", s, row_sums(e, &q, q.dtype)));
+  return em_in_bool(e, "is_causal", 0) ? EM(e, "where.ScalarOther", causal(e, &q, &k), p, em_f(0)) : p;
 }
 
-static rg_x row_sum(rg_emit_t *e, rg_x x) {
+static em_x row_sum(em_t *e, em_x x) {
   const int64_t last = -1;
-  return RG(e, "sum.dim_IntList", x, aot_arg_ints(&last, 1), rg_b(1));
+  return EM(e, "sum.dim_IntList", x, aot_arg_ints(&last, 1), em_b(1));
 }
 
-static void give(rg_emit_t *e, const call_t *c, rg_x x, uint32_t i, aot_value_t *out) {
-  const rg_x mask = rg_in(e, "grad_input_mask");
+static void give(em_t *e, const call_t *c, em_x x, uint32_t i, aot_value_t *out) {
+  const em_x mask = em_in(e, "grad_input_mask");
   if (i >= e->info.n_results || (mask.kind == AOT_ARG_BOOLS && i < mask.n && !mask.u.ints[i])) return;
   if (c->steps_first) x = swapped(e, x, 1, 2);
-  const aot_type_t t = rg_result_type(e, i);
-  if (t.kind == AOT_TYPE_TENSOR) out[i] = rg_value(e, rg_cast(e, x, t.dtype));
+  const aot_type_t t = em_result_type(e, i);
+  if (t.kind == AOT_TYPE_TENSOR) out[i] = em_value(e, em_cast(e, x, t.dtype));
 }
 
-static void give_bias(rg_emit_t *e, rg_x ds, aot_value_t *out) {
-  const rg_x bias = rg_in(e, "attn_bias"), mask = rg_in(e, "grad_input_mask");
+static void give_bias(em_t *e, em_x ds, aot_value_t *out) {
+  const em_x bias = em_in(e, "attn_bias"), mask = em_in(e, "grad_input_mask");
   if (e->info.n_results < 4 || bias.kind != AOT_ARG_VALUE || (mask.kind == AOT_ARG_BOOLS && mask.n > 3 && !mask.u.ints[3])) return;
-  const aot_type_t t = rg_type(e, bias);
-  if (e->status != AOT_OK || rg_result_type(e, 3).kind != AOT_TYPE_TENSOR) return;
-  out[3] = rg_value(e, rg_cast(e, RG(e, "sum_to_size", ds, aot_arg_ints(t.sizes, (uint32_t)t.rank)), t.dtype));
+  const aot_type_t t = em_type(e, bias);
+  if (e->status != AOT_OK || em_result_type(e, 3).kind != AOT_TYPE_TENSOR) return;
+  out[3] = em_value(e, em_cast(e, EM(e, "sum_to_size", ds, aot_arg_ints(t.sizes, (uint32_t)t.rank)), t.dtype));
 }
 
-void rg_attention_backward(rg_emit_t *e, aot_value_t *out) {
-  if (rg_in_float(e, "dropout_p", 0) == 0) {
-    e->is_left = 1;
+void rg_attention_backward(em_t *e, aot_value_t *out) {
+  if (em_in_float(e, "dropout_p", 0) == 0) {
+    rg_of(e)->is_left = 1;
     return;
   }
-  const rg_x seed = rg_in(e, "philox_seed");
-  const rg_attention_draw_t *forward = recall(e, seed.kind == AOT_ARG_VALUE ? seed : rg_in(e, "rng_state"));
+  const em_x seed = em_in(e, "philox_seed");
+  const rg_attention_draw_t *forward = recall(e, seed.kind == AOT_ARG_VALUE ? seed : em_in(e, "rng_state"));
   if (!forward) {
-    rg_fail(e, AOT_E_UNIMPLEMENTED, "export the model without its backward, and let the stage autograd differentiate it",
+    em_fail(e, AOT_E_UNIMPLEMENTED, "export the model without its backward, and let the stage autograd differentiate it",
             "%.*s drops with the numbers of a forward that is not in this graph", (int)e->desc->name.size, e->desc->name.data);
     return;
   }
-  rg_stream_t stream = *e->stream, *own = e->stream;
+  rg_stream_t stream = *rg_of(e)->stream, *own = rg_of(e)->stream;
   const call_t c = read_call(e);
-  const rg_x p = probabilities(e, &c);
-  const aot_type_t t = rg_type(e, p);
+  const em_x p = probabilities(e, &c);
+  const aot_type_t t = em_type(e, p);
   stream.seed = forward->seed;
   stream.offset = forward->offset;
   stream.next = forward->number;
   if (e->status != AOT_OK) return;
-  e->stream = &stream;
-  const rg_x keep = rg_chance(e, &t, 1.0 - c.p);
-  e->stream = own;
-  const rg_x scale = rg_f(c.p < 1 ? 1.0 / (1.0 - c.p) : 0.0);
-  const rg_x dropped = RG(e, "mul.Scalar", RG(e, "mul.Tensor", p, keep), scale);
-  const rg_x dp = RG(e, "mul.Scalar", RG(e, "mul.Tensor", RG(e, "matmul", c.g, swapped(e, c.v, 2, 3)), keep), scale);
-  const rg_x ds = RG(e, "mul.Tensor", p, RG(e, "sub.Tensor", dp, row_sum(e, RG(e, "mul.Tensor", c.g, c.y))));
-  give(e, &c, RG(e, "mul.Scalar", RG(e, "matmul", ds, c.k), rg_f(c.scale)), 0, out);
-  give(e, &c, RG(e, "mul.Scalar", RG(e, "matmul", swapped(e, ds, 2, 3), c.q), rg_f(c.scale)), 1, out);
-  give(e, &c, RG(e, "matmul", swapped(e, dropped, 2, 3), c.g), 2, out);
+  rg_of(e)->stream = &stream;
+  const em_x keep = rg_chance(e, &t, 1.0 - c.p);
+  rg_of(e)->stream = own;
+  const em_x scale = em_f(c.p < 1 ? 1.0 / (1.0 - c.p) : 0.0);
+  const em_x dropped = EM(e, "mul.Scalar", EM(e, "mul.Tensor", p, keep), scale);
+  const em_x dp = EM(e, "mul.Scalar", EM(e, "mul.Tensor", EM(e, "matmul", c.g, swapped(e, c.v, 2, 3)), keep), scale);
+  const em_x ds = EM(e, "mul.Tensor", p, EM(e, "sub.Tensor", dp, row_sum(e, EM(e, "mul.Tensor", c.g, c.y))));
+  give(e, &c, EM(e, "mul.Scalar", EM(e, "matmul", ds, c.k), em_f(c.scale)), 0, out);
+  give(e, &c, EM(e, "mul.Scalar", EM(e, "matmul", swapped(e, ds, 2, 3), c.q), em_f(c.scale)), 1, out);
+  give(e, &c, EM(e, "matmul", swapped(e, dropped, 2, 3), c.g), 2, out);
   give_bias(e, ds, out);
 }

@@ -5,58 +5,58 @@
  * (Efraimidis, Spirakis, Weighted random sampling with a reservoir, 2006). */
 #include "random_rules.h"
 
-static void give(rg_emit_t *e, rg_x x, int32_t dtype, aot_value_t *out) { *out = rg_value(e, rg_cast(e, x, dtype)); }
+static void give(em_t *e, em_x x, int32_t dtype, aot_value_t *out) { *out = em_value(e, em_cast(e, x, dtype)); }
 
-void rg_randperm(rg_emit_t *e, aot_value_t *out) {
-  const aot_type_t t = rg_result_type(e, 0);
-  give(e, RG(e, "argsort", rg_bits(e, &t)), t.dtype, out);
+void rg_randperm(em_t *e, aot_value_t *out) {
+  const aot_type_t t = em_result_type(e, 0);
+  give(e, EM(e, "argsort", rg_bits(e, &t)), t.dtype, out);
 }
 
-static rg_x with_replacement(rg_emit_t *e, rg_x weights, const aot_type_t *t) {
-  const rg_x sums = RG(e, "cumsum", weights, rg_i(-1));
-  const rg_x total = RG(e, "slice.Tensor", sums, rg_i(-1), rg_i(-1), rg_i(INT64_MAX));
-  const rg_x at = RG(e, "mul.Tensor", rg_uniform(e, t, AOT_F64), total);
-  return RG(e, "searchsorted.Tensor", sums, at, rg_b(0), rg_b(1));
+static em_x with_replacement(em_t *e, em_x weights, const aot_type_t *t) {
+  const em_x sums = EM(e, "cumsum", weights, em_i(-1));
+  const em_x total = EM(e, "slice.Tensor", sums, em_i(-1), em_i(-1), em_i(INT64_MAX));
+  const em_x at = EM(e, "mul.Tensor", rg_uniform(e, t, AOT_F64), total);
+  return EM(e, "searchsorted.Tensor", sums, at, em_b(0), em_b(1));
 }
 
-static rg_x without_replacement(rg_emit_t *e, rg_x weights, rg_x n_samples) {
-  const aot_type_t t = rg_type(e, weights);
-  if (e->status != AOT_OK) return rg_none();
+static em_x without_replacement(em_t *e, em_x weights, em_x n_samples) {
+  const aot_type_t t = em_type(e, weights);
+  if (e->status != AOT_OK) return em_none();
   /* 1 - u is never 0; where it is 1, its logarithm of 0 becomes the smallest that can be */
-  const rg_x log_rest = RG(e, "log1p", RG(e, "neg", rg_uniform(e, &t, AOT_F64)));
-  const rg_x race = RG(e, "div.Tensor", weights, RG(e, "clamp_min", RG(e, "neg", log_rest), rg_f(0x1p-60)));
-  return rg_nth(RG(e, "topk", race, n_samples, rg_i(-1)), 1);
+  const em_x log_rest = EM(e, "log1p", EM(e, "neg", rg_uniform(e, &t, AOT_F64)));
+  const em_x race = EM(e, "div.Tensor", weights, EM(e, "clamp_min", EM(e, "neg", log_rest), em_f(0x1p-60)));
+  return em_nth(EM(e, "topk", race, n_samples, em_i(-1)), 1);
 }
 
-void rg_multinomial(rg_emit_t *e, aot_value_t *out) {
-  const aot_type_t t = rg_result_type(e, 0);
-  const rg_x weights = rg_cast(e, rg_in(e, "self"), AOT_F64);
-  const rg_x n = rg_in(e, "num_samples");
+void rg_multinomial(em_t *e, aot_value_t *out) {
+  const aot_type_t t = em_result_type(e, 0);
+  const em_x weights = em_cast(e, em_in(e, "self"), AOT_F64);
+  const em_x n = em_in(e, "num_samples");
   if (e->status != AOT_OK) return;
   const int is_one = n.kind == AOT_ARG_INT && n.u.i == 1;
-  const rg_x x = rg_in_bool(e, "replacement", 0) || is_one ? with_replacement(e, weights, &t) : without_replacement(e, weights, n);
+  const em_x x = em_in_bool(e, "replacement", 0) || is_one ? with_replacement(e, weights, &t) : without_replacement(e, weights, n);
   give(e, x, t.dtype, out);
 }
 
-void rg_poisson(rg_emit_t *e, aot_value_t *out) {
-  const aot_type_t t = rg_result_type(e, 0);
-  give(e, rg_sample(e, "aot.philox_poisson.default", &t, 1, (rg_x[]){rg_in(e, "self")}), t.dtype, out);
+void rg_poisson(em_t *e, aot_value_t *out) {
+  const aot_type_t t = em_result_type(e, 0);
+  give(e, rg_sample(e, "aot.philox_poisson.default", &t, 1, (em_x[]){em_in(e, "self")}), t.dtype, out);
 }
 
-void rg_binomial(rg_emit_t *e, aot_value_t *out) {
-  const aot_type_t t = rg_result_type(e, 0);
-  give(e, rg_sample(e, "aot.philox_binomial.default", &t, 2, (rg_x[]){rg_in(e, "count"), rg_in(e, "prob")}), t.dtype, out);
+void rg_binomial(em_t *e, aot_value_t *out) {
+  const aot_type_t t = em_result_type(e, 0);
+  give(e, rg_sample(e, "aot.philox_binomial.default", &t, 2, (em_x[]){em_in(e, "count"), em_in(e, "prob")}), t.dtype, out);
 }
 
-void rg_gamma(rg_emit_t *e, aot_value_t *out) {
-  const aot_type_t t = rg_result_type(e, 0);
-  give(e, rg_sample(e, "aot.philox_gamma.default", &t, 1, (rg_x[]){rg_in(e, "self")}), t.dtype, out);
+void rg_gamma(em_t *e, aot_value_t *out) {
+  const aot_type_t t = em_result_type(e, 0);
+  give(e, rg_sample(e, "aot.philox_gamma.default", &t, 1, (em_x[]){em_in(e, "self")}), t.dtype, out);
 }
 
 /* Gamma draws over their sum. */
-void rg_dirichlet(rg_emit_t *e, aot_value_t *out) {
-  const aot_type_t t = rg_result_type(e, 0);
+void rg_dirichlet(em_t *e, aot_value_t *out) {
+  const aot_type_t t = em_result_type(e, 0);
   const int64_t last = -1;
-  const rg_x x = rg_sample(e, "aot.philox_gamma.default", &t, 1, (rg_x[]){rg_in(e, "self")});
-  give(e, RG(e, "div.Tensor", x, RG(e, "sum.dim_IntList", x, aot_arg_ints(&last, 1), rg_b(1))), t.dtype, out);
+  const em_x x = rg_sample(e, "aot.philox_gamma.default", &t, 1, (em_x[]){em_in(e, "self")});
+  give(e, EM(e, "div.Tensor", x, EM(e, "sum.dim_IntList", x, aot_arg_ints(&last, 1), em_b(1))), t.dtype, out);
 }

@@ -10,46 +10,46 @@
 
 static int32_t drawn_in(int32_t dtype) { return dtype == AOT_F64 ? AOT_F64 : AOT_F32; }
 
-static void give(rg_emit_t *e, rg_x x, const aot_type_t *t, aot_value_t *out) { *out = rg_value(e, rg_cast(e, x, t->dtype)); }
+static void give(em_t *e, em_x x, const aot_type_t *t, aot_value_t *out) { *out = em_value(e, em_cast(e, x, t->dtype)); }
 
-static aot_type_t real_result(rg_emit_t *e) {
-  const aot_type_t t = rg_result_type(e, 0);
+static aot_type_t real_result(em_t *e) {
+  const aot_type_t t = em_result_type(e, 0);
   if (aot_dtype_is_complex(t.dtype))
-    rg_fail(e, AOT_E_UNIMPLEMENTED, "draw the real and the imaginary part", "%.*s of complex numbers is not supported",
+    em_fail(e, AOT_E_UNIMPLEMENTED, "draw the real and the imaginary part", "%.*s of complex numbers is not supported",
             (int)e->desc->name.size, e->desc->name.data);
   return t;
 }
 
-static void must(rg_emit_t *e, int holds, const char *what, double got) {
-  if (!holds) rg_fail(e, AOT_E_INVALID, "", "%.*s: %s, got %g", (int)e->desc->name.size, e->desc->name.data, what, got);
+static void must(em_t *e, int holds, const char *what, double got) {
+  if (!holds) em_fail(e, AOT_E_INVALID, "", "%.*s: %s, got %g", (int)e->desc->name.size, e->desc->name.data, what, got);
 }
 
-void rg_rand(rg_emit_t *e, aot_value_t *out) {
+void rg_rand(em_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
-  *out = rg_value(e, rg_uniform(e, &t, t.dtype));
+  *out = em_value(e, rg_uniform(e, &t, t.dtype));
 }
 
-void rg_randn(rg_emit_t *e, aot_value_t *out) {
+void rg_randn(em_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
-  *out = rg_value(e, rg_normal(e, &t, t.dtype));
+  *out = em_value(e, rg_normal(e, &t, t.dtype));
 }
 
-static int is_known(rg_x x) { return x.kind == AOT_ARG_INT && !AOT_DIM_IS_SYM(x.u.i); } /* sizes that a call tells are not */
+static int is_known(em_x x) { return x.kind == AOT_ARG_INT && !AOT_DIM_IS_SYM(x.u.i); } /* sizes that a call tells are not */
 
 /* [low, high) */
-static rg_x drawn_between(rg_emit_t *e, const aot_type_t *t, rg_x low, rg_x high) {
+static em_x drawn_between(em_t *e, const aot_type_t *t, em_x low, em_x high) {
   if (is_known(low) && is_known(high) && low.u.i >= high.u.i)
-    rg_fail(e, AOT_E_INVALID, "", "%.*s: there is no integer from %lld on and below %lld", (int)e->desc->name.size,
+    em_fail(e, AOT_E_INVALID, "", "%.*s: there is no integer from %lld on and below %lld", (int)e->desc->name.size,
             e->desc->name.data, (long long)low.u.i, (long long)high.u.i);
   return rg_randint(e, t, low, high);
 }
 
 /* randint, randint.low, randint_like, ..: [low, high) */
-void rg_randint_rule(rg_emit_t *e, aot_value_t *out) {
+void rg_randint_rule(em_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
-  rg_x low = rg_in(e, "low");
-  if (low.kind == AOT_ARG_NONE) low = rg_i(0);
-  give(e, drawn_between(e, &t, low, rg_in(e, "high")), &t, out);
+  em_x low = em_in(e, "low");
+  if (low.kind == AOT_ARG_NONE) low = em_i(0);
+  give(e, drawn_between(e, &t, low, em_in(e, "high")), &t, out);
 }
 
 /* The largest number of `random` that every smaller one can be told from; -1: all of int64. */
@@ -71,63 +71,63 @@ static int64_t largest(int32_t dtype) {
 }
 
 /* random(), random(to): [0, to); random(from, to), where to may be absent: up to the largest of the dtype */
-void rg_random(rg_emit_t *e, aot_value_t *out) {
+void rg_random(em_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
   const int64_t top = largest(t.dtype);
-  rg_x low = rg_in(e, "from"), high = rg_in(e, "to");
-  if (low.kind == AOT_ARG_NONE) low = rg_i(0);
+  em_x low = em_in(e, "from"), high = em_in(e, "to");
+  if (low.kind == AOT_ARG_NONE) low = em_i(0);
   if (high.kind != AOT_ARG_NONE || top >= 0) {
-    if (high.kind == AOT_ARG_NONE) high = rg_i(top + 1);
+    if (high.kind == AOT_ARG_NONE) high = em_i(top + 1);
     give(e, drawn_between(e, &t, low, high), &t, out);
   } else if (low.kind == AOT_ARG_INT && low.u.i == 0) {
     give(e, rg_bits(e, &t), &t, out);
   } else {
-    rg_fail(e, AOT_E_UNIMPLEMENTED, "say where the numbers end", "%.*s of 64-bit integers from a number on, without an end, is not supported",
+    em_fail(e, AOT_E_UNIMPLEMENTED, "say where the numbers end", "%.*s of 64-bit integers from a number on, without an end, is not supported",
             (int)e->desc->name.size, e->desc->name.data);
   }
 }
 
 /* [from, to): what rounds up to `to` becomes `from`. */
-void rg_uniform_rule(rg_emit_t *e, aot_value_t *out) {
+void rg_uniform_rule(em_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
-  const double from = rg_in_float(e, "from", 0), to = rg_in_float(e, "to", 1);
+  const double from = em_in_float(e, "from", 0), to = em_in_float(e, "to", 1);
   must(e, from <= to, "'from' must not be more than 'to'; their difference is", from - to);
   if (from == 0 && to == 1) {
     rg_rand(e, out);
     return;
   }
-  rg_x x = RG(e, "mul.Scalar", rg_uniform(e, &t, drawn_in(t.dtype)), rg_f(to - from));
-  x = rg_cast(e, RG(e, "add.Scalar", x, rg_f(from)), t.dtype);
-  *out = rg_value(e, RG(e, "masked_fill.Scalar", x, RG(e, "ge.Scalar", x, rg_f(to)), rg_f(from)));
+  em_x x = EM(e, "mul.Scalar", rg_uniform(e, &t, drawn_in(t.dtype)), em_f(to - from));
+  x = em_cast(e, EM(e, "add.Scalar", x, em_f(from)), t.dtype);
+  *out = em_value(e, EM(e, "masked_fill.Scalar", x, EM(e, "ge.Scalar", x, em_f(to)), em_f(from)));
 }
 
 /* x times or plus what is a number or a tensor; no gradient goes to the parameters of a distribution, as in PyTorch */
-static rg_x with(rg_emit_t *e, const char *op, rg_x x, rg_x by) {
+static em_x with(em_t *e, const char *op, em_x x, em_x by) {
   char name[32];
   if (by.kind == AOT_ARG_NONE) return x;
   snprintf(name, sizeof name, "%s.%s", op, by.kind == AOT_ARG_VALUE ? "Tensor" : "Scalar");
-  return RG(e, name, x, by.kind == AOT_ARG_VALUE ? RG(e, "detach", by) : by);
+  return EM(e, name, x, by.kind == AOT_ARG_VALUE ? EM(e, "detach", by) : by);
 }
 
 /* mean + std z, each of them a number or a tensor */
-static rg_x shifted_normal(rg_emit_t *e, const aot_type_t *t) {
-  const rg_x mean = rg_in(e, "mean"), std = rg_in(e, "std");
+static em_x shifted_normal(em_t *e, const aot_type_t *t) {
+  const em_x mean = em_in(e, "mean"), std = em_in(e, "std");
   if (std.kind == AOT_ARG_FLOAT) must(e, std.u.f >= 0, "'std' must not be negative", std.u.f);
   return with(e, "add", with(e, "mul", rg_normal(e, t, drawn_in(t->dtype)), std), mean);
 }
 
-void rg_normal_rule(rg_emit_t *e, aot_value_t *out) {
+void rg_normal_rule(em_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
   give(e, shifted_normal(e, &t), &t, out);
 }
 
-void rg_log_normal(rg_emit_t *e, aot_value_t *out) {
+void rg_log_normal(em_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
-  give(e, RG(e, "exp", shifted_normal(e, &t)), &t, out);
+  give(e, EM(e, "exp", shifted_normal(e, &t)), &t, out);
 }
 
-static rg_x log_of_rest(rg_emit_t *e, const aot_type_t *t, int32_t dtype) {
-  return RG(e, "log1p", RG(e, "neg", rg_uniform(e, t, dtype)));
+static em_x log_of_rest(em_t *e, const aot_type_t *t, int32_t dtype) {
+  return EM(e, "log1p", EM(e, "neg", rg_uniform(e, t, dtype)));
 }
 
 /* Never 0, of which callers take the logarithm (Gumbel noise): u = 0 counts as the middle of its step, and what is too small for
@@ -137,42 +137,42 @@ static double least_exponential(int32_t dtype, double rate) {
   return fmax(middle, dtype == AOT_F16 ? 0x1p-24 : dtype == AOT_F64 ? 0x1p-1022 : 0x1p-126);
 }
 
-void rg_exponential(rg_emit_t *e, aot_value_t *out) {
+void rg_exponential(em_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
-  const double rate = rg_in_float(e, "lambd", 1);
+  const double rate = em_in_float(e, "lambd", 1);
   must(e, rate > 0, "'lambd' must be more than 0", rate);
-  const rg_x x = RG(e, "mul.Scalar", log_of_rest(e, &t, drawn_in(t.dtype)), rg_f(-1.0 / rate));
-  *out = rg_value(e, RG(e, "clamp_min", rg_cast(e, x, t.dtype), rg_f(least_exponential(t.dtype, rate))));
+  const em_x x = EM(e, "mul.Scalar", log_of_rest(e, &t, drawn_in(t.dtype)), em_f(-1.0 / rate));
+  *out = em_value(e, EM(e, "clamp_min", em_cast(e, x, t.dtype), em_f(least_exponential(t.dtype, rate))));
 }
 
-void rg_cauchy(rg_emit_t *e, aot_value_t *out) {
+void rg_cauchy(em_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
-  const double median = rg_in_float(e, "median", 0), sigma = rg_in_float(e, "sigma", 1);
+  const double median = em_in_float(e, "median", 0), sigma = em_in_float(e, "sigma", 1);
   must(e, sigma > 0, "'sigma' must be more than 0", sigma);
-  const rg_x half = RG(e, "add.Scalar", rg_uniform(e, &t, AOT_F64), rg_f(-0.5));
-  const rg_x x = RG(e, "tan", RG(e, "mul.Scalar", half, rg_f(3.14159265358979323846)));
-  give(e, RG(e, "add.Scalar", RG(e, "mul.Scalar", x, rg_f(sigma)), rg_f(median)), &t, out);
+  const em_x half = EM(e, "add.Scalar", rg_uniform(e, &t, AOT_F64), em_f(-0.5));
+  const em_x x = EM(e, "tan", EM(e, "mul.Scalar", half, em_f(3.14159265358979323846)));
+  give(e, EM(e, "add.Scalar", EM(e, "mul.Scalar", x, em_f(sigma)), em_f(median)), &t, out);
 }
 
-void rg_geometric(rg_emit_t *e, aot_value_t *out) {
+void rg_geometric(em_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
-  const double p = rg_in_float(e, "p", 0.5);
+  const double p = em_in_float(e, "p", 0.5);
   must(e, p > 0 && p <= 1, "'p' must be more than 0 and at most 1", p);
-  const rg_x x = RG(e, "ceil", RG(e, "mul.Scalar", log_of_rest(e, &t, AOT_F64), rg_f(1.0 / log1p(-p))));
-  give(e, RG(e, "clamp_min", x, rg_i(1)), &t, out);
+  const em_x x = EM(e, "ceil", EM(e, "mul.Scalar", log_of_rest(e, &t, AOT_F64), em_f(1.0 / log1p(-p))));
+  give(e, EM(e, "clamp_min", x, em_i(1)), &t, out);
 }
 
 /* self or p says the probability: a tensor, or a number */
-void rg_bernoulli(rg_emit_t *e, aot_value_t *out) {
+void rg_bernoulli(em_t *e, aot_value_t *out) {
   const aot_type_t t = real_result(e);
-  rg_x p = rg_in(e, "p");
-  if (p.kind == AOT_ARG_NONE) p = rg_in(e, "self");
+  em_x p = em_in(e, "p");
+  if (p.kind == AOT_ARG_NONE) p = em_in(e, "self");
   if (p.kind == AOT_ARG_VALUE) {
-    const int32_t dtype = drawn_in(rg_type(e, p).dtype);
-    give(e, RG(e, "lt.Tensor", rg_uniform(e, &t, dtype), p), &t, out);
+    const int32_t dtype = drawn_in(em_type(e, p).dtype);
+    give(e, EM(e, "lt.Tensor", rg_uniform(e, &t, dtype), p), &t, out);
     return;
   }
-  const double chance = rg_in_float(e, "p", 0.5);
+  const double chance = em_in_float(e, "p", 0.5);
   must(e, chance >= 0 && chance <= 1, "the probability must lie between 0 and 1", chance);
   give(e, rg_chance(e, &t, chance), &t, out);
 }

@@ -2,10 +2,10 @@
  * next. Without dropout the operator stays whole. */
 #include "random_rules.h"
 
-void rg_recurrent(rg_emit_t *e, aot_value_t *out) {
-  const rg_x layers = rg_in(e, "num_layers");
-  if (!rg_in_bool(e, "train", 0) || rg_in_float(e, "dropout", 0) == 0 || (layers.kind == AOT_ARG_INT && layers.u.i < 2)) {
-    e->is_left = 1;
+void rg_recurrent(em_t *e, aot_value_t *out) {
+  const em_x layers = em_in(e, "num_layers");
+  if (!em_in_bool(e, "train", 0) || em_in_float(e, "dropout", 0) == 0 || (layers.kind == AOT_ARG_INT && layers.u.i < 2)) {
+    rg_of(e)->is_left = 1;
     return;
   }
   if (e->status == AOT_OK) e->status = e->host->edit->decompose(e->prog, e->node, out);

@@ -6,23 +6,23 @@
 #ifndef RG_DRAWS_H
 #define RG_DRAWS_H
 
-#include "rg_emit.h"
+#include "draw_state.h"
 
 /* A rejection sampler may look this many numbers ahead. */
 #define RG_REJECTION_SPAN 1024
 
 /* Makes the stream's ports where they are missing. */
-aot_status_t rg_stream_open(rg_emit_t *e);
+aot_status_t rg_stream_open(em_t *e);
 
 /* Tensors of `shape`'s sizes, on its device, row-major. */
-rg_x rg_uniform(rg_emit_t *e, const aot_type_t *shape, int32_t dtype); /* in [0, 1) */
-rg_x rg_normal(rg_emit_t *e, const aot_type_t *shape, int32_t dtype);  /* mean 0, variance 1 */
-rg_x rg_bits(rg_emit_t *e, const aot_type_t *shape);                   /* int64, 63 random bits */
-rg_x rg_randint(rg_emit_t *e, const aot_type_t *shape, rg_x low, rg_x high); /* int64 in [low, high) */
+em_x rg_uniform(em_t *e, const aot_type_t *shape, int32_t dtype); /* in [0, 1) */
+em_x rg_normal(em_t *e, const aot_type_t *shape, int32_t dtype);  /* mean 0, variance 1 */
+em_x rg_bits(em_t *e, const aot_type_t *shape);                   /* int64, 63 random bits */
+em_x rg_randint(em_t *e, const aot_type_t *shape, em_x low, em_x high); /* int64 in [low, high) */
 /* A rejection sampler: op takes its parameters after seed, offset and draw. At most 4 of them. */
-rg_x rg_sample(rg_emit_t *e, const char *op, const aot_type_t *shape, uint32_t n, const rg_x *parameters);
+em_x rg_sample(em_t *e, const char *op, const aot_type_t *shape, uint32_t n, const em_x *parameters);
 
 /* mask: bool, true with probability p. */
-rg_x rg_chance(rg_emit_t *e, const aot_type_t *shape, double p);
+em_x rg_chance(em_t *e, const aot_type_t *shape, double p);
 
 #endif

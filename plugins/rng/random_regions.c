@@ -57,31 +57,28 @@ uint32_t *rg_call_order(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog
 
 /* ---- calls ---- */
 
-int rg_calls_random(const rg_emit_t *e, const rg_graph_t *graphs) {
+int rg_calls_random(const em_t *e, const rg_graph_t *graphs) {
   for (uint32_t a = 0; a < e->info.n_args; a++)
     if (e->info.args[a].kind == AOT_ARG_GRAPH && graphs[e->info.args[a].u.i].draws) return 1;
   return 0;
 }
 
 /* The region's offset from its start on is `shift` further. */
-static aot_status_t shift_region(rg_emit_t *e, rg_graph_t *region, aot_graph_t graph, int64_t shift) {
+static aot_status_t shift_region(em_t *e, rg_graph_t *region, aot_graph_t graph, int64_t shift) {
   const aot_edit_api_t *edit = e->host->edit;
   const aot_value_t offset = region->stream.offset;
-  const aot_arg_t args[] = {aot_arg_value(offset), aot_arg_int(shift)};
-  aot_node_spec_t spec = {.struct_size = sizeof spec, .op = e->host->graph->op_find(e->prog, aot_str("aten.add.Scalar")),
-                          .n_args = 2, .args = args, .origin = aot_no_origin()};
-  aot_node_info_t made = {.struct_size = sizeof made};
-  aot_node_t node;
-  AOT_TRY(edit->node_create(e->prog, graph, &spec, e->host->graph->first(e->prog, graph), &node));
-  AOT_TRY(e->host->graph->node_info(e->prog, node, &made));
-  AOT_TRY(edit->uses_replace(e->prog, offset, made.first_result));
-  AOT_TRY(edit->operand_set(e->prog, node, 0, offset));
+  em_t inner = em_make(e->host, e->ctx, e->prog, graph);
+  inner.before = e->host->graph->first(e->prog, graph);
+  const aot_value_t later = em_value(&inner, EM(&inner, "add.Scalar", em_v(offset), em_i(shift)));
+  AOT_TRY(inner.status);
+  AOT_TRY(edit->uses_replace(e->prog, offset, later));
+  AOT_TRY(edit->operand_set(e->prog, e->host->graph->value_def(e->prog, later), 0, offset));
   region->shift = shift;
   return AOT_OK;
 }
 
 /* How many numbers the call may draw. A region that only this call names begins behind the regions named before it. */
-static aot_status_t settle_regions(rg_emit_t *e, rg_graph_t *graphs, int64_t *out_span) {
+static aot_status_t settle_regions(em_t *e, rg_graph_t *graphs, int64_t *out_span) {
   *out_span = 0;
   for (uint32_t a = 0; a < e->info.n_args; a++) {
     if (e->info.args[a].kind != AOT_ARG_GRAPH) continue;
@@ -96,13 +93,14 @@ static aot_status_t settle_regions(rg_emit_t *e, rg_graph_t *graphs, int64_t *ou
 }
 
 /* Regions of one call take the same operands: those that have no seed and offset of their own get inputs for them. */
-static aot_status_t give_inputs(rg_emit_t *e, rg_graph_t *graphs) {
+static aot_status_t give_inputs(em_t *e, rg_graph_t *graphs) {
   for (uint32_t a = 0; a < e->info.n_args; a++) {
     if (e->info.args[a].kind != AOT_ARG_GRAPH) continue;
     rg_graph_t *region = &graphs[e->info.args[a].u.i];
-    rg_emit_t inner = *e;
+    rg_draw_state_t draws = {.stream = &region->stream};
+    em_t inner = *e;
     inner.graph.id = (uint32_t)e->info.args[a].u.i;
-    inner.stream = &region->stream;
+    inner.self = &draws;
     region->draws = 1;
     AOT_TRY(rg_stream_open(&inner));
   }
@@ -110,7 +108,7 @@ static aot_status_t give_inputs(rg_emit_t *e, rg_graph_t *graphs) {
 }
 
 /* The arguments with two more operands: at the end, or in the list that the last argument is. */
-static aot_arg_t *longer_args(rg_emit_t *e, const aot_value_t *more, uint32_t *out_n) {
+static aot_arg_t *longer_args(em_t *e, const aot_value_t *more, uint32_t *out_n) {
   const uint32_t n = e->info.n_args, n_list = n ? e->info.args[n - 1].n : 0;
   const int is_list = n && e->info.args[n - 1].kind == AOT_ARG_VALUES;
   aot_arg_t *args = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)n + 2) * sizeof *args);
@@ -131,49 +129,41 @@ static aot_arg_t *longer_args(rg_emit_t *e, const aot_value_t *more, uint32_t *o
 }
 
 /* The operator that takes the regions: with_effects stands around it. */
-static const aot_op_desc_t *called(const rg_emit_t *e) {
+static const aot_op_desc_t *called(const em_t *e) {
   for (uint32_t a = 0; a < e->info.n_args; a++)
     if (e->info.args[a].kind == AOT_ARG_OP) return e->host->graph->op_desc(e->prog, (aot_op_t){(uint32_t)e->info.args[a].u.i});
   return e->desc;
 }
 
-static aot_status_t replace_call(rg_emit_t *e, const aot_value_t *more) {
+static aot_status_t replace_call(em_t *e, const aot_value_t *more) {
   const uint32_t n = e->info.n_results;
-  aot_node_spec_t spec = {.struct_size = sizeof spec, .flags = e->info.flags, .op = e->info.op, .n_types = n,
-                          .region_tag = e->info.region_tag, .origin = e->info.origin};
-  aot_type_t *types = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)n + 1) * sizeof *types);
-  aot_node_info_t made = {.struct_size = sizeof made};
-  aot_node_t node;
-  if (!types || !(spec.args = longer_args(e, more, &spec.n_args))) return AOT_E_EXHAUSTED;
-  for (uint32_t i = 0; i < n; i++)
-    AOT_TRY(e->host->graph->value_type(e->prog, (aot_value_t){e->info.first_result.id + i}, &types[i]));
-  spec.types = types;
-  AOT_TRY(e->host->edit->node_create(e->prog, e->graph, &spec, e->node, &node));
-  AOT_TRY(e->host->graph->node_info(e->prog, node, &made));
-  for (uint32_t i = 0; i < n; i++) {
-    const aot_value_t from = {e->info.first_result.id + i}, to = {made.first_result.id + i};
-    AOT_TRY(e->host->edit->uses_replace(e->prog, from, to));
-    AOT_TRY(e->host->edit->name_set(e->prog, to, e->host->graph->value_name(e->prog, from)));
-  }
-  return e->host->edit->node_erase(e->prog, e->node);
+  uint32_t n_args;
+  aot_node_info_t made;
+  aot_type_t *types = em_scratch(e, n, sizeof *types);
+  aot_arg_t *args = longer_args(e, more, &n_args);
+  if (!types || !args) return AOT_E_EXHAUSTED;
+  em_types(e, e->info.first_result, n, types);
+  em_put(e, e->info.op, n_args, args, n, types, &made);
+  if (e->status == AOT_OK) em_take_over(e, e->info.first_result, made.first_result, n);
+  return e->status == AOT_OK ? e->host->edit->node_erase(e->prog, e->node) : e->status;
 }
 
-aot_status_t rg_extend_call(rg_emit_t *e, rg_graph_t *graphs) {
+aot_status_t rg_extend_call(em_t *e, rg_graph_t *graphs) {
   const aot_op_desc_t *d = called(e);
   const uint32_t flags = d->n_args ? d->args[d->n_args - 1].flags : 0;
   int64_t span = 0;
   if (d->flags & AOT_OP_LOOP) /* every step would draw the same numbers */
-    rg_fail(e, AOT_E_UNIMPLEMENTED, "draw the numbers of all steps before the loop, and loop over them",
+    em_fail(e, AOT_E_UNIMPLEMENTED, "draw the numbers of all steps before the loop, and loop over them",
             "the body of a %.*s draws random numbers, which is not supported", (int)d->name.size, d->name.data);
   else if (!(flags & (AOT_SARG_VARIADIC | AOT_SARG_LIST)))
-    rg_fail(e, AOT_E_UNIMPLEMENTED, "draw the numbers outside the region and pass them in",
+    em_fail(e, AOT_E_UNIMPLEMENTED, "draw the numbers outside the region and pass them in",
             "a region of %.*s draws random numbers, and its operands cannot be told", (int)d->name.size, d->name.data);
   if (e->status == AOT_OK) e->status = give_inputs(e, graphs);
   if (e->status == AOT_OK) e->status = settle_regions(e, graphs, &span);
   if (e->status != AOT_OK || rg_stream_open(e) != AOT_OK) return e->status;
-  const int64_t base = e->stream->next;
-  const rg_x offset = base == 0 ? rg_v(e->stream->offset) : RG(e, "add.Scalar", rg_v(e->stream->offset), rg_i(base));
-  e->stream->next += span;
-  const aot_value_t more[2] = {e->stream->seed, rg_value(e, offset)};
+  const int64_t base = rg_of(e)->stream->next;
+  const em_x offset = base == 0 ? em_v(rg_of(e)->stream->offset) : EM(e, "add.Scalar", em_v(rg_of(e)->stream->offset), em_i(base));
+  rg_of(e)->stream->next += span;
+  const aot_value_t more[2] = {rg_of(e)->stream->seed, em_value(e, offset)};
   return e->status == AOT_OK ? replace_call(e, more) : e->status;
 }

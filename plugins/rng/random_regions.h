@@ -3,7 +3,7 @@
 #ifndef RG_RANDOM_REGIONS_H
 #define RG_RANDOM_REGIONS_H
 
-#include "rg_emit.h"
+#include "draw_state.h"
 
 /* What is known of a graph once its nodes are rewritten. */
 typedef struct rg_graph {
@@ -16,10 +16,10 @@ typedef struct rg_graph {
 uint32_t *rg_call_order(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t *out_n);
 
 /* 1: e->node names a region that draws. */
-int rg_calls_random(const rg_emit_t *e, const rg_graph_t *graphs);
+int rg_calls_random(const em_t *e, const rg_graph_t *graphs);
 
-/* Puts a call that also hands over seed and offset in place of e->node, and counts its draws in e->stream. Branches of one
+/* Puts a call that also hands over seed and offset in place of e->node, and counts its draws in rg_of(e)->stream. Branches of one
  * call get draws that are not each other's. Diagnoses. */
-aot_status_t rg_extend_call(rg_emit_t *e, rg_graph_t *graphs);
+aot_status_t rg_extend_call(em_t *e, rg_graph_t *graphs);
 
 #endif

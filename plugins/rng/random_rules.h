@@ -5,8 +5,8 @@
 #include "draws.h"
 
 /* Writes the node e->node in other operators before it; out[i] replaces its i-th result (AOT_NO_ID: nobody may read it).
- * e->is_left set: the node draws nothing and stays. */
-typedef void (*rg_rule_t)(rg_emit_t *e, aot_value_t *out);
+ * rg_of(e)->is_left set: the node draws nothing and stays. */
+typedef void (*rg_rule_t)(em_t *e, aot_value_t *out);
 
 typedef struct rg_row {
   const char *op;
@@ -17,36 +17,36 @@ uint32_t rg_n_rows(void);
 const rg_row_t *rg_row_at(uint32_t i);
 
 /* draw_dropout.c */
-void rg_dropout(rg_emit_t *e, aot_value_t *out);
-void rg_native_dropout(rg_emit_t *e, aot_value_t *out);
-void rg_fused_dropout(rg_emit_t *e, aot_value_t *out);
-void rg_feature_dropout(rg_emit_t *e, aot_value_t *out);
-void rg_alpha_dropout(rg_emit_t *e, aot_value_t *out);
-void rg_feature_alpha_dropout(rg_emit_t *e, aot_value_t *out);
-void rg_rrelu(rg_emit_t *e, aot_value_t *out);
+void rg_dropout(em_t *e, aot_value_t *out);
+void rg_native_dropout(em_t *e, aot_value_t *out);
+void rg_fused_dropout(em_t *e, aot_value_t *out);
+void rg_feature_dropout(em_t *e, aot_value_t *out);
+void rg_alpha_dropout(em_t *e, aot_value_t *out);
+void rg_feature_alpha_dropout(em_t *e, aot_value_t *out);
+void rg_rrelu(em_t *e, aot_value_t *out);
 /* draw_fill.c: in the shape of the result */
-void rg_rand(rg_emit_t *e, aot_value_t *out);
-void rg_randn(rg_emit_t *e, aot_value_t *out);
-void rg_randint_rule(rg_emit_t *e, aot_value_t *out);
-void rg_random(rg_emit_t *e, aot_value_t *out);
-void rg_uniform_rule(rg_emit_t *e, aot_value_t *out);
-void rg_normal_rule(rg_emit_t *e, aot_value_t *out);
-void rg_log_normal(rg_emit_t *e, aot_value_t *out);
-void rg_exponential(rg_emit_t *e, aot_value_t *out);
-void rg_cauchy(rg_emit_t *e, aot_value_t *out);
-void rg_geometric(rg_emit_t *e, aot_value_t *out);
-void rg_bernoulli(rg_emit_t *e, aot_value_t *out);
+void rg_rand(em_t *e, aot_value_t *out);
+void rg_randn(em_t *e, aot_value_t *out);
+void rg_randint_rule(em_t *e, aot_value_t *out);
+void rg_random(em_t *e, aot_value_t *out);
+void rg_uniform_rule(em_t *e, aot_value_t *out);
+void rg_normal_rule(em_t *e, aot_value_t *out);
+void rg_log_normal(em_t *e, aot_value_t *out);
+void rg_exponential(em_t *e, aot_value_t *out);
+void rg_cauchy(em_t *e, aot_value_t *out);
+void rg_geometric(em_t *e, aot_value_t *out);
+void rg_bernoulli(em_t *e, aot_value_t *out);
 /* draw_choice.c */
-void rg_randperm(rg_emit_t *e, aot_value_t *out);
-void rg_multinomial(rg_emit_t *e, aot_value_t *out);
-void rg_poisson(rg_emit_t *e, aot_value_t *out);
-void rg_binomial(rg_emit_t *e, aot_value_t *out);
-void rg_gamma(rg_emit_t *e, aot_value_t *out);
-void rg_dirichlet(rg_emit_t *e, aot_value_t *out);
+void rg_randperm(em_t *e, aot_value_t *out);
+void rg_multinomial(em_t *e, aot_value_t *out);
+void rg_poisson(em_t *e, aot_value_t *out);
+void rg_binomial(em_t *e, aot_value_t *out);
+void rg_gamma(em_t *e, aot_value_t *out);
+void rg_dirichlet(em_t *e, aot_value_t *out);
 /* draw_attention.c */
-void rg_attention(rg_emit_t *e, aot_value_t *out);
-void rg_attention_backward(rg_emit_t *e, aot_value_t *out);
+void rg_attention(em_t *e, aot_value_t *out);
+void rg_attention_backward(em_t *e, aot_value_t *out);
 /* draw_recurrent.c */
-void rg_recurrent(rg_emit_t *e, aot_value_t *out);
+void rg_recurrent(em_t *e, aot_value_t *out);
 
 #endif

@@ -3,6 +3,7 @@
 #include "random_rules.h"
 #include "random_regions.h"
 #include "saved_states.h"
+#include "common/emit/emit_layout.h"
 
 #include <stdio.h>
 
@@ -69,69 +70,69 @@ static aot_status_t tell_unknown(stage_t *s) {
 /* ---- one node ---- */
 
 /* The new value in the memory order of the old one, and with its name if it has none. */
-static aot_status_t replace_result(rg_emit_t *e, uint32_t i, aot_value_t to, uint32_t first_new) {
+static aot_status_t replace_result(em_t *e, uint32_t i, aot_value_t to, uint32_t first_new) {
   const aot_value_t from = {e->info.first_result.id + i};
   const aot_graph_api_t *g = e->host->graph;
   aot_type_t old;
   if (g->n_uses(e->prog, from) == 0) return AOT_OK;
   AOT_TRY(g->value_type(e->prog, from, &old));
   if (to.id == AOT_NO_ID)
-    rg_fail(e, AOT_E_UNIMPLEMENTED, "", "result %u of %.*s is read, which is not supported", i, (int)e->desc->name.size,
+    em_fail(e, AOT_E_UNIMPLEMENTED, "", "result %u of %.*s is read, which is not supported", i, (int)e->desc->name.size,
             e->desc->name.data);
-  if (old.kind == AOT_TYPE_TENSOR) to = rg_value(e, rg_laid_out(e, rg_v(to), &old));
+  if (old.kind == AOT_TYPE_TENSOR) to = em_value(e, em_laid_out(e, em_v(to), &old));
   if (e->status != AOT_OK) return e->status;
   if (to.id >= first_new && g->value_name(e->prog, to).size == 0)
     AOT_TRY(e->host->edit->name_set(e->prog, to, g->value_name(e->prog, from)));
   return e->host->edit->uses_replace(e->prog, from, to);
 }
 
-static aot_status_t rewrite(stage_t *s, rg_emit_t *e, rg_rule_t rule) {
+static aot_status_t rewrite(stage_t *s, em_t *e, rg_rule_t rule) {
   const uint32_t n = e->info.n_results, first_new = e->host->graph->n_values(e->prog);
   aot_value_t *out = s->host->alloc(s->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n + 1) * sizeof *out);
   if (!out) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < n; i++) out[i] = aot_no_value();
   rule(e, out);
-  if (e->status != AOT_OK || e->is_left) return e->status;
+  if (e->status != AOT_OK || rg_of(e)->is_left) return e->status;
   for (uint32_t i = 0; i < n; i++) AOT_TRY(replace_result(e, i, out[i], first_new));
   s->counts.nodes++;
   return s->host->edit->node_erase(s->prog, e->node);
 }
 
 /* A rule for operators without one: what their operator set makes of them. */
-static void decompose(rg_emit_t *e, aot_value_t *out) {
+static void decompose(em_t *e, aot_value_t *out) {
   e->status = e->host->edit->decompose(e->prog, e->node, out);
-  e->is_left = e->status == AOT_E_UNIMPLEMENTED;
-  if (e->is_left) e->status = AOT_OK;
+  rg_of(e)->is_left = e->status == AOT_E_UNIMPLEMENTED;
+  if (rg_of(e)->is_left) e->status = AOT_OK;
 }
 
 /* The operator that a node runs: with_effects stands around another. */
-static aot_op_t runs(const rg_emit_t *e) {
+static aot_op_t runs(const em_t *e) {
   for (uint32_t a = 0; a < e->info.n_args; a++)
     if (e->info.args[a].kind == AOT_ARG_OP) return (aot_op_t){(uint32_t)e->info.args[a].u.i};
   return e->info.op;
 }
 
-static aot_status_t visit_state_node(stage_t *s, rg_emit_t *outer);
+static aot_status_t visit_state_node(stage_t *s, em_t *outer);
 
 /* *out_rewritten: other nodes stand in its place, which are to be visited. */
-static aot_status_t visit(stage_t *s, rg_emit_t *e, aot_node_t node, int *out_rewritten) {
-  rg_begin(e, node);
+static aot_status_t visit(stage_t *s, em_t *e, aot_node_t node, int *out_rewritten) {
   *out_rewritten = 0;
-  if (e->status != AOT_OK) return e->status;
+  AOT_TRY(em_rewrite(e, node));
+  rg_of(e)->is_left = 0;
   if (rg_calls_random(e, s->graphs)) return rg_extend_call(e, s->graphs);
   if (rg_is_state_node(&s->states, e)) return visit_state_node(s, e);
   const uint16_t row = s->row_of_op[e->info.op.id];
   if (row) {
     AOT_TRY(rewrite(s, e, rg_row_at(row - 1u)->rule));
-    *out_rewritten = !e->is_left;
+    *out_rewritten = !rg_of(e)->is_left;
     return AOT_OK;
   }
   const aot_op_t op = runs(e);
   if (!(s->host->graph->op_desc(s->prog, op)->flags & AOT_OP_RANDOM)) return AOT_OK;
-  e->is_left = 1;
+  rg_of(e)->is_left = 1;
   if (op.id == e->info.op.id) AOT_TRY(rewrite(s, e, decompose));
-  *out_rewritten = !e->is_left;
-  if (e->is_left) note_unknown(s, op, node);
+  *out_rewritten = !rg_of(e)->is_left;
+  if (rg_of(e)->is_left) note_unknown(s, op, node);
   return AOT_OK;
 }
 
@@ -139,7 +140,7 @@ static aot_status_t visit(stage_t *s, rg_emit_t *e, aot_node_t node, int *out_re
 
 /* The nodes of a graph from `first` on, up to `stop`. What a rule wrote is visited too: attention becomes dropout, which
  * becomes a draw. */
-static aot_status_t visit_nodes(stage_t *s, rg_emit_t *e, aot_node_t first, aot_node_t stop) {
+static aot_status_t visit_nodes(stage_t *s, em_t *e, aot_node_t first, aot_node_t stop) {
   const aot_graph_api_t *g = s->host->graph;
   aot_node_t next;
   for (aot_node_t n = first; n.id != AOT_NO_ID && n.id != stop.id; n = next) {
@@ -155,19 +156,22 @@ static aot_status_t visit_nodes(stage_t *s, rg_emit_t *e, aot_node_t first, aot_
 
 /* An operator between a saved random state and its use draws from that state, and so do the nodes that it is written with.
  * */
-static aot_status_t visit_state_node(stage_t *s, rg_emit_t *outer) {
-  rg_emit_t e = *outer;
+static aot_status_t visit_state_node(stage_t *s, em_t *outer) {
+  em_t e = *outer;
   rg_state_use_t use;
   AOT_TRY(rg_states_enter(&s->states, outer, &use));
-  e.stream = use.stream;
+  rg_draw_state_t draws = {.stream = use.stream, .attention = &s->attention};
+  e.self = &draws;
   s->counts.nodes++;
   return visit_nodes(s, &e, use.inner, use.stop);
 }
 
 static aot_status_t visit_graph(stage_t *s, aot_graph_t graph) {
   rg_graph_t *here = &s->graphs[graph.id];
-  rg_emit_t e = {.host = s->host, .ctx = s->ctx, .prog = s->prog, .graph = graph, .stream = &here->stream,
-                 .attention = &s->attention};
+  rg_draw_state_t draws = {.stream = &here->stream, .attention = &s->attention};
+  em_t e = em_make(s->host, s->ctx, s->prog, graph);
+  e.code = "rng.rewrite";
+  e.self = &draws;
   AOT_TRY(visit_nodes(s, &e, s->host->graph->first(s->prog, graph), aot_no_node()));
   AOT_TRY(rg_states_finish(&s->states, &e));
   here->draws = here->stream.seed.id != AOT_NO_ID;
@@ -177,19 +181,14 @@ static aot_status_t visit_graph(stage_t *s, aot_graph_t graph) {
 /* The offset of the next step. */
 static aot_status_t add_advance(stage_t *s, aot_graph_t graph) {
   const rg_graph_t *here = &s->graphs[graph.id];
-  const aot_arg_t args[] = {aot_arg_value(here->stream.offset), aot_arg_int(here->stream.next)};
-  const aot_node_spec_t spec = {.struct_size = sizeof spec, .op = s->host->graph->op_find(s->prog, aot_str("aten.add.Scalar")),
-                                .n_args = 2, .args = args, .origin = aot_no_origin()};
-  aot_node_info_t made = {.struct_size = sizeof made};
+  em_t e = em_make(s->host, s->ctx, s->prog, graph);
   int32_t kind;
   aot_str_t name;
-  aot_node_t node;
   AOT_TRY(s->host->graph->graph_info(s->prog, graph, &kind, &name));
   if (!here->draws || kind == AOT_GRAPH_REGION) return AOT_OK;
   s->counts.draws += here->stream.next;
-  AOT_TRY(s->host->edit->node_create(s->prog, graph, &spec, aot_no_node(), &node));
-  AOT_TRY(s->host->graph->node_info(s->prog, node, &made));
-  return s->host->edit->output_add(s->prog, graph, AOT_ROLE_OFFSET, 0, made.first_result, aot_str("offset"));
+  const aot_value_t offset = em_value(&e, EM(&e, "add.Scalar", em_v(here->stream.offset), em_i(here->stream.next)));
+  return e.status == AOT_OK ? s->host->edit->output_add(s->prog, graph, AOT_ROLE_OFFSET, 0, offset, aot_str("offset")) : e.status;
 }
 
 static int init(stage_t *s) {

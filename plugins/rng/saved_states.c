@@ -18,15 +18,15 @@ void rg_states_init(rg_states_t *s, const aot_host_t *host, aot_prog_t *prog) {
   for (int i = 0; i < RG_N_STATE_OPS; i++) s->ops[i] = host->graph->op_find(prog, aot_str(names[i]));
 }
 
-static int which(const rg_states_t *s, const rg_emit_t *e) {
+static int which(const rg_states_t *s, const em_t *e) {
   for (int i = 0; i < RG_N_STATE_OPS; i++)
     if (s->ops[i].id != AOT_NO_ID && s->ops[i].id == e->info.op.id) return i;
   return -1;
 }
 
-int rg_is_state_node(const rg_states_t *s, const rg_emit_t *e) { return which(s, e) >= 0; }
+int rg_is_state_node(const rg_states_t *s, const em_t *e) { return which(s, e) >= 0; }
 
-static aot_status_t make_tables(rg_states_t *s, rg_emit_t *e) {
+static aot_status_t make_tables(rg_states_t *s, em_t *e) {
   if (s->by_value) return AOT_OK;
   s->by_value = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)s->n_values + 1) * sizeof *s->by_value);
   s->saved = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)e->host->graph->n_nodes(e->prog) + 1) * sizeof *s->saved);
@@ -35,8 +35,8 @@ static aot_status_t make_tables(rg_states_t *s, rg_emit_t *e) {
 
 /* ---- states as bytes ---- */
 
-static rg_x eight_bytes(rg_emit_t *e, rg_x both, int64_t which_one) {
-  return RG(e, "select.int", both, rg_i(0), rg_i(which_one));
+static em_x eight_bytes(em_t *e, em_x both, int64_t which_one) {
+  return EM(e, "select.int", both, em_i(0), em_i(which_one));
 }
 
 static int is_state(const aot_type_t *t) {
@@ -44,77 +44,69 @@ static int is_state(const aot_type_t *t) {
          t->sizes[0] >= STATE_NBYTES;
 }
 
-static void refuse_type(rg_emit_t *e) {
-  rg_fail(e, AOT_E_UNIMPLEMENTED, "", "%.*s: a random state must be a vector of at least %d bytes", (int)e->desc->name.size,
+static void refuse_type(em_t *e) {
+  em_fail(e, AOT_E_UNIMPLEMENTED, "", "%.*s: a random state must be a vector of at least %d bytes", (int)e->desc->name.size,
           e->desc->name.data, STATE_NBYTES);
 }
 
-static void unpack(rg_emit_t *e, rg_x state, rg_stream_t *out) {
-  const aot_type_t t = rg_type(e, state);
+static void unpack(em_t *e, em_x state, rg_stream_t *out) {
+  const aot_type_t t = em_type(e, state);
   const aot_value_t none = aot_no_value();
   *out = (rg_stream_t){.seed = none, .offset = none, .there_seed = none, .there_offset = none};
   if (e->status == AOT_OK && !is_state(&t)) refuse_type(e);
-  const rg_x bytes = RG(e, "slice.Tensor", state, rg_i(0), rg_i(0), rg_i(STATE_NBYTES));
-  const rg_x both = RG(e, "view.dtype", bytes, rg_dtype(AOT_I64));
-  const rg_x seed = eight_bytes(e, both, 0), offset = eight_bytes(e, both, 1);
+  const em_x bytes = EM(e, "slice.Tensor", state, em_i(0), em_i(0), em_i(STATE_NBYTES));
+  const em_x both = EM(e, "view.dtype", bytes, em_dtype(AOT_I64));
+  const em_x seed = eight_bytes(e, both, 0), offset = eight_bytes(e, both, 1);
   if (e->status != AOT_OK) return;
-  out->seed = rg_value(e, seed);
-  out->offset = rg_value(e, offset);
+  out->seed = em_value(e, seed);
+  out->offset = em_value(e, offset);
 }
 
-static rg_x pack(rg_emit_t *e, const rg_stream_t *s, const aot_type_t *t) {
-  const rg_x offset = s->next ? RG(e, "add.Scalar", rg_v(s->offset), rg_i(s->next)) : rg_v(s->offset);
+static em_x pack(em_t *e, const rg_stream_t *s, const aot_type_t *t) {
+  const em_x offset = s->next ? EM(e, "add.Scalar", em_v(s->offset), em_i(s->next)) : em_v(s->offset);
   if (e->status == AOT_OK && !is_state(t)) refuse_type(e);
-  if (e->status != AOT_OK) return rg_none();
-  const uint32_t ids[2] = {s->seed.id, rg_value(e, offset).id};
+  if (e->status != AOT_OK) return em_none();
+  const uint32_t ids[2] = {s->seed.id, em_value(e, offset).id};
   const int64_t pad[2] = {0, t->sizes[0] - STATE_NBYTES};
-  const rg_x bytes = RG(e, "view.dtype", RG(e, "stack", aot_arg_values(ids, 2)), rg_dtype(t->dtype));
-  return pad[1] ? RG(e, "constant_pad_nd", bytes, aot_arg_ints(pad, 2)) : bytes;
+  const em_x bytes = EM(e, "view.dtype", EM(e, "stack", aot_arg_values(ids, 2)), em_dtype(t->dtype));
+  return pad[1] ? EM(e, "constant_pad_nd", bytes, aot_arg_ints(pad, 2)) : bytes;
 }
 
 /* ---- the operator itself ---- */
 
 /* The operator with its own arguments; its results take the place of the last results of e->node. */
-static aot_status_t put_inner(rg_emit_t *e, uint32_t first_arg, uint32_t first_result, aot_node_t *out) {
+static aot_status_t put_inner(em_t *e, uint32_t first_arg, uint32_t first_result, aot_node_t *out) {
   const uint32_t n = e->info.n_results - first_result;
-  aot_node_spec_t spec = {.struct_size = sizeof spec, .flags = e->info.flags, .op = {(uint32_t)e->info.args[first_arg - 1].u.i},
-                          .n_args = e->info.n_args - first_arg, .args = e->info.args + first_arg, .n_types = n,
-                          .region_tag = e->info.region_tag, .origin = e->info.origin};
-  aot_type_t *types = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)n + 1) * sizeof *types);
-  aot_node_info_t made = {.struct_size = sizeof made};
+  const aot_value_t results = {e->info.first_result.id + first_result};
+  const aot_op_t op = {(uint32_t)e->info.args[first_arg - 1].u.i};
+  aot_type_t *types = em_scratch(e, n, sizeof *types);
+  aot_node_info_t made;
   if (!types) return AOT_E_EXHAUSTED;
-  for (uint32_t i = 0; i < n; i++)
-    AOT_TRY(e->host->graph->value_type(e->prog, (aot_value_t){e->info.first_result.id + first_result + i}, &types[i]));
-  spec.types = types;
-  AOT_TRY(e->host->edit->node_create(e->prog, e->graph, &spec, e->node, out));
-  AOT_TRY(e->host->graph->node_info(e->prog, *out, &made));
-  for (uint32_t i = 0; i < n; i++) {
-    const aot_value_t from = {e->info.first_result.id + first_result + i}, to = {made.first_result.id + i};
-    AOT_TRY(e->host->edit->name_set(e->prog, to, e->host->graph->value_name(e->prog, from)));
-    AOT_TRY(e->host->edit->uses_replace(e->prog, from, to));
-  }
-  return AOT_OK;
+  em_types(e, results, n, types);
+  *out = em_put(e, op, e->info.n_args - first_arg, e->info.args + first_arg, n, types, &made);
+  if (e->status == AOT_OK) em_take_over(e, results, made.first_result, n);
+  return e->status;
 }
 
 /* The state becomes what the stream is now; the operator draws from the stream. */
-static aot_status_t enter_save(rg_states_t *s, rg_emit_t *e, rg_state_use_t *out) {
+static aot_status_t enter_save(rg_states_t *s, em_t *e, rg_state_use_t *out) {
   rg_saved_state_t *state = &s->by_value[e->info.first_result.id];
   AOT_TRY(rg_stream_open(e));
-  state->stream[0] = state->stream[1] = *e->stream;
+  state->stream[0] = state->stream[1] = *rg_of(e)->stream;
   state->is_open[0] = 1;
   s->saved[s->n_saved++] = e->node.id;
-  out->stream = e->stream;
+  out->stream = rg_of(e)->stream;
   out->stop = e->node;
   return put_inner(e, 1, 1, &out->inner);
 }
 
 /* A state from a node of this graph is known; another one is read out of its bytes. */
-static aot_status_t enter_with(rg_states_t *s, rg_emit_t *e, int is_generator, rg_state_use_t *out) {
-  const rg_x given = e->info.args[0];
+static aot_status_t enter_with(rg_states_t *s, em_t *e, int is_generator, rg_state_use_t *out) {
+  const em_x given = e->info.args[0];
   const uint32_t v = (uint32_t)given.u.i;
   const int side = is_generator && (e->info.flags & AOT_NODE_BACKWARD);
   if (given.kind != AOT_ARG_VALUE || v >= s->n_values) {
-    out->stream = e->stream;
+    out->stream = rg_of(e)->stream;
   } else {
     rg_saved_state_t *state = &s->by_value[v];
     if (!state->is_open[side]) unpack(e, given, &state->stream[side]);
@@ -135,29 +127,28 @@ static aot_status_t enter_with(rg_states_t *s, rg_emit_t *e, int is_generator, r
   return e->host->edit->node_erase(e->prog, e->node);
 }
 
-aot_status_t rg_states_enter(rg_states_t *s, rg_emit_t *e, rg_state_use_t *out) {
+aot_status_t rg_states_enter(rg_states_t *s, em_t *e, rg_state_use_t *out) {
   const int kind = which(s, e);
   const uint32_t at = kind == SAVE ? 0 : 1;
   AOT_TRY(make_tables(s, e));
   if (e->info.n_args <= at || e->info.args[at].kind != AOT_ARG_OP || (kind == SAVE && e->info.n_results == 0))
-    rg_fail(e, AOT_E_INVALID, "", "%.*s: an operator and its arguments are expected", (int)e->desc->name.size, e->desc->name.data);
+    em_fail(e, AOT_E_INVALID, "", "%.*s: an operator and its arguments are expected", (int)e->desc->name.size, e->desc->name.data);
   if (e->status != AOT_OK) return e->status;
   for (int i = 0; i < RG_N_STATE_OPS; i++)
     if ((uint32_t)e->info.args[at].u.i == s->ops[i].id)
-      rg_fail(e, AOT_E_UNIMPLEMENTED, "", "%.*s around another saved random state is not supported", (int)e->desc->name.size,
+      em_fail(e, AOT_E_UNIMPLEMENTED, "", "%.*s around another saved random state is not supported", (int)e->desc->name.size,
               e->desc->name.data);
   if (e->status != AOT_OK) return e->status;
   return kind == SAVE ? enter_save(s, e, out) : enter_with(s, e, kind == GRAPHSAFE, out);
 }
 
-aot_status_t rg_states_finish(rg_states_t *s, rg_emit_t *e) {
+aot_status_t rg_states_finish(rg_states_t *s, em_t *e) {
   for (uint32_t i = 0; i < s->n_saved; i++) {
-    rg_begin(e, (aot_node_t){s->saved[i]});
-    if (e->status != AOT_OK) return e->status;
+    AOT_TRY(em_rewrite(e, (aot_node_t){s->saved[i]}));
     const aot_value_t state = e->info.first_result;
     if (e->host->graph->n_uses(e->prog, state)) {
-      const aot_type_t t = rg_type(e, rg_v(state));
-      const aot_value_t bytes = rg_value(e, pack(e, &s->by_value[state.id].stream[0], &t));
+      const aot_type_t t = em_type(e, em_v(state));
+      const aot_value_t bytes = em_value(e, pack(e, &s->by_value[state.id].stream[0], &t));
       if (e->status != AOT_OK) return e->status;
       AOT_TRY(e->host->edit->uses_replace(e->prog, state, bytes));
     }

@@ -9,7 +9,7 @@
 #ifndef RG_SAVED_STATES_H
 #define RG_SAVED_STATES_H
 
-#include "rg_emit.h"
+#include "draw_state.h"
 
 #define RG_N_STATE_OPS 3
 
@@ -23,7 +23,7 @@ typedef struct rg_states {
 } rg_states_t;
 
 void rg_states_init(rg_states_t *s, const aot_host_t *host, aot_prog_t *prog);
-int rg_is_state_node(const rg_states_t *s, const rg_emit_t *e);
+int rg_is_state_node(const rg_states_t *s, const em_t *e);
 
 /* The operator itself, in whose results the node's are replaced: it and the nodes that it is written with, up to `stop`, are
  * to draw from `stream`. */
@@ -33,9 +33,9 @@ typedef struct rg_state_use {
 } rg_state_use_t;
 
 /* Takes e->node apart. Diagnoses. */
-aot_status_t rg_states_enter(rg_states_t *s, rg_emit_t *e, rg_state_use_t *out);
+aot_status_t rg_states_enter(rg_states_t *s, em_t *e, rg_state_use_t *out);
 
 /* At the end of a graph: states that somebody else reads become bytes. */
-aot_status_t rg_states_finish(rg_states_t *s, rg_emit_t *e);
+aot_status_t rg_states_finish(rg_states_t *s, em_t *e);
 
 #endif

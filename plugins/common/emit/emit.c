@@ -41,14 +41,14 @@ void em_tell(em_t *e, aot_status_t status, const aot_diag_t *d) {
   e->status = status;
 }
 
-void em_fail(em_t *e, aot_status_t status, const char *code, const char *hint, const char *format, ...) {
+void em_fail(em_t *e, aot_status_t status, const char *hint, const char *format, ...) {
   char text[600];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str(code), .message = aot_str(text),
-                        .hint = aot_str(hint), .node = e->node, .value = aot_no_value()};
+  const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str(e->code),
+                        .message = aot_str(text), .hint = aot_str(hint), .node = e->node, .value = aot_no_value()};
   em_tell(e, status, &d);
 }
 
@@ -70,13 +70,35 @@ em_x em_in(const em_t *e, const char *name) {
   return em_none();
 }
 
+static void refuse_argument(em_t *e, const char *name, const char *must_be) {
+  const aot_str_t thing = made_thing(e);
+  em_fail(e, AOT_E_UNIMPLEMENTED, "", "%.*s: '%s' must be a constant %s", (int)thing.size, thing.data, name, must_be);
+}
+
+double em_in_float(em_t *e, const char *name, double otherwise) {
+  const em_x x = em_in(e, name);
+  if (x.kind == AOT_ARG_FLOAT) return x.u.f;
+  if (x.kind == AOT_ARG_BOOL || (x.kind == AOT_ARG_INT && !AOT_DIM_IS_SYM(x.u.i))) return (double)x.u.i;
+  if (x.kind != AOT_ARG_NONE) refuse_argument(e, name, "number");
+  return otherwise;
+}
+
+int em_in_bool(em_t *e, const char *name, int otherwise) {
+  const em_x x = em_in(e, name);
+  if (x.kind == AOT_ARG_BOOL || x.kind == AOT_ARG_INT) return x.u.i != 0;
+  if (x.kind != AOT_ARG_NONE) refuse_argument(e, name, "truth");
+  return otherwise;
+}
+
+aot_type_t em_result_type(em_t *e, uint32_t i) { return em_type(e, em_v((aot_value_t){e->info.first_result.id + i})); }
+
 /* ---- values ---- */
 
 aot_value_t em_value(em_t *e, em_x x) {
   const aot_str_t thing = made_thing(e);
   if (e->status != AOT_OK || x.kind == AOT_ARG_NONE) return aot_no_value();
   if (em_is_value(x)) return (aot_value_t){(uint32_t)x.u.i};
-  em_fail(e, AOT_E_UNIMPLEMENTED, e->code, "", "%.*s: a number stands where a tensor is expected", (int)thing.size, thing.data);
+  em_fail(e, AOT_E_UNIMPLEMENTED, "", "%.*s: a number stands where a tensor is expected", (int)thing.size, thing.data);
   return aot_no_value();
 }
 
@@ -84,7 +106,7 @@ aot_type_t em_type(em_t *e, em_x x) {
   const aot_str_t thing = made_thing(e);
   aot_type_t t = {.kind = AOT_TYPE_NONE};
   if (!em_is_value(x))
-    em_fail(e, AOT_E_UNIMPLEMENTED, e->code, "", "%.*s: a tensor is expected where there is none", (int)thing.size, thing.data);
+    em_fail(e, AOT_E_UNIMPLEMENTED, "", "%.*s: a tensor is expected where there is none", (int)thing.size, thing.data);
   if (e->status == AOT_OK) em_ok(e, e->host->graph->value_type(e->prog, (aot_value_t){(uint32_t)x.u.i}, &t));
   return t;
 }
@@ -119,7 +141,7 @@ aot_op_t em_op(em_t *e, const char *name) {
   const aot_op_t op = e->host->graph->op_find(e->prog, aot_str(name));
   const aot_str_t thing = made_thing(e);
   if (op.id == AOT_NO_ID)
-    em_fail(e, AOT_E_PRECONDITION, e->code, "open the operator set that has it", "%.*s is made of %s, which no operator set has",
+    em_fail(e, AOT_E_PRECONDITION, "open the operator set that has it", "%.*s is made of %s, which no operator set has",
             (int)thing.size, thing.data, name);
   return op;
 }

@@ -33,6 +33,7 @@ typedef struct em {
   const char *code; /* of the emitter's own, "rng.rewrite" */
   const char *what; /* is made of the nodes where there is none at hand, "the update" */
   aot_status_t status;
+  void *self; /* what the plugin's rules know besides */
 } em_t;
 
 /* An emitter for the end of a graph. */
@@ -46,11 +47,14 @@ aot_status_t em_rewrite(em_t *e, aot_node_t node);
 int em_ok(em_t *e, aot_status_t status); /* keeps the status of a host call, which has told its story; is all well? */
 void em_tell(em_t *e, aot_status_t status, const aot_diag_t *d); /* nothing after an earlier failure */
 /* An error at the node at hand. */
-void em_fail(em_t *e, aot_status_t status, const char *code, const char *hint, const char *format, ...) __attribute__((format(printf, 5, 6)));
+void em_fail(em_t *e, aot_status_t status, const char *hint, const char *format, ...) __attribute__((format(printf, 4, 5)));
 void *em_scratch(em_t *e, uint64_t n, uint64_t size); /* zeroed; NULL: e->status says so */
 
 /* ---- the node at hand ---- */
 em_x em_in(const em_t *e, const char *name); /* an argument; none when the schema has none of the name */
+double em_in_float(em_t *e, const char *name, double otherwise); /* a constant number */
+int em_in_bool(em_t *e, const char *name, int otherwise);
+aot_type_t em_result_type(em_t *e, uint32_t i);
 
 /* ---- values and numbers ---- */
 static inline em_x em_v(aot_value_t v) { return aot_arg_value(v); }

@@ -1,0 +1,48 @@
+#include "emit_layout.h"
+
+static int64_t hint(const em_t *e, int64_t dim) { return e->host->graph->dim_hint(e->prog, dim); }
+
+/* From the outermost in memory to the innermost. */
+static void memory_order(const em_t *e, const int64_t *strides, int32_t rank, int64_t *order) {
+  for (int32_t d = 0; d < rank; d++) {
+    const int64_t stride = hint(e, strides[d]);
+    int32_t at = d;
+    for (; at > 0 && hint(e, strides[order[at - 1]]) < stride; at--) order[at] = order[at - 1];
+    order[at] = d;
+  }
+}
+
+em_x em_in_order(em_t *e, em_x x, const int64_t *strides, int32_t rank) {
+  int64_t order[AOT_MAX_RANK], back[AOT_MAX_RANK];
+  memory_order(e, strides, rank, order);
+  for (int32_t i = 0; i < rank; i++) back[order[i]] = i;
+  const em_x outermost_first = EM(e, "permute", x, aot_arg_ints(order, (uint32_t)rank));
+  const em_x dense = EM(e, "clone", outermost_first, aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS));
+  return EM(e, "permute", dense, aot_arg_ints(back, (uint32_t)rank));
+}
+
+/* No gaps, no overlaps. */
+static int is_dense(const em_t *e, const aot_type_t *t) {
+  int64_t order[AOT_MAX_RANK], dense = 1;
+  memory_order(e, t->strides, t->rank, order);
+  for (int32_t i = t->rank; i-- > 0;) {
+    const int64_t size = hint(e, t->sizes[order[i]]);
+    if (size != 1 && hint(e, t->strides[order[i]]) != dense) return 0;
+    dense *= size;
+  }
+  return 1;
+}
+
+static int lies_alike(const em_t *e, const aot_type_t *a, const aot_type_t *b) {
+  for (int32_t d = 0; d < a->rank; d++)
+    if (hint(e, a->sizes[d]) == 0) return 1;
+  for (int32_t d = 0; d < a->rank; d++)
+    if (a->sizes[d] != 1 && a->strides[d] != b->strides[d] && hint(e, a->strides[d]) != hint(e, b->strides[d])) return 0;
+  return 1;
+}
+
+em_x em_laid_out(em_t *e, em_x x, const aot_type_t *like) {
+  const aot_type_t t = em_type(e, x);
+  if (e->status != AOT_OK || t.kind != AOT_TYPE_TENSOR || t.rank != like->rank || lies_alike(e, &t, like)) return x;
+  return is_dense(e, like) ? em_in_order(e, x, like->strides, t.rank) : x;
+}

@@ -1,0 +1,14 @@
+/* Copies that lie in memory as another tensor does. */
+#ifndef PLUGINS_COMMON_EMIT_LAYOUT_H
+#define PLUGINS_COMMON_EMIT_LAYOUT_H
+
+#include "emit.h"
+
+/* x copied so that its dimensions follow one another in memory in the order of these strides, without gaps; equal strides stay in
+ * order. Symbols count by their hints. */
+em_x em_in_order(em_t *e, em_x x, const int64_t *strides, int32_t rank);
+
+/* x in the memory order of `like`, which has the same sizes; x itself when it lies so or `like` is not dense. */
+em_x em_laid_out(em_t *e, em_x x, const aot_type_t *like);
+
+#endif
