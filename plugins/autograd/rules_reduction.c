@@ -129,7 +129,7 @@ static ag_val_t through_norm(ag_t *a, ag_val_t x, ag_val_t g, ag_val_t y, double
   ag_val_t size, top, n, d;
   if (p == 0) return ag_none();
   if (p == 1) return ag_mul(a, g, direction(a, x));
-  if (p == 2) return ag_where(a, ag_compare(a, "eq", y, ag_i(0)), ag_none(), ag_mul(a, x, ag_div(a, g, y)));
+  if (p == 2) return ag_where(a, ag_compare(a, "eq", y, ag_i(0)), ag_none(), ag_mul(a, g, ag_div(a, x, y)));
   size = AG_OP(a, "abs", x);
   if (isinf(p)) {
     top = ag_compare(a, "eq", size, y);
