@@ -132,16 +132,32 @@ aot_value_t at_vi_diagonal(at_emit_t *e, uint32_t index, aot_value_t base, aot_v
                                                                                                                       "dim2")));
 }
 
-/* One place several times: PyTorch refuses where a stride is 0. */
+/* Is every element alone in its place? Sure where each stride, from the least on, is beyond what the dimensions before reach. */
+static int lies_apart(at_infer_t *c, const aot_type_t *t) {
+  int64_t size[AOT_MAX_RANK], stride[AOT_MAX_RANK], reach = 0;
+  int32_t n = 0;
+  for (int32_t d = 0; d < t->rank; d++) {
+    int32_t k = n;
+    const int64_t n_here = at_hint(c, t->sizes[d]), step = at_hint(c, t->strides[d]);
+    if (n_here == 0) return 1;
+    if (n_here == 1) continue;
+    for (n++; k > 0 && stride[k - 1] > step; k--) size[k] = size[k - 1], stride[k] = stride[k - 1];
+    size[k] = n_here, stride[k] = step;
+  }
+  for (int32_t k = 0; k < n; reach += (size[k] - 1) * stride[k], k++)
+    if (stride[k] <= reach) return 0;
+  return 1;
+}
+
+/* One place several times has several new values. PyTorch refuses where a stride is 0; what it makes of others goes by the order in
+ * which a kernel takes the elements. */
 aot_value_t at_vi_as_strided(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   aot_type_t view = at_result_type(e, 0);
-  int32_t d;
   (void)index;
-  for (d = 0; d < view.rank; d++)
-    if (view.strides[d] == 0 && view.sizes[d] != 1) {
-      at_emit_fail(e, "clone the view before writing it", "a write through %s: dimension %d has stride 0", e->row->name, (int)d);
-      return aot_no_value();
-    }
+  if (!lies_apart(e->infer, &view)) {
+    at_emit_fail(e, "clone the view before writing it", "a write through %s: several elements are one in memory", e->row->name);
+    return aot_no_value();
+  }
   return at_value(e, AT(e, "as_strided_scatter", at_v(base), at_v(updated), at_in(e, "size"), at_in(e, "stride"),
                         at_in(e, "storage_offset")));
 }

@@ -151,10 +151,14 @@ static aot_status_t give(fz_rewrite_t *w, uint32_t place, aot_value_t value, int
   return AOT_OK;
 }
 
+/* Of symbolic places only those of stride 0 are known. */
 static int repeats_elements(const aot_type_t *t) {
-  for (int32_t d = 0; d < t->rank; d++)
+  int symbolic = 0;
+  for (int32_t d = 0; d < t->rank; d++) {
     if (t->strides[d] == 0 && t->sizes[d] != 1) return 1;
-  return 0;
+    symbolic |= AOT_DIM_IS_SYM(t->sizes[d]) || AOT_DIM_IS_SYM(t->strides[d]);
+  }
+  return !symbolic && fz_may_repeat(t);
 }
 
 /* expand(x)[:, 0]: a view of the storage without repeats, though a step on the way there has some. What is written into it cannot
@@ -164,7 +168,7 @@ static aot_status_t passes_repeats(const fz_rewrite_t *w, uint32_t place, int *o
   aot_type_t type;
   AOT_TRY(type_of(w, a->places[place].declared, &type));
   *out = 0;
-  if (repeats_elements(&type)) return AOT_OK; /* PyTorch refuses the write, and so does the inverse of the step */
+  if (repeats_elements(&type)) return AOT_OK; /* the inverse of the step refuses the write */
   for (uint32_t q = a->places[place].parent; q != FZ_NONE && a->places[q].parent != FZ_NONE && !*out; q = a->places[q].parent) {
     AOT_TRY(type_of(w, a->places[q].declared, &type));
     *out = repeats_elements(&type);

@@ -47,25 +47,6 @@ static int has_gradient(const fz_rewrite_t *w, aot_node_t node, uint32_t place, 
   return w->alias.storages[w->alias.places[place].storage].carries && fz_is_differentiable(t) && !fz_step_stops_gradient(w, node);
 }
 
-/* Are two elements one in memory? Of t without dimensions of stride 0; symbolic places: taken to be. */
-static int may_repeat(const aot_type_t *t) {
-  int32_t order[AOT_MAX_RANK], n = 0;
-  int64_t last = 0;
-  for (int32_t d = 0; d < t->rank; d++) {
-    int32_t k = n;
-    if (AOT_DIM_IS_SYM(t->strides[d])) return 1;
-    if (t->sizes[d] == 1 || t->strides[d] == 0) continue;
-    for (n++; k > 0 && t->strides[order[k - 1]] > t->strides[d]; k--) order[k] = order[k - 1];
-    order[k] = d;
-  }
-  for (int32_t k = 0; k < n; k++) {
-    const int64_t size = t->sizes[order[k]];
-    if (t->strides[order[k]] <= last || (AOT_DIM_IS_SYM(size) && k + 1 < n)) return 1;
-    if (!AOT_DIM_IS_SYM(size)) last += (size - 1) * t->strides[order[k]];
-  }
-  return 0;
-}
-
 /* Every element of the base in another shape, by steps that a gradient passes as it came? */
 static int shows_everything(const fz_rewrite_t *w, uint32_t place, uint32_t base) {
   aot_type_t from, to;
@@ -78,7 +59,7 @@ static int shows_everything(const fz_rewrite_t *w, uint32_t place, uint32_t base
     if (type_of(w, w->alias.places[step->parent].declared, &from) != AOT_OK || type_of(w, step->declared, &to) != AOT_OK) return 0;
     for (int32_t d = 0; d < from.rank; d++) n_from = AOT_DIM_IS_SYM(from.sizes[d]) ? -1 : n_from * from.sizes[d];
     for (int32_t d = 0; d < to.rank; d++) n_to = AOT_DIM_IS_SYM(to.sizes[d]) ? -1 : n_to * to.sizes[d];
-    if (n_from != n_to || n_from < 0 || may_repeat(&to)) return 0;
+    if (n_from != n_to || n_from < 0 || fz_may_repeat(&to)) return 0;
   }
   return 1;
 }
@@ -90,7 +71,7 @@ static aot_status_t with_gradient_of(fz_rewrite_t *w, aot_value_t base, const ao
   aot_type_t is, was;
   const aot_arg_t whole = aot_arg_value(base);
   aot_value_t numbers;
-  if (may_repeat(where))
+  if (fz_may_repeat(where))
     return refuse(w, "the gradient of a view that addresses the storage of overlapping elements is not supported", node);
   for (int32_t d = 0; d < where->rank; d++) {
     sizes[d] = where->strides[d] == 0 ? 1 : where->sizes[d];
