@@ -1,6 +1,7 @@
 #include "apply_hooks.h"
 
 #include "hook_report.h"
+#include "common/emit/emit_layout.h"
 #include <aot/ext/saved.h>
 #include <aot/inline.h>
 #include <string.h>
@@ -9,12 +10,12 @@
 typedef struct candidate {
   uint32_t slot;
   uint32_t output;        /* the slot's output of the forward */
-  hk_v forward, backward; /* the value on both sides */
+  aot_value_t forward, backward; /* the value on both sides */
   uint32_t held;          /* AOT_HELD_* */
 } candidate_t;
 
 typedef struct work {
-  hk_emit_t *e;
+  em_t *e;
   const hk_plan_t *plan;
   const hk_hook_t *hook;
   aot_graph_t forward, backward;
@@ -33,7 +34,7 @@ static void *scratch(work_t *w, uint64_t n, uint64_t size) {
 /* ---- what there is ---- */
 
 static uint32_t *who_holds(work_t *w) {
-  hk_emit_t *e = w->e;
+  em_t *e = w->e;
   const aot_ext_saved_t *x = e->host->get_ext ? e->host->get_ext(e->host->self, AOT_EXT_SAVED) : NULL;
   const uint32_t n = e->host->graph->n_outputs(e->prog, w->forward);
   uint32_t *held = scratch(w, n, sizeof *held);
@@ -95,12 +96,12 @@ static void number_nodes(work_t *w) {
 
 /* Every element once and no hole between them, from the storage's first: what a copy in memory order gives. From the innermost
  * dimension on, each stride is the number of elements further in. */
-static int is_dense(const hk_emit_t *e, const aot_type_t *t) {
+static int is_dense(const em_t *e, const aot_type_t *t) {
   const aot_graph_api_t *g = e->host->graph;
   uint32_t n_left = 0, used = 0;
   int64_t inner = 1;
   if (t->offset != 0) return 0;
-  if (hk_numel(e, t) == 0) return 1;
+  if (em_numel(e, t) == 0) return 1;
   for (int32_t d = 0; d < t->rank; d++) n_left += g->dim_hint(e->prog, t->sizes[d]) != 1;
   for (int32_t d = 0; d < t->rank && n_left; d++) {
     const int64_t size = g->dim_hint(e->prog, t->sizes[d]);
@@ -122,7 +123,7 @@ static int judge(work_t *w, const candidate_t *c, const aot_type_t *t) {
   if (t->kind != AOT_TYPE_TENSOR) return HK_DTYPE;
   if (!filter_lets(w->plan, c->held)) return HK_HELD;
   if (w->plan->dtypes && !(w->plan->dtypes >> t->dtype & 1)) return HK_DTYPE;
-  if (hk_numel(w->e, t) * (int64_t)aot_dtype_size(t->dtype) < w->plan->min_nbytes) return HK_SMALL;
+  if (em_numel(w->e, t) * (int64_t)aot_dtype_size(t->dtype) < w->plan->min_nbytes) return HK_SMALL;
   const int fit = w->hook->fits(w->hook, w->e, t);
   return fit == HK_TAKEN && !is_dense(w->e, t) ? HK_LAYOUT : fit;
 }
@@ -130,7 +131,7 @@ static int judge(work_t *w, const candidate_t *c, const aot_type_t *t) {
 /* ---- packing ---- */
 
 /* New nodes follow the value's definition and share its origin. */
-static void stand_after(hk_emit_t *e, aot_graph_t graph, hk_v v) {
+static void stand_after(em_t *e, aot_graph_t graph, aot_value_t v) {
   const aot_graph_api_t *g = e->host->graph;
   const aot_node_t def = g->value_def(e->prog, v);
   aot_node_info_t info = {.struct_size = sizeof info, .origin = aot_no_origin()};
@@ -142,10 +143,10 @@ static void stand_after(hk_emit_t *e, aot_graph_t graph, hk_v v) {
 }
 
 /* The slots of a packed value: its old one for part 0, where it had one, and new ones. `arrived`: the backward's ends. */
-static void pass_parts(work_t *w, const candidate_t *c, const hk_v *parts, uint32_t n, hk_v *arrived) {
+static void pass_parts(work_t *w, const candidate_t *c, const aot_value_t *parts, uint32_t n, aot_value_t *arrived) {
   const aot_edit_api_t *edit = w->e->host->edit;
   for (uint32_t i = 0; i < n && w->e->status == AOT_OK; i++) {
-    const aot_type_t t = hk_type(w->e, parts[i]);
+    const aot_type_t t = em_type(w->e, em_v(parts[i]));
     if (i == 0 && c->slot != AOT_NO_INDEX) {
       arrived[0] = c->backward;
       if (w->e->status == AOT_OK) w->e->status = edit->output_set(w->e->prog, w->forward, c->output, parts[0]);
@@ -163,7 +164,7 @@ static void pass_parts(work_t *w, const candidate_t *c, const hk_v *parts, uint3
 /* ---- unpacking ---- */
 
 /* The nodes that read v, each once an operand; *out_first: the first of them in the backward, AOT_NO_ID: none. */
-static aot_node_t *find_readers(work_t *w, hk_v v, uint32_t *out_n, aot_node_t *out_first) {
+static aot_node_t *find_readers(work_t *w, aot_value_t v, uint32_t *out_n, aot_node_t *out_first) {
   const aot_graph_api_t *g = w->e->host->graph;
   const uint32_t n = g->n_uses(w->e->prog, v);
   aot_node_t *readers = scratch(w, n, sizeof *readers);
@@ -174,9 +175,9 @@ static aot_node_t *find_readers(work_t *w, hk_v v, uint32_t *out_n, aot_node_t *
   return readers;
 }
 
-static void read_instead(work_t *w, hk_v old, hk_v now, const aot_node_t *readers, uint32_t n) {
+static void read_instead(work_t *w, aot_value_t old, aot_value_t now, const aot_node_t *readers, uint32_t n) {
   const aot_graph_api_t *g = w->e->host->graph;
-  hk_emit_t *e = w->e;
+  em_t *e = w->e;
   for (uint32_t i = 0; i < n && e->status == AOT_OK; i++) {
     aot_node_info_t info = {.struct_size = sizeof info};
     e->status = g->node_info(e->prog, readers[i], &info);
@@ -188,25 +189,34 @@ static void read_instead(work_t *w, hk_v old, hk_v now, const aot_node_t *reader
       e->status = e->host->edit->output_set(e->prog, w->backward, i, now);
 }
 
+/* The same strides, those aside that nobody can tell apart: of dimensions of size 1, and of nothing. Ranks are equal. */
+static int same_strides(const aot_type_t *a, const aot_type_t *b) {
+  for (int32_t d = 0; d < a->rank; d++)
+    if (a->sizes[d] == 0) return 1;
+  for (int32_t d = 0; d < a->rank; d++)
+    if (a->sizes[d] != 1 && a->strides[d] != b->strides[d]) return 0;
+  return 1;
+}
+
 /* The value again, in the strides that its readers count on. */
-static hk_v unpack(work_t *w, const hk_v *arrived, uint32_t n, const aot_type_t *like) {
-  hk_emit_t *e = w->e;
-  hk_v v = w->hook->unpack(w->hook, e, arrived, n, like);
-  aot_type_t t = hk_type(e, v);
-  if (e->status != AOT_OK || hk_same_strides(&t, like)) return v;
-  v = hk_restride(e, v, like);
-  t = hk_type(e, v);
-  if (e->status == AOT_OK && !hk_same_strides(&t, like))
+static aot_value_t unpack(work_t *w, const aot_value_t *arrived, uint32_t n, const aot_type_t *like) {
+  em_t *e = w->e;
+  aot_value_t v = w->hook->unpack(w->hook, e, arrived, n, like);
+  aot_type_t t = em_type(e, em_v(v));
+  if (e->status != AOT_OK || same_strides(&t, like)) return v;
+  v = em_value(e, em_in_order(e, em_v(v), like->strides, like->rank));
+  t = em_type(e, em_v(v));
+  if (e->status == AOT_OK && !same_strides(&t, like))
     hk_fail(e, AOT_E_INTERNAL, "hooks.strides", aot_str(NULL), 0, v, "",
             "a value cannot be unpacked into the strides that it was saved with");
   return v;
 }
 
 static void hook_one(work_t *w, const candidate_t *c) {
-  hk_emit_t *e = w->e;
-  const aot_type_t like = hk_type(e, c->backward);
+  em_t *e = w->e;
+  const aot_type_t like = em_type(e, em_v(c->backward));
   const int reason = e->status == AOT_OK ? judge(w, c, &like) : HK_DTYPE;
-  hk_v parts[HK_MAX_PARTS], arrived[HK_MAX_PARTS];
+  aot_value_t parts[HK_MAX_PARTS], arrived[HK_MAX_PARTS];
   uint32_t n = 0, n_readers;
   aot_node_t first;
   if (reason != HK_TAKEN) {
@@ -223,13 +233,13 @@ static void hook_one(work_t *w, const candidate_t *c) {
   e->graph = w->backward;
   e->before = first;
   e->flags = AOT_NODE_BACKWARD;
-  const hk_v again = e->status == AOT_OK ? unpack(w, arrived, n, &like) : aot_no_value();
+  const aot_value_t again = e->status == AOT_OK ? unpack(w, arrived, n, &like) : aot_no_value();
   if (e->status == AOT_OK && again.id != c->backward.id) read_instead(w, c->backward, again, readers, n_readers);
   if (e->status == AOT_OK && c->slot == AOT_NO_INDEX)
     e->status = e->host->edit->input_erase(e->prog, w->backward, e->host->graph->value_index(e->prog, c->backward));
 }
 
-void hk_apply(hk_emit_t *e, const hk_plan_t *plan, const hk_hook_t *hook) {
+void hk_apply(em_t *e, const hk_plan_t *plan, const hk_hook_t *hook) {
   work_t w = {.e = e, .plan = plan, .hook = hook};
   const aot_graph_api_t *g = e->host->graph;
   w.forward = g->graph_find(e->prog, AOT_GRAPH_FORWARD);

@@ -18,6 +18,6 @@ typedef struct hk_plan {
 /* Edits e->prog and reports what was done; all failures are told and kept in e->status. Values that are not packed stay
  * slots. The first part of a packed value takes its slot, further parts get new slots behind all others. O(program + reads
  * of slots). */
-void hk_apply(hk_emit_t *e, const hk_plan_t *plan, const hk_hook_t *hook);
+void hk_apply(em_t *e, const hk_plan_t *plan, const hk_hook_t *hook);
 
 #endif

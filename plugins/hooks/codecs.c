@@ -9,6 +9,8 @@
  * An infinity or a NaN makes the whole tensor (row) NaN: the scale is. */
 #include "codecs.h"
 
+#include "common/emit/emit_layout.h"
+
 #include <aot/inline.h>
 
 typedef struct codec {
@@ -33,43 +35,43 @@ static const codec_t codecs[HK_N_CODECS - 1] = {
 
 /* ---- cast ---- */
 
-static int cast_fits(const hk_hook_t *h, hk_emit_t *e, const aot_type_t *t) {
+static int cast_fits(const hk_hook_t *h, em_t *e, const aot_type_t *t) {
   const codec_t *c = h->self;
   (void)e;
   if (!aot_dtype_is_float(t->dtype)) return HK_DTYPE;
   return aot_dtype_size(t->dtype) > aot_dtype_size(c->dtype) ? HK_TAKEN : HK_SIZE;
 }
 
-static void cast_pack(const hk_hook_t *h, hk_emit_t *e, hk_v v, hk_v *out_parts, uint32_t *out_n) {
+static void cast_pack(const hk_hook_t *h, em_t *e, aot_value_t v, aot_value_t *out_parts, uint32_t *out_n) {
   const codec_t *c = h->self;
-  out_parts[0] = hk_cast(e, v, c->dtype);
+  out_parts[0] = em_value(e, em_cast(e, em_v(v), c->dtype));
   *out_n = 1;
 }
 
-static hk_v cast_unpack(const hk_hook_t *h, hk_emit_t *e, const hk_v *parts, uint32_t n, const aot_type_t *like) {
+static aot_value_t cast_unpack(const hk_hook_t *h, em_t *e, const aot_value_t *parts, uint32_t n, const aot_type_t *like) {
   (void)h;
   (void)n;
-  return hk_cast(e, parts[0], like->dtype);
+  return em_value(e, em_cast(e, em_v(parts[0]), like->dtype));
 }
 
 /* ---- scaled ---- */
 
-static int64_t n_scales(const codec_t *c, hk_emit_t *e, const aot_type_t *t) {
+static int64_t n_scales(const codec_t *c, em_t *e, const aot_type_t *t) {
   if (!c->by_row || t->rank == 0) return 1;
   const int64_t row = e->host->graph->dim_hint(e->prog, t->sizes[t->rank - 1]);
-  return row ? hk_numel(e, t) / row : 0;
+  return row ? em_numel(e, t) / row : 0;
 }
 
 /* f64 is left alone: its range is not that of the scale. */
-static int scaled_fits(const hk_hook_t *h, hk_emit_t *e, const aot_type_t *t) {
+static int scaled_fits(const hk_hook_t *h, em_t *e, const aot_type_t *t) {
   const codec_t *c = h->self;
   if (!aot_dtype_is_float(t->dtype) || t->dtype == AOT_F64) return HK_DTYPE;
-  const int64_t n = hk_numel(e, t);
+  const int64_t n = em_numel(e, t);
   return n > 0 && n + n_scales(c, e, t) * 4 < n * (int64_t)aot_dtype_size(t->dtype) ? HK_TAKEN : HK_SIZE;
 }
 
 /* A symbolic size that may turn out to be 0. */
-static int may_be_zero(const hk_emit_t *e, int64_t size) {
+static int may_be_zero(const em_t *e, int64_t size) {
   aot_expr_info_t x;
   aot_symbol_info_t symbol = {.struct_size = sizeof symbol};
   if (!AOT_DIM_IS_SYM(size)) return 0;
@@ -78,101 +80,93 @@ static int may_be_zero(const hk_emit_t *e, int64_t size) {
 }
 
 /* Nothing has no largest element: where the last `n` dimensions may be empty, they get a 0 at their end. */
-static hk_v never_empty(hk_emit_t *e, hk_v magnitude, int32_t n) {
-  const aot_type_t t = hk_type(e, magnitude);
+static em_x never_empty(em_t *e, em_x magnitude, int32_t n) {
+  const aot_type_t t = em_type(e, magnitude);
   int64_t pads[2 * AOT_MAX_RANK] = {0}; /* before and after, from the last dimension on */
   int any = 0;
   for (int32_t k = 0; k < n && e->status == AOT_OK; k++)
     any |= (int)(pads[2 * k + 1] = may_be_zero(e, t.sizes[t.rank - 1 - k]));
   if (!any) return magnitude;
-  return hk_make(e, "aten.constant_pad_nd.default",
-                 (aot_arg_t[]){aot_arg_value(magnitude), aot_arg_ints(pads, 2 * (uint32_t)n)}, 2);
+  return EM(e, "constant_pad_nd", magnitude, aot_arg_ints(pads, 2 * (uint32_t)n));
 }
 
-static hk_v make_scale(const codec_t *c, hk_emit_t *e, hk_v x) {
+static em_x make_scale(const codec_t *c, em_t *e, em_x x) {
   static const int64_t last[] = {-1};
-  const int32_t rank = hk_type(e, x).rank;
+  const int32_t rank = em_type(e, x).rank;
   const int by_row = c->by_row && rank > 0;
-  const hk_v magnitude = never_empty(e, hk_unary(e, "aten.abs.default", x), by_row ? 1 : rank);
-  const aot_arg_t args[] = {aot_arg_value(magnitude), aot_arg_ints(last, by_row ? 1 : 0), aot_arg_bool(by_row)};
-  const hk_v largest = hk_make(e, "aten.amax.default", args, 3);
-  return hk_with_float(e, "aten.div.Tensor", hk_with_float(e, "aten.clamp_min.default", largest, 1e-30), c->largest);
+  const em_x magnitude = never_empty(e, EM(e, "abs", x), by_row ? 1 : rank);
+  const em_x largest = EM(e, "amax", magnitude, aot_arg_ints(last, by_row ? 1 : 0), em_b(by_row));
+  return EM(e, "div.Tensor", EM(e, "clamp_min", largest, em_f(1e-30)), em_f(c->largest));
 }
 
 /* x, of magnitude at most c->largest, rounded to the nearest float of 8 bits, halves to even; its bits. Normal numbers lose
  * the low bits of their mantissa; below, where the 8-bit format counts in steps of one size, steps are counted. */
-static hk_v fp8_encode(const codec_t *c, hk_emit_t *e, hk_v x) {
+static em_x fp8_encode(const codec_t *c, em_t *e, em_x x) {
   const int drop = 23 - c->mantissa, bias = 1 - c->lowest;
-  const hk_v magnitude = hk_unary(e, "aten.abs.default", x);
-  const hk_v bits = hk_bits(e, magnitude, AOT_I32);
-  const hk_v odd =
-      hk_with_int(e, "aten.bitwise_and.Scalar", hk_with_int(e, "aten.bitwise_right_shift.Tensor", bits, drop), 1);
-  const hk_v rounded = hk_with_int(e, "aten.add.Scalar", hk_binary(e, "aten.add.Tensor", bits, odd), (1 << (drop - 1)) - 1);
-  const hk_v normal = hk_with_int(e, "aten.sub.Scalar", hk_with_int(e, "aten.bitwise_right_shift.Tensor", rounded, drop),
-                                  (int64_t)(127 - bias) << c->mantissa);
+  const em_x magnitude = EM(e, "abs", x);
+  const em_x bits = EM(e, "view.dtype", magnitude, em_dtype(AOT_I32));
+  const em_x odd = EM(e, "bitwise_and.Scalar", EM(e, "bitwise_right_shift.Tensor", bits, em_i(drop)), em_i(1));
+  const em_x rounded = EM(e, "add.Scalar", EM(e, "add.Tensor", bits, odd), em_i((1 << (drop - 1)) - 1));
+  const em_x normal = EM(e, "sub.Scalar", EM(e, "bitwise_right_shift.Tensor", rounded, em_i(drop)),
+                         em_i((int64_t)(127 - bias) << c->mantissa));
   const double steps = (double)(INT64_C(1) << (c->mantissa - c->lowest));
-  const hk_v counted =
-      hk_cast(e, hk_unary(e, "aten.round.default", hk_with_float(e, "aten.mul.Scalar", magnitude, steps)), AOT_I32);
-  const hk_v is_normal = hk_with_float(e, "aten.ge.Scalar", magnitude, 1.0 / (double)(INT64_C(1) << -c->lowest));
-  const hk_v code = hk_where(e, is_normal, normal, counted);
-  const hk_v sign = hk_with_int(e, "aten.bitwise_and.Scalar",
-                                hk_with_int(e, "aten.bitwise_right_shift.Tensor", hk_bits(e, x, AOT_I32), 24), 128);
-  return hk_cast(e, hk_binary(e, "aten.bitwise_or.Tensor", code, sign), AOT_U8);
+  const em_x counted = em_cast(e, EM(e, "round", EM(e, "mul.Scalar", magnitude, em_f(steps))), AOT_I32);
+  const em_x is_normal = EM(e, "ge.Scalar", magnitude, em_f(1.0 / (double)(INT64_C(1) << -c->lowest)));
+  const em_x code = EM(e, "where.self", is_normal, normal, counted);
+  const em_x sign = EM(e, "bitwise_and.Scalar", EM(e, "bitwise_right_shift.Tensor", EM(e, "view.dtype", x, em_dtype(AOT_I32)), em_i(24)),
+                       em_i(128));
+  return em_cast(e, EM(e, "bitwise_or.Tensor", code, sign), AOT_U8);
 }
 
-static hk_v fp8_decode(const codec_t *c, hk_emit_t *e, hk_v code) {
+static em_x fp8_decode(const codec_t *c, em_t *e, em_x code) {
   const int drop = 23 - c->mantissa, bias = 1 - c->lowest;
-  const hk_v wide = hk_cast(e, code, AOT_I32), digits = hk_with_int(e, "aten.bitwise_and.Scalar", wide, 127);
-  const hk_v bits = hk_with_int(e, "aten.add.Scalar", hk_with_int(e, "aten.bitwise_left_shift.Tensor", digits, drop),
-                                (int64_t)(127 - bias) << 23);
-  const hk_v counted = hk_with_float(e, "aten.mul.Scalar", hk_cast(e, digits, AOT_F32),
-                                     1.0 / (double)(INT64_C(1) << (c->mantissa - c->lowest)));
-  const hk_v is_normal = hk_with_int(e, "aten.ge.Scalar", digits, INT64_C(1) << c->mantissa);
-  const hk_v magnitude = hk_where(e, is_normal, hk_bits(e, bits, AOT_F32), counted);
-  const hk_v negated = hk_unary(e, "aten.neg.default", magnitude); /* one after the other: C leaves the order of arguments open */
-  return hk_where(e, hk_with_int(e, "aten.ge.Scalar", wide, 128), negated, magnitude);
+  const em_x wide = em_cast(e, code, AOT_I32), digits = EM(e, "bitwise_and.Scalar", wide, em_i(127));
+  const em_x bits = EM(e, "add.Scalar", EM(e, "bitwise_left_shift.Tensor", digits, em_i(drop)), em_i((int64_t)(127 - bias) << 23));
+  const em_x counted = EM(e, "mul.Scalar", em_cast(e, digits, AOT_F32), em_f(1.0 / (double)(INT64_C(1) << (c->mantissa - c->lowest))));
+  const em_x is_normal = EM(e, "ge.Scalar", digits, em_i(INT64_C(1) << c->mantissa));
+  const em_x magnitude = EM(e, "where.self", is_normal, EM(e, "view.dtype", bits, em_dtype(AOT_F32)), counted);
+  const em_x negated = EM(e, "neg", magnitude); /* one after the other: C leaves the order of arguments open */
+  return EM(e, "where.self", EM(e, "ge.Scalar", wide, em_i(128)), negated, magnitude);
 }
 
-static void scaled_pack(const hk_hook_t *h, hk_emit_t *e, hk_v v, hk_v *out_parts, uint32_t *out_n) {
+static void scaled_pack(const hk_hook_t *h, em_t *e, aot_value_t v, aot_value_t *out_parts, uint32_t *out_n) {
   const codec_t *c = h->self;
-  const hk_v x = hk_cast(e, v, AOT_F32), scale = make_scale(c, e, x);
-  hk_v scaled = hk_binary(e, "aten.div.Tensor", x, scale);
-  if (!c->mantissa) scaled = hk_unary(e, "aten.round.default", scaled);
-  scaled = hk_clamp(e, scaled, -c->largest, c->largest);
-  out_parts[0] = c->mantissa ? fp8_encode(c, e, scaled) : hk_cast(e, scaled, c->dtype);
-  out_parts[1] = scale;
+  const em_x x = em_cast(e, em_v(v), AOT_F32), scale = make_scale(c, e, x);
+  em_x scaled = EM(e, "div.Tensor", x, scale);
+  if (!c->mantissa) scaled = EM(e, "round", scaled);
+  scaled = EM(e, "clamp", scaled, em_f(-c->largest), em_f(c->largest));
+  out_parts[0] = em_value(e, c->mantissa ? fp8_encode(c, e, scaled) : em_cast(e, scaled, c->dtype));
+  out_parts[1] = em_value(e, scale);
   *out_n = 2;
 }
 
-static hk_v scaled_unpack(const hk_hook_t *h, hk_emit_t *e, const hk_v *parts, uint32_t n, const aot_type_t *like) {
+static aot_value_t scaled_unpack(const hk_hook_t *h, em_t *e, const aot_value_t *parts, uint32_t n, const aot_type_t *like) {
   const codec_t *c = h->self;
   (void)n;
-  const hk_v codes = c->mantissa ? fp8_decode(c, e, parts[0]) : hk_cast(e, parts[0], AOT_F32);
-  return hk_cast(e, hk_binary(e, "aten.mul.Tensor", codes, parts[1]), like->dtype);
+  const em_x codes = c->mantissa ? fp8_decode(c, e, em_v(parts[0])) : em_cast(e, em_v(parts[0]), AOT_F32);
+  return em_value(e, em_cast(e, EM(e, "mul.Tensor", codes, em_v(parts[1])), like->dtype));
 }
 
 /* ---- offload ---- */
 
-static int any_fits(const hk_hook_t *h, hk_emit_t *e, const aot_type_t *t) {
+static int any_fits(const hk_hook_t *h, em_t *e, const aot_type_t *t) {
   (void)h;
   (void)e;
   (void)t;
   return HK_TAKEN;
 }
 
-static hk_v copy_to(hk_emit_t *e, hk_v v, int32_t device, int32_t index) {
-  const aot_arg_t args[] = {aot_arg_value(v), aot_arg_none(), aot_arg_none(),
-                            aot_arg_int_kind(AOT_ARG_DEVICE, device + 256 * (int64_t)(index + 1))};
-  return hk_make(e, "aten._to_copy.default", args, 4);
+static aot_value_t copy_to(em_t *e, aot_value_t v, int32_t device, int32_t index) {
+  return em_value(e, EM(e, "_to_copy", em_v(v), em_none(), em_none(), em_device(device, index)));
 }
 
-static void offload_pack(const hk_hook_t *h, hk_emit_t *e, hk_v v, hk_v *out_parts, uint32_t *out_n) {
+static void offload_pack(const hk_hook_t *h, em_t *e, aot_value_t v, aot_value_t *out_parts, uint32_t *out_n) {
   (void)h;
   out_parts[0] = copy_to(e, v, AOT_DEVICE_CPU, -1);
   *out_n = 1;
 }
 
-static hk_v offload_unpack(const hk_hook_t *h, hk_emit_t *e, const hk_v *parts, uint32_t n, const aot_type_t *like) {
+static aot_value_t offload_unpack(const hk_hook_t *h, em_t *e, const aot_value_t *parts, uint32_t n, const aot_type_t *like) {
   (void)h;
   (void)n;
   return like->device == AOT_DEVICE_CPU ? parts[0] : copy_to(e, parts[0], like->device, like->device_index);

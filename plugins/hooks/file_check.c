@@ -5,21 +5,21 @@
 
 #define SHOW(s) (int)(s).size, (s).data ? (s).data : ""
 
-uint32_t hk_line_of(const hk_file_t *f, const hk_emit_t *e, aot_node_t n) {
+uint32_t hk_line_of(const hk_file_t *f, const em_t *e, aot_node_t n) {
   aot_node_info_t node = {.struct_size = sizeof node};
   aot_origin_info_t origin = {.struct_size = sizeof origin};
   if (n.id == AOT_NO_ID || e->host->graph->node_info(f->prog, n, &node) != AOT_OK || node.origin.id == AOT_NO_ID) return 0;
   return e->host->graph->origin_info(f->prog, node.origin, &origin) == AOT_OK ? origin.line : 0;
 }
 
-int64_t hk_symbol_of(const hk_file_t *f, const hk_emit_t *e, int64_t dim) {
+int64_t hk_symbol_of(const hk_file_t *f, const em_t *e, int64_t dim) {
   aot_expr_info_t x;
   if (!AOT_DIM_IS_SYM(dim) || e->host->graph->expr_info(f->prog, AOT_DIM_EXPR(dim), &x) != AOT_OK) return -1;
   return x.op == AOT_EXPR_SYMBOL ? x.a : -1;
 }
 
 /* An error about a graph: it points at the graph's first node. */
-static void bad_graph(const hk_file_t *f, hk_emit_t *e, aot_graph_t g, const char *what, const char *hint) {
+static void bad_graph(const hk_file_t *f, em_t *e, aot_graph_t g, const char *what, const char *hint) {
   int32_t kind;
   aot_str_t name = {0};
   e->host->graph->graph_info(f->prog, g, &kind, &name);
@@ -27,7 +27,7 @@ static void bad_graph(const hk_file_t *f, hk_emit_t *e, aot_graph_t g, const cha
           "graph @%.*s %s", SHOW(name), what);
 }
 
-static void check_node(const hk_file_t *f, hk_emit_t *e, aot_node_t n) {
+static void check_node(const hk_file_t *f, em_t *e, aot_node_t n) {
   static const struct {
     uint32_t flag;
     const char *what;
@@ -47,7 +47,7 @@ static void check_node(const hk_file_t *f, hk_emit_t *e, aot_node_t n) {
 }
 
 /* Ports by position, each a tensor. */
-static void check_ports(const hk_file_t *f, hk_emit_t *e, aot_graph_t g, const aot_port_t *ports, uint32_t n,
+static void check_ports(const hk_file_t *f, em_t *e, aot_graph_t g, const aot_port_t *ports, uint32_t n,
                         const char *words) {
   for (uint32_t i = 0; i < n; i++) {
     aot_type_t t = {.kind = AOT_TYPE_NONE};
@@ -58,7 +58,7 @@ static void check_ports(const hk_file_t *f, hk_emit_t *e, aot_graph_t g, const a
   }
 }
 
-static void check_graph(const hk_file_t *f, hk_emit_t *e, aot_graph_t g) {
+static void check_graph(const hk_file_t *f, em_t *e, aot_graph_t g) {
   const aot_graph_api_t *a = e->host->graph;
   check_ports(f, e, g, a->inputs(f->prog, g), a->n_inputs(f->prog, g), "takes something else than tensors by position");
   check_ports(f, e, g, a->outputs(f->prog, g), a->n_outputs(f->prog, g), "gives something else than tensors by position");
@@ -67,7 +67,7 @@ static void check_graph(const hk_file_t *f, hk_emit_t *e, aot_graph_t g) {
 }
 
 /* Symbols are bound by the sizes of the packed value, so that these must be symbols or numbers. */
-static void check_sizes(const hk_file_t *f, hk_emit_t *e, aot_graph_t pack) {
+static void check_sizes(const hk_file_t *f, em_t *e, aot_graph_t pack) {
   aot_type_t t;
   if (e->status == AOT_OK)
     e->status = e->host->graph->value_type(f->prog, e->host->graph->inputs(f->prog, pack)[0].value, &t);
@@ -77,7 +77,7 @@ static void check_sizes(const hk_file_t *f, hk_emit_t *e, aot_graph_t pack) {
                 "name each size, and compute with the names");
 }
 
-static void check_pair(const hk_file_t *f, hk_emit_t *e, const hk_pair_t *p) {
+static void check_pair(const hk_file_t *f, em_t *e, const hk_pair_t *p) {
   const aot_graph_api_t *a = e->host->graph;
   if (p->pack.id == AOT_NO_ID || p->unpack.id == AOT_NO_ID) {
     bad_graph(f, e, p->pack.id == AOT_NO_ID ? p->unpack : p->pack, "has no partner",
@@ -96,7 +96,7 @@ static void check_pair(const hk_file_t *f, hk_emit_t *e, const hk_pair_t *p) {
 }
 
 /* The pair of a graph's name, a new one if there is none yet. NULL: told. */
-static hk_pair_t *pair_of(hk_file_t *f, hk_emit_t *e, aot_graph_t g, aot_str_t name) {
+static hk_pair_t *pair_of(hk_file_t *f, em_t *e, aot_graph_t g, aot_str_t name) {
   for (uint32_t i = 0; i < f->n_pairs; i++)
     if (aot_str_eq(f->pairs[i].name, name)) return &f->pairs[i];
   if (f->n_pairs == HK_MAX_PAIRS) {
@@ -107,7 +107,7 @@ static hk_pair_t *pair_of(hk_file_t *f, hk_emit_t *e, aot_graph_t g, aot_str_t n
   return &f->pairs[f->n_pairs++];
 }
 
-static void add_graph(hk_file_t *f, hk_emit_t *e, aot_graph_t g, int32_t kind, aot_str_t name) {
+static void add_graph(hk_file_t *f, em_t *e, aot_graph_t g, int32_t kind, aot_str_t name) {
   static const aot_str_t words[] = {AOT_STR_INIT("pack"), AOT_STR_INIT("unpack")};
   for (int w = 0; w < 2 && kind == AOT_GRAPH_REGION; w++) {
     const aot_str_t rest = {name.data + words[w].size, name.size - words[w].size};
@@ -121,7 +121,7 @@ static void add_graph(hk_file_t *f, hk_emit_t *e, aot_graph_t g, int32_t kind, a
             "a hook's file holds graphs `@pack region` and `@unpack region`, or @pack.NAME and @unpack.NAME");
 }
 
-void hk_check_file(hk_file_t *f, hk_emit_t *e) {
+void hk_check_file(hk_file_t *f, em_t *e) {
   const uint32_t n = e->host->graph->n_graphs(f->prog);
   for (uint32_t i = 0; i < n && e->status == AOT_OK; i++) {
     const aot_graph_t g = {i};

@@ -3,7 +3,7 @@
 #ifndef HOOK_H
 #define HOOK_H
 
-#include "hk_emit.h"
+#include "hook_fail.h"
 
 #define HK_MAX_PARTS 16
 
@@ -20,11 +20,11 @@
 typedef struct hk_hook hk_hook_t;
 struct hk_hook {
   /* HK_TAKEN, HK_DTYPE, HK_SIZE or HK_NO_FIT for a value of this type. Emits nothing. */
-  int (*fits)(const hk_hook_t *h, hk_emit_t *e, const aot_type_t *t);
+  int (*fits)(const hk_hook_t *h, em_t *e, const aot_type_t *t);
   /* out_parts[*out_n], at most HK_MAX_PARTS: what is saved instead of v, tensors. */
-  void (*pack)(const hk_hook_t *h, hk_emit_t *e, hk_v v, hk_v *out_parts, uint32_t *out_n);
+  void (*pack)(const hk_hook_t *h, em_t *e, aot_value_t v, aot_value_t *out_parts, uint32_t *out_n);
   /* The value again, of dtype and sizes of `like`; strides may differ. */
-  hk_v (*unpack)(const hk_hook_t *h, hk_emit_t *e, const hk_v *parts, uint32_t n, const aot_type_t *like);
+  aot_value_t (*unpack)(const hk_hook_t *h, em_t *e, const aot_value_t *parts, uint32_t n, const aot_type_t *like);
   const void *self;
 };
 

@@ -12,7 +12,7 @@
 
 /* ---- fitting ---- */
 
-static int is_any(const hk_file_t *f, const hk_emit_t *e, const aot_type_t *t) {
+static int is_any(const hk_file_t *f, const em_t *e, const aot_type_t *t) {
   aot_symbol_info_t s = {.struct_size = sizeof s};
   const int64_t symbol = t->rank == 1 ? hk_symbol_of(f, e, t->sizes[0]) : -1;
   return symbol >= 0 && e->host->graph->symbol_info(f->prog, (uint32_t)symbol, &s) == AOT_OK &&
@@ -20,7 +20,7 @@ static int is_any(const hk_file_t *f, const hk_emit_t *e, const aot_type_t *t) {
 }
 
 /* Does a value of type t fit an input declared as `as`? Binds the symbols. */
-static int bind(const hk_file_t *f, const hk_emit_t *e, const aot_type_t *as, const aot_type_t *t) {
+static int bind(const hk_file_t *f, const em_t *e, const aot_type_t *as, const aot_type_t *t) {
   for (uint32_t i = 0; i < f->n_symbols; i++) f->bound[i] = UNBOUND;
   if (as->dtype != t->dtype) return 0;
   if (is_any(f, e, as)) return 1;
@@ -36,7 +36,7 @@ static int bind(const hk_file_t *f, const hk_emit_t *e, const aot_type_t *as, co
 }
 
 /* The first pair that fits, its symbols bound; NULL: none. *out_dtype: some pair has the dtype. */
-static const hk_pair_t *find_pair(const hk_file_t *f, const hk_emit_t *e, const aot_type_t *t, int *out_dtype) {
+static const hk_pair_t *find_pair(const hk_file_t *f, const em_t *e, const aot_type_t *t, int *out_dtype) {
   *out_dtype = 0;
   for (uint32_t i = 0; i < f->n_pairs; i++) {
     aot_type_t as;
@@ -48,7 +48,7 @@ static const hk_pair_t *find_pair(const hk_file_t *f, const hk_emit_t *e, const 
   return NULL;
 }
 
-static int file_fits(const hk_hook_t *h, hk_emit_t *e, const aot_type_t *t) {
+static int file_fits(const hk_hook_t *h, em_t *e, const aot_type_t *t) {
   int has_dtype;
   if (find_pair(h->self, e, t, &has_dtype)) return HK_TAKEN;
   return has_dtype ? HK_NO_FIT : HK_DTYPE;
@@ -61,7 +61,7 @@ static int64_t dim_now(const hk_file_t *f, int64_t dim) {
 }
 
 /* Every expression of the file in terms of the program; children stand before what is made of them. */
-static void make_dims(const hk_file_t *f, hk_emit_t *e) {
+static void make_dims(const hk_file_t *f, em_t *e) {
   for (uint32_t i = 1; i < f->n_exprs && e->status == AOT_OK; i++) {
     aot_expr_info_t x;
     e->status = e->host->graph->expr_info(f->prog, i, &x);
@@ -79,13 +79,13 @@ static void make_dims(const hk_file_t *f, hk_emit_t *e) {
 
 /* ---- nodes ---- */
 
-static void unbound(const hk_file_t *f, hk_emit_t *e, aot_node_t n) {
+static void unbound(const hk_file_t *f, em_t *e, aot_node_t n) {
   hk_fail(e, AOT_E_INVALID, "hooks.size", f->path, hk_line_of(f, e, n), aot_no_value(),
           "only sizes of the input of @pack are known, and none of f32[any]", "a size here is not one of the packed value");
 }
 
 /* One argument in terms of the program; lists go into scratch memory. */
-static aot_arg_t map_arg(const hk_file_t *f, hk_emit_t *e, aot_node_t n, aot_arg_t a) {
+static aot_arg_t map_arg(const hk_file_t *f, em_t *e, aot_node_t n, aot_arg_t a) {
   if (a.kind == AOT_ARG_VALUE) a.u.i = f->map[a.u.i];
   if (a.kind == AOT_ARG_INT) a.u.i = dim_now(f, a.u.i);
   if (a.kind == AOT_ARG_INT && a.u.i == UNBOUND) unbound(f, e, n);
@@ -109,7 +109,7 @@ static aot_arg_t map_arg(const hk_file_t *f, hk_emit_t *e, aot_node_t n, aot_arg
 }
 
 /* The inlined node says where it comes from: the hook's line, and the saved value's origin behind it. */
-static aot_origin_t inlined_origin(const hk_file_t *f, hk_emit_t *e, aot_node_t n) {
+static aot_origin_t inlined_origin(const hk_file_t *f, em_t *e, aot_node_t n) {
   const aot_origin_info_t o = {
       .struct_size = sizeof o, .line = hk_line_of(f, e, n), .source_file = f->path, .parent = e->origin};
   aot_origin_t out = aot_no_origin();
@@ -117,19 +117,17 @@ static aot_origin_t inlined_origin(const hk_file_t *f, hk_emit_t *e, aot_node_t 
   return out;
 }
 
-static void copy_node(const hk_file_t *f, hk_emit_t *e, aot_node_t n) {
-  aot_node_info_t from = {.struct_size = sizeof from}, to = from;
-  aot_node_t made;
+static void copy_node(const hk_file_t *f, em_t *e, aot_node_t n) {
+  aot_node_info_t from = {.struct_size = sizeof from}, to;
   e->status = e->host->graph->node_info(f->prog, n, &from);
   aot_arg_t *args = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)from.n_args + 1) * sizeof *args);
   if (!args) e->status = AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < from.n_args && e->status == AOT_OK; i++) args[i] = map_arg(f, e, n, from.args[i]);
-  const aot_origin_t origin = inlined_origin(f, e, n);
-  if (e->status != AOT_OK) return;
-  const aot_node_spec_t spec = {
-      .struct_size = sizeof spec, .flags = e->flags, .op = from.op, .n_args = from.n_args, .args = args, .origin = origin};
-  e->status = e->host->edit->node_create(e->prog, e->graph, &spec, e->before, &made);
-  if (e->status != AOT_OK) {
+  em_t line = *e;
+  line.origin = inlined_origin(f, &line, n);
+  if (!em_ok(e, line.status)) return;
+  em_put(&line, from.op, from.n_args, args, 0, NULL, &to);
+  if (!em_ok(e, line.status)) {
     const aot_diag_t d = {.struct_size = sizeof d,
                           .severity = AOT_SEVERITY_NOTE,
                           .code = aot_str("hooks.inline"),
@@ -141,11 +139,10 @@ static void copy_node(const hk_file_t *f, hk_emit_t *e, aot_node_t n) {
     e->host->diag(e->ctx, &d);
     return;
   }
-  e->status = e->host->graph->node_info(e->prog, made, &to);
   for (uint32_t i = 0; i < from.n_results; i++) f->map[from.first_result.id + i] = to.first_result.id + i;
 }
 
-static void inline_graph(const hk_file_t *f, hk_emit_t *e, aot_graph_t g, const hk_v *in, hk_v *out) {
+static void inline_graph(const hk_file_t *f, em_t *e, aot_graph_t g, const aot_value_t *in, aot_value_t *out) {
   const aot_graph_api_t *a = e->host->graph;
   make_dims(f, e);
   for (uint32_t i = 0; i < a->n_inputs(f->prog, g); i++)
@@ -159,13 +156,13 @@ static void inline_graph(const hk_file_t *f, hk_emit_t *e, aot_graph_t g, const 
 /* ---- the hook ---- */
 
 /* fits() has looked at the backward's value: the forward's is of another type. */
-static void no_pair(const hk_file_t *f, hk_emit_t *e, hk_v v) {
+static void no_pair(const hk_file_t *f, em_t *e, aot_value_t v) {
   hk_fail(e, AOT_E_PRECONDITION, "hooks.no-fit", f->path, 0, v, "", "forward and backward disagree about the type of a value");
 }
 
-static void file_pack(const hk_hook_t *h, hk_emit_t *e, hk_v v, hk_v *out_parts, uint32_t *out_n) {
+static void file_pack(const hk_hook_t *h, em_t *e, aot_value_t v, aot_value_t *out_parts, uint32_t *out_n) {
   const hk_file_t *f = h->self;
-  const aot_type_t t = hk_type(e, v);
+  const aot_type_t t = em_type(e, em_v(v));
   int has_dtype;
   const hk_pair_t *p = find_pair(f, e, &t, &has_dtype);
   if (!p) {
@@ -176,14 +173,14 @@ static void file_pack(const hk_hook_t *h, hk_emit_t *e, hk_v v, hk_v *out_parts,
   inline_graph(f, e, p->pack, &v, out_parts);
 }
 
-static int same_size(const hk_emit_t *e, int64_t a, int64_t b) {
+static int same_size(const em_t *e, int64_t a, int64_t b) {
   if (a == b) return 1;
   return (AOT_DIM_IS_SYM(a) || AOT_DIM_IS_SYM(b)) &&
          e->host->graph->dim_hint(e->prog, a) == e->host->graph->dim_hint(e->prog, b);
 }
 
-static void check_again(const hk_file_t *f, hk_emit_t *e, const hk_pair_t *p, hk_v v, const aot_type_t *like) {
-  const aot_type_t t = hk_type(e, v);
+static void check_again(const hk_file_t *f, em_t *e, const hk_pair_t *p, aot_value_t v, const aot_type_t *like) {
+  const aot_type_t t = em_type(e, em_v(v));
   int same = t.dtype == like->dtype && t.rank == like->rank;
   for (int32_t d = 0; same && d < t.rank; d++) same = same_size(e, t.sizes[d], like->sizes[d]);
   const aot_value_t out = e->host->graph->outputs(f->prog, p->unpack)[0].value;
@@ -196,12 +193,12 @@ static void check_again(const hk_file_t *f, hk_emit_t *e, const hk_pair_t *p, hk
 }
 
 /* What arrives must be what @unpack declares, as far as its operators may count on it: the dtype. */
-static void check_parts(const hk_file_t *f, hk_emit_t *e, const hk_pair_t *p, const hk_v *parts) {
+static void check_parts(const hk_file_t *f, em_t *e, const hk_pair_t *p, const aot_value_t *parts) {
   const aot_graph_api_t *a = e->host->graph;
   for (uint32_t i = 0; i < a->n_inputs(f->prog, p->unpack); i++) {
     const aot_port_t port = a->inputs(f->prog, p->unpack)[i];
     aot_type_t as;
-    const aot_type_t t = hk_type(e, parts[port.index]);
+    const aot_type_t t = em_type(e, em_v(parts[port.index]));
     if (e->status == AOT_OK) e->status = a->value_type(f->prog, port.value, &as);
     if (e->status == AOT_OK && as.dtype != t.dtype)
       hk_fail(e, AOT_E_INVALID, "hooks.type", f->path, hk_line_of(f, e, a->first(f->prog, p->unpack)), aot_no_value(), "",
@@ -210,11 +207,11 @@ static void check_parts(const hk_file_t *f, hk_emit_t *e, const hk_pair_t *p, co
   }
 }
 
-static hk_v file_unpack(const hk_hook_t *h, hk_emit_t *e, const hk_v *parts, uint32_t n, const aot_type_t *like) {
+static aot_value_t file_unpack(const hk_hook_t *h, em_t *e, const aot_value_t *parts, uint32_t n, const aot_type_t *like) {
   const hk_file_t *f = h->self;
   int has_dtype;
   const hk_pair_t *p = find_pair(f, e, like, &has_dtype);
-  hk_v out = aot_no_value();
+  aot_value_t out = aot_no_value();
   (void)n;
   if (!p) {
     no_pair(f, e, parts[0]);
@@ -232,7 +229,7 @@ hk_hook_t hk_file_hook(const hk_file_t *f) {
 
 /* ---- the file ---- */
 
-static void make_room(hk_file_t *f, hk_emit_t *e) {
+static void make_room(hk_file_t *f, em_t *e) {
   const aot_graph_api_t *a = e->host->graph;
   aot_expr_info_t x;
   f->n_symbols = a->n_symbols(f->prog);
@@ -244,11 +241,11 @@ static void make_room(hk_file_t *f, hk_emit_t *e) {
   if (!f->bound || !f->dims || !f->map) e->status = AOT_E_EXHAUSTED;
 }
 
-static const aot_ext_program_file_t *text_of(const hk_emit_t *e) {
+static const aot_ext_program_file_t *text_of(const em_t *e) {
   return e->host->get_ext ? e->host->get_ext(e->host->self, AOT_EXT_PROGRAM_FILE) : NULL;
 }
 
-void hk_file_open(hk_file_t *f, hk_emit_t *e, aot_str_t path) {
+void hk_file_open(hk_file_t *f, em_t *e, aot_str_t path) {
   const aot_ext_program_file_t *text = text_of(e);
   memset(f, 0, sizeof *f);
   f->path = path;
@@ -263,7 +260,7 @@ void hk_file_open(hk_file_t *f, hk_emit_t *e, aot_str_t path) {
   if (e->status == AOT_OK) hk_check_file(f, e);
 }
 
-void hk_file_close(hk_file_t *f, hk_emit_t *e) {
+void hk_file_close(hk_file_t *f, em_t *e) {
   if (f->prog) text_of(e)->release(e->ctx, f->prog);
   f->prog = NULL;
 }

@@ -40,8 +40,8 @@ typedef struct hk_file {
 } hk_file_t;
 
 /* Reads and checks the file; what is wrong is told and kept in e->status. close() after either. */
-void hk_file_open(hk_file_t *f, hk_emit_t *e, aot_str_t path);
-void hk_file_close(hk_file_t *f, hk_emit_t *e);
+void hk_file_open(hk_file_t *f, em_t *e, aot_str_t path);
+void hk_file_close(hk_file_t *f, em_t *e);
 hk_hook_t hk_file_hook(const hk_file_t *f);
 
 #endif

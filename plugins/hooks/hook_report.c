@@ -1,5 +1,7 @@
 #include "hook_report.h"
 
+#include "common/emit/emit_layout.h"
+
 #include <aot/ext/report.h>
 #include <aot/ext/saved.h>
 #include <aot/inline.h>
@@ -11,28 +13,28 @@ static int kind_of(uint32_t held) {
   return held ? 3 : 0;
 }
 
-static int64_t nbytes(const hk_emit_t *e, const aot_type_t *t) {
-  return hk_numel(e, t) * (int64_t)aot_dtype_size(t->dtype);
+static int64_t nbytes(const em_t *e, const aot_type_t *t) {
+  return em_numel(e, t) * (int64_t)aot_dtype_size(t->dtype);
 }
 
-void hk_report_add(hk_report_t *r, hk_emit_t *e, uint32_t held, const aot_type_t *before, const hk_v *parts, uint32_t n) {
+void hk_report_add(hk_report_t *r, em_t *e, uint32_t held, const aot_type_t *before, const aot_value_t *parts, uint32_t n) {
   const int kind = kind_of(held);
   r->n_packed[kind]++;
   if (before) r->nbytes_before[kind] += nbytes(e, before);
   for (uint32_t i = 0; i < n; i++) {
-    const aot_type_t t = hk_type(e, parts[i]);
+    const aot_type_t t = em_type(e, em_v(parts[i]));
     r->nbytes_after[kind] += nbytes(e, &t);
   }
 }
 
-static void tell(const aot_ext_report_t *r, hk_emit_t *e, const char *name, const char *of, double value, const char *unit) {
+static void tell(const aot_ext_report_t *r, em_t *e, const char *name, const char *of, double value, const char *unit) {
   char text[64];
   snprintf(text, sizeof text, "%s%s%s", name, *of ? "-" : "", of);
   if (e->status == AOT_OK) e->status = r->number(e->ctx, aot_str(text), value, aot_str(unit));
 }
 
 /* The sums always, kinds and reasons where there are any. */
-void hk_report_tell(const hk_report_t *r, hk_emit_t *e) {
+void hk_report_tell(const hk_report_t *r, em_t *e) {
   static const char *const kinds[HK_N_KINDS] = {"intermediate", "input", "static", "output"};
   static const char *const reasons[HK_N_REASONS] = {"", "dtype", "size", "no-fit", "held", "small", "layout"};
   const aot_ext_report_t *x = e->host->get_ext ? e->host->get_ext(e->host->self, AOT_EXT_REPORT) : NULL;

@@ -15,7 +15,7 @@ typedef struct hk_report {
 } hk_report_t;
 
 /* One value packed into `parts`; before NULL: it had no slot, the backward read it where it is. */
-void hk_report_add(hk_report_t *r, hk_emit_t *e, uint32_t held, const aot_type_t *before, const hk_v *parts, uint32_t n);
-void hk_report_tell(const hk_report_t *r, hk_emit_t *e);
+void hk_report_add(hk_report_t *r, em_t *e, uint32_t held, const aot_type_t *before, const aot_value_t *parts, uint32_t n);
+void hk_report_tell(const hk_report_t *r, em_t *e);
 
 #endif

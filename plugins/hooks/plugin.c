@@ -23,7 +23,9 @@ typedef struct unit {
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const unit_t *u = p->self;
-  hk_emit_t e = {.host = &u->host, .ctx = ctx, .prog = prog};
+  em_t e = em_make(&u->host, ctx, prog, (aot_graph_t){AOT_NO_ID});
+  e.code = "hooks.operator";
+  e.what = "the hook";
   hk_file_t file = {0};
   if (u->codec < 0) hk_file_open(&file, &e, u->program);
   const hk_hook_t hook = u->codec < 0 ? hk_file_hook(&file) : hk_codec((uint32_t)u->codec);

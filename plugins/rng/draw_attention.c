@@ -92,7 +92,7 @@ static call_t read_call(em_t *e) {
 }
 
 static em_x range(em_t *e, int64_t n, const aot_type_t *like) {
-  const em_x device = aot_arg_int_kind(AOT_ARG_DEVICE, like->device + 256 * ((int64_t)like->device_index + 1));
+  const em_x device = em_device(like->device, like->device_index);
   return EM(e, "arange", em_i(n), em_dtype(AOT_I64), em_none(), device);
 }
 

@@ -35,7 +35,7 @@ static void find_seed(em_t *e, const aot_type_t *shape, em_x *out) {
   if (t.device == shape->device && (t.device == AOT_DEVICE_CPU || t.device_index == shape->device_index)) return;
   const int32_t index = shape->device_index;
   if (s->there_seed.id == AOT_NO_ID || s->device != shape->device || s->device_index != index) {
-    const em_x device = aot_arg_int_kind(AOT_ARG_DEVICE, shape->device + 256 * ((int64_t)index + 1));
+    const em_x device = em_device(shape->device, index);
     const em_x there = EM(e, "_to_copy", out[0], em_none(), em_none(), device);
     const em_x offset = EM(e, "_to_copy", out[1], em_none(), em_none(), device);
     if (e->status != AOT_OK) return;

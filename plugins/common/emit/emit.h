@@ -63,6 +63,9 @@ static inline em_x em_f(double f) { return aot_arg_float(f); }
 static inline em_x em_b(int b) { return aot_arg_bool(b); }
 static inline em_x em_none(void) { return aot_arg_none(); }
 static inline em_x em_dtype(int32_t dtype) { return aot_arg_dtype(dtype); }
+static inline em_x em_device(int32_t device, int32_t index) {
+  return aot_arg_int_kind(AOT_ARG_DEVICE, device + 256 * ((int64_t)index + 1));
+}
 static inline int em_is_value(em_x x) { return x.kind == AOT_ARG_VALUE; }
 static inline int em_is_number(em_x x) { return x.kind == AOT_ARG_INT || x.kind == AOT_ARG_FLOAT || x.kind == AOT_ARG_BOOL; }
 aot_value_t em_value(em_t *e, em_x x); /* none: no value; fails for anything else */

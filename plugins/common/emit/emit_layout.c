@@ -2,6 +2,12 @@
 
 static int64_t hint(const em_t *e, int64_t dim) { return e->host->graph->dim_hint(e->prog, dim); }
 
+int64_t em_numel(const em_t *e, const aot_type_t *t) {
+  int64_t n = 1;
+  for (int32_t d = 0; d < t->rank; d++) n *= hint(e, t->sizes[d]);
+  return n;
+}
+
 /* From the outermost in memory to the innermost. */
 static void memory_order(const em_t *e, const int64_t *strides, int32_t rank, int64_t *order) {
   for (int32_t d = 0; d < rank; d++) {
