@@ -121,20 +121,15 @@ static aot_status_t check_form(fz_rewrite_t *w, aot_node_t node, const aot_op_de
 /* ---- the node ---- */
 
 static aot_status_t make_node(fz_rewrite_t *w, aot_node_t node, form_t *f, aot_value_t *out_first) {
-  aot_node_spec_t spec = {.struct_size = sizeof spec, .flags = f->info.flags | f->no_grad, .n_args = f->info.n_args + 1, .args = f->args,
-                          .n_types = f->n_types, .types = f->types, .region_tag = f->info.region_tag, .origin = f->info.origin};
-  aot_node_info_t made_info = {.struct_size = sizeof made_info};
-  aot_node_t made;
-  spec.op = w->host->graph->op_find(w->prog, aot_str(OPERATOR));
-  if (spec.op.id == AOT_NO_ID)
-    return fz_fail(w->host, w->ctx, AOT_E_PRECONDITION, "functionalize.no-operator",
-                   "a custom operator that writes needs the operator " OPERATOR ", which no loaded operator set has", node);
+  em_t e = fz_emitter(w->host, w->ctx, w->prog, w->graph, node, "a custom operator that writes");
+  aot_node_info_t made;
+  em_carry(&e, &f->info);
+  e.flags |= f->no_grad;
   f->args[0] = aot_arg_int_kind(AOT_ARG_OP, (int64_t)f->info.op.id);
   memcpy(f->args + 1, f->info.args, f->info.n_args * sizeof *f->args);
-  AOT_TRY(w->host->edit->node_create(w->prog, w->graph, &spec, node, &made));
-  AOT_TRY(w->host->graph->node_info(w->prog, made, &made_info));
-  *out_first = made_info.first_result;
-  return AOT_OK;
+  em_put(&e, em_op(&e, OPERATOR), f->info.n_args + 1, f->args, f->n_types, f->types, &made);
+  if (e.status == AOT_OK) *out_first = made.first_result;
+  return e.status;
 }
 
 /* A result that is a written argument is that argument's new value. */

@@ -51,17 +51,10 @@ static aot_status_t input_of(entering_t *e, uint32_t leaf) {
 }
 
 static aot_status_t call(entering_t *e, const char *op, const aot_arg_t *args, uint32_t n_args, uint32_t *out) {
-  aot_node_spec_t spec = {.struct_size = sizeof spec, .args = args, .n_args = n_args, .origin = aot_no_origin()};
-  aot_node_info_t info = {.struct_size = sizeof info};
-  aot_node_t made;
-  spec.op = e->host->graph->op_find(e->prog, aot_str(op));
-  if (spec.op.id == AOT_NO_ID)
-    return fz_fail(e->host, e->ctx, AOT_E_UNIMPLEMENTED, "functionalize.no-operator",
-                   "inputs that overlap need the operators aten.as_strided and aten.detach, which no loaded operator set has", aot_no_node());
-  AOT_TRY(e->host->edit->node_create(e->prog, e->graph, &spec, e->host->graph->first(e->prog, e->graph), &made));
-  AOT_TRY(e->host->graph->node_info(e->prog, made, &info));
-  *out = info.first_result.id;
-  return AOT_OK;
+  const aot_node_t first = e->host->graph->first(e->prog, e->graph);
+  em_t emitter = fz_emitter(e->host, e->ctx, e->prog, e->graph, first, "an input that overlaps another");
+  *out = em_value(&emitter, em_call(&emitter, op, n_args, args)).id;
+  return emitter.status;
 }
 
 /* ---- rules ---- */

@@ -81,53 +81,35 @@ static aot_status_t mark_telling(threader_t *t) {
 
 /* ---- the chain ---- */
 
-static aot_status_t first_token(threader_t *t, aot_node_t node) {
+static aot_status_t first_token(threader_t *t, em_t *e) {
   const aot_type_t token = {.kind = AOT_TYPE_TOKEN};
   if (t->n > 0) return AOT_OK;
-  t->with_effects = t->host->graph->op_find(t->prog, aot_str("higher_order.with_effects"));
-  if (t->with_effects.id == AOT_NO_ID)
-    return fz_fail(t->host, t->ctx, AOT_E_UNIMPLEMENTED, "functionalize.no-operator",
-                   "to keep effects in order the operator higher_order.with_effects is needed, which no loaded operator set has",
-                   node);
+  t->with_effects = em_op(e, "higher_order.with_effects");
+  AOT_TRY(e->status);
   return t->host->edit->input_add(t->prog, t->graph, AOT_ROLE_TOKEN, 0, &token, aot_str(""), &t->token);
-}
-
-static aot_status_t take_over(threader_t *t, const aot_node_info_t *old, aot_node_t made) {
-  aot_node_info_t info = {.struct_size = sizeof info};
-  AOT_TRY(t->host->graph->node_info(t->prog, made, &info));
-  t->token = info.first_result;
-  for (uint32_t i = 0; i < old->n_results; i++) {
-    aot_value_t from = {old->first_result.id + i}, to = {info.first_result.id + 1 + i};
-    aot_str_t name = t->host->graph->value_name(t->prog, from);
-    if (name.size) AOT_TRY(t->host->edit->name_set(t->prog, to, name));
-    AOT_TRY(t->host->edit->uses_replace(t->prog, from, to));
-  }
-  return AOT_OK;
 }
 
 /* node -> with_effects(token, op of node, arguments of node) */
 static aot_status_t wrap(threader_t *t, aot_node_t node, const aot_node_info_t *n) {
-  aot_arg_t *args = calloc((size_t)n->n_args + 2, sizeof *args);
-  aot_type_t *types = calloc((size_t)n->n_results + 1, sizeof *types);
-  aot_status_t status = args && types ? first_token(t, node) : no_memory(t->host, t->ctx);
-  aot_node_t made;
-  if (status == AOT_OK) {
-    args[0] = aot_arg_value(t->token);
-    args[1] = aot_arg_int_kind(AOT_ARG_OP, n->op.id);
-    if (n->n_args) memcpy(args + 2, n->args, n->n_args * sizeof *args);
-    types[0].kind = AOT_TYPE_TOKEN;
-  }
-  for (uint32_t i = 0; status == AOT_OK && i < n->n_results; i++)
-    status = t->host->graph->value_type(t->prog, (aot_value_t){n->first_result.id + i}, &types[i + 1]);
-  aot_node_spec_t s = {.struct_size = sizeof s, .flags = n->flags, .op = t->with_effects, .n_args = n->n_args + 2, .args = args,
-                       .n_types = n->n_results + 1, .region_tag = n->region_tag, .types = types, .origin = n->origin};
-  if (status == AOT_OK) status = t->host->edit->node_create(t->prog, t->graph, &s, node, &made);
-  if (status == AOT_OK) status = take_over(t, n, made);
-  if (status == AOT_OK) status = t->host->edit->node_erase(t->prog, node);
+  em_t e = fz_emitter(t->host, t->ctx, t->prog, t->graph, node, "the order of effects");
+  aot_arg_t *args = em_scratch(&e, (uint64_t)n->n_args + 2, sizeof *args);
+  aot_type_t *types = em_scratch(&e, (uint64_t)n->n_results + 1, sizeof *types);
+  aot_node_info_t made;
+  if (!args || !types) return no_memory(t->host, t->ctx);
+  AOT_TRY(first_token(t, &e));
+  args[0] = aot_arg_value(t->token);
+  args[1] = aot_arg_int_kind(AOT_ARG_OP, n->op.id);
+  if (n->n_args) memcpy(args + 2, n->args, n->n_args * sizeof *args);
+  types[0].kind = AOT_TYPE_TOKEN;
+  em_types(&e, n->first_result, n->n_results, types + 1);
+  em_carry(&e, n);
+  em_put(&e, t->with_effects, n->n_args + 2, args, n->n_results + 1, types, &made);
+  AOT_TRY(e.status);
+  t->token = made.first_result;
+  em_take_over(&e, n->first_result, (aot_value_t){t->token.id + 1}, n->n_results);
+  AOT_TRY(e.status);
   t->n++;
-  free(args);
-  free(types);
-  return status;
+  return t->host->edit->node_erase(t->prog, node);
 }
 
 static aot_status_t chain(threader_t *t) {

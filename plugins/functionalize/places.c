@@ -32,35 +32,12 @@ int32_t fz_storage_offset_arg(const aot_op_desc_t *d) {
 }
 
 aot_status_t fz_call(fz_rewrite_t *w, const char *op, const aot_arg_t *args, uint32_t n_args, aot_node_t before, aot_value_t *out) {
-  aot_node_spec_t spec = {.struct_size = sizeof spec, .args = args, .n_args = n_args, .origin = aot_no_origin()};
-  aot_node_info_t info = {.struct_size = sizeof info};
-  aot_node_t made;
-  char message[160];
-  spec.op = w->host->graph->op_find(w->prog, aot_str(op));
-  if (spec.op.id == AOT_NO_ID) {
-    snprintf(message, sizeof message, "a write through an alias needs the operator %s, which no loaded operator set has", op);
-    return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.no-operator", message, before);
-  }
-  AOT_TRY(w->host->edit->node_create(w->prog, w->graph, &spec, before, &made));
-  AOT_TRY(w->host->graph->node_info(w->prog, made, &info));
-  *out = info.first_result;
-  return AOT_OK;
+  em_t e = fz_emitter(w->host, w->ctx, w->prog, w->graph, before, "a write through an alias");
+  *out = em_value(&e, em_call(&e, op, n_args, args));
+  return e.status;
 }
 
 /* ---- reading ---- */
-
-/* A node like the view's, before `before`. */
-static aot_status_t copy_view(fz_rewrite_t *w, const aot_node_info_t *view, aot_node_t before, aot_node_t *out) {
-  aot_node_spec_t spec = {.struct_size = sizeof spec, .flags = view->flags, .op = view->op, .n_args = view->n_args,
-                          .args = view->args, .n_types = view->n_results, .region_tag = view->region_tag, .origin = view->origin};
-  aot_type_t *types = calloc((size_t)view->n_results + 1, sizeof *types);
-  aot_status_t status = types ? AOT_OK : fz_no_memory(w);
-  for (uint32_t i = 0; status == AOT_OK && i < view->n_results; i++) status = type_of(w, view->first_result.id + i, &types[i]);
-  spec.types = types;
-  if (status == AOT_OK) status = w->host->edit->node_create(w->prog, w->graph, &spec, before, out);
-  free(types);
-  return status;
-}
 
 typedef struct types_sink {
   fz_rewrite_t *w;
@@ -88,11 +65,13 @@ static aot_status_t infer_again(fz_rewrite_t *w, aot_node_t node) {
 aot_status_t fz_replay(fz_rewrite_t *w, uint32_t at, aot_node_t before) {
   fz_place_t p = w->alias.places[at];
   aot_node_info_t view = {.struct_size = sizeof view};
-  aot_node_t made;
+  em_t e = fz_emitter(w->host, w->ctx, w->prog, w->graph, before, "a view");
   aot_value_t value;
   int exact = fz_is_exact(w, p.parent);
   AOT_TRY(w->host->graph->node_info(w->prog, (aot_node_t){p.view_node}, &view));
-  AOT_TRY(copy_view(w, &view, before, &made));
+  em_carry(&e, &view);
+  const aot_node_t made = em_repeat(&e, &view, NULL);
+  AOT_TRY(e.status);
   AOT_TRY(w->host->edit->operand_set(w->prog, made, p.operand, (aot_value_t){w->alias.places[p.parent].value}));
   if (!exact) AOT_TRY(infer_again(w, made));
   aot_node_info_t info = {.struct_size = sizeof info};

@@ -11,6 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+em_t fz_emitter(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, aot_node_t before, const char *what) {
+  em_t e = em_make(host, ctx, prog, graph);
+  e.before = e.node = before;
+  e.code = "functionalize.no-operator";
+  e.what = what;
+  return e;
+}
+
 aot_status_t fz_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *message,
                      aot_node_t node) {
   aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR};

@@ -8,8 +8,8 @@
 #define FZ_REWRITE_H
 
 #include "alias_sets.h"
+#include "common/emit/emit.h"
 #include "entry.h"
-#include <aot/host.h>
 
 typedef struct fz_rewrite {
   const aot_host_t *host;
@@ -37,6 +37,8 @@ aot_status_t fz_erase_dead(fz_rewrite_t *w);
  * argument is written (its condition included). */
 uint32_t fz_aliased_operand(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t i);
 int fz_writes_arg(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t arg);
+/* An emitter for nodes before `before`, of which errors speak as of `what`. */
+em_t fz_emitter(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, aot_node_t before, const char *what);
 aot_status_t fz_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *message,
                      aot_node_t node);
 aot_status_t fz_no_memory(const fz_rewrite_t *w);

@@ -22,10 +22,14 @@ aot_status_t em_rewrite(em_t *e, aot_node_t node) {
   AOT_TRY(em_look(e, node));
   e->graph = e->info.graph;
   e->before = node;
-  e->origin = e->info.origin;
-  e->flags = e->info.flags;
-  e->region_tag = e->info.region_tag;
+  em_carry(e, &e->info);
   return AOT_OK;
+}
+
+void em_carry(em_t *e, const aot_node_info_t *marks) {
+  e->origin = marks->origin;
+  e->flags = marks->flags;
+  e->region_tag = marks->region_tag;
 }
 
 /* ---- failures ---- */
@@ -157,6 +161,13 @@ aot_node_t em_put(em_t *e, aot_op_t op, uint32_t n_args, const aot_arg_t *args, 
     em_ok(e, e->host->graph->node_info(e->prog, node, out_made));
   }
   return node;
+}
+
+aot_node_t em_repeat(em_t *e, const aot_node_info_t *node, aot_node_info_t *out_made) {
+  aot_type_t *types = em_scratch(e, node->n_results, sizeof *types);
+  if (!types) return aot_no_node();
+  em_types(e, node->first_result, node->n_results, types);
+  return em_put(e, node->op, node->n_args, node->args, node->n_results, types, out_made);
 }
 
 em_x em_call(em_t *e, const char *op, uint32_t n_args, const em_x *args) {

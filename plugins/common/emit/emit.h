@@ -40,8 +40,9 @@ typedef struct em {
 em_t em_make(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph);
 /* Looks at a node: node, info, desc. Ends an earlier failure. */
 aot_status_t em_look(em_t *e, aot_node_t node);
-/* The same, and new nodes stand before it and carry its origin, flags and checkpoint region. */
+/* The same, and new nodes stand before it and carry its marks. */
 aot_status_t em_rewrite(em_t *e, aot_node_t node);
+void em_carry(em_t *e, const aot_node_info_t *marks); /* new nodes have this origin, these flags, this checkpoint region */
 
 /* ---- failures ---- */
 int em_ok(em_t *e, aot_status_t status); /* keeps the status of a host call, which has told its story; is all well? */
@@ -86,6 +87,8 @@ aot_node_t em_put(em_t *e, aot_op_t op, uint32_t n_args, const aot_arg_t *args, 
                   aot_node_info_t *out_made);
 /* Types of n consecutive values. */
 void em_types(em_t *e, aot_value_t first, uint32_t n, aot_type_t *out);
+/* A node like another one, where and with what new nodes are made: its operator, arguments and types. */
+aot_node_t em_repeat(em_t *e, const aot_node_info_t *node, aot_node_info_t *out_made);
 /* n consecutive values in place of others: their names, and what reads them. */
 void em_take_over(em_t *e, aot_value_t from, aot_value_t to, uint32_t n);
 
