@@ -30,12 +30,13 @@
 
 /* [minor - 1]: the size that minor knows. */
 #define UP_TO(table, member) (offsetof(table, member) + sizeof(void *))
-static const uint32_t host_sizes[] = {UP_TO(aot_host_t, get_ext), UP_TO(aot_host_t, get_ext)};
+static const uint32_t host_sizes[] = {UP_TO(aot_host_t, cancelled), UP_TO(aot_host_t, cancelled)};
 static const uint32_t graph_sizes[] = {UP_TO(aot_graph_api_t, snapshot), UP_TO(aot_graph_api_t, snapshot)};
 static const uint32_t edit_sizes[] = {UP_TO(aot_edit_api_t, view_inverse), UP_TO(aot_edit_api_t, aliases)};
 _Static_assert(sizeof host_sizes / sizeof *host_sizes == AOT_ABI_MINOR, "a minor needs its row of sizes");
 
-static aot_status_t AOT_CALL on_diag(aot_ctx_t *ctx, const aot_diag_t *d) {
+static aot_status_t AOT_CALL on_diag(const aot_host_t *h, aot_ctx_t *ctx, const aot_diag_t *d) {
+  (void)h;
   return ctx && d ? aoth_report_diag(ctx, d) : AOT_E_INVALID;
 }
 
@@ -47,7 +48,8 @@ static void *no_memory(aot_ctx_t *ctx, const char *arena, uint64_t size, const c
   return NULL;
 }
 
-static void *AOT_CALL on_alloc(aot_ctx_t *ctx, uint32_t arena, uint32_t align, uint64_t size) {
+static void *AOT_CALL on_alloc(const aot_host_t *h, aot_ctx_t *ctx, uint32_t arena, uint32_t align, uint64_t size) {
+  (void)h;
   static const char *const names[] = {"session", "graph", "scratch"};
   if (!ctx) return NULL;
   aoth_arena_t *const arenas[] = {ctx->session, ctx->graph, ctx->scratch};
@@ -60,31 +62,41 @@ static void *AOT_CALL on_alloc(aot_ctx_t *ctx, uint32_t arena, uint32_t align, u
   return memory ? memory : no_memory(ctx, names[arena], size, "there is none left");
 }
 
-static int32_t AOT_CALL on_cancelled(aot_ctx_t *ctx) { return ctx ? ctx->cancelled : 0; }
+static int32_t AOT_CALL on_cancelled(const aot_host_t *h, aot_ctx_t *ctx) {
+  (void)h;
+  return ctx ? ctx->cancelled : 0;
+}
 
-static aot_status_t AOT_CALL on_number(aot_ctx_t *ctx, aot_str_t name, double value, aot_str_t unit) {
+static aot_status_t AOT_CALL on_number(const aot_ext_report_t *x, aot_ctx_t *ctx, aot_str_t name, double value, aot_str_t unit) {
+  (void)x;
   return ctx && ctx->report ? aoth_report_number(ctx->report, name, value, unit) : AOT_E_PRECONDITION;
 }
 
-static aot_status_t AOT_CALL on_text(aot_ctx_t *ctx, aot_str_t name, aot_str_t text) {
+static aot_status_t AOT_CALL on_text(const aot_ext_report_t *x, aot_ctx_t *ctx, aot_str_t name, aot_str_t text) {
+  (void)x;
   return ctx && ctx->report ? aoth_report_text(ctx->report, name, text) : AOT_E_PRECONDITION;
 }
 
-static const char *AOT_CALL on_env_get(aot_ctx_t *ctx, const char *name) {
+static const char *AOT_CALL on_env_get(const aot_ext_env_t *x, aot_ctx_t *ctx, const char *name) {
+  (void)x;
   return ctx && ctx->report && name ? aoth_report_env(ctx->report, name) : NULL;
 }
 
-static const char *AOT_CALL on_cache_dir(aot_ctx_t *ctx) {
+static const char *AOT_CALL on_cache_dir(const aot_ext_env_t *x, aot_ctx_t *ctx) {
+  (void)x;
   return ctx && ctx->session ? aoth_cache_dir(ctx->session, AOTH_UNITS_FOLDER) : NULL;
 }
 
-static aot_str_t AOT_CALL on_nearest_op(aot_prog_t *prog, aot_str_t name) {
+static aot_str_t AOT_CALL on_nearest_op(const aot_ext_nearest_t *x, aot_prog_t *prog, aot_str_t name) {
+  (void)x;
   aot_str_t near = {NULL, 0};
   if (prog && name.data) aoth_ops_nearest(aoth_prog_ops(prog), name, &near);
   return near;
 }
 
-static aot_status_t AOT_CALL on_held(aot_ctx_t *ctx, aot_prog_t *prog, uint32_t *out_held, uint32_t capacity, uint32_t *out_n) {
+static aot_status_t AOT_CALL on_held(const aot_ext_saved_t *x, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t *out_held, uint32_t capacity,
+                                      uint32_t *out_n) {
+  (void)x;
   return ctx && prog && out_n && (out_held || !capacity) ? aoth_saved_held(prog, out_held, capacity, out_n) : AOT_E_INVALID;
 }
 
@@ -105,57 +117,64 @@ static aot_status_t parse_file(aot_ctx_t *ctx, const char *path, aot_prog_t **ou
   return status;
 }
 
-static void AOT_CALL on_file_release(aot_ctx_t *ctx, aot_prog_t *prog) {
+static void AOT_CALL on_file_release(const aot_ext_program_file_t *x, aot_ctx_t *ctx, aot_prog_t *prog) {
+  (void)x;
   (void)ctx;
   if (prog) aoth_prog_destroy(prog);
 }
 
-static aot_status_t AOT_CALL on_file_read(aot_ctx_t *ctx, aot_str_t path, aot_prog_t **out) {
+static aot_status_t AOT_CALL on_file_read(const aot_ext_program_file_t *x, aot_ctx_t *ctx, aot_str_t path, aot_prog_t **out) {
   if (!ctx || !ctx->prog || !ctx->scratch || !out) return AOT_E_INVALID;
   *out = NULL;
   const char *file = aoth_arena_text(ctx->scratch, path.data ? path.data : "", (size_t)path.size);
   if (!file) return no_memory(ctx, "scratch", path.size, "there is none left"), AOT_E_EXHAUSTED;
   const aot_status_t status = parse_file(ctx, file, out);
   if (status == AOT_OK) return AOT_OK;
-  on_file_release(ctx, *out);
+  on_file_release(x, ctx, *out);
   *out = NULL;
   return status;
 }
 
-static aot_status_t AOT_CALL on_find_kernel(aot_ctx_t *ctx, aot_str_t op, const aot_op_desc_t **out_op,
-                                            const aot_kernel_t **out_kernel) {
+static aot_status_t AOT_CALL on_find_kernel(const aot_ext_kernel_lookup_t *x, aot_ctx_t *ctx, aot_str_t op,
+                                            const aot_op_desc_t **out_op, const aot_kernel_t **out_kernel) {
+  (void)x;
   if (!ctx || !op.data) return AOT_E_INVALID;
   *out_op = aoth_ops_desc(ctx->ops, aoth_ops_find(ctx->ops, op));
   *out_kernel = aoth_ops_kernel(ctx->ops, op);
   return AOT_OK;
 }
 
-static aot_status_t AOT_CALL on_all_derivatives(aot_ctx_t *ctx, const aot_derivative_t *const **out, uint64_t *out_n) {
+static aot_status_t AOT_CALL on_all_derivatives(const aot_ext_derivative_lookup_t *x, aot_ctx_t *ctx,
+                                                const aot_derivative_t *const **out, uint64_t *out_n) {
+  (void)x;
   if (!ctx || !ctx->scratch || !out || !out_n) return AOT_E_INVALID;
   return aoth_ops_derivatives(ctx->ops, ctx->scratch, out, out_n);
 }
 
-static aot_status_t AOT_CALL on_memory(const aot_ext_memory_t *e, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
+static aot_status_t AOT_CALL on_memory(const aot_ext_memory_t *x, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
                                        uint64_t n_symbols, const aot_memory_plan_t **out) {
-  (void)e;
+  (void)x;
   return ctx && prog && out ? aoth_memory_route_plan(ctx, prog, symbols, n_symbols, out) : AOT_E_INVALID;
 }
 
-static aot_status_t AOT_CALL on_trial_begin(aot_ctx_t *ctx, aot_prog_t *prog) {
+static aot_status_t AOT_CALL on_trial_begin(const aot_ext_trial_t *x, aot_ctx_t *ctx, aot_prog_t *prog) {
+  (void)x;
   if (!ctx || !prog || prog != ctx->prog) return AOT_E_PRECONDITION;
   AOT_TRY(aoth_journal_begin(prog));
   ctx->n_trials++;
   return AOT_OK;
 }
 
-static aot_status_t AOT_CALL on_trial_undo(aot_ctx_t *ctx, aot_prog_t *prog) {
+static aot_status_t AOT_CALL on_trial_undo(const aot_ext_trial_t *x, aot_ctx_t *ctx, aot_prog_t *prog) {
+  (void)x;
   if (!ctx || !prog || prog != ctx->prog || !ctx->n_trials) return AOT_E_PRECONDITION;
   aoth_journal_undo(prog);
   ctx->n_trials--;
   return AOT_OK;
 }
 
-static aot_status_t AOT_CALL on_halves(aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
+static aot_status_t AOT_CALL on_halves(const aot_ext_joint_halves_t *x, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
+  (void)x;
   aoth_halves_t *halves = NULL;
   aot_cut_t copy;
   if (!ctx || !prog || prog != ctx->prog || !cut) return AOT_E_PRECONDITION;
@@ -166,18 +185,19 @@ static aot_status_t AOT_CALL on_halves(aot_ctx_t *ctx, aot_prog_t *prog, const a
   return status;
 }
 
-static const void *AOT_CALL on_get_ext(void *self, const char *id) {
-  static const aot_ext_report_t report = {sizeof report, 0, on_number, on_text};
-  static const aot_ext_env_t env = {sizeof env, 0, on_env_get, on_cache_dir};
-  static const aot_ext_nearest_t nearest = {sizeof nearest, 0, on_nearest_op};
-  static const aot_ext_program_file_t file = {sizeof file, 0, on_file_read, on_file_release};
-  static const aot_ext_saved_t saved = {sizeof saved, 0, on_held};
-  static const aot_ext_kernel_lookup_t kernels = {sizeof kernels, 0, on_find_kernel};
-  static const aot_ext_derivative_lookup_t derivatives = {sizeof derivatives, 0, on_all_derivatives};
-  static const aot_ext_memory_t memory = {sizeof memory, 0, NULL, on_memory};
-  static const aot_ext_trial_t trial = {sizeof trial, 0, on_trial_begin, on_trial_undo};
-  static const aot_ext_joint_halves_t halves = {sizeof halves, 0, on_halves};
-  (void)self;
+#define HEAD(table) {.struct_size = sizeof table}
+static const void *AOT_CALL on_get_ext(const aot_table_t *host, const char *id) {
+  static const aot_ext_report_t report = {HEAD(report), on_number, on_text};
+  static const aot_ext_env_t env = {HEAD(env), on_env_get, on_cache_dir};
+  static const aot_ext_nearest_t nearest = {HEAD(nearest), on_nearest_op};
+  static const aot_ext_program_file_t file = {HEAD(file), on_file_read, on_file_release};
+  static const aot_ext_saved_t saved = {HEAD(saved), on_held};
+  static const aot_ext_kernel_lookup_t kernels = {HEAD(kernels), on_find_kernel};
+  static const aot_ext_derivative_lookup_t derivatives = {HEAD(derivatives), on_all_derivatives};
+  static const aot_ext_memory_t memory = {HEAD(memory), on_memory};
+  static const aot_ext_trial_t trial = {HEAD(trial), on_trial_begin, on_trial_undo};
+  static const aot_ext_joint_halves_t halves = {HEAD(halves), on_halves};
+  (void)host;
   if (!id) return NULL;
   if (strcmp(id, AOT_EXT_REPORT) == 0) return &report;
   if (strcmp(id, AOT_EXT_ENV) == 0) return &env;
@@ -201,16 +221,15 @@ aot_host_t *aoth_bridge_host(aoth_arena_t *arena, uint32_t minor) {
   if (minor > AOT_ABI_MINOR) minor = AOT_ABI_MINOR;
   aoth_fill_graph_api(graph);
   aoth_fill_edit_api(edit);
-  *host = (aot_host_t){.abi_epoch = AOT_ABI_EPOCH,
+  *host = (aot_host_t){.head = {.struct_size = host_sizes[minor - 1], .get_ext = on_get_ext},
+                       .abi_epoch = AOT_ABI_EPOCH,
                        .abi_minor = AOT_ABI_MINOR,
                        .graph = graph,
                        .edit = edit,
                        .diag = on_diag,
                        .alloc = on_alloc,
-                       .cancelled = on_cancelled,
-                       .get_ext = on_get_ext};
-  host->struct_size = host_sizes[minor - 1];
-  graph->struct_size = graph_sizes[minor - 1];
-  edit->struct_size = edit_sizes[minor - 1];
+                       .cancelled = on_cancelled};
+  graph->head.struct_size = graph_sizes[minor - 1];
+  edit->head.struct_size = edit_sizes[minor - 1];
   return host;
 }

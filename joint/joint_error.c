@@ -6,7 +6,7 @@ aot_status_t pt_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status
                      aot_value_t value) {
   const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str(code),
                         .message = aot_str(message), .node = aot_no_node(), .value = value};
-  host->diag(ctx, &d);
+  host->diag(host, ctx, &d);
   return status;
 }
 

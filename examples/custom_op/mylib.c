@@ -112,25 +112,25 @@ static aot_status_t clip(const aot_kernel_t *k, const aot_kernel_call_t *c) {
   return AOT_OK;
 }
 
-#define KERNEL(name, function) {.struct_size = sizeof(aot_kernel_t), .op = AOT_STR_INIT(name), .run = function}
+#define KERNEL(name, function) {.head = {.struct_size = sizeof(aot_kernel_t)}, .op = AOT_STR_INIT(name), .run = function}
 static const aot_kernel_t rows[] = {KERNEL("mylib.add_one_out.default", add_one_out), KERNEL("mylib.split_copy.default", split_copy),
                                     KERNEL("mylib.scale.default", scale), KERNEL("mylib.clip.default", clip)};
 static const aot_kernel_t *const kernels[] = {&rows[0], &rows[1], &rows[2], &rows[3]};
 
 /* ---- the unit: an opset without operators of its own ---- */
 
-static const void *get_ext(const aot_opset_t *o, const char *id) {
+static const void *get_ext(const aot_table_t *o, const char *id) {
   static const aot_ext_kernels_t ext = {.struct_size = sizeof ext, .kernels = kernels, .n_kernels = sizeof rows / sizeof rows[0]};
   (void)o;
   return strcmp(id, AOT_EXT_KERNELS) == 0 ? &ext : NULL;
 }
 
-static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
-  static const aot_opset_t table = {.struct_size = sizeof table, .get_ext = get_ext};
-  (void)host;
-  (void)ctx;
-  (void)opts;
-  *out_table = &table;
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  (void)self;
+  static const aot_opset_t table = {.head = {.struct_size = sizeof table, .get_ext = get_ext}};
+  (void)self, (void)host, (void)ctx, (void)opts;
+  *out_table = &table.head;
   return AOT_OK;
 }
 

@@ -18,7 +18,7 @@ typedef struct unit {
 } unit_t;
 
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
-  const unit_t *u = p->self;
+  const unit_t *u = p->head.self;
   const aot_graph_api_t *g = u->host.graph;
   aot_value_t *saved = u->host.alloc(ctx, AOT_ARENA_SCRATCH, sizeof *saved, (g->n_values(prog) + 1u) * sizeof *saved);
   aot_cut_t cut = {.struct_size = sizeof cut, .saved = saved};
@@ -29,16 +29,17 @@ static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t 
     if ((info.flags & AOT_NODE_BACKWARD) || !(g->op_desc(prog, info.op)->flags & (DEAR | ONCE))) continue;
     for (uint32_t i = 0; i < info.n_results; i++) saved[cut.n_saved++].id = info.first_result.id + i;
   }
-  return sink->put(sink->self, &cut);
+  return sink->put(sink, &cut);
 }
 
-static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
-  unit_t *u = host->alloc(ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
-  (void)opts;
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
+  (void)self, (void)opts;
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
-  u->table = (aot_partition_t){.struct_size = sizeof u->table, .self = u, .choose = choose};
-  *out_table = &u->table;
+  u->table = (aot_partition_t){.head = {.struct_size = sizeof u->table, .self = u}, .choose = choose};
+  *out_table = &u->table.head;
   return AOT_OK;
 }
 

@@ -17,8 +17,7 @@ typedef struct type_list { /* result types being gathered */
   uint32_t few[FEW];
 } type_list_t;
 
-static aot_status_t type_list_put(void *self, const aot_type_t *type) {
-  type_list_t *l = self;
+static aot_status_t type_list_add(type_list_t *l, const aot_type_t *type) {
   if (l->n == l->capacity) {
     uint32_t *grown = malloc((size_t)l->capacity * 2 * sizeof *grown);
     if (!grown) return aoth_no_memory(l->prog, "result types", l->capacity * 8u);
@@ -31,6 +30,8 @@ static aot_status_t type_list_put(void *self, const aot_type_t *type) {
   l->n++;
   return AOT_OK;
 }
+
+static aot_status_t type_list_put(const aot_type_sink_t *sink, const aot_type_t *type) { return type_list_add(sink->head.self, type); }
 
 static void type_list_init(type_list_t *l, aot_prog_t *p) {
   l->prog = p;
@@ -55,9 +56,9 @@ static aot_status_t check_count(aot_prog_t *p, const aot_op_desc_t *d, uint32_t 
 static aot_status_t result_types(aot_prog_t *p, const aot_op_desc_t *d, const aot_node_spec_t *s, const aot_arg_t *args,
                                  uint32_t n_args, type_list_t *out) {
   if (s->n_types) {
-    for (uint32_t i = 0; i < s->n_types; i++) AOT_TRY(type_list_put(out, &s->types[i]));
+    for (uint32_t i = 0; i < s->n_types; i++) AOT_TRY(type_list_add(out, &s->types[i]));
   } else if (d->n_results) {
-    aot_type_sink_t sink = {.struct_size = (uint32_t)sizeof sink, .self = out, .put = type_list_put};
+    aot_type_sink_t sink = {.head = {.struct_size = (uint32_t)sizeof sink, .self = out}, .put = type_list_put};
     const uint32_t n_told = p->ctx->n_diags;
     const aot_status_t status = aoth_infer_complete(p, s->op, args, n_args, &sink);
     if (status == AOT_E_UNIMPLEMENTED && p->ctx->n_diags == n_told)

@@ -101,6 +101,11 @@ static aot_status_t list_ids(aoth_halves_t *h) {
   return AOT_OK;
 }
 
+static aot_status_t on_diag(const aot_host_t *host, aot_ctx_t *ctx, const aot_diag_t *d) {
+  (void)host;
+  return aoth_report_diag(ctx, d);
+}
+
 aot_status_t aoth_halves_plan(aot_ctx_t *ctx, aot_prog_t *p, const aot_cut_t *cut, aoth_halves_t **out) {
   aoth_halves_t *h = *out = calloc(1, sizeof *h);
   if (!h) return aoth_no_memory(p, "the halves of a joint graph", sizeof *h);
@@ -108,7 +113,7 @@ aot_status_t aoth_halves_plan(aot_ctx_t *ctx, aot_prog_t *p, const aot_cut_t *cu
   h->prog = p;
   aoth_fill_graph_api(&h->graph_api);
   aoth_fill_edit_api(&h->edit_api);
-  h->host = (aot_host_t){.struct_size = sizeof h->host, .graph = &h->graph_api, .edit = &h->edit_api, .diag = aoth_report_diag};
+  h->host = (aot_host_t){.head = {.struct_size = sizeof h->host}, .graph = &h->graph_api, .edit = &h->edit_api, .diag = on_diag};
   h->joint = aoth_graph_graph_find(p, AOT_GRAPH_JOINT);
   h->n_ids = aoth_graph_n_values(p);
   AOT_TRY(read_joint(h));

@@ -178,7 +178,7 @@ aot_status_t aoth_ops_declare(aoth_ops_t *ops, const aot_opset_t *opset, const a
 
 /* An extension of the opset's, imported by copy; empty when it has none. */
 static void get_extension(const aoth_opset_ref_t *o, const char *id, void *out, uint32_t size) {
-  const void *given = o->table.get_ext ? o->table.get_ext(o->self, id) : NULL;
+  const void *given = aot_ext(&o->self->head, id);
   if (!given || aot_import(out, size, given) != AOT_OK) memset(out, 0, size);
 }
 

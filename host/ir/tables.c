@@ -5,7 +5,7 @@
 
 void aoth_fill_graph_api(aot_graph_api_t *out) {
   memset(out, 0, sizeof *out);
-  out->struct_size = (uint32_t)sizeof *out;
+  out->head.struct_size = (uint32_t)sizeof *out;
   out->properties = aoth_graph_properties;
   out->n_graphs = aoth_graph_n_graphs;
   out->graph_info = aoth_graph_graph_info;
@@ -45,7 +45,7 @@ void aoth_fill_graph_api(aot_graph_api_t *out) {
 
 void aoth_fill_edit_api(aot_edit_api_t *out) {
   memset(out, 0, sizeof *out);
-  out->struct_size = (uint32_t)sizeof *out;
+  out->head.struct_size = (uint32_t)sizeof *out;
   out->graph_create = aoth_edit_graph_create;
   out->graph_erase = aoth_edit_graph_erase;
   out->input_add = aoth_edit_input_add;

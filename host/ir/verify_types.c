@@ -49,8 +49,8 @@ static void put_shape(aot_prog_t *p, const aot_type_t *t, aoth_text_t *out) {
   aoth_text_z(out, "]");
 }
 
-static aot_status_t compare_next(void *self, const aot_type_t *inferred) {
-  comparison_t *c = self;
+static aot_status_t compare_next(const aot_type_sink_t *sink, const aot_type_t *inferred) {
+  comparison_t *c = sink->head.self;
   aot_prog_t *p = c->v->p;
   const uint32_t i = c->next++;
   if (i >= p->nodes.at[c->node].n_results) return AOT_OK; /* the count is compared at the end */
@@ -70,7 +70,7 @@ static void check_node(verifier_t *v, const int64_t *others, uint32_t n_others, 
   const node_row_t *n = &v->p->nodes.at[node];
   const aot_op_t op = {n->op};
   comparison_t c = {v, others, n_others, node, 0, aoth_graph_n_symbols(v->p), aoth_exprs_count(v->p)};
-  const aot_type_sink_t sink = {.struct_size = (uint32_t)sizeof sink, .self = &c, .put = compare_next};
+  const aot_type_sink_t sink = {.head = {.struct_size = (uint32_t)sizeof sink, .self = &c}, .put = compare_next};
   if (!n->n_results) return;
   touch(v->p, node);
   const aot_status_t status = aoth_infer_complete(v->p, op, n->args, n->n_args, &sink);

@@ -34,8 +34,8 @@ typedef struct lowering {
 
 /* ---- query ---- */
 
-static aot_status_t put_verdict(void *self, const aot_verdict_t *verdict) {
-  lowering_t *l = self;
+static aot_status_t put_verdict(const aot_verdict_sink_t *sink, const aot_verdict_t *verdict) {
+  lowering_t *l = sink->head.self;
   aot_verdict_t v;
   if (aot_import(&v, sizeof v, verdict) != AOT_OK) return AOT_E_TOO_NEW;
   if (v.node.id >= l->n_nodes) return AOT_E_RANGE;
@@ -48,7 +48,7 @@ static aot_status_t put_verdict(void *self, const aot_verdict_t *verdict) {
 
 static aot_status_t do_query(void *arg) {
   lowering_t *l = arg;
-  const aot_verdict_sink_t sink = {sizeof sink, 0, l, put_verdict};
+  const aot_verdict_sink_t sink = {.head = {.struct_size = sizeof sink, .self = l}, .put = put_verdict};
   return l->backend->table.backend.query(l->backend->self, &l->s->ctx, l->s->now.prog, &sink);
 }
 
@@ -206,8 +206,8 @@ static aot_status_t settle(lowering_t *l) {
 
 /* ---- compile and load ---- */
 
-static aot_status_t put_bytes(void *self, const void *data, uint64_t nbytes) {
-  aoth_session_t *s = self;
+static aot_status_t put_bytes(const aot_bytes_sink_t *sink, const void *data, uint64_t nbytes) {
+  aoth_session_t *s = sink->head.self;
   if (nbytes > SIZE_MAX / 4 || s->now.artifact_nbytes > SIZE_MAX / 4) return AOT_E_EXHAUSTED;
   const uint64_t needed = s->now.artifact_nbytes + nbytes;
   if (needed > s->now.artifact_capacity) {
@@ -225,22 +225,21 @@ static aot_status_t put_bytes(void *self, const void *data, uint64_t nbytes) {
 
 static aot_status_t do_compile(void *arg) {
   lowering_t *l = arg;
-  const aot_bytes_sink_t sink = {sizeof sink, 0, l->s, put_bytes};
+  const aot_bytes_sink_t sink = {.head = {.struct_size = sizeof sink, .self = l->s}, .write = put_bytes};
   return l->backend->table.backend.compile(l->backend->self, &l->s->ctx, l->s->now.prog, &sink);
 }
 
 static aot_status_t do_load(void *arg) {
   lowering_t *l = arg;
-  uint32_t size;
   AOT_TRY(l->backend->table.backend.load(l->backend->self, &l->s->ctx, l->s->now.artifact, l->s->now.artifact_nbytes, l->s->device,
                                        &l->exe));
   if (!l->exe) {
     l->wrong = "loaded its artifact to nothing";
     return AOT_OK;
   }
-  memcpy(&size, l->exe, sizeof size);
+  const uint32_t size = l->exe->head.struct_size;
   aot_exe_t *exe = &l->s->now.exe;
-  if (size < offsetof(aot_exe_t, stats) || size > 65536 || aot_import(exe, sizeof *exe, l->exe) != AOT_OK || !exe->plan || !exe->bind ||
+  if (size < sizeof l->exe->head || size > 65536 || aot_import(exe, sizeof *exe, l->exe) != AOT_OK || !exe->plan || !exe->bind ||
       !exe->submit || !exe->unbind) {
     l->wrong = "made an executable that this host cannot use";
     return AOT_OK;
@@ -329,16 +328,16 @@ aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth
 
 /* ---- the executable ---- */
 
-static aot_status_t do_drop(void *arg) {
+static aot_status_t do_unbind(void *arg) {
   aoth_session_t *s = arg;
   aoth_bound_calls_deinit(&s->now.calls);
-  if (s->now.exe.destroy) s->now.exe.destroy(s->now.exe_self);
   return AOT_OK;
 }
 
 void aoth_session_exe_drop(aoth_session_t *s) {
   if (s->now.exe_self) {
-    aoth_call(s, &s->now.backend_stage, "destroy", do_drop, s);
+    aoth_call(s, &s->now.backend_stage, "unbind", do_unbind, s);
+    aoth_table_destroy(s, &s->now.backend_stage, &s->now.exe_self->head);
     aoth_instance_destroy(s, &s->now.backend_stage, &s->now.backend);
   }
   s->now.exe_self = NULL;
@@ -360,7 +359,7 @@ typedef struct running {
 
 /* The host has told why it gives no memory; the backend, which passes that on, need not. */
 static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols, aot_tensor_t *out) {
-  const running_t *r = sink->self;
+  const running_t *r = sink->head.self;
   const aot_status_t status = r->open->allocate(r->open, output, symbols, n_symbols, out);
   if (status != AOT_OK) r->s->ctx.n_diags++;
   return status;
@@ -368,7 +367,7 @@ static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, con
 
 static aot_status_t do_run(void *arg) {
   running_t *r = arg;
-  const aot_output_sink_t open = {.struct_size = (uint32_t)sizeof open, .self = r, .allocate = allocate};
+  const aot_output_sink_t open = {.head = {.struct_size = (uint32_t)sizeof open, .self = r}, .allocate = allocate};
   return aoth_bound_calls_run(&r->s->now.calls, &r->s->ctx, r->what, r->symbols, r->open ? &open : NULL);
 }
 
@@ -385,7 +384,7 @@ aot_status_t aoth_session_run_exe(aoth_session_t *s, const aot_binding_t *what, 
                      "nothing to run: the pipeline has no backend stage");
     return AOT_E_PRECONDITION;
   }
-  if (!(s->now.exe.flags & AOT_EXE_OPEN_OUTPUTS) && has_open_output(what)) {
+  if (!(s->now.exe.head.flags & AOT_EXE_OPEN_OUTPUTS) && has_open_output(what)) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &s->now.backend_stage.where, "run.open",
                      "backend %s cannot return results whose size depends on the data", s->now.backend_stage.use);
     return AOT_E_UNIMPLEMENTED;

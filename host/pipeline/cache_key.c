@@ -153,16 +153,16 @@ typedef struct keying {
   int ok;
 } keying_t;
 
-static aot_status_t add_bytes(void *self, const void *data, uint64_t nbytes) {
-  XXH3_128bits_update(((keying_t *)self)->state, data, (size_t)nbytes);
+static aot_status_t add_bytes(const aot_bytes_sink_t *sink, const void *data, uint64_t nbytes) {
+  XXH3_128bits_update(((keying_t *)sink->head.self)->state, data, (size_t)nbytes);
   return AOT_OK;
 }
 
 /* Declining is no failure: the host then reads the file. */
 static aot_status_t ask_importer(void *arg) {
   keying_t *k = arg;
-  const aot_bytes_sink_t sink = {sizeof sink, 0, k, add_bytes};
-  k->ok = k->ext->model_key(k->unit->self, &k->m->s->ctx, k->file, &sink) == AOT_OK;
+  const aot_bytes_sink_t sink = {.head = {.struct_size = sizeof sink, .self = k}, .write = add_bytes};
+  k->ok = k->ext->model_key(k->ext, &k->m->s->ctx, k->file, &sink) == AOT_OK;
   return AOT_OK;
 }
 

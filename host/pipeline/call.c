@@ -197,19 +197,15 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
 
 static const struct kind {
   const char *kind;
-  uint32_t size, least; /* of the table: what this host knows, what minor 1 has */
-  uint32_t needed[3];   /* offsets of functions that must be there, 0: none */
+  uint32_t size;      /* of the table, as this host knows it */
+  uint32_t needed[3]; /* offsets of functions that must be there, 0: none */
 } kinds[] = {
-    {"import/1", sizeof(aot_import_t), offsetof(aot_import_t, get_ext), {offsetof(aot_import_t, read), 0, 0}},
-    {"opset/1", sizeof(aot_opset_t), offsetof(aot_opset_t, get_ext), {0, 0, 0}},
-    {"pass/1", sizeof(aot_pass_t), offsetof(aot_pass_t, get_ext), {offsetof(aot_pass_t, run), 0, 0}},
-    {"partition/1",
-     sizeof(aot_partition_t),
-     offsetof(aot_partition_t, get_ext),
-     {offsetof(aot_partition_t, choose), 0, 0}},
+    {"import/1", sizeof(aot_import_t), {offsetof(aot_import_t, read), 0, 0}},
+    {"opset/1", sizeof(aot_opset_t), {0, 0, 0}},
+    {"pass/1", sizeof(aot_pass_t), {offsetof(aot_pass_t, run), 0, 0}},
+    {"partition/1", sizeof(aot_partition_t), {offsetof(aot_partition_t, choose), 0, 0}},
     {"backend/2",
      sizeof(aot_backend_t),
-     offsetof(aot_backend_t, get_ext),
      {offsetof(aot_backend_t, query), offsetof(aot_backend_t, compile), offsetof(aot_backend_t, load)}},
 };
 
@@ -237,13 +233,11 @@ typedef struct creating {
   const char *wrong;
 } creating_t;
 
-static const char *import_table(const char *kind, const void *table, aoth_instance_t *out) {
+static const char *import_table(const char *kind, const aot_table_t *table, aoth_instance_t *out) {
   const struct kind *k = kinds;
   while (strcmp(k->kind, kind) != 0) k++; /* resolve has let only these through */
-  uint32_t size;
   if (!table) return "made no table";
-  memcpy(&size, table, sizeof size);
-  if (size < k->least || size > 65536) return "made a table of an impossible size";
+  if (table->struct_size < sizeof *table || table->struct_size > 65536) return "made a table of an impossible size";
   memset(&out->table, 0, sizeof out->table);
   if (aot_import(&out->table, k->size, table) != AOT_OK) return "made a table for a newer host";
   for (int i = 0; i < 3; i++) {
@@ -257,10 +251,10 @@ static const char *import_table(const char *kind, const void *table, aoth_instan
 static aot_status_t do_create(void *arg) {
   creating_t *c = arg;
   aoth_plugin_t *p = c->stage->unit->plugin;
-  if (!p->is_initialised && p->desc.init) AOT_TRY(p->desc.init(p->host));
+  if (!p->is_initialised && p->desc.init) AOT_TRY(p->desc.init(p->self, p->host));
   p->is_initialised = 1;
-  const void *table = NULL;
-  AOT_TRY(c->stage->unit->desc.create(p->host, &c->s->ctx, c->opts, &table));
+  const aot_table_t *table = NULL;
+  AOT_TRY(c->stage->unit->desc.create(&c->stage->unit->desc, &c->s->ctx, p->host, c->opts, &table));
   c->wrong = import_table(c->stage->unit->kind, table, c->out);
   if (!c->wrong) {
     c->out->unit = c->stage->unit;
@@ -292,14 +286,13 @@ aot_status_t aoth_instance_create(aoth_session_t *s, const aoth_stage_t *stage, 
 }
 
 static aot_status_t do_destroy(void *arg) {
-  const aoth_instance_t *i = arg;
-  const char *kind = i->unit->kind;
-  if (strcmp(kind, "pass/1") == 0 && i->table.pass.destroy) i->table.pass.destroy(i->self);
-  if (strcmp(kind, "partition/1") == 0 && i->table.partition.destroy) i->table.partition.destroy(i->self);
-  if (strcmp(kind, "backend/2") == 0 && i->table.backend.destroy) i->table.backend.destroy(i->self);
-  if (strcmp(kind, "opset/1") == 0 && i->table.opset.destroy) i->table.opset.destroy(i->self);
-  if (strcmp(kind, "import/1") == 0 && i->table.import.destroy) i->table.import.destroy(i->self);
+  const aot_table_t *table = *(const aot_table_t *const *)arg;
+  if (table->destroy) table->destroy(table);
   return AOT_OK;
+}
+
+void aoth_table_destroy(aoth_session_t *s, const aoth_stage_t *stage, const aot_table_t *table) {
+  aoth_call(s, stage, "destroy", do_destroy, &table);
 }
 
 void aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *instance) {
@@ -308,7 +301,7 @@ void aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_in
   const int32_t outcome = s->outcome;
   const aot_status_t status = s->status;
   const uint32_t last_node = s->last_node;
-  aoth_call(s, stage ? stage : &standin, "destroy", do_destroy, instance);
+  aoth_table_destroy(s, stage ? stage : &standin, instance->self);
   s->outcome = outcome;
   s->status = status;
   s->last_node = last_node;

@@ -108,7 +108,7 @@ static aot_status_t find_writer(writing_t *w, const char *path, aoth_text_t *kno
 
 static aot_status_t do_knows(void *arg) {
   writing_t *w = arg;
-  w->is_known = !w->ext.knows || w->ext.knows(w->unit.self, w->op);
+  w->is_known = !w->ext.knows || w->ext.knows(&w->ext, w->op);
   return AOT_OK;
 }
 
@@ -172,8 +172,8 @@ static aot_status_t decompose_unknown(writing_t *w, uint32_t *out_n) {
 
 /* ---- writing ---- */
 
-static aot_status_t put_bytes(void *self, const void *data, uint64_t nbytes) {
-  writing_t *w = self;
+static aot_status_t put_bytes(const aot_bytes_sink_t *sink, const void *data, uint64_t nbytes) {
+  writing_t *w = sink->head.self;
   aoth_writer_write(w->file, data, (size_t)nbytes);
   w->nbytes += nbytes;
   return AOT_OK;
@@ -181,8 +181,8 @@ static aot_status_t put_bytes(void *self, const void *data, uint64_t nbytes) {
 
 static aot_status_t do_write(void *arg) {
   writing_t *w = arg;
-  const aot_bytes_sink_t sink = {sizeof sink, 0, w, put_bytes};
-  return w->ext.write(w->unit.self, &w->s->ctx, w->s->now.prog, w->name, &sink);
+  const aot_bytes_sink_t sink = {.head = {.struct_size = sizeof sink, .self = w}, .write = put_bytes};
+  return w->ext.write(&w->ext, &w->s->ctx, w->s->now.prog, w->name, &sink);
 }
 
 /* "out/model.pt2" -> "model" */

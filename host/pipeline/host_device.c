@@ -195,8 +195,8 @@ static aot_status_t queue_signal(const aot_device_t *d, aot_ctx_t *ctx, aot_queu
   return raise_to(ctx, point, failed);
 }
 
-static aot_status_t enqueue(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_host_work_t work, void *self) {
-  (void)d;
+static aot_status_t enqueue(const aot_ext_host_work_t *x, aot_ctx_t *ctx, aot_queue_t *q, aot_host_work_t work, void *self) {
+  (void)x;
   (void)ctx;
   q->failed = work(self, q->failed);
   return AOT_OK;
@@ -204,17 +204,17 @@ static aot_status_t enqueue(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *
 
 /* ---- the table ---- */
 
-static void destroy(const aot_device_t *d) { (void)d; }
+static void destroy(const aot_table_t *d) { (void)d; }
 
-static const void *get_ext(const aot_device_t *d, const char *id) {
-  static const aot_ext_host_work_t host_work = {.struct_size = sizeof host_work, .enqueue = enqueue};
+static const void *get_ext(const aot_table_t *d, const char *id) {
+  static const aot_ext_host_work_t host_work = {.head = {.struct_size = sizeof host_work}, .enqueue = enqueue};
   (void)d;
   return strcmp(id, AOT_EXT_HOST_WORK) == 0 ? &host_work : NULL;
 }
 
 const aot_device_t *aoth_host_device(void) {
   static const aot_device_t device = {
-      .struct_size = sizeof device, .destroy = destroy, .get_ext = get_ext, .info = info, .alloc = alloc, .free = release,
+      .head = {.struct_size = sizeof device, .destroy = destroy, .get_ext = get_ext}, .info = info, .alloc = alloc, .free = release,
       .host_alloc = host_alloc, .host_free = host_free, .queue_create = queue_create, .queue_destroy = queue_destroy,
       .timeline_create = timeline_create, .timeline_destroy = timeline_destroy, .write = write_to, .read = read_from,
       .copy = copy, .fill = fill, .wait = queue_wait, .signal = queue_signal, .signal_host = signal_host,

@@ -6,10 +6,7 @@
 /* ---- a unit's table ---- */
 
 static int offered(const aoth_instance_t *u, aot_ext_memory_t *out) {
-  const void *given = NULL;
-  if (strcmp(u->unit->kind, "backend/2") == 0 && u->table.backend.get_ext) given = u->table.backend.get_ext(u->self, AOT_EXT_MEMORY);
-  if (strcmp(u->unit->kind, "partition/1") == 0 && u->table.partition.get_ext) given = u->table.partition.get_ext(u->self, AOT_EXT_MEMORY);
-  return given && aot_import(out, sizeof *out, given) == AOT_OK && out->plan;
+  return aoth_instance_extension(u, AOT_EXT_MEMORY, out, sizeof *out) == AOT_OK && out->plan;
 }
 
 typedef struct asking {

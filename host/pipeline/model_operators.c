@@ -15,8 +15,8 @@ static aot_status_t do_list(void *arg) {
   if (aoth_instance_extension(l->importer, AOT_EXT_MODEL_OPERATORS, &ext, sizeof ext) != AOT_OK) return AOT_OK;
   l->is_told = l->wants_schemas ? ext.list != NULL : ext.namespaces != NULL;
   if (!l->is_told) return AOT_OK;
-  return l->wants_schemas ? ext.list(l->importer->self, &l->s->ctx, &l->model->file, l->sink)
-                          : ext.namespaces(l->importer->self, &l->s->ctx, &l->model->file, l->sink);
+  return l->wants_schemas ? ext.list(&ext, &l->s->ctx, &l->model->file, l->sink)
+                          : ext.namespaces(&ext, &l->s->ctx, &l->model->file, l->sink);
 }
 
 static aot_status_t ask_importer(listing_t *l, const char *doing) {

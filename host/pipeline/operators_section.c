@@ -74,7 +74,7 @@ static aot_status_t do_declare(void *arg) {
   aot_declare_error_t error = {.struct_size = sizeof error};
   const aot_op_desc_t *op = NULL;
   uint32_t local = 0;
-  const aot_status_t status = d->ext.declare(d->opset->self, &d->s->ctx, d->text, &op, &local, &error);
+  const aot_status_t status = d->ext.declare(&d->ext, &d->s->ctx, d->text, &op, &local, &error);
   if (status == AOT_E_INVALID) return complain(d, &error);
   AOT_TRY(status);
   if (!d->written && aoth_ops_find(d->s->ops, op->name).id != AOT_NO_ID) return AOT_OK; /* what is known holds */
@@ -120,8 +120,8 @@ typedef struct found {
   uint32_t n, capacity;
 } found_t;
 
-static aot_status_t AOT_CALL put_text(void *self, aot_str_t schema) {
-  found_t *f = self;
+static aot_status_t AOT_CALL put_text(const aot_schema_sink_t *sink, aot_str_t schema) {
+  found_t *f = sink->head.self;
   aot_str_t *texts = aoth_session_room(f->s, f->texts, f->n, &f->capacity, sizeof *texts);
   const char *text = texts ? aoth_arena_text(f->s->arena, schema.data, (size_t)schema.size) : NULL;
   if (!text) return AOT_E_EXHAUSTED;
@@ -132,7 +132,7 @@ static aot_status_t AOT_CALL put_text(void *self, aot_str_t schema) {
 
 aot_status_t aoth_session_declare_found(aoth_session_t *s, const aoth_model_t *model) {
   found_t found = {.s = s};
-  const aot_schema_sink_t sink = {.struct_size = sizeof sink, .self = &found, .put = put_text};
+  const aot_schema_sink_t sink = {.head = {.struct_size = sizeof sink, .self = &found}, .put = put_text};
   declaring_t d;
   AOT_TRY(aoth_model_schemas(s, model, &sink));
   if (found.n == 0) return AOT_OK;

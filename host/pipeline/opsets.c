@@ -166,7 +166,7 @@ typedef struct needs {
   int is_unknown; /* the importer cannot tell */
 } needs_t;
 
-static aot_status_t AOT_CALL put_name(void *self, aot_str_t name) {
+static aot_status_t put_name(void *self, aot_str_t name) {
   needs_t *needs = self;
   aoth_session_t *s = needs->s;
   for (uint32_t i = 0; i < needs->n; i++)
@@ -179,8 +179,10 @@ static aot_status_t AOT_CALL put_name(void *self, aot_str_t name) {
   return AOT_OK;
 }
 
+static aot_status_t AOT_CALL put_told(const aot_schema_sink_t *sink, aot_str_t name) { return put_name(sink->head.self, name); }
+
 static aot_status_t names_of_model(needs_t *needs, const aoth_model_t *model) {
-  const aot_schema_sink_t sink = {.struct_size = sizeof sink, .self = needs, .put = put_name};
+  const aot_schema_sink_t sink = {.head = {.struct_size = sizeof sink, .self = needs}, .put = put_told};
   int is_told;
   if (!model->stage.unit) return aoth_text_namespaces(model->file.data, (size_t)model->file.nbytes, put_name, needs);
   AOT_TRY(aoth_model_namespaces(needs->s, model, &sink, &is_told));

@@ -20,8 +20,8 @@ typedef struct dividing {
   aoth_halves_t *halves; /* what the host makes of the cut for a unit without apply */
 } dividing_t;
 
-static aot_status_t put_cut(void *self, const aot_cut_t *cut) {
-  dividing_t *r = self;
+static aot_status_t put_cut(const aot_cut_sink_t *sink, const aot_cut_t *cut) {
+  dividing_t *r = sink->head.self;
   aot_cut_t copy;
   if (aot_import(&copy, sizeof copy, cut) != AOT_OK) return AOT_E_TOO_NEW;
   if (++r->n_cuts > 1) return AOT_E_EXISTS;
@@ -37,7 +37,7 @@ static aot_status_t put_cut(void *self, const aot_cut_t *cut) {
 
 static aot_status_t do_choose(void *arg) {
   dividing_t *r = arg;
-  const aot_cut_sink_t sink = {sizeof sink, 0, r, put_cut};
+  const aot_cut_sink_t sink = {.head = {.struct_size = sizeof sink, .self = r}, .put = put_cut};
   return r->unit->table.partition.choose(r->unit->self, &r->s->ctx, r->s->now.prog, &sink);
 }
 

@@ -34,7 +34,7 @@ aoth_session_t *aoth_session_create(const aoth_session_config_t *config) {
 
 static aot_status_t do_shutdown(void *arg) {
   const aoth_plugin_t *p = arg;
-  p->desc.shutdown();
+  p->desc.shutdown(p->self);
   return AOT_OK;
 }
 

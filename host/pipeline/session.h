@@ -21,7 +21,8 @@
 typedef struct aoth_instance {
   const aoth_unit_t *unit; /* NULL: none */
   const void *self;
-  union {
+  union { /* by the kind of the unit */
+    aot_table_t head;
     aot_pass_t pass;
     aot_partition_t partition;
     aot_backend_t backend;
@@ -140,6 +141,7 @@ aot_status_t aoth_instance_create(aoth_session_t *s, const aoth_stage_t *stage, 
 /* The same where no stage is at stake: a failure leaves no bundle, and journals as they are. */
 aot_status_t aoth_instance_try(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out);
 void aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *instance);
+void aoth_table_destroy(aoth_session_t *s, const aoth_stage_t *stage, const aot_table_t *table); /* of any kind */
 aot_status_t aoth_session_journal_begin(aoth_session_t *s);
 void aoth_session_journal_commit(aoth_session_t *s);
 /* A stage that stands for a unit the pipeline does not list: importer, opset. Options at their defaults. */

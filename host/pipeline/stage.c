@@ -257,7 +257,7 @@ typedef struct asking_cache {
 
 static aot_status_t do_why_not(void *arg) {
   asking_cache_t *a = arg;
-  return a->ext->why_not(a->unit->self, &a->s->ctx, &a->reason);
+  return a->ext->why_not(a->ext, &a->s->ctx, &a->reason);
 }
 
 /* A unit's reason against keeping its result is remembered for the session. */

@@ -24,17 +24,13 @@ typedef struct aot_verdict {
 } aot_verdict_t;
 
 typedef struct aot_verdict_sink {
-  uint32_t struct_size;
-  uint32_t reserved;
-  void *self;
-  aot_status_t (AOT_CALL *put)(void *self, const aot_verdict_t *verdict);
+  aot_table_t head;
+  aot_status_t (AOT_CALL *put)(const struct aot_verdict_sink *sink, const aot_verdict_t *verdict);
 } aot_verdict_sink_t;
 
 typedef struct aot_bytes_sink {
-  uint32_t struct_size;
-  uint32_t reserved;
-  void *self;
-  aot_status_t (AOT_CALL *write)(void *self, const void *data, uint64_t nbytes); /* appends a copy */
+  aot_table_t head;
+  aot_status_t (AOT_CALL *write)(const struct aot_bytes_sink *sink, const void *data, uint64_t nbytes); /* appends a copy */
 } aot_bytes_sink_t;
 
 /* What an executable reports about itself; all since load. */
@@ -85,8 +81,7 @@ typedef struct aot_bound aot_bound_t; /* a bound call, the executable's, opaque 
 
 /* Where an executable has open outputs from. */
 typedef struct aot_output_sink {
-  uint32_t struct_size, flags;
-  void *self;
+  aot_table_t head;
   /* The tensor of the open output port `output`: its type under these symbols, which must be known as far as the type needs
    * them. Memory is the host's, on the executable's device, and lives at least as long as the call. [run-thread] */
   aot_status_t (AOT_CALL *allocate)(const struct aot_output_sink *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols,
@@ -108,10 +103,7 @@ typedef struct aot_submission {
 #define AOT_EXE_OPEN_OUTPUTS 1u /* results whose sizes depend on the data can be outputs */
 
 typedef struct aot_exe {
-  uint32_t struct_size, flags; /* AOT_EXE_* */
-  void *self;
-  void (AOT_CALL *destroy)(const struct aot_exe *e); /* [host-main] once nothing is bound */
-  const void *(AOT_CALL *get_ext)(const struct aot_exe *e, const char *id);
+  aot_table_t head; /* flags: AOT_EXE_*; destroyed once nothing is bound */
   aot_status_t (AOT_CALL *plan)(const struct aot_exe *e, aot_ctx_t *ctx, const aot_graph_at_t *graph, aot_exe_plan_t *out); /* set
                                                                       out->struct_size first [run-thread] */
   aot_status_t (AOT_CALL *bind)(const struct aot_exe *e, aot_ctx_t *ctx, const aot_binding_t *binding, aot_bound_t **out); /* [run-thread] */
@@ -121,10 +113,7 @@ typedef struct aot_exe {
 } aot_exe_t;
 
 typedef struct aot_backend {
-  uint32_t struct_size, flags;
-  void *self;
-  void (AOT_CALL *destroy)(const struct aot_backend *b);
-  const void *(AOT_CALL *get_ext)(const struct aot_backend *b, const char *id);
+  aot_table_t head;
   /* One verdict for every node of every graph, regions included; nodes without one are refused. [stage-exclusive] */
   aot_status_t (AOT_CALL *query)(const struct aot_backend *b, aot_ctx_t *ctx, aot_prog_t *prog,
                                  const aot_verdict_sink_t *sink);

@@ -160,6 +160,17 @@ typedef struct aot_tensor {
   const int64_t *strides;
 } aot_tensor_t;
 
+/* The head of every table: a struct with functions begins with it, so that any of them is destroyed and asked in one way. A
+ * function of a table gets the table first, then the context, then what it is about. It finds its own data through `self` and by
+ * nothing else: the caller may hand a copy of the table. Frozen; struct_size is that of the whole table. */
+typedef struct aot_table {
+  uint32_t struct_size, flags;
+  void *self; /* the callee's own */
+  void (AOT_CALL *destroy)(const struct aot_table *t); /* [host-main] NULL: nothing is to be done */
+  /* The extension of this id (aot/ext/), NULL: not offered. NULL: none is. [any-thread] */
+  const void *(AOT_CALL *get_ext)(const struct aot_table *t, const char *id);
+} aot_table_t;
+
 /* Memory that the host owns, by lifetime. */
 #define AOT_ARENA_SESSION 0u /* as long as the loaded plugin */
 #define AOT_ARENA_GRAPH 1u   /* as long as the program */

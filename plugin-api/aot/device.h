@@ -54,10 +54,7 @@ typedef struct aot_device_info {
 } aot_device_info_t;
 
 typedef struct aot_device {
-  uint32_t struct_size, flags;
-  void *self;
-  void (AOT_CALL *destroy)(const struct aot_device *d);
-  const void *(AOT_CALL *get_ext)(const struct aot_device *d, const char *id);
+  aot_table_t head;
   aot_status_t (AOT_CALL *info)(const struct aot_device *d, aot_device_info_t *out); /* set out->struct_size first */
   /* memory */
   aot_status_t (AOT_CALL *alloc)(const struct aot_device *d, aot_ctx_t *ctx, uint64_t nbytes, aot_buffer_t *out); /* contents: any */
@@ -95,10 +92,10 @@ typedef struct aot_device {
 typedef aot_status_t (AOT_CALL *aot_host_work_t)(void *self, aot_status_t before);
 
 typedef struct aot_ext_host_work {
-  uint32_t struct_size, flags;
+  aot_table_t head;
   /* The function as an item of the queue, called once whatever happens, also when this fails. While it runs, addresses of the
    * device's buffers are pointers, for the thread that calls it and those it waits for. */
-  aot_status_t (AOT_CALL *enqueue)(const struct aot_device *d, aot_ctx_t *ctx, aot_queue_t *q, aot_host_work_t work, void *self);
+  aot_status_t (AOT_CALL *enqueue)(const struct aot_ext_host_work *x, aot_ctx_t *ctx, aot_queue_t *q, aot_host_work_t work, void *self);
 } aot_ext_host_work_t;
 
 #endif

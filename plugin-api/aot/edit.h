@@ -22,7 +22,7 @@ typedef struct aot_node_spec {
 } aot_node_spec_t;
 
 typedef struct aot_edit_api {
-  uint32_t struct_size, flags;
+  aot_table_t head;
   /* graphs */
   aot_status_t (AOT_CALL *graph_create)(aot_prog_t *p, int32_t kind, aot_str_t name, aot_graph_t *out);
   aot_status_t (AOT_CALL *graph_erase)(aot_prog_t *p, aot_graph_t g); /* with its nodes */

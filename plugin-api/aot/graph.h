@@ -152,7 +152,7 @@ typedef struct aot_expr_info {
 struct aot_snapshot;
 
 typedef struct aot_graph_api {
-  uint32_t struct_size, flags;
+  aot_table_t head;
   /* program */
   uint32_t (AOT_CALL *properties)(aot_prog_t *p);
   uint32_t (AOT_CALL *n_graphs)(aot_prog_t *p); /* highest graph id + 1; erased ones included */

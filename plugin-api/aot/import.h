@@ -15,14 +15,11 @@ typedef struct aot_file {
 } aot_file_t;
 
 typedef struct aot_import {
-  uint32_t struct_size, flags;
-  void *self;
+  aot_table_t head;
   /* 0: not mine; 100: surely mine. Reads little. No diagnostics. [stage-exclusive] */
   aot_status_t (AOT_CALL *probe)(const struct aot_import *i, aot_ctx_t *ctx, const aot_file_t *file, int32_t *out_score);
   aot_status_t (AOT_CALL *read)(const struct aot_import *i, aot_ctx_t *ctx, const aot_file_t *file,
                                 aot_prog_t *prog); /* [stage-exclusive] */
-  void (AOT_CALL *destroy)(const struct aot_import *i);
-  const void *(AOT_CALL *get_ext)(const struct aot_import *i, const char *id);
 } aot_import_t;
 
 #endif

@@ -113,6 +113,9 @@ static inline aot_status_t aot_import(void *dst, uint32_t dst_size, const void *
   return AOT_OK;
 }
 
+/* What a table offers under this id, NULL: nothing. For aot_host_t: aot_ext(&host->head, AOT_EXT_REPORT). */
+static inline const void *aot_ext(const aot_table_t *t, const char *id) { return t->get_ext ? t->get_ext(t, id) : NULL; }
+
 /* Rows of a snapshot: const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes). */
 #define AOT_SNAP_ROWS(s, type, array) ((const type *)(const void *)((const char *)(s) + (s)->array.at))
 static inline aot_str_t aot_snap_text(const aot_snapshot_t *s, aot_snap_str_t r) {

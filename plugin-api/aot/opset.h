@@ -87,10 +87,8 @@ typedef struct aot_op_desc {
 
 /* Where infer() puts the result types, in order. */
 typedef struct aot_type_sink {
-  uint32_t struct_size;
-  uint32_t reserved;
-  void *self;
-  aot_status_t (AOT_CALL *put)(void *self, const aot_type_t *type); /* [stage-exclusive] copies */
+  aot_table_t head;
+  aot_status_t (AOT_CALL *put)(const struct aot_type_sink *sink, const aot_type_t *type); /* [stage-exclusive] copies */
 } aot_type_sink_t;
 
 /* One call as the model was traced. */
@@ -103,8 +101,7 @@ typedef struct aot_call {
 } aot_call_t;
 
 typedef struct aot_opset {
-  uint32_t struct_size, flags;
-  void *self;
+  aot_table_t head;
   const aot_op_desc_t *const *ops; /* n_ops descriptors [session] */
   uint64_t n_ops;
   /* Result types of op applied to args. Types of operands are read through the host's graph table. Wrong arguments: a
@@ -127,8 +124,6 @@ typedef struct aot_opset {
   aot_status_t (AOT_CALL *view_inverse)(const struct aot_opset *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
                                         aot_node_t view, uint32_t index, aot_value_t base, aot_value_t updated,
                                         aot_node_t before, aot_value_t *out_base);
-  void (AOT_CALL *destroy)(const struct aot_opset *o);                        /* [host-main] */
-  const void *(AOT_CALL *get_ext)(const struct aot_opset *o, const char *id); /* [any-thread] */
   /* Appended by minor 2. Whose memory the results of one call share. out_operands[i] is the operand that result i is, or is a view
    * of, counted from 1; 0: it has memory of its own. They hold what the schema's marks say; the opset changes those that are
    * otherwise in this call: reshape that has to copy, dropout that has nothing to drop. NULL: the marks say all. [stage-exclusive] */

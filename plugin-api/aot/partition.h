@@ -25,15 +25,12 @@ typedef struct aot_cut {
 } aot_cut_t;
 
 typedef struct aot_cut_sink {
-  uint32_t struct_size;
-  uint32_t reserved;
-  void *self;
-  aot_status_t (AOT_CALL *put)(void *self, const aot_cut_t *cut); /* copies; once */
+  aot_table_t head;
+  aot_status_t (AOT_CALL *put)(const struct aot_cut_sink *sink, const aot_cut_t *cut); /* copies; once */
 } aot_cut_sink_t;
 
 typedef struct aot_partition {
-  uint32_t struct_size, flags;
-  void *self;
+  aot_table_t head;
   aot_status_t (AOT_CALL *choose)(const struct aot_partition *p, aot_ctx_t *ctx, aot_prog_t *prog,
                                   const aot_cut_sink_t *sink); /* [stage-exclusive] edits nothing */
   /* NULL: by the host. It copies what is saved of a larger tensor, so that a slot holds no more than its elements. A choice that would
@@ -41,8 +38,6 @@ typedef struct aot_partition {
    * failure, told at the value. aot/ext/joint_halves.h is the same for an `apply` that does more. [stage-exclusive] */
   aot_status_t (AOT_CALL *apply)(const struct aot_partition *p, aot_ctx_t *ctx, aot_prog_t *prog,
                                  const aot_cut_t *cut);
-  void (AOT_CALL *destroy)(const struct aot_partition *p);
-  const void *(AOT_CALL *get_ext)(const struct aot_partition *p, const char *id);
 } aot_partition_t;
 
 #endif

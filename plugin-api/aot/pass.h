@@ -6,11 +6,8 @@
 #include <aot/status.h>
 
 typedef struct aot_pass {
-  uint32_t struct_size, flags;
-  void *self;
+  aot_table_t head;
   aot_status_t (AOT_CALL *run)(const struct aot_pass *p, aot_ctx_t *ctx, aot_prog_t *prog); /* [stage-exclusive] */
-  void (AOT_CALL *destroy)(const struct aot_pass *p);                                       /* [host-main] */
-  const void *(AOT_CALL *get_ext)(const struct aot_pass *p, const char *id);                /* [any-thread] */
 } aot_pass_t;
 
 #endif

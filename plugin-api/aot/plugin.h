@@ -27,8 +27,9 @@ typedef struct aot_unit {
   const aot_option_t *options;
   uint64_t n_options, option_stride; /* stride: the plugin's sizeof(aot_option_t) */
   const aot_contract_t *contract;    /* NULL for opsets and importers */
-  /* Makes the unit: out_table gets an aot_pass_t, aot_opset_t, .. that lives until its destroy(). [host-main] */
-  aot_status_t (AOT_CALL *create)(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table);
+  /* Makes the unit: *out_table is the head of an aot_pass_t, aot_opset_t, .. that lives until its destroy(). [host-main] */
+  aot_status_t (AOT_CALL *create)(const struct aot_unit *unit, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                  const aot_table_t **out_table);
 } aot_unit_t;
 
 typedef struct aot_plugin {
@@ -37,9 +38,9 @@ typedef struct aot_plugin {
   aot_str_t id, vendor, version, license, build_id, url;
   const aot_unit_t *const *units; /* n_units pointers */
   uint64_t n_units;
-  aot_status_t (AOT_CALL *init)(const aot_host_t *host); /* [host-main] tolerates repeats; may be NULL */
-  void (AOT_CALL *shutdown)(void);                       /* [host-main] may be NULL */
-  const void *(AOT_CALL *get_ext)(const char *id);       /* [any-thread] may be NULL */
+  aot_status_t (AOT_CALL *init)(const struct aot_plugin *p, const aot_host_t *host); /* [host-main] tolerates repeats; may be NULL */
+  void (AOT_CALL *shutdown)(const struct aot_plugin *p);                          /* [host-main] may be NULL */
+  const void *(AOT_CALL *get_ext)(const struct aot_plugin *p, const char *id);    /* [any-thread] may be NULL */
 } aot_plugin_t;
 
 #ifdef __cplusplus

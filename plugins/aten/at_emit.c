@@ -22,7 +22,7 @@ void at_emit_fail(at_emit_t *e, const char *hint, const char *format, ...) {
   d.hint = aot_str(hint);
   d.node = e->node;
   d.value = aot_no_value();
-  e->host->diag(e->ctx, &d);
+  e->host->diag(e->host, e->ctx, &d);
 }
 
 /* A failure that the host has told already. */

@@ -24,7 +24,7 @@ aot_status_t at_dc_stack_rows(at_emit_t *e, aot_value_t *out) {
   at_x list = IN("tensors");
   int vertical = strcmp(e->row->name, "aten.vstack.default") == 0;
   int32_t least = vertical ? 2 : 1, rank = at_result_type(e, 0).rank;
-  uint32_t *ids = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, sizeof *ids, list.n * sizeof *ids), i;
+  uint32_t *ids = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, sizeof *ids, list.n * sizeof *ids), i;
   if (ids == NULL) return AOT_E_EXHAUSTED;
   for (i = 0; i < list.n; i++) {
     aot_value_t v;

@@ -16,7 +16,7 @@ aot_status_t at_dc_alone(at_emit_t *e, aot_value_t *out) {
 /* torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py */
 aot_status_t at_dc_all_gather_copy_in(at_emit_t *e, aot_value_t *out) {
   at_x list = IN("all_gather_inputs"), whole = IN("all_gather_output"), flat;
-  uint32_t *ids = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, sizeof *ids, (list.n + 1) * sizeof *ids), i;
+  uint32_t *ids = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, sizeof *ids, (list.n + 1) * sizeof *ids), i;
   aot_type_t t = at_result_type(e, 0);
   int64_t at = at_mul(e->infer, at_in_int(e, "rank", 0), t.sizes[0]);
   if (ids == NULL) return AOT_E_EXHAUSTED;

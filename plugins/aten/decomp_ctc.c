@@ -17,7 +17,7 @@ static at_x target_lengths(at_emit_t *e, at_x like, int32_t rank) {
   n = at_in_ints(e, "target_lengths", &list);
   if (n == 0) return at_f(1.0);
   if (rank == 0) return at_f(fmax(1.0, (double)list[0]));
-  ids = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, sizeof *ids, n * sizeof *ids);
+  ids = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, sizeof *ids, n * sizeof *ids);
   if (ids == NULL) return at_none();
   for (i = 0; i < n; i++) {
     static const int64_t one = 1;

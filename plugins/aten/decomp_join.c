@@ -6,7 +6,7 @@
 static at_x nth_of(at_x list, uint32_t i) { return aot_arg_value((aot_value_t){list.u.ids[i]}); }
 
 static uint32_t *room(at_emit_t *e, uint32_t n) {
-  uint32_t *ids = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, sizeof *ids, (n + 1) * sizeof *ids);
+  uint32_t *ids = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, sizeof *ids, (n + 1) * sizeof *ids);
   if (ids == NULL && e->status == AOT_OK) e->status = AOT_E_EXHAUSTED;
   return ids;
 }

@@ -9,7 +9,7 @@ aot_status_t at_dc_with_effects(at_emit_t *e, aot_value_t *out) {
                        .origin = e->info.origin};
   aot_node_info_t made = {.struct_size = sizeof made};
   aot_node_t node;
-  aot_type_t *types = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)n + 1) * sizeof *types);
+  aot_type_t *types = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)n + 1) * sizeof *types);
   if (!types) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < n; i++) types[i] = at_result_type(e, i + 1);
   s.types = types;

@@ -83,7 +83,7 @@ static at_x nth_of(at_emit_t *e, at_x list, uint32_t i) {
 }
 
 static uint32_t *room(at_emit_t *e, int64_t n) {
-  uint32_t *ids = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, sizeof *ids, ((size_t)n + 1) * sizeof *ids);
+  uint32_t *ids = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, sizeof *ids, ((size_t)n + 1) * sizeof *ids);
   if (ids == NULL && e->status == AOT_OK) e->status = AOT_E_EXHAUSTED;
   return ids;
 }

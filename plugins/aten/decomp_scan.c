@@ -23,7 +23,7 @@ static at_x item(at_x list, uint32_t i) {
 }
 
 static void *room(at_emit_t *e, uint64_t n, uint64_t size) {
-  void *p = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, (n + 1) * size);
+  void *p = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 8, (n + 1) * size);
   if (!p && e->status == AOT_OK) e->status = AOT_E_EXHAUSTED;
   return p;
 }

@@ -131,7 +131,7 @@ aot_status_t at_dc_unbind(at_emit_t *e, aot_value_t *out) {
 aot_status_t at_dc_stack(at_emit_t *e, aot_value_t *out) {
   at_x list = IN("tensors");
   int32_t dim = at_wrap(e->infer, at_in_int(e, "dim", 0), at_result_type(e, 0).rank);
-  uint32_t *ids = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, sizeof *ids, list.n * sizeof *ids), i;
+  uint32_t *ids = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, sizeof *ids, list.n * sizeof *ids), i;
   if (ids == NULL) return AOT_E_EXHAUSTED;
   for (i = 0; i < list.n; i++) {
     aot_value_t v;

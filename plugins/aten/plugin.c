@@ -80,7 +80,7 @@ static aot_status_t region_result(void *self, uint32_t graph, uint32_t i, aot_ty
 
 static aot_status_t put_type(void *self, const aot_type_t *type) {
   const world_t *w = self;
-  return w->sink == NULL ? AOT_OK : w->sink->put(w->sink->self, type);
+  return w->sink == NULL ? AOT_OK : w->sink->put(w->sink, type);
 }
 
 static aot_status_t infer_other(void *self, uint32_t op, const aot_arg_t *args, uint32_t n_args) {
@@ -104,14 +104,14 @@ static void complain(const opset_t *o, aot_ctx_t *ctx, const char *code, const c
   d.hint = aot_str(hint);
   d.node = node;
   d.value = aot_no_value();
-  o->host.diag(ctx, &d);
+  o->host.diag(&o->host, ctx, &d);
 }
 
 /* ---- the unit's functions ---- */
 
 static aot_status_t AOT_CALL infer(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
                                    const aot_arg_t *args, uint32_t n_args, const aot_type_sink_t *sink) {
-  const opset_t *o = self->self;
+  const opset_t *o = self->head.self;
   world_t w = {o, prog, sink};
   at_env_t env = environment(&w);
   at_infer_t c;
@@ -163,7 +163,7 @@ static aot_status_t AOT_CALL decompose(const aot_opset_t *self, aot_ctx_t *ctx, 
   aot_status_t status;
   if (local >= AT_N_OPS) return AOT_E_RANGE;
   if (at_rows[local].decompose == NULL) return AOT_E_UNIMPLEMENTED;
-  e = begin(&r, self->self, ctx, prog, local, node, node);
+  e = begin(&r, self->head.self, ctx, prog, local, node, node);
   if (e->status != AOT_OK) return e->status;
   if (at_touches_complex(e) && !at_decomposes_complex(&at_rows[local])) return AOT_E_UNIMPLEMENTED;
   status = at_rows[local].decompose(e, out_values);
@@ -195,7 +195,7 @@ static aot_status_t keep_layouts(at_emit_t *e, aot_value_t *results, aot_value_t
 
 static aot_status_t AOT_CALL functional_form(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
                                              aot_node_t node, aot_value_t *out_results, aot_value_t *out_written) {
-  const opset_t *o = self->self;
+  const opset_t *o = self->head.self;
   rewriting_t r;
   at_emit_t *e;
   aot_status_t status;
@@ -221,7 +221,7 @@ static aot_status_t AOT_CALL view_inverse(const aot_opset_t *self, aot_ctx_t *ct
   rewriting_t r;
   at_emit_t *e;
   if (local >= AT_N_OPS) return AOT_E_RANGE;
-  e = begin(&r, self->self, ctx, prog, local, view, before);
+  e = begin(&r, self->head.self, ctx, prog, local, view, before);
   if (e->status != AOT_OK) return e->status;
   if (at_rows[local].inverse == NULL) at_emit_fail(e, "", "%s is not a view: it has no inverse", at_rows[local].name);
   else *out_base = at_rows[local].inverse(e, index, base, updated);
@@ -234,7 +234,7 @@ static aot_status_t AOT_CALL view_inverse(const aot_opset_t *self, aot_ctx_t *ct
 
 static aot_status_t AOT_CALL aliases(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
                                      const aot_call_t *call, uint32_t *out_operands) {
-  const opset_t *o = self->self;
+  const opset_t *o = self->head.self;
   world_t w = {o, prog, NULL};
   at_env_t env = environment(&w);
   at_infer_t c;
@@ -251,9 +251,9 @@ static aot_status_t AOT_CALL aliases(const aot_opset_t *self, aot_ctx_t *ctx, ao
   return c.status;
 }
 
-static void AOT_CALL destroy(const aot_opset_t *self) { (void)self; }
+static void AOT_CALL destroy(const aot_table_t *self) { (void)self; }
 
-static const void *AOT_CALL get_ext(const aot_opset_t *self, const char *id) {
+static const void *AOT_CALL get_ext(const aot_table_t *self, const char *id) {
   const opset_t *o = self->self;
   if (strcmp(id, AOT_EXT_COVERAGE) == 0) return &o->coverage;
   return strcmp(id, AOT_EXT_OPSET_INFO) == 0 ? &o->info : NULL;
@@ -268,7 +268,7 @@ typedef struct session_memory {
 
 static void *session_alloc(void *self, uint64_t align, uint64_t nbytes) {
   const session_memory_t *m = self;
-  return m->host->alloc(m->ctx, AOT_ARENA_SESSION, (uint32_t)align, nbytes);
+  return m->host->alloc(m->host, m->ctx, AOT_ARENA_SESSION, (uint32_t)align, nbytes);
 }
 
 /* Flags that the schema shows: what is written, what is a view, which arguments are graphs. */
@@ -338,14 +338,16 @@ static aot_op_info_t row_info(const at_row_t *row) {
   return info;
 }
 
-static aot_status_t AOT_CALL create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
-  opset_t *o = host->alloc(ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *o);
+static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                    const aot_table_t **out_table) {
+  (void)self;
+  opset_t *o = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *o);
   aot_str_t *names;
   aot_op_info_t *infos;
   session_memory_t session;
   sch_memory_t memory = {&session, session_alloc};
   uint32_t i;
-  (void)opts;
+  (void)self, (void)opts;
   if (o == NULL) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&o->host, sizeof o->host, host));
   session.host = &o->host;
@@ -367,18 +369,18 @@ static aot_status_t AOT_CALL create(const aot_host_t *host, aot_ctx_t *ctx, cons
   o->coverage.struct_size = sizeof o->coverage;
   o->coverage.ops = names;
   o->coverage.n_ops = AT_N_OPS;
-  o->table.struct_size = sizeof o->table;
-  o->table.self = o;
+  o->table.head.struct_size = sizeof o->table;
+  o->table.head.self = o;
   o->table.ops = o->ops;
   o->table.n_ops = AT_N_OPS;
   o->table.infer = infer;
   o->table.decompose = decompose;
   o->table.functional_form = functional_form;
   o->table.view_inverse = view_inverse;
-  o->table.destroy = destroy;
-  o->table.get_ext = get_ext;
+  o->table.head.destroy = destroy;
+  o->table.head.get_ext = get_ext;
   o->table.aliases = aliases;
-  *out_table = &o->table;
+  *out_table = &o->table.head;
   return AOT_OK;
 }
 

@@ -23,7 +23,7 @@ void ag_fail(ag_t *a, const char *hint, const char *format, ...) {
   d.hint = aot_str(hint);
   d.node = a->node;
   d.value = aot_no_value();
-  a->host->diag(a->ctx, &d);
+  a->host->diag(a->host, a->ctx, &d);
   a->status = AOT_E_INVALID;
 }
 
@@ -48,7 +48,7 @@ ag_val_t ag_v(uint32_t value) {
 }
 
 ag_val_t ag_list(ag_t *a, const int64_t *ints, uint32_t n) {
-  int64_t *copy = a->host->alloc(a->ctx, AOT_ARENA_SCRATCH, 8, (n ? n : 1) * sizeof *copy);
+  int64_t *copy = a->host->alloc(a->host, a->ctx, AOT_ARENA_SCRATCH, 8, (n ? n : 1) * sizeof *copy);
   if (!copy) {
     ok(a, AOT_E_EXHAUSTED);
     return ag_none();
@@ -181,7 +181,7 @@ int ag_touches_complex(ag_t *a) {
 
 void ag_conjugate_begin(ag_t *a) {
   uint32_t i, n = a->info.n_results;
-  uint32_t *ids = a->host->alloc(a->ctx, AOT_ARENA_SCRATCH, 4, (n ? n : 1) * sizeof *ids);
+  uint32_t *ids = a->host->alloc(a->host, a->ctx, AOT_ARENA_SCRATCH, 4, (n ? n : 1) * sizeof *ids);
   if (!ids) {
     a->status = AOT_E_EXHAUSTED;
     return;

@@ -26,7 +26,7 @@ typedef struct list {
 } list_t;
 
 void *ag_scratch(ag_t *a, uint64_t n, uint64_t size) {
-  void *p = a->host->alloc(a->ctx, AOT_ARENA_SCRATCH, 8, (n ? n : 1) * size);
+  void *p = a->host->alloc(a->host, a->ctx, AOT_ARENA_SCRATCH, 8, (n ? n : 1) * size);
   if (!p) a->status = AOT_E_EXHAUSTED;
   return p;
 }
@@ -201,7 +201,7 @@ static void say(ag_joint_t *j, int32_t severity, const char *text, const char *h
   d.hint = aot_str(hint);
   d.node = node;
   d.value = aot_no_value();
-  j->a.host->diag(j->a.ctx, &d);
+  j->a.host->diag(j->a.host, j->a.ctx, &d);
 }
 
 /* Why the operator is left without a rule, or NULL. */

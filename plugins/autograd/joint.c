@@ -202,7 +202,7 @@ static int32_t rule(void *self, uint32_t n, const uint32_t *cotangents, uint32_t
   a->cotangents = cotangents + shift;
   a->out = out + shift;
   ag_apply(a, &a->rules[a->info.op.id]);
-  if (a->status == AOT_OK && a->host->cancelled(a->ctx)) a->status = AOT_E_CANCELLED;
+  if (a->status == AOT_OK && a->host->cancelled(a->host, a->ctx)) a->status = AOT_E_CANCELLED;
   return a->status;
 }
 

@@ -3,11 +3,11 @@
 #include "outside.h"
 
 void ag_bind_outside(ag_t *a, ag_bound_t *out) {
-  const aot_ext_derivative_lookup_t *lookup = a->host->get_ext(a->host->self, AOT_EXT_DERIVATIVE_LOOKUP);
+  const aot_ext_derivative_lookup_t *lookup = aot_ext(&a->host->head, AOT_EXT_DERIVATIVE_LOOKUP);
   const aot_derivative_t *const *all = NULL;
   uint64_t n = 0;
   if (!lookup || a->status != AOT_OK) return;
-  a->status = lookup->all(a->ctx, &all, &n);
+  a->status = lookup->all(lookup, a->ctx, &all, &n);
   for (uint64_t i = 0; i < n && a->status == AOT_OK; i++) {
     const aot_op_t op = a->host->graph->op_find(a->prog, all[i]->op);
     if (op.id == AOT_NO_ID || ag_has_rule(&out[op.id])) continue;
@@ -31,9 +31,9 @@ static void mark_made(ag_t *a, aot_node_t last) {
 void ag_apply_outside(ag_t *a, const aot_derivative_t *derivative) {
   const aot_node_t last = a->host->graph->last(a->prog, a->graph);
   const uint32_t n_operands = a->slot[a->info.n_args], n_results = a->info.n_results;
-  aot_value_t *cotangents = a->host->alloc(a->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)n_results + 1) * sizeof *cotangents);
-  aot_value_t *given = a->host->alloc(a->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)n_operands + 1) * sizeof *given);
-  uint8_t *wanted = a->host->alloc(a->ctx, AOT_ARENA_SCRATCH, 8, (uint64_t)n_operands + 1);
+  aot_value_t *cotangents = a->host->alloc(a->host, a->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)n_results + 1) * sizeof *cotangents);
+  aot_value_t *given = a->host->alloc(a->host, a->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)n_operands + 1) * sizeof *given);
+  uint8_t *wanted = a->host->alloc(a->host, a->ctx, AOT_ARENA_SCRATCH, 8, (uint64_t)n_operands + 1);
   if (!cotangents || !given || !wanted) {
     a->status = AOT_E_EXHAUSTED;
     return;

@@ -26,7 +26,7 @@ static aot_status_t complain(const unit_t *u, aot_ctx_t *ctx, int32_t severity, 
                              const char *hint) {
   aot_diag_t d = {.struct_size = sizeof d, .severity = severity, .code = aot_str(code), .message = aot_str(message),
                   .hint = aot_str(hint), .node = aot_no_node(), .value = aot_no_value()};
-  u->host.diag(ctx, &d);
+  u->host.diag(&u->host, ctx, &d);
   return AOT_E_PRECONDITION;
 }
 
@@ -47,12 +47,12 @@ static aot_status_t check_input(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *pro
 }
 
 static void tell(const unit_t *u, aot_ctx_t *ctx, const char *name, double value, const char *what) {
-  const aot_ext_report_t *report = u->host.get_ext(u->host.self, AOT_EXT_REPORT);
-  if (report) report->number(ctx, aot_str(name), value, aot_str(what));
+  const aot_ext_report_t *report = aot_ext(&u->host.head, AOT_EXT_REPORT);
+  if (report) report->number(report, ctx, aot_str(name), value, aot_str(what));
 }
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->self;
+  const unit_t *u = p->head.self;
   ag_bound_t *rules;
   ag_shared_t shared = {0};
   ag_joint_t j;
@@ -85,9 +85,9 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   return AOT_OK;
 }
 
-static void destroy(const aot_pass_t *p) { free(p->self); }
+static void destroy(const aot_table_t *p) { free(p->self); }
 
-static const void *get_ext(const aot_pass_t *p, const char *id) {
+static const void *get_ext(const aot_table_t *p, const char *id) {
   const unit_t *u = p->self;
   if (strcmp(id, AOT_EXT_COVERAGE) == 0) return &u->coverage;
   return strcmp(id, AOT_EXT_UNCOVERED) == 0 ? &u->uncovered : NULL;
@@ -96,9 +96,9 @@ static const void *get_ext(const aot_pass_t *p, const char *id) {
 /* What the unit says of operators: those with a rule, and those left without one on purpose. */
 static aot_status_t fill_coverage(unit_t *u, aot_ctx_t *ctx) {
   const uint32_t n = ag_n_rules(), n_left = ag_n_no_rules();
-  aot_str_t *ops = u->host.alloc(ctx, AOT_ARENA_SESSION, 8, n * sizeof *ops);
-  aot_str_t *left = u->host.alloc(ctx, AOT_ARENA_SESSION, 8, n_left * sizeof *left);
-  aot_str_t *reasons = u->host.alloc(ctx, AOT_ARENA_SESSION, 8, n_left * sizeof *reasons);
+  aot_str_t *ops = u->host.alloc(&u->host, ctx, AOT_ARENA_SESSION, 8, n * sizeof *ops);
+  aot_str_t *left = u->host.alloc(&u->host, ctx, AOT_ARENA_SESSION, 8, n_left * sizeof *left);
+  aot_str_t *reasons = u->host.alloc(&u->host, ctx, AOT_ARENA_SESSION, 8, n_left * sizeof *reasons);
   if (!ops || !left || !reasons) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < n; i++) ops[i] = aot_str(ag_rule_at(i)->op);
   for (uint32_t i = 0; i < n_left; i++) {
@@ -111,7 +111,9 @@ static aot_status_t fill_coverage(unit_t *u, aot_ctx_t *ctx) {
   return AOT_OK;
 }
 
-static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  (void)self;
   unit_t *u = calloc(1, sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   aot_status_t status = aot_import(&u->host, sizeof u->host, host);
@@ -121,8 +123,10 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
     return status;
   }
   u->forward_only = aot_str_eq(opts->values[0].s, aot_str("forward-only"));
-  u->table = (aot_pass_t){.struct_size = sizeof u->table, .self = u, .run = run, .destroy = destroy, .get_ext = get_ext};
-  *out_table = &u->table;
+  u->table = (aot_pass_t){
+      .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext},
+      .run = run};
+  *out_table = &u->table.head;
   return AOT_OK;
 }
 

@@ -125,7 +125,7 @@ static void warn_of_cut(ag_t *a, uint32_t carry) {
   const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_WARNING, .code = aot_str("autograd.carry-without-gradient"),
                         .message = aot_str(text), .hint = aot_str("begin with a value that requires a gradient"), .node = a->node,
                         .value = aot_no_value()};
-  a->host->diag(a->ctx, &d);
+  a->host->diag(a->host, a->ctx, &d);
 }
 
 /* What the node has, and what its body's gradient takes and gives. graph: the body's argument; xs: is there a list to loop over? */

@@ -17,7 +17,7 @@ void ag_rule_slice(ag_t *a) {
 /* The cotangents of all results in order, zeros for absent ones. */
 static ag_val_t all_cotangents(ag_t *a) {
   uint32_t i, n = a->info.n_results;
-  uint32_t *ids = a->host->alloc(a->ctx, AOT_ARENA_SCRATCH, 4, (n ? n : 1) * sizeof *ids);
+  uint32_t *ids = a->host->alloc(a->host, a->ctx, AOT_ARENA_SCRATCH, 4, (n ? n : 1) * sizeof *ids);
   if (!ids) {
     a->status = AOT_E_EXHAUSTED;
     return ag_none();

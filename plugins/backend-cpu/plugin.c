@@ -63,7 +63,7 @@ static aot_status_t tell(const unit_t *u, aot_ctx_t *ctx, int32_t severity, cons
   if (e->hint) d.hint = aot_str(e->hint);
   d.node.id = e->node;
   d.value = aot_no_value();
-  u->host.diag(ctx, &d);
+  u->host.diag(&u->host, ctx, &d);
   return status;
 }
 
@@ -72,7 +72,7 @@ static aot_status_t error_out(const unit_t *u, aot_ctx_t *ctx, const bc_error_t 
 }
 
 static const void *extension(const unit_t *u, const char *id) {
-  return u->host.get_ext ? u->host.get_ext(u->host.self, id) : NULL;
+  return aot_ext(&u->host.head, id);
 }
 
 static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) { return (cu_world_t){extension(u, AOT_EXT_KERNEL_LOOKUP), ctx}; }
@@ -171,7 +171,7 @@ static aot_status_t no_memory(const unit_t *u, aot_ctx_t *ctx) {
 }
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
-  const unit_t *u = b->self;
+  const unit_t *u = b->head.self;
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s = NULL;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
@@ -188,7 +188,7 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
     if (!why && (births[i] || !only_numbers(s, &nodes[i]))) why = refusal(s, i, kernel, &world, &error);
     aot_verdict_t v = {.struct_size = sizeof v, .accepted = why == NULL, .node = {nodes[i].id}};
     if (why) v.reason = aot_str(why);
-    status = sink->put(sink->self, &v);
+    status = sink->put(sink, &v);
   }
   free(births);
   free(kernels);
@@ -201,7 +201,7 @@ static aot_status_t open_cache(unit_t *u, aot_ctx_t *ctx) {
   const aot_ext_env_t *env = extension(u, AOT_EXT_ENV);
   bc_error_t e = {.node = AOT_NO_ID};
   if (u->has_cache) return AOT_OK;
-  const char *dir = env ? env->cache_dir(ctx) : NULL;
+  const char *dir = env ? env->cache_dir(env, ctx) : NULL;
   aot_status_t status = bc_cache_init(&u->cache, dir, u->compiler, &e);
   if (status != AOT_OK) return error_out(u, ctx, &e, status);
   u->has_cache = 1;
@@ -211,8 +211,8 @@ static aot_status_t open_cache(unit_t *u, aot_ctx_t *ctx) {
 /* Of this machine, not of the program: told when it is loaded. */
 static aot_status_t report_machine(const unit_t *u, aot_ctx_t *ctx) {
   const aot_ext_report_t *r = extension(u, AOT_EXT_REPORT);
-  if (!r || r->struct_size < sizeof *r) return AOT_OK;
-  return r->text(ctx, aot_str("blas-kernels"), aot_str(bl_library()->openblas_get_corename()));
+  if (!r) return AOT_OK;
+  return r->text(r, ctx, aot_str("blas-kernels"), aot_str(bl_library()->openblas_get_corename()));
 }
 
 static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const bc_program_t *p) {
@@ -223,7 +223,7 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const bc_program_t *
       {"cache-hits", s.code.n_hits, ""},  {"compile-ms", s.code.compile_ms, "ms"},    {"arena-bytes", (double)s.arena_nbytes, "bytes"},
       {"fallback-nodes", s.n_fallback, "nodes"}};
   for (size_t k = 0; r && k < sizeof rows / sizeof rows[0]; k++)
-    AOT_TRY(r->number(ctx, aot_str(rows[k].name), rows[k].value, aot_str(rows[k].unit)));
+    AOT_TRY(r->number(r, ctx, aot_str(rows[k].name), rows[k].value, aot_str(rows[k].unit)));
   return r ? cu_report(bc_program_custom(p), r, ctx) : AOT_OK;
 }
 
@@ -240,7 +240,7 @@ static aot_status_t make_program(unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t
 }
 
 static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
-  unit_t *u = b->self;
+  unit_t *u = b->head.self;
   const aot_snapshot_t *s = NULL;
   bc_program_t *program = NULL;
   artifact_t head = {ARTIFACT_MAGIC, ARTIFACT_VERSION, sizeof head, 0};
@@ -250,8 +250,8 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
   bc_program_destroy(program);
   AOT_TRY(status);
   head.snapshot_nbytes = s->nbytes;
-  AOT_TRY(sink->write(sink->self, &head, sizeof head));
-  return sink->write(sink->self, s, s->nbytes);
+  AOT_TRY(sink->write(sink, &head, sizeof head));
+  return sink->write(sink, s, s->nbytes);
 }
 
 /* ---- aot.memory/1 ---- */
@@ -269,7 +269,7 @@ static aot_status_t symbols_of(const aot_snapshot_t *s, const int64_t *given, ui
 
 static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *given, uint64_t n_given,
                                 const aot_memory_plan_t **out) {
-  unit_t *u = m->self;
+  unit_t *u = m->head.self;
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s = NULL;
   int64_t *symbols = NULL;
@@ -296,7 +296,7 @@ static aot_status_t run(void *self, const hc_run_t *what) {
 }
 
 static aot_status_t plan(const aot_exe_t *e, aot_ctx_t *ctx, const aot_graph_at_t *graph, aot_exe_plan_t *out) {
-  const exe_t *x = e->self;
+  const exe_t *x = e->head.self;
   bc_error_t error = {.node = AOT_NO_ID};
   aot_exe_plan_t full = {.struct_size = out->struct_size, .alignment = BC_ALIGN};
   const aot_status_t status = bc_program_arena(x->program, graph, &full.arena.nbytes, &error);
@@ -306,7 +306,7 @@ static aot_status_t plan(const aot_exe_t *e, aot_ctx_t *ctx, const aot_graph_at_
 }
 
 static aot_status_t stats(const aot_exe_t *e, aot_exe_stats_t *out) {
-  const exe_t *x = e->self;
+  const exe_t *x = e->head.self;
   bc_program_stats_t s = bc_program_stats(x->program);
   aot_exe_stats_t full = {sizeof full, s.n_steps, s.arena_nbytes, s.n_runs ? s.live_nbytes : 0, s.n_runs};
   uint32_t size = out->struct_size;
@@ -315,7 +315,7 @@ static aot_status_t stats(const aot_exe_t *e, aot_exe_stats_t *out) {
   return AOT_OK;
 }
 
-static void exe_destroy(const aot_exe_t *e) {
+static void exe_destroy(const aot_table_t *e) {
   exe_t *x = e->self;
   bc_program_destroy(x->program);
   free(x->own);
@@ -345,7 +345,7 @@ static aot_status_t read_artifact(const void *bytes, uint64_t nbytes, const aot_
 
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
                          const aot_device_t *device, const aot_exe_t **out) {
-  unit_t *u = b->self;
+  unit_t *u = b->head.self;
   const aot_snapshot_t *s = NULL;
   bc_error_t e = {.node = AOT_NO_ID};
   exe_t *x = calloc(1, sizeof *x);
@@ -365,17 +365,17 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
     return status;
   }
   x->unit = u;
-  x->exe.table.flags = AOT_EXE_OPEN_OUTPUTS;
+  x->exe.table.head.flags = AOT_EXE_OPEN_OUTPUTS;
   x->exe.table.plan = plan;
   x->exe.table.stats = stats;
-  x->exe.table.destroy = exe_destroy;
+  x->exe.table.head.destroy = exe_destroy;
   *out = &x->exe.table;
   return AOT_OK;
 }
 
 /* ---- the unit ---- */
 
-static void destroy(const aot_backend_t *b) {
+static void destroy(const aot_table_t *b) {
   unit_t *u = b->self;
   if (u->has_cache) bc_cache_deinit(&u->cache);
   mr_deinit(&u->rows);
@@ -384,7 +384,7 @@ static void destroy(const aot_backend_t *b) {
   free(u);
 }
 
-static const void *get_ext(const aot_backend_t *b, const char *id) {
+static const void *get_ext(const aot_table_t *b, const char *id) {
   const unit_t *u = b->self;
   if (strcmp(id, AOT_EXT_MEMORY) == 0) return &u->memory;
   return strcmp(id, AOT_EXT_COVERAGE) == 0 && u->coverage.n_ops ? &u->coverage : NULL;
@@ -397,7 +397,9 @@ static aot_status_t need_blas(const unit_t *u, aot_ctx_t *ctx) {
   return failure[0] ? error_out(u, ctx, &e, bc_fail(&e, AOT_E_UNAVAILABLE, "no-blas", "%s", failure)) : AOT_OK;
 }
 
-static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  (void)self;
   unit_t *u = calloc(1, sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   aot_status_t status = aot_import(&u->host, sizeof u->host, host);
@@ -416,10 +418,11 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
   for (uint32_t i = 0; i < rk_count(); i++) u->names[i] = rk_name(rk_at(i));
   for (uint32_t i = 0; i < N_REGIONS; i++) u->names[rk_count() + i] = aot_str(regions[i].op);
   u->coverage = (aot_ext_coverage_t){sizeof u->coverage, 0, u->names, rk_count() + N_REGIONS};
-  u->memory = (aot_ext_memory_t){.struct_size = sizeof u->memory, .self = u, .plan = plan_memory};
-  u->table = (aot_backend_t){.struct_size = sizeof u->table, .self = u, .query = query, .compile = compile, .load = load,
-                             .destroy = destroy, .get_ext = get_ext};
-  *out_table = &u->table;
+  u->memory = (aot_ext_memory_t){.head = {.struct_size = sizeof u->memory, .self = u}, .plan = plan_memory};
+  u->table = (aot_backend_t){
+      .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext},
+      .query = query, .compile = compile, .load = load};
+  *out_table = &u->table.head;
   return AOT_OK;
 }
 

@@ -36,18 +36,18 @@ static aot_status_t complain(const aot_host_t *host, aot_ctx_t *ctx, aot_status_
                              const char *hint, uint32_t node) {
   aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str(code), .message = aot_str(text),
                   .hint = aot_str(hint), .node = {node}, .value = aot_no_value()};
-  host->diag(ctx, &d);
+  host->diag(host, ctx, &d);
   return status;
 }
 
 /* ---- query and compile ---- */
 
-static const void *extension(const unit_t *u, const char *id) { return u->host.get_ext ? u->host.get_ext(u->host.self, id) : NULL; }
+static const void *extension(const unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
 
 static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) { return (cu_world_t){extension(u, AOT_EXT_KERNEL_LOOKUP), ctx}; }
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
-  const unit_t *u = b->self;
+  const unit_t *u = b->head.self;
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
@@ -58,7 +58,7 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
                        .accepted = !why,
                        .node = {AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[n].id},
                        .reason = aot_str(why)};
-    AOT_TRY(sink->put(sink->self, &v));
+    AOT_TRY(sink->put(sink, &v));
   }
   return AOT_OK;
 }
@@ -87,13 +87,13 @@ static aot_status_t refuse_any(const unit_t *u, aot_ctx_t *ctx, const aot_snapsh
 }
 
 static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
-  const unit_t *u = b->self;
+  const unit_t *u = b->head.self;
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   AOT_TRY(refuse_any(u, ctx, s, &world));
   AOT_TRY(report_copies(u, ctx, s, &world));
-  return sink->write(sink->self, s, s->nbytes);
+  return sink->write(sink, s, s->nbytes);
 }
 
 /* ---- aot.memory/1 ---- */
@@ -132,7 +132,7 @@ static aot_status_t rehearse(const rf_program *p, const aot_snapshot_t *s, const
 
 static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
                                 uint64_t n_symbols, const aot_memory_plan_t **out) {
-  unit_t *u = m->self;
+  unit_t *u = m->head.self;
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s;
   rf_program *p = NULL;
@@ -176,7 +176,7 @@ static aot_status_t run(void *self, const hc_run_t *what) {
 }
 
 static aot_status_t exe_stats(const aot_exe_t *e, aot_exe_stats_t *out) {
-  const executable *x = e->self;
+  const executable *x = e->head.self;
   uint32_t size = out->struct_size;
   aot_exe_stats_t stats = {.struct_size = size,
                            .n_kernels = rf_n_kernels(x->program),
@@ -187,7 +187,7 @@ static aot_status_t exe_stats(const aot_exe_t *e, aot_exe_stats_t *out) {
   return AOT_OK;
 }
 
-static void exe_destroy(const aot_exe_t *e) {
+static void exe_destroy(const aot_table_t *e) {
   executable *x = e->self;
   rf_destroy(x->program);
   free(x);
@@ -195,7 +195,7 @@ static void exe_destroy(const aot_exe_t *e) {
 
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
                          const aot_device_t *device, const aot_exe_t **out) {
-  const unit_t *u = b->self;
+  const unit_t *u = b->head.self;
   executable *x = calloc(1, sizeof *x);
   rf_error error;
   aot_status_t status;
@@ -213,32 +213,34 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
     return complain(&u->host, ctx, AOT_E_UNIMPLEMENTED, ID ".device", HC_NO_DEVICE, NULL, AOT_NO_ID);
   }
   x->host = u->host;
-  x->exe.table.flags = AOT_EXE_OPEN_OUTPUTS;
+  x->exe.table.head.flags = AOT_EXE_OPEN_OUTPUTS;
   x->exe.table.stats = exe_stats;
-  x->exe.table.destroy = exe_destroy;
+  x->exe.table.head.destroy = exe_destroy;
   *out = &x->exe.table;
   return AOT_OK;
 }
 
 /* ---- the unit ---- */
 
-static void destroy(const aot_backend_t *b) {
+static void destroy(const aot_table_t *b) {
   unit_t *u = b->self;
   mr_deinit(&u->rows);
   free(u->names);
   free(u);
 }
 
-static const void *get_ext(const aot_backend_t *b, const char *id) {
+static const void *get_ext(const aot_table_t *b, const char *id) {
   const unit_t *u = b->self;
   if (strcmp(id, AOT_EXT_MEMORY) == 0) return &u->memory;
   return strcmp(id, AOT_EXT_COVERAGE) == 0 ? &u->coverage : NULL;
 }
 
-static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  (void)self;
   unit_t *u = calloc(1, sizeof *u);
   uint32_t n = rk_count(), n_regions = rf_n_regions();
-  (void)opts;
+  (void)self, (void)opts;
   if (u) u->names = calloc(n + n_regions, sizeof *u->names);
   if (!u || !u->names || aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
     if (u) free(u->names);
@@ -248,15 +250,11 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
   for (uint32_t k = 0; k < n; k++) u->names[k] = rk_name(rk_at(k));
   for (uint32_t k = 0; k < n_regions; k++) u->names[n + k] = aot_str(rf_region_name(k));
   u->coverage = (aot_ext_coverage_t){.struct_size = sizeof u->coverage, .ops = u->names, .n_ops = n + n_regions};
-  u->memory = (aot_ext_memory_t){.struct_size = sizeof u->memory, .self = u, .plan = plan_memory};
-  u->table = (aot_backend_t){.struct_size = sizeof u->table,
-                             .self = u,
-                             .query = query,
-                             .compile = compile,
-                             .load = load,
-                             .destroy = destroy,
-                             .get_ext = get_ext};
-  *out_table = &u->table;
+  u->memory = (aot_ext_memory_t){.head = {.struct_size = sizeof u->memory, .self = u}, .plan = plan_memory};
+  u->table = (aot_backend_t){
+      .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext},
+      .query = query, .compile = compile, .load = load};
+  *out_table = &u->table.head;
   return AOT_OK;
 }
 

@@ -12,6 +12,7 @@
 typedef struct opset {
   aot_opset_t table;
   aot_host_t host;
+  aot_ext_declare_t declare;
   aot_op_desc_t **ops; /* n_ops of them, in the order of declaration */
   uint32_t n_ops, capacity;
 } opset_t;
@@ -25,7 +26,7 @@ typedef struct session_memory {
 
 static void *session_alloc(void *self, uint64_t align, uint64_t nbytes) {
   const session_memory_t *m = self;
-  return m->host->alloc(m->ctx, AOT_ARENA_SESSION, (uint32_t)align, nbytes);
+  return m->host->alloc(m->host, m->ctx, AOT_ARENA_SESSION, (uint32_t)align, nbytes);
 }
 
 static int make_room(opset_t *o, const sch_memory_t *memory) {
@@ -41,9 +42,9 @@ static int make_room(opset_t *o, const sch_memory_t *memory) {
 
 /* ---- the unit's functions ---- */
 
-static aot_status_t AOT_CALL declare(const aot_opset_t *self, aot_ctx_t *ctx, aot_str_t schema, const aot_op_desc_t **out,
+static aot_status_t AOT_CALL declare(const aot_ext_declare_t *self, aot_ctx_t *ctx, aot_str_t schema, const aot_op_desc_t **out,
                                      uint32_t *out_local, aot_declare_error_t *out_error) {
-  opset_t *o = self->self;
+  opset_t *o = self->head.self;
   session_memory_t session = {&o->host, ctx};
   const sch_memory_t memory = {&session, session_alloc};
   char *text = session_alloc(&session, 1, schema.size + 1);
@@ -57,21 +58,23 @@ static aot_status_t AOT_CALL declare(const aot_opset_t *self, aot_ctx_t *ctx, ao
   return AOT_OK;
 }
 
-static void AOT_CALL destroy(const aot_opset_t *self) { (void)self; }
+static void AOT_CALL destroy(const aot_table_t *self) { (void)self; }
 
-static const void *AOT_CALL get_ext(const aot_opset_t *self, const char *id) {
-  static const aot_ext_declare_t ext = {.struct_size = sizeof ext, .declare = declare};
-  (void)self;
-  return strcmp(id, AOT_EXT_DECLARE) == 0 ? &ext : NULL;
+static const void *AOT_CALL get_ext(const aot_table_t *self, const char *id) {
+  const opset_t *o = self->self;
+  return strcmp(id, AOT_EXT_DECLARE) == 0 ? &o->declare : NULL;
 }
 
-static aot_status_t AOT_CALL create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
-  opset_t *o = host->alloc(ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *o);
-  (void)opts;
+static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                    const aot_table_t **out_table) {
+  (void)self;
+  opset_t *o = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *o);
+  (void)self, (void)opts;
   if (!o) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&o->host, sizeof o->host, host));
-  o->table = (aot_opset_t){.struct_size = sizeof o->table, .self = o, .destroy = destroy, .get_ext = get_ext};
-  *out_table = &o->table;
+  o->table = (aot_opset_t){.head = {.struct_size = sizeof o->table, .self = o, .destroy = destroy, .get_ext = get_ext}};
+  o->declare = (aot_ext_declare_t){.head = {.struct_size = sizeof o->declare, .self = o}, .declare = declare};
+  *out_table = &o->table.head;
   return AOT_OK;
 }
 

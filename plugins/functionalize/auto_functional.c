@@ -30,10 +30,9 @@ typedef struct one_type {
 } one_type_t;
 
 /* Dimensions live in the program; the arrays of a type may not: they are taken over into scratch memory. */
-static aot_status_t AOT_CALL keep_type(void *self, const aot_type_t *t) {
-  const one_type_t *o = self;
+static aot_status_t keep_type(const one_type_t *o, const aot_type_t *t) {
   const uint64_t n = (uint64_t)t->rank;
-  int64_t *dims = o->w->host->alloc(o->w->ctx, AOT_ARENA_SCRATCH, 8, (2 * n + 1) * sizeof *dims);
+  int64_t *dims = o->w->host->alloc(o->w->host, o->w->ctx, AOT_ARENA_SCRATCH, 8, (2 * n + 1) * sizeof *dims);
   if (!dims) return AOT_E_EXHAUSTED;
   *o->out = *t;
   if (n) memcpy(dims, t->sizes, n * sizeof *dims);
@@ -43,12 +42,14 @@ static aot_status_t AOT_CALL keep_type(void *self, const aot_type_t *t) {
   return AOT_OK;
 }
 
+static aot_status_t AOT_CALL put_type(const aot_type_sink_t *sink, const aot_type_t *t) { return keep_type(sink->head.self, t); }
+
 /* A copy of the tensor: its strides where those leave no gaps, else dense in the same order of dimensions. */
 static aot_status_t copy_type(const fz_rewrite_t *w, aot_value_t of, aot_type_t *out) {
   const aot_op_t clone = w->host->graph->op_find(w->prog, aot_str("aten.clone.default"));
   const aot_arg_t arg = aot_arg_value(of);
   one_type_t one = {w, out};
-  const aot_type_sink_t sink = {.struct_size = sizeof sink, .self = &one, .put = keep_type};
+  const aot_type_sink_t sink = {.head = {.struct_size = sizeof sink, .self = &one}, .put = put_type};
   if (clone.id == AOT_NO_ID)
     return fz_fail(w->host, w->ctx, AOT_E_PRECONDITION, "functionalize.no-operator",
                    "a custom operator that writes needs the operator aten.clone.default, which no loaded operator set has",

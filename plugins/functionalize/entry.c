@@ -24,7 +24,9 @@ typedef struct entering {
   moved_t *moved;    /* by value */
 } entering_t;
 
-static void *room(entering_t *e, size_t n, size_t size) { return e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 16, (uint64_t)(n + 1) * size); }
+static void *room(entering_t *e, size_t n, size_t size) {
+  return e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 16, (uint64_t)(n + 1) * size);
+}
 
 static aot_status_t no_memory(entering_t *e) {
   return fz_fail(e->host, e->ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory for inputs that share memory", aot_no_node());
@@ -97,15 +99,15 @@ static aot_status_t follow_rules(entering_t *e, int32_t kind, fz_entries_t *out)
 
 /* ---- types of what is made of them ---- */
 
-static aot_status_t AOT_CALL put_type(void *self, const aot_type_t *type) {
-  entering_t *e = self;
+static aot_status_t AOT_CALL put_type(const aot_type_sink_t *sink, const aot_type_t *type) {
+  entering_t *e = sink->head.self;
   if (e->n_types == e->type_capacity) return AOT_E_INTERNAL;
   e->types[e->n_types++] = *type;
   return AOT_OK;
 }
 
 static aot_status_t infer(entering_t *e, const aot_node_info_t *n) {
-  aot_type_sink_t sink = {.struct_size = sizeof sink, .self = e, .put = put_type};
+  aot_type_sink_t sink = {.head = {.struct_size = sizeof sink, .self = e}, .put = put_type};
   if (n->n_results > e->type_capacity) {
     e->types = room(e, 2 * (size_t)n->n_results, sizeof *e->types);
     e->type_capacity = 2 * n->n_results;

@@ -44,8 +44,8 @@ typedef struct types_sink {
   uint32_t next, end;
 } types_sink_t;
 
-static aot_status_t AOT_CALL set_type(void *self, const aot_type_t *type) {
-  types_sink_t *s = self;
+static aot_status_t AOT_CALL set_type(const aot_type_sink_t *sink, const aot_type_t *type) {
+  types_sink_t *s = sink->head.self;
   if (s->next == s->end) return AOT_E_INTERNAL;
   return s->w->host->edit->type_set(s->w->prog, (aot_value_t){s->next++}, type);
 }
@@ -55,7 +55,7 @@ static aot_status_t infer_again(fz_rewrite_t *w, aot_node_t node) {
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
   types_sink_t to = {w, info.first_result.id, info.first_result.id + info.n_results};
-  aot_type_sink_t sink = {.struct_size = sizeof sink, .self = &to, .put = set_type};
+  aot_type_sink_t sink = {.head = {.struct_size = sizeof sink, .self = &to}, .put = set_type};
   if (fz_storage_offset_arg(w->host->graph->op_desc(w->prog, info.op)) >= 0)
     return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.storage",
                    "a view that addresses the storage itself, of a written tensor whose strides leave gaps, is not supported", node);

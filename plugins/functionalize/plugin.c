@@ -28,23 +28,23 @@ typedef struct counts {
 } counts_t;
 
 static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const fz_rewrite_t *w, const counts_t *n) {
-  const aot_ext_report_t *r = u->host.get_ext ? u->host.get_ext(u->host.self, AOT_EXT_REPORT) : NULL;
+  const aot_ext_report_t *r = aot_ext(&u->host.head, AOT_EXT_REPORT);
   if (!r) return AOT_OK;
-  AOT_TRY(r->number(ctx, aot_str("writes"), w->n_writes, aot_str("")));
-  AOT_TRY(r->number(ctx, aot_str("views-replayed"), w->n_replays, aot_str("nodes")));
-  AOT_TRY(r->number(ctx, aot_str("hidden-aliases"), n->exposed, aot_str("")));
-  AOT_TRY(r->number(ctx, aot_str("boundary-rules"), n->rules, aot_str("")));
-  AOT_TRY(r->number(ctx, aot_str("aliased-inputs"), w->entries->n_rules, aot_str("")));
-  AOT_TRY(r->number(ctx, aot_str("regions-kept"), n->regions.n_kept, aot_str("")));
-  AOT_TRY(r->number(ctx, aot_str("regions-inlined"), n->regions.n_inlined, aot_str("")));
-  AOT_TRY(r->number(ctx, aot_str("storage-windows"), n->windows, aot_str("")));
-  return r->number(ctx, aot_str("ordered-effects"), n->effects, aot_str(""));
+  AOT_TRY(r->number(r, ctx, aot_str("writes"), w->n_writes, aot_str("")));
+  AOT_TRY(r->number(r, ctx, aot_str("views-replayed"), w->n_replays, aot_str("nodes")));
+  AOT_TRY(r->number(r, ctx, aot_str("hidden-aliases"), n->exposed, aot_str("")));
+  AOT_TRY(r->number(r, ctx, aot_str("boundary-rules"), n->rules, aot_str("")));
+  AOT_TRY(r->number(r, ctx, aot_str("aliased-inputs"), w->entries->n_rules, aot_str("")));
+  AOT_TRY(r->number(r, ctx, aot_str("regions-kept"), n->regions.n_kept, aot_str("")));
+  AOT_TRY(r->number(r, ctx, aot_str("regions-inlined"), n->regions.n_inlined, aot_str("")));
+  AOT_TRY(r->number(r, ctx, aot_str("storage-windows"), n->windows, aot_str("")));
+  return r->number(r, ctx, aot_str("ordered-effects"), n->effects, aot_str(""));
 }
 
 /* The outputs as the model names them: the walk puts up-to-date values in their place. */
 static aot_status_t copy_outputs(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, uint32_t **out) {
   uint32_t n = u->host.graph->n_outputs(prog, graph);
-  *out = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n + 1) * 4);
+  *out = u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n + 1) * 4);
   if (!*out) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < n; i++) (*out)[i] = u->host.graph->outputs(prog, graph)[i].value.id;
   return AOT_OK;
@@ -53,7 +53,7 @@ static aot_status_t copy_outputs(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *pr
 /* aliases that no schema shows -> regions -> storages that are given away -> inputs that share memory -> writes and stale views
  * -> boundary -> what nobody reads -> effects in order */
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->self;
+  const unit_t *u = p->head.self;
   aot_graph_t graph = u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD);
   uint32_t *outputs;
   counts_t n = {0};
@@ -81,15 +81,17 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   return status;
 }
 
-static void destroy(const aot_pass_t *p) { free(p->self); }
+static void destroy(const aot_table_t *p) { free(p->self); }
 
-static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  (void)self;
   unit_t *u = calloc(1, sizeof *u);
   if (!u) return fz_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_node());
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->keep_regions = aot_str_eq(opts->values[0].s, aot_str("keep"));
-  u->table = (aot_pass_t){.struct_size = sizeof u->table, .self = u, .run = run, .destroy = destroy};
-  *out_table = &u->table;
+  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  *out_table = &u->table.head;
   return AOT_OK;
 }
 

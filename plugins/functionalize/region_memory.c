@@ -35,8 +35,8 @@ aot_status_t fz_region_is_plain(const aot_host_t *host, aot_ctx_t *ctx, aot_prog
                                 const uint8_t *plain, uint8_t *out) {
   const aot_graph_api_t *g = host->graph;
   uint64_t n = (uint64_t)g->n_values(prog) + 2;
-  uint32_t *root = host->alloc(ctx, AOT_ARENA_SCRATCH, 4, n * 4);
-  uint8_t *seen = host->alloc(ctx, AOT_ARENA_SCRATCH, 1, n);
+  uint32_t *root = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 4, n * 4);
+  uint8_t *seen = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 1, n);
   *out = 0;
   if (!root || !seen) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < g->n_inputs(prog, region); i++) root[g->inputs(prog, region)[i].value.id] = OF_AN_INPUT;

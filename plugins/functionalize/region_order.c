@@ -17,10 +17,10 @@ static uint32_t next_named(const aot_host_t *host, aot_prog_t *prog, aot_node_t 
 uint32_t *fz_region_order(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t root, uint32_t *out_n) {
   const aot_graph_api_t *g = host->graph;
   uint64_t n = (uint64_t)g->n_graphs(prog) + 1;
-  uint32_t *order = host->alloc(ctx, AOT_ARENA_SCRATCH, 4, n * 4), *stack = host->alloc(ctx, AOT_ARENA_SCRATCH, 4, n * 4);
-  uint32_t *arg = host->alloc(ctx, AOT_ARENA_SCRATCH, 4, n * 4), depth = 0;
-  aot_node_t *cursor = host->alloc(ctx, AOT_ARENA_SCRATCH, 4, n * sizeof *cursor);
-  uint8_t *met = host->alloc(ctx, AOT_ARENA_SCRATCH, 1, n);
+  uint32_t *order = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 4, n * 4), *stack = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 4, n * 4);
+  uint32_t *arg = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 4, n * 4), depth = 0;
+  aot_node_t *cursor = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 4, n * sizeof *cursor);
+  uint8_t *met = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 1, n);
   *out_n = 0;
   if (!order || !stack || !arg || !cursor || !met) return NULL;
   uint32_t enter = root.id;

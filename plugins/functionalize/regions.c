@@ -20,7 +20,7 @@ static aot_status_t find_plain(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_
 /* What was reached before and is no more: a holder stands behind what it holds, and is erased first. */
 static aot_status_t erase_unreached(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const uint32_t *before, uint32_t n,
                                     const uint32_t *now, uint32_t n_now) {
-  uint8_t *reached = host->alloc(ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)host->graph->n_graphs(prog) + 1);
+  uint8_t *reached = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)host->graph->n_graphs(prog) + 1);
   if (!reached) return no_memory(host, ctx);
   for (uint32_t i = 0; i < n_now; i++) reached[now[i]] = 1;
   for (uint32_t i = n; i-- > 0;)
@@ -31,7 +31,7 @@ static aot_status_t erase_unreached(const aot_host_t *host, aot_ctx_t *ctx, aot_
 aot_status_t fz_settle_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, int keep,
                                fz_regions_t *out) {
   uint32_t n, n_now, *order = fz_region_order(host, ctx, prog, graph, &n), *now;
-  uint8_t *plain = host->alloc(ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)host->graph->n_graphs(prog) + 1);
+  uint8_t *plain = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)host->graph->n_graphs(prog) + 1);
   *out = (fz_regions_t){0, 0};
   if (!order || !plain) return no_memory(host, ctx);
   if (keep) AOT_TRY(find_plain(host, ctx, prog, order, n, plain));

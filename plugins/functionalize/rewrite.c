@@ -26,7 +26,7 @@ aot_status_t fz_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status
   d.message = aot_str(message);
   d.node = node;
   d.value = aot_no_value();
-  host->diag(ctx, &d);
+  host->diag(host, ctx, &d);
   return status;
 }
 
@@ -154,7 +154,7 @@ static uint32_t written_places(const fz_rewrite_t *w, const aot_op_desc_t *d, co
 }
 
 static aot_status_t widen_written(fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *n, const operands_t *original) {
-  uint32_t *places = w->host->alloc(w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)original->n + 1) * 4);
+  uint32_t *places = w->host->alloc(w->host, w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)original->n + 1) * 4);
   if (!places) return fz_no_memory(w);
   const uint32_t n_places = written_places(w, d, n, original, places);
   for (uint32_t i = 0; i < n_places; i++) fz_widen(w, places[i]);
@@ -165,7 +165,7 @@ static aot_status_t widen_written(fz_rewrite_t *w, const aot_op_desc_t *d, const
  * another in the order of some kernel. */
 static aot_status_t check_overlap(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const aot_node_info_t *n,
                                   const operands_t *before_refresh) {
-  uint32_t *places = w->host->alloc(w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)before_refresh->n + 1) * 4);
+  uint32_t *places = w->host->alloc(w->host, w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)before_refresh->n + 1) * 4);
   if (!places) return fz_no_memory(w);
   const uint32_t n_places = written_places(w, d, n, before_refresh, places);
   if (n_places < 2 || !fz_any_overlap(w, places, n_places)) return AOT_OK;
@@ -351,7 +351,7 @@ aot_status_t fz_rewrite_graph(fz_rewrite_t *w) {
     AOT_TRY(fz_mark_leaf(w, &port, place));
   }
   for (aot_node_t n = g->first(w->prog, w->graph), next; n.id != AOT_NO_ID; n = next) {
-    if (w->host->cancelled(w->ctx)) return AOT_E_CANCELLED;
+    if (w->host->cancelled(w->host, w->ctx)) return AOT_E_CANCELLED;
     AOT_TRY(rewrite_node(w, n));
     next = g->next(w->prog, n);
   }

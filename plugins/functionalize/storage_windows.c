@@ -34,8 +34,8 @@ static aot_status_t begin(windows_t *w) {
   const uint32_t n = w->host->graph->n_values(w->prog);
   uint32_t **const arrays[] = {&w->shows, &w->root, &w->shown, &w->is_now, &w->object};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-    if (!(*arrays[i] = w->host->alloc(w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n + 1) * 4))) return AOT_E_EXHAUSTED;
-  if (!(w->state = w->host->alloc(w->ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)n + 1))) return AOT_E_EXHAUSTED;
+    if (!(*arrays[i] = w->host->alloc(w->host, w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n + 1) * 4))) return AOT_E_EXHAUSTED;
+  if (!(w->state = w->host->alloc(w->host, w->ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)n + 1))) return AOT_E_EXHAUSTED;
   for (uint32_t v = 0; v < n; v++) w->root[v] = w->object[v] = v;
   return AOT_OK;
 }
@@ -188,7 +188,7 @@ static aot_status_t walk_node(windows_t *w, aot_node_t node) {
   const uint32_t p = n.n_operands ? n.operands[0] : AOT_NO_ID;
   if (is_resize(d, &n)) return resize(w, node, &n);
   if (is_fill(d, &n) && w->state[p] != OWN) return fill(w, node, &n);
-  uint32_t *before = w->host->alloc(w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n.n_operands + 1) * 4);
+  uint32_t *before = w->host->alloc(w->host, w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n.n_operands + 1) * 4);
   if (!before) return AOT_E_EXHAUSTED;
   if (n.n_operands) memcpy(before, n.operands, (size_t)n.n_operands * 4);
   AOT_TRY(refresh(w, node, &n));

@@ -26,7 +26,7 @@ typedef struct work {
 } work_t;
 
 static void *scratch(work_t *w, uint64_t n, uint64_t size) {
-  void *memory = w->e->host->alloc(w->e->ctx, AOT_ARENA_SCRATCH, 8, (n + 1) * size);
+  void *memory = w->e->host->alloc(w->e->host, w->e->ctx, AOT_ARENA_SCRATCH, 8, (n + 1) * size);
   if (!memory) w->e->status = AOT_E_EXHAUSTED;
   return memory;
 }
@@ -35,13 +35,13 @@ static void *scratch(work_t *w, uint64_t n, uint64_t size) {
 
 static uint32_t *who_holds(work_t *w) {
   em_t *e = w->e;
-  const aot_ext_saved_t *x = e->host->get_ext ? e->host->get_ext(e->host->self, AOT_EXT_SAVED) : NULL;
+  const aot_ext_saved_t *x = aot_ext(&e->host->head, AOT_EXT_SAVED);
   const uint32_t n = e->host->graph->n_outputs(e->prog, w->forward);
   uint32_t *held = scratch(w, n, sizeof *held);
   if (!x)
     hk_fail(e, AOT_E_PRECONDITION, "hooks.host", aot_str(NULL), 0, aot_no_value(), "",
             "this host does not tell who holds saved values");
-  if (e->status == AOT_OK) e->status = x->held(e->ctx, e->prog, held, n, &w->n_slots);
+  if (e->status == AOT_OK) e->status = x->held(x, e->ctx, e->prog, held, n, &w->n_slots);
   return held;
 }
 

@@ -90,7 +90,7 @@ static aot_arg_t map_arg(const hk_file_t *f, em_t *e, aot_node_t n, aot_arg_t a)
   if (a.kind == AOT_ARG_INT) a.u.i = dim_now(f, a.u.i);
   if (a.kind == AOT_ARG_INT && a.u.i == UNBOUND) unbound(f, e, n);
   if (a.kind != AOT_ARG_VALUES && a.kind != AOT_ARG_INTS) return a;
-  void *list = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)a.n + 1) * 8);
+  void *list = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)a.n + 1) * 8);
   if (!list) {
     e->status = AOT_E_EXHAUSTED;
     return a;
@@ -120,7 +120,7 @@ static aot_origin_t inlined_origin(const hk_file_t *f, em_t *e, aot_node_t n) {
 static void copy_node(const hk_file_t *f, em_t *e, aot_node_t n) {
   aot_node_info_t from = {.struct_size = sizeof from}, to;
   e->status = e->host->graph->node_info(f->prog, n, &from);
-  aot_arg_t *args = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)from.n_args + 1) * sizeof *args);
+  aot_arg_t *args = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)from.n_args + 1) * sizeof *args);
   if (!args) e->status = AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < from.n_args && e->status == AOT_OK; i++) args[i] = map_arg(f, e, n, from.args[i]);
   em_t line = *e;
@@ -136,7 +136,7 @@ static void copy_node(const hk_file_t *f, em_t *e, aot_node_t n) {
                           .line = hk_line_of(f, e, n),
                           .node = aot_no_node(),
                           .value = aot_no_value()};
-    e->host->diag(e->ctx, &d);
+    e->host->diag(e->host, e->ctx, &d);
     return;
   }
   for (uint32_t i = 0; i < from.n_results; i++) f->map[from.first_result.id + i] = to.first_result.id + i;
@@ -235,14 +235,14 @@ static void make_room(hk_file_t *f, em_t *e) {
   f->n_symbols = a->n_symbols(f->prog);
   f->n_exprs = 1;
   while (a->expr_info(f->prog, f->n_exprs, &x) == AOT_OK) f->n_exprs++;
-  f->bound = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)f->n_symbols + 1) * 8);
-  f->dims = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)f->n_exprs + 1) * 8);
-  f->map = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)a->n_values(f->prog) + 1) * 4);
+  f->bound = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)f->n_symbols + 1) * 8);
+  f->dims = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)f->n_exprs + 1) * 8);
+  f->map = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)a->n_values(f->prog) + 1) * 4);
   if (!f->bound || !f->dims || !f->map) e->status = AOT_E_EXHAUSTED;
 }
 
 static const aot_ext_program_file_t *text_of(const em_t *e) {
-  return e->host->get_ext ? e->host->get_ext(e->host->self, AOT_EXT_PROGRAM_FILE) : NULL;
+  return aot_ext(&e->host->head, AOT_EXT_PROGRAM_FILE);
 }
 
 void hk_file_open(hk_file_t *f, em_t *e, aot_str_t path) {
@@ -254,13 +254,14 @@ void hk_file_open(hk_file_t *f, em_t *e, aot_str_t path) {
             "this host does not read programs for plugins");
     return;
   }
-  e->status = text->read(e->ctx, path, &f->prog);
+  e->status = text->read(text, e->ctx, path, &f->prog);
   if (e->status != AOT_OK) return;
   make_room(f, e);
   if (e->status == AOT_OK) hk_check_file(f, e);
 }
 
 void hk_file_close(hk_file_t *f, em_t *e) {
-  if (f->prog) text_of(e)->release(e->ctx, f->prog);
+  const aot_ext_program_file_t *text = text_of(e);
+  if (f->prog) text->release(text, e->ctx, f->prog);
   f->prog = NULL;
 }

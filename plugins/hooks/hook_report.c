@@ -30,14 +30,14 @@ void hk_report_add(hk_report_t *r, em_t *e, uint32_t held, const aot_type_t *bef
 static void tell(const aot_ext_report_t *r, em_t *e, const char *name, const char *of, double value, const char *unit) {
   char text[64];
   snprintf(text, sizeof text, "%s%s%s", name, *of ? "-" : "", of);
-  if (e->status == AOT_OK) e->status = r->number(e->ctx, aot_str(text), value, aot_str(unit));
+  if (e->status == AOT_OK) e->status = r->number(r, e->ctx, aot_str(text), value, aot_str(unit));
 }
 
 /* The sums always, kinds and reasons where there are any. */
 void hk_report_tell(const hk_report_t *r, em_t *e) {
   static const char *const kinds[HK_N_KINDS] = {"intermediate", "input", "static", "output"};
   static const char *const reasons[HK_N_REASONS] = {"", "dtype", "size", "no-fit", "held", "small", "layout"};
-  const aot_ext_report_t *x = e->host->get_ext ? e->host->get_ext(e->host->self, AOT_EXT_REPORT) : NULL;
+  const aot_ext_report_t *x = aot_ext(&e->host->head, AOT_EXT_REPORT);
   uint32_t n_packed = 0;
   int64_t before = 0, after = 0;
   if (!x) return;

@@ -22,7 +22,7 @@ typedef struct unit {
 } unit_t;
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->self;
+  const unit_t *u = p->head.self;
   em_t e = em_make(&u->host, ctx, prog, (aot_graph_t){AOT_NO_ID});
   e.code = "hooks.operator";
   e.what = "the hook";
@@ -34,7 +34,7 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   return e.status;
 }
 
-static void destroy(const aot_pass_t *p) {
+static void destroy(const aot_table_t *p) {
   free(p->self);
 }
 
@@ -50,7 +50,7 @@ static aot_status_t bad_option(const aot_host_t *host, aot_ctx_t *ctx, const cha
                         .hint = aot_str(hint),
                         .node = aot_no_node(),
                         .value = aot_no_value()};
-  host->diag(ctx, &d);
+  host->diag(host, ctx, &d);
   return AOT_E_OPTION;
 }
 
@@ -87,7 +87,9 @@ static int choice_of(aot_str_t text, const aot_str_t *choices, int n) {
   return -1;
 }
 
-static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  (void)self;
   const aot_opt_value_t *v = opts->values;
   unit_t u = {.codec = choice_of(v[0].s, hk_codec_names + 1, HK_N_CODECS), .program = v[1].s};
   if ((u.codec >= 0) == (u.program.size > 0))
@@ -102,8 +104,8 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
   unit_t *kept = malloc(sizeof *kept);
   if (!kept) return bad_option(host, ctx, "no memory for the unit", ""), AOT_E_EXHAUSTED;
   *kept = u;
-  kept->table = (aot_pass_t){.struct_size = sizeof kept->table, .self = kept, .run = run, .destroy = destroy};
-  *out_table = &kept->table;
+  kept->table = (aot_pass_t){.head = {.struct_size = sizeof kept->table, .self = kept, .destroy = destroy}, .run = run};
+  *out_table = &kept->table.head;
   return AOT_OK;
 }
 

@@ -68,13 +68,13 @@ static aot_status_t say(p2_builder_t *b, aot_diag_t *d, int32_t severity, const 
   d->hint = aot_str(hint);
   d->node = aot_no_node();
   d->value = aot_no_value();
-  return b->host->diag(b->ctx, d);
+  return b->host->diag(b->host, b->ctx, d);
 }
 
 /* One of them, where its first node stands in the model's source. */
 static aot_status_t say_unknown(p2_builder_t *b, const unknown_op_t *u) {
-  const aot_ext_nearest_t *nearest = b->host->get_ext(b->host->self, AOT_EXT_NEAREST);
-  const aot_str_t near = nearest ? nearest->op(b->prog, u->name) : aot_str("");
+  const aot_ext_nearest_t *nearest = aot_ext(&b->host->head, AOT_EXT_NEAREST);
+  const aot_str_t near = nearest ? nearest->op(nearest, b->prog, u->name) : aot_str("");
   char text[900], hint[300] = "";
   aot_diag_t d;
   memset(&d, 0, sizeof d);
@@ -120,8 +120,8 @@ aot_status_t p2_check_operators(p2_builder_t *b) {
 
 /* ---- types ---- */
 
-static aot_status_t put_type(void *self, const aot_type_t *type) {
-  p2_types_t *l = self;
+static aot_status_t put_type(const aot_type_sink_t *sink, const aot_type_t *type) {
+  p2_types_t *l = sink->head.self;
   aot_type_t copy;
   int64_t *dims;
   memset(&copy, 0, sizeof copy);
@@ -145,8 +145,8 @@ aot_status_t p2_infer(p2_builder_t *b, aot_op_t op, const aot_arg_t *args, uint3
   memset(&sink, 0, sizeof sink);
   memset(out, 0, sizeof *out);
   out->b = b;
-  sink.struct_size = sizeof sink;
-  sink.self = out;
+  sink.head.struct_size = sizeof sink;
+  sink.head.self = out;
   sink.put = put_type;
   status = b->host->edit->infer(b->prog, op, args, n, &sink);
   *out_known = status == AOT_OK;

@@ -232,7 +232,7 @@ static aot_status_t output_value(p2_builder_t *b, const p2_scope_t *s, uint32_t 
   d.message = aot_str("an output of the model is a Python number or a symbolic size; it is given back as None");
   d.node = aot_no_node();
   d.value = aot_no_value();
-  return b->host->diag(b->ctx, &d);
+  return b->host->diag(b->host, b->ctx, &d);
 }
 
 static aot_status_t update(p2_builder_t *b, aot_graph_t g, uint32_t leaf, aot_value_t v, aot_str_t name) {

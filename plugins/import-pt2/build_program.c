@@ -428,7 +428,7 @@ static aot_status_t build_graphs(p2_builder_t *b, aot_graph_t target, p2_scope_t
       if (w.n == 0) break;
       AOT_TRY(f->owner ? leave_in_line(b, f, f - 1) : leave_region(b, f));
     }
-    if (b->host->cancelled(b->ctx)) return AOT_E_CANCELLED;
+    if (b->host->cancelled(b->host, b->ctx)) return AOT_E_CANCELLED;
   }
   b->node = NULL;
   return AOT_OK;

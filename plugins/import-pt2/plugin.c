@@ -22,6 +22,9 @@
 typedef struct unit {
   aot_import_t table;
   aot_host_t host;
+  aot_ext_cache_t cache;
+  aot_ext_export_t exporting;
+  aot_ext_model_operators_t operators;
   aot_str_t model; /* option: which program of the archive */
 } unit_t;
 
@@ -34,7 +37,7 @@ typedef struct owner {
 
 static void *host_alloc(void *self, uint32_t arena, uint32_t align, uint64_t size) {
   owner_t *o = self;
-  return o->host->alloc(o->ctx, arena == P2_KEEP ? AOT_ARENA_GRAPH : AOT_ARENA_SCRATCH, align, size);
+  return o->host->alloc(o->host, o->ctx, arena == P2_KEEP ? AOT_ARENA_GRAPH : AOT_ARENA_SCRATCH, align, size);
 }
 
 static void env_init(p2_env_t *e, owner_t *o) {
@@ -67,7 +70,7 @@ static void tell(const owner_t *o, const p2_env_t *e, const p2_builder_t *b) {
   } else if (e->error.told) {
     return;
   }
-  o->host->diag(o->ctx, &d);
+  o->host->diag(o->host, o->ctx, &d);
 }
 
 /* ---- the file ---- */
@@ -80,8 +83,7 @@ typedef struct archive {
   p2_zip_t zip;
 } archive_t;
 
-static aot_status_t archive_init(archive_t *a, const aot_import_t *i, aot_ctx_t *ctx, const aot_file_t *given) {
-  const unit_t *u = i->self;
+static aot_status_t archive_init(archive_t *a, const unit_t *u, aot_ctx_t *ctx, const aot_file_t *given) {
   AOT_TRY(aot_import(&a->file, sizeof a->file, given));
   a->unit = u;
   a->owner = (owner_t){&u->host, ctx};
@@ -114,7 +116,7 @@ static aot_status_t AOT_CALL read_file(const aot_import_t *i, aot_ctx_t *ctx, co
   archive_t a;
   p2_builder_t b;
   p2_doc_t doc;
-  AOT_TRY(archive_init(&a, i, ctx, given));
+  AOT_TRY(archive_init(&a, i->head.self, ctx, given));
   memset(&doc, 0, sizeof doc);
   memset(&b, 0, sizeof b);
   b.env = &a.env;
@@ -130,7 +132,7 @@ static aot_status_t AOT_CALL read_file(const aot_import_t *i, aot_ctx_t *ctx, co
 static aot_status_t AOT_CALL probe(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_t *given, int32_t *out_score) {
   archive_t a;
   *out_score = 0;
-  AOT_TRY(archive_init(&a, i, ctx, given));
+  AOT_TRY(archive_init(&a, i->head.self, ctx, given));
   if (read_directory(&a) == AOT_OK) *out_score = p2_layout_score(&a.zip);
   if (p2_str_ends(a.file.path, ".pt2") && *out_score < 60) *out_score = 60; /* ours to explain what is wrong with it */
   return AOT_OK;
@@ -141,37 +143,37 @@ static aot_status_t AOT_CALL probe(const aot_import_t *i, aot_ctx_t *ctx, const 
 #define OPERATORS_MEMBER "extra/operators.txt" /* torch.export.save(.., extra_files={"operators.txt": ..}) */
 
 /* A schema a line. */
-static aot_status_t AOT_CALL list_operators(const void *table, aot_ctx_t *ctx, const aot_file_t *given,
+static aot_status_t AOT_CALL list_operators(const aot_ext_model_operators_t *x, aot_ctx_t *ctx, const aot_file_t *given,
                                             const aot_schema_sink_t *sink) {
   const uint8_t *bytes = NULL;
   archive_t a;
-  AOT_TRY(archive_init(&a, table, ctx, given));
+  AOT_TRY(archive_init(&a, x->head.self, ctx, given));
   if (read_directory(&a) != AOT_OK) return AOT_OK;
   p2_member_t *member = p2_zip_find(&a.zip, p2_str(OPERATORS_MEMBER));
   if (!member || p2_zip_content(&a.env, member, 1, &bytes) != AOT_OK) return AOT_OK;
   for (uint64_t at = 0, end; at < member->nbytes; at = end + 1) {
     for (end = at; end < member->nbytes && bytes[end] != '\n'; end++) continue;
-    if (end > at) AOT_TRY(sink->put(sink->self, (aot_str_t){(const char *)bytes + at, end - at}));
+    if (end > at) AOT_TRY(sink->put(sink, (aot_str_t){(const char *)bytes + at, end - at}));
   }
   return AOT_OK;
 }
 
 /* Every operator's name stands in the JSON as "torch.ops.NAMESPACE.", be it a node's or an argument's; the others that a file can
  * have (_operator.add, torch.sym_max, ..) are of Python and PyTorch themselves. */
-static aot_status_t AOT_CALL list_namespaces(const void *table, aot_ctx_t *ctx, const aot_file_t *given,
+static aot_status_t AOT_CALL list_namespaces(const aot_ext_model_operators_t *x, aot_ctx_t *ctx, const aot_file_t *given,
                                              const aot_schema_sink_t *sink) {
   static const char prefix[] = "torch.ops.";
   const uint8_t *bytes = NULL;
   p2_layout_t layout;
   archive_t a;
-  AOT_TRY(archive_init(&a, table, ctx, given));
+  AOT_TRY(archive_init(&a, x->head.self, ctx, given));
   if (read_directory(&a) != AOT_OK || p2_layout_find(&a.env, &a.zip, a.unit->model, &layout) != AOT_OK) return AOT_OK;
   if (p2_zip_content(&a.env, layout.model, 1, &bytes) != AOT_OK) return AOT_OK;
   const char *at = (const char *)bytes, *end = at + layout.model->nbytes;
   while ((at = memmem(at, (size_t)(end - at), prefix, sizeof prefix - 1))) {
     const char *name = at += sizeof prefix - 1;
     while (at < end && *at != '.' && *at != '"') at++;
-    if (at < end && *at == '.') AOT_TRY(sink->put(sink->self, (aot_str_t){name, (uint64_t)(at - name)}));
+    if (at < end && *at == '.') AOT_TRY(sink->put(sink, (aot_str_t){name, (uint64_t)(at - name)}));
   }
   return AOT_OK;
 }
@@ -180,16 +182,17 @@ static aot_status_t AOT_CALL list_namespaces(const void *table, aot_ctx_t *ctx, 
 
 /* Two archives with equal directories (names, places, sizes and checksums of all members) hold the same program and the same
  * tensors: weights need not be read to know a model again. Without its checksums an archive says nothing of the kind. */
-static aot_status_t AOT_CALL model_key(const void *table, aot_ctx_t *ctx, const aot_file_t *given, const aot_bytes_sink_t *sink) {
+static aot_status_t AOT_CALL model_key(const aot_ext_cache_t *x, aot_ctx_t *ctx, const aot_file_t *given,
+                                       const aot_bytes_sink_t *sink) {
   archive_t a;
-  AOT_TRY(archive_init(&a, table, ctx, given));
+  AOT_TRY(archive_init(&a, x->head.self, ctx, given));
   if (read_directory(&a) != AOT_OK) return AOT_E_UNIMPLEMENTED;
   for (uint32_t m = 0; m < a.zip.n_members; m++) {
     const p2_member_t *member = &a.zip.members[m];
     if (member->crc == 0 && member->nbytes) return AOT_E_UNIMPLEMENTED;
     const uint64_t row[] = {member->name.size, member->at, member->packed, member->nbytes, member->crc, member->method};
-    AOT_TRY(sink->write(sink->self, row, sizeof row));
-    AOT_TRY(sink->write(sink->self, member->name.data, member->name.size));
+    AOT_TRY(sink->write(sink, row, sizeof row));
+    AOT_TRY(sink->write(sink, member->name.data, member->name.size));
   }
   return AOT_OK;
 }
@@ -197,15 +200,14 @@ static aot_status_t AOT_CALL model_key(const void *table, aot_ctx_t *ctx, const 
 /* ---- writing ---- */
 
 /* PyTorch has the operators of every namespace but the project's own; custom ones are the reader's to register. */
-static int32_t AOT_CALL knows(const void *table, aot_str_t op) {
-  (void)table;
+static int32_t AOT_CALL knows(const aot_ext_export_t *x, aot_str_t op) {
+  (void)x;
   return !p2_str_starts(op, "aot.");
 }
 
-static aot_status_t AOT_CALL write_archive(const void *table, aot_ctx_t *ctx, aot_prog_t *prog, aot_str_t name,
+static aot_status_t AOT_CALL write_archive(const aot_ext_export_t *x, aot_ctx_t *ctx, aot_prog_t *prog, aot_str_t name,
                                            const aot_bytes_sink_t *sink) {
-  const aot_import_t *i = table;
-  const unit_t *u = i->self;
+  const unit_t *u = x->head.self;
   owner_t o = {&u->host, ctx};
   p2_builder_t nothing_built;
   p2_writer_t w;
@@ -222,36 +224,36 @@ static aot_status_t AOT_CALL write_archive(const void *table, aot_ctx_t *ctx, ao
   return status;
 }
 
-static const void *AOT_CALL get_ext(const aot_import_t *i, const char *id) {
-  static const aot_ext_cache_t cache = {sizeof cache, 0, model_key, NULL};
-  static const aot_ext_export_t exporting = {sizeof exporting, 0, AOT_STR_INIT(".pt2"), knows, write_archive};
-  static const aot_ext_model_operators_t operators = {sizeof operators, 0, list_operators, list_namespaces};
-  (void)i;
-  if (strcmp(id, AOT_EXT_MODEL_OPERATORS) == 0) return &operators;
-  if (strcmp(id, AOT_EXT_EXPORT) == 0) return &exporting;
-  return strcmp(id, AOT_EXT_CACHE) == 0 ? &cache : NULL;
+static const void *AOT_CALL get_ext(const aot_table_t *i, const char *id) {
+  const unit_t *u = i->self;
+  if (strcmp(id, AOT_EXT_MODEL_OPERATORS) == 0) return &u->operators;
+  if (strcmp(id, AOT_EXT_EXPORT) == 0) return &u->exporting;
+  return strcmp(id, AOT_EXT_CACHE) == 0 ? &u->cache : NULL;
 }
 
 /* ---- the unit ---- */
 
-static void AOT_CALL destroy(const aot_import_t *i) { free(i->self); }
+static void AOT_CALL destroy(const aot_table_t *i) { free(i->self); }
 
-static aot_status_t AOT_CALL create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                    const aot_table_t **out_table) {
+  (void)self;
   unit_t *u = calloc(1, sizeof *u);
-  (void)ctx;
+  (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
   if (aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
     free(u);
     return AOT_E_TOO_NEW;
   }
   if (opts && opts->n_values > 0) u->model = opts->values[0].s;
-  u->table.struct_size = sizeof u->table;
-  u->table.self = u;
-  u->table.probe = probe;
-  u->table.read = read_file;
-  u->table.destroy = destroy;
-  u->table.get_ext = get_ext;
-  *out_table = &u->table;
+  u->cache = (aot_ext_cache_t){.head = {.struct_size = sizeof u->cache, .self = u}, .model_key = model_key};
+  u->exporting = (aot_ext_export_t){
+      .head = {.struct_size = sizeof u->exporting, .self = u}, .suffix = aot_str(".pt2"), .knows = knows, .write = write_archive};
+  u->operators = (aot_ext_model_operators_t){
+      .head = {.struct_size = sizeof u->operators, .self = u}, .list = list_operators, .namespaces = list_namespaces};
+  u->table = (aot_import_t){
+      .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext}, .probe = probe, .read = read_file};
+  *out_table = &u->table.head;
   return AOT_OK;
 }
 

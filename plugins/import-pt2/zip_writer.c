@@ -20,7 +20,7 @@ static void put(header_t *h, uint64_t value, uint32_t n) {
 static void put32(header_t *h, uint64_t value) { put(h, value < FULL32 ? value : FULL32, 4); }
 
 static aot_status_t emit(p2_zip_writer_t *z, const void *data, uint64_t n) {
-  if (n) AOT_TRY(z->sink->write(z->sink->self, data, n));
+  if (n) AOT_TRY(z->sink->write(z->sink, data, n));
   z->at += n;
   return AOT_OK;
 }

@@ -17,20 +17,20 @@ typedef struct unit {
 } unit_t;
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->self;
+  const unit_t *u = p->head.self;
   return opt_add_update(&u->host, ctx, prog, &u->rule);
 }
 
-static void destroy(const aot_pass_t *p) { free(p->self); }
+static void destroy(const aot_table_t *p) { free(p->self); }
 
 static aot_status_t bad_options(const aot_host_t *host, aot_ctx_t *ctx, const char *message, const char *hint) {
   aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str("optimizer.option"),
                   .message = aot_str(message), .hint = aot_str(hint), .node = aot_no_node(), .value = aot_no_value()};
-  host->diag(ctx, &d);
+  host->diag(host, ctx, &d);
   return AOT_E_OPTION;
 }
 
-static aot_status_t make(const aot_host_t *host, aot_ctx_t *ctx, const opt_rule_t *rule, const void **out_table) {
+static aot_status_t make(const aot_host_t *host, aot_ctx_t *ctx, const opt_rule_t *rule, const aot_table_t **out_table) {
   unit_t *u = calloc(1, sizeof *u);
   if (!u) {
     bad_options(host, ctx, "no memory for the optimizer", "");
@@ -41,12 +41,14 @@ static aot_status_t make(const aot_host_t *host, aot_ctx_t *ctx, const opt_rule_
     return AOT_E_TOO_NEW;
   }
   u->rule = *rule;
-  u->table = (aot_pass_t){.struct_size = sizeof u->table, .self = u, .run = run, .destroy = destroy};
-  *out_table = &u->table;
+  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  *out_table = &u->table.head;
   return AOT_OK;
 }
 
-static aot_status_t create_sgd(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+static aot_status_t create_sgd(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                               const aot_table_t **out_table) {
+  (void)self;
   const aot_opt_value_t *v = opts->values;
   opt_rule_t rule = {.kind = OPT_RULE_SGD, .id = "sgd"};
   rule.sgd = (opt_sgd_t){.momentum = v[0].f, .dampening = v[1].f, .weight_decay = v[2].f, .nesterov = v[3].i != 0, .maximize = v[4].i != 0};
@@ -56,7 +58,7 @@ static aot_status_t create_sgd(const aot_host_t *host, aot_ctx_t *ctx, const aot
 }
 
 static aot_status_t create_adam_like(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const char *id, int decoupled,
-                                     const void **out_table) {
+                                     const aot_table_t **out_table) {
   const aot_opt_value_t *v = opts->values;
   opt_rule_t rule = {.kind = OPT_RULE_ADAM, .id = id};
   rule.adam = (opt_adam_t){.beta1 = v[0].f, .beta2 = v[1].f, .eps = v[2].f, .weight_decay = v[3].f, .decoupled = decoupled,
@@ -66,11 +68,15 @@ static aot_status_t create_adam_like(const aot_host_t *host, aot_ctx_t *ctx, con
   return make(host, ctx, &rule, out_table);
 }
 
-static aot_status_t create_adam(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+static aot_status_t create_adam(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                const aot_table_t **out_table) {
+  (void)self;
   return create_adam_like(host, ctx, opts, "adam", 0, out_table);
 }
 
-static aot_status_t create_adamw(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+static aot_status_t create_adamw(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                 const aot_table_t **out_table) {
+  (void)self;
   return create_adam_like(host, ctx, opts, "adamw", 1, out_table);
 }
 

@@ -37,7 +37,7 @@ static void fail(builder_t *b, aot_status_t status, const char *code, const char
 /* "adamw.exp_avg.fc.weight" [graph] */
 static aot_str_t state_name(builder_t *b, const char *state, aot_str_t param) {
   size_t size = strlen(b->rule->id) + strlen(state) + (size_t)param.size + 3;
-  char *text = b->emit.host->alloc(b->emit.ctx, AOT_ARENA_GRAPH, 1, size);
+  char *text = b->emit.host->alloc(b->emit.host, b->emit.ctx, AOT_ARENA_GRAPH, 1, size);
   if (!text) {
     ok(b, AOT_E_EXHAUSTED);
     return aot_str("");
@@ -172,7 +172,7 @@ static void add_params(builder_t *b, aot_graph_t backward) {
 static void find_rules(builder_t *b) {
   aot_prog_t *prog = b->emit.prog;
   b->n_known = b->graph->n_leaves(prog);
-  b->ruled = b->emit.host->alloc(b->emit.ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)b->n_known + 1);
+  b->ruled = b->emit.host->alloc(b->emit.host, b->emit.ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)b->n_known + 1);
   if (!b->ruled) {
     ok(b, AOT_E_EXHAUSTED);
     return;

@@ -35,37 +35,43 @@ static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint
 static const pt_how_t how = {.pick = pick};
 
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
-  return pt_choose(&((const unit_t *)p->self)->host, ctx, prog, sink, &how);
+  return pt_choose(&((const unit_t *)p->head.self)->host, ctx, prog, sink, &how);
 }
 
-static void destroy(const aot_partition_t *p) { free(p->self); }
+static void destroy(const aot_table_t *p) { free(p->self); }
 
-static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  (void)self;
   unit_t *u = calloc(1, sizeof *u);
   if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
-  (void)opts;
-  u->table = (aot_partition_t){.struct_size = sizeof u->table, .self = u, .choose = choose, .destroy = destroy};
-  *out_table = &u->table;
+  (void)self, (void)opts;
+  u->table = (aot_partition_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .choose = choose};
+  *out_table = &u->table.head;
   return AOT_OK;
 }
 
 /* ---- repeated regions ---- */
 
 static aot_status_t run_regions(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const regions_unit_t *u = p->self;
+  const regions_unit_t *u = p->head.self;
   return pt_split_regions(&u->host, ctx, prog, u->only, pick, NULL);
 }
 
-static void destroy_regions(const aot_pass_t *p) { free(p->self); }
+static void destroy_regions(const aot_table_t *p) { free(p->self); }
 
-static aot_status_t create_regions(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+static aot_status_t create_regions(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                   const aot_table_t **out_table) {
+  (void)self;
   regions_unit_t *u = calloc(1, sizeof *u);
   if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->only = opts->values[0].s;
-  u->table = (aot_pass_t){.struct_size = sizeof u->table, .self = u, .run = run_regions, .destroy = destroy_regions};
-  *out_table = &u->table;
+  u->table = (aot_pass_t){
+      .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy_regions},
+      .run = run_regions};
+  *out_table = &u->table.head;
   return AOT_OK;
 }
 

@@ -49,7 +49,7 @@ static void find_slots(const pt_joint_t *j, uint8_t *needs_slot, uint8_t *is_upd
 /* ---- what the backend says ---- */
 
 static const void *extension(const mc_memory_call_t *call, const char *id) {
-  return call->host->get_ext ? call->host->get_ext(call->host->self, id) : NULL;
+  return aot_ext(&call->host->head, id);
 }
 
 static aot_status_t ask_backend(const mc_memory_call_t *call, const aot_cut_t *cut, uint64_t *out_peak) {
@@ -70,10 +70,10 @@ static aot_status_t measure_on_backend(const mc_memory_call_t *call, const pt_jo
   if (status == AOT_OK && trial && extension(call, AOT_EXT_MEMORY)) {
     for (uint32_t i = 0; i < n_saved; i++) values[i].id = j->value_id[saved[i]];
     const aot_cut_t cut = {.struct_size = sizeof cut, .n_saved = n_saved, .saved = values};
-    status = trial->begin(call->ctx, call->prog);
+    status = trial->begin(trial, call->ctx, call->prog);
     if (status == AOT_OK) {
       status = ask_backend(call, &cut, out_peak);
-      const aot_status_t undone = trial->undo(call->ctx, call->prog);
+      const aot_status_t undone = trial->undo(trial, call->ctx, call->prog);
       if (status == AOT_OK) status = undone;
     }
   }
@@ -111,7 +111,7 @@ static aot_status_t report(const mc_memory_call_t *call, const mc_candidates_t *
               {"plans-tried", "", c->n_tried},
               {"measured-peak-bytes", "bytes", (double)o->measured}};
   for (size_t i = 0; r && i < sizeof rows / sizeof *rows - (o->measured == 0); i++)
-    AOT_TRY(r->number(call->ctx, aot_str(rows[i].name), rows[i].value, aot_str(rows[i].unit)));
+    AOT_TRY(r->number(r, call->ctx, aot_str(rows[i].name), rows[i].value, aot_str(rows[i].unit)));
   return AOT_OK;
 }
 

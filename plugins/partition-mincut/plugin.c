@@ -51,11 +51,11 @@ static void warn_of_budget(const unit_t *u, aot_ctx_t *ctx) {
   const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_WARNING, .code = AOT_STR_INIT(ID ".idle-budget"),
                         .message = AOT_STR_INIT("option budget bounds nothing with objective bytes; it is for objective memory"),
                         .node = aot_no_node(), .value = aot_no_value()};
-  u->host.diag(ctx, &d);
+  u->host.diag(&u->host, ctx, &d);
 }
 
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
-  const unit_t *u = p->self;
+  const unit_t *u = p->head.self;
   mc_memory_call_t call = {&u->host, ctx, prog, &u->how, u->budget};
   pt_how_t how = u->how;
   if (u->is_memory) how.pick = mc_pick_memory, how.self = &call;
@@ -64,11 +64,11 @@ static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t 
 }
 
 static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
-  const unit_t *u = p->self;
+  const unit_t *u = p->head.self;
   return pt_apply(&u->host, ctx, prog, cut, &u->how);
 }
 
-static void destroy(const aot_partition_t *p) {
+static void destroy(const aot_table_t *p) {
   unit_t *u = p->self;
   pt_policy_deinit(&u->policy);
   mr_deinit(&u->rows);
@@ -79,7 +79,7 @@ static void destroy(const aot_partition_t *p) {
 
 static aot_status_t plan_memory(const aot_ext_memory_t *e, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols, uint64_t n_symbols,
                                 const aot_memory_plan_t **out_plan) {
-  unit_t *u = e->self;
+  unit_t *u = e->head.self;
   const aot_snapshot_t *s = NULL;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
   const aot_status_t status = mc_simulated_memory(s, symbols, n_symbols, &u->rows);
@@ -92,7 +92,7 @@ static aot_status_t plan_memory(const aot_ext_memory_t *e, aot_ctx_t *ctx, aot_p
                  aot_no_value());
 }
 
-static const void *get_ext(const aot_partition_t *p, const char *id) {
+static const void *get_ext(const aot_table_t *p, const char *id) {
   const unit_t *u = p->self;
   return strcmp(id, AOT_EXT_MEMORY) == 0 ? &u->memory : NULL;
 }
@@ -155,7 +155,9 @@ static aot_status_t read_budget(const aot_host_t *host, aot_ctx_t *ctx, aot_str_
   return pt_fail(host, ctx, AOT_E_INVALID, ID ".budget", message, aot_no_value());
 }
 
-static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  (void)self;
   unit_t *u = calloc(1, sizeof *u);
   if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
   u->rules = rules_of(opts->values);
@@ -170,10 +172,11 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
                       .merge_equal = opts->values[OPT_MERGE_EQUAL].i != 0};
   u->is_memory = aot_str_eq(opts->values[OPT_OBJECTIVE].s, aot_str("memory"));
   u->is_idle_budget = !u->is_memory && !(u->budget.fraction >= 1); /* the default is the whole */
-  u->memory = (aot_ext_memory_t){.struct_size = sizeof u->memory, .self = u, .plan = plan_memory};
-  u->table = (aot_partition_t){.struct_size = sizeof u->table, .self = u, .choose = choose, .apply = apply, .destroy = destroy,
-                               .get_ext = get_ext};
-  *out_table = &u->table;
+  u->memory = (aot_ext_memory_t){.head = {.struct_size = sizeof u->memory, .self = u}, .plan = plan_memory};
+  u->table = (aot_partition_t){
+      .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext},
+      .choose = choose, .apply = apply};
+  *out_table = &u->table.head;
   return AOT_OK;
 }
 
@@ -226,20 +229,24 @@ static const aot_option_t options[] = {
 /* ---- repeated regions ---- */
 
 static aot_status_t run_regions(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const regions_unit_t *u = p->self;
+  const regions_unit_t *u = p->head.self;
   return pt_split_regions(&u->host, ctx, prog, u->only, pick, &u->rules);
 }
 
-static void destroy_regions(const aot_pass_t *p) { free(p->self); }
+static void destroy_regions(const aot_table_t *p) { free(p->self); }
 
-static aot_status_t create_regions(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+static aot_status_t create_regions(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                   const aot_table_t **out_table) {
+  (void)self;
   regions_unit_t *u = calloc(1, sizeof *u);
   if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->only = opts->values[0].s;
   u->rules = rules_of(opts->values + 1);
-  u->table = (aot_pass_t){.struct_size = sizeof u->table, .self = u, .run = run_regions, .destroy = destroy_regions};
-  *out_table = &u->table;
+  u->table = (aot_pass_t){
+      .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy_regions},
+      .run = run_regions};
+  *out_table = &u->table.head;
   return AOT_OK;
 }
 

@@ -25,7 +25,7 @@ static aot_status_t remember(em_t *e, aot_value_t state, int64_t number) {
   rg_attention_draws_t *d = rg_of(e)->attention;
   if (d->n == d->capacity) {
     const uint32_t capacity = 2 * d->capacity + 16;
-    rg_attention_draw_t *more = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, (uint64_t)capacity * sizeof *more);
+    rg_attention_draw_t *more = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 8, (uint64_t)capacity * sizeof *more);
     if (!more) return AOT_E_EXHAUSTED;
     if (d->n) memcpy(more, d->at, d->n * sizeof *more);
     d->at = more;

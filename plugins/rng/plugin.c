@@ -17,32 +17,34 @@ typedef struct unit {
 } unit_t;
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->self;
-  const aot_ext_report_t *r = u->host.get_ext ? u->host.get_ext(u->host.self, AOT_EXT_REPORT) : NULL;
+  const unit_t *u = p->head.self;
+  const aot_ext_report_t *r = aot_ext(&u->host.head, AOT_EXT_REPORT);
   rg_counts_t n = {0};
   AOT_TRY(rg_make_explicit(&u->host, ctx, prog, &n));
   if (!r) return AOT_OK;
-  AOT_TRY(r->number(ctx, aot_str("random-operators"), n.nodes, aot_str("nodes")));
-  return r->number(ctx, aot_str("draws"), (double)n.draws, aot_str(""));
+  AOT_TRY(r->number(r, ctx, aot_str("random-operators"), n.nodes, aot_str("nodes")));
+  return r->number(r, ctx, aot_str("draws"), (double)n.draws, aot_str(""));
 }
 
-static void destroy(const aot_pass_t *p) { free(p->self); }
+static void destroy(const aot_table_t *p) { free(p->self); }
 
-static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  (void)self;
   unit_t *u = calloc(1, sizeof *u);
-  (void)opts;
+  (void)self, (void)opts;
   if (!u) {
     const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str(ID ".no-memory"),
                           .message = aot_str("no memory for the unit"), .node = aot_no_node(), .value = aot_no_value()};
-    host->diag(ctx, &d);
+    host->diag(host, ctx, &d);
     return AOT_E_EXHAUSTED;
   }
   if (aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
     free(u);
     return AOT_E_TOO_NEW;
   }
-  u->table = (aot_pass_t){.struct_size = sizeof u->table, .self = u, .run = run, .destroy = destroy};
-  *out_table = &u->table;
+  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  *out_table = &u->table.head;
   return AOT_OK;
 }
 

@@ -41,9 +41,9 @@ static void walk(const aot_graph_api_t *g, aot_prog_t *prog, uint32_t root, fram
 
 uint32_t *rg_call_order(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t *out_n) {
   const uint32_t n = host->graph->n_graphs(prog);
-  uint32_t *order = host->alloc(ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n + 1) * 4);
-  frame_t *stack = host->alloc(ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)n + 1) * sizeof *stack);
-  uint8_t *met = host->alloc(ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)n + 1);
+  uint32_t *order = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n + 1) * 4);
+  frame_t *stack = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)n + 1) * sizeof *stack);
+  uint8_t *met = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)n + 1);
   *out_n = 0;
   if (!order || !stack || !met) return NULL;
   for (uint32_t i = 0; i < n; i++) {
@@ -111,8 +111,8 @@ static aot_status_t give_inputs(em_t *e, rg_graph_t *graphs) {
 static aot_arg_t *longer_args(em_t *e, const aot_value_t *more, uint32_t *out_n) {
   const uint32_t n = e->info.n_args, n_list = n ? e->info.args[n - 1].n : 0;
   const int is_list = n && e->info.args[n - 1].kind == AOT_ARG_VALUES;
-  aot_arg_t *args = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)n + 2) * sizeof *args);
-  uint32_t *ids = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n_list + 2) * sizeof *ids);
+  aot_arg_t *args = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)n + 2) * sizeof *args);
+  uint32_t *ids = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n_list + 2) * sizeof *ids);
   if (!args || !ids) return NULL;
   memcpy(args, e->info.args, n * sizeof *args);
   *out_n = is_list ? n : n + 2;

@@ -46,7 +46,7 @@ static void tell(stage_t *s, int32_t severity, const char *message, const char *
                         .hint = aot_str(hint),
                         .node = at,
                         .value = aot_no_value()};
-  s->host->diag(s->ctx, &d);
+  s->host->diag(s->host, s->ctx, &d);
 }
 
 static aot_status_t tell_unknown(stage_t *s) {
@@ -88,7 +88,7 @@ static aot_status_t replace_result(em_t *e, uint32_t i, aot_value_t to, uint32_t
 
 static aot_status_t rewrite(stage_t *s, em_t *e, rg_rule_t rule) {
   const uint32_t n = e->info.n_results, first_new = e->host->graph->n_values(e->prog);
-  aot_value_t *out = s->host->alloc(s->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n + 1) * sizeof *out);
+  aot_value_t *out = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n + 1) * sizeof *out);
   if (!out) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < n; i++) out[i] = aot_no_value();
   rule(e, out);
@@ -147,7 +147,7 @@ static aot_status_t visit_nodes(stage_t *s, em_t *e, aot_node_t first, aot_node_
     const aot_node_t before = g->prev(s->prog, n);
     int rewritten;
     next = g->next(s->prog, n);
-    if (s->host->cancelled(s->ctx)) return AOT_E_CANCELLED;
+    if (s->host->cancelled(s->host, s->ctx)) return AOT_E_CANCELLED;
     AOT_TRY(visit(s, e, n, &rewritten));
     if (rewritten) next = before.id == AOT_NO_ID ? g->first(s->prog, e->graph) : g->next(s->prog, before);
   }
@@ -194,10 +194,10 @@ static aot_status_t add_advance(stage_t *s, aot_graph_t graph) {
 static int init(stage_t *s) {
   const aot_graph_api_t *g = s->host->graph;
   const uint64_t n_ops = (uint64_t)g->n_ops(s->prog) + 1, n_graphs = (uint64_t)g->n_graphs(s->prog) + 1;
-  s->row_of_op = s->host->alloc(s->ctx, AOT_ARENA_SCRATCH, 2, n_ops * sizeof *s->row_of_op);
-  s->unknown = s->host->alloc(s->ctx, AOT_ARENA_SCRATCH, 8, n_ops * sizeof *s->unknown);
-  s->unknown_of_op = s->host->alloc(s->ctx, AOT_ARENA_SCRATCH, 4, n_ops * sizeof *s->unknown_of_op);
-  s->graphs = s->host->alloc(s->ctx, AOT_ARENA_SCRATCH, 8, n_graphs * sizeof *s->graphs);
+  s->row_of_op = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, 2, n_ops * sizeof *s->row_of_op);
+  s->unknown = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, 8, n_ops * sizeof *s->unknown);
+  s->unknown_of_op = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, 4, n_ops * sizeof *s->unknown_of_op);
+  s->graphs = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, 8, n_graphs * sizeof *s->graphs);
   if (!s->row_of_op || !s->unknown || !s->unknown_of_op || !s->graphs) return 0;
   for (uint64_t i = 0; i < n_graphs; i++) {
     const aot_value_t none = aot_no_value();

@@ -28,8 +28,9 @@ int rg_is_state_node(const rg_states_t *s, const em_t *e) { return which(s, e) >
 
 static aot_status_t make_tables(rg_states_t *s, em_t *e) {
   if (s->by_value) return AOT_OK;
-  s->by_value = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)s->n_values + 1) * sizeof *s->by_value);
-  s->saved = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)e->host->graph->n_nodes(e->prog) + 1) * sizeof *s->saved);
+  s->by_value = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)s->n_values + 1) * sizeof *s->by_value);
+  s->saved = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 4,
+                            ((uint64_t)e->host->graph->n_nodes(e->prog) + 1) * sizeof *s->saved);
   return s->by_value && s->saved ? AOT_OK : AOT_E_EXHAUSTED;
 }
 
@@ -115,7 +116,7 @@ static aot_status_t enter_with(rg_states_t *s, em_t *e, int is_generator, rg_sta
       state->is_open[side] = 1;
       out->stream = &state->stream[side];
     } else { /* each use begins anew, and the nodes that read the bytes stand before this one */
-      rg_stream_t *copy = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, sizeof *copy);
+      rg_stream_t *copy = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 8, sizeof *copy);
       if (!copy) return AOT_E_EXHAUSTED;
       *copy = state->stream[side];
       state->is_open[side] = 1;

@@ -24,7 +24,7 @@ static aot_status_t fail(const unit_t *u, aot_ctx_t *ctx, const char *message) {
   d.message = aot_str(message);
   d.node = aot_no_node();
   d.value = aot_no_value();
-  u->host.diag(ctx, &d);
+  u->host.diag(&u->host, ctx, &d);
   return AOT_E_EXHAUSTED;
 }
 
@@ -37,12 +37,12 @@ static aot_status_t read_graph(const unit_t *u, aot_ctx_t *ctx, const aot_snapsh
   const uint32_t *rows = AOT_SNAP_ROWS(s, uint32_t, operands);
   uint64_t n = graph->n_nodes, n_operands = 0, at = 0;
   for (uint64_t i = 0; i < n; i++) n_operands += nodes[i].n_operands;
-  uint32_t *begin = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 4, (n + 1) * 4);
-  uint32_t *results = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 4, (n + 1) * 4);
-  uint32_t *operands = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 4, (n_operands + 1) * 4);
-  uint32_t *uses = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)s->values.count + 1) * 4);
-  uint8_t *effect = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 1, n + 1);
-  *out_dead = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 4, (n + 1) * 4);
+  uint32_t *begin = u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, 4, (n + 1) * 4);
+  uint32_t *results = u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, 4, (n + 1) * 4);
+  uint32_t *operands = u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, 4, (n_operands + 1) * 4);
+  uint32_t *uses = u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)s->values.count + 1) * 4);
+  uint8_t *effect = u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, 1, n + 1);
+  *out_dead = u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, 4, (n + 1) * 4);
   if (!begin || !results || !operands || !uses || !effect || !*out_dead) return fail(u, ctx, "no memory for the graph");
   for (uint64_t i = 0; i < n; i++) {
     begin[i] = (uint32_t)at;
@@ -64,17 +64,17 @@ static aot_status_t read_graph(const unit_t *u, aot_ctx_t *ctx, const aot_snapsh
 }
 
 static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, uint32_t n_dead) {
-  const aot_ext_report_t *r = u->host.get_ext ? u->host.get_ext(u->host.self, AOT_EXT_REPORT) : NULL;
-  return r && u->report ? r->number(ctx, aot_str("erased"), n_dead, aot_str("nodes")) : AOT_OK;
+  const aot_ext_report_t *r = aot_ext(&u->host.head, AOT_EXT_REPORT);
+  return r && u->report ? r->number(r, ctx, aot_str("erased"), n_dead, aot_str("nodes")) : AOT_OK;
 }
 
 /* options -> plain arrays (from the snapshot) -> algorithm -> edits. Edits move the snapshot, so node ids are taken first. */
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->self;
+  const unit_t *u = p->head.self;
   const aot_snapshot_t *s = NULL;
   uint32_t n_erased = 0;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
-  uint32_t *ids = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)s->nodes.count + 1) * 4);
+  uint32_t *ids = u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)s->nodes.count + 1) * 4);
   if (!ids) return fail(u, ctx, "no memory for the list of dead nodes");
   for (uint32_t g = 1; g < s->graphs.count; g++) {
     const aot_snap_graph_t *graph = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + g;
@@ -92,17 +92,19 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   return report(u, ctx, n_erased);
 }
 
-static void destroy(const aot_pass_t *p) { free(p->self); }
+static void destroy(const aot_table_t *p) { free(p->self); }
 
 /* The host's table may be longer or shorter than ours: aot_import copies what both know. */
-static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  (void)self;
   unit_t *u = calloc(1, sizeof *u);
-  (void)ctx;
+  (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->report = opts->values[0].i != 0;
-  u->table = (aot_pass_t){.struct_size = sizeof u->table, .self = u, .run = run, .destroy = destroy};
-  *out_table = &u->table;
+  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  *out_table = &u->table.head;
   return AOT_OK;
 }
 

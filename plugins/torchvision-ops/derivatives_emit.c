@@ -21,7 +21,7 @@ static void push_own(backward_t *b, uint32_t first, uint32_t end) {
 
 /* The cotangent of the first result comes first. */
 static aot_status_t begin(backward_t *b, const aot_derivative_t *d, const aot_derivative_call_t *call) {
-  *b = (backward_t){.host = d->self, .call = call, .of = {.struct_size = sizeof b->of}};
+  *b = (backward_t){.host = d->head.self, .call = call, .of = {.struct_size = sizeof b->of}};
   push(b, aot_arg_value(call->cotangents[0]));
   return b->host->graph->node_info(call->prog, call->node, &b->of);
 }
@@ -109,13 +109,12 @@ static const aot_derivative_t rows[] = {
 
 aot_status_t tv_make_derivatives(const aot_host_t *host, aot_ctx_t *ctx, aot_ext_derivatives_t *out) {
   enum { N = sizeof rows / sizeof *rows };
-  aot_derivative_t *made = host->alloc(ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof rows);
-  const aot_derivative_t **all = host->alloc(ctx, AOT_ARENA_SESSION, sizeof(void *), N * sizeof *all);
+  aot_derivative_t *made = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof rows);
+  const aot_derivative_t **all = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), N * sizeof *all);
   if (!made || !all) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < N; i++) {
     made[i] = rows[i];
-    made[i].struct_size = sizeof made[i];
-    made[i].self = host;
+    made[i].head = (aot_table_t){.struct_size = sizeof made[i], .self = (void *)(uintptr_t)host};
     all[i] = &made[i];
   }
   *out = (aot_ext_derivatives_t){.struct_size = sizeof *out, .derivatives = all, .n_derivatives = N};

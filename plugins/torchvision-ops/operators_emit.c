@@ -18,7 +18,7 @@ static void fail(tv_infer_t *t, const char *format, ...) {
   va_end(list);
   const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str("torchvision.bad-arguments"),
                         .message = aot_str(text), .node = aot_no_node(), .value = aot_no_value()};
-  t->host->diag(t->ctx, &d);
+  t->host->diag(t->host, t->ctx, &d);
   t->status = AOT_E_INVALID;
 }
 
@@ -44,7 +44,7 @@ static int64_t dim(tv_infer_t *t, int32_t op, int64_t a, int64_t b) {
 static void put(tv_infer_t *t, const aot_type_t *like, int32_t dtype, int32_t rank, const int64_t *sizes) {
   const aot_type_t type = {.kind = AOT_TYPE_TENSOR, .dtype = dtype, .rank = rank, .device = like->device,
                            .device_index = like->device_index, .sizes = sizes};
-  if (t->status == AOT_OK) t->status = t->sink->put(t->sink->self, &type);
+  if (t->status == AOT_OK) t->status = t->sink->put(t->sink, &type);
 }
 
 /* ---- rules ---- */

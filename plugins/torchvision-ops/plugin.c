@@ -30,7 +30,7 @@ static int is_nms(uint32_t local) { return strcmp(tv_operators[local].name, "tor
 
 static aot_status_t AOT_CALL infer(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, const aot_arg_t *args,
                                    uint32_t n_args, const aot_type_sink_t *sink) {
-  const opset_t *o = self->self;
+  const opset_t *o = self->head.self;
   const tv_operator_t *op = &tv_operators[local];
   (void)n_args;
   tv_infer_t t = {.host = &o->host, .ctx = ctx, .prog = prog, .op = op->name, .args = args, .sink = sink, .status = AOT_OK};
@@ -41,20 +41,20 @@ static aot_status_t AOT_CALL infer(const aot_opset_t *self, aot_ctx_t *ctx, aot_
 
 static aot_status_t AOT_CALL decompose(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, aot_node_t node,
                                        aot_value_t *out_values) {
-  const opset_t *o = self->self;
+  const opset_t *o = self->head.self;
   (void)ctx;
   if (!is_nms(local)) return AOT_E_UNIMPLEMENTED;
   return tv_decompose_nms(&o->host, prog, node, out_values);
 }
 
-static const void *AOT_CALL get_ext(const aot_opset_t *self, const char *id) {
+static const void *AOT_CALL get_ext(const aot_table_t *self, const char *id) {
   const opset_t *o = self->self;
   if (strcmp(id, AOT_EXT_KERNELS) == 0) return &tv_kernels;
   if (strcmp(id, AOT_EXT_DERIVATIVE) == 0) return &o->derivatives;
   return strcmp(id, AOT_EXT_OPSET_INFO) == 0 ? &o->info : NULL;
 }
 
-static void AOT_CALL destroy(const aot_opset_t *self) { (void)self; } /* everything is the session's */
+static void AOT_CALL destroy(const aot_table_t *self) { (void)self; } /* everything is the session's */
 
 /* ---- create: schemas become descriptors ---- */
 
@@ -65,7 +65,7 @@ typedef struct session_memory {
 
 static void *session_alloc(void *self, uint64_t align, uint64_t nbytes) {
   const session_memory_t *m = self;
-  return m->host->alloc(m->ctx, AOT_ARENA_SESSION, (uint32_t)align, nbytes);
+  return m->host->alloc(m->host, m->ctx, AOT_ARENA_SESSION, (uint32_t)align, nbytes);
 }
 
 static aot_status_t describe(const tv_operator_t *op, const sch_memory_t *memory, aot_op_desc_t *out) {
@@ -78,12 +78,14 @@ static aot_status_t describe(const tv_operator_t *op, const sch_memory_t *memory
   return AOT_OK;
 }
 
-static aot_status_t AOT_CALL create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
-  opset_t *o = host->alloc(ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *o);
-  aot_op_desc_t *descs = host->alloc(ctx, AOT_ARENA_SESSION, sizeof(void *), tv_n_operators * sizeof *descs);
-  const aot_op_desc_t **ops = host->alloc(ctx, AOT_ARENA_SESSION, sizeof(void *), tv_n_operators * sizeof *ops);
-  aot_op_info_t *infos = host->alloc(ctx, AOT_ARENA_SESSION, sizeof(void *), tv_n_operators * sizeof *infos);
-  (void)opts;
+static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                    const aot_table_t **out_table) {
+  (void)self;
+  opset_t *o = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *o);
+  aot_op_desc_t *descs = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), tv_n_operators * sizeof *descs);
+  const aot_op_desc_t **ops = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), tv_n_operators * sizeof *ops);
+  aot_op_info_t *infos = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), tv_n_operators * sizeof *infos);
+  (void)self, (void)opts;
   if (!o || !descs || !ops || !infos) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&o->host, sizeof o->host, host));
   session_memory_t session = {&o->host, ctx};
@@ -94,9 +96,10 @@ static aot_status_t AOT_CALL create(const aot_host_t *host, aot_ctx_t *ctx, cons
   }
   o->info = (aot_ext_opset_info_t){.struct_size = sizeof o->info, .ops = infos, .n_ops = tv_n_operators};
   AOT_TRY(tv_make_derivatives(&o->host, ctx, &o->derivatives));
-  o->table = (aot_opset_t){.struct_size = sizeof o->table, .self = o, .ops = ops, .n_ops = tv_n_operators, .infer = infer,
-                           .decompose = decompose, .destroy = destroy, .get_ext = get_ext};
-  *out_table = &o->table;
+  o->table = (aot_opset_t){
+      .head = {.struct_size = sizeof o->table, .self = o, .destroy = destroy, .get_ext = get_ext},
+      .ops = ops, .n_ops = tv_n_operators, .infer = infer, .decompose = decompose};
+  *out_table = &o->table.head;
   return AOT_OK;
 }
 

@@ -168,15 +168,15 @@ static aot_status_t AOT_CALL run(const aot_kernel_t *k, const aot_kernel_call_t 
   for (uint32_t i = 0; i < call->n_args; i++)
     if (call->args[i].kind == AOT_ARG_VALUE) c.in[i] = tv_read(call->args[i].u.tensor);
   for (uint32_t r = 0; r < call->n_results; r++) c.out[r] = calloc((size_t)tv_numel(&call->results[r]) + 1, sizeof(double));
-  const aot_status_t status = run_dense(&c, k->self);
+  const aot_status_t status = run_dense(&c, k->head.self);
   for (uint32_t i = 0; i < MAX_ARGS; i++) free(c.in[i]);
   for (uint32_t r = 0; r < MAX_RESULTS; r++) free(c.out[r]);
   return status;
 }
 
 #define KERNEL(name, function)                                                                            \
-  {.struct_size = sizeof(aot_kernel_t), .op = AOT_STR_INIT("torchvision." name ".default"),              \
-   .self = &(const row_t){function}, .run = run}
+  {.head = {.struct_size = sizeof(aot_kernel_t), .self = &(row_t){function}},                             \
+   .op = AOT_STR_INIT("torchvision." name ".default"), .run = run}
 static const aot_kernel_t rows[] = {
     KERNEL("roi_align", run_roi_align),
     KERNEL("_roi_align_backward", run_roi_align_backward),

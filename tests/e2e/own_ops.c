@@ -37,21 +37,21 @@ static aot_status_t add_one(const aot_kernel_t *k, const aot_kernel_call_t *c) {
   return AOT_OK;
 }
 
-static const aot_kernel_t kernel = {.struct_size = sizeof kernel, .op = AOT_STR_INIT(NAME), .run = add_one};
+static const aot_kernel_t kernel = {.head = {.struct_size = sizeof kernel}, .op = AOT_STR_INIT(NAME), .run = add_one};
 static const aot_kernel_t *const kernels[] = {&kernel};
 
-static const void *get_ext(const aot_opset_t *o, const char *id) {
+static const void *get_ext(const aot_table_t *o, const char *id) {
   static const aot_ext_kernels_t ext = {.struct_size = sizeof ext, .kernels = kernels, .n_kernels = 1};
   (void)o;
   return strcmp(id, AOT_EXT_KERNELS) == 0 ? &ext : NULL;
 }
 
-static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
-  static const aot_opset_t table = {.struct_size = sizeof table, .ops = ops, .n_ops = 1, .get_ext = get_ext};
-  (void)host;
-  (void)ctx;
-  (void)opts;
-  *out_table = &table;
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  (void)self;
+  static const aot_opset_t table = {.head = {.struct_size = sizeof table, .get_ext = get_ext}, .ops = ops, .n_ops = 1};
+  (void)self, (void)host, (void)ctx, (void)opts;
+  *out_table = &table.head;
   return AOT_OK;
 }
 

@@ -110,7 +110,7 @@ static aot_status_t put_like(aot_prog_t *p, const aot_arg_t *a, const aot_type_s
   AOT_TRY(aoth_graph_value_type(p, v, &t));
   t.strides = NULL;
   t.offset = 0;
-  return sink->put(sink->self, &t);
+  return sink->put(sink, &t);
 }
 
 static aot_status_t refuse(aot_prog_t *p, const char *text) {
@@ -120,7 +120,7 @@ static aot_status_t refuse(aot_prog_t *p, const char *text) {
 
 static aot_status_t infer_sized(const aot_arg_t *size, int32_t dtype, const aot_type_sink_t *sink) {
   aot_type_t t = {.kind = AOT_TYPE_TENSOR, .dtype = dtype, .rank = (int32_t)size->n, .sizes = size->u.ints};
-  return sink->put(sink->self, &t);
+  return sink->put(sink, &t);
 }
 
 static aot_status_t infer_cat(aot_prog_t *p, const aot_arg_t *args, const aot_type_sink_t *sink) {
@@ -137,7 +137,7 @@ static aot_status_t infer_cat(aot_prog_t *p, const aot_arg_t *args, const aot_ty
   sizes[args[1].u.i] = total;
   t.sizes = sizes;
   t.strides = NULL;
-  return sink->put(sink->self, &t);
+  return sink->put(sink, &t);
 }
 
 static aot_status_t tiny_infer(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *p, uint32_t local,
@@ -180,7 +180,7 @@ static aot_status_t tiny_decompose(const aot_opset_t *o, aot_ctx_t *ctx, aot_pro
 
 const aot_opset_t *tiny_opset(void) {
   static const aot_opset_t opset = {
-      .struct_size = sizeof opset, .ops = ops, .n_ops = N(ops), .infer = tiny_infer, .decompose = tiny_decompose};
+      .head = {.struct_size = sizeof opset}, .ops = ops, .n_ops = N(ops), .infer = tiny_infer, .decompose = tiny_decompose};
   return &opset;
 }
 

@@ -11,14 +11,15 @@
 #define AOT_EXT_CACHE "aot.cache/1"
 
 typedef struct aot_ext_cache {
-  uint32_t struct_size, flags;
+  aot_table_t head;
   /* Importers: write bytes that are equal for two files exactly when their programs and tensors are. Without it (NULL) the host
    * reads the whole file. No diagnostics on files that are not the importer's: any status but AOT_OK means "read all of it".
-   * `table` is the unit's table. [stage-exclusive] */
-  aot_status_t (AOT_CALL *model_key)(const void *table, aot_ctx_t *ctx, const aot_file_t *file, const aot_bytes_sink_t *sink);
+   * [stage-exclusive] */
+  aot_status_t (AOT_CALL *model_key)(const struct aot_ext_cache *x, aot_ctx_t *ctx, const aot_file_t *file,
+                                     const aot_bytes_sink_t *sink);
   /* Any unit, after its call: why the result must not be kept (it asked the clock, another machine, ..); size 0: it may be. NULL:
    * it always may. [stage-exclusive] */
-  aot_status_t (AOT_CALL *why_not)(const void *table, aot_ctx_t *ctx, aot_str_t *out_reason);
+  aot_status_t (AOT_CALL *why_not)(const struct aot_ext_cache *x, aot_ctx_t *ctx, aot_str_t *out_reason);
 } aot_ext_cache_t;
 
 #endif

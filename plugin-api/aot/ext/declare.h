@@ -17,11 +17,11 @@ typedef struct aot_declare_error {
 } aot_declare_error_t;
 
 typedef struct aot_ext_declare {
-  uint32_t struct_size, flags;
+  aot_table_t head;
   /* An operator for a text like "mylib::add_one_out(Tensor x, Tensor(a!) out) -> ()": *out [session], *out_local its number in
    * this opset, which is asked about its nodes. Nothing is diagnosed: a text that is none gives AOT_E_INVALID and *out_error.
    * [host-main] */
-  aot_status_t (AOT_CALL *declare)(const struct aot_opset *o, aot_ctx_t *ctx, aot_str_t schema, const aot_op_desc_t **out,
+  aot_status_t (AOT_CALL *declare)(const struct aot_ext_declare *x, aot_ctx_t *ctx, aot_str_t schema, const aot_op_desc_t **out,
                                    uint32_t *out_local, aot_declare_error_t *out_error);
 } aot_ext_declare_t;
 

@@ -26,10 +26,9 @@ typedef struct aot_derivative_call {
 } aot_derivative_call_t;
 
 typedef struct aot_derivative {
-  uint32_t struct_size, flags;
+  aot_table_t head;
   aot_str_t op;    /* full name: "torchvision.roi_align.default" */
   uint64_t covers; /* bit i: argument i of the schema has a derivative. A gradient asked of another one is the user's error */
-  const void *self;
   /* The operands' cotangents from those of the results (vector-Jacobian product). Failures come with a diagnostic.
    * [stage-exclusive] */
   aot_status_t (AOT_CALL *put)(const struct aot_derivative *d, aot_ctx_t *ctx, const aot_derivative_call_t *call);
@@ -42,10 +41,11 @@ typedef struct aot_ext_derivatives {
 } aot_ext_derivatives_t;
 
 typedef struct aot_ext_derivative_lookup {
-  uint32_t struct_size, flags;
+  aot_table_t head;
   /* All derivatives that the session's opsets bring, in the order of the opsets: the first one for an operator holds. The array
    * lives in the arena of the call. [stage-exclusive] */
-  aot_status_t (AOT_CALL *all)(aot_ctx_t *ctx, const aot_derivative_t *const **out, uint64_t *out_n);
+  aot_status_t (AOT_CALL *all)(const struct aot_ext_derivative_lookup *x, aot_ctx_t *ctx, const aot_derivative_t *const **out,
+                               uint64_t *out_n);
 } aot_ext_derivative_lookup_t;
 
 #endif

@@ -10,9 +10,11 @@
  * makes them in a subfolder of its own under a lock (flock) and renames them, checks what it reads, and sets a file's modification
  * time when it uses it. Files can go at any time, those unused for longest first; a subfolder whose lock is free goes, too. */
 typedef struct aot_ext_env {
-  uint32_t struct_size, flags;
-  const char *(AOT_CALL *get)(aot_ctx_t *ctx, const char *name); /* terminated, [session]; NULL: not set */
-  const char *(AOT_CALL *cache_dir)(aot_ctx_t *ctx); /* made on demand; NULL: none */
+  aot_table_t head;
+  /* Terminated, [session]; NULL: not set. */
+  const char *(AOT_CALL *get)(const struct aot_ext_env *x, aot_ctx_t *ctx, const char *name);
+  /* Made on demand; NULL: none. */
+  const char *(AOT_CALL *cache_dir)(const struct aot_ext_env *x, aot_ctx_t *ctx);
 } aot_ext_env_t;
 
 #endif

@@ -41,9 +41,8 @@ typedef struct aot_kernel_call {
 } aot_kernel_call_t;
 
 typedef struct aot_kernel {
-  uint32_t struct_size, flags;
+  aot_table_t head;
   aot_str_t op; /* full name: "mylib.add_one_out.default" */
-  const void *self;
   aot_status_t (AOT_CALL *run)(const struct aot_kernel *k, const aot_kernel_call_t *call); /* [any-thread] */
 } aot_kernel_t;
 
@@ -54,9 +53,10 @@ typedef struct aot_ext_kernels {
 } aot_ext_kernels_t;
 
 typedef struct aot_ext_kernel_lookup {
-  uint32_t struct_size, flags;
+  aot_table_t head;
   /* The operator of this full name, and its kernel; each NULL when there is none. Both [session]. O(kernels) [stage-exclusive] */
-  aot_status_t (AOT_CALL *find)(aot_ctx_t *ctx, aot_str_t op, const aot_op_desc_t **out_op, const aot_kernel_t **out_kernel);
+  aot_status_t (AOT_CALL *find)(const struct aot_ext_kernel_lookup *x, aot_ctx_t *ctx, aot_str_t op,
+                                const aot_op_desc_t **out_op, const aot_kernel_t **out_kernel);
 } aot_ext_kernel_lookup_t;
 
 #endif

@@ -47,12 +47,11 @@ typedef struct aot_memory_plan {
 } aot_memory_plan_t;
 
 typedef struct aot_ext_memory {
-  uint32_t struct_size, flags;
-  void *self;
+  aot_table_t head;
   /* symbols[i]: the value of the i-th symbol of the shape environment; n_symbols 0: their hints. *out_plan is valid until the
    * next call with this table, or until the table's unit is destroyed. AOT_E_UNIMPLEMENTED: sizes that
    * only a run tells, and no values for them. Diagnoses what is wrong. O(n log n). [stage-exclusive] */
-  aot_status_t (AOT_CALL *plan)(const struct aot_ext_memory *e, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
+  aot_status_t (AOT_CALL *plan)(const struct aot_ext_memory *x, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
                                 uint64_t n_symbols, const aot_memory_plan_t **out_plan);
 } aot_ext_memory_t;
 

@@ -12,20 +12,21 @@
 #define AOT_EXT_MODEL_OPERATORS "aot.model-operators/1"
 
 typedef struct aot_schema_sink {
-  uint32_t struct_size, reserved;
-  void *self;
+  aot_table_t head;
   /* One text: "mylib::scale(Tensor x, float by=2.0) -> Tensor". Copied. [stage-exclusive] */
-  aot_status_t (AOT_CALL *put)(void *self, aot_str_t schema);
+  aot_status_t (AOT_CALL *put)(const struct aot_schema_sink *sink, aot_str_t schema);
 } aot_schema_sink_t;
 
 typedef struct aot_ext_model_operators {
-  uint32_t struct_size, flags;
+  aot_table_t head;
   /* Reads that part of the file alone; there is no program yet. A file that cannot be read has no operators: read() tells what is
-   * wrong with it. `table` is the unit's table. [stage-exclusive] */
-  aot_status_t (AOT_CALL *list)(const void *table, aot_ctx_t *ctx, const aot_file_t *file, const aot_schema_sink_t *sink);
+   * wrong with it. [stage-exclusive] */
+  aot_status_t (AOT_CALL *list)(const struct aot_ext_model_operators *x, aot_ctx_t *ctx, const aot_file_t *file,
+                                const aot_schema_sink_t *sink);
   /* The namespaces of the operators that the file's program has, one text each: "aten", "torchvision"; one may come again, and too
    * many do no harm. NULL: the importer cannot tell, and every opset is opened. Since minor 2. [stage-exclusive] */
-  aot_status_t (AOT_CALL *namespaces)(const void *table, aot_ctx_t *ctx, const aot_file_t *file, const aot_schema_sink_t *sink);
+  aot_status_t (AOT_CALL *namespaces)(const struct aot_ext_model_operators *x, aot_ctx_t *ctx, const aot_file_t *file,
+                                      const aot_schema_sink_t *sink);
 } aot_ext_model_operators_t;
 
 #endif

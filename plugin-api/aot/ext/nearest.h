@@ -8,11 +8,11 @@
 #define AOT_EXT_NEAREST "aot.nearest/1"
 
 typedef struct aot_ext_nearest {
-  uint32_t struct_size, flags;
+  aot_table_t head;
   /* The known operator nearest to `name`: another overload of the same one first, then the same one in another namespace,
    * then a similar word in its namespace. Empty: none is near. Lives as long as the session. O(operators x length of name)
    * [stage-exclusive] */
-  aot_str_t(AOT_CALL *op)(aot_prog_t *prog, aot_str_t name);
+  aot_str_t(AOT_CALL *op)(const struct aot_ext_nearest *x, aot_prog_t *prog, aot_str_t name);
 } aot_ext_nearest_t;
 
 #endif

@@ -15,10 +15,11 @@
 #define AOT_HELD_GRADIENT 8u /* that of a gradient that the backward gives out */
 
 typedef struct aot_ext_saved {
-  uint32_t struct_size, flags;
+  aot_table_t head;
   /* out_held[slot]: AOT_HELD_*, for the first `capacity` slots; *out_n: how many slots there are. AOT_E_PRECONDITION when the
    * program is not partitioned. O(program). [stage-exclusive] */
-  aot_status_t (AOT_CALL *held)(aot_ctx_t *ctx, aot_prog_t *prog, uint32_t *out_held, uint32_t capacity, uint32_t *out_n);
+  aot_status_t (AOT_CALL *held)(const struct aot_ext_saved *x, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t *out_held,
+                                uint32_t capacity, uint32_t *out_n);
 } aot_ext_saved_t;
 
 #endif

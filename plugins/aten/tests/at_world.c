@@ -15,7 +15,7 @@ void world_open(at_world_t *w) {
   aot_str_t why = {NULL, 0};
   const aot_plugin_t *plugin = aot_plugin_entry(AOT_ABI_EPOCH, AOT_ABI_MINOR, &why);
   const aot_opts_t opts = {.struct_size = sizeof opts};
-  const void *table = NULL;
+  const aot_table_t *table = NULL;
   memset(w, 0, sizeof *w);
   w->session = aoth_arena_create();
   w->scratch = aoth_arena_create();
@@ -28,8 +28,8 @@ void world_open(at_world_t *w) {
   w->host = aoth_bridge_host(w->session, AOT_ABI_MINOR);
   assert_non_null(plugin);
   assert_non_null(w->host);
-  assert_int_equal(plugin->units[0]->create(w->host, &w->ctx, &opts, &table), AOT_OK);
-  assert_int_equal(aoth_ops_add(w->ops, table, w->sink), AOT_OK);
+  assert_int_equal(plugin->units[0]->create(plugin->units[0], &w->ctx, w->host, &opts, &table), AOT_OK);
+  assert_int_equal(aoth_ops_add(w->ops, (const aot_opset_t *)(const void *)table, w->sink), AOT_OK);
 }
 
 void world_close(at_world_t *w) {

@@ -61,7 +61,7 @@ typedef struct host {
 } host_t;
 
 static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols, aot_tensor_t *out) {
-  host_t *host = sink->self;
+  host_t *host = sink->head.self;
   assert_true(output == 1 && n_symbols == 1);
   host->n = symbols[0];
   host->stride = 1;
@@ -86,7 +86,7 @@ static aot_status_t run(world_t *w, int64_t *symbol) {
   const aot_tensor_t out[3] = {{.data = &w->sum, .nbytes = 4, .dtype = AOT_F32, .sizes = &none, .strides = &none},
                                {.dtype = AOT_F32, .rank = AOT_RANK_OPEN},
                                {.data = w->a, .nbytes = sizeof w->a, .dtype = AOT_F32, .rank = 1, .sizes = &n, .strides = &one}};
-  const aot_output_sink_t sink = {.struct_size = sizeof sink, .self = &w->host, .allocate = allocate};
+  const aot_output_sink_t sink = {.head = {.struct_size = sizeof sink, .self = &w->host}, .allocate = allocate};
   *symbol = AOT_SYMBOL_UNKNOWN;
   return bc_program_run(w->program, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = in, .n_inputs = 2, .outputs = out, .n_outputs = 3, .symbols = symbol, .n_symbols = 1, .open = &sink}, &w->error);
 }

@@ -220,7 +220,7 @@ typedef struct given_output {
 
 /* As a host does: the port's type is i64[u, 1]. */
 static aot_status_t give_output(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols, aot_tensor_t *out) {
-  given_output *g = sink->self;
+  given_output *g = sink->head.self;
   if (output != 0 || n_symbols != 1 || symbols[0] > 8) return AOT_E_INVALID;
   g->sizes[0] = symbols[0];
   g->sizes[1] = 1;
@@ -253,7 +253,7 @@ static void test_open_output(void **state) {
     float x[4];
     int64_t symbol = AOT_SYMBOL_UNKNOWN, strides[1];
     given_output given = {.n_calls = 0};
-    aot_output_sink_t sink = {.struct_size = sizeof sink, .self = &given, .allocate = give_output};
+    aot_output_sink_t sink = {.head = {.struct_size = sizeof sink, .self = &given}, .allocate = give_output};
     aot_tensor_t in, out = {.dtype = AOT_I64, .rank = AOT_RANK_OPEN};
     rf_error error;
     memcpy(x, data[k], sizeof x);

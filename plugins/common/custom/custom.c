@@ -49,7 +49,7 @@ static uint8_t *find_custom_ops(const aot_snapshot_t *s) {
 static void look_up(const cu_world_t *w, aot_str_t name, const aot_op_desc_t **out_op, const aot_kernel_t **out_kernel) {
   *out_op = NULL;
   *out_kernel = NULL;
-  if (w->lookup && w->lookup->find) w->lookup->find(w->ctx, name, out_op, out_kernel);
+  if (w->lookup && w->lookup->find) w->lookup->find(w->lookup, w->ctx, name, out_op, out_kernel);
 }
 
 /* ---- what is written ---- */
@@ -200,8 +200,8 @@ const cu_node_t *cu_find(const cu_program_t *p, uint32_t node) {
 
 aot_status_t cu_report(const cu_program_t *p, const aot_ext_report_t *report, aot_ctx_t *ctx) {
   if (p->n_nodes == 0) return AOT_OK;
-  AOT_TRY(report->number(ctx, aot_str("copies-asked"), p->copies_asked, aot_str("")));
-  return report->number(ctx, aot_str("copies-removed"), p->copies_removed, aot_str(""));
+  AOT_TRY(report->number(report, ctx, aot_str("copies-asked"), p->copies_asked, aot_str("")));
+  return report->number(report, ctx, aot_str("copies-removed"), p->copies_removed, aot_str(""));
 }
 
 /* ---- a call ---- */

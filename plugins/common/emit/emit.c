@@ -41,7 +41,7 @@ int em_ok(em_t *e, aot_status_t status) {
 
 void em_tell(em_t *e, aot_status_t status, const aot_diag_t *d) {
   if (e->status != AOT_OK) return;
-  e->host->diag(e->ctx, d);
+  e->host->diag(e->host, e->ctx, d);
   e->status = status;
 }
 
@@ -57,7 +57,7 @@ void em_fail(em_t *e, aot_status_t status, const char *hint, const char *format,
 }
 
 void *em_scratch(em_t *e, uint64_t n, uint64_t size) {
-  void *memory = e->host->alloc(e->ctx, AOT_ARENA_SCRATCH, 8, (n ? n : 1) * size);
+  void *memory = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 8, (n ? n : 1) * size);
   if (!memory) em_ok(e, AOT_E_EXHAUSTED);
   return memory;
 }

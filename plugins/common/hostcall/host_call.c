@@ -1,5 +1,7 @@
 #include "host_call.h"
 
+#include <aot/inline.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +72,7 @@ static void unbind(const aot_exe_t *e, aot_bound_t *c) {
 
 static aot_status_t do_run(void *self, aot_status_t before) {
   item_t *i = self;
-  const aot_status_t status = before == AOT_OK ? i->call->exe->run(i->call->exe->table.self, &i->what) : before;
+  const aot_status_t status = before == AOT_OK ? i->call->exe->run(i->call->exe->table.head.self, &i->what) : before;
   free(i);
   return status;
 }
@@ -94,7 +96,7 @@ static aot_status_t submit(const aot_exe_t *e, aot_ctx_t *ctx, aot_bound_t *c, c
       return status;
     }
   }
-  AOT_TRY(c->exe->work->enqueue(d, ctx, s->queue, do_run, i));
+  AOT_TRY(c->exe->work->enqueue(c->exe->work, ctx, s->queue, do_run, i));
   for (uint64_t k = 0; k < s->n_signals; k++) AOT_TRY(d->signal(d, ctx, s->queue, s->signals[k]));
   return AOT_OK;
 }
@@ -107,9 +109,10 @@ static aot_status_t plan_nothing(const aot_exe_t *e, aot_ctx_t *ctx, const aot_g
 }
 
 int hc_exe_init(hc_exe_t *e, const aot_device_t *device, hc_run_fn run, void *self) {
-  const aot_ext_host_work_t *work = device->get_ext ? device->get_ext(device, AOT_EXT_HOST_WORK) : NULL;
-  if (!work || work->struct_size < sizeof *work) return 0;
-  *e = (hc_exe_t){.table = {.struct_size = sizeof e->table, .self = self, .plan = plan_nothing, .bind = bind, .submit = submit, .unbind = unbind},
+  const aot_ext_host_work_t *work = aot_ext(&device->head, AOT_EXT_HOST_WORK);
+  if (!work || work->head.struct_size < sizeof *work) return 0;
+  *e = (hc_exe_t){.table = {.head = {.struct_size = sizeof e->table, .self = self}, .plan = plan_nothing, .bind = bind, .submit = submit,
+                            .unbind = unbind},
                   .device = device, .work = work, .run = run};
   return 1;
 }

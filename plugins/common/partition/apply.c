@@ -42,7 +42,7 @@ static aot_status_t put_cut(const pt_joint_t *j, const pt_split_t *s, const aot_
     for (uint32_t i = 0; i < s->n_saved; i++) saved[i].id = j->value_id[s->saved[i]];
     for (uint32_t i = 0; i < s->n_recomputed; i++) recomputed[i].id = j->node_id[s->recomputed[i]];
     aot_cut_t cut = {sizeof cut, s->n_saved, s->n_recomputed, 0, saved, recomputed, s->nbytes_saved, 0};
-    status = sink->put(sink->self, &cut);
+    status = sink->put(sink, &cut);
   }
   free(saved);
   free(recomputed);
@@ -50,11 +50,11 @@ static aot_status_t put_cut(const pt_joint_t *j, const pt_split_t *s, const aot_
 }
 
 static aot_status_t report(const aot_host_t *host, aot_ctx_t *ctx, const pt_split_t *s) {
-  const aot_ext_report_t *r = host->get_ext ? host->get_ext(host->self, AOT_EXT_REPORT) : NULL;
+  const aot_ext_report_t *r = aot_ext(&host->head, AOT_EXT_REPORT);
   if (!r) return AOT_OK;
-  AOT_TRY(r->number(ctx, aot_str("saved-bytes"), (double)s->nbytes_saved, aot_str("bytes")));
-  AOT_TRY(r->number(ctx, aot_str("saved-values"), s->n_saved, aot_str("")));
-  return r->number(ctx, aot_str("recomputed-nodes"), s->n_recomputed, aot_str("nodes"));
+  AOT_TRY(r->number(r, ctx, aot_str("saved-bytes"), (double)s->nbytes_saved, aot_str("bytes")));
+  AOT_TRY(r->number(r, ctx, aot_str("saved-values"), s->n_saved, aot_str("")));
+  return r->number(r, ctx, aot_str("recomputed-nodes"), s->n_recomputed, aot_str("nodes"));
 }
 
 aot_status_t pt_settle_tags(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, pt_joint_t *j, uint32_t *out_n) {
@@ -71,8 +71,8 @@ aot_status_t pt_settle_tags(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *
 }
 
 static aot_status_t report_number(const aot_host_t *host, aot_ctx_t *ctx, const char *name, uint32_t n) {
-  const aot_ext_report_t *r = host->get_ext ? host->get_ext(host->self, AOT_EXT_REPORT) : NULL;
-  return r && n ? r->number(ctx, aot_str(name), n, aot_str("nodes")) : AOT_OK;
+  const aot_ext_report_t *r = aot_ext(&host->head, AOT_EXT_REPORT);
+  return r && n ? r->number(r, ctx, aot_str(name), n, aot_str("nodes")) : AOT_OK;
 }
 
 static uint32_t count_merged(const pt_joint_t *j, const uint32_t *same) {
@@ -135,10 +135,10 @@ static aot_status_t merge_in_program(const aot_host_t *host, aot_ctx_t *ctx, aot
 }
 
 aot_status_t pt_apply(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut, const pt_how_t *how) {
-  const aot_ext_joint_halves_t *halves = host->get_ext ? host->get_ext(host->self, AOT_EXT_JOINT_HALVES) : NULL;
+  const aot_ext_joint_halves_t *halves = aot_ext(&host->head, AOT_EXT_JOINT_HALVES);
   if (!halves)
     return pt_fail(host, ctx, AOT_E_UNAVAILABLE, "partition.no-halves",
                    "this host does not make halves of a joint graph (aot.joint-halves/1)", aot_no_value());
   if (how->merge_equal) AOT_TRY(merge_in_program(host, ctx, prog, how));
-  return halves->make(ctx, prog, cut);
+  return halves->make(halves, ctx, prog, cut);
 }

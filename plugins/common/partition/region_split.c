@@ -265,14 +265,14 @@ static void find_halves(divider_t *d, const pt_region_pairs_t *pairs) {
 }
 
 static aot_status_t report(const divider_t *d) {
-  const aot_ext_report_t *r = d->host->get_ext ? d->host->get_ext(d->host->self, AOT_EXT_REPORT) : NULL;
+  const aot_ext_report_t *r = aot_ext(&d->host->head, AOT_EXT_REPORT);
   uint32_t n_recomputed = 0;
   if (!r) return AOT_OK;
   for (uint32_t i = 0; i < d->n_halves; i++) n_recomputed += d->halves[i].split.n_recomputed;
-  AOT_TRY(r->number(d->ctx, aot_str("regions-split"), d->n_halves, aot_str("")));
-  AOT_TRY(r->number(d->ctx, aot_str("region-calls"), d->n_calls, aot_str("")));
-  AOT_TRY(r->number(d->ctx, aot_str("region-saved-bytes"), (double)d->nbytes_saved, aot_str("bytes")));
-  return r->number(d->ctx, aot_str("region-recomputed-nodes"), n_recomputed, aot_str("nodes"));
+  AOT_TRY(r->number(r, d->ctx, aot_str("regions-split"), d->n_halves, aot_str("")));
+  AOT_TRY(r->number(r, d->ctx, aot_str("region-calls"), d->n_calls, aot_str("")));
+  AOT_TRY(r->number(r, d->ctx, aot_str("region-saved-bytes"), (double)d->nbytes_saved, aot_str("bytes")));
+  return r->number(r, d->ctx, aot_str("region-recomputed-nodes"), n_recomputed, aot_str("nodes"));
 }
 
 static aot_status_t divide(divider_t *d, const pt_region_pairs_t *pairs, pt_pick_t pick, const void *self) {

@@ -69,7 +69,7 @@ static void tell_unused(const aot_host_t *host, aot_ctx_t *ctx, const pt_policy_
     d.hint = aot_str("rules before it and the model's own tags count first; recompute passes over heavy operators without allow-heavy");
     d.node = aot_no_node();
     d.value = aot_no_value();
-    host->diag(ctx, &d);
+    host->diag(host, ctx, &d);
   }
 }
 

@@ -30,7 +30,7 @@ static const void *create(const char *file) {
   static const aot_opt_value_t no_text;
   aot_opts_t opts = {sizeof opts, 1, &no_text};
   aot_ctx_t ctx;
-  const void *table = NULL;
+  const aot_table_t *table = NULL;
   aot_str_t why = {NULL, 0};
   const aot_plugin_t *(*entry)(uint32_t, uint32_t, aot_str_t *);
   void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
@@ -40,8 +40,9 @@ static const void *create(const char *file) {
   assert_non_null(plugin);
   memset(&ctx, 0, sizeof ctx);
   ctx.session = world.session;
-  assert_int_equal(plugin->units[0]->create(aoth_bridge_host(world.session, AOT_ABI_MINOR), &ctx, &opts, &table), AOT_OK);
-  return table;
+  const aot_host_t *host = aoth_bridge_host(world.session, AOT_ABI_MINOR);
+  assert_int_equal(plugin->units[0]->create(plugin->units[0], &ctx, host, &opts, &table), AOT_OK);
+  return (const void *)table;
 }
 
 static int start(void **state) {

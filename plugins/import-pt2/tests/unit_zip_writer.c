@@ -10,9 +10,9 @@ typedef struct memory { /* where a test's archive goes; zeros are not written, t
   uint64_t n, capacity;
 } memory_t;
 
-static aot_status_t keep(void *self, const void *data, uint64_t nbytes) {
+static aot_status_t keep(const aot_bytes_sink_t *sink, const void *data, uint64_t nbytes) {
   static const uint8_t zeros[4096];
-  memory_t *m = self;
+  memory_t *m = sink->head.self;
   assert_true(nbytes <= m->capacity - m->n);
   if (nbytes != sizeof zeros || memcmp(data, zeros, sizeof zeros) != 0) memcpy(m->bytes + m->n, data, (size_t)nbytes);
   m->n += nbytes;
@@ -21,7 +21,7 @@ static aot_status_t keep(void *self, const void *data, uint64_t nbytes) {
 
 static void write_three(test_env_t *t, memory_t *m) {
   static uint8_t numbers[1000];
-  const aot_bytes_sink_t sink = {sizeof sink, 0, m, keep};
+  const aot_bytes_sink_t sink = {.head = {.struct_size = sizeof sink, .self = m}, .write = keep};
   p2_zip_writer_t z = {.env = &t->env, .sink = &sink, .root = p2_str("model")};
   for (int i = 0; i < 1000; i++) numbers[i] = (uint8_t)i;
   assert_int_equal(p2_zip_member(&z, "archive_format", "pt2", 3), AOT_OK);
@@ -63,7 +63,7 @@ static void large_members_read_back(void **state) {
   uint8_t *bytes = mmap(NULL, (size_t)room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (bytes == MAP_FAILED) skip();
   memory_t m = {bytes, 0, room};
-  const aot_bytes_sink_t sink = {sizeof sink, 0, &m, keep};
+  const aot_bytes_sink_t sink = {.head = {.struct_size = sizeof sink, .self = &m}, .write = keep};
   const uint8_t *content;
   test_env_t t;
   p2_zip_t zip;

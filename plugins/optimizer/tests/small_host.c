@@ -175,15 +175,16 @@ static aot_status_t rule_add(aot_prog_t *p, const aot_rule_t *r) {
 
 /* ---- host ---- */
 
-static aot_status_t diag(aot_ctx_t *ctx, const aot_diag_t *d) {
+static aot_status_t diag(const aot_host_t *host, aot_ctx_t *ctx, const aot_diag_t *d) {
+  (void)host;
   small_host_t *h = (small_host_t *)(void *)ctx;
   h->n_diags++;
   snprintf(h->diag_code, sizeof h->diag_code, "%.*s", (int)d->code.size, d->code.data);
   return AOT_OK;
 }
-static void *alloc(aot_ctx_t *ctx, uint32_t arena, uint32_t align, uint64_t size) {
+static void *alloc(const aot_host_t *host, aot_ctx_t *ctx, uint32_t arena, uint32_t align, uint64_t size) {
   small_host_t *h = (small_host_t *)(void *)ctx;
-  (void)arena, (void)align;
+  (void)host, (void)arena, (void)align;
   if (size > sizeof h->memory - h->used) return NULL;
   void *at = h->memory + h->used;
   h->used += (size_t)size;
@@ -193,12 +194,14 @@ static void *alloc(aot_ctx_t *ctx, uint32_t arena, uint32_t align, uint64_t size
 void sh_init(small_host_t *h) {
   memset(h, 0, sizeof *h);
   h->n_leaves = 1; /* ids count from 1 */
-  h->graph = (aot_graph_api_t){.struct_size = sizeof h->graph, .n_leaves = n_leaves, .leaf_info = leaf_info, .n_rules = n_rules,
+  h->graph = (aot_graph_api_t){.head = {.struct_size = sizeof h->graph}, .n_leaves = n_leaves, .leaf_info = leaf_info, .n_rules = n_rules,
                                .rule = rule, .graph_find = graph_find, .n_outputs = n_outputs, .outputs = outputs,
                                .value_type = value_type, .op_find = op_find, .node_info = node_info};
-  h->edit = (aot_edit_api_t){.struct_size = sizeof h->edit, .graph_create = graph_create, .input_add = input_add,
+  h->edit = (aot_edit_api_t){.head = {.struct_size = sizeof h->edit}, .graph_create = graph_create, .input_add = input_add,
                              .output_add = output_add, .node_create = node_create, .leaf_create = leaf_create, .rule_add = rule_add};
-  h->host = (aot_host_t){.struct_size = sizeof h->host, .graph = &h->graph, .edit = &h->edit, .diag = diag, .alloc = alloc};
+  h->host = (aot_host_t){
+      .head = {.struct_size = sizeof h->host},
+      .graph = &h->graph, .edit = &h->edit, .diag = diag, .alloc = alloc};
 }
 
 uint32_t sh_param(small_host_t *h, const char *name, int32_t dtype, int32_t rank, const double *x) {

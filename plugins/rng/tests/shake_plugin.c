@@ -21,7 +21,7 @@ static aot_graph_t find_graph(const unit_t *u, aot_prog_t *prog) {
 }
 
 static aot_status_t tag_all(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->self;
+  const unit_t *u = p->head.self;
   const aot_graph_t graph = find_graph(u, prog);
   (void)ctx;
   for (aot_node_t n = u->host.graph->first(prog, graph); n.id != AOT_NO_ID; n = u->host.graph->next(prog, n)) {
@@ -70,13 +70,13 @@ static aot_status_t move_to_end(const unit_t *u, aot_prog_t *prog, aot_graph_t g
 }
 
 static aot_status_t shuffle(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->self;
+  const unit_t *u = p->head.self;
   const aot_graph_t graph = find_graph(u, prog);
   const uint64_t n = 2 * (uint64_t)u->host.graph->n_nodes(prog) + 1;
   order_t o = {.state = u->seed};
-  o.ready = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 4, n * 4);
-  o.n_waits = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 4, n * 4);
-  aot_node_t *users = u->host.alloc(ctx, AOT_ARENA_SCRATCH, 4, n * sizeof *users);
+  o.ready = u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, 4, n * 4);
+  o.n_waits = u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, 4, n * 4);
+  aot_node_t *users = u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, 4, n * sizeof *users);
   if (!o.ready || !o.n_waits || !users) return AOT_E_EXHAUSTED;
   for (aot_node_t node = u->host.graph->first(prog, graph); node.id != AOT_NO_ID; node = u->host.graph->next(prog, node)) {
     aot_node_info_t info = {.struct_size = sizeof info};
@@ -93,7 +93,7 @@ static aot_status_t shuffle(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *pro
 /* ---- redraw ---- */
 
 static aot_status_t redraw(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->self;
+  const unit_t *u = p->head.self;
   const aot_graph_t graph = u->host.graph->graph_find(prog, AOT_GRAPH_BACKWARD);
   const aot_op_t uniform = u->host.graph->op_find(prog, aot_str("aot.philox_uniform.default"));
   (void)ctx;
@@ -108,28 +108,31 @@ static aot_status_t redraw(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog
 
 /* ---- units ---- */
 
-static void destroy(const aot_pass_t *p) { free(p->self); }
+static void destroy(const aot_table_t *p) { free(p->self); }
 
-static aot_status_t create(const aot_host_t *host, const aot_opts_t *opts, const void **out,
+static aot_status_t create(const aot_host_t *host, const aot_opts_t *opts, const aot_table_t **out,
                            aot_status_t (*run)(const aot_pass_t *, aot_ctx_t *, aot_prog_t *)) {
   unit_t *u = calloc(1, sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->seed = (uint64_t)opts->values[0].i;
-  u->table = (aot_pass_t){.struct_size = sizeof u->table, .self = u, .run = run, .destroy = destroy};
-  *out = &u->table;
+  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  *out = &u->table.head;
   return AOT_OK;
 }
-static aot_status_t create_tag_all(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
-  (void)ctx;
+static aot_status_t create_tag_all(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                   const aot_table_t **out) {
+  (void)self, (void)ctx;
   return create(host, opts, out, tag_all);
 }
-static aot_status_t create_shuffle(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
-  (void)ctx;
+static aot_status_t create_shuffle(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                   const aot_table_t **out) {
+  (void)self, (void)ctx;
   return create(host, opts, out, shuffle);
 }
-static aot_status_t create_redraw(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
-  (void)ctx;
+static aot_status_t create_redraw(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                  const aot_table_t **out) {
+  (void)self, (void)ctx;
   return create(host, opts, out, redraw);
 }
 
@@ -149,7 +152,7 @@ typedef struct opset {
 } opset_t;
 
 static aot_status_t decompose(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, aot_node_t node, aot_value_t *out) {
-  const aot_host_t *host = &((const opset_t *)o->self)->host;
+  const aot_host_t *host = &((const opset_t *)o->head.self)->host;
   aot_node_info_t info = {.struct_size = sizeof info}, made = {.struct_size = sizeof made};
   aot_node_t dropout;
   (void)ctx;
@@ -164,16 +167,19 @@ static aot_status_t decompose(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *
   return AOT_OK;
 }
 
-static void destroy_opset(const aot_opset_t *o) { free(o->self); }
+static void destroy_opset(const aot_table_t *o) { free(o->self); }
 
-static aot_status_t create_opset(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
+static aot_status_t create_opset(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                 const aot_table_t **out) {
+  (void)self;
   opset_t *o = calloc(1, sizeof *o);
-  (void)ctx, (void)opts;
+  (void)self, (void)ctx, (void)opts;
   if (!o) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&o->host, sizeof o->host, host));
-  o->table = (aot_opset_t){.struct_size = sizeof o->table, .self = o, .ops = ops, .n_ops = 2, .decompose = decompose,
-                           .destroy = destroy_opset};
-  *out = &o->table;
+  o->table = (aot_opset_t){
+      .head = {.struct_size = sizeof o->table, .self = o, .destroy = destroy_opset},
+      .ops = ops, .n_ops = 2, .decompose = decompose};
+  *out = &o->table.head;
   return AOT_OK;
 }
 

@@ -67,16 +67,16 @@ static aot_status_t choose_impossibly(const divider_t *u, aot_prog_t *prog, cons
   AOT_TRY(u->host.graph->node_info(prog, node, &info));
   const aot_value_t saved[] = {info.first_result, info.first_result};
   const aot_cut_t cut = {.struct_size = sizeof cut, .saved = saved, .n_saved = is(u->how, "nothing") ? 0 : is(u->how, "late") ? 1 : 2};
-  return sink->put(sink->self, &cut);
+  return sink->put(sink, &cut);
 }
 
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
-  const divider_t *u = p->self;
+  const divider_t *u = p->head.self;
   if (is_impossible(u->how)) return choose_impossibly(u, prog, sink);
   const aot_value_t nowhere = {123456789};
   const aot_cut_t garbage = {.struct_size = sizeof garbage, .n_saved = 1, .saved = &nowhere};
   misbehave(u->how);
-  if (is(u->how, "garbage")) return sink->put(sink->self, &garbage);
+  if (is(u->how, "garbage")) return sink->put(sink, &garbage);
   return pt_choose(&u->host, ctx, prog, sink, &how_to_divide);
 }
 
@@ -143,7 +143,7 @@ static aot_status_t lie_about_type(const divider_t *u, aot_prog_t *prog) {
 }
 
 static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
-  const divider_t *u = p->self;
+  const divider_t *u = p->head.self;
   AOT_TRY(pt_apply(&u->host, ctx, prog, cut, &how_to_divide));
   if (is(u->how, "swap")) return swap_gradients(u, prog);
   if (is(u->how, "drop")) return list_outputs(u, prog, AOT_GRAPH_BACKWARD, 1, 0);
@@ -153,16 +153,18 @@ static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *
   return is(u->how, "type") ? lie_about_type(u, prog) : AOT_OK;
 }
 
-static void destroy_divider(const aot_partition_t *p) { free(p->self); }
+static void destroy_divider(const aot_table_t *p) { free(p->self); }
 
-static aot_status_t create_divider(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+static aot_status_t create_divider(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                   const aot_table_t **out_table) {
+  (void)self;
   divider_t *u = calloc(1, sizeof *u);
-  (void)ctx;
+  (void)self, (void)ctx;
   if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) return AOT_E_EXHAUSTED;
   u->how = opts->values[0].s;
-  u->table = (aot_partition_t){.struct_size = sizeof u->table, .self = u, .choose = choose, .destroy = destroy_divider};
+  u->table = (aot_partition_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy_divider}, .choose = choose};
   if (!is_impossible(u->how)) u->table.apply = apply;
-  *out_table = &u->table;
+  *out_table = &u->table.head;
   return AOT_OK;
 }
 
@@ -173,7 +175,7 @@ static aot_status_t accept(aot_prog_t *prog, const aot_host_t *host, const aot_v
   for (uint32_t g = 0; g < n; g++) {
     for (aot_node_t k = host->graph->first(prog, (aot_graph_t){g}); k.id != AOT_NO_ID; k = host->graph->next(prog, k)) {
       const aot_verdict_t v = {.struct_size = sizeof v, .accepted = 1, .node = k};
-      AOT_TRY(sink->put(sink->self, &v));
+      AOT_TRY(sink->put(sink, &v));
     }
   }
   return AOT_OK;
@@ -186,12 +188,12 @@ typedef struct zeros_unit {
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
   (void)ctx;
-  return accept(prog, &((const zeros_unit_t *)b->self)->host, sink);
+  return accept(prog, &((const zeros_unit_t *)b->head.self)->host, sink);
 }
 
 static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
   (void)b, (void)ctx, (void)prog;
-  return sink->write(sink->self, "zeros", 5);
+  return sink->write(sink, "zeros", 5);
 }
 
 /* The third forward is one too many. */
@@ -203,27 +205,31 @@ static aot_status_t run(void *self, const hc_run_t *run) {
   return AOT_OK;
 }
 
-static void destroy_exe(const aot_exe_t *e) { (void)e; }
+static void destroy_exe(const aot_table_t *e) { (void)e; }
 
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
                          const aot_device_t *device, const aot_exe_t **out) {
-  zeros_t *z = &((zeros_unit_t *)b->self)->zeros;
+  zeros_t *z = &((zeros_unit_t *)b->head.self)->zeros;
   (void)ctx, (void)bytes, (void)nbytes;
   if (!hc_exe_init(&z->exe, device, run, z)) return AOT_E_UNIMPLEMENTED;
-  z->exe.table.destroy = destroy_exe;
+  z->exe.table.head.destroy = destroy_exe;
   *out = &z->exe.table;
   return AOT_OK;
 }
 
-static void destroy_zeros(const aot_backend_t *b) { free(b->self); }
+static void destroy_zeros(const aot_table_t *b) { free(b->self); }
 
-static aot_status_t create_zeros(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+static aot_status_t create_zeros(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                 const aot_table_t **out_table) {
+  (void)self;
   zeros_unit_t *u = calloc(1, sizeof *u);
-  (void)ctx;
+  (void)self, (void)ctx;
   if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) return AOT_E_EXHAUSTED;
   u->zeros.how = opts->values[0].s;
-  u->zeros.table = (aot_backend_t){.struct_size = sizeof u->zeros.table, .self = u, .query = query, .compile = compile, .load = load, .destroy = destroy_zeros};
-  *out_table = &u->zeros.table;
+  u->zeros.table = (aot_backend_t){
+      .head = {.struct_size = sizeof u->zeros.table, .self = u, .destroy = destroy_zeros},
+      .query = query, .compile = compile, .load = load};
+  *out_table = &u->zeros.table.head;
   return AOT_OK;
 }
 

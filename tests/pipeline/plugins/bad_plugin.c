@@ -11,8 +11,9 @@
 int gone(void); /* of a library that is not there at run time */
 #endif
 
-static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
-  (void)host, (void)ctx, (void)opts, (void)out_table;
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  (void)self, (void)host, (void)ctx, (void)opts, (void)out_table;
 #ifdef BAD_LIBRARY
   return gone();
 #else

@@ -74,7 +74,7 @@ static aot_status_t tell(const hostile_t *u, aot_ctx_t *ctx, aot_prog_t *prog) {
                   .hint = AOT_STR_INIT("make it plainer"),
                   .value = {AOT_NO_ID}};
   d.node = u->host.graph->first(prog, u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD));
-  u->host.diag(ctx, &d);
+  u->host.diag(&u->host, ctx, &d);
   return AOT_E_UNIMPLEMENTED;
 }
 
@@ -115,7 +115,7 @@ static aot_status_t set_type(const hostile_t *u, aot_prog_t *prog) {
 }
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const hostile_t *u = p->self;
+  const hostile_t *u = p->head.self;
   volatile int zero = 0;
   AOT_TRY(edit_something(u, prog));
   if (is(u, "segv")) *(volatile int *)(uintptr_t)(zero + 64) = 1;
@@ -126,7 +126,7 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   if (is(u, "stack")) return deeper(&zero);
   if (is(u, "silent")) return AOT_E_INTERNAL;
   if (is(u, "told")) return tell(u, ctx, prog);
-  if (is(u, "alloc")) return u->host.alloc(ctx, AOT_ARENA_SCRATCH, 3, 8) ? AOT_OK : AOT_E_EXHAUSTED;
+  if (is(u, "alloc")) return u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, 3, 8) ? AOT_OK : AOT_E_EXHAUSTED;
   if (is(u, "thread")) in_thread(crash_in_thread);
   if (is(u, "exit")) exit(0);
   if (is(u, "_exit")) _exit(0);
@@ -137,24 +137,26 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   return AOT_OK;
 }
 
-static void destroy(const aot_pass_t *p) {
+static void destroy(const aot_table_t *p) {
   const hostile_t *u = p->self;
   const int crash = is(u, "destroy");
   free(p->self);
   if (crash) raise(SIGSEGV);
 }
 
-static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
-  static aot_pass_t no_run = {.struct_size = sizeof no_run};
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  (void)self;
+  static aot_pass_t no_run = {.head = {.struct_size = sizeof no_run}};
   hostile_t *u = calloc(1, sizeof *u);
-  (void)ctx;
+  (void)self, (void)ctx;
   if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) return AOT_E_EXHAUSTED;
   u->how = opts->values[0].s;
-  u->table = (aot_pass_t){.struct_size = sizeof u->table, .self = u, .run = run, .destroy = destroy};
-  *out_table = &u->table;
+  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  *out_table = &u->table.head;
   if (is(u, "create")) raise(SIGSEGV);
   if (is(u, "null")) *out_table = NULL;
-  if (is(u, "no-run")) *out_table = &no_run;
+  if (is(u, "no-run")) *out_table = &no_run.head;
   if (is(u, "refuse")) {
     const aot_diag_t d = {.struct_size = sizeof d,
                           .severity = AOT_SEVERITY_ERROR,
@@ -162,7 +164,7 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
                           .message = AOT_STR_INIT("not on a Sunday"),
                           .node = {AOT_NO_ID},
                           .value = {AOT_NO_ID}};
-    host->diag(ctx, &d);
+    host->diag(host, ctx, &d);
     return AOT_E_OPTION;
   }
   return AOT_OK;

@@ -34,8 +34,8 @@ static int is(const unit_t *u, const char *how) { return aot_str_eq(u->how, aot_
 /* ---- pass/1 "asker" ---- */
 
 static aot_status_t number(const unit_t *u, aot_ctx_t *ctx, const char *name, double value) {
-  const aot_ext_report_t *r = u->host.get_ext(u->host.self, AOT_EXT_REPORT);
-  return r->number(ctx, aot_str(name), value, aot_str(""));
+  const aot_ext_report_t *r = aot_ext(&u->host.head, AOT_EXT_REPORT);
+  return r->number(r, ctx, aot_str(name), value, aot_str(""));
 }
 
 static uint32_t count_outputs(const unit_t *u, aot_prog_t *prog) {
@@ -44,51 +44,55 @@ static uint32_t count_outputs(const unit_t *u, aot_prog_t *prog) {
 
 /* "ask": once, as it stands. "trial": with one more output, which is taken back. "forget": which is not. */
 static aot_status_t ask(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->self;
-  const aot_ext_memory_t *m = u->host.get_ext(u->host.self, AOT_EXT_MEMORY);
-  const aot_ext_trial_t *t = u->host.get_ext(u->host.self, AOT_EXT_TRIAL);
+  const unit_t *u = p->head.self;
+  const aot_ext_memory_t *m = aot_ext(&u->host.head, AOT_EXT_MEMORY);
+  const aot_ext_trial_t *t = aot_ext(&u->host.head, AOT_EXT_TRIAL);
   const aot_memory_plan_t *plan = NULL;
   const aot_graph_t g = u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD);
   if (!is(u, "ask")) {
-    AOT_TRY(t->begin(ctx, prog));
+    AOT_TRY(t->begin(t, ctx, prog));
     AOT_TRY(u->host.edit->output_add(prog, g, AOT_ROLE_USER_OUTPUT, 1, u->host.graph->outputs(prog, g)[0].value, aot_str("more")));
   }
   const aot_status_t status = m->plan(m, ctx, prog, NULL, 0, &plan);
-  if (is(u, "trial")) AOT_TRY(t->undo(ctx, prog));
-  if (t->undo(ctx, prog) != AOT_E_PRECONDITION && !is(u, "forget")) return AOT_E_INTERNAL;
-  if (is(u, "forget")) AOT_TRY(t->begin(ctx, prog));
+  if (is(u, "trial")) AOT_TRY(t->undo(t, ctx, prog));
+  if (t->undo(t, ctx, prog) != AOT_E_PRECONDITION && !is(u, "forget")) return AOT_E_INTERNAL;
+  if (is(u, "forget")) AOT_TRY(t->begin(t, ctx, prog));
   AOT_TRY(number(u, ctx, "status", status));
   AOT_TRY(number(u, ctx, "peak", status == AOT_OK ? (double)plan->peak_nbytes : -1));
   return number(u, ctx, "outputs", count_outputs(u, prog));
 }
 
-static void pass_destroy(const aot_pass_t *p) { free(p->self); }
+static void pass_destroy(const aot_table_t *p) { free(p->self); }
 
-static aot_status_t pass_create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
+static aot_status_t pass_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                const aot_table_t **out) {
+  (void)self;
   unit_t *u = make(host, opts);
-  (void)ctx;
+  (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
-  u->table.pass = (aot_pass_t){.struct_size = sizeof(aot_pass_t), .self = u, .run = ask, .destroy = pass_destroy};
-  *out = &u->table.pass;
+  u->table.pass = (aot_pass_t){
+      .head = {.struct_size = sizeof(aot_pass_t), .self = u, .destroy = pass_destroy},
+      .run = ask};
+  *out = &u->table.pass.head;
   return AOT_OK;
 }
 
 /* ---- backend/2 "teller" ---- */
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
-  const aot_graph_api_t *g = ((const unit_t *)b->self)->host.graph;
+  const aot_graph_api_t *g = ((const unit_t *)b->head.self)->host.graph;
   (void)ctx;
   for (uint32_t i = 1; i < g->n_graphs(prog); i++)
     for (aot_node_t k = g->first(prog, (aot_graph_t){i}); k.id != AOT_NO_ID; k = g->next(prog, k)) {
       const aot_verdict_t v = {.struct_size = sizeof v, .accepted = 1, .node = k};
-      AOT_TRY(sink->put(sink->self, &v));
+      AOT_TRY(sink->put(sink, &v));
     }
   return AOT_OK;
 }
 
 static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
   (void)b, (void)ctx, (void)prog;
-  return sink->write(sink->self, "t", 1);
+  return sink->write(sink, "t", 1);
 }
 
 static aot_status_t run(void *self, const hc_run_t *run) {
@@ -96,14 +100,14 @@ static aot_status_t run(void *self, const hc_run_t *run) {
   return AOT_OK;
 }
 
-static void exe_destroy(const aot_exe_t *e) { free(e->self); }
+static void exe_destroy(const aot_table_t *e) { free(e->self); }
 
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
                          const aot_device_t *device, const aot_exe_t **out) {
   hc_exe_t *e = calloc(1, sizeof *e);
   (void)b, (void)ctx, (void)bytes, (void)nbytes;
   if (!e || !hc_exe_init(e, device, run, e)) return AOT_E_EXHAUSTED;
-  e->table.destroy = exe_destroy;
+  e->table.head.destroy = exe_destroy;
   *out = &e->table;
   return AOT_OK;
 }
@@ -111,14 +115,14 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
 /* 1000 bytes for each output of the forward. */
 static aot_status_t plan(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols, uint64_t n_symbols,
                          const aot_memory_plan_t **out) {
-  unit_t *u = m->self;
+  unit_t *u = m->head.self;
   (void)symbols, (void)n_symbols;
   const uint64_t nbytes = 1000 * count_outputs(u, prog);
   if (is(u, "crash")) abort();
   if (is(u, "refuse")) {
     const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = AOT_STR_INIT("teller.no"),
                           .message = AOT_STR_INIT("this program is not for telling"), .node = aot_no_node(), .value = aot_no_value()};
-    u->host.diag(ctx, &d);
+    u->host.diag(&u->host, ctx, &d);
     return AOT_E_UNIMPLEMENTED;
   }
   u->steps[0] = u->steps[1] = (aot_memory_step_t){u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD), aot_no_node()};
@@ -130,21 +134,24 @@ static aot_status_t plan(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *
   return AOT_OK;
 }
 
-static const void *get_ext(const aot_backend_t *b, const char *id) {
+static const void *get_ext(const aot_table_t *b, const char *id) {
   const unit_t *u = b->self;
   return strcmp(id, AOT_EXT_MEMORY) == 0 && !is(u, "silent") ? &u->memory : NULL;
 }
 
-static void backend_destroy(const aot_backend_t *b) { free(b->self); }
+static void backend_destroy(const aot_table_t *b) { free(b->self); }
 
-static aot_status_t backend_create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
+static aot_status_t backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                   const aot_table_t **out) {
+  (void)self;
   unit_t *u = make(host, opts);
-  (void)ctx;
+  (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
-  u->memory = (aot_ext_memory_t){.struct_size = sizeof u->memory, .self = u, .plan = plan};
-  u->table.backend = (aot_backend_t){.struct_size = sizeof(aot_backend_t), .self = u, .query = query, .compile = compile, .load = load,
-                                     .destroy = backend_destroy, .get_ext = get_ext};
-  *out = &u->table.backend;
+  u->memory = (aot_ext_memory_t){.head = {.struct_size = sizeof u->memory, .self = u}, .plan = plan};
+  u->table.backend = (aot_backend_t){
+      .head = {.struct_size = sizeof(aot_backend_t), .self = u, .destroy = backend_destroy, .get_ext = get_ext},
+      .query = query, .compile = compile, .load = load};
+  *out = &u->table.backend.head;
   return AOT_OK;
 }
 

@@ -28,11 +28,11 @@ static const aot_op_desc_t *const ops[] = {&note, &stamp};
 
 static aot_status_t infer(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, const aot_arg_t *args,
                           uint32_t n, const aot_type_sink_t *sink) {
-  const unit_t *u = o->self;
+  const unit_t *u = o->head.self;
   aot_type_t t;
   (void)ctx, (void)local, (void)n;
   AOT_TRY(u->host.graph->value_type(prog, (aot_value_t){(uint32_t)args[0].u.i}, &t));
-  return sink->put(sink->self, &t);
+  return sink->put(sink, &t);
 }
 
 static aot_status_t emit(const unit_t *u, aot_prog_t *prog, const aot_node_info_t *at, aot_node_t before, const char *op, aot_arg_t arg,
@@ -49,7 +49,7 @@ static aot_status_t emit(const unit_t *u, aot_prog_t *prog, const aot_node_info_
 
 static aot_status_t decompose(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, aot_node_t node,
                               aot_value_t *out_values) {
-  const unit_t *u = o->self;
+  const unit_t *u = o->head.self;
   aot_node_info_t info = {.struct_size = sizeof info};
   aot_value_t nothing;
   (void)ctx;
@@ -60,16 +60,19 @@ static aot_status_t decompose(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *
   return emit(u, prog, &info, node, "aten.clone.default", x, out_values);
 }
 
-static void destroy(const aot_opset_t *o) { free(o->self); }
+static void destroy(const aot_table_t *o) { free(o->self); }
 
-static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out) {
+  (void)self;
   unit_t *u = calloc(1, sizeof *u);
-  (void)ctx, (void)opts;
+  (void)self, (void)ctx, (void)opts;
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
-  u->table = (aot_opset_t){.struct_size = sizeof u->table, .self = u, .ops = ops, .n_ops = sizeof ops / sizeof *ops, .infer = infer,
-                           .decompose = decompose, .destroy = destroy};
-  *out = &u->table;
+  u->table = (aot_opset_t){
+      .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy},
+      .ops = ops, .n_ops = sizeof ops / sizeof *ops, .infer = infer, .decompose = decompose};
+  *out = &u->table.head;
   return AOT_OK;
 }
 

@@ -28,9 +28,11 @@ static const aot_op_desc_t *const ops[] = {&op};
 static void __attribute__((constructor)) too_early(void) { raise(SIGSEGV); }
 #endif
 
-static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
-  static const aot_opset_t table = {.struct_size = sizeof table, .ops = ops, .n_ops = 1};
-  (void)host, (void)ctx, (void)opts;
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  (void)self;
+  static const aot_opset_t table = {.head = {.struct_size = sizeof table}, .ops = ops, .n_ops = 1};
+  (void)self, (void)host, (void)ctx, (void)opts;
 #if defined(STRAY_EXIT)
   exit(0);
 #elif defined(STRAY_CRASH)
@@ -38,7 +40,7 @@ static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opt
 #elif defined(STRAY_FAIL)
   return AOT_E_INTERNAL;
 #endif
-  *out_table = &table;
+  *out_table = &table.head;
   return AOT_OK;
 }
 

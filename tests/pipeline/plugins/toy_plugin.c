@@ -42,7 +42,7 @@ static aot_status_t tell(const unit_t *u, aot_ctx_t *ctx, aot_node_t node, const
   d.message = aot_str(message);
   d.node = node;
   d.value = aot_no_value();
-  u->host.diag(ctx, &d);
+  u->host.diag(&u->host, ctx, &d);
   return AOT_E_UNIMPLEMENTED;
 }
 
@@ -66,11 +66,11 @@ static const aot_op_desc_t *const ops[] = {&op_add, &op_mul, &op_muladd, &op_who
 
 static aot_status_t infer(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, const aot_arg_t *a,
                           uint32_t n, const aot_type_sink_t *sink) {
-  const unit_t *u = o->self;
+  const unit_t *u = o->head.self;
   aot_type_t t;
   (void)ctx, (void)local, (void)n;
   AOT_TRY(u->host.graph->value_type(prog, (aot_value_t){(uint32_t)a[0].u.i}, &t));
-  return sink->put(sink->self, &t);
+  return sink->put(sink, &t);
 }
 
 static aot_status_t emit(const unit_t *u, aot_prog_t *prog, aot_node_t before, const char *op, aot_value_t a,
@@ -90,7 +90,7 @@ static aot_status_t emit(const unit_t *u, aot_prog_t *prog, aot_node_t before, c
 
 static aot_status_t decompose(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, aot_node_t node,
                               aot_value_t *out_values) {
-  const unit_t *u = o->self;
+  const unit_t *u = o->head.self;
   aot_node_info_t info = {.struct_size = sizeof info};
   aot_value_t product;
   (void)ctx;
@@ -102,20 +102,18 @@ static aot_status_t decompose(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *
   return emit(u, prog, node, "toy.add", product, b, out_values);
 }
 
-static void opset_destroy(const aot_opset_t *o) { free(o->self); }
+static void opset_destroy(const aot_table_t *o) { free(o->self); }
 
-static aot_status_t opset_create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
+static aot_status_t opset_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                 const aot_table_t **out) {
+  (void)self;
   unit_t *u = unit_make(host, opts);
-  (void)ctx;
+  (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
-  u->table.opset = (aot_opset_t){.struct_size = sizeof(aot_opset_t),
-                                 .self = u,
-                                 .ops = ops,
-                                 .n_ops = sizeof ops / sizeof *ops,
-                                 .infer = infer,
-                                 .decompose = decompose,
-                                 .destroy = opset_destroy};
-  *out = &u->table.opset;
+  u->table.opset = (aot_opset_t){
+      .head = {.struct_size = sizeof(aot_opset_t), .self = u, .destroy = opset_destroy},
+      .ops = ops, .n_ops = sizeof ops / sizeof *ops, .infer = infer, .decompose = decompose};
+  *out = &u->table.opset.head;
   return AOT_OK;
 }
 
@@ -179,17 +177,17 @@ static const aot_option_t fuse_options[] = {
 };
 
 static void report(const unit_t *u, aot_ctx_t *ctx, const char *name, double value) {
-  const aot_ext_report_t *ext = u->host.get_ext(u->host.self, AOT_EXT_REPORT);
-  if (ext) ext->number(ctx, aot_str(name), value, aot_str("nodes"));
+  const aot_ext_report_t *ext = aot_ext(&u->host.head, AOT_EXT_REPORT);
+  if (ext) ext->number(ext, ctx, aot_str(name), value, aot_str("nodes"));
 }
 
 static aot_status_t fuse_run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->self;
+  const unit_t *u = p->head.self;
   const aot_graph_api_t *g = u->host.graph;
-  const aot_ext_env_t *env = u->host.get_ext(u->host.self, AOT_EXT_ENV);
+  const aot_ext_env_t *env = aot_ext(&u->host.head, AOT_EXT_ENV);
   const aot_op_t mul = g->op_find(prog, aot_str("toy.mul"));
   uint32_t n = 0;
-  if (env) env->get(ctx, "TOY_FUSE");
+  if (env) env->get(env, ctx, "TOY_FUSE");
   for (aot_node_t k = g->first(prog, g->graph_find(prog, AOT_GRAPH_FORWARD)), next; k.id != AOT_NO_ID; k = next) {
     aot_node_info_t info = {.struct_size = sizeof info};
     aot_value_t made;
@@ -207,19 +205,22 @@ static aot_status_t fuse_run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *pr
   return AOT_OK;
 }
 
-static void pass_destroy(const aot_pass_t *p) { free(p->self); }
+static void pass_destroy(const aot_table_t *p) { free(p->self); }
 
-static aot_status_t pass_make(const aot_host_t *host, const aot_opts_t *opts, const void **out,
+static aot_status_t pass_make(const aot_host_t *host, const aot_opts_t *opts, const aot_table_t **out,
                               aot_status_t (*run)(const aot_pass_t *, aot_ctx_t *, aot_prog_t *)) {
   unit_t *u = unit_make(host, opts);
   if (!u) return AOT_E_EXHAUSTED;
-  u->table.pass = (aot_pass_t){.struct_size = sizeof(aot_pass_t), .self = u, .run = run, .destroy = pass_destroy};
-  *out = &u->table.pass;
+  u->table.pass = (aot_pass_t){
+      .head = {.struct_size = sizeof(aot_pass_t), .self = u, .destroy = pass_destroy},
+      .run = run};
+  *out = &u->table.pass.head;
   return AOT_OK;
 }
 
-static aot_status_t fuse_create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
-  (void)ctx;
+static aot_status_t fuse_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                const aot_table_t **out) {
+  (void)self, (void)ctx;
   return pass_make(host, opts, out, fuse_run);
 }
 
@@ -230,8 +231,9 @@ static aot_status_t nothing_run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t 
   return AOT_OK;
 }
 
-static aot_status_t nothing_create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
-  (void)ctx;
+static aot_status_t nothing_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                   const aot_table_t **out) {
+  (void)self, (void)ctx;
   return pass_make(host, opts, out, nothing_run);
 }
 
@@ -250,33 +252,33 @@ static const aot_option_t strict_options[] = {
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
   const aot_cut_t cut = {.struct_size = sizeof cut};
   (void)p, (void)ctx, (void)prog;
-  return sink->put(sink->self, &cut);
+  return sink->put(sink, &cut);
 }
 
 static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
   (void)prog, (void)cut;
-  return tell(p->self, ctx, aot_no_node(), "the toy partition divides nothing");
+  return tell(p->head.self, ctx, aot_no_node(), "the toy partition divides nothing");
 }
 
-static void partition_destroy(const aot_partition_t *p) { free(p->self); }
+static void partition_destroy(const aot_table_t *p) { free(p->self); }
 
-static aot_status_t partition_create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
+static aot_status_t partition_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                     const aot_table_t **out) {
+  (void)self;
   unit_t *u = unit_make(host, opts);
-  (void)ctx;
+  (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
-  u->table.partition = (aot_partition_t){.struct_size = sizeof(aot_partition_t),
-                                         .self = u,
-                                         .choose = choose,
-                                         .apply = apply,
-                                         .destroy = partition_destroy};
-  *out = &u->table.partition;
+  u->table.partition = (aot_partition_t){
+      .head = {.struct_size = sizeof(aot_partition_t), .self = u, .destroy = partition_destroy},
+      .choose = choose, .apply = apply};
+  *out = &u->table.partition.head;
   return AOT_OK;
 }
 
 /* ---- backend/2 "toy-backend": takes add and mul; the artifact is four bytes ---- */
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
-  const aot_graph_api_t *g = ((const unit_t *)b->self)->host.graph;
+  const aot_graph_api_t *g = ((const unit_t *)b->head.self)->host.graph;
   (void)ctx;
   for (uint32_t i = 1; i < g->n_graphs(prog); i++)
     for (aot_node_t k = g->first(prog, (aot_graph_t){i}); k.id != AOT_NO_ID; k = g->next(prog, k)) {
@@ -285,15 +287,15 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
       AOT_TRY(g->node_info(prog, k, &info));
       const aot_str_t name = g->op_desc(prog, info.op)->name;
       v.accepted = text_is(name, "toy.add") || text_is(name, "toy.mul");
-      AOT_TRY(sink->put(sink->self, &v));
+      AOT_TRY(sink->put(sink, &v));
     }
   return AOT_OK;
 }
 
 static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
   (void)b, (void)ctx, (void)prog;
-  AOT_TRY(sink->write(sink->self, "to", 2));
-  return sink->write(sink->self, "y!", 2);
+  AOT_TRY(sink->write(sink, "to", 2));
+  return sink->write(sink, "y!", 2);
 }
 
 static aot_status_t exe_run(void *self, const hc_run_t *run) {
@@ -301,40 +303,38 @@ static aot_status_t exe_run(void *self, const hc_run_t *run) {
   return self && run->n_inputs + run->n_outputs < 100 ? AOT_OK : AOT_E_INVALID;
 }
 
-static void exe_destroy(const aot_exe_t *e) { free(e->self); }
+static void exe_destroy(const aot_table_t *e) { free(e->self); }
 
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
                          const aot_device_t *device, const aot_exe_t **out) {
   (void)ctx;
-  if (nbytes != 4 || memcmp(bytes, "toy!", 4) != 0) return tell(b->self, ctx, aot_no_node(), "not a toy artifact");
+  if (nbytes != 4 || memcmp(bytes, "toy!", 4) != 0) return tell(b->head.self, ctx, aot_no_node(), "not a toy artifact");
   hc_exe_t *e = calloc(1, sizeof *e);
   if (!e || !hc_exe_init(e, device, exe_run, e)) return AOT_E_EXHAUSTED;
-  e->table.destroy = exe_destroy;
+  e->table.head.destroy = exe_destroy;
   *out = &e->table;
   return AOT_OK;
 }
 
-static void backend_destroy(const aot_backend_t *b) { free(b->self); }
+static void backend_destroy(const aot_table_t *b) { free(b->self); }
 
-static const void *backend_ext(const aot_backend_t *b, const char *id) {
+static const void *backend_ext(const aot_table_t *b, const char *id) {
   static const aot_str_t names[] = {AOT_STR_INIT("toy.mul"), AOT_STR_INIT("toy.add")};
   static const aot_ext_coverage_t coverage = {sizeof coverage, 0, names, 2};
   (void)b;
   return strcmp(id, AOT_EXT_COVERAGE) == 0 ? &coverage : NULL;
 }
 
-static aot_status_t backend_create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
+static aot_status_t backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                   const aot_table_t **out) {
+  (void)self;
   unit_t *u = unit_make(host, opts);
-  (void)ctx;
+  (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
-  u->table.backend = (aot_backend_t){.struct_size = sizeof(aot_backend_t),
-                                     .self = u,
-                                     .query = query,
-                                     .compile = compile,
-                                     .load = load,
-                                     .destroy = backend_destroy,
-                                     .get_ext = backend_ext};
-  *out = &u->table.backend;
+  u->table.backend = (aot_backend_t){
+      .head = {.struct_size = sizeof(aot_backend_t), .self = u, .destroy = backend_destroy, .get_ext = backend_ext},
+      .query = query, .compile = compile, .load = load};
+  *out = &u->table.backend.head;
   return AOT_OK;
 }
 
@@ -385,7 +385,7 @@ static aot_status_t add_node(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog, 
 }
 
 static aot_status_t read(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_t *file, aot_prog_t *prog) {
-  const unit_t *u = i->self;
+  const unit_t *u = i->head.self;
   const int64_t sizes[] = {2, 3};
   const aot_type_t t = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_F32, .rank = 2, .device_index = -1, .sizes = sizes};
   const char *s = file->data, *end = s + file->nbytes;
@@ -403,15 +403,18 @@ static aot_status_t read(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_t
   return u->host.edit->output_add(prog, g, AOT_ROLE_USER_OUTPUT, 0, v, aot_str("y"));
 }
 
-static void import_destroy(const aot_import_t *i) { free(i->self); }
+static void import_destroy(const aot_table_t *i) { free(i->self); }
 
-static aot_status_t import_create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
+static aot_status_t import_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                  const aot_table_t **out) {
+  (void)self;
   unit_t *u = unit_make(host, opts);
-  (void)ctx;
+  (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
   u->table.import = (aot_import_t){
-      .struct_size = sizeof(aot_import_t), .self = u, .probe = probe, .read = read, .destroy = import_destroy};
-  *out = &u->table.import;
+      .head = {.struct_size = sizeof(aot_import_t), .self = u, .destroy = import_destroy},
+      .probe = probe, .read = read};
+  *out = &u->table.import.head;
   return AOT_OK;
 }
 

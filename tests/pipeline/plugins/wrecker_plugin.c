@@ -36,18 +36,18 @@ static aot_status_t add_node(const wrecker_t *u, aot_prog_t *prog, int32_t kind)
 /* ---- partition ---- */
 
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
-  const wrecker_t *u = p->self;
+  const wrecker_t *u = p->head.self;
   const aot_value_t nowhere = {4000000};
   const aot_node_t no_node = {3999999};
   aot_cut_t cut = {.struct_size = sizeof cut};
   (void)ctx;
   if (is(u, "no-cut")) return AOT_OK;
-  if (is(u, "two-cuts")) sink->put(sink->self, &cut);
+  if (is(u, "two-cuts")) sink->put(sink, &cut);
   if (is(u, "bad-value")) cut.n_saved = 1, cut.saved = &nowhere;
   if (is(u, "bad-node")) cut.n_recomputed = 1, cut.recomputed = &no_node;
   if (is(u, "edits")) AOT_TRY(add_node(u, prog, AOT_GRAPH_JOINT));
   if (is(u, "crash")) raise(SIGSEGV);
-  sink->put(sink->self, &cut);
+  sink->put(sink, &cut);
   return AOT_OK;
 }
 
@@ -59,32 +59,32 @@ static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *
 /* ---- backend ---- */
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
-  const wrecker_t *u = b->self;
+  const wrecker_t *u = b->head.self;
   const aot_graph_api_t *g = u->host.graph;
   (void)ctx;
   if (is(u, "no-verdicts")) return AOT_OK;
   if (is(u, "query-edits")) return add_node(u, prog, AOT_GRAPH_FORWARD);
   if (is(u, "bad-verdict")) {
     const aot_verdict_t v = {.struct_size = sizeof v, .accepted = 1, .node = {4000000}};
-    if (sink->put(sink->self, &v) == AOT_OK) return AOT_E_INTERNAL;
+    if (sink->put(sink, &v) == AOT_OK) return AOT_E_INTERNAL;
   }
   for (uint32_t i = 1; i < g->n_graphs(prog); i++)
     for (aot_node_t k = g->first(prog, (aot_graph_t){i}); k.id != AOT_NO_ID; k = g->next(prog, k)) {
       const aot_verdict_t v = {.struct_size = sizeof v, .accepted = 1, .node = k};
-      AOT_TRY(sink->put(sink->self, &v));
+      AOT_TRY(sink->put(sink, &v));
     }
   return AOT_OK;
 }
 
 static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
-  const wrecker_t *u = b->self;
+  const wrecker_t *u = b->head.self;
   (void)ctx;
   if (is(u, "compile-crash")) raise(SIGBUS);
   if (is(u, "compile-silent")) return AOT_E_UNKNOWN;
   if (is(u, "compile-edits"))
     AOT_TRY(u->host.edit->outputs_clear(prog, u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD)));
   if (is(u, "compile-edits")) AOT_TRY(add_node(u, prog, AOT_GRAPH_FORWARD));
-  for (int i = 0; i < 10000; i++) AOT_TRY(sink->write(sink->self, "0123456789", 10));
+  for (int i = 0; i < 10000; i++) AOT_TRY(sink->write(sink, "0123456789", 10));
   return AOT_OK;
 }
 
@@ -95,8 +95,8 @@ static aot_status_t exe_run(void *self, const hc_run_t *run) {
 
 static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *bytes, uint64_t nbytes,
                          const aot_device_t *device, const aot_exe_t **out) {
-  static const aot_exe_t no_run = {.struct_size = sizeof no_run};
-  wrecker_t *u = b->self;
+  static const aot_exe_t no_run = {.head = {.struct_size = sizeof no_run}};
+  wrecker_t *u = b->head.self;
   (void)ctx;
   if (nbytes != 100000 || memcmp((const char *)bytes + 99990, "0123456789", 10) != 0) return AOT_E_DATA_LOSS;
   if (is(u, "load-null")) return AOT_OK;
@@ -114,7 +114,7 @@ static aot_status_t probe(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_
 }
 
 static aot_status_t read(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_t *file, aot_prog_t *prog) {
-  const wrecker_t *u = i->self;
+  const wrecker_t *u = i->head.self;
   aot_graph_t g;
   (void)ctx;
   if (file->nbytes > 6 && ((const char *)file->data)[6] == 'c') raise(SIGSEGV);
@@ -124,9 +124,9 @@ static aot_status_t read(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_t
 
 /* ---- descriptor ---- */
 
-static void partition_destroy(const aot_partition_t *p) { free(p->self); }
-static void backend_destroy(const aot_backend_t *b) { free(b->self); }
-static void import_destroy(const aot_import_t *i) { free(i->self); }
+static void partition_destroy(const aot_table_t *p) { free(p->self); }
+static void backend_destroy(const aot_table_t *b) { free(b->self); }
+static void import_destroy(const aot_table_t *i) { free(i->self); }
 
 static wrecker_t *make(const aot_host_t *host, const aot_opts_t *opts) {
   wrecker_t *u = calloc(1, sizeof *u);
@@ -135,37 +135,39 @@ static wrecker_t *make(const aot_host_t *host, const aot_opts_t *opts) {
   return u;
 }
 
-static aot_status_t create_partition(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
+static aot_status_t create_partition(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                     const aot_table_t **out) {
+  (void)self;
   wrecker_t *u = make(host, opts);
-  (void)ctx;
-  u->table.partition = (aot_partition_t){.struct_size = sizeof(aot_partition_t),
-                                         .self = u,
-                                         .choose = choose,
-                                         .apply = apply,
-                                         .destroy = partition_destroy};
-  *out = u;
+  (void)self, (void)ctx;
+  u->table.partition = (aot_partition_t){
+      .head = {.struct_size = sizeof(aot_partition_t), .self = u, .destroy = partition_destroy},
+      .choose = choose, .apply = apply};
+  *out = &u->table.partition.head;
   return AOT_OK;
 }
 
-static aot_status_t create_backend(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
+static aot_status_t create_backend(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                   const aot_table_t **out) {
+  (void)self;
   wrecker_t *u = make(host, opts);
-  (void)ctx;
-  u->table.backend = (aot_backend_t){.struct_size = sizeof(aot_backend_t),
-                                     .self = u,
-                                     .query = query,
-                                     .compile = compile,
-                                     .load = load,
-                                     .destroy = backend_destroy};
-  *out = u;
+  (void)self, (void)ctx;
+  u->table.backend = (aot_backend_t){
+      .head = {.struct_size = sizeof(aot_backend_t), .self = u, .destroy = backend_destroy},
+      .query = query, .compile = compile, .load = load};
+  *out = &u->table.backend.head;
   return AOT_OK;
 }
 
-static aot_status_t create_import(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out) {
+static aot_status_t create_import(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                  const aot_table_t **out) {
+  (void)self;
   wrecker_t *u = make(host, opts);
-  (void)ctx;
+  (void)self, (void)ctx;
   u->table.import = (aot_import_t){
-      .struct_size = sizeof(aot_import_t), .self = u, .probe = probe, .read = read, .destroy = import_destroy};
-  *out = u;
+      .head = {.struct_size = sizeof(aot_import_t), .self = u, .destroy = import_destroy},
+      .probe = probe, .read = read};
+  *out = &u->table.import.head;
   return AOT_OK;
 }
 

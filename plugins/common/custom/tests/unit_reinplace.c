@@ -20,15 +20,16 @@ static aot_status_t add_one(const aot_kernel_t *k, const aot_kernel_call_t *c) {
     for (int64_t e = 0; e < 4; e++) ((float *)c->args[0].u.tensors[i]->data)[e] += 1;
   return AOT_OK;
 }
-static const aot_kernel_t kernel = {.struct_size = sizeof kernel, .op = AOT_STR_INIT("my.write"), .run = add_one};
+static const aot_kernel_t kernel = {.head = {.struct_size = sizeof kernel}, .op = AOT_STR_INIT("my.write"), .run = add_one};
 
-static aot_status_t find(aot_ctx_t *ctx, aot_str_t name, const aot_op_desc_t **out_op, const aot_kernel_t **out_kernel) {
-  (void)ctx;
+static aot_status_t find(const aot_ext_kernel_lookup_t *x, aot_ctx_t *ctx, aot_str_t name, const aot_op_desc_t **out_op,
+                         const aot_kernel_t **out_kernel) {
+  (void)x, (void)ctx;
   *out_op = aot_str_eq(name, op.name) ? &op : NULL;
   *out_kernel = *out_op ? &kernel : NULL;
   return AOT_OK;
 }
-static const aot_ext_kernel_lookup_t lookup = {.struct_size = sizeof lookup, .find = find};
+static const aot_ext_kernel_lookup_t lookup = {.head = {.struct_size = sizeof lookup}, .find = find};
 static const cu_world_t world = {&lookup, NULL};
 
 #define FOUR (const int64_t[]){4}
