@@ -4,6 +4,8 @@
 #include <aot/inline.h>
 #include <stdlib.h>
 
+#define CHECKPOINT_TAGS (AOT_NODE_MUST_SAVE | AOT_NODE_PREFER_SAVE | AOT_NODE_MUST_RECOMPUTE | AOT_NODE_PREFER_RECOMPUTE)
+
 void pt_copier_deinit(pt_copier_t *c) {
   free(c->ids);
   free(c->args);
@@ -50,7 +52,7 @@ static aot_status_t map_args(pt_copier_t *c, const aot_node_info_t *info) {
   return AOT_OK;
 }
 
-aot_status_t pt_copy_node(pt_copier_t *c, uint32_t node_id, int recomputed) {
+aot_status_t pt_copy_node(pt_copier_t *c, uint32_t node_id, uint32_t flags) {
   const aot_graph_api_t *g = c->host->graph;
   aot_node_info_t info = {.struct_size = sizeof info};
   aot_node_t from = {node_id}, made;
@@ -61,16 +63,17 @@ aot_status_t pt_copy_node(pt_copier_t *c, uint32_t node_id, int recomputed) {
     aot_value_t v = {info.first_result.id + i};
     AOT_TRY(g->value_type(c->prog, v, &c->types[i]));
   }
+  if (info.flags & CHECKPOINT_TAGS) flags &= ~(uint32_t)CHECKPOINT_TAGS;
   aot_node_spec_t spec = {.struct_size = sizeof spec,
-                          .flags = info.flags | (recomputed ? AOT_NODE_BACKWARD : 0),
+                          .flags = info.flags | flags,
                           .op = info.op,
                           .n_args = info.n_args,
                           .args = c->args,
                           .n_types = info.n_results,
-                          .region_tag = info.region_tag,
+                          .region_tag = info.region_tag ? info.region_tag : c->region_tag,
                           .types = c->types,
                           .origin = info.origin};
-  AOT_TRY(c->host->edit->node_create(c->prog, c->graph, &spec, aot_no_node(), &made));
+  AOT_TRY(c->host->edit->node_create(c->prog, c->graph, &spec, c->before, &made));
   aot_node_info_t copy = {.struct_size = sizeof copy};
   AOT_TRY(g->node_info(c->prog, made, &copy));
   for (uint32_t i = 0; i < info.n_results; i++) c->map[info.first_result.id + i] = copy.first_result.id + i;

@@ -271,7 +271,7 @@ static aot_status_t make_backward(aoth_halves_t *h, pt_copier_t *c) {
   AOT_TRY(add_backward_inputs(h, c));
   for (uint32_t i = 0; i < h->split.n_backward; i++) {
     const uint32_t n = h->split.backward[i];
-    AOT_TRY(pt_copy_node(c, j->node_id[n], !j->late[n]));
+    AOT_TRY(pt_copy_node(c, j->node_id[n], j->late[n] ? 0 : AOT_NODE_BACKWARD));
   }
   return add_outputs(h, c, 1);
 }

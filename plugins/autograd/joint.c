@@ -7,89 +7,50 @@
  * it, zeros when something does and the derivative vanishes. Shape and dtype of a gradient are the leaf's. */
 #include "effect_nodes.h"
 #include "joint.h"
+#include "joint/copy_nodes.h"
 
 #include <stdio.h>
 
 /* ---- the copy of the forward graph ---- */
 
-/* An argument with its values renamed. */
-static aot_status_t renamed(ag_joint_t *j, const aot_arg_t *from, aot_arg_t *out) {
-  const uint32_t *map = j->map;
-  uint32_t k, *ids;
-  *out = *from;
-  if (from->kind == AOT_ARG_VALUE) out->u.i = map[from->u.i];
-  if (from->kind != AOT_ARG_VALUES) return AOT_OK;
-  ids = ag_scratch(&j->a, from->n, sizeof *ids);
-  if (!ids) return AOT_E_EXHAUSTED;
-  for (k = 0; k < from->n; k++) ids[k] = map[from->u.ids[k]];
-  out->u.ids = ids;
+static aot_status_t copy_names(ag_joint_t *j, aot_node_t from) {
+  const aot_host_t *h = j->a.host;
+  uint32_t i;
+  AOT_TRY(ag_load(&j->a, from));
+  for (i = 0; i < j->a.info.n_results; i++) {
+    const aot_value_t old = {j->a.info.first_result.id + i}, copy = {j->map[old.id]};
+    const aot_str_t name = h->graph->value_name(j->a.prog, old);
+    if (name.size) AOT_TRY(h->edit->name_set(j->a.prog, copy, name));
+  }
   return AOT_OK;
 }
 
-static aot_status_t copy_node(ag_joint_t *j, aot_node_t from) {
-  const aot_host_t *h = j->a.host;
-  aot_prog_t *p = j->a.prog;
-  aot_node_info_t made;
-  aot_node_spec_t s;
+static aot_status_t copy_all(ag_joint_t *j, pt_copier_t *c) {
+  const aot_graph_api_t *api = j->a.host->graph;
+  uint32_t i, n = api->n_inputs(j->a.prog, j->forward);
   aot_node_t node;
-  aot_type_t *types;
-  aot_arg_t *args;
-  uint32_t i;
-  AOT_TRY(ag_load(&j->a, from));
-  types = ag_scratch(&j->a, j->a.info.n_results, sizeof *types);
-  args = ag_scratch(&j->a, j->a.info.n_args, sizeof *args);
-  if (!types || !args) return AOT_E_EXHAUSTED;
-  for (i = 0; i < j->a.info.n_args; i++) AOT_TRY(renamed(j, &j->a.info.args[i], &args[i]));
-  for (i = 0; i < j->a.info.n_results; i++) {
-    aot_value_t v;
-    v.id = j->a.info.first_result.id + i;
-    AOT_TRY(h->graph->value_type(p, v, &types[i]));
+  for (i = 0; i < n; i++) {
+    const aot_port_t port = api->inputs(j->a.prog, j->forward)[i];
+    AOT_TRY(pt_add_input(c, &port, port.role, port.index, port.name));
   }
-  memset(&s, 0, sizeof s);
-  s.struct_size = sizeof s;
-  s.flags = j->a.info.flags;
-  s.op = j->a.info.op;
-  s.args = args;
-  s.n_args = j->a.info.n_args;
-  s.types = types;
-  s.n_types = j->a.info.n_results;
-  s.region_tag = j->a.info.region_tag;
-  s.origin = j->a.info.origin;
-  AOT_TRY(h->edit->node_create(p, j->a.graph, &s, aot_no_node(), &node));
-  memset(&made, 0, sizeof made);
-  made.struct_size = sizeof made;
-  AOT_TRY(h->graph->node_info(p, node, &made));
-  for (i = 0; i < s.n_types; i++) {
-    aot_value_t old, new_value;
-    aot_str_t name;
-    old.id = j->a.info.first_result.id + i;
-    new_value.id = j->map[old.id] = made.first_result.id + i;
-    name = h->graph->value_name(p, old);
-    if (name.size) AOT_TRY(h->edit->name_set(p, new_value, name));
+  for (node = api->first(j->a.prog, j->forward); node.id != AOT_NO_ID; node = api->next(j->a.prog, node)) {
+    AOT_TRY(pt_copy_node(c, node.id, 0));
+    AOT_TRY(copy_names(j, node));
   }
   return AOT_OK;
 }
 
 aot_status_t ag_joint_copy(ag_joint_t *j, int32_t kind, aot_str_t name) {
   const aot_host_t *h = j->a.host;
-  aot_prog_t *p = j->a.prog;
-  uint32_t i, n = h->graph->n_inputs(p, j->forward);
-  aot_node_t node;
-  j->map = ag_scratch(&j->a, h->graph->n_values(p), sizeof *j->map);
+  pt_copier_t c = {.host = h, .ctx = j->a.ctx, .prog = j->a.prog};
+  aot_status_t status;
+  j->map = c.map = ag_scratch(&j->a, h->graph->n_values(j->a.prog), sizeof *j->map);
   if (!j->map) return AOT_E_EXHAUSTED;
-  AOT_TRY(h->edit->graph_create(p, kind, name, &j->a.graph));
-  for (i = 0; i < n; i++) {
-    aot_port_t port = h->graph->inputs(p, j->forward)[i];
-    aot_value_t v;
-    aot_type_t t;
-    memset(&t, 0, sizeof t);
-    AOT_TRY(h->graph->value_type(p, port.value, &t));
-    AOT_TRY(h->edit->input_add(p, j->a.graph, port.role, port.index, &t, port.name, &v));
-    j->map[port.value.id] = v.id;
-  }
-  for (node = h->graph->first(p, j->forward); node.id != AOT_NO_ID; node = h->graph->next(p, node))
-    AOT_TRY(copy_node(j, node));
-  return AOT_OK;
+  AOT_TRY(h->edit->graph_create(j->a.prog, kind, name, &j->a.graph));
+  c.graph = j->a.graph;
+  status = copy_all(j, &c);
+  pt_copier_deinit(&c);
+  return status;
 }
 
 static aot_status_t copy_outputs(ag_joint_t *j) {

@@ -6,8 +6,7 @@
 #include <string.h>
 
 em_t em_make(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph) {
-  return (em_t){.host = host, .ctx = ctx, .prog = prog, .graph = graph, .before = aot_no_node(), .origin = aot_no_origin(),
-                .node = aot_no_node(), .info = {.struct_size = sizeof(aot_node_info_t)}, .code = "emit", .what = "the program"};
+  return (em_t){.host = host, .ctx = ctx, .prog = prog, .graph = graph, .code = "emit", .what = "the program"};
 }
 
 aot_status_t em_look(em_t *e, aot_node_t node) {

@@ -131,7 +131,7 @@ static aot_status_t build_backward(divider_t *d, half_t *h, pt_copier_t *c, cons
   AOT_TRY(add_backward_inputs(d, h, c, is_read));
   for (uint32_t i = 0; i < h->split.n_backward; i++) {
     uint32_t n = h->split.backward[i];
-    AOT_TRY(pt_copy_node(c, h->arrays.node_id[n], !h->arrays.late[n]));
+    AOT_TRY(pt_copy_node(c, h->arrays.node_id[n], h->arrays.late[n] ? 0 : AOT_NODE_BACKWARD));
   }
   for (uint32_t i = 0; i < h->arrays.n_gradients; i++) {
     aot_port_t port = g->outputs(d->prog, (aot_graph_t){h->joint})[i];

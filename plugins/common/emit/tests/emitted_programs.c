@@ -1,5 +1,5 @@
 /* The emitter on the host's own programs, with the tiny operator set: where nodes go, what they carry, how failures stay. */
-#include "common/emit/emit.h"
+#include "common/emit/inline_body.h"
 #include "tiny_opset.h"
 
 #include <bridge.h>
@@ -128,12 +128,57 @@ static void what_is_no_tensor_is_refused(void **state) {
   world_deinit(&w);
 }
 
+static const char calling_text[] = "aot 1\n"
+                                   "leaf 0 parameter \"w\" : f32[4] grad\n"
+                                   "graph @f forward {\n"
+                                   "  in %x = parameter 0 : f32[4]\n"
+                                   "  %a : f32[4], %b : f32[4] = tiny.call @body, %x, 7 {must_save no_grad} region 2\n"
+                                   "  out user_output 0 = %a\n"
+                                   "}\n"
+                                   "graph @body region {\n"
+                                   "  in %y = region 0 : f32[4]\n"
+                                   "  in %n = region 1 : symint(7)\n"
+                                   "  %c : f32[4] = tiny.add.Tensor %y, %y\n"
+                                   "  %d : f32[4] = tiny.cat.default [%c], 0 {prefer_recompute} region 5\n"
+                                   "  out region 0 = %d\n"
+                                   "  out region 1 = none\n"
+                                   "}\n";
+
+/* Twice the same body: marks of the call hold where its nodes have none. */
+static void a_body_stands_in_for_its_call(void **state) {
+  world_t w;
+  em_t e = begin(&w, calling_text);
+  em_inliner_t in;
+  em_x out[2];
+  (void)state;
+  const aot_node_t call = node_at(&e, 0);
+  assert_int_equal(em_rewrite(&e, call), AOT_OK);
+  em_inline_open(&in, &e);
+  em_inline(&in, (aot_graph_t){(uint32_t)e.info.args[0].u.i}, 2, e.info.args + 1, out);
+  em_inline(&in, (aot_graph_t){(uint32_t)e.info.args[0].u.i}, 2, (em_x[]){out[0], em_i(7)}, out);
+  assert_int_equal(e.status, AOT_OK);
+  assert_int_equal(out[1].kind, AOT_ARG_NONE);
+  em_take_over(&e, e.info.first_result, em_value(&e, out[0]), 1);
+  assert_int_equal(e.host->edit->node_erase(e.prog, call), AOT_OK);
+  em_inline(&in, (aot_graph_t){2}, 1, out, out);
+  assert_int_equal(e.status, AOT_E_INVALID);
+  em_inline_close(&in);
+  assert_int_equal(aoth_verify(w.p, 0), AOT_OK);
+  check_text(&w, "  %1 : f32[4] = tiny.add.Tensor %x, %x {must_save no_grad} region 2\n"
+                 "  %2 : f32[4] = tiny.cat.default [%1], 0 {prefer_recompute no_grad} region 5\n"
+                 "  %3 : f32[4] = tiny.add.Tensor %2, %2 {must_save no_grad} region 2\n"
+                 "  %a : f32[4] = tiny.cat.default [%3], 0 {prefer_recompute no_grad} region 5\n"
+                 "  out user_output 0 = %a\n");
+  world_deinit(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(nodes_go_to_the_end_and_carry_nothing),
                                      cmocka_unit_test(a_rewritten_node_hands_on_what_it_carries),
                                      cmocka_unit_test(arguments_are_found_by_name),
                                      cmocka_unit_test(the_first_failure_stays),
                                      cmocka_unit_test(names_are_completed),
-                                     cmocka_unit_test(what_is_no_tensor_is_refused)};
+                                     cmocka_unit_test(what_is_no_tensor_is_refused),
+                                     cmocka_unit_test(a_body_stands_in_for_its_call)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
