@@ -20,7 +20,7 @@ typedef struct unit {
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
   const unit_t *u = p->head.self;
   const aot_graph_api_t *g = u->host.graph;
-  aot_value_t *saved = u->host.alloc(ctx, AOT_ARENA_SCRATCH, sizeof *saved, (g->n_values(prog) + 1u) * sizeof *saved);
+  aot_value_t *saved = u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, sizeof *saved, (g->n_values(prog) + 1u) * sizeof *saved);
   aot_cut_t cut = {.struct_size = sizeof cut, .saved = saved};
   if (!saved) return AOT_E_EXHAUSTED;
   for (aot_node_t n = g->first(prog, g->graph_find(prog, AOT_GRAPH_JOINT)); n.id != AOT_NO_ID; n = g->next(prog, n)) {

@@ -114,10 +114,11 @@ static aot_status_t do_ask_opset(void *arg) {
   const aot_status_t status = aoth_instance_extension(a->opset, AOT_EXT_OPSET_INFO, &said, sizeof said);
   if (status == AOT_E_NOT_FOUND) return AOT_OK;
   AOT_TRY(status);
-  for (uint64_t i = 0; i < said.n_ops && i < a->opset->table.opset.n_ops; i++) {
-    a->out[i] = said.ops[i];
-    if (!copy_name(a->arena, said.ops[i].shape_rule, &a->out[i].shape_rule) ||
-        !copy_name(a->arena, said.ops[i].functional, &a->out[i].functional))
+  const uint64_t n = said.n_ops < a->opset->table.opset.n_ops ? said.n_ops : a->opset->table.opset.n_ops;
+  aot_import_rows(a->out, sizeof *a->out, said.ops, said.op_stride, n);
+  for (uint64_t i = 0; i < n; i++) {
+    if (!copy_name(a->arena, a->out[i].shape_rule, &a->out[i].shape_rule) ||
+        !copy_name(a->arena, a->out[i].functional, &a->out[i].functional))
       return AOT_E_EXHAUSTED;
   }
   return AOT_OK;

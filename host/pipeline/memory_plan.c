@@ -29,10 +29,21 @@ static aot_status_t do_ask(void *arg) {
 
 /* ---- checking what it says ---- */
 
-static const char *check_rows(const aot_memory_plan_t *p) {
+/* No smaller row was ever known. */
+#define LEAST_STEP (2 * sizeof(uint32_t))
+#define LEAST_BUFFER (4 * sizeof(uint32_t) + 2 * sizeof(uint64_t))
+
+static const char *check_counts(const aot_memory_plan_t *p) {
   if ((p->n_steps && !p->steps) || (p->n_buffers && !p->buffers)) return "tells a memory plan without its rows";
   if (p->n_steps > UINT32_MAX || p->n_forward_steps > p->n_steps || (p->n_steps && p->peak_step >= p->n_steps))
     return "tells a memory plan with impossible steps";
+  if (p->n_buffers > UINT32_MAX) return "tells a memory plan with impossible buffers";
+  if ((p->n_steps && p->step_stride < LEAST_STEP) || (p->n_buffers && p->buffer_stride < LEAST_BUFFER))
+    return "tells a memory plan whose rows have no size";
+  return NULL;
+}
+
+static const char *check_buffers(const aot_memory_plan_t *p) {
   for (uint64_t i = 0; i < p->n_buffers; i++) {
     const aot_memory_buffer_t *b = &p->buffers[i];
     if (b->kind < AOT_MEMORY_TEMPORARY || b->kind > AOT_MEMORY_INPUT) return "tells of a buffer of an unknown kind";
@@ -48,11 +59,19 @@ static aot_status_t copy_plan(const aot_memory_plan_t *given, aoth_arena_t *aren
   if (!given) return AOT_OK;
   *wrong = "tells a memory plan that this host cannot use";
   if (aot_import(out, sizeof *out, given) != AOT_OK) return AOT_OK;
-  *wrong = check_rows(out);
+  *wrong = check_counts(out);
   if (*wrong) return AOT_OK;
-  out->steps = aoth_arena_copy(arena, sizeof(uint32_t), out->steps, (size_t)out->n_steps * sizeof *out->steps);
-  out->buffers = aoth_arena_copy(arena, sizeof(uint64_t), out->buffers, (size_t)out->n_buffers * sizeof *out->buffers);
-  return out->steps && out->buffers ? AOT_OK : AOT_E_EXHAUSTED;
+  aot_memory_step_t *steps = aoth_arena_alloc(arena, sizeof(uint32_t), ((size_t)out->n_steps + 1) * sizeof *steps);
+  aot_memory_buffer_t *buffers = aoth_arena_alloc(arena, sizeof(uint64_t), ((size_t)out->n_buffers + 1) * sizeof *buffers);
+  if (!steps || !buffers) return AOT_E_EXHAUSTED;
+  aot_import_rows(steps, sizeof *steps, out->steps, out->step_stride, out->n_steps);
+  aot_import_rows(buffers, sizeof *buffers, out->buffers, out->buffer_stride, out->n_buffers);
+  out->steps = steps;
+  out->buffers = buffers;
+  out->step_stride = sizeof *steps;
+  out->buffer_stride = sizeof *buffers;
+  *wrong = check_buffers(out);
+  return AOT_OK;
 }
 
 /* ---- asking ---- */

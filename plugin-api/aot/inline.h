@@ -113,6 +113,17 @@ static inline aot_status_t aot_import(void *dst, uint32_t dst_size, const void *
   return AOT_OK;
 }
 
+/* Rows of another's making, `stride` bytes each: dst has n of them, each imported by its own size alone (rows are no structs with a
+ * struct_size): what the maker did not know is zero. */
+static inline void aot_import_rows(void *dst, uint64_t dst_size, const void *rows, uint64_t stride, uint64_t n) {
+  uint64_t i;
+  for (i = 0; i < n; i++) {
+    char *to = (char *)dst + i * dst_size;
+    memset(to, 0, (size_t)dst_size);
+    memcpy(to, (const char *)rows + i * stride, (size_t)(stride < dst_size ? stride : dst_size));
+  }
+}
+
 /* What a table offers under this id, NULL: nothing. For aot_host_t: aot_ext(&host->head, AOT_EXT_REPORT). */
 static inline const void *aot_ext(const aot_table_t *t, const char *id) { return t->get_ext ? t->get_ext(t, id) : NULL; }
 

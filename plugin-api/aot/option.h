@@ -20,7 +20,7 @@
 #define AOT_OPT_AFFECTS_OUTPUT 2u /* belongs to the compile cache key */
 #define AOT_OPT_EXPERIMENTAL 4u
 
-/* The value of one option. AOT_OPT_BOOL: i is 0 or 1. */
+/* The value of one option. Frozen. AOT_OPT_BOOL: i is 0 or 1. */
 typedef struct aot_opt_value {
   int64_t i;
   double f;

@@ -366,6 +366,7 @@ static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, cons
   o->info.struct_size = sizeof o->info;
   o->info.ops = infos;
   o->info.n_ops = AT_N_OPS;
+  o->info.op_stride = sizeof *infos;
   o->coverage.struct_size = sizeof o->coverage;
   o->coverage.ops = names;
   o->coverage.n_ops = AT_N_OPS;

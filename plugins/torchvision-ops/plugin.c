@@ -94,7 +94,7 @@ static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, cons
     ops[i] = &descs[i];
     infos[i] = (aot_op_info_t){.flags = is_nms(i) ? AOT_OP_INFO_DECOMPOSES : 0, .shape_rule = aot_str(tv_operators[i].shape_rule)};
   }
-  o->info = (aot_ext_opset_info_t){.struct_size = sizeof o->info, .ops = infos, .n_ops = tv_n_operators};
+  o->info = (aot_ext_opset_info_t){.struct_size = sizeof o->info, .ops = infos, .n_ops = tv_n_operators, .op_stride = sizeof *infos};
   AOT_TRY(tv_make_derivatives(&o->host, ctx, &o->derivatives));
   o->table = (aot_opset_t){
       .head = {.struct_size = sizeof o->table, .self = o, .destroy = destroy, .get_ext = get_ext},

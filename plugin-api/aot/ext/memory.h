@@ -41,6 +41,7 @@ typedef struct aot_memory_plan {
   uint64_t n_forward_steps; /* of n_steps, those before the backward */
   const aot_memory_step_t *steps;
   const aot_memory_buffer_t *buffers;
+  uint64_t step_stride, buffer_stride; /* the sizes of a row, as their maker knows them */
   uint64_t peak_nbytes;  /* most memory held at one time, gaps between buffers included */
   uint64_t arena_nbytes; /* of it, one block that buffers share; 0: none */
   uint64_t peak_step;    /* the first at which the buffers alive are largest together */

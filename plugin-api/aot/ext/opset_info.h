@@ -15,7 +15,7 @@
 /* view_inverse() knows it. */
 #define AOT_OP_INFO_INVERSE 4u
 
-/* One operator. Frozen. */
+/* One operator. */
 typedef struct aot_op_info {
   uint32_t flags; /* AOT_OP_INFO_* */
   uint32_t reserved;
@@ -26,7 +26,7 @@ typedef struct aot_op_info {
 typedef struct aot_ext_opset_info {
   uint32_t struct_size, flags;
   const aot_op_info_t *ops; /* n_ops [session], in the order of aot_opset_t.ops */
-  uint64_t n_ops;
+  uint64_t n_ops, op_stride; /* stride: the opset's sizeof(aot_op_info_t) */
 } aot_ext_opset_info_t;
 
 #endif

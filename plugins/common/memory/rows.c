@@ -139,7 +139,8 @@ aot_status_t mr_finish(mr_rows_t *r, uint64_t n_forward_steps, uint64_t arena_nb
     return AOT_E_EXHAUSTED;
   }
   r->plan = (aot_memory_plan_t){.struct_size = sizeof r->plan, .n_steps = r->n_steps, .n_buffers = r->n_buffers,
-                                .n_forward_steps = n_forward_steps, .steps = r->steps, .buffers = r->buffers, .arena_nbytes = arena_nbytes};
+                                .n_forward_steps = n_forward_steps, .steps = r->steps, .buffers = r->buffers,
+                                .step_stride = sizeof *r->steps, .buffer_stride = sizeof *r->buffers, .arena_nbytes = arena_nbytes};
   for (uint64_t i = 0; i < r->n_buffers; i++) {
     add(all, &r->buffers[i]);
     if (r->buffers[i].place == MR_OWN) add(own, &r->buffers[i]);

@@ -129,7 +129,7 @@ static aot_status_t plan(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *
   u->buffer = (aot_memory_buffer_t){.kind = AOT_MEMORY_OUTPUT, .first = 1, .last = is(u, "nonsense") ? 2 : 1, .value = aot_no_value(),
                                     .nbytes = nbytes, .place = UINT64_MAX};
   u->plan = (aot_memory_plan_t){.struct_size = sizeof u->plan, .n_steps = 2, .n_buffers = 1, .n_forward_steps = 2, .steps = u->steps,
-                                .buffers = &u->buffer, .peak_nbytes = nbytes, .peak_step = 1};
+                                .buffers = &u->buffer, .step_stride = sizeof *u->steps, .buffer_stride = sizeof u->buffer, .peak_nbytes = nbytes, .peak_step = 1};
   *out = &u->plan;
   return AOT_OK;
 }
