@@ -36,7 +36,7 @@ static json_t *with_schema(const aoth_unit_t *u) {
 }
 
 typedef struct merging {
-  json_t *stage_ids, *stage_rules, *import_ids, *import_rules, *opset_ids, *optimizer_ids, *optimizer_rules;
+  json_t *stage_ids, *stage_rules, *import_ids, *import_rules, *opset_ids, *optimizer_ids, *optimizer_rules, *device_ids, *device_rules;
 } merging_t;
 
 static json_t *rule(const char *key, const char *id, const char *with, json_t *schema) {
@@ -56,6 +56,10 @@ static void add_unit(merging_t *m, const aoth_unit_t *u) {
   if (strcmp(u->kind, "import/1") == 0) {
     json_array_append_new(m->import_ids, named(u));
     json_array_append_new(m->import_rules, rule("import", u->id, "with", with_schema(u)));
+  }
+  if (strcmp(u->kind, "device/1") == 0) {
+    json_array_append_new(m->device_ids, named(u));
+    json_array_append_new(m->device_rules, rule("device", u->id, "device-with", with_schema(u)));
   }
   if (strcmp(u->kind, "opset/1") == 0) json_array_append_new(m->opset_ids, named(u));
   if (!aoth_kind_in(u->kind, AOTH_STAGE_KINDS)) return;
@@ -141,10 +145,14 @@ static json_t *make_schema(merging_t *m) {
       json_pack("{s:s, s:o, s:s}", "type", "array", "items",
                 typed("string", "\"mylib::name(Tensor x, Tensor(a!) out) -> ()\""), "description",
                 "schemas of operators that the model uses and no operator set has");
-  json_t *run = json_pack("{s:s, s:{s:{s:s}, s:o, s:o, s:o, s:o}, s:b}", "type", "object", "properties", "inputs", "$ref",
+  json_array_append_new(m->device_ids, json_pack("{s:s, s:s}", "const", "host", "description", "the machine's own memory"));
+  json_array_append_new(m->device_ids, json_pack("{s:s, s:s}", "type", "string", "pattern", ":"));
+  json_t *run = json_pack("{s:s, s:{s:{s:s}, s:o, s:o, s:o, s:o, s:o, s:o}, s:b, s:o}", "type", "object", "properties", "inputs", "$ref",
                           "#/$defs/data", "outputs", typed("string", "where the results of one call go"), "seed",
                           typed("integer", "of random inputs"), "alias-patterns",
-                          number("integer", json_integer(8), 0, "programs for inputs that share memory, at most"), "train", train_schema(m), "additionalProperties", 0);
+                          number("integer", json_integer(8), 0, "programs for inputs that share memory, at most"), "train",
+                          train_schema(m), "device", ids_schema(m->device_ids, "where the program runs: a device, or device:ordinal"),
+                          "device-with", typed("object", "options of the device"), "additionalProperties", 0, "allOf", m->device_rules);
   json_t *properties = json_pack("{s:{s:i}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "aot", "const", 1, "vars", vars, "include",
                                  include, "model", model, "opsets", opsets, "operators", operators, "stages",
                                  stages_schema(m), "run", run);
@@ -158,7 +166,7 @@ static int schema(aoth_cli_t *cli) {
   aoth_session_t *s = aoth_cli_session(cli);
   if (!s) return AOTH_EXIT_INPUT;
   aoth_registry_t *r = aoth_session_registry(s);
-  merging_t m = {json_array(), json_array(), json_array(), json_array(), json_array(), json_array(), json_array()};
+  merging_t m = {json_array(), json_array(), json_array(), json_array(), json_array(), json_array(), json_array(), json_array(), json_array()};
   for (uint32_t i = 0; i < aoth_registry_n_plugins(r); i++) {
     aoth_plugin_t *p = aoth_registry_plugin(r, i);
     if (p->n_units == 0) continue;

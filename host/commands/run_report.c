@@ -29,6 +29,11 @@ static aot_exe_stats_t exe_stats(const aoth_run_t *r) {
   return stats;
 }
 
+static uint64_t copied_per_call(const aoth_run_t *r) {
+  const aoth_traffic_t t = aoth_session_traffic(r->session);
+  return t.n_calls ? t.nbytes / t.n_calls : 0;
+}
+
 /* One row a unit, with the words that it reported; -v shows the numbers, too, --time prints the whole table at the end. */
 void aoth_run_print_stages(const aoth_run_t *r) {
   const aoth_record_t *records;
@@ -116,6 +121,10 @@ void aoth_run_print_summary(const aoth_run_t *r) {
   fprintf(r->out, ", process peak ");
   print_bytes(r->out, peak_rss());
   fprintf(r->out, "\n");
+  if (!r->pipeline->run.device.use) return;
+  fprintf(r->out, "device %s: ", r->pipeline->run.device.use);
+  print_bytes(r->out, copied_per_call(r));
+  fprintf(r->out, " copied a call, %llu calls\n", (unsigned long long)aoth_session_traffic(r->session).n_calls);
 }
 
 /* ---- JSON ---- */
@@ -181,6 +190,13 @@ static json_t *memory_json(const aoth_run_t *r) {
   return o;
 }
 
+static json_t *device_json(const aoth_run_t *r) {
+  const char *device = r->pipeline->run.device.use;
+  const aoth_traffic_t t = aoth_session_traffic(r->session);
+  return json_pack("{s:s, s:I, s:I, s:I}", "name", device ? device : "host", "calls", (json_int_t)t.n_calls, "copied_bytes",
+                   (json_int_t)t.nbytes, "copied_bytes_per_call", (json_int_t)copied_per_call(r));
+}
+
 json_t *aoth_patterns_json(const aoth_step_t *s) {
   json_t *list = json_array();
   for (uint32_t k = 0; s && k < aoth_step_n_patterns(s); k++) {
@@ -204,6 +220,7 @@ aot_status_t aoth_run_write_json(const aoth_run_t *r) {
   json_object_set_new(o, "results", results);
   json_object_set_new(o, "outputs", r->called && r->pipeline->run.outputs ? json_string(r->pipeline->run.outputs) : json_null());
   json_object_set_new(o, "memory", memory_json(r));
+  json_object_set_new(o, "device", device_json(r));
   aot_status_t status = aoth_cli_json(r->cli, o);
   json_decref(o);
   return status;

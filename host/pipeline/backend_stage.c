@@ -330,8 +330,7 @@ aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth
 
 static aot_status_t do_unbind(void *arg) {
   aoth_session_t *s = arg;
-  aoth_bound_calls_deinit(&s->now.calls);
-  return AOT_OK;
+  return aoth_bound_calls_deinit(&s->now.calls, &s->ctx);
 }
 
 void aoth_session_exe_drop(aoth_session_t *s) {

@@ -6,24 +6,41 @@
 
 aot_status_t aoth_bound_calls_init(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_device_t *device, const aot_exe_t *exe,
                                    const aot_exe_t *exe_self) {
+  aot_device_info_t info = {.struct_size = sizeof info};
   *b = (aoth_bound_calls_t){.device = device, .exe = exe, .exe_self = exe_self};
+  AOT_TRY(device->info(device, &info));
+  if (!(info.flags & AOT_DEVICE_HOST_VISIBLE)) AOT_TRY(device->queue_create(device, ctx, AOT_QUEUE_COPY, &b->copies));
   AOT_TRY(device->queue_create(device, ctx, AOT_QUEUE_COMPUTE, &b->queue));
   return device->timeline_create(device, ctx, &b->timeline);
 }
 
-static void forget(aoth_bound_calls_t *b, aoth_bound_call_t *row) {
+static aot_status_t first_of(aot_status_t a, aot_status_t b) { return a != AOT_OK ? a : b; }
+
+static aot_status_t forget(aoth_bound_calls_t *b, aot_ctx_t *ctx, aoth_bound_call_t *row) {
   if (row->call) b->exe->unbind(b->exe_self, row->call);
+  const aot_status_t status = aoth_staging_deinit(&row->staging, ctx, b->device);
   free(row->copy);
   *row = (aoth_bound_call_t){0};
+  return status;
 }
 
-void aoth_bound_calls_deinit(aoth_bound_calls_t *b) {
-  if (!b->device) return;
-  for (int k = 0; k < AOTH_MAX_BOUND; k++) forget(b, &b->rows[k]);
-  if (b->arena.address) b->device->free(b->device, b->arena);
-  if (b->timeline) b->device->timeline_destroy(b->device, b->timeline);
-  if (b->queue) b->device->queue_destroy(b->device, b->queue);
+static aot_status_t forget_all(aoth_bound_calls_t *b, aot_ctx_t *ctx) {
+  aot_status_t status = AOT_OK;
+  for (int k = 0; k < AOTH_MAX_BOUND; k++) status = first_of(status, forget(b, ctx, &b->rows[k]));
+  if (b->arena.address) status = first_of(status, b->device->free(b->device, ctx, b->arena));
+  b->arena = (aot_buffer_t){0};
+  return status;
+}
+
+aot_status_t aoth_bound_calls_deinit(aoth_bound_calls_t *b, aot_ctx_t *ctx) {
+  const aot_device_t *d = b->device;
+  if (!d) return AOT_OK;
+  aot_status_t status = forget_all(b, ctx);
+  if (b->queue) status = first_of(status, d->queue_destroy(d, ctx, b->queue));
+  if (b->copies) status = first_of(status, d->queue_destroy(d, ctx, b->copies));
+  if (b->timeline) status = first_of(status, d->timeline_destroy(d, ctx, b->timeline));
   *b = (aoth_bound_calls_t){0};
+  return status;
 }
 
 /* ---- equal bindings ---- */
@@ -87,10 +104,20 @@ static aot_status_t need_arena(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_
   aot_exe_plan_t plan = {.struct_size = sizeof plan};
   AOT_TRY(b->exe->plan(b->exe_self, ctx, graph, &plan));
   if (plan.arena.nbytes <= b->arena.nbytes) return AOT_OK;
-  for (int k = 0; k < AOTH_MAX_BOUND; k++) forget(b, &b->rows[k]);
-  if (b->arena.address) b->device->free(b->device, b->arena);
-  b->arena = (aot_buffer_t){0};
+  AOT_TRY(forget_all(b, ctx));
   return b->device->alloc(b->device, ctx, plan.arena.nbytes, &b->arena);
+}
+
+static aot_status_t bind_row(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_binding_t *what, aoth_bound_call_t *row) {
+  const aot_binding_t *binding = &row->binding;
+  if (!keep_binding(row, what)) return aoth_report_error(ctx, AOT_E_EXHAUSTED, "run.memory", "no memory to bind a call");
+  row->binding.arena = b->arena;
+  if (b->copies) {
+    AOT_TRY(aoth_staging_init(&row->staging, ctx, b->device, &row->binding));
+    binding = &row->staging.binding;
+  }
+  b->n_bound++;
+  return b->exe->bind(b->exe_self, ctx, binding, &row->call);
 }
 
 static aot_status_t bind(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_binding_t *what, aoth_bound_call_t **out) {
@@ -103,27 +130,68 @@ static aot_status_t bind(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_bindin
   }
   AOT_TRY(need_arena(b, ctx, &what->graph));
   *out = oldest;
-  forget(b, oldest);
-  aot_binding_t binding = *what;
-  binding.arena = b->arena;
-  if (!keep_binding(oldest, &binding)) return aoth_report_error(ctx, AOT_E_EXHAUSTED, "run.memory", "no memory to bind a call");
-  b->n_bound++;
-  const aot_status_t status = b->exe->bind(b->exe_self, ctx, &oldest->binding, &oldest->call);
+  AOT_TRY(forget(b, ctx, oldest));
+  const aot_status_t status = bind_row(b, ctx, what, oldest);
   if (status != AOT_OK) {
     oldest->call = NULL;
-    forget(b, oldest);
+    forget(b, ctx, oldest);
   }
   return status;
 }
 
+/* ---- running ---- */
+
+typedef struct run {
+  aoth_bound_calls_t *b;
+  aot_ctx_t *ctx;
+  aoth_bound_call_t *row;
+  int64_t *symbols;
+  const aot_output_sink_t *open;
+} run_t;
+
+static aot_status_t submit(const run_t *r, const aot_point_t *wait, aot_point_t done) {
+  const aot_submission_t submission = {.struct_size = sizeof submission, .queue = r->b->queue, .waits = wait, .n_waits = wait != NULL,
+                                       .signals = &done, .n_signals = 1, .symbols = r->symbols,
+                                       .n_symbols = r->row->binding.graph.n_symbols, .open = r->open};
+  return r->b->exe->submit(r->b->exe_self, r->ctx, r->row->call, &submission);
+}
+
+/* Inputs to the device, the call behind them, outputs back behind the call; open ones are known when it is done. */
+static aot_status_t put_staged(const run_t *r, aot_point_t written, aot_point_t done) {
+  aoth_bound_calls_t *b = r->b;
+  const aot_device_t *d = b->device;
+  AOT_TRY(aoth_staging_write(&r->row->staging, r->ctx, d, b->copies, &b->n_copied));
+  AOT_TRY(d->signal(d, r->ctx, b->copies, written));
+  AOT_TRY(submit(r, &written, done));
+  if (r->open) AOT_TRY(d->wait_host(d, r->ctx, done, UINT64_MAX));
+  AOT_TRY(d->wait(d, r->ctx, b->copies, done));
+  return aoth_staging_read(&r->row->staging, r->ctx, d, b->copies, &b->n_copied);
+}
+
+/* Whatever fails on the way, nothing of the host's is used by a queue afterwards. */
+static aot_status_t run_staged(run_t *r) {
+  aoth_bound_calls_t *b = r->b;
+  aoth_staged_sink_t staged = {&r->row->staging, r->ctx, b->device, r->open};
+  const aot_output_sink_t open = aoth_staged_sink(&staged);
+  if (r->open) r->open = &open;
+  const aot_point_t written = {b->timeline, b->height + 1}, done = {b->timeline, b->height + 2}, read = {b->timeline, b->height + 3};
+  b->height = read.value;
+  const aot_status_t status = put_staged(r, written, done);
+  AOT_TRY(b->device->signal(b->device, r->ctx, b->copies, read));
+  return first_of(status, b->device->wait_host(b->device, r->ctx, read, UINT64_MAX));
+}
+
+static aot_status_t run_in_place(const run_t *r) {
+  aoth_bound_calls_t *b = r->b;
+  const aot_point_t done = {b->timeline, ++b->height};
+  AOT_TRY(submit(r, NULL, done));
+  return b->device->wait_host(b->device, r->ctx, done, UINT64_MAX);
+}
+
 aot_status_t aoth_bound_calls_run(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_binding_t *what, int64_t *symbols,
                                   const aot_output_sink_t *open) {
-  aoth_bound_call_t *row;
-  AOT_TRY(bind(b, ctx, what, &row));
-  row->last_used = ++b->clock;
-  const aot_point_t done = {b->timeline, ++b->n_submitted};
-  const aot_submission_t submission = {.struct_size = sizeof submission, .queue = b->queue, .signals = &done, .n_signals = 1,
-                                       .symbols = symbols, .n_symbols = what->graph.n_symbols, .open = open};
-  AOT_TRY(b->exe->submit(b->exe_self, ctx, row->call, &submission));
-  return b->device->wait_host(b->device, ctx, done, UINT64_MAX);
+  run_t r = {.b = b, .ctx = ctx, .symbols = symbols, .open = open};
+  AOT_TRY(bind(b, ctx, what, &r.row));
+  r.row->last_used = ++b->clock;
+  return b->copies ? run_staged(&r) : run_in_place(&r);
 }

@@ -197,16 +197,15 @@ aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage) {
 
 static const struct kind {
   const char *kind;
-  uint32_t size;      /* of the table, as this host knows it */
-  uint32_t needed[3]; /* offsets of functions that must be there, 0: none */
+  uint32_t size;        /* of the table, as this host knows it */
+  uint32_t first, last; /* offsets of the functions that must be there, which stand in a row; 0: none */
 } kinds[] = {
-    {"import/1", sizeof(aot_import_t), {offsetof(aot_import_t, read), 0, 0}},
-    {"opset/1", sizeof(aot_opset_t), {0, 0, 0}},
-    {"pass/1", sizeof(aot_pass_t), {offsetof(aot_pass_t, run), 0, 0}},
-    {"partition/1", sizeof(aot_partition_t), {offsetof(aot_partition_t, choose), 0, 0}},
-    {"backend/2",
-     sizeof(aot_backend_t),
-     {offsetof(aot_backend_t, query), offsetof(aot_backend_t, compile), offsetof(aot_backend_t, load)}},
+    {"import/1", sizeof(aot_import_t), offsetof(aot_import_t, read), offsetof(aot_import_t, read)},
+    {"opset/1", sizeof(aot_opset_t), 0, 0},
+    {"pass/1", sizeof(aot_pass_t), offsetof(aot_pass_t, run), offsetof(aot_pass_t, run)},
+    {"partition/1", sizeof(aot_partition_t), offsetof(aot_partition_t, choose), offsetof(aot_partition_t, choose)},
+    {"backend/2", sizeof(aot_backend_t), offsetof(aot_backend_t, query), offsetof(aot_backend_t, load)},
+    {"device/1", sizeof(aot_device_t), offsetof(aot_device_t, info), offsetof(aot_device_t, value)},
 };
 
 /* A unit may keep its options as long as it lives, which can be longer than the pipeline does. */
@@ -240,10 +239,10 @@ static const char *import_table(const char *kind, const aot_table_t *table, aoth
   if (table->struct_size < sizeof *table || table->struct_size > 65536) return "made a table of an impossible size";
   memset(&out->table, 0, sizeof out->table);
   if (aot_import(&out->table, k->size, table) != AOT_OK) return "made a table for a newer host";
-  for (int i = 0; i < 3; i++) {
+  for (uint32_t at = k->first; at && at <= k->last; at += sizeof(void *)) {
     void *function;
-    memcpy(&function, (const char *)&out->table + k->needed[i], sizeof function);
-    if (k->needed[i] && !function) return "made a table that lacks a function";
+    memcpy(&function, (const char *)&out->table + at, sizeof function);
+    if (!function) return "made a table that lacks a function";
   }
   return NULL;
 }
@@ -332,6 +331,7 @@ aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const ch
     if (strcmp(u->kind, "import/1") == 0) aoth_sink_line(sink, "hint: importers are named in model.import");
     else if (strcmp(u->kind, "opset/1") == 0)
       aoth_sink_line(sink, "hint: opsets are opened by themselves; opsets: lists those wanted");
+    else if (strcmp(u->kind, "device/1") == 0) aoth_sink_line(sink, "hint: the device is named in run.device");
     else aoth_sink_line(sink, "hint: here belongs one of kind %s", allowed);
     aoth_yaml_notes(sink, arena, stage->at, "pipeline.kind");
     return AOT_E_INVALID;

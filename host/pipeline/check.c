@@ -132,6 +132,11 @@ static void check_model(checking_t *c) {
     note_status(c, aoth_stage_of_unit(c->s, c->p->opsets[i], "opset/1", &c->p->where_opsets[i], &opset));
 }
 
+static void check_device(checking_t *c) {
+  aoth_stage_t *device = &c->p->run.device;
+  if (device->use) note_status(c, aoth_stage_resolve(c->s, device, "device/1", c->p->arena));
+}
+
 static void check_train(checking_t *c) {
   aoth_train_spec_t *train = &c->p->run.train;
   if (!train->present) return;
@@ -148,6 +153,7 @@ aot_status_t aoth_pipeline_check(aoth_session_t *s, aoth_pipeline_t *p) {
   check_model(&c);
   for (uint32_t i = 0; i < p->n_stages; i++)
     if (p->stages[i].use) note_status(&c, aoth_stage_resolve(s, &p->stages[i], AOTH_STAGE_KINDS, p->arena));
+  check_device(&c);
   check_train(&c);
   check_order(&c);
   check_contracts(&c);

@@ -57,13 +57,15 @@ static const char *changed_variable(const json_t *about) {
   return NULL;
 }
 
-/* 1: the session has the program and its executable. */
-static int look_up(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_model_t *model) {
+/* HIT: the session has the program and its executable; or MISS. A backend that cannot run on the device has said so, and is not asked
+ * again: what it compiles does not depend on the device. */
+static aot_status_t look_up(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_model_t *model) {
   aoth_cache_outcome_t *c = &s->cache;
   aoth_entry_t entry;
   int missing;
   const char *wrong = aoth_entry_open(c->path, &entry, &missing);
-  if (missing) return 0;
+  c->outcome = AOTH_CACHE_MISS;
+  if (missing) return AOT_OK;
   json_t *about = wrong ? NULL : aoth_entry_about(&entry);
   if (!wrong && !about) wrong = "damaged";
   const char *variable = about ? changed_variable(about) : NULL;
@@ -75,15 +77,17 @@ static int look_up(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_model
   } else if (!wrong && !(wrong = aoth_cache_restore(s, p, model, &entry, about))) {
     json_decref(about);
     aoth_cache_touch(c->path);
-    return 1;
+    c->outcome = AOTH_CACHE_HIT;
+    return AOT_OK;
   }
-  if (wrong) {
+  const aot_status_t refused = wrong && s->status == AOT_E_UNIMPLEMENTED ? s->status : AOT_OK;
+  if (wrong && !refused) {
     c->detail = kept(s, wrong);
     aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, NULL, "cache.damaged", "the cache entry %s is %s; it is made again", c->path, wrong);
   }
   json_decref(about);
   aoth_entry_close(&entry);
-  return 0;
+  return refused;
 }
 
 static aot_status_t compile_cached(aoth_session_t *s, const request_t *r, aoth_model_t *model, uint64_t begin_ns) {
@@ -93,9 +97,10 @@ static aot_status_t compile_cached(aoth_session_t *s, const request_t *r, aoth_m
   if (!folder) bypass(s, AOTH_BYPASS_FOLDER, NULL);
   else if (c->key.bypass) bypass(s, c->key.bypass, c->key.detail);
   if (c->outcome == AOTH_CACHE_BYPASS) return compile_fresh(s, r, model);
+  AOT_TRY(aoth_session_take_device(s, &r->p->run.device));
   c->path = aoth_cache_path(s->arena, folder, c->key.hex);
   if (!c->path) return AOT_E_EXHAUSTED;
-  c->outcome = look_up(s, r->p, model) ? AOTH_CACHE_HIT : AOTH_CACHE_MISS;
+  AOT_TRY(look_up(s, r->p, model));
   c->ms = (double)(aoth_now_ns() - begin_ns) / 1e6;
   if (c->outcome == AOTH_CACHE_HIT) return AOT_OK;
   AOT_TRY(compile_fresh(s, r, model));

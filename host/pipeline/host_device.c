@@ -55,10 +55,10 @@ static aot_status_t host_alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t n
   return no_memory(ctx, nbytes);
 }
 
-static void host_free(const aot_device_t *d, void *memory, uint64_t nbytes) {
-  (void)d;
-  (void)nbytes;
+static aot_status_t host_free(const aot_device_t *d, aot_ctx_t *ctx, void *memory, uint64_t nbytes) {
+  (void)d, (void)ctx, (void)nbytes;
   free(memory);
+  return AOT_OK;
 }
 
 static aot_status_t alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t nbytes, aot_buffer_t *out) {
@@ -68,7 +68,9 @@ static aot_status_t alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t nbytes
   return AOT_OK;
 }
 
-static void release(const aot_device_t *d, aot_buffer_t whole) { host_free(d, (void *)(uintptr_t)whole.address, whole.nbytes); }
+static aot_status_t release(const aot_device_t *d, aot_ctx_t *ctx, aot_buffer_t whole) {
+  return host_free(d, ctx, (void *)(uintptr_t)whole.address, whole.nbytes);
+}
 
 /* ---- queues and timelines ---- */
 
@@ -79,9 +81,10 @@ static aot_status_t queue_create(const aot_device_t *d, aot_ctx_t *ctx, int32_t 
   return *out ? AOT_OK : no_memory(ctx, sizeof **out);
 }
 
-static void queue_destroy(const aot_device_t *d, aot_queue_t *q) {
-  (void)d;
+static aot_status_t queue_destroy(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q) {
+  (void)d, (void)ctx;
   free(q);
+  return AOT_OK;
 }
 
 static aot_status_t timeline_create(const aot_device_t *d, aot_ctx_t *ctx, aot_timeline_t **out) {
@@ -97,12 +100,12 @@ static aot_status_t timeline_create(const aot_device_t *d, aot_ctx_t *ctx, aot_t
   return AOT_OK;
 }
 
-static void timeline_destroy(const aot_device_t *d, aot_timeline_t *t) {
-  (void)d;
-  if (!t) return;
+static aot_status_t timeline_destroy(const aot_device_t *d, aot_ctx_t *ctx, aot_timeline_t *t) {
+  (void)d, (void)ctx;
   pthread_cond_destroy(&t->raised);
   pthread_mutex_destroy(&t->lock);
   free(t);
+  return AOT_OK;
 }
 
 static aot_status_t raise_to(aot_ctx_t *ctx, aot_point_t point, aot_status_t status) {
@@ -184,7 +187,8 @@ static aot_status_t fill(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, 
 }
 
 static aot_status_t queue_wait(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_point_t point) {
-  if (q->failed == AOT_OK) q->failed = wait_host(d, ctx, point, PATIENCE_NS);
+  const aot_status_t status = wait_host(d, ctx, point, PATIENCE_NS);
+  if (q->failed == AOT_OK) q->failed = status;
   return AOT_OK;
 }
 

@@ -90,6 +90,7 @@ typedef struct aoth_run_spec {
   aoth_data_spec_t inputs; /* one-shot runs, and train when it has no data of its own */
   const char *outputs;     /* NULL: not written */
   int64_t seed;
+  aoth_stage_t device;     /* run.device with device-with; use NULL: the host */
   uint32_t alias_patterns; /* programs compiled for inputs that share memory, at most */
   aoth_where_t where, where_outputs;
   aoth_train_spec_t train;
@@ -224,6 +225,11 @@ uint64_t aoth_session_artifact_nbytes(aoth_session_t *s);
  * model's (an index out of range, a failed assertion) or a limit, else AOTH_E_PLUGIN. AOT_E_UNIMPLEMENTED: an output is open, and the
  * executable does not know such. */
 aot_status_t aoth_session_run_exe(aoth_session_t *s, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open);
+/* What has gone to and from the device in all calls so far; on the host nothing has to. */
+typedef struct aoth_traffic {
+  uint64_t n_calls, nbytes;
+} aoth_traffic_t;
+aoth_traffic_t aoth_session_traffic(const aoth_session_t *s);
 aot_status_t aoth_session_exe_stats(aoth_session_t *s, aot_exe_stats_t *out);
 
 /* ---- summaries shared by commands ---- */

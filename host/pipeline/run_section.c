@@ -85,17 +85,47 @@ static void read_checkpoint(const aoth_fields_t *f, const aoth_yaml_t *map, aoth
   }
 }
 
+/* A map of options: optimizer-with, device-with. */
+static const aoth_yaml_t *read_options(const aoth_fields_t *f, const aoth_yaml_t *map, const char *key) {
+  const aoth_yaml_t *with = aoth_fields_get(map, key);
+  if (!with || with->kind == AOTH_YAML_MAP) return with;
+  aoth_yaml_error(f->sink, f->arena, with, "pipeline.type", "'%s' takes a map of options, not %s", key, aoth_yaml_kind(with));
+  return NULL;
+}
+
+/* "unit:2" is the unit with the option ordinal: 2. */
+static const aoth_yaml_t *add_ordinal(const aoth_fields_t *f, const aoth_yaml_t *at, const char *number, const aoth_yaml_t *with) {
+  aoth_yaml_t *all = aoth_yaml_map(f->arena, at), *key = aoth_yaml_scalar(f->arena, at, "ordinal", 7);
+  aoth_yaml_t *value = aoth_yaml_scalar(f->arena, at, number, strlen(number));
+  if (!all || !key || !value) return with;
+  for (uint32_t i = 0; with && i < with->n; i++) aoth_yaml_put(f->arena, all, with->pairs[i].key, with->pairs[i].value);
+  aoth_yaml_put(f->arena, all, key, value);
+  return all;
+}
+
+/* UNIT, UNIT:ORDINAL, or host. */
+static void read_device(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_stage_t *out) {
+  const char *text = aoth_fields_text(f, map, "device");
+  const aoth_yaml_t *at = aoth_yaml_get(map, "device"), *with = read_options(f, map, "device-with");
+  const size_t n = text ? strcspn(text, ":") : 0;
+  if (text && text[n]) with = add_ordinal(f, at, text + n + 1, with);
+  if (!text || (n == 4 && memcmp(text, "host", n) == 0)) {
+    if (with) aoth_yaml_error(f->sink, f->arena, with, "pipeline.device", "the device host has no options");
+    return;
+  }
+  out->use = out->name = aoth_arena_text(f->arena, text, n);
+  out->at = at;
+  out->where = aoth_fields_where(f, map, "device");
+  out->with = with;
+}
+
 static void read_optimizer(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_train_spec_t *t) {
   const char *use = aoth_fields_text(f, map, "optimizer");
   t->optimizer.use = t->optimizer.name = use ? use : "adamw";
   t->optimizer.at = aoth_yaml_get(map, "optimizer");
   t->optimizer.where = use ? aoth_fields_where(f, map, "optimizer") : t->where;
   t->where_optimizer = t->optimizer.where;
-  const aoth_yaml_t *with = aoth_fields_get(map, "optimizer-with");
-  if (with && with->kind != AOTH_YAML_MAP)
-    aoth_yaml_error(f->sink, f->arena, with, "pipeline.type", "'optimizer-with' takes a map of options, not %s",
-                    aoth_yaml_kind(with));
-  else t->optimizer.with = with;
+  t->optimizer.with = read_options(f, map, "optimizer-with");
 }
 
 static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_spec_t *run) {
@@ -132,10 +162,10 @@ static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_
 }
 
 void aoth_run_read(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_run_spec_t *out) {
-  static const char *const keys[] = {"inputs", "outputs", "seed", "train", "alias-patterns"};
+  static const char *const keys[] = {"inputs", "outputs", "seed", "train", "alias-patterns", "device", "device-with"};
   memset(out, 0, sizeof *out);
   out->alias_patterns = 8;
-  if (!aoth_fields_known(f, node, "run", keys, 5)) return;
+  if (!aoth_fields_known(f, node, "run", keys, 7)) return;
   out->present = 1;
   out->where = aoth_yaml_where(f->arena, node);
   read_data(f, node, "inputs", &out->inputs);
@@ -143,6 +173,7 @@ void aoth_run_read(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_run_spe
   out->where_outputs = aoth_fields_where(f, node, "outputs");
   out->seed = aoth_fields_i64(f, node, "seed", 0, INT64_MIN, INT64_MAX);
   out->alias_patterns = (uint32_t)aoth_fields_i64(f, node, "alias-patterns", 8, 0, 65536);
+  read_device(f, node, &out->device);
   read_train(f, node, out);
 }
 
@@ -200,6 +231,8 @@ void aoth_run_print(const aoth_run_spec_t *run, aoth_text_t *out) {
   aoth_text_z(out, "run:\n");
   print_data(out, "  inputs", &run->inputs);
   print_path(out, "  outputs", run->outputs);
-  aoth_text_f(out, "  seed: %lld\n  alias-patterns: %u\n", (long long)run->seed, run->alias_patterns);
+  aoth_text_f(out, "  seed: %lld\n  device: %s\n", (long long)run->seed, run->device.use ? run->device.use : "host");
+  if (run->device.use) aoth_print_options(out, "  device-with: ", &run->device);
+  aoth_text_f(out, "  alias-patterns: %u\n", run->alias_patterns);
   if (run->train.present) print_train(out, &run->train);
 }

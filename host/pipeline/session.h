@@ -28,6 +28,7 @@ typedef struct aoth_instance {
     aot_backend_t backend;
     aot_opset_t opset;
     aot_import_t import;
+    aot_device_t device;
   } table;
 } aoth_instance_t;
 
@@ -63,7 +64,8 @@ struct aoth_session {
   aoth_arena_t *arena, *scratch;
   aoth_registry_t *registry;
   aoth_ops_t *ops;
-  const aot_device_t *device; /* where executables run */
+  const aot_device_t *device; /* where executables run: the host, or the unit's */
+  aoth_instance_t device_unit;
   aoth_program_t now; /* the program that is being compiled or runs; ctx.prog is its prog */
   aot_ctx_t ctx;
   aoth_report_t report; /* of the unit that is being called */
@@ -175,6 +177,10 @@ aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth
 void aoth_session_exe_drop(aoth_session_t *s);
 /* The executable of an artifact that outlives the session's use of it (a cache entry). stage: of a backend. */
 aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *stage, const void *artifact, uint64_t nbytes);
+
+/* ---- devices.c ---- */
+/* From here on executables are loaded on the pipeline's device, made if it is not. use NULL: the host. */
+aot_status_t aoth_session_take_device(aoth_session_t *s, const aoth_stage_t *device);
 
 /* ---- bundle.c ---- */
 void aoth_bundle_write(aoth_session_t *s, const aoth_stage_t *stage, const char *journal);

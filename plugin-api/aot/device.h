@@ -10,9 +10,9 @@
  *
  * Nothing blocks but wait_host. (Models: Vulkan's timeline semaphores, IREE's HAL.)
  *
- * Work that fails: the queue leaves out what stands behind it, up to the next signal; that point of the timeline is reached all the same,
- * but whoever waits for it gets the failure's status. Then the queue goes on. What failed has told it. A device that is lost
- * fails every point.
+ * Work that fails: the queue leaves out what stands behind it, up to the next signal; that point of the timeline is reached all the
+ * same, but whoever waits for it gets the failure's status. Waits in between are kept. Then the queue goes on. What failed has told
+ * it. A device that is lost fails every point.
  *
  * Table functions: [any-thread], except destroy and the *_destroy: [host-main], once nothing is under way. Failures are
  * diagnosed: out of memory with the bytes asked for and those free. */
@@ -58,16 +58,17 @@ typedef struct aot_device {
   aot_status_t (AOT_CALL *info)(const struct aot_device *d, aot_device_info_t *out); /* set out->struct_size first */
   /* memory */
   aot_status_t (AOT_CALL *alloc)(const struct aot_device *d, aot_ctx_t *ctx, uint64_t nbytes, aot_buffer_t *out); /* contents: any */
-  void (AOT_CALL *free)(const struct aot_device *d, aot_buffer_t whole); /* as alloc gave it; no queue may be using it */
+  aot_status_t (AOT_CALL *free)(const struct aot_device *d, aot_ctx_t *ctx, aot_buffer_t whole); /* as alloc gave it; no queue may be
+                                                                      using it */
   aot_status_t (AOT_CALL *host_alloc)(const struct aot_device *d, aot_ctx_t *ctx, uint64_t nbytes, void **out); /* host memory
                                                                       that read and write reach fastest: pinned */
-  void (AOT_CALL *host_free)(const struct aot_device *d, void *memory, uint64_t nbytes);
+  aot_status_t (AOT_CALL *host_free)(const struct aot_device *d, aot_ctx_t *ctx, void *memory, uint64_t nbytes);
   /* queues and timelines */
   aot_status_t (AOT_CALL *queue_create)(const struct aot_device *d, aot_ctx_t *ctx, int32_t kind, aot_queue_t **out);
-  void (AOT_CALL *queue_destroy)(const struct aot_device *d, aot_queue_t *q);
+  aot_status_t (AOT_CALL *queue_destroy)(const struct aot_device *d, aot_ctx_t *ctx, aot_queue_t *q); /* nothing may stand on it */
   aot_status_t (AOT_CALL *timeline_create)(const struct aot_device *d, aot_ctx_t *ctx, aot_timeline_t **out); /* at 0 */
-  void (AOT_CALL *timeline_destroy)(const struct aot_device *d, aot_timeline_t *t);
-  /* work on a queue; host memory is borrowed until the queue has passed it */
+  aot_status_t (AOT_CALL *timeline_destroy)(const struct aot_device *d, aot_ctx_t *ctx, aot_timeline_t *t);
+  /* work on a queue; ctx and host memory are borrowed until the queue has passed it */
   aot_status_t (AOT_CALL *write)(const struct aot_device *d, aot_ctx_t *ctx, aot_queue_t *q, aot_buffer_t to, const void *from);
   aot_status_t (AOT_CALL *read)(const struct aot_device *d, aot_ctx_t *ctx, aot_queue_t *q, void *to, aot_buffer_t from);
   aot_status_t (AOT_CALL *copy)(const struct aot_device *d, aot_ctx_t *ctx, aot_queue_t *q, aot_buffer_t to, uint64_t from); /* may
@@ -79,7 +80,7 @@ typedef struct aot_device {
   /* the host's side of timelines */
   aot_status_t (AOT_CALL *signal_host)(const struct aot_device *d, aot_ctx_t *ctx, aot_point_t point);
   /* Until the point is reached: AOT_OK, or the status of the work that failed on the way to it. AOT_E_UNAVAILABLE: it was not
-   * within `timeout_ns` (UINT64_MAX: for ever); what is waited for is named. */
+   * within `timeout_ns` (UINT64_MAX: for ever), or the device knows that nobody raises it any more; what is waited for is named. */
   aot_status_t (AOT_CALL *wait_host)(const struct aot_device *d, aot_ctx_t *ctx, aot_point_t point, uint64_t timeout_ns);
   uint64_t (AOT_CALL *value)(const struct aot_device *d, aot_timeline_t *t); /* reached so far */
 } aot_device_t;

@@ -1,0 +1,65 @@
+/* device-strict: the unit. */
+#include "strict_device.h"
+
+#include <aot/inline.h>
+#include <aot/note.h>
+#include <aot/plugin.h>
+
+#define ID "strict"
+#define HELP "a device for tests: memory that the host cannot touch, queues that run late and out of step"
+#define VERSION "1.0.0"
+
+enum { OPT_SEED, OPT_HOST_WORK };
+static const aot_option_t options[] = {
+    [OPT_SEED] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .name = AOT_STR_INIT("seed"),
+                  .help = AOT_STR_INIT("of the generator that says which queue goes on next"), .preset = {.i = 0}, .min = 1, .max = 0},
+    [OPT_HOST_WORK] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .name = AOT_STR_INIT("host-work"),
+                       .help = AOT_STR_INIT("the CPU may compute on its memory (aot.host-work/1); without it, no backend for the CPU runs here"),
+                       .preset = {.i = 1}, .min = 1, .max = 0},
+};
+
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  aot_host_t own;
+  (void)self;
+  AOT_TRY(aot_import(&own, sizeof own, host));
+  const sd_device_t *s = sd_device_create(&own, (uint64_t)opts->values[OPT_SEED].i, opts->values[OPT_HOST_WORK].i != 0);
+  if (!s) {
+    const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str("strict.memory"),
+                          .message = aot_str("no memory for the device"), .node = aot_no_node(), .value = aot_no_value()};
+    host->diag(host, ctx, &d);
+    return AOT_E_EXHAUSTED;
+  }
+  *out_table = &s->table.head;
+  return AOT_OK;
+}
+
+static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
+                                .kind = AOT_STR_INIT("device/1"),
+                                .id = AOT_STR_INIT(ID),
+                                .version = AOT_STR_INIT(VERSION),
+                                .help = AOT_STR_INIT(HELP),
+                                .options = options,
+                                .n_options = sizeof options / sizeof *options,
+                                .option_stride = sizeof *options,
+                                .create = create};
+static const aot_unit_t *const units[] = {&unit};
+static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
+                                    .abi_epoch = AOT_ABI_EPOCH,
+                                    .abi_minor = AOT_ABI_MINOR,
+                                    .min_host_minor = 1,
+                                    .id = AOT_STR_INIT("device-strict"),
+                                    .vendor = AOT_STR_INIT("aothost"),
+                                    .version = AOT_STR_INIT(VERSION),
+                                    .license = AOT_STR_INIT("Apache-2.0"),
+                                    .units = units,
+                                    .n_units = 1};
+
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("device-strict", VERSION) AOT_NOTE_UNIT("device/1", ID, HELP) AOT_NOTE_TAIL);
+
+const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
+  (void)host_minor;
+  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
+  *why_not = aot_str("made for ABI epoch 1");
+  return NULL;
+}

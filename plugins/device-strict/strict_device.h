@@ -1,0 +1,26 @@
+/* device/1 strict: the table over strict_memory and strict_queue, with every check and every message. */
+#ifndef STRICT_DEVICE_H
+#define STRICT_DEVICE_H
+
+#include "strict_memory.h"
+#include "strict_queue.h"
+#include <aot/host.h>
+#include <pthread.h>
+
+typedef struct sd_device {
+  aot_device_t table;
+  aot_ext_host_work_t host_work;
+  aot_host_t host;
+  int takes_host_work;
+  pthread_mutex_t lock;   /* of all below, while no work of the host's runs */
+  pthread_cond_t changed; /* a timeline was raised, work is done */
+  sd_memory_t memory;
+  sd_queues_t queues;
+  int is_running; /* work of the host's, by `runner`, without the lock */
+  pthread_t runner;
+} sd_device_t;
+
+/* NULL: no memory. takes_host_work: it offers aot.host-work/1. Destroyed by its table. */
+sd_device_t *sd_device_create(const aot_host_t *host, uint64_t seed, int takes_host_work);
+
+#endif

@@ -1,0 +1,129 @@
+#include "strict_queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void sd_queues_init(sd_queues_t *s, uint64_t seed) {
+  memset(s, 0, sizeof *s);
+  s->random = seed;
+}
+
+void sd_queues_deinit(sd_queues_t *s) {
+  while (s->n_queues) sd_queue_destroy(s, s->queues[s->n_queues - 1]);
+  while (s->n_timelines) sd_timeline_destroy(s, s->timelines[s->n_timelines - 1]);
+  free(s->queues);
+  free(s->timelines);
+  memset(s, 0, sizeof *s);
+}
+
+/* splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014. */
+static uint64_t next_random(sd_queues_t *s) {
+  uint64_t z = s->random += UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return z ^ (z >> 31);
+}
+
+/* ---- queues ---- */
+
+aot_queue_t *sd_queue_create(sd_queues_t *s, int32_t kind) {
+  aot_queue_t **bigger = realloc(s->queues, (s->n_queues + 1) * sizeof(void *));
+  if (bigger) s->queues = bigger;
+  aot_queue_t *q = bigger ? calloc(1, sizeof *q) : NULL;
+  if (!q) return NULL;
+  q->number = ++s->n_queues_made;
+  q->kind = kind;
+  return s->queues[s->n_queues++] = q;
+}
+
+static size_t queue_row(const sd_queues_t *s, const aot_queue_t *q) {
+  size_t i = 0;
+  while (i < s->n_queues && s->queues[i] != q) i++;
+  return i;
+}
+
+int sd_has_queue(const sd_queues_t *s, const aot_queue_t *q) { return queue_row(s, q) < s->n_queues; }
+
+void sd_queue_destroy(sd_queues_t *s, aot_queue_t *q) {
+  s->queues[queue_row(s, q)] = s->queues[s->n_queues - 1];
+  s->n_queues--;
+  free(q->items);
+  free(q);
+}
+
+int sd_queue_put(aot_queue_t *q, const sd_item_t *item) {
+  if (q->head == q->end) q->head = q->end = 0;
+  if (q->end == q->capacity) {
+    const size_t capacity = q->capacity ? 2 * q->capacity : 64;
+    sd_item_t *bigger = realloc(q->items, capacity * sizeof *bigger);
+    if (!bigger) return 0;
+    q->items = bigger;
+    q->capacity = capacity;
+  }
+  q->items[q->end++] = *item;
+  return 1;
+}
+
+sd_item_t sd_queue_take(aot_queue_t *q) { return q->items[q->head++]; }
+
+static int can_go_on(const aot_queue_t *q) {
+  if (q->head == q->end) return 0;
+  const sd_item_t *first = &q->items[q->head];
+  return first->kind != SD_WAIT || first->point.timeline->value >= first->point.value;
+}
+
+aot_queue_t *sd_queues_pick(sd_queues_t *s) {
+  aot_queue_t *picked = NULL;
+  uint64_t n = 0;
+  for (size_t i = 0; i < s->n_queues; i++) {
+    if (!can_go_on(s->queues[i])) continue;
+    if (next_random(s) % ++n == 0) picked = s->queues[i];
+  }
+  return picked;
+}
+
+/* ---- timelines ---- */
+
+aot_timeline_t *sd_timeline_create(sd_queues_t *s) {
+  aot_timeline_t **bigger = realloc(s->timelines, (s->n_timelines + 1) * sizeof(void *));
+  if (bigger) s->timelines = bigger;
+  aot_timeline_t *t = bigger ? calloc(1, sizeof *t) : NULL;
+  if (!t) return NULL;
+  t->number = ++s->n_timelines_made;
+  return s->timelines[s->n_timelines++] = t;
+}
+
+static size_t timeline_row(const sd_queues_t *s, const aot_timeline_t *t) {
+  size_t i = 0;
+  while (i < s->n_timelines && s->timelines[i] != t) i++;
+  return i;
+}
+
+int sd_has_timeline(const sd_queues_t *s, const aot_timeline_t *t) { return timeline_row(s, t) < s->n_timelines; }
+
+void sd_timeline_destroy(sd_queues_t *s, aot_timeline_t *t) {
+  s->timelines[timeline_row(s, t)] = s->timelines[s->n_timelines - 1];
+  s->n_timelines--;
+  free(t->failures);
+  free(t);
+}
+
+int sd_timeline_raise(aot_timeline_t *t, uint64_t to, aot_status_t status) {
+  if (to <= t->value) return 0;
+  if (status != AOT_OK && t->n_failures == t->capacity) {
+    const size_t capacity = t->capacity ? 2 * t->capacity : 8;
+    sd_failure_t *bigger = realloc(t->failures, capacity * sizeof *bigger);
+    if (!bigger) return 0;
+    t->failures = bigger;
+    t->capacity = capacity;
+  }
+  if (status != AOT_OK) t->failures[t->n_failures++] = (sd_failure_t){t->value, to, status};
+  t->value = to;
+  return 1;
+}
+
+aot_status_t sd_timeline_status(const aot_timeline_t *t, uint64_t at) {
+  for (size_t i = t->n_failures; i-- > 0;)
+    if (at > t->failures[i].from && at <= t->failures[i].to) return t->failures[i].status;
+  return AOT_OK;
+}

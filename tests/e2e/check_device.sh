@@ -1,0 +1,55 @@
+#!/bin/sh
+# Devices: a run on memory that the host cannot touch gives the same bytes; what goes wrong with a device is told.
+. "$(dirname "$0")/lib.sh"
+cat > train.yaml <<EOF
+aot: 1
+vars: {backend: backend-cpu}
+model: {path: $models/gpt_tiny/train.pt2}
+stages: [{use: functionalize}, {use: autograd}, {use: partition-mincut}, {use: "\${backend}"}]
+run:
+  train: {steps: 4, lr: 0.01, seed: 4, log-every: 1, data: {tokens: text.bin}, checkpoint: last.st}
+EOF
+yes 'the quick brown fox jumps over the lazy dog' | head -200 | tr 'a-z \n' '\001-\034' > text.bin
+
+in_one_line() { tr -s '\n ' ' ' < "$1" > flat; has flat "$2"; }
+
+for backend in cpu ref; do
+  status 0 "$aothost" run train.yaml --set vars.backend=backend-$backend --json host.json
+  in_one_line host.json '"name": "host", "calls": 12, "copied_bytes": 0, "copied_bytes_per_call": 0'
+  mv last.st host.st
+  for seed in 1 2; do
+    status 0 "$aothost" run train.yaml --set vars.backend=backend-$backend --set run.device=strict --set run.device-with.seed=$seed --json strict.json
+    says '^device strict: [0-9.]+ [KM]iB copied a call, 12 calls$'
+    in_one_line strict.json '"name": "strict", "calls": 12, "copied_bytes": [1-9][0-9]*, "copied_bytes_per_call": [1-9]'
+    same last.st host.st
+  done
+done
+
+# inputs that share memory, and sizes that the run tells, take memory on the device in the same way
+for model in dynamic_mask dynamic_rows; do
+  folder=$root/tests/models/$model
+  status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$folder/train.pt2" --expect "$folder/expected.safetensors" \
+    --set run.device=strict --set run.device-with.seed=3
+done
+
+# a backend that cannot run there says so, out of the cache as well as fresh
+for again in 1 2; do
+  status 2 "$aothost" run train.yaml --set run.device=strict --set run.device-with.host-work=false
+  says 'it computes on the CPU, and the device has no memory that the CPU computes on'
+  [ "$(grep -c 'error:' out)" = 1 ] || complain "more than one error"
+done
+
+status 2 "$aothost" run train.yaml --set run.device=strict:1
+says "strict has no option 'ordinal'; it has: seed, host-work"
+status 2 "$aothost" run train.yaml --set run.device=host:1
+says 'the device host has no options'
+status 2 "$aothost" run train.yaml --set run.device=strikt
+says "no unit 'strikt' is known; did you mean 'strict'"
+status 2 "$aothost" run train.yaml --set run.device=backend-ref
+says 'is a unit of kind backend/2 and cannot stand here'
+status 0 "$aothost" check train.yaml -v --set run.device=strict
+says '^  device: strict$'
+says '^  device-with: \{seed: 0, host-work: true\}$'
+status 0 "$aothost" check train.yaml -v
+says '^  device: host$'
+finish
