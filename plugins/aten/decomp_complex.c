@@ -1,5 +1,6 @@
 /* Complex numbers: decompositions of their operators, inverses of their views, and which decompositions hold for them. */
 #include "at_formula.h"
+#include "lazy_bits.h"
 
 #include <string.h>
 
@@ -11,6 +12,12 @@ aot_status_t at_dc_polar(at_emit_t *e, aot_value_t *out) {
 aot_status_t at_dc_conj(at_emit_t *e, aot_value_t *out) {
   at_x x = IN("self");
   return at_give(e, aot_dtype_is_complex(TYPE(x).dtype) ? AT(e, "_conj", x) : x, out);
+}
+
+aot_status_t at_dc_resolved(at_emit_t *e, aot_value_t *out) {
+  e->infer->args = e->info.args;
+  e->infer->n_args = e->info.n_args;
+  return at_give(e, at_is_unresolved(e->infer) ? AT(e, "clone", IN("self")) : IN("self"), out);
 }
 
 /* ---- inverses of views ---- */
@@ -32,21 +39,13 @@ aot_value_t at_vi_part(at_emit_t *e, uint32_t index, aot_value_t base, aot_value
 
 aot_value_t at_vi_conj(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   (void)index;
-  return aot_dtype_is_complex(TYPE(at_v(base)).dtype) ? at_value(e, AT(e, "_conj", at_v(updated))) : updated;
+  return aot_dtype_is_complex(TYPE(at_v(base)).dtype) ? at_value(e, AT(e, "_conj_physical", at_v(updated))) : updated;
 }
 
 aot_value_t at_vi_neg(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   (void)index;
   (void)base;
   return at_value(e, NEG(at_v(updated)));
-}
-
-/* Of complex numbers PyTorch copies where a bit is set and gives the tensor itself where none is; the program does not say. */
-aot_value_t at_vi_resolved(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
-  (void)index;
-  if (!aot_dtype_is_complex(TYPE(at_v(base)).dtype)) return updated;
-  at_emit_fail(e, "clone it before it is written", "a write through %s: it may be a copy, or the tensor itself", e->row->name);
-  return aot_no_value();
 }
 
 /* ---- which decompositions hold for complex numbers ---- */
@@ -63,8 +62,8 @@ int at_decomposes_complex(const at_row_t *row) {
       at_dc_index_select, at_dc_istft, at_dc_kron, at_dc_lerp, at_dc_lift_fresh_copy, at_dc_linalg_diagonal, at_dc_linear,
       at_dc_masked_fill, at_dc_matmul, at_dc_mean, at_dc_meshgrid, at_dc_mirror, at_dc_movedim, at_dc_multi_dot, at_dc_mv,
       at_dc_narrow, at_dc_numpy_T, at_dc_outer, at_dc_pad, at_dc_pad_circular, at_dc_pad_enum, at_dc_polar, at_dc_prims_reshape,
-      at_dc_prims_slice, at_dc_prims_view, at_dc_renamed, at_dc_repeat, at_dc_repeat_interleave, at_dc_reshape, at_dc_roll,
-      at_dc_rsub, at_dc_same, at_dc_select_backward, at_dc_select_scatter, at_dc_slice_backward, at_dc_split, at_dc_square,
+      at_dc_prims_slice, at_dc_prims_view, at_dc_renamed, at_dc_repeat, at_dc_repeat_interleave, at_dc_reshape, at_dc_resolved,
+      at_dc_roll, at_dc_rsub, at_dc_same, at_dc_select_backward, at_dc_select_scatter, at_dc_slice_backward, at_dc_split, at_dc_square,
       at_dc_stack, at_dc_stack_deep, at_dc_stack_rows, at_dc_stft, at_dc_sum_to_size, at_dc_take_along_dim, at_dc_tensordot,
       at_dc_to, at_dc_transpose, at_dc_trapezoid, at_dc_tri, at_dc_unbind, at_dc_view_copy, at_dc_where, at_dc_with_effects,
       at_dc_with_history, at_dc_invoke_subgraph, at_dc_full, at_dc_l1_loss, at_dc_reduce_all,

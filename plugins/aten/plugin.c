@@ -3,6 +3,7 @@
 #include "at_row.h"
 #include "common/schema/schema.h"
 #include "derive.h"
+#include "lazy_bits.h"
 #include "rewrites.h"
 #include "shape.h"
 
@@ -88,8 +89,14 @@ static aot_status_t infer_other(void *self, uint32_t op, const aot_arg_t *args, 
   return w->sink ? w->set->host.edit->infer(w->prog, (aot_op_t){op}, args, n_args, w->sink) : AOT_E_UNIMPLEMENTED;
 }
 
+static int carries_bit(void *self, uint32_t value, uint32_t bit) {
+  const world_t *w = self;
+  int carries;
+  return at_carries_bit(&w->set->host, w->prog, (aot_value_t){value}, bit, &carries) == AOT_OK && carries;
+}
+
 static at_env_t environment(world_t *w) {
-  at_env_t env = {w, type_of, make_dim, hint_of, make_symbol, region_result, put_type, infer_other};
+  at_env_t env = {w, type_of, make_dim, hint_of, make_symbol, region_result, put_type, infer_other, carries_bit};
   return env;
 }
 

@@ -24,6 +24,7 @@ typedef struct at_env {
   aot_status_t (*region_result)(void *self, uint32_t graph, uint32_t i, aot_type_t *out); /* AOT_E_NOT_FOUND: no more */
   aot_status_t (*put)(void *self, const aot_type_t *type);
   aot_status_t (*infer)(void *self, uint32_t op, const aot_arg_t *args, uint32_t n_args); /* puts another operator's results */
+  int (*carries_bit)(void *self, uint32_t value, uint32_t bit); /* lazy_bits.h */
 } at_env_t;
 
 #define AT_POOL 2048

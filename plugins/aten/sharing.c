@@ -1,6 +1,7 @@
 /* Whose memory the results of a call share, where the schema's marks leave it open or keep silent. A rule serves a family of rows;
  * the answers are those of eager PyTorch (tests: the field "shares" of recorded cases). O(rank) each. */
 #include "einsum.h"
+#include "lazy_bits.h"
 #include "rewrites.h"
 #include "shape.h"
 
@@ -91,6 +92,11 @@ void at_sh_unsummed(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
 void at_sh_real(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
   (void)c;
   answer(call, !aot_dtype_is_complex(call->operands[0].dtype), out);
+}
+
+/* resolve_conj, resolve_neg: the tensor itself, unless it carries the bit */
+void at_sh_resolved(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
+  answer(call, !at_is_unresolved(c), out);
 }
 
 /* einsum of one operand that sums nothing: dimensions in another order, diagonals */

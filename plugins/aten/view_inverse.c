@@ -43,7 +43,7 @@ aot_value_t at_vi_mT(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t
   (void)base;
   at_x x = at_v(updated);
   if (at_type(e, x).rank > 0) x = AT(e, "transpose.int", x, at_i(-2), at_i(-1));
-  return at_value(e, strstr(e->row->name, "mT") ? x : AT(e, "conj", x)); /* mH, adjoint */
+  return at_value(e, strstr(e->row->name, "mT") ? x : AT(e, "conj_physical", x)); /* mH, adjoint */
 }
 
 /* order[i]: the dimension of the base that became dimension i. */

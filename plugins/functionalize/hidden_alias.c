@@ -30,16 +30,27 @@ aot_status_t fz_whose_memory(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t 
   return status;
 }
 
+/* Does a result share memory that its schema does not tell of? Or is one that may be its operand a copy here? Whether resolve_conj is
+ * one can be told only while the graph stands as it was traced. */
 static int is_hidden(const aot_op_desc_t *d, const aot_node_info_t *n, const uint32_t *memory) {
+  const int may_be_operand = (d->flags & AOT_OP_MAYBE_SELF) != 0;
   for (uint32_t i = 0; i < n->n_results; i++)
-    if (memory[i] && memory[i] != fz_aliased_operand(d, n, i)) return 1;
+    if (memory[i] != fz_aliased_operand(d, n, i) && (memory[i] || may_be_operand)) return 1;
   return 0;
 }
 
+/* What is new has the type that the model was traced with: an operand that is given another shape in place, before the node, still
+ * shows its first one here. */
 static aot_status_t replace(const aot_host_t *host, aot_prog_t *prog, aot_node_t node, const aot_node_info_t *n,
-                            const aot_value_t *values) {
-  for (uint32_t i = 0; i < n->n_results; i++)
-    if (values[i].id != AOT_NO_ID) AOT_TRY(host->edit->uses_replace(prog, (aot_value_t){n->first_result.id + i}, values[i]));
+                            const aot_value_t *values, uint32_t first_made) {
+  for (uint32_t i = 0; i < n->n_results; i++) {
+    const aot_value_t was = {n->first_result.id + i};
+    aot_type_t type;
+    if (values[i].id == AOT_NO_ID) continue;
+    AOT_TRY(host->graph->value_type(prog, was, &type));
+    if (values[i].id >= first_made) AOT_TRY(host->edit->type_set(prog, values[i], &type));
+    AOT_TRY(host->edit->uses_replace(prog, was, values[i]));
+  }
   return host->edit->node_erase(prog, node);
 }
 
@@ -47,6 +58,7 @@ static aot_status_t expose_node(const aot_host_t *host, aot_ctx_t *ctx, aot_prog
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(host->graph->node_info(prog, node, &info));
   const aot_op_desc_t *d = host->graph->op_desc(prog, info.op);
+  const uint32_t first_made = host->graph->n_values(prog);
   if (info.n_operands == 0 || !(d->flags & AOT_OP_COMPOSITE) || (d->flags & AOT_OP_EFFECT)) return AOT_OK;
   uint32_t *memory = calloc((size_t)info.n_results + 1, sizeof *memory);
   aot_value_t *values = calloc((size_t)info.n_results + 1, sizeof *values);
@@ -54,7 +66,7 @@ static aot_status_t expose_node(const aot_host_t *host, aot_ctx_t *ctx, aot_prog
   if (status == AOT_OK) status = fz_whose_memory(host, ctx, prog, &info, info.operands, memory);
   if (status == AOT_OK && is_hidden(d, &info, memory)) {
     status = host->edit->decompose(prog, node, values);
-    if (status == AOT_OK) status = replace(host, prog, node, &info, values);
+    if (status == AOT_OK) status = replace(host, prog, node, &info, values, first_made);
     if (status == AOT_OK) ++*n_exposed;
     if (status == AOT_E_UNIMPLEMENTED) status = AOT_OK;
   }

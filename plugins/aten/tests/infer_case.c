@@ -312,8 +312,16 @@ static aot_status_t infer_other(void *self, uint32_t op, const aot_arg_t *args, 
   return AOT_E_UNIMPLEMENTED;
 }
 
+/* Operands are inputs here. */
+static int carries_bit(void *self, uint32_t value, uint32_t bit) {
+  (void)self;
+  (void)value;
+  (void)bit;
+  return 0;
+}
+
 aot_status_t case_run(infer_case_t *c, at_infer_t *infer) {
-  at_env_t env = {c, type_of, make_dim, hint_of, make_symbol, region_result, put, infer_other};
+  at_env_t env = {c, type_of, make_dim, hint_of, make_symbol, region_result, put, infer_other, carries_bit};
   return at_infer_run(infer, &at_rows[c->row], case_desc(c->row), c->args, c->n_args, &env);
 }
 
