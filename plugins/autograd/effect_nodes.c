@@ -4,7 +4,7 @@
 #include <aot/snapshot.h>
 #include <stdlib.h>
 
-uint32_t ag_look_through(ag_t *a) {
+uint32_t ag_look_through(em_t *a) {
   if (!(a->desc->flags & AOT_OP_EFFECT) || !aot_str_eq(a->desc->name, aot_str("higher_order.with_effects"))) return 0;
   a->info.op.id = (uint32_t)a->info.args[1].u.i;
   a->info.args += 2;
@@ -29,7 +29,7 @@ static aot_status_t tells_sizes(ag_joint_t *j, int *out) {
   const aot_snapshot_t *s = NULL;
   AOT_TRY(j->a.host->graph->snapshot(j->a.prog, &s));
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
-  uint8_t *births = ag_scratch(&j->a, (uint64_t)s->nodes.count + 1, 1);
+  uint8_t *births = em_scratch(&j->a, (uint64_t)s->nodes.count + 1, 1);
   *out = 0;
   if (!births || sn_births(s, births) != 0) return AOT_E_EXHAUSTED;
   for (uint32_t n = 1; n < s->nodes.count; n++)
@@ -48,11 +48,9 @@ static int gives_numbers(ag_joint_t *j) {
 
 /* ---- regions in the region ---- */
 
-#define MAX_DEPTH 16
-
 static aot_status_t holds_effects(ag_joint_t *j, aot_graph_t region, uint32_t depth, int *out) {
   const aot_graph_api_t *api = j->a.host->graph;
-  if (depth == MAX_DEPTH) return AOT_OK;
+  if (depth == AG_MAX_DEPTH) return AOT_OK;
   for (aot_node_t n = api->first(j->a.prog, region); n.id != AOT_NO_ID && !*out; n = api->next(j->a.prog, n)) {
     aot_node_info_t info = {.struct_size = sizeof info};
     AOT_TRY(api->node_info(j->a.prog, n, &info));
@@ -66,16 +64,7 @@ static aot_status_t holds_effects(ag_joint_t *j, aot_graph_t region, uint32_t de
 
 static aot_status_t copy_without_effects(const ag_joint_t *outer, aot_graph_t region, aot_graph_t *out) {
   ag_joint_t j;
-  memset(&j, 0, sizeof j);
-  j.a.host = outer->a.host;
-  j.a.ctx = outer->a.ctx;
-  j.a.prog = outer->a.prog;
-  j.a.rules = outer->a.rules;
-  j.a.depth = outer->a.depth + 1;
-  j.a.node = outer->a.node;
-  j.forward = region;
-  if (j.a.depth > MAX_DEPTH) ag_fail(&j.a, "", "regions nest more than %d deep", MAX_DEPTH);
-  if (j.a.status != AOT_OK) return j.a.status;
+  AOT_TRY(ag_joint_nest(&j, &outer->a, region));
   AOT_TRY(ag_joint_copy(&j, AOT_GRAPH_REGION, aot_str("")));
   for (uint32_t k = 0; k < j.a.host->graph->n_outputs(j.a.prog, region); k++) {
     aot_port_t port = j.a.host->graph->outputs(j.a.prog, region)[k];
@@ -120,7 +109,7 @@ aot_status_t ag_drop_effects(ag_joint_t *j) {
     if (gives_numbers(j)) continue;
     AOT_TRY(tells_sizes(j, &may_run_again));
     if (!may_run_again)
-      ag_fail(&j->a, "take the operator out of the region, or detach what it gives",
+      em_fail(&j->a, AOT_E_INVALID, "take the operator out of the region, or detach what it gives",
               "%.*s has an effect in a region whose gradient needs its result: it would happen twice", (int)j->a.desc->name.size,
               j->a.desc->name.data);
   }

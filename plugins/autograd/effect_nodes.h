@@ -7,7 +7,7 @@
 
 /* Makes the loaded node look like the operator that it holds, its arguments and its results. Answers how many operands and
  * results stand before those: 1 for a with_effects, 0 for others, which are left alone. */
-uint32_t ag_look_through(ag_t *a);
+uint32_t ag_look_through(em_t *a);
 /* Erases the effects of a region that was made to compute gradients, those of regions that it runs again, too. One whose results
  * are read cannot go: it is refused. */
 aot_status_t ag_drop_effects(ag_joint_t *j);

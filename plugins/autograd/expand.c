@@ -25,18 +25,9 @@ typedef struct list {
   uint32_t n, n_nodes, n_more;
 } list_t;
 
-void *ag_scratch(ag_t *a, uint64_t n, uint64_t size) {
-  void *p = a->host->alloc(a->host, a->ctx, AOT_ARENA_SCRATCH, 8, (n ? n : 1) * size);
-  if (!p) a->status = AOT_E_EXHAUSTED;
-  return p;
-}
-
-aot_status_t ag_load(ag_t *a, aot_node_t n) {
-  a->node = n;
-  memset(&a->info, 0, sizeof a->info);
-  a->info.struct_size = sizeof a->info;
-  AOT_TRY(a->host->graph->node_info(a->prog, n, &a->info));
-  a->desc = a->host->graph->op_desc(a->prog, a->info.op);
+aot_status_t ag_load(em_t *a, aot_node_t n) {
+  AOT_TRY(em_look(a, n));
+  a->origin = a->info.origin;
   return a->desc ? AOT_OK : AOT_E_INTERNAL;
 }
 
@@ -49,12 +40,12 @@ uint32_t ag_operand(const aot_arg_t *arg, uint32_t k) {
 }
 
 /* A rule beats the operator's mark: step functions have one, of zeros, since PyTorch gives zeros there and not None. */
-int ag_stops(const ag_t *a) {
+int ag_stops(const em_t *a) {
   if (a->info.flags & AOT_NODE_NO_GRAD) return 1;
-  return (a->desc->flags & AOT_OP_NO_GRAD) && !ag_has_rule(&a->rules[a->info.op.id]);
+  return (a->desc->flags & AOT_OP_NO_GRAD) && !ag_has_rule(&ag_of(a)->rules[a->info.op.id]);
 }
 
-static int32_t dtype_of(ag_t *a, uint32_t value) {
+static int32_t dtype_of(em_t *a, uint32_t value) {
   aot_type_t t;
   aot_value_t v;
   memset(&t, 0, sizeof t);
@@ -65,19 +56,19 @@ static int32_t dtype_of(ag_t *a, uint32_t value) {
 
 static int differentiable(int32_t dtype) { return aot_dtype_is_float(dtype) || aot_dtype_is_complex(dtype); }
 
-int ag_able(ag_t *a, uint32_t value) { return differentiable(dtype_of(a, value)); }
+int ag_able(em_t *a, uint32_t value) { return differentiable(dtype_of(a, value)); }
 
 aot_status_t ag_joint_grow(ag_joint_t *j) {
   uint32_t n = j->a.host->graph->n_values(j->a.prog);
   uint8_t *more;
   if (n <= j->n_needs) return AOT_OK;
   n += n / 2 + 64;
-  more = ag_scratch(&j->a, n, 1);
+  more = em_scratch(&j->a, n, 1);
   if (!more) return AOT_E_EXHAUSTED;
   if (j->n_needs) memcpy(more, j->needs, j->n_needs);
   j->needs = more;
   j->n_needs = n;
-  j->a.needs = more;
+  j->site.needs = more;
   return AOT_OK;
 }
 
@@ -121,7 +112,7 @@ static aot_status_t replace(ag_joint_t *j, aot_value_t from, aot_value_t to) {
   return j->a.host->edit->uses_replace(j->a.prog, from, to);
 }
 
-static aot_status_t decomposition(ag_t *a, aot_value_t *out) { return a->host->edit->decompose(a->prog, a->node, out); }
+static aot_status_t decomposition(em_t *a, aot_value_t *out) { return a->host->edit->decompose(a->prog, a->node, out); }
 
 /* Put what `make` puts before the loaded node in its place. *out_next: the first node to look at. */
 static aot_status_t put_in_place(ag_joint_t *j, ag_prepare_fn make, aot_node_t *out_next) {
@@ -134,7 +125,7 @@ static aot_status_t put_in_place(ag_joint_t *j, ag_prepare_fn make, aot_node_t *
   n_results = j->a.info.n_results;
   first = j->a.info.first_result.id;
   flags = j->a.info.flags;
-  values = ag_scratch(&j->a, n_results, sizeof *values);
+  values = em_scratch(&j->a, n_results, sizeof *values);
   if (!values) return AOT_E_EXHAUSTED;
   AOT_TRY(make(&j->a, values));
   for (k = 0; k < n_results; k++) {
@@ -166,7 +157,7 @@ static aot_status_t look_at(ag_joint_t *j, list_t *missing, aot_node_t *out_next
   uint32_t uncovered, k, able = 0;
   int is_complex;
   *out_next = j->a.host->graph->next(j->a.prog, j->a.node);
-  b = &j->a.rules[j->a.info.op.id];
+  b = &j->site.rules[j->a.info.op.id];
   is_complex = ag_has_rule(b) && ag_touches_complex(&j->a);
   if (ag_stops(&j->a) || !reads(j, is_complex ? b->complex_covered : b->covered, &uncovered)) return AOT_OK;
   for (k = 0; k < j->a.info.n_results; k++)
@@ -244,7 +235,7 @@ static aot_status_t report(ag_joint_t *j, const list_t *l) {
 
 aot_status_t ag_joint_expand(ag_joint_t *j) {
   const aot_graph_api_t *api = j->a.host->graph;
-  list_t *missing = ag_scratch(&j->a, 1, sizeof *missing);
+  list_t *missing = em_scratch(&j->a, 1, sizeof *missing);
   /* A decomposition that contains itself ends here; an unrolled network of many steps does not. */
   uint64_t budget = 64 * (uint64_t)api->n_nodes(j->a.prog) + (1u << 20);
   aot_node_t n, next;
@@ -255,7 +246,7 @@ aot_status_t ag_joint_expand(ag_joint_t *j) {
     ag_look_through(&j->a);
     AOT_TRY(look_at(j, missing, &next));
     if (budget-- == 0) {
-      ag_fail(&j->a, "", "decomposing %.*s does not end", (int)j->a.desc->name.size, j->a.desc->name.data);
+      em_fail(&j->a, AOT_E_INVALID, "", "decomposing %.*s does not end", (int)j->a.desc->name.size, j->a.desc->name.data);
       return j->a.status;
     }
   }

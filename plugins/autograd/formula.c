@@ -14,26 +14,26 @@ typedef struct let {
   size_t size;
   const char *text; /* where its expression starts */
   int done;
-  ag_val_t value;
+  em_x value;
 } let_t;
 
 typedef struct reader {
-  ag_t *a;
+  em_t *a;
   const char *rule, *at;
   int live;      /* compute, or only read */
-  ag_val_t mask; /* of the part at hand */
+  em_x mask; /* of the part at hand */
   uint32_t n_targets;
-  ag_val_t results[MAX_TARGETS]; /* of the last operator call */
+  em_x results[MAX_TARGETS]; /* of the last operator call */
   let_t lets[AG_MAX_LETS];
   uint32_t n_lets;
 } reader_t;
 
-static ag_val_t expr(reader_t *r);
+static em_x expr(reader_t *r);
 
 /* ---- words ---- */
 
 static void wrong(reader_t *r, const char *what) {
-  ag_fail(r->a, "this is an error of the derivative rule", "%s at '%.24s' in the formula \"%s\"", what, r->at, r->rule);
+  em_fail(r->a, AOT_E_INVALID, "this is an error of the derivative rule", "%s at '%.24s' in the formula \"%s\"", what, r->at, r->rule);
 }
 
 static void blanks(reader_t *r) {
@@ -72,87 +72,87 @@ static int is_word(const char *name, size_t size, const char *text) {
 
 /* ---- functions ---- */
 
-typedef ag_val_t (*function_t)(ag_t *a, uint32_t n, const ag_val_t *x);
+typedef em_x (*function_t)(em_t *a, uint32_t n, const em_x *x);
 
-static ag_val_t opt(uint32_t n, const ag_val_t *x, uint32_t i) { return i < n ? x[i] : ag_none(); }
+static em_x opt(uint32_t n, const em_x *x, uint32_t i) { return i < n ? x[i] : em_none(); }
 
-static ag_val_t f_where(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_where(a, x[0], x[1], x[2]); }
-static ag_val_t f_pow(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_pow(a, x[0], x[1]); }
-static ag_val_t f_eq(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_compare(a, "eq", x[0], x[1]); }
-static ag_val_t f_gt(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_compare(a, "gt", x[0], x[1]); }
-static ag_val_t f_ge(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_compare(a, "ge", x[0], x[1]); }
-static ag_val_t f_lt(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_compare(a, "lt", x[0], x[1]); }
-static ag_val_t f_le(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_compare(a, "le", x[0], x[1]); }
-static ag_val_t f_zeros(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_zeros_like(a, x[0]); }
-static ag_val_t f_like(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_reshape_like(a, x[0], x[1]); }
-static ag_val_t f_dtype(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return aot_arg_dtype(ag_type(a, x[0]).dtype); }
-static ag_val_t f_dense(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_contiguous(a, x[0]); }
-static ag_val_t f_or(ag_t *a, uint32_t n, const ag_val_t *x) { (void)a; (void)n; return x[0].kind == AOT_ARG_NONE ? x[1] : x[0]; }
+static em_x f_where(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_where(a, x[0], x[1], x[2]); }
+static em_x f_pow(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_pow(a, x[0], x[1]); }
+static em_x f_eq(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_compare(a, "eq", x[0], x[1]); }
+static em_x f_gt(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_compare(a, "gt", x[0], x[1]); }
+static em_x f_ge(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_compare(a, "ge", x[0], x[1]); }
+static em_x f_lt(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_compare(a, "lt", x[0], x[1]); }
+static em_x f_le(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_compare(a, "le", x[0], x[1]); }
+static em_x f_zeros(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_zeros_like(a, x[0]); }
+static em_x f_like(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_reshape_like(a, x[0], x[1]); }
+static em_x f_dtype(em_t *a, uint32_t n, const em_x *x) { (void)n; return aot_arg_dtype(ag_type(a, x[0]).dtype); }
+static em_x f_dense(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_contiguous(a, x[0]); }
+static em_x f_or(em_t *a, uint32_t n, const em_x *x) { (void)a; (void)n; return x[0].kind == AOT_ARG_NONE ? x[1] : x[0]; }
 
 /* count(x [, dims]): elements of x, or of one group of a reduction over dims */
-static ag_val_t f_count(ag_t *a, uint32_t n, const ag_val_t *x) { return ag_extent(a, x[0], opt(n, x, 1)); }
+static em_x f_count(em_t *a, uint32_t n, const em_x *x) { return ag_extent(a, x[0], opt(n, x, 1)); }
 
 /* unreduce(g, x [, dims [, keepdim]]) */
-static ag_val_t f_unreduce(ag_t *a, uint32_t n, const ag_val_t *x) {
-  ag_val_t keep = opt(n, x, 3);
+static em_x f_unreduce(em_t *a, uint32_t n, const em_x *x) {
+  em_x keep = opt(n, x, 3);
   return ag_unreduce(a, x[0], x[1], opt(n, x, 2), keep.kind == AOT_ARG_BOOL && keep.u.i);
 }
 
 /* scatter_at(x, dim, index, g [, keepdim]) */
-static ag_val_t f_scatter_at(ag_t *a, uint32_t n, const ag_val_t *x) {
-  ag_val_t keep = opt(n, x, 4);
+static em_x f_scatter_at(em_t *a, uint32_t n, const em_x *x) {
+  em_x keep = opt(n, x, 4);
   return ag_scatter_at(a, x[0], x[1], x[2], x[3], keep.kind == AOT_ARG_BOOL && keep.u.i);
 }
 
 /* per(reduction, d): the derivative of a loss before its reduction, divided by the count for a mean */
-static ag_val_t f_per(ag_t *a, uint32_t n, const ag_val_t *x) {
+static em_x f_per(em_t *a, uint32_t n, const em_x *x) {
   (void)n;
   if (ag_int(a, x[0], 1) != 1 || x[1].kind == AOT_ARG_NONE) return x[1];
-  return ag_div(a, x[1], ag_extent(a, x[1], ag_none()));
+  return ag_div(a, x[1], ag_extent(a, x[1], em_none()));
 }
 
 /* minus(ints): each with its sign changed */
-static ag_val_t f_minus(ag_t *a, uint32_t n, const ag_val_t *x) {
+static em_x f_minus(em_t *a, uint32_t n, const em_x *x) {
   int64_t out[2 * AOT_MAX_RANK];
   uint32_t i;
   (void)n;
   for (i = 0; i < x[0].n && i < 2 * AOT_MAX_RANK; i++) out[i] = ag_dim_op(a, AOT_EXPR_SUB, 0, x[0].u.ints[i]);
-  return ag_list(a, out, i);
+  return em_list(a, out, i);
 }
 
 /* inverse(dims, x): the permutation that undoes dims, of the rank of x */
-static ag_val_t f_inverse(ag_t *a, uint32_t n, const ag_val_t *x) {
+static em_x f_inverse(em_t *a, uint32_t n, const em_x *x) {
   int64_t out[AOT_MAX_RANK] = {0};
   int32_t rank = ag_type(a, x[1]).rank;
   uint32_t i;
   (void)n;
   for (i = 0; i < x[0].n && i < AOT_MAX_RANK; i++) out[ag_dim(a, x[0].u.ints[i], rank)] = i;
-  return ag_list(a, out, x[0].n);
+  return em_list(a, out, x[0].n);
 }
 
 /* sizes(x [, n]): all of them, or the last n */
-static ag_val_t f_sizes(ag_t *a, uint32_t n, const ag_val_t *x) {
+static em_x f_sizes(em_t *a, uint32_t n, const em_x *x) {
   ag_type_t t = ag_type(a, x[0]);
   uint32_t last = n > 1 ? (uint32_t)ag_int(a, x[1], 0) : (uint32_t)t.rank;
-  return ag_list(a, t.sizes + (uint32_t)t.rank - last, last);
+  return em_list(a, t.sizes + (uint32_t)t.rank - last, last);
 }
 
 /* as(g, x): g in the dtype of x */
-static ag_val_t f_as(ag_t *a, uint32_t n, const ag_val_t *x) { (void)n; return ag_cast(a, x[0], ag_type(a, x[1]).dtype); }
+static em_x f_as(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_cast(a, x[0], ag_type(a, x[1]).dtype); }
 
 /* size(x, d): one size as a number */
-static ag_val_t f_size(ag_t *a, uint32_t n, const ag_val_t *x) {
+static em_x f_size(em_t *a, uint32_t n, const em_x *x) {
   ag_type_t t = ag_type(a, x[0]);
   (void)n;
-  return ag_i(t.rank ? t.sizes[ag_dim(a, ag_int(a, x[1], 0), t.rank)] : 1);
+  return em_i(t.rank ? t.sizes[ag_dim(a, ag_int(a, x[1], 0), t.rank)] : 1);
 }
 
 /* keep_scale(p, train): what dropout multiplies kept elements by */
-static ag_val_t f_keep_scale(ag_t *a, uint32_t n, const ag_val_t *x) {
+static em_x f_keep_scale(em_t *a, uint32_t n, const em_x *x) {
   double p = ag_number(a, x[0], 0);
   int train = x[1].kind == AOT_ARG_NONE || x[1].u.i;
   (void)n;
-  return ag_f(!train ? 1 : p == 1 ? 0 : 1 / (1 - p));
+  return em_f(!train ? 1 : p == 1 ? 0 : 1 / (1 - p));
 }
 
 static const struct {
@@ -170,11 +170,11 @@ static const struct {
     {"dense", 1, 1, f_dense},
 };
 
-static ag_val_t operator_call(reader_t *r, const char *name, size_t size, uint32_t n, const ag_val_t *args) {
+static em_x operator_call(reader_t *r, const char *name, size_t size, uint32_t n, const em_x *args) {
   char op[128];
   if (size >= sizeof op) {
     wrong(r, "operator name too long");
-    return ag_none();
+    return em_none();
   }
   memcpy(op, name, size);
   op[size] = '\0';
@@ -182,14 +182,14 @@ static ag_val_t operator_call(reader_t *r, const char *name, size_t size, uint32
   return r->results[0];
 }
 
-static ag_val_t call(reader_t *r, const char *name, size_t size) {
-  ag_val_t args[MAX_ARGS];
+static em_x call(reader_t *r, const char *name, size_t size) {
+  em_x args[MAX_ARGS];
   uint32_t n = 0;
   size_t i;
   if (!take(r, ')')) {
     do {
       if (n == MAX_ARGS) wrong(r, "too many arguments");
-      if (r->a->status != AOT_OK) return ag_none();
+      if (r->a->status != AOT_OK) return em_none();
       args[n++] = expr(r);
     } while (take(r, ','));
     expect(r, ')');
@@ -197,16 +197,16 @@ static ag_val_t call(reader_t *r, const char *name, size_t size) {
   for (i = 0; i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++) {
     if (!is_word(name, size, FUNCTIONS[i].name)) continue;
     if (n < FUNCTIONS[i].least || n > FUNCTIONS[i].most) wrong(r, "wrong number of arguments");
-    return r->live && r->a->status == AOT_OK ? FUNCTIONS[i].call(r->a, n, args) : ag_none();
+    return r->live && r->a->status == AOT_OK ? FUNCTIONS[i].call(r->a, n, args) : em_none();
   }
-  return r->live ? operator_call(r, name, size, n, args) : ag_none();
+  return r->live ? operator_call(r, name, size, n, args) : em_none();
 }
 
 /* ---- names ---- */
 
-static ag_val_t shorthand(reader_t *r, let_t *l) {
+static em_x shorthand(reader_t *r, let_t *l) {
   const char *back = r->at;
-  if (!r->live) return ag_none();
+  if (!r->live) return em_none();
   if (!l->done) {
     r->at = l->text;
     l->value = expr(r);
@@ -216,33 +216,33 @@ static ag_val_t shorthand(reader_t *r, let_t *l) {
   return l->value;
 }
 
-static ag_val_t name_value(reader_t *r, const char *name, size_t size) {
+static em_x name_value(reader_t *r, const char *name, size_t size) {
   uint32_t i, k = size == 2 && is_digit(name[1]) ? (uint32_t)(name[1] - '0') : 0;
   for (i = 0; i < r->n_lets; i++)
     if (r->lets[i].size == size && memcmp(r->lets[i].name, name, size) == 0) return shorthand(r, &r->lets[i]);
-  if ((i = ag_index(r->a, name, size)) != AG_NO_ARG) return r->live ? r->a->info.args[i] : ag_none();
-  if (*name == 'g' && (size == 1 || k || is_word(name, size, "g0"))) return r->live ? ag_g(r->a, k) : ag_none();
-  if (*name == 'y' && (size == 1 || k || is_word(name, size, "y0"))) return r->live ? ag_y(r->a, k) : ag_none();
-  if (is_word(name, size, "none")) return ag_none();
-  if (is_word(name, size, "true")) return ag_b(1);
-  if (is_word(name, size, "false")) return ag_b(0);
+  if ((i = ag_index(r->a, name, size)) != AG_NO_ARG) return r->live ? r->a->info.args[i] : em_none();
+  if (*name == 'g' && (size == 1 || k || is_word(name, size, "g0"))) return r->live ? ag_g(r->a, k) : em_none();
+  if (*name == 'y' && (size == 1 || k || is_word(name, size, "y0"))) return r->live ? ag_y(r->a, k) : em_none();
+  if (is_word(name, size, "none")) return em_none();
+  if (is_word(name, size, "true")) return em_b(1);
+  if (is_word(name, size, "false")) return em_b(0);
   if (is_word(name, size, "mask")) return r->mask;
   wrong(r, "unknown name before");
-  return ag_none();
+  return em_none();
 }
 
 /* ---- expressions ---- */
 
-static ag_val_t number(reader_t *r) {
+static em_x number(reader_t *r) {
   char *end, *end_int;
   double f = strtod(r->at, &end);
   long long i = strtoll(r->at, &end_int, 10);
   r->at = end;
-  return end == end_int ? ag_i(i) : ag_f(f);
+  return end == end_int ? em_i(i) : em_f(f);
 }
 
 /* 'sum' */
-static ag_val_t text(reader_t *r) {
+static em_x text(reader_t *r) {
   const char *from = r->at, *end = strchr(from, '\'');
   aot_str_t t = {from, end ? (uint64_t)(end - from) : 0};
   if (!end) wrong(r, "a text without end");
@@ -250,10 +250,10 @@ static ag_val_t text(reader_t *r) {
   return aot_arg_str(t);
 }
 
-static ag_val_t factor(reader_t *r) {
+static em_x factor(reader_t *r) {
   const char *name;
   size_t size;
-  ag_val_t x;
+  em_x x;
   if (take(r, '-')) {
     x = factor(r);
     return r->live ? ag_neg(r->a, x) : x;
@@ -270,13 +270,13 @@ static ag_val_t factor(reader_t *r) {
   }
   if ((size = word(r, &name)) == 0) {
     wrong(r, "expected an expression");
-    return ag_none();
+    return em_none();
   }
   return take(r, '(') ? call(r, name, size) : name_value(r, name, size);
 }
 
-static ag_val_t term(reader_t *r) {
-  ag_val_t x = factor(r), y;
+static em_x term(reader_t *r) {
+  em_x x = factor(r), y;
   for (;;) {
     blanks(r);
     if (r->a->status != AOT_OK || (*r->at != '*' && *r->at != '/')) return x;
@@ -290,8 +290,8 @@ static ag_val_t term(reader_t *r) {
   }
 }
 
-static ag_val_t expr(reader_t *r) {
-  ag_val_t x = term(r), y;
+static em_x expr(reader_t *r) {
+  em_x x = term(r), y;
   for (;;) {
     blanks(r);
     if (r->a->status != AOT_OK || (*r->at != '+' && *r->at != '-')) return x;
@@ -349,9 +349,9 @@ static void part(reader_t *r, uint64_t *covered) {
     wanted |= (uint32_t)mask[n++];
   } while (take(r, ','));
   expect(r, ':');
-  r->mask = ag_none();
+  r->mask = em_none();
   if (live) {
-    r->mask = ag_list(r->a, mask, n);
+    r->mask = em_list(r->a, mask, n);
     r->mask.kind = AOT_ARG_BOOLS;
   }
   r->live = live && wanted;
@@ -361,7 +361,7 @@ static void part(reader_t *r, uint64_t *covered) {
   r->live = live;
 }
 
-static void read_rule(ag_t *a, const char *text, int live, uint64_t *covered) {
+static void read_rule(em_t *a, const char *text, int live, uint64_t *covered) {
   reader_t r;
   memset(&r, 0, sizeof r);
   r.a = a;
@@ -373,12 +373,12 @@ static void read_rule(ag_t *a, const char *text, int live, uint64_t *covered) {
   if (a->status == AOT_OK && *r.at != '\0') wrong(&r, "expected ';'");
 }
 
-void ag_formula_apply(ag_t *a, const char *text) {
+void ag_formula_apply(em_t *a, const char *text) {
   uint64_t covered = 0;
   read_rule(a, text, 1, &covered);
 }
 
-void ag_formula_check(ag_t *a, const char *text, uint64_t *out_covered) {
+void ag_formula_check(em_t *a, const char *text, uint64_t *out_covered) {
   *out_covered = 0;
   read_rule(a, text, 0, out_covered);
 }

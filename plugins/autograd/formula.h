@@ -19,9 +19,9 @@
 #include "ag_emit.h"
 
 /* Emit what the formula says for the node in *a. */
-void ag_formula_apply(ag_t *a, const char *text);
+void ag_formula_apply(em_t *a, const char *text);
 /* Nothing is emitted: are grammar and names right for the operator a->desc? Sets out_covered's bit of every argument that
  * has a target. */
-void ag_formula_check(ag_t *a, const char *text, uint64_t *out_covered);
+void ag_formula_check(em_t *a, const char *text, uint64_t *out_covered);
 
 #endif

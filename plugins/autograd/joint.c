@@ -11,6 +11,24 @@
 
 #include <stdio.h>
 
+void ag_joint_begin(ag_joint_t *j, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t forward) {
+  *j = (ag_joint_t){.a = em_make(host, ctx, prog, (aot_graph_t){AOT_NO_ID}), .forward = forward};
+  j->a.flags = AOT_NODE_BACKWARD;
+  j->a.code = "autograd.rule";
+  j->a.what = "a gradient";
+  j->a.self = &j->site;
+}
+
+aot_status_t ag_joint_nest(ag_joint_t *j, const em_t *outer, aot_graph_t region) {
+  ag_joint_begin(j, outer->host, outer->ctx, outer->prog, region);
+  j->a.node = outer->node;
+  j->site.rules = ag_of(outer)->rules;
+  j->site.shared = ag_of(outer)->shared;
+  j->site.depth = ag_of(outer)->depth + 1;
+  if (j->site.depth > AG_MAX_DEPTH) em_fail(&j->a, AOT_E_INVALID, "", "regions nest more than %d deep", AG_MAX_DEPTH);
+  return j->a.status;
+}
+
 /* ---- the copy of the forward graph ---- */
 
 static aot_status_t copy_names(ag_joint_t *j, aot_node_t from) {
@@ -44,7 +62,7 @@ aot_status_t ag_joint_copy(ag_joint_t *j, int32_t kind, aot_str_t name) {
   const aot_host_t *h = j->a.host;
   pt_copier_t c = {.host = h, .ctx = j->a.ctx, .prog = j->a.prog};
   aot_status_t status;
-  j->map = c.map = ag_scratch(&j->a, h->graph->n_values(j->a.prog), sizeof *j->map);
+  j->map = c.map = em_scratch(&j->a, h->graph->n_values(j->a.prog), sizeof *j->map);
   if (!j->map) return AOT_E_EXHAUSTED;
   AOT_TRY(h->edit->graph_create(j->a.prog, kind, name, &j->a.graph));
   c.graph = j->a.graph;
@@ -86,14 +104,14 @@ aot_status_t ag_joint_read(ag_joint_t *j) {
   uint8_t *stops, *able;
   aot_node_t node;
   AOT_TRY(count(j, &n_nodes, &n_operands));
-  begin = ag_scratch(&j->a, (uint64_t)n_nodes + 1, sizeof *begin);
-  operand = ag_scratch(&j->a, n_operands, sizeof *operand);
-  first = ag_scratch(&j->a, n_nodes, sizeof *first);
-  results = ag_scratch(&j->a, n_nodes, sizeof *results);
-  stops = ag_scratch(&j->a, n_nodes, 1);
-  able = ag_scratch(&j->a, n_values, 1);
-  j->nodes = ag_scratch(&j->a, n_nodes, sizeof *j->nodes);
-  j->cot = ag_scratch(&j->a, n_values, sizeof *j->cot);
+  begin = em_scratch(&j->a, (uint64_t)n_nodes + 1, sizeof *begin);
+  operand = em_scratch(&j->a, n_operands, sizeof *operand);
+  first = em_scratch(&j->a, n_nodes, sizeof *first);
+  results = em_scratch(&j->a, n_nodes, sizeof *results);
+  stops = em_scratch(&j->a, n_nodes, 1);
+  able = em_scratch(&j->a, n_values, 1);
+  j->nodes = em_scratch(&j->a, n_nodes, sizeof *j->nodes);
+  j->cot = em_scratch(&j->a, n_values, sizeof *j->cot);
   if (j->a.status != AOT_OK) return j->a.status;
   node = api->first(j->a.prog, j->a.graph);
   for (n = 0; n < n_nodes; n++, node = api->next(j->a.prog, node)) {
@@ -108,13 +126,13 @@ aot_status_t ag_joint_read(ag_joint_t *j) {
     for (i = 0; i < j->a.info.n_args; i++)
       for (k = 0; k < ag_n_operands(&j->a.info.args[i]); k++) operand[at++] = ag_operand(&j->a.info.args[i], k);
     shift = ag_look_through(&j->a);
-    b = &j->a.rules[j->a.info.op.id];
+    b = &j->site.rules[j->a.info.op.id];
     stops[n] = (uint8_t)(ag_stops(&j->a) || !ag_has_rule(b));
     for (k = shift; k < results[n]; k++)
       able[first[n] + k] = (uint8_t)(ag_able(&j->a, first[n] + k) && !(k > shift && b->first_only));
   }
   begin[n_nodes] = at;
-  j->slot = ag_scratch(&j->a, (uint64_t)most_args + 1, sizeof *j->slot);
+  j->slot = em_scratch(&j->a, (uint64_t)most_args + 1, sizeof *j->slot);
   j->n_nodes = n_nodes;
   j->arrays = (ag_graph_t){.n_nodes = n_nodes,
                            .n_values = n_values,
@@ -130,7 +148,7 @@ aot_status_t ag_joint_read(ag_joint_t *j) {
 /* ---- the reverse pass ---- */
 
 /* What is emitted from now on belongs to no node of the model. */
-static void unload(ag_t *a) {
+static void unload(em_t *a) {
   a->node = aot_no_node();
   a->info.origin = aot_no_origin();
   a->desc = NULL;
@@ -154,15 +172,15 @@ aot_status_t ag_joint_seed(ag_joint_t *j, aot_value_t value, int32_t role, uint3
 
 static int32_t rule(void *self, uint32_t n, const uint32_t *cotangents, uint32_t *out) {
   ag_joint_t *j = self;
-  ag_t *a = &j->a;
+  em_t *a = &j->a;
   uint32_t i, shift;
   AOT_TRY(ag_load(a, j->nodes[n]));
   shift = ag_look_through(a);
   for (i = 0, j->slot[0] = 0; i < a->info.n_args; i++) j->slot[i + 1] = j->slot[i] + ag_n_operands(&a->info.args[i]);
-  a->slot = j->slot;
-  a->cotangents = cotangents + shift;
-  a->out = out + shift;
-  ag_apply(a, &a->rules[a->info.op.id]);
+  ag_of(a)->slot = j->slot;
+  ag_of(a)->cotangents = cotangents + shift;
+  ag_of(a)->out = out + shift;
+  ag_apply(a, &ag_of(a)->rules[a->info.op.id]);
   if (a->status == AOT_OK && a->host->cancelled(a->host, a->ctx)) a->status = AOT_E_CANCELLED;
   return a->status;
 }
@@ -176,7 +194,7 @@ static int32_t add(void *self, uint32_t n, uint32_t x, uint32_t y, uint32_t *out
 
 aot_status_t ag_joint_reverse(ag_joint_t *j) {
   ag_reverse_ops_t ops = {.self = j, .rule = rule, .add = add};
-  uint32_t *work = ag_scratch(&j->a, 2 * (uint64_t)ag_widest(&j->arrays), sizeof *work);
+  uint32_t *work = em_scratch(&j->a, 2 * (uint64_t)ag_widest(&j->arrays), sizeof *work);
   int32_t status;
   if (!work) return AOT_E_EXHAUSTED;
   ag_reach(&j->arrays, j->needs); /* expand.c has marked the same values, as far as they are still there */
@@ -185,7 +203,7 @@ aot_status_t ag_joint_reverse(ag_joint_t *j) {
   return status;
 }
 
-ag_val_t ag_joint_gradient(ag_joint_t *j, aot_value_t input) {
+em_x ag_joint_gradient(ag_joint_t *j, aot_value_t input) {
   uint32_t c = j->cot[input.id];
   return c == AG_ZERO ? ag_zeros_like(&j->a, ag_v(input.id)) : ag_v(c);
 }
@@ -205,7 +223,7 @@ aot_status_t ag_joint_sweep(ag_joint_t *j, uint32_t flags) {
     }
     if (used) continue;
     AOT_TRY(j->a.host->edit->node_erase(j->a.prog, n));
-    if (j->a.info.flags & AOT_NODE_BACKWARD) j->a.n_made--;
+    if (j->a.info.flags & AOT_NODE_BACKWARD) j->site.n_made--;
   }
   return AOT_OK;
 }
@@ -261,7 +279,7 @@ static aot_status_t add_gradients(ag_joint_t *j) {
   const aot_host_t *h = j->a.host;
   aot_prog_t *p = j->a.prog;
   uint32_t i, needs, n_inputs = h->graph->n_inputs(p, j->a.graph), n = h->graph->n_leaves(p);
-  aot_value_t *input = ag_scratch(&j->a, n, sizeof *input);
+  aot_value_t *input = em_scratch(&j->a, n, sizeof *input);
   aot_str_t name;
   if (!input) return AOT_E_EXHAUSTED;
   for (i = n_inputs; i-- > 0;) {
@@ -273,9 +291,9 @@ static aot_status_t add_gradients(ag_joint_t *j) {
     AOT_TRY(leaf_needs(j, i, &needs, &name));
     if (!needs) continue;
     if (input[i].id != AOT_NO_ID) {
-      ag_val_t v = ag_joint_gradient(j, input[i]);
+      em_x v = ag_joint_gradient(j, input[i]);
       if (j->a.status != AOT_OK) return j->a.status;
-      if (ag_is_tensor(v)) gradient.id = (uint32_t)v.u.i;
+      if (em_is_value(v)) gradient.id = (uint32_t)v.u.i;
     }
     j->n_gradients += gradient.id != AOT_NO_ID;
     AOT_TRY(h->edit->output_add(p, j->a.graph, AOT_ROLE_GRADIENT, i, gradient, name));

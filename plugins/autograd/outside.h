@@ -6,8 +6,8 @@
 
 /* out[op id].outside for the operators that have no rule of ours and a derivative somewhere. Failures go to a->status.
  * O(derivatives) */
-void ag_bind_outside(ag_t *a, ag_bound_t *out);
+void ag_bind_outside(em_t *a, ag_bound_t *out);
 /* Run the derivative of the node in *a. */
-void ag_apply_outside(ag_t *a, const aot_derivative_t *derivative);
+void ag_apply_outside(em_t *a, const aot_derivative_t *derivative);
 
 #endif

@@ -56,16 +56,13 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   ag_bound_t *rules;
   ag_shared_t shared = {0};
   ag_joint_t j;
-  memset(&j, 0, sizeof j);
-  j.a.shared = &shared;
-  j.a.host = &u->host;
-  j.a.ctx = ctx;
-  j.a.prog = prog;
-  j.a.node = aot_no_node();
-  AOT_TRY(check_input(u, ctx, prog, &j.forward));
-  rules = ag_scratch(&j.a, u->host.graph->n_ops(prog), sizeof *rules);
+  aot_graph_t forward;
+  AOT_TRY(check_input(u, ctx, prog, &forward));
+  ag_joint_begin(&j, &u->host, ctx, prog, forward);
+  j.site.shared = &shared;
+  rules = em_scratch(&j.a, u->host.graph->n_ops(prog), sizeof *rules);
   if (!rules) return AOT_E_EXHAUSTED;
-  j.a.rules = rules;
+  j.site.rules = rules;
   ag_bind(&j.a, rules);
   if (j.a.status != AOT_OK) return j.a.status;
   AOT_TRY(ag_joint_differentiate(&j));
@@ -78,7 +75,7 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   }
   AOT_TRY(u->host.edit->graph_erase(prog, j.forward));
   tell(u, ctx, "forward-nodes", j.n_nodes, "nodes");
-  tell(u, ctx, "backward-nodes", j.a.n_made, "nodes");
+  tell(u, ctx, "backward-nodes", j.site.n_made, "nodes");
   tell(u, ctx, "decomposed-nodes", j.n_decomposed, "nodes");
   tell(u, ctx, "gradients", j.n_gradients, "");
   if (shared.n) tell(u, ctx, "regions-differentiated", shared.n, "");

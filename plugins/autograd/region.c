@@ -1,10 +1,8 @@
 /* The gradient of a region is a region: a copy of it, the cotangents of its outputs as further inputs, the reverse pass, the
  * gradients as its only outputs. What of the forward nobody needs then is erased; the rest runs again in the backward, since
  * a region cannot hand values out; a partition may change that for repeated regions, whose gradient is made once and keeps the
- * region's outputs. Regions in regions nest by calls, at most MAX_DEPTH deep. */
+ * region's outputs. Regions in regions nest by calls, at most AG_MAX_DEPTH deep. */
 #include "effect_nodes.h"
-
-#define MAX_DEPTH 16
 
 /* Numbers drawn in the forward cannot be drawn again. */
 static aot_status_t refuse_random(ag_joint_t *j) {
@@ -13,7 +11,7 @@ static aot_status_t refuse_random(ag_joint_t *j) {
   for (n = api->first(j->a.prog, j->a.graph); n.id != AOT_NO_ID; n = api->next(j->a.prog, n)) {
     AOT_TRY(ag_load(&j->a, n));
     if (j->a.desc->flags & AOT_OP_RANDOM)
-      ag_fail(&j->a, "put the stage rng before autograd, or draw the numbers outside the region and pass them in",
+      em_fail(&j->a, AOT_E_INVALID, "put the stage rng before autograd, or draw the numbers outside the region and pass them in",
               "%.*s draws random numbers in a region whose backward would have to draw them again",
               (int)j->a.desc->name.size, j->a.desc->name.data);
   }
@@ -38,7 +36,7 @@ static aot_status_t collect(ag_joint_t *j, const uint8_t *needs) {
   uint32_t i, n = api->n_inputs(j->a.prog, j->forward), n_out = 0;
   for (i = 0; i < n; i++) {
     aot_value_t input = api->inputs(j->a.prog, j->a.graph)[i].value, gradient;
-    ag_val_t v;
+    em_x v;
     if (!needs[i]) continue;
     v = ag_joint_gradient(j, input);
     if (v.kind == AOT_ARG_NONE) v = ag_zeros_like(&j->a, ag_v(input.id));
@@ -80,21 +78,11 @@ static aot_status_t collect_forward(ag_joint_t *j) {
   return AOT_OK;
 }
 
-static aot_status_t differentiate(const ag_t *outer, aot_graph_t region, const uint8_t *needs, const uint8_t *given,
+static aot_status_t differentiate(const em_t *outer, aot_graph_t region, const uint8_t *needs, const uint8_t *given,
                                   int with_forward, aot_graph_t *out) {
   ag_joint_t j;
   uint32_t i, n;
-  memset(&j, 0, sizeof j);
-  j.a.host = outer->host;
-  j.a.ctx = outer->ctx;
-  j.a.prog = outer->prog;
-  j.a.rules = outer->rules;
-  j.a.shared = outer->shared;
-  j.a.depth = outer->depth + 1;
-  j.a.node = outer->node;
-  j.forward = region;
-  if (j.a.depth > MAX_DEPTH) ag_fail(&j.a, "", "regions nest more than %d deep", MAX_DEPTH);
-  if (j.a.status != AOT_OK) return j.a.status;
+  AOT_TRY(ag_joint_nest(&j, outer, region));
   AOT_TRY(ag_joint_copy(&j, AOT_GRAPH_REGION, aot_str("")));
   AOT_TRY(refuse_random(&j));
   AOT_TRY(ag_joint_grow(&j));
@@ -113,7 +101,7 @@ static aot_status_t differentiate(const ag_t *outer, aot_graph_t region, const u
   return ag_joint_sweep(&j, 0);
 }
 
-aot_status_t ag_region_vjp(const ag_t *outer, aot_graph_t region, const uint8_t *needs, const uint8_t *given,
+aot_status_t ag_region_vjp(const em_t *outer, aot_graph_t region, const uint8_t *needs, const uint8_t *given,
                            aot_graph_t *out) {
   return differentiate(outer, region, needs, given, 0, out);
 }
@@ -126,10 +114,10 @@ static const ag_shared_region_t *find_shared(const ag_shared_t *s, aot_graph_t r
   return NULL;
 }
 
-static aot_status_t add_shared(ag_t *a, ag_shared_region_t row) {
-  ag_shared_t *s = a->shared;
+static aot_status_t add_shared(em_t *a, ag_shared_region_t row) {
+  ag_shared_t *s = ag_of(a)->shared;
   if (s->n == s->capacity) {
-    ag_shared_region_t *more = ag_scratch(a, 2 * (uint64_t)s->capacity + 8, sizeof *more);
+    ag_shared_region_t *more = em_scratch(a, 2 * (uint64_t)s->capacity + 8, sizeof *more);
     if (!more) return AOT_E_EXHAUSTED;
     if (s->n) memcpy(more, s->rows, s->n * sizeof *more);
     s->rows = more;
@@ -139,16 +127,16 @@ static aot_status_t add_shared(ag_t *a, ag_shared_region_t row) {
   return AOT_OK;
 }
 
-aot_status_t ag_region_joint(const ag_t *outer, aot_graph_t region, const uint8_t *needs, const uint8_t *given,
+aot_status_t ag_region_joint(const em_t *outer, aot_graph_t region, const uint8_t *needs, const uint8_t *given,
                              aot_graph_t *out) {
   uint32_t n_in = outer->host->graph->n_inputs(outer->prog, region), n_out = outer->host->graph->n_outputs(outer->prog, region);
-  ag_t a = *outer;
-  uint8_t *marks = ag_scratch(&a, (uint64_t)n_in + n_out, 1);
+  em_t a = *outer;
+  uint8_t *marks = em_scratch(&a, (uint64_t)n_in + n_out, 1);
   const ag_shared_region_t *found;
   if (!marks) return AOT_E_EXHAUSTED;
   memcpy(marks, needs, n_in);
   memcpy(marks + n_in, given, n_out);
-  found = find_shared(a.shared, region, marks, n_in + n_out);
+  found = find_shared(ag_of(&a)->shared, region, marks, n_in + n_out);
   if (found) {
     *out = found->joint;
     return AOT_OK;

@@ -56,7 +56,7 @@ uint32_t ag_n_rules(void) { return (uint32_t)(sizeof RULES / sizeof *RULES); }
 const ag_rule_t *ag_rule_at(uint32_t i) { return &RULES[i]; }
 
 /* Bits of the arguments that a list "input weight bias" names. */
-static uint64_t covered_by(ag_t *a, const char *names) {
+static uint64_t covered_by(em_t *a, const char *names) {
   uint64_t bits = 0;
   while (*names) {
     size_t size = strcspn(names, " ");
@@ -64,7 +64,7 @@ static uint64_t covered_by(ag_t *a, const char *names) {
     uint32_t i = variadic ? a->desc->n_args - 1 : ag_index(a, names, size);
     if (variadic) bits |= ~UINT64_C(0) << i;
     else if (i == AG_NO_ARG)
-      ag_fail(a, "this is an error of the derivative rule", "%.*s has no argument '%.*s'", (int)a->desc->name.size,
+      em_fail(a, AOT_E_INVALID, "this is an error of the derivative rule", "%.*s has no argument '%.*s'", (int)a->desc->name.size,
               a->desc->name.data, (int)size, names);
     else bits |= UINT64_C(1) << i;
     names += size;
@@ -73,7 +73,7 @@ static uint64_t covered_by(ag_t *a, const char *names) {
   return bits;
 }
 
-static void bind_complex(ag_t *a, ag_bound_t *out) {
+static void bind_complex(em_t *a, ag_bound_t *out) {
   uint32_t i;
   for (i = 0; i < sizeof COMPLEX_RULES / sizeof *COMPLEX_RULES; i++) {
     aot_op_t op = a->host->graph->op_find(a->prog, aot_str(COMPLEX_RULES[i].op));
@@ -88,7 +88,7 @@ static void bind_complex(ag_t *a, ag_bound_t *out) {
   }
 }
 
-void ag_bind(ag_t *a, ag_bound_t *out) {
+void ag_bind(em_t *a, ag_bound_t *out) {
   uint32_t i;
   for (i = 0; i < ag_n_rules(); i++) {
     aot_op_t op = a->host->graph->op_find(a->prog, aot_str(RULES[i].op));
@@ -110,7 +110,7 @@ void ag_bind(ag_t *a, ag_bound_t *out) {
   ag_bind_outside(a, out);
 }
 
-static void apply(ag_t *a, const ag_bound_t *b, const char *formula) {
+static void apply(em_t *a, const ag_bound_t *b, const char *formula) {
   if (b->outside) {
     ag_apply_outside(a, b->outside);
     return;
@@ -120,7 +120,7 @@ static void apply(ag_t *a, const ag_bound_t *b, const char *formula) {
   else b->rule->code(a);
 }
 
-void ag_apply(ag_t *a, const ag_bound_t *b) {
+void ag_apply(em_t *a, const ag_bound_t *b) {
   if (!ag_touches_complex(a)) {
     apply(a, b, NULL);
     return;

@@ -8,7 +8,7 @@
 
 /* What a rule needs of the forward beside the node: other nodes before it, whose results stand for its own. AOT_E_UNIMPLEMENTED:
  * everything is there. */
-typedef aot_status_t (*ag_prepare_fn)(ag_t *a, aot_value_t *out_values);
+typedef aot_status_t (*ag_prepare_fn)(em_t *a, aot_value_t *out_values);
 
 typedef struct ag_rule {
   const char *op;
@@ -39,17 +39,17 @@ const ag_rule_t *ag_rule_at(uint32_t i);
 
 /* out[op id]: the rule of each of the program's operators, n_ops of them; checks every formula against its operator's
  * schema. Failures go to a->status. */
-void ag_bind(ag_t *a, ag_bound_t *out);
+void ag_bind(em_t *a, ag_bound_t *out);
 
 /* Run the rule of the node in *a. */
-void ag_apply(ag_t *a, const ag_bound_t *b);
+void ag_apply(em_t *a, const ag_bound_t *b);
 
 /* The functions of rules_<family>.c. */
 #define FORMULA(op, text)
-#define CODE(op, covers, fn) void fn(ag_t *a);
-#define ONLY_IF(op, when) int when(ag_t *a);
+#define CODE(op, covers, fn) void fn(em_t *a);
+#define ONLY_IF(op, when) int when(em_t *a);
 #define FIRST_RESULT(op)
-#define PREPARED(op, prepare) aot_status_t prepare(ag_t *a, aot_value_t *out_values);
+#define PREPARED(op, prepare) aot_status_t prepare(em_t *a, aot_value_t *out_values);
 #include "rules.def"
 #undef FORMULA
 #undef CODE

@@ -3,42 +3,42 @@
 #include "rules.h"
 
 /* An int[n] argument that may be written as one number, or be missing. */
-static ag_val_t per_axis(ag_t *a, const char *name, uint32_t n, int64_t otherwise) {
+static em_x per_axis(em_t *a, const char *name, uint32_t n, int64_t otherwise) {
   int64_t out[AOT_MAX_RANK];
   uint32_t index = ag_at(a, name), i;
-  ag_val_t v = index == AG_NO_ARG ? ag_none() : a->info.args[index];
+  em_x v = index == AG_NO_ARG ? em_none() : a->info.args[index];
   for (i = 0; i < n && i < AOT_MAX_RANK; i++) {
     if (v.kind == AOT_ARG_INTS && v.n > 0) out[i] = v.u.ints[v.n == 1 ? 0 : i];
     else out[i] = v.kind == AOT_ARG_INT ? v.u.i : otherwise;
   }
-  return ag_list(a, out, n);
+  return em_list(a, out, n);
 }
 
 /* conv1d, conv2d, conv3d, their transposed forms, and convolution itself. An input without batch gets one of 1. */
-void ag_rule_convolution(ag_t *a) {
+void ag_rule_convolution(em_t *a) {
   static const char *const NAMES[] = {"input", "weight", "bias"};
-  ag_val_t x = ag_arg(a, "input"), w = ag_arg(a, "weight"), bias = ag_arg(a, "bias"), g = ag_g(a, 0), out[3], mask;
+  em_x x = ag_arg(a, "input"), w = ag_arg(a, "weight"), bias = ag_arg(a, "bias"), g = ag_g(a, 0), out[3], mask;
   int32_t rank = ag_type(a, w).rank;
   uint32_t n = rank > 2 ? (uint32_t)rank - 2 : 0, i, at = ag_at(a, "transposed");
   int transposed = at != AG_NO_ARG ? a->info.args[at].u.i != 0
                                    : ag_at(a, "output_padding") != AG_NO_ARG;
   int64_t wanted[3];
   for (i = 0; i < 3; i++) wanted[i] = ag_needs(a, NAMES[i]);
-  mask = ag_list(a, wanted, 3);
+  mask = em_list(a, wanted, 3);
   mask.kind = AOT_ARG_BOOLS;
   if (ag_type(a, x).rank == rank - 1) {
-    x = AG_OP(a, "unsqueeze", x, ag_i(0));
-    g = AG_OP(a, "unsqueeze", g, ag_i(0));
+    x = AG_OP(a, "unsqueeze", x, em_i(0));
+    g = AG_OP(a, "unsqueeze", g, em_i(0));
   }
   {
-    const ag_val_t args[] = {g,
+    const em_x args[] = {g,
                              x,
                              w,
-                             ag_is_tensor(bias) ? ag_sizes(a, bias) : ag_none(),
+                             em_is_value(bias) ? ag_sizes(a, bias) : em_none(),
                              per_axis(a, "stride", n, 1),
                              per_axis(a, "padding", n, 0),
                              per_axis(a, "dilation", n, 1),
-                             ag_b(transposed),
+                             em_b(transposed),
                              per_axis(a, "output_padding", n, 0),
                              ag_arg(a, "groups"),
                              mask};
@@ -50,7 +50,7 @@ void ag_rule_convolution(ag_t *a) {
 }
 
 /* 2 or 3 dimensions: the operator's name says it. */
-static uint32_t plane_rank(const ag_t *a) {
+static uint32_t plane_rank(const em_t *a) {
   uint64_t i;
   for (i = 0; i + 1 < a->desc->name.size; i++)
     if (a->desc->name.data[i] == '3' && a->desc->name.data[i + 1] == 'd') return 3;
@@ -58,61 +58,61 @@ static uint32_t plane_rank(const ag_t *a) {
 }
 
 /* What stands in the flattened planes of g at the places that indices names. */
-static ag_val_t read_planes(ag_t *a, ag_val_t g) {
-  ag_val_t index = ag_arg(a, "indices");
+static em_x read_planes(em_t *a, em_x g) {
+  em_x index = ag_arg(a, "indices");
   ag_type_t tg = ag_type(a, g), ti = ag_type(a, index);
   uint32_t plane = plane_rank(a), lead = (uint32_t)ti.rank - plane;
   tg.sizes[lead] = ag_product(a, tg.sizes + lead, plane);
   ti.sizes[lead] = ag_product(a, ti.sizes + lead, plane);
-  return AG_OP(a, "gather", ag_reshape(a, g, tg.sizes, (int32_t)lead + 1), ag_i(-1),
+  return AG_OP(a, "gather", ag_reshape(a, g, tg.sizes, (int32_t)lead + 1), em_i(-1),
                ag_reshape(a, index, ti.sizes, (int32_t)lead + 1));
 }
 
 /* The inverse of a max pool puts each element at its index: it gets what stands there. */
-void ag_rule_unpool(ag_t *a) { ag_set(a, "self", ag_reshape_like(a, read_planes(a, ag_g(a, 0)), ag_arg(a, "self"))); }
+void ag_rule_unpool(em_t *a) { ag_set(a, "self", ag_reshape_like(a, read_planes(a, ag_g(a, 0)), ag_arg(a, "self"))); }
 
 /* So does the backward of a max pool; what was pooled only says which shape. */
-void ag_rule_max_pool_backward(ag_t *a) {
+void ag_rule_max_pool_backward(em_t *a) {
   if (ag_needs(a, "grad_output"))
     ag_set(a, "grad_output", ag_reshape_like(a, read_planes(a, ag_g(a, 0)), ag_arg(a, "grad_output")));
 }
 
 /* Max pools whose second result gives, for each window, the place in its flattened plane: the last 2 or 3 dimensions. */
-void ag_rule_pool_indices(ag_t *a) {
-  ag_val_t x = ag_arg(a, "self"), g = ag_g(a, 0), index = ag_y(a, 1), flat;
+void ag_rule_pool_indices(em_t *a) {
+  em_x x = ag_arg(a, "self"), g = ag_g(a, 0), index = ag_y(a, 1), flat;
   ag_type_t tx = ag_type(a, x), tg = ag_type(a, g);
   uint32_t plane = plane_rank(a), lead = (uint32_t)tx.rank - plane;
   tx.sizes[lead] = ag_product(a, tx.sizes + lead, plane);
   tg.sizes[lead] = ag_product(a, tg.sizes + lead, plane);
   tx.rank = tg.rank = (int32_t)lead + 1;
-  flat = AG_OP(a, "scatter_add", ag_zeros(a, &tx), ag_i(-1), ag_reshape(a, index, tg.sizes, tg.rank),
+  flat = AG_OP(a, "scatter_add", ag_zeros(a, &tx), em_i(-1), ag_reshape(a, index, tg.sizes, tg.rank),
                ag_reshape(a, g, tg.sizes, tg.rank));
   ag_set(a, "self", ag_reshape_like(a, flat, x));
 }
 
 /* Which element of n stands at each place of a bordered dimension: i = place - before, clamped to the edge, or reflected in
  * it: n-1 - |n-1 - |i||. */
-static ag_val_t border_source(ag_t *a, const ag_type_t *t, int64_t before, int64_t total, int64_t n, int reflects) {
-  ag_val_t i = AG_OP(a, "arange", ag_i(total), aot_arg_dtype(AOT_I64), ag_none(), ag_device(t));
-  ag_val_t last = ag_i(ag_dim_op(a, AOT_EXPR_SUB, n, 1));
-  i = ag_sub(a, i, ag_i(before));
-  if (!reflects) return AG_OP(a, "clamp", i, ag_i(0), last);
+static em_x border_source(em_t *a, const ag_type_t *t, int64_t before, int64_t total, int64_t n, int reflects) {
+  em_x i = AG_OP(a, "arange", em_i(total), aot_arg_dtype(AOT_I64), em_none(), ag_device(t));
+  em_x last = em_i(ag_dim_op(a, AOT_EXPR_SUB, n, 1));
+  i = ag_sub(a, i, em_i(before));
+  if (!reflects) return AG_OP(a, "clamp", i, em_i(0), last);
   i = ag_sub(a, last, AG_OP(a, "abs", i));
   return ag_sub(a, last, AG_OP(a, "abs", i));
 }
 
 /* Reflection and replication: one dimension at a time, the border's part of g is added to what it was copied from. */
-void ag_rule_border(ag_t *a) {
+void ag_rule_border(em_t *a) {
   static const char reflection[] = "aten.reflection";
-  ag_val_t x = ag_arg(a, "self"), pad = ag_arg(a, "padding"), g = ag_g(a, 0);
+  em_x x = ag_arg(a, "self"), pad = ag_arg(a, "padding"), g = ag_g(a, 0);
   ag_type_t tx = ag_type(a, x), t = ag_type(a, g);
   int reflects = memcmp(a->desc->name.data, reflection, sizeof reflection - 1) == 0;
   uint32_t k;
   for (k = 0; k < pad.n / 2 && a->status == AOT_OK; k++) {
     uint32_t d = (uint32_t)t.rank - 1 - k;
-    ag_val_t source = border_source(a, &t, pad.u.ints[2 * k], t.sizes[d], tx.sizes[d], reflects);
+    em_x source = border_source(a, &t, pad.u.ints[2 * k], t.sizes[d], tx.sizes[d], reflects);
     t.sizes[d] = tx.sizes[d];
-    g = AG_OP(a, "index_add", ag_zeros(a, &t), ag_i(d), source, g);
+    g = AG_OP(a, "index_add", ag_zeros(a, &t), em_i(d), source, g);
   }
   ag_set(a, "self", g);
 }

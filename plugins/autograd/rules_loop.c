@@ -16,55 +16,54 @@ typedef struct loop {
   aot_graph_t body, vjp;
   uint32_t n_carries, n_xs, n_more, n_in, n_out; /* of the body */
   uint32_t at_carries, at_xs, at_more;           /* arguments */
-  ag_val_t *in;          /* by input of the body: what the node has for it; a number stays one */
+  em_x *in;          /* by input of the body: what the node has for it; a number stays one */
   uint8_t *needs;        /* by input: a gradient is wanted */
   uint8_t *given;        /* by output: it has a cotangent in some step */
 } loop_t;
 
 /* Lists of arguments that grow. */
 typedef struct row {
-  ag_val_t *at;
+  em_x *at;
   uint32_t n;
 } row_t;
 
-static ag_val_t push(row_t *r, ag_val_t v) { return r->at[r->n++] = v; }
+static em_x push(row_t *r, em_x v) { return r->at[r->n++] = v; }
 
-static void push_all(row_t *r, const ag_val_t *from, uint32_t n) {
+static void push_all(row_t *r, const em_x *from, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) push(r, from[i]);
 }
 
-static row_t new_row(ag_t *a, const loop_t *l) {
-  return (row_t){ag_scratch(a, 4 * ((uint64_t)l->n_in + l->n_out) + 8, sizeof(ag_val_t)), 0};
+static row_t new_row(em_t *a, const loop_t *l) {
+  return (row_t){em_scratch(a, 4 * ((uint64_t)l->n_in + l->n_out) + 8, sizeof(em_x)), 0};
 }
 
 /* The tensors of a row as one argument. */
-static ag_val_t listed(ag_t *a, const row_t *r) {
-  uint32_t *ids = ag_scratch(a, r->n, sizeof *ids), n = 0;
+static em_x listed(em_t *a, const row_t *r) {
+  uint32_t *ids = em_scratch(a, r->n, sizeof *ids), n = 0;
   for (uint32_t i = 0; ids && i < r->n; i++)
-    if (ag_is_tensor(r->at[i])) ids[n++] = (uint32_t)r->at[i].u.i;
+    if (em_is_value(r->at[i])) ids[n++] = (uint32_t)r->at[i].u.i;
   return aot_arg_values(ids, n);
 }
 
 /* ---- regions ---- */
 
-static ag_t region_begin(ag_t *a) {
-  ag_t r = *a;
+static em_t region_begin(em_t *a) {
+  em_t r = *a;
   if (r.status == AOT_OK) r.status = r.host->edit->graph_create(r.prog, AOT_GRAPH_REGION, aot_str(""), &r.graph);
   return r;
 }
 
-static ag_val_t region_end(ag_t *a, const ag_t *r) {
+static em_x region_end(em_t *a, const em_t *r) {
   a->status = r->status;
-  a->n_made = r->n_made;
   return aot_arg_int_kind(AOT_ARG_GRAPH, r->graph.id);
 }
 
 /* An input of the type of `like`; with is_row: of one of its rows. A number needs none. */
-static ag_val_t region_input(ag_t *r, ag_val_t like, int is_row) {
+static em_x region_input(em_t *r, em_x like, int is_row) {
   aot_type_t t = {.kind = AOT_TYPE_TENSOR};
   aot_value_t v;
   ag_type_t of;
-  if (r->status != AOT_OK || !ag_is_tensor(like)) return like;
+  if (r->status != AOT_OK || !em_is_value(like)) return like;
   of = ag_type(r, like);
   t.dtype = of.dtype;
   t.device = of.device;
@@ -76,48 +75,48 @@ static ag_val_t region_input(ag_t *r, ag_val_t like, int is_row) {
   return ag_v(v.id);
 }
 
-static void region_inputs(ag_t *r, row_t *out, const ag_val_t *like, uint32_t n, int is_row) {
+static void region_inputs(em_t *r, row_t *out, const em_x *like, uint32_t n, int is_row) {
   for (uint32_t i = 0; i < n; i++) push(out, region_input(r, like[i], is_row));
 }
 
-static void region_output(ag_t *r, ag_val_t v) {
+static void region_output(em_t *r, em_x v) {
   if (r->status != AOT_OK) return;
   r->status = r->host->edit->output_add(r->prog, r->graph, AOT_ROLE_REGION, r->host->graph->n_outputs(r->prog, r->graph),
                                         (aot_value_t){(uint32_t)v.u.i}, aot_str(""));
 }
 
-static void call_region(ag_t *a, aot_graph_t region, const row_t *operands, uint32_t n_out, ag_val_t *out) {
-  ag_val_t *args = ag_scratch(a, (uint64_t)operands->n + 2, sizeof *args);
+static void call_region(em_t *a, aot_graph_t region, const row_t *operands, uint32_t n_out, em_x *out) {
+  em_x *args = em_scratch(a, (uint64_t)operands->n + 2, sizeof *args);
   if (!args) return;
   args[0] = aot_arg_int_kind(AOT_ARG_GRAPH, region.id);
-  args[1] = ag_none();
+  args[1] = em_none();
   memcpy(args + 2, operands->at, operands->n * sizeof *args);
   ag_call_n(a, "higher_order.invoke_subgraph", operands->n + 2, args, n_out, out);
 }
 
 /* ---- the loop ---- */
 
-static void read_list(ag_t *a, uint32_t at, ag_val_t *out, uint8_t *needs, uint32_t *out_n) {
-  const ag_val_t *list = &a->info.args[at];
+static void read_list(em_t *a, uint32_t at, em_x *out, uint8_t *needs, uint32_t *out_n) {
+  const em_x *list = &a->info.args[at];
   *out_n = list->kind == AOT_ARG_VALUES || list->kind == AOT_ARG_INTS ? list->n : 0;
   for (uint32_t k = 0; k < *out_n; k++) {
-    out[k] = list->kind == AOT_ARG_VALUES ? ag_v(list->u.ids[k]) : ag_i(list->u.ints[k]);
-    needs[k] = (uint8_t)(ag_is_tensor(out[k]) && ag_needs_at(a, at, k));
+    out[k] = list->kind == AOT_ARG_VALUES ? ag_v(list->u.ids[k]) : em_i(list->u.ints[k]);
+    needs[k] = (uint8_t)(em_is_value(out[k]) && ag_needs_at(a, at, k));
   }
 }
 
 /* A size that is no operand stands in the body as an expression, and in the type of its input. */
-static void name_sizes(ag_t *a, loop_t *l) {
+static void name_sizes(em_t *a, loop_t *l) {
   for (uint32_t i = 0; i < l->n_in; i++) {
     aot_type_t t = {0};
     if (l->in[i].kind != AOT_ARG_NONE) continue;
     if (a->host->graph->value_type(a->prog, a->host->graph->inputs(a->prog, l->body)[i].value, &t) != AOT_OK) continue;
-    if (t.kind == AOT_TYPE_SYMINT) l->in[i] = ag_i(t.expr);
+    if (t.kind == AOT_TYPE_SYMINT) l->in[i] = em_i(t.expr);
   }
 }
 
 /* PyTorch's way, which is not what a derivative is. */
-static void warn_of_cut(ag_t *a, uint32_t carry) {
+static void warn_of_cut(em_t *a, uint32_t carry) {
   char text[200];
   snprintf(text, sizeof text,
            "what %.*s carries as %u begins with a value that has no gradient: as in PyTorch, none passes there from step to step",
@@ -129,7 +128,7 @@ static void warn_of_cut(ag_t *a, uint32_t carry) {
 }
 
 /* What the node has, and what its body's gradient takes and gives. graph: the body's argument; xs: is there a list to loop over? */
-static void read_loop(ag_t *a, uint32_t graph, int xs, int through, loop_t *l) {
+static void read_loop(em_t *a, uint32_t graph, int xs, int through, loop_t *l) {
   int any = 0;
   memset(l, 0, sizeof *l);
   l->body.id = (uint32_t)a->info.args[graph].u.i;
@@ -138,12 +137,12 @@ static void read_loop(ag_t *a, uint32_t graph, int xs, int through, loop_t *l) {
   l->at_carries = graph + 1;
   l->at_xs = graph + 1 + (uint32_t)xs;
   l->at_more = l->at_xs + 1;
-  l->in = ag_scratch(a, (uint64_t)l->n_in + 1, sizeof *l->in);
-  l->needs = ag_scratch(a, (uint64_t)l->n_in + 1, 1);
-  l->given = ag_scratch(a, (uint64_t)l->n_out + 1, 1);
+  l->in = em_scratch(a, (uint64_t)l->n_in + 1, sizeof *l->in);
+  l->needs = em_scratch(a, (uint64_t)l->n_in + 1, 1);
+  l->given = em_scratch(a, (uint64_t)l->n_out + 1, 1);
   if (a->status != AOT_OK) return;
   if (ag_n_listed(a) != l->n_in) {
-    ag_fail(a, "", "the body takes %u operands, %u are given", l->n_in, ag_n_listed(a));
+    em_fail(a, AOT_E_INVALID, "", "the body takes %u operands, %u are given", l->n_in, ag_n_listed(a));
     return;
   }
   read_list(a, l->at_carries, l->in, l->needs, &l->n_carries);
@@ -152,28 +151,28 @@ static void read_loop(ag_t *a, uint32_t graph, int xs, int through, loop_t *l) {
   name_sizes(a, l);
   for (uint32_t i = 0; i < l->n_in; i++) any |= l->needs[i];
   for (uint32_t i = 0; any && i < l->n_carries; i++) {
-    if (l->needs[i] || !ag_is_tensor(l->in[i]) || !ag_able(a, (uint32_t)l->in[i].u.i)) continue;
+    if (l->needs[i] || !em_is_value(l->in[i]) || !ag_able(a, (uint32_t)l->in[i].u.i)) continue;
     if (through) l->needs[i] = 1;
     else warn_of_cut(a, i);
   }
   for (uint32_t k = 0; k < l->n_out; k++)
-    l->given[k] = (uint8_t)(ag_is_tensor(ag_g(a, k)) || (k < l->n_carries && l->needs[k]));
+    l->given[k] = (uint8_t)(em_is_value(ag_g(a, k)) || (k < l->n_carries && l->needs[k]));
   a->status = ag_region_vjp(a, l->body, l->needs, l->given, &l->vjp);
 }
 
 /* What the backward carries: cotangents of carries, sums of gradients of what every step reads. */
-static void begin_sums(ag_t *a, const loop_t *l, row_t *out) {
+static void begin_sums(em_t *a, const loop_t *l, row_t *out) {
   for (uint32_t k = 0; k < l->n_carries; k++)
-    if (l->given[k]) push(out, ag_is_tensor(ag_g(a, k)) ? ag_contiguous(a, ag_g(a, k)) : ag_zeros_like(a, ag_y(a, k)));
+    if (l->given[k]) push(out, em_is_value(ag_g(a, k)) ? ag_contiguous(a, ag_g(a, k)) : ag_zeros_like(a, ag_y(a, k)));
   for (uint32_t m = l->n_carries + l->n_xs; m < l->n_in; m++)
     if (l->needs[m]) push(out, ag_zeros_like(a, l->in[m]));
 }
 
 /* One step back, as the region's outputs: sums at its beginning -> sums at its end, then gradients of the rows.
  * operands: of the body, then the cotangents that are given. */
-static void step_back(ag_t *r, const loop_t *l, const row_t *sums, const row_t *operands) {
-  ag_val_t *gradients = ag_scratch(r, (uint64_t)l->n_in + 1, sizeof *gradients);
-  ag_val_t *of = ag_scratch(r, (uint64_t)l->n_in + 1, sizeof *of);
+static void step_back(em_t *r, const loop_t *l, const row_t *sums, const row_t *operands) {
+  em_x *gradients = em_scratch(r, (uint64_t)l->n_in + 1, sizeof *gradients);
+  em_x *of = em_scratch(r, (uint64_t)l->n_in + 1, sizeof *of);
   uint32_t n = 0, s = 0, i;
   if (!gradients || !of) return;
   for (i = 0; i < l->n_in; i++) n += l->needs[i];
@@ -189,7 +188,7 @@ static void step_back(ag_t *r, const loop_t *l, const row_t *sums, const row_t *
 }
 
 /* Sums after the first step are the gradients. Returns how many there are. */
-static uint32_t set_sums(ag_t *a, const loop_t *l, const ag_val_t *sums) {
+static uint32_t set_sums(em_t *a, const loop_t *l, const em_x *sums) {
   uint32_t s = 0;
   for (uint32_t k = 0; k < l->n_carries; k++)
     if (l->given[k]) ag_set_at(a, l->at_carries, k, sums[s++]);
@@ -200,25 +199,25 @@ static uint32_t set_sums(ag_t *a, const loop_t *l, const ag_val_t *sums) {
 
 /* ---- scan ---- */
 
-static ag_val_t reversed(ag_t *a, ag_val_t x) {
+static em_x reversed(em_t *a, em_x x) {
   const int64_t first = 0;
-  return AG_OP(a, "flip", x, ag_list(a, &first, 1));
+  return AG_OP(a, "flip", x, em_list(a, &first, 1));
 }
 
 /* Rows of the backward: cotangents of ys, what is carried into each step, xs. */
-static void push_rows(ag_t *a, const loop_t *l, row_t *out) {
+static void push_rows(em_t *a, const loop_t *l, row_t *out) {
   for (uint32_t k = l->n_carries; k < l->n_out; k++)
     if (l->given[k]) push(out, reversed(a, ag_g(a, k)));
   for (uint32_t k = 0; k < l->n_carries; k++) push(out, reversed(a, ag_y(a, ag_history_of(a, l->body, l->n_carries, k))));
   for (uint32_t k = 0; k < l->n_xs; k++) push(out, reversed(a, l->in[l->n_carries + k]));
 }
 
-static ag_val_t scan_region(ag_t *a, const loop_t *l, const row_t *sums, const row_t *rows) {
-  ag_t r = region_begin(a);
+static em_x scan_region(em_t *a, const loop_t *l, const row_t *sums, const row_t *rows) {
+  em_t r = region_begin(a);
   row_t s = new_row(a, l), x = new_row(a, l), more = new_row(a, l), operands = new_row(a, l);
   const uint32_t n_given_ys = rows->n - l->n_carries - l->n_xs;
   uint32_t given = 0;
-  if (a->status != AOT_OK) return ag_none();
+  if (a->status != AOT_OK) return em_none();
   region_inputs(&r, &s, sums->at, sums->n, 0);
   region_inputs(&r, &x, rows->at, rows->n, 1);
   region_inputs(&r, &more, l->in + l->n_carries + l->n_xs, l->n_more, 0);
@@ -231,18 +230,18 @@ static ag_val_t scan_region(ag_t *a, const loop_t *l, const row_t *sums, const r
   return region_end(a, &r);
 }
 
-void ag_rule_scan(ag_t *a) {
-  ag_val_t args[4], *out;
+void ag_rule_scan(em_t *a) {
+  em_x args[4], *out;
   row_t sums, rows, more;
   loop_t l;
   read_loop(a, 0, 1, ag_is_set(a, "through", 0), &l);
   if (a->status != AOT_OK) return;
   sums = new_row(a, &l), rows = new_row(a, &l), more = new_row(a, &l);
-  out = ag_scratch(a, (uint64_t)l.n_in + l.n_out + 1, sizeof *out);
+  out = em_scratch(a, (uint64_t)l.n_in + l.n_out + 1, sizeof *out);
   if (a->status != AOT_OK) return;
   for (uint32_t k = 0; k < l.n_carries; k++)
     if (ag_history_of(a, l.body, l.n_carries, k) == AG_NO_ARG)
-      ag_fail(a, "take prints and assertions out of the loop", "a scan with effects in its body is not differentiated");
+      em_fail(a, AOT_E_INVALID, "take prints and assertions out of the loop", "a scan with effects in its body is not differentiated");
   if (a->status != AOT_OK) return;
   begin_sums(a, &l, &sums);
   push_rows(a, &l, &rows);
@@ -261,23 +260,23 @@ void ag_rule_scan(ag_t *a) {
 
 /* Regions on (carries, k, t, more), k the number of the step: what the loop's own condition says; k < t; the body, and k + 1. */
 typedef struct forth {
-  ag_val_t said, until, step;
+  em_x said, until, step;
 } forth_t;
 
 /* The inputs of such a region; operands gets those of the body. */
-static void forth_inputs(ag_t *r, const loop_t *l, ag_val_t number, row_t *operands, ag_val_t *k, ag_val_t *t) {
+static void forth_inputs(em_t *r, const loop_t *l, em_x number, row_t *operands, em_x *k, em_x *t) {
   region_inputs(r, operands, l->in, l->n_carries, 0);
   *k = region_input(r, number, 0);
   *t = region_input(r, number, 0);
   region_inputs(r, operands, l->in + l->n_carries, l->n_more, 0);
 }
 
-static forth_t forth_regions(ag_t *a, const loop_t *l, aot_graph_t cond, ag_val_t number) {
+static forth_t forth_regions(em_t *a, const loop_t *l, aot_graph_t cond, em_x number) {
   row_t said = new_row(a, l), until = new_row(a, l), step = new_row(a, l);
-  ag_val_t *out = ag_scratch(a, (uint64_t)l->n_out + 1, sizeof *out), k, t;
-  forth_t f = {ag_none(), ag_none(), ag_none()};
+  em_x *out = em_scratch(a, (uint64_t)l->n_out + 1, sizeof *out), k, t;
+  forth_t f = {em_none(), em_none(), em_none()};
   if (a->status != AOT_OK) return f;
-  ag_t r = region_begin(a);
+  em_t r = region_begin(a);
   forth_inputs(&r, l, number, &said, &k, &t);
   call_region(&r, cond, &said, 1, out);
   region_output(&r, out[0]);
@@ -290,43 +289,43 @@ static forth_t forth_regions(ag_t *a, const loop_t *l, aot_graph_t cond, ag_val_
   forth_inputs(&r, l, number, &step, &k, &t);
   call_region(&r, l->body, &step, l->n_carries, out);
   for (uint32_t i = 0; i < l->n_carries; i++) region_output(&r, out[i]);
-  region_output(&r, AG_OP(&r, "add.Scalar", k, ag_i(1)));
+  region_output(&r, AG_OP(&r, "add.Scalar", k, em_i(1)));
   f.step = region_end(a, &r);
   return f;
 }
 
 /* The loop from its beginning: until its own condition ends it, or for `t` steps. in: carries, then more. out: carries, then how many
  * steps there were. */
-static void run_forth(ag_t *a, const loop_t *l, ag_val_t cond, ag_val_t step, const ag_val_t *in, ag_val_t zero, ag_val_t t,
-                      ag_val_t *out) {
+static void run_forth(em_t *a, const loop_t *l, em_x cond, em_x step, const em_x *in, em_x zero, em_x t,
+                      em_x *out) {
   row_t carried = new_row(a, l), more = new_row(a, l);
   if (a->status != AOT_OK) return;
   push_all(&carried, in, l->n_carries);
   push(&carried, zero);
   push(&more, t);
   push_all(&more, in + l->n_carries, l->n_more);
-  const ag_val_t args[] = {cond, step, listed(a, &carried), listed(a, &more)};
+  const em_x args[] = {cond, step, listed(a, &carried), listed(a, &more)};
   ag_call_n(a, "higher_order.while_loop", 4, args, l->n_carries + 1, out);
 }
 
 /* On (t, sums, init, more): is there a step before t? It, backwards. */
-static void back_regions(ag_t *a, const loop_t *l, const row_t *sums, ag_val_t number, const forth_t *f, ag_val_t *out_cond,
-                         ag_val_t *out_step) {
+static void back_regions(em_t *a, const loop_t *l, const row_t *sums, em_x number, const forth_t *f, em_x *out_cond,
+                         em_x *out_step) {
   row_t s = new_row(a, l), in = new_row(a, l), operands = new_row(a, l), ignored = new_row(a, l);
-  ag_val_t *carries = ag_scratch(a, (uint64_t)l->n_carries + 1, sizeof *carries), t;
+  em_x *carries = em_scratch(a, (uint64_t)l->n_carries + 1, sizeof *carries), t;
   uint32_t given = 0;
   if (a->status != AOT_OK) return;
-  ag_t r = region_begin(a);
+  em_t r = region_begin(a);
   t = region_input(&r, number, 0);
   region_inputs(&r, &ignored, sums->at, sums->n, 0);
   region_inputs(&r, &ignored, l->in, l->n_in, 0);
-  region_output(&r, AG_OP(&r, "gt.Scalar", t, ag_i(0)));
+  region_output(&r, AG_OP(&r, "gt.Scalar", t, em_i(0)));
   *out_cond = region_end(a, &r);
   r = region_begin(a);
   t = region_input(&r, number, 0);
   region_inputs(&r, &s, sums->at, sums->n, 0);
   region_inputs(&r, &in, l->in, l->n_in, 0);
-  t = AG_OP(&r, "sub.Scalar", t, ag_i(1));
+  t = AG_OP(&r, "sub.Scalar", t, em_i(1));
   region_output(&r, t);
   run_forth(&r, l, f->until, f->step, in.at, ag_zeros_like(&r, t), t, carries);
   push_all(&operands, carries, l->n_carries);
@@ -337,16 +336,16 @@ static void back_regions(ag_t *a, const loop_t *l, const row_t *sums, ag_val_t n
   *out_step = region_end(a, &r);
 }
 
-void ag_rule_while_loop(ag_t *a) {
+void ag_rule_while_loop(em_t *a) {
   const aot_graph_t cond = {(uint32_t)a->info.args[0].u.i};
-  ag_val_t args[4], *out, number;
+  em_x args[4], *out, number;
   row_t sums, carried, more;
   forth_t forth;
   loop_t l;
   read_loop(a, 1, 0, 0, &l);
   if (a->status != AOT_OK || l.n_carries == 0) return;
   sums = new_row(a, &l), carried = new_row(a, &l), more = new_row(a, &l);
-  out = ag_scratch(a, (uint64_t)l.n_in + l.n_out + 2, sizeof *out);
+  out = em_scratch(a, (uint64_t)l.n_in + l.n_out + 2, sizeof *out);
   if (a->status != AOT_OK) return;
   ag_type_t type = ag_type(a, l.in[0]);
   type.rank = 0;

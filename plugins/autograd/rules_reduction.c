@@ -4,27 +4,27 @@
 #include <math.h>
 
 /* The running sum from the other end. */
-static ag_val_t sum_from_end(ag_t *a, ag_val_t x, ag_val_t dim) {
+static em_x sum_from_end(em_t *a, em_x x, em_x dim) {
   int64_t d = ag_int(a, dim, 0);
-  ag_val_t dims = ag_list(a, &d, 1);
+  em_x dims = em_list(a, &d, 1);
   if (ag_type(a, x).rank == 0) return x;
   return AG_OP(a, "flip", AG_OP(a, "cumsum", AG_OP(a, "flip", x, dims), dim), dims);
 }
 
-void ag_rule_cumsum(ag_t *a) { ag_set(a, "self", sum_from_end(a, ag_g(a, 0), ag_arg(a, "dim"))); }
+void ag_rule_cumsum(em_t *a) { ag_set(a, "self", sum_from_end(a, ag_g(a, 0), ag_arg(a, "dim"))); }
 
 /* The product of the others, for each element along dim d: what stands before times what stands after. Two exclusive
  * running products, as log2(n) doubling steps of shifted multiplication (Hillis and Steele 1986), so that zeros need no
  * special case. n must be a constant. */
-static ag_val_t running_product(ag_t *a, ag_val_t x, uint32_t d, int64_t n, int from_end, int32_t rank) {
+static em_x running_product(em_t *a, em_x x, uint32_t d, int64_t n, int from_end, int32_t rank) {
   int64_t pad[2 * AOT_MAX_RANK] = {0}, step;
   uint32_t at = 2 * ((uint32_t)rank - 1 - d); /* pads count from the last dimension: before, after */
   for (step = 1; a->status == AOT_OK; step *= 2) {
     int64_t shift = step == 1 ? 1 : step / 2;
-    ag_val_t moved;
+    em_x moved;
     pad[at] = from_end ? -shift : shift;
     pad[at + 1] = from_end ? shift : -shift;
-    moved = AG_OP(a, "constant_pad_nd", x, ag_list(a, pad, 2 * (uint32_t)rank), ag_i(1));
+    moved = AG_OP(a, "constant_pad_nd", x, em_list(a, pad, 2 * (uint32_t)rank), em_i(1));
     x = step == 1 ? moved : ag_mul(a, x, moved);
     if (step >= n) break;
   }
@@ -32,49 +32,50 @@ static ag_val_t running_product(ag_t *a, ag_val_t x, uint32_t d, int64_t n, int 
 }
 
 /* As in PyTorch: without any 0 the result is divided, which makes NaN of what is not finite; with two in a product over all, 0. */
-void ag_rule_prod(ag_t *a) {
-  ag_val_t x = ag_arg(a, "self"), g = ag_g(a, 0), y = ag_y(a, 0), others, n_zero, divided, dim = ag_none();
+void ag_rule_prod(em_t *a) {
+  em_x x = ag_arg(a, "self"), g = ag_g(a, 0), y = ag_y(a, 0), others, n_zero, divided, dim = em_none();
   int all = a->desc->n_args < 3; /* prod.default(self, dtype) */
   ag_type_t t;
   uint32_t d;
   if (all) {
-    int64_t n = ag_extent(a, x, ag_none()).u.i;
+    int64_t n = ag_extent(a, x, em_none()).u.i;
     x = ag_reshape(a, x, &n, 1);
   } else dim = ag_arg(a, "dim");
   t = ag_type(a, x);
-  if (a->info.n_results && ag_is_tensor(ag_y(a, 0))) x = ag_cast(a, x, ag_type(a, ag_y(a, 0)).dtype);
+  if (a->info.n_results && em_is_value(ag_y(a, 0))) x = ag_cast(a, x, ag_type(a, ag_y(a, 0)).dtype);
   d = all || t.rank == 0 ? 0 : ag_dim(a, ag_int(a, dim, 0), t.rank);
   if (t.rank > 0 && AOT_DIM_IS_SYM(t.sizes[d])) {
-    ag_fail(a, "specialise the size when exporting", "the derivative of a product over a symbolic size is not supported");
+    em_fail(a, AOT_E_INVALID, "specialise the size when exporting",
+            "the derivative of a product over a symbolic size is not supported");
     return;
   }
-  if (t.rank == 0) others = ag_i(1);
+  if (t.rank == 0) others = em_i(1);
   else others = ag_mul(a, running_product(a, x, d, t.sizes[d], 0, t.rank), running_product(a, x, d, t.sizes[d], 1, t.rank));
   g = all ? ag_expand(a, g, t.sizes, t.rank) : ag_unreduce(a, g, x, dim, ag_is_set(a, "keepdim", 0));
   others = ag_mul(a, g, others);
   if (ag_type(a, ag_arg(a, "self")).rank > 0) {
     y = all ? ag_expand(a, y, t.sizes, t.rank) : ag_unreduce(a, y, x, dim, ag_is_set(a, "keepdim", 0));
     divided = ag_mul(a, g, ag_div(a, y, x));
-    n_zero = AG_OP(a, "sum", ag_cast(a, ag_compare(a, "eq", x, ag_i(0)), AOT_I64));
-    if (all) others = ag_where(a, ag_compare(a, "gt", n_zero, ag_i(1)), ag_none(), others);
-    others = ag_where(a, ag_compare(a, "eq", n_zero, ag_i(0)), divided, others);
+    n_zero = AG_OP(a, "sum", ag_cast(a, ag_compare(a, "eq", x, em_i(0)), AOT_I64));
+    if (all) others = ag_where(a, ag_compare(a, "gt", n_zero, em_i(1)), em_none(), others);
+    others = ag_where(a, ag_compare(a, "eq", n_zero, em_i(0)), divided, others);
   }
   ag_set(a, "self", ag_reshape_like(a, others, ag_arg(a, "self")));
 }
 
 /* x moved n places to the left along dim d, zeros coming in. */
-static ag_val_t shifted_left(ag_t *a, ag_val_t x, uint32_t d, int64_t n, int32_t rank) {
+static em_x shifted_left(em_t *a, em_x x, uint32_t d, int64_t n, int32_t rank) {
   int64_t pad[2 * AOT_MAX_RANK] = {0};
   uint32_t at = 2 * ((uint32_t)rank - 1 - d);
   pad[at] = -n;
   pad[at + 1] = n;
-  return AG_OP(a, "constant_pad_nd", x, ag_list(a, pad, 2 * (uint32_t)rank), ag_i(0));
+  return AG_OP(a, "constant_pad_nd", x, em_list(a, pad, 2 * (uint32_t)rank), em_i(0));
 }
 
 /* y_i = x_0 .. x_i. x_k gets (x_0 .. x_{k-1}) S_k with S_k = g_k + x_{k+1} S_{k+1}: a linear recurrence from the end, in
  * log2(n) doubling steps; zeros need no special case. */
-void ag_rule_cumprod(ag_t *a) {
-  ag_val_t x = ag_arg(a, "self"), s = ag_g(a, 0), g = s, dim = ag_arg(a, "dim"), factor, before, divided;
+void ag_rule_cumprod(em_t *a) {
+  em_x x = ag_arg(a, "self"), s = ag_g(a, 0), g = s, dim = ag_arg(a, "dim"), factor, before, divided;
   ag_type_t t = ag_type(a, x);
   uint32_t d = ag_dim(a, ag_int(a, ag_arg(a, "dim"), 0), t.rank);
   int64_t step;
@@ -83,7 +84,8 @@ void ag_rule_cumprod(ag_t *a) {
     return;
   }
   if (AOT_DIM_IS_SYM(t.sizes[d])) {
-    ag_fail(a, "specialise the size when exporting", "the derivative of a product over a symbolic size is not supported");
+    em_fail(a, AOT_E_INVALID, "specialise the size when exporting",
+            "the derivative of a product over a symbolic size is not supported");
     return;
   }
   x = ag_cast(a, x, ag_type(a, s).dtype);
@@ -93,25 +95,25 @@ void ag_rule_cumprod(ag_t *a) {
     factor = ag_mul(a, factor, shifted_left(a, factor, d, step, t.rank));
   }
   s = ag_mul(a, running_product(a, x, d, t.sizes[d], 0, t.rank), s);
-  before = ag_cast(a, ag_compare(a, "eq", x, ag_i(0)), AOT_I64);
-  before = ag_compare(a, "eq", AG_OP(a, "cumsum", before, dim), ag_i(0));
-  divided = ag_div(a, sum_from_end(a, ag_where(a, before, ag_mul(a, ag_y(a, 0), g), ag_none()), dim), x);
+  before = ag_cast(a, ag_compare(a, "eq", x, em_i(0)), AOT_I64);
+  before = ag_compare(a, "eq", AG_OP(a, "cumsum", before, dim), em_i(0));
+  divided = ag_div(a, sum_from_end(a, ag_where(a, before, ag_mul(a, ag_y(a, 0), g), em_none()), dim), x);
   ag_set(a, "self", ag_where(a, before, divided, s));
 }
 
 /* exp(x_k) sum_{i >= k} g_i exp(-y_i), in logarithms, positive and negative g apart: nothing overflows. */
-void ag_rule_logcumsumexp(ag_t *a) {
-  ag_val_t x = ag_arg(a, "self"), y = ag_y(a, 0), g = ag_g(a, 0), dim = ag_arg(a, "dim"), dims, sum = ag_none();
+void ag_rule_logcumsumexp(em_t *a) {
+  em_x x = ag_arg(a, "self"), y = ag_y(a, 0), g = ag_g(a, 0), dim = ag_arg(a, "dim"), dims, sum = em_none();
   int64_t d = ag_int(a, dim, 0);
   int sign;
   if (ag_type(a, x).rank == 0) {
     ag_set(a, "self", g);
     return;
   }
-  dims = ag_list(a, &d, 1);
+  dims = em_list(a, &d, 1);
   for (sign = 1; sign >= -1; sign -= 2) {
-    ag_val_t h = sign > 0 ? g : ag_neg(a, g), part;
-    part = ag_where(a, ag_compare(a, "gt", h, ag_i(0)), AG_OP(a, "log", h), ag_f(-INFINITY));
+    em_x h = sign > 0 ? g : ag_neg(a, g), part;
+    part = ag_where(a, ag_compare(a, "gt", h, em_i(0)), AG_OP(a, "log", h), em_f(-INFINITY));
     part = AG_OP(a, "flip", ag_sub(a, part, y), dims);
     part = AG_OP(a, "flip", AG_OP(a, "logcumsumexp", part, dim), dims);
     part = AG_OP(a, "exp", ag_add(a, part, x));
@@ -121,28 +123,28 @@ void ag_rule_logcumsumexp(ag_t *a) {
 }
 
 /* x / |x|, 0 where x is: the sign of a real number, of a complex one a number on the unit circle */
-static ag_val_t direction(ag_t *a, ag_val_t x) { return AG_OP(a, ag_is_complex(a, x) ? "sgn" : "sign", x); }
+static em_x direction(em_t *a, em_x x) { return AG_OP(a, ag_is_complex(a, x) ? "sgn" : "sign", x); }
 
 /* Through the p-norm y of x over dims, g and y already spread over x's shape: x |x|^(p-2) g / y^(p-1), zero where the norm
  * is; p = inf: shared evenly among the largest. */
-static ag_val_t through_norm(ag_t *a, ag_val_t x, ag_val_t g, ag_val_t y, double p, ag_val_t dims) {
-  ag_val_t size, top, n, d;
-  if (p == 0) return ag_none();
+static em_x through_norm(em_t *a, em_x x, em_x g, em_x y, double p, em_x dims) {
+  em_x size, top, n, d;
+  if (p == 0) return em_none();
   if (p == 1) return ag_mul(a, g, direction(a, x));
-  if (p == 2) return ag_where(a, ag_compare(a, "eq", y, ag_i(0)), ag_none(), ag_mul(a, g, ag_div(a, x, y)));
+  if (p == 2) return ag_where(a, ag_compare(a, "eq", y, em_i(0)), em_none(), ag_mul(a, g, ag_div(a, x, y)));
   size = AG_OP(a, "abs", x);
   if (isinf(p)) {
     top = ag_compare(a, "eq", size, y);
-    n = AG_OP(a, "sum.dim_IntList", top, dims, ag_b(1));
+    n = AG_OP(a, "sum.dim_IntList", top, dims, em_b(1));
     return ag_mul(a, ag_mul(a, g, direction(a, x)), ag_div(a, top, n));
   }
-  d = ag_mul(a, ag_mul(a, direction(a, x), ag_pow(a, ag_div(a, size, y), ag_f(p - 1))), g);
-  return ag_where(a, ag_compare(a, "eq", p < 1 ? size : y, ag_i(0)), ag_none(), d);
+  d = ag_mul(a, ag_mul(a, direction(a, x), ag_pow(a, ag_div(a, size, y), em_f(p - 1))), g);
+  return ag_where(a, ag_compare(a, "eq", p < 1 ? size : y, em_i(0)), em_none(), d);
 }
 
 /* linalg_vector_norm and norm: the order is called ord, or p. */
-void ag_rule_vector_norm(ag_t *a) {
-  ag_val_t x = ag_arg(a, "self"), dims = ag_at(a, "dim") == AG_NO_ARG ? ag_none() : ag_arg(a, "dim"), g, y;
+void ag_rule_vector_norm(em_t *a) {
+  em_x x = ag_arg(a, "self"), dims = ag_at(a, "dim") == AG_NO_ARG ? em_none() : ag_arg(a, "dim"), g, y;
   double p = ag_number(a, ag_arg(a, ag_at(a, "ord") == AG_NO_ARG ? "p" : "ord"), 2);
   int keep = ag_at(a, "keepdim") != AG_NO_ARG && ag_is_set(a, "keepdim", 0);
   if (!ag_is_complex(a, x)) x = ag_cast(a, x, ag_type(a, ag_y(a, 0)).dtype);
@@ -152,91 +154,91 @@ void ag_rule_vector_norm(ag_t *a) {
 }
 
 /* The norm of a difference. */
-void ag_rule_dist(ag_t *a) {
-  ag_val_t d = ag_sub(a, ag_arg(a, "self"), ag_arg(a, "other"));
-  d = through_norm(a, d, ag_unreduce(a, ag_g(a, 0), d, ag_none(), 0), ag_unreduce(a, ag_y(a, 0), d, ag_none(), 0),
-                   ag_number(a, ag_arg(a, "p"), 2), ag_none());
+void ag_rule_dist(em_t *a) {
+  em_x d = ag_sub(a, ag_arg(a, "self"), ag_arg(a, "other"));
+  d = through_norm(a, d, ag_unreduce(a, ag_g(a, 0), d, em_none(), 0), ag_unreduce(a, ag_y(a, 0), d, em_none(), 0),
+                   ag_number(a, ag_arg(a, "p"), 2), em_none());
   if (ag_needs(a, "self")) ag_set(a, "self", d);
   if (ag_needs(a, "other")) ag_set(a, "other", ag_neg(a, d));
 }
 
 /* Through a distance: with p = inf each of the largest differences gets all of g, not its share (PyTorch, DistanceOps). */
-static ag_val_t through_distance(ag_t *a, ag_val_t d, ag_val_t g, ag_val_t y, double p, ag_val_t dims) {
-  g = AG_OP(a, "unsqueeze", g, ag_i(-1));
-  y = AG_OP(a, "unsqueeze", y, ag_i(-1));
+static em_x through_distance(em_t *a, em_x d, em_x g, em_x y, double p, em_x dims) {
+  g = AG_OP(a, "unsqueeze", g, em_i(-1));
+  y = AG_OP(a, "unsqueeze", y, em_i(-1));
   if (!isinf(p)) return through_norm(a, d, g, y, p, dims);
   return ag_mul(a, ag_mul(a, g, AG_OP(a, "sign", d)), ag_compare(a, "eq", AG_OP(a, "abs", d), y));
 }
 
 /* Distances of all rows of x1 to all rows of x2. p = 2 without the array of differences: with r = g/y,
  * x1 sum_j r_ij - r x2. Other p: the norm of the broadcast difference. */
-void ag_rule_cdist(ag_t *a) {
-  ag_val_t x1 = ag_arg(a, "x1"), x2 = ag_arg(a, "x2"), g = ag_g(a, 0), y = ag_y(a, 0), r, d, last, before;
+void ag_rule_cdist(em_t *a) {
+  em_x x1 = ag_arg(a, "x1"), x2 = ag_arg(a, "x2"), g = ag_g(a, 0), y = ag_y(a, 0), r, d, last, before;
   double p = ag_at(a, "p") == AG_NO_ARG ? 2 : ag_number(a, ag_arg(a, "p"), 2);
   int64_t l = -1, b = -2;
-  last = ag_list(a, &l, 1);
-  before = ag_list(a, &b, 1);
+  last = em_list(a, &l, 1);
+  before = em_list(a, &b, 1);
   if (p == 2) {
-    r = ag_where(a, ag_compare(a, "eq", y, ag_i(0)), ag_none(), ag_div(a, g, y));
+    r = ag_where(a, ag_compare(a, "eq", y, em_i(0)), em_none(), ag_div(a, g, y));
     if (ag_needs(a, "x1")) {
-      d = ag_mul(a, x1, AG_OP(a, "sum.dim_IntList", r, last, ag_b(1)));
+      d = ag_mul(a, x1, AG_OP(a, "sum.dim_IntList", r, last, em_b(1)));
       ag_set(a, "x1", ag_sub(a, d, AG_OP(a, "matmul", r, x2)));
     }
     if (ag_needs(a, "x2")) {
-      d = ag_mul(a, x2, AG_OP(a, "unsqueeze", AG_OP(a, "sum.dim_IntList", r, before, ag_b(0)), ag_i(-1)));
+      d = ag_mul(a, x2, AG_OP(a, "unsqueeze", AG_OP(a, "sum.dim_IntList", r, before, em_b(0)), em_i(-1)));
       ag_set(a, "x2", ag_sub(a, d, AG_OP(a, "matmul", ag_transpose(a, r), x1)));
     }
     return;
   }
-  d = ag_sub(a, AG_OP(a, "unsqueeze", x1, ag_i(-2)), AG_OP(a, "unsqueeze", x2, ag_i(-3)));
+  d = ag_sub(a, AG_OP(a, "unsqueeze", x1, em_i(-2)), AG_OP(a, "unsqueeze", x2, em_i(-3)));
   d = through_distance(a, d, g, y, p, last);
-  if (ag_needs(a, "x1")) ag_set(a, "x1", AG_OP(a, "sum.dim_IntList", d, before, ag_b(0)));
+  if (ag_needs(a, "x1")) ag_set(a, "x1", AG_OP(a, "sum.dim_IntList", d, before, em_b(0)));
   b = -3;
-  before = ag_list(a, &b, 1);
-  if (ag_needs(a, "x2")) ag_set(a, "x2", ag_neg(a, AG_OP(a, "sum.dim_IntList", d, before, ag_b(0))));
+  before = em_list(a, &b, 1);
+  if (ag_needs(a, "x2")) ag_set(a, "x2", ag_neg(a, AG_OP(a, "sum.dim_IntList", d, before, em_b(0))));
 }
 
 /* Distances of all pairs i < j of rows, in the order of the upper triangle. As all distances of the rows to each other, with
  * each pair in both places: x_i gets the sum over j. */
-void ag_rule_pdist(ag_t *a) {
-  ag_val_t x = ag_arg(a, "self"), parts[2], r, d, upper, last, before;
+void ag_rule_pdist(em_t *a) {
+  em_x x = ag_arg(a, "self"), parts[2], r, d, upper, last, before;
   ag_type_t t = ag_type(a, x);
   double p = ag_number(a, ag_arg(a, "p"), 2);
   int64_t l = -1, b = -2;
   int k;
-  last = ag_list(a, &l, 1);
-  before = ag_list(a, &b, 1);
+  last = em_list(a, &l, 1);
+  before = em_list(a, &b, 1);
   t.sizes[1] = t.sizes[0];
   parts[0] = ag_g(a, 0);
   parts[1] = ag_y(a, 0);
-  upper = ag_cast(a, AG_OP(a, "triu", ag_add(a, ag_zeros(a, &t), ag_i(1)), ag_i(1)), AOT_BOOL);
+  upper = ag_cast(a, AG_OP(a, "triu", ag_add(a, ag_zeros(a, &t), em_i(1)), em_i(1)), AOT_BOOL);
   for (k = 0; k < 2; k++) {
-    ag_val_t square = AG_OP(a, "masked_scatter", ag_zeros(a, &t), upper, parts[k]);
+    em_x square = AG_OP(a, "masked_scatter", ag_zeros(a, &t), upper, parts[k]);
     parts[k] = ag_add(a, square, ag_transpose(a, square));
   }
   if (p == 2) {
-    r = ag_where(a, ag_compare(a, "eq", parts[1], ag_i(0)), ag_none(), ag_div(a, parts[0], parts[1]));
-    d = ag_mul(a, x, AG_OP(a, "sum.dim_IntList", r, last, ag_b(1)));
+    r = ag_where(a, ag_compare(a, "eq", parts[1], em_i(0)), em_none(), ag_div(a, parts[0], parts[1]));
+    d = ag_mul(a, x, AG_OP(a, "sum.dim_IntList", r, last, em_b(1)));
     ag_set(a, "self", ag_sub(a, d, AG_OP(a, "mm", r, x)));
     return;
   }
-  d = ag_sub(a, AG_OP(a, "unsqueeze", x, ag_i(1)), AG_OP(a, "unsqueeze", x, ag_i(0)));
+  d = ag_sub(a, AG_OP(a, "unsqueeze", x, em_i(1)), AG_OP(a, "unsqueeze", x, em_i(0)));
   d = through_distance(a, d, parts[0], parts[1], p, last);
-  ag_set(a, "self", d.kind == AOT_ARG_NONE ? d : AG_OP(a, "sum.dim_IntList", d, before, ag_b(0)));
+  ag_set(a, "self", d.kind == AOT_ARG_NONE ? d : AG_OP(a, "sum.dim_IntList", d, before, em_b(0)));
 }
 
 /* Slices along dim whose p-norm n exceeds the largest one m are x m / (n + 1e-7). */
-void ag_rule_renorm(ag_t *a) {
-  ag_val_t x = ag_arg(a, "self"), g = ag_g(a, 0), p = ag_arg(a, "p"), m = ag_arg(a, "maxnorm"), dims, n, scale, d;
+void ag_rule_renorm(em_t *a) {
+  em_x x = ag_arg(a, "self"), g = ag_g(a, 0), p = ag_arg(a, "p"), m = ag_arg(a, "maxnorm"), dims, n, scale, d;
   ag_type_t t = ag_type(a, x);
   uint32_t at = ag_dim(a, ag_int(a, ag_arg(a, "dim"), 0), t.rank), k = 0, i;
   int64_t others[AOT_MAX_RANK];
   for (i = 0; i < (uint32_t)t.rank; i++)
     if (i != at) others[k++] = i;
-  dims = ag_list(a, others, k);
-  n = AG_OP(a, "linalg_vector_norm", x, p, dims, ag_b(1));
-  scale = AG_OP(a, "reciprocal", ag_add(a, n, ag_f(1e-7)));
-  d = AG_OP(a, "sum.dim_IntList", ag_mul(a, x, g), dims, ag_b(1));
+  dims = em_list(a, others, k);
+  n = AG_OP(a, "linalg_vector_norm", x, p, dims, em_b(1));
+  scale = AG_OP(a, "reciprocal", ag_add(a, n, em_f(1e-7)));
+  d = AG_OP(a, "sum.dim_IntList", ag_mul(a, x, g), dims, em_b(1));
   d = through_norm(a, x, d, n, ag_number(a, p, 2), dims);
   d = ag_mul(a, ag_mul(a, scale, m), ag_sub(a, g, ag_mul(a, scale, d)));
   ag_set(a, "self", ag_where(a, ag_compare(a, "gt", n, m), d, g));

@@ -7,18 +7,18 @@
 #include <stdlib.h>
 
 typedef struct reflectors {
-  ag_val_t v, tau; /* [.., m, k], [.., k] */
+  em_x v, tau; /* [.., m, k], [.., k] */
   int64_t k;
   int from_first; /* H_1 is applied first: Q^T x; otherwise Q x */
 } reflectors_t;
 
-static ag_val_t piece(ag_t *a, ag_val_t x, int64_t i) {
-  return AG_OP(a, "slice.Tensor", x, ag_i(-1), ag_i(i), ag_i(i + 1), ag_i(1));
+static em_x piece(em_t *a, em_x x, int64_t i) {
+  return AG_OP(a, "slice.Tensor", x, em_i(-1), em_i(i), em_i(i + 1), em_i(1));
 }
-static ag_val_t column_of(ag_t *a, const reflectors_t *r, int64_t i) { return piece(a, r->v, i); }
-static ag_val_t factor_of(ag_t *a, const reflectors_t *r, int64_t i) { return AG_OP(a, "unsqueeze", piece(a, r->tau, i), ag_i(-1)); }
+static em_x column_of(em_t *a, const reflectors_t *r, int64_t i) { return piece(a, r->v, i); }
+static em_x factor_of(em_t *a, const reflectors_t *r, int64_t i) { return AG_OP(a, "unsqueeze", piece(a, r->tau, i), em_i(-1)); }
 
-static ag_val_t reflect(ag_t *a, ag_val_t v, ag_val_t tau, ag_val_t x) {
+static em_x reflect(em_t *a, em_x v, em_x tau, em_x x) {
   return ag_sub(a, x, ag_mul(a, tau, ag_product_of(a, v, ag_product_of(a, ag_turned(a, v), x))));
 }
 
@@ -26,35 +26,35 @@ static ag_val_t reflect(ag_t *a, ag_val_t v, ag_val_t tau, ag_val_t x) {
 static int64_t turn(const reflectors_t *r, int64_t i) { return r->from_first ? i : r->k - 1 - i; }
 
 /* The cotangent of C in *g on the way out; the gradients of v's columns and of tau, n of them, as value ids. */
-static void walk_back(ag_t *a, const reflectors_t *r, const ag_val_t *x, ag_val_t *g, uint32_t *dv, uint32_t *dtau) {
+static void walk_back(em_t *a, const reflectors_t *r, const em_x *x, em_x *g, uint32_t *dv, uint32_t *dtau) {
   for (int64_t i = r->k - 1; i >= 0 && a->status == AOT_OK; i--) {
     int64_t at = turn(r, i);
-    ag_val_t v = column_of(a, r, at), tau = factor_of(a, r, at), p, q, d;
+    em_x v = column_of(a, r, at), tau = factor_of(a, r, at), p, q, d;
     p = ag_product_of(a, ag_turned(a, *g), v);
     q = ag_product_of(a, ag_turned(a, x[i]), v);
     d = ag_add(a, ag_product_of(a, *g, q), ag_product_of(a, x[i], p));
     dv[at] = (uint32_t)ag_neg(a, ag_mul(a, tau, d)).u.i;
     d = ag_neg(a, ag_product_of(a, ag_turned(a, p), q));
-    dtau[at] = (uint32_t)AG_OP(a, "squeeze.dim", d, ag_i(-1)).u.i;
+    dtau[at] = (uint32_t)AG_OP(a, "squeeze.dim", d, em_i(-1)).u.i;
     *g = reflect(a, v, tau, *g);
   }
 }
 
 typedef struct gradients {
-  ag_val_t v, tau, c; /* c: of what the reflectors were applied to */
+  em_x v, tau, c; /* c: of what the reflectors were applied to */
 } gradients_t;
 
-static gradients_t through(ag_t *a, const reflectors_t *r, ag_val_t c, ag_val_t g) {
-  gradients_t d = {ag_none(), ag_none(), g};
-  ag_val_t *x = calloc((size_t)r->k + 1, sizeof *x);
+static gradients_t through(em_t *a, const reflectors_t *r, em_x c, em_x g) {
+  gradients_t d = {em_none(), em_none(), g};
+  em_x *x = calloc((size_t)r->k + 1, sizeof *x);
   uint32_t *ids = calloc(2 * (size_t)r->k + 2, sizeof *ids);
   if (!x || !ids) a->status = AOT_E_EXHAUSTED;
   else if (r->k > 0) {
     x[0] = c;
     for (int64_t i = 0; i + 1 < r->k; i++) x[i + 1] = reflect(a, column_of(a, r, turn(r, i)), factor_of(a, r, turn(r, i)), x[i]);
     walk_back(a, r, x, &d.c, ids, ids + r->k);
-    d.v = AG_OP(a, "cat", aot_arg_values(ids, (uint32_t)r->k), ag_i(-1));
-    d.tau = AG_OP(a, "cat", aot_arg_values(ids + r->k, (uint32_t)r->k), ag_i(-1));
+    d.v = AG_OP(a, "cat", aot_arg_values(ids, (uint32_t)r->k), em_i(-1));
+    d.tau = AG_OP(a, "cat", aot_arg_values(ids + r->k, (uint32_t)r->k), em_i(-1));
   }
   free(x);
   free(ids);
@@ -62,35 +62,36 @@ static gradients_t through(ag_t *a, const reflectors_t *r, ag_val_t c, ag_val_t 
 }
 
 /* v and tau of packed reflectors */
-static reflectors_t read_reflectors(ag_t *a, ag_val_t packed, ag_val_t tau) {
+static reflectors_t read_reflectors(em_t *a, em_x packed, em_x tau) {
   ag_type_t t = ag_type(a, packed), tt = ag_type(a, tau);
   reflectors_t r = {packed, tau, tt.rank ? tt.sizes[tt.rank - 1] : 0, 0};
   if (AOT_DIM_IS_SYM(r.k)) {
-    ag_fail(a, "specialise the size when exporting", "the derivative of a symbolic number of reflectors is not supported");
+    em_fail(a, AOT_E_INVALID, "specialise the size when exporting",
+            "the derivative of a symbolic number of reflectors is not supported");
     r.k = 0;
   }
   if (a->status != AOT_OK || r.k == 0) return r;
-  r.v = AG_OP(a, "slice.Tensor", packed, ag_i(-1), ag_i(0), ag_i(r.k), ag_i(1));
-  r.v = ag_add(a, AG_OP(a, "tril", r.v, ag_i(-1)), ag_unit(a, t.sizes[t.rank - 2], r.k, packed));
+  r.v = AG_OP(a, "slice.Tensor", packed, em_i(-1), em_i(0), em_i(r.k), em_i(1));
+  r.v = ag_add(a, AG_OP(a, "tril", r.v, em_i(-1)), ag_unit(a, t.sizes[t.rank - 2], r.k, packed));
   return r;
 }
 
 /* Only what is below the diagonal is part of the reflectors; further columns are not either. */
-static void set_packed(ag_t *a, const char *name, ag_val_t dv, int64_t k) {
+static void set_packed(em_t *a, const char *name, em_x dv, int64_t k) {
   ag_type_t t = ag_type(a, ag_arg(a, name));
   int64_t pad[2] = {0, ag_dim_op(a, AOT_EXPR_SUB, t.sizes[t.rank - 1], k)};
-  if (!ag_is_tensor(dv)) return;
-  dv = AG_OP(a, "tril", dv, ag_i(-1));
-  if (pad[1] != 0) dv = AG_OP(a, "constant_pad_nd", dv, ag_list(a, pad, 2), ag_i(0));
+  if (!em_is_value(dv)) return;
+  dv = AG_OP(a, "tril", dv, em_i(-1));
+  if (pad[1] != 0) dv = AG_OP(a, "constant_pad_nd", dv, em_list(a, pad, 2), em_i(0));
   ag_set(a, name, dv);
 }
 
-void ag_rule_householder_product(ag_t *a) {
-  ag_val_t packed = ag_arg(a, "input"), g = ag_g(a, 0);
+void ag_rule_householder_product(em_t *a) {
+  em_x packed = ag_arg(a, "input"), g = ag_g(a, 0);
   ag_type_t t = ag_type(a, packed);
   reflectors_t r;
   gradients_t d;
-  if (!ag_is_tensor(g)) return;
+  if (!em_is_value(g)) return;
   r = read_reflectors(a, packed, ag_arg(a, "tau"));
   d = through(a, &r, ag_expand(a, ag_unit(a, t.sizes[t.rank - 2], t.sizes[t.rank - 1], packed), t.sizes, t.rank), g);
   if (ag_needs(a, "input")) set_packed(a, "input", d.v, r.k);
@@ -98,12 +99,12 @@ void ag_rule_householder_product(ag_t *a) {
 }
 
 /* C Q is (Q^T C^T)^T. */
-void ag_rule_ormqr(ag_t *a) {
-  ag_val_t c = ag_arg(a, "input3"), g = ag_g(a, 0);
+void ag_rule_ormqr(em_t *a) {
+  em_x c = ag_arg(a, "input3"), g = ag_g(a, 0);
   int left = ag_is_set(a, "left", 1), transposed = ag_is_set(a, "transpose", 0);
   reflectors_t r;
   gradients_t d;
-  if (!ag_is_tensor(g)) return;
+  if (!em_is_value(g)) return;
   r = read_reflectors(a, ag_arg(a, "self"), ag_arg(a, "input2"));
   r.from_first = left ? transposed : !transposed;
   d = through(a, &r, left ? c : ag_turned(a, c), left ? g : ag_turned(a, g));

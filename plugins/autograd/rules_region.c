@@ -5,24 +5,24 @@
 
 /* cond(pred, true, false, operands) -> cond(pred, true', false', operands + cotangents), whose results are the gradients of
  * the operands that want one. */
-void ag_rule_cond(ag_t *a) {
-  ag_val_t operands = ag_arg(a, "operands"), out[64];
+void ag_rule_cond(em_t *a) {
+  em_x operands = ag_arg(a, "operands"), out[64];
   uint32_t at = ag_at(a, "operands"), n = operands.n, i, n_given = 0, n_wanted = 0;
-  uint8_t *needs = ag_scratch(a, n, 1), *given = ag_scratch(a, a->info.n_results, 1);
-  uint32_t *ids = ag_scratch(a, (uint64_t)n + a->info.n_results, sizeof *ids);
-  ag_val_t args[4];
+  uint8_t *needs = em_scratch(a, n, 1), *given = em_scratch(a, a->info.n_results, 1);
+  uint32_t *ids = em_scratch(a, (uint64_t)n + a->info.n_results, sizeof *ids);
+  em_x args[4];
   if (!needs || !given || !ids) return;
   for (i = 0; i < n; i++) {
     ids[i] = operands.u.ids[i];
     n_wanted += needs[i] = (uint8_t)ag_needs_at(a, at, i);
   }
   for (i = 0; i < a->info.n_results; i++) {
-    ag_val_t g = ag_g(a, i);
+    em_x g = ag_g(a, i);
     given[i] = g.kind != AOT_ARG_NONE;
     if (given[i]) ids[n + n_given++] = (uint32_t)g.u.i;
   }
   if (n_wanted > sizeof out / sizeof *out) {
-    ag_fail(a, "", "cond with %u operands that need a gradient: at most %u are supported", n_wanted,
+    em_fail(a, AOT_E_INVALID, "", "cond with %u operands that need a gradient: at most %u are supported", n_wanted,
             (uint32_t)(sizeof out / sizeof *out));
     return;
   }
@@ -41,24 +41,24 @@ void ag_rule_cond(ag_t *a) {
 }
 
 /* The forward call K of region NAME is named NAME:fwK, its backward call NAME:bwK: a partition finds pairs by that. */
-static aot_status_t name_pair(ag_t *a, char *out_backward, size_t size) {
+static aot_status_t name_pair(em_t *a, char *out_backward, size_t size) {
   char forward[160], name[128] = "";
   const aot_arg_t *given = &a->info.args[1];
   if (given->kind == AOT_ARG_STR) snprintf(name, sizeof name, "%.*s", (int)(given->n < 100 ? given->n : 100), given->u.chars);
-  snprintf(forward, sizeof forward, "%s:fw%u", name, a->shared->n_calls);
-  snprintf(out_backward, size, "%s:bw%u", name, a->shared->n_calls++);
+  snprintf(forward, sizeof forward, "%s:fw%u", name, ag_of(a)->shared->n_calls);
+  snprintf(out_backward, size, "%s:bw%u", name, ag_of(a)->shared->n_calls++);
   aot_arg_t renamed = aot_arg_str(aot_str(forward));
   return a->host->edit->arg_set(a->prog, a->node, 1, &renamed);
 }
 
 /* invoke_subgraph(body, name, operands..) -> invoke_subgraph(joint, name', operands.., cotangents..), whose results are the
  * gradients of the operands that want one, then the body's own results, which nobody reads. */
-void ag_rule_invoke_subgraph(ag_t *a) {
+void ag_rule_invoke_subgraph(em_t *a) {
   enum { FIRST = 2 };
   uint32_t n = a->info.n_args - FIRST, n_results = a->info.n_results, i, n_args = FIRST, n_wanted = 0;
-  uint8_t *needs = ag_scratch(a, n, 1), *given = ag_scratch(a, n_results, 1);
-  ag_val_t *args = ag_scratch(a, (uint64_t)FIRST + n + n_results, sizeof *args);
-  ag_val_t *out = ag_scratch(a, n, sizeof *out);
+  uint8_t *needs = em_scratch(a, n, 1), *given = em_scratch(a, n_results, 1);
+  em_x *args = em_scratch(a, (uint64_t)FIRST + n + n_results, sizeof *args);
+  em_x *out = em_scratch(a, n, sizeof *out);
   aot_graph_t body, joint;
   char backward[160];
   if (!needs || !given || !args || !out) return;
@@ -68,7 +68,7 @@ void ag_rule_invoke_subgraph(ag_t *a) {
     n_wanted += needs[i] = (uint8_t)(args[FIRST + i].kind == AOT_ARG_VALUE && ag_needs_at(a, FIRST + i, 0));
   }
   for (i = 0; i < n_results; i++) {
-    ag_val_t g = ag_g(a, i);
+    em_x g = ag_g(a, i);
     given[i] = g.kind != AOT_ARG_NONE;
     if (given[i]) args[n_args++] = ag_contiguous(a, g);
   }

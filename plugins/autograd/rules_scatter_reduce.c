@@ -3,30 +3,30 @@
 #include "rules.h"
 
 typedef struct meeting {
-  ag_val_t x, dim, index, src, g, y; /* src: the part of it that the index reaches */
+  em_x x, dim, index, src, g, y; /* src: the part of it that the index reaches */
   ag_type_t tx, ts;                  /* ts: of that part */
   int with_self;
 } meeting_t;
 
-static ag_val_t read_back(ag_t *a, const meeting_t *m, ag_val_t v) { return AG_OP(a, "gather", v, m->dim, m->index); }
+static em_x read_back(em_t *a, const meeting_t *m, em_x v) { return AG_OP(a, "gather", v, m->dim, m->index); }
 
 /* At places of self: start + the v that met there. */
-static ag_val_t met(ag_t *a, const meeting_t *m, ag_val_t start, ag_val_t v) {
+static em_x met(em_t *a, const meeting_t *m, em_x start, em_x v) {
   return AG_OP(a, "scatter_add", start, m->dim, m->index, v);
 }
 
 /* sum: each gets g. mean: g divided by how many met. */
-static void by_mean(ag_t *a, const meeting_t *m, ag_val_t *at_self, ag_val_t *at_src) {
-  ag_val_t ones = ag_add(a, ag_zeros(a, &m->ts), ag_i(1)), n = ag_zeros(a, &m->tx);
-  n = met(a, m, m->with_self ? ag_add(a, n, ag_i(1)) : n, ones);
-  *at_self = ag_div(a, m->g, AG_OP(a, "clamp", n, ag_i(1)));
+static void by_mean(em_t *a, const meeting_t *m, em_x *at_self, em_x *at_src) {
+  em_x ones = ag_add(a, ag_zeros(a, &m->ts), em_i(1)), n = ag_zeros(a, &m->tx);
+  n = met(a, m, m->with_self ? ag_add(a, n, em_i(1)) : n, ones);
+  *at_self = ag_div(a, m->g, AG_OP(a, "clamp", n, em_i(1)));
   *at_src = read_back(a, m, *at_self);
 }
 
 /* amax, amin: g is shared evenly by those that are the extreme one. */
-static void by_extreme(ag_t *a, const meeting_t *m, ag_val_t *at_self, ag_val_t *at_src) {
-  ag_val_t self_is = ag_cast(a, ag_compare(a, "eq", m->x, m->y), m->tx.dtype), src_is, n, share;
-  if (!m->with_self) self_is = AG_OP(a, "scatter.value", self_is, m->dim, m->index, ag_i(0));
+static void by_extreme(em_t *a, const meeting_t *m, em_x *at_self, em_x *at_src) {
+  em_x self_is = ag_cast(a, ag_compare(a, "eq", m->x, m->y), m->tx.dtype), src_is, n, share;
+  if (!m->with_self) self_is = AG_OP(a, "scatter.value", self_is, m->dim, m->index, em_i(0));
   src_is = ag_cast(a, ag_compare(a, "eq", m->src, read_back(a, m, m->y)), m->ts.dtype);
   n = met(a, m, self_is, src_is);
   share = ag_div(a, m->g, n); /* n is 0 where the extreme one is NaN */
@@ -35,53 +35,53 @@ static void by_extreme(ag_t *a, const meeting_t *m, ag_val_t *at_self, ag_val_t 
 }
 
 /* Where v is 0, 1 instead. */
-static ag_val_t without_zeros(ag_t *a, ag_val_t v) {
-  return AG_OP(a, "masked_fill.Scalar", v, ag_compare(a, "eq", v, ag_i(0)), ag_i(1));
+static em_x without_zeros(em_t *a, em_x v) {
+  return AG_OP(a, "masked_fill.Scalar", v, ag_compare(a, "eq", v, em_i(0)), em_i(1));
 }
 
-static ag_val_t product(ag_t *a, const meeting_t *m, ag_val_t x, ag_val_t src) {
-  return AG_OP(a, "scatter_reduce.two", x, m->dim, m->index, src, aot_arg_str(aot_str("prod")), ag_b(m->with_self));
+static em_x product(em_t *a, const meeting_t *m, em_x x, em_x src) {
+  return AG_OP(a, "scatter_reduce.two", x, m->dim, m->index, src, aot_arg_str(aot_str("prod")), em_b(m->with_self));
 }
 
 /* prod: the product of the others. A factor other than 0 divides the result by itself; the only 0 among the elements of src
  * that meet gets the product without it. */
-static void by_product(ag_t *a, const meeting_t *m, ag_val_t *at_self, ag_val_t *at_src) {
-  ag_val_t filled = without_zeros(a, m->x), zero, n_zero, only, others;
+static void by_product(em_t *a, const meeting_t *m, em_x *at_self, em_x *at_src) {
+  em_x filled = without_zeros(a, m->x), zero, n_zero, only, others;
   if (ag_needs(a, "self")) *at_self = ag_mul(a, m->g, ag_div(a, product(a, m, filled, m->src), filled));
-  zero = ag_compare(a, "eq", m->src, ag_i(0));
+  zero = ag_compare(a, "eq", m->src, em_i(0));
   n_zero = read_back(a, m, met(a, m, ag_zeros(a, &m->tx), ag_cast(a, zero, m->tx.dtype)));
-  only = AG_OP(a, "logical_and", zero, ag_compare(a, "eq", n_zero, ag_i(1)));
-  others = product(a, m, m->x, AG_OP(a, "masked_fill.Scalar", m->src, only, ag_i(1)));
+  only = AG_OP(a, "logical_and", zero, ag_compare(a, "eq", n_zero, em_i(1)));
+  others = product(a, m, m->x, AG_OP(a, "masked_fill.Scalar", m->src, only, em_i(1)));
   *at_src = ag_where(a, only, read_back(a, m, ag_mul(a, m->g, others)),
                      ag_div(a, read_back(a, m, ag_mul(a, m->g, m->y)), without_zeros(a, m->src)));
 }
 
 /* The corner of x with these sizes. */
-static ag_val_t corner(ag_t *a, ag_val_t x, const int64_t *sizes) {
+static em_x corner(em_t *a, em_x x, const int64_t *sizes) {
   ag_type_t t = ag_type(a, x);
   int32_t d;
   for (d = 0; d < t.rank; d++)
-    if (t.sizes[d] != sizes[d]) x = AG_OP(a, "slice.Tensor", x, ag_i(d), ag_i(0), ag_i(sizes[d]), ag_i(1));
+    if (t.sizes[d] != sizes[d]) x = AG_OP(a, "slice.Tensor", x, em_i(d), em_i(0), em_i(sizes[d]), em_i(1));
   return x;
 }
 
-static int is_one_of(ag_t *a, const char *one, const char *other) {
-  ag_val_t reduce = ag_arg(a, "reduce");
+static int is_one_of(em_t *a, const char *one, const char *other) {
+  em_x reduce = ag_arg(a, "reduce");
   aot_str_t word = {reduce.u.chars, reduce.n};
   return reduce.kind == AOT_ARG_STR && (aot_str_eq(word, aot_str(one)) || aot_str_eq(word, aot_str(other)));
 }
 
-static void differentiate(ag_t *a, meeting_t *m, const char *source) {
-  ag_val_t at_self = m->g, at_src = ag_none(), full = ag_arg(a, source);
+static void differentiate(em_t *a, meeting_t *m, const char *source) {
+  em_x at_self = m->g, at_src = em_none(), full = ag_arg(a, source);
   if (is_one_of(a, "mean", "mean")) by_mean(a, m, &at_self, &at_src);
   else if (is_one_of(a, "prod", "multiply")) by_product(a, m, &at_self, &at_src);
   else if (is_one_of(a, "sum", "add")) at_src = read_back(a, m, m->g);
   else by_extreme(a, m, &at_self, &at_src);
   /* without include_self the places that were written owe nothing to self, the others everything */
   if (!m->with_self && ag_needs(a, "self")) {
-    ag_val_t ones = ag_add(a, ag_zeros(a, &m->tx), ag_i(1)), kept;
-    kept = AG_OP(a, "scatter.value", ones, m->dim, m->index, ag_i(0));
-    at_self = ag_where(a, ag_compare(a, "eq", kept, ag_i(0)), ag_none(), m->g);
+    em_x ones = ag_add(a, ag_zeros(a, &m->tx), em_i(1)), kept;
+    kept = AG_OP(a, "scatter.value", ones, m->dim, m->index, em_i(0));
+    at_self = ag_where(a, ag_compare(a, "eq", kept, em_i(0)), em_none(), m->g);
   }
   if (ag_needs(a, "self")) ag_set(a, "self", at_self);
   if (ag_needs(a, source)) {
@@ -91,7 +91,7 @@ static void differentiate(ag_t *a, meeting_t *m, const char *source) {
 }
 
 /* scatter_reduce.two and scatter.reduce, whose words are add and multiply. */
-void ag_rule_scatter_reduce(ag_t *a) {
+void ag_rule_scatter_reduce(em_t *a) {
   meeting_t m;
   memset(&m, 0, sizeof m);
   m.x = ag_arg(a, "self");
@@ -107,7 +107,7 @@ void ag_rule_scatter_reduce(ag_t *a) {
 }
 
 /* A scatter whose index is the same for all slices. */
-void ag_rule_index_reduce(ag_t *a) {
+void ag_rule_index_reduce(em_t *a) {
   meeting_t m;
   int64_t sizes[AOT_MAX_RANK];
   int32_t d;
@@ -128,8 +128,8 @@ void ag_rule_index_reduce(ag_t *a) {
 }
 
 /* add: self passes. multiply: what self was multiplied by, once for each time its place was named. */
-void ag_rule_scatter_value_reduce(ag_t *a) {
-  ag_val_t g = ag_g(a, 0), ones = ag_add(a, ag_zeros_like(a, ag_arg(a, "self")), ag_i(1));
+void ag_rule_scatter_value_reduce(em_t *a) {
+  em_x g = ag_g(a, 0), ones = ag_add(a, ag_zeros_like(a, ag_arg(a, "self")), em_i(1));
   if (is_one_of(a, "multiply", "multiply"))
     g = ag_mul(a, g, AG_OP(a, "scatter.value_reduce", ones, ag_arg(a, "dim"), ag_arg(a, "index"), ag_arg(a, "value"),
                            ag_arg(a, "reduce")));

@@ -10,10 +10,10 @@ em_t em_make(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph
 }
 
 aot_status_t em_look(em_t *e, aot_node_t node) {
+  if (e->status != AOT_OK) return e->status;
   e->node = node;
   e->info = (aot_node_info_t){.struct_size = sizeof e->info};
-  e->status = e->host->graph->node_info(e->prog, node, &e->info);
-  e->desc = e->status == AOT_OK ? e->host->graph->op_desc(e->prog, e->info.op) : NULL;
+  e->desc = em_ok(e, e->host->graph->node_info(e->prog, node, &e->info)) ? e->host->graph->op_desc(e->prog, e->info.op) : NULL;
   return e->status;
 }
 
@@ -96,6 +96,13 @@ int em_in_bool(em_t *e, const char *name, int otherwise) {
 aot_type_t em_result_type(em_t *e, uint32_t i) { return em_type(e, em_v((aot_value_t){e->info.first_result.id + i})); }
 
 /* ---- values ---- */
+
+em_x em_list(em_t *e, const int64_t *ints, uint32_t n) {
+  int64_t *copy = em_scratch(e, n, sizeof *copy);
+  if (!copy) return em_none();
+  if (n) memcpy(copy, ints, n * sizeof *copy);
+  return aot_arg_ints(copy, n);
+}
 
 aot_value_t em_value(em_t *e, em_x x) {
   const aot_str_t thing = made_thing(e);

@@ -38,7 +38,7 @@ typedef struct em {
 
 /* An emitter for the end of a graph. */
 em_t em_make(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph);
-/* Looks at a node: node, info, desc. Ends an earlier failure. */
+/* Looks at a node: node, info, desc. */
 aot_status_t em_look(em_t *e, aot_node_t node);
 /* The same, and new nodes stand before it and carry its marks. */
 aot_status_t em_rewrite(em_t *e, aot_node_t node);
@@ -69,6 +69,7 @@ static inline em_x em_device(int32_t device, int32_t index) {
 }
 static inline int em_is_value(em_x x) { return x.kind == AOT_ARG_VALUE; }
 static inline int em_is_number(em_x x) { return x.kind == AOT_ARG_INT || x.kind == AOT_ARG_FLOAT || x.kind == AOT_ARG_BOOL; }
+em_x em_list(em_t *e, const int64_t *ints, uint32_t n); /* a copy */
 aot_value_t em_value(em_t *e, em_x x); /* none: no value; fails for anything else */
 aot_type_t em_type(em_t *e, em_x x);   /* of a value; fails for what is none; kind NONE after a failure */
 
