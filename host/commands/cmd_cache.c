@@ -186,7 +186,7 @@ static int explain(cache_t *c) {
   aoth_cache_key_t key;
   aot_status_t status = aoth_cli_pipeline(&c->cli, c->cli.positional[1], &overrides, &pipeline);
   if (status == AOT_OK)
-    status = aoth_pipeline_key(c->cli.session, pipeline, pipeline->run.train.present ? AOTH_STAGES_OPTIMIZER : 0, &key);
+    status = aoth_pipeline_key(c->cli.session, pipeline, pipeline->run.train.present ? AOTH_STAGES_OPTIMIZER | AOTH_STAGES_STITCH : 0, &key);
   const int code = status == AOT_OK ? tell_difference(c, &key) : aoth_exit_code(status);
   aoth_pipeline_destroy(pipeline);
   return code;

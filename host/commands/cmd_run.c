@@ -40,7 +40,8 @@ static aot_status_t check_first(const aoth_run_t *r, const run_flags_t *flags) {
 static aot_status_t run(aoth_run_t *r, aothost_t *h, const run_flags_t *flags) {
   const aoth_run_spec_t *spec = &r->pipeline->run;
   AOT_TRY(check_first(r, flags));
-  AOT_TRY(aothost_compile(h, spec->train.present ? AOTHOST_OPTIMIZER : 0));
+  const uint32_t step = spec->outputs || flags->grads ? 0 : AOTHOST_STEP; /* a call after the training wants its forward */
+  AOT_TRY(aothost_compile(h, spec->train.present ? AOTHOST_OPTIMIZER | step : 0));
   r->step = aoth_api_step(h);
   aoth_run_print_stages(r);
   if (spec->train.present) AOT_TRY(train(r));

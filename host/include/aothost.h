@@ -63,6 +63,8 @@ void aothost_close(aothost_t *h); /* NULL is fine */
 const char *aothost_messages(const aothost_t *h); /* everything told so far */
 
 #define AOTHOST_OPTIMIZER 1u /* also add run.train.optimizer's update to the program */
+#define AOTHOST_STEP 2u      /* with OPTIMIZER: forward, backward and update as one graph (aothost_step), where run.train.step says so;
+                                none of them by itself then */
 /* Import the model, run the stages, load the executable. Once. */
 aot_status_t aothost_compile(aothost_t *h, uint32_t flags);
 
@@ -71,6 +73,7 @@ uint32_t aothost_n_inputs(const aothost_t *h);
 uint32_t aothost_n_outputs(const aothost_t *h);
 int aothost_has_backward(const aothost_t *h);
 int aothost_has_update(const aothost_t *h);
+int aothost_has_step(const aothost_t *h);
 
 /* Inputs may be the same tensor, or tensors that overlap: the program sees one memory where there is one. When that matters
  * (it writes an input), another program is compiled for the way in which they share it, up to run.alias-patterns of them. */
@@ -82,6 +85,9 @@ aot_status_t aothost_forward_in_place(aothost_t *h, const aot_tensor_t *inputs, 
  * output 0, which must be one number (a loss). */
 aot_status_t aothost_backward(aothost_t *h, const aot_tensor_t *tangents, uint32_t n_tangents);
 aot_status_t aothost_update(aothost_t *h, double lr);
+/* Forward, backward and update at once, of a program compiled with AOTHOST_STEP that has_step. Leaves output.N of the loss, and the
+ * parameters, buffers and states after it; no other outputs and no gradients. */
+aot_status_t aothost_step(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, double lr);
 aot_status_t aothost_reset(aothost_t *h); /* leaves as in the model file, offset 0 */
 
 /* Of a program whose random numbers are explicit (stage rng): what the next forward draws is a function of seed and offset. Each

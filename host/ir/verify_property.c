@@ -47,6 +47,7 @@ static void check_leaf_types(verifier_t *v, uint32_t graph) {
 static void check_imported(verifier_t *v) {
   uint32_t graph = find_graph(v, AOT_GRAPH_FORWARD);
   if (graph == NONE) graph = find_graph(v, AOT_GRAPH_JOINT);
+  if (graph == NONE) graph = find_graph(v, AOT_GRAPH_STEP);
   if (graph == NONE) aoth_verify_report(v, NONE, "verify.imported", "the program has no forward graph");
   else if (!(v->properties & AOT_PROP_SHARDED)) check_leaf_types(v, graph); /* a shard is smaller than its leaf */
 }
@@ -237,6 +238,36 @@ static void check_partitioned(verifier_t *v) {
   free(updated);
 }
 
+/* ---- stitched ---- */
+
+/* A new value that takes its leaf's memory lies as the leaf does. */
+static void check_in_place(verifier_t *v, uint32_t graph, const aot_port_t *update) {
+  const graph_row_t *g = &v->p->graphs.at[graph];
+  for (uint32_t i = 0; i < g->inputs.n; i++) {
+    const aot_port_t *in = &g->inputs.at[i];
+    if (in->role > AOT_ROLE_STATE || in->index != update->index) continue;
+    const aot_type_t *a = value_type_of(v->p, in->value.id), *b = update->value.id == NONE ? NULL : value_type_of(v->p, update->value.id);
+    if (!b || !same_shape(a, b))
+      aoth_verify_report(v, NONE, "verify.stitched", "%s: the new value of leaf %u \"%s\" has another dtype or shape than the leaf",
+                         aoth_verify_graph_text(v, graph), update->index, leaf_name(v, update->index));
+  }
+}
+
+static void check_stitched(verifier_t *v) {
+  static const int32_t parts[] = {AOT_GRAPH_JOINT, AOT_GRAPH_FORWARD, AOT_GRAPH_BACKWARD, AOT_GRAPH_UPDATE};
+  const uint32_t step = find_graph(v, AOT_GRAPH_STEP);
+  for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+    if (find_graph(v, parts[k]) != NONE)
+      aoth_verify_report(v, NONE, "verify.stitched", "the program still has a %s graph beside its step", aoth_graph_kind_name(parts[k]));
+  if (step == NONE) {
+    aoth_verify_report(v, NONE, "verify.stitched", "the program has no step graph");
+    return;
+  }
+  const graph_row_t *g = &v->p->graphs.at[step];
+  for (uint32_t i = 0; i < g->outputs.n; i++)
+    if (g->outputs.at[i].role == AOT_ROLE_UPDATE) check_in_place(v, step, &g->outputs.at[i]);
+}
+
 void aoth_verify_properties(verifier_t *v, uint32_t properties) {
   v->properties = properties;
   static const struct {
@@ -246,7 +277,8 @@ void aoth_verify_properties(verifier_t *v, uint32_t properties) {
                 {AOT_PROP_FUNCTIONAL, check_functional},
                 {AOT_PROP_JOINT, check_joint},
                 {AOT_PROP_RNG_EXPLICIT, check_rng_explicit},
-                {AOT_PROP_PARTITIONED, check_partitioned}};
+                {AOT_PROP_PARTITIONED, check_partitioned},
+                {AOT_PROP_STITCHED, check_stitched}};
   for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
     if (properties & checks[i].property) checks[i].check(v);
 }

@@ -2,6 +2,8 @@
  * Every complaint is made; the first that is a plugin's fault and not the user's decides nothing about the others. */
 #include <pipeline/session.h>
 
+#include <aot/inline.h>
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -137,10 +139,19 @@ static void check_device(checking_t *c) {
   if (device->use) note_status(c, aoth_stage_resolve(c->s, device, "device/1", c->p->arena));
 }
 
+/* One graph is what training takes where it can have it: a host without that unit trains with three. */
+static void check_stitch(checking_t *c, aoth_train_spec_t *train) {
+  if (train->step != AOTH_STEP_ONE_GRAPH || (!train->is_step_said && !aoth_registry_find(c->s->registry, train->stitch.use))) return;
+  note_status(c, aoth_stage_resolve(c->s, &train->stitch, "pass/1", c->p->arena));
+  for (uint64_t k = 0; train->stitch.unit && k < train->stitch.opts.n_values; k++)
+    if (aot_str_eq(train->stitch.unit->options[k].name, aot_str("loss"))) ((aot_opt_value_t *)(uintptr_t)train->stitch.opts.values)[k].i = train->loss;
+}
+
 static void check_train(checking_t *c) {
   aoth_train_spec_t *train = &c->p->run.train;
   if (!train->present) return;
   note_status(c, aoth_stage_resolve(c->s, &train->optimizer, "pass/1", c->p->arena));
+  check_stitch(c, train);
   const aoth_stage_t *last = c->p->n_stages ? &c->p->stages[c->p->n_stages - 1] : NULL;
   if (last && (!last->unit || strcmp(last->unit->kind, "backend/2") == 0)) return;
   aoth_sink_report(c->s->config.sink, AOT_SEVERITY_ERROR, &train->where, "pipeline.train",

@@ -68,10 +68,15 @@ typedef struct aoth_data_spec {
 #define AOTH_SCHEDULE_LINEAR 1 /* from lr down to min-lr at the last step */
 #define AOTH_SCHEDULE_COSINE 2 /* half a cosine from lr to min-lr at the last step */
 
+#define AOTH_STEP_ONE_GRAPH 0
+#define AOTH_STEP_THREE_GRAPHS 1
 typedef struct aoth_train_spec {
   int present; /* the file has run.train */
   int64_t steps;
   aoth_stage_t optimizer; /* run.train.optimizer with optimizer-with */
+  int32_t step;           /* AOTH_STEP_* */
+  int is_step_said;       /* by the file, not by default */
+  aoth_stage_t stitch;    /* that makes one graph of the step; no unit where it is not wanted, or not there and not asked for */
   double lr, min_lr;
   int32_t schedule; /* AOTH_SCHEDULE_* */
   int64_t warmup;   /* steps of linear growth from 0 to lr, before the schedule */
@@ -82,7 +87,7 @@ typedef struct aoth_train_spec {
   const char *checkpoint_path; /* NULL: none */
   int64_t checkpoint_every;    /* steps; 0: only at the end */
   const char *resume;          /* NULL: none */
-  aoth_where_t where, where_optimizer, where_loss, where_checkpoint, where_resume;
+  aoth_where_t where, where_optimizer, where_step, where_loss, where_checkpoint, where_resume;
 } aoth_train_spec_t;
 
 typedef struct aoth_run_spec {
@@ -196,6 +201,7 @@ aot_status_t aoth_session_open_every_opset(aoth_session_t *s);
 
 #define AOTH_STAGES_OPTIMIZER 1u  /* run p->run.train.optimizer right before the backend, or at the end */
 #define AOTH_STAGES_NO_BACKEND 2u /* stop before the backend */
+#define AOTH_STAGES_STITCH 4u     /* run p->run.train.stitch, if there is such a unit, behind the optimizer */
 /* Run the checked stages over the session's program. Stops at the first that fails. */
 aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags);
 /* Run one more unit (pass, partition or backend); the stage must have been resolved by check or by aoth_stage_resolve. */

@@ -6,6 +6,7 @@
 #include <pipeline/stage_print.h>
 #include <string.h>
 
+const char *const aoth_steps[2] = {"one-graph", "three-graphs"};
 const char *const aoth_schedules[3] = {"constant", "linear", "cosine"};
 const int32_t aoth_token_dtypes[6] = {AOT_U8, AOT_U16, AOT_I16, AOT_I32, AOT_U32, AOT_I64};
 
@@ -130,16 +131,21 @@ static void read_optimizer(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_
 
 static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_spec_t *run) {
   static const char *const keys[] = {"steps", "optimizer", "optimizer-with", "lr",   "schedule",   "warmup", "min-lr",
-                                     "data",  "seed",      "log-every",      "loss", "checkpoint", "resume"};
+                                     "data",  "seed",      "log-every",      "loss", "checkpoint", "resume", "step"};
   aoth_train_spec_t *t = &run->train;
   const aoth_yaml_t *node = aoth_fields_get(map, "train");
-  if (!aoth_fields_known(f, node, "train", keys, 13)) return;
+  if (!aoth_fields_known(f, node, "train", keys, 14)) return;
   t->present = 1;
   t->where = aoth_yaml_where(f->arena, node);
   t->steps = aoth_fields_i64(f, node, "steps", 0, 1, INT64_C(1) << 40);
   if (!aoth_fields_get(node, "steps"))
     aoth_yaml_error(f->sink, f->arena, node, "pipeline.missing", "'train' lacks 'steps'");
   read_optimizer(f, node, t);
+  t->step = aoth_fields_word(f, node, "step", AOTH_STEP_ONE_GRAPH, aoth_steps, 2);
+  t->where_step = aoth_fields_get(node, "step") ? aoth_fields_where(f, node, "step") : t->where;
+  t->stitch.use = t->stitch.name = "stitch";
+  t->stitch.where = t->where_step;
+  t->is_step_said = aoth_fields_get(node, "step") != NULL;
   t->lr = aoth_fields_f64(f, node, "lr", 1e-3, 0, 1e6);
   t->min_lr = aoth_fields_f64(f, node, "min-lr", 0, 0, 1e6);
   t->schedule = aoth_fields_word(f, node, "schedule", AOTH_SCHEDULE_CONSTANT, aoth_schedules, 3);
@@ -211,6 +217,7 @@ static void print_train(aoth_text_t *out, const aoth_train_spec_t *t) {
   aoth_print_options(out, "    optimizer-with: ", &t->optimizer);
   aoth_text_z(out, "    lr: ");
   aoth_print_double(out, t->lr);
+  aoth_text_f(out, "\n    step: %s", aoth_steps[t->step]);
   aoth_text_f(out, "\n    schedule: %s\n    warmup: %lld\n    min-lr: ", aoth_schedules[t->schedule],
               (long long)t->warmup);
   aoth_print_double(out, t->min_lr);

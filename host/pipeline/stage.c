@@ -295,10 +295,12 @@ aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage
 static aot_status_t run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {
   const aoth_stage_t *optimizer =
       (flags & AOTH_STAGES_OPTIMIZER) && p->run.train.optimizer.unit ? &p->run.train.optimizer : NULL;
+  const aoth_stage_t *stitch = optimizer && (flags & AOTH_STAGES_STITCH) && p->run.train.stitch.unit ? &p->run.train.stitch : NULL;
   for (uint32_t i = 0; i < p->n_stages; i++) {
     const int is_backend = strcmp(p->stages[i].unit->kind, "backend/2") == 0;
     if (is_backend && optimizer) AOT_TRY(aoth_session_run_stage(s, optimizer));
-    if (is_backend) optimizer = NULL;
+    if (is_backend && stitch) AOT_TRY(aoth_session_run_stage(s, stitch));
+    if (is_backend) optimizer = stitch = NULL;
     if (is_backend && (flags & AOTH_STAGES_NO_BACKEND)) break;
     AOT_TRY(aoth_session_run_stage(s, &p->stages[i]));
   }

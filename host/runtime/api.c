@@ -130,7 +130,7 @@ static void select_program(void *self, uint32_t program) { aoth_session_select((
 static aot_status_t compile(aothost_t *h, uint32_t flags) {
   const aoth_exec_t exec = {.self = h, .run = run_exe, .specialise = specialise, .select = select_program,
                             .max_patterns = h->plan->run.alias_patterns};
-  h->flags = flags & AOTHOST_OPTIMIZER ? AOTH_STAGES_OPTIMIZER : 0;
+  h->flags = flags & AOTHOST_OPTIMIZER ? AOTH_STAGES_OPTIMIZER | (flags & AOTHOST_STEP ? AOTH_STAGES_STITCH : 0) : 0;
   h->results = aoth_arena_create();
   if (!h->results) return refuse(h, AOT_E_EXHAUSTED, "no memory for results");
   AOT_TRY(aoth_pipeline_compile(h->session, h->plan, h->flags));
@@ -156,6 +156,7 @@ uint32_t aothost_n_inputs(const aothost_t *h) { return h->step ? aoth_step_n_inp
 uint32_t aothost_n_outputs(const aothost_t *h) { return h->step ? aoth_step_n_outputs(h->step) : 0; }
 int aothost_has_backward(const aothost_t *h) { return h->step && aoth_step_has(h->step, AOT_GRAPH_BACKWARD); }
 int aothost_has_update(const aothost_t *h) { return h->step && aoth_step_has(h->step, AOT_GRAPH_UPDATE); }
+int aothost_has_step(const aothost_t *h) { return h->step && aoth_step_has(h->step, AOT_GRAPH_STEP); }
 
 /* ---- steps ---- */
 
@@ -217,8 +218,9 @@ static int keep_inputs(const aothost_t *h, aoth_tensor_t *list, uint32_t n, aoth
   return 1;
 }
 
-/* to_caller: inputs that the program writes get their new numbers where the caller has them. */
-static aot_status_t forward(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, int to_caller, aoth_arena_t *arena) {
+/* to_caller: inputs that the program writes get their new numbers where the caller has them. lr: of a whole step; NULL: a forward. */
+static aot_status_t run_inputs(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, int to_caller, const double *lr,
+                               aoth_arena_t *arena) {
   aoth_tensor_t *list = aoth_arena_alloc(arena, 16, ((size_t)n_inputs + 1) * sizeof *list);
   if (!list) return refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
   for (uint32_t k = 0; k < n_inputs; k++)
@@ -227,25 +229,28 @@ static aot_status_t forward(aothost_t *h, const aot_tensor_t *inputs, uint32_t n
     if (aoth_step_owns(h->step, list[k].data))
       return refuse(h, AOT_E_INVALID, "a result of an earlier call cannot be written in place: its memory is used anew; pass a copy");
   if (!keep_inputs(h, list, n_inputs, arena)) return refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
-  AOT_TRY(aoth_step_forward(h->step, list, n_inputs));
+  AOT_TRY(lr ? aoth_step_whole(h->step, list, n_inputs, *lr) : aoth_step_forward(h->step, list, n_inputs));
   if (to_caller) aoth_step_store_inputs(h->step, list);
   return AOT_OK;
 }
 
-static aot_status_t forward_with(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, int to_caller) {
+static aot_status_t run_with(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, int to_caller, const double *lr) {
   AOT_TRY(begin(h));
   aoth_arena_t *arena = aoth_arena_create();
   aot_status_t status =
-      arena ? forward(h, inputs, n_inputs, to_caller, arena) : refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
+      arena ? run_inputs(h, inputs, n_inputs, to_caller, lr, arena) : refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
   aoth_arena_destroy(arena);
   return end(h, status);
 }
 
 aot_status_t aothost_forward(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs) {
-  return forward_with(h, inputs, n_inputs, 0);
+  return run_with(h, inputs, n_inputs, 0, NULL);
 }
 aot_status_t aothost_forward_in_place(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs) {
-  return forward_with(h, inputs, n_inputs, 1);
+  return run_with(h, inputs, n_inputs, 1, NULL);
+}
+aot_status_t aothost_step(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, double lr) {
+  return run_with(h, inputs, n_inputs, 0, &lr);
 }
 
 /* No tangents at all: one for the loss. */

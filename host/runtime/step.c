@@ -83,7 +83,10 @@ static void bind_inputs(aoth_step_t *s, aoth_call_t *c) {
     if (p->role == AOT_ROLE_OFFSET) store_int(p, c == &s->call[AOTH_CALL_BACKWARD] ? s->forward_offset : s->offset);
     c->in_views[i] = aoth_tensor_view(&p->tensor);
   }
-  for (uint32_t i = 0; i < c->n_out; i++) c->out_views[i] = aoth_tensor_view(&c->out[i].tensor);
+  for (uint32_t i = 0; i < c->n_out; i++) {
+    if (c->home && c->home[i] != AOT_NO_INDEX) c->out[i].tensor.data = c->in[c->home[i]].tensor.data;
+    c->out_views[i] = aoth_tensor_view(&c->out[i].tensor);
+  }
 }
 
 aot_status_t aoth_step_run(aoth_step_t *s, const aoth_call_t *c, int32_t kind, const aot_output_sink_t *open) {
@@ -115,7 +118,7 @@ static aot_status_t prepare_exit(aoth_step_t *s, const aoth_call_t *c, aoth_boun
   memset(s->updates, 0, s->leaves.n * sizeof *s->updates);
   for (uint32_t i = 0; i < c->n_out; i++) {
     const aoth_slot_t *p = &c->out[i];
-    if (p->role != AOT_ROLE_UPDATE || !p->tensor.dtype) continue;
+    if (p->role != AOT_ROLE_UPDATE || !p->tensor.dtype || (c->home && c->home[i] != AOT_NO_INDEX)) continue;
     s->updates[p->index] = &p->tensor;
     AOT_TRY(aoth_leaves_writable(&s->leaves, p->index));
   }
@@ -137,8 +140,9 @@ static aot_status_t enter(aoth_step_t *s, aoth_boundary_t *b) {
   return aoth_boundary_entry_same(b);
 }
 
-static aot_status_t leave_forward(aoth_step_t *s) {
-  const aoth_call_t *c = &s->call[AOTH_CALL_FORWARD];
+/* A step leaves its loss alone, and no other output. */
+static aot_status_t leave_first(aoth_step_t *s) {
+  const aoth_call_t *c = aoth_step_first(s);
   aoth_boundary_t b;
   AOT_TRY(enter(s, &b));
   AOT_TRY(prepare_exit(s, c, &b));
@@ -151,7 +155,7 @@ static aot_status_t leave_forward(aoth_step_t *s) {
   AOT_TRY(aoth_boundary_copy_back(&b));
   AOT_TRY(aoth_boundary_restride(&b));
   AOT_TRY(aoth_boundary_entry_same(&b));
-  return aoth_boundary_outputs(&b);
+  return c->home ? AOT_OK : aoth_boundary_outputs(&b);
 }
 
 /* ---- forward ---- */
@@ -188,19 +192,48 @@ static aot_status_t copy_inputs(aoth_step_t *s, const aoth_tensor_t *inputs) {
   return AOT_OK;
 }
 
-aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs) {
+static aot_status_t lacks(const aoth_step_t *s, const char *what, const char *stage) {
+  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.lacks", "the compiled program has no %s graph; it takes %s", what, stage);
+  return AOT_E_PRECONDITION;
+}
+
+/* Inputs in their places, for the call that takes them. */
+static aot_status_t give_inputs(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs) {
   int changed;
   s->phase = 0;
   AOT_TRY(bind_sizes(s, inputs, n_inputs));
   AOT_TRY(aoth_step_specialise(s, inputs, n_inputs, &changed));
   if (changed) AOT_TRY(bind_sizes(s, inputs, n_inputs));
   AOT_TRY(aoth_step_plan(s));
-  AOT_TRY(copy_inputs(s, inputs));
+  return copy_inputs(s, inputs);
+}
+
+aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs) {
+  if (!s->call[AOTH_CALL_FORWARD].present) return lacks(s, "forward", "a program whose step was not stitched together");
+  AOT_TRY(give_inputs(s, inputs, n_inputs));
   s->forward_offset = s->offset;
   AOT_TRY(run_call(s, AOTH_CALL_FORWARD, AOT_GRAPH_FORWARD));
   AOT_TRY(aoth_step_settle_open(s));
-  AOT_TRY(leave_forward(s));
+  AOT_TRY(leave_first(s));
   s->phase = AOTH_PHASE_FORWARD;
+  return AOT_OK;
+}
+
+static void give_lr(const aoth_call_t *c, double lr) {
+  for (uint32_t i = 0; i < c->n_in; i++)
+    if (c->in[i].role == AOT_ROLE_HYPER) aoth_tensor_fill(&c->in[i].tensor, lr);
+}
+
+aot_status_t aoth_step_whole(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr) {
+  const aoth_call_t *c = &s->call[AOTH_CALL_STEP];
+  if (!c->present) return lacks(s, "step", "the stage stitch");
+  AOT_TRY(give_inputs(s, inputs, n_inputs));
+  for (uint32_t i = 0; i < c->n_out; i++)
+    if (c->out[i].role == AOT_ROLE_UPDATE) AOT_TRY(aoth_leaves_writable(&s->leaves, c->out[i].index));
+  give_lr(c, lr);
+  AOT_TRY(run_call(s, AOTH_CALL_STEP, AOT_GRAPH_STEP));
+  AOT_TRY(leave_first(s));
+  s->phase = AOTH_PHASE_UPDATE;
   return AOT_OK;
 }
 
@@ -239,11 +272,6 @@ static aot_status_t give_tangent(aoth_step_t *s, const aoth_slot_t *p, const aot
 
 static aot_status_t too_early(const aoth_step_t *s, const char *what, const char *first) {
   aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.order", "%s needs a %s before it", what, first);
-  return AOT_E_PRECONDITION;
-}
-
-static aot_status_t lacks(const aoth_step_t *s, const char *what, const char *stage) {
-  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.lacks", "the compiled program has no %s graph; it takes %s", what, stage);
   return AOT_E_PRECONDITION;
 }
 
@@ -287,8 +315,7 @@ aot_status_t aoth_step_update(aoth_step_t *s, double lr) {
   aoth_boundary_t b;
   if (!c->present) return lacks(s, "update", "an optimizer (run.train.optimizer)");
   if (s->phase != AOTH_PHASE_BACKWARD) return too_early(s, "an update", "backward");
-  for (uint32_t i = 0; i < c->n_in; i++)
-    if (c->in[i].role == AOT_ROLE_HYPER) aoth_tensor_fill(&c->in[i].tensor, lr);
+  give_lr(c, lr);
   AOT_TRY(run_call(s, AOTH_CALL_UPDATE, AOT_GRAPH_UPDATE));
   s->phase = AOTH_PHASE_UPDATE;
   AOT_TRY(prepare_exit(s, c, &b));
@@ -302,6 +329,7 @@ int aoth_step_has(const aoth_step_t *s, int32_t graph_kind) {
     case AOT_GRAPH_FORWARD: return s->call[AOTH_CALL_FORWARD].present;
     case AOT_GRAPH_BACKWARD: return s->call[AOTH_CALL_BACKWARD].present;
     case AOT_GRAPH_UPDATE: return s->call[AOTH_CALL_UPDATE].present;
+    case AOT_GRAPH_STEP: return s->call[AOTH_CALL_STEP].present;
     default: return 0;
   }
 }
@@ -313,7 +341,7 @@ const aot_leaf_info_t *aoth_step_input(const aoth_step_t *s, uint32_t k) {
 }
 
 int64_t aoth_step_loss(const aoth_step_t *s) {
-  const aoth_call_t *c = &s->call[AOTH_CALL_FORWARD];
+  const aoth_call_t *c = aoth_step_first(s);
   for (uint32_t i = 0; i < c->n_out; i++)
     if (c->out[i].role == AOT_ROLE_LOSS) return c->out[i].index;
   return -1;

@@ -48,7 +48,7 @@ typedef struct aoth_step aoth_step_t;
 aot_status_t aoth_step_create(aot_prog_t *prog, const aoth_exec_t *exec, aoth_sink_t *sink, aoth_step_t **out);
 void aoth_step_destroy(aoth_step_t *s); /* NULL is fine */
 
-int aoth_step_has(const aoth_step_t *s, int32_t graph_kind); /* FORWARD, BACKWARD or UPDATE graph there */
+int aoth_step_has(const aoth_step_t *s, int32_t graph_kind); /* a FORWARD, BACKWARD, UPDATE or STEP graph */
 uint32_t aoth_step_n_inputs(const aoth_step_t *s);
 uint32_t aoth_step_n_outputs(const aoth_step_t *s);
 const aot_leaf_info_t *aoth_step_input(const aoth_step_t *s, uint32_t k); /* name, type, sample data of user input k */
@@ -70,6 +70,8 @@ void aoth_step_store_inputs(const aoth_step_t *s, const aoth_tensor_t *inputs);
 /* tangents[k] belongs to user output k; NULL: zeros. May be called again with other tangents. */
 aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tangents, uint32_t n_tangents);
 aot_status_t aoth_step_update(aoth_step_t *s, double lr);
+/* Forward, backward and update in one graph (stage stitch), which leaves the loss, and new leaves in the place of the old. */
+aot_status_t aoth_step_whole(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr);
 aot_status_t aoth_step_reset(aoth_step_t *s); /* leaves as the model file has them; results are gone */
 
 /* A result or leaf by key: 1, or 0 when there is none (yet). Borrowed until the next call that runs or resets. */

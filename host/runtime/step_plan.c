@@ -1,6 +1,8 @@
 /* Geometry of every port under the present sizes, and its place in the block (picture in step.h). Linear in ports. */
 #include <runtime/step_ports.h>
 
+#include <aot/inline.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +52,8 @@ static aot_status_t measure_all(aoth_step_t *s) {
 }
 
 static void place_all(aoth_step_t *s) {
-  aoth_call_t *f = &s->call[AOTH_CALL_FORWARD], *b = &s->call[AOTH_CALL_BACKWARD], *u = &s->call[AOTH_CALL_UPDATE];
+  aoth_call_t *f = &s->call[AOTH_CALL_FORWARD], *b = &s->call[AOTH_CALL_BACKWARD], *u = &s->call[AOTH_CALL_UPDATE],
+              *one = &s->call[AOTH_CALL_STEP];
   uint64_t end = 0, late;
   for (uint32_t k = 0; k < s->leaves.n_inputs; k++) place(&s->given[k], &end);
   for (uint32_t i = 0; i < f->n_in; i++)
@@ -69,6 +72,10 @@ static void place_all(aoth_step_t *s) {
   for (uint32_t i = 0; i < b->n_in; i++)
     if (!aoth_slot_is_leaf(b->in[i].role) && b->in[i].role != AOT_ROLE_SAVED) place(&b->in[i], &end);
   for (uint32_t i = 0; i < u->n_out; i++) place(&u->out[i], &late);
+  for (uint32_t i = 0; i < one->n_in; i++)
+    if (!aoth_slot_is_leaf(one->in[i].role)) place(&one->in[i], &end);
+  for (uint32_t i = 0; i < one->n_out; i++)
+    if (one->home[i] == AOT_NO_INDEX) place(&one->out[i], &end);
   s->nbytes_block = late > end ? late : end;
 }
 

@@ -24,12 +24,14 @@ typedef struct aoth_call { /* one graph */
   uint32_t n_in, n_out;
   aoth_slot_t *in, *out;
   aot_tensor_t *in_views, *out_views; /* what the executable is handed */
+  uint32_t *home; /* of a step, by output: the input in whose memory it lies; AOT_NO_INDEX: it has its own. NULL: all have */
 } aoth_call_t;
 
 #define AOTH_CALL_FORWARD 0
 #define AOTH_CALL_BACKWARD 1
 #define AOTH_CALL_UPDATE 2
-#define AOTH_N_CALLS 3
+#define AOTH_CALL_STEP 3 /* instead of the others */
+#define AOTH_N_CALLS 4
 #define AOTH_PHASE_FORWARD 1 /* what has run since the inputs were given */
 #define AOTH_PHASE_BACKWARD 2
 #define AOTH_PHASE_UPDATE 3
@@ -94,6 +96,7 @@ aot_status_t aoth_step_settle_open(aoth_step_t *s); /* after forward: ports of t
 void aoth_step_free_open(aoth_step_t *s);
 int aoth_step_owns_open(const aoth_step_t *s, const void *data);
 
+aoth_call_t *aoth_step_first(const aoth_step_t *s); /* the call that takes the user inputs: forward or step */
 int aoth_slot_is_leaf(int32_t role); /* PARAMETER BUFFER CONSTANT USER_INPUT STATE */
 
 #endif

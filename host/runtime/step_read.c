@@ -71,7 +71,7 @@ static uint32_t count_role(const aoth_call_t *c, int32_t role, int32_t other) {
 }
 
 static aot_status_t index_forward(aoth_step_t *s) {
-  const aoth_call_t *f = &s->call[AOTH_CALL_FORWARD];
+  const aoth_call_t *f = aoth_step_first(s);
   s->n_saved = count_role(f, AOT_ROLE_SAVED, AOT_ROLE_SAVED);
   s->n_bases = count_role(f, AOT_ROLE_BASE, AOT_ROLE_BASE);
   s->n_outputs = count_role(f, AOT_ROLE_USER_OUTPUT, AOT_ROLE_LOSS);
@@ -83,6 +83,31 @@ static aot_status_t index_forward(aoth_step_t *s) {
     if (f->out[i].index >= s->n_saved || s->saved[f->out[i].index] != AOT_NO_INDEX)
       return refuse(s, "run.ports", "the forward saves slot %u twice", f->out[i].index);
     s->saved[f->out[i].index] = i;
+  }
+  return AOT_OK;
+}
+
+aoth_call_t *aoth_step_first(const aoth_step_t *s) {
+  const int which = s->call[AOTH_CALL_STEP].present ? AOTH_CALL_STEP : AOTH_CALL_FORWARD;
+  return (aoth_call_t *)(uintptr_t)&s->call[which];
+}
+
+/* New values of a step lie where the old ones did (aot/graph.h, AOT_GRAPH_STEP). */
+static aot_status_t find_homes(aoth_step_t *s) {
+  aoth_call_t *c = &s->call[AOTH_CALL_STEP];
+  uint32_t *of_leaf = table(s, s->leaves.n, sizeof *of_leaf), offset = AOT_NO_INDEX; /* input port + 1 */
+  c->home = c->present ? table(s, c->n_out, sizeof *c->home) : NULL;
+  if (!of_leaf || (c->present && !c->home)) return no_memory(s);
+  for (uint32_t i = 0; i < c->n_in; i++) {
+    if (aoth_slot_is_leaf(c->in[i].role)) of_leaf[c->in[i].index] = i + 1;
+    if (c->in[i].role == AOT_ROLE_OFFSET) offset = i;
+  }
+  for (uint32_t o = 0; o < c->n_out; o++) {
+    const aoth_slot_t *p = &c->out[o];
+    c->home[o] = p->role == AOT_ROLE_OFFSET ? offset : AOT_NO_INDEX;
+    if (p->role == AOT_ROLE_UPDATE && of_leaf[p->index]) c->home[o] = of_leaf[p->index] - 1;
+    if (p->role == AOT_ROLE_UPDATE && c->home[o] == AOT_NO_INDEX)
+      return refuse(s, "run.ports", "the step computes a new value of leaf %u, which it does not take", p->index);
   }
   return AOT_OK;
 }
@@ -173,8 +198,9 @@ static aot_status_t check_entry_rule(const aoth_step_t *s, uint32_t i) {
   const aoth_leaf_t *a = &s->leaves.leaf[r->a < s->leaves.n ? r->a : 0], *b = &s->leaves.leaf[r->b < s->leaves.n ? r->b : 0];
   if (a->info.role != AOT_ROLE_USER_INPUT || b->info.role != AOT_ROLE_USER_INPUT || s->entry[r->a] != AOT_NO_INDEX)
     return refuse(s, "run.rules", "boundary rule %u says at the entry what leaf %u is, which must be a user input without such a rule", i, r->a);
-  for (uint32_t k = 0; k < s->call[AOTH_CALL_FORWARD].n_in; k++) {
-    const aoth_slot_t *p = &s->call[AOTH_CALL_FORWARD].in[k];
+  const aoth_call_t *first = aoth_step_first(s);
+  for (uint32_t k = 0; k < first->n_in; k++) {
+    const aoth_slot_t *p = &first->in[k];
     if (p->role == AOT_ROLE_USER_INPUT && p->index == r->a)
       return refuse(s, "run.rules", "input %u shares memory with another, but the program still reads it on its own; add the stage functionalize",
                     a->info.ordinal);
@@ -222,16 +248,17 @@ static aot_status_t check_updates(aoth_step_t *s) {
 }
 
 aot_status_t aoth_step_read(aoth_step_t *s) {
-  static const int32_t kinds[AOTH_N_CALLS] = {AOT_GRAPH_FORWARD, AOT_GRAPH_BACKWARD, AOT_GRAPH_UPDATE};
+  static const int32_t kinds[AOTH_N_CALLS] = {AOT_GRAPH_FORWARD, AOT_GRAPH_BACKWARD, AOT_GRAPH_UPDATE, AOT_GRAPH_STEP};
   if (aoth_graph_graph_find(s->prog, AOT_GRAPH_JOINT).id != AOT_NO_ID)
     return refuse(s, "run.joint", "the program is a joint graph that was not divided; add a partition stage before the backend");
   for (int k = 0; k < AOTH_N_CALLS; k++) AOT_TRY(read_call(s, kinds[k], &s->call[k]));
-  if (!s->call[AOTH_CALL_FORWARD].present) return refuse(s, "run.ports", "the program has no forward graph");
+  if (!aoth_step_first(s)->present) return refuse(s, "run.ports", "the program has no forward graph");
   s->gradient = table(s, s->leaves.n, sizeof *s->gradient);
   s->changed = table(s, s->leaves.n, 1);
   if (!s->gradient || !s->changed) return no_memory(s);
   memset(s->gradient, 0xff, s->leaves.n * sizeof *s->gradient);
   AOT_TRY(index_forward(s));
+  AOT_TRY(find_homes(s));
   AOT_TRY(read_rules(s));
   AOT_TRY(read_entry_rules(s));
   AOT_TRY(check_backward(s));

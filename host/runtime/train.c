@@ -47,6 +47,7 @@ static aot_status_t fail(const loop_t *l, const aoth_where_t *where, const char 
 /* ---- before the first step ---- */
 
 static aot_status_t check_graphs(const loop_t *l) {
+  if (aoth_step_has(l->step, AOT_GRAPH_STEP)) return AOT_OK; /* the stage that made it has looked */
   if (!aoth_step_has(l->step, AOT_GRAPH_BACKWARD))
     return fail(l, NULL, "train.backward", "training needs gradients, but the pipeline makes none; add the stages autograd and a partition");
   if (!aoth_step_has(l->step, AOT_GRAPH_UPDATE))
@@ -149,6 +150,16 @@ static aot_status_t read_loss(loop_t *l, double *out) {
   return AOT_OK;
 }
 
+static aot_status_t go_back(loop_t *l, double lr) {
+  uint64_t at = aoth_now_ns();
+  AOT_TRY(aoth_step_backward(l->step, l->tangents, aoth_step_n_outputs(l->step)));
+  aoth_trace_span(l->trace, "run", "backward", at, NULL);
+  at = aoth_now_ns();
+  AOT_TRY(aoth_step_update(l->step, lr));
+  aoth_trace_span(l->trace, "run", "update", at, NULL);
+  return AOT_OK;
+}
+
 static aot_status_t one_step(loop_t *l) {
   const aoth_tensor_t *inputs;
   uint32_t n;
@@ -157,8 +168,10 @@ static aot_status_t one_step(loop_t *l) {
   AOT_TRY(aoth_feed_next(l->feed, &l->random, l->done, &inputs, &n));
   aoth_trace_span(l->trace, "run", "feed", at, NULL);
   at = aoth_now_ns();
-  AOT_TRY(aoth_step_forward(l->step, inputs, n));
-  aoth_trace_span(l->trace, "run", "forward", at, NULL);
+  const int is_stitched = aoth_step_has(l->step, AOT_GRAPH_STEP);
+  if (is_stitched) AOT_TRY(aoth_step_whole(l->step, inputs, n, lr));
+  else AOT_TRY(aoth_step_forward(l->step, inputs, n));
+  aoth_trace_span(l->trace, "run", is_stitched ? "step graph" : "forward", at, NULL);
   AOT_TRY(read_loss(l, &loss));
   if (!isfinite(loss)) {
     l->result->diverged = 1;
@@ -167,12 +180,7 @@ static aot_status_t one_step(loop_t *l) {
                      (long long)l->done + 1);
     return AOT_OK;
   }
-  at = aoth_now_ns();
-  AOT_TRY(aoth_step_backward(l->step, l->tangents, aoth_step_n_outputs(l->step)));
-  aoth_trace_span(l->trace, "run", "backward", at, NULL);
-  at = aoth_now_ns();
-  AOT_TRY(aoth_step_update(l->step, lr));
-  aoth_trace_span(l->trace, "run", "update", at, NULL);
+  if (!is_stitched) AOT_TRY(go_back(l, lr));
   l->done++;
   aoth_trace_span(l->trace, "run", "step", begin, NULL);
   aoth_trace_counter(l->trace, "loss", loss);

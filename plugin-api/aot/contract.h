@@ -17,7 +17,8 @@
   X(AOT_PROP_PARTITIONED, 4, "partitioned", "separate forward and backward graphs with saved values between")          \
   X(AOT_PROP_HOOKED, 5, "hooked", "saved values are packed and unpacked")                                              \
   X(AOT_PROP_SHARDED, 6, "sharded", "parameters are split over ranks")                                                 \
-  X(AOT_PROP_LOWERED, 7, "lowered", "a backend has compiled it")
+  X(AOT_PROP_LOWERED, 7, "lowered", "a backend has compiled it")                                                       \
+  X(AOT_PROP_STITCHED, 8, "stitched", "one graph is a whole training step")
 #define AOT_PROP_IMPORTED (1u << 0)
 #define AOT_PROP_FUNCTIONAL (1u << 1)
 #define AOT_PROP_JOINT (1u << 2)
@@ -26,6 +27,7 @@
 #define AOT_PROP_HOOKED (1u << 5)
 #define AOT_PROP_SHARDED (1u << 6)
 #define AOT_PROP_LOWERED (1u << 7)
+#define AOT_PROP_STITCHED (1u << 8)
 
 /* Constant data of a unit. Operator lists name full operators ("aten.add.Tensor"); a trailing * matches a prefix; an empty
  * list promises nothing. */

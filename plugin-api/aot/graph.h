@@ -18,6 +18,10 @@
 #define AOT_GRAPH_BACKWARD 3 /* inputs: leaves it reads, saved values, tangents; outputs: gradients */
 #define AOT_GRAPH_UPDATE 4   /* optimizer: inputs: leaves, gradients, hyper-parameters; outputs: updates */
 #define AOT_GRAPH_REGION 5   /* owned by nodes: body of invoke_subgraph, branch of cond */
+/* A training step in one: inputs: leaves, hyper-parameters, seed, offset; outputs: loss, updates, offset. An UPDATE output lies in the
+ * memory of its leaf's input, and OFFSET in that of the offset: the backend writes neither before the old value was read for
+ * the last time. */
+#define AOT_GRAPH_STEP 6
 
 /* Roles of graph inputs and outputs, and what `index` counts. */
 #define AOT_ROLE_PARAMETER 1   /* in: leaf id */

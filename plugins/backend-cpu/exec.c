@@ -175,7 +175,7 @@ static form_t *form_slot(runnable_t *g) {
 
 /* ---- the program ---- */
 
-static int is_run(int32_t kind) { return kind == AOT_GRAPH_FORWARD || kind == AOT_GRAPH_BACKWARD || kind == AOT_GRAPH_UPDATE; }
+static int is_run(int32_t kind) { return kind == AOT_GRAPH_FORWARD || kind == AOT_GRAPH_BACKWARD || kind == AOT_GRAPH_UPDATE || kind == AOT_GRAPH_STEP; }
 
 static runnable_t *add_runnable(bc_program_t *p, int32_t kind, uint32_t graph) {
   runnable_t *g = &p->graphs[p->n_graphs++];

@@ -186,7 +186,8 @@ aot_status_t bc_new_tensor(bc_build_t *b, bc_tensor_t *t) {
     s->storage_capacity = capacity;
   }
   t->storage = s->n_storages;
-  s->storages[s->n_storages++] = (bc_storage_t){.kind = BC_ARENA, .nbytes = bc_extent(t), .first = BC_NONE, .last = BC_NONE, .value = AOT_NO_ID};
+  s->storages[s->n_storages++] = (bc_storage_t){.kind = BC_ARENA, .nbytes = bc_extent(t), .first = BC_NONE, .last = BC_NONE, .last_apart = BC_NONE,
+                                                   .value = AOT_NO_ID};
   return AOT_OK;
 }
 
@@ -258,8 +259,17 @@ bc_ref_t bc_use(bc_build_t *b, const bc_tensor_t *t) {
   bc_storage_t *s = &b->out->storages[t->storage];
   uint32_t now = b->out->n_steps - 1;
   if (s->first == BC_NONE) s->first = now;
-  s->last = now;
+  s->last = s->last_apart = now;
   return (bc_ref_t){t->storage, t->offset * (int64_t)aot_dtype_size(t->dtype)};
+}
+
+bc_ref_t bc_use_in_place(bc_build_t *b, const bc_tensor_t *t) {
+  if (!t || !t->dtype || t->storage == BC_NONE) return (bc_ref_t){BC_NONE, 0};
+  bc_storage_t *s = &b->out->storages[t->storage];
+  const uint32_t last_apart = s->last_apart;
+  const bc_ref_t ref = bc_use(b, t);
+  s->last_apart = last_apart;
+  return ref;
 }
 
 /* ---- copies ---- */

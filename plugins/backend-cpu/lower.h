@@ -32,6 +32,8 @@ typedef struct bc_build {
   const uint32_t *group;       /* by node of the graph: last member of its group */
   uint8_t *regions;            /* by node of the graph: its part in a sum of regions (lower_regions.c) */
   uint32_t *n_uses;            /* by value, as values: operands and outputs that read it */
+  uint32_t *home;              /* by output of a step: the input in whose memory it is to lie; BC_NONE: none. NULL: no step */
+  uint8_t *goes_home;          /* by value, as values: an output that has such a home is this value */
   const bc_machine_t *machine;
   bc_pool_t *pool;             /* the schedule's */
   bc_error_t *error;
@@ -91,6 +93,8 @@ aot_status_t bc_contiguous(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out
 aot_status_t bc_add_step(bc_build_t *b, bc_run_fn run, uint64_t payload_size, void *out_payload);
 #define BC_STEP(b, run, payload) AOT_TRY(bc_add_step(b, run, sizeof *(payload), &(payload)))
 bc_ref_t bc_use(bc_build_t *b, const bc_tensor_t *t); /* NULL: a reference to nothing */
+/* The same of a tensor whose elements the step reads before it writes those of the same index. */
+bc_ref_t bc_use_in_place(bc_build_t *b, const bc_tensor_t *t);
 aot_status_t bc_copy(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src); /* same sizes; converts */
 /* The same in a loop: with each count the tensors lie dst_step and src_step elements further. counter: an int64. */
 aot_status_t bc_copy_moving(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step, const bc_tensor_t *src, int64_t src_step,

@@ -306,6 +306,7 @@ static int describe(bc_build_t *b, group_t *g) {
     g->accesses[at].dtype = g->tensors[at].dtype;
     g->accesses[at].inst = k;
     g->loop.n_stores++;
+    g->loop.in_place |= b->goes_home && b->goes_home[member(b, g, k)->result_begin - b->value_begin];
   }
   return 1;
 }
@@ -352,6 +353,17 @@ static aot_status_t find_function(bc_build_t *b, const lp_loop_t *loop, bc_loop_
   return status;
 }
 
+/* Whatever is stored, is stored element on element with this load. */
+static int lies_as_stores(const group_t *g, uint32_t load) {
+  const lp_access_t *a = g->accesses;
+  for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++) {
+    if (aot_dtype_size(a[s].dtype) != aot_dtype_size(a[load].dtype)) return 0;
+    for (int32_t d = 0; d < g->loop.rank; d++)
+      if (g->loop.sizes[d] != 1 && a[s].strides[d] != a[load].strides[d]) return 0;
+  }
+  return 1;
+}
+
 static aot_status_t add_loop(bc_build_t *b, const group_t *g, bc_loop_fn function) {
   uint32_t n = g->loop.n_loads + g->loop.n_stores, rank = (uint32_t)g->loop.rank;
   int64_t inner = 1;
@@ -367,7 +379,8 @@ static aot_status_t add_loop(bc_build_t *b, const group_t *g, bc_loop_fn functio
   for (uint32_t d = 1; d < rank; d++) inner *= p->sizes[d];
   p->grain = (WORTH_A_THREAD + inner - 1) / inner;
   for (uint32_t k = 0; k < n; k++) {
-    p->refs[k] = bc_use(b, g->draws[k] ? NULL : &g->tensors[k]);
+    const bc_tensor_t *t = g->draws[k] ? NULL : &g->tensors[k];
+    p->refs[k] = k < g->loop.n_loads && lies_as_stores(g, k) ? bc_use_in_place(b, t) : bc_use(b, t);
     p->pointers[k] = (char *)g->draws[k];
     memcpy(p->strides + k * rank, g->accesses[k].strides, rank * sizeof *p->strides);
   }

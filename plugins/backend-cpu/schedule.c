@@ -185,6 +185,75 @@ static aot_status_t bind_output(bc_build_t *b, uint32_t i, uint32_t row) {
   return bc_copy(b, &s->outputs[i].type, &v->t);
 }
 
+/* ---- a step: outputs in the memory of inputs (aot/graph.h, AOT_GRAPH_STEP) ---- */
+
+/* Which output lies where; before nodes are lowered, since loops are made for it. */
+static aot_status_t find_homes(bc_build_t *b) {
+  const aot_snap_port_t *in = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->input_begin;
+  const aot_snap_port_t *out = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->output_begin;
+  if (b->graph->kind != AOT_GRAPH_STEP) return AOT_OK;
+  uint32_t *of_leaf = bc_pool_alloc(b->pool, ((uint64_t)b->s->leaves.count + 1) * 4); /* input port + 1 */
+  uint32_t offset = BC_NONE;
+  b->home = bc_pool_alloc(b->pool, ((uint64_t)b->graph->n_outputs + 1) * 4);
+  b->goes_home = bc_pool_alloc(b->pool, (uint64_t)b->n_values + 1);
+  if (!of_leaf || !b->home || !b->goes_home) return no_memory(b);
+  for (uint32_t i = 0; i < b->graph->n_inputs; i++) {
+    if (in[i].role <= AOT_ROLE_STATE && in[i].role != AOT_ROLE_TANGENT && in[i].index < b->s->leaves.count) of_leaf[in[i].index] = i + 1;
+    if (in[i].role == AOT_ROLE_OFFSET) offset = i;
+  }
+  for (uint32_t o = 0; o < b->graph->n_outputs; o++) {
+    b->home[o] = out[o].role == AOT_ROLE_OFFSET ? offset : BC_NONE;
+    if (out[o].role == AOT_ROLE_UPDATE && out[o].index < b->s->leaves.count && of_leaf[out[o].index]) b->home[o] = of_leaf[out[o].index] - 1;
+    if (b->home[o] != BC_NONE && out[o].value != AOT_NO_ID) b->goes_home[out[o].value - b->value_begin] = 1;
+  }
+  return AOT_OK;
+}
+
+/* The value stands in memory of its own, and nothing reads the input any more when that is first written; but for steps that go
+ * element by element. */
+static int can_go_home(const bc_build_t *b, const bc_tensor_t *t, const bc_tensor_t *input) {
+  if (t->storage == BC_NONE || input->storage == BC_NONE || !can_be_port(b, t, input)) return 0;
+  const bc_storage_t *value = &b->out->storages[t->storage], *home = &b->out->storages[input->storage];
+  if (value->first == BC_NONE || home->last == BC_NONE) return 1;
+  return home->last <= value->first && (home->last_apart == BC_NONE || home->last_apart < value->first);
+}
+
+/* A value that lies in memory that others may write is kept apart until all have been read. */
+static aot_status_t set_apart(bc_build_t *b, bc_tensor_t *t) {
+  const bc_tensor_t from = *t;
+  if (t->storage == BC_NONE || b->out->storages[t->storage].kind == BC_ARENA) return AOT_OK;
+  bc_make_contiguous(t);
+  AOT_TRY(bc_new_tensor(b, t));
+  return bc_copy(b, t, &from);
+}
+
+static aot_status_t bind_homes(bc_build_t *b, const aot_snap_port_t *ports) {
+  bc_schedule_t *s = b->out;
+  bc_tensor_t *values = bc_pool_alloc(b->pool, ((uint64_t)s->n_outputs + 1) * sizeof *values);
+  if (!values) return no_memory(b);
+  for (uint32_t i = 0; i < s->n_outputs; i++) {
+    if (b->home[i] == BC_NONE || ports[i].value == AOT_NO_ID) continue;
+    values[i] = bc_value(b, ports[i].value)->t;
+    s->outputs[i] = s->inputs[b->home[i]];
+    if (!bc_same_sizes(&values[i], &s->outputs[i].type) || values[i].dtype != s->outputs[i].type.dtype)
+      return bc_fail(b->error, AOT_E_DATA_LOSS, "bad-type", "output %u is not of the type of the input in whose memory it lies", i);
+    AOT_TRY(set_apart(b, &values[i]));
+  }
+  for (uint32_t i = 0; i < s->n_outputs; i++) {
+    if (b->home[i] == BC_NONE || !values[i].dtype || !can_go_home(b, &values[i], &s->outputs[i].type)) continue;
+    s->storages[values[i].storage].kind = BC_OUTPUT;
+    s->storages[values[i].storage].index = i;
+    s->outputs[i].type.storage = values[i].storage;
+    values[i].dtype = 0;
+  }
+  for (uint32_t i = 0; i < s->n_outputs; i++) {
+    if (b->home[i] == BC_NONE || !values[i].dtype || bc_numel(&values[i]) == 0) continue;
+    s->copied_nbytes += (uint64_t)bc_numel(&values[i]) * aot_dtype_size(values[i].dtype);
+    AOT_TRY(bc_copy(b, &s->outputs[i].type, &values[i]));
+  }
+  return AOT_OK;
+}
+
 static aot_status_t bind_outputs(bc_build_t *b) {
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->output_begin;
   bc_schedule_t *s = b->out;
@@ -192,8 +261,9 @@ static aot_status_t bind_outputs(bc_build_t *b) {
   s->outputs = bc_pool_alloc(b->pool, ((uint64_t)s->n_outputs + 1) * sizeof *s->outputs);
   if (!s->outputs) return no_memory(b);
   b->node = NULL;
-  for (uint32_t i = 0; i < s->n_outputs; i++) AOT_TRY(bind_output(b, i, ports[i].value));
-  return AOT_OK;
+  for (uint32_t i = 0; i < s->n_outputs; i++)
+    if (!b->home || b->home[i] == BC_NONE) AOT_TRY(bind_output(b, i, ports[i].value));
+  return b->home ? bind_homes(b, ports) : AOT_OK;
 }
 
 /* ---- nodes ---- */
@@ -314,6 +384,7 @@ static aot_status_t build(bc_build_t *b, const int64_t *symbols, uint64_t n_symb
   AOT_TRY(bc_find_ops(b));
   AOT_TRY(bc_open_graph(b));
   AOT_TRY(bind_inputs(b));
+  AOT_TRY(find_homes(b));
   AOT_TRY(bc_lower_nodes(b));
   AOT_TRY(bind_outputs(b));
   return plan(b);

@@ -57,6 +57,7 @@ typedef struct bc_storage {
   uint32_t index; /* port */
   uint64_t nbytes;
   uint32_t first, last; /* steps, BC_NONE: never touched */
+  uint32_t last_apart;  /* the last that reads it otherwise than element on element with all it writes; BC_NONE: none */
   uint32_t value;       /* id of the value that it was made for; AOT_NO_ID: none of the program's */
   uint64_t at;          /* in the arena */
 } bc_storage_t;
@@ -96,6 +97,7 @@ typedef struct bc_schedule {
   bc_port_t *inputs, *outputs;
   uint32_t n_inputs, n_outputs;
   uint64_t arena_nbytes, live_nbytes; /* planned; most alive at one step */
+  uint64_t copied_nbytes; /* of a step's outputs that could not be computed where they are to lie */
   uint32_t n_fallback; /* nodes run by reference kernels */
   uint32_t n_groups;   /* generated loops that are called */
 } bc_schedule_t;

@@ -65,6 +65,7 @@ static void count_uses(rf_program *p, uint32_t graph, rf_graph *g) {
     uint32_t v = ports[row->output_begin + o].value;
     if (v == AOT_NO_ID) continue;
     g->uses[v - g->value_begin]++;
+    if (row->kind == AOT_GRAPH_STEP) continue; /* its outputs lie in its inputs' memory, which may yet be read */
     if (g->port[v - g->value_begin] < 0) g->port[v - g->value_begin] = (int32_t)o;
   }
 }
@@ -208,11 +209,27 @@ static aot_status_t allocate_output(rf_state *st, uint32_t output, aot_tensor_t 
   return AOT_OK;
 }
 
+/* A step's outputs that are inputs still, in their memory: copied before any output is written over it. */
+static aot_status_t own_outputs(rf_state *st, rf_frame *f, const aot_snap_port_t *ports, uint32_t n) {
+  for (uint32_t o = 0; o < n; o++) {
+    rf_slot *slot = ports[o].value == AOT_NO_ID ? NULL : rf_slot_of(st, f, ports[o].value);
+    if (!slot || !slot->storage || slot->storage->owned) continue;
+    rk_tensor own = slot->t;
+    rf_storage *storage = rf_storage_create(st, slot->storage->nbytes);
+    if (!storage) return rf_fail(st, AOT_E_EXHAUSTED, AOT_NO_ID, "no memory for output %u", o);
+    own.data = memcpy(storage->data, slot->storage->data, (size_t)slot->storage->nbytes);
+    rf_storage_release(st, slot->storage);
+    rf_slot_share(slot, &own, storage);
+  }
+  return AOT_OK;
+}
+
 static aot_status_t write_outputs(rf_state *st) {
   const aot_snapshot_t *s = st->p->s;
   rf_frame *f = &st->frames[0];
   const aot_snap_graph_t *row = rf_graph_row(st, f);
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + row->output_begin;
+  if (row->kind == AOT_GRAPH_STEP) AOT_TRY(own_outputs(st, f, ports, row->n_outputs));
   for (uint32_t o = 0; o < row->n_outputs; o++) {
     rk_tensor t;
     const rf_slot *slot = ports[o].value == AOT_NO_ID ? NULL : rf_slot_of(st, f, ports[o].value);

@@ -64,6 +64,7 @@ typedef struct lp_loop {
   uint32_t n_loads, n_stores;
   lp_inst_t *insts;
   uint32_t n_insts;
+  int in_place; /* a store may lie where a load does, element on element */
 } lp_loop_t;
 
 /* ---- operators (loop_ops.c) ---- */

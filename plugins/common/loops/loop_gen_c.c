@@ -194,7 +194,7 @@ static void print_outer_loops(lp_text_t *out, const lp_loop_t *l) {
       print_first(out, l, k);
       continue;
     }
-    lp_print(out, "%s%s *restrict q%u = (%s%s *)p[%u]", mark, type, k, mark, type, k);
+    lp_print(out, "%s%s *%sq%u = (%s%s *)p[%u]", mark, type, l->in_place ? "" : "restrict ", k, mark, type, k);
     for (uint32_t d = 0; d + 1 < rank; d++) lp_print(out, " + i%u * s[%u]", d, k * rank + d);
     lp_print(out, ";\n");
   }

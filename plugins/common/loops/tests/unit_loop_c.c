@@ -213,7 +213,7 @@ static void small_exponents_are_products_and_roots(void **state) {
     const lp_operand_t operands[2] = {{LP_LOAD, AOT_F32, 1}, {LP_FLOAT, 0, 0}};
     lp_inst_t inst = {.dtype = AOT_F32, .n_args = 2, .args = {{LP_LOAD, 0, 0, 0}, {LP_FLOAT, 0, exponents[k], 0}}};
     lp_access_t accesses[2] = {{.dtype = AOT_F32, .strides = {1}}, {.dtype = AOT_F32, .strides = {1}}};
-    const lp_loop_t loop = {1, {N}, accesses, 1, 1, &inst, 1};
+    const lp_loop_t loop = {1, {N}, accesses, 1, 1, &inst, 1, 0};
     inst.text = lp_choose(lp_op_find(aot_str("aten.pow.Tensor_Scalar")), operands, 2, aot_str(""), AOT_F32, &inst.compute);
     assert_non_null(inst.text);
     snprintf(name, sizeof name, "f%d", k);
@@ -244,7 +244,7 @@ static void strides_and_broadcasts_are_followed(void **state) {
                         {"$0 > 0 ? $0 * $1 : T(0)", AOT_F32, AOT_F32, 2, {{LP_INST, 0, 0, 0}, {LP_FLOAT, 0, 0.5, 0}}}};
   lp_access_t accesses[4] = {{.dtype = AOT_F32, .strides = {1, H}}, {.dtype = AOT_F32, .strides = {0, 1}},
                              {.dtype = AOT_F32, .inst = 1, .strides = {W, 1}}, {.dtype = AOT_F32, .strides = {W, 1}}};
-  lp_loop_t loop = {2, {H, W}, accesses, 2, 2, insts, 2};
+  lp_loop_t loop = {2, {H, W}, accesses, 2, 2, insts, 2, 0};
   lp_text_t source = {0};
   char *pointers[4] = {(char *)a, (char *)b, (char *)out, (char *)sum};
   int64_t strides[8];
@@ -341,7 +341,7 @@ static void draws_are_those_of_the_reference_kernels(void **state) {
   (void)state;
   lp_prelude_add(&source);
   for (int k = 0; k < MANY; k++) {
-    loops[k] = (lp_loop_t){2, {ROWS, COLUMNS}, accesses[k], 3, 1, &insts[k], 1};
+    loops[k] = (lp_loop_t){2, {ROWS, COLUMNS}, accesses[k], 3, 1, &insts[k], 1, 0};
     generate_draw(&table[k], &loops[k], &draws[k], &source);
   }
   void *handle = build(&source);
