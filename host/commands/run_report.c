@@ -110,14 +110,16 @@ void aoth_run_print_summary(const aoth_run_t *r) {
   if (r->trained) print_training(r);
   if (r->called) aoth_step_keys(r->step, AOTH_KEYS_OUTPUTS | AOTH_KEYS_GRADIENTS, print_result, r->out);
   if (r->called && r->pipeline->run.outputs) fprintf(r->out, "outputs: %s\n", r->pipeline->run.outputs);
-  fprintf(r->out, "memory: saved for backward ");
-  print_bytes(r->out, sizes.nbytes_saved);
+  fprintf(r->out, "memory: %s", aoth_step_has(r->step, AOT_GRAPH_STEP) ? "one step graph" : "saved for backward ");
+  if (!aoth_step_has(r->step, AOT_GRAPH_STEP)) print_bytes(r->out, sizes.nbytes_saved);
   fprintf(r->out, ", boundary ");
   print_bytes(r->out, sizes.nbytes_block);
   fprintf(r->out, ", parameters and state ");
   print_bytes(r->out, sizes.nbytes_leaves);
   fprintf(r->out, ", executable ");
   print_bytes(r->out, stats.peak_nbytes ? stats.peak_nbytes : stats.arena_nbytes);
+  fprintf(r->out, ", copied %s ", r->trained ? "a step" : "back");
+  print_bytes(r->out, sizes.nbytes_copied + stats.copied_nbytes);
   fprintf(r->out, ", process peak ");
   print_bytes(r->out, peak_rss());
   fprintf(r->out, "\n");
@@ -184,6 +186,7 @@ static json_t *memory_json(const aoth_run_t *r) {
   json_object_set_new(o, "leaf_bytes", json_integer((json_int_t)sizes.nbytes_leaves));
   json_object_set_new(o, "arena_bytes", json_integer((json_int_t)stats.arena_nbytes));
   json_object_set_new(o, "peak_intermediate_bytes", json_integer((json_int_t)stats.peak_nbytes));
+  json_object_set_new(o, "copied_bytes", json_integer((json_int_t)(sizes.nbytes_copied + stats.copied_nbytes)));
   json_object_set_new(o, "artifact_bytes", json_integer((json_int_t)aoth_session_artifact_nbytes(r->session)));
   json_object_set_new(o, "peak_rss_bytes", json_integer((json_int_t)peak_rss()));
   json_object_set_new(o, "kernels", json_integer(stats.n_kernels));

@@ -120,6 +120,7 @@ static aot_status_t prepare_exit(aoth_step_t *s, const aoth_call_t *c, aoth_boun
     const aoth_slot_t *p = &c->out[i];
     if (p->role != AOT_ROLE_UPDATE || !p->tensor.dtype || (c->home && c->home[i] != AOT_NO_INDEX)) continue;
     s->updates[p->index] = &p->tensor;
+    s->nbytes_copied += p->tensor.nbytes;
     AOT_TRY(aoth_leaves_writable(&s->leaves, p->index));
   }
   for (uint32_t i = 1; i < s->leaves.n; i++) {
@@ -201,6 +202,7 @@ static aot_status_t lacks(const aoth_step_t *s, const char *what, const char *st
 static aot_status_t give_inputs(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs) {
   int changed;
   s->phase = 0;
+  s->nbytes_copied = 0;
   AOT_TRY(bind_sizes(s, inputs, n_inputs));
   AOT_TRY(aoth_step_specialise(s, inputs, n_inputs, &changed));
   if (changed) AOT_TRY(bind_sizes(s, inputs, n_inputs));
@@ -368,5 +370,6 @@ int aoth_step_block_has(const aoth_step_t *s, const void *data) {
 }
 
 aoth_step_sizes_t aoth_step_sizes(const aoth_step_t *s) {
-  return (aoth_step_sizes_t){.nbytes_block = s->nbytes_block, .nbytes_saved = s->nbytes_saved, .nbytes_leaves = s->leaves.nbytes_owned};
+  return (aoth_step_sizes_t){.nbytes_block = s->nbytes_block, .nbytes_saved = s->nbytes_saved, .nbytes_leaves = s->leaves.nbytes_owned,
+                             .nbytes_copied = s->nbytes_copied};
 }

@@ -102,6 +102,7 @@ typedef struct aoth_step_sizes {
   uint64_t nbytes_block;  /* of the planned block */
   uint64_t nbytes_saved;  /* saved values alone */
   uint64_t nbytes_leaves; /* leaves copied to memory of our own */
+  uint64_t nbytes_copied; /* new values copied over old ones by the last call or step */
 } aoth_step_sizes_t;
 aoth_step_sizes_t aoth_step_sizes(const aoth_step_t *s);
 

@@ -65,6 +65,7 @@ struct aoth_step {
   int rules_open;       /* some rule's geometry needs symbols that the forward tells */
   char *block;
   uint64_t nbytes_block, nbytes_saved, block_capacity;
+  uint64_t nbytes_copied; /* since the inputs were given: new values of leaves */
   /* after forward */
   aoth_slot_t *given;     /* by user input number: its copy in the block, with the geometry that executables expect */
   aoth_tensor_t *after;   /* by leaf: the tensor as the boundary leaves it */

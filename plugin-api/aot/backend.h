@@ -40,6 +40,7 @@ typedef struct aot_exe_stats {
   uint64_t arena_nbytes;     /* planned memory for intermediates, the largest graph */
   uint64_t peak_nbytes;      /* highest intermediate memory in use in any run, as measured */
   uint64_t n_runs;
+  uint64_t copied_nbytes;    /* by one run of a STEP graph: outputs that could not be computed where they are to lie */
 } aot_exe_stats_t;
 
 /* ---- calls ---- */
@@ -63,11 +64,10 @@ typedef struct aot_exe_plan {
   uint32_t struct_size, flags;
   aot_buffer_t arena;   /* its nbytes; 0: none */
   uint64_t alignment;   /* of the arena, bytes */
-  uint64_t copied_nbytes; /* of outputs whose memory is an input's, those that are computed elsewhere first */
 } aot_exe_plan_t;
 
 /* Memory for one call. Tensors have the dtype, sizes and strides of their ports under the symbols; `data` is an address of the device.
- * Outputs share memory with nothing, except where a port says alias_of. An output that is None has data NULL; one whose
+ * Outputs share memory with nothing, but for those of a STEP graph that lie where an input does (aot/graph.h). An output that is None has data NULL; one whose
  * sizes need unknown symbols has rank AOT_RANK_OPEN and no data. Everything is copied; the memory stays as it is until unbind. */
 typedef struct aot_binding {
   uint32_t struct_size, reserved;

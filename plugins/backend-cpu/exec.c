@@ -480,6 +480,7 @@ bc_program_stats_t bc_program_stats(const bc_program_t *p) {
     out.n_steps += newest->schedule.n_steps;
     out.n_groups += newest->schedule.n_groups;
     out.n_fallback += newest->schedule.n_fallback;
+    out.copied_nbytes += newest->schedule.copied_nbytes;
   }
   out.n_functions = p->n_functions;
   out.arena_nbytes = p->arena_nbytes;

@@ -33,7 +33,7 @@ typedef struct bc_build {
   uint8_t *regions;            /* by node of the graph: its part in a sum of regions (lower_regions.c) */
   uint32_t *n_uses;            /* by value, as values: operands and outputs that read it */
   uint32_t *home;              /* by output of a step: the input in whose memory it is to lie; BC_NONE: none. NULL: no step */
-  uint8_t *goes_home;          /* by value, as values: an output that has such a home is this value */
+  uint32_t *goes_home;         /* by value, as values: the home, counted from 1, of the output that is this value; 0: none */
   const bc_machine_t *machine;
   bc_pool_t *pool;             /* the schedule's */
   bc_error_t *error;

@@ -306,7 +306,7 @@ static int describe(bc_build_t *b, group_t *g) {
     g->accesses[at].dtype = g->tensors[at].dtype;
     g->accesses[at].inst = k;
     g->loop.n_stores++;
-    g->loop.in_place |= b->goes_home && b->goes_home[member(b, g, k)->result_begin - b->value_begin];
+    g->loop.in_place |= b->goes_home && 0 != b->goes_home[member(b, g, k)->result_begin - b->value_begin];
   }
   return 1;
 }
@@ -353,15 +353,21 @@ static aot_status_t find_function(bc_build_t *b, const lp_loop_t *loop, bc_loop_
   return status;
 }
 
-/* Whatever is stored, is stored element on element with this load. */
-static int lies_as_stores(const group_t *g, uint32_t load) {
-  const lp_access_t *a = g->accesses;
-  for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++) {
-    if (aot_dtype_size(a[s].dtype) != aot_dtype_size(a[load].dtype)) return 0;
-    for (int32_t d = 0; d < g->loop.rank; d++)
-      if (g->loop.sizes[d] != 1 && a[s].strides[d] != a[load].strides[d]) return 0;
-  }
+/* The input that an output is to lie on: the store and the load go over it element by element. */
+static int is_in_place(const bc_build_t *b, const group_t *g, uint32_t load, uint32_t store) {
+  const lp_access_t *l = &g->accesses[load], *s = &g->accesses[store];
+  const uint32_t home = b->goes_home[member(b, g, s->inst)->result_begin - b->value_begin];
+  if (!home || b->out->inputs[home - 1].type.storage != g->tensors[load].storage || aot_dtype_size(l->dtype) != aot_dtype_size(s->dtype))
+    return 0;
+  for (int32_t d = 0; d < g->loop.rank; d++)
+    if (g->loop.sizes[d] != 1 && l->strides[d] != s->strides[d]) return 0;
   return 1;
+}
+
+static bc_ref_t use_load(bc_build_t *b, const group_t *g, uint32_t load) {
+  int in_place = 0;
+  for (uint32_t s = g->loop.n_loads; b->goes_home && s < g->loop.n_loads + g->loop.n_stores; s++) in_place |= is_in_place(b, g, load, s);
+  return in_place ? bc_use_in_place(b, &g->tensors[load]) : bc_use(b, &g->tensors[load]);
 }
 
 static aot_status_t add_loop(bc_build_t *b, const group_t *g, bc_loop_fn function) {
@@ -379,8 +385,7 @@ static aot_status_t add_loop(bc_build_t *b, const group_t *g, bc_loop_fn functio
   for (uint32_t d = 1; d < rank; d++) inner *= p->sizes[d];
   p->grain = (WORTH_A_THREAD + inner - 1) / inner;
   for (uint32_t k = 0; k < n; k++) {
-    const bc_tensor_t *t = g->draws[k] ? NULL : &g->tensors[k];
-    p->refs[k] = k < g->loop.n_loads && lies_as_stores(g, k) ? bc_use_in_place(b, t) : bc_use(b, t);
+    p->refs[k] = g->draws[k] ? bc_use(b, NULL) : k < g->loop.n_loads ? use_load(b, g, k) : bc_use(b, &g->tensors[k]);
     p->pointers[k] = (char *)g->draws[k];
     memcpy(p->strides + k * rank, g->accesses[k].strides, rank * sizeof *p->strides);
   }

@@ -308,7 +308,7 @@ static aot_status_t plan(const aot_exe_t *e, aot_ctx_t *ctx, const aot_graph_at_
 static aot_status_t stats(const aot_exe_t *e, aot_exe_stats_t *out) {
   const exe_t *x = e->head.self;
   bc_program_stats_t s = bc_program_stats(x->program);
-  aot_exe_stats_t full = {sizeof full, s.n_steps, s.arena_nbytes, s.n_runs ? s.live_nbytes : 0, s.n_runs};
+  aot_exe_stats_t full = {sizeof full, s.n_steps, s.arena_nbytes, s.n_runs ? s.live_nbytes : 0, s.n_runs, s.copied_nbytes};
   uint32_t size = out->struct_size;
   memcpy(out, &full, size < sizeof full ? size : sizeof full);
   out->struct_size = size;

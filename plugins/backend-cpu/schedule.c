@@ -195,7 +195,7 @@ static aot_status_t find_homes(bc_build_t *b) {
   uint32_t *of_leaf = bc_pool_alloc(b->pool, ((uint64_t)b->s->leaves.count + 1) * 4); /* input port + 1 */
   uint32_t offset = BC_NONE;
   b->home = bc_pool_alloc(b->pool, ((uint64_t)b->graph->n_outputs + 1) * 4);
-  b->goes_home = bc_pool_alloc(b->pool, (uint64_t)b->n_values + 1);
+  b->goes_home = bc_pool_alloc(b->pool, ((uint64_t)b->n_values + 1) * 4);
   if (!of_leaf || !b->home || !b->goes_home) return no_memory(b);
   for (uint32_t i = 0; i < b->graph->n_inputs; i++) {
     if (in[i].role <= AOT_ROLE_STATE && in[i].role != AOT_ROLE_TANGENT && in[i].index < b->s->leaves.count) of_leaf[in[i].index] = i + 1;
@@ -204,7 +204,7 @@ static aot_status_t find_homes(bc_build_t *b) {
   for (uint32_t o = 0; o < b->graph->n_outputs; o++) {
     b->home[o] = out[o].role == AOT_ROLE_OFFSET ? offset : BC_NONE;
     if (out[o].role == AOT_ROLE_UPDATE && out[o].index < b->s->leaves.count && of_leaf[out[o].index]) b->home[o] = of_leaf[out[o].index] - 1;
-    if (b->home[o] != BC_NONE && out[o].value != AOT_NO_ID) b->goes_home[out[o].value - b->value_begin] = 1;
+    if (b->home[o] != BC_NONE && out[o].value != AOT_NO_ID) b->goes_home[out[o].value - b->value_begin] = b->home[o] + 1;
   }
   return AOT_OK;
 }

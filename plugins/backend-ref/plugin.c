@@ -29,7 +29,7 @@ typedef struct executable {
   hc_exe_t exe;
   aot_host_t host;
   rf_program *program;
-  uint64_t peak_nbytes, n_runs; /* updated atomically: runs may overlap */
+  uint64_t peak_nbytes, n_runs, copied_nbytes; /* updated atomically: runs may overlap */
 } executable;
 
 static aot_status_t complain(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *text,
@@ -171,6 +171,7 @@ static aot_status_t run(void *self, const hc_run_t *what) {
   while (stats.peak_nbytes > seen &&
          !__atomic_compare_exchange_n(&x->peak_nbytes, &seen, stats.peak_nbytes, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
+  __atomic_store_n(&x->copied_nbytes, stats.copied_nbytes, __ATOMIC_RELAXED);
   __atomic_fetch_add(&x->n_runs, 1, __ATOMIC_RELAXED);
   return AOT_OK;
 }
@@ -182,7 +183,8 @@ static aot_status_t exe_stats(const aot_exe_t *e, aot_exe_stats_t *out) {
                            .n_kernels = rf_n_kernels(x->program),
                            .arena_nbytes = 0,
                            .peak_nbytes = __atomic_load_n(&x->peak_nbytes, __ATOMIC_RELAXED),
-                           .n_runs = __atomic_load_n(&x->n_runs, __ATOMIC_RELAXED)};
+                           .n_runs = __atomic_load_n(&x->n_runs, __ATOMIC_RELAXED),
+                           .copied_nbytes = __atomic_load_n(&x->copied_nbytes, __ATOMIC_RELAXED)};
   memcpy(out, &stats, size < sizeof stats ? size : sizeof stats);
   return AOT_OK;
 }

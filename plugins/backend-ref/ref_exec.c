@@ -242,6 +242,7 @@ static aot_status_t write_outputs(rf_state *st) {
     if (!shapes_equal(&t, &slot->t))
       return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the buffer of output %u has another dtype or shape", o);
     rk_copy(&t, &slot->t);
+    if (row->kind == AOT_GRAPH_STEP && ports[o].role != AOT_ROLE_LOSS) st->copied_nbytes += (uint64_t)rk_numel(&t) * aot_dtype_size(t.dtype);
   }
   return AOT_OK;
 }
@@ -336,7 +337,7 @@ aot_status_t rf_run(const rf_program *p, const hc_run_t *run, const rf_printer *
                      row->n_inputs, row->n_outputs, (unsigned long long)run->n_inputs, (unsigned long long)run->n_outputs);
   else status = run_all(st, g, run->inputs, run->symbols);
   if (status == AOT_OK && run->n_symbols) memcpy(run->symbols, st->symbols, (size_t)run->n_symbols * sizeof *run->symbols);
-  if (out_stats) out_stats->peak_nbytes = st->peak_nbytes;
+  if (out_stats) *out_stats = (rf_stats){.peak_nbytes = st->peak_nbytes, .copied_nbytes = st->copied_nbytes};
   end(st);
   free(st);
   return status;

@@ -24,6 +24,7 @@ typedef struct rf_error {
 
 typedef struct rf_stats {
   uint64_t peak_nbytes; /* of the run: storages that the interpreter owned at once */
+  uint64_t copied_nbytes; /* of a step's outputs, which lie where inputs do */
 } rf_stats;
 
 /* Check and prepare. The bytes are borrowed until rf_destroy; when they are not 8-byte aligned they are copied. Kernels that are

@@ -76,7 +76,7 @@ typedef struct rf_state {
   const rk_tensor **tensors;
   int64_t *ints;
   int *open; /* by result of the running node: it has sizes that only the run tells */
-  uint64_t now_nbytes, peak_nbytes;
+  uint64_t now_nbytes, peak_nbytes, copied_nbytes;
   rf_rehearsal *rehearsal; /* NULL: a real run */
   rf_error *error;
 } rf_state;

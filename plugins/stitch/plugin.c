@@ -15,22 +15,23 @@ typedef struct unit {
 } unit_t;
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
-  const unit_t *u = p->self;
+  const unit_t *u = p->head.self;
   return st_stitch(&u->host, ctx, prog, u->loss);
 }
 
-static void destroy(const aot_pass_t *p) { free(p->self); }
+static void destroy(const aot_table_t *p) { free(p->self); }
 
-static aot_status_t create(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const void **out_table) {
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
   unit_t *u = calloc(1, sizeof *u);
-  (void)ctx;
+  (void)self, (void)ctx;
   if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
     free(u);
     return AOT_E_EXHAUSTED;
   }
   u->loss = (uint32_t)opts->values[0].i;
-  u->table = (aot_pass_t){.struct_size = sizeof u->table, .self = u, .run = run, .destroy = destroy};
-  *out_table = &u->table;
+  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  *out_table = &u->table.head;
   return AOT_OK;
 }
 

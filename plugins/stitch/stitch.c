@@ -26,8 +26,14 @@ typedef struct stitching {
   uint32_t seed, offset;  /* the step's inputs */
 } stitching_t;
 
-static aot_status_t fail(const stitching_t *s, const char *code, const char *message, aot_value_t at) {
-  return pt_fail(s->host, s->ctx, AOT_E_UNIMPLEMENTED, code, message, at);
+static aot_status_t fail(const stitching_t *s, const char *code, const char *message) {
+  return pt_fail(s->host, s->ctx, AOT_E_UNIMPLEMENTED, code, message, aot_no_value());
+}
+
+static aot_status_t fail_loss(const stitching_t *s, const char *why) {
+  char message[160];
+  snprintf(message, sizeof message, "user output %u cannot be the loss: %s", s->loss, why);
+  return fail(s, "stitch.loss", message);
 }
 
 static int is_leaf(int32_t role) {
@@ -38,7 +44,7 @@ static int is_leaf(int32_t role) {
 /* ---- what the parts hand to each other ---- */
 
 static uint32_t *table(const stitching_t *s, uint32_t n) {
-  uint32_t *t = s->host->alloc(s->ctx, AOT_ARENA_SCRATCH, sizeof *t, ((uint64_t)n + 1) * sizeof *t);
+  uint32_t *t = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, sizeof *t, ((uint64_t)n + 1) * sizeof *t);
   for (uint32_t i = 0; t && i <= n; i++) t[i] = AOT_NO_ID;
   return t;
 }
@@ -53,7 +59,7 @@ static aot_status_t read_outputs(stitching_t *s) {
   s->gradient = table(s, s->graph->n_leaves(s->prog));
   s->leaf_value = table(s, s->graph->n_leaves(s->prog));
   s->copier.map = table(s, s->graph->n_values(s->prog));
-  s->is_needed = s->host->alloc(s->ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)s->graph->n_values(s->prog) + 1);
+  s->is_needed = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)s->graph->n_values(s->prog) + 1);
   if (!s->saved || !s->gradient || !s->leaf_value || !s->copier.map || !s->is_needed) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < n; i++)
     if (out[i].role == AOT_ROLE_SAVED && out[i].index < n) s->saved[out[i].index] = out[i].value.id;
@@ -71,7 +77,7 @@ static uint32_t handed(const stitching_t *s, const aot_port_t *input) {
 static int is_result(const stitching_t *s, const aot_port_t *output) {
   const int is_loss = output->role == AOT_ROLE_LOSS || output->role == AOT_ROLE_USER_OUTPUT;
   return output->value.id != AOT_NO_ID &&
-         (output->role == AOT_ROLE_UPDATE || output->role == AOT_ROLE_OFFSET || (is_loss && output->index == s->loss));
+         (output->role == AOT_ROLE_UPDATE || output->role == AOT_ROLE_OFFSET || output->role == AOT_ROLE_TOKEN || (is_loss && output->index == s->loss));
 }
 
 /* ---- what the step needs: from its results back ---- */
@@ -151,7 +157,7 @@ static aot_status_t add_tangent(stitching_t *s, const aot_port_t *port) {
   return add_filled(s, &t, port->role == AOT_ROLE_TANGENT && port->index == s->loss ? 1 : 0, &s->copier.map[port->value.id]);
 }
 
-/* ---- inputs: every leaf once, in the order in which the parts take them ---- */
+/* ---- inputs: every leaf once, in the order in which the parts take them; the chains of effects stay two ---- */
 
 static aot_status_t add_outside(stitching_t *s, const aot_port_t *port) {
   uint32_t *known = is_leaf(port->role)             ? &s->leaf_value[port->index]
@@ -170,7 +176,6 @@ static aot_status_t add_outside(stitching_t *s, const aot_port_t *port) {
 static aot_status_t add_inputs(stitching_t *s, aot_graph_t part) {
   for (uint32_t i = 0; i < s->graph->n_inputs(s->prog, part); i++) {
     const aot_port_t port = s->graph->inputs(s->prog, part)[i];
-    if (port.role == AOT_ROLE_TOKEN) return fail(s, "stitch.token", "the order of effects is tied to forward and backward by tokens", port.value);
     if (port.role == AOT_ROLE_TANGENT || port.role == AOT_ROLE_TANGENT_UPDATE || port.role == AOT_ROLE_SAVED || port.role == AOT_ROLE_GRADIENT)
       continue;
     if (is_leaf(port.role) || s->is_needed[port.value.id]) AOT_TRY(add_outside(s, &port));
@@ -224,7 +229,7 @@ static int by_begin(const void *a, const void *b) {
 /* New values are written over the old ones in the middle of the step: where leaves share memory, another may yet be read. */
 static aot_status_t check_sharing(const stitching_t *s) {
   const uint32_t n_leaves = s->graph->n_leaves(s->prog);
-  storage_t *at = s->host->alloc(s->ctx, AOT_ARENA_SCRATCH, sizeof(void *), ((uint64_t)n_leaves + 1) * sizeof *at);
+  storage_t *at = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, sizeof(void *), ((uint64_t)n_leaves + 1) * sizeof *at);
   uint32_t n = 0;
   if (!at) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < n_leaves; i++) {
@@ -235,8 +240,7 @@ static aot_status_t check_sharing(const stitching_t *s) {
   qsort(at, n, sizeof *at, by_begin);
   for (uint32_t i = 1; i < n; i++)
     if (at[i].begin < at[i - 1].end)
-      return fail(s, "stitch.sharing", "two parameters or buffers of the model share memory, which the step would write while the other is read",
-                  aot_no_value());
+      return fail(s, "stitch.sharing", "two parameters or buffers of the model share memory, which the step would write while the other is read");
   return AOT_OK;
 }
 
@@ -249,13 +253,11 @@ static aot_status_t check_loss(const stitching_t *s) {
     has_tangents |= in[i].role == AOT_ROLE_TANGENT;
     has_own |= in[i].role == AOT_ROLE_TANGENT && in[i].index == s->loss;
   }
-  if (has_tangents && !has_own) return fail(s, "stitch.loss", "the loss depends on no parameter", aot_no_value());
+  if (has_tangents && !has_own) return fail_loss(s, "it depends on no parameter");
   for (uint32_t i = 0, n = s->graph->n_outputs(s->prog, s->part[FORWARD]); i < n; i++)
-    if (is_result(s, &out[i]) && out[i].role != AOT_ROLE_UPDATE && out[i].role != AOT_ROLE_OFFSET &&
-        (has_tangents || out[i].role == AOT_ROLE_LOSS))
+    if (is_result(s, &out[i]) && (out[i].role == AOT_ROLE_LOSS || (has_tangents && out[i].role == AOT_ROLE_USER_OUTPUT)))
       return AOT_OK;
-  return fail(s, "stitch.loss", "the loss is no output that the forward computes: it is a view of another tensor, or there is no such output",
-              aot_no_value());
+  return fail_loss(s, "there is no such output, or it is a view of another tensor");
 }
 
 static aot_status_t stitch(stitching_t *s) {
@@ -279,7 +281,7 @@ aot_status_t st_stitch(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
     char message[96];
     s.part[k] = host->graph->graph_find(prog, kinds[k]);
     snprintf(message, sizeof message, "the program has no %s graph, so there is no step to make of it", names[k]);
-    if (s.part[k].id == AOT_NO_ID) return fail(&s, "stitch.part", message, aot_no_value());
+    if (s.part[k].id == AOT_NO_ID) return fail(&s, "stitch.part", message);
   }
   const aot_status_t status = stitch(&s);
   pt_copier_deinit(&s.copier);

@@ -1,0 +1,37 @@
+#!/bin/sh
+# Training by one step graph and by three graphs: the same numbers, bit for bit, on both backends; and what cannot be stitched is said.
+. "$(dirname "$0")/lib.sh"
+cat > p.yaml <<'EOF'
+aot: 1
+vars: {backend: backend-ref, model: none.pt2}
+model: {path: "${model}"}
+stages: [{use: functionalize}, {use: rng}, {use: autograd}, {use: partition-mincut}, {use: "${backend}"}]
+run:
+  train: {steps: 3, lr: 0.01, seed: 4, log-every: 0, data: random, checkpoint: one.st}
+EOF
+# plain, batch norm's buffers, draws, effects and sizes told by the data
+for model in tests/fixtures/models/gpt_tiny tests/fixtures/models/resnet_tiny tests/models/dropout_vit tests/models/dynamic_mask; do
+  for backend in backend-ref backend-cpu; do
+    with="--set vars.model=$root/$model/train.pt2 --set vars.backend=$backend"
+    # shellcheck disable=SC2086
+    status 0 "$aothost" run p.yaml $with
+    says '^stitch '
+    says '^memory: one step graph, boundary '
+    status 0 "$aothost" run p.yaml $with --set run.train.step=three-graphs --set run.train.checkpoint=three.st
+    says '^memory: saved for backward '
+    same one.st three.st
+  done
+done
+status 0 "$aothost" run p.yaml --set "vars.model=$models/gpt_tiny/train.pt2" --set vars.backend=backend-cpu --set run.train.optimizer=sgd
+says 'copied a step 0 bytes'
+
+# the program, as text, and back
+status 0 "$aothost" opt "$models/mlp/train.pt2" --use functionalize --use autograd --use partition-default --use sgd --use stitch -o step.ir
+has step.ir '^graph @step.* step \{'
+status 0 "$aothost" opt step.ir -o again.ir
+same step.ir again.ir
+status 2 "$aothost" opt "$models/mlp/train.pt2" --use functionalize --use autograd --use partition-default --use sgd --use stitch --with loss=7
+says 'user output 7 cannot be the loss'
+status 2 "$aothost" opt "$models/mlp/train.pt2" --use functionalize --use autograd --use partition-default --use stitch
+says 'no update graph'
+finish
