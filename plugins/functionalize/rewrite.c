@@ -102,21 +102,42 @@ static aot_status_t refresh_operand(fz_rewrite_t *w, aot_node_t node, const aot_
 
 /* ---- writers ---- */
 
+/* y.t_() under no_grad, of a tensor that is no view for autograd and as large in both dimensions: nothing tells autograd, and a
+ * gradient that arrives goes on with each number where it stands. Where sizes change, PyTorch's backward refuses the gradient, or sums
+ * it to the old sizes (unsqueeze_), which is what a view's does. */
+static aot_status_t keeps_history_in_place(const fz_rewrite_t *w, const aot_node_info_t *step, uint32_t place, aot_value_t view,
+                                           int *out) {
+  const fz_place_t *p = &w->alias.places[place];
+  aot_type_t from, to;
+  AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){p->declared}, &from));
+  AOT_TRY(w->host->graph->value_type(w->prog, view, &to));
+  const int unseen = (step->flags & AOT_NODE_NO_GRAD) && !(describe(w, step)->flags & AOT_OP_NO_GRAD); /* not detach_ */
+  *out = unseen && w->alias.storages[p->storage].carries && fz_is_differentiable(&from) &&
+         (p->parent == FZ_NONE || fz_history_is_apart(w, place)) && from.rank == to.rank;
+  for (int32_t d = 0; *out && d < to.rank; d++) *out = from.sizes[d] == to.sizes[d];
+  return AOT_OK;
+}
+
 /* t_, unsqueeze_: the tensor is now another view of the same memory. It keeps its history, under no_grad too. */
-static aot_status_t rename_place(fz_rewrite_t *w, uint32_t operand, uint32_t declared, aot_value_t view, aot_value_t of) {
+static aot_status_t rename_place(fz_rewrite_t *w, uint32_t operand, uint32_t declared, aot_value_t view, aot_value_t of,
+                                 aot_node_t before) {
   const aot_graph_api_t *g = w->host->graph;
-  uint32_t old = fz_place_of(&w->alias, operand), k = 0;
+  uint32_t old = fz_place_of(&w->alias, operand), k = 0, index = g->value_index(w->prog, view);
   aot_node_t step = g->value_def(w->prog, view);
   aot_node_info_t info = {.struct_size = sizeof info};
+  int in_place;
   AOT_TRY(g->node_info(w->prog, step, &info));
   while (k < info.n_operands && info.operands[k] != of.id) k++;
   if (k == info.n_operands)
     return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.renamed",
                    "a change of shape in place that is more than one view is not supported", step);
-  AOT_TRY(w->host->edit->flags_set(w->prog, step, info.flags & ~(uint32_t)AOT_NODE_NO_GRAD));
-  uint32_t place = fz_alias_view(&w->alias, old, step.id, g->value_index(w->prog, view), declared, view.id);
+  AOT_TRY(keeps_history_in_place(w, &info, old, view, &in_place));
+  if (in_place) AOT_TRY(fz_with_history(w, of, view, before, &view));
+  else AOT_TRY(w->host->edit->flags_set(w->prog, step, info.flags & ~(uint32_t)AOT_NODE_NO_GRAD));
+  uint32_t place = fz_alias_view(&w->alias, old, step.id, index, declared, view.id);
   if (w->alias.failed) return fz_no_memory(w);
   w->alias.places[place].operand = k;
+  w->alias.places[place].own_history = in_place != 0;
   fz_alias_join(&w->alias, declared, operand);
   fz_alias_name(&w->alias, operand, place);
   return AOT_OK;
@@ -189,7 +210,7 @@ static aot_status_t apply_writes(fz_rewrite_t *w, aot_node_t node, const aot_op_
       AOT_TRY(note_writer(w, place, node));
       w->alias.storages[w->alias.places[place].storage].carries |= carries;
       if (d->flags & AOT_OP_INPLACE_VIEW)
-        AOT_TRY(rename_place(w, v, info.first_result.id, written[k++], (aot_value_t){info.operands[operand]}));
+        AOT_TRY(rename_place(w, v, info.first_result.id, written[k++], (aot_value_t){info.operands[operand]}, node));
       else AOT_TRY(fz_write(w, place, written[k++], unseen, node));
       AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
     }

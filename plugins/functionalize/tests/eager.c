@@ -92,6 +92,7 @@ static void look(eg_world_t *w, const eg_tensor_t *from, const eg_shape_t *shape
   eg_tensor_t t = *from;
   t.at = *shape;
   t.is_view = 1;
+  t.shares_history = !cut;
   if (cut) t.history = new_history(w, w->numel[from->storage]);
   w->tensor[w->n_tensors] = t;
   add_value(w, w->n_tensors++);
@@ -469,12 +470,24 @@ static int pieces(eg_world_t *w, eg_step_t *s, const eg_tensor_t t) {
   return 1;
 }
 
+/* t_ under no_grad, of equal sizes, goes unseen: the element at each place keeps the history of the one that was there. */
+static void keep_history_in_place(eg_world_t *w, eg_tensor_t *self, const eg_shape_t *now) {
+  const int was = self->history;
+  if (self->shares_history || self->at.rank != now->rank) return;
+  if (memcmp(self->at.size, now->size, sizeof now->size[0] * (size_t)now->rank)) return;
+  self->history = new_history(w, w->numel[self->storage]);
+  w->frozen[self->history] = w->frozen[was];
+  for (int64_t i = 0; i < eg_count(now); i++)
+    w->derivative[self->history][eg_position(now, i)] = w->derivative[was][eg_position(&self->at, i)];
+}
+
 static int in_place_view(eg_world_t *w, const eg_step_t *s, const eg_tensor_t *t) {
   eg_shape_t shape = {0};
   eg_tensor_t *self = &w->tensor[w->tensor_of[s->a]];
   if ((w->frozen[t->history] && (!s->no_grad || s->op == EG_DETACH_)) || !view_shape(w, s, t, &shape)) return 0;
   if (s->op == EG_DETACH_ && t->is_view) return 0; /* as PyTorch refuses */
   if (s->op == EG_DETACH_) self->history = new_history(w, w->numel[t->storage]);
+  else if (s->no_grad) keep_history_in_place(w, self, &shape);
   self->at = shape;
   add_value(w, w->tensor_of[s->a]);
   return 1;
@@ -499,7 +512,8 @@ static int maybe_copy(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t) {
   int already = 1; /* a tensor without elements is contiguous */
   for (int d = 0; d < t.at.rank; d++) already &= t.at.size[d] == 1 || t.at.stride[d] == dense.stride[d] || eg_count(&t.at) == 0;
   if ((s->op == EG_CONTIGUOUS && already) || (s->op == EG_FLATTEN && t.at.rank == 1)) return itself(w, s);
-  if (s->op != EG_CONTIGUOUS && view_shape(w, s, &t, &shape)) {
+  const int fits = s->op != EG_CONTIGUOUS && view_shape(w, s, &t, &shape);
+  if (fits && (s->op != EG_RAVEL || already)) { /* ravel asks for a contiguous tensor first */
     look(w, &t, &shape, s->no_grad);
     return 1;
   }

@@ -27,6 +27,7 @@ typedef struct eg_tensor {
   eg_shape_t at;
   int storage, history;
   int is_view; /* of another tensor: detach_ is refused */
+  int shares_history; /* a view for autograd, too */
 } eg_tensor_t;
 
 typedef enum eg_op { /* program_text.c has their names; eager.c says what each takes */
