@@ -22,6 +22,7 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import export_model
 
@@ -33,7 +34,8 @@ of parameters and inputs, buffers and inputs after the call.
 A program is a list of statements over inputs, parameters and buffers: views,
 writes through views, operators in place, no_grad blocks, composites, losses,
 buffers written after losses, ten dtypes, NaN and infinities. Each is tried
-eagerly while it is made, so all are valid. One that disagrees is reduced
+eagerly while it is made, so all are valid; writes whose outcome goes by the
+order of elements in a kernel are left out. One that disagrees is reduced
 statement by statement, and its folder is kept: train.pt2, expected.safetensors,
 src.py.
 
@@ -427,8 +429,36 @@ class Program:
         return model.train(), tuple(value for name, value in tensors.items() if name[0] == "x")
 
 
+def places(t: torch.Tensor) -> list[int]:
+    """Where the elements lie in the storage, counted in elements."""
+    whole = torch.arange(t.untyped_storage().nbytes() // t.element_size())
+    return whole.as_strided(t.shape, t.stride(), t.storage_offset()).flatten().tolist()
+
+
+class OrderMatters(TorchDispatchMode):
+    """Refuses what a kernel leaves by the order in which it takes the elements, which PyTorch does not promise: a write into elements
+    that are one in memory, or into some that are read besides, at another place of the operand."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        given = list(zip(func._schema.arguments, args)) + [(a, kwargs[a.name]) for a in func._schema.arguments if a.name in kwargs]
+        written = [t for a, t in given if a.alias_info and a.alias_info.is_write and isinstance(t, torch.Tensor)]
+        read = [t for _, value in given for t in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(t, torch.Tensor)]
+        for t in written if torch.Tag.inplace_view not in func.tags else []:
+            ours = places(t)
+            if len(set(ours)) < len(ours):
+                raise ValueError("one element of the storage is written several times")
+            for other in read:
+                if other.untyped_storage().data_ptr() != t.untyped_storage().data_ptr() or t.numel() == 0 or other.numel() == 0:
+                    continue
+                theirs = places(other)
+                if other.dtype != t.dtype or (theirs != ours and set(theirs) & set(ours)):
+                    raise ValueError("elements that are written are read at other places")
+        return func(*args, **kwargs)
+
+
 def run_eagerly(program: Program, statements: list[str]) -> dict:
-    """The scope after the statements; raises what PyTorch raises."""
+    """The scope after the statements; raises what PyTorch raises, and where the order of elements matters."""
     tensors = program.tensors()
     holder = nn.Module()
     scope = {"torch": torch, "F": F, "nn": nn, "self": holder}
@@ -438,8 +468,9 @@ def run_eagerly(program: Program, statements: list[str]) -> dict:
             value = nn.Parameter(value.detach()) if name[0] == "p" else value
             setattr(holder, name, value)
             scope[name] = value
-    for statement in statements:
-        exec(statement, scope)
+    with OrderMatters():
+        for statement in statements:
+            exec(statement, scope)
     return {name: value for name, value in scope.items() if name not in ("torch", "F", "nn", "self", "__builtins__")}
 
 
