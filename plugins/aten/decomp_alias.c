@@ -5,41 +5,41 @@
 #include <string.h>
 
 /* x_copy: clones of what x shows */
-aot_status_t at_dc_view_copy(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_view_copy(em_t *e, aot_value_t *out) {
   char name[96];
-  const char *mark = strstr(e->row->name, "_copy");
+  const char *mark = strstr(at_name(e), "_copy");
   uint32_t i;
-  at_x first;
-  if (mark == NULL || strlen(e->row->name) >= sizeof name) return AOT_E_UNIMPLEMENTED;
-  memcpy(name, e->row->name, (size_t)(mark - e->row->name));
-  strcpy(name + (mark - e->row->name), mark + 5);
-  first = at_call(e, name, e->info.n_args, e->info.args);
+  em_x first;
+  if (mark == NULL || strlen(at_name(e)) >= sizeof name) return AOT_E_UNIMPLEMENTED;
+  memcpy(name, at_name(e), (size_t)(mark - at_name(e)));
+  strcpy(name + (mark - at_name(e)), mark + 5);
+  first = em_call(e, name, e->info.n_args, e->info.args);
   for (i = 0; i < e->info.n_results; i++)
-    out[i] = VAL(AT(e, "clone", at_nth(first, i), aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS)));
+    out[i] = VAL(EM(e, "clone", em_nth(first, i), aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS)));
   return e->status;
 }
 
 /* hstack, vstack: low ranks get dimensions, then cat */
-aot_status_t at_dc_stack_rows(at_emit_t *e, aot_value_t *out) {
-  at_x list = IN("tensors");
-  int vertical = strcmp(e->row->name, "aten.vstack.default") == 0;
+aot_status_t at_dc_stack_rows(em_t *e, aot_value_t *out) {
+  em_x list = IN("tensors");
+  int vertical = strcmp(at_name(e), "aten.vstack.default") == 0;
   int32_t least = vertical ? 2 : 1, rank = at_result_type(e, 0).rank;
   uint32_t *ids = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, sizeof *ids, list.n * sizeof *ids), i;
   if (ids == NULL) return AOT_E_EXHAUSTED;
   for (i = 0; i < list.n; i++) {
     aot_value_t v;
-    at_x x;
+    em_x x;
     v.id = list.u.ids[i];
-    x = at_v(v);
+    x = em_v(v);
     while (e->status == AOT_OK && TYPE(x).rank < least) x = at_unsqueeze(e, x, 0);
     ids[i] = VAL(x).id;
   }
-  return at_give(e, AT(e, "cat", aot_arg_values(ids, list.n), at_i(vertical || rank == 1 ? 0 : 1)), out);
+  return at_give(e, EM(e, "cat", aot_arg_values(ids, list.n), em_i(vertical || rank == 1 ? 0 : 1)), out);
 }
 
 /* indexing="xy" exchanges the first two dimensions */
-aot_status_t at_dc_meshgrid(at_emit_t *e, aot_value_t *out) {
-  at_x list = IN("tensors");
+aot_status_t at_dc_meshgrid(em_t *e, aot_value_t *out) {
+  em_x list = IN("tensors");
   int columns_first = at_in_str_is(e, "indexing", "xy") && list.n > 1;
   uint32_t i;
   for (i = 0; i < e->info.n_results && i < list.n; i++) {
@@ -47,49 +47,50 @@ aot_status_t at_dc_meshgrid(at_emit_t *e, aot_value_t *out) {
     int32_t dim = (int32_t)(columns_first && i < 2 ? 1 - i : i);
     aot_value_t v;
     v.id = list.u.ids[i];
-    out[i] = VAL(at_expanded(e, at_along(e, at_v(v), dim, t.rank), t.sizes, t.rank));
+    out[i] = VAL(at_expanded(e, at_along(e, em_v(v), dim, t.rank), t.sizes, t.rank));
   }
   return e->status;
 }
 
-aot_status_t at_dc_diag(at_emit_t *e, aot_value_t *out) {
-  if (TYPE(IN("self")).rank == 1) return at_give(e, AT(e, "diag_embed", IN("self"), IN("diagonal")), out);
-  return at_give(e, AT(e, "clone", AT(e, "diagonal", IN("self"), IN("diagonal")),
+aot_status_t at_dc_diag(em_t *e, aot_value_t *out) {
+  if (TYPE(IN("self")).rank == 1) return at_give(e, EM(e, "diag_embed", IN("self"), IN("diagonal")), out);
+  return at_give(e, EM(e, "clone", EM(e, "diagonal", IN("self"), IN("diagonal")),
                        aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS)), out);
 }
 
 /* pad: constant, circular, reflect or replicate; the last two by the number of padded dimensions */
-aot_status_t at_dc_pad(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_pad(em_t *e, aot_value_t *out) {
   const int64_t *pad;
   uint32_t n = at_in_ints(e, "pad", &pad);
   int reflect = at_in_str_is(e, "mode", "reflect");
   char name[48];
   if (at_in_str_is(e, "mode", "constant"))
-    return at_give(e, AT(e, "constant_pad_nd", IN("self"), IN("pad"), at_in_has(e, "value") ? IN("value") : at_i(0)), out);
-  if (at_in_str_is(e, "mode", "circular")) return at_give(e, AT(e, "_pad_circular", IN("self"), IN("pad")), out);
+    return at_give(e, EM(e, "constant_pad_nd", IN("self"), IN("pad"), at_in_has(e, "value") ? IN("value") : em_i(0)), out);
+  if (at_in_str_is(e, "mode", "circular")) return at_give(e, EM(e, "_pad_circular", IN("self"), IN("pad")), out);
   if ((!reflect && !at_in_str_is(e, "mode", "replicate")) || n < 2 || n > 6 || n % 2) {
-    at_emit_fail(e, "use constant, reflect, replicate or circular", "pad of %u numbers in this mode is not supported", n);
+    em_fail(e, AOT_E_UNIMPLEMENTED, "use constant, reflect, replicate or circular",
+            "pad of %u numbers in this mode is not supported", n);
     return e->status;
   }
   strcpy(name, reflect ? "reflection_padNd" : "replication_padNd");
   name[strlen(name) - 2] = (char)('0' + n / 2);
-  return at_give(e, AT(e, name, IN("self"), IN("pad")), out);
+  return at_give(e, EM(e, name, IN("self"), IN("pad")), out);
 }
 
-aot_status_t at_dc_grid_sampler(at_emit_t *e, aot_value_t *out) {
-  return at_give(e, at_call(e, TYPE(IN("input")).rank == 4 ? "grid_sampler_2d" : "grid_sampler_3d", e->info.n_args,
+aot_status_t at_dc_grid_sampler(em_t *e, aot_value_t *out) {
+  return at_give(e, em_call(e, TYPE(IN("input")).rank == 4 ? "grid_sampler_2d" : "grid_sampler_3d", e->info.n_args,
                             e->info.args), out);
 }
 
-aot_status_t at_dc_max_pool1d(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_max_pool1d(em_t *e, aot_value_t *out) {
   static const struct {
     const char *name;
     int64_t flat;
   } lists[4] = {{"kernel_size", 1}, {"stride", 1}, {"padding", 0}, {"dilation", 1}};
-  at_x args[6], y;
+  em_x args[6], y;
   int64_t kernel = 1;
   uint32_t i;
-  args[0] = AT(e, "unsqueeze", IN("self"), at_i(-2));
+  args[0] = EM(e, "unsqueeze", IN("self"), em_i(-2));
   for (i = 0; i < 4; i++) {
     const int64_t *list;
     int64_t pair[2];
@@ -97,115 +98,115 @@ aot_status_t at_dc_max_pool1d(at_emit_t *e, aot_value_t *out) {
     pair[0] = lists[i].flat;
     pair[1] = n ? list[0] : kernel;
     if (i == 0) kernel = pair[1];
-    args[1 + i] = at_list(e, pair, 2);
+    args[1 + i] = em_list(e, pair, 2);
   }
   args[5] = IN("ceil_mode");
-  y = at_call(e, "max_pool2d_with_indices", 6, args);
-  return at_give(e, AT(e, "squeeze.dim", y, at_i(-2)), out);
+  y = em_call(e, "max_pool2d_with_indices", 6, args);
+  return at_give(e, EM(e, "squeeze.dim", y, em_i(-2)), out);
 }
 
 /* inner products over the last dimensions: rows of a times rows of b */
-aot_status_t at_dc_inner(at_emit_t *e, aot_value_t *out) {
-  at_x a = IN("self"), b = IN("other");
+aot_status_t at_dc_inner(em_t *e, aot_value_t *out) {
+  em_x a = IN("self"), b = IN("other");
   aot_type_t ta = TYPE(a), tb = TYPE(b), t = at_result_type(e, 0);
   int64_t sizes[2];
   if (ta.rank == 0 || tb.rank == 0) return at_give(e, MUL(a, b), out);
   sizes[1] = ta.sizes[ta.rank - 1];
-  sizes[0] = at_numel(e->infer, ta.sizes, ta.rank - 1);
+  sizes[0] = at_numel(at_infer(e), ta.sizes, ta.rank - 1);
   a = at_reshaped(e, a, sizes, 2);
-  sizes[0] = at_numel(e->infer, tb.sizes, tb.rank - 1);
-  b = AT(e, "transpose.int", at_reshaped(e, b, sizes, 2), at_i(0), at_i(1));
-  return at_give(e, at_reshaped(e, AT(e, "mm", a, b), t.sizes, t.rank), out);
+  sizes[0] = at_numel(at_infer(e), tb.sizes, tb.rank - 1);
+  b = EM(e, "transpose.int", at_reshaped(e, b, sizes, 2), em_i(0), em_i(1));
+  return at_give(e, at_reshaped(e, EM(e, "mm", a, b), t.sizes, t.rank), out);
 }
 
 /* equal, or finite and near; nan is near nan when asked */
-aot_status_t at_dc_isclose(at_emit_t *e, aot_value_t *out) {
-  at_x a = IN("self"), b = IN("other"), close = EQ(a, b);
+aot_status_t at_dc_isclose(em_t *e, aot_value_t *out) {
+  em_x a = IN("self"), b = IN("other"), close = EQ(a, b);
   if (!at_is_integral(TYPE(a).dtype)) {
-    at_x d = ABS(SUB(a, b)), border = ADD(MUL(ABS(b), IN("rtol")), IN("atol"));
-    close = AT(e, "logical_or", close, AT(e, "logical_and", LT(d, at_f(INFINITY)), LE(d, border)));
-    if (at_in_int(e, "equal_nan", 0)) close = AT(e, "logical_or", close, AT(e, "logical_and", NE(a, a), NE(b, b)));
+    em_x d = ABS(SUB(a, b)), border = ADD(MUL(ABS(b), IN("rtol")), IN("atol"));
+    close = EM(e, "logical_or", close, EM(e, "logical_and", LT(d, em_f(INFINITY)), LE(d, border)));
+    if (at_in_int(e, "equal_nan", 0)) close = EM(e, "logical_or", close, EM(e, "logical_and", NE(a, a), NE(b, b)));
   }
   return at_give(e, close, out);
 }
 
-aot_status_t at_dc_take_along_dim(at_emit_t *e, aot_value_t *out) {
-  at_x x = IN("self"), index = IN("indices");
+aot_status_t at_dc_take_along_dim(em_t *e, aot_value_t *out) {
+  em_x x = IN("self"), index = IN("indices");
   aot_type_t t = TYPE(x), to = at_result_type(e, 0);
   int64_t sizes[AOT_MAX_RANK], flat;
   int32_t dim;
   if (!at_in_has(e, "dim")) {
-    flat = at_numel(e->infer, t.sizes, t.rank);
-    return at_give(e, AT(e, "gather", at_reshaped(e, x, &flat, 1), at_i(0), at_reshaped(e, index, to.sizes, 1)), out);
+    flat = at_numel(at_infer(e), t.sizes, t.rank);
+    return at_give(e, EM(e, "gather", at_reshaped(e, x, &flat, 1), em_i(0), at_reshaped(e, index, to.sizes, 1)), out);
   }
-  dim = at_wrap(e->infer, at_in_int(e, "dim", 0), t.rank);
+  dim = at_wrap(at_infer(e), at_in_int(e, "dim", 0), t.rank);
   memcpy(sizes, to.sizes, (size_t)to.rank * sizeof *sizes);
   sizes[dim] = t.sizes[dim];
-  return at_give(e, AT(e, "gather", at_expanded(e, x, sizes, to.rank), at_i(dim), at_expanded(e, index, to.sizes,
+  return at_give(e, EM(e, "gather", at_expanded(e, x, sizes, to.rank), em_i(dim), at_expanded(e, index, to.sizes,
                                                                                               to.rank)), out);
 }
 
 /* embedding_bag: a padding_idx that counts from the end is brought to the front, none becomes -1 */
-aot_status_t at_dc_embedding_bag(at_emit_t *e, aot_value_t *out) {
-  at_x args[9];
+aot_status_t at_dc_embedding_bag(em_t *e, aot_value_t *out) {
+  em_x args[9];
   uint32_t i, padded = at_in_has(e, "padding_idx");
   static const char *const names[8] = {"weight", "indices", "offsets", "scale_grad_by_freq", "mode", "sparse",
                                        "per_sample_weights", "include_last_offset"};
   for (i = 0; i < 8; i++) args[i] = IN(names[i]);
-  args[8] = at_i(padded ? at_in_int(e, "padding_idx", 0) : -1);
-  if (padded && args[8].u.i < 0) args[8] = at_i(at_add(e->infer, args[8].u.i, TYPE(args[0]).sizes[0]));
-  args[0] = at_call(e, "_embedding_bag", 9, args);
-  for (i = 0; i < e->info.n_results; i++) out[i] = VAL(at_nth(args[0], i));
+  args[8] = em_i(padded ? at_in_int(e, "padding_idx", 0) : -1);
+  if (padded && args[8].u.i < 0) args[8] = em_i(at_add(at_infer(e), args[8].u.i, TYPE(args[0]).sizes[0]));
+  args[0] = em_call(e, "_embedding_bag", 9, args);
+  for (i = 0; i < e->info.n_results; i++) out[i] = VAL(em_nth(args[0], i));
   return e->status;
 }
 
 /* ---- small losses ---- */
 
-static aot_status_t give_reduced(at_emit_t *e, at_x loss, aot_value_t *out) {
+static aot_status_t give_reduced(em_t *e, em_x loss, aot_value_t *out) {
   return at_give_cast(e, at_reduced(e, loss, at_in_int(e, "reduction", 1)), out);
 }
 
-aot_status_t at_dc_margin_ranking_loss(at_emit_t *e, aot_value_t *out) {
-  at_x d = MUL(NEG(IN("target")), SUB(IN("input1"), IN("input2")));
-  return give_reduced(e, AT(e, "clamp", ADD(d, IN("margin")), at_f(0.0)), out);
+aot_status_t at_dc_margin_ranking_loss(em_t *e, aot_value_t *out) {
+  em_x d = MUL(NEG(IN("target")), SUB(IN("input1"), IN("input2")));
+  return give_reduced(e, EM(e, "clamp", ADD(d, IN("margin")), em_f(0.0)), out);
 }
 
 /* x where target is 1, max(0, margin - x) where it is -1 */
-aot_status_t at_dc_hinge_embedding_loss(at_emit_t *e, aot_value_t *out) {
-  at_x x = IN("self"), t = IN("target");
-  at_x apart = WHERE(NE(t, at_i(1)), AT(e, "clamp", SUB(IN("margin"), x), at_f(0.0)), at_f(0.0));
-  at_x near = WHERE(NE(t, at_i(-1)), x, at_f(0.0));
+aot_status_t at_dc_hinge_embedding_loss(em_t *e, aot_value_t *out) {
+  em_x x = IN("self"), t = IN("target");
+  em_x apart = WHERE(NE(t, em_i(1)), EM(e, "clamp", SUB(IN("margin"), x), em_f(0.0)), em_f(0.0));
+  em_x near = WHERE(NE(t, em_i(-1)), x, em_f(0.0));
   return give_reduced(e, ADD(apart, near), out);
 }
 
 /* exp(x) - t x, or x - t log(x + eps); with `full` Stirling's term where t > 1 */
-aot_status_t at_dc_poisson_nll_loss(at_emit_t *e, aot_value_t *out) {
-  at_x x = IN("input"), t = IN("target"), loss;
+aot_status_t at_dc_poisson_nll_loss(em_t *e, aot_value_t *out) {
+  em_x x = IN("input"), t = IN("target"), loss;
   if (at_in_int(e, "log_input", 1)) loss = SUB(EXP(x), MUL(t, x));
   else loss = SUB(x, MUL(t, LOG(ADD(x, IN("eps")))));
   if (at_in_int(e, "full", 0)) {
-    at_x stirling = ADD(SUB(MUL(t, LOG(t)), t), MUL(LOG(MUL(t, at_f(2.0 * 3.14159265358979323846))), at_f(0.5)));
-    loss = ADD(loss, WHERE(LE(t, at_f(1.0)), at_f(0.0), stirling));
+    em_x stirling = ADD(SUB(MUL(t, LOG(t)), t), MUL(LOG(MUL(t, em_f(2.0 * 3.14159265358979323846))), em_f(0.5)));
+    loss = ADD(loss, WHERE(LE(t, em_f(1.0)), em_f(0.0), stirling));
   }
   return give_reduced(e, loss, out);
 }
 
 /* max(|x|, eps), with the derivative of |x| everywhere: 0 where x is 0 (PyTorch clamps in place, under no_grad). */
-static at_x norm_at_least(at_emit_t *e, at_x x, int64_t dim, at_x eps) {
-  at_x norm = AT(e, "linalg_vector_norm", x, at_f(2.0), aot_arg_ints(&dim, 1), at_b(1));
-  return ADD(norm, AT(e, "detach", SUB(AT(e, "clamp", norm, eps), norm)));
+static em_x norm_at_least(em_t *e, em_x x, int64_t dim, em_x eps) {
+  em_x norm = EM(e, "linalg_vector_norm", x, em_f(2.0), aot_arg_ints(&dim, 1), em_b(1));
+  return ADD(norm, EM(e, "detach", SUB(EM(e, "clamp", norm, eps), norm)));
 }
 
 /* x1 x2 / (max(|x1|, eps) max(|x2|, eps)) */
-aot_status_t at_dc_cosine_similarity(at_emit_t *e, aot_value_t *out) {
-  at_x a = IN("x1"), b = IN("x2"), na, nb;
+aot_status_t at_dc_cosine_similarity(em_t *e, aot_value_t *out) {
+  em_x a = IN("x1"), b = IN("x2"), na, nb;
   aot_type_t pair[2];
   int64_t sizes[AOT_MAX_RANK], dim;
   int32_t rank;
   pair[0] = TYPE(a);
   pair[1] = TYPE(b);
-  rank = at_broadcast(e->infer, pair, 2, sizes);
-  dim = at_wrap(e->infer, at_in_int(e, "dim", 1), rank);
+  rank = at_broadcast(at_infer(e), pair, 2, sizes);
+  dim = at_wrap(at_infer(e), at_in_int(e, "dim", 1), rank);
   a = at_expanded(e, at_math(e, a), sizes, rank);
   b = at_expanded(e, at_math(e, b), sizes, rank);
   na = norm_at_least(e, a, dim, IN("eps"));
@@ -214,20 +215,21 @@ aot_status_t at_dc_cosine_similarity(at_emit_t *e, aot_value_t *out) {
 }
 
 /* instance_norm without running statistics: each channel is a group of its own */
-static at_x instance_norm(at_emit_t *e) {
-  at_x x = IN("input");
+static em_x instance_norm(em_t *e) {
+  em_x x = IN("input");
   aot_type_t t = TYPE(x);
-  int64_t space = at_numel(e->infer, t.sizes + 2, t.rank - 2);
+  int64_t space = at_numel(at_infer(e), t.sizes + 2, t.rank - 2);
   if (!at_in_int(e, "use_input_stats", 1) || at_in_has(e, "running_mean") || at_in_has(e, "running_var"))
-    at_emit_fail(e, "use track_running_stats=False", "instance_norm with running statistics is not supported");
-  return AT(e, "native_group_norm", x, IN("weight"), IN("bias"), at_i(t.sizes[0]), at_i(t.sizes[1]), at_i(space),
-            at_i(t.sizes[1]),
+    em_fail(e, AOT_E_UNIMPLEMENTED, "use track_running_stats=False",
+            "instance_norm with running statistics is not supported");
+  return EM(e, "native_group_norm", x, IN("weight"), IN("bias"), em_i(t.sizes[0]), em_i(t.sizes[1]), em_i(space),
+            em_i(t.sizes[1]),
             IN("eps"));
 }
 
-aot_status_t at_dc_instance_norm(at_emit_t *e, aot_value_t *out) { return at_give(e, instance_norm(e), out); }
+aot_status_t at_dc_instance_norm(em_t *e, aot_value_t *out) { return at_give(e, instance_norm(e), out); }
 
-aot_status_t at_fn_instance_norm(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
+aot_status_t at_fn_instance_norm(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
   (void)out_written;
   return at_give(e, instance_norm(e), out_results);
 }

@@ -4,48 +4,48 @@
 
 #include <string.h>
 
-aot_status_t at_dc_polar(at_emit_t *e, aot_value_t *out) {
-  at_x size = IN("abs"), angle = IN("angle");
-  return at_give(e, AT(e, "complex", MUL(size, AT(e, "cos", angle)), MUL(size, AT(e, "sin", angle))), out);
+aot_status_t at_dc_polar(em_t *e, aot_value_t *out) {
+  em_x size = IN("abs"), angle = IN("angle");
+  return at_give(e, EM(e, "complex", MUL(size, EM(e, "cos", angle)), MUL(size, EM(e, "sin", angle))), out);
 }
 
-aot_status_t at_dc_conj(at_emit_t *e, aot_value_t *out) {
-  at_x x = IN("self");
-  return at_give(e, aot_dtype_is_complex(TYPE(x).dtype) ? AT(e, "_conj", x) : x, out);
+aot_status_t at_dc_conj(em_t *e, aot_value_t *out) {
+  em_x x = IN("self");
+  return at_give(e, aot_dtype_is_complex(TYPE(x).dtype) ? EM(e, "_conj", x) : x, out);
 }
 
-aot_status_t at_dc_resolved(at_emit_t *e, aot_value_t *out) {
-  e->infer->args = e->info.args;
-  e->infer->n_args = e->info.n_args;
-  return at_give(e, at_is_unresolved(e->infer) ? AT(e, "clone", IN("self")) : IN("self"), out);
+aot_status_t at_dc_resolved(em_t *e, aot_value_t *out) {
+  at_infer(e)->args = e->info.args;
+  at_infer(e)->n_args = e->info.n_args;
+  return at_give(e, at_is_unresolved(at_infer(e)) ? EM(e, "clone", IN("self")) : IN("self"), out);
 }
 
 /* ---- inverses of views ---- */
 
-aot_value_t at_vi_as_other(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
+aot_value_t at_vi_as_other(em_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   (void)index;
   (void)base;
-  return at_value(e, AT(e, strstr(e->row->name, "as_real") ? "view_as_complex" : "view_as_real", at_v(updated)));
+  return em_value(e, EM(e, strstr(at_name(e), "as_real") ? "view_as_complex" : "view_as_real", em_v(updated)));
 }
 
-aot_value_t at_vi_part(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
-  at_x pairs;
+aot_value_t at_vi_part(em_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
+  em_x pairs;
   (void)index;
-  if (!aot_dtype_is_complex(TYPE(at_v(base)).dtype)) return updated;
-  pairs = AT(e, "select_scatter", AT(e, "view_as_real", at_v(base)), at_v(updated), at_i(-1),
-             at_i(strstr(e->row->name, "imag") ? 1 : 0));
-  return at_value(e, AT(e, "view_as_complex", pairs));
+  if (!aot_dtype_is_complex(TYPE(em_v(base)).dtype)) return updated;
+  pairs = EM(e, "select_scatter", EM(e, "view_as_real", em_v(base)), em_v(updated), em_i(-1),
+             em_i(strstr(at_name(e), "imag") ? 1 : 0));
+  return em_value(e, EM(e, "view_as_complex", pairs));
 }
 
-aot_value_t at_vi_conj(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
+aot_value_t at_vi_conj(em_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   (void)index;
-  return aot_dtype_is_complex(TYPE(at_v(base)).dtype) ? at_value(e, AT(e, "_conj_physical", at_v(updated))) : updated;
+  return aot_dtype_is_complex(TYPE(em_v(base)).dtype) ? em_value(e, EM(e, "_conj_physical", em_v(updated))) : updated;
 }
 
-aot_value_t at_vi_neg(at_emit_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
+aot_value_t at_vi_neg(em_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   (void)index;
   (void)base;
-  return at_value(e, NEG(at_v(updated)));
+  return em_value(e, NEG(em_v(updated)));
 }
 
 /* ---- which decompositions hold for complex numbers ---- */

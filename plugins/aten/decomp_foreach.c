@@ -21,47 +21,47 @@ static uint32_t source_of(const aot_op_desc_t *each, const aot_op_desc_t *plain,
   return place_of(plain, each->args[k].name) < plain->n_args ? each->n_args : k;
 }
 
-static at_x call_of_element(at_emit_t *e, const aot_op_desc_t *plain, uint32_t i) {
-  at_x args[MAX_ARGS];
+static em_x call_of_element(em_t *e, const aot_op_desc_t *plain, uint32_t i) {
+  em_x args[MAX_ARGS];
   uint32_t k, at;
   for (k = 0; k < plain->n_args && k < MAX_ARGS; k++) {
     at = source_of(e->desc, plain, k);
     if (at >= e->desc->n_args) args[k] = plain->args[k].preset;
     else args[k] = at_element(&e->desc->args[at], at < e->info.n_args ? &e->info.args[at] : &e->desc->args[at].preset, i);
   }
-  return at_call(e, e->row->of->name, k, args);
+  return em_call(e, at_of(e)->row->of->name, k, args);
 }
 
 /* self + scalars[i] * (tensor1 op tensor2), where the number is in a tensor */
-static at_x scaled_product(at_emit_t *e, uint32_t i) {
-  int divides = strstr(e->row->name, "addcdiv") != NULL;
-  at_x list[3] = {IN("self"), IN("tensor1"), IN("tensor2")}, product, factor;
+static em_x scaled_product(em_t *e, uint32_t i) {
+  int divides = strstr(at_name(e), "addcdiv") != NULL;
+  em_x list[3] = {IN("self"), IN("tensor1"), IN("tensor2")}, product, factor;
   aot_value_t v;
   uint32_t k;
   for (k = 0; k < 3; k++) {
     v.id = list[k].u.ids[i];
-    list[k] = at_math(e, at_v(v));
+    list[k] = at_math(e, em_v(v));
   }
-  factor = at_cast(e, AT(e, "select.int", IN("scalars"), at_i(0), at_i((int64_t)i)), TYPE(list[0]).dtype);
+  factor = em_cast(e, EM(e, "select.int", IN("scalars"), em_i(0), em_i((int64_t)i)), TYPE(list[0]).dtype);
   product = divides ? DIV(MUL(factor, list[1]), list[2]) : MUL(MUL(factor, list[1]), list[2]);
-  return at_cast(e, ADD(list[0], product), at_result_type(e, i).dtype);
+  return em_cast(e, ADD(list[0], product), at_result_type(e, i).dtype);
 }
 
-aot_status_t at_dc_each(at_emit_t *e, aot_value_t *out) {
-  const aot_op_desc_t *plain = e->host->graph->op_desc(e->prog, e->host->graph->op_find(e->prog, aot_str(e->row->of->name)));
+aot_status_t at_dc_each(em_t *e, aot_value_t *out) {
+  const aot_op_desc_t *plain = e->host->graph->op_desc(e->prog, e->host->graph->op_find(e->prog, aot_str(at_of(e)->row->of->name)));
   uint32_t i;
   int in_tensor = IN("scalars").kind == AOT_ARG_VALUE;
   if (plain == NULL) return AOT_E_INTERNAL;
   for (i = 0; i < e->info.n_results && e->status == AOT_OK; i++) {
-    e->infer->n_pool = 0;
+    at_infer(e)->n_pool = 0;
     out[i] = VAL(in_tensor ? scaled_product(e, i) : call_of_element(e, plain, i));
   }
   return e->status;
 }
 
-aot_status_t at_dc_same(at_emit_t *e, aot_value_t *out) {
-  at_x first = at_call(e, e->row->of->name, e->info.n_args, e->info.args);
+aot_status_t at_dc_same(em_t *e, aot_value_t *out) {
+  em_x first = em_call(e, at_of(e)->row->of->name, e->info.n_args, e->info.args);
   uint32_t i;
-  for (i = 0; i < e->info.n_results; i++) out[i] = VAL(at_nth(first, i));
+  for (i = 0; i < e->info.n_results; i++) out[i] = VAL(em_nth(first, i));
   return e->status;
 }

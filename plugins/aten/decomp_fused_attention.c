@@ -10,30 +10,30 @@
 #include <string.h>
 
 typedef struct fused {
-  at_x q, k, v; /* [batch, heads, steps, features] */
-  at_x mask;    /* None, bool, or added */
+  em_x q, k, v; /* [batch, heads, steps, features] */
+  em_x mask;    /* None, bool, or added */
   int causal, steps_first;
 } fused_t;
 
-static int named(at_emit_t *e, const char *part) { return strstr(e->row->name, part) != NULL; }
+static int named(em_t *e, const char *part) { return strstr(at_name(e), part) != NULL; }
 
-static at_x heads_first(at_emit_t *e, const fused_t *f, at_x x) {
-  return f->steps_first ? AT(e, "transpose.int", x, at_i(1), at_i(2)) : x;
+static em_x heads_first(em_t *e, const fused_t *f, em_x x) {
+  return f->steps_first ? EM(e, "transpose.int", x, em_i(1), em_i(2)) : x;
 }
 
 /* Row i sees column j <= i, or j <= i + columns - rows. */
-static at_x causal_mask(at_emit_t *e, const fused_t *f, int aligns_ends) {
+static em_x causal_mask(em_t *e, const fused_t *f, int aligns_ends) {
   aot_type_t q = TYPE(f->q), k = TYPE(f->k);
-  at_x rows = at_unsqueeze(e, at_range(e, q.sizes[2], f->q), 1), columns = at_range(e, k.sizes[2], f->q);
-  if (aligns_ends) rows = ADD(rows, at_i(at_sub(e->infer, k.sizes[2], q.sizes[2])));
+  em_x rows = at_unsqueeze(e, at_range(e, q.sizes[2], f->q), 1), columns = at_range(e, k.sizes[2], f->q);
+  if (aligns_ends) rows = ADD(rows, em_i(at_sub(at_infer(e), k.sizes[2], q.sizes[2])));
   return LE(columns, rows);
 }
 
-static void refuse(at_emit_t *e, const char *name) {
-  if (at_in_has(e, name)) at_emit_fail(e, "", "%s with '%s' is not supported", e->row->name, name);
+static void refuse(em_t *e, const char *name) {
+  if (at_in_has(e, name)) em_fail(e, AOT_E_UNIMPLEMENTED, "", "%s with '%s' is not supported", at_name(e), name);
 }
 
-static fused_t read_call(at_emit_t *e) {
+static fused_t read_call(em_t *e) {
   static const char *const unsupported[] = {"cu_seqlens_q",      "cu_seqlens_k", "window_size_left",
                                             "window_size_right", "window_size",  "seqlen_k",
                                             "seqused_k",         "alibi_slopes", "dropout_mask"};
@@ -47,54 +47,54 @@ static fused_t read_call(at_emit_t *e) {
   f.q = heads_first(e, &f, IN("query"));
   f.k = heads_first(e, &f, IN("key"));
   f.v = heads_first(e, &f, IN("value"));
-  f.mask = at_in_has(e, "attn_bias") ? IN("attn_bias") : at_in_has(e, "bias") ? IN("bias") : at_none();
+  f.mask = at_in_has(e, "attn_bias") ? IN("attn_bias") : at_in_has(e, "bias") ? IN("bias") : em_none();
   f.causal = at_in_int(e, "is_causal", 0) != 0 || kind == 1;
-  aligns_ends = kind == 2 || (f.causal && named(e, "flash") && !at_same(e->infer, TYPE(f.q).sizes[2], TYPE(f.k).sizes[2]));
-  if (aligns_ends || (f.causal && !at_is_none(f.mask))) { /* the kernel here takes a mask or is causal */
-    at_x seen = causal_mask(e, &f, aligns_ends);
+  aligns_ends = kind == 2 || (f.causal && named(e, "flash") && !at_same(at_infer(e), TYPE(f.q).sizes[2], TYPE(f.k).sizes[2]));
+  if (aligns_ends || (f.causal && !em_is_none(f.mask))) { /* the kernel here takes a mask or is causal */
+    em_x seen = causal_mask(e, &f, aligns_ends);
     f.causal = 0;
-    f.mask = at_is_none(f.mask) ? seen : WHERE(seen, f.mask, at_f(-INFINITY));
+    f.mask = em_is_none(f.mask) ? seen : WHERE(seen, f.mask, em_f(-INFINITY));
   }
   return f;
 }
 
-static at_x forward(at_emit_t *e, const fused_t *f) {
-  return AT(e, "_scaled_dot_product_flash_attention_for_cpu", f->q, f->k, f->v, at_f(0.0), at_b(f->causal), f->mask,
+static em_x forward(em_t *e, const fused_t *f) {
+  return EM(e, "_scaled_dot_product_flash_attention_for_cpu", f->q, f->k, f->v, em_f(0.0), em_b(f->causal), f->mask,
             IN("scale"));
 }
 
 /* The log sum exp as the kernel shapes it: padded with zeros, or with one more dimension; [..., 0] is none. */
-static at_x shaped_lse(at_emit_t *e, at_x lse, const aot_type_t *to) {
+static em_x shaped_lse(em_t *e, em_x lse, const aot_type_t *to) {
   int64_t missing, pad[2] = {0, 0};
   if (to->rank == 4) return at_unsqueeze(e, lse, 3);
-  if (at_same(e->infer, to->sizes[2], 0)) return at_filled(e, to->sizes, 3, at_f(0.0), to->dtype, lse);
-  missing = pad[1] = at_sub(e->infer, to->sizes[2], TYPE(lse).sizes[2]);
-  return missing == 0 ? lse : AT(e, "constant_pad_nd", lse, at_list(e, pad, 2));
+  if (at_same(at_infer(e), to->sizes[2], 0)) return at_filled(e, to->sizes, 3, em_f(0.0), to->dtype, lse);
+  missing = pad[1] = at_sub(at_infer(e), to->sizes[2], TYPE(lse).sizes[2]);
+  return missing == 0 ? lse : EM(e, "constant_pad_nd", lse, em_list(e, pad, 2));
 }
 
 /* What only the kernels' own backwards read. */
-static void give_state(at_emit_t *e, uint32_t i, aot_value_t *out) {
+static void give_state(em_t *e, uint32_t i, aot_value_t *out) {
   aot_type_t t = at_result_type(e, i);
   out[i] = aot_no_value();
-  if (t.kind == AOT_TYPE_TENSOR) out[i] = VAL(at_filled(e, t.sizes, t.rank, at_i(0), t.dtype, IN("query")));
+  if (t.kind == AOT_TYPE_TENSOR) out[i] = VAL(at_filled(e, t.sizes, t.rank, em_i(0), t.dtype, IN("query")));
 }
 
 /* Result i is the number of steps of a tensor [.., steps, features]. */
-static void give_steps(at_emit_t *e, uint32_t i, at_x x, aot_value_t *out) {
-  out[i] = VAL(AT(e, "sym_size.int", x, at_i(2)));
+static void give_steps(em_t *e, uint32_t i, em_x x, aot_value_t *out) {
+  out[i] = VAL(EM(e, "sym_size.int", x, em_i(2)));
 }
 
-aot_status_t at_dc_fused_attention(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_fused_attention(em_t *e, aot_value_t *out) {
   fused_t f = read_call(e);
-  double p = at_in_float(e, "dropout_p", 0.0);
-  at_x y = forward(e, &f), lse = at_nth(y, 1);
+  double p = em_in_float(e, "dropout_p", 0.0);
+  em_x y = forward(e, &f), lse = em_nth(y, 1);
   aot_type_t t = at_result_type(e, 1);
   uint32_t i;
   /* the kernel here knows neither dropout nor the gradient of a bias */
-  if (p != 0.0 || !at_is_none(f.mask))
-    y = AT(e, "scaled_dot_product_attention", f.q, f.k, f.v, f.mask, at_f(p), at_b(f.causal), IN("scale"));
+  if (p != 0.0 || !em_is_none(f.mask))
+    y = EM(e, "scaled_dot_product_attention", f.q, f.k, f.v, f.mask, em_f(p), em_b(f.causal), IN("scale"));
   out[0] = VAL(heads_first(e, &f, y));
-  out[1] = VAL(shaped_lse(e, at_cast(e, lse, t.dtype), &t));
+  out[1] = VAL(shaped_lse(e, em_cast(e, lse, t.dtype), &t));
   for (i = 2; i < e->desc->n_results; i++) {
     int numbers = e->desc->n_results == 9 ? 4 : e->desc->n_results == 6 ? 4 : -1; /* where max_q and max_k stand */
     if ((int)i == numbers) give_steps(e, i, f.q, out);
@@ -105,36 +105,37 @@ aot_status_t at_dc_fused_attention(at_emit_t *e, aot_value_t *out) {
 }
 
 /* P = exp(S - lse), dP = g v^T, dS = P (dP - rowsum(g y)), summed to the bias's shape */
-static at_x bias_gradient(at_emit_t *e, const fused_t *f, at_x g, at_x y, at_x lse) {
+static em_x bias_gradient(em_t *e, const fused_t *f, em_x g, em_x y, em_x lse) {
   aot_type_t bias = TYPE(IN("attn_bias")), tq = TYPE(f->q);
   int64_t last = -1;
-  double scale = at_in_has(e, "scale") ? at_in_float(e, "scale", 1.0) : 1.0 / sqrt((double)at_hint(e->infer, tq.sizes[3]));
-  at_x q = at_math(e, f->q), k = AT(e, "transpose.int", at_math(e, f->k), at_i(2), at_i(3)), s, p, dp;
+  double scale = at_in_has(e, "scale") ? em_in_float(e, "scale", 1.0) : 1.0 / sqrt((double)at_hint(at_infer(e), tq.sizes[3]));
+  em_x q = at_math(e, f->q), k = EM(e, "transpose.int", at_math(e, f->k), em_i(2), em_i(3)), s, p, dp;
   g = at_math(e, g);
-  s = ADD(MUL(at_matmul(e, q, k), at_f(scale)), at_math(e, f->mask));
+  s = ADD(MUL(at_matmul(e, q, k), em_f(scale)), at_math(e, f->mask));
   p = EXP(SUB(s, at_unsqueeze(e, lse, 3)));
-  dp = at_matmul(e, g, AT(e, "transpose.int", at_math(e, f->v), at_i(2), at_i(3)));
+  dp = at_matmul(e, g, EM(e, "transpose.int", at_math(e, f->v), em_i(2), em_i(3)));
   s = MUL(p, SUB(dp, at_summed(e, MUL(g, at_math(e, y)), &last, 1, 1)));
-  return at_cast(e, AT(e, "sum_to_size", s, at_list(e, bias.sizes, (uint32_t)bias.rank)), bias.dtype);
+  return em_cast(e, EM(e, "sum_to_size", s, em_list(e, bias.sizes, (uint32_t)bias.rank)), bias.dtype);
 }
 
 /* The backwards: lse cut to the rows there are. */
-aot_status_t at_dc_fused_attention_backward(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_fused_attention_backward(em_t *e, aot_value_t *out) {
   fused_t f = read_call(e);
-  at_x g = heads_first(e, &f, at_in_has(e, "grad_out_") ? IN("grad_out_") : IN("grad_out")),
+  em_x g = heads_first(e, &f, at_in_has(e, "grad_out_") ? IN("grad_out_") : IN("grad_out")),
        y = heads_first(e, &f, IN("out"));
-  at_x lse = IN("logsumexp"), d;
+  em_x lse = IN("logsumexp"), d;
   uint32_t i;
-  if (at_in_float(e, "dropout_p", 0.0) != 0.0)
-    at_emit_fail(e, "the stage rng knows the mask: put it before the partition", "%s cannot draw the dropout mask again",
-                 e->row->name);
+  if (em_in_float(e, "dropout_p", 0.0) != 0.0)
+    em_fail(e, AOT_E_UNIMPLEMENTED, "the stage rng knows the mask: put it before the partition",
+            "%s cannot draw the dropout mask again",
+            at_name(e));
   if (e->status != AOT_OK) return e->status;
-  if (TYPE(lse).rank == 4) lse = AT(e, "squeeze.dim", lse, at_i(3));
-  if (!at_same(e->infer, TYPE(lse).sizes[2], TYPE(f.q).sizes[2]))
-    lse = AT(e, "slice.Tensor", lse, at_i(2), at_i(0), at_i(TYPE(f.q).sizes[2]));
-  d = AT(e, "_scaled_dot_product_flash_attention_for_cpu_backward", g, f.q, f.k, f.v, y, lse, at_f(0.0), at_b(f.causal),
+  if (TYPE(lse).rank == 4) lse = EM(e, "squeeze.dim", lse, em_i(3));
+  if (!at_same(at_infer(e), TYPE(lse).sizes[2], TYPE(f.q).sizes[2]))
+    lse = EM(e, "slice.Tensor", lse, em_i(2), em_i(0), em_i(TYPE(f.q).sizes[2]));
+  d = EM(e, "_scaled_dot_product_flash_attention_for_cpu_backward", g, f.q, f.k, f.v, y, lse, em_f(0.0), em_b(f.causal),
          f.mask, IN("scale"));
-  for (i = 0; i < 3; i++) out[i] = VAL(heads_first(e, &f, at_nth(d, i)));
+  for (i = 0; i < 3; i++) out[i] = VAL(heads_first(e, &f, em_nth(d, i)));
   if (e->desc->n_results == 4) {
     out[3] = aot_no_value();
     if (at_result_type(e, 3).kind == AOT_TYPE_TENSOR) out[3] = VAL(bias_gradient(e, &f, g, y, lse));

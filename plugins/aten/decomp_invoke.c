@@ -1,15 +1,15 @@
 /* invoke_subgraph: its body in its place, for who cannot call one. */
-#include "region_body.h"
 #include "rewrites.h"
+#include "common/emit/inline_body.h"
 
-aot_status_t at_dc_invoke_subgraph(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_invoke_subgraph(em_t *e, aot_value_t *out) {
   enum { FIRST = 2 };
-  at_body_t b;
-  at_body_open(&b, e, (aot_graph_t){(uint32_t)e->info.args[0].u.i});
-  at_x *outputs = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)b.n_outputs + 1) * sizeof *outputs);
-  if (!outputs) e->status = AOT_E_EXHAUSTED;
-  else at_body_copy(&b, e->info.args + FIRST, e->info.n_args - FIRST, outputs);
-  for (uint32_t i = 0; e->status == AOT_OK && i < e->info.n_results; i++) out[i] = at_value(e, outputs[i]);
-  at_body_close(&b);
+  const aot_graph_t body = {(uint32_t)e->info.args[0].u.i};
+  em_x *outputs = em_scratch(e, e->host->graph->n_outputs(e->prog, body), sizeof *outputs);
+  em_inliner_t in;
+  em_inline_open(&in, e);
+  if (e->status == AOT_OK) em_inline(&in, body, e->info.n_args - FIRST, e->info.args + FIRST, outputs);
+  for (uint32_t i = 0; e->status == AOT_OK && i < e->info.n_results; i++) out[i] = em_value(e, outputs[i]);
+  em_inline_close(&in);
   return e->status;
 }

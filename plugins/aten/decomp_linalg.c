@@ -6,136 +6,136 @@
 
 /* ---- factorizations that fail, other spellings ---- */
 
-static void give_n(at_emit_t *e, at_x first, uint32_t n, aot_value_t *out) {
-  for (uint32_t i = 0; i < n; i++) out[i] = VAL(at_nth(first, i));
+static void give_n(em_t *e, em_x first, uint32_t n, aot_value_t *out) {
+  for (uint32_t i = 0; i < n; i++) out[i] = VAL(em_nth(first, i));
 }
 
-static at_x matrix_of(at_emit_t *e) { return at_in_has(e, "A") ? IN("A") : IN("self"); }
+static em_x matrix_of(em_t *e) { return at_in_has(e, "A") ? IN("A") : IN("self"); }
 
-static at_x inverse_of(at_emit_t *e, at_x x) { return AT(e, "linalg_inv_ex", x, at_b(1)); }
+static em_x inverse_of(em_t *e, em_x x) { return EM(e, "linalg_inv_ex", x, em_b(1)); }
 
 /* inv, cholesky, LU, LDL: the form with info, told to check it */
-aot_status_t at_dc_checked_factor(at_emit_t *e, aot_value_t *out) {
-  const char *name = e->row->name;
-  at_x y, check = at_in_has(e, "check_errors") ? IN("check_errors") : at_b(1);
-  if (strstr(name, "cholesky")) y = AT(e, "linalg_cholesky_ex", IN("self"), IN("upper"), check);
-  else if (strstr(name, "ldl")) y = AT(e, "linalg_ldl_factor_ex", IN("self"), IN("hermitian"), check);
-  else if (strstr(name, "lu")) y = AT(e, "linalg_lu_factor_ex", matrix_of(e), IN("pivot"), check);
+aot_status_t at_dc_checked_factor(em_t *e, aot_value_t *out) {
+  const char *name = at_name(e);
+  em_x y, check = at_in_has(e, "check_errors") ? IN("check_errors") : em_b(1);
+  if (strstr(name, "cholesky")) y = EM(e, "linalg_cholesky_ex", IN("self"), IN("upper"), check);
+  else if (strstr(name, "ldl")) y = EM(e, "linalg_ldl_factor_ex", IN("self"), IN("hermitian"), check);
+  else if (strstr(name, "lu")) y = EM(e, "linalg_lu_factor_ex", matrix_of(e), IN("pivot"), check);
   else y = inverse_of(e, matrix_of(e));
   give_n(e, y, e->desc->n_results, out);
   return e->status;
 }
 
 /* linalg_solve, linalg_solve_ex */
-aot_status_t at_dc_solve(at_emit_t *e, aot_value_t *out) {
-  at_x check = at_in_has(e, "check_errors") ? IN("check_errors") : at_b(1);
-  at_x y = AT(e, "_linalg_solve_ex", IN("A"), IN("B"), IN("left"), check);
+aot_status_t at_dc_solve(em_t *e, aot_value_t *out) {
+  em_x check = at_in_has(e, "check_errors") ? IN("check_errors") : em_b(1);
+  em_x y = EM(e, "_linalg_solve_ex", IN("A"), IN("B"), IN("left"), check);
   out[0] = VAL(y);
-  if (e->desc->n_results == 2) out[1] = VAL(at_nth(y, 3));
+  if (e->desc->n_results == 2) out[1] = VAL(em_nth(y, 3));
   return e->status;
 }
 
-aot_status_t at_dc_lu_solve(at_emit_t *e, aot_value_t *out) {
-  return at_give(e, AT(e, "linalg_lu_solve", IN("LU_data"), IN("LU_pivots"), IN("self")), out);
+aot_status_t at_dc_lu_solve(em_t *e, aot_value_t *out) {
+  return at_give(e, EM(e, "linalg_lu_solve", IN("LU_data"), IN("LU_pivots"), IN("self")), out);
 }
 
 /* det, slogdet, without their factors */
-aot_status_t at_dc_det(at_emit_t *e, aot_value_t *out) {
-  give_n(e, AT(e, e->desc->n_results == 2 ? "_linalg_slogdet" : "_linalg_det", matrix_of(e)), e->desc->n_results, out);
+aot_status_t at_dc_det(em_t *e, aot_value_t *out) {
+  give_n(e, EM(e, e->desc->n_results == 2 ? "_linalg_slogdet" : "_linalg_det", matrix_of(e)), e->desc->n_results, out);
   return e->status;
 }
 
-aot_status_t at_dc_logdet(at_emit_t *e, aot_value_t *out) {
-  at_x y = AT(e, "_linalg_slogdet", IN("self"));
-  return at_give(e, WHERE(LT(y, at_i(0)), at_f(NAN), at_nth(y, 1)), out);
+aot_status_t at_dc_logdet(em_t *e, aot_value_t *out) {
+  em_x y = EM(e, "_linalg_slogdet", IN("self"));
+  return at_give(e, WHERE(LT(y, em_i(0)), em_f(NAN), em_nth(y, 1)), out);
 }
 
-aot_status_t at_dc_matrix_exp(at_emit_t *e, aot_value_t *out) { return at_give(e, AT(e, "linalg_matrix_exp", IN("self")), out); }
+aot_status_t at_dc_matrix_exp(em_t *e, aot_value_t *out) { return at_give(e, EM(e, "linalg_matrix_exp", IN("self")), out); }
 
-aot_status_t at_dc_qr(at_emit_t *e, aot_value_t *out) {
-  at_x mode = aot_arg_str(aot_str(at_in_int(e, "some", 1) ? "reduced" : "complete"));
-  give_n(e, AT(e, "linalg_qr", IN("self"), mode), 2, out);
+aot_status_t at_dc_qr(em_t *e, aot_value_t *out) {
+  em_x mode = aot_arg_str(aot_str(at_in_int(e, "some", 1) ? "reduced" : "complete"));
+  give_n(e, EM(e, "linalg_qr", IN("self"), mode), 2, out);
   return e->status;
 }
 
-aot_status_t at_dc_orgqr(at_emit_t *e, aot_value_t *out) {
-  return at_give(e, AT(e, "linalg_householder_product", IN("self"), IN("input2")), out);
+aot_status_t at_dc_orgqr(em_t *e, aot_value_t *out) {
+  return at_give(e, EM(e, "linalg_householder_product", IN("self"), IN("input2")), out);
 }
 
-static at_x turned(at_emit_t *e, at_x x) { return AT(e, "transpose.int", x, at_i(-2), at_i(-1)); }
+static em_x turned(em_t *e, em_x x) { return EM(e, "transpose.int", x, em_i(-2), em_i(-1)); }
 
 /* linalg_svd; svd, which has V instead of its transpose, and zeros for vectors that are not asked for */
-aot_status_t at_dc_svd(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_svd(em_t *e, aot_value_t *out) {
   int old = at_in_has(e, "some"), vectors = !old || at_in_int(e, "compute_uv", 1);
-  at_x full = old ? at_b(!at_in_int(e, "some", 1)) : IN("full_matrices");
-  at_x y = AT(e, "_linalg_svd", matrix_of(e), vectors ? full : at_b(0), at_b(vectors), IN("driver"));
+  em_x full = old ? em_b(!at_in_int(e, "some", 1)) : IN("full_matrices");
+  em_x y = EM(e, "_linalg_svd", matrix_of(e), vectors ? full : em_b(0), em_b(vectors), IN("driver"));
   for (uint32_t i = 0; i < 3; i++) {
     aot_type_t t = at_result_type(e, i);
-    if (i != 1 && !vectors) out[i] = VAL(at_filled(e, t.sizes, t.rank, at_i(0), t.dtype, IN("self")));
-    else out[i] = VAL(i == 2 && old ? turned(e, at_nth(y, 2)) : at_nth(y, i));
+    if (i != 1 && !vectors) out[i] = VAL(at_filled(e, t.sizes, t.rank, em_i(0), t.dtype, IN("self")));
+    else out[i] = VAL(i == 2 && old ? turned(e, em_nth(y, 2)) : em_nth(y, i));
   }
   return e->status;
 }
 
-static at_x singular_values(at_emit_t *e, at_x x) { return at_nth(AT(e, "_linalg_svd", x, at_b(0), at_b(0)), 1); }
+static em_x singular_values(em_t *e, em_x x) { return em_nth(EM(e, "_linalg_svd", x, em_b(0), em_b(0)), 1); }
 
-aot_status_t at_dc_svdvals(at_emit_t *e, aot_value_t *out) {
-  return at_give(e, at_nth(AT(e, "_linalg_svd", IN("A"), at_b(0), at_b(0), IN("driver")), 1), out);
+aot_status_t at_dc_svdvals(em_t *e, aot_value_t *out) {
+  return at_give(e, em_nth(EM(e, "_linalg_svd", IN("A"), em_b(0), em_b(0), IN("driver")), 1), out);
 }
 
 /* linalg_eigh, eigvalsh */
-aot_status_t at_dc_eigh(at_emit_t *e, aot_value_t *out) {
-  give_n(e, AT(e, "_linalg_eigh", IN("self"), IN("UPLO"), at_b(e->desc->n_results == 2)), e->desc->n_results, out);
+aot_status_t at_dc_eigh(em_t *e, aot_value_t *out) {
+  give_n(e, EM(e, "_linalg_eigh", IN("self"), IN("UPLO"), em_b(e->desc->n_results == 2)), e->desc->n_results, out);
   return e->status;
 }
 
 /* ---- tolerances ---- */
 
 /* A tolerance as a tensor in x's dtype; None stays None. */
-static at_x tolerance(at_emit_t *e, at_x t, at_x x) {
-  if (at_is_none(t) || t.kind == AOT_ARG_VALUE) return t;
+static em_x tolerance(em_t *e, em_x t, em_x x) {
+  if (em_is_none(t) || t.kind == AOT_ARG_VALUE) return t;
   return at_filled(e, NULL, 0, t, TYPE(x).dtype, x);
 }
 
 /* The absolute and the relative one, in every spelling: a lone rcond is relative, a lone tol absolute. */
-static void tolerances(at_emit_t *e, at_x x, at_x *out_atol, at_x *out_rtol) {
-  at_x zero = at_f(0.0);
+static void tolerances(em_t *e, em_x x, em_x *out_atol, em_x *out_rtol) {
+  em_x zero = em_f(0.0);
   *out_atol = at_in_has(e, "rcond") ? zero : at_in_has(e, "tol") ? IN("tol") : IN("atol");
   *out_rtol = at_in_has(e, "rcond") ? IN("rcond") : at_in_has(e, "tol") ? zero : IN("rtol");
   *out_atol = tolerance(e, *out_atol, x);
   *out_rtol = tolerance(e, *out_rtol, x);
 }
 
-aot_status_t at_dc_pinv(at_emit_t *e, aot_value_t *out) {
-  at_x x = IN("self"), atol, rtol;
+aot_status_t at_dc_pinv(em_t *e, aot_value_t *out) {
+  em_x x = IN("self"), atol, rtol;
   tolerances(e, x, &atol, &rtol);
-  return at_give(e, AT(e, "linalg_pinv.atol_rtol_tensor", x, atol, rtol, at_b(at_in_int(e, "hermitian", 0) != 0)), out);
+  return at_give(e, EM(e, "linalg_pinv.atol_rtol_tensor", x, atol, rtol, em_b(at_in_int(e, "hermitian", 0) != 0)), out);
 }
 
-static at_x last_amax(at_emit_t *e, at_x x, int keep) { return AT(e, "amax", x, at_list(e, (const int64_t[]){-1}, 1), at_b(keep)); }
+static em_x last_amax(em_t *e, em_x x, int keep) { return EM(e, "amax", x, em_list(e, (const int64_t[]){-1}, 1), em_b(keep)); }
 
 static double epsilon_of(int32_t dtype) { return dtype == AOT_F64 ? 2.220446049250313e-16 : 1.1920928955078125e-07; }
 
 /* The number of singular values above max(atol, rtol * largest); the preset of rtol is eps * max(m, n), where atol is not above
  * 0, and 0 where it is. */
-aot_status_t at_dc_rank(at_emit_t *e, aot_value_t *out) {
-  at_x x = at_in_has(e, "input") ? IN("input") : IN("self"), atol, rtol, s, preset, limit;
+aot_status_t at_dc_rank(em_t *e, aot_value_t *out) {
+  em_x x = at_in_has(e, "input") ? IN("input") : IN("self"), atol, rtol, s, preset, limit;
   aot_type_t t = TYPE(x);
-  int64_t most = at_max(e->infer, t.sizes[t.rank - 2], t.sizes[t.rank - 1]);
-  int empty = at_hint(e->infer, at_min(e->infer, t.sizes[t.rank - 2], t.sizes[t.rank - 1])) == 0;
+  int64_t most = at_max(at_infer(e), t.sizes[t.rank - 2], t.sizes[t.rank - 1]);
+  int empty = at_hint(at_infer(e), at_min(at_infer(e), t.sizes[t.rank - 2], t.sizes[t.rank - 1])) == 0;
   if (empty) {
     aot_type_t y = at_result_type(e, 0);
-    return at_give(e, at_filled(e, y.sizes, y.rank, at_i(0), AOT_I64, x), out);
+    return at_give(e, at_filled(e, y.sizes, y.rank, em_i(0), AOT_I64, x), out);
   }
   tolerances(e, x, &atol, &rtol);
-  s = at_in_int(e, "hermitian", 0) ? ABS(AT(e, "_linalg_eigh", x, aot_arg_str(aot_str("L")), at_b(0))) : singular_values(e, x);
-  preset = AOT_DIM_IS_SYM(most) ? MUL(tolerance(e, at_f(epsilon_of(t.dtype)), x), at_i(most))
-                                : at_f(epsilon_of(t.dtype) * (double)most);
-  if (at_is_none(rtol)) rtol = at_is_none(atol) ? preset : WHERE(GT(atol, at_f(0.0)), at_f(0.0), preset);
+  s = at_in_int(e, "hermitian", 0) ? ABS(EM(e, "_linalg_eigh", x, aot_arg_str(aot_str("L")), em_b(0))) : singular_values(e, x);
+  preset = AOT_DIM_IS_SYM(most) ? MUL(tolerance(e, em_f(epsilon_of(t.dtype)), x), em_i(most))
+                                : em_f(epsilon_of(t.dtype) * (double)most);
+  if (em_is_none(rtol)) rtol = em_is_none(atol) ? preset : WHERE(GT(atol, em_f(0.0)), em_f(0.0), preset);
   limit = rtol.kind == AOT_ARG_VALUE && TYPE(rtol).rank ? at_unsqueeze(e, rtol, -1) : rtol;
   limit = MUL(last_amax(e, s, 1), limit);
-  if (!at_is_none(atol)) limit = AT(e, "maximum", TYPE(atol).rank ? at_unsqueeze(e, atol, -1) : atol, limit);
-  return at_give(e, at_summed(e, at_cast(e, GT(s, limit), AOT_I64), (const int64_t[]){-1}, 1, 0), out);
+  if (!em_is_none(atol)) limit = EM(e, "maximum", TYPE(atol).rank ? at_unsqueeze(e, atol, -1) : atol, limit);
+  return at_give(e, at_summed(e, em_cast(e, GT(s, limit), AOT_I64), (const int64_t[]){-1}, 1, 0), out);
 }
 
 /* ---- norms ---- */
@@ -147,25 +147,25 @@ typedef struct norm_call {
 } norm_call_t;
 
 /* The dimensions named, or all. */
-static norm_call_t read_norm(at_emit_t *e, at_x x) {
+static norm_call_t read_norm(em_t *e, em_x x) {
   norm_call_t c;
   const int64_t *dims;
   memset(&c, 0, sizeof c);
   c.rank = TYPE(x).rank;
   c.keep = at_in_int(e, "keepdim", 0) != 0;
   c.n = at_in_ints(e, "dim", &dims);
-  for (uint32_t i = 0; i < c.n && i < AOT_MAX_RANK; i++) c.dims[i] = at_wrap(e->infer, dims[i], c.rank);
+  for (uint32_t i = 0; i < c.n && i < AOT_MAX_RANK; i++) c.dims[i] = at_wrap(at_infer(e), dims[i], c.rank);
   if (c.n == 0)
     for (int32_t d = 0; d < c.rank; d++) c.dims[c.n++] = d;
   return c;
 }
 
-static at_x vector_norm(at_emit_t *e, at_x x, at_x ord, const int64_t *dims, uint32_t n, int keep) {
-  return AT(e, "linalg_vector_norm", x, ord, at_list(e, dims, n), at_b(keep));
+static em_x vector_norm(em_t *e, em_x x, em_x ord, const int64_t *dims, uint32_t n, int keep) {
+  return EM(e, "linalg_vector_norm", x, ord, em_list(e, dims, n), em_b(keep));
 }
 
 /* x with two dimensions moved to the end */
-static at_x dims_last(at_emit_t *e, at_x x, const norm_call_t *c) {
+static em_x dims_last(em_t *e, em_x x, const norm_call_t *c) {
   int64_t order[AOT_MAX_RANK];
   uint32_t n = 0;
   if (c->dims[0] == c->rank - 2 && c->dims[1] == c->rank - 1) return x;
@@ -173,181 +173,182 @@ static at_x dims_last(at_emit_t *e, at_x x, const norm_call_t *c) {
     if (d != c->dims[0] && d != c->dims[1]) order[n++] = d;
   order[n++] = c->dims[0];
   order[n++] = c->dims[1];
-  return AT(e, "permute", x, at_list(e, order, n));
+  return EM(e, "permute", x, em_list(e, order, n));
 }
 
 /* y, which lost both dimensions, in the shape of the result */
-static at_x kept(at_emit_t *e, at_x y) {
+static em_x kept(em_t *e, em_x y) {
   aot_type_t t = at_result_type(e, 0);
   return at_reshaped(e, y, t.sizes, t.rank);
 }
 
 /* The largest (ord > 0) or smallest of the sums over one dimension (1, inf), or of the singular values (2). */
-static at_x matrix_norm(at_emit_t *e, at_x x, double ord, const norm_call_t *c) {
+static em_x matrix_norm(em_t *e, em_x x, double ord, const norm_call_t *c) {
   const char *extreme = ord > 0 ? "amax" : "amin";
   int by_rows = isinf(ord) != 0, singular = fabs(ord) == 2;
   int64_t last = -1, sum = c->dims[by_rows];
   if (c->n != 2) {
-    at_emit_fail(e, "", "%s: a matrix norm is taken over two dimensions, not %u", e->row->name, c->n);
-    return at_none();
+    em_fail(e, AOT_E_UNIMPLEMENTED, "", "%s: a matrix norm is taken over two dimensions, not %u", at_name(e), c->n);
+    return em_none();
   }
   if (!singular && !by_rows && fabs(ord) != 1) {
-    at_emit_fail(e, "", "%s: order %g is no order of a matrix norm: 1, 2, inf, and their negatives are", e->row->name, ord);
-    return at_none();
+    em_fail(e, AOT_E_UNIMPLEMENTED, "",
+            "%s: order %g is no order of a matrix norm: 1, 2, inf, and their negatives are", at_name(e), ord);
+    return em_none();
   }
-  if (singular) return kept(e, AT(e, extreme, singular_values(e, dims_last(e, x, c)), at_list(e, &last, 1), at_b(0)));
-  x = vector_norm(e, x, at_i(1), &sum, 1, 1);
-  return kept(e, AT(e, extreme, x, at_list(e, &c->dims[!by_rows], 1), at_b(1)));
+  if (singular) return kept(e, EM(e, extreme, singular_values(e, dims_last(e, x, c)), em_list(e, &last, 1), em_b(0)));
+  x = vector_norm(e, x, em_i(1), &sum, 1, 1);
+  return kept(e, EM(e, extreme, x, em_list(e, &c->dims[!by_rows], 1), em_b(1)));
 }
 
-static at_x named_norm(at_emit_t *e, at_x x, const norm_call_t *c) {
-  if (at_in_str_is(e, "ord", "fro") && c->n == 2) return vector_norm(e, x, at_i(2), c->dims, c->n, c->keep);
+static em_x named_norm(em_t *e, em_x x, const norm_call_t *c) {
+  if (at_in_str_is(e, "ord", "fro") && c->n == 2) return vector_norm(e, x, em_i(2), c->dims, c->n, c->keep);
   if (at_in_str_is(e, "ord", "nuc") && c->n == 2)
     return kept(e, at_summed(e, singular_values(e, dims_last(e, x, c)), (const int64_t[]){-1}, 1, 0));
-  at_emit_fail(e, "", "%s: the order must be 'fro' or 'nuc', over two dimensions", e->row->name);
-  return at_none();
+  em_fail(e, AOT_E_UNIMPLEMENTED, "", "%s: the order must be 'fro' or 'nuc', over two dimensions", at_name(e));
+  return em_none();
 }
 
 /* linalg_norm, linalg_matrix_norm: without an order the vector norm of what is flattened; one dimension: a vector norm. */
-aot_status_t at_dc_linalg_norm(at_emit_t *e, aot_value_t *out) {
-  at_x x = at_cast(e, IN("self"), at_result_type(e, 0).dtype), ord = IN("ord");
+aot_status_t at_dc_linalg_norm(em_t *e, aot_value_t *out) {
+  em_x x = em_cast(e, IN("self"), at_result_type(e, 0).dtype), ord = IN("ord");
   norm_call_t c = read_norm(e, x);
-  int matrix = strstr(e->row->name, "matrix_norm") != NULL;
+  int matrix = strstr(at_name(e), "matrix_norm") != NULL;
   if (ord.kind == AOT_ARG_STR) return at_give(e, named_norm(e, x, &c), out);
-  if (at_is_none(ord)) return at_give(e, vector_norm(e, x, at_i(2), c.dims, c.n, c.keep), out);
+  if (em_is_none(ord)) return at_give(e, vector_norm(e, x, em_i(2), c.dims, c.n, c.keep), out);
   if (!matrix && c.n == 1) return at_give(e, vector_norm(e, x, ord, c.dims, 1, c.keep), out);
-  return at_give(e, matrix_norm(e, x, at_in_float(e, "ord", 2.0), &c), out);
+  return at_give(e, matrix_norm(e, x, em_in_float(e, "ord", 2.0), &c), out);
 }
 
 /* nuclear_norm, frobenius_norm */
-aot_status_t at_dc_other_norm(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_other_norm(em_t *e, aot_value_t *out) {
   norm_call_t c = read_norm(e, IN("self"));
-  at_x dims = at_list(e, c.dims, c.n), nuc = aot_arg_str(aot_str("nuc"));
-  if (strstr(e->row->name, "frobenius")) return at_give(e, vector_norm(e, IN("self"), at_i(2), c.dims, c.n, c.keep), out);
-  return at_give(e, AT(e, "linalg_matrix_norm.str_ord", IN("self"), nuc, dims, at_b(c.keep)), out);
+  em_x dims = em_list(e, c.dims, c.n), nuc = aot_arg_str(aot_str("nuc"));
+  if (strstr(at_name(e), "frobenius")) return at_give(e, vector_norm(e, IN("self"), em_i(2), c.dims, c.n, c.keep), out);
+  return at_give(e, EM(e, "linalg_matrix_norm.str_ord", IN("self"), nuc, dims, em_b(c.keep)), out);
 }
 
 /* |A| |A^-1|, inf for a singular matrix; of order 2 the quotient of singular values */
-aot_status_t at_dc_cond(at_emit_t *e, aot_value_t *out) {
-  at_x x = IN("self"), p = IN("p"), s, inverse, order = p.kind == AOT_ARG_STR ? p : at_f(at_in_float(e, "p", 2.0));
+aot_status_t at_dc_cond(em_t *e, aot_value_t *out) {
+  em_x x = IN("self"), p = IN("p"), s, inverse, order = p.kind == AOT_ARG_STR ? p : em_f(em_in_float(e, "p", 2.0));
   aot_type_t t = TYPE(x), to = at_result_type(e, 0);
   const char *norm = p.kind == AOT_ARG_STR ? "linalg_matrix_norm.str_ord" : "linalg_matrix_norm";
-  double ord = p.kind == AOT_ARG_STR ? 0 : at_in_float(e, "p", 2.0);
-  if (at_hint(e->infer, t.sizes[t.rank - 1]) == 0 || at_hint(e->infer, t.sizes[t.rank - 2]) == 0)
-    return at_give(e, at_filled(e, to.sizes, to.rank, at_i(0), to.dtype, x), out);
+  double ord = p.kind == AOT_ARG_STR ? 0 : em_in_float(e, "p", 2.0);
+  if (at_hint(at_infer(e), t.sizes[t.rank - 1]) == 0 || at_hint(at_infer(e), t.sizes[t.rank - 2]) == 0)
+    return at_give(e, at_filled(e, to.sizes, to.rank, em_i(0), to.dtype, x), out);
   if (fabs(ord) == 2) {
     s = singular_values(e, x);
-    at_x largest = AT(e, "select.int", s, at_i(-1), at_i(0)), smallest = AT(e, "select.int", s, at_i(-1), at_i(-1));
+    em_x largest = EM(e, "select.int", s, em_i(-1), em_i(0)), smallest = EM(e, "select.int", s, em_i(-1), em_i(-1));
     return at_give(e, ord > 0 ? DIV(largest, smallest) : DIV(smallest, largest), out);
   }
-  inverse = AT(e, "linalg_inv_ex", x, at_b(0));
-  s = GT(at_nth(inverse, 1), at_i(0)); /* singular */
-  inverse = WHERE(at_unsqueeze(e, at_unsqueeze(e, s, -1), -1), at_f(0.0), inverse);
-  return at_give(e, WHERE(s, at_f(INFINITY), MUL(AT(e, norm, x, order), AT(e, norm, inverse, order))), out);
+  inverse = EM(e, "linalg_inv_ex", x, em_b(0));
+  s = GT(em_nth(inverse, 1), em_i(0)); /* singular */
+  inverse = WHERE(at_unsqueeze(e, at_unsqueeze(e, s, -1), -1), em_f(0.0), inverse);
+  return at_give(e, WHERE(s, em_f(INFINITY), MUL(EM(e, norm, x, order), EM(e, norm, inverse, order))), out);
 }
 
 /* ---- products ---- */
 
-static at_x unit_like(at_emit_t *e, at_x x) {
+static em_x unit_like(em_t *e, em_x x) {
   aot_type_t t = TYPE(x);
-  at_x device = aot_arg_int_kind(AOT_ARG_DEVICE, t.device + 256 * ((int64_t)t.device_index + 1));
-  at_x eye = AT(e, "eye", at_i(t.sizes[t.rank - 1]), at_dtype_of(t.dtype), at_none(), device);
-  return AT(e, "clone", at_expanded(e, eye, t.sizes, t.rank), aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS));
+  em_x device = em_device(t.device, t.device_index);
+  em_x eye = EM(e, "eye", em_i(t.sizes[t.rank - 1]), em_dtype(t.dtype), em_none(), device);
+  return EM(e, "clone", at_expanded(e, eye, t.sizes, t.rank), aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS));
 }
 
 /* By squaring: O(log n) products. */
-aot_status_t at_dc_matrix_power(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_matrix_power(em_t *e, aot_value_t *out) {
   int64_t n = at_in_int(e, "n", 1);
   uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
-  at_x square = n < 0 ? inverse_of(e, IN("self")) : IN("self"), y = at_none();
+  em_x square = n < 0 ? inverse_of(e, IN("self")) : IN("self"), y = em_none();
   if (n == 0) return at_give(e, unit_like(e, square), out);
   for (; left; left >>= 1) {
-    if (left & 1) y = at_is_none(y) ? square : at_matmul(e, y, square);
+    if (left & 1) y = em_is_none(y) ? square : at_matmul(e, y, square);
     if (left > 1) square = at_matmul(e, square, square);
   }
-  if (n == 1) y = AT(e, "clone", y);
+  if (n == 1) y = EM(e, "clone", y);
   return at_give(e, y, out);
 }
 
 #define MAX_CHAIN 64
 
 /* The pair with the largest shared dimension goes first (Chin 1978: at most a quarter above the best order). */
-static uint32_t widest_pair(at_emit_t *e, const at_x *x, uint32_t n) {
+static uint32_t widest_pair(em_t *e, const em_x *x, uint32_t n) {
   uint32_t best = 0;
   for (uint32_t i = 1; i + 1 < n; i++)
-    if (at_hint(e->infer, TYPE(x[i]).sizes[1]) > at_hint(e->infer, TYPE(x[best]).sizes[1])) best = i;
+    if (at_hint(at_infer(e), TYPE(x[i]).sizes[1]) > at_hint(at_infer(e), TYPE(x[best]).sizes[1])) best = i;
   return best;
 }
 
-aot_status_t at_dc_multi_dot(at_emit_t *e, aot_value_t *out) {
-  at_x list = at_in_has(e, "tensors") ? IN("tensors") : IN("matrices"), x[MAX_CHAIN];
+aot_status_t at_dc_multi_dot(em_t *e, aot_value_t *out) {
+  em_x list = at_in_has(e, "tensors") ? IN("tensors") : IN("matrices"), x[MAX_CHAIN];
   aot_type_t t = at_result_type(e, 0);
   uint32_t n = list.kind == AOT_ARG_VALUES ? list.n : 0;
   if (n < 1 || n > MAX_CHAIN) {
-    at_emit_fail(e, "", "%s takes at most %d tensors, not %u", e->row->name, MAX_CHAIN, n);
+    em_fail(e, AOT_E_UNIMPLEMENTED, "", "%s takes at most %d tensors, not %u", at_name(e), MAX_CHAIN, n);
     return e->status;
   }
   for (uint32_t i = 0; i < n; i++) {
     aot_value_t v;
     v.id = list.u.ids[i];
-    x[i] = at_v(v);
+    x[i] = em_v(v);
     if (TYPE(x[i]).rank == 1) x[i] = at_unsqueeze(e, x[i], i ? 1 : 0);
   }
   for (; n > 1; n--) {
     uint32_t at = widest_pair(e, x, n);
-    x[at] = AT(e, "mm", x[at], x[at + 1]);
+    x[at] = EM(e, "mm", x[at], x[at + 1]);
     for (uint32_t i = at + 1; i + 1 < n; i++) x[i] = x[i + 1];
     if (e->status != AOT_OK) return e->status;
   }
   return at_give(e, at_reshaped(e, x[0], t.sizes, t.rank), out);
 }
 
-aot_status_t at_dc_linalg_diagonal(at_emit_t *e, aot_value_t *out) {
-  return at_give(e, AT(e, "diagonal", IN("A"), IN("offset"), IN("dim1"), IN("dim2")), out);
+aot_status_t at_dc_linalg_diagonal(em_t *e, aot_value_t *out) {
+  return at_give(e, EM(e, "diagonal", IN("A"), IN("offset"), IN("dim1"), IN("dim2")), out);
 }
 
-aot_status_t at_dc_vecdot(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_vecdot(em_t *e, aot_value_t *out) {
   int64_t dim = at_in_int(e, "dim", -1);
-  return at_give(e, AT(e, "sum.dim_IntList", MUL(IN("x"), IN("y")), at_list(e, &dim, 1)), out);
+  return at_give(e, EM(e, "sum.dim_IntList", MUL(IN("x"), IN("y")), em_list(e, &dim, 1)), out);
 }
 
 /* 1, x, x x, .. along the last dimension */
-aot_status_t at_dc_linalg_vander(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_linalg_vander(em_t *e, aot_value_t *out) {
   aot_type_t t = at_result_type(e, 0);
-  at_x x = at_cast(e, at_unsqueeze(e, IN("x"), -1), t.dtype), ones;
+  em_x x = em_cast(e, at_unsqueeze(e, IN("x"), -1), t.dtype), ones;
   int64_t sizes[AOT_MAX_RANK], n = t.sizes[t.rank - 1];
   uint32_t ids[2];
   memcpy(sizes, t.sizes, (size_t)t.rank * sizeof *sizes);
-  if (at_hint(e->infer, n) < 1) {
-    at_emit_fail(e, "", "%s: N = %lld must be above 1", e->row->name, (long long)at_hint(e->infer, n));
+  if (at_hint(at_infer(e), n) < 1) {
+    em_fail(e, AOT_E_UNIMPLEMENTED, "", "%s: N = %lld must be above 1", at_name(e), (long long)at_hint(at_infer(e), n));
     return e->status;
   }
   sizes[t.rank - 1] = 1;
-  ones = at_filled(e, sizes, t.rank, at_i(1), t.dtype, x);
-  sizes[t.rank - 1] = at_sub(e->infer, n, 1);
+  ones = at_filled(e, sizes, t.rank, em_i(1), t.dtype, x);
+  sizes[t.rank - 1] = at_sub(at_infer(e), n, 1);
   ids[0] = VAL(ones).id;
-  ids[1] = VAL(AT(e, "cumprod", AT(e, "expand", x, at_list(e, sizes, (uint32_t)t.rank)), at_i(-1))).id;
-  return at_give(e, AT(e, "cat", aot_arg_values(ids, 2), at_i(-1)), out);
+  ids[1] = VAL(EM(e, "cumprod", EM(e, "expand", x, em_list(e, sizes, (uint32_t)t.rank)), em_i(-1))).id;
+  return at_give(e, EM(e, "cat", aot_arg_values(ids, 2), em_i(-1)), out);
 }
 
-aot_status_t at_dc_tensorinv(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_tensorinv(em_t *e, aot_value_t *out) {
   aot_type_t t = TYPE(IN("self")), to = at_result_type(e, 0);
   int32_t ind = (int32_t)at_in_int(e, "ind", 2);
-  int64_t sizes[2] = {at_numel(e->infer, t.sizes, ind), at_numel(e->infer, t.sizes + ind, t.rank - ind)};
+  int64_t sizes[2] = {at_numel(at_infer(e), t.sizes, ind), at_numel(at_infer(e), t.sizes + ind, t.rank - ind)};
   return at_give(e, at_reshaped(e, inverse_of(e, at_reshaped(e, IN("self"), sizes, 2)), to.sizes, to.rank), out);
 }
 
-aot_status_t at_dc_tensorsolve(at_emit_t *e, aot_value_t *out) {
-  at_x x = IN("self"), b = IN("other");
+aot_status_t at_dc_tensorsolve(em_t *e, aot_value_t *out) {
+  em_x x = IN("self"), b = IN("other");
   aot_type_t t = TYPE(x), to = at_result_type(e, 0), tb = TYPE(b);
   const int64_t *dims;
-  uint32_t n = at_in_ints(e, "dims", &dims), mask = n ? at_dim_mask(e->infer, dims, n, t.rank) : 0, n_order = 0;
+  uint32_t n = at_in_ints(e, "dims", &dims), mask = n ? at_dim_mask(at_infer(e), dims, n, t.rank) : 0, n_order = 0;
   int64_t order[AOT_MAX_RANK], sizes[2];
   for (int32_t d = 0; d < t.rank; d++)
     if (!(mask >> d & 1)) order[n_order++] = d;
-  for (uint32_t i = 0; i < n; i++) order[n_order++] = at_wrap(e->infer, dims[i], t.rank);
-  if (n) x = AT(e, "permute", x, at_list(e, order, n_order));
-  sizes[0] = sizes[1] = at_numel(e->infer, tb.sizes, tb.rank);
-  x = AT(e, "_linalg_solve_ex", at_reshaped(e, x, sizes, 2), at_reshaped(e, b, sizes, 1), at_b(1), at_b(1));
+  for (uint32_t i = 0; i < n; i++) order[n_order++] = at_wrap(at_infer(e), dims[i], t.rank);
+  if (n) x = EM(e, "permute", x, em_list(e, order, n_order));
+  sizes[0] = sizes[1] = at_numel(at_infer(e), tb.sizes, tb.rank);
+  x = EM(e, "_linalg_solve_ex", at_reshaped(e, x, sizes, 2), at_reshaped(e, b, sizes, 1), em_b(1), em_b(1));
   return at_give(e, at_reshaped(e, x, to.sizes, to.rank), out);
 }

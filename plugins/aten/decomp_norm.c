@@ -13,47 +13,47 @@
 #include <string.h>
 
 typedef struct norm {
-  at_x x, m, r, h; /* m: None for rms norm */
+  em_x x, m, r, h; /* m: None for rms norm */
   int64_t dims[AOT_MAX_RANK], count;
   uint32_t n_dims;
 } norm_t;
 
-static at_x mean_over(at_emit_t *e, const norm_t *n, at_x x) {
-  return DIV(at_summed(e, x, n->dims, n->n_dims, 1), at_i(n->count));
+static em_x mean_over(em_t *e, const norm_t *n, em_x x) {
+  return DIV(at_summed(e, x, n->dims, n->n_dims, 1), em_i(n->count));
 }
 
-static norm_t over_dims(at_emit_t *e, at_x x, const int64_t *dims, uint32_t n_dims) {
+static norm_t over_dims(em_t *e, em_x x, const int64_t *dims, uint32_t n_dims) {
   norm_t n;
   aot_type_t t = TYPE(x);
   uint32_t i;
   memset(&n, 0, sizeof n);
   n.x = x;
-  n.m = n.r = n.h = at_none();
+  n.m = n.r = n.h = em_none();
   n.n_dims = n_dims;
   n.count = 1;
   for (i = 0; i < n_dims; i++) {
     n.dims[i] = dims[i];
-    n.count = at_mul(e->infer, n.count, t.sizes[dims[i]]);
+    n.count = at_mul(at_infer(e), n.count, t.sizes[dims[i]]);
   }
   return n;
 }
 
-static void standardize(at_emit_t *e, norm_t *n, at_x eps) {
-  at_x d;
+static void standardize(em_t *e, norm_t *n, em_x eps) {
+  em_x d;
   n->m = mean_over(e, n, n->x);
   d = SUB(n->x, n->m);
   n->r = RSQRT(ADD(mean_over(e, n, MUL(d, d)), eps));
   n->h = MUL(d, n->r);
 }
 
-static at_x input_gradient(at_emit_t *e, const norm_t *n, at_x gh, int has_mean) {
-  at_x along = MUL(n->h, mean_over(e, n, MUL(gh, n->h)));
+static em_x input_gradient(em_t *e, const norm_t *n, em_x gh, int has_mean) {
+  em_x along = MUL(n->h, mean_over(e, n, MUL(gh, n->h)));
   if (has_mean) gh = SUB(gh, mean_over(e, n, gh));
   return MUL(n->r, SUB(gh, along));
 }
 
 /* The last dimensions, as normalized_shape names them. */
-static norm_t over_rows(at_emit_t *e, at_x x) {
+static norm_t over_rows(em_t *e, em_x x) {
   const int64_t *shape;
   uint32_t k = at_in_ints(e, "normalized_shape", &shape), i;
   int64_t dims[AOT_MAX_RANK];
@@ -63,37 +63,37 @@ static norm_t over_rows(at_emit_t *e, at_x x) {
 }
 
 /* Sum over the dimensions that come before the normalized ones. */
-static at_x over_outer(at_emit_t *e, const norm_t *n, at_x x) {
+static em_x over_outer(em_t *e, const norm_t *n, em_x x) {
   int64_t dims[AOT_MAX_RANK];
   uint32_t k = (uint32_t)TYPE(n->x).rank - n->n_dims, i;
   for (i = 0; i < k; i++) dims[i] = i;
   return at_summed(e, x, dims, k, 0);
 }
 
-static at_x scaled(at_emit_t *e, at_x h, at_x w, at_x b) {
-  if (!at_is_none(w)) h = MUL(h, at_math(e, w));
-  return at_is_none(b) ? h : ADD(h, at_math(e, b));
+static em_x scaled(em_t *e, em_x h, em_x w, em_x b) {
+  if (!em_is_none(w)) h = MUL(h, at_math(e, w));
+  return em_is_none(b) ? h : ADD(h, at_math(e, b));
 }
 
-static void give(at_emit_t *e, uint32_t i, at_x x, aot_value_t *out) {
+static void give(em_t *e, uint32_t i, em_x x, aot_value_t *out) {
   aot_type_t t = at_result_type(e, i);
   out[i] = aot_no_value();
-  if (!at_is_none(x) && t.kind == AOT_TYPE_TENSOR) out[i] = VAL(at_cast(e, at_reshaped(e, x, t.sizes, t.rank), t.dtype));
+  if (!em_is_none(x) && t.kind == AOT_TYPE_TENSOR) out[i] = VAL(em_cast(e, at_reshaped(e, x, t.sizes, t.rank), t.dtype));
 }
 
-static int wanted(at_emit_t *e, uint32_t i) {
+static int wanted(em_t *e, uint32_t i) {
   const int64_t *mask;
   return i < at_in_ints(e, "output_mask", &mask) && mask[i] != 0;
 }
 
 /* ---- layer norm ---- */
 
-aot_status_t at_dc_layer_norm(at_emit_t *e, aot_value_t *out) {
-  return at_give(e, AT(e, "native_layer_norm", IN("input"), IN("normalized_shape"), IN("weight"), IN("bias"),
+aot_status_t at_dc_layer_norm(em_t *e, aot_value_t *out) {
+  return at_give(e, EM(e, "native_layer_norm", IN("input"), IN("normalized_shape"), IN("weight"), IN("bias"),
                        IN("eps")), out);
 }
 
-aot_status_t at_dc_native_layer_norm(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_native_layer_norm(em_t *e, aot_value_t *out) {
   norm_t n = over_rows(e, at_math(e, IN("input")));
   standardize(e, &n, IN("eps"));
   give(e, 0, scaled(e, n.h, IN("weight"), IN("bias")), out);
@@ -102,16 +102,16 @@ aot_status_t at_dc_native_layer_norm(at_emit_t *e, aot_value_t *out) {
   return e->status;
 }
 
-static void give_row_gradients(at_emit_t *e, const norm_t *n, at_x g, int has_mean, const int *want, aot_value_t *out) {
-  at_x w = at_math(e, IN("weight"));
+static void give_row_gradients(em_t *e, const norm_t *n, em_x g, int has_mean, const int *want, aot_value_t *out) {
+  em_x w = at_math(e, IN("weight"));
   uint32_t i;
   for (i = 0; i < e->desc->n_results; i++) out[i] = aot_no_value();
-  if (want[0]) give(e, 0, input_gradient(e, n, at_is_none(w) ? g : MUL(g, w), has_mean), out);
+  if (want[0]) give(e, 0, input_gradient(e, n, em_is_none(w) ? g : MUL(g, w), has_mean), out);
   if (want[1]) give(e, 1, over_outer(e, n, MUL(g, n->h)), out);
   if (e->desc->n_results > 2 && want[2]) give(e, 2, over_outer(e, n, g), out);
 }
 
-aot_status_t at_dc_native_layer_norm_backward(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_native_layer_norm_backward(em_t *e, aot_value_t *out) {
   int want[3] = {wanted(e, 0), wanted(e, 1) && at_in_has(e, "weight"), wanted(e, 2) && at_in_has(e, "bias")};
   norm_t n = over_rows(e, at_math(e, IN("input")));
   n.m = at_math(e, IN("mean"));
@@ -122,7 +122,7 @@ aot_status_t at_dc_native_layer_norm_backward(at_emit_t *e, aot_value_t *out) {
 }
 
 /* The statistics once more. */
-aot_status_t at_dc_layer_norm_backward(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_layer_norm_backward(em_t *e, aot_value_t *out) {
   int want[3] = {1, at_in_has(e, "weight"), at_in_has(e, "bias")};
   norm_t n = over_rows(e, at_math(e, IN("input")));
   standardize(e, &n, IN("eps"));
@@ -133,33 +133,33 @@ aot_status_t at_dc_layer_norm_backward(at_emit_t *e, aot_value_t *out) {
 /* ---- rms norm ---- */
 
 /* Without eps: that of the dtype computed in. */
-static at_x rms_eps(at_emit_t *e, at_x x) {
+static em_x rms_eps(em_t *e, em_x x) {
   if (at_in_has(e, "eps")) return IN("eps");
-  return at_f(TYPE(x).dtype == AOT_F64 ? DBL_EPSILON : (double)FLT_EPSILON);
+  return em_f(TYPE(x).dtype == AOT_F64 ? DBL_EPSILON : (double)FLT_EPSILON);
 }
 
-static norm_t rms(at_emit_t *e) {
+static norm_t rms(em_t *e) {
   norm_t n = over_rows(e, at_math(e, IN("input")));
   n.r = RSQRT(ADD(mean_over(e, &n, MUL(n.x, n.x)), rms_eps(e, n.x)));
   n.h = MUL(n.x, n.r);
   return n;
 }
 
-aot_status_t at_dc_rms_norm(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_rms_norm(em_t *e, aot_value_t *out) {
   norm_t n = rms(e);
-  give(e, 0, scaled(e, n.h, IN("weight"), at_none()), out);
+  give(e, 0, scaled(e, n.h, IN("weight"), em_none()), out);
   if (e->desc->n_results == 2) give(e, 1, n.r, out);
   return e->status;
 }
 
-aot_status_t at_dc_rms_norm_backward(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_rms_norm_backward(em_t *e, aot_value_t *out) {
   int want[2] = {1, at_in_has(e, "weight")};
   norm_t n = rms(e);
   give_row_gradients(e, &n, at_math(e, IN("grad")), 0, want, out);
   return e->status;
 }
 
-aot_status_t at_dc_fused_rms_norm_backward(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_fused_rms_norm_backward(em_t *e, aot_value_t *out) {
   int want[2] = {wanted(e, 0), wanted(e, 1) && at_in_has(e, "weight")};
   norm_t n = over_rows(e, at_math(e, IN("input")));
   n.r = at_math(e, IN("rstd"));
@@ -170,31 +170,31 @@ aot_status_t at_dc_fused_rms_norm_backward(at_emit_t *e, aot_value_t *out) {
 
 /* ---- group norm: the input as [N, group, C / group, HxW] ---- */
 
-aot_status_t at_dc_group_norm(at_emit_t *e, aot_value_t *out) {
-  at_x x = IN("input");
+aot_status_t at_dc_group_norm(em_t *e, aot_value_t *out) {
+  em_x x = IN("input");
   aot_type_t t = TYPE(x);
-  int64_t space = at_numel(e->infer, t.sizes + 2, t.rank - 2);
-  return at_give(e, AT(e, "native_group_norm", x, IN("weight"), IN("bias"), at_i(t.sizes[0]), at_i(t.sizes[1]), at_i(space),
+  int64_t space = at_numel(at_infer(e), t.sizes + 2, t.rank - 2);
+  return at_give(e, EM(e, "native_group_norm", x, IN("weight"), IN("bias"), em_i(t.sizes[0]), em_i(t.sizes[1]), em_i(space),
                        IN("num_groups"), IN("eps")), out);
 }
 
-static void group_sizes(at_emit_t *e, int64_t *out) {
+static void group_sizes(em_t *e, int64_t *out) {
   int64_t groups = at_in_int(e, "group", 1);
   out[0] = at_in_int(e, "N", 0);
   out[1] = groups;
-  out[2] = at_floordiv(e->infer, at_in_int(e, "C", 0), groups);
+  out[2] = at_floordiv(at_infer(e), at_in_int(e, "C", 0), groups);
   out[3] = at_in_int(e, "HxW", 0);
 }
 
 /* A per-channel vector as [1, group, C / group, 1]. */
-static at_x per_channel(at_emit_t *e, at_x w, const int64_t *sizes) {
+static em_x per_channel(em_t *e, em_x w, const int64_t *sizes) {
   int64_t shape[4] = {1, sizes[1], sizes[2], 1};
-  return at_is_none(w) ? w : at_reshaped(e, at_math(e, w), shape, 4);
+  return em_is_none(w) ? w : at_reshaped(e, at_math(e, w), shape, 4);
 }
 
 static const int64_t group_dims[2] = {2, 3};
 
-aot_status_t at_dc_native_group_norm(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_native_group_norm(em_t *e, aot_value_t *out) {
   int64_t sizes[4];
   norm_t n;
   group_sizes(e, sizes);
@@ -206,11 +206,11 @@ aot_status_t at_dc_native_group_norm(at_emit_t *e, aot_value_t *out) {
   return e->status;
 }
 
-aot_status_t at_dc_native_group_norm_backward(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_native_group_norm_backward(em_t *e, aot_value_t *out) {
   static const int64_t per_weight[2] = {0, 3};
   int64_t sizes[4], stats[4];
   norm_t n;
-  at_x g, w;
+  em_x g, w;
   group_sizes(e, sizes);
   stats[0] = sizes[0];
   stats[1] = sizes[1];
@@ -222,7 +222,7 @@ aot_status_t at_dc_native_group_norm_backward(at_emit_t *e, aot_value_t *out) {
   g = at_reshaped(e, at_math(e, IN("grad_out")), sizes, 4);
   w = per_channel(e, IN("weight"), sizes);
   out[0] = out[1] = out[2] = aot_no_value();
-  if (wanted(e, 0)) give(e, 0, input_gradient(e, &n, at_is_none(w) ? g : MUL(g, w), 1), out);
+  if (wanted(e, 0)) give(e, 0, input_gradient(e, &n, em_is_none(w) ? g : MUL(g, w), 1), out);
   if (wanted(e, 1)) give(e, 1, at_summed(e, MUL(g, n.h), per_weight, 2, 0), out);
   if (wanted(e, 2)) give(e, 2, at_summed(e, g, per_weight, 2, 0), out);
   return e->status;
@@ -230,7 +230,7 @@ aot_status_t at_dc_native_group_norm_backward(at_emit_t *e, aot_value_t *out) {
 
 /* ---- batch norm: all dimensions but the channels' ---- */
 
-static norm_t over_batch(at_emit_t *e, at_x x) {
+static norm_t over_batch(em_t *e, em_x x) {
   int64_t dims[AOT_MAX_RANK];
   int32_t rank = TYPE(x).rank, d;
   uint32_t k = 0;
@@ -239,35 +239,35 @@ static norm_t over_batch(at_emit_t *e, at_x x) {
   return over_dims(e, x, dims, k);
 }
 
-static at_x channels(at_emit_t *e, at_x v, at_x x) { return at_is_none(v) ? v : at_along(e, at_math(e, v), 1, TYPE(x).rank); }
+static em_x channels(em_t *e, em_x v, em_x x) { return em_is_none(v) ? v : at_along(e, at_math(e, v), 1, TYPE(x).rank); }
 
 /* batch_norm itself: native form; in training the running statistics are written. */
-aot_status_t at_dc_batch_norm(at_emit_t *e, aot_value_t *out) {
-  at_x mean = IN("running_mean"), var = IN("running_var"), y;
-  if (!at_in_int(e, "training", 0) && !at_is_none(mean)) {
-    y = AT(e, "_native_batch_norm_legit_no_training", IN("input"), IN("weight"), IN("bias"), mean, var, IN("momentum"),
+aot_status_t at_dc_batch_norm(em_t *e, aot_value_t *out) {
+  em_x mean = IN("running_mean"), var = IN("running_var"), y;
+  if (!at_in_int(e, "training", 0) && !em_is_none(mean)) {
+    y = EM(e, "_native_batch_norm_legit_no_training", IN("input"), IN("weight"), IN("bias"), mean, var, IN("momentum"),
            IN("eps"));
-  } else if (at_is_none(mean)) {
-    y = AT(e, "_native_batch_norm_legit.no_stats", IN("input"), IN("weight"), IN("bias"), at_b(1), IN("momentum"), IN("eps"));
+  } else if (em_is_none(mean)) {
+    y = EM(e, "_native_batch_norm_legit.no_stats", IN("input"), IN("weight"), IN("bias"), em_b(1), IN("momentum"), IN("eps"));
   } else {
-    y = AT(e, "_native_batch_norm_legit_functional", IN("input"), IN("weight"), IN("bias"), mean, var, at_b(1),
+    y = EM(e, "_native_batch_norm_legit_functional", IN("input"), IN("weight"), IN("bias"), mean, var, em_b(1),
            IN("momentum"),
            IN("eps"));
-    AT(e, "copy_", mean, at_nth(y, 3));
-    AT(e, "copy_", var, at_nth(y, 4));
+    EM(e, "copy_", mean, em_nth(y, 3));
+    EM(e, "copy_", var, em_nth(y, 4));
   }
   return at_give(e, y, out);
 }
 
 /* (1 - momentum) old + momentum new */
-static at_x running(at_emit_t *e, at_x old, at_x new_value) {
-  double momentum = at_in_float(e, "momentum", 0.1);
-  return ADD(MUL(old, at_f(1.0 - momentum)), MUL(new_value, at_f(momentum)));
+static em_x running(em_t *e, em_x old, em_x new_value) {
+  double momentum = em_in_float(e, "momentum", 0.1);
+  return ADD(MUL(old, em_f(1.0 - momentum)), MUL(new_value, em_f(momentum)));
 }
 
 /* The native forms. Training: the batch's statistics, which are saved; the running variance takes the unbiased one. */
-aot_status_t at_dc_native_batch_norm(at_emit_t *e, aot_value_t *out) {
-  at_x x = at_math(e, IN("input")), mean = IN("running_mean"), var = IN("running_var");
+aot_status_t at_dc_native_batch_norm(em_t *e, aot_value_t *out) {
+  em_x x = at_math(e, IN("input")), mean = IN("running_mean"), var = IN("running_var");
   norm_t n = over_batch(e, x);
   int training = at_in_int(e, "training", 0) != 0;
   uint32_t i;
@@ -277,7 +277,7 @@ aot_status_t at_dc_native_batch_norm(at_emit_t *e, aot_value_t *out) {
     give(e, 0, scaled(e, MUL(SUB(x, n.m), n.r), channels(e, IN("weight"), x), channels(e, IN("bias"), x)), out);
     for (i = 1; i < 3; i++) {
       aot_type_t t = at_result_type(e, i);
-      out[i] = VAL(at_filled(e, t.sizes, t.rank, at_f(0.0), t.dtype, x));
+      out[i] = VAL(at_filled(e, t.sizes, t.rank, em_f(0.0), t.dtype, x));
     }
     if (e->desc->n_results == 5) {
       out[3] = VAL(mean);
@@ -285,12 +285,12 @@ aot_status_t at_dc_native_batch_norm(at_emit_t *e, aot_value_t *out) {
     }
     return e->status;
   }
-  if (!at_is_none(mean) && e->desc->n_results == 3) { /* the running statistics are written */
-    at_x y = AT(e, "_native_batch_norm_legit_functional", x, IN("weight"), IN("bias"), mean, var, at_b(1),
+  if (!em_is_none(mean) && e->desc->n_results == 3) { /* the running statistics are written */
+    em_x y = EM(e, "_native_batch_norm_legit_functional", x, IN("weight"), IN("bias"), mean, var, em_b(1),
                 IN("momentum"), IN("eps"));
-    for (i = 0; i < 3; i++) give(e, i, at_nth(y, i), out);
-    AT(e, "copy_", mean, at_nth(y, 3));
-    AT(e, "copy_", var, at_nth(y, 4));
+    for (i = 0; i < 3; i++) give(e, i, em_nth(y, i), out);
+    EM(e, "copy_", mean, em_nth(y, 3));
+    EM(e, "copy_", var, em_nth(y, 4));
     return e->status;
   }
   standardize(e, &n, IN("eps"));
@@ -298,7 +298,7 @@ aot_status_t at_dc_native_batch_norm(at_emit_t *e, aot_value_t *out) {
   give(e, 1, n.m, out);
   give(e, 2, n.r, out);
   if (e->desc->n_results == 5) {
-    at_x d = SUB(n.x, n.m), unbiased = DIV(at_summed(e, MUL(d, d), n.dims, n.n_dims, 1), at_i(at_sub(e->infer, n.count, 1)));
+    em_x d = SUB(n.x, n.m), unbiased = DIV(at_summed(e, MUL(d, d), n.dims, n.n_dims, 1), em_i(at_sub(at_infer(e), n.count, 1)));
     aot_type_t t = TYPE(mean);
     give(e, 3, running(e, mean, at_reshaped(e, n.m, t.sizes, t.rank)), out);
     give(e, 4, running(e, var, at_reshaped(e, unbiased, t.sizes, t.rank)), out);
@@ -306,8 +306,8 @@ aot_status_t at_dc_native_batch_norm(at_emit_t *e, aot_value_t *out) {
   return e->status;
 }
 
-static void batch_gradients(at_emit_t *e, norm_t *n, at_x g, int training, const int *want, aot_value_t *out) {
-  at_x w = channels(e, IN("weight"), n->x), gh = at_is_none(w) ? g : MUL(g, w);
+static void batch_gradients(em_t *e, norm_t *n, em_x g, int training, const int *want, aot_value_t *out) {
+  em_x w = channels(e, IN("weight"), n->x), gh = em_is_none(w) ? g : MUL(g, w);
   n->h = MUL(SUB(n->x, n->m), n->r);
   out[0] = out[1] = out[2] = aot_no_value();
   if (want[0]) give(e, 0, training ? input_gradient(e, n, gh, 1) : MUL(gh, n->r), out);
@@ -317,15 +317,15 @@ static void batch_gradients(at_emit_t *e, norm_t *n, at_x g, int training, const
 
 /* native_batch_norm_backward(.., save_mean, save_invstd, train, eps, output_mask) and the private form, which differ in the
  * names of two arguments. */
-aot_status_t at_dc_batch_norm_backward(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_batch_norm_backward(em_t *e, aot_value_t *out) {
   int native = at_in_has(e, "grad_out"), training = at_in_int(e, native ? "train" : "training", 0) != 0;
   int want[3] = {1, at_in_has(e, "weight"), 1};
-  at_x x = at_math(e, IN("input"));
+  em_x x = at_math(e, IN("input"));
   norm_t n = over_batch(e, x);
   uint32_t i;
   for (i = 0; native && i < 3; i++) want[i] = wanted(e, i);
   if (training) {
-    n.m = channels(e, at_in_has(e, "save_mean") ? IN("save_mean") : at_none(), x);
+    n.m = channels(e, at_in_has(e, "save_mean") ? IN("save_mean") : em_none(), x);
     n.r = channels(e, IN("save_invstd"), x);
   } else {
     n.m = channels(e, IN("running_mean"), x);
@@ -337,23 +337,23 @@ aot_status_t at_dc_batch_norm_backward(at_emit_t *e, aot_value_t *out) {
 
 /* ---- cuDNN's batch norm: the native one; what cuDNN would note for its backward is empty ---- */
 
-aot_status_t at_dc_cudnn_batch_norm(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_cudnn_batch_norm(em_t *e, aot_value_t *out) {
   static const int64_t none[1] = {0};
-  at_x y = AT(e, "native_batch_norm", IN("input"), IN("weight"), IN("bias"), IN("running_mean"), IN("running_var"), IN("training"),
+  em_x y = EM(e, "native_batch_norm", IN("input"), IN("weight"), IN("bias"), IN("running_mean"), IN("running_var"), IN("training"),
               IN("exponential_average_factor"), IN("epsilon"));
   uint32_t i;
-  for (i = 0; i < 3; i++) out[i] = VAL(at_nth(y, i));
-  out[3] = VAL(at_filled(e, none, 1, at_i(0), AOT_U8, IN("input")));
+  for (i = 0; i < 3; i++) out[i] = VAL(em_nth(y, i));
+  out[3] = VAL(at_filled(e, none, 1, em_i(0), AOT_U8, IN("input")));
   return e->status;
 }
 
-aot_status_t at_dc_cudnn_batch_norm_backward(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_cudnn_batch_norm_backward(em_t *e, aot_value_t *out) {
   static const int64_t all[3] = {1, 1, 1};
-  at_x mask = at_list(e, all, 3), dx;
+  em_x mask = em_list(e, all, 3), dx;
   uint32_t i;
   mask.kind = AOT_ARG_BOOLS;
-  dx = AT(e, "native_batch_norm_backward", IN("grad_output"), IN("input"), IN("weight"), IN("running_mean"), IN("running_var"),
-          IN("save_mean"), IN("save_var"), at_b(1), IN("epsilon"), mask);
-  for (i = 0; i < 3; i++) out[i] = VAL(at_nth(dx, i));
+  dx = EM(e, "native_batch_norm_backward", IN("grad_output"), IN("input"), IN("weight"), IN("running_mean"), IN("running_var"),
+          IN("save_mean"), IN("save_var"), em_b(1), IN("epsilon"), mask);
+  for (i = 0; i < 3; i++) out[i] = VAL(em_nth(dx, i));
   return e->status;
 }

@@ -90,14 +90,14 @@ static const renamed_t names[] = {
     {"aten.__xor__.Scalar", "bitwise_xor.Scalar"},
 };
 
-aot_status_t at_dc_renamed(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_renamed(em_t *e, aot_value_t *out) {
   uint32_t k;
   size_t i;
   for (i = 0; i < sizeof names / sizeof names[0]; i++) {
-    at_x first;
-    if (strcmp(e->row->name, names[i].from) != 0) continue;
-    first = at_call(e, names[i].to, e->info.n_args, e->info.args);
-    for (k = 0; k < e->info.n_results; k++) out[k] = VAL(at_nth(first, k));
+    em_x first;
+    if (strcmp(at_name(e), names[i].from) != 0) continue;
+    first = em_call(e, names[i].to, e->info.n_args, e->info.args);
+    for (k = 0; k < e->info.n_results; k++) out[k] = VAL(em_nth(first, k));
     return e->status;
   }
   return AOT_E_UNIMPLEMENTED;

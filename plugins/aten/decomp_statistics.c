@@ -4,8 +4,8 @@
 #include <math.h>
 
 /* nanmean: the sum of what is a number over how many are */
-aot_status_t at_dc_nanmean(at_emit_t *e, aot_value_t *out) {
-  at_x x = at_math(e, at_cast(e, IN("self"), at_result_type(e, 0).dtype)), number = EQ(x, x), sum, count;
+aot_status_t at_dc_nanmean(em_t *e, aot_value_t *out) {
+  em_x x = at_math(e, em_cast(e, IN("self"), at_result_type(e, 0).dtype)), number = EQ(x, x), sum, count;
   aot_type_t t = TYPE(x);
   const int64_t *dims;
   int64_t all[AOT_MAX_RANK];
@@ -17,12 +17,12 @@ aot_status_t at_dc_nanmean(at_emit_t *e, aot_value_t *out) {
     dims = all;
     n = (uint32_t)t.rank;
   }
-  sum = at_summed(e, WHERE(number, x, at_f(0.0)), dims, n, keep);
-  count = at_summed(e, at_cast(e, number, t.dtype), dims, n, keep);
+  sum = at_summed(e, WHERE(number, x, em_f(0.0)), dims, n, keep);
+  count = at_summed(e, em_cast(e, number, t.dtype), dims, n, keep);
   return at_give_cast(e, DIV(sum, count), out);
 }
 
-static at_x total(at_emit_t *e, at_x x) {
+static em_x total(em_t *e, em_x x) {
   static const int64_t first = 0;
   return at_summed(e, x, &first, 1, 0);
 }
@@ -30,37 +30,37 @@ static at_x total(at_emit_t *e, at_x x) {
 /* Rows are variables, columns observations with weights w = fweights aweights. The divisor is
  *     sum w - correction                             without aweights
  *     sum w - correction sum(w aweights) / sum w     with them */
-aot_status_t at_dc_cov(at_emit_t *e, aot_value_t *out) {
-  at_x x = IN("self"), f = IN("fweights"), a = IN("aweights"), w, sum_w, divisor, c;
+aot_status_t at_dc_cov(em_t *e, aot_value_t *out) {
+  em_x x = IN("self"), f = IN("fweights"), a = IN("aweights"), w, sum_w, divisor, c;
   aot_type_t t = TYPE(x), to = at_result_type(e, 0);
-  double correction = at_in_float(e, "correction", 1.0);
+  double correction = em_in_float(e, "correction", 1.0);
   int64_t matrix[2] = {1, 1}, last = 1;
   if (t.rank == 1) matrix[1] = t.sizes[0];
   if (t.rank == 2) matrix[0] = t.sizes[0], matrix[1] = t.sizes[1];
-  x = at_cast(e, at_reshaped(e, x, matrix, 2), to.dtype);
-  if (!at_is_none(f)) f = at_cast(e, f, to.dtype);
-  w = at_is_none(f) ? a : at_is_none(a) ? f : MUL(f, a);
-  if (at_is_none(w)) {
-    sum_w = at_i(matrix[1]);
-    divisor = AOT_DIM_IS_SYM(matrix[1]) ? at_i(at_sub(e->infer, matrix[1], (int64_t)correction))
-                                        : at_f(fmax(0.0, (double)matrix[1] - correction));
+  x = em_cast(e, at_reshaped(e, x, matrix, 2), to.dtype);
+  if (!em_is_none(f)) f = em_cast(e, f, to.dtype);
+  w = em_is_none(f) ? a : em_is_none(a) ? f : MUL(f, a);
+  if (em_is_none(w)) {
+    sum_w = em_i(matrix[1]);
+    divisor = AOT_DIM_IS_SYM(matrix[1]) ? em_i(at_sub(at_infer(e), matrix[1], (int64_t)correction))
+                                        : em_f(fmax(0.0, (double)matrix[1] - correction));
   } else {
     sum_w = total(e, w);
-    divisor = at_is_none(a) ? SUB(sum_w, at_f(correction))
-                            : SUB(sum_w, DIV(MUL(total(e, MUL(w, a)), at_f(correction)), sum_w));
-    divisor = AT(e, "clamp", divisor, at_f(0.0));
+    divisor = em_is_none(a) ? SUB(sum_w, em_f(correction))
+                            : SUB(sum_w, DIV(MUL(total(e, MUL(w, a)), em_f(correction)), sum_w));
+    divisor = EM(e, "clamp", divisor, em_f(0.0));
   }
-  c = DIV(at_summed(e, at_is_none(w) ? x : MUL(x, w), &last, 1, 1), sum_w);
+  c = DIV(at_summed(e, em_is_none(w) ? x : MUL(x, w), &last, 1, 1), sum_w);
   x = SUB(x, c);
-  c = AT(e, "mm", x, AT(e, "t", at_is_none(w) ? x : MUL(x, w)));
+  c = EM(e, "mm", x, EM(e, "t", em_is_none(w) ? x : MUL(x, w)));
   return at_give_cast(e, at_reshaped(e, DIV(c, divisor), to.sizes, to.rank), out);
 }
 
 /* Covariances over the standard deviations of both variables, held in [-1, 1]. */
-aot_status_t at_dc_corrcoef(at_emit_t *e, aot_value_t *out) {
-  at_x c = AT(e, "cov", IN("self")), deviation;
+aot_status_t at_dc_corrcoef(em_t *e, aot_value_t *out) {
+  em_x c = EM(e, "cov", IN("self")), deviation;
   if (TYPE(c).rank == 0) return at_give(e, DIV(c, c), out);
-  deviation = SQRT(AT(e, "diagonal", c));
+  deviation = SQRT(EM(e, "diagonal", c));
   c = DIV(DIV(c, at_unsqueeze(e, deviation, 1)), deviation);
-  return at_give(e, AT(e, "clamp", c, at_f(-1.0), at_f(1.0)), out);
+  return at_give(e, EM(e, "clamp", c, em_f(-1.0), em_f(1.0)), out);
 }

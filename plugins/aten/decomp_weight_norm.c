@@ -4,43 +4,43 @@
 #include "at_formula.h"
 
 /* Every dimension but dim; -1: every one. */
-static uint32_t other_dims(at_emit_t *e, int32_t rank, int64_t *out) {
+static uint32_t other_dims(em_t *e, int32_t rank, int64_t *out) {
   int64_t dim = at_in_int(e, "dim", 0);
-  int32_t kept = dim == -1 ? -1 : at_wrap(e->infer, dim, rank), d;
+  int32_t kept = dim == -1 ? -1 : at_wrap(at_infer(e), dim, rank), d;
   uint32_t n = 0;
   for (d = 0; d < rank; d++)
     if (d != kept) out[n++] = d;
   return n;
 }
 
-static at_x norm_over(at_emit_t *e, at_x v, at_x order) {
+static em_x norm_over(em_t *e, em_x v, em_x order) {
   int64_t dims[AOT_MAX_RANK];
   uint32_t n = other_dims(e, TYPE(v).rank, dims);
-  return AT(e, "linalg_vector_norm", v, order, at_list(e, dims, n), at_b(1));
+  return EM(e, "linalg_vector_norm", v, order, em_list(e, dims, n), em_b(1));
 }
 
-aot_status_t at_dc_norm_except_dim(at_emit_t *e, aot_value_t *out) {
+aot_status_t at_dc_norm_except_dim(em_t *e, aot_value_t *out) {
   aot_type_t t = at_result_type(e, 0);
   return at_give(e, at_reshaped(e, norm_over(e, IN("v"), IN("pow")), t.sizes, t.rank), out);
 }
 
 /* _weight_norm_interface: the product, and the norms */
-aot_status_t at_dc_weight_norm(at_emit_t *e, aot_value_t *out) {
-  at_x v = at_math(e, IN("v")), norms;
-  norms = norm_over(e, v, at_i(2));
+aot_status_t at_dc_weight_norm(em_t *e, aot_value_t *out) {
+  em_x v = at_math(e, IN("v")), norms;
+  norms = norm_over(e, v, em_i(2));
   at_give_cast(e, MUL(v, DIV(at_math(e, IN("g")), norms)), out);
   aot_type_t t = at_result_type(e, 1);
-  out[1] = VAL(at_cast(e, at_reshaped(e, norms, t.sizes, t.rank), t.dtype));
+  out[1] = VAL(em_cast(e, at_reshaped(e, norms, t.sizes, t.rank), t.dtype));
   return e->status;
 }
 
-aot_status_t at_dc_weight_norm_backward(at_emit_t *e, aot_value_t *out) {
-  at_x gw = at_math(e, IN("grad_w")), v = at_math(e, IN("saved_v")), g = at_math(e, IN("saved_g")), n, along;
+aot_status_t at_dc_weight_norm_backward(em_t *e, aot_value_t *out) {
+  em_x gw = at_math(e, IN("grad_w")), v = at_math(e, IN("saved_v")), g = at_math(e, IN("saved_g")), n, along;
   int64_t dims[AOT_MAX_RANK];
   uint32_t n_dims = other_dims(e, TYPE(v).rank, dims);
   n = at_math(e, IN("saved_norms"));
   along = at_summed(e, MUL(gw, v), dims, n_dims, 1);
-  out[0] = VAL(at_cast(e, MUL(DIV(g, n), SUB(gw, MUL(v, DIV(along, MUL(n, n))))), at_result_type(e, 0).dtype));
-  out[1] = VAL(at_cast(e, DIV(along, n), at_result_type(e, 1).dtype));
+  out[0] = VAL(em_cast(e, MUL(DIV(g, n), SUB(gw, MUL(v, DIV(along, MUL(n, n))))), at_result_type(e, 0).dtype));
+  out[1] = VAL(em_cast(e, DIV(along, n), at_result_type(e, 1).dtype));
   return e->status;
 }

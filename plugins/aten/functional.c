@@ -10,15 +10,15 @@
 #include <string.h>
 
 /* The place of the written operand in the node's arguments. */
-static at_x written_arg(at_emit_t *e) {
+static em_x written_arg(em_t *e) {
   uint32_t i;
   for (i = 0; i < e->desc->n_args && i < e->info.n_args; i++)
     if (e->desc->args[i].flags & AOT_SARG_WRITE) return e->info.args[i];
-  return at_none();
+  return em_none();
 }
 
-static aot_status_t give(at_emit_t *e, at_x value, aot_value_t *out_results, aot_value_t *out_written) {
-  out_written[0] = at_value(e, value);
+static aot_status_t give(em_t *e, em_x value, aot_value_t *out_results, aot_value_t *out_written) {
+  out_written[0] = em_value(e, value);
   if (e->desc->n_results) out_results[0] = out_written[0];
   return e->status;
 }
@@ -27,26 +27,26 @@ static aot_status_t give(at_emit_t *e, at_x value, aot_value_t *out_results, aot
 
 /* ---- the twin without the write ---- */
 
-static const char *twin_of(const at_emit_t *e) { return e->row->of != NULL ? e->row->of->name : e->row->functional; }
+static const char *twin_of(const em_t *e) { return at_of(e)->row->of != NULL ? at_of(e)->row->of->name : at_of(e)->row->functional; }
 
 /* An argument of the twin that the written tensor answers, for an operator whose results are given: what a factory makes,
  * and the dtype that a reduction is computed in when none is asked for. */
-static at_x answered_by_out(at_emit_t *e, aot_str_t name, at_x given) {
-  at_x to = written_arg(e);
+static em_x answered_by_out(em_t *e, aot_str_t name, em_x given) {
+  em_x to = written_arg(e);
   aot_type_t out;
   if (given.kind != AOT_ARG_NONE || to.kind != AOT_ARG_VALUE) return given;
   out = at_type(e, to);
-  if (aot_str_eq(name, aot_str("dtype"))) return at_dtype_of(out.dtype);
+  if (aot_str_eq(name, aot_str("dtype"))) return em_dtype(out.dtype);
   if (!aot_str_eq(name, aot_str("device"))) return given;
-  return aot_arg_int_kind(AOT_ARG_DEVICE, out.device + 256 * ((int64_t)out.device_index + 1));
+  return em_device(out.device, out.device_index);
 }
 
 /* The arguments of the twin, all but the ones that results are given by. Those of a derived row are found by name. */
-static uint32_t twin_args(at_emit_t *e, at_x *args) {
+static uint32_t twin_args(em_t *e, em_x *args) {
   const uint32_t given = AOT_SARG_WRITE | AOT_SARG_KWONLY;
   const aot_op_desc_t *twin;
   uint32_t i, k, n = 0;
-  if (e->row->form != AT_OUT) {
+  if (at_of(e)->row->form != AT_OUT) {
     for (i = 0; i < e->info.n_args && n < MAX_ARGS; i++)
       if ((e->desc->args[i].flags & given) != given) args[n++] = e->info.args[i];
     return n;
@@ -70,133 +70,135 @@ static int dtype_kind(int32_t dtype) {
 }
 
 /* A result as it stands in the tensor that it is written to: its dtype and, unless the operator changes it, its shape. */
-static at_x stored(at_emit_t *e, at_x value, at_x to) {
+static em_x stored(em_t *e, em_x value, em_x to) {
   aot_type_t before = at_type(e, to), after = at_type(e, value);
   if (e->status != AOT_OK || (e->desc->flags & AOT_OP_INPLACE_VIEW)) return value;
   if (dtype_kind(after.dtype) > dtype_kind(before.dtype))
-    at_emit_fail(e, "PyTorch refuses it, too", "%s cannot write a result of dtype %s to a tensor of %s", e->row->name,
-                 aot_dtype_name(after.dtype), aot_dtype_name(before.dtype));
+    em_fail(e, AOT_E_UNIMPLEMENTED, "PyTorch refuses it, too",
+            "%s cannot write a result of dtype %s to a tensor of %s", at_name(e),
+            aot_dtype_name(after.dtype), aot_dtype_name(before.dtype));
   if (!at_same_shape(e, &after, before.sizes, before.rank)) {
     char text[2][100];
-    at_emit_fail(e, e->row->form == AT_OUT ? "give a tensor of that shape; resizing one is not supported" : "",
-                 "%s writes a tensor of shape [%s] with a result of shape [%s]", e->row->name,
-                 at_dims_text(e->infer, before.sizes, before.rank, text[0], 100),
-                 at_dims_text(e->infer, after.sizes, after.rank, text[1], 100));
+    em_fail(e, AOT_E_UNIMPLEMENTED, at_of(e)->row->form == AT_OUT ? "give a tensor of that shape; resizing one is not supported" : "",
+                 "%s writes a tensor of shape [%s] with a result of shape [%s]", at_name(e),
+                 at_dims_text(at_infer(e), before.sizes, before.rank, text[0], 100),
+                 at_dims_text(at_infer(e), after.sizes, after.rank, text[1], 100));
   }
-  return at_cast(e, value, before.dtype);
+  return em_cast(e, value, before.dtype);
 }
 
 /* A tensor whose elements are all replaced: y.copy_(x), x.lt_(y), x.normal_(). It stays a result of its past, which has a gradient of
  * zeros (PyTorch: zeros_like in derivatives.yaml); so the node of the new value reads the tensor, too. */
-static at_x with_past(at_emit_t *e, at_x value, at_x to) {
+static em_x with_past(em_t *e, em_x value, em_x to) {
   const int32_t dtype = at_type(e, to).dtype;
-  return at_is_integral(dtype) || (e->info.flags & AOT_NODE_NO_GRAD) ? value : AT(e, "copy", to, value);
+  return at_is_integral(dtype) || (e->info.flags & AOT_NODE_NO_GRAD) ? value : EM(e, "copy", to, value);
 }
 
 /* Does the twin say nothing of gradients, where PyTorch knows one of the operator in place? out= has none. */
-static int replaces_all(const at_emit_t *e) {
+static int replaces_all(const em_t *e) {
   const aot_op_t twin = e->host->graph->op_find(e->prog, aot_str(twin_of(e)));
   const aot_op_desc_t *d = twin.id == AOT_NO_ID ? NULL : e->host->graph->op_desc(e->prog, twin);
-  return e->row->form != AT_OUT && d && (d->flags & AOT_OP_NO_GRAD) && !(e->desc->flags & AOT_OP_INPLACE_VIEW);
+  return at_of(e)->row->form != AT_OUT && d && (d->flags & AOT_OP_NO_GRAD) && !(e->desc->flags & AOT_OP_INPLACE_VIEW);
 }
 
 /* Every written tensor gets the twin's result of the same number; results are those. */
-aot_status_t at_functional_twin(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  at_x args[MAX_ARGS], value;
+aot_status_t at_functional_twin(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
+  em_x args[MAX_ARGS], value;
   uint32_t n = twin_args(e, args), i, k, n_written = 0;
   const int all = replaces_all(e);
-  value = at_call(e, twin_of(e), n, args);
+  value = em_call(e, twin_of(e), n, args);
   for (i = 0; i < e->desc->n_args && i < e->info.n_args; i++) {
     const aot_schema_arg_t *s = &e->desc->args[i];
     if (!(s->flags & AOT_SARG_WRITE) || e->info.args[i].kind == AOT_ARG_NONE) continue;
     for (k = 0; k < ((s->flags & AOT_SARG_LIST) ? e->info.args[i].n : 1) && e->status == AOT_OK; k++) {
-      at_x to = at_element(s, &e->info.args[i], k), after = stored(e, at_nth(value, n_written), to);
+      em_x to = at_element(s, &e->info.args[i], k), after = stored(e, em_nth(value, n_written), to);
       if (all && !(s->flags & AOT_SARG_LIST)) after = with_past(e, after, to);
-      out_written[n_written] = at_value(e, after);
+      out_written[n_written] = em_value(e, after);
       if (n_written < e->info.n_results) out_results[n_written] = out_written[n_written];
       n_written++;
-      e->infer->n_pool = 0;
+      at_infer(e)->n_pool = 0;
     }
   }
   return e->status;
 }
 
 /* copy_: the source in self's dtype, device and shape */
-aot_status_t at_fn_copy(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  at_x self = at_in(e, "self"), src = at_in(e, "src");
+aot_status_t at_fn_copy(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
+  em_x self = em_in(e, "self"), src = em_in(e, "src");
   aot_type_t to = at_type(e, self), from = at_type(e, src);
   if (from.kind != AOT_TYPE_TENSOR) {
-    src = AT(e, "fill.Scalar", self, src);
+    src = EM(e, "fill.Scalar", self, src);
   } else {
-    src = at_cast(e, src, to.dtype);
+    src = em_cast(e, src, to.dtype);
     if (from.device != to.device)
-      src = AT(e, "_to_copy", src, at_none(), at_none(),
-               aot_arg_int_kind(AOT_ARG_DEVICE, to.device + 256 * ((int64_t)to.device_index + 1)));
+      src = EM(e, "_to_copy", src, em_none(), em_none(),
+               em_device(to.device, to.device_index));
     src = with_past(e, at_expanded(e, src, to.sizes, to.rank), self);
   }
   return give(e, src, out_results, out_written);
 }
 
-aot_status_t at_fn_zero(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  return give(e, AT(e, "fill.Scalar", at_in(e, "self"), at_i(0)), out_results, out_written);
+aot_status_t at_fn_zero(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
+  return give(e, EM(e, "fill.Scalar", em_in(e, "self"), em_i(0)), out_results, out_written);
 }
 
-aot_status_t at_fn_fill(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  return give(e, AT(e, "fill.Scalar", at_in(e, "self"), at_in(e, "value")), out_results, out_written);
+aot_status_t at_fn_fill(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
+  return give(e, EM(e, "fill.Scalar", em_in(e, "self"), em_in(e, "value")), out_results, out_written);
 }
 
 /* Where all indices are equal; wrapped, a matrix of w columns has its diagonal again every w + 1 rows. */
-aot_status_t at_fn_fill_diagonal(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  at_x self = at_in(e, "self"), first, on = at_none();
+aot_status_t at_fn_fill_diagonal(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
+  em_x self = em_in(e, "self"), first, on = em_none();
   const aot_type_t t = at_type(e, self);
   int32_t d;
   first = at_along(e, at_range(e, t.sizes[0], self), 0, t.rank);
-  if (t.rank == 2 && at_in_int(e, "wrap", 0)) first = AT(e, "remainder.Tensor", first, at_i(at_add(e->infer, t.sizes[1], 1)));
+  if (t.rank == 2 && at_in_int(e, "wrap", 0)) first = EM(e, "remainder.Tensor", first, em_i(at_add(at_infer(e), t.sizes[1], 1)));
   for (d = 1; d < t.rank; d++) {
-    at_x here = EQ(first, at_along(e, at_range(e, t.sizes[d], self), d, t.rank));
-    on = at_is_none(on) ? here : AT(e, "logical_and", on, here);
+    em_x here = EQ(first, at_along(e, at_range(e, t.sizes[d], self), d, t.rank));
+    on = em_is_none(on) ? here : EM(e, "logical_and", on, here);
   }
-  return give(e, AT(e, "masked_fill.Scalar", self, on, at_in(e, "fill_value")), out_results, out_written);
+  return give(e, EM(e, "masked_fill.Scalar", self, on, em_in(e, "fill_value")), out_results, out_written);
 }
 
 /* Batch norm. In training the running statistics that are there are written; the functional form returns them. In
  * evaluation, and without statistics, nothing is written. Results of the rewritten operator: the normalized tensor, and for
  * the native forms the saved mean and 1 / standard deviation, for cuDNN's an empty tensor more. */
-aot_status_t at_fn_batch_norm(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  at_x input = at_in(e, "input"), weight = at_in(e, "weight"), bias = at_in(e, "bias");
-  at_x mean = at_in(e, "running_mean"), var = at_in(e, "running_var");
-  at_x momentum = at_in(e, "momentum"), eps = at_in(e, "eps"), y;
+aot_status_t at_fn_batch_norm(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
+  em_x input = em_in(e, "input"), weight = em_in(e, "weight"), bias = em_in(e, "bias");
+  em_x mean = em_in(e, "running_mean"), var = em_in(e, "running_var");
+  em_x momentum = em_in(e, "momentum"), eps = em_in(e, "eps"), y;
   static const int64_t none[1] = {0};
   int training = at_in_int(e, "training", 0) != 0;
   uint32_t i, n_written = 0;
-  if (at_is_none(momentum)) momentum = at_in(e, "exponential_average_factor"); /* cuDNN's names */
-  if (at_is_none(eps)) eps = at_in(e, "epsilon");
-  if (training && at_is_none(mean) != at_is_none(var)) {
-    at_emit_fail(e, "give both or none", "%s with only one of running_mean and running_var", e->row->name);
+  if (em_is_none(momentum)) momentum = em_in(e, "exponential_average_factor"); /* cuDNN's names */
+  if (em_is_none(eps)) eps = em_in(e, "epsilon");
+  if (training && em_is_none(mean) != em_is_none(var)) {
+    em_fail(e, AOT_E_UNIMPLEMENTED, "give both or none", "%s with only one of running_mean and running_var", at_name(e));
     return e->status;
   }
-  if (!training && !at_is_none(mean)) {
-    y = AT(e, "_native_batch_norm_legit_no_training", input, weight, bias, mean, var, momentum, eps);
-  } else if (at_is_none(mean)) {
-    y = AT(e, "_native_batch_norm_legit.no_stats", input, weight, bias, at_b(1), momentum, eps);
+  if (!training && !em_is_none(mean)) {
+    y = EM(e, "_native_batch_norm_legit_no_training", input, weight, bias, mean, var, momentum, eps);
+  } else if (em_is_none(mean)) {
+    y = EM(e, "_native_batch_norm_legit.no_stats", input, weight, bias, em_b(1), momentum, eps);
   } else {
-    y = AT(e, "_native_batch_norm_legit_functional", input, weight, bias, mean, var, at_b(1), momentum, eps);
-    out_written[n_written++] = at_value(e, at_nth(y, 3));
-    out_written[n_written++] = at_value(e, at_nth(y, 4));
+    y = EM(e, "_native_batch_norm_legit_functional", input, weight, bias, mean, var, em_b(1), momentum, eps);
+    out_written[n_written++] = em_value(e, em_nth(y, 3));
+    out_written[n_written++] = em_value(e, em_nth(y, 4));
   }
-  for (i = 0; i < e->info.n_results && i < 3; i++) out_results[i] = at_value(e, at_nth(y, i));
-  if (e->info.n_results == 4) out_results[3] = at_value(e, at_filled(e, none, 1, at_i(0), AOT_U8, input));
+  for (i = 0; i < e->info.n_results && i < 3; i++) out_results[i] = em_value(e, em_nth(y, i));
+  if (e->info.n_results == 4) out_results[3] = em_value(e, at_filled(e, none, 1, em_i(0), AOT_U8, input));
   return e->status;
 }
 
 /* resize_: a window on the same memory. What a larger size would add is undefined in PyTorch, and refused here. */
-aot_status_t at_fn_resize(at_emit_t *e, aot_value_t *out_results, aot_value_t *out_written) {
-  at_x self = at_in(e, "self");
+aot_status_t at_fn_resize(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
+  em_x self = em_in(e, "self");
   aot_type_t from = at_type(e, self), to = at_result_type(e, 0);
-  int64_t had = at_numel(e->infer, from.sizes, from.rank), wants = at_numel(e->infer, to.sizes, to.rank);
-  if (e->status == AOT_OK && at_hint(e->infer, wants) > at_hint(e->infer, had))
-    at_emit_fail(e, "create a tensor of that size", "%s from %lld to %lld elements: what a larger tensor adds is undefined",
-                 e->row->name, (long long)at_hint(e->infer, had), (long long)at_hint(e->infer, wants));
-  return give(e, AT(e, "as_strided", self, at_list(e, to.sizes, (uint32_t)to.rank), at_list(e, to.strides, (uint32_t)to.rank)),
+  int64_t had = at_numel(at_infer(e), from.sizes, from.rank), wants = at_numel(at_infer(e), to.sizes, to.rank);
+  if (e->status == AOT_OK && at_hint(at_infer(e), wants) > at_hint(at_infer(e), had))
+    em_fail(e, AOT_E_UNIMPLEMENTED, "create a tensor of that size",
+            "%s from %lld to %lld elements: what a larger tensor adds is undefined",
+            at_name(e), (long long)at_hint(at_infer(e), had), (long long)at_hint(at_infer(e), wants));
+  return give(e, EM(e, "as_strided", self, em_list(e, to.sizes, (uint32_t)to.rank), em_list(e, to.strides, (uint32_t)to.rank)),
               out_results, out_written);
 }

@@ -135,15 +135,15 @@ static aot_status_t AOT_CALL infer(const aot_opset_t *self, aot_ctx_t *ctx, aot_
 
 /* An emitter for one node. infer and env live as long as it. */
 typedef struct rewriting {
-  at_emit_t e;
+  em_t e;
+  at_site_t site;
   at_infer_t infer;
   world_t world;
   at_env_t env;
 } rewriting_t;
 
-static at_emit_t *begin(rewriting_t *r, const opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, aot_node_t node,
+static em_t *begin(rewriting_t *r, const opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, aot_node_t node,
                         aot_node_t before) {
-  memset(&r->e, 0, sizeof r->e);
   r->world.set = o;
   r->world.prog = prog;
   r->world.sink = NULL;
@@ -153,20 +153,21 @@ static at_emit_t *begin(rewriting_t *r, const opset_t *o, aot_ctx_t *ctx, aot_pr
   r->infer.desc = &o->descs[local];
   r->infer.args = NULL;
   r->infer.n_args = 0;
-  r->e.host = &o->host;
-  r->e.ctx = ctx;
-  r->e.prog = prog;
-  r->e.row = &at_rows[local];
-  r->e.desc = &o->descs[local];
-  r->e.infer = &r->infer;
-  at_emit_begin(&r->e, node, before);
+  r->infer.status = AOT_OK;
+  r->infer.n_pool = 0;
+  r->site = (at_site_t){.row = &at_rows[local], .infer = &r->infer};
+  r->e = em_make(&o->host, ctx, prog, (aot_graph_t){AOT_NO_ID});
+  r->e.code = "aten.rewrite";
+  r->e.self = &r->site;
+  em_rewrite(&r->e, node);
+  r->e.before = before;
   return &r->e;
 }
 
 static aot_status_t AOT_CALL decompose(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
                                        aot_node_t node, aot_value_t *out_values) {
   rewriting_t r;
-  at_emit_t *e;
+  em_t *e;
   aot_status_t status;
   if (local >= AT_N_OPS) return AOT_E_RANGE;
   if (at_rows[local].decompose == NULL) return AOT_E_UNIMPLEMENTED;
@@ -178,7 +179,7 @@ static aot_status_t AOT_CALL decompose(const aot_opset_t *self, aot_ctx_t *ctx, 
 }
 
 /* Written tensors stay in their memory order: views that are made of the new values look into them as they did before. */
-static aot_status_t keep_layouts(at_emit_t *e, aot_value_t *results, aot_value_t *written) {
+static aot_status_t keep_layouts(em_t *e, aot_value_t *results, aot_value_t *written) {
   uint32_t i, k, r, n = 0;
   for (i = 0; i < e->desc->n_args && i < e->info.n_args; i++) {
     const aot_schema_arg_t *s = &e->desc->args[i];
@@ -189,12 +190,12 @@ static aot_status_t keep_layouts(at_emit_t *e, aot_value_t *results, aot_value_t
       aot_type_t like;
       old.id = a->kind == AOT_ARG_VALUE ? (uint32_t)a->u.i : a->u.ids[k];
       if (old.id == AOT_NO_ID) continue;
-      like = at_type(e, at_v(old));
-      laid = at_value(e, at_laid_out(e, at_v(written[n]), &like));
+      like = at_type(e, em_v(old));
+      laid = em_value(e, at_laid_out(e, em_v(written[n]), &like));
       for (r = 0; r < e->info.n_results; r++)
         if (results[r].id == written[n].id) results[r] = laid;
       written[n++] = laid;
-      e->infer->n_pool = 0;
+      at_infer(e)->n_pool = 0;
     }
   }
   return e->status;
@@ -204,7 +205,7 @@ static aot_status_t AOT_CALL functional_form(const aot_opset_t *self, aot_ctx_t 
                                              aot_node_t node, aot_value_t *out_results, aot_value_t *out_written) {
   const opset_t *o = self->head.self;
   rewriting_t r;
-  at_emit_t *e;
+  em_t *e;
   aot_status_t status;
   if (local >= AT_N_OPS) return AOT_E_RANGE;
   e = begin(&r, o, ctx, prog, local, node, node);
@@ -214,7 +215,7 @@ static aot_status_t AOT_CALL functional_form(const aot_opset_t *self, aot_ctx_t 
   } else if (at_rows[local].functional != NULL) {
     status = at_functional_twin(e, out_results, out_written);
   } else {
-    at_emit_fail(e, "", "%s writes no argument: it has no functional form", at_rows[local].name);
+    em_fail(e, AOT_E_UNIMPLEMENTED, "", "%s writes no argument: it has no functional form", at_rows[local].name);
     status = e->status;
   }
   if (status == AOT_OK && e->status == AOT_OK && !(o->descs[local].flags & AOT_OP_INPLACE_VIEW))
@@ -226,15 +227,17 @@ static aot_status_t AOT_CALL view_inverse(const aot_opset_t *self, aot_ctx_t *ct
                                           aot_node_t view, uint32_t index, aot_value_t base, aot_value_t updated,
                                           aot_node_t before, aot_value_t *out_base) {
   rewriting_t r;
-  at_emit_t *e;
+  em_t *e;
   if (local >= AT_N_OPS) return AOT_E_RANGE;
   e = begin(&r, self->head.self, ctx, prog, local, view, before);
   if (e->status != AOT_OK) return e->status;
-  if (at_rows[local].inverse == NULL) at_emit_fail(e, "", "%s is not a view: it has no inverse", at_rows[local].name);
+  if (at_rows[local].inverse == NULL)
+    em_fail(e, AOT_E_UNIMPLEMENTED, "",
+            "%s is not a view: it has no inverse", at_rows[local].name);
   else *out_base = at_rows[local].inverse(e, index, base, updated);
   if (e->status == AOT_OK) {
-    aot_type_t like = at_type(e, at_v(base));
-    *out_base = at_value(e, at_laid_out(e, at_v(*out_base), &like));
+    aot_type_t like = at_type(e, em_v(base));
+    *out_base = em_value(e, at_laid_out(e, em_v(*out_base), &like));
   }
   return e->status;
 }

@@ -209,6 +209,7 @@ em_x em_pow(em_t *e, em_x x, em_x y) {
 }
 
 em_x em_cast(em_t *e, em_x x, int32_t dtype) {
-  if (e->status != AOT_OK || em_type(e, x).dtype == dtype) return x;
-  return EM(e, "_to_copy", x, em_dtype(dtype));
+  if (e->status != AOT_OK || !em_is_value(x)) return x;
+  const aot_type_t t = em_type(e, x);
+  return t.kind != AOT_TYPE_TENSOR || t.dtype == dtype ? x : EM(e, "_to_copy", x, em_dtype(dtype));
 }

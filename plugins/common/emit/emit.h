@@ -67,6 +67,7 @@ static inline em_x em_dtype(int32_t dtype) { return aot_arg_dtype(dtype); }
 static inline em_x em_device(int32_t device, int32_t index) {
   return aot_arg_int_kind(AOT_ARG_DEVICE, device + 256 * ((int64_t)index + 1));
 }
+static inline int em_is_none(em_x x) { return x.kind == AOT_ARG_NONE; }
 static inline int em_is_value(em_x x) { return x.kind == AOT_ARG_VALUE; }
 static inline int em_is_number(em_x x) { return x.kind == AOT_ARG_INT || x.kind == AOT_ARG_FLOAT || x.kind == AOT_ARG_BOOL; }
 em_x em_list(em_t *e, const int64_t *ints, uint32_t n); /* a copy */
@@ -99,6 +100,6 @@ em_x em_sub(em_t *e, em_x x, em_x y);
 em_x em_mul(em_t *e, em_x x, em_x y);
 em_x em_div(em_t *e, em_x x, em_x y); /* x is a value */
 em_x em_pow(em_t *e, em_x x, em_x y);
-em_x em_cast(em_t *e, em_x x, int32_t dtype); /* x itself when it has that dtype */
+em_x em_cast(em_t *e, em_x x, int32_t dtype); /* x itself when it has that dtype or is no tensor */
 
 #endif

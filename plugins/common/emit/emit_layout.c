@@ -19,11 +19,14 @@ static void memory_order(const em_t *e, const int64_t *strides, int32_t rank, in
 }
 
 em_x em_in_order(em_t *e, em_x x, const int64_t *strides, int32_t rank) {
+  const em_x contiguous = aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS);
   int64_t order[AOT_MAX_RANK], back[AOT_MAX_RANK];
+  int moved = 0;
   memory_order(e, strides, rank, order);
-  for (int32_t i = 0; i < rank; i++) back[order[i]] = i;
+  for (int32_t i = 0; i < rank; i++) back[order[i]] = i, moved |= order[i] != i;
+  if (!moved) return EM(e, "clone", x, contiguous);
   const em_x outermost_first = EM(e, "permute", x, aot_arg_ints(order, (uint32_t)rank));
-  const em_x dense = EM(e, "clone", outermost_first, aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS));
+  const em_x dense = EM(e, "clone", outermost_first, contiguous);
   return EM(e, "permute", dense, aot_arg_ints(back, (uint32_t)rank));
 }
 
