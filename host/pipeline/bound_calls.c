@@ -150,8 +150,8 @@ typedef struct run {
 } run_t;
 
 static aot_status_t submit(const run_t *r, const aot_point_t *wait, aot_point_t done) {
-  const aot_submission_t submission = {.struct_size = sizeof submission, .queue = r->b->queue, .waits = wait, .n_waits = wait != NULL,
-                                       .signals = &done, .n_signals = 1, .symbols = r->symbols,
+  const aot_submission_t submission = {.struct_size = sizeof submission, .queue = r->b->queue, .waits = wait,
+                                       .n_waits = wait != NULL, .signals = &done, .n_signals = 1, .symbols = r->symbols,
                                        .n_symbols = r->row->binding.graph.n_symbols, .open = r->open};
   return r->b->exe->submit(r->b->exe_self, r->ctx, r->row->call, &submission);
 }
@@ -174,7 +174,8 @@ static aot_status_t run_staged(run_t *r) {
   aoth_staged_sink_t staged = {&r->row->staging, r->ctx, b->device, r->open};
   const aot_output_sink_t open = aoth_staged_sink(&staged);
   if (r->open) r->open = &open;
-  const aot_point_t written = {b->timeline, b->height + 1}, done = {b->timeline, b->height + 2}, read = {b->timeline, b->height + 3};
+  aot_timeline_t *t = b->timeline;
+  const aot_point_t written = {t, b->height + 1}, done = {t, b->height + 2}, read = {t, b->height + 3};
   b->height = read.value;
   const aot_status_t status = put_staged(r, written, done);
   AOT_TRY(b->device->signal(b->device, r->ctx, b->copies, read));

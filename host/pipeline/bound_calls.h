@@ -1,5 +1,5 @@
-/* Calls of an executable, bound to memory once and submitted as often as the same memory is used again. The memory is the host's; where
- * the device has its own, buffers stand for it (staging.h). */
+/* Calls of an executable, bound to memory once and submitted as often as the same memory is used again. The memory is the host's;
+ * where the device has its own, buffers stand for it (staging.h). */
 #ifndef AOTH_BOUND_CALLS_H
 #define AOTH_BOUND_CALLS_H
 

@@ -9,8 +9,8 @@ aot_status_t aoth_session_take_device(aoth_session_t *s, const aoth_stage_t *dev
     return AOT_OK;
   }
   if (s->device_unit.unit && s->device_unit.unit != device->unit) {
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &device->where, "run.device", "the session runs on the device %s already",
-                     s->device_unit.unit->id);
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &device->where, "run.device",
+                     "the session runs on the device %s already", s->device_unit.unit->id);
     return AOT_E_PRECONDITION;
   }
   if (!s->device_unit.unit) AOT_TRY(aoth_instance_create(s, device, &s->device_unit));

@@ -95,7 +95,8 @@ static const aoth_yaml_t *read_options(const aoth_fields_t *f, const aoth_yaml_t
 }
 
 /* "unit:2" is the unit with the option ordinal: 2. */
-static const aoth_yaml_t *add_ordinal(const aoth_fields_t *f, const aoth_yaml_t *at, const char *number, const aoth_yaml_t *with) {
+static const aoth_yaml_t *add_ordinal(const aoth_fields_t *f, const aoth_yaml_t *at, const char *number,
+                                      const aoth_yaml_t *with) {
   aoth_yaml_t *all = aoth_yaml_map(f->arena, at), *key = aoth_yaml_scalar(f->arena, at, "ordinal", 7);
   aoth_yaml_t *value = aoth_yaml_scalar(f->arena, at, number, strlen(number));
   if (!all || !key || !value) return with;

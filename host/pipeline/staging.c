@@ -5,7 +5,8 @@
 #include <string.h>
 
 static aot_status_t no_memory(aot_ctx_t *ctx, uint64_t n) {
-  return aoth_report_error(ctx, AOT_E_EXHAUSTED, "run.memory", "no memory to take %llu tensors to the device", (unsigned long long)n);
+  return aoth_report_error(ctx, AOT_E_EXHAUSTED, "run.memory", "no memory to take %llu tensors to the device",
+                           (unsigned long long)n);
 }
 
 /* ---- pieces: ranges of the host's memory, those that overlap made one ---- */
@@ -16,9 +17,10 @@ static int by_place(const void *a, const void *b) {
 }
 
 static void add_pieces(aoth_staging_t *g, const aot_tensor_t *t, uint64_t n, int is_input) {
-  for (uint64_t i = 0; i < n; i++)
-    if (t[i].data)
-      g->pieces[g->n_pieces++] = (aoth_staged_t){.host = t[i].data, .buffer = {0, t[i].nbytes}, .is_input = is_input, .is_output = !is_input};
+  for (uint64_t i = 0; i < n; i++) {
+    const aoth_staged_t piece = {.host = t[i].data, .buffer = {0, t[i].nbytes}, .is_input = is_input, .is_output = !is_input};
+    if (piece.host) g->pieces[g->n_pieces++] = piece;
+  }
 }
 
 static void join_pieces(aoth_staging_t *g) {
@@ -90,32 +92,32 @@ aot_status_t aoth_staging_deinit(aoth_staging_t *g, aot_ctx_t *ctx, const aot_de
 
 /* ---- a run ---- */
 
-aot_status_t aoth_staging_write(aoth_staging_t *g, aot_ctx_t *ctx, const aot_device_t *device, aot_queue_t *queue, uint64_t *copied) {
+aot_status_t aoth_staging_write(aoth_staging_t *g, aot_ctx_t *ctx, const aot_device_t *device, aot_queue_t *q, uint64_t *copied) {
   const uint64_t n_open = g->n_open;
   g->n_open = 0;
   AOT_TRY(free_pieces(ctx, device, g->open, n_open));
   for (uint64_t i = 0; i < g->n_pieces; i++) {
     const aoth_staged_t *p = &g->pieces[i];
     if (!p->is_input) continue;
-    AOT_TRY(device->write(device, ctx, queue, p->buffer, p->host));
+    AOT_TRY(device->write(device, ctx, q, p->buffer, p->host));
     *copied += p->buffer.nbytes;
   }
   return AOT_OK;
 }
 
-static aot_status_t read_pieces(aot_ctx_t *ctx, const aot_device_t *device, aot_queue_t *queue, const aoth_staged_t *pieces, uint64_t n,
+static aot_status_t read_pieces(aot_ctx_t *ctx, const aot_device_t *device, aot_queue_t *q, const aoth_staged_t *pieces, uint64_t n,
                                 uint64_t *copied) {
   for (uint64_t i = 0; i < n; i++) {
     if (!pieces[i].is_output) continue;
-    AOT_TRY(device->read(device, ctx, queue, pieces[i].host, pieces[i].buffer));
+    AOT_TRY(device->read(device, ctx, q, pieces[i].host, pieces[i].buffer));
     *copied += pieces[i].buffer.nbytes;
   }
   return AOT_OK;
 }
 
-aot_status_t aoth_staging_read(const aoth_staging_t *g, aot_ctx_t *ctx, const aot_device_t *device, aot_queue_t *queue, uint64_t *copied) {
-  AOT_TRY(read_pieces(ctx, device, queue, g->pieces, g->n_pieces, copied));
-  return read_pieces(ctx, device, queue, g->open, g->n_open, copied);
+aot_status_t aoth_staging_read(const aoth_staging_t *g, aot_ctx_t *ctx, const aot_device_t *device, aot_queue_t *q, uint64_t *copied) {
+  AOT_TRY(read_pieces(ctx, device, q, g->pieces, g->n_pieces, copied));
+  return read_pieces(ctx, device, q, g->open, g->n_open, copied);
 }
 
 /* ---- open outputs ---- */
@@ -131,7 +133,8 @@ static aoth_staged_t *room(aoth_staging_t *g) {
   return &g->open[g->n_open];
 }
 
-static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols, aot_tensor_t *out) {
+static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols,
+                             aot_tensor_t *out) {
   const aoth_staged_sink_t *s = sink->head.self;
   aoth_staging_t *g = s->staging;
   aot_tensor_t host;

@@ -1,4 +1,4 @@
-#include "strict_device.h"
+#include "strict_run.h"
 
 #include <aot/inline.h>
 #include <stdarg.h>
@@ -9,26 +9,26 @@
 
 static sd_device_t *of(const aot_device_t *d) { return d->head.self; }
 
-static void tell(const sd_device_t *s, aot_ctx_t *ctx, const char *code, const char *text) {
-  const aot_diag_t diag = {.struct_size = sizeof diag, .severity = AOT_SEVERITY_ERROR, .code = aot_str(code), .message = aot_str(text),
-                           .node = aot_no_node(), .value = aot_no_value()};
-  s->host.diag(&s->host, ctx, &diag);
-}
-
-static aot_status_t fail(const sd_device_t *s, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
-static aot_status_t fail(const sd_device_t *s, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *format, ...) {
+aot_status_t sd_fail(const sd_device_t *s, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *format, ...) {
   char text[512];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  tell(s, ctx, code, text);
+  const aot_diag_t diag = {.struct_size = sizeof diag, .severity = AOT_SEVERITY_ERROR, .code = aot_str(code),
+                           .message = aot_str(text), .node = aot_no_node(), .value = aot_no_value()};
+  s->host.diag(&s->host, ctx, &diag);
   return status;
 }
 
-static aot_status_t no_memory(const sd_device_t *s, aot_ctx_t *ctx, uint64_t nbytes) {
-  return fail(s, ctx, AOT_E_EXHAUSTED, "strict.memory", "device strict has no memory for %llu bytes", (unsigned long long)nbytes);
+aot_status_t sd_no_memory(const sd_device_t *s, aot_ctx_t *ctx, uint64_t nbytes) {
+  return sd_fail(s, ctx, AOT_E_EXHAUSTED, "strict.memory", "device strict has no memory for %llu bytes", (unsigned long long)nbytes);
+}
+
+aot_status_t sd_not_higher(const sd_device_t *s, aot_ctx_t *ctx, const char *who, aot_point_t point, uint64_t than) {
+  return sd_fail(s, ctx, AOT_E_INVALID, "strict.signal",
+                 "%s raises timeline %u to %llu, which is not higher than %llu, where it is then", who, point.timeline->number,
+                 (unsigned long long)point.value, (unsigned long long)than);
 }
 
 static aot_status_t info(const aot_device_t *d, aot_device_info_t *out) {
@@ -51,7 +51,7 @@ static aot_status_t alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t nbytes
   pthread_mutex_lock(&s->lock);
   const int ok = sd_memory_alloc(&s->memory, nbytes, &data);
   pthread_mutex_unlock(&s->lock);
-  if (!ok) return no_memory(s, ctx, nbytes);
+  if (!ok) return sd_no_memory(s, ctx, nbytes);
   *out = (aot_buffer_t){(uint64_t)(uintptr_t)data, nbytes};
   return AOT_OK;
 }
@@ -66,7 +66,10 @@ static size_t n_items_on(const sd_device_t *s, const sd_buffer_t *b) {
   size_t n = 0;
   for (size_t i = 0; i < s->queues.n_queues; i++) {
     const aot_queue_t *q = s->queues.queues[i];
-    for (size_t k = q->head; k < q->end; k++) n += touches(b, q->items[k].to, q->items[k].nbytes) || touches(b, q->items[k].from, q->items[k].nbytes);
+    for (size_t k = q->head; k < q->end; k++) {
+      const sd_item_t *item = &q->items[k];
+      n += touches(b, item->to, item->nbytes) || touches(b, item->from, item->nbytes);
+    }
   }
   return n;
 }
@@ -81,17 +84,20 @@ static aot_status_t release(const aot_device_t *d, aot_ctx_t *ctx, aot_buffer_t 
   if (is_whole && !n_items) sd_memory_free(&s->memory, b);
   pthread_mutex_unlock(&s->lock);
   if (!is_whole)
-    status = fail(s, ctx, AOT_E_INVALID, "strict.free", "what is to be freed, %llu bytes at 0x%llx, is no buffer of the device: it was never "
-                  "had from it, or is freed already", (unsigned long long)whole.nbytes, (unsigned long long)whole.address);
+    status = sd_fail(s, ctx, AOT_E_INVALID, "strict.free",
+                     "what is to be freed, %llu bytes at 0x%llx, is no buffer of the device: it was never had from it, or is freed already",
+                     (unsigned long long)whole.nbytes, (unsigned long long)whole.address);
   if (n_items)
-    status = fail(s, ctx, AOT_E_PRECONDITION, "strict.free", "a buffer of %llu bytes is to be freed, and %llu items on queues still use it",
-                  (unsigned long long)whole.nbytes, (unsigned long long)n_items);
+    status = sd_fail(s, ctx, AOT_E_PRECONDITION, "strict.free",
+                     "a buffer of %llu bytes is to be freed, and items on queues still use it: %llu", (unsigned long long)whole.nbytes,
+                     (unsigned long long)n_items);
   return status;
 }
 
 static aot_status_t host_alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t nbytes, void **out) {
   *out = NULL;
-  if (nbytes >= SIZE_MAX / 2 || posix_memalign(out, SD_ALIGN, (size_t)nbytes + SD_ALIGN) != 0) return no_memory(of(d), ctx, nbytes);
+  if (nbytes >= SIZE_MAX / 2 || posix_memalign(out, SD_ALIGN, (size_t)nbytes + SD_ALIGN) != 0)
+    return sd_no_memory(of(d), ctx, nbytes);
   sd_poison(*out, nbytes);
   return AOT_OK;
 }
@@ -109,7 +115,21 @@ static aot_status_t queue_create(const aot_device_t *d, aot_ctx_t *ctx, int32_t 
   pthread_mutex_lock(&s->lock);
   *out = sd_queue_create(&s->queues, kind);
   pthread_mutex_unlock(&s->lock);
-  return *out ? AOT_OK : no_memory(s, ctx, sizeof **out);
+  return *out ? AOT_OK : sd_no_memory(s, ctx, sizeof **out);
+}
+
+static aot_status_t check_queue(sd_device_t *s, aot_ctx_t *ctx, const aot_queue_t *q) {
+  pthread_mutex_lock(&s->lock);
+  const int is_mine = sd_has_queue(&s->queues, q);
+  pthread_mutex_unlock(&s->lock);
+  return is_mine ? AOT_OK : sd_fail(s, ctx, AOT_E_INVALID, "strict.queue", "what is named is no queue of the device");
+}
+
+static aot_status_t check_timeline(sd_device_t *s, aot_ctx_t *ctx, const aot_timeline_t *t) {
+  pthread_mutex_lock(&s->lock);
+  const int is_mine = sd_has_timeline(&s->queues, t);
+  pthread_mutex_unlock(&s->lock);
+  return is_mine ? AOT_OK : sd_fail(s, ctx, AOT_E_INVALID, "strict.timeline", "what is named is no timeline of the device");
 }
 
 /* Whatever still stands on it is left out; work of the host's lets go of what it holds. */
@@ -124,12 +144,14 @@ static size_t drop_items(aot_queue_t *q) {
 
 static aot_status_t queue_destroy(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q) {
   sd_device_t *s = of(d);
-  if (!sd_has_queue(&s->queues, q)) return fail(s, ctx, AOT_E_INVALID, "strict.queue", "what is to be destroyed is no queue of the device");
+  AOT_TRY(check_queue(s, ctx, q));
   const uint32_t number = q->number;
   const size_t n = drop_items(q);
+  pthread_mutex_lock(&s->lock);
   sd_queue_destroy(&s->queues, q);
-  return n == 0 ? AOT_OK : fail(s, ctx, AOT_E_PRECONDITION, "strict.queue", "queue %u was destroyed with %llu items on it", number,
-                                (unsigned long long)n);
+  pthread_mutex_unlock(&s->lock);
+  if (n == 0) return AOT_OK;
+  return sd_fail(s, ctx, AOT_E_PRECONDITION, "strict.queue", "queue %u was destroyed with items on it: %llu", number, (unsigned long long)n);
 }
 
 static aot_status_t timeline_create(const aot_device_t *d, aot_ctx_t *ctx, aot_timeline_t **out) {
@@ -137,35 +159,44 @@ static aot_status_t timeline_create(const aot_device_t *d, aot_ctx_t *ctx, aot_t
   pthread_mutex_lock(&s->lock);
   *out = sd_timeline_create(&s->queues);
   pthread_mutex_unlock(&s->lock);
-  return *out ? AOT_OK : no_memory(s, ctx, sizeof **out);
+  return *out ? AOT_OK : sd_no_memory(s, ctx, sizeof **out);
 }
 
-static int is_item_of(const sd_item_t *i, const aot_timeline_t *t) { return (i->kind == SD_WAIT || i->kind == SD_SIGNAL) && i->point.timeline == t; }
+static int is_of(const sd_item_t *i, const aot_timeline_t *t) {
+  return (i->kind == SD_WAIT || i->kind == SD_SIGNAL) && i->point.timeline == t;
+}
+
+/* Number of a queue with an item that waits for the timeline or raises it; 0: none. */
+static uint32_t user_of(const sd_queues_t *queues, const aot_timeline_t *t) {
+  for (size_t i = 0; i < queues->n_queues; i++) {
+    const aot_queue_t *q = queues->queues[i];
+    for (size_t k = q->head; k < q->end; k++)
+      if (is_of(&q->items[k], t)) return q->number;
+  }
+  return 0;
+}
 
 static aot_status_t timeline_destroy(const aot_device_t *d, aot_ctx_t *ctx, aot_timeline_t *t) {
   sd_device_t *s = of(d);
-  if (!sd_has_timeline(&s->queues, t))
-    return fail(s, ctx, AOT_E_INVALID, "strict.timeline", "what is to be destroyed is no timeline of the device");
-  for (size_t i = 0; i < s->queues.n_queues; i++) {
-    const aot_queue_t *q = s->queues.queues[i];
-    for (size_t k = q->head; k < q->end; k++)
-      if (is_item_of(&q->items[k], t))
-        return fail(s, ctx, AOT_E_PRECONDITION, "strict.timeline", "timeline %u is to be destroyed, and queue %u waits for it or raises it",
-                    t->number, q->number);
-  }
-  sd_timeline_destroy(&s->queues, t);
-  return AOT_OK;
+  AOT_TRY(check_timeline(s, ctx, t));
+  const uint32_t number = t->number;
+  pthread_mutex_lock(&s->lock);
+  const uint32_t user = user_of(&s->queues, t);
+  if (!user) sd_timeline_destroy(&s->queues, t);
+  pthread_mutex_unlock(&s->lock);
+  if (!user) return AOT_OK;
+  return sd_fail(s, ctx, AOT_E_PRECONDITION, "strict.timeline", "timeline %u is to be destroyed, and queue %u waits for it or raises it",
+                 number, user);
 }
 
 /* ---- putting work on a queue ---- */
 
 static aot_status_t put(sd_device_t *s, aot_queue_t *q, const sd_item_t *item) {
+  AOT_TRY(check_queue(s, item->ctx, q));
   pthread_mutex_lock(&s->lock);
-  const int is_mine = sd_has_queue(&s->queues, q);
-  const int ok = is_mine && sd_queue_put(q, item);
+  const int ok = sd_queue_put(q, item);
   pthread_mutex_unlock(&s->lock);
-  if (!is_mine) return fail(s, item->ctx, AOT_E_INVALID, "strict.queue", "work is put on what is no queue of the device");
-  return ok ? AOT_OK : no_memory(s, item->ctx, sizeof *item);
+  return ok ? AOT_OK : sd_no_memory(s, item->ctx, sizeof *item);
 }
 
 /* Is the range within one buffer? */
@@ -178,20 +209,23 @@ static aot_status_t check_range(sd_device_t *s, aot_ctx_t *ctx, const char *what
   if (ok) return AOT_OK;
   const uint64_t at = address - (uint64_t)(uintptr_t)near.data;
   if (near.data && at <= near.nbytes)
-    return fail(s, ctx, AOT_E_RANGE, "strict.range", "%s of %llu bytes, from byte %llu of a buffer of %llu bytes, goes past its end", what,
-                (unsigned long long)nbytes, (unsigned long long)at, (unsigned long long)near.nbytes);
-  return fail(s, ctx, AOT_E_RANGE, "strict.range", "%s of %llu bytes at 0x%llx is in no buffer of the device", what,
-              (unsigned long long)nbytes, (unsigned long long)address);
+    return sd_fail(s, ctx, AOT_E_RANGE, "strict.range",
+                   "%s of %llu bytes, from byte %llu of a buffer of %llu bytes, goes past its end", what, (unsigned long long)nbytes,
+                   (unsigned long long)at, (unsigned long long)near.nbytes);
+  return sd_fail(s, ctx, AOT_E_RANGE, "strict.range", "%s of %llu bytes at 0x%llx is in no buffer of the device", what,
+                 (unsigned long long)nbytes, (unsigned long long)address);
 }
 
 static aot_status_t put_write(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_buffer_t to, const void *from) {
-  const sd_item_t item = {.kind = SD_WRITE, .ctx = ctx, .to = to.address, .from = (uint64_t)(uintptr_t)from, .nbytes = to.nbytes};
+  const uint64_t host = (uint64_t)(uintptr_t)from;
+  const sd_item_t item = {.kind = SD_WRITE, .ctx = ctx, .to = to.address, .from = host, .nbytes = to.nbytes};
   AOT_TRY(check_range(of(d), ctx, "a write", to.address, to.nbytes));
   return put(of(d), q, &item);
 }
 
 static aot_status_t put_read(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, void *to, aot_buffer_t from) {
-  const sd_item_t item = {.kind = SD_READ, .ctx = ctx, .to = (uint64_t)(uintptr_t)to, .from = from.address, .nbytes = from.nbytes};
+  const uint64_t host = (uint64_t)(uintptr_t)to;
+  const sd_item_t item = {.kind = SD_READ, .ctx = ctx, .to = host, .from = from.address, .nbytes = from.nbytes};
   AOT_TRY(check_range(of(d), ctx, "a read", from.address, from.nbytes));
   return put(of(d), q, &item);
 }
@@ -201,7 +235,8 @@ static aot_status_t put_copy(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t 
   AOT_TRY(check_range(of(d), ctx, "a copy to a range", to.address, to.nbytes));
   AOT_TRY(check_range(of(d), ctx, "a copy from a range", from, to.nbytes));
   if (to.address < from + to.nbytes && from < to.address + to.nbytes && to.nbytes)
-    return fail(of(d), ctx, AOT_E_INVALID, "strict.range", "a copy of %llu bytes between ranges that overlap", (unsigned long long)to.nbytes);
+    return sd_fail(of(d), ctx, AOT_E_INVALID, "strict.range", "a copy of %llu bytes between ranges that overlap",
+                   (unsigned long long)to.nbytes);
   return put(of(d), q, &item);
 }
 
@@ -211,40 +246,29 @@ static aot_status_t put_fill(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t 
   return put(of(d), q, &item);
 }
 
-static aot_status_t check_timeline(sd_device_t *s, aot_ctx_t *ctx, const aot_timeline_t *t) {
-  pthread_mutex_lock(&s->lock);
-  const int is_mine = sd_has_timeline(&s->queues, t);
-  pthread_mutex_unlock(&s->lock);
-  return is_mine ? AOT_OK : fail(s, ctx, AOT_E_INVALID, "strict.timeline", "a point of what is no timeline of the device");
-}
-
 static aot_status_t put_wait(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_point_t point) {
   const sd_item_t item = {.kind = SD_WAIT, .ctx = ctx, .point = point};
   AOT_TRY(check_timeline(of(d), ctx, point.timeline));
   return put(of(d), q, &item);
 }
 
-static aot_status_t not_higher(const sd_device_t *s, aot_ctx_t *ctx, const char *who, aot_point_t point, uint64_t than) {
-  return fail(s, ctx, AOT_E_INVALID, "strict.signal", "%s raises timeline %u to %llu, which is not higher than %llu, where it is then", who,
-              point.timeline->number, (unsigned long long)point.value, (unsigned long long)than);
-}
-
 /* How high the timeline is at least when the queue has come to its end. */
 static uint64_t height_at_end(const aot_queue_t *q, const aot_timeline_t *t) {
   uint64_t height = t->value;
   for (size_t k = q->head; k < q->end; k++)
-    if (is_item_of(&q->items[k], t) && q->items[k].point.value > height) height = q->items[k].point.value;
+    if (is_of(&q->items[k], t) && q->items[k].point.value > height) height = q->items[k].point.value;
   return height;
 }
 
 static aot_status_t put_signal(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_point_t point) {
   sd_device_t *s = of(d);
   const sd_item_t item = {.kind = SD_SIGNAL, .ctx = ctx, .point = point};
+  AOT_TRY(check_queue(s, ctx, q));
   AOT_TRY(check_timeline(s, ctx, point.timeline));
   pthread_mutex_lock(&s->lock);
-  const uint64_t height = sd_has_queue(&s->queues, q) ? height_at_end(q, point.timeline) : 0;
+  const uint64_t height = height_at_end(q, point.timeline);
   pthread_mutex_unlock(&s->lock);
-  return point.value > height ? put(s, q, &item) : not_higher(s, ctx, "a signal", point, height);
+  return point.value > height ? put(s, q, &item) : sd_not_higher(s, ctx, "a signal", point, height);
 }
 
 static aot_status_t enqueue(const aot_ext_host_work_t *x, aot_ctx_t *ctx, aot_queue_t *q, aot_host_work_t work, void *self) {
@@ -254,80 +278,13 @@ static aot_status_t enqueue(const aot_ext_host_work_t *x, aot_ctx_t *ctx, aot_qu
   return status;
 }
 
-/* ---- running it ---- */
-
-static void *at(uint64_t address) { return (void *)(uintptr_t)address; }
-
-static aot_status_t cannot_open(const sd_device_t *s, aot_ctx_t *ctx) {
-  return fail(s, ctx, AOT_E_EXHAUSTED, "strict.open", "the system does not change the protection of the device's memory");
-}
-
-/* Opens the buffer of each range, a moment before and after. */
-static aot_status_t move(sd_device_t *s, const sd_item_t *i) {
-  const sd_buffer_t *to = i->kind == SD_READ ? NULL : sd_memory_find(&s->memory, i->to, i->nbytes);
-  const sd_buffer_t *from = i->kind == SD_READ || i->kind == SD_COPY ? sd_memory_find(&s->memory, i->from, i->nbytes) : NULL;
-  if ((to && !sd_buffer_open(to, 1)) || (from && !sd_buffer_open(from, 1))) return cannot_open(s, i->ctx);
-  if (i->nbytes && i->kind == SD_FILL) memset(at(i->to), i->byte, (size_t)i->nbytes);
-  else if (i->nbytes) memcpy(at(i->to), at(i->from), (size_t)i->nbytes);
-  if ((to && !sd_buffer_open(to, 0)) || (from && !sd_buffer_open(from, 0))) return cannot_open(s, i->ctx);
-  return AOT_OK;
-}
-
-static aot_status_t tell_overrun(const sd_device_t *s, aot_ctx_t *ctx, const sd_buffer_t *b, int64_t where) {
-  if (where < 0)
-    return fail(s, ctx, AOT_E_RANGE, "strict.overrun", "work wrote %lld bytes before the beginning of a buffer of %llu bytes", (long long)-where,
-                (unsigned long long)b->nbytes);
-  return fail(s, ctx, AOT_E_RANGE, "strict.overrun", "work wrote to byte %lld of a buffer of %llu bytes", (long long)where,
-              (unsigned long long)b->nbytes);
-}
-
-/* The lock is open while the work runs, so that it can have memory. */
-static aot_status_t do_work(sd_device_t *s, const sd_item_t *i, aot_status_t before) {
-  int64_t where;
-  if (!sd_memory_open(&s->memory, 1) && before == AOT_OK) before = cannot_open(s, i->ctx);
-  s->is_running = 1;
-  s->runner = pthread_self();
-  pthread_mutex_unlock(&s->lock);
-  aot_status_t status = i->work(i->self, before);
-  pthread_mutex_lock(&s->lock);
-  s->is_running = 0;
-  const sd_buffer_t *overrun = sd_memory_overrun(&s->memory, &where);
-  if (overrun) {
-    const aot_status_t wrong = tell_overrun(s, i->ctx, overrun, where);
-    if (status == AOT_OK) status = wrong;
-  }
-  if (!sd_memory_open(&s->memory, 0) && status == AOT_OK) status = cannot_open(s, i->ctx);
-  pthread_cond_broadcast(&s->changed);
-  return status;
-}
-
-static aot_status_t raise_to(sd_device_t *s, aot_ctx_t *ctx, const char *who, aot_point_t point, aot_status_t status) {
-  const uint64_t was = point.timeline->value;
-  if (!sd_timeline_raise(point.timeline, point.value, status))
-    return point.value <= was ? not_higher(s, ctx, who, point, was) : no_memory(s, ctx, sizeof(sd_failure_t));
-  pthread_cond_broadcast(&s->changed);
-  return AOT_OK;
-}
-
-/* One item of a queue that can go on. 0: none can. */
-static int run_one(sd_device_t *s) {
-  aot_queue_t *q = sd_queues_pick(&s->queues);
-  if (!q) return 0;
-  const sd_item_t i = sd_queue_take(q);
-  const aot_status_t before = q->failed;
-  if (i.kind == SD_SIGNAL) q->failed = raise_to(s, i.ctx, "a queue", i.point, before);
-  else if (i.kind == SD_WORK) q->failed = do_work(s, &i, before);
-  else if (before == AOT_OK) q->failed = i.kind == SD_WAIT ? sd_timeline_status(i.point.timeline, i.point.value) : move(s, &i);
-  return 1;
-}
-
 /* ---- the host's side ---- */
 
 static aot_status_t signal_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t point) {
   sd_device_t *s = of(d);
   AOT_TRY(check_timeline(s, ctx, point.timeline));
   pthread_mutex_lock(&s->lock);
-  const aot_status_t status = raise_to(s, ctx, "the host", point, AOT_OK);
+  const aot_status_t status = sd_raise(s, ctx, "the host", point, AOT_OK);
   pthread_mutex_unlock(&s->lock);
   return status;
 }
@@ -352,21 +309,22 @@ static int is_past(const struct timespec *until) {
 /* What stands still, and for what it waits: read under the lock. */
 static void tell_unreached(const sd_device_t *s, aot_ctx_t *ctx, aot_point_t point, int is_late) {
   char text[512];
+  const char *why = is_late ? "was not raised in time to" : "nobody raises it any more to";
   int n = snprintf(text, sizeof text, "timeline %u is at %llu, and %s %llu", point.timeline->number,
-                   (unsigned long long)point.timeline->value, is_late ? "was not raised in time to" : "nobody raises it any more to",
-                   (unsigned long long)point.value);
+                   (unsigned long long)point.timeline->value, why, (unsigned long long)point.value);
   for (size_t i = 0; i < s->queues.n_queues && n > 0 && n < (int)sizeof text; i++) {
     const aot_queue_t *q = s->queues.queues[i];
     const sd_item_t *first = q->head < q->end ? &q->items[q->head] : NULL;
     if (!first || first->kind != SD_WAIT || first->point.timeline->value >= first->point.value) continue;
-    n += snprintf(text + n, sizeof text - (size_t)n, "; queue %u, with %llu items, waits for %llu of timeline %u, which is at %llu", q->number,
-                  (unsigned long long)(q->end - q->head), (unsigned long long)first->point.value, first->point.timeline->number,
+    n += snprintf(text + n, sizeof text - (size_t)n, "; queue %u waits for %llu of timeline %u, which is at %llu", q->number,
+                  (unsigned long long)first->point.value, first->point.timeline->number,
                   (unsigned long long)first->point.timeline->value);
   }
-  tell(s, ctx, "strict.wait", text);
+  sd_fail(s, ctx, AOT_E_UNAVAILABLE, "strict.wait", "%s", text);
 }
 
-/* Queues go on here. A wait without end for what no queue can raise would have none: it fails at once, whatever threads there are. */
+/* Queues go on here. A wait without a limit for what no queue can raise would have no end: it fails at once, whatever threads
+ * there are. */
 static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t point, uint64_t timeout_ns) {
   sd_device_t *s = of(d);
   const struct timespec until = after(timeout_ns);
@@ -375,7 +333,7 @@ static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t
   const int is_own_work = s->is_running && pthread_equal(s->runner, pthread_self());
   int is_late = 0, is_stuck = is_own_work;
   while (point.timeline->value < point.value && !is_late && !is_stuck) {
-    if (!s->is_running && run_one(s)) is_late = point.timeline->value < point.value && is_past(&until);
+    if (!s->is_running && sd_run_one(s)) is_late = point.timeline->value < point.value && is_past(&until);
     else if (!s->is_running && timeout_ns == UINT64_MAX) is_stuck = 1;
     else is_late = pthread_cond_timedwait(&s->changed, &s->lock, &until) != 0;
   }
@@ -390,7 +348,7 @@ static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t
 static uint64_t value(const aot_device_t *d, aot_timeline_t *t) {
   sd_device_t *s = of(d);
   pthread_mutex_lock(&s->lock);
-  if (!s->is_running) run_one(s);
+  if (!s->is_running) sd_run_one(s);
   const uint64_t reached = t->value;
   pthread_mutex_unlock(&s->lock);
   return reached;
@@ -420,8 +378,9 @@ sd_device_t *sd_device_create(const aot_host_t *host, uint64_t seed, int takes_h
   s->host = *host;
   s->takes_host_work = takes_host_work;
   s->table = (aot_device_t){.head = {.struct_size = sizeof s->table, .self = s, .destroy = destroy, .get_ext = get_ext},
-                            .info = info, .alloc = alloc, .free = release, .host_alloc = host_alloc, .host_free = host_free, .queue_create = queue_create,
-                            .queue_destroy = queue_destroy, .timeline_create = timeline_create, .timeline_destroy = timeline_destroy,
+                            .info = info, .alloc = alloc, .free = release, .host_alloc = host_alloc, .host_free = host_free,
+                            .queue_create = queue_create, .queue_destroy = queue_destroy, .timeline_create = timeline_create,
+                            .timeline_destroy = timeline_destroy,
                             .write = put_write, .read = put_read, .copy = put_copy, .fill = put_fill, .wait = put_wait,
                             .signal = put_signal, .signal_host = signal_host, .wait_host = wait_host, .value = value};
   s->host_work = (aot_ext_host_work_t){.head = {.struct_size = sizeof s->host_work, .self = s}, .enqueue = enqueue};

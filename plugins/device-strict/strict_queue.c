@@ -75,11 +75,13 @@ static int can_go_on(const aot_queue_t *q) {
 aot_queue_t *sd_queues_pick(sd_queues_t *s) {
   aot_queue_t *picked = NULL;
   uint64_t n = 0;
+  const int goes_on = sd_has_queue(s, s->last) && can_go_on(s->last);
+  if (goes_on && next_random(s) % SD_STAY) return s->last;
   for (size_t i = 0; i < s->n_queues; i++) {
     if (!can_go_on(s->queues[i])) continue;
     if (next_random(s) % ++n == 0) picked = s->queues[i];
   }
-  return picked;
+  return s->last = picked;
 }
 
 /* ---- timelines ---- */

@@ -7,6 +7,8 @@
 #include <aot/device.h>
 #include <stddef.h>
 
+#define SD_STAY 8u /* items in a row of one queue, on the average: far out of step */
+
 typedef enum sd_kind { SD_WAIT, SD_SIGNAL, SD_WRITE, SD_READ, SD_COPY, SD_FILL, SD_WORK } sd_kind_t;
 
 typedef struct sd_item {
@@ -45,6 +47,7 @@ typedef struct sd_queues {
   size_t n_queues, n_timelines;
   uint32_t n_queues_made, n_timelines_made; /* ever */
   uint64_t random;
+  aot_queue_t *last; /* that went on; it may be gone */
 } sd_queues_t;
 
 void sd_queues_init(sd_queues_t *s, uint64_t seed);
@@ -60,7 +63,7 @@ int sd_queue_put(aot_queue_t *q, const sd_item_t *item); /* 0: no memory */
 sd_item_t sd_queue_take(aot_queue_t *q);                 /* the first, which there must be */
 aot_queue_t *sd_queues_pick(sd_queues_t *s);             /* NULL: nothing can go on */
 
-int sd_timeline_raise(aot_timeline_t *t, uint64_t to, aot_status_t status); /* 0: it is not higher, or no memory to note a failure */
+int sd_timeline_raise(aot_timeline_t *t, uint64_t to, aot_status_t status); /* 0: not higher, or no memory to note a failure */
 aot_status_t sd_timeline_status(const aot_timeline_t *t, uint64_t at);      /* of a point that was reached */
 
 #endif
