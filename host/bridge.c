@@ -28,12 +28,12 @@
 
 #define MAX_ALIGN 4096u
 
-/* [minor - 1]: the size that minor knows. */
+/* [minor - AOT_ABI_OLDEST_MINOR]: the size that minor knows. */
 #define UP_TO(table, member) (offsetof(table, member) + sizeof(void *))
-static const uint32_t host_sizes[] = {UP_TO(aot_host_t, cancelled), UP_TO(aot_host_t, cancelled)};
-static const uint32_t graph_sizes[] = {UP_TO(aot_graph_api_t, snapshot), UP_TO(aot_graph_api_t, snapshot)};
-static const uint32_t edit_sizes[] = {UP_TO(aot_edit_api_t, view_inverse), UP_TO(aot_edit_api_t, aliases)};
-_Static_assert(sizeof host_sizes / sizeof *host_sizes == AOT_ABI_MINOR, "a minor needs its row of sizes");
+static const uint32_t host_sizes[] = {UP_TO(aot_host_t, cancelled)};
+static const uint32_t graph_sizes[] = {UP_TO(aot_graph_api_t, snapshot)};
+static const uint32_t edit_sizes[] = {UP_TO(aot_edit_api_t, aliases)};
+_Static_assert(sizeof host_sizes / sizeof *host_sizes == AOT_ABI_MINOR - AOT_ABI_OLDEST_MINOR + 1, "a minor needs its row of sizes");
 
 static aot_status_t AOT_CALL on_diag(const aot_host_t *h, aot_ctx_t *ctx, const aot_diag_t *d) {
   (void)h;
@@ -50,12 +50,11 @@ static void *no_memory(aot_ctx_t *ctx, const char *arena, uint64_t size, const c
 
 static void *AOT_CALL on_alloc(const aot_host_t *h, aot_ctx_t *ctx, uint32_t arena, uint32_t align, uint64_t size) {
   (void)h;
-  static const char *const names[] = {"session", "graph", "scratch"};
+  static const char *const names[] = {"unknown", "session", "graph", "scratch"};
   if (!ctx) return NULL;
-  aoth_arena_t *const arenas[] = {ctx->session, ctx->graph, ctx->scratch};
-  if (arena > AOT_ARENA_SCRATCH || !arenas[arena])
-    return no_memory(ctx, arena > AOT_ARENA_SCRATCH ? "unknown" : names[arena], size,
-                     "there is no such arena during this call");
+  aoth_arena_t *const arenas[] = {NULL, ctx->session, ctx->graph, ctx->scratch};
+  if (arena > AOT_ARENA_SCRATCH) arena = 0;
+  if (!arenas[arena]) return no_memory(ctx, names[arena], size, "there is no such arena during this call");
   if (align == 0 || align > MAX_ALIGN || (align & (align - 1)))
     return no_memory(ctx, names[arena], size, "the alignment is not a power of two up to 4096");
   void *memory = size < SIZE_MAX / 2 ? aoth_arena_alloc(arenas[arena], align, (size_t)size) : NULL;
@@ -217,11 +216,11 @@ aot_host_t *aoth_bridge_host(aoth_arena_t *arena, uint32_t minor) {
   aot_graph_api_t *graph = aoth_arena_alloc(arena, sizeof(void *), sizeof *graph);
   aot_edit_api_t *edit = aoth_arena_alloc(arena, sizeof(void *), sizeof *edit);
   if (!host || !graph || !edit) return NULL;
-  if (minor < 1) minor = 1;
+  if (minor < AOT_ABI_OLDEST_MINOR) minor = AOT_ABI_OLDEST_MINOR;
   if (minor > AOT_ABI_MINOR) minor = AOT_ABI_MINOR;
   aoth_fill_graph_api(graph);
   aoth_fill_edit_api(edit);
-  *host = (aot_host_t){.head = {.struct_size = host_sizes[minor - 1], .get_ext = on_get_ext},
+  *host = (aot_host_t){.head = {.struct_size = host_sizes[minor - AOT_ABI_OLDEST_MINOR], .get_ext = on_get_ext},
                        .abi_epoch = AOT_ABI_EPOCH,
                        .abi_minor = AOT_ABI_MINOR,
                        .graph = graph,
@@ -229,7 +228,7 @@ aot_host_t *aoth_bridge_host(aoth_arena_t *arena, uint32_t minor) {
                        .diag = on_diag,
                        .alloc = on_alloc,
                        .cancelled = on_cancelled};
-  graph->head.struct_size = graph_sizes[minor - 1];
-  edit->head.struct_size = edit_sizes[minor - 1];
+  graph->head.struct_size = graph_sizes[minor - AOT_ABI_OLDEST_MINOR];
+  edit->head.struct_size = edit_sizes[minor - AOT_ABI_OLDEST_MINOR];
   return host;
 }

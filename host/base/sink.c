@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define N_SEVERITIES 4
+#define N_SEVERITIES (AOT_SEVERITY_ERROR + 1) /* row 0 is empty */
 #define SOURCE_WIDTH 140 /* longer source lines are shown around the column */
 
 struct aoth_sink {
@@ -30,7 +30,7 @@ typedef struct severity_look {
 } severity_look_t;
 
 static const severity_look_t looks[N_SEVERITIES] = {
-    {"note", "\033[1;36m"}, {"info", "\033[1m"}, {"warning", "\033[1;35m"}, {"error", "\033[1;31m"}};
+    {"", ""}, {"note", "\033[1;36m"}, {"info", "\033[1m"}, {"warning", "\033[1;35m"}, {"error", "\033[1;31m"}};
 
 aoth_sink_t *aoth_sink_create(FILE *out) {
   aoth_sink_t *s = calloc(1, sizeof *s);
@@ -122,7 +122,7 @@ static void emit(aoth_sink_t *s, const char *bytes, size_t n) {
 void aoth_sink_v(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, const char *code, const char *format,
                  va_list args) {
   if (!s) return;
-  if (severity < 0 || severity >= N_SEVERITIES) severity = AOT_SEVERITY_ERROR;
+  if (severity < AOT_SEVERITY_NOTE || severity > AOT_SEVERITY_ERROR) severity = AOT_SEVERITY_ERROR;
   aoth_text_t message = {0}, shown = {0};
   aoth_text_v(&message, format, args);
   const char *text = message.data ? message.data : "";

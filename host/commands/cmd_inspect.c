@@ -335,7 +335,8 @@ static json_t *ports_json(aot_prog_t *p, const aot_port_t *ports, uint32_t n) {
     aot_type_t t;
     const int has_type = ports[i].value.id != AOT_NO_ID && aoth_graph_value_type(p, ports[i].value, &t) == AOT_OK;
     json_array_append_new(list, json_pack("{s:s, s:I, s:o, s:o}", "role", role_name(ports[i].role), "index",
-                                          (json_int_t)aoth_port_number(ports[i].role, ports[i].index), "name", aoth_str_json(ports[i].name), "type",
+                                          (json_int_t)aoth_port_number(ports[i].role, ports[i].index), "name",
+                                          aoth_str_json(ports[i].name), "type",
                                           has_type ? type_json(p, &t) : json_null()));
   }
   return list;

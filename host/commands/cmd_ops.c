@@ -57,10 +57,10 @@ static void print_arg(const char *what, const aot_schema_arg_t *a) {
   if (a->flags & AOT_SARG_KWONLY) printf(", by keyword");
   if (a->flags & AOT_SARG_HAS_DEFAULT) printf(", has a default");
   if (a->flags & AOT_SARG_VARIADIC) printf(", takes all that follow");
-  if (a->alias_set > 0) printf(", alias set %c", 'a' + (a->alias_set - 1) % 26);
-  if (a->alias_set < 0) printf(", may alias anything");
-  if (a->flags & AOT_SARG_WRITE) printf(", written%s", a->write_if >= 0 ? " when" : "");
-  if (a->flags & AOT_SARG_WRITE && a->write_if >= 0) printf(" argument %d is true", (int)a->write_if);
+  if (a->alias_set == AOT_ALIAS_ANY) printf(", may alias anything");
+  else if (a->alias_set) printf(", alias set %c", 'a' + (a->alias_set - 1) % 26);
+  if (a->flags & AOT_SARG_WRITE) printf(", written%s", a->write_if ? " when" : "");
+  if (a->flags & AOT_SARG_WRITE && a->write_if) printf(" argument %d is true", (int)a->write_if - 1);
   printf("\n");
 }
 

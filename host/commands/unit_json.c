@@ -38,7 +38,7 @@ static json_t *choices(const aot_option_t *o) {
 static int is_number(const aot_option_t *o) {
   return o->kind == AOT_OPT_I64 || o->kind == AOT_OPT_F64 || o->kind == AOT_OPT_BYTES;
 }
-static int is_bounded(const aot_option_t *o) { return is_number(o) && o->min <= o->max; }
+static int is_bounded(const aot_option_t *o) { return is_number(o) && (o->flags & AOT_OPT_HAS_RANGE); }
 
 json_t *aoth_option_json(const aot_option_t *o) {
   return json_pack("{s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "name", aoth_str_json(o->name), "kind",

@@ -31,6 +31,7 @@
 #define AOTHOST_H
 
 #include <aot/base.h>
+#include <aot/diag.h>
 #include <aot/status.h>
 
 #ifdef __cplusplus

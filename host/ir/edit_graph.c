@@ -42,7 +42,8 @@ int aoth_role_allowed(int32_t role, int is_output) {
 }
 
 int aoth_role_is_leaf(int32_t role) { return role_names_leaf(role); }
-uint32_t aoth_port_number(int32_t role, uint32_t index) { return role_names_leaf(role) ? index - 1 : index; }
+int aoth_role_counts_from_one(int32_t role) { return role_names_leaf(role) || role == AOT_ROLE_HYPER; }
+uint32_t aoth_port_number(int32_t role, uint32_t index) { return index - (uint32_t)aoth_role_counts_from_one(role); }
 
 /* A stored copy of a name as a row of names; row 0 for an empty one. */
 static aot_status_t make_name(aot_prog_t *p, aot_str_t name, uint32_t *out) {

@@ -54,8 +54,9 @@ uint32_t aoth_arg_n_operands(const aot_arg_t *a) {
 int aoth_arg_is_written(const aot_op_desc_t *d, const aot_arg_t *args, uint32_t n_args, uint32_t arg) {
   const aot_schema_arg_t *s = aoth_schema_arg(d, arg);
   if (!s || !(s->flags & AOT_SARG_WRITE) || arg >= n_args || aoth_arg_n_operands(&args[arg]) == 0) return 0;
-  if (s->write_if < 0) return 1;
-  return (uint32_t)s->write_if < n_args && args[s->write_if].kind == AOT_ARG_BOOL && args[s->write_if].u.i;
+  if (!s->write_if) return 1;
+  const uint32_t when = (uint32_t)s->write_if - 1;
+  return when < n_args && args[when].kind == AOT_ARG_BOOL && args[when].u.i;
 }
 
 static size_t list_bytes(const aot_arg_t *a) {

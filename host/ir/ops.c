@@ -106,7 +106,7 @@ static aot_status_t check_desc(aoth_sink_t *sink, const aot_op_desc_t *d) {
   for (uint32_t i = 0; i < d->n_args; i++) {
     if ((d->args[i].flags & AOT_SARG_VARIADIC) && i + 1 < d->n_args)
       return bad_desc(sink, d, "a variadic argument must be the last");
-    if (d->args[i].write_if >= (int32_t)d->n_args) return bad_desc(sink, d, "write_if names no argument");
+    if (d->args[i].write_if < 0 || d->args[i].write_if > (int32_t)d->n_args) return bad_desc(sink, d, "write_if names no argument");
   }
   return AOT_OK;
 }
@@ -136,8 +136,9 @@ static aot_status_t add_one(aoth_ops_t *ops, const aot_op_desc_t *source, uint32
 /* Two sets of marks say the same when equal marks stand in the same places: which letter it is does not matter. */
 static int32_t first_of_set(const aot_op_desc_t *d, int32_t set) {
   int32_t i = 0;
-  while (set > 0 && (uint32_t)i < d->n_args && d->args[i].alias_set != set) i++;
-  return set > 0 ? i + 1 : set;
+  if (set == 0 || set == AOT_ALIAS_ANY) return set;
+  while ((uint32_t)i < d->n_args && d->args[i].alias_set != set) i++;
+  return i + 1;
 }
 
 static int same_slots(const aot_op_desc_t *a, const aot_schema_arg_t *x, const aot_op_desc_t *b, const aot_schema_arg_t *y,

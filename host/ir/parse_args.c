@@ -151,7 +151,7 @@ static aot_status_t parse_dtype(parser_t *s, int64_t dtype, aot_arg_t *out) {
 static aot_status_t parse_device_arg(parser_t *s, aot_arg_t *out) {
   int32_t kind, index;
   AOT_TRY(aoth_parse_device(s, &kind, &index));
-  *out = aot_arg_int_kind(AOT_ARG_DEVICE, (int64_t)kind + 256 * ((int64_t)index + 1));
+  *out = aot_arg_device(kind, index);
   return AOT_OK;
 }
 

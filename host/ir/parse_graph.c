@@ -28,7 +28,7 @@ static aot_status_t parse_role(parser_t *s, int32_t *role, uint32_t *index) {
   s->focus = s->token;
   AOT_TRY(aoth_parse_word_of(s, aoth_role_words, "a role", &number));
   *role = (int32_t)number;
-  return aoth_parse_number(s, aoth_role_is_leaf(*role), index);
+  return aoth_parse_number(s, aoth_role_counts_from_one(*role), index);
 }
 
 /* in %x = parameter 0 : f32[4] */

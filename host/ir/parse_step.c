@@ -100,11 +100,11 @@ aot_status_t aoth_parse_u32(parser_t *s, uint32_t *out) {
   return AOT_OK;
 }
 
-aot_status_t aoth_parse_number(parser_t *s, int is_leaf, uint32_t *out) {
+aot_status_t aoth_parse_number(parser_t *s, int from_one, uint32_t *out) {
   token_t t = s->token;
   AOT_TRY(aoth_parse_u32(s, out));
-  if (is_leaf && *out == UINT32_MAX) return aoth_parse_fail(s, &t, "there is no leaf %u", *out);
-  *out += (uint32_t)is_leaf;
+  if (from_one && *out == UINT32_MAX) return aoth_parse_fail(s, &t, "the number is too large");
+  *out += (uint32_t)from_one;
   return AOT_OK;
 }
 

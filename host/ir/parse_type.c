@@ -24,16 +24,17 @@ aot_status_t aoth_parse_geometry(parser_t *s, aot_type_t *out) {
 }
 
 aot_status_t aoth_parse_device(parser_t *s, int32_t *kind, int32_t *index) {
-  int64_t number = -1, which;
+  int64_t number, which;
+  *index = 0;
   AOT_TRY(aoth_parse_word_of(s, aoth_device_words, "a device", &which));
   if (aoth_at_punct(s, ":")) {
     AOT_TRY(aoth_parse_next(s));
     token_t t = s->token;
     AOT_TRY(aoth_parse_i64(s, &number));
     if (number < 0 || number > 0xffff) return aoth_parse_fail(s, &t, "a device number is between 0 and 65535");
+    *index = (int32_t)number + 1;
   }
   *kind = (int32_t)which;
-  *index = (int32_t)number;
   return AOT_OK;
 }
 

@@ -71,7 +71,7 @@ aot_status_t aoth_parse_i64(parser_t *s, int64_t *out);        /* an integer tok
 aot_status_t aoth_token_i64(parser_t *s, const token_t *t, int64_t *out);
 aot_status_t aoth_parse_bytes(parser_t *s, const void **out, uint64_t *nbytes); /* a string of hexadecimal digits */
 aot_status_t aoth_parse_u32(parser_t *s, uint32_t *out);
-aot_status_t aoth_parse_number(parser_t *s, int is_leaf, uint32_t *out); /* a leaf's id, which the text counts from 0, or a number */
+aot_status_t aoth_parse_number(parser_t *s, int from_one, uint32_t *out); /* the text counts from 0 what counts from 1 here */
 aot_status_t aoth_token_double(parser_t *s, const token_t *t, double *out);
 aot_status_t aoth_parse_string(parser_t *s, aot_str_t *out);   /* unescaped, in scratch or in the text */
 aot_status_t aoth_parse_word_of(parser_t *s, const aoth_word_t *words, const char *what, int64_t *out);

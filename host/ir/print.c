@@ -1,6 +1,6 @@
 /* Programs as text (docs/IR.md). The text is a function of the program's content alone: ids are renumbered in order of
- * appearance, so that equal programs print alike whatever edits led to them; they count from 0. A value, graph or symbol prints as its name
- * where that is a word and the only one of its kind, else as its position, with the name in quotes where it is defined.
+ * appearance, from 0 on, so that equal programs print alike whatever edits led to them. A value, graph or symbol prints as its
+ * name where that is a word and the only one of its kind, else as its position, with the name in quotes where it is defined.
  * Linear in the program. */
 #include <aot/inline.h>
 #include <ir/text_form.h>
@@ -48,7 +48,7 @@ static void put_float(printer_t *w, double f) {
 
 static void put_device(printer_t *w, int32_t kind, int32_t index) {
   aoth_text_z(w->out, aoth_word_of(aoth_device_words, kind));
-  if (index >= 0) aoth_text_f(w->out, ":%d", (int)index);
+  if (index) aoth_text_f(w->out, ":%d", (int)index - 1);
 }
 
 static void put_dims(printer_t *w, const int64_t *dims, uint32_t n) {
@@ -176,8 +176,8 @@ static void put_arg(printer_t *w, const aot_arg_t *a, const aot_schema_arg_t *s)
     case AOT_ARG_LAYOUT: put_word(w, aoth_layout_words, "layout", a->u.i); break;
     case AOT_ARG_MEMORY_FORMAT: put_word(w, aoth_memory_words, "memory_format", a->u.i); break;
     case AOT_ARG_DEVICE:
-      if (a->u.i >= 0 && aoth_word_of(aoth_device_words, a->u.i & 255) && a->u.i < INT64_C(1) << 31)
-        put_device(w, (int32_t)(a->u.i & 255), (int32_t)(a->u.i >> 8) - 1);
+      if (a->u.i >= 0 && aoth_word_of(aoth_device_words, aot_device_of(a->u.i)) && a->u.i < INT64_C(1) << 31)
+        put_device(w, aot_device_of(a->u.i), aot_device_index_of(a->u.i));
       else aoth_text_f(w->out, "device(%lld)", (long long)a->u.i);
       break;
     case AOT_ARG_GRAPH: put_graph_label(w, (uint32_t)a->u.i); break;

@@ -91,8 +91,9 @@ aot_status_t aoth_parse(aot_prog_t *p, const char *file, const char *text, size_
 aot_status_t aoth_parse_with_lines(aot_prog_t *p, const char *file, const char *text, size_t size); /* a node without an origin
                                                                                                        gets one: file, line */
 
-/* The text, and what is shown of a program, counts leaves from 0. */
-uint32_t aoth_port_number(int32_t role, uint32_t index); /* of a port's index: a leaf, or a number as it is */
+/* The text, and what is shown of a program, counts everything from 0: leaves, too, and hyper-parameters. */
+int aoth_role_counts_from_one(int32_t role);             /* the index of such a port does */
+uint32_t aoth_port_number(int32_t role, uint32_t index); /* as it is shown */
 int aoth_rule_a_is_leaf(int32_t kind);
 int aoth_rule_b_is_leaf(int32_t kind);
 uint32_t aoth_rule_a_number(const aot_rule_t *r);

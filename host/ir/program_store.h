@@ -1,7 +1,7 @@
 /* The store behind aot_prog_t; included by host/ir only.
  *
- * Everything is a row of a growing array, named by its index; row 0 of those with ids is empty, so that 0 names nothing. Rows that plugins hold pointers into (arguments, operands,
- * dimensions, names) live in the store's arena and never move.
+ * Everything is a row of a growing array, named by its index; row 0 of those with ids is empty, so that 0 names nothing. Rows
+ * that plugins hold pointers into (arguments, operands, dimensions, names) live in the store's arena and never move.
  *
  *   graph  - input ports, output ports, first and last node
  *   node   - prev/next in its graph; args and operands in the arena; slots [slot_begin, slot_begin + n_operands)

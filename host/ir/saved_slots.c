@@ -30,7 +30,7 @@ typedef struct marked {
 
 static void see(uint32_t *parent, marked_t *m, int32_t mark, uint32_t value) {
   if (mark == 0 || value == NONE) return;
-  const uint32_t k = mark < 0 || mark >= N_MARKS ? 0 : (uint32_t)mark;
+  const uint32_t k = mark >= N_MARKS ? 0 : (uint32_t)mark; /* AOT_ALIAS_ANY among them */
   if (m->first[k] == NONE)
     m->first[k] = value;
   else

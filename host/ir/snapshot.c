@@ -1,8 +1,9 @@
 /* The snapshot: the whole program as one block of plain arrays (<aot/snapshot.h>).
  *
  * The same code runs twice: first with no block, counting rows, then writing them. Rows of one graph stand together: its
- * inputs and results are value rows in order, its nodes node rows in order; the empty row of each array comes first. Only operators in use get a row, in order of
- * first use. The block holds offsets and numbers, no pointer. Cached until the next edit. Linear in the program. */
+ * inputs and results are value rows in order, its nodes node rows in order; the empty row of each array comes first. Only
+ * operators in use get a row, in order of first use. The block holds offsets and numbers, no pointer. Cached until the next
+ * edit. Linear in the program. */
 #include <aot/inline.h>
 #include <ir/program_store.h>
 #include <stdlib.h>

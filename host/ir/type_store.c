@@ -69,9 +69,9 @@ static aot_status_t check_tensor(aot_prog_t *p, const aot_type_t *t, const char 
   if (t->rank < 0 || t->rank > AOT_MAX_RANK)
     return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: rank %d is not between 0 and %d", what, (int)t->rank,
                          AOT_MAX_RANK);
-  if (t->device < AOT_DEVICE_CPU || t->device > AOT_DEVICE_META)
+  if (t->device < 0 || t->device > AOT_DEVICE_META)
     return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: there is no device kind %d", what, (int)t->device);
-  if (t->device_index < -1)
+  if (t->device_index < 0)
     return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: device index %d", what, (int)t->device_index);
   if (t->rank && !t->sizes)
     return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: rank %d without sizes", what, (int)t->rank);
@@ -150,8 +150,8 @@ static aot_status_t canonical(aot_prog_t *p, const aot_type_t *t, aot_type_t *ou
   if (t->kind != AOT_TYPE_TENSOR) return AOT_OK;
   out->dtype = t->dtype;
   out->rank = t->rank;
-  out->device = t->device;
-  out->device_index = t->device == AOT_DEVICE_CPU ? 0 : t->device_index;
+  out->device = t->device ? t->device : AOT_DEVICE_CPU;
+  out->device_index = out->device == AOT_DEVICE_CPU ? 0 : t->device_index;
   out->offset = t->offset;
   int64_t dense[AOT_MAX_RANK];
   const int64_t *strides = t->strides;

@@ -231,6 +231,11 @@ static void open_now(aoth_registry_t *r, opening_t *o) {
            AOT_ABI_MINOR);
     return;
   }
+  if (p->note.minor < AOT_ABI_OLDEST_MINOR) {
+    refuse(o, "build the plugin anew", "it was built for ABI %u.%u; this host takes plugins from %u.%u on", p->note.epoch,
+           p->note.minor, AOT_ABI_EPOCH, AOT_ABI_OLDEST_MINOR);
+    return;
+  }
   if (p->note.needs_asan && !HOST_ASAN) {
     refuse(o, "build both with AOT_SANITIZE, or neither", "it was built with AddressSanitizer, this host without");
     return;

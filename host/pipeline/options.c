@@ -65,7 +65,7 @@ static void bound(aoth_text_t *out, const aot_option_t *o, double d) {
 void aoth_option_range(const aot_option_t *o, aoth_text_t *out) {
   const int is_number = o->kind == AOT_OPT_I64 || o->kind == AOT_OPT_F64 || o->kind == AOT_OPT_BYTES;
   const int bounded_above = isfinite(o->max) && o->max < 9.2e18, bounded_below = isfinite(o->min) && o->min > -9.2e18;
-  if (!is_number || !(o->min <= o->max)) return;
+  if (!is_number || !(o->flags & AOT_OPT_HAS_RANGE)) return;
   if (bounded_below && bounded_above) {
     bound(out, o, o->min);
     aoth_text_z(out, " to ");
@@ -109,7 +109,7 @@ static void out_of_range(resolving_t *r, const aot_option_t *o, const aoth_yaml_
   r->failed = 1;
 }
 
-static int in_range(const aot_option_t *o, double d) { return !(o->min <= o->max) || (d >= o->min && d <= o->max); }
+static int in_range(const aot_option_t *o, double d) { return !(o->flags & AOT_OPT_HAS_RANGE) || (d >= o->min && d <= o->max); }
 
 static void take_choice(resolving_t *r, const aot_option_t *o, const aoth_yaml_t *value, aot_opt_value_t *out) {
   aoth_text_t list = {0};

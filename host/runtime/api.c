@@ -19,7 +19,7 @@ struct aothost {
   aothost_message_t message;
   void *message_self;
   size_t told;                /* bytes of the sink's text that were handed on */
-  uint32_t counted[4];        /* reports of at least each severity, then */
+  uint32_t counted[AOT_SEVERITY_ERROR + 1];       /* reports of at least each severity, then */
   uint32_t flags;             /* of the compile */
   int contains;               /* crashes, until it is closed */
   aoth_arena_t *results;      /* geometry of tensors got; until the next call that runs or resets */
@@ -181,7 +181,7 @@ static aot_status_t bad_tensor(aothost_t *h, const char *what, uint32_t k) {
 /* A tensor of the caller, checked against its own storage. */
 static int import_tensor(const aot_tensor_t *from, aoth_tensor_t *out) {
   uint64_t reach;
-  return from->device == AOT_DEVICE_CPU && aot_dtype_size(from->dtype) && aoth_tensor_from(from, out) &&
+  return (!from->device || from->device == AOT_DEVICE_CPU) && aot_dtype_size(from->dtype) && aoth_tensor_from(from, out) &&
          aoth_tensor_extent(out, &reach) && reach <= out->nbytes && (reach == 0 || out->data);
 }
 

@@ -102,7 +102,8 @@ static int reads_output(const aot_rule_t *r) { return r->kind == AOT_RULE_SAME_O
 static aot_status_t check_output_rule(const aoth_boundary_t *b, const aot_rule_t *r, const uint32_t *rule_of) {
   const int reads_leaf = r->kind == AOT_RULE_SAME_INPUT || r->kind == AOT_RULE_VIEW_INPUT;
   if (r->a >= b->n_outputs) return broken(b, r, "there is no such user output");
-  if (reads_leaf ? !is_leaf(b, r->b) : r->b >= (reads_output(r) ? b->n_outputs : b->n_bases)) return broken(b, r, "what it is made of does not exist");
+  if (reads_leaf ? !is_leaf(b, r->b) : r->b >= (reads_output(r) ? b->n_outputs : b->n_bases))
+    return broken(b, r, "what it is made of does not exist");
   if (rule_of[r->a]) return broken(b, r, "the output has another rule already");
   return AOT_OK;
 }

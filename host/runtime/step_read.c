@@ -140,7 +140,8 @@ static aot_status_t check_update(const aoth_step_t *s) {
   for (uint32_t i = 0; i < u->n_in; i++) {
     const aoth_slot_t *p = &u->in[i];
     if (p->role == AOT_ROLE_HYPER && p->index != AOT_HYPER_LR)
-      return refuse(s, "run.ports", "the optimizer takes hyper-parameter %u; only the learning rate (0) is given", p->index);
+      return refuse(s, "run.ports", "the optimizer takes hyper-parameter %u; only the learning rate (0) is given",
+                    aoth_port_number(p->role, p->index));
     if (p->role == AOT_ROLE_GRADIENT) {
       uint32_t port = s->gradient[p->index];
       aot_str_t name = aoth_leaf_name(&s->leaves.leaf[p->index]);

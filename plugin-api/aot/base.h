@@ -11,8 +11,10 @@
 
 #include <stdint.h>
 
-#define AOT_ABI_EPOCH 1u /* expected to stay 1 */
-#define AOT_ABI_MINOR 2u /* counts appends; AOT_NOTE_HEAD (note.h) says it again */
+/* Plain numbers: AOT_NOTE_HEAD (note.h) makes text of them. */
+#define AOT_ABI_EPOCH 1 /* expected to stay 1 */
+#define AOT_ABI_MINOR 3 /* counts appends */
+#define AOT_ABI_OLDEST_MINOR 3 /* of plugins that hosts load: before it, 0 was an id */
 #define AOT_VERSION "0.1.0"
 
 #define AOT_CALL
@@ -80,9 +82,9 @@ typedef struct aot_ctx aot_ctx_t;   /* one call into a unit, opaque */
 #define AOT_U32 34
 #define AOT_U64 35
 
-#define AOT_DEVICE_CPU 0
-#define AOT_DEVICE_CUDA 1
-#define AOT_DEVICE_META 2
+#define AOT_DEVICE_CPU 1 /* what a tensor is on that says nothing */
+#define AOT_DEVICE_CUDA 2
+#define AOT_DEVICE_META 3
 
 #define AOT_LAYOUT_STRIDED 7 /* the only layout of this minor */
 
@@ -107,8 +109,8 @@ typedef struct aot_type {
   int32_t dtype; /* tensors only */
   int32_t rank;  /* tensors only, 0..AOT_MAX_RANK */
   uint32_t flags;
-  int32_t device; /* AOT_DEVICE_* */
-  int32_t device_index;
+  int32_t device; /* AOT_DEVICE_*, tensors only */
+  int32_t device_index;   /* counted from 1, 0: the model names none */
   int64_t offset;         /* of the first element in its storage */
   const int64_t *sizes;   /* rank dimensions; inputs borrowed for the call, outputs [graph] */
   const int64_t *strides; /* rank strides; NULL on input means contiguous */
@@ -129,7 +131,7 @@ typedef struct aot_type {
 #define AOT_ARG_STR 9           /* u.chars, n bytes */
 #define AOT_ARG_DTYPE 10        /* u.i: AOT_F32, .. */
 #define AOT_ARG_LAYOUT 11       /* u.i */
-#define AOT_ARG_DEVICE 12       /* u.i: AOT_DEVICE_* + 256 * (index + 1), index -1 when the model names none */
+#define AOT_ARG_DEVICE 12       /* u.i: AOT_DEVICE_* + 256 * device_index, which counts from 1 */
 #define AOT_ARG_MEMORY_FORMAT 13 /* u.i */
 #define AOT_ARG_GRAPH 14        /* u.i: graph id of a region */
 #define AOT_ARG_OP 15           /* u.i: operator id */
@@ -153,8 +155,8 @@ typedef struct aot_tensor {
   uint64_t nbytes; /* of the storage */
   int32_t dtype;
   int32_t rank;
-  int32_t device;
-  int32_t device_index;
+  int32_t device; /* AOT_DEVICE_* */
+  int32_t device_index; /* as in aot_type_t */
   int64_t offset; /* elements */
   const int64_t *sizes;
   const int64_t *strides;
@@ -172,8 +174,8 @@ typedef struct aot_table {
 } aot_table_t;
 
 /* Memory that the host owns, by lifetime. */
-#define AOT_ARENA_SESSION 0u /* as long as the loaded plugin */
-#define AOT_ARENA_GRAPH 1u   /* as long as the program */
-#define AOT_ARENA_SCRATCH 2u /* as long as this call into the unit */
+#define AOT_ARENA_SESSION 1u /* as long as the loaded plugin */
+#define AOT_ARENA_GRAPH 2u   /* as long as the program */
+#define AOT_ARENA_SCRATCH 3u /* as long as this call into the unit */
 
 #endif

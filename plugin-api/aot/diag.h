@@ -8,14 +8,14 @@
 
 #include <aot/base.h>
 
-#define AOT_SEVERITY_NOTE 0 /* belongs to the diagnostic before it */
-#define AOT_SEVERITY_INFO 1
-#define AOT_SEVERITY_WARNING 2
-#define AOT_SEVERITY_ERROR 3
+#define AOT_SEVERITY_NOTE 1 /* belongs to the diagnostic before it */
+#define AOT_SEVERITY_INFO 2
+#define AOT_SEVERITY_WARNING 3
+#define AOT_SEVERITY_ERROR 4
 
 typedef struct aot_diag {
   uint32_t struct_size;
-  int32_t severity;  /* AOT_SEVERITY_* */
+  int32_t severity;  /* AOT_SEVERITY_*; 0 counts as ERROR */
   aot_str_t code;    /* stable, "import-pt2.bad-json"; third parties prefix a reverse domain */
   aot_str_t message; /* one sentence: what is wrong, with the names and numbers */
   aot_str_t hint;    /* what to do about it, or empty */

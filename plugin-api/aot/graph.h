@@ -3,8 +3,9 @@
  * A program has leaves (tensors that live outside a call: parameters, buffers, constants, user inputs, optimizer state),
  * graphs (ordered SSA), a boundary (rules that the run time interprets), a shape environment and origins. Pointers that a
  * function returns are borrowed until the next edit of the same object, or the end of the call into the unit.
- * Ids that do not exist answer AOT_E_RANGE, erased ones AOT_E_STALE; functions without status answer 0, NULL or
- * AOT_NO_ID. Every function: [stage-exclusive], O(1) unless said. */
+ * Ids count from 1; 0, AOT_NO_ID, names nothing, so that what is zeroed says nothing. Ids that do not exist answer
+ * AOT_E_RANGE, erased ones AOT_E_STALE; functions without status answer 0, NULL or AOT_NO_ID. Every function:
+ * [stage-exclusive], O(1) unless said. */
 #ifndef AOT_GRAPH_H
 #define AOT_GRAPH_H
 
@@ -43,7 +44,7 @@
 #define AOT_ROLE_BASE 17       /* out: hidden base of user outputs that are views, number of the base */
 #define AOT_ROLE_TANGENT_UPDATE 18 /* in: leaf id; cotangent of that leaf's updated value */
 
-#define AOT_HYPER_LR 0 /* learning rate, a 0-dim f64 */
+#define AOT_HYPER_LR 1 /* learning rate, a 0-dim f64 */
 
 /* One input or output of a graph. value is AOT_NO_ID for an output that is None. */
 typedef struct aot_port {

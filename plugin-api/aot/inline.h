@@ -36,6 +36,11 @@ static inline aot_arg_t aot_arg_value(aot_value_t v) {
 static inline aot_arg_t aot_arg_int(int64_t i) { return aot_arg_int_kind(AOT_ARG_INT, i); }
 static inline aot_arg_t aot_arg_bool(int b) { return aot_arg_int_kind(AOT_ARG_BOOL, b != 0); }
 static inline aot_arg_t aot_arg_dtype(int32_t d) { return aot_arg_int_kind(AOT_ARG_DTYPE, d); }
+static inline aot_arg_t aot_arg_device(int32_t device, int32_t index) {
+  return aot_arg_int_kind(AOT_ARG_DEVICE, device + INT64_C(256) * index);
+}
+static inline int32_t aot_device_of(int64_t arg) { return (int32_t)(arg % 256); }
+static inline int32_t aot_device_index_of(int64_t arg) { return (int32_t)(arg / 256); }
 static inline aot_arg_t aot_arg_float(double f) { aot_arg_t a = aot_arg_none(); a.kind = AOT_ARG_FLOAT; a.u.f = f; return a; }
 static inline aot_arg_t aot_arg_ints(const int64_t *ints, uint32_t n) {
   aot_arg_t a = aot_arg_none(); a.kind = AOT_ARG_INTS; a.n = n; a.u.ints = ints; return a;

@@ -33,14 +33,16 @@
 #define AOT_SARG_WRITE 32u       /* (a!) */
 #define AOT_SARG_VARIADIC 64u    /* takes all remaining arguments */
 
+#define AOT_ALIAS_ANY 255
+
 /* One argument or result of a schema. Frozen. */
 typedef struct aot_schema_arg {
   aot_str_t name; /* empty for an unnamed result */
   int32_t type;   /* AOT_STYPE_* */
   uint32_t flags; /* AOT_SARG_* */
-  int32_t alias_set; /* 0: none; 1, 2, ..: the marks (a), (b), .. ; -1: wildcard (*) */
+  int32_t alias_set; /* 0: none; 1, 2, ..: the marks (a), (b), ..; AOT_ALIAS_ANY: (*), any of them */
   int32_t list_size; /* int[2]: 2; else 0 */
-  int32_t write_if;  /* WRITE happens only when this bool argument is true (batch_norm's training); -1: always */
+  int32_t write_if;  /* WRITE happens only when this bool argument, counted from 1, is true (batch_norm's training); 0: always */
   int32_t reserved;
   aot_arg_t preset;  /* the default, with HAS_DEFAULT */
 } aot_schema_arg_t;

@@ -19,6 +19,7 @@
 #define AOT_OPT_REQUIRED 1u       /* has no default */
 #define AOT_OPT_AFFECTS_OUTPUT 2u /* belongs to the compile cache key */
 #define AOT_OPT_EXPERIMENTAL 4u
+#define AOT_OPT_HAS_RANGE 8u      /* min and max hold */
 
 /* The value of one option. Frozen. AOT_OPT_BOOL: i is 0 or 1. */
 typedef struct aot_opt_value {
@@ -38,7 +39,7 @@ typedef struct aot_option {
   aot_str_t unit;           /* "bytes", "fraction", or empty */
   const aot_str_t *choices; /* n_choices, for AOT_OPT_ENUM */
   aot_opt_value_t preset;   /* the default, unless REQUIRED */
-  double min, max;          /* numbers: the closed range; min > max: unbounded */
+  double min, max;          /* numbers with HAS_RANGE: the closed range */
 } aot_option_t;
 
 /* What create() gets: values[i] belongs to the i-th option of the unit's schema. Borrowed for the session. */

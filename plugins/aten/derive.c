@@ -55,7 +55,6 @@ static aot_status_t add_outs(sch_schema_t *s, const char *names, const sch_memor
     *a = s->results[i];
     a->name = next_word(&names);
     a->flags |= AOT_SARG_KWONLY;
-    a->write_if = -1;
     mark_written(a, i);
     mark_written(&s->results[i], i);
     lists |= (a->flags & AOT_SARG_LIST) != 0;

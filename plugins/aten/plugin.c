@@ -184,7 +184,7 @@ static aot_status_t keep_layouts(em_t *e, aot_value_t *results, aot_value_t *wri
   for (i = 0; i < e->desc->n_args && i < e->info.n_args; i++) {
     const aot_schema_arg_t *s = &e->desc->args[i];
     const aot_arg_t *a = &e->info.args[i];
-    if (!(s->flags & AOT_SARG_WRITE) || (s->write_if >= 0 && e->info.args[s->write_if].u.i == 0)) continue;
+    if (!(s->flags & AOT_SARG_WRITE) || (s->write_if && e->info.args[s->write_if - 1].u.i == 0)) continue;
     for (k = 0; k < (a->kind == AOT_ARG_VALUE ? 1 : a->kind == AOT_ARG_VALUES ? a->n : 0); k++) {
       aot_value_t old, laid;
       aot_type_t like;
@@ -304,7 +304,7 @@ static aot_status_t resolve_condition(const at_row_t *row, const sch_schema_t *s
     if (aot_str_eq(s->args[i].name, aot_str(row->write_if))) at = i;
   if (at == s->n_args) return AOT_E_INTERNAL;
   for (i = 0; i < s->n_args; i++)
-    if (s->args[i].flags & AOT_SARG_WRITE) s->args[i].write_if = (int32_t)at;
+    if (s->args[i].flags & AOT_SARG_WRITE) s->args[i].write_if = (int32_t)at + 1;
   return AOT_OK;
 }
 

@@ -460,7 +460,7 @@ aot_status_t at_infer_run(at_infer_t *c, const at_row_t *row, const aot_op_desc_
   c->n_put = c->n_pool = 0;
   c->requires_grad = c->copies = 0;
   c->device = AOT_DEVICE_CPU;
-  c->device_index = -1;
+  c->device_index = 0;
   check_required(c);
   read_operands(c);
   if (c->status == AOT_OK) row->infer(c);

@@ -6,8 +6,8 @@
 
 static int32_t factory_dtype(at_infer_t *c, int32_t otherwise) {
   if (at_has(c, "device")) {
-    c->device = (int32_t)(at_int(c, "device") % 256);
-    c->device_index = (int32_t)(at_int(c, "device") / 256) - 1;
+    c->device = aot_device_of(at_int(c, "device"));
+    c->device_index = aot_device_index_of(at_int(c, "device"));
   }
   return at_has(c, "dtype") ? (int32_t)at_int(c, "dtype") : otherwise;
 }

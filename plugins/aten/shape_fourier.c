@@ -51,8 +51,8 @@ void at_shape_fft(at_infer_t *c) {
 void at_shape_fft_frequencies(at_infer_t *c) {
   int64_t n = at_int(c, "n"), size = strstr(c->row->name, "rfftfreq") ? at_add(c, at_floordiv(c, n, 2), 1) : n;
   if (at_has(c, "device")) {
-    c->device = (int32_t)(at_int(c, "device") % 256);
-    c->device_index = (int32_t)(at_int(c, "device") / 256) - 1;
+    c->device = aot_device_of(at_int(c, "device"));
+    c->device_index = aot_device_index_of(at_int(c, "device"));
   }
   at_put(c, at_has(c, "dtype") ? (int32_t)at_int(c, "dtype") : AOT_F32, &size, 1);
 }

@@ -168,8 +168,8 @@ void at_shape_clone(at_infer_t *c) {
   int64_t *strides = at_dims(c, t.rank);
   int32_t dtype = at_has(c, "dtype") ? (int32_t)at_int(c, "dtype") : t.dtype;
   if (at_has(c, "device")) {
-    c->device = (int32_t)(at_int(c, "device") % 256);
-    c->device_index = (int32_t)(at_int(c, "device") / 256) - 1;
+    c->device = aot_device_of(at_int(c, "device"));
+    c->device_index = aot_device_index_of(at_int(c, "device"));
   }
   at_strides_for_format(c, &t, at_has(c, "memory_format") ? at_int(c, "memory_format") : AOT_MEMORY_PRESERVE, strides);
   at_put_strided(c, dtype, t.sizes, strides, t.rank);

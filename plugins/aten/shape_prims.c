@@ -174,8 +174,8 @@ void at_shape_prims_slice(at_infer_t *c) {
 void at_shape_convert_element_type(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "a");
   if (at_has(c, "device")) {
-    c->device = (int32_t)(at_int(c, "device") % 256);
-    c->device_index = (int32_t)(at_int(c, "device") / 256) - 1;
+    c->device = aot_device_of(at_int(c, "device"));
+    c->device_index = aot_device_index_of(at_int(c, "device"));
   }
   at_put_like(c, &t, at_has(c, "dtype") ? (int32_t)at_int(c, "dtype") : t.dtype);
 }
@@ -222,8 +222,8 @@ void at_shape_prims_reduce(at_infer_t *c) {
 
 static int32_t new_dtype(at_infer_t *c) {
   if (at_has(c, "device")) {
-    c->device = (int32_t)(at_int(c, "device") % 256);
-    c->device_index = (int32_t)(at_int(c, "device") / 256) - 1;
+    c->device = aot_device_of(at_int(c, "device"));
+    c->device_index = aot_device_index_of(at_int(c, "device"));
   }
   return (int32_t)at_int(c, "dtype");
 }

@@ -207,7 +207,7 @@ void at_shape_to(at_infer_t *c) {
     dtype = other.dtype;
     device = other.device;
   }
-  if (at_has(c, "device")) device = (int32_t)(at_int(c, "device") % 256);
+  if (at_has(c, "device")) device = aot_device_of(at_int(c, "device"));
   if (dtype == t.dtype && device == t.device && format == AOT_MEMORY_PRESERVE && !at_bool(c, "copy")) {
     at_put_type(c, &t);
     return;

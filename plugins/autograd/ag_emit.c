@@ -307,7 +307,7 @@ em_x ag_compare(em_t *a, const char *op, em_x x, em_x y) {
 
 em_x ag_device(const ag_type_t *t) {
   if (t->device == AOT_DEVICE_CPU) return em_none();
-  return aot_arg_int_kind(AOT_ARG_DEVICE, t->device + 256 * (int64_t)(t->device_index + 1));
+  return em_device(t->device, t->device_index);
 }
 
 em_x ag_where(em_t *a, em_x condition, em_x x, em_x y) {
@@ -473,8 +473,7 @@ em_x ag_match(em_t *a, em_x x, em_x tensor) {
   if (ag_is_complex(a, x) && !ag_is_complex(a, tensor)) x = AG_OP(a, "real", x); /* a real operand has no other part */
   have = ag_type(a, x);
   if (have.device == want.device && have.device_index == want.device_index) return ag_cast(a, x, want.dtype);
-  return AG_OP(a, "_to_copy", x, aot_arg_dtype(want.dtype), em_none(),
-               aot_arg_int_kind(AOT_ARG_DEVICE, want.device + 256 * (int64_t)(want.device_index + 1)));
+  return AG_OP(a, "_to_copy", x, aot_arg_dtype(want.dtype), em_none(), em_device(want.device, want.device_index));
 }
 
 em_x ag_unreduce(em_t *a, em_x x, em_x tensor, em_x dims, int keepdim) {

@@ -132,7 +132,7 @@ static const aot_option_t options[] = {
     {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT,
      .name = AOT_STR_INIT("when-nothing"),
      .help = AOT_STR_INIT("what to do when nothing requires a gradient: fail, or leave a joint graph without gradients"),
-     .n_choices = 2, .choices = when_nothing, .preset = {.s = AOT_STR_INIT("error")}, .min = 1, .max = 0},
+     .n_choices = 2, .choices = when_nothing, .preset = {.s = AOT_STR_INIT("error")}},
 };
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
                                         .needs = AOT_PROP_FUNCTIONAL,

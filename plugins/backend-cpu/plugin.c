@@ -427,11 +427,11 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 }
 
 static const aot_option_t options[] = {
-    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .name = AOT_STR_INIT("threads"),
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_HAS_RANGE, .name = AOT_STR_INIT("threads"),
      .help = AOT_STR_INIT("threads of matrix products and loops; 0: one a processor"), .preset = {.i = 0}, .min = 0, .max = 1024},
     {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .name = AOT_STR_INIT("compiler"),
      .help = AOT_STR_INIT("the C compiler for generated loops: a name in PATH, or a path"),
-     .preset = {.s = AOT_STR_INIT("cc")}, .min = 1, .max = 0},
+     .preset = {.s = AOT_STR_INIT("cc")}},
 };
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t), .needs = AOT_PROP_FUNCTIONAL,
                                         .gives = AOT_PROP_LOWERED, .refuses = AOT_PROP_JOINT};

@@ -12,10 +12,10 @@
 enum { OPT_SEED, OPT_HOST_WORK };
 static const aot_option_t options[] = {
     [OPT_SEED] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .name = AOT_STR_INIT("seed"),
-                  .help = AOT_STR_INIT("of the generator that says which queue goes on next"), .min = 1, .max = 0},
+                  .help = AOT_STR_INIT("of the generator that says which queue goes on next")},
     [OPT_HOST_WORK] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .name = AOT_STR_INIT("host-work"),
                        .help = AOT_STR_INIT("the CPU may compute on its memory (aot.host-work/1), as backends for the CPU want to"),
-                       .preset = {.i = 1}, .min = 1, .max = 0},
+                       .preset = {.i = 1}},
 };
 
 static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,

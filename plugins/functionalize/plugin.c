@@ -99,7 +99,7 @@ static const aot_str_t keep_or_inline[] = {AOT_STR_INIT("inline"), AOT_STR_INIT(
 static const aot_option_t options[] = {
     {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT, .name = AOT_STR_INIT("regions"),
      .help = AOT_STR_INIT("repeated bodies (invoke_subgraph): put in place of each call, or kept whole where they are functions"),
-     .n_choices = 2, .choices = keep_or_inline, .preset = {.s = AOT_STR_INIT("inline")}, .min = 1, .max = 0},
+     .n_choices = 2, .choices = keep_or_inline, .preset = {.s = AOT_STR_INIT("inline")}},
 };
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
                                         .needs = AOT_PROP_IMPORTED,

@@ -58,7 +58,7 @@ static const aot_op_desc_t *describe(const fz_rewrite_t *w, const aot_node_info_
 int fz_writes_arg(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t arg) {
   const aot_schema_arg_t *s = aot_schema_of(d, arg);
   if (!(s->flags & AOT_SARG_WRITE)) return 0;
-  return s->write_if < 0 || ((uint32_t)s->write_if < n->n_args && n->args[s->write_if].u.i != 0);
+  return !s->write_if || ((uint32_t)s->write_if <= n->n_args && n->args[s->write_if - 1].u.i != 0);
 }
 
 uint32_t fz_aliased_operand(const aot_op_desc_t *d, const aot_node_info_t *n, uint32_t i) {

@@ -162,7 +162,7 @@ static aot_value_t copy_to(em_t *e, aot_value_t v, int32_t device, int32_t index
 
 static void offload_pack(const hk_hook_t *h, em_t *e, aot_value_t v, aot_value_t *out_parts, uint32_t *out_n) {
   (void)h;
-  out_parts[0] = copy_to(e, v, AOT_DEVICE_CPU, -1);
+  out_parts[0] = copy_to(e, v, AOT_DEVICE_CPU, 0);
   *out_n = 1;
 }
 

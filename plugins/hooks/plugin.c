@@ -133,7 +133,7 @@ static const aot_option_t options[] = {
      .preset = {.s = AOT_STR_INIT("donated")}},
     {.struct_size = sizeof(aot_option_t),
      .kind = AOT_OPT_BYTES,
-     .flags = AOT_OPT_AFFECTS_OUTPUT,
+     .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
      .name = AOT_STR_INIT("min-bytes"),
      .help = AOT_STR_INIT("smaller values stay as they are"),
      .unit = AOT_STR_INIT("bytes"),

@@ -155,7 +155,7 @@ static aot_status_t natural(converter_t *c, const p2_argument_t *a, aot_arg_t *o
     case P2_ARG_MEMORY_FORMAT: *out = aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, a->u.i); return AOT_OK;
     case P2_ARG_DEVICE:
       AOT_TRY(p2_device(c->b, &a->u.device, &device, &index));
-      *out = aot_arg_int_kind(AOT_ARG_DEVICE, device + INT64_C(256) * (index + 1));
+      *out = aot_arg_device(device, index);
       return AOT_OK;
     case P2_ARG_GRAPH: {
       const p2_region_t *r = &c->b->regions[a->u.i];

@@ -93,7 +93,7 @@ aot_status_t p2_device(p2_builder_t *b, const p2_device_t *d, int32_t *out_devic
       if (d->index < -1 || d->index > INT32_MAX / 512)
         return p2_node_bad(b, b->node, "import-pt2.device", "device index %lld is out of range", (long long)d->index);
       *out_device = rows[i].number;
-      *out_index = (int32_t)d->index;
+      *out_index = (int32_t)d->index + 1;
       return AOT_OK;
     }
   p2_node_bad(b, b->node, "import-pt2.device", "the device '%.*s' is not supported", P2_SHOW(d->type));
@@ -121,7 +121,7 @@ aot_status_t p2_type_of_meta(p2_builder_t *b, aot_str_t name, const p2_meta_t *m
                        P2_SHOW(name), (long long)m->layout);
   out->rank = (int32_t)m->rank;
   AOT_TRY(p2_device(b, &m->device, &out->device, &index));
-  out->device_index = index < 0 ? 0 : index;
+  out->device_index = index ? index : 1;
   AOT_TRY(P2_NEW(b->env, P2_SCRATCH, 2 * m->rank, &dims));
   for (i = 0; i < m->rank; i++) {
     AOT_TRY(p2_dim(b, &m->sizes[i], &dims[i]));

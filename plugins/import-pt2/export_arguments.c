@@ -133,10 +133,10 @@ static json_t *values_json(p2_writer_t *w, const aot_arg_t *a) {
 /* ---- the rest ---- */
 
 static json_t *device_json(p2_writer_t *w, int64_t code) {
-  static const char *const types[] = {"cpu", "cuda", "meta"};
-  const int64_t type = code & 255, index = (code >> 8) - 1;
-  if (type < 0 || type > 2) return p2_cannot(w, "export-pt2.device", "device %lld has no name", (long long)type);
-  return json_pack("{s:{s:s, s:o}}", "as_device", "type", types[type], "index", index < 0 ? json_null() : json_integer(index));
+  const char *type = p2_device_name(aot_device_of(code));
+  const int32_t index = aot_device_index_of(code);
+  if (!type) return p2_cannot(w, "export-pt2.device", "device %d has no name", (int)aot_device_of(code));
+  return json_pack("{s:{s:s, s:o}}", "as_device", "type", type, "index", index ? json_integer(index - 1) : json_null());
 }
 
 static json_t *dtype_json(p2_writer_t *w, int64_t dtype) {

@@ -36,14 +36,19 @@ static json_t *dims_json(p2_writer_t *w, const int64_t *dims, int32_t n) {
   return list;
 }
 
+const char *p2_device_name(int32_t device) {
+  static const char *const names[] = {NULL, "cpu", "cuda", "meta"};
+  return device >= 0 && device <= AOT_DEVICE_META ? names[device] : NULL;
+}
+
 json_t *p2_tensor_meta(p2_writer_t *w, const aot_type_t *t) {
-  static const char *const devices[] = {"cpu", "cuda", "meta"};
+  const char *device = p2_device_name(t->device);
   if (t->dtype == AOT_U32 || t->dtype == AOT_U64)
     return p2_cannot(w, "export-pt2.dtype", "%s has no number in archives of schema 8.17", aot_dtype_name(t->dtype));
-  if (t->device < 0 || t->device > 2) return p2_cannot(w, "export-pt2.device", "device %d has no name", (int)t->device);
-  json_t *index = t->device == AOT_DEVICE_CPU ? json_null() : json_integer(t->device_index);
+  if (!device) return p2_cannot(w, "export-pt2.device", "device %d has no name", (int)t->device);
+  json_t *index = t->device_index ? json_integer(t->device_index - 1) : json_null();
   return json_pack("{s:i, s:o, s:b, s:{s:s, s:o}, s:o, s:o, s:i}", "dtype", (int)t->dtype, "sizes", dims_json(w, t->sizes, t->rank),
-                   "requires_grad", (t->flags & AOT_TYPE_REQUIRES_GRAD) != 0, "device", "type", devices[t->device], "index", index,
+                   "requires_grad", (t->flags & AOT_TYPE_REQUIRES_GRAD) != 0, "device", "type", device, "index", index,
                    "strides", dims_json(w, t->strides, t->rank), "storage_offset", p2_dim_json(w, t->offset), "layout",
                    (int)AOT_LAYOUT_STRIDED);
 }
@@ -127,6 +132,7 @@ static void wrapped_type(p2_writer_t *w, const aot_node_info_t *n, const aot_arg
   int best = -1;
   memset(out, 0, sizeof *out);
   out->kind = AOT_TYPE_TENSOR;
+  out->device = AOT_DEVICE_CPU;
   for (uint32_t i = 0; i < n->n_operands; i++) {
     aot_type_t t;
     if (n->operands[i] == AOT_NO_ID || w->host->graph->value_type(w->prog, (aot_value_t){n->operands[i]}, &t) != AOT_OK) continue;
@@ -146,8 +152,7 @@ static json_t *number_tensor(p2_writer_t *w, p2_page_t *page, const aot_node_inf
   aot_str_t name;
   wrapped_type(w, n, a, &t);
   const aot_arg_t dtype = aot_arg_dtype(t.dtype);
-  const int64_t index = t.device == AOT_DEVICE_CPU ? -1 : t.device_index; /* archives give the CPU no number */
-  const aot_arg_t device = aot_arg_int_kind(AOT_ARG_DEVICE, t.device + INT64_C(256) * (index + 1));
+  const aot_arg_t device = aot_arg_device(t.device, t.device_index);
   if (p2_identifier(w, page, p2_str("scalar_tensor"), "scalar_tensor", &name) != AOT_OK) return NULL;
   json_t *inputs = json_pack("[o, o, o]", p2_named_json(p2_str("s"), p2_argument_json(w, page, &scalar, a), 0),
                              p2_named_json(p2_str("dtype"), p2_argument_json(w, page, &scalar, &dtype), 1),

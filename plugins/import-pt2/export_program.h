@@ -76,6 +76,7 @@ json_t *p2_tensor_argument(aot_str_t name); /* {"name": ..} */
 json_t *p2_as_tensor(aot_str_t name);
 
 /* export_graph.c */
+const char *p2_device_name(int32_t device); /* as archives have it; NULL: there is no such device */
 json_t *p2_tensor_meta(p2_writer_t *w, const aot_type_t *t);
 json_t *p2_graph_json(p2_writer_t *w, aot_graph_t g, p2_page_t *page, json_t *inputs); /* Graph without its outputs; takes inputs */
 aot_status_t p2_add_node(p2_page_t *page, const char *target, json_t *inputs, json_t *outputs, json_t *metadata, json_t *hop,

@@ -260,7 +260,7 @@ static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, cons
 static const aot_option_t options[] = {
     {sizeof(aot_option_t), AOT_OPT_STRING, AOT_OPT_AFFECTS_OUTPUT, 0, AOT_STR_INIT("model"),
      AOT_STR_INIT("which program to read from an archive that holds several; empty: the only one, or 'model'"),
-     AOT_STR_INIT(""), NULL, {0, 0, AOT_STR_INIT("")}, 1, 0}};
+     AOT_STR_INIT(""), NULL, {0, 0, AOT_STR_INIT("")}, 0, 0}};
 
 static const aot_unit_t import_unit = {sizeof(aot_unit_t), 0, AOT_STR_INIT("import/1"), AOT_STR_INIT("pt2"),
                                        AOT_STR_INIT(AOT_VERSION), AOT_STR_INIT(HELP), options,

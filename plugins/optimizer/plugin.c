@@ -83,11 +83,11 @@ static aot_status_t create_adamw(const aot_unit_t *self, aot_ctx_t *ctx, const a
 /* ---- options: create reads them by position ---- */
 
 #define NUMBER(opt_name, value, low, high, opt_help)                                                                   \
-  {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT,                            \
+  {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,        \
    .name = AOT_STR_INIT(opt_name), .help = AOT_STR_INIT(opt_help), .preset = {.f = (value)}, .min = (low), .max = (high)}
 #define SWITCH(opt_name, opt_help)                                                                                     \
   {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .flags = AOT_OPT_AFFECTS_OUTPUT,                           \
-   .name = AOT_STR_INIT(opt_name), .help = AOT_STR_INIT(opt_help), .min = 1, .max = 0}
+   .name = AOT_STR_INIT(opt_name), .help = AOT_STR_INIT(opt_help)}
 #define ADAM_OPTIONS(decay)                                                                                            \
   {                                                                                                                    \
     NUMBER("beta1", 0.9, 0, 1, "decay of the running mean of gradients"),                                              \

@@ -182,11 +182,11 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 
 #define RULE(opt_name, opt_help, on)                                                                                     \
   {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .flags = AOT_OPT_AFFECTS_OUTPUT,                           \
-   .name = AOT_STR_INIT(opt_name), .help = AOT_STR_INIT(opt_help), .preset = {.i = (on)}, .min = 1, .max = 0}
+   .name = AOT_STR_INIT(opt_name), .help = AOT_STR_INIT(opt_help), .preset = {.i = (on)}}
 #define CHOICE(opt_name, opt_help, list, first)                                                                          \
   {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT,                           \
    .name = AOT_STR_INIT(opt_name), .help = AOT_STR_INIT(opt_help), .choices = (list),                                    \
-   .n_choices = sizeof(list) / sizeof *(list), .preset = {.s = AOT_STR_INIT(first)}, .min = 1, .max = 0}
+   .n_choices = sizeof(list) / sizeof *(list), .preset = {.s = AOT_STR_INIT(first)}}
 
 /* The option of the regions alone, then the rules by their positions, then the options of the partition alone: each unit has a
  * slice of this table. */
@@ -206,11 +206,11 @@ static const aot_option_t options[] = {
     [1 + OPT_FREE_INPUTS] = RULE("free-static-inputs", "parameters, buffers and constants cost nothing to keep", 1),
     [1 + OPT_DOUBLE_FUSED] = RULE("double-fused", "a value that fusion would not write to memory costs twice to save", 1),
     [1 + OPT_MAX_DISTANCE] =
-        {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT,
+        {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
          .name = AOT_STR_INIT("max-distance"), .preset = {.i = 1000}, .min = 0, .max = 1000, .unit = AOT_STR_INIT("steps"),
          .help = AOT_STR_INIT("never recompute what lies further from the backward, 1000: no limit")},
     [1 + OPT_DISTANCE_BASE] =
-        {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT,
+        {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
          .name = AOT_STR_INIT("distance-base"), .preset = {.f = 1.1}, .min = 1, .max = 2,
          .help = AOT_STR_INIT("how much dearer a value is to save for each step it lies away from the backward")},
     [1 + OPT_OBJECTIVE] = CHOICE("objective", "what to make small: the bytes saved, or the work done again within a budget of memory",
@@ -218,11 +218,11 @@ static const aot_option_t options[] = {
     [1 + OPT_MERGE_EQUAL] = RULE("merge-equal", "compute common subexpressions of forward and backward once", 1),
     [1 + OPT_POLICIES] =
         {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .flags = AOT_OPT_AFFECTS_OUTPUT,
-         .name = AOT_STR_INIT("policies"), .min = 1, .max = 0,
+         .name = AOT_STR_INIT("policies"),
          .help = AOT_STR_INIT("what to save and what to recompute, by op, module or region: \"save op aten.mm; recompute module h.*\"")},
     [1 + OPT_BUDGET] =
         {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .flags = AOT_OPT_AFFECTS_OUTPUT,
-         .name = AOT_STR_INIT("budget"), .preset = {.s = AOT_STR_INIT("1.0")}, .min = 1, .max = 0,
+         .name = AOT_STR_INIT("budget"), .preset = {.s = AOT_STR_INIT("1.0")},
          .help = AOT_STR_INIT("objective memory: the most bytes held at a time (64MiB), or a fraction of what saving everything takes")},
 };
 

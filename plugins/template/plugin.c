@@ -110,7 +110,7 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 
 static const aot_option_t options[] = {
     {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .name = AOT_STR_INIT("report"),
-     .help = AOT_STR_INIT("tell how many nodes went"), .preset = {.i = 1}, .min = 1, .max = 0},
+     .help = AOT_STR_INIT("tell how many nodes went"), .preset = {.i = 1}},
 };
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t), .needs = AOT_PROP_IMPORTED};
 static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),

@@ -1,5 +1,6 @@
-/* Prints size and offsets of every struct that crosses the plugin boundary, one line a struct. x86_64.txt is the lock: a
- * struct may only grow at its end. A new struct or member gets its row here. */
+/* Prints size and offsets of every struct that crosses the plugin boundary, one line a struct, and every number that its headers
+ * define. x86_64.txt is the lock: a struct may only grow at its end, a number never changes. A new struct or member gets its row
+ * here; the numbers are listed by list_constants.sh. */
 #include <aot/backend.h>
 #include <aot/device.h>
 #include <aot/diag.h>
@@ -21,6 +22,7 @@
 #include <aot/ext/trial.h>
 #include <aot/ext/uncovered.h>
 #include <aot/import.h>
+#include <aot/note.h>
 #include <aot/partition.h>
 #include <aot/pass.h>
 #include <aot/plugin.h>
@@ -729,11 +731,13 @@ static const row_t rows[] = {
 };
 
 int main(void) {
-  printf("epoch %u minor %u", AOT_ABI_EPOCH, AOT_ABI_MINOR);
+  printf("epoch %d minor %d", AOT_ABI_EPOCH, AOT_ABI_MINOR);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     if (rows[i].member) printf(" %s@%zu", rows[i].member, rows[i].number);
     else printf("\n%s %zu", rows[i].type, rows[i].number);
   }
   printf("\n");
+#define CONSTANT(name) printf("%s = %lld\n", #name, (long long)(name));
+#include "constants.inc"
   return 0;
 }

@@ -130,7 +130,7 @@ int main(int argc, char **argv) {
   config.message = note;
 
   CHECK(aothost_open("there is no such pipeline.yaml", &config, &h) != AOT_OK);
-  CHECK(n_messages == 1 && last_severity == 3); /* an error */
+  CHECK(n_messages == 1 && last_severity == AOT_SEVERITY_ERROR); /* an error */
   CHECK(aothost_forward(h, in, 2) != AOT_OK);
   aothost_close(h);
 

@@ -12,8 +12,8 @@
 #define NAME "mylib.add_one_out.default"
 
 static const aot_schema_arg_t args[] = {
-    {.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR, .write_if = -1},
-    {.name = AOT_STR_INIT("out"), .type = AOT_STYPE_TENSOR, .flags = AOT_SARG_WRITE, .alias_set = 1, .write_if = -1}};
+    {.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR},
+    {.name = AOT_STR_INIT("out"), .type = AOT_STYPE_TENSOR, .flags = AOT_SARG_WRITE, .alias_set = 1}};
 static const aot_op_desc_t desc = {.struct_size = sizeof desc, .flags = AOT_OP_WRITES | AOT_OP_NO_GRAD, .name = AOT_STR_INIT(NAME),
                                    .schema = AOT_STR_INIT("(Tensor x, Tensor(a!) out) -> ()"), .group = AOT_STR_INIT("custom"),
                                    .doc = AOT_STR_INIT("out = x + 1"), .args = args, .n_args = 2};

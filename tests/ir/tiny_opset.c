@@ -7,22 +7,22 @@
 #include <cmocka.h>
 
 #define S(text) AOT_STR_INIT(text)
-#define ARG(name, type, flags) {S(name), type, flags, 0, 0, -1, 0, {0, 0, {0}}}
+#define ARG(name, type, flags) {S(name), type, flags, 0, 0, 0, 0, {0, 0, {0}}}
 #define ARG_INT(name, type, flags, value)                                                                              \
   {                                                                                                                    \
-    S(name), type, (flags) | AOT_SARG_HAS_DEFAULT, 0, 0, -1, 0, {                                                      \
+    S(name), type, (flags) | AOT_SARG_HAS_DEFAULT, 0, 0, 0, 0, {                                                      \
       AOT_ARG_INT, 0, { value }                                                                                        \
     }                                                                                                                  \
   }
 #define ARG_NONE(name, type, flags)                                                                                    \
   {                                                                                                                    \
-    S(name), type, (flags) | AOT_SARG_HAS_DEFAULT | AOT_SARG_OPTIONAL, 0, 0, -1, 0, {                                  \
+    S(name), type, (flags) | AOT_SARG_HAS_DEFAULT | AOT_SARG_OPTIONAL, 0, 0, 0, 0, {                                  \
       0, 0, { 0 }                                                                                                      \
     }                                                                                                                  \
   }
 #define PAIR(name, value)                                                                                              \
   {                                                                                                                    \
-    S(name), AOT_STYPE_INT, AOT_SARG_LIST | AOT_SARG_HAS_DEFAULT, 0, 2, -1, 0, {                                       \
+    S(name), AOT_STYPE_INT, AOT_SARG_LIST | AOT_SARG_HAS_DEFAULT, 0, 2, 0, 0, {                                       \
       AOT_ARG_INT, 0, { value }                                                                                        \
     }                                                                                                                  \
   }
@@ -35,8 +35,8 @@ static const aot_schema_arg_t tensor_list[] = {ARG("", AOT_STYPE_TENSOR, AOT_SAR
 
 static const aot_schema_arg_t add_args[] = {TENSOR("self"), TENSOR("other"),
                                             ARG_INT("alpha", AOT_STYPE_SCALAR, AOT_SARG_KWONLY, 1)};
-static const aot_schema_arg_t add__args[] = {WRITTEN("self", -1), TENSOR("other")};
-static const aot_schema_arg_t norm_args[] = {TENSOR("self"), WRITTEN("running", 2), ARG("training", AOT_STYPE_BOOL, 0)};
+static const aot_schema_arg_t add__args[] = {WRITTEN("self", 0), TENSOR("other")};
+static const aot_schema_arg_t norm_args[] = {TENSOR("self"), WRITTEN("running", 3), ARG("training", AOT_STYPE_BOOL, 0)};
 static const aot_schema_arg_t rand_args[] = {
     ARG("size", AOT_STYPE_INT, AOT_SARG_LIST), ARG_NONE("dtype", AOT_STYPE_DTYPE, AOT_SARG_KWONLY),
     ARG_NONE("device", AOT_STYPE_DEVICE, AOT_SARG_KWONLY),

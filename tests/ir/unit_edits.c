@@ -238,6 +238,8 @@ static void zero_names_nothing(void **state) {
   assert_true(aoth_graph_first(w.p, no_graph).id == 0 && aoth_graph_next(w.p, no_node).id == 0);
   assert_true(aoth_graph_value_def(w.p, no_value).id == 0 && aoth_graph_n_uses(w.p, no_value) == 0);
   assert_true(forward(&w).id && node_named(&w, "a").id && value_named(&w, "x").id);
+  assert_int_equal(aoth_graph_value_type(w.p, value_named(&w, "x"), &type), AOT_OK);
+  assert_true(type.device == AOT_DEVICE_CPU && type.device_index == 0); /* a tensor that says no device */
   assert_int_equal(aoth_edit_node_erase(w.p, no_node), AOT_E_RANGE);
   assert_int_equal(aoth_edit_uses_replace(w.p, value_named(&w, "x"), no_value), AOT_E_RANGE);
   assert_int_equal(aoth_edit_graph_erase(w.p, no_graph), AOT_E_RANGE);

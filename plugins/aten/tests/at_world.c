@@ -72,7 +72,6 @@ aot_value_t world_input(at_world_t *w, const rk_tensor *t) {
   type.kind = AOT_TYPE_TENSOR;
   type.dtype = t->dtype;
   type.rank = t->rank;
-  type.device_index = -1;
   type.sizes = t->sizes;
   type.strides = t->strides;
   type.offset = t->offset;

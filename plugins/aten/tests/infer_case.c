@@ -96,7 +96,7 @@ static aot_type_t read_type(infer_case_t *c, const char **s) {
     return t;
   }
   t.kind = AOT_TYPE_TENSOR;
-  t.device_index = -1;
+  t.device = AOT_DEVICE_CPU;
   t.dtype = read_dtype(s);
   t.rank = read_dims(c, s, &t.sizes);
   if (**s == '(') {
@@ -178,7 +178,7 @@ static aot_arg_t read_arg(infer_case_t *c, const char **s) {
     }
     case '@': (*s)++; return aot_arg_dtype(read_dtype(s));
     case '^': a.kind = AOT_ARG_LAYOUT; break;
-    case '#': a.kind = AOT_ARG_DEVICE; break;
+    case '#': a = aot_arg_device(AOT_DEVICE_CPU, 0); break;
     case '%': a.kind = AOT_ARG_MEMORY_FORMAT; break;
     default: break;
   }

@@ -180,7 +180,7 @@ static aot_arg_t read_arg(const fixtures_t *f, json_t *node) {
     return aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, strstr(json_string_value(v),
                                                           "channels_last") ? 2 : strstr(json_string_value(v),
                                                                                         "preserve") ? 4 : 1);
-  if (json_object_get(node, "device")) return aot_arg_int_kind(AOT_ARG_DEVICE, AOT_DEVICE_CPU);
+  if (json_object_get(node, "device")) return aot_arg_device(AOT_DEVICE_CPU, 0);
   return aot_arg_none(); /* layout: always the same */
 }
 

@@ -302,7 +302,7 @@ static void wrong_arguments_are_told(void **state) {
 static aot_value_t symbolic_input(int64_t *out_symbol) {
   const aot_symbol_info_t symbol = {.struct_size = sizeof symbol, .name = AOT_STR_INIT("s0"), .min = 1, .max = 64, .hint = 5};
   int64_t sizes[3] = {0, 6, 4};
-  aot_type_t t = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_F32, .rank = 3, .device_index = -1};
+  aot_type_t t = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_F32, .rank = 3};
   aot_value_t v;
   assert_int_equal(aoth_edit_symbol_create(world.p, &symbol, &sizes[0]), AOT_OK);
   *out_symbol = sizes[0];
@@ -356,7 +356,7 @@ static void symbols_go_through_shape_rules(void **state) {
 
 /* An explicit draw keeps the asked sizes, symbols included, and lies where the seed lies. */
 static void draws_take_symbolic_sizes(void **state) {
-  const aot_type_t i64 = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_I64, .device = 1, .device_index = 0};
+  const aot_type_t i64 = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_I64, .device = AOT_DEVICE_CUDA, .device_index = 1};
   int64_t s, sizes[2];
   aot_value_t key[2];
   aot_type_t t;
@@ -369,7 +369,7 @@ static void draws_take_symbolic_sizes(void **state) {
     assert_int_equal(aoth_edit_input_add(world.p, world.graph, AOT_ROLE_REGION, k + 1, &i64, aot_str(k ? "offset" : "seed"), &key[k]), AOT_OK);
   const aot_arg_t args[] = {aot_arg_value(key[0]), aot_arg_value(key[1]), aot_arg_int(5), aot_arg_ints(sizes, 2), aot_arg_dtype(AOT_BF16)};
   t = type_of_call("aot.philox_uniform.default", args, 5);
-  assert_true(t.sizes[0] == s && t.sizes[1] == 7 && t.strides[0] == 7 && t.dtype == AOT_BF16 && t.device == 1 && t.device_index == 0);
+  assert_true(t.sizes[0] == s && t.sizes[1] == 7 && t.strides[0] == 7 && t.dtype == AOT_BF16 && t.device == AOT_DEVICE_CUDA && t.device_index == 1);
   t = type_of_call("aot.philox_bits.default", args, 4);
   assert_true(t.sizes[0] == s && t.dtype == AOT_I64);
   t = type_of_call("aot.philox_randint.default",

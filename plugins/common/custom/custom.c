@@ -63,7 +63,7 @@ static uint32_t value_at(const aot_snapshot_t *s, const aot_snap_arg_t *a, uint3
 static int is_written(const aot_op_desc_t *op, const aot_snap_arg_t *args, uint32_t n_args, uint32_t arg) {
   if (arg >= op->n_args || !(op->args[arg].flags & AOT_SARG_WRITE)) return 0;
   const int32_t condition = op->args[arg].write_if;
-  return condition < 0 || ((uint32_t)condition < n_args && args[condition].i != 0);
+  return !condition || ((uint32_t)condition <= n_args && args[condition - 1].i != 0);
 }
 
 static int is_tensor(const aot_snapshot_t *s, uint32_t value) {
@@ -215,7 +215,7 @@ typedef struct call_room {
 } call_room_t;
 
 static aot_tensor_t boundary_tensor(const rk_tensor *t) {
-  return (aot_tensor_t){.data = t->data, .nbytes = t->nbytes, .dtype = t->dtype, .rank = t->rank, .device = AOT_DEVICE_CPU, .device_index = -1,
+  return (aot_tensor_t){.data = t->data, .nbytes = t->nbytes, .dtype = t->dtype, .rank = t->rank, .device = AOT_DEVICE_CPU,
                         .offset = t->offset, .sizes = t->sizes, .strides = t->strides};
 }
 

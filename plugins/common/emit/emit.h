@@ -65,7 +65,7 @@ static inline em_x em_b(int b) { return aot_arg_bool(b); }
 static inline em_x em_none(void) { return aot_arg_none(); }
 static inline em_x em_dtype(int32_t dtype) { return aot_arg_dtype(dtype); }
 static inline em_x em_device(int32_t device, int32_t index) {
-  return aot_arg_int_kind(AOT_ARG_DEVICE, device + 256 * ((int64_t)index + 1));
+  return aot_arg_device(device, index);
 }
 static inline int em_is_none(em_x x) { return x.kind == AOT_ARG_NONE; }
 static inline int em_is_value(em_x x) { return x.kind == AOT_ARG_VALUE; }

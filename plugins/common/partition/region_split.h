@@ -13,7 +13,7 @@
 
 #define PT_OPTION_ONLY                                                                                                   \
   {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .flags = AOT_OPT_AFFECTS_OUTPUT,                         \
-   .name = AOT_STR_INIT("only"), .min = 1, .max = 0,                                                                     \
+   .name = AOT_STR_INIT("only"),                                                                     \
    .help = AOT_STR_INIT("the regions to divide, by name, with commas between; empty: all that no stage before has divided")}
 
 /* All pairs of calls whose region is among `only` (pt_region_pairs_init). Reports regions-split, region-calls,

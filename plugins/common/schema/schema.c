@@ -165,17 +165,17 @@ static int32_t base_type(parser_t *p, int depth) {
   return AOT_STYPE_ANY;
 }
 
-/* One set: its number, -1 for the wildcard and for unions. */
+/* One set: its number, AOT_ALIAS_ANY for the wildcard and for unions. */
 static int32_t alias_names(parser_t *p) {
   int32_t set = 0, n = 0;
   do {
-    int32_t member = -1;
+    int32_t member = AOT_ALIAS_ANY;
     n++;
     if (!accept(p, "*")) {
       aot_str_t w = word(p, "an alias set");
       if (w.size == 1 && w.data[0] >= 'a' && w.data[0] <= 'z') member = w.data[0] - 'a' + 1;
     }
-    set = n == 1 ? member : -1;
+    set = n == 1 ? member : AOT_ALIAS_ANY;
   } while (p->status == AOT_OK && accept(p, "|"));
   return set;
 }
@@ -466,7 +466,6 @@ static void put_type(aot_schema_arg_t *out, const type_info_t *t) {
   out->flags = t->flags;
   out->alias_set = t->alias_set;
   out->list_size = t->list_size;
-  out->write_if = -1;
 }
 
 static void put_variadic(aot_schema_arg_t *out) {

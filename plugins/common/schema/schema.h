@@ -7,7 +7,7 @@
  * operators. `...` as the last argument or as the result stands for any number of anything: one entry with VARIADIC.
  *
  * What the arrays do not keep: int against SymInt (both AOT_STYPE_INT), which member of a set union (a|b) is meant
- * (alias_set -1, "may be anything"), the set after the call in (a -> *). */
+ * (AOT_ALIAS_ANY, "may be anything"), the set after the call in (a -> *). */
 #ifndef PLUGINS_COMMON_SCHEMA_H
 #define PLUGINS_COMMON_SCHEMA_H
 

@@ -55,12 +55,12 @@ static const char *type_name(int32_t type) {
 static void print_type(out_text_t *o, const aot_schema_arg_t *a) {
   int write = (a->flags & AOT_SARG_WRITE) != 0;
   add_word(o, type_name(a->type));
-  if (a->alias_set > 0) {
+  if (a->alias_set == AOT_ALIAS_ANY) add(o, "(*%s)", write ? "!" : "");
+  else if (a->alias_set) {
     const char mark[] = {'(', (char)('a' + a->alias_set - 1)};
     add_bytes(o, mark, sizeof mark);
     add_word(o, write ? "!)" : ")");
   }
-  else if (a->alias_set < 0) add(o, "(*%s)", write ? "!" : "");
   else if (write) add_word(o, "!");
   if (a->flags & AOT_SARG_OPTIONAL_ELEM) add_word(o, "?");
   if (a->flags & AOT_SARG_LIST) {

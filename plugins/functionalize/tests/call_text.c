@@ -61,7 +61,7 @@ static int n_options(const ct_call_t *c, uint32_t arg) {
   return left_out + (a->type == AOT_STYPE_TENSOR ? N_KINDS : n_literals(a));
 }
 
-int ct_is_written(const aot_op_desc_t *d, uint32_t arg) { return (d->args[arg].flags & AOT_SARG_WRITE) && d->args[arg].write_if < 0; }
+int ct_is_written(const aot_op_desc_t *d, uint32_t arg) { return (d->args[arg].flags & AOT_SARG_WRITE) && !d->args[arg].write_if; }
 
 static int is_given(const ct_call_t *c, uint32_t arg) {
   if (c->skip >> arg & 1) return 0;

@@ -136,8 +136,8 @@ static aot_status_t create_redraw(const aot_unit_t *self, aot_ctx_t *ctx, const 
   return create(host, opts, out, redraw);
 }
 
-static const aot_schema_arg_t args[] = {{.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR, .write_if = -1}};
-static const aot_schema_arg_t results[] = {{.type = AOT_STYPE_TENSOR, .write_if = -1}};
+static const aot_schema_arg_t args[] = {{.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR}};
+static const aot_schema_arg_t results[] = {{.type = AOT_STYPE_TENSOR}};
 static const aot_op_desc_t noise = {.struct_size = sizeof noise, .flags = AOT_OP_RANDOM, .name = AOT_STR_INIT("shake.noise.default"),
                                     .schema = AOT_STR_INIT("(Tensor x) -> Tensor"), .args = args, .results = results,
                                     .n_args = 1, .n_results = 1};
@@ -183,7 +183,8 @@ static aot_status_t create_opset(const aot_unit_t *self, aot_ctx_t *ctx, const a
   return AOT_OK;
 }
 
-static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT,
+static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64,
+                                        .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
                                         .name = AOT_STR_INIT("seed"), .help = AOT_STR_INIT("which order"), .min = 0, .max = 1e9}};
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t), .needs = AOT_PROP_IMPORTED};
 #define PASS(text, function)                                                                                                \

@@ -1,4 +1,4 @@
-/* Files that are almost plugins, one a define: BAD_NO_ENTRY, BAD_NO_NOTE, BAD_NEWER, BAD_WRONG_NOTE, BAD_UNITS, BAD_LONG,
+/* Files that are almost plugins, one a define: BAD_NO_ENTRY, BAD_NO_NOTE, BAD_NEWER, BAD_OLDER, BAD_WRONG_NOTE, BAD_UNITS, BAD_LONG,
  * BAD_SHORT, BAD_DECLINES, BAD_ENTRY_CRASH, BAD_CONSTRUCTOR, BAD_OPTION, BAD_LIBRARY, BAD_ASAN, BAD_JSON. Each is found by
  * its id, bad-NAME, and must be refused with file, cause and cure. */
 #include <aot/inline.h>
@@ -23,7 +23,7 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 
 #ifdef BAD_OPTION
 static const aot_option_t options[] = {
-    {.struct_size = sizeof(aot_option_t), .kind = 99, .name = AOT_STR_INIT("odd"), .min = 1, .max = 0}};
+    {.struct_size = sizeof(aot_option_t), .kind = 99, .name = AOT_STR_INIT("odd")}};
 #define N_OPTIONS 1
 #else
 static const aot_option_t options[1];
@@ -73,6 +73,10 @@ static const longer_t plugin = {.base =
 AOT_PLUGIN_NOTE(
     "{\"id\":\"bad-" BAD_NAME
     "\",\"version\":\"1\",\"epoch\":1,\"minor\":9,\"min_host_minor\":9,\"units\":[" UNIT_NOTE AOT_NOTE_TAIL);
+#elif defined(BAD_OLDER)
+AOT_PLUGIN_NOTE(
+    "{\"id\":\"bad-" BAD_NAME
+    "\",\"version\":\"1\",\"epoch\":1,\"minor\":2,\"min_host_minor\":1,\"units\":[" UNIT_NOTE AOT_NOTE_TAIL);
 #elif defined(BAD_WRONG_NOTE)
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("bad-" BAD_NAME, "2") UNIT_NOTE AOT_NOTE_TAIL);
 #elif defined(BAD_UNITS)

@@ -12,11 +12,11 @@ typedef struct unit {
   aot_host_t host;
 } unit_t;
 
-static const aot_schema_arg_t note_args[] = {{.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR, .write_if = -1}};
-static const aot_schema_arg_t note_results[] = {{.type = AOT_STYPE_TENSOR, .write_if = -1}};
+static const aot_schema_arg_t note_args[] = {{.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR}};
+static const aot_schema_arg_t note_results[] = {{.type = AOT_STYPE_TENSOR}};
 static const aot_schema_arg_t stamp_args[] = {
-    {.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR, .flags = AOT_SARG_WRITE, .alias_set = 1, .write_if = -1}};
-static const aot_schema_arg_t stamp_results[] = {{.type = AOT_STYPE_TENSOR, .flags = AOT_SARG_WRITE, .alias_set = 1, .write_if = -1}};
+    {.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR, .flags = AOT_SARG_WRITE, .alias_set = 1}};
+static const aot_schema_arg_t stamp_results[] = {{.type = AOT_STYPE_TENSOR, .flags = AOT_SARG_WRITE, .alias_set = 1}};
 static const aot_op_desc_t note = {.struct_size = sizeof note, .flags = AOT_OP_EFFECT, .name = AOT_STR_INIT("example.note.default"),
                                    .schema = AOT_STR_INIT("(Tensor x) -> Tensor"), .args = note_args, .results = note_results,
                                    .n_args = 1, .n_results = 1};

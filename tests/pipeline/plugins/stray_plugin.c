@@ -10,8 +10,8 @@
 
 #define HELP "an opset that nobody needs"
 
-static const aot_schema_arg_t args[] = {{.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR, .write_if = -1}};
-static const aot_schema_arg_t results[] = {{.type = AOT_STYPE_TENSOR, .write_if = -1}};
+static const aot_schema_arg_t args[] = {{.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR}};
+static const aot_schema_arg_t results[] = {{.type = AOT_STYPE_TENSOR}};
 #if defined(STRAY_LIAR)
 #define OPERATOR "elsewhere.f.default"
 #elif defined(STRAY_TWICE)

@@ -51,9 +51,9 @@ static int text_is(aot_str_t s, const char *text) { return aot_str_eq(s, aot_str
 /* ---- opset/1 "toy": every operator is (Tensor a, Tensor b) -> Tensor of a's type ---- */
 
 #define SCHEMA "(Tensor a, Tensor b) -> Tensor"
-static const aot_schema_arg_t args[] = {{.name = AOT_STR_INIT("a"), .type = AOT_STYPE_TENSOR, .write_if = -1},
-                                        {.name = AOT_STR_INIT("b"), .type = AOT_STYPE_TENSOR, .write_if = -1}};
-static const aot_schema_arg_t results[] = {{.type = AOT_STYPE_TENSOR, .write_if = -1}};
+static const aot_schema_arg_t args[] = {{.name = AOT_STR_INIT("a"), .type = AOT_STYPE_TENSOR},
+                                        {.name = AOT_STR_INIT("b"), .type = AOT_STYPE_TENSOR}};
+static const aot_schema_arg_t results[] = {{.type = AOT_STYPE_TENSOR}};
 #define OP(name_)                                                                                                      \
   {                                                                                                                    \
     .struct_size = sizeof(aot_op_desc_t), .flags = AOT_OP_POINTWISE, .name = AOT_STR_INIT(name_),                      \
@@ -127,11 +127,10 @@ static const aot_option_t fuse_options[] = {
      .help = AOT_STR_INIT("which nodes to rewrite"),
      .choices = how_choices,
      .n_choices = 3,
-     .preset = {.s = AOT_STR_INIT("all")},
-     .min = 1,
-     .max = 0},
+     .preset = {.s = AOT_STR_INIT("all")}},
     {.struct_size = sizeof(aot_option_t),
      .kind = AOT_OPT_F64,
+     .flags = AOT_OPT_HAS_RANGE,
      .name = AOT_STR_INIT("budget"),
      .help = AOT_STR_INIT("share of nodes"),
      .unit = AOT_STR_INIT("fraction"),
@@ -140,6 +139,7 @@ static const aot_option_t fuse_options[] = {
      .max = 1},
     {.struct_size = sizeof(aot_option_t),
      .kind = AOT_OPT_I64,
+     .flags = AOT_OPT_HAS_RANGE,
      .name = AOT_STR_INIT("rounds"),
      .help = AOT_STR_INIT("how often"),
      .preset = {.i = 1},
@@ -149,25 +149,20 @@ static const aot_option_t fuse_options[] = {
      .kind = AOT_OPT_BOOL,
      .name = AOT_STR_INIT("report"),
      .help = AOT_STR_INIT("report numbers"),
-     .preset = {.i = 1},
-     .min = 1,
-     .max = 0},
+     .preset = {.i = 1}},
     {.struct_size = sizeof(aot_option_t),
      .kind = AOT_OPT_STRING,
      .name = AOT_STR_INIT("label"),
      .help = AOT_STR_INIT("any text"),
-     .preset = {.s = AOT_STR_INIT("x")},
-     .min = 1,
-     .max = 0},
+     .preset = {.s = AOT_STR_INIT("x")}},
     {.struct_size = sizeof(aot_option_t),
      .kind = AOT_OPT_PATH,
      .name = AOT_STR_INIT("table"),
      .help = AOT_STR_INIT("a file"),
-     .preset = {.s = AOT_STR_INIT("")},
-     .min = 1,
-     .max = 0},
+     .preset = {.s = AOT_STR_INIT("")}},
     {.struct_size = sizeof(aot_option_t),
      .kind = AOT_OPT_BYTES,
+     .flags = AOT_OPT_HAS_RANGE,
      .name = AOT_STR_INIT("limit"),
      .help = AOT_STR_INIT("most bytes"),
      .unit = AOT_STR_INIT("bytes"),
@@ -242,9 +237,7 @@ static const aot_option_t strict_options[] = {
      .kind = AOT_OPT_I64,
      .flags = AOT_OPT_REQUIRED,
      .name = AOT_STR_INIT("seed"),
-     .help = AOT_STR_INIT("where to begin"),
-     .min = 1,
-     .max = 0},
+     .help = AOT_STR_INIT("where to begin")},
 };
 
 /* ---- partition/1 "toy-partition": its contract is what the tests look at ---- */
@@ -387,7 +380,7 @@ static aot_status_t add_node(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog, 
 static aot_status_t read(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_t *file, aot_prog_t *prog) {
   const unit_t *u = i->head.self;
   const int64_t sizes[] = {2, 3};
-  const aot_type_t t = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_F32, .rank = 2, .device_index = -1, .sizes = sizes};
+  const aot_type_t t = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_F32, .rank = 2, .sizes = sizes};
   const char *s = file->data, *end = s + file->nbytes;
   aot_graph_t g;
   aot_value_t v, w;

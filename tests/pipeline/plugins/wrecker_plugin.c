@@ -175,9 +175,7 @@ static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t),
                                         .kind = AOT_OPT_STRING,
                                         .name = AOT_STR_INIT("how"),
                                         .help = AOT_STR_INIT("in which way"),
-                                        .preset = {.s = AOT_STR_INIT("fine")},
-                                        .min = 1,
-                                        .max = 0}};
+                                        .preset = {.s = AOT_STR_INIT("fine")}}};
 static const aot_contract_t partition_contract = {.struct_size = sizeof partition_contract,
                                                   .needs = AOT_PROP_JOINT,
                                                   .gives = AOT_PROP_PARTITIONED,

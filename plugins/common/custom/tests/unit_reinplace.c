@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 static const aot_schema_arg_t args[] = {
-    {.name = AOT_STR_INIT("outs"), .type = AOT_STYPE_TENSOR, .flags = AOT_SARG_LIST | AOT_SARG_WRITE, .alias_set = 1, .write_if = -1},
-    {.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR, .flags = AOT_SARG_OPTIONAL, .write_if = -1}};
+    {.name = AOT_STR_INIT("outs"), .type = AOT_STYPE_TENSOR, .flags = AOT_SARG_LIST | AOT_SARG_WRITE, .alias_set = 1},
+    {.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR, .flags = AOT_SARG_OPTIONAL}};
 static const aot_op_desc_t op = {.struct_size = sizeof op, .flags = AOT_OP_WRITES, .name = AOT_STR_INIT("my.write"), .args = args, .n_args = 2};
 
 static aot_status_t add_one(const aot_kernel_t *k, const aot_kernel_call_t *c) {

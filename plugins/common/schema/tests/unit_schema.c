@@ -212,7 +212,7 @@ static void arguments_keep_types_marks_and_defaults(void **state) {
   assert_int_equal(s.args[0].type, AOT_STYPE_TENSOR);
   assert_int_equal(s.args[0].flags, AOT_SARG_LIST | AOT_SARG_WRITE);
   assert_int_equal(s.args[0].alias_set, 1);
-  assert_int_equal(s.args[0].write_if, -1);
+  assert_int_equal(s.args[0].write_if, 0);
   assert_int_equal(s.args[1].flags, AOT_SARG_LIST | AOT_SARG_OPTIONAL_ELEM);
   assert_int_equal(s.args[2].type, AOT_STYPE_INT);
   assert_int_equal(s.args[2].flags, AOT_SARG_LIST | AOT_SARG_OPTIONAL | AOT_SARG_HAS_DEFAULT);
@@ -246,8 +246,8 @@ static void alias_sets_are_numbered_by_letter(void **state) {
   s = parsed("split(Tensor(a -> *) self, Tensor(b) x, Tensor(*) y, Tensor(a|b) z, Tensor! w) -> Tensor(a)[]");
   assert_int_equal(s.args[0].alias_set, 1);
   assert_int_equal(s.args[1].alias_set, 2);
-  assert_int_equal(s.args[2].alias_set, -1);
-  assert_int_equal(s.args[3].alias_set, -1);
+  assert_int_equal(s.args[2].alias_set, AOT_ALIAS_ANY);
+  assert_int_equal(s.args[3].alias_set, AOT_ALIAS_ANY);
   assert_int_equal(s.args[4].alias_set, 0);
   assert_int_equal(s.args[4].flags, AOT_SARG_WRITE);
   assert_int_equal(s.results[0].alias_set, 1);
