@@ -42,9 +42,8 @@ static aot_status_t AOT_CALL infer(const aot_opset_t *self, aot_ctx_t *ctx, aot_
 static aot_status_t AOT_CALL decompose(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, aot_node_t node,
                                        aot_value_t *out_values) {
   const opset_t *o = self->head.self;
-  (void)ctx;
   if (!is_nms(local)) return AOT_E_UNIMPLEMENTED;
-  return tv_decompose_nms(&o->host, prog, node, out_values);
+  return tv_decompose_nms(&o->host, ctx, prog, node, out_values);
 }
 
 static const void *AOT_CALL get_ext(const aot_table_t *self, const char *id) {

@@ -10,6 +10,6 @@ aot_status_t tv_make_derivatives(const aot_host_t *host, aot_ctx_t *ctx, aot_ext
 
 /* torchvision.nms: the order of the scores, which of it is kept, and those numbers. AOT_E_UNIMPLEMENTED where no opset has what
  * that needs. */
-aot_status_t tv_decompose_nms(const aot_host_t *host, aot_prog_t *prog, aot_node_t node, aot_value_t *out_value);
+aot_status_t tv_decompose_nms(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_node_t node, aot_value_t *out_value);
 
 #endif

@@ -1,5 +1,6 @@
 #include "common/partition/region_split.h"
 
+#include "common/emit/emit.h"
 #include "joint/copy_nodes.h"
 #include "common/partition/region_calls.h"
 #include "joint/split.h"
@@ -172,27 +173,17 @@ static aot_status_t build_all(divider_t *d) {
 /* The call with another body and other operands, in its place; its first n_results results take over the uses. */
 static aot_status_t replace_call(divider_t *d, aot_node_t old, aot_graph_t body, const aot_arg_t *operands, uint32_t n_operands,
                                  uint32_t n_results, aot_node_info_t *out_made) {
-  aot_node_info_t info = {.struct_size = sizeof info};
-  AOT_TRY(d->host->graph->node_info(d->prog, old, &info));
-  aot_arg_t *args = calloc((size_t)n_operands + 2, sizeof *args);
+  em_t e = em_make(d->host, d->ctx, d->prog, (aot_graph_t){AOT_NO_ID});
+  AOT_TRY(em_rewrite(&e, old));
+  aot_arg_t *args = em_scratch(&e, (uint64_t)n_operands + 2, sizeof *args);
   if (!args) return pt_no_memory(d->host, d->ctx);
   args[0] = aot_arg_int_kind(AOT_ARG_GRAPH, body.id);
-  args[1] = info.args[1];
+  args[1] = e.info.args[1];
   if (n_operands) memcpy(args + 2, operands, n_operands * sizeof *args);
-  aot_node_spec_t spec = {.struct_size = sizeof spec, .flags = info.flags, .op = info.op, .n_args = n_operands + 2, .args = args,
-                          .region_tag = info.region_tag, .origin = info.origin};
-  aot_node_t made;
-  aot_status_t status = d->host->edit->node_create(d->prog, info.graph, &spec, old, &made);
-  free(args);
-  AOT_TRY(status);
-  *out_made = (aot_node_info_t){.struct_size = sizeof *out_made};
-  AOT_TRY(d->host->graph->node_info(d->prog, made, out_made));
-  for (uint32_t i = 0; i < n_results; i++) {
-    aot_value_t from = {info.first_result.id + i}, to = {out_made->first_result.id + i};
-    aot_str_t name = d->host->graph->value_name(d->prog, from);
-    if (name.size) AOT_TRY(d->host->edit->name_set(d->prog, to, name));
-    AOT_TRY(d->host->edit->uses_replace(d->prog, from, to));
-  }
+  em_put(&e, e.info.op, n_operands + 2, args, 0, NULL, out_made);
+  AOT_TRY(e.status);
+  em_take_over(&e, e.info.first_result, out_made->first_result, n_results);
+  AOT_TRY(e.status);
   return d->host->edit->node_erase(d->prog, old);
 }
 
