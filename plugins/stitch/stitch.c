@@ -1,5 +1,6 @@
 #include "stitch.h"
 
+#include "common/emit/emit_layout.h"
 #include "joint/copy_nodes.h"
 #include "joint/joint_error.h"
 #include <aot/inline.h>
@@ -114,47 +115,15 @@ static aot_status_t need_part(stitching_t *s, aot_graph_t part) {
 
 /* ---- tangents ---- */
 
-/* Dimensions from the widest stride to the narrowest: the order in which the tensor is dense. */
-static void dense_order(const aot_type_t *t, int64_t *order) {
-  for (int32_t d = 0; d < t->rank; d++) {
-    int32_t at = d;
-    for (; at > 0 && t->strides && t->strides[order[at - 1]] < t->strides[d]; at--) order[at] = order[at - 1];
-    order[at] = d;
-  }
-}
-
-/* A tensor of one number that lies as `t` does: full, and where t is dense in another order than the usual, its permutation. */
-static aot_status_t add_filled(stitching_t *s, const aot_type_t *t, double number, uint32_t *out) {
-  int64_t order[AOT_MAX_RANK], sizes[AOT_MAX_RANK], back[AOT_MAX_RANK];
-  int is_permuted = 0;
-  aot_node_t made;
-  dense_order(t, order);
-  for (int32_t d = 0; d < t->rank; d++) {
-    sizes[d] = t->sizes[order[d]];
-    back[order[d]] = d;
-    is_permuted |= order[d] != d;
-  }
-  const aot_arg_t fill[] = {aot_arg_ints(sizes, (uint32_t)t->rank), aot_arg_float(number), aot_arg_dtype(t->dtype)};
-  const aot_node_spec_t full = {.struct_size = sizeof full, .op = s->graph->op_find(s->prog, aot_str("aten.full.default")),
-                                .flags = AOT_NODE_BACKWARD, .n_args = 3, .args = fill, .origin = aot_no_origin()};
-  AOT_TRY(s->host->edit->node_create(s->prog, s->copier.graph, &full, aot_no_node(), &made));
-  aot_node_info_t info = {.struct_size = sizeof info};
-  AOT_TRY(s->graph->node_info(s->prog, made, &info));
-  *out = info.first_result.id;
-  if (!is_permuted) return AOT_OK;
-  const aot_arg_t turn[] = {aot_arg_value(info.first_result), aot_arg_ints(back, (uint32_t)t->rank)};
-  const aot_node_spec_t permute = {.struct_size = sizeof permute, .op = s->graph->op_find(s->prog, aot_str("aten.permute.default")),
-                                   .flags = AOT_NODE_BACKWARD, .n_args = 2, .args = turn, .origin = aot_no_origin()};
-  AOT_TRY(s->host->edit->node_create(s->prog, s->copier.graph, &permute, aot_no_node(), &made));
-  AOT_TRY(s->graph->node_info(s->prog, made, &info));
-  *out = info.first_result.id;
-  return AOT_OK;
-}
-
 static aot_status_t add_tangent(stitching_t *s, const aot_port_t *port) {
-  aot_type_t t;
-  AOT_TRY(s->graph->value_type(s->prog, port->value, &t));
-  return add_filled(s, &t, port->role == AOT_ROLE_TANGENT && port->index == s->loss ? 1 : 0, &s->copier.map[port->value.id]);
+  em_t e = em_make(s->host, s->ctx, s->prog, s->copier.graph);
+  const aot_type_t t = em_type(&e, em_v(port->value));
+  e.flags = AOT_NODE_BACKWARD;
+  e.code = "stitch.operator";
+  e.what = "a tangent";
+  const em_x number = em_f(port->role == AOT_ROLE_TANGENT && port->index == s->loss ? 1 : 0);
+  s->copier.map[port->value.id] = em_value(&e, em_filled(&e, &t, number)).id;
+  return e.status;
 }
 
 /* ---- inputs: every leaf once, in the order in which the parts take them; the chains of effects stay two ---- */

@@ -30,6 +30,22 @@ em_x em_in_order(em_t *e, em_x x, const int64_t *strides, int32_t rank) {
   return EM(e, "permute", dense, aot_arg_ints(back, (uint32_t)rank));
 }
 
+em_x em_filled(em_t *e, const aot_type_t *like, em_x number) {
+  int64_t order[AOT_MAX_RANK], back[AOT_MAX_RANK], sizes[AOT_MAX_RANK];
+  const uint32_t rank = (uint32_t)like->rank;
+  const em_x device = like->device == AOT_DEVICE_CPU ? em_none() : em_device(like->device, like->device_index);
+  int moved = 0;
+  if (e->status != AOT_OK) return em_none();
+  memory_order(e, like->strides, like->rank, order);
+  for (uint32_t i = 0; i < rank; i++) {
+    sizes[i] = like->sizes[order[i]];
+    back[order[i]] = i;
+    moved |= order[i] != i;
+  }
+  const em_x full = EM(e, "full", aot_arg_ints(sizes, rank), number, em_dtype(like->dtype), em_none(), device);
+  return moved ? EM(e, "permute", full, aot_arg_ints(back, rank)) : full;
+}
+
 /* No gaps, no overlaps. */
 static int is_dense(const em_t *e, const aot_type_t *t) {
   int64_t order[AOT_MAX_RANK], dense = 1;
