@@ -308,7 +308,7 @@ static aot_status_t run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint
 }
 
 aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {
-  AOT_TRY(aoth_session_take_device(s, &p->run.device));
+  if (!(flags & AOTH_STAGES_NO_BACKEND)) AOT_TRY(aoth_session_take_device(s, &p->run.device));
   AOT_TRY(aoth_memory_route_begin(s, p->stages, p->n_stages));
   const aot_status_t status = run_stages(s, p, flags);
   aoth_memory_route_end(s);

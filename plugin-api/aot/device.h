@@ -57,7 +57,8 @@ typedef struct aot_device {
   aot_table_t head;
   aot_status_t (AOT_CALL *info)(const struct aot_device *d, aot_device_info_t *out); /* set out->struct_size first */
   /* memory */
-  aot_status_t (AOT_CALL *alloc)(const struct aot_device *d, aot_ctx_t *ctx, uint64_t nbytes, aot_buffer_t *out); /* contents: any */
+  aot_status_t (AOT_CALL *alloc)(const struct aot_device *d, aot_ctx_t *ctx, uint64_t nbytes, aot_buffer_t *out); /* contents: any;
+                                                                      0 bytes: an address of its own, with nothing at it */
   aot_status_t (AOT_CALL *free)(const struct aot_device *d, aot_ctx_t *ctx, aot_buffer_t whole); /* as alloc gave it; no queue may be
                                                                       using it */
   aot_status_t (AOT_CALL *host_alloc)(const struct aot_device *d, aot_ctx_t *ctx, uint64_t nbytes, void **out); /* host memory

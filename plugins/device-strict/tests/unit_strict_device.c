@@ -128,6 +128,28 @@ static void a_wait_that_nobody_ends_fails_at_once(void **state) {
   end(w);
 }
 
+static void *raise_later(void *self) {
+  world_t *w = self;
+  usleep(20000);
+  assert_int_equal(w->d->signal_host(w->d, NULL, at(w, 1)), AOT_OK);
+  return (void *)(intptr_t)w->d->wait_host(w->d, NULL, at(w, 2), UINT64_C(60) * 1000000000u);
+}
+
+/* Another thread raises what a queue waits for; both threads let the queue go on. */
+static void a_wait_with_a_limit_waits_for_other_threads(void **state) {
+  world_t *w = begin(0);
+  pthread_t other;
+  void *answer;
+  (void)state;
+  assert_int_equal(w->d->wait(w->d, NULL, w->one, at(w, 1)), AOT_OK);
+  assert_int_equal(w->d->signal(w->d, NULL, w->one, at(w, 2)), AOT_OK);
+  assert_int_equal(pthread_create(&other, NULL, raise_later, w), 0);
+  assert_int_equal(w->d->wait_host(w->d, NULL, at(w, 2), UINT64_C(60) * 1000000000u), AOT_OK);
+  assert_int_equal(pthread_join(other, &answer), 0);
+  assert_int_equal((intptr_t)answer, AOT_OK);
+  end(w);
+}
+
 /* ---- failures ---- */
 
 typedef struct step {
@@ -318,6 +340,7 @@ int main(void) {
       cmocka_unit_test(queues_run_in_order_and_late),
       cmocka_unit_test(a_missing_wait_shows_as_poison),
       cmocka_unit_test(a_wait_that_nobody_ends_fails_at_once),
+      cmocka_unit_test(a_wait_with_a_limit_waits_for_other_threads),
       cmocka_unit_test(a_failure_goes_to_whoever_waits_for_it),
       cmocka_unit_test(a_signal_that_is_not_higher_is_told),
       cmocka_unit_test(the_host_cannot_touch_it),
