@@ -254,7 +254,7 @@ void at_shape_vander(at_infer_t *c) {
 void at_shape_sum_to_size(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
   const int64_t *sizes;
-  int32_t n = (int32_t)at_ints(c, "size", &sizes), d, same = n == t.rank;
+  int32_t n = (int32_t)at_ints(c, "size", &sizes), d, same = n == t.rank && n > 0; /* a number is summed all the same */
   if (n > t.rank) at_fail(c, "sum_to_size to rank %d of a tensor of rank %d", (int)n, (int)t.rank);
   for (d = 0; d < n && c->status == AOT_OK; d++) {
     int64_t own = t.sizes[d + t.rank - n];

@@ -3,13 +3,7 @@
 
 #include <aot/inline.h>
 
-/* Elementwise losses of (self, target). */
-void at_shape_loss(at_infer_t *c) {
-  aot_type_t t[2];
-  int32_t dtype;
-  t[0] = at_tensor(c, "self");
-  t[1] = at_tensor(c, "target");
-  dtype = at_promote(c, t, 2);
+static void put_loss(at_infer_t *c, const aot_type_t *t, int32_t dtype) {
   if (at_int(c, "reduction") == 0) {
     at_put_pointwise(c, dtype, t, 2);
   } else {
@@ -17,6 +11,18 @@ void at_shape_loss(at_infer_t *c) {
     at_broadcast(c, t, 2, sizes);
     at_put(c, dtype, NULL, 0);
   }
+}
+
+/* Elementwise losses of (self, target). */
+void at_shape_loss(at_infer_t *c) {
+  const aot_type_t t[2] = {at_tensor(c, "self"), at_tensor(c, "target")};
+  put_loss(c, t, at_promote(c, t, 2));
+}
+
+/* The target only chooses. */
+void at_shape_chosen_loss(at_infer_t *c) {
+  const aot_type_t t[2] = {at_tensor(c, "self"), at_tensor(c, "target")};
+  put_loss(c, t, t[0].dtype);
 }
 
 void at_shape_loss_backward(at_infer_t *c) { /* the shape of the elementwise loss */

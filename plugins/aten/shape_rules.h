@@ -4,6 +4,7 @@
 
 #include "shape.h"
 
+at_infer_fn at_shape_chosen_loss;
 at_infer_fn at_shape_complex;
 at_infer_fn at_shape_fft;
 at_infer_fn at_shape_fft_core;
