@@ -112,6 +112,8 @@ static json_t *train_schema(merging_t *m) {
   json_object_set_new(p, "min-lr", number("number", json_real(0), 0, "where the schedule ends"));
   json_object_set_new(p, "schedule", json_pack("{s:o, s:s}", "enum", schedules, "default", aoth_schedules[0]));
   json_object_set_new(p, "step", json_pack("{s:[s, s], s:s}", "enum", aoth_steps[0], aoth_steps[1], "default", aoth_steps[0]));
+  json_object_set_new(p, "accumulate", number("integer", json_integer(1), 1, "micro steps whose gradients are added up for one update"));
+  json_object_set_new(p, "clip-norm", number("number", json_real(0), 0, "the most that the norm of all gradients may be; 0: any"));
   json_object_set_new(p, "warmup", number("integer", json_integer(0), 0, "steps of growth from 0 to lr"));
   json_object_set_new(p, "data", json_pack("{s:s}", "$ref", "#/$defs/data"));
   json_object_set_new(p, "seed", typed("integer", "of data order, random inputs and the numbers that the program draws"));

@@ -89,6 +89,8 @@ aot_status_t aothost_update(aothost_t *h, double lr);
 /* Forward, backward and update at once, of a program compiled with AOTHOST_STEP that has_step. Leaves output.N of the loss, and the
  * parameters, buffers and states after it; no other outputs and no gradients. */
 aot_status_t aothost_step(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, double lr);
+/* With run.train.accumulate aothost_step adds its gradients up only, and this updates by their sum, the mean over micro steps. */
+aot_status_t aothost_apply(aothost_t *h, double lr);
 aot_status_t aothost_reset(aothost_t *h); /* leaves as in the model file, offset 0 */
 
 /* Of a program whose random numbers are explicit (stage rng): what the next forward draws is a function of seed and offset. Each

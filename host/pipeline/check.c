@@ -143,8 +143,13 @@ static void check_device(checking_t *c) {
 static void check_stitch(checking_t *c, aoth_train_spec_t *train) {
   if (train->step != AOTH_STEP_ONE_GRAPH || (!train->is_step_said && !aoth_registry_find(c->s->registry, train->stitch.use))) return;
   note_status(c, aoth_stage_resolve(c->s, &train->stitch, "pass/1", c->p->arena));
-  for (uint64_t k = 0; train->stitch.unit && k < train->stitch.opts.n_values; k++)
-    if (aot_str_eq(train->stitch.unit->options[k].name, aot_str("loss"))) ((aot_opt_value_t *)(uintptr_t)train->stitch.opts.values)[k].i = train->loss;
+  for (uint64_t k = 0; train->stitch.unit && k < train->stitch.opts.n_values; k++) {
+    const aot_str_t name = train->stitch.unit->options[k].name;
+    aot_opt_value_t *value = (aot_opt_value_t *)(uintptr_t)&train->stitch.opts.values[k]; /* defaults so far, in the pipeline's arena */
+    if (aot_str_eq(name, aot_str("loss"))) value->i = train->loss;
+    if (aot_str_eq(name, aot_str("accumulate"))) value->i = train->accumulate;
+    if (aot_str_eq(name, aot_str("clip-norm"))) value->f = train->clip_norm;
+  }
 }
 
 static void check_train(checking_t *c) {

@@ -76,6 +76,8 @@ typedef struct aoth_train_spec {
   aoth_stage_t optimizer; /* run.train.optimizer with optimizer-with */
   int32_t step;           /* AOTH_STEP_* */
   int is_step_said;       /* by the file, not by default */
+  int64_t accumulate;     /* micro steps to a step */
+  double clip_norm;       /* 0: gradients are not clipped */
   aoth_stage_t stitch;    /* that makes one graph of the step; no unit where it is not wanted, or not there and not asked for */
   double lr, min_lr;
   int32_t schedule; /* AOTH_SCHEDULE_* */

@@ -132,10 +132,10 @@ static void read_optimizer(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_
 
 static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_spec_t *run) {
   static const char *const keys[] = {"steps", "optimizer", "optimizer-with", "lr",   "schedule",   "warmup", "min-lr",
-                                     "data",  "seed",      "log-every",      "loss", "checkpoint", "resume", "step"};
+                                     "data",  "seed",      "log-every",      "loss", "checkpoint", "resume", "step", "accumulate", "clip-norm"};
   aoth_train_spec_t *t = &run->train;
   const aoth_yaml_t *node = aoth_fields_get(map, "train");
-  if (!aoth_fields_known(f, node, "train", keys, 14)) return;
+  if (!aoth_fields_known(f, node, "train", keys, 16)) return;
   t->present = 1;
   t->where = aoth_yaml_where(f->arena, node);
   t->steps = aoth_fields_i64(f, node, "steps", 0, 1, INT64_C(1) << 40);
@@ -146,7 +146,11 @@ static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_
   t->where_step = aoth_fields_get(node, "step") ? aoth_fields_where(f, node, "step") : t->where;
   t->stitch.use = t->stitch.name = "stitch";
   t->stitch.where = t->where_step;
-  t->is_step_said = aoth_fields_get(node, "step") != NULL;
+  t->accumulate = aoth_fields_i64(f, node, "accumulate", 1, 1, 1000000);
+  t->clip_norm = aoth_fields_f64(f, node, "clip-norm", 0, 0, 1e9);
+  t->is_step_said = aoth_fields_get(node, "step") || t->accumulate > 1 || t->clip_norm > 0;
+  if (t->step == AOTH_STEP_THREE_GRAPHS && (t->accumulate > 1 || t->clip_norm > 0))
+    aoth_yaml_error(f->sink, f->arena, node, "pipeline.step", "'accumulate' and 'clip-norm' take 'step: one-graph'");
   t->lr = aoth_fields_f64(f, node, "lr", 1e-3, 0, 1e6);
   t->min_lr = aoth_fields_f64(f, node, "min-lr", 0, 0, 1e6);
   t->schedule = aoth_fields_word(f, node, "schedule", AOTH_SCHEDULE_CONSTANT, aoth_schedules, 3);
@@ -218,7 +222,8 @@ static void print_train(aoth_text_t *out, const aoth_train_spec_t *t) {
   aoth_print_options(out, "    optimizer-with: ", &t->optimizer);
   aoth_text_z(out, "    lr: ");
   aoth_print_double(out, t->lr);
-  aoth_text_f(out, "\n    step: %s", aoth_steps[t->step]);
+  aoth_text_f(out, "\n    step: %s\n    accumulate: %lld\n    clip-norm: ", aoth_steps[t->step], (long long)t->accumulate);
+  aoth_print_double(out, t->clip_norm);
   aoth_text_f(out, "\n    schedule: %s\n    warmup: %lld\n    min-lr: ", aoth_schedules[t->schedule],
               (long long)t->warmup);
   aoth_print_double(out, t->min_lr);

@@ -287,6 +287,11 @@ aot_status_t aothost_update(aothost_t *h, double lr) {
   return end(h, aoth_step_update(h->step, lr));
 }
 
+aot_status_t aothost_apply(aothost_t *h, double lr) {
+  AOT_TRY(begin(h));
+  return end(h, aoth_step_apply(h->step, lr));
+}
+
 aot_status_t aothost_reset(aothost_t *h) {
   AOT_TRY(begin(h));
   return end(h, aoth_step_reset(h->step));

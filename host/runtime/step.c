@@ -89,15 +89,16 @@ static void bind_inputs(aoth_step_t *s, aoth_call_t *c) {
   }
 }
 
-aot_status_t aoth_step_run(aoth_step_t *s, const aoth_call_t *c, int32_t kind, const aot_output_sink_t *open) {
+aot_status_t aoth_step_run(aoth_step_t *s, const aoth_call_t *c, const aot_output_sink_t *open) {
   const aot_binding_t what = {.struct_size = sizeof what,
-                              .graph = {.struct_size = sizeof what.graph, .kind = kind, .symbols = s->symbols, .n_symbols = s->sizes.n},
+                              .graph = {.struct_size = sizeof what.graph, .kind = c->kind, .number = c->number,
+                                        .symbols = s->symbols, .n_symbols = s->sizes.n},
                               .inputs = c->in_views, .n_inputs = c->n_in, .outputs = c->out_views, .n_outputs = c->n_out};
   memcpy(s->learned, s->symbols, s->sizes.n * sizeof *s->learned);
   return s->exec.run(s->exec.self, &what, s->learned, open);
 }
 
-static aot_status_t run_call(aoth_step_t *s, int which, int32_t kind) {
+static aot_status_t run_call(aoth_step_t *s, int which) {
   aoth_call_t *c = &s->call[which];
   bind_inputs(s, c);
   int any_unknown = 0;
@@ -105,8 +106,8 @@ static aot_status_t run_call(aoth_step_t *s, int which, int32_t kind) {
     s->symbols[i] = s->sizes.bound[i] ? s->sizes.value[i] : AOT_SYMBOL_UNKNOWN;
     any_unknown |= !s->sizes.bound[i];
   }
-  if (any_unknown) AOT_TRY(aoth_step_run_open(s, c, kind));
-  else AOT_TRY(aoth_step_run(s, c, kind, NULL));
+  if (any_unknown) AOT_TRY(aoth_step_run_open(s, c));
+  else AOT_TRY(aoth_step_run(s, c, NULL));
   for (uint32_t i = 0; i < c->n_out; i++)
     if (c->out[i].role == AOT_ROLE_OFFSET && c->out[i].tensor.dtype)
       s->offset = aoth_tensor_load_int(c->out[i].tensor.dtype, c->out[i].tensor.data);
@@ -193,6 +194,11 @@ static aot_status_t copy_inputs(aoth_step_t *s, const aoth_tensor_t *inputs) {
   return AOT_OK;
 }
 
+static aot_status_t too_early(const aoth_step_t *s, const char *what, const char *first) {
+  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.order", "%s needs a %s before it", what, first);
+  return AOT_E_PRECONDITION;
+}
+
 static aot_status_t lacks(const aoth_step_t *s, const char *what, const char *stage) {
   aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.lacks", "the compiled program has no %s graph; it takes %s", what, stage);
   return AOT_E_PRECONDITION;
@@ -214,7 +220,7 @@ aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint
   if (!s->call[AOTH_CALL_FORWARD].present) return lacks(s, "forward", "a program whose step was not stitched together");
   AOT_TRY(give_inputs(s, inputs, n_inputs));
   s->forward_offset = s->offset;
-  AOT_TRY(run_call(s, AOTH_CALL_FORWARD, AOT_GRAPH_FORWARD));
+  AOT_TRY(run_call(s, AOTH_CALL_FORWARD));
   AOT_TRY(aoth_step_settle_open(s));
   AOT_TRY(leave_first(s));
   s->phase = AOTH_PHASE_FORWARD;
@@ -226,17 +232,31 @@ static void give_lr(const aoth_call_t *c, double lr) {
     if (c->in[i].role == AOT_ROLE_HYPER) aoth_tensor_fill(&c->in[i].tensor, lr);
 }
 
+static aot_status_t make_writable(aoth_step_t *s, const aoth_call_t *c) {
+  for (uint32_t i = 0; i < c->n_out; i++)
+    if (c->out[i].role == AOT_ROLE_UPDATE) AOT_TRY(aoth_leaves_writable(&s->leaves, c->out[i].index));
+  return AOT_OK;
+}
+
 aot_status_t aoth_step_whole(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr) {
   const aoth_call_t *c = &s->call[AOTH_CALL_STEP];
   if (!c->present) return lacks(s, "step", "the stage stitch");
   AOT_TRY(give_inputs(s, inputs, n_inputs));
-  for (uint32_t i = 0; i < c->n_out; i++)
-    if (c->out[i].role == AOT_ROLE_UPDATE) AOT_TRY(aoth_leaves_writable(&s->leaves, c->out[i].index));
+  AOT_TRY(make_writable(s, c));
   give_lr(c, lr);
-  AOT_TRY(run_call(s, AOTH_CALL_STEP, AOT_GRAPH_STEP));
+  AOT_TRY(run_call(s, AOTH_CALL_STEP));
   AOT_TRY(leave_first(s));
   s->phase = AOTH_PHASE_UPDATE;
   return AOT_OK;
+}
+
+aot_status_t aoth_step_apply(aoth_step_t *s, double lr) {
+  const aoth_call_t *c = &s->call[AOTH_CALL_APPLY];
+  if (!c->present) return AOT_OK;
+  if (s->phase != AOTH_PHASE_UPDATE) return too_early(s, "the update of what was added up", "step");
+  AOT_TRY(make_writable(s, c));
+  give_lr(c, lr);
+  return run_call(s, AOTH_CALL_APPLY);
 }
 
 void aoth_step_store_inputs(const aoth_step_t *s, const aoth_tensor_t *inputs) {
@@ -272,11 +292,6 @@ static aot_status_t give_tangent(aoth_step_t *s, const aoth_slot_t *p, const aot
   return AOT_E_INVALID;
 }
 
-static aot_status_t too_early(const aoth_step_t *s, const char *what, const char *first) {
-  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.order", "%s needs a %s before it", what, first);
-  return AOT_E_PRECONDITION;
-}
-
 /* Gradients of a loss whose tangent is built in: there is nothing to give but that 1. */
 static aot_status_t check_own_loss(const aoth_step_t *s, const aoth_tensor_t *const *tangents, uint32_t n_tangents) {
   const int64_t loss = aoth_step_own_loss(s);
@@ -305,7 +320,7 @@ aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tang
     if (p->role == AOT_ROLE_TANGENT_UPDATE) aoth_tensor_zero(&p->tensor);
   }
   s->phase = AOTH_PHASE_FORWARD;
-  AOT_TRY(run_call(s, AOTH_CALL_BACKWARD, AOT_GRAPH_BACKWARD));
+  AOT_TRY(run_call(s, AOTH_CALL_BACKWARD));
   s->phase = AOTH_PHASE_BACKWARD;
   return AOT_OK;
 }
@@ -318,7 +333,7 @@ aot_status_t aoth_step_update(aoth_step_t *s, double lr) {
   if (!c->present) return lacks(s, "update", "an optimizer (run.train.optimizer)");
   if (s->phase != AOTH_PHASE_BACKWARD) return too_early(s, "an update", "backward");
   give_lr(c, lr);
-  AOT_TRY(run_call(s, AOTH_CALL_UPDATE, AOT_GRAPH_UPDATE));
+  AOT_TRY(run_call(s, AOTH_CALL_UPDATE));
   s->phase = AOTH_PHASE_UPDATE;
   AOT_TRY(prepare_exit(s, c, &b));
   return aoth_boundary_copy_back(&b);

@@ -72,6 +72,8 @@ aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tang
 aot_status_t aoth_step_update(aoth_step_t *s, double lr);
 /* Forward, backward and update in one graph (stage stitch), which leaves the loss, and new leaves in the place of the old. */
 aot_status_t aoth_step_whole(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr);
+/* Where steps are micro steps: the update, of the gradients that they have added up. Else nothing. */
+aot_status_t aoth_step_apply(aoth_step_t *s, double lr);
 aot_status_t aoth_step_reset(aoth_step_t *s); /* leaves as the model file has them; results are gone */
 
 /* A result or leaf by key: 1, or 0 when there is none (yet). Borrowed until the next call that runs or resets. */

@@ -55,7 +55,7 @@ static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, con
   return AOT_OK;
 }
 
-aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_call_t *c, int32_t kind) {
+aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_call_t *c) {
   asked_t asked = {s, c};
   const aot_output_sink_t sink = {.head = {.struct_size = (uint32_t)sizeof sink, .self = &asked}, .allocate = allocate};
   for (uint32_t i = 0; i < c->n_out; i++) {
@@ -63,7 +63,7 @@ aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_call_t *c, int32_t kind) {
     c->out[i].tensor = (aoth_tensor_t){0};
     c->out_views[i] = (aot_tensor_t){.dtype = c->out[i].type.dtype, .rank = AOT_RANK_OPEN};
   }
-  AOT_TRY(aoth_step_run(s, c, kind, &sink));
+  AOT_TRY(aoth_step_run(s, c, &sink));
   AOT_TRY(aoth_sizes_learn(&s->sizes, s->prog, s->learned, s->sizes.n, s->sink));
   for (uint32_t i = 0; i < c->n_out; i++) {
     if (!c->out[i].open || c->out[i].tensor.dtype) continue;

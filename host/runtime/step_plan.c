@@ -52,8 +52,7 @@ static aot_status_t measure_all(aoth_step_t *s) {
 }
 
 static void place_all(aoth_step_t *s) {
-  aoth_call_t *f = &s->call[AOTH_CALL_FORWARD], *b = &s->call[AOTH_CALL_BACKWARD], *u = &s->call[AOTH_CALL_UPDATE],
-              *one = &s->call[AOTH_CALL_STEP];
+  aoth_call_t *f = &s->call[AOTH_CALL_FORWARD], *b = &s->call[AOTH_CALL_BACKWARD], *u = &s->call[AOTH_CALL_UPDATE];
   uint64_t end = 0, late;
   for (uint32_t k = 0; k < s->leaves.n_inputs; k++) place(&s->given[k], &end);
   for (uint32_t i = 0; i < f->n_in; i++)
@@ -72,10 +71,13 @@ static void place_all(aoth_step_t *s) {
   for (uint32_t i = 0; i < b->n_in; i++)
     if (!aoth_slot_is_leaf(b->in[i].role) && b->in[i].role != AOT_ROLE_SAVED) place(&b->in[i], &end);
   for (uint32_t i = 0; i < u->n_out; i++) place(&u->out[i], &late);
-  for (uint32_t i = 0; i < one->n_in; i++)
-    if (!aoth_slot_is_leaf(one->in[i].role)) place(&one->in[i], &end);
-  for (uint32_t i = 0; i < one->n_out; i++)
-    if (one->home[i] == AOT_NO_INDEX) place(&one->out[i], &end);
+  for (int k = AOTH_CALL_STEP; k <= AOTH_CALL_APPLY; k++) {
+    aoth_call_t *c = &s->call[k];
+    for (uint32_t i = 0; i < c->n_in; i++)
+      if (!aoth_slot_is_leaf(c->in[i].role)) place(&c->in[i], &end);
+    for (uint32_t i = 0; i < c->n_out; i++)
+      if (c->home[i] == AOT_NO_INDEX) place(&c->out[i], &end);
+  }
   s->nbytes_block = late > end ? late : end;
 }
 

@@ -19,8 +19,10 @@ typedef struct aoth_slot {
 } aoth_slot_t;
 #define AOTH_NOWHERE UINT64_MAX
 
-typedef struct aoth_call { /* one graph */
+typedef struct aoth_call { /* one graph: the number-th of its kind */
   int present;
+  int32_t kind;
+  uint32_t number;
   uint32_t n_in, n_out;
   aoth_slot_t *in, *out;
   aot_tensor_t *in_views, *out_views; /* what the executable is handed */
@@ -30,8 +32,9 @@ typedef struct aoth_call { /* one graph */
 #define AOTH_CALL_FORWARD 0
 #define AOTH_CALL_BACKWARD 1
 #define AOTH_CALL_UPDATE 2
-#define AOTH_CALL_STEP 3 /* instead of the others */
-#define AOTH_N_CALLS 4
+#define AOTH_CALL_STEP 3  /* instead of the others; a micro step where there is an apply */
+#define AOTH_CALL_APPLY 4 /* the second STEP graph: the update, of gradients that were added up */
+#define AOTH_N_CALLS 5
 #define AOTH_PHASE_FORWARD 1 /* what has run since the inputs were given */
 #define AOTH_PHASE_BACKWARD 2
 #define AOTH_PHASE_UPDATE 3
@@ -91,8 +94,8 @@ const char *aoth_role_what(int32_t role); /* step_plan.c, for messages: "a saved
 aot_status_t aoth_step_rules(aoth_step_t *s, int may_be_open);
 
 /* step_dynamic.c: sizes that the run tells. */
-aot_status_t aoth_step_run(aoth_step_t *s, const aoth_call_t *c, int32_t kind, const aot_output_sink_t *open); /* step.c */
-aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_call_t *c, int32_t kind); /* outputs' memory is had during the run */
+aot_status_t aoth_step_run(aoth_step_t *s, const aoth_call_t *c, const aot_output_sink_t *open); /* step.c */
+aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_call_t *c); /* outputs' memory is had during the run */
 aot_status_t aoth_step_settle_open(aoth_step_t *s); /* after forward: ports of the backward, rules */
 void aoth_step_free_open(aoth_step_t *s);
 int aoth_step_owns_open(const aoth_step_t *s, const void *data);

@@ -51,10 +51,20 @@ static aot_status_t read_ports(aoth_step_t *s, const aot_port_t *ports, uint32_t
   return AOT_OK;
 }
 
-static aot_status_t read_call(aoth_step_t *s, int32_t kind, aoth_call_t *c) {
-  aot_graph_t g = aoth_graph_graph_find(s->prog, kind);
+static aot_graph_t find_graph(aot_prog_t *p, int32_t kind, uint32_t number) {
+  aot_str_t name;
+  int32_t its_kind;
+  for (uint32_t g = 1; g < aoth_graph_n_graphs(p); g++)
+    if (aoth_graph_graph_info(p, (aot_graph_t){g}, &its_kind, &name) == AOT_OK && its_kind == kind && number-- == 0) return (aot_graph_t){g};
+  return (aot_graph_t){AOT_NO_ID};
+}
+
+static aot_status_t read_call(aoth_step_t *s, int32_t kind, uint32_t number, aoth_call_t *c) {
+  aot_graph_t g = find_graph(s->prog, kind, number);
   if (g.id == AOT_NO_ID) return AOT_OK;
   c->present = 1;
+  c->kind = kind;
+  c->number = number;
   c->n_in = aoth_graph_n_inputs(s->prog, g);
   c->n_out = aoth_graph_n_outputs(s->prog, g);
   AOT_TRY(read_ports(s, aoth_graph_inputs(s->prog, g), c->n_in, &c->in, &c->in_views));
@@ -93,8 +103,7 @@ aoth_call_t *aoth_step_first(const aoth_step_t *s) {
 }
 
 /* New values of a step lie where the old ones did (aot/graph.h, AOT_GRAPH_STEP). */
-static aot_status_t find_homes(aoth_step_t *s) {
-  aoth_call_t *c = &s->call[AOTH_CALL_STEP];
+static aot_status_t find_homes(aoth_step_t *s, aoth_call_t *c) {
   uint32_t *of_leaf = table(s, s->leaves.n, sizeof *of_leaf), offset = AOT_NO_INDEX; /* input port + 1 */
   c->home = c->present ? table(s, c->n_out, sizeof *c->home) : NULL;
   if (!of_leaf || (c->present && !c->home)) return no_memory(s);
@@ -249,17 +258,18 @@ static aot_status_t check_updates(aoth_step_t *s) {
 }
 
 aot_status_t aoth_step_read(aoth_step_t *s) {
-  static const int32_t kinds[AOTH_N_CALLS] = {AOT_GRAPH_FORWARD, AOT_GRAPH_BACKWARD, AOT_GRAPH_UPDATE, AOT_GRAPH_STEP};
+  static const int32_t kinds[AOTH_N_CALLS] = {AOT_GRAPH_FORWARD, AOT_GRAPH_BACKWARD, AOT_GRAPH_UPDATE, AOT_GRAPH_STEP, AOT_GRAPH_STEP};
   if (aoth_graph_graph_find(s->prog, AOT_GRAPH_JOINT).id != AOT_NO_ID)
     return refuse(s, "run.joint", "the program is a joint graph that was not divided; add a partition stage before the backend");
-  for (int k = 0; k < AOTH_N_CALLS; k++) AOT_TRY(read_call(s, kinds[k], &s->call[k]));
+  for (int k = 0; k < AOTH_N_CALLS; k++) AOT_TRY(read_call(s, kinds[k], k == AOTH_CALL_APPLY, &s->call[k]));
   if (!aoth_step_first(s)->present) return refuse(s, "run.ports", "the program has no forward graph");
   s->gradient = table(s, s->leaves.n, sizeof *s->gradient);
   s->changed = table(s, s->leaves.n, 1);
   if (!s->gradient || !s->changed) return no_memory(s);
   memset(s->gradient, 0xff, s->leaves.n * sizeof *s->gradient);
   AOT_TRY(index_forward(s));
-  AOT_TRY(find_homes(s));
+  AOT_TRY(find_homes(s, &s->call[AOTH_CALL_STEP]));
+  AOT_TRY(find_homes(s, &s->call[AOTH_CALL_APPLY]));
   AOT_TRY(read_rules(s));
   AOT_TRY(read_entry_rules(s));
   AOT_TRY(check_backward(s));

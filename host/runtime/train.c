@@ -160,19 +160,31 @@ static aot_status_t go_back(loop_t *l, double lr) {
   return AOT_OK;
 }
 
-static aot_status_t one_step(loop_t *l) {
+/* One batch: a forward, or a whole step, or a micro step. */
+static aot_status_t one_batch(loop_t *l, int64_t number, double lr, double *out_loss) {
   const aoth_tensor_t *inputs;
   uint32_t n;
-  double loss, lr = aoth_schedule_at(&l->schedule, l->done);
-  uint64_t begin = aoth_now_ns(), at = begin;
-  AOT_TRY(aoth_feed_next(l->feed, &l->random, l->done, &inputs, &n));
+  uint64_t at = aoth_now_ns();
+  AOT_TRY(aoth_feed_next(l->feed, &l->random, number, &inputs, &n));
   aoth_trace_span(l->trace, "run", "feed", at, NULL);
   at = aoth_now_ns();
   const int is_stitched = aoth_step_has(l->step, AOT_GRAPH_STEP);
   if (is_stitched) AOT_TRY(aoth_step_whole(l->step, inputs, n, lr));
   else AOT_TRY(aoth_step_forward(l->step, inputs, n));
   aoth_trace_span(l->trace, "run", is_stitched ? "step graph" : "forward", at, NULL);
-  AOT_TRY(read_loss(l, &loss));
+  return read_loss(l, out_loss);
+}
+
+static aot_status_t one_step(loop_t *l) {
+  const double lr = aoth_schedule_at(&l->schedule, l->done);
+  const int64_t n_batches = l->spec->accumulate;
+  const uint64_t begin = aoth_now_ns();
+  double loss = 0;
+  for (int64_t k = 0; k < n_batches; k++) {
+    double part = 0;
+    AOT_TRY(one_batch(l, l->done * n_batches + k, lr, &part));
+    loss += part / (double)n_batches;
+  }
   if (!isfinite(loss)) {
     l->result->diverged = 1;
     aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, &l->spec->where, "train.diverged",
@@ -180,7 +192,7 @@ static aot_status_t one_step(loop_t *l) {
                      (long long)l->done + 1);
     return AOT_OK;
   }
-  if (!is_stitched) AOT_TRY(go_back(l, lr));
+  AOT_TRY(aoth_step_has(l->step, AOT_GRAPH_STEP) ? aoth_step_apply(l->step, lr) : go_back(l, lr));
   l->done++;
   aoth_trace_span(l->trace, "run", "step", begin, NULL);
   aoth_trace_counter(l->trace, "loss", loss);

@@ -11,12 +11,12 @@
 typedef struct unit {
   aot_pass_t table;
   aot_host_t host;
-  uint32_t loss;
+  st_options_t options;
 } unit_t;
 
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const unit_t *u = p->head.self;
-  return st_stitch(&u->host, ctx, prog, u->loss);
+  return st_stitch(&u->host, ctx, prog, &u->options);
 }
 
 static void destroy(const aot_table_t *p) { free(p->self); }
@@ -29,7 +29,7 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
     free(u);
     return AOT_E_EXHAUSTED;
   }
-  u->loss = (uint32_t)opts->values[0].i;
+  u->options = (st_options_t){.loss = (uint32_t)opts->values[0].i, .accumulate = opts->values[1].i, .clip_norm = opts->values[2].f};
   u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
   *out_table = &u->table.head;
   return AOT_OK;
@@ -38,6 +38,10 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 static const aot_option_t options[] = {
     {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT, .name = AOT_STR_INIT("loss"),
      .help = AOT_STR_INIT("number of the user output that is minimised"), .preset = {.i = 0}, .min = 0, .max = 65535},
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT, .name = AOT_STR_INIT("accumulate"),
+     .help = AOT_STR_INIT("micro steps whose gradients are added up for one update"), .preset = {.i = 1}, .min = 1, .max = 1000000},
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT, .name = AOT_STR_INIT("clip-norm"),
+     .help = AOT_STR_INIT("the most that the norm of all gradients together may be; 0: any"), .preset = {.f = 0}, .min = 0, .max = 1e9},
 };
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
                                         .needs = AOT_PROP_PARTITIONED,
@@ -50,7 +54,7 @@ static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
                                 .version = AOT_STR_INIT(AOT_VERSION),
                                 .help = AOT_STR_INIT(HELP),
                                 .options = options,
-                                .n_options = 1,
+                                .n_options = sizeof options / sizeof *options,
                                 .option_stride = sizeof *options,
                                 .contract = &contract,
                                 .create = create};

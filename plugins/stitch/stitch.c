@@ -6,6 +6,7 @@
 #include <aot/inline.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { FORWARD, BACKWARD, UPDATE, N_PARTS };
 static const int32_t kinds[N_PARTS] = {AOT_GRAPH_FORWARD, AOT_GRAPH_BACKWARD, AOT_GRAPH_UPDATE};
@@ -18,12 +19,16 @@ typedef struct stitching {
   aot_ctx_t *ctx;
   aot_prog_t *prog;
   aot_graph_t part[N_PARTS];
-  uint32_t loss;
+  st_options_t options;
+  em_t emit; /* at the end of the graph that is being made */
   uint8_t *is_needed;     /* by value id */
   uint32_t *leaf_value;   /* by leaf: the step's input; AOT_NO_ID: none yet */
   uint32_t *gradient;     /* by leaf: the backward's output value */
+  uint32_t *given;        /* by leaf: the gradient that the update gets, a value of the graph that is being made */
+  uint32_t *sum;          /* by leaf: the leaf that its gradients are added up in */
+  uint32_t *taken;        /* by leaf: that sum, as the update takes it */
   uint32_t *saved;        /* by slot: the forward's output value */
-  uint32_t n_slots;
+  uint32_t n_slots, n_leaves;
   uint32_t seed, offset;  /* the step's inputs */
 } stitching_t;
 
@@ -33,7 +38,7 @@ static aot_status_t fail(const stitching_t *s, const char *code, const char *mes
 
 static aot_status_t fail_loss(const stitching_t *s, const char *why) {
   char message[160];
-  snprintf(message, sizeof message, "user output %u cannot be the loss: %s", s->loss, why);
+  snprintf(message, sizeof message, "user output %u cannot be the loss: %s", s->options.loss, why);
   return fail(s, "stitch.loss", message);
 }
 
@@ -57,11 +62,15 @@ static aot_status_t read_outputs(stitching_t *s) {
   const uint32_t n_gradients = s->graph->n_outputs(s->prog, s->part[BACKWARD]);
   s->n_slots = n;
   s->saved = table(s, n);
-  s->gradient = table(s, s->graph->n_leaves(s->prog));
-  s->leaf_value = table(s, s->graph->n_leaves(s->prog));
+  s->n_leaves = s->graph->n_leaves(s->prog); /* of the program; our own come behind */
+  s->gradient = table(s, s->n_leaves);
+  s->given = table(s, s->n_leaves);
+  s->sum = table(s, s->n_leaves);
+  s->taken = table(s, s->n_leaves);
+  s->leaf_value = table(s, s->n_leaves);
   s->copier.map = table(s, s->graph->n_values(s->prog));
   s->is_needed = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)s->graph->n_values(s->prog) + 1);
-  if (!s->saved || !s->gradient || !s->leaf_value || !s->copier.map || !s->is_needed) return AOT_E_EXHAUSTED;
+  if (!s->saved || !s->gradient || !s->given || !s->sum || !s->taken || !s->leaf_value || !s->copier.map || !s->is_needed) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < n; i++)
     if (out[i].role == AOT_ROLE_SAVED && out[i].index < n) s->saved[out[i].index] = out[i].value.id;
   for (uint32_t i = 0; i < n_gradients; i++)
@@ -78,7 +87,7 @@ static uint32_t handed(const stitching_t *s, const aot_port_t *input) {
 static int is_result(const stitching_t *s, const aot_port_t *output) {
   const int is_loss = output->role == AOT_ROLE_LOSS || output->role == AOT_ROLE_USER_OUTPUT;
   return output->value.id != AOT_NO_ID &&
-         (output->role == AOT_ROLE_UPDATE || output->role == AOT_ROLE_OFFSET || output->role == AOT_ROLE_TOKEN || (is_loss && output->index == s->loss));
+         (output->role == AOT_ROLE_UPDATE || output->role == AOT_ROLE_OFFSET || output->role == AOT_ROLE_TOKEN || (is_loss && output->index == s->options.loss));
 }
 
 /* ---- what the step needs: from its results back ---- */
@@ -115,15 +124,12 @@ static aot_status_t need_part(stitching_t *s, aot_graph_t part) {
 
 /* ---- tangents ---- */
 
+/* The loss of a step is the mean of those of its micro steps. */
 static aot_status_t add_tangent(stitching_t *s, const aot_port_t *port) {
-  em_t e = em_make(s->host, s->ctx, s->prog, s->copier.graph);
-  const aot_type_t t = em_type(&e, em_v(port->value));
-  e.flags = AOT_NODE_BACKWARD;
-  e.code = "stitch.operator";
-  e.what = "a tangent";
-  const em_x number = em_f(port->role == AOT_ROLE_TANGENT && port->index == s->loss ? 1 : 0);
-  s->copier.map[port->value.id] = em_value(&e, em_filled(&e, &t, number)).id;
-  return e.status;
+  const aot_type_t t = em_type(&s->emit, em_v(port->value));
+  const int is_loss = port->role == AOT_ROLE_TANGENT && port->index == s->options.loss;
+  s->copier.map[port->value.id] = em_value(&s->emit, em_filled(&s->emit, &t, em_f(is_loss ? 1.0 / (double)s->options.accumulate : 0))).id;
+  return s->emit.status;
 }
 
 /* ---- inputs: every leaf once, in the order in which the parts take them; the chains of effects stay two ---- */
@@ -156,7 +162,8 @@ static aot_status_t connect(stitching_t *s, aot_graph_t part) {
   for (uint32_t i = 0; i < s->graph->n_inputs(s->prog, part); i++) {
     const aot_port_t port = s->graph->inputs(s->prog, part)[i];
     const uint32_t from = handed(s, &port);
-    if (from != AOT_NO_ID) s->copier.map[port.value.id] = s->copier.map[from];
+    if (port.role == AOT_ROLE_GRADIENT) s->copier.map[port.value.id] = s->given[port.index];
+    else if (from != AOT_NO_ID) s->copier.map[port.value.id] = s->copier.map[from];
     else if ((port.role == AOT_ROLE_TANGENT || port.role == AOT_ROLE_TANGENT_UPDATE) && s->is_needed[port.value.id]) AOT_TRY(add_tangent(s, &port));
   }
   return AOT_OK;
@@ -184,6 +191,109 @@ static aot_status_t add_outputs(stitching_t *s, aot_graph_t part, int is_loss_tu
   }
   return AOT_OK;
 }
+
+/* ---- gradients on their way from the backward to the update ---- */
+
+static int is_given(const stitching_t *s, uint32_t leaf) { return s->gradient[leaf] != AOT_NO_ID && s->is_needed[s->gradient[leaf]]; }
+
+static void give_gradients(stitching_t *s) {
+  for (uint32_t i = 0; i < s->n_leaves; i++)
+    if (is_given(s, i)) s->given[i] = s->copier.map[s->gradient[i]];
+}
+
+/* All gradients times min(1, most / their norm): torch.nn.utils.clip_grad_norm_, in its order of operations. */
+static aot_status_t clip(stitching_t *s) {
+  em_t *e = &s->emit;
+  uint32_t *norms = table(s, s->n_leaves), n = 0;
+  int32_t dtype = 0;
+  if (!norms) return AOT_E_EXHAUSTED;
+  for (uint32_t i = 0; i < s->n_leaves; i++) {
+    if (!is_given(s, i)) continue;
+    em_x norm = EM(e, "linalg_vector_norm", em_v((aot_value_t){s->given[i]}), em_f(2));
+    if (!dtype) dtype = em_type(e, norm).dtype;
+    norms[n++] = em_value(e, em_cast(e, norm, dtype)).id;
+  }
+  if (n == 0) return e->status;
+  const em_x total = EM(e, "linalg_vector_norm", EM(e, "stack", aot_arg_values(norms, n)), em_f(2));
+  const em_x factor = em_mul(e, EM(e, "reciprocal", em_add(e, total, em_f(1e-6))), em_f(s->options.clip_norm));
+  const em_x clipped = EM(e, "clamp", factor, em_none(), em_f(1));
+  for (uint32_t i = 0; i < s->n_leaves; i++) {
+    if (!is_given(s, i)) continue;
+    const em_x g = em_v((aot_value_t){s->given[i]});
+    s->given[i] = em_value(e, em_mul(e, g, em_cast(e, clipped, aot_dtype_part(em_type(e, g).dtype)))).id;
+  }
+  return e->status;
+}
+
+/* A leaf of zeros for the sum of a parameter's gradients. */
+static aot_status_t add_sum(stitching_t *s, uint32_t leaf) {
+  static const char prefix[] = "accumulated.";
+  aot_leaf_info_t parameter = {.struct_size = sizeof parameter}, sum = {.struct_size = sizeof sum, .role = AOT_ROLE_STATE, .n_names = 1};
+  aot_leaf_t made;
+  AOT_TRY(s->graph->leaf_info(s->prog, (aot_leaf_t){leaf}, &parameter));
+  const aot_str_t name = parameter.n_names ? parameter.names[0] : (aot_str_t){"", 0};
+  char *text = s->host->alloc(s->host, s->ctx, AOT_ARENA_GRAPH, 1, name.size + sizeof prefix);
+  if (!text) return AOT_E_EXHAUSTED;
+  memcpy(text, prefix, sizeof prefix - 1);
+  memcpy(text + sizeof prefix - 1, name.data, (size_t)name.size);
+  const aot_str_t full = {text, name.size + sizeof prefix - 1};
+  sum.names = &full;
+  AOT_TRY(s->graph->value_type(s->prog, (aot_value_t){s->given[leaf]}, &sum.type));
+  sum.type.strides = NULL;
+  sum.type.offset = 0;
+  sum.type.flags = 0;
+  AOT_TRY(s->host->edit->leaf_create(s->prog, &sum, &made));
+  s->sum[leaf] = made.id;
+  const aot_rule_t rule = {.kind = AOT_RULE_COPY_BACK, .a = made.id};
+  return s->host->edit->rule_add(s->prog, &rule);
+}
+
+/* The sum so far, as an input of the graph that is being made. */
+static aot_status_t take_sum(stitching_t *s, uint32_t leaf, aot_value_t *out) {
+  aot_leaf_info_t sum = {.struct_size = sizeof sum};
+  AOT_TRY(s->graph->leaf_info(s->prog, (aot_leaf_t){s->sum[leaf]}, &sum));
+  return s->host->edit->input_add(s->prog, s->copier.graph, AOT_ROLE_STATE, s->sum[leaf], &sum.type, sum.names[0], out);
+}
+
+static aot_status_t put_sum(stitching_t *s, uint32_t leaf, em_x value) {
+  const aot_value_t v = em_value(&s->emit, value);
+  AOT_TRY(s->emit.status);
+  return s->host->edit->output_add(s->prog, s->copier.graph, AOT_ROLE_UPDATE, s->sum[leaf], v, (aot_str_t){"", 0});
+}
+
+/* A micro step adds its gradients up; the step that applies them begins the sums anew. */
+static aot_status_t add_up(stitching_t *s) {
+  for (uint32_t i = 0; i < s->n_leaves; i++) {
+    aot_value_t sum;
+    if (!is_given(s, i)) continue;
+    AOT_TRY(add_sum(s, i));
+    AOT_TRY(take_sum(s, i, &sum));
+    AOT_TRY(put_sum(s, i, em_add(&s->emit, em_v(sum), em_v((aot_value_t){s->given[i]}))));
+  }
+  return AOT_OK;
+}
+
+static aot_status_t give_sums(stitching_t *s) {
+  for (uint32_t i = 0; i < s->n_leaves; i++) {
+    aot_value_t sum;
+    if (!is_given(s, i)) continue;
+    AOT_TRY(take_sum(s, i, &sum));
+    s->given[i] = s->taken[i] = sum.id;
+  }
+  return AOT_OK;
+}
+
+/* Behind all that reads them, so that they can be written where they lie. */
+static aot_status_t begin_sums_anew(stitching_t *s) {
+  for (uint32_t i = 0; i < s->n_leaves; i++) {
+    if (!is_given(s, i)) continue;
+    const aot_type_t t = em_type(&s->emit, em_v((aot_value_t){s->taken[i]}));
+    AOT_TRY(put_sum(s, i, em_filled(&s->emit, &t, em_f(0))));
+  }
+  return AOT_OK;
+}
+
+/* ---- what cannot be stitched ---- */
 
 typedef struct storage {
   const char *begin, *end;
@@ -213,14 +323,12 @@ static aot_status_t check_sharing(const stitching_t *s) {
   return AOT_OK;
 }
 
-/* ---- what cannot be stitched ---- */
-
 static aot_status_t check_loss(const stitching_t *s) {
   const aot_port_t *out = s->graph->outputs(s->prog, s->part[FORWARD]), *in = s->graph->inputs(s->prog, s->part[BACKWARD]);
   int has_tangents = 0, has_own = 0; /* a model exported with its backward has the 1 built in */
   for (uint32_t i = 0, n = s->graph->n_inputs(s->prog, s->part[BACKWARD]); i < n; i++) {
     has_tangents |= in[i].role == AOT_ROLE_TANGENT;
-    has_own |= in[i].role == AOT_ROLE_TANGENT && in[i].index == s->loss;
+    has_own |= in[i].role == AOT_ROLE_TANGENT && in[i].index == s->options.loss;
   }
   if (has_tangents && !has_own) return fail_loss(s, "it depends on no parameter");
   for (uint32_t i = 0, n = s->graph->n_outputs(s->prog, s->part[FORWARD]); i < n; i++)
@@ -229,23 +337,53 @@ static aot_status_t check_loss(const stitching_t *s) {
   return fail_loss(s, "there is no such output, or it is a view of another tensor");
 }
 
+/* A new graph to be made, which takes its inputs by itself. */
+static aot_status_t begin_graph(stitching_t *s, const char *name) {
+  AOT_TRY(s->host->edit->graph_create(s->prog, AOT_GRAPH_STEP, aot_str(name), &s->copier.graph));
+  s->emit = em_make(s->host, s->ctx, s->prog, s->copier.graph);
+  s->emit.code = "stitch";
+  s->emit.what = "the step";
+  s->emit.flags = AOT_NODE_BACKWARD;
+  for (uint32_t i = 0; i < s->n_leaves; i++) s->leaf_value[i] = AOT_NO_ID;
+  s->seed = s->offset = AOT_NO_ID;
+  return AOT_OK;
+}
+
+static aot_status_t finish_update(stitching_t *s) {
+  if (s->options.clip_norm > 0) AOT_TRY(clip(s));
+  return copy_part(s, s->part[UPDATE]);
+}
+
 static aot_status_t stitch(stitching_t *s) {
+  const int is_whole = s->options.accumulate == 1;
   AOT_TRY(read_outputs(s));
   AOT_TRY(check_loss(s));
   AOT_TRY(check_sharing(s));
   for (int k = N_PARTS; k-- > 0;) AOT_TRY(need_part(s, s->part[k]));
-  AOT_TRY(s->host->edit->graph_create(s->prog, AOT_GRAPH_STEP, aot_str("step"), &s->copier.graph));
-  for (int k = 0; k < N_PARTS; k++) AOT_TRY(add_inputs(s, s->part[k]));
-  for (int k = 0; k < N_PARTS; k++) AOT_TRY(copy_part(s, s->part[k]));
+  AOT_TRY(begin_graph(s, is_whole ? "step" : "micro_step"));
+  for (int k = 0; k < (is_whole ? N_PARTS : UPDATE); k++) AOT_TRY(add_inputs(s, s->part[k]));
+  AOT_TRY(copy_part(s, s->part[FORWARD]));
+  AOT_TRY(copy_part(s, s->part[BACKWARD]));
+  give_gradients(s);
+  if (is_whole) AOT_TRY(finish_update(s));
   AOT_TRY(add_outputs(s, s->part[FORWARD], 1));
-  for (int k = 0; k < N_PARTS; k++) AOT_TRY(add_outputs(s, s->part[k], 0));
+  for (int k = 0; k < (is_whole ? N_PARTS : UPDATE); k++) AOT_TRY(add_outputs(s, s->part[k], 0));
+  if (!is_whole) {
+    AOT_TRY(add_up(s));
+    AOT_TRY(begin_graph(s, "apply"));
+    AOT_TRY(add_inputs(s, s->part[UPDATE]));
+    AOT_TRY(give_sums(s));
+    AOT_TRY(finish_update(s));
+    AOT_TRY(begin_sums_anew(s));
+    AOT_TRY(add_outputs(s, s->part[UPDATE], 0));
+  }
   for (int k = 0; k < N_PARTS; k++) AOT_TRY(s->host->edit->graph_erase(s->prog, s->part[k]));
   return AOT_OK;
 }
 
-aot_status_t st_stitch(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t loss) {
+aot_status_t st_stitch(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const st_options_t *options) {
   stitching_t s = {.copier = {.host = host, .ctx = ctx, .prog = prog}, .host = host, .graph = host->graph, .ctx = ctx, .prog = prog,
-                   .loss = loss, .seed = AOT_NO_ID, .offset = AOT_NO_ID};
+                   .options = *options};
   for (int k = 0; k < N_PARTS; k++) {
     char message[96];
     s.part[k] = host->graph->graph_find(prog, kinds[k]);

@@ -11,7 +11,17 @@
 
 #include <aot/host.h>
 
-/* loss: number of the user output that is minimised. Replaces the three graphs. Diagnoses what cannot be stitched. O(program). */
-aot_status_t st_stitch(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t loss);
+/* With micro steps the gradients of several are added up before an update uses them; the program then has two STEP graphs:
+ *
+ *     micro_step    leaves, inputs, sums --> loss, new sums            run `accumulate` times
+ *     apply         parameters, lr, states, sums --> new ones, zeros   then once */
+typedef struct st_options {
+  uint32_t loss;      /* number of the user output that is minimised */
+  int64_t accumulate; /* micro steps to an update; 1: one graph */
+  double clip_norm;   /* the most that the norm of all gradients together may be; 0: any */
+} st_options_t;
+
+/* Replaces the three graphs. Diagnoses what cannot be stitched. O(program). */
+aot_status_t st_stitch(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const st_options_t *options);
 
 #endif

@@ -2,13 +2,13 @@
 # Thirty steps of each optimizer on each backend end at the loss that eager PyTorch 2.11 ends at.
 . "$(dirname "$0")/lib.sh"
 m=$models/mlp
-one() { # LOSS OPTIMIZER OPTIONS
+one() { # LOSS OPTIMIZER OPTIONS STEPS FURTHER
   for backend in backend-ref backend-cpu; do
     cat > train.yaml <<EOF
 aot: 1
 model: {path: $m/train.pt2}
 stages: [{use: functionalize}, {use: autograd}, {use: partition-mincut}, {use: $backend}]
-run: {train: {steps: 30, lr: 0.05, optimizer: $2, optimizer-with: {$3}, data: $m/expected.safetensors}}
+run: {train: {steps: ${4:-30}, lr: 0.05, optimizer: $2, optimizer-with: {$3}, data: $m/expected.safetensors${5:+, $5}}}
 EOF
     status 0 "$aothost" run train.yaml --json run.json
     got=$(sed -n 's/.*"last_loss": \([0-9.e-]*\),*/\1/p' run.json)
@@ -22,6 +22,11 @@ one 0.03403085097670555 sgd   'momentum: 0.9, nesterov: true'
 one 4.420226097106934   sgd   'maximize: true'
 one 0.25639912486076355 adam  'weight-decay: 0.1, amsgrad: true'
 one 86.53533935546875   adamw 'amsgrad: true, maximize: true'
+# clipped and accumulated as torch.nn.utils.clip_grad_norm_ and backward of loss / k do (optimizers.py)
+one 1.7167809009552002 sgd '' 30 'clip-norm: 0.5'
+one 1.495214819908142 sgd '' 30 'accumulate: 2'
+one 0.3101312890648842 adamw '' 4 'accumulate: 3, clip-norm: 0.1'
+says 'copied a step 0 bytes'
 m=$root/tests/models/fno_1d # complex parameters
 one 0.9385905265808105 sgd   'momentum: 0.9, weight-decay: 0.01'
 one 0.17400409281253815 adamw 'amsgrad: true'

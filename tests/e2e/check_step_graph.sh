@@ -25,6 +25,15 @@ done
 status 0 "$aothost" run p.yaml --set "vars.model=$models/gpt_tiny/train.pt2" --set vars.backend=backend-cpu --set run.train.optimizer=sgd
 says 'copied a step 0 bytes'
 
+# micro steps: a run that is resumed in its middle ends where the whole one does
+status 0 "$aothost" run p.yaml --set "vars.model=$models/gpt_tiny/train.pt2" --set run.train.accumulate=2 --set run.train.clip-norm=0.3 --set run.train.steps=4
+mv one.st whole.st
+status 0 "$aothost" run p.yaml --set "vars.model=$models/gpt_tiny/train.pt2" --set run.train.accumulate=2 --set run.train.clip-norm=0.3 --set run.train.steps=2 --set run.train.checkpoint=half.st
+status 0 "$aothost" run p.yaml --set "vars.model=$models/gpt_tiny/train.pt2" --set run.train.accumulate=2 --set run.train.clip-norm=0.3 --set run.train.steps=4 --set run.train.resume=half.st
+same one.st whole.st
+status 2 "$aothost" run p.yaml --set "vars.model=$models/gpt_tiny/train.pt2" --set run.train.accumulate=2 --set run.train.step=three-graphs
+says "take 'step: one-graph'"
+
 # the program, as text, and back
 status 0 "$aothost" opt "$models/mlp/train.pt2" --use functionalize --use autograd --use partition-default --use sgd --use stitch -o step.ir
 has step.ir '^graph @step.* step \{'
