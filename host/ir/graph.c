@@ -1,6 +1,7 @@
 /* Reading the store: the functions of <aot/graph.h>. No function here changes a program. Nothing is reported about an id
  * that is gone: asking is legitimate, and the status is the answer. Each is O(1) but users (O(uses), writes at most
  * `capacity`) and graph_find (O(graphs)). */
+#include <base/debug_assert.h>
 #include <ir/program_store.h>
 #include <string.h>
 
@@ -118,6 +119,7 @@ aot_status_t aoth_graph_node_info(aot_prog_t *p, aot_node_t n, aot_node_info_t *
 aot_status_t aoth_graph_value_type(aot_prog_t *p, aot_value_t v, aot_type_t *out) {
   AOT_TRY(status_of_row(v.id, p->values.n, value_is_alive(p, v.id)));
   *out = *value_type_of(p, v.id);
+  AOT_ASSERT(aoth_type_is_live(p, out)); /* rows of types outlive what undo takes back; values do not reach them */
   return AOT_OK;
 }
 

@@ -12,6 +12,7 @@
  * shortening arrays, and list neighbours are where they were. begin nests; commit of an inner begin keeps its records
  * for the outer one. Memory: 32 bytes an edit, and the replaced bodies. The record of an edit has its room before the edit is made;
  * an edit without it is not made, and then the journal is not whole, whatever becomes of the edit's status. */
+#include <base/debug_assert.h>
 #include <inttypes.h>
 #include <ir/program_store.h>
 #include <ir/words.h>
@@ -27,6 +28,7 @@ aot_status_t aoth_edit_begin(aot_prog_t *p) {
 void aoth_edit_record(aot_prog_t *p, uint32_t kind, uint32_t a, uint32_t b, uint32_t c, uint32_t d, uint32_t e,
                       const void *ptr) {
   if (!p->has_journal) return;
+  AOT_ASSERT(p->edits.n < p->edits.capacity); /* aoth_edit_begin has made room */
   edit_row_t row = {.kind = kind, .u = {a, b, c, d, e}, .p = ptr};
   p->edits.at[p->edits.n++] = row;
 }
@@ -57,6 +59,7 @@ void aoth_journal_commit(aot_prog_t *p) { end(p); }
 
 static void undo_node_create(aot_prog_t *p, uint32_t node) {
   const node_row_t *r = &p->nodes.at[node];
+  AOT_ASSERT(node + 1 == p->nodes.n && r->first_result + r->n_results == p->values.n && r->slot_begin + r->n_operands == p->slots.n);
   aoth_node_refs(p, r->args, r->n_args, -1);
   for (uint32_t i = r->n_operands; i-- > 0;)
     if (r->operands[i] != NONE) aoth_use_unlink(p, r->slot_begin + i, r->operands[i]);
@@ -103,7 +106,7 @@ static void undo_arg_set(aot_prog_t *p, const edit_row_t *e) {
 }
 
 static void undo_uses_replace(aot_prog_t *p, const edit_row_t *e) {
-  uint32_t first = e->u[3], last = e->u[4];
+  uint32_t first = e->u[3], last = e->u[4], n_moved = 0;
   value_row_t *from = &p->values.at[e->u[0]], *to = &p->values.at[e->u[1]];
   to->last_use = p->slots.at[first].prev; /* what was moved stands at the end of the list */
   if (to->last_use == NONE) to->first_use = NONE;
@@ -113,7 +116,8 @@ static void undo_uses_replace(aot_prog_t *p, const edit_row_t *e) {
   from->first_use = first;
   from->last_use = last;
   from->n_uses = e->u[2];
-  for (uint32_t slot = first; slot != NONE; slot = p->slots.at[slot].next) aoth_slot_store(p, slot, e->u[0]);
+  for (uint32_t slot = first; slot != NONE; slot = p->slots.at[slot].next, n_moved++) aoth_slot_store(p, slot, e->u[0]);
+  AOT_ASSERT(n_moved == e->u[2]);
 }
 
 static void undo_input_erase(aot_prog_t *p, const edit_row_t *e) {
@@ -148,7 +152,9 @@ static void undo_outputs_clear(aot_prog_t *p, const edit_row_t *e) {
 }
 
 static void undo_input_add(aot_prog_t *p, uint32_t graph) {
-  p->graphs.at[graph].inputs.n--;
+  graph_row_t *g = &p->graphs.at[graph];
+  AOT_ASSERT(g->inputs.n > 0 && g->inputs.at[g->inputs.n - 1].value.id + 1 == p->values.n);
+  g->inputs.n--;
   p->values.n--;
 }
 

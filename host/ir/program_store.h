@@ -182,6 +182,7 @@ aot_status_t aoth_type_check(aot_prog_t *p, const aot_type_t *t, const char *wha
 aot_status_t aoth_type_intern(aot_prog_t *p, const aot_type_t *t, uint32_t *out); /* checks it, too */
 /* Are these the strides of a dense row-major array? Creates nothing. */
 int aoth_is_contiguous(aot_prog_t *p, int32_t rank, const int64_t *sizes, const int64_t *strides);
+int aoth_type_is_live(const aot_prog_t *p, const aot_type_t *t); /* all its dimensions are */
 int aoth_dim_is_valid(const aot_prog_t *p, int64_t dim); /* a number, or a live expression */
 
 /* ---- arguments (node_args.c) ---- */

@@ -4,6 +4,7 @@
  * sizes and strides. Interned rows are a cache, not content: undo leaves them. A row may therefore name shape expressions
  * that undo has taken back; it is never reached from a value then, and rows are compared by their numbers alone, so that
  * nothing derived from an expression's meaning may be stored in them. */
+#include <base/debug_assert.h>
 #include <ir/program_store.h>
 #include <string.h>
 #define XXH_INLINE_ALL
@@ -165,11 +166,18 @@ static aot_status_t canonical(aot_prog_t *p, const aot_type_t *t, aot_type_t *ou
   return AOT_OK;
 }
 
+int aoth_type_is_live(const aot_prog_t *p, const aot_type_t *t) {
+  for (int32_t i = 0; i < t->rank; i++)
+    if (!aoth_dim_is_valid(p, t->sizes[i]) || !aoth_dim_is_valid(p, t->strides[i])) return 0;
+  return aoth_dim_is_valid(p, t->offset) && aoth_dim_is_valid(p, t->expr);
+}
+
 aot_status_t aoth_type_intern(aot_prog_t *p, const aot_type_t *t, uint32_t *out) {
   aot_type_t type;
   AOT_TRY(aoth_type_check(p, t, "type"));
   AOT_TRY(canonical(p, t, &type));
   uint32_t hash = type_hash(&type);
+  AOT_ASSERT(aoth_type_is_live(p, &type));
   *out = aoth_index_find(p, &p->type_index, hash, type_same, &type);
   if (*out != NONE) return AOT_OK;
   if (!ROWS_ROOM(p->types, 1) || !aoth_index_room(&p->type_index, p, type_row_hash))

@@ -2,7 +2,24 @@
  *
  * A value's list holds its slots oldest use first. Unlinking leaves the slot's own links in place; relinking in exactly the
  * opposite order restores the list as it was (dancing links). All functions are O(1) or O(operands). */
+#include <base/debug_assert.h>
 #include <ir/program_store.h>
+
+/* What stands before and behind a slot in its value's list. */
+static uint32_t follows(const aot_prog_t *p, const value_row_t *v, uint32_t prev) {
+  return prev == NONE ? v->first_use : p->slots.at[prev].next;
+}
+static uint32_t precedes(const aot_prog_t *p, const value_row_t *v, uint32_t next) {
+  return next == NONE ? v->last_use : p->slots.at[next].prev;
+}
+
+/* The same of nodes in their graph. */
+static uint32_t node_follows(const aot_prog_t *p, const graph_row_t *g, uint32_t prev) {
+  return prev == NONE ? g->first : p->nodes.at[prev].next;
+}
+static uint32_t node_precedes(const aot_prog_t *p, const graph_row_t *g, uint32_t next) {
+  return next == NONE ? g->last : p->nodes.at[next].prev;
+}
 
 void aoth_use_append(aot_prog_t *p, uint32_t slot, uint32_t value) {
   value_row_t *v = &p->values.at[value];
@@ -18,6 +35,7 @@ void aoth_use_append(aot_prog_t *p, uint32_t slot, uint32_t value) {
 void aoth_use_unlink(aot_prog_t *p, uint32_t slot, uint32_t value) {
   value_row_t *v = &p->values.at[value];
   const slot_row_t *s = &p->slots.at[slot];
+  AOT_ASSERT(v->n_uses > 0 && follows(p, v, s->prev) == slot && precedes(p, v, s->next) == slot);
   if (s->prev == NONE) v->first_use = s->next;
   else p->slots.at[s->prev].next = s->next;
   if (s->next == NONE) v->last_use = s->prev;
@@ -28,6 +46,7 @@ void aoth_use_unlink(aot_prog_t *p, uint32_t slot, uint32_t value) {
 void aoth_use_relink(aot_prog_t *p, uint32_t slot, uint32_t value) {
   value_row_t *v = &p->values.at[value];
   const slot_row_t *s = &p->slots.at[slot];
+  AOT_ASSERT(follows(p, v, s->prev) == s->next && precedes(p, v, s->next) == s->prev); /* as it was left */
   if (s->prev == NONE) v->first_use = slot;
   else p->slots.at[s->prev].next = slot;
   if (s->next == NONE) v->last_use = slot;
@@ -86,6 +105,7 @@ void aoth_node_link(aot_prog_t *p, uint32_t node, uint32_t before) {
 void aoth_node_relink(aot_prog_t *p, uint32_t node) {
   const node_row_t *n = &p->nodes.at[node];
   graph_row_t *g = &p->graphs.at[n->graph];
+  AOT_ASSERT(node_follows(p, g, n->prev) == n->next && node_precedes(p, g, n->next) == n->prev);
   if (n->prev == NONE) g->first = node;
   else p->nodes.at[n->prev].next = node;
   if (n->next == NONE) g->last = node;
@@ -96,6 +116,7 @@ void aoth_node_relink(aot_prog_t *p, uint32_t node) {
 void aoth_node_unlink(aot_prog_t *p, uint32_t node) {
   const node_row_t *n = &p->nodes.at[node];
   graph_row_t *g = &p->graphs.at[n->graph];
+  AOT_ASSERT(g->n_nodes > 0 && node_follows(p, g, n->prev) == node && node_precedes(p, g, n->next) == node);
   if (n->prev == NONE) g->first = n->next;
   else p->nodes.at[n->prev].next = n->next;
   if (n->next == NONE) g->last = n->prev;
