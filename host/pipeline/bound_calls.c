@@ -168,18 +168,23 @@ static aot_status_t put_staged(const run_t *r, aot_point_t written, aot_point_t 
   return aoth_staging_read(&r->row->staging, r->ctx, d, b->copies, &b->n_copied);
 }
 
-/* Whatever fails on the way, nothing of the host's is used by a queue afterwards. */
+/* Whatever fails on the way, both queues have passed all of it afterwards: nothing of the host's is used any more. */
 static aot_status_t run_staged(run_t *r) {
   aoth_bound_calls_t *b = r->b;
-  aoth_staged_sink_t staged = {&r->row->staging, r->ctx, b->device, r->open};
+  const aot_device_t *d = b->device;
+  aoth_staged_sink_t staged = {&r->row->staging, r->ctx, d, r->open};
   const aot_output_sink_t open = aoth_staged_sink(&staged);
   if (r->open) r->open = &open;
   aot_timeline_t *t = b->timeline;
-  const aot_point_t written = {t, b->height + 1}, done = {t, b->height + 2}, read = {t, b->height + 3};
+  const aot_point_t written = {t, b->height + 1}, done = {t, b->height + 2}, stopped = {t, b->height + 3}, read = {t, b->height + 4};
   b->height = read.value;
   const aot_status_t status = put_staged(r, written, done);
-  AOT_TRY(b->device->signal(b->device, r->ctx, b->copies, read));
-  return first_of(status, b->device->wait_host(b->device, r->ctx, read, UINT64_MAX));
+  if (status != AOT_OK) {
+    AOT_TRY(d->signal(d, r->ctx, b->queue, stopped));
+    AOT_TRY(d->wait(d, r->ctx, b->copies, stopped));
+  }
+  AOT_TRY(d->signal(d, r->ctx, b->copies, read));
+  return first_of(status, d->wait_host(d, r->ctx, read, UINT64_MAX));
 }
 
 static aot_status_t run_in_place(const run_t *r) {
