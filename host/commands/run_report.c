@@ -126,7 +126,7 @@ void aoth_run_print_summary(const aoth_run_t *r) {
   if (!r->pipeline->run.device.use) return;
   fprintf(r->out, "device %s: ", r->pipeline->run.device.use);
   print_bytes(r->out, copied_per_call(r));
-  fprintf(r->out, " copied a call, %llu calls\n", (unsigned long long)aoth_session_traffic(r->session).n_calls);
+  fprintf(r->out, " there and back a call, %llu calls\n", (unsigned long long)aoth_session_traffic(r->session).n_calls);
 }
 
 /* ---- JSON ---- */

@@ -19,13 +19,20 @@ for backend in cpu ref; do
   mv last.st host.st
   for seed in 1 2; do
     status 0 "$aothost" run train.yaml --set vars.backend=backend-$backend --set run.device=strict --set run.device-with.seed=$seed --json strict.json
-    says '^device strict: [0-9.]+ [KM]iB copied a call, 4 calls$'
+    says '^device strict: [0-9.]+ [KM]iB there and back a call, 4 calls$'
     in_one_line strict.json '"name": "strict", "calls": 4, "copied_bytes": [1-9][0-9]*, "copied_bytes_per_call": [1-9]'
     same last.st host.st
   done
 done
 
-# inputs that share memory, and sizes that the run tells, take memory on the device in the same way
+# three graphs: what one leaves for the next goes there and back, too
+status 0 "$aothost" run train.yaml --set run.train.step=three-graphs
+mv last.st host.st
+status 0 "$aothost" run train.yaml --set run.train.step=three-graphs --set run.device=strict
+says '^device strict: [0-9.]+ [KM]iB there and back a call, 12 calls$'
+same last.st host.st
+
+# sizes that the run tells: outputs have memory on the device during the call
 for model in dynamic_mask dynamic_rows; do
   folder=$root/tests/models/$model
   status 0 "$aothost" verify "$root/pipelines/verify.yaml" --model "$folder/train.pt2" --expect "$folder/expected.safetensors" \
