@@ -27,30 +27,12 @@ static int32_t wanted_dtype(const aot_type_t *types, uint32_t n) {
 }
 
 static aot_status_t cast(p2_builder_t *b, aot_graph_t g, aot_origin_t origin, int32_t dtype, uint32_t *id) {
-  int32_t from = dtype_of(b, *id);
-  aot_node_spec_t spec;
-  aot_node_info_t info;
-  aot_value_t v = {*id};
-  aot_arg_t args[2];
-  aot_node_t node;
+  const int32_t from = dtype_of(b, *id);
+  const aot_arg_t args[] = {aot_arg_value((aot_value_t){*id}), aot_arg_dtype(dtype)};
+  aot_value_t made;
   if (!is_castable(from) || from == dtype) return AOT_OK;
-  memset(&spec, 0, sizeof spec);
-  spec.struct_size = sizeof spec;
-  spec.op = b->host->graph->op_find(b->prog, aot_str("aten._to_copy.default"));
-  if (spec.op.id == AOT_NO_ID)
-    return p2_node_bad(b, b->node, "import-pt2.unknown-operator", "the cast operator aten._to_copy.default is not known");
-  args[0] = aot_arg_value(v);
-  args[1] = aot_arg_dtype(dtype);
-  spec.args = args;
-  spec.n_args = 2;
-  spec.origin = origin;
-  spec.flags = b->tags.flags;
-  spec.region_tag = b->tags.region;
-  AOT_TRY(b->host->edit->node_create(b->prog, g, &spec, aot_no_node(), &node));
-  memset(&info, 0, sizeof info);
-  info.struct_size = sizeof info;
-  AOT_TRY(b->host->graph->node_info(b->prog, node, &info));
-  *id = info.first_result.id;
+  AOT_TRY(p2_emit(b, g, origin, "aten._to_copy.default", args, 2, &made));
+  *id = made.id;
   return AOT_OK;
 }
 

@@ -31,31 +31,16 @@ static aot_status_t is_double(p2_builder_t *b, const p2_scope_t *s, const p2_nod
   return AOT_OK;
 }
 
-static aot_status_t make(p2_builder_t *b, aot_graph_t g, aot_origin_t origin, const char *op, const aot_arg_t *args, uint32_t n_args,
-                         aot_value_t *out) {
-  aot_node_spec_t spec = {.struct_size = sizeof spec, .args = args, .n_args = n_args, .origin = origin};
-  aot_node_info_t info = {.struct_size = sizeof info};
-  aot_node_t node;
-  spec.op = b->host->graph->op_find(b->prog, aot_str(op));
-  if (spec.op.id == AOT_NO_ID) return p2_node_bad(b, b->node, "import-pt2.unknown-operator", "the operator %s is not known", op);
-  spec.flags = b->tags.flags;
-  spec.region_tag = b->tags.region;
-  AOT_TRY(b->host->edit->node_create(b->prog, g, &spec, aot_no_node(), &node));
-  AOT_TRY(b->host->graph->node_info(b->prog, node, &info));
-  *out = info.first_result;
-  return AOT_OK;
-}
-
 static aot_status_t make_number(p2_builder_t *b, aot_graph_t g, aot_origin_t origin, const double *parts, int32_t dtype,
                                 aot_value_t *out) {
   aot_arg_t both[2];
   for (int k = 0; k < 2; k++) {
     const aot_arg_t args[2] = {aot_arg_float(parts[k]), aot_arg_dtype(dtype)};
     aot_value_t part;
-    AOT_TRY(make(b, g, origin, "aten.scalar_tensor.default", args, 2, &part));
+    AOT_TRY(p2_emit(b, g, origin, "aten.scalar_tensor.default", args, 2, &part));
     both[k] = aot_arg_value(part);
   }
-  return make(b, g, origin, "aten.complex.default", both, 2, out);
+  return p2_emit(b, g, origin, "aten.complex.default", both, 2, out);
 }
 
 /* ---- the overload ---- */

@@ -147,6 +147,10 @@ aot_status_t p2_complex_numbers(p2_builder_t *b, p2_scope_t *s, const p2_node_t 
 aot_status_t p2_autocast(p2_builder_t *b, aot_graph_t g, const aot_op_desc_t *d, aot_origin_t origin, aot_arg_t *args,
                          uint32_t n_args, const aot_type_t *types, uint32_t n_types);
 
+/* build_program.c: a node that the archive does not have, at the end of the graph, with the tags of the node being imported. */
+aot_status_t p2_emit(p2_builder_t *b, aot_graph_t g, aot_origin_t origin, const char *op, const aot_arg_t *args, uint32_t n_args,
+                     aot_value_t *out);
+
 /* build_origin.c: where a node comes from. */
 aot_status_t p2_origin(p2_builder_t *b, const p2_node_t *n, aot_origin_t *out);
 aot_str_t p2_module_path(aot_str_t module_stack);
