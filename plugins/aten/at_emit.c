@@ -54,8 +54,6 @@ aot_type_t at_result_type(em_t *e, uint32_t i) {
   return at_type(e, em_v(v));
 }
 
-/* ---- values and numbers ---- */
-
 aot_type_t at_type(em_t *e, em_x x) {
   aot_type_t t = at_operand_of(at_infer(e), &x);
   if (at_infer(e)->status != AOT_OK && e->status == AOT_OK) {
@@ -66,20 +64,6 @@ aot_type_t at_type(em_t *e, em_x x) {
 }
 
 /* ---- small combinations ---- */
-
-static int is_complex_value(em_t *e, uint32_t id) {
-  aot_type_t t;
-  if (id == AOT_NO_ID || e->host->graph->value_type(e->prog, (aot_value_t){id}, &t) != AOT_OK) return 0;
-  return t.kind == AOT_TYPE_TENSOR && aot_dtype_is_complex(t.dtype);
-}
-
-int at_touches_complex(em_t *e) {
-  for (uint32_t i = 0; i < e->info.n_results; i++)
-    if (is_complex_value(e, e->info.first_result.id + i)) return 1;
-  for (uint32_t k = 0; k < e->info.n_operands; k++)
-    if (is_complex_value(e, e->info.operands[k])) return 1;
-  return 0;
-}
 
 int at_same_shape(em_t *e, const aot_type_t *t, const int64_t *sizes, int32_t rank) {
   int32_t d;

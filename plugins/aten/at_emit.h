@@ -38,7 +38,6 @@ em_x at_expanded(em_t *e, em_x x, const int64_t *sizes, int32_t rank); /* x itse
 /* x in the memory order of `like`, without its gaps; x itself when it lies so. Both have the same sizes. */
 em_x at_laid_out(em_t *e, em_x x, const aot_type_t *like);
 em_x at_summed(em_t *e, em_x x, const int64_t *dims, uint32_t n, int keep); /* x itself when n is 0 */
-int at_touches_complex(em_t *e); /* some operand or result of the rewritten node is complex */
 int at_same_shape(em_t *e, const aot_type_t *t, const int64_t *sizes, int32_t rank);
 
 #endif

@@ -173,7 +173,7 @@ static aot_status_t AOT_CALL decompose(const aot_opset_t *self, aot_ctx_t *ctx, 
   if (at_rows[local].decompose == NULL) return AOT_E_UNIMPLEMENTED;
   e = begin(&r, self->head.self, ctx, prog, local, node, node);
   if (e->status != AOT_OK) return e->status;
-  if (at_touches_complex(e) && !at_decomposes_complex(&at_rows[local])) return AOT_E_UNIMPLEMENTED;
+  if (em_touches_complex(e) && !at_decomposes_complex(&at_rows[local])) return AOT_E_UNIMPLEMENTED;
   status = at_rows[local].decompose(e, out_values);
   return e->status != AOT_OK ? e->status : status;
 }

@@ -117,23 +117,7 @@ int ag_needs(em_t *a, const char *name) {
   return 0;
 }
 
-static int is_complex_value(em_t *a, uint32_t id) {
-  aot_type_t t;
-  if (id == AOT_NO_ID || a->host->graph->value_type(a->prog, (aot_value_t){id}, &t) != AOT_OK) return 0;
-  return t.kind == AOT_TYPE_TENSOR && aot_dtype_is_complex(t.dtype);
-}
-
-int ag_is_complex(em_t *a, em_x v) { return em_is_value(v) && is_complex_value(a, (uint32_t)v.u.i); }
-
-static em_x conjugate(em_t *a, em_x x) { return ag_is_complex(a, x) ? AG_OP(a, "conj_physical", x) : x; }
-
-int ag_touches_complex(em_t *a) {
-  for (uint32_t i = 0; i < a->info.n_results; i++)
-    if (is_complex_value(a, a->info.first_result.id + i)) return 1;
-  for (uint32_t k = 0; k < a->info.n_operands; k++)
-    if (is_complex_value(a, a->info.operands[k])) return 1;
-  return 0;
-}
+static em_x conjugate(em_t *a, em_x x) { return em_is_complex(a, x) ? AG_OP(a, "conj_physical", x) : x; }
 
 void ag_conjugate_begin(em_t *a) {
   uint32_t i, n = a->info.n_results;
@@ -470,7 +454,7 @@ em_x ag_match(em_t *a, em_x x, em_x tensor) {
   ag_type_t want = ag_type(a, tensor), have;
   x = ag_sum_to(a, x, want.sizes, want.rank);
   if (a->status != AOT_OK || x.kind == AOT_ARG_NONE) return x;
-  if (ag_is_complex(a, x) && !ag_is_complex(a, tensor)) x = AG_OP(a, "real", x); /* a real operand has no other part */
+  if (em_is_complex(a, x) && !em_is_complex(a, tensor)) x = AG_OP(a, "real", x); /* a real operand has no other part */
   have = ag_type(a, x);
   if (have.device == want.device && have.device_index == want.device_index) return ag_cast(a, x, want.dtype);
   return AG_OP(a, "_to_copy", x, aot_arg_dtype(want.dtype), em_none(), em_device(want.device, want.device_index));

@@ -54,15 +54,12 @@ void ag_set(em_t *a, const char *name, em_x gradient);
 void ag_set_at(em_t *a, uint32_t arg, uint32_t element, em_x gradient);
 int ag_is_set(em_t *a, const char *name, int otherwise); /* a bool argument; NONE: otherwise */
 
-/* Is an operand or a result of the node complex? */
-int ag_touches_complex(em_t *a);
 /* Between the two ag_g gives conjugates, and ag_set conjugates what it is given. */
 void ag_conjugate_begin(em_t *a);
 void ag_conjugate_end(em_t *a);
 
 /* ---- values ---- */
 em_x ag_v(uint32_t value); /* AOT_NO_ID: NONE */
-int ag_is_complex(em_t *a, em_x v);
 double ag_number(em_t *a, em_x v, double otherwise); /* a constant number; NONE: otherwise */
 int64_t ag_int(em_t *a, em_x v, int64_t otherwise);   /* may be symbolic */
 ag_type_t ag_type(em_t *a, em_x tensor);

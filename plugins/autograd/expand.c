@@ -158,7 +158,7 @@ static aot_status_t look_at(ag_joint_t *j, list_t *missing, aot_node_t *out_next
   int is_complex;
   *out_next = j->a.host->graph->next(j->a.prog, j->a.node);
   b = &j->site.rules[j->a.info.op.id];
-  is_complex = ag_has_rule(b) && ag_touches_complex(&j->a);
+  is_complex = ag_has_rule(b) && em_touches_complex(&j->a);
   if (ag_stops(&j->a) || !reads(j, is_complex ? b->complex_covered : b->covered, &uncovered)) return AOT_OK;
   for (k = 0; k < j->a.info.n_results; k++)
     able += differentiable(dtype_of(&j->a, j->a.info.first_result.id + k)) && !(k > 0 && b->first_only);

@@ -121,7 +121,7 @@ static void apply(em_t *a, const ag_bound_t *b, const char *formula) {
 }
 
 void ag_apply(em_t *a, const ag_bound_t *b) {
-  if (!ag_touches_complex(a)) {
+  if (!em_touches_complex(a)) {
     apply(a, b, NULL);
     return;
   }

@@ -123,7 +123,7 @@ void ag_rule_logcumsumexp(em_t *a) {
 }
 
 /* x / |x|, 0 where x is: the sign of a real number, of a complex one a number on the unit circle */
-static em_x direction(em_t *a, em_x x) { return AG_OP(a, ag_is_complex(a, x) ? "sgn" : "sign", x); }
+static em_x direction(em_t *a, em_x x) { return AG_OP(a, em_is_complex(a, x) ? "sgn" : "sign", x); }
 
 /* Through the p-norm y of x over dims, g and y already spread over x's shape: x |x|^(p-2) g / y^(p-1), zero where the norm
  * is; p = inf: shared evenly among the largest. */
@@ -147,7 +147,7 @@ void ag_rule_vector_norm(em_t *a) {
   em_x x = ag_arg(a, "self"), dims = ag_at(a, "dim") == AG_NO_ARG ? em_none() : ag_arg(a, "dim"), g, y;
   double p = ag_number(a, ag_arg(a, ag_at(a, "ord") == AG_NO_ARG ? "p" : "ord"), 2);
   int keep = ag_at(a, "keepdim") != AG_NO_ARG && ag_is_set(a, "keepdim", 0);
-  if (!ag_is_complex(a, x)) x = ag_cast(a, x, ag_type(a, ag_y(a, 0)).dtype);
+  if (!em_is_complex(a, x)) x = ag_cast(a, x, ag_type(a, ag_y(a, 0)).dtype);
   g = ag_unreduce(a, ag_g(a, 0), x, dims, keep);
   y = ag_unreduce(a, ag_y(a, 0), x, dims, keep);
   ag_set(a, "self", through_norm(a, x, g, y, p, dims));

@@ -95,7 +95,21 @@ int em_in_bool(em_t *e, const char *name, int otherwise) {
 
 aot_type_t em_result_type(em_t *e, uint32_t i) { return em_type(e, em_v((aot_value_t){e->info.first_result.id + i})); }
 
+int em_touches_complex(const em_t *e) {
+  for (uint32_t i = 0; i < e->info.n_results; i++)
+    if (em_is_complex(e, em_v((aot_value_t){e->info.first_result.id + i}))) return 1;
+  for (uint32_t k = 0; k < e->info.n_operands; k++)
+    if (em_is_complex(e, em_v((aot_value_t){e->info.operands[k]}))) return 1;
+  return 0;
+}
+
 /* ---- values ---- */
+
+int em_is_complex(const em_t *e, em_x x) {
+  aot_type_t t;
+  if (!em_is_value(x) || e->host->graph->value_type(e->prog, (aot_value_t){(uint32_t)x.u.i}, &t) != AOT_OK) return 0;
+  return t.kind == AOT_TYPE_TENSOR && aot_dtype_is_complex(t.dtype);
+}
 
 em_x em_list(em_t *e, const int64_t *ints, uint32_t n) {
   int64_t *copy = em_scratch(e, n, sizeof *copy);

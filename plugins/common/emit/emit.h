@@ -56,6 +56,7 @@ em_x em_in(const em_t *e, const char *name); /* an argument; none when the schem
 double em_in_float(em_t *e, const char *name, double otherwise); /* a constant number */
 int em_in_bool(em_t *e, const char *name, int otherwise);
 aot_type_t em_result_type(em_t *e, uint32_t i);
+int em_touches_complex(const em_t *e); /* some operand or result is complex */
 
 /* ---- values and numbers ---- */
 static inline em_x em_v(aot_value_t v) { return aot_arg_value(v); }
@@ -73,6 +74,7 @@ static inline int em_is_number(em_x x) { return x.kind == AOT_ARG_INT || x.kind 
 em_x em_list(em_t *e, const int64_t *ints, uint32_t n); /* a copy */
 aot_value_t em_value(em_t *e, em_x x); /* none: no value; fails for anything else */
 aot_type_t em_type(em_t *e, em_x x);   /* of a value; fails for what is none; kind NONE after a failure */
+int em_is_complex(const em_t *e, em_x x); /* a tensor of complex numbers */
 
 /* ---- nodes ---- */
 aot_op_t em_op(em_t *e, const char *name); /* fails when no operator set has it */
