@@ -145,7 +145,6 @@ static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_
   t->step = aoth_fields_word(f, node, "step", AOTH_STEP_ONE_GRAPH, aoth_steps, 2);
   t->where_step = aoth_fields_get(node, "step") ? aoth_fields_where(f, node, "step") : t->where;
   t->stitch.use = t->stitch.name = "stitch";
-  t->stitch.where = t->where_step;
   t->accumulate = aoth_fields_i64(f, node, "accumulate", 1, 1, 1000000);
   t->clip_norm = aoth_fields_f64(f, node, "clip-norm", 0, 0, 1e9);
   t->is_step_said = aoth_fields_get(node, "step") || t->accumulate > 1 || t->clip_norm > 0;
@@ -167,6 +166,7 @@ static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_
   t->log_every = aoth_fields_i64(f, node, "log-every", 10, 0, INT64_MAX);
   t->loss = aoth_fields_i64(f, node, "loss", 0, 0, INT32_MAX);
   t->where_loss = aoth_fields_where(f, node, "loss");
+  t->stitch.where = aoth_fields_get(node, "loss") ? t->where_loss : t->where_step; /* which its complaints are about */
   read_checkpoint(f, node, t);
   t->resume = aoth_fields_path(f, node, "resume");
   t->where_resume = aoth_fields_where(f, node, "resume");

@@ -177,7 +177,7 @@ static aot_status_t one_batch(loop_t *l, int64_t number, double lr, double *out_
 
 static aot_status_t one_step(loop_t *l) {
   const double lr = aoth_schedule_at(&l->schedule, l->done);
-  const int64_t n_batches = l->spec->accumulate;
+  const int64_t n_batches = l->spec->accumulate > 1 ? l->spec->accumulate : 1;
   const uint64_t begin = aoth_now_ns();
   double loss = 0;
   for (int64_t k = 0; k < n_batches; k++) {

@@ -38,8 +38,22 @@ static aot_status_t fail(const stitching_t *s, const char *code, const char *mes
 
 static aot_status_t fail_loss(const stitching_t *s, const char *why) {
   char message[160];
-  snprintf(message, sizeof message, "user output %u cannot be the loss: %s", s->options.loss, why);
+  snprintf(message, sizeof message, "user output %u %s, so it cannot be the loss", s->options.loss, why);
   return fail(s, "stitch.loss", message);
+}
+
+/* Those that are views of others, by rules, are counted as well. */
+static uint32_t count_user_outputs(const stitching_t *s) {
+  const aot_port_t *out = s->graph->outputs(s->prog, s->part[FORWARD]);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < s->graph->n_outputs(s->prog, s->part[FORWARD]); i++)
+    if ((out[i].role == AOT_ROLE_LOSS || out[i].role == AOT_ROLE_USER_OUTPUT) && out[i].index + 1 > n) n = out[i].index + 1;
+  for (uint32_t i = 0; i < s->graph->n_rules(s->prog); i++) {
+    aot_rule_t r;
+    if (s->graph->rule(s->prog, i, &r) != AOT_OK || r.kind < AOT_RULE_SAME_INPUT || r.kind > AOT_RULE_VIEW_BASE) continue;
+    if (r.a + 1 > n) n = r.a + 1;
+  }
+  return n;
 }
 
 static int is_leaf(int32_t role) {
@@ -325,16 +339,22 @@ static aot_status_t check_sharing(const stitching_t *s) {
 
 static aot_status_t check_loss(const stitching_t *s) {
   const aot_port_t *out = s->graph->outputs(s->prog, s->part[FORWARD]), *in = s->graph->inputs(s->prog, s->part[BACKWARD]);
+  const uint32_t n_user = count_user_outputs(s);
   int has_tangents = 0, has_own = 0; /* a model exported with its backward has the 1 built in */
   for (uint32_t i = 0, n = s->graph->n_inputs(s->prog, s->part[BACKWARD]); i < n; i++) {
     has_tangents |= in[i].role == AOT_ROLE_TANGENT;
     has_own |= in[i].role == AOT_ROLE_TANGENT && in[i].index == s->options.loss;
   }
-  if (has_tangents && !has_own) return fail_loss(s, "it depends on no parameter");
+  if (s->options.loss >= n_user) {
+    char message[128];
+    snprintf(message, sizeof message, "the loss should be user output %u, but the model has %u outputs", s->options.loss, n_user);
+    return fail(s, "stitch.loss", message);
+  }
+  if (has_tangents && !has_own) return fail_loss(s, "depends on no parameter");
   for (uint32_t i = 0, n = s->graph->n_outputs(s->prog, s->part[FORWARD]); i < n; i++)
     if (is_result(s, &out[i]) && (out[i].role == AOT_ROLE_LOSS || (has_tangents && out[i].role == AOT_ROLE_USER_OUTPUT)))
       return AOT_OK;
-  return fail_loss(s, "there is no such output, or it is a view of another tensor");
+  return fail_loss(s, "is a view of another tensor, or not what the exported gradients are of");
 }
 
 /* A new graph to be made, which takes its inputs by itself. */

@@ -47,7 +47,7 @@ END
 done
 
 # ---- with an optimizer its graph has a part in the arena, and none on the axis
-pipeline mlp partition-mincut backend-cpu ", train: {steps: 1, optimizer: adamw, data: random}"
+pipeline mlp partition-mincut backend-cpu ", train: {steps: 1, step: three-graphs, optimizer: adamw, data: random}"
 status 0 "$aothost" inspect p.yaml --memory --json plan.json -q
 status 0 "$aothost" run p.yaml --json run.json
 python <<'END'

@@ -40,7 +40,7 @@ has step.ir '^graph @step.* step \{'
 status 0 "$aothost" opt step.ir -o again.ir
 same step.ir again.ir
 status 2 "$aothost" opt "$models/mlp/train.pt2" --use functionalize --use autograd --use partition-default --use sgd --use stitch --with loss=7
-says 'user output 7 cannot be the loss'
+says 'the loss should be user output 7, but the model has 1 outputs'
 status 2 "$aothost" opt "$models/mlp/train.pt2" --use functionalize --use autograd --use partition-default --use stitch
 says 'no update graph'
 finish
