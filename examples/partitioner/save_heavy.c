@@ -43,8 +43,11 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   return AOT_OK;
 }
 
-static const aot_contract_t contract = {.struct_size = sizeof contract, .needs = AOT_PROP_FUNCTIONAL | AOT_PROP_JOINT,
-                                        .gives = AOT_PROP_PARTITIONED, .drops = AOT_PROP_JOINT, .refuses = AOT_PROP_PARTITIONED};
+static const aot_contract_t contract = {.struct_size = sizeof contract,
+                                        .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT),
+                                        .gives = AOT_NAMES(AOT_PROP_PARTITIONED),
+                                        .drops = AOT_NAMES(AOT_PROP_JOINT),
+                                        .refuses = AOT_NAMES(AOT_PROP_PARTITIONED)};
 static const aot_unit_t unit = {.struct_size = sizeof unit, .kind = AOT_STR_INIT("partition/1"), .id = AOT_STR_INIT(ID),
                                 .version = AOT_STR_INIT("1.0"), .help = AOT_STR_INIT(HELP), .contract = &contract, .create = create};
 static const aot_unit_t *const units[] = {&unit};

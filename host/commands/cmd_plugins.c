@@ -105,7 +105,7 @@ static void print_patterns(const char *title, const aot_str_t *patterns, uint64_
 
 static void print_contract(const aoth_unit_t *u, aoth_arena_t *arena) {
   if (!u->has_contract) return;
-  const aot_contract_t *c = &u->contract;
+  const aoth_contract_t *c = &u->contract;
   printf("\ncontract\n");
   if (c->needs) printf("  needs    %s\n", aoth_property_names(c->needs, arena));
   if (c->refuses) printf("  refuses  %s\n", aoth_property_names(c->refuses, arena));

@@ -1,7 +1,6 @@
 /* Does what a stage did agree with its contract? Operators that it made must be on its `creates` list, operators on its
  * `removes` list must be gone. Patterns are full names or prefixes ending in *; each is matched against the operator table
  * once, then nodes are looked up by number: O(patterns * operators + edits + nodes). */
-#include <aot/contract.h>
 #include <ir/program_store.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +44,7 @@ static uint32_t check_removed(aot_prog_t *p, const unsigned char *gone) {
   return bad;
 }
 
-aot_status_t aoth_journal_check(aot_prog_t *p, const struct aot_contract *c) {
+aot_status_t aoth_journal_check(aot_prog_t *p, const aoth_contract_t *c) {
   uint32_t n_ops = aoth_ops_count(p->ops), bad = 0;
   unsigned char *marked = calloc(n_ops + 1u, 1);
   if (!marked) return aoth_no_memory(p, "the contract check", n_ops);

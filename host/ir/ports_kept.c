@@ -22,13 +22,13 @@ struct aoth_ports {
 static const struct {
   uint32_t property, inputs, outputs; /* roles, a bit each */
 } excepted[] = {
-    {AOT_PROP_FUNCTIONAL, 1u << AOT_ROLE_USER_INPUT | 1u << AOT_ROLE_TOKEN,
+    {AOTH_PROP_FUNCTIONAL, 1u << AOT_ROLE_USER_INPUT | 1u << AOT_ROLE_TOKEN,
      1u << AOT_ROLE_USER_OUTPUT | 1u << AOT_ROLE_LOSS | 1u << AOT_ROLE_UPDATE | 1u << AOT_ROLE_BASE | 1u << AOT_ROLE_TOKEN},
-    {AOT_PROP_JOINT, 1u << AOT_ROLE_TANGENT | 1u << AOT_ROLE_TANGENT_UPDATE | 1u << AOT_ROLE_TOKEN,
+    {AOTH_PROP_JOINT, 1u << AOT_ROLE_TANGENT | 1u << AOT_ROLE_TANGENT_UPDATE | 1u << AOT_ROLE_TOKEN,
      1u << AOT_ROLE_GRADIENT | 1u << AOT_ROLE_TOKEN},
-    {AOT_PROP_RNG_EXPLICIT, 1u << AOT_ROLE_SEED | 1u << AOT_ROLE_OFFSET, 1u << AOT_ROLE_OFFSET},
-    {AOT_PROP_HOOKED, 1u << AOT_ROLE_SAVED, 1u << AOT_ROLE_SAVED},
-    {AOT_PROP_SHARDED, 1u << AOT_ROLE_PARAMETER | 1u << AOT_ROLE_BUFFER | 1u << AOT_ROLE_STATE,
+    {AOTH_PROP_RNG_EXPLICIT, 1u << AOT_ROLE_SEED | 1u << AOT_ROLE_OFFSET, 1u << AOT_ROLE_OFFSET},
+    {AOTH_PROP_HOOKED, 1u << AOT_ROLE_SAVED, 1u << AOT_ROLE_SAVED},
+    {AOTH_PROP_SHARDED, 1u << AOT_ROLE_PARAMETER | 1u << AOT_ROLE_BUFFER | 1u << AOT_ROLE_STATE,
      1u << AOT_ROLE_GRADIENT | 1u << AOT_ROLE_UPDATE},
 };
 
@@ -81,7 +81,7 @@ void aoth_ports_destroy(aoth_ports_t *r) {
 
 /* The graph itself, or what took its place: a graph of its kind, of a forward that was differentiated the joint one. */
 static uint32_t successor(aot_prog_t *p, uint32_t graph, int32_t kind, uint32_t gives) {
-  if (kind == AOT_GRAPH_FORWARD && (gives & AOT_PROP_JOINT)) kind = AOT_GRAPH_JOINT;
+  if (kind == AOT_GRAPH_FORWARD && (gives & AOTH_PROP_JOINT)) kind = AOT_GRAPH_JOINT;
   if (p->graphs.at[graph].alive && p->graphs.at[graph].kind == kind) return graph;
   return aoth_graph_graph_find(p, kind).id;
 }
@@ -130,7 +130,7 @@ static uint32_t check_side(aot_prog_t *p, const kept_port_t *before, uint32_t n_
 
 aot_status_t aoth_ports_check(aot_prog_t *p, const aoth_ports_t *r, uint32_t gives) {
   uint32_t n_bad = 0;
-  if (gives & (AOT_PROP_PARTITIONED | AOT_PROP_STITCHED)) return AOT_OK; /* new graphs, with verifiers of their own */
+  if (gives & (AOTH_PROP_PARTITIONED | AOTH_PROP_STITCHED)) return AOT_OK; /* new graphs, with verifiers of their own */
   for (uint32_t i = 0; i < r->n;) {
     const uint32_t g = r->at[i].graph, now = successor(p, g, r->at[i].graph_kind, gives), begin = i;
     uint32_t n_inputs = 0;

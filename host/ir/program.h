@@ -12,6 +12,7 @@
 #include <base/arena.h>
 #include <base/sink.h>
 #include <base/text.h>
+#include <ir/properties.h>
 
 /* ---- operators of a session: the union of its opsets ---- */
 typedef struct aoth_ops aoth_ops_t;
@@ -78,8 +79,7 @@ void aoth_journal_commit(aot_prog_t *p);
 void aoth_journal_undo(aot_prog_t *p);      /* back to begin, ids included */
 void aoth_journal_print(aot_prog_t *p, aoth_text_t *out); /* one line an edit */
 /* Check the edits against a contract: operators created and removed. Reports and answers AOT_E_CONTRACT. */
-struct aot_contract;
-aot_status_t aoth_journal_check(aot_prog_t *p, const struct aot_contract *c);
+aot_status_t aoth_journal_check(aot_prog_t *p, const aoth_contract_t *c);
 
 /* ---- text form (docs/IR.md) ---- */
 void aoth_print(aot_prog_t *p, aoth_text_t *out); /* of leaves' data, only what is at most 256 bytes long */

@@ -6,7 +6,7 @@
 void aoth_fill_graph_api(aot_graph_api_t *out) {
   memset(out, 0, sizeof *out);
   out->head.struct_size = (uint32_t)sizeof *out;
-  out->properties = aoth_graph_properties;
+  out->has_property = aoth_graph_has_property;
   out->n_graphs = aoth_graph_n_graphs;
   out->graph_info = aoth_graph_graph_info;
   out->graph_find = aoth_graph_graph_find;

@@ -7,7 +7,7 @@
 #include <aot/graph.h>
 
 /* ---- graph.h ---- */
-uint32_t aoth_graph_properties(aot_prog_t *p);
+int32_t aoth_graph_has_property(aot_prog_t *p, aot_str_t name);
 uint32_t aoth_graph_n_graphs(aot_prog_t *p);
 aot_status_t aoth_graph_graph_info(aot_prog_t *p, aot_graph_t g, int32_t *out_kind, aot_str_t *out_name);
 aot_graph_t aoth_graph_graph_find(aot_prog_t *p, int32_t kind);

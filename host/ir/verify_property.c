@@ -49,7 +49,7 @@ static void check_imported(verifier_t *v) {
   if (graph == NONE) graph = find_graph(v, AOT_GRAPH_JOINT);
   if (graph == NONE) graph = find_graph(v, AOT_GRAPH_STEP);
   if (graph == NONE) aoth_verify_report(v, NONE, "verify.imported", "the program has no forward graph");
-  else if (!(v->properties & AOT_PROP_SHARDED)) check_leaf_types(v, graph); /* a shard is smaller than its leaf */
+  else if (!(v->properties & AOTH_PROP_SHARDED)) check_leaf_types(v, graph); /* a shard is smaller than its leaf */
 }
 
 /* ---- functional ---- */
@@ -273,12 +273,12 @@ void aoth_verify_properties(verifier_t *v, uint32_t properties) {
   static const struct {
     uint32_t property;
     check_t check;
-  } checks[] = {{AOT_PROP_IMPORTED, check_imported},
-                {AOT_PROP_FUNCTIONAL, check_functional},
-                {AOT_PROP_JOINT, check_joint},
-                {AOT_PROP_RNG_EXPLICIT, check_rng_explicit},
-                {AOT_PROP_PARTITIONED, check_partitioned},
-                {AOT_PROP_STITCHED, check_stitched}};
+  } checks[] = {{AOTH_PROP_IMPORTED, check_imported},
+                {AOTH_PROP_FUNCTIONAL, check_functional},
+                {AOTH_PROP_JOINT, check_joint},
+                {AOTH_PROP_RNG_EXPLICIT, check_rng_explicit},
+                {AOTH_PROP_PARTITIONED, check_partitioned},
+                {AOTH_PROP_STITCHED, check_stitched}};
   for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
     if (properties & checks[i].property) checks[i].check(v);
 }

@@ -44,22 +44,13 @@ static void check_order(checking_t *c) {
 
 /* The properties that a textual program says it has ("properties imported functional"); 0: none are found. */
 static uint32_t properties_of_text(const char *path) {
-  static const struct {
-    const char *name;
-    uint32_t bit;
-  } names[] = {
-#define NAME_ROW(constant, bit, text, meaning) {text, constant},
-      AOT_PROPERTY_MAP(NAME_ROW)
-#undef NAME_ROW
-  };
   char line[1024];
   uint32_t properties = 0;
   FILE *f = path ? fopen(path, "re") : NULL;
   for (int i = 0; f && i < 100 && !properties && fgets(line, sizeof line, f); i++) {
     if (strncmp(line, "properties ", 11) != 0) continue;
     for (char *rest = line + 11, *word; (word = strtok_r(rest, " \t\r\n", &rest));)
-      for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-        if (strcmp(word, names[k].name) == 0) properties |= names[k].bit;
+      properties |= aoth_property_find(aot_str(word));
   }
   if (f) fclose(f);
   return properties;
@@ -68,14 +59,14 @@ static uint32_t properties_of_text(const char *path) {
 /* A list with a unit for joint programs, and before it none that makes a program functional or joint, is meant for a model that
  * was exported with its backward. Whether the model is one shows when it is read. */
 static uint32_t imported_properties(const aoth_pipeline_t *p) {
-  const uint32_t joint = AOT_PROP_FUNCTIONAL | AOT_PROP_JOINT;
+  const uint32_t joint = AOTH_PROP_FUNCTIONAL | AOTH_PROP_JOINT;
   for (uint32_t i = 0; p->model_path && i < p->n_stages; i++) {
     const aoth_unit_t *unit = p->stages[i].unit;
     if (!unit || !unit->has_contract) break;
-    if (unit->contract.needs & AOT_PROP_JOINT) return AOT_PROP_IMPORTED | joint;
+    if (unit->contract.needs & AOTH_PROP_JOINT) return AOTH_PROP_IMPORTED | joint;
     if (unit->contract.gives & joint) break;
   }
-  return AOT_PROP_IMPORTED;
+  return AOTH_PROP_IMPORTED;
 }
 
 /* What the program is before the first stage. 0: not known, so nothing is held against the stages before they run. */

@@ -45,9 +45,9 @@ static aot_status_t give(aoth_session_t *s, uint32_t property) {
 
 aot_status_t aoth_export_prepare(aoth_session_t *s, int joint, int64_t loss) {
   const uint32_t properties = aoth_prog_properties(s->now.prog);
-  const char *wrong = properties & AOT_PROP_PARTITIONED ? "is divided into forward and backward already"
-                      : properties & AOT_PROP_LOWERED   ? "is made for a backend already"
-                      : properties & AOT_PROP_SHARDED   ? "is one shard of several"
+  const char *wrong = properties & AOTH_PROP_PARTITIONED ? "is divided into forward and backward already"
+                      : properties & AOTH_PROP_LOWERED   ? "is made for a backend already"
+                      : properties & AOTH_PROP_SHARDED   ? "is one shard of several"
                                                         : NULL;
   if (wrong) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "export.too-late",
@@ -55,11 +55,11 @@ aot_status_t aoth_export_prepare(aoth_session_t *s, int joint, int64_t loss) {
     aoth_sink_line(s->config.sink, "hint: export before the partition");
     return AOT_E_PRECONDITION;
   }
-  AOT_TRY(give(s, AOT_PROP_FUNCTIONAL));
+  AOT_TRY(give(s, AOTH_PROP_FUNCTIONAL));
   AOT_TRY(aoth_export_check(s, joint, loss));
-  if (joint) AOT_TRY(give(s, AOT_PROP_JOINT));
+  if (joint) AOT_TRY(give(s, AOTH_PROP_JOINT));
   if (joint) return aoth_export_check_joint(s, loss);
-  if (!(aoth_prog_properties(s->now.prog) & AOT_PROP_JOINT)) return AOT_OK;
+  if (!(aoth_prog_properties(s->now.prog) & AOTH_PROP_JOINT)) return AOT_OK;
   aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "export.is-joint",
                    "the program holds gradients; --joint exports it with them");
   return AOT_E_PRECONDITION;

@@ -16,6 +16,7 @@
 #define MAX_STRUCT 65536u
 #define MAX_TEXT 65536u
 #define MAX_OPTIONS 256u
+#define MAX_PROPERTIES 256u
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HOST_ASAN 1
@@ -107,6 +108,42 @@ static const char *import_options(opening_t *o, aoth_unit_t *u) {
   return NULL;
 }
 
+/* The names of a list as bits. */
+static const char *import_properties(opening_t *o, const aot_names_t *names, uint32_t *out) {
+  if (names->n > MAX_PROPERTIES || (names->n && !names->at)) return "has a damaged contract";
+  for (uint64_t i = 0; i < names->n; i++) {
+    const aot_str_t name = names->at[i];
+    if (!text_is_sane(name)) return "has a damaged contract";
+    const uint32_t bit = aoth_property_find(name);
+    *out |= bit;
+    if (bit) continue;
+    const char *near = aoth_property_nearest(name);
+    aoth_text_t t = {0};
+    aoth_text_f(&t, "its contract names the property '%.*s', which this host does not know", (int)name.size, name.data);
+    if (near) aoth_text_f(&t, "; did you mean '%s'?", near);
+    const char *why = aoth_arena_text(o->arena, t.data ? t.data : "", t.size);
+    aoth_text_deinit(&t);
+    return why ? why : "has a damaged contract";
+  }
+  return NULL;
+}
+
+static const char *import_contract(opening_t *o, aoth_unit_t *u) {
+  aot_contract_t c;
+  const char *why = import_struct(&c, sizeof c, offsetof(aot_contract_t, n_removes) + sizeof(uint64_t), u->desc.contract);
+  u->contract = (aoth_contract_t){0};
+  if (!why) why = import_properties(o, &c.needs, &u->contract.needs);
+  if (!why) why = import_properties(o, &c.gives, &u->contract.gives);
+  if (!why) why = import_properties(o, &c.drops, &u->contract.drops);
+  if (!why) why = import_properties(o, &c.refuses, &u->contract.refuses);
+  if (why) return why;
+  u->contract.creates = c.creates;
+  u->contract.n_creates = c.n_creates;
+  u->contract.removes = c.removes;
+  u->contract.n_removes = c.n_removes;
+  return NULL;
+}
+
 static const char *import_unit(opening_t *o, aoth_unit_t *u, const aot_unit_t *src) {
   const char *why = import_struct(&u->desc, sizeof u->desc, offsetof(aot_unit_t, create) + sizeof(void *), src);
   if (why) return why;
@@ -118,8 +155,7 @@ static const char *import_unit(opening_t *o, aoth_unit_t *u, const aot_unit_t *s
   u->version = aoth_arena_text(o->arena, u->desc.version.size ? u->desc.version.data : u->plugin->note.version,
                                u->desc.version.size ? (size_t)u->desc.version.size : strlen(u->plugin->note.version));
   if (u->desc.contract) {
-    why = import_struct(&u->contract, sizeof u->contract, offsetof(aot_contract_t, n_removes) + sizeof(uint64_t),
-                        u->desc.contract);
+    why = import_contract(o, u);
     if (why) return why;
     u->has_contract = 1;
   }

@@ -282,7 +282,7 @@ const char *aoth_property_names(uint32_t properties, aoth_arena_t *arena) {
   if (properties & (1u << bit)) aoth_text_f(&t, "%s%s", t.size ? ", " : "", text);
   AOT_PROPERTY_MAP(ADD_NAME)
 #undef ADD_NAME
-  for (uint32_t bit = 8; bit < 32; bit++)
+  for (uint32_t bit = AOTH_N_PROPERTIES; bit < 32; bit++)
     if (properties & (1u << bit)) aoth_text_f(&t, "%sproperty %u", t.size ? ", " : "", bit);
   const char *names = aoth_arena_text(arena, t.data ? t.data : "", t.size);
   aoth_text_deinit(&t);

@@ -38,7 +38,7 @@ struct aoth_unit {
   aot_unit_t desc;
   const aot_option_t *options; /* desc.n_options imported copies */
   int has_contract;
-  aot_contract_t contract;
+  aoth_contract_t contract;
 };
 
 typedef struct aoth_registry aoth_registry_t;

@@ -125,7 +125,7 @@ static aot_status_t choose_importer(aoth_session_t *s, const aot_file_t *file, c
 /* What a program is that an importer has made: one with its gradients is joint, and no stage before the partition is left to it. */
 static uint32_t imported_properties(aot_prog_t *p) {
   const int is_joint = aoth_graph_graph_find(p, AOT_GRAPH_JOINT).id != AOT_NO_ID;
-  return AOT_PROP_IMPORTED | (is_joint ? AOT_PROP_FUNCTIONAL | AOT_PROP_JOINT : 0);
+  return AOTH_PROP_IMPORTED | (is_joint ? AOTH_PROP_FUNCTIONAL | AOTH_PROP_JOINT : 0);
 }
 
 static aot_status_t read_with_unit(aoth_session_t *s, aoth_stage_t *stage, const aot_file_t *file) {

@@ -53,7 +53,7 @@ static void hint_givers(aoth_session_t *s, uint32_t property) {
 
 aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, uint32_t properties) {
   if (!stage->unit->has_contract) return AOT_OK;
-  const aot_contract_t *c = &stage->unit->contract;
+  const aoth_contract_t *c = &stage->unit->contract;
   const uint32_t missing = c->needs & ~properties, unwanted = c->refuses & properties;
   if (missing) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.needs",
@@ -67,7 +67,7 @@ aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, u
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.refuses",
                      "stage %s refuses a program that is %s already", stage->name,
                      aoth_property_names(unwanted, s->arena));
-    if (unwanted & AOT_PROP_JOINT)
+    if (unwanted & AOTH_PROP_JOINT)
       aoth_sink_line(s->config.sink, "hint: the program holds its gradients already (it was exported with its backward, or differentiated "
                                      "before): begin with the partition");
     aoth_yaml_notes(s->config.sink, s->arena, stage->at, "contract.refuses");

@@ -29,6 +29,7 @@ typedef struct aot_str {
   const char *data;
   uint64_t size;
 } aot_str_t;
+#define AOT_STR_INIT(s) { (s), sizeof(s) - 1 } /* of a string literal, as initialiser; aot_str() is the expression */
 
 /* Typed 32-bit ids into the host's arrays: passed by value, returned through out_ parameters. */
 typedef struct aot_graph { uint32_t id; } aot_graph_t;

@@ -159,7 +159,7 @@ struct aot_snapshot;
 typedef struct aot_graph_api {
   aot_table_t head;
   /* program */
-  uint32_t (AOT_CALL *properties)(aot_prog_t *p);
+  int32_t (AOT_CALL *has_property)(aot_prog_t *p, aot_str_t name); /* 1 or 0 */
   uint32_t (AOT_CALL *n_graphs)(aot_prog_t *p); /* highest graph id + 1; erased ones included */
   aot_status_t (AOT_CALL *graph_info)(aot_prog_t *p, aot_graph_t g, int32_t *out_kind, aot_str_t *out_name);
   aot_graph_t (AOT_CALL *graph_find)(aot_prog_t *p, int32_t kind); /* first live graph of the kind, AOT_NO_ID */

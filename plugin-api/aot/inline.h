@@ -8,8 +8,6 @@
 #include <aot/snapshot.h>
 #include <string.h>
 
-/* A string literal as aot_str_t: initialiser, and expression. */
-#define AOT_STR_INIT(s) { (s), sizeof(s) - 1 }
 static inline aot_str_t aot_str(const char *s) {
   aot_str_t r;
   r.data = s;

@@ -433,8 +433,8 @@ static const aot_option_t options[] = {
      .help = AOT_STR_INIT("the C compiler for generated loops: a name in PATH, or a path"),
      .preset = {.s = AOT_STR_INIT("cc")}},
 };
-static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t), .needs = AOT_PROP_FUNCTIONAL,
-                                        .gives = AOT_PROP_LOWERED, .refuses = AOT_PROP_JOINT};
+static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t), .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
+                                        .gives = AOT_NAMES(AOT_PROP_LOWERED), .refuses = AOT_NAMES(AOT_PROP_JOINT)};
 static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
                                 .kind = AOT_STR_INIT("backend/2"),
                                 .id = AOT_STR_INIT(ID),

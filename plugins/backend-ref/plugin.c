@@ -260,7 +260,9 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   return AOT_OK;
 }
 
-static const aot_contract_t contract = {.struct_size = sizeof contract, .needs = AOT_PROP_FUNCTIONAL, .gives = AOT_PROP_LOWERED};
+static const aot_contract_t contract = {.struct_size = sizeof contract,
+                                        .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
+                                        .gives = AOT_NAMES(AOT_PROP_LOWERED)};
 static const aot_unit_t unit = {.struct_size = sizeof unit,
                                 .kind = AOT_STR_INIT("backend/2"),
                                 .id = AOT_STR_INIT(ID),

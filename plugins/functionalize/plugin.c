@@ -102,9 +102,9 @@ static const aot_option_t options[] = {
      .n_choices = 2, .choices = keep_or_inline, .preset = {.s = AOT_STR_INIT("inline")}},
 };
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
-                                        .needs = AOT_PROP_IMPORTED,
-                                        .gives = AOT_PROP_FUNCTIONAL,
-                                        .refuses = AOT_PROP_JOINT | AOT_PROP_PARTITIONED};
+                                        .needs = AOT_NAMES(AOT_PROP_IMPORTED),
+                                        .gives = AOT_NAMES(AOT_PROP_FUNCTIONAL),
+                                        .refuses = AOT_NAMES(AOT_PROP_JOINT, AOT_PROP_PARTITIONED)};
 static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
                                 .kind = AOT_STR_INIT("pass/1"),
                                 .id = AOT_STR_INIT(ID),

@@ -146,9 +146,9 @@ static const aot_option_t options[] = {
      .help = AOT_STR_INIT("only values of these dtypes (\"f32, bf16\"); empty: those that the codec or the program takes")},
 };
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
-                                        .needs = AOT_PROP_PARTITIONED,
-                                        .gives = AOT_PROP_HOOKED,
-                                        .refuses = AOT_PROP_HOOKED | AOT_PROP_LOWERED};
+                                        .needs = AOT_NAMES(AOT_PROP_PARTITIONED),
+                                        .gives = AOT_NAMES(AOT_PROP_HOOKED),
+                                        .refuses = AOT_NAMES(AOT_PROP_HOOKED, AOT_PROP_LOWERED)};
 static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
                                 .kind = AOT_STR_INIT("pass/1"),
                                 .id = AOT_STR_INIT(ID),

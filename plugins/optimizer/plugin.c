@@ -114,8 +114,8 @@ static const aot_str_t creates[] = {
     AOT_STR_INIT("aten.clamp.default"),  AOT_STR_INIT("aten._to_copy.default"),
     AOT_STR_INIT("aten.view_as_real.default"), AOT_STR_INIT("aten.view_as_complex.default")};
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
-                                        .needs = AOT_PROP_PARTITIONED,
-                                        .refuses = AOT_PROP_LOWERED,
+                                        .needs = AOT_NAMES(AOT_PROP_PARTITIONED),
+                                        .refuses = AOT_NAMES(AOT_PROP_LOWERED),
                                         .creates = creates,
                                         .n_creates = sizeof creates / sizeof *creates};
 

@@ -77,8 +77,8 @@ static aot_status_t create_regions(const aot_unit_t *self, aot_ctx_t *ctx, const
 
 static const aot_option_t regions_options[] = {PT_OPTION_ONLY};
 static const aot_contract_t regions_contract = {.struct_size = sizeof(aot_contract_t),
-                                                .needs = AOT_PROP_FUNCTIONAL | AOT_PROP_JOINT,
-                                                .refuses = AOT_PROP_PARTITIONED};
+                                                .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT),
+                                                .refuses = AOT_NAMES(AOT_PROP_PARTITIONED)};
 static const aot_unit_t regions = {.struct_size = sizeof(aot_unit_t),
                                    .kind = AOT_STR_INIT("pass/1"),
                                    .id = AOT_STR_INIT(REGIONS),
@@ -91,10 +91,10 @@ static const aot_unit_t regions = {.struct_size = sizeof(aot_unit_t),
                                    .create = create_regions};
 
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
-                                        .needs = AOT_PROP_FUNCTIONAL | AOT_PROP_JOINT,
-                                        .gives = AOT_PROP_PARTITIONED,
-                                        .drops = AOT_PROP_JOINT,
-                                        .refuses = AOT_PROP_PARTITIONED};
+                                        .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT),
+                                        .gives = AOT_NAMES(AOT_PROP_PARTITIONED),
+                                        .drops = AOT_NAMES(AOT_PROP_JOINT),
+                                        .refuses = AOT_NAMES(AOT_PROP_PARTITIONED)};
 static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
                                 .kind = AOT_STR_INIT("partition/1"),
                                 .id = AOT_STR_INIT(ID),

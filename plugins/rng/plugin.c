@@ -49,9 +49,9 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 }
 
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
-                                        .needs = AOT_PROP_FUNCTIONAL,
-                                        .gives = AOT_PROP_RNG_EXPLICIT,
-                                        .refuses = AOT_PROP_PARTITIONED | AOT_PROP_LOWERED};
+                                        .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
+                                        .gives = AOT_NAMES(AOT_PROP_RNG_EXPLICIT),
+                                        .refuses = AOT_NAMES(AOT_PROP_PARTITIONED, AOT_PROP_LOWERED)};
 static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
                                 .kind = AOT_STR_INIT("pass/1"),
                                 .id = AOT_STR_INIT(ID),

@@ -44,10 +44,10 @@ static const aot_option_t options[] = {
      .help = AOT_STR_INIT("the most that the norm of all gradients together may be; 0: any"), .preset = {.f = 0}, .min = 0, .max = 1e9},
 };
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
-                                        .needs = AOT_PROP_PARTITIONED,
-                                        .gives = AOT_PROP_STITCHED,
-                                        .drops = AOT_PROP_PARTITIONED | AOT_PROP_HOOKED,
-                                        .refuses = AOT_PROP_LOWERED};
+                                        .needs = AOT_NAMES(AOT_PROP_PARTITIONED),
+                                        .gives = AOT_NAMES(AOT_PROP_STITCHED),
+                                        .drops = AOT_NAMES(AOT_PROP_PARTITIONED, AOT_PROP_HOOKED),
+                                        .refuses = AOT_NAMES(AOT_PROP_LOWERED)};
 static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
                                 .kind = AOT_STR_INIT("pass/1"),
                                 .id = AOT_STR_INIT("stitch"),

@@ -112,7 +112,7 @@ static const aot_option_t options[] = {
     {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .name = AOT_STR_INIT("report"),
      .help = AOT_STR_INIT("tell how many nodes went"), .preset = {.i = 1}},
 };
-static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t), .needs = AOT_PROP_IMPORTED};
+static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t), .needs = AOT_NAMES(AOT_PROP_IMPORTED)};
 static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
                                 .kind = AOT_STR_INIT("pass/1"),
                                 .id = AOT_STR_INIT(ID),

@@ -124,13 +124,16 @@ static const row_t rows[] = {
     MEMBER(aot_opts_t, struct_size),
     MEMBER(aot_opts_t, n_values),
     MEMBER(aot_opts_t, values),
+    STRUCT(aot_names_t),
+    MEMBER(aot_names_t, at),
+    MEMBER(aot_names_t, n),
     STRUCT(aot_contract_t),
     MEMBER(aot_contract_t, struct_size),
+    MEMBER(aot_contract_t, flags),
     MEMBER(aot_contract_t, needs),
     MEMBER(aot_contract_t, gives),
     MEMBER(aot_contract_t, drops),
     MEMBER(aot_contract_t, refuses),
-    MEMBER(aot_contract_t, reserved),
     MEMBER(aot_contract_t, creates),
     MEMBER(aot_contract_t, n_creates),
     MEMBER(aot_contract_t, removes),
@@ -237,7 +240,7 @@ static const row_t rows[] = {
     MEMBER(aot_expr_info_t, c),
     STRUCT(aot_graph_api_t),
     MEMBER(aot_graph_api_t, head),
-    MEMBER(aot_graph_api_t, properties),
+    MEMBER(aot_graph_api_t, has_property),
     MEMBER(aot_graph_api_t, n_graphs),
     MEMBER(aot_graph_api_t, graph_info),
     MEMBER(aot_graph_api_t, graph_find),
@@ -739,5 +742,7 @@ int main(void) {
   printf("\n");
 #define CONSTANT(name) printf("%s = %lld\n", #name, (long long)(name));
 #include "constants.inc"
+#define PROPERTY(name, number, text, meaning) printf("AOT_PROP_%s = %s\n", #name, text);
+  AOT_PROPERTY_MAP(PROPERTY)
   return 0;
 }

@@ -368,9 +368,9 @@ static void the_journal_prints_each_edit(void **state) {
 
 static void contracts_are_checked(void **state) {
   static const aot_str_t adds[] = {AOT_STR_INIT("tiny.add.*")}, cats[] = {AOT_STR_INIT("tiny.cat.default")};
-  const aot_contract_t may_add = {.struct_size = sizeof may_add, .creates = adds, .n_creates = 1};
-  const aot_contract_t may_cat = {.struct_size = sizeof may_cat, .creates = cats, .n_creates = 1};
-  const aot_contract_t removes = {.struct_size = sizeof removes, .removes = cats, .n_removes = 1};
+  const aoth_contract_t may_add = {.creates = adds, .n_creates = 1};
+  const aoth_contract_t may_cat = {.creates = cats, .n_creates = 1};
+  const aoth_contract_t removes = {.removes = cats, .n_removes = 1};
   world_t w;
   aot_value_t v;
   (void)state;

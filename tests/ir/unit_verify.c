@@ -24,12 +24,12 @@ typedef struct verify_case {
 } verify_case_t;
 
 static const verify_case_t cases[] = {
-    {FORWARD("%y = tiny.add.Tensor %w, %x\nout user_output 0 = %y\n"), AOT_PROP_IMPORTED | AOT_PROP_FUNCTIONAL, NULL},
+    {FORWARD("%y = tiny.add.Tensor %w, %x\nout user_output 0 = %y\n"), AOTH_PROP_IMPORTED | AOTH_PROP_FUNCTIONAL, NULL},
     {HEAD, 0, NULL},
-    {HEAD, AOT_PROP_IMPORTED, "the program has no forward graph"},
-    {HEAD "graph @f forward {\n  in %w = parameter 0 : f32[2]\n}\n", AOT_PROP_IMPORTED,
+    {HEAD, AOTH_PROP_IMPORTED, "the program has no forward graph"},
+    {HEAD "graph @f forward {\n  in %w = parameter 0 : f32[2]\n}\n", AOTH_PROP_IMPORTED,
      "input 0 has another dtype or shape than leaf 0 \"w\""},
-    {HEAD "graph @f forward {\n  in %w = parameter 0 : f32[2]\n}\n", AOT_PROP_IMPORTED | AOT_PROP_SHARDED, NULL},
+    {HEAD "graph @f forward {\n  in %w = parameter 0 : f32[2]\n}\n", AOTH_PROP_IMPORTED | AOTH_PROP_SHARDED, NULL},
     /* ports */
     {FORWARD("in %v = parameter 1 : f32[4]\n"), 0, "input 3 has role parameter, leaf 1 is a buffer"},
     {FORWARD("in %v = buffer 1 : f32[4]\n"), 0, "inputs 1 and 3 are both buffer 1"},
@@ -45,46 +45,46 @@ static const verify_case_t cases[] = {
     {FORWARD("%y : symint(4) = tiny.add.Tensor %w, %x\n"), 0, "result 0 is another kind of value than the schema says"},
     {FORWARD("%y : none = tiny.add.Tensor %w, %x\n"), 0, NULL},
     /* functional */
-    {FORWARD("%y = tiny.add_.Tensor %x, %w\n"), AOT_PROP_FUNCTIONAL, "tiny.add_.Tensor writes argument 0 (self)"},
-    {FORWARD("%y = tiny.norm.default %x, %m, true\n"), AOT_PROP_FUNCTIONAL,
+    {FORWARD("%y = tiny.add_.Tensor %x, %w\n"), AOTH_PROP_FUNCTIONAL, "tiny.add_.Tensor writes argument 0 (self)"},
+    {FORWARD("%y = tiny.norm.default %x, %m, true\n"), AOTH_PROP_FUNCTIONAL,
      "tiny.norm.default writes argument 1 (running)"},
-    {FORWARD("%y = tiny.norm.default %x, %m, false\n"), AOT_PROP_FUNCTIONAL, NULL}, /* it only reads then */
-    {FORWARD("") "graph @r region {\nin %x = region 0 : f32[4]\n%y = tiny.add_.Tensor %x, %x\n}\n", AOT_PROP_FUNCTIONAL,
+    {FORWARD("%y = tiny.norm.default %x, %m, false\n"), AOTH_PROP_FUNCTIONAL, NULL}, /* it only reads then */
+    {FORWARD("") "graph @r region {\nin %x = region 0 : f32[4]\n%y = tiny.add_.Tensor %x, %x\n}\n", AOTH_PROP_FUNCTIONAL,
      "tiny.add_.Tensor writes"},
-    {FORWARD("%n = tiny.add.Tensor %m, %x\nout update 1 = %n\n"), AOT_PROP_FUNCTIONAL,
+    {FORWARD("%n = tiny.add.Tensor %m, %x\nout update 1 = %n\n"), AOTH_PROP_FUNCTIONAL,
      "the new value of leaf 1 \"m\" has no copy_back rule"},
-    {FORWARD("%n = tiny.add.Tensor %m, %x\nout update 1 = %n\n") "rule copy_back 1\n", AOT_PROP_FUNCTIONAL, NULL},
+    {FORWARD("%n = tiny.add.Tensor %m, %x\nout update 1 = %n\n") "rule copy_back 1\n", AOTH_PROP_FUNCTIONAL, NULL},
     /* joint */
-    {FORWARD(""), AOT_PROP_JOINT, "the program has no joint graph"},
-    {JOINT("in %t = tangent 0 : f32[4]\nout user_output 0 = %x\nout gradient 0 = %t\n"), AOT_PROP_JOINT, NULL},
-    {JOINT("in %t = tangent 0 : f32[4]\nout user_output 0 = %x\nout gradient 0 = none\n"), AOT_PROP_JOINT, NULL},
-    {JOINT("in %t = tangent 0 : f32[4]\nout user_output 0 = %x\n"), AOT_PROP_JOINT,
+    {FORWARD(""), AOTH_PROP_JOINT, "the program has no joint graph"},
+    {JOINT("in %t = tangent 0 : f32[4]\nout user_output 0 = %x\nout gradient 0 = %t\n"), AOTH_PROP_JOINT, NULL},
+    {JOINT("in %t = tangent 0 : f32[4]\nout user_output 0 = %x\nout gradient 0 = none\n"), AOTH_PROP_JOINT, NULL},
+    {JOINT("in %t = tangent 0 : f32[4]\nout user_output 0 = %x\n"), AOTH_PROP_JOINT,
      "leaf 0 \"w\" requires a gradient and has no gradient output"},
-    {JOINT("in %t = tangent 0 : f32[5]\nout user_output 0 = %x\nout gradient 0 = %x\n"), AOT_PROP_JOINT,
+    {JOINT("in %t = tangent 0 : f32[5]\nout user_output 0 = %x\nout gradient 0 = %x\n"), AOTH_PROP_JOINT,
      "tangent 0 has another dtype or shape than user output 0"},
-    {JOINT("in %t = tangent 1 : f32[4]\nout loss 0 = %x\nout gradient 0 = %x\n"), AOT_PROP_JOINT,
+    {JOINT("in %t = tangent 1 : f32[4]\nout loss 0 = %x\nout gradient 0 = %x\n"), AOTH_PROP_JOINT,
      "tangent 1 belongs to no user output"},
-    {JOINT("in %t = tangent 0 : f64[4]\nout gradient 0 = %t\nout user_output 0 = %t\n"), AOT_PROP_JOINT,
+    {JOINT("in %t = tangent 0 : f64[4]\nout gradient 0 = %t\nout user_output 0 = %t\n"), AOTH_PROP_JOINT,
      "the gradient of leaf 0 \"w\" has another dtype or shape than the leaf"},
     /* rng-explicit */
-    {FORWARD("%y = tiny.rand.default [4]\n"), AOT_PROP_RNG_EXPLICIT, "tiny.rand.default draws hidden random numbers"},
+    {FORWARD("%y = tiny.rand.default [4]\n"), AOTH_PROP_RNG_EXPLICIT, "tiny.rand.default draws hidden random numbers"},
     {FORWARD("%y = tiny.rand.default [4]\n"), 0, NULL},
     /* partitioned */
     {SPLIT("out saved 0 = %w\n", "in %s = saved 0 : f32[4]\nin %t = tangent 0 : f32[4]\nout gradient 0 = %s\n"),
-     AOT_PROP_PARTITIONED, NULL},
-    {SPLIT("out saved 0 = %w\n", ""), AOT_PROP_PARTITIONED, "the forward saves 1 values, the backward reads 0"},
-    {SPLIT("out saved 1 = %w\n", "in %s = saved 0 : f32[4]\n"), AOT_PROP_PARTITIONED,
+     AOTH_PROP_PARTITIONED, NULL},
+    {SPLIT("out saved 0 = %w\n", ""), AOTH_PROP_PARTITIONED, "the forward saves 1 values, the backward reads 0"},
+    {SPLIT("out saved 1 = %w\n", "in %s = saved 0 : f32[4]\n"), AOTH_PROP_PARTITIONED,
      "saved slot 0 is missing in the forward"},
-    {SPLIT("out saved 0 = %w\n", "in %s = saved 0 : f32[4] strides [2]\n"), AOT_PROP_PARTITIONED,
+    {SPLIT("out saved 0 = %w\n", "in %s = saved 0 : f32[4] strides [2]\n"), AOTH_PROP_PARTITIONED,
      "saved slot 0 leaves the forward with another type"},
-    {SPLIT("", "in %s = parameter 0 : f32[4]\n"), AOT_PROP_PARTITIONED,
+    {SPLIT("", "in %s = parameter 0 : f32[4]\n"), AOTH_PROP_PARTITIONED,
      NULL}, /* a leaf that stays as it is needs no slot */
-    {SPLIT("out update 0 = %w\n", "in %s = parameter 0 : f32[4]\n"), AOT_PROP_PARTITIONED,
+    {SPLIT("out update 0 = %w\n", "in %s = parameter 0 : f32[4]\n"), AOTH_PROP_PARTITIONED,
      "the backward reads parameter 0, which was not saved"},
-    {SPLIT("", "in %s = gradient 0 : f32[4]\n"), AOT_PROP_PARTITIONED,
+    {SPLIT("", "in %s = gradient 0 : f32[4]\n"), AOTH_PROP_PARTITIONED,
      "the backward reads gradient 0, which was not saved"},
-    {FORWARD(""), AOT_PROP_PARTITIONED, "the program has no backward graph"},
-    {SPLIT("", "") "graph @j joint {\n}\n", AOT_PROP_PARTITIONED, "the joint graph is still there"}};
+    {FORWARD(""), AOTH_PROP_PARTITIONED, "the program has no backward graph"},
+    {SPLIT("", "") "graph @j joint {\n}\n", AOTH_PROP_PARTITIONED, "the joint graph is still there"}};
 
 static void the_table(void **state) {
   world_t w;
@@ -198,7 +198,7 @@ static void at_most_twenty_complaints(void **state) {
   for (int i = 0; i < 50; i++) aoth_text_f(&t, "%%v%d = tiny.rand.default [4]\n", i);
   aoth_text_z(&t, "}\n");
   assert_int_equal(world_parse(&w, t.data), AOT_OK);
-  assert_int_equal(aoth_verify(w.p, AOT_PROP_RNG_EXPLICIT), AOT_E_INVALID);
+  assert_int_equal(aoth_verify(w.p, AOTH_PROP_RNG_EXPLICIT), AOT_E_INVALID);
   assert_int_equal(aoth_sink_count(w.sink, AOT_SEVERITY_ERROR), 20);
   aoth_text_deinit(&t);
   world_deinit(&w);

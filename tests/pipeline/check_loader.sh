@@ -31,6 +31,7 @@ refused bad-declines 3 "declines to work with ABI 1.3: the moon is in the wrong 
 refused bad-entry-crash 3 "it died while it was being opened: SIGSEGV"
 refused bad-constructor 3 "it died while it was being opened: SIGSEGV"
 refused bad-option 3 "unit bad-option: its option 0 is of a kind that this host does not know"
+refused bad-property 3 "unit bad-property: its contract names the property 'functionall', which this host does not know; did you mean 'functional'?"
 refused bad-library 3 "libgone_library.so: cannot open shared object file" "install the library that it names"
 nm -D "$aothost" 2>/dev/null | grep -q asan || refused bad-asan 3 "it was built with AddressSanitizer, this host without"
 

@@ -56,8 +56,8 @@ static void stages_run_in_order_with_the_optimizer_before_the_backend(void **sta
   assert_true(r[2].number == 0 && r[3].number == 2 && r[2].edits == 3 && r[2].nodes_after == 3 && r[2].n_numbers == 1);
   assert_string_equal(r[2].numbers[0].name, "fused");
   assert_true(r[3].nodes_before == 3 && r[3].nodes_after == 4); /* the muladd was refused and decomposed */
-  assert_int_equal(aoth_graph_properties(aoth_session_prog(w->session)),
-                   AOT_PROP_IMPORTED | AOT_PROP_FUNCTIONAL | AOT_PROP_LOWERED);
+  assert_int_equal(aoth_prog_properties(aoth_session_prog(w->session)),
+                   AOTH_PROP_IMPORTED | AOTH_PROP_FUNCTIONAL | AOTH_PROP_LOWERED);
 }
 
 static void without_its_flag_the_optimizer_stays_out(void **state) {

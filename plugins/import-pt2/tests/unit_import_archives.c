@@ -98,7 +98,7 @@ static void every_fixture_imports_and_verifies(void **state) {
     snprintf(path, sizeof path, FIXTURES "/%s.pt2", paths[i]);
     uint8_t *bytes = test_read(&t, path, &n);
     run_begin(&r, bytes, n);
-    if (r.status != AOT_OK || aoth_verify(r.prog, AOT_PROP_IMPORTED) != AOT_OK)
+    if (r.status != AOT_OK || aoth_verify(r.prog, AOTH_PROP_IMPORTED) != AOT_OK)
       fail_msg("%s: %s", paths[i], aoth_sink_text(r.ctx.sink));
     run_end(&r);
     test_env_deinit(&t);

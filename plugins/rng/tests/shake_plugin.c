@@ -186,7 +186,7 @@ static aot_status_t create_opset(const aot_unit_t *self, aot_ctx_t *ctx, const a
 static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64,
                                         .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
                                         .name = AOT_STR_INIT("seed"), .help = AOT_STR_INIT("which order"), .min = 0, .max = 1e9}};
-static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t), .needs = AOT_PROP_IMPORTED};
+static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t), .needs = AOT_NAMES(AOT_PROP_IMPORTED)};
 #define PASS(text, function)                                                                                                \
   {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("pass/1"), .id = AOT_STR_INIT(text), .version = AOT_STR_INIT("0.1.0"), \
    .help = AOT_STR_INIT("shakes a program"), .options = options, .n_options = 1, .option_stride = sizeof(aot_option_t),         \

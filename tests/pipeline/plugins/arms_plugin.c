@@ -250,11 +250,13 @@ static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t),
                                         .choices = choices,
                                         .n_choices = sizeof choices / sizeof *choices}};
 static const aot_contract_t divider_contract = {.struct_size = sizeof(aot_contract_t),
-                                                .needs = AOT_PROP_FUNCTIONAL | AOT_PROP_JOINT,
-                                                .gives = AOT_PROP_PARTITIONED,
-                                                .drops = AOT_PROP_JOINT,
-                                                .refuses = AOT_PROP_PARTITIONED};
-static const aot_contract_t zeros_contract = {.struct_size = sizeof(aot_contract_t), .needs = AOT_PROP_FUNCTIONAL, .gives = AOT_PROP_LOWERED};
+                                                .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT),
+                                                .gives = AOT_NAMES(AOT_PROP_PARTITIONED),
+                                                .drops = AOT_NAMES(AOT_PROP_JOINT),
+                                                .refuses = AOT_NAMES(AOT_PROP_PARTITIONED)};
+static const aot_contract_t zeros_contract = {.struct_size = sizeof(aot_contract_t),
+                                              .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
+                                              .gives = AOT_NAMES(AOT_PROP_LOWERED)};
 static const aot_unit_t divider = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("partition/1"), .id = AOT_STR_INIT("divider"),
                                    .version = AOT_STR_INIT("1.0.0"), .help = AOT_STR_INIT(HELP), .options = options, .n_options = 1,
                                    .option_stride = sizeof *options, .contract = &divider_contract, .create = create_divider};

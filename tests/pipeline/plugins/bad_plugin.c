@@ -1,6 +1,6 @@
 /* Files that are almost plugins, one a define: BAD_NO_ENTRY, BAD_NO_NOTE, BAD_NEWER, BAD_OLDER, BAD_WRONG_NOTE, BAD_UNITS, BAD_LONG,
- * BAD_SHORT, BAD_DECLINES, BAD_ENTRY_CRASH, BAD_CONSTRUCTOR, BAD_OPTION, BAD_LIBRARY, BAD_ASAN, BAD_JSON. Each is found by
- * its id, bad-NAME, and must be refused with file, cause and cure. */
+ * BAD_SHORT, BAD_DECLINES, BAD_ENTRY_CRASH, BAD_CONSTRUCTOR, BAD_OPTION, BAD_PROPERTY, BAD_LIBRARY, BAD_ASAN, BAD_JSON. Each
+ * is found by its id, bad-NAME, and must be refused with file, cause and cure. */
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <aot/pass.h>
@@ -30,6 +30,12 @@ static const aot_option_t options[1];
 #define N_OPTIONS 0
 #endif
 
+static const aot_contract_t contract = {.struct_size = sizeof contract,
+#ifdef BAD_PROPERTY
+                                        .needs = AOT_NAMES(AOT_PROP_IMPORTED, AOT_STR_INIT("functionall")),
+#endif
+                                        .refuses = AOT_NAMES(AOT_PROP_LOWERED)};
+
 static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
                                 .kind = AOT_STR_INIT("pass/1"),
                                 .id = AOT_STR_INIT("bad-" BAD_NAME),
@@ -38,6 +44,7 @@ static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
                                 .options = options,
                                 .n_options = N_OPTIONS,
                                 .option_stride = sizeof *options,
+                                .contract = &contract,
                                 .create = create};
 static const aot_unit_t *const units[] = {&unit};
 

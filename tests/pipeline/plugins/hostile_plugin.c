@@ -191,8 +191,8 @@ static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t),
 
 /* Three passes of one body: an honest contract, one that promises more than it keeps, one that creates what it must not. */
 static const aot_str_t nothing_made[] = {AOT_STR_INIT("toy.nothing*")};
-static const aot_contract_t plain = {.struct_size = sizeof plain, .needs = AOT_PROP_IMPORTED};
-static const aot_contract_t liar = {.struct_size = sizeof liar, .gives = AOT_PROP_PARTITIONED};
+static const aot_contract_t plain = {.struct_size = sizeof plain, .needs = AOT_NAMES(AOT_PROP_IMPORTED)};
+static const aot_contract_t liar = {.struct_size = sizeof liar, .gives = AOT_NAMES(AOT_PROP_PARTITIONED)};
 static const aot_contract_t maker = {.struct_size = sizeof maker, .creates = nothing_made, .n_creates = 1};
 #define UNIT(name_, id_, contract_)                                                                                    \
   static const aot_unit_t name_ = {.struct_size = sizeof(aot_unit_t),                                                  \

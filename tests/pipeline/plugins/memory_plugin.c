@@ -160,7 +160,7 @@ static aot_status_t backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const
 static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .name = AOT_STR_INIT("how"),
                                         .help = AOT_STR_INIT("what to do"), .preset = {.s = AOT_STR_INIT("ask")}}};
 static const aot_contract_t pass_contract = {.struct_size = sizeof(aot_contract_t)},
-                            backend_contract = {.struct_size = sizeof(aot_contract_t), .gives = AOT_PROP_LOWERED};
+                            backend_contract = {.struct_size = sizeof(aot_contract_t), .gives = AOT_NAMES(AOT_PROP_LOWERED)};
 #define UNIT(name_, kind_, id_, contract_, create_)                                                                    \
   static const aot_unit_t name_ = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT(kind_), .id = AOT_STR_INIT(id_),              \
                                    .version = AOT_STR_INIT("0.1.0"), .help = AOT_STR_INIT("of the tests"), .options = options,           \

@@ -413,14 +413,18 @@ static aot_status_t import_create(const aot_unit_t *self, aot_ctx_t *ctx, const 
 
 /* ---- descriptor ---- */
 
-#define CONTRACT(needs_, gives_, drops_, refuses_)                                                                     \
-  { .struct_size = sizeof(aot_contract_t), .needs = needs_, .gives = gives_, .drops = drops_, .refuses = refuses_ }
-static const aot_contract_t fuse_contract = CONTRACT(AOT_PROP_IMPORTED, 0, 0, AOT_PROP_LOWERED);
-static const aot_contract_t functional_contract = CONTRACT(AOT_PROP_IMPORTED, AOT_PROP_FUNCTIONAL, 0, 0);
-static const aot_contract_t joint_contract = CONTRACT(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT, 0, AOT_PROP_JOINT);
+#define CONTRACT(...) { .struct_size = sizeof(aot_contract_t), __VA_ARGS__ }
+static const aot_contract_t fuse_contract =
+    CONTRACT(.needs = AOT_NAMES(AOT_PROP_IMPORTED), .refuses = AOT_NAMES(AOT_PROP_LOWERED));
+static const aot_contract_t functional_contract =
+    CONTRACT(.needs = AOT_NAMES(AOT_PROP_IMPORTED), .gives = AOT_NAMES(AOT_PROP_FUNCTIONAL));
+static const aot_contract_t joint_contract =
+    CONTRACT(.needs = AOT_NAMES(AOT_PROP_FUNCTIONAL), .gives = AOT_NAMES(AOT_PROP_JOINT), .refuses = AOT_NAMES(AOT_PROP_JOINT));
 static const aot_contract_t partition_contract =
-    CONTRACT(AOT_PROP_JOINT, AOT_PROP_PARTITIONED, AOT_PROP_JOINT, AOT_PROP_PARTITIONED);
-static const aot_contract_t backend_contract = CONTRACT(AOT_PROP_FUNCTIONAL, AOT_PROP_LOWERED, 0, AOT_PROP_JOINT);
+    CONTRACT(.needs = AOT_NAMES(AOT_PROP_JOINT), .gives = AOT_NAMES(AOT_PROP_PARTITIONED),
+             .drops = AOT_NAMES(AOT_PROP_JOINT), .refuses = AOT_NAMES(AOT_PROP_PARTITIONED));
+static const aot_contract_t backend_contract =
+    CONTRACT(.needs = AOT_NAMES(AOT_PROP_FUNCTIONAL), .gives = AOT_NAMES(AOT_PROP_LOWERED), .refuses = AOT_NAMES(AOT_PROP_JOINT));
 
 #define UNITS(X)                                                                                                       \
   X(u_opset, "opset/1", "toy", "five operators", NULL, 0, NULL, opset_create)                                          \

@@ -177,10 +177,10 @@ static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t),
                                         .help = AOT_STR_INIT("in which way"),
                                         .preset = {.s = AOT_STR_INIT("fine")}}};
 static const aot_contract_t partition_contract = {.struct_size = sizeof partition_contract,
-                                                  .needs = AOT_PROP_JOINT,
-                                                  .gives = AOT_PROP_PARTITIONED,
-                                                  .drops = AOT_PROP_JOINT};
-static const aot_contract_t backend_contract = {.struct_size = sizeof backend_contract, .gives = AOT_PROP_LOWERED};
+                                                  .needs = AOT_NAMES(AOT_PROP_JOINT),
+                                                  .gives = AOT_NAMES(AOT_PROP_PARTITIONED),
+                                                  .drops = AOT_NAMES(AOT_PROP_JOINT)};
+static const aot_contract_t backend_contract = {.struct_size = sizeof backend_contract, .gives = AOT_NAMES(AOT_PROP_LOWERED)};
 #define UNIT(name_, kind_, id_, contract_, create_, n_)                                                                \
   static const aot_unit_t name_ = {.struct_size = sizeof(aot_unit_t),                                                  \
                                    .kind = AOT_STR_INIT(kind_),                                                        \
