@@ -1,6 +1,8 @@
 /* A session used as a library: what the run time and the commands build on. */
 #include "session_world.h"
 
+#include <ir/tables.h>
+
 static void the_run_section_has_its_defaults(void **state) {
   world_t *w = *state;
   load(w, "TOY add", whole);
@@ -60,6 +62,23 @@ static void stages_run_in_order_with_the_optimizer_before_the_backend(void **sta
                    AOTH_PROP_IMPORTED | AOTH_PROP_FUNCTIONAL | AOTH_PROP_LOWERED);
 }
 
+static void properties_are_asked_for_and_told_by_name(void **state) {
+  world_t *w = *state;
+  aot_graph_api_t g;
+  aoth_arena_t *arena = aoth_arena_create();
+  assert_non_null(arena);
+  load(w, "TOY add", whole);
+  assert_int_equal(aoth_pipeline_import(w->session, w->pipeline), AOT_OK);
+  aoth_fill_graph_api(&g);
+  aot_prog_t *prog = aoth_session_prog(w->session);
+  assert_int_equal(g.has_property(prog, aot_str("imported")), 1);
+  assert_int_equal(g.has_property(prog, aot_str("lowered")), 0);
+  assert_int_equal(g.has_property(prog, aot_str("no such property")), 0);
+  assert_string_equal(aoth_property_names(AOTH_PROP_LOWERED | AOTH_PROP_STITCHED, arena), "lowered, stitched");
+  assert_string_equal(aoth_property_names(1u << 31, arena), "property 31");
+  aoth_arena_destroy(arena);
+}
+
 static void without_its_flag_the_optimizer_stays_out(void **state) {
   world_t *w = *state;
   load(w, "TOY mul", whole);
@@ -84,6 +103,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(the_run_section_has_its_defaults),         TEST(options_are_typed_and_defaulted),
       TEST(paths_follow_the_file_that_wrote_them),    TEST(stages_run_in_order_with_the_optimizer_before_the_backend),
+      TEST(properties_are_asked_for_and_told_by_name),
       TEST(without_its_flag_the_optimizer_stays_out), TEST(an_unknown_unit_is_found_out_before_anything_runs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
