@@ -115,6 +115,29 @@ static void make_mistakes(aothost_t *h, const aot_tensor_t *in) {
   CHECK(n_messages == before + 6); /* one story each */
 }
 
+/* The same training as one graph: the same losses; with micro steps, two of which make an update. */
+static void train_at_once(aothost_config_t *config, const char *pipeline, const aot_tensor_t *in, int micro_steps) {
+  const char *sets[] = {"vars.partition=partition-mincut", "run.train.steps=1", "run.train.accumulate=2"};
+  aothost_t *h = NULL;
+  float first = 0, last = 0;
+  config->sets = sets;
+  config->n_sets = micro_steps > 1 ? 3 : 2;
+  CHECK(aothost_open(pipeline, config, &h) == AOT_OK && aothost_compile(h, AOTHOST_OPTIMIZER | AOTHOST_STEP) == AOT_OK);
+  CHECK(aothost_has_step(h) && !aothost_has_backward(h) && !aothost_has_update(h));
+  CHECK(aothost_apply(h, 0.01) == (micro_steps > 1 ? AOT_E_PRECONDITION : AOT_OK)); /* nothing was added up yet */
+  for (int step = 0; step < 20 * micro_steps; step++) {
+    CHECK(aothost_step(h, in, 2, 0.01) == AOT_OK);
+    last = number(h, "output.0");
+    if (step == 0) first = last;
+    if (step % micro_steps == micro_steps - 1) CHECK(aothost_apply(h, 0.01) == AOT_OK);
+  }
+  printf("at once: loss %.4f -> %.4f\n", (double)first, (double)last);
+  CHECK(last < first - 0.5f);
+  CHECK(aothost_forward(h, in, 2) == AOT_E_PRECONDITION);
+  CHECK(strstr(last_message, "no forward graph") != NULL);
+  aothost_close(h);
+}
+
 int main(int argc, char **argv) {
   const char *sets[] = {"vars.partition=partition-mincut", "run.train.steps=1"};
   aothost_config_t config;
@@ -143,6 +166,8 @@ int main(int argc, char **argv) {
   feed_back(h, in);
   make_mistakes(h, in);
   aothost_close(h);
+  train_at_once(&config, argv[1], in, 1);
+  train_at_once(&config, argv[1], in, 2);
   aothost_close(NULL);
   printf("%d failed\n", n_failed);
   return n_failed != 0;
