@@ -67,8 +67,9 @@ typedef struct aot_exe_plan {
 } aot_exe_plan_t;
 
 /* Memory for one call. Tensors have the dtype, sizes and strides of their ports under the symbols; `data` is an address of the device.
- * Outputs share memory with nothing, but for those of a STEP graph that lie where an input does (aot/graph.h). An output that is None has data NULL; one whose
- * sizes need unknown symbols has rank AOT_RANK_OPEN and no data. Everything is copied; the memory stays as it is until unbind. */
+ * Outputs share memory with nothing, but for those of a STEP graph that lie where an input does (aot/graph.h). An output that is None
+ * has data NULL; one whose sizes need unknown symbols has rank AOT_RANK_OPEN and no data. The struct is borrowed for the call, the
+ * arrays and the memory until unbind. */
 typedef struct aot_binding {
   uint32_t struct_size, reserved;
   aot_graph_at_t graph;

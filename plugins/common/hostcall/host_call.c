@@ -7,9 +7,8 @@
 
 struct aot_bound {
   const hc_exe_t *exe;
-  hc_run_t what; /* arrays below */
-  int64_t *dims; /* sizes and strides of all tensors */
-  aot_tensor_t tensors[];
+  hc_run_t what;          /* but for the symbols, which a run may learn: each submission has its own */
+  const int64_t *symbols; /* as bound */
 };
 
 /* A call can be on the queue several times: each submission has an item of its own. */
@@ -19,54 +18,21 @@ typedef struct item {
   int64_t symbols[]; /* where the submission brings none */
 } item_t;
 
-static uint64_t count_dims(const aot_tensor_t *t, uint64_t n) {
-  uint64_t count = 0;
-  for (uint64_t i = 0; i < n; i++) count += t[i].rank > 0 ? 2 * (uint64_t)t[i].rank : 0;
-  return count;
-}
-
-static int64_t *copy_tensors(aot_tensor_t *to, const aot_tensor_t *from, uint64_t n, int64_t *dims) {
-  for (uint64_t i = 0; i < n; i++) {
-    const size_t rank = from[i].rank > 0 ? (size_t)from[i].rank : 0;
-    to[i] = from[i];
-    to[i].sizes = dims;
-    to[i].strides = dims + rank;
-    if (rank) {
-      memcpy(dims, from[i].sizes, rank * sizeof *dims);
-      memcpy(dims + rank, from[i].strides, rank * sizeof *dims);
-    }
-    dims += 2 * rank;
-  }
-  return dims;
-}
-
 static aot_status_t bind(const aot_exe_t *e, aot_ctx_t *ctx, const aot_binding_t *b, aot_bound_t **out) {
-  const uint64_t n_dims = count_dims(b->inputs, b->n_inputs) + count_dims(b->outputs, b->n_outputs) + b->graph.n_symbols;
-  aot_bound_t *c = malloc(sizeof *c + (size_t)(b->n_inputs + b->n_outputs) * sizeof *c->tensors);
-  int64_t *dims = malloc((size_t)(n_dims + 1) * sizeof *dims);
+  aot_bound_t *c = malloc(sizeof *c);
   (void)ctx;
-  if (!c || !dims) {
-    free(c);
-    free(dims);
-    return AOT_E_EXHAUSTED;
-  }
-  int64_t *symbols = copy_tensors(c->tensors, b->inputs, b->n_inputs, dims);
-  symbols = copy_tensors(c->tensors + b->n_inputs, b->outputs, b->n_outputs, symbols);
-  if (b->graph.n_symbols) memcpy(symbols, b->graph.symbols, (size_t)b->graph.n_symbols * sizeof *symbols);
-  c->exe = (const hc_exe_t *)(const void *)e;
-  c->dims = dims;
-  c->what = (hc_run_t){.kind = b->graph.kind, .number = b->graph.number, .inputs = c->tensors, .n_inputs = b->n_inputs,
-                       .outputs = c->tensors + b->n_inputs, .n_outputs = b->n_outputs,
-                       .arena = (char *)(uintptr_t)b->arena.address, .arena_nbytes = b->arena.nbytes,
-                       .symbols = symbols, .n_symbols = b->graph.n_symbols};
+  if (!c) return AOT_E_EXHAUSTED;
+  *c = (aot_bound_t){.exe = (const hc_exe_t *)(const void *)e,
+                     .what = {.kind = b->graph.kind, .number = b->graph.number, .inputs = b->inputs, .n_inputs = b->n_inputs,
+                              .outputs = b->outputs, .n_outputs = b->n_outputs, .arena = (char *)(uintptr_t)b->arena.address,
+                              .arena_nbytes = b->arena.nbytes, .n_symbols = b->graph.n_symbols},
+                     .symbols = b->graph.symbols};
   *out = c;
   return AOT_OK;
 }
 
 static void unbind(const aot_exe_t *e, aot_bound_t *c) {
   (void)e;
-  if (!c) return;
-  free(c->dims);
   free(c);
 }
 
@@ -88,7 +54,7 @@ static aot_status_t submit(const aot_exe_t *e, aot_ctx_t *ctx, aot_bound_t *c, c
   i->what.ctx = ctx;
   i->what.open = s->open;
   i->what.symbols = s->symbols ? s->symbols : i->symbols;
-  if (n_symbols) memcpy(i->what.symbols, c->what.symbols, n_symbols * sizeof *i->symbols);
+  if (n_symbols) memcpy(i->what.symbols, c->symbols, n_symbols * sizeof *i->symbols);
   for (uint64_t k = 0; k < s->n_waits; k++) {
     const aot_status_t status = d->wait(d, ctx, s->queue, s->waits[k]);
     if (status != AOT_OK) {
