@@ -274,7 +274,7 @@ aot_status_t p2_build_outputs(p2_builder_t *b, aot_graph_t g, const p2_scope_t *
   const p2_program_t *p = b->program;
   uint32_t i, n_user = 0, leaf, n_gradients = 0;
   uint8_t *has_gradient;
-  AOT_TRY(P2_NEW(b->env, P2_SCRATCH, p->n_input_specs, &has_gradient)); /* there are no more leaves than inputs */
+  AOT_TRY(P2_NEW(b->env, P2_SCRATCH, p->n_input_specs + (uint64_t)1, &has_gradient)); /* by leaf, of which there are no more than inputs */
   if (p->n_output_specs != top(b)->n_outputs)
     return p2_fail(b->env, BAD_SIGNATURE, "the graph has %u outputs, the signature describes %u", top(b)->n_outputs,
                    p->n_output_specs);
