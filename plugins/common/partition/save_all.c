@@ -26,9 +26,9 @@ static void mark_read(const pt_joint_t *j, uint32_t end, uint8_t *is_read) {
   }
 }
 
-/* Values without bytes are made again, unless that would have an effect. */
+/* Values without bytes are made again, unless what makes them may not run twice. */
 static int is_worth_saving(const pt_joint_t *j, uint32_t v) {
-  return j->nbytes[v] > 0 || (j->op_flags[j->def[v]] & AOT_OP_EFFECT);
+  return j->nbytes[v] > 0 || (j->op_flags[j->def[v]] & (AOT_OP_EFFECT | AOT_OP_RANDOM | AOT_OP_COLLECTIVE));
 }
 
 int pt_save_all(const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved) {

@@ -80,6 +80,26 @@ static void what_is_tagged_is_made_again_from_what_is_not(void **state) {
   pt_joint_deinit(&j);
 }
 
+/* x -> draw -> sin, all of no elements: the draw is kept for the backward, since drawn again it would be another; sin is not. */
+static void a_draw_without_bytes_is_saved(void **state) {
+  (void)state;
+  static const pt_hand_node_t chain[] = {
+      {AOT_OP_RANDOM, 0, 0, 1, {0}},
+      {AOT_OP_POINTWISE, 0, 0, 1, {3}},
+      {AOT_OP_POINTWISE, 0, 0, 2, {2, 4}},
+      {AOT_OP_POINTWISE, 0, 0, 2, {5, 3}},
+  };
+  static const uint32_t last[] = {4}, gradient[] = {6};
+  static const pt_hand_graph_t graph = {3, 4, 1, 1, kinds, sizes, chain, last, gradient};
+  pt_joint_t j;
+  uint32_t saved[16], n;
+  assert_int_equal(pt_joint_init_by_hand(&j, &graph), 0);
+  assert_int_equal(pt_save_all(&j, saved, &n), 0);
+  assert_int_equal(n, 1);
+  assert_int_equal(saved[0], 3);
+  pt_joint_deinit(&j);
+}
+
 static void a_value_that_a_tangent_reaches_cannot_be_saved(void **state) {
   (void)state;
   pt_joint_t j;
@@ -96,6 +116,7 @@ int main(void) {
       cmocka_unit_test(saves_what_the_backward_reads_and_nothing_else),
       cmocka_unit_test(split_puts_the_mask_before_its_first_reader),
       cmocka_unit_test(what_is_tagged_is_made_again_from_what_is_not),
+      cmocka_unit_test(a_draw_without_bytes_is_saved),
       cmocka_unit_test(a_value_that_a_tangent_reaches_cannot_be_saved),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
