@@ -2,6 +2,7 @@
 #include "at_formula.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static em_x one_dim(em_t *e, int32_t dim) {
@@ -154,17 +155,24 @@ static em_x variance(em_t *e, em_x x, const dims_of_call_t *r, double correction
   return DIV(sum_of(e, MUL(d, d), r), divisor);
 }
 
-static double correction_of(em_t *e) {
-  if (at_in_has(e, "correction")) return em_in_float(e, "correction", 1.0);
-  return at_in_has(e, "unbiased") && !at_in_int(e, "unbiased", 1) ? 0.0 : 1.0;
+/* std.dim(self, dim, unbiased, keepdim) and its like are the overload with a correction, which has a derivative of its own. */
+static aot_status_t with_correction(em_t *e, aot_value_t *out) {
+  const char *name = at_name(e), *overload = strrchr(name, '.');
+  char op[64];
+  snprintf(op, sizeof op, "%.*s.correction", (int)(overload - name), name);
+  const em_x y = EM(e, op, IN("self"), at_in_has(e, "dim") ? IN("dim") : em_none(), em_i(em_in_bool(e, "unbiased", 1)),
+                    em_b(em_in_bool(e, "keepdim", 0)));
+  for (uint32_t i = 0; i < e->desc->n_results && e->status == AOT_OK; i++) out[i] = VAL(em_nth(y, i));
+  return e->status;
 }
 
-/* var.*, std.* in every spelling; var_mean has the mean as its second result */
+/* var, std, var_mean, std_mean in every spelling; the last two have the mean as their second result */
 aot_status_t at_dc_var(em_t *e, aot_value_t *out) {
+  if (at_in_has(e, "unbiased")) return with_correction(e, out);
   em_x x = at_math(e, IN("self")), mean, v;
   aot_type_t t = TYPE(x);
   dims_of_call_t r = reduced_dims(e, &t);
-  v = variance(e, x, &r, correction_of(e), &mean);
+  v = variance(e, x, &r, em_in_float(e, "correction", 1.0), &mean);
   at_give_cast(e, strncmp(at_name(e), "aten.std", 8) == 0 ? SQRT(v) : v, out);
   if (e->desc->n_results == 2) {
     aot_type_t to = at_result_type(e, 1);
