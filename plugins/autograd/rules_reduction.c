@@ -131,7 +131,7 @@ static em_x through_norm(em_t *a, em_x x, em_x g, em_x y, double p, em_x dims) {
   em_x size, top, n, d;
   if (p == 0) return em_none();
   if (p == 1) return ag_mul(a, g, direction(a, x));
-  if (p == 2) return ag_where(a, ag_compare(a, "eq", y, em_i(0)), em_none(), ag_mul(a, g, ag_div(a, x, y)));
+  if (p == 2) return ag_mul(a, g, ag_where(a, ag_compare(a, "eq", y, em_i(0)), em_none(), ag_div(a, x, y)));
   size = AG_OP(a, "abs", x);
   if (isinf(p)) {
     top = ag_compare(a, "eq", size, y);
