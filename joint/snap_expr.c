@@ -5,11 +5,6 @@
 #include <aot/inline.h>
 #include <stdio.h>
 
-static int64_t floor_div(int64_t a, int64_t b) {
-  int64_t q = a / b;
-  return q - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 static int power(int64_t base, int64_t exponent, int64_t *out) {
   int64_t r = 1;
   if (exponent < 0) return 0;
@@ -28,11 +23,11 @@ int sn_expr_apply(int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
     case AOT_EXPR_MUL: return !__builtin_mul_overflow(a, b, out);
     case AOT_EXPR_FLOORDIV:
       if (b == 0 || (a == INT64_MIN && b == -1)) return 0;
-      *out = floor_div(a, b);
+      *out = sn_floor_div(a, b);
       return 1;
     case AOT_EXPR_MOD:
       if (b == 0) return 0;
-      *out = b == -1 ? 0 : a - floor_div(a, b) * b;
+      *out = b == -1 ? 0 : a - sn_floor_div(a, b) * b;
       return 1;
     case AOT_EXPR_MAX: *out = a > b ? a : b; return 1;
     case AOT_EXPR_MIN: *out = a < b ? a : b; return 1;

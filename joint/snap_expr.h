@@ -15,6 +15,12 @@ typedef struct sn_error {
 #define SN_NO_VALUE INT64_MIN
 aot_status_t sn_exprs_eval(const aot_snapshot_t *s, const int64_t *symbols, uint64_t n_symbols, int64_t *out, sn_error *error);
 
+/* Towards minus infinity; b is not 0, and the quotient exists. */
+static inline int64_t sn_floor_div(int64_t a, int64_t b) {
+  const int64_t q = a / b;
+  return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+
 /* One operator of the shape environment; 0: the result does not exist (division by zero, overflow). Division and modulo
  * round towards minus infinity. */
 int sn_expr_apply(int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out);

@@ -13,6 +13,7 @@
  * Division and modulo round towards minus infinity (Python). Cost: O(1) a call, amortised. */
 #include <aot/inline.h>
 #include <ir/program_store.h>
+#include <joint/snap_expr.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,49 +33,6 @@ static unsigned arity(int32_t op) { return op == AOT_EXPR_SYMBOL ? 0 : op == AOT
 
 static int commutes(int32_t op) {
   return op == AOT_EXPR_ADD || op == AOT_EXPR_MUL || op == AOT_EXPR_MAX || op == AOT_EXPR_MIN || op == AOT_EXPR_EQ;
-}
-
-/* ---- arithmetic on numbers ---- */
-static int64_t floor_div(int64_t a, int64_t b) {
-  int64_t q = a / b;
-  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
-}
-
-static int power(int64_t base, int64_t exponent, int64_t *out) {
-  int64_t result = 1;
-  if (exponent < 0) return 0;
-  while (exponent) {
-    if ((exponent & 1) && __builtin_mul_overflow(result, base, &result)) return 0;
-    exponent >>= 1;
-    if (exponent && __builtin_mul_overflow(base, base, &base)) return 0;
-  }
-  *out = result;
-  return 1;
-}
-
-/* 0: the result does not exist (division by zero, overflow). */
-static int compute(int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
-  switch (op) {
-    case AOT_EXPR_ADD: return !__builtin_add_overflow(a, b, out);
-    case AOT_EXPR_SUB: return !__builtin_sub_overflow(a, b, out);
-    case AOT_EXPR_MUL: return !__builtin_mul_overflow(a, b, out);
-    case AOT_EXPR_FLOORDIV:
-      if (b == 0 || (a == INT64_MIN && b == -1)) return 0;
-      *out = floor_div(a, b);
-      return 1;
-    case AOT_EXPR_MOD:
-      if (b == 0) return 0;
-      *out = b == -1 ? 0 : a - floor_div(a, b) * b;
-      return 1;
-    case AOT_EXPR_MAX: *out = a > b ? a : b; return 1;
-    case AOT_EXPR_MIN: *out = a < b ? a : b; return 1;
-    case AOT_EXPR_EQ: *out = a == b; return 1;
-    case AOT_EXPR_LT: *out = a < b; return 1;
-    case AOT_EXPR_LE: *out = a <= b; return 1;
-    case AOT_EXPR_WHERE: *out = a ? b : c; return 1;
-    case AOT_EXPR_POW: return power(a, b, out);
-    default: return 0;
-  }
 }
 
 /* ---- interval bounds ---- */
@@ -139,8 +97,8 @@ static range_t mul_ranges(range_t a, range_t b) {
 static range_t div_ranges(range_t a, range_t b) {
   range_t r = any;
   if (b.lo < 1) return any;
-  r.lo = a.lo == INT64_MIN ? INT64_MIN : floor_div(a.lo, a.lo < 0 ? b.lo : b.hi);
-  r.hi = a.hi == INT64_MAX ? INT64_MAX : floor_div(a.hi, a.hi < 0 ? b.hi : b.lo);
+  r.lo = a.lo == INT64_MIN ? INT64_MIN : sn_floor_div(a.lo, a.lo < 0 ? b.lo : b.hi);
+  r.hi = a.hi == INT64_MAX ? INT64_MAX : sn_floor_div(a.hi, a.hi < 0 ? b.hi : b.lo);
   return r;
 }
 
@@ -241,7 +199,7 @@ static aot_status_t make_row(aot_prog_t *p, int32_t op, int64_t a, int64_t b, in
   range_t r = bounds(p, op, a, b, c);
   expr_row_t row = {.info = {.op = op, .a = a, .b = b, .c = c}, .lo = r.lo, .hi = r.hi,
                     .tree_size = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size};
-  if (!compute(op, hint_of(p, a), hint_of(p, b), hint_of(p, c), &row.hint)) row.hint = 0;
+  if (!sn_expr_apply(op, hint_of(p, a), hint_of(p, b), hint_of(p, c), &row.hint)) row.hint = 0;
   return add_row(p, &row, out);
 }
 
@@ -453,7 +411,7 @@ static int divide_sum(terms_t *l, int64_t m, int64_t *out_rest) {
     if (l->factor[i] % m != 0) return 0;
     l->factor[i] /= m;
   }
-  const int64_t whole = floor_div(l->number, m);
+  const int64_t whole = sn_floor_div(l->number, m);
   *out_rest = l->number - whole * m;
   l->number = whole;
   return 1;
@@ -526,7 +484,7 @@ static aot_status_t no_such_number(aot_prog_t *p, int create, int32_t op, int64_
 static aot_status_t make(aot_prog_t *p, int create, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
   term_t t = {.op = op, .a = a, .b = b, .c = c};
   if (is_const(a) && is_const(b) && is_const(c)) {
-    if (!compute(op, a, b, c, out) || !is_const(*out)) return no_such_number(p, create, op, a, b);
+    if (!sn_expr_apply(op, a, b, c, out) || !is_const(*out)) return no_such_number(p, create, op, a, b);
     return AOT_OK;
   }
   if ((op == AOT_EXPR_FLOORDIV || op == AOT_EXPR_MOD) && b == 0) return no_such_number(p, create, op, a, b);
@@ -583,7 +541,7 @@ static void eval_first(const aot_prog_t *p, uint32_t n, const int64_t *symbols, 
     const aot_expr_info_t *e = &p->exprs.at[i].info;
     out[i] = 0;
     if (e->op == AOT_EXPR_SYMBOL) out[i] = (uint64_t)e->a < n_symbols ? symbols[e->a] : p->exprs.at[i].hint;
-    else if (!compute(e->op, value_of(out, e->a), value_of(out, e->b), value_of(out, e->c), &out[i])) out[i] = 0;
+    else if (!sn_expr_apply(e->op, value_of(out, e->a), value_of(out, e->b), value_of(out, e->c), &out[i])) out[i] = 0;
   }
 }
 
@@ -621,7 +579,7 @@ static int64_t eval_small(const aot_prog_t *p, uint32_t row, const int64_t *symb
     }
     result = 0;
     if (e->op == AOT_EXPR_SYMBOL) result = (uint64_t)e->a < n_symbols ? symbols[e->a] : p->exprs.at[f->row].hint;
-    else if (!compute(e->op, f->values[0], f->values[1], f->values[2], &result)) result = 0;
+    else if (!sn_expr_apply(e->op, f->values[0], f->values[1], f->values[2], &result)) result = 0;
     if (depth-- == 0) return result;
     stack[depth].values[stack[depth].next++] = result;
   }

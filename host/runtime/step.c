@@ -73,7 +73,7 @@ static void store_int(const aoth_slot_t *p, int64_t number) {
 static void bind_inputs(aoth_step_t *s, aoth_call_t *c) {
   for (uint32_t i = 0; i < c->n_in; i++) {
     aoth_slot_t *p = &c->in[i];
-    const aoth_leaf_t *leaf = aoth_slot_is_leaf(p->role) ? &s->leaves.leaf[p->index] : NULL;
+    const aoth_leaf_t *leaf = aot_role_is_leaf(p->role) ? &s->leaves.leaf[p->index] : NULL;
     const aoth_tensor_t *from = leaf ? leaf->info.role == AOT_ROLE_USER_INPUT ? &s->given[leaf->info.ordinal].tensor : &leaf->tensor : NULL;
     if (from) {
       p->tensor.data = from->data;

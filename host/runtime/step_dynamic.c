@@ -5,6 +5,7 @@
  * need it are given their geometry. Each open slot keeps its memory from step to step. Linear in ports. */
 #include <runtime/step_ports.h>
 
+#include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,7 +84,7 @@ aot_status_t aoth_step_settle_open(aoth_step_t *s) {
     if (!p->open) continue;
     AOT_TRY(measure(s, p));
     if (p->role == AOT_ROLE_SAVED) p->tensor.data = f->out[s->saved[p->index]].tensor.data;
-    else if (!aoth_slot_is_leaf(p->role)) AOT_TRY(give_memory(s, p));
+    else if (!aot_role_is_leaf(p->role)) AOT_TRY(give_memory(s, p));
   }
   for (uint32_t i = 0; i < b->n_out; i++) {
     if (!b->out[i].open || is_open_now(s, &b->out[i])) continue;

@@ -56,7 +56,7 @@ static void place_all(aoth_step_t *s) {
   uint64_t end = 0, late;
   for (uint32_t k = 0; k < s->leaves.n_inputs; k++) place(&s->given[k], &end);
   for (uint32_t i = 0; i < f->n_in; i++)
-    if (!aoth_slot_is_leaf(f->in[i].role)) place(&f->in[i], &end);
+    if (!aot_role_is_leaf(f->in[i].role)) place(&f->in[i], &end);
   for (uint32_t i = 0; i < f->n_out; i++)
     if (f->out[i].role != AOT_ROLE_SAVED && f->out[i].role != AOT_ROLE_UPDATE) place(&f->out[i], &end);
   for (uint32_t i = 0; i < b->n_out; i++) place(&b->out[i], &end);
@@ -69,12 +69,12 @@ static void place_all(aoth_step_t *s) {
     if (f->out[i].role == AOT_ROLE_SAVED || f->out[i].role == AOT_ROLE_UPDATE) place(&f->out[i], &end);
   }
   for (uint32_t i = 0; i < b->n_in; i++)
-    if (!aoth_slot_is_leaf(b->in[i].role) && b->in[i].role != AOT_ROLE_SAVED) place(&b->in[i], &end);
+    if (!aot_role_is_leaf(b->in[i].role) && b->in[i].role != AOT_ROLE_SAVED) place(&b->in[i], &end);
   for (uint32_t i = 0; i < u->n_out; i++) place(&u->out[i], &late);
   for (int k = AOTH_CALL_STEP; k <= AOTH_CALL_APPLY; k++) {
     aoth_call_t *c = &s->call[k];
     for (uint32_t i = 0; i < c->n_in; i++)
-      if (!aoth_slot_is_leaf(c->in[i].role)) place(&c->in[i], &end);
+      if (!aot_role_is_leaf(c->in[i].role)) place(&c->in[i], &end);
     for (uint32_t i = 0; i < c->n_out; i++)
       if (c->home[i] == AOT_NO_INDEX) place(&c->out[i], &end);
   }

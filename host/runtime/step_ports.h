@@ -100,7 +100,6 @@ aot_status_t aoth_step_settle_open(aoth_step_t *s); /* after forward: ports of t
 void aoth_step_free_open(aoth_step_t *s);
 int aoth_step_owns_open(const aoth_step_t *s, const void *data);
 
-aoth_call_t *aoth_step_first(const aoth_step_t *s); /* the call that takes the user inputs: forward or step */
-int aoth_slot_is_leaf(int32_t role); /* PARAMETER BUFFER CONSTANT USER_INPUT STATE */
+const aoth_call_t *aoth_step_first(const aoth_step_t *s); /* the call that takes the user inputs: forward or step */
 
 #endif

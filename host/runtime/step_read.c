@@ -6,11 +6,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-int aoth_slot_is_leaf(int32_t role) {
-  return role == AOT_ROLE_PARAMETER || role == AOT_ROLE_BUFFER || role == AOT_ROLE_CONSTANT || role == AOT_ROLE_USER_INPUT ||
-         role == AOT_ROLE_STATE;
-}
-
 static aot_status_t refuse(const aoth_step_t *s, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static aot_status_t refuse(const aoth_step_t *s, const char *code, const char *format, ...) {
@@ -42,7 +37,7 @@ static aot_status_t read_ports(aoth_step_t *s, const aot_port_t *ports, uint32_t
     slots[i].index = ports[i].index;
     slots[i].at = AOTH_NOWHERE;
     if (ports[i].value.id != AOT_NO_ID) AOT_TRY(aoth_graph_value_type(s->prog, ports[i].value, &slots[i].type));
-    if (aoth_slot_is_leaf(ports[i].role) || ports[i].role == AOT_ROLE_UPDATE || ports[i].role == AOT_ROLE_GRADIENT ||
+    if (aot_role_is_leaf(ports[i].role) || ports[i].role == AOT_ROLE_UPDATE || ports[i].role == AOT_ROLE_GRADIENT ||
         ports[i].role == AOT_ROLE_TANGENT_UPDATE) {
       if (!ports[i].index || ports[i].index >= s->leaves.n)
         return refuse(s, "run.ports", "a port of the program names leaf %u, but there are %u", ports[i].index, s->leaves.n - 1);
@@ -97,9 +92,8 @@ static aot_status_t index_forward(aoth_step_t *s) {
   return AOT_OK;
 }
 
-aoth_call_t *aoth_step_first(const aoth_step_t *s) {
-  const int which = s->call[AOTH_CALL_STEP].present ? AOTH_CALL_STEP : AOTH_CALL_FORWARD;
-  return (aoth_call_t *)(uintptr_t)&s->call[which];
+const aoth_call_t *aoth_step_first(const aoth_step_t *s) {
+  return &s->call[s->call[AOTH_CALL_STEP].present ? AOTH_CALL_STEP : AOTH_CALL_FORWARD];
 }
 
 /* New values of a step lie where the old ones did (aot/graph.h, AOT_GRAPH_STEP). */
@@ -108,7 +102,7 @@ static aot_status_t find_homes(aoth_step_t *s, aoth_call_t *c) {
   c->home = c->present ? table(s, c->n_out, sizeof *c->home) : NULL;
   if (!of_leaf || (c->present && !c->home)) return no_memory(s);
   for (uint32_t i = 0; i < c->n_in; i++) {
-    if (aoth_slot_is_leaf(c->in[i].role)) of_leaf[c->in[i].index] = i + 1;
+    if (aot_role_is_leaf(c->in[i].role)) of_leaf[c->in[i].index] = i + 1;
     if (c->in[i].role == AOT_ROLE_OFFSET) offset = i;
   }
   for (uint32_t o = 0; o < c->n_out; o++) {
@@ -129,7 +123,7 @@ static aot_status_t check_backward(aoth_step_t *s) {
       return refuse(s, "run.ports", "the backward reads saved slot %u, which the forward does not save", p->index);
     if (p->role == AOT_ROLE_TANGENT && p->index >= s->n_outputs)
       return refuse(s, "run.ports", "the backward takes a tangent of output %u, but there are %u outputs", p->index, s->n_outputs);
-    if (!aoth_slot_is_leaf(p->role) && p->role != AOT_ROLE_SAVED && p->role != AOT_ROLE_TANGENT &&
+    if (!aot_role_is_leaf(p->role) && p->role != AOT_ROLE_SAVED && p->role != AOT_ROLE_TANGENT &&
         p->role != AOT_ROLE_TANGENT_UPDATE && p->role != AOT_ROLE_SEED && p->role != AOT_ROLE_OFFSET && p->role != AOT_ROLE_TOKEN)
       return refuse(s, "run.ports", "input %u of the backward has role %d, which a backward does not take", i, p->role);
   }
@@ -157,7 +151,7 @@ static aot_status_t check_update(const aoth_step_t *s) {
       if (port == AOT_NO_INDEX || b->out[port].type.kind == AOT_TYPE_NONE)
         return refuse(s, "run.ports", "the optimizer reads the gradient of %.*s, which the backward does not compute",
                       (int)name.size, name.data);
-    } else if (!aoth_slot_is_leaf(p->role) && p->role != AOT_ROLE_HYPER) {
+    } else if (!aot_role_is_leaf(p->role) && p->role != AOT_ROLE_HYPER) {
       return refuse(s, "run.ports", "input %u of the optimizer's graph has role %d, which it does not take", i, p->role);
     }
   }

@@ -79,6 +79,9 @@ static inline uint32_t aot_marked_operand(const aot_op_desc_t *d, const aot_arg_
   return 0;
 }
 
+/* Is the index of such a port a leaf that it takes? PARAMETER BUFFER CONSTANT USER_INPUT STATE */
+static inline int aot_role_is_leaf(int32_t role) { return role >= AOT_ROLE_PARAMETER && role <= AOT_ROLE_STATE; }
+
 static inline uint64_t aot_dtype_size(int32_t dtype) {
   switch (dtype) {
 #define AOT_DTYPE_SIZE_CASE(c, n, t, bytes) case n: return bytes;

@@ -230,8 +230,6 @@ aot_status_t ag_joint_sweep(ag_joint_t *j, uint32_t flags) {
 
 /* ---- the program's joint graph ---- */
 
-static int is_leaf(int32_t role) { return role >= AOT_ROLE_PARAMETER && role <= AOT_ROLE_STATE; }
-
 /* Does leaf `id` require a gradient? *out_name: its first name. */
 static aot_status_t leaf_needs(ag_joint_t *j, uint32_t id, uint32_t *out_needs, aot_str_t *out_name) {
   aot_leaf_info_t info;
@@ -252,7 +250,7 @@ static aot_status_t mark_leaves(ag_joint_t *j) {
   aot_str_t name;
   AOT_TRY(ag_joint_grow(j));
   for (i = 0; i < n; i++) {
-    if (!is_leaf(in[i].role)) continue;
+    if (!aot_role_is_leaf(in[i].role)) continue;
     AOT_TRY(leaf_needs(j, in[i].index, &needs, &name));
     if (needs) j->needs[in[i].value.id] = (uint8_t)ag_able(&j->a, in[i].value.id);
   }
@@ -284,7 +282,7 @@ static aot_status_t add_gradients(ag_joint_t *j) {
   if (!input) return AOT_E_EXHAUSTED;
   for (i = n_inputs; i-- > 0;) {
     aot_port_t port = h->graph->inputs(p, j->a.graph)[i];
-    if (is_leaf(port.role)) input[port.index] = port.value;
+    if (aot_role_is_leaf(port.role)) input[port.index] = port.value;
   }
   for (i = 1; i < n; i++) {
     aot_value_t gradient = aot_no_value();

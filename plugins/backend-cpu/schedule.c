@@ -198,7 +198,7 @@ static aot_status_t find_homes(bc_build_t *b) {
   b->goes_home = bc_pool_alloc(b->pool, ((uint64_t)b->n_values + 1) * 4);
   if (!of_leaf || !b->home || !b->goes_home) return no_memory(b);
   for (uint32_t i = 0; i < b->graph->n_inputs; i++) {
-    if (in[i].role <= AOT_ROLE_STATE && in[i].role != AOT_ROLE_TANGENT && in[i].index < b->s->leaves.count) of_leaf[in[i].index] = i + 1;
+    if (aot_role_is_leaf(in[i].role) && in[i].index < b->s->leaves.count) of_leaf[in[i].index] = i + 1;
     if (in[i].role == AOT_ROLE_OFFSET) offset = i;
   }
   for (uint32_t o = 0; o < b->graph->n_outputs; o++) {

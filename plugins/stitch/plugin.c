@@ -36,11 +36,11 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 }
 
 static const aot_option_t options[] = {
-    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT, .name = AOT_STR_INIT("loss"),
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE, .name = AOT_STR_INIT("loss"),
      .help = AOT_STR_INIT("number of the user output that is minimised"), .preset = {.i = 0}, .min = 0, .max = 65535},
-    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT, .name = AOT_STR_INIT("accumulate"),
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE, .name = AOT_STR_INIT("accumulate"),
      .help = AOT_STR_INIT("micro steps whose gradients are added up for one update"), .preset = {.i = 1}, .min = 1, .max = 1000000},
-    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT, .name = AOT_STR_INIT("clip-norm"),
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE, .name = AOT_STR_INIT("clip-norm"),
      .help = AOT_STR_INIT("the most that the norm of all gradients together may be; 0: any"), .preset = {.f = 0}, .min = 0, .max = 1e9},
 };
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),

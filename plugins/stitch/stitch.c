@@ -29,6 +29,7 @@ typedef struct stitching {
   uint32_t *taken;        /* by leaf: that sum, as the update takes it */
   uint32_t *saved;        /* by slot: the forward's output value */
   uint32_t n_slots, n_leaves;
+  int takes_tangents;     /* 0: a model exported with its backward, whose loss has its tangent of 1 built in */
   uint32_t seed, offset;  /* the step's inputs */
 } stitching_t;
 
@@ -54,11 +55,6 @@ static uint32_t count_user_outputs(const stitching_t *s) {
     if (r.a + 1 > n) n = r.a + 1;
   }
   return n;
-}
-
-static int is_leaf(int32_t role) {
-  return role == AOT_ROLE_PARAMETER || role == AOT_ROLE_BUFFER || role == AOT_ROLE_CONSTANT || role == AOT_ROLE_USER_INPUT ||
-         role == AOT_ROLE_STATE;
 }
 
 /* ---- what the parts hand to each other ---- */
@@ -149,7 +145,7 @@ static aot_status_t add_tangent(stitching_t *s, const aot_port_t *port) {
 /* ---- inputs: every leaf once, in the order in which the parts take them; the chains of effects stay two ---- */
 
 static aot_status_t add_outside(stitching_t *s, const aot_port_t *port) {
-  uint32_t *known = is_leaf(port->role)             ? &s->leaf_value[port->index]
+  uint32_t *known = aot_role_is_leaf(port->role)    ? &s->leaf_value[port->index]
                     : port->role == AOT_ROLE_SEED   ? &s->seed
                     : port->role == AOT_ROLE_OFFSET ? &s->offset : NULL;
   if (known && *known != AOT_NO_ID) {
@@ -167,7 +163,7 @@ static aot_status_t add_inputs(stitching_t *s, aot_graph_t part) {
     const aot_port_t port = s->graph->inputs(s->prog, part)[i];
     if (port.role == AOT_ROLE_TANGENT || port.role == AOT_ROLE_TANGENT_UPDATE || port.role == AOT_ROLE_SAVED || port.role == AOT_ROLE_GRADIENT)
       continue;
-    if (is_leaf(port.role) || s->is_needed[port.value.id]) AOT_TRY(add_outside(s, &port));
+    if (aot_role_is_leaf(port.role) || s->is_needed[port.value.id]) AOT_TRY(add_outside(s, &port));
   }
   return AOT_OK;
 }
@@ -275,14 +271,17 @@ static aot_status_t put_sum(stitching_t *s, uint32_t leaf, em_x value) {
   return s->host->edit->output_add(s->prog, s->copier.graph, AOT_ROLE_UPDATE, s->sum[leaf], v, (aot_str_t){"", 0});
 }
 
-/* A micro step adds its gradients up; the step that applies them begins the sums anew. */
+/* A micro step adds its gradients up; the step that applies them begins the sums anew. A tangent that is built in was not made a
+ * share of the loss, so the gradients are. */
 static aot_status_t add_up(stitching_t *s) {
   for (uint32_t i = 0; i < s->n_leaves; i++) {
     aot_value_t sum;
     if (!is_given(s, i)) continue;
     AOT_TRY(add_sum(s, i));
     AOT_TRY(take_sum(s, i, &sum));
-    AOT_TRY(put_sum(s, i, em_add(&s->emit, em_v(sum), em_v((aot_value_t){s->given[i]}))));
+    const em_x g = em_v((aot_value_t){s->given[i]});
+    const em_x share = s->takes_tangents ? g : em_mul(&s->emit, g, em_f(1.0 / (double)s->options.accumulate));
+    AOT_TRY(put_sum(s, i, em_add(&s->emit, em_v(sum), share)));
   }
   return AOT_OK;
 }
@@ -319,30 +318,47 @@ static int by_begin(const void *a, const void *b) {
   return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* New values are written over the old ones in the middle of the step: where leaves share memory, another may yet be read. */
+static void mark_updated(const stitching_t *s, aot_graph_t part, uint8_t *is_updated) {
+  const aot_port_t *out = s->graph->outputs(s->prog, part);
+  for (uint32_t i = 0, n = s->graph->n_outputs(s->prog, part); i < n; i++)
+    if (out[i].role == AOT_ROLE_UPDATE) is_updated[out[i].index] = 1;
+}
+
+/* New values are written over the old ones in the middle of the step: where a leaf that is updated shares memory with others, one of
+ * them may yet be read. Storages that overlap stand together, in the order of their first bytes. */
 static aot_status_t check_sharing(const stitching_t *s) {
-  const uint32_t n_leaves = s->graph->n_leaves(s->prog);
-  storage_t *at = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, sizeof(void *), ((uint64_t)n_leaves + 1) * sizeof *at);
+  storage_t *at = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, sizeof(void *), ((uint64_t)s->n_leaves + 1) * sizeof *at);
+  uint8_t *is_updated = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)s->n_leaves + 1);
   uint32_t n = 0;
-  if (!at) return AOT_E_EXHAUSTED;
-  for (uint32_t i = 0; i < n_leaves; i++) {
+  if (!at || !is_updated) return AOT_E_EXHAUSTED;
+  for (int k = 0; k < N_PARTS; k++) mark_updated(s, s->part[k], is_updated);
+  for (uint32_t i = 1; i < s->n_leaves; i++) {
     aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
-    if (s->graph->leaf_info(s->prog, (aot_leaf_t){i}, &leaf) != AOT_OK || leaf.role == AOT_ROLE_USER_INPUT || !leaf.nbytes || !leaf.data) continue;
+    AOT_TRY(s->graph->leaf_info(s->prog, (aot_leaf_t){i}, &leaf));
+    if (leaf.role == AOT_ROLE_USER_INPUT || !leaf.nbytes || !leaf.data) continue;
     at[n++] = (storage_t){leaf.data, (const char *)leaf.data + leaf.nbytes, i};
   }
   qsort(at, n, sizeof *at, by_begin);
-  for (uint32_t i = 1; i < n; i++)
-    if (at[i].begin < at[i - 1].end)
-      return fail(s, "stitch.sharing", "two parameters or buffers of the model share memory, which the step would write while the other is read");
+  const char *end = NULL;    /* of the storages so far that overlap */
+  uint32_t n_together = 0;
+  int any_updated = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const int is_apart = !end || at[i].begin >= end;
+    n_together = is_apart ? 1 : n_together + 1;
+    any_updated = is_updated[at[i].leaf] || (!is_apart && any_updated);
+    end = is_apart || at[i].end > end ? at[i].end : end;
+    if (n_together > 1 && any_updated)
+      return fail(s, "stitch.sharing", "a parameter or buffer that the step writes shares memory with another, which may yet be read");
+  }
   return AOT_OK;
 }
 
-static aot_status_t check_loss(const stitching_t *s) {
+static aot_status_t check_loss(stitching_t *s) {
   const aot_port_t *out = s->graph->outputs(s->prog, s->part[FORWARD]), *in = s->graph->inputs(s->prog, s->part[BACKWARD]);
   const uint32_t n_user = count_user_outputs(s);
-  int has_tangents = 0, has_own = 0; /* a model exported with its backward has the 1 built in */
+  int has_own = 0;
   for (uint32_t i = 0, n = s->graph->n_inputs(s->prog, s->part[BACKWARD]); i < n; i++) {
-    has_tangents |= in[i].role == AOT_ROLE_TANGENT;
+    s->takes_tangents |= in[i].role == AOT_ROLE_TANGENT;
     has_own |= in[i].role == AOT_ROLE_TANGENT && in[i].index == s->options.loss;
   }
   if (s->options.loss >= n_user) {
@@ -350,9 +366,9 @@ static aot_status_t check_loss(const stitching_t *s) {
     snprintf(message, sizeof message, "the loss should be user output %u, but the model has %u outputs", s->options.loss, n_user);
     return fail(s, "stitch.loss", message);
   }
-  if (has_tangents && !has_own) return fail_loss(s, "depends on no parameter");
+  if (s->takes_tangents && !has_own) return fail_loss(s, "depends on no parameter");
   for (uint32_t i = 0, n = s->graph->n_outputs(s->prog, s->part[FORWARD]); i < n; i++)
-    if (is_result(s, &out[i]) && (out[i].role == AOT_ROLE_LOSS || (has_tangents && out[i].role == AOT_ROLE_USER_OUTPUT)))
+    if (is_result(s, &out[i]) && (out[i].role == AOT_ROLE_LOSS || (s->takes_tangents && out[i].role == AOT_ROLE_USER_OUTPUT)))
       return AOT_OK;
   return fail_loss(s, "is a view of another tensor, or not what the exported gradients are of");
 }

@@ -34,6 +34,19 @@ same one.st whole.st
 status 2 "$aothost" run p.yaml --set "vars.model=$models/gpt_tiny/train.pt2" --set run.train.accumulate=2 --set run.train.step=three-graphs
 says "take 'step: one-graph'"
 
+# a model that was exported with its backward: two micro steps over the same data are one step
+joint=$root/tests/fixtures/regions/joint_mlp
+cat > joint.yaml <<EOF
+aot: 1
+model: {path: $joint/joint.pt2}
+stages: [{use: partition-default}, {use: backend-ref}]
+run: {train: {steps: 5, lr: 0.05, optimizer: sgd, log-every: 0, data: $joint/expected.safetensors}}
+EOF
+status 0 "$aothost" run joint.yaml --json one.json
+status 0 "$aothost" run joint.yaml --json two.json --set run.train.accumulate=2
+for file in one two; do sed -n 's/.*"last_loss": \([0-9.]*\),*/\1/p' $file.json | cut -c1-8 > $file.loss; done
+[ -s one.loss ] && same one.loss two.loss
+
 # the program, as text, and back
 status 0 "$aothost" opt "$models/mlp/train.pt2" --use functionalize --use autograd --use partition-default --use sgd --use stitch -o step.ir
 has step.ir '^graph @step.* step \{'
@@ -41,6 +54,8 @@ status 0 "$aothost" opt step.ir -o again.ir
 same step.ir again.ir
 status 2 "$aothost" opt "$models/mlp/train.pt2" --use functionalize --use autograd --use partition-default --use sgd --use stitch --with loss=7
 says 'the loss should be user output 7, but the model has 1 outputs'
+status 2 "$aothost" opt "$models/mlp/train.pt2" --use functionalize --use autograd --use partition-default --use sgd --use stitch --with accumulate=0
+says 'accumulate'
 status 2 "$aothost" opt "$models/mlp/train.pt2" --use functionalize --use autograd --use partition-default --use stitch
 says 'no update graph'
 finish
