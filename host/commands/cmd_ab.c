@@ -1,11 +1,11 @@
 /* aothost ab: plugins beside each other in one stage of a pipeline, on the same program and the same inputs. */
 #define _GNU_SOURCE /* nftw */
-#include "ab.h"
+#include <tools/ab.h>
 
 #include <ftw.h>
 #include <math.h>
-#include <runtime/interrupt.h>
-#include <runtime/writable.h>
+#include <train/interrupt.h>
+#include <train/writable.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* aothost cache: what is kept of earlier compiles, why a run would miss, clearing it. */
-#include "cli.h"
+#include <commands/commands.h>
 
 #include <aot/inline.h>
 #include <jansson.h>

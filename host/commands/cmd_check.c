@@ -1,5 +1,5 @@
 /* aothost check: every complaint about a pipeline file; runs nothing. */
-#include "cli.h"
+#include <commands/commands.h>
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* aothost export: a model's functional or joint program with its signature, as a file. */
-#include "cli.h"
+#include <commands/commands.h>
 
 #include <aot/contract.h>
 #include <aot/inline.h>
 #include <jansson.h>
-#include <pipeline/export_file.h>
+#include <tools/export_file.h>
 #include <pipeline/registry.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* aothost inspect: what a program or model holds, for people or as JSON. One walk collects, two printers tell. */
-#include "cli.h"
-#include "inspect_memory.h"
-#include "unit_json.h"
+#include <commands/commands.h>
+#include <tools/inspect_memory.h>
+#include <tools/unit_json.h>
 
 #include <aot/ext/saved.h>
 #include <aot/inline.h>

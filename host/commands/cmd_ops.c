@@ -1,7 +1,7 @@
 /* aothost ops [NAME..]: every operator of the opsets, and what the units found make of it; with --cases, recorded calls; with
  * --markdown, both as a page. */
-#include "ops_table.h"
-#include "unit_json.h"
+#include <tools/ops_table.h>
+#include <tools/unit_json.h>
 
 #include <aot/inline.h>
 #include <stdlib.h>

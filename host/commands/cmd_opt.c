@@ -1,5 +1,5 @@
 /* aothost opt: a program in, stages over it, the program out. */
-#include "cli.h"
+#include <commands/commands.h>
 
 #include <base/file.h>
 #include <jansson.h>

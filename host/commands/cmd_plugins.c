@@ -1,7 +1,7 @@
 /* aothost plugins [ID]: what is there, from the notes alone; of one unit or plugin everything. */
-#include "cli.h"
-#include "unit_coverage.h"
-#include "unit_json.h"
+#include <commands/commands.h>
+#include <tools/unit_coverage.h>
+#include <tools/unit_json.h>
 
 #include <aot/inline.h>
 #include <pipeline/load.h>

@@ -1,10 +1,10 @@
 /* aothost run: compile the pipeline's model and train it, or call it once. */
-#include "cli.h"
-#include "run_report.h"
+#include <commands/commands.h>
+#include <tools/run_report.h>
 
-#include <runtime/api.h>
-#include <runtime/oneshot.h>
-#include <runtime/writable.h>
+#include <step/api.h>
+#include <train/oneshot.h>
+#include <train/writable.h>
 #include <string.h>
 
 typedef struct run_flags {

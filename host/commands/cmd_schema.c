@@ -1,6 +1,6 @@
 /* aothost schema: one JSON Schema of pipeline files, merged from the plugins found. */
-#include "cli.h"
-#include "unit_json.h"
+#include <commands/commands.h>
+#include <tools/unit_json.h>
 
 #include <aot/inline.h>
 #include <pipeline/load.h>

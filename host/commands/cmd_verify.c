@@ -1,15 +1,15 @@
 /* aothost verify: one step of a compiled model against recorded results, key by key. */
-#include "cli.h"
-#include "run_report.h"
+#include <commands/commands.h>
+#include <tools/run_report.h>
 
 #include <aot/inline.h>
 #include <base/text.h>
 #include <jansson.h>
 #include <math.h>
 #include <pipeline/compile.h>
-#include <runtime/api.h>
-#include <runtime/expect.h>
-#include <runtime/widen.h>
+#include <step/api.h>
+#include <tools/expect.h>
+#include <tools/widen.h>
 #include <stdlib.h>
 #include <string.h>
 

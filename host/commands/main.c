@@ -1,5 +1,5 @@
 /* aothost: argv -> command table. */
-#include "cli.h"
+#include <commands/commands.h>
 
 #include <aot/base.h>
 #include <pipeline/crash.h>

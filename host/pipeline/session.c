@@ -2,7 +2,7 @@
 #include <pipeline/session.h>
 
 #include <aot/inline.h>
-#include <pipeline/host_device.h>
+#include <device/host_device.h>
 #include <pipeline/load.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include <aot/partition.h>
 #include <aot/pass.h>
 #include <base/file.h>
-#include <pipeline/bound_calls.h>
+#include <device/bound_calls.h>
 #include <pipeline/compile.h>
 #include <pipeline/crash.h>
 #include <pipeline/record.h>

@@ -1,6 +1,6 @@
 /* Pictures of memory plans: well formed whatever the names, bounded whatever the number of steps, maxima kept. */
-#include "memory_plot.h"
-#include "svg.h"
+#include <tools/memory_plot.h>
+#include <tools/svg.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,8 +5,8 @@
  * (alias_of_input) or earlier output (same_storage_as_output) in whose storage it lies. A line and status 1 where they differ. */
 #include <base/sink.h>
 #include <jansson.h>
-#include <runtime/api.h>
-#include <runtime/expect.h>
+#include <step/api.h>
+#include <tools/expect.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -10,7 +10,7 @@
 
 #include "tiny_opset.h"
 
-#include <runtime/step.h>
+#include <step/step.h>
 
 typedef struct pretend {
   world_t world;

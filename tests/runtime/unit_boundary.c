@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include <runtime/boundary.h>
+#include <step/boundary.h>
 #include <string.h>
 
 #define N_LEAVES 3 /* row 0 is empty */

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include <runtime/feed.h>
-#include <runtime/safetensors.h>
+#include <train/feed.h>
+#include <step/safetensors.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 
 #include <aot/inline.h>
 #include <ir/tables.h>
-#include <runtime/leaves.h>
+#include <step/leaves.h>
 #include <string.h>
 
 static const int64_t six[1] = {6}, matrix[2] = {2, 3}, transposed[2] = {3, 2}, by_column[2] = {1, 3};

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include <runtime/overlap.h>
+#include <step/overlap.h>
 #include <string.h>
 
 #define W AOTH_INPUT_WRITTEN

@@ -8,10 +8,10 @@
 
 #include <math.h>
 #include <pipeline/pipeline.h>
-#include <runtime/compare.h>
-#include <runtime/progress.h>
-#include <runtime/random.h>
-#include <runtime/lr_schedule.h>
+#include <step/compare.h>
+#include <train/progress.h>
+#include <step/random.h>
+#include <train/lr_schedule.h>
 #include <stdlib.h>
 #include <string.h>
 

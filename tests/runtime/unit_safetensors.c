@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
-#include <runtime/safetensors.h>
+#include <step/safetensors.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include <ir/tables.h>
-#include <runtime/sizes.h>
+#include <step/sizes.h>
 #include <string.h>
 
 static const char text[] = "aot 1\n"

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include <runtime/random.h>
-#include <runtime/statistics.h>
+#include <step/random.h>
+#include <tools/statistics.h>
 #include <stdlib.h>
 #include <string.h>
 

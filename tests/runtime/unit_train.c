@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include <runtime/checkpoint.h>
-#include <runtime/safetensors.h>
-#include <runtime/train.h>
+#include <train/checkpoint.h>
+#include <step/safetensors.h>
+#include <train/train.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # check_walls.sh ROOT: the layers of the house, read off the include lines.
 #
-#   plugin-api -> libc; joint -> plugin-api; host -> plugin-api and joint, and inside base <- ir <- pipeline <- runtime <- commands;
+#   plugin-api -> libc; joint -> plugin-api; host -> plugin-api and joint, and inside base <- ir <- device <- pipeline <- step <- train <- tools <- commands;
 #   a plugin -> plugin-api, joint and plugins/common. File names are unique (the few that every folder has aside), nothing includes a
 #   .c file, the host names no operator. Tests may look at anything.
 set -eu
@@ -21,7 +21,7 @@ includes plugin-api | grep -vE ':(aot/[a-z_/]+|stdint|string)\.h$' | complain "p
 includes joint | grep -vE ':(aot/[a-z_/]+|joint/[a-z_]+|std[a-z]+|string)\.h$' | complain "joint includes plugin-api only" || true
 
 includes host | grep -E ':(plugins|common)/|\.c$' | complain "the host includes no plugin" || true
-layers="base ir pipeline runtime commands"
+layers="base ir device pipeline step train tools commands"
 below=""
 for layer in $layers; do
   below="$below $layer"
@@ -35,7 +35,7 @@ find host -name '*.[ch]' -exec grep -nHE '"?(aten|prims|higher_order)\.[a-z_]+' 
 
 for folder in plugins/*/; do
   name=$(basename "$folder")
-  includes "$folder" | grep -E ':(base|ir|pipeline|runtime|commands|host)/|:\.\./|\.c$' | complain "not for a plugin" || true
+  includes "$folder" | grep -E ':(base|ir|device|pipeline|step|train|tools|commands|host)/|:\.\./|\.c$' | complain "not for a plugin" || true
   for other in plugins/*/; do
     o=$(basename "$other")
     [ "$o" = "$name" ] || [ "$o" = common ] || includes "$folder" | grep -E ":$o/" | complain "another plugin" || true

@@ -4,7 +4,7 @@
 #define GRAD_HARNESS_H
 
 #include <pipeline/pipeline.h>
-#include <runtime/step.h>
+#include <step/step.h>
 
 typedef struct gh_prog {
   aoth_sink_t *sink;

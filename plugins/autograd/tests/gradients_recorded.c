@@ -4,8 +4,8 @@
  * gradients_recorded FOLDER [-v] [NAME..]: the folder holds cases.json and data.safetensors; -v names what was left out. */
 #include <aot/inline.h>
 #include <jansson.h>
-#include <runtime/compare.h>
-#include <runtime/safetensors.h>
+#include <step/compare.h>
+#include <step/safetensors.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

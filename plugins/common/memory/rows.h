@@ -5,7 +5,7 @@
  *     saved       ========----->       from the step that writes it
  *     grad                    =>
  *
- * Boundary memory belongs to the host. It has one block for the whole step (host/runtime/step_plan.c) and gives nothing of it
+ * Boundary memory belongs to the host. It has one block for the whole step (host/step/step_plan.c) and gives nothing of it
  * back before the end, so each row ends with the last step; that of a leaf that both graphs read stands once. Sizes are what is
  * taken: with the padding up to the next multiple of 64 that the host's block and arenas have. */
 #ifndef MR_ROWS_H

@@ -7,7 +7,7 @@
 
 #include <aot/opset.h>
 #include <base/text.h>
-#include <runtime/tensor.h>
+#include <step/tensor.h>
 
 #define CT_ARGS 40
 #define CT_INPUTS 64

@@ -7,7 +7,7 @@
 #define WORKSHOP_H
 
 #include <pipeline/pipeline.h>
-#include <runtime/step.h>
+#include <step/step.h>
 
 typedef struct ws {
   const char *stages; /* units, with blanks between them */

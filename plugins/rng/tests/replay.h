@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include <runtime/api.h>
+#include <step/api.h>
 
 /* model: a path from the root of the tree. Stages with blanks between them; "shuffle:seed=3" gives an option, a comma the
  * next. */

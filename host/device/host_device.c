@@ -1,0 +1,227 @@
+#include <device/host_device.h>
+
+#include <ir/program.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <time.h>
+
+#define PATIENCE_NS (UINT64_C(60) * 1000000000u) /* of a queue that waits for another thread */
+
+struct aot_queue {
+  aot_status_t failed; /* since the last signal */
+};
+
+struct aot_timeline {
+  pthread_mutex_t lock;
+  pthread_cond_t raised;
+  uint64_t value;
+  uint64_t failed_value; /* the last point that was reached by a failure; 0: none */
+  aot_status_t failed;
+};
+
+static aot_status_t no_memory(aot_ctx_t *ctx, uint64_t nbytes) {
+  struct sysinfo machine;
+  const unsigned long long left = sysinfo(&machine) == 0 ? (unsigned long long)machine.freeram * machine.mem_unit : 0;
+  return aoth_report_error(ctx, AOT_E_EXHAUSTED, "device.memory", "no memory for %llu bytes; %llu are free on the host",
+                       (unsigned long long)nbytes, left);
+}
+
+static aot_status_t info(const aot_device_t *d, aot_device_info_t *out) {
+  struct sysinfo machine;
+  const uint32_t size = out->struct_size;
+  aot_device_info_t full = {.struct_size = size, .flags = AOT_DEVICE_HOST_VISIBLE, .name = {"host", 4}, .alignment = AOTH_HOST_ALIGN};
+  (void)d;
+#if defined(__x86_64__)
+  full.architecture = (aot_str_t){"x86-64", 6};
+#elif defined(__aarch64__)
+  full.architecture = (aot_str_t){"aarch64", 7};
+#endif
+  if (sysinfo(&machine) == 0) {
+    full.total_nbytes = (uint64_t)machine.totalram * machine.mem_unit;
+    full.free_nbytes = (uint64_t)machine.freeram * machine.mem_unit;
+  }
+  memcpy(out, &full, size < sizeof full ? size : sizeof full);
+  return AOT_OK;
+}
+
+/* ---- memory ---- */
+
+static aot_status_t host_alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t nbytes, void **out) {
+  (void)d;
+  *out = NULL;
+  if (nbytes < SIZE_MAX / 2 && posix_memalign(out, AOTH_HOST_ALIGN, (size_t)nbytes + AOTH_HOST_ALIGN) == 0) return AOT_OK;
+  return no_memory(ctx, nbytes);
+}
+
+static aot_status_t host_free(const aot_device_t *d, aot_ctx_t *ctx, void *memory, uint64_t nbytes) {
+  (void)d, (void)ctx, (void)nbytes;
+  free(memory);
+  return AOT_OK;
+}
+
+static aot_status_t alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t nbytes, aot_buffer_t *out) {
+  void *memory;
+  AOT_TRY(host_alloc(d, ctx, nbytes, &memory));
+  *out = (aot_buffer_t){(uint64_t)(uintptr_t)memory, nbytes};
+  return AOT_OK;
+}
+
+static aot_status_t release(const aot_device_t *d, aot_ctx_t *ctx, aot_buffer_t whole) {
+  return host_free(d, ctx, (void *)(uintptr_t)whole.address, whole.nbytes);
+}
+
+/* ---- queues and timelines ---- */
+
+static aot_status_t queue_create(const aot_device_t *d, aot_ctx_t *ctx, int32_t kind, aot_queue_t **out) {
+  (void)d;
+  (void)kind;
+  *out = calloc(1, sizeof **out);
+  return *out ? AOT_OK : no_memory(ctx, sizeof **out);
+}
+
+static aot_status_t queue_destroy(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q) {
+  (void)d, (void)ctx;
+  free(q);
+  return AOT_OK;
+}
+
+static aot_status_t timeline_create(const aot_device_t *d, aot_ctx_t *ctx, aot_timeline_t **out) {
+  pthread_condattr_t attributes;
+  (void)d;
+  *out = calloc(1, sizeof **out);
+  if (!*out) return no_memory(ctx, sizeof **out);
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_mutex_init(&(*out)->lock, NULL);
+  pthread_cond_init(&(*out)->raised, &attributes);
+  pthread_condattr_destroy(&attributes);
+  return AOT_OK;
+}
+
+static aot_status_t timeline_destroy(const aot_device_t *d, aot_ctx_t *ctx, aot_timeline_t *t) {
+  (void)d, (void)ctx;
+  pthread_cond_destroy(&t->raised);
+  pthread_mutex_destroy(&t->lock);
+  free(t);
+  return AOT_OK;
+}
+
+static aot_status_t raise_to(aot_ctx_t *ctx, aot_point_t point, aot_status_t status) {
+  aot_timeline_t *t = point.timeline;
+  pthread_mutex_lock(&t->lock);
+  const int is_higher = point.value > t->value;
+  if (is_higher) t->value = point.value;
+  if (is_higher && status != AOT_OK) {
+    t->failed_value = point.value;
+    t->failed = status;
+  }
+  pthread_cond_broadcast(&t->raised);
+  pthread_mutex_unlock(&t->lock);
+  return is_higher ? AOT_OK : aoth_report_error(ctx, AOT_E_INVALID, "device.timeline", "a timeline is to be raised to a number that it has passed");
+}
+
+static aot_status_t signal_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t point) {
+  (void)d;
+  return raise_to(ctx, point, AOT_OK);
+}
+
+static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t point, uint64_t timeout_ns) {
+  aot_timeline_t *t = point.timeline;
+  struct timespec until;
+  int late = 0;
+  (void)d;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_sec += (time_t)(timeout_ns / 1000000000u > 1000000000u ? 1000000000u : timeout_ns / 1000000000u);
+  until.tv_nsec += (long)(timeout_ns % 1000000000u);
+  if (until.tv_nsec >= 1000000000) {
+    until.tv_sec++;
+    until.tv_nsec -= 1000000000;
+  }
+  pthread_mutex_lock(&t->lock);
+  while (t->value < point.value && !late) late = pthread_cond_timedwait(&t->raised, &t->lock, &until) != 0;
+  const uint64_t reached = t->value;
+  const aot_status_t status = t->failed_value == point.value ? t->failed : AOT_OK;
+  pthread_mutex_unlock(&t->lock);
+  if (reached >= point.value) return status;
+  return aoth_report_error(ctx, AOT_E_UNAVAILABLE, "device.timeout", "waited %.1f s for point %llu of a timeline that stands at %llu",
+                       (double)timeout_ns / 1e9, (unsigned long long)point.value, (unsigned long long)reached);
+}
+
+static uint64_t value(const aot_device_t *d, aot_timeline_t *t) {
+  (void)d;
+  pthread_mutex_lock(&t->lock);
+  const uint64_t reached = t->value;
+  pthread_mutex_unlock(&t->lock);
+  return reached;
+}
+
+/* ---- work, done at once ---- */
+
+static void *at(uint64_t address) { return (void *)(uintptr_t)address; }
+
+static aot_status_t write_to(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_buffer_t to, const void *from) {
+  (void)d;
+  (void)ctx;
+  if (q->failed == AOT_OK && to.nbytes) memmove(at(to.address), from, (size_t)to.nbytes);
+  return AOT_OK;
+}
+
+static aot_status_t read_from(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, void *to, aot_buffer_t from) {
+  (void)d;
+  (void)ctx;
+  if (q->failed == AOT_OK && from.nbytes) memmove(to, at(from.address), (size_t)from.nbytes);
+  return AOT_OK;
+}
+
+static aot_status_t copy(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_buffer_t to, uint64_t from) {
+  return write_to(d, ctx, q, to, at(from));
+}
+
+static aot_status_t fill(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_buffer_t to, uint8_t byte) {
+  (void)d;
+  (void)ctx;
+  if (q->failed == AOT_OK && to.nbytes) memset(at(to.address), byte, (size_t)to.nbytes);
+  return AOT_OK;
+}
+
+static aot_status_t queue_wait(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_point_t point) {
+  const aot_status_t status = wait_host(d, ctx, point, PATIENCE_NS);
+  if (q->failed == AOT_OK) q->failed = status;
+  return AOT_OK;
+}
+
+static aot_status_t queue_signal(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_point_t point) {
+  const aot_status_t failed = q->failed;
+  (void)d;
+  q->failed = AOT_OK;
+  return raise_to(ctx, point, failed);
+}
+
+static aot_status_t enqueue(const aot_ext_host_work_t *x, aot_ctx_t *ctx, aot_queue_t *q, aot_host_work_t work, void *self) {
+  (void)x;
+  (void)ctx;
+  q->failed = work(self, q->failed);
+  return AOT_OK;
+}
+
+/* ---- the table ---- */
+
+static void destroy(const aot_table_t *d) { (void)d; }
+
+static const void *get_ext(const aot_table_t *d, const char *id) {
+  static const aot_ext_host_work_t host_work = {.head = {.struct_size = sizeof host_work}, .enqueue = enqueue};
+  (void)d;
+  return strcmp(id, AOT_EXT_HOST_WORK) == 0 ? &host_work : NULL;
+}
+
+const aot_device_t *aoth_host_device(void) {
+  static const aot_device_t device = {
+      .head = {.struct_size = sizeof device, .destroy = destroy, .get_ext = get_ext}, .info = info, .alloc = alloc, .free = release,
+      .host_alloc = host_alloc, .host_free = host_free, .queue_create = queue_create, .queue_destroy = queue_destroy,
+      .timeline_create = timeline_create, .timeline_destroy = timeline_destroy, .write = write_to, .read = read_from,
+      .copy = copy, .fill = fill, .wait = queue_wait, .signal = queue_signal, .signal_host = signal_host,
+      .wait_host = wait_host, .value = value};
+  return &device;
+}

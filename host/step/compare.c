@@ -1,0 +1,72 @@
+#include <step/compare.h>
+
+#include <aot/inline.h>
+#include <math.h>
+#include <string.h>
+
+/* Difference of two elements, and whether it is tolerated. */
+static int close_enough(double a, double b, double rtol, double atol, double *out_difference) {
+  *out_difference = 0;
+  if (a == b || (isnan(a) && isnan(b))) return 1;
+  if (!isfinite(a) || !isfinite(b)) {
+    *out_difference = INFINITY;
+    return 0;
+  }
+  *out_difference = fabs(a - b);
+  return *out_difference <= atol + rtol * fabs(b);
+}
+
+static void compare_element(aoth_compare_t *c, int64_t index, double a, double b, int ok, double difference) {
+  if (difference > c->max_abs) c->max_abs = difference;
+  if (b != 0 && difference / fabs(b) > c->max_rel) c->max_rel = difference / fabs(b);
+  if (ok) return;
+  if (c->n_bad++ == 0) {
+    c->first_bad = index;
+    c->got = a;
+    c->wanted = b;
+  }
+}
+
+void aoth_distance(const aoth_tensor_t *a, const aoth_tensor_t *b, double *out_distance, double *out_norm) {
+  const int parts = aot_dtype_is_complex(a->dtype) && aot_dtype_is_complex(b->dtype) ? 2 : 1;
+  const int32_t da = aot_dtype_part(a->dtype), db = aot_dtype_part(b->dtype);
+  double distance = 0, norm = 0;
+  aoth_walk_t w;
+  for (aoth_walk_begin(&w, a, b); w.left > 0; aoth_walk_next(&w)) {
+    for (int k = 0; k < parts; k++) {
+      const double x = aoth_tensor_load(da, w.at[0] + (size_t)k * aot_dtype_size(da));
+      const double y = aoth_tensor_load(db, w.at[1] + (size_t)k * aot_dtype_size(db));
+      if (!isfinite(x) || !isfinite(y)) continue;
+      distance += (x - y) * (x - y);
+      norm += y * y;
+    }
+  }
+  *out_distance = sqrt(distance);
+  *out_norm = sqrt(norm);
+}
+
+aoth_compare_t aoth_compare_tensors(const aoth_tensor_t *got, const aoth_tensor_t *wanted, double rtol, double atol) {
+  aoth_compare_t c = {.first_bad = -1};
+  int32_t dtype = wanted->dtype;
+  size_t size = (size_t)aot_dtype_size(dtype), part = aot_dtype_is_complex(dtype) ? size / 2 : size;
+  int exact = !aot_dtype_is_float(dtype) && !aot_dtype_is_complex(dtype);
+  c.same_type = got->dtype == dtype && aoth_tensor_same_sizes(got, wanted);
+  if (!c.same_type) return c;
+  aoth_walk_t w;
+  int64_t index = 0;
+  for (aoth_walk_begin(&w, got, wanted); w.left > 0; aoth_walk_next(&w), index++) {
+    for (size_t at = 0; at < size; at += part) { /* complex: real and imaginary part in turn */
+      const char *p = w.at[0] + at, *q = w.at[1] + at;
+      double a = aoth_tensor_load(dtype, p), b = aoth_tensor_load(dtype, q), difference;
+      int ok = close_enough(a, b, exact ? 0 : rtol, exact ? 0 : atol, &difference);
+      if (exact) ok = memcmp(p, q, size) == 0; /* 64-bit integers do not fit in a double */
+      if (!ok && difference == 0) difference = 1;
+      compare_element(&c, index, a, b, ok, difference);
+    }
+  }
+  c.ok = c.n_bad == 0;
+  double distance, norm;
+  aoth_distance(got, wanted, &distance, &norm);
+  c.rel_l2 = distance == 0 ? 0 : distance / norm;
+  return c;
+}

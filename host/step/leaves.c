@@ -1,0 +1,214 @@
+#include <step/leaves.h>
+
+#include <aot/inline.h>
+#include <ir/tables.h>
+#include <step/sizes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct aoth_leaf_name {
+  int32_t role;
+  uint32_t leaf;
+  aot_str_t name;
+};
+
+aot_str_t aoth_leaf_name(const aoth_leaf_t *leaf) { return leaf->info.n_names ? leaf->info.names[0] : aot_str("(unnamed)"); }
+
+static aot_status_t no_memory(const aoth_leaves_t *l, const char *what, uint64_t nbytes) {
+  aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for %s: %llu bytes were asked for", what,
+                   (unsigned long long)nbytes);
+  return AOT_E_EXHAUSTED;
+}
+
+static int has_storage(const aoth_leaf_t *f) { return f->info.role != AOT_ROLE_USER_INPUT; }
+
+/* Geometry of a leaf that is stored with the model: no symbols, and inside the bytes that the file has. */
+static aot_status_t check_stored(const aoth_leaves_t *l, aoth_leaf_t *f) {
+  aoth_sizes_t none = {0};
+  aot_str_t name = aoth_leaf_name(f);
+  char what[160];
+  snprintf(what, sizeof what, "tensor %.*s", (int)(name.size > 120 ? 120 : name.size), name.data);
+  for (int32_t d = 0; d < f->info.type.rank; d++) {
+    if (!AOT_DIM_IS_SYM(f->info.type.sizes[d])) continue;
+    aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, NULL, "run.symbolic-leaf", "%s has a symbolic size", what);
+    return AOT_E_CONTRACT;
+  }
+  AOT_TRY(aoth_sizes_tensor(&none, l->prog, &f->info.type, what, l->sink, &f->tensor));
+  if (!f->info.data || f->info.nbytes >= f->tensor.nbytes) {
+    if (f->info.data) f->tensor.nbytes = f->info.nbytes;
+    return AOT_OK;
+  }
+  aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, NULL, "run.short-leaf",
+                   "%s needs %llu bytes of storage, but the model holds %llu", what, (unsigned long long)f->tensor.nbytes,
+                   (unsigned long long)f->info.nbytes);
+  return AOT_E_INVALID;
+}
+
+static aot_status_t read_leaves(aoth_leaves_t *l) {
+  uint32_t n_names = 0;
+  for (uint32_t i = 1; i < l->n; i++) {
+    aoth_leaf_t *f = &l->leaf[i];
+    f->info.struct_size = sizeof f->info;
+    AOT_TRY(aoth_graph_leaf_info(l->prog, (aot_leaf_t){i}, &f->info));
+    f->first = i;
+    if (!has_storage(f)) {
+      if (f->info.ordinal >= l->n) {
+        aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, NULL, "run.ordinal", "user input number %u is out of range", f->info.ordinal);
+        return AOT_E_CONTRACT;
+      }
+      if (f->info.ordinal + 1 > l->n_inputs) l->n_inputs = f->info.ordinal + 1;
+      l->input[f->info.ordinal] = i;
+      continue;
+    }
+    AOT_TRY(check_stored(l, f));
+    n_names += f->info.n_names;
+  }
+  for (uint32_t k = 0; k < l->n_inputs; k++) {
+    if (l->input[k]) continue;
+    aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, NULL, "run.ordinal", "the program has no user input %u, but a later one", k);
+    return AOT_E_CONTRACT;
+  }
+  l->n_names = n_names;
+  return AOT_OK;
+}
+
+static int compare_names(const void *a, const void *b) {
+  const struct aoth_leaf_name *x = a, *y = b;
+  uint64_t n = x->name.size < y->name.size ? x->name.size : y->name.size;
+  if (x->role != y->role) return x->role < y->role ? -1 : 1;
+  int order = n ? memcmp(x->name.data, y->name.data, (size_t)n) : 0;
+  if (order) return order;
+  return x->name.size < y->name.size ? -1 : x->name.size > y->name.size;
+}
+
+static aot_status_t index_names(aoth_leaves_t *l) {
+  uint32_t n = 0;
+  l->names = malloc(((size_t)l->n_names + 1) * sizeof *l->names);
+  if (!l->names) return no_memory(l, "the names of leaves", l->n_names * sizeof *l->names);
+  for (uint32_t i = 1; i < l->n; i++) {
+    const aot_leaf_info_t *f = &l->leaf[i].info;
+    for (uint32_t k = 0; has_storage(&l->leaf[i]) && k < f->n_names; k++)
+      l->names[n++] = (struct aoth_leaf_name){f->role, i, f->names[k]};
+  }
+  qsort(l->names, n, sizeof *l->names, compare_names);
+  return AOT_OK;
+}
+
+struct place {
+  const void *data;
+  uint64_t nbytes;
+  uint32_t leaf;
+};
+static int compare_places(const void *a, const void *b) {
+  const struct place *x = a, *y = b;
+  if (x->data != y->data) return (uintptr_t)x->data < (uintptr_t)y->data ? -1 : 1;
+  if (x->nbytes != y->nbytes) return x->nbytes < y->nbytes ? -1 : 1;
+  return x->leaf < y->leaf ? -1 : 1;
+}
+
+/* Chain the leaves that stand over the same bytes of the model file. */
+static aot_status_t share_storages(aoth_leaves_t *l) {
+  struct place *places = malloc(((size_t)l->n + 1) * sizeof *places);
+  uint32_t n = 0;
+  if (!places) return no_memory(l, "the storages of leaves", l->n * sizeof *places);
+  for (uint32_t i = 1; i < l->n; i++) {
+    const aot_leaf_info_t *f = &l->leaf[i].info;
+    if (has_storage(&l->leaf[i]) && f->data && f->nbytes) places[n++] = (struct place){f->data, f->nbytes, i};
+  }
+  qsort(places, n, sizeof *places, compare_places);
+  for (uint32_t i = 1; i < n; i++) {
+    if (places[i].data != places[i - 1].data || places[i].nbytes != places[i - 1].nbytes) continue;
+    l->leaf[places[i].leaf].first = l->leaf[places[i - 1].leaf].first;
+    l->leaf[places[i - 1].leaf].next = places[i].leaf;
+  }
+  free(places);
+  return AOT_OK;
+}
+
+aot_status_t aoth_leaves_writable(aoth_leaves_t *l, uint32_t leaf) {
+  aoth_leaf_t *f = &l->leaf[l->leaf[leaf].first];
+  uint64_t nbytes = f->tensor.nbytes ? f->tensor.nbytes : 1;
+  void *memory = NULL;
+  if (!has_storage(f) || f->owned) return AOT_OK;
+  if (posix_memalign(&memory, AOTH_ALIGN, (size_t)nbytes) != 0) {
+    aot_str_t name = aoth_leaf_name(f);
+    char what[160];
+    snprintf(what, sizeof what, "tensor %.*s", (int)(name.size > 120 ? 120 : name.size), name.data);
+    return no_memory(l, what, nbytes);
+  }
+  if (f->info.data && f->tensor.nbytes) memcpy(memory, f->info.data, (size_t)f->tensor.nbytes);
+  else memset(memory, 0, (size_t)nbytes);
+  f->owned = memory;
+  l->nbytes_owned += nbytes;
+  for (uint32_t i = l->leaf[leaf].first; i; i = l->leaf[i].next) l->leaf[i].tensor.data = memory;
+  return AOT_OK;
+}
+
+static void release(aoth_leaves_t *l) {
+  for (uint32_t i = 1; i < l->n; i++) {
+    free(l->leaf[i].owned);
+    l->leaf[i].owned = NULL;
+  }
+  l->nbytes_owned = 0;
+}
+
+aot_status_t aoth_leaves_reset(aoth_leaves_t *l) {
+  release(l);
+  for (uint32_t i = 1; i < l->n; i++)
+    l->leaf[i].tensor.data = has_storage(&l->leaf[i]) ? (void *)(uintptr_t)l->leaf[i].info.data : NULL; /* read-only until writable */
+  for (uint32_t i = 1; i < l->n; i++) {
+    const aoth_leaf_t *f = &l->leaf[i];
+    if (has_storage(f) && !f->owned && f->first == i && (!f->info.data || (uintptr_t)f->info.data % AOTH_ALIGN != 0))
+      AOT_TRY(aoth_leaves_writable(l, i));
+  }
+  return AOT_OK;
+}
+
+/* The next leaf at or after i that lives outside calls. */
+static uint32_t next_stored(const aoth_leaves_t *l, uint32_t i) {
+  while (i < l->n && !has_storage(&l->leaf[i])) i++;
+  return i;
+}
+
+aot_status_t aoth_leaves_take(aoth_leaves_t *l, aoth_leaves_t *from) {
+  uint32_t i = next_stored(l, 1), k = next_stored(from, 1);
+  for (; i < l->n && k < from->n; i = next_stored(l, i + 1), k = next_stored(from, k + 1)) {
+    aoth_leaf_t *to = &l->leaf[i], *was = &from->leaf[k];
+    if (to->info.role != was->info.role || to->tensor.nbytes != was->tensor.nbytes) break;
+    free(to->owned);
+    to->owned = was->owned;
+    to->tensor.data = was->tensor.data;
+    was->owned = NULL;
+  }
+  l->nbytes_owned = from->nbytes_owned;
+  from->nbytes_owned = 0;
+  if (i == l->n && k == from->n) return AOT_OK;
+  aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, NULL, "run.leaves",
+                   "compiled for other inputs, the program has other parameters, buffers or optimizer state");
+  return AOT_E_CONTRACT;
+}
+
+aot_status_t aoth_leaves_init(aoth_leaves_t *l, aot_prog_t *prog, aoth_sink_t *sink) {
+  *l = (aoth_leaves_t){.prog = prog, .sink = sink, .n = aoth_graph_n_leaves(prog)};
+  l->leaf = calloc((size_t)l->n + 1, sizeof *l->leaf);
+  l->input = calloc((size_t)l->n + 1, sizeof *l->input);
+  if (!l->leaf || !l->input) return no_memory(l, "the table of leaves", l->n * sizeof *l->leaf);
+  AOT_TRY(read_leaves(l));
+  AOT_TRY(index_names(l));
+  AOT_TRY(share_storages(l));
+  return aoth_leaves_reset(l);
+}
+
+void aoth_leaves_deinit(aoth_leaves_t *l) {
+  if (l->leaf) release(l);
+  free(l->leaf);
+  free(l->input);
+  free(l->names);
+  *l = (aoth_leaves_t){0};
+}
+
+uint32_t aoth_leaves_find(const aoth_leaves_t *l, int32_t role, const char *name) {
+  struct aoth_leaf_name key = {role, 0, aot_str(name)};
+  const struct aoth_leaf_name *hit = l->n_names ? bsearch(&key, l->names, l->n_names, sizeof key, compare_names) : NULL;
+  return hit ? hit->leaf : AOT_NO_ID;
+}

@@ -1,0 +1,304 @@
+#include <step/sizes.h>
+
+#include <aot/backend.h>
+#include <aot/inline.h>
+#include <ir/tables.h>
+#include <stdlib.h>
+#include <string.h>
+
+int aoth_sizes_init(aoth_sizes_t *s, aot_prog_t *prog) {
+  *s = (aoth_sizes_t){.n = aoth_graph_n_symbols(prog)};
+  s->value = calloc((size_t)s->n + 1, sizeof *s->value);
+  s->bound = calloc((size_t)s->n + 1, sizeof *s->bound);
+  if (!s->value || !s->bound) return 0;
+  aoth_sizes_clear(s, prog);
+  return 1;
+}
+
+void aoth_sizes_deinit(aoth_sizes_t *s) {
+  free(s->value);
+  free(s->bound);
+  free(s->open);
+  memset(s, 0, sizeof *s);
+}
+
+void aoth_sizes_clear(aoth_sizes_t *s, aot_prog_t *prog) {
+  for (uint32_t i = 0; i < s->n; i++) {
+    aot_symbol_info_t info = {.struct_size = sizeof info};
+    s->bound[i] = 0;
+    s->value[i] = aoth_graph_symbol_info(prog, i, &info) == AOT_OK ? info.hint : 0;
+  }
+}
+
+void aoth_type_print(aot_prog_t *prog, const aot_type_t *type, aoth_text_t *out) {
+  if (type->kind != AOT_TYPE_TENSOR) {
+    aoth_text_z(out, type->kind == AOT_TYPE_SYMINT ? "an integer" : type->kind == AOT_TYPE_SYMFLOAT ? "a float" : "no tensor");
+    return;
+  }
+  aoth_text_f(out, "%s[", aot_dtype_name(type->dtype));
+  for (int32_t d = 0; d < type->rank; d++) {
+    if (d) aoth_text_z(out, ", ");
+    aoth_dim_print(prog, type->sizes[d], out);
+  }
+  aoth_text_z(out, "]");
+}
+
+/* "input 0 (x): expected f32[s0, 8], got f32[3, 9]: " and the reason. */
+static aot_status_t complain_as(aot_prog_t *prog, const aoth_given_t *g, aoth_sink_t *sink, const char *code, const char *why) {
+  aoth_text_t text = {0};
+  aoth_text_f(&text, "input %u", g->ordinal);
+  if (g->name.size) aoth_text_f(&text, " (%.*s)", (int)g->name.size, g->name.data);
+  aoth_text_z(&text, ": expected ");
+  aoth_type_print(prog, g->type, &text);
+  aoth_text_z(&text, ", got ");
+  aoth_tensor_print_shape(g->tensor, &text);
+  aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, code, "%s: %s", text.data ? text.data : "input", why);
+  aoth_text_deinit(&text);
+  return AOT_E_INVALID;
+}
+
+static aot_status_t complain(aot_prog_t *prog, const aoth_given_t *g, aoth_sink_t *sink, const char *why) {
+  return complain_as(prog, g, sink, "input.mismatch", why);
+}
+
+static aot_expr_info_t expr_of(aot_prog_t *prog, int64_t dim) {
+  aot_expr_info_t e = {.op = -1};
+  aoth_graph_expr_info(prog, AOT_DIM_EXPR(dim), &e);
+  return e;
+}
+
+/* Peel constants off a dimension until a bare symbol is left: dim(symbol) == size has the solution *out. 1: solved. */
+static int solve(aot_prog_t *prog, int64_t dim, int64_t size, uint32_t *out_symbol, int64_t *out) {
+  while (AOT_DIM_IS_SYM(dim)) {
+    aot_expr_info_t e = expr_of(prog, dim);
+    int left = !AOT_DIM_IS_SYM(e.a), right = !AOT_DIM_IS_SYM(e.b); /* which side is a constant */
+    int64_t k = left ? e.a : e.b;
+    if (e.op == AOT_EXPR_SYMBOL) {
+      *out_symbol = (uint32_t)e.a;
+      *out = size;
+      return 1;
+    }
+    if (left == right) return 0;
+    if (e.op == AOT_EXPR_ADD) size -= k;
+    else if (e.op == AOT_EXPR_SUB) size = left ? k - size : size + k;
+    else if (e.op == AOT_EXPR_MUL && k != 0 && size % k == 0) size /= k;
+    else return 0;
+    dim = left ? e.b : e.a;
+  }
+  return 0;
+}
+
+static aot_status_t check_type(aot_prog_t *prog, const aoth_given_t *g, aoth_sink_t *sink) {
+  int32_t rank = g->type->kind == AOT_TYPE_TENSOR ? g->type->rank : 0;
+  int32_t dtype = g->type->kind == AOT_TYPE_TENSOR ? g->type->dtype : g->type->kind == AOT_TYPE_SYMINT ? AOT_I64 : AOT_F64;
+  if (g->tensor->dtype != dtype) return complain(prog, g, sink, "the dtype differs");
+  if (g->tensor->rank != rank) return complain(prog, g, sink, "the number of dimensions differs");
+  return AOT_OK;
+}
+
+static uint32_t n_dims(const aoth_given_t *g) {
+  return g->type->kind == AOT_TYPE_TENSOR ? (uint32_t)g->type->rank : g->type->kind == AOT_TYPE_SYMINT ? 1 : 0;
+}
+static int64_t dim_expected(const aoth_given_t *g, uint32_t d) {
+  return g->type->kind == AOT_TYPE_TENSOR ? g->type->sizes[d] : g->type->expr;
+}
+static int64_t dim_given(const aoth_given_t *g, uint32_t d) {
+  if (g->type->kind == AOT_TYPE_TENSOR) return g->tensor->sizes[d];
+  return aoth_tensor_load_int(AOT_I64, (const char *)g->tensor->data + 8 * g->tensor->offset);
+}
+
+/* bare: only dimensions that are a symbol themselves; so that a direct occurrence wins over a solved one. */
+static void bind_dims(aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g, int bare) {
+  for (uint32_t d = 0; d < n_dims(g); d++) {
+    int64_t dim = dim_expected(g, d), value;
+    uint32_t symbol;
+    if (!AOT_DIM_IS_SYM(dim) || (bare && expr_of(prog, dim).op != AOT_EXPR_SYMBOL)) continue;
+    if (!solve(prog, dim, dim_given(g, d), &symbol, &value) || symbol >= s->n || s->bound[symbol]) continue;
+    s->bound[symbol] = 1;
+    s->value[symbol] = value;
+  }
+}
+
+/* "dimension 0 should be 9, not 8, it is s0 * 2 + 1"; where nothing says which, "dimension 0 cannot be 8, it is s0 * 4". */
+static aot_status_t complain_dim(const aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g, uint32_t d, int64_t wanted,
+                                 aoth_sink_t *sink) {
+  int64_t dim = dim_expected(g, d);
+  aoth_text_t why = {0};
+  if (aoth_sizes_dim_is_open(s, dim)) aoth_text_f(&why, "dimension %u cannot be %lld", d, (long long)dim_given(g, d));
+  else aoth_text_f(&why, "dimension %u should be %lld, not %lld", d, (long long)wanted, (long long)dim_given(g, d));
+  if (AOT_DIM_IS_SYM(dim)) {
+    aoth_text_z(&why, ", it is ");
+    aoth_dim_print(prog, dim, &why);
+  }
+  aot_status_t status = complain(prog, g, sink, why.data ? why.data : "a size differs");
+  aoth_text_deinit(&why);
+  return status;
+}
+
+/* Constants around one symbol, in sums and products: what solve() takes apart. */
+static int is_of_one_symbol(aot_prog_t *prog, int64_t dim) {
+  for (;;) {
+    aot_expr_info_t e = expr_of(prog, dim);
+    int left = AOT_DIM_IS_SYM(e.a), right = AOT_DIM_IS_SYM(e.b);
+    if (e.op == AOT_EXPR_SYMBOL) return 1;
+    if ((e.op != AOT_EXPR_ADD && e.op != AOT_EXPR_SUB && e.op != AOT_EXPR_MUL) || left == right) return 0;
+    dim = left ? e.a : e.b;
+  }
+}
+
+static aot_status_t check_dims(const aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g, aoth_sink_t *sink) {
+  for (uint32_t d = 0; d < n_dims(g); d++) {
+    int64_t dim = dim_expected(g, d), wanted = -1, value;
+    uint32_t symbol;
+    if (aoth_sizes_dim_is_open(s, dim) && is_of_one_symbol(prog, dim) && !solve(prog, dim, dim_given(g, d), &symbol, &value))
+      return complain_dim(s, prog, g, d, wanted, sink);
+    AOT_TRY(aoth_sizes_dim(s, prog, dim, "an input's size", sink, &wanted));
+    if (dim_given(g, d) != wanted) return complain_dim(s, prog, g, d, wanted, sink);
+  }
+  return AOT_OK;
+}
+
+/* 1 and a sentence if symbol i is outside its range. */
+static int is_outside(const aoth_sizes_t *s, aot_prog_t *prog, uint32_t i, const char *what, aoth_text_t *out) {
+  aot_symbol_info_t info = {.struct_size = sizeof info};
+  if (!s->bound[i] || aoth_graph_symbol_info(prog, i, &info) != AOT_OK) return 0;
+  if (s->value[i] >= info.min && s->value[i] <= info.max) return 0;
+  aoth_text_f(out, "%s size %.*s = %lld, but the model was exported for %.*s in %lld..", what, (int)info.name.size, info.name.data,
+              (long long)s->value[i], (int)info.name.size, info.name.data, (long long)info.min);
+  if (info.max != INT64_MAX) aoth_text_f(out, "%lld", (long long)info.max);
+  else aoth_text_z(out, "unbounded");
+  return 1;
+}
+
+/* The first dimension that binds a symbol to what is outside its range. */
+static aot_status_t check_input_ranges(const aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g, aoth_sink_t *sink) {
+  for (uint32_t d = 0; d < n_dims(g); d++) {
+    aoth_text_t why = {0};
+    char makes[40];
+    uint32_t symbol;
+    int64_t value;
+    snprintf(makes, sizeof makes, "dimension %u makes", d);
+    if (!solve(prog, dim_expected(g, d), dim_given(g, d), &symbol, &value) || symbol >= s->n) continue;
+    aot_status_t status = AOT_OK;
+    if (is_outside(s, prog, symbol, makes, &why)) status = complain_as(prog, g, sink, "input.range", why.data ? why.data : "");
+    aoth_text_deinit(&why);
+    AOT_TRY(status);
+  }
+  return AOT_OK;
+}
+
+static aot_status_t check_ranges(const aoth_sizes_t *s, aot_prog_t *prog, const char *what, aoth_sink_t *sink) {
+  for (uint32_t i = 0; i < s->n; i++) {
+    aoth_text_t why = {0};
+    int outside = is_outside(s, prog, i, what, &why);
+    if (outside) aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.range", "%s", why.data ? why.data : "a size is out of range");
+    aoth_text_deinit(&why);
+    if (outside) return AOT_E_INVALID;
+  }
+  return AOT_OK;
+}
+
+/* Mark the expressions that hold an unbound symbol. Expressions are made from older ones: one pass in order. */
+static aot_status_t mark_open(aoth_sizes_t *s, aot_prog_t *prog, aoth_sink_t *sink) {
+  uint32_t n = 1;
+  aot_expr_info_t e;
+  s->n_open = 0;
+  if (!memchr(s->bound, 0, s->n)) return AOT_OK;
+  while (aoth_graph_expr_info(prog, n, &e) == AOT_OK) n++;
+  uint32_t *open = realloc(s->open, ((size_t)n + 1) * sizeof *open);
+  if (!open) {
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.memory", "no memory for %u size expressions", n);
+    return AOT_E_EXHAUSTED;
+  }
+  s->open = open;
+  s->n_open = n;
+  open[0] = 0;
+  for (uint32_t i = 1; i < n; i++) {
+    aoth_graph_expr_info(prog, i, &e);
+    const int64_t parts[3] = {e.a, e.b, e.c};
+    open[i] = e.op == AOT_EXPR_SYMBOL && (uint64_t)e.a < s->n && !s->bound[e.a] ? (uint32_t)e.a + 1 : 0;
+    for (int k = 0; e.op != AOT_EXPR_SYMBOL && k < 3; k++)
+      if (AOT_DIM_IS_SYM(parts[k]) && AOT_DIM_EXPR(parts[k]) < i && open[AOT_DIM_EXPR(parts[k])]) open[i] = open[AOT_DIM_EXPR(parts[k])];
+  }
+  return AOT_OK;
+}
+
+aot_status_t aoth_sizes_bind(aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *inputs, uint32_t n, aoth_sink_t *sink) {
+  aoth_sizes_clear(s, prog);
+  for (uint32_t i = 0; i < n; i++) AOT_TRY(check_type(prog, &inputs[i], sink));
+  for (int bare = 1; bare >= 0; bare--)
+    for (uint32_t i = 0; i < n; i++) bind_dims(s, prog, &inputs[i], bare);
+  AOT_TRY(mark_open(s, prog, sink));
+  for (uint32_t i = 0; i < n; i++) AOT_TRY(check_dims(s, prog, &inputs[i], sink));
+  for (uint32_t i = 0; i < n; i++) AOT_TRY(check_input_ranges(s, prog, &inputs[i], sink));
+  return check_ranges(s, prog, "the inputs make", sink);
+}
+
+aot_status_t aoth_sizes_learn(aoth_sizes_t *s, aot_prog_t *prog, const int64_t *symbols, uint64_t n, aoth_sink_t *sink) {
+  int any = 0;
+  for (uint32_t i = 0; i < s->n && i < n; i++) {
+    if (s->bound[i] || symbols[i] == AOT_SYMBOL_UNKNOWN) continue;
+    s->value[i] = symbols[i];
+    s->bound[i] = 1;
+    any = 1;
+  }
+  if (!any) return AOT_OK;
+  s->n_open = 0;
+  AOT_TRY(mark_open(s, prog, sink));
+  return check_ranges(s, prog, "the data make", sink);
+}
+
+int aoth_sizes_dim_is_open(const aoth_sizes_t *s, int64_t dim) {
+  return AOT_DIM_IS_SYM(dim) && AOT_DIM_EXPR(dim) < s->n_open && s->open[AOT_DIM_EXPR(dim)];
+}
+
+int aoth_sizes_type_is_open(const aoth_sizes_t *s, const aot_type_t *type) {
+  if (type->kind != AOT_TYPE_TENSOR) return 0;
+  int open = aoth_sizes_dim_is_open(s, type->offset);
+  for (int32_t d = 0; d < type->rank && !open; d++)
+    open = aoth_sizes_dim_is_open(s, type->sizes[d]) || (type->strides && aoth_sizes_dim_is_open(s, type->strides[d]));
+  return open;
+}
+
+aot_status_t aoth_sizes_dim(const aoth_sizes_t *s, aot_prog_t *prog, int64_t dim, const char *what, aoth_sink_t *sink,
+                            int64_t *out) {
+  *out = dim;
+  if (!AOT_DIM_IS_SYM(dim)) return AOT_OK;
+  uint32_t open = AOT_DIM_EXPR(dim) < s->n_open ? s->open[AOT_DIM_EXPR(dim)] : 0;
+  if (open) {
+    aot_symbol_info_t info = {.struct_size = sizeof info};
+    aoth_graph_symbol_info(prog, open - 1, &info);
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.unbound",
+                     "the size %.*s of %s is determined neither by the sizes of the user inputs nor by what has run",
+                     (int)info.name.size, info.name.data, what);
+    return AOT_E_UNIMPLEMENTED;
+  }
+  *out = aoth_dim_eval(prog, dim, s->value, s->n);
+  return AOT_OK;
+}
+
+aot_status_t aoth_sizes_tensor(const aoth_sizes_t *s, aot_prog_t *prog, const aot_type_t *type, const char *what,
+                               aoth_sink_t *sink, aoth_tensor_t *out) {
+  *out = (aoth_tensor_t){0};
+  switch (type->kind) {
+    case AOT_TYPE_TENSOR: break;
+    case AOT_TYPE_SYMINT: *out = aoth_tensor_scalar(NULL, AOT_I64); return AOT_OK;
+    case AOT_TYPE_SYMFLOAT: *out = aoth_tensor_scalar(NULL, AOT_F64); return AOT_OK;
+    case AOT_TYPE_SYMBOOL: *out = aoth_tensor_scalar(NULL, AOT_BOOL); return AOT_OK;
+    default: return AOT_OK;
+  }
+  out->dtype = type->dtype;
+  out->rank = type->rank;
+  for (int32_t d = 0; d < type->rank; d++) AOT_TRY(aoth_sizes_dim(s, prog, type->sizes[d], what, sink, &out->sizes[d]));
+  aoth_tensor_contiguous(out);
+  for (int32_t d = 0; type->strides && d < type->rank; d++)
+    AOT_TRY(aoth_sizes_dim(s, prog, type->strides[d], what, sink, &out->strides[d]));
+  AOT_TRY(aoth_sizes_dim(s, prog, type->offset, what, sink, &out->offset));
+  if (aoth_tensor_extent(out, &out->nbytes)) return AOT_OK;
+  aoth_text_t text = {0};
+  aoth_tensor_print_shape(out, &text);
+  aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.too-large", "%s, %s, is larger than memory can be", what,
+                   text.data ? text.data : "");
+  aoth_text_deinit(&text);
+  return AOT_E_EXHAUSTED;
+}

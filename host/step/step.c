@@ -1,0 +1,390 @@
+/* Running the graphs of a step: bind leaves and inputs, call, interpret the boundary. */
+#include <step/step.h>
+
+#include <aot/inline.h>
+#include <step/compare.h>
+#include <step/step_ports.h>
+#include <step/variants.h>
+#include <stdlib.h>
+#include <string.h>
+
+aot_status_t aoth_step_bind(aoth_step_t *s, aot_prog_t *prog, const aoth_exec_t *exec, aoth_sink_t *sink) {
+  s->prog = prog;
+  s->exec = *exec;
+  s->sink = sink;
+  s->arena = aoth_arena_create();
+  if (!s->arena || !aoth_sizes_init(&s->sizes, prog)) {
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for the program's sizes");
+    return AOT_E_EXHAUSTED;
+  }
+  AOT_TRY(aoth_leaves_init(&s->leaves, prog, sink));
+  return aoth_step_read(s);
+}
+
+void aoth_step_unbind(aoth_step_t *s) {
+  free(s->block);
+  aoth_step_free_open(s);
+  aoth_sizes_deinit(&s->sizes);
+  aoth_leaves_deinit(&s->leaves);
+  aoth_arena_destroy(s->arena);
+}
+
+aot_status_t aoth_step_create(aot_prog_t *prog, const aoth_exec_t *exec, aoth_sink_t *sink, aoth_step_t **out) {
+  aoth_step_t *s = calloc(1, sizeof *s);
+  *out = NULL;
+  if (!s) {
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory to bind the program");
+    return AOT_E_EXHAUSTED;
+  }
+  aot_status_t status = aoth_step_bind(s, prog, exec, sink);
+  if (status == AOT_OK) status = aoth_variants_init(s);
+  if (status == AOT_OK) *out = s;
+  else aoth_step_destroy(s);
+  return status;
+}
+
+void aoth_step_destroy(aoth_step_t *s) {
+  if (!s) return;
+  aoth_variants_deinit(s);
+  aoth_step_unbind(s);
+  free(s);
+}
+
+aot_status_t aoth_step_reset(aoth_step_t *s) {
+  s->phase = 0;
+  s->offset = 0;
+  return aoth_leaves_reset(&s->leaves);
+}
+
+void aoth_step_seed(aoth_step_t *s, int64_t seed, int64_t offset) {
+  s->seed = seed;
+  s->offset = offset;
+}
+
+int64_t aoth_step_offset(const aoth_step_t *s) { return s->offset; }
+
+/* ---- one call ---- */
+
+static void store_int(const aoth_slot_t *p, int64_t number) {
+  if (p->tensor.dtype == AOT_I64 || p->tensor.dtype == AOT_U64) memcpy(p->tensor.data, &number, sizeof number);
+  else aoth_tensor_fill(&p->tensor, (double)number);
+}
+
+static void bind_inputs(aoth_step_t *s, aoth_call_t *c) {
+  for (uint32_t i = 0; i < c->n_in; i++) {
+    aoth_slot_t *p = &c->in[i];
+    const aoth_leaf_t *leaf = aot_role_is_leaf(p->role) ? &s->leaves.leaf[p->index] : NULL;
+    const aoth_tensor_t *from = leaf ? leaf->info.role == AOT_ROLE_USER_INPUT ? &s->given[leaf->info.ordinal].tensor : &leaf->tensor : NULL;
+    if (from) {
+      p->tensor.data = from->data;
+      p->tensor.nbytes = from->nbytes;
+    }
+    if (p->role == AOT_ROLE_SEED) store_int(p, s->seed);
+    if (p->role == AOT_ROLE_OFFSET) store_int(p, c == &s->call[AOTH_CALL_BACKWARD] ? s->forward_offset : s->offset);
+    c->in_views[i] = aoth_tensor_view(&p->tensor);
+  }
+  for (uint32_t i = 0; i < c->n_out; i++) {
+    if (c->home && c->home[i] != AOT_NO_INDEX) c->out[i].tensor.data = c->in[c->home[i]].tensor.data;
+    c->out_views[i] = aoth_tensor_view(&c->out[i].tensor);
+  }
+}
+
+aot_status_t aoth_step_run(aoth_step_t *s, const aoth_call_t *c, const aot_output_sink_t *open) {
+  const aot_binding_t what = {.struct_size = sizeof what,
+                              .graph = {.struct_size = sizeof what.graph, .kind = c->kind, .number = c->number,
+                                        .symbols = s->symbols, .n_symbols = s->sizes.n},
+                              .inputs = c->in_views, .n_inputs = c->n_in, .outputs = c->out_views, .n_outputs = c->n_out};
+  memcpy(s->learned, s->symbols, s->sizes.n * sizeof *s->learned);
+  return s->exec.run(s->exec.self, &what, s->learned, open);
+}
+
+static aot_status_t run_call(aoth_step_t *s, int which) {
+  aoth_call_t *c = &s->call[which];
+  bind_inputs(s, c);
+  int any_unknown = 0;
+  for (uint32_t i = 0; i < s->sizes.n; i++) {
+    s->symbols[i] = s->sizes.bound[i] ? s->sizes.value[i] : AOT_SYMBOL_UNKNOWN;
+    any_unknown |= !s->sizes.bound[i];
+  }
+  if (any_unknown) AOT_TRY(aoth_step_run_open(s, c));
+  else AOT_TRY(aoth_step_run(s, c, NULL));
+  for (uint32_t i = 0; i < c->n_out; i++)
+    if (c->out[i].role == AOT_ROLE_OFFSET && c->out[i].tensor.dtype)
+      s->offset = aoth_tensor_load_int(c->out[i].tensor.dtype, c->out[i].tensor.data);
+  return AOT_OK;
+}
+
+/* The boundary's view of leaves and outputs after a call; leaves that it writes become writable first. */
+static aot_status_t prepare_exit(aoth_step_t *s, const aoth_call_t *c, aoth_boundary_t *b) {
+  memset(s->updates, 0, s->leaves.n * sizeof *s->updates);
+  for (uint32_t i = 0; i < c->n_out; i++) {
+    const aoth_slot_t *p = &c->out[i];
+    if (p->role != AOT_ROLE_UPDATE || !p->tensor.dtype || (c->home && c->home[i] != AOT_NO_INDEX)) continue;
+    s->updates[p->index] = &p->tensor;
+    s->nbytes_copied += p->tensor.nbytes;
+    AOT_TRY(aoth_leaves_writable(&s->leaves, p->index));
+  }
+  for (uint32_t i = 1; i < s->leaves.n; i++) {
+    const aoth_leaf_t *leaf = &s->leaves.leaf[i];
+    if (leaf->info.role != AOT_ROLE_USER_INPUT) s->after[i] = leaf->tensor;
+  }
+  *b = (aoth_boundary_t){.rules = s->now, .n_rules = s->n_rules, .n_leaves = s->leaves.n, .n_outputs = s->n_outputs,
+                         .n_bases = s->n_bases, .leaves = s->after, .updates = s->updates, .outputs = s->outputs,
+                         .bases = s->bases, .sink = s->sink};
+  return AOT_OK;
+}
+
+/* Inputs as they are at the entry: copies of their own, or views of the copy of their base. */
+static aot_status_t enter(aoth_step_t *s, aoth_boundary_t *b) {
+  for (uint32_t k = 0; k < s->leaves.n_inputs; k++) s->after[s->leaves.input[k]] = s->given[k].tensor;
+  *b = (aoth_boundary_t){.rules = s->now, .n_rules = s->n_rules, .n_leaves = s->leaves.n, .leaves = s->after, .sink = s->sink};
+  AOT_TRY(aoth_boundary_entry_views(b));
+  return aoth_boundary_entry_same(b);
+}
+
+/* A step leaves its loss alone, and no other output. */
+static aot_status_t leave_first(aoth_step_t *s) {
+  const aoth_call_t *c = aoth_step_first(s);
+  aoth_boundary_t b;
+  AOT_TRY(enter(s, &b));
+  AOT_TRY(prepare_exit(s, c, &b));
+  memset(s->outputs, 0, s->n_outputs * sizeof *s->outputs);
+  for (uint32_t i = 0; i < c->n_out; i++) {
+    const aoth_slot_t *p = &c->out[i];
+    if ((p->role == AOT_ROLE_USER_OUTPUT || p->role == AOT_ROLE_LOSS) && p->index < s->n_outputs) s->outputs[p->index] = p->tensor;
+    if (p->role == AOT_ROLE_BASE) s->bases[p->index] = p->tensor;
+  }
+  AOT_TRY(aoth_boundary_copy_back(&b));
+  AOT_TRY(aoth_boundary_restride(&b));
+  AOT_TRY(aoth_boundary_entry_same(&b));
+  return c->home ? AOT_OK : aoth_boundary_outputs(&b);
+}
+
+/* ---- forward ---- */
+
+static aot_status_t bind_sizes(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n) {
+  uint32_t wanted = s->n_given;
+  if (n != wanted) {
+    aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "input.count", "the model takes %u input%s, %u %s given", wanted,
+                     wanted == 1 ? "" : "s", n, n == 1 ? "is" : "are");
+    return AOT_E_INVALID;
+  }
+  aoth_given_t *given = malloc(((size_t)n + 1) * sizeof *given);
+  if (!given) {
+    aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for %u inputs", n);
+    return AOT_E_EXHAUSTED;
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    const aoth_leaf_t *leaf = &s->leaves.leaf[s->leaves.input[k]];
+    given[k] = (aoth_given_t){.ordinal = k, .name = leaf->info.n_names ? leaf->info.names[0] : (aot_str_t){0},
+                              .type = &leaf->info.type, .tensor = &inputs[k]};
+  }
+  aot_status_t status = aoth_sizes_bind(&s->sizes, s->prog, given, n, s->sink);
+  free(given);
+  return status;
+}
+
+static aot_status_t copy_inputs(aoth_step_t *s, const aoth_tensor_t *inputs) {
+  aoth_boundary_t b;
+  AOT_TRY(enter(s, &b));
+  for (uint32_t k = 0; k < s->n_given; k++) {
+    const aoth_tensor_t *to = &s->after[s->leaves.input[k]];
+    if (to->dtype) aoth_tensor_copy(to, &inputs[k]);
+  }
+  return AOT_OK;
+}
+
+static aot_status_t too_early(const aoth_step_t *s, const char *what, const char *first) {
+  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.order", "%s needs a %s before it", what, first);
+  return AOT_E_PRECONDITION;
+}
+
+static aot_status_t lacks(const aoth_step_t *s, const char *what, const char *stage) {
+  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.lacks", "the compiled program has no %s graph; it takes %s", what, stage);
+  return AOT_E_PRECONDITION;
+}
+
+/* Inputs in their places, for the call that takes them. */
+static aot_status_t give_inputs(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs) {
+  int changed;
+  s->phase = 0;
+  s->nbytes_copied = 0;
+  AOT_TRY(bind_sizes(s, inputs, n_inputs));
+  AOT_TRY(aoth_step_specialise(s, inputs, n_inputs, &changed));
+  if (changed) AOT_TRY(bind_sizes(s, inputs, n_inputs));
+  AOT_TRY(aoth_step_plan(s));
+  return copy_inputs(s, inputs);
+}
+
+aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs) {
+  if (!s->call[AOTH_CALL_FORWARD].present) return lacks(s, "forward", "a program whose step was not stitched together");
+  AOT_TRY(give_inputs(s, inputs, n_inputs));
+  s->forward_offset = s->offset;
+  AOT_TRY(run_call(s, AOTH_CALL_FORWARD));
+  AOT_TRY(aoth_step_settle_open(s));
+  AOT_TRY(leave_first(s));
+  s->phase = AOTH_PHASE_FORWARD;
+  return AOT_OK;
+}
+
+static void give_lr(const aoth_call_t *c, double lr) {
+  for (uint32_t i = 0; i < c->n_in; i++)
+    if (c->in[i].role == AOT_ROLE_HYPER) aoth_tensor_fill(&c->in[i].tensor, lr);
+}
+
+static aot_status_t make_writable(aoth_step_t *s, const aoth_call_t *c) {
+  for (uint32_t i = 0; i < c->n_out; i++)
+    if (c->out[i].role == AOT_ROLE_UPDATE) AOT_TRY(aoth_leaves_writable(&s->leaves, c->out[i].index));
+  return AOT_OK;
+}
+
+aot_status_t aoth_step_whole(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr) {
+  const aoth_call_t *c = &s->call[AOTH_CALL_STEP];
+  if (!c->present) return lacks(s, "step", "the stage stitch");
+  AOT_TRY(give_inputs(s, inputs, n_inputs));
+  AOT_TRY(make_writable(s, c));
+  give_lr(c, lr);
+  AOT_TRY(run_call(s, AOTH_CALL_STEP));
+  AOT_TRY(leave_first(s));
+  s->phase = AOTH_PHASE_UPDATE;
+  return AOT_OK;
+}
+
+aot_status_t aoth_step_apply(aoth_step_t *s, double lr) {
+  const aoth_call_t *c = &s->call[AOTH_CALL_APPLY];
+  if (!c->present) return AOT_OK;
+  if (s->phase != AOTH_PHASE_UPDATE) return too_early(s, "the update of what was added up", "step");
+  AOT_TRY(make_writable(s, c));
+  give_lr(c, lr);
+  return run_call(s, AOTH_CALL_APPLY);
+}
+
+void aoth_step_store_inputs(const aoth_step_t *s, const aoth_tensor_t *inputs) {
+  for (uint32_t k = 0; k < s->n_given; k++) {
+    uint32_t leaf = s->leaves.input[k];
+    if (!(s->changed[leaf] & AOTH_CHANGED_NUMBERS)) continue;
+    const aot_rule_t *r = s->entry[leaf] == AOT_NO_INDEX ? NULL : &s->now[s->entry[leaf]];
+    if (r && r->kind == AOT_RULE_ENTRY_SAME) continue; /* that memory is written once */
+    aoth_tensor_t now = s->given[k].tensor;
+    if (r) now = aoth_rule_view(r, &s->given[s->leaves.leaf[r->b].info.ordinal].tensor);
+    aoth_tensor_copy(&inputs[k], &now);
+  }
+}
+
+/* ---- backward ---- */
+
+static aot_status_t give_tangent(aoth_step_t *s, const aoth_slot_t *p, const aoth_tensor_t *tangent) {
+  if (!tangent) {
+    aoth_tensor_zero(&p->tensor);
+    return AOT_OK;
+  }
+  if (tangent->dtype == p->tensor.dtype && aoth_tensor_same_sizes(tangent, &p->tensor)) {
+    aoth_tensor_copy(&p->tensor, tangent);
+    return AOT_OK;
+  }
+  aoth_text_t wanted = {0}, given = {0};
+  aoth_tensor_print_shape(&p->tensor, &wanted);
+  aoth_tensor_print_shape(tangent, &given);
+  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "input.tangent", "tangent %u: expected %s, got %s", p->index,
+                   wanted.data ? wanted.data : "?", given.data ? given.data : "?");
+  aoth_text_deinit(&wanted);
+  aoth_text_deinit(&given);
+  return AOT_E_INVALID;
+}
+
+/* Gradients of a loss whose tangent is built in: there is nothing to give but that 1. */
+static aot_status_t check_own_loss(const aoth_step_t *s, const aoth_tensor_t *const *tangents, uint32_t n_tangents) {
+  const int64_t loss = aoth_step_own_loss(s);
+  if (loss < 0 || loss >= (int64_t)n_tangents || !tangents[loss]) return AOT_OK;
+  const aoth_tensor_t *t = tangents[loss];
+  double storage;
+  aoth_tensor_t one = aoth_tensor_make(&storage, t->dtype, t->rank, t->sizes);
+  if (aoth_tensor_numel(t) == 1) {
+    aoth_tensor_fill(&one, 1);
+    if (aoth_compare_tensors(t, &one, 0, 0).ok) return AOT_OK;
+  }
+  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "input.tangent",
+                   "tangent %lld: the model was exported with the gradients of output %lld itself, so this tangent can only be 1",
+                   (long long)loss, (long long)loss);
+  return AOT_E_INVALID;
+}
+
+aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tangents, uint32_t n_tangents) {
+  aoth_call_t *c = &s->call[AOTH_CALL_BACKWARD];
+  if (!c->present) return lacks(s, "backward", "an autograd and a partition stage in the pipeline");
+  if (s->phase != AOTH_PHASE_FORWARD && s->phase != AOTH_PHASE_BACKWARD) return too_early(s, "a backward", "forward");
+  AOT_TRY(check_own_loss(s, tangents, n_tangents));
+  for (uint32_t i = 0; i < c->n_in; i++) {
+    const aoth_slot_t *p = &c->in[i];
+    if (p->role == AOT_ROLE_TANGENT) AOT_TRY(give_tangent(s, p, p->index < n_tangents ? tangents[p->index] : NULL));
+    if (p->role == AOT_ROLE_TANGENT_UPDATE) aoth_tensor_zero(&p->tensor);
+  }
+  s->phase = AOTH_PHASE_FORWARD;
+  AOT_TRY(run_call(s, AOTH_CALL_BACKWARD));
+  s->phase = AOTH_PHASE_BACKWARD;
+  return AOT_OK;
+}
+
+/* ---- update ---- */
+
+aot_status_t aoth_step_update(aoth_step_t *s, double lr) {
+  aoth_call_t *c = &s->call[AOTH_CALL_UPDATE];
+  aoth_boundary_t b;
+  if (!c->present) return lacks(s, "update", "an optimizer (run.train.optimizer)");
+  if (s->phase != AOTH_PHASE_BACKWARD) return too_early(s, "an update", "backward");
+  give_lr(c, lr);
+  AOT_TRY(run_call(s, AOTH_CALL_UPDATE));
+  s->phase = AOTH_PHASE_UPDATE;
+  AOT_TRY(prepare_exit(s, c, &b));
+  return aoth_boundary_copy_back(&b);
+}
+
+/* ---- questions ---- */
+
+int aoth_step_has(const aoth_step_t *s, int32_t graph_kind) {
+  switch (graph_kind) {
+    case AOT_GRAPH_FORWARD: return s->call[AOTH_CALL_FORWARD].present;
+    case AOT_GRAPH_BACKWARD: return s->call[AOTH_CALL_BACKWARD].present;
+    case AOT_GRAPH_UPDATE: return s->call[AOTH_CALL_UPDATE].present;
+    case AOT_GRAPH_STEP: return s->call[AOTH_CALL_STEP].present;
+    default: return 0;
+  }
+}
+
+uint32_t aoth_step_n_inputs(const aoth_step_t *s) { return s->n_given; }
+uint32_t aoth_step_n_outputs(const aoth_step_t *s) { return s->n_outputs; }
+const aot_leaf_info_t *aoth_step_input(const aoth_step_t *s, uint32_t k) {
+  return k < s->n_given ? &s->leaves.leaf[s->leaves.input[k]].info : NULL;
+}
+
+int64_t aoth_step_loss(const aoth_step_t *s) {
+  const aoth_call_t *c = aoth_step_first(s);
+  for (uint32_t i = 0; i < c->n_out; i++)
+    if (c->out[i].role == AOT_ROLE_LOSS) return c->out[i].index;
+  return -1;
+}
+
+int aoth_step_takes_tangent(const aoth_step_t *s, uint32_t output) {
+  const aoth_call_t *c = &s->call[AOTH_CALL_BACKWARD];
+  for (uint32_t i = 0; i < c->n_in; i++)
+    if (c->in[i].role == AOT_ROLE_TANGENT && c->in[i].index == output) return 1;
+  return 0;
+}
+
+int64_t aoth_step_own_loss(const aoth_step_t *s) {
+  const aoth_call_t *c = &s->call[AOTH_CALL_BACKWARD];
+  if (!c->present) return -1;
+  for (uint32_t i = 0; i < c->n_in; i++)
+    if (c->in[i].role == AOT_ROLE_TANGENT) return -1;
+  return aoth_step_loss(s);
+}
+
+int aoth_step_block_has(const aoth_step_t *s, const void *data) {
+  uintptr_t at = (uintptr_t)data, begin = (uintptr_t)s->block;
+  return (s->block && data && at >= begin && at - begin <= s->block_capacity) || aoth_step_owns_open(s, data);
+}
+
+aoth_step_sizes_t aoth_step_sizes(const aoth_step_t *s) {
+  return (aoth_step_sizes_t){.nbytes_block = s->nbytes_block, .nbytes_saved = s->nbytes_saved, .nbytes_leaves = s->leaves.nbytes_owned,
+                             .nbytes_copied = s->nbytes_copied};
+}

@@ -1,0 +1,117 @@
+/* Sizes that only the run tells: ports whose types hold symbols that the user inputs do not determine.
+ *
+ * Such an output of a graph is handed over without memory; during the run the executable learns its symbols, and asks for the
+ * tensor. What it has learned holds until the next forward: afterwards the ports of the backward and the boundary rules that
+ * need it are given their geometry. Each open slot keeps its memory from step to step. Linear in ports. */
+#include <step/step_ports.h>
+
+#include <aot/inline.h>
+#include <stdlib.h>
+#include <string.h>
+
+static aot_status_t give_memory(aoth_step_t *s, aoth_slot_t *p) {
+  void *memory = NULL;
+  if (!p->own || p->own_capacity < p->tensor.nbytes) {
+    free(p->own);
+    p->own = NULL;
+    p->own_capacity = 0;
+    if (p->tensor.nbytes >= SIZE_MAX / 2 || posix_memalign(&memory, AOTH_ALIGN, (size_t)p->tensor.nbytes + AOTH_ALIGN) != 0) {
+      aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for %s of %llu bytes", aoth_role_what(p->role),
+                       (unsigned long long)p->tensor.nbytes);
+      return AOT_E_EXHAUSTED;
+    }
+    p->own = memory;
+    p->own_capacity = p->tensor.nbytes;
+  }
+  memset(p->own, 0, (size_t)p->tensor.nbytes);
+  p->tensor.data = p->own;
+  return AOT_OK;
+}
+
+static aot_status_t measure(aoth_step_t *s, aoth_slot_t *p) {
+  return aoth_sizes_tensor(&s->sizes, s->prog, &p->type, aoth_role_what(p->role), s->sink, &p->tensor);
+}
+
+static int is_open_now(const aoth_step_t *s, const aoth_slot_t *p) { return p->open && aoth_sizes_type_is_open(&s->sizes, &p->type); }
+
+/* ---- the run ---- */
+
+typedef struct asked {
+  aoth_step_t *s;
+  aoth_call_t *call;
+} asked_t;
+
+static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols, aot_tensor_t *out) {
+  const asked_t *a = sink->head.self;
+  if (output >= a->call->n_out || !a->call->out[output].open) {
+    aoth_sink_report(a->s->sink, AOT_SEVERITY_ERROR, NULL, "run.open", "the executable asks for output %llu, which is not open",
+                     (unsigned long long)output);
+    return AOT_E_CONTRACT;
+  }
+  aoth_slot_t *p = &a->call->out[output];
+  AOT_TRY(aoth_sizes_learn(&a->s->sizes, a->s->prog, symbols, n_symbols, a->s->sink));
+  AOT_TRY(measure(a->s, p));
+  AOT_TRY(give_memory(a->s, p));
+  *out = aoth_tensor_view(&p->tensor);
+  return AOT_OK;
+}
+
+aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_call_t *c) {
+  asked_t asked = {s, c};
+  const aot_output_sink_t sink = {.head = {.struct_size = (uint32_t)sizeof sink, .self = &asked}, .allocate = allocate};
+  for (uint32_t i = 0; i < c->n_out; i++) {
+    if (!is_open_now(s, &c->out[i])) continue;
+    c->out[i].tensor = (aoth_tensor_t){0};
+    c->out_views[i] = (aot_tensor_t){.dtype = c->out[i].type.dtype, .rank = AOT_RANK_OPEN};
+  }
+  AOT_TRY(aoth_step_run(s, c, &sink));
+  AOT_TRY(aoth_sizes_learn(&s->sizes, s->prog, s->learned, s->sizes.n, s->sink));
+  for (uint32_t i = 0; i < c->n_out; i++) {
+    if (!c->out[i].open || c->out[i].tensor.dtype) continue;
+    aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.open", "the executable has left output %u without its tensor", i);
+    return AOT_E_CONTRACT;
+  }
+  return AOT_OK;
+}
+
+/* ---- after the forward ---- */
+
+/* Geometry and memory of the open ports of the backward that are known by now. */
+aot_status_t aoth_step_settle_open(aoth_step_t *s) {
+  aoth_call_t *f = &s->call[AOTH_CALL_FORWARD], *b = &s->call[AOTH_CALL_BACKWARD];
+  for (uint32_t i = 0; i < b->n_in; i++) {
+    aoth_slot_t *p = &b->in[i];
+    if (!p->open) continue;
+    AOT_TRY(measure(s, p));
+    if (p->role == AOT_ROLE_SAVED) p->tensor.data = f->out[s->saved[p->index]].tensor.data;
+    else if (!aot_role_is_leaf(p->role)) AOT_TRY(give_memory(s, p));
+  }
+  for (uint32_t i = 0; i < b->n_out; i++) {
+    if (!b->out[i].open || is_open_now(s, &b->out[i])) continue;
+    AOT_TRY(measure(s, &b->out[i]));
+    AOT_TRY(give_memory(s, &b->out[i]));
+  }
+  return s->rules_open ? aoth_step_rules(s, 0) : AOT_OK;
+}
+
+/* ---- memory ---- */
+
+void aoth_step_free_open(aoth_step_t *s) {
+  for (int k = 0; k < AOTH_N_CALLS; k++) {
+    for (uint32_t i = 0; i < s->call[k].n_in && s->call[k].in; i++) free(s->call[k].in[i].own);
+    for (uint32_t i = 0; i < s->call[k].n_out && s->call[k].out; i++) free(s->call[k].out[i].own);
+  }
+}
+
+static int holds(const aoth_slot_t *slots, uint32_t n, const void *data) {
+  const uintptr_t at = (uintptr_t)data;
+  for (uint32_t i = 0; i < n; i++)
+    if (slots[i].own && at >= (uintptr_t)slots[i].own && at - (uintptr_t)slots[i].own <= slots[i].own_capacity) return 1;
+  return 0;
+}
+
+int aoth_step_owns_open(const aoth_step_t *s, const void *data) {
+  for (int k = 0; data && k < AOTH_N_CALLS; k++)
+    if (holds(s->call[k].in, s->call[k].n_in, data) || holds(s->call[k].out, s->call[k].n_out, data)) return 1;
+  return 0;
+}

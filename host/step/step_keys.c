@@ -1,0 +1,183 @@
+/* Results and leaves by key (step.h lists them). */
+#include <step/step_ports.h>
+
+#include <aot/inline.h>
+#include <step/safetensors.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The number after a prefix: "output.12" with "output." gives 12. 0: not of this form. */
+static int numbered(const char *key, const char *prefix, uint32_t *out) {
+  size_t n = strlen(prefix);
+  uint64_t number = 0;
+  if (strncmp(key, prefix, n) != 0 || !key[n] || strlen(key + n) > 9) return 0;
+  for (const char *c = key + n; *c; c++) {
+    if (*c < '0' || *c > '9') return 0;
+    number = number * 10 + (uint64_t)(*c - '0');
+  }
+  *out = (uint32_t)number;
+  return 1;
+}
+
+static int give(const aoth_tensor_t *t, aoth_tensor_t *out) {
+  if (!t || !t->dtype) return 0;
+  *out = *t;
+  return 1;
+}
+
+/* A user input that shares memory with others has the gradient of that memory, as far as it reaches. 0: none. */
+static int gradient_of(const aoth_step_t *s, uint32_t leaf, aoth_tensor_t *out) {
+  if (s->phase < AOTH_PHASE_BACKWARD || leaf == AOT_NO_ID) return 0;
+  uint32_t wants = s->leaves.leaf[leaf].info.flags & AOT_LEAF_REQUIRES_GRAD;
+  const aot_rule_t *r = s->entry[leaf] == AOT_NO_INDEX ? NULL : &s->now[s->entry[leaf]];
+  if (r && r->kind == AOT_RULE_ENTRY_SAME) {
+    leaf = r->b;
+    r = s->entry[leaf] == AOT_NO_INDEX ? NULL : &s->now[s->entry[leaf]];
+  }
+  uint32_t port = s->gradient[r ? r->b : leaf];
+  if ((r && !wants) || port == AOT_NO_INDEX || !give(&s->call[AOTH_CALL_BACKWARD].out[port].tensor, out)) return 0;
+  if (r) *out = aoth_rule_view(r, out);
+  return 1;
+}
+
+/* The leaf that "param.NAME", "buffer.NAME", "state.NAME" mean, or AOT_NO_ID. */
+static uint32_t leaf_of(const aoth_step_t *s, const char *key) {
+  if (strncmp(key, "param.", 6) == 0) return aoth_leaves_find(&s->leaves, AOT_ROLE_PARAMETER, key + 6);
+  if (strncmp(key, "buffer.", 7) == 0) return aoth_leaves_find(&s->leaves, AOT_ROLE_BUFFER, key + 7);
+  if (strncmp(key, "state.", 6) == 0) return aoth_leaves_find(&s->leaves, AOT_ROLE_STATE, key + 6);
+  return AOT_NO_ID;
+}
+
+static uint32_t any_gradient_leaf(const aoth_step_t *s, const char *name) {
+  static const int32_t roles[] = {AOT_ROLE_PARAMETER, AOT_ROLE_BUFFER, AOT_ROLE_CONSTANT};
+  for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++) {
+    uint32_t leaf = aoth_leaves_find(&s->leaves, roles[i], name);
+    if (leaf != AOT_NO_ID) return leaf;
+  }
+  return AOT_NO_ID;
+}
+
+int aoth_step_get(const aoth_step_t *s, const char *key, aoth_tensor_t *out) {
+  uint32_t k, leaf;
+  if (numbered(key, "output.", &k)) return s->phase && k < s->n_outputs && give(&s->outputs[k], out);
+  if (numbered(key, "input_after.", &k)) return s->phase && k < s->n_given && give(&s->after[s->leaves.input[k]], out);
+  if (numbered(key, "grad.input.", &k)) return k < s->n_given && gradient_of(s, s->leaves.input[k], out);
+  if (strncmp(key, "grad.", 5) == 0) return gradient_of(s, any_gradient_leaf(s, key + 5), out);
+  if (strncmp(key, "buffer_after.", 13) == 0) {
+    leaf = aoth_leaves_find(&s->leaves, AOT_ROLE_BUFFER, key + 13);
+    return s->phase && leaf != AOT_NO_ID && give(&s->leaves.leaf[leaf].tensor, out);
+  }
+  leaf = leaf_of(s, key);
+  return leaf != AOT_NO_ID && give(&s->leaves.leaf[leaf].tensor, out);
+}
+
+aot_status_t aoth_step_set(aoth_step_t *s, const char *key, const aoth_tensor_t *value) {
+  uint32_t leaf = leaf_of(s, key);
+  if (leaf == AOT_NO_ID) return AOT_E_NOT_FOUND;
+  const aoth_tensor_t *t = &s->leaves.leaf[leaf].tensor;
+  if (t->dtype != value->dtype || !aoth_tensor_same_sizes(t, value)) {
+    aoth_text_t wanted = {0}, given = {0};
+    aoth_tensor_print_shape(t, &wanted);
+    aoth_tensor_print_shape(value, &given);
+    aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "input.leaf", "%s: expected %s, got %s", key,
+                     wanted.data ? wanted.data : "?", given.data ? given.data : "?");
+    aoth_text_deinit(&wanted);
+    aoth_text_deinit(&given);
+    return AOT_E_INVALID;
+  }
+  AOT_TRY(aoth_leaves_writable(&s->leaves, leaf));
+  aoth_tensor_copy(&s->leaves.leaf[leaf].tensor, value);
+  return AOT_OK;
+}
+
+/* ---- walking ---- */
+
+typedef struct keys {
+  aot_status_t (*each)(void *self, const char *key, const aoth_tensor_t *t);
+  void *self;
+  aoth_text_t key;
+} keys_t;
+
+static aot_status_t one(keys_t *k, const char *prefix, aot_str_t name, uint32_t number, const aoth_tensor_t *t) {
+  if (!t || !t->dtype) return AOT_OK;
+  k->key.size = 0;
+  aoth_text_z(&k->key, prefix);
+  if (name.data) aoth_text_str(&k->key, name);
+  else aoth_text_f(&k->key, "%u", number);
+  return k->key.failed ? AOT_E_EXHAUSTED : k->each(k->self, k->key.data, t);
+}
+
+static aot_status_t walk_outputs(const aoth_step_t *s, keys_t *k) {
+  for (uint32_t i = 0; i < s->n_outputs; i++) AOT_TRY(one(k, "output.", (aot_str_t){0}, i, &s->outputs[i]));
+  for (uint32_t i = 0; i < s->n_given; i++)
+    if (s->changed[s->leaves.input[i]]) AOT_TRY(one(k, "input_after.", (aot_str_t){0}, i, &s->after[s->leaves.input[i]]));
+  return AOT_OK;
+}
+
+static aot_status_t walk_gradients(const aoth_step_t *s, keys_t *k) {
+  for (uint32_t i = 1; i < s->leaves.n; i++) {
+    const aoth_leaf_t *leaf = &s->leaves.leaf[i];
+    aoth_tensor_t g;
+    int is_input = leaf->info.role == AOT_ROLE_USER_INPUT;
+    if ((is_input && leaf->info.ordinal >= s->n_given) || !gradient_of(s, i, &g)) continue;
+    if (is_input) AOT_TRY(one(k, "grad.input.", (aot_str_t){0}, leaf->info.ordinal, &g));
+    else AOT_TRY(one(k, "grad.", aoth_leaf_name(leaf), 0, &g));
+  }
+  return AOT_OK;
+}
+
+static aot_status_t walk_leaves(const aoth_step_t *s, keys_t *k) {
+  for (uint32_t i = 1; i < s->leaves.n; i++) {
+    const aoth_leaf_t *leaf = &s->leaves.leaf[i];
+    const char *prefix = leaf->info.role == AOT_ROLE_PARAMETER ? "param."
+                         : leaf->info.role == AOT_ROLE_BUFFER  ? "buffer."
+                         : leaf->info.role == AOT_ROLE_STATE   ? "state." : NULL;
+    if (prefix) AOT_TRY(one(k, prefix, aoth_leaf_name(leaf), 0, &leaf->tensor));
+  }
+  return AOT_OK;
+}
+
+aot_status_t aoth_step_keys(const aoth_step_t *s, uint32_t which,
+                            aot_status_t (*each)(void *self, const char *key, const aoth_tensor_t *t), void *self) {
+  keys_t k = {.each = each, .self = self};
+  aot_status_t status = AOT_OK;
+  if (which & AOTH_KEYS_OUTPUTS && s->phase) status = walk_outputs(s, &k);
+  if (status == AOT_OK && which & AOTH_KEYS_GRADIENTS && s->phase >= AOTH_PHASE_BACKWARD) status = walk_gradients(s, &k);
+  if (status == AOT_OK && which & AOTH_KEYS_LEAVES) status = walk_leaves(s, &k);
+  aoth_text_deinit(&k.key);
+  return status;
+}
+
+/* ---- to a file ---- */
+
+typedef struct rows {
+  aoth_arena_t *arena; /* owns the keys */
+  aoth_st_entry_t *at;
+  uint32_t n, capacity;
+} rows_t;
+
+static aot_status_t add_row(void *self, const char *key, const aoth_tensor_t *t) {
+  rows_t *r = self;
+  if (r->n == r->capacity) {
+    uint32_t capacity = r->capacity ? 2 * r->capacity : 64;
+    aoth_st_entry_t *at = realloc(r->at, capacity * sizeof *at);
+    if (!at) return AOT_E_EXHAUSTED;
+    r->at = at;
+    r->capacity = capacity;
+  }
+  const char *name = aoth_arena_text(r->arena, key, strlen(key));
+  if (!name) return AOT_E_EXHAUSTED;
+  r->at[r->n++] = (aoth_st_entry_t){.name = name, .tensor = *t};
+  return AOT_OK;
+}
+
+aot_status_t aoth_step_save(const aoth_step_t *s, uint32_t which, const char *path, const struct aoth_st_meta *meta,
+                            uint32_t n_meta, aoth_sink_t *sink) {
+  rows_t rows = {.arena = aoth_arena_create()};
+  aot_status_t status = rows.arena ? aoth_step_keys(s, which, add_row, &rows) : AOT_E_EXHAUSTED;
+  if (status != AOT_OK) aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory to list the tensors of %s", path);
+  if (status == AOT_OK) status = aoth_st_write(path, rows.at, rows.n, meta, n_meta, sink);
+  free(rows.at);
+  aoth_arena_destroy(rows.arena);
+  return status;
+}

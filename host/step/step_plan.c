@@ -1,0 +1,157 @@
+/* Geometry of every port under the present sizes, and its place in the block (picture in step.h). Linear in ports. */
+#include <step/step_ports.h>
+
+#include <aot/inline.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TOO_MUCH (UINT64_C(1) << 62)
+
+/* Sums stop at TOO_MUCH, where no memory can be had. */
+static void place(aoth_slot_t *p, uint64_t *cursor) {
+  if (!p->tensor.dtype) return;
+  p->at = *cursor;
+  *cursor += (p->tensor.nbytes + AOTH_ALIGN - 1) / AOTH_ALIGN * AOTH_ALIGN;
+  if (*cursor > TOO_MUCH) *cursor = TOO_MUCH;
+}
+
+const char *aoth_role_what(int32_t role) {
+  switch (role) {
+    case AOT_ROLE_SAVED: return "a saved value";
+    case AOT_ROLE_TANGENT: return "a tangent";
+    case AOT_ROLE_GRADIENT: return "a gradient";
+    case AOT_ROLE_UPDATE: return "an updated value";
+    case AOT_ROLE_USER_OUTPUT: case AOT_ROLE_LOSS: return "a user output";
+    default: return "a tensor at the boundary";
+  }
+}
+
+static aot_status_t measure(aoth_step_t *s, aoth_slot_t *slots, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    slots[i].at = AOTH_NOWHERE;
+    slots[i].open = slots[i].role != AOT_ROLE_USER_INPUT && aoth_sizes_type_is_open(&s->sizes, &slots[i].type);
+    slots[i].tensor = (aoth_tensor_t){0};
+    if (slots[i].open) continue; /* step_dynamic.c */
+    AOT_TRY(aoth_sizes_tensor(&s->sizes, s->prog, &slots[i].type, aoth_role_what(slots[i].role), s->sink, &slots[i].tensor));
+  }
+  return AOT_OK;
+}
+
+static aot_status_t measure_all(aoth_step_t *s) {
+  for (uint32_t k = 0; k < s->leaves.n_inputs; k++) {
+    s->given[k].role = AOT_ROLE_USER_INPUT;
+    s->given[k].type = s->leaves.leaf[s->leaves.input[k]].info.type;
+  }
+  AOT_TRY(measure(s, s->given, s->leaves.n_inputs));
+  for (int k = 0; k < AOTH_N_CALLS; k++) {
+    AOT_TRY(measure(s, s->call[k].in, s->call[k].n_in));
+    AOT_TRY(measure(s, s->call[k].out, s->call[k].n_out));
+  }
+  return AOT_OK;
+}
+
+static void place_all(aoth_step_t *s) {
+  aoth_call_t *f = &s->call[AOTH_CALL_FORWARD], *b = &s->call[AOTH_CALL_BACKWARD], *u = &s->call[AOTH_CALL_UPDATE];
+  uint64_t end = 0, late;
+  for (uint32_t k = 0; k < s->leaves.n_inputs; k++) place(&s->given[k], &end);
+  for (uint32_t i = 0; i < f->n_in; i++)
+    if (!aot_role_is_leaf(f->in[i].role)) place(&f->in[i], &end);
+  for (uint32_t i = 0; i < f->n_out; i++)
+    if (f->out[i].role != AOT_ROLE_SAVED && f->out[i].role != AOT_ROLE_UPDATE) place(&f->out[i], &end);
+  for (uint32_t i = 0; i < b->n_out; i++) place(&b->out[i], &end);
+  for (uint32_t i = 0; i < u->n_in; i++)
+    if (u->in[i].role == AOT_ROLE_HYPER) place(&u->in[i], &end);
+  late = end; /* from here on the optimizer's results take the place of what only the backward reads */
+  s->nbytes_saved = 0;
+  for (uint32_t i = 0; i < f->n_out; i++) {
+    if (f->out[i].role == AOT_ROLE_SAVED) s->nbytes_saved += f->out[i].tensor.nbytes;
+    if (f->out[i].role == AOT_ROLE_SAVED || f->out[i].role == AOT_ROLE_UPDATE) place(&f->out[i], &end);
+  }
+  for (uint32_t i = 0; i < b->n_in; i++)
+    if (!aot_role_is_leaf(b->in[i].role) && b->in[i].role != AOT_ROLE_SAVED) place(&b->in[i], &end);
+  for (uint32_t i = 0; i < u->n_out; i++) place(&u->out[i], &late);
+  for (int k = AOTH_CALL_STEP; k <= AOTH_CALL_APPLY; k++) {
+    aoth_call_t *c = &s->call[k];
+    for (uint32_t i = 0; i < c->n_in; i++)
+      if (!aot_role_is_leaf(c->in[i].role)) place(&c->in[i], &end);
+    for (uint32_t i = 0; i < c->n_out; i++)
+      if (c->home[i] == AOT_NO_INDEX) place(&c->out[i], &end);
+  }
+  s->nbytes_block = late > end ? late : end;
+}
+
+static void settle(const aoth_step_t *s, aoth_slot_t *slots, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    if (slots[i].at != AOTH_NOWHERE) slots[i].tensor.data = s->block + slots[i].at;
+}
+
+/* Values that one graph hands to the next. */
+static void connect(aoth_step_t *s) {
+  aoth_call_t *f = &s->call[AOTH_CALL_FORWARD], *b = &s->call[AOTH_CALL_BACKWARD], *u = &s->call[AOTH_CALL_UPDATE];
+  for (uint32_t i = 0; i < b->n_in; i++)
+    if (b->in[i].role == AOT_ROLE_SAVED) b->in[i].tensor.data = f->out[s->saved[b->in[i].index]].tensor.data;
+  for (uint32_t i = 0; i < u->n_in; i++)
+    if (u->in[i].role == AOT_ROLE_GRADIENT) u->in[i].tensor.data = b->out[s->gradient[u->in[i].index]].tensor.data;
+}
+
+static aot_status_t grow_block(aoth_step_t *s) {
+  void *memory = NULL;
+  if (s->block && s->nbytes_block <= s->block_capacity) return AOT_OK;
+  free(s->block);
+  s->block = NULL;
+  s->block_capacity = 0;
+  if (s->nbytes_block >= TOO_MUCH || posix_memalign(&memory, AOTH_ALIGN, (size_t)s->nbytes_block + AOTH_ALIGN) != 0) {
+    aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory",
+                     "no memory for the tensors at the program's boundary: %llu bytes were asked for, %llu of them for saved values",
+                     (unsigned long long)s->nbytes_block, (unsigned long long)s->nbytes_saved);
+    return AOT_E_EXHAUSTED;
+  }
+  s->block = memory;
+  s->block_capacity = s->nbytes_block;
+  memset(s->block, 0, (size_t)s->nbytes_block + AOTH_ALIGN);
+  return AOT_OK;
+}
+
+static int rule_is_open(const aoth_step_t *s, const aot_rule_t *r) {
+  int open = aoth_sizes_dim_is_open(&s->sizes, r->offset);
+  for (int32_t d = 0; d < r->rank && !open; d++)
+    open = aoth_sizes_dim_is_open(&s->sizes, r->sizes[d]) || aoth_sizes_dim_is_open(&s->sizes, r->strides[d]);
+  return open;
+}
+
+aot_status_t aoth_step_rules(aoth_step_t *s, int may_be_open) {
+  int64_t *to = s->rule_dims;
+  if (may_be_open) s->rules_open = 0;
+  for (uint32_t i = 0; i < s->n_rules; i++) {
+    const aot_rule_t *r = &s->rules[i];
+    if (may_be_open && rule_is_open(s, r)) {
+      s->rules_open = 1;
+      to += 2 * r->rank;
+      continue;
+    }
+    AOT_TRY(aoth_sizes_dim(&s->sizes, s->prog, r->offset, "a boundary rule", s->sink, &s->now[i].offset));
+    for (int32_t d = 0; d < r->rank; d++) AOT_TRY(aoth_sizes_dim(&s->sizes, s->prog, r->sizes[d], "a boundary rule", s->sink, to++));
+    for (int32_t d = 0; d < r->rank; d++) AOT_TRY(aoth_sizes_dim(&s->sizes, s->prog, r->strides[d], "a boundary rule", s->sink, to++));
+  }
+  return AOT_OK;
+}
+
+aot_status_t aoth_step_plan(aoth_step_t *s) {
+  size_t n = s->sizes.n * sizeof *s->planned_for;
+  if (s->planned && memcmp(s->planned_for, s->sizes.value, n) == 0) return AOT_OK;
+  s->planned = 0;
+  AOT_TRY(measure_all(s));
+  AOT_TRY(aoth_step_rules(s, 1));
+  place_all(s);
+  AOT_TRY(grow_block(s));
+  settle(s, s->given, s->leaves.n_inputs);
+  for (int k = 0; k < AOTH_N_CALLS; k++) {
+    settle(s, s->call[k].in, s->call[k].n_in);
+    settle(s, s->call[k].out, s->call[k].n_out);
+  }
+  connect(s);
+  memcpy(s->planned_for, s->sizes.value, n);
+  s->planned = 1;
+  return AOT_OK;
+}

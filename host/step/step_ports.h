@@ -1,0 +1,105 @@
+/* The graphs of a program as a step sees them: tables of ports. Private to the files step*.c. */
+#ifndef AOTH_STEP_PORTS_H
+#define AOTH_STEP_PORTS_H
+
+#include <step/boundary.h>
+#include <step/leaves.h>
+#include <step/sizes.h>
+#include <step/step.h>
+
+typedef struct aoth_slot {
+  int32_t role;
+  uint32_t index;
+  aot_type_t type;      /* kind NONE: the output is None */
+  aoth_tensor_t tensor; /* geometry under the present sizes; data in the block or in a leaf */
+  uint64_t at;          /* place in the block; AOTH_NOWHERE: its data is elsewhere */
+  int open;             /* its sizes need symbols that the user inputs do not determine */
+  void *own;            /* an open slot's memory; own_capacity bytes */
+  uint64_t own_capacity;
+} aoth_slot_t;
+#define AOTH_NOWHERE UINT64_MAX
+
+typedef struct aoth_call { /* one graph: the number-th of its kind */
+  int present;
+  int32_t kind;
+  uint32_t number;
+  uint32_t n_in, n_out;
+  aoth_slot_t *in, *out;
+  aot_tensor_t *in_views, *out_views; /* what the executable is handed */
+  uint32_t *home; /* of a step, by output: the input in whose memory it lies; AOT_NO_INDEX: it has its own. NULL: all have */
+} aoth_call_t;
+
+#define AOTH_CALL_FORWARD 0
+#define AOTH_CALL_BACKWARD 1
+#define AOTH_CALL_UPDATE 2
+#define AOTH_CALL_STEP 3  /* instead of the others; a micro step where there is an apply */
+#define AOTH_CALL_APPLY 4 /* the second STEP graph: the update, of gradients that were added up */
+#define AOTH_N_CALLS 5
+#define AOTH_PHASE_FORWARD 1 /* what has run since the inputs were given */
+#define AOTH_PHASE_BACKWARD 2
+#define AOTH_PHASE_UPDATE 3
+
+#define AOTH_CHANGED_NUMBERS 1u
+#define AOTH_CHANGED_SHAPE 2u
+
+typedef struct aoth_variants aoth_variants_t;
+
+struct aoth_step {
+  aot_prog_t *prog;
+  aoth_exec_t exec;
+  aoth_sink_t *sink;
+  aoth_arena_t *arena; /* tables that live as long as the step */
+  aoth_leaves_t leaves;
+  aoth_call_t call[AOTH_N_CALLS];
+  uint32_t n_saved, n_outputs, n_bases, n_rules;
+  uint32_t n_given;    /* user inputs of the caller; bases that they are views of follow (ir/aliasing.h) */
+  uint32_t *entry;     /* by leaf: the rule that says what it is a view of at the entry, or AOT_NO_INDEX */
+  uint32_t *saved;     /* by saved slot: forward output port or AOT_NO_INDEX */
+  uint32_t *gradient;  /* by leaf: backward output port or AOT_NO_INDEX */
+  aot_rule_t *rules;   /* as the program has them */
+  aot_rule_t *now;     /* with numbers */
+  int64_t *rule_dims;  /* numbers of `now` */
+  aoth_sizes_t sizes;
+  int planned;
+  int phase;
+  int64_t *planned_for; /* values of the symbols that the plan was made for */
+  int64_t *symbols;     /* what executables are given: AOT_SYMBOL_UNKNOWN where not known */
+  int64_t *learned;     /* the same after a run */
+  int rules_open;       /* some rule's geometry needs symbols that the forward tells */
+  char *block;
+  uint64_t nbytes_block, nbytes_saved, block_capacity;
+  uint64_t nbytes_copied; /* since the inputs were given: new values of leaves */
+  /* after forward */
+  aoth_slot_t *given;     /* by user input number: its copy in the block, with the geometry that executables expect */
+  aoth_tensor_t *after;   /* by leaf: the tensor as the boundary leaves it */
+  aoth_tensor_t *outputs; /* by user output */
+  aoth_tensor_t *bases;
+  const aoth_tensor_t **updates; /* by leaf: UPDATE output of the call that has just run */
+  unsigned char *changed;        /* by leaf: AOTH_CHANGED_* by the rules of the boundary */
+  int64_t seed, offset;
+  int64_t forward_offset; /* that the last forward was given: its backward draws the same numbers */
+  aoth_variants_t *variants; /* of which this is the selected one */
+};
+
+/* Contents of an empty step: tables, leaves. After a failure, too: unbind. */
+aot_status_t aoth_step_bind(aoth_step_t *s, aot_prog_t *prog, const aoth_exec_t *exec, aoth_sink_t *sink);
+void aoth_step_unbind(aoth_step_t *s);
+int aoth_step_block_has(const aoth_step_t *s, const void *data);
+
+aot_status_t aoth_step_read(aoth_step_t *s);  /* step_read.c: tables from the program */
+aot_status_t aoth_step_plan(aoth_step_t *s);  /* step_plan.c: geometry and places under the present sizes */
+
+const char *aoth_role_what(int32_t role); /* step_plan.c, for messages: "a saved value" */
+/* step_plan.c: the rules with numbers for dimensions; those that are not known yet are left for later, or an error. */
+aot_status_t aoth_step_rules(aoth_step_t *s, int may_be_open);
+
+/* step_dynamic.c: sizes that the run tells. */
+aot_status_t aoth_step_run(aoth_step_t *s, const aoth_call_t *c, const aot_output_sink_t *open); /* step.c */
+aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_call_t *c); /* outputs' memory is had during the run */
+aot_status_t aoth_step_settle_open(aoth_step_t *s); /* after forward: ports of the backward, rules */
+void aoth_step_free_open(aoth_step_t *s);
+int aoth_step_owns_open(const aoth_step_t *s, const void *data);
+
+const aoth_call_t *aoth_step_first(const aoth_step_t *s); /* the call that takes the user inputs: forward or step */
+
+#endif

@@ -1,0 +1,286 @@
+/* Geometry, strided copies and conversions of the tensors that the run time moves. No operator is known here: what is
+ * computed is computed by a backend. Everything is linear in the number of elements. */
+#include <step/tensor.h>
+
+#include <aot/inline.h>
+#include <math.h>
+#include <string.h>
+
+aot_tensor_t aoth_tensor_view(const aoth_tensor_t *t) {
+  aot_tensor_t v = {.data = t->data,
+                    .nbytes = t->nbytes,
+                    .dtype = t->dtype,
+                    .rank = t->rank,
+                    .device = AOT_DEVICE_CPU,
+                    .offset = t->offset,
+                    .sizes = t->sizes,
+                    .strides = t->strides};
+  return v;
+}
+
+int aoth_tensor_from(const aot_tensor_t *view, aoth_tensor_t *out) {
+  if (view->rank < 0 || view->rank > AOT_MAX_RANK) return 0;
+  *out = (aoth_tensor_t){.data = view->data, .nbytes = view->nbytes, .dtype = view->dtype, .rank = view->rank};
+  for (int32_t d = 0; d < view->rank; d++) out->sizes[d] = view->sizes[d];
+  if (!view->strides) {
+    aoth_tensor_contiguous(out);
+  } else {
+    for (int32_t d = 0; d < view->rank; d++) out->strides[d] = view->strides[d];
+  }
+  out->offset = view->offset;
+  return 1;
+}
+
+aoth_tensor_t aoth_tensor_make(void *data, int32_t dtype, int32_t rank, const int64_t *sizes) {
+  aoth_tensor_t t = {.data = data, .dtype = dtype, .rank = rank};
+  for (int32_t d = 0; d < rank; d++) t.sizes[d] = sizes[d];
+  aoth_tensor_contiguous(&t);
+  if (!aoth_tensor_extent(&t, &t.nbytes)) t.nbytes = 0;
+  return t;
+}
+
+aoth_tensor_t aoth_tensor_scalar(void *data, int32_t dtype) { return aoth_tensor_make(data, dtype, 0, NULL); }
+
+int64_t aoth_tensor_numel(const aoth_tensor_t *t) {
+  int64_t n = 1;
+  int empty = 0, too_many = 0;
+  for (int32_t d = 0; d < t->rank; d++) {
+    if (t->sizes[d] < 0) return -1;
+    if (t->sizes[d] == 0) empty = 1;
+    if (!empty && __builtin_mul_overflow(n, t->sizes[d], &n)) too_many = 1;
+  }
+  if (empty) return 0;
+  return too_many ? -1 : n;
+}
+
+int aoth_tensor_extent(const aoth_tensor_t *t, uint64_t *out_nbytes) {
+  int64_t last = t->offset;
+  int64_t size = (int64_t)aot_dtype_size(t->dtype);
+  int empty = 0;
+  *out_nbytes = 0;
+  if (t->offset < 0) return 0;
+  for (int32_t d = 0; d < t->rank; d++) {
+    int64_t reach;
+    if (t->sizes[d] < 0 || t->strides[d] < 0) return 0;
+    if (t->sizes[d] == 0) empty = 1;
+    if (empty) continue;
+    if (__builtin_mul_overflow(t->sizes[d] - 1, t->strides[d], &reach) || __builtin_add_overflow(last, reach, &last)) return 0;
+  }
+  if (empty) return 1;
+  if (__builtin_add_overflow(last, 1, &last) || __builtin_mul_overflow(last, size, &last) || last >= AOT_DIM_SYM) return 0;
+  *out_nbytes = (uint64_t)last;
+  return 1;
+}
+
+void aoth_tensor_contiguous(aoth_tensor_t *t) {
+  int64_t stride = 1;
+  for (int32_t d = t->rank; d-- > 0;) {
+    t->strides[d] = stride;
+    if (t->sizes[d] > 1 && __builtin_mul_overflow(stride, t->sizes[d], &stride)) stride = INT64_MAX;
+  }
+  t->offset = 0;
+}
+
+int aoth_tensor_is_contiguous(const aoth_tensor_t *t) {
+  int64_t stride = 1;
+  for (int32_t d = t->rank; d-- > 0;) {
+    if (t->sizes[d] == 0) return 1;
+    if (t->sizes[d] != 1 && t->strides[d] != stride) return 0;
+    stride *= t->sizes[d];
+  }
+  return 1;
+}
+
+int aoth_tensor_same_sizes(const aoth_tensor_t *a, const aoth_tensor_t *b) {
+  if (a->rank != b->rank) return 0;
+  for (int32_t d = 0; d < a->rank; d++)
+    if (a->sizes[d] != b->sizes[d]) return 0;
+  return 1;
+}
+
+/* ---- walking ---- */
+
+static char *first_byte(const aoth_tensor_t *t) {
+  return t->data ? (char *)t->data + t->offset * (int64_t)aot_dtype_size(t->dtype) : NULL;
+}
+
+void aoth_walk_begin(aoth_walk_t *w, const aoth_tensor_t *a, const aoth_tensor_t *b) {
+  memset(w, 0, sizeof *w);
+  w->n = b ? 2 : 1;
+  w->t[0] = a;
+  w->t[1] = b;
+  w->left = aoth_tensor_numel(a);
+  if (w->left <= 0) {
+    w->left = 0;
+    return;
+  }
+  for (uint32_t k = 0; k < w->n; k++) w->at[k] = first_byte(w->t[k]);
+}
+
+void aoth_walk_next(aoth_walk_t *w) {
+  const aoth_tensor_t *a = w->t[0];
+  if (--w->left == 0) return;
+  for (int32_t d = a->rank; d-- > 0;) {
+    int carry = ++w->index[d] == a->sizes[d];
+    for (uint32_t k = 0; k < w->n; k++) {
+      int64_t size = (int64_t)aot_dtype_size(w->t[k]->dtype);
+      w->at[k] += (carry ? -(a->sizes[d] - 1) : 1) * w->t[k]->strides[d] * size;
+    }
+    if (!carry) return;
+    w->index[d] = 0;
+  }
+}
+
+void aoth_tensor_copy(const aoth_tensor_t *to, const aoth_tensor_t *from) {
+  size_t size = (size_t)aot_dtype_size(to->dtype);
+  int64_t n = aoth_tensor_numel(to);
+  if (n <= 0) return;
+  if (aoth_tensor_is_contiguous(to) && aoth_tensor_is_contiguous(from)) {
+    memmove(first_byte(to), first_byte(from), (size_t)n * size);
+    return;
+  }
+  aoth_walk_t w;
+  for (aoth_walk_begin(&w, to, from); w.left > 0; aoth_walk_next(&w)) memmove(w.at[0], w.at[1], size);
+}
+
+void aoth_tensor_zero(const aoth_tensor_t *t) {
+  size_t size = (size_t)aot_dtype_size(t->dtype);
+  int64_t n = aoth_tensor_numel(t);
+  if (n <= 0) return;
+  if (aoth_tensor_is_contiguous(t)) {
+    memset(first_byte(t), 0, (size_t)n * size);
+    return;
+  }
+  aoth_walk_t w;
+  for (aoth_walk_begin(&w, t, NULL); w.left > 0; aoth_walk_next(&w)) memset(w.at[0], 0, size);
+}
+
+void aoth_tensor_fill(const aoth_tensor_t *t, double number) {
+  aoth_walk_t w;
+  for (aoth_walk_begin(&w, t, NULL); w.left > 0; aoth_walk_next(&w)) aoth_tensor_store(t->dtype, w.at[0], number);
+}
+
+/* ---- numbers ---- */
+
+static double half_to_double(uint16_t h) {
+  int exponent = (h >> 10) & 31, mantissa = h & 1023;
+  double m;
+  if (exponent == 31) m = mantissa ? (double)NAN : (double)INFINITY;
+  else m = exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24);
+  return h & 0x8000 ? -m : m;
+}
+
+/* Round to nearest even at the last kept bit: scale so that this bit is 1, round, scale back. */
+static uint16_t double_to_half(double number) {
+  uint16_t sign = signbit(number) ? 0x8000 : 0;
+  double a = fabs(number);
+  int exponent;
+  if (isnan(a)) return (uint16_t)(sign | 0x7e00);
+  if (a >= 65520.0) return (uint16_t)(sign | 0x7c00);
+  if (a == 0) return sign;
+  frexp(a, &exponent); /* a = m * 2^exponent, m in [0.5, 1) */
+  int unit = exponent - 11 < -24 ? -24 : exponent - 11;
+  uint32_t n = (uint32_t)nearbyint(ldexp(a, -unit)); /* 0..2048 units; 2048 carries into the next exponent by itself */
+  if (unit == -24) return (uint16_t)(sign | n);
+  return (uint16_t)(sign | (((uint32_t)(unit + 24) << 10) + n));
+}
+
+static double bfloat_to_double(uint16_t b) {
+  uint32_t bits = (uint32_t)b << 16;
+  float f;
+  memcpy(&f, &bits, sizeof f);
+  return f;
+}
+
+static uint16_t double_to_bfloat(double number) {
+  float f = (float)number;
+  uint32_t bits;
+  memcpy(&bits, &f, sizeof bits);
+  if (f != f) return 0x7fc0;
+  return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+#define LOAD(type)                                                                                                     \
+  do {                                                                                                                 \
+    type x_;                                                                                                           \
+    memcpy(&x_, p, sizeof x_);                                                                                         \
+    return (double)x_;                                                                                                 \
+  } while (0)
+
+double aoth_tensor_load(int32_t dtype, const void *p) {
+  uint16_t bits;
+  switch (dtype) {
+    case AOT_F32: case AOT_C64: LOAD(float);
+    case AOT_F64: case AOT_C128: LOAD(double);
+    case AOT_F16: memcpy(&bits, p, sizeof bits); return half_to_double(bits);
+    case AOT_BF16: memcpy(&bits, p, sizeof bits); return bfloat_to_double(bits);
+    case AOT_U64: LOAD(uint64_t);
+    default: return (double)aoth_tensor_load_int(dtype, p);
+  }
+}
+#undef LOAD
+
+#define LOAD(type)                                                                                                     \
+  do {                                                                                                                 \
+    type x_;                                                                                                           \
+    memcpy(&x_, p, sizeof x_);                                                                                         \
+    return (int64_t)x_;                                                                                                \
+  } while (0)
+
+int64_t aoth_tensor_load_int(int32_t dtype, const void *p) {
+  switch (dtype) {
+    case AOT_U8: case AOT_BOOL: LOAD(uint8_t);
+    case AOT_I8: LOAD(int8_t);
+    case AOT_I16: LOAD(int16_t);
+    case AOT_U16: LOAD(uint16_t);
+    case AOT_I32: LOAD(int32_t);
+    case AOT_U32: LOAD(uint32_t);
+    case AOT_I64: LOAD(int64_t);
+    case AOT_U64: LOAD(uint64_t);
+    default: return 0;
+  }
+}
+#undef LOAD
+
+#define STORE(type, number)                                                                                            \
+  do {                                                                                                                 \
+    type x_ = (type)(number);                                                                                          \
+    memcpy(p, &x_, sizeof x_);                                                                                         \
+  } while (0)
+
+void aoth_tensor_store(int32_t dtype, void *p, double number) {
+  switch (dtype) {
+    case AOT_F32: STORE(float, number); break;
+    case AOT_F64: STORE(double, number); break;
+    case AOT_F16: STORE(uint16_t, double_to_half(number)); break;
+    case AOT_BF16: STORE(uint16_t, double_to_bfloat(number)); break;
+    case AOT_U8: STORE(uint8_t, number); break;
+    case AOT_BOOL: STORE(uint8_t, number != 0); break;
+    case AOT_I8: STORE(int8_t, number); break;
+    case AOT_I16: STORE(int16_t, number); break;
+    case AOT_U16: STORE(uint16_t, number); break;
+    case AOT_I32: STORE(int32_t, number); break;
+    case AOT_U32: STORE(uint32_t, number); break;
+    case AOT_I64: STORE(int64_t, number); break;
+    case AOT_U64: STORE(uint64_t, number); break;
+    case AOT_C64: {
+      float z[2] = {(float)number, 0};
+      memcpy(p, z, sizeof z);
+      break;
+    }
+    case AOT_C128: {
+      double z[2] = {number, 0};
+      memcpy(p, z, sizeof z);
+      break;
+    }
+    default: break;
+  }
+}
+#undef STORE
+
+void aoth_tensor_print_shape(const aoth_tensor_t *t, aoth_text_t *out) {
+  aoth_text_z(out, t->dtype ? aot_dtype_name(t->dtype) : "none");
+  aoth_text_z(out, "[");
+  for (int32_t d = 0; d < t->rank; d++) aoth_text_f(out, "%s%lld", d ? ", " : "", (long long)t->sizes[d]);
+  aoth_text_z(out, "]");
+}

@@ -1,0 +1,86 @@
+#include <tools/widen.h>
+
+#include <aot/inline.h>
+#include <ir/tables.h>
+#include <stdlib.h>
+#include <string.h>
+
+int32_t aoth_wide_dtype(int32_t dtype) {
+  if (dtype == AOT_C64) return AOT_C128;
+  return aot_dtype_is_float(dtype) ? AOT_F64 : dtype;
+}
+
+static int is_narrow(const aot_type_t *t) { return t->kind == AOT_TYPE_TENSOR && aoth_wide_dtype(t->dtype) != t->dtype; }
+
+/* n elements; a complex one is two numbers. */
+static void widen_numbers(int32_t dtype, const char *from, double *to, uint64_t n) {
+  const int32_t part = aot_dtype_part(dtype);
+  const uint64_t width = aot_dtype_size(part), n_parts = aot_dtype_is_complex(dtype) ? 2 * n : n;
+  for (uint64_t i = 0; i < n_parts; i++) to[i] = aoth_tensor_load(part, from + i * width);
+}
+
+static aot_status_t widen_leaf(aot_prog_t *p, aot_leaf_t leaf) {
+  aot_leaf_info_t info = {.struct_size = sizeof info};
+  AOT_TRY(aoth_graph_leaf_info(p, leaf, &info));
+  if (!is_narrow(&info.type)) return AOT_OK;
+  const int32_t dtype = info.type.dtype;
+  const uint64_t n = info.nbytes / aot_dtype_size(dtype), nbytes = n * aot_dtype_size(aoth_wide_dtype(dtype));
+  double *data = info.data ? malloc(nbytes + 1) : NULL;
+  if (info.data && !data) return AOT_E_EXHAUSTED;
+  if (data) widen_numbers(dtype, info.data, data, n);
+  info.type.dtype = aoth_wide_dtype(dtype);
+  aot_status_t status = aoth_leaf_retype(p, leaf, &info.type, data, data ? nbytes : 0);
+  free(data);
+  return status;
+}
+
+static aot_status_t widen_value(aot_prog_t *p, aot_value_t v) {
+  aot_type_t type;
+  AOT_TRY(aoth_graph_value_type(p, v, &type));
+  if (!is_narrow(&type)) return AOT_OK;
+  type.dtype = aoth_wide_dtype(type.dtype);
+  return aoth_edit_type_set(p, v, &type);
+}
+
+static aot_status_t widen_node(aot_prog_t *p, aot_node_t n) {
+  aot_node_info_t info = {.struct_size = sizeof info};
+  AOT_TRY(aoth_graph_node_info(p, n, &info));
+  for (uint32_t a = 0; a < info.n_args; a++) {
+    aot_arg_t arg = info.args[a];
+    if (arg.kind != AOT_ARG_DTYPE || aoth_wide_dtype((int32_t)arg.u.i) == arg.u.i) continue;
+    arg.u.i = aoth_wide_dtype((int32_t)arg.u.i);
+    AOT_TRY(aoth_edit_arg_set(p, n, a, &arg));
+  }
+  for (uint32_t i = 0; i < info.n_results; i++) AOT_TRY(widen_value(p, (aot_value_t){info.first_result.id + i}));
+  return AOT_OK;
+}
+
+static aot_status_t widen_graph(aot_prog_t *p, aot_graph_t g) {
+  for (uint32_t i = 0; i < aoth_graph_n_inputs(p, g); i++) AOT_TRY(widen_value(p, aoth_graph_inputs(p, g)[i].value));
+  for (aot_node_t n = aoth_graph_first(p, g); n.id != AOT_NO_ID; n = aoth_graph_next(p, n)) AOT_TRY(widen_node(p, n));
+  return AOT_OK;
+}
+
+aot_status_t aoth_widen(aot_prog_t *p) {
+  int32_t kind;
+  aot_str_t name;
+  for (uint32_t i = 1; i < aoth_graph_n_leaves(p); i++) AOT_TRY(widen_leaf(p, (aot_leaf_t){i}));
+  for (uint32_t g = 1; g < aoth_graph_n_graphs(p); g++)
+    if (aoth_graph_graph_info(p, (aot_graph_t){g}, &kind, &name) == AOT_OK) AOT_TRY(widen_graph(p, (aot_graph_t){g}));
+  return AOT_OK;
+}
+
+int aoth_tensor_widen(const aoth_tensor_t *t, aoth_tensor_t *out) {
+  const int32_t dtype = aoth_wide_dtype(t->dtype);
+  const size_t narrow = aot_dtype_size(t->dtype), size = aot_dtype_size(dtype);
+  const int64_t n = aoth_tensor_numel(t);
+  char *to = malloc((size_t)(n > 0 ? n : 0) * size + 1);
+  if (!to) return 0;
+  *out = aoth_tensor_make(to, dtype, t->rank, t->sizes);
+  aoth_walk_t w;
+  for (aoth_walk_begin(&w, t, NULL); w.left > 0; aoth_walk_next(&w), to += size) {
+    if (dtype == t->dtype) memcpy(to, w.at[0], narrow);
+    else widen_numbers(t->dtype, w.at[0], (double *)(void *)to, 1);
+  }
+  return 1;
+}

@@ -1,0 +1,238 @@
+/* The loop is a straight line: everything that can be wrong is looked for before the first step. Nothing but the feed
+ * draws random numbers, so that equal seeds give equal runs. */
+#include <train/train.h>
+
+#include <aot/inline.h>
+#include <math.h>
+#include <train/checkpoint.h>
+#include <train/feed.h>
+#include <train/interrupt.h>
+#include <train/progress.h>
+#include <train/lr_schedule.h>
+#include <train/writable.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+typedef struct loop {
+  aoth_step_t *step;
+  const aoth_train_spec_t *spec;
+  aoth_sink_t *sink;
+  aoth_trace_t *trace;
+  aoth_train_result_t *result;
+  aoth_feed_t *feed;
+  aoth_random_t random;
+  aoth_schedule_t schedule;
+  aoth_progress_t progress;
+  int64_t seed;               /* of the run that the checkpoint began, or this one's */
+  int64_t done;               /* steps */
+  int64_t saved;              /* steps at the last checkpoint; -1: none in this run */
+  const aoth_tensor_t **tangents; /* by user output: 1 for the loss */
+  double one;                 /* storage of the loss's tangent */
+  aoth_tensor_t tangent;
+} loop_t;
+
+static aot_status_t fail(const loop_t *l, const aoth_where_t *where, const char *code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static aot_status_t fail(const loop_t *l, const aoth_where_t *where, const char *code, const char *format, ...) {
+  char text[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, where && where->line ? where : &l->spec->where, code, "%s", text);
+  return AOT_E_INVALID;
+}
+
+/* ---- before the first step ---- */
+
+static aot_status_t check_graphs(const loop_t *l) {
+  if (aoth_step_has(l->step, AOT_GRAPH_STEP)) return AOT_OK; /* the stage that made it has looked */
+  if (!aoth_step_has(l->step, AOT_GRAPH_BACKWARD))
+    return fail(l, NULL, "train.backward", "training needs gradients, but the pipeline makes none; add the stages autograd and a partition");
+  if (!aoth_step_has(l->step, AOT_GRAPH_UPDATE))
+    return fail(l, &l->spec->where_optimizer, "train.update", "no stage has added an optimizer's update to the program");
+  if (l->spec->loss >= aoth_step_n_outputs(l->step))
+    return fail(l, &l->spec->where_loss, "train.loss", "the loss should be user output %lld, but the model has %u outputs",
+                (long long)l->spec->loss, aoth_step_n_outputs(l->step));
+  const int64_t own = aoth_step_own_loss(l->step);
+  if (own >= 0 && own != l->spec->loss)
+    return fail(l, &l->spec->where_loss, "train.loss",
+                "the model was exported with the gradients of user output %lld, so that is the loss", (long long)own);
+  if (own < 0 && !aoth_step_takes_tangent(l->step, (uint32_t)l->spec->loss))
+    return fail(l, &l->spec->where_loss, "train.loss", "user output %lld depends on no parameter, so it cannot be the loss",
+                (long long)l->spec->loss);
+  return AOT_OK;
+}
+
+static aot_status_t resume(loop_t *l) {
+  aoth_checkpoint_t at = {.optimizer = l->spec->optimizer.use};
+  if (!l->spec->resume) return AOT_OK;
+  aot_status_t status = aoth_checkpoint_load(l->spec->resume, l->step, &at, l->sink);
+  if (status != AOT_OK) {
+    aoth_sink_report(l->sink, AOT_SEVERITY_NOTE, &l->spec->where_resume, "train.resume", "while resuming");
+    return status;
+  }
+  l->done = at.step;
+  l->random = at.random;
+  l->seed = at.seed;
+  aoth_step_seed(l->step, at.seed, at.offset);
+  if (at.seed != l->spec->seed)
+    aoth_sink_report(l->sink, AOT_SEVERITY_WARNING, &l->spec->where_resume, "train.seed",
+                     "the run goes on with the checkpoint's random numbers (seed %lld), not with seed %lld", (long long)at.seed,
+                     (long long)l->spec->seed);
+  return AOT_OK;
+}
+
+static aot_status_t prepare(loop_t *l, aot_prog_t *prog, FILE *out) {
+  const aoth_train_spec_t *t = l->spec;
+  AOT_TRY(check_graphs(l));
+  AOT_TRY(aoth_check_writable(t->checkpoint_path, "the checkpoint", &t->where_checkpoint, l->sink));
+  AOT_TRY(aoth_feed_open(&t->data, l->step, prog, l->sink, &l->feed));
+  l->tangents = calloc((size_t)aoth_step_n_outputs(l->step) + 1, sizeof *l->tangents);
+  if (!l->tangents) return fail(l, NULL, "train.memory", "no memory for the tangents of %u outputs", aoth_step_n_outputs(l->step));
+  l->seed = t->seed;
+  aoth_random_seed(&l->random, (uint64_t)t->seed);
+  aoth_step_seed(l->step, t->seed, 0);
+  AOT_TRY(resume(l));
+  l->schedule = (aoth_schedule_t){.kind = t->schedule, .lr = t->lr, .min_lr = t->min_lr, .warmup = t->warmup, .steps = t->steps};
+  l->progress = (aoth_progress_t){.out = out, .live = out && isatty(fileno(out)), .steps = t->steps, .log_every = t->log_every,
+                                  .items = aoth_feed_items(l->feed), .unit = aoth_feed_unit(l->feed)};
+  l->result->items = l->progress.items;
+  l->result->unit = l->progress.unit;
+  l->result->first = l->result->done = l->done;
+  return AOT_OK;
+}
+
+/* ---- a step ---- */
+
+static aot_status_t save(loop_t *l) {
+  aoth_checkpoint_t at = {.step = l->done, .random = l->random, .seed = l->seed, .offset = aoth_step_offset(l->step),
+                          .optimizer = l->spec->optimizer.use};
+  if (!l->spec->checkpoint_path || l->saved == l->done) return AOT_OK;
+  uint64_t begin = aoth_now_ns();
+  AOT_TRY(aoth_checkpoint_save(l->spec->checkpoint_path, l->step, &at, l->sink));
+  aoth_trace_span(l->trace, "run", "checkpoint", begin, NULL);
+  l->saved = l->done;
+  return AOT_OK;
+}
+
+static aot_status_t note_loss(loop_t *l, double loss, double lr) {
+  aoth_train_result_t *r = l->result;
+  int64_t every = l->spec->log_every;
+  r->last_loss = loss;
+  if (l->done == r->first + 1) r->first_loss = loss;
+  if (l->done != r->first + 1 && l->done != l->spec->steps && (every == 0 || l->done % every != 0)) return AOT_OK;
+  if (r->n_log == r->log_capacity) {
+    uint32_t capacity = r->log_capacity ? 2 * r->log_capacity : 64;
+    aoth_loss_at_t *log = realloc(r->log, capacity * sizeof *log);
+    if (!log) return fail(l, NULL, "train.memory", "no memory for the record of losses");
+    r->log = log;
+    r->log_capacity = capacity;
+  }
+  r->log[r->n_log++] = (aoth_loss_at_t){l->done, loss, lr};
+  return AOT_OK;
+}
+
+/* The loss of the forward that has just run; its tangent is 1 in its dtype. */
+static aot_status_t read_loss(loop_t *l, double *out) {
+  char key[32];
+  aoth_tensor_t t;
+  snprintf(key, sizeof key, "output.%lld", (long long)l->spec->loss);
+  if (!aoth_step_get(l->step, key, &t) || aoth_tensor_numel(&t) != 1 || !aot_dtype_is_float(t.dtype)) {
+    return fail(l, &l->spec->where_loss, "train.loss", "user output %lld is not one float number, so it cannot be the loss",
+                (long long)l->spec->loss);
+  }
+  *out = aoth_tensor_load(t.dtype, (const char *)t.data + t.offset * (int64_t)aot_dtype_size(t.dtype));
+  l->tangent = aoth_tensor_make(&l->one, t.dtype, t.rank, t.sizes);
+  aoth_tensor_fill(&l->tangent, 1);
+  l->tangents[l->spec->loss] = &l->tangent;
+  return AOT_OK;
+}
+
+static aot_status_t go_back(loop_t *l, double lr) {
+  uint64_t at = aoth_now_ns();
+  AOT_TRY(aoth_step_backward(l->step, l->tangents, aoth_step_n_outputs(l->step)));
+  aoth_trace_span(l->trace, "run", "backward", at, NULL);
+  at = aoth_now_ns();
+  AOT_TRY(aoth_step_update(l->step, lr));
+  aoth_trace_span(l->trace, "run", "update", at, NULL);
+  return AOT_OK;
+}
+
+/* One batch: a forward, or a whole step, or a micro step. */
+static aot_status_t one_batch(loop_t *l, int64_t number, double lr, double *out_loss) {
+  const aoth_tensor_t *inputs;
+  uint32_t n;
+  uint64_t at = aoth_now_ns();
+  AOT_TRY(aoth_feed_next(l->feed, &l->random, number, &inputs, &n));
+  aoth_trace_span(l->trace, "run", "feed", at, NULL);
+  at = aoth_now_ns();
+  const int is_stitched = aoth_step_has(l->step, AOT_GRAPH_STEP);
+  if (is_stitched) AOT_TRY(aoth_step_whole(l->step, inputs, n, lr));
+  else AOT_TRY(aoth_step_forward(l->step, inputs, n));
+  aoth_trace_span(l->trace, "run", is_stitched ? "step graph" : "forward", at, NULL);
+  return read_loss(l, out_loss);
+}
+
+static aot_status_t one_step(loop_t *l) {
+  const double lr = aoth_schedule_at(&l->schedule, l->done);
+  const int64_t n_batches = l->spec->accumulate > 1 ? l->spec->accumulate : 1;
+  const uint64_t begin = aoth_now_ns();
+  double loss = 0;
+  for (int64_t k = 0; k < n_batches; k++) {
+    double part = 0;
+    AOT_TRY(one_batch(l, l->done * n_batches + k, lr, &part));
+    loss += part / (double)n_batches;
+  }
+  if (!isfinite(loss)) {
+    l->result->diverged = 1;
+    aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, &l->spec->where, "train.diverged",
+                     "the loss is %s at step %lld; try a smaller lr or a warmup", isnan(loss) ? "not a number" : "infinite",
+                     (long long)l->done + 1);
+    return AOT_OK;
+  }
+  AOT_TRY(aoth_step_has(l->step, AOT_GRAPH_STEP) ? aoth_step_apply(l->step, lr) : go_back(l, lr));
+  l->done++;
+  aoth_trace_span(l->trace, "run", "step", begin, NULL);
+  aoth_trace_counter(l->trace, "loss", loss);
+  aoth_progress_step(&l->progress, l->done, loss, lr, aoth_now_ns());
+  return note_loss(l, loss, lr);
+}
+
+static aot_status_t run(loop_t *l) {
+  aot_status_t status = AOT_OK;
+  int64_t every = l->spec->checkpoint_every;
+  while (status == AOT_OK && l->done < l->spec->steps && !l->result->diverged && !l->result->interrupted) {
+    status = one_step(l);
+    if (status == AOT_OK && !l->result->diverged && every && l->done % every == 0) status = save(l);
+    l->result->interrupted = aoth_interrupt_asked();
+  }
+  if (status == AOT_OK && !l->result->diverged && l->done > l->result->first) status = save(l);
+  return status;
+}
+
+aot_status_t aoth_train(aoth_step_t *s, aot_prog_t *prog, const aoth_train_spec_t *spec, FILE *out, aoth_sink_t *sink,
+                        aoth_trace_t *trace, aoth_train_result_t *result) {
+  loop_t l = {.step = s, .spec = spec, .sink = sink, .trace = trace, .result = result, .saved = -1};
+  *result = (aoth_train_result_t){.first_loss = NAN, .last_loss = NAN, .unit = "rows"};
+  aot_status_t status = prepare(&l, prog, out);
+  if (status == AOT_OK) {
+    uint64_t begin = aoth_now_ns();
+    aoth_progress_begin(&l.progress, l.done, begin);
+    aoth_interrupt_begin();
+    status = run(&l);
+    aoth_interrupt_end();
+    aoth_progress_end(&l.progress);
+    result->seconds = (double)(aoth_now_ns() - begin) / 1e9;
+    result->done = l.done;
+  }
+  aoth_feed_close(l.feed);
+  free(l.tangents);
+  return status;
+}
+
+void aoth_train_deinit(aoth_train_result_t *result) {
+  free(result->log);
+  result->log = NULL;
+}
