@@ -37,6 +37,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct aothost aothost_t;
 
@@ -101,6 +102,7 @@ int64_t aothost_offset(const aothost_t *h);
 aot_status_t aothost_get(const aothost_t *h, const char *key, aot_tensor_t *out); /* AOT_E_NOT_FOUND: no such result */
 aot_status_t aothost_set(aothost_t *h, const char *key, const aot_tensor_t *value); /* param., buffer., state. */
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -1,9 +1,8 @@
-#define _GNU_SOURCE /* dladdr */
 #include <pipeline/cache_key.h>
 
 #include <aot/ext/cache.h>
-#include <dlfcn.h>
 #include <ir/aliasing.h>
+#include <pipeline/environment.h>
 #include <pipeline/session.h>
 #include <stdio.h>
 #include <string.h>
@@ -134,11 +133,9 @@ static void put_stage(making_t *m, const aoth_stage_t *stage, const char *what) 
 
 static void put_host(making_t *m) {
   struct utsname machine;
-  Dl_info where;
   put(m, AOT_VERSION, "host version");
-  if (dladdr((const void *)(uintptr_t)aoth_cache_key_make, &where) && where.dli_fname && strchr(where.dli_fname, '/'))
-    put_host_file(m, where.dli_fname);
-  else put_host_file(m, "/proc/self/exe");
+  const char *own = aoth_own_file(m->s->arena);
+  put_host_file(m, own ? own : "/proc/self/exe");
   if (uname(&machine) == 0) put(m, machine.machine, "machine");
 }
 

@@ -1,8 +1,10 @@
-#define _GNU_SOURCE /* secure_getenv */
+#define _GNU_SOURCE /* secure_getenv, dladdr */
 #include <pipeline/environment.h>
 
 #include <base/text.h>
+#include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +13,14 @@
 const char *aoth_env(const char *name) {
   const char *value = secure_getenv(name);
   return value && *value ? value : NULL;
+}
+
+char *aoth_own_file(aoth_arena_t *arena) {
+  char path[PATH_MAX];
+  Dl_info here; /* of a program: the name that it was called by, a path or not */
+  const int is_path = dladdr((const void *)(uintptr_t)aoth_own_file, &here) && here.dli_fname && strchr(here.dli_fname, '/');
+  if (!realpath(is_path ? here.dli_fname : "/proc/self/exe", path)) return NULL;
+  return aoth_arena_text(arena, path, strlen(path));
 }
 
 int aoth_make_dirs(const char *path, unsigned mode) {

@@ -205,8 +205,15 @@ static void add_builtin(aoth_registry_t *r) {
     add_dir(r, path.data ? path.data : "", "user", 0);
   }
   const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+  exe[n > 0 ? n : 0] = 0;
+  char *own = aoth_own_file(r->arena);
+  if (own && strcmp(own, exe) != 0) { /* not a program with the archive in it */
+    cut_parts(own, 1);
+    aoth_text_deinit(&path);
+    aoth_text_f(&path, "%s/aothost", own);
+    add_dir(r, path.data ? path.data : "", "library", 0);
+  }
   if (n > 0) {
-    exe[n] = 0;
     char root[PATH_MAX];
     memcpy(root, exe, (size_t)n + 1);
     cut_parts(root, 2);

@@ -10,6 +10,7 @@
 #include <step/sizes.h>
 #include <stdlib.h>
 #include <string.h>
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 /* ---- sizes, every symbol at its hint ---- */

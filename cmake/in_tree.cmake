@@ -1,0 +1,18 @@
+# aot_add_unit_test(NAME SOURCES ... [LIBS targets]): a cmocka program run by ctest.
+include_guard()
+
+# Plugins of the tree link plugins/common, land where the built host looks, and are installed beside it.
+function(aot_register_in_tree_plugin id)
+  target_link_libraries(${id} PRIVATE aot_common)
+  set_target_properties(${id} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/aothost)
+  add_dependencies(aot_plugins ${id})
+  install(TARGETS ${id} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/aothost)
+endfunction()
+
+function(aot_add_unit_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} aot_common aot_plugin_api PkgConfig::CMOCKA m)
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()

@@ -1,0 +1,45 @@
+#!/bin/sh
+# check_install.sh SOURCE BUILD CMAKE CC [FLAGS]: installs to a prefix, moves it, and builds a program against it with pkg-config and
+# with CMake, the shared and the static library each, and a plugin. They see nothing but the prefix.
+set -eu
+source="$1"; build="$2"; cmake="$3"; cc="$4"; flags="${5:-}"
+tmp=$(mktemp -d); trap 'rm -rf "$tmp"' EXIT
+"$cmake" --install "$build" --prefix "$tmp/first" > "$tmp/log" || { cat "$tmp/log"; exit 1; }
+mv "$tmp/first" "$tmp/prefix"
+cp -r "$source/tests/install/consumer" "$tmp/consumer"
+cp -r "$source/plugins/template" "$tmp/vendor"
+sed -i 's/"dead-code"/"vendor-dead-code"/' "$tmp/vendor/plugin.c"
+sed -i 's/dead-code SOURCES/vendor-dead-code SOURCES/' "$tmp/vendor/CMakeLists.txt"
+pc=$(find "$tmp/prefix" -name aothost.pc)
+export PKG_CONFIG_PATH="$(dirname "$pc")" HOME="$tmp/nobody" AOT_CACHE_DIR="$tmp/cache"
+unset AOT_PLUGIN_PATH
+libdir=$(pkg-config --variable=libdir aothost); plugins=$(pkg-config --variable=plugindir aothost)
+fail() { echo "$1"; exit 1; }
+run() { # PROGRAM [FOLDER OF PLUGINS]..
+  program="$1"; shift
+  "$program" "$tmp/consumer/consumer.yaml" "$source/tests/fixtures/models/mlp/train.pt2" "$@" > "$tmp/out" 2>&1 || { cat "$tmp/out"; fail "$program"; }
+  grep -q "^loss 2\." "$tmp/out" || { cat "$tmp/out"; fail "$program tells no loss"; }
+}
+is_shared() { ldd "$1" | grep -q libaothost; }
+
+$cc -std=c99 $flags $(pkg-config --cflags aothost) "$tmp/consumer/consumer.c" $(pkg-config --libs aothost) -Wl,-rpath,"$libdir" -o "$tmp/shared"
+is_shared "$tmp/shared" || fail "pkg-config --libs: the program is not linked to libaothost.so"
+run "$tmp/shared" # plugins are found beside the library
+$cc -std=c99 $flags $(pkg-config --cflags aothost) "$tmp/consumer/consumer.c" \
+  $(pkg-config --static --libs aothost | sed 's/-laothost/-l:libaothost.a/') -o "$tmp/static"
+is_shared "$tmp/static" && fail "pkg-config --static: the program is linked to libaothost.so"
+run "$tmp/static" "$plugins"
+
+configure() { "$cmake" -S "$1" -B "$1/build" -DCMAKE_PREFIX_PATH="$tmp/prefix" -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS="$flags" "$2" &&
+  "$cmake" --build "$1/build"; }
+configure "$tmp/vendor" -DAOT_SANITIZE="${flags:+ON}" > "$tmp/log" 2>&1 || { cat "$tmp/log"; fail "the plugin does not build"; }
+configure "$tmp/consumer" -DWITH_STATIC=ON > "$tmp/log" 2>&1 || { cat "$tmp/log"; fail "the program does not build"; }
+is_shared "$tmp/consumer/build/shared" || fail "aothost::aothost: the program is not linked to libaothost.so"
+is_shared "$tmp/consumer/build/static" && fail "aothost::static: the program is linked to libaothost.so"
+run "$tmp/consumer/build/shared"
+run "$tmp/consumer/build/static" "$plugins" "$tmp/vendor/build"
+if (run "$tmp/consumer/build/static" "$plugins" "$plugins" > "$tmp/log"); then fail "a pass is used that is not there"; fi
+grep -q "no unit 'vendor-dead-code' is known" "$tmp/log" || { cat "$tmp/log"; fail "without its folder the plugin is not missed"; }
+"$tmp/prefix/bin/aothost" plugins > "$tmp/out"
+grep -q "autograd" "$tmp/out" || fail "the installed command finds no plugins"
+echo "installed, moved, consumed: shared and static, pkg-config and CMake; one plugin"
