@@ -1,7 +1,7 @@
 /* What plugins see of the host: the graph and edit tables of the program store, the sink, the arenas, the extensions.
  *
- * Tables are made for each plugin and cut to its ABI minor, so that an old plugin, which must refuse a longer struct with a
- * non-zero tail, never meets one. Sizes by minor stand in one table each; a minor appends a row. */
+ * Tables are made for each plugin and cut to its ABI minor, so that an old plugin, which must refuse a longer struct
+ * with a non-zero tail, never meets one. Sizes by minor stand in one table each; a minor appends a row. */
 #include <bridge.h>
 
 #include <aot/ext/derivative.h>
@@ -33,7 +33,8 @@
 static const uint32_t host_sizes[] = {UP_TO(aot_host_t, cancelled)};
 static const uint32_t graph_sizes[] = {UP_TO(aot_graph_api_t, snapshot)};
 static const uint32_t edit_sizes[] = {UP_TO(aot_edit_api_t, aliases)};
-_Static_assert(sizeof host_sizes / sizeof *host_sizes == AOT_ABI_MINOR - AOT_ABI_OLDEST_MINOR + 1, "a minor needs its row of sizes");
+_Static_assert(sizeof host_sizes / sizeof *host_sizes == AOT_ABI_MINOR - AOT_ABI_OLDEST_MINOR + 1,
+               "a minor needs its row of sizes");
 
 static aot_status_t AOT_CALL on_diag(const aot_host_t *h, aot_ctx_t *ctx, const aot_diag_t *d) {
   (void)h;
@@ -66,7 +67,8 @@ static int32_t AOT_CALL on_cancelled(const aot_host_t *h, aot_ctx_t *ctx) {
   return ctx ? ctx->cancelled : 0;
 }
 
-static aot_status_t AOT_CALL on_number(const aot_ext_report_t *x, aot_ctx_t *ctx, aot_str_t name, double value, aot_str_t unit) {
+static aot_status_t AOT_CALL on_number(const aot_ext_report_t *x, aot_ctx_t *ctx, aot_str_t name, double value,
+                                       aot_str_t unit) {
   (void)x;
   return ctx && ctx->report ? aoth_report_number(ctx->report, name, value, unit) : AOT_E_PRECONDITION;
 }
@@ -93,10 +95,11 @@ static aot_str_t AOT_CALL on_nearest_op(const aot_ext_nearest_t *x, aot_prog_t *
   return near;
 }
 
-static aot_status_t AOT_CALL on_held(const aot_ext_saved_t *x, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t *out_held, uint32_t capacity,
-                                      uint32_t *out_n) {
+static aot_status_t AOT_CALL on_held(const aot_ext_saved_t *x, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t *out_held,
+                                     uint32_t capacity, uint32_t *out_n) {
   (void)x;
-  return ctx && prog && out_n && (out_held || !capacity) ? aoth_saved_held(prog, out_held, capacity, out_n) : AOT_E_INVALID;
+  return ctx && prog && out_n && (out_held || !capacity) ? aoth_saved_held(prog, out_held, capacity, out_n)
+                                                         : AOT_E_INVALID;
 }
 
 /* The program complains through a context of its own, so that the breadcrumb of the call stays at its program. */
@@ -122,7 +125,8 @@ static void AOT_CALL on_file_release(const aot_ext_program_file_t *x, aot_ctx_t 
   if (prog) aoth_prog_destroy(prog);
 }
 
-static aot_status_t AOT_CALL on_file_read(const aot_ext_program_file_t *x, aot_ctx_t *ctx, aot_str_t path, aot_prog_t **out) {
+static aot_status_t AOT_CALL on_file_read(const aot_ext_program_file_t *x, aot_ctx_t *ctx, aot_str_t path,
+                                          aot_prog_t **out) {
   if (!ctx || !ctx->prog || !ctx->scratch || !out) return AOT_E_INVALID;
   *out = NULL;
   const char *file = aoth_arena_text(ctx->scratch, path.data ? path.data : "", (size_t)path.size);
@@ -150,8 +154,8 @@ static aot_status_t AOT_CALL on_all_derivatives(const aot_ext_derivative_lookup_
   return aoth_ops_derivatives(ctx->ops, ctx->scratch, out, out_n);
 }
 
-static aot_status_t AOT_CALL on_memory(const aot_ext_memory_t *x, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
-                                       uint64_t n_symbols, const aot_memory_plan_t **out) {
+static aot_status_t AOT_CALL on_memory(const aot_ext_memory_t *x, aot_ctx_t *ctx, aot_prog_t *prog,
+                                       const int64_t *symbols, uint64_t n_symbols, const aot_memory_plan_t **out) {
   (void)x;
   return ctx && prog && out ? aoth_memory_route_plan(ctx, prog, symbols, n_symbols, out) : AOT_E_INVALID;
 }
@@ -172,7 +176,8 @@ static aot_status_t AOT_CALL on_trial_undo(const aot_ext_trial_t *x, aot_ctx_t *
   return AOT_OK;
 }
 
-static aot_status_t AOT_CALL on_halves(const aot_ext_joint_halves_t *x, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut) {
+static aot_status_t AOT_CALL on_halves(const aot_ext_joint_halves_t *x, aot_ctx_t *ctx, aot_prog_t *prog,
+                                       const aot_cut_t *cut) {
   (void)x;
   aoth_halves_t *halves = NULL;
   aot_cut_t copy;
@@ -184,7 +189,8 @@ static aot_status_t AOT_CALL on_halves(const aot_ext_joint_halves_t *x, aot_ctx_
   return status;
 }
 
-#define HEAD(table) {.struct_size = sizeof table}
+#define HEAD(table)                                                                                                    \
+  { .struct_size = sizeof table }
 static const void *AOT_CALL on_get_ext(const aot_table_t *host, const char *id) {
   static const aot_ext_report_t report = {HEAD(report), on_number, on_text};
   static const aot_ext_env_t env = {HEAD(env), on_env_get, on_cache_dir};
@@ -220,14 +226,16 @@ aot_host_t *aoth_bridge_host(aoth_arena_t *arena, uint32_t minor) {
   if (minor > AOT_ABI_MINOR) minor = AOT_ABI_MINOR;
   aoth_fill_graph_api(graph);
   aoth_fill_edit_api(edit);
-  *host = (aot_host_t){.head = {.struct_size = host_sizes[minor - AOT_ABI_OLDEST_MINOR], .get_ext = on_get_ext},
-                       .abi_epoch = AOT_ABI_EPOCH,
-                       .abi_minor = AOT_ABI_MINOR,
-                       .graph = graph,
-                       .edit = edit,
-                       .diag = on_diag,
-                       .alloc = on_alloc,
-                       .cancelled = on_cancelled};
+  *host = (aot_host_t){
+      .head = {.struct_size = host_sizes[minor - AOT_ABI_OLDEST_MINOR], .get_ext = on_get_ext},
+      .abi_epoch = AOT_ABI_EPOCH,
+      .abi_minor = AOT_ABI_MINOR,
+      .graph = graph,
+      .edit = edit,
+      .diag = on_diag,
+      .alloc = on_alloc,
+      .cancelled = on_cancelled,
+  };
   graph->head.struct_size = graph_sizes[minor - AOT_ABI_OLDEST_MINOR];
   edit->head.struct_size = edit_sizes[minor - AOT_ABI_OLDEST_MINOR];
   return host;

@@ -4,7 +4,8 @@
 #include <aot/inline.h>
 #include <stdlib.h>
 
-#define CHECKPOINT_TAGS (AOT_NODE_MUST_SAVE | AOT_NODE_PREFER_SAVE | AOT_NODE_MUST_RECOMPUTE | AOT_NODE_PREFER_RECOMPUTE)
+#define CHECKPOINT_TAGS                                                                                                \
+  (AOT_NODE_MUST_SAVE | AOT_NODE_PREFER_SAVE | AOT_NODE_MUST_RECOMPUTE | AOT_NODE_PREFER_RECOMPUTE)
 
 void pt_copier_deinit(pt_copier_t *c) {
   free(c->ids);
@@ -58,21 +59,24 @@ aot_status_t pt_copy_node(pt_copier_t *c, uint32_t node_id, uint32_t flags) {
   aot_node_t from = {node_id}, made;
   AOT_TRY(g->node_info(c->prog, from, &info));
   AOT_TRY(map_args(c, &info));
-  if (grow((void **)&c->types, &c->types_capacity, info.n_results + 1, sizeof *c->types)) return pt_no_memory(c->host, c->ctx);
+  if (grow((void **)&c->types, &c->types_capacity, info.n_results + 1, sizeof *c->types))
+    return pt_no_memory(c->host, c->ctx);
   for (uint32_t i = 0; i < info.n_results; i++) {
     aot_value_t v = {info.first_result.id + i};
     AOT_TRY(g->value_type(c->prog, v, &c->types[i]));
   }
   if (info.flags & CHECKPOINT_TAGS) flags &= ~(uint32_t)CHECKPOINT_TAGS;
-  aot_node_spec_t spec = {.struct_size = sizeof spec,
-                          .flags = info.flags | flags,
-                          .op = info.op,
-                          .n_args = info.n_args,
-                          .args = c->args,
-                          .n_types = info.n_results,
-                          .region_tag = info.region_tag ? info.region_tag : c->region_tag,
-                          .types = c->types,
-                          .origin = info.origin};
+  aot_node_spec_t spec = {
+      .struct_size = sizeof spec,
+      .flags = info.flags | flags,
+      .op = info.op,
+      .n_args = info.n_args,
+      .args = c->args,
+      .n_types = info.n_results,
+      .region_tag = info.region_tag ? info.region_tag : c->region_tag,
+      .types = c->types,
+      .origin = info.origin,
+  };
   AOT_TRY(c->host->edit->node_create(c->prog, c->graph, &spec, c->before, &made));
   aot_node_info_t copy = {.struct_size = sizeof copy};
   AOT_TRY(g->node_info(c->prog, made, &copy));

@@ -1,4 +1,5 @@
-/* Copies nodes of one graph into another, values renamed: how a partition makes its graphs, and how a body stands in for its call. */
+/* Copies nodes of one graph into another, values renamed: how a partition makes its graphs, and how a body stands in
+ * for its call. */
 #ifndef PT_COPY_NODES_H
 #define PT_COPY_NODES_H
 
@@ -14,14 +15,14 @@ typedef struct pt_copier {
   uint32_t *map;       /* by value id: its copy; AOT_NO_ID: not there */
   uint32_t *ids;       /* scratch for one node's lists */
   uint32_t ids_capacity;
-  aot_arg_t *args;     /* scratch for one node's arguments */
+  aot_arg_t *args; /* scratch for one node's arguments */
   uint32_t args_capacity;
   aot_type_t *types;
   uint32_t types_capacity;
 } pt_copier_t;
 
-/* The node `node_id` in c->graph; flags: besides its own, a checkpoint tag of its own standing above theirs. Its results join the map.
- * Diagnoses. */
+/* The node `node_id` in c->graph; flags: besides its own, a checkpoint tag of its own standing above theirs. Its
+ * results join the map. Diagnoses. */
 aot_status_t pt_copy_node(pt_copier_t *c, uint32_t node_id, uint32_t flags);
 /* An input of the type of port->value, which joins the map. */
 aot_status_t pt_add_input(pt_copier_t *c, const aot_port_t *port, int32_t role, uint32_t index, aot_str_t name);

@@ -78,9 +78,9 @@ int pt_joint_alloc(pt_joint_t *j, size_t n_operands, uint32_t n_outputs) {
   j->users = calloc(n_operands + 1, 4);
   j->forward_outputs = calloc((size_t)n_outputs + 1, 4);
   j->gradients = calloc((size_t)n_outputs + 1, 4);
-  return j->operand_begin && j->operands && j->result_begin && j->op_flags && j->node_flags && j->op_name && j->node_id && j->late &&
-                 j->early && j->def && j->value_id && j->nbytes && j->input_kind && j->user_begin && j->users &&
-                 j->forward_outputs && j->gradients
+  return j->operand_begin && j->operands && j->result_begin && j->op_flags && j->node_flags && j->op_name &&
+                 j->node_id && j->late && j->early && j->def && j->value_id && j->nbytes && j->input_kind &&
+                 j->user_begin && j->users && j->forward_outputs && j->gradients
              ? 0
              : -2;
 }
@@ -147,8 +147,8 @@ static void mark_bodies(const aot_snapshot_t *s, uint32_t *out) {
   }
 }
 
-/* A node whose results tell sizes or numbers that nothing else tells is an effect on the shape environment: it runs in the
- * forward, once, whoever reads its results. births: by node row of the snapshot; bodies: by graph row. */
+/* A node whose results tell sizes or numbers that nothing else tells is an effect on the shape environment: it runs in
+ * the forward, once, whoever reads its results. births: by node row of the snapshot; bodies: by graph row. */
 static void fill_nodes(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_graph_t *g, const uint8_t *births,
                        const uint32_t *bodies, const uint32_t *value_of_row) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + g->node_begin;
@@ -184,7 +184,8 @@ static void fill_users(pt_joint_t *j) {
   for (uint32_t k = 0; k < j->operand_begin[j->n_nodes]; k++) j->user_begin[j->operands[k] + 1]++;
   for (uint32_t v = 0; v < j->n_values; v++) j->user_begin[v + 1] += j->user_begin[v];
   for (uint32_t n = 0; n < j->n_nodes; n++)
-    for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++) j->users[j->user_begin[j->operands[k]]++] = n;
+    for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++)
+      j->users[j->user_begin[j->operands[k]]++] = n;
   for (uint32_t v = j->n_values; v > 0; v--) j->user_begin[v] = j->user_begin[v - 1];
   j->user_begin[0] = 0;
 }
@@ -202,8 +203,7 @@ static void fill_outputs(pt_joint_t *j, const aot_snapshot_t *s, const aot_snap_
     uint32_t v = port->value == AOT_NO_ID ? PT_NONE : value_of_row[port->value];
     if (sides ? i < sides->n_gradients : port->role == AOT_ROLE_GRADIENT || is_backward_token(port))
       j->gradients[j->n_gradients++] = v;
-    else
-      j->forward_outputs[j->n_forward_outputs++] = v;
+    else j->forward_outputs[j->n_forward_outputs++] = v;
   }
 }
 
@@ -233,9 +233,9 @@ static int has_tangents(const pt_joint_t *j) {
   return 0;
 }
 
-/* A joint graph whose loss has its tangent of 1 built in has no tangent to descend from. Its backward begins where nodes that
- * no forward output needs read the loss (ones_like(loss)). Where none does, since 1 was folded, every such node is late: the
- * forward then computes its outputs and what is saved of them. */
+/* A joint graph whose loss has its tangent of 1 built in has no tangent to descend from. Its backward begins where
+ * nodes that no forward output needs read the loss (ones_like(loss)). Where none does, since 1 was folded, every such
+ * node is late: the forward then computes its outputs and what is saved of them. */
 static void mark_late_after_loss(pt_joint_t *j, uint32_t loss) {
   uint32_t n_late = 0;
   for (uint32_t n = 0; n < j->n_nodes; n++) {
@@ -306,9 +306,10 @@ int pt_joint_init_region(pt_joint_t *j, const aot_snapshot_t *s, uint32_t row, c
 }
 
 void pt_joint_deinit(pt_joint_t *j) {
-  void *arrays[] = {j->operand_begin, j->operands, j->result_begin, j->op_flags, j->node_flags, j->op_name, j->node_id,
-                    j->late,          j->early,    j->def,          j->value_id, j->nbytes,     j->input_kind,
-                    j->user_begin,    j->users,    j->forward_outputs, j->gradients};
+  void *arrays[] = {j->operand_begin,   j->operands, j->result_begin, j->op_flags,   j->node_flags,
+                    j->op_name,         j->node_id,  j->late,         j->early,      j->def,
+                    j->value_id,        j->nbytes,   j->input_kind,   j->user_begin, j->users,
+                    j->forward_outputs, j->gradients};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
   memset(j, 0, sizeof *j);
 }

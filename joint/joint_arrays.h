@@ -1,9 +1,9 @@
 /* A joint graph as plain arrays: what every partitioner looks at, and the host when it makes the halves.
  *
- * Values and nodes are dense indices in graph order; lists are CSR. A node is `late` when it depends on a tangent: it can
- * only run in the backward. (In a graph without tangents, whose loss has its 1 built in: when it follows the loss.) It is
- * `early` when a forward output needs it. The others are pure functions of forward inputs that only gradients need; they may
- * stand on either side. Built in one pass over the program's snapshot. */
+ * Values and nodes are dense indices in graph order; lists are CSR. A node is `late` when it depends on a tangent: it
+ * can only run in the backward. (In a graph without tangents, whose loss has its 1 built in: when it follows the loss.)
+ * It is `early` when a forward output needs it. The others are pure functions of forward inputs that only gradients
+ * need; they may stand on either side. Built in one pass over the program's snapshot. */
 #ifndef PT_JOINT_H
 #define PT_JOINT_H
 
@@ -22,20 +22,20 @@
 typedef struct pt_joint {
   uint32_t n_nodes, n_values;
   /* nodes */
-  uint32_t *operand_begin;  /* n_nodes + 1, into operands */
-  uint32_t *operands;       /* value indices */
-  uint32_t *result_begin;   /* n_nodes + 1: results are values result_begin[i] .. result_begin[i + 1] */
-  uint32_t *op_flags;       /* AOT_OP_* */
-  uint32_t *node_flags;     /* AOT_NODE_* */
-  aot_str_t *op_name;       /* full name, of the snapshot; empty in graphs made by hand */
-  uint32_t *node_id;        /* of the program */
+  uint32_t *operand_begin; /* n_nodes + 1, into operands */
+  uint32_t *operands;      /* value indices */
+  uint32_t *result_begin;  /* n_nodes + 1: results are values result_begin[i] .. result_begin[i + 1] */
+  uint32_t *op_flags;      /* AOT_OP_* */
+  uint32_t *node_flags;    /* AOT_NODE_* */
+  aot_str_t *op_name;      /* full name, of the snapshot; empty in graphs made by hand */
+  uint32_t *node_id;       /* of the program */
   uint8_t *late, *early;
   /* values; inputs first, then results in node order */
   uint32_t n_inputs;
-  uint32_t *def;       /* node, PT_NONE for inputs */
-  uint32_t *value_id;  /* of the program */
-  uint64_t *nbytes;    /* dense size at the hints of the symbols */
-  uint8_t *input_kind; /* PT_INPUT_* */
+  uint32_t *def;                /* node, PT_NONE for inputs */
+  uint32_t *value_id;           /* of the program */
+  uint64_t *nbytes;             /* dense size at the hints of the symbols */
+  uint8_t *input_kind;          /* PT_INPUT_* */
   uint32_t *user_begin, *users; /* n_values + 1; nodes, each once a slot, ascending */
   /* outputs, as value indices (PT_NONE: none) */
   uint32_t n_forward_outputs, n_gradients;
@@ -45,19 +45,20 @@ typedef struct pt_joint {
   uint32_t graph; /* snapshot row */
 } pt_joint_t;
 
-/* Build from the JOINT graph of a snapshot, which must outlive it. Memory: *out owns its arrays. 0; -1: no joint graph; -2: no
- * memory. O(nodes + operands). */
+/* Build from the JOINT graph of a snapshot, which must outlive it. Memory: *out owns its arrays. 0; -1: no joint graph;
+ * -2: no memory. O(nodes + operands). */
 int pt_joint_init(pt_joint_t *j, const aot_snapshot_t *s);
 
-/* The joint graph of a region: its inputs are n_operands operands, then cotangents; its outputs n_gradients gradients, then what
- * the forward gives. row: of the snapshot. */
+/* The joint graph of a region: its inputs are n_operands operands, then cotangents; its outputs n_gradients gradients,
+ * then what the forward gives. row: of the snapshot. */
 typedef struct pt_sides {
   uint32_t n_operands, n_gradients;
 } pt_sides_t;
 int pt_joint_init_region(pt_joint_t *j, const aot_snapshot_t *s, uint32_t row, const pt_sides_t *sides);
 
-/* For joint graphs that come from elsewhere. Alloc: zeroed arrays by j->n_nodes, n_values, n_inputs, which are set. Link: late, early
- * and the user lists, from operands, results, input kinds and outputs; late is only added to. 0 or -2; O(nodes + operands). */
+/* For joint graphs that come from elsewhere. Alloc: zeroed arrays by j->n_nodes, n_values, n_inputs, which are set.
+ * Link: late, early and the user lists, from operands, results, input kinds and outputs; late is only added to. 0 or
+ * -2; O(nodes + operands). */
 int pt_joint_alloc(pt_joint_t *j, size_t n_operands, uint32_t n_outputs);
 void pt_joint_link(pt_joint_t *j);
 void pt_joint_deinit(pt_joint_t *j);

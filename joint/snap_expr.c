@@ -40,7 +40,8 @@ int sn_expr_apply(int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
   }
 }
 
-aot_status_t sn_exprs_eval(const aot_snapshot_t *s, const int64_t *symbols, uint64_t n_symbols, int64_t *out, sn_error *error) {
+aot_status_t sn_exprs_eval(const aot_snapshot_t *s, const int64_t *symbols, uint64_t n_symbols, int64_t *out,
+                           sn_error *error) {
   const aot_snap_expr_t *exprs = AOT_SNAP_ROWS(s, aot_snap_expr_t, exprs);
   error->text[0] = 0;
   out[0] = SN_NO_VALUE;
@@ -48,7 +49,8 @@ aot_status_t sn_exprs_eval(const aot_snapshot_t *s, const int64_t *symbols, uint
     const aot_snap_expr_t *e = &exprs[i];
     if (e->op == AOT_EXPR_SYMBOL) {
       if ((uint64_t)e->a >= n_symbols) {
-        snprintf(error->text, sizeof error->text, "symbol %lld has no value: %llu are given", (long long)e->a, (unsigned long long)n_symbols);
+        snprintf(error->text, sizeof error->text, "symbol %lld has no value: %llu are given", (long long)e->a,
+                 (unsigned long long)n_symbols);
         return AOT_E_RANGE;
       }
       out[i] = symbols[e->a];

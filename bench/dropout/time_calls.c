@@ -1,4 +1,5 @@
-/* Calls several pipelines in turn, in this process, and prints the median milliseconds of each and its ratio to the first.
+/* Calls several pipelines in turn, in this process, and prints the median milliseconds of each and its ratio to the
+ * first.
  *
  *     time_calls ROUNDS PIPELINE...
  *
@@ -25,7 +26,8 @@ static int by_value(const void *a, const void *b) {
 static void make_inputs(float *x, int64_t *key, aot_tensor_t out[3]) {
   static const int64_t sizes[2] = {ROWS, COLUMNS}, strides[2] = {COLUMNS, 1};
   for (int64_t k = 0; k < ROWS * COLUMNS; k++) x[k] = (float)(k % 1009) / 1009.0f - 0.1f;
-  out[0] = (aot_tensor_t){.data = x, .nbytes = ROWS * COLUMNS * 4, .dtype = AOT_F32, .rank = 2, .sizes = sizes, .strides = strides};
+  out[0] = (aot_tensor_t){
+      .data = x, .nbytes = ROWS * COLUMNS * 4, .dtype = AOT_F32, .rank = 2, .sizes = sizes, .strides = strides};
   for (int k = 0; k < 2; k++) {
     key[k] = 42 + k;
     out[1 + k] = (aot_tensor_t){.data = &key[k], .nbytes = 8, .dtype = AOT_I64};
@@ -57,7 +59,8 @@ int main(int argc, char **argv) {
   for (int k = 0; k < n; k++) {
     const char *slash = strrchr(argv[2 + k], '/'), *name = slash ? slash + 1 : argv[2 + k];
     qsort(times[k], (size_t)rounds, sizeof times[k][0], by_value);
-    printf("| %.*s | %.3f | %.2f | %.2f |\n", (int)strcspn(name, "."), name, times[k][rounds / 2], times[k][0], times[k][rounds / 2] / times[0][rounds / 2]);
+    printf("| %.*s | %.3f | %.2f | %.2f |\n", (int)strcspn(name, "."), name, times[k][rounds / 2], times[k][0],
+           times[k][rounds / 2] / times[0][rounds / 2]);
     aothost_close(hosts[k]);
   }
   free(x);

@@ -14,9 +14,10 @@ static const word_t kinds[] = {
     {"placeholder", JD_INPUT}, {"get_attr", JD_INPUT}, {"call_function", JD_CALL}, {"output", JD_OUTPUT}};
 
 static const word_t dtypes[] = {
-    {"float32", 4}, {"float64", 8}, {"float16", 2}, {"bfloat16", 2},  {"int64", 8},    {"int32", 4},     {"int16", 2}, {"int8", 1},
-    {"uint8", 1},   {"uint16", 2},  {"uint32", 4},  {"uint64", 8},    {"bool", 1},     {"complex32", 4}, {"complex64", 8},
-    {"complex128", 16}, {"float8_e4m3fn", 1}, {"float8_e5m2", 1}, {"float8_e4m3fnuz", 1}, {"float8_e5m2fnuz", 1},
+    {"float32", 4},       {"float64", 8},       {"float16", 2},     {"bfloat16", 2},        {"int64", 8},
+    {"int32", 4},         {"int16", 2},         {"int8", 1},        {"uint8", 1},           {"uint16", 2},
+    {"uint32", 4},        {"uint64", 8},        {"bool", 1},        {"complex32", 4},       {"complex64", 8},
+    {"complex128", 16},   {"float8_e4m3fn", 1}, {"float8_e5m2", 1}, {"float8_e4m3fnuz", 1}, {"float8_e5m2fnuz", 1},
     {"float8_e8m0fnu", 1}};
 
 /* In the order of PyTorch's CheckpointPolicy. prefer-save has no effect on its min-cut. */
@@ -107,7 +108,8 @@ int jd_read_row(const json_t *json, uint32_t i, jd_row_t *out, const char **out_
   if (read_inputs(json_array_get(json, 3), i, out, out_what) != 0) return -1;
   *out_what = "an input of the graph reads nothing";
   if (kind == JD_INPUT && out->n_inputs > 0) return -1;
-  if (read_value(json_array_get(json, 4), out, out_what) != 0 || read_tag(json_array_get(json, 5), out, out_what) != 0) return -1;
+  if (read_value(json_array_get(json, 4), out, out_what) != 0 || read_tag(json_array_get(json, 5), out, out_what) != 0)
+    return -1;
   if (kind == JD_INPUT) look_at_input(out);
   out->is_getitem = kind == JD_CALL && strcmp(out->target, "<built-in function getitem>") == 0;
   return 0;

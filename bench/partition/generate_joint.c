@@ -27,8 +27,12 @@ enum { OP_MM, OP_ADD, OP_MUL, OP_GELU, OP_VIEW, OP_MEAN, OP_CAST };
 static const struct {
   const char *name;
   uint32_t flags;
-} ops[] = {{"aten.mm.default", AOT_OP_HEAVY},       {"aten.add.Tensor", AOT_OP_POINTWISE}, {"aten.mul.Tensor", AOT_OP_POINTWISE},
-           {"aten.gelu.default", AOT_OP_POINTWISE}, {"aten.view.default", AOT_OP_VIEW},    {"aten.mean.dim", AOT_OP_REDUCTION},
+} ops[] = {{"aten.mm.default", AOT_OP_HEAVY},
+           {"aten.add.Tensor", AOT_OP_POINTWISE},
+           {"aten.mul.Tensor", AOT_OP_POINTWISE},
+           {"aten.gelu.default", AOT_OP_POINTWISE},
+           {"aten.view.default", AOT_OP_VIEW},
+           {"aten.mean.dim", AOT_OP_REDUCTION},
            {"prims.convert_element_type.default", AOT_OP_POINTWISE}};
 
 static uint32_t node(maker_t *m, int op, uint64_t nbytes, uint32_t a, uint32_t b) {
@@ -48,7 +52,8 @@ static uint32_t node(maker_t *m, int op, uint64_t nbytes, uint32_t a, uint32_t b
 
 /* The backward of some nodes: each reads the chain and one or two forward values. */
 static void go_back(maker_t *m, const uint32_t *values, uint32_t n) {
-  for (uint32_t i = n; i-- > 0 && m->n < m->wanted;) m->chain = node(m, values[i] % 16 ? OP_MUL : OP_MM, 4096, m->chain, values[i]);
+  for (uint32_t i = n; i-- > 0 && m->n < m->wanted;)
+    m->chain = node(m, values[i] % 16 ? OP_MUL : OP_MM, 4096, m->chain, values[i]);
 }
 
 static void make_layers(maker_t *m) {
@@ -81,8 +86,8 @@ static void make_random(maker_t *m) {
   }
 }
 
-/* Step k of chain c reads step k - 1 of c and of its neighbour; every eighth reads the chain's first node, so that each of them has
- * very many users, and fusion is never interrupted. */
+/* Step k of chain c reads step k - 1 of c and of its neighbour; every eighth reads the chain's first node, so that each
+ * of them has very many users, and fusion is never interrupted. */
 static void make_chains(maker_t *m) {
   enum { CHAINS = 32 };
   for (uint32_t i = 0; i < m->n_forward; i++) {

@@ -15,7 +15,7 @@ typedef struct reader {
   const char *path;
   char *error;
   json_t *rows;
-  jd_row_t *row;        /* n_rows */
+  jd_row_t *row;         /* n_rows */
   uint32_t *first_value; /* by row: its value; of a tuple: its first element's */
   uint32_t *n_elements;  /* by row: elements given out so far */
   uint32_t n_rows, n_operands, n_forward;
@@ -46,16 +46,19 @@ static void find_elements(reader_t *r) {
     if (row->is_element) r->row[from].n_elements++;
   }
   for (uint32_t i = 0; i < r->n_rows; i++)
-    for (uint32_t k = 0; k < r->row[i].n_inputs && !r->row[i].is_element; k++) r->row[jd_input(&r->row[i], k)].read_whole = 1;
+    for (uint32_t k = 0; k < r->row[i].n_inputs && !r->row[i].is_element; k++)
+      r->row[jd_input(&r->row[i], k)].read_whole = 1;
 }
 
 static int read_rows(reader_t *r) {
   const char *what = NULL;
   for (uint32_t i = 0; i < r->n_rows; i++) {
     if (jd_read_row(json_array_get(r->rows, i), i, &r->row[i], &what) != 0) return fail_row(r, i, what);
-    if ((r->row[i].kind == JD_OUTPUT) != (i + 1 == r->n_rows)) return fail_row(r, i, "the output row stands last, and once");
+    if ((r->row[i].kind == JD_OUTPUT) != (i + 1 == r->n_rows))
+      return fail_row(r, i, "the output row stands last, and once");
   }
-  if (!r->is_merged && jd_merge_rows(r->rows, r->row, r->n_rows) != 0) return fail(r, "no memory for %u rows", r->n_rows);
+  if (!r->is_merged && jd_merge_rows(r->rows, r->row, r->n_rows) != 0)
+    return fail(r, "no memory for %u rows", r->n_rows);
   find_elements(r);
   return 0;
 }
@@ -168,7 +171,8 @@ static int build(reader_t *r, const char *const *dynamic, uint32_t n_dynamic) {
   pt_joint_t *j = &r->out->joint;
   if (check_dynamic(r, dynamic, n_dynamic) != 0) return -1;
   if (r->n_forward > r->row[r->n_rows - 1].n_inputs)
-    return fail(r, "num_fwd_outputs is %u, but the output row lists %u values", r->n_forward, r->row[r->n_rows - 1].n_inputs);
+    return fail(r, "num_fwd_outputs is %u, but the output row lists %u values", r->n_forward,
+                r->row[r->n_rows - 1].n_inputs);
   number_values(r, j);
   r->out->row_of_node = calloc((size_t)j->n_nodes + 1, sizeof *r->out->row_of_node);
   r->out->n_rows = r->n_rows;
@@ -179,7 +183,8 @@ static int build(reader_t *r, const char *const *dynamic, uint32_t n_dynamic) {
 }
 
 static int read_root(reader_t *r) {
-  const json_t *forward = json_object_get(r->out->root, "num_fwd_outputs"), *merged = json_object_get(r->out->root, "merged");
+  const json_t *forward = json_object_get(r->out->root, "num_fwd_outputs"),
+               *merged = json_object_get(r->out->root, "merged");
   r->rows = json_object_get(r->out->root, "nodes");
   if (!json_is_object(r->out->root)) return fail(r, "not an object with num_fwd_outputs and nodes");
   if (!json_is_integer(forward) || json_integer_value(forward) < 0 || json_integer_value(forward) > INT32_MAX)
@@ -193,8 +198,8 @@ static int read_root(reader_t *r) {
   return 0;
 }
 
-int jd_parse(const char *name, const char *text, size_t size, const char *const *dynamic, uint32_t n_dynamic, jd_dump_t *out,
-             char *out_error) {
+int jd_parse(const char *name, const char *text, size_t size, const char *const *dynamic, uint32_t n_dynamic,
+             jd_dump_t *out, char *out_error) {
   json_error_t e;
   reader_t r = {.path = name, .error = out_error, .out = out};
   memset(out, 0, sizeof *out);

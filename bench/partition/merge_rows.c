@@ -7,9 +7,9 @@
 /* By name without overload; each list ends with NULL. */
 static const char *const never_merged[] = {
     /* drawn anew at every call, or whatever the memory held */
-    "aten.dropout", "aten._fused_dropout", "aten._standard_gamma", "aten.bernoulli", "aten.multinomial", "aten.native_dropout",
-    "aten.normal", "aten.poisson", "aten.binomial", "aten.rrelu", "aten.rand_like", "aten.rand", "aten.randint", "aten.randn",
-    "aten.randperm", "aten.empty",
+    "aten.dropout", "aten._fused_dropout", "aten._standard_gamma", "aten.bernoulli", "aten.multinomial",
+    "aten.native_dropout", "aten.normal", "aten.poisson", "aten.binomial", "aten.rrelu", "aten.rand_like", "aten.rand",
+    "aten.randint", "aten.randn", "aten.randperm", "aten.empty",
     /* pieces of one tensor, told apart by scalars alone */
     "aten.slice", "aten.select", "prims.inductor_lookup_seed", NULL};
 /* Not among PyTorch's free views, but their result lies in their input's memory. */
@@ -65,7 +65,8 @@ static json_t *map_inputs(merge_t *m, uint32_t i) {
 static char *key_of(merge_t *m, uint32_t i, json_t *inputs) {
   const jd_row_t *row = &m->row[i];
   const uint32_t piece = row->is_getitem && row->n_inputs ? m->n_taken[jd_input(row, 0)]++ : 0;
-  json_t *key = json_pack("[s, O, O, i]", row->target, inputs, json_array_get(json_array_get(m->rows, i), 4), (int)piece);
+  json_t *key =
+      json_pack("[s, O, O, i]", row->target, inputs, json_array_get(json_array_get(m->rows, i), 4), (int)piece);
   char *text = key ? json_dumps(key, JSON_COMPACT) : NULL;
   json_decref(key);
   return text;

@@ -1,15 +1,16 @@
 /* partition_bench: what partition-mincut makes of dumped and of generated joint graphs, and how long it takes.
  *
- *   partition_bench [--runs N] [--check] [--times T] [--pytorch ROWS.json] [--inputs INPUTS.json] [--generate SHAPE:NODES]
+ *   partition_bench [--runs N] [--check] [--times T] [--pytorch ROWS.json] [--inputs INPUTS.json] [--generate
+ *   SHAPE:NODES]
  *                   [GRAPH.json.gz ..]
  *
- * Prints a table row a graph: nodes, edges, seconds to read, seconds to choose (median of N runs; classes, bans, prices, flow, choice
- * among equal cuts, and the two node lists), megabytes (10^6) and values saved, beside PyTorch's row where ROWS.json has one
- * of the file's name. INPUTS.json: {"NAME": ["primals_2", ..]}, the placeholders that are not parameters or buffers; a
- * graph that is not in it has parameters only. --check: exit 1 where a graph saves more than PyTorch or takes more than one
- * T-th (100) of its seconds, or where the cut nearest the backward is not PyTorch's to the byte (where its row
- * rounds, to the last digit); where a graph without a row takes more than a second, beyond 10,000 nodes 20 seconds for every
- * 100,000. */
+ * Prints a table row a graph: nodes, edges, seconds to read, seconds to choose (median of N runs; classes, bans,
+ * prices, flow, choice among equal cuts, and the two node lists), megabytes (10^6) and values saved, beside PyTorch's
+ * row where ROWS.json has one of the file's name. INPUTS.json: {"NAME": ["primals_2", ..]}, the placeholders that are
+ * not parameters or buffers; a graph that is not in it has parameters only. --check: exit 1 where a graph saves more
+ * than PyTorch or takes more than one T-th (100) of its seconds, or where the cut nearest the backward is not PyTorch's
+ * to the byte (where its row rounds, to the last digit); where a graph without a row takes more than a second, beyond
+ * 10,000 nodes 20 seconds for every 100,000. */
 #include "generate_joint.h"
 #include "joint_dump.h"
 
@@ -27,9 +28,20 @@
 #define MAX_RUNS 999
 #define MAX_DYNAMIC 64
 
-static const mc_rules_t pytorch_rules = {.operators = MC_PYTORCH, .ties = MC_FEWEST_BYTES, .ban_expensive = 1, .ban_heavy = 1,
-                                         .ban_materialized = 1, .ban_reductions = 1, .ban_far_apart = 1, .ban_long_chains = 1,
-                                         .free_static_inputs = 1, .double_fused = 1, .max_distance = 1000, .distance_base = 1.1};
+static const mc_rules_t pytorch_rules = {
+    .operators = MC_PYTORCH,
+    .ties = MC_FEWEST_BYTES,
+    .ban_expensive = 1,
+    .ban_heavy = 1,
+    .ban_materialized = 1,
+    .ban_reductions = 1,
+    .ban_far_apart = 1,
+    .ban_long_chains = 1,
+    .free_static_inputs = 1,
+    .double_fused = 1,
+    .max_distance = 1000,
+    .distance_base = 1.1,
+};
 
 typedef struct settings {
   int runs, check;
@@ -39,7 +51,7 @@ typedef struct settings {
 
 typedef struct answer {
   double seconds, megabytes;
-  double rounded; /* megabytes may be off by so much */
+  double rounded;    /* megabytes may be off by so much */
   uint32_t n_values; /* inputs that the backward reads counted, as in PyTorch's rows */
 } answer_t;
 
@@ -117,10 +129,13 @@ static int complain(const char *name, const char *what, double ours, double thei
   return 1;
 }
 
-static int compare(const char *name, double times, const answer_t *ours, const answer_t *nearest, const answer_t *theirs) {
+static int compare(const char *name, double times, const answer_t *ours, const answer_t *nearest,
+                   const answer_t *theirs) {
   int bad = 0;
-  if (ours->megabytes > theirs->megabytes + theirs->rounded) bad |= complain(name, "saves more", ours->megabytes, theirs->megabytes);
-  if (ours->seconds > theirs->seconds / times) bad |= complain(name, "takes too many seconds", ours->seconds, theirs->seconds / times);
+  if (ours->megabytes > theirs->megabytes + theirs->rounded)
+    bad |= complain(name, "saves more", ours->megabytes, theirs->megabytes);
+  if (ours->seconds > theirs->seconds / times)
+    bad |= complain(name, "takes too many seconds", ours->seconds, theirs->seconds / times);
   if (fabs(nearest->megabytes - theirs->megabytes) > theirs->rounded)
     bad |= complain(name, "the cut nearest the backward saves", nearest->megabytes, theirs->megabytes);
   return bad;
@@ -138,13 +153,16 @@ static int report(const settings_t *s, const char *name, const pt_joint_t *j, ui
     fprintf(stderr, "partition_bench: %s: %s\n", name, status == -1 ? "no cut is possible" : "no memory");
     return 1;
   }
-  printf("| %s | %u | %u | %.4f | %.5f | %.2f | %u | %.2f |", name, n_rows, j->operand_begin[j->n_nodes], read_seconds, ours.seconds,
-         ours.megabytes, ours.n_values, nearest.megabytes);
+  printf("| %s | %u | %u | %.4f | %.5f | %.2f | %u | %.2f |", name, n_rows, j->operand_begin[j->n_nodes], read_seconds,
+         ours.seconds, ours.megabytes, ours.n_values, nearest.megabytes);
   if (!find_row(s, name, &theirs)) {
     printf(" | | | |\n");
-    return s->check && ours.seconds > limit_of(n_rows) ? complain(name, "takes too many seconds", ours.seconds, limit_of(n_rows)) : 0;
+    return s->check && ours.seconds > limit_of(n_rows)
+               ? complain(name, "takes too many seconds", ours.seconds, limit_of(n_rows))
+               : 0;
   }
-  printf(" %.3f | %.2f | %u | %.0f |\n", theirs.seconds, theirs.megabytes, theirs.n_values, theirs.seconds / ours.seconds);
+  printf(" %.3f | %.2f | %u | %.0f |\n", theirs.seconds, theirs.megabytes, theirs.n_values,
+         theirs.seconds / ours.seconds);
   return s->check ? compare(name, s->times, &ours, &nearest, &theirs) : 0;
 }
 
@@ -181,8 +199,8 @@ static int one_file(const settings_t *s, const char *path) {
   size_t i;
   const json_t *input;
   name_of(path, name, sizeof name);
-  json_array_foreach(json_object_get(s->inputs, name), i, input)
-    if (n_dynamic < MAX_DYNAMIC && json_is_string(input)) dynamic[n_dynamic++] = json_string_value(input);
+  json_array_foreach(json_object_get(s->inputs, name), i, input) if (n_dynamic < MAX_DYNAMIC && json_is_string(input))
+      dynamic[n_dynamic++] = json_string_value(input);
   const double start = now();
   if (jd_read(path, dynamic, n_dynamic, &dump, error) != 0) {
     fprintf(stderr, "partition_bench: %s\n", error);
@@ -202,9 +220,12 @@ static int one_generated(const settings_t *s, const char *what) {
   const size_t length = colon ? (size_t)(colon - what) : 0;
   const unsigned long n = colon ? strtoul(colon + 1, &end, 10) : 0;
   int shape = 0;
-  while (shape < GJ_SHAPES && (strlen(gj_names[shape]) != length || strncmp(gj_names[shape], what, length) != 0)) shape++;
+  while (shape < GJ_SHAPES && (strlen(gj_names[shape]) != length || strncmp(gj_names[shape], what, length) != 0))
+    shape++;
   if (shape == GJ_SHAPES || !end || *end || n < 64 || n > 10000000) {
-    fprintf(stderr, "partition_bench: --generate %s: expected layers, random or chains, a colon, and 64 to 10000000 nodes\n", what);
+    fprintf(stderr,
+            "partition_bench: --generate %s: expected layers, random or chains, a colon, and 64 to 10000000 nodes\n",
+            what);
     return 1;
   }
   if (gj_make(shape, (uint32_t)n, 1, &j) != 0) return 1;
@@ -221,8 +242,9 @@ static json_t *load(const char *path) {
 }
 
 static int usage(void) {
-  fprintf(stderr, "usage: partition_bench [--runs N] [--check] [--times T] [--pytorch ROWS.json] [--inputs INPUTS.json]\n"
-                  "                       [--generate SHAPE:NODES] [GRAPH.json.gz ..]\n");
+  fprintf(stderr,
+          "usage: partition_bench [--runs N] [--check] [--times T] [--pytorch ROWS.json] [--inputs INPUTS.json]\n"
+          "                       [--generate SHAPE:NODES] [GRAPH.json.gz ..]\n");
   return 2;
 }
 
@@ -247,7 +269,8 @@ static int read_option(settings_t *s, const char *option, const char *word) {
 int main(int argc, char **argv) {
   settings_t s = {.runs = 9, .times = 100};
   int status = 0;
-  printf("| graph | nodes | edges | read s | choose s | MB | values | MB nearest backward | PyTorch s | MB | values | times |\n");
+  printf("| graph | nodes | edges | read s | choose s | MB | values | MB nearest backward | PyTorch s | MB | values | "
+         "times |\n");
   printf("|---|---|---|---|---|---|---|---|---|---|---|---|\n");
   for (int i = 1; i < argc && status < 2; i++) {
     if (strcmp(argv[i], "--check") == 0) s.check = 1;

@@ -8,19 +8,24 @@
 
 enum { NODES_A_LAYER = 20, LEAVES_A_LAYER = 12, WIDTH = 32, HEADS = 2, BATCH = 2, LENGTH = 8 };
 
-typedef struct shape { const char *name, *type; } shape_t;
+typedef struct shape {
+  const char *name, *type;
+} shape_t;
 static const shape_t leaves[LEAVES_A_LAYER] = {
-    {"ln1.weight", "f32[32]"},     {"ln1.bias", "f32[32]"},   {"attn.qkv.weight", "f32[96, 32]"}, {"attn.qkv.bias", "f32[96]"},
-    {"attn.out.weight", "f32[32, 32]"}, {"attn.out.bias", "f32[32]"}, {"ln2.weight", "f32[32]"},  {"ln2.bias", "f32[32]"},
-    {"mlp.up.weight", "f32[128, 32]"}, {"mlp.up.bias", "f32[128]"}, {"mlp.down.weight", "f32[32, 128]"}, {"mlp.down.bias", "f32[32]"},
+    {"ln1.weight", "f32[32]"},           {"ln1.bias", "f32[32]"},
+    {"attn.qkv.weight", "f32[96, 32]"},  {"attn.qkv.bias", "f32[96]"},
+    {"attn.out.weight", "f32[32, 32]"},  {"attn.out.bias", "f32[32]"},
+    {"ln2.weight", "f32[32]"},           {"ln2.bias", "f32[32]"},
+    {"mlp.up.weight", "f32[128, 32]"},   {"mlp.up.bias", "f32[128]"},
+    {"mlp.down.weight", "f32[32, 128]"}, {"mlp.down.bias", "f32[32]"},
 };
 
 static void print_leaves(uint32_t layers) {
   printf("leaf 0 user_input 0 \"x\" : f32[%d, %d, %d]\n", BATCH, LENGTH, WIDTH);
   for (uint32_t l = 0; l < layers; l++)
     for (uint32_t k = 0; k < LEAVES_A_LAYER; k++)
-      printf("leaf %" PRIu32 " parameter \"h.%" PRIu32 ".%s\" : %s grad\n", 1 + l * LEAVES_A_LAYER + k, l, leaves[k].name,
-             leaves[k].type);
+      printf("leaf %" PRIu32 " parameter \"h.%" PRIu32 ".%s\" : %s grad\n", 1 + l * LEAVES_A_LAYER + k, l,
+             leaves[k].name, leaves[k].type);
 }
 
 static void print_inputs(uint32_t layers) {
@@ -32,16 +37,19 @@ static void print_inputs(uint32_t layers) {
     }
 }
 
-/* One layer from value x with parameters p, p + 1, ..; its values are numbered from v. Returns the number of its result. */
+/* One layer from value x with parameters p, p + 1, ..; its values are numbered from v. Returns the number of its
+ * result. */
 static uint32_t print_layer(uint32_t x, uint32_t p, uint32_t v, const char *last) {
 #define V(i) (v + (i))
   printf("  %%%u = aten.layer_norm.default %%%u, [%d], %%%u, %%%u\n", V(0), x, WIDTH, p, p + 1);
   printf("  %%%u = aten.linear.default %%%u, %%%u, %%%u\n", V(1), V(0), p + 2, p + 3);
   printf("  %%%u, %%%u, %%%u = aten.split.Tensor %%%u, %d, 2\n", V(2), V(3), V(4), V(1), WIDTH);
   for (uint32_t i = 0; i < 3; i++)
-    printf("  %%%u = aten.view.default %%%u, [%d, %d, %d, %d]\n", V(5 + i), V(2 + i), BATCH, LENGTH, HEADS, WIDTH / HEADS);
+    printf("  %%%u = aten.view.default %%%u, [%d, %d, %d, %d]\n", V(5 + i), V(2 + i), BATCH, LENGTH, HEADS,
+           WIDTH / HEADS);
   for (uint32_t i = 0; i < 3; i++) printf("  %%%u = aten.transpose.int %%%u, 1, 2\n", V(8 + i), V(5 + i));
-  printf("  %%%u = aten.scaled_dot_product_attention.default %%%u, %%%u, %%%u, none, 0.0, true\n", V(11), V(8), V(9), V(10));
+  printf("  %%%u = aten.scaled_dot_product_attention.default %%%u, %%%u, %%%u, none, 0.0, true\n", V(11), V(8), V(9),
+         V(10));
   printf("  %%%u = aten.transpose.int %%%u, 1, 2\n", V(12), V(11));
   printf("  %%%u = aten.reshape.default %%%u, [%d, %d, %d]\n", V(13), V(12), BATCH, LENGTH, WIDTH);
   printf("  %%%u = aten.linear.default %%%u, %%%u, %%%u\n", V(14), V(13), p + 4, p + 5);

@@ -1,5 +1,5 @@
-/* mylib: kernels of four operators, as a plugin built with the installed headers alone. The operators themselves are declared in
- * pipeline.yaml; a plugin can also bring the declarations (the table of an opset has room for both).
+/* mylib: kernels of four operators, as a plugin built with the installed headers alone. The operators themselves are
+ * declared in pipeline.yaml; a plugin can also bring the declarations (the table of an opset has room for both).
  *
  *     cc -std=c11 -O2 -fPIC -shared -fvisibility=hidden -I PREFIX/include mylib.c -o mylib.so
  *
@@ -48,7 +48,8 @@ static int same_shape(const aot_tensor_t *a, const aot_tensor_t *b) {
 }
 
 /* to = scale * from + shift, element by element. */
-static aot_status_t map(const aot_kernel_call_t *c, const aot_tensor_t *from, const aot_tensor_t *to, float scale, float shift) {
+static aot_status_t map(const aot_kernel_call_t *c, const aot_tensor_t *from, const aot_tensor_t *to, float scale,
+                        float shift) {
   int64_t index[AOT_MAX_RANK] = {0};
   if (from->dtype != AOT_F32 || to->dtype != AOT_F32) return bad(c, "takes f32 tensors");
   if (!same_shape(from, to)) return bad(c, "takes tensors of one shape");
@@ -77,7 +78,8 @@ static aot_status_t split_copy(const aot_kernel_t *k, const aot_kernel_call_t *c
     const aot_tensor_t *out = outs->u.tensors[i];
     aot_tensor_t piece = *x;
     int64_t shape[AOT_MAX_RANK];
-    if (sizes->u.ints[i] < 0 || row + sizes->u.ints[i] > x->sizes[0]) return bad(c, "the sizes ask for more rows than x has");
+    if (sizes->u.ints[i] < 0 || row + sizes->u.ints[i] > x->sizes[0])
+      return bad(c, "the sizes ask for more rows than x has");
     memcpy(shape, x->sizes, (size_t)x->rank * sizeof shape[0]);
     shape[0] = sizes->u.ints[i];
     piece.sizes = shape;
@@ -94,7 +96,8 @@ static aot_status_t scale(const aot_kernel_t *k, const aot_kernel_call_t *c) {
   return map(c, c->args[0].u.tensor, &c->results[0], (float)c->args[1].u.f, 0);
 }
 
-/* clip(Tensor x, float most, Tensor(a!)? clipped=None) -> Tensor: min(x, most); clipped counts one up where that changed x */
+/* clip(Tensor x, float most, Tensor(a!)? clipped=None) -> Tensor: min(x, most); clipped counts one up where that
+ * changed x */
 static aot_status_t clip(const aot_kernel_t *k, const aot_kernel_call_t *c) {
   const aot_tensor_t *x = c->args[0].u.tensor, *y = &c->results[0];
   const aot_tensor_t *clipped = c->args[2].kind == AOT_ARG_VALUE ? c->args[2].u.tensor : NULL;
@@ -102,7 +105,8 @@ static aot_status_t clip(const aot_kernel_t *k, const aot_kernel_call_t *c) {
   int64_t index[AOT_MAX_RANK] = {0};
   (void)k;
   AOT_TRY(map(c, x, y, 1, 0));
-  if (clipped && (clipped->dtype != AOT_F32 || !same_shape(clipped, x))) return bad(c, "takes f32 tensors of one shape");
+  if (clipped && (clipped->dtype != AOT_F32 || !same_shape(clipped, x)))
+    return bad(c, "takes f32 tensors of one shape");
   if (is_empty(y)) return AOT_OK;
   do {
     float *to = at(y, index);
@@ -112,15 +116,18 @@ static aot_status_t clip(const aot_kernel_t *k, const aot_kernel_call_t *c) {
   return AOT_OK;
 }
 
-#define KERNEL(name, function) {.head = {.struct_size = sizeof(aot_kernel_t)}, .op = AOT_STR_INIT(name), .run = function}
-static const aot_kernel_t rows[] = {KERNEL("mylib.add_one_out.default", add_one_out), KERNEL("mylib.split_copy.default", split_copy),
+#define KERNEL(name, function)                                                                                         \
+  { .head = {.struct_size = sizeof(aot_kernel_t)}, .op = AOT_STR_INIT(name), .run = function }
+static const aot_kernel_t rows[] = {KERNEL("mylib.add_one_out.default", add_one_out),
+                                    KERNEL("mylib.split_copy.default", split_copy),
                                     KERNEL("mylib.scale.default", scale), KERNEL("mylib.clip.default", clip)};
 static const aot_kernel_t *const kernels[] = {&rows[0], &rows[1], &rows[2], &rows[3]};
 
 /* ---- the unit: an opset without operators of its own ---- */
 
 static const void *get_ext(const aot_table_t *o, const char *id) {
-  static const aot_ext_kernels_t ext = {.struct_size = sizeof ext, .kernels = kernels, .n_kernels = sizeof rows / sizeof rows[0]};
+  static const aot_ext_kernels_t ext = {
+      .struct_size = sizeof ext, .kernels = kernels, .n_kernels = sizeof rows / sizeof rows[0]};
   (void)o;
   return strcmp(id, AOT_EXT_KERNELS) == 0 ? &ext : NULL;
 }
@@ -134,12 +141,27 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   return AOT_OK;
 }
 
-static const aot_unit_t unit = {.struct_size = sizeof unit, .kind = AOT_STR_INIT("opset/1"), .id = AOT_STR_INIT(ID),
-                                .version = AOT_STR_INIT("1.0"), .help = AOT_STR_INIT(HELP), .create = create};
+static const aot_unit_t unit = {
+    .struct_size = sizeof unit,
+    .kind = AOT_STR_INIT("opset/1"),
+    .id = AOT_STR_INIT(ID),
+    .version = AOT_STR_INIT("1.0"),
+    .help = AOT_STR_INIT(HELP),
+    .create = create,
+};
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof plugin, .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR, .min_host_minor = 1,
-                                    .id = AOT_STR_INIT(ID), .vendor = AOT_STR_INIT("example"), .version = AOT_STR_INIT("1.0"),
-                                    .license = AOT_STR_INIT("Apache-2.0"), .units = units, .n_units = 1};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof plugin,
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT(ID),
+    .vendor = AOT_STR_INIT("example"),
+    .version = AOT_STR_INIT("1.0"),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = 1,
+};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1.0") AOT_NOTE_OPSET(ID, HELP, "mylib") AOT_NOTE_TAIL);
 

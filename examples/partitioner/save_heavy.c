@@ -1,6 +1,8 @@
-/* A partitioner that is its choice and nothing else: what is dear to compute, or may not run twice, is saved; the rest runs again.
+/* A partitioner that is its choice and nothing else: what is dear to compute, or may not run twice, is saved; the rest
+ * runs again.
  *
- * `apply` stays NULL: the host makes the forward and the backward, hands inputs and parameters on, and finds what is recomputed. */
+ * `apply` stays NULL: the host makes the forward and the backward, hands inputs and parameters on, and finds what is
+ * recomputed. */
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <aot/partition.h>
@@ -20,7 +22,8 @@ typedef struct unit {
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
   const unit_t *u = p->head.self;
   const aot_graph_api_t *g = u->host.graph;
-  aot_value_t *saved = u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, sizeof *saved, (g->n_values(prog) + 1u) * sizeof *saved);
+  aot_value_t *saved =
+      u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, sizeof *saved, (g->n_values(prog) + 1u) * sizeof *saved);
   aot_cut_t cut = {.struct_size = sizeof cut, .saved = saved};
   if (!saved) return AOT_E_EXHAUSTED;
   for (aot_node_t n = g->first(prog, g->graph_find(prog, AOT_GRAPH_JOINT)); n.id != AOT_NO_ID; n = g->next(prog, n)) {
@@ -43,18 +46,35 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   return AOT_OK;
 }
 
-static const aot_contract_t contract = {.struct_size = sizeof contract,
-                                        .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT),
-                                        .gives = AOT_NAMES(AOT_PROP_PARTITIONED),
-                                        .drops = AOT_NAMES(AOT_PROP_JOINT),
-                                        .refuses = AOT_NAMES(AOT_PROP_PARTITIONED)};
-static const aot_unit_t unit = {.struct_size = sizeof unit, .kind = AOT_STR_INIT("partition/1"), .id = AOT_STR_INIT(ID),
-                                .version = AOT_STR_INIT("1.0"), .help = AOT_STR_INIT(HELP), .contract = &contract, .create = create};
+static const aot_contract_t contract = {
+    .struct_size = sizeof contract,
+    .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT),
+    .gives = AOT_NAMES(AOT_PROP_PARTITIONED),
+    .drops = AOT_NAMES(AOT_PROP_JOINT),
+    .refuses = AOT_NAMES(AOT_PROP_PARTITIONED),
+};
+static const aot_unit_t unit = {
+    .struct_size = sizeof unit,
+    .kind = AOT_STR_INIT("partition/1"),
+    .id = AOT_STR_INIT(ID),
+    .version = AOT_STR_INIT("1.0"),
+    .help = AOT_STR_INIT(HELP),
+    .contract = &contract,
+    .create = create,
+};
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof plugin, .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 2, .id = AOT_STR_INIT(ID), .vendor = AOT_STR_INIT("example"),
-                                    .version = AOT_STR_INIT("1.0"), .license = AOT_STR_INIT("Apache-2.0"),
-                                    .units = units, .n_units = 1};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof plugin,
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 2,
+    .id = AOT_STR_INIT(ID),
+    .vendor = AOT_STR_INIT("example"),
+    .version = AOT_STR_INIT("1.0"),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = 1,
+};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD_FOR(ID, "1.0", 2) AOT_NOTE_UNIT("partition/1", ID, HELP) AOT_NOTE_TAIL);
 

@@ -1,8 +1,8 @@
 /* Memory by lifetime: a chain of growing blocks; an allocation bumps a pointer, a reset drops all of it.
  *
- * Blocks double from 64 KiB to 4 MiB; what does not fit a block gets a block of its own. Under AddressSanitizer all memory
- * that is not handed out is poisoned, so that a pointer kept across a reset is found at its first use. A lock makes
- * allocation safe from any thread, as the plugin interface promises. */
+ * Blocks double from 64 KiB to 4 MiB; what does not fit a block gets a block of its own. Under AddressSanitizer all
+ * memory that is not handed out is poisoned, so that a pointer kept across a reset is found at its first use. A lock
+ * makes allocation safe from any thread, as the plugin interface promises. */
 #include <base/arena.h>
 #include <pthread.h>
 #include <stdlib.h>

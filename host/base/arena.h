@@ -7,7 +7,7 @@
 
 typedef struct aoth_arena aoth_arena_t;
 
-aoth_arena_t *aoth_arena_create(void); /* NULL: no memory */
+aoth_arena_t *aoth_arena_create(void);    /* NULL: no memory */
 void aoth_arena_destroy(aoth_arena_t *a); /* NULL is fine */
 void aoth_arena_reset(aoth_arena_t *a);   /* frees all, keeps the first block; poisoned under ASan */
 void *aoth_arena_alloc(aoth_arena_t *a, size_t align, size_t size); /* zeroed; NULL: no memory */

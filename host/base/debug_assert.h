@@ -1,6 +1,6 @@
-/* AOT_ASSERT(condition): an invariant of our own, true whatever the input, which broken would show far from its cause. Checked in debug
- * and sanitizer builds (AOT_DEBUG_ASSERT, set by the top CMakeLists.txt); elsewhere the condition is compiled, and not computed. What a
- * plugin or a file can bring about is no invariant: that is told, with a status. */
+/* AOT_ASSERT(condition): an invariant of our own, true whatever the input, which broken would show far from its cause.
+ * Checked in debug and sanitizer builds (AOT_DEBUG_ASSERT, set by the top CMakeLists.txt); elsewhere the condition is
+ * compiled, and not computed. What a plugin or a file can bring about is no invariant: that is told, with a status. */
 #ifndef AOTH_DEBUG_ASSERT_H
 #define AOTH_DEBUG_ASSERT_H
 

@@ -1,7 +1,7 @@
 /* Files: mapped for reading; written beside their name and renamed, so that a reader never sees half a file.
  *
- * A name that stands for something other than a regular file (/dev/stdout, a pipe) is written in place: renaming over it
- * would replace the device. A symbolic link is followed, so that the link survives. */
+ * A name that stands for something other than a regular file (/dev/stdout, a pipe) is written in place: renaming over
+ * it would replace the device. A symbolic link is followed, so that the link survives. */
 #include <base/file.h>
 #include <base/temporary.h>
 #include <errno.h>

@@ -16,8 +16,8 @@ typedef struct aoth_map { /* a file mapped read-only, private */
 aot_status_t aoth_file_map(const char *path, aoth_sink_t *sink, aoth_map_t *out);
 void aoth_file_unmap(aoth_map_t *m);
 
-/* Write to PATH.tmp-N, fsync, rename: PATH is whole or untouched. The temporary is removed on failure; one that a killed process
- * left goes when PATH is written the next time (temporary.h). */
+/* Write to PATH.tmp-N, fsync, rename: PATH is whole or untouched. The temporary is removed on failure; one that a
+ * killed process left goes when PATH is written the next time (temporary.h). */
 typedef struct aoth_writer aoth_writer_t;
 aoth_writer_t *aoth_writer_begin(const char *path, aoth_sink_t *sink);
 void aoth_writer_write(aoth_writer_t *w, const void *data, size_t n); /* errors are kept for commit */

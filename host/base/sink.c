@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define N_SEVERITIES (AOT_SEVERITY_ERROR + 1) /* row 0 is empty */
-#define SOURCE_WIDTH 140 /* longer source lines are shown around the column */
+#define SOURCE_WIDTH 140                      /* longer source lines are shown around the column */
 
 struct aoth_sink {
   FILE *out;

@@ -24,7 +24,8 @@ void aoth_sink_report(aoth_sink_t *s, int32_t severity, const aoth_where_t *wher
                       ...) __attribute__((format(printf, 5, 6)));
 void aoth_sink_v(aoth_sink_t *s, int32_t severity, const aoth_where_t *where, const char *code, const char *format,
                  va_list args) __attribute__((format(printf, 5, 0)));
-/* A line that belongs to the report before it, indented: "hint: ..", "in stage ..". Hidden when that report was hidden. */
+/* A line that belongs to the report before it, indented: "hint: ..", "in stage ..". Hidden when that report was
+ * hidden. */
 void aoth_sink_line(aoth_sink_t *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint32_t aoth_sink_count(const aoth_sink_t *s, int32_t severity); /* how many so far of at least this severity */
 const char *aoth_sink_text(const aoth_sink_t *s);                 /* everything printed so far */

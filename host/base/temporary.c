@@ -27,8 +27,8 @@ int aoth_temporary_remove(int folder, const char *name) {
   if (!end || !is_mark(end)) return 0;
   const int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return 0;
-  const int gone = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-                   unlinkat(folder, name, 0) == 0;
+  const int gone = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+                   flock(fd, LOCK_EX | LOCK_NB) == 0 && unlinkat(folder, name, 0) == 0;
   close(fd);
   return gone;
 }
@@ -46,7 +46,8 @@ static void sweep(const char *folder, const char *base) {
 static int open_locked(const char *name) {
   for (;;) {
     struct stat st, named;
-    const int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); /* O_EXCL: follows no link that somebody put there */
+    /* O_EXCL: follows no link that somebody put there */
+    const int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 || flock(fd, LOCK_EX) != 0 || fstat(fd, &st) != 0) return fd;
     if (lstat(name, &named) == 0 && named.st_ino == st.st_ino && named.st_dev == st.st_dev) return fd;
     close(fd);

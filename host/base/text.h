@@ -19,7 +19,7 @@ void aoth_text_z(aoth_text_t *t, const char *s);
 void aoth_text_f(aoth_text_t *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void aoth_text_v(aoth_text_t *t, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 void aoth_text_i64(aoth_text_t *t, int64_t i);
-void aoth_text_double(aoth_text_t *t, double d); /* shortest text that reads back to the same double; inf, -inf, nan */
+void aoth_text_double(aoth_text_t *t, double d);  /* shortest text that reads back to the same double; inf, -inf, nan */
 void aoth_text_json(aoth_text_t *t, aot_str_t s); /* quoted and escaped; bytes that are not UTF-8 become U+FFFD */
 
 size_t aoth_utf8_length(const char *at,

@@ -22,7 +22,8 @@ static int usage(const aoth_cli_t *cli, const char *format, const char *a, const
 
 /* ---- numbers ---- */
 
-static int read_integer(const aoth_cli_t *cli, const char *flag, const char *text, int64_t least, int64_t most, int64_t *out) {
+static int read_integer(const aoth_cli_t *cli, const char *flag, const char *text, int64_t least, int64_t most,
+                        int64_t *out) {
   char *end;
   if (!text) return 1;
   const long long i = strtoll(text, &end, 10);
@@ -30,8 +31,8 @@ static int read_integer(const aoth_cli_t *cli, const char *flag, const char *tex
     *out = i;
     return 1;
   }
-  aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "cli.number", "%s takes an integer from %lld to %lld, not \"%s\"", flag,
-                   (long long)least, (long long)most, text);
+  aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "cli.number",
+                   "%s takes an integer from %lld to %lld, not \"%s\"", flag, (long long)least, (long long)most, text);
   return 0;
 }
 
@@ -43,7 +44,8 @@ static int read_number(const aoth_cli_t *cli, const char *flag, const char *text
     *out = d;
     return 1;
   }
-  aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "cli.number", "%s takes a number of at least %g, not \"%s\"", flag, least, text);
+  aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "cli.number", "%s takes a number of at least %g, not \"%s\"",
+                   flag, least, text);
   return 0;
 }
 
@@ -73,16 +75,19 @@ static int find_stage(aoth_ab_t *ab, const char *wanted) {
     snprintf(number, sizeof number, "%u", i + 1);
     aoth_text_f(&names, "%s%s", i ? ", " : "", p->stages[i].name);
     if (!wanted) continue;
-    if (strcmp(p->stages[i].name, wanted) != 0 && strcmp(p->stages[i].use, wanted) != 0 && strcmp(number, wanted) != 0) continue;
+    if (strcmp(p->stages[i].name, wanted) != 0 && strcmp(p->stages[i].use, wanted) != 0 && strcmp(number, wanted) != 0)
+      continue;
     ab->stage = i;
     n++;
   }
   const char *list = names.data ? names.data : "none";
   if (!wanted) usage(ab->cli, "ab needs the stage that the arms stand in: --stage S; %s has: %s", p->path, list);
   else if (n == 0 && p->run.train.present && strcmp(p->run.train.optimizer.use, wanted) == 0)
-    usage(ab->cli, "--stage %s: the optimizer of the train section is no stage; ab compares forward and backward%s", wanted, "");
+    usage(ab->cli, "--stage %s: the optimizer of the train section is no stage; ab compares forward and backward%s",
+          wanted, "");
   else if (n == 0) usage(ab->cli, "--stage %s: there is no such stage; there are: %s", wanted, list);
-  else if (n > 1) usage(ab->cli, "--stage %s: several stages have this name; say which by its number among: %s", wanted, list);
+  else if (n > 1)
+    usage(ab->cli, "--stage %s: several stages have this name; say which by its number among: %s", wanted, list);
   aoth_text_deinit(&names);
   return n == 1;
 }
@@ -92,7 +97,8 @@ static int read_arms(aoth_ab_t *ab, const ab_flags_t *f, aoth_arena_t *arena) {
   int ok = 1;
   if (f->withs.n < 2) return usage(ab->cli, "ab compares two arms or more: --with A --with B%s%s", "", "");
   if (f->withs.n > AOTH_AB_MOST_ARMS) return usage(ab->cli, "ab compares 16 arms at most%s%s", "", "");
-  for (uint32_t i = 0; i < f->withs.n; i++) ok &= aoth_ab_arm_parse(f->withs.items[i], arena, ab->cli->sink, &arms[i]) == AOT_OK;
+  for (uint32_t i = 0; i < f->withs.n; i++)
+    ok &= aoth_ab_arm_parse(f->withs.items[i], arena, ab->cli->sink, &arms[i]) == AOT_OK;
   if (!ok || aoth_ab_arms_name(arms, f->withs.n, arena, ab->cli->sink) != AOT_OK) return 0;
   ab->arms = calloc(f->withs.n, sizeof *ab->arms);
   if (!ab->arms) return usage(ab->cli, "no memory for the arms%s%s", "", "");
@@ -135,8 +141,12 @@ static void ask_all(aoth_ab_t *ab, int32_t what, const char *doing, const char *
     if (!aoth_ab_alive(a)) continue;
     aoth_ab_progress(ab, "process %u of %u, %s %.40s", ab->n_done + 1, ab->n_processes, progress, a->arm.name);
     json_t *answer = aoth_ab_ask(&a->worker, &r, doing, (int64_t)(ab->timeout * 1000));
-    if (what == AOTH_AB_COMPILE && answer) a->stage_ms[ab->n_done] = json_number_value(json_object_get(answer, "stage_ms"));
-    keep_answer(what == AOTH_AB_CHECK ? &a->about : what == AOTH_AB_COMPILE ? &a->compiled : what == AOTH_AB_MEMORY ? &a->memory : &a->finished,
+    if (what == AOTH_AB_COMPILE && answer)
+      a->stage_ms[ab->n_done] = json_number_value(json_object_get(answer, "stage_ms"));
+    keep_answer(what == AOTH_AB_CHECK     ? &a->about
+                : what == AOTH_AB_COMPILE ? &a->compiled
+                : what == AOTH_AB_MEMORY  ? &a->memory
+                                          : &a->finished,
                 answer);
   }
   aoth_ab_progress(ab, "%s", "");
@@ -233,7 +243,8 @@ static int compare(aoth_ab_t *ab, aoth_ab_job_t *jobs, const char *html) {
 static int are_writable(const aoth_ab_t *ab, const char *html) {
   const char *json = ab->cli->common.json_path;
   const aoth_where_t nowhere = {0};
-  return (!json || strcmp(json, "-") == 0 || aoth_check_writable(json, "the results", &nowhere, ab->cli->sink) == AOT_OK) &&
+  return (!json || strcmp(json, "-") == 0 ||
+          aoth_check_writable(json, "the results", &nowhere, ab->cli->sink) == AOT_OK) &&
          aoth_check_writable(html, "the page", &nowhere, ab->cli->sink) == AOT_OK;
 }
 
@@ -249,8 +260,14 @@ static int make_folder(aoth_ab_t *ab) {
 static void make_jobs(aoth_ab_t *ab, aoth_ab_job_t *jobs, const aoth_overrides_t *overrides, int has_seed) {
   const aoth_common_t *common = &ab->cli->common;
   for (uint32_t i = 0; i < ab->n_arms; i++) {
-    jobs[i] = (aoth_ab_job_t){.cli = ab->cli, .overrides = overrides, .arm = &ab->arms[i].arm, .stage = ab->stage,
-                              .seed = ab->seed, .has_seed = has_seed};
+    jobs[i] = (aoth_ab_job_t){
+        .cli = ab->cli,
+        .overrides = overrides,
+        .arm = &ab->arms[i].arm,
+        .stage = ab->stage,
+        .seed = ab->seed,
+        .has_seed = has_seed,
+    };
     snprintf(jobs[i].cache, sizeof jobs[i].cache, "%s/cache-%u", ab->folder, i);
     if (common->dump_dir) snprintf(jobs[i].dumps, sizeof jobs[i].dumps, "%s/arm-%u", common->dump_dir, i + 1);
     if (common->bundle_dir) snprintf(jobs[i].bundles, sizeof jobs[i].bundles, "%s/arm-%u", common->bundle_dir, i + 1);
@@ -281,12 +298,14 @@ static void end(aoth_ab_t *ab) {
 
 static int main_with(aoth_cli_t *cli, const ab_flags_t *f) {
   aoth_ab_t ab = {.cli = cli, .rtol = 1e-4, .atol = 1e-5, .timeout = 600};
-  aoth_overrides_t overrides = {.sets = cli->common.sets.items, .n_sets = cli->common.sets.n, .model = f->model, .inputs = f->inputs};
+  aoth_overrides_t overrides = {
+      .sets = cli->common.sets.items, .n_sets = cli->common.sets.n, .model = f->model, .inputs = f->inputs};
   aoth_ab_job_t *jobs = calloc(AOTH_AB_MOST_ARMS, sizeof *jobs);
   aoth_pipeline_t *pipeline = NULL;
   aoth_arena_t *arena = aoth_arena_create();
   int code = AOTH_EXIT_INPUT;
-  int ok = arena && jobs && read_numbers(&ab, f) && aoth_pipeline_load(cli->positional[0], &overrides, cli->sink, &pipeline) == AOT_OK;
+  int ok = arena && jobs && read_numbers(&ab, f) &&
+           aoth_pipeline_load(cli->positional[0], &overrides, cli->sink, &pipeline) == AOT_OK;
   ab.pipeline = pipeline;
   ok = ok && find_stage(&ab, f->stage) && read_arms(&ab, f, arena) && are_writable(&ab, f->html) && make_folder(&ab);
   if (ok) {
@@ -305,20 +324,27 @@ static int main_with(aoth_cli_t *cli, const ab_flags_t *f) {
 static int ab_main(const aoth_command_t *self, int argc, char **argv) {
   ab_flags_t f = {0};
   aoth_cli_t cli;
+  /* clang-format off */
   const aoth_flag_t rows[] = {
-      {.name = "--stage", .value = "S", .help = "the stage that the arms take the place of, by name, unit or number", .text = &f.stage},
+      {.name = "--stage", .value = "S", .help = "the stage that the arms take the place of, by name, unit or number",
+       .text = &f.stage},
       {.name = "--with", .value = "ARM", .help = "an arm, [NAME=]UNIT[:OPTION=VALUE,..]; UNIT . is the pipeline's own; two or more", .list = &f.withs},
       {.name = "--model", .value = "F", .help = "model file instead of the pipeline's", .text = &f.model},
       {.name = "--inputs", .value = "F", .help = "inputs (input.0, .., tangent.0, ..) instead of the pipeline's, or 'random'", .text = &f.inputs},
-      {.name = "--processes", .value = "N", .help = "processes that each arm is compiled and run in, one after the other, 4", .text = &f.processes},
+      {.name = "--processes", .value = "N",
+       .help = "processes that each arm is compiled and run in, one after the other, 4", .text = &f.processes},
       {.name = "--steps", .value = "N", .help = "rounds that are measured in each process, 10", .text = &f.steps},
       {.name = "--warmup", .value = "N", .help = "rounds before them, 3", .text = &f.warmup},
-      {.name = "--seed", .value = "N", .help = "of inputs, tangents and draws; the pipeline's unless given", .text = &f.seed},
+      {.name = "--seed", .value = "N", .help = "of inputs, tangents and draws; the pipeline's unless given",
+       .text = &f.seed},
       {.name = "--rtol", .value = "R", .help = "relative tolerance of results, 1e-4", .text = &f.rtol},
       {.name = "--atol", .value = "A", .help = "absolute tolerance of results, 1e-5", .text = &f.atol},
-      {.name = "--timeout", .value = "S", .help = "seconds that an arm may take to compile, and for a step, 600", .text = &f.timeout},
-      {.name = "--html", .value = "F", .help = "write a page that holds all of it: table, memory, choices, times", .text = &f.html},
+      {.name = "--timeout", .value = "S", .help = "seconds that an arm may take to compile, and for a step, 600",
+       .text = &f.timeout},
+      {.name = "--html", .value = "F", .help = "write a page that holds all of it: table, memory, choices, times",
+       .text = &f.html},
   };
+  /* clang-format on */
   int code = aoth_cli_init(&cli, self, argc, argv, rows, sizeof rows / sizeof rows[0], 1, 1);
   if (code == AOTH_CLI_GO) code = main_with(&cli, &f);
   free(f.withs.items);
@@ -329,18 +355,19 @@ const aoth_command_t aoth_cmd_ab = {
     .name = "ab",
     .usage = "ab PIPELINE --stage S --with A --with B [--with C ..] [options]",
     .summary = "compare plugins, or options of one, in a stage of a pipeline",
-    .text = "Compiles the pipeline once for each arm, with the arm in the place of stage S, and runs forward and backward of all\n"
-            "arms in turn, A B A B .., on the same inputs from the same parameters. Tells of each arm what it took to compile,\n"
-            "what it saves and recomputes, its memory, its step time, and whether its results are those of the others. Times\n"
-            "come with an interval (bootstrap over processes and rounds); a verdict is given where it allows one. Every arm has\n"
-            "a process of its own: one that crashes, hangs or breaks the program loses by name, and the others still report.\n"
+    .text = "Compiles the pipeline once for each arm, with the arm in the place of stage S, and runs forward and\n"
+            "backward of all arms in turn, A B A B .., on the same inputs from the same parameters. Tells of each\n"
+            "arm what it took to compile, what it saves and recomputes, its memory, its step time, and whether its\n"
+            "results are those of the others. Times come with an interval (bootstrap over processes and rounds); a\n"
+            "verdict is given where it allows one. Every arm has a process of its own: one that crashes, hangs or\n"
+            "breaks the program loses by name, and the others still report.\n"
             "\n"
             "  aothost ab p.yaml --stage partition-mincut --with partition-default --with partition-mincut\n"
             "  aothost ab p.yaml --stage partition-mincut --with . --with 'near=.:distance-base=2' --html ab.html\n"
             "  aothost ab p.yaml --stage 4 --with backend-ref --with backend-cpu --steps 100 --json ab.json\n"
             "  aothost ab p.yaml --stage 4 --with backend-cpu --with backend-cpu     how much noise there is\n"
             "\n"
-            "Without inputs in the pipeline they are made up from the seed. Status 0: all arms ran and agree; 1: results differ\n"
-            "beyond tolerance; 2: bad usage; 3: an arm was lost. docs/AB.md tells more.\n",
+            "Without inputs in the pipeline they are made up from the seed. Status 0: all arms ran and agree; 1:\n"
+            "results differ beyond tolerance; 2: bad usage; 3: an arm was lost. docs/AB.md tells more.\n",
     .main = ab_main,
 };

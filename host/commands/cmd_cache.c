@@ -54,16 +54,18 @@ static int list(cache_t *c, int whole) {
   uint64_t total = 0, of_units = 0;
   uint32_t n_bad = 0;
   for (uint32_t i = 0; i < c->n_units; i++) of_units += c->units[i].nbytes;
-  if (c->out) fprintf(c->out, "%s: %u entries, limit %lld bytes\n", c->folder, c->n_files, (long long)aoth_cache_limit());
+  if (c->out)
+    fprintf(c->out, "%s: %u entries, limit %lld bytes\n", c->folder, c->n_files, (long long)aoth_cache_limit());
   if (c->out && c->n_files) fprintf(c->out, "%-32s %10s %9s  %s\n", "entry", "bytes", "last use", "model, pipeline");
   for (uint32_t i = 0; i < c->n_files; i++) {
     const char *wrong;
     json_t *about = read_about(c->files[i].path, &wrong);
     total += c->files[i].nbytes;
     n_bad += wrong != NULL;
-    json_array_append_new(rows, json_pack("{s:s, s:s, s:I, s:I, s:s?, s:s?, s:s?}", "key", c->files[i].hex, "file", c->files[i].path,
-                                          "bytes", (json_int_t)c->files[i].nbytes, "last_use", (json_int_t)c->files[i].used, "model",
-                                          text_or(about, "model", NULL), "pipeline", text_or(about, "pipeline", NULL), "wrong", wrong));
+    json_array_append_new(rows, json_pack("{s:s, s:s, s:I, s:I, s:s?, s:s?, s:s?}", "key", c->files[i].hex, "file",
+                                          c->files[i].path, "bytes", (json_int_t)c->files[i].nbytes, "last_use",
+                                          (json_int_t)c->files[i].used, "model", text_or(about, "model", NULL),
+                                          "pipeline", text_or(about, "pipeline", NULL), "wrong", wrong));
     if (c->out && (!whole || wrong)) {
       fprintf(c->out, "%-32s %10llu ", c->files[i].hex, (unsigned long long)c->files[i].nbytes);
       put_age(c->out, now - c->files[i].used);
@@ -74,10 +76,11 @@ static int list(cache_t *c, int whole) {
   }
   if (c->out) fprintf(c->out, "%llu bytes in all; %u damaged\n", (unsigned long long)total, n_bad);
   if (c->out && c->n_units)
-    fprintf(c->out, "compiled code and the like, kept by units: %u files, %llu bytes\n", c->n_units, (unsigned long long)of_units);
-  json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:o, s:{s:i, s:I}}", "folder", c->folder, "limit", (json_int_t)aoth_cache_limit(),
-                          "bytes", (json_int_t)total, "damaged", (int)n_bad, "entries", rows, "units", "files", (int)c->n_units,
-                          "bytes", (json_int_t)of_units);
+    fprintf(c->out, "compiled code and the like, kept by units: %u files, %llu bytes\n", c->n_units,
+            (unsigned long long)of_units);
+  json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:o, s:{s:i, s:I}}", "folder", c->folder, "limit",
+                          (json_int_t)aoth_cache_limit(), "bytes", (json_int_t)total, "damaged", (int)n_bad, "entries",
+                          rows, "units", "files", (int)c->n_units, "bytes", (json_int_t)of_units);
   const aot_status_t status = aoth_cli_json(&c->cli, all);
   json_decref(all);
   if (status != AOT_OK) return aoth_exit_code(status);
@@ -102,16 +105,16 @@ static int clear(cache_t *c) {
   const int is_all = c->cli.n_positional <= 1;
   uint32_t n = 0, n_units = 0;
   if (c->older_than && (*end || !*c->older_than || days < 0)) {
-    aoth_sink_report(c->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.number", "--older-than takes a number of days, not \"%s\"",
-                     c->older_than);
+    aoth_sink_report(c->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.number",
+                     "--older-than takes a number of days, not \"%s\"", c->older_than);
     return AOTH_EXIT_INPUT;
   }
   for (uint32_t i = 1; i < c->cli.n_positional; i++) {
     uint32_t k = 0;
     while (k < c->n_files && strncmp(c->files[k].hex, c->cli.positional[i], strlen(c->cli.positional[i])) != 0) k++;
     if (k < c->n_files) continue;
-    aoth_sink_report(c->cli.sink, AOT_SEVERITY_ERROR, NULL, "cache.entry", "no entry begins with '%s'; `aothost cache` lists them",
-                     c->cli.positional[i]);
+    aoth_sink_report(c->cli.sink, AOT_SEVERITY_ERROR, NULL, "cache.entry",
+                     "no entry begins with '%s'; `aothost cache` lists them", c->cli.positional[i]);
     return AOTH_EXIT_INPUT;
   }
   for (uint32_t i = 0; i < c->n_files; i++)
@@ -121,8 +124,8 @@ static int clear(cache_t *c) {
   if (c->out) fprintf(c->out, "removed %u of %u entries", n, c->n_files);
   if (c->out && is_all && c->n_units) fprintf(c->out, ", %u of %u files of units", n_units, c->n_units);
   if (c->out) fputc('\n', c->out);
-  json_t *all = json_pack("{s:i, s:i, s:i, s:i}", "removed", (int)n, "entries", (int)c->n_files, "units_removed", (int)n_units,
-                          "units", (int)c->n_units);
+  json_t *all = json_pack("{s:i, s:i, s:i, s:i}", "removed", (int)n, "entries", (int)c->n_files, "units_removed",
+                          (int)n_units, "units", (int)c->n_units);
   const aot_status_t status = aoth_cli_json(&c->cli, all);
   json_decref(all);
   return aoth_exit_code(status);
@@ -163,8 +166,8 @@ static int tell_difference(cache_t *c, const aoth_cache_key_t *key) {
   json_t *about = i == AOT_NO_INDEX ? NULL : read_about(c->files[i].path, &wrong);
   if (about && aoth_cache_differences(about, key, NULL, NULL) == 0) word = "hit";
   if (c->out && key->bypass)
-    fprintf(c->out, "bypass (%s): %s%s%s\n", aoth_bypass_word(key->bypass), aoth_bypass_sentence(key->bypass), key->detail ? ": " : "",
-            key->detail ? key->detail : "");
+    fprintf(c->out, "bypass (%s): %s%s%s\n", aoth_bypass_word(key->bypass), aoth_bypass_sentence(key->bypass),
+            key->detail ? ": " : "", key->detail ? key->detail : "");
   else if (c->out && !about) fprintf(c->out, "miss: there is no entry yet\n");
   else if (c->out && strcmp(word, "hit") == 0) fprintf(c->out, "hit: entry %s\n", c->files[i].hex);
   else if (c->out)
@@ -186,7 +189,8 @@ static int explain(cache_t *c) {
   aoth_cache_key_t key;
   aot_status_t status = aoth_cli_pipeline(&c->cli, c->cli.positional[1], &overrides, &pipeline);
   if (status == AOT_OK)
-    status = aoth_pipeline_key(c->cli.session, pipeline, pipeline->run.train.present ? AOTH_STAGES_OPTIMIZER | AOTH_STAGES_STITCH : 0, &key);
+    status = aoth_pipeline_key(c->cli.session, pipeline,
+                               pipeline->run.train.present ? AOTH_STAGES_OPTIMIZER | AOTH_STAGES_STITCH : 0, &key);
   const int code = status == AOT_OK ? tell_difference(c, &key) : aoth_exit_code(status);
   aoth_pipeline_destroy(pipeline);
   return code;
@@ -210,7 +214,8 @@ static int bad_verb(cache_t *c, const char *verb) {
   aot_str_t names[N_VERBS];
   for (size_t i = 0; i < N_VERBS; i++) names[i] = aot_str(verbs[i].name);
   const int near = aoth_nearest(aot_str(verb), names, N_VERBS);
-  aoth_sink_report(c->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.verb", "cache does list, explain, clear or verify, not '%s'%s%s%s", verb,
+  aoth_sink_report(c->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.verb",
+                   "cache does list, explain, clear or verify, not '%s'%s%s%s", verb,
                    near >= 0 ? "; did you mean '" : "", near >= 0 ? verbs[near].name : "", near >= 0 ? "'?" : "");
   return AOTH_EXIT_INPUT;
 }
@@ -241,7 +246,12 @@ static int cache_main(const aoth_command_t *self, int argc, char **argv) {
   cache_t c = {.model = NULL};
   const aoth_flag_t flags[] = {
       {.name = "--model", .value = "F", .help = "explain: model file instead of the pipeline's", .text = &c.model},
-      {.name = "--older-than", .value = "DAYS", .help = "clear: only entries not used for so long", .text = &c.older_than},
+      {
+          .name = "--older-than",
+          .value = "DAYS",
+          .help = "clear: only entries not used for so long",
+          .text = &c.older_than,
+      },
   };
   int code = aoth_cli_init(&c.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 0, 8);
   if (code == AOTH_CLI_GO) {
@@ -258,18 +268,19 @@ const aoth_command_t aoth_cmd_cache = {
     .name = "cache",
     .usage = "cache [list | explain PIPELINE [--model F] | clear [KEY..] [--older-than DAYS] | verify] [options]",
     .summary = "what is kept of earlier compiles, why a run would miss",
-    .text = "Compiled programs are kept on disk and found again by everything that their making depends on: the model,\n"
-            "the stages and those of their options that affect the output, the files of the plugins and of the host, and\n"
-            "the environment variables that plugins read. `run` and `verify` look there first; -v says what came of it.\n"
+    .text = "Compiled programs are kept on disk and found again by everything that their making depends on: the\n"
+            "model, the stages and those of their options that affect the output, the files of the plugins and of\n"
+            "the host, and the environment variables that plugins read. `run` and `verify` look there first; -v says\n"
+            "what came of it.\n"
             "\n"
-            "list      every entry, the one used last first; how much compiled code units keep\n"
-            "explain   would this pipeline hit? If not: the nearest entry, and what differs\n"
-            "clear     removes entries: all, those named by the beginning of their key, those unused for DAYS;\n"
+            "list      every entry, the one used last first; how much compiled code units keep explain   would this\n"
+            "pipeline hit? If not: the nearest entry, and what differs clear     removes entries: all, those named\n"
+            "by the beginning of their key, those unused for DAYS;\n"
             "          without names also what units keep\n"
             "verify    reads every entry; status 1 when one is damaged\n"
             "\n"
-            "The folders are `compiled` and `units` in AOT_CACHE_DIR, or in ~/.cache/aothost. AOT_CACHE_LIMIT bounds them\n"
-            "(1GiB): files unused for longest go first. AOT_CACHE=off, or --no-cache, does without.\n"
+            "The folders are `compiled` and `units` in AOT_CACHE_DIR, or in ~/.cache/aothost. AOT_CACHE_LIMIT bounds\n"
+            "them (1GiB): files unused for longest go first. AOT_CACHE=off, or --no-cache, does without.\n"
             "\n"
             "  aothost cache\n"
             "  aothost cache explain train.yaml --set run.train.optimizer=sgd\n"

@@ -18,7 +18,8 @@ typedef struct export {
   aoth_arena_t *arena;
   aoth_pipeline_t *pipeline;
   aoth_exported_t done;
-} export_t;
+}
+export_t;
 
 static aot_status_t bad_flag(const export_t *x, const char *code, const char *text) {
   aoth_sink_report(x->cli.sink, AOT_SEVERITY_ERROR, NULL, code, "%s", text);
@@ -41,8 +42,8 @@ static aot_status_t read_flags(export_t *x) {
   return bad_flag(x, "export.loss", "--loss takes the number of an output, counted from 0");
 }
 
-/* The stages of a list up to the first that would lead past what is exported: gradients when they are not asked for, a partition,
- * a backend. */
+/* The stages of a list up to the first that would lead past what is exported: gradients when they are not asked for, a
+ * partition, a backend. */
 static aot_status_t run_stages(export_t *x, const aoth_stage_t *stages, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     const aoth_unit_t *u = stages[i].unit;
@@ -78,7 +79,9 @@ static const char *role_word(int32_t role) {
   return role >= 1 && role <= AOT_ROLE_UPDATE ? words[role] : words[0];
 }
 
-static int is_of_leaf(int32_t role) { return role <= AOT_ROLE_STATE || role == AOT_ROLE_GRADIENT || role == AOT_ROLE_UPDATE; }
+static int is_of_leaf(int32_t role) {
+  return role <= AOT_ROLE_STATE || role == AOT_ROLE_GRADIENT || role == AOT_ROLE_UPDATE;
+}
 
 static json_t *ports_json(aot_prog_t *p, const aot_port_t *ports, uint32_t n) {
   json_t *list = json_array();
@@ -88,8 +91,9 @@ static json_t *ports_json(aot_prog_t *p, const aot_port_t *ports, uint32_t n) {
     if (is_of_leaf(ports[i].role)) aoth_graph_leaf_info(p, (aot_leaf_t){ports[i].index}, &leaf);
     if (leaf.n_names) name = leaf.names[0];
     json_array_append_new(list, json_pack("{s:s, s:i, s:s%, s:b}", "role", role_word(ports[i].role), "index",
-                                          (int)aoth_port_number(ports[i].role, ports[i].index), "name", name.size ? name.data : "", (size_t)name.size,
-                                          "none", ports[i].value.id == AOT_NO_ID));
+                                          (int)aoth_port_number(ports[i].role, ports[i].index), "name",
+                                          name.size ? name.data : "", (size_t)name.size, "none",
+                                          ports[i].value.id == AOT_NO_ID));
   }
   return list;
 }
@@ -100,9 +104,9 @@ static aot_status_t write_json(export_t *x) {
   json_t *inputs = ports_json(p, aoth_graph_inputs(p, g), aoth_graph_n_inputs(p, g));
   json_t *outputs = ports_json(p, aoth_graph_outputs(p, g), aoth_graph_n_outputs(p, g));
   json_t *json = json_pack("{s:s, s:s, s:s?, s:s, s:b, s:I, s:i, s:o, s:o, s:o}", "command", "export", "file",
-                           x->cli.positional[0], "output", x->output, "format", x->done.format, "joint", x->joint, "bytes",
-                           (json_int_t)x->done.nbytes, "decomposed", (int)x->done.n_decomposed, "inputs", inputs, "outputs",
-                           outputs, "stages", aoth_records_json(x->cli.session));
+                           x->cli.positional[0], "output", x->output, "format", x->done.format, "joint", x->joint,
+                           "bytes", (json_int_t)x->done.nbytes, "decomposed", (int)x->done.n_decomposed, "inputs",
+                           inputs, "outputs", outputs, "stages", aoth_records_json(x->cli.session));
   const aot_status_t status = aoth_cli_json(&x->cli, json);
   json_decref(json);
   return status;
@@ -123,33 +127,47 @@ static int export_main(const aoth_command_t *self, int argc, char **argv) {
   export_t x = {.loss = -1};
   const aoth_flag_t flags[] = {
       {.name = "--joint", .help = "with the gradients of the loss: the joint program", .set = &x.joint},
-      {.name = "--loss",
-       .value = "K",
-       .help = "with --joint: the output that is the loss, from 0; not needed when there is one only",
-       .text = &x.loss_text},
-      {.name = "--output",
-       .letter = "-o",
-       .value = "F",
-       .help = "where it goes; its suffix is the format: .ir text, .pt2 PyTorch's archive. Left out: text on the standard output",
-       .text = &x.output},
-      {.name = "--pipeline",
-       .value = "P",
-       .help = "run the passes of this pipeline first, up to its partition (without --joint: to what makes gradients)",
-       .text = &x.pipeline_path},
-      {.name = "--use",
-       .value = "STAGE",
-       .help = "run this unit first; may repeat, in order",
-       .list = &x.uses,
-       .with_name = 1},
-      {.name = "--with",
-       .value = "K=V",
-       .help = "an option of the --use before it; may repeat",
-       .list = &x.uses,
-       .with_name = 1},
-      {.name = "--import",
-       .value = "ID",
-       .help = "the importer; found out from the file when left out, ir for text",
-       .text = &x.import_id},
+      {
+          .name = "--loss",
+          .value = "K",
+          .help = "with --joint: the output that is the loss, from 0; not needed when there is one only",
+          .text = &x.loss_text,
+      },
+      {
+          .name = "--output",
+          .letter = "-o",
+          .value = "F",
+          .help = "where it goes; its suffix is the format: .ir text, .pt2 PyTorch's archive. Left out: text on the "
+                  "standard output",
+          .text = &x.output,
+      },
+      {
+          .name = "--pipeline",
+          .value = "P",
+          .help =
+              "run the passes of this pipeline first, up to its partition (without --joint: to what makes gradients)",
+          .text = &x.pipeline_path,
+      },
+      {
+          .name = "--use",
+          .value = "STAGE",
+          .help = "run this unit first; may repeat, in order",
+          .list = &x.uses,
+          .with_name = 1,
+      },
+      {
+          .name = "--with",
+          .value = "K=V",
+          .help = "an option of the --use before it; may repeat",
+          .list = &x.uses,
+          .with_name = 1,
+      },
+      {
+          .name = "--import",
+          .value = "ID",
+          .help = "the importer; found out from the file when left out, ir for text",
+          .text = &x.import_id,
+      },
   };
   int code = aoth_cli_init(&x.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 1, 1);
   if (code == AOTH_CLI_GO) {
@@ -167,12 +185,13 @@ const aoth_command_t aoth_cmd_export = {
     .name = "export",
     .usage = "export FILE [--joint [--loss K]] [-o F] [--pipeline P | --use STAGE [--with K=V]...] [options]",
     .summary = "write a model's functional or joint program, as text or as PyTorch's archive",
-    .text = "Makes the model's program functional (and with --joint differentiates its loss), by the stages given or by\n"
-            "the installed ones that give just that, and writes it with its signature: parameters, buffers, constants\n"
-            "and inputs by name; new values of buffers and inputs, outputs, the loss and the gradients as outputs.\n"
-            "torch.export.load opens what is written to FILE.pt2; operators that PyTorch does not have are decomposed.\n"
-            "What an exported program cannot say is refused, each with its code: export.metadata-mutation,\n"
-            "export.output-requires-grad, ... (docs/RUN.md lists them). `aothost opt` prints any program as it is.\n"
+    .text = "Makes the model's program functional (and with --joint differentiates its loss), by the stages given or\n"
+            "by the installed ones that give just that, and writes it with its signature: parameters, buffers,\n"
+            "constants and inputs by name; new values of buffers and inputs, outputs, the loss and the gradients as\n"
+            "outputs. torch.export.load opens what is written to FILE.pt2; operators that PyTorch does not have are\n"
+            "decomposed. What an exported program cannot say is refused, each with its code:\n"
+            "export.metadata-mutation, export.output-requires-grad, ... (docs/RUN.md lists them). `aothost opt`\n"
+            "prints any program as it is.\n"
             "\n"
             "  aothost export model.pt2 -o functional.pt2\n"
             "  aothost export model.pt2 --joint --loss 0 -o joint.pt2\n"

@@ -133,8 +133,9 @@ static void print_ports(aot_prog_t *p, const char *title, const aot_port_t *port
     aot_type_t t;
     if (ports[i].value.id != AOT_NO_ID && aoth_graph_value_type(p, ports[i].value, &t) == AOT_OK)
       type_text(p, &t, &type);
-    printf("  %-6s %-14s %5u  %-24s %.*s\n", i ? "" : title, role_name(ports[i].role), aoth_port_number(ports[i].role, ports[i].index),
-           type.data ? type.data : "none", (int)ports[i].name.size, ports[i].name.size ? ports[i].name.data : "");
+    printf("  %-6s %-14s %5u  %-24s %.*s\n", i ? "" : title, role_name(ports[i].role),
+           aoth_port_number(ports[i].role, ports[i].index), type.data ? type.data : "none", (int)ports[i].name.size,
+           ports[i].name.size ? ports[i].name.data : "");
     aoth_text_deinit(&type);
   }
 }
@@ -185,8 +186,8 @@ static void print_rules(const inspection_t *in) {
       aoth_text_z(&geometry, " strides ");
       dims_text(in->p, r.strides, r.rank, &geometry);
     }
-    printf("%s  %-12s %u %u%s\n", i ? "" : "\nboundary\n", rule_name(r.kind), aoth_rule_a_number(&r), aoth_rule_b_number(&r),
-           geometry.data ? geometry.data : "");
+    printf("%s  %-12s %u %u%s\n", i ? "" : "\nboundary\n", rule_name(r.kind), aoth_rule_a_number(&r),
+           aoth_rule_b_number(&r), geometry.data ? geometry.data : "");
     aoth_text_deinit(&geometry);
   }
 }
@@ -225,13 +226,17 @@ static int is_to_detach(aot_prog_t *p, const aot_port_t *port) {
 static const struct { /* lists of inputs of the forward (or joint) graph, by number */
   const char *key, *title;
   input_test_t test;
-} input_lists[] = {{"static_inputs", "static inputs", is_static}, {"inputs_to_detach", "inputs to detach", is_to_detach}};
+} input_lists[] = {{"static_inputs", "static inputs", is_static},
+                   {"inputs_to_detach", "inputs to detach", is_to_detach}};
 #define N_INPUT_LISTS (sizeof input_lists / sizeof *input_lists)
 
 static const struct {
   uint32_t bit;
   const char *word;
-} holders[] = {{AOT_HELD_INPUT, "input"}, {AOT_HELD_STATIC, "static"}, {AOT_HELD_OUTPUT, "output"}, {AOT_HELD_GRADIENT, "gradient"}};
+} holders[] = {{AOT_HELD_INPUT, "input"},
+               {AOT_HELD_STATIC, "static"},
+               {AOT_HELD_OUTPUT, "output"},
+               {AOT_HELD_GRADIENT, "gradient"}};
 #define N_HOLDERS (sizeof holders / sizeof *holders)
 
 /* Of a partitioned program: the forward's outputs, and who holds each slot; n_slots 0 for any other. */
@@ -265,9 +270,10 @@ static void print_slots(aot_prog_t *p) {
     if (s.ports[i].role != AOT_ROLE_SAVED || aoth_graph_value_type(p, s.ports[i].value, &t) != AOT_OK) continue;
     type_text(p, &t, &type);
     for (size_t k = 0; k < N_HOLDERS; k++)
-      if (s.held[s.ports[i].index] & holders[k].bit) aoth_text_f(&held, "%s%s", held.size ? ", " : "held by ", holders[k].word);
-    printf("%5u  %-20s %12llu  %s\n", s.ports[i].index, type.data ? type.data : "", (unsigned long long)type_bytes(p, &t),
-           held.size ? held.data : "donated");
+      if (s.held[s.ports[i].index] & holders[k].bit)
+        aoth_text_f(&held, "%s%s", held.size ? ", " : "held by ", holders[k].word);
+    printf("%5u  %-20s %12llu  %s\n", s.ports[i].index, type.data ? type.data : "",
+           (unsigned long long)type_bytes(p, &t), held.size ? held.data : "donated");
     aoth_text_deinit(&type);
     aoth_text_deinit(&held);
   }
@@ -334,10 +340,10 @@ static json_t *ports_json(aot_prog_t *p, const aot_port_t *ports, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     aot_type_t t;
     const int has_type = ports[i].value.id != AOT_NO_ID && aoth_graph_value_type(p, ports[i].value, &t) == AOT_OK;
-    json_array_append_new(list, json_pack("{s:s, s:I, s:o, s:o}", "role", role_name(ports[i].role), "index",
-                                          (json_int_t)aoth_port_number(ports[i].role, ports[i].index), "name",
-                                          aoth_str_json(ports[i].name), "type",
-                                          has_type ? type_json(p, &t) : json_null()));
+    json_array_append_new(list,
+                          json_pack("{s:s, s:I, s:o, s:o}", "role", role_name(ports[i].role), "index",
+                                    (json_int_t)aoth_port_number(ports[i].role, ports[i].index), "name",
+                                    aoth_str_json(ports[i].name), "type", has_type ? type_json(p, &t) : json_null()));
   }
   return list;
 }
@@ -380,10 +386,11 @@ static json_t *rules_json(const inspection_t *in) {
   for (uint32_t i = 0; i < aoth_graph_n_rules(in->p); i++) {
     aot_rule_t r;
     if (aoth_graph_rule(in->p, i, &r) != AOT_OK) continue;
-    json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:s?, s:o, s:o}", "kind", rule_name(r.kind), "a",
-                                          (json_int_t)aoth_rule_a_number(&r), "b", (json_int_t)aoth_rule_b_number(&r), "dtype",
-                                          r.dtype ? aot_dtype_name(r.dtype) : NULL, "shape",
-                                          dims_json(in->p, r.sizes, r.rank), "strides", dims_json(in->p, r.strides, r.rank)));
+    json_array_append_new(list,
+                          json_pack("{s:s, s:I, s:I, s:s?, s:o, s:o}", "kind", rule_name(r.kind), "a",
+                                    (json_int_t)aoth_rule_a_number(&r), "b", (json_int_t)aoth_rule_b_number(&r),
+                                    "dtype", r.dtype ? aot_dtype_name(r.dtype) : NULL, "shape",
+                                    dims_json(in->p, r.sizes, r.rank), "strides", dims_json(in->p, r.strides, r.rank)));
   }
   return list;
 }
@@ -410,8 +417,9 @@ static json_t *slots_json(aot_prog_t *p) {
     json_t *by = json_array();
     for (size_t k = 0; k < N_HOLDERS; k++)
       if (held & holders[k].bit) json_array_append_new(by, json_string(holders[k].word));
-    json_array_append_new(list, json_pack("{s:I, s:o, s:I, s:b, s:o}", "slot", (json_int_t)s.ports[i].index, "type", type_json(p, &t),
-                                          "bytes", (json_int_t)type_bytes(p, &t), "donated", held == 0, "held_by", by));
+    json_array_append_new(list, json_pack("{s:I, s:o, s:I, s:b, s:o}", "slot", (json_int_t)s.ports[i].index, "type",
+                                          type_json(p, &t), "bytes", (json_int_t)type_bytes(p, &t), "donated",
+                                          held == 0, "held_by", by));
   }
   free(s.held);
   return list;
@@ -433,12 +441,13 @@ static json_t *inspection_json(const inspection_t *in, const char *path) {
     json_object_set_new(ops, json_string_value(name), json_integer(in->ops[i].n));
     json_decref(name);
   }
-  json_t *json = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "file", path, "properties",
-                   aoth_properties_json(aoth_prog_properties(in->p)), "nodes", (json_int_t)in->n_nodes, "parameters",
-                   (json_int_t)in->n_parameters, "trained_parameters", (json_int_t)in->n_trained, "parameter_bytes",
-                   (json_int_t)in->parameter_bytes, "buffer_bytes", (json_int_t)in->buffer_bytes, "graphs",
-                   graphs_json(in), "leaves", leaves_json(in), "saved", slots_json(in->p), "boundary", rules_json(in), "symbols",
-                   symbols_json(in), "operators", ops);
+  json_t *json =
+      json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "file", path, "properties",
+                aoth_properties_json(aoth_prog_properties(in->p)), "nodes", (json_int_t)in->n_nodes, "parameters",
+                (json_int_t)in->n_parameters, "trained_parameters", (json_int_t)in->n_trained, "parameter_bytes",
+                (json_int_t)in->parameter_bytes, "buffer_bytes", (json_int_t)in->buffer_bytes, "graphs",
+                graphs_json(in), "leaves", leaves_json(in), "saved", slots_json(in->p), "boundary", rules_json(in),
+                "symbols", symbols_json(in), "operators", ops);
   for (size_t k = 0; json && k < N_INPUT_LISTS; k++)
     json_object_set_new(json, input_lists[k].key, input_list_json(in->p, input_lists[k].test));
   return json;
@@ -467,23 +476,35 @@ static int inspect_main(const aoth_command_t *self, int argc, char **argv) {
   aoth_memory_flags_t memory = {0};
   aoth_cli_t cli;
   const aoth_flag_t flags[] = {
-      {.name = "--import",
-       .value = "ID",
-       .help = "the importer; found out from the file when left out, ir for text",
-       .text = &memory.import_id},
+      {
+          .name = "--import",
+          .value = "ID",
+          .help = "the importer; found out from the file when left out, ir for text",
+          .text = &memory.import_id,
+      },
       {.name = "--memory", .help = "the memory that a step takes; FILE may be a pipeline", .set = &memory.on},
-      {.name = "--use",
-       .value = "STAGE",
-       .help = "of a program: run this unit first; may repeat, the backend is asked",
-       .list = &memory.uses,
-       .with_name = 1},
-      {.name = "--with", .value = "K=V", .help = "an option of the --use before it; may repeat", .list = &memory.uses, .with_name = 1},
+      {
+          .name = "--use",
+          .value = "STAGE",
+          .help = "of a program: run this unit first; may repeat, the backend is asked",
+          .list = &memory.uses,
+          .with_name = 1,
+      },
+      {
+          .name = "--with",
+          .value = "K=V",
+          .help = "an option of the --use before it; may repeat",
+          .list = &memory.uses,
+          .with_name = 1,
+      },
       {.name = "--model", .value = "F", .help = "model file instead of the pipeline's", .text = &memory.model},
       {.name = "--top", .value = "N", .help = "list so many of the largest buffers (16)", .text = &memory.top},
-      {.name = "--budget",
-       .value = "B",
-       .help = "does it fit? bytes (64MiB) or a fraction of the peak with everything saved (0.5)",
-       .text = &memory.budget},
+      {
+          .name = "--budget",
+          .value = "B",
+          .help = "does it fit? bytes (64MiB) or a fraction of the peak with everything saved (0.5)",
+          .text = &memory.budget,
+      },
       {.name = "--simulated", .help = "also what the partition stage's own simulator says", .set = &memory.simulated},
       {.name = "--unit", .value = "ID", .help = "also what this backend or partitioner says", .text = &memory.unit},
       {.name = "--plot", .value = "F", .help = "draw it: F.svg or F.html", .text = &memory.plot},

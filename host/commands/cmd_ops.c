@@ -1,4 +1,5 @@
-/* aothost ops [NAME..]: every operator of the opsets, and what the units found make of it; with --cases, recorded calls; with
+/* aothost ops [NAME..]: every operator of the opsets, and what the units found make of it; with --cases, recorded
+ * calls; with
  * --markdown, both as a page. */
 #include <tools/ops_table.h>
 #include <tools/unit_json.h>
@@ -29,7 +30,8 @@ static void print_totals(const aoth_ops_table_t *t) {
   printf("%u operators", t->n_rows);
   for (uint32_t u = 0; u < t->n_gradients; u++) {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < t->n_rows; i++) n += strcmp(aoth_op_gradient(&t->gradients[u], &t->rows[i]).word, "yes") == 0;
+    for (uint32_t i = 0; i < t->n_rows; i++)
+      n += strcmp(aoth_op_gradient(&t->gradients[u], &t->rows[i]).word, "yes") == 0;
     printf("; %s: %u rules", t->gradients[u].unit->id, n);
   }
   for (uint32_t u = 0; u < t->n_backends; u++) {
@@ -44,8 +46,9 @@ static void print_totals(const aoth_ops_table_t *t) {
   printf("\n");
 }
 
-static const char *const stype_names[] = {"",     "Tensor", "Scalar", "int",           "float",     "bool",  "str", "dtype",
-                                          "layout", "Device", "MemoryFormat", "Generator", "graph", "any", "operator"};
+static const char *const stype_names[] = {"",      "Tensor", "Scalar",  "int",    "float",        "bool",
+                                          "str",   "dtype",  "layout",  "Device", "MemoryFormat", "Generator",
+                                          "graph", "any",    "operator"};
 static const char *stype(int32_t type) {
   return type > 0 && type < (int32_t)(sizeof stype_names / sizeof *stype_names) ? stype_names[type] : "?";
 }
@@ -105,14 +108,16 @@ static json_t *op_json(const aoth_ops_table_t *t, const aoth_op_row_t *r) {
     json_object_set_new(backends, t->backends[u].unit->id, json_string(aoth_op_support(&t->backends[u], r).word));
   return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", r->name, "schema",
                    aoth_str_json(d->schema), "group", aoth_str_json(d->group), "opset", r->opset, "doc",
-                   aoth_str_json(d->doc), "marks", words, "shape_rule", aoth_str_json(r->info.shape_rule), "decomposition",
-                   decomposition[0] == '-' ? json_null() : json_string(decomposition), "functional",
-                   aoth_str_json(r->info.functional), "gradient", gradients, "gradient_why", whys, "backends", backends);
+                   aoth_str_json(d->doc), "marks", words, "shape_rule", aoth_str_json(r->info.shape_rule),
+                   "decomposition", decomposition[0] == '-' ? json_null() : json_string(decomposition), "functional",
+                   aoth_str_json(r->info.functional), "gradient", gradients, "gradient_why", whys, "backends",
+                   backends);
 }
 
 static aot_status_t write_json(const aoth_ops_table_t *t) {
   json_t *list = json_array();
-  for (uint32_t i = 0; t->line->cli.common.json_path && i < t->n_rows; i++) json_array_append_new(list, op_json(t, &t->rows[i]));
+  for (uint32_t i = 0; t->line->cli.common.json_path && i < t->n_rows; i++)
+    json_array_append_new(list, op_json(t, &t->rows[i]));
   json_t *json = json_pack("{s:o}", "operators", list);
   const aot_status_t status = aoth_cli_json(&t->line->cli, json);
   json_decref(json);
@@ -178,8 +183,8 @@ static int read_count(aoth_ops_line_t *line, const char *flag, const char *text,
   char *end;
   *out = text ? strtoull(text, &end, 10) : 0;
   if (!text || (*text >= '0' && *text <= '9' && !*end && *out <= most)) return 1;
-  aoth_sink_report(line->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.number", "%s takes a number up to %llu, not '%s'", flag,
-                   (unsigned long long)most, text);
+  aoth_sink_report(line->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.number", "%s takes a number up to %llu, not '%s'",
+                   flag, (unsigned long long)most, text);
   return 0;
 }
 
@@ -201,44 +206,54 @@ static int check_line(aoth_ops_line_t *line) {
 
 static int ops_main(const aoth_command_t *self, int argc, char **argv) {
   aoth_ops_line_t line = {.cases = NULL};
+  /* clang-format off */
   const aoth_flag_t flags[] = {
       {.name = "--backend", .value = "ID", .help = "only this backend; may be repeated; needed with --cases",
        .list = &line.backends},
       {.name = "--cases", .value = "F", .help = "run these recorded calls", .text = &line.cases},
-      {.name = "--data", .value = "F", .help = "their tensors; data.safetensors beside the cases when left out", .text = &line.data},
-      {.name = "--stages", .value = "IDS", .help = "of cases with gradients, before the backend; autograd,partition-default",
+      {.name = "--data", .value = "F", .help = "their tensors; data.safetensors beside the cases when left out",
+       .text = &line.data},
+      {.name = "--stages", .value = "IDS",
+       .help = "of cases with gradients, before the backend; autograd,partition-default",
        .text = &line.stages},
       {.name = "--mutate", .value = "N",
-       .help = "change arguments of each case in N ways; whatever is asked must run or be refused with a reason", .text = &line.mutate},
+       .help = "change arguments of each case in N ways; whatever is asked must run or be refused with a reason",
+       .text = &line.mutate},
       {.name = "--seed", .value = "S", .help = "of these changes; 0", .text = &line.seed},
-      {.name = "--markdown", .value = "F", .help = "write the list, and the cases' results, as a page", .text = &line.markdown},
+      {.name = "--markdown", .value = "F", .help = "write the list, and the cases' results, as a page",
+       .text = &line.markdown},
   };
+  /* clang-format on */
   int code = aoth_cli_init(&line.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 0, 8);
   if (code == AOTH_CLI_GO) code = check_line(&line);
   if (code == AOTH_CLI_GO && !aoth_cli_session(&line.cli)) code = AOTH_EXIT_INPUT;
   if (code == AOTH_CLI_GO)
-    code = line.markdown ? write_page(&line) : line.mutate ? run_mutants(&line) : line.cases ? run_cases(&line) : list(&line);
+    code = line.markdown ? write_page(&line)
+           : line.mutate ? run_mutants(&line)
+           : line.cases  ? run_cases(&line)
+                         : list(&line);
   free(line.backends.items);
   return aoth_cli_deinit(&line.cli, code);
 }
 
 const aoth_command_t aoth_cmd_ops = {
     .name = "ops",
-    .usage = "ops [NAME..] [--backend ID] [--cases F [--data F] [--stages IDS] [--mutate N [--seed S]]] [--markdown F] [options]",
+    .usage = "ops [NAME..] [--backend ID] [--cases F [--data F] [--stages IDS] [--mutate N [--seed S]]] [--markdown F] "
+             "[options]",
     .summary = "every operator: schema, shape rule, gradient, backends; runs recorded calls",
-    .text = "Lists the operators of all opsets found, or those that fit a NAME or pattern ('*' is any text): group, shape\n"
-            "rule, whether it decomposes (composite: by definition; on-request), whether a unit differentiates it, what each\n"
-            "backend makes of it. With -v an operator is told in full, with every argument and with reasons.\n"
-            "Gradient: yes; functional or decomposed (of what it becomes); none (nothing to differentiate); no; unsaid.\n"
-            "Backend: native; functional (written arguments go first); kernel (an opset brings one); decomposed (refused\n"
-            "nodes are taken apart by the opset); no; unsaid. These are answers by name. A backend is asked node by node\n"
-            "and may still refuse one dtype or size, and what a node decomposes into is known when the node is there:\n"
-            "only --cases shows it.\n"
+    .text = "Lists the operators of all opsets found, or those that fit a NAME or pattern ('*' is any text): group,\n"
+            "shape rule, whether it decomposes (composite: by definition; on-request), whether a unit differentiates\n"
+            "it, what each backend makes of it. With -v an operator is told in full, with every argument and with\n"
+            "reasons. Gradient: yes; functional or decomposed (of what it becomes); none (nothing to differentiate);\n"
+            "no; unsaid. Backend: native; functional (written arguments go first); kernel (an opset brings one);\n"
+            "decomposed (refused nodes are taken apart by the opset); no; unsaid. These are answers by name. A\n"
+            "backend is asked node by node and may still refuse one dtype or size, and what a node decomposes into\n"
+            "is known when the node is there: only --cases shows it.\n"
             "\n"
             "With --cases every recorded call runs through a backend (docs/PIPELINE.md has the format): one row an\n"
             "operator with how many pass forward and backward, the worst error and the first failing case, then the\n"
-            "failures by reason. A case that cannot run counts as failed. Status 1 when one fails. Results that a file\n"
-            "exceptions.txt beside the cases names, each with its reason, may differ; they are counted apart.\n"
+            "failures by reason. A case that cannot run counts as failed. Status 1 when one fails. Results that a\n"
+            "file exceptions.txt beside the cases names, each with its reason, may differ; they are counted apart.\n"
             "\n"
             "With --markdown the list becomes a page, a table a group, with the cases that do not pass; cases run\n"
             "through the first --backend. docs/OPERATORS.md says the command that wrote it.\n"

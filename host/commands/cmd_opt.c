@@ -19,16 +19,18 @@ typedef struct opt {
 /* Common flags that need a pipeline or one of its stages: nothing is ignored in silence. */
 static aot_status_t check_flags(const opt_t *o) {
   if (o->cli.common.sets.n) {
-    aoth_sink_report(o->cli.sink, AOT_SEVERITY_ERROR, NULL, "opt.set", "--set %s: there is no pipeline; --with sets an option of the --use before it",
+    aoth_sink_report(o->cli.sink, AOT_SEVERITY_ERROR, NULL, "opt.set",
+                     "--set %s: there is no pipeline; --with sets an option of the --use before it",
                      o->cli.common.sets.items[0]);
     return AOT_E_INVALID;
   }
   for (uint32_t i = 0; i < o->cli.common.dump_after.n; i++) {
     int known = 0;
-    for (uint32_t k = 0; k < o->n_stages; k++) known |= strcmp(o->stages[k].use, o->cli.common.dump_after.items[i]) == 0;
+    for (uint32_t k = 0; k < o->n_stages; k++)
+      known |= strcmp(o->stages[k].use, o->cli.common.dump_after.items[i]) == 0;
     if (known) continue;
-    aoth_sink_report(o->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.dump-after", "--dump-after %s: no --use names such a stage",
-                     o->cli.common.dump_after.items[i]);
+    aoth_sink_report(o->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.dump-after",
+                     "--dump-after %s: no --use names such a stage", o->cli.common.dump_after.items[i]);
     return AOT_E_INVALID;
   }
   return AOT_OK;
@@ -66,25 +68,33 @@ static aot_status_t run(opt_t *o) {
 static int opt_main(const aoth_command_t *self, int argc, char **argv) {
   opt_t o = {.n_stages = 0};
   const aoth_flag_t flags[] = {
-      {.name = "--use",
-       .value = "STAGE",
-       .help = "run this unit; may repeat, in order",
-       .list = &o.uses,
-       .with_name = 1},
-      {.name = "--with",
-       .value = "K=V",
-       .help = "an option of the --use before it; may repeat",
-       .list = &o.uses,
-       .with_name = 1},
-      {.name = "--output",
-       .letter = "-o",
-       .value = "F",
-       .help = "where the program goes; the standard output when left out",
-       .text = &o.output},
-      {.name = "--import",
-       .value = "ID",
-       .help = "the importer; found out from the file when left out, ir for text",
-       .text = &o.import_id},
+      {
+          .name = "--use",
+          .value = "STAGE",
+          .help = "run this unit; may repeat, in order",
+          .list = &o.uses,
+          .with_name = 1,
+      },
+      {
+          .name = "--with",
+          .value = "K=V",
+          .help = "an option of the --use before it; may repeat",
+          .list = &o.uses,
+          .with_name = 1,
+      },
+      {
+          .name = "--output",
+          .letter = "-o",
+          .value = "F",
+          .help = "where the program goes; the standard output when left out",
+          .text = &o.output,
+      },
+      {
+          .name = "--import",
+          .value = "ID",
+          .help = "the importer; found out from the file when left out, ir for text",
+          .text = &o.import_id,
+      },
   };
   int code = aoth_cli_init(&o.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 1, 1);
   if (code == AOTH_CLI_GO) {

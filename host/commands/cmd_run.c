@@ -14,7 +14,8 @@ typedef struct run_flags {
 
 static aot_status_t train(aoth_run_t *r) {
   const aoth_train_spec_t *t = &r->pipeline->run.train;
-  aot_status_t status = aoth_train(r->step, aoth_session_prog(r->session), t, r->out, r->cli->sink, aoth_session_trace(r->session), &r->train);
+  aot_status_t status = aoth_train(r->step, aoth_session_prog(r->session), t, r->out, r->cli->sink,
+                                   aoth_session_trace(r->session), &r->train);
   r->trained = status == AOT_OK;
   return status;
 }
@@ -31,8 +32,9 @@ static aot_status_t check_first(const aoth_run_t *r, const run_flags_t *flags) {
   const aoth_run_spec_t *spec = &r->pipeline->run;
   AOT_TRY(aoth_check_writable(spec->outputs, "the outputs", &spec->where_outputs, r->cli->sink));
   if (!spec->train.present || !(spec->outputs || flags->grads) || spec->inputs.kind != AOTH_DATA_NONE) return AOT_OK;
-  aoth_sink_report(r->cli->sink, AOT_SEVERITY_ERROR, spec->where_outputs.line ? &spec->where_outputs : &spec->where, "run.inputs",
-                   "the call after training has no inputs; name them: --inputs FILE.safetensors, or 'inputs:' in the run section");
+  aoth_sink_report(
+      r->cli->sink, AOT_SEVERITY_ERROR, spec->where_outputs.line ? &spec->where_outputs : &spec->where, "run.inputs",
+      "the call after training has no inputs; name them: --inputs FILE.safetensors, or 'inputs:' in the run section");
   return AOT_E_INVALID;
 }
 
@@ -40,7 +42,8 @@ static aot_status_t check_first(const aoth_run_t *r, const run_flags_t *flags) {
 static aot_status_t run(aoth_run_t *r, aothost_t *h, const run_flags_t *flags) {
   const aoth_run_spec_t *spec = &r->pipeline->run;
   AOT_TRY(check_first(r, flags));
-  const uint32_t step = spec->outputs || flags->grads ? 0 : AOTHOST_STEP; /* a call after the training wants its forward */
+  /* a call after the training wants its forward */
+  const uint32_t step = spec->outputs || flags->grads ? 0 : AOTHOST_STEP;
   AOT_TRY(aothost_compile(h, spec->train.present ? AOTHOST_OPTIMIZER | step : 0));
   r->step = aoth_api_step(h);
   aoth_run_print_stages(r);
@@ -51,8 +54,12 @@ static aot_status_t run(aoth_run_t *r, aothost_t *h, const run_flags_t *flags) {
 }
 
 static int main_with(aoth_cli_t *cli, const run_flags_t *flags) {
-  aoth_overrides_t overrides = {.model = flags->model, .inputs = flags->inputs, .outputs = flags->outputs,
-                                .seed = flags->seed};
+  aoth_overrides_t overrides = {
+      .model = flags->model,
+      .inputs = flags->inputs,
+      .outputs = flags->outputs,
+      .seed = flags->seed,
+  };
   aoth_run_t r = {.cli = cli};
   aoth_pipeline_t *pipeline = NULL;
   int json_on_stdout = cli->common.json_path && strcmp(cli->common.json_path, "-") == 0;
@@ -75,14 +82,19 @@ static int main_with(aoth_cli_t *cli, const run_flags_t *flags) {
 static int run_main(const aoth_command_t *self, int argc, char **argv) {
   run_flags_t flags = {0};
   aoth_cli_t cli;
+  /* clang-format off */
   const aoth_flag_t rows[] = {
       {.name = "--model", .value = "F", .help = "model file instead of the pipeline's", .text = &flags.model},
-      {.name = "--inputs", .value = "F", .help = "inputs of a single call (input.0, input.1, ..), or 'random'", .text = &flags.inputs},
-      {.name = "--outputs", .value = "F", .help = "where the results of a single call go (safetensors)", .text = &flags.outputs},
-      {.name = "--seed", .value = "N", .help = "of the order of data, random inputs and the model's random numbers", .text = &flags.seed},
+      {.name = "--inputs", .value = "F", .help = "inputs of a single call (input.0, input.1, ..), or 'random'",
+       .text = &flags.inputs},
+      {.name = "--outputs", .value = "F", .help = "where the results of a single call go (safetensors)",
+       .text = &flags.outputs},
+      {.name = "--seed", .value = "N", .help = "of the order of data, random inputs and the model's random numbers",
+       .text = &flags.seed},
       {.name = "--no-cache", .help = "compile anew, and keep nothing", .set = &cli.common.no_cache},
       {.name = "--grads", .help = "also run the backward and keep the gradients", .set = &flags.grads},
   };
+  /* clang-format on */
   int code = aoth_cli_init(&cli, self, argc, argv, rows, sizeof rows / sizeof rows[0], 1, 1);
   if (code == AOTH_CLI_GO) code = main_with(&cli, &flags);
   return aoth_cli_deinit(&cli, code);
@@ -92,9 +104,9 @@ const aoth_command_t aoth_cmd_run = {
     .name = "run",
     .usage = "run PIPELINE [--model F] [--inputs F] [--outputs F] [--seed N] [--grads] [options]",
     .summary = "compile a model, then train it or call it once",
-    .text = "Compiles the pipeline's model. With a train section it trains: Ctrl-C (SIGINT, SIGTERM, SIGHUP) finishes the\n"
-            "step, saves the checkpoint and stops. Without one, or for --outputs, it calls the model once with the inputs.\n"
-            "Status 1 when the loss stops being a number.\n"
+    .text = "Compiles the pipeline's model. With a train section it trains: Ctrl-C (SIGINT, SIGTERM, SIGHUP)\n"
+            "finishes the step, saves the checkpoint and stops. Without one, or for --outputs, it calls the model\n"
+            "once with the inputs. Status 1 when the loss stops being a number.\n"
             "\n"
             "  aothost run pipelines/quickstart.yaml\n"
             "  aothost run pipelines/quickstart.yaml --set run.train.steps=500 --json result.json\n"

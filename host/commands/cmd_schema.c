@@ -36,7 +36,8 @@ static json_t *with_schema(const aoth_unit_t *u) {
 }
 
 typedef struct merging {
-  json_t *stage_ids, *stage_rules, *import_ids, *import_rules, *opset_ids, *optimizer_ids, *optimizer_rules, *device_ids, *device_rules;
+  json_t *stage_ids, *stage_rules, *import_ids, *import_rules, *opset_ids, *optimizer_ids, *optimizer_rules,
+      *device_ids, *device_rules;
 } merging_t;
 
 static json_t *rule(const char *key, const char *id, const char *with, json_t *schema) {
@@ -111,12 +112,16 @@ static json_t *train_schema(merging_t *m) {
   json_object_set_new(p, "lr", number("number", json_real(1e-3), 0, "learning rate"));
   json_object_set_new(p, "min-lr", number("number", json_real(0), 0, "where the schedule ends"));
   json_object_set_new(p, "schedule", json_pack("{s:o, s:s}", "enum", schedules, "default", aoth_schedules[0]));
-  json_object_set_new(p, "step", json_pack("{s:[s, s], s:s}", "enum", aoth_steps[0], aoth_steps[1], "default", aoth_steps[0]));
-  json_object_set_new(p, "accumulate", number("integer", json_integer(1), 1, "micro steps whose gradients are added up for one update"));
-  json_object_set_new(p, "clip-norm", number("number", json_real(0), 0, "the most that the norm of all gradients may be; 0: any"));
+  json_object_set_new(p, "step",
+                      json_pack("{s:[s, s], s:s}", "enum", aoth_steps[0], aoth_steps[1], "default", aoth_steps[0]));
+  json_object_set_new(p, "accumulate",
+                      number("integer", json_integer(1), 1, "micro steps whose gradients are added up for one update"));
+  json_object_set_new(p, "clip-norm",
+                      number("number", json_real(0), 0, "the most that the norm of all gradients may be; 0: any"));
   json_object_set_new(p, "warmup", number("integer", json_integer(0), 0, "steps of growth from 0 to lr"));
   json_object_set_new(p, "data", json_pack("{s:s}", "$ref", "#/$defs/data"));
-  json_object_set_new(p, "seed", typed("integer", "of data order, random inputs and the numbers that the program draws"));
+  json_object_set_new(p, "seed",
+                      typed("integer", "of data order, random inputs and the numbers that the program draws"));
   json_object_set_new(p, "log-every", number("integer", json_integer(10), 0, "steps between log lines; 0: none"));
   json_object_set_new(p, "loss", number("integer", json_integer(0), 0, "number of the user output that is minimised"));
   json_object_set_new(p, "checkpoint",
@@ -144,21 +149,22 @@ static json_t *make_schema(merging_t *m) {
                             "additionalProperties", 0, "allOf", m->import_rules);
   json_t *opsets = json_pack("{s:s, s:o, s:s}", "type", "array", "items", ids_schema(m->opset_ids, "an operator set"),
                              "description", "operator sets to open; all that are found when left out");
-  json_t *operators =
-      json_pack("{s:s, s:o, s:s}", "type", "array", "items",
-                typed("string", "\"mylib::name(Tensor x, Tensor(a!) out) -> ()\""), "description",
-                "schemas of operators that the model uses and no operator set has");
-  json_array_append_new(m->device_ids, json_pack("{s:s, s:s}", "const", "host", "description", "the machine's own memory"));
+  json_t *operators = json_pack("{s:s, s:o, s:s}", "type", "array", "items",
+                                typed("string", "\"mylib::name(Tensor x, Tensor(a!) out) -> ()\""), "description",
+                                "schemas of operators that the model uses and no operator set has");
+  json_array_append_new(m->device_ids,
+                        json_pack("{s:s, s:s}", "const", "host", "description", "the machine's own memory"));
   json_array_append_new(m->device_ids, json_pack("{s:s, s:s}", "type", "string", "pattern", ":"));
-  json_t *run = json_pack("{s:s, s:{s:{s:s}, s:o, s:o, s:o, s:o, s:o, s:o}, s:b, s:o}", "type", "object", "properties", "inputs", "$ref",
-                          "#/$defs/data", "outputs", typed("string", "where the results of one call go"), "seed",
-                          typed("integer", "of random inputs"), "alias-patterns",
-                          number("integer", json_integer(8), 0, "programs for inputs that share memory, at most"), "train",
-                          train_schema(m), "device", ids_schema(m->device_ids, "where the program runs: a device, or device:ordinal"),
-                          "device-with", typed("object", "options of the device"), "additionalProperties", 0, "allOf", m->device_rules);
-  json_t *properties = json_pack("{s:{s:i}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "aot", "const", 1, "vars", vars, "include",
-                                 include, "model", model, "opsets", opsets, "operators", operators, "stages",
-                                 stages_schema(m), "run", run);
+  json_t *run = json_pack(
+      "{s:s, s:{s:{s:s}, s:o, s:o, s:o, s:o, s:o, s:o}, s:b, s:o}", "type", "object", "properties", "inputs", "$ref",
+      "#/$defs/data", "outputs", typed("string", "where the results of one call go"), "seed",
+      typed("integer", "of random inputs"), "alias-patterns",
+      number("integer", json_integer(8), 0, "programs for inputs that share memory, at most"), "train", train_schema(m),
+      "device", ids_schema(m->device_ids, "where the program runs: a device, or device:ordinal"), "device-with",
+      typed("object", "options of the device"), "additionalProperties", 0, "allOf", m->device_rules);
+  json_t *properties =
+      json_pack("{s:{s:i}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "aot", "const", 1, "vars", vars, "include", include,
+                "model", model, "opsets", opsets, "operators", operators, "stages", stages_schema(m), "run", run);
   return json_pack("{s:s, s:s, s:s, s:o, s:[s], s:b, s:{s:o}}", "$schema",
                    "https://json-schema.org/draft/2020-12/schema", "title", "aothost pipeline", "type", "object",
                    "properties", properties, "required", "aot", "additionalProperties", 0, "$defs", "data",
@@ -169,7 +175,8 @@ static int schema(aoth_cli_t *cli) {
   aoth_session_t *s = aoth_cli_session(cli);
   if (!s) return AOTH_EXIT_INPUT;
   aoth_registry_t *r = aoth_session_registry(s);
-  merging_t m = {json_array(), json_array(), json_array(), json_array(), json_array(), json_array(), json_array(), json_array(), json_array()};
+  merging_t m = {json_array(), json_array(), json_array(), json_array(), json_array(),
+                 json_array(), json_array(), json_array(), json_array()};
   for (uint32_t i = 0; i < aoth_registry_n_plugins(r); i++) {
     aoth_plugin_t *p = aoth_registry_plugin(r, i);
     if (p->n_units == 0) continue;

@@ -18,7 +18,7 @@ typedef struct verify {
   aoth_texts_t expects;
   double rtol, atol;
   uint32_t n_rows, n_ok, n_noise; /* noise: differs, and is no clearly further from float64 */
-  json_t *rows; /* of --json */
+  json_t *rows;                   /* of --json */
   int quiet;
 } verify_t;
 
@@ -27,7 +27,8 @@ static int read_tolerance(const aoth_cli_t *cli, const char *flag, const char *t
   if (!text) return 1;
   *out = strtod(text, &end);
   if (*text && !*end && *out >= 0 && isfinite(*out)) return 1;
-  aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "cli.number", "%s takes a number of at least 0, not \"%s\"", flag, text);
+  aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "cli.number", "%s takes a number of at least 0, not \"%s\"",
+                   flag, text);
   return 0;
 }
 
@@ -105,8 +106,8 @@ static aot_status_t verify_file(verify_t *v, aothost_t *h, aothost_t *reference,
   aoth_st_t *file;
   aoth_expect_t e;
   AOT_TRY(aoth_st_open(path, cli->sink, &file));
-  aot_status_t status = aoth_expect_against(aoth_api_step(h), reference ? aoth_api_step(reference) : NULL, file, v->rtol, v->atol,
-                                            cli->sink, &e);
+  aot_status_t status = aoth_expect_against(aoth_api_step(h), reference ? aoth_api_step(reference) : NULL, file,
+                                            v->rtol, v->atol, cli->sink, &e);
   if (status == AOT_OK) {
     if (!v->quiet) {
       printf("%s\n%-44s %-22s %10s %10s %10s", path, "key", "expected", "max abs", "max rel", "rel L2");
@@ -142,8 +143,13 @@ typedef struct reference {
 /* The pipeline's stages, the last of which is the backend, over the program in float64. */
 static aot_status_t open_reference(const verify_t *v, aoth_cli_t *cli, reference_t *r) {
   const aoth_common_t *c = &cli->common;
-  const aoth_session_config_t config = {.sink = cli->sink, .plugin_dirs = c->plugin_dirs.items, .n_plugin_dirs = c->plugin_dirs.n,
-                                        .no_cache = 1, .prepare = aoth_widen};
+  const aoth_session_config_t config = {
+      .sink = cli->sink,
+      .plugin_dirs = c->plugin_dirs.items,
+      .n_plugin_dirs = c->plugin_dirs.n,
+      .no_cache = 1,
+      .prepare = aoth_widen,
+  };
   aoth_overrides_t overrides = {.model = v->model, .sets = c->sets.items, .n_sets = c->sets.n};
   r->session = aoth_session_create(&config);
   if (!r->session) return AOT_E_EXHAUSTED;
@@ -205,8 +211,8 @@ static int main_with(verify_t *v, aoth_cli_t *cli) {
   if (status == AOT_OK && !v->quiet)
     printf("%u of %u keys agree (rtol %g, atol %g)\n", v->n_ok, v->n_rows, v->rtol, v->atol);
   if (status == AOT_OK && !v->quiet && v->n_noise)
-    printf("%u of them differ by noise: no more than %d times as far from the float64 run as what was recorded\n", v->n_noise,
-           AOTH_CLEARLY_FURTHER);
+    printf("%u of them differ by noise: no more than %d times as far from the float64 run as what was recorded\n",
+           v->n_noise, AOTH_CLEARLY_FURTHER);
   if (status == AOT_OK && !v->quiet) tell_of_draws(v, h);
   if (status == AOT_OK) status = write_json(v, cli, session, h, pipeline);
   close_reference(&reference);
@@ -224,12 +230,18 @@ static int verify_main(const aoth_command_t *self, int argc, char **argv) {
       {.name = "--expect", .value = "E", .help = "expectation file; may be given several times", .list = &v.expects},
       {.name = "--no-cache", .help = "compile anew, and keep nothing", .set = &cli.common.no_cache},
       {.name = "--rtol", .value = "R", .help = "relative tolerance, 1e-4", .text = &v.rtol_text},
-      {.name = "--against", .value = "f64", .help = "judge what differs by a run in float64 on backend-ref", .text = &v.against},
+      {
+          .name = "--against",
+          .value = "f64",
+          .help = "judge what differs by a run in float64 on backend-ref",
+          .text = &v.against,
+      },
       {.name = "--atol", .value = "A", .help = "absolute tolerance, 1e-5", .text = &v.atol_text},
   };
   int code = aoth_cli_init(&cli, self, argc, argv, flags, sizeof flags / sizeof flags[0], 1, 1);
   if (code == AOTH_CLI_GO && v.expects.n == 0) {
-    aoth_sink_report(cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.missing", "verify needs an expectation file: --expect E.safetensors");
+    aoth_sink_report(cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.missing",
+                     "verify needs an expectation file: --expect E.safetensors");
     code = AOTH_EXIT_INPUT;
   }
   if (code == AOTH_CLI_GO &&

@@ -1,5 +1,5 @@
-/* A plugin that calls _exit takes the whole command with it, and no handler hears of it. So the command has an _exit of its own,
- * which plugins find before the C library's; exit() is heard of by itself (crash.h). */
+/* A plugin that calls _exit takes the whole command with it, and no handler hears of it. So the command has an _exit of
+ * its own, which plugins find before the C library's; exit() is heard of by itself (crash.h). */
 #define _GNU_SOURCE /* syscall */
 #include <aot/base.h>
 #include <pipeline/crash.h>

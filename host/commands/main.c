@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const aoth_command_t *const commands[] = {&aoth_cmd_run,     &aoth_cmd_verify,  &aoth_cmd_ab,    &aoth_cmd_check, &aoth_cmd_opt, &aoth_cmd_export,
-                                                 &aoth_cmd_inspect, &aoth_cmd_plugins, &aoth_cmd_ops,
-                                                 &aoth_cmd_cache,   &aoth_cmd_schema};
+static const aoth_command_t *const commands[] = {&aoth_cmd_run, &aoth_cmd_verify, &aoth_cmd_ab,      &aoth_cmd_check,
+                                                 &aoth_cmd_opt, &aoth_cmd_export, &aoth_cmd_inspect, &aoth_cmd_plugins,
+                                                 &aoth_cmd_ops, &aoth_cmd_cache,  &aoth_cmd_schema};
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 
 static int help(void) {
@@ -67,7 +67,8 @@ int main(int argc, char **argv) {
   }
   const aoth_command_t *command = find(name);
   if (!command) return unknown(name);
-  if (!aoth_contain_begin()) fprintf(stderr, "aothost: crashes of plugins are not contained: no thread, or no memory, for it\n");
+  if (!aoth_contain_begin())
+    fprintf(stderr, "aothost: crashes of plugins are not contained: no thread, or no memory, for it\n");
   const int code = command->main(command, argc - 1, argv + 1);
   aoth_contain_end();
   return code;

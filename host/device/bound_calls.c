@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-aot_status_t aoth_bound_calls_init(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_device_t *device, const aot_exe_t *exe,
-                                   const aot_exe_t *exe_self) {
+aot_status_t aoth_bound_calls_init(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_device_t *device,
+                                   const aot_exe_t *exe, const aot_exe_t *exe_self) {
   aot_device_info_t info = {.struct_size = sizeof info};
   *b = (aoth_bound_calls_t){.device = device, .exe = exe, .exe_self = exe_self};
   AOT_TRY(device->info(device, &info));
@@ -47,7 +47,8 @@ aot_status_t aoth_bound_calls_deinit(aoth_bound_calls_t *b, aot_ctx_t *ctx) {
 
 static int same_tensors(const aot_tensor_t *a, const aot_tensor_t *b, uint64_t n) {
   for (uint64_t i = 0; i < n; i++) {
-    if (a[i].data != b[i].data || a[i].nbytes != b[i].nbytes || a[i].dtype != b[i].dtype || a[i].rank != b[i].rank || a[i].offset != b[i].offset)
+    if (a[i].data != b[i].data || a[i].nbytes != b[i].nbytes || a[i].dtype != b[i].dtype || a[i].rank != b[i].rank ||
+        a[i].offset != b[i].offset)
       return 0;
     const size_t size = a[i].rank > 0 ? (size_t)a[i].rank * sizeof(int64_t) : 0;
     if (size && (memcmp(a[i].sizes, b[i].sizes, size) != 0 || memcmp(a[i].strides, b[i].strides, size) != 0)) return 0;
@@ -56,9 +57,10 @@ static int same_tensors(const aot_tensor_t *a, const aot_tensor_t *b, uint64_t n
 }
 
 static int same_binding(const aot_binding_t *a, const aot_binding_t *b) {
-  return a->graph.kind == b->graph.kind && a->graph.number == b->graph.number && a->n_inputs == b->n_inputs && a->n_outputs == b->n_outputs &&
-         a->graph.n_symbols == b->graph.n_symbols &&
-         (a->graph.n_symbols == 0 || memcmp(a->graph.symbols, b->graph.symbols, (size_t)a->graph.n_symbols * sizeof(int64_t)) == 0) &&
+  return a->graph.kind == b->graph.kind && a->graph.number == b->graph.number && a->n_inputs == b->n_inputs &&
+         a->n_outputs == b->n_outputs && a->graph.n_symbols == b->graph.n_symbols &&
+         (a->graph.n_symbols == 0 ||
+          memcmp(a->graph.symbols, b->graph.symbols, (size_t)a->graph.n_symbols * sizeof(int64_t)) == 0) &&
          same_tensors(a->inputs, b->inputs, a->n_inputs) && same_tensors(a->outputs, b->outputs, a->n_outputs);
 }
 
@@ -83,7 +85,8 @@ static int64_t *copy_tensors(aot_tensor_t *to, const aot_tensor_t *from, uint64_
 
 static int keep_binding(aoth_bound_call_t *row, const aot_binding_t *what) {
   const size_t n_tensors = (size_t)(what->n_inputs + what->n_outputs), n_symbols = (size_t)what->graph.n_symbols;
-  const size_t n_dims = count_dims(what->inputs, what->n_inputs) + count_dims(what->outputs, what->n_outputs) + n_symbols;
+  const size_t n_dims =
+      count_dims(what->inputs, what->n_inputs) + count_dims(what->outputs, what->n_outputs) + n_symbols;
   aot_tensor_t *tensors = malloc(n_tensors * sizeof *tensors + (n_dims + 1) * sizeof(int64_t));
   if (!tensors) return 0;
   int64_t *dims = copy_tensors(tensors, what->inputs, what->n_inputs, (int64_t *)(void *)(tensors + n_tensors));
@@ -99,7 +102,8 @@ static int keep_binding(aoth_bound_call_t *row, const aot_binding_t *what) {
 
 /* ---- binding ---- */
 
-/* One arena for all calls, which run one after the other. A larger one comes instead of it: what was bound to the old one goes. */
+/* One arena for all calls, which run one after the other. A larger one comes instead of it: what was bound to the
+ * old one goes. */
 static aot_status_t need_arena(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_graph_at_t *graph) {
   aot_exe_plan_t plan = {.struct_size = sizeof plan};
   AOT_TRY(b->exe->plan(b->exe_self, ctx, graph, &plan));
@@ -110,7 +114,8 @@ static aot_status_t need_arena(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_
 
 static aot_status_t bind_row(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_binding_t *what, aoth_bound_call_t *row) {
   const aot_binding_t *binding = &row->binding;
-  if (!keep_binding(row, what)) return aoth_report_error(ctx, AOT_E_EXHAUSTED, "run.memory", "no memory to bind a call");
+  if (!keep_binding(row, what))
+    return aoth_report_error(ctx, AOT_E_EXHAUSTED, "run.memory", "no memory to bind a call");
   row->binding.arena = b->arena;
   if (b->copies) {
     AOT_TRY(aoth_staging_init(&row->staging, ctx, b->device, &row->binding));
@@ -150,9 +155,17 @@ typedef struct run {
 } run_t;
 
 static aot_status_t submit(const run_t *r, const aot_point_t *wait, aot_point_t done) {
-  const aot_submission_t submission = {.struct_size = sizeof submission, .queue = r->b->queue, .waits = wait,
-                                       .n_waits = wait != NULL, .signals = &done, .n_signals = 1, .symbols = r->symbols,
-                                       .n_symbols = r->row->binding.graph.n_symbols, .open = r->open};
+  const aot_submission_t submission = {
+      .struct_size = sizeof submission,
+      .queue = r->b->queue,
+      .waits = wait,
+      .n_waits = wait != NULL,
+      .signals = &done,
+      .n_signals = 1,
+      .symbols = r->symbols,
+      .n_symbols = r->row->binding.graph.n_symbols,
+      .open = r->open,
+  };
   return r->b->exe->submit(r->b->exe_self, r->ctx, r->row->call, &submission);
 }
 
@@ -176,7 +189,8 @@ static aot_status_t run_staged(run_t *r) {
   const aot_output_sink_t open = aoth_staged_sink(&staged);
   if (r->open) r->open = &open;
   aot_timeline_t *t = b->timeline;
-  const aot_point_t written = {t, b->height + 1}, done = {t, b->height + 2}, stopped = {t, b->height + 3}, read = {t, b->height + 4};
+  const aot_point_t written = {t, b->height + 1}, done = {t, b->height + 2}, stopped = {t, b->height + 3},
+                    read = {t, b->height + 4};
   b->height = read.value;
   const aot_status_t status = put_staged(r, written, done);
   if (status != AOT_OK) {

@@ -1,5 +1,5 @@
-/* Calls of an executable, bound to memory once and submitted as often as the same memory is used again. The memory is the host's;
- * where the device has its own, buffers stand for it (staging.h). */
+/* Calls of an executable, bound to memory once and submitted as often as the same memory is used again. The memory is
+ * the host's; where the device has its own, buffers stand for it (staging.h). */
 #ifndef AOTH_BOUND_CALLS_H
 #define AOTH_BOUND_CALLS_H
 
@@ -32,8 +32,8 @@ typedef struct aoth_bound_calls {
 } aoth_bound_calls_t;
 
 /* Queues, timeline, no calls. After a failure, too: deinit. */
-aot_status_t aoth_bound_calls_init(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_device_t *device, const aot_exe_t *exe,
-                                   const aot_exe_t *exe_self);
+aot_status_t aoth_bound_calls_init(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_device_t *device,
+                                   const aot_exe_t *exe, const aot_exe_t *exe_self);
 aot_status_t aoth_bound_calls_deinit(aoth_bound_calls_t *b, aot_ctx_t *ctx); /* while the executable lives */
 
 /* Bind unless it is bound so already, submit, wait. symbols: in and out, as in aot_submission_t. [run-thread] */

@@ -25,13 +25,14 @@ static aot_status_t no_memory(aot_ctx_t *ctx, uint64_t nbytes) {
   struct sysinfo machine;
   const unsigned long long left = sysinfo(&machine) == 0 ? (unsigned long long)machine.freeram * machine.mem_unit : 0;
   return aoth_report_error(ctx, AOT_E_EXHAUSTED, "device.memory", "no memory for %llu bytes; %llu are free on the host",
-                       (unsigned long long)nbytes, left);
+                           (unsigned long long)nbytes, left);
 }
 
 static aot_status_t info(const aot_device_t *d, aot_device_info_t *out) {
   struct sysinfo machine;
   const uint32_t size = out->struct_size;
-  aot_device_info_t full = {.struct_size = size, .flags = AOT_DEVICE_HOST_VISIBLE, .name = {"host", 4}, .alignment = AOTH_HOST_ALIGN};
+  aot_device_info_t full = {
+      .struct_size = size, .flags = AOT_DEVICE_HOST_VISIBLE, .name = {"host", 4}, .alignment = AOTH_HOST_ALIGN};
   (void)d;
 #if defined(__x86_64__)
   full.architecture = (aot_str_t){"x86-64", 6};
@@ -51,7 +52,8 @@ static aot_status_t info(const aot_device_t *d, aot_device_info_t *out) {
 static aot_status_t host_alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t nbytes, void **out) {
   (void)d;
   *out = NULL;
-  if (nbytes < SIZE_MAX / 2 && posix_memalign(out, AOTH_HOST_ALIGN, (size_t)nbytes + AOTH_HOST_ALIGN) == 0) return AOT_OK;
+  if (nbytes < SIZE_MAX / 2 && posix_memalign(out, AOTH_HOST_ALIGN, (size_t)nbytes + AOTH_HOST_ALIGN) == 0)
+    return AOT_OK;
   return no_memory(ctx, nbytes);
 }
 
@@ -119,7 +121,9 @@ static aot_status_t raise_to(aot_ctx_t *ctx, aot_point_t point, aot_status_t sta
   }
   pthread_cond_broadcast(&t->raised);
   pthread_mutex_unlock(&t->lock);
-  return is_higher ? AOT_OK : aoth_report_error(ctx, AOT_E_INVALID, "device.timeline", "a timeline is to be raised to a number that it has passed");
+  return is_higher ? AOT_OK
+                   : aoth_report_error(ctx, AOT_E_INVALID, "device.timeline",
+                                       "a timeline is to be raised to a number that it has passed");
 }
 
 static aot_status_t signal_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t point) {
@@ -145,8 +149,9 @@ static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t
   const aot_status_t status = t->failed_value == point.value ? t->failed : AOT_OK;
   pthread_mutex_unlock(&t->lock);
   if (reached >= point.value) return status;
-  return aoth_report_error(ctx, AOT_E_UNAVAILABLE, "device.timeout", "waited %.1f s for point %llu of a timeline that stands at %llu",
-                       (double)timeout_ns / 1e9, (unsigned long long)point.value, (unsigned long long)reached);
+  return aoth_report_error(ctx, AOT_E_UNAVAILABLE, "device.timeout",
+                           "waited %.1f s for point %llu of a timeline that stands at %llu", (double)timeout_ns / 1e9,
+                           (unsigned long long)point.value, (unsigned long long)reached);
 }
 
 static uint64_t value(const aot_device_t *d, aot_timeline_t *t) {
@@ -199,7 +204,8 @@ static aot_status_t queue_signal(const aot_device_t *d, aot_ctx_t *ctx, aot_queu
   return raise_to(ctx, point, failed);
 }
 
-static aot_status_t enqueue(const aot_ext_host_work_t *x, aot_ctx_t *ctx, aot_queue_t *q, aot_host_work_t work, void *self) {
+static aot_status_t enqueue(const aot_ext_host_work_t *x, aot_ctx_t *ctx, aot_queue_t *q, aot_host_work_t work,
+                            void *self) {
   (void)x;
   (void)ctx;
   q->failed = work(self, q->failed);
@@ -218,10 +224,25 @@ static const void *get_ext(const aot_table_t *d, const char *id) {
 
 const aot_device_t *aoth_host_device(void) {
   static const aot_device_t device = {
-      .head = {.struct_size = sizeof device, .destroy = destroy, .get_ext = get_ext}, .info = info, .alloc = alloc, .free = release,
-      .host_alloc = host_alloc, .host_free = host_free, .queue_create = queue_create, .queue_destroy = queue_destroy,
-      .timeline_create = timeline_create, .timeline_destroy = timeline_destroy, .write = write_to, .read = read_from,
-      .copy = copy, .fill = fill, .wait = queue_wait, .signal = queue_signal, .signal_host = signal_host,
-      .wait_host = wait_host, .value = value};
+      .head = {.struct_size = sizeof device, .destroy = destroy, .get_ext = get_ext},
+      .info = info,
+      .alloc = alloc,
+      .free = release,
+      .host_alloc = host_alloc,
+      .host_free = host_free,
+      .queue_create = queue_create,
+      .queue_destroy = queue_destroy,
+      .timeline_create = timeline_create,
+      .timeline_destroy = timeline_destroy,
+      .write = write_to,
+      .read = read_from,
+      .copy = copy,
+      .fill = fill,
+      .wait = queue_wait,
+      .signal = queue_signal,
+      .signal_host = signal_host,
+      .wait_host = wait_host,
+      .value = value,
+  };
   return &device;
 }

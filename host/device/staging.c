@@ -18,7 +18,8 @@ static int by_place(const void *a, const void *b) {
 
 static void add_pieces(aoth_staging_t *g, const aot_tensor_t *t, uint64_t n, int is_input) {
   for (uint64_t i = 0; i < n; i++) {
-    const aoth_staged_t piece = {.host = t[i].data, .buffer = {0, t[i].nbytes}, .is_input = is_input, .is_output = !is_input};
+    const aoth_staged_t piece = {
+        .host = t[i].data, .buffer = {0, t[i].nbytes}, .is_input = is_input, .is_output = !is_input};
     if (piece.host) g->pieces[g->n_pieces++] = piece;
   }
 }
@@ -52,7 +53,8 @@ static uint64_t address_of(const aoth_staging_t *g, const char *host) {
   return g->pieces[low].buffer.address + (uint64_t)(host - g->pieces[low].host);
 }
 
-aot_status_t aoth_staging_init(aoth_staging_t *g, aot_ctx_t *ctx, const aot_device_t *device, const aot_binding_t *host) {
+aot_status_t aoth_staging_init(aoth_staging_t *g, aot_ctx_t *ctx, const aot_device_t *device,
+                               const aot_binding_t *host) {
   const uint64_t n = host->n_inputs + host->n_outputs;
   *g = (aoth_staging_t){.binding = *host};
   g->tensors = malloc((size_t)(n + 1) * sizeof *g->tensors);
@@ -61,7 +63,8 @@ aot_status_t aoth_staging_init(aoth_staging_t *g, aot_ctx_t *ctx, const aot_devi
   add_pieces(g, host->inputs, host->n_inputs, 1);
   add_pieces(g, host->outputs, host->n_outputs, 0);
   join_pieces(g);
-  for (uint64_t i = 0; i < g->n_pieces; i++) AOT_TRY(device->alloc(device, ctx, g->pieces[i].buffer.nbytes, &g->pieces[i].buffer));
+  for (uint64_t i = 0; i < g->n_pieces; i++)
+    AOT_TRY(device->alloc(device, ctx, g->pieces[i].buffer.nbytes, &g->pieces[i].buffer));
   for (uint64_t i = 0; i < n; i++) {
     g->tensors[i] = i < host->n_inputs ? host->inputs[i] : host->outputs[i - host->n_inputs];
     if (g->tensors[i].data) g->tensors[i].data = (void *)(uintptr_t)address_of(g, g->tensors[i].data);
@@ -92,7 +95,8 @@ aot_status_t aoth_staging_deinit(aoth_staging_t *g, aot_ctx_t *ctx, const aot_de
 
 /* ---- a run ---- */
 
-aot_status_t aoth_staging_write(aoth_staging_t *g, aot_ctx_t *ctx, const aot_device_t *device, aot_queue_t *q, uint64_t *copied) {
+aot_status_t aoth_staging_write(aoth_staging_t *g, aot_ctx_t *ctx, const aot_device_t *device, aot_queue_t *q,
+                                uint64_t *copied) {
   const uint64_t n_open = g->n_open;
   g->n_open = 0;
   AOT_TRY(free_pieces(ctx, device, g->open, n_open));
@@ -105,8 +109,8 @@ aot_status_t aoth_staging_write(aoth_staging_t *g, aot_ctx_t *ctx, const aot_dev
   return AOT_OK;
 }
 
-static aot_status_t read_pieces(aot_ctx_t *ctx, const aot_device_t *device, aot_queue_t *q, const aoth_staged_t *pieces, uint64_t n,
-                                uint64_t *copied) {
+static aot_status_t read_pieces(aot_ctx_t *ctx, const aot_device_t *device, aot_queue_t *q, const aoth_staged_t *pieces,
+                                uint64_t n, uint64_t *copied) {
   for (uint64_t i = 0; i < n; i++) {
     if (!pieces[i].is_output) continue;
     AOT_TRY(device->read(device, ctx, q, pieces[i].host, pieces[i].buffer));
@@ -115,7 +119,8 @@ static aot_status_t read_pieces(aot_ctx_t *ctx, const aot_device_t *device, aot_
   return AOT_OK;
 }
 
-aot_status_t aoth_staging_read(const aoth_staging_t *g, aot_ctx_t *ctx, const aot_device_t *device, aot_queue_t *q, uint64_t *copied) {
+aot_status_t aoth_staging_read(const aoth_staging_t *g, aot_ctx_t *ctx, const aot_device_t *device, aot_queue_t *q,
+                               uint64_t *copied) {
   AOT_TRY(read_pieces(ctx, device, q, g->pieces, g->n_pieces, copied));
   return read_pieces(ctx, device, q, g->open, g->n_open, copied);
 }
@@ -150,5 +155,6 @@ static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, con
 }
 
 aot_output_sink_t aoth_staged_sink(aoth_staged_sink_t *self) {
-  return (aot_output_sink_t){.head = {.struct_size = (uint32_t)sizeof(aot_output_sink_t), .self = self}, .allocate = allocate};
+  return (aot_output_sink_t){.head = {.struct_size = (uint32_t)sizeof(aot_output_sink_t), .self = self},
+                             .allocate = allocate};
 }

@@ -8,25 +8,26 @@
  *
  * Tensors are aot_tensor_t of aot/base.h: storage, geometry, dtype. Those given are copied (see
  * aothost_forward_in_place), and may be ones that were got; those
- * got are borrowed until the next call that runs, resets or closes (a leaf that is set may from then on stand elsewhere: get it
- * again). Results have the keys of expectation files:
+ * got are borrowed until the next call that runs, resets or closes (a leaf that is set may from then on stand
+ * elsewhere: get it again). Results have the keys of expectation files:
  *
  *     output.K         user output K                   grad.NAME          gradient of a parameter, by any of its names
  *     input_after.K    user input K after the call     grad.input.K       gradient of user input K
  *     param.NAME  buffer.NAME  state.NAME              leaves as they are now (buffer_after.NAME is buffer.NAME)
  *
- * Every function answers AOT_OK or a status (-3: a plugin failed); the story goes to config.message, located and with a hint.
+ * Every function answers AOT_OK or a status (-3: a plugin failed); the story goes to config.message, located and with a
+ * hint.
  *
- * Threads: a handle serves one thread at a time, whichever; it may be opened in one and closed in another. Handles share nothing,
- * so several may be opened, compiled and run at once. config.message is called on the thread that called the function. Plugins
- * are loaded once in a process and never unloaded. What the caller gives (texts, tensors, config) is the caller's and is read
- * only while the function runs; what it gets belongs to the handle.
+ * Threads: a handle serves one thread at a time, whichever; it may be opened in one and closed in another. Handles
+ * share nothing, so several may be opened, compiled and run at once. config.message is called on the thread that called
+ * the function. Plugins are loaded once in a process and never unloaded. What the caller gives (texts, tensors, config)
+ * is the caller's and is read only while the function runs; what it gets belongs to the handle.
  *
- * The process is the caller's too: no signal handler is installed, no signal blocked, no exit made, unless a handle is opened
- * with AOTHOST_CONTAIN. While such a handle is open, a plugin call that ends in SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT, or
- * calls exit(), is named on the standard error with its stage and last node, leaves its bundle if one was asked for, and the
- * process ends with status 3: what a crash leaves of memory and locks can not be worked on with. Other crashes go to the handlers
- * that were there before; these are put back when the last such handle is closed. */
+ * The process is the caller's too: no signal handler is installed, no signal blocked, no exit made, unless a handle is
+ * opened with AOTHOST_CONTAIN. While such a handle is open, a plugin call that ends in SIGSEGV, SIGBUS, SIGFPE, SIGILL
+ * or SIGABRT, or calls exit(), is named on the standard error with its stage and last node, leaves its bundle if one
+ * was asked for, and the process ends with status 3: what a crash leaves of memory and locks can not be worked on with.
+ * Other crashes go to the handlers that were there before; these are put back when the last such handle is closed. */
 #ifndef AOTHOST_H
 #define AOTHOST_H
 
@@ -41,7 +42,8 @@ extern "C" {
 
 typedef struct aothost aothost_t;
 
-/* text: one or more complete lines, as the command prints them; severity (AOT_SEVERITY_* of aot/diag.h) of the worst. */
+/* text: one or more complete lines, as the command prints them; severity (AOT_SEVERITY_* of aot/diag.h) of the
+ * worst. */
 typedef void (*aothost_message_t)(void *self, int32_t severity, const char *text);
 
 #define AOTHOST_NO_CACHE 1u /* compile anew, keep nothing */
@@ -50,7 +52,7 @@ typedef void (*aothost_message_t)(void *self, int32_t severity, const char *text
 typedef struct aothost_config {
   uint32_t struct_size; /* sizeof(aothost_config_t) */
   uint32_t n_sets, n_plugin_dirs;
-  uint32_t flags;       /* AOTHOST_NO_CACHE, AOTHOST_CONTAIN */
+  uint32_t flags;                 /* AOTHOST_NO_CACHE, AOTHOST_CONTAIN */
   const char *model;              /* model file; NULL: the pipeline's */
   const char *const *sets;        /* "stages.partition-mincut.distance-base=1.5" */
   const char *const *plugin_dirs; /* searched before the usual places */
@@ -58,14 +60,15 @@ typedef struct aothost_config {
   void *message_self;
 } aothost_config_t;
 
-/* Reads and checks the pipeline file. config may be NULL. On failure *out is NULL, unless memory allows a handle that only
- * holds the messages: aothost_close it in any case. */
+/* Reads and checks the pipeline file. config may be NULL. On failure *out is NULL, unless memory allows a handle that
+ * only holds the messages: aothost_close it in any case. */
 aot_status_t aothost_open(const char *pipeline, const aothost_config_t *config, aothost_t **out);
-void aothost_close(aothost_t *h); /* NULL is fine */
+void aothost_close(aothost_t *h);                 /* NULL is fine */
 const char *aothost_messages(const aothost_t *h); /* everything told so far */
 
 #define AOTHOST_OPTIMIZER 1u /* also add run.train.optimizer's update to the program */
-#define AOTHOST_STEP 2u      /* with OPTIMIZER: forward, backward and update as one graph (aothost_step), where run.train.step says so;
+#define AOTHOST_STEP                                                                                                   \
+  2u /* with OPTIMIZER: forward, backward and update as one graph (aothost_step), where run.train.step says so;
                                 none of them by itself then */
 /* Import the model, run the stages, load the executable. Once. */
 aot_status_t aothost_compile(aothost_t *h, uint32_t flags);
@@ -77,25 +80,29 @@ int aothost_has_backward(const aothost_t *h);
 int aothost_has_update(const aothost_t *h);
 int aothost_has_step(const aothost_t *h);
 
-/* Inputs may be the same tensor, or tensors that overlap: the program sees one memory where there is one. When that matters
- * (it writes an input), another program is compiled for the way in which they share it, up to run.alias-patterns of them. */
+/* Inputs may be the same tensor, or tensors that overlap: the program sees one memory where there is one. When that
+ * matters (it writes an input), another program is compiled for the way in which they share it, up to
+ * run.alias-patterns of them. */
 aot_status_t aothost_forward(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs);
-/* The same, and the new numbers of inputs that the program writes go to the caller's own memory, which then must be writable.
- * An input whose sizes and strides the program changes keeps its descriptor: input_after.K has the new one. */
+/* The same, and the new numbers of inputs that the program writes go to the caller's own memory, which then must be
+ * writable. An input whose sizes and strides the program changes keeps its descriptor: input_after.K has the new
+ * one. */
 aot_status_t aothost_forward_in_place(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs);
-/* tangents[k] belongs to user output k; data NULL with nbytes 0, and those beyond n: zeros. tangents NULL with n 0: one for
- * output 0, which must be one number (a loss). */
+/* tangents[k] belongs to user output k; data NULL with nbytes 0, and those beyond n: zeros. tangents NULL with n 0: one
+ * for output 0, which must be one number (a loss). */
 aot_status_t aothost_backward(aothost_t *h, const aot_tensor_t *tangents, uint32_t n_tangents);
 aot_status_t aothost_update(aothost_t *h, double lr);
-/* Forward, backward and update at once, of a program compiled with AOTHOST_STEP that has_step. Leaves output.N of the loss, and the
- * parameters, buffers and states after it; no other outputs and no gradients. */
+/* Forward, backward and update at once, of a program compiled with AOTHOST_STEP that has_step. Leaves output.N of the
+ * loss, and the parameters, buffers and states after it; no other outputs and no gradients. */
 aot_status_t aothost_step(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, double lr);
-/* With run.train.accumulate aothost_step adds its gradients up only, and this updates by their sum, the mean over micro steps. */
+/* With run.train.accumulate aothost_step adds its gradients up only, and this updates by their sum, the mean over
+ * micro steps. */
 aot_status_t aothost_apply(aothost_t *h, double lr);
 aot_status_t aothost_reset(aothost_t *h); /* leaves as in the model file, offset 0 */
 
-/* Of a program whose random numbers are explicit (stage rng): what the next forward draws is a function of seed and offset. Each
- * forward moves the offset on; a run that goes on from a saved offset draws what it would have drawn. At first run.seed, 0. */
+/* Of a program whose random numbers are explicit (stage rng): what the next forward draws is a function of seed and
+ * offset. Each forward moves the offset on; a run that goes on from a saved offset draws what it would have drawn.
+ * At first run.seed, 0. */
 aot_status_t aothost_seed(aothost_t *h, int64_t seed, int64_t offset);
 int64_t aothost_offset(const aothost_t *h);
 

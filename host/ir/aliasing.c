@@ -34,7 +34,8 @@ void aoth_aliasing_print(const aoth_aliasing_t *a, aoth_text_t *out) {
     int is_next = r->is_view && i > 0 && a->rows[i - 1].of == r->of;
     aoth_text_z(out, is_next ? ", " : between);
     if (r->is_view && !is_next)
-      aoth_text_f(out, "base.%u %s[%lld]: ", r->of, aot_dtype_name(a->bases[r->of].dtype), (long long)a->bases[r->of].n_elements);
+      aoth_text_f(out, "base.%u %s[%lld]: ", r->of, aot_dtype_name(a->bases[r->of].dtype),
+                  (long long)a->bases[r->of].n_elements);
     if (r->is_view) print_view(r, out);
     else aoth_text_f(out, "input.%u = input.%u", r->input, r->of);
     between = "; ";
@@ -75,9 +76,17 @@ static aot_status_t make_base(applying_t *k, uint32_t base) {
   char name[32];
   snprintf(name, sizeof name, "base.%u", base);
   aot_str_t names[1] = {aot_str(name)};
-  aot_leaf_info_t leaf = {.struct_size = sizeof leaf, .role = AOT_ROLE_USER_INPUT, .ordinal = k->n_inputs + base, .n_names = 1,
-                          .names = names}, member;
-  leaf.type = (aot_type_t){.kind = AOT_TYPE_TENSOR, .dtype = b->dtype, .rank = 1, .sizes = &b->n_elements, .strides = &stride};
+  aot_leaf_info_t leaf =
+                      {
+                          .struct_size = sizeof leaf,
+                          .role = AOT_ROLE_USER_INPUT,
+                          .ordinal = k->n_inputs + base,
+                          .n_names = 1,
+                          .names = names,
+                      },
+                  member;
+  leaf.type =
+      (aot_type_t){.kind = AOT_TYPE_TENSOR, .dtype = b->dtype, .rank = 1, .sizes = &b->n_elements, .strides = &stride};
   for (uint32_t i = 0; i < k->a->n_rows; i++) {
     const aoth_alias_row_t *r = &k->a->rows[i];
     if (!r->is_view || r->of != base) continue;

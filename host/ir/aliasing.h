@@ -3,9 +3,9 @@
  *     f(x, x)                     input 1 is input 0                                          entry_same
  *     f(s[0:4], s[2:6])           inputs 0 and 1 are views of a base of 6 elements            entry_view
  *
- * The base is a user input of its own, after those of the caller: the smallest run of elements in which the members lie.
- * Functionalization then sees one storage where there is one. After AOTAutograd's removal of duplicate arguments and its
- * synthetic bases (torch/_functorch/_aot_autograd/runtime_wrappers.py). */
+ * The base is a user input of its own, after those of the caller: the smallest run of elements in which the members
+ * lie. Functionalization then sees one storage where there is one. After AOTAutograd's removal of duplicate arguments
+ * and its synthetic bases (torch/_functorch/_aot_autograd/runtime_wrappers.py). */
 #ifndef AOTH_ALIASING_H
 #define AOTH_ALIASING_H
 

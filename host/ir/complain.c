@@ -6,7 +6,8 @@
  *       in stage decompose (train.yaml:7)
  *       hint: ...
  *
- * A node made by a stage names the origin it was made from; the chain of parents is followed to its end, at most 8 steps. */
+ * A node made by a stage names the origin it was made from; the chain of parents is followed to its end, at most 8
+ * steps. */
 #include <aot/inline.h>
 #include <ir/program_store.h>
 #include <stdarg.h>
@@ -49,8 +50,7 @@ static void line_node(aot_prog_t *p, uint32_t node) {
 static void line_stage(const aot_ctx_t *ctx) {
   if (ctx->stage && ctx->where_file)
     aoth_sink_line(ctx->sink, "in stage %s (%s:%u)", ctx->stage, ctx->where_file, (unsigned)ctx->where_line);
-  else if (ctx->stage)
-    aoth_sink_line(ctx->sink, "in stage %s", ctx->stage);
+  else if (ctx->stage) aoth_sink_line(ctx->sink, "in stage %s", ctx->stage);
 }
 
 /* One report: place, node, origin, stage, hint. file: a terminated copy of a name the caller knows, or NULL. */
@@ -113,8 +113,12 @@ aot_status_t aoth_report_diag(aot_ctx_t *ctx, const aot_diag_t *d) {
   if (diag.severity < AOT_SEVERITY_NOTE || diag.severity > AOT_SEVERITY_ERROR) diag.severity = AOT_SEVERITY_ERROR;
   terminated(&message, diag.message);
   if (diag.byte && !diag.line) aoth_text_f(&message, " (byte %llu)", (unsigned long long)diag.byte);
-  aoth_where_t where = {.file = diag.file.size ? terminated(&file, diag.file) : NULL, .line = diag.line,
-                        .column = diag.column, .end_column = diag.column};
+  aoth_where_t where = {
+      .file = diag.file.size ? terminated(&file, diag.file) : NULL,
+      .line = diag.line,
+      .column = diag.column,
+      .end_column = diag.column,
+  };
   report(ctx, ctx->prog, node_of_diag(ctx->prog, &diag), diag.severity, where.file ? &where : NULL,
          terminated(&code, diag.code), terminated(&hint, diag.hint), message.data ? message.data : "");
   aoth_text_deinit(&code);
@@ -174,7 +178,8 @@ aot_status_t aoth_report_error(aot_ctx_t *ctx, aot_status_t status, const char *
 }
 
 aot_status_t aoth_no_op(aot_prog_t *p, aot_op_t op) {
-  return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no operator %u; %u are known", op.id, aoth_ops_count(p->ops) - 1);
+  return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "there is no operator %u; %u are known", op.id,
+                       aoth_ops_count(p->ops) - 1);
 }
 
 aot_status_t aoth_need_graph(aot_prog_t *p, aot_graph_t g) {

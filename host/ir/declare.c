@@ -123,9 +123,16 @@ int aoth_rule_has_geometry(int32_t kind) { return (rule_uses(kind) & USES_GEOMET
 static aot_status_t rule_geometry(aot_prog_t *p, const aot_rule_t *rule, aot_rule_t *r) {
   uint32_t type;
   if (rule->dtype && ((rule_uses(rule->kind) & A_IS_LEAF) || aot_dtype_size(rule->dtype) == 0))
-    return aoth_complain(p, AOT_E_RANGE, "ir.bad-rule", "rule %s cannot have dtype %d", aoth_rule_name(rule->kind), (int)rule->dtype);
-  aot_type_t t = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_U8, .rank = rule->rank, .sizes = rule->sizes,
-                  .strides = rule->strides, .offset = rule->offset};
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-rule", "rule %s cannot have dtype %d", aoth_rule_name(rule->kind),
+                         (int)rule->dtype);
+  aot_type_t t = {
+      .kind = AOT_TYPE_TENSOR,
+      .dtype = AOT_U8,
+      .rank = rule->rank,
+      .sizes = rule->sizes,
+      .strides = rule->strides,
+      .offset = rule->offset,
+  };
   AOT_TRY(aoth_type_intern(p, &t, &type));
   r->rank = rule->rank;
   r->dtype = rule->dtype;
@@ -139,7 +146,8 @@ aot_status_t aoth_edit_rule_add(aot_prog_t *p, const aot_rule_t *rule) {
   uint32_t uses = rule_uses(rule->kind);
   aot_rule_t r = {.kind = rule->kind, .a = rule->a, .b = (uses & USES_B) ? rule->b : 0};
   if (!uses) return aoth_complain(p, AOT_E_RANGE, "ir.bad-rule", "there is no boundary rule %d", (int)rule->kind);
-  const int bad_a = (uses & A_IS_LEAF) && (!r.a || r.a >= p->leaves.n), bad_b = (uses & B_IS_LEAF) && (!r.b || r.b >= p->leaves.n);
+  const int bad_a = (uses & A_IS_LEAF) && (!r.a || r.a >= p->leaves.n),
+            bad_b = (uses & B_IS_LEAF) && (!r.b || r.b >= p->leaves.n);
   if (bad_a || bad_b)
     return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "rule %s names leaf %u; there are %u", aoth_rule_name(r.kind),
                          (bad_a ? r.a : r.b) - 1, p->leaves.n - 1);

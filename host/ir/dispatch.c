@@ -22,8 +22,7 @@ aot_status_t aoth_edit_infer(aot_prog_t *p, aot_op_t op, const aot_arg_t *args, 
                              const aot_type_sink_t *sink) {
   const aot_op_desc_t *d = aoth_ops_desc(p->ops, op);
   aot_arg_t few[FEW], *full = few;
-  if (!d)
-    return aoth_no_op(p, op);
+  if (!d) return aoth_no_op(p, op);
   uint32_t n = aoth_args_full_count(d, n_args);
   if (n > FEW && !(full = malloc(n * sizeof *full))) return aoth_no_memory(p, "arguments", n * sizeof *full);
   aot_status_t status = aoth_args_complete(p, d, args, n_args, full);
@@ -46,10 +45,11 @@ static aot_status_t check_answer(aot_prog_t *p, uint32_t node, const char *what,
   return AOT_OK;
 }
 
-#define CHECKPOINT_TAGS (AOT_NODE_MUST_SAVE | AOT_NODE_PREFER_SAVE | AOT_NODE_MUST_RECOMPUTE | AOT_NODE_PREFER_RECOMPUTE)
+#define CHECKPOINT_TAGS                                                                                                \
+  (AOT_NODE_MUST_SAVE | AOT_NODE_PREFER_SAVE | AOT_NODE_MUST_RECOMPUTE | AOT_NODE_PREFER_RECOMPUTE)
 
-/* What an opset put in a node's place stands in its checkpoint region: nodes from `first` on, made by this call. Their making
- * is in the journal, which undoes all of them. */
+/* What an opset put in a node's place stands in its checkpoint region: nodes from `first` on, made by this call. Their
+ * making is in the journal, which undoes all of them. */
 static void pass_tags_on(aot_prog_t *p, uint32_t node, uint32_t first) {
   const node_row_t *r = &p->nodes.at[node];
   if (!r->region_tag && !(r->flags & CHECKPOINT_TAGS)) return;
@@ -91,7 +91,8 @@ aot_status_t aoth_edit_functional_form(aot_prog_t *p, aot_node_t n, aot_value_t 
   if (!o->table.functional_form) return AOT_E_NOT_FOUND;
   const uint32_t n_told = p->ctx->n_diags, first = p->nodes.n;
   const aot_status_t status = o->table.functional_form(o->self, p->ctx, p, local, n, out_results, out_written);
-  if (status == AOT_E_UNIMPLEMENTED && p->ctx->n_diags == n_told) return AOT_E_NOT_FOUND; /* else: there is one, not for this node */
+  /* else: there is one, not for this node */
+  if (status == AOT_E_UNIMPLEMENTED && p->ctx->n_diags == n_told) return AOT_E_NOT_FOUND;
   AOT_TRY(status);
   pass_tags_on(p, n.id, first);
   AOT_TRY(check_answer(p, n.id, "functional_form", out_results, p->nodes.at[n.id].n_results));
@@ -116,16 +117,18 @@ aot_status_t aoth_edit_view_inverse(aot_prog_t *p, aot_node_t view, uint32_t ind
 }
 
 /* Fills in what the marks say, and lets the opset change it. */
-static aot_status_t ask_aliases(aot_prog_t *p, aot_op_t op, const aot_op_desc_t *d, const aot_call_t *call, uint32_t *out) {
+static aot_status_t ask_aliases(aot_prog_t *p, aot_op_t op, const aot_op_desc_t *d, const aot_call_t *call,
+                                uint32_t *out) {
   uint32_t local;
   const aoth_opset_ref_t *o = owner_of(p, op.id, &local);
-  for (uint32_t i = 0; i < call->n_results; i++) out[i] = aot_marked_operand(d, call->args, call->n_args, call->n_results, i);
+  for (uint32_t i = 0; i < call->n_results; i++)
+    out[i] = aot_marked_operand(d, call->args, call->n_args, call->n_results, i);
   if (!o->table.aliases) return AOT_OK;
   AOT_TRY(o->table.aliases(o->self, p->ctx, p, local, call, out));
   for (uint32_t i = 0; i < call->n_results; i++)
     if (out[i] > call->n_operands)
-      return aoth_complain(p, AOT_E_INTERNAL, "ir.bad-answer", "aliases of %.*s answered operand %u of %u", STR_ARGS(d->name), out[i],
-                           call->n_operands);
+      return aoth_complain(p, AOT_E_INTERNAL, "ir.bad-answer", "aliases of %.*s answered operand %u of %u",
+                           STR_ARGS(d->name), out[i], call->n_operands);
   return AOT_OK;
 }
 
@@ -133,8 +136,7 @@ aot_status_t aoth_edit_aliases(aot_prog_t *p, aot_op_t op, const aot_call_t *cal
   const aot_op_desc_t *d = aoth_ops_desc(p->ops, op);
   aot_arg_t few[FEW], *full = few;
   aot_call_t whole;
-  if (!d)
-    return aoth_no_op(p, op);
+  if (!d) return aoth_no_op(p, op);
   AOT_TRY(aot_import(&whole, sizeof whole, call));
   const uint32_t n = aoth_args_full_count(d, whole.n_args);
   if (n > FEW && !(full = malloc(n * sizeof *full))) return aoth_no_memory(p, "arguments", n * sizeof *full);

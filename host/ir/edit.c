@@ -1,8 +1,9 @@
 /* Editing nodes: the node functions of <aot/edit.h>.
  *
- * Each edit runs in three steps: check everything, get all memory, then change and record; a failing edit changes nothing
- * (shape expressions and interned types apart, which mean nothing until they are used). Bodies of nodes (arguments and
- * operands) lie in the store's arena; a replaced body stays there for undo. Create and erase cost O(arguments). */
+ * Each edit runs in three steps: check everything, get all memory, then change and record; a failing edit changes
+ * nothing (shape expressions and interned types apart, which mean nothing until they are used). Bodies of nodes
+ * (arguments and operands) lie in the store's arena; a replaced body stays there for undo. Create and erase cost
+ * O(arguments). */
 #include <aot/inline.h>
 #include <ir/ops_store.h>
 #include <ir/program_store.h>
@@ -31,7 +32,9 @@ static aot_status_t type_list_add(type_list_t *l, const aot_type_t *type) {
   return AOT_OK;
 }
 
-static aot_status_t type_list_put(const aot_type_sink_t *sink, const aot_type_t *type) { return type_list_add(sink->head.self, type); }
+static aot_status_t type_list_put(const aot_type_sink_t *sink, const aot_type_t *type) {
+  return type_list_add(sink->head.self, type);
+}
 
 static void type_list_init(type_list_t *l, aot_prog_t *p) {
   l->prog = p;
@@ -147,8 +150,16 @@ static aot_status_t check_spec(aot_prog_t *p, aot_graph_t g, const aot_node_spec
 static aot_status_t insert_node(aot_prog_t *p, aot_graph_t g, const aot_node_spec_t *s, const aot_arg_t *args,
                                 uint32_t n_args, const type_list_t *types, uint32_t before, aot_node_t *out) {
   uint32_t id = p->nodes.n;
-  node_row_t r = {.op = s->op.id, .graph = g.id, .flags = s->flags, .region_tag = s->region_tag, .origin = s->origin.id,
-                  .first_result = p->values.n, .n_results = types->n, .alive = 1};
+  node_row_t r = {
+      .op = s->op.id,
+      .graph = g.id,
+      .flags = s->flags,
+      .region_tag = s->region_tag,
+      .origin = s->origin.id,
+      .first_result = p->values.n,
+      .n_results = types->n,
+      .alive = 1,
+  };
   if (r.origin == NONE && before != NONE) r.origin = p->nodes.at[before].origin;
   if (!ROWS_ROOM(p->nodes, 1) || !ROWS_ROOM(p->values, types->n)) return aoth_no_memory(p, "a node", sizeof r);
   AOT_TRY(make_body(p, id, args, n_args, &r));

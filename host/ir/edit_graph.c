@@ -1,6 +1,7 @@
 /* Editing graphs, their ports, and values: the rest of what <aot/edit.h> does to graphs.
  *
- * Every output port owns a slot, so that a use by an output and a use by a node are one thing to uses_replace, O(uses). */
+ * Every output port owns a slot, so that a use by an output and a use by a node are one thing to uses_replace,
+ * O(uses). */
 #include <ir/program_store.h>
 #include <string.h>
 
@@ -104,13 +105,15 @@ aot_status_t aoth_edit_input_add(aot_prog_t *p, aot_graph_t g, int32_t role, uin
     return aoth_no_memory(p, "a graph input", sizeof(aot_port_t));
   AOT_TRY(aoth_edit_begin(p));
   out->id = p->values.n;
-  value_row_t v = {.type = type,
-                   .def = NONE,
-                   .graph = g.id,
-                   .index = row->inputs.n,
-                   .first_use = NONE,
-                   .last_use = NONE,
-                   .name = named};
+  value_row_t v = {
+      .type = type,
+      .def = NONE,
+      .graph = g.id,
+      .index = row->inputs.n,
+      .first_use = NONE,
+      .last_use = NONE,
+      .name = named,
+  };
   aot_port_t port = {.role = role, .index = index, .value = *out, .name = p->names.at[named]};
   p->values.at[p->values.n++] = v;
   row->inputs.at[row->inputs.n++] = port;

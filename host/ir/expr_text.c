@@ -1,8 +1,8 @@
 /* Shape expressions as text: `s0 * 2 + 1`, `max(s0, 1)`, `where(s0 < 4, s0, 4)`.
  *
  * Expressions share sub-expressions, and a chain of n sharings written out has 2^n parts. An expression of more than
- * EXPR_INLINE_MAX operations is therefore named by a `let` line, which is written once, after the lets that it uses. Both
- * walks keep explicit stacks; writing all expressions of a program is linear in their number. */
+ * EXPR_INLINE_MAX operations is therefore named by a `let` line, which is written once, after the lets that it uses.
+ * Both walks keep explicit stacks; writing all expressions of a program is linear in their number. */
 #include <aot/inline.h>
 #include <ir/text_form.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ typedef struct item { /* text, or a dimension that needs parentheses below prece
   int prec;
 } item_t;
 
-typedef struct look { /* how an operation is written */
+typedef struct look {     /* how an operation is written */
   const char *open, *mid; /* function: "max(" and ", "; infix: NULL and " + " */
   int prec, left, right;  /* of the whole, and required of the operands */
 } look_t;
@@ -30,20 +30,19 @@ typedef struct look { /* how an operation is written */
 #define PREC_ATOM 5
 
 static look_t look_of(int32_t op) {
-  static const look_t looks[] = {
-      [AOT_EXPR_SYMBOL] = {NULL, "", PREC_ATOM, 0, 0},
-      [AOT_EXPR_ADD] = {NULL, " + ", PREC_SUM, PREC_SUM, PREC_PRODUCT},
-      [AOT_EXPR_MUL] = {NULL, " * ", PREC_PRODUCT, PREC_PRODUCT, PREC_POWER},
-      [AOT_EXPR_FLOORDIV] = {NULL, " // ", PREC_PRODUCT, PREC_PRODUCT, PREC_POWER},
-      [AOT_EXPR_MOD] = {"mod(", ", ", PREC_ATOM, 0, 0},
-      [AOT_EXPR_MAX] = {"max(", ", ", PREC_ATOM, 0, 0},
-      [AOT_EXPR_MIN] = {"min(", ", ", PREC_ATOM, 0, 0},
-      [AOT_EXPR_EQ] = {NULL, " == ", PREC_COMPARE, PREC_SUM, PREC_SUM},
-      [AOT_EXPR_LT] = {NULL, " < ", PREC_COMPARE, PREC_SUM, PREC_SUM},
-      [AOT_EXPR_LE] = {NULL, " <= ", PREC_COMPARE, PREC_SUM, PREC_SUM},
-      [AOT_EXPR_WHERE] = {"where(", ", ", PREC_ATOM, 0, 0},
-      [AOT_EXPR_POW] = {NULL, " ** ", PREC_POWER, PREC_ATOM, PREC_ATOM},
-      [AOT_EXPR_SUB] = {NULL, " - ", PREC_SUM, PREC_SUM, PREC_PRODUCT}};
+  static const look_t looks[] = {[AOT_EXPR_SYMBOL] = {NULL, "", PREC_ATOM, 0, 0},
+                                 [AOT_EXPR_ADD] = {NULL, " + ", PREC_SUM, PREC_SUM, PREC_PRODUCT},
+                                 [AOT_EXPR_MUL] = {NULL, " * ", PREC_PRODUCT, PREC_PRODUCT, PREC_POWER},
+                                 [AOT_EXPR_FLOORDIV] = {NULL, " // ", PREC_PRODUCT, PREC_PRODUCT, PREC_POWER},
+                                 [AOT_EXPR_MOD] = {"mod(", ", ", PREC_ATOM, 0, 0},
+                                 [AOT_EXPR_MAX] = {"max(", ", ", PREC_ATOM, 0, 0},
+                                 [AOT_EXPR_MIN] = {"min(", ", ", PREC_ATOM, 0, 0},
+                                 [AOT_EXPR_EQ] = {NULL, " == ", PREC_COMPARE, PREC_SUM, PREC_SUM},
+                                 [AOT_EXPR_LT] = {NULL, " < ", PREC_COMPARE, PREC_SUM, PREC_SUM},
+                                 [AOT_EXPR_LE] = {NULL, " <= ", PREC_COMPARE, PREC_SUM, PREC_SUM},
+                                 [AOT_EXPR_WHERE] = {"where(", ", ", PREC_ATOM, 0, 0},
+                                 [AOT_EXPR_POW] = {NULL, " ** ", PREC_POWER, PREC_ATOM, PREC_ATOM},
+                                 [AOT_EXPR_SUB] = {NULL, " - ", PREC_SUM, PREC_SUM, PREC_PRODUCT}};
   return looks[op];
 }
 

@@ -1,5 +1,5 @@
-/* Reading the store: the functions of <aot/graph.h>. No function here changes a program. Nothing is reported about an id
- * that is gone: asking is legitimate, and the status is the answer. Each is O(1) but users (O(uses), writes at most
+/* Reading the store: the functions of <aot/graph.h>. No function here changes a program. Nothing is reported about an
+ * id that is gone: asking is legitimate, and the status is the answer. Each is O(1) but users (O(uses), writes at most
  * `capacity`) and graph_find (O(graphs)). */
 #include <base/debug_assert.h>
 #include <ir/program_store.h>
@@ -31,7 +31,9 @@ static aot_node_t node_of(uint32_t id) {
   return n;
 }
 
-int32_t aoth_graph_has_property(aot_prog_t *p, aot_str_t name) { return (p->properties & aoth_property_find(name)) != 0; }
+int32_t aoth_graph_has_property(aot_prog_t *p, aot_str_t name) {
+  return (p->properties & aoth_property_find(name)) != 0;
+}
 uint32_t aoth_graph_n_graphs(aot_prog_t *p) { return p->graphs.n; }
 
 aot_status_t aoth_graph_graph_info(aot_prog_t *p, aot_graph_t g, int32_t *out_kind, aot_str_t *out_name) {
@@ -102,9 +104,16 @@ aot_status_t aoth_graph_node_info(aot_prog_t *p, aot_node_t n, aot_node_info_t *
   touch(p, n.id);
   AOT_TRY(status_of_row(n.id, p->nodes.n, node_is_alive(p, n.id)));
   const node_row_t *r = &p->nodes.at[n.id];
-  aot_node_info_t info = {.struct_size = (uint32_t)sizeof info, .flags = r->flags, .n_args = r->n_args,
-                          .n_operands = r->n_operands, .n_results = r->n_results, .region_tag = r->region_tag,
-                          .args = r->args, .operands = r->operands};
+  aot_node_info_t info = {
+      .struct_size = (uint32_t)sizeof info,
+      .flags = r->flags,
+      .n_args = r->n_args,
+      .n_operands = r->n_operands,
+      .n_results = r->n_results,
+      .region_tag = r->region_tag,
+      .args = r->args,
+      .operands = r->operands,
+  };
   info.op.id = r->op;
   info.graph.id = r->graph;
   info.first_result.id = r->n_results ? r->first_result : NONE;

@@ -70,8 +70,8 @@ static void tell(halves_t *c, uint32_t graph, const port_record_t *port, uint32_
   const aot_node_t node = {p->values.at[value].def};
   if (c->n_bad++ >= MAX_REPORTS) return;
   const char *kind = aoth_graph_kind_name(graph == NONE ? AOT_GRAPH_JOINT : p->graphs.at[graph].kind);
-  aoth_report_node(p, node, AOT_SEVERITY_ERROR, "verify.halves", NULL, "%s graph, %s %u: %s", kind, aoth_role_name(port->role),
-                   aoth_port_number(port->role, port->index), what);
+  aoth_report_node(p, node, AOT_SEVERITY_ERROR, "verify.halves", NULL, "%s graph, %s %u: %s", kind,
+                   aoth_role_name(port->role), aoth_port_number(port->role, port->index), what);
 }
 
 /* A forward or backward input, but a slot, is one of the joint's. `expected`: by role and index, sorted. */
@@ -98,7 +98,8 @@ static void check_output(halves_t *c, uint32_t graph, const aot_port_t *port, co
   const uint32_t value = port->value.id;
   const aoth_value_number_t none = {0, 0}, number = value == NONE ? none : c->n.of_value[value];
   if (!aoth_same_number(number, wanted->number))
-    tell(c, graph, wanted, value, value == NONE ? "it is none, the joint graph has it" : "this is not what the joint graph computes");
+    tell(c, graph, wanted, value,
+         value == NONE ? "it is none, the joint graph has it" : "this is not what the joint graph computes");
   else if (value != NONE && !aoth_same_shape(value_type_of(c->n.p, value), &wanted->type))
     tell(c, graph, wanted, value, "it has another type than the joint graph's");
 }
@@ -119,7 +120,8 @@ static void check_outputs(halves_t *c, uint32_t forward, uint32_t backward) {
   }
   for (; in_f < f->outputs.n; in_f++) {
     const port_record_t port = {.role = f->outputs.at[in_f].role, .index = f->outputs.at[in_f].index};
-    if (port.role != AOT_ROLE_SAVED) tell(c, forward, &port, f->outputs.at[in_f].value.id, "the joint graph has no such output");
+    if (port.role != AOT_ROLE_SAVED)
+      tell(c, forward, &port, f->outputs.at[in_f].value.id, "the joint graph has no such output");
   }
   for (; in_b < b->outputs.n; in_b++) {
     const port_record_t port = {.role = b->outputs.at[in_b].role, .index = b->outputs.at[in_b].index};
@@ -158,6 +160,8 @@ aot_status_t aoth_halves_check(aot_prog_t *p, const aoth_joint_record_t *r) {
   }
   aoth_numbering_deinit(&c.n);
   free(inputs);
-  if (!ready) return aoth_no_memory(p, "the numbers of forward and backward", (uint64_t)p->values.n * sizeof(aoth_value_number_t));
+  if (!ready)
+    return aoth_no_memory(p, "the numbers of forward and backward",
+                          (uint64_t)p->values.n * sizeof(aoth_value_number_t));
   return c.n_bad ? AOT_E_INVALID : AOT_OK;
 }

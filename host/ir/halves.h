@@ -1,4 +1,5 @@
-/* Do a forward and a backward together compute what their joint graph did? Values are compared by their numbers (value_numbers.h). */
+/* Do a forward and a backward together compute what their joint graph did? Values are compared by their numbers
+ * (value_numbers.h). */
 #ifndef AOTH_HALVES_H
 #define AOTH_HALVES_H
 
@@ -10,8 +11,8 @@ typedef struct aoth_joint_record aoth_joint_record_t;
 aoth_joint_record_t *aoth_joint_record_create(aot_prog_t *p, aot_graph_t joint);
 void aoth_joint_record_destroy(aoth_joint_record_t *r);
 
-/* The forward gives the joint's forward outputs in their order, the backward the rest, each of its number and type; neither has
- * inputs, but saved slots, that the joint had not. AOT_E_INVALID: told, with port and node. O(program). */
+/* The forward gives the joint's forward outputs in their order, the backward the rest, each of its number and type;
+ * neither has inputs, but saved slots, that the joint had not. AOT_E_INVALID: told, with port and node. O(program). */
 aot_status_t aoth_halves_check(aot_prog_t *p, const aoth_joint_record_t *r);
 
 #endif

@@ -10,8 +10,9 @@
  *
  * Because undo runs strictly backwards, the state it finds is the state right after the edit: ids are taken back by
  * shortening arrays, and list neighbours are where they were. begin nests; commit of an inner begin keeps its records
- * for the outer one. Memory: 32 bytes an edit, and the replaced bodies. The record of an edit has its room before the edit is made;
- * an edit without it is not made, and then the journal is not whole, whatever becomes of the edit's status. */
+ * for the outer one. Memory: 32 bytes an edit, and the replaced bodies. The record of an edit has its room before the
+ * edit is made; an edit without it is not made, and then the journal is not whole, whatever becomes of the edit's
+ * status. */
 #include <base/debug_assert.h>
 #include <inttypes.h>
 #include <ir/program_store.h>
@@ -59,7 +60,8 @@ void aoth_journal_commit(aot_prog_t *p) { end(p); }
 
 static void undo_node_create(aot_prog_t *p, uint32_t node) {
   const node_row_t *r = &p->nodes.at[node];
-  AOT_ASSERT(node + 1 == p->nodes.n && r->first_result + r->n_results == p->values.n && r->slot_begin + r->n_operands == p->slots.n);
+  AOT_ASSERT(node + 1 == p->nodes.n && r->first_result + r->n_results == p->values.n &&
+             r->slot_begin + r->n_operands == p->slots.n);
   aoth_node_refs(p, r->args, r->n_args, -1);
   for (uint32_t i = r->n_operands; i-- > 0;)
     if (r->operands[i] != NONE) aoth_use_unlink(p, r->slot_begin + i, r->operands[i]);

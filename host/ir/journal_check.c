@@ -1,6 +1,6 @@
 /* Does what a stage did agree with its contract? Operators that it made must be on its `creates` list, operators on its
- * `removes` list must be gone. Patterns are full names or prefixes ending in *; each is matched against the operator table
- * once, then nodes are looked up by number: O(patterns * operators + edits + nodes). */
+ * `removes` list must be gone. Patterns are full names or prefixes ending in *; each is matched against the operator
+ * table once, then nodes are looked up by number: O(patterns * operators + edits + nodes). */
 #include <ir/program_store.h>
 #include <stdlib.h>
 #include <string.h>

@@ -17,12 +17,12 @@ struct aoth_halves {
   aot_graph_t joint, forward, backward;
   pt_joint_t arrays;
   pt_split_t split;
-  uint32_t n_ids;        /* values of the program, before the halves */
-  aot_value_t *saved;    /* of the split, as ids */
+  uint32_t n_ids;     /* values of the program, before the halves */
+  aot_value_t *saved; /* of the split, as ids */
   aot_node_t *recomputed;
   uint32_t *forward_map, *backward_map; /* by id of the joint graph's values; 0: not on that side */
-  uint8_t *is_read; /* by input of the joint graph: by the backward */
-  uint8_t *in_slot; /* by input of the joint graph: the backward has it from a slot */
+  uint8_t *is_read;                     /* by input of the joint graph: by the backward */
+  uint8_t *in_slot;                     /* by input of the joint graph: the backward has it from a slot */
   aot_op_t copy;
 };
 
@@ -37,8 +37,8 @@ static aot_status_t read_joint(aoth_halves_t *h) {
   AOT_TRY(aoth_graph_snapshot(h->prog, &snapshot));
   const int made = pt_joint_init(&h->arrays, snapshot);
   if (made == -1)
-    return pt_fail(&h->host, h->ctx, AOT_E_PRECONDITION, "partition.no-joint", "the program has no joint graph to divide",
-                   aot_no_value());
+    return pt_fail(&h->host, h->ctx, AOT_E_PRECONDITION, "partition.no-joint",
+                   "the program has no joint graph to divide", aot_no_value());
   return made == 0 ? AOT_OK : pt_no_memory(&h->host, h->ctx);
 }
 
@@ -84,8 +84,7 @@ static aot_status_t divide(aoth_halves_t *h, const aot_cut_t *cut) {
   if (made == -1)
     status = fail(h, "this value depends on a tangent, so that the forward cannot compute it to save it",
                   (aot_value_t){h->arrays.value_id[bad]});
-  else if (made != 0)
-    status = pt_no_memory(&h->host, h->ctx);
+  else if (made != 0) status = pt_no_memory(&h->host, h->ctx);
   free(index_of_id);
   free(saved);
   return status;
@@ -113,7 +112,8 @@ aot_status_t aoth_halves_plan(aot_ctx_t *ctx, aot_prog_t *p, const aot_cut_t *cu
   h->prog = p;
   aoth_fill_graph_api(&h->graph_api);
   aoth_fill_edit_api(&h->edit_api);
-  h->host = (aot_host_t){.head = {.struct_size = sizeof h->host}, .graph = &h->graph_api, .edit = &h->edit_api, .diag = on_diag};
+  h->host = (aot_host_t){
+      .head = {.struct_size = sizeof h->host}, .graph = &h->graph_api, .edit = &h->edit_api, .diag = on_diag};
   h->joint = aoth_graph_graph_find(p, AOT_GRAPH_JOINT);
   h->n_ids = aoth_graph_n_values(p);
   AOT_TRY(read_joint(h));
@@ -177,8 +177,8 @@ static aot_status_t make_forward(aoth_halves_t *h, pt_copier_t *c) {
 
 /* ---- slots ---- */
 
-/* A piece of a larger tensor (one of three splits) spreads over the whole of it in memory, or begins in the midst of it.
- * Symbols count at their hints: a copy is right for other sizes, too. */
+/* A piece of a larger tensor (one of three splits) spreads over the whole of it in memory, or begins in the midst of
+ * it. Symbols count at their hints: a copy is right for other sizes, too. */
 static int has_holes(aot_prog_t *p, const aot_type_t *t) {
   int64_t extent = 1 + aoth_graph_dim_hint(p, t->offset), numel = 1;
   for (int32_t d = 0; d < t->rank; d++) {
@@ -202,8 +202,15 @@ static aot_status_t make_dense(aoth_halves_t *h, aot_value_t v, aot_value_t *out
   const aot_node_t def = aoth_graph_value_def(h->prog, v);
   aot_node_info_t info = {.struct_size = sizeof info, .origin = aot_no_origin()};
   if (def.id != AOT_NO_ID) AOT_TRY(aoth_graph_node_info(h->prog, def, &info));
-  const aot_node_spec_t spec = {.struct_size = sizeof spec, .op = h->copy, .n_args = 2, .args = args, .n_types = 1, .types = &type,
-                                .origin = info.origin};
+  const aot_node_spec_t spec = {
+      .struct_size = sizeof spec,
+      .op = h->copy,
+      .n_args = 2,
+      .args = args,
+      .n_types = 1,
+      .types = &type,
+      .origin = info.origin,
+  };
   AOT_TRY(aoth_edit_node_create(h->prog, h->forward, &spec, aot_no_node(), &made));
   AOT_TRY(aoth_graph_node_info(h->prog, made, &info));
   *out = info.first_result;
@@ -233,7 +240,8 @@ static void mark_read_inputs(aoth_halves_t *h) {
     if (j->gradients[i] != PT_NONE && j->def[j->gradients[i]] == PT_NONE) h->is_read[j->gradients[i]] = 1;
 }
 
-/* Leaves that the forward updates, and what comes with the call; every other leaf keeps its value until the backward reads it. */
+/* Leaves that the forward updates, and what comes with the call; every other leaf keeps its value until the backward
+ * reads it. */
 static aot_status_t mark_slots_of_inputs(aoth_halves_t *h) {
   const uint32_t n_leaves = aoth_graph_n_leaves(h->prog), n_outputs = aoth_graph_n_outputs(h->prog, h->joint);
   const aot_port_t *inputs = aoth_graph_inputs(h->prog, h->joint), *outputs = aoth_graph_outputs(h->prog, h->joint);
@@ -242,7 +250,8 @@ static aot_status_t mark_slots_of_inputs(aoth_halves_t *h) {
   for (uint32_t i = 0; i < n_outputs; i++)
     if (outputs[i].role == AOT_ROLE_UPDATE && outputs[i].index < n_leaves) is_updated[outputs[i].index] = 1;
   for (uint32_t i = 0; i < h->arrays.n_inputs; i++) {
-    const int keeps_value = inputs[i].role <= AOT_ROLE_STATE && !(inputs[i].index < n_leaves && is_updated[inputs[i].index]);
+    const int keeps_value =
+        inputs[i].role <= AOT_ROLE_STATE && !(inputs[i].index < n_leaves && is_updated[inputs[i].index]);
     h->in_slot[i] = h->is_read[i] && !pt_is_tangent(&h->arrays, i) && !keeps_value;
   }
   free(is_updated);

@@ -1,9 +1,9 @@
 /* Arguments against schemas: defaults, coercions, and the words for what does not fit.
  *
  * An argument is brought into one form before it is stored, so that every reader sees one kind per slot: a number in an
- * int[] slot becomes a list (PyTorch's int[2] stride=1), an int in a float slot a float, an empty list the kind that the
- * schema names, NaN the one quiet NaN, NONE in a slot that takes none its default. Scalar and Tensor slots keep int, float
- * and bool apart: the kind is the type of the number. */
+ * int[] slot becomes a list (PyTorch's int[2] stride=1), an int in a float slot a float, an empty list the kind that
+ * the schema names, NaN the one quiet NaN, NONE in a slot that takes none its default. Scalar and Tensor slots keep
+ * int, float and bool apart: the kind is the type of the number. */
 #include <aot/inline.h>
 #include <ir/program_store.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* The operators of a session: the union of its opsets, found by full name.
  *
- * Operator id = position of registration, from 1; it never changes. Each id leads to the opset that owns it and the operator's
- * number there, which is how questions about a node reach the plugin that can answer. Descriptors are imported by copy,
- * so that an older or newer plugin's struct reads the same. */
+ * Operator id = position of registration, from 1; it never changes. Each id leads to the opset that owns it and the
+ * operator's number there, which is how questions about a node reach the plugin that can answer. Descriptors are
+ * imported by copy, so that an older or newer plugin's struct reads the same. */
 #include <aot/ext/derivative.h>
 #include <aot/ext/kernels.h>
 #include <aot/inline.h>
@@ -21,7 +21,7 @@ struct aoth_ops {
   aoth_arena_t *arena; /* descriptors: they must not move */
   op_entry_t **entries;
   uint32_t n, capacity; /* n: highest id + 1; entry 0 is NULL */
-  uint32_t *cells; /* by name: id */
+  uint32_t *cells;      /* by name: id */
   uint32_t n_cells;
   aoth_opset_ref_t *opsets;
   uint32_t n_opsets;
@@ -106,7 +106,8 @@ static aot_status_t check_desc(aoth_sink_t *sink, const aot_op_desc_t *d) {
   for (uint32_t i = 0; i < d->n_args; i++) {
     if ((d->args[i].flags & AOT_SARG_VARIADIC) && i + 1 < d->n_args)
       return bad_desc(sink, d, "a variadic argument must be the last");
-    if (d->args[i].write_if < 0 || d->args[i].write_if > (int32_t)d->n_args) return bad_desc(sink, d, "write_if names no argument");
+    if (d->args[i].write_if < 0 || d->args[i].write_if > (int32_t)d->n_args)
+      return bad_desc(sink, d, "write_if names no argument");
   }
   return AOT_OK;
 }
@@ -141,11 +142,12 @@ static int32_t first_of_set(const aot_op_desc_t *d, int32_t set) {
   return i + 1;
 }
 
-static int same_slots(const aot_op_desc_t *a, const aot_schema_arg_t *x, const aot_op_desc_t *b, const aot_schema_arg_t *y,
-                      uint32_t n) {
+static int same_slots(const aot_op_desc_t *a, const aot_schema_arg_t *x, const aot_op_desc_t *b,
+                      const aot_schema_arg_t *y, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     if (x[i].type != y[i].type || x[i].flags != y[i].flags || x[i].list_size != y[i].list_size) return 0;
-    if (!aot_str_eq(x[i].name, y[i].name) || first_of_set(a, x[i].alias_set) != first_of_set(b, y[i].alias_set)) return 0;
+    if (!aot_str_eq(x[i].name, y[i].name) || first_of_set(a, x[i].alias_set) != first_of_set(b, y[i].alias_set))
+      return 0;
   }
   return 1;
 }
@@ -161,8 +163,8 @@ aot_status_t aoth_ops_declare(aoth_ops_t *ops, const aot_opset_t *opset, const a
   if (there.id != AOT_NO_ID) {
     const aot_op_desc_t *known = &ops->entries[there.id]->desc;
     if (same_schema(known, op)) return AOT_OK;
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, where, "ops.contradicts", "operator %.*s is there already, with another schema",
-                     (int)op->name.size, op->name.data);
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, where, "ops.contradicts",
+                     "operator %.*s is there already, with another schema", (int)op->name.size, op->name.data);
     aoth_sink_line(sink, "declared here: %.*s", (int)op->schema.size, op->schema.data);
     aoth_sink_line(sink, "known as:      %.*s", (int)known->schema.size, known->schema.data);
     return AOT_E_EXISTS;
@@ -193,7 +195,8 @@ const aot_kernel_t *aoth_ops_kernel(const aoth_ops_t *ops, aot_str_t name) {
   return NULL;
 }
 
-aot_status_t aoth_ops_derivatives(const aoth_ops_t *ops, aoth_arena_t *arena, const aot_derivative_t *const **out, uint64_t *out_n) {
+aot_status_t aoth_ops_derivatives(const aoth_ops_t *ops, aoth_arena_t *arena, const aot_derivative_t *const **out,
+                                  uint64_t *out_n) {
   const uint32_t n_opsets = ops ? ops->n_opsets : 0;
   aot_ext_derivatives_t *brought = aoth_arena_alloc(arena, sizeof(void *), (n_opsets + (size_t)1) * sizeof *brought);
   if (!brought) return AOT_E_EXHAUSTED;
@@ -224,7 +227,8 @@ aot_status_t aoth_ops_add(aoth_ops_t *ops, const aot_opset_t *opset, aoth_sink_t
   ops->opsets[ops->n_opsets++] = ref;
   const uint32_t before = ops->n;
   aot_status_t status = AOT_OK;
-  for (uint64_t i = 0; status == AOT_OK && i < ref.table.n_ops; i++) status = add_one(ops, ref.table.ops[i], (uint32_t)i, sink);
+  for (uint64_t i = 0; status == AOT_OK && i < ref.table.n_ops; i++)
+    status = add_one(ops, ref.table.ops[i], (uint32_t)i, sink);
   if (status == AOT_OK) return AOT_OK;
   ops->n = before; /* all of it or nothing */
   ops->n_opsets--;
@@ -256,8 +260,10 @@ static op_name_t split_name(aot_str_t name) {
   for (const char *c = first; c && c < name.data + name.size; c++)
     if (*c == '.') last = c;
   const char *word = first ? first + 1 : name.data, *end = last != first ? last : name.data + name.size;
-  op_name_t n = {{name.data, (uint64_t)(word - name.data)}, {name.data, (uint64_t)(end - name.data)},
-                 {word, (uint64_t)(end - word)}, {NULL, 0}};
+  op_name_t n = {{name.data, (uint64_t)(word - name.data)},
+                 {name.data, (uint64_t)(end - name.data)},
+                 {word, (uint64_t)(end - word)},
+                 {NULL, 0}};
   if (last != first) n.overload = (aot_str_t){last + 1, (uint64_t)(name.data + name.size - last - 1)};
   return n;
 }
@@ -268,7 +274,9 @@ static aot_str_t best_overload(const op_name_t *names, const aoth_ops_t *ops, ao
   int rank = 0;
   for (uint32_t i = 1; i < ops->n; i++) {
     if (!aot_str_eq(names[i].base, base)) continue;
-    const int r = aot_str_eq(names[i].overload, overload) ? 3 : aot_str_eq(names[i].overload, aot_str("default")) ? 2 : 1;
+    const int r = aot_str_eq(names[i].overload, overload)             ? 3
+                  : aot_str_eq(names[i].overload, aot_str("default")) ? 2
+                                                                      : 1;
     if (r > rank) {
       rank = r;
       best = ops->entries[i]->desc.name;
@@ -277,8 +285,8 @@ static aot_str_t best_overload(const op_name_t *names, const aoth_ops_t *ops, ao
   return best;
 }
 
-/* The similar word among the operators of its namespace, or of all when it has none. Whole names are not compared: what all of
- * them share ("aten.", ".default") would make everything near. Returns the operator or 0. */
+/* The similar word among the operators of its namespace, or of all when it has none. Whole names are not compared: what
+ * all of them share ("aten.", ".default") would make everything near. Returns the operator or 0. */
 static uint32_t similar_word(const op_name_t *names, uint32_t n, const op_name_t *wanted) {
   aot_str_t *words = malloc(n * sizeof *words);
   uint32_t *ids = malloc(n * sizeof *ids), n_words = 0, found = 0;

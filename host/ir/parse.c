@@ -1,8 +1,8 @@
 /* The parser of the text form (docs/IR.md): linear, without recursion, stopping at the first error.
  *
- * The text is looked over once before it is read: lines that start with `graph` or `origin` declare what earlier lines may
- * name (regions, and origins, which stand at the end where they do not disturb a reader). Complaints of the store about an
- * edit are located at the token in `focus`, or at the argument in question. */
+ * The text is looked over once before it is read: lines that start with `graph` or `origin` declare what earlier lines
+ * may name (regions, and origins, which stand at the end where they do not disturb a reader). Complaints of the store
+ * about an edit are located at the token in `focus`, or at the argument in question. */
 #include <ir/parser.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,8 @@ static aot_status_t parse_program(parser_t *s, const char *text, size_t size) {
 }
 
 static aot_status_t parse(aot_prog_t *p, const char *file, const char *text, size_t size, int lines) {
-  parser_t s = {.p = p, .file = file ? file : "text", .text_end = text + size, .scratch = aoth_arena_create(), .lines = lines};
+  parser_t s = {
+      .p = p, .file = file ? file : "text", .text_end = text + size, .scratch = aoth_arena_create(), .lines = lines};
   aoth_locator_t locator = {&s, locate};
   if (!s.scratch) return aoth_no_memory(p, "parsing", 0);
   s.values.epoch = s.graphs.epoch = s.symbols.epoch = 1;
@@ -99,7 +100,9 @@ static aot_status_t parse(aot_prog_t *p, const char *file, const char *text, siz
   return status;
 }
 
-aot_status_t aoth_parse(aot_prog_t *p, const char *file, const char *text, size_t size) { return parse(p, file, text, size, 0); }
+aot_status_t aoth_parse(aot_prog_t *p, const char *file, const char *text, size_t size) {
+  return parse(p, file, text, size, 0);
+}
 
 aot_status_t aoth_parse_with_lines(aot_prog_t *p, const char *file, const char *text, size_t size) {
   return parse(p, file, text, size, 1);

@@ -1,8 +1,8 @@
 /* Operators and their arguments: `ns.sum.dim %x, [0, 1], true, dtype=f32`.
  *
- * Positional arguments fill the schema from the left; `name=` finds its place by name; what is left out takes its default.
- * How an argument is written says its kind (1 is an int, 1.0 a float, f32 a dtype), and the store checks it against the
- * schema. */
+ * Positional arguments fill the schema from the left; `name=` finds its place by name; what is left out takes its
+ * default. How an argument is written says its kind (1 is an int, 1.0 a float, f32 a dtype), and the store checks it
+ * against the schema. */
 #include <aot/inline.h>
 #include <ir/parser.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Shape expressions: operator precedence with two explicit stacks (Dijkstra's shunting yard), so that depth costs memory and
- * nothing else. Every step goes through aoth_edit_dim_make: what is read is in normal form at once.
+/* Shape expressions: operator precedence with two explicit stacks (Dijkstra's shunting yard), so that depth costs
+ * memory and nothing else. Every step goes through aoth_edit_dim_make: what is read is in normal form at once.
  *
  *   compare < sum < product < power (to the right) < number, symbol, $eN, ( ), max(a, b), min, mod, where(c, a, b) */
 #include <ir/parser.h>
@@ -13,9 +13,9 @@ typedef struct infix {
   int prec;
 } infix_t;
 
-static const infix_t infixes[] = {
-    {"==", AOT_EXPR_EQ, 1}, {"<", AOT_EXPR_LT, 1},  {"<=", AOT_EXPR_LE, 1},       {"+", AOT_EXPR_ADD, 2},
-    {"-", AOT_EXPR_SUB, 2}, {"*", AOT_EXPR_MUL, 3}, {"//", AOT_EXPR_FLOORDIV, 3}, {"**", AOT_EXPR_POW, 4}};
+static const infix_t infixes[] = {{"==", AOT_EXPR_EQ, 1},       {"<", AOT_EXPR_LT, 1},  {"<=", AOT_EXPR_LE, 1},
+                                  {"+", AOT_EXPR_ADD, 2},       {"-", AOT_EXPR_SUB, 2}, {"*", AOT_EXPR_MUL, 3},
+                                  {"//", AOT_EXPR_FLOORDIV, 3}, {"**", AOT_EXPR_POW, 4}};
 
 static int prec_of(const dim_op_t *o) {
   for (size_t i = 0; i < sizeof infixes / sizeof *infixes && !o->function; i++)

@@ -144,7 +144,11 @@ static aot_status_t line_origin(parser_t *s, const token_t *op, aot_origin_t *ou
   aoth_where_t where = {0};
   aoth_parse_where(s, op, &where);
   const aot_origin_info_t o = {
-      .struct_size = (uint32_t)sizeof o, .line = where.line, .source_file = aot_str(s->file), .parent = aot_no_origin()};
+      .struct_size = (uint32_t)sizeof o,
+      .line = where.line,
+      .source_file = aot_str(s->file),
+      .parent = aot_no_origin(),
+  };
   return aoth_edit_origin_create(s->p, &o, out);
 }
 

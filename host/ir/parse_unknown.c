@@ -1,5 +1,5 @@
-/* The complaint about an operator that no opset knows. The rest of the text is looked through for others, so that one run tells
- * all of them; only the first tokens of each line matter for that. O(rest of the text). */
+/* The complaint about an operator that no opset knows. The rest of the text is looked through for others, so that one
+ * run tells all of them; only the first tokens of each line matter for that. O(rest of the text). */
 #include <aot/inline.h>
 #include <ir/parser.h>
 #include <stdlib.h>

@@ -38,15 +38,15 @@ typedef struct parser {
   aot_prog_t *p;
   const char *file, *text_end;
   lexer_t lexer;
-  token_t token; /* the one to be looked at */
-  token_t focus; /* what an edit in progress is about, for complaints of the store */
+  token_t token;         /* the one to be looked at */
+  token_t focus;         /* what an edit in progress is about, for complaints of the store */
   aoth_arena_t *scratch; /* arguments of the node being read, then of nobody */
   labels_t graphs, values, symbols;
-  AOTH_ROWS(int64_t) lets;           /* dimension of $eN */
-  AOTH_ROWS(int64_t) symbol_dims;    /* dimension of symbol N */
-  AOTH_ROWS(aot_origin_t) origins;   /* origin of number N */
+  AOTH_ROWS(int64_t) lets;         /* dimension of $eN */
+  AOTH_ROWS(int64_t) symbol_dims;  /* dimension of symbol N */
+  AOTH_ROWS(aot_origin_t) origins; /* origin of number N */
   AOTH_ROWS(given_arg_t) args;
-  AOTH_ROWS(token_t) results;        /* labels of the node being read */
+  AOTH_ROWS(token_t) results; /* labels of the node being read */
   AOTH_ROWS(aot_str_t) result_names;
   AOTH_ROWS(aot_type_t) result_types;
   AOTH_ROWS(int64_t) ints; /* a list being read */
@@ -62,18 +62,19 @@ aot_status_t aoth_parse_fail(parser_t *s, const token_t *t, const char *format, 
 aot_status_t aoth_parse_expected(parser_t *s, const char *what); /* "expected WHAT, found .." */
 aot_status_t aoth_parse_memory(parser_t *s);
 void aoth_parse_where(parser_t *s, const token_t *t, aoth_where_t *out);
-aot_status_t aoth_parse_next(parser_t *s);                     /* on to the next token; TOKEN_BAD is an error */
+aot_status_t aoth_parse_next(parser_t *s); /* on to the next token; TOKEN_BAD is an error */
 int aoth_at_punct(const parser_t *s, const char *text);
 int aoth_at_word(const parser_t *s, const char *word);
-aot_status_t aoth_parse_punct(parser_t *s, const char *text);  /* expect it, and go on */
+aot_status_t aoth_parse_punct(parser_t *s, const char *text); /* expect it, and go on */
 aot_status_t aoth_parse_line_end(parser_t *s);
-aot_status_t aoth_parse_i64(parser_t *s, int64_t *out);        /* an integer token */
+aot_status_t aoth_parse_i64(parser_t *s, int64_t *out); /* an integer token */
 aot_status_t aoth_token_i64(parser_t *s, const token_t *t, int64_t *out);
 aot_status_t aoth_parse_bytes(parser_t *s, const void **out, uint64_t *nbytes); /* a string of hexadecimal digits */
 aot_status_t aoth_parse_u32(parser_t *s, uint32_t *out);
-aot_status_t aoth_parse_number(parser_t *s, int from_one, uint32_t *out); /* the text counts from 0 what counts from 1 here */
+/* the text counts from 0 what counts from 1 here */
+aot_status_t aoth_parse_number(parser_t *s, int from_one, uint32_t *out);
 aot_status_t aoth_token_double(parser_t *s, const token_t *t, double *out);
-aot_status_t aoth_parse_string(parser_t *s, aot_str_t *out);   /* unescaped, in scratch or in the text */
+aot_status_t aoth_parse_string(parser_t *s, aot_str_t *out); /* unescaped, in scratch or in the text */
 aot_status_t aoth_parse_word_of(parser_t *s, const aoth_word_t *words, const char *what, int64_t *out);
 aot_status_t aoth_parse_flags(parser_t *s, const aoth_word_t *words, const char *what,
                               uint32_t *out); /* up to } or line end */
@@ -82,17 +83,18 @@ int aoth_labels_put(labels_t *l, aot_str_t label, uint32_t id); /* 0: no memory 
 void aoth_labels_clear(labels_t *l);
 
 /* ---- parts ---- */
-aot_status_t aoth_parse_dim(parser_t *s, int64_t *out);                        /* parse_dim.c */
+aot_status_t aoth_parse_dim(parser_t *s, int64_t *out);                          /* parse_dim.c */
 aot_status_t aoth_parse_dim_list(parser_t *s, const int64_t **out, uint32_t *n); /* [a, b]; in scratch */
-aot_status_t aoth_parse_type(parser_t *s, aot_type_t *out);                    /* parse_type.c; arrays in scratch */
+aot_status_t aoth_parse_type(parser_t *s, aot_type_t *out);                      /* parse_type.c; arrays in scratch */
 aot_status_t aoth_parse_geometry(parser_t *s, aot_type_t *out);
-aot_status_t aoth_parse_args(parser_t *s, const aot_op_desc_t *d);             /* parse_args.c; into s->args */
+aot_status_t aoth_parse_args(parser_t *s, const aot_op_desc_t *d); /* parse_args.c; into s->args */
 aot_status_t aoth_parse_op(parser_t *s, aot_op_t *out);
-aot_status_t aoth_parse_unknown_op(parser_t *s, const token_t *t, aot_str_t name); /* parse_unknown.c; always fails, told */
+/* parse_unknown.c; always fails, told */
+aot_status_t aoth_parse_unknown_op(parser_t *s, const token_t *t, aot_str_t name);
 aot_status_t aoth_parse_device(parser_t *s, int32_t *kind, int32_t *index);
-aot_status_t aoth_parse_graph(parser_t *s);                                    /* parse_graph.c */
+aot_status_t aoth_parse_graph(parser_t *s); /* parse_graph.c */
 aot_status_t aoth_parse_graph_head(parser_t *s);
-aot_status_t aoth_parse_declaration(parser_t *s);                              /* parse_declare.c */
+aot_status_t aoth_parse_declaration(parser_t *s); /* parse_declare.c */
 aot_status_t aoth_parse_origin(parser_t *s);
 
 #endif

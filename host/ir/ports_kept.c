@@ -23,7 +23,8 @@ static const struct {
   uint32_t property, inputs, outputs; /* roles, a bit each */
 } excepted[] = {
     {AOTH_PROP_FUNCTIONAL, 1u << AOT_ROLE_USER_INPUT | 1u << AOT_ROLE_TOKEN,
-     1u << AOT_ROLE_USER_OUTPUT | 1u << AOT_ROLE_LOSS | 1u << AOT_ROLE_UPDATE | 1u << AOT_ROLE_BASE | 1u << AOT_ROLE_TOKEN},
+     1u << AOT_ROLE_USER_OUTPUT | 1u << AOT_ROLE_LOSS | 1u << AOT_ROLE_UPDATE | 1u << AOT_ROLE_BASE |
+         1u << AOT_ROLE_TOKEN},
     {AOTH_PROP_JOINT, 1u << AOT_ROLE_TANGENT | 1u << AOT_ROLE_TANGENT_UPDATE | 1u << AOT_ROLE_TOKEN,
      1u << AOT_ROLE_GRADIENT | 1u << AOT_ROLE_TOKEN},
     {AOTH_PROP_RNG_EXPLICIT, 1u << AOT_ROLE_SEED | 1u << AOT_ROLE_OFFSET, 1u << AOT_ROLE_OFFSET},
@@ -97,8 +98,9 @@ static void tell(aot_prog_t *p, uint32_t *n_bad, const kept_port_t *port, uint32
   const aot_node_t node = {p->values.at[value].def};
   if ((*n_bad)++ >= MAX_REPORTS) return;
   aoth_report_node(p, node, AOT_SEVERITY_ERROR, "ir.ports", "only what the contract gives may change ports",
-                   "%s graph, %s %s %u: %s", aoth_graph_kind_name(port->graph_kind), port->is_output ? "output" : "input",
-                   aoth_role_name(port->role), aoth_port_number(port->role, port->index), what);
+                   "%s graph, %s %s %u: %s", aoth_graph_kind_name(port->graph_kind),
+                   port->is_output ? "output" : "input", aoth_role_name(port->role),
+                   aoth_port_number(port->role, port->index), what);
 }
 
 /* One side of one graph: the ports before, and those that stand there now; both without the excepted ones. */

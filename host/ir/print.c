@@ -1,7 +1,7 @@
 /* Programs as text (docs/IR.md). The text is a function of the program's content alone: ids are renumbered in order of
- * appearance, from 0 on, so that equal programs print alike whatever edits led to them. A value, graph or symbol prints as its
- * name where that is a word and the only one of its kind, else as its position, with the name in quotes where it is defined.
- * Linear in the program. */
+ * appearance, from 0 on, so that equal programs print alike whatever edits led to them. A value, graph or symbol prints
+ * as its name where that is a word and the only one of its kind, else as its position, with the name in quotes where it
+ * is defined. Linear in the program. */
 #include <aot/inline.h>
 #include <ir/text_form.h>
 #include <math.h>
@@ -10,10 +10,10 @@
 
 typedef struct printer {
   aot_prog_t *p;
-  aoth_text_t *out;        /* leaves, rules and graphs */
+  aoth_text_t *out; /* leaves, rules and graphs */
   dim_writer_t dims;
-  uint32_t *positions;     /* of values in their graph; NULL: raw ids (one node for a message) */
-  unsigned char *plain;    /* by value: its name stands for it */
+  uint32_t *positions;  /* of values in their graph; NULL: raw ids (one node for a message) */
+  unsigned char *plain; /* by value: its name stands for it */
   uint32_t *graph_positions;
   unsigned char *plain_graphs;
   uint32_t *origin_numbers; /* AOT_NO_INDEX: not referred to yet */
@@ -129,8 +129,7 @@ static void put_op(printer_t *w, aot_str_t name) {
   if (aoth_is_word(name) && !(name.size == 2 && memcmp(name.data, "in", 2) == 0) &&
       !(name.size == 3 && memcmp(name.data, "out", 3) == 0))
     aoth_text_str(w->out, name);
-  else
-    aoth_quoted(w->out, name);
+  else aoth_quoted(w->out, name);
 }
 
 /* ---- arguments ---- */
@@ -219,8 +218,8 @@ static void put_args(printer_t *w, const node_row_t *n) {
 }
 
 /* ---- nodes and graphs ---- */
-/* Numbers in order of appearance, parents before children: the unnumbered end of the chain is laid out in origin_order and
- * turned round. */
+/* Numbers in order of appearance, parents before children: the unnumbered end of the chain is laid out in origin_order
+ * and turned round. */
 static uint32_t number_origin(printer_t *w, uint32_t origin) {
   uint32_t *order = w->origin_order + w->n_origins, n = 0;
   for (uint32_t o = origin; o != NONE && w->origin_numbers[o] == AOT_NO_INDEX; o = w->p->origins.at[o].parent.id)

@@ -1,7 +1,8 @@
 /* Life of a program, its growing arrays and its hash indexes.
  *
- * Arrays double; indexes are open addressing with linear probing, at most half full. An index holds row numbers only, and
- * rows leave it newest first (undo), so that a removal can simply empty its cell: no later key was probed past it. */
+ * Arrays double; indexes are open addressing with linear probing, at most half full. An index holds row numbers only,
+ * and rows leave it newest first (undo), so that a removal can simply empty its cell: no later key was probed past
+ * it. */
 #include <ir/program_store.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,9 @@
 
 /* Row 0 of every array whose rows have ids: what AOT_NO_ID names. */
 static int put_empty_rows(aot_prog_t *p) {
-  if (!EMPTY_ROW(p->graphs) || !EMPTY_ROW(p->nodes) || !EMPTY_ROW(p->values) || !EMPTY_ROW(p->slots) || !EMPTY_ROW(p->types) ||
-      !EMPTY_ROW(p->ints) || !EMPTY_ROW(p->names) || !EMPTY_ROW(p->leaves) || !EMPTY_ROW(p->origins) || !EMPTY_ROW(p->exprs))
+  if (!EMPTY_ROW(p->graphs) || !EMPTY_ROW(p->nodes) || !EMPTY_ROW(p->values) || !EMPTY_ROW(p->slots) ||
+      !EMPTY_ROW(p->types) || !EMPTY_ROW(p->ints) || !EMPTY_ROW(p->names) || !EMPTY_ROW(p->leaves) ||
+      !EMPTY_ROW(p->origins) || !EMPTY_ROW(p->exprs))
     return 0;
   p->values.at[0].type = VALUE_DEAD;
   return 1;

@@ -1,7 +1,8 @@
 /* The store behind aot_prog_t; included by host/ir only.
  *
- * Everything is a row of a growing array, named by its index; row 0 of those with ids is empty, so that 0 names nothing. Rows
- * that plugins hold pointers into (arguments, operands, dimensions, names) live in the store's arena and never move.
+ * Everything is a row of a growing array, named by its index; row 0 of those with ids is empty, so that 0 names
+ * nothing. Rows that plugins hold pointers into (arguments, operands, dimensions, names) live in the store's arena and
+ * never move.
  *
  *   graph  - input ports, output ports, first and last node
  *   node   - prev/next in its graph; args and operands in the arena; slots [slot_begin, slot_begin + n_operands)
@@ -9,8 +10,8 @@
  *   slot   - one place that reads a value: an operand of a node or an output of a graph; doubly linked by value
  *   type   - interned: equal types have equal numbers and share their size and stride arrays
  *
- * An unlinked slot keeps its own prev and next, so that undo, which runs strictly backwards, can put it back exactly where
- * it was (dancing links: Knuth, "Dancing Links", 2000).
+ * An unlinked slot keeps its own prev and next, so that undo, which runs strictly backwards, can put it back exactly
+ * where it was (dancing links: Knuth, "Dancing Links", 2000).
  * Invariants: ids only grow, and only undo takes them back; erased rows keep their contents, for the same reason. */
 #ifndef AOTH_PROGRAM_STORE_H
 #define AOTH_PROGRAM_STORE_H
@@ -117,7 +118,8 @@ typedef struct edit_row {
 #define EDIT_SYMBOL_CREATE 20
 #define EDIT_EXPR_CREATE 21
 
-/* Where a complaint about the edit in progress belongs in text (set by the parser). arg: argument number or AOT_NO_INDEX. */
+/* Where a complaint about the edit in progress belongs in text (set by the parser). arg: argument number or
+ * AOT_NO_INDEX. */
 typedef struct aoth_locator {
   void *self;
   void (*find)(void *self, uint32_t arg, aoth_where_t *out);
@@ -126,12 +128,12 @@ typedef struct aoth_locator {
 struct aot_prog {
   aoth_ops_t *ops;
   aot_ctx_t *ctx;
-  aot_ctx_t no_ctx; /* stands in when none was given */
+  aot_ctx_t no_ctx;          /* stands in when none was given */
   aoth_arena_t *graph_arena; /* handed to plugins */
   aoth_arena_t *store;       /* bodies of rows */
   uint32_t properties;
   uint32_t has_journal;
-  int lacked_memory; /* an edit did, since the outermost begin: whoever asked for it may have overlooked that */
+  int lacked_memory;   /* an edit did, since the outermost begin: whoever asked for it may have overlooked that */
   uint64_t generation; /* counts edits */
   char *model;
   const aoth_locator_t *locator;
@@ -167,7 +169,7 @@ int aoth_rows_grow(void **at, uint32_t *capacity, uint32_t n, size_t more, size_
   ((size_t)(rows).capacity - (rows).n >= (size_t)(more) ||                                                             \
    aoth_rows_grow((void **)&(rows).at, &(rows).capacity, (rows).n, (size_t)(more), sizeof *(rows).at))
 aot_status_t aoth_no_memory(aot_prog_t *p, const char *what, uint64_t nbytes); /* reports; AOT_E_EXHAUSTED */
-aot_str_t aoth_store_text(aot_prog_t *p, aot_str_t s);     /* copy; data NULL and size > 0 when there is no memory */
+aot_str_t aoth_store_text(aot_prog_t *p, aot_str_t s); /* copy; data NULL and size > 0 when there is no memory */
 void aoth_graph_free(graph_row_t *g);
 /* Indexes hold rows 1..n of one array, each. find answers the row equal to key, or NONE. */
 typedef int (*aoth_same_t)(const aot_prog_t *p, uint32_t row, const void *key);
@@ -183,7 +185,7 @@ aot_status_t aoth_type_intern(aot_prog_t *p, const aot_type_t *t, uint32_t *out)
 /* Are these the strides of a dense row-major array? Creates nothing. */
 int aoth_is_contiguous(aot_prog_t *p, int32_t rank, const int64_t *sizes, const int64_t *strides);
 int aoth_type_is_live(const aot_prog_t *p, const aot_type_t *t); /* all its dimensions are */
-int aoth_dim_is_valid(const aot_prog_t *p, int64_t dim); /* a number, or a live expression */
+int aoth_dim_is_valid(const aot_prog_t *p, int64_t dim);         /* a number, or a live expression */
 
 /* ---- arguments (node_args.c) ---- */
 /* Arguments with defaults filled in, checked against the schema. `out` has room for aoth_args_full_count entries. */
@@ -208,16 +210,16 @@ void aoth_use_unlink(aot_prog_t *p, uint32_t slot, uint32_t value);
 void aoth_use_relink(aot_prog_t *p, uint32_t slot, uint32_t value); /* undoes unlink */
 void aoth_slot_store(aot_prog_t *p, uint32_t slot, uint32_t value); /* writes the operand, argument or port */
 uint32_t aoth_slot_value(const aot_prog_t *p, uint32_t slot);
-void aoth_node_use(aot_prog_t *p, uint32_t node);    /* link every operand */
-void aoth_node_unuse(aot_prog_t *p, uint32_t node);  /* unlink them, first to last */
-void aoth_node_reuse(aot_prog_t *p, uint32_t node);  /* undoes unuse */
+void aoth_node_use(aot_prog_t *p, uint32_t node);                                 /* link every operand */
+void aoth_node_unuse(aot_prog_t *p, uint32_t node);                               /* unlink them, first to last */
+void aoth_node_reuse(aot_prog_t *p, uint32_t node);                               /* undoes unuse */
 void aoth_node_refs(aot_prog_t *p, const aot_arg_t *args, uint32_t n, int delta); /* counts GRAPH arguments */
 void aoth_node_link(aot_prog_t *p, uint32_t node, uint32_t before);
 void aoth_node_unlink(aot_prog_t *p, uint32_t node);
 void aoth_node_relink(aot_prog_t *p, uint32_t node);
 void aoth_node_alive(aot_prog_t *p, uint32_t node, int alive); /* and its results */
 
-void aoth_graph_alive(aot_prog_t *p, uint32_t graph, int alive);  /* with its nodes and values */
+void aoth_graph_alive(aot_prog_t *p, uint32_t graph, int alive); /* with its nodes and values */
 void aoth_value_rename(aot_prog_t *p, uint32_t value, uint32_t name);
 
 /* ---- asking opsets (dispatch.c) ---- */

@@ -1,5 +1,5 @@
-/* What a program is, as bits of a set: bit i is row i of AOT_PROPERTY_MAP (aot/contract.h). At the boundary properties are
- * names. */
+/* What a program is, as bits of a set: bit i is row i of AOT_PROPERTY_MAP (aot/contract.h). At the boundary properties
+ * are names. */
 #ifndef AOTH_PROPERTIES_H
 #define AOTH_PROPERTIES_H
 
@@ -10,7 +10,7 @@ enum {
   AOT_PROPERTY_MAP(AOTH_PROPERTY_BIT)
 #undef AOTH_PROPERTY_BIT
 #define AOTH_PROPERTY_ONE(name, number, text, meaning) +1
-  AOTH_N_PROPERTIES = 0 AOT_PROPERTY_MAP(AOTH_PROPERTY_ONE)
+      AOTH_N_PROPERTIES = 0 AOT_PROPERTY_MAP(AOTH_PROPERTY_ONE)
 #undef AOTH_PROPERTY_ONE
 };
 

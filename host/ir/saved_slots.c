@@ -1,5 +1,5 @@
-/* Storages are classes of values: the values of one alias mark at a node join, and all values at a node that owns graphs,
- * for what happens inside them is not looked at. Union by path halving: near linear. */
+/* Storages are classes of values: the values of one alias mark at a node join, and all values at a node that owns
+ * graphs, for what happens inside them is not looked at. Union by path halving: near linear. */
 #include <ir/saved_slots.h>
 
 #include <aot/ext/saved.h>
@@ -12,9 +12,7 @@ static uint32_t storage_of(uint32_t *parent, uint32_t v) {
   return v;
 }
 
-static void join(uint32_t *parent, uint32_t a, uint32_t b) {
-  parent[storage_of(parent, a)] = storage_of(parent, b);
-}
+static void join(uint32_t *parent, uint32_t a, uint32_t b) { parent[storage_of(parent, a)] = storage_of(parent, b); }
 
 /* The mark of result i; a Tensor[] result stands for all further ones. */
 static int32_t result_mark(const aot_op_desc_t *d, uint32_t i) {
@@ -31,10 +29,8 @@ typedef struct marked {
 static void see(uint32_t *parent, marked_t *m, int32_t mark, uint32_t value) {
   if (mark == 0 || value == NONE) return;
   const uint32_t k = mark >= N_MARKS ? 0 : (uint32_t)mark; /* AOT_ALIAS_ANY among them */
-  if (m->first[k] == NONE)
-    m->first[k] = value;
-  else
-    join(parent, value, m->first[k]);
+  if (m->first[k] == NONE) m->first[k] = value;
+  else join(parent, value, m->first[k]);
 }
 
 static void join_node(uint32_t *parent, const node_row_t *n, const aot_op_desc_t *d) {
@@ -114,7 +110,8 @@ aot_status_t aoth_saved_held(aot_prog_t *p, uint32_t *out_held, uint32_t capacit
 
 int aoth_input_to_detach(aot_prog_t *p, const aot_port_t *port, aot_graph_t gradients) {
   aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
-  if (port->role != AOT_ROLE_USER_INPUT || aoth_graph_leaf_info(p, (aot_leaf_t){port->index}, &leaf) != AOT_OK) return 0;
+  if (port->role != AOT_ROLE_USER_INPUT || aoth_graph_leaf_info(p, (aot_leaf_t){port->index}, &leaf) != AOT_OK)
+    return 0;
   if (!(leaf.flags & AOT_LEAF_REQUIRES_GRAD)) return 0;
   const aot_port_t *outputs = aoth_graph_outputs(p, gradients);
   for (uint32_t i = 0; i < aoth_graph_n_outputs(p, gradients); i++)

@@ -1,11 +1,13 @@
 /* The shape environment: symbols and expressions over them.
  *
  * Expressions are hash-consed: an expression is a row (operator, children), children are numbers or older rows, and
- * aoth_edit_dim_make answers the same dimension for equal ones, so that equal shapes are equal numbers everywhere. A new
- * one is first brought to normal form (`fold`), and folded to a number when interval bounds, kept in every row, leave no choice.
+ * aoth_edit_dim_make answers the same dimension for equal ones, so that equal shapes are equal numbers everywhere. A
+ * new one is first brought to normal form (`fold`), and folded to a number when interval bounds, kept in every row,
+ * leave no choice.
  *
  *     sum      ((x*k + y*m) + ..) + c     terms in structural order, each once; subtraction is a factor of -1
- *     product  ((x * y) * ..) * k         factors in structural order, powers written out; a number times a sum is a sum
+ *     product  ((x * y) * ..) * k         factors in structural order, powers written out; a number times a sum is a
+ *                                         sum
  *     quotient of what the divisor divides: without the division; max and comparisons: decided where ranges decide
  *
  * Products of sums are not multiplied out: it is no full polynomial algebra.
@@ -149,9 +151,7 @@ static range_t bounds(const aot_prog_t *p, int32_t op, int64_t da, int64_t db, i
       r.lo = smaller(b.lo, c.lo);
       r.hi = larger(b.hi, c.hi);
       return r;
-    case AOT_EXPR_POW:
-      r.lo = a.lo >= 0 && b.lo >= 0 ? 0 : INT64_MIN;
-      return r;
+    case AOT_EXPR_POW: r.lo = a.lo >= 0 && b.lo >= 0 ? 0 : INT64_MIN; return r;
     default: return r;
   }
 }
@@ -197,8 +197,12 @@ void aoth_expr_forget(aot_prog_t *p) {
 static aot_status_t make_row(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
   uint64_t size = 1 + (uint64_t)tree_size(p, a) + tree_size(p, b) + tree_size(p, c);
   range_t r = bounds(p, op, a, b, c);
-  expr_row_t row = {.info = {.op = op, .a = a, .b = b, .c = c}, .lo = r.lo, .hi = r.hi,
-                    .tree_size = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size};
+  expr_row_t row = {
+      .info = {.op = op, .a = a, .b = b, .c = c},
+      .lo = r.lo,
+      .hi = r.hi,
+      .tree_size = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size,
+  };
   if (!sn_expr_apply(op, hint_of(p, a), hint_of(p, b), hint_of(p, c), &row.hint)) row.hint = 0;
   return add_row(p, &row, out);
 }
@@ -215,8 +219,8 @@ static void done(term_t *t, int64_t value) {
   t->value = value;
 }
 
-/* The row (op, a, b, c), whose operands are in normal form and in order. create 0: AOT_E_NOT_FOUND, silently, where it would have
- * to be made. */
+/* The row (op, a, b, c), whose operands are in normal form and in order. create 0: AOT_E_NOT_FOUND, silently, where it
+ * would have to be made. */
 static aot_status_t normal_row(aot_prog_t *p, int create, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out) {
   const range_t r = bounds(p, op, a, b, c);
   if (r.lo == r.hi && is_const(r.lo) && r.lo != INT64_MIN && r.lo != INT64_MAX) {
@@ -230,8 +234,9 @@ static aot_status_t normal_row(aot_prog_t *p, int create, int32_t op, int64_t a,
   return AOT_OK;
 }
 
-/* Structural order, the same in every program: by size (numbers, symbols, trees), then by operator and operands. Equal terms are one
- * row, so that one path down leads to the first difference; where that lies too deep, the older row comes first. */
+/* Structural order, the same in every program: by size (numbers, symbols, trees), then by operator and operands. Equal
+ * terms are one row, so that one path down leads to the first difference; where that lies too deep, the older row
+ * comes first. */
 static int compare_dims(const aot_prog_t *p, int64_t x, int64_t y) {
   for (int depth = 0; x != y && depth < DEEPEST_DIFFERENCE; depth++) {
     if (tree_size(p, x) != tree_size(p, y)) return tree_size(p, x) < tree_size(p, y) ? -1 : 1;
@@ -363,10 +368,14 @@ static aot_status_t put_sum(aot_prog_t *p, int create, const terms_t *l, int64_t
 static aot_status_t put_product(aot_prog_t *p, int create, const terms_t *l, int64_t *out) {
   terms_t sum = {0};
   int64_t product = l->n && l->number ? l->base[0] : l->number;
-  if (l->n == 1 && is_op(p, product, AOT_EXPR_ADD) && gather_sum(p, product, l->number, &sum)) return put_sum(p, create, &sum, out);
-  for (uint32_t i = 1; i < l->n && l->number; i++) AOT_TRY(normal_row(p, create, AOT_EXPR_MUL, product, l->base[i], 0, &product));
+  if (l->n == 1 && is_op(p, product, AOT_EXPR_ADD) && gather_sum(p, product, l->number, &sum))
+    return put_sum(p, create, &sum, out);
+  for (uint32_t i = 1; i < l->n && l->number; i++)
+    AOT_TRY(normal_row(p, create, AOT_EXPR_MUL, product, l->base[i], 0, &product));
   *out = product;
-  return l->n == 0 || l->number == 0 || l->number == 1 ? AOT_OK : normal_row(p, create, AOT_EXPR_MUL, product, l->number, 0, out);
+  return l->n == 0 || l->number == 0 || l->number == 1
+             ? AOT_OK
+             : normal_row(p, create, AOT_EXPR_MUL, product, l->number, 0, out);
 }
 
 static aot_status_t fold_sum(aot_prog_t *p, int create, term_t *t) {
@@ -524,8 +533,13 @@ aot_status_t aoth_edit_symbol_create(aot_prog_t *p, const aot_symbol_info_t *sym
   AOT_TRY(aoth_edit_begin(p));
   p->symbols.at[p->symbols.n++] = s;
   aoth_edit_record(p, EDIT_SYMBOL_CREATE, p->symbols.n - 1, 0, 0, 0, 0, NULL);
-  expr_row_t row = {.info = {.op = AOT_EXPR_SYMBOL, .a = (int64_t)p->symbols.n - 1}, .lo = s.min, .hi = s.max,
-                    .tree_size = 1, .hint = s.hint};
+  expr_row_t row = {
+      .info = {.op = AOT_EXPR_SYMBOL, .a = (int64_t)p->symbols.n - 1},
+      .lo = s.min,
+      .hi = s.max,
+      .tree_size = 1,
+      .hint = s.hint,
+  };
   return add_row(p, &row, out_dim);
 }
 

@@ -1,16 +1,16 @@
 /* The snapshot: the whole program as one block of plain arrays (<aot/snapshot.h>).
  *
- * The same code runs twice: first with no block, counting rows, then writing them. Rows of one graph stand together: its
- * inputs and results are value rows in order, its nodes node rows in order; the empty row of each array comes first. Only
- * operators in use get a row, in order of first use. The block holds offsets and numbers, no pointer. Cached until the next
- * edit. Linear in the program. */
+ * The same code runs twice: first with no block, counting rows, then writing them. Rows of one graph stand together:
+ * its inputs and results are value rows in order, its nodes node rows in order; the empty row of each array comes
+ * first. Only operators in use get a row, in order of first use. The block holds offsets and numbers, no pointer.
+ * Cached until the next edit. Linear in the program. */
 #include <aot/inline.h>
 #include <ir/program_store.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct array { /* being counted or filled */
-  char *at; /* NULL: counting */
+  char *at;            /* NULL: counting */
   uint64_t n;
   uint32_t row_size;
 } array_t;
@@ -93,9 +93,20 @@ static uint32_t op_row(builder_t *b, uint32_t op) {
 static void put_value(builder_t *b, uint32_t id, uint32_t def, uint32_t index) {
   const value_row_t *v = &b->p->values.at[id];
   const aot_type_t *t = value_type_of(b->p, id);
-  aot_snap_value_t row = {.id = id, .def = def, .index = index, .kind = t->kind, .dtype = t->dtype, .rank = t->rank,
-                          .flags = t->flags, .dims = dims_of_type(b, v->type & ~VALUE_DEAD), .device = t->device,
-                          .device_index = t->device_index, .offset = t->offset, .expr = t->expr};
+  aot_snap_value_t row = {
+      .id = id,
+      .def = def,
+      .index = index,
+      .kind = t->kind,
+      .dtype = t->dtype,
+      .rank = t->rank,
+      .flags = t->flags,
+      .dims = dims_of_type(b, v->type & ~VALUE_DEAD),
+      .device = t->device,
+      .device_index = t->device_index,
+      .offset = t->offset,
+      .expr = t->expr,
+  };
   b->value_rows[id] = put(b, VALUES, &row, 1);
 }
 
@@ -123,10 +134,18 @@ static void put_arg(builder_t *b, const aot_arg_t *a) {
 static void put_node(builder_t *b, uint32_t id, uint32_t graph) {
   const node_row_t *n = &b->p->nodes.at[id];
   uint32_t here = (uint32_t)b->arrays[NODES].n;
-  aot_snap_node_t row = {.id = id, .op = op_row(b, n->op), .flags = n->flags, .graph = graph,
-                         .arg_begin = (uint32_t)b->arrays[ARGS].n, .n_args = n->n_args,
-                         .operand_begin = (uint32_t)b->arrays[OPERANDS].n, .n_operands = n->n_operands,
-                         .result_begin = (uint32_t)b->arrays[VALUES].n, .n_results = n->n_results};
+  aot_snap_node_t row = {
+      .id = id,
+      .op = op_row(b, n->op),
+      .flags = n->flags,
+      .graph = graph,
+      .arg_begin = (uint32_t)b->arrays[ARGS].n,
+      .n_args = n->n_args,
+      .operand_begin = (uint32_t)b->arrays[OPERANDS].n,
+      .n_operands = n->n_operands,
+      .result_begin = (uint32_t)b->arrays[VALUES].n,
+      .n_results = n->n_results,
+  };
   put(b, NODES, &row, 1);
   for (uint32_t i = 0; i < n->n_results; i++) put_value(b, n->first_result + i, here, i);
   for (uint32_t i = 0; i < n->n_args; i++) put_arg(b, &n->args[i]);
@@ -135,8 +154,12 @@ static void put_node(builder_t *b, uint32_t id, uint32_t graph) {
 static uint32_t put_ports(builder_t *b, const aot_port_t *ports, uint32_t n) {
   uint32_t first = (uint32_t)b->arrays[PORTS].n;
   for (uint32_t i = 0; i < n; i++) {
-    aot_snap_port_t row = {.role = ports[i].role, .index = ports[i].index, .value = b->value_rows[ports[i].value.id],
-                           .name = put_text(b, ports[i].name)};
+    aot_snap_port_t row = {
+        .role = ports[i].role,
+        .index = ports[i].index,
+        .value = b->value_rows[ports[i].value.id],
+        .name = put_text(b, ports[i].name),
+    };
     put(b, PORTS, &row, 1);
   }
   return first;
@@ -145,13 +168,15 @@ static uint32_t put_ports(builder_t *b, const aot_port_t *ports, uint32_t n) {
 static void put_graph(builder_t *b, uint32_t id) {
   const graph_row_t *g = &b->p->graphs.at[id];
   uint32_t here = b->graph_rows[id];
-  aot_snap_graph_t row = {.id = id,
-                          .kind = g->kind,
-                          .name = put_text(b, g->name),
-                          .node_begin = (uint32_t)b->arrays[NODES].n,
-                          .n_nodes = g->n_nodes,
-                          .n_inputs = g->inputs.n,
-                          .n_outputs = g->outputs.n};
+  aot_snap_graph_t row = {
+      .id = id,
+      .kind = g->kind,
+      .name = put_text(b, g->name),
+      .node_begin = (uint32_t)b->arrays[NODES].n,
+      .n_nodes = g->n_nodes,
+      .n_inputs = g->inputs.n,
+      .n_outputs = g->outputs.n,
+  };
   for (uint32_t i = 0; i < g->inputs.n; i++) put_value(b, g->inputs.at[i].value.id, NONE, i);
   for (uint32_t n = g->first; n != NONE; n = b->p->nodes.at[n].next) put_node(b, n, here);
   row.input_begin = put_ports(b, g->inputs.at, g->inputs.n);
@@ -161,9 +186,16 @@ static void put_graph(builder_t *b, uint32_t id) {
 
 static void put_leaf(builder_t *b, const aot_leaf_info_t *l) {
   const aot_str_t none = {NULL, 0};
-  aot_snap_leaf_t row = {.role = l->role, .flags = l->flags, .ordinal = l->ordinal, .dtype = l->type.dtype,
-                         .rank = l->type.rank, .dims = put_dims(b, l->type.rank, l->type.sizes, l->type.strides),
-                         .name = put_text(b, l->n_names ? l->names[0] : none), .offset = l->type.offset};
+  aot_snap_leaf_t row = {
+      .role = l->role,
+      .flags = l->flags,
+      .ordinal = l->ordinal,
+      .dtype = l->type.dtype,
+      .rank = l->type.rank,
+      .dims = put_dims(b, l->type.rank, l->type.sizes, l->type.strides),
+      .name = put_text(b, l->n_names ? l->names[0] : none),
+      .offset = l->type.offset,
+  };
   put(b, LEAVES, &row, 1);
 }
 
@@ -172,8 +204,15 @@ static void put_environment(builder_t *b) {
   for (uint32_t i = 1; i < p->leaves.n; i++) put_leaf(b, &p->leaves.at[i]);
   for (uint32_t i = 0; i < p->rules.n; i++) {
     const aot_rule_t *r = &p->rules.at[i];
-    aot_snap_rule_t row = {.kind = r->kind, .a = r->a, .b = r->b, .rank = r->rank,
-                           .dims = put_dims(b, r->rank, r->sizes, r->strides), .dtype = r->dtype, .offset = r->offset};
+    aot_snap_rule_t row = {
+        .kind = r->kind,
+        .a = r->a,
+        .b = r->b,
+        .rank = r->rank,
+        .dims = put_dims(b, r->rank, r->sizes, r->strides),
+        .dtype = r->dtype,
+        .offset = r->offset,
+    };
     put(b, RULES, &row, 1);
   }
   for (uint32_t i = 0; i < p->symbols.n; i++) {
@@ -208,9 +247,9 @@ static void run(builder_t *b) {
 
 /* Lay the arrays out behind the header, 8-byte aligned. 0: more rows than the format can name. */
 static int lay_out(const builder_t *b, aot_snapshot_t *head) {
-  aot_snap_array_t *arrays[N_ARRAYS] = {&head->graphs, &head->nodes, &head->values, &head->args,    &head->operands,
-                                        &head->ints,   &head->floats, &head->ports, &head->leaves, &head->rules,
-                                        &head->symbols, &head->exprs, &head->ops,   &head->chars};
+  aot_snap_array_t *arrays[N_ARRAYS] = {&head->graphs,  &head->nodes,  &head->values, &head->args,   &head->operands,
+                                        &head->ints,    &head->floats, &head->ports,  &head->leaves, &head->rules,
+                                        &head->symbols, &head->exprs,  &head->ops,    &head->chars};
   uint64_t at = sizeof *head;
   for (int i = 0; i < N_ARRAYS; i++) {
     if (b->arrays[i].n >= UINT32_MAX) return 0;
@@ -233,9 +272,9 @@ static aot_status_t build(builder_t *b, void **out) {
   char *block = calloc(1, (size_t)head.nbytes);
   if (!block) return aoth_no_memory(b->p, "a snapshot", head.nbytes);
   memcpy(block, &head, sizeof head);
-  const aot_snap_array_t *arrays[N_ARRAYS] = {&head.graphs, &head.nodes,  &head.values, &head.args,   &head.operands,
-                                              &head.ints,   &head.floats, &head.ports,  &head.leaves, &head.rules,
-                                              &head.symbols, &head.exprs, &head.ops,    &head.chars};
+  const aot_snap_array_t *arrays[N_ARRAYS] = {&head.graphs,  &head.nodes,  &head.values, &head.args,   &head.operands,
+                                              &head.ints,    &head.floats, &head.ports,  &head.leaves, &head.rules,
+                                              &head.symbols, &head.exprs,  &head.ops,    &head.chars};
   for (int i = 0; i < N_ARRAYS; i++) {
     b->arrays[i].at = block + arrays[i]->at;
     b->arrays[i].n = 0;

@@ -47,14 +47,14 @@ aot_status_t aoth_graph_snapshot(aot_prog_t *p, const struct aot_snapshot **out)
 aot_status_t aoth_edit_graph_create(aot_prog_t *p, int32_t kind, aot_str_t name, aot_graph_t *out);
 aot_status_t aoth_edit_graph_erase(aot_prog_t *p, aot_graph_t g);
 aot_status_t aoth_edit_input_add(aot_prog_t *p, aot_graph_t g, int32_t role, uint32_t index, const aot_type_t *t,
-    aot_str_t name, aot_value_t *out);
+                                 aot_str_t name, aot_value_t *out);
 aot_status_t aoth_edit_input_erase(aot_prog_t *p, aot_graph_t g, uint32_t i);
 aot_status_t aoth_edit_output_add(aot_prog_t *p, aot_graph_t g, int32_t role, uint32_t index, aot_value_t v,
-    aot_str_t name);
+                                  aot_str_t name);
 aot_status_t aoth_edit_output_set(aot_prog_t *p, aot_graph_t g, uint32_t i, aot_value_t v);
 aot_status_t aoth_edit_outputs_clear(aot_prog_t *p, aot_graph_t g);
 aot_status_t aoth_edit_node_create(aot_prog_t *p, aot_graph_t g, const aot_node_spec_t *s, aot_node_t before,
-    aot_node_t *out);
+                                   aot_node_t *out);
 aot_status_t aoth_edit_node_erase(aot_prog_t *p, aot_node_t n);
 aot_status_t aoth_edit_operand_set(aot_prog_t *p, aot_node_t n, uint32_t operand, aot_value_t v);
 aot_status_t aoth_edit_arg_set(aot_prog_t *p, aot_node_t n, uint32_t arg, const aot_arg_t *a);
@@ -71,11 +71,11 @@ aot_status_t aoth_edit_origin_create(aot_prog_t *p, const aot_origin_info_t *o, 
 aot_status_t aoth_edit_symbol_create(aot_prog_t *p, const aot_symbol_info_t *s, int64_t *out_dim);
 aot_status_t aoth_edit_dim_make(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out_dim);
 aot_status_t aoth_edit_infer(aot_prog_t *p, aot_op_t op, const aot_arg_t *args, uint32_t n_args,
-    const aot_type_sink_t *sink);
+                             const aot_type_sink_t *sink);
 aot_status_t aoth_edit_decompose(aot_prog_t *p, aot_node_t n, aot_value_t *out_values);
 aot_status_t aoth_edit_functional_form(aot_prog_t *p, aot_node_t n, aot_value_t *out_results, aot_value_t *out_written);
 aot_status_t aoth_edit_view_inverse(aot_prog_t *p, aot_node_t view, uint32_t index, aot_value_t base,
-    aot_value_t updated, aot_node_t before, aot_value_t *out_base);
+                                    aot_value_t updated, aot_node_t before, aot_value_t *out_base);
 aot_status_t aoth_edit_aliases(aot_prog_t *p, aot_op_t op, const aot_call_t *call, uint32_t *out_operands);
 
 void aoth_fill_graph_api(aot_graph_api_t *out);

@@ -1,5 +1,6 @@
-/* The lexer of the text form: one pass, no copies. Lines end statements, except inside brackets; a comment runs from `;` to
- * the end of its line. A `-` right before a digit belongs to the number when an operand is due there ("s0 - 1", "[-1]"). */
+/* The lexer of the text form: one pass, no copies. Lines end statements, except inside brackets; a comment runs from
+ * `;` to the end of its line. A `-` right before a digit belongs to the number when an operand is due there ("s0 -
+ * 1", "[-1]"). */
 #include <ir/text_lexer.h>
 #include <string.h>
 

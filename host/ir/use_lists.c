@@ -1,7 +1,7 @@
 /* Use lists and node order: the doubly linked lists under every edit.
  *
- * A value's list holds its slots oldest use first. Unlinking leaves the slot's own links in place; relinking in exactly the
- * opposite order restores the list as it was (dancing links). All functions are O(1) or O(operands). */
+ * A value's list holds its slots oldest use first. Unlinking leaves the slot's own links in place; relinking in exactly
+ * the opposite order restores the list as it was (dancing links). All functions are O(1) or O(operands). */
 #include <base/debug_assert.h>
 #include <ir/program_store.h>
 

@@ -68,7 +68,8 @@ int aoth_same_shape(const aot_type_t *a, const aot_type_t *b) {
   return a->rank <= 0 || memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof *a->sizes) == 0;
 }
 
-/* The operand whose elements the result has, each in its place: a pointwise operator that moves elements, dtype and sizes kept. */
+/* The operand whose elements the result has, each in its place: a pointwise operator that moves elements, dtype and
+ * sizes kept. */
 static uint32_t copied_value(const aot_prog_t *p, const node_row_t *r) {
   const uint32_t copies = AOT_OP_POINTWISE | AOT_OP_MOVEMENT;
   const uint32_t not_pure = AOT_OP_RANDOM | AOT_OP_EFFECT | AOT_OP_COLLECTIVE | AOT_OP_WRITES;
@@ -125,7 +126,8 @@ static void number_node(aoth_numbering_t *n, uint32_t node) {
   aoth_value_number_t key = finish(&h);
   if (aoth_ops_desc(n->p->ops, op)->flags & (AOT_OP_RANDOM | AOT_OP_EFFECT))
     key = number_of_words(key.lo, key.hi, 1 + count_call(n, key));
-  for (uint32_t i = 0; i < r->n_results; i++) n->of_value[r->first_result + i] = number_of_words(key.lo, key.hi, (uint64_t)i << 32);
+  for (uint32_t i = 0; i < r->n_results; i++)
+    n->of_value[r->first_result + i] = number_of_words(key.lo, key.hi, (uint64_t)i << 32);
 }
 
 /* ---- regions, inner ones first ---- */
@@ -135,7 +137,8 @@ static void number_graph(aoth_numbering_t *n, uint32_t graph) {
   for (uint32_t i = 0; i < g->inputs.n; i++) {
     const aot_port_t *port = &g->inputs.at[i];
     const int is_slot = port->role == AOT_ROLE_SAVED && port->index < n->n_slots;
-    n->of_value[port->value.id] = is_slot ? n->of_slot[port->index] : number_of_words((uint64_t)port->role, port->index, 2);
+    n->of_value[port->value.id] =
+        is_slot ? n->of_slot[port->index] : number_of_words((uint64_t)port->role, port->index, 2);
   }
   for (uint32_t node = g->first; node != NONE; node = n->p->nodes.at[node].next) number_node(n, node);
 }

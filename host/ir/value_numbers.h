@@ -1,9 +1,11 @@
-/* Value numbering: values get one number when the same operator makes them, with the same arguments, of values of one number.
+/* Value numbering: values get one number when the same operator makes them, with the same arguments, of values of one
+ * number.
  *
- * Inputs are numbered by role and index, a saved slot as what `of_slot` says, an exact copy as what it copies (slots may hold dense
- * copies). An operator that draws hidden random numbers or acts is equal to another call of itself only as the k-th with these
- * operands, so that one which is left out or runs twice is seen. Regions count by what they hold. Numbers are 128-bit hashes.
- * Source: J. Cocke and J. T. Schwartz, Programming Languages and their Compilers, 1970. */
+ * Inputs are numbered by role and index, a saved slot as what `of_slot` says, an exact copy as what it copies (slots
+ * may hold dense copies). An operator that draws hidden random numbers or acts is equal to another call of itself only
+ * as the k-th with these operands, so that one which is left out or runs twice is seen. Regions count by what they
+ * hold. Numbers are 128-bit hashes. Source: J. Cocke and J. T. Schwartz, Programming Languages and their Compilers,
+ * 1970. */
 #ifndef AOTH_VALUE_NUMBERS_H
 #define AOTH_VALUE_NUMBERS_H
 
@@ -23,7 +25,8 @@ typedef struct aoth_numbering {
   aot_prog_t *p;
   aoth_value_number_t *of_value;  /* by value */
   aoth_value_number_t *of_region; /* by graph, once it is known */
-  aoth_value_number_t *of_slot;   /* by saved slot, n_slots: what the forward saves; set by the caller, freed with the rest */
+  /* by saved slot, n_slots: what the forward saves; set by the caller, freed with the rest */
+  aoth_value_number_t *of_slot;
   uint32_t n_slots;
   aoth_call_count_t *calls; /* hash table */
   uint32_t n_cells, n_calls;

@@ -9,10 +9,10 @@
 typedef struct verifier {
   aot_prog_t *p;
   uint32_t n_bad;
-  uint32_t properties; /* being checked */
-  unsigned char *state;     /* by value: defined yet? */
-  uint32_t *n_uses;         /* by value: places found that read it */
-  uint32_t *refs, *ready;   /* by graph */
+  uint32_t properties;    /* being checked */
+  unsigned char *state;   /* by value: defined yet? */
+  uint32_t *n_uses;       /* by value: places found that read it */
+  uint32_t *refs, *ready; /* by graph */
   uint32_t n_region_args;
   unsigned char *leaf_seen; /* by leaf, for property checkers */
   char text[160];

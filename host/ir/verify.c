@@ -1,9 +1,9 @@
 /* The verifier: is the program well formed, and has it the properties that it claims?
  *
- * Structure: ids alive and in their graph; every value defined before it is used; node lists and use lists consistent; each
- * argument fits its schema slot; result types as the schema says; ports unique, of an allowed role, and of their leaf's
- * role; regions named without cycles. Linear in the program: one pass over each graph with a byte a value. At most 20
- * complaints. The checkers of properties are in verify_property.c. */
+ * Structure: ids alive and in their graph; every value defined before it is used; node lists and use lists consistent;
+ * each argument fits its schema slot; result types as the schema says; ports unique, of an allowed role, and of their
+ * leaf's role; regions named without cycles. Linear in the program: one pass over each graph with a byte a value. At
+ * most 20 complaints. The checkers of properties are in verify_property.c. */
 #include <aot/inline.h>
 #include <ir/verifier.h>
 #include <stdarg.h>
@@ -215,7 +215,8 @@ static void check_outputs(verifier_t *v, uint32_t graph) {
     if (id == NONE) {
       if (!may_be_none(port->role))
         aoth_verify_report(v, NONE, "verify.port", "%s: output %u (%s %u) cannot be none",
-                           aoth_verify_graph_text(v, graph), i, aoth_role_name(port->role), aoth_port_number(port->role, port->index));
+                           aoth_verify_graph_text(v, graph), i, aoth_role_name(port->role),
+                           aoth_port_number(port->role, port->index));
       continue;
     }
     if (!value_is_alive(p, id) || p->values.at[id].graph != graph) {

@@ -6,7 +6,8 @@
  * rng-explicit  no operator draws hidden random numbers
  * partitioned   forward and backward, no joint; saved slots match one to one; beside slots, tangents and
  *               what comes with the call the backward reads only leaves that the forward does not update
- * hooked, sharded, lowered add no rule about structure: what they promise lies in operators that the host does not know. */
+ * hooked, sharded, lowered add no rule about structure: what they promise lies in operators that the host does not
+ * know. */
 #include <aot/contract.h>
 #include <aot/inline.h>
 #include <ir/verifier.h>
@@ -38,7 +39,8 @@ static void check_leaf_types(verifier_t *v, uint32_t graph) {
   const graph_row_t *g = &p->graphs.at[graph];
   for (uint32_t i = 0; i < g->inputs.n; i++) {
     const aot_port_t *port = &g->inputs.at[i];
-    if (port->role > AOT_ROLE_STATE || same_shape(value_type_of(p, port->value.id), &p->leaves.at[port->index].type)) continue;
+    if (port->role > AOT_ROLE_STATE || same_shape(value_type_of(p, port->value.id), &p->leaves.at[port->index].type))
+      continue;
     aoth_verify_report(v, NONE, "verify.imported", "%s: input %u has another dtype or shape than leaf %u \"%s\"",
                        aoth_verify_graph_text(v, graph), i, port->index - 1, leaf_name(v, port->index));
   }
@@ -155,7 +157,8 @@ static void check_rng_explicit(verifier_t *v) {
 static uint8_t *mark_updated(const aot_prog_t *p, const graph_row_t *f) {
   uint8_t *updated = calloc(p->leaves.n + (size_t)1, 1);
   for (uint32_t i = 0; updated && i < f->outputs.n; i++)
-    if (f->outputs.at[i].role == AOT_ROLE_UPDATE && f->outputs.at[i].index < p->leaves.n) updated[f->outputs.at[i].index] = 1;
+    if (f->outputs.at[i].role == AOT_ROLE_UPDATE && f->outputs.at[i].index < p->leaves.n)
+      updated[f->outputs.at[i].index] = 1;
   return updated;
 }
 
@@ -225,7 +228,8 @@ static void check_partitioned(verifier_t *v) {
   for (uint32_t i = 0; updated && i < b->inputs.n; i++)
     if (!backward_may_read(updated, &b->inputs.at[i]))
       aoth_verify_report(v, NONE, "verify.partitioned", "the backward reads %s %u, which was not saved",
-                         aoth_role_name(b->inputs.at[i].role), aoth_port_number(b->inputs.at[i].role, b->inputs.at[i].index));
+                         aoth_role_name(b->inputs.at[i].role),
+                         aoth_port_number(b->inputs.at[i].role, b->inputs.at[i].index));
   if (saved && read && updated) {
     uint32_t n_saved = saved_ports(f->outputs.at, f->outputs.n, saved),
              n_read = saved_ports(b->inputs.at, b->inputs.n, read);
@@ -246,9 +250,11 @@ static void check_in_place(verifier_t *v, uint32_t graph, const aot_port_t *upda
   for (uint32_t i = 0; i < g->inputs.n; i++) {
     const aot_port_t *in = &g->inputs.at[i];
     if (in->role > AOT_ROLE_STATE || in->index != update->index) continue;
-    const aot_type_t *a = value_type_of(v->p, in->value.id), *b = update->value.id == NONE ? NULL : value_type_of(v->p, update->value.id);
+    const aot_type_t *a = value_type_of(v->p, in->value.id),
+                     *b = update->value.id == NONE ? NULL : value_type_of(v->p, update->value.id);
     if (!b || !same_shape(a, b))
-      aoth_verify_report(v, NONE, "verify.stitched", "%s: the new value of leaf %u \"%s\" has another dtype or shape than the leaf",
+      aoth_verify_report(v, NONE, "verify.stitched",
+                         "%s: the new value of leaf %u \"%s\" has another dtype or shape than the leaf",
                          aoth_verify_graph_text(v, graph), update->index, leaf_name(v, update->index));
   }
 }
@@ -258,7 +264,8 @@ static void check_stitched(verifier_t *v) {
   const uint32_t step = find_graph(v, AOT_GRAPH_STEP);
   for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
     if (find_graph(v, parts[k]) != NONE)
-      aoth_verify_report(v, NONE, "verify.stitched", "the program still has a %s graph beside its step", aoth_graph_kind_name(parts[k]));
+      aoth_verify_report(v, NONE, "verify.stitched", "the program still has a %s graph beside its step",
+                         aoth_graph_kind_name(parts[k]));
   if (step == NONE) {
     aoth_verify_report(v, NONE, "verify.stitched", "the program has no step graph");
     return;

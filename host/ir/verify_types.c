@@ -1,9 +1,9 @@
 /* Are the types that a stage set those that its operators give?
  *
- * The journal says what was set: nodes made with types of their own, values given another type, nodes with an argument or an operand
- * changed. Their opsets infer once more, and results are compared by kind, dtype, rank and sizes; not by strides and offset: a result
- * with memory of its own is laid out as its maker asks, a view as its operand lies when it runs.
- * O(edits + rows), and the inferences; what they bring into the program is taken back. */
+ * The journal says what was set: nodes made with types of their own, values given another type, nodes with an argument
+ * or an operand changed. Their opsets infer once more, and results are compared by kind, dtype, rank and sizes; not by
+ * strides and offset: a result with memory of its own is laid out as its maker asks, a view as its operand lies when it
+ * runs. O(edits + rows), and the inferences; what they bring into the program is taken back. */
 #include <aot/inline.h>
 #include <ir/verifier.h>
 #include <stdlib.h>
@@ -17,12 +17,13 @@ typedef struct comparison {
   uint32_t n_symbols, n_exprs; /* before the inference */
 } comparison_t;
 
-/* A size that the inference made a symbol for is one that only the run tells; else sizes agree when they are one expression, or have
- * one value at tracing and one where the inputs have other sizes. */
+/* A size that the inference made a symbol for is one that only the run tells; else sizes agree when they are one
+ * expression, or have one value at tracing and one where the inputs have other sizes. */
 static int dims_agree(const comparison_t *c, int64_t declared, int64_t inferred) {
   aot_prog_t *p = c->v->p;
   if (declared == inferred) return 1;
-  if (AOT_DIM_IS_SYM(inferred) && aoth_graph_n_symbols(p) > c->n_symbols && AOT_DIM_EXPR(inferred) >= c->n_exprs) return 1;
+  if (AOT_DIM_IS_SYM(inferred) && aoth_graph_n_symbols(p) > c->n_symbols && AOT_DIM_EXPR(inferred) >= c->n_exprs)
+    return 1;
   return aoth_graph_dim_hint(p, declared) == aoth_graph_dim_hint(p, inferred) &&
          aoth_dim_eval(p, declared, c->others, c->n_others) == aoth_dim_eval(p, inferred, c->others, c->n_others);
 }
@@ -75,17 +76,16 @@ static void check_node(verifier_t *v, const int64_t *others, uint32_t n_others, 
   touch(v->p, node);
   const aot_status_t status = aoth_infer_complete(v->p, op, n->args, n->n_args, &sink);
   if (status == AOT_E_UNIMPLEMENTED) return; /* declared types are all there is */
-  if (status != AOT_OK)
-    aoth_verify_report(v, node, "verify.types", "its operator gives no types for these arguments");
+  if (status != AOT_OK) aoth_verify_report(v, node, "verify.types", "its operator gives no types for these arguments");
   else if (c.next != v->p->nodes.at[node].n_results)
-    aoth_verify_report(v, node, "verify.types", "%u results are declared, its operator gives %u", v->p->nodes.at[node].n_results,
-                       c.next);
+    aoth_verify_report(v, node, "verify.types", "%u results are declared, its operator gives %u",
+                       v->p->nodes.at[node].n_results, c.next);
 }
 
 /* ---- other sizes ---- */
 
-/* Symbols that are sizes of leaves get multiples of their hints, so that what divides the one divides the other, each another, within
- * their range. The rest, which data or sums tell, keep their hints. O(symbols + leaves) */
+/* Symbols that are sizes of leaves get multiples of their hints, so that what divides the one divides the other, each
+ * another, within their range. The rest, which data or sums tell, keep their hints. O(symbols + leaves) */
 static void choose_others(const aot_prog_t *p, int64_t *out) {
   for (uint32_t i = 0; i < p->symbols.n; i++) out[i] = p->symbols.at[i].hint;
   for (uint32_t l = 1; l < p->leaves.n; l++) {
@@ -139,7 +139,8 @@ aot_status_t aoth_verify_types(aot_prog_t *p) {
   int64_t *others = calloc((size_t)n_symbols + 1, sizeof *others);
   touched_t t = {p, calloc((size_t)n_nodes + 1, 1), calloc((size_t)n_values + 1, 1)};
   verifier_t v = {.p = p};
-  aot_status_t status = t.nodes && t.values && others ? AOT_OK : aoth_no_memory(p, "the check of types", (uint64_t)n_nodes + n_values);
+  aot_status_t status =
+      t.nodes && t.values && others ? AOT_OK : aoth_no_memory(p, "the check of types", (uint64_t)n_nodes + n_values);
   if (status == AOT_OK) {
     for (uint32_t i = n_edits - (uint32_t)aoth_journal_count(p); i < n_edits; i++) note_edit(&t, &p->edits.at[i]);
     status = aoth_journal_begin(p);

@@ -4,6 +4,7 @@
 #include <ir/words.h>
 #include <string.h>
 
+/* clang-format off */
 const aoth_word_t aoth_role_words[] = {
     {"parameter", AOT_ROLE_PARAMETER},     {"buffer", AOT_ROLE_BUFFER},     {"constant", AOT_ROLE_CONSTANT},
     {"user_input", AOT_ROLE_USER_INPUT},   {"state", AOT_ROLE_STATE},       {"tangent", AOT_ROLE_TANGENT},
@@ -32,6 +33,7 @@ const aoth_word_t aoth_dtype_words[] = {
 
 const aoth_word_t aoth_device_words[] = {
     {"cpu", AOT_DEVICE_CPU}, {"cuda", AOT_DEVICE_CUDA}, {"meta", AOT_DEVICE_META}, {NULL, 0}};
+/* clang-format on */
 
 const aoth_word_t aoth_layout_words[] = {{"strided", AOT_LAYOUT_STRIDED}, {NULL, 0}};
 
@@ -56,7 +58,7 @@ const aoth_word_t aoth_property_words[] = {
 #define PROPERTY_WORD(c, bit, text, meaning) {text, (int64_t)1 << (bit)},
     AOT_PROPERTY_MAP(PROPERTY_WORD)
 #undef PROPERTY_WORD
-    {NULL, 0}};
+        {NULL, 0}};
 
 /* Functions of the expression syntax; the infix operators are in expr_text.c. */
 const aoth_word_t aoth_expr_words[] = {

@@ -1,11 +1,12 @@
 /* The backend stage: ask about every node, have the opsets decompose what is refused, compile, load.
  *
- * A refused node is replaced by its decomposition and the backend is asked again, until it takes everything or no refused
- * node has a decomposition left; then one error lists all of them with reasons and origins. Decompositions are committed
- * before compile, as the host's edits: the backend's contract is for its own. Each round is linear in the program.
+ * A refused node is replaced by its decomposition and the backend is asked again, until it takes everything or no
+ * refused node has a decomposition left; then one error lists all of them with reasons and origins. Decompositions are
+ * committed before compile, as the host's edits: the backend's contract is for its own. Each round is linear in the
+ * program.
  *
- * Before that, effect tokens go: a node with a token is decomposed whatever the backend would say, then the token ports have
- * nothing between them. From there on the order of effects is the order of nodes. */
+ * Before that, effect tokens go: a node with a token is decomposed whatever the backend would say, then the token ports
+ * have nothing between them. From there on the order of effects is the order of nodes. */
 #include <pipeline/session.h>
 
 #include <aot/inline.h>
@@ -231,16 +232,16 @@ static aot_status_t do_compile(void *arg) {
 
 static aot_status_t do_load(void *arg) {
   lowering_t *l = arg;
-  AOT_TRY(l->backend->table.backend.load(l->backend->self, &l->s->ctx, l->s->now.artifact, l->s->now.artifact_nbytes, l->s->device,
-                                       &l->exe));
+  AOT_TRY(l->backend->table.backend.load(l->backend->self, &l->s->ctx, l->s->now.artifact, l->s->now.artifact_nbytes,
+                                         l->s->device, &l->exe));
   if (!l->exe) {
     l->wrong = "loaded its artifact to nothing";
     return AOT_OK;
   }
   const uint32_t size = l->exe->head.struct_size;
   aot_exe_t *exe = &l->s->now.exe;
-  if (size < sizeof l->exe->head || size > 65536 || aot_import(exe, sizeof *exe, l->exe) != AOT_OK || !exe->plan || !exe->bind ||
-      !exe->submit || !exe->unbind) {
+  if (size < sizeof l->exe->head || size > 65536 || aot_import(exe, sizeof *exe, l->exe) != AOT_OK || !exe->plan ||
+      !exe->bind || !exe->submit || !exe->unbind) {
     l->wrong = "made an executable that this host cannot use";
     return AOT_OK;
   }
@@ -292,7 +293,8 @@ static void keep_backend(aoth_session_t *s, const aoth_stage_t *stage, const aot
 }
 
 /* A failure leaves nothing behind; it is told by the caller. */
-aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *stage, const void *artifact, uint64_t nbytes) {
+aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *stage, const void *artifact,
+                                        uint64_t nbytes) {
   aoth_instance_t backend;
   aoth_session_exe_drop(s);
   s->report = (aoth_report_t){.arena = s->arena};
@@ -301,7 +303,8 @@ aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *s
   s->now.artifact = (void *)(uintptr_t)artifact;
   s->now.artifact_nbytes = nbytes;
   aot_status_t status = aoth_call(s, stage, "load", do_load, &l);
-  if (status == AOT_OK && !l.wrong) status = aoth_bound_calls_init(&s->now.calls, &s->ctx, s->device, &s->now.exe, l.exe);
+  if (status == AOT_OK && !l.wrong)
+    status = aoth_bound_calls_init(&s->now.calls, &s->ctx, s->device, &s->now.exe, l.exe);
   if (status == AOT_OK && !l.wrong) {
     s->now.exe_self = l.exe;
     keep_backend(s, stage, &backend);
@@ -357,7 +360,8 @@ typedef struct running {
 } running_t;
 
 /* The host has told why it gives no memory; the backend, which passes that on, need not. */
-static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols, aot_tensor_t *out) {
+static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols,
+                             aot_tensor_t *out) {
   const running_t *r = sink->head.self;
   const aot_status_t status = r->open->allocate(r->open, output, symbols, n_symbols, out);
   if (status != AOT_OK) r->s->ctx.n_diags++;
@@ -376,7 +380,8 @@ static int has_open_output(const aot_binding_t *what) {
   return 0;
 }
 
-aot_status_t aoth_session_run_exe(aoth_session_t *s, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open) {
+aot_status_t aoth_session_run_exe(aoth_session_t *s, const aot_binding_t *what, int64_t *symbols,
+                                  const aot_output_sink_t *open) {
   running_t r = {s, what, symbols, open};
   if (!s->now.exe_self) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "run.no-backend",

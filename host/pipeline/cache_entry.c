@@ -12,7 +12,7 @@
 typedef struct header {
   char magic[8];
   uint32_t version, n_sections;
-  uint64_t nbytes; /* of the file */
+  uint64_t nbytes;              /* of the file */
   uint64_t hash_low, hash_high; /* of everything behind the header */
   uint64_t reserved[3];
 } header_t;
@@ -28,7 +28,8 @@ static uint64_t align(uint64_t n) { return (n + ALIGNMENT - 1) / ALIGNMENT * ALI
 
 static const char *check(const aoth_map_t *map, const header_t *h) {
   if (map->nbytes < sizeof *h || memcmp(h->magic, MAGIC, sizeof h->magic) != 0) return "no entry of the compile cache";
-  if (h->version != VERSION || h->n_sections != AOTH_ENTRY_SECTIONS || h->reserved[0] || h->reserved[1] || h->reserved[2])
+  if (h->version != VERSION || h->n_sections != AOTH_ENTRY_SECTIONS || h->reserved[0] || h->reserved[1] ||
+      h->reserved[2])
     return "of another version";
   if (h->nbytes != map->nbytes || map->nbytes < sizeof *h + AOTH_ENTRY_SECTIONS * sizeof(section_t)) return "cut short";
   const XXH128_hash_t hash = XXH3_128bits((const char *)map->data + sizeof *h, (size_t)(map->nbytes - sizeof *h));
@@ -39,7 +40,8 @@ static const char *find_parts(aoth_entry_t *e) {
   section_t rows[AOTH_ENTRY_SECTIONS];
   memcpy(rows, (const char *)e->map.data + sizeof(header_t), sizeof rows);
   for (uint32_t i = 0; i < AOTH_ENTRY_SECTIONS; i++) {
-    if (rows[i].at > e->map.nbytes || rows[i].nbytes > e->map.nbytes - rows[i].at || rows[i].at % ALIGNMENT) return "inconsistent";
+    if (rows[i].at > e->map.nbytes || rows[i].nbytes > e->map.nbytes - rows[i].at || rows[i].at % ALIGNMENT)
+      return "inconsistent";
     e->parts[i] = (aoth_entry_part_t){(const char *)e->map.data + rows[i].at, rows[i].nbytes};
   }
   return NULL;

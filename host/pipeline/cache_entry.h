@@ -10,8 +10,8 @@
  *   leaves    where each leaf's contents lie: in the model file (mapped, not copied), or in `data`
  *   artifact  the backend's bytes
  *
- * Sections start at multiples of 64. The header holds the hash of all that follows it: an entry that was cut or changed is no
- * entry. Little-endian; another layout is another version, and an entry of one is rebuilt. */
+ * Sections start at multiples of 64. The header holds the hash of all that follows it: an entry that was cut or changed
+ * is no entry. Little-endian; another layout is another version, and an entry of one is rebuilt. */
 #ifndef AOTH_CACHE_ENTRY_H
 #define AOTH_CACHE_ENTRY_H
 
@@ -35,8 +35,8 @@ typedef struct aoth_entry {
   aoth_entry_part_t parts[AOTH_ENTRY_SECTIONS];
 } aoth_entry_t;
 
-/* Map an entry and check it. NULL: fine; else what is wrong with it ("cut short", ..), with *out_missing set when there is no
- * such file. */
+/* Map an entry and check it. NULL: fine; else what is wrong with it ("cut short", ..), with *out_missing set when there
+ * is no such file. */
 const char *aoth_entry_open(const char *path, aoth_entry_t *out, int *out_missing);
 void aoth_entry_close(aoth_entry_t *e);
 /* Replaces the file at path atomically. */

@@ -40,7 +40,8 @@ static int by_use(const void *a, const void *b) {
 }
 
 /* 1: name ends with the suffix and is a regular file. */
-static int read_row(aoth_arena_t *arena, const char *folder, const char *name, const char *suffix, aoth_cache_file_t *out) {
+static int read_row(aoth_arena_t *arena, const char *folder, const char *name, const char *suffix,
+                    aoth_cache_file_t *out) {
   const size_t size = strlen(name), tail = strlen(suffix);
   struct stat st;
   if (size <= tail || strcmp(name + size - tail, suffix) != 0) return 0;
@@ -60,7 +61,8 @@ aoth_cache_file_t *aoth_cache_files(aoth_arena_t *arena, const char *folder, con
   for (struct dirent *d; dir && (d = readdir(dir)) != NULL;) {
     if (!read_row(arena, folder, d->d_name, suffix, &row)) continue;
     if (n == capacity) {
-      aoth_cache_file_t *bigger = aoth_arena_alloc(arena, sizeof(void *), (capacity ? capacity * 2u : 64u) * sizeof *rows);
+      aoth_cache_file_t *bigger =
+          aoth_arena_alloc(arena, sizeof(void *), (capacity ? capacity * 2u : 64u) * sizeof *rows);
       if (!bigger) break;
       if (n) memcpy(bigger, rows, n * sizeof *rows);
       capacity = capacity ? capacity * 2u : 64u;
@@ -76,7 +78,8 @@ aoth_cache_file_t *aoth_cache_files(aoth_arena_t *arena, const char *folder, con
 
 void aoth_cache_touch(const char *path) { utimensat(AT_FDCWD, path, NULL, 0); }
 
-/* A folder in which a unit works belongs to whoever holds its lock; one that nobody holds was left by a killed process. */
+/* A folder in which a unit works belongs to whoever holds its lock; one that nobody holds was left by a killed
+ * process. */
 static uint32_t remove_folder(int parent, const char *name) {
   struct stat st;
   const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -116,7 +119,8 @@ static uint32_t evict(aoth_arena_t *arena, int64_t limit, const char *keep) {
     rows[k] = aoth_cache_files(arena, folders[k][0], folders[k][1], &n[k]);
     for (uint32_t i = 0; i < n[k]; i++) total += rows[k][i].nbytes;
   }
-  while ((n[0] || n[1]) && total > (uint64_t)(limit > 0 ? limit : 0)) { /* both lists end with the one unused for longest */
+  /* both lists end with the one unused for longest */
+  while ((n[0] || n[1]) && total > (uint64_t)(limit > 0 ? limit : 0)) {
     const int k = !n[0] || (n[1] && rows[1][n[1] - 1].used < rows[0][n[0] - 1].used);
     const aoth_cache_file_t *oldest = &rows[k][--n[k]];
     if (keep && strcmp(oldest->path, keep) == 0) continue;

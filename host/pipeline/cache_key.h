@@ -1,8 +1,9 @@
 /* The key of a compiled program: everything that its making depends on, as rows of text, and their hash.
  *
- * Rows are kept with the entry, so that a miss can be explained: the row that differs is the reason. Not in the key: the
- * environment that units read (unknown before they ran; kept beside and compared at the hit), options that do not affect the
- * output, what the run section says of data and steps. Hash: XXH3, 128 bits (Collet, xxHash). Linear in the plugins' bytes. */
+ * Rows are kept with the entry, so that a miss can be explained: the row that differs is the reason. Not in the key:
+ * the environment that units read (unknown before they ran; kept beside and compared at the hit), options that do not
+ * affect the output, what the run section says of data and steps. Hash: XXH3, 128 bits (Collet, xxHash). Linear in
+ * the plugins' bytes. */
 #ifndef AOTH_CACHE_KEY_H
 #define AOTH_CACHE_KEY_H
 
@@ -25,7 +26,7 @@ enum {
 #define AOTH_BYPASS_ENUM(constant, word, sentence) AOTH_BYPASS_##constant,
   AOTH_BYPASS_MAP(AOTH_BYPASS_ENUM)
 #undef AOTH_BYPASS_ENUM
-  AOTH_N_BYPASS
+      AOTH_N_BYPASS
 };
 const char *aoth_bypass_word(int reason);
 const char *aoth_bypass_sentence(int reason);
@@ -45,9 +46,9 @@ typedef struct aoth_cache_key {
 } aoth_cache_key_t;
 
 /* Texts live in the session's arena. flags: AOTH_STAGES_*. key->bypass says when there is no key. */
-struct aoth_model; /* session.h */
+struct aoth_model;    /* session.h */
 struct aoth_aliasing; /* of the inputs; NULL: none */
-aot_status_t aoth_cache_key_make(aoth_session_t *s, const aoth_pipeline_t *p, const struct aoth_model *model, uint32_t flags,
-                                 const struct aoth_aliasing *aliasing, aoth_cache_key_t *key);
+aot_status_t aoth_cache_key_make(aoth_session_t *s, const aoth_pipeline_t *p, const struct aoth_model *model,
+                                 uint32_t flags, const struct aoth_aliasing *aliasing, aoth_cache_key_t *key);
 
 #endif

@@ -68,7 +68,8 @@ static json_t *environment_json(const aoth_session_t *s) {
 static void add_about(packing_t *k, const aoth_pipeline_t *p) {
   const aoth_cache_key_t *key = &k->s->cache.key;
   json_t *rows = json_object();
-  for (uint32_t i = 0; i < key->n_rows; i++) json_object_set_new(rows, key->rows[i].label, json_string(key->rows[i].value));
+  for (uint32_t i = 0; i < key->n_rows; i++)
+    json_object_set_new(rows, key->rows[i].label, json_string(key->rows[i].value));
   json_t *about = json_pack("{s:s?, s:s?, s:I, s:o, s:o, s:o}", "model", p->model_path, "pipeline", p->path, "made",
                             (json_int_t)time(NULL), "key", rows, "environment", environment_json(k->s), "stages",
                             aoth_records_json(k->s));
@@ -105,19 +106,17 @@ static int pack(packing_t *k, const aoth_pipeline_t *p) {
   add_node_ids(k->s->now.prog, &k->nodes);
   if (k->program.failed || !reads_back(k)) return AOTH_BYPASS_TEXT;
   add_about(k, p);
-  return k->about.failed || k->nodes.failed || k->leaves.failed || k->data.failed ? AOTH_BYPASS_WRITE : AOTH_BYPASS_NONE;
+  return k->about.failed || k->nodes.failed || k->leaves.failed || k->data.failed ? AOTH_BYPASS_WRITE
+                                                                                  : AOTH_BYPASS_NONE;
 }
 
 int aoth_cache_store(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_model_t *model) {
   packing_t k = {.s = s, .model = model};
   int reason = pack(&k, p);
   if (!reason) {
-    const aoth_entry_part_t parts[AOTH_ENTRY_SECTIONS] = {{k.about.data, k.about.size},
-                                                          {k.program.data, k.program.size},
-                                                          {k.nodes.data, k.nodes.size},
-                                                          {k.leaves.data, k.leaves.size},
-                                                          {k.data.data, k.data.size},
-                                                          {s->now.artifact, s->now.artifact_nbytes}};
+    const aoth_entry_part_t parts[AOTH_ENTRY_SECTIONS] = {
+        {k.about.data, k.about.size},   {k.program.data, k.program.size}, {k.nodes.data, k.nodes.size},
+        {k.leaves.data, k.leaves.size}, {k.data.data, k.data.size},       {s->now.artifact, s->now.artifact_nbytes}};
     if (aoth_entry_write(s->cache.path, parts, NULL) != AOT_OK) reason = AOTH_BYPASS_WRITE;
   }
   aoth_text_deinit(&k.about);
@@ -136,7 +135,8 @@ static const char *set_leaves(aot_prog_t *p, const aoth_model_t *model, const ao
   if (rows->nbytes != (n - 1) * sizeof(leaf_row_t)) return "inconsistent: leaves";
   for (uint32_t i = 1; i < n; i++) {
     const leaf_row_t *r = (const leaf_row_t *)rows->data + i - 1;
-    const aoth_entry_part_t from = r->from == FROM_MODEL ? (aoth_entry_part_t){model->file.data, model->file.nbytes} : *data;
+    const aoth_entry_part_t from =
+        r->from == FROM_MODEL ? (aoth_entry_part_t){model->file.data, model->file.nbytes} : *data;
     if (r->from == FROM_NOTHING) continue;
     if (r->at > from.nbytes || r->nbytes > from.nbytes - r->at) return "inconsistent: contents of leaves";
     aoth_prog_leaf_data(p, (aot_leaf_t){i}, (const char *)from.data + r->at, r->nbytes);
@@ -155,7 +155,8 @@ static const char *map_nodes(aoth_session_t *s, const aoth_entry_t *e) {
   uint32_t *map = aoth_arena_alloc(s->arena, sizeof *map, (most + (size_t)1) * sizeof *map);
   if (!map) return "too large for this machine";
   for (uint32_t g = 1; g < aoth_graph_n_graphs(s->now.prog); g++)
-    for (aot_node_t k = aoth_graph_first(s->now.prog, (aot_graph_t){g}); k.id != AOT_NO_ID; k = aoth_graph_next(s->now.prog, k))
+    for (aot_node_t k = aoth_graph_first(s->now.prog, (aot_graph_t){g}); k.id != AOT_NO_ID;
+         k = aoth_graph_next(s->now.prog, k))
       map[old[i++]] = k.id;
   aoth_prog_map_nodes(s->now.prog, map, most + 1);
   return NULL;
@@ -195,16 +196,18 @@ static void restore_records(aoth_session_t *s, const json_t *about) {
     aoth_record_t *rows = aoth_session_room(s, s->records, s->n_records, &s->record_capacity, sizeof *rows);
     if (!rows) return;
     s->records = rows;
-    aoth_record_t r = {.unit = text_of(s, row, "unit"),
-                       .name = text_of(s, row, "name"),
-                       .plugin = text_of(s, row, "plugin"),
-                       .version = text_of(s, row, "version"),
-                       .number = (uint32_t)json_integer_value(json_object_get(row, "number")),
-                       .is_cached = 1,
-                       .nodes_before = (uint64_t)json_integer_value(json_object_get(row, "nodes_before")),
-                       .nodes_after = (uint64_t)json_integer_value(json_object_get(row, "nodes_after")),
-                       .edits = (uint64_t)json_integer_value(json_object_get(row, "edits")),
-                       .peak_bytes = (uint64_t)json_integer_value(json_object_get(row, "peak_bytes"))};
+    aoth_record_t r = {
+        .unit = text_of(s, row, "unit"),
+        .name = text_of(s, row, "name"),
+        .plugin = text_of(s, row, "plugin"),
+        .version = text_of(s, row, "version"),
+        .number = (uint32_t)json_integer_value(json_object_get(row, "number")),
+        .is_cached = 1,
+        .nodes_before = (uint64_t)json_integer_value(json_object_get(row, "nodes_before")),
+        .nodes_after = (uint64_t)json_integer_value(json_object_get(row, "nodes_after")),
+        .edits = (uint64_t)json_integer_value(json_object_get(row, "edits")),
+        .peak_bytes = (uint64_t)json_integer_value(json_object_get(row, "peak_bytes")),
+    };
     restore_numbers(s, row, &r);
     rows[s->n_records++] = r;
   }
@@ -223,8 +226,8 @@ static const char *restore_program(aoth_session_t *s, const aoth_model_t *model,
   return wrong ? wrong : map_nodes(s, e);
 }
 
-const char *aoth_cache_restore(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_model_t *model, aoth_entry_t *entry,
-                               json_t *about) {
+const char *aoth_cache_restore(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_model_t *model,
+                               aoth_entry_t *entry, json_t *about) {
   aoth_map_t *maps = aoth_session_room(s, s->maps, s->n_maps, &s->map_capacity, sizeof *maps);
   if (!maps) return "too large for this machine";
   s->maps = maps;

@@ -3,7 +3,8 @@
  *   ends well                    -> AOT_OK
  *   status and a diagnostic      -> the status; the unit has told why
  *   status and no diagnostic     -> "misbehaving plugin ..": it must say why
- *   a signal, or exit            -> where crashes are contained (crash.h): "misbehaving plugin ..", last node, the bundle, the end
+ *   a signal, or exit            -> where crashes are contained (crash.h): "misbehaving plugin ..", last node, the
+ *                                bundle, the end
  *
  * Every struct that a unit answers with is imported by copy before anything of it is used. */
 #include <pipeline/session.h>
@@ -116,7 +117,8 @@ aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char 
     s->status = aoth_misbehaved(s, stage, "came back from %s with a trial that it had not undone", doing);
   } else if (status != AOT_OK && s->ctx.n_diags == 0) {
     s->outcome = AOTH_CALL_SILENT;
-    aoth_misbehaved(s, stage, "answered status %d (%s) to %s and did not say why", (int)status, status_text(status), doing);
+    aoth_misbehaved(s, stage, "answered status %d (%s) to %s and did not say why", (int)status, status_text(status),
+                    doing);
   } else if (status != AOT_OK) {
     s->outcome = AOTH_CALL_TOLD;
   }
@@ -280,7 +282,8 @@ aot_status_t aoth_instance_try(aoth_session_t *s, const aoth_stage_t *stage, aot
 aot_status_t aoth_instance_create(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out) {
   const aot_status_t status = aoth_instance_try(s, stage, out);
   if (status == AOT_OK) return AOT_OK;
-  if (s->outcome == AOTH_CALL_OK || (s->outcome == AOTH_CALL_TOLD && status == AOT_E_OPTION)) return status; /* no memory; the user's option */
+  /* no memory; the user's option */
+  if (s->outcome == AOTH_CALL_OK || (s->outcome == AOTH_CALL_TOLD && status == AOT_E_OPTION)) return status;
   return aoth_session_fail(s, stage);
 }
 

@@ -56,8 +56,8 @@ static uint32_t properties_of_text(const char *path) {
   return properties;
 }
 
-/* A list with a unit for joint programs, and before it none that makes a program functional or joint, is meant for a model that
- * was exported with its backward. Whether the model is one shows when it is read. */
+/* A list with a unit for joint programs, and before it none that makes a program functional or joint, is meant for a
+ * model that was exported with its backward. Whether the model is one shows when it is read. */
 static uint32_t imported_properties(const aoth_pipeline_t *p) {
   const uint32_t joint = AOTH_PROP_FUNCTIONAL | AOTH_PROP_JOINT;
   for (uint32_t i = 0; p->model_path && i < p->n_stages; i++) {
@@ -77,8 +77,8 @@ static uint32_t first_properties(const aoth_pipeline_t *p) {
   return is_text ? properties_of_text(p->model_path) : imported_properties(p);
 }
 
-/* needs, refuses, gives and drops over the list. After a stage that lacks something the rest is checked as if it had it, so
- * that one mistake is told once. */
+/* needs, refuses, gives and drops over the list. After a stage that lacks something the rest is checked as if it had
+ * it, so that one mistake is told once. */
 static void check_contracts(checking_t *c) {
   uint32_t properties = first_properties(c->p);
   int n_partitions = 0;
@@ -132,11 +132,14 @@ static void check_device(checking_t *c) {
 
 /* One graph is what training takes where it can have it: a host without that unit trains with three. */
 static void check_stitch(checking_t *c, aoth_train_spec_t *train) {
-  if (train->step != AOTH_STEP_ONE_GRAPH || (!train->is_step_said && !aoth_registry_find(c->s->registry, train->stitch.use))) return;
+  if (train->step != AOTH_STEP_ONE_GRAPH ||
+      (!train->is_step_said && !aoth_registry_find(c->s->registry, train->stitch.use)))
+    return;
   note_status(c, aoth_stage_resolve(c->s, &train->stitch, "pass/1", c->p->arena));
   for (uint64_t k = 0; train->stitch.unit && k < train->stitch.opts.n_values; k++) {
     const aot_str_t name = train->stitch.unit->options[k].name;
-    aot_opt_value_t *value = (aot_opt_value_t *)(uintptr_t)&train->stitch.opts.values[k]; /* defaults so far, in the pipeline's arena */
+    /* defaults so far, in the pipeline's arena */
+    aot_opt_value_t *value = (aot_opt_value_t *)(uintptr_t)&train->stitch.opts.values[k];
     if (aot_str_eq(name, aot_str("loss"))) value->i = train->loss;
     if (aot_str_eq(name, aot_str("accumulate"))) value->i = train->accumulate;
     if (aot_str_eq(name, aot_str("clip-norm"))) value->f = train->clip_norm;

@@ -9,7 +9,9 @@
 #include <pipeline/session.h>
 #include <string.h>
 
-static const char *kept(aoth_session_t *s, const char *text) { return text ? aoth_arena_text(s->arena, text, strlen(text)) : NULL; }
+static const char *kept(aoth_session_t *s, const char *text) {
+  return text ? aoth_arena_text(s->arena, text, strlen(text)) : NULL;
+}
 
 static int has_backend(const aoth_pipeline_t *p) {
   return p->n_stages > 0 && strcmp(p->stages[p->n_stages - 1].unit->kind, "backend/2") == 0;
@@ -45,20 +47,19 @@ static aot_status_t compile_fresh(aoth_session_t *s, const request_t *r, aoth_mo
 
 /* ---- looking up ---- */
 
-
 static int same_text(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
 
 /* What the units read of the environment when the entry was made reads the same now. NULL: yes; else the variable. */
 static const char *changed_variable(const json_t *about) {
   const char *name;
   json_t *value;
-  json_object_foreach(json_object_get(about, "environment"), name, value)
-    if (!same_text(json_string_value(value), aoth_env(name))) return name;
+  json_object_foreach(json_object_get(about, "environment"), name,
+                      value) if (!same_text(json_string_value(value), aoth_env(name))) return name;
   return NULL;
 }
 
-/* HIT: the session has the program and its executable; or MISS. A backend that cannot run on the device has said so, and is not asked
- * again: what it compiles does not depend on the device. */
+/* HIT: the session has the program and its executable; or MISS. A backend that cannot run on the device has said so,
+ * and is not asked again: what it compiles does not depend on the device. */
 static aot_status_t look_up(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_model_t *model) {
   aoth_cache_outcome_t *c = &s->cache;
   aoth_entry_t entry;
@@ -83,7 +84,8 @@ static aot_status_t look_up(aoth_session_t *s, const aoth_pipeline_t *p, const a
   const aot_status_t refused = wrong && s->status == AOT_E_UNIMPLEMENTED ? s->status : AOT_OK;
   if (wrong && !refused) {
     c->detail = kept(s, wrong);
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, NULL, "cache.damaged", "the cache entry %s is %s; it is made again", c->path, wrong);
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_NOTE, NULL, "cache.damaged",
+                     "the cache entry %s is %s; it is made again", c->path, wrong);
   }
   json_decref(about);
   aoth_entry_close(&entry);
@@ -127,8 +129,8 @@ aot_status_t aoth_pipeline_compile(aoth_session_t *s, const aoth_pipeline_t *p, 
   return compile(s, &r);
 }
 
-aot_status_t aoth_pipeline_specialise(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags, const aoth_aliasing_t *aliasing,
-                                      uint32_t *out, int *out_cached) {
+aot_status_t aoth_pipeline_specialise(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags,
+                                      const aoth_aliasing_t *aliasing, uint32_t *out, int *out_cached) {
   const request_t r = {p, flags, aliasing};
   const aoth_cache_outcome_t first = s->cache;
   const uint32_t n_records = s->n_records, was = s->selected;
@@ -165,11 +167,11 @@ static const char *outcome_word(int32_t outcome) {
 void aoth_cache_print(const aoth_session_t *s, FILE *out) {
   const aoth_cache_outcome_t *c = &s->cache;
   if (c->outcome == AOTH_CACHE_BYPASS)
-    fprintf(out, "cache: bypassed (%s): %s%s%s\n", aoth_bypass_word(c->reason), aoth_bypass_sentence(c->reason), c->detail ? ": " : "",
-            c->detail ? c->detail : "");
+    fprintf(out, "cache: bypassed (%s): %s%s%s\n", aoth_bypass_word(c->reason), aoth_bypass_sentence(c->reason),
+            c->detail ? ": " : "", c->detail ? c->detail : "");
   else if (c->outcome)
-    fprintf(out, "cache: %s, %.1f ms, entry %s%s%s\n", outcome_word(c->outcome), c->ms, c->key.hex, c->detail ? "; " : "",
-            c->detail ? c->detail : "");
+    fprintf(out, "cache: %s, %.1f ms, entry %s%s%s\n", outcome_word(c->outcome), c->ms, c->key.hex,
+            c->detail ? "; " : "", c->detail ? c->detail : "");
 }
 
 json_t *aoth_cache_json(const aoth_session_t *s) {
@@ -177,7 +179,8 @@ json_t *aoth_cache_json(const aoth_session_t *s) {
   if (!c->outcome) return json_null();
   return json_pack("{s:s, s:s?, s:s?, s:s?, s:s?, s:f}", "outcome", outcome_word(c->outcome), "reason",
                    c->outcome == AOTH_CACHE_BYPASS ? aoth_bypass_word(c->reason) : NULL, "detail", c->detail, "key",
-                   c->key.hex[0] ? c->key.hex : NULL, "entry", c->outcome == AOTH_CACHE_BYPASS ? NULL : c->path, "ms", c->ms);
+                   c->key.hex[0] ? c->key.hex : NULL, "entry", c->outcome == AOTH_CACHE_BYPASS ? NULL : c->path, "ms",
+                   c->ms);
 }
 
 static const char *row_value(const aoth_cache_key_t *key, const char *label) {
@@ -187,7 +190,8 @@ static const char *row_value(const aoth_cache_key_t *key, const char *label) {
 }
 
 uint32_t aoth_cache_differences(const json_t *about, const aoth_cache_key_t *key,
-                                void (*each)(void *self, const char *what, const char *then, const char *now), void *self) {
+                                void (*each)(void *self, const char *what, const char *then, const char *now),
+                                void *self) {
   json_t *rows = json_object_get(about, "key"), *value;
   const char *name;
   uint32_t n = 0;
@@ -204,6 +208,8 @@ uint32_t aoth_cache_differences(const json_t *about, const aoth_cache_key_t *key
     if (each) each(self, key->rows[i].label, NULL, key->rows[i].value);
   }
   const char *variable = changed_variable(about);
-  if (variable && each) each(self, variable, json_string_value(json_object_get(json_object_get(about, "environment"), variable)), aoth_env(variable));
+  if (variable && each)
+    each(self, variable, json_string_value(json_object_get(json_object_get(about, "environment"), variable)),
+         aoth_env(variable));
   return n + (variable != NULL);
 }

@@ -1,7 +1,9 @@
-/* Handlers are the process's, and so is what they reach: that is why this file has state of its own. The call that a thread is
- * in belongs to the thread; only while crashes are contained is it counted, for a crash in a thread that has no frame.
+/* Handlers are the process's, and so is what they reach: that is why this file has state of its own. The call that a
+ * thread is in belongs to the thread; only while crashes are contained is it counted, for a crash in a thread that has
+ * no frame.
  *
- * The handlers call only what POSIX allows in one. They run on a stack of their own, under which lies a page nobody may touch. */
+ * The handlers call only what POSIX allows in one. They run on a stack of their own, under which lies a page nobody
+ * may touch. */
 #include <pipeline/crash.h>
 
 #include <errno.h>
@@ -42,7 +44,7 @@ static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 static unsigned n_asked;
 static atomic_int is_contained;
 static atomic_flag is_crashed = ATOMIC_FLAG_INIT;
-static atomic_uint n_inside; /* threads inside of a frame */
+static atomic_uint n_inside;         /* threads inside of a frame */
 static _Atomic(const char *) inside; /* what the last one to enter does */
 
 typedef struct letter {
@@ -128,7 +130,8 @@ static void as_before(int signal, siginfo_t *info, void *context) {
     before->sa_sigaction(signal, info, context);
   } else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
     before->sa_handler(signal);
-  } else if (before->sa_handler == SIG_DFL || info->si_code > 0) { /* a fault that is ignored would come again for ever */
+  } else if (before->sa_handler == SIG_DFL ||
+             info->si_code > 0) { /* a fault that is ignored would come again for ever */
     const struct sigaction plain = {.sa_handler = SIG_DFL};
     sigaction(signal, &plain, NULL);
     raise(signal);
@@ -235,7 +238,8 @@ static void set_handlers(void) {
 static void reset_handlers(void) {
   for (size_t i = 0; i < N_SIGNALS; i++) {
     struct sigaction current;
-    if (sigaction(signals[i], NULL, &current) == 0 && (current.sa_flags & SA_SIGINFO) && current.sa_sigaction == on_signal)
+    if (sigaction(signals[i], NULL, &current) == 0 && (current.sa_flags & SA_SIGINFO) &&
+        current.sa_sigaction == on_signal)
       sigaction(signals[i], &now.before[i], NULL);
   }
 }

@@ -9,7 +9,8 @@
  * aoth_contain_begin() and aoth_contain_end(), which the command asks for, and a library only when it was told to:
  *
  *     a thread inside of a frame meets SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT, or leaves the process (exit)
- *       -> it never goes on. It stands still where it is, with whatever locks it holds (those of malloc or dlopen, say);
+ *       -> it never goes on. It stands still where it is, with whatever locks it holds (those of malloc or dlopen,
+ *       say);
  *          another thread, there since the beginning, calls `tell` and ends the process with status 3
  *     `tell` crashes too, or is not done in 10 seconds (it needs a lock that died with the call)
  *       -> one line, written by the signal handler itself, and status 3
@@ -31,7 +32,7 @@ typedef struct aoth_crash {
 } aoth_crash_t;
 
 typedef struct aoth_crash_frame {
-  const char *what; /* "run of unit x, plugin p": for the line */
+  const char *what;                                    /* "run of unit x, plugin p": for the line */
   void (*tell)(void *self, const aoth_crash_t *crash); /* runs on a thread of its own; the frame's own stands still */
   void *self;
   struct aoth_crash_frame *outer;
@@ -41,8 +42,8 @@ typedef struct aoth_crash_frame {
 void aoth_crash_enter(aoth_crash_frame_t *frame);
 void aoth_crash_leave(const aoth_crash_frame_t *frame);
 
-/* May be nested, from any thread; the last end puts the handlers back that were there before, where they are still ours. A stack
- * that ran over is contained on the thread that began first. 0: it could not be set up. */
+/* May be nested, from any thread; the last end puts the handlers back that were there before, where they are still
+ * ours. A stack that ran over is contained on the thread that began first. 0: it could not be set up. */
 int aoth_contain_begin(void);
 void aoth_contain_end(void);
 /* In a child made by fork, which has no other threads: contains from now on what its parent contained. */

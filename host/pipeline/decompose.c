@@ -1,4 +1,5 @@
-/* One node replaced by what its opset makes of it: for backends that refuse an operator, and for formats that do not know it. */
+/* One node replaced by what its opset makes of it: for backends that refuse an operator, and for formats that do not
+ * know it. */
 #include <pipeline/session.h>
 
 #include <aot/inline.h>
@@ -31,7 +32,8 @@ static int is_none(aot_prog_t *p, aot_value_t v) {
   return aoth_graph_value_type(p, v, &t) == AOT_OK && t.kind == AOT_TYPE_NONE;
 }
 
-aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_node_t node, int *out_done) {
+aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_node_t node,
+                                 int *out_done) {
   aot_prog_t *p = s->now.prog;
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(aoth_graph_node_info(p, node, &info));
@@ -39,7 +41,8 @@ aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, a
   decomposing_t d = {.s = s, .node = node};
   d.values = aoth_arena_alloc(arena, sizeof(uint32_t), (n + 1) * sizeof *d.values);
   if (!d.values) {
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "lower.memory", "no memory to decompose a node");
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "lower.memory",
+                     "no memory to decompose a node");
     s->outcome = AOTH_CALL_TOLD;
     return s->status = AOT_E_EXHAUSTED;
   }
@@ -58,8 +61,8 @@ aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, a
     const aot_value_t old = {first + i};
     if (aoth_graph_n_uses(p, old) == 0) continue;
     if (d.values[i].id == AOT_NO_ID && is_none(p, old)) {
-      aoth_report_node(p, node, AOT_SEVERITY_ERROR, "decompose.none", NULL, "result %u of %.*s is None here, and is used", i,
-                       (int)op->name.size, op->name.data);
+      aoth_report_node(p, node, AOT_SEVERITY_ERROR, "decompose.none", NULL,
+                       "result %u of %.*s is None here, and is used", i, (int)op->name.size, op->name.data);
       s->outcome = AOTH_CALL_TOLD;
       return s->status = AOT_E_UNIMPLEMENTED;
     }

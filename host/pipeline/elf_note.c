@@ -1,8 +1,8 @@
 /* ELF -> note -> JSON -> aoth_note_t.
  *
- * The note is looked for in the sections (SHT_NOTE, by owner and type) and then in the segments (PT_NOTE), so a file whose
- * section table was stripped still answers. A record is three words (owner size, text size, type), the owner and the text,
- * both padded to 4 bytes (ELF gABI, "Note Section"). Linear in the file's tables. */
+ * The note is looked for in the sections (SHT_NOTE, by owner and type) and then in the segments (PT_NOTE), so a file
+ * whose section table was stripped still answers. A record is three words (owner size, text size, type), the owner and
+ * the text, both padded to 4 bytes (ELF gABI, "Note Section"). Linear in the file's tables. */
 #include <pipeline/elf_note.h>
 
 #include <elf.h>

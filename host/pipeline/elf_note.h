@@ -9,7 +9,7 @@
 
 typedef struct aoth_note_unit {
   const char *kind, *id, *help; /* "pass/1", "functionalize", one sentence */
-  const char *claims;          /* of an opset: namespaces with blanks between them; NULL: it says nothing */
+  const char *claims;           /* of an opset: namespaces with blanks between them; NULL: it says nothing */
 } aoth_note_unit_t;
 
 typedef struct aoth_note {
@@ -22,8 +22,8 @@ typedef struct aoth_note {
   uint32_t reserved;
 } aoth_note_t;
 
-/* AOT_OK; or why not, in out_why: AOT_E_INVALID (not a plugin of this machine, damaged), AOT_E_NOT_FOUND (no note). Texts are
- * copied to the arena. */
+/* AOT_OK; or why not, in out_why: AOT_E_INVALID (not a plugin of this machine, damaged), AOT_E_NOT_FOUND (no note).
+ * Texts are copied to the arena. */
 aot_status_t aoth_note_read(const void *bytes, uint64_t nbytes, aoth_arena_t *arena, aoth_note_t *out,
                             const char **out_why);
 

@@ -18,7 +18,8 @@ const char *aoth_env(const char *name) {
 char *aoth_own_file(aoth_arena_t *arena) {
   char path[PATH_MAX];
   Dl_info here; /* of a program: the name that it was called by, a path or not */
-  const int is_path = dladdr((const void *)(uintptr_t)aoth_own_file, &here) && here.dli_fname && strchr(here.dli_fname, '/');
+  const int is_path =
+      dladdr((const void *)(uintptr_t)aoth_own_file, &here) && here.dli_fname && strchr(here.dli_fname, '/');
   if (!realpath(is_path ? here.dli_fname : "/proc/self/exe", path)) return NULL;
   return aoth_arena_text(arena, path, strlen(path));
 }
@@ -48,7 +49,8 @@ int aoth_make_dirs(const char *path, unsigned mode) {
 /* Programs and code are loaded from here, so nobody else may write to it. */
 static int is_ours(const char *path) {
   struct stat st;
-  return stat(path, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) && access(path, W_OK) == 0;
+  return stat(path, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) &&
+         access(path, W_OK) == 0;
 }
 
 const char *aoth_cache_dir(aoth_arena_t *arena, const char *name) {
@@ -61,7 +63,8 @@ const char *aoth_cache_dir(aoth_arena_t *arena, const char *name) {
   const char *made = NULL;
   if (path.data && aoth_make_dirs(path.data, 0700) && is_ours(path.data)) {
     aoth_text_f(&path, "/%s", name);
-    if (!path.failed && aoth_make_dirs(path.data, 0700) && is_ours(path.data)) made = aoth_arena_text(arena, path.data, path.size);
+    if (!path.failed && aoth_make_dirs(path.data, 0700) && is_ours(path.data))
+      made = aoth_arena_text(arena, path.data, path.size);
   }
   aoth_text_deinit(&path);
   return made;

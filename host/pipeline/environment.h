@@ -5,8 +5,8 @@
 #include <base/arena.h>
 
 const char *aoth_env(const char *name); /* NULL: not set, or not to be trusted */
-/* The folder `name` of $AOT_CACHE_DIR, $XDG_CACHE_HOME/aothost or ~/.cache/aothost; both are made where they are not there (mode
- * 0700). NULL: there is none, or one of the two is somebody else's, or others may write to it. */
+/* The folder `name` of $AOT_CACHE_DIR, $XDG_CACHE_HOME/aothost or ~/.cache/aothost; both are made where they are not
+ * there (mode 0700). NULL: there is none, or one of the two is somebody else's, or others may write to it. */
 const char *aoth_cache_dir(aoth_arena_t *arena, const char *name);
 /* The absolute path of the file that this code was loaded from, libaothost.so or a program. NULL: it cannot be told. */
 char *aoth_own_file(aoth_arena_t *arena);

@@ -1,8 +1,8 @@
 /* A file that claims to be a plugin becomes host-side copies of its descriptors, or a refusal.
  *
- * Nothing of the plugin is read through a pointer to a type longer than the plugin's own (aot/plugin.h, import by copy).
- * All of it runs in a crash frame (crash.h): a constructor, the entry or a wild pointer in a descriptor is named when it takes
- * the host down. A library stays mapped for good: RTLD_NODELETE, and no dlclose. */
+ * Nothing of the plugin is read through a pointer to a type longer than the plugin's own (aot/plugin.h, import by
+ * copy). All of it runs in a crash frame (crash.h): a constructor, the entry or a wild pointer in a descriptor is named
+ * when it takes the host down. A library stays mapped for good: RTLD_NODELETE, and no dlclose. */
 #include <pipeline/load.h>
 
 #include <aot/inline.h>
@@ -130,7 +130,8 @@ static const char *import_properties(opening_t *o, const aot_names_t *names, uin
 
 static const char *import_contract(opening_t *o, aoth_unit_t *u) {
   aot_contract_t c;
-  const char *why = import_struct(&c, sizeof c, offsetof(aot_contract_t, n_removes) + sizeof(uint64_t), u->desc.contract);
+  const char *why =
+      import_struct(&c, sizeof c, offsetof(aot_contract_t, n_removes) + sizeof(uint64_t), u->desc.contract);
   u->contract = (aoth_contract_t){0};
   if (!why) why = import_properties(o, &c.needs, &u->contract.needs);
   if (!why) why = import_properties(o, &c.gives, &u->contract.gives);
@@ -253,9 +254,10 @@ static void complain(const opening_t *o, aoth_sink_t *sink) {
 static void tell_crash(void *self, const aoth_crash_t *crash) {
   opening_t *o = self;
   if (crash->signal)
-    refuse(o, "report this to the plugin's vendor", "it died while it was being opened: %s (%s)", aoth_signal_name(crash->signal),
-           aoth_signal_text(crash->signal));
-  else refuse(o, "report this to the plugin's vendor", "it ended the process while it was being opened: it called exit()");
+    refuse(o, "report this to the plugin's vendor", "it died while it was being opened: %s (%s)",
+           aoth_signal_name(crash->signal), aoth_signal_text(crash->signal));
+  else
+    refuse(o, "report this to the plugin's vendor", "it ended the process while it was being opened: it called exit()");
   complain(o, aoth_crash_sink());
 }
 
@@ -268,8 +270,8 @@ static void open_now(aoth_registry_t *r, opening_t *o) {
     return;
   }
   if (p->note.minor < AOT_ABI_OLDEST_MINOR) {
-    refuse(o, "build the plugin anew", "it was built for ABI %u.%u; this host takes plugins from %u.%u on", p->note.epoch,
-           p->note.minor, AOT_ABI_EPOCH, AOT_ABI_OLDEST_MINOR);
+    refuse(o, "build the plugin anew", "it was built for ABI %u.%u; this host takes plugins from %u.%u on",
+           p->note.epoch, p->note.minor, AOT_ABI_EPOCH, AOT_ABI_OLDEST_MINOR);
     return;
   }
   if (p->note.needs_asan && !HOST_ASAN) {

@@ -54,7 +54,8 @@ static const char *check_buffers(const aot_memory_plan_t *p) {
   return NULL;
 }
 
-static aot_status_t copy_plan(const aot_memory_plan_t *given, aoth_arena_t *arena, aot_memory_plan_t *out, const char **wrong) {
+static aot_status_t copy_plan(const aot_memory_plan_t *given, aoth_arena_t *arena, aot_memory_plan_t *out,
+                              const char **wrong) {
   *wrong = "answered without a memory plan";
   if (!given) return AOT_OK;
   *wrong = "tells a memory plan that this host cannot use";
@@ -62,7 +63,8 @@ static aot_status_t copy_plan(const aot_memory_plan_t *given, aoth_arena_t *aren
   *wrong = check_counts(out);
   if (*wrong) return AOT_OK;
   aot_memory_step_t *steps = aoth_arena_alloc(arena, sizeof(uint32_t), ((size_t)out->n_steps + 1) * sizeof *steps);
-  aot_memory_buffer_t *buffers = aoth_arena_alloc(arena, sizeof(uint64_t), ((size_t)out->n_buffers + 1) * sizeof *buffers);
+  aot_memory_buffer_t *buffers =
+      aoth_arena_alloc(arena, sizeof(uint64_t), ((size_t)out->n_buffers + 1) * sizeof *buffers);
   if (!steps || !buffers) return AOT_E_EXHAUSTED;
   aot_import_rows(steps, sizeof *steps, out->steps, out->step_stride, out->n_steps);
   aot_import_rows(buffers, sizeof *buffers, out->buffers, out->buffer_stride, out->n_buffers);
@@ -77,12 +79,15 @@ static aot_status_t copy_plan(const aot_memory_plan_t *given, aoth_arena_t *aren
 /* ---- asking ---- */
 
 static aot_status_t no_plan(aoth_session_t *s, const aoth_stage_t *stage) {
-  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "memory.unit", "%s does not tell what memory a program takes", stage->use);
-  aoth_sink_line(s->config.sink, "hint: backends and partitioners may (extension %s); backend-cpu does", AOT_EXT_MEMORY);
+  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "memory.unit",
+                   "%s does not tell what memory a program takes", stage->use);
+  aoth_sink_line(s->config.sink, "hint: backends and partitioners may (extension %s); backend-cpu does",
+                 AOT_EXT_MEMORY);
   return AOT_E_UNIMPLEMENTED;
 }
 
-static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit, aoth_arena_t *arena, aot_memory_plan_t *out) {
+static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit, aoth_arena_t *arena,
+                        aot_memory_plan_t *out) {
   asking_t a = {.s = s, .unit = unit, .prog = s->now.prog};
   const char *wrong;
   const aot_status_t status = aoth_call(s, stage, "memory", do_ask, &a);
@@ -95,7 +100,8 @@ static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const aoth
   return aoth_session_fail(s, stage);
 }
 
-aot_status_t aoth_session_memory(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_memory_plan_t *out) {
+aot_status_t aoth_session_memory(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena,
+                                 aot_memory_plan_t *out) {
   aoth_instance_t unit;
   memset(out, 0, sizeof *out);
   AOT_TRY(aoth_instance_create(s, stage, &unit));
@@ -117,10 +123,10 @@ int aoth_unit_offers_memory(aoth_session_t *s, const aoth_stage_t *stage) {
 
 typedef struct aoth_memory_route {
   aoth_session_t *s;
-  aoth_stage_t stage;       /* of the backend */
-  aoth_instance_t backend;  /* unit NULL: not created yet */
-  aoth_arena_t *scratch;    /* of calls into it: the asking unit's own must last */
-  int is_dead;              /* it could not be created */
+  aoth_stage_t stage;      /* of the backend */
+  aoth_instance_t backend; /* unit NULL: not created yet */
+  aoth_arena_t *scratch;   /* of calls into it: the asking unit's own must last */
+  int is_dead;             /* it could not be created */
 } aoth_memory_route_t;
 
 aot_status_t aoth_memory_route_begin(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages) {
@@ -156,7 +162,8 @@ typedef struct outer_call {
 } outer_call_t;
 
 static outer_call_t step_aside(aoth_session_t *s, aoth_memory_route_t *r) {
-  const outer_call_t outer = {s->ctx, s->report, s->scratch, s->config.sink, s->outcome, s->status, s->last_node, s->has_journal};
+  const outer_call_t outer = {s->ctx,     s->report, s->scratch,   s->config.sink,
+                              s->outcome, s->status, s->last_node, s->has_journal};
   s->scratch = s->ctx.scratch = r->scratch;
   s->config.sink = s->ctx.sink = NULL; /* no answer is no failure: nothing is told */
   s->ctx.memory = NULL;

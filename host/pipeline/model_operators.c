@@ -32,10 +32,12 @@ static aot_status_t ask_importer(listing_t *l, const char *doing) {
 
 aot_status_t aoth_model_schemas(aoth_session_t *s, const aoth_model_t *model, const aot_schema_sink_t *sink) {
   listing_t l = {.s = s, .model = model, .sink = sink, .wants_schemas = 1};
-  return model->stage.unit ? ask_importer(&l, "model operators") : AOT_OK; /* a text program names operators, and no more */
+  /* a text program names operators, and no more */
+  return model->stage.unit ? ask_importer(&l, "model operators") : AOT_OK;
 }
 
-aot_status_t aoth_model_namespaces(aoth_session_t *s, const aoth_model_t *model, const aot_schema_sink_t *sink, int *out_told) {
+aot_status_t aoth_model_namespaces(aoth_session_t *s, const aoth_model_t *model, const aot_schema_sink_t *sink,
+                                   int *out_told) {
   listing_t l = {.s = s, .model = model, .sink = sink};
   const aot_status_t status = ask_importer(&l, "namespaces");
   *out_told = l.is_told;

@@ -1,8 +1,8 @@
-/* Schema texts become operators of the session before the model is read: those of a pipeline's `operators:`, then those that the
- * model file brings (aot/ext/model_operators.h), where nobody knows them yet.
+/* Schema texts become operators of the session before the model is read: those of a pipeline's `operators:`, then those
+ * that the model file brings (aot/ext/model_operators.h), where nobody knows them yet.
  *
- * The host knows no schema grammar: an opset that offers aot.declare/1 reads the texts and is asked about the operators ever
- * after. A complaint points into the text where it stands in the pipeline. */
+ * The host knows no schema grammar: an opset that offers aot.declare/1 reads the texts and is asked about the operators
+ * ever after. A complaint points into the text where it stands in the pipeline. */
 #include <pipeline/session.h>
 
 #include <aot/ext/declare.h>
@@ -25,7 +25,8 @@ typedef struct declaring {
 
 static const aoth_instance_t *find_opset(aoth_session_t *s, aot_ext_declare_t *out) {
   for (uint32_t i = 0; i < s->n_opsets; i++)
-    if (aoth_instance_extension(&s->opsets[i], AOT_EXT_DECLARE, out, sizeof *out) == AOT_OK && out->declare) return &s->opsets[i];
+    if (aoth_instance_extension(&s->opsets[i], AOT_EXT_DECLARE, out, sizeof *out) == AOT_OK && out->declare)
+      return &s->opsets[i];
   return NULL;
 }
 
@@ -42,7 +43,8 @@ static aot_status_t declaring_init(aoth_session_t *s, const aoth_where_t *where,
 
 /* ---- one text ---- */
 
-/* The text's place, moved on to a byte of it. A text with escapes or over several lines keeps the place where it begins. */
+/* The text's place, moved on to a byte of it. A text with escapes or over several lines keeps the place where it
+ * begins. */
 static aoth_where_t place_in(aoth_session_t *s, const aoth_yaml_t *text, uint32_t byte) {
   aoth_where_t where = aoth_yaml_where(s->arena, text);
   const uint32_t begin = where.column + (text->quoted ? 1u : 0u);
@@ -137,7 +139,8 @@ aot_status_t aoth_session_declare_found(aoth_session_t *s, const aoth_model_t *m
   AOT_TRY(aoth_model_schemas(s, model, &sink));
   if (found.n == 0) return AOT_OK;
   AOT_TRY(declaring_init(s, model->where, &d));
-  for (uint32_t i = 0; d.opset && i < found.n; i++) { /* without an opset the importer says which operators are unknown */
+  /* without an opset the importer says which operators are unknown */
+  for (uint32_t i = 0; d.opset && i < found.n; i++) {
     d.text = found.texts[i];
     AOT_TRY(declare_text(&d));
   }

@@ -1,10 +1,10 @@
-/* Which opsets a session opens: those that are needed, told from their notes and from names in the model, so that the code of the
- * others is never run.
+/* Which opsets a session opens: those that are needed, told from their notes and from names in the model, so that the
+ * code of the others is never run.
  *
- * Namespaces are needed that the model has, that the texts of `operators:` have, and that an opened opset claims: others may bring
- * kernels for them. An opset that says what it claims is held to it: where it is needed and fails, so does the pipeline. One that
- * says nothing is tried where its operators may be meant, after those that claim theirs, and left out with a warning. Passes over
- * the few opsets there are. */
+ * Namespaces are needed that the model has, that the texts of `operators:` have, and that an opened opset claims:
+ * others may bring kernels for them. An opset that says what it claims is held to it: where it is needed and fails, so
+ * does the pipeline. One that says nothing is tried where its operators may be meant, after those that claim theirs,
+ * and left out with a warning. Passes over the few opsets there are. */
 #include <pipeline/session.h>
 
 #include <aot/inline.h>
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ALWAYS "*" /* among an opset's claims */
+#define ALWAYS "*"  /* among an opset's claims */
 #define SURVIVED 77 /* status of a child that an opset did not end */
 
 /* ---- one opset ---- */
@@ -55,7 +55,8 @@ static aot_status_t check_claims(const adding_t *a) {
     const aot_str_t op = table->ops[i]->name;
     if (claims(unit, namespace_of(op))) continue;
     aoth_sink_report(a->s->config.sink, AOT_SEVERITY_ERROR, NULL, "ops.claims",
-                     "opset %s brings operator %.*s, whose namespace its note does not claim", unit->id, (int)op.size, op.data);
+                     "opset %s brings operator %.*s, whose namespace its note does not claim", unit->id, (int)op.size,
+                     op.data);
     return AOTH_E_PLUGIN;
   }
   return AOT_OK;
@@ -92,8 +93,9 @@ aot_status_t aoth_session_open_opset(aoth_session_t *s, const char *id, const ao
 static aot_status_t try_opset(aoth_session_t *s, aoth_unit_t *u) {
   if (u->is_left_out) return AOT_OK;
   if (aoth_plugin_open(s->registry, u->plugin, s->arena, NULL, NULL) != AOT_OK) {
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, NULL, "load.refused", "opset %s is left out: cannot load %s: %s", u->id,
-                     u->plugin->path, u->plugin->why ? u->plugin->why : "");
+    aoth_sink_report(s->config.sink, AOT_SEVERITY_WARNING, NULL, "load.refused",
+                     "opset %s is left out: cannot load %s: %s", u->id, u->plugin->path,
+                     u->plugin->why ? u->plugin->why : "");
     u->is_left_out = 1;
     return AOT_OK;
   }
@@ -107,7 +109,8 @@ static aot_status_t try_opset(aoth_session_t *s, aoth_unit_t *u) {
 
 /* ---- all of them ---- */
 
-/* The next unit of kind opset/1 that counts: those that claim in the order of the search path, then the others. NULL: no more. */
+/* The next unit of kind opset/1 that counts: those that claim in the order of the search path, then the others.
+ * NULL: no more. */
 typedef struct opset_walk {
   uint32_t plugin, unit;
   int is_silent;
@@ -125,7 +128,8 @@ static aoth_unit_t *next_opset(aoth_session_t *s, opset_walk_t *w) {
   return NULL;
 }
 
-/* In a child: opens u as the parent will. It says nothing, since the parent will; but a crash, which is contained, tells itself. */
+/* In a child: opens u as the parent will. It says nothing, since the parent will; but a crash, which is contained,
+ * tells itself. */
 static _Noreturn void be_trial(aoth_session_t *s, aoth_unit_t *u) {
   s->config.sink = s->ctx.sink = aoth_sink_create(NULL);
   s->config.bundle_dir = NULL;
@@ -179,7 +183,9 @@ static aot_status_t put_name(void *self, aot_str_t name) {
   return AOT_OK;
 }
 
-static aot_status_t AOT_CALL put_told(const aot_schema_sink_t *sink, aot_str_t name) { return put_name(sink->head.self, name); }
+static aot_status_t AOT_CALL put_told(const aot_schema_sink_t *sink, aot_str_t name) {
+  return put_name(sink->head.self, name);
+}
 
 static aot_status_t names_of_model(needs_t *needs, const aoth_model_t *model) {
   const aot_schema_sink_t sink = {.head = {.struct_size = sizeof sink, .self = needs}, .put = put_told};
@@ -224,7 +230,8 @@ aot_status_t aoth_session_open_needed(aoth_session_t *s, const aoth_model_t *mod
   do {
     opset_walk_t walk = {0};
     n_before = needs.n;
-    for (aoth_unit_t *u; (u = next_opset(s, &walk)) && (u->claims || needs.n == n_before);) { /* the silent ones at last */
+    /* the silent ones at last */
+    for (aoth_unit_t *u; (u = next_opset(s, &walk)) && (u->claims || needs.n == n_before);) {
       if (is_open(s, u) || !is_needed(&needs, u)) continue;
       AOT_TRY(put_claims(&needs, u));
       AOT_TRY(u->claims && !needs.is_unknown ? aoth_session_open_opset(s, u->id, model->where) : try_opset(s, u));

@@ -1,5 +1,5 @@
-/* Each option of the schema gets a value: the user's, checked, or its default. Types are strict: a quoted "1" is a text,
- * `yes` is no bool. Complaints stand at the value, or at the stage when a required option is missing. */
+/* Each option of the schema gets a value: the user's, checked, or its default. Types are strict: a quoted "1" is a
+ * text, `yes` is no bool. Complaints stand at the value, or at the stage when a required option is missing. */
 #include <pipeline/options.h>
 
 #include <aot/inline.h>
@@ -109,7 +109,9 @@ static void out_of_range(resolving_t *r, const aot_option_t *o, const aoth_yaml_
   r->failed = 1;
 }
 
-static int in_range(const aot_option_t *o, double d) { return !(o->flags & AOT_OPT_HAS_RANGE) || (d >= o->min && d <= o->max); }
+static int in_range(const aot_option_t *o, double d) {
+  return !(o->flags & AOT_OPT_HAS_RANGE) || (d >= o->min && d <= o->max);
+}
 
 static void take_choice(resolving_t *r, const aot_option_t *o, const aoth_yaml_t *value, aot_opt_value_t *out) {
   aoth_text_t list = {0};

@@ -1,6 +1,7 @@
 /* The partition stage: the choice as data, then the halves.
  *
- *     choose -> does the cut name what there is? -> [what follows from it, found by the host] -> report, show -> apply | by the host
+ *     choose -> does the cut name what there is? -> [what follows from it, found by the host] -> report, show -> apply
+ *     | by the host
  *
  * A unit without apply leaves the halves, and what the cut says beyond saved values, to the host (ir/make_halves.h). */
 #include <pipeline/session.h>
@@ -103,12 +104,14 @@ static aot_status_t plan_halves(aoth_session_t *s, const aoth_stage_t *stage, di
 static aot_status_t choose(aoth_session_t *s, const aoth_stage_t *stage, dividing_t *r) {
   AOT_TRY(aoth_call(s, stage, "choose", do_choose, r));
   if (r->n_cuts != 1) return aoth_misbehaved(s, stage, "chose %u cuts instead of one", r->n_cuts);
-  if (aoth_journal_count(s->now.prog)) return aoth_misbehaved(s, stage, "edited the program while it only had to choose");
+  if (aoth_journal_count(s->now.prog))
+    return aoth_misbehaved(s, stage, "edited the program while it only had to choose");
   const char *wrong = check_cut(s->now.prog, &r->cut);
   return wrong ? aoth_misbehaved(s, stage, "%s", wrong) : AOT_OK;
 }
 
-static aot_status_t divide(aoth_session_t *s, const aoth_stage_t *stage, dividing_t *r, aoth_joint_record_t **out_joint) {
+static aot_status_t divide(aoth_session_t *s, const aoth_stage_t *stage, dividing_t *r,
+                           aoth_joint_record_t **out_joint) {
   const int by_host = !r->unit->table.partition.apply;
   AOT_TRY(choose(s, stage, r));
   if (by_host) AOT_TRY(plan_halves(s, stage, r));

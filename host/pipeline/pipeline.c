@@ -20,7 +20,8 @@ int aoth_exit_code(aot_status_t status) {
 static const aoth_yaml_t *read_with(const aoth_fields_t *f, const aoth_yaml_t *node) {
   const aoth_yaml_t *with = aoth_fields_get(node, "with");
   if (!with || with->kind == AOTH_YAML_MAP) return with;
-  aoth_yaml_error(f->sink, f->arena, with, "pipeline.type", "'with' takes a map of options, not %s", aoth_yaml_kind(with));
+  aoth_yaml_error(f->sink, f->arena, with, "pipeline.type", "'with' takes a map of options, not %s",
+                  aoth_yaml_kind(with));
   return NULL;
 }
 
@@ -34,7 +35,8 @@ static void read_model(const aoth_fields_t *f, aoth_pipeline_t *p) {
   p->importer.with = read_with(f, model);
   if (p->importer.with && (!p->importer.use || strcmp(p->importer.use, "ir") == 0))
     aoth_yaml_error(f->sink, f->arena, p->importer.with, "pipeline.model",
-                    p->importer.use ? "the text form takes no options" : "these are options of an importer: name it with 'import:'");
+                    p->importer.use ? "the text form takes no options"
+                                    : "these are options of an importer: name it with 'import:'");
   p->model_path = aoth_fields_path(f, model, "path");
   p->where_model = aoth_fields_where(f, model, "path");
 }
@@ -66,17 +68,18 @@ static void read_operators(const aoth_fields_t *f, aoth_pipeline_t *p) {
   const aoth_yaml_t *list = aoth_fields_get(p->tree, "operators");
   if (!list) return;
   if (list->kind != AOTH_YAML_LIST) {
-    aoth_yaml_error(f->sink, f->arena, list, "pipeline.type",
-                    "'operators' takes a list of schemas, each a text like \"mylib::name(Tensor x, Tensor(a!) out) -> ()\", not %s",
-                    aoth_yaml_kind(list));
+    aoth_yaml_error(
+        f->sink, f->arena, list, "pipeline.type",
+        "'operators' takes a list of schemas, each a text like \"mylib::name(Tensor x, Tensor(a!) out) -> ()\", not %s",
+        aoth_yaml_kind(list));
     return;
   }
   p->operators = aoth_arena_alloc(p->arena, sizeof(void *), (list->n + 1) * sizeof *p->operators);
   for (uint32_t i = 0; p->operators && i < list->n; i++) {
     const aoth_yaml_t *item = list->items[i];
     if (item->kind != AOTH_YAML_SCALAR || aoth_yaml_is_null(item))
-      aoth_yaml_error(f->sink, f->arena, item, "pipeline.type", "an operator is declared by a text in quotes, not by %s",
-                      aoth_yaml_kind(item));
+      aoth_yaml_error(f->sink, f->arena, item, "pipeline.type",
+                      "an operator is declared by a text in quotes, not by %s", aoth_yaml_kind(item));
     else p->operators[p->n_operators++] = item;
   }
 }

@@ -1,14 +1,15 @@
 /* A pipeline file, and the session that runs it.
  *
  *     aoth_session_create            finds plugins, opens none
- *     aoth_pipeline_load             file, includes, variables, --set -> typed pipeline   (run section: run.h part below)
+ *     aoth_pipeline_load             file, includes, variables, --set -> typed pipeline   (run section: run.h part
+ *                                                                                         below)
  *     aoth_pipeline_check            units, options, contracts: every complaint, runs nothing
  *     aoth_pipeline_import           model file -> program
  *     aoth_pipeline_run_stages       passes, partition, [optimizer], backend -> executable
  *     aoth_session_run_exe           one call of one graph, in a crash frame
  *
- * Statuses: AOT_OK; AOTH_E_PLUGIN when a plugin failed (told in full, exit 3); anything else is wrong input, told as well
- * (exit 2). aoth_exit_code() maps them. A session serves one thread. */
+ * Statuses: AOT_OK; AOTH_E_PLUGIN when a plugin failed (told in full, exit 3); anything else is wrong input, told as
+ * well (exit 2). aoth_exit_code() maps them. A session serves one thread. */
 #ifndef AOTH_PIPELINE_H
 #define AOTH_PIPELINE_H
 
@@ -78,7 +79,8 @@ typedef struct aoth_train_spec {
   int is_step_said;       /* by the file, not by default */
   int64_t accumulate;     /* micro steps to a step */
   double clip_norm;       /* 0: gradients are not clipped */
-  aoth_stage_t stitch;    /* that makes one graph of the step; no unit where it is not wanted, or not there and not asked for */
+  /* that makes one graph of the step; no unit where it is not wanted, or not there and not asked for */
+  aoth_stage_t stitch;
   double lr, min_lr;
   int32_t schedule; /* AOTH_SCHEDULE_* */
   int64_t warmup;   /* steps of linear growth from 0 to lr, before the schedule */
@@ -137,7 +139,8 @@ aot_status_t aoth_pipeline_load(const char *path, const aoth_overrides_t *overri
 void aoth_pipeline_destroy(aoth_pipeline_t *p); /* NULL is fine */
 
 typedef struct aoth_session aoth_session_t;
-/* Units, options, contracts; fills stage->unit and stage->opts. Opens the plugins that the pipeline names, creates none. */
+/* Units, options, contracts; fills stage->unit and stage->opts. Opens the plugins that the pipeline names, creates
+ * none. */
 aot_status_t aoth_pipeline_check(aoth_session_t *s, aoth_pipeline_t *p);
 /* The pipeline with every default filled in, as YAML that loads back to the same. After check. */
 void aoth_pipeline_print(const aoth_pipeline_t *p, aoth_text_t *out);
@@ -159,8 +162,9 @@ typedef struct aoth_session_config {
   uint32_t verbose;              /* 1: -v */
   const char *const *dump_after; /* stage names; with dump_dir and none named: all */
   uint32_t n_dump_after;
-  uint32_t no_cache;             /* 1: the compile cache is neither asked nor filled */
-  /* Done to every program that was just read, before its stages; NULL: nothing. Not in the cache's key: give no_cache, too. */
+  uint32_t no_cache; /* 1: the compile cache is neither asked nor filled */
+  /* Done to every program that was just read, before its stages; NULL: nothing. Not in the cache's key: give
+   * no_cache, too. */
   aot_status_t (*prepare)(aot_prog_t *p);
   const char *dump_dir;   /* NULL: dumps go to stdout */
   const char *bundle_dir; /* parent is made; NULL: no bundle is left */
@@ -194,11 +198,13 @@ void aoth_session_destroy(aoth_session_t *s);
 
 /* Model -> program: opens the opsets, runs the importer, verifies. The program belongs to the session. */
 aot_status_t aoth_pipeline_import(aoth_session_t *s, const aoth_pipeline_t *p);
-/* The same without a pipeline. import_id NULL: whoever recognises the file, the textual form by its suffix .ir. Places may be NULL. */
+/* The same without a pipeline. import_id NULL: whoever recognises the file, the textual form by its suffix .ir.
+ * Places may be NULL. */
 aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const aoth_where_t *where_import,
                                  const char *path, const aoth_where_t *where_model);
-/* Every opset found, for lists of what there is. One that cannot be opened, or ends the process when it is (each is opened in a child
- * first), is left out with a warning. For commands: a process with other threads is not to be forked. */
+/* Every opset found, for lists of what there is. One that cannot be opened, or ends the process when it is (each is
+ * opened in a child first), is left out with a warning. For commands: a process with other threads is not to be
+ * forked. */
 aot_status_t aoth_session_open_every_opset(aoth_session_t *s);
 
 #define AOTH_STAGES_OPTIMIZER 1u  /* run p->run.train.optimizer right before the backend, or at the end */
@@ -206,9 +212,11 @@ aot_status_t aoth_session_open_every_opset(aoth_session_t *s);
 #define AOTH_STAGES_STITCH 4u     /* run p->run.train.stitch, if there is such a unit, behind the optimizer */
 /* Run the checked stages over the session's program. Stops at the first that fails. */
 aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags);
-/* Run one more unit (pass, partition or backend); the stage must have been resolved by check or by aoth_stage_resolve. */
+/* Run one more unit (pass, partition or backend); the stage must have been resolved by check or by
+ * aoth_stage_resolve. */
 aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage);
-/* The same with several, in order. What they ask of the pipeline's backend (aot.memory/1) the one among them answers. */
+/* The same with several, in order. What they ask of the pipeline's backend (aot.memory/1) the one among them
+ * answers. */
 aot_status_t aoth_session_run_list(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages);
 /* Find the unit of stage->use, open its plugin, type its options. `kinds`: allowed unit kinds, space-separated. */
 aot_status_t aoth_stage_resolve(aoth_session_t *s, aoth_stage_t *stage, const char *kinds, aoth_arena_t *arena);
@@ -228,11 +236,12 @@ void aoth_session_select(aoth_session_t *s, uint32_t program);
 /* The executable that the backend stage left; NULL: the pipeline had none. Members are imported by copy. */
 const aot_exe_t *aoth_session_exe(aoth_session_t *s);
 uint64_t aoth_session_artifact_nbytes(aoth_session_t *s);
-/* One call of one graph in a crash frame: bound unless it is so already, submitted, waited for. symbols: what->graph.n_symbols, in and
- * out (aot_submission_t). open NULL: no output is open. A failure is told: the backend's own status when it is the inputs' or the
- * model's (an index out of range, a failed assertion) or a limit, else AOTH_E_PLUGIN. AOT_E_UNIMPLEMENTED: an output is open, and the
- * executable does not know such. */
-aot_status_t aoth_session_run_exe(aoth_session_t *s, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open);
+/* One call of one graph in a crash frame: bound unless it is so already, submitted, waited for. symbols:
+ * what->graph.n_symbols, in and out (aot_submission_t). open NULL: no output is open. A failure is told: the backend's
+ * own status when it is the inputs' or the model's (an index out of range, a failed assertion) or a limit, else
+ * AOTH_E_PLUGIN. AOT_E_UNIMPLEMENTED: an output is open, and the executable does not know such. */
+aot_status_t aoth_session_run_exe(aoth_session_t *s, const aot_binding_t *what, int64_t *symbols,
+                                  const aot_output_sink_t *open);
 /* What has gone to and from the device in all calls so far; on the host nothing has to. */
 typedef struct aoth_traffic {
   uint64_t n_calls, nbytes;

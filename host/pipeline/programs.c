@@ -1,5 +1,5 @@
-/* Several compiled programs in one session: one for each way in which the inputs of calls share memory. The selected one is
- * s->now, where everybody looks; the others stand in their rows. */
+/* Several compiled programs in one session: one for each way in which the inputs of calls share memory. The selected
+ * one is s->now, where everybody looks; the others stand in their rows. */
 #include <pipeline/session.h>
 
 #include <string.h>

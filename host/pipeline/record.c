@@ -96,11 +96,12 @@ json_t *aoth_records_json(aoth_session_t *s) {
     json_t *numbers = json_object();
     for (uint32_t k = 0; k < r->n_numbers; k++)
       json_object_set_new(numbers, r->numbers[k].name, number_json(&r->numbers[k]));
-    json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:b, s:I, s:I, s:I, s:I, s:o}", "unit", r->unit,
-                                          "name", r->name, "plugin", r->plugin, "version", r->version, "number",
-                                          (int)r->number, "ms", r->ms, "cached", (int)r->is_cached, "nodes_before", (json_int_t)r->nodes_before,
-                                          "nodes_after", (json_int_t)r->nodes_after, "edits", (json_int_t)r->edits,
-                                          "peak_bytes", (json_int_t)r->peak_bytes, "numbers", numbers));
+    json_array_append_new(list,
+                          json_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:b, s:I, s:I, s:I, s:I, s:o}", "unit", r->unit,
+                                    "name", r->name, "plugin", r->plugin, "version", r->version, "number",
+                                    (int)r->number, "ms", r->ms, "cached", (int)r->is_cached, "nodes_before",
+                                    (json_int_t)r->nodes_before, "nodes_after", (json_int_t)r->nodes_after, "edits",
+                                    (json_int_t)r->edits, "peak_bytes", (json_int_t)r->peak_bytes, "numbers", numbers));
   }
   return list;
 }

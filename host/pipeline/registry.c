@@ -1,4 +1,5 @@
-/* Search path -> notes -> units. Files are read in name order within a folder, so the same folders give the same units. */
+/* Search path -> notes -> units. Files are read in name order within a folder, so the same folders give the same
+ * units. */
 #include <pipeline/registry.h>
 
 #include <base/file.h>

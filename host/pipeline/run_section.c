@@ -90,7 +90,8 @@ static void read_checkpoint(const aoth_fields_t *f, const aoth_yaml_t *map, aoth
 static const aoth_yaml_t *read_options(const aoth_fields_t *f, const aoth_yaml_t *map, const char *key) {
   const aoth_yaml_t *with = aoth_fields_get(map, key);
   if (!with || with->kind == AOTH_YAML_MAP) return with;
-  aoth_yaml_error(f->sink, f->arena, with, "pipeline.type", "'%s' takes a map of options, not %s", key, aoth_yaml_kind(with));
+  aoth_yaml_error(f->sink, f->arena, with, "pipeline.type", "'%s' takes a map of options, not %s", key,
+                  aoth_yaml_kind(with));
   return NULL;
 }
 
@@ -131,8 +132,9 @@ static void read_optimizer(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_
 }
 
 static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_spec_t *run) {
-  static const char *const keys[] = {"steps", "optimizer", "optimizer-with", "lr",   "schedule",   "warmup", "min-lr",
-                                     "data",  "seed",      "log-every",      "loss", "checkpoint", "resume", "step", "accumulate", "clip-norm"};
+  static const char *const keys[] = {"steps",  "optimizer", "optimizer-with", "lr",        "schedule", "warmup",
+                                     "min-lr", "data",      "seed",           "log-every", "loss",     "checkpoint",
+                                     "resume", "step",      "accumulate",     "clip-norm"};
   aoth_train_spec_t *t = &run->train;
   const aoth_yaml_t *node = aoth_fields_get(map, "train");
   if (!aoth_fields_known(f, node, "train", keys, 16)) return;
@@ -222,7 +224,8 @@ static void print_train(aoth_text_t *out, const aoth_train_spec_t *t) {
   aoth_print_options(out, "    optimizer-with: ", &t->optimizer);
   aoth_text_z(out, "    lr: ");
   aoth_print_double(out, t->lr);
-  aoth_text_f(out, "\n    step: %s\n    accumulate: %lld\n    clip-norm: ", aoth_steps[t->step], (long long)t->accumulate);
+  aoth_text_f(out, "\n    step: %s\n    accumulate: %lld\n    clip-norm: ", aoth_steps[t->step],
+              (long long)t->accumulate);
   aoth_print_double(out, t->clip_norm);
   aoth_text_f(out, "\n    schedule: %s\n    warmup: %lld\n    min-lr: ", aoth_schedules[t->schedule],
               (long long)t->warmup);

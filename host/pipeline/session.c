@@ -122,7 +122,8 @@ static aot_status_t choose_importer(aoth_session_t *s, const aot_file_t *file, c
   return AOT_E_INVALID;
 }
 
-/* What a program is that an importer has made: one with its gradients is joint, and no stage before the partition is left to it. */
+/* What a program is that an importer has made: one with its gradients is joint, and no stage before the partition is
+ * left to it. */
 static uint32_t imported_properties(aot_prog_t *p) {
   const int is_joint = aoth_graph_graph_find(p, AOT_GRAPH_JOINT).id != AOT_NO_ID;
   return AOTH_PROP_IMPORTED | (is_joint ? AOTH_PROP_FUNCTIONAL | AOTH_PROP_JOINT : 0);
@@ -140,7 +141,8 @@ static aot_status_t read_with_unit(aoth_session_t *s, aoth_stage_t *stage, const
   if (status != AOT_OK && s->outcome != AOTH_CALL_TOLD)
     status = aoth_session_fail(s, stage); /* else the file is at fault: exit 2 */
   aoth_instance_destroy(s, stage, &unit);
-  if (status == AOT_OK) aoth_prog_set_properties(s->now.prog, aoth_prog_properties(s->now.prog) | imported_properties(s->now.prog));
+  if (status == AOT_OK)
+    aoth_prog_set_properties(s->now.prog, aoth_prog_properties(s->now.prog) | imported_properties(s->now.prog));
   return status;
 }
 
@@ -168,15 +170,16 @@ static aot_status_t map_model(aoth_session_t *s, const char *path, const aoth_wh
   return status;
 }
 
-static aot_status_t open_model(aoth_session_t *s, const aoth_stage_t *importer, const char *path, const aoth_where_t *where_model,
-                               aoth_model_t *out) {
+static aot_status_t open_model(aoth_session_t *s, const aoth_stage_t *importer, const char *path,
+                               const aoth_where_t *where_model, aoth_model_t *out) {
   aoth_map_t map;
   memset(out, 0, sizeof *out);
   out->begin_ns = aoth_now_ns();
   AOT_TRY(map_model(s, path, where_model, &map));
   out->where = where_model && where_model->line ? where_model : NULL;
   out->stage = (aoth_stage_t){.use = "ir", .name = "ir"};
-  out->file = (aot_file_t){.struct_size = sizeof out->file, .path = aot_str(path), .data = map.data, .nbytes = map.nbytes};
+  out->file =
+      (aot_file_t){.struct_size = sizeof out->file, .path = aot_str(path), .data = map.data, .nbytes = map.nbytes};
   if (importer->use ? strcmp(importer->use, "ir") == 0 : ends_with(path, ".ir")) return AOT_OK;
   if (importer->use) {
     out->stage = *importer;

@@ -1,6 +1,6 @@
 /* Inside of aoth_session_t, for the files of host/pipeline that run things: session.c (life, import), call.c (calls
- * into units), stage.c (one stage), backend_stage.c (backends), bundle.c (what is left of a failure), check.c, and what stands
- * below under the names of their files. */
+ * into units), stage.c (one stage), backend_stage.c (backends), bundle.c (what is left of a failure), check.c, and what
+ * stands below under the names of their files. */
 #ifndef AOTH_SESSION_H
 #define AOTH_SESSION_H
 
@@ -81,7 +81,7 @@ struct aoth_session {
   aoth_cache_outcome_t cache;
   const char *cache_why_not; /* a unit's reason against keeping its result; NULL: none had one */
   /* how the last call ended */
-  int32_t outcome; /* AOTH_CALL_* */
+  int32_t outcome;    /* AOTH_CALL_* */
   uint32_t last_node; /* that the last call touched; ctx.last_node moves on when the host looks itself */
   aot_status_t status;
   aoth_crash_t crash;
@@ -89,7 +89,8 @@ struct aoth_session {
   const char *about;    /* last words for the call below, kept from the call before when it is the same */
   const char *about_doing;
   const aoth_unit_t *about_unit;
-  aoth_program_t *programs; /* n_programs, 0 while there is one only; the row of the selected one is out of date: it is `now` */
+  /* n_programs, 0 while there is one only; the row of the selected one is out of date: it is `now` */
+  aoth_program_t *programs;
   uint32_t n_programs, program_capacity, selected;
 };
 
@@ -100,7 +101,8 @@ aot_status_t aoth_instance_extension(const aoth_instance_t *i, const char *id, v
 /* ---- session.c ---- */
 /* Opsets, model file, importer: everything that reading needs. The map belongs to the session. */
 aot_status_t aoth_pipeline_open_model(aoth_session_t *s, const aoth_pipeline_t *p, aoth_model_t *out);
-aot_status_t aoth_session_new_program(aoth_session_t *s, const aoth_model_t *model); /* an empty one takes the place of the last */
+/* an empty one takes the place of the last */
+aot_status_t aoth_session_new_program(aoth_session_t *s, const aoth_model_t *model);
 aot_status_t aoth_session_read_model(aoth_session_t *s, aoth_model_t *model);
 
 /* ---- operators_section.c ---- */
@@ -110,32 +112,38 @@ aot_status_t aoth_session_declare(aoth_session_t *s, const aoth_yaml_t *const *t
 aot_status_t aoth_session_declare_found(aoth_session_t *s, const aoth_model_t *model);
 
 /* ---- model_operators.c ---- */
-/* Into the sink: the schemas that a model file brings, the namespaces of the operators in it. *out_told 0: its importer cannot tell.
- * A text program (no importer) has no schemas, and is not to be asked for namespaces (aoth_text_namespaces). */
+/* Into the sink: the schemas that a model file brings, the namespaces of the operators in it. *out_told 0: its importer
+ * cannot tell. A text program (no importer) has no schemas, and is not to be asked for namespaces
+ * (aoth_text_namespaces). */
 aot_status_t aoth_model_schemas(aoth_session_t *s, const aoth_model_t *model, const aot_schema_sink_t *sink);
-aot_status_t aoth_model_namespaces(aoth_session_t *s, const aoth_model_t *model, const aot_schema_sink_t *sink, int *out_told);
+aot_status_t aoth_model_namespaces(aoth_session_t *s, const aoth_model_t *model, const aot_schema_sink_t *sink,
+                                   int *out_told);
 
 /* ---- opsets.c ---- */
-aot_status_t aoth_session_open_opset(aoth_session_t *s, const char *id, const aoth_where_t *where); /* unless it is open */
-/* Those whose operators the model, the texts of a pipeline's `operators:` or the stages have, by what they claim (aot/note.h). */
+/* unless it is open */
+aot_status_t aoth_session_open_opset(aoth_session_t *s, const char *id, const aoth_where_t *where);
+/* Those whose operators the model, the texts of a pipeline's `operators:` or the stages have, by what they claim
+ * (aot/note.h). */
 aot_status_t aoth_session_open_needed(aoth_session_t *s, const aoth_model_t *model, const aoth_yaml_t *const *texts,
                                       uint32_t n_texts);
 
 /* ---- several programs: programs.c ---- */
 /* A session begins with program 0. A new one is empty and selected; it is compiled like the first. */
 aot_status_t aoth_session_add_program(aoth_session_t *s, uint32_t *out);
-void aoth_session_drop_program(aoth_session_t *s); /* the selected one, which is the newest and not the first; select another */
+/* the selected one, which is the newest and not the first; select another */
+void aoth_session_drop_program(aoth_session_t *s);
 void aoth_session_drop_programs(aoth_session_t *s); /* all, at the end */
 
 /* ---- call.c ---- */
 /* Room for one more row of a session array; the old rows stay behind in the arena. NULL: no memory. */
 void *aoth_session_room(aoth_session_t *s, void *rows, uint32_t n, uint32_t *capacity, size_t row_size);
 typedef aot_status_t (*aoth_call_fn)(void *arg);
-/* One call into a unit in a crash frame, with a fresh scratch arena. `doing`: "run", "compile", for messages. Trouble is told;
- * s->outcome says how it ended. */
+/* One call into a unit in a crash frame, with a fresh scratch arena. `doing`: "run", "compile", for messages. Trouble
+ * is told; s->outcome says how it ended. */
 aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char *doing, aoth_call_fn fn, void *arg);
-/* After a call that did not end well, or broke something (message given by the caller): undoes open journals, writes the
- * bundle if one was asked for. Answers AOTH_E_PLUGIN, or the unit's own status where it told what it does not take. */
+/* After a call that did not end well, or broke something (message given by the caller): undoes open journals, writes
+ * the bundle if one was asked for. Answers AOTH_E_PLUGIN, or the unit's own status where it told what it does not
+ * take. */
 aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage);
 aot_status_t aoth_misbehaved(aoth_session_t *s, const aoth_stage_t *stage, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -163,7 +171,8 @@ void aoth_session_record(aoth_session_t *s, const aoth_stage_t *stage, uint64_t 
 
 /* ---- decompose.c ---- */
 /* The node's opset puts simpler nodes in its place. *out_done 0: it has no decomposition. Memory: arena. */
-aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_node_t node, int *out_done);
+aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_node_t node,
+                                 int *out_done);
 
 /* ---- partition_stage.c ---- */
 /* *out_joint: what was divided, for the check of the halves; destroyed by the caller, also after a failure. */
@@ -176,7 +185,8 @@ aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth
                               uint64_t *out_edits);
 void aoth_session_exe_drop(aoth_session_t *s);
 /* The executable of an artifact that outlives the session's use of it (a cache entry). stage: of a backend. */
-aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *stage, const void *artifact, uint64_t nbytes);
+aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *stage, const void *artifact,
+                                        uint64_t nbytes);
 
 /* ---- devices.c ---- */
 /* From here on executables are loaded on the pipeline's device, made if it is not. use NULL: the host. */

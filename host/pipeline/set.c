@@ -199,7 +199,8 @@ static void set_seed(aoth_compose_t *c, aoth_yaml_t *tree, const char *text) {
   if (!value) return;
   static const char all[] = "run.seed", training[] = "run.train.seed";
   put_path(c, tree, all, &all[sizeof all - 1], value, "--seed");
-  if (train && train->kind == AOTH_YAML_MAP) put_path(c, tree, training, &training[sizeof training - 1], value, "--seed");
+  if (train && train->kind == AOTH_YAML_MAP)
+    put_path(c, tree, training, &training[sizeof training - 1], value, "--seed");
 }
 
 void aoth_set_apply(aoth_compose_t *c, aoth_yaml_t *tree) {

@@ -1,8 +1,10 @@
 /* Running one stage.
  *
- *     needs, refuses -> create -> journal { run | choose, apply | query, decompose, compile } -> contract -> verifier -> types
+ *     needs, refuses -> create -> journal { run | choose, apply | query, decompose, compile } -> contract -> verifier
+ *     -> types
  *                                   |                                                                                 |
- *                                   +---- any failure: undo, bundle, status 3                     commit, new properties
+ *                                   +---- any failure: undo, bundle, status 3                     commit, new
+ *                                                                                                 properties
  *
  * The program is as before the stage until everything agrees. */
 #include <pipeline/session.h>
@@ -31,7 +33,8 @@ uint32_t aoth_properties_after(const aoth_unit_t *unit, uint32_t before) {
 
 /* ---- contracts ---- */
 
-/* Units that give `property`, as a hint. Plugins not opened so far are opened for it, silently: contracts are in them. */
+/* Units that give `property`, as a hint. Plugins not opened so far are opened for it, silently: contracts are in
+ * them. */
 static void hint_givers(aoth_session_t *s, uint32_t property) {
   aoth_text_t list = {0};
   for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {
@@ -68,8 +71,10 @@ aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, u
                      "stage %s refuses a program that is %s already", stage->name,
                      aoth_property_names(unwanted, s->arena));
     if (unwanted & AOTH_PROP_JOINT)
-      aoth_sink_line(s->config.sink, "hint: the program holds its gradients already (it was exported with its backward, or differentiated "
-                                     "before): begin with the partition");
+      aoth_sink_line(
+          s->config.sink,
+          "hint: the program holds its gradients already (it was exported with its backward, or differentiated "
+          "before): begin with the partition");
     aoth_yaml_notes(s->config.sink, s->arena, stage->at, "contract.refuses");
   }
   return missing || unwanted ? AOT_E_PRECONDITION : AOT_OK;
@@ -78,7 +83,8 @@ aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, u
 aot_status_t aoth_stage_check_memory(aoth_session_t *s, const aoth_stage_t *stage) {
   if (aoth_journal_is_whole(s->now.prog)) return AOT_OK;
   aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "stage.no-memory",
-                   "an edit of stage %s found no memory and was not made: the program stays as it was before the stage", stage->name);
+                   "an edit of stage %s found no memory and was not made: the program stays as it was before the stage",
+                   stage->name);
   return s->status = AOT_E_EXHAUSTED;
 }
 
@@ -104,7 +110,8 @@ static aot_status_t do_types(void *arg) { return aoth_verify_types(arg); }
 /* A call like any other: opsets answer it. */
 static aot_status_t check_types(aoth_session_t *s, const aoth_stage_t *stage) {
   if (aoth_call(s, stage, "the check of types", do_types, s->now.prog) == AOT_OK) return AOT_OK;
-  return s->status == AOT_E_CONTRACT ? aoth_misbehaved(s, stage, "set types that its operators do not give") : s->status;
+  return s->status == AOT_E_CONTRACT ? aoth_misbehaved(s, stage, "set types that its operators do not give")
+                                     : s->status;
 }
 
 aot_status_t aoth_stage_finish(aoth_session_t *s, const aoth_stage_t *stage) {
@@ -134,7 +141,8 @@ static aot_status_t run_pass(aoth_session_t *s, const aoth_stage_t *stage, runni
   return aoth_call(s, stage, "run", do_pass, r);
 }
 
-/* What the contract and the properties do not say: a pass keeps the ports, the halves of a partition compute what the joint did. */
+/* What the contract and the properties do not say: a pass keeps the ports, the halves of a partition compute what
+ * the joint did. */
 static aot_status_t check_effect(aoth_session_t *s, const aoth_stage_t *stage, const running_t *r) {
   const uint32_t gives = stage->unit->has_contract ? stage->unit->contract.gives : 0;
   if (r->ports && aoth_ports_check(s->now.prog, r->ports, gives) != AOT_OK)
@@ -149,8 +157,8 @@ static aot_status_t run_rewriter(aoth_session_t *s, const aoth_stage_t *stage, c
   running_t r = {.s = s, .unit = unit};
   aot_status_t status = aoth_session_journal_begin(s);
   if (status == AOT_OK)
-    status = strcmp(stage->unit->kind, "pass/1") == 0 ? run_pass(s, stage, &r)
-                                                        : aoth_stage_divide(s, stage, unit, &r.joint);
+    status =
+        strcmp(stage->unit->kind, "pass/1") == 0 ? run_pass(s, stage, &r) : aoth_stage_divide(s, stage, unit, &r.joint);
   *out_edits = aoth_journal_count(s->now.prog);
   if (status == AOT_OK) status = check_stage(s, stage);
   if (status == AOT_OK) status = check_effect(s, stage, &r);
@@ -195,18 +203,20 @@ void aoth_session_record(aoth_session_t *s, const aoth_stage_t *stage, uint64_t 
   if (!rows) return;
   s->records = rows;
   const uint64_t after = aoth_count_nodes(s->now.prog);
-  rows[s->n_records++] = (aoth_record_t){.unit = keep(s, stage->use),
-                                         .name = keep(s, stage->name),
-                                         .plugin = stage->unit ? stage->unit->plugin->note.id : "aothost",
-                                         .version = stage->unit ? stage->unit->version : AOT_VERSION,
-                                         .number = stage->number,
-                                         .n_numbers = s->report.n_numbers,
-                                         .ms = (double)(aoth_now_ns() - begin_ns) / 1e6,
-                                         .nodes_before = before,
-                                         .nodes_after = after,
-                                         .edits = edits,
-                                         .peak_bytes = peak_bytes(),
-                                         .numbers = s->report.numbers};
+  rows[s->n_records++] = (aoth_record_t){
+      .unit = keep(s, stage->use),
+      .name = keep(s, stage->name),
+      .plugin = stage->unit ? stage->unit->plugin->note.id : "aothost",
+      .version = stage->unit ? stage->unit->version : AOT_VERSION,
+      .number = stage->number,
+      .n_numbers = s->report.n_numbers,
+      .ms = (double)(aoth_now_ns() - begin_ns) / 1e6,
+      .nodes_before = before,
+      .nodes_after = after,
+      .edits = edits,
+      .peak_bytes = peak_bytes(),
+      .numbers = s->report.numbers,
+  };
   aoth_text_t args = {0};
   aoth_text_f(&args, "\"plugin\": ");
   aoth_text_json(&args, aot_str(rows[s->n_records - 1].plugin));
@@ -268,7 +278,8 @@ static void ask_why_not(aoth_session_t *s, const aoth_stage_t *stage, const aoth
   const aot_status_t status = aoth_call(s, stage, "why_not", do_why_not, &a);
   if (status == AOT_OK && a.reason.size == 0) return;
   aoth_text_t t = {0};
-  aoth_text_f(&t, "%s: %.*s", stage->name, status == AOT_OK ? (int)a.reason.size : 7, status == AOT_OK ? a.reason.data : "failed ");
+  aoth_text_f(&t, "%s: %.*s", stage->name, status == AOT_OK ? (int)a.reason.size : 7,
+              status == AOT_OK ? a.reason.data : "failed ");
   s->cache_why_not = aoth_arena_text(s->arena, t.data ? t.data : "", t.size);
   aoth_text_deinit(&t);
 }
@@ -295,7 +306,8 @@ aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage
 static aot_status_t run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {
   const aoth_stage_t *optimizer =
       (flags & AOTH_STAGES_OPTIMIZER) && p->run.train.optimizer.unit ? &p->run.train.optimizer : NULL;
-  const aoth_stage_t *stitch = optimizer && (flags & AOTH_STAGES_STITCH) && p->run.train.stitch.unit ? &p->run.train.stitch : NULL;
+  const aoth_stage_t *stitch =
+      optimizer && (flags & AOTH_STAGES_STITCH) && p->run.train.stitch.unit ? &p->run.train.stitch : NULL;
   for (uint32_t i = 0; i < p->n_stages; i++) {
     const int is_backend = strcmp(p->stages[i].unit->kind, "backend/2") == 0;
     if (is_backend && optimizer) AOT_TRY(aoth_session_run_stage(s, optimizer));

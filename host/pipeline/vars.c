@@ -1,8 +1,9 @@
 /* ${name} and ${name:-default} in values; $$ is a dollar.
  *
  * A scalar that is one variable has the variable's type, so distance-base: "${base}" is a number when the
- * variable is one; any other text is typed after it is filled in, or stays text where it is quoted. Variables may use variables. Each is filled in once and then reused, and no text grows beyond
- * MAX_TEXT, so nested variables cannot blow up. --set vars.NAME wins over every file. */
+ * variable is one; any other text is typed after it is filled in, or stays text where it is quoted. Variables may use
+ * variables. Each is filled in once and then reused, and no text grows beyond MAX_TEXT, so nested variables cannot
+ * blow up. --set vars.NAME wins over every file. */
 #include <pipeline/compose.h>
 
 #include <stdio.h>
@@ -114,7 +115,8 @@ static void fill_scalar(aoth_compose_t *c, aoth_yaml_t *node, aoth_yaml_t *vars)
   if (ok) {
     const char *text = aoth_arena_text(c->arena, out.data ? out.data : "", out.size);
     if (text) node->text = (aot_str_t){text, out.size};
-    if (whole) { /* the variable's value itself, type and folder included; quotes are what {..} and [..] want around ${..} */
+    /* the variable's value itself, type and folder included; quotes are what {..} and [..] want around ${..} */
+    if (whole) {
       node->variable = variable;
       node->quoted = variable ? variable->quoted : 0;
     }

@@ -1,11 +1,12 @@
 /* libyaml events -> a tree with positions.
  *
- * Events are consumed with an explicit stack of open collections. What makes YAML dangerous or surprising is refused where
- * it stands: tags, merge keys, further documents, non-scalar and duplicate keys, NUL characters, deep nesting. An alias is
- * a deep copy of its anchor, so that later merging may change one place alone; the total number of nodes is bounded, which
- * also bounds what aliases can blow up to.
+ * Events are consumed with an explicit stack of open collections. What makes YAML dangerous or surprising is refused
+ * where it stands: tags, merge keys, further documents, non-scalar and duplicate keys, NUL characters, deep nesting. An
+ * alias is a deep copy of its anchor, so that later merging may change one place alone; the total number of nodes is
+ * bounded, which also bounds what aliases can blow up to.
  *
- * Positions are 1-based bytes. libyaml counts characters and breaks lines as YAML 1.1 does; the line table does the same. */
+ * Positions are 1-based bytes. libyaml counts characters and breaks lines as YAML 1.1 does; the line table does the
+ * same. */
 #include <pipeline/yaml.h>
 
 #include <stdarg.h>
@@ -205,14 +206,16 @@ aoth_yaml_t *aoth_yaml_literal(aoth_arena_t *arena, const char *name, const char
   file->text = aoth_arena_text(arena, text, strlen(text));
   file->size = strlen(text);
   if (!file->name || !file->text || !make_lines(arena, file)) return NULL;
-  *node = (aoth_yaml_t){.kind = AOTH_YAML_SCALAR,
-                        .quoted = 1,
-                        .text = {file->text, file->size},
-                        .file = file,
-                        .line = 1,
-                        .column = 1,
-                        .end_column = (uint32_t)file->size + 1,
-                        .expanded = 1};
+  *node = (aoth_yaml_t){
+      .kind = AOTH_YAML_SCALAR,
+      .quoted = 1,
+      .text = {file->text, file->size},
+      .file = file,
+      .line = 1,
+      .column = 1,
+      .end_column = (uint32_t)file->size + 1,
+      .expanded = 1,
+  };
   return node;
 }
 

@@ -1,7 +1,8 @@
 /* Pipeline files as trees with positions.
  *
- * A safe subset of YAML 1.2, core schema: maps with plain keys, lists, scalars; no tags, no merge keys, no second document;
- * duplicate keys are refused; aliases are copies and bounded. JSON is fine. Every node knows where it was written. */
+ * A safe subset of YAML 1.2, core schema: maps with plain keys, lists, scalars; no tags, no merge keys, no second
+ * document; duplicate keys are refused; aliases are copies and bounded. JSON is fine. Every node knows where it was
+ * written. */
 #ifndef AOTH_YAML_H
 #define AOTH_YAML_H
 
@@ -46,14 +47,15 @@ struct aoth_yaml {
   uint32_t failed; /* a variable in it could not be filled in, told: nobody need complain of the text */
 };
 
-/* Parse one document. Complaints go to the sink; AOT_E_INVALID, and *out is the tree all the same where one could be made,
- * so that the caller can go on complaining. Texts are copied. */
+/* Parse one document. Complaints go to the sink; AOT_E_INVALID, and *out is the tree all the same where one could be
+ * made, so that the caller can go on complaining. Texts are copied. */
 aot_status_t aoth_yaml_parse(aoth_arena_t *arena, const char *name, const char *dir, const char *text, size_t size,
                              const aoth_yaml_file_t *includer, uint32_t include_line, aoth_sink_t *sink,
                              aoth_yaml_t **out);
 
 aoth_yaml_t *aoth_yaml_get(const aoth_yaml_t *map, const char *key); /* NULL: absent, or not a map */
-/* An error at a node, with notes on where it comes from: the variable that filled it, the file that includes this one. */
+/* An error at a node, with notes on where it comes from: the variable that filled it, the file that includes this
+ * one. */
 void aoth_yaml_error(aoth_sink_t *sink, aoth_arena_t *arena, const aoth_yaml_t *node, const char *code,
                      const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* These notes alone, for an error that was reported in another way. node NULL: none. */

@@ -1,7 +1,7 @@
 /* What a scalar means: the core schema of YAML 1.2 (section 10.3), without octal numbers.
  *
- * Plain scalars are null, bool, integer, number or string by their spelling; quoted ones are always strings. yes, no, on
- * and off are strings here, as 1.2 has it. An integer with a leading zero is none: 010 has meant eight elsewhere. */
+ * Plain scalars are null, bool, integer, number or string by their spelling; quoted ones are always strings. yes, no,
+ * on and off are strings here, as 1.2 has it. An integer with a leading zero is none: 010 has meant eight elsewhere. */
 #include <pipeline/yaml.h>
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* aothost.h over session, pipeline and step. Messages are collected by the sink; after every call the new part is handed on. */
+/* aothost.h over session, pipeline and step. Messages are collected by the sink; after every call the new part is
+ * handed on. */
 #include <step/api.h>
 
 #include <aot/inline.h>
@@ -12,17 +13,17 @@
 struct aothost {
   aoth_sink_t *sink;
   aoth_session_t *session;
-  aoth_pipeline_t *pipeline;  /* NULL when borrowed */
+  aoth_pipeline_t *pipeline;   /* NULL when borrowed */
   const aoth_pipeline_t *plan; /* the pipeline in use */
   aoth_step_t *step;
-  int owned;                  /* sink, session and pipeline are ours */
+  int owned; /* sink, session and pipeline are ours */
   aothost_message_t message;
   void *message_self;
-  size_t told;                /* bytes of the sink's text that were handed on */
-  uint32_t counted[AOT_SEVERITY_ERROR + 1];       /* reports of at least each severity, then */
-  uint32_t flags;             /* of the compile */
-  int contains;               /* crashes, until it is closed */
-  aoth_arena_t *results;      /* geometry of tensors got; until the next call that runs or resets */
+  size_t told;                              /* bytes of the sink's text that were handed on */
+  uint32_t counted[AOT_SEVERITY_ERROR + 1]; /* reports of at least each severity, then */
+  uint32_t flags;                           /* of the compile */
+  int contains;                             /* crashes, until it is closed */
+  aoth_arena_t *results;                    /* geometry of tensors got; until the next call that runs or resets */
 };
 
 /* Hand on what was said during a call, and pass its status through. */
@@ -47,10 +48,12 @@ static aot_status_t refuse(aothost_t *h, aot_status_t status, const char *what) 
 }
 
 static aot_status_t open_owned(aothost_t *h, const char *path, const aothost_config_t *c) {
-  aoth_session_config_t config = {.sink = h->sink,
-                                  .plugin_dirs = c->plugin_dirs,
-                                  .n_plugin_dirs = c->n_plugin_dirs,
-                                  .no_cache = (c->flags & AOTHOST_NO_CACHE) != 0};
+  aoth_session_config_t config = {
+      .sink = h->sink,
+      .plugin_dirs = c->plugin_dirs,
+      .n_plugin_dirs = c->n_plugin_dirs,
+      .no_cache = (c->flags & AOTHOST_NO_CACHE) != 0,
+  };
   aoth_overrides_t overrides = {.sets = c->sets, .n_sets = c->n_sets, .model = c->model};
   h->session = aoth_session_create(&config);
   if (!h->session) return refuse(h, AOT_E_EXHAUSTED, "no memory for a session");
@@ -128,17 +131,22 @@ static aot_status_t specialise(void *self, const aoth_aliasing_t *a, aot_prog_t 
 static void select_program(void *self, uint32_t program) { aoth_session_select(((aothost_t *)self)->session, program); }
 
 static aot_status_t compile(aothost_t *h, uint32_t flags) {
-  const aoth_exec_t exec = {.self = h, .run = run_exe, .specialise = specialise, .select = select_program,
-                            .max_patterns = h->plan->run.alias_patterns};
+  const aoth_exec_t exec = {
+      .self = h,
+      .run = run_exe,
+      .specialise = specialise,
+      .select = select_program,
+      .max_patterns = h->plan->run.alias_patterns,
+  };
   h->flags = flags & AOTHOST_OPTIMIZER ? AOTH_STAGES_OPTIMIZER | (flags & AOTHOST_STEP ? AOTH_STAGES_STITCH : 0) : 0;
   h->results = aoth_arena_create();
   if (!h->results) return refuse(h, AOT_E_EXHAUSTED, "no memory for results");
   AOT_TRY(aoth_pipeline_compile(h->session, h->plan, h->flags));
   if (!aoth_session_exe(h->session)) {
-    aoth_sink_report(
-        h->sink, AOT_SEVERITY_ERROR, NULL, "run.backend",
-        "the pipeline %s has no backend stage, so there is nothing to run; end its stages with a backend, such as backend-ref",
-        h->plan->path ? h->plan->path : "");
+    aoth_sink_report(h->sink, AOT_SEVERITY_ERROR, NULL, "run.backend",
+                     "the pipeline %s has no backend stage, so there is nothing to run; end its stages with a backend, "
+                     "such as backend-ref",
+                     h->plan->path ? h->plan->path : "");
     return AOT_E_PRECONDITION;
   }
   AOT_TRY(aoth_step_create(aoth_session_prog(h->session), &exec, h->sink, &h->step));
@@ -160,8 +168,8 @@ int aothost_has_step(const aothost_t *h) { return h->step && aoth_step_has(h->st
 
 /* ---- steps ---- */
 
-/* Every call that runs or resets begins and ends here. What was got before is no longer valid at its end, and not sooner:
- * it may be what the call was given. */
+/* Every call that runs or resets begins and ends here. What was got before is no longer valid at its end, and not
+ * sooner: it may be what the call was given. */
 static aot_status_t begin(aothost_t *h) {
   return h->step ? AOT_OK : refuse(h, AOT_E_PRECONDITION, "the pipeline is not compiled yet");
 }
@@ -171,18 +179,19 @@ static aot_status_t end(aothost_t *h, aot_status_t status) {
 }
 
 static aot_status_t bad_tensor(aothost_t *h, const char *what, uint32_t k) {
-  aoth_sink_report(
-      h->sink, AOT_SEVERITY_ERROR, NULL, "api.tensor",
-      "%s %u is no tensor that can be read: it must be on the CPU, and its sizes and strides must stay inside its storage",
-      what, k);
+  aoth_sink_report(h->sink, AOT_SEVERITY_ERROR, NULL, "api.tensor",
+                   "%s %u is no tensor that can be read: it must be on the CPU, and its sizes and strides must stay "
+                   "inside its storage",
+                   what, k);
   return tell(h, AOT_E_INVALID);
 }
 
 /* A tensor of the caller, checked against its own storage. */
 static int import_tensor(const aot_tensor_t *from, aoth_tensor_t *out) {
   uint64_t reach;
-  return (!from->device || from->device == AOT_DEVICE_CPU) && aot_dtype_size(from->dtype) && aoth_tensor_from(from, out) &&
-         aoth_tensor_extent(out, &reach) && reach <= out->nbytes && (reach == 0 || out->data);
+  return (!from->device || from->device == AOT_DEVICE_CPU) && aot_dtype_size(from->dtype) &&
+         aoth_tensor_from(from, out) && aoth_tensor_extent(out, &reach) && reach <= out->nbytes &&
+         (reach == 0 || out->data);
 }
 
 static int by_place(const void *a, const void *b) {
@@ -218,27 +227,30 @@ static int keep_inputs(const aothost_t *h, aoth_tensor_t *list, uint32_t n, aoth
   return 1;
 }
 
-/* to_caller: inputs that the program writes get their new numbers where the caller has them. lr: of a whole step; NULL: a forward. */
-static aot_status_t run_inputs(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, int to_caller, const double *lr,
-                               aoth_arena_t *arena) {
+/* to_caller: inputs that the program writes get their new numbers where the caller has them. lr: of a whole step;
+ * NULL: a forward. */
+static aot_status_t run_inputs(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, int to_caller,
+                               const double *lr, aoth_arena_t *arena) {
   aoth_tensor_t *list = aoth_arena_alloc(arena, 16, ((size_t)n_inputs + 1) * sizeof *list);
   if (!list) return refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
   for (uint32_t k = 0; k < n_inputs; k++)
     if (!import_tensor(&inputs[k], &list[k])) return bad_tensor(h, "input", k);
   for (uint32_t k = 0; to_caller && k < n_inputs; k++)
     if (aoth_step_owns(h->step, list[k].data))
-      return refuse(h, AOT_E_INVALID, "a result of an earlier call cannot be written in place: its memory is used anew; pass a copy");
+      return refuse(h, AOT_E_INVALID,
+                    "a result of an earlier call cannot be written in place: its memory is used anew; pass a copy");
   if (!keep_inputs(h, list, n_inputs, arena)) return refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
   AOT_TRY(lr ? aoth_step_whole(h->step, list, n_inputs, *lr) : aoth_step_forward(h->step, list, n_inputs));
   if (to_caller) aoth_step_store_inputs(h->step, list);
   return AOT_OK;
 }
 
-static aot_status_t run_with(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, int to_caller, const double *lr) {
+static aot_status_t run_with(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, int to_caller,
+                             const double *lr) {
   AOT_TRY(begin(h));
   aoth_arena_t *arena = aoth_arena_create();
-  aot_status_t status =
-      arena ? run_inputs(h, inputs, n_inputs, to_caller, lr, arena) : refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
+  aot_status_t status = arena ? run_inputs(h, inputs, n_inputs, to_caller, lr, arena)
+                              : refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
   aoth_arena_destroy(arena);
   return end(h, status);
 }
@@ -258,7 +270,8 @@ static aot_status_t backward_of_loss(aothost_t *h) {
   aoth_tensor_t loss, one;
   double storage;
   if (!aoth_step_get(h->step, "output.0", &loss) || aoth_tensor_numel(&loss) != 1 || !aot_dtype_is_float(loss.dtype))
-    return refuse(h, AOT_E_PRECONDITION, "output 0 is not one float number (or there was no forward); give tangents to the backward");
+    return refuse(h, AOT_E_PRECONDITION,
+                  "output 0 is not one float number (or there was no forward); give tangents to the backward");
   one = aoth_tensor_make(&storage, loss.dtype, loss.rank, loss.sizes);
   aoth_tensor_fill(&one, 1);
   const aoth_tensor_t *list[1] = {&one};

@@ -20,8 +20,13 @@ static aot_status_t broken(const aoth_boundary_t *b, const aot_rule_t *r, const 
 }
 
 aoth_tensor_t aoth_rule_view(const aot_rule_t *r, const aoth_tensor_t *storage) {
-  aoth_tensor_t t = {.data = storage->data, .nbytes = storage->nbytes, .dtype = r->dtype ? r->dtype : storage->dtype,
-                     .rank = r->rank, .offset = r->offset};
+  aoth_tensor_t t = {
+      .data = storage->data,
+      .nbytes = storage->nbytes,
+      .dtype = r->dtype ? r->dtype : storage->dtype,
+      .rank = r->rank,
+      .offset = r->offset,
+  };
   for (int32_t d = 0; d < r->rank; d++) {
     t.sizes[d] = r->sizes[d];
     t.strides[d] = r->strides[d];
@@ -30,11 +35,13 @@ aoth_tensor_t aoth_rule_view(const aot_rule_t *r, const aoth_tensor_t *storage) 
 }
 
 /* The same, checked against the storage's end. */
-static aot_status_t look_into(const aoth_boundary_t *b, const aot_rule_t *r, const aoth_tensor_t *storage, aoth_tensor_t *out) {
+static aot_status_t look_into(const aoth_boundary_t *b, const aot_rule_t *r, const aoth_tensor_t *storage,
+                              aoth_tensor_t *out) {
   uint64_t reach;
   if (r->rank < 0 || r->rank > AOT_MAX_RANK) return broken(b, r, "its rank is out of range");
   aoth_tensor_t t = aoth_rule_view(r, storage);
-  if (!aoth_tensor_extent(&t, &reach) || reach > t.nbytes) return broken(b, r, "its geometry reaches outside the storage");
+  if (!aoth_tensor_extent(&t, &reach) || reach > t.nbytes)
+    return broken(b, r, "its geometry reaches outside the storage");
   *out = t;
   return AOT_OK;
 }
@@ -97,7 +104,9 @@ static aot_status_t make_output(const aoth_boundary_t *b, const aot_rule_t *r) {
   }
 }
 
-static int reads_output(const aot_rule_t *r) { return r->kind == AOT_RULE_SAME_OUTPUT || r->kind == AOT_RULE_VIEW_OUTPUT; }
+static int reads_output(const aot_rule_t *r) {
+  return r->kind == AOT_RULE_SAME_OUTPUT || r->kind == AOT_RULE_VIEW_OUTPUT;
+}
 
 static aot_status_t check_output_rule(const aoth_boundary_t *b, const aot_rule_t *r, const uint32_t *rule_of) {
   const int reads_leaf = r->kind == AOT_RULE_SAME_INPUT || r->kind == AOT_RULE_VIEW_INPUT;

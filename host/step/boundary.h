@@ -9,8 +9,8 @@
  *     VIEW_BASE     output a looks into hidden base b
  *
  * In this order, so that an output that is a view of a mutated input shows the mutation, and the updated value
- * of a leaf has the leaf's own shape also where the call restrides it. An output rule may name an output that has a rule itself; chains are followed.
- * Linear in rules and elements. */
+ * of a leaf has the leaf's own shape also where the call restrides it. An output rule may name an output that has a
+ * rule itself; chains are followed. Linear in rules and elements. */
 #ifndef AOTH_BOUNDARY_H
 #define AOTH_BOUNDARY_H
 
@@ -23,10 +23,10 @@ typedef struct aoth_boundary {
   const aot_rule_t *rules;
   uint32_t n_rules;
   uint32_t n_leaves, n_outputs, n_bases;
-  aoth_tensor_t *leaves;                /* by leaf id; RESTRIDE changes their geometry, COPY_BACK their elements */
-  const aoth_tensor_t *const *updates;  /* by leaf id: the UPDATE output; NULL: the graph has none */
-  aoth_tensor_t *outputs;               /* by user output number; those with an output rule are filled in */
-  const aoth_tensor_t *bases;           /* by number of the hidden base */
+  aoth_tensor_t *leaves;               /* by leaf id; RESTRIDE changes their geometry, COPY_BACK their elements */
+  const aoth_tensor_t *const *updates; /* by leaf id: the UPDATE output; NULL: the graph has none */
+  aoth_tensor_t *outputs;              /* by user output number; those with an output rule are filled in */
+  const aoth_tensor_t *bases;          /* by number of the hidden base */
   aoth_sink_t *sink;
 } aoth_boundary_t;
 

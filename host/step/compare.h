@@ -1,5 +1,5 @@
-/* Comparing a tensor with the one expected, as numpy.allclose does: |a - b| <= atol + rtol * |b| for every element, b being
- * the expected one. NaN equals NaN, an infinity equals itself; integers and bool must be exact. */
+/* Comparing a tensor with the one expected, as numpy.allclose does: |a - b| <= atol + rtol * |b| for every element, b
+ * being the expected one. NaN equals NaN, an infinity equals itself; integers and bool must be exact. */
 #ifndef AOTH_COMPARE_H
 #define AOTH_COMPARE_H
 
@@ -18,7 +18,8 @@ typedef struct aoth_compare {
 
 aoth_compare_t aoth_compare_tensors(const aoth_tensor_t *got, const aoth_tensor_t *wanted, double rtol, double atol);
 
-/* Euclidean norm of a - b, and of b; same sizes, maybe of different dtypes. Elements that are not finite in both are left out. */
+/* Euclidean norm of a - b, and of b; same sizes, maybe of different dtypes. Elements that are not finite in both are
+ * left out. */
 void aoth_distance(const aoth_tensor_t *a, const aoth_tensor_t *b, double *out_distance, double *out_norm);
 
 #endif

@@ -57,7 +57,8 @@ static aot_status_t refuse(const aoth_st_t *file, uint32_t k, const char *text, 
   return AOT_E_INVALID;
 }
 
-static aot_status_t read_alias(const aoth_st_t *file, uint32_t k, const char *text, aoth_sink_t *sink, aoth_tensor_t *out) {
+static aot_status_t read_alias(const aoth_st_t *file, uint32_t k, const char *text, aoth_sink_t *sink,
+                               aoth_tensor_t *out) {
   size_t size = strcspn(text, " ");
   char name[128];
   uint64_t reach;
@@ -67,8 +68,10 @@ static aot_status_t read_alias(const aoth_st_t *file, uint32_t k, const char *te
   const aoth_st_entry_t *e = aoth_st_find(file, name);
   if (!e) return refuse(file, k, text, "the file has no such tensor", sink);
   *out = e->tensor;
-  if (!read_geometry(text + size, out)) return refuse(file, k, text, "expected NAME [sizes] strides [strides] offset N, the last two at will", sink);
-  if (!aoth_tensor_extent(out, &reach) || reach > out->nbytes) return refuse(file, k, text, "it reaches outside of the tensor", sink);
+  if (!read_geometry(text + size, out))
+    return refuse(file, k, text, "expected NAME [sizes] strides [strides] offset N, the last two at will", sink);
+  if (!aoth_tensor_extent(out, &reach) || reach > out->nbytes)
+    return refuse(file, k, text, "it reaches outside of the tensor", sink);
   return AOT_OK;
 }
 

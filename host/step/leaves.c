@@ -12,7 +12,9 @@ struct aoth_leaf_name {
   aot_str_t name;
 };
 
-aot_str_t aoth_leaf_name(const aoth_leaf_t *leaf) { return leaf->info.n_names ? leaf->info.names[0] : aot_str("(unnamed)"); }
+aot_str_t aoth_leaf_name(const aoth_leaf_t *leaf) {
+  return leaf->info.n_names ? leaf->info.names[0] : aot_str("(unnamed)");
+}
 
 static aot_status_t no_memory(const aoth_leaves_t *l, const char *what, uint64_t nbytes) {
   aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for %s: %llu bytes were asked for", what,
@@ -39,8 +41,8 @@ static aot_status_t check_stored(const aoth_leaves_t *l, aoth_leaf_t *f) {
     return AOT_OK;
   }
   aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, NULL, "run.short-leaf",
-                   "%s needs %llu bytes of storage, but the model holds %llu", what, (unsigned long long)f->tensor.nbytes,
-                   (unsigned long long)f->info.nbytes);
+                   "%s needs %llu bytes of storage, but the model holds %llu", what,
+                   (unsigned long long)f->tensor.nbytes, (unsigned long long)f->info.nbytes);
   return AOT_E_INVALID;
 }
 
@@ -53,7 +55,8 @@ static aot_status_t read_leaves(aoth_leaves_t *l) {
     f->first = i;
     if (!has_storage(f)) {
       if (f->info.ordinal >= l->n) {
-        aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, NULL, "run.ordinal", "user input number %u is out of range", f->info.ordinal);
+        aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, NULL, "run.ordinal", "user input number %u is out of range",
+                         f->info.ordinal);
         return AOT_E_CONTRACT;
       }
       if (f->info.ordinal + 1 > l->n_inputs) l->n_inputs = f->info.ordinal + 1;
@@ -65,7 +68,8 @@ static aot_status_t read_leaves(aoth_leaves_t *l) {
   }
   for (uint32_t k = 0; k < l->n_inputs; k++) {
     if (l->input[k]) continue;
-    aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, NULL, "run.ordinal", "the program has no user input %u, but a later one", k);
+    aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, NULL, "run.ordinal",
+                     "the program has no user input %u, but a later one", k);
     return AOT_E_CONTRACT;
   }
   l->n_names = n_names;
@@ -154,8 +158,8 @@ static void release(aoth_leaves_t *l) {
 
 aot_status_t aoth_leaves_reset(aoth_leaves_t *l) {
   release(l);
-  for (uint32_t i = 1; i < l->n; i++)
-    l->leaf[i].tensor.data = has_storage(&l->leaf[i]) ? (void *)(uintptr_t)l->leaf[i].info.data : NULL; /* read-only until writable */
+  for (uint32_t i = 1; i < l->n; i++) /* read-only until writable */
+    l->leaf[i].tensor.data = has_storage(&l->leaf[i]) ? (void *)(uintptr_t)l->leaf[i].info.data : NULL;
   for (uint32_t i = 1; i < l->n; i++) {
     const aoth_leaf_t *f = &l->leaf[i];
     if (has_storage(f) && !f->owned && f->first == i && (!f->info.data || (uintptr_t)f->info.data % AOTH_ALIGN != 0))

@@ -1,4 +1,5 @@
-/* The tensors that live outside a call: parameters, buffers, constants, optimizer state. (User inputs live in a call's memory.)
+/* The tensors that live outside a call: parameters, buffers, constants, optimizer state. (User inputs live in a call's
+ * memory.)
  *
  * A leaf is read straight from the mapped model file until something writes it; then its storage is copied to memory of
  * our own, once. Leaves over the same bytes of the file share a storage and stay shared. Data that the file holds at an
@@ -10,10 +11,10 @@
 #include <step/tensor.h>
 
 typedef struct aoth_leaf {
-  aot_leaf_info_t info;  /* names and type are [graph] memory */
-  aoth_tensor_t tensor;  /* as it is now; USER_INPUT: geometry and data are the step's business */
-  void *owned;           /* storage of our own, held by the first of the leaves that share it */
-  uint32_t first, next;  /* leaves that share a storage: the first one; the next one or 0 */
+  aot_leaf_info_t info; /* names and type are [graph] memory */
+  aoth_tensor_t tensor; /* as it is now; USER_INPUT: geometry and data are the step's business */
+  void *owned;          /* storage of our own, held by the first of the leaves that share it */
+  uint32_t first, next; /* leaves that share a storage: the first one; the next one or 0 */
 } aoth_leaf_t;
 
 typedef struct aoth_leaves {
@@ -22,7 +23,7 @@ typedef struct aoth_leaves {
   aoth_leaf_t *leaf; /* by leaf id */
   uint32_t n;        /* highest id + 1 */
   uint32_t n_inputs;
-  uint32_t *input;   /* leaf id of each user input */
+  uint32_t *input; /* leaf id of each user input */
   uint32_t n_names;
   struct aoth_leaf_name *names; /* sorted by kind and name */
   uint64_t nbytes_owned;
@@ -30,10 +31,11 @@ typedef struct aoth_leaves {
 
 aot_status_t aoth_leaves_init(aoth_leaves_t *l, aot_prog_t *prog, aoth_sink_t *sink);
 void aoth_leaves_deinit(aoth_leaves_t *l);
-aot_status_t aoth_leaves_reset(aoth_leaves_t *l); /* back to the contents in the model file */
+aot_status_t aoth_leaves_reset(aoth_leaves_t *l);                   /* back to the contents in the model file */
 aot_status_t aoth_leaves_writable(aoth_leaves_t *l, uint32_t leaf); /* afterwards tensor.data may be written */
-/* All leaves that live outside calls become what those of `from`, another compile of the same program, are; `from` must not be
- * read before it took them back. AOT_E_CONTRACT, with a complaint, when they are not the same leaves. O(leaves). */
+/* All leaves that live outside calls become what those of `from`, another compile of the same program, are; `from` must
+ * not be read before it took them back. AOT_E_CONTRACT, with a complaint, when they are not the same leaves.
+ * O(leaves). */
 aot_status_t aoth_leaves_take(aoth_leaves_t *l, aoth_leaves_t *from);
 /* The parameter, buffer, constant or state leaf with this name, any of its names; AOT_NO_ID. O(log n). */
 uint32_t aoth_leaves_find(const aoth_leaves_t *l, int32_t role, const char *name);

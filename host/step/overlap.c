@@ -22,7 +22,7 @@ typedef struct finding {
   aoth_arena_t *arena;
   aoth_sink_t *sink;
   aoth_aliasing_t *out;
-  member_t *m;     /* ordered by begin, then geometry, then number */
+  member_t *m; /* ordered by begin, then geometry, then number */
   uint32_t n;
   uint32_t *joined; /* by member: another of its group, itself at the root */
   duplicate_t *duplicates;
@@ -30,7 +30,8 @@ typedef struct finding {
 } finding_t;
 
 static aot_status_t no_memory(const finding_t *f) {
-  aoth_sink_report(f->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory to compare the places of %u inputs", f->n);
+  aoth_sink_report(f->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory to compare the places of %u inputs",
+                   f->n);
   return AOT_E_EXHAUSTED;
 }
 
@@ -107,8 +108,8 @@ static uint32_t root_of(uint32_t *joined, uint32_t i) {
   return i;
 }
 
-/* Members [first, last) of one run of bytes: paint element by element, and join who meets another's paint. unit: bytes of what
- * is painted. */
+/* Members [first, last) of one run of bytes: paint element by element, and join who meets another's paint. unit: bytes
+ * of what is painted. */
 static int paint(finding_t *f, uint32_t first, uint32_t last, uintptr_t begin, uintptr_t end, uint64_t unit) {
   uint32_t *owner = calloc((size_t)((end - begin) / unit) + 1, sizeof *owner); /* member + 1 */
   if (!owner) return 0;
@@ -151,16 +152,17 @@ static aot_status_t join_overlapping(finding_t *f) {
 
 /* ---- groups with a writer become bases ---- */
 
-typedef struct group { /* by root member */
+typedef struct group {       /* by root member */
   uint32_t n, written, base; /* base: NONE until it has a number */
   uint32_t first;            /* member that begins first */
   uintptr_t end;
 } group_t;
 
 static aot_status_t refuse(const finding_t *f, const member_t *a, const member_t *b, const char *why) {
-  aoth_sink_report(f->sink, AOT_SEVERITY_ERROR, NULL, "input.overlap",
-                   "inputs %u and %u share memory that the program writes, but %s; pass copies, or tensors that share nothing",
-                   a->input < b->input ? a->input : b->input, a->input < b->input ? b->input : a->input, why);
+  aoth_sink_report(
+      f->sink, AOT_SEVERITY_ERROR, NULL, "input.overlap",
+      "inputs %u and %u share memory that the program writes, but %s; pass copies, or tensors that share nothing",
+      a->input < b->input ? a->input : b->input, a->input < b->input ? b->input : a->input, why);
   return AOT_E_UNIMPLEMENTED;
 }
 
@@ -192,9 +194,14 @@ static int same_strides(const aoth_tensor_t *a, const aoth_tensor_t *b) {
 static void add_view(finding_t *f, const group_t *g, const member_t *m) {
   const aoth_tensor_t *t = m->in->given;
   aoth_alias_row_t *r = &f->out->rows[f->out->n_rows++];
-  *r = (aoth_alias_row_t){.input = m->input, .of = g->base, .is_view = 1, .rank = t->rank,
-                          .as_declared = same_strides(t, m->in->declared),
-                          .offset = (int64_t)((m->begin - f->m[g->first].begin) / aot_dtype_size(t->dtype))};
+  *r = (aoth_alias_row_t){
+      .input = m->input,
+      .of = g->base,
+      .is_view = 1,
+      .rank = t->rank,
+      .as_declared = same_strides(t, m->in->declared),
+      .offset = (int64_t)((m->begin - f->m[g->first].begin) / aot_dtype_size(t->dtype)),
+  };
   memcpy(r->sizes, t->sizes, sizeof r->sizes);
   memcpy(r->strides, r->as_declared ? m->in->declared->strides : t->strides, sizeof r->strides);
 }
@@ -220,7 +227,8 @@ static aot_status_t add_bases(finding_t *f) {
 
 /* ---- the pattern ---- */
 
-/* Bases are numbered by their first input: the pattern does not depend on where the caller's memory lies. rows: sorted. */
+/* Bases are numbered by their first input: the pattern does not depend on where the caller's memory lies. rows:
+ * sorted. */
 static int number_bases(finding_t *f) {
   aoth_aliasing_t *a = f->out;
   aoth_alias_base_t *bases = aoth_arena_alloc(f->arena, 16, ((size_t)a->n_bases + 1) * sizeof *bases);

@@ -1,9 +1,9 @@
-/* Random numbers of the run time: batches, made-up inputs. Equal seeds give equal runs on every machine; the state is four
- * words, so that a checkpoint can hold it.
+/* Random numbers of the run time: batches, made-up inputs. Equal seeds give equal runs on every machine; the state is
+ * four words, so that a checkpoint can hold it.
  *
- * xoshiro256++ 1.0 (Blackman, Vigna: Scrambled Linear Pseudorandom Number Generators, 2019), seeded by splitmix64 as its
- * authors advise. Bounded numbers: Lemire, Fast Random Integer Generation in an Interval, 2019. Normal numbers: Marsaglia's
- * polar method, 1964. */
+ * xoshiro256++ 1.0 (Blackman, Vigna: Scrambled Linear Pseudorandom Number Generators, 2019), seeded by splitmix64 as
+ * its authors advise. Bounded numbers: Lemire, Fast Random Integer Generation in an Interval, 2019. Normal numbers:
+ * Marsaglia's polar method, 1964. */
 #ifndef AOTH_RANDOM_H
 #define AOTH_RANDOM_H
 

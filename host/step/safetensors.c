@@ -38,9 +38,9 @@ static int32_t dtype_of(const char *name) {
   static const struct {
     const char *name;
     int32_t dtype;
-  } rows[] = {{"BOOL", AOT_BOOL}, {"U8", AOT_U8},   {"I8", AOT_I8},   {"I16", AOT_I16},   {"U16", AOT_U16},
-              {"F16", AOT_F16},   {"BF16", AOT_BF16}, {"I32", AOT_I32}, {"U32", AOT_U32},   {"F32", AOT_F32},
-              {"F64", AOT_F64},   {"I64", AOT_I64}, {"U64", AOT_U64}, {"C64", AOT_C64}};
+  } rows[] = {{"BOOL", AOT_BOOL}, {"U8", AOT_U8},     {"I8", AOT_I8},   {"I16", AOT_I16}, {"U16", AOT_U16},
+              {"F16", AOT_F16},   {"BF16", AOT_BF16}, {"I32", AOT_I32}, {"U32", AOT_U32}, {"F32", AOT_F32},
+              {"F64", AOT_F64},   {"I64", AOT_I64},   {"U64", AOT_U64}, {"C64", AOT_C64}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
     if (strcmp(rows[i].name, name) == 0) return rows[i].dtype;
   return 0;
@@ -50,7 +50,8 @@ static aot_status_t read_shape(const aoth_st_t *st, const char *name, const json
   if (!json_is_array(shape)) return fail(st, "safetensors.shape", "tensor \"%s\" has no \"shape\" list", name);
   size_t rank = json_array_size(shape);
   if (rank > AOT_MAX_RANK)
-    return fail(st, "safetensors.shape", "tensor \"%s\" has %zu dimensions; %d are supported", name, rank, AOT_MAX_RANK);
+    return fail(st, "safetensors.shape", "tensor \"%s\" has %zu dimensions; %d are supported", name, rank,
+                AOT_MAX_RANK);
   t->rank = (int32_t)rank;
   for (size_t d = 0; d < rank; d++) {
     const json_t *size = json_array_get(shape, d);
@@ -86,7 +87,8 @@ static aot_status_t read_entry(aoth_st_t *st, const char *name, const json_t *ro
   const char *dtype = json_string_value(json_object_get(row, "dtype"));
   if (!dtype) return fail(st, "safetensors.dtype", "tensor \"%s\" has no \"dtype\"", name);
   e->tensor.dtype = dtype_of(dtype);
-  if (!e->tensor.dtype) return fail(st, "safetensors.dtype", "tensor \"%s\": dtype \"%.40s\" is not supported", name, dtype);
+  if (!e->tensor.dtype)
+    return fail(st, "safetensors.dtype", "tensor \"%s\": dtype \"%.40s\" is not supported", name, dtype);
   AOT_TRY(read_shape(st, name, json_object_get(row, "shape"), &e->tensor));
   AOT_TRY(read_range(st, name, json_object_get(row, "data_offsets"), data, nbytes, &e->tensor));
   e->name = aoth_arena_text(st->arena, name, strlen(name));
@@ -113,14 +115,17 @@ static aot_status_t check_places(aoth_st_t *st, const char *data, uint64_t nbyte
     const aoth_st_entry_t *e = &st->entries[i];
     uint64_t begin = (uint64_t)((const char *)e->tensor.data - data);
     if (e->tensor.nbytes == 0) continue;
-    if (begin < at) return fail(st, "safetensors.overlap", "tensor \"%s\" overlaps another tensor at byte %llu of the data",
-                                e->name, (unsigned long long)begin);
-    if (begin > at) return fail(st, "safetensors.hole", "bytes %llu..%llu of the data, before tensor \"%s\", belong to no tensor",
-                                (unsigned long long)at, (unsigned long long)begin, e->name);
+    if (begin < at)
+      return fail(st, "safetensors.overlap", "tensor \"%s\" overlaps another tensor at byte %llu of the data", e->name,
+                  (unsigned long long)begin);
+    if (begin > at)
+      return fail(st, "safetensors.hole", "bytes %llu..%llu of the data, before tensor \"%s\", belong to no tensor",
+                  (unsigned long long)at, (unsigned long long)begin, e->name);
     at = begin + e->tensor.nbytes;
   }
-  if (at != nbytes) return fail(st, "safetensors.hole", "the last %llu bytes of the file belong to no tensor",
-                                (unsigned long long)(nbytes - at));
+  if (at != nbytes)
+    return fail(st, "safetensors.hole", "the last %llu bytes of the file belong to no tensor",
+                (unsigned long long)(nbytes - at));
   qsort(st->entries, st->n, sizeof *st->entries, by_name);
   return AOT_OK;
 }
@@ -130,7 +135,8 @@ static aot_status_t read_meta(aoth_st_t *st, json_t *meta) {
   json_t *value;
   if (!json_is_object(meta)) return fail(st, "safetensors.header", "\"__metadata__\" is not an object");
   json_object_foreach(meta, key, value) {
-    if (!json_is_string(value)) return fail(st, "safetensors.header", "\"__metadata__\": the value of \"%.80s\" is no string", key);
+    if (!json_is_string(value))
+      return fail(st, "safetensors.header", "\"__metadata__\": the value of \"%.80s\" is no string", key);
   }
   st->meta = json_incref(meta);
   return AOT_OK;
@@ -152,24 +158,27 @@ static aot_status_t read_rows(aoth_st_t *st, json_t *header, const char *data, u
 static aot_status_t read_all(aoth_st_t *st, const unsigned char *bytes, uint64_t nbytes) {
   uint64_t size = 0;
   json_error_t error;
-  if (nbytes < 8) return fail(st, "safetensors.short", "the file has %llu bytes; a safetensors file has at least 8",
-                              (unsigned long long)nbytes);
+  if (nbytes < 8)
+    return fail(st, "safetensors.short", "the file has %llu bytes; a safetensors file has at least 8",
+                (unsigned long long)nbytes);
   for (int i = 7; i >= 0; i--) size = size << 8 | bytes[i];
   if (size > HEADER_MAX || size > nbytes - 8)
-    return fail(st, "safetensors.short", "the header should have %llu bytes, but %llu follow; is this a safetensors file?",
+    return fail(st, "safetensors.short",
+                "the header should have %llu bytes, but %llu follow; is this a safetensors file?",
                 (unsigned long long)size, (unsigned long long)(nbytes - 8));
   const char *text = (const char *)bytes + 8;
   if (size == 0 || text[0] != '{') return fail(st, "safetensors.header", "the header does not begin with '{'");
   json_t *header = json_loadb(text, (size_t)size, JSON_REJECT_DUPLICATES, &error);
   if (!header)
-    return fail(st, "safetensors.header", "the header is no valid JSON: %s (byte %d of the header)", error.text, error.position);
+    return fail(st, "safetensors.header", "the header is no valid JSON: %s (byte %d of the header)", error.text,
+                error.position);
   aot_status_t status = read_rows(st, header, text + size, nbytes - 8 - size);
   json_decref(header);
   return status;
 }
 
-static aot_status_t open_bytes(const char *name, const aoth_map_t *map, const void *bytes, uint64_t nbytes, aoth_sink_t *sink,
-                               aoth_st_t **out) {
+static aot_status_t open_bytes(const char *name, const aoth_map_t *map, const void *bytes, uint64_t nbytes,
+                               aoth_sink_t *sink, aoth_st_t **out) {
   aoth_arena_t *arena = aoth_arena_create();
   aoth_st_t *st = arena ? aoth_arena_alloc(arena, sizeof(void *), sizeof *st) : NULL;
   *out = NULL;

@@ -25,16 +25,16 @@ aot_status_t aoth_st_parse(const char *name, const void *bytes, uint64_t nbytes,
 void aoth_st_close(aoth_st_t *st); /* NULL is fine */
 
 uint32_t aoth_st_count(const aoth_st_t *st);
-const aoth_st_entry_t *aoth_st_entries(const aoth_st_t *st); /* sorted by name (strcmp) */
+const aoth_st_entry_t *aoth_st_entries(const aoth_st_t *st);                /* sorted by name (strcmp) */
 const aoth_st_entry_t *aoth_st_find(const aoth_st_t *st, const char *name); /* NULL: absent; O(log n) */
-const char *aoth_st_meta(const aoth_st_t *st, const char *key); /* of __metadata__; NULL: absent */
+const char *aoth_st_meta(const aoth_st_t *st, const char *key);             /* of __metadata__; NULL: absent */
 const char *aoth_st_path(const aoth_st_t *st);
 
 typedef struct aoth_st_meta {
   const char *key, *value;
 } aoth_st_meta_t;
-/* Write n tensors of any geometry, contiguous in the file, larger dtypes first so that all are aligned. The file appears
- * whole or not at all (base/file.h). Two equal names or a dtype that the format lacks: AOT_E_INVALID. */
+/* Write n tensors of any geometry, contiguous in the file, larger dtypes first so that all are aligned. The file
+ * appears whole or not at all (base/file.h). Two equal names or a dtype that the format lacks: AOT_E_INVALID. */
 aot_status_t aoth_st_write(const char *path, const aoth_st_entry_t *tensors, uint32_t n, const aoth_st_meta_t *meta,
                            uint32_t n_meta, aoth_sink_t *sink);
 

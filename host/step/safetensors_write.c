@@ -1,4 +1,5 @@
-/* Writing safetensors: header from the tensors sorted by element size and name, then the bytes, through the atomic writer. */
+/* Writing safetensors: header from the tensors sorted by element size and name, then the bytes, through the atomic
+ * writer. */
 #include <step/safetensors.h>
 
 #include <aot/inline.h>
@@ -44,12 +45,14 @@ static aot_status_t check(const aoth_st_entry_t **rows, uint32_t n, const char *
   qsort(rows, n, sizeof *rows, by_name);
   for (uint32_t i = 0; i < n; i++) {
     if (i && strcmp(rows[i]->name, rows[i - 1]->name) == 0) {
-      aoth_sink_report(sink, AOT_SEVERITY_ERROR, &where, "safetensors.duplicate", "two tensors are called \"%s\"", rows[i]->name);
+      aoth_sink_report(sink, AOT_SEVERITY_ERROR, &where, "safetensors.duplicate", "two tensors are called \"%s\"",
+                       rows[i]->name);
       return AOT_E_INVALID;
     }
     if (!name_of(rows[i]->tensor.dtype)) {
       aoth_sink_report(sink, AOT_SEVERITY_ERROR, &where, "safetensors.dtype",
-                       "tensor \"%s\": safetensors has no dtype for %s", rows[i]->name, aot_dtype_name(rows[i]->tensor.dtype));
+                       "tensor \"%s\": safetensors has no dtype for %s", rows[i]->name,
+                       aot_dtype_name(rows[i]->tensor.dtype));
       return AOT_E_INVALID;
     }
   }
@@ -118,7 +121,8 @@ aot_status_t aoth_st_write(const char *path, const aoth_st_entry_t *tensors, uin
     if (header.failed) status = AOT_E_EXHAUSTED;
   }
   if (status == AOT_E_EXHAUSTED)
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "safetensors.memory", "no memory to write %s with %u tensors", path, n);
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "safetensors.memory", "no memory to write %s with %u tensors",
+                     path, n);
   if (status == AOT_OK) {
     aoth_writer_t *w = aoth_writer_begin(path, sink);
     status = w ? AOT_OK : AOT_E_INVALID;

@@ -32,7 +32,9 @@ void aoth_sizes_clear(aoth_sizes_t *s, aot_prog_t *prog) {
 
 void aoth_type_print(aot_prog_t *prog, const aot_type_t *type, aoth_text_t *out) {
   if (type->kind != AOT_TYPE_TENSOR) {
-    aoth_text_z(out, type->kind == AOT_TYPE_SYMINT ? "an integer" : type->kind == AOT_TYPE_SYMFLOAT ? "a float" : "no tensor");
+    aoth_text_z(out, type->kind == AOT_TYPE_SYMINT     ? "an integer"
+                     : type->kind == AOT_TYPE_SYMFLOAT ? "a float"
+                                                       : "no tensor");
     return;
   }
   aoth_text_f(out, "%s[", aot_dtype_name(type->dtype));
@@ -44,7 +46,8 @@ void aoth_type_print(aot_prog_t *prog, const aot_type_t *type, aoth_text_t *out)
 }
 
 /* "input 0 (x): expected f32[s0, 8], got f32[3, 9]: " and the reason. */
-static aot_status_t complain_as(aot_prog_t *prog, const aoth_given_t *g, aoth_sink_t *sink, const char *code, const char *why) {
+static aot_status_t complain_as(aot_prog_t *prog, const aoth_given_t *g, aoth_sink_t *sink, const char *code,
+                                const char *why) {
   aoth_text_t text = {0};
   aoth_text_f(&text, "input %u", g->ordinal);
   if (g->name.size) aoth_text_f(&text, " (%.*s)", (int)g->name.size, g->name.data);
@@ -90,7 +93,9 @@ static int solve(aot_prog_t *prog, int64_t dim, int64_t size, uint32_t *out_symb
 
 static aot_status_t check_type(aot_prog_t *prog, const aoth_given_t *g, aoth_sink_t *sink) {
   int32_t rank = g->type->kind == AOT_TYPE_TENSOR ? g->type->rank : 0;
-  int32_t dtype = g->type->kind == AOT_TYPE_TENSOR ? g->type->dtype : g->type->kind == AOT_TYPE_SYMINT ? AOT_I64 : AOT_F64;
+  int32_t dtype = g->type->kind == AOT_TYPE_TENSOR   ? g->type->dtype
+                  : g->type->kind == AOT_TYPE_SYMINT ? AOT_I64
+                                                     : AOT_F64;
   if (g->tensor->dtype != dtype) return complain(prog, g, sink, "the dtype differs");
   if (g->tensor->rank != rank) return complain(prog, g, sink, "the number of dimensions differs");
   return AOT_OK;
@@ -119,9 +124,10 @@ static void bind_dims(aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g, 
   }
 }
 
-/* "dimension 0 should be 9, not 8, it is s0 * 2 + 1"; where nothing says which, "dimension 0 cannot be 8, it is s0 * 4". */
-static aot_status_t complain_dim(const aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g, uint32_t d, int64_t wanted,
-                                 aoth_sink_t *sink) {
+/* "dimension 0 should be 9, not 8, it is s0 * 2 + 1"; where nothing says which, "dimension 0 cannot be 8, it is s0 *
+ * 4". */
+static aot_status_t complain_dim(const aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g, uint32_t d,
+                                 int64_t wanted, aoth_sink_t *sink) {
   int64_t dim = dim_expected(g, d);
   aoth_text_t why = {0};
   if (aoth_sizes_dim_is_open(s, dim)) aoth_text_f(&why, "dimension %u cannot be %lld", d, (long long)dim_given(g, d));
@@ -150,7 +156,8 @@ static aot_status_t check_dims(const aoth_sizes_t *s, aot_prog_t *prog, const ao
   for (uint32_t d = 0; d < n_dims(g); d++) {
     int64_t dim = dim_expected(g, d), wanted = -1, value;
     uint32_t symbol;
-    if (aoth_sizes_dim_is_open(s, dim) && is_of_one_symbol(prog, dim) && !solve(prog, dim, dim_given(g, d), &symbol, &value))
+    if (aoth_sizes_dim_is_open(s, dim) && is_of_one_symbol(prog, dim) &&
+        !solve(prog, dim, dim_given(g, d), &symbol, &value))
       return complain_dim(s, prog, g, d, wanted, sink);
     AOT_TRY(aoth_sizes_dim(s, prog, dim, "an input's size", sink, &wanted));
     if (dim_given(g, d) != wanted) return complain_dim(s, prog, g, d, wanted, sink);
@@ -163,15 +170,16 @@ static int is_outside(const aoth_sizes_t *s, aot_prog_t *prog, uint32_t i, const
   aot_symbol_info_t info = {.struct_size = sizeof info};
   if (!s->bound[i] || aoth_graph_symbol_info(prog, i, &info) != AOT_OK) return 0;
   if (s->value[i] >= info.min && s->value[i] <= info.max) return 0;
-  aoth_text_f(out, "%s size %.*s = %lld, but the model was exported for %.*s in %lld..", what, (int)info.name.size, info.name.data,
-              (long long)s->value[i], (int)info.name.size, info.name.data, (long long)info.min);
+  aoth_text_f(out, "%s size %.*s = %lld, but the model was exported for %.*s in %lld..", what, (int)info.name.size,
+              info.name.data, (long long)s->value[i], (int)info.name.size, info.name.data, (long long)info.min);
   if (info.max != INT64_MAX) aoth_text_f(out, "%lld", (long long)info.max);
   else aoth_text_z(out, "unbounded");
   return 1;
 }
 
 /* The first dimension that binds a symbol to what is outside its range. */
-static aot_status_t check_input_ranges(const aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g, aoth_sink_t *sink) {
+static aot_status_t check_input_ranges(const aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *g,
+                                       aoth_sink_t *sink) {
   for (uint32_t d = 0; d < n_dims(g); d++) {
     aoth_text_t why = {0};
     char makes[40];
@@ -180,7 +188,8 @@ static aot_status_t check_input_ranges(const aoth_sizes_t *s, aot_prog_t *prog, 
     snprintf(makes, sizeof makes, "dimension %u makes", d);
     if (!solve(prog, dim_expected(g, d), dim_given(g, d), &symbol, &value) || symbol >= s->n) continue;
     aot_status_t status = AOT_OK;
-    if (is_outside(s, prog, symbol, makes, &why)) status = complain_as(prog, g, sink, "input.range", why.data ? why.data : "");
+    if (is_outside(s, prog, symbol, makes, &why))
+      status = complain_as(prog, g, sink, "input.range", why.data ? why.data : "");
     aoth_text_deinit(&why);
     AOT_TRY(status);
   }
@@ -191,7 +200,9 @@ static aot_status_t check_ranges(const aoth_sizes_t *s, aot_prog_t *prog, const 
   for (uint32_t i = 0; i < s->n; i++) {
     aoth_text_t why = {0};
     int outside = is_outside(s, prog, i, what, &why);
-    if (outside) aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.range", "%s", why.data ? why.data : "a size is out of range");
+    if (outside)
+      aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "input.range", "%s",
+                       why.data ? why.data : "a size is out of range");
     aoth_text_deinit(&why);
     if (outside) return AOT_E_INVALID;
   }
@@ -218,12 +229,14 @@ static aot_status_t mark_open(aoth_sizes_t *s, aot_prog_t *prog, aoth_sink_t *si
     const int64_t parts[3] = {e.a, e.b, e.c};
     open[i] = e.op == AOT_EXPR_SYMBOL && (uint64_t)e.a < s->n && !s->bound[e.a] ? (uint32_t)e.a + 1 : 0;
     for (int k = 0; e.op != AOT_EXPR_SYMBOL && k < 3; k++)
-      if (AOT_DIM_IS_SYM(parts[k]) && AOT_DIM_EXPR(parts[k]) < i && open[AOT_DIM_EXPR(parts[k])]) open[i] = open[AOT_DIM_EXPR(parts[k])];
+      if (AOT_DIM_IS_SYM(parts[k]) && AOT_DIM_EXPR(parts[k]) < i && open[AOT_DIM_EXPR(parts[k])])
+        open[i] = open[AOT_DIM_EXPR(parts[k])];
   }
   return AOT_OK;
 }
 
-aot_status_t aoth_sizes_bind(aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *inputs, uint32_t n, aoth_sink_t *sink) {
+aot_status_t aoth_sizes_bind(aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *inputs, uint32_t n,
+                             aoth_sink_t *sink) {
   aoth_sizes_clear(s, prog);
   for (uint32_t i = 0; i < n; i++) AOT_TRY(check_type(prog, &inputs[i], sink));
   for (int bare = 1; bare >= 0; bare--)
@@ -234,7 +247,8 @@ aot_status_t aoth_sizes_bind(aoth_sizes_t *s, aot_prog_t *prog, const aoth_given
   return check_ranges(s, prog, "the inputs make", sink);
 }
 
-aot_status_t aoth_sizes_learn(aoth_sizes_t *s, aot_prog_t *prog, const int64_t *symbols, uint64_t n, aoth_sink_t *sink) {
+aot_status_t aoth_sizes_learn(aoth_sizes_t *s, aot_prog_t *prog, const int64_t *symbols, uint64_t n,
+                              aoth_sink_t *sink) {
   int any = 0;
   for (uint32_t i = 0; i < s->n && i < n; i++) {
     if (s->bound[i] || symbols[i] == AOT_SYMBOL_UNKNOWN) continue;

@@ -1,7 +1,8 @@
 /* The values of a program's symbols, found from the sizes of the user inputs of a call.
  *
- * A dimension that is a bare symbol binds it; one that is linear in one symbol (2*s0 + 1) is solved; all others, and every
- * further occurrence, are checked. Ranges of the shape environment are checked last. Linear in dimensions and expressions. */
+ * A dimension that is a bare symbol binds it; one that is linear in one symbol (2*s0 + 1) is solved; all others, and
+ * every further occurrence, are checked. Ranges of the shape environment are checked last. Linear in dimensions and
+ * expressions. */
 #ifndef AOTH_SIZES_H
 #define AOTH_SIZES_H
 
@@ -9,10 +10,11 @@
 #include <step/tensor.h>
 
 typedef struct aoth_sizes {
-  uint32_t n;          /* symbols of the program */
-  int64_t *value;      /* n; the hint where not bound */
+  uint32_t n;     /* symbols of the program */
+  int64_t *value; /* n; the hint where not bound */
   unsigned char *bound;
-  uint32_t *open; /* by expression: symbol number + 1 of an unbound symbol in it, 0: none; only while some are unbound */
+  /* by expression: symbol number + 1 of an unbound symbol in it, 0: none; only while some are unbound */
+  uint32_t *open;
   uint32_t n_open;
 } aoth_sizes_t;
 
@@ -30,11 +32,12 @@ typedef struct aoth_given {
 
 /* Check dtype, rank and sizes of every input and bind the symbols. Complaints name the input, what is expected and what
  * was given: AOT_E_INVALID. */
-aot_status_t aoth_sizes_bind(aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *inputs, uint32_t n, aoth_sink_t *sink);
+aot_status_t aoth_sizes_bind(aoth_sizes_t *s, aot_prog_t *prog, const aoth_given_t *inputs, uint32_t n,
+                             aoth_sink_t *sink);
 
-/* A type with its dimensions evaluated; data NULL, nbytes the extent. SYMINT, SYMFLOAT, SYMBOOL values are 0-dim tensors of
- * i64, f64, bool; NONE and TOKEN have dtype 0. A dimension that needs an unbound symbol is an error that names it; `what`
- * says for whom. */
+/* A type with its dimensions evaluated; data NULL, nbytes the extent. SYMINT, SYMFLOAT, SYMBOOL values are 0-dim
+ * tensors of i64, f64, bool; NONE and TOKEN have dtype 0. A dimension that needs an unbound symbol is an error that
+ * names it; `what` says for whom. */
 aot_status_t aoth_sizes_tensor(const aoth_sizes_t *s, aot_prog_t *prog, const aot_type_t *type, const char *what,
                                aoth_sink_t *sink, aoth_tensor_t *out);
 /* Does some dimension of the type need an unbound symbol? */

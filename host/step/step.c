@@ -74,7 +74,8 @@ static void bind_inputs(aoth_step_t *s, aoth_call_t *c) {
   for (uint32_t i = 0; i < c->n_in; i++) {
     aoth_slot_t *p = &c->in[i];
     const aoth_leaf_t *leaf = aot_role_is_leaf(p->role) ? &s->leaves.leaf[p->index] : NULL;
-    const aoth_tensor_t *from = leaf ? leaf->info.role == AOT_ROLE_USER_INPUT ? &s->given[leaf->info.ordinal].tensor : &leaf->tensor : NULL;
+    const aoth_tensor_t *from =
+        leaf ? leaf->info.role == AOT_ROLE_USER_INPUT ? &s->given[leaf->info.ordinal].tensor : &leaf->tensor : NULL;
     if (from) {
       p->tensor.data = from->data;
       p->tensor.nbytes = from->nbytes;
@@ -90,10 +91,21 @@ static void bind_inputs(aoth_step_t *s, aoth_call_t *c) {
 }
 
 aot_status_t aoth_step_run(aoth_step_t *s, const aoth_call_t *c, const aot_output_sink_t *open) {
-  const aot_binding_t what = {.struct_size = sizeof what,
-                              .graph = {.struct_size = sizeof what.graph, .kind = c->kind, .number = c->number,
-                                        .symbols = s->symbols, .n_symbols = s->sizes.n},
-                              .inputs = c->in_views, .n_inputs = c->n_in, .outputs = c->out_views, .n_outputs = c->n_out};
+  const aot_binding_t what = {
+      .struct_size = sizeof what,
+      .graph =
+          {
+              .struct_size = sizeof what.graph,
+              .kind = c->kind,
+              .number = c->number,
+              .symbols = s->symbols,
+              .n_symbols = s->sizes.n,
+          },
+      .inputs = c->in_views,
+      .n_inputs = c->n_in,
+      .outputs = c->out_views,
+      .n_outputs = c->n_out,
+  };
   memcpy(s->learned, s->symbols, s->sizes.n * sizeof *s->learned);
   return s->exec.run(s->exec.self, &what, s->learned, open);
 }
@@ -128,16 +140,26 @@ static aot_status_t prepare_exit(aoth_step_t *s, const aoth_call_t *c, aoth_boun
     const aoth_leaf_t *leaf = &s->leaves.leaf[i];
     if (leaf->info.role != AOT_ROLE_USER_INPUT) s->after[i] = leaf->tensor;
   }
-  *b = (aoth_boundary_t){.rules = s->now, .n_rules = s->n_rules, .n_leaves = s->leaves.n, .n_outputs = s->n_outputs,
-                         .n_bases = s->n_bases, .leaves = s->after, .updates = s->updates, .outputs = s->outputs,
-                         .bases = s->bases, .sink = s->sink};
+  *b = (aoth_boundary_t){
+      .rules = s->now,
+      .n_rules = s->n_rules,
+      .n_leaves = s->leaves.n,
+      .n_outputs = s->n_outputs,
+      .n_bases = s->n_bases,
+      .leaves = s->after,
+      .updates = s->updates,
+      .outputs = s->outputs,
+      .bases = s->bases,
+      .sink = s->sink,
+  };
   return AOT_OK;
 }
 
 /* Inputs as they are at the entry: copies of their own, or views of the copy of their base. */
 static aot_status_t enter(aoth_step_t *s, aoth_boundary_t *b) {
   for (uint32_t k = 0; k < s->leaves.n_inputs; k++) s->after[s->leaves.input[k]] = s->given[k].tensor;
-  *b = (aoth_boundary_t){.rules = s->now, .n_rules = s->n_rules, .n_leaves = s->leaves.n, .leaves = s->after, .sink = s->sink};
+  *b = (aoth_boundary_t){
+      .rules = s->now, .n_rules = s->n_rules, .n_leaves = s->leaves.n, .leaves = s->after, .sink = s->sink};
   AOT_TRY(aoth_boundary_entry_views(b));
   return aoth_boundary_entry_same(b);
 }
@@ -151,7 +173,8 @@ static aot_status_t leave_first(aoth_step_t *s) {
   memset(s->outputs, 0, s->n_outputs * sizeof *s->outputs);
   for (uint32_t i = 0; i < c->n_out; i++) {
     const aoth_slot_t *p = &c->out[i];
-    if ((p->role == AOT_ROLE_USER_OUTPUT || p->role == AOT_ROLE_LOSS) && p->index < s->n_outputs) s->outputs[p->index] = p->tensor;
+    if ((p->role == AOT_ROLE_USER_OUTPUT || p->role == AOT_ROLE_LOSS) && p->index < s->n_outputs)
+      s->outputs[p->index] = p->tensor;
     if (p->role == AOT_ROLE_BASE) s->bases[p->index] = p->tensor;
   }
   AOT_TRY(aoth_boundary_copy_back(&b));
@@ -165,8 +188,8 @@ static aot_status_t leave_first(aoth_step_t *s) {
 static aot_status_t bind_sizes(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n) {
   uint32_t wanted = s->n_given;
   if (n != wanted) {
-    aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "input.count", "the model takes %u input%s, %u %s given", wanted,
-                     wanted == 1 ? "" : "s", n, n == 1 ? "is" : "are");
+    aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "input.count", "the model takes %u input%s, %u %s given",
+                     wanted, wanted == 1 ? "" : "s", n, n == 1 ? "is" : "are");
     return AOT_E_INVALID;
   }
   aoth_given_t *given = malloc(((size_t)n + 1) * sizeof *given);
@@ -176,8 +199,12 @@ static aot_status_t bind_sizes(aoth_step_t *s, const aoth_tensor_t *inputs, uint
   }
   for (uint32_t k = 0; k < n; k++) {
     const aoth_leaf_t *leaf = &s->leaves.leaf[s->leaves.input[k]];
-    given[k] = (aoth_given_t){.ordinal = k, .name = leaf->info.n_names ? leaf->info.names[0] : (aot_str_t){0},
-                              .type = &leaf->info.type, .tensor = &inputs[k]};
+    given[k] = (aoth_given_t){
+        .ordinal = k,
+        .name = leaf->info.n_names ? leaf->info.names[0] : (aot_str_t){0},
+        .type = &leaf->info.type,
+        .tensor = &inputs[k],
+    };
   }
   aot_status_t status = aoth_sizes_bind(&s->sizes, s->prog, given, n, s->sink);
   free(given);
@@ -200,7 +227,8 @@ static aot_status_t too_early(const aoth_step_t *s, const char *what, const char
 }
 
 static aot_status_t lacks(const aoth_step_t *s, const char *what, const char *stage) {
-  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.lacks", "the compiled program has no %s graph; it takes %s", what, stage);
+  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.lacks", "the compiled program has no %s graph; it takes %s",
+                   what, stage);
   return AOT_E_PRECONDITION;
 }
 
@@ -303,9 +331,10 @@ static aot_status_t check_own_loss(const aoth_step_t *s, const aoth_tensor_t *co
     aoth_tensor_fill(&one, 1);
     if (aoth_compare_tensors(t, &one, 0, 0).ok) return AOT_OK;
   }
-  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "input.tangent",
-                   "tangent %lld: the model was exported with the gradients of output %lld itself, so this tangent can only be 1",
-                   (long long)loss, (long long)loss);
+  aoth_sink_report(
+      s->sink, AOT_SEVERITY_ERROR, NULL, "input.tangent",
+      "tangent %lld: the model was exported with the gradients of output %lld itself, so this tangent can only be 1",
+      (long long)loss, (long long)loss);
   return AOT_E_INVALID;
 }
 
@@ -385,6 +414,10 @@ int aoth_step_block_has(const aoth_step_t *s, const void *data) {
 }
 
 aoth_step_sizes_t aoth_step_sizes(const aoth_step_t *s) {
-  return (aoth_step_sizes_t){.nbytes_block = s->nbytes_block, .nbytes_saved = s->nbytes_saved, .nbytes_leaves = s->leaves.nbytes_owned,
-                             .nbytes_copied = s->nbytes_copied};
+  return (aoth_step_sizes_t){
+      .nbytes_block = s->nbytes_block,
+      .nbytes_saved = s->nbytes_saved,
+      .nbytes_leaves = s->leaves.nbytes_owned,
+      .nbytes_copied = s->nbytes_copied,
+  };
 }

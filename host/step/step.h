@@ -1,17 +1,18 @@
 /* A compiled program bound to tensors: one training step is forward, backward, update.
  *
- * The step owns every tensor at the boundary. Their sizes follow from the user inputs of a call (sizes.h); all that does not
- * live in leaves stands in one block, planned when the sizes change:
+ * The step owns every tensor at the boundary. Their sizes follow from the user inputs of a call (sizes.h); all that
+ * does not live in leaves stands in one block, planned when the sizes change:
  *
  *     | user inputs, user outputs, bases, gradients, tangents' and scalars' slots | saved values, updates of forward |
  *     |                                                                           | updates of the optimizer         |
  *
- * The saved values are dead when the optimizer runs, so its results take their place until they are copied back. Tensors whose
- * sizes only the run tells (nonzero, masks) stand outside the block, in memory of their own (step_dynamic.c). Executables
- * see the geometry of their ports; what the caller sees afterwards is the boundary's business (boundary.h).
+ * The saved values are dead when the optimizer runs, so its results take their place until they are copied back.
+ * Tensors whose sizes only the run tells (nonzero, masks) stand outside the block, in memory of their own
+ * (step_dynamic.c). Executables see the geometry of their ports; what the caller sees afterwards is the boundary's
+ * business (boundary.h).
  *
- * Results go by the keys of expectation files: output.K, input_after.K, grad.NAME, grad.input.K, buffer_after.NAME; leaves by
- * param.NAME, buffer.NAME, state.NAME. */
+ * Results go by the keys of expectation files: output.K, input_after.K, grad.NAME, grad.input.K, buffer_after.NAME;
+ * leaves by param.NAME, buffer.NAME, state.NAME. */
 #ifndef AOTH_STEP_H
 #define AOTH_STEP_H
 
@@ -43,8 +44,8 @@ typedef struct aoth_exec {
 
 typedef struct aoth_step aoth_step_t;
 
-/* prog, exec->self and sink are borrowed until destroy. Complains about a program that cannot be run (a joint graph that was
- * not divided, an update without a rule). */
+/* prog, exec->self and sink are borrowed until destroy. Complains about a program that cannot be run (a joint graph
+ * that was not divided, an update without a rule). */
 aot_status_t aoth_step_create(aot_prog_t *prog, const aoth_exec_t *exec, aoth_sink_t *sink, aoth_step_t **out);
 void aoth_step_destroy(aoth_step_t *s); /* NULL is fine */
 
@@ -54,23 +55,26 @@ uint32_t aoth_step_n_outputs(const aoth_step_t *s);
 const aot_leaf_info_t *aoth_step_input(const aoth_step_t *s, uint32_t k); /* name, type, sample data of user input k */
 int64_t aoth_step_loss(const aoth_step_t *s); /* number of the user output that the program marks as the loss, or -1 */
 int aoth_step_takes_tangent(const aoth_step_t *s, uint32_t output);
-/* Number of the loss whose gradients the backward gives without being handed a tangent (a model exported with its backward); -1:
- * tangents are taken. */
+/* Number of the loss whose gradients the backward gives without being handed a tangent (a model exported with its
+ * backward); -1: tangents are taken. */
 int64_t aoth_step_own_loss(const aoth_step_t *s);
-/* For programs with explicit random numbers: the seed that they are given, and how many draws have been taken. A forward moves
- * the offset on by a constant of the program; its backward is given the offset that the forward was given. */
+/* For programs with explicit random numbers: the seed that they are given, and how many draws have been taken. A
+ * forward moves the offset on by a constant of the program; its backward is given the offset that the forward was
+ * given. */
 void aoth_step_seed(aoth_step_t *s, int64_t seed, int64_t offset);
 int64_t aoth_step_offset(const aoth_step_t *s);
 
-/* Inputs are copied, converted to the strides that the program was compiled for. Inputs that share memory are one memory to
- * the program, too, where it can tell: then another program is compiled (variants.h). */
+/* Inputs are copied, converted to the strides that the program was compiled for. Inputs that share memory are one
+ * memory to the program, too, where it can tell: then another program is compiled (variants.h). */
 aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs);
-/* After a forward: what it changed in its inputs, written over `inputs`: the same tensors, with the geometry from before the call. */
+/* After a forward: what it changed in its inputs, written over `inputs`: the same tensors, with the geometry from
+ * before the call. */
 void aoth_step_store_inputs(const aoth_step_t *s, const aoth_tensor_t *inputs);
 /* tangents[k] belongs to user output k; NULL: zeros. May be called again with other tangents. */
 aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tangents, uint32_t n_tangents);
 aot_status_t aoth_step_update(aoth_step_t *s, double lr);
-/* Forward, backward and update in one graph (stage stitch), which leaves the loss, and new leaves in the place of the old. */
+/* Forward, backward and update in one graph (stage stitch), which leaves the loss, and new leaves in the place of
+ * the old. */
 aot_status_t aoth_step_whole(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr);
 /* Where steps are micro steps: the update, of the gradients that they have added up. Else nothing. */
 aot_status_t aoth_step_apply(aoth_step_t *s, double lr);
@@ -78,8 +82,8 @@ aot_status_t aoth_step_reset(aoth_step_t *s); /* leaves as the model file has th
 
 /* A result or leaf by key: 1, or 0 when there is none (yet). Borrowed until the next call that runs or resets. */
 int aoth_step_get(const aoth_step_t *s, const char *key, aoth_tensor_t *out);
-/* New contents for param.NAME, buffer.NAME or state.NAME: same dtype and sizes. AOT_E_NOT_FOUND without a complaint when
- * there is no such leaf. */
+/* New contents for param.NAME, buffer.NAME or state.NAME: same dtype and sizes. AOT_E_NOT_FOUND without a complaint
+ * when there is no such leaf. */
 aot_status_t aoth_step_set(aoth_step_t *s, const char *key, const aoth_tensor_t *value);
 
 /* All keys there are now, for writing files. `each` stops the walk with its status. */
@@ -94,7 +98,8 @@ struct aoth_st_meta;
 aot_status_t aoth_step_save(const aoth_step_t *s, uint32_t which, const char *path, const struct aoth_st_meta *meta,
                             uint32_t n_meta, aoth_sink_t *sink);
 
-int aoth_step_owns(const aoth_step_t *s, const void *data); /* data lies in a block of the step's, which forward uses anew */
+/* data lies in a block of the step's, which forward uses anew */
+int aoth_step_owns(const aoth_step_t *s, const void *data);
 
 /* Programs for inputs that share memory, in the order of their making; the first program is not among them. */
 uint32_t aoth_step_n_patterns(const aoth_step_t *s);

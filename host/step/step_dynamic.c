@@ -1,8 +1,9 @@
 /* Sizes that only the run tells: ports whose types hold symbols that the user inputs do not determine.
  *
- * Such an output of a graph is handed over without memory; during the run the executable learns its symbols, and asks for the
- * tensor. What it has learned holds until the next forward: afterwards the ports of the backward and the boundary rules that
- * need it are given their geometry. Each open slot keeps its memory from step to step. Linear in ports. */
+ * Such an output of a graph is handed over without memory; during the run the executable learns its symbols, and asks
+ * for the tensor. What it has learned holds until the next forward: afterwards the ports of the backward and the
+ * boundary rules that need it are given their geometry. Each open slot keeps its memory from step to step. Linear in
+ * ports. */
 #include <step/step_ports.h>
 
 #include <aot/inline.h>
@@ -15,9 +16,10 @@ static aot_status_t give_memory(aoth_step_t *s, aoth_slot_t *p) {
     free(p->own);
     p->own = NULL;
     p->own_capacity = 0;
-    if (p->tensor.nbytes >= SIZE_MAX / 2 || posix_memalign(&memory, AOTH_ALIGN, (size_t)p->tensor.nbytes + AOTH_ALIGN) != 0) {
-      aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for %s of %llu bytes", aoth_role_what(p->role),
-                       (unsigned long long)p->tensor.nbytes);
+    if (p->tensor.nbytes >= SIZE_MAX / 2 ||
+        posix_memalign(&memory, AOTH_ALIGN, (size_t)p->tensor.nbytes + AOTH_ALIGN) != 0) {
+      aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for %s of %llu bytes",
+                       aoth_role_what(p->role), (unsigned long long)p->tensor.nbytes);
       return AOT_E_EXHAUSTED;
     }
     p->own = memory;
@@ -32,7 +34,9 @@ static aot_status_t measure(aoth_step_t *s, aoth_slot_t *p) {
   return aoth_sizes_tensor(&s->sizes, s->prog, &p->type, aoth_role_what(p->role), s->sink, &p->tensor);
 }
 
-static int is_open_now(const aoth_step_t *s, const aoth_slot_t *p) { return p->open && aoth_sizes_type_is_open(&s->sizes, &p->type); }
+static int is_open_now(const aoth_step_t *s, const aoth_slot_t *p) {
+  return p->open && aoth_sizes_type_is_open(&s->sizes, &p->type);
+}
 
 /* ---- the run ---- */
 
@@ -41,11 +45,12 @@ typedef struct asked {
   aoth_call_t *call;
 } asked_t;
 
-static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols, aot_tensor_t *out) {
+static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols,
+                             aot_tensor_t *out) {
   const asked_t *a = sink->head.self;
   if (output >= a->call->n_out || !a->call->out[output].open) {
-    aoth_sink_report(a->s->sink, AOT_SEVERITY_ERROR, NULL, "run.open", "the executable asks for output %llu, which is not open",
-                     (unsigned long long)output);
+    aoth_sink_report(a->s->sink, AOT_SEVERITY_ERROR, NULL, "run.open",
+                     "the executable asks for output %llu, which is not open", (unsigned long long)output);
     return AOT_E_CONTRACT;
   }
   aoth_slot_t *p = &a->call->out[output];
@@ -68,7 +73,8 @@ aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_call_t *c) {
   AOT_TRY(aoth_sizes_learn(&s->sizes, s->prog, s->learned, s->sizes.n, s->sink));
   for (uint32_t i = 0; i < c->n_out; i++) {
     if (!c->out[i].open || c->out[i].tensor.dtype) continue;
-    aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.open", "the executable has left output %u without its tensor", i);
+    aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.open",
+                     "the executable has left output %u without its tensor", i);
     return AOT_E_CONTRACT;
   }
   return AOT_OK;
@@ -106,7 +112,8 @@ void aoth_step_free_open(aoth_step_t *s) {
 static int holds(const aoth_slot_t *slots, uint32_t n, const void *data) {
   const uintptr_t at = (uintptr_t)data;
   for (uint32_t i = 0; i < n; i++)
-    if (slots[i].own && at >= (uintptr_t)slots[i].own && at - (uintptr_t)slots[i].own <= slots[i].own_capacity) return 1;
+    if (slots[i].own && at >= (uintptr_t)slots[i].own && at - (uintptr_t)slots[i].own <= slots[i].own_capacity)
+      return 1;
   return 0;
 }
 

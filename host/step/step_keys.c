@@ -110,7 +110,8 @@ static aot_status_t one(keys_t *k, const char *prefix, aot_str_t name, uint32_t 
 static aot_status_t walk_outputs(const aoth_step_t *s, keys_t *k) {
   for (uint32_t i = 0; i < s->n_outputs; i++) AOT_TRY(one(k, "output.", (aot_str_t){0}, i, &s->outputs[i]));
   for (uint32_t i = 0; i < s->n_given; i++)
-    if (s->changed[s->leaves.input[i]]) AOT_TRY(one(k, "input_after.", (aot_str_t){0}, i, &s->after[s->leaves.input[i]]));
+    if (s->changed[s->leaves.input[i]])
+      AOT_TRY(one(k, "input_after.", (aot_str_t){0}, i, &s->after[s->leaves.input[i]]));
   return AOT_OK;
 }
 
@@ -131,7 +132,8 @@ static aot_status_t walk_leaves(const aoth_step_t *s, keys_t *k) {
     const aoth_leaf_t *leaf = &s->leaves.leaf[i];
     const char *prefix = leaf->info.role == AOT_ROLE_PARAMETER ? "param."
                          : leaf->info.role == AOT_ROLE_BUFFER  ? "buffer."
-                         : leaf->info.role == AOT_ROLE_STATE   ? "state." : NULL;
+                         : leaf->info.role == AOT_ROLE_STATE   ? "state."
+                                                               : NULL;
     if (prefix) AOT_TRY(one(k, prefix, aoth_leaf_name(leaf), 0, &leaf->tensor));
   }
   return AOT_OK;
@@ -142,7 +144,8 @@ aot_status_t aoth_step_keys(const aoth_step_t *s, uint32_t which,
   keys_t k = {.each = each, .self = self};
   aot_status_t status = AOT_OK;
   if (which & AOTH_KEYS_OUTPUTS && s->phase) status = walk_outputs(s, &k);
-  if (status == AOT_OK && which & AOTH_KEYS_GRADIENTS && s->phase >= AOTH_PHASE_BACKWARD) status = walk_gradients(s, &k);
+  if (status == AOT_OK && which & AOTH_KEYS_GRADIENTS && s->phase >= AOTH_PHASE_BACKWARD)
+    status = walk_gradients(s, &k);
   if (status == AOT_OK && which & AOTH_KEYS_LEAVES) status = walk_leaves(s, &k);
   aoth_text_deinit(&k.key);
   return status;
@@ -175,7 +178,8 @@ aot_status_t aoth_step_save(const aoth_step_t *s, uint32_t which, const char *pa
                             uint32_t n_meta, aoth_sink_t *sink) {
   rows_t rows = {.arena = aoth_arena_create()};
   aot_status_t status = rows.arena ? aoth_step_keys(s, which, add_row, &rows) : AOT_E_EXHAUSTED;
-  if (status != AOT_OK) aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory to list the tensors of %s", path);
+  if (status != AOT_OK)
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory to list the tensors of %s", path);
   if (status == AOT_OK) status = aoth_st_write(path, rows.at, rows.n, meta, n_meta, sink);
   free(rows.at);
   aoth_arena_destroy(rows.arena);

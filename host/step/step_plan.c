@@ -22,7 +22,9 @@ const char *aoth_role_what(int32_t role) {
     case AOT_ROLE_TANGENT: return "a tangent";
     case AOT_ROLE_GRADIENT: return "a gradient";
     case AOT_ROLE_UPDATE: return "an updated value";
+    /* clang-format off */
     case AOT_ROLE_USER_OUTPUT: case AOT_ROLE_LOSS: return "a user output";
+    /* clang-format on */
     default: return "a tensor at the boundary";
   }
 }
@@ -33,7 +35,8 @@ static aot_status_t measure(aoth_step_t *s, aoth_slot_t *slots, uint32_t n) {
     slots[i].open = slots[i].role != AOT_ROLE_USER_INPUT && aoth_sizes_type_is_open(&s->sizes, &slots[i].type);
     slots[i].tensor = (aoth_tensor_t){0};
     if (slots[i].open) continue; /* step_dynamic.c */
-    AOT_TRY(aoth_sizes_tensor(&s->sizes, s->prog, &slots[i].type, aoth_role_what(slots[i].role), s->sink, &slots[i].tensor));
+    AOT_TRY(aoth_sizes_tensor(&s->sizes, s->prog, &slots[i].type, aoth_role_what(slots[i].role), s->sink,
+                              &slots[i].tensor));
   }
   return AOT_OK;
 }
@@ -102,9 +105,10 @@ static aot_status_t grow_block(aoth_step_t *s) {
   s->block = NULL;
   s->block_capacity = 0;
   if (s->nbytes_block >= TOO_MUCH || posix_memalign(&memory, AOTH_ALIGN, (size_t)s->nbytes_block + AOTH_ALIGN) != 0) {
-    aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory",
-                     "no memory for the tensors at the program's boundary: %llu bytes were asked for, %llu of them for saved values",
-                     (unsigned long long)s->nbytes_block, (unsigned long long)s->nbytes_saved);
+    aoth_sink_report(
+        s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory",
+        "no memory for the tensors at the program's boundary: %llu bytes were asked for, %llu of them for saved values",
+        (unsigned long long)s->nbytes_block, (unsigned long long)s->nbytes_saved);
     return AOT_E_EXHAUSTED;
   }
   s->block = memory;
@@ -131,8 +135,10 @@ aot_status_t aoth_step_rules(aoth_step_t *s, int may_be_open) {
       continue;
     }
     AOT_TRY(aoth_sizes_dim(&s->sizes, s->prog, r->offset, "a boundary rule", s->sink, &s->now[i].offset));
-    for (int32_t d = 0; d < r->rank; d++) AOT_TRY(aoth_sizes_dim(&s->sizes, s->prog, r->sizes[d], "a boundary rule", s->sink, to++));
-    for (int32_t d = 0; d < r->rank; d++) AOT_TRY(aoth_sizes_dim(&s->sizes, s->prog, r->strides[d], "a boundary rule", s->sink, to++));
+    for (int32_t d = 0; d < r->rank; d++)
+      AOT_TRY(aoth_sizes_dim(&s->sizes, s->prog, r->sizes[d], "a boundary rule", s->sink, to++));
+    for (int32_t d = 0; d < r->rank; d++)
+      AOT_TRY(aoth_sizes_dim(&s->sizes, s->prog, r->strides[d], "a boundary rule", s->sink, to++));
   }
   return AOT_OK;
 }

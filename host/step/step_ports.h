@@ -26,7 +26,8 @@ typedef struct aoth_call { /* one graph: the number-th of its kind */
   uint32_t n_in, n_out;
   aoth_slot_t *in, *out;
   aot_tensor_t *in_views, *out_views; /* what the executable is handed */
-  uint32_t *home; /* of a step, by output: the input in whose memory it lies; AOT_NO_INDEX: it has its own. NULL: all have */
+  /* of a step, by output: the input in whose memory it lies; AOT_NO_INDEX: it has its own. NULL: all have */
+  uint32_t *home;
 } aoth_call_t;
 
 #define AOTH_CALL_FORWARD 0
@@ -52,13 +53,13 @@ struct aoth_step {
   aoth_leaves_t leaves;
   aoth_call_t call[AOTH_N_CALLS];
   uint32_t n_saved, n_outputs, n_bases, n_rules;
-  uint32_t n_given;    /* user inputs of the caller; bases that they are views of follow (ir/aliasing.h) */
-  uint32_t *entry;     /* by leaf: the rule that says what it is a view of at the entry, or AOT_NO_INDEX */
-  uint32_t *saved;     /* by saved slot: forward output port or AOT_NO_INDEX */
-  uint32_t *gradient;  /* by leaf: backward output port or AOT_NO_INDEX */
-  aot_rule_t *rules;   /* as the program has them */
-  aot_rule_t *now;     /* with numbers */
-  int64_t *rule_dims;  /* numbers of `now` */
+  uint32_t n_given;   /* user inputs of the caller; bases that they are views of follow (ir/aliasing.h) */
+  uint32_t *entry;    /* by leaf: the rule that says what it is a view of at the entry, or AOT_NO_INDEX */
+  uint32_t *saved;    /* by saved slot: forward output port or AOT_NO_INDEX */
+  uint32_t *gradient; /* by leaf: backward output port or AOT_NO_INDEX */
+  aot_rule_t *rules;  /* as the program has them */
+  aot_rule_t *now;    /* with numbers */
+  int64_t *rule_dims; /* numbers of `now` */
   aoth_sizes_t sizes;
   int planned;
   int phase;
@@ -77,7 +78,7 @@ struct aoth_step {
   const aoth_tensor_t **updates; /* by leaf: UPDATE output of the call that has just run */
   unsigned char *changed;        /* by leaf: AOTH_CHANGED_* by the rules of the boundary */
   int64_t seed, offset;
-  int64_t forward_offset; /* that the last forward was given: its backward draws the same numbers */
+  int64_t forward_offset;    /* that the last forward was given: its backward draws the same numbers */
   aoth_variants_t *variants; /* of which this is the selected one */
 };
 
@@ -86,8 +87,8 @@ aot_status_t aoth_step_bind(aoth_step_t *s, aot_prog_t *prog, const aoth_exec_t 
 void aoth_step_unbind(aoth_step_t *s);
 int aoth_step_block_has(const aoth_step_t *s, const void *data);
 
-aot_status_t aoth_step_read(aoth_step_t *s);  /* step_read.c: tables from the program */
-aot_status_t aoth_step_plan(aoth_step_t *s);  /* step_plan.c: geometry and places under the present sizes */
+aot_status_t aoth_step_read(aoth_step_t *s); /* step_read.c: tables from the program */
+aot_status_t aoth_step_plan(aoth_step_t *s); /* step_plan.c: geometry and places under the present sizes */
 
 const char *aoth_role_what(int32_t role); /* step_plan.c, for messages: "a saved value" */
 /* step_plan.c: the rules with numbers for dimensions; those that are not known yet are left for later, or an error. */
@@ -96,7 +97,7 @@ aot_status_t aoth_step_rules(aoth_step_t *s, int may_be_open);
 /* step_dynamic.c: sizes that the run tells. */
 aot_status_t aoth_step_run(aoth_step_t *s, const aoth_call_t *c, const aot_output_sink_t *open); /* step.c */
 aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_call_t *c); /* outputs' memory is had during the run */
-aot_status_t aoth_step_settle_open(aoth_step_t *s); /* after forward: ports of the backward, rules */
+aot_status_t aoth_step_settle_open(aoth_step_t *s);              /* after forward: ports of the backward, rules */
 void aoth_step_free_open(aoth_step_t *s);
 int aoth_step_owns_open(const aoth_step_t *s, const void *data);
 

@@ -27,7 +27,8 @@ static aot_status_t no_memory(const aoth_step_t *s) {
 
 /* ---- ports ---- */
 
-static aot_status_t read_ports(aoth_step_t *s, const aot_port_t *ports, uint32_t n, aoth_slot_t **out_slots, aot_tensor_t **out_views) {
+static aot_status_t read_ports(aoth_step_t *s, const aot_port_t *ports, uint32_t n, aoth_slot_t **out_slots,
+                               aot_tensor_t **out_views) {
   aoth_slot_t *slots = table(s, n, sizeof *slots);
   *out_slots = slots;
   *out_views = table(s, n, sizeof **out_views);
@@ -40,7 +41,8 @@ static aot_status_t read_ports(aoth_step_t *s, const aot_port_t *ports, uint32_t
     if (aot_role_is_leaf(ports[i].role) || ports[i].role == AOT_ROLE_UPDATE || ports[i].role == AOT_ROLE_GRADIENT ||
         ports[i].role == AOT_ROLE_TANGENT_UPDATE) {
       if (!ports[i].index || ports[i].index >= s->leaves.n)
-        return refuse(s, "run.ports", "a port of the program names leaf %u, but there are %u", ports[i].index, s->leaves.n - 1);
+        return refuse(s, "run.ports", "a port of the program names leaf %u, but there are %u", ports[i].index,
+                      s->leaves.n - 1);
     }
   }
   return AOT_OK;
@@ -50,7 +52,8 @@ static aot_graph_t find_graph(aot_prog_t *p, int32_t kind, uint32_t number) {
   aot_str_t name;
   int32_t its_kind;
   for (uint32_t g = 1; g < aoth_graph_n_graphs(p); g++)
-    if (aoth_graph_graph_info(p, (aot_graph_t){g}, &its_kind, &name) == AOT_OK && its_kind == kind && number-- == 0) return (aot_graph_t){g};
+    if (aoth_graph_graph_info(p, (aot_graph_t){g}, &its_kind, &name) == AOT_OK && its_kind == kind && number-- == 0)
+      return (aot_graph_t){g};
   return (aot_graph_t){AOT_NO_ID};
 }
 
@@ -122,9 +125,11 @@ static aot_status_t check_backward(aoth_step_t *s) {
     if (p->role == AOT_ROLE_SAVED && (p->index >= s->n_saved || s->saved[p->index] == AOT_NO_INDEX))
       return refuse(s, "run.ports", "the backward reads saved slot %u, which the forward does not save", p->index);
     if (p->role == AOT_ROLE_TANGENT && p->index >= s->n_outputs)
-      return refuse(s, "run.ports", "the backward takes a tangent of output %u, but there are %u outputs", p->index, s->n_outputs);
+      return refuse(s, "run.ports", "the backward takes a tangent of output %u, but there are %u outputs", p->index,
+                    s->n_outputs);
     if (!aot_role_is_leaf(p->role) && p->role != AOT_ROLE_SAVED && p->role != AOT_ROLE_TANGENT &&
-        p->role != AOT_ROLE_TANGENT_UPDATE && p->role != AOT_ROLE_SEED && p->role != AOT_ROLE_OFFSET && p->role != AOT_ROLE_TOKEN)
+        p->role != AOT_ROLE_TANGENT_UPDATE && p->role != AOT_ROLE_SEED && p->role != AOT_ROLE_OFFSET &&
+        p->role != AOT_ROLE_TOKEN)
       return refuse(s, "run.ports", "input %u of the backward has role %d, which a backward does not take", i, p->role);
   }
   for (uint32_t i = 0; i < b->n_out; i++)
@@ -133,7 +138,8 @@ static aot_status_t check_backward(aoth_step_t *s) {
     uint32_t port = s->rules[i].kind == AOT_RULE_ENTRY_VIEW ? s->gradient[s->rules[i].b] : AOT_NO_INDEX;
     const aot_type_t *t = port == AOT_NO_INDEX ? NULL : &b->out[port].type;
     if (t && t->kind == AOT_TYPE_TENSOR && (t->rank != 1 || t->strides[0] != 1 || t->offset != 0))
-      return refuse(s, "run.ports", "the gradient of leaf %u, which others are views of, is not contiguous", s->rules[i].b);
+      return refuse(s, "run.ports", "the gradient of leaf %u, which others are views of, is not contiguous",
+                    s->rules[i].b);
   }
   return AOT_OK;
 }
@@ -152,7 +158,8 @@ static aot_status_t check_update(const aoth_step_t *s) {
         return refuse(s, "run.ports", "the optimizer reads the gradient of %.*s, which the backward does not compute",
                       (int)name.size, name.data);
     } else if (!aot_role_is_leaf(p->role) && p->role != AOT_ROLE_HYPER) {
-      return refuse(s, "run.ports", "input %u of the optimizer's graph has role %d, which it does not take", i, p->role);
+      return refuse(s, "run.ports", "input %u of the optimizer's graph has role %d, which it does not take", i,
+                    p->role);
     }
   }
   return AOT_OK;
@@ -169,11 +176,14 @@ static aot_status_t read_rules(aoth_step_t *s) {
   for (uint32_t i = 0; i < s->n_rules; i++) {
     aot_rule_t *r = &s->rules[i];
     AOT_TRY(aoth_graph_rule(s->prog, i, r));
-    if (r->rank < 0 || r->rank > AOT_MAX_RANK) return refuse(s, "run.rules", "boundary rule %u has rank %d", i, r->rank);
-    if (aoth_rule_makes_output(r->kind) && r->a < s->n_rules + s->n_outputs && r->a + 1 > s->n_outputs) s->n_outputs = r->a + 1;
+    if (r->rank < 0 || r->rank > AOT_MAX_RANK)
+      return refuse(s, "run.rules", "boundary rule %u has rank %d", i, r->rank);
+    if (aoth_rule_makes_output(r->kind) && r->a < s->n_rules + s->n_outputs && r->a + 1 > s->n_outputs)
+      s->n_outputs = r->a + 1;
     if ((r->kind == AOT_RULE_COPY_BACK || r->kind == AOT_RULE_RESTRIDE) && (!r->a || r->a >= s->leaves.n))
       return refuse(s, "run.rules", "boundary rule %u names leaf %u, but there are %u", i, r->a, s->leaves.n - 1);
-    if (r->kind == AOT_RULE_COPY_BACK || r->kind == AOT_RULE_RESTRIDE) s->changed[r->a] |= r->kind == AOT_RULE_COPY_BACK ? AOTH_CHANGED_NUMBERS : AOTH_CHANGED_SHAPE;
+    if (r->kind == AOT_RULE_COPY_BACK || r->kind == AOT_RULE_RESTRIDE)
+      s->changed[r->a] |= r->kind == AOT_RULE_COPY_BACK ? AOTH_CHANGED_NUMBERS : AOTH_CHANGED_SHAPE;
     n_dims += 2 * (size_t)r->rank;
   }
   s->rule_dims = table(s, n_dims, sizeof *s->rule_dims);
@@ -189,25 +199,32 @@ static aot_status_t read_rules(aoth_step_t *s) {
 
 /* ---- entry rules ---- */
 
-/* New numbers are seen through all views; a new shape only by the tensor itself. What a duplicate is of may be a view. */
+/* New numbers are seen through all views; a new shape only by the tensor itself. What a duplicate is of may be a
+ * view. */
 static void spread_changes(aoth_step_t *s) {
   for (uint32_t i = 0; i < s->n_rules; i++)
-    if (s->rules[i].kind == AOT_RULE_ENTRY_VIEW) s->changed[s->rules[i].a] |= s->changed[s->rules[i].b] & AOTH_CHANGED_NUMBERS;
+    if (s->rules[i].kind == AOT_RULE_ENTRY_VIEW)
+      s->changed[s->rules[i].a] |= s->changed[s->rules[i].b] & AOTH_CHANGED_NUMBERS;
   for (uint32_t i = 0; i < s->n_rules; i++)
     if (s->rules[i].kind == AOT_RULE_ENTRY_SAME) s->changed[s->rules[i].a] |= s->changed[s->rules[i].b];
 }
 
 static aot_status_t check_entry_rule(const aoth_step_t *s, uint32_t i) {
   const aot_rule_t *r = &s->rules[i];
-  const aoth_leaf_t *a = &s->leaves.leaf[r->a < s->leaves.n ? r->a : 0], *b = &s->leaves.leaf[r->b < s->leaves.n ? r->b : 0];
+  const aoth_leaf_t *a = &s->leaves.leaf[r->a < s->leaves.n ? r->a : 0],
+                    *b = &s->leaves.leaf[r->b < s->leaves.n ? r->b : 0];
   if (a->info.role != AOT_ROLE_USER_INPUT || b->info.role != AOT_ROLE_USER_INPUT || s->entry[r->a] != AOT_NO_INDEX)
-    return refuse(s, "run.rules", "boundary rule %u says at the entry what leaf %u is, which must be a user input without such a rule", i, r->a);
+    return refuse(s, "run.rules",
+                  "boundary rule %u says at the entry what leaf %u is, which must be a user input without such a rule",
+                  i, r->a);
   const aoth_call_t *first = aoth_step_first(s);
   for (uint32_t k = 0; k < first->n_in; k++) {
     const aoth_slot_t *p = &first->in[k];
     if (p->role == AOT_ROLE_USER_INPUT && p->index == r->a)
-      return refuse(s, "run.rules", "input %u shares memory with another, but the program still reads it on its own; add the stage functionalize",
-                    a->info.ordinal);
+      return refuse(
+          s, "run.rules",
+          "input %u shares memory with another, but the program still reads it on its own; add the stage functionalize",
+          a->info.ordinal);
   }
   return AOT_OK;
 }
@@ -252,9 +269,11 @@ static aot_status_t check_updates(aoth_step_t *s) {
 }
 
 aot_status_t aoth_step_read(aoth_step_t *s) {
-  static const int32_t kinds[AOTH_N_CALLS] = {AOT_GRAPH_FORWARD, AOT_GRAPH_BACKWARD, AOT_GRAPH_UPDATE, AOT_GRAPH_STEP, AOT_GRAPH_STEP};
+  static const int32_t kinds[AOTH_N_CALLS] = {AOT_GRAPH_FORWARD, AOT_GRAPH_BACKWARD, AOT_GRAPH_UPDATE, AOT_GRAPH_STEP,
+                                              AOT_GRAPH_STEP};
   if (aoth_graph_graph_find(s->prog, AOT_GRAPH_JOINT).id != AOT_NO_ID)
-    return refuse(s, "run.joint", "the program is a joint graph that was not divided; add a partition stage before the backend");
+    return refuse(s, "run.joint",
+                  "the program is a joint graph that was not divided; add a partition stage before the backend");
   for (int k = 0; k < AOTH_N_CALLS; k++) AOT_TRY(read_call(s, kinds[k], k == AOTH_CALL_APPLY, &s->call[k]));
   if (!aoth_step_first(s)->present) return refuse(s, "run.ports", "the program has no forward graph");
   s->gradient = table(s, s->leaves.n, sizeof *s->gradient);
@@ -277,5 +296,7 @@ aot_status_t aoth_step_read(aoth_step_t *s) {
   s->planned_for = table(s, s->sizes.n, sizeof *s->planned_for);
   s->symbols = table(s, s->sizes.n, sizeof *s->symbols);
   s->learned = table(s, s->sizes.n, sizeof *s->learned);
-  return s->symbols && s->learned && s->updates && s->given && s->after && s->outputs && s->bases && s->planned_for ? AOT_OK : no_memory(s);
+  return s->symbols && s->learned && s->updates && s->given && s->after && s->outputs && s->bases && s->planned_for
+             ? AOT_OK
+             : no_memory(s);
 }

@@ -7,14 +7,16 @@
 #include <string.h>
 
 aot_tensor_t aoth_tensor_view(const aoth_tensor_t *t) {
-  aot_tensor_t v = {.data = t->data,
-                    .nbytes = t->nbytes,
-                    .dtype = t->dtype,
-                    .rank = t->rank,
-                    .device = AOT_DEVICE_CPU,
-                    .offset = t->offset,
-                    .sizes = t->sizes,
-                    .strides = t->strides};
+  aot_tensor_t v = {
+      .data = t->data,
+      .nbytes = t->nbytes,
+      .dtype = t->dtype,
+      .rank = t->rank,
+      .device = AOT_DEVICE_CPU,
+      .offset = t->offset,
+      .sizes = t->sizes,
+      .strides = t->strides,
+  };
   return v;
 }
 
@@ -64,10 +66,12 @@ int aoth_tensor_extent(const aoth_tensor_t *t, uint64_t *out_nbytes) {
     if (t->sizes[d] < 0 || t->strides[d] < 0) return 0;
     if (t->sizes[d] == 0) empty = 1;
     if (empty) continue;
-    if (__builtin_mul_overflow(t->sizes[d] - 1, t->strides[d], &reach) || __builtin_add_overflow(last, reach, &last)) return 0;
+    if (__builtin_mul_overflow(t->sizes[d] - 1, t->strides[d], &reach) || __builtin_add_overflow(last, reach, &last))
+      return 0;
   }
   if (empty) return 1;
-  if (__builtin_add_overflow(last, 1, &last) || __builtin_mul_overflow(last, size, &last) || last >= AOT_DIM_SYM) return 0;
+  if (__builtin_add_overflow(last, 1, &last) || __builtin_mul_overflow(last, size, &last) || last >= AOT_DIM_SYM)
+    return 0;
   *out_nbytes = (uint64_t)last;
   return 1;
 }
@@ -210,11 +214,13 @@ static uint16_t double_to_bfloat(double number) {
 double aoth_tensor_load(int32_t dtype, const void *p) {
   uint16_t bits;
   switch (dtype) {
+    /* clang-format off */
     case AOT_F32: case AOT_C64: LOAD(float);
     case AOT_F64: case AOT_C128: LOAD(double);
     case AOT_F16: memcpy(&bits, p, sizeof bits); return half_to_double(bits);
     case AOT_BF16: memcpy(&bits, p, sizeof bits); return bfloat_to_double(bits);
     case AOT_U64: LOAD(uint64_t);
+    /* clang-format on */
     default: return (double)aoth_tensor_load_int(dtype, p);
   }
 }
@@ -229,7 +235,8 @@ double aoth_tensor_load(int32_t dtype, const void *p) {
 
 int64_t aoth_tensor_load_int(int32_t dtype, const void *p) {
   switch (dtype) {
-    case AOT_U8: case AOT_BOOL: LOAD(uint8_t);
+    case AOT_U8:
+    case AOT_BOOL: LOAD(uint8_t);
     case AOT_I8: LOAD(int8_t);
     case AOT_I16: LOAD(int16_t);
     case AOT_U16: LOAD(uint16_t);

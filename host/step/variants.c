@@ -39,7 +39,8 @@ static void read_traits(const aoth_step_t *s, aoth_variants_t *v) {
   for (uint32_t k = 0; k < s->n_given; k++) {
     uint32_t leaf = s->leaves.input[k], port = s->gradient[leaf];
     if (s->leaves.leaf[leaf].info.flags & AOT_LEAF_REQUIRES_GRAD) v->traits[k] |= AOTH_INPUT_REQUIRES;
-    if (port != AOT_NO_INDEX && s->call[AOTH_CALL_BACKWARD].out[port].type.kind == AOT_TYPE_TENSOR) v->traits[k] |= AOTH_INPUT_GRADIENT;
+    if (port != AOT_NO_INDEX && s->call[AOTH_CALL_BACKWARD].out[port].type.kind == AOT_TYPE_TENSOR)
+      v->traits[k] |= AOTH_INPUT_GRADIENT;
     v->all_traits |= v->traits[k];
   }
 }
@@ -104,9 +105,11 @@ static aot_status_t change_over(aoth_step_t *s, uint32_t to) {
 static aot_status_t refuse(const aoth_step_t *s, const char *pattern) {
   const aoth_variants_t *v = s->variants;
   aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "input.patterns",
-                   "the inputs share memory in a new way (%s), but programs for %u other ways were compiled already, and no more are allowed",
+                   "the inputs share memory in a new way (%s), but programs for %u other ways were compiled already, "
+                   "and no more are allowed",
                    pattern, v->n - 1);
-  for (uint32_t k = 1; k < v->n; k++) aoth_sink_line(s->sink, "  %s: %llu calls", v->at[k].about.text, (unsigned long long)v->at[k].about.n_calls);
+  for (uint32_t k = 1; k < v->n; k++)
+    aoth_sink_line(s->sink, "  %s: %llu calls", v->at[k].about.text, (unsigned long long)v->at[k].about.n_calls);
   aoth_sink_line(s->sink, "hint: pass copies, or raise run.alias-patterns");
   return AOT_E_PRECONDITION;
 }
@@ -128,7 +131,8 @@ static aot_status_t make_variant(aoth_step_t *s, const aoth_aliasing_t *a, const
   free(row->parked);
   v->n--;
   if (s->exec.select) s->exec.select(s->exec.self, v->at[v->selected].about.program);
-  aoth_sink_report(s->sink, AOT_SEVERITY_NOTE, NULL, "input.patterns", "while compiling for inputs that share memory: %s", pattern);
+  aoth_sink_report(s->sink, AOT_SEVERITY_NOTE, NULL, "input.patterns",
+                   "while compiling for inputs that share memory: %s", pattern);
   return status;
 }
 
@@ -172,7 +176,8 @@ aot_status_t aoth_step_specialise(aoth_step_t *s, const aoth_tensor_t *inputs, u
   aoth_arena_reset(v->scratch);
   AOT_TRY(look_at(s, inputs, n, &aliasing));
   aoth_aliasing_print(&aliasing, &pattern);
-  aot_status_t status = pattern.failed ? no_memory(s) : select_for(s, &aliasing, pattern.data ? pattern.data : "", out_changed);
+  aot_status_t status =
+      pattern.failed ? no_memory(s) : select_for(s, &aliasing, pattern.data ? pattern.data : "", out_changed);
   aoth_text_deinit(&pattern);
   return status;
 }

@@ -1,8 +1,9 @@
 /* One step, several programs: how the inputs of a call share memory (overlap.h) decides which is run.
  *
- * A step begins with the program for inputs that share nothing. When a call's inputs share memory in a way that matters, the
- * step changes over to the program for that pattern, which is compiled when it is met first. The tensors that live outside a
- * call go with it. There are at most as many patterns as the exec allows; one more is an error that lists them. */
+ * A step begins with the program for inputs that share nothing. When a call's inputs share memory in a way that
+ * matters, the step changes over to the program for that pattern, which is compiled when it is met first. The tensors
+ * that live outside a call go with it. There are at most as many patterns as the exec allows; one more is an error
+ * that lists them. */
 #ifndef AOTH_VARIANTS_H
 #define AOTH_VARIANTS_H
 

@@ -28,9 +28,9 @@
 
 /* One of the things compared: a unit with options in the place of the stage. Texts are the arena's. */
 typedef struct aoth_ab_arm {
-  const char *text; /* as written */
-  const char *name; /* what the report calls it: NAME=, else the text */
-  const char *use;  /* unit id; NULL: the pipeline's own stage, to whose options `withs` are added */
+  const char *text;   /* as written */
+  const char *name;   /* what the report calls it: NAME=, else the text */
+  const char *use;    /* unit id; NULL: the pipeline's own stage, to whose options `withs` are added */
   const char **withs; /* n_withs texts OPTION=VALUE */
   uint32_t n_withs;
 } aoth_ab_arm_t;
@@ -63,11 +63,11 @@ typedef struct aoth_ab_request {
 
 /* What becomes of one arm. */
 typedef struct aoth_ab_worker {
-  pid_t pid;  /* 0: gone */
-  int fd;     /* requests there, answers back */
-  int log_fd; /* what it printed, errors and all */
-  int fate;   /* AOTH_AB_* */
-  int input;  /* FAILED because of its input: usage, model, data (exit status 2, not 3) */
+  pid_t pid;         /* 0: gone */
+  int fd;            /* requests there, answers back */
+  int log_fd;        /* what it printed, errors and all */
+  int fate;          /* AOTH_AB_* */
+  int input;         /* FAILED because of its input: usage, model, data (exit status 2, not 3) */
   const char *doing; /* when it was lost: "check", "compile", "run", "results" */
   char *why;         /* one line; free() it */
   int64_t log_at;    /* where in the log the request began that it answers */
@@ -78,10 +78,10 @@ typedef void (*aoth_ab_serve_t)(void *self, int fd);
 
 /* A child that serves, its standard output and error in a file of its own. 0: it cannot be made (errno). */
 int aoth_ab_worker_start(aoth_ab_worker_t *w, aoth_ab_serve_t serve, void *self);
-/* One request and its answer (a new reference); NULL: the arm is lost, w says how. While it answers it runs, else it is stopped: no
- * arm disturbs another. timeout_ms: from now. */
+/* One request and its answer (a new reference); NULL: the arm is lost, w says how. While it answers it runs, else it is
+ * stopped: no arm disturbs another. timeout_ms: from now. */
 json_t *aoth_ab_ask(aoth_ab_worker_t *w, const aoth_ab_request_t *request, const char *doing, int64_t timeout_ms);
-void aoth_ab_worker_end(aoth_ab_worker_t *w);           /* ends the process, if it is there still */
+void aoth_ab_worker_end(aoth_ab_worker_t *w);                         /* ends the process, if it is there still */
 void aoth_ab_worker_log(const aoth_ab_worker_t *w, aoth_text_t *out); /* what it printed so far */
 void aoth_ab_worker_deinit(aoth_ab_worker_t *w);
 
@@ -93,16 +93,18 @@ typedef struct aoth_ab_job {
   const aoth_ab_arm_t *arm;
   uint32_t stage; /* index of the stage that the arm replaces */
   int64_t seed;
-  int has_seed;   /* else the pipeline's */
-  char cache[512]; /* a folder of the arm's own: none finds code that another has compiled */
+  int has_seed;                  /* else the pipeline's */
+  char cache[512];               /* a folder of the arm's own: none finds code that another has compiled */
   char dumps[512], bundles[512]; /* --dump-dir and --bundle-dir with the arm's number; "": not given */
 } aoth_ab_job_t;
 
 void aoth_ab_serve(void *job, int fd); /* an aoth_ab_serve_t; job: aoth_ab_job_t */
 
-/* The cut as JSON: {joint, saved: [row], recomputed: [row], recomputed_nodes, _heavy, _bytes, _flops, recompute_cost}; while the joint graph is there. */
+/* The cut as JSON: {joint, saved: [row], recomputed: [row], recomputed_nodes, _heavy, _bytes, _flops,
+ * recompute_cost}; while the joint graph is there. */
 json_t *aoth_ab_choice_json(aot_prog_t *p, const aot_cut_t *cut);
-/* Adds "simulated" and "planned" (numbers of the partitioner's and the backend's aot.memory/1, where they offer it) and "views". */
+/* Adds "simulated" and "planned" (numbers of the partitioner's and the backend's aot.memory/1, where they offer it)
+ * and "views". */
 aot_status_t aoth_ab_tell_memory(aoth_session_t *s, const aoth_pipeline_t *p, json_t *answer);
 /* {values, bytes, held_bytes} of a partitioned program; NULL: it is none. */
 json_t *aoth_ab_saved_json(aot_prog_t *p);
@@ -112,14 +114,14 @@ json_t *aoth_ab_saved_json(aot_prog_t *p);
 typedef struct aoth_ab_arm_run {
   aoth_ab_arm_t arm;
   aoth_ab_worker_t worker;
-  json_t *about, *compiled, *memory, *finished; /* answers; NULL: not come to */
-  double *forward_ms, *backward_ms, *step_ms; /* [process * n_steps + round] */
-  double *stage_ms;                           /* [process]: to compile, this stage alone */
+  json_t *about, *compiled, *memory, *finished;   /* answers; NULL: not come to */
+  double *forward_ms, *backward_ms, *step_ms;     /* [process * n_steps + round] */
+  double *stage_ms;                               /* [process]: to compile, this stage alone */
   aoth_interval_t step, forward, backward, ratio; /* ratio: to the baseline's step */
   int verdict;                                    /* on it: -1 faster, +1 slower, 0 none */
-  aoth_st_t *results[2]; /* of the first and the last step; NULL: none */
-  struct aoth_ab_agreement { /* with the reference */
-    uint32_t n_keys, n_equal, n_close; /* equal bit for bit; within tolerance */
+  aoth_st_t *results[2];                          /* of the first and the last step; NULL: none */
+  struct aoth_ab_agreement {                      /* with the reference */
+    uint32_t n_keys, n_equal, n_close;            /* equal bit for bit; within tolerance */
     double max_abs, max_rel;
     char worst[256]; /* key of max_abs, or of what is missing; "": all equal */
   } outputs, gradients;
@@ -134,38 +136,43 @@ typedef struct aoth_ab {
   uint32_t n_arms;
   int64_t seed;
   uint32_t n_processes, n_steps, n_warmup; /* asked for: processes an arm, rounds in each, rounds before those */
-  uint32_t n_done, n_rounds; /* processes that went through, and rounds of the one that goes on */
-  double rtol, atol, timeout; /* timeout: seconds */
-  double level;               /* of the intervals against the baseline: 0.95, shared among them */
+  uint32_t n_done, n_rounds;               /* processes that went through, and rounds of the one that goes on */
+  double rtol, atol, timeout;              /* timeout: seconds */
+  double level;                            /* of the intervals against the baseline: 0.95, shared among them */
   int64_t baseline, reference; /* arms; -1: none. Times are against the baseline, results against the reference */
   int interrupted;
   char folder[448]; /* for results on their way, and caches; "": none */
 } aoth_ab_t;
 
 double aoth_ab_stage_ms(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a); /* median over the processes; NaN: none */
-int aoth_ab_alive(const aoth_ab_arm_run_t *a); /* not lost */
-int aoth_ab_has_times(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a); /* ab_table.c: it was measured */
+int aoth_ab_alive(const aoth_ab_arm_run_t *a);                            /* not lost */
+int aoth_ab_has_times(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a);   /* ab_table.c: it was measured */
 void aoth_ab_step_rounds(aoth_ab_t *ab); /* of process n_done: warm-up, rounds, results kept of the first */
 aoth_sample_t aoth_ab_sample(const aoth_ab_t *ab, const double *times);
 void aoth_ab_weigh_times(aoth_ab_t *ab); /* intervals and verdicts */
 void aoth_ab_compare_results(aoth_ab_t *ab);
-void aoth_ab_progress(const aoth_ab_t *ab, const char *format, ...) __attribute__((format(printf, 2, 3))); /* a living line; on a tty */
+/* a living line; on a tty */
+void aoth_ab_progress(const aoth_ab_t *ab, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- the report ---- */
 
 const char *aoth_ab_outcome(const aoth_ab_arm_run_t *a); /* "ok", "differs", "failed", "crashed", "hung" */
-/* Choices that differ, largest first: list of {value, id, op, type, bytes, module, source, saved_by: [arm], recomputed_by: [arm]}. */
+/* Choices that differ, largest first: list of {value, id, op, type, bytes, module, source, saved_by: [arm],
+ * recomputed_by: [arm]}. */
 json_t *aoth_ab_differences(const aoth_ab_t *ab);
-const json_t *aoth_ab_common(const aoth_ab_t *ab, const char *key); /* what all arms have alike, of the first that got there; NULL: none did */
+/* what all arms have alike, of the first that got there; NULL: none did */
+const json_t *aoth_ab_common(const aoth_ab_t *ab, const char *key);
 json_t *aoth_ab_json(const aoth_ab_t *ab, json_t *differences);
-/* A view an arm that tells its memory, the backend's before the partitioner's; room for n_arms. Texts are the answers'. */
+/* A view an arm that tells its memory, the backend's before the partitioner's; room for n_arms. Texts are the
+ * answers'. */
 aot_status_t aoth_ab_views(const aoth_ab_t *ab, aoth_arena_t *arena, aoth_memory_view_t *out, uint32_t *out_n);
 /* The rows of the table: a cell's text, 0 when it says nothing. */
 uint32_t aoth_ab_n_rows(void);
 const char *aoth_ab_row_label(uint32_t row);
 int aoth_ab_row(const aoth_ab_t *ab, uint32_t row, uint32_t arm, char *out, size_t size);
 void aoth_ab_print(const aoth_ab_t *ab, const json_t *differences, FILE *out);
-void aoth_ab_plot_times(const aoth_ab_t *ab, aoth_text_t *out); /* an <svg>: each round's step time, medians and intervals */
+/* an <svg>: each round's step time, medians and intervals */
+void aoth_ab_plot_times(const aoth_ab_t *ab, aoth_text_t *out);
 /* One file, with all it needs. Complains. */
 aot_status_t aoth_ab_write_page(const aoth_ab_t *ab, const json_t *differences, const char *path);
 

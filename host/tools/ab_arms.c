@@ -1,12 +1,13 @@
-/* An arm's text: [NAME=]UNIT[:OPTION=VALUE[,OPTION=VALUE]..]. Commas inside brackets, braces and quotes belong to the value, which
- * is YAML. UNIT "." is the pipeline's own stage, options and all. */
+/* An arm's text: [NAME=]UNIT[:OPTION=VALUE[,OPTION=VALUE]..]. Commas inside brackets, braces and quotes belong to the
+ * value, which is YAML. UNIT "." is the pipeline's own stage, options and all. */
 #include <tools/ab.h>
 
 #include <string.h>
 
 static aot_status_t wrong(aoth_sink_t *sink, const char *text, const char *what) {
   aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "ab.with", "--with '%s': %s", text, what);
-  aoth_sink_line(sink, "hint: an arm is [NAME=]UNIT[:OPTION=VALUE,..], as in --with 'near=partition-mincut:distance-base=2'");
+  aoth_sink_line(sink,
+                 "hint: an arm is [NAME=]UNIT[:OPTION=VALUE,..], as in --with 'near=partition-mincut:distance-base=2'");
   return AOT_E_INVALID;
 }
 
@@ -38,7 +39,8 @@ static aot_status_t read_options(const char *at, aoth_arena_t *arena, aoth_sink_
     end = option_end(at);
     while (*at == ' ') at++;
     const char *equals = at < end ? memchr(at, '=', (size_t)(end - at)) : NULL;
-    if (!equals || equals == at) return wrong(sink, out->text, "after ':' come options, OPTION=VALUE, with commas between them");
+    if (!equals || equals == at)
+      return wrong(sink, out->text, "after ':' come options, OPTION=VALUE, with commas between them");
     out->withs[out->n_withs] = aoth_arena_text(arena, at, (size_t)(end - at));
     if (!out->withs[out->n_withs++]) return AOT_E_EXHAUSTED;
     if (*end && !end[1]) return wrong(sink, out->text, "an option should follow the last comma");

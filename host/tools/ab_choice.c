@@ -1,5 +1,5 @@
-/* What a partitioner chose, in words that another partitioner's choice can be laid beside: values and nodes of the same joint
- * graph by their ids, with what a reader wants to know of them. Operators count by their flags. */
+/* What a partitioner chose, in words that another partitioner's choice can be laid beside: values and nodes of the same
+ * joint graph by their ids, with what a reader wants to know of them. Operators count by their flags. */
 #include <tools/ab.h>
 
 #include <aot/ext/saved.h>
@@ -47,8 +47,8 @@ static double product_flops(const extent_t *a, const extent_t *b, const extent_t
   return batch > 0 ? 2 * sqrt((double)a->numel * (double)b->numel * (double)out->numel / batch) : 0;
 }
 
-/* An estimate that takes flags and sizes alone: heavy operators count as matrix products, views and what only moves as nothing,
- * all others as one operation an element of the largest tensor at hand. */
+/* An estimate that takes flags and sizes alone: heavy operators count as matrix products, views and what only moves as
+ * nothing, all others as one operation an element of the largest tensor at hand. */
 static double flops_of(aot_prog_t *p, const aot_node_info_t *n, uint32_t flags) {
   extent_t first = {0}, second = {0}, out = {0};
   if (flags & (AOT_OP_VIEW | AOT_OP_MOVEMENT | AOT_OP_CREATION)) return 0;
@@ -183,5 +183,6 @@ json_t *aoth_ab_saved_json(aot_prog_t *p) {
     slot++;
   }
   free(held);
-  return json_pack("{s:I, s:I, s:I}", "values", (json_int_t)slot, "bytes", (json_int_t)nbytes, "held_bytes", (json_int_t)nbytes_held);
+  return json_pack("{s:I, s:I, s:I}", "values", (json_int_t)slot, "bytes", (json_int_t)nbytes, "held_bytes",
+                   (json_int_t)nbytes_held);
 }

@@ -39,9 +39,9 @@ static const json_t *choice_of(const aoth_ab_arm_run_t *a) {
 static void collect(marks_t *m, const json_t *choice, uint32_t arm, const char *key) {
   size_t i;
   json_t *row;
-  json_array_foreach(json_object_get(choice, key), i, row)
-    m->at[m->n++] = (mark_t){json_integer_value(json_object_get(row, "id")), json_integer_value(json_object_get(row, "bytes")), arm,
-                             strcmp(key, "saved") == 0, row};
+  json_array_foreach(json_object_get(choice, key), i, row) m->at[m->n++] =
+      (mark_t){json_integer_value(json_object_get(row, "id")), json_integer_value(json_object_get(row, "bytes")), arm,
+               strcmp(key, "saved") == 0, row};
 }
 
 /* Of the arms that chose over the same joint graph as the first. 0: no memory. */
@@ -95,7 +95,8 @@ json_t *aoth_ab_differences(const aoth_ab_t *ab) {
   for (size_t i = 0, end; groups && i < m.n; i = end) {
     uint32_t n_saved = 0;
     for (end = i; end < m.n && m.at[end].id == m.at[i].id; end++)
-      n_saved += (uint32_t)(m.at[end].is_saved && (end == i || m.at[end - 1].arm != m.at[end].arm || !m.at[end - 1].is_saved));
+      n_saved +=
+          (uint32_t)(m.at[end].is_saved && (end == i || m.at[end - 1].arm != m.at[end].arm || !m.at[end - 1].is_saved));
     if (n_saved && n_saved < m.n_arms) groups[n++] = (group_t){&m.at[i], end - i};
   }
   if (n) qsort(groups, n, sizeof *groups, by_bytes);
@@ -110,7 +111,8 @@ json_t *aoth_ab_differences(const aoth_ab_t *ab) {
 static json_t *number_json(double d) { return isfinite(d) ? json_real(d) : json_null(); }
 
 static json_t *interval_json(aoth_interval_t i) {
-  return json_pack("{s:o, s:o, s:o}", "value", number_json(i.value), "low", number_json(i.low), "high", number_json(i.high));
+  return json_pack("{s:o, s:o, s:o}", "value", number_json(i.value), "low", number_json(i.low), "high",
+                   number_json(i.high));
 }
 
 /* A list a process. */
@@ -140,8 +142,9 @@ static json_t *times_json(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, int i
 
 static json_t *agreement_json(const struct aoth_ab_agreement *g) {
   json_t *worst = g->worst[0] ? json_string(g->worst) : json_null();
-  return json_pack("{s:i, s:i, s:i, s:o, s:o, s:o}", "keys", (int)g->n_keys, "bit_equal", (int)g->n_equal, "within", (int)g->n_close,
-                   "max_abs", number_json(g->max_abs), "max_rel", number_json(g->max_rel), "worst", worst ? worst : json_null());
+  return json_pack("{s:i, s:i, s:i, s:o, s:o, s:o}", "keys", (int)g->n_keys, "bit_equal", (int)g->n_equal, "within",
+                   (int)g->n_close, "max_abs", number_json(g->max_abs), "max_rel", number_json(g->max_rel), "worst",
+                   worst ? worst : json_null());
 }
 
 static json_t *results_json(const aoth_ab_arm_run_t *a) {
@@ -172,7 +175,8 @@ static json_t *memory_json(const aoth_ab_arm_run_t *a) {
     json_decref(o);
     return json_null();
   }
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) json_object_set_new(o, keys[i], answer_json(a->finished, keys[i]));
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    json_object_set_new(o, keys[i], answer_json(a->finished, keys[i]));
   return o;
 }
 
@@ -204,11 +208,14 @@ static json_t *arm_json(const aoth_ab_t *ab, uint32_t i) {
 
 /* ---- the whole ---- */
 
-static json_t *name_json(const aoth_ab_t *ab, int64_t arm) { return arm < 0 ? json_null() : json_string(ab->arms[arm].arm.name); }
+static json_t *name_json(const aoth_ab_t *ab, int64_t arm) {
+  return arm < 0 ? json_null() : json_string(ab->arms[arm].arm.name);
+}
 
 const json_t *aoth_ab_common(const aoth_ab_t *ab, const char *key) {
   for (uint32_t i = 0; i < ab->n_arms; i++)
-    if (ab->arms[i].compiled && json_object_get(ab->arms[i].compiled, key)) return json_object_get(ab->arms[i].compiled, key);
+    if (ab->arms[i].compiled && json_object_get(ab->arms[i].compiled, key))
+      return json_object_get(ab->arms[i].compiled, key);
   return NULL;
 }
 

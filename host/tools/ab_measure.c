@@ -81,9 +81,9 @@ void aoth_ab_step_rounds(aoth_ab_t *ab) {
   const uint32_t n = ab->n_warmup + ab->n_steps;
   ab->n_rounds = 0;
   for (uint32_t step = 0; step < n && n_alive(ab) > 0 && !ab->interrupted; step++) {
-    aoth_ab_progress(ab, "process %u of %u, %s %u of %u", ab->n_done + 1, ab->n_processes,
-                     step < ab->n_warmup ? "warm-up" : "round", step < ab->n_warmup ? step + 1 : step - ab->n_warmup + 1,
-                     step < ab->n_warmup ? ab->n_warmup : ab->n_steps);
+    aoth_ab_progress(
+        ab, "process %u of %u, %s %u of %u", ab->n_done + 1, ab->n_processes, step < ab->n_warmup ? "warm-up" : "round",
+        step < ab->n_warmup ? step + 1 : step - ab->n_warmup + 1, step < ab->n_warmup ? ab->n_warmup : ab->n_steps);
     one_round(ab, step);
     if (step >= ab->n_warmup) ab->n_rounds++;
     if (step == 0 && ab->n_done == 0) keep_all(ab, 0);
@@ -100,7 +100,9 @@ static aoth_bootstrap_t bootstrap(const aoth_ab_t *ab, double level) {
   return (aoth_bootstrap_t){level, (uint64_t)ab->n_done * ab->n_steps <= 1000 ? 10000 : 2000, (uint64_t)ab->seed};
 }
 
-aoth_sample_t aoth_ab_sample(const aoth_ab_t *ab, const double *times) { return (aoth_sample_t){times, ab->n_done, ab->n_steps}; }
+aoth_sample_t aoth_ab_sample(const aoth_ab_t *ab, const double *times) {
+  return (aoth_sample_t){times, ab->n_done, ab->n_steps};
+}
 
 void aoth_ab_weigh_times(aoth_ab_t *ab) {
   const int others = n_alive(ab) - 1;
@@ -111,7 +113,8 @@ void aoth_ab_weigh_times(aoth_ab_t *ab) {
     if (!aoth_ab_alive(a)) continue;
     if (ab->baseline < 0) ab->baseline = i;
     const aoth_sample_t step = aoth_ab_sample(ab, a->step_ms), forward = aoth_ab_sample(ab, a->forward_ms),
-                        backward = aoth_ab_sample(ab, a->backward_ms), baseline = aoth_ab_sample(ab, ab->arms[ab->baseline].step_ms);
+                        backward = aoth_ab_sample(ab, a->backward_ms),
+                        baseline = aoth_ab_sample(ab, ab->arms[ab->baseline].step_ms);
     a->step = aoth_median_interval(&step, bootstrap(ab, 0.95));
     a->forward = aoth_median_interval(&forward, bootstrap(ab, 0.95));
     a->backward = aoth_median_interval(&backward, bootstrap(ab, 0.95));

@@ -1,5 +1,6 @@
-/* The memory that an arm's program takes, as its units tell it (aot.memory/1): asked in the arm's process, where the program is, and
- * drawn in the parent's, where the arms come together. Between them it is JSON: numbers, and the view with names for everything. */
+/* The memory that an arm's program takes, as its units tell it (aot.memory/1): asked in the arm's process, where the
+ * program is, and drawn in the parent's, where the arms come together. Between them it is JSON: numbers, and the
+ * view with names for everything. */
 #include <tools/ab.h>
 
 #include <aot/inline.h>
@@ -11,8 +12,8 @@
 
 static json_t *holder_json(const aoth_holder_t *h) {
   json_t *place = h->place == UINT64_MAX ? json_null() : json_integer((json_int_t)h->place);
-  return json_pack("[i, I, I, I, o, s, s, s, s]", h->kind, (json_int_t)h->first, (json_int_t)h->last, (json_int_t)h->nbytes, place,
-                   h->name, h->type, h->op, h->module);
+  return json_pack("[i, I, I, I, o, s, s, s, s]", h->kind, (json_int_t)h->first, (json_int_t)h->last,
+                   (json_int_t)h->nbytes, place, h->name, h->type, h->op, h->module);
 }
 
 static json_t *view_json(const aoth_memory_view_t *v) {
@@ -31,8 +32,8 @@ static json_t *numbers_json(const aoth_stage_t *stage, const aot_memory_plan_t *
 }
 
 /* AOT_OK also when the unit does not tell: then nothing is added. */
-static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const char *key, aoth_arena_t *arena, json_t *answer,
-                        json_t *views) {
+static aot_status_t ask(aoth_session_t *s, const aoth_stage_t *stage, const char *key, aoth_arena_t *arena,
+                        json_t *answer, json_t *views) {
   aot_memory_plan_t plan;
   aoth_memory_view_t view;
   if (!stage || !aoth_unit_offers_memory(s, stage)) return AOT_OK;
@@ -70,7 +71,9 @@ static const char *text_at(const json_t *row, size_t i) {
 
 static uint64_t number_at(const json_t *row, size_t i) { return (uint64_t)json_integer_value(json_array_get(row, i)); }
 
-static uint64_t number(const json_t *o, const char *key) { return (uint64_t)json_integer_value(json_object_get(o, key)); }
+static uint64_t number(const json_t *o, const char *key) {
+  return (uint64_t)json_integer_value(json_object_get(o, key));
+}
 
 static aot_status_t read_rows(const json_t *view, aoth_arena_t *arena, aoth_memory_view_t *out) {
   const json_t *holders = json_object_get(view, "holders"), *largest = json_object_get(view, "largest"),
@@ -82,8 +85,15 @@ static aot_status_t read_rows(const json_t *view, aoth_arena_t *arena, aoth_memo
   for (size_t i = 0; i < json_array_size(holders); i++) {
     const json_t *r = json_array_get(holders, i);
     const uint64_t place = json_is_null(json_array_get(r, 4)) ? UINT64_MAX : number_at(r, 4);
-    h[i] = (aoth_holder_t){(int32_t)number_at(r, 0), (uint32_t)number_at(r, 1), (uint32_t)number_at(r, 2), number_at(r, 3), place,
-                           text_at(r, 5), text_at(r, 6), text_at(r, 7), text_at(r, 8)};
+    h[i] = (aoth_holder_t){(int32_t)number_at(r, 0),
+                           (uint32_t)number_at(r, 1),
+                           (uint32_t)number_at(r, 2),
+                           number_at(r, 3),
+                           place,
+                           text_at(r, 5),
+                           text_at(r, 6),
+                           text_at(r, 7),
+                           text_at(r, 8)};
   }
   for (size_t i = 0; i < json_array_size(largest); i++) order[i] = (uint32_t)number_at(largest, i);
   for (size_t i = 0; i < json_array_size(alive); i++) bytes[i] = number_at(alive, i);
@@ -95,16 +105,23 @@ static aot_status_t read_rows(const json_t *view, aoth_arena_t *arena, aoth_memo
   return AOT_OK;
 }
 
-static aot_status_t read_view(const aoth_ab_arm_run_t *a, const char *key, aoth_arena_t *arena, aoth_memory_view_t *out) {
-  const json_t *numbers = json_object_get(a->memory, key), *view = json_object_get(json_object_get(a->memory, "views"), key);
+static aot_status_t read_view(const aoth_ab_arm_run_t *a, const char *key, aoth_arena_t *arena,
+                              aoth_memory_view_t *out) {
+  const json_t *numbers = json_object_get(a->memory, key),
+               *view = json_object_get(json_object_get(a->memory, "views"), key);
   aoth_text_t title = {0};
-  *out = (aoth_memory_view_t){.plan = {.struct_size = sizeof out->plan,
-                                       .n_steps = number(numbers, "steps"),
-                                       .n_forward_steps = number(numbers, "forward_steps"),
-                                       .peak_nbytes = number(numbers, "peak_bytes"),
-                                       .arena_nbytes = number(numbers, "arena_bytes"),
-                                       .peak_step = number(numbers, "peak_step")},
-                              .peak_alive = number(view, "peak_alive")};
+  *out = (aoth_memory_view_t){
+      .plan =
+          {
+              .struct_size = sizeof out->plan,
+              .n_steps = number(numbers, "steps"),
+              .n_forward_steps = number(numbers, "forward_steps"),
+              .peak_nbytes = number(numbers, "peak_bytes"),
+              .arena_nbytes = number(numbers, "arena_bytes"),
+              .peak_step = number(numbers, "peak_step"),
+          },
+      .peak_alive = number(view, "peak_alive"),
+  };
   aoth_text_f(&title, "%s, %s by %s", a->arm.name, key, json_string_value(json_object_get(numbers, "unit")));
   out->title = title.data ? aoth_arena_text(arena, title.data, title.size) : a->arm.name;
   aoth_text_deinit(&title);
@@ -118,7 +135,8 @@ aot_status_t aoth_ab_views(const aoth_ab_t *ab, aoth_arena_t *arena, aoth_memory
   for (uint32_t i = 0; i < ab->n_arms; i++) {
     const aoth_ab_arm_run_t *a = &ab->arms[i];
     const char *key = a->memory && json_object_get(a->memory, "planned") ? "planned" : "simulated";
-    if (!a->memory || !json_object_get(a->memory, key) || number(json_object_get(a->memory, key), "steps") == 0) continue;
+    if (!a->memory || !json_object_get(a->memory, key) || number(json_object_get(a->memory, key), "steps") == 0)
+      continue;
     AOT_TRY(read_view(a, key, arena, &out[(*out_n)++]));
   }
   return AOT_OK;

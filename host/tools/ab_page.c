@@ -1,4 +1,5 @@
-/* The comparison as one HTML file: everything it shows is in it. Names come from users and models, so all text is escaped. */
+/* The comparison as one HTML file: everything it shows is in it. Names come from users and models, so all text is
+ * escaped. */
 #include <tools/ab.h>
 #include <tools/memory_plot.h>
 #include <tools/svg.h>
@@ -9,14 +10,18 @@
 #define MOST_ROWS 500 /* of choices that differ; --json has all */
 
 static const char head[] =
-    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>aothost ab</title>\n<style>\n"
-    ":root{color-scheme:light dark}body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}\n"
-    "h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}table{border-collapse:collapse;font-variant-numeric:tabular-nums}\n"
-    "th,td{padding:.25rem .7rem;border-bottom:1px solid #8884;text-align:left;vertical-align:top}td.n,th.n{text-align:right}\n"
-    ".wide{overflow-x:auto}.lost{color:#c0392b;font-weight:600}.good{color:#1e8449}code{font-size:.92em}svg{max-width:100%;height:auto}\n"
-    "@media(prefers-color-scheme:dark){.lost{color:#ff8a7a}.good{color:#6fcf97}}\n"
-    "details{margin:.3rem 0}summary{cursor:pointer}\n";
+    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/> <meta name=\"viewport\"\n"
+    "content=\"width=device-width, initial-scale=1\"/>\n<title>aothost ab</title>\n<style>\n"
+    ":root{color-scheme:light dark}body{font:15px/1.45 system-ui,sans-serif;margin:2rem\n"
+    "auto;max-width:70rem;padding:0 1rem}\n"
+    "h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}table{border-collapse:collapse;font-variant-numeric:"
+    "tabular-nums}\n"
+    "th,td{padding:.25rem .7rem;border-bottom:1px solid\n"
+    "#8884;text-align:left;vertical-align:top}td.n,th.n{text-align:right}\n"
+    ".wide{overflow-x:auto}.lost{color:#c0392b;font-weight:600}.good{color:#1e8449}code{font-size:.92em}svg{max-width:"
+    "100%;height:auto}\n"
+    "@media(prefers-color-scheme:dark){.lost{color:#ff8a7a}.good{color:#6fcf97}} details{margin:.3rem\n"
+    "0}summary{cursor:pointer}\n";
 
 static void text(aoth_text_t *t, const char *s) { aoth_xml_escape(t, s ? s : ""); }
 
@@ -65,7 +70,9 @@ static void lost(const aoth_ab_t *ab, aoth_text_t *t) {
     else
       aoth_text_f(t, " from the reference: largest difference %.3g in ",
                   a->gradients.max_abs >= a->outputs.max_abs ? a->gradients.max_abs : a->outputs.max_abs);
-    text(t, a->worker.doing ? a->worker.why : a->gradients.max_abs >= a->outputs.max_abs ? a->gradients.worst : a->outputs.worst);
+    text(t, a->worker.doing                              ? a->worker.why
+            : a->gradients.max_abs >= a->outputs.max_abs ? a->gradients.worst
+                                                         : a->outputs.worst);
     aoth_text_z(t, "</p>\n");
   }
 }
@@ -105,12 +112,11 @@ static void choice_row(const json_t *d, aoth_text_t *t) {
 static void choices(const json_t *differences, aoth_text_t *t) {
   const size_t n = json_array_size(differences);
   if (!n) return;
-  aoth_text_f(t, "<h2>Chosen differently</h2>\n<p>%zu value%s%s; an arm that is in neither column does without.</p>\n", n,
-              n == 1 ? "" : "s", n > MOST_ROWS ? ", the 500 largest of them" : "");
-  aoth_text_z(
-      t,
-      "<div class=\"wide\"><table>\n<tr><th class=\"n\">bytes</th><th>value</th><th>type</th><th>operator</th><th>module, source</th>"
-      "<th>saved by</th><th>recomputed by</th></tr>\n");
+  aoth_text_f(t, "<h2>Chosen differently</h2>\n<p>%zu value%s%s; an arm that is in neither column does without.</p>\n",
+              n, n == 1 ? "" : "s", n > MOST_ROWS ? ", the 500 largest of them" : "");
+  aoth_text_z(t, "<div class=\"wide\"><table>\n<tr><th "
+                 "class=\"n\">bytes</th><th>value</th><th>type</th><th>operator</th><th>module, source</th>"
+                 "<th>saved by</th><th>recomputed by</th></tr>\n");
   for (size_t i = 0; i < n && i < MOST_ROWS; i++) choice_row(json_array_get(differences, i), t);
   aoth_text_z(t, "</table></div>\n");
 }
@@ -126,11 +132,13 @@ static void conditions(const aoth_ab_t *ab, aoth_text_t *t) {
     aoth_text_z(t, "</code>, model <code>");
     text(t, ab->pipeline->model_path);
   }
-  const char *inputs = json_string_value(aoth_ab_common(ab, "inputs")), *tangents = json_string_value(aoth_ab_common(ab, "tangents"));
+  const char *inputs = json_string_value(aoth_ab_common(ab, "inputs")),
+             *tangents = json_string_value(aoth_ab_common(ab, "tangents"));
   if (inputs) {
     aoth_text_z(t, "</code>, inputs <code>");
     text(t, inputs);
-    aoth_text_f(t, "</code>%s, seed %lld, tangents <code>", json_is_true(aoth_ab_common(ab, "made_up")) ? " (made up)" : "",
+    aoth_text_f(t, "</code>%s, seed %lld, tangents <code>",
+                json_is_true(aoth_ab_common(ab, "made_up")) ? " (made up)" : "",
                 (long long)json_integer_value(aoth_ab_common(ab, "seed")));
     text(t, tangents ? tangents : "none");
   }
@@ -188,7 +196,8 @@ aot_status_t aoth_ab_write_page(const aoth_ab_t *ab, const json_t *differences, 
   aoth_text_z(&t, aoth_memory_script());
   aoth_text_z(&t, "</body>\n</html>\n");
   aoth_writer_t *w = t.failed ? NULL : aoth_writer_begin(path, ab->cli->sink);
-  if (t.failed) aoth_sink_report(ab->cli->sink, AOT_SEVERITY_ERROR, NULL, "ab.memory", "no memory for the page %s", path);
+  if (t.failed)
+    aoth_sink_report(ab->cli->sink, AOT_SEVERITY_ERROR, NULL, "ab.memory", "no memory for the page %s", path);
   if (w) aoth_writer_write(w, t.data, t.size);
   aoth_text_deinit(&t);
   return w ? aoth_writer_commit(w) : AOT_E_INVALID;

@@ -1,4 +1,5 @@
-/* A process an arm. It dies with its parent, answers in frames (length, JSON), and stands still while others are measured. */
+/* A process an arm. It dies with its parent, answers in frames (length, JSON), and stands still while others are
+ * measured. */
 #define _GNU_SOURCE /* memfd_create */
 #include <tools/ab.h>
 
@@ -103,7 +104,8 @@ static void lose(aoth_ab_worker_t *w, int fate, const char *doing, const char *w
 static void read_log(const aoth_ab_worker_t *w, off_t from, aoth_text_t *out) {
   char piece[4096];
   off_t at = from;
-  for (ssize_t n; w->log_fd >= 0 && (n = pread(w->log_fd, piece, sizeof piece, at)) > 0; at += n) aoth_text_add(out, piece, (size_t)n);
+  for (ssize_t n; w->log_fd >= 0 && (n = pread(w->log_fd, piece, sizeof piece, at)) > 0; at += n)
+    aoth_text_add(out, piece, (size_t)n);
 }
 
 void aoth_ab_worker_log(const aoth_ab_worker_t *w, aoth_text_t *out) { read_log(w, 0, out); }
@@ -131,7 +133,8 @@ static void lose_dead(aoth_ab_worker_t *w, const char *doing) {
   w->pid = 0;
   first_error(w, said, sizeof said);
   if (WIFSIGNALED(status))
-    snprintf(why, sizeof why, "its process died of %s%s%s", aoth_signal_name(WTERMSIG(status)), *said ? ": " : "", said);
+    snprintf(why, sizeof why, "its process died of %s%s%s", aoth_signal_name(WTERMSIG(status)), *said ? ": " : "",
+             said);
   else if (WEXITSTATUS(status) == AOTH_EXIT_PLUGIN && *said) snprintf(why, sizeof why, "%s", said);
   else snprintf(why, sizeof why, "its process ended with status %d%s%s", WEXITSTATUS(status), *said ? ": " : "", said);
   lose(w, AOTH_AB_CRASHED, doing, why);

@@ -1,5 +1,5 @@
-/* Outputs and gradients of the arms, element by element. All are laid beside one arm, the reference: the first, unless others agree
- * with more of the rest; so of three arms the odd one out is named, wherever it stands. */
+/* Outputs and gradients of the arms, element by element. All are laid beside one arm, the reference: the first, unless
+ * others agree with more of the rest; so of three arms the odd one out is named, wherever it stands. */
 #include <tools/ab.h>
 
 #include <aot/inline.h>
@@ -11,7 +11,8 @@ typedef struct aoth_ab_agreement agreement_t;
 
 static int same_bytes(const aoth_tensor_t *a, const aoth_tensor_t *b) { /* both contiguous: they stand in files */
   const size_t size = (size_t)aot_dtype_size(a->dtype), n = (size_t)aoth_tensor_numel(a) * size;
-  return n == 0 || memcmp((const char *)a->data + (size_t)a->offset * size, (const char *)b->data + (size_t)b->offset * size, n) == 0;
+  return n == 0 || memcmp((const char *)a->data + (size_t)a->offset * size,
+                          (const char *)b->data + (size_t)b->offset * size, n) == 0;
 }
 
 static void note_worst(agreement_t *g, const char *key, int last, double max_abs) {
@@ -42,8 +43,8 @@ static void add_key(agreement_t *g, const char *key, int last, const aoth_tensor
 }
 
 /* Both lists are sorted by name: a merge. */
-static void compare_files(const aoth_st_t *got, const aoth_st_t *wanted, int last, const aoth_ab_t *ab, agreement_t *outputs,
-                          agreement_t *gradients) {
+static void compare_files(const aoth_st_t *got, const aoth_st_t *wanted, int last, const aoth_ab_t *ab,
+                          agreement_t *outputs, agreement_t *gradients) {
   const aoth_st_entry_t *a = aoth_st_entries(got), *b = aoth_st_entries(wanted);
   const uint32_t n_a = aoth_st_count(got), n_b = aoth_st_count(wanted);
   for (uint32_t i = 0, k = 0; i < n_a || k < n_b;) {
@@ -57,8 +58,8 @@ static void compare_files(const aoth_st_t *got, const aoth_st_t *wanted, int las
 }
 
 /* 1: within tolerance throughout. */
-static int compare_arms(const aoth_ab_t *ab, const aoth_ab_arm_run_t *got, const aoth_ab_arm_run_t *wanted, agreement_t *outputs,
-                        agreement_t *gradients) {
+static int compare_arms(const aoth_ab_t *ab, const aoth_ab_arm_run_t *got, const aoth_ab_arm_run_t *wanted,
+                        agreement_t *outputs, agreement_t *gradients) {
   memset(outputs, 0, sizeof *outputs);
   memset(gradients, 0, sizeof *gradients);
   for (int last = 0; last < 2; last++)

@@ -34,7 +34,8 @@ static void ms_cell(double ms, char *out, size_t size) {
 
 static void outcome_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
   (void)ab;
-  snprintf(out, size, "%s%s%s", aoth_ab_outcome(a), a->worker.doing ? ": " : "", a->worker.doing ? a->worker.doing : "");
+  snprintf(out, size, "%s%s%s", aoth_ab_outcome(a), a->worker.doing ? ": " : "",
+           a->worker.doing ? a->worker.doing : "");
 }
 static void stage_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
   ms_cell(aoth_ab_stage_ms(ab, a), out, size);
@@ -47,7 +48,8 @@ static void saved_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *ou
   char text[AOTH_BYTES_SIZE];
   const double n = at(a->compiled, "saved", "bytes");
   (void)ab;
-  if (!isnan(n)) snprintf(out, size, "%s in %.0f", aoth_bytes_text((uint64_t)n, text), at(a->compiled, "saved", "values"));
+  if (!isnan(n))
+    snprintf(out, size, "%s in %.0f", aoth_bytes_text((uint64_t)n, text), at(a->compiled, "saved", "values"));
 }
 static void recomputed_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *out, size_t size) {
   const double n = at(a->compiled, "choice", "recomputed_nodes"), heavy = at(a->compiled, "choice", "recomputed_heavy");
@@ -113,8 +115,8 @@ static void verdict_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, char *
                                           : "no verdict");
 }
 
-static void agreement_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, const struct aoth_ab_agreement *g, char *out,
-                           size_t size) {
+static void agreement_cell(const aoth_ab_t *ab, const aoth_ab_arm_run_t *a, const struct aoth_ab_agreement *g,
+                           char *out, size_t size) {
   if (!aoth_ab_alive(a) || !a->results[0] || !g->n_keys) return;
   if (a == &ab->arms[ab->reference]) snprintf(out, size, "reference");
   else if (g->n_equal == g->n_keys) snprintf(out, size, "bit for bit");
@@ -190,7 +192,8 @@ static void print_lost(const aoth_ab_t *ab, FILE *out) {
   for (uint32_t i = 0; i < ab->n_arms; i++) {
     const aoth_ab_arm_run_t *a = &ab->arms[i];
     if (a->worker.fate != AOTH_AB_FINE)
-      fprintf(out, "%s %s during %s: %s\n", a->arm.name, aoth_ab_outcome(a), a->worker.doing, a->worker.why ? a->worker.why : "");
+      fprintf(out, "%s %s during %s: %s\n", a->arm.name, aoth_ab_outcome(a), a->worker.doing,
+              a->worker.why ? a->worker.why : "");
     else if (a->differs)
       fprintf(out, "%s differs from %s: largest difference %.3g in %s\n", a->arm.name, ab->arms[ab->reference].arm.name,
               fmax(a->outputs.max_abs, a->gradients.max_abs),
@@ -206,7 +209,8 @@ static void print_verdicts(const aoth_ab_t *ab, FILE *out) {
     if (a->verdict)
       fprintf(out, "a step takes %.3f of %s's, %s", a->ratio.value, ab->arms[ab->baseline].arm.name,
               a->verdict < 0 ? "faster" : "slower");
-    else if (ab->n_done < AOTH_LEAST_GROUPS) fprintf(out, "no verdict on speed, it takes %u processes", AOTH_LEAST_GROUPS);
+    else if (ab->n_done < AOTH_LEAST_GROUPS)
+      fprintf(out, "no verdict on speed, it takes %u processes", AOTH_LEAST_GROUPS);
     else fprintf(out, "no verdict on speed against %s", ab->arms[ab->baseline].arm.name);
     fprintf(out, " (%.3f to %.3f, %.4g %% interval)\n", a->ratio.low, a->ratio.high, 100 * ab->level);
   }
@@ -225,9 +229,11 @@ static void print_differences(const json_t *differences, FILE *out) {
             n > MOST_DIFFERENCES ? ", the largest of them" : "");
   for (size_t i = 0; i < n && i < MOST_DIFFERENCES; i++) {
     const json_t *d = json_array_get(differences, i);
-    const char *op = json_string_value(json_object_get(d, "op")), *module = json_string_value(json_object_get(d, "module"));
+    const char *op = json_string_value(json_object_get(d, "op")),
+               *module = json_string_value(json_object_get(d, "module"));
     char bytes[AOTH_BYTES_SIZE];
-    fprintf(out, "%12s  %-24s %-30s %s", aoth_bytes_text((uint64_t)json_integer_value(json_object_get(d, "bytes")), bytes),
+    fprintf(out, "%12s  %-24s %-30s %s",
+            aoth_bytes_text((uint64_t)json_integer_value(json_object_get(d, "bytes")), bytes),
             json_string_value(json_object_get(d, "type")), op ? op : "(input)", module ? module : "");
     print_names_of(json_object_get(d, "saved_by"), "\n              saved by ", out);
     print_names_of(json_object_get(d, "recomputed_by"), "; recomputed by ", out);
@@ -236,7 +242,8 @@ static void print_differences(const json_t *differences, FILE *out) {
 }
 
 static void print_conditions(const aoth_ab_t *ab, FILE *out) {
-  const char *inputs = json_string_value(aoth_ab_common(ab, "inputs")), *tangents = json_string_value(aoth_ab_common(ab, "tangents"));
+  const char *inputs = json_string_value(aoth_ab_common(ab, "inputs")),
+             *tangents = json_string_value(aoth_ab_common(ab, "tangents"));
   fprintf(out, "%s, stage %s", ab->cli->positional[0], ab->pipeline->stages[ab->stage].name);
   if (ab->pipeline->model_path) fprintf(out, ", model %s", ab->pipeline->model_path);
   fprintf(out, "\n");
@@ -247,8 +254,9 @@ static void print_conditions(const aoth_ab_t *ab, FILE *out) {
   fprintf(out, "inputs: %s%s, seed %lld", json_is_true(aoth_ab_common(ab, "made_up")) ? "made up: " : "", inputs,
           (long long)json_integer_value(aoth_ab_common(ab, "seed")));
   if (tangents) fprintf(out, "; tangents: %s", tangents);
-  fprintf(out, "\n%u process%s an arm, in each %u round%s in turn after %u to warm up%s\n\n", ab->n_done, ab->n_done == 1 ? "" : "es",
-          ab->n_steps, ab->n_steps == 1 ? "" : "s", ab->n_warmup, ab->interrupted ? "; interrupted" : "");
+  fprintf(out, "\n%u process%s an arm, in each %u round%s in turn after %u to warm up%s\n\n", ab->n_done,
+          ab->n_done == 1 ? "" : "es", ab->n_steps, ab->n_steps == 1 ? "" : "s", ab->n_warmup,
+          ab->interrupted ? "; interrupted" : "");
 }
 
 static uint32_t n_columns(FILE *out) {

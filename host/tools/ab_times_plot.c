@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define WIDTH 960
-#define LEFT 240   /* names */
+#define LEFT 240 /* names */
 #define RIGHT 40
 #define LANE 46
 #define TOP 14
@@ -67,7 +67,8 @@ static void draw_arm(aoth_text_t *out, const aoth_ab_t *ab, uint32_t arm, const 
   const uint32_t every = (n_times(ab) + MOST_DOTS - 1) / MOST_DOTS;
   draw_name(out, a->arm.name, y + 4);
   aoth_svg_line(out, "at-grid", LEFT, y, WIDTH - RIGHT, y);
-  for (uint32_t i = 0; i < n_times(ab); i += every) /* rounds go down the lane in their order, so that drifts are seen */
+  /* rounds go down the lane in their order, so that drifts are seen */
+  for (uint32_t i = 0; i < n_times(ab); i += every)
     aoth_svg_circle(out, a->step_ms[i] > s->high ? "at-late" : "at-dot", x_of(s, a->step_ms[i]),
                     y - 14 + 28.0 * (i + 0.5) / n_times(ab), 2.4);
   aoth_svg_line(out, "at-bar", x_of(s, a->step.low), y, x_of(s, a->step.high), y);
@@ -96,11 +97,14 @@ static void draw_axis(aoth_text_t *out, const scale_t *s, double y) {
 }
 
 static const char style[] =
-    ".at{background:#fff;font:12px system-ui,'Segoe UI',Helvetica,Arial,sans-serif}.at text{fill:#222}.at-r{text-anchor:end}.at-m{text-anchor:middle}\n"
-    ".at-bg{fill:#fff}.at-grid{stroke:#e4e4e4;stroke-width:1}.at-dot{fill:#4477aa;fill-opacity:.55}.at-late{fill:none;stroke:#4477aa}\n"
-    ".at-bar{stroke:#cc6611;stroke-width:5}.at-median{stroke:#cc6611;stroke-width:2.5}\n"
-    "@media (prefers-color-scheme:dark){.at,.at-bg{background:#15181c;fill:#15181c}.at text{fill:#e8e8e8}.at-grid{stroke:#2d3238}}\n"
-    "@media print{.at,.at-bg{background:#fff;fill:#fff}.at text{fill:#000}.at-grid{stroke:#ddd}}\n";
+    ".at{background:#fff;font:12px system-ui,'Segoe UI',Helvetica,Arial,sans-serif}.at\n"
+    "text{fill:#222}.at-r{text-anchor:end}.at-m{text-anchor:middle}\n"
+    ".at-bg{fill:#fff}.at-grid{stroke:#e4e4e4;stroke-width:1}.at-dot{fill:#4477aa;fill-opacity:.55}.at-late{fill:none;"
+    "stroke:#4477aa}\n"
+    ".at-bar{stroke:#cc6611;stroke-width:5}.at-median{stroke:#cc6611;stroke-width:2.5} @media\n"
+    "(prefers-color-scheme:dark){.at,.at-bg{background:#15181c;fill:#15181c}.at\n"
+    "text{fill:#e8e8e8}.at-grid{stroke:#2d3238}} @media print{.at,.at-bg{background:#fff;fill:#fff}.at\n"
+    "text{fill:#000}.at-grid{stroke:#ddd}}\n";
 
 void aoth_ab_plot_times(const aoth_ab_t *ab, aoth_text_t *out) {
   scale_t s;

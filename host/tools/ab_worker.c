@@ -1,5 +1,5 @@
-/* What the process of an arm does: it is an `aothost run` in pieces, one piece a request. Whatever a plugin does here, the
- * comparison goes on without it. */
+/* What the process of an arm does: it is an `aothost run` in pieces, one piece a request. Whatever a plugin does here,
+ * the comparison goes on without it. */
 #include <tools/ab.h>
 
 #include <aot/inline.h>
@@ -187,7 +187,8 @@ static int output_of(const serving_t *v, int64_t k, aoth_tensor_t *out) {
   return k >= 0 && k < aoth_step_n_outputs(v->step) && aoth_step_get(v->step, key, out);
 }
 
-/* The output that is one float number and is to be minimised: as training says, the model, or the first; -1: there is none. */
+/* The output that is one float number and is to be minimised: as training says, the model, or the first; -1: there
+ * is none. */
 static int64_t find_loss(const serving_t *v) {
   const aoth_train_spec_t *train = &v->pipeline->run.train;
   const int64_t marked = aoth_step_loss(v->step), k = train->present ? train->loss : marked >= 0 ? marked : 0;
@@ -217,7 +218,8 @@ static aot_status_t make_tangents(serving_t *v, int64_t step) {
   for (uint32_t k = 0; k < aoth_step_n_outputs(v->step); k++) {
     aoth_tensor_t output;
     v->tangents[k] = NULL;
-    if (!aoth_step_takes_tangent(v->step, k) || !output_of(v, k, &output) || !aot_dtype_is_float(output.dtype)) continue;
+    if (!aoth_step_takes_tangent(v->step, k) || !output_of(v, k, &output) || !aot_dtype_is_float(output.dtype))
+      continue;
     AOT_TRY(fit_tangent(v, k, &output));
     const size_t size = (size_t)aot_dtype_size(output.dtype);
     for (int64_t i = 0, n = aoth_tensor_numel(v->tangents[k]); i < n; i++)
@@ -268,7 +270,8 @@ typedef struct kept {
 
 static aot_status_t keep_one(void *self, const char *key, const aoth_tensor_t *t) {
   kept_t *k = self;
-  if (strncmp(key, "param.", 6) == 0 || strncmp(key, "state.", 6) == 0) return AOT_OK; /* a forward and a backward leave them alone */
+  /* a forward and a backward leave them alone */
+  if (strncmp(key, "param.", 6) == 0 || strncmp(key, "state.", 6) == 0) return AOT_OK;
   if (k->n == k->capacity) {
     const uint32_t capacity = k->capacity ? 2 * k->capacity : 64;
     aoth_st_entry_t *bigger = realloc(k->entries, capacity * sizeof *bigger);
@@ -297,8 +300,8 @@ static aot_status_t keep_results(serving_t *v, const char *path) {
 static aot_status_t finish(serving_t *v, json_t *answer) {
   struct rusage usage;
   aot_exe_stats_t stats;
-  if (getrusage(RUSAGE_SELF, &usage) == 0)
-    json_object_set_new(answer, "peak_rss_bytes", json_integer((json_int_t)usage.ru_maxrss * 1024)); /* Linux counts KiB */
+  if (getrusage(RUSAGE_SELF, &usage) == 0) /* Linux counts KiB */
+    json_object_set_new(answer, "peak_rss_bytes", json_integer((json_int_t)usage.ru_maxrss * 1024));
   if (!v->step) return AOT_OK;
   AOT_TRY(aoth_session_exe_stats(v->job->cli->session, &stats));
   const aoth_step_sizes_t sizes = aoth_step_sizes(v->step);
@@ -352,7 +355,9 @@ void aoth_ab_serve(void *job, int fd) {
   if (v.job->bundles[0]) cli->common.bundle_dir = v.job->bundles;
   setenv("AOT_CACHE_DIR", v.job->cache, 1);
   cli->sink = aoth_sink_create(stderr); /* which is this arm's own by now */
-  aoth_sink_min(cli->sink, cli->common.quiet ? AOT_SEVERITY_ERROR : cli->common.verbose ? AOT_SEVERITY_NOTE : AOT_SEVERITY_WARNING);
+  aoth_sink_min(cli->sink, cli->common.quiet     ? AOT_SEVERITY_ERROR
+                           : cli->common.verbose ? AOT_SEVERITY_NOTE
+                                                 : AOT_SEVERITY_WARNING);
   while (transfer(fd, &request, sizeof request, 0)) {
     json_t *answer = json_object();
     const aot_status_t status = serve_one(&v, &request, answer);

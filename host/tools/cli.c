@@ -28,32 +28,44 @@ static void common_flags(aoth_common_t *c, aoth_flag_t out[N_COMMON], int *help)
   const aoth_flag_t rows[N_COMMON] = {
       {.name = "--verbose", .letter = "-v", .help = "tell more", .set = &c->verbose},
       {.name = "--quiet", .letter = "-q", .help = "errors only", .set = &c->quiet},
-      {.name = "--plugin-dir",
-       .value = "D",
-       .help = "search this folder (or take this file) before all others; may repeat",
-       .list = &c->plugin_dirs},
-      {.name = "--set",
-       .value = "K=V",
-       .help = "override a value of the pipeline: stages.NAME.OPTION, run.train.steps, vars.NAME; may repeat",
-       .list = &c->sets},
-      {.name = "--dump-after",
-       .value = "STAGE",
-       .help = "print the program after this stage; may repeat",
-       .list = &c->dump_after},
-      {.name = "--dump-dir",
-       .value = "D",
-       .help = "dumps go to D/03.STAGE.ir; of every stage when none is named",
-       .text = &c->dump_dir},
+      {
+          .name = "--plugin-dir",
+          .value = "D",
+          .help = "search this folder (or take this file) before all others; may repeat",
+          .list = &c->plugin_dirs,
+      },
+      {
+          .name = "--set",
+          .value = "K=V",
+          .help = "override a value of the pipeline: stages.NAME.OPTION, run.train.steps, vars.NAME; may repeat",
+          .list = &c->sets,
+      },
+      {
+          .name = "--dump-after",
+          .value = "STAGE",
+          .help = "print the program after this stage; may repeat",
+          .list = &c->dump_after,
+      },
+      {
+          .name = "--dump-dir",
+          .value = "D",
+          .help = "dumps go to D/03.STAGE.ir; of every stage when none is named",
+          .text = &c->dump_dir,
+      },
       {.name = "--time", .help = "print what each stage took and did", .set = &c->time},
       {.name = "--trace", .value = "F", .help = "write a timeline for ui.perfetto.dev", .text = &c->trace_path},
-      {.name = "--json",
-       .value = "F",
-       .help = "write machine-readable results; - is the standard output",
-       .text = &c->json_path},
-      {.name = "--bundle-dir",
-       .value = "D",
-       .help = "where a stage that fails leaves what reproduces it",
-       .text = &c->bundle_dir},
+      {
+          .name = "--json",
+          .value = "F",
+          .help = "write machine-readable results; - is the standard output",
+          .text = &c->json_path,
+      },
+      {
+          .name = "--bundle-dir",
+          .value = "D",
+          .help = "where a stage that fails leaves what reproduces it",
+          .text = &c->bundle_dir,
+      },
       {.name = "--help", .letter = "-h", .help = "print this", .set = help},
   };
   memcpy(out, rows, sizeof rows);
@@ -175,17 +187,19 @@ int aoth_cli_init(aoth_cli_t *cli, const aoth_command_t *command, int argc, char
 aoth_session_t *aoth_cli_session(aoth_cli_t *cli) {
   const aoth_common_t *c = &cli->common;
   if (cli->session) return cli->session;
-  const aoth_session_config_t config = {.sink = cli->sink,
-                                        .plugin_dirs = c->plugin_dirs.items,
-                                        .n_plugin_dirs = c->plugin_dirs.n,
-                                        .verbose = (uint32_t)c->verbose,
-                                        .dump_after = c->dump_after.items,
-                                        .n_dump_after = c->dump_after.n,
-                                        .dump_dir = c->dump_dir,
-                                        .bundle_dir = c->bundle_dir,
-                                        .no_cache = (uint32_t)c->no_cache,
-                                        .trace = cli->trace,
-                                        .watch = cli->watch};
+  const aoth_session_config_t config = {
+      .sink = cli->sink,
+      .plugin_dirs = c->plugin_dirs.items,
+      .n_plugin_dirs = c->plugin_dirs.n,
+      .verbose = (uint32_t)c->verbose,
+      .dump_after = c->dump_after.items,
+      .n_dump_after = c->dump_after.n,
+      .dump_dir = c->dump_dir,
+      .bundle_dir = c->bundle_dir,
+      .no_cache = (uint32_t)c->no_cache,
+      .trace = cli->trace,
+      .watch = cli->watch,
+  };
   const uint32_t errors = aoth_sink_count(cli->sink, AOT_SEVERITY_ERROR);
   cli->session = aoth_session_create(&config);
   if (!cli->session) aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "session.memory", "no memory for a session");

@@ -59,9 +59,10 @@ int aoth_cli_init(aoth_cli_t *cli, const aoth_command_t *command, int argc, char
 aoth_session_t *aoth_cli_session(aoth_cli_t *cli); /* made on the first call; NULL: no memory, told */
 /* Load and check the pipeline with --set and the overrides (sets of `overrides` are filled in here). */
 aot_status_t aoth_cli_pipeline(aoth_cli_t *cli, const char *path, aoth_overrides_t *overrides, aoth_pipeline_t **out);
-/* The stages of a list of --use and --with flags (with_name), in order: units found, options typed. Every --with belongs to the --use
- * before it. All complaints before anything runs. */
-aot_status_t aoth_cli_stages(aoth_cli_t *cli, const aoth_texts_t *uses, aoth_arena_t *arena, aoth_stage_t **out, uint32_t *out_n);
+/* The stages of a list of --use and --with flags (with_name), in order: units found, options typed. Every --with
+ * belongs to the --use before it. All complaints before anything runs. */
+aot_status_t aoth_cli_stages(aoth_cli_t *cli, const aoth_texts_t *uses, aoth_arena_t *arena, aoth_stage_t **out,
+                             uint32_t *out_n);
 /* Write the --json result (when asked for): "-" is stdout. Steals nothing. */
 aot_status_t aoth_cli_json(aoth_cli_t *cli, struct json_t *value);
 /* Prints --time, writes the trace, frees all; answers `code` or, when writing failed, 2. */

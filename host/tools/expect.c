@@ -10,7 +10,8 @@
 
 static int begins(const char *key, const char *prefix) { return strncmp(key, prefix, strlen(prefix)) == 0; }
 static int is_result(const char *key) {
-  return !begins(key, "tangent.") && !begins(key, "storage.") && !(begins(key, "input.") && !begins(key, "input_after."));
+  return !begins(key, "tangent.") && !begins(key, "storage.") &&
+         !(begins(key, "input.") && !begins(key, "input_after."));
 }
 
 static const aoth_st_entry_t *numbered(const aoth_st_t *file, const char *prefix, uint32_t k) {
@@ -56,7 +57,8 @@ static aot_status_t forward(aoth_step_t *s, const aoth_st_t *file, int is_wide, 
     if (status == AOT_OK) status = give(&g, k, &inputs[k]);
     if (status != AOT_E_NOT_FOUND) continue;
     aoth_where_t where = {.file = aoth_st_path(file)};
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &where, "verify.input", "there is no tensor \"input.%u\"; the model takes %u inputs", k, n);
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &where, "verify.input",
+                     "there is no tensor \"input.%u\"; the model takes %u inputs", k, n);
     status = AOT_E_INVALID;
   }
   if (status == AOT_OK) status = aoth_step_forward(s, inputs, n);
@@ -101,7 +103,9 @@ static double rounding(int32_t dtype) {
   switch (dtype) {
     case AOT_F16: return 0x1p-10;
     case AOT_BF16: return 0x1p-7;
+    /* clang-format off */
     case AOT_F32: case AOT_C64: return 0x1p-23;
+    /* clang-format on */
     default: return 0x1p-52;
   }
 }
@@ -109,7 +113,8 @@ static double rounding(int32_t dtype) {
 static void hold_against(aoth_expect_row_t *row, const aoth_tensor_t *got, aoth_step_t *reference) {
   aoth_tensor_t exact;
   double off, wanted_off, norm;
-  if (aoth_wide_dtype(got->dtype) == got->dtype && got->dtype != AOT_F64 && got->dtype != AOT_C128) return; /* integers are exact */
+  /* integers are exact */
+  if (aoth_wide_dtype(got->dtype) == got->dtype && got->dtype != AOT_F64 && got->dtype != AOT_C128) return;
   if (!aoth_step_get(reference, row->key, &exact) || !aoth_tensor_same_sizes(&exact, got)) return;
   aoth_distance(got, &exact, &off, &norm);
   aoth_distance(&row->wanted, &exact, &wanted_off, &norm);
@@ -120,7 +125,8 @@ static void hold_against(aoth_expect_row_t *row, const aoth_tensor_t *got, aoth_
     row->ok = off <= AOTH_CLEARLY_FURTHER * (wanted_off + rounding(got->dtype) * norm);
 }
 
-static void compare_row(const aoth_step_t *s, aoth_step_t *reference, aoth_expect_row_t *row, double rtol, double atol) {
+static void compare_row(const aoth_step_t *s, aoth_step_t *reference, aoth_expect_row_t *row, double rtol,
+                        double atol) {
   aoth_tensor_t got;
   row->compare.first_bad = -1;
   if (!aoth_step_get(s, row->key, &got)) return;
@@ -151,8 +157,8 @@ static aot_status_t check_apart(const aoth_st_t *file, aoth_sink_t *sink) {
   return AOT_OK;
 }
 
-aot_status_t aoth_expect_against(aoth_step_t *s, aoth_step_t *reference, const aoth_st_t *file, double rtol, double atol,
-                                 aoth_sink_t *sink, aoth_expect_t *out) {
+aot_status_t aoth_expect_against(aoth_step_t *s, aoth_step_t *reference, const aoth_st_t *file, double rtol,
+                                 double atol, aoth_sink_t *sink, aoth_expect_t *out) {
   const aoth_st_entry_t *e = aoth_st_entries(file);
   int ignored;
   memset(out, 0, sizeof *out);
@@ -172,7 +178,8 @@ aot_status_t aoth_expect_against(aoth_step_t *s, aoth_step_t *reference, const a
   return AOT_OK;
 }
 
-aot_status_t aoth_expect_run(aoth_step_t *s, const aoth_st_t *file, double rtol, double atol, aoth_sink_t *sink, aoth_expect_t *out) {
+aot_status_t aoth_expect_run(aoth_step_t *s, const aoth_st_t *file, double rtol, double atol, aoth_sink_t *sink,
+                             aoth_expect_t *out) {
   return aoth_expect_against(s, NULL, file, rtol, atol, sink, out);
 }
 

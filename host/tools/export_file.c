@@ -18,11 +18,13 @@ static const char *giver(aoth_session_t *s, uint32_t property, uint32_t properti
   for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {
     aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
     int has_pass = 0;
-    for (uint32_t k = 0; k < p->n_units; k++) has_pass |= strcmp(p->units[k].kind, "pass/1") == 0 && !p->units[k].shadowed_by;
+    for (uint32_t k = 0; k < p->n_units; k++)
+      has_pass |= strcmp(p->units[k].kind, "pass/1") == 0 && !p->units[k].shadowed_by;
     if (!has_pass || aoth_plugin_open(s->registry, p, s->arena, NULL, NULL) != AOT_OK) continue;
     for (uint32_t k = 0; k < p->n_units; k++) {
       const aoth_unit_t *u = &p->units[k];
-      if (u->shadowed_by || strcmp(u->kind, "pass/1") != 0 || !u->has_contract || !(u->contract.gives & property)) continue;
+      if (u->shadowed_by || strcmp(u->kind, "pass/1") != 0 || !u->has_contract || !(u->contract.gives & property))
+        continue;
       if ((u->contract.needs & ~properties) == 0 && (u->contract.refuses & properties) == 0) return u->id;
     }
   }
@@ -36,7 +38,8 @@ static aot_status_t give(aoth_session_t *s, uint32_t property) {
   const char *id = giver(s, property, properties);
   if (!id) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "export.stage",
-                     "no unit is known that makes a program '%s' that is '%s'", aoth_property_names(property, s->arena), aoth_property_names(properties, s->arena));
+                     "no unit is known that makes a program '%s' that is '%s'", aoth_property_names(property, s->arena),
+                     aoth_property_names(properties, s->arena));
     return AOT_E_NOT_FOUND;
   }
   AOT_TRY(aoth_stage_of_unit(s, id, "pass/1", NULL, &stage));
@@ -48,7 +51,7 @@ aot_status_t aoth_export_prepare(aoth_session_t *s, int joint, int64_t loss) {
   const char *wrong = properties & AOTH_PROP_PARTITIONED ? "is divided into forward and backward already"
                       : properties & AOTH_PROP_LOWERED   ? "is made for a backend already"
                       : properties & AOTH_PROP_SHARDED   ? "is one shard of several"
-                                                        : NULL;
+                                                         : NULL;
   if (wrong) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "export.too-late",
                      "the program %s; an exported program is one graph", wrong);
@@ -84,7 +87,8 @@ static int ends_with(const char *text, aot_str_t tail) {
   return tail.size && n > tail.size && memcmp(text + n - tail.size, tail.data, (size_t)tail.size) == 0;
 }
 
-/* The importer that writes files of the path's suffix; w->unit.unit NULL: there is none, and the suffixes are in *known. */
+/* The importer that writes files of the path's suffix; w->unit.unit NULL: there is none, and the suffixes are in
+ * *known. */
 static aot_status_t find_writer(writing_t *w, const char *path, aoth_text_t *known) {
   aoth_session_t *s = w->s;
   for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {
@@ -138,7 +142,8 @@ static aot_status_t unknown_nodes(writing_t *w, aoth_arena_t *arena, aot_node_t 
 static aot_status_t tell_unknown(const writing_t *w, const aot_node_t *list, uint32_t n) {
   aoth_session_t *s = w->s;
   aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "export.unknown-operator",
-                   "files of %s cannot hold %u node%s, and no opset has a decomposition", w->stage.use, n, n == 1 ? "" : "s");
+                   "files of %s cannot hold %u node%s, and no opset has a decomposition", w->stage.use, n,
+                   n == 1 ? "" : "s");
   for (uint32_t i = 0; i < n && i < MAX_LISTED; i++) {
     aoth_text_t t = {0};
     aoth_print_node(s->now.prog, list[i], &t);

@@ -1,7 +1,8 @@
 /* What no exported program may hold. See export_file.h.
  *
- * Some of it is what the boundary of an archive has no word for (a new geometry of an input), some what makes gradients of the loss
- * alone mean something else than the model's (another output that requires a gradient). All complaints are made. */
+ * Some of it is what the boundary of an archive has no word for (a new geometry of an input), some what makes gradients
+ * of the loss alone mean something else than the model's (another output that requires a gradient). All complaints
+ * are made. */
 #include <tools/export_file.h>
 #include <pipeline/session.h>
 
@@ -19,7 +20,8 @@ typedef struct rules {
   uint32_t n_bad;
 } rules_t;
 
-static void bad(rules_t *r, const char *code, const char *hint, const char *format, ...) __attribute__((format(printf, 4, 5)));
+static void bad(rules_t *r, const char *code, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 static void bad(rules_t *r, const char *code, const char *hint, const char *format, ...) {
   va_list list;
   va_start(list, format);
@@ -42,7 +44,8 @@ static const char *leaf_text(const rules_t *r, uint32_t leaf, char *out, size_t 
   const aot_str_t name = l.n_names ? l.names[0] : aot_str("");
   const char *role = l.role >= 1 && l.role <= AOT_ROLE_STATE ? roles[l.role] : roles[0];
   if (l.role == AOT_ROLE_USER_INPUT)
-    snprintf(out, size, "%s %u \"%.*s\"", role, l.ordinal, (int)(name.size < 200 ? name.size : 200), name.size ? name.data : "");
+    snprintf(out, size, "%s %u \"%.*s\"", role, l.ordinal, (int)(name.size < 200 ? name.size : 200),
+             name.size ? name.data : "");
   else snprintf(out, size, "%s \"%.*s\"", role, (int)(name.size < 200 ? name.size : 200), name.size ? name.data : "");
   return out;
 }
@@ -66,15 +69,18 @@ static void check_update(rules_t *r, const aot_port_t *port) {
   const aot_leaf_info_t l = leaf_of(r, port->index);
   leaf_text(r, port->index, name, sizeof name);
   if (l.n_names > 1)
-    bad(r, "export.duplicate-mutated-inputs", "give each name a tensor of its own, or change the tensor outside the model",
-        "%s is updated and is one tensor under %u names; an exported program takes each name as an input of its own", name, l.n_names);
+    bad(r, "export.duplicate-mutated-inputs",
+        "give each name a tensor of its own, or change the tensor outside the model",
+        "%s is updated and is one tensor under %u names; an exported program takes each name as an input of its own",
+        name, l.n_names);
   if (!r->joint) return;
   if (l.role == AOT_ROLE_PARAMETER)
     bad(r, "export.parameter-mutated", "update parameters outside the model",
         "%s is updated by the model whose joint program is asked for", name);
   else if (l.flags & AOT_LEAF_REQUIRES_GRAD)
     bad(r, "export.mutated-input-requires-grad", "clone the input before it is changed, or export without --joint",
-        "%s is changed in place and requires a gradient; its gradient would be that of the value before the change", name);
+        "%s is changed in place and requires a gradient; its gradient would be that of the value before the change",
+        name);
 }
 
 /* Elements of a leaf in memory, as addresses. */
@@ -103,7 +109,8 @@ static int span_of(const aot_leaf_info_t *l, span_t *out) {
   return 1;
 }
 
-/* Leaves that overlap in memory, one of them updated: sorted by begin, each is held against the one that reaches furthest. */
+/* Leaves that overlap in memory, one of them updated: sorted by begin, each is held against the one that reaches
+ * furthest. */
 static void check_overlap(rules_t *r, const unsigned char *updated) {
   const uint32_t n = aoth_graph_n_leaves(r->p);
   uint32_t n_spans = 0;
@@ -201,7 +208,8 @@ static void check_loss_shape(rules_t *r, const aot_port_t *port) {
   aoth_text_deinit(&text);
 }
 
-/* Which outputs gradients are wanted of: those with a tangent. A graph without any was exported so, with those of its loss. */
+/* Which outputs gradients are wanted of: those with a tangent. A graph without any was exported so, with those of
+ * its loss. */
 static void check_tangents(rules_t *r) {
   const aot_port_t *inputs = aoth_graph_inputs(r->p, r->graph);
   int has_loss = 0, has_other = 0;
@@ -218,14 +226,15 @@ static void check_tangents(rules_t *r) {
     }
     has_other = 1;
     bad(r, "export.output-requires-grad", "detach every output but the loss in the model",
-        "output %u requires a gradient and is not the loss (output %lld); an exported joint program holds the gradients of its "
+        "output %u requires a gradient and is not the loss (output %lld); an exported joint program holds the "
+        "gradients of its "
         "loss alone",
         inputs[i].index, (long long)r->loss);
   }
   const aot_port_t *loss = user_output(r, r->loss);
   if (!has_loss && (has_other || !loss || loss->role != AOT_ROLE_LOSS))
-    bad(r, "export.loss-without-grad", NULL, "output %lld is the loss, but it depends on nothing that requires a gradient",
-        (long long)r->loss);
+    bad(r, "export.loss-without-grad", NULL,
+        "output %lld is the loss, but it depends on nothing that requires a gradient", (long long)r->loss);
 }
 
 static void check_gradients(rules_t *r) {

@@ -33,12 +33,12 @@ static int ends_with(const char *text, const char *tail) {
 /* ---- flags ---- */
 
 int aoth_inspect_flags_fit(const aoth_cli_t *cli, const aoth_memory_flags_t *f) {
-  const char *given = f->uses.n     ? "--use"
-                      : f->model    ? "--model"
-                      : f->unit     ? "--unit"
-                      : f->top      ? "--top"
-                      : f->budget   ? "--budget"
-                      : f->plot     ? "--plot"
+  const char *given = f->uses.n      ? "--use"
+                      : f->model     ? "--model"
+                      : f->unit      ? "--unit"
+                      : f->top       ? "--top"
+                      : f->budget    ? "--budget"
+                      : f->plot      ? "--plot"
                       : f->simulated ? "--simulated"
                                      : NULL;
   if (f->on || !given) return 1;
@@ -55,7 +55,8 @@ static aot_status_t read_top(asking_t *a) {
     a->top = (uint32_t)n;
     return AOT_OK;
   }
-  aoth_sink_report(a->cli->sink, AOT_SEVERITY_ERROR, NULL, "memory.top", "--top %s: expected a number from 0 to %d", a->flags->top, TOP_MOST);
+  aoth_sink_report(a->cli->sink, AOT_SEVERITY_ERROR, NULL, "memory.top", "--top %s: expected a number from 0 to %d",
+                   a->flags->top, TOP_MOST);
   return AOT_E_INVALID;
 }
 
@@ -74,7 +75,7 @@ static aot_status_t read_budget(asking_t *a) {
     a->budget = (uint64_t)bytes;
     return AOT_OK;
   }
-  aoth_sink_report(a->cli->sink, AOT_SEVERITY_ERROR, NULL, "memory.budget", 
+  aoth_sink_report(a->cli->sink, AOT_SEVERITY_ERROR, NULL, "memory.budget",
                    "--budget %s: expected bytes (64MiB) or a fraction from above 0 to 1 (0.5)", text);
   return AOT_E_INVALID;
 }
@@ -82,8 +83,10 @@ static aot_status_t read_budget(asking_t *a) {
 static aot_status_t check_plot(const asking_t *a) {
   const char *path = a->flags->plot;
   if (!path) return AOT_OK;
-  if (ends_with(path, ".svg") || ends_with(path, ".html")) return aoth_check_writable(path, "the picture", NULL, a->cli->sink);
-  aoth_sink_report(a->cli->sink, AOT_SEVERITY_ERROR, NULL, "memory.plot", "--plot %s: the name must end in .svg or .html", path);
+  if (ends_with(path, ".svg") || ends_with(path, ".html"))
+    return aoth_check_writable(path, "the picture", NULL, a->cli->sink);
+  aoth_sink_report(a->cli->sink, AOT_SEVERITY_ERROR, NULL, "memory.plot",
+                   "--plot %s: the name must end in .svg or .html", path);
   return AOT_E_INVALID;
 }
 
@@ -97,18 +100,21 @@ static aot_status_t misfit(const asking_t *a, const char *flag, const char *why)
 static aot_status_t run_pipeline(asking_t *a) {
   aoth_overrides_t overrides = {.model = a->flags->model};
   if (a->flags->uses.n) return misfit(a, "--use", "a pipeline has its stages; --set changes them");
-  if (a->flags->import_id) return misfit(a, "--import", "a pipeline names its importer; --set model.import=ID changes it");
+  if (a->flags->import_id)
+    return misfit(a, "--import", "a pipeline names its importer; --set model.import=ID changes it");
   AOT_TRY(aoth_cli_pipeline(a->cli, a->cli->positional[0], &overrides, &a->pipeline));
   a->stages = a->pipeline->stages;
   a->n_stages = a->pipeline->n_stages;
   AOT_TRY(aoth_pipeline_import(a->cli->session, a->pipeline));
-  return aoth_pipeline_run_stages(a->cli->session, a->pipeline, a->pipeline->run.train.present ? AOTH_STAGES_OPTIMIZER : 0);
+  return aoth_pipeline_run_stages(a->cli->session, a->pipeline,
+                                  a->pipeline->run.train.present ? AOTH_STAGES_OPTIMIZER : 0);
 }
 
 static aot_status_t run_program(asking_t *a) {
   aoth_session_t *s = a->cli->session;
   if (a->flags->model) return misfit(a, "--model", "only a pipeline takes it");
-  if (a->cli->common.sets.n) return misfit(a, "--set", "only a pipeline takes it; --with sets an option of the --use before it");
+  if (a->cli->common.sets.n)
+    return misfit(a, "--set", "only a pipeline takes it; --with sets an option of the --use before it");
   AOT_TRY(aoth_cli_stages(a->cli, &a->flags->uses, a->arena, &a->stages, &a->n_stages));
   AOT_TRY(aoth_session_import(s, a->flags->import_id, NULL, a->cli->positional[0], NULL));
   return aoth_session_run_list(s, a->stages, a->n_stages);
@@ -124,7 +130,8 @@ static const aoth_stage_t *stage_of(const asking_t *a, const char *kind) {
 }
 
 static aot_status_t nobody(const asking_t *a, const char *what, const char *hint) {
-  aoth_sink_report(a->cli->sink, AOT_SEVERITY_ERROR, NULL, "memory.unit", "%s has no %s that could be asked", a->cli->positional[0], what);
+  aoth_sink_report(a->cli->sink, AOT_SEVERITY_ERROR, NULL, "memory.unit", "%s has no %s that could be asked",
+                   a->cli->positional[0], what);
   aoth_sink_line(a->cli->sink, "hint: %s", hint);
   return AOT_E_INVALID;
 }
@@ -132,7 +139,9 @@ static aot_status_t nobody(const asking_t *a, const char *what, const char *hint
 static aot_status_t choose_asked(asking_t *a) {
   const aoth_stage_t *backend = stage_of(a, "backend/2"), *partition = stage_of(a, "partition/1");
   if (!backend && !a->flags->unit)
-    return nobody(a, "backend", a->pipeline ? "add a backend stage, or name a partitioner: --unit ID" : "name one: --use backend-cpu");
+    return nobody(a, "backend",
+                  a->pipeline ? "add a backend stage, or name a partitioner: --unit ID"
+                              : "name one: --use backend-cpu");
   if (backend) a->asked[a->n_asked++] = *backend;
   if (a->flags->simulated && !partition) return nobody(a, "partition stage", "name a partitioner: --unit ID");
   if (a->flags->simulated) a->asked[a->n_asked++] = *partition;
@@ -173,10 +182,11 @@ static aot_status_t settle_budget(asking_t *a) {
     a->budget = (uint64_t)(all * a->fraction);
     return AOT_OK;
   }
-  aoth_sink_report(a->cli->sink, AOT_SEVERITY_ERROR, NULL, "memory.budget",
-                   "--budget %s: a fraction is of the peak with everything saved, and no stage of this run reports that "
-                   "(all-saved-peak-bytes)",
-                   a->flags->budget);
+  aoth_sink_report(
+      a->cli->sink, AOT_SEVERITY_ERROR, NULL, "memory.budget",
+      "--budget %s: a fraction is of the peak with everything saved, and no stage of this run reports that "
+      "(all-saved-peak-bytes)",
+      a->flags->budget);
   aoth_sink_line(a->cli->sink, "hint: give bytes, as in --budget 64MiB");
   return AOT_E_INVALID;
 }
@@ -194,7 +204,8 @@ static aot_status_t write_plot(const asking_t *a, const aoth_memory_report_t *r)
 }
 
 static aot_status_t tell(asking_t *a) {
-  const aoth_memory_report_t r = {.file = a->cli->positional[0], .views = a->views, .n_views = a->n_asked, .budget = a->budget, .top = a->top};
+  const aoth_memory_report_t r = {
+      .file = a->cli->positional[0], .views = a->views, .n_views = a->n_asked, .budget = a->budget, .top = a->top};
   const char *json_path = a->cli->common.json_path;
   aoth_text_t text = {0};
   if (a->flags->plot) AOT_TRY(write_plot(a, &r));

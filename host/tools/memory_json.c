@@ -7,14 +7,16 @@
 
 static json_t *kinds_json(const uint64_t bytes[AOTH_MEMORY_KINDS]) {
   json_t *o = json_object();
-  for (int32_t k = 1; k < (int32_t)AOTH_MEMORY_KINDS; k++) json_object_set_new(o, aoth_memory_kind(k), json_integer((json_int_t)bytes[k]));
+  for (int32_t k = 1; k < (int32_t)AOTH_MEMORY_KINDS; k++)
+    json_object_set_new(o, aoth_memory_kind(k), json_integer((json_int_t)bytes[k]));
   return o;
 }
 
 static json_t *holder_json(const aoth_holder_t *h) {
-  return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:I, s:o}", "value", h->name, "kind", aoth_memory_kind(h->kind), "bytes",
-                   (json_int_t)h->nbytes, "type", h->type, "operator", h->op, "module", h->module, "first", (json_int_t)h->first, "last",
-                   (json_int_t)h->last, "place", h->place == UINT64_MAX ? json_null() : json_integer((json_int_t)h->place));
+  return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:I, s:o}", "value", h->name, "kind", aoth_memory_kind(h->kind),
+                   "bytes", (json_int_t)h->nbytes, "type", h->type, "operator", h->op, "module", h->module, "first",
+                   (json_int_t)h->first, "last", (json_int_t)h->last, "place",
+                   h->place == UINT64_MAX ? json_null() : json_integer((json_int_t)h->place));
 }
 
 static json_t *modules_json(const aoth_memory_view_t *v, aoth_arena_t *arena) {
@@ -55,11 +57,12 @@ static json_t *view_json(const aoth_memory_view_t *v, const aoth_memory_report_t
   uint64_t kinds[AOTH_MEMORY_KINDS];
   json_t *largest = json_array();
   aoth_memory_by_kind(v, v->plan.peak_step, kinds);
-  for (uint32_t i = 0; i < v->n_largest && i < r->top; i++) json_array_append_new(largest, holder_json(&v->holders[v->largest[i]]));
-  json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "unit", v->title, "steps", (json_int_t)v->plan.n_steps, "forward_steps",
-                        (json_int_t)v->plan.n_forward_steps, "peak_bytes", (json_int_t)v->plan.peak_nbytes, "arena_bytes",
-                        (json_int_t)v->plan.arena_nbytes, "alive_bytes", (json_int_t)v->peak_alive, "peak_step",
-                        (json_int_t)v->plan.peak_step, "peak_at", v->peak_at);
+  for (uint32_t i = 0; i < v->n_largest && i < r->top; i++)
+    json_array_append_new(largest, holder_json(&v->holders[v->largest[i]]));
+  json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "unit", v->title, "steps",
+                        (json_int_t)v->plan.n_steps, "forward_steps", (json_int_t)v->plan.n_forward_steps, "peak_bytes",
+                        (json_int_t)v->plan.peak_nbytes, "arena_bytes", (json_int_t)v->plan.arena_nbytes, "alive_bytes",
+                        (json_int_t)v->peak_alive, "peak_step", (json_int_t)v->plan.peak_step, "peak_at", v->peak_at);
   json_object_set_new(o, "within_budget", r->budget ? json_boolean(v->plan.peak_nbytes <= r->budget) : json_null());
   json_object_set_new(o, "buffers", json_integer((json_int_t)v->plan.n_buffers));
   json_object_set_new(o, "by_kind", kinds_json(kinds));
@@ -72,6 +75,6 @@ static json_t *view_json(const aoth_memory_view_t *v, const aoth_memory_report_t
 json_t *aoth_memory_json(const aoth_memory_report_t *r, aoth_arena_t *arena) {
   json_t *plans = json_array();
   for (uint32_t i = 0; i < r->n_views; i++) json_array_append_new(plans, view_json(&r->views[i], r, arena));
-  return json_pack("{s:s, s:o, s:o}", "file", r->file, "budget_bytes", r->budget ? json_integer((json_int_t)r->budget) : json_null(),
-                   "plans", plans);
+  return json_pack("{s:s, s:o, s:o}", "file", r->file, "budget_bytes",
+                   r->budget ? json_integer((json_int_t)r->budget) : json_null(), "plans", plans);
 }

@@ -5,16 +5,17 @@
 #include <aot/status.h>
 
 const char *aoth_memory_style(void) {
-  return "#am-tip{position:fixed;display:none;white-space:pre;pointer-events:none;padding:6px 9px;border-radius:5px;background:#222;color:#fff;"
-         "font:12px system-ui,sans-serif;box-shadow:0 2px 8px #0006;z-index:9}\n"
-         ".am{max-width:100%;height:auto}\n"
-         ".am-table{border-collapse:collapse;margin:.5em 0 2em;font-size:13px}\n"
-         ".am-table th,.am-table td{padding:3px 10px;text-align:left;border-bottom:1px solid #8884;white-space:nowrap}\n"
-         ".am-table td.n,.am-table th.n{text-align:right;font-variant-numeric:tabular-nums}\n"
-         ".am-table td.t{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:12px}\n"
-         ".am-table i{display:inline-block;width:10px;height:10px;margin-right:6px}\n"
+  return "#am-tip{position:fixed;display:none;white-space:pre;pointer-events:none;padding:6px "
+         "9px;border-radius:5px;background:#222;color:#fff;"
+         "font:12px system-ui,sans-serif;box-shadow:0 2px 8px #0006;z-index:9} .am{max-width:100%;height:auto}\n"
+         ".am-table{border-collapse:collapse;margin:.5em 0 2em;font-size:13px} .am-table th,.am-table td{padding:3px\n"
+         "10px;text-align:left;border-bottom:1px solid #8884;white-space:nowrap} .am-table td.n,.am-table\n"
+         "th.n{text-align:right;font-variant-numeric:tabular-nums} .am-table\n"
+         "td.t{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:12px} .am-table\n"
+         "i{display:inline-block;width:10px;height:10px;margin-right:6px}\n"
          ".am-table .input{background:#a3a8ae}.am-table .output{background:#3a9a4d}.am-table .saved{background:#4477aa}"
-         ".am-table .gradient{background:#aa4488}.am-table .temporary{background:#d6b845}.am-table .scratch{background:#66bbdd}\n";
+         ".am-table .gradient{background:#aa4488}.am-table .temporary{background:#d6b845}.am-table "
+         ".scratch{background:#66bbdd}\n";
 }
 
 /* Titles become tips, so that the browser's own do not show as well. */
@@ -46,14 +47,16 @@ void aoth_memory_table(const aoth_memory_report_t *r, const aoth_memory_view_t *
     aoth_text_z(out, "<tr>");
     cell(out, "n", aoth_bytes_text(h->nbytes, text));
     aoth_text_f(out, "<td><i class=\"%s\"></i>%s</td>", aoth_memory_kind(h->kind), aoth_memory_kind(h->kind));
-    aoth_text_f(out, "<td class=\"n\">%llu to %llu</td>", (unsigned long long)h->first + 1, (unsigned long long)h->last + 1);
+    aoth_text_f(out, "<td class=\"n\">%llu to %llu</td>", (unsigned long long)h->first + 1,
+                (unsigned long long)h->last + 1);
     cell(out, "t", h->type);
     cell(out, "t", h->name);
     cell(out, "t", h->op);
     cell(out, "t", h->module);
     aoth_text_z(out, "</tr>\n");
   }
-  if (v->n_largest > r->top) aoth_text_f(out, "<tr><td></td><td colspan=\"6\">and %u smaller ones</td></tr>\n", v->n_largest - r->top);
+  if (v->n_largest > r->top)
+    aoth_text_f(out, "<tr><td></td><td colspan=\"6\">and %u smaller ones</td></tr>\n", v->n_largest - r->top);
   aoth_text_z(out, "</table>\n");
 }
 
@@ -61,15 +64,17 @@ static void section(const aoth_memory_report_t *r, const aoth_memory_view_t *v, 
   char held[AOTH_BYTES_SIZE], alive[AOTH_BYTES_SIZE], budget[AOTH_BYTES_SIZE];
   aoth_text_z(out, "<h2>");
   aoth_xml_escape(out, v->title);
-  aoth_text_f(out, "</h2>\n<p>Held at most: %s. Alive at most: %s, at step %llu of %llu", aoth_bytes_text(v->plan.peak_nbytes, held),
-              aoth_bytes_text(v->peak_alive, alive), (unsigned long long)v->plan.peak_step + 1, (unsigned long long)v->plan.n_steps);
+  aoth_text_f(out, "</h2>\n<p>Held at most: %s. Alive at most: %s, at step %llu of %llu",
+              aoth_bytes_text(v->plan.peak_nbytes, held), aoth_bytes_text(v->peak_alive, alive),
+              (unsigned long long)v->plan.peak_step + 1, (unsigned long long)v->plan.n_steps);
   if (*v->peak_at) {
     aoth_text_z(out, " (");
     aoth_xml_escape(out, v->peak_at);
     aoth_text_z(out, ")");
   }
   if (r->budget)
-    aoth_text_f(out, ". Budget: %s, %s", aoth_bytes_text(r->budget, budget), v->plan.peak_nbytes <= r->budget ? "kept" : "exceeded");
+    aoth_text_f(out, ". Budget: %s, %s", aoth_bytes_text(r->budget, budget),
+                v->plan.peak_nbytes <= r->budget ? "kept" : "exceeded");
   aoth_text_z(out, ". The largest at that step:</p>\n");
   aoth_memory_table(r, v, out);
 }
@@ -77,10 +82,11 @@ static void section(const aoth_memory_report_t *r, const aoth_memory_view_t *v, 
 aot_status_t aoth_memory_html(const aoth_memory_report_t *r, aoth_text_t *out) {
   aoth_text_z(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<title>memory of ");
   aoth_xml_escape(out, r->file);
-  aoth_text_f(out, "</title>\n<style>\nbody{margin:2em;font:14px system-ui,sans-serif;background:#fff;color:#222}\n"
-                   "@media (prefers-color-scheme:dark){body{background:#15181c;color:#e8e8e8}}\n"
-                   "@media print{body{background:#fff;color:#000}}\n%s</style>\n"
-                   "</head>\n<body>\n<h1>Memory of a training step</h1>\n",
+  aoth_text_f(out,
+              "</title>\n<style>\nbody{margin:2em;font:14px system-ui,sans-serif;background:#fff;color:#222}\n"
+              "@media (prefers-color-scheme:dark){body{background:#15181c;color:#e8e8e8}}\n"
+              "@media print{body{background:#fff;color:#000}}\n%s</style>\n"
+              "</head>\n<body>\n<h1>Memory of a training step</h1>\n",
               aoth_memory_style());
   AOT_TRY(aoth_memory_svg(r, out));
   for (uint32_t i = 0; i < r->n_views; i++) section(r, &r->views[i], out);

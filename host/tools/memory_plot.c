@@ -10,20 +10,25 @@ enum { COLUMNS = 480, BANDS = 32 };
 
 static const char style[] =
     ".am{background:#fff;font:12px system-ui,'Segoe UI',Helvetica,Arial,sans-serif}\n"
-    ".am-bg{fill:#fff}.am-axis,.am-grid{stroke:#333;stroke-width:1}.am-grid{stroke:#e4e4e4}\n"
-    ".am text{fill:#222}.am .am-h{font-weight:600;font-size:14px}.am .am-s{fill:#555}.am-r{text-anchor:end}.am-m{text-anchor:middle}\n"
+    ".am-bg{fill:#fff}.am-axis,.am-grid{stroke:#333;stroke-width:1}.am-grid{stroke:#e4e4e4} .am\n"
+    "text{fill:#222}.am .am-h{font-weight:600;font-size:14px}.am\n"
+    ".am-s{fill:#555}.am-r{text-anchor:end}.am-m{text-anchor:middle}\n"
     ".am-a{stroke:#fff;stroke-width:.5;stroke-linejoin:round}.am-a:hover{stroke:#000;stroke-width:1.5}\n"
-    ".am-input{fill:#a3a8ae}.am-output{fill:#3a9a4d}.am-saved{fill:#4477aa}.am-gradient{fill:#aa4488}.am-temporary{fill:#d6b845}"
-    ".am-scratch{fill:#66bbdd}\n"
-    ".am-rest{fill-opacity:.72}\n"
+    ".am-input{fill:#a3a8ae}.am-output{fill:#3a9a4d}.am-saved{fill:#4477aa}.am-gradient{fill:#aa4488}.am-temporary{"
+    "fill:#d6b845}"
+    ".am-scratch{fill:#66bbdd} .am-rest{fill-opacity:.72}\n"
     ".am-lead{stroke:#333;stroke-width:1}.am-split{stroke:#333;stroke-width:1;stroke-dasharray:4 3}\n"
-    ".am-held{stroke:#222;stroke-width:1.2;stroke-dasharray:2 3}\n"
-    ".am-budget{stroke:#cc2222;stroke-width:1.6}.am .am-over{fill:#cc2222}.am-peak{fill:#fff;stroke:#222;stroke-width:1.6}\n"
-    ".am .am-halo{stroke:#fff;stroke-width:3;paint-order:stroke;stroke-linejoin:round}\n"
-    "@media (prefers-color-scheme:dark){.am,.am-bg{background:#15181c;fill:#15181c}.am text{fill:#e8e8e8}.am .am-s{fill:#aab}"
-    ".am-axis,.am-split,.am-lead,.am-held{stroke:#ccc}.am-grid{stroke:#2d3238}.am-a{stroke:#15181c}.am-a:hover{stroke:#fff}"
-    ".am-budget{stroke:#ff6b6b}.am .am-over{fill:#ff6b6b}.am-peak{fill:#15181c;stroke:#eee}.am .am-halo{stroke:#15181c}}\n"
-    "@media print{.am,.am-bg{background:#fff;fill:#fff}.am text{fill:#000}.am-a{stroke:#fff}.am .am-halo{stroke:#fff}.am-grid{stroke:#ddd}"
+    ".am-held{stroke:#222;stroke-width:1.2;stroke-dasharray:2 3} .am-budget{stroke:#cc2222;stroke-width:1.6}.am\n"
+    ".am-over{fill:#cc2222}.am-peak{fill:#fff;stroke:#222;stroke-width:1.6} .am\n"
+    ".am-halo{stroke:#fff;stroke-width:3;paint-order:stroke;stroke-linejoin:round}\n"
+    "@media (prefers-color-scheme:dark){.am,.am-bg{background:#15181c;fill:#15181c}.am text{fill:#e8e8e8}.am "
+    ".am-s{fill:#aab}"
+    ".am-axis,.am-split,.am-lead,.am-held{stroke:#ccc}.am-grid{stroke:#2d3238}.am-a{stroke:#15181c}.am-a:hover{stroke:#"
+    "fff}"
+    ".am-budget{stroke:#ff6b6b}.am .am-over{fill:#ff6b6b}.am-peak{fill:#15181c;stroke:#eee}.am "
+    ".am-halo{stroke:#15181c}}\n"
+    "@media print{.am,.am-bg{background:#fff;fill:#fff}.am text{fill:#000}.am-a{stroke:#fff}.am "
+    ".am-halo{stroke:#fff}.am-grid{stroke:#ddd}"
     ".am-axis,.am-split,.am-lead,.am-held{stroke:#222}}\n";
 
 /* ---- a panel ---- */
@@ -78,8 +83,8 @@ static void make_tip(const aoth_holder_t *h, aoth_text_t *tip) {
   aoth_text_f(tip, "\nsteps %llu to %llu", (unsigned long long)h->first + 1, (unsigned long long)h->last + 1);
 }
 
-static void draw_kind(panel_t *p, int32_t kind, const uint64_t *rest, const uint32_t *bands, uint32_t n_bands, aoth_text_t *tip,
-                      aoth_text_t *out) {
+static void draw_kind(panel_t *p, int32_t kind, const uint64_t *rest, const uint32_t *bands, uint32_t n_bands,
+                      aoth_text_t *tip, aoth_text_t *out) {
   char classes[64];
   uint64_t heights[COLUMNS];
   snprintf(classes, sizeof classes, "am-a am-rest am-%s", aoth_memory_kind(kind));
@@ -128,7 +133,7 @@ static aot_status_t choose_bands(const aoth_memory_view_t *v, uint32_t out[BANDS
 
 static aot_status_t draw_areas(panel_t *p, aoth_text_t *out) {
   uint32_t bands[BANDS], n_bands;
-  uint64_t (*rest)[COLUMNS] = calloc(AOTH_MEMORY_KINDS, sizeof *rest);
+  uint64_t(*rest)[COLUMNS] = calloc(AOTH_MEMORY_KINDS, sizeof *rest);
   aoth_text_t tip = {0};
   aot_status_t status = rest ? choose_bands(p->v, bands, &n_bands) : AOT_E_EXHAUSTED;
   for (uint32_t c = 0; status == AOT_OK && c < p->n_columns; c++) {
@@ -199,7 +204,8 @@ static void draw_split(const panel_t *p, aoth_text_t *out) {
 
 /* ---- what is marked ---- */
 
-/* Labels stand at the left, where a step has little alive; of two lines the upper one's above it, the lower one's below. */
+/* Labels stand at the left, where a step has little alive; of two lines the upper one's above it, the lower one's
+ * below. */
 static void draw_level(const panel_t *p, const char *line, const char *classes, double y, int above, const char *text,
                        aoth_text_t *out) {
   if (y >= p->y) aoth_svg_line(out, line, p->x, y, p->x + p->w, y);
@@ -213,7 +219,10 @@ static void draw_lines(const panel_t *p, uint64_t budget, aoth_text_t *out) {
   snprintf(text, sizeof text, "held: %s", aoth_bytes_text(held, bytes));
   draw_level(p, "am-held", "am-halo", y_of(p, (double)held), !budget || over || is_far, text, out);
   if (!budget) return;
-  snprintf(text, sizeof text, "budget: %s%s", aoth_bytes_text(budget, bytes), is_far ? ", far above" : over ? ", exceeded" : "");
+  snprintf(text, sizeof text, "budget: %s%s", aoth_bytes_text(budget, bytes),
+           is_far ? ", far above"
+           : over ? ", exceeded"
+                  : "");
   if (is_far) aoth_svg_text(out, "am-s am-r", p->x + p->w, p->y - 26, text);
   else draw_level(p, "am-budget", over ? "am-over am-halo" : "am-halo", y_of(p, (double)budget), !over, text, out);
 }
@@ -223,19 +232,21 @@ static void draw_peak(const panel_t *p, uint64_t budget, aoth_text_t *out) {
   char bytes[AOTH_BYTES_SIZE], text[96];
   const aoth_memory_view_t *v = p->v;
   const double x = x_of(p, (double)v->plan.peak_step + 0.5), y = y_of(p, (double)v->peak_alive);
-  const double held = y_of(p, (double)v->plan.peak_nbytes), limit = budget && budget <= p->top ? y_of(p, (double)budget) : 0;
+  const double held = y_of(p, (double)v->plan.peak_nbytes),
+               limit = budget && budget <= p->top ? y_of(p, (double)budget) : 0;
   const int on_right = x > p->x + p->w / 2;
   double base = y - 2;
   if (held > base - 18) base = held;
   if (limit > base - 18 && limit < base) base = limit;
   if (base != y - 2) aoth_svg_line(out, "am-lead", x, y, x, base - 10);
   aoth_svg_circle(out, "am-peak", x, y, 3.5);
-  snprintf(text, sizeof text, "%s alive at step %llu", aoth_bytes_text(v->peak_alive, bytes), (unsigned long long)v->plan.peak_step + 1);
+  snprintf(text, sizeof text, "%s alive at step %llu", aoth_bytes_text(v->peak_alive, bytes),
+           (unsigned long long)v->plan.peak_step + 1);
   aoth_svg_text(out, on_right ? "am-r am-halo" : "am-halo", x + (on_right ? -6 : 6), base - 5, text);
 }
 
-static aot_status_t draw_panel(const aoth_memory_view_t *v, uint64_t top, uint64_t budget, double x, double y, double w, double h,
-                               aoth_text_t *out) {
+static aot_status_t draw_panel(const aoth_memory_view_t *v, uint64_t top, uint64_t budget, double x, double y, double w,
+                               double h, aoth_text_t *out) {
   panel_t *p = calloc(1, sizeof *p);
   if (!p) return AOT_E_EXHAUSTED;
   *p = (panel_t){.v = v, .x = x + 70, .y = y + 44, .w = w - 84, .h = h - 84, .top = top};

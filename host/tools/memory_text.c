@@ -19,21 +19,24 @@ static void line_bytes(aoth_text_t *out, const char *label, uint64_t nbytes) {
 static void print_held(const aoth_memory_view_t *v, aoth_text_t *out) {
   char text[AOTH_BYTES_SIZE];
   line_bytes(out, "held at most", v->plan.peak_nbytes);
-  if (v->plan.arena_nbytes) aoth_text_f(out, "  an arena of %s, and what lies outside of it", aoth_bytes_text(v->plan.arena_nbytes, text));
+  if (v->plan.arena_nbytes)
+    aoth_text_f(out, "  an arena of %s, and what lies outside of it", aoth_bytes_text(v->plan.arena_nbytes, text));
   aoth_text_z(out, "\n");
 }
 
 static void print_alive(const aoth_memory_view_t *v, aoth_text_t *out) {
   line_bytes(out, "alive at most", v->peak_alive);
   aoth_text_f(out, "  at step %llu of %llu, in the %s%s%s\n", (unsigned long long)v->plan.peak_step + 1,
-              (unsigned long long)v->plan.n_steps, v->plan.peak_step < v->plan.n_forward_steps ? "forward" : "backward", *v->peak_at ? ": " : "", v->peak_at);
+              (unsigned long long)v->plan.n_steps, v->plan.peak_step < v->plan.n_forward_steps ? "forward" : "backward",
+              *v->peak_at ? ": " : "", v->peak_at);
 }
 
 static void print_budget(const aoth_memory_view_t *v, uint64_t budget, aoth_text_t *out) {
   char text[AOTH_BYTES_SIZE];
   if (!budget) return;
   line_bytes(out, "budget", budget);
-  if (v->plan.peak_nbytes <= budget) aoth_text_f(out, "  holds, %s to spare\n", aoth_bytes_text(budget - v->plan.peak_nbytes, text));
+  if (v->plan.peak_nbytes <= budget)
+    aoth_text_f(out, "  holds, %s to spare\n", aoth_bytes_text(budget - v->plan.peak_nbytes, text));
   else aoth_text_f(out, "  exceeded by %s\n", aoth_bytes_text(v->plan.peak_nbytes - budget, text));
 }
 
@@ -99,7 +102,8 @@ static void print_axis(const chart_t *c, aoth_text_t *out) {
 }
 
 static void print_chart(const aoth_memory_view_t *v, uint64_t top, uint64_t budget, aoth_text_t *out) {
-  chart_t c = {.v = v, .top = top, .budget = budget, .width = v->plan.n_steps < WIDTH ? (uint32_t)v->plan.n_steps : WIDTH};
+  chart_t c = {
+      .v = v, .top = top, .budget = budget, .width = v->plan.n_steps < WIDTH ? (uint32_t)v->plan.n_steps : WIDTH};
   if (!c.width || !top) return;
   const uint32_t wide = WIDTH / c.width; /* few steps: several columns each */
   stack(&c);
@@ -141,12 +145,14 @@ static aot_status_t print_modules(const aoth_memory_view_t *v, aoth_arena_t *are
 static void print_holders(const aoth_memory_view_t *v, uint32_t top, aoth_text_t *out) {
   char text[AOTH_BYTES_SIZE], steps[48];
   const uint32_t n = v->n_largest < top ? v->n_largest : top;
-  if (n) aoth_text_f(out, "\n%14s  %-9s %-12s %-18s %-12s %-34s %s\n", "largest", "kind", "steps", "type", "value", "operator", "module");
+  if (n)
+    aoth_text_f(out, "\n%14s  %-9s %-12s %-18s %-12s %-34s %s\n", "largest", "kind", "steps", "type", "value",
+                "operator", "module");
   for (uint32_t i = 0; i < n; i++) {
     const aoth_holder_t *h = &v->holders[v->largest[i]];
     snprintf(steps, sizeof steps, "%llu-%llu", (unsigned long long)h->first + 1, (unsigned long long)h->last + 1);
-    aoth_text_f(out, "%14s  %-9s %-12s %-18s %-12s %-34s %s", aoth_bytes_text(h->nbytes, text), aoth_memory_kind(h->kind), steps,
-                h->type, h->name, h->op, h->module);
+    aoth_text_f(out, "%14s  %-9s %-12s %-18s %-12s %-34s %s", aoth_bytes_text(h->nbytes, text),
+                aoth_memory_kind(h->kind), steps, h->type, h->name, h->op, h->module);
     while (out->size && out->data[out->size - 1] == ' ') out->size--;
     aoth_text_z(out, "\n");
   }

@@ -74,7 +74,8 @@ static const char *name_of(making_t *m, aot_value_t v) {
 /* The nearest module path on the way back to where a node was made from. */
 static const char *module_of(making_t *m, aot_origin_t origin) {
   aot_origin_info_t o = {.struct_size = sizeof o};
-  for (int depth = 0; depth < 64 && origin.id != AOT_NO_ID && aoth_graph_origin_info(m->p, origin, &o) == AOT_OK; depth++) {
+  for (int depth = 0; depth < 64 && origin.id != AOT_NO_ID && aoth_graph_origin_info(m->p, origin, &o) == AOT_OK;
+       depth++) {
     if (o.module_path.size) return kept_str(m, o.module_path);
     origin = o.parent;
   }
@@ -92,8 +93,17 @@ static int node_of(making_t *m, aot_node_t n, const char **op, const char **modu
 }
 
 static int describe(making_t *m, const aot_memory_buffer_t *b, aoth_holder_t *h) {
-  *h = (aoth_holder_t){.kind = b->kind, .first = b->first, .last = b->last, .nbytes = b->nbytes, .place = b->place, .name = "scratch",
-                       .type = "", .op = "", .module = ""};
+  *h = (aoth_holder_t){
+      .kind = b->kind,
+      .first = b->first,
+      .last = b->last,
+      .nbytes = b->nbytes,
+      .place = b->place,
+      .name = "scratch",
+      .type = "",
+      .op = "",
+      .module = "",
+  };
   if (b->value.id == AOT_NO_ID || b->value.id >= aoth_graph_n_values(m->p)) return 1;
   h->name = name_of(m, b->value);
   h->type = type_of(m, b->value);
@@ -154,7 +164,8 @@ static aot_status_t find_largest(aoth_memory_view_t *v, aoth_arena_t *arena) {
   uint32_t n = 0;
   if (!rows) return AOT_E_EXHAUSTED;
   for (uint64_t i = 0; i < v->plan.n_buffers; i++)
-    if (is_alive(&v->holders[i], v->plan.peak_step)) rows[n++] = (order_t){v->holders[i].nbytes, v->holders[i].first, (uint32_t)i};
+    if (is_alive(&v->holders[i], v->plan.peak_step))
+      rows[n++] = (order_t){v->holders[i].nbytes, v->holders[i].first, (uint32_t)i};
   qsort(rows, n, sizeof *rows, by_size);
   uint32_t *largest = aoth_arena_alloc(arena, sizeof *largest, ((size_t)n + 1) * sizeof *largest);
   for (uint32_t i = 0; largest && i < n; i++) largest[i] = rows[i].number;
@@ -214,12 +225,15 @@ static int by_share(const void *pa, const void *pb) {
   return strcmp(a->module, b->module);
 }
 
-/* Rows sorted by path, neighbours with the same first parts made one. Returns how many there are; out NULL: only counts. */
-static uint32_t group(const aoth_module_share_t *rows, uint32_t n, uint32_t parts, aoth_arena_t *arena, aoth_module_share_t *out) {
+/* Rows sorted by path, neighbours with the same first parts made one. Returns how many there are; out NULL: only
+ * counts. */
+static uint32_t group(const aoth_module_share_t *rows, uint32_t n, uint32_t parts, aoth_arena_t *arena,
+                      aoth_module_share_t *out) {
   uint32_t n_out = 0;
   for (uint32_t i = 0; i < n; i++) {
     const size_t size = prefix(rows[i].module, parts);
-    const int same = i && prefix(rows[i - 1].module, parts) == size && memcmp(rows[i - 1].module, rows[i].module, size) == 0;
+    const int same =
+        i && prefix(rows[i - 1].module, parts) == size && memcmp(rows[i - 1].module, rows[i].module, size) == 0;
     if (!same && out) out[n_out] = (aoth_module_share_t){aoth_arena_text(arena, rows[i].module, size), 0};
     n_out += !same;
     if (out) out[n_out - 1].nbytes += rows[i].nbytes;
@@ -227,8 +241,8 @@ static uint32_t group(const aoth_module_share_t *rows, uint32_t n, uint32_t part
   return n_out;
 }
 
-aot_status_t aoth_memory_by_module(const aoth_memory_view_t *v, uint32_t most, aoth_arena_t *arena, aoth_module_share_t **out,
-                                   uint32_t *out_n) {
+aot_status_t aoth_memory_by_module(const aoth_memory_view_t *v, uint32_t most, aoth_arena_t *arena,
+                                   aoth_module_share_t **out, uint32_t *out_n) {
   enum { DEEPEST = 16 };
   aoth_module_share_t *rows = malloc(((size_t)v->n_largest + 1) * sizeof *rows);
   uint32_t parts = 1;

@@ -1,5 +1,5 @@
-/* A memory plan (aot.memory/1) as people see it: every buffer with the name, type, operator and module of its value, bytes alive
- * by step, the largest holders at the peak. What memory_text.c, memory_json.c and memory_plot.c write.
+/* A memory plan (aot.memory/1) as people see it: every buffer with the name, type, operator and module of its value,
+ * bytes alive by step, the largest holders at the peak. What memory_text.c, memory_json.c and memory_plot.c write.
  *
  *     bytes  held: arena and all that is not given back (plan.peak_nbytes)
  *       |      alive: the sum of the buffers at a step; most at plan.peak_step
@@ -26,28 +26,29 @@ typedef struct aoth_holder {
 } aoth_holder_t;
 
 typedef struct aoth_memory_view {
-  const char *title;  /* the unit that tells it */
+  const char *title; /* the unit that tells it */
   aot_memory_plan_t plan;
   const aoth_holder_t *holders; /* plan.n_buffers, in the plan's order */
   const uint32_t *largest;      /* n_largest holders alive at plan.peak_step, largest first */
   uint32_t n_largest;
-  const uint64_t *alive;        /* by step, bytes */
-  uint64_t peak_alive;          /* alive[plan.peak_step] */
-  const char *peak_at;          /* operator and module of that step, "OP in h.0.attn"; "" */
+  const uint64_t *alive; /* by step, bytes */
+  uint64_t peak_alive;   /* alive[plan.peak_step] */
+  const char *peak_at;   /* operator and module of that step, "OP in h.0.attn"; "" */
 } aoth_memory_view_t;
 
-/* Everything lies in the arena; the program is not needed afterwards. plan: rows checked (memory_plan.h), borrowed as long as the
- * view. title: copied. AOT_E_EXHAUSTED. O(n log n). */
+/* Everything lies in the arena; the program is not needed afterwards. plan: rows checked (memory_plan.h), borrowed as
+ * long as the view. title: copied. AOT_E_EXHAUSTED. O(n log n). */
 aot_status_t aoth_memory_view_make(aot_prog_t *p, const aot_memory_plan_t *plan, const char *title, aoth_arena_t *arena,
                                    aoth_memory_view_t *out);
 
 const char *aoth_memory_kind(int32_t kind); /* "saved" */
 /* The order in which kinds are stacked, long-lived ones below: 6 kinds. */
 extern const int32_t aoth_memory_order[AOTH_MEMORY_KINDS - 1];
-void aoth_memory_by_kind(const aoth_memory_view_t *v, uint64_t step, uint64_t out[AOTH_MEMORY_KINDS]); /* bytes alive at a step. O(buffers) */
+/* bytes alive at a step. O(buffers) */
+void aoth_memory_by_kind(const aoth_memory_view_t *v, uint64_t step, uint64_t out[AOTH_MEMORY_KINDS]);
 
-/* Of n_steps steps drawn in n_columns columns: the step that stands for a column, the one with the most bytes alive, so that no
- * maximum is lost. n_columns at most n_steps. */
+/* Of n_steps steps drawn in n_columns columns: the step that stands for a column, the one with the most bytes alive, so
+ * that no maximum is lost. n_columns at most n_steps. */
 uint64_t aoth_memory_column(const aoth_memory_view_t *v, uint32_t column, uint32_t n_columns);
 
 /* Bytes at the peak by module: paths are cut to so many parts that at most `most` groups come out; largest first. */
@@ -55,8 +56,8 @@ typedef struct aoth_module_share {
   const char *module; /* "h.0"; "" for buffers without a module */
   uint64_t nbytes;
 } aoth_module_share_t;
-aot_status_t aoth_memory_by_module(const aoth_memory_view_t *v, uint32_t most, aoth_arena_t *arena, aoth_module_share_t **out,
-                                   uint32_t *out_n);
+aot_status_t aoth_memory_by_module(const aoth_memory_view_t *v, uint32_t most, aoth_arena_t *arena,
+                                   aoth_module_share_t **out, uint32_t *out_n);
 
 /* "12.4 MiB", "512 B" */
 #define AOTH_BYTES_SIZE 24
@@ -72,8 +73,10 @@ typedef struct aoth_memory_report {
   uint32_t top;    /* how many holders are listed */
 } aoth_memory_report_t;
 
-aot_status_t aoth_memory_print(const aoth_memory_report_t *r, aoth_arena_t *arena, aoth_text_t *out);  /* memory_text.c */
+/* memory_text.c */
+aot_status_t aoth_memory_print(const aoth_memory_report_t *r, aoth_arena_t *arena, aoth_text_t *out);
 struct json_t;
-struct json_t *aoth_memory_json(const aoth_memory_report_t *r, aoth_arena_t *arena); /* memory_json.c; NULL: no memory */
+/* memory_json.c; NULL: no memory */
+struct json_t *aoth_memory_json(const aoth_memory_report_t *r, aoth_arena_t *arena);
 
 #endif

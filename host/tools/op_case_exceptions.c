@@ -11,8 +11,11 @@ static int read_line(const char *line, aoth_case_exception_t *out) {
   char how[96];
   int end = 0;
   memset(out, 0, sizeof *out);
-  if (sscanf(line, " %95s %31s %95[^:]: %199[^\n]%n", out->who, out->result, how, out->reason, &end) != 4 || end == 0) return 0;
-  if (strncmp(out->result, "output.", 7) != 0 && strncmp(out->result, "grad.", 5) != 0 && strcmp(out->result, "shares") != 0) return 0;
+  if (sscanf(line, " %95s %31s %95[^:]: %199[^\n]%n", out->who, out->result, how, out->reason, &end) != 4 || end == 0)
+    return 0;
+  if (strncmp(out->result, "output.", 7) != 0 && strncmp(out->result, "grad.", 5) != 0 &&
+      strcmp(out->result, "shares") != 0)
+    return 0;
   end = 0;
   if (sscanf(how, "any %n", &end) == 0 && end > 0 && how[end] == '\0') return 1;
   end = 0;
@@ -47,9 +50,10 @@ aot_status_t aoth_case_exceptions_read(const char *path, aoth_sink_t *sink, aoth
     if (!one) {
       status = AOT_E_EXHAUSTED;
     } else if (!read_line(line, one)) {
-      aoth_sink_report(sink, AOT_SEVERITY_ERROR, &where, "cases.exception",
-                       "expected: a case or operator, output.K, grad.PATH or shares, 'any' or 'picks A along D=P gives K', ':', "
-                       "a reason");
+      aoth_sink_report(
+          sink, AOT_SEVERITY_ERROR, &where, "cases.exception",
+          "expected: a case or operator, output.K, grad.PATH or shares, 'any' or 'picks A along D=P gives K', ':', "
+          "a reason");
       status = AOT_E_INVALID;
     }
   }
@@ -65,6 +69,7 @@ void aoth_case_exceptions_deinit(aoth_case_exceptions_t *e) {
 const aoth_case_exception_t *aoth_case_exception(const aoth_case_exceptions_t *e, const char *id, const char *op,
                                                  const char *result) {
   for (uint32_t i = 0; i < e->n; i++)
-    if ((strcmp(e->at[i].who, id) == 0 || strcmp(e->at[i].who, op) == 0) && strcmp(e->at[i].result, result) == 0) return &e->at[i];
+    if ((strcmp(e->at[i].who, id) == 0 || strcmp(e->at[i].who, op) == 0) && strcmp(e->at[i].result, result) == 0)
+      return &e->at[i];
   return NULL;
 }

@@ -1,13 +1,14 @@
-/* Results of recorded calls that need not agree, by name and with a reason: where PyTorch leaves a choice open, and where what
- * was recorded is known to be further from the truth. A file exceptions.txt beside the cases; a line each, # begins a comment:
+/* Results of recorded calls that need not agree, by name and with a reason: where PyTorch leaves a choice open, and
+ * where what was recorded is known to be further from the truth. A file exceptions.txt beside the cases; a line each, #
+ * begins a comment:
  *
  *     WHO  RESULT  HOW : REASON
  *     aten.topk.default  output.1  picks 0 along 2=-1 gives 0 : any of equal elements may be named
  *     c3484              output.0  any                        : sin(pi x) in float32 so near a pole
  *
- * WHO is a case or an operator, RESULT output.K, grad.PATH or shares. `any`: whatever the numbers are; dtype and sizes still count.
- * `picks A along D=P gives K`: the result holds places along a dimension of argument A, the dimension is argument D (P when it is
- * left out); every place picked must hold what output K says, and none may be picked twice. */
+ * WHO is a case or an operator, RESULT output.K, grad.PATH or shares. `any`: whatever the numbers are; dtype and sizes
+ * still count. `picks A along D=P gives K`: the result holds places along a dimension of argument A, the dimension is
+ * argument D (P when it is left out); every place picked must hold what output K says, and none may be picked twice. */
 #ifndef AOTH_OP_CASE_EXCEPTIONS_H
 #define AOTH_OP_CASE_EXCEPTIONS_H
 

@@ -12,10 +12,14 @@ static size_t below(aoth_random_t *r, size_t n) { return (size_t)aoth_random_bel
 
 /* ---- numbers and words ---- */
 
-static const int64_t int_edges[] = {0, 1, -1, 2, -2, 3, 4, 5, 7, -3, 8, 63, 64, -64, 100, 127, 128, -128, 255, 256, 65535, 65536,
-                                    INT32_MAX, INT32_MIN, (int64_t)INT32_MAX + 1, (int64_t)INT32_MIN - 1, (int64_t)UINT32_MAX + 1,
+/* clang-format off */
+static const int64_t int_edges[] = {0, 1, -1, 2, -2, 3, 4, 5, 7, -3, 8, 63, 64, -64, 100, 127, 128, -128, 255, 256,
+                                    65535, 65536,
+                                    INT32_MAX, INT32_MIN, (int64_t)INT32_MAX + 1, (int64_t)INT32_MIN - 1,
+                                    (int64_t)UINT32_MAX + 1,
                                     INT64_MAX, INT64_MIN, INT64_MAX - 1, INT64_MIN + 1, INT64_MAX / 2, INT64_C(1) << 53,
                                     INT64_C(1) << 61, INT64_C(1) << 62, (INT64_C(1) << 62) + 1};
+/* clang-format on */
 
 static json_t *mutated_int(int64_t was, aoth_random_t *r) {
   int64_t is = int_edges[below(r, N_ROWS(int_edges))];
@@ -27,17 +31,22 @@ static json_t *mutated_int(int64_t was, aoth_random_t *r) {
 }
 
 static json_t *mutated_float(aoth_random_t *r) {
+  /* clang-format off */
   static const double edges[] = {0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-45, 1e38, -1e39, 1e300, 2147483648.0, -2147483649.0,
-                                 9223372036854775808.0, -9223372036854775808.0, 1e19, 4294967296.0, 255.5, -0.5, 65536.0};
+                                 9223372036854775808.0, -9223372036854775808.0, 1e19, 4294967296.0, 255.5, -0.5,
+                                 65536.0};
+  /* clang-format on */
   static const char *const words[] = {"nan", "inf", "-inf"};
   if (below(r, 4) == 0) return json_pack("{s:s}", "f", words[below(r, N_ROWS(words))]);
   return json_pack("{s:f}", "f", edges[below(r, N_ROWS(edges))]);
 }
 
 static json_t *other_word(const char *key, aoth_random_t *r) {
-  static const char *const dtypes[] = {"float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"};
+  static const char *const dtypes[] = {"float32", "float64", "float16", "bfloat16", "int64",
+                                       "int32",   "int16",   "int8",    "uint8",    "bool"};
   static const char *const formats[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
-  static const char *const words[] = {"", "mean", "sum", "none", "tanh", "floor", "trunc", "constant", "reflect", "nonsense"};
+  static const char *const words[] = {"",      "mean",  "sum",      "none",    "tanh",
+                                      "floor", "trunc", "constant", "reflect", "nonsense"};
   if (strcmp(key, "dtype") == 0) return json_pack("{s:s}", key, dtypes[below(r, N_ROWS(dtypes))]);
   if (strcmp(key, "memory_format") == 0) return json_pack("{s:s}", key, formats[below(r, N_ROWS(formats))]);
   return json_pack("{s:s}", key, words[below(r, N_ROWS(words))]);
@@ -112,7 +121,8 @@ static json_t *mutated_single(json_t *was, const aoth_st_t *data, aoth_random_t 
   if (below(r, 12) == 0) return json_null();
   if (json_is_null(was)) return below(r, 2) ? mutated_int(0, r) : mutated_float(r);
   if (json_object_get(was, "t")) return mutated_tensor(was, data, r);
-  if ((v = json_object_get(was, "i"))) return below(r, 10) == 0 ? mutated_float(r) : mutated_int(json_integer_value(v), r);
+  if ((v = json_object_get(was, "i")))
+    return below(r, 10) == 0 ? mutated_float(r) : mutated_int(json_integer_value(v), r);
   if (json_object_get(was, "f")) return mutated_float(r);
   if ((v = json_object_get(was, "b"))) return json_pack("{s:b}", "b", !json_is_true(v));
   const char *key = json_object_iter_key(json_object_iter(was));

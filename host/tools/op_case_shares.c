@@ -15,8 +15,15 @@ static aot_node_t find_call(aot_prog_t *prog, aot_op_t op, aot_node_info_t *out)
 
 /* types: room for the operands and the results. */
 static aot_status_t ask(aot_prog_t *prog, const aot_node_info_t *n, aot_type_t *types, uint32_t *out) {
-  const aot_call_t call = {.struct_size = sizeof call, .args = n->args, .n_args = n->n_args, .operands = types,
-                           .n_operands = n->n_operands, .results = types + n->n_operands, .n_results = n->n_results};
+  const aot_call_t call = {
+      .struct_size = sizeof call,
+      .args = n->args,
+      .n_args = n->n_args,
+      .operands = types,
+      .n_operands = n->n_operands,
+      .results = types + n->n_operands,
+      .n_results = n->n_results,
+  };
   for (uint32_t k = 0; k < n->n_operands; k++)
     if (n->operands[k] != AOT_NO_ID) AOT_TRY(aoth_graph_value_type(prog, (aot_value_t){n->operands[k]}, &types[k]));
   for (uint32_t i = 0; i < n->n_results; i++)
@@ -25,7 +32,8 @@ static aot_status_t ask(aot_prog_t *prog, const aot_node_info_t *n, aot_type_t *
 }
 
 /* The recording's name of an operand, counted from 1; NULL: none. */
-static const char *path_of(aot_prog_t *prog, const aoth_case_program_t *program, const aot_node_info_t *n, uint32_t operand) {
+static const char *path_of(aot_prog_t *prog, const aoth_case_program_t *program, const aot_node_info_t *n,
+                           uint32_t operand) {
   const aot_graph_t graph = aoth_graph_graph_find(prog, AOT_GRAPH_FORWARD);
   const aot_port_t *inputs = aoth_graph_inputs(prog, graph);
   for (uint32_t i = 0; operand && i < program->n_inputs && i < aoth_graph_n_inputs(prog, graph); i++)
@@ -41,8 +49,8 @@ static int agrees(json_t *recorded, const char *path) {
 
 static const char *said(const char *path) { return path ? path : "nothing"; }
 
-aot_status_t aoth_case_shares(aot_prog_t *prog, aot_op_t op, const aoth_case_program_t *program, json_t *recorded, char *out_why,
-                              size_t capacity) {
+aot_status_t aoth_case_shares(aot_prog_t *prog, aot_op_t op, const aoth_case_program_t *program, json_t *recorded,
+                              char *out_why, size_t capacity) {
   aot_node_info_t n = {.struct_size = sizeof n};
   if (find_call(prog, op, &n).id == AOT_NO_ID) return AOT_E_NOT_FOUND;
   aot_type_t *types = calloc((size_t)n.n_operands + n.n_results + 1, sizeof *types);
@@ -52,8 +60,8 @@ aot_status_t aoth_case_shares(aot_prog_t *prog, aot_op_t op, const aoth_case_pro
     json_t *wanted = json_array_get(recorded, i);
     const char *path = path_of(prog, program, &n, memory[i]);
     if (agrees(wanted, path)) continue;
-    snprintf(out_why, capacity, "result %u shares memory with %s by the operator set, with %s when recorded", i, said(path),
-             said(json_string_value(wanted)));
+    snprintf(out_why, capacity, "result %u shares memory with %s by the operator set, with %s when recorded", i,
+             said(path), said(json_string_value(wanted)));
     status = AOT_E_INVALID;
   }
   free(types);

@@ -7,8 +7,8 @@
  *       out user_output 0 = %y0
  *     }
  *
- * The text form is the host's own way to make programs: defaults, keyword arguments and wrong arguments are its business, and
- * a case that fails can be looked at as a program. Linear in the case. */
+ * The text form is the host's own way to make programs: defaults, keyword arguments and wrong arguments are its
+ * business, and a case that fails can be looked at as a program. Linear in the case. */
 #include <tools/op_case_text.h>
 
 #include <aot/inline.h>
@@ -105,9 +105,10 @@ static const char *dtype_word(const char *name) {
   static const struct {
     const char *name;
     int32_t dtype;
-  } names[] = {{"float32", AOT_F32}, {"float64", AOT_F64}, {"float16", AOT_F16}, {"bfloat16", AOT_BF16}, {"int64", AOT_I64},
-               {"int32", AOT_I32},   {"int16", AOT_I16},   {"int8", AOT_I8},     {"uint8", AOT_U8},      {"uint64", AOT_U64},
-               {"bool", AOT_BOOL},   {"complex64", AOT_C64}, {"complex128", AOT_C128}};
+  } names[] = {{"float32", AOT_F32},    {"float64", AOT_F64}, {"float16", AOT_F16}, {"bfloat16", AOT_BF16},
+               {"int64", AOT_I64},      {"int32", AOT_I32},   {"int16", AOT_I16},   {"int8", AOT_I8},
+               {"uint8", AOT_U8},       {"uint64", AOT_U64},  {"bool", AOT_BOOL},   {"complex64", AOT_C64},
+               {"complex128", AOT_C128}};
   for (size_t i = 0; name && i < sizeof names / sizeof *names; i++)
     if (strcmp(name, names[i].name) == 0) return aot_dtype_name(names[i].dtype);
   return NULL;
@@ -212,12 +213,15 @@ static int put_arguments(writer_t *w, json_t *one, const aot_op_desc_t *op) {
 }
 
 /* One output, None: what a call that gives nothing is recorded with. */
-static int is_nothing(json_t *outputs) { return json_array_size(outputs) == 1 && json_is_null(json_array_get(outputs, 0)); }
+static int is_nothing(json_t *outputs) {
+  return json_array_size(outputs) == 1 && json_is_null(json_array_get(outputs, 0));
+}
 
 /* The outputs are the results, or what an operator without results has written. */
 static int put_call(writer_t *w, json_t *one, const aot_op_desc_t *op) {
   json_t *outputs = json_object_get(one, "outputs");
-  const size_t n_out = !op->n_results && is_nothing(outputs) ? 0 : json_array_size(outputs), n_named = op->n_results ? n_out : 0;
+  const size_t n_out = !op->n_results && is_nothing(outputs) ? 0 : json_array_size(outputs),
+               n_named = op->n_results ? n_out : 0;
   for (size_t k = 0; k < n_named; k++) aoth_text_f(&w->call, "%s%%y%u", k ? ", " : "  ", (unsigned)k);
   aoth_text_f(&w->call, "%s%s", n_named ? " = " : "  ", json_string_value(json_object_get(one, "op")));
   if (!put_arguments(w, one, op)) return 0;
@@ -229,15 +233,17 @@ static int put_call(writer_t *w, json_t *one, const aot_op_desc_t *op) {
   return 1;
 }
 
-int aoth_case_write(json_t *one, const aot_op_desc_t *op, const aoth_st_t *data, int with_grad, aoth_case_program_t *out) {
+int aoth_case_write(json_t *one, const aot_op_desc_t *op, const aoth_st_t *data, int with_grad,
+                    aoth_case_program_t *out) {
   writer_t w = {.out = out, .data = data, .with_grad = with_grad};
   memset(out, 0, sizeof *out);
   int ok = put_call(&w, one, op);
   if (ok)
     aoth_text_f(&out->text, "aot 1\nproperties imported%s\n\n%s\ngraph @main forward {\n%s%s}\n",
-                op->flags & AOT_OP_WRITES ? "" : " functional", w.leaves.data ? w.leaves.data : "", w.inputs.data ? w.inputs.data : "",
-                w.call.data ? w.call.data : "");
-  if (ok && (out->text.failed || w.call.failed || w.leaves.failed || w.inputs.failed)) ok = fail(&w, "list", "no memory");
+                op->flags & AOT_OP_WRITES ? "" : " functional", w.leaves.data ? w.leaves.data : "",
+                w.inputs.data ? w.inputs.data : "", w.call.data ? w.call.data : "");
+  if (ok && (out->text.failed || w.call.failed || w.leaves.failed || w.inputs.failed))
+    ok = fail(&w, "list", "no memory");
   aoth_text_deinit(&w.leaves);
   aoth_text_deinit(&w.inputs);
   aoth_text_deinit(&w.call);

@@ -1,5 +1,6 @@
-/* Running recorded calls (op_cases.h). A case is written as a program, parsed into the session, taken through the stages,
- * run by a step, compared. Every case gets a sink of its own, so that a failure's reason is what was said about it. */
+/* Running recorded calls (op_cases.h). A case is written as a program, parsed into the session, taken through the
+ * stages, run by a step, compared. Every case gets a sink of its own, so that a failure's reason is what was said
+ * about it. */
 #include <tools/op_cases.h>
 
 #include <aot/inline.h>
@@ -25,8 +26,9 @@ struct aoth_op_cases {
 
 const char *aoth_case_verdict(int verdict) {
   static const char *const names[AOTH_N_CASE_VERDICTS] = {
-      "passed",        "none recorded",          "listed exception", "malformed case", "unknown operator", "arguments refused",
-      "no derivative", "refused by the backend", "fails when run",   "another type",   "differs",          "shares otherwise"};
+      "passed",           "none recorded",     "listed exception", "malformed case",
+      "unknown operator", "arguments refused", "no derivative",    "refused by the backend",
+      "fails when run",   "another type",      "differs",          "shares otherwise"};
   return verdict >= 0 && verdict < AOTH_N_CASE_VERDICTS ? names[verdict] : "";
 }
 
@@ -54,8 +56,8 @@ static aot_status_t check_cases(const char *path, json_t *cases, aoth_sink_t *si
     if (json_is_string(json_object_get(one, "id")) && json_is_string(json_object_get(one, "op")) &&
         json_is_array(json_object_get(one, "args")) && json_is_array(json_object_get(one, "outputs")))
       continue;
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &where, "cases.case", "case %u of the list lacks id, op, args or outputs",
-                     (unsigned)i);
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, &where, "cases.case",
+                     "case %u of the list lacks id, op, args or outputs", (unsigned)i);
     return AOT_E_INVALID;
   }
   return AOT_OK;
@@ -77,15 +79,18 @@ aot_status_t aoth_op_cases_open(const char *path, const char *data, aoth_sink_t 
   aot_status_t status = AOT_OK;
   c->cases = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
   if (!c->cases) {
-    const aoth_where_t where = {.file = path,
-                                .line = error.line > 0 ? (uint32_t)error.line : 0,
-                                .column = error.column > 0 ? (uint32_t)error.column : 0};
+    const aoth_where_t where = {
+        .file = path,
+        .line = error.line > 0 ? (uint32_t)error.line : 0,
+        .column = error.column > 0 ? (uint32_t)error.column : 0,
+    };
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, &where, "cases.json", "%s", error.text);
     status = AOT_E_INVALID;
   }
   if (status == AOT_OK) status = check_cases(path, c->cases, sink);
   char *by_default = data ? NULL : beside(path, "data.safetensors");
-  if (status == AOT_OK) status = data || by_default ? aoth_st_open(data ? data : by_default, sink, &c->data) : AOT_E_EXHAUSTED;
+  if (status == AOT_OK)
+    status = data || by_default ? aoth_st_open(data ? data : by_default, sink, &c->data) : AOT_E_EXHAUSTED;
   free(by_default);
   if (status == AOT_OK) status = read_exceptions(c, path, sink);
   if (status == AOT_OK) *out = c;
@@ -158,7 +163,8 @@ static aot_status_t parse(running_t *r) {
   s->ctx.stage = NULL;
   s->ctx.n_diags = 0;
   s->report = (aoth_report_t){.arena = s->arena};
-  AOT_TRY(aoth_parse(s->now.prog, json_string_value(json_object_get(r->one, "id")), r->program.text.data, r->program.text.size));
+  AOT_TRY(aoth_parse(s->now.prog, json_string_value(json_object_get(r->one, "id")), r->program.text.data,
+                     r->program.text.size));
   return aoth_verify(s->now.prog, aoth_prog_properties(s->now.prog));
 }
 
@@ -169,7 +175,8 @@ static int stage(running_t *r, const aoth_stage_t *stage_of, int verdict) {
 
 static int check_shares(running_t *r, aot_op_t op) {
   json_t *recorded = json_object_get(r->one, "shares");
-  const char *id = json_string_value(json_object_get(r->one, "id")), *name = json_string_value(json_object_get(r->one, "op"));
+  const char *id = json_string_value(json_object_get(r->one, "id")),
+             *name = json_string_value(json_object_get(r->one, "op"));
   char why[200];
   if (!recorded || aoth_case_exception(&r->cases->exceptions, id, name, "shares")) return 1;
   const aot_status_t status = aoth_case_shares(r->s->now.prog, op, &r->program, recorded, why, sizeof why);
@@ -208,7 +215,8 @@ static int build(running_t *r, int with_grad) {
     if (!stage(r, &stages->gradient[i], AOTH_CASE_NO_DERIVATIVE)) return 0;
   if (!stage(r, stages->backend, AOTH_CASE_REFUSED)) return 0;
   const aoth_exec_t run = {.self = r->s, .run = exec};
-  if (aoth_step_create(r->s->now.prog, &run, r->s->config.sink, &r->step) != AOT_OK) return failed_as_told(r, AOTH_CASE_RUN);
+  if (aoth_step_create(r->s->now.prog, &run, r->s->config.sink, &r->step) != AOT_OK)
+    return failed_as_told(r, AOTH_CASE_RUN);
   if (aoth_step_forward(r->step, r->program.inputs, r->program.n_inputs) != AOT_OK)
     return failed_as_told(r, AOTH_CASE_RUN);
   return 1;
@@ -235,9 +243,10 @@ static double tolerance(int32_t dtype, int is_gradient) {
 
 /* ---- listed exceptions ---- */
 
-/* Where place `index` along `dim` stands in x, for the element `at` of a result that has x's sizes but for that dimension, or
- * lacks it. -1: outside. */
-static int64_t picked_place(const aoth_tensor_t *x, int32_t dim, const aoth_tensor_t *places, const int64_t *at, int64_t index) {
+/* Where place `index` along `dim` stands in x, for the element `at` of a result that has x's sizes but for that
+ * dimension, or lacks it. -1: outside. */
+static int64_t picked_place(const aoth_tensor_t *x, int32_t dim, const aoth_tensor_t *places, const int64_t *at,
+                            int64_t index) {
   int64_t flat = 0;
   int32_t from = 0;
   for (int32_t d = 0; d < x->rank; d++) {
@@ -261,7 +270,8 @@ static int picks_values(const aoth_tensor_t *places, const aoth_tensor_t *x, int
   int ok = places->rank == values->rank && (places->rank == x->rank || places->rank + 1 == x->rank);
   uint8_t *seen = calloc((size_t)aoth_tensor_numel(x) + 1, 1);
   for (int64_t e = 0; ok && seen && e < aoth_tensor_numel(places); e++) {
-    const int64_t place = picked_place(x, dim, places, at, (int64_t)aoth_tensor_load(places->dtype, element_at(places, e)));
+    const int64_t place =
+        picked_place(x, dim, places, at, (int64_t)aoth_tensor_load(places->dtype, element_at(places, e)));
     ok = place >= 0 && !seen[place];
     if (ok) {
       const double is = aoth_tensor_load(x->dtype, element_at(x, place));
@@ -412,8 +422,7 @@ static void run_gradients(running_t *r) {
   const char *path;
   json_t *value;
   if (!build(r, 1) || !run_backward(r)) return;
-  json_object_foreach(json_object_get(r->one, "grads"), path, value)
-    if (!compare_gradient(r, path, value)) return;
+  json_object_foreach(json_object_get(r->one, "grads"), path, value) if (!compare_gradient(r, path, value)) return;
 }
 
 /* ---- one case ---- */
@@ -461,7 +470,8 @@ static void run_mutant(running_t *r) {
 static int end_of(const running_t *r, const aoth_case_part_t *part) {
   if (r->is_large) return AOTH_MUTANT_LARGE;
   if (part->verdict == AOTH_CASE_PASSED) return AOTH_MUTANT_RAN;
-  return strstr(part->why, "misbehaving plugin") || strstr(part->why, "failed without a word") ? AOTH_MUTANT_BAD : AOTH_MUTANT_REFUSED;
+  return strstr(part->why, "misbehaving plugin") || strstr(part->why, "failed without a word") ? AOTH_MUTANT_BAD
+                                                                                               : AOTH_MUTANT_REFUSED;
 }
 
 void aoth_op_cases_run_mutant(const aoth_op_cases_t *c, uint32_t i, uint64_t seed, uint32_t number, aoth_session_t *s,

@@ -1,29 +1,31 @@
 /* Recorded calls of single operators, run through a backend.
  *
- * A file of cases (JSON, docs/PIPELINE.md) names operators, arguments and results; the tensors stand in a safetensors file beside
- * it. Each case becomes a program of one node whose tensor arguments are user inputs. What the opset says of the memory that
- * results share is compared, then it runs forward through the backend alone; one with recorded gradients is built again and runs
- * through the stages that make a backward graph.
+ * A file of cases (JSON, docs/PIPELINE.md) names operators, arguments and results; the tensors stand in a safetensors
+ * file beside it. Each case becomes a program of one node whose tensor arguments are user inputs. What the opset says
+ * of the memory that results share is compared, then it runs forward through the backend alone; one with recorded
+ * gradients is built again and runs through the stages that make a backward graph.
  *
- * Nothing is left out: a case that cannot run is a failure with its reason, a result that need not agree is listed with its own.
- * Complaints of plugins are kept from the terminal, the first becomes the reason. */
+ * Nothing is left out: a case that cannot run is a failure with its reason, a result that need not agree is listed with
+ * its own. Complaints of plugins are kept from the terminal, the first becomes the reason. */
 #ifndef AOTH_OP_CASES_H
 #define AOTH_OP_CASES_H
 
 #include <pipeline/pipeline.h>
 
 #define AOTH_CASE_PASSED 0
-#define AOTH_CASE_ABSENT 1         /* gradients: none were recorded */
-#define AOTH_CASE_LISTED 2         /* differs, as a line of exceptions.txt says it may (op_case_exceptions.h) */
-#define AOTH_CASE_MALFORMED 3      /* this and those after it: failures. The file's fault: a tensor that is not there, .. */
-#define AOTH_CASE_UNKNOWN 4        /* no opset has the operator */
-#define AOTH_CASE_ARGUMENTS 5      /* the opset refuses the arguments */
-#define AOTH_CASE_NO_DERIVATIVE 6  /* a stage before the backend fails */
-#define AOTH_CASE_REFUSED 7        /* the backend does not take it */
-#define AOTH_CASE_RUN 8            /* it fails when run */
-#define AOTH_CASE_TYPE 9           /* another dtype or other sizes than recorded */
-#define AOTH_CASE_DIFFERS 10       /* numbers outside tolerance */
-#define AOTH_CASE_SHARES 11        /* a result shares memory with another argument than recorded, by what the opset says */
+#define AOTH_CASE_ABSENT 1 /* gradients: none were recorded */
+#define AOTH_CASE_LISTED 2 /* differs, as a line of exceptions.txt says it may (op_case_exceptions.h) */
+/* this and those after it: failures. The file's fault: a tensor that is not there, .. */
+#define AOTH_CASE_MALFORMED 3
+#define AOTH_CASE_UNKNOWN 4       /* no opset has the operator */
+#define AOTH_CASE_ARGUMENTS 5     /* the opset refuses the arguments */
+#define AOTH_CASE_NO_DERIVATIVE 6 /* a stage before the backend fails */
+#define AOTH_CASE_REFUSED 7       /* the backend does not take it */
+#define AOTH_CASE_RUN 8           /* it fails when run */
+#define AOTH_CASE_TYPE 9          /* another dtype or other sizes than recorded */
+#define AOTH_CASE_DIFFERS 10      /* numbers outside tolerance */
+/* a result shares memory with another argument than recorded, by what the opset says */
+#define AOTH_CASE_SHARES 11
 #define AOTH_N_CASE_VERDICTS 12
 const char *aoth_case_verdict(int verdict); /* "passed", "refused by the backend", .. */
 
@@ -41,8 +43,8 @@ typedef struct aoth_case_result {
 
 typedef struct aoth_op_cases aoth_op_cases_t;
 
-/* data NULL: data.safetensors beside `path`. exceptions.txt beside `path`, if there is one, is read too. Trouble with the files is
- * told to sink. */
+/* data NULL: data.safetensors beside `path`. exceptions.txt beside `path`, if there is one, is read too. Trouble with
+ * the files is told to sink. */
 aot_status_t aoth_op_cases_open(const char *path, const char *data, aoth_sink_t *sink, aoth_op_cases_t **out);
 void aoth_op_cases_close(aoth_op_cases_t *c); /* NULL is fine */
 uint32_t aoth_op_cases_count(const aoth_op_cases_t *c);

@@ -105,17 +105,18 @@ static void note(report_t *r, row_t *row, const aoth_case_result_t *c, int is_gr
   r->reasons[is_gradient][p->verdict]++;
   json_array_append_new(fails(p) ? r->failures : r->listed,
                         json_pack("{s:s, s:s, s:s, s:s, s:s}", "id", c->id, "operator", c->op, "direction",
-                                  is_gradient ? "gradients" : "forward", "reason", aoth_case_verdict(p->verdict), "message",
-                                  p->why));
+                                  is_gradient ? "gradients" : "forward", "reason", aoth_case_verdict(p->verdict),
+                                  "message", p->why));
   if (row->first_id && (row->first_fails || !fails(p))) return;
   row->first_id = c->id;
   row->first_fails = fails(p);
-  snprintf(row->first_why, sizeof row->first_why, "%s%s: %s", is_gradient ? "gradients: " : "", aoth_case_verdict(p->verdict),
-           p->why);
+  snprintf(row->first_why, sizeof row->first_why, "%s%s: %s", is_gradient ? "gradients: " : "",
+           aoth_case_verdict(p->verdict), p->why);
 }
 
 static void add(report_t *r, const aoth_case_result_t *c) {
-  row_t *row = r->n_rows && strcmp(r->rows[r->n_rows - 1].op, c->op) == 0 ? &r->rows[r->n_rows - 1] : &r->rows[r->n_rows++];
+  row_t *row =
+      r->n_rows && strcmp(r->rows[r->n_rows - 1].op, c->op) == 0 ? &r->rows[r->n_rows - 1] : &r->rows[r->n_rows++];
   row->op = c->op;
   count(&row->forward, &c->forward);
   count(&row->gradients, &c->gradients);
@@ -129,42 +130,44 @@ static void add(report_t *r, const aoth_case_result_t *c) {
 /* ---- telling ---- */
 
 static void print_rows(const report_t *r) {
-  printf("%-48s %7s %9s %9s %9s  first case that fails or is excepted\n", "operator", "forward", "gradients", "error", "grad err");
+  printf("%-48s %7s %9s %9s %9s  first case that fails or is excepted\n", "operator", "forward", "gradients", "error",
+         "grad err");
   for (uint32_t i = 0; i < r->n_rows; i++) {
     const row_t *w = &r->rows[i];
     char forward[24], gradients[24], error[24] = "-";
     snprintf(forward, sizeof forward, "%u/%u", w->forward.passed, w->forward.n);
     snprintf(gradients, sizeof gradients, "%u/%u", w->gradients.passed, w->gradients.n);
     if (w->gradients.n) snprintf(error, sizeof error, "%.2g", w->gradients.error);
-    printf("%-48s %7s %9s %9.2g %9s  %s%s%s\n", w->op, forward, w->gradients.n ? gradients : "-", w->forward.error, error,
-           w->first_id ? w->first_id : "", w->first_id ? " " : "", w->first_why);
+    printf("%-48s %7s %9s %9.2g %9s  %s%s%s\n", w->op, forward, w->gradients.n ? gradients : "-", w->forward.error,
+           error, w->first_id ? w->first_id : "", w->first_id ? " " : "", w->first_why);
   }
 }
 
 static void print_totals(const report_t *r) {
-  printf("%u cases of %u operators on %s: forward %u of %u, gradients %u of %u; %u cases fail, %u results are excepted\n",
-         r->n_cases, r->n_rows, r->line->backend, r->forward.passed, r->forward.n, r->gradients.passed, r->gradients.n,
-         r->n_failed, r->forward.listed + r->gradients.listed);
+  printf(
+      "%u cases of %u operators on %s: forward %u of %u, gradients %u of %u; %u cases fail, %u results are excepted\n",
+      r->n_cases, r->n_rows, r->line->backend, r->forward.passed, r->forward.n, r->gradients.passed, r->gradients.n,
+      r->n_failed, r->forward.listed + r->gradients.listed);
   for (int v = AOTH_CASE_ABSENT + 1; v < AOTH_N_CASE_VERDICTS; v++)
     if (r->reasons[0][v] || r->reasons[1][v])
       printf("  %-22s forward %u, gradients %u\n", aoth_case_verdict(v), r->reasons[0][v], r->reasons[1][v]);
 }
 
 static json_t *tally_json(const tally_t *t) {
-  return json_pack("{s:i, s:i, s:i, s:o}", "cases", (int)t->n, "passed", (int)t->passed, "excepted", (int)t->listed, "worst",
-                   number_or_null(t->error));
+  return json_pack("{s:i, s:i, s:i, s:o}", "cases", (int)t->n, "passed", (int)t->passed, "excepted", (int)t->listed,
+                   "worst", number_or_null(t->error));
 }
 
 static json_t *report_json(const report_t *r) {
   json_t *rows = json_array();
   for (uint32_t i = 0; i < r->n_rows; i++)
     json_array_append_new(rows, json_pack("{s:s, s:o, s:o, s:s?}", "operator", r->rows[i].op, "forward",
-                                          tally_json(&r->rows[i].forward), "gradients", tally_json(&r->rows[i].gradients),
-                                          "first_failing", r->rows[i].first_id));
+                                          tally_json(&r->rows[i].forward), "gradients",
+                                          tally_json(&r->rows[i].gradients), "first_failing", r->rows[i].first_id));
   return json_pack("{s:s, s:s, s:b, s:i, s:i, s:o, s:o, s:o, s:O, s:O}", "cases", r->line->cases, "backend",
                    r->line->backend, "ok", r->n_failed == 0, "n_cases", (int)r->n_cases, "n_failed", (int)r->n_failed,
-                   "forward", tally_json(&r->forward), "gradients", tally_json(&r->gradients), "operators", rows, "failures",
-                   r->failures, "exceptions", r->listed);
+                   "forward", tally_json(&r->forward), "gradients", tally_json(&r->gradients), "operators", rows,
+                   "failures", r->failures, "exceptions", r->listed);
 }
 
 typedef struct chain {
@@ -177,7 +180,8 @@ static aot_status_t prepare(report_t *r, chain_t *c) {
   c->stages = (aoth_case_stages_t){.functional = &c->functional, .gradient = c->gradient, .backend = &c->backend};
   AOT_TRY(aoth_stage_of_unit(s, r->line->backend, "backend/2", NULL, &c->backend));
   AOT_TRY(aoth_stage_of_unit(s, "functionalize", "pass/1", NULL, &c->functional));
-  AOT_TRY(resolve_list(s, r->line->stages ? r->line->stages : "autograd,partition-default", c->gradient, &c->stages.n_gradient));
+  AOT_TRY(resolve_list(s, r->line->stages ? r->line->stages : "autograd,partition-default", c->gradient,
+                       &c->stages.n_gradient));
   AOT_TRY(aoth_op_cases_open(r->line->cases, r->line->data, r->line->cli.sink, &r->cases));
   AOT_TRY(choose_cases(r));
   return aoth_session_open_every_opset(s);
@@ -212,7 +216,8 @@ aot_status_t aoth_ops_cases_run(aoth_ops_line_t *line, int as_text, json_t **out
 /* ---- with changed arguments ---- */
 
 static aot_status_t run_mutants(report_t *r, uint32_t *out_bad) {
-  static const char *const ends[AOTH_N_MUTANT_ENDS] = {"ran", "refused with a reason", "too large to run", "went wrong"};
+  static const char *const ends[AOTH_N_MUTANT_ENDS] = {"ran", "refused with a reason", "too large to run",
+                                                       "went wrong"};
   uint64_t n[AOTH_N_MUTANT_ENDS] = {0};
   chain_t chain;
   aoth_mutant_t m;
@@ -220,7 +225,8 @@ static aot_status_t run_mutants(report_t *r, uint32_t *out_bad) {
   AOT_TRY(prepare(r, &chain));
   for (uint32_t i = 0; i < r->n_cases; i++)
     for (uint32_t k = 0; k < r->line->n_mutants; k++) {
-      aoth_op_cases_run_mutant(r->cases, r->order[i], r->line->mutant_seed, k, r->line->cli.session, &chain.stages, programs, &m);
+      aoth_op_cases_run_mutant(r->cases, r->order[i], r->line->mutant_seed, k, r->line->cli.session, &chain.stages,
+                               programs, &m);
       n[m.end]++;
       if (programs) printf("; %s%s%s\n\n", ends[m.end], *m.why ? ": " : "", m.why);
       if (m.end == AOTH_MUTANT_BAD) printf("%s %s: %s\n", m.id, aoth_op_cases_op(r->cases, r->order[i]), m.why);
@@ -228,7 +234,8 @@ static aot_status_t run_mutants(report_t *r, uint32_t *out_bad) {
     }
   printf("%u cases changed in %llu ways each (seed %llu) on %s:", r->n_cases, (unsigned long long)r->line->n_mutants,
          (unsigned long long)r->line->mutant_seed, r->line->backend);
-  for (int end = 0; end < AOTH_N_MUTANT_ENDS; end++) printf("%s %llu %s", end ? "," : "", (unsigned long long)n[end], ends[end]);
+  for (int end = 0; end < AOTH_N_MUTANT_ENDS; end++)
+    printf("%s %llu %s", end ? "," : "", (unsigned long long)n[end], ends[end]);
   printf("\n");
   *out_bad = n[AOTH_MUTANT_BAD] > 0;
   return AOT_OK;

@@ -1,5 +1,5 @@
-/* aothost ops --markdown F: the operators as a page, a table a group, and the recorded cases that do not pass. The page holds
- * nothing that depends on the machine: no times, no paths, no sizes of errors. */
+/* aothost ops --markdown F: the operators as a page, a table a group, and the recorded cases that do not pass. The page
+ * holds nothing that depends on the machine: no times, no paths, no sizes of errors. */
 #include <tools/ops_table.h>
 
 #include <errno.h>
@@ -8,9 +8,9 @@
 
 typedef struct page {
   const aoth_ops_table_t *table;
-  const json_t *cases;    /* NULL: not run */
-  json_t *case_rows;      /* by operator */
-  aoth_op_row_t *rows;    /* the table's, by group, then name */
+  const json_t *cases; /* NULL: not run */
+  json_t *case_rows;   /* by operator */
+  aoth_op_row_t *rows; /* the table's, by group, then name */
   FILE *out;
 } page_t;
 
@@ -43,7 +43,9 @@ static void answer_cell(FILE *out, aoth_op_answer_t a) {
   cell(out, text, strlen(text));
 }
 
-static long whole(const json_t *object, const char *key) { return (long)json_integer_value(json_object_get(object, key)); }
+static long whole(const json_t *object, const char *key) {
+  return (long)json_integer_value(json_object_get(object, key));
+}
 
 /* "7/8", or "-" without a case. */
 static void tally_cell(FILE *out, const json_t *tally) {
@@ -87,8 +89,8 @@ static void write_row(const page_t *p, const aoth_op_row_t *r) {
 
 static void write_group_head(const page_t *p, const aoth_op_row_t *first, uint32_t n) {
   const aoth_ops_table_t *t = p->table;
-  fprintf(p->out, "\n## %.*s\n\n%u operator%s.\n\n| operator | schema | shape rule | decomposes |", (int)first->desc->group.size,
-          first->desc->group.data, n, n == 1 ? "" : "s");
+  fprintf(p->out, "\n## %.*s\n\n%u operator%s.\n\n| operator | schema | shape rule | decomposes |",
+          (int)first->desc->group.size, first->desc->group.data, n, n == 1 ? "" : "s");
   uint32_t columns = 5 + t->n_gradients + t->n_backends + (p->cases ? 2 : 0);
   for (uint32_t u = 0; u < t->n_gradients; u++) fprintf(p->out, " gradient (%s) |", t->gradients[u].unit->id);
   for (uint32_t u = 0; u < t->n_backends; u++) fprintf(p->out, " %s |", t->backends[u].unit->id);
@@ -145,10 +147,12 @@ static const char *text_of(const json_t *object, const char *key) {
   return text ? text : "";
 }
 
-/* How much of a failure's message the page shows: the first of its lines (they are joined by ";  "). Numbers of one that differs
+/* How much of a failure's message the page shows: the first of its lines (they are joined by ";  "). Numbers of one
+ *                                                                                                that differs
  * are the machine's, and "unknown operator" says all. */
 static size_t message_size(const json_t *failure) {
-  const char *reason = text_of(failure, "reason"), *message = text_of(failure, "message"), *end = strstr(message, ";  ");
+  const char *reason = text_of(failure, "reason"), *message = text_of(failure, "message"),
+             *end = strstr(message, ";  ");
   if (strcmp(reason, "differs") == 0 || strcmp(reason, "unknown operator") == 0) return 0;
   return end ? (size_t)(end - message) : strlen(message);
 }
@@ -157,7 +161,8 @@ static size_t message_size(const json_t *failure) {
 static void failure_row(const json_t *f, aoth_text_t *row) {
   const char *message = text_of(f, "message");
   const size_t size = message_size(f);
-  aoth_text_f(row, "| `%s` | %s | %s%s", text_of(f, "operator"), text_of(f, "direction"), text_of(f, "reason"), size ? ": " : "");
+  aoth_text_f(row, "| `%s` | %s | %s%s", text_of(f, "operator"), text_of(f, "direction"), text_of(f, "reason"),
+              size ? ": " : "");
   for (size_t i = 0; i < size; i++) {
     if (message[i] == '|') aoth_text_add(row, "\\", 1);
     aoth_text_add(row, message[i] == '\n' ? " " : &message[i], 1);
@@ -192,11 +197,12 @@ static void write_list(const page_t *p, const char *list, const char *title) {
 
 static void write_head(const page_t *p) {
   fputs("# Operators\n\n"
-        "Written by `cmake --build build --target operators_doc`; the test `operators_doc_is_current` fails when it is not what\n"
-        "the code says. How to get the same of another backend: docs/PLUGINS.md, \"What does my backend support\".\n\n"
-        "Gradient: yes: there is a rule; functional, decomposed: of what it becomes first; none: there is nothing to\n"
-        "differentiate; no. Backend: native; functional: written arguments go first; kernel: an opset brings one; decomposed:\n"
-        "refused nodes are taken apart; no. These are answers by name; a node with an unusual dtype or size may still be refused.\n\n",
+        "Written by `cmake --build build --target operators_doc`; the test `operators_doc_is_current` fails when it\n"
+        "is not what the code says. How to get the same of another backend: docs/PLUGINS.md, \"What does my backend\n"
+        "support\".\n Gradient: yes: there is a rule; functional, decomposed: of what it becomes first; none: there\n"
+        "is nothing to differentiate; no. Backend: native; functional: written arguments go first; kernel: an opset\n"
+        "brings one; decomposed: refused nodes are taken apart; no. These are answers by name; a node with an\n"
+        "unusual dtype or size may still be refused.\n\n",
         p->out);
   write_totals(p);
 }
@@ -225,7 +231,8 @@ static aot_status_t fill(page_t *p) {
     const int bad = ferror(p->out);
     if (fclose(p->out) == 0 && !bad) return AOT_OK;
   }
-  aoth_sink_report(t->line->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.write", "cannot write %s: %s", path, strerror(errno));
+  aoth_sink_report(t->line->cli.sink, AOT_SEVERITY_ERROR, NULL, "cli.write", "cannot write %s: %s", path,
+                   strerror(errno));
   return AOT_E_UNAVAILABLE;
 }
 

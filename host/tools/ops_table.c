@@ -1,5 +1,5 @@
-/* The host knows no operator: all of this is descriptors, and what units say of themselves. What a unit does not name is derived
- * from the operator's marks, schema and opset; the words promise no more than that. */
+/* The host knows no operator: all of this is descriptors, and what units say of themselves. What a unit does not name
+ * is derived from the operator's marks, schema and opset; the words promise no more than that. */
 #include <tools/ops_table.h>
 
 #include <aot/ext/derivative.h>
@@ -32,7 +32,8 @@ static aot_status_t check_names(const aoth_ops_table_t *t) {
     aot_str_t near = {NULL, 0};
     const int found = aoth_ops_nearest(t->s->ops, aot_str(cli->positional[i]), &near);
     aoth_sink_report(cli->sink, AOT_SEVERITY_ERROR, NULL, "ops.unknown", "no operator '%s'%s%.*s%s", cli->positional[i],
-                     found ? "; did you mean '" : "", found ? (int)near.size : 0, found ? near.data : "", found ? "'?" : "");
+                     found ? "; did you mean '" : "", found ? (int)near.size : 0, found ? near.data : "",
+                     found ? "'?" : "");
     status = AOT_E_NOT_FOUND;
   }
   return status;
@@ -81,8 +82,13 @@ static aot_status_t choose(aoth_ops_table_t *t) {
   for (uint32_t i = 1, opset = 0, end = 1; i < n; i++) {
     while (opset < t->s->n_opsets && i >= end) end += (uint32_t)t->s->opsets[opset++].table.opset.n_ops;
     const aot_op_desc_t *d = aoth_ops_desc(t->s->ops, (aot_op_t){i});
-    aoth_op_row_t row = {d, name_of(t->s, d), opset ? t->s->opsets[opset - 1].unit->id : "", infos[i],
-                         NULL, aoth_ops_kernel(t->s->ops, d->name) != NULL, derived[i]};
+    aoth_op_row_t row = {d,
+                         name_of(t->s, d),
+                         opset ? t->s->opsets[opset - 1].unit->id : "",
+                         infos[i],
+                         NULL,
+                         aoth_ops_kernel(t->s->ops, d->name) != NULL,
+                         derived[i]};
     if (!row.name) return AOT_E_EXHAUSTED;
     if (!aoth_ops_chosen(&t->line->cli, row.name)) continue;
     AOT_TRY(find_twin(t, infos, &row, &row.twin));
@@ -106,8 +112,9 @@ static aot_status_t ask_unit(aoth_ops_table_t *t, aoth_unit_t *u) {
   if (u->shadowed_by || *n == AOTH_MAX_UNITS || (!is_backend && strcmp(u->kind, "pass/1") != 0)) return AOT_OK;
   if (is_backend && !backend_chosen(t->line, u->id)) return AOT_OK;
   if (aoth_plugin_open(t->s->registry, u->plugin, t->s->arena, NULL, NULL) != AOT_OK) {
-    aoth_sink_report(t->line->cli.sink, AOT_SEVERITY_WARNING, NULL, "load.refused", "%s is left out: cannot load %s: %s", u->id,
-                     u->plugin->path, u->plugin->why ? u->plugin->why : "");
+    aoth_sink_report(t->line->cli.sink, AOT_SEVERITY_WARNING, NULL, "load.refused",
+                     "%s is left out: cannot load %s: %s", u->id, u->plugin->path,
+                     u->plugin->why ? u->plugin->why : "");
     return AOT_OK;
   }
   if (!is_backend && !(u->has_contract && (u->contract.gives & AOTH_PROP_JOINT))) return AOT_OK;
@@ -214,13 +221,16 @@ aoth_op_answer_t aoth_op_support(const aoth_coverage_t *c, const aoth_op_row_t *
 static const struct {
   uint32_t flag;
   const char *word;
+  /* clang-format off */
 } flag_words[] = {{AOT_OP_VIEW, "view"},           {AOT_OP_WRITES, "writes"},         {AOT_OP_RANDOM, "random"},
                   {AOT_OP_EFFECT, "effect"},       {AOT_OP_COLLECTIVE, "collective"}, {AOT_OP_POINTWISE, "pointwise"},
                   {AOT_OP_REDUCTION, "reduction"}, {AOT_OP_CREATION, "creation"},     {AOT_OP_COMPOSITE, "composite"},
                   {AOT_OP_HEAVY, "heavy"},         {AOT_OP_NO_GRAD, "no-grad"},       {AOT_OP_MOVEMENT, "movement"},
                   {AOT_OP_INPLACE_VIEW, "inplace-view"}, {AOT_OP_REGION, "region"},   {AOT_OP_MULTI_VIEW, "multi-view"},
                   {AOT_OP_MAYBE_SELF, "maybe-self"},   {AOT_OP_STORAGE, "storage"},       {AOT_OP_LOOP, "loop"},
-                  {AOT_OP_COMPUTED, "computed"},   {AOT_OP_COPY, "copy"},             {AOT_OP_SELF_AT_RANK_0, "self-at-rank-0"}};
+                  {AOT_OP_COMPUTED, "computed"},   {AOT_OP_COPY, "copy"},             {AOT_OP_SELF_AT_RANK_0,
+                      "self-at-rank-0"}};
+/* clang-format on */
 
 uint32_t aoth_op_marks(const aoth_op_row_t *row, const char *out[32]) {
   uint32_t n = 0;

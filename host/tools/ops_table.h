@@ -1,4 +1,5 @@
-/* The operators of a session and what units make of them: the rows that `aothost ops` shows as text, JSON and Markdown. */
+/* The operators of a session and what units make of them: the rows that `aothost ops` shows as text, JSON and
+ * Markdown. */
 #ifndef AOTH_OPS_TABLE_H
 #define AOTH_OPS_TABLE_H
 
@@ -28,8 +29,8 @@ typedef struct aoth_ops_table {
   uint32_t n_gradients, n_backends;
 } aoth_ops_table_t;
 
-/* Opens every opset and asks every pass and backend found, or the backends of the command line. Zero-initialise with line and
- * s; trouble is told to the line's sink. O(operators x log names x units). */
+/* Opens every opset and asks every pass and backend found, or the backends of the command line. Zero-initialise with
+ * line and s; trouble is told to the line's sink. O(operators x log names x units). */
 aot_status_t aoth_ops_table_make(aoth_ops_table_t *t);
 void aoth_ops_table_deinit(aoth_ops_table_t *t);
 

@@ -34,7 +34,8 @@ static uint64_t copied_per_call(const aoth_run_t *r) {
   return t.n_calls ? t.nbytes / t.n_calls : 0;
 }
 
-/* One row a unit, with the words that it reported; -v shows the numbers, too, --time prints the whole table at the end. */
+/* One row a unit, with the words that it reported; -v shows the numbers, too, --time prints the whole table at the
+ * end. */
 void aoth_run_print_stages(const aoth_run_t *r) {
   const aoth_record_t *records;
   uint32_t n = aoth_session_records(r->session, &records);
@@ -69,7 +70,8 @@ static aot_status_t print_result(void *self, const char *key, const aoth_tensor_
   aoth_tensor_print_shape(t, &shape);
   fprintf(out, "%-32s %s", key, shape.data ? shape.data : "");
   if (aoth_tensor_numel(t) == 1)
-    fprintf(out, "  %.9g", aoth_tensor_load(t->dtype, (const char *)t->data + t->offset * (int64_t)aot_dtype_size(t->dtype)));
+    fprintf(out, "  %.9g",
+            aoth_tensor_load(t->dtype, (const char *)t->data + t->offset * (int64_t)aot_dtype_size(t->dtype)));
   fprintf(out, "\n");
   aoth_text_deinit(&shape);
   return AOT_OK;
@@ -82,12 +84,15 @@ static void print_training(const aoth_run_t *r) {
   int64_t steps = t->done - t->first;
   aoth_progress_duration(t->seconds, time, sizeof time);
   if (steps == 0 && !t->diverged) {
-    fprintf(r->out, "nothing to do: the checkpoint is at step %lld of %lld\n", (long long)t->done, (long long)spec->steps);
+    fprintf(r->out, "nothing to do: the checkpoint is at step %lld of %lld\n", (long long)t->done,
+            (long long)spec->steps);
     return;
   }
   fprintf(r->out, "%s after step %lld of %lld: loss %.4f -> %.4f in %s",
-          t->diverged ? "diverged" : t->interrupted ? "interrupted" : "trained", (long long)t->done, (long long)spec->steps,
-          t->first_loss, t->last_loss, time);
+          t->diverged      ? "diverged"
+          : t->interrupted ? "interrupted"
+                           : "trained",
+          (long long)t->done, (long long)spec->steps, t->first_loss, t->last_loss, time);
   if (t->seconds > 0) fprintf(r->out, ", %.0f %s/s", (double)steps * (double)t->items / t->seconds, t->unit);
   fprintf(r->out, "\n");
   if (spec->checkpoint_path && !t->diverged) fprintf(r->out, "checkpoint: %s\n", spec->checkpoint_path);
@@ -97,8 +102,9 @@ static void print_training(const aoth_run_t *r) {
 static void print_patterns(const aoth_run_t *r) {
   for (uint32_t k = 0; k < aoth_step_n_patterns(r->step); k++) {
     const aoth_pattern_t *p = aoth_step_pattern(r->step, k);
-    fprintf(r->out, "inputs that share memory: %s; %s in %.1f ms, %llu call%s\n", p->text, p->is_cached ? "out of the cache" : "compiled",
-            p->ms, (unsigned long long)p->n_calls, p->n_calls == 1 ? "" : "s");
+    fprintf(r->out, "inputs that share memory: %s; %s in %.1f ms, %llu call%s\n", p->text,
+            p->is_cached ? "out of the cache" : "compiled", p->ms, (unsigned long long)p->n_calls,
+            p->n_calls == 1 ? "" : "s");
   }
 }
 
@@ -146,7 +152,8 @@ static json_t *training_json(const aoth_run_t *r) {
   json_object_set_new(o, "seconds", json_real(t->seconds));
   json_object_set_new(o, "items_per_step", json_integer((json_int_t)t->items));
   json_object_set_new(o, "unit", json_string(t->unit));
-  json_object_set_new(o, "items_per_second", t->seconds > 0 ? json_real((double)steps * (double)t->items / t->seconds) : json_null());
+  json_object_set_new(o, "items_per_second",
+                      t->seconds > 0 ? json_real((double)steps * (double)t->items / t->seconds) : json_null());
   json_object_set_new(o, "optimizer", json_string(spec->optimizer.use));
   json_object_set_new(o, "seed", json_integer(spec->seed));
   json_object_set_new(o, "interrupted", json_boolean(t->interrupted));
@@ -196,16 +203,16 @@ static json_t *memory_json(const aoth_run_t *r) {
 static json_t *device_json(const aoth_run_t *r) {
   const char *device = r->pipeline->run.device.use;
   const aoth_traffic_t t = aoth_session_traffic(r->session);
-  return json_pack("{s:s, s:I, s:I, s:I}", "name", device ? device : "host", "calls", (json_int_t)t.n_calls, "copied_bytes",
-                   (json_int_t)t.nbytes, "copied_bytes_per_call", (json_int_t)copied_per_call(r));
+  return json_pack("{s:s, s:I, s:I, s:I}", "name", device ? device : "host", "calls", (json_int_t)t.n_calls,
+                   "copied_bytes", (json_int_t)t.nbytes, "copied_bytes_per_call", (json_int_t)copied_per_call(r));
 }
 
 json_t *aoth_patterns_json(const aoth_step_t *s) {
   json_t *list = json_array();
   for (uint32_t k = 0; s && k < aoth_step_n_patterns(s); k++) {
     const aoth_pattern_t *p = aoth_step_pattern(s, k);
-    json_array_append_new(list, json_pack("{s:s, s:I, s:b, s:f}", "inputs", p->text, "calls", (json_int_t)p->n_calls, "cached", p->is_cached,
-                                          "ms", p->ms));
+    json_array_append_new(list, json_pack("{s:s, s:I, s:b, s:f}", "inputs", p->text, "calls", (json_int_t)p->n_calls,
+                                          "cached", p->is_cached, "ms", p->ms));
   }
   return list;
 }
@@ -221,7 +228,8 @@ aot_status_t aoth_run_write_json(const aoth_run_t *r) {
   json_object_set_new(o, "train", r->trained ? training_json(r) : json_null());
   if (r->called) aoth_step_keys(r->step, AOTH_KEYS_OUTPUTS | AOTH_KEYS_GRADIENTS, add_result, results);
   json_object_set_new(o, "results", results);
-  json_object_set_new(o, "outputs", r->called && r->pipeline->run.outputs ? json_string(r->pipeline->run.outputs) : json_null());
+  json_object_set_new(o, "outputs",
+                      r->called && r->pipeline->run.outputs ? json_string(r->pipeline->run.outputs) : json_null());
   json_object_set_new(o, "memory", memory_json(r));
   json_object_set_new(o, "device", device_json(r));
   aot_status_t status = aoth_cli_json(r->cli, o);

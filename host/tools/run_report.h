@@ -11,16 +11,17 @@ typedef struct aoth_run {
   aoth_cli_t *cli;
   aoth_session_t *session;
   const aoth_pipeline_t *pipeline;
-  aoth_step_t *step;         /* NULL: not compiled */
-  FILE *out;                 /* text for people; NULL: none */
-  int trained, called;       /* which parts ran */
+  aoth_step_t *step;   /* NULL: not compiled */
+  FILE *out;           /* text for people; NULL: none */
+  int trained, called; /* which parts ran */
   aoth_train_result_t train;
 } aoth_run_t;
 
 struct json_t;
-struct json_t *aoth_patterns_json(const aoth_step_t *s); /* programs compiled for inputs that share memory; a new reference; NULL: none */
-void aoth_run_print_stages(const aoth_run_t *r);  /* after compiling */
-void aoth_run_print_summary(const aoth_run_t *r); /* at the end */
+/* programs compiled for inputs that share memory; a new reference; NULL: none */
+struct json_t *aoth_patterns_json(const aoth_step_t *s);
+void aoth_run_print_stages(const aoth_run_t *r);       /* after compiling */
+void aoth_run_print_summary(const aoth_run_t *r);      /* at the end */
 aot_status_t aoth_run_write_json(const aoth_run_t *r); /* --json; keys: docs/RUN.md */
 
 #endif

@@ -16,8 +16,8 @@ static void swap(double *a, double *b) {
   *b = t;
 }
 
-/* Hoare's selection (1961), the middle of three as the pivot: afterwards x[k] is where sorting would put it, nothing greater before
- * it and nothing less after it. */
+/* Hoare's selection (1961), the middle of three as the pivot: afterwards x[k] is where sorting would put it, nothing
+ * greater before it and nothing less after it. */
 static double pick(double *x, uint32_t n, uint32_t k) {
   int64_t low = 0, high = (int64_t)n - 1;
   while (low < high) {
@@ -65,7 +65,9 @@ typedef struct resampling {
   int is_drawing;            /* 0: everything once, as it was measured */
 } resampling_t;
 
-static uint64_t draw(resampling_t *r, uint64_t i, uint32_t n) { return r->is_drawing ? aoth_random_below(&r->random, n) : i; }
+static uint64_t draw(resampling_t *r, uint64_t i, uint32_t n) {
+  return r->is_drawing ? aoth_random_below(&r->random, n) : i;
+}
 
 /* Measurements of a drawn group, both series together, to place `at`. */
 static void draw_group(resampling_t *r, uint64_t group, size_t at) {
@@ -109,7 +111,9 @@ static aoth_interval_t interval(const aoth_sample_t *a, const aoth_sample_t *b, 
 
 aoth_interval_t aoth_median_interval(const aoth_sample_t *a, aoth_bootstrap_t how) { return interval(a, NULL, how); }
 
-aoth_interval_t aoth_ratio_interval(const aoth_sample_t *a, const aoth_sample_t *b, aoth_bootstrap_t how) { return interval(a, b, how); }
+aoth_interval_t aoth_ratio_interval(const aoth_sample_t *a, const aoth_sample_t *b, aoth_bootstrap_t how) {
+  return interval(a, b, how);
+}
 
 /* ---- the verdict ---- */
 

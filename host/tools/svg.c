@@ -80,7 +80,9 @@ void aoth_svg_text(aoth_text_t *out, const char *classes, double x, double y, co
   aoth_text_z(out, "</text>\n");
 }
 
-static int is_between(aoth_point_t a, aoth_point_t b, aoth_point_t c) { return (a.x == b.x && b.x == c.x) || (a.y == b.y && b.y == c.y); }
+static int is_between(aoth_point_t a, aoth_point_t b, aoth_point_t c) {
+  return (a.x == b.x && b.x == c.x) || (a.y == b.y && b.y == c.y);
+}
 
 void aoth_svg_area(aoth_text_t *out, const char *classes, const aoth_point_t *points, size_t n, const char *tip) {
   aoth_text_f(out, "<path class=\"%s\" d=\"", classes);

@@ -1,4 +1,5 @@
-/* Writing SVG 1.1: one function an element, into a text. Lengths are pixels of the picture; classes are for the style sheet. */
+/* Writing SVG 1.1: one function an element, into a text. Lengths are pixels of the picture; classes are for the
+ * style sheet. */
 #ifndef AOTH_SVG_H
 #define AOTH_SVG_H
 
@@ -18,6 +19,7 @@ void aoth_svg_text(aoth_text_t *out, const char *classes, double x, double y, co
 /* A closed outline; points in a straight row are left out. tip NULL: none; else told when pointed at (escaped). */
 void aoth_svg_area(aoth_text_t *out, const char *classes, const aoth_point_t *points, size_t n, const char *tip);
 
-void aoth_xml_escape(aoth_text_t *out, const char *text); /* & < > " ' ; other text is UTF-8 without control characters */
+/* & < > " ' ; other text is UTF-8 without control characters */
+void aoth_xml_escape(aoth_text_t *out, const char *text);
 
 #endif

@@ -96,7 +96,8 @@ int aoth_covers(const aoth_coverage_t *c, aot_str_t op) {
 }
 
 const char *aoth_left_out_because(const aoth_coverage_t *c, aot_str_t op) {
-  const aoth_left_out_t *row = c->n_left_out ? bsearch(&op, c->left_out, c->n_left_out, sizeof *row, compare_names) : NULL;
+  const aoth_left_out_t *row =
+      c->n_left_out ? bsearch(&op, c->left_out, c->n_left_out, sizeof *row, compare_names) : NULL;
   return row ? row->reason.data : NULL;
 }
 

@@ -10,7 +10,9 @@ int32_t aoth_wide_dtype(int32_t dtype) {
   return aot_dtype_is_float(dtype) ? AOT_F64 : dtype;
 }
 
-static int is_narrow(const aot_type_t *t) { return t->kind == AOT_TYPE_TENSOR && aoth_wide_dtype(t->dtype) != t->dtype; }
+static int is_narrow(const aot_type_t *t) {
+  return t->kind == AOT_TYPE_TENSOR && aoth_wide_dtype(t->dtype) != t->dtype;
+}
 
 /* n elements; a complex one is two numbers. */
 static void widen_numbers(int32_t dtype, const char *from, double *to, uint64_t n) {

@@ -1,5 +1,5 @@
-/* A program in float64: every floating type of it, leaves with their contents, values and dtype arguments, is float64, and every
- * complex one complex128. What the same model gives without float32's rounding, to tell noise from a fault.
+/* A program in float64: every floating type of it, leaves with their contents, values and dtype arguments, is float64,
+ * and every complex one complex128. What the same model gives without float32's rounding, to tell noise from a fault.
  *
  * It works on types alone, on a program that was just read. Casts to float32 are casts to float64 too. */
 #ifndef AOTH_WIDEN_H

@@ -11,13 +11,15 @@
 
 /* ---- saving ---- */
 
-aot_status_t aoth_checkpoint_save(const char *path, const aoth_step_t *s, const aoth_checkpoint_t *at, aoth_sink_t *sink) {
+aot_status_t aoth_checkpoint_save(const char *path, const aoth_step_t *s, const aoth_checkpoint_t *at,
+                                  aoth_sink_t *sink) {
   char step[24], seed[24], offset[24], random[65];
   snprintf(step, sizeof step, "%" PRId64, at->step);
   snprintf(seed, sizeof seed, "%" PRId64, at->seed);
   snprintf(offset, sizeof offset, "%" PRId64, at->offset);
   aoth_random_print(&at->random, random);
-  const aoth_st_meta_t meta[] = {{"format", FORMAT}, {"step", step}, {"seed", seed}, {"offset", offset},
+  const aoth_st_meta_t meta[] = {{"format", FORMAT}, {"step", step},
+                                 {"seed", seed},     {"offset", offset},
                                  {"random", random}, {"optimizer", at->optimizer ? at->optimizer : ""}};
   return aoth_step_save(s, AOTH_KEYS_LEAVES, path, meta, sizeof meta / sizeof meta[0], sink);
 }
@@ -46,7 +48,9 @@ static aot_status_t fail(const loading_t *l, const char *format, ...) {
 static aot_status_t check_leaf(void *self, const char *key, const aoth_tensor_t *t) {
   loading_t *l = self;
   const aoth_st_entry_t *e = aoth_st_find(l->file, key);
-  if (!e) return fail(l, "the checkpoint lacks \"%s\", which the program has; was it made with another model or optimizer?", key);
+  if (!e)
+    return fail(l, "the checkpoint lacks \"%s\", which the program has; was it made with another model or optimizer?",
+                key);
   if (e->tensor.dtype == t->dtype && aoth_tensor_same_sizes(&e->tensor, t)) {
     l->n_matched++;
     return AOT_OK;
@@ -54,7 +58,8 @@ static aot_status_t check_leaf(void *self, const char *key, const aoth_tensor_t 
   aoth_text_t wanted = {0}, given = {0};
   aoth_tensor_print_shape(t, &wanted);
   aoth_tensor_print_shape(&e->tensor, &given);
-  fail(l, "\"%s\" is %s in the checkpoint, but %s in the program", key, given.data ? given.data : "?", wanted.data ? wanted.data : "?");
+  fail(l, "\"%s\" is %s in the checkpoint, but %s in the program", key, given.data ? given.data : "?",
+       wanted.data ? wanted.data : "?");
   aoth_text_deinit(&wanted);
   aoth_text_deinit(&given);
   return AOT_E_INVALID;
@@ -71,14 +76,17 @@ static aot_status_t read_number(const loading_t *l, const char *key, int64_t *ou
 static aot_status_t read_meta(const loading_t *l, aoth_checkpoint_t *at) {
   const char *format = aoth_st_meta(l->file, "format"), *random = aoth_st_meta(l->file, "random");
   const char *optimizer = aoth_st_meta(l->file, "optimizer");
-  if (!format || strcmp(format, FORMAT) != 0) return fail(l, "this is no checkpoint of aothost (its metadata lacks format: " FORMAT ")");
+  if (!format || strcmp(format, FORMAT) != 0)
+    return fail(l, "this is no checkpoint of aothost (its metadata lacks format: " FORMAT ")");
   if (at->optimizer && (!optimizer || strcmp(optimizer, at->optimizer) != 0))
-    return fail(l, "the checkpoint was made with optimizer %.60s, the run uses %s", optimizer ? optimizer : "(none)", at->optimizer);
+    return fail(l, "the checkpoint was made with optimizer %.60s, the run uses %s", optimizer ? optimizer : "(none)",
+                at->optimizer);
   AOT_TRY(read_number(l, "step", &at->step));
   AOT_TRY(read_number(l, "seed", &at->seed));
   AOT_TRY(read_number(l, "offset", &at->offset));
   if (at->step < 0) return fail(l, "\"step\" is %lld", (long long)at->step);
-  if (!random || !aoth_random_parse(random, &at->random)) return fail(l, "\"random\" is no state of the random numbers");
+  if (!random || !aoth_random_parse(random, &at->random))
+    return fail(l, "\"random\" is no state of the random numbers");
   return AOT_OK;
 }
 
@@ -90,7 +98,8 @@ static aot_status_t load(loading_t *l, aoth_step_t *s, aoth_checkpoint_t *at) {
   const aoth_st_entry_t *e = aoth_st_entries(l->file);
   for (uint32_t i = 0; l->n_matched < aoth_st_count(l->file) && i < aoth_st_count(l->file); i++) {
     aoth_tensor_t unused;
-    if (!aoth_step_get(s, e[i].name, &unused)) return fail(l, "the program has no \"%s\"; was the checkpoint made with another model?", e[i].name);
+    if (!aoth_step_get(s, e[i].name, &unused))
+      return fail(l, "the program has no \"%s\"; was the checkpoint made with another model?", e[i].name);
   }
   for (uint32_t i = 0; i < aoth_st_count(l->file); i++) AOT_TRY(aoth_step_set(s, e[i].name, &e[i].tensor));
   *at = read;

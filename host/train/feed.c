@@ -20,14 +20,15 @@ struct aoth_feed {
   const aoth_data_spec_t *spec;
   aoth_sink_t *sink;
   uint32_t n;
-  source_t *source;      /* by user input */
+  source_t *source; /* by user input */
   aoth_tensor_t *tensors;
-  aoth_st_t *file;       /* SAFETENSORS */
-  aoth_map_t map;        /* TOKENS */
+  aoth_st_t *file; /* SAFETENSORS */
+  aoth_map_t map;  /* TOKENS */
   int64_t n_tokens, batch, block;
 };
 
-static aot_status_t fail(const aoth_feed_t *f, const char *code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static aot_status_t fail(const aoth_feed_t *f, const char *code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 static aot_status_t fail(const aoth_feed_t *f, const char *code, const char *format, ...) {
   char text[512];
   va_list args;
@@ -41,7 +42,8 @@ static aot_status_t fail(const aoth_feed_t *f, const char *code, const char *for
 /* The geometry that the model expects, symbols at their values in the export, and memory for it. */
 static aot_status_t make_tensor(const aoth_feed_t *f, aot_prog_t *prog, const aot_leaf_info_t *leaf, source_t *s) {
   int64_t sizes[AOT_MAX_RANK];
-  if (leaf->type.kind != AOT_TYPE_TENSOR) return fail(f, "data.kind", "input %u is no tensor; its value cannot be made up", leaf->ordinal);
+  if (leaf->type.kind != AOT_TYPE_TENSOR)
+    return fail(f, "data.kind", "input %u is no tensor; its value cannot be made up", leaf->ordinal);
   for (int32_t d = 0; d < leaf->type.rank; d++) sizes[d] = aoth_graph_dim_hint(prog, leaf->type.sizes[d]);
   if (f->spec->kind == AOTH_DATA_TOKENS) {
     sizes[0] = f->batch;
@@ -50,7 +52,8 @@ static aot_status_t make_tensor(const aoth_feed_t *f, aot_prog_t *prog, const ao
   s->tensor = aoth_tensor_make(NULL, leaf->type.dtype, leaf->type.rank, sizes);
   s->owned = s->tensor.data = calloc(1, (size_t)s->tensor.nbytes + 1);
   if (s->owned) return AOT_OK;
-  fail(f, "data.memory", "no memory for input %u: %llu bytes were asked for", leaf->ordinal, (unsigned long long)s->tensor.nbytes);
+  fail(f, "data.memory", "no memory for input %u: %llu bytes were asked for", leaf->ordinal,
+       (unsigned long long)s->tensor.nbytes);
   return AOT_E_EXHAUSTED;
 }
 
@@ -106,7 +109,8 @@ static void store_random(aoth_random_t *r, const source_t *s, char *at) {
 static void next_random(aoth_feed_t *f, aoth_random_t *r) {
   for (uint32_t k = 0; k < f->n; k++) {
     aoth_walk_t w;
-    for (aoth_walk_begin(&w, &f->source[k].tensor, NULL); w.left > 0; aoth_walk_next(&w)) store_random(r, &f->source[k], w.at[0]);
+    for (aoth_walk_begin(&w, &f->source[k].tensor, NULL); w.left > 0; aoth_walk_next(&w))
+      store_random(r, &f->source[k], w.at[0]);
   }
 }
 
@@ -119,7 +123,8 @@ static aot_status_t find_input(const aoth_feed_t *f, uint32_t k, aoth_tensor_t *
   if (status != AOT_E_NOT_FOUND) return status;
   snprintf(key, sizeof key, "%u", k);
   const aoth_st_entry_t *e = aoth_st_find(f->file, key);
-  if (!e) return fail(f, "data.missing", "%s has no tensor \"input.%u\"; the model takes %u inputs", f->spec->path, k, f->n);
+  if (!e)
+    return fail(f, "data.missing", "%s has no tensor \"input.%u\"; the model takes %u inputs", f->spec->path, k, f->n);
   *out = e->tensor;
   return AOT_OK;
 }
@@ -158,9 +163,12 @@ static aot_status_t find_window(aoth_feed_t *f, const aoth_step_t *step) {
   const aoth_data_spec_t *spec = f->spec;
   for (int i = 0; i < 2; i++) {
     const aot_leaf_info_t *leaf = aoth_step_input(step, spec->inputs[i]);
-    if (!leaf) return fail(f, "data.inputs", "tokens go to input %u, but the model takes %u inputs", spec->inputs[i], f->n);
-    if (leaf->type.kind != AOT_TYPE_TENSOR || leaf->type.rank != 2 || (leaf->type.dtype != AOT_I64 && leaf->type.dtype != AOT_I32))
-      return fail(f, "data.inputs", "tokens go to input %u, which must be an i64 or i32 tensor [batch, block]", spec->inputs[i]);
+    if (!leaf)
+      return fail(f, "data.inputs", "tokens go to input %u, but the model takes %u inputs", spec->inputs[i], f->n);
+    if (leaf->type.kind != AOT_TYPE_TENSOR || leaf->type.rank != 2 ||
+        (leaf->type.dtype != AOT_I64 && leaf->type.dtype != AOT_I32))
+      return fail(f, "data.inputs", "tokens go to input %u, which must be an i64 or i32 tensor [batch, block]",
+                  spec->inputs[i]);
   }
   const int64_t *sizes = aoth_step_input(step, spec->inputs[0])->type.sizes;
   f->batch = spec->batch ? spec->batch : sizes[0];
@@ -168,9 +176,11 @@ static aot_status_t find_window(aoth_feed_t *f, const aoth_step_t *step) {
   if (AOT_DIM_IS_SYM(f->batch)) return fail(f, "data.batch", "the model takes any batch size; say which: batch: N");
   if (AOT_DIM_IS_SYM(f->block)) return fail(f, "data.block", "the model takes any length; say which: block: N");
   if (!AOT_DIM_IS_SYM(sizes[0]) && f->batch != sizes[0])
-    return fail(f, "data.batch", "batch is %lld, but the model was exported for %lld", (long long)f->batch, (long long)sizes[0]);
+    return fail(f, "data.batch", "batch is %lld, but the model was exported for %lld", (long long)f->batch,
+                (long long)sizes[0]);
   if (!AOT_DIM_IS_SYM(sizes[1]) && f->block != sizes[1])
-    return fail(f, "data.block", "block is %lld, but the model was exported for %lld", (long long)f->block, (long long)sizes[1]);
+    return fail(f, "data.block", "block is %lld, but the model was exported for %lld", (long long)f->block,
+                (long long)sizes[1]);
   return AOT_OK;
 }
 
@@ -185,8 +195,8 @@ static aot_status_t open_tokens(aoth_feed_t *f, const aoth_step_t *step, aot_pro
                 (unsigned long long)f->map.nbytes, aot_dtype_name(f->spec->dtype));
   f->n_tokens = (int64_t)(f->map.nbytes / size);
   if (f->n_tokens <= f->block)
-    return fail(f, "data.tokens", "%s has %lld tokens; a window of %lld and the token after it need %lld", f->spec->path,
-                (long long)f->n_tokens, (long long)f->block, (long long)f->block + 1);
+    return fail(f, "data.tokens", "%s has %lld tokens; a window of %lld and the token after it need %lld",
+                f->spec->path, (long long)f->n_tokens, (long long)f->block, (long long)f->block + 1);
   for (uint32_t k = 0; k < f->n; k++) AOT_TRY(make_tensor(f, prog, aoth_step_input(step, k), &f->source[k]));
   return AOT_OK;
 }
@@ -221,7 +231,9 @@ static aot_status_t open_kind(aoth_feed_t *f, const aoth_step_t *step, aot_prog_
     case AOTH_DATA_RANDOM: return open_random(f, step, prog);
     case AOTH_DATA_SAFETENSORS: return open_file(f, step);
     case AOTH_DATA_TOKENS: return open_tokens(f, step, prog);
-    default: return fail(f, "data.none", "the run has no inputs; name them: --inputs FILE.safetensors, or 'inputs:' in the run section");
+    default:
+      return fail(f, "data.none",
+                  "the run has no inputs; name them: --inputs FILE.safetensors, or 'inputs:' in the run section");
   }
 }
 
@@ -257,7 +269,8 @@ void aoth_feed_close(aoth_feed_t *f) {
   free(f);
 }
 
-aot_status_t aoth_feed_next(aoth_feed_t *f, aoth_random_t *r, int64_t step, const aoth_tensor_t **out, uint32_t *out_n) {
+aot_status_t aoth_feed_next(aoth_feed_t *f, aoth_random_t *r, int64_t step, const aoth_tensor_t **out,
+                            uint32_t *out_n) {
   if (f->spec->kind == AOTH_DATA_RANDOM) next_random(f, r);
   if (f->spec->kind == AOTH_DATA_SAFETENSORS) next_file(f, step);
   if (f->spec->kind == AOTH_DATA_TOKENS) next_tokens(f, r);

@@ -1,8 +1,10 @@
 /* Where the user inputs of each call come from: made up, a safetensors file, or windows of a file of tokens.
  *
- *     random        floats are normal; integers are uniform over the range of the model's sample input, or 0 and 1 when the
+ *     random        floats are normal; integers are uniform over the range of the model's sample input, or 0 and 1 when
+ *                   the
  *                   archive has no sample; bool is a fair coin. New numbers at every call.
- *     safetensors   key input.K for user input K; or, when no key has this form, as many tensors as inputs, named 0, 1, ..
+ *     safetensors   key input.K for user input K; or, when no key has this form, as many tensors as inputs, named 0, 1,
+ *                   ..
  *                   A tensor with one more dimension than the input holds one batch a step, used in turn and again from
  *                   the start; otherwise the same tensor serves every call.
  *     tokens        numbers in a row. A batch is `batch` windows that start anywhere with equal chance; one input gets
@@ -26,7 +28,7 @@ void aoth_feed_close(aoth_feed_t *f); /* NULL is fine */
 /* The inputs of call number `step` (from 0). Draws from r alone, so that r and step say where a run stands. The tensors
  * are valid until the next call. */
 aot_status_t aoth_feed_next(aoth_feed_t *f, aoth_random_t *r, int64_t step, const aoth_tensor_t **out, uint32_t *out_n);
-uint64_t aoth_feed_items(const aoth_feed_t *f);    /* per call: tokens, or rows of the first input */
-const char *aoth_feed_unit(const aoth_feed_t *f);  /* "tokens" or "rows" */
+uint64_t aoth_feed_items(const aoth_feed_t *f);   /* per call: tokens, or rows of the first input */
+const char *aoth_feed_unit(const aoth_feed_t *f); /* "tokens" or "rows" */
 
 #endif

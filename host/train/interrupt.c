@@ -6,7 +6,8 @@
 /* A signal handler can reach nothing but a static; it is the only one of the run time. */
 static volatile sig_atomic_t asked;
 
-/* The second Ctrl-C acts as if we were not here. A terminal that goes away may tell so twice, and the shell once more. */
+/* The second Ctrl-C acts as if we were not here. A terminal that goes away may tell so twice, and the shell once
+ * more. */
 static struct noted {
   int signal, flags, stays_ignored; /* as nohup leaves it */
   struct sigaction before;
@@ -26,7 +27,8 @@ void aoth_interrupt_begin(void) {
     struct sigaction a = {.sa_handler = note, .sa_flags = noted[i].flags};
     sigemptyset(&a.sa_mask);
     sigaction(noted[i].signal, &a, &noted[i].before);
-    if (noted[i].stays_ignored && noted[i].before.sa_handler == SIG_IGN) sigaction(noted[i].signal, &noted[i].before, NULL);
+    if (noted[i].stays_ignored && noted[i].before.sa_handler == SIG_IGN)
+      sigaction(noted[i].signal, &noted[i].before, NULL);
   }
 }
 

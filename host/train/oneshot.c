@@ -24,14 +24,16 @@ static uint32_t file_tangents(const aoth_st_t *file, const aoth_tensor_t **tange
   return found;
 }
 
-static aot_status_t backward(aoth_step_t *s, const aoth_run_spec_t *spec, const aoth_st_t *file, const aoth_tensor_t **tangents,
-                             aoth_sink_t *sink) {
+static aot_status_t backward(aoth_step_t *s, const aoth_run_spec_t *spec, const aoth_st_t *file,
+                             const aoth_tensor_t **tangents, aoth_sink_t *sink) {
   uint32_t n = aoth_step_n_outputs(s);
   aoth_tensor_t loss, one;
   double storage;
   if (file && file_tangents(file, tangents, n)) return aoth_step_backward(s, tangents, n);
   if (!aoth_step_get(s, "output.0", &loss) || aoth_tensor_numel(&loss) != 1 || !aot_dtype_is_float(loss.dtype))
-    return fail(spec, sink, "run.tangents", "output 0 is not one float number, so gradients need tangents: give tensors tangent.K in the inputs' file");
+    return fail(
+        spec, sink, "run.tangents",
+        "output 0 is not one float number, so gradients need tangents: give tensors tangent.K in the inputs' file");
   one = aoth_tensor_make(&storage, loss.dtype, loss.rank, loss.sizes);
   aoth_tensor_fill(&one, 1);
   tangents[0] = &one;
@@ -42,20 +44,23 @@ static aot_status_t run_backward(aoth_step_t *s, const aoth_run_spec_t *spec, ao
   const aoth_tensor_t **tangents = calloc((size_t)aoth_step_n_outputs(s) + 1, sizeof *tangents);
   aoth_st_t *file = NULL;
   aot_status_t status = tangents ? AOT_OK : fail(spec, sink, "run.memory", "no memory for the tangents");
-  if (status == AOT_OK && spec->inputs.kind == AOTH_DATA_SAFETENSORS) status = aoth_st_open(spec->inputs.path, sink, &file);
+  if (status == AOT_OK && spec->inputs.kind == AOTH_DATA_SAFETENSORS)
+    status = aoth_st_open(spec->inputs.path, sink, &file);
   if (status == AOT_OK) status = backward(s, spec, file, tangents, sink);
   aoth_st_close(file);
   free(tangents);
   return status;
 }
 
-aot_status_t aoth_oneshot_run(aoth_step_t *s, aot_prog_t *prog, const aoth_run_spec_t *spec, int grads, aoth_sink_t *sink) {
+aot_status_t aoth_oneshot_run(aoth_step_t *s, aot_prog_t *prog, const aoth_run_spec_t *spec, int grads,
+                              aoth_sink_t *sink) {
   aoth_feed_t *feed;
   aoth_random_t random;
   const aoth_tensor_t *inputs;
   uint32_t n;
   if (grads && !aoth_step_has(s, AOT_GRAPH_BACKWARD))
-    return fail(spec, sink, "run.grads", "gradients were asked for, but the pipeline makes none; add the stages autograd and a partition");
+    return fail(spec, sink, "run.grads",
+                "gradients were asked for, but the pipeline makes none; add the stages autograd and a partition");
   AOT_TRY(aoth_feed_open(&spec->inputs, s, prog, sink, &feed));
   aoth_random_seed(&random, (uint64_t)spec->seed);
   aoth_step_seed(s, spec->seed, 0);

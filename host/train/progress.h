@@ -1,5 +1,5 @@
-/* What a training run shows while it runs: on a terminal one living line, in a pipe (and for good on the terminal) a line
- * every log-every steps. Rates are of the steps since the line before. */
+/* What a training run shows while it runs: on a terminal one living line, in a pipe (and for good on the terminal) a
+ * line every log-every steps. Rates are of the steps since the line before. */
 #ifndef AOTH_PROGRESS_H
 #define AOTH_PROGRESS_H
 

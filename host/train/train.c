@@ -24,11 +24,11 @@ typedef struct loop {
   aoth_random_t random;
   aoth_schedule_t schedule;
   aoth_progress_t progress;
-  int64_t seed;               /* of the run that the checkpoint began, or this one's */
-  int64_t done;               /* steps */
-  int64_t saved;              /* steps at the last checkpoint; -1: none in this run */
+  int64_t seed;                   /* of the run that the checkpoint began, or this one's */
+  int64_t done;                   /* steps */
+  int64_t saved;                  /* steps at the last checkpoint; -1: none in this run */
   const aoth_tensor_t **tangents; /* by user output: 1 for the loss */
-  double one;                 /* storage of the loss's tangent */
+  double one;                     /* storage of the loss's tangent */
   aoth_tensor_t tangent;
 } loop_t;
 
@@ -49,19 +49,22 @@ static aot_status_t fail(const loop_t *l, const aoth_where_t *where, const char 
 static aot_status_t check_graphs(const loop_t *l) {
   if (aoth_step_has(l->step, AOT_GRAPH_STEP)) return AOT_OK; /* the stage that made it has looked */
   if (!aoth_step_has(l->step, AOT_GRAPH_BACKWARD))
-    return fail(l, NULL, "train.backward", "training needs gradients, but the pipeline makes none; add the stages autograd and a partition");
+    return fail(l, NULL, "train.backward",
+                "training needs gradients, but the pipeline makes none; add the stages autograd and a partition");
   if (!aoth_step_has(l->step, AOT_GRAPH_UPDATE))
-    return fail(l, &l->spec->where_optimizer, "train.update", "no stage has added an optimizer's update to the program");
+    return fail(l, &l->spec->where_optimizer, "train.update",
+                "no stage has added an optimizer's update to the program");
   if (l->spec->loss >= aoth_step_n_outputs(l->step))
-    return fail(l, &l->spec->where_loss, "train.loss", "the loss should be user output %lld, but the model has %u outputs",
-                (long long)l->spec->loss, aoth_step_n_outputs(l->step));
+    return fail(l, &l->spec->where_loss, "train.loss",
+                "the loss should be user output %lld, but the model has %u outputs", (long long)l->spec->loss,
+                aoth_step_n_outputs(l->step));
   const int64_t own = aoth_step_own_loss(l->step);
   if (own >= 0 && own != l->spec->loss)
     return fail(l, &l->spec->where_loss, "train.loss",
                 "the model was exported with the gradients of user output %lld, so that is the loss", (long long)own);
   if (own < 0 && !aoth_step_takes_tangent(l->step, (uint32_t)l->spec->loss))
-    return fail(l, &l->spec->where_loss, "train.loss", "user output %lld depends on no parameter, so it cannot be the loss",
-                (long long)l->spec->loss);
+    return fail(l, &l->spec->where_loss, "train.loss",
+                "user output %lld depends on no parameter, so it cannot be the loss", (long long)l->spec->loss);
   return AOT_OK;
 }
 
@@ -79,8 +82,8 @@ static aot_status_t resume(loop_t *l) {
   aoth_step_seed(l->step, at.seed, at.offset);
   if (at.seed != l->spec->seed)
     aoth_sink_report(l->sink, AOT_SEVERITY_WARNING, &l->spec->where_resume, "train.seed",
-                     "the run goes on with the checkpoint's random numbers (seed %lld), not with seed %lld", (long long)at.seed,
-                     (long long)l->spec->seed);
+                     "the run goes on with the checkpoint's random numbers (seed %lld), not with seed %lld",
+                     (long long)at.seed, (long long)l->spec->seed);
   return AOT_OK;
 }
 
@@ -90,14 +93,22 @@ static aot_status_t prepare(loop_t *l, aot_prog_t *prog, FILE *out) {
   AOT_TRY(aoth_check_writable(t->checkpoint_path, "the checkpoint", &t->where_checkpoint, l->sink));
   AOT_TRY(aoth_feed_open(&t->data, l->step, prog, l->sink, &l->feed));
   l->tangents = calloc((size_t)aoth_step_n_outputs(l->step) + 1, sizeof *l->tangents);
-  if (!l->tangents) return fail(l, NULL, "train.memory", "no memory for the tangents of %u outputs", aoth_step_n_outputs(l->step));
+  if (!l->tangents)
+    return fail(l, NULL, "train.memory", "no memory for the tangents of %u outputs", aoth_step_n_outputs(l->step));
   l->seed = t->seed;
   aoth_random_seed(&l->random, (uint64_t)t->seed);
   aoth_step_seed(l->step, t->seed, 0);
   AOT_TRY(resume(l));
-  l->schedule = (aoth_schedule_t){.kind = t->schedule, .lr = t->lr, .min_lr = t->min_lr, .warmup = t->warmup, .steps = t->steps};
-  l->progress = (aoth_progress_t){.out = out, .live = out && isatty(fileno(out)), .steps = t->steps, .log_every = t->log_every,
-                                  .items = aoth_feed_items(l->feed), .unit = aoth_feed_unit(l->feed)};
+  l->schedule =
+      (aoth_schedule_t){.kind = t->schedule, .lr = t->lr, .min_lr = t->min_lr, .warmup = t->warmup, .steps = t->steps};
+  l->progress = (aoth_progress_t){
+      .out = out,
+      .live = out && isatty(fileno(out)),
+      .steps = t->steps,
+      .log_every = t->log_every,
+      .items = aoth_feed_items(l->feed),
+      .unit = aoth_feed_unit(l->feed),
+  };
   l->result->items = l->progress.items;
   l->result->unit = l->progress.unit;
   l->result->first = l->result->done = l->done;
@@ -107,8 +118,13 @@ static aot_status_t prepare(loop_t *l, aot_prog_t *prog, FILE *out) {
 /* ---- a step ---- */
 
 static aot_status_t save(loop_t *l) {
-  aoth_checkpoint_t at = {.step = l->done, .random = l->random, .seed = l->seed, .offset = aoth_step_offset(l->step),
-                          .optimizer = l->spec->optimizer.use};
+  aoth_checkpoint_t at = {
+      .step = l->done,
+      .random = l->random,
+      .seed = l->seed,
+      .offset = aoth_step_offset(l->step),
+      .optimizer = l->spec->optimizer.use,
+  };
   if (!l->spec->checkpoint_path || l->saved == l->done) return AOT_OK;
   uint64_t begin = aoth_now_ns();
   AOT_TRY(aoth_checkpoint_save(l->spec->checkpoint_path, l->step, &at, l->sink));
@@ -140,8 +156,8 @@ static aot_status_t read_loss(loop_t *l, double *out) {
   aoth_tensor_t t;
   snprintf(key, sizeof key, "output.%lld", (long long)l->spec->loss);
   if (!aoth_step_get(l->step, key, &t) || aoth_tensor_numel(&t) != 1 || !aot_dtype_is_float(t.dtype)) {
-    return fail(l, &l->spec->where_loss, "train.loss", "user output %lld is not one float number, so it cannot be the loss",
-                (long long)l->spec->loss);
+    return fail(l, &l->spec->where_loss, "train.loss",
+                "user output %lld is not one float number, so it cannot be the loss", (long long)l->spec->loss);
   }
   *out = aoth_tensor_load(t.dtype, (const char *)t.data + t.offset * (int64_t)aot_dtype_size(t.dtype));
   l->tangent = aoth_tensor_make(&l->one, t.dtype, t.rank, t.sizes);
@@ -188,8 +204,8 @@ static aot_status_t one_step(loop_t *l) {
   if (!isfinite(loss)) {
     l->result->diverged = 1;
     aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, &l->spec->where, "train.diverged",
-                     "the loss is %s at step %lld; try a smaller lr or a warmup", isnan(loss) ? "not a number" : "infinite",
-                     (long long)l->done + 1);
+                     "the loss is %s at step %lld; try a smaller lr or a warmup",
+                     isnan(loss) ? "not a number" : "infinite", (long long)l->done + 1);
     return AOT_OK;
   }
   AOT_TRY(aoth_step_has(l->step, AOT_GRAPH_STEP) ? aoth_step_apply(l->step, lr) : go_back(l, lr));

@@ -12,13 +12,13 @@ typedef struct aoth_loss_at {
 } aoth_loss_at_t;
 
 typedef struct aoth_train_result {
-  int64_t first, done; /* steps done before this run and after it */
+  int64_t first, done;          /* steps done before this run and after it */
   double first_loss, last_loss; /* of this run's first and last step; NaN: no step was run */
   double seconds;
   uint64_t items; /* tokens or rows a step */
   const char *unit;
-  int interrupted; /* Ctrl-C: stopped early, checkpoint written if there is one */
-  int diverged;    /* the loss was NaN or infinite at step `done` + 1; told */
+  int interrupted;     /* Ctrl-C: stopped early, checkpoint written if there is one */
+  int diverged;        /* the loss was NaN or infinite at step `done` + 1; told */
   aoth_loss_at_t *log; /* n_log: the steps that were logged; free with aoth_train_deinit */
   uint32_t n_log, log_capacity;
 } aoth_train_result_t;

@@ -12,10 +12,12 @@ aot_status_t aoth_check_writable(const char *path, const char *what, const aoth_
   if (!path) return AOT_OK;
   const int exists = stat(path, &st) == 0;
   if (exists && S_ISDIR(st.st_mode)) {
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, where, "run.unwritable", "%s cannot be written to %s: it is a folder", what, path);
+    aoth_sink_report(sink, AOT_SEVERITY_ERROR, where, "run.unwritable", "%s cannot be written to %s: it is a folder",
+                     what, path);
     return AOT_E_INVALID;
   }
-  if (!exists || S_ISREG(st.st_mode)) { /* a regular file is replaced, so its folder counts; a device is written in place */
+  /* a regular file is replaced, so its folder counts; a device is written in place */
+  if (!exists || S_ISREG(st.st_mode)) {
     if (slash && (size_t)(slash - path) + 1 < sizeof folder) {
       size_t n = slash == path ? 1 : (size_t)(slash - path);
       memcpy(folder, path, n);
@@ -24,6 +26,7 @@ aot_status_t aoth_check_writable(const char *path, const char *what, const aoth_
     target = folder;
   }
   if (access(target, W_OK) == 0) return AOT_OK;
-  aoth_sink_report(sink, AOT_SEVERITY_ERROR, where, "run.unwritable", "%s cannot be written to %s: %s", what, target, strerror(errno));
+  aoth_sink_report(sink, AOT_SEVERITY_ERROR, where, "run.unwritable", "%s cannot be written to %s: %s", what, target,
+                   strerror(errno));
   return AOT_E_INVALID;
 }

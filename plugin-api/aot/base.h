@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 /* Plain numbers: AOT_NOTE_HEAD (note.h) makes text of them. */
-#define AOT_ABI_EPOCH 1 /* expected to stay 1 */
-#define AOT_ABI_MINOR 3 /* counts appends */
+#define AOT_ABI_EPOCH 1        /* expected to stay 1 */
+#define AOT_ABI_MINOR 3        /* counts appends */
 #define AOT_ABI_OLDEST_MINOR 3 /* of plugins that hosts load: before it, 0 was an id */
 #define AOT_VERSION "0.1.0"
 
@@ -29,15 +29,28 @@ typedef struct aot_str {
   const char *data;
   uint64_t size;
 } aot_str_t;
-#define AOT_STR_INIT(s) { (s), sizeof(s) - 1 } /* of a string literal, as initialiser; aot_str() is the expression */
+#define AOT_STR_INIT(s)                                                                                                \
+  { (s), sizeof(s) - 1 } /* of a string literal, as initialiser; aot_str() is the expression */
 
 /* Typed 32-bit ids into the host's arrays: passed by value, returned through out_ parameters. */
-typedef struct aot_graph { uint32_t id; } aot_graph_t;
-typedef struct aot_node { uint32_t id; } aot_node_t;
-typedef struct aot_value { uint32_t id; } aot_value_t;
-typedef struct aot_op { uint32_t id; } aot_op_t;
-typedef struct aot_leaf { uint32_t id; } aot_leaf_t;
-typedef struct aot_origin { uint32_t id; } aot_origin_t;
+typedef struct aot_graph {
+  uint32_t id;
+} aot_graph_t;
+typedef struct aot_node {
+  uint32_t id;
+} aot_node_t;
+typedef struct aot_value {
+  uint32_t id;
+} aot_value_t;
+typedef struct aot_op {
+  uint32_t id;
+} aot_op_t;
+typedef struct aot_leaf {
+  uint32_t id;
+} aot_leaf_t;
+typedef struct aot_origin {
+  uint32_t id;
+} aot_origin_t;
 #define AOT_NO_ID 0u /* the id of nothing: row 0 of every array is empty, ids count from 1 */
 
 typedef struct aot_prog aot_prog_t; /* the host's program, opaque */
@@ -48,7 +61,7 @@ typedef struct aot_ctx aot_ctx_t;   /* one call into a unit, opaque */
  * PyTorch's open slice end, lies outside the window). */
 #define AOT_DIM_SYM (INT64_C(1) << 62)
 #define AOT_DIM_IS_SYM(d) ((d) >= AOT_DIM_SYM && (d) < AOT_DIM_SYM + (INT64_C(1) << 32))
-#define AOT_DIM_EXPR(d) ((uint32_t)((d) - AOT_DIM_SYM))
+#define AOT_DIM_EXPR(d) ((uint32_t)((d)-AOT_DIM_SYM))
 
 /* dtype: X(constant, number, text, bytes per element) */
 #define AOT_DTYPE_MAP(X)                                                                                               \
@@ -110,7 +123,7 @@ typedef struct aot_type {
   int32_t dtype; /* tensors only */
   int32_t rank;  /* tensors only, 0..AOT_MAX_RANK */
   uint32_t flags;
-  int32_t device; /* AOT_DEVICE_*, tensors only */
+  int32_t device;         /* AOT_DEVICE_*, tensors only */
   int32_t device_index;   /* counted from 1, 0: the model names none */
   int64_t offset;         /* of the first element in its storage */
   const int64_t *sizes;   /* rank dimensions; inputs borrowed for the call, outputs [graph] */
@@ -121,21 +134,21 @@ typedef struct aot_type {
 
 /* One argument of a node, in schema order: an operand or an attribute. Lists have n elements. */
 #define AOT_ARG_NONE 0
-#define AOT_ARG_VALUE 1         /* u.i: value id */
-#define AOT_ARG_VALUES 2        /* u.ids: value ids; AOT_NO_ID where an optional element is absent */
-#define AOT_ARG_INT 3           /* u.i: a dimension (constant or symbolic), or a number in a Scalar or Tensor slot */
-#define AOT_ARG_INTS 4          /* u.ints */
-#define AOT_ARG_FLOAT 5         /* u.f */
-#define AOT_ARG_FLOATS 6        /* u.floats */
-#define AOT_ARG_BOOL 7          /* u.i: 0 or 1 */
-#define AOT_ARG_BOOLS 8         /* u.ints: 0 or 1 each */
-#define AOT_ARG_STR 9           /* u.chars, n bytes */
-#define AOT_ARG_DTYPE 10        /* u.i: AOT_F32, .. */
-#define AOT_ARG_LAYOUT 11       /* u.i */
-#define AOT_ARG_DEVICE 12       /* u.i: AOT_DEVICE_* + 256 * device_index, which counts from 1 */
+#define AOT_ARG_VALUE 1          /* u.i: value id */
+#define AOT_ARG_VALUES 2         /* u.ids: value ids; AOT_NO_ID where an optional element is absent */
+#define AOT_ARG_INT 3            /* u.i: a dimension (constant or symbolic), or a number in a Scalar or Tensor slot */
+#define AOT_ARG_INTS 4           /* u.ints */
+#define AOT_ARG_FLOAT 5          /* u.f */
+#define AOT_ARG_FLOATS 6         /* u.floats */
+#define AOT_ARG_BOOL 7           /* u.i: 0 or 1 */
+#define AOT_ARG_BOOLS 8          /* u.ints: 0 or 1 each */
+#define AOT_ARG_STR 9            /* u.chars, n bytes */
+#define AOT_ARG_DTYPE 10         /* u.i: AOT_F32, .. */
+#define AOT_ARG_LAYOUT 11        /* u.i */
+#define AOT_ARG_DEVICE 12        /* u.i: AOT_DEVICE_* + 256 * device_index, which counts from 1 */
 #define AOT_ARG_MEMORY_FORMAT 13 /* u.i */
-#define AOT_ARG_GRAPH 14        /* u.i: graph id of a region */
-#define AOT_ARG_OP 15           /* u.i: operator id */
+#define AOT_ARG_GRAPH 14         /* u.i: graph id of a region */
+#define AOT_ARG_OP 15            /* u.i: operator id */
 typedef union aot_arg_payload {
   int64_t i;
   double f;
@@ -152,24 +165,25 @@ typedef struct aot_arg {
 
 /* A tensor in memory at a call boundary; the fields of a DLPack DLTensor in fixed-width types. */
 typedef struct aot_tensor {
-  void *data; /* first byte of the storage; may be NULL when nbytes is 0 */
+  void *data;      /* first byte of the storage; may be NULL when nbytes is 0 */
   uint64_t nbytes; /* of the storage */
   int32_t dtype;
   int32_t rank;
-  int32_t device; /* AOT_DEVICE_* */
+  int32_t device;       /* AOT_DEVICE_* */
   int32_t device_index; /* as in aot_type_t */
-  int64_t offset; /* elements */
+  int64_t offset;       /* elements */
   const int64_t *sizes;
   const int64_t *strides;
 } aot_tensor_t;
 
-/* The head of every table: a struct with functions begins with it, so that any of them is destroyed and asked in one way. A
- * function of a table gets the table first, then the context, then what it is about. It finds its own data through `self` and by
- * nothing else: the caller may hand a copy of the table. Frozen; struct_size is that of the whole table. */
+/* The head of every table: a struct with functions begins with it, so that any of them is destroyed and asked in one
+ * way. A function of a table gets the table first, then the context, then what it is about. It finds its own data
+ * through `self` and by nothing else: the caller may hand a copy of the table. Frozen; struct_size is that of the
+ * whole table. */
 typedef struct aot_table {
   uint32_t struct_size, flags;
-  void *self; /* the callee's own */
-  void (AOT_CALL *destroy)(const struct aot_table *t); /* [host-main] NULL: nothing is to be done */
+  void *self;                                         /* the callee's own */
+  void(AOT_CALL *destroy)(const struct aot_table *t); /* [host-main] NULL: nothing is to be done */
   /* The extension of this id (aot/ext/), NULL: not offered. NULL: none is. [any-thread] */
   const void *(AOT_CALL *get_ext)(const struct aot_table *t, const char *id);
 } aot_table_t;

@@ -1,8 +1,9 @@
 /* aot/contract.h - what a stage needs, gives and takes away, as data.
  *
- * Properties say what a program is. The host simulates them over the pipeline file before anything runs, and checks each
- * claimed property with its verifier after the stage. A pass may change ports only of the roles that the properties in its `gives`
- * are about; any other port must stand after it as before: role, index, type and order (docs/IR.md 5). */
+ * Properties say what a program is. The host simulates them over the pipeline file before anything runs, and checks
+ * each claimed property with its verifier after the stage. A pass may change ports only of the roles that the
+ * properties in its `gives` are about; any other port must stand after it as before: role, index, type and order
+ * (docs/IR.md 5). */
 #ifndef AOT_CONTRACT_H
 #define AOT_CONTRACT_H
 
@@ -37,14 +38,14 @@ typedef struct aot_names {
 #define AOT_NAMES(...)                                                                                                 \
   { (const aot_str_t[]){__VA_ARGS__}, sizeof((const aot_str_t[]){__VA_ARGS__}) / sizeof(aot_str_t) }
 
-/* Constant data of a unit. Operator lists name full operators ("aten.add.Tensor"); a trailing * matches a prefix; an empty
- * list promises nothing. A property that the host does not know is a reason to refuse the plugin. */
+/* Constant data of a unit. Operator lists name full operators ("aten.add.Tensor"); a trailing * matches a prefix; an
+ * empty list promises nothing. A property that the host does not know is a reason to refuse the plugin. */
 typedef struct aot_contract {
   uint32_t struct_size, flags;
-  aot_names_t needs;   /* properties that must hold before */
-  aot_names_t gives;   /* hold after */
-  aot_names_t drops;   /* hold no longer */
-  aot_names_t refuses; /* must not hold before: a partition refuses a partitioned program */
+  aot_names_t needs;        /* properties that must hold before */
+  aot_names_t gives;        /* hold after */
+  aot_names_t drops;        /* hold no longer */
+  aot_names_t refuses;      /* must not hold before: a partition refuses a partitioned program */
   const aot_str_t *creates; /* operators that the unit may create; empty: any */
   uint64_t n_creates;
   const aot_str_t *removes; /* operators that are gone after it */

@@ -3,12 +3,13 @@
  * Section .note.aot.plugin, owner "AOT", type 1, description: JSON text
  *   {"id":"aten","version":"0.1.0","epoch":1,"minor":3,"min_host_minor":1,
  *    "units":[{"kind":"opset/1","id":"aten","help":"...","claims":"* aten prims"}]}
- * It survives strip and --gc-sections. Host and descriptor must agree with it, or the plugin is refused. Write it once, at
- * the end of plugin.c: AOT_PLUGIN_NOTE("{...}") with string literals, so that it needs nothing but this header.
+ * It survives strip and --gc-sections. Host and descriptor must agree with it, or the plugin is refused. Write it once,
+ * at the end of plugin.c: AOT_PLUGIN_NOTE("{...}") with string literals, so that it needs nothing but this header.
  *
- * An opset claims the namespaces of its operators and kernels: "mylib" for mylib::scale, several with blanks between them. It is
- * opened where a program has an operator of one of them, or where a stage of its plugin is used; "*" among them: always. One that
- * claims "" is opened by its id alone. One that says nothing is opened where a program has a namespace that nobody claims. */
+ * An opset claims the namespaces of its operators and kernels: "mylib" for mylib::scale, several with blanks between
+ * them. It is opened where a program has an operator of one of them, or where a stage of its plugin is used; "*" among
+ * them: always. One that claims "" is opened by its id alone. One that says nothing is opened where a program has a
+ * namespace that nobody claims. */
 #ifndef AOT_NOTE_H
 #define AOT_NOTE_H
 
@@ -21,8 +22,8 @@
 #define AOT_NOTE_TEXT(x) AOT_NOTE_TEXT_(x)
 /* The head of the JSON text, up to the units; id and version are string literals, least the number min_host_minor. */
 #define AOT_NOTE_HEAD_FOR(id, version, least)                                                                          \
-  "{\"id\":\"" id "\",\"version\":\"" version "\",\"epoch\":" AOT_NOTE_TEXT(AOT_ABI_EPOCH)                             \
-  ",\"minor\":" AOT_NOTE_TEXT(AOT_ABI_MINOR) ",\"min_host_minor\":" #least ",\"units\":["
+  "{\"id\":\"" id "\",\"version\":\"" version "\",\"epoch\":" AOT_NOTE_TEXT(                                           \
+      AOT_ABI_EPOCH) ",\"minor\":" AOT_NOTE_TEXT(AOT_ABI_MINOR) ",\"min_host_minor\":" #least ",\"units\":["
 #define AOT_NOTE_HEAD(id, version) AOT_NOTE_HEAD_FOR(id, version, 1)
 #define AOT_NOTE_UNIT(kind, id, help) "{\"kind\":\"" kind "\",\"id\":\"" id "\",\"help\":\"" help "\"}"
 #define AOT_NOTE_OPSET(id, help, claims)                                                                               \
@@ -35,6 +36,6 @@
     char name[4];                                                                                                      \
     char desc[sizeof(json)];                                                                                           \
   } aot_plugin_note __attribute__((section(AOT_NOTE_SECTION), used, aligned(4))) = {4u, (uint32_t)sizeof(json),        \
-                                                                                     AOT_NOTE_TYPE, "AOT", json}
+                                                                                    AOT_NOTE_TYPE, "AOT", json}
 
 #endif

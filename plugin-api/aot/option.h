@@ -12,14 +12,14 @@
 #define AOT_OPT_I64 2
 #define AOT_OPT_F64 3
 #define AOT_OPT_STRING 4
-#define AOT_OPT_ENUM 5 /* a string out of choices */
-#define AOT_OPT_PATH 6 /* a string; relative paths are resolved against the pipeline file by the host */
+#define AOT_OPT_ENUM 5  /* a string out of choices */
+#define AOT_OPT_PATH 6  /* a string; relative paths are resolved against the pipeline file by the host */
 #define AOT_OPT_BYTES 7 /* an int64 count of bytes; the user may write 64MiB */
 
 #define AOT_OPT_REQUIRED 1u       /* has no default */
 #define AOT_OPT_AFFECTS_OUTPUT 2u /* belongs to the compile cache key */
 #define AOT_OPT_EXPERIMENTAL 4u
-#define AOT_OPT_HAS_RANGE 8u      /* min and max hold */
+#define AOT_OPT_HAS_RANGE 8u /* min and max hold */
 
 /* The value of one option. Frozen. AOT_OPT_BOOL: i is 0 or 1. */
 typedef struct aot_opt_value {

@@ -7,7 +7,7 @@
 
 typedef struct aot_pass {
   aot_table_t head;
-  aot_status_t (AOT_CALL *run)(const struct aot_pass *p, aot_ctx_t *ctx, aot_prog_t *prog); /* [stage-exclusive] */
+  aot_status_t(AOT_CALL *run)(const struct aot_pass *p, aot_ctx_t *ctx, aot_prog_t *prog); /* [stage-exclusive] */
 } aot_pass_t;
 
 #endif

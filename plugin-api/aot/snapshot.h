@@ -1,9 +1,9 @@
 /* aot/snapshot.h - the whole program as one relocatable block of plain arrays.
  *
- * Everything is an offset from the block's first byte, so the block can be mapped, copied, hashed, stored as an artifact
- * and read back without the host. Rows are dense: operands and ports name value rows, not ids; id columns lead back. Row 0 of
- * graphs, nodes, values, leaves, ops and exprs is all zeros and names nothing. Rows of one graph stand together and in order.
- * Little-endian, 8-byte aligned. Frozen: a change is another version.
+ * Everything is an offset from the block's first byte, so the block can be mapped, copied, hashed, stored as an
+ * artifact and read back without the host. Rows are dense: operands and ports name value rows, not ids; id columns lead
+ * back. Row 0 of graphs, nodes, values, leaves, ops and exprs is all zeros and names nothing. Rows of one graph stand
+ * together and in order. Little-endian, 8-byte aligned. Frozen: a change is another version.
  *
  *     +--------+--------+-------+--------+------+----------+------+--------+-------+--- - -
  *     | header | graphs | nodes | values | args | operands | ints | floats | ports | ...
@@ -26,7 +26,8 @@ typedef struct aot_snapshot {
   uint32_t magic, version;
   uint64_t nbytes;     /* of the whole block */
   uint64_t generation; /* counts edits; equal generation of one program means equal block */
-  aot_snap_array_t graphs, nodes, values, args, operands, ints, floats, ports, leaves, rules, symbols, exprs, ops, chars;
+  aot_snap_array_t graphs, nodes, values, args, operands, ints, floats, ports, leaves, rules, symbols, exprs, ops,
+      chars;
 } aot_snapshot_t;
 
 typedef struct aot_snap_str { /* range of chars */
@@ -67,8 +68,9 @@ typedef struct aot_snap_value {
 typedef struct aot_snap_arg {
   int32_t kind; /* AOT_ARG_* */
   uint32_t n;
-  int64_t i; /* scalar payload; double bits for FLOAT; VALUE: values row; GRAPH: graphs row; OP: ops row; lists: first row in
-                operands (VALUES), ints (INTS, BOOLS), floats (FLOATS), chars (STR) */
+  /* scalar payload; double bits for FLOAT; VALUE: values row; GRAPH: graphs row; OP: ops row; lists: first row in
+   * operands (VALUES), ints (INTS, BOOLS), floats (FLOATS), chars (STR) */
+  int64_t i;
 } aot_snap_arg_t;
 
 typedef struct aot_snap_port {

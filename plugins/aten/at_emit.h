@@ -1,5 +1,5 @@
-/* What rewriting rules work with: the common emitter (common/emit/emit.h), which is the only way from them to the host, and dimension
- * arithmetic and layouts as shape rules have them.
+/* What rewriting rules work with: the common emitter (common/emit/emit.h), which is the only way from them to the host,
+ * and dimension arithmetic and layouts as shape rules have them.
  *
  *     em_x y = EM(e, "mul.Tensor", em_in(e, "self"), em_f(2.0));
  *     out_values[0] = em_value(e, EM(e, "exp", y));

@@ -1,5 +1,5 @@
-/* Formulas: the operators that decompositions are made of, in short. They expect the emitter as `e`. A number may stand for a
- * tensor (PyTorch's wrapped number) wherever an operator takes two. */
+/* Formulas: the operators that decompositions are made of, in short. They expect the emitter as `e`. A number may stand
+ * for a tensor (PyTorch's wrapped number) wherever an operator takes two. */
 #ifndef AT_FORMULA_H
 #define AT_FORMULA_H
 

@@ -1,4 +1,5 @@
-/* One operator of the set: a row of ops.def with its schema parsed. The row is where everything about an operator is found. */
+/* One operator of the set: a row of ops.def with its schema parsed. The row is where everything about an operator is
+ * found. */
 #ifndef AT_ROW_H
 #define AT_ROW_H
 
@@ -9,15 +10,16 @@ struct em;
 
 /* Result types from argument types (shape.h). */
 typedef void at_infer_fn(struct at_infer *c);
-/* Equivalent simpler nodes; out_values[i] stands for result i (at_emit.h). The marks allow one function to serve a family:
- * it reads the operator's name from the emitter's row. */
+/* Equivalent simpler nodes; out_values[i] stands for result i (at_emit.h). The marks allow one function to serve a
+ * family: it reads the operator's name from the emitter's row. */
 typedef aot_status_t at_decompose_fn(struct em *e, aot_value_t *out_values);
 /* The functional form of a writing node, where renaming the operator is not enough. */
 typedef aot_status_t at_functional_fn(struct em *e, aot_value_t *out_results, aot_value_t *out_written);
 /* The base after `updated` has been written over result `index` of the view. */
 typedef aot_value_t at_inverse_fn(struct em *e, uint32_t index, aot_value_t base, aot_value_t updated);
 
-/* Whose memory the results of a call share, where the schema's marks do not say it all (sharing.c). out[i] holds what they say. */
+/* Whose memory the results of a call share, where the schema's marks do not say it all (sharing.c). out[i] holds
+ * what they say. */
 typedef void at_sharing_fn(struct at_infer *c, const aot_call_t *call, uint32_t *out);
 
 /* How a row follows from another one (derive.h). */

@@ -54,8 +54,10 @@ aot_status_t at_dc_meshgrid(em_t *e, aot_value_t *out) {
 
 aot_status_t at_dc_diag(em_t *e, aot_value_t *out) {
   if (TYPE(IN("self")).rank == 1) return at_give(e, EM(e, "diag_embed", IN("self"), IN("diagonal")), out);
-  return at_give(e, EM(e, "clone", EM(e, "diagonal", IN("self"), IN("diagonal")),
-                       aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS)), out);
+  return at_give(e,
+                 EM(e, "clone", EM(e, "diagonal", IN("self"), IN("diagonal")),
+                    aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS)),
+                 out);
 }
 
 /* pad: constant, circular, reflect or replicate; the last two by the number of padded dimensions */
@@ -65,7 +67,8 @@ aot_status_t at_dc_pad(em_t *e, aot_value_t *out) {
   int reflect = at_in_str_is(e, "mode", "reflect");
   char name[48];
   if (at_in_str_is(e, "mode", "constant"))
-    return at_give(e, EM(e, "constant_pad_nd", IN("self"), IN("pad"), at_in_has(e, "value") ? IN("value") : em_i(0)), out);
+    return at_give(e, EM(e, "constant_pad_nd", IN("self"), IN("pad"), at_in_has(e, "value") ? IN("value") : em_i(0)),
+                   out);
   if (at_in_str_is(e, "mode", "circular")) return at_give(e, EM(e, "_pad_circular", IN("self"), IN("pad")), out);
   if ((!reflect && !at_in_str_is(e, "mode", "replicate")) || n < 2 || n > 6 || n % 2) {
     em_fail(e, AOT_E_UNIMPLEMENTED, "use constant, reflect, replicate or circular",
@@ -78,8 +81,9 @@ aot_status_t at_dc_pad(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_grid_sampler(em_t *e, aot_value_t *out) {
-  return at_give(e, em_call(e, TYPE(IN("input")).rank == 4 ? "grid_sampler_2d" : "grid_sampler_3d", e->info.n_args,
-                            e->info.args), out);
+  return at_give(
+      e, em_call(e, TYPE(IN("input")).rank == 4 ? "grid_sampler_2d" : "grid_sampler_3d", e->info.n_args, e->info.args),
+      out);
 }
 
 aot_status_t at_dc_max_pool1d(em_t *e, aot_value_t *out) {
@@ -142,16 +146,22 @@ aot_status_t at_dc_take_along_dim(em_t *e, aot_value_t *out) {
   dim = at_wrap(at_infer(e), at_in_int(e, "dim", 0), t.rank);
   memcpy(sizes, to.sizes, (size_t)to.rank * sizeof *sizes);
   sizes[dim] = t.sizes[dim];
-  return at_give(e, EM(e, "gather", at_expanded(e, x, sizes, to.rank), em_i(dim), at_expanded(e, index, to.sizes,
-                                                                                              to.rank)), out);
+  return at_give(
+      e, EM(e, "gather", at_expanded(e, x, sizes, to.rank), em_i(dim), at_expanded(e, index, to.sizes, to.rank)), out);
 }
 
 /* embedding_bag: a padding_idx that counts from the end is brought to the front, none becomes -1 */
 aot_status_t at_dc_embedding_bag(em_t *e, aot_value_t *out) {
   em_x args[9];
   uint32_t i, padded = at_in_has(e, "padding_idx");
-  static const char *const names[8] = {"weight", "indices", "offsets", "scale_grad_by_freq", "mode", "sparse",
-                                       "per_sample_weights", "include_last_offset"};
+  static const char *const names[8] = {"weight",
+                                       "indices",
+                                       "offsets",
+                                       "scale_grad_by_freq",
+                                       "mode",
+                                       "sparse",
+                                       "per_sample_weights",
+                                       "include_last_offset"};
   for (i = 0; i < 8; i++) args[i] = IN(names[i]);
   args[8] = em_i(padded ? at_in_int(e, "padding_idx", 0) : -1);
   if (padded && args[8].u.i < 0) args[8] = em_i(at_add(at_infer(e), args[8].u.i, TYPE(args[0]).sizes[0]));
@@ -223,8 +233,7 @@ static em_x instance_norm(em_t *e) {
     em_fail(e, AOT_E_UNIMPLEMENTED, "use track_running_stats=False",
             "instance_norm with running statistics is not supported");
   return EM(e, "native_group_norm", x, IN("weight"), IN("bias"), em_i(t.sizes[0]), em_i(t.sizes[1]), em_i(space),
-            em_i(t.sizes[1]),
-            IN("eps"));
+            em_i(t.sizes[1]), IN("eps"));
 }
 
 aot_status_t at_dc_instance_norm(em_t *e, aot_value_t *out) { return at_give(e, instance_norm(e), out); }

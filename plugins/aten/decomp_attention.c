@@ -3,9 +3,9 @@
  *     S = s q k^T + mask     P = softmax(S)     y = P v
  *     dv = P^T g     dP = g v^T     dS = P (dP - rowsum(dP P))     dq = s dS k     dk = s dS^T q
  *
- * is_causal lets row i see columns j <= i. A bool mask attends where it is true, another is added; a row that sees nothing
- * gives 0. With enable_gqa each head of k and v serves several heads of q, and gets the sum of their gradients. The forward
- * multiplies q and k each by sqrt(s), as PyTorch's math path does. */
+ * is_causal lets row i see columns j <= i. A bool mask attends where it is true, another is added; a row that sees
+ * nothing gives 0. With enable_gqa each head of k and v serves several heads of q, and gets the sum of their gradients.
+ * The forward multiplies q and k each by sqrt(s), as PyTorch's math path does. */
 #include "at_formula.h"
 
 #include <math.h>
@@ -55,7 +55,8 @@ static attention_t read_call(em_t *e) {
 
 static em_x causal_mask(em_t *e, const attention_t *a) {
   aot_type_t q = TYPE(a->q), k = TYPE(a->k);
-  em_x rows = at_unsqueeze(e, at_range(e, q.sizes[q.rank - 2], a->q), 1), columns = at_range(e, k.sizes[k.rank - 2], a->q);
+  em_x rows = at_unsqueeze(e, at_range(e, q.sizes[q.rank - 2], a->q), 1),
+       columns = at_range(e, k.sizes[k.rank - 2], a->q);
   return LE(columns, rows);
 }
 
@@ -97,8 +98,10 @@ static em_x gathered(em_t *e, em_x g, em_x like, int64_t n) {
   int32_t d, h = from.rank - 3;
   if (n != 1 && e->status == AOT_OK) {
     for (d = 0; d <= from.rank; d++)
-      sizes[d] = d < h ? from.sizes[d] : d == h ? at_floordiv(at_infer(e), from.sizes[h],
-                                                              n) : d == h + 1 ? n : from.sizes[d - 1];
+      sizes[d] = d < h        ? from.sizes[d]
+                 : d == h     ? at_floordiv(at_infer(e), from.sizes[h], n)
+                 : d == h + 1 ? n
+                              : from.sizes[d - 1];
     dim = h + 1;
     g = at_summed(e, at_reshaped(e, g, sizes, from.rank + 1), &dim, 1, 0);
     from = TYPE(g);
@@ -126,8 +129,7 @@ aot_status_t at_dc_attention_backward(em_t *e, aot_value_t *out) {
   int64_t last = -1;
   if (em_in_float(e, "dropout_p", 0.0) != 0.0)
     em_fail(e, AOT_E_UNIMPLEMENTED, "the stage rng knows the mask: put it before the partition",
-            "%s cannot draw the dropout mask again",
-            at_name(e));
+            "%s cannot draw the dropout mask again", at_name(e));
   give_gradients(e, &a, p, g, at_summed(e, MUL(g, at_matmul(e, p, a.v)), &last, 1, 1), out);
   return e->status;
 }
@@ -138,8 +140,7 @@ aot_status_t at_dc_flash_cpu_backward(em_t *e, aot_value_t *out) {
   em_x g = at_math(e, IN("grad_out")), s = scores(e, &a), p;
   int64_t last = -1;
   if (em_in_float(e, "dropout_p", 0.0) != 0.0)
-    em_fail(e, AOT_E_UNIMPLEMENTED, "",
-            "%s with dropout is not rewritten", at_name(e));
+    em_fail(e, AOT_E_UNIMPLEMENTED, "", "%s with dropout is not rewritten", at_name(e));
   p = EXP(SUB(s, EM(e, "unsqueeze", IN("logsumexp"), em_i(-1))));
   give_gradients(e, &a, p, g, at_summed(e, MUL(g, at_math(e, IN("out"))), &last, 1, 1), out);
   return e->status;

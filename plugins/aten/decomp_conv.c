@@ -48,18 +48,20 @@ aot_status_t at_dc_conv(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_max_pool2d(em_t *e, aot_value_t *out) {
-  return at_give(e, EM(e, "max_pool2d_with_indices", IN("self"), IN("kernel_size"), IN("stride"), IN("padding"),
-                       IN("dilation"),
-                       IN("ceil_mode")), out);
+  return at_give(e,
+                 EM(e, "max_pool2d_with_indices", IN("self"), IN("kernel_size"), IN("stride"), IN("padding"),
+                    IN("dilation"), IN("ceil_mode")),
+                 out);
 }
 
 /* The maxima are found again. */
 aot_status_t at_dc_max_pool2d_backward(em_t *e, aot_value_t *out) {
   em_x y = EM(e, "max_pool2d_with_indices", IN("self"), IN("kernel_size"), IN("stride"), IN("padding"), IN("dilation"),
               IN("ceil_mode"));
-  return at_give(e, EM(e, "max_pool2d_with_indices_backward", IN("grad"), IN("self"), IN("kernel_size"), IN("stride"),
-                       IN("padding"),
-                       IN("dilation"), IN("ceil_mode"), em_nth(y, 1)), out);
+  return at_give(e,
+                 EM(e, "max_pool2d_with_indices_backward", IN("grad"), IN("self"), IN("kernel_size"), IN("stride"),
+                    IN("padding"), IN("dilation"), IN("ceil_mode"), em_nth(y, 1)),
+                 out);
 }
 
 /* The convolutions of vendors' libraries: the general one. */
@@ -67,8 +69,10 @@ aot_status_t at_dc_vendor_convolution(em_t *e, aot_value_t *out) {
   em_x x = IN("self"), w = IN("weight");
   int32_t space = TYPE(w).rank - 2;
   if (space < 1 || space > MAX_SPACE) return AOT_E_UNIMPLEMENTED;
-  return at_give(e, EM(e, "convolution", x, w, IN("bias"), spread(e, "stride", space, 1), spread(e, "padding", space, 0),
-                       spread(e, "dilation", space, 1), em_b(0), spread(e, "output_padding", space, 0), IN("groups")), out);
+  return at_give(e,
+                 EM(e, "convolution", x, w, IN("bias"), spread(e, "stride", space, 1), spread(e, "padding", space, 0),
+                    spread(e, "dilation", space, 1), em_b(0), spread(e, "output_padding", space, 0), IN("groups")),
+                 out);
 }
 
 /* avg_pool1d: avg_pool2d over rows of height 1 */
@@ -128,8 +132,10 @@ aot_status_t at_dc_native_adaptive_avg_pool2d_backward(em_t *e, aot_value_t *out
   aot_type_t in = TYPE(IN("self")), pooled = TYPE(IN("grad_output"));
   int64_t window[2], zero[2] = {0, 0};
   if (!even_windows(e, &in, &pooled, window)) return AOT_E_UNIMPLEMENTED;
-  return at_give(e, EM(e, "avg_pool2d_backward", IN("grad_output"), IN("self"), em_list(e, window, 2), em_list(e, window, 2),
-                       em_list(e, zero, 2), em_b(0), em_b(1), em_none()), out);
+  return at_give(e,
+                 EM(e, "avg_pool2d_backward", IN("grad_output"), IN("self"), em_list(e, window, 2),
+                    em_list(e, window, 2), em_list(e, zero, 2), em_b(0), em_b(1), em_none()),
+                 out);
 }
 
 /* upsample_*.vec: the same without .vec; the size that the factors give, and the factors as they are */

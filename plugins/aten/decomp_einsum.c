@@ -58,7 +58,8 @@ static void drop_ones(em_t *e, operand_t *o, const operand_t *other) {
   int32_t d;
   for (d = o->rank - 1; d >= 0; d--) {
     int32_t there = place_of(other, o->label[d]);
-    if (there < 0 || !at_same(at_infer(e), TYPE(o->x).sizes[d], 1) || at_same(at_infer(e), TYPE(other->x).sizes[there], 1))
+    if (there < 0 || !at_same(at_infer(e), TYPE(o->x).sizes[d], 1) ||
+        at_same(at_infer(e), TYPE(other->x).sizes[there], 1))
       continue;
     o->x = EM(e, "squeeze.dim", o->x, em_i(d));
     drop(o, d);
@@ -158,7 +159,8 @@ static int read_equation(em_t *e, em_x list, at_einsum_t *s) {
   int32_t ranks[AT_EINSUM_OPERANDS];
   em_x text = IN("equation");
   uint32_t i;
-  for (i = 0; i < list.n && i < AT_EINSUM_OPERANDS; i++) ranks[i] = TYPE(aot_arg_value((aot_value_t){list.u.ids[i]})).rank;
+  for (i = 0; i < list.n && i < AT_EINSUM_OPERANDS; i++)
+    ranks[i] = TYPE(aot_arg_value((aot_value_t){list.u.ids[i]})).rank;
   if (text.kind != AOT_ARG_STR || list.kind != AOT_ARG_VALUES) return 0;
   return at_einsum_read(s, text.u.chars, text.n, list.n, ranks);
 }
@@ -182,8 +184,8 @@ static int contract_next(em_t *e, const at_einsum_t *s, operand_t *o, uint32_t *
   uint32_t mark = at_infer(e)->n_pool;
   if (i > j) k = i, i = j, j = k;
   if (i < 0 || i == j || j >= *n) {
-    em_fail(e, AOT_E_UNIMPLEMENTED, "",
-            "einsum: the path takes operands %lld and %lld of %u", (long long)i, (long long)j, *n);
+    em_fail(e, AOT_E_UNIMPLEMENTED, "", "einsum: the path takes operands %lld and %lld of %u", (long long)i,
+            (long long)j, *n);
     return 0;
   }
   a = o[i];
@@ -235,7 +237,8 @@ aot_status_t at_dc_tensordot(em_t *e, aot_value_t *out) {
   t[1] = TYPE(x[1]);
   for (i = 0; i < n[0] && i < n[1]; i++) /* 1 against n broadcasts: the n is summed first */
     for (side = 0; side < 2; side++) {
-      int64_t own = at_wrap(at_infer(e), dims[side][i], t[side].rank), there = at_wrap(at_infer(e), dims[!side][i], t[!side].rank);
+      int64_t own = at_wrap(at_infer(e), dims[side][i], t[side].rank),
+              there = at_wrap(at_infer(e), dims[!side][i], t[!side].rank);
       if (at_same(at_infer(e), t[!side].sizes[there], 1) && !at_same(at_infer(e), t[side].sizes[own], 1))
         x[side] = at_summed(e, x[side], &own, 1, 1);
     }

@@ -27,7 +27,8 @@ static em_x call_of_element(em_t *e, const aot_op_desc_t *plain, uint32_t i) {
   for (k = 0; k < plain->n_args && k < MAX_ARGS; k++) {
     at = source_of(e->desc, plain, k);
     if (at >= e->desc->n_args) args[k] = plain->args[k].preset;
-    else args[k] = at_element(&e->desc->args[at], at < e->info.n_args ? &e->info.args[at] : &e->desc->args[at].preset, i);
+    else
+      args[k] = at_element(&e->desc->args[at], at < e->info.n_args ? &e->info.args[at] : &e->desc->args[at].preset, i);
   }
   return em_call(e, at_of(e)->row->of->name, k, args);
 }
@@ -48,7 +49,8 @@ static em_x scaled_product(em_t *e, uint32_t i) {
 }
 
 aot_status_t at_dc_each(em_t *e, aot_value_t *out) {
-  const aot_op_desc_t *plain = e->host->graph->op_desc(e->prog, e->host->graph->op_find(e->prog, aot_str(at_of(e)->row->of->name)));
+  const aot_op_desc_t *plain =
+      e->host->graph->op_desc(e->prog, e->host->graph->op_find(e->prog, aot_str(at_of(e)->row->of->name)));
   uint32_t i;
   int in_tensor = IN("scalars").kind == AOT_ARG_VALUE;
   if (plain == NULL) return AOT_E_INTERNAL;

@@ -11,7 +11,8 @@ static em_x resized(em_t *e, em_x x, int32_t dim, int64_t n) {
   aot_type_t t = TYPE(x);
   int64_t have = t.sizes[dim], pad[2 * AOT_MAX_RANK] = {0};
   if (at_same(at_infer(e), have, n)) return x;
-  if (at_hint(at_infer(e), n) < at_hint(at_infer(e), have)) return EM(e, "slice.Tensor", x, em_i(dim), em_i(0), em_i(n), em_i(1));
+  if (at_hint(at_infer(e), n) < at_hint(at_infer(e), have))
+    return EM(e, "slice.Tensor", x, em_i(dim), em_i(0), em_i(n), em_i(1));
   pad[2 * (t.rank - 1 - dim) + 1] = at_sub(at_infer(e), n, have);
   return EM(e, "constant_pad_nd", x, em_list(e, pad, (uint32_t)(2 * (t.rank - dim))), em_i(0));
 }
@@ -53,8 +54,7 @@ aot_status_t at_dc_fft(em_t *e, aot_value_t *out) {
     return at_infer(e)->status != AOT_OK ? at_infer(e)->status : at_give(e, as_complex(e, x), out);
   points = p.points[p.n - 1];
   half = at_add(at_infer(e), at_floordiv(at_infer(e), points, 2), 1);
-  for (i = 0; i < p.n; i++)
-    x = resized(e, x, p.dims[i], p.kind->half_in && i + 1 == p.n ? half : p.points[i]);
+  for (i = 0; i < p.n; i++) x = resized(e, x, p.dims[i], p.kind->half_in && i + 1 == p.n ? half : p.points[i]);
   all = list_of(e, p.dims, p.n);
   others = list_of(e, p.dims, p.n - 1);
   last = list_of(e, p.dims + p.n - 1, 1);
@@ -76,7 +76,8 @@ aot_status_t at_dc_fft_shift(em_t *e, aot_value_t *out) {
   uint32_t n = at_in_has(e, "dim") ? at_in_ints(e, "dim", &given) : (uint32_t)t.rank, i;
   for (i = 0; i < n && i < AOT_MAX_RANK; i++) {
     dims[i] = at_in_has(e, "dim") ? at_wrap(at_infer(e), given[i], t.rank) : (int32_t)i;
-    shifts[i] = at_floordiv(at_infer(e), at_add(at_infer(e), t.sizes[dims[i]], strstr(at_name(e), "ifftshift") ? 1 : 0), 2);
+    shifts[i] =
+        at_floordiv(at_infer(e), at_add(at_infer(e), t.sizes[dims[i]], strstr(at_name(e), "ifftshift") ? 1 : 0), 2);
   }
   if (n == 0) return at_give(e, EM(e, "clone", IN("self")), out);
   return at_give(e, EM(e, "roll", IN("self"), em_list(e, shifts, n), em_list(e, dims, n)), out);
@@ -154,11 +155,13 @@ static em_x overlapped(em_t *e, em_x frames, int64_t n_fft, int64_t hop) {
 aot_status_t at_dc_istft(em_t *e, aot_value_t *out) {
   em_x x = IN("self"), window, weight;
   aot_type_t t = TYPE(x), to = at_result_type(e, 0);
-  int64_t n_fft = at_in_int(e, "n_fft", 1), hop = at_in_int(e, "hop_length", n_fft / 4), last[1] = {-1}, start, end, sizes[2], have;
+  int64_t n_fft = at_in_int(e, "n_fft", 1), hop = at_in_int(e, "hop_length", n_fft / 4), last[1] = {-1}, start, end,
+          sizes[2], have;
   int64_t scale = at_in_int(e, "normalized", 0) ? BY_ROOT_N : BY_N;
   int32_t real = t.dtype == AOT_C128 ? AOT_F64 : AOT_F32;
   int complex_out = aot_dtype_is_complex(to.dtype);
-  int onesided = at_in_has(e, "onesided") ? (int)at_in_int(e, "onesided", 0) : !at_same(at_infer(e), t.sizes[t.rank - 2], n_fft);
+  int onesided =
+      at_in_has(e, "onesided") ? (int)at_in_int(e, "onesided", 0) : !at_same(at_infer(e), t.sizes[t.rank - 2], n_fft);
   window = window_of(e, n_fft, x, real);
   if (em_is_none(window)) window = at_filled(e, &n_fft, 1, em_i(1), real, x);
   x = EM(e, "transpose.int", x, em_i(-2), em_i(-1));

@@ -1,9 +1,9 @@
 /* The fused attention kernels of other devices, in terms of the one that is here and of the composite.
  *
- * They differ in layout ([batch, steps, heads, features] for _flash_attention_* and _efficient_attention_*), in the name of
- * the bias, in the shape of the log sum exp, and in where a causal mask of unequal lengths ends: flash attention 2.1 aligns
- * it with the last row and column, the others with the first. State of random generators is given as zeros: dropout becomes
- * native_dropout here. */
+ * They differ in layout ([batch, steps, heads, features] for _flash_attention_* and _efficient_attention_*), in the
+ * name of the bias, in the shape of the log sum exp, and in where a causal mask of unequal lengths ends: flash
+ * attention 2.1 aligns it with the last row and column, the others with the first. State of random generators is given
+ * as zeros: dropout becomes native_dropout here. */
 #include "at_formula.h"
 
 #include <math.h>
@@ -49,7 +49,8 @@ static fused_t read_call(em_t *e) {
   f.v = heads_first(e, &f, IN("value"));
   f.mask = at_in_has(e, "attn_bias") ? IN("attn_bias") : at_in_has(e, "bias") ? IN("bias") : em_none();
   f.causal = at_in_int(e, "is_causal", 0) != 0 || kind == 1;
-  aligns_ends = kind == 2 || (f.causal && named(e, "flash") && !at_same(at_infer(e), TYPE(f.q).sizes[2], TYPE(f.k).sizes[2]));
+  aligns_ends =
+      kind == 2 || (f.causal && named(e, "flash") && !at_same(at_infer(e), TYPE(f.q).sizes[2], TYPE(f.k).sizes[2]));
   if (aligns_ends || (f.causal && !em_is_none(f.mask))) { /* the kernel here takes a mask or is causal */
     em_x seen = causal_mask(e, &f, aligns_ends);
     f.causal = 0;
@@ -108,7 +109,8 @@ aot_status_t at_dc_fused_attention(em_t *e, aot_value_t *out) {
 static em_x bias_gradient(em_t *e, const fused_t *f, em_x g, em_x y, em_x lse) {
   aot_type_t bias = TYPE(IN("attn_bias")), tq = TYPE(f->q);
   int64_t last = -1;
-  double scale = at_in_has(e, "scale") ? em_in_float(e, "scale", 1.0) : 1.0 / sqrt((double)at_hint(at_infer(e), tq.sizes[3]));
+  double scale =
+      at_in_has(e, "scale") ? em_in_float(e, "scale", 1.0) : 1.0 / sqrt((double)at_hint(at_infer(e), tq.sizes[3]));
   em_x q = at_math(e, f->q), k = EM(e, "transpose.int", at_math(e, f->k), em_i(2), em_i(3)), s, p, dp;
   g = at_math(e, g);
   s = ADD(MUL(at_matmul(e, q, k), em_f(scale)), at_math(e, f->mask));
@@ -127,8 +129,7 @@ aot_status_t at_dc_fused_attention_backward(em_t *e, aot_value_t *out) {
   uint32_t i;
   if (em_in_float(e, "dropout_p", 0.0) != 0.0)
     em_fail(e, AOT_E_UNIMPLEMENTED, "the stage rng knows the mask: put it before the partition",
-            "%s cannot draw the dropout mask again",
-            at_name(e));
+            "%s cannot draw the dropout mask again", at_name(e));
   if (e->status != AOT_OK) return e->status;
   if (TYPE(lse).rank == 4) lse = EM(e, "squeeze.dim", lse, em_i(3));
   if (!at_same(at_infer(e), TYPE(lse).sizes[2], TYPE(f.q).sizes[2]))

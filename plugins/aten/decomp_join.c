@@ -1,4 +1,5 @@
-/* Tensors put side by side: stacking by column and depth, least ranks, products of lists, sequences padded to one length. */
+/* Tensors put side by side: stacking by column and depth, least ranks, products of lists, sequences padded to one
+ * length. */
 #include "at_formula.h"
 
 #include <string.h>

@@ -50,7 +50,9 @@ aot_status_t at_dc_logdet(em_t *e, aot_value_t *out) {
   return at_give(e, WHERE(LT(y, em_i(0)), em_f(NAN), em_nth(y, 1)), out);
 }
 
-aot_status_t at_dc_matrix_exp(em_t *e, aot_value_t *out) { return at_give(e, EM(e, "linalg_matrix_exp", IN("self")), out); }
+aot_status_t at_dc_matrix_exp(em_t *e, aot_value_t *out) {
+  return at_give(e, EM(e, "linalg_matrix_exp", IN("self")), out);
+}
 
 aot_status_t at_dc_qr(em_t *e, aot_value_t *out) {
   em_x mode = aot_arg_str(aot_str(at_in_int(e, "some", 1) ? "reduced" : "complete"));
@@ -112,12 +114,14 @@ aot_status_t at_dc_pinv(em_t *e, aot_value_t *out) {
   return at_give(e, EM(e, "linalg_pinv.atol_rtol_tensor", x, atol, rtol, em_b(at_in_int(e, "hermitian", 0) != 0)), out);
 }
 
-static em_x last_amax(em_t *e, em_x x, int keep) { return EM(e, "amax", x, em_list(e, (const int64_t[]){-1}, 1), em_b(keep)); }
+static em_x last_amax(em_t *e, em_x x, int keep) {
+  return EM(e, "amax", x, em_list(e, (const int64_t[]){-1}, 1), em_b(keep));
+}
 
 static double epsilon_of(int32_t dtype) { return dtype == AOT_F64 ? 2.220446049250313e-16 : 1.1920928955078125e-07; }
 
-/* The number of singular values above max(atol, rtol * largest); the preset of rtol is eps * max(m, n), where atol is not above
- * 0, and 0 where it is. */
+/* The number of singular values above max(atol, rtol * largest); the preset of rtol is eps * max(m, n), where atol is
+ * not above 0, and 0 where it is. */
 aot_status_t at_dc_rank(em_t *e, aot_value_t *out) {
   em_x x = at_in_has(e, "input") ? IN("input") : IN("self"), atol, rtol, s, preset, limit;
   aot_type_t t = TYPE(x);
@@ -128,7 +132,8 @@ aot_status_t at_dc_rank(em_t *e, aot_value_t *out) {
     return at_give(e, at_filled(e, y.sizes, y.rank, em_i(0), AOT_I64, x), out);
   }
   tolerances(e, x, &atol, &rtol);
-  s = at_in_int(e, "hermitian", 0) ? ABS(EM(e, "_linalg_eigh", x, aot_arg_str(aot_str("L")), em_b(0))) : singular_values(e, x);
+  s = at_in_int(e, "hermitian", 0) ? ABS(EM(e, "_linalg_eigh", x, aot_arg_str(aot_str("L")), em_b(0)))
+                                   : singular_values(e, x);
   preset = AOT_DIM_IS_SYM(most) ? MUL(tolerance(e, em_f(epsilon_of(t.dtype)), x), em_i(most))
                                 : em_f(epsilon_of(t.dtype) * (double)most);
   if (em_is_none(rtol)) rtol = em_is_none(atol) ? preset : WHERE(GT(atol, em_f(0.0)), em_f(0.0), preset);
@@ -192,8 +197,8 @@ static em_x matrix_norm(em_t *e, em_x x, double ord, const norm_call_t *c) {
     return em_none();
   }
   if (!singular && !by_rows && fabs(ord) != 1) {
-    em_fail(e, AOT_E_UNIMPLEMENTED, "",
-            "%s: order %g is no order of a matrix norm: 1, 2, inf, and their negatives are", at_name(e), ord);
+    em_fail(e, AOT_E_UNIMPLEMENTED, "", "%s: order %g is no order of a matrix norm: 1, 2, inf, and their negatives are",
+            at_name(e), ord);
     return em_none();
   }
   if (singular) return kept(e, EM(e, extreme, singular_values(e, dims_last(e, x, c)), em_list(e, &last, 1), em_b(0)));
@@ -209,7 +214,8 @@ static em_x named_norm(em_t *e, em_x x, const norm_call_t *c) {
   return em_none();
 }
 
-/* linalg_norm, linalg_matrix_norm: without an order the vector norm of what is flattened; one dimension: a vector norm. */
+/* linalg_norm, linalg_matrix_norm: without an order the vector norm of what is flattened; one dimension: a vector
+ * norm. */
 aot_status_t at_dc_linalg_norm(em_t *e, aot_value_t *out) {
   em_x x = em_cast(e, IN("self"), at_result_type(e, 0).dtype), ord = IN("ord");
   norm_call_t c = read_norm(e, x);
@@ -253,7 +259,8 @@ static em_x unit_like(em_t *e, em_x x) {
   aot_type_t t = TYPE(x);
   em_x device = em_device(t.device, t.device_index);
   em_x eye = EM(e, "eye", em_i(t.sizes[t.rank - 1]), em_dtype(t.dtype), em_none(), device);
-  return EM(e, "clone", at_expanded(e, eye, t.sizes, t.rank), aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS));
+  return EM(e, "clone", at_expanded(e, eye, t.sizes, t.rank),
+            aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS));
 }
 
 /* By squaring: O(log n) products. */

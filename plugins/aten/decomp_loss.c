@@ -1,7 +1,8 @@
 /* Losses, in terms of log_softmax, gather, where and arithmetic; their gradients. Half inputs are computed in float32.
  *
- * Class losses. Classes lie in dim 1, in dim 0 of an input without batch. A target equal to ignore_index counts for nothing;
- * it is replaced by class 0 before it is used as an index. Letters: t safe target, k kept, a = w[t] k the weight of a row. */
+ * Class losses. Classes lie in dim 1, in dim 0 of an input without batch. A target equal to ignore_index counts for
+ * nothing; it is replaced by class 0 before it is used as an index. Letters: t safe target, k kept, a = w[t] k the
+ * weight of a row. */
 #include "at_formula.h"
 
 #include <string.h>
@@ -57,7 +58,8 @@ static em_x class_reduced(em_t *e, const rows_t *r, em_x loss, int64_t reduction
   return reduction == 1 ? DIV(loss, sum_all(e, r->weight)) : loss;
 }
 
-/* a 0-dim or scalar-like gradient, or one of the target's shape, as a factor per row; divided by `total` for the mean */
+/* a 0-dim or scalar-like gradient, or one of the target's shape, as a factor per row; divided by `total` for the
+ * mean */
 static em_x row_factor(em_t *e, const rows_t *r, em_x g, int64_t reduction, em_x total) {
   if (reduction == 0) return at_unsqueeze(e, g, r->dim);
   return reduction == 1 ? DIV(g, total) : g;
@@ -76,8 +78,8 @@ aot_status_t at_dc_nll_loss(em_t *e, aot_value_t *out) {
   at_give_cast(e, class_reduced(e, &r, loss, reduction), out);
   if (e->desc->n_results == 2) { /* nll_loss_forward: the sum of the weights, 0 for a batch without reduction */
     aot_type_t t = at_result_type(e, 1);
-    out[1] = VAL(reduction == 0 && r.rank > 1 ? at_filled(e, NULL, 0, em_f(0.0), t.dtype, logp) : em_cast(e, sum_all(e,
-                                                                                                                     r.weight), t.dtype));
+    out[1] = VAL(reduction == 0 && r.rank > 1 ? at_filled(e, NULL, 0, em_f(0.0), t.dtype, logp)
+                                              : em_cast(e, sum_all(e, r.weight), t.dtype));
   }
   return e->status;
 }
@@ -95,8 +97,7 @@ aot_status_t at_dc_nll_loss_backward(em_t *e, aot_value_t *out) {
 /* Probabilities as targets, smoothed, and the class weights: what -logp is multiplied by. */
 static em_x target_mass(em_t *e, em_x x, int32_t dim, double smoothing) {
   em_x t = at_math(e, IN("target")), w = at_math(e, IN("weight"));
-  if (smoothing != 0.0)
-    t = ADD(MUL(t, em_f(1.0 - smoothing)), DIV(em_f(smoothing), em_i(TYPE(x).sizes[dim])));
+  if (smoothing != 0.0) t = ADD(MUL(t, em_f(1.0 - smoothing)), DIV(em_f(smoothing), em_i(TYPE(x).sizes[dim])));
   return em_is_none(w) ? t : MUL(t, at_along(e, w, dim, TYPE(x).rank));
 }
 
@@ -139,7 +140,8 @@ aot_status_t at_dc_cross_entropy(em_t *e, aot_value_t *out) {
   return at_give_cast(e, class_reduced(e, &r, loss, at_in_int(e, "reduction", 1)), out);
 }
 
-/* Indices: per row  a (1 - s) (p - onehot) + s/C k (p sum(w) - w);  probabilities: p sum(m) - m, with m the target mass. */
+/* Indices: per row  a (1 - s) (p - onehot) + s/C k (p sum(w) - w);  probabilities: p sum(m) - m, with m the target
+ * mass. */
 aot_status_t at_dc_cross_entropy_backward(em_t *e, aot_value_t *out) {
   em_x x = at_math(e, IN("self")), g = at_math(e, IN("grad")), p, slope;
   int32_t dim = TYPE(x).rank > 1 ? 1 : 0;

@@ -87,8 +87,9 @@ static aot_status_t give_scaled_sum(em_t *e, em_x product, aot_value_t *out) {
   return at_give_cast(e, ADD(times(e, IN("self"), "beta", beta), product), out);
 }
 
-aot_status_t at_dc_addmm(em_t *e, aot_value_t *out) { return give_scaled_sum(e, EM(e, "mm", IN("mat1"),
-                                                                                        IN("mat2")), out); }
+aot_status_t at_dc_addmm(em_t *e, aot_value_t *out) {
+  return give_scaled_sum(e, EM(e, "mm", IN("mat1"), IN("mat2")), out);
+}
 
 aot_status_t at_dc_baddbmm(em_t *e, aot_value_t *out) {
   return give_scaled_sum(e, EM(e, "bmm", IN("batch1"), IN("batch2")), out);
@@ -109,7 +110,8 @@ aot_status_t at_dc_addmv(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_dot(em_t *e, aot_value_t *out) {
-  return at_give_cast(e, EM(e, "sum.dim_IntList", MUL(IN("self"), IN("tensor")), em_list(e, (const int64_t[]){0}, 1)), out);
+  return at_give_cast(e, EM(e, "sum.dim_IntList", MUL(IN("self"), IN("tensor")), em_list(e, (const int64_t[]){0}, 1)),
+                      out);
 }
 
 aot_status_t at_dc_outer(em_t *e, aot_value_t *out) {

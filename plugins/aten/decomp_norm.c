@@ -1,12 +1,12 @@
 /* Normalizations in closed form, forward and backward.
  *
- * Letters: x input, m mean, r 1 / sqrt(variance + eps), h = (x - m) r, w weight, g gradient of the result, gh = g w, N the
- * number of elements that share m and r. Then
+ * Letters: x input, m mean, r 1 / sqrt(variance + eps), h = (x - m) r, w weight, g gradient of the result, gh = g w, N
+ * the number of elements that share m and r. Then
  *
  *     y = h w + b        gx = r (gh - mean(gh) - h mean(gh h))        gw = sum g h        gb = sum g
  *
- * where means run over the N elements, sums over everything that shares a weight. rms norm has m = 0 and no mean(gh) term.
- * All in float32 for half inputs. Statistics that do not depend on x (batch norm in evaluation): gx = gh r. */
+ * where means run over the N elements, sums over everything that shares a weight. rms norm has m = 0 and no mean(gh)
+ * term. All in float32 for half inputs. Statistics that do not depend on x (batch norm in evaluation): gx = gh r. */
 #include "at_formula.h"
 
 #include <float.h>
@@ -78,7 +78,8 @@ static em_x scaled(em_t *e, em_x h, em_x w, em_x b) {
 static void give(em_t *e, uint32_t i, em_x x, aot_value_t *out) {
   aot_type_t t = at_result_type(e, i);
   out[i] = aot_no_value();
-  if (!em_is_none(x) && t.kind == AOT_TYPE_TENSOR) out[i] = VAL(em_cast(e, at_reshaped(e, x, t.sizes, t.rank), t.dtype));
+  if (!em_is_none(x) && t.kind == AOT_TYPE_TENSOR)
+    out[i] = VAL(em_cast(e, at_reshaped(e, x, t.sizes, t.rank), t.dtype));
 }
 
 static int wanted(em_t *e, uint32_t i) {
@@ -89,8 +90,8 @@ static int wanted(em_t *e, uint32_t i) {
 /* ---- layer norm ---- */
 
 aot_status_t at_dc_layer_norm(em_t *e, aot_value_t *out) {
-  return at_give(e, EM(e, "native_layer_norm", IN("input"), IN("normalized_shape"), IN("weight"), IN("bias"),
-                       IN("eps")), out);
+  return at_give(
+      e, EM(e, "native_layer_norm", IN("input"), IN("normalized_shape"), IN("weight"), IN("bias"), IN("eps")), out);
 }
 
 aot_status_t at_dc_native_layer_norm(em_t *e, aot_value_t *out) {
@@ -174,8 +175,10 @@ aot_status_t at_dc_group_norm(em_t *e, aot_value_t *out) {
   em_x x = IN("input");
   aot_type_t t = TYPE(x);
   int64_t space = at_numel(at_infer(e), t.sizes + 2, t.rank - 2);
-  return at_give(e, EM(e, "native_group_norm", x, IN("weight"), IN("bias"), em_i(t.sizes[0]), em_i(t.sizes[1]), em_i(space),
-                       IN("num_groups"), IN("eps")), out);
+  return at_give(e,
+                 EM(e, "native_group_norm", x, IN("weight"), IN("bias"), em_i(t.sizes[0]), em_i(t.sizes[1]),
+                    em_i(space), IN("num_groups"), IN("eps")),
+                 out);
 }
 
 static void group_sizes(em_t *e, int64_t *out) {
@@ -239,7 +242,9 @@ static norm_t over_batch(em_t *e, em_x x) {
   return over_dims(e, x, dims, k);
 }
 
-static em_x channels(em_t *e, em_x v, em_x x) { return em_is_none(v) ? v : at_along(e, at_math(e, v), 1, TYPE(x).rank); }
+static em_x channels(em_t *e, em_x v, em_x x) {
+  return em_is_none(v) ? v : at_along(e, at_math(e, v), 1, TYPE(x).rank);
+}
 
 /* batch_norm itself: native form; in training the running statistics are written. */
 aot_status_t at_dc_batch_norm(em_t *e, aot_value_t *out) {
@@ -248,11 +253,11 @@ aot_status_t at_dc_batch_norm(em_t *e, aot_value_t *out) {
     y = EM(e, "_native_batch_norm_legit_no_training", IN("input"), IN("weight"), IN("bias"), mean, var, IN("momentum"),
            IN("eps"));
   } else if (em_is_none(mean)) {
-    y = EM(e, "_native_batch_norm_legit.no_stats", IN("input"), IN("weight"), IN("bias"), em_b(1), IN("momentum"), IN("eps"));
+    y = EM(e, "_native_batch_norm_legit.no_stats", IN("input"), IN("weight"), IN("bias"), em_b(1), IN("momentum"),
+           IN("eps"));
   } else {
     y = EM(e, "_native_batch_norm_legit_functional", IN("input"), IN("weight"), IN("bias"), mean, var, em_b(1),
-           IN("momentum"),
-           IN("eps"));
+           IN("momentum"), IN("eps"));
     EM(e, "copy_", mean, em_nth(y, 3));
     EM(e, "copy_", var, em_nth(y, 4));
   }
@@ -298,7 +303,8 @@ aot_status_t at_dc_native_batch_norm(em_t *e, aot_value_t *out) {
   give(e, 1, n.m, out);
   give(e, 2, n.r, out);
   if (e->desc->n_results == 5) {
-    em_x d = SUB(n.x, n.m), unbiased = DIV(at_summed(e, MUL(d, d), n.dims, n.n_dims, 1), em_i(at_sub(at_infer(e), n.count, 1)));
+    em_x d = SUB(n.x, n.m),
+         unbiased = DIV(at_summed(e, MUL(d, d), n.dims, n.n_dims, 1), em_i(at_sub(at_infer(e), n.count, 1)));
     aot_type_t t = TYPE(mean);
     give(e, 3, running(e, mean, at_reshaped(e, n.m, t.sizes, t.rank)), out);
     give(e, 4, running(e, var, at_reshaped(e, unbiased, t.sizes, t.rank)), out);
@@ -315,8 +321,8 @@ static void batch_gradients(em_t *e, norm_t *n, em_x g, int training, const int 
   if (want[2]) give(e, 2, at_summed(e, g, n->dims, n->n_dims, 0), out);
 }
 
-/* native_batch_norm_backward(.., save_mean, save_invstd, train, eps, output_mask) and the private form, which differ in the
- * names of two arguments. */
+/* native_batch_norm_backward(.., save_mean, save_invstd, train, eps, output_mask) and the private form, which differ in
+ * the names of two arguments. */
 aot_status_t at_dc_batch_norm_backward(em_t *e, aot_value_t *out) {
   int native = at_in_has(e, "grad_out"), training = at_in_int(e, native ? "train" : "training", 0) != 0;
   int want[3] = {1, at_in_has(e, "weight"), 1};
@@ -339,8 +345,8 @@ aot_status_t at_dc_batch_norm_backward(em_t *e, aot_value_t *out) {
 
 aot_status_t at_dc_cudnn_batch_norm(em_t *e, aot_value_t *out) {
   static const int64_t none[1] = {0};
-  em_x y = EM(e, "native_batch_norm", IN("input"), IN("weight"), IN("bias"), IN("running_mean"), IN("running_var"), IN("training"),
-              IN("exponential_average_factor"), IN("epsilon"));
+  em_x y = EM(e, "native_batch_norm", IN("input"), IN("weight"), IN("bias"), IN("running_mean"), IN("running_var"),
+              IN("training"), IN("exponential_average_factor"), IN("epsilon"));
   uint32_t i;
   for (i = 0; i < 3; i++) out[i] = VAL(em_nth(y, i));
   out[3] = VAL(at_filled(e, none, 1, em_i(0), AOT_U8, IN("input")));
@@ -352,8 +358,8 @@ aot_status_t at_dc_cudnn_batch_norm_backward(em_t *e, aot_value_t *out) {
   em_x mask = em_list(e, all, 3), dx;
   uint32_t i;
   mask.kind = AOT_ARG_BOOLS;
-  dx = EM(e, "native_batch_norm_backward", IN("grad_output"), IN("input"), IN("weight"), IN("running_mean"), IN("running_var"),
-          IN("save_mean"), IN("save_var"), em_b(1), IN("epsilon"), mask);
+  dx = EM(e, "native_batch_norm_backward", IN("grad_output"), IN("input"), IN("weight"), IN("running_mean"),
+          IN("running_var"), IN("save_mean"), IN("save_var"), em_b(1), IN("epsilon"), mask);
   for (i = 0; i < 3; i++) out[i] = VAL(em_nth(dx, i));
   return e->status;
 }

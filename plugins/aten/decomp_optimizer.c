@@ -1,6 +1,6 @@
 /* Fused optimizer steps and gradient scaling, in plain arithmetic: as PyTorch's CPU kernels compute them
- * (aten/src/ATen/native/cpu/Fused{Adam,SGD,Adagrad}Kernel.cpp, AmpGradScalerKernels.cpp). Results are the lists that the
- * writing form writes, one after another. With `found_inf` at 1 all stay as they were. */
+ * (aten/src/ATen/native/cpu/Fused{Adam,SGD,Adagrad}Kernel.cpp, AmpGradScalerKernels.cpp). Results are the lists that
+ * the writing form writes, one after another. With `found_inf` at 1 all stay as they were. */
 #include "at_formula.h"
 
 #include <math.h>
@@ -67,7 +67,8 @@ static void adam_step(em_t *e, const step_t *s, uint32_t i, aot_value_t *out) {
   int decoupled = strstr(at_name(e), "_fused_adamw") != NULL, amsgrad = at_in_int(e, "amsgrad", 0) != 0;
   double beta1 = em_in_float(e, "beta1", 0.9), beta2 = em_in_float(e, "beta2", 0.999);
   double decay = em_in_float(e, "weight_decay", 0.0);
-  em_x p = at_math(e, item(e, s, 0, i)), m = at_math(e, item(e, s, 2, i)), v = at_math(e, item(e, s, 3, i)), root, g, step;
+  em_x p = at_math(e, item(e, s, 0, i)), m = at_math(e, item(e, s, 2, i)), v = at_math(e, item(e, s, 3, i)), root, g,
+       step;
   aot_value_t at;
   em_x steps = IN("state_steps");
   if (steps.kind != AOT_ARG_VALUES || i >= steps.n || steps.u.ids[i] == AOT_NO_ID)
@@ -98,8 +99,8 @@ static void sgd_step(em_t *e, const step_t *s, uint32_t i, aot_value_t *out) {
   if (momentum != 0.0) {
     buffer = g;
     if (!at_in_int(e, "is_first_step", 0))
-      buffer = ADD(MUL(at_math(e, item(e, s, 2, i)), em_f(momentum)),
-                   MUL(g, em_f(1.0 - em_in_float(e, "dampening", 0.0))));
+      buffer =
+          ADD(MUL(at_math(e, item(e, s, 2, i)), em_f(momentum)), MUL(g, em_f(1.0 - em_in_float(e, "dampening", 0.0))));
     keep(e, s, 2, i, buffer, out);
     g = at_in_int(e, "nesterov", 0) ? ADD(g, MUL(buffer, em_f(momentum))) : buffer;
   } else if (i < s->list[2].n) {
@@ -157,8 +158,8 @@ aot_status_t at_dc_amp_unscale(em_t *e, aot_value_t *out) {
   return e->status;
 }
 
-/* Infinities found: the scale backs off and counting starts anew; after `growth_interval` steps without, it grows, unless
- * that is infinite. */
+/* Infinities found: the scale backs off and counting starts anew; after `growth_interval` steps without, it grows,
+ * unless that is infinite. */
 aot_status_t at_dc_amp_update_scale(em_t *e, aot_value_t *out) {
   em_x scale = IN("self"), tracker = IN("growth_tracker");
   em_x found = at_reshaped(e, GT(IN("found_inf"), em_f(0.0)), TYPE(scale).sizes, TYPE(scale).rank);

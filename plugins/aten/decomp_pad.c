@@ -5,8 +5,8 @@ static em_x part(em_t *e, em_x x, int32_t dim, int64_t start, int64_t end) {
   return EM(e, "slice.Tensor", x, em_i(dim), em_i(start), em_i(end));
 }
 
-/* _pad_circular: dimension by dimension from the last. Negative numbers cut; then what ends it comes before, what begins it
- * after. */
+/* _pad_circular: dimension by dimension from the last. Negative numbers cut; then what ends it comes before, what
+ * begins it after. */
 aot_status_t at_dc_pad_circular(em_t *e, aot_value_t *out) {
   em_x x = IN("self");
   const int64_t *pad;

@@ -1,7 +1,7 @@
 /* Elementwise operators in terms of arithmetic, comparisons, exp, log, erf, tanh, sigmoid.
  *
- * Half and bfloat16 are computed in float32 and rounded once, as PyTorch's kernels do. Formulas: the definitions in PyTorch's
- * documentation; derivatives by hand. */
+ * Half and bfloat16 are computed in float32 and rounded once, as PyTorch's kernels do. Formulas: the definitions in
+ * PyTorch's documentation; derivatives by hand. */
 #include "at_formula.h"
 
 #include <math.h>
@@ -41,7 +41,8 @@ aot_status_t at_dc_clamp_one(em_t *e, aot_value_t *out) {
 }
 
 aot_status_t at_dc_hardtanh(em_t *e, aot_value_t *out) {
-  em_x low = at_in_has(e, "min_val") ? IN("min_val") : em_f(0.0), high = at_in_has(e, "max_val") ? IN("max_val") : em_f(6.0);
+  em_x low = at_in_has(e, "min_val") ? IN("min_val") : em_f(0.0),
+       high = at_in_has(e, "max_val") ? IN("max_val") : em_f(6.0);
   return at_give_cast(e, EM(e, "clamp", IN("self"), low, high), out);
 }
 
@@ -228,7 +229,9 @@ aot_status_t at_dc_elu_backward(em_t *e, aot_value_t *out) {
   em_x g = grad_output(e), x = at_math(e, IN("self_or_result")), below;
   em_x outer = MUL(g, IN("scale")), inner = MUL(g, em_f(em_in_float(e, "input_scale", 1.0)));
   if (at_in_int(e, "is_result", 0)) below = MUL(inner, ADD(x, MUL(IN("alpha"), IN("scale"))));
-  else below = MUL(MUL(inner, EXP(MUL(x, IN("input_scale")))), em_f(em_in_float(e, "alpha", 1) * em_in_float(e, "scale", 1)));
+  else
+    below =
+        MUL(MUL(inner, EXP(MUL(x, IN("input_scale")))), em_f(em_in_float(e, "alpha", 1) * em_in_float(e, "scale", 1)));
   return at_give_cast(e, WHERE(LE(x, em_f(0.0)), below, outer), out);
 }
 
@@ -278,9 +281,10 @@ aot_status_t at_dc_to(em_t *e, aot_value_t *out) {
   int64_t format = at_in_int(e, "memory_format", AOT_MEMORY_PRESERVE);
   if (from.dtype == to.dtype && from.device == to.device && format == AOT_MEMORY_PRESERVE && !at_in_int(e, "copy", 0))
     return at_give(e, x, out);
-  return at_give(e, EM(e, "_to_copy", x, em_dtype(to.dtype), em_none(),
-                       em_device(to.device, to.device_index), em_none(), em_b(0),
-                       at_in_has(e, "memory_format") ? IN("memory_format") : em_none()), out);
+  return at_give(e,
+                 EM(e, "_to_copy", x, em_dtype(to.dtype), em_none(), em_device(to.device, to.device_index), em_none(),
+                    em_b(0), at_in_has(e, "memory_format") ? IN("memory_format") : em_none()),
+                 out);
 }
 
 aot_status_t at_dc_conj_physical(em_t *e, aot_value_t *out) {
@@ -312,18 +316,22 @@ aot_status_t at_dc_full(em_t *e, aot_value_t *out) {
   y = EM(e, "full", em_list(e, t.sizes, (uint32_t)t.rank), value, em_dtype(t.dtype), em_none(),
          em_device(t.device, t.device_index));
   if (!at_is_contiguous(at_infer(e), &t) && at_is_channels_last(at_infer(e), &t))
-    y = EM(e, "clone", y, aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT,
-                                           t.rank == 4 ? AOT_MEMORY_CHANNELS_LAST : AOT_MEMORY_CHANNELS_LAST_3D));
+    y = EM(
+        e, "clone", y,
+        aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, t.rank == 4 ? AOT_MEMORY_CHANNELS_LAST : AOT_MEMORY_CHANNELS_LAST_3D));
   return at_give(e, y, out);
 }
 
 /* ---- rrelu: in evaluation leaky_relu with the mean of the slopes ---- */
 
-static em_x mean_slope(em_t *e) { return em_f((em_in_float(e, "lower", 1.0 / 8) + em_in_float(e, "upper", 1.0 / 3)) / 2); }
+static em_x mean_slope(em_t *e) {
+  return em_f((em_in_float(e, "lower", 1.0 / 8) + em_in_float(e, "upper", 1.0 / 3)) / 2);
+}
 
 static em_x rrelu(em_t *e) {
   if (at_in_int(e, "training", 0))
-    em_fail(e, AOT_E_UNIMPLEMENTED, "put the stage rng before autograd", "%s in training draws random slopes", at_name(e));
+    em_fail(e, AOT_E_UNIMPLEMENTED, "put the stage rng before autograd", "%s in training draws random slopes",
+            at_name(e));
   return EM(e, "leaky_relu", IN("self"), mean_slope(e));
 }
 
@@ -356,5 +364,6 @@ aot_status_t at_fn_rrelu(em_t *e, aot_value_t *out_results, aot_value_t *out_wri
 aot_status_t at_dc_rrelu_backward(em_t *e, aot_value_t *out) {
   double spread = em_in_float(e, "upper", 1.0 / 3) - em_in_float(e, "lower", 1.0 / 8);
   if (at_in_int(e, "training", 0) && spread > 1e-6) return at_give_cast(e, MUL(IN("grad_output"), IN("noise")), out);
-  return at_give(e, EM(e, "leaky_relu_backward", IN("grad_output"), IN("self"), mean_slope(e), IN("self_is_result")), out);
+  return at_give(e, EM(e, "leaky_relu_backward", IN("grad_output"), IN("self"), mean_slope(e), IN("self_is_result")),
+                 out);
 }

@@ -1,4 +1,5 @@
-/* prims in ATen's operators. Most are at_dc_same; these take their arguments otherwise (torch/_prims/__init__.py, *_aten). */
+/* prims in ATen's operators. Most are at_dc_same; these take their arguments otherwise (torch/_prims/__init__.py,
+ * *_aten). */
 #include "at_formula.h"
 
 #include <aot/inline.h>
@@ -66,8 +67,7 @@ aot_value_t at_vi_shown(em_t *e, uint32_t index, aot_value_t base, aot_value_t u
   for (d = 0; d < t.rank; d++)
     if (t.strides[d] == 0 && at_hint(at_infer(e), t.sizes[d]) > 1)
       em_fail(e, AOT_E_UNIMPLEMENTED, "clone the tensor before writing it",
-              "a write through %s: several elements are one in memory",
-              at_name(e));
+              "a write through %s: several elements are one in memory", at_name(e));
   if (t.dtype != from.dtype) updated = em_value(e, EM(e, "view.dtype", em_v(updated), em_dtype(from.dtype)));
   return em_value(e, EM(e, "as_strided_scatter", em_v(base), em_v(updated), em_list(e, t.sizes, (uint32_t)t.rank),
                         em_list(e, t.strides, (uint32_t)t.rank), em_i(t.offset)));
@@ -82,7 +82,8 @@ aot_status_t at_dc_prims_reshape(em_t *e, aot_value_t *out) {
 
 aot_status_t at_dc_convert_element_type(em_t *e, aot_value_t *out) {
   const aot_type_t from = TYPE(IN("a")), to = at_result_type(e, 0);
-  if (is(e, "device_put") && from.device == to.device && from.device_index == to.device_index) return at_give(e, IN("a"), out);
+  if (is(e, "device_put") && from.device == to.device && from.device_index == to.device_index)
+    return at_give(e, IN("a"), out);
   if (is(e, "device_put")) return at_give(e, EM(e, "_to_copy", IN("a"), em_none(), em_none(), IN("device")), out);
   return at_give(e, EM(e, "_to_copy", IN("a"), IN("dtype")), out);
 }
@@ -150,6 +151,6 @@ aot_status_t at_dc_iota(em_t *e, aot_value_t *out) {
   em_x device = em_device(t.device, t.device_index);
   int64_t start = at_in_int(e, "start", 0), step = at_in_int(e, "step", 1);
   int64_t end = at_add(at_infer(e), start, at_mul(at_infer(e), t.sizes[0], step));
-  return at_give(e, EM(e, "arange.start_step", em_i(start), em_i(end), em_i(step), em_dtype(t.dtype), em_none(), device),
-                 out);
+  return at_give(
+      e, EM(e, "arange.start_step", em_i(start), em_i(end), em_i(step), em_dtype(t.dtype), em_none(), device), out);
 }

@@ -2,8 +2,9 @@
  *
  *     q = round(x / s) + z      kept where min <= q <= max      fake quantized: (clamp(q) - z) s
  *
- * Gradients pass straight through where q was kept (Bengio et al. 2013). Learned grids: Esser et al. 2020 for the scale,
- * Jain et al. 2020 for the zero point. PyTorch multiplies by 1 / s in float32, which decides ties; so do these. */
+ * Gradients pass straight through where q was kept (Bengio et al. 2013). Learned grids: Esser et al. 2020 for the
+ * scale, Jain et al. 2020 for the zero point. PyTorch multiplies by 1 / s in float32, which decides ties; so do
+ * these. */
 #include "at_formula.h"
 
 #include <math.h>
@@ -62,13 +63,16 @@ static grid_t grid_of(em_t *e, em_x x) {
 /* ---- fake quantization: the grid is given ---- */
 
 aot_status_t at_dc_fake_quantize(em_t *e, aot_value_t *out) {
-  em_x self = IN("self"), scale = IN("scale"), zero = IN("zero_point"), min = IN("quant_min"), max = IN("quant_max"), enabled;
+  em_x self = IN("self"), scale = IN("scale"), zero = IN("zero_point"), min = IN("quant_min"), max = IN("quant_max"),
+       enabled;
   if (is(e, "per_channel"))
-    return at_give(e, EM(e, "fake_quantize_per_channel_affine_cachemask", self, scale, zero, IN("axis"), min, max), out);
+    return at_give(e, EM(e, "fake_quantize_per_channel_affine_cachemask", self, scale, zero, IN("axis"), min, max),
+                   out);
   if (scale.kind != AOT_ARG_VALUE)
     return at_give(e, EM(e, "fake_quantize_per_tensor_affine_cachemask", self, scale, zero, min, max), out);
   enabled = at_filled(e, (const int64_t[]){1}, 1, em_i(1), AOT_I64, self);
-  return at_give(e, EM(e, "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", self, scale, zero, enabled, min, max), out);
+  return at_give(
+      e, EM(e, "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", self, scale, zero, enabled, min, max), out);
 }
 
 aot_status_t at_dc_fake_quantize_cachemask(em_t *e, aot_value_t *out) {
@@ -110,10 +114,10 @@ static em_x moved(em_t *e, em_x running, em_x observed, em_x on) {
   return WHERE(on, WHERE(EM(e, "isinf", running), observed, next), running);
 }
 
-/* Scale and zero point of the grid over low .. high, which is extended to hold 0: as Jacob et al. 2018 (section 2.1), with what
- * PyTorch's CPU kernel adds. A scale whose inverse is infinite is 0.1; a smaller one than 6.1e-5 is that, and the interval grows
- * along. Both ends say the zero point; the one with the smaller terms is believed. The scale is rounded to float32 before,
- * which decides ties. Symmetric: an interval around 0 has it in the middle. */
+/* Scale and zero point of the grid over low .. high, which is extended to hold 0: as Jacob et al. 2018 (section 2.1),
+ * with what PyTorch's CPU kernel adds. A scale whose inverse is infinite is 0.1; a smaller one than 6.1e-5 is that, and
+ * the interval grows along. Both ends say the zero point; the one with the smaller terms is believed. The scale is
+ * rounded to float32 before, which decides ties. Symmetric: an interval around 0 has it in the middle. */
 static void grid_over(em_t *e, em_x low, em_x high, em_x *scale, em_x *zero) {
   const int64_t min = at_in_int(e, "quant_min", 0), max = at_in_int(e, "quant_max", 0), half = (max - min) / 2;
   const em_x smallest = em_f((double)6.1e-5f);
@@ -148,7 +152,8 @@ static aot_value_t stored_like(em_t *e, em_x x, const char *buffer) {
 aot_status_t at_dc_observed_fake_quantize(em_t *e, aot_value_t *out) {
   const int by_channel = at_in_int(e, "per_row_fake_quant", 0) != 0;
   em_x self = IN("self"), scale, zero, y, kept, on = NE(at_reshaped(e, IN("observer_on"), NULL, 0), em_i(0));
-  em_x rounds = NE(at_reshaped(e, IN("fake_quant_on"), NULL, 0), em_i(0)), min = IN("quant_min"), max = IN("quant_max"), dims;
+  em_x rounds = NE(at_reshaped(e, IN("fake_quant_on"), NULL, 0), em_i(0)), min = IN("quant_min"), max = IN("quant_max"),
+       dims;
   const aot_type_t t = TYPE(self);
   int64_t others[AOT_MAX_RANK];
   const int32_t rank = by_channel ? 1 : 0; /* of ranges and grids: one a channel, or one */
@@ -183,8 +188,8 @@ aot_status_t at_fn_observed_fake_quantize(em_t *e, aot_value_t *out_results, aot
 
 /* ---- fake quantization: the grid is learned ---- */
 
-/* The zero point as an integer within the range. PyTorch's backward for a whole tensor adds 1/2 and drops the rest; the one
- * for channels rounds x / s + z. */
+/* The zero point as an integer within the range. PyTorch's backward for a whole tensor adds 1/2 and drops the rest; the
+ * one for channels rounds x / s + z. */
 static grid_t learned_grid(em_t *e, em_x x) {
   grid_t g = grid_of(e, x);
   const int adds_half = is(e, "backward") && is(e, "per_tensor");
@@ -314,8 +319,8 @@ aot_status_t at_dc_choose_qparams_per_token(em_t *e, aot_value_t *out) {
   return e->status;
 }
 
-/* Each row's range, 0 within it, over the integers of int8, whatever dtype is asked for; the end with the smaller terms says
- * the zero point. */
+/* Each row's range, 0 within it, over the integers of int8, whatever dtype is asked for; the end with the smaller terms
+ * says the zero point. */
 aot_status_t at_dc_choose_qparams_per_token_asymmetric(em_t *e, aot_value_t *out) {
   const int64_t last = -1;
   em_x x = IN("input"), scale, zero, zeros, rows = em_list(e, &last, 1), first = em_f(-128.0), end = em_f(127.0);

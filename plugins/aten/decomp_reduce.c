@@ -95,8 +95,11 @@ static em_x sum_of(em_t *e, em_x x, const dims_of_call_t *r) { return at_summed(
 aot_status_t at_dc_reduce_all(em_t *e, aot_value_t *out) {
   static const struct {
     const char *from, *to;
+    /* clang-format off */
   } forms[] = {{"aten.sum.default", "sum.dim_IntList"}, {"aten.mean.default", "mean.dim"}, {"aten.max.default", "amax"},
-               {"aten.min.default", "amin"},            {"aten.any.default", "any.dims"},  {"aten.all.default", "all.dims"}};
+               {"aten.min.default", "amin"},            {"aten.any.default", "any.dims"},  {"aten.all.default",
+                   "all.dims"}};
+  /* clang-format on */
   aot_type_t t = TYPE(IN("self"));
   int64_t dims[AOT_MAX_RANK];
   size_t i;
@@ -155,7 +158,8 @@ static em_x variance(em_t *e, em_x x, const dims_of_call_t *r, double correction
   return DIV(sum_of(e, MUL(d, d), r), divisor);
 }
 
-/* std.dim(self, dim, unbiased, keepdim) and its like are the overload with a correction, which has a derivative of its own. */
+/* std.dim(self, dim, unbiased, keepdim) and its like are the overload with a correction, which has a derivative of
+ * its own. */
 static aot_status_t with_correction(em_t *e, aot_value_t *out) {
   const char *name = at_name(e), *overload = strrchr(name, '.');
   char op[64];

@@ -1,16 +1,16 @@
-/* Recurrent networks, unrolled over their steps: LSTM (Hochreiter and Schmidhuber 1997, with forget gates; projections of
- * Sak et al. 2014), GRU (Cho et al. 2014), Elman networks. x: input of a step, h: state, a(u) = u W^T + b.
+/* Recurrent networks, unrolled over their steps: LSTM (Hochreiter and Schmidhuber 1997, with forget gates; projections
+ * of Sak et al. 2014), GRU (Cho et al. 2014), Elman networks. x: input of a step, h: state, a(u) = u W^T + b.
  *
  *     lstm   i, f, g, o = ai(x) + ah(h), through sigmoid, sigmoid, tanh, sigmoid    c = f c + i g    h = o tanh(c)
  *     gru    r = sigmoid(ai + ah)    z = sigmoid(ai + ah)    n = tanh(ai + r ah)    h = n + z (h - n)
  *     rnn    h = tanh(ai + ah), or relu
  *
- * The products ai of all steps are one. A layer's parameters are w_ih, w_hh, b_ih, b_hh, w_hr, biases and projection where
- * there are any; the backward direction's follow.
+ * The products ai of all steps are one. A layer's parameters are w_ih, w_hh, b_ih, b_hh, w_hr, biases and projection
+ * where there are any; the backward direction's follow.
  *
- * Packed sequences: row n of `data` is step t of sequence b, all sequences of step 0 first; sequences are sorted by length,
- * so that step t has the first batch_sizes[t] of them. They are spread to [steps, batch] by an index computed from
- * batch_sizes; where a sequence has no step t, its state stays as it was. */
+ * Packed sequences: row n of `data` is step t of sequence b, all sequences of step 0 first; sequences are sorted by
+ * length, so that step t has the first batch_sizes[t] of them. They are spread to [steps, batch] by an index computed
+ * from batch_sizes; where a sequence has no step t, its state stays as it was. */
 #include "at_formula.h"
 
 #include <string.h>
@@ -177,8 +177,7 @@ aot_status_t at_dc_rnn(em_t *e, aot_value_t *out) {
   r.steps = TYPE(x).sizes[0];
   if (AOT_DIM_IS_SYM(r.steps)) {
     em_fail(e, AOT_E_UNIMPLEMENTED, "export with a fixed sequence length",
-            "%s over a symbolic number of steps cannot be unrolled",
-            at_name(e));
+            "%s over a symbolic number of steps cannot be unrolled", at_name(e));
     return e->status;
   }
   first_states(e, &r, &h, &c);
@@ -188,7 +187,8 @@ aot_status_t at_dc_rnn(em_t *e, aot_value_t *out) {
   return e->status;
 }
 
-/* lstm.data, gru.data, ..: row of step t and sequence b is sum(batch_sizes[0 .. t - 1]) + b, where b < batch_sizes[t] */
+/* lstm.data, gru.data, ..: row of step t and sequence b is sum(batch_sizes[0 .. t - 1]) + b, where b <
+ * batch_sizes[t] */
 aot_status_t at_dc_rnn_packed(em_t *e, aot_value_t *out) {
   em_x data = IN("data"), sizes = IN("batch_sizes"), h, c, y, row, flat;
   rnn_t r = {kind_of(at_name(e)), em_none(), TYPE(sizes).sizes[0]};
@@ -197,8 +197,7 @@ aot_status_t at_dc_rnn_packed(em_t *e, aot_value_t *out) {
   uint32_t id;
   if (AOT_DIM_IS_SYM(r.steps)) {
     em_fail(e, AOT_E_UNIMPLEMENTED, "export with a fixed sequence length",
-            "%s over a symbolic number of steps cannot be unrolled",
-            at_name(e));
+            "%s over a symbolic number of steps cannot be unrolled", at_name(e));
     return e->status;
   }
   first_states(e, &r, &h, &c);
@@ -274,6 +273,7 @@ aot_status_t at_dc_fused_lstm_cell_backward(em_t *e, aot_value_t *out) {
   out[0] = VAL(em_cast(e, all, at_result_type(e, 0).dtype));
   out[1] = VAL(em_cast(e, MUL(gc, g[1]), at_result_type(e, 1).dtype));
   out[2] = aot_no_value();
-  if (at_in_int(e, "has_bias", 0)) out[2] = VAL(em_cast(e, at_summed(e, all, &batch, 1, 0), at_result_type(e, 2).dtype));
+  if (at_in_int(e, "has_bias", 0))
+    out[2] = VAL(em_cast(e, at_summed(e, all, &batch, 1, 0), at_result_type(e, 2).dtype));
   return e->status;
 }

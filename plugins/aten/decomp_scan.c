@@ -18,7 +18,8 @@
 static uint32_t length(em_x list) { return list.kind == AOT_ARG_VALUES || list.kind == AOT_ARG_INTS ? list.n : 0; }
 
 static em_x item(em_x list, uint32_t i) {
-  if (list.kind == AOT_ARG_VALUES && list.u.ids[i] == AOT_NO_ID) return em_none(); /* a size: it stands in the body as an expression */
+  /* a size: it stands in the body as an expression */
+  if (list.kind == AOT_ARG_VALUES && list.u.ids[i] == AOT_NO_ID) return em_none();
   return list.kind == AOT_ARG_VALUES ? em_v((aot_value_t){list.u.ids[i]}) : em_i(list.u.ints[i]);
 }
 
@@ -29,14 +30,14 @@ static aot_graph_t body_of(em_t *e) { return (aot_graph_t){(uint32_t)e->info.arg
 typedef struct loop {
   em_t *e;
   em_inliner_t body;
-  aot_graph_t graph; /* the body */
+  aot_graph_t graph;                     /* the body */
   uint32_t n_inputs, n_outputs, n_nodes; /* of it */
   em_x xs;
   em_x *inputs;  /* of a step: carries, slices, more */
   em_x *outputs; /* of a step: carries, ys */
   uint32_t n_carries, n_ys;
   int64_t steps;
-  uint32_t *ys;  /* [n_ys][steps] */
+  uint32_t *ys; /* [n_ys][steps] */
 } loop_t;
 
 /* As the body's input i was traced. */
@@ -71,7 +72,8 @@ static void begin(loop_t *l) {
   l->graph = body_of(e);
   l->n_inputs = e->host->graph->n_inputs(e->prog, l->graph);
   l->n_outputs = e->host->graph->n_outputs(e->prog, l->graph);
-  for (aot_node_t n = e->host->graph->first(e->prog, l->graph); n.id != AOT_NO_ID; n = e->host->graph->next(e->prog, n)) l->n_nodes++;
+  for (aot_node_t n = e->host->graph->first(e->prog, l->graph); n.id != AOT_NO_ID; n = e->host->graph->next(e->prog, n))
+    l->n_nodes++;
   l->xs = IN("xs");
   l->n_carries = length(init);
   l->steps = length(l->xs) ? TYPE(item(l->xs, 0)).sizes[0] : 0;
@@ -122,7 +124,8 @@ aot_status_t at_dc_scan(em_t *e, aot_value_t *out) {
 /* ---- map ---- */
 
 aot_status_t at_dc_map(em_t *e, aot_value_t *out) {
-  const em_x first = EM(e, "higher_order.scan", e->info.args[0], aot_arg_values(NULL, 0), IN("xs"), IN("additional_inputs"));
+  const em_x first =
+      EM(e, "higher_order.scan", e->info.args[0], aot_arg_values(NULL, 0), IN("xs"), IN("additional_inputs"));
   for (uint32_t i = 0; e->status == AOT_OK && i < e->info.n_results; i++) out[i] = VAL(em_nth(first, i));
   return e->status;
 }
@@ -147,15 +150,17 @@ static aot_graph_t body_twice(em_t *e) {
   const uint32_t n_inputs = h->graph->n_inputs(e->prog, body), n_outputs = h->graph->n_outputs(e->prog, body);
   em_t inner = *e;
   em_inliner_t in;
-  em_x *inputs = em_scratch(&inner, n_inputs, sizeof *inputs), *outputs = em_scratch(&inner, n_outputs, sizeof *outputs);
+  em_x *inputs = em_scratch(&inner, n_inputs, sizeof *inputs),
+       *outputs = em_scratch(&inner, n_outputs, sizeof *outputs);
   em_inline_open(&in, &inner);
   inner.before = aot_no_node();
-  if (inner.status == AOT_OK) inner.status = h->edit->graph_create(e->prog, AOT_GRAPH_REGION, aot_str(""), &inner.graph);
+  if (inner.status == AOT_OK)
+    inner.status = h->edit->graph_create(e->prog, AOT_GRAPH_REGION, aot_str(""), &inner.graph);
   copy_inputs(&inner, body, n_inputs, inputs);
   if (inner.status == AOT_OK) em_inline(&in, body, n_inputs, inputs, outputs);
   for (uint32_t k = 0; inner.status == AOT_OK && k < 2 * n_outputs; k++)
-    inner.status =
-        h->edit->output_add(e->prog, inner.graph, AOT_ROLE_REGION, k, em_value(&inner, outputs[k % n_outputs]), aot_str(""));
+    inner.status = h->edit->output_add(e->prog, inner.graph, AOT_ROLE_REGION, k,
+                                       em_value(&inner, outputs[k % n_outputs]), aot_str(""));
   em_inline_close(&in);
   e->status = inner.status;
   return inner.graph;
@@ -169,11 +174,13 @@ aot_status_t at_dc_associative_scan(em_t *e, aot_value_t *out) {
   em_x ys;
   if (e->status != AOT_OK) return e->status;
   for (uint32_t i = 0; i < n; i++) first[i] = VAL(EM(e, "select.int", item(xs, i), em_i(0), em_i(0))).id;
-  for (uint32_t i = 0; i < n; i++) rest[i] = VAL(EM(e, "slice.Tensor", item(xs, i), em_i(0), em_i(1), em_i(INT64_MAX))).id;
-  ys = EM(e, "higher_order.scan", aot_arg_int_kind(AOT_ARG_GRAPH, body.id), aot_arg_values(first, n), aot_arg_values(rest, n),
-          IN("additional_inputs"), em_b(1));
+  for (uint32_t i = 0; i < n; i++)
+    rest[i] = VAL(EM(e, "slice.Tensor", item(xs, i), em_i(0), em_i(1), em_i(INT64_MAX))).id;
+  ys = EM(e, "higher_order.scan", aot_arg_int_kind(AOT_ARG_GRAPH, body.id), aot_arg_values(first, n),
+          aot_arg_values(rest, n), IN("additional_inputs"), em_b(1));
   for (uint32_t i = 0; e->status == AOT_OK && i < n; i++) {
-    const uint32_t parts[] = {VAL(EM(e, "slice.Tensor", item(xs, i), em_i(0), em_i(0), em_i(1))).id, VAL(em_nth(ys, n + i)).id};
+    const uint32_t parts[] = {VAL(EM(e, "slice.Tensor", item(xs, i), em_i(0), em_i(0), em_i(1))).id,
+                              VAL(em_nth(ys, n + i)).id};
     if (e->status == AOT_OK) out[i] = VAL(EM(e, "cat", aot_arg_values(parts, 2), em_i(0)));
   }
   return e->status;

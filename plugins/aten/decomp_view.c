@@ -16,7 +16,8 @@ aot_status_t at_dc_contiguous(em_t *e, aot_value_t *out) {
   em_x x = IN("self");
   aot_type_t t = TYPE(x);
   int64_t format = at_in_int(e, "memory_format", AOT_MEMORY_CONTIGUOUS);
-  int already = format == AOT_MEMORY_CONTIGUOUS ? at_is_contiguous(at_infer(e), &t) : at_is_channels_last(at_infer(e), &t);
+  int already =
+      format == AOT_MEMORY_CONTIGUOUS ? at_is_contiguous(at_infer(e), &t) : at_is_channels_last(at_infer(e), &t);
   if (already || format == AOT_MEMORY_PRESERVE) return at_give(e, x, out);
   return at_give(e, EM(e, "clone", x, aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, format)), out);
 }
@@ -91,8 +92,10 @@ aot_status_t at_dc_narrow(em_t *e, aot_value_t *out) {
   int32_t dim = at_wrap(at_infer(e), at_in_int(e, "dim", 0), t.rank);
   int64_t start = at_in_int(e, "start", 0);
   if (at_hint(at_infer(e), start) < 0) start = at_add(at_infer(e), start, t.sizes[dim]);
-  return at_give(e, EM(e, "slice.Tensor", IN("self"), em_i(dim), em_i(start),
-                       em_i(at_add(at_infer(e), start, at_in_int(e, "length", 0)))), out);
+  return at_give(e,
+                 EM(e, "slice.Tensor", IN("self"), em_i(dim), em_i(start),
+                    em_i(at_add(at_infer(e), start, at_in_int(e, "length", 0)))),
+                 out);
 }
 
 /* split, split_with_sizes, chunk: a slice each */
@@ -176,13 +179,15 @@ aot_status_t at_dc_repeat_interleave(em_t *e, aot_value_t *out) {
     t = TYPE(x);
   }
   dim = at_in_has(e, "dim") ? at_wrap(at_infer(e), at_in_int(e, "dim", 0), t.rank) : 0;
-  for (d = 0; d <= t.rank; d++) sizes[d] = d <= dim ? t.sizes[d] : d == dim + 1 ? at_in_int(e, "repeats", 1) : t.sizes[d - 1];
+  for (d = 0; d <= t.rank; d++)
+    sizes[d] = d <= dim ? t.sizes[d] : d == dim + 1 ? at_in_int(e, "repeats", 1) : t.sizes[d - 1];
   x = at_expanded(e, at_unsqueeze(e, x, dim + 1), sizes, t.rank + 1);
   x = EM(e, "clone", x, aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, AOT_MEMORY_CONTIGUOUS));
   return at_give(e, at_reshaped(e, x, to.sizes, to.rank), out);
 }
 
-/* repeat_interleave.self_Tensor: rows by number. How many there are is what the node declares: the symbol is the same one. */
+/* repeat_interleave.self_Tensor: rows by number. How many there are is what the node declares: the symbol is the
+ * same one. */
 aot_status_t at_dc_repeat_interleave_counts(em_t *e, aot_value_t *out) {
   em_x x = IN("self"), counts = IN("repeats"), rows;
   aot_type_t t = TYPE(x), to = at_result_type(e, 0), r;
@@ -191,7 +196,8 @@ aot_status_t at_dc_repeat_interleave_counts(em_t *e, aot_value_t *out) {
   if (!at_in_has(e, "dim") || t.rank == 0) x = at_reshaped(e, x, &flat, 1);
   t = TYPE(x);
   r = TYPE(counts);
-  if (r.rank == 0 || (r.rank == 1 && r.sizes[0] == 1)) counts = at_expanded(e, at_reshaped(e, counts, (int64_t[]){1}, 1), &t.sizes[dim], 1);
+  if (r.rank == 0 || (r.rank == 1 && r.sizes[0] == 1))
+    counts = at_expanded(e, at_reshaped(e, counts, (int64_t[]){1}, 1), &t.sizes[dim], 1);
   rows = EM(e, "repeat_interleave.Tensor", counts, IN("output_size"));
   if (e->status != AOT_OK) return e->status;
   r = TYPE(rows);
@@ -279,8 +285,10 @@ aot_status_t at_dc_select_scatter(em_t *e, aot_value_t *out) {
   int32_t dim = at_wrap(at_infer(e), at_in_int(e, "dim", 0), t.rank);
   int64_t index = at_in_int(e, "index", 0);
   if (at_hint(at_infer(e), index) < 0) index = at_add(at_infer(e), index, t.sizes[dim]);
-  return at_give(e, EM(e, "slice_scatter", x, at_unsqueeze(e, IN("src"), dim), em_i(dim), em_i(index),
-                       em_i(at_add(at_infer(e), index, 1))), out);
+  return at_give(e,
+                 EM(e, "slice_scatter", x, at_unsqueeze(e, IN("src"), dim), em_i(dim), em_i(index),
+                    em_i(at_add(at_infer(e), index, 1))),
+                 out);
 }
 
 static em_x zeros_of_result(em_t *e, em_x like) {
@@ -290,7 +298,8 @@ static em_x zeros_of_result(em_t *e, em_x like) {
 
 aot_status_t at_dc_slice_backward(em_t *e, aot_value_t *out) {
   em_x g = IN("grad_output");
-  return at_give(e, EM(e, "slice_scatter", zeros_of_result(e, g), g, IN("dim"), IN("start"), IN("end"), IN("step")), out);
+  return at_give(e, EM(e, "slice_scatter", zeros_of_result(e, g), g, IN("dim"), IN("start"), IN("end"), IN("step")),
+                 out);
 }
 
 aot_status_t at_dc_select_backward(em_t *e, aot_value_t *out) {
@@ -335,7 +344,8 @@ aot_status_t at_dc_index_dim(em_t *e, aot_value_t *out) {
   aot_type_t t = TYPE(x);
   int add = strstr(at_name(e), "index_add") != NULL;
   if (values.kind != AOT_ARG_VALUE) values = at_filled(e, NULL, 0, values, t.dtype, x);
-  if (at_in_has(e, "alpha") && em_in_float(e, "alpha", 1.0) != 1.0) values = em_cast(e, MUL(values, IN("alpha")), t.dtype);
+  if (at_in_has(e, "alpha") && em_in_float(e, "alpha", 1.0) != 1.0)
+    values = em_cast(e, MUL(values, IN("alpha")), t.dtype);
   return give_reshaped(e, EM(e, "index_put", x, dim_index(e, ids, t.rank), values, em_b(add)), out);
 }
 
@@ -354,6 +364,7 @@ aot_status_t at_dc_embedding_backward(em_t *e, aot_value_t *out) {
     em_fail(e, AOT_E_UNIMPLEMENTED, "", "embedding_dense_backward with scale_grad_by_freq is not rewritten");
   if (padding >= 0) g = WHERE(at_unsqueeze(e, EQ(index, em_i(padding)), ti.rank), em_f(0.0), g);
   id = VAL(index).id;
-  sum = EM(e, "index_put", at_filled(e, t.sizes, t.rank, em_f(0.0), TYPE(g).dtype, g), aot_arg_values(&id, 1), g, em_b(1));
+  sum = EM(e, "index_put", at_filled(e, t.sizes, t.rank, em_f(0.0), TYPE(g).dtype, g), aot_arg_values(&id, 1), g,
+           em_b(1));
   return at_give_cast(e, sum, out);
 }

@@ -101,8 +101,8 @@ static aot_status_t copy_schema(const aot_op_desc_t *of, const sch_memory_t *mem
   return out->args != NULL && out->results != NULL ? AOT_OK : AOT_E_EXHAUSTED;
 }
 
-aot_status_t at_row_schema(const at_row_t *row, const aot_op_desc_t *descs, const sch_memory_t *memory, sch_schema_t *out,
-                           aot_str_t *out_text, sch_error_t *out_error) {
+aot_status_t at_row_schema(const at_row_t *row, const aot_op_desc_t *descs, const sch_memory_t *memory,
+                           sch_schema_t *out, aot_str_t *out_text, sch_error_t *out_error) {
   memset(out_error, 0, sizeof *out_error);
   if (row->form != AT_OUT && row->form != AT_IN_PLACE) {
     *out_text = aot_str(row->schema);

@@ -1,5 +1,5 @@
-/* Reading einsum's equation. The rules are those of torch.einsum: spaces mean nothing; without an arrow the result has the
- * ellipsis, then the letters that appear once, in alphabetical order, capitals first. */
+/* Reading einsum's equation. The rules are those of torch.einsum: spaces mean nothing; without an arrow the result has
+ * the ellipsis, then the letters that appear once, in alphabetical order, capitals first. */
 #include "einsum.h"
 
 #include <ctype.h>

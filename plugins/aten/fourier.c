@@ -28,13 +28,15 @@ static uint32_t numbers(const aot_arg_t *a, const int64_t **out) {
   return a->kind == AOT_ARG_INT ? 1 : a->n;
 }
 
-at_fft_plan_t at_fft_plan(at_infer_t *c, const aot_type_t *self, const aot_arg_t *n, const aot_arg_t *s, const aot_arg_t *dim) {
+at_fft_plan_t at_fft_plan(at_infer_t *c, const aot_type_t *self, const aot_arg_t *n, const aot_arg_t *s,
+                          const aot_arg_t *dim) {
   at_fft_plan_t p;
   const int64_t *given, *dims;
   uint32_t n_given = numbers(n && n->kind != AOT_ARG_NONE ? n : s, &given), n_dims = numbers(dim, &dims), i, k;
   memset(&p, 0, sizeof p);
   p.kind = kind_of(c->row->name);
-  p.n = n_dims ? n_dims : n_given ? n_given : (uint32_t)self->rank; /* without either: all dimensions; with s: the last ones */
+  /* without either: all dimensions; with s: the last ones */
+  p.n = n_dims ? n_dims : n_given ? n_given : (uint32_t)self->rank;
   if (!p.kind || p.n > (uint32_t)self->rank || (n_given && n_given != p.n)) {
     at_fail(c, "%u sizes for %u dimensions of a tensor of rank %d", n_given, n_dims, (int)self->rank);
     return p;

@@ -20,6 +20,7 @@ typedef struct at_fft_plan {
 } at_fft_plan_t;
 
 /* n, s, dim: the arguments of these names, NULL or None where there are none. Failures go to c. */
-at_fft_plan_t at_fft_plan(at_infer_t *c, const aot_type_t *self, const aot_arg_t *n, const aot_arg_t *s, const aot_arg_t *dim);
+at_fft_plan_t at_fft_plan(at_infer_t *c, const aot_type_t *self, const aot_arg_t *n, const aot_arg_t *s,
+                          const aot_arg_t *dim);
 
 #endif

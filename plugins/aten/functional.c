@@ -1,8 +1,8 @@
 /* Functional forms: a writing operator becomes its twin without the write, and the written tensors new values.
  *
- * Most rows name their twin, or derive from it. Its results are cast to the written tensors' dtypes where promotion would
- * change them (x.add_(1.5) on int64 is an error, x.mul_(y) with a float64 y on float32 is not), and stand for the operator's
- * results as well. */
+ * Most rows name their twin, or derive from it. Its results are cast to the written tensors' dtypes where promotion
+ * would change them (x.add_(1.5) on int64 is an error, x.mul_(y) with a float64 y on float32 is not), and stand for the
+ * operator's results as well. */
 #include "at_formula.h"
 #include "rewrites.h"
 
@@ -27,10 +27,12 @@ static aot_status_t give(em_t *e, em_x value, aot_value_t *out_results, aot_valu
 
 /* ---- the twin without the write ---- */
 
-static const char *twin_of(const em_t *e) { return at_of(e)->row->of != NULL ? at_of(e)->row->of->name : at_of(e)->row->functional; }
+static const char *twin_of(const em_t *e) {
+  return at_of(e)->row->of != NULL ? at_of(e)->row->of->name : at_of(e)->row->functional;
+}
 
-/* An argument of the twin that the written tensor answers, for an operator whose results are given: what a factory makes,
- * and the dtype that a reduction is computed in when none is asked for. */
+/* An argument of the twin that the written tensor answers, for an operator whose results are given: what a factory
+ * makes, and the dtype that a reduction is computed in when none is asked for. */
 static em_x answered_by_out(em_t *e, aot_str_t name, em_x given) {
   em_x to = written_arg(e);
   aot_type_t out;
@@ -69,26 +71,27 @@ static int dtype_kind(int32_t dtype) {
   return dtype != AOT_BOOL;
 }
 
-/* A result as it stands in the tensor that it is written to: its dtype and, unless the operator changes it, its shape. */
+/* A result as it stands in the tensor that it is written to: its dtype and, unless the operator changes it, its
+ * shape. */
 static em_x stored(em_t *e, em_x value, em_x to) {
   aot_type_t before = at_type(e, to), after = at_type(e, value);
   if (e->status != AOT_OK || (e->desc->flags & AOT_OP_INPLACE_VIEW)) return value;
   if (dtype_kind(after.dtype) > dtype_kind(before.dtype))
-    em_fail(e, AOT_E_UNIMPLEMENTED, "PyTorch refuses it, too",
-            "%s cannot write a result of dtype %s to a tensor of %s", at_name(e),
-            aot_dtype_name(after.dtype), aot_dtype_name(before.dtype));
+    em_fail(e, AOT_E_UNIMPLEMENTED, "PyTorch refuses it, too", "%s cannot write a result of dtype %s to a tensor of %s",
+            at_name(e), aot_dtype_name(after.dtype), aot_dtype_name(before.dtype));
   if (!at_same_shape(e, &after, before.sizes, before.rank)) {
     char text[2][100];
-    em_fail(e, AOT_E_UNIMPLEMENTED, at_of(e)->row->form == AT_OUT ? "give a tensor of that shape; resizing one is not supported" : "",
-                 "%s writes a tensor of shape [%s] with a result of shape [%s]", at_name(e),
-                 at_dims_text(at_infer(e), before.sizes, before.rank, text[0], 100),
-                 at_dims_text(at_infer(e), after.sizes, after.rank, text[1], 100));
+    em_fail(e, AOT_E_UNIMPLEMENTED,
+            at_of(e)->row->form == AT_OUT ? "give a tensor of that shape; resizing one is not supported" : "",
+            "%s writes a tensor of shape [%s] with a result of shape [%s]", at_name(e),
+            at_dims_text(at_infer(e), before.sizes, before.rank, text[0], 100),
+            at_dims_text(at_infer(e), after.sizes, after.rank, text[1], 100));
   }
   return em_cast(e, value, before.dtype);
 }
 
-/* A tensor whose elements are all replaced: y.copy_(x), x.lt_(y), x.normal_(). It stays a result of its past, which has a gradient of
- * zeros (PyTorch: zeros_like in derivatives.yaml); so the node of the new value reads the tensor, too. */
+/* A tensor whose elements are all replaced: y.copy_(x), x.lt_(y), x.normal_(). It stays a result of its past, which has
+ * a gradient of zeros (PyTorch: zeros_like in derivatives.yaml); so the node of the new value reads the tensor, too. */
 static em_x with_past(em_t *e, em_x value, em_x to) {
   const int32_t dtype = at_type(e, to).dtype;
   return at_is_integral(dtype) || (e->info.flags & AOT_NODE_NO_GRAD) ? value : EM(e, "copy", to, value);
@@ -131,8 +134,7 @@ aot_status_t at_fn_copy(em_t *e, aot_value_t *out_results, aot_value_t *out_writ
   } else {
     src = em_cast(e, src, to.dtype);
     if (from.device != to.device)
-      src = EM(e, "_to_copy", src, em_none(), em_none(),
-               em_device(to.device, to.device_index));
+      src = EM(e, "_to_copy", src, em_none(), em_none(), em_device(to.device, to.device_index));
     src = with_past(e, at_expanded(e, src, to.sizes, to.rank), self);
   }
   return give(e, src, out_results, out_written);
@@ -152,7 +154,8 @@ aot_status_t at_fn_fill_diagonal(em_t *e, aot_value_t *out_results, aot_value_t 
   const aot_type_t t = at_type(e, self);
   int32_t d;
   first = at_along(e, at_range(e, t.sizes[0], self), 0, t.rank);
-  if (t.rank == 2 && at_in_int(e, "wrap", 0)) first = EM(e, "remainder.Tensor", first, em_i(at_add(at_infer(e), t.sizes[1], 1)));
+  if (t.rank == 2 && at_in_int(e, "wrap", 0))
+    first = EM(e, "remainder.Tensor", first, em_i(at_add(at_infer(e), t.sizes[1], 1)));
   for (d = 1; d < t.rank; d++) {
     em_x here = EQ(first, at_along(e, at_range(e, t.sizes[d], self), d, t.rank));
     on = em_is_none(on) ? here : EM(e, "logical_and", on, here);
@@ -161,8 +164,8 @@ aot_status_t at_fn_fill_diagonal(em_t *e, aot_value_t *out_results, aot_value_t 
 }
 
 /* Batch norm. In training the running statistics that are there are written; the functional form returns them. In
- * evaluation, and without statistics, nothing is written. Results of the rewritten operator: the normalized tensor, and for
- * the native forms the saved mean and 1 / standard deviation, for cuDNN's an empty tensor more. */
+ * evaluation, and without statistics, nothing is written. Results of the rewritten operator: the normalized tensor, and
+ * for the native forms the saved mean and 1 / standard deviation, for cuDNN's an empty tensor more. */
 aot_status_t at_fn_batch_norm(em_t *e, aot_value_t *out_results, aot_value_t *out_written) {
   em_x input = em_in(e, "input"), weight = em_in(e, "weight"), bias = em_in(e, "bias");
   em_x mean = em_in(e, "running_mean"), var = em_in(e, "running_var");
@@ -173,7 +176,8 @@ aot_status_t at_fn_batch_norm(em_t *e, aot_value_t *out_results, aot_value_t *ou
   if (em_is_none(momentum)) momentum = em_in(e, "exponential_average_factor"); /* cuDNN's names */
   if (em_is_none(eps)) eps = em_in(e, "epsilon");
   if (training && em_is_none(mean) != em_is_none(var)) {
-    em_fail(e, AOT_E_UNIMPLEMENTED, "give both or none", "%s with only one of running_mean and running_var", at_name(e));
+    em_fail(e, AOT_E_UNIMPLEMENTED, "give both or none", "%s with only one of running_mean and running_var",
+            at_name(e));
     return e->status;
   }
   if (!training && !em_is_none(mean)) {
@@ -197,8 +201,9 @@ aot_status_t at_fn_resize(em_t *e, aot_value_t *out_results, aot_value_t *out_wr
   int64_t had = at_numel(at_infer(e), from.sizes, from.rank), wants = at_numel(at_infer(e), to.sizes, to.rank);
   if (e->status == AOT_OK && at_hint(at_infer(e), wants) > at_hint(at_infer(e), had))
     em_fail(e, AOT_E_UNIMPLEMENTED, "create a tensor of that size",
-            "%s from %lld to %lld elements: what a larger tensor adds is undefined",
-            at_name(e), (long long)at_hint(at_infer(e), had), (long long)at_hint(at_infer(e), wants));
-  return give(e, EM(e, "as_strided", self, em_list(e, to.sizes, (uint32_t)to.rank), em_list(e, to.strides, (uint32_t)to.rank)),
-              out_results, out_written);
+            "%s from %lld to %lld elements: what a larger tensor adds is undefined", at_name(e),
+            (long long)at_hint(at_infer(e), had), (long long)at_hint(at_infer(e), wants));
+  return give(
+      e, EM(e, "as_strided", self, em_list(e, to.sizes, (uint32_t)to.rank), em_list(e, to.strides, (uint32_t)to.rank)),
+      out_results, out_written);
 }

@@ -1,10 +1,10 @@
 /* Strides: what memory order results get, and what views are possible.
  *
  * The elementwise rule is that of PyTorch's TensorIterator (aten/src/ATen/TensorIterator.cpp): if all operands have the
- * result's shape and are all contiguous, all channels-last, or all equal in strides and dense, the result is so too; otherwise
- * the dimensions are sorted by the operands' strides, the first operand that can tell decides. The view rule is computeStride
- * of aten/src/ATen/TensorUtils.cpp. Comparisons use hints of symbolic dimensions. Each function is linear in the rank, the
- * sort quadratic. */
+ * result's shape and are all contiguous, all channels-last, or all equal in strides and dense, the result is so too;
+ * otherwise the dimensions are sorted by the operands' strides, the first operand that can tell decides. The view rule
+ * is computeStride of aten/src/ATen/TensorUtils.cpp. Comparisons use hints of symbolic dimensions. Each function is
+ * linear in the rank, the sort quadratic. */
 #include "shape.h"
 
 #include <string.h>
@@ -92,7 +92,8 @@ int at_is_dense(at_infer_t *c, const aot_type_t *t) {
   if (at_is_contiguous(c, t)) return 1;
   for (d = 0; d < t->rank; d++) { /* sort the dimensions that matter by stride */
     if (at_hint(c, t->sizes[d]) <= 1) continue;
-    for (i = n++; i > 0 && at_hint(c, t->strides[order[i - 1]]) > at_hint(c, t->strides[d]); i--) order[i] = order[i - 1];
+    for (i = n++; i > 0 && at_hint(c, t->strides[order[i - 1]]) > at_hint(c, t->strides[d]); i--)
+      order[i] = order[i - 1];
     order[i] = d;
   }
   for (i = 0; i < n; i++) {
@@ -215,12 +216,9 @@ void at_strides_pointwise(at_infer_t *c, const aot_type_t *operands, uint32_t n,
 void at_strides_for_format(at_infer_t *c, const aot_type_t *t, int64_t memory_format, int64_t *out) {
   if (memory_format == AOT_MEMORY_CHANNELS_LAST || memory_format == AOT_MEMORY_CHANNELS_LAST_3D)
     at_strides_channels_last(c, t->sizes, t->rank, out);
-  else if (memory_format == AOT_MEMORY_CONTIGUOUS)
-    at_strides_contiguous(c, t->sizes, t->rank, out);
-  else if (at_is_dense(c, t))
-    memcpy(out, t->strides, (size_t)t->rank * sizeof *out);
-  else
-    strides_sorted(c, t, 1, t->sizes, t->rank, out);
+  else if (memory_format == AOT_MEMORY_CONTIGUOUS) at_strides_contiguous(c, t->sizes, t->rank, out);
+  else if (at_is_dense(c, t)) memcpy(out, t->strides, (size_t)t->rank * sizeof *out);
+  else strides_sorted(c, t, 1, t->sizes, t->rank, out);
 }
 
 int at_view_strides(at_infer_t *c, const aot_type_t *t, const int64_t *sizes, int32_t rank, int64_t *out) {
@@ -240,7 +238,8 @@ int at_view_strides(at_infer_t *c, const aot_type_t *t, const int64_t *sizes, in
   base = t->strides[t->rank - 1];
   for (d = t->rank - 1; d >= 0; d--) {
     old_numel = at_mul(c, old_numel, t->sizes[d]);
-    if (d > 0 && (at_hint(c, t->sizes[d - 1]) == 1 || at_same(c, t->strides[d - 1], at_mul(c, old_numel, base)))) continue;
+    if (d > 0 && (at_hint(c, t->sizes[d - 1]) == 1 || at_same(c, t->strides[d - 1], at_mul(c, old_numel, base))))
+      continue;
     while (view >= 0 && (at_hint(c, new_numel) < at_hint(c, old_numel) || at_hint(c, sizes[view]) == 1)) {
       out[view] = at_mul(c, new_numel, base);
       new_numel = at_mul(c, new_numel, sizes[view]);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The steps that change bits. Each bit of the result is the exclusive or of the named bits of the operand, and one more if flipped.
- * Steps that are not here hand both on. */
+/* The steps that change bits. Each bit of the result is the exclusive or of the named bits of the operand, and one more
+ * if flipped. Steps that are not here hand both on. */
 typedef struct step {
   const char *name;
   uint32_t conj_of, neg_of, flips;
@@ -32,7 +32,8 @@ static const step_t *find_step(aot_str_t name) {
 }
 
 /* The operand that the result of the node is, or is a view of; none if it has memory of its own. */
-static aot_status_t memory_of(const aot_host_t *host, aot_prog_t *prog, const aot_node_info_t *n, uint32_t result, aot_value_t *out) {
+static aot_status_t memory_of(const aot_host_t *host, aot_prog_t *prog, const aot_node_info_t *n, uint32_t result,
+                              aot_value_t *out) {
   const uint32_t n_types = n->n_operands + n->n_results;
   aot_type_t *types = calloc((size_t)n_types + 1, sizeof *types);
   uint32_t *memory = calloc((size_t)n->n_results + 1, sizeof *memory);
@@ -41,8 +42,15 @@ static aot_status_t memory_of(const aot_host_t *host, aot_prog_t *prog, const ao
     const uint32_t v = i < n->n_operands ? n->operands[i] : n->first_result.id + (i - n->n_operands);
     if (v != AOT_NO_ID) status = host->graph->value_type(prog, (aot_value_t){v}, &types[i]);
   }
-  const aot_call_t call = {.struct_size = sizeof call, .args = n->args, .n_args = n->n_args, .operands = types,
-                           .n_operands = n->n_operands, .results = types + n->n_operands, .n_results = n->n_results};
+  const aot_call_t call = {
+      .struct_size = sizeof call,
+      .args = n->args,
+      .n_args = n->n_args,
+      .operands = types,
+      .n_operands = n->n_operands,
+      .results = types + n->n_operands,
+      .n_results = n->n_results,
+  };
   if (status == AOT_OK) status = host->edit->aliases(prog, n->op, &call, memory);
   *out = aot_no_value();
   if (status == AOT_OK && memory[result]) out->id = n->operands[memory[result] - 1];

@@ -143,7 +143,7 @@ typedef struct rewriting {
 } rewriting_t;
 
 static em_t *begin(rewriting_t *r, const opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, aot_node_t node,
-                        aot_node_t before) {
+                   aot_node_t before) {
   r->world.set = o;
   r->world.prog = prog;
   r->world.sink = NULL;
@@ -178,7 +178,8 @@ static aot_status_t AOT_CALL decompose(const aot_opset_t *self, aot_ctx_t *ctx, 
   return e->status != AOT_OK ? e->status : status;
 }
 
-/* Written tensors stay in their memory order: views that are made of the new values look into them as they did before. */
+/* Written tensors stay in their memory order: views that are made of the new values look into them as they did
+ * before. */
 static aot_status_t keep_layouts(em_t *e, aot_value_t *results, aot_value_t *written) {
   uint32_t i, k, r, n = 0;
   for (i = 0; i < e->desc->n_args && i < e->info.n_args; i++) {
@@ -232,8 +233,7 @@ static aot_status_t AOT_CALL view_inverse(const aot_opset_t *self, aot_ctx_t *ct
   e = begin(&r, self->head.self, ctx, prog, local, view, before);
   if (e->status != AOT_OK) return e->status;
   if (at_rows[local].inverse == NULL)
-    em_fail(e, AOT_E_UNIMPLEMENTED, "",
-            "%s is not a view: it has no inverse", at_rows[local].name);
+    em_fail(e, AOT_E_UNIMPLEMENTED, "", "%s is not a view: it has no inverse", at_rows[local].name);
   else *out_base = at_rows[local].inverse(e, index, base, updated);
   if (e->status == AOT_OK) {
     aot_type_t like = at_type(e, em_v(base));
@@ -348,8 +348,8 @@ static aot_op_info_t row_info(const at_row_t *row) {
   return info;
 }
 
-static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
-                                    const aot_table_t **out_table) {
+static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
+                                    const aot_opts_t *opts, const aot_table_t **out_table) {
   (void)self;
   opset_t *o = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *o);
   aot_str_t *names;

@@ -1,8 +1,8 @@
 /* Type promotion, PyTorch's rules (aten/src/ATen/native/TypeProperties.cpp, c10/core/ScalarType.cpp).
  *
- * Operands fall in three classes: tensors with dimensions, 0-dim tensors, Python numbers. The kind (bool < int < float <
- * complex) is the highest of all; within it the classes decide in that order. So int32[3] + 1.5 is float32, half[3] + a
- * float64 0-dim tensor is half, int8[3] + 300 is int8. */
+ * Operands fall in three classes: tensors with dimensions, 0-dim tensors, Python numbers. The kind (bool < int < float
+ * < complex) is the highest of all; within it the classes decide in that order. So int32[3] + 1.5 is float32, half[3] +
+ * a float64 0-dim tensor is half, int8[3] + 300 is int8. */
 #include "shape.h"
 
 #include <aot/inline.h>

@@ -1,5 +1,5 @@
-/* Every rewriting rule, by the name that ops.def gives it: decompositions (at_dc_), functional forms (at_fn_), inverses of
- * views (at_vi_); and whose memory results share (at_sh_). */
+/* Every rewriting rule, by the name that ops.def gives it: decompositions (at_dc_), functional forms (at_fn_), inverses
+ * of views (at_vi_); and whose memory results share (at_sh_). */
 #ifndef AT_REWRITES_H
 #define AT_REWRITES_H
 

@@ -41,8 +41,8 @@ static int64_t int_of_value(at_infer_t *c, uint32_t value) {
   aot_type_t t;
   memset(&t, 0, sizeof t);
   if (c->env->type_of(c->env->self, value, &t) != AOT_OK) at_fail(c, "value %u has no type", value);
-  else if (t.kind != AOT_TYPE_SYMINT && t.kind != AOT_TYPE_SYMBOOL) at_fail(c,
-                                                                            "a tensor stands where an integer is expected");
+  else if (t.kind != AOT_TYPE_SYMINT && t.kind != AOT_TYPE_SYMBOOL)
+    at_fail(c, "a tensor stands where an integer is expected");
   return c->status == AOT_OK ? t.expr : 0;
 }
 
@@ -98,7 +98,8 @@ uint32_t at_ints(at_infer_t *c, const char *name, const int64_t **out) {
   return 1;
 }
 
-/* Rules go on after a failure, and look at dimensions from either end: no_dims[-AOT_MAX_RANK .. AOT_MAX_RANK - 1] are there. */
+/* Rules go on after a failure, and look at dimensions from either end: no_dims[-AOT_MAX_RANK .. AOT_MAX_RANK - 1]
+ * are there. */
 static const int64_t zeros[2 * AOT_MAX_RANK] = {0};
 static const int64_t *const no_dims = zeros + AOT_MAX_RANK;
 
@@ -264,7 +265,8 @@ int64_t at_unknown(at_infer_t *c, int64_t min, int64_t max) {
   if (hint < 2) hint = 2;
   if (hint < min) hint = min;
   if (hint > max) hint = max;
-  if (c->env->symbol(c->env->self, min, max, hint, &out) != AOT_OK) at_fail(c, "the shape environment refuses a symbol");
+  if (c->env->symbol(c->env->self, min, max, hint, &out) != AOT_OK)
+    at_fail(c, "the shape environment refuses a symbol");
   return out;
 }
 
@@ -344,7 +346,8 @@ void at_put_type(at_infer_t *c, const aot_type_t *t) {
   aot_type_t copy = *t;
   if (c->status != AOT_OK) return;
   copy.flags = 0;
-  if (c->requires_grad && t->kind == AOT_TYPE_TENSOR && (aot_dtype_is_float(t->dtype) || aot_dtype_is_complex(t->dtype)))
+  if (c->requires_grad && t->kind == AOT_TYPE_TENSOR &&
+      (aot_dtype_is_float(t->dtype) || aot_dtype_is_complex(t->dtype)))
     copy.flags = AOT_TYPE_REQUIRES_GRAD;
   c->status = c->env->put(c->env->self, &copy);
   c->n_put++;
@@ -412,8 +415,8 @@ void at_put_none(at_infer_t *c) {
 
 /* ---- the call ---- */
 
-/* Results live where the first tensor lives and carry a gradient when some operand does. A 0-dim CPU tensor does not decide
- * the device when a tensor of another device is there. */
+/* Results live where the first tensor lives and carry a gradient when some operand does. A 0-dim CPU tensor does not
+ * decide the device when a tensor of another device is there. */
 static void read_operands(at_infer_t *c) {
   uint32_t i, k;
   int have_device = 0;

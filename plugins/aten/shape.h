@@ -1,9 +1,9 @@
-/* Result types of operators: plain functions on plain arrays. A rule reads arguments by name, computes with dimensions that
- * may be symbolic, and puts one type per result. What it needs to know of the world comes through at_env_t, so that rules run
- * without a host.
+/* Result types of operators: plain functions on plain arrays. A rule reads arguments by name, computes with dimensions
+ * that may be symbolic, and puts one type per result. What it needs to know of the world comes through at_env_t, so
+ * that rules run without a host.
  *
- * Errors are sticky: the first at_fail() is kept, later calls answer harmless values, and the rule needs no checks between
- * its steps.
+ * Errors are sticky: the first at_fail() is kept, later calls answer harmless values, and the rule needs no checks
+ * between its steps.
  *
  * Symbolic dimensions: arithmetic folds constants first and asks the environment for an expression otherwise; questions
  * (equal? less?) are answered with the dimensions' hints, as PyTorch's own tracing does. */
@@ -23,7 +23,8 @@ typedef struct at_env {
   aot_status_t (*symbol)(void *self, int64_t min, int64_t max, int64_t hint, int64_t *out); /* a new one */
   aot_status_t (*region_result)(void *self, uint32_t graph, uint32_t i, aot_type_t *out); /* AOT_E_NOT_FOUND: no more */
   aot_status_t (*put)(void *self, const aot_type_t *type);
-  aot_status_t (*infer)(void *self, uint32_t op, const aot_arg_t *args, uint32_t n_args); /* puts another operator's results */
+  /* puts another operator's results */
+  aot_status_t (*infer)(void *self, uint32_t op, const aot_arg_t *args, uint32_t n_args);
   int (*carries_bit)(void *self, uint32_t value, uint32_t bit); /* lazy_bits.h */
 } at_env_t;
 
@@ -38,10 +39,10 @@ typedef struct at_infer {
   aot_status_t status;
   char message[240];
   uint32_t n_put, n_pool;
-  int requires_grad;           /* some operand does */
-  int copies;                  /* what a view rule puts is a copy: contiguous, of its own */
+  int requires_grad;            /* some operand does */
+  int copies;                   /* what a view rule puts is a copy: contiguous, of its own */
   int32_t device, device_index; /* of the results */
-  int64_t pool[AT_POOL];       /* dimension arrays of this call */
+  int64_t pool[AT_POOL];        /* dimension arrays of this call */
 } at_infer_t;
 
 /* Runs the rule of a row: AOT_OK, or the status with c->message. */
@@ -92,7 +93,7 @@ void at_strides_channels_last(at_infer_t *c, const int64_t *sizes, int32_t rank,
 int at_is_contiguous(at_infer_t *c, const aot_type_t *t);
 int at_is_channels_last(at_infer_t *c, const aot_type_t *t);
 int at_suggests_channels_last(at_infer_t *c, const aot_type_t *t); /* PyTorch's suggest_memory_format */
-int at_is_dense(at_infer_t *c, const aot_type_t *t); /* non-overlapping and dense */
+int at_is_dense(at_infer_t *c, const aot_type_t *t);               /* non-overlapping and dense */
 /* Strides of an elementwise result over these operands, broadcast to sizes. */
 void at_strides_pointwise(at_infer_t *c, const aot_type_t *operands, uint32_t n, const int64_t *sizes, int32_t rank,
                           int64_t *out);
@@ -104,7 +105,7 @@ int at_view_strides(at_infer_t *c, const aot_type_t *t, const int64_t *sizes, in
 /* ---- promotion (promote.c) ---- */
 int32_t at_promote_pair(at_infer_t *c, int32_t a, int32_t b); /* 0 stands for nothing */
 int32_t at_promote(at_infer_t *c, const aot_type_t *operands, uint32_t n);
-int at_is_integral(int32_t dtype); /* bool included */
+int at_is_integral(int32_t dtype);          /* bool included */
 int32_t at_accumulate_dtype(int32_t dtype); /* f16, bf16 -> f32 */
 
 /* ---- shapes ---- */
@@ -112,7 +113,8 @@ int32_t at_broadcast(at_infer_t *c, const aot_type_t *operands, uint32_t n, int6
 
 /* ---- results ---- */
 void at_put(at_infer_t *c, int32_t dtype, const int64_t *sizes, int32_t rank); /* contiguous */
-/* sizes by the argument `size`, laid out by the argument physical_layout: dimensions from the outermost in memory to the innermost */
+/* sizes by the argument `size`, laid out by the argument physical_layout: dimensions from the outermost in memory to
+ * the innermost */
 void at_put_permuted(at_infer_t *c, int32_t dtype, const char *size);
 void at_put_strided(at_infer_t *c, int32_t dtype, const int64_t *sizes, const int64_t *strides, int32_t rank);
 void at_put_view(at_infer_t *c, const aot_type_t *base, const int64_t *sizes, const int64_t *strides, int32_t rank,

@@ -62,7 +62,7 @@ void at_shape_attention_backward(at_infer_t *c) {
 /* The private backward draws no mask again, so that dropout has to be taken apart before differentiation. */
 void at_shape_attention_backward_nodrop(at_infer_t *c) {
   if (at_float(c, "dropout_p") != 0.0)
-    at_fail(c, "attention with dropout_p = %g has no fused backward; decompose the attention first", at_float(c,
-                                                                                                              "dropout_p"));
+    at_fail(c, "attention with dropout_p = %g has no fused backward; decompose the attention first",
+            at_float(c, "dropout_p"));
   at_shape_attention_backward(c);
 }

@@ -25,8 +25,10 @@ static void put_bags(at_infer_t *c, int padded, int forward_only) {
   check_rank(c, "weight", &weight, 2);
   check_rank(c, "indices", &indices, 1);
   check_rank(c, "offsets", &offsets, 1);
-  if (mode < 0 || mode > 2) at_fail(c, "%s: mode is 0 (sum), 1 (mean) or 2 (max), not %lld", c->row->name, (long long)mode);
-  if (mode != 0 && at_has(c, "per_sample_weights")) at_fail(c, "%s: per_sample_weights need mode 0 (sum)", c->row->name);
+  if (mode < 0 || mode > 2)
+    at_fail(c, "%s: mode is 0 (sum), 1 (mean) or 2 (max), not %lld", c->row->name, (long long)mode);
+  if (mode != 0 && at_has(c, "per_sample_weights"))
+    at_fail(c, "%s: per_sample_weights need mode 0 (sum)", c->row->name);
   if (c->status != AOT_OK) return;
   sizes[0] = at_bool(c, "include_last_offset") ? at_sub(c, offsets.sizes[0], 1) : offsets.sizes[0];
   sizes[1] = weight.sizes[1];
@@ -40,7 +42,9 @@ static void put_bags(at_infer_t *c, int padded, int forward_only) {
   else at_put(c, whole, counted, 1);
 }
 
-void at_shape_embedding_bag(at_infer_t *c) { put_bags(c, at_has(c, "padding_idx") && at_int(c, "padding_idx") >= 0, 0); }
+void at_shape_embedding_bag(at_infer_t *c) {
+  put_bags(c, at_has(c, "padding_idx") && at_int(c, "padding_idx") >= 0, 0);
+}
 void at_shape_embedding_bag_forward_only(at_infer_t *c) {
   put_bags(c, at_has(c, "padding_idx") && at_int(c, "padding_idx") >= 0, 1);
 }

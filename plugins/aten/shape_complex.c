@@ -9,7 +9,8 @@ void at_shape_complex(at_infer_t *c) {
   t[0] = at_tensor(c, c->desc->args[0].name.data[0] == 'r' ? "real" : "abs");
   t[1] = at_tensor(c, c->desc->args[0].name.data[0] == 'r' ? "imag" : "angle");
   if (t[0].dtype != t[1].dtype || (t[0].dtype != AOT_F32 && t[0].dtype != AOT_F64))
-    at_fail(c, "the two parts are %s and %s, not both f32 or both f64", aot_dtype_name(t[0].dtype), aot_dtype_name(t[1].dtype));
+    at_fail(c, "the two parts are %s and %s, not both f32 or both f64", aot_dtype_name(t[0].dtype),
+            aot_dtype_name(t[1].dtype));
   at_put_pointwise(c, t[0].dtype == AOT_F64 ? AOT_C128 : AOT_C64, t, 2);
 }
 

@@ -178,8 +178,8 @@ void at_shape_trapezoid(at_infer_t *c) {
 void at_shape_cov(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self"), w = at_operand(c, "aweights");
   int64_t *sizes = at_dims(c, 2);
-  if (t.rank > 2 || t.dtype == AOT_BOOL) at_fail(c, "%s takes a matrix of numbers, not %s of rank %d", c->row->name,
-                                                 aot_dtype_name(t.dtype), (int)t.rank);
+  if (t.rank > 2 || t.dtype == AOT_BOOL)
+    at_fail(c, "%s takes a matrix of numbers, not %s of rank %d", c->row->name, aot_dtype_name(t.dtype), (int)t.rank);
   if (c->status != AOT_OK) return;
   sizes[0] = sizes[1] = t.rank == 2 ? t.sizes[0] : 1;
   at_put(c, floating(w.kind == AOT_TYPE_TENSOR ? at_promote_pair(c, t.dtype, w.dtype) : t.dtype), sizes,
@@ -217,8 +217,8 @@ void at_shape_triplet_margin_loss(at_infer_t *c) {
   t[0] = at_tensor(c, "anchor");
   t[1] = at_tensor(c, "positive");
   t[2] = at_tensor(c, "negative");
-  if (t[0].rank != t[1].rank || t[0].rank != t[2].rank) at_fail(c, "triplet_margin_loss of tensors of rank %d, %d and %d",
-                                                                (int)t[0].rank, (int)t[1].rank, (int)t[2].rank);
+  if (t[0].rank != t[1].rank || t[0].rank != t[2].rank)
+    at_fail(c, "triplet_margin_loss of tensors of rank %d, %d and %d", (int)t[0].rank, (int)t[1].rank, (int)t[2].rank);
   put_row_loss(c, t, 3);
 }
 
@@ -261,8 +261,8 @@ void at_shape_sum_to_size(at_infer_t *c) {
     if (at_same(c, own, sizes[d])) continue;
     same = 0;
     if (at_hint(c, sizes[d]) != 1)
-      at_fail(c, "sum_to_size: dim %d of size %lld does not come of one of size %lld", (int)d, (long long)at_hint(c, own),
-              (long long)at_hint(c, sizes[d]));
+      at_fail(c, "sum_to_size: dim %d of size %lld does not come of one of size %lld", (int)d,
+              (long long)at_hint(c, own), (long long)at_hint(c, sizes[d]));
   }
   if (same) at_put_type(c, &t);
   else at_put(c, at_is_integral(t.dtype) ? AOT_I64 : t.dtype, sizes, n);

@@ -16,7 +16,8 @@ static void spread(at_infer_t *c, const char *name, int32_t n, const int64_t *ot
   const int64_t *list;
   uint32_t have = at_ints(c, name, &list);
   int32_t i;
-  if (have != 0 && have != 1 && have != (uint32_t)n) at_fail(c, "'%s' has %u numbers for %d dimensions", name, have, (int)n);
+  if (have != 0 && have != 1 && have != (uint32_t)n)
+    at_fail(c, "'%s' has %u numbers for %d dimensions", name, have, (int)n);
   for (i = 0; i < n && c->status == AOT_OK; i++) out[i] = have == 0 ? otherwise[i] : list[have == 1 ? 0 : i];
 }
 
@@ -31,20 +32,20 @@ static int64_t conv_out(at_infer_t *c, int64_t in, int64_t pads, int64_t dilatio
   return c->status == AOT_OK ? at_add(c, at_floordiv(c, span, stride), 1) : 0;
 }
 
-static int64_t conv_transposed_out(at_infer_t *c, int64_t in, int64_t pad, int64_t dilation, int64_t kernel, int64_t stride,
-                                   int64_t extra) {
+static int64_t conv_transposed_out(at_infer_t *c, int64_t in, int64_t pad, int64_t dilation, int64_t kernel,
+                                   int64_t stride, int64_t extra) {
   int64_t o = at_mul(c, at_sub(c, in, 1), stride);
   o = at_sub(c, o, at_mul(c, 2, pad));
   o = at_add(c, o, at_mul(c, dilation, at_sub(c, kernel, 1)));
   return at_add(c, o, at_add(c, extra, 1));
 }
 
-static void put_conv_layout(at_infer_t *c, const aot_type_t *x, const aot_type_t *w, const int64_t *sizes, int32_t rank) {
+static void put_conv_layout(at_infer_t *c, const aot_type_t *x, const aot_type_t *w, const int64_t *sizes,
+                            int32_t rank) {
   int64_t *strides = at_dims(c, rank);
   if (rank >= 4 && (at_suggests_channels_last(c, x) || at_suggests_channels_last(c, w)))
     at_strides_channels_last(c, sizes, rank, strides);
-  else
-    at_strides_contiguous(c, sizes, rank, strides);
+  else at_strides_contiguous(c, sizes, rank, strides);
   at_put_strided(c, x->dtype, sizes, strides, rank);
 }
 
@@ -64,7 +65,8 @@ static void put_conv(at_infer_t *c, const char *input, int transposed, int64_t g
   if (!same_pad && !valid_pad) spread(c, "padding", space, zeros, pad);
   if (c->status != AOT_OK) return;
   if (!at_same(c, x.sizes[batched], transposed ? w.sizes[0] : at_mul(c, w.sizes[1], groups)))
-    at_fail(c, "convolution: the input has %lld channels, the weight takes %lld", (long long)at_hint(c, x.sizes[batched]),
+    at_fail(c, "convolution: the input has %lld channels, the weight takes %lld",
+            (long long)at_hint(c, x.sizes[batched]),
             (long long)at_hint(c, transposed ? w.sizes[0] : at_mul(c, w.sizes[1], groups)));
   sizes = at_dims_copy(c, x.sizes, x.rank);
   sizes[batched] = transposed ? at_mul(c, w.sizes[1], groups) : w.sizes[0];
@@ -99,8 +101,7 @@ void at_shape_convolution_backward(at_infer_t *c) {
     int64_t *strides = at_dims(c, w.rank);
     if (w.rank >= 4 && (at_suggests_channels_last(c, &x) || at_suggests_channels_last(c, &w)))
       at_strides_channels_last(c, w.sizes, w.rank, strides);
-    else
-      at_strides_contiguous(c, w.sizes, w.rank, strides);
+    else at_strides_contiguous(c, w.sizes, w.rank, strides);
     at_put_strided(c, w.dtype, w.sizes, strides, w.rank);
   } else {
     at_put_none(c);
@@ -116,8 +117,10 @@ void at_shape_convolution_backward(at_infer_t *c) {
 
 /* ---- pools ---- */
 
-static int64_t pool_out(at_infer_t *c, int64_t in, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation, int ceil) {
-  int64_t o, span = at_sub(c, at_add(c, in, at_mul(c, 2, pad)), at_add(c, at_mul(c, dilation, at_sub(c, kernel, 1)), 1));
+static int64_t pool_out(at_infer_t *c, int64_t in, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation,
+                        int ceil) {
+  int64_t o,
+      span = at_sub(c, at_add(c, in, at_mul(c, 2, pad)), at_add(c, at_mul(c, dilation, at_sub(c, kernel, 1)), 1));
   if (stride <= 0 || kernel <= 0) at_fail(c, "a pool's kernel and stride must be positive");
   if (c->status != AOT_OK) return 0;
   if (ceil) span = at_add(c, span, stride - 1);
@@ -191,8 +194,8 @@ void at_shape_adaptive_pool_with_indices(at_infer_t *c) {
   put_pooled(c, &x, sizes, AOT_I64);
 }
 
-/* Gradient of a pool: the input's shape, in its memory format. What was pooled has as many dimensions as the input, and the shape
- * that the window makes of it where the call says a window. */
+/* Gradient of a pool: the input's shape, in its memory format. What was pooled has as many dimensions as the input, and
+ * the shape that the window makes of it where the call says a window. */
 void at_shape_pool_backward(at_infer_t *c) {
   static const char *const of[] = {"grad_output", "indices"};
   aot_type_t x = at_tensor(c, "self");
@@ -215,8 +218,8 @@ void at_shape_fractional_pool(at_infer_t *c) {
   int32_t space = window_dims(c), d;
   int64_t kernel[MAX_SPACE] = {0}, *sizes = adaptive(c, &x);
   spread(c, "kernel_size", space, ones, kernel);
-  if (samples.rank != 3 || samples.dtype != x.dtype) at_fail(c, "%s: random_samples must be [N, C, %d] of the input's dtype",
-                                                             c->row->name, (int)space);
+  if (samples.rank != 3 || samples.dtype != x.dtype)
+    at_fail(c, "%s: random_samples must be [N, C, %d] of the input's dtype", c->row->name, (int)space);
   for (d = 0; d < space && c->status == AOT_OK; d++)
     if (kernel[d] > at_hint(c, x.sizes[x.rank - space + d]) - at_hint(c, sizes[x.rank - space + d]) + 1)
       at_fail(c, "%s: %lld windows of %lld do not fit an input of %lld", c->row->name,
@@ -261,7 +264,8 @@ void at_shape_grid_sampler(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "input"), grid = at_tensor(c, "grid");
   int64_t *sizes = at_dims_copy(c, x.sizes, x.rank);
   int32_t d;
-  if (x.rank != grid.rank || x.rank < 4) at_fail(c, "a grid of rank %d for an input of rank %d", (int)grid.rank, (int)x.rank);
+  if (x.rank != grid.rank || x.rank < 4)
+    at_fail(c, "a grid of rank %d for an input of rank %d", (int)grid.rank, (int)x.rank);
   if (c->status != AOT_OK) return;
   for (d = 2; d < x.rank; d++) sizes[d] = grid.sizes[d - 1];
   at_put(c, x.dtype, sizes, x.rank);
@@ -270,20 +274,22 @@ void at_shape_grid_sampler(at_infer_t *c) {
 /* Row-major whatever the operands' layout. The grid's gradient is there whether asked for or not, as in PyTorch. */
 void at_shape_grid_sampler_backward(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "input"), grid = at_tensor(c, "grid");
-  if (x.rank != grid.rank || x.rank < 4) at_fail(c, "a grid of rank %d for an input of rank %d", (int)grid.rank, (int)x.rank);
+  if (x.rank != grid.rank || x.rank < 4)
+    at_fail(c, "a grid of rank %d for an input of rank %d", (int)grid.rank, (int)x.rank);
   if (wanted(c, 0)) at_put(c, x.dtype, x.sizes, x.rank);
   else at_put_none(c);
   at_put(c, grid.dtype, grid.sizes, grid.rank);
 }
 
-/* Gradients of adaptive pools: as many dimensions as the input has, three or four in two dimensions, four or five in three. */
+/* Gradients of adaptive pools: as many dimensions as the input has, three or four in two dimensions, four or five in
+ * three. */
 void at_shape_adaptive_pool_backward(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "self"), g = at_tensor(c, "grad_output");
   int32_t space = strstr(c->row->name, "3d") != NULL ? 3 : 2;
   if (c->status != AOT_OK) return;
   if (x.rank != g.rank || x.rank < space + 1 || x.rank > space + 2)
-    at_fail(c, "the gradient has rank %d and the input %d; both must have %d or %d", (int)g.rank, (int)x.rank, (int)space + 1,
-            (int)space + 2);
+    at_fail(c, "the gradient has rank %d and the input %d; both must have %d or %d", (int)g.rank, (int)x.rank,
+            (int)space + 1, (int)space + 2);
   at_put(c, x.dtype, x.sizes, x.rank);
 }
 
@@ -338,7 +344,8 @@ void at_shape_im2col(at_infer_t *c) {
   spread(c, "stride", 2, ones, stride);
   if (c->status != AOT_OK) return;
   for (d = 0; d < 2; d++) {
-    blocks = at_mul(c, blocks, conv_out(c, x.sizes[batched + 1 + d], at_mul(c, 2, pad[d]), dilation[d], kernel[d], stride[d]));
+    blocks = at_mul(c, blocks,
+                    conv_out(c, x.sizes[batched + 1 + d], at_mul(c, 2, pad[d]), dilation[d], kernel[d], stride[d]));
     window = at_mul(c, window, kernel[d]);
   }
   sizes[0] = x.sizes[0];
@@ -408,7 +415,8 @@ void at_shape_unpool(at_infer_t *c) {
   if (indices.rank != x.rank)
     at_fail(c, "%s: indices of rank %d for an input of rank %d", c->row->name, (int)indices.rank, (int)x.rank);
   for (d = 0; d < (uint32_t)x.rank && c->status == AOT_OK; d++)
-    if (!at_same(c, indices.sizes[d], x.sizes[d])) at_fail(c, "%s: indices must have the sizes of the input", c->row->name);
+    if (!at_same(c, indices.sizes[d], x.sizes[d]))
+      at_fail(c, "%s: indices must have the sizes of the input", c->row->name);
   for (d = 0; d < n && c->status == AOT_OK; d++) sizes[x.rank - (int32_t)n + (int32_t)d] = out[d];
   put_pooled(c, &x, sizes, x.dtype);
 }

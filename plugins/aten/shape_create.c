@@ -91,11 +91,12 @@ static double number(at_infer_t *c, const aot_arg_t *a, double otherwise) {
   return otherwise;
 }
 
-/* ceil((end - start) / step): exact in integers, which may be symbolic; in double otherwise. Fractions are cut off for int64 before they
- * count, for other integers after, as in PyTorch. */
+/* ceil((end - start) / step): exact in integers, which may be symbolic; in double otherwise. Fractions are cut off for
+ * int64 before they count, for other integers after, as in PyTorch. */
 static int64_t range_length(at_infer_t *c, int32_t dtype) {
   const aot_arg_t *start = at_arg(c, "start"), *end = at_arg(c, "end"), *step = at_arg(c, "step");
-  int exact = dtype == AOT_I64 || (end->kind != AOT_ARG_FLOAT && start->kind != AOT_ARG_FLOAT && step->kind != AOT_ARG_FLOAT);
+  int exact =
+      dtype == AOT_I64 || (end->kind != AOT_ARG_FLOAT && start->kind != AOT_ARG_FLOAT && step->kind != AOT_ARG_FLOAT);
   double by = number(c, step, 1), span = number(c, end, 0) - number(c, start, 0);
   if (exact) by = trunc(by), span = trunc(number(c, end, 0)) - trunc(number(c, start, 0));
   if (by == 0 || (span < 0) != (by < 0)) {
@@ -153,11 +154,13 @@ void at_shape_tri_indices(at_infer_t *c) {
   int64_t *sizes = at_dims(c, 2);
   int lower = c->row->name[sizeof "aten.tri" - 1] == 'l';
   if (rows < 0 || columns < 0 || rows > INT32_MAX || columns > INT32_MAX)
-    at_fail(c, "%s of %lld rows and %lld columns: each may be 0 to 2147483647", c->row->name, (long long)rows, (long long)columns);
+    at_fail(c, "%s of %lld rows and %lld columns: each may be 0 to 2147483647", c->row->name, (long long)rows,
+            (long long)columns);
   if (c->status != AOT_OK) return;
-  offset = between(offset, -rows - 1, columns + 1) + (lower ? 1 : 0); /* row r has r + offset columns left of the border, */
-  begin = between(-offset, 0, rows);                                 /* from this row on more than none */
-  end = between(columns - offset, 0, rows);                          /* and from this one all */
+  /* row r has r + offset columns left of the border, */
+  offset = between(offset, -rows - 1, columns + 1) + (lower ? 1 : 0);
+  begin = between(-offset, 0, rows);        /* from this row on more than none */
+  end = between(columns - offset, 0, rows); /* and from this one all */
   left = (begin + end - 1 + 2 * offset) * (end - begin) / 2 + (rows - end) * columns;
   sizes[0] = 2;
   sizes[1] = lower ? left : rows * columns - left;

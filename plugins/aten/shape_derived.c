@@ -145,7 +145,7 @@ void at_shape_prim(at_infer_t *c) {
     for (d = 0; n && same && t.rank == first.rank && d < t.rank; d++) same = at_same(c, t.sizes[d], first.sizes[d]);
     if (!same) {
       at_fail(c, "[%s] with [%s]: prims do not broadcast", at_dims_text(c, first.sizes, first.rank, text[0], 100),
-                     at_dims_text(c, t.sizes, t.rank, text[1], 100));
+              at_dims_text(c, t.sizes, t.rank, text[1], 100));
       return;
     }
     if (n++ == 0 || first.rank == 0) first = t;

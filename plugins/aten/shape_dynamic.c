@@ -27,14 +27,15 @@ void at_shape_masked_select(at_infer_t *c) {
   at_put(c, pair[0].dtype, n, 1);
 }
 
-/* _unique2, unique_consecutive, unique_dim. What is not asked for is empty; along a dimension everything is given. Dimension 0
- * of a vector counts as none for unique_consecutive (aten/src/ATen/native/Unique.cpp). */
+/* _unique2, unique_consecutive, unique_dim. What is not asked for is empty; along a dimension everything is given.
+ * Dimension 0 of a vector counts as none for unique_consecutive (aten/src/ATen/native/Unique.cpp). */
 void at_shape_unique(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
   int sorts = aot_str_eq(aot_str(c->row->name), aot_str("aten.unique_dim.default"));
   int has_dim = at_has(c, "dim") && (sorts || !(t.rank == 1 && at_int(c, "dim") == 0)), always = has_dim;
   int32_t dim = has_dim ? at_wrap(c, at_int(c, "dim"), t.rank) : 0;
-  int64_t *sizes = at_dims_copy(c, t.sizes, t.rank), *n = at_dims(c, 1), *length = at_dims(c, 1), *nothing = at_dims(c, 1);
+  int64_t *sizes = at_dims_copy(c, t.sizes, t.rank), *n = at_dims(c, 1), *length = at_dims(c, 1),
+          *nothing = at_dims(c, 1);
   int64_t whole = has_dim ? (t.rank ? t.sizes[dim] : 1) : at_numel(c, t.sizes, t.rank);
   int inverse = always || at_bool(c, "return_inverse"), counts = always || at_bool(c, "return_counts");
   n[0] = at_unknown(c, !AOT_DIM_IS_SYM(whole) && whole > 0, whole);
@@ -56,18 +57,22 @@ void at_shape_bincount(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self"), w = at_operand(c, "weights");
   int64_t *n = at_dims(c, 1);
   if (t.rank != 1) at_fail(c, "bincount takes a tensor of rank 1, not %d", (int)t.rank);
-  if (!at_is_integral(t.dtype) || t.dtype == AOT_BOOL) at_fail(c, "bincount takes integers, not %s", aot_dtype_name(t.dtype));
+  if (!at_is_integral(t.dtype) || t.dtype == AOT_BOOL)
+    at_fail(c, "bincount takes integers, not %s", aot_dtype_name(t.dtype));
   n[0] = at_unknown(c, at_int(c, "minlength"), INT64_MAX);
   at_put(c, w.kind != AOT_TYPE_TENSOR ? AOT_I64 : w.dtype == AOT_F32 ? AOT_F32 : AOT_F64, n, 1);
 }
 
-static int64_t output_size(at_infer_t *c) { return at_has(c, "output_size") ? at_int(c, "output_size") : at_unknown(c, 0, INT64_MAX); }
+static int64_t output_size(at_infer_t *c) {
+  return at_has(c, "output_size") ? at_int(c, "output_size") : at_unknown(c, 0, INT64_MAX);
+}
 
 void at_shape_repeat_rows(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "repeats");
   int64_t *n = at_dims(c, 1);
   if (t.rank != 1) at_fail(c, "repeats must have rank 1, not %d", (int)t.rank);
-  if (t.dtype != AOT_I64 && t.dtype != AOT_I32) at_fail(c, "repeats must be int64 or int32, not %s", aot_dtype_name(t.dtype));
+  if (t.dtype != AOT_I64 && t.dtype != AOT_I32)
+    at_fail(c, "repeats must be int64 or int32, not %s", aot_dtype_name(t.dtype));
   n[0] = output_size(c);
   at_put(c, t.dtype, n, 1);
 }
@@ -123,10 +128,14 @@ void at_shape_verdict(at_infer_t *c) {
 
 /* Arithmetic on numbers: what Python makes of them. */
 static int32_t number_kind(const char *name, int any_float) {
-  static const struct { const char *end; int32_t kind; } rows[] = {
-      {".eq", AOT_TYPE_SYMBOOL},       {".ne", AOT_TYPE_SYMBOOL},        {".lt", AOT_TYPE_SYMBOOL},   {".le", AOT_TYPE_SYMBOOL},
-      {".gt", AOT_TYPE_SYMBOOL},       {".ge", AOT_TYPE_SYMBOOL},        {".sym_not", AOT_TYPE_SYMBOOL}, {".trunc", AOT_TYPE_SYMINT},
-      {".floor", AOT_TYPE_SYMINT},     {".ceil", AOT_TYPE_SYMINT},       {".sym_int", AOT_TYPE_SYMINT}, {".truediv", AOT_TYPE_SYMFLOAT},
+  static const struct {
+    const char *end;
+    int32_t kind;
+  } rows[] = {
+      {".eq", AOT_TYPE_SYMBOOL},         {".ne", AOT_TYPE_SYMBOOL},       {".lt", AOT_TYPE_SYMBOOL},
+      {".le", AOT_TYPE_SYMBOOL},         {".gt", AOT_TYPE_SYMBOOL},       {".ge", AOT_TYPE_SYMBOOL},
+      {".sym_not", AOT_TYPE_SYMBOOL},    {".trunc", AOT_TYPE_SYMINT},     {".floor", AOT_TYPE_SYMINT},
+      {".ceil", AOT_TYPE_SYMINT},        {".sym_int", AOT_TYPE_SYMINT},   {".truediv", AOT_TYPE_SYMFLOAT},
       {".sym_float", AOT_TYPE_SYMFLOAT}, {"sym_sqrt", AOT_TYPE_SYMFLOAT},
   };
   size_t n = strlen(name), k;
@@ -153,7 +162,9 @@ void at_shape_number(at_infer_t *c) {
 
 /* ---- tokens that order assertions ---- */
 
-void at_shape_make_dep_token(at_infer_t *c) { at_put(c, at_has(c, "dtype") ? (int32_t)at_int(c, "dtype") : AOT_F32, NULL, 0); }
+void at_shape_make_dep_token(at_infer_t *c) {
+  at_put(c, at_has(c, "dtype") ? (int32_t)at_int(c, "dtype") : AOT_F32, NULL, 0);
+}
 
 void at_shape_dep_token(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "dep_token");

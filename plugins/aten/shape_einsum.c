@@ -15,12 +15,13 @@ static void gather_sizes(at_infer_t *c, const at_einsum_t *s, uint32_t i, const 
   for (d = 0; d < s->rank[i]; d++) {
     uint8_t l = s->label[i][d];
     if (here[l] && !at_same(c, own[l], t->sizes[d]))
-      at_fail(c, "operand %u repeats a subscript over dimensions of size %lld and %lld", i, (long long)at_hint(c, own[l]),
-              (long long)at_hint(c, t->sizes[d]));
+      at_fail(c, "operand %u repeats a subscript over dimensions of size %lld and %lld", i,
+              (long long)at_hint(c, own[l]), (long long)at_hint(c, t->sizes[d]));
     own[l] = t->sizes[d];
     if (!here[l] && known[l] && !at_same(c, size[l], own[l]) && at_hint(c, size[l]) != 1 && at_hint(c, own[l]) != 1)
-      at_fail(c, "dim %d of operand %u has size %lld, which does not broadcast with the %lld that its subscript had before",
-              (int)d, i, (long long)at_hint(c, own[l]), (long long)at_hint(c, size[l]));
+      at_fail(
+          c, "dim %d of operand %u has size %lld, which does not broadcast with the %lld that its subscript had before",
+          (int)d, i, (long long)at_hint(c, own[l]), (long long)at_hint(c, size[l]));
     if (!known[l] || at_hint(c, size[l]) == 1) size[l] = own[l];
     here[l] = known[l] = 1;
   }
@@ -59,8 +60,8 @@ void at_shape_tensordot(at_infer_t *c) {
   int64_t *sizes = at_dims(c, 2 * AOT_MAX_RANK);
   int32_t rank = 0, d;
   if (n != m) at_fail(c, "tensordot names %u dimensions of one tensor and %u of the other", n, m);
-  if (a.dtype != b.dtype) at_fail(c, "tensordot of %s with %s: both must have one dtype", aot_dtype_name(a.dtype),
-                                  aot_dtype_name(b.dtype));
+  if (a.dtype != b.dtype)
+    at_fail(c, "tensordot of %s with %s: both must have one dtype", aot_dtype_name(a.dtype), aot_dtype_name(b.dtype));
   mask[0] = at_dim_mask(c, left, n, a.rank);
   mask[1] = at_dim_mask(c, right, m, b.rank);
   for (i = 0; i < n && c->status == AOT_OK; i++) {

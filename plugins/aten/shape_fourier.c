@@ -1,4 +1,5 @@
-/* Fourier transforms: sizes and dtypes. Results are inferred contiguous, where PyTorch's libraries leave other strides. */
+/* Fourier transforms: sizes and dtypes. Results are inferred contiguous, where PyTorch's libraries leave other
+ * strides. */
 #include "fourier.h"
 #include "shape_rules.h"
 
@@ -9,7 +10,8 @@ static int32_t to_complex(int32_t dtype) { return dtype == AOT_F64 || dtype == A
 static int32_t to_real(int32_t dtype) { return dtype == AOT_F64 || dtype == AOT_C128 ? AOT_F64 : AOT_F32; }
 
 static int check_transformed(at_infer_t *c, const aot_type_t *t) {
-  if (t->dtype == AOT_F16 || t->dtype == AOT_BF16) at_fail(c, "transforms of %s are not supported", aot_dtype_name(t->dtype));
+  if (t->dtype == AOT_F16 || t->dtype == AOT_BF16)
+    at_fail(c, "transforms of %s are not supported", aot_dtype_name(t->dtype));
   if (t->rank == 0) at_fail(c, "a tensor without dimensions has no transform");
   return c->status == AOT_OK;
 }
@@ -29,7 +31,8 @@ void at_shape_fft_core(at_infer_t *c) {
   sizes = at_dims_copy(c, t.sizes, t.rank);
   last = n ? at_wrap(c, dims[n - 1], t.rank) : 0;
   if (real) sizes[last] = at_int(c, "last_dim_size");
-  else if (n && !aot_dtype_is_complex(t.dtype) && at_bool(c, "onesided")) sizes[last] = at_add(c, at_floordiv(c, sizes[last], 2), 1);
+  else if (n && !aot_dtype_is_complex(t.dtype) && at_bool(c, "onesided"))
+    sizes[last] = at_add(c, at_floordiv(c, sizes[last], 2), 1);
   at_put(c, real ? to_real(t.dtype) : to_complex(t.dtype), sizes, t.rank);
 }
 
@@ -44,7 +47,8 @@ void at_shape_fft(at_infer_t *c) {
   if (c->status != AOT_OK) return;
   sizes = at_dims_copy(c, t.sizes, t.rank);
   for (i = 0; i < plan.n; i++) sizes[plan.dims[i]] = plan.points[i];
-  if (plan.n && plan.kind->half_out) sizes[plan.dims[plan.n - 1]] = at_add(c, at_floordiv(c, plan.points[plan.n - 1], 2), 1);
+  if (plan.n && plan.kind->half_out)
+    sizes[plan.dims[plan.n - 1]] = at_add(c, at_floordiv(c, plan.points[plan.n - 1], 2), 1);
   at_put(c, plan.kind->half_in ? to_real(t.dtype) : to_complex(t.dtype), sizes, t.rank);
 }
 
@@ -60,14 +64,16 @@ void at_shape_fft_frequencies(at_infer_t *c) {
 /* [batch?, frequencies, frames], or with parts as a last dimension */
 void at_shape_stft(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
-  int64_t n_fft = at_int(c, "n_fft"), hop = at_has(c, "hop_length") ? at_int(c, "hop_length") : n_fft / 4, length, *sizes;
+  int64_t n_fft = at_int(c, "n_fft"), hop = at_has(c, "hop_length") ? at_int(c, "hop_length") : n_fft / 4, length,
+          *sizes;
   int complex_in, onesided, padded = strstr(c->row->name, "center") != NULL && at_bool(c, "center");
   int32_t rank = t.rank;
   if (rank < 1 || rank > 2) at_fail(c, "a signal has rank 1 or 2, not %d", (int)rank);
   if (n_fft < 1 || hop < 1) at_fail(c, "windows of %lld points every %lld", (long long)n_fft, (long long)hop);
   if (at_has(c, "align_to_window") && at_bool(c, "align_to_window")) at_fail(c, "align_to_window is not supported");
   if (c->status != AOT_OK) return;
-  complex_in = aot_dtype_is_complex(t.dtype) || (at_has(c, "window") && aot_dtype_is_complex(at_tensor(c, "window").dtype));
+  complex_in =
+      aot_dtype_is_complex(t.dtype) || (at_has(c, "window") && aot_dtype_is_complex(at_tensor(c, "window").dtype));
   onesided = at_has(c, "onesided") ? at_bool(c, "onesided") : !complex_in;
   sizes = at_dims(c, rank + 2);
   memcpy(sizes, t.sizes, (size_t)(rank - 1) * sizeof *sizes);
@@ -83,8 +89,10 @@ void at_shape_stft(at_infer_t *c) {
 
 void at_shape_istft(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
-  int64_t n_fft = at_int(c, "n_fft"), hop = at_has(c, "hop_length") ? at_int(c, "hop_length") : n_fft / 4, frames, *sizes;
-  if (!aot_dtype_is_complex(t.dtype) || t.rank < 2 || t.rank > 3) at_fail(c, "it takes complex [batch?, frequencies, frames]");
+  int64_t n_fft = at_int(c, "n_fft"), hop = at_has(c, "hop_length") ? at_int(c, "hop_length") : n_fft / 4, frames,
+          *sizes;
+  if (!aot_dtype_is_complex(t.dtype) || t.rank < 2 || t.rank > 3)
+    at_fail(c, "it takes complex [batch?, frequencies, frames]");
   if (n_fft < 1 || hop < 1) at_fail(c, "windows of %lld points every %lld", (long long)n_fft, (long long)hop);
   if (c->status != AOT_OK) return;
   frames = t.sizes[t.rank - 1];

@@ -1,5 +1,5 @@
-/* The fused attention kernels of other devices: torch/_meta_registrations.py of PyTorch 2.11. query [batch, heads, steps,
- * features], or [batch, steps, heads, features] for _flash_attention_* and _efficient_attention_*. */
+/* The fused attention kernels of other devices: torch/_meta_registrations.py of PyTorch 2.11. query [batch, heads,
+ * steps, features], or [batch, steps, heads, features] for _flash_attention_* and _efficient_attention_*. */
 #include "shape_rules.h"
 
 #include <aot/inline.h>

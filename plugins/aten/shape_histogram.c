@@ -36,7 +36,8 @@ void at_shape_histogram_edges(at_infer_t *c) {
 /* Samples stand in rows of as many numbers as there are dimensions. */
 static void check_samples(at_infer_t *c, const aot_type_t *x, uint32_t dims) {
   if (x->rank < 2 || dims > AOT_MAX_RANK || !at_same(c, x->sizes[x->rank - 1], dims))
-    at_fail(c, "%s: the last dimension of the samples must have as many elements as there are bins lists: %u", c->row->name, dims);
+    at_fail(c, "%s: the last dimension of the samples must have as many elements as there are bins lists: %u",
+            c->row->name, dims);
 }
 
 void at_shape_histogramdd_edges(at_infer_t *c) {

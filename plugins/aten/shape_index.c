@@ -75,9 +75,9 @@ void at_shape_index_dim(at_infer_t *c) {
 
 /* ---- advanced indexing ---- */
 
-/* self[i, :, j] with index tensors of one broadcast shape B. The indexed dimensions give way to B, which stands where the
- * first of them stood when they are adjacent, in front otherwise. Strides follow TensorIterator over the source (stride 0
- * along B) and the indices (stride 0 elsewhere): operands that all have the result's rank. */
+/* self[i, :, j] with index tensors of one broadcast shape B. The indexed dimensions give way to B, which stands where
+ * the first of them stood when they are adjacent, in front otherwise. Strides follow TensorIterator over the source
+ * (stride 0 along B) and the indices (stride 0 elsewhere): operands that all have the result's rank. */
 typedef struct indexed {
   aot_type_t self;
   aot_type_t index[AOT_MAX_RANK]; /* by dimension of self; kind NONE: kept whole */
@@ -86,7 +86,9 @@ typedef struct indexed {
   int64_t *sizes;
 } indexed_t;
 
-static int is_mask(const aot_type_t *t) { return t->kind == AOT_TYPE_TENSOR && (t->dtype == AOT_BOOL || t->dtype == AOT_U8); }
+static int is_mask(const aot_type_t *t) {
+  return t->kind == AOT_TYPE_TENSOR && (t->dtype == AOT_BOOL || t->dtype == AOT_U8);
+}
 
 /* How many elements the masks select: as many as the integer indices beside them have, else only the run can tell. */
 static int64_t mask_length(at_infer_t *c) {
@@ -112,8 +114,8 @@ static int32_t put_columns(at_infer_t *c, indexed_t *x, const aot_type_t *mask, 
   if (mask->rank == 0) at_fail(c, "an index by a mask of rank 0 is not supported; unsqueeze the mask and the tensor");
   for (d = 0; d < mask->rank && at + d < x->self.rank; d++)
     if (!at_same(c, mask->sizes[d], x->self.sizes[at + d]))
-      at_fail(c, "the mask has size %lld at dimension %d, the tensor %lld", (long long)at_hint(c, mask->sizes[d]), (int)(at + d),
-              (long long)at_hint(c, x->self.sizes[at + d]));
+      at_fail(c, "the mask has size %lld at dimension %d, the tensor %lld", (long long)at_hint(c, mask->sizes[d]),
+              (int)(at + d), (long long)at_hint(c, x->self.sizes[at + d]));
   if (*length < 0) *length = mask_length(c);
   sizes[0] = *length;
   for (d = 0; d < mask->rank && at + d < x->self.rank; d++) {
@@ -302,8 +304,8 @@ void at_shape_bucketize(at_infer_t *c) {
 
 void at_shape_searchsorted(at_infer_t *c) {
   aot_type_t t = at_operand(c, "self"), edges = at_tensor(c, "sorted_sequence");
-  if (edges.rank != 1 && edges.rank != t.rank) at_fail(c, "searchsorted of values of rank %d in rows of rank %d",
-                                                       (int)t.rank, (int)edges.rank);
+  if (edges.rank != 1 && edges.rank != t.rank)
+    at_fail(c, "searchsorted of values of rank %d in rows of rank %d", (int)t.rank, (int)edges.rank);
   at_put(c, at_bool(c, "out_int32") ? AOT_I32 : AOT_I64, t.sizes, t.kind == AOT_TYPE_TENSOR ? t.rank : 0);
 }
 
@@ -328,8 +330,8 @@ void at_shape_take_along_dim(at_infer_t *c) {
     return;
   }
   dim = at_wrap(c, at_int(c, "dim"), t.rank);
-  if (t.rank != index.rank || t.rank == 0) at_fail(c, "take_along_dim of rank %d with indices of rank %d", (int)t.rank,
-                                                   (int)index.rank);
+  if (t.rank != index.rank || t.rank == 0)
+    at_fail(c, "take_along_dim of rank %d with indices of rank %d", (int)t.rank, (int)index.rank);
   if (c->status != AOT_OK) return;
   self_sizes = at_dims_copy(c, t.sizes, t.rank);
   index_sizes = at_dims_copy(c, index.sizes, index.rank);

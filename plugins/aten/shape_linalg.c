@@ -1,4 +1,5 @@
-/* Linear algebra. Matrices that LAPACK writes lie column by column, as PyTorch leaves them; numbers of each matrix are dense. */
+/* Linear algebra. Matrices that LAPACK writes lie column by column, as PyTorch leaves them; numbers of each matrix
+ * are dense. */
 #include "shape_rules.h"
 
 #include <aot/inline.h>
@@ -12,7 +13,8 @@ static aot_type_t need_matrix(at_infer_t *c, const char *name) {
   aot_type_t t = at_tensor(c, name);
   if (t.dtype != AOT_F32 && t.dtype != AOT_F64)
     at_fail(c, "%s takes float32 and float64, not %s ('%s')", c->row->name, aot_dtype_name(t.dtype), name);
-  if (t.rank < 2) at_fail(c, "%s: '%s' must be a matrix or a batch of them, not of rank %d", c->row->name, name, (int)t.rank);
+  if (t.rank < 2)
+    at_fail(c, "%s: '%s' must be a matrix or a batch of them, not of rank %d", c->row->name, name, (int)t.rank);
   return t;
 }
 
@@ -29,7 +31,8 @@ static aot_type_t need_square(at_infer_t *c, const char *name) {
 
 static void one_dtype(at_infer_t *c, const aot_type_t *a, const aot_type_t *b) {
   if (c->status == AOT_OK && a->dtype != b->dtype)
-    at_fail(c, "%s of %s with %s: both must have one dtype", c->row->name, aot_dtype_name(a->dtype), aot_dtype_name(b->dtype));
+    at_fail(c, "%s of %s with %s: both must have one dtype", c->row->name, aot_dtype_name(a->dtype),
+            aot_dtype_name(b->dtype));
 }
 
 /* Strides of sizes whose last two dimensions lie column by column, `gap` >= rows apart. */
@@ -117,7 +120,8 @@ void at_shape_det(at_infer_t *c) {
 /* Any floating dtype, row by row. */
 void at_shape_matrix_exp(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
-  if (!aot_dtype_is_float(t.dtype)) at_fail(c, "%s takes floating dtypes, not %s", c->row->name, aot_dtype_name(t.dtype));
+  if (!aot_dtype_is_float(t.dtype))
+    at_fail(c, "%s takes floating dtypes, not %s", c->row->name, aot_dtype_name(t.dtype));
   else if (t.rank < 2 || !at_same(c, rows_of(&t), columns_of(&t))) at_fail(c, "%s takes square matrices", c->row->name);
   at_put(c, t.dtype, t.sizes, t.rank);
 }
@@ -195,9 +199,11 @@ static void check_reflectors(at_infer_t *c, const aot_type_t *t, const char *tau
   aot_type_t tau = at_tensor(c, tau_name);
   one_dtype(c, t, &tau);
   if (c->status != AOT_OK) return;
-  if (tau.rank != t->rank - 1) at_fail(c, "%s: '%s' must have rank %d, not %d", c->row->name, tau_name, (int)t->rank - 1, (int)tau.rank);
+  if (tau.rank != t->rank - 1)
+    at_fail(c, "%s: '%s' must have rank %d, not %d", c->row->name, tau_name, (int)t->rank - 1, (int)tau.rank);
   for (int32_t d = 0; d + 1 < tau.rank; d++)
-    if (!at_same(c, tau.sizes[d], t->sizes[d])) at_fail(c, "%s: '%s' has another batch than the matrices", c->row->name, tau_name);
+    if (!at_same(c, tau.sizes[d], t->sizes[d]))
+      at_fail(c, "%s: '%s' has another batch than the matrices", c->row->name, tau_name);
   if (c->status == AOT_OK && at_hint(c, tau.sizes[tau.rank - 1]) > at_hint(c, columns_of(t)))
     at_fail(c, "%s: %lld factors for %lld columns", c->row->name, (long long)at_hint(c, tau.sizes[tau.rank - 1]),
             (long long)at_hint(c, columns_of(t)));
@@ -207,7 +213,8 @@ void at_shape_householder_product(at_infer_t *c) {
   int old = at_has(c, "input2"); /* orgqr(self, input2) */
   aot_type_t t = need_matrix(c, old ? "self" : "input");
   check_reflectors(c, &t, old ? "input2" : "tau");
-  if (at_hint(c, rows_of(&t)) < at_hint(c, columns_of(&t))) at_fail(c, "%s takes no more columns than rows", c->row->name);
+  if (at_hint(c, rows_of(&t)) < at_hint(c, columns_of(&t)))
+    at_fail(c, "%s takes no more columns than rows", c->row->name);
   put_matrix(c, &t, rows_of(&t), columns_of(&t));
 }
 
@@ -255,11 +262,13 @@ void at_shape_pinv(at_infer_t *c) {
 /* One number a matrix; tolerances given as tensors are broadcast against the batch. */
 void at_shape_matrix_rank(at_infer_t *c) {
   static const char *const tolerances[] = {"tol", "atol", "rtol"};
-  aot_type_t t = at_bool(c, "hermitian") ? need_square(c, matrix_name(c)) : need_matrix(c, matrix_name(c)), all[4] = {t};
+  aot_type_t t = at_bool(c, "hermitian") ? need_square(c, matrix_name(c)) : need_matrix(c, matrix_name(c)),
+             all[4] = {t};
   int64_t *sizes = at_dims(c, AOT_MAX_RANK);
   uint32_t n = 1;
   for (int k = 0; k < 3; k++)
-    if (at_has(c, tolerances[k]) && at_arg(c, tolerances[k])->kind == AOT_ARG_VALUE) all[n++] = at_tensor(c, tolerances[k]);
+    if (at_has(c, tolerances[k]) && at_arg(c, tolerances[k])->kind == AOT_ARG_VALUE)
+      all[n++] = at_tensor(c, tolerances[k]);
   if (c->status != AOT_OK) return;
   all[0].rank -= 2;
   int32_t rank = at_broadcast(c, all, n, sizes);
@@ -349,8 +358,8 @@ static aot_type_t need_right(at_infer_t *c, const aot_type_t *a, const char *nam
   return b;
 }
 
-/* _linalg_solve_ex: (result, LU, pivots, info); linalg_solve_ex: (result, info); linalg_solve: (result). The strides of a batch
- * of vectors are those of a matrix of that size. */
+/* _linalg_solve_ex: (result, LU, pivots, info); linalg_solve_ex: (result, info); linalg_solve: (result). The strides of
+ * a batch of vectors are those of a matrix of that size. */
 void at_shape_linalg_solve(at_infer_t *c) {
   aot_type_t a = need_square(c, "A"), b;
   int vector, left = at_bool(c, "left");
@@ -363,8 +372,8 @@ void at_shape_linalg_solve(at_infer_t *c) {
     int64_t *sizes = shared_batch(c, &a, &b, &rank);
     one_dtype(c, &a, &b);
     if (c->status == AOT_OK && !at_same(c, rows_of(&b), rows_of(&a)))
-      at_fail(c, "%s: a matrix of order %lld and a vector of %lld do not fit", c->row->name, (long long)at_hint(c, rows_of(&a)),
-              (long long)at_hint(c, rows_of(&b)));
+      at_fail(c, "%s: a matrix of order %lld and a vector of %lld do not fit", c->row->name,
+              (long long)at_hint(c, rows_of(&a)), (long long)at_hint(c, rows_of(&b)));
     if (c->status != AOT_OK) return;
     sizes[rank++] = rows_of(&b);
     if (rank > 1) put_columns(c, a.dtype, sizes, rank);
@@ -377,11 +386,12 @@ void at_shape_linalg_solve(at_infer_t *c) {
   if (c->desc->n_results > 1) put_number(c, &a, AOT_I32);
 }
 
-/* The solution is the upper part of a buffer that B fitted in. What a driver does not compute has no elements; the residuals of
- * matrices without full rank are kept, where PyTorch drops them by the data. */
+/* The solution is the upper part of a buffer that B fitted in. What a driver does not compute has no elements; the
+ * residuals of matrices without full rank are kept, where PyTorch drops them by the data. */
 void at_shape_lstsq(at_infer_t *c) {
   aot_type_t a = need_matrix(c, "self"), b, x;
-  int vector, by_values = at_str_is(c, "driver", "gelsd") || at_str_is(c, "driver", "gelss"), gels = at_str_is(c, "driver", "gels");
+  int vector, by_values = at_str_is(c, "driver", "gelsd") || at_str_is(c, "driver", "gelss"),
+              gels = at_str_is(c, "driver", "gels");
   int32_t rank;
   int64_t *sizes, most;
   if (at_has(c, "driver") && !by_values && !gels && !at_str_is(c, "driver", "gelsy"))
@@ -408,7 +418,8 @@ void at_shape_lstsq(at_infer_t *c) {
     sizes[rank] = columns_of(&a);
     at_put_strided(c, a.dtype, sizes, strides, rank + 1);
   }
-  if (at_hint(c, rows_of(&a)) > at_hint(c, columns_of(&a)) && (gels || by_values)) put_numbers(c, &x, a.dtype, columns_of(&b));
+  if (at_hint(c, rows_of(&a)) > at_hint(c, columns_of(&a)) && (gels || by_values))
+    put_numbers(c, &x, a.dtype, columns_of(&b));
   else put_nothing(c, a.dtype);
   if (gels) put_nothing(c, AOT_I64);
   else put_number(c, &x, AOT_I64);
@@ -447,7 +458,8 @@ void at_shape_multi_dot(at_infer_t *c) {
     int end = i == 0 || i + 1 == n;
     if (t.rank != 2 && !(end && t.rank == 1)) at_fail(c, "%s: tensor %u has rank %d", c->row->name, i, (int)t.rank);
     else if (i && !at_same(c, inner, t.sizes[0]))
-      at_fail(c, "%s: tensor %u has %lld rows, not %lld", c->row->name, i, (long long)at_hint(c, t.sizes[0]), (long long)at_hint(c, inner));
+      at_fail(c, "%s: tensor %u has %lld rows, not %lld", c->row->name, i, (long long)at_hint(c, t.sizes[0]),
+              (long long)at_hint(c, inner));
     if (c->status != AOT_OK) return;
     dtype = t.dtype;
     if (i == 0 && t.rank == 2) sizes[rank++] = t.sizes[0];
@@ -474,7 +486,8 @@ void at_shape_tensorinv(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
   int64_t ind = at_int(c, "ind"), *sizes = at_dims(c, AOT_MAX_RANK);
   int32_t rank = 0;
-  if (ind < 1 || ind >= t.rank) at_fail(c, "%s: ind = %lld must be in 1 .. %d", c->row->name, (long long)ind, (int)t.rank - 1);
+  if (ind < 1 || ind >= t.rank)
+    at_fail(c, "%s: ind = %lld must be in 1 .. %d", c->row->name, (long long)ind, (int)t.rank - 1);
   if (c->status != AOT_OK) return;
   if (!at_same(c, at_numel(c, t.sizes, (int32_t)ind), at_numel(c, t.sizes + ind, t.rank - (int32_t)ind)))
     at_fail(c, "%s: the dimensions before and after %lld have different products", c->row->name, (long long)ind);

@@ -60,7 +60,8 @@ static void put_class_loss(at_infer_t *c, const aot_type_t *x) {
 void at_shape_cross_entropy(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "self"), target = at_tensor(c, "target");
   if (aot_dtype_is_float(target.dtype)) {
-    if (target.rank != x.rank) at_fail(c, "probabilities of rank %d for scores of rank %d", (int)target.rank, (int)x.rank);
+    if (target.rank != x.rank)
+      at_fail(c, "probabilities of rank %d for scores of rank %d", (int)target.rank, (int)x.rank);
   } else {
     check_targets(c, &x, &target);
   }

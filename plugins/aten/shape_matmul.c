@@ -12,9 +12,8 @@ static void same_dtype(at_infer_t *c, const aot_type_t *a, const aot_type_t *b) 
 static void inner_equal(at_infer_t *c, const aot_type_t *a, const aot_type_t *b, int64_t left, int64_t right) {
   char text[2][90];
   if (c->status == AOT_OK && !at_same(c, left, right))
-    at_fail(c, "%s of [%s] with [%s]: the inner dimensions differ", c->row->name, at_dims_text(c, a->sizes, a->rank,
-                                                                                               text[0], 90),
-            at_dims_text(c, b->sizes, b->rank, text[1], 90));
+    at_fail(c, "%s of [%s] with [%s]: the inner dimensions differ", c->row->name,
+            at_dims_text(c, a->sizes, a->rank, text[0], 90), at_dims_text(c, b->sizes, b->rank, text[1], 90));
 }
 
 static void need_rank(at_infer_t *c, const aot_type_t *t, const char *name, int32_t rank) {
@@ -131,8 +130,8 @@ void at_shape_linear(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "input"), w = at_tensor(c, "weight");
   int64_t *sizes = at_dims_copy(c, x.sizes, x.rank);
   same_dtype(c, &x, &w);
-  if (x.rank == 0 || w.rank == 0 || w.rank > 2) at_fail(c, "linear of an input of rank %d with a weight of rank %d",
-                                                        (int)x.rank, (int)w.rank);
+  if (x.rank == 0 || w.rank == 0 || w.rank > 2)
+    at_fail(c, "linear of an input of rank %d with a weight of rank %d", (int)x.rank, (int)w.rank);
   if (c->status != AOT_OK) return;
   inner_equal(c, &x, &w, x.sizes[x.rank - 1], w.sizes[w.rank - 1]);
   if (w.rank == 2) sizes[x.rank - 1] = w.sizes[0];
@@ -145,8 +144,8 @@ void at_shape_grouped_mm(at_infer_t *c) {
   int64_t *sizes = at_dims(c, 3);
   int32_t rank = 0;
   if (a.rank < 2 || a.rank > 3 || b.rank < 2 || b.rank > 3) at_fail(c, "_grouped_mm takes operands of rank 2 or 3");
-  else if (!(a.rank == 3 && b.rank == 3) && offs.kind != AOT_TYPE_TENSOR) at_fail(c,
-                                                                                  "_grouped_mm of 2-d operands needs offs");
+  else if (!(a.rank == 3 && b.rank == 3) && offs.kind != AOT_TYPE_TENSOR)
+    at_fail(c, "_grouped_mm of 2-d operands needs offs");
   if (c->status != AOT_OK) return;
   if (a.rank == 3 && b.rank == 3) sizes[rank++] = a.sizes[0];
   if (a.rank == 2 && b.rank == 2) sizes[rank++] = offs.sizes[0];
@@ -157,8 +156,8 @@ void at_shape_grouped_mm(at_infer_t *c) {
 
 static void check_experts(at_infer_t *c, const aot_type_t *x, const aot_type_t *w, const aot_type_t *offs) {
   if (x->rank != 2 || w->rank != 3 || offs->rank != 1)
-    at_fail(c, "%s takes rows, a matrix for each expert and a list of ends, not ranks %d, %d and %d", c->row->name, (int)x->rank,
-            (int)w->rank, (int)offs->rank);
+    at_fail(c, "%s takes rows, a matrix for each expert and a list of ends, not ranks %d, %d and %d", c->row->name,
+            (int)x->rank, (int)w->rank, (int)offs->rank);
   if (c->status != AOT_OK) return;
   inner_equal(c, x, w, x->sizes[1], w->sizes[1]);
   if (!at_same(c, offs->sizes[0], w->sizes[0])) at_fail(c, "%s: an end for each expert is needed", c->row->name);
@@ -205,7 +204,8 @@ void at_shape_cross(at_infer_t *c) {
   }
   if (t[0].rank != t[1].rank || t[0].rank == 0 || !at_same(c, t[0].sizes[dim], 3))
     at_fail(c, "cross product along a dimension that is not of size 3");
-  if (t[0].dtype != t[1].dtype) at_fail(c, "cross product of %s with %s", aot_dtype_name(t[0].dtype), aot_dtype_name(t[1].dtype));
+  if (t[0].dtype != t[1].dtype)
+    at_fail(c, "cross product of %s with %s", aot_dtype_name(t[0].dtype), aot_dtype_name(t[1].dtype));
   at_put_pointwise(c, at_promote(c, t, 2), t, 2);
 }
 

@@ -152,7 +152,8 @@ static void put_stacked(at_infer_t *c, int32_t least_rank, int vertical) {
       int64_t size = d < lead ? 1 : t.sizes[d - lead];
       if (d == dim) total = at_add(c, total, size);
       else if (i == 0) sizes[d] = size;
-      else if (!at_same(c, size, sizes[d])) at_fail(c, "%s: tensor %u has another size in dim %d", c->row->name, i, (int)d);
+      else if (!at_same(c, size, sizes[d]))
+        at_fail(c, "%s: tensor %u has another size in dim %d", c->row->name, i, (int)d);
     }
   }
   sizes[dim] = total;
@@ -198,7 +199,8 @@ void at_shape_rot90(at_infer_t *c) {
   at_put_like(c, &t, t.dtype);
 }
 
-/* _chunk_cat: the leading dims before `dim` stay; from there each tensor is [num_chunks, its numel / num_chunks, padded] */
+/* _chunk_cat: the leading dims before `dim` stay; from there each tensor is [num_chunks, its numel / num_chunks,
+ * padded] */
 void at_shape_chunk_cat(at_infer_t *c) {
   uint32_t n = at_list_size(c, "tensors"), i, mark;
   aot_type_t first = at_list_item(c, "tensors", 0);
@@ -216,7 +218,8 @@ void at_shape_chunk_cat(at_infer_t *c) {
     int64_t rows;
     if (t.rank <= dim) at_fail(c, "_chunk_cat along dimension %d of a tensor of rank %d", (int)dim, (int)t.rank);
     for (d = 0; d < dim && c->status == AOT_OK; d++)
-      if (!at_same(c, t.sizes[d], first.sizes[d])) at_fail(c, "_chunk_cat of tensors that differ before dimension %d", (int)dim);
+      if (!at_same(c, t.sizes[d], first.sizes[d]))
+        at_fail(c, "_chunk_cat of tensors that differ before dimension %d", (int)dim);
     if (c->status != AOT_OK) return;
     rows = at_floordiv(c, at_add(c, t.sizes[dim], chunks - 1), chunks);
     c->n_pool = mark;
@@ -237,8 +240,8 @@ void at_shape_diag(at_infer_t *c) {
     return;
   }
   {
-    int64_t rows = offset >= 0 ? t.sizes[0] : at_sub(c, t.sizes[0], away), columns = offset >= 0 ? at_sub(c, t.sizes[1],
-                                                                                                          away) : t.sizes[1];
+    int64_t rows = offset >= 0 ? t.sizes[0] : at_sub(c, t.sizes[0], away),
+            columns = offset >= 0 ? at_sub(c, t.sizes[1], away) : t.sizes[1];
     sizes[0] = at_hint(c, rows) < at_hint(c, columns) ? rows : columns;
     if (at_hint(c, sizes[0]) < 0) sizes[0] = 0;
     at_put(c, t.dtype, sizes, 1);

@@ -36,8 +36,8 @@ void at_shape_layer_norm_like(at_infer_t *c) {
   at_put(c, x.dtype, x.sizes, x.rank);
 }
 
-/* Statistics keep the outer dimensions, the normalized ones become 1. Mixed dtypes (bfloat16 input, float32 weight) keep
- * them in the weight's. */
+/* Statistics keep the outer dimensions, the normalized ones become 1. Mixed dtypes (bfloat16 input, float32 weight)
+ * keep them in the weight's. */
 static void put_row_statistics(at_infer_t *c, const aot_type_t *x, int32_t dtype) {
   int32_t outer = outer_rank(c, x), d;
   int64_t *sizes = at_dims_copy(c, x->sizes, x->rank);
@@ -47,7 +47,8 @@ static void put_row_statistics(at_infer_t *c, const aot_type_t *x, int32_t dtype
 
 void at_shape_native_layer_norm(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "input"), w = at_operand(c, "weight");
-  int32_t dtype = x.device == AOT_DEVICE_CPU ? (w.kind == AOT_TYPE_TENSOR ? w.dtype : x.dtype) : at_accumulate_dtype(x.dtype);
+  int32_t dtype =
+      x.device == AOT_DEVICE_CPU ? (w.kind == AOT_TYPE_TENSOR ? w.dtype : x.dtype) : at_accumulate_dtype(x.dtype);
   outer_rank(c, &x);
   at_put(c, x.dtype, x.sizes, x.rank);
   put_row_statistics(c, &x, dtype);
@@ -102,7 +103,8 @@ void at_shape_native_group_norm(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "input"), w = at_operand(c, "weight");
   int64_t *sizes = at_dims(c, 2), *strides = at_dims(c, x.rank);
   int32_t dtype = w.kind == AOT_TYPE_TENSOR && w.dtype != x.dtype ? w.dtype : x.dtype;
-  if (at_suggests_channels_last(c, &x) && x.device == AOT_DEVICE_CPU) at_strides_channels_last(c, x.sizes, x.rank, strides);
+  if (at_suggests_channels_last(c, &x) && x.device == AOT_DEVICE_CPU)
+    at_strides_channels_last(c, x.sizes, x.rank, strides);
   else at_strides_contiguous(c, x.sizes, x.rank, strides);
   sizes[0] = at_int(c, "N");
   sizes[1] = at_int(c, "group");

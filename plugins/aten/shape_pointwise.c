@@ -1,5 +1,5 @@
-/* Elementwise operators: broadcast shape, promoted dtype, layout of the operands. What differs is the dtype: the promoted
- * one, promoted and made floating, bool, or that of the first operand. */
+/* Elementwise operators: broadcast shape, promoted dtype, layout of the operands. What differs is the dtype: the
+ * promoted one, promoted and made floating, bool, or that of the first operand. */
 #include "shape_rules.h"
 
 #include <aot/inline.h>
@@ -9,11 +9,12 @@
 
 typedef struct operands {
   aot_type_t t[MAX_OPERANDS];
-  uint32_t n;       /* of promotion */
+  uint32_t n;        /* of promotion */
   uint32_t n_layout; /* the first of them also shape the result */
 } operands_t;
 
-/* Scalar arguments that take part in promotion; of these, the ones that PyTorch wraps in a tensor shape the layout too. */
+/* Scalar arguments that take part in promotion; of these, the ones that PyTorch wraps in a tensor shape the layout
+ * too. */
 static int promotes(aot_str_t name, int *out_wrapped) {
   static const char *const wrapped[] = {"other", "self"};
   static const char *const unwrapped[] = {"exponent", "min", "max"};
@@ -142,8 +143,8 @@ void at_shape_inplace(at_infer_t *c) {
   for (d = 0; same && d < rank; d++) same = at_same(c, sizes[d], o.t[0].sizes[d]);
   if (!same) {
     char text[2][120];
-    at_fail(c, "operands of shape [%s] do not fit the written tensor's [%s]", at_dims_text(c, sizes, rank, text[0], 120),
-            at_dims_text(c, o.t[0].sizes, o.t[0].rank, text[1], 120));
+    at_fail(c, "operands of shape [%s] do not fit the written tensor's [%s]",
+            at_dims_text(c, sizes, rank, text[0], 120), at_dims_text(c, o.t[0].sizes, o.t[0].rank, text[1], 120));
   }
   at_put_type(c, &o.t[0]);
 }
@@ -159,7 +160,8 @@ void at_shape_fill_diagonal(at_infer_t *c) {
   int32_t d;
   if (t.rank < 2) at_fail(c, "fill_diagonal_ takes a tensor of rank 2 or more, not %d", (int)t.rank);
   for (d = 1; t.rank > 2 && d < t.rank; d++)
-    if (!at_same(c, t.sizes[0], t.sizes[d])) at_fail(c, "fill_diagonal_ of rank %d: dimensions differ in size", (int)t.rank);
+    if (!at_same(c, t.sizes[0], t.sizes[d]))
+      at_fail(c, "fill_diagonal_ of rank %d: dimensions differ in size", (int)t.rank);
   at_put_type(c, &t);
 }
 
@@ -181,8 +183,8 @@ void at_shape_copy(at_infer_t *c) {
   int64_t *sizes = at_dims(c, AOT_MAX_RANK);
   t[0] = at_tensor(c, "self");
   t[1] = at_operand(c, "src");
-  if (at_broadcast(c, t, 2, sizes) > t[0].rank) at_fail(c, "copy of a tensor of rank %d to one of rank %d",
-                                                        (int)t[1].rank, (int)t[0].rank);
+  if (at_broadcast(c, t, 2, sizes) > t[0].rank)
+    at_fail(c, "copy of a tensor of rank %d to one of rank %d", (int)t[1].rank, (int)t[0].rank);
   at_put_like(c, &t[0], t[0].dtype);
 }
 

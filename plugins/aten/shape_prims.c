@@ -1,4 +1,5 @@
-/* Types of prims that are not another operator's word for word. Rules of torch/_prims/__init__.py (the *_meta functions). */
+/* Types of prims that are not another operator's word for word. Rules of torch/_prims/__init__.py (the *_meta
+ * functions). */
 #include "shape_rules.h"
 
 #include <aot/inline.h>
@@ -8,7 +9,8 @@ static void copy_dims(int64_t *to, const int64_t *from, int32_t n) {
   if (n > 0) memcpy(to, from, (size_t)n * sizeof *to);
 }
 
-static void put_shown(at_infer_t *c, const aot_type_t *base, const int64_t *sizes, const int64_t *strides, int32_t rank) {
+static void put_shown(at_infer_t *c, const aot_type_t *base, const int64_t *sizes, const int64_t *strides,
+                      int32_t rank) {
   if (c->status == AOT_OK) at_put_view(c, base, sizes, strides, rank, base->offset);
 }
 
@@ -29,7 +31,8 @@ void at_shape_broadcast_in_dim(at_infer_t *c) {
   for (i = 0; i < n && c->status == AOT_OK; i++) {
     if (at < m && dims[at] == (int64_t)i) {
       if (!at_same(c, t.sizes[at], shape[i]) && !at_same(c, t.sizes[at], 1))
-        at_fail(c, "size %lld does not broadcast to %lld", (long long)at_hint(c, t.sizes[at]), (long long)at_hint(c, shape[i]));
+        at_fail(c, "size %lld does not broadcast to %lld", (long long)at_hint(c, t.sizes[at]),
+                (long long)at_hint(c, shape[i]));
       strides[i] = at_same(c, t.sizes[at], shape[i]) ? t.strides[at] : 0;
       at++;
     } else if (!at_same(c, shape[i], 1)) {
@@ -47,7 +50,8 @@ static int32_t collapsed(at_infer_t *c, const aot_type_t *t, int64_t *out) {
   int64_t start = at_int(c, "start"), end = at_int(c, "end");
   int32_t rank = t->rank ? t->rank : 1;
   if (start < 0 || end < start || end >= rank) {
-    at_fail(c, "collapse of dimensions %lld to %lld of a tensor of rank %d", (long long)start, (long long)end, (int)t->rank);
+    at_fail(c, "collapse of dimensions %lld to %lld of a tensor of rank %d", (long long)start, (long long)end,
+            (int)t->rank);
     return 0;
   }
   if (t->rank == 0) {
@@ -133,10 +137,11 @@ void at_shape_prims_view_dtype(at_infer_t *c) {
 }
 
 /* start <= limit <= size, step > 0: nothing wraps and nothing is clamped */
-static void cut(at_infer_t *c, const aot_type_t *t, int32_t d, int64_t start, int64_t limit, int64_t step, int64_t *sizes,
-                int64_t *strides, int64_t *offset) {
+static void cut(at_infer_t *c, const aot_type_t *t, int32_t d, int64_t start, int64_t limit, int64_t step,
+                int64_t *sizes, int64_t *strides, int64_t *offset) {
   int64_t size = at_hint(c, t->sizes[d]);
-  if (at_hint(c, start) < 0 || at_hint(c, limit) < at_hint(c, start) || at_hint(c, limit) > size || at_hint(c, step) < 1) {
+  if (at_hint(c, start) < 0 || at_hint(c, limit) < at_hint(c, start) || at_hint(c, limit) > size ||
+      at_hint(c, step) < 1) {
     at_fail(c, "slice of dimension %d of size %lld from %lld to %lld by %lld", (int)d, (long long)size,
             (long long)at_hint(c, start), (long long)at_hint(c, limit), (long long)at_hint(c, step));
     return;
@@ -151,15 +156,17 @@ void at_shape_slice_in_dim(at_infer_t *c) {
   int64_t *sizes = at_dims_copy(c, t.sizes, t.rank), *strides = at_dims_copy(c, t.strides, t.rank), offset = t.offset;
   int64_t axis = at_int(c, "axis");
   if (axis < 0 || axis >= t.rank) at_fail(c, "axis %lld of a tensor of rank %d", (long long)axis, (int)t.rank);
-  else cut(c, &t, (int32_t)axis, at_int(c, "start_index"), at_int(c, "limit_index"), at_int(c, "stride"), sizes, strides,
-           &offset);
+  else
+    cut(c, &t, (int32_t)axis, at_int(c, "start_index"), at_int(c, "limit_index"), at_int(c, "stride"), sizes, strides,
+        &offset);
   if (c->status == AOT_OK) at_put_view(c, &t, sizes, strides, t.rank, offset);
 }
 
 void at_shape_prims_slice(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "a");
   const int64_t *start, *limit, *step;
-  uint32_t n = at_ints(c, "start_indices", &start), m = at_ints(c, "limit_indices", &limit), k = at_ints(c, "strides", &step);
+  uint32_t n = at_ints(c, "start_indices", &start), m = at_ints(c, "limit_indices", &limit),
+           k = at_ints(c, "strides", &step);
   int64_t *sizes = at_dims_copy(c, t.sizes, t.rank), *strides = at_dims_copy(c, t.strides, t.rank), offset = t.offset;
   int32_t d;
   if (n != (uint32_t)t.rank || m != n || (k != n && at_has(c, "strides")))
@@ -185,7 +192,8 @@ void at_shape_prims_reshape(at_infer_t *c) {
   const int64_t *shape;
   uint32_t n = at_ints(c, "shape", &shape);
   int64_t from = at_numel(c, t.sizes, t.rank), to = at_numel(c, shape, (int32_t)n);
-  if (!at_same(c, from, to)) at_fail(c, "%lld elements as %lld", (long long)at_hint(c, from), (long long)at_hint(c, to));
+  if (!at_same(c, from, to))
+    at_fail(c, "%lld elements as %lld", (long long)at_hint(c, from), (long long)at_hint(c, to));
   at_put(c, t.dtype, shape, (int32_t)n);
 }
 
@@ -250,7 +258,7 @@ void at_shape_iota(at_infer_t *c) {
   int32_t dtype = new_dtype(c);
   sizes[0] = at_int(c, "length");
   if (!at_is_integral(dtype) || at_hint(c, sizes[0]) < 0 || at_hint(c, at_int(c, "step")) == 0)
-    at_fail(c, "iota of length %lld, step %lld, %s", (long long)at_hint(c, sizes[0]), (long long)at_hint(c, at_int(c, "step")),
-            aot_dtype_name(dtype));
+    at_fail(c, "iota of length %lld, step %lld, %s", (long long)at_hint(c, sizes[0]),
+            (long long)at_hint(c, at_int(c, "step")), aot_dtype_name(dtype));
   at_put(c, dtype, sizes, 1);
 }

@@ -26,8 +26,8 @@ static void check_bounds(at_infer_t *c) {
       at_fail(c, "%s: %s = %lld is no int32", c->row->name, of[k], (long long)at_int(c, of[k]));
 }
 
-/* PyTorch observes float32 alone, channels along dimension 0 alone. An observer that has not run yet has statistics without
- * elements, which PyTorch resizes at the first call. */
+/* PyTorch observes float32 alone, channels along dimension 0 alone. An observer that has not run yet has statistics
+ * without elements, which PyTorch resizes at the first call. */
 void at_shape_observed_fake_quantize(at_infer_t *c) {
   static const char *const of[] = {"running_min", "running_max", "scale", "zero_point"};
   aot_type_t t = at_tensor(c, "self");
@@ -68,7 +68,8 @@ void at_shape_choose_qparams(at_infer_t *c) {
   at_put(c, AOT_I64, &one, 1);
 }
 
-/* Float64 and int64, as exported programs record it; PyTorch's kernel of the symmetric form gives its result in the input's dtype. */
+/* Float64 and int64, as exported programs record it; PyTorch's kernel of the symmetric form gives its result in the
+ * input's dtype. */
 void at_shape_choose_qparams_per_token(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "input");
   int64_t sizes[AOT_MAX_RANK];

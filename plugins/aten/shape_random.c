@@ -1,5 +1,5 @@
-/* Random numbers: explicit draws from seed and offset, of an asked size or for each element of a tensor of parameters; and of
- * the operators that draw from a hidden generator, those that take other shapes than their first argument's. */
+/* Random numbers: explicit draws from seed and offset, of an asked size or for each element of a tensor of parameters;
+ * and of the operators that draw from a hidden generator, those that take other shapes than their first argument's. */
 #include "shape_rules.h"
 
 #include <aot/inline.h>

@@ -168,6 +168,7 @@ void at_shape_trace(at_infer_t *c) {
 /* hash_tensor: 64 bits whatever the elements are */
 void at_shape_hash(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
-  if (at_int(c, "mode") != 0) at_fail(c, "hash_tensor in mode %lld; only 0 (exclusive or) exists", (long long)at_int(c, "mode"));
+  if (at_int(c, "mode") != 0)
+    at_fail(c, "hash_tensor in mode %lld; only 0 (exclusive or) exists", (long long)at_int(c, "mode"));
   put_reduced(c, &t, AOT_U64);
 }

@@ -1,4 +1,5 @@
-/* Operators that own graphs: their results are the graph's outputs. Operators without results, and whose results are given. */
+/* Operators that own graphs: their results are the graph's outputs. Operators without results, and whose results are
+ * given. */
 #include "shape_rules.h"
 
 #include <aot/inline.h>
@@ -39,7 +40,8 @@ static void put_region(at_infer_t *c, const char *name) { put_steps(c, name, UIN
 
 static int64_t n_steps(at_infer_t *c) {
   const aot_type_t x = at_list_size(c, "xs") ? at_list_item(c, "xs", 0) : (aot_type_t){0};
-  if (at_list_size(c, "xs") && (x.kind != AOT_TYPE_TENSOR || x.rank < 1)) at_fail(c, "what is looped over must have a dimension 0");
+  if (at_list_size(c, "xs") && (x.kind != AOT_TYPE_TENSOR || x.rank < 1))
+    at_fail(c, "what is looped over must have a dimension 0");
   return c->status == AOT_OK && x.rank ? x.sizes[0] : 0;
 }
 

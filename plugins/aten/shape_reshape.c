@@ -24,8 +24,8 @@ static void infer_sizes(at_infer_t *c, const aot_type_t *t, const int64_t *wante
   if (c->status != AOT_OK) return;
   if (hole >= 0) {
     int64_t have = at_hint(c, numel), per = at_hint(c, rest);
-    if (per == 0 || have % per != 0) at_fail(c, "%lld elements do not divide into rows of %lld", (long long)have,
-                                             (long long)per);
+    if (per == 0 || have % per != 0)
+      at_fail(c, "%lld elements do not divide into rows of %lld", (long long)have, (long long)per);
     else out[hole] = at_floordiv(c, numel, rest);
   } else if (!at_same(c, numel, rest)) {
     char text[2][110];
@@ -34,8 +34,8 @@ static void infer_sizes(at_infer_t *c, const aot_type_t *t, const int64_t *wante
   }
 }
 
-/* A view where the layout allows it, a contiguous copy otherwise: in a functional program views may be asked of tensors whose
- * layout has changed since tracing, and view means reshape. */
+/* A view where the layout allows it, a contiguous copy otherwise: in a functional program views may be asked of tensors
+ * whose layout has changed since tracing, and view means reshape. */
 static void put_reshaped(at_infer_t *c, const aot_type_t *t, const int64_t *sizes, int32_t rank) {
   int64_t *strides = at_dims(c, AOT_MAX_RANK);
   if (c->status != AOT_OK) return;

@@ -15,8 +15,8 @@ static void check_params(at_infer_t *c, int lstm, const aot_type_t *x, const aot
   aot_type_t w;
   if (x->dtype != h->dtype) at_fail(c, "%s of an input and a state of different dtypes", c->row->name);
   if (layers < 1 || layers > n || (int64_t)n != n_params(c, lstm, h, cell) * layers * directions) {
-    at_fail(c, "%s of %lld layers in %lld directions takes %u parameters for each, not %u in all", c->row->name, (long long)layers,
-            (long long)directions, n_params(c, lstm, h, cell), n);
+    at_fail(c, "%s of %lld layers in %lld directions takes %u parameters for each, not %u in all", c->row->name,
+            (long long)layers, (long long)directions, n_params(c, lstm, h, cell), n);
     return;
   }
   if (at_hint(c, h->sizes[0]) != layers * directions)
@@ -32,7 +32,8 @@ static void check_params(at_infer_t *c, int lstm, const aot_type_t *x, const aot
 void at_shape_rnn(at_infer_t *c) {
   int lstm = strstr(c->row->name, "lstm") != NULL, packed = strstr(c->row->name, ".data") != NULL;
   int batch_first = !packed && at_bool(c, "batch_first");
-  aot_type_t x = at_tensor(c, packed ? "data" : "input"), h = lstm ? at_list_item(c, "hx", 0) : at_tensor(c, "hx"), cell = h;
+  aot_type_t x = at_tensor(c, packed ? "data" : "input"), h = lstm ? at_list_item(c, "hx", 0) : at_tensor(c, "hx"),
+             cell = h;
   int64_t *sizes = at_dims_copy(c, x.sizes, x.rank), *strides = at_dims(c, 3), width;
   if (lstm) cell = at_list_item(c, "hx", 1);
   if (x.rank != (packed ? 2 : 3) || h.rank != 3 || cell.rank != 3)
@@ -60,8 +61,8 @@ void at_shape_rnn_cell(at_infer_t *c) {
   aot_type_t x = at_tensor(c, "input"), h = lstm ? at_list_item(c, "hx", 0) : at_tensor(c, "hx"), cell = h;
   if (lstm) cell = at_list_item(c, "hx", 1);
   if (x.rank != 2 || h.rank != 2 || cell.rank != 2 || !at_same(c, x.sizes[0], h.sizes[0]))
-    at_fail(c, "%s of an input of rank %d with a state of rank %d; both are [batch, features]", c->row->name, (int)x.rank,
-            (int)h.rank);
+    at_fail(c, "%s of an input of rank %d with a state of rank %d; both are [batch, features]", c->row->name,
+            (int)x.rank, (int)h.rank);
   at_put(c, h.dtype, h.sizes, h.rank);
   if (lstm) at_put(c, cell.dtype, cell.sizes, cell.rank);
 }

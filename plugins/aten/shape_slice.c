@@ -76,7 +76,8 @@ void at_shape_diagonal(at_infer_t *c) {
   length = at_max(c, at_min(c, rows, columns), 0);
   stride = at_add(c, v.strides[a], v.strides[b]);
   if (at_hint(c, length) > 0)
-    v.offset = at_add(c, v.offset, offset >= 0 ? at_mul(c, offset, v.strides[b]) : at_mul(c, at_sub(c, 0, offset), v.strides[a]));
+    v.offset = at_add(c, v.offset,
+                      offset >= 0 ? at_mul(c, offset, v.strides[b]) : at_mul(c, at_sub(c, 0, offset), v.strides[a]));
   at_view_drop(&v, a > b ? a : b);
   at_view_drop(&v, a > b ? b : a);
   at_view_insert(&v, v.rank, length, stride);
@@ -113,7 +114,8 @@ static void put_pieces(at_infer_t *c, at_view_t *v, int32_t dim, const int64_t *
     at = at_add(c, at, v->sizes[dim]);
   }
   if (lengths && !at_same(c, at, total))
-    at_fail(c, "the pieces [%s] do not add up to the dim, [%s]%s", at_dims_text(c, lengths, (int32_t)n, text[0], sizeof text[0]),
+    at_fail(c, "the pieces [%s] do not add up to the dim, [%s]%s",
+            at_dims_text(c, lengths, (int32_t)n, text[0], sizeof text[0]),
             at_dims_text(c, &total, 1, text[1], sizeof text[1]),
             AOT_DIM_IS_SYM(at) || AOT_DIM_IS_SYM(total) ? " (~: a guess at what a run tells)" : "");
 }
@@ -191,9 +193,7 @@ static void tensor_split(at_infer_t *c, int32_t dim) {
   }
 }
 
-void at_shape_tensor_split(at_infer_t *c) {
-  tensor_split(c, at_wrap(c, at_int(c, "dim"), at_tensor(c, "self").rank));
-}
+void at_shape_tensor_split(at_infer_t *c) { tensor_split(c, at_wrap(c, at_int(c, "dim"), at_tensor(c, "self").rank)); }
 
 /* hsplit along dim 1 (0 of a vector), vsplit along 0, dsplit along 2: equal sections, or cut at indices */
 void at_shape_axis_split(at_infer_t *c) {
@@ -203,7 +203,7 @@ void at_shape_axis_split(at_infer_t *c) {
   int64_t sections = at_has(c, "sections") ? at_int(c, "sections") : 1;
   if (t.rank < (vertical ? 2 : deep ? 3 : 1)) at_fail(c, "%s of a tensor of rank %d", c->row->name, (int)t.rank);
   else if (sections <= 0 || at_hint(c, t.sizes[dim]) % sections != 0)
-    at_fail(c, "%s of a dimension of size %lld into %lld equal parts", c->row->name, (long long)at_hint(c, t.sizes[dim]),
-            (long long)sections);
+    at_fail(c, "%s of a dimension of size %lld into %lld equal parts", c->row->name,
+            (long long)at_hint(c, t.sizes[dim]), (long long)sections);
   else tensor_split(c, dim);
 }

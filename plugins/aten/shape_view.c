@@ -132,7 +132,8 @@ static void expand_to(at_infer_t *c, at_view_t *v, const int64_t *sizes, int32_t
     if (v->sizes[d] == old) continue;
     v->strides[d] = 0;
     if (at_hint(c, old) != 1)
-      at_fail(c, "expand of dim %d from %lld to %lld", (int)d, (long long)at_hint(c, old), (long long)at_hint(c, wanted));
+      at_fail(c, "expand of dim %d from %lld to %lld", (int)d, (long long)at_hint(c, old),
+              (long long)at_hint(c, wanted));
   }
   v->rank = rank;
 }
@@ -186,8 +187,8 @@ void at_shape_contiguous(at_infer_t *c) {
   aot_type_t t = at_tensor(c, "self");
   int64_t format = at_has(c, "memory_format") ? at_int(c, "memory_format") : AOT_MEMORY_CONTIGUOUS;
   int64_t *strides = at_dims(c, t.rank);
-  int already = format == AOT_MEMORY_PRESERVE || (format == AOT_MEMORY_CONTIGUOUS ? at_is_contiguous(c,
-                                                                                                     &t) : at_is_channels_last(c, &t));
+  int already = format == AOT_MEMORY_PRESERVE ||
+                (format == AOT_MEMORY_CONTIGUOUS ? at_is_contiguous(c, &t) : at_is_channels_last(c, &t));
   if (already) {
     at_put_type(c, &t);
     return;

@@ -1,5 +1,6 @@
-/* Whose memory the results of a call share, where the schema's marks leave it open or keep silent. A rule serves a family of rows;
- * the answers are those of eager PyTorch (tests: the field "shares" of recorded cases). O(rank) each. */
+/* Whose memory the results of a call share, where the schema's marks leave it open or keep silent. A rule serves a
+ * family of rows; the answers are those of eager PyTorch (tests: the field "shares" of recorded cases). O(rank)
+ * each. */
 #include "einsum.h"
 #include "lazy_bits.h"
 #include "rewrites.h"
@@ -32,28 +33,34 @@ static int lies_like_a_view(at_infer_t *c, const aot_call_t *call) {
 }
 
 /* reshape and kin: a view where the layout allows it */
-void at_sh_viewable(at_infer_t *c, const aot_call_t *call, uint32_t *out) { answer(call, lies_like_a_view(c, call), out); }
+void at_sh_viewable(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
+  answer(call, lies_like_a_view(c, call), out);
+}
 
 static int stays_the_same(const aot_call_t *call) {
   const aot_type_t *from = &call->operands[0], *to = &call->results[0];
   return from->dtype == to->dtype && from->device == to->device && from->device_index == to->device_index;
 }
 
-/* to and kin: the tensor itself unless something changes or a copy is asked for. A memory order is compared with the one that the
- * strides suggest, gaps or not. */
+/* to and kin: the tensor itself unless something changes or a copy is asked for. A memory order is compared with the
+ * one that the strides suggest, gaps or not. */
 void at_sh_unchanged(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
   int64_t format = at_has(c, "memory_format") ? at_int(c, "memory_format") : AOT_MEMORY_PRESERVE;
   int channels_last = at_suggests_channels_last(c, &call->operands[0]);
-  answer(call, stays_the_same(call) && !at_bool(c, "copy") &&
-                   (format == AOT_MEMORY_PRESERVE || channels_last == (format != AOT_MEMORY_CONTIGUOUS)), out);
+  answer(call,
+         stays_the_same(call) && !at_bool(c, "copy") &&
+             (format == AOT_MEMORY_PRESERVE || channels_last == (format != AOT_MEMORY_CONTIGUOUS)),
+         out);
 }
 
 /* contiguous, and ravel, which asks for it first: the tensor itself, or a view, where it lies in the asked order */
 void at_sh_contiguous(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
   int64_t format = at_has(c, "memory_format") ? at_int(c, "memory_format") : AOT_MEMORY_CONTIGUOUS;
   const aot_type_t *from = &call->operands[0];
-  answer(call, format == AOT_MEMORY_CONTIGUOUS ? at_is_contiguous(c, from)
-                                               : format == AOT_MEMORY_PRESERVE || at_is_channels_last(c, from), out);
+  answer(call,
+         format == AOT_MEMORY_CONTIGUOUS ? at_is_contiguous(c, from)
+                                         : format == AOT_MEMORY_PRESERVE || at_is_channels_last(c, from),
+         out);
 }
 
 /* dropout that drops nothing */
@@ -95,9 +102,7 @@ void at_sh_real(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
 }
 
 /* resolve_conj, resolve_neg: the tensor itself, unless it carries the bit */
-void at_sh_resolved(at_infer_t *c, const aot_call_t *call, uint32_t *out) {
-  answer(call, !at_is_unresolved(c), out);
-}
+void at_sh_resolved(at_infer_t *c, const aot_call_t *call, uint32_t *out) { answer(call, !at_is_unresolved(c), out); }
 
 /* einsum of one operand that sums nothing: dimensions in another order, diagonals */
 void at_sh_einsum(at_infer_t *c, const aot_call_t *call, uint32_t *out) {

@@ -35,19 +35,45 @@ enum {
    .infer = at_shape_##rule,                                                                                           \
    .doc = __VA_ARGS__},
 #define OUT(id, full_name, twin, names)                                                                                \
-  {.name = full_name, .group = "out", .shape_rule = "written", .infer = at_shape_written, .form = AT_OUT,              \
-   .of = &at_rows[AT_OP_##twin], .outs = names, .functional_by = at_functional_twin,                                   \
+  {.name = full_name,                                                                                                  \
+   .group = "out",                                                                                                     \
+   .shape_rule = "written",                                                                                            \
+   .infer = at_shape_written,                                                                                          \
+   .form = AT_OUT,                                                                                                     \
+   .of = &at_rows[AT_OP_##twin],                                                                                       \
+   .outs = names,                                                                                                      \
+   .functional_by = at_functional_twin,                                                                                \
    .doc = "written into given tensors"},
 #define IN_PLACE(id, full_name, twin)                                                                                  \
-  {.name = full_name, .group = "inplace", .shape_rule = "written", .infer = at_shape_written, .form = AT_IN_PLACE,     \
-   .of = &at_rows[AT_OP_##twin], .functional_by = at_functional_twin, .doc = "in place"},
+  {.name = full_name,                                                                                                  \
+   .group = "inplace",                                                                                                 \
+   .shape_rule = "written",                                                                                            \
+   .infer = at_shape_written,                                                                                          \
+   .form = AT_IN_PLACE,                                                                                                \
+   .of = &at_rows[AT_OP_##twin],                                                                                       \
+   .functional_by = at_functional_twin,                                                                                \
+   .doc = "in place"},
 #define EACH(id, full_name, text, twin)                                                                                \
-  {.name = full_name, .schema = text, .flags = COMPOSITE, .group = "foreach", .shape_rule = "each",                    \
-   .infer = at_shape_each, .form = AT_EACH, .of = &at_rows[AT_OP_##twin], .decompose = at_dc_each,                     \
+  {.name = full_name,                                                                                                  \
+   .schema = text,                                                                                                     \
+   .flags = COMPOSITE,                                                                                                 \
+   .group = "foreach",                                                                                                 \
+   .shape_rule = "each",                                                                                               \
+   .infer = at_shape_each,                                                                                             \
+   .form = AT_EACH,                                                                                                    \
+   .of = &at_rows[AT_OP_##twin],                                                                                       \
+   .decompose = at_dc_each,                                                                                            \
    .doc = "of each tensor of the lists"},
 #define PRIM(id, full_name, text, twin)                                                                                \
-  {.name = full_name, .schema = text, .flags = COMPOSITE | POINTWISE, .group = "prims", .shape_rule = "prim",          \
-   .infer = at_shape_prim, .form = AT_SAME, .of = &at_rows[AT_OP_##twin], .decompose = at_dc_same,                     \
+  {.name = full_name,                                                                                                  \
+   .schema = text,                                                                                                     \
+   .flags = COMPOSITE | POINTWISE,                                                                                     \
+   .group = "prims",                                                                                                   \
+   .shape_rule = "prim",                                                                                               \
+   .infer = at_shape_prim,                                                                                             \
+   .form = AT_SAME,                                                                                                    \
+   .of = &at_rows[AT_OP_##twin],                                                                                       \
+   .decompose = at_dc_same,                                                                                            \
    .doc = "of tensors of one shape and dtype"},
 const at_row_t at_rows[AT_N_OPS] = {
 #include "ops.def"

@@ -15,7 +15,9 @@ at_view_t at_view_of(at_infer_t *c, const char *name) {
   return v;
 }
 
-void at_view_result(at_infer_t *c, const at_view_t *v) { at_put_view(c, &v->base, v->sizes, v->strides, v->rank, v->offset); }
+void at_view_result(at_infer_t *c, const at_view_t *v) {
+  at_put_view(c, &v->base, v->sizes, v->strides, v->rank, v->offset);
+}
 
 void at_view_drop(at_view_t *v, int32_t dim) {
   int32_t d;

@@ -1,7 +1,8 @@
 /* The inverse of a view: what the base is after the view has been written.
  *
  * Views that rearrange are undone by rearranging back; views that leave elements out become scatters into the old base.
- * Operators that only may be views (reshape, contiguous, to) are asked where they were; who asks has compared the layouts.
+ * Operators that only may be views (reshape, contiguous, to) are asked where they were; who asks has compared the
+ * layouts.
  * plugin.c gives the result the memory order of the old base. */
 #include "rewrites.h"
 
@@ -88,15 +89,14 @@ aot_value_t at_vi_select(em_t *e, uint32_t index, aot_value_t base, aot_value_t 
 
 aot_value_t at_vi_slice(em_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   (void)index;
-  return em_value(e, EM(e, "slice_scatter", em_v(base), em_v(updated), em_in(e, "dim"), em_in(e, "start"), em_in(e, "end"),
-                        em_in(e, "step")));
+  return em_value(e, EM(e, "slice_scatter", em_v(base), em_v(updated), em_in(e, "dim"), em_in(e, "start"),
+                        em_in(e, "end"), em_in(e, "step")));
 }
 
 static aot_value_t scatter_range(em_t *e, aot_value_t base, aot_value_t updated, em_x dim, int64_t start,
                                  int64_t length) {
-  return em_value(e, EM(e, "slice_scatter", em_v(base), em_v(updated), dim, em_i(start), em_i(at_add(at_infer(e), start,
-                                                                                                     length)),
-                        em_i(1)));
+  return em_value(e, EM(e, "slice_scatter", em_v(base), em_v(updated), dim, em_i(start),
+                        em_i(at_add(at_infer(e), start, length)), em_i(1)));
 }
 
 aot_value_t at_vi_narrow(em_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
@@ -128,11 +128,12 @@ aot_value_t at_vi_unbind(em_t *e, uint32_t index, aot_value_t base, aot_value_t 
 
 aot_value_t at_vi_diagonal(em_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   (void)index;
-  return em_value(e, EM(e, "diagonal_scatter", em_v(base), em_v(updated), em_in(e, "offset"), em_in(e, "dim1"), em_in(e,
-                                                                                                                      "dim2")));
+  return em_value(
+      e, EM(e, "diagonal_scatter", em_v(base), em_v(updated), em_in(e, "offset"), em_in(e, "dim1"), em_in(e, "dim2")));
 }
 
-/* Is every element alone in its place? Sure where each stride, from the least on, is beyond what the dimensions before reach. */
+/* Is every element alone in its place? Sure where each stride, from the least on, is beyond what the dimensions
+ * before reach. */
 static int lies_apart(at_infer_t *c, const aot_type_t *t) {
   int64_t size[AOT_MAX_RANK], stride[AOT_MAX_RANK], reach = 0;
   int32_t n = 0;
@@ -149,8 +150,8 @@ static int lies_apart(at_infer_t *c, const aot_type_t *t) {
   return 1;
 }
 
-/* One place several times has several new values. PyTorch refuses where a stride is 0; what it makes of others goes by the order in
- * which a kernel takes the elements. */
+/* One place several times has several new values. PyTorch refuses where a stride is 0; what it makes of others goes by
+ * the order in which a kernel takes the elements. */
 aot_value_t at_vi_as_strided(em_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   aot_type_t view = at_result_type(e, 0);
   (void)index;
@@ -174,16 +175,16 @@ aot_value_t at_vi_view_dtype(em_t *e, uint32_t index, aot_value_t base, aot_valu
 aot_value_t at_vi_expand(em_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   aot_type_t from = type_of(e, base), to = at_result_type(e, index);
   if (at_same_shape(e, &from, to.sizes, to.rank)) return updated;
-  if (at_hint(at_infer(e), at_numel(at_infer(e), from.sizes, from.rank)) == at_hint(at_infer(e), at_numel(at_infer(e), to.sizes,
-                                                                                                 to.rank)))
+  if (at_hint(at_infer(e), at_numel(at_infer(e), from.sizes, from.rank)) ==
+      at_hint(at_infer(e), at_numel(at_infer(e), to.sizes, to.rank)))
     return em_value(e, at_reshaped(e, em_v(updated), from.sizes, from.rank));
   em_fail(e, AOT_E_UNIMPLEMENTED, "clone the expanded tensor before writing it",
-          "a write through %s: several elements are one in memory",
-          at_name(e));
+          "a write through %s: several elements are one in memory", at_name(e));
   return aot_no_value();
 }
 
-/* Element k of all windows is a slice of the base. Windows that overlap cannot be written back: one place has several values. */
+/* Element k of all windows is a slice of the base. Windows that overlap cannot be written back: one place has
+ * several values. */
 aot_value_t at_vi_unfold(em_t *e, uint32_t index, aot_value_t base, aot_value_t updated) {
   aot_type_t t = type_of(e, base), view = at_result_type(e, 0);
   int64_t window = at_in_int(e, "size", 1), step = at_in_int(e, "step", 1);
@@ -193,14 +194,14 @@ aot_value_t at_vi_unfold(em_t *e, uint32_t index, aot_value_t base, aot_value_t 
   int32_t dim = at_wrap(at_infer(e), at_in_int(e, "dimension", 0), t.rank);
   if (step < window && view.sizes[dim] != 1) {
     em_fail(e, AOT_E_UNIMPLEMENTED, "clone the windows before writing them",
-            "a write through unfold with windows of %lld by %lld",
-            (long long)window, (long long)step);
+            "a write through unfold with windows of %lld by %lld", (long long)window, (long long)step);
     return aot_no_value();
   }
   int64_t last = at_mul(at_infer(e), at_sub(at_infer(e), view.sizes[dim], 1), step);
   for (int64_t k = 0; k < window; k++) {
     em_x slice = EM(e, "select.int", em_v(updated), em_i(t.rank), em_i(k));
-    whole = EM(e, "slice_scatter", whole, slice, em_i(dim), em_i(k), em_i(at_add(at_infer(e), last, k + 1)), em_i(step));
+    whole =
+        EM(e, "slice_scatter", whole, slice, em_i(dim), em_i(k), em_i(at_add(at_infer(e), last, k + 1)), em_i(step));
   }
   return em_value(e, whole);
 }

@@ -21,7 +21,8 @@ static int is_constant(em_x v, double x) { return em_is_number(v) && !is_symboli
 double ag_number(em_t *a, em_x v, double otherwise) {
   if (v.kind == AOT_ARG_NONE) return otherwise;
   if (!em_is_number(v) || is_symbolic(v))
-    em_fail(a, AOT_E_INVALID, "specialise the size when exporting", "the derivative of this operator needs a constant number here");
+    em_fail(a, AOT_E_INVALID, "specialise the size when exporting",
+            "the derivative of this operator needs a constant number here");
   return a->status == AOT_OK ? plain(v) : otherwise;
 }
 
@@ -229,7 +230,8 @@ static em_x fold(em_t *a, char op, em_x x, em_x y) {
   if (x.kind != AOT_ARG_FLOAT && y.kind != AOT_ARG_FLOAT && op != '/')
     return em_i(ag_dim_op(a, op == '+' ? AOT_EXPR_ADD : op == '-' ? AOT_EXPR_SUB : AOT_EXPR_MUL, x.u.i, y.u.i));
   if (is_symbolic(x) || is_symbolic(y)) {
-    em_fail(a, AOT_E_INVALID, "specialise the size when exporting", "the derivative mixes a symbolic size with a fraction");
+    em_fail(a, AOT_E_INVALID, "specialise the size when exporting",
+            "the derivative mixes a symbolic size with a fraction");
     return em_none();
   }
   if (op == '+') return em_f(plain(x) + plain(y));
@@ -245,9 +247,7 @@ em_x ag_add(em_t *a, em_x x, em_x y) {
   return em_is_number(y) ? AG_OP(a, "add.Scalar", x, y) : AG_OP(a, "add.Tensor", x, y);
 }
 
-em_x ag_neg(em_t *a, em_x x) {
-  return em_is_number(x) ? fold(a, '-', em_i(0), x) : AG_OP(a, "neg", x);
-}
+em_x ag_neg(em_t *a, em_x x) { return em_is_number(x) ? fold(a, '-', em_i(0), x) : AG_OP(a, "neg", x); }
 
 em_x ag_sub(em_t *a, em_x x, em_x y) {
   if (x.kind == AOT_ARG_NONE || is_constant(x, 0)) return ag_neg(a, y);
@@ -334,7 +334,9 @@ static int is_contiguous(em_t *a, em_x x) {
   return 1;
 }
 
-static int is_op(const em_t *a, aot_op_t op, const char *name) { return op.id == a->host->graph->op_find(a->prog, aot_str(name)).id; }
+static int is_op(const em_t *a, aot_op_t op, const char *name) {
+  return op.id == a->host->graph->op_find(a->prog, aot_str(name)).id;
+}
 
 /* What x is a reshape of, NONE if it is none. */
 static em_x reshaped(em_t *a, em_x x) {

@@ -1,12 +1,13 @@
-/* What a derivative rule works with: the node it differentiates, and functions that put backward nodes at the end of the
- * joint graph. This header and ag_emit.c, over the common emitter (common/emit/emit.h), are the only way from rules to the host.
+/* What a derivative rule works with: the node it differentiates, and functions that put backward nodes at the end of
+ * the joint graph. This header and ag_emit.c, over the common emitter (common/emit/emit.h), are the only way from rules
+ * to the host.
  *
- * Everything that a rule computes with is an argument (em_x): a tensor (VALUE), a number (INT, also symbolic, FLOAT, BOOL), any
- * attribute of the node as it stands, or NONE. As a cotangent or a gradient NONE means zero; arithmetic follows from that: a product
- * with NONE is NONE, a sum with NONE is the other side.
+ * Everything that a rule computes with is an argument (em_x): a tensor (VALUE), a number (INT, also symbolic, FLOAT,
+ * BOOL), any attribute of the node as it stands, or NONE. As a cotangent or a gradient NONE means zero; arithmetic
+ * follows from that: a product with NONE is NONE, a sum with NONE is the other side.
  *
- * Failures are sticky: the first one stays in the emitter's status, later calls do nothing and return NONE, so that rules read as
- * formulas. */
+ * Failures are sticky: the first one stays in the emitter's status, later calls do nothing and return NONE, so that
+ * rules read as formulas. */
 #ifndef AG_EMIT_H
 #define AG_EMIT_H
 
@@ -20,10 +21,11 @@ typedef struct ag_type {
   int64_t sizes[AOT_MAX_RANK];
 } ag_type_t;
 
-/* What rules know besides the emitter, whose graph is the joint one and whose node at hand is the one being differentiated. */
+/* What rules know besides the emitter, whose graph is the joint one and whose node at hand is the one being
+ * differentiated. */
 typedef struct ag_site {
-  uint32_t n_made; /* nodes emitted */
-  uint32_t depth;  /* regions around the graph */
+  uint32_t n_made;              /* nodes emitted */
+  uint32_t depth;               /* regions around the graph */
   const struct ag_bound *rules; /* by operator id (rules.h) */
   struct ag_shared *shared;     /* regions that have a gradient already (joint.h) */
   const uint8_t *needs;         /* by value id: a gradient is wanted */
@@ -48,8 +50,8 @@ em_x ag_g(em_t *a, uint32_t result);
 int ag_needs(em_t *a, const char *name); /* a tensor whose gradient is wanted, or a list with one */
 int ag_needs_at(em_t *a, uint32_t arg, uint32_t element);
 uint32_t ag_count(em_t *a, const char *name); /* operands of the argument: 0, 1, or the length of a list */
-/* The gradient of an argument (of element k of a list): brought to its shape by summing over broadcast dimensions, and to
- * its dtype and device. */
+/* The gradient of an argument (of element k of a list): brought to its shape by summing over broadcast dimensions, and
+ * to its dtype and device. */
 void ag_set(em_t *a, const char *name, em_x gradient);
 void ag_set_at(em_t *a, uint32_t arg, uint32_t element, em_x gradient);
 int ag_is_set(em_t *a, const char *name, int otherwise); /* a bool argument; NONE: otherwise */
@@ -59,9 +61,9 @@ void ag_conjugate_begin(em_t *a);
 void ag_conjugate_end(em_t *a);
 
 /* ---- values ---- */
-em_x ag_v(uint32_t value); /* AOT_NO_ID: NONE */
+em_x ag_v(uint32_t value);                           /* AOT_NO_ID: NONE */
 double ag_number(em_t *a, em_x v, double otherwise); /* a constant number; NONE: otherwise */
-int64_t ag_int(em_t *a, em_x v, int64_t otherwise);   /* may be symbolic */
+int64_t ag_int(em_t *a, em_x v, int64_t otherwise);  /* may be symbolic */
 ag_type_t ag_type(em_t *a, em_x tensor);
 uint32_t ag_dim(em_t *a, int64_t dim, int32_t rank); /* counts from the end when negative; rank 0 has dimension 0 */
 
@@ -88,7 +90,7 @@ em_x ag_div(em_t *a, em_x x, em_x y);
 em_x ag_neg(em_t *a, em_x x);
 em_x ag_pow(em_t *a, em_x x, em_x exponent);
 em_x ag_compare(em_t *a, const char *op, em_x x, em_x y); /* op: "gt", "eq", .. */
-em_x ag_where(em_t *a, em_x condition, em_x x, em_x y); /* numbers allowed; NONE is 0 */
+em_x ag_where(em_t *a, em_x condition, em_x x, em_x y);   /* numbers allowed; NONE is 0 */
 
 em_x ag_device(const ag_type_t *t); /* as the device argument of a creation; NONE for the CPU */
 em_x ag_zeros(em_t *a, const ag_type_t *type);
@@ -96,11 +98,11 @@ em_x ag_zeros_like(em_t *a, em_x tensor);
 em_x ag_reshape(em_t *a, em_x x, const int64_t *sizes, int32_t rank); /* the same numbers in this shape */
 em_x ag_reshape_like(em_t *a, em_x x, em_x shaped);
 em_x ag_expand(em_t *a, em_x x, const int64_t *sizes, int32_t rank);
-em_x ag_transpose(em_t *a, em_x x); /* the last two dimensions */
+em_x ag_transpose(em_t *a, em_x x);                    /* the last two dimensions */
 em_x ag_pad_to(em_t *a, em_x x, const int64_t *sizes); /* zeros at the end of the dimensions that are smaller */
 em_x ag_sum_to(em_t *a, em_x x, const int64_t *sizes, int32_t rank); /* undoes broadcasting to x's shape */
 em_x ag_cast(em_t *a, em_x x, int32_t dtype);
-em_x ag_contiguous(em_t *a, em_x x); /* in row-major order, copied if need be */
+em_x ag_contiguous(em_t *a, em_x x);         /* in row-major order, copied if need be */
 em_x ag_match(em_t *a, em_x x, em_x tensor); /* sum_to, then dtype and device */
 /* x, which lost dims of `tensor` in a reduction, spread over the tensor's shape again. */
 em_x ag_unreduce(em_t *a, em_x x, em_x tensor, em_x dims, int keepdim);

@@ -110,8 +110,8 @@ aot_status_t ag_drop_effects(ag_joint_t *j) {
     AOT_TRY(tells_sizes(j, &may_run_again));
     if (!may_run_again)
       em_fail(&j->a, AOT_E_INVALID, "take the operator out of the region, or detach what it gives",
-              "%.*s has an effect in a region whose gradient needs its result: it would happen twice", (int)j->a.desc->name.size,
-              j->a.desc->name.data);
+              "%.*s has an effect in a region whose gradient needs its result: it would happen twice",
+              (int)j->a.desc->name.size, j->a.desc->name.data);
   }
   return j->a.status;
 }

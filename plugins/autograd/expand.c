@@ -1,6 +1,6 @@
 /* Making the graph differentiable: forward over the joint graph, tracking what depends on a differentiable leaf; a node
- * that stands on such a path and has no rule for an operand that matters is replaced by its decomposition, whose nodes are
- * then looked at in turn. What has neither is collected and reported at once, so that a user sees the whole list.
+ * that stands on such a path and has no rule for an operand that matters is replaced by its decomposition, whose nodes
+ * are then looked at in turn. What has neither is collected and reported at once, so that a user sees the whole list.
  * O(nodes), new ones included. */
 #include "effect_nodes.h"
 #include "joint.h"
@@ -16,7 +16,7 @@ typedef struct missing {
   uint32_t count;
   uint32_t arg; /* the argument without a gradient, or one of these: */
 #define NO_RULE AG_NO_ARG
-#define NOT_SO (AG_NO_ARG - 1) /* a rule that does not hold for this node */
+#define NOT_SO (AG_NO_ARG - 1)      /* a rule that does not hold for this node */
 #define NOT_COMPLEX (AG_NO_ARG - 2) /* one that does not hold for complex numbers */
 } missing_t;
 
@@ -72,8 +72,8 @@ aot_status_t ag_joint_grow(ag_joint_t *j) {
   return AOT_OK;
 }
 
-/* Does the loaded node read a value that needs a gradient? *out_uncovered: an argument that does and that its rule lacks,
- * or AG_NO_ARG. */
+/* Does the loaded node read a value that needs a gradient? *out_uncovered: an argument that does and that its rule
+ * lacks, or AG_NO_ARG. */
 static int reads(ag_joint_t *j, uint64_t covered, uint32_t *out_uncovered) {
   uint32_t i, k, any = 0;
   *out_uncovered = AG_NO_ARG;
@@ -206,28 +206,28 @@ static aot_status_t report(ag_joint_t *j, const list_t *l) {
   char text[2048], line[256];
   size_t at;
   uint32_t i;
-  at = (size_t)snprintf(text, sizeof text, "no derivative rule for %u operator%s (%u node%s):", l->n, l->n == 1 ? "" : "s",
-                        l->n_nodes, l->n_nodes == 1 ? "" : "s");
+  at = (size_t)snprintf(text, sizeof text, "no derivative rule for %u operator%s (%u node%s):", l->n,
+                        l->n == 1 ? "" : "s", l->n_nodes, l->n_nodes == 1 ? "" : "s");
   for (i = 0; i < l->n && at + 200 < sizeof text; i++) {
     const aot_op_desc_t *d = j->a.host->graph->op_desc(j->a.prog, l->rows[i].op);
     at += (size_t)snprintf(text + at, sizeof text - at, "%s %.*s", i ? "," : "", (int)d->name.size, d->name.data);
-    if (l->rows[i].arg == NOT_SO)
-      at += (size_t)snprintf(text + at, sizeof text - at, " (with these arguments)");
-    if (l->rows[i].arg == NOT_COMPLEX)
-      at += (size_t)snprintf(text + at, sizeof text - at, " (of complex numbers)");
+    if (l->rows[i].arg == NOT_SO) at += (size_t)snprintf(text + at, sizeof text - at, " (with these arguments)");
+    if (l->rows[i].arg == NOT_COMPLEX) at += (size_t)snprintf(text + at, sizeof text - at, " (of complex numbers)");
     if (l->rows[i].arg < d->n_args)
       at += (size_t)snprintf(text + at, sizeof text - at, " (argument %.*s)", (int)d->args[l->rows[i].arg].name.size,
                              d->args[l->rows[i].arg].name.data);
   }
   if (l->n_more) snprintf(text + at, sizeof text - at, " and others in %u more nodes", l->n_more);
   say(j, AOT_SEVERITY_ERROR, text,
-      "freeze what needs the gradient, detach the operand, or bring a derivative (aot.derivative/1) with the operator's plugin",
+      "freeze what needs the gradient, detach the operand, or bring a derivative (aot.derivative/1) with the "
+      "operator's plugin",
       l->rows[0].first);
   for (i = 0; i < l->n; i++) {
     const aot_op_desc_t *d = j->a.host->graph->op_desc(j->a.prog, l->rows[i].op);
     const char *reason = l->rows[i].arg == NO_RULE ? reason_of(d->name) : NULL;
-    snprintf(line, sizeof line, "%.*s%s%s%s: %u node%s, the first here", (int)d->name.size, d->name.data, reason ? " (" : "",
-             reason ? reason : "", reason ? ")" : "", l->rows[i].count, l->rows[i].count == 1 ? "" : "s");
+    snprintf(line, sizeof line, "%.*s%s%s%s: %u node%s, the first here", (int)d->name.size, d->name.data,
+             reason ? " (" : "", reason ? reason : "", reason ? ")" : "", l->rows[i].count,
+             l->rows[i].count == 1 ? "" : "s");
     say(j, AOT_SEVERITY_NOTE, line, "", l->rows[i].first);
   }
   return AOT_E_UNIMPLEMENTED;
@@ -240,13 +240,14 @@ aot_status_t ag_joint_expand(ag_joint_t *j) {
   uint64_t budget = 64 * (uint64_t)api->n_nodes(j->a.prog) + (1u << 20);
   aot_node_t n, next;
   if (!missing) return AOT_E_EXHAUSTED;
-    for (n = api->first(j->a.prog, j->a.graph); n.id != AOT_NO_ID; n = next) {
+  for (n = api->first(j->a.prog, j->a.graph); n.id != AOT_NO_ID; n = next) {
     AOT_TRY(ag_joint_grow(j));
     AOT_TRY(ag_load(&j->a, n));
     ag_look_through(&j->a);
     AOT_TRY(look_at(j, missing, &next));
     if (budget-- == 0) {
-      em_fail(&j->a, AOT_E_INVALID, "", "decomposing %.*s does not end", (int)j->a.desc->name.size, j->a.desc->name.data);
+      em_fail(&j->a, AOT_E_INVALID, "", "decomposing %.*s does not end", (int)j->a.desc->name.size,
+              j->a.desc->name.data);
       return j->a.status;
     }
   }

@@ -1,6 +1,6 @@
 /* The formula interpreter: recursive descent straight over the text, computing as it reads; formula.h has the grammar.
- * Parts whose targets nobody wants are read with `live` off: same path, nothing emitted. Nesting is that of the formulas
- * in rules.def, so recursion is bounded. */
+ * Parts whose targets nobody wants are read with `live` off: same path, nothing emitted. Nesting is that of the
+ * formulas in rules.def, so recursion is bounded. */
 #include "formula.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ typedef struct let {
 typedef struct reader {
   em_t *a;
   const char *rule, *at;
-  int live;      /* compute, or only read */
+  int live;  /* compute, or only read */
   em_x mask; /* of the part at hand */
   uint32_t n_targets;
   em_x results[MAX_TARGETS]; /* of the last operator call */
@@ -33,7 +33,8 @@ static em_x expr(reader_t *r);
 /* ---- words ---- */
 
 static void wrong(reader_t *r, const char *what) {
-  em_fail(r->a, AOT_E_INVALID, "this is an error of the derivative rule", "%s at '%.24s' in the formula \"%s\"", what, r->at, r->rule);
+  em_fail(r->a, AOT_E_INVALID, "this is an error of the derivative rule", "%s at '%.24s' in the formula \"%s\"", what,
+          r->at, r->rule);
 }
 
 static void blanks(reader_t *r) {
@@ -76,18 +77,55 @@ typedef em_x (*function_t)(em_t *a, uint32_t n, const em_x *x);
 
 static em_x opt(uint32_t n, const em_x *x, uint32_t i) { return i < n ? x[i] : em_none(); }
 
-static em_x f_where(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_where(a, x[0], x[1], x[2]); }
-static em_x f_pow(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_pow(a, x[0], x[1]); }
-static em_x f_eq(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_compare(a, "eq", x[0], x[1]); }
-static em_x f_gt(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_compare(a, "gt", x[0], x[1]); }
-static em_x f_ge(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_compare(a, "ge", x[0], x[1]); }
-static em_x f_lt(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_compare(a, "lt", x[0], x[1]); }
-static em_x f_le(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_compare(a, "le", x[0], x[1]); }
-static em_x f_zeros(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_zeros_like(a, x[0]); }
-static em_x f_like(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_reshape_like(a, x[0], x[1]); }
-static em_x f_dtype(em_t *a, uint32_t n, const em_x *x) { (void)n; return aot_arg_dtype(ag_type(a, x[0]).dtype); }
-static em_x f_dense(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_contiguous(a, x[0]); }
-static em_x f_or(em_t *a, uint32_t n, const em_x *x) { (void)a; (void)n; return x[0].kind == AOT_ARG_NONE ? x[1] : x[0]; }
+static em_x f_where(em_t *a, uint32_t n, const em_x *x) {
+  (void)n;
+  return ag_where(a, x[0], x[1], x[2]);
+}
+static em_x f_pow(em_t *a, uint32_t n, const em_x *x) {
+  (void)n;
+  return ag_pow(a, x[0], x[1]);
+}
+static em_x f_eq(em_t *a, uint32_t n, const em_x *x) {
+  (void)n;
+  return ag_compare(a, "eq", x[0], x[1]);
+}
+static em_x f_gt(em_t *a, uint32_t n, const em_x *x) {
+  (void)n;
+  return ag_compare(a, "gt", x[0], x[1]);
+}
+static em_x f_ge(em_t *a, uint32_t n, const em_x *x) {
+  (void)n;
+  return ag_compare(a, "ge", x[0], x[1]);
+}
+static em_x f_lt(em_t *a, uint32_t n, const em_x *x) {
+  (void)n;
+  return ag_compare(a, "lt", x[0], x[1]);
+}
+static em_x f_le(em_t *a, uint32_t n, const em_x *x) {
+  (void)n;
+  return ag_compare(a, "le", x[0], x[1]);
+}
+static em_x f_zeros(em_t *a, uint32_t n, const em_x *x) {
+  (void)n;
+  return ag_zeros_like(a, x[0]);
+}
+static em_x f_like(em_t *a, uint32_t n, const em_x *x) {
+  (void)n;
+  return ag_reshape_like(a, x[0], x[1]);
+}
+static em_x f_dtype(em_t *a, uint32_t n, const em_x *x) {
+  (void)n;
+  return aot_arg_dtype(ag_type(a, x[0]).dtype);
+}
+static em_x f_dense(em_t *a, uint32_t n, const em_x *x) {
+  (void)n;
+  return ag_contiguous(a, x[0]);
+}
+static em_x f_or(em_t *a, uint32_t n, const em_x *x) {
+  (void)a;
+  (void)n;
+  return x[0].kind == AOT_ARG_NONE ? x[1] : x[0];
+}
 
 /* count(x [, dims]): elements of x, or of one group of a reduction over dims */
 static em_x f_count(em_t *a, uint32_t n, const em_x *x) { return ag_extent(a, x[0], opt(n, x, 1)); }
@@ -138,7 +176,10 @@ static em_x f_sizes(em_t *a, uint32_t n, const em_x *x) {
 }
 
 /* as(g, x): g in the dtype of x */
-static em_x f_as(em_t *a, uint32_t n, const em_x *x) { (void)n; return ag_cast(a, x[0], ag_type(a, x[1]).dtype); }
+static em_x f_as(em_t *a, uint32_t n, const em_x *x) {
+  (void)n;
+  return ag_cast(a, x[0], ag_type(a, x[1]).dtype);
+}
 
 /* size(x, d): one size as a number */
 static em_x f_size(em_t *a, uint32_t n, const em_x *x) {
@@ -159,6 +200,7 @@ static const struct {
   const char *name;
   uint32_t least, most; /* arguments */
   function_t call;
+  /* clang-format off */
 } FUNCTIONS[] = {
     {"where", 3, 3, f_where},       {"pow", 2, 2, f_pow},           {"eq", 2, 2, f_eq},
     {"gt", 2, 2, f_gt},             {"ge", 2, 2, f_ge},             {"lt", 2, 2, f_lt},
@@ -169,6 +211,7 @@ static const struct {
     {"size", 2, 2, f_size},         {"keep_scale", 2, 2, f_keep_scale}, {"as", 2, 2, f_as},
     {"dense", 1, 1, f_dense},
 };
+/* clang-format on */
 
 static em_x operator_call(reader_t *r, const char *name, size_t size, uint32_t n, const em_x *args) {
   char op[128];

@@ -3,8 +3,8 @@
  *     forward inputs | tangents  ->  [ forward nodes | backward nodes ]  ->  forward outputs | gradients
  *
  * Which outputs have a tangent: user outputs and losses that are floating-point tensors and depend on a differentiable
- * leaf. Every leaf that requires a gradient gets a GRADIENT port: without a value when nothing with a tangent depends on
- * it, zeros when something does and the derivative vanishes. Shape and dtype of a gradient are the leaf's. */
+ * leaf. Every leaf that requires a gradient gets a GRADIENT port: without a value when nothing with a tangent depends
+ * on it, zeros when something does and the derivative vanishes. Shape and dtype of a gradient are the leaf's. */
 #include "effect_nodes.h"
 #include "joint.h"
 #include "joint/copy_nodes.h"
@@ -134,14 +134,16 @@ aot_status_t ag_joint_read(ag_joint_t *j) {
   begin[n_nodes] = at;
   j->slot = em_scratch(&j->a, (uint64_t)most_args + 1, sizeof *j->slot);
   j->n_nodes = n_nodes;
-  j->arrays = (ag_graph_t){.n_nodes = n_nodes,
-                           .n_values = n_values,
-                           .operand_begin = begin,
-                           .operand = operand,
-                           .first_result = first,
-                           .n_results = results,
-                           .stops = stops,
-                           .able = able};
+  j->arrays = (ag_graph_t){
+      .n_nodes = n_nodes,
+      .n_values = n_values,
+      .operand_begin = begin,
+      .operand = operand,
+      .first_result = first,
+      .n_results = results,
+      .stops = stops,
+      .able = able,
+  };
   return j->a.status;
 }
 

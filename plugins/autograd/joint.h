@@ -8,11 +8,11 @@
 
 /* The work on one graph. */
 typedef struct ag_joint {
-  em_t a;               /* emitter; a.graph: the graph that is made */
-  ag_site_t site;       /* behind a */
-  aot_graph_t forward;  /* what it is made from */
-  uint32_t *map;        /* value of the forward graph -> its copy */
-  uint8_t *needs;       /* by value id, n_needs of them: depends on something differentiable */
+  em_t a;              /* emitter; a.graph: the graph that is made */
+  ag_site_t site;      /* behind a */
+  aot_graph_t forward; /* what it is made from */
+  uint32_t *map;       /* value of the forward graph -> its copy */
+  uint8_t *needs;      /* by value id, n_needs of them: depends on something differentiable */
   uint32_t n_needs;
   /* the made graph as arrays, once it is complete */
   ag_graph_t arrays;
@@ -37,20 +37,21 @@ aot_status_t ag_joint_expand(ag_joint_t *j);
 aot_status_t ag_joint_read(ag_joint_t *j); /* the arrays; */
 /* an input that is the cotangent of `value`, once or several times; */
 aot_status_t ag_joint_seed(ag_joint_t *j, aot_value_t value, int32_t role, uint32_t index, const char *name);
-aot_status_t ag_joint_reverse(ag_joint_t *j); /* backward nodes, cotangents in j->cot; */
+aot_status_t ag_joint_reverse(ag_joint_t *j);             /* backward nodes, cotangents in j->cot; */
 em_x ag_joint_gradient(ag_joint_t *j, aot_value_t input); /* NONE: no path */
-aot_status_t ag_joint_sweep(ag_joint_t *j, uint32_t flags); /* after the outputs: erases unread nodes that have the flags */
+/* after the outputs: erases unread nodes that have the flags */
+aot_status_t ag_joint_sweep(ag_joint_t *j, uint32_t flags);
 
 /* The whole of it for the program's forward graph. */
 aot_status_t ag_joint_differentiate(ag_joint_t *j);
 
-/* region.c: the region that computes the gradients of `region`'s inputs with needs[i], in order, from its inputs and the
- * cotangents of its outputs with given[k], in order. It runs what it needs of the region again. */
+/* region.c: the region that computes the gradients of `region`'s inputs with needs[i], in order, from its inputs and
+ * the cotangents of its outputs with given[k], in order. It runs what it needs of the region again. */
 aot_status_t ag_region_vjp(const em_t *outer, aot_graph_t region, const uint8_t *needs, const uint8_t *given,
                            aot_graph_t *out);
 
-/* The same with the region's own outputs after the gradients (none where it has none): a joint graph of the region, which a
- * partition can divide. Made once for each region, needs and given; later calls get the same graph. */
+/* The same with the region's own outputs after the gradients (none where it has none): a joint graph of the region,
+ * which a partition can divide. Made once for each region, needs and given; later calls get the same graph. */
 aot_status_t ag_region_joint(const em_t *outer, aot_graph_t region, const uint8_t *needs, const uint8_t *given,
                              aot_graph_t *out);
 
@@ -65,15 +66,16 @@ typedef struct ag_shared {
   uint32_t n_calls; /* pairs of a forward and a backward call, numbered from 0 */
 } ag_shared_t;
 
-/* loop_history.c: the result of a scan that holds what its carry k was at the beginning of each step; AG_NO_ARG: none. */
+/* loop_history.c: the result of a scan that holds what its carry k was at the beginning of each step; AG_NO_ARG:
+ * none. */
 uint32_t ag_history_of(const em_t *a, aot_graph_t body, uint32_t n_carries, uint32_t k);
 uint32_t ag_n_listed(const em_t *a); /* operands and numbers in lists of the loaded node */
 
 /* ---- shared ---- */
-aot_status_t ag_load(em_t *a, aot_node_t n);          /* em_look; new nodes have its origin */
-uint32_t ag_n_operands(const aot_arg_t *arg);         /* values in an argument */
+aot_status_t ag_load(em_t *a, aot_node_t n);  /* em_look; new nodes have its origin */
+uint32_t ag_n_operands(const aot_arg_t *arg); /* values in an argument */
 uint32_t ag_operand(const aot_arg_t *arg, uint32_t k);
-int ag_stops(const em_t *a);             /* no derivative goes through the loaded node */
-int ag_able(em_t *a, uint32_t value);    /* it can have a derivative: a real floating-point tensor */
+int ag_stops(const em_t *a);          /* no derivative goes through the loaded node */
+int ag_able(em_t *a, uint32_t value); /* it can have a derivative: a real floating-point tensor */
 
 #endif

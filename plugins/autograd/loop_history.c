@@ -1,5 +1,5 @@
-/* A scan that is to be differentiated gives what each step began with, a row a step. Its body returns its carries as they came in; the
- * results of such outputs are the rows, so that the rule finds them without a mark. */
+/* A scan that is to be differentiated gives what each step began with, a row a step. Its body returns its carries as
+ * they came in; the results of such outputs are the rows, so that the rule finds them without a mark. */
 #include "joint.h"
 
 uint32_t ag_history_of(const em_t *a, aot_graph_t body, uint32_t n_carries, uint32_t k) {
@@ -25,7 +25,8 @@ static aot_status_t body_with_carries(const em_t *a, aot_graph_t body, uint32_t 
   AOT_TRY(ag_joint_nest(&j, a, body));
   AOT_TRY(ag_joint_copy(&j, AOT_GRAPH_REGION, aot_str("")));
   for (uint32_t k = 0; k < n_out + n; k++) {
-    aot_value_t v = k < n_out ? h->graph->outputs(a->prog, body)[k].value : h->graph->inputs(a->prog, body)[k - n_out].value;
+    aot_value_t v =
+        k < n_out ? h->graph->outputs(a->prog, body)[k].value : h->graph->inputs(a->prog, body)[k - n_out].value;
     v.id = j.map[v.id];
     AOT_TRY(h->edit->output_add(a->prog, j.a.graph, AOT_ROLE_REGION, k, v, aot_str("")));
   }

@@ -1,5 +1,6 @@
-/* Derivatives that opsets bring (aot/ext/derivative.h): of operators that rules.def does not know. What they put into the joint
- * graph is brought into the form of our own backward nodes here: marked, counted, with gradients of their operands' types. */
+/* Derivatives that opsets bring (aot/ext/derivative.h): of operators that rules.def does not know. What they put into
+ * the joint graph is brought into the form of our own backward nodes here: marked, counted, with gradients of their
+ * operands' types. */
 #include "outside.h"
 
 void ag_bind_outside(em_t *a, ag_bound_t *out) {
@@ -31,8 +32,10 @@ static void mark_made(em_t *a, aot_node_t last) {
 void ag_apply_outside(em_t *a, const aot_derivative_t *derivative) {
   const aot_node_t last = a->host->graph->last(a->prog, a->graph);
   const uint32_t n_operands = ag_of(a)->slot[a->info.n_args], n_results = a->info.n_results;
-  aot_value_t *cotangents = a->host->alloc(a->host, a->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)n_results + 1) * sizeof *cotangents);
-  aot_value_t *given = a->host->alloc(a->host, a->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)n_operands + 1) * sizeof *given);
+  aot_value_t *cotangents =
+      a->host->alloc(a->host, a->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)n_results + 1) * sizeof *cotangents);
+  aot_value_t *given =
+      a->host->alloc(a->host, a->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)n_operands + 1) * sizeof *given);
   uint8_t *wanted = a->host->alloc(a->host, a->ctx, AOT_ARENA_SCRATCH, 8, (uint64_t)n_operands + 1);
   if (!cotangents || !given || !wanted) {
     a->status = AOT_E_EXHAUSTED;
@@ -44,11 +47,20 @@ void ag_apply_outside(em_t *a, const aot_derivative_t *derivative) {
       given[k] = aot_no_value();
       wanted[k] = (uint8_t)ag_needs_at(a, i, k - ag_of(a)->slot[i]);
     }
-  const aot_derivative_call_t call = {.struct_size = sizeof call, .prog = a->prog, .graph = a->graph, .node = a->node,
-                                      .cotangents = cotangents, .wanted = wanted, .out = given,
-                                      .n_results = n_results, .n_operands = n_operands};
+  const aot_derivative_call_t call = {
+      .struct_size = sizeof call,
+      .prog = a->prog,
+      .graph = a->graph,
+      .node = a->node,
+      .cotangents = cotangents,
+      .wanted = wanted,
+      .out = given,
+      .n_results = n_results,
+      .n_operands = n_operands,
+  };
   a->status = derivative->put(derivative, a->ctx, &call);
   mark_made(a, last);
   for (uint32_t i = 0; i < a->info.n_args; i++)
-    for (uint32_t k = ag_of(a)->slot[i]; k < ag_of(a)->slot[i + 1]; k++) ag_set_at(a, i, k - ag_of(a)->slot[i], ag_v(given[k].id));
+    for (uint32_t k = ag_of(a)->slot[i]; k < ag_of(a)->slot[i + 1]; k++)
+      ag_set_at(a, i, k - ag_of(a)->slot[i], ag_v(given[k].id));
 }

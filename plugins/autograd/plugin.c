@@ -24,8 +24,15 @@ typedef struct unit {
 
 static aot_status_t complain(const unit_t *u, aot_ctx_t *ctx, int32_t severity, const char *code, const char *message,
                              const char *hint) {
-  aot_diag_t d = {.struct_size = sizeof d, .severity = severity, .code = aot_str(code), .message = aot_str(message),
-                  .hint = aot_str(hint), .node = aot_no_node(), .value = aot_no_value()};
+  aot_diag_t d = {
+      .struct_size = sizeof d,
+      .severity = severity,
+      .code = aot_str(code),
+      .message = aot_str(message),
+      .hint = aot_str(hint),
+      .node = aot_no_node(),
+      .value = aot_no_value(),
+  };
   u->host.diag(&u->host, ctx, &d);
   return AOT_E_PRECONDITION;
 }
@@ -35,14 +42,15 @@ static aot_status_t check_input(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *pro
   uint32_t i, n;
   *out = u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD);
   if (out->id == AOT_NO_ID)
-    return complain(u, ctx, AOT_SEVERITY_ERROR, "autograd.no-forward", "the program has no forward graph to differentiate",
-                    "autograd comes before the partition, once");
+    return complain(u, ctx, AOT_SEVERITY_ERROR, "autograd.no-forward",
+                    "the program has no forward graph to differentiate", "autograd comes before the partition, once");
   n = u->host.graph->n_outputs(prog, *out);
   for (i = 0; i < n; i++)
     if (u->host.graph->outputs(prog, *out)[i].role == AOT_ROLE_GRADIENT)
-      return complain(u, ctx, AOT_SEVERITY_ERROR, "autograd.already-joint",
-                      "the forward graph returns gradients: it was exported with its backward and is a joint graph already",
-                      "export the model without its backward, or take autograd out of the pipeline");
+      return complain(
+          u, ctx, AOT_SEVERITY_ERROR, "autograd.already-joint",
+          "the forward graph returns gradients: it was exported with its backward and is a joint graph already",
+          "export the model without its backward, or take autograd out of the pipeline");
   return AOT_OK;
 }
 
@@ -122,43 +130,52 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   u->forward_only = aot_str_eq(opts->values[0].s, aot_str("forward-only"));
   u->table = (aot_pass_t){
       .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext},
-      .run = run};
+      .run = run,
+  };
   *out_table = &u->table.head;
   return AOT_OK;
 }
 
 static const aot_str_t when_nothing[] = {AOT_STR_INIT("error"), AOT_STR_INIT("forward-only")};
+/* clang-format off */
 static const aot_option_t options[] = {
     {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT,
      .name = AOT_STR_INIT("when-nothing"),
      .help = AOT_STR_INIT("what to do when nothing requires a gradient: fail, or leave a joint graph without gradients"),
      .n_choices = 2, .choices = when_nothing, .preset = {.s = AOT_STR_INIT("error")}},
 };
-static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
-                                        .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
-                                        .gives = AOT_NAMES(AOT_PROP_JOINT),
-                                        .refuses = AOT_NAMES(AOT_PROP_JOINT, AOT_PROP_PARTITIONED)};
-static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
-                                .kind = AOT_STR_INIT("pass/1"),
-                                .id = AOT_STR_INIT(ID),
-                                .version = AOT_STR_INIT(AOT_VERSION),
-                                .help = AOT_STR_INIT(HELP),
-                                .options = options,
-                                .n_options = sizeof options / sizeof *options,
-                                .option_stride = sizeof *options,
-                                .contract = &contract,
-                                .create = create};
+/* clang-format on */
+static const aot_contract_t contract = {
+    .struct_size = sizeof(aot_contract_t),
+    .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
+    .gives = AOT_NAMES(AOT_PROP_JOINT),
+    .refuses = AOT_NAMES(AOT_PROP_JOINT, AOT_PROP_PARTITIONED),
+};
+static const aot_unit_t unit = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("pass/1"),
+    .id = AOT_STR_INIT(ID),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .help = AOT_STR_INIT(HELP),
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .option_stride = sizeof *options,
+    .contract = &contract,
+    .create = create,
+};
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
-                                    .abi_epoch = AOT_ABI_EPOCH,
-                                    .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1,
-                                    .id = AOT_STR_INIT(ID),
-                                    .vendor = AOT_STR_INIT("aothost"),
-                                    .version = AOT_STR_INIT(AOT_VERSION),
-                                    .license = AOT_STR_INIT("Apache-2.0"),
-                                    .units = units,
-                                    .n_units = 1};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT(ID),
+    .vendor = AOT_STR_INIT("aothost"),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = 1,
+};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("pass/1", ID, HELP) AOT_NOTE_TAIL);
 

@@ -1,7 +1,7 @@
-/* The gradient of a region is a region: a copy of it, the cotangents of its outputs as further inputs, the reverse pass, the
- * gradients as its only outputs. What of the forward nobody needs then is erased; the rest runs again in the backward, since
- * a region cannot hand values out; a partition may change that for repeated regions, whose gradient is made once and keeps the
- * region's outputs. Regions in regions nest by calls, at most AG_MAX_DEPTH deep. */
+/* The gradient of a region is a region: a copy of it, the cotangents of its outputs as further inputs, the reverse
+ * pass, the gradients as its only outputs. What of the forward nobody needs then is erased; the rest runs again in the
+ * backward, since a region cannot hand values out; a partition may change that for repeated regions, whose gradient is
+ * made once and keeps the region's outputs. Regions in regions nest by calls, at most AG_MAX_DEPTH deep. */
 #include "effect_nodes.h"
 
 /* Numbers drawn in the forward cannot be drawn again. */
@@ -11,7 +11,8 @@ static aot_status_t refuse_random(ag_joint_t *j) {
   for (n = api->first(j->a.prog, j->a.graph); n.id != AOT_NO_ID; n = api->next(j->a.prog, n)) {
     AOT_TRY(ag_load(&j->a, n));
     if (j->a.desc->flags & AOT_OP_RANDOM)
-      em_fail(&j->a, AOT_E_INVALID, "put the stage rng before autograd, or draw the numbers outside the region and pass them in",
+      em_fail(&j->a, AOT_E_INVALID,
+              "put the stage rng before autograd, or draw the numbers outside the region and pass them in",
               "%.*s draws random numbers in a region whose backward would have to draw them again",
               (int)j->a.desc->name.size, j->a.desc->name.data);
   }
@@ -106,8 +107,10 @@ aot_status_t ag_region_vjp(const em_t *outer, aot_graph_t region, const uint8_t 
   return differentiate(outer, region, needs, given, 0, out);
 }
 
-/* A row with these needs and given, or NULL. Rows are few: one a body, or a few where calls differ in what has a gradient. */
-static const ag_shared_region_t *find_shared(const ag_shared_t *s, aot_graph_t region, const uint8_t *marks, uint32_t n) {
+/* A row with these needs and given, or NULL. Rows are few: one a body, or a few where calls differ in what has a
+ * gradient. */
+static const ag_shared_region_t *find_shared(const ag_shared_t *s, aot_graph_t region, const uint8_t *marks,
+                                             uint32_t n) {
   uint32_t i;
   for (i = 0; i < s->n; i++)
     if (s->rows[i].region.id == region.id && memcmp(s->rows[i].marks, marks, n) == 0) return &s->rows[i];
@@ -129,7 +132,8 @@ static aot_status_t add_shared(em_t *a, ag_shared_region_t row) {
 
 aot_status_t ag_region_joint(const em_t *outer, aot_graph_t region, const uint8_t *needs, const uint8_t *given,
                              aot_graph_t *out) {
-  uint32_t n_in = outer->host->graph->n_inputs(outer->prog, region), n_out = outer->host->graph->n_outputs(outer->prog, region);
+  uint32_t n_in = outer->host->graph->n_inputs(outer->prog, region),
+           n_out = outer->host->graph->n_outputs(outer->prog, region);
   em_t a = *outer;
   uint8_t *marks = em_scratch(&a, (uint64_t)n_in + n_out, 1);
   const ag_shared_region_t *found;

@@ -2,9 +2,9 @@
  * depends on a differentiable input; backward, hand each node the cotangents of its results once all uses have
  * contributed, which reverse execution order guarantees, and add what it returns to the cotangents of its operands.
  *
- * Two kinds of nothing are kept apart. AG_NONE: no path. AG_ZERO: a path whose derivative vanishes (floor, sign, the other
- * branch of a scatter); it travels on without emitting work, so that an input behind it still gets a gradient of zeros, as
- * in PyTorch, and not an absent one. */
+ * Two kinds of nothing are kept apart. AG_NONE: no path. AG_ZERO: a path whose derivative vanishes (floor, sign, the
+ * other branch of a scatter); it travels on without emitting work, so that an input behind it still gets a gradient of
+ * zeros, as in PyTorch, and not an absent one. */
 #include "reverse.h"
 
 void ag_reach(const ag_graph_t *g, uint8_t *needs) {
@@ -38,7 +38,8 @@ static int32_t accumulate(const ag_reverse_ops_t *ops, uint32_t n, uint32_t c, u
   return c == AG_ZERO ? 0 : ops->add(ops->self, n, *cot, c, cot);
 }
 
-int32_t ag_reverse(const ag_graph_t *g, const uint8_t *needs, uint32_t *cot, uint32_t *work, const ag_reverse_ops_t *ops) {
+int32_t ag_reverse(const ag_graph_t *g, const uint8_t *needs, uint32_t *cot, uint32_t *work,
+                   const ag_reverse_ops_t *ops) {
   uint32_t *in = work, *out = work + ag_widest(g), n, k;
   for (n = g->n_nodes; n-- > 0;) {
     uint32_t begin = g->operand_begin[n], n_operands = g->operand_begin[n + 1] - begin;

@@ -1,4 +1,5 @@
-/* Reverse-mode differentiation on plain arrays: which values have a derivative worth knowing, and the order of the work.
+/* Reverse-mode differentiation on plain arrays: which values have a derivative worth knowing, and the order of the
+ * work.
  *
  * Nodes stand in execution order and are numbered 0..n_nodes-1. Node n reads operand[operand_begin[n] ..
  * operand_begin[n + 1]) and defines the values first_result[n] .. first_result[n] + n_results[n] - 1. Values are any
@@ -31,13 +32,15 @@ typedef struct ag_reverse_ops {
   /* Cotangents of node n's results, never all absent (AG_NONE where absent), to those of its operands: out[k] for each
    * operand slot, preset to AG_NONE; only slots with needs[operand] count, and AG_NONE or AG_ZERO there say zero. */
   int32_t (*rule)(void *self, uint32_t n, const uint32_t *cotangents, uint32_t *out);
-  int32_t (*add)(void *self, uint32_t n, uint32_t a, uint32_t b, uint32_t *out_sum); /* n: the node that contributed b */
+  /* n: the node that contributed b */
+  int32_t (*add)(void *self, uint32_t n, uint32_t a, uint32_t b, uint32_t *out_sum);
 } ag_reverse_ops_t;
 
-/* One backward pass. cot[v], by value: in, the seeds, else AG_NONE; out, the cotangent of every value reached: of inputs
- * the gradients asked for. work: room for twice the largest number of operands or results of a node. O(nodes + operands)
- * plus the calls. */
-int32_t ag_reverse(const ag_graph_t *g, const uint8_t *needs, uint32_t *cot, uint32_t *work, const ag_reverse_ops_t *ops);
+/* One backward pass. cot[v], by value: in, the seeds, else AG_NONE; out, the cotangent of every value reached: of
+ * inputs the gradients asked for. work: room for twice the largest number of operands or results of a node. O(nodes +
+ * operands) plus the calls. */
+int32_t ag_reverse(const ag_graph_t *g, const uint8_t *needs, uint32_t *cot, uint32_t *work,
+                   const ag_reverse_ops_t *ops);
 uint32_t ag_widest(const ag_graph_t *g); /* the largest number of operands or results of a node */
 
 #endif

@@ -20,7 +20,7 @@ static const ag_rule_t RULES[] = {
 
 static const struct {
   const char *op;
-  ag_when_fn when;  /* both NULL: a FIRST_RESULT row */
+  ag_when_fn when; /* both NULL: a FIRST_RESULT row */
   ag_prepare_fn prepare;
 } MARKS[] = {
 #define FORMULA(op, text)
@@ -64,8 +64,8 @@ static uint64_t covered_by(em_t *a, const char *names) {
     uint32_t i = variadic ? a->desc->n_args - 1 : ag_index(a, names, size);
     if (variadic) bits |= ~UINT64_C(0) << i;
     else if (i == AG_NO_ARG)
-      em_fail(a, AOT_E_INVALID, "this is an error of the derivative rule", "%.*s has no argument '%.*s'", (int)a->desc->name.size,
-              a->desc->name.data, (int)size, names);
+      em_fail(a, AOT_E_INVALID, "this is an error of the derivative rule", "%.*s has no argument '%.*s'",
+              (int)a->desc->name.size, a->desc->name.data, (int)size, names);
     else bits |= UINT64_C(1) << i;
     names += size;
     names += *names == ' ';

@@ -1,5 +1,5 @@
-/* Convolutions of every rank (all of them are convolution_backward once the arguments are spelled out), pools that say where
- * their largest elements stand, and borders. */
+/* Convolutions of every rank (all of them are convolution_backward once the arguments are spelled out), pools that say
+ * where their largest elements stand, and borders. */
 #include "rules.h"
 
 /* An int[n] argument that may be written as one number, or be missing. */
@@ -20,8 +20,7 @@ void ag_rule_convolution(em_t *a) {
   em_x x = ag_arg(a, "input"), w = ag_arg(a, "weight"), bias = ag_arg(a, "bias"), g = ag_g(a, 0), out[3], mask;
   int32_t rank = ag_type(a, w).rank;
   uint32_t n = rank > 2 ? (uint32_t)rank - 2 : 0, i, at = ag_at(a, "transposed");
-  int transposed = at != AG_NO_ARG ? a->info.args[at].u.i != 0
-                                   : ag_at(a, "output_padding") != AG_NO_ARG;
+  int transposed = at != AG_NO_ARG ? a->info.args[at].u.i != 0 : ag_at(a, "output_padding") != AG_NO_ARG;
   int64_t wanted[3];
   for (i = 0; i < 3; i++) wanted[i] = ag_needs(a, NAMES[i]);
   mask = em_list(a, wanted, 3);
@@ -32,16 +31,16 @@ void ag_rule_convolution(em_t *a) {
   }
   {
     const em_x args[] = {g,
-                             x,
-                             w,
-                             em_is_value(bias) ? ag_sizes(a, bias) : em_none(),
-                             per_axis(a, "stride", n, 1),
-                             per_axis(a, "padding", n, 0),
-                             per_axis(a, "dilation", n, 1),
-                             em_b(transposed),
-                             per_axis(a, "output_padding", n, 0),
-                             ag_arg(a, "groups"),
-                             mask};
+                         x,
+                         w,
+                         em_is_value(bias) ? ag_sizes(a, bias) : em_none(),
+                         per_axis(a, "stride", n, 1),
+                         per_axis(a, "padding", n, 0),
+                         per_axis(a, "dilation", n, 1),
+                         em_b(transposed),
+                         per_axis(a, "output_padding", n, 0),
+                         ag_arg(a, "groups"),
+                         mask};
     ag_call_n(a, "convolution_backward", 11, args, 3, out);
   }
   if (wanted[0]) ag_set(a, "input", ag_reshape_like(a, out[0], ag_arg(a, "input")));
@@ -77,7 +76,8 @@ void ag_rule_max_pool_backward(em_t *a) {
     ag_set(a, "grad_output", ag_reshape_like(a, read_planes(a, ag_g(a, 0)), ag_arg(a, "grad_output")));
 }
 
-/* Max pools whose second result gives, for each window, the place in its flattened plane: the last 2 or 3 dimensions. */
+/* Max pools whose second result gives, for each window, the place in its flattened plane: the last 2 or 3
+ * dimensions. */
 void ag_rule_pool_indices(em_t *a) {
   em_x x = ag_arg(a, "self"), g = ag_g(a, 0), index = ag_y(a, 1), flat;
   ag_type_t tx = ag_type(a, x), tg = ag_type(a, g);
@@ -90,8 +90,8 @@ void ag_rule_pool_indices(em_t *a) {
   ag_set(a, "self", ag_reshape_like(a, flat, x));
 }
 
-/* Which element of n stands at each place of a bordered dimension: i = place - before, clamped to the edge, or reflected in
- * it: n-1 - |n-1 - |i||. */
+/* Which element of n stands at each place of a bordered dimension: i = place - before, clamped to the edge, or
+ * reflected in it: n-1 - |n-1 - |i||. */
 static em_x border_source(em_t *a, const ag_type_t *t, int64_t before, int64_t total, int64_t n, int reflects) {
   em_x i = AG_OP(a, "arange", em_i(total), aot_arg_dtype(AOT_I64), em_none(), ag_device(t));
   em_x last = em_i(ag_dim_op(a, AOT_EXPR_SUB, n, 1));

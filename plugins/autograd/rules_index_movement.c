@@ -1,10 +1,11 @@
-/* Operators that put elements elsewhere: concatenation, repetition, scattering. Their derivatives take elements back. */
+/* Operators that put elements elsewhere: concatenation, repetition, scattering. Their derivatives take elements
+ * back. */
 #include "rules.h"
 
 int ag_when_dense(em_t *a) { return !ag_is_set(a, "sparse", 0); }
 
-/* The rows of an embedding's gradient were added up by index, those of padding_idx left out; by frequency: each divided by how
- * often its index occurs (PyTorch forgets this division in the second derivative). */
+/* The rows of an embedding's gradient were added up by index, those of padding_idx left out; by frequency: each divided
+ * by how often its index occurs (PyTorch forgets this division in the second derivative). */
 void ag_rule_embedding_backward(em_t *a) {
   em_x index = ag_arg(a, "indices"), g = ag_g(a, 0), d = AG_OP(a, "embedding", g, index), n, ones;
   ag_type_t tn = ag_type(a, g), ti = ag_type(a, index);
@@ -39,8 +40,7 @@ void ag_rule_cat(em_t *a) {
     ag_type_t t = ag_type(a, ag_v(list.u.ids[i]));
     if (t.rank == 1 && t.sizes[0] == 0 && tg.rank != 1) continue;
     to = ag_dim_op(a, AOT_EXPR_ADD, from, t.sizes[d]);
-    if (ag_needs_at(a, at, i))
-      ag_set_at(a, at, i, AG_OP(a, "slice.Tensor", g, em_i(d), em_i(from), em_i(to), em_i(1)));
+    if (ag_needs_at(a, at, i)) ag_set_at(a, at, i, AG_OP(a, "slice.Tensor", g, em_i(d), em_i(from), em_i(to), em_i(1)));
     from = to;
   }
 }
@@ -85,21 +85,23 @@ void ag_rule_repeat(em_t *a) {
 void ag_rule_scatter(em_t *a) {
   em_x dim = ag_arg(a, "dim"), index = ag_arg(a, "index"), g = ag_g(a, 0);
   int overwrites = !aot_str_eq(a->desc->name, aot_str("aten.scatter_add.default"));
-  if (ag_needs(a, "self"))
-    ag_set(a, "self", overwrites ? AG_OP(a, "scatter.value", g, dim, index, em_i(0)) : g);
+  if (ag_needs(a, "self")) ag_set(a, "self", overwrites ? AG_OP(a, "scatter.value", g, dim, index, em_i(0)) : g);
   if (ag_needs(a, "src")) {
     ag_type_t want = ag_type(a, ag_arg(a, "src"));
-    ag_set(a, "src", ag_pad_to(a, AG_OP(a, "gather", g, dim, index), want.sizes)); /* beyond the index nothing was used */
+    /* beyond the index nothing was used */
+    ag_set(a, "src", ag_pad_to(a, AG_OP(a, "gather", g, dim, index), want.sizes));
   }
 }
 
-/* What masks take has a size that the run tells. Values of a constant size have as many, or they could not be written. */
+/* What masks take has a size that the run tells. Values of a constant size have as many, or they could not be
+ * written. */
 static em_x as_many(em_t *a, em_x taken, em_x values) {
   const ag_type_t t = ag_type(a, taken), want = ag_type(a, values);
   for (int32_t d = 0; d < want.rank; d++) {
     const int32_t at = t.rank - want.rank + d;
     if (at < 0 || want.sizes[d] == 1 || want.sizes[d] == t.sizes[at] || AOT_DIM_IS_SYM(want.sizes[d])) continue;
-    taken = AG_OP(a, "index_select", taken, em_i(at), AG_OP(a, "arange", em_i(want.sizes[d]), em_none(), em_none(), ag_device(&t)));
+    taken = AG_OP(a, "index_select", taken, em_i(at),
+                  AG_OP(a, "arange", em_i(want.sizes[d]), em_none(), em_none(), ag_device(&t)));
   }
   return taken;
 }
@@ -132,7 +134,8 @@ void ag_rule_take(em_t *a) {
   uint32_t id = (uint32_t)index.u.i;
   t.sizes[0] = ag_product(a, t.sizes, (uint32_t)t.rank);
   t.rank = 1;
-  ag_set(a, "self", ag_reshape_like(a, AG_OP(a, "index_put", ag_zeros(a, &t), aot_arg_values(&id, 1), ag_g(a, 0), em_b(1)), x));
+  ag_set(a, "self",
+         ag_reshape_like(a, AG_OP(a, "index_put", ag_zeros(a, &t), aot_arg_values(&id, 1), ag_g(a, 0), em_b(1)), x));
 }
 
 /* x.flat[index] = source, or += source */
@@ -170,8 +173,8 @@ void ag_rule_masked_select(em_t *a) {
   ag_set(a, "self", AG_OP(a, "masked_scatter", ag_where(a, mask, zeros, em_none()), mask, ag_g(a, 0)));
 }
 
-/* Each tensor is padded along dim to n equal chunks, and what a chunk holds becomes a row: [.., n, its elements]. The rows of
- * all tensors stand side by side. */
+/* Each tensor is padded along dim to n equal chunks, and what a chunk holds becomes a row: [.., n, its elements]. The
+ * rows of all tensors stand side by side. */
 void ag_rule_chunk_cat(em_t *a) {
   em_x list = ag_arg(a, "tensors"), g = ag_g(a, 0);
   int64_t n = ag_int(a, ag_arg(a, "num_chunks"), 1), from = 0, to;

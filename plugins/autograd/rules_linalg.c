@@ -1,7 +1,7 @@
-/* Factorizations, solves, inverses. Derivatives by the differential of the defining equation, real matrices: Giles 2008, An
- * extended collection of matrix derivative results; Murray 2016 for Cholesky; Walter and Lehmann 2012 for QR; Golub and Pereyra
- * 1973 for the pseudo-inverse; Higham 2008, Functions of Matrices, 3.2 for the exponential. What is differentiable, and what
- * counts as a constant: PyTorch 2.11, FunctionsManual.cpp.
+/* Factorizations, solves, inverses. Derivatives by the differential of the defining equation, real matrices: Giles
+ * 2008, An extended collection of matrix derivative results; Murray 2016 for Cholesky; Walter and Lehmann 2012 for QR;
+ * Golub and Pereyra 1973 for the pseudo-inverse; Higham 2008, Functions of Matrices, 3.2 for the exponential. What is
+ * differentiable, and what counts as a constant: PyTorch 2.11, FunctionsManual.cpp.
  *
  * S+ below is a matrix with its transpose; tril and triu keep the diagonal unless an offset is given. */
 #include "rules_linalg.h"
@@ -93,8 +93,8 @@ static em_x through_inverse(em_t *a, em_x lu, em_x pivots, em_x x) {
   return AG_OP(a, "linalg_lu_solve", lu, pivots, x, em_b(1), em_b(0));
 }
 
-/* det(A) A^-T. A zero pivot is replaced by a small one in the factors and in the determinant, which gives the cofactors of a
- * singular matrix as well. */
+/* det(A) A^-T. A zero pivot is replaced by a small one in the factors and in the determinant, which gives the cofactors
+ * of a singular matrix as well. */
 void ag_rule_det(em_t *a) {
   em_x lu = ag_y(a, 1), pivots = ag_y(a, 2), g = ag_g(a, 0), d = diagonal(a, lu), fixed, odd, det, order;
   ag_type_t t = ag_type(a, pivots), tl = ag_type(a, lu);
@@ -163,7 +163,8 @@ void ag_rule_solve_triangular(em_t *a) {
 /* (solution, the coefficients as they are) */
 void ag_rule_triangular_solve(em_t *a) {
   em_x t = ag_arg(a, "A"), g = ag_g(a, 0), d = em_none();
-  int is_upper = ag_is_set(a, "upper", 1), transposed = ag_is_set(a, "transpose", 0), unit = ag_is_set(a, "unitriangular", 0);
+  int is_upper = ag_is_set(a, "upper", 1), transposed = ag_is_set(a, "transpose", 0),
+      unit = ag_is_set(a, "unitriangular", 0);
   if (em_is_value(g)) {
     d = solve_triangle(a, transposed ? t : ag_turned(a, t), g, is_upper == transposed, 1, unit);
     ag_set(a, "self", d);
@@ -205,8 +206,8 @@ static em_x both(em_t *a, em_x x, em_x y, int dim) {
   return AG_OP(a, "cat", aot_arg_values(ids, 2), em_i(dim));
 }
 
-/* Columns beyond the square: U2 = L^-1 (P^T A)2, which makes L's gradient lose dU2 U2^T. Rows beyond it: L2 = (P^T A)2 U^-1,
- * which makes U's lose L2^T dL2. */
+/* Columns beyond the square: U2 = L^-1 (P^T A)2, which makes L's gradient lose dU2 U2^T. Rows beyond it: L2 = (P^T A)2
+ * U^-1, which makes U's lose L2^T dL2. */
 static em_x through_plu(em_t *a, plu_t f, em_x gl, em_x gu) {
   int shape = shape_of(a, ag_arg(a, "A"));
   em_x x = ag_product_of(a, ag_turned(a, f.l), gl), y = ag_product_of(a, gu, ag_turned(a, f.u)), more, d;
@@ -217,15 +218,16 @@ static em_x through_plu(em_t *a, plu_t f, em_x gl, em_x gu) {
     em_x gu1 = em_is_value(gu) ? first(a, gu, -1, k) : gu, gu2 = em_is_value(gu) ? rest(a, gu, -1, k) : gu;
     y = ag_product_of(a, gu1, ag_turned(a, square.u));
     x = ag_sub(a, x, ag_product_of(a, gu2, ag_turned(a, rest(a, f.u, -1, k))));
-    more = em_is_value(gu2) ? solve_triangle(a, ag_turned(a, f.l), gu2, 1, 1, 1)
-                             : ag_zeros_like(a, rest(a, f.u, -1, k));
+    more =
+        em_is_value(gu2) ? solve_triangle(a, ag_turned(a, f.l), gu2, 1, 1, 1) : ag_zeros_like(a, rest(a, f.u, -1, k));
     d = both(a, through_square(a, &square, x, y), more, -1);
   } else {
     plu_t square = {f.p, first(a, f.l, -2, k), f.u};
     em_x gl1 = em_is_value(gl) ? first(a, gl, -2, k) : gl, gl2 = em_is_value(gl) ? rest(a, gl, -2, k) : gl;
     x = ag_product_of(a, ag_turned(a, square.l), gl1);
     y = ag_sub(a, y, ag_product_of(a, ag_turned(a, rest(a, f.l, -2, k)), gl2));
-    more = em_is_value(gl2) ? solve_triangle(a, ag_turned(a, f.u), gl2, 0, 0, 0) : ag_zeros_like(a, rest(a, f.l, -2, k));
+    more =
+        em_is_value(gl2) ? solve_triangle(a, ag_turned(a, f.u), gl2, 0, 0, 0) : ag_zeros_like(a, rest(a, f.l, -2, k));
     d = both(a, through_square(a, &square, x, y), more, -2);
   }
   return ag_product_of(a, f.p, d);
@@ -245,7 +247,9 @@ void ag_rule_lu_factor(em_t *a) {
   if (!em_is_value(g)) return;
   shape = shape_of(a, lu);
   k = shape < 0 ? rows_of(a, lu) : columns_of(a, lu);
-  ag_set(a, "A", through_plu(a, unpacked(a, lu, ag_y(a, 1)), shape < 0 ? first(a, g, -1, k) : g, shape > 0 ? first(a, g, -2, k) : g));
+  ag_set(a, "A",
+         through_plu(a, unpacked(a, lu, ag_y(a, 1)), shape < 0 ? first(a, g, -1, k) : g,
+                     shape > 0 ? first(a, g, -2, k) : g));
 }
 
 /* n zeros behind x along the last dimension, or the one before it */
@@ -275,7 +279,9 @@ void ag_rule_lu_solve(em_t *a) {
   if (!ag_needs(a, "LU")) return;
   f = unpacked(a, lu, pivots);
   d = ag_product_of(a, ag_turned(a, f.p), matrix_gradient(a, d, ag_y(a, 0), left, transposed));
-  ag_set(a, "LU", ag_add(a, lower(a, ag_product_of(a, d, ag_turned(a, f.u)), -1), upper(a, ag_product_of(a, ag_turned(a, f.l), d), 0)));
+  ag_set(a, "LU",
+         ag_add(a, lower(a, ag_product_of(a, d, ag_turned(a, f.u)), -1),
+                upper(a, ag_product_of(a, ag_turned(a, f.l), d), 0)));
 }
 
 /* ---- QR ---- */
@@ -289,15 +295,18 @@ static em_x through_qr(em_t *a, em_x q, em_x r, em_x gq, em_x gr) {
 
 /* Wide A = [X Y]: X = Q U and V = Q^T Y, so that V's gradient flows to Q and Y. */
 void ag_rule_qr(em_t *a) {
-  em_x x = ag_arg(a, "A"), q = ag_y(a, 0), r = ag_y(a, 1), gq = ag_g(a, 0), gr = ag_g(a, 1), mode = ag_arg(a, "mode"), gv, d;
+  em_x x = ag_arg(a, "A"), q = ag_y(a, 0), r = ag_y(a, 1), gq = ag_g(a, 0), gr = ag_g(a, 1), mode = ag_arg(a, "mode"),
+       gv, d;
   int64_t m = rows_of(a, x);
   int shape = shape_of(a, x);
   if (mode.kind == AOT_ARG_STR && mode.n == 1) {
-    em_fail(a, AOT_E_INVALID, "use mode='reduced'", "the derivative of linalg_qr needs Q, which mode='r' does not compute");
+    em_fail(a, AOT_E_INVALID, "use mode='reduced'",
+            "the derivative of linalg_qr needs Q, which mode='r' does not compute");
     return;
   }
   if (mode.kind == AOT_ARG_STR && mode.n == 8 && mode.u.chars[0] == 'c' && shape > 0) {
-    em_fail(a, AOT_E_INVALID, "use mode='reduced'", "linalg_qr with mode='complete' has no derivative for more rows than columns");
+    em_fail(a, AOT_E_INVALID, "use mode='reduced'",
+            "linalg_qr with mode='complete' has no derivative for more rows than columns");
     return;
   }
   if (!em_is_value(gq) && !em_is_value(gr)) return;
@@ -328,13 +337,16 @@ static em_x outside(em_t *a, em_x u, em_x gu, em_x s) {
   return ag_sub(a, d, ag_product_of(a, u, ag_product_of(a, ag_turned(a, u), d)));
 }
 
-/* dA = U [(skew(U^T dU) / E) S + S (skew(V^T dV) / E) + dS] V^T, E_jk = S_k^2 - S_j^2, and what lies outside of the bases. */
+/* dA = U [(skew(U^T dU) / E) S + S (skew(V^T dV) / E) + dS] V^T, E_jk = S_k^2 - S_j^2, and what lies outside of the
+ * bases. */
 static em_x through_svd(em_t *a, em_x u, em_x s, em_x v, em_x gu, em_x gs, em_x gv, int shape) {
   em_x inner = em_is_value(gs) ? AG_OP(a, "diag_embed", gs) : gs, d, e;
   if (em_is_value(gu) || em_is_value(gv)) {
     e = differences(a, ag_mul(a, s, s));
-    if (em_is_value(gu)) inner = ag_add(a, inner, ag_mul(a, ag_div(a, skew(a, ag_product_of(a, ag_turned(a, u), gu)), e), row(a, s)));
-    if (em_is_value(gv)) inner = ag_add(a, inner, ag_mul(a, column(a, s), ag_div(a, skew(a, ag_product_of(a, ag_turned(a, v), gv)), e)));
+    if (em_is_value(gu))
+      inner = ag_add(a, inner, ag_mul(a, ag_div(a, skew(a, ag_product_of(a, ag_turned(a, u), gu)), e), row(a, s)));
+    if (em_is_value(gv))
+      inner = ag_add(a, inner, ag_mul(a, column(a, s), ag_div(a, skew(a, ag_product_of(a, ag_turned(a, v), gv)), e)));
   }
   d = ag_product_of(a, u, inner);
   if (shape > 0 && em_is_value(gu)) d = ag_add(a, d, outside(a, u, gu, s));
@@ -345,7 +357,8 @@ static em_x through_svd(em_t *a, em_x u, em_x s, em_x v, em_x gu, em_x gs, em_x 
 
 /* Vectors beyond the square part are constants. Without vectors the factorization is made again, with them. */
 void ag_rule_svd(em_t *a) {
-  em_x x = ag_arg(a, "A"), y[3] = {ag_y(a, 0), ag_y(a, 1), ag_y(a, 2)}, gu = ag_g(a, 0), gs = ag_g(a, 1), gv = ag_g(a, 2);
+  em_x x = ag_arg(a, "A"), y[3] = {ag_y(a, 0), ag_y(a, 1), ag_y(a, 2)}, gu = ag_g(a, 0), gs = ag_g(a, 1),
+       gv = ag_g(a, 2);
   int shape = shape_of(a, x);
   int64_t k = shape < 0 ? rows_of(a, x) : columns_of(a, x);
   if (!ag_is_set(a, "compute_uv", 1)) {
@@ -373,7 +386,8 @@ void ag_rule_eigh(em_t *a) {
   if (!em_is_value(gw) && !em_is_value(gv)) return;
   d = em_is_value(gw) ? AG_OP(a, "diag_embed", gw) : gw;
   if (em_is_value(gv))
-    d = ag_add(a, d, ag_div(a, ag_mul(a, skew(a, ag_product_of(a, ag_turned(a, y[1]), gv)), em_f(0.5)), differences(a, y[0])));
+    d = ag_add(
+        a, d, ag_div(a, ag_mul(a, skew(a, ag_product_of(a, ag_turned(a, y[1]), gv)), em_f(0.5)), differences(a, y[0])));
   ag_set(a, "A", ag_product_of(a, y[1], ag_product_of(a, d, ag_turned(a, y[1]))));
 }
 
@@ -400,7 +414,8 @@ void ag_rule_pinv(em_t *a) {
 
 /* X = A^+ B. The residuals are |A X - B|^2, whose derivative by X is 0. */
 void ag_rule_lstsq(em_t *a) {
-  em_x x = ag_arg(a, "self"), b = ag_arg(a, "b"), y = ag_y(a, 0), g = ag_g(a, 0), gl = ag_g(a, 1), da = em_none(), db = em_none(), p;
+  em_x x = ag_arg(a, "self"), b = ag_arg(a, "b"), y = ag_y(a, 0), g = ag_g(a, 0), gl = ag_g(a, 1), da = em_none(),
+       db = em_none(), p;
   int vector = is_vector(a, x, b);
   if (vector) {
     b = column(a, b);

@@ -1,13 +1,14 @@
-/* scan and while_loop. The gradient of a loop is a loop over its steps from the last to the first, which runs the gradient of the body
- * (region.c) on what each step began with.
+/* scan and while_loop. The gradient of a loop is a loop over its steps from the last to the first, which runs the
+ * gradient of the body (region.c) on what each step began with.
  *
  *     scan        the forward keeps that, as further rows (loop_history.c); the backward is a scan over reversed rows
- *     while_loop  nobody knows how many rows there will be, so that nothing is kept: the backward counts the steps, and runs from
+ *     while_loop  nobody knows how many rows there will be, so that nothing is kept: the backward counts the steps, and
+ *                 runs from
  *                 the beginning up to each of them. n steps cost n * n / 2 runs of the body, and the memory of one.
  *
- * A carry has a gradient between steps where its first value has one. Cotangents of other carries end in the last step, whatever
- * the body makes of them: so do those of PyTorch 2.11 (scan.py, "partial grad handling", and while_loop.py). scan's argument
- * `through` says that they do not. */
+ * A carry has a gradient between steps where its first value has one. Cotangents of other carries end in the last step,
+ * whatever the body makes of them: so do those of PyTorch 2.11 (scan.py, "partial grad handling", and while_loop.py).
+ * scan's argument `through` says that they do not. */
 #include "joint.h"
 
 #include <stdio.h>
@@ -16,9 +17,9 @@ typedef struct loop {
   aot_graph_t body, vjp;
   uint32_t n_carries, n_xs, n_more, n_in, n_out; /* of the body */
   uint32_t at_carries, at_xs, at_more;           /* arguments */
-  em_x *in;          /* by input of the body: what the node has for it; a number stays one */
-  uint8_t *needs;        /* by input: a gradient is wanted */
-  uint8_t *given;        /* by output: it has a cotangent in some step */
+  em_x *in;       /* by input of the body: what the node has for it; a number stays one */
+  uint8_t *needs; /* by input: a gradient is wanted */
+  uint8_t *given; /* by output: it has a cotangent in some step */
 } loop_t;
 
 /* Lists of arguments that grow. */
@@ -81,8 +82,9 @@ static void region_inputs(em_t *r, row_t *out, const em_x *like, uint32_t n, int
 
 static void region_output(em_t *r, em_x v) {
   if (r->status != AOT_OK) return;
-  r->status = r->host->edit->output_add(r->prog, r->graph, AOT_ROLE_REGION, r->host->graph->n_outputs(r->prog, r->graph),
-                                        (aot_value_t){(uint32_t)v.u.i}, aot_str(""));
+  r->status =
+      r->host->edit->output_add(r->prog, r->graph, AOT_ROLE_REGION, r->host->graph->n_outputs(r->prog, r->graph),
+                                (aot_value_t){(uint32_t)v.u.i}, aot_str(""));
 }
 
 static void call_region(em_t *a, aot_graph_t region, const row_t *operands, uint32_t n_out, em_x *out) {
@@ -119,15 +121,23 @@ static void name_sizes(em_t *a, loop_t *l) {
 static void warn_of_cut(em_t *a, uint32_t carry) {
   char text[200];
   snprintf(text, sizeof text,
-           "what %.*s carries as %u begins with a value that has no gradient: as in PyTorch, none passes there from step to step",
+           "what %.*s carries as %u begins with a value that has no gradient: as in PyTorch, none passes there from "
+           "step to step",
            (int)a->desc->name.size, a->desc->name.data, carry);
-  const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_WARNING, .code = aot_str("autograd.carry-without-gradient"),
-                        .message = aot_str(text), .hint = aot_str("begin with a value that requires a gradient"), .node = a->node,
-                        .value = aot_no_value()};
+  const aot_diag_t d = {
+      .struct_size = sizeof d,
+      .severity = AOT_SEVERITY_WARNING,
+      .code = aot_str("autograd.carry-without-gradient"),
+      .message = aot_str(text),
+      .hint = aot_str("begin with a value that requires a gradient"),
+      .node = a->node,
+      .value = aot_no_value(),
+  };
   a->host->diag(a->host, a->ctx, &d);
 }
 
-/* What the node has, and what its body's gradient takes and gives. graph: the body's argument; xs: is there a list to loop over? */
+/* What the node has, and what its body's gradient takes and gives. graph: the body's argument; xs: is there a list
+ * to loop over? */
 static void read_loop(em_t *a, uint32_t graph, int xs, int through, loop_t *l) {
   int any = 0;
   memset(l, 0, sizeof *l);
@@ -208,7 +218,8 @@ static em_x reversed(em_t *a, em_x x) {
 static void push_rows(em_t *a, const loop_t *l, row_t *out) {
   for (uint32_t k = l->n_carries; k < l->n_out; k++)
     if (l->given[k]) push(out, reversed(a, ag_g(a, k)));
-  for (uint32_t k = 0; k < l->n_carries; k++) push(out, reversed(a, ag_y(a, ag_history_of(a, l->body, l->n_carries, k))));
+  for (uint32_t k = 0; k < l->n_carries; k++)
+    push(out, reversed(a, ag_y(a, ag_history_of(a, l->body, l->n_carries, k))));
   for (uint32_t k = 0; k < l->n_xs; k++) push(out, reversed(a, l->in[l->n_carries + k]));
 }
 
@@ -241,7 +252,8 @@ void ag_rule_scan(em_t *a) {
   if (a->status != AOT_OK) return;
   for (uint32_t k = 0; k < l.n_carries; k++)
     if (ag_history_of(a, l.body, l.n_carries, k) == AG_NO_ARG)
-      em_fail(a, AOT_E_INVALID, "take prints and assertions out of the loop", "a scan with effects in its body is not differentiated");
+      em_fail(a, AOT_E_INVALID, "take prints and assertions out of the loop",
+              "a scan with effects in its body is not differentiated");
   if (a->status != AOT_OK) return;
   begin_sums(a, &l, &sums);
   push_rows(a, &l, &rows);
@@ -258,7 +270,8 @@ void ag_rule_scan(em_t *a) {
 
 /* ---- while_loop ---- */
 
-/* Regions on (carries, k, t, more), k the number of the step: what the loop's own condition says; k < t; the body, and k + 1. */
+/* Regions on (carries, k, t, more), k the number of the step: what the loop's own condition says; k < t; the body,
+ * and k + 1. */
 typedef struct forth {
   em_x said, until, step;
 } forth_t;
@@ -294,10 +307,9 @@ static forth_t forth_regions(em_t *a, const loop_t *l, aot_graph_t cond, em_x nu
   return f;
 }
 
-/* The loop from its beginning: until its own condition ends it, or for `t` steps. in: carries, then more. out: carries, then how many
- * steps there were. */
-static void run_forth(em_t *a, const loop_t *l, em_x cond, em_x step, const em_x *in, em_x zero, em_x t,
-                      em_x *out) {
+/* The loop from its beginning: until its own condition ends it, or for `t` steps. in: carries, then more. out: carries,
+ * then how many steps there were. */
+static void run_forth(em_t *a, const loop_t *l, em_x cond, em_x step, const em_x *in, em_x zero, em_x t, em_x *out) {
   row_t carried = new_row(a, l), more = new_row(a, l);
   if (a->status != AOT_OK) return;
   push_all(&carried, in, l->n_carries);

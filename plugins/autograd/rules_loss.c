@@ -1,5 +1,5 @@
-/* Losses whose derivative depends on an option or an optional weight. Reductions: 0 none, 1 mean, 2 sum; the mean divides
- * by the number of elements of the broadcast operands. */
+/* Losses whose derivative depends on an option or an optional weight. Reductions: 0 none, 1 mean, 2 sum; the mean
+ * divides by the number of elements of the broadcast operands. */
 #include "rules.h"
 
 #include <math.h>
@@ -14,7 +14,8 @@ static void set_both(em_t *a, em_x d) {
   if (ag_needs(a, "target")) ag_set(a, "target", ag_neg(a, d));
 }
 
-/* d/beta inside |d| < beta, the sign outside. Without an inside the operator gives both operands -1 where they are equal. */
+/* d/beta inside |d| < beta, the sign outside. Without an inside the operator gives both operands -1 where they are
+ * equal. */
 void ag_rule_smooth_l1(em_t *a) {
   em_x d = ag_sub(a, ag_arg(a, "self"), ag_arg(a, "target")), g = ag_g(a, 0), slope, equal;
   double beta = ag_number(a, ag_arg(a, "beta"), 1);
@@ -91,8 +92,8 @@ void ag_rule_bce_with_logits(em_t *a) {
   }
 }
 
-/* sum over the classes i other than the target's of max(0, margin - x_t + x_i)^p w_t / C. Each i inside its margin gets the
- * slope, the target's class minus what the others get. */
+/* sum over the classes i other than the target's of max(0, margin - x_t + x_i)^p w_t / C. Each i inside its margin gets
+ * the slope, the target's class minus what the others get. */
 void ag_rule_multi_margin(em_t *a) {
   em_x x = ag_arg(a, "self"), target = ag_arg(a, "target"), w = ag_arg(a, "weight"), g = ag_g(a, 0), at, z, d, last;
   ag_type_t t = ag_type(a, x);

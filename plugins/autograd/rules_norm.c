@@ -28,9 +28,8 @@ void ag_rule_group_norm(em_t *a) {
   for (i = 0; i < 3; i++) wanted[i] = ag_needs(a, NAMES[i]);
   mask = em_list(a, wanted, 3);
   mask.kind = AOT_ARG_BOOLS;
-  const em_x args[] = {ag_g(a, 0),        ag_arg(a, "input"), ag_y(a, 1),          ag_y(a, 2),
-                           ag_arg(a, "weight"), ag_arg(a, "N"),   ag_arg(a, "C"),      ag_arg(a, "HxW"),
-                           ag_arg(a, "group"), mask};
+  const em_x args[] = {ag_g(a, 0),     ag_arg(a, "input"), ag_y(a, 1),       ag_y(a, 2),         ag_arg(a, "weight"),
+                       ag_arg(a, "N"), ag_arg(a, "C"),     ag_arg(a, "HxW"), ag_arg(a, "group"), mask};
   ag_call_n(a, "native_group_norm_backward", 10, args, 3, out);
   if (wanted[0]) out[0] = ag_add(a, out[0], through_statistics(a));
   for (i = 0; i < 3; i++)

@@ -1,12 +1,12 @@
-/* The backward of a normalization differentiated once more. With h = (x - m) r the normalized input, f = G w the gradient of
- * h, and means over the N elements that share m and r, the backward is
+/* The backward of a normalization differentiated once more. With h = (x - m) r the normalized input, f = G w the
+ * gradient of h, and means over the N elements that share m and r, the backward is
  *
  *     gx = r (f - mean(f) - h mean(f h))        gw = sum G h        gb = sum G
  *
  * The cotangents of gx, gw, gb go to G, w and x. m and r are functions of x to PyTorch (layer_norm_double_backward,
- * batchnorm_double_backward in FunctionsManual.cpp), so that x gets what reaches it through them too: dr/dx = -r^2 h / N.
- * Statistics that do not depend on x (batch norm in evaluation): gx = f r. Group and rms norm need no rule: their statistics
- * are differentiable results, so that the decomposition says it all. */
+ * batchnorm_double_backward in FunctionsManual.cpp), so that x gets what reaches it through them too: dr/dx = -r^2 h /
+ * N. Statistics that do not depend on x (batch norm in evaluation): gx = f r. Group and rms norm need no rule: their
+ * statistics are differentiable results, so that the decomposition says it all. */
 #include "rules.h"
 
 typedef struct norm {
@@ -71,8 +71,9 @@ static void differentiate(em_t *a, const norm_t *n, int fixed) {
   em_x g = wide(a, ag_arg(a, "grad_out")), at_gx = wide(a, ag_g(a, 0)), at_gw = over_input(a, n, ag_g(a, 1));
   em_x at_gb = over_input(a, n, ag_g(a, 2)), slope = ag_mul(a, n->r, fixed ? at_gx : projected(a, n, at_gx));
   if (ag_needs(a, "grad_out"))
-    ag_set(a, "grad_out", ag_add(a, ag_add(a, weighted(a, n, slope), ag_mul(a, at_gw, n->h)),
-                                 at_gb.kind == AOT_ARG_NONE ? at_gb : ag_add(a, ag_zeros_like(a, g), at_gb)));
+    ag_set(a, "grad_out",
+           ag_add(a, ag_add(a, weighted(a, n, slope), ag_mul(a, at_gw, n->h)),
+                  at_gb.kind == AOT_ARG_NONE ? at_gb : ag_add(a, ag_zeros_like(a, g), at_gb)));
   set_weight(a, n, ag_mul(a, g, slope));
   if (ag_needs(a, "input"))
     ag_set(a, "input", fixed ? ag_mul(a, ag_mul(a, at_gw, g), n->r) : to_input(a, n, g, at_gx, at_gw));

@@ -26,8 +26,11 @@ static em_x both(em_t *a, em_x x, em_x y) {
 
 /* Straight through, for the elements within the grid; the grid is a constant. */
 void ag_rule_fake_quant_per_channel(em_t *a) {
-  const em_x args[] = {ag_arg(a, "input"), ag_cast(a, ag_arg(a, "scales"), AOT_F32), ag_cast(a, ag_arg(a, "zero_points"), AOT_I32),
+  /* clang-format off */
+  const em_x args[] = {ag_arg(a, "input"), ag_cast(a, ag_arg(a, "scales"), AOT_F32), ag_cast(a, ag_arg(a,
+      "zero_points"), AOT_I32),
                            ag_arg(a, "axis"), ag_arg(a, "quant_min"), ag_arg(a, "quant_max")};
+  /* clang-format on */
   em_x y[2];
   ag_call_n(a, "fake_quantize_per_channel_affine_cachemask", 6, args, 2, y);
   ag_set(a, "input", AG_OP(a, "fake_quantize_per_channel_affine_cachemask_backward", ag_g(a, 0), y[1]));

@@ -31,7 +31,8 @@ static em_x running_product(em_t *a, em_x x, uint32_t d, int64_t n, int from_end
   return x;
 }
 
-/* As in PyTorch: without any 0 the result is divided, which makes NaN of what is not finite; with two in a product over all, 0. */
+/* As in PyTorch: without any 0 the result is divided, which makes NaN of what is not finite; with two in a product
+ * over all, 0. */
 void ag_rule_prod(em_t *a) {
   em_x x = ag_arg(a, "self"), g = ag_g(a, 0), y = ag_y(a, 0), others, n_zero, divided, dim = em_none();
   int all = a->desc->n_args < 3; /* prod.default(self, dtype) */
@@ -50,7 +51,9 @@ void ag_rule_prod(em_t *a) {
     return;
   }
   if (t.rank == 0) others = em_i(1);
-  else others = ag_mul(a, running_product(a, x, d, t.sizes[d], 0, t.rank), running_product(a, x, d, t.sizes[d], 1, t.rank));
+  else
+    others =
+        ag_mul(a, running_product(a, x, d, t.sizes[d], 0, t.rank), running_product(a, x, d, t.sizes[d], 1, t.rank));
   g = all ? ag_expand(a, g, t.sizes, t.rank) : ag_unreduce(a, g, x, dim, ag_is_set(a, "keepdim", 0));
   others = ag_mul(a, g, others);
   if (ag_type(a, ag_arg(a, "self")).rank > 0) {
@@ -72,8 +75,8 @@ static em_x shifted_left(em_t *a, em_x x, uint32_t d, int64_t n, int32_t rank) {
   return AG_OP(a, "constant_pad_nd", x, em_list(a, pad, 2 * (uint32_t)rank), em_i(0));
 }
 
-/* y_i = x_0 .. x_i. x_k gets (x_0 .. x_{k-1}) S_k with S_k = g_k + x_{k+1} S_{k+1}: a linear recurrence from the end, in
- * log2(n) doubling steps; zeros need no special case. */
+/* y_i = x_0 .. x_i. x_k gets (x_0 .. x_{k-1}) S_k with S_k = g_k + x_{k+1} S_{k+1}: a linear recurrence from the end,
+ * in log2(n) doubling steps; zeros need no special case. */
 void ag_rule_cumprod(em_t *a) {
   em_x x = ag_arg(a, "self"), s = ag_g(a, 0), g = s, dim = ag_arg(a, "dim"), factor, before, divided;
   ag_type_t t = ag_type(a, x);
@@ -125,8 +128,8 @@ void ag_rule_logcumsumexp(em_t *a) {
 /* x / |x|, 0 where x is: the sign of a real number, of a complex one a number on the unit circle */
 static em_x direction(em_t *a, em_x x) { return AG_OP(a, em_is_complex(a, x) ? "sgn" : "sign", x); }
 
-/* Through the p-norm y of x over dims, g and y already spread over x's shape: x |x|^(p-2) g / y^(p-1), zero where the norm
- * is; p = inf: shared evenly among the largest. */
+/* Through the p-norm y of x over dims, g and y already spread over x's shape: x |x|^(p-2) g / y^(p-1), zero where the
+ * norm is; p = inf: shared evenly among the largest. */
 static em_x through_norm(em_t *a, em_x x, em_x g, em_x y, double p, em_x dims) {
   em_x size, top, n, d;
   if (p == 0) return em_none();
@@ -162,7 +165,8 @@ void ag_rule_dist(em_t *a) {
   if (ag_needs(a, "other")) ag_set(a, "other", ag_neg(a, d));
 }
 
-/* Through a distance: with p = inf each of the largest differences gets all of g, not its share (PyTorch, DistanceOps). */
+/* Through a distance: with p = inf each of the largest differences gets all of g, not its share (PyTorch,
+ * DistanceOps). */
 static em_x through_distance(em_t *a, em_x d, em_x g, em_x y, double p, em_x dims) {
   g = AG_OP(a, "unsqueeze", g, em_i(-1));
   y = AG_OP(a, "unsqueeze", y, em_i(-1));
@@ -198,8 +202,8 @@ void ag_rule_cdist(em_t *a) {
   if (ag_needs(a, "x2")) ag_set(a, "x2", ag_neg(a, AG_OP(a, "sum.dim_IntList", d, before, em_b(0))));
 }
 
-/* Distances of all pairs i < j of rows, in the order of the upper triangle. As all distances of the rows to each other, with
- * each pair in both places: x_i gets the sum over j. */
+/* Distances of all pairs i < j of rows, in the order of the upper triangle. As all distances of the rows to each other,
+ * with each pair in both places: x_i gets the sum over j. */
 void ag_rule_pdist(em_t *a) {
   em_x x = ag_arg(a, "self"), parts[2], r, d, upper, last, before;
   ag_type_t t = ag_type(a, x);

@@ -1,7 +1,7 @@
 /* Products of Householder reflectors H_i = I - tau_i v_i v_i^T, v_i the columns below the diagonal with a one on it:
  * householder_product and ormqr. The reverse of a chain of products: with X_i before H_i and G after it,
- * dtau = -(G^T v)(X^T v), dv = -tau (G X^T v + X G^T v), and G goes on as H_i G. No reflector is inverted, so that any tau will
- * do. O(k) nodes for k reflectors, which must be known. */
+ * dtau = -(G^T v)(X^T v), dv = -tau (G X^T v + X G^T v), and G goes on as H_i G. No reflector is inverted, so that any
+ * tau will do. O(k) nodes for k reflectors, which must be known. */
 #include "rules_linalg.h"
 
 #include <stdlib.h>
@@ -16,7 +16,9 @@ static em_x piece(em_t *a, em_x x, int64_t i) {
   return AG_OP(a, "slice.Tensor", x, em_i(-1), em_i(i), em_i(i + 1), em_i(1));
 }
 static em_x column_of(em_t *a, const reflectors_t *r, int64_t i) { return piece(a, r->v, i); }
-static em_x factor_of(em_t *a, const reflectors_t *r, int64_t i) { return AG_OP(a, "unsqueeze", piece(a, r->tau, i), em_i(-1)); }
+static em_x factor_of(em_t *a, const reflectors_t *r, int64_t i) {
+  return AG_OP(a, "unsqueeze", piece(a, r->tau, i), em_i(-1));
+}
 
 static em_x reflect(em_t *a, em_x v, em_x tau, em_x x) {
   return ag_sub(a, x, ag_mul(a, tau, ag_product_of(a, v, ag_product_of(a, ag_turned(a, v), x))));
@@ -51,7 +53,8 @@ static gradients_t through(em_t *a, const reflectors_t *r, em_x c, em_x g) {
   if (!x || !ids) a->status = AOT_E_EXHAUSTED;
   else if (r->k > 0) {
     x[0] = c;
-    for (int64_t i = 0; i + 1 < r->k; i++) x[i + 1] = reflect(a, column_of(a, r, turn(r, i)), factor_of(a, r, turn(r, i)), x[i]);
+    for (int64_t i = 0; i + 1 < r->k; i++)
+      x[i + 1] = reflect(a, column_of(a, r, turn(r, i)), factor_of(a, r, turn(r, i)), x[i]);
     walk_back(a, r, x, &d.c, ids, ids + r->k);
     d.v = AG_OP(a, "cat", aot_arg_values(ids, (uint32_t)r->k), em_i(-1));
     d.tau = AG_OP(a, "cat", aot_arg_values(ids + r->k, (uint32_t)r->k), em_i(-1));

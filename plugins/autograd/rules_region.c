@@ -1,10 +1,11 @@
-/* cond: the gradient is a cond over the gradients of its branches. invoke_subgraph: a call of the region's joint graph. */
+/* cond: the gradient is a cond over the gradients of its branches. invoke_subgraph: a call of the region's joint
+ * graph. */
 #include "joint.h"
 
 #include <stdio.h>
 
-/* cond(pred, true, false, operands) -> cond(pred, true', false', operands + cotangents), whose results are the gradients of
- * the operands that want one. */
+/* cond(pred, true, false, operands) -> cond(pred, true', false', operands + cotangents), whose results are the
+ * gradients of the operands that want one. */
 void ag_rule_cond(em_t *a) {
   em_x operands = ag_arg(a, "operands"), out[64];
   uint32_t at = ag_at(a, "operands"), n = operands.n, i, n_given = 0, n_wanted = 0;
@@ -44,15 +45,16 @@ void ag_rule_cond(em_t *a) {
 static aot_status_t name_pair(em_t *a, char *out_backward, size_t size) {
   char forward[160], name[128] = "";
   const aot_arg_t *given = &a->info.args[1];
-  if (given->kind == AOT_ARG_STR) snprintf(name, sizeof name, "%.*s", (int)(given->n < 100 ? given->n : 100), given->u.chars);
+  if (given->kind == AOT_ARG_STR)
+    snprintf(name, sizeof name, "%.*s", (int)(given->n < 100 ? given->n : 100), given->u.chars);
   snprintf(forward, sizeof forward, "%s:fw%u", name, ag_of(a)->shared->n_calls);
   snprintf(out_backward, size, "%s:bw%u", name, ag_of(a)->shared->n_calls++);
   aot_arg_t renamed = aot_arg_str(aot_str(forward));
   return a->host->edit->arg_set(a->prog, a->node, 1, &renamed);
 }
 
-/* invoke_subgraph(body, name, operands..) -> invoke_subgraph(joint, name', operands.., cotangents..), whose results are the
- * gradients of the operands that want one, then the body's own results, which nobody reads. */
+/* invoke_subgraph(body, name, operands..) -> invoke_subgraph(joint, name', operands.., cotangents..), whose results are
+ * the gradients of the operands that want one, then the body's own results, which nobody reads. */
 void ag_rule_invoke_subgraph(em_t *a) {
   enum { FIRST = 2 };
   uint32_t n = a->info.n_args - FIRST, n_results = a->info.n_results, i, n_args = FIRST, n_wanted = 0;

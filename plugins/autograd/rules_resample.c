@@ -1,13 +1,16 @@
-/* Resizing by nearest neighbours and by linear interpolation, in any number of dimensions: it is separable, so its derivative
- * adds g back to where each element was read, one dimension at a time. Coordinates as in PyTorch (UpSample.h). */
+/* Resizing by nearest neighbours and by linear interpolation, in any number of dimensions: it is separable, so its
+ * derivative adds g back to where each element was read, one dimension at a time. Coordinates as in PyTorch
+ * (UpSample.h). */
 #include "rules.h"
 
 /* Input elements per output element along the k-th resized dimension. */
 static double ratio(em_t *a, uint32_t k, uint32_t n, int64_t in, int64_t out, int align) {
-  static const char *const names[3][3] = {{"scales", "", ""}, {"scales_h", "scales_w", ""}, {"scales_d", "scales_h", "scales_w"}};
+  static const char *const names[3][3] = {
+      {"scales", "", ""}, {"scales_h", "scales_w", ""}, {"scales_d", "scales_h", "scales_w"}};
   em_x given = ag_arg(a, names[n - 1][k]);
   if (AOT_DIM_IS_SYM(in) || AOT_DIM_IS_SYM(out)) {
-    em_fail(a, AOT_E_INVALID, "specialise the size when exporting", "the derivative of resizing to a symbolic size is not supported");
+    em_fail(a, AOT_E_INVALID, "specialise the size when exporting",
+            "the derivative of resizing to a symbolic size is not supported");
     return 1;
   }
   if (align) return out > 1 ? (double)(in - 1) / (double)(out - 1) : 0;

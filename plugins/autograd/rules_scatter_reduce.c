@@ -4,7 +4,7 @@
 
 typedef struct meeting {
   em_x x, dim, index, src, g, y; /* src: the part of it that the index reaches */
-  ag_type_t tx, ts;                  /* ts: of that part */
+  ag_type_t tx, ts;              /* ts: of that part */
   int with_self;
 } meeting_t;
 
@@ -43,8 +43,8 @@ static em_x product(em_t *a, const meeting_t *m, em_x x, em_x src) {
   return AG_OP(a, "scatter_reduce.two", x, m->dim, m->index, src, aot_arg_str(aot_str("prod")), em_b(m->with_self));
 }
 
-/* prod: the product of the others. A factor other than 0 divides the result by itself; the only 0 among the elements of src
- * that meet gets the product without it. */
+/* prod: the product of the others. A factor other than 0 divides the result by itself; the only 0 among the elements of
+ * src that meet gets the product without it. */
 static void by_product(em_t *a, const meeting_t *m, em_x *at_self, em_x *at_src) {
   em_x filled = without_zeros(a, m->x), zero, n_zero, only, others;
   if (ag_needs(a, "self")) *at_self = ag_mul(a, m->g, ag_div(a, product(a, m, filled, m->src), filled));
@@ -131,7 +131,8 @@ void ag_rule_index_reduce(em_t *a) {
 void ag_rule_scatter_value_reduce(em_t *a) {
   em_x g = ag_g(a, 0), ones = ag_add(a, ag_zeros_like(a, ag_arg(a, "self")), em_i(1));
   if (is_one_of(a, "multiply", "multiply"))
-    g = ag_mul(a, g, AG_OP(a, "scatter.value_reduce", ones, ag_arg(a, "dim"), ag_arg(a, "index"), ag_arg(a, "value"),
-                           ag_arg(a, "reduce")));
+    g = ag_mul(a, g,
+               AG_OP(a, "scatter.value_reduce", ones, ag_arg(a, "dim"), ag_arg(a, "index"), ag_arg(a, "value"),
+                     ag_arg(a, "reduce")));
   ag_set(a, "self", g);
 }

@@ -1,5 +1,5 @@
-/* Backward operators differentiated once more, where that is not one line. A backward operator is linear in grad_output: its
- * derivative there is the forward operator's own derivative, forwards. */
+/* Backward operators differentiated once more, where that is not one line. A backward operator is linear in
+ * grad_output: its derivative there is the forward operator's own derivative, forwards. */
 #include "rules.h"
 
 static em_x masked_backward(em_t *a, em_x g, em_x input, em_x weight, uint32_t which) {
@@ -9,8 +9,10 @@ static em_x masked_backward(em_t *a, em_x g, em_x input, em_x weight, uint32_t w
   mask = em_list(a, wanted, 3);
   mask.kind = AOT_ARG_BOOLS;
   {
+    /* clang-format off */
     const em_x args[] = {g, input, weight, em_none(), ag_arg(a, "stride"), ag_arg(a, "padding"), ag_arg(a, "dilation"),
                              ag_arg(a, "transposed"), ag_arg(a, "output_padding"), ag_arg(a, "groups"), mask};
+    /* clang-format on */
     if (input.kind == AOT_ARG_NONE || weight.kind == AOT_ARG_NONE) return em_none();
     ag_call_n(a, "convolution_backward", 11, args, 3, out);
   }
@@ -19,11 +21,12 @@ static em_x masked_backward(em_t *a, em_x g, em_x input, em_x weight, uint32_t w
 
 static em_x forward(em_t *a, em_x input, em_x weight) {
   if (weight.kind == AOT_ARG_NONE) return weight;
-  return AG_OP(a, "convolution", input, weight, em_none(), ag_arg(a, "stride"), ag_arg(a, "padding"), ag_arg(a, "dilation"),
-               ag_arg(a, "transposed"), ag_arg(a, "output_padding"), ag_arg(a, "groups"));
+  return AG_OP(a, "convolution", input, weight, em_none(), ag_arg(a, "stride"), ag_arg(a, "padding"),
+               ag_arg(a, "dilation"), ag_arg(a, "transposed"), ag_arg(a, "output_padding"), ag_arg(a, "groups"));
 }
 
-/* With cotangents p, q, r of the gradients of input, weight and bias, <p, gi> + <q, gw> = <G, conv(p, w) + conv(x, q)>. */
+/* With cotangents p, q, r of the gradients of input, weight and bias, <p, gi> + <q, gw> = <G, conv(p, w) + conv(x,
+ * q)>. */
 void ag_rule_convolution_backward(em_t *a) {
   em_x g = ag_arg(a, "grad_output"), x = ag_arg(a, "input"), w = ag_arg(a, "weight");
   em_x p = ag_g(a, 0), q = ag_g(a, 1), r = ag_g(a, 2), sum;
@@ -66,8 +69,9 @@ void ag_rule_elu_backward(em_t *a) {
   em_x x = ag_arg(a, "self_or_result"), g = ag_g(a, 0), d;
   int of_result = ag_is_set(a, "is_result", 0);
   if (ag_needs(a, "grad_output"))
-    ag_set(a, "grad_output", AG_OP(a, "elu_backward", g, ag_arg(a, "alpha"), ag_arg(a, "scale"), ag_arg(a, "input_scale"),
-                                   em_b(of_result), x));
+    ag_set(a, "grad_output",
+           AG_OP(a, "elu_backward", g, ag_arg(a, "alpha"), ag_arg(a, "scale"), ag_arg(a, "input_scale"),
+                 em_b(of_result), x));
   if (!ag_needs(a, "self_or_result")) return;
   d = ag_mul(a, ag_mul(a, g, ag_arg(a, "grad_output")), ag_arg(a, "input_scale"));
   if (!of_result)
@@ -104,8 +108,10 @@ void ag_rule_glu_backward(em_t *a) {
   ag_set(a, "self", joined(a, first, ag_mul(a, slope, ag_add(a, p, second)), dim));
 }
 
-/* The saved logsumexp is a constant to autograd, so that a second derivative would silently lack what passes through it. */
+/* The saved logsumexp is a constant to autograd, so that a second derivative would silently lack what passes through
+ * it. */
 void ag_rule_flash_backward(em_t *a) {
   em_fail(a, AOT_E_INVALID, "take scaled_dot_product_attention, whose backward can be differentiated",
-          "the second derivative of %.*s is not supported, nor is it in PyTorch", (int)a->desc->name.size, a->desc->name.data);
+          "the second derivative of %.*s is not supported, nor is it in PyTorch", (int)a->desc->name.size,
+          a->desc->name.data);
 }

@@ -55,8 +55,8 @@ void ag_rule_unbind(em_t *a) {
 
 /* ---- windows on the storage ---- */
 
-/* The dimensions of a tensor from the slowest in memory to the fastest, and the offset made one from its first element. 0: it has
- * gaps. */
+/* The dimensions of a tensor from the slowest in memory to the fastest, and the offset made one from its first element.
+ * 0: it has gaps. */
 static int order_in_storage(em_t *a, em_x x, int64_t *order, em_x *offset) {
   aot_type_t t;
   int64_t stride = 1;
@@ -117,8 +117,8 @@ static em_x positions(em_t *a, em_x sizes, em_x strides, int64_t offset, const a
   return p;
 }
 
-/* The only view whose result depends on the operand's strides: supported over operands without gaps, through a scatter-add
- * into flat storage, which sums where the view overlaps itself. */
+/* The only view whose result depends on the operand's strides: supported over operands without gaps, through a
+ * scatter-add into flat storage, which sums where the view overlaps itself. */
 void ag_rule_as_strided(em_t *a) {
   em_x x = ag_arg(a, "self"), g = ag_g(a, 0), offset = ag_arg(a, "storage_offset"), where, flat;
   ag_type_t t = ag_type(a, x), storage = t;
@@ -152,5 +152,6 @@ void ag_rule_as_strided_scatter(em_t *a) {
   g = as_stored(a, ag_g(a, 0), order, t.rank);
   if (ag_needs(a, "src")) ag_set(a, "src", AG_OP(a, "as_strided", g, size, stride, offset));
   if (ag_needs(a, "self"))
-    ag_set(a, "self", as_seen(a, AG_OP(a, "as_strided_scatter", g, ag_zeros_like(a, src), size, stride, offset), order, &t));
+    ag_set(a, "self",
+           as_seen(a, AG_OP(a, "as_strided_scatter", g, ag_zeros_like(a, src), size, stride, offset), order, &t));
 }

@@ -9,12 +9,12 @@ uint64_t bc_attention_work(const bc_attention_t *a) { return 2 * (uint64_t)a->n_
 static float *at(bc_rows_t r, int64_t batch, int64_t head) { return r.data + batch * r.batch + head * r.head; }
 
 /* Row-major C = alpha op(A) op(B) + beta C on strided rows; empty products leave beta C. */
-static void gemm(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
-                 const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
+static void gemm(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
+                 int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
   if (m == 0 || n == 0) return;
-  bl_library()->cblas_sgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans,
-                            (int)m, (int)n, (int)k, alpha, a, (int)(lda > 0 ? lda : 1), b, (int)(ldb > 0 ? ldb : 1), beta, c,
-                            (int)(ldc > 0 ? ldc : 1));
+  bl_library()->cblas_sgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans,
+                            transpose_b ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, alpha, a,
+                            (int)(lda > 0 ? lda : 1), b, (int)(ldb > 0 ? ldb : 1), beta, c, (int)(ldc > 0 ? ldc : 1));
 }
 
 static void add_mask(const bc_attention_t *a, int64_t batch, int64_t head, float *s) {
@@ -55,8 +55,8 @@ void bc_attention_forward(const bc_attention_t *a, bc_rows_t o, int64_t begin, i
   for (int64_t unit = begin * share; unit < end * share; unit++) {
     int64_t b = unit / a->n_head, h = unit % a->n_head;
     probabilities(a, b, h, h / share, work);
-    gemm(0, 0, a->n_query, a->width_v, a->n_key, 1, work, a->n_key, at(a->v, b, h / share), a->v.position, 0, at(o, b, h),
-         o.position);
+    gemm(0, 0, a->n_query, a->width_v, a->n_key, 1, work, a->n_key, at(a->v, b, h / share), a->v.position, 0,
+         at(o, b, h), o.position);
   }
 }
 
@@ -65,15 +65,16 @@ static void softmax_gradient(const bc_attention_t *a, const float *p, float *dp)
   bc_softmax_backward(dp, p, a->n_query, a->n_key, dp);
 }
 
-void bc_attention_backward(const bc_attention_t *a, bc_rows_t go, bc_rows_t dq, bc_rows_t dk, bc_rows_t dv, int64_t begin,
-                         int64_t end, float *work) {
+void bc_attention_backward(const bc_attention_t *a, bc_rows_t go, bc_rows_t dq, bc_rows_t dk, bc_rows_t dv,
+                           int64_t begin, int64_t end, float *work) {
   int64_t share = a->n_head / a->n_head_kv;
   float *p = work, *dp = work + a->n_query * a->n_key;
   for (int64_t unit = begin * share; unit < end * share; unit++) {
     int64_t b = unit / a->n_head, h = unit % a->n_head, kv = h / share;
     float keep = h % share ? 1.0f : 0.0f; /* the first query head of a shared one overwrites, the others add */
     probabilities(a, b, h, kv, p);
-    gemm(1, 0, a->n_key, a->width_v, a->n_query, 1, p, a->n_key, at(go, b, h), go.position, keep, at(dv, b, kv), dv.position);
+    gemm(1, 0, a->n_key, a->width_v, a->n_query, 1, p, a->n_key, at(go, b, h), go.position, keep, at(dv, b, kv),
+         dv.position);
     gemm(0, 1, a->n_query, a->n_key, a->width_v, 1, at(go, b, h), go.position, at(a->v, b, kv), a->v.position, 0, dp,
          a->n_key);
     softmax_gradient(a, p, dp);

@@ -38,11 +38,13 @@ static void one(const bc_product_t *p, const char *a, const char *b, char *c) {
   blasint m = (blasint)(flip ? p->c.columns : p->c.rows), n = (blasint)(flip ? p->c.rows : p->c.columns);
   blasint k = (blasint)p->a.columns;
   if (p->dtype == AOT_F32)
-    bl_library()->cblas_sgemm(CblasRowMajor, tx, ty, m, n, k, (float)p->alpha, (const float *)(const void *)a, (blasint)x->ld,
-                (const float *)(const void *)b, (blasint)y->ld, (float)p->beta, (float *)(void *)c, (blasint)p->c.ld);
+    bl_library()->cblas_sgemm(CblasRowMajor, tx, ty, m, n, k, (float)p->alpha, (const float *)(const void *)a,
+                              (blasint)x->ld, (const float *)(const void *)b, (blasint)y->ld, (float)p->beta,
+                              (float *)(void *)c, (blasint)p->c.ld);
   else
     bl_library()->cblas_dgemm(CblasRowMajor, tx, ty, m, n, k, p->alpha, (const double *)(const void *)a, (blasint)x->ld,
-                (const double *)(const void *)b, (blasint)y->ld, p->beta, (double *)(void *)c, (blasint)p->c.ld);
+                              (const double *)(const void *)b, (blasint)y->ld, p->beta, (double *)(void *)c,
+                              (blasint)p->c.ld);
 }
 
 void bc_product(const bc_product_t *p, const void *a, const void *b, void *c) {

@@ -16,10 +16,20 @@
 
 extern char **environ;
 
-/* Contraction and vectorised reductions of maxima are allowed; reassociation, finite-only and reciprocal shortcuts are not. Vector
- * code for the rest of a row is not worth its compile time, a third of all. */
-static const char *const flags[] = {"-std=gnu11", "-O3", "--param", "vect-epilogues-nomask=0", "-march=native", "-fno-math-errno",
-                                    "-fno-trapping-math", "-fwrapv", "-ffp-contract=fast", "-fPIC", "-shared", "-w"};
+/* Contraction and vectorised reductions of maxima are allowed; reassociation, finite-only and reciprocal shortcuts are
+ * not. Vector code for the rest of a row is not worth its compile time, a third of all. */
+static const char *const flags[] = {"-std=gnu11",
+                                    "-O3",
+                                    "--param",
+                                    "vect-epilogues-nomask=0",
+                                    "-march=native",
+                                    "-fno-math-errno",
+                                    "-fno-trapping-math",
+                                    "-fwrapv",
+                                    "-ffp-contract=fast",
+                                    "-fPIC",
+                                    "-shared",
+                                    "-w"};
 enum { N_FLAGS = sizeof flags / sizeof flags[0], PATH_SIZE = 4096 };
 
 static char *copy_text(const char *s) {
@@ -57,8 +67,9 @@ void bc_cache_deinit(bc_cache_t *c) {
 
 /* ---- work in progress ---- */
 
-/* A folder of its own for every compile, under a lock for as long as it is in use: threads and processes never share a name, and
- * whoever can take the lock of a folder that a killed process left may remove it (the host does, see aot/ext/env.h). */
+/* A folder of its own for every compile, under a lock for as long as it is in use: threads and processes never share a
+ * name, and whoever can take the lock of a folder that a killed process left may remove it (the host does, see
+ * aot/ext/env.h). */
 typedef struct work {
   char path[PATH_SIZE];
   int lock;
@@ -66,7 +77,9 @@ typedef struct work {
 
 static const char *const work_files[] = {"unit.c", "unit.so", "output", "version"};
 
-static void path_in(const work_t *w, const char *name, char *out, size_t size) { snprintf(out, size, "%s/%s", w->path, name); }
+static void path_in(const work_t *w, const char *name, char *out, size_t size) {
+  snprintf(out, size, "%s/%s", w->path, name);
+}
 
 static void work_end(work_t *w) {
   char path[PATH_SIZE + 16];
@@ -88,11 +101,13 @@ static aot_status_t work_begin(const char *dir, work_t *w, bc_error_t *error) {
     w->lock = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (w->lock < 0) continue;
     flock(w->lock, LOCK_EX); /* a file system without locks: nobody can take it either */
-    if (fstat(w->lock, &locked) == 0 && stat(w->path, &named) == 0 && named.st_ino == locked.st_ino && named.st_dev == locked.st_dev)
+    if (fstat(w->lock, &locked) == 0 && stat(w->path, &named) == 0 && named.st_ino == locked.st_ino &&
+        named.st_dev == locked.st_dev)
       return AOT_OK;
     close(w->lock);
   }
-  return bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "generated code cannot be compiled in %.200s: %s", dir, strerror(errno));
+  return bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "generated code cannot be compiled in %.200s: %s", dir,
+                 strerror(errno));
 }
 
 /* ---- running the compiler ---- */
@@ -171,8 +186,8 @@ static int find_compiler(const char *name, char *path, size_t size, struct stat 
   return 0;
 }
 
-/* Where the folder keeps what this compiler's file, as it is now, has told of itself: asking it costs more than all the rest of a
- * start that finds its code. 0: there is no such file. */
+/* Where the folder keeps what this compiler's file, as it is now, has told of itself: asking it costs more than all the
+ * rest of a start that finds its code. 0: there is no such file. */
 static int version_path(const bc_cache_t *c, char *path, size_t size) {
   struct stat st;
   if (!find_compiler(c->compiler, path, size, &st)) return 0;
@@ -221,8 +236,9 @@ static aot_status_t identify(bc_cache_t *c, bc_error_t *error) {
 
 /* ---- units ---- */
 
-/* Ends every kept file, behind what the loader reads. The hash is of the bytes before and of the key, so that a file cut short,
- * changed or under another's name is found before it is loaded: the loader maps a file without checking it. */
+/* Ends every kept file, behind what the loader reads. The hash is of the bytes before and of the key, so that a file
+ * cut short, changed or under another's name is found before it is loaded: the loader maps a file without checking
+ * it. */
 typedef struct seal {
   char magic[8];
   XXH128_hash_t key, hash;
@@ -245,7 +261,8 @@ static char *read_file(const char *path, size_t *out_nbytes) {
   struct stat st;
   char *bytes = NULL;
   int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid()) bytes = malloc((size_t)st.st_size + 1);
+  if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid())
+    bytes = malloc((size_t)st.st_size + 1);
   size_t n = 0;
   for (ssize_t got = 1; bytes && n < (size_t)st.st_size && got > 0; n += got > 0 ? (size_t)got : 0)
     got = read(fd, bytes + n, (size_t)st.st_size - n);
@@ -268,7 +285,8 @@ static int is_sealed(const char *path, XXH128_hash_t key) {
   return same;
 }
 
-/* Sealed and on the disk before it gets its name: after a power failure a unit is whole or not there. 0, or errno tells. */
+/* Sealed and on the disk before it gets its name: after a power failure a unit is whole or not there. 0, or errno
+ * tells. */
 static int seal_file(const char *path, XXH128_hash_t key) {
   size_t nbytes;
   char *bytes = read_file(path, &nbytes);
@@ -280,9 +298,10 @@ static int seal_file(const char *path, XXH128_hash_t key) {
   return failed;
 }
 
-static aot_status_t compile_in(bc_cache_t *c, const work_t *w, const char *source, uint64_t nbytes, XXH128_hash_t key, const char *so,
-                               bc_error_t *error) {
-  char c_path[PATH_SIZE + 16], so_path[PATH_SIZE + 16], text[300], out_flag[] = "-o", math[] = "-lm", *argv[N_FLAGS + 6];
+static aot_status_t compile_in(bc_cache_t *c, const work_t *w, const char *source, uint64_t nbytes, XXH128_hash_t key,
+                               const char *so, bc_error_t *error) {
+  char c_path[PATH_SIZE + 16], so_path[PATH_SIZE + 16], text[300], out_flag[] = "-o", math[] = "-lm",
+                                                                   *argv[N_FLAGS + 6];
   int n = 0;
   path_in(w, "unit.c", c_path, sizeof c_path);
   path_in(w, "unit.so", so_path, sizeof so_path);
@@ -294,16 +313,19 @@ static aot_status_t compile_in(bc_cache_t *c, const work_t *w, const char *sourc
   argv[n++] = math;
   argv[n] = NULL;
   if (write_source(c_path, source, nbytes))
-    return bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "generated code cannot be written to %.200s: %s", c_path, strerror(errno));
+    return bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "generated code cannot be written to %.200s: %s", c_path,
+                   strerror(errno));
   int status = spawn_read(argv, w, text, sizeof text);
   if (status < 0) return no_compiler(c, error, strerror(errno));
-  if (status) return bc_fail(error, AOT_E_UNAVAILABLE, "compiler-failed", "%s fails on generated code: %s", c->compiler, text);
+  if (status)
+    return bc_fail(error, AOT_E_UNAVAILABLE, "compiler-failed", "%s fails on generated code: %s", c->compiler, text);
   if (seal_file(so_path, key) || rename(so_path, so))
     return bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "%.200s: %s", so, strerror(errno));
   return AOT_OK;
 }
 
-static aot_status_t compile(bc_cache_t *c, const char *source, uint64_t nbytes, XXH128_hash_t key, const char *so, bc_error_t *error) {
+static aot_status_t compile(bc_cache_t *c, const char *source, uint64_t nbytes, XXH128_hash_t key, const char *so,
+                            bc_error_t *error) {
   work_t w;
   AOT_TRY(work_begin(c->dir, &w, error));
   const aot_status_t status = compile_in(c, &w, source, nbytes, key, so, error);
@@ -324,8 +346,10 @@ aot_status_t bc_code_open(bc_cache_t *c, const char *source, uint64_t nbytes, vo
   if (!c->dir) AOT_TRY(make_private(c, error));
   AOT_TRY(identify(c, error));
   XXH128_hash_t key = XXH3_128bits_withSeed(source, (size_t)nbytes, c->identity);
-  int n = snprintf(so, sizeof so, "%s/cpu-%016llx%016llx.so", c->dir, (unsigned long long)key.high64, (unsigned long long)key.low64);
-  if (n < 0 || (size_t)n >= sizeof so) return bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "the cache folder's path is too long");
+  int n = snprintf(so, sizeof so, "%s/cpu-%016llx%016llx.so", c->dir, (unsigned long long)key.high64,
+                   (unsigned long long)key.low64);
+  if (n < 0 || (size_t)n >= sizeof so)
+    return bc_fail(error, AOT_E_UNAVAILABLE, "no-folder", "the cache folder's path is too long");
   *out_handle = is_sealed(so, key) ? dlopen(so, RTLD_NOW | RTLD_LOCAL) : NULL;
   if (*out_handle) {
     stats->n_hits++;
@@ -349,19 +373,19 @@ typedef struct opening {
     aot_status_t status;
     bc_code_stats_t stats;
     bc_error_t error;
-  } *results;
+  } * results;
 } opening_t;
 
 static void open_units(void *arg, int32_t part, int64_t begin, int64_t end) {
   const opening_t *o = arg;
   (void)part;
   for (int64_t k = begin; k < end; k++)
-    o->results[k].status = bc_code_open(o->cache, o->units[k].source, o->units[k].nbytes, &o->units[k].handle, &o->results[k].stats,
-                                        &o->results[k].error);
+    o->results[k].status = bc_code_open(o->cache, o->units[k].source, o->units[k].nbytes, &o->units[k].handle,
+                                        &o->results[k].stats, &o->results[k].error);
 }
 
-aot_status_t bc_code_open_all(bc_cache_t *c, bc_workers_t *workers, bc_code_unit_t *units, uint32_t n, bc_code_stats_t *stats,
-                              bc_error_t *error) {
+aot_status_t bc_code_open_all(bc_cache_t *c, bc_workers_t *workers, bc_code_unit_t *units, uint32_t n,
+                              bc_code_stats_t *stats, bc_error_t *error) {
   const double begin = now_ms();
   opening_t o = {c, units, calloc((size_t)n + 1, sizeof *o.results)};
   aot_status_t status = AOT_OK;

@@ -60,14 +60,18 @@ static void add_columns(const bc_conv_t *c, const float *work, float *gx) {
   int64_t row = 0, n = c->c_in / c->groups;
   for (int64_t k = 0; k < n; k++)
     for (int64_t kh = 0; kh < c->kernel[0]; kh++)
-      for (int64_t kw = 0; kw < c->kernel[1]; kw++) scatter(c, work + row++ * positions(c), kh, kw, gx + k * c->in[0] * c->in[1]);
+      for (int64_t kw = 0; kw < c->kernel[1]; kw++)
+        scatter(c, work + row++ * positions(c), kh, kw, gx + k * c->in[0] * c->in[1]);
 }
 
 /* Where image n and group g begin. */
-typedef struct place { int64_t x, w, y; } place_t;
+typedef struct place {
+  int64_t x, w, y;
+} place_t;
 static place_t place(const bc_conv_t *c, int64_t n, int64_t g) {
   int64_t ci = c->c_in / c->groups, co = c->c_out / c->groups;
-  return (place_t){(n * c->c_in + g * ci) * c->in[0] * c->in[1], g * co * window(c), (n * c->c_out + g * co) * positions(c)};
+  return (place_t){(n * c->c_in + g * ci) * c->in[0] * c->in[1], g * co * window(c),
+                   (n * c->c_out + g * co) * positions(c)};
 }
 
 void bc_conv_forward(const bc_conv_t *c, const float *x, const float *w, const float *b, float *y, float *work) {
@@ -78,14 +82,16 @@ void bc_conv_forward(const bc_conv_t *c, const float *x, const float *w, const f
     for (int64_t g = 0; g < c->groups; g++) {
       place_t at = place(c, n, g);
       const float *cols = columns(c, x + at.x, work);
-      bl_library()->cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, co, p, k, 1, w + at.w, k, cols, p, b ? 1 : 0, y + at.y, p);
+      bl_library()->cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, co, p, k, 1, w + at.w, k, cols, p, b ? 1 : 0,
+                                y + at.y, p);
     }
 }
 
 static void input_gradient(const bc_conv_t *c, const float *gy, const float *w, place_t at, float *gx, float *work) {
   blasint co = (blasint)(c->c_out / c->groups), p = (blasint)positions(c), k = (blasint)window(c);
   float *into = is_plain(c) ? gx + at.x : work;
-  bl_library()->cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, k, p, co, 1, w + at.w, k, gy + at.y, p, 0, into, p);
+  bl_library()->cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, k, p, co, 1, w + at.w, k, gy + at.y, p, 0, into,
+                            p);
   if (!is_plain(c)) add_columns(c, work, gx + at.x);
 }
 
@@ -100,8 +106,8 @@ static void bias_gradient(const bc_conv_t *c, const float *gy, float *gb) {
   }
 }
 
-void bc_conv_backward(const bc_conv_t *c, const float *gy, const float *x, const float *w, float *gx, float *gw, float *gb,
-                      float *work) {
+void bc_conv_backward(const bc_conv_t *c, const float *gy, const float *x, const float *w, float *gx, float *gw,
+                      float *gb, float *work) {
   blasint co = (blasint)(c->c_out / c->groups), p = (blasint)positions(c), k = (blasint)window(c);
   if (gx) memset(gx, 0, (size_t)(c->n_batch * c->c_in * c->in[0] * c->in[1]) * sizeof *gx);
   for (int64_t n = 0; n < c->n_batch; n++)
@@ -109,8 +115,8 @@ void bc_conv_backward(const bc_conv_t *c, const float *gy, const float *x, const
       place_t at = place(c, n, g);
       if (gw) {
         const float *cols = columns(c, x + at.x, work);
-        bl_library()->cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, co, k, p, 1, gy + at.y, p, cols, p, n ? 1 : 0,
-                                  gw + at.w, k);
+        bl_library()->cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, co, k, p, 1, gy + at.y, p, cols, p,
+                                  n ? 1 : 0, gw + at.w, k);
       }
       if (gx) input_gradient(c, gy, w, at, gx, work);
     }

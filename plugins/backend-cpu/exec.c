@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A unit of UNIT_NBYTES, its prelude included, keeps a compiler busy for a quarter of a second: small enough to divide, large enough
- * that reading the prelude does not matter. */
+/* A unit of UNIT_NBYTES, its prelude included, keeps a compiler busy for a quarter of a second: small enough to divide,
+ * large enough that reading the prelude does not matter. */
 enum { MAX_FORMS = 8, NAME_SIZE = 32, UNIT_NBYTES = 20000 };
 
 /* A graph at certain values of the symbols. */
@@ -23,7 +23,8 @@ typedef struct form {
 typedef struct runnable {
   int32_t kind;   /* of a segment: AOT_GRAPH_REGION */
   uint32_t graph; /* snapshot row */
-  uint32_t first_segment; /* of a graph that is cut: its parts are runnables that stand together; BC_NONE: it is whole */
+  /* of a graph that is cut: its parts are runnables that stand together; BC_NONE: it is whole */
+  uint32_t first_segment;
   form_t forms[MAX_FORMS];
 } runnable_t;
 
@@ -66,7 +67,7 @@ static aot_status_t want_function(void *self, const char *name, const char *text
     if (strcmp(p->names[k], name) == 0) return AOT_OK;
   if (p->n_names == p->name_capacity) {
     uint32_t capacity = p->name_capacity ? 2 * p->name_capacity : 64;
-    char (*grown)[NAME_SIZE] = realloc(p->names, capacity * sizeof *grown);
+    char(*grown)[NAME_SIZE] = realloc(p->names, capacity * sizeof *grown);
     if (!grown) return AOT_E_EXHAUSTED;
     p->names = grown;
     p->name_capacity = capacity;
@@ -102,7 +103,8 @@ static aot_status_t compile_missing(bc_program_t *p, bc_error_t *out_warning, bc
     free(units);
     return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for generated code");
   }
-  for (uint32_t k = 0; k < p->n_missing; k++) units[k] = (bc_code_unit_t){.source = p->missing[k].data, .nbytes = p->missing[k].size};
+  for (uint32_t k = 0; k < p->n_missing; k++)
+    units[k] = (bc_code_unit_t){.source = p->missing[k].data, .nbytes = p->missing[k].size};
   p->cannot_compile = bc_code_open_all(p->cache, p->workers, units, p->n_missing, &p->code, out_warning) != AOT_OK;
   for (uint32_t k = 0; k < p->n_missing && !p->cannot_compile; k++) p->modules[p->n_modules++] = units[k].handle;
   if (!p->cannot_compile) p->n_functions += p->n_names;
@@ -154,7 +156,8 @@ static aot_status_t form_init(bc_program_t *p, runnable_t *g, form_t *f, const i
 static form_t *form_find(bc_program_t *p, runnable_t *g, const int64_t *symbols) {
   for (int k = 0; k < MAX_FORMS; k++) {
     form_t *f = &g->forms[k];
-    if (f->symbols && (p->s->symbols.count == 0 || memcmp(f->symbols, symbols, p->s->symbols.count * sizeof *symbols) == 0)) {
+    if (f->symbols &&
+        (p->s->symbols.count == 0 || memcmp(f->symbols, symbols, p->s->symbols.count * sizeof *symbols) == 0)) {
       f->last_used = p->clock++;
       return f;
     }
@@ -175,7 +178,9 @@ static form_t *form_slot(runnable_t *g) {
 
 /* ---- the program ---- */
 
-static int is_run(int32_t kind) { return kind == AOT_GRAPH_FORWARD || kind == AOT_GRAPH_BACKWARD || kind == AOT_GRAPH_UPDATE || kind == AOT_GRAPH_STEP; }
+static int is_run(int32_t kind) {
+  return kind == AOT_GRAPH_FORWARD || kind == AOT_GRAPH_BACKWARD || kind == AOT_GRAPH_UPDATE || kind == AOT_GRAPH_STEP;
+}
 
 static runnable_t *add_runnable(bc_program_t *p, int32_t kind, uint32_t graph) {
   runnable_t *g = &p->graphs[p->n_graphs++];
@@ -194,12 +199,14 @@ static aot_status_t list_graphs(bc_program_t *p, bc_error_t *error) {
     if (!is_run(g[i].kind)) continue;
     runnable_t *whole = add_runnable(p, g[i].kind, i);
     if (p->cut.n_parts_of[i]) whole->first_segment = p->n_graphs;
-    for (uint32_t k = 0; k < p->cut.n_parts_of[i]; k++) add_runnable(p, AOT_GRAPH_REGION, p->cut.parts[p->cut.first_part[i] + k].graph);
+    for (uint32_t k = 0; k < p->cut.n_parts_of[i]; k++)
+      add_runnable(p, AOT_GRAPH_REGION, p->cut.parts[p->cut.first_part[i] + k].graph);
   }
   return AOT_OK;
 }
 
-static aot_status_t prepare_custom(bc_program_t *p, const aot_snapshot_t *s, const cu_world_t *world, bc_error_t *error) {
+static aot_status_t prepare_custom(bc_program_t *p, const aot_snapshot_t *s, const cu_world_t *world,
+                                   bc_error_t *error) {
   cu_error_t why;
   const aot_status_t status = cu_prepare(world, s, &p->custom, &why);
   if (status == AOT_OK) return AOT_OK;
@@ -216,7 +223,8 @@ static aot_status_t prepare(bc_program_t *p, const int64_t *hints, bc_error_t *o
     memset(&probe, 0, sizeof probe);
     aot_status_t status = schedule(p, &p->graphs[i], &probe, hints, error);
     bc_schedule_deinit(&probe.schedule);
-    if (status != AOT_OK && g->kind != AOT_GRAPH_REGION) return status; /* hints of sizes that a run tells may contradict each other */
+    /* hints of sizes that a run tells may contradict each other */
+    if (status != AOT_OK && g->kind != AOT_GRAPH_REGION) return status;
   }
   if (p->n_names) AOT_TRY(compile_missing(p, out_warning, error));
   for (uint32_t i = 0; i < p->n_graphs; i++)
@@ -270,7 +278,8 @@ void bc_program_destroy(bc_program_t *p) {
 /* ---- a run ---- */
 
 /* The caller's tensor has the port's geometry and reaches no further than its storage. */
-static aot_status_t check_port(const bc_port_t *port, const aot_tensor_t *t, const char *what, uint32_t i, bc_error_t *error) {
+static aot_status_t check_port(const bc_port_t *port, const aot_tensor_t *t, const char *what, uint32_t i,
+                               bc_error_t *error) {
   const bc_tensor_t *type = &port->type;
   int same = t->dtype == type->dtype && t->rank == type->rank;
   int64_t last = t->offset;
@@ -280,8 +289,10 @@ static aot_status_t check_port(const bc_port_t *port, const aot_tensor_t *t, con
   }
   for (int32_t d = 0; same && d < type->rank; d++)
     if (t->sizes[d] == 0) return AOT_OK;
-  if (!same) return bc_fail(error, AOT_E_INVALID, "bad-tensor", "%s %u is not what the graph was compiled for: dtype %s, rank %d", what, i,
-                            aot_dtype_name(t->dtype), t->rank);
+  if (!same)
+    return bc_fail(error, AOT_E_INVALID, "bad-tensor",
+                   "%s %u is not what the graph was compiled for: dtype %s, rank %d", what, i, aot_dtype_name(t->dtype),
+                   t->rank);
   if (!t->data || t->offset < 0 || (uint64_t)(last + 1) * aot_dtype_size(t->dtype) > t->nbytes)
     return bc_fail(error, AOT_E_INVALID, "bad-tensor", "%s %u reaches outside its storage of %llu bytes", what, i,
                    (unsigned long long)t->nbytes);
@@ -293,8 +304,8 @@ static char *port_base(const bc_port_t *port, const aot_tensor_t *t) {
   return (char *)t->data + (t->offset - port->type.offset) * (int64_t)aot_dtype_size(t->dtype);
 }
 
-static aot_status_t bind_ports(form_t *f, const bc_port_t *ports, uint32_t n, const aot_tensor_t *tensors, const char *what,
-                               bc_error_t *error) {
+static aot_status_t bind_ports(form_t *f, const bc_port_t *ports, uint32_t n, const aot_tensor_t *tensors,
+                               const char *what, bc_error_t *error) {
   for (uint32_t i = 0; i < n; i++) {
     if (!ports[i].type.dtype) continue;
     AOT_TRY(check_port(&ports[i], &tensors[i], what, i, error));
@@ -325,13 +336,15 @@ static aot_status_t find_arena(bc_program_t *p, uint64_t nbytes, const hc_run_t 
     free(p->arena);
     p->arena = *out = aligned_alloc(BC_ALIGN, (size_t)rounded);
     p->own_nbytes = *out ? rounded : 0;
-    if (!*out) return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for %llu bytes of intermediates", (unsigned long long)rounded);
+    if (!*out)
+      return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for %llu bytes of intermediates",
+                     (unsigned long long)rounded);
   }
   return AOT_OK;
 }
 
-static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inputs, const aot_tensor_t *outputs, const hc_run_t *run,
-                             bc_error_t *error) {
+static aot_status_t run_form(bc_program_t *p, form_t *f, const aot_tensor_t *inputs, const aot_tensor_t *outputs,
+                             const hc_run_t *run, bc_error_t *error) {
   const bc_schedule_t *s = &f->schedule;
   uint32_t next = 0;
   char *arena;
@@ -380,7 +393,8 @@ static aot_status_t open_outputs(const call_t *c, const sn_known *known, uint32_
   return AOT_OK;
 }
 
-static aot_status_t run_part(bc_program_t *p, runnable_t *segment, int is_last, bc_live_t *live, const call_t *c, bc_error_t *error) {
+static aot_status_t run_part(bc_program_t *p, runnable_t *segment, int is_last, bc_live_t *live, const call_t *c,
+                             bc_error_t *error) {
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs) + segment->graph;
   form_t *f;
   AOT_TRY(find_form(p, segment, live->known.symbols, &f, error));
@@ -394,7 +408,8 @@ static aot_status_t run_part(bc_program_t *p, runnable_t *segment, int is_last, 
   return run_form(p, f, c->in, c->out, NULL, error);
 }
 
-static aot_status_t run_parts(bc_program_t *p, const runnable_t *g, bc_live_t *live, const call_t *c, bc_error_t *error) {
+static aot_status_t run_parts(bc_program_t *p, const runnable_t *g, bc_live_t *live, const call_t *c,
+                              bc_error_t *error) {
   const bc_part_t *parts = p->cut.parts + p->cut.first_part[g->graph];
   const uint32_t n = p->cut.n_parts_of[g->graph];
   AOT_TRY(bc_live_inputs(live, g->graph, c->inputs, error));
@@ -423,7 +438,8 @@ static aot_status_t run_cut(bc_program_t *p, const runnable_t *g, const hc_run_t
   call_t c = {run->inputs, run->outputs, run->open, calloc(n, sizeof *c.in), calloc(n, sizeof *c.out)};
   bc_live_t live;
   aot_status_t status = bc_live_init(&live, &p->cut, run->symbols, run->n_symbols, error);
-  if (status == AOT_OK && !(c.in && c.out)) status = bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a run");
+  if (status == AOT_OK && !(c.in && c.out))
+    status = bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for a run");
   if (status == AOT_OK) status = run_parts(p, g, &live, &c, error);
   bc_live_deinit(&live);
   free(c.in);
@@ -432,14 +448,16 @@ static aot_status_t run_cut(bc_program_t *p, const runnable_t *g, const hc_run_t
 }
 
 /* The graph, and that there is a number for each of its symbols. */
-static aot_status_t find_graph(bc_program_t *p, int32_t kind, uint32_t number, uint64_t n_symbols, runnable_t **out, bc_error_t *error) {
+static aot_status_t find_graph(bc_program_t *p, int32_t kind, uint32_t number, uint64_t n_symbols, runnable_t **out,
+                               bc_error_t *error) {
   *out = NULL;
   error->node = AOT_NO_ID;
   for (uint32_t i = 0; i < p->n_graphs && !*out; i++)
     if (is_run(kind) && p->graphs[i].kind == kind && number-- == 0) *out = &p->graphs[i];
   if (!*out) return bc_fail(error, AOT_E_NOT_FOUND, "no-graph", "the program has no graph of kind %d", kind);
   if (n_symbols < p->s->symbols.count)
-    return bc_fail(error, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols", (unsigned long long)n_symbols, p->s->symbols.count);
+    return bc_fail(error, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols",
+                   (unsigned long long)n_symbols, p->s->symbols.count);
   return AOT_OK;
 }
 
@@ -461,7 +479,8 @@ aot_status_t bc_program_run(bc_program_t *p, const hc_run_t *run, bc_error_t *er
   const aot_snap_graph_t *row = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs) + g->graph;
   if (run->n_inputs != row->n_inputs || run->n_outputs != row->n_outputs)
     return bc_fail(error, AOT_E_INVALID, "bad-call", "%llu inputs and %llu outputs for a graph with %u and %u",
-                   (unsigned long long)run->n_inputs, (unsigned long long)run->n_outputs, row->n_inputs, row->n_outputs);
+                   (unsigned long long)run->n_inputs, (unsigned long long)run->n_outputs, row->n_inputs,
+                   row->n_outputs);
   if (g->first_segment != BC_NONE) return run_cut(p, g, run, error);
   AOT_TRY(find_form(p, g, run->symbols, &f, error));
   return run_form(p, f, run->inputs, run->outputs, run, error);
@@ -475,7 +494,8 @@ bc_program_stats_t bc_program_stats(const bc_program_t *p) {
   for (uint32_t i = 0; i < p->n_graphs; i++) {
     const form_t *newest = NULL;
     for (int k = 0; k < MAX_FORMS; k++)
-      if (p->graphs[i].forms[k].symbols && (!newest || p->graphs[i].forms[k].last_used > newest->last_used)) newest = &p->graphs[i].forms[k];
+      if (p->graphs[i].forms[k].symbols && (!newest || p->graphs[i].forms[k].last_used > newest->last_used))
+        newest = &p->graphs[i].forms[k];
     if (!newest) continue;
     out.n_steps += newest->schedule.n_steps;
     out.n_groups += newest->schedule.n_groups;

@@ -52,7 +52,8 @@ static aot_status_t hold(bc_live_t *l, uint32_t value, const rk_tensor *t, bc_er
   v->own = aligned_alloc(BC_ALIGN, ((size_t)v->t.nbytes + BC_ALIGN) / BC_ALIGN * BC_ALIGN);
   v->t.data = v->own;
   return v->own ? AOT_OK
-                : bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for %llu bytes of a value", (unsigned long long)v->t.nbytes);
+                : bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for %llu bytes of a value",
+                          (unsigned long long)v->t.nbytes);
 }
 
 aot_status_t bc_live_inputs(bc_live_t *l, uint32_t graph, const aot_tensor_t *inputs, bc_error_t *error) {
@@ -63,9 +64,11 @@ aot_status_t bc_live_inputs(bc_live_t *l, uint32_t graph, const aot_tensor_t *in
     const aot_tensor_t *in = &inputs[i];
     if (ports[i].value == AOT_NO_ID || !in->data || in->rank < 0) continue;
     if (values[ports[i].value].kind != AOT_TYPE_TENSOR && values[ports[i].value].kind != AOT_TYPE_SYMFLOAT) continue;
-    if (in->rank > AOT_MAX_RANK) return bc_fail(error, AOT_E_INVALID, "bad-tensor", "input %u has rank %d", i, in->rank);
+    if (in->rank > AOT_MAX_RANK)
+      return bc_fail(error, AOT_E_INVALID, "bad-tensor", "input %u has rank %d", i, in->rank);
     rk_tensor *t = &l->values[ports[i].value].t;
-    *t = (rk_tensor){.data = in->data, .nbytes = in->nbytes, .dtype = in->dtype, .rank = in->rank, .offset = in->offset};
+    *t =
+        (rk_tensor){.data = in->data, .nbytes = in->nbytes, .dtype = in->dtype, .rank = in->rank, .offset = in->offset};
     memcpy(t->sizes, in->sizes, (size_t)in->rank * sizeof *in->sizes);
     memcpy(t->strides, in->strides, (size_t)in->rank * sizeof *in->strides);
   }
@@ -91,8 +94,15 @@ void bc_live_tensors(const bc_live_t *l, uint32_t port_begin, uint32_t n, aot_te
     if (ports[i].value == AOT_NO_ID) continue;
     const rk_tensor *t = &l->values[ports[i].value].t;
     if (t->dtype)
-      out[i] = (aot_tensor_t){.data = t->data, .nbytes = t->nbytes, .dtype = t->dtype, .rank = t->rank, .offset = t->offset,
-                              .sizes = t->sizes, .strides = t->strides};
+      out[i] = (aot_tensor_t){
+          .data = t->data,
+          .nbytes = t->nbytes,
+          .dtype = t->dtype,
+          .rank = t->rank,
+          .offset = t->offset,
+          .sizes = t->sizes,
+          .strides = t->strides,
+      };
   }
 }
 
@@ -122,10 +132,12 @@ static aot_status_t value_arg(const bc_live_t *l, uint32_t value, rk_arg *out, b
     *out = rk_arg_of_tensor(NULL);
   } else if (v->kind == AOT_TYPE_SYMINT || v->kind == AOT_TYPE_SYMBOOL) {
     const int64_t number = sn_dim(v->expr, l->known.exprs);
-    if (number == SN_NO_VALUE) return bc_fail(error, AOT_E_RANGE, "no-value", "value %%%u has no value with these inputs", v->id);
+    if (number == SN_NO_VALUE)
+      return bc_fail(error, AOT_E_RANGE, "no-value", "value %%%u has no value with these inputs", v->id);
     *out = v->kind == AOT_TYPE_SYMBOOL ? rk_arg_of_bool(number != 0) : rk_arg_of_int(number);
   } else {
-    if (!l->values[value].t.dtype) return bc_fail(error, AOT_E_INTERNAL, "internal", "value %%%u is read where it has none", v->id);
+    if (!l->values[value].t.dtype)
+      return bc_fail(error, AOT_E_INTERNAL, "internal", "value %%%u is read where it has none", v->id);
     const rk_tensor *t = &l->values[value].t;
     double number = 0;
     if (v->kind == AOT_TYPE_SYMFLOAT) memcpy(&number, t->data, sizeof number);
@@ -134,7 +146,8 @@ static aot_status_t value_arg(const bc_live_t *l, uint32_t value, rk_arg *out, b
   return AOT_OK;
 }
 
-static aot_status_t list_arg(const bc_live_t *l, const aot_snap_arg_t *a, arguments_t *all, rk_arg *out, bc_error_t *error) {
+static aot_status_t list_arg(const bc_live_t *l, const aot_snap_arg_t *a, arguments_t *all, rk_arg *out,
+                             bc_error_t *error) {
   const uint32_t *rows = AOT_SNAP_ROWS(l->cut->s, uint32_t, operands) + a->i;
   uint32_t n_numbers = 0;
   out->u.tensors = all->tensors + all->n_tensors;
@@ -156,7 +169,8 @@ static void ints_arg(const bc_live_t *l, const aot_snap_arg_t *a, arguments_t *a
   for (uint32_t k = 0; k < a->n; k++) all->ints[all->n_ints++] = sn_dim(ints[k], l->known.exprs);
 }
 
-static aot_status_t read_arg(const bc_live_t *l, const aot_snap_arg_t *a, arguments_t *all, rk_arg *out, bc_error_t *error) {
+static aot_status_t read_arg(const bc_live_t *l, const aot_snap_arg_t *a, arguments_t *all, rk_arg *out,
+                             bc_error_t *error) {
   *out = (rk_arg){.kind = a->kind, .n = a->n};
   switch (a->kind) {
     case AOT_ARG_VALUE: return value_arg(l, (uint32_t)a->i, out, error);
@@ -165,7 +179,8 @@ static aot_status_t read_arg(const bc_live_t *l, const aot_snap_arg_t *a, argume
     case AOT_ARG_BOOLS: ints_arg(l, a, all, out); break;
     case AOT_ARG_INT:
       out->u.i = sn_dim(a->i, l->known.exprs);
-      if (out->u.i == SN_NO_VALUE) return bc_fail(error, AOT_E_RANGE, "no-value", "an argument has no value with these inputs");
+      if (out->u.i == SN_NO_VALUE)
+        return bc_fail(error, AOT_E_RANGE, "no-value", "an argument has no value with these inputs");
       break;
     case AOT_ARG_FLOAT: memcpy(&out->u.f, &a->i, sizeof a->i); break;
     case AOT_ARG_FLOATS: out->u.floats = AOT_SNAP_ROWS(l->cut->s, double, floats) + (a->n ? a->i : 0); break;
@@ -175,7 +190,8 @@ static aot_status_t read_arg(const bc_live_t *l, const aot_snap_arg_t *a, argume
   return AOT_OK;
 }
 
-static aot_status_t read_arguments(const bc_live_t *l, const aot_snap_node_t *node, arguments_t *all, bc_error_t *error) {
+static aot_status_t read_arguments(const bc_live_t *l, const aot_snap_node_t *node, arguments_t *all,
+                                   bc_error_t *error) {
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(l->cut->s, aot_snap_arg_t, args) + node->arg_begin;
   size_t n_items = 1;
   for (uint32_t k = 0; k < node->n_args; k++) n_items += args[k].n;
@@ -226,7 +242,8 @@ static int declared(const bc_live_t *l, uint32_t value, rk_tensor *out) {
   const int64_t *dims = AOT_SNAP_ROWS(l->cut->s, int64_t, ints) + v->dims;
   int open = 0;
   memset(out, 0, sizeof *out);
-  if (v->kind == AOT_TYPE_SYMINT || v->kind == AOT_TYPE_SYMBOOL) out->dtype = v->kind == AOT_TYPE_SYMINT ? AOT_I64 : AOT_BOOL;
+  if (v->kind == AOT_TYPE_SYMINT || v->kind == AOT_TYPE_SYMBOOL)
+    out->dtype = v->kind == AOT_TYPE_SYMINT ? AOT_I64 : AOT_BOOL;
   if (v->kind != AOT_TYPE_TENSOR) return 0;
   out->dtype = v->dtype;
   out->rank = v->rank;
@@ -241,14 +258,15 @@ static int declared(const bc_live_t *l, uint32_t value, rk_tensor *out) {
   return open;
 }
 
-static aot_status_t call_kernel(const rk_kernel *kernel, const arguments_t *all, uint32_t n_args, const int *open, results_t *results,
-                                bc_error_t *error) {
+static aot_status_t call_kernel(const rk_kernel *kernel, const arguments_t *all, uint32_t n_args, const int *open,
+                                results_t *results, bc_error_t *error) {
   rk_call call = {all->args, n_args, results->at, results->n};
   const rk_caller caller = {.self = results, .place = place};
   rk_error why;
   if (rk_is_view(kernel)) {
     const aot_status_t status = rk_view(kernel, &call, &why); /* results look into their operand */
-    if (status != AOT_E_UNIMPLEMENTED) return status == AOT_OK ? AOT_OK : bc_fail(error, status, "bad-view", "%s", why.text);
+    if (status != AOT_E_UNIMPLEMENTED)
+      return status == AOT_OK ? AOT_OK : bc_fail(error, status, "bad-view", "%s", why.text);
   }
   for (uint32_t r = 0; r < results->n; r++) {
     if (open[r] && !rk_gives_sizes(kernel))
@@ -273,7 +291,8 @@ static aot_status_t learn(bc_live_t *l, uint32_t begin, const results_t *results
       if (v->kind == AOT_TYPE_SYMBOOL) number = *(const uint8_t *)t->data != 0;
       else if (v->kind == AOT_TYPE_SYMINT) memcpy(&number, t->data, sizeof number);
       const int64_t *is = v->kind == AOT_TYPE_TENSOR ? t->sizes : &number;
-      const aot_status_t status = checking ? sn_agree(&l->known, begin + r, is, &why) : sn_learn(&l->known, begin + r, is, &why);
+      const aot_status_t status =
+          checking ? sn_agree(&l->known, begin + r, is, &why) : sn_learn(&l->known, begin + r, is, &why);
       if (status != AOT_OK) return bc_fail(error, status, "bad-size", "%s", why.text);
     }
   return AOT_OK;
@@ -291,9 +310,10 @@ static aot_status_t keep_results(bc_live_t *l, uint32_t begin, const results_t *
   return AOT_OK;
 }
 
-static aot_status_t run_birth(bc_live_t *l, const aot_snap_node_t *node, arguments_t *all, results_t *results, int *open,
-                              bc_error_t *error) {
-  const rk_kernel *kernel = rk_find(aot_snap_text(l->cut->s, AOT_SNAP_ROWS(l->cut->s, aot_snap_op_t, ops)[node->op].name));
+static aot_status_t run_birth(bc_live_t *l, const aot_snap_node_t *node, arguments_t *all, results_t *results,
+                              int *open, bc_error_t *error) {
+  const rk_kernel *kernel =
+      rk_find(aot_snap_text(l->cut->s, AOT_SNAP_ROWS(l->cut->s, aot_snap_op_t, ops)[node->op].name));
   if (!kernel) return bc_fail(error, AOT_E_UNIMPLEMENTED, "no-kernel", "the operator that tells a size has no kernel");
   AOT_TRY(read_arguments(l, node, all, error));
   for (uint32_t r = 0; r < results->n; r++) open[r] = declared(l, node->result_begin + r, &results->at[r]);
@@ -308,7 +328,8 @@ aot_status_t bc_live_birth(bc_live_t *l, uint32_t row, bc_error_t *error) {
   arguments_t all = {0};
   results_t results = {calloc(n, sizeof *results.at), calloc(n, sizeof *results.own), node->n_results};
   int *open = calloc(n, sizeof *open);
-  const aot_status_t status = results.at && results.own && open ? run_birth(l, node, &all, &results, open, error) : no_memory(error);
+  const aot_status_t status =
+      results.at && results.own && open ? run_birth(l, node, &all, &results, open, error) : no_memory(error);
   for (uint32_t r = 0; results.own && r < node->n_results; r++) free(results.own[r]);
   free(results.at);
   free(results.own);

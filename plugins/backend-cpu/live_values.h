@@ -1,4 +1,5 @@
-/* A run of a program that was cut (program_parts.h): values that stand between its parts, and the nodes that tell sizes. */
+/* A run of a program that was cut (program_parts.h): values that stand between its parts, and the nodes that tell
+ * sizes. */
 #ifndef BC_LIVE_VALUES_H
 #define BC_LIVE_VALUES_H
 

@@ -45,7 +45,9 @@ void bc_pool_deinit(bc_pool_t *p) {
   }
 }
 
-static aot_status_t no_memory(bc_build_t *b) { return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule"); }
+static aot_status_t no_memory(bc_build_t *b) {
+  return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+}
 
 /* ---- arguments ---- */
 
@@ -66,7 +68,8 @@ int64_t bc_arg_int(const bc_build_t *b, uint32_t k, int64_t preset) {
     case AOT_ARG_NONE: return preset;
     case AOT_ARG_FLOAT: return (int64_t)float_of(a->i);
     case AOT_ARG_INT: return bc_dim(b, a->i);
-    case AOT_ARG_VALUE: return bc_value(b, (uint32_t)a->i)->kind == AOT_TYPE_TENSOR ? preset : bc_value(b, (uint32_t)a->i)->number;
+    case AOT_ARG_VALUE:
+      return bc_value(b, (uint32_t)a->i)->kind == AOT_TYPE_TENSOR ? preset : bc_value(b, (uint32_t)a->i)->number;
     default: return a->i;
   }
 }
@@ -186,8 +189,14 @@ aot_status_t bc_new_tensor(bc_build_t *b, bc_tensor_t *t) {
     s->storage_capacity = capacity;
   }
   t->storage = s->n_storages;
-  s->storages[s->n_storages++] = (bc_storage_t){.kind = BC_ARENA, .nbytes = bc_extent(t), .first = BC_NONE, .last = BC_NONE, .last_apart = BC_NONE,
-                                                   .value = AOT_NO_ID};
+  s->storages[s->n_storages++] = (bc_storage_t){
+      .kind = BC_ARENA,
+      .nbytes = bc_extent(t),
+      .first = BC_NONE,
+      .last = BC_NONE,
+      .last_apart = BC_NONE,
+      .value = AOT_NO_ID,
+  };
   return AOT_OK;
 }
 
@@ -280,8 +289,8 @@ typedef struct copy_step {
   int32_t rank;       /* merged dimensions of a copy without conversion */
   int64_t width;      /* bytes an element; 0: converts */
   int64_t sizes[AOT_MAX_RANK], dst_strides[AOT_MAX_RANK], src_strides[AOT_MAX_RANK]; /* elements */
-  bc_ref_t counter;           /* BC_NONE: none */
-  int64_t dst_move, src_move; /* bytes a count */
+  bc_ref_t counter;                                                                  /* BC_NONE: none */
+  int64_t dst_move, src_move;                                                        /* bytes a count */
 } copy_step_t;
 
 #define COPY_INNER(type)                                                                                               \
@@ -344,10 +353,12 @@ static void merge_copy(copy_step_t *p, const bc_tensor_t *dst, const bc_tensor_t
   p->rank = r;
 }
 
-aot_status_t bc_copy(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src) { return bc_copy_moving(b, dst, 0, src, 0, NULL); }
+aot_status_t bc_copy(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src) {
+  return bc_copy_moving(b, dst, 0, src, 0, NULL);
+}
 
-aot_status_t bc_copy_moving(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step, const bc_tensor_t *src, int64_t src_step,
-                            const bc_tensor_t *counter) {
+aot_status_t bc_copy_moving(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step, const bc_tensor_t *src,
+                            int64_t src_step, const bc_tensor_t *counter) {
   copy_step_t *p;
   if (bc_numel(dst) == 0) return AOT_OK;
   BC_STEP(b, run_copy, p);
@@ -385,9 +396,10 @@ aot_status_t bc_fill_zero(bc_build_t *b, const bc_tensor_t *dst) {
 
 static bc_lower_fn find_lowering(aot_str_t op) {
   static const bc_lowering_table_t *const tables[] = {
-      &bc_lowerings_matmul, &bc_lowerings_norm,      &bc_lowerings_softmax, &bc_lowerings_attention, &bc_lowerings_reduce,
-      &bc_lowerings_conv,   &bc_lowerings_embedding, &bc_lowerings_pool,    &bc_lowerings_batch_norm,
-      &bc_lowerings_movement, &bc_lowerings_cond,    &bc_lowerings_loop,    &bc_lowerings_regions};
+      &bc_lowerings_matmul,     &bc_lowerings_norm,     &bc_lowerings_softmax,   &bc_lowerings_attention,
+      &bc_lowerings_reduce,     &bc_lowerings_conv,     &bc_lowerings_embedding, &bc_lowerings_pool,
+      &bc_lowerings_batch_norm, &bc_lowerings_movement, &bc_lowerings_cond,      &bc_lowerings_loop,
+      &bc_lowerings_regions};
   for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
     for (uint32_t r = 0; r < tables[t]->n_rows; r++)
       if (aot_str_eq(aot_str(tables[t]->rows[r].op), op)) return tables[t]->rows[r].lower;

@@ -29,22 +29,24 @@ typedef struct bc_build {
   int64_t *exprs;              /* values of the shape environment's expressions */
   bc_value_t *values;          /* by value row, less value_begin */
   uint32_t value_begin, n_values;
-  const uint32_t *group;       /* by node of the graph: last member of its group */
-  uint8_t *regions;            /* by node of the graph: its part in a sum of regions (lower_regions.c) */
-  uint32_t *n_uses;            /* by value, as values: operands and outputs that read it */
-  uint32_t *home;              /* by output of a step: the input in whose memory it is to lie; BC_NONE: none. NULL: no step */
-  uint32_t *goes_home;         /* by value, as values: the home, counted from 1, of the output that is this value; 0: none */
+  const uint32_t *group; /* by node of the graph: last member of its group */
+  uint8_t *regions;      /* by node of the graph: its part in a sum of regions (lower_regions.c) */
+  uint32_t *n_uses;      /* by value, as values: operands and outputs that read it */
+  /* by output of a step: the input in whose memory it is to lie; BC_NONE: none. NULL: no step */
+  uint32_t *home;
+  /* by value, as values: the home, counted from 1, of the output that is this value; 0: none */
+  uint32_t *goes_home;
   const bc_machine_t *machine;
-  bc_pool_t *pool;             /* the schedule's */
+  bc_pool_t *pool; /* the schedule's */
   bc_error_t *error;
-  uint32_t depth, n_regions;   /* regions that are being lowered, and that have been */
+  uint32_t depth, n_regions; /* regions that are being lowered, and that have been */
 } bc_build_t;
 
 static inline int64_t bc_dim(const bc_build_t *b, int64_t dim) { return sn_dim(dim, b->exprs); }
 
-/* A lowering trusts no declared type: where operands and results do not fit each other it declines, and the reference kernel
- * says what is wrong. AOT_OK: done, every result is bound. BC_DECLINED: not in this form; the reference kernel takes it. Anything else
- * is a failure with its text in b->error. */
+/* A lowering trusts no declared type: where operands and results do not fit each other it declines, and the reference
+ * kernel says what is wrong. AOT_OK: done, every result is bound. BC_DECLINED: not in this form; the reference kernel
+ * takes it. Anything else is a failure with its text in b->error. */
 #define BC_DECLINED (-1)
 typedef aot_status_t (*bc_lower_fn)(bc_build_t *b);
 typedef struct bc_lowering {
@@ -55,7 +57,8 @@ typedef struct bc_lowering_table {
   const bc_lowering_t *rows;
   uint32_t n_rows;
 } bc_lowering_table_t;
-#define BC_TABLE(rows) {rows, (uint32_t)(sizeof(rows) / sizeof(rows)[0])}
+#define BC_TABLE(rows)                                                                                                 \
+  { rows, (uint32_t)(sizeof(rows) / sizeof(rows)[0]) }
 extern const bc_lowering_table_t bc_lowerings_matmul, bc_lowerings_norm, bc_lowerings_softmax, bc_lowerings_attention,
     bc_lowerings_reduce, bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool,
     bc_lowerings_movement, bc_lowerings_cond, bc_lowerings_loop, bc_lowerings_regions;
@@ -66,7 +69,8 @@ static inline const bc_op_t *bc_op(const bc_build_t *b) { return &b->ops[b->node
 const aot_snap_arg_t *bc_arg(const bc_build_t *b, uint32_t k); /* a NONE argument past the end */
 int64_t bc_arg_int(const bc_build_t *b, uint32_t k, int64_t preset);
 double bc_arg_float(const bc_build_t *b, uint32_t k, double preset);
-uint32_t bc_arg_ints(const bc_build_t *b, uint32_t k, int64_t *out, uint32_t capacity); /* a number counts as a list of one */
+/* a number counts as a list of one */
+uint32_t bc_arg_ints(const bc_build_t *b, uint32_t k, int64_t *out, uint32_t capacity);
 const bc_tensor_t *bc_arg_tensor(const bc_build_t *b, uint32_t k); /* NULL: absent or no tensor */
 bc_value_t *bc_value(const bc_build_t *b, uint32_t row);
 const bc_tensor_t *bc_type(const bc_build_t *b, uint32_t result); /* the node's result as declared; dtype 0: none */
@@ -75,18 +79,18 @@ const bc_tensor_t *bc_type(const bc_build_t *b, uint32_t result); /* the node's 
 int64_t bc_numel(const bc_tensor_t *t);
 int bc_same_sizes(const bc_tensor_t *a, const bc_tensor_t *b);
 int bc_is_contiguous(const bc_tensor_t *t);
-void bc_make_contiguous(bc_tensor_t *t); /* strides, offset 0 */
-uint64_t bc_extent(const bc_tensor_t *t); /* bytes of storage that it needs */
-int bc_same_geometry(const bc_tensor_t *a, const bc_tensor_t *b); /* sizes, strides (where a size is not 1), offset */
+void bc_make_contiguous(bc_tensor_t *t);                           /* strides, offset 0 */
+uint64_t bc_extent(const bc_tensor_t *t);                          /* bytes of storage that it needs */
+int bc_same_geometry(const bc_tensor_t *a, const bc_tensor_t *b);  /* sizes, strides (where a size is not 1), offset */
 rk_tensor bc_rk_tensor(const bc_build_t *b, const bc_tensor_t *t); /* without data */
 
 /* ---- memory: failures are remembered in *status, so that a lowering checks once ---- */
-aot_status_t bc_new_tensor(bc_build_t *b, bc_tensor_t *t); /* gives t's geometry a storage in the arena */
-aot_status_t bc_result(bc_build_t *b, uint32_t k, bc_tensor_t *out);       /* with the declared strides; binds it */
+aot_status_t bc_new_tensor(bc_build_t *b, bc_tensor_t *t);           /* gives t's geometry a storage in the arena */
+aot_status_t bc_result(bc_build_t *b, uint32_t k, bc_tensor_t *out); /* with the declared strides; binds it */
 aot_status_t bc_result_dense(bc_build_t *b, uint32_t k, bc_tensor_t *out); /* contiguous; binds it */
-void bc_result_geometry(bc_tensor_t *t); /* what bc_result makes of a declared type */
+void bc_result_geometry(bc_tensor_t *t);                                   /* what bc_result makes of a declared type */
 void bc_bind(bc_build_t *b, uint32_t k, const bc_tensor_t *t);
-aot_status_t bc_scratch(bc_build_t *b, uint64_t nbytes, bc_tensor_t *out); /* bytes */
+aot_status_t bc_scratch(bc_build_t *b, uint64_t nbytes, bc_tensor_t *out);         /* bytes */
 aot_status_t bc_contiguous(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out); /* t itself, or a copy */
 
 /* ---- steps: every bc_use belongs to the step that was added last ---- */
@@ -97,9 +101,9 @@ bc_ref_t bc_use(bc_build_t *b, const bc_tensor_t *t); /* NULL: a reference to no
 bc_ref_t bc_use_in_place(bc_build_t *b, const bc_tensor_t *t);
 aot_status_t bc_copy(bc_build_t *b, const bc_tensor_t *dst, const bc_tensor_t *src); /* same sizes; converts */
 /* The same in a loop: with each count the tensors lie dst_step and src_step elements further. counter: an int64. */
-aot_status_t bc_copy_moving(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step, const bc_tensor_t *src, int64_t src_step,
-                            const bc_tensor_t *counter);
-aot_status_t bc_fill_zero(bc_build_t *b, const bc_tensor_t *dst);                    /* contiguous */
+aot_status_t bc_copy_moving(bc_build_t *b, const bc_tensor_t *dst, int64_t dst_step, const bc_tensor_t *src,
+                            int64_t src_step, const bc_tensor_t *counter);
+aot_status_t bc_fill_zero(bc_build_t *b, const bc_tensor_t *dst); /* contiguous */
 
 /* ---- reference kernels ---- */
 /* The node's arguments for a reference kernel, in pool memory; tensors have no data. */

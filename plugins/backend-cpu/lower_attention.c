@@ -1,6 +1,6 @@
-/* scaled_dot_product_attention and its backward, float32, without dropout. Operands need no copy as long as their element
- * dimension is contiguous: transposed views of a projection are read where they lie. Gradients are laid out as the operands'
- * types say, so that the views that follow need no copy either. */
+/* scaled_dot_product_attention and its backward, float32, without dropout. Operands need no copy as long as their
+ * element dimension is contiguous: transposed views of a projection are read where they lie. Gradients are laid out as
+ * the operands' types say, so that the views that follow need no copy either. */
 #include "attention_kernels.h"
 #include "lower.h"
 
@@ -12,7 +12,7 @@ typedef struct attention_step {
   bc_rows_t so, sdq, sdk, sdv;                 /* strides; data is set when run */
   bc_attention_t a;
   int bool_mask;
-  uint64_t n_work; /* floats a thread */
+  uint64_t n_work;         /* floats a thread */
   const bc_frame_t *frame; /* of the run */
 } attention_step_t;
 
@@ -44,8 +44,8 @@ static void backward_part(void *payload, int32_t part, int64_t begin, int64_t en
   const bc_frame_t *f = p->frame;
   bc_attention_t a;
   operands(f, p, &a);
-  bc_attention_backward(&a, with(f, p->so, p->o), with(f, p->sdq, p->dq), with(f, p->sdk, p->dk), with(f, p->sdv, p->dv), begin,
-                        end, bc_f32(f, p->work) + (uint64_t)part * p->n_work);
+  bc_attention_backward(&a, with(f, p->so, p->o), with(f, p->sdq, p->dq), with(f, p->sdk, p->dk),
+                        with(f, p->sdv, p->dv), begin, end, bc_f32(f, p->work) + (uint64_t)part * p->n_work);
 }
 
 static aot_status_t run_parts(const bc_frame_t *f, attention_step_t *p, bc_part_fn fn) {
@@ -56,10 +56,12 @@ static aot_status_t run_parts(const bc_frame_t *f, attention_step_t *p, bc_part_
 static aot_status_t run_forward(const bc_frame_t *f, void *payload) { return run_parts(f, payload, forward_part); }
 static aot_status_t run_backward(const bc_frame_t *f, void *payload) { return run_parts(f, payload, backward_part); }
 
-/* [.., head, position, element]: up to two leading dimensions; the element dimension steps by 1, positions do not overlap. */
+/* [.., head, position, element]: up to two leading dimensions; the element dimension steps by 1, positions do not
+ * overlap. */
 static int is_rows(const bc_tensor_t *t) {
   int32_t r = t->rank;
-  return (t->strides[r - 1] == 1 || t->sizes[r - 1] == 1) && (t->strides[r - 2] >= t->sizes[r - 1] || t->sizes[r - 2] == 1);
+  return (t->strides[r - 1] == 1 || t->sizes[r - 1] == 1) &&
+         (t->strides[r - 2] >= t->sizes[r - 1] || t->sizes[r - 2] == 1);
 }
 
 static bc_rows_t rows_of(const bc_tensor_t *t) {
@@ -76,7 +78,9 @@ static aot_status_t readable(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *o
   return AOT_OK;
 }
 
-static int64_t lead(const bc_tensor_t *t, int32_t from_back) { return t->rank >= from_back ? t->sizes[t->rank - from_back] : 1; }
+static int64_t lead(const bc_tensor_t *t, int32_t from_back) {
+  return t->rank >= from_back ? t->sizes[t->rank - from_back] : 1;
+}
 
 static int same_leading(const bc_tensor_t *x, const bc_tensor_t *y) {
   return x->rank == y->rank && lead(x, 4) == lead(y, 4);
@@ -97,12 +101,14 @@ static int takes(const bc_build_t *b, uint32_t k) {
   const bc_tensor_t *q = bc_arg_tensor(b, k), *key = bc_arg_tensor(b, k + 1), *v = bc_arg_tensor(b, k + 2);
   const bc_tensor_t *m = bc_arg_tensor(b, k + 3);
   if (!q || !key || !v || q->dtype != AOT_F32 || key->dtype != AOT_F32 || v->dtype != AOT_F32) return 0;
-  if (q->rank < 2 || q->rank > 4 || !same_leading(q, key) || !same_leading(q, v) || bc_arg_float(b, k + 4, 0) != 0) return 0;
+  if (q->rank < 2 || q->rank > 4 || !same_leading(q, key) || !same_leading(q, v) || bc_arg_float(b, k + 4, 0) != 0)
+    return 0;
   if (lead(key, 3) != lead(v, 3) || lead(q, 3) % (lead(key, 3) ? lead(key, 3) : 1)) return 0;
   if (lead(q, 3) != lead(key, 3) && !bc_arg_int(b, k + 7, 0)) return 0; /* broadcast heads: rare */
   if (bc_numel(q) == 0 || bc_numel(key) == 0 || bc_numel(v) == 0) return 0;
   if (lead(key, 1) != lead(q, 1) || lead(v, 2) != lead(key, 2)) return 0;
-  if (m && !(broadcasts(m, 1, lead(key, 2)) && broadcasts(m, 2, lead(q, 2)) && broadcasts(m, 3, lead(q, 3)) && broadcasts(m, 4, lead(q, 4))))
+  if (m && !(broadcasts(m, 1, lead(key, 2)) && broadcasts(m, 2, lead(q, 2)) && broadcasts(m, 3, lead(q, 3)) &&
+             broadcasts(m, 4, lead(q, 4))))
     return 0;
   return bc_arg(b, k + 3)->kind == AOT_ARG_NONE || (m && m->rank <= 4 && (m->dtype == AOT_F32 || m->dtype == AOT_BOOL));
 }
@@ -134,8 +140,8 @@ static void describe(const bc_build_t *b, uint32_t k, const bc_tensor_t t[3], co
 }
 
 /* Steps share everything but the direction; `o` is the result of the forward, the gradient that enters the backward. */
-static aot_status_t add_attention(bc_build_t *b, uint32_t k, bc_run_fn run, const bc_tensor_t *o, const bc_tensor_t *results,
-                                  int backward) {
+static aot_status_t add_attention(bc_build_t *b, uint32_t k, bc_run_fn run, const bc_tensor_t *o,
+                                  const bc_tensor_t *results, int backward) {
   const bc_tensor_t *mask = bc_arg_tensor(b, k + 3);
   bc_tensor_t t[3], work;
   bc_attention_t a;
@@ -179,7 +185,8 @@ static aot_status_t lower_attention(bc_build_t *b) {
 static aot_status_t lower_attention_backward(bc_build_t *b) {
   const bc_tensor_t *g = bc_arg_tensor(b, 0);
   bc_tensor_t go, results[3];
-  if (!g || g->dtype != AOT_F32 || !takes(b, 1) || b->node->n_results != 3 || !is_output(g, bc_arg_tensor(b, 1), bc_arg_tensor(b, 3)))
+  if (!g || g->dtype != AOT_F32 || !takes(b, 1) || b->node->n_results != 3 ||
+      !is_output(g, bc_arg_tensor(b, 1), bc_arg_tensor(b, 3)))
     return BC_DECLINED;
   for (uint32_t r = 0; r < 3; r++)
     if (bc_type(b, r)->dtype != AOT_F32 || !bc_same_sizes(bc_type(b, r), bc_arg_tensor(b, r + 1))) return BC_DECLINED;

@@ -1,4 +1,5 @@
-/* Batch norm in training, forward and backward, on contiguous float32 [n, c, ..]. Evaluation mode: the reference kernel. */
+/* Batch norm in training, forward and backward, on contiguous float32 [n, c, ..]. Evaluation mode: the reference
+ * kernel. */
 #include "lower.h"
 #include "plane_kernels.h"
 
@@ -10,8 +11,16 @@ typedef struct norm_step {
 
 static aot_status_t run_train(const bc_frame_t *f, void *payload) {
   const norm_step_t *p = payload;
-  bc_batch_norm_t a = {.x = bc_f32(f, p->x), .w = bc_f32_or_null(f, p->w), .b = bc_f32_or_null(f, p->b), .momentum = p->momentum,
-                       .eps = p->eps, .y = bc_f32(f, p->y), .mean = bc_f32_or_null(f, p->mean), .rstd = bc_f32_or_null(f, p->rstd)};
+  bc_batch_norm_t a = {
+      .x = bc_f32(f, p->x),
+      .w = bc_f32_or_null(f, p->w),
+      .b = bc_f32_or_null(f, p->b),
+      .momentum = p->momentum,
+      .eps = p->eps,
+      .y = bc_f32(f, p->y),
+      .mean = bc_f32_or_null(f, p->mean),
+      .rstd = bc_f32_or_null(f, p->rstd),
+  };
   a.running_mean = bc_f32_or_null(f, p->running_mean);
   a.running_var = bc_f32_or_null(f, p->running_var);
   a.new_mean = bc_f32_or_null(f, p->new_mean);
@@ -23,12 +32,15 @@ static aot_status_t run_train(const bc_frame_t *f, void *payload) {
 static aot_status_t run_backward(const bc_frame_t *f, void *payload) {
   const norm_step_t *p = payload;
   bc_batch_norm_backward(p->planes, bc_f32(f, p->gy), bc_f32(f, p->x), bc_f32_or_null(f, p->w), bc_f32(f, p->mean),
-                         bc_f32(f, p->rstd), bc_f32_or_null(f, p->gx), bc_f32_or_null(f, p->gw), bc_f32_or_null(f, p->gb));
+                         bc_f32(f, p->rstd), bc_f32_or_null(f, p->gx), bc_f32_or_null(f, p->gw),
+                         bc_f32_or_null(f, p->gb));
   return AOT_OK;
 }
 
 static int f32(const bc_tensor_t *t) { return t && t->dtype == AOT_F32; }
-static int f32_or_none(const bc_build_t *b, uint32_t k) { return bc_arg(b, k)->kind == AOT_ARG_NONE || f32(bc_arg_tensor(b, k)); }
+static int f32_or_none(const bc_build_t *b, uint32_t k) {
+  return bc_arg(b, k)->kind == AOT_ARG_NONE || f32(bc_arg_tensor(b, k));
+}
 
 static int planes(const bc_tensor_t *x, bc_planes_t *out) {
   if (!f32(x) || x->rank < 2 || bc_numel(x) == 0) return 0;
@@ -36,13 +48,15 @@ static int planes(const bc_tensor_t *x, bc_planes_t *out) {
   return out->n_batch * out->n_position > 1;
 }
 
-/* A tensor argument, if there, has one element a channel; so have the results but the first, which is like the input. */
+/* A tensor argument, if there, has one element a channel; so have the results but the first, which is like the
+ * input. */
 static int per_channel(const bc_build_t *b, uint32_t k, int64_t n) {
   return !bc_arg_tensor(b, k) || bc_numel(bc_arg_tensor(b, k)) == n;
 }
 static int results_fit(const bc_build_t *b, const bc_tensor_t *x) {
   for (uint32_t r = 0; r < b->node->n_results; r++)
-    if (bc_type(b, r)->dtype && (!f32(bc_type(b, r)) || bc_numel(bc_type(b, r)) != (r ? x->sizes[1] : bc_numel(x)))) return 0;
+    if (bc_type(b, r)->dtype && (!f32(bc_type(b, r)) || bc_numel(bc_type(b, r)) != (r ? x->sizes[1] : bc_numel(x))))
+      return 0;
   return 1;
 }
 
@@ -55,8 +69,10 @@ static aot_status_t dense(bc_build_t *b, uint32_t k, bc_tensor_t *out) {
 /* (input, weight?, bias?, [running_mean, running_var,] training, momentum, eps); n_stats: 2 or 0 */
 static aot_status_t train(bc_build_t *b, uint32_t n_stats) {
   const bc_tensor_t *x = bc_arg_tensor(b, 0);
-  bc_tensor_t in[5] = {{.storage = BC_NONE}, {.storage = BC_NONE}, {.storage = BC_NONE}, {.storage = BC_NONE}, {.storage = BC_NONE}};
-  bc_tensor_t out[5] = {{.storage = BC_NONE}, {.storage = BC_NONE}, {.storage = BC_NONE}, {.storage = BC_NONE}, {.storage = BC_NONE}};
+  bc_tensor_t in[5] = {
+      {.storage = BC_NONE}, {.storage = BC_NONE}, {.storage = BC_NONE}, {.storage = BC_NONE}, {.storage = BC_NONE}};
+  bc_tensor_t out[5] = {
+      {.storage = BC_NONE}, {.storage = BC_NONE}, {.storage = BC_NONE}, {.storage = BC_NONE}, {.storage = BC_NONE}};
   bc_planes_t shape;
   norm_step_t *p;
   if (!planes(x, &shape) || b->node->n_results != 3 + n_stats || !bc_arg_int(b, 3 + n_stats, 0)) return BC_DECLINED;
@@ -86,15 +102,17 @@ static aot_status_t train(bc_build_t *b, uint32_t n_stats) {
 static aot_status_t lower_functional(bc_build_t *b) { return train(b, 2); }
 static aot_status_t lower_no_stats(bc_build_t *b) { return train(b, 0); }
 
-/* native_batch_norm_backward(grad, input, weight?, running_mean?, running_var?, save_mean?, save_invstd?, train, eps, mask) */
+/* native_batch_norm_backward(grad, input, weight?, running_mean?, running_var?, save_mean?, save_invstd?, train,
+ * eps, mask) */
 static aot_status_t lower_backward(bc_build_t *b) {
   const bc_tensor_t *x = bc_arg_tensor(b, 1);
   bc_tensor_t gy, tx, tw, mean, rstd, out[3];
   bc_planes_t shape;
   norm_step_t *p;
   if (!planes(x, &shape) || !f32(bc_arg_tensor(b, 0)) || !f32_or_none(b, 2) || !f32(bc_arg_tensor(b, 5)) ||
-      !f32(bc_arg_tensor(b, 6)) || !bc_arg_int(b, 7, 0) || b->node->n_results != 3 || !bc_same_sizes(bc_arg_tensor(b, 0), x) ||
-      !per_channel(b, 2, x->sizes[1]) || !per_channel(b, 5, x->sizes[1]) || !per_channel(b, 6, x->sizes[1]) || !results_fit(b, x))
+      !f32(bc_arg_tensor(b, 6)) || !bc_arg_int(b, 7, 0) || b->node->n_results != 3 ||
+      !bc_same_sizes(bc_arg_tensor(b, 0), x) || !per_channel(b, 2, x->sizes[1]) || !per_channel(b, 5, x->sizes[1]) ||
+      !per_channel(b, 6, x->sizes[1]) || !results_fit(b, x))
     return BC_DECLINED;
   AOT_TRY(dense(b, 0, &gy));
   AOT_TRY(dense(b, 1, &tx));

@@ -2,8 +2,8 @@
  *
  *     jump to B unless pred | steps of A, results copied | jump to end | B: steps of B, results copied | end:
  *
- * Operands are tensors of the caller and cost nothing. Lifetimes stay intervals over the list of steps, so the arena plan needs to
- * know nothing of jumps. */
+ * Operands are tensors of the caller and cost nothing. Lifetimes stay intervals over the list of steps, so the arena
+ * plan needs to know nothing of jumps. */
 #include "region_steps.h"
 
 #include <aot/graph.h>

@@ -11,7 +11,8 @@ typedef struct conv_step {
 
 static aot_status_t run_forward(const bc_frame_t *f, void *payload) {
   const conv_step_t *p = payload;
-  bc_conv_forward(&p->conv, bc_f32(f, p->x), bc_f32(f, p->w), bc_f32_or_null(f, p->b), bc_f32(f, p->y), bc_f32(f, p->work));
+  bc_conv_forward(&p->conv, bc_f32(f, p->x), bc_f32(f, p->w), bc_f32_or_null(f, p->b), bc_f32(f, p->y),
+                  bc_f32(f, p->work));
   return AOT_OK;
 }
 
@@ -36,8 +37,8 @@ static int spatial(const bc_build_t *b, uint32_t k, int32_t n, int64_t *out) {
 }
 
 /* x [n, c, (h,) w], w [c_out, c / groups, (kh,) kw]; stride, padding, dilation from argument `first` on */
-static int describe(const bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *w, const bc_tensor_t *y, uint32_t first,
-                    int64_t groups, bc_conv_t *c) {
+static int describe(const bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *w, const bc_tensor_t *y,
+                    uint32_t first, int64_t groups, bc_conv_t *c) {
   int32_t n = x->rank - 2;
   if (n < 1 || n > 2 || w->rank != x->rank || y->rank != x->rank || groups < 1) return 0;
   *c = (bc_conv_t){.n_batch = x->sizes[0], .groups = groups, .c_in = x->sizes[1], .c_out = w->sizes[0]};
@@ -47,14 +48,16 @@ static int describe(const bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t
     c->out[2 - n + d] = y->sizes[2 + d];
     c->kernel[2 - n + d] = w->sizes[2 + d];
   }
-  if (!spatial(b, first, n, c->stride) || !spatial(b, first + 1, n, c->pad) || !spatial(b, first + 2, n, c->dilation)) return 0;
+  if (!spatial(b, first, n, c->stride) || !spatial(b, first + 1, n, c->pad) || !spatial(b, first + 2, n, c->dilation))
+    return 0;
   for (int d = 0; d < 2; d++) {
     if (c->pad[d] > INT32_MAX || c->dilation[d] > INT32_MAX || c->kernel[d] > INT32_MAX) return 0;
     int64_t reach = c->in[d] + 2 * c->pad[d] - c->dilation[d] * (c->kernel[d] - 1) - 1;
-    if (c->stride[d] < 1 || c->pad[d] < 0 || c->dilation[d] < 1 || reach < 0 || reach / c->stride[d] + 1 != c->out[d]) return 0;
+    if (c->stride[d] < 1 || c->pad[d] < 0 || c->dilation[d] < 1 || reach < 0 || reach / c->stride[d] + 1 != c->out[d])
+      return 0;
   }
-  return c->c_in % groups == 0 && c->c_out % groups == 0 && w->sizes[1] == c->c_in / groups && y->sizes[0] == c->n_batch &&
-         y->sizes[1] == c->c_out && bc_numel(x) > 0 && bc_numel(y) > 0 && bc_numel(w) > 0;
+  return c->c_in % groups == 0 && c->c_out % groups == 0 && w->sizes[1] == c->c_in / groups &&
+         y->sizes[0] == c->n_batch && y->sizes[1] == c->c_out && bc_numel(x) > 0 && bc_numel(y) > 0 && bc_numel(w) > 0;
 }
 
 static aot_status_t forward(bc_build_t *b, uint32_t first, int64_t groups) {

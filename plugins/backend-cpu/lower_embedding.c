@@ -22,8 +22,9 @@ static aot_status_t run_embedding(const bc_frame_t *f, void *payload) {
 static aot_status_t run_backward(const bc_frame_t *f, void *payload) {
   const embedding_step_t *p = payload;
   const int64_t *index = (const int64_t *)(const void *)bc_at(f, p->index);
-  return checked(f, p, index, bc_embedding_backward(bc_f32(f, p->y), index, p->rows, p->n_table, p->width, p->padding,
-                                                    bc_f32(f, p->table)));
+  return checked(
+      f, p, index,
+      bc_embedding_backward(bc_f32(f, p->y), index, p->rows, p->n_table, p->width, p->padding, bc_f32(f, p->table)));
 }
 
 /* embedding(weight, indices, ..) */
@@ -50,8 +51,8 @@ static aot_status_t lower_embedding_backward(bc_build_t *b) {
   const bc_tensor_t *g = bc_arg_tensor(b, 0), *i = bc_arg_tensor(b, 1), *y = bc_type(b, 0);
   bc_tensor_t up, index, out;
   embedding_step_t *p;
-  if (!g || g->dtype != AOT_F32 || g->rank < 1 || !i || i->dtype != AOT_I64 || bc_arg_int(b, 4, 0) || y->dtype != AOT_F32 || y->rank != 2 ||
-      bc_numel(g) != bc_numel(i) * y->sizes[1])
+  if (!g || g->dtype != AOT_F32 || g->rank < 1 || !i || i->dtype != AOT_I64 || bc_arg_int(b, 4, 0) ||
+      y->dtype != AOT_F32 || y->rank != 2 || bc_numel(g) != bc_numel(i) * y->sizes[1])
     return BC_DECLINED;
   AOT_TRY(bc_contiguous(b, g, &up));
   AOT_TRY(bc_contiguous(b, i, &index));

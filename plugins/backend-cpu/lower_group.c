@@ -1,7 +1,8 @@
 /* Groups of pointwise nodes: found by common/fusion, described in loop IR, called as generated functions.
  *
- * A node is fusible when its operator is a row of the loop operators' table in this form, and dtypes are supported. Nodes of
- * one iteration space (the result's sizes) may share a loop. Values that only members read stay in registers. */
+ * A node is fusible when its operator is a row of the loop operators' table in this form, and dtypes are supported.
+ * Nodes of one iteration space (the result's sizes) may share a loop. Values that only members read stay in
+ * registers. */
 #include "lower.h"
 
 #include "common/fusion/group.h"
@@ -16,7 +17,9 @@
 
 enum { MAX_MEMBERS = 64, WORTH_A_THREAD = 16384 /* elements */ };
 
-static aot_status_t no_memory(bc_build_t *b) { return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a group"); }
+static aot_status_t no_memory(bc_build_t *b) {
+  return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a group");
+}
 
 /* ---- one node ---- */
 
@@ -45,14 +48,12 @@ static int read_operands(const bc_build_t *b, lp_operand_t *out, aot_str_t *word
   return 1;
 }
 
-static const lp_op_t *loop_op(const bc_build_t *b) {
-  return bc_op(b)->loop;
-}
+static const lp_op_t *loop_op(const bc_build_t *b) { return bc_op(b)->loop; }
 
 static int is_number(const bc_tensor_t *t) { return t && t->rank == 0 && t->dtype == AOT_I64; }
 
-/* A draw that a loop can make: seed and offset come from outside (its own space has dimensions, theirs has none). What is
- * wrong with others, an empty range for one, the reference kernel tells. */
+/* A draw that a loop can make: seed and offset come from outside (its own space has dimensions, theirs has none). What
+ * is wrong with others, an empty range for one, the reference kernel tells. */
 static int draws_well(const bc_build_t *b) {
   int has_range = b->node->n_args > 5;
   return is_number(bc_arg_tensor(b, 0)) && is_number(bc_arg_tensor(b, 1)) && bc_type(b, 0)->rank > 0 &&
@@ -66,15 +67,17 @@ static int bounds_by_nan(const bc_build_t *b, const lp_operand_t *operands, cons
   return 0;
 }
 
-/* A number that a narrow integer dtype does not hold wraps in it (-1 is 255 beside u8), which the reference kernel does; loops compute
- * in 64 bits. */
+/* A number that a narrow integer dtype does not hold wraps in it (-1 is 255 beside u8), which the reference kernel
+ * does; loops compute in 64 bits. */
 static int numbers_fit(const bc_build_t *b, const lp_operand_t *operands) {
   int32_t dtypes[LP_ARGS + 1] = {bc_type(b, 0)->dtype}, n = 1;
   for (uint32_t k = 0; k < n_places(b); k++)
     if (operands[k].kind == LP_LOAD) dtypes[n++] = operands[k].dtype;
   for (uint32_t k = 0; k < n_places(b); k++)
     for (int32_t d = 0; operands[k].kind == LP_INT && d < n; d++)
-      if (rk_is_int(dtypes[d]) && dtypes[d] != AOT_BOOL && rk_wrap_to(bc_arg_int(b, k, 0), dtypes[d]) != bc_arg_int(b, k, 0)) return 0;
+      if (rk_is_int(dtypes[d]) && dtypes[d] != AOT_BOOL &&
+          rk_wrap_to(bc_arg_int(b, k, 0), dtypes[d]) != bc_arg_int(b, k, 0))
+        return 0;
   return 1;
 }
 
@@ -107,7 +110,8 @@ typedef struct spaces {
 static uint32_t space_of(const bc_build_t *b, spaces_t *s, uint32_t node) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   const bc_tensor_t *t = bc_type(b, 0);
-  uint64_t nbytes = (uint64_t)t->rank * sizeof t->sizes[0], h = XXH3_64bits(t->sizes, (size_t)nbytes) + (uint64_t)t->rank;
+  uint64_t nbytes = (uint64_t)t->rank * sizeof t->sizes[0],
+           h = XXH3_64bits(t->sizes, (size_t)nbytes) + (uint64_t)t->rank;
   for (uint32_t at = (uint32_t)h & s->mask;; at = (at + 1) & s->mask) {
     if (s->slots[at] == BC_NONE) return s->slots[at] = node;
     const bc_tensor_t *other = &bc_value(b, nodes[s->slots[at]].result_begin)->t;
@@ -234,7 +238,8 @@ static int add_draw(bc_build_t *b, group_t *g, const bc_tensor_t *space, uint32_
   lp_draw_t *draw = bc_pool_alloc(b->pool, sizeof *draw);
   uint32_t seed, offset;
   bc_tensor_t dense = *bc_type(b, 0);
-  if (!draw || !add_load(b, g, (uint32_t)bc_arg(b, 0)->i, space, &seed) || !add_load(b, g, (uint32_t)bc_arg(b, 1)->i, space, &offset))
+  if (!draw || !add_load(b, g, (uint32_t)bc_arg(b, 0)->i, space, &seed) ||
+      !add_load(b, g, (uint32_t)bc_arg(b, 1)->i, space, &offset))
     return 0;
   *out = g->loop.n_loads++;
   lp_access_t *access = &g->accesses[*out];
@@ -357,7 +362,8 @@ static aot_status_t find_function(bc_build_t *b, const lp_loop_t *loop, bc_loop_
 static int is_in_place(const bc_build_t *b, const group_t *g, uint32_t load, uint32_t store) {
   const lp_access_t *l = &g->accesses[load], *s = &g->accesses[store];
   const uint32_t home = b->goes_home[member(b, g, s->inst)->result_begin - b->value_begin];
-  if (!home || b->out->inputs[home - 1].type.storage != g->tensors[load].storage || aot_dtype_size(l->dtype) != aot_dtype_size(s->dtype))
+  if (!home || b->out->inputs[home - 1].type.storage != g->tensors[load].storage ||
+      aot_dtype_size(l->dtype) != aot_dtype_size(s->dtype))
     return 0;
   for (int32_t d = 0; d < g->loop.rank; d++)
     if (g->loop.sizes[d] != 1 && l->strides[d] != s->strides[d]) return 0;
@@ -366,7 +372,8 @@ static int is_in_place(const bc_build_t *b, const group_t *g, uint32_t load, uin
 
 static bc_ref_t use_load(bc_build_t *b, const group_t *g, uint32_t load) {
   int in_place = 0;
-  for (uint32_t s = g->loop.n_loads; b->goes_home && s < g->loop.n_loads + g->loop.n_stores; s++) in_place |= is_in_place(b, g, load, s);
+  for (uint32_t s = g->loop.n_loads; b->goes_home && s < g->loop.n_loads + g->loop.n_stores; s++)
+    in_place |= is_in_place(b, g, load, s);
   return in_place ? bc_use_in_place(b, &g->tensors[load]) : bc_use(b, &g->tensors[load]);
 }
 

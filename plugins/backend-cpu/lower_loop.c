@@ -2,11 +2,13 @@
  *
  *     scan         results = init | counter = 0 | B: row of each x | steps of the body | row of each y, carries copied
  *                  | jump to B while ++counter < steps
- *     while_loop   results = init | B: steps of the condition | jump to end unless true | steps of the body | carries copied
+ *     while_loop   results = init | B: steps of the condition | jump to end unless true | steps of the body | carries
+ *                  copied
  *                  | jump to B | end:
  *
- * What is carried lies in the results' memory. Lifetimes are intervals over the list of steps: what the body reads from outside and
- * what it leaves in the results must last from before the loop until the jump back, so steps there are told to use it. */
+ * What is carried lies in the results' memory. Lifetimes are intervals over the list of steps: what the body reads from
+ * outside and what it leaves in the results must last from before the loop until the jump back, so steps there are
+ * told to use it. */
 #include "region_steps.h"
 
 #include <aot/graph.h>
@@ -20,7 +22,9 @@ typedef struct loop {
   bc_tensor_t counter;
 } loop_t;
 
-static aot_status_t no_memory(bc_build_t *b) { return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a loop"); }
+static aot_status_t no_memory(bc_build_t *b) {
+  return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a loop");
+}
 
 static aot_status_t not_a_loop(bc_build_t *b, const char *what, uint32_t i) {
   return bc_fail(b->error, AOT_E_DATA_LOSS, "bad-type", "%s %u of a loop is not what its body has", what, i);
@@ -54,7 +58,8 @@ static aot_status_t carry(bc_build_t *b, const loop_t *l) {
   for (uint32_t i = 0; i < l->n_carries; i++) {
     bc_tensor_t *from = &l->outputs[i];
     int is_old = 0;
-    for (uint32_t k = 0; k < l->n_carries; k++) is_old |= from->storage != BC_NONE && from->storage == l->results[k].storage;
+    for (uint32_t k = 0; k < l->n_carries; k++)
+      is_old |= from->storage != BC_NONE && from->storage == l->results[k].storage;
     if (!is_old || (from->storage == l->results[i].storage && bc_same_geometry(from, &l->results[i]))) continue;
     bc_tensor_t aside = *from;
     bc_result_geometry(&aside);
@@ -115,7 +120,8 @@ static aot_status_t count_steps(bc_build_t *b, const loop_t *l, int64_t *out) {
   *out = 0;
   for (uint32_t i = l->n_carries; i < l->n_carries + l->n_xs; i++) {
     const bc_value_t *x = &l->operands[i];
-    if (x->kind != AOT_TYPE_TENSOR || x->t.rank < 1 || (i > l->n_carries && x->t.sizes[0] != *out)) return not_a_loop(b, "operand", i);
+    if (x->kind != AOT_TYPE_TENSOR || x->t.rank < 1 || (i > l->n_carries && x->t.sizes[0] != *out))
+      return not_a_loop(b, "operand", i);
     *out = x->t.sizes[0];
   }
   for (uint32_t r = l->n_carries; r < l->n_results; r++)
@@ -135,7 +141,8 @@ static aot_status_t lower_scan(bc_build_t *b) {
   if (steps == 0) return AOT_OK;
   AOT_TRY(bc_scratch(b, sizeof(int64_t), &l.counter));
   AOT_TRY(bc_fill_zero(b, &l.counter));
-  for (uint32_t r = l.n_carries; r < l.n_results; r++) bc_use(b, &l.results[r]); /* rows of earlier steps outlive a body's begin */
+  /* rows of earlier steps outlive a body's begin */
+  for (uint32_t r = l.n_carries; r < l.n_results; r++) bc_use(b, &l.results[r]);
   const uint32_t begin = b->out->n_steps;
   AOT_TRY(lower_rows(b, &l));
   AOT_TRY(bc_lower_region(b, (uint32_t)body->i, l.inputs, l.n_operands, l.outputs, l.n_results));

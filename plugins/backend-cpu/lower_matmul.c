@@ -1,6 +1,6 @@
-/* Matrix products through a BLAS. A transposed operand is recognised by its strides and handed over as it lies; only what
- * neither row- nor column-major leading dimensions describe is copied. Leading dimensions of a batch against one matrix are
- * folded. Bias and the addend of addmm are put into the result first, and the product is added to it. */
+/* Matrix products through a BLAS. A transposed operand is recognised by its strides and handed over as it lies; only
+ * what neither row- nor column-major leading dimensions describe is copied. Leading dimensions of a batch against one
+ * matrix are folded. Bias and the addend of addmm are put into the result first, and the product is added to it. */
 #include "blas.h"
 #include "lower.h"
 
@@ -35,9 +35,10 @@ static int fits(const bc_tensor_t *a, const bc_tensor_t *b, const bc_tensor_t *c
   return a->sizes[r - 2] == c->sizes[r - 2] && a->sizes[r - 1] == b->sizes[r - 2] && b->sizes[r - 1] == c->sizes[r - 1];
 }
 
-/* c = alpha * a @ b + beta * c; ranks are equal and at least 2, batch sizes agree. Operands are copied when they must be. */
-static aot_status_t add_product(bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *c, double alpha,
-                                double beta) {
+/* c = alpha * a @ b + beta * c; ranks are equal and at least 2, batch sizes agree. Operands are copied when they
+ * must be. */
+static aot_status_t add_product(bc_build_t *b, const bc_tensor_t *x, const bc_tensor_t *y, const bc_tensor_t *c,
+                                double alpha, double beta) {
   bc_tensor_t a = *x, w = *y;
   bc_matrix_t ma, mb, mc;
   product_step_t *p;
@@ -124,7 +125,9 @@ static aot_status_t fold(bc_build_t *b, const bc_tensor_t *t, bc_tensor_t *out) 
 
 /* Leading dimensions of x [.., k] and y [.., n] agree, and sizes are as a BLAS takes them. */
 static int folds_to(const bc_tensor_t *x, const bc_tensor_t *y, int64_t k, int64_t n) {
-  if (x->rank != y->rank || x->rank < 1 || x->dtype != y->dtype || x->sizes[x->rank - 1] != k || y->sizes[y->rank - 1] != n) return 0;
+  if (x->rank != y->rank || x->rank < 1 || x->dtype != y->dtype || x->sizes[x->rank - 1] != k ||
+      y->sizes[y->rank - 1] != n)
+    return 0;
   for (int32_t d = 0; d + 1 < x->rank; d++)
     if (x->sizes[d] != y->sizes[d]) return 0;
   return bc_numel(x) <= INT32_MAX && bc_numel(y) <= INT32_MAX && k <= INT32_MAX && n <= INT32_MAX && k * n <= INT32_MAX;
@@ -141,7 +144,8 @@ static aot_status_t lower_linear(bc_build_t *b) {
   transpose_last(&weight);
   out = *bc_type(b, 0);
   bc_make_contiguous(&out);
-  if (!folds_to(x, &out, weight.sizes[0], weight.sizes[1]) || (bias && (bias->rank != 1 || bias->sizes[0] != weight.sizes[1])))
+  if (!folds_to(x, &out, weight.sizes[0], weight.sizes[1]) ||
+      (bias && (bias->rank != 1 || bias->sizes[0] != weight.sizes[1])))
     return BC_DECLINED;
   AOT_TRY(fold(b, x, &rows));
   AOT_TRY(bc_result_dense(b, 0, &result));

@@ -12,7 +12,7 @@ typedef struct norm_step {
   bc_ref_t go, x, w, b, mean, rstd, y, gw, gb;
   int64_t rows, n;
   double eps;
-  bc_ref_t partial; /* gradients of weight and bias by part: [part][2][n] */
+  bc_ref_t partial;        /* gradients of weight and bias by part: [part][2][n] */
   const bc_frame_t *frame; /* of the run */
 } norm_step_t;
 
@@ -25,7 +25,8 @@ static void forward_rows(void *payload, int32_t part, int64_t begin, int64_t end
   int64_t at = begin * p->n;
   (void)part;
   bc_layer_norm(bc_f32(f, p->x) + at, bc_f32_or_null(f, p->w), bc_f32_or_null(f, p->b), end - begin, p->n, p->eps,
-                bc_f32(f, p->y) + at, shifted(bc_f32_or_null(f, p->mean), begin), shifted(bc_f32_or_null(f, p->rstd), begin));
+                bc_f32(f, p->y) + at, shifted(bc_f32_or_null(f, p->mean), begin),
+                shifted(bc_f32_or_null(f, p->rstd), begin));
 }
 
 static void backward_rows(void *payload, int32_t part, int64_t begin, int64_t end) {
@@ -34,8 +35,8 @@ static void backward_rows(void *payload, int32_t part, int64_t begin, int64_t en
   int64_t at = begin * p->n;
   float *partial = bc_f32(f, p->partial) + 2 * part * p->n;
   bc_layer_norm_backward(bc_f32(f, p->go) + at, bc_f32(f, p->x) + at, bc_f32_or_null(f, p->w),
-                         shifted(bc_f32_or_null(f, p->mean), begin), shifted(bc_f32_or_null(f, p->rstd), begin), end - begin,
-                         p->n, p->eps, shifted(bc_f32_or_null(f, p->y), at), partial, partial + p->n);
+                         shifted(bc_f32_or_null(f, p->mean), begin), shifted(bc_f32_or_null(f, p->rstd), begin),
+                         end - begin, p->n, p->eps, shifted(bc_f32_or_null(f, p->y), at), partial, partial + p->n);
 }
 
 static aot_status_t run_forward(const bc_frame_t *f, void *payload) {
@@ -83,7 +84,8 @@ static int counts(const bc_build_t *b, uint32_t k, int64_t n) {
 static int results_count(const bc_build_t *b, int64_t n0, int64_t n1, int64_t n2) {
   const int64_t n[3] = {n0, n1, n2};
   for (uint32_t r = 0; r < b->node->n_results; r++)
-    if (r > 2 || (bc_type(b, r)->dtype && (bc_type(b, r)->dtype != AOT_F32 || bc_numel(bc_type(b, r)) != n[r]))) return 0;
+    if (r > 2 || (bc_type(b, r)->dtype && (bc_type(b, r)->dtype != AOT_F32 || bc_numel(bc_type(b, r)) != n[r])))
+      return 0;
   return 1;
 }
 

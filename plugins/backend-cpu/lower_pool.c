@@ -20,7 +20,8 @@ static aot_status_t run_forward(const bc_frame_t *f, void *payload) {
 
 static aot_status_t run_backward(const bc_frame_t *f, void *payload) {
   const pool_step_t *p = payload;
-  bc_max_pool_backward(p->n_planes, &p->pool, bc_f32(f, p->gy), bc_f32(f, p->x), indices(f, p->index), bc_f32(f, p->gx));
+  bc_max_pool_backward(p->n_planes, &p->pool, bc_f32(f, p->gy), bc_f32(f, p->x), indices(f, p->index),
+                       bc_f32(f, p->gx));
   return AOT_OK;
 }
 
@@ -63,7 +64,8 @@ static aot_status_t lower_forward(bc_build_t *b) {
   bc_tensor_t in, out[2] = {{.storage = BC_NONE}, {.storage = BC_NONE}};
   pool_step_t shape = {0}, *p;
   if (!f32(x) || !f32(bc_type(b, 0)) || b->node->n_results > 2 || !describe(b, x, bc_type(b, 0), 1, &shape) ||
-      (b->node->n_results == 2 && (bc_type(b, 1)->dtype != AOT_I64 || bc_numel(bc_type(b, 1)) != bc_numel(bc_type(b, 0)))))
+      (b->node->n_results == 2 &&
+       (bc_type(b, 1)->dtype != AOT_I64 || bc_numel(bc_type(b, 1)) != bc_numel(bc_type(b, 0)))))
     return BC_DECLINED;
   AOT_TRY(bc_contiguous(b, x, &in));
   for (uint32_t r = 0; r < b->node->n_results; r++) AOT_TRY(bc_result_dense(b, r, &out[r]));

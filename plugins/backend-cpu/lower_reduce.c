@@ -1,6 +1,6 @@
 /* Sums and means of float32 over any dimensions. The input is contiguous (copied when not); sizes of 1 are dropped and
- * neighbours of one kind merged, which leaves alternating kept and summed dimensions. Two kernels cover the forms that occur:
- * [kept, summed, kept]; anything with more alternations goes to the reference kernel. */
+ * neighbours of one kind merged, which leaves alternating kept and summed dimensions. Two kernels cover the forms that
+ * occur: [kept, summed, kept]; anything with more alternations goes to the reference kernel. */
 #include "lower.h"
 #include "reduce_kernels.h"
 

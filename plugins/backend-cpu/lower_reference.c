@@ -1,5 +1,5 @@
-/* Views become tensors; whatever no lowering takes is run by its reference kernel (common/kernels), slow and correct, or by the
- * kernel that a plugin has for it (common/custom). */
+/* Views become tensors; whatever no lowering takes is run by its reference kernel (common/kernels), slow and correct,
+ * or by the kernel that a plugin has for it (common/custom). */
 #include "lower.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 typedef struct reference_step {
   const rk_kernel *kernel;
   const cu_node_t *custom; /* in place of the kernel */
-  rk_arg *args; /* the call's */
+  rk_arg *args;            /* the call's */
   rk_call call;
   rk_tensor **tensors; /* operands and results: data is set when run */
   bc_ref_t *refs;      /* storages only */
@@ -16,11 +16,13 @@ typedef struct reference_step {
   struct float_arg {
     uint32_t arg;
     bc_ref_t at;
-  } *floats; /* numbers that are read when it runs */
+  } * floats; /* numbers that are read when it runs */
   uint32_t n_floats;
 } reference_step_t;
 
-static aot_status_t no_memory(bc_build_t *b) { return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a node's arguments"); }
+static aot_status_t no_memory(bc_build_t *b) {
+  return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a node's arguments");
+}
 
 /* ---- arguments ---- */
 
@@ -57,7 +59,8 @@ static aot_status_t list_arg(bc_build_t *b, const aot_snap_arg_t *a, rk_arg *out
       if (!tensors[k]) return no_memory(b);
       *tensors[k] = *element.u.tensor;
     } else if (element.kind == AOT_ARG_FLOAT) {
-      return bc_fail(b->error, AOT_E_UNIMPLEMENTED, "refused", "a list of floats that are read out of tensors is not supported");
+      return bc_fail(b->error, AOT_E_UNIMPLEMENTED, "refused",
+                     "a list of floats that are read out of tensors is not supported");
     } else if (element.kind != AOT_ARG_NONE) {
       numbers[n_numbers++] = element.u.i;
     }
@@ -138,7 +141,8 @@ static const rk_tensor *base_of(const rk_arg *args, uint32_t n) {
 static aot_status_t copy_reshaped(bc_build_t *b) {
   const bc_tensor_t *self = bc_arg_tensor(b, 0);
   bc_tensor_t result, source, shaped;
-  if (!self || b->node->n_results != 1 || bc_type(b, 0)->dtype != self->dtype || bc_numel(self) != bc_numel(bc_type(b, 0)))
+  if (!self || b->node->n_results != 1 || bc_type(b, 0)->dtype != self->dtype ||
+      bc_numel(self) != bc_numel(bc_type(b, 0)))
     return BC_DECLINED;
   source = *self;
   AOT_TRY(bc_result_dense(b, 0, &result));
@@ -191,10 +195,12 @@ static aot_status_t run_reference(const bc_frame_t *f, void *payload) {
   reference_step_t *p = payload;
   rk_error error;
   for (uint32_t k = 0; k < p->n_tensors; k++) p->tensors[k]->data = f->base[p->refs[k].storage];
-  for (uint32_t k = 0; k < p->n_floats; k++) memcpy(&p->args[p->floats[k].arg].u.f, bc_at(f, p->floats[k].at), sizeof(double));
+  for (uint32_t k = 0; k < p->n_floats; k++)
+    memcpy(&p->args[p->floats[k].arg].u.f, bc_at(f, p->floats[k].at), sizeof(double));
   const rk_caller caller = {.say = say};
-  aot_status_t status = p->custom ? cu_run(p->custom, p->call.args, p->call.n_args, p->call.results, p->call.n_results, &error)
-                                  : rk_run_for(p->kernel, &p->call, &caller, &error);
+  aot_status_t status =
+      p->custom ? cu_run(p->custom, p->call.args, p->call.n_args, p->call.results, p->call.n_results, &error)
+                : rk_run_for(p->kernel, &p->call, &caller, &error);
   return status == AOT_OK ? AOT_OK : bc_fail(f->error, status, "kernel-failed", "%s", error.text);
 }
 
@@ -210,7 +216,8 @@ static void remember_args(bc_build_t *b, reference_step_t *p, rk_arg *args) {
     const aot_snap_arg_t *a = bc_arg(b, k);
     const bc_value_t *v = a->kind == AOT_ARG_VALUE ? bc_value(b, (uint32_t)a->i) : NULL;
     if (v && v->kind == AOT_TYPE_SYMFLOAT) p->floats[p->n_floats++] = (struct float_arg){k, bc_use(b, &v->t)};
-    if (args[k].kind == AOT_ARG_VALUE) remember(b, p, (rk_tensor *)(uintptr_t)args[k].u.tensor, &bc_value(b, (uint32_t)a->i)->t);
+    if (args[k].kind == AOT_ARG_VALUE)
+      remember(b, p, (rk_tensor *)(uintptr_t)args[k].u.tensor, &bc_value(b, (uint32_t)a->i)->t);
     for (uint32_t i = 0; args[k].kind == AOT_ARG_VALUES && i < args[k].n; i++)
       if (args[k].u.tensors[i])
         remember(b, p, (rk_tensor *)(uintptr_t)args[k].u.tensors[i], &bc_value(b, rows[a->i + (int64_t)i])->t);
@@ -225,7 +232,8 @@ static int keep_memory(bc_build_t *b, const cu_node_t *custom, uint32_t r, bc_te
   if (!from->dtype || from->storage == BC_NONE || b->out->storages[from->storage].kind != BC_ARENA) return 0;
   bc_result_geometry(&dense);
   dense.offset = from->offset;
-  if (!bc_same_geometry(&dense, from) || from->dtype != bc_type(b, r)->dtype || !bc_same_sizes(from, bc_type(b, r))) return 0;
+  if (!bc_same_geometry(&dense, from) || from->dtype != bc_type(b, r)->dtype || !bc_same_sizes(from, bc_type(b, r)))
+    return 0;
   *out = *from;
   bc_bind(b, r, out);
   return 1;
@@ -261,7 +269,8 @@ aot_status_t bc_lower_reference(bc_build_t *b) {
   aot_str_t name = op_name(b);
   rk_arg *args;
   if (!kernel)
-    return bc_fail(b->error, AOT_E_UNIMPLEMENTED, "no-kernel", "%.*s is not supported in this form", (int)name.size, name.data);
+    return bc_fail(b->error, AOT_E_UNIMPLEMENTED, "no-kernel", "%.*s is not supported in this form", (int)name.size,
+                   name.data);
   if (rk_needs_storage(kernel)) AOT_TRY(declare_first(b));
   AOT_TRY(bc_rk_args(b, &args));
   const char *refusal = rk_refuse(kernel, args, b->node->n_args);

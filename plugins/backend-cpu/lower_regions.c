@@ -1,10 +1,12 @@
 /* Gradients of slices and selections: a region of a tensor that is 0 elsewhere, and sums of them.
  *
- *     %a = slice_backward %x, ..   %b = slice_backward %y, ..   %c = add %a, %b   %d = select_backward %z, ..   %e = add %c, %d
+ *     %a = slice_backward %x, ..   %b = slice_backward %y, ..   %c = add %a, %b   %d = select_backward %z, ..   %e =
+ *                                                                                                               add %c,
+ *                                                                                                               %d
  *
- * Summed as they stand, each makes a whole tensor and each sum reads two: a recurrent network spends half of its step so. Where nobody
- * else reads the parts, the sum is one tensor: zeros, the first region copied, every further one added where its add stands. The
- * additions left out are of zeros. */
+ * Summed as they stand, each makes a whole tensor and each sum reads two: a recurrent network spends half of its step
+ * so. Where nobody else reads the parts, the sum is one tensor: zeros, the first region copied, every further one added
+ * where its add stands. The additions left out are of zeros. */
 #include "lower.h"
 
 #include <aot/graph.h>
@@ -21,8 +23,8 @@ static aot_str_t op_name(const bc_build_t *b) {
 
 static int64_t clamp(int64_t at, int64_t size) { return at < 0 ? 0 : at > size ? size : at; }
 
-/* The part of `whole` that slice_backward(grad, sizes, dim, start, end, step) or select_backward(grad, sizes, dim, index) writes: what
- * grad has. 0: arguments that do not fit. */
+/* The part of `whole` that slice_backward(grad, sizes, dim, start, end, step) or select_backward(grad, sizes, dim,
+ * index) writes: what grad has. 0: arguments that do not fit. */
 static int region_of(const bc_build_t *b, const bc_tensor_t *whole, bc_tensor_t *out) {
   const bc_tensor_t *grad = bc_arg_tensor(b, 0);
   const int is_select = aot_str_eq(op_name(b), aot_str("aten.select_backward.default"));
@@ -58,7 +60,8 @@ static int region_of(const bc_build_t *b, const bc_tensor_t *whole, bc_tensor_t 
 static int is_region_node(const bc_build_t *b) {
   const aot_str_t name = op_name(b);
   bc_tensor_t region;
-  if (!aot_str_eq(name, aot_str("aten.slice_backward.default")) && !aot_str_eq(name, aot_str("aten.select_backward.default")))
+  if (!aot_str_eq(name, aot_str("aten.slice_backward.default")) &&
+      !aot_str_eq(name, aot_str("aten.select_backward.default")))
     return 0;
   return b->node->n_results == 1 && region_of(b, bc_type(b, 0), &region);
 }
@@ -80,7 +83,8 @@ static int is_sum_node(const bc_build_t *b, const uint8_t *kind) {
   const aot_snap_arg_t *alpha = bc_arg(b, 2);
   if (alpha->kind != AOT_ARG_NONE && bc_arg_float(b, 2, 0) != 1) return 0;
   const uint32_t x = operand(b, 0), y = operand(b, 1);
-  return is_part(b, kind, x) && is_part(b, kind, y) && (kind[x - b->value_begin] == REGION || kind[y - b->value_begin] == REGION);
+  return is_part(b, kind, x) && is_part(b, kind, y) &&
+         (kind[x - b->value_begin] == REGION || kind[y - b->value_begin] == REGION);
 }
 
 static uint32_t node_of(const bc_build_t *b, uint32_t row) {
@@ -92,7 +96,8 @@ aot_status_t bc_find_regions(bc_build_t *b) {
   uint8_t *kind = bc_pool_alloc(b->pool, (uint64_t)b->n_values + 1); /* by value */
   b->regions = bc_pool_alloc(b->pool, (uint64_t)b->graph->n_nodes + 1);
   if (!kind || !b->regions) return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
-  if (b->machine->custom->n_nodes) return AOT_OK; /* a kernel that writes in place counts on reads being where they stand */
+  /* a kernel that writes in place counts on reads being where they stand */
+  if (b->machine->custom->n_nodes) return AOT_OK;
   for (uint32_t i = 0; i < b->graph->n_nodes; i++) {
     b->node = &nodes[i];
     if (is_region_node(b)) {
@@ -184,12 +189,14 @@ static aot_status_t fill_region(bc_build_t *b, const aot_snap_node_t *region_nod
   const int fits = region_of(b, whole, &region);
   const bc_tensor_t *grad = bc_arg_tensor(b, 0);
   b->node = node;
-  return fits ? bc_copy(b, &region, grad) : bc_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
+  return fits ? bc_copy(b, &region, grad)
+              : bc_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
 }
 
 static aot_status_t lower_region(bc_build_t *b) {
   bc_tensor_t whole, region;
-  if (b->regions[b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) - b->graph->node_begin] == DEFERRED) return AOT_OK;
+  if (b->regions[b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) - b->graph->node_begin] == DEFERRED)
+    return AOT_OK;
   if (b->node->n_results != 1 || !region_of(b, bc_type(b, 0), &region)) return BC_DECLINED;
   AOT_TRY(bc_result_dense(b, 0, &whole));
   return fill_region(b, b->node, &whole);
@@ -213,7 +220,8 @@ static aot_status_t lower_add(bc_build_t *b) {
   const int fits = region_of(b, &whole, &region);
   const bc_tensor_t *grad = bc_arg_tensor(b, 0);
   b->node = node;
-  return fits ? add_region(b, &region, grad) : bc_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
+  return fits ? add_region(b, &region, grad)
+              : bc_fail(b->error, AOT_E_INTERNAL, "internal", "a region does not fit its tensor");
 }
 
 static const bc_lowering_t rows[] = {

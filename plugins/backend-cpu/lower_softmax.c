@@ -35,7 +35,9 @@ static aot_status_t forward(bc_build_t *b, void (*kernel)(const float *, int64_t
   bc_tensor_t in, out;
   int64_t rows, n;
   softmax_step_t *p;
-  if (!f32(x) || !f32(bc_type(b, 0)) || !bc_same_sizes(x, bc_type(b, 0)) || !last_rows(x, bc_arg_int(b, 1, -1), &rows, &n)) return BC_DECLINED;
+  if (!f32(x) || !f32(bc_type(b, 0)) || !bc_same_sizes(x, bc_type(b, 0)) ||
+      !last_rows(x, bc_arg_int(b, 1, -1), &rows, &n))
+    return BC_DECLINED;
   AOT_TRY(bc_contiguous(b, x, &in));
   AOT_TRY(bc_result_dense(b, 0, &out));
   BC_STEP(b, run_softmax, p);
@@ -49,7 +51,9 @@ static aot_status_t backward(bc_build_t *b, void (*kernel)(const float *, const 
   bc_tensor_t in, up, out;
   int64_t rows, n;
   softmax_step_t *p;
-  if (!f32(g) || !f32(y) || !f32(bc_type(b, 0)) || !bc_same_sizes(g, y) || !bc_same_sizes(y, bc_type(b, 0)) || !last_rows(y, bc_arg_int(b, 2, -1), &rows, &n)) return BC_DECLINED;
+  if (!f32(g) || !f32(y) || !f32(bc_type(b, 0)) || !bc_same_sizes(g, y) || !bc_same_sizes(y, bc_type(b, 0)) ||
+      !last_rows(y, bc_arg_int(b, 2, -1), &rows, &n))
+    return BC_DECLINED;
   AOT_TRY(bc_contiguous(b, y, &in));
   AOT_TRY(bc_contiguous(b, g, &up));
   AOT_TRY(bc_result_dense(b, 0, &out));
@@ -74,8 +78,8 @@ typedef struct loss_step {
 } loss_step_t;
 
 static aot_status_t out_of_range(const bc_frame_t *f, const loss_step_t *p, const int64_t *target, int64_t row) {
-  return bc_fail(f->error, AOT_E_RANGE, "bad-target", "target %lld of row %lld is no class of %lld", (long long)target[row],
-                 (long long)row, (long long)p->n);
+  return bc_fail(f->error, AOT_E_RANGE, "bad-target", "target %lld of row %lld is no class of %lld",
+                 (long long)target[row], (long long)row, (long long)p->n);
 }
 
 static aot_status_t run_loss(const bc_frame_t *f, void *payload) {
@@ -99,8 +103,9 @@ static aot_status_t run_loss_backward(const bc_frame_t *f, void *payload) {
 static int plain_loss(const bc_build_t *b, uint32_t k) {
   const bc_tensor_t *x = bc_arg_tensor(b, k), *t = bc_arg_tensor(b, k + 1);
   int64_t reduction = bc_arg_int(b, k + 3, 1);
-  return f32(x) && x->rank == 2 && t && t->dtype == AOT_I64 && t->rank == 1 && t->sizes[0] == x->sizes[0] && bc_arg(b, k + 2)->kind == AOT_ARG_NONE &&
-         (reduction == 1 || reduction == 2) && bc_arg_float(b, k + 5, 0) == 0 && bc_numel(x) > 0;
+  return f32(x) && x->rank == 2 && t && t->dtype == AOT_I64 && t->rank == 1 && t->sizes[0] == x->sizes[0] &&
+         bc_arg(b, k + 2)->kind == AOT_ARG_NONE && (reduction == 1 || reduction == 2) &&
+         bc_arg_float(b, k + 5, 0) == 0 && bc_numel(x) > 0;
 }
 
 static aot_status_t add_loss(bc_build_t *b, bc_run_fn run, uint32_t k) {
@@ -129,7 +134,8 @@ static aot_status_t lower_cross_entropy(bc_build_t *b) {
 /* aot.cross_entropy_loss_backward(grad, self, ..) */
 static aot_status_t lower_cross_entropy_backward(bc_build_t *b) {
   const bc_tensor_t *g = bc_arg_tensor(b, 0);
-  if (!plain_loss(b, 1) || !f32(g) || bc_numel(g) != 1 || !f32(bc_type(b, 0)) || !bc_same_sizes(bc_arg_tensor(b, 1), bc_type(b, 0)))
+  if (!plain_loss(b, 1) || !f32(g) || bc_numel(g) != 1 || !f32(bc_type(b, 0)) ||
+      !bc_same_sizes(bc_arg_tensor(b, 1), bc_type(b, 0)))
     return BC_DECLINED;
   return add_loss(b, run_loss_backward, 1);
 }

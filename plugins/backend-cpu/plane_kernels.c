@@ -4,11 +4,12 @@
 #include <string.h>
 
 /* Sums over the planes of one channel: of x - shift, and of (x - shift) * (z - shift_z) when z is given. */
-static void channel_sums(bc_planes_t s, int64_t c, const float *x, double shift, const float *z, double shift_z, double *sum,
-                         double *product) {
+static void channel_sums(bc_planes_t s, int64_t c, const float *x, double shift, const float *z, double shift_z,
+                         double *sum, double *product) {
   *sum = *product = 0;
   for (int64_t n = 0; n < s.n_batch; n++) {
-    const float *px = x + (n * s.n_channel + c) * s.n_position, *pz = z ? z + (n * s.n_channel + c) * s.n_position : NULL;
+    const float *px = x + (n * s.n_channel + c) * s.n_position,
+                *pz = z ? z + (n * s.n_channel + c) * s.n_position : NULL;
     double a[4] = {0}, p[4] = {0};
     for (int64_t i = 0; i < s.n_position; i++) {
       a[i & 3] += px[i] - shift;
@@ -26,7 +27,8 @@ void bc_batch_norm_train(bc_planes_t s, const bc_batch_norm_t *a) {
     double mean = sum / count;
     channel_sums(s, c, a->x, mean, a->x, mean, &sum, &squares);
     double rstd = 1 / sqrt(squares / count + a->eps);
-    float scale = (float)(rstd * (a->w ? a->w[c] : 1)), shift = (float)((a->b ? a->b[c] : 0) - mean * rstd * (a->w ? a->w[c] : 1));
+    float scale = (float)(rstd * (a->w ? a->w[c] : 1)),
+          shift = (float)((a->b ? a->b[c] : 0) - mean * rstd * (a->w ? a->w[c] : 1));
     for (int64_t n = 0; n < s.n_batch; n++) {
       int64_t at = (n * s.n_channel + c) * s.n_position;
       for (int64_t i = 0; i < s.n_position; i++) a->y[at + i] = a->x[at + i] * scale + shift;
@@ -34,7 +36,8 @@ void bc_batch_norm_train(bc_planes_t s, const bc_batch_norm_t *a) {
     if (a->mean) a->mean[c] = (float)mean;
     if (a->rstd) a->rstd[c] = (float)rstd;
     const double share = a->momentum, kept = 1 - share;
-    if (a->new_mean) a->new_mean[c] = count > 0 ? (float)(kept * a->running_mean[c] + share * mean) : a->running_mean[c];
+    if (a->new_mean)
+      a->new_mean[c] = count > 0 ? (float)(kept * a->running_mean[c] + share * mean) : a->running_mean[c];
     if (a->new_var)
       a->new_var[c] = count > 0 ? (float)(kept * a->running_var[c] + share * squares / (count - 1)) : a->running_var[c];
   }
@@ -48,10 +51,12 @@ void bc_batch_norm_backward(bc_planes_t s, const float *gy, const float *x, cons
     channel_sums(s, c, gy, 0, x, mean[c], &sum, &product);
     if (gw) gw[c] = (float)(product * rstd[c]);
     if (gb) gb[c] = (float)sum;
-    float scale = rstd[c] * (w ? w[c] : 1), flat = (float)(sum / count), slope = (float)(product / count * rstd[c] * rstd[c]);
+    float scale = rstd[c] * (w ? w[c] : 1), flat = (float)(sum / count),
+          slope = (float)(product / count * rstd[c] * rstd[c]);
     for (int64_t n = 0; gx && n < s.n_batch; n++) {
       int64_t at = (n * s.n_channel + c) * s.n_position;
-      for (int64_t i = 0; i < s.n_position; i++) gx[at + i] = scale * (gy[at + i] - flat - (x[at + i] - mean[c]) * slope);
+      for (int64_t i = 0; i < s.n_position; i++)
+        gx[at + i] = scale * (gy[at + i] - flat - (x[at + i] - mean[c]) * slope);
     }
   }
 }

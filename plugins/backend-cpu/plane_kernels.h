@@ -4,10 +4,13 @@
 
 #include <stdint.h>
 
-typedef struct bc_planes { int64_t n_batch, n_channel, n_position; } bc_planes_t;
+typedef struct bc_planes {
+  int64_t n_batch, n_channel, n_position;
+} bc_planes_t;
 
-/* y = (x - mean) * rstd * w + b by the statistics of each channel; w, b may be NULL. mean, rstd: the batch's. With running
- * statistics (not NULL) new_mean and new_var = (1 - momentum) * running + momentum * batch, the variance unbiased. */
+/* y = (x - mean) * rstd * w + b by the statistics of each channel; w, b may be NULL. mean, rstd: the batch's. With
+ * running statistics (not NULL) new_mean and new_var = (1 - momentum) * running + momentum * batch, the variance
+ * unbiased. */
 typedef struct bc_batch_norm {
   const float *x, *w, *b, *running_mean, *running_var;
   double momentum, eps;
@@ -18,7 +21,10 @@ void bc_batch_norm_train(bc_planes_t s, const bc_batch_norm_t *a);
 void bc_batch_norm_backward(bc_planes_t s, const float *gy, const float *x, const float *w, const float *mean,
                             const float *rstd, float *gx, float *gw, float *gb);
 
-typedef struct bc_pool2d { int64_t in[2], out[2], kernel[2], stride[2], pad[2], dilation[2]; } bc_pool2d_t; /* height, width */
+/* height, width */
+typedef struct bc_pool2d {
+  int64_t in[2], out[2], kernel[2], stride[2], pad[2], dilation[2];
+} bc_pool2d_t;
 /* index: where each maximum lies in its input plane; the first of equals. y or index may be NULL. */
 void bc_max_pool(int64_t n_planes, const bc_pool2d_t *p, const float *x, float *y, int64_t *index);
 /* gx is overwritten. index NULL: the maxima are found again in x. */

@@ -14,12 +14,14 @@ typedef struct planning {
   bc_machine_t machine;
   mr_rows_t *rows;
   mr_graph_t forward, backward;
-  uint32_t *written[2];   /* by output port of each */
+  uint32_t *written[2]; /* by output port of each */
   uint64_t arena_nbytes;
   bc_error_t *error;
 } planning_t;
 
-static aot_status_t no_memory(bc_error_t *e) { return bc_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for the plan"); }
+static aot_status_t no_memory(bc_error_t *e) {
+  return bc_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for the plan");
+}
 
 /* ---- the machine ---- */
 
@@ -57,8 +59,14 @@ static void add_storage(planning_t *p, const bc_storage_t *s, const mr_graph_t *
   const uint32_t first = (uint32_t)g->begin + s->first;
   if (s->kind == BC_OUTPUT) written[s->index] = first;
   if (s->kind != BC_ARENA) return;
-  const aot_memory_buffer_t row = {.kind = s->value == AOT_NO_ID ? AOT_MEMORY_SCRATCH : AOT_MEMORY_TEMPORARY, .first = first,
-                                   .last = (uint32_t)g->begin + s->last, .value = {s->value}, .nbytes = mr_padded(s->nbytes), .place = s->at};
+  const aot_memory_buffer_t row = {
+      .kind = s->value == AOT_NO_ID ? AOT_MEMORY_SCRATCH : AOT_MEMORY_TEMPORARY,
+      .first = first,
+      .last = (uint32_t)g->begin + s->last,
+      .value = {s->value},
+      .nbytes = mr_padded(s->nbytes),
+      .place = s->at,
+  };
   mr_buffer(p->rows, &row);
 }
 
@@ -106,12 +114,14 @@ static aot_status_t add_boundary(planning_t *p) {
   aot_status_t status = sn_exprs_eval(p->s, p->symbols, p->s->symbols.count, exprs, &wrong);
   if (status == AOT_OK) status = mr_boundary(p->rows, p->s, exprs, &p->forward, &p->backward);
   free(exprs);
-  if (status == AOT_E_RANGE) return bc_fail(p->error, status, "bad-size", "a tensor of the boundary has a size that cannot be");
+  if (status == AOT_E_RANGE)
+    return bc_fail(p->error, status, "bad-size", "a tensor of the boundary has a size that cannot be");
   return status == AOT_OK ? AOT_OK : no_memory(p->error);
 }
 
 static aot_status_t plan(planning_t *p) {
-  const uint32_t forward = sn_graph_of_kind(p->s, AOT_GRAPH_FORWARD), backward = sn_graph_of_kind(p->s, AOT_GRAPH_BACKWARD),
+  const uint32_t forward = sn_graph_of_kind(p->s, AOT_GRAPH_FORWARD),
+                 backward = sn_graph_of_kind(p->s, AOT_GRAPH_BACKWARD),
                  update = sn_graph_of_kind(p->s, AOT_GRAPH_UPDATE);
   if (sn_graph_of_kind(p->s, AOT_GRAPH_JOINT) != AOT_NO_ID)
     return bc_fail(p->error, AOT_E_PRECONDITION, "no-plan", "the program is joint: partition it first");
@@ -124,8 +134,8 @@ static aot_status_t plan(planning_t *p) {
   return mr_finish(p->rows, p->forward.end, p->arena_nbytes) == AOT_OK ? AOT_OK : no_memory(p->error);
 }
 
-aot_status_t bc_plan_memory(const aot_snapshot_t *s, const cu_world_t *world, int32_t n_threads, int compiles, const int64_t *symbols,
-                            mr_rows_t *out, bc_error_t *error) {
+aot_status_t bc_plan_memory(const aot_snapshot_t *s, const cu_world_t *world, int32_t n_threads, int compiles,
+                            const int64_t *symbols, mr_rows_t *out, bc_error_t *error) {
   planning_t p = {.s = s, .symbols = symbols, .rows = out, .error = error};
   cu_error_t why;
   error->node = AOT_NO_ID;

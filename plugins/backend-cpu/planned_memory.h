@@ -1,17 +1,20 @@
-/* What a program will take, told before it is compiled: the schedules of its graphs with their arena plans, on one axis.
+/* What a program will take, told before it is compiled: the schedules of its graphs with their arena plans, on one
+ * axis.
  *
- * The schedules are those that a run has (schedule.h), with one stand-in for every generated function; without a C compiler, or
- * where one fails, groups are run node by node, which takes more: `compiles` says which it is. The arena is one block for all graphs,
- * the update's too, which has no steps on the axis. What BLAS and reference kernels take for themselves is not counted. */
+ * The schedules are those that a run has (schedule.h), with one stand-in for every generated function; without a C
+ * compiler, or where one fails, groups are run node by node, which takes more: `compiles` says which it is. The arena
+ * is one block for all graphs, the update's too, which has no steps on the axis. What BLAS and reference kernels
+ * take for themselves is not counted. */
 #ifndef BC_PLANNED_MEMORY_H
 #define BC_PLANNED_MEMORY_H
 
 #include "common/memory/rows.h"
 #include "schedule.h"
 
-/* symbols: a value for each symbol of the block. out->plan is filled; buffers without a value of the program are scratch.
- * AOT_E_PRECONDITION: a joint graph that is not divided; AOT_E_UNIMPLEMENTED: sizes that only a run tells, a node that is refused. */
-aot_status_t bc_plan_memory(const aot_snapshot_t *s, const cu_world_t *world, int32_t n_threads, int compiles, const int64_t *symbols,
-                            mr_rows_t *out, bc_error_t *error);
+/* symbols: a value for each symbol of the block. out->plan is filled; buffers without a value of the program are
+ * scratch. AOT_E_PRECONDITION: a joint graph that is not divided; AOT_E_UNIMPLEMENTED: sizes that only a run tells,
+ * a node that is refused. */
+aot_status_t bc_plan_memory(const aot_snapshot_t *s, const cu_world_t *world, int32_t n_threads, int compiles,
+                            const int64_t *symbols, mr_rows_t *out, bc_error_t *error);
 
 #endif

@@ -1,5 +1,5 @@
-/* backend-cpu: the only file here that sees the plugin boundary. Read it from the bottom: entry, descriptor, create, compile,
- * load, run. */
+/* backend-cpu: the only file here that sees the plugin boundary. Read it from the bottom: entry, descriptor, create,
+ * compile, load, run. */
 #include "blas.h"
 #include "common/blas/openblas.h"
 #include "common/loops/loop.h"
@@ -38,8 +38,8 @@ typedef struct unit {
   aot_str_t *names;
 } unit_t;
 
-/* The artifact: this header, then the snapshot. Schedules and source are made again from it at load: they follow from it, and
- * a file can bring no code of its own. */
+/* The artifact: this header, then the snapshot. Schedules and source are made again from it at load: they follow from
+ * it, and a file can bring no code of its own. */
 #define ARTIFACT_MAGIC 0x55504341u /* "ACPU" */
 #define ARTIFACT_VERSION 1u
 typedef struct artifact {
@@ -71,11 +71,11 @@ static aot_status_t error_out(const unit_t *u, aot_ctx_t *ctx, const bc_error_t 
   return tell(u, ctx, AOT_SEVERITY_ERROR, e, status);
 }
 
-static const void *extension(const unit_t *u, const char *id) {
-  return aot_ext(&u->host.head, id);
-}
+static const void *extension(const unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
 
-static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) { return (cu_world_t){extension(u, AOT_EXT_KERNEL_LOOKUP), ctx}; }
+static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) {
+  return (cu_world_t){extension(u, AOT_EXT_KERNEL_LOOKUP), ctx};
+}
 
 /* ---- query ---- */
 
@@ -83,7 +83,7 @@ static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) { return (cu_world_t
 static const struct region_row {
   const char *op;
   uint32_t first_graph, n_graphs, n_lists;
-  int has_cond;  /* the first graph gives one result: whether to go on */
+  int has_cond;     /* the first graph gives one result: whether to go on */
   int n_loop_lists; /* what is carried, what is looped over */
 } regions[] = {
     {"higher_order.cond", 1, 2, 1, 0, 0},
@@ -121,7 +121,8 @@ static const char *bad_region(const aot_snapshot_t *s, const aot_snap_node_t *no
   return NULL;
 }
 
-static const char *refusal(const aot_snapshot_t *s, uint32_t i, const rk_kernel *kernel, const cu_world_t *world, cu_error_t *error) {
+static const char *refusal(const aot_snapshot_t *s, uint32_t i, const rk_kernel *kernel, const cu_world_t *world,
+                           cu_error_t *error) {
   const aot_snap_node_t *node = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + i;
   const aot_snap_op_t *op = AOT_SNAP_ROWS(s, aot_snap_op_t, ops) + node->op;
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + node->arg_begin;
@@ -129,21 +130,26 @@ static const char *refusal(const aot_snapshot_t *s, uint32_t i, const rk_kernel 
   uint32_t n = node->n_args < 16 ? node->n_args : 16;
   const struct region_row *region = region_row(aot_snap_text(s, op->name));
   if (region) return bad_region(s, node, region);
-  if (op->flags & AOT_OP_REGION) return "operators that own graphs are not run here, but for branches and loops; inline their regions";
+  if (op->flags & AOT_OP_REGION)
+    return "operators that own graphs are not run here, but for branches and loops; inline their regions";
   if (op->flags & AOT_OP_COLLECTIVE) return "collectives are not supported";
   if (!kernel && sn_node_is_complex(s, node)) return "kernels of plugins have no complex numbers";
   if (!kernel) return cu_refuse(world, s, i, error);
   if (sn_node_is_complex(s, node) && !rk_takes_complex(kernel)) return "it is not supported for complex numbers";
-  if (op->flags & AOT_OP_WRITES) return "it writes an argument; make the program functional first (stage functionalize)";
+  if (op->flags & AOT_OP_WRITES)
+    return "it writes an argument; make the program functional first (stage functionalize)";
   memset(plain, 0, sizeof plain);
   for (uint32_t k = 0; k < n; k++) { /* what rk_refuse looks at: numbers */
-    plain[k].kind = args[k].kind == AOT_ARG_INT || args[k].kind == AOT_ARG_BOOL || args[k].kind == AOT_ARG_FLOAT ? args[k].kind : AOT_ARG_NONE;
+    plain[k].kind = args[k].kind == AOT_ARG_INT || args[k].kind == AOT_ARG_BOOL || args[k].kind == AOT_ARG_FLOAT
+                        ? args[k].kind
+                        : AOT_ARG_NONE;
     memcpy(&plain[k].u.i, &args[k].i, sizeof args[k].i);
   }
   return rk_refuse(kernel, plain, n);
 }
 
-/* A node whose result has a size or is a number that only a run tells: it ends a part of the program (program_parts.h). */
+/* A node whose result has a size or is a number that only a run tells: it ends a part of the program
+ * (program_parts.h). */
 static const char *bad_birth(const aot_snapshot_t *s, const aot_snap_node_t *node, const rk_kernel *kernel) {
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values) + node->result_begin;
   int has_tensor = 0;
@@ -178,7 +184,8 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes);
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
   uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
-  const rk_kernel **kernels = calloc((size_t)s->ops.count + 1, sizeof *kernels); /* by operator: looked up once for all its nodes */
+  /* by operator: looked up once for all its nodes */
+  const rk_kernel **kernels = calloc((size_t)s->ops.count + 1, sizeof *kernels);
   aot_status_t status = births && kernels && sn_births(s, births) == 0 ? AOT_OK : no_memory(u, ctx);
   for (uint32_t o = 1; o < s->ops.count && status == AOT_OK; o++) kernels[o] = rk_find(aot_snap_text(s, ops[o].name));
   for (uint32_t i = 1; i < s->nodes.count && status == AOT_OK; i++) {
@@ -218,10 +225,14 @@ static aot_status_t report_machine(const unit_t *u, aot_ctx_t *ctx) {
 static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, const bc_program_t *p) {
   const aot_ext_report_t *r = extension(u, AOT_EXT_REPORT);
   bc_program_stats_t s = bc_program_stats(p);
+  /* clang-format off */
   const struct { const char *name; double value; const char *unit; } rows[] = {
-      {"kernels", s.n_steps, ""},         {"generated-functions", s.n_functions, ""}, {"generated-calls", s.n_groups, ""},
-      {"cache-hits", s.code.n_hits, ""},  {"compile-ms", s.code.compile_ms, "ms"},    {"arena-bytes", (double)s.arena_nbytes, "bytes"},
+      {"kernels", s.n_steps, ""},         {"generated-functions", s.n_functions, ""}, {"generated-calls", s.n_groups,
+          ""},
+      {"cache-hits", s.code.n_hits, ""},  {"compile-ms", s.code.compile_ms, "ms"},    {"arena-bytes",
+          (double)s.arena_nbytes, "bytes"},
       {"fallback-nodes", s.n_fallback, "nodes"}};
+  /* clang-format on */
   for (size_t k = 0; r && k < sizeof rows / sizeof rows[0]; k++)
     AOT_TRY(r->number(r, ctx, aot_str(rows[k].name), rows[k].value, aot_str(rows[k].unit)));
   return r ? cu_report(bc_program_custom(p), r, ctx) : AOT_OK;
@@ -257,18 +268,20 @@ static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *
 /* ---- aot.memory/1 ---- */
 
 /* One value a symbol: the caller's, or the hints. */
-static aot_status_t symbols_of(const aot_snapshot_t *s, const int64_t *given, uint64_t n, int64_t **out, bc_error_t *e) {
+static aot_status_t symbols_of(const aot_snapshot_t *s, const int64_t *given, uint64_t n, int64_t **out,
+                               bc_error_t *e) {
   const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
   if (n && n < s->symbols.count)
-    return bc_fail(e, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols", (unsigned long long)n, s->symbols.count);
+    return bc_fail(e, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols", (unsigned long long)n,
+                   s->symbols.count);
   *out = malloc(((size_t)s->symbols.count + 1) * sizeof **out);
   if (!*out) return bc_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for the plan");
   for (uint32_t i = 0; i < s->symbols.count; i++) (*out)[i] = n ? given[i] : symbols[i].hint;
   return AOT_OK;
 }
 
-static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *given, uint64_t n_given,
-                                const aot_memory_plan_t **out) {
+static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *given,
+                                uint64_t n_given, const aot_memory_plan_t **out) {
   unit_t *u = m->head.self;
   const cu_world_t world = world_of(u, ctx);
   const aot_snapshot_t *s = NULL;
@@ -278,7 +291,8 @@ static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_p
   AOT_TRY(open_cache(u, ctx));
   const int compiles = bc_code_available(&u->cache, &ignored) == AOT_OK;
   aot_status_t status = symbols_of(s, given, n_given, &symbols, &e);
-  if (status == AOT_OK) status = bc_plan_memory(s, &world, bc_blas_threads(u->threads), compiles, symbols, &u->rows, &e);
+  if (status == AOT_OK)
+    status = bc_plan_memory(s, &world, bc_blas_threads(u->threads), compiles, symbols, &u->rows, &e);
   free(symbols);
   if (status != AOT_OK) return error_out(u, ctx, &e, status);
   *out = &u->rows.plan;
@@ -291,7 +305,8 @@ static aot_status_t run(void *self, const hc_run_t *what) {
   const exe_t *x = self;
   bc_error_t error = {.node = AOT_NO_ID};
   const aot_status_t status = bc_program_run(x->program, what, &error);
-  if (status != AOT_OK && error.code && strcmp(error.code, "told") == 0) return status; /* by the host: no memory for an output */
+  /* by the host: no memory for an output */
+  if (status != AOT_OK && error.code && strcmp(error.code, "told") == 0) return status;
   return status == AOT_OK ? AOT_OK : error_out(x->unit, what->ctx, &error, status);
 }
 
@@ -308,7 +323,8 @@ static aot_status_t plan(const aot_exe_t *e, aot_ctx_t *ctx, const aot_graph_at_
 static aot_status_t stats(const aot_exe_t *e, aot_exe_stats_t *out) {
   const exe_t *x = e->head.self;
   bc_program_stats_t s = bc_program_stats(x->program);
-  aot_exe_stats_t full = {sizeof full, s.n_steps, s.arena_nbytes, s.n_runs ? s.live_nbytes : 0, s.n_runs, s.copied_nbytes};
+  aot_exe_stats_t full = {sizeof full, s.n_steps,      s.arena_nbytes, s.n_runs ? s.live_nbytes : 0,
+                          s.n_runs,    s.copied_nbytes};
   uint32_t size = out->struct_size;
   memcpy(out, &full, size < sizeof full ? size : sizeof full);
   out->struct_size = size;
@@ -323,20 +339,26 @@ static void exe_destroy(const aot_table_t *e) {
 }
 
 /* The snapshot in the artifact, checked; *own is set when the bytes had to be copied to an aligned place. */
-static aot_status_t read_artifact(const void *bytes, uint64_t nbytes, const aot_snapshot_t **out, void **own, bc_error_t *e) {
+static aot_status_t read_artifact(const void *bytes, uint64_t nbytes, const aot_snapshot_t **out, void **own,
+                                  bc_error_t *e) {
   artifact_t head;
   sn_error wrong;
   if (nbytes >= sizeof head) memcpy(&head, bytes, sizeof head);
   if (nbytes < sizeof head || head.magic != ARTIFACT_MAGIC)
-    return bc_fail(e, AOT_E_DATA_LOSS, "bad-artifact", "these %llu bytes are no artifact of " ID, (unsigned long long)nbytes);
+    return bc_fail(e, AOT_E_DATA_LOSS, "bad-artifact", "these %llu bytes are no artifact of " ID,
+                   (unsigned long long)nbytes);
   if (head.version != ARTIFACT_VERSION)
-    return bc_fail(e, AOT_E_TOO_NEW, "bad-artifact", "the artifact has version %u, not %u", head.version, ARTIFACT_VERSION);
+    return bc_fail(e, AOT_E_TOO_NEW, "bad-artifact", "the artifact has version %u, not %u", head.version,
+                   ARTIFACT_VERSION);
   if (head.snapshot_at > nbytes || head.snapshot_at % 8 || head.snapshot_nbytes > nbytes - head.snapshot_at)
-    return bc_fail(e, AOT_E_DATA_LOSS, "bad-artifact", "the artifact of %llu bytes is cut short", (unsigned long long)nbytes);
+    return bc_fail(e, AOT_E_DATA_LOSS, "bad-artifact", "the artifact of %llu bytes is cut short",
+                   (unsigned long long)nbytes);
   const char *block = (const char *)bytes + head.snapshot_at;
   if ((uintptr_t)block % 8) {
     *own = malloc((size_t)head.snapshot_nbytes);
-    if (!*own) return bc_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for %llu bytes", (unsigned long long)head.snapshot_nbytes);
+    if (!*own)
+      return bc_fail(e, AOT_E_EXHAUSTED, "no-memory", "no memory for %llu bytes",
+                     (unsigned long long)head.snapshot_nbytes);
     block = memcpy(*own, block, (size_t)head.snapshot_nbytes);
   }
   aot_status_t status = sn_check(block, head.snapshot_nbytes, out, &wrong);
@@ -353,7 +375,8 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
     bc_fail(&e, AOT_E_EXHAUSTED, "no-memory", "no memory for the executable");
     return error_out(u, ctx, &e, AOT_E_EXHAUSTED);
   }
-  aot_status_t status = hc_exe_init(&x->exe, device, run, x) ? AOT_OK : bc_fail(&e, AOT_E_UNIMPLEMENTED, "device", HC_NO_DEVICE);
+  aot_status_t status =
+      hc_exe_init(&x->exe, device, run, x) ? AOT_OK : bc_fail(&e, AOT_E_UNIMPLEMENTED, "device", HC_NO_DEVICE);
   if (status == AOT_OK) status = read_artifact(bytes, nbytes, &s, &x->own, &e);
   if (status != AOT_OK) error_out(u, ctx, &e, status);
   else status = make_program(u, ctx, s, &x->program);
@@ -421,41 +444,56 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   u->memory = (aot_ext_memory_t){.head = {.struct_size = sizeof u->memory, .self = u}, .plan = plan_memory};
   u->table = (aot_backend_t){
       .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext},
-      .query = query, .compile = compile, .load = load};
+      .query = query,
+      .compile = compile,
+      .load = load,
+  };
   *out_table = &u->table.head;
   return AOT_OK;
 }
 
+/* clang-format off */
 static const aot_option_t options[] = {
-    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_HAS_RANGE, .name = AOT_STR_INIT("threads"),
-     .help = AOT_STR_INIT("threads of matrix products and loops; 0: one a processor"), .preset = {.i = 0}, .min = 0, .max = 1024},
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_HAS_RANGE,
+     .name = AOT_STR_INIT("threads"),
+     .help = AOT_STR_INIT("threads of matrix products and loops; 0: one a processor"), .preset = {.i = 0}, .min = 0,
+     .max = 1024},
     {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .name = AOT_STR_INIT("compiler"),
      .help = AOT_STR_INIT("the C compiler for generated loops: a name in PATH, or a path"),
      .preset = {.s = AOT_STR_INIT("cc")}},
 };
-static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t), .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
-                                        .gives = AOT_NAMES(AOT_PROP_LOWERED), .refuses = AOT_NAMES(AOT_PROP_JOINT)};
-static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
-                                .kind = AOT_STR_INIT("backend/2"),
-                                .id = AOT_STR_INIT(ID),
-                                .version = AOT_STR_INIT(VERSION),
-                                .help = AOT_STR_INIT(HELP),
-                                .options = options,
-                                .n_options = sizeof options / sizeof *options,
-                                .option_stride = sizeof *options,
-                                .contract = &contract,
-                                .create = create};
+/* clang-format on */
+static const aot_contract_t contract = {
+    .struct_size = sizeof(aot_contract_t),
+    .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
+    .gives = AOT_NAMES(AOT_PROP_LOWERED),
+    .refuses = AOT_NAMES(AOT_PROP_JOINT),
+};
+static const aot_unit_t unit = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("backend/2"),
+    .id = AOT_STR_INIT(ID),
+    .version = AOT_STR_INIT(VERSION),
+    .help = AOT_STR_INIT(HELP),
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .option_stride = sizeof *options,
+    .contract = &contract,
+    .create = create,
+};
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
-                                    .abi_epoch = AOT_ABI_EPOCH,
-                                    .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1,
-                                    .id = AOT_STR_INIT(ID),
-                                    .vendor = AOT_STR_INIT("aothost"),
-                                    .version = AOT_STR_INIT(VERSION),
-                                    .license = AOT_STR_INIT("Apache-2.0"),
-                                    .units = units,
-                                    .n_units = 1};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT(ID),
+    .vendor = AOT_STR_INIT("aothost"),
+    .version = AOT_STR_INIT(VERSION),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = 1,
+};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, VERSION) AOT_NOTE_UNIT("backend/2", ID, HELP) AOT_NOTE_TAIL);
 

@@ -31,10 +31,11 @@ typedef struct cutting {
   const aot_snapshot_t *s;
   const aot_snap_node_t *nodes;
   const uint32_t *operands;
-  uint8_t *births;  /* by node row */
-  uint32_t *place;  /* by value row: where it is made, 2k in segment k, 2k + 1 by the birth after it; NOWHERE: an input */
-  uint32_t *last;   /* by value row: where it is read last, counted alike */
-  uint32_t *stamp;  /* by value row: the segment that lists it as an input */
+  uint8_t *births; /* by node row */
+  /* by value row: where it is made, 2k in segment k, 2k + 1 by the birth after it; NOWHERE: an input */
+  uint32_t *place;
+  uint32_t *last;  /* by value row: where it is read last, counted alike */
+  uint32_t *stamp; /* by value row: the segment that lists it as an input */
   rows_t graphs, ports, parts;
 } cutting_t;
 
@@ -71,16 +72,23 @@ static void add_input(cutting_t *c, aot_snap_graph_t *segment, uint32_t value, u
 }
 
 /* Nodes [begin, end) are segment `number` of g. */
-static void add_segment(cutting_t *c, const aot_snap_graph_t *g, uint32_t number, uint32_t begin, uint32_t end, uint32_t birth) {
+static void add_segment(cutting_t *c, const aot_snap_graph_t *g, uint32_t number, uint32_t begin, uint32_t end,
+                        uint32_t birth) {
   const aot_snap_port_t *outputs = AOT_SNAP_ROWS(c->s, aot_snap_port_t, ports) + g->output_begin;
   const aot_snap_value_t *values = AOT_SNAP_ROWS(c->s, aot_snap_value_t, values);
   const int is_last = birth == AOT_NO_ID;
-  aot_snap_graph_t segment = {.id = c->s->graphs.count + c->graphs.count, .kind = AOT_GRAPH_REGION, .name = g->name,
-                              .node_begin = begin,
-                              .n_nodes = end - begin, .input_begin = c->s->ports.count + c->ports.count};
+  aot_snap_graph_t segment = {
+      .id = c->s->graphs.count + c->graphs.count,
+      .kind = AOT_GRAPH_REGION,
+      .name = g->name,
+      .node_begin = begin,
+      .n_nodes = end - begin,
+      .input_begin = c->s->ports.count + c->ports.count,
+  };
   const bc_part_t part = {segment.id, birth};
   for (uint32_t i = begin; i < end; i++)
-    for (uint32_t k = 0; k < c->nodes[i].n_operands; k++) add_input(c, &segment, c->operands[c->nodes[i].operand_begin + k], number);
+    for (uint32_t k = 0; k < c->nodes[i].n_operands; k++)
+      add_input(c, &segment, c->operands[c->nodes[i].operand_begin + k], number);
   for (uint32_t o = 0; is_last && o < g->n_outputs; o++) add_input(c, &segment, outputs[o].value, number);
   segment.output_begin = c->s->ports.count + c->ports.count;
   for (uint32_t i = begin; !is_last && i < end; i++)
@@ -104,7 +112,9 @@ static uint32_t cut_graph(cutting_t *c, const aot_snap_graph_t *g) {
   return number;
 }
 
-static int is_run(int32_t kind) { return kind == AOT_GRAPH_FORWARD || kind == AOT_GRAPH_BACKWARD || kind == AOT_GRAPH_UPDATE || kind == AOT_GRAPH_STEP; }
+static int is_run(int32_t kind) {
+  return kind == AOT_GRAPH_FORWARD || kind == AOT_GRAPH_BACKWARD || kind == AOT_GRAPH_UPDATE || kind == AOT_GRAPH_STEP;
+}
 
 static int has_birth(const cutting_t *c, const aot_snap_graph_t *g) {
   const uint8_t *births = c->births + g->node_begin;
@@ -116,7 +126,8 @@ static int has_birth(const cutting_t *c, const aot_snap_graph_t *g) {
 /* A row array at the end of the block: the old rows, then the new ones. */
 static void extend(char *block, aot_snap_array_t *array, uint64_t *at, const rows_t *more) {
   memcpy(block + *at, block + array->at, (size_t)array->count * array->row_size);
-  if (more->count) memcpy(block + *at + (size_t)array->count * array->row_size, more->at, (size_t)more->count * array->row_size);
+  if (more->count)
+    memcpy(block + *at + (size_t)array->count * array->row_size, more->at, (size_t)more->count * array->row_size);
   array->at = *at;
   array->count += more->count;
   *at += ((uint64_t)array->count * array->row_size + 7) / 8 * 8;
@@ -164,8 +175,16 @@ aot_status_t bc_cut_init(bc_cut_t *out, const aot_snapshot_t *s) {
   out->first_part = calloc(n_graphs, 4);
   out->n_parts_of = calloc(n_graphs, 4);
   out->last_use = calloc(n_values, 4);
-  cutting_t c = {s, AOT_SNAP_ROWS(s, aot_snap_node_t, nodes), AOT_SNAP_ROWS(s, uint32_t, operands),
-                 calloc((size_t)s->nodes.count + 1, 1), malloc(n_values * 4), calloc(n_values, 4), malloc(n_values * 4), {0}, {0}, {0}};
+  cutting_t c = {s,
+                 AOT_SNAP_ROWS(s, aot_snap_node_t, nodes),
+                 AOT_SNAP_ROWS(s, uint32_t, operands),
+                 calloc((size_t)s->nodes.count + 1, 1),
+                 malloc(n_values * 4),
+                 calloc(n_values, 4),
+                 malloc(n_values * 4),
+                 {0},
+                 {0},
+                 {0}};
   const int ok = out->first_part && out->n_parts_of && out->last_use && c.births && c.place && c.last && c.stamp &&
                  sn_births(s, c.births) == 0;
   const aot_status_t status = ok ? cut(out, &c) : AOT_E_EXHAUSTED;

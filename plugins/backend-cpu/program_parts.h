@@ -1,8 +1,9 @@
 /* Programs with sizes that only a run tells, cut where they are told.
  *
- * A node whose result has such a size (a birth: nonzero, a mask, item) ends a part. What stands between two births becomes a graph of
- * its own in a copy of the snapshot: its inputs are what it reads of earlier parts, its outputs what later ones read. So a segment is
- * planned like any graph, by the sizes known when it begins, and its schedule is kept by them.
+ * A node whose result has such a size (a birth: nonzero, a mask, item) ends a part. What stands between two births
+ * becomes a graph of its own in a copy of the snapshot: its inputs are what it reads of earlier parts, its outputs what
+ * later ones read. So a segment is planned like any graph, by the sizes known when it begins, and its schedule is kept
+ * by them.
  *
  *     graph:   n n n B n n B n        parts:   [n n n] B | [n n] B | [n]
  *

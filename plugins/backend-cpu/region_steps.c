@@ -63,7 +63,8 @@ aot_status_t bc_region_operands(bc_build_t *b, uint32_t first, bc_value_t **out,
       if (row != AOT_NO_ID) (*out)[n] = *bc_value(b, row);
     }
     for (uint32_t i = 0; list->kind == AOT_ARG_INTS && i < list->n; i++, n++)
-      (*out)[n] = (bc_value_t){.kind = AOT_TYPE_SYMINT, .t.storage = BC_NONE, .number = bc_dim(b, ints[(uint64_t)list->i + i])};
+      (*out)[n] =
+          (bc_value_t){.kind = AOT_TYPE_SYMINT, .t.storage = BC_NONE, .number = bc_dim(b, ints[(uint64_t)list->i + i])};
   }
   return AOT_OK;
 }
@@ -94,12 +95,12 @@ static aot_status_t read_outputs(bc_build_t *b, bc_tensor_t *outputs, uint32_t n
   return AOT_OK;
 }
 
-aot_status_t bc_lower_region(bc_build_t *b, uint32_t graph, const bc_value_t *operands, uint32_t n_operands, bc_tensor_t *outputs,
-                             uint32_t n_outputs) {
+aot_status_t bc_lower_region(bc_build_t *b, uint32_t graph, const bc_value_t *operands, uint32_t n_operands,
+                             bc_tensor_t *outputs, uint32_t n_outputs) {
   const bc_build_t outer = *b;
   if (b->depth == MAX_DEPTH || ++b->n_regions > MAX_REGIONS)
-    return bc_fail(b->error, AOT_E_RANGE, "too-deep", "regions nest more than %d deep, or there are more than %d", MAX_DEPTH,
-                   MAX_REGIONS);
+    return bc_fail(b->error, AOT_E_RANGE, "too-deep", "regions nest more than %d deep, or there are more than %d",
+                   MAX_DEPTH, MAX_REGIONS);
   b->graph = AOT_SNAP_ROWS(b->s, aot_snap_graph_t, graphs) + graph;
   b->depth++;
   b->values = NULL;

@@ -49,8 +49,8 @@ static void row_moments(const float *x, int64_t n, double eps, double *mean, dou
   *rstd = 1.0 / sqrt(row_sum_squares(x, *mean, n) / (double)n + eps);
 }
 
-void bc_layer_norm(const float *x, const float *w, const float *b, int64_t rows, int64_t n, double eps, float *y, float *mean,
-                   float *rstd) {
+void bc_layer_norm(const float *x, const float *w, const float *b, int64_t rows, int64_t n, double eps, float *y,
+                   float *mean, float *rstd) {
   for (int64_t r = 0; r < rows; r++, x += n, y += n) {
     double m, s;
     row_moments(x, n, eps, &m, &s);
@@ -145,8 +145,8 @@ void bc_log_softmax_backward(const float *go, const float *y, int64_t rows, int6
   }
 }
 
-int64_t bc_cross_entropy(const float *x, const int64_t *target, int64_t rows, int64_t n, int32_t reduction, int64_t ignore,
-                         float *out) {
+int64_t bc_cross_entropy(const float *x, const int64_t *target, int64_t rows, int64_t n, int32_t reduction,
+                         int64_t ignore, float *out) {
   double sum = 0;
   int64_t kept = 0;
   for (int64_t r = 0; r < rows; r++) {
@@ -159,8 +159,8 @@ int64_t bc_cross_entropy(const float *x, const int64_t *target, int64_t rows, in
   return -1;
 }
 
-void bc_cross_entropy_backward(float g, const float *x, const int64_t *target, int64_t rows, int64_t n, int32_t reduction,
-                               int64_t ignore, float *gi) {
+void bc_cross_entropy_backward(float g, const float *x, const int64_t *target, int64_t rows, int64_t n,
+                               int32_t reduction, int64_t ignore, float *gi) {
   int64_t kept = 0;
   for (int64_t r = 0; r < rows; r++) kept += target[r] != ignore;
   float scale = reduction == 1 ? g / (float)kept : g;

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static aot_status_t no_memory(bc_build_t *b) { return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule"); }
+static aot_status_t no_memory(bc_build_t *b) {
+  return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for the schedule");
+}
 
 /* ---- types ---- */
 
@@ -16,7 +18,8 @@ static bc_value_t declared(const bc_build_t *b, const aot_snap_value_t *row) {
   v.kind = row->kind;
   v.t.storage = BC_NONE;
   if (row->kind == AOT_TYPE_SYMINT || row->kind == AOT_TYPE_SYMBOOL) v.number = bc_dim(b, row->expr);
-  if (row->kind == AOT_TYPE_SYMFLOAT) v.t.dtype = AOT_F64; /* known when it runs: in memory, like a tensor without dimensions */
+  /* known when it runs: in memory, like a tensor without dimensions */
+  if (row->kind == AOT_TYPE_SYMFLOAT) v.t.dtype = AOT_F64;
   if (row->kind != AOT_TYPE_TENSOR) return v;
   v.t.dtype = row->dtype;
   v.t.rank = row->rank;
@@ -57,13 +60,13 @@ static aot_status_t check_type(bc_build_t *b, const bc_value_t *v) {
         __builtin_mul_overflow(n, v->t.sizes[d] ? v->t.sizes[d] : 1, &n) || n > MOST_NBYTES ||
         __builtin_mul_overflow(v->t.sizes[d], v->t.strides[d], &step) || __builtin_add_overflow(reach, step, &reach) ||
         reach > MOST_NBYTES / 8)
-      return bc_fail(b->error, AOT_E_RANGE, "bad-size", "dimension %d has size %lld and stride %lld, which cannot be", d,
-                     (long long)v->t.sizes[d], (long long)v->t.strides[d]);
+      return bc_fail(b->error, AOT_E_RANGE, "bad-size", "dimension %d has size %lld and stride %lld, which cannot be",
+                     d, (long long)v->t.sizes[d], (long long)v->t.strides[d]);
   return AOT_OK;
 }
 
-/* A node's list of operands names the same values as its arguments, in the same order; absent ones aside. The check of a
- * block leaves this open, and the counting of uses relies on it. */
+/* A node's list of operands names the same values as its arguments, in the same order; absent ones aside. The check of
+ * a block leaves this open, and the counting of uses relies on it. */
 static int operands_match(const bc_build_t *b, const aot_snap_node_t *node) {
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(b->s, aot_snap_arg_t, args) + node->arg_begin;
   const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands), *own = operands + node->operand_begin;
@@ -97,7 +100,8 @@ static aot_status_t read_value(bc_build_t *b, uint32_t row) {
   return check_type(b, v);
 }
 
-/* Of a segment (program_parts.h) the range holds values of other parts, too, which may have no sizes yet: they are left alone. */
+/* Of a segment (program_parts.h) the range holds values of other parts, too, which may have no sizes yet: they are
+ * left alone. */
 static aot_status_t read_values(bc_build_t *b) {
   const aot_snap_port_t *inputs = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->input_begin;
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
@@ -203,14 +207,16 @@ static aot_status_t find_homes(bc_build_t *b) {
   }
   for (uint32_t o = 0; o < b->graph->n_outputs; o++) {
     b->home[o] = out[o].role == AOT_ROLE_OFFSET ? offset : BC_NONE;
-    if (out[o].role == AOT_ROLE_UPDATE && out[o].index < b->s->leaves.count && of_leaf[out[o].index]) b->home[o] = of_leaf[out[o].index] - 1;
-    if (b->home[o] != BC_NONE && out[o].value != AOT_NO_ID) b->goes_home[out[o].value - b->value_begin] = b->home[o] + 1;
+    if (out[o].role == AOT_ROLE_UPDATE && out[o].index < b->s->leaves.count && of_leaf[out[o].index])
+      b->home[o] = of_leaf[out[o].index] - 1;
+    if (b->home[o] != BC_NONE && out[o].value != AOT_NO_ID)
+      b->goes_home[out[o].value - b->value_begin] = b->home[o] + 1;
   }
   return AOT_OK;
 }
 
-/* The value stands in memory of its own, and nothing reads the input any more when that is first written; but for steps that go
- * element by element. */
+/* The value stands in memory of its own, and nothing reads the input any more when that is first written; but for steps
+ * that go element by element. */
 static int can_go_home(const bc_build_t *b, const bc_tensor_t *t, const bc_tensor_t *input) {
   if (t->storage == BC_NONE || input->storage == BC_NONE || !can_be_port(b, t, input)) return 0;
   const bc_storage_t *value = &b->out->storages[t->storage], *home = &b->out->storages[input->storage];
@@ -236,7 +242,8 @@ static aot_status_t bind_homes(bc_build_t *b, const aot_snap_port_t *ports) {
     values[i] = bc_value(b, ports[i].value)->t;
     s->outputs[i] = s->inputs[b->home[i]];
     if (!bc_same_sizes(&values[i], &s->outputs[i].type) || values[i].dtype != s->outputs[i].type.dtype)
-      return bc_fail(b->error, AOT_E_DATA_LOSS, "bad-type", "output %u is not of the type of the input in whose memory it lies", i);
+      return bc_fail(b->error, AOT_E_DATA_LOSS, "bad-type",
+                     "output %u is not of the type of the input in whose memory it lies", i);
     AOT_TRY(set_apart(b, &values[i]));
   }
   for (uint32_t i = 0; i < s->n_outputs; i++) {
@@ -287,7 +294,8 @@ static int takes_float(const bc_build_t *b) {
 static aot_status_t lower_node(bc_build_t *b) {
   const bc_lower_fn lower = bc_op(b)->lower;
   aot_status_t status = BC_DECLINED;
-  const cu_node_t *custom = cu_find(b->machine->custom, (uint32_t)(b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes)));
+  const cu_node_t *custom =
+      cu_find(b->machine->custom, (uint32_t)(b->node - AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes)));
   if (custom) return bc_lower_custom(b, custom);
   if (makes_numbers_only(b)) return AOT_OK;
   if (lower && !takes_float(b)) status = lower(b);
@@ -314,12 +322,13 @@ static int writes_in_place(const bc_build_t *b, uint32_t i) {
   return 0;
 }
 
-/* A group runs where its last member stands: one that begins before a write in place and ends after it would read what was written.
- * It is run node by node. */
+/* A group runs where its last member stands: one that begins before a write in place and ends after it would read what
+ * was written. It is run node by node. */
 static aot_status_t part_groups(bc_build_t *b, uint32_t *group) {
   const uint32_t n = b->graph->n_nodes;
   uint32_t n_writes = 0;
-  uint32_t *writes = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), *parted = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
+  uint32_t *writes = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4),
+           *parted = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
   if (!writes || !parted) return no_memory(b);
   for (uint32_t i = 0; i < n; i++) writes[i] = n_writes += (uint32_t)writes_in_place(b, i);
   for (uint32_t i = 0; i < n; i++)
@@ -332,8 +341,10 @@ static aot_status_t part_groups(bc_build_t *b, uint32_t *group) {
 /* Nodes in order; the members of a group wait for its last one. */
 aot_status_t bc_lower_nodes(bc_build_t *b) {
   uint32_t n = b->graph->n_nodes;
-  uint32_t *group = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), *previous = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
-  uint32_t *newest = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4), *members = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
+  uint32_t *group = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4),
+           *previous = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
+  uint32_t *newest = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4),
+           *members = bc_pool_alloc(b->pool, ((uint64_t)n + 1) * 4);
   if (!group || !previous || !newest || !members) return no_memory(b);
   AOT_TRY(bc_find_regions(b));
   AOT_TRY(bc_find_groups(b, group));

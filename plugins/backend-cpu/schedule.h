@@ -1,14 +1,15 @@
 /* A graph of a snapshot, at given values of its symbols, as a flat list of steps over storages.
  *
- * A storage is a piece of memory: an input, an output, or a part of the arena. A tensor is a geometry over a storage; view
- * operators become tensors and no steps. A step is a function and a payload that names its operands as (storage, byte): the
- * frame of a run says where storages lie. Lowering walks the nodes once:
+ * A storage is a piece of memory: an input, an output, or a part of the arena. A tensor is a geometry over a storage;
+ * view operators become tensors and no steps. A step is a function and a payload that names its operands as (storage,
+ * byte): the frame of a run says where storages lie. Lowering walks the nodes once:
  *
  *     node --view?--> tensor          group of pointwise nodes --> one generated loop
  *          --table--> BLAS, row kernel, ..          all others --> reference kernel
  *
- * Steps and payloads live in the schedule's pool; nothing is allocated while they run (reference kernels excepted). Storages
- * live from the step that first touches them to the last; mp_plan gives them their place in the arena. O(nodes + operands). */
+ * Steps and payloads live in the schedule's pool; nothing is allocated while they run (reference kernels excepted).
+ * Storages live from the step that first touches them to the last; mp_plan gives them their place in the arena.
+ * O(nodes + operands). */
 #ifndef BC_SCHEDULE_H
 #define BC_SCHEDULE_H
 
@@ -31,7 +32,9 @@ typedef struct bc_error {
 } bc_error_t;
 
 /* ---- memory that lives as long as a schedule ---- */
-typedef struct bc_pool { struct bc_pool_block *blocks; } bc_pool_t;
+typedef struct bc_pool {
+  struct bc_pool_block *blocks;
+} bc_pool_t;
 void *bc_pool_alloc(bc_pool_t *p, uint64_t nbytes); /* zeroed, 16-byte aligned; NULL: none left */
 void bc_pool_deinit(bc_pool_t *p);
 
@@ -78,7 +81,9 @@ typedef struct bc_step {
 
 static inline char *bc_at(const bc_frame_t *f, bc_ref_t r) { return f->base[r.storage] + r.at; }
 static inline float *bc_f32(const bc_frame_t *f, bc_ref_t r) { return (float *)(void *)bc_at(f, r); }
-static inline float *bc_f32_or_null(const bc_frame_t *f, bc_ref_t r) { return r.storage == BC_NONE ? NULL : bc_f32(f, r); }
+static inline float *bc_f32_or_null(const bc_frame_t *f, bc_ref_t r) {
+  return r.storage == BC_NONE ? NULL : bc_f32(f, r);
+}
 aot_status_t bc_fail(bc_error_t *e, aot_status_t status, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -97,24 +102,26 @@ typedef struct bc_schedule {
   bc_port_t *inputs, *outputs;
   uint32_t n_inputs, n_outputs;
   uint64_t arena_nbytes, live_nbytes; /* planned; most alive at one step */
-  uint64_t copied_nbytes; /* of a step's outputs that could not be computed where they are to lie */
-  uint32_t n_fallback; /* nodes run by reference kernels */
-  uint32_t n_groups;   /* generated loops that are called */
+  uint64_t copied_nbytes;             /* of a step's outputs that could not be computed where they are to lie */
+  uint32_t n_fallback;                /* nodes run by reference kernels */
+  uint32_t n_groups;                  /* generated loops that are called */
 } bc_schedule_t;
 
-/* What a schedule is made for: the number of threads, and where generated functions come from. find: the function of that name, or NULL when there is none (then its source is
- * handed to missing(), once a group, and the group is run node by node). */
-typedef void (*bc_loop_fn)(char *const *pointers, const int64_t *sizes, const int64_t *strides, int64_t begin, int64_t end);
+/* What a schedule is made for: the number of threads, and where generated functions come from. find: the function of
+ * that name, or NULL when there is none (then its source is handed to missing(), once a group, and the group is run
+ * node by node). */
+typedef void (*bc_loop_fn)(char *const *pointers, const int64_t *sizes, const int64_t *strides, int64_t begin,
+                           int64_t end);
 typedef struct bc_machine {
-  int32_t n_threads; /* at least 1 */
+  int32_t n_threads;          /* at least 1 */
   const cu_program_t *custom; /* nodes that plugins' kernels run; borrowed as long as the schedule */
   void *self;
   bc_loop_fn (*find)(void *self, const char *name);
   aot_status_t (*missing)(void *self, const char *name, const char *text, uint64_t nbytes);
 } bc_machine_t;
 
-/* Build the schedule of the graph at snapshot row `graph`. Owns its memory until bc_schedule_deinit, which is also due after
- * a failure. */
+/* Build the schedule of the graph at snapshot row `graph`. Owns its memory until bc_schedule_deinit, which is also due
+ * after a failure. */
 aot_status_t bc_schedule_init(bc_schedule_t *out, const aot_snapshot_t *s, uint32_t graph, const int64_t *symbols,
                               uint64_t n_symbols, const bc_machine_t *machine, bc_error_t *error);
 void bc_schedule_deinit(bc_schedule_t *s);

@@ -1,4 +1,5 @@
-/* backend-ref: the only file here that sees the plugin boundary. The artifact is the program's snapshot block, unchanged. */
+/* backend-ref: the only file here that sees the plugin boundary. The artifact is the program's snapshot block,
+ * unchanged. */
 #include "joint/snap_births.h"
 #include "common/snapshot/snap_check.h"
 #include "ref_exec.h"
@@ -32,10 +33,17 @@ typedef struct executable {
   uint64_t peak_nbytes, n_runs, copied_nbytes; /* updated atomically: runs may overlap */
 } executable;
 
-static aot_status_t complain(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *text,
-                             const char *hint, uint32_t node) {
-  aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str(code), .message = aot_str(text),
-                  .hint = aot_str(hint), .node = {node}, .value = aot_no_value()};
+static aot_status_t complain(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status, const char *code,
+                             const char *text, const char *hint, uint32_t node) {
+  aot_diag_t d = {
+      .struct_size = sizeof d,
+      .severity = AOT_SEVERITY_ERROR,
+      .code = aot_str(code),
+      .message = aot_str(text),
+      .hint = aot_str(hint),
+      .node = {node},
+      .value = aot_no_value(),
+  };
   host->diag(host, ctx, &d);
   return status;
 }
@@ -44,7 +52,9 @@ static aot_status_t complain(const aot_host_t *host, aot_ctx_t *ctx, aot_status_
 
 static const void *extension(const unit_t *u, const char *id) { return aot_ext(&u->host.head, id); }
 
-static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) { return (cu_world_t){extension(u, AOT_EXT_KERNEL_LOOKUP), ctx}; }
+static cu_world_t world_of(const unit_t *u, aot_ctx_t *ctx) {
+  return (cu_world_t){extension(u, AOT_EXT_KERNEL_LOOKUP), ctx};
+}
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
   const unit_t *u = b->head.self;
@@ -54,10 +64,12 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   for (uint32_t n = 1; n < s->nodes.count; n++) {
     rf_error error;
     const char *why = rf_refuse(s, n, &world, &error);
-    aot_verdict_t v = {.struct_size = sizeof v,
-                       .accepted = !why,
-                       .node = {AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[n].id},
-                       .reason = aot_str(why)};
+    aot_verdict_t v = {
+        .struct_size = sizeof v,
+        .accepted = !why,
+        .node = {AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[n].id},
+        .reason = aot_str(why),
+    };
     AOT_TRY(sink->put(sink, &v));
   }
   return AOT_OK;
@@ -115,8 +127,8 @@ static aot_status_t refuse_births(const aot_snapshot_t *s, rf_error *error) {
 }
 
 /* One value a symbol: the caller's, or the hints. */
-static aot_status_t rehearse(const rf_program *p, const aot_snapshot_t *s, const int64_t *given, uint64_t n, mr_rows_t *rows,
-                             rf_error *error) {
+static aot_status_t rehearse(const rf_program *p, const aot_snapshot_t *s, const int64_t *given, uint64_t n,
+                             mr_rows_t *rows, rf_error *error) {
   const aot_snap_symbol_t *rows_of = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
   int64_t *symbols = malloc(((size_t)s->symbols.count + 1) * sizeof *symbols);
   const int is_short = n && n < s->symbols.count;
@@ -168,9 +180,8 @@ static aot_status_t run(void *self, const hc_run_t *what) {
   if (status != AOT_OK && error.is_told) return status;
   if (status != AOT_OK) return complain(&x->host, what->ctx, status, ID ".run", error.text, error.hint, error.node);
   uint64_t seen = __atomic_load_n(&x->peak_nbytes, __ATOMIC_RELAXED);
-  while (stats.peak_nbytes > seen &&
-         !__atomic_compare_exchange_n(&x->peak_nbytes, &seen, stats.peak_nbytes, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-  }
+  while (stats.peak_nbytes > seen && !__atomic_compare_exchange_n(&x->peak_nbytes, &seen, stats.peak_nbytes, 1,
+                                                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
   __atomic_store_n(&x->copied_nbytes, stats.copied_nbytes, __ATOMIC_RELAXED);
   __atomic_fetch_add(&x->n_runs, 1, __ATOMIC_RELAXED);
   return AOT_OK;
@@ -179,12 +190,14 @@ static aot_status_t run(void *self, const hc_run_t *what) {
 static aot_status_t exe_stats(const aot_exe_t *e, aot_exe_stats_t *out) {
   const executable *x = e->head.self;
   uint32_t size = out->struct_size;
-  aot_exe_stats_t stats = {.struct_size = size,
-                           .n_kernels = rf_n_kernels(x->program),
-                           .arena_nbytes = 0,
-                           .peak_nbytes = __atomic_load_n(&x->peak_nbytes, __ATOMIC_RELAXED),
-                           .n_runs = __atomic_load_n(&x->n_runs, __ATOMIC_RELAXED),
-                           .copied_nbytes = __atomic_load_n(&x->copied_nbytes, __ATOMIC_RELAXED)};
+  aot_exe_stats_t stats = {
+      .struct_size = size,
+      .n_kernels = rf_n_kernels(x->program),
+      .arena_nbytes = 0,
+      .peak_nbytes = __atomic_load_n(&x->peak_nbytes, __ATOMIC_RELAXED),
+      .n_runs = __atomic_load_n(&x->n_runs, __ATOMIC_RELAXED),
+      .copied_nbytes = __atomic_load_n(&x->copied_nbytes, __ATOMIC_RELAXED),
+  };
   memcpy(out, &stats, size < sizeof stats ? size : sizeof stats);
   return AOT_OK;
 }
@@ -201,7 +214,8 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
   executable *x = calloc(1, sizeof *x);
   rf_error error;
   aot_status_t status;
-  if (!x) return complain(&u->host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the executable", NULL, AOT_NO_ID);
+  if (!x)
+    return complain(&u->host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the executable", NULL, AOT_NO_ID);
   const cu_world_t world = world_of(u, ctx);
   status = rf_load(bytes, nbytes, &world, &x->program, &error);
   if (status != AOT_OK) {
@@ -255,32 +269,41 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   u->memory = (aot_ext_memory_t){.head = {.struct_size = sizeof u->memory, .self = u}, .plan = plan_memory};
   u->table = (aot_backend_t){
       .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext},
-      .query = query, .compile = compile, .load = load};
+      .query = query,
+      .compile = compile,
+      .load = load,
+  };
   *out_table = &u->table.head;
   return AOT_OK;
 }
 
-static const aot_contract_t contract = {.struct_size = sizeof contract,
-                                        .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
-                                        .gives = AOT_NAMES(AOT_PROP_LOWERED)};
-static const aot_unit_t unit = {.struct_size = sizeof unit,
-                                .kind = AOT_STR_INIT("backend/2"),
-                                .id = AOT_STR_INIT(ID),
-                                .version = AOT_STR_INIT(AOT_VERSION),
-                                .help = AOT_STR_INIT(HELP),
-                                .contract = &contract,
-                                .create = create};
+static const aot_contract_t contract = {
+    .struct_size = sizeof contract,
+    .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
+    .gives = AOT_NAMES(AOT_PROP_LOWERED),
+};
+static const aot_unit_t unit = {
+    .struct_size = sizeof unit,
+    .kind = AOT_STR_INIT("backend/2"),
+    .id = AOT_STR_INIT(ID),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .help = AOT_STR_INIT(HELP),
+    .contract = &contract,
+    .create = create,
+};
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof plugin,
-                                    .abi_epoch = AOT_ABI_EPOCH,
-                                    .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1,
-                                    .id = AOT_STR_INIT(ID),
-                                    .vendor = AOT_STR_INIT("aothost"),
-                                    .version = AOT_STR_INIT(AOT_VERSION),
-                                    .license = AOT_STR_INIT("Apache-2.0"),
-                                    .units = units,
-                                    .n_units = 1};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof plugin,
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT(ID),
+    .vendor = AOT_STR_INIT("aothost"),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = 1,
+};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("backend/2", ID, HELP) AOT_NOTE_TAIL);
 

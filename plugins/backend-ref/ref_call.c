@@ -9,7 +9,8 @@
 aot_status_t rf_push(rf_state *st, uint32_t graph, uint32_t caller) {
   const rf_graph *g = &st->p->graphs[graph];
   rf_frame *f = &st->frames[st->depth];
-  if (st->depth == RF_MAX_DEPTH) return rf_fail(st, AOT_E_EXHAUSTED, caller, "regions are nested deeper than %d", RF_MAX_DEPTH);
+  if (st->depth == RF_MAX_DEPTH)
+    return rf_fail(st, AOT_E_EXHAUSTED, caller, "regions are nested deeper than %d", RF_MAX_DEPTH);
   f->graph = graph;
   f->caller = caller;
   f->loop = NULL;
@@ -42,7 +43,8 @@ void rf_finish_node(rf_state *st, rf_frame *f, uint32_t node) {
   for (uint32_t a = 0; a < n->n_args; a++) {
     if (args[a].kind == AOT_ARG_VALUE) rf_slot_used(st, rf_slot_of(st, f, (uint32_t)args[a].i));
     for (uint32_t k = 0; args[a].kind == AOT_ARG_VALUES && k < args[a].n; k++)
-      if (operands[(uint64_t)args[a].i + k] != AOT_NO_ID) rf_slot_used(st, rf_slot_of(st, f, operands[(uint64_t)args[a].i + k]));
+      if (operands[(uint64_t)args[a].i + k] != AOT_NO_ID)
+        rf_slot_used(st, rf_slot_of(st, f, operands[(uint64_t)args[a].i + k]));
   }
   for (uint32_t r = 0; r < n->n_results; r++) {
     rf_slot *slot = rf_slot_of(st, f, n->result_begin + r);
@@ -90,7 +92,8 @@ aot_status_t rf_number_slot(rf_state *st, uint32_t node, int64_t number, rf_slot
   return AOT_OK;
 }
 
-/* Push the region's frame with its operands in the input slots. branch: of a rehearsed cond, whose predicate nobody knows. */
+/* Push the region's frame with its operands in the input slots. branch: of a rehearsed cond, whose predicate nobody
+ * knows. */
 static aot_status_t enter(rf_state *st, uint32_t node, uint32_t branch) {
   const aot_snapshot_t *s = st->p->s;
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
@@ -102,7 +105,8 @@ static aot_status_t enter(rf_state *st, uint32_t node, uint32_t branch) {
   int is_cond = st->p->regions[n->op] == RF_COND, condition = 1;
   aot_status_t status = AOT_OK;
   wanted = is_cond ? 2 : 1;
-  if (n_graphs != wanted) return rf_fail(st, AOT_E_INVALID, node, "the region operator names %u graphs, not %u", n_graphs, wanted);
+  if (n_graphs != wanted)
+    return rf_fail(st, AOT_E_INVALID, node, "the region operator names %u graphs, not %u", n_graphs, wanted);
   if (is_cond && st->rehearsal) condition = branch == 0;
   else if (is_cond) AOT_TRY(predicate(st, caller, node, &condition));
   row = &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[graphs[condition ? 0 : 1]];
@@ -110,7 +114,8 @@ static aot_status_t enter(rf_state *st, uint32_t node, uint32_t branch) {
   if (have != row->n_inputs)
     return rf_fail(st, AOT_E_INVALID, node, "the region takes %u operands, %u are given", row->n_inputs, have);
   if (n->n_results != row->n_outputs)
-    return rf_fail(st, AOT_E_INVALID, node, "the region gives %u results, %u are declared", row->n_outputs, n->n_results);
+    return rf_fail(st, AOT_E_INVALID, node, "the region gives %u results, %u are declared", row->n_outputs,
+                   n->n_results);
   numbers = calloc((size_t)have + 1, sizeof *numbers + sizeof *operands);
   if (!numbers) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for %u operands", have);
   operands = (uint32_t *)(void *)(numbers + have);

@@ -85,7 +85,8 @@ static aot_status_t prepare(rf_program *p, const cu_world_t *world, rf_error *er
   p->kernels = calloc((size_t)s->ops.count + 1, sizeof *p->kernels);
   p->regions = calloc((size_t)s->ops.count + 1, sizeof *p->regions);
   p->graphs = calloc((size_t)s->graphs.count + 1, sizeof *p->graphs);
-  if (!p->kernels || !p->regions || !p->graphs) return load_error(error, AOT_E_EXHAUSTED, "no memory for the program's tables");
+  if (!p->kernels || !p->regions || !p->graphs)
+    return load_error(error, AOT_E_EXHAUSTED, "no memory for the program's tables");
   for (uint32_t o = 1; o < s->ops.count; o++) {
     p->kernels[o] = rk_find(aot_snap_text(s, ops[o].name));
     p->regions[o] = rf_region_kind(aot_snap_text(s, ops[o].name));
@@ -192,8 +193,9 @@ static aot_status_t bind_inputs(rf_state *st, const aot_tensor_t *inputs) {
                      name.data);
     if (!shapes_equal(&t, &declared))
       return rf_fail(st, AOT_E_INVALID, AOT_NO_ID,
-                     "input %u (%.*s) is %s of rank %d, the program takes %s of rank %d, or sizes differ", i, (int)name.size,
-                     name.data, aot_dtype_name(t.dtype), t.rank, aot_dtype_name(declared.dtype), declared.rank);
+                     "input %u (%.*s) is %s of rank %d, the program takes %s of rank %d, or sizes differ", i,
+                     (int)name.size, name.data, aot_dtype_name(t.dtype), t.rank, aot_dtype_name(declared.dtype),
+                     declared.rank);
     storage = rf_storage_borrow(t.data, t.nbytes);
     if (!storage) return rf_fail(st, AOT_E_EXHAUSTED, AOT_NO_ID, "no memory for input %u", i);
     rf_slot_share(slot, &t, storage);
@@ -234,7 +236,8 @@ static aot_status_t write_outputs(rf_state *st) {
     rk_tensor t;
     const rf_slot *slot = ports[o].value == AOT_NO_ID ? NULL : rf_slot_of(st, f, ports[o].value);
     if (!slot || !slot->storage || !slot->t.dtype) continue;
-    if (slot->storage->data == st->outputs[o].data && !slot->storage->owned && slot->port == (int32_t)o) continue; /* computed in place */
+    /* computed in place */
+    if (slot->storage->data == st->outputs[o].data && !slot->storage->owned && slot->port == (int32_t)o) continue;
     aot_tensor_t to = st->outputs[o];
     if (to.rank == AOT_RANK_OPEN) AOT_TRY(allocate_output(st, o, &to));
     if (!to.data && rk_numel(&slot->t) == 0) continue;
@@ -242,7 +245,8 @@ static aot_status_t write_outputs(rf_state *st) {
     if (!shapes_equal(&t, &slot->t))
       return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the buffer of output %u has another dtype or shape", o);
     rk_copy(&t, &slot->t);
-    if (row->kind == AOT_GRAPH_STEP && ports[o].role != AOT_ROLE_LOSS) st->copied_nbytes += (uint64_t)rk_numel(&t) * aot_dtype_size(t.dtype);
+    if (row->kind == AOT_GRAPH_STEP && ports[o].role != AOT_ROLE_LOSS)
+      st->copied_nbytes += (uint64_t)rk_numel(&t) * aot_dtype_size(t.dtype);
   }
   return AOT_OK;
 }
@@ -256,7 +260,8 @@ static aot_status_t step(rf_state *st) {
   if (node == row->node_begin + row->n_nodes) return rf_leave(st);
   f->next++;
   if (st->rehearsal) rf_rehearse_step(st, node);
-  if (st->p->regions[AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node].op] != RF_NO_REGION) return rf_enter(st, node);
+  if (st->p->regions[AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node].op] != RF_NO_REGION)
+    return rf_enter(st, node);
   AOT_TRY(rf_run_node(st, f, node));
   rf_finish_node(st, f, node);
   return AOT_OK;
@@ -317,7 +322,8 @@ static uint32_t find_graph(const rf_program *p, int32_t kind, uint32_t number) {
   return g;
 }
 
-aot_status_t rf_run(const rf_program *p, const hc_run_t *run, const rf_printer *printer, rf_stats *out_stats, rf_error *error) {
+aot_status_t rf_run(const rf_program *p, const hc_run_t *run, const rf_printer *printer, rf_stats *out_stats,
+                    rf_error *error) {
   const uint32_t g = find_graph(p, run->kind, run->number);
   const aot_snap_graph_t *row = AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs) + g;
   rf_state *st = calloc(1, sizeof *st);
@@ -331,12 +337,15 @@ aot_status_t rf_run(const rf_program *p, const hc_run_t *run, const rf_printer *
   st->sink = run->open;
   st->printer = printer;
   st->error = error;
-  if (g == p->s->graphs.count) status = rf_fail(st, AOT_E_NOT_FOUND, AOT_NO_ID, "the artifact has no graph of kind %d", run->kind);
+  if (g == p->s->graphs.count)
+    status = rf_fail(st, AOT_E_NOT_FOUND, AOT_NO_ID, "the artifact has no graph of kind %d", run->kind);
   else if (row->n_inputs != run->n_inputs || row->n_outputs != run->n_outputs)
-    status = rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the graph has %u inputs and %u outputs; %llu and %llu are given",
-                     row->n_inputs, row->n_outputs, (unsigned long long)run->n_inputs, (unsigned long long)run->n_outputs);
+    status =
+        rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the graph has %u inputs and %u outputs; %llu and %llu are given",
+                row->n_inputs, row->n_outputs, (unsigned long long)run->n_inputs, (unsigned long long)run->n_outputs);
   else status = run_all(st, g, run->inputs, run->symbols);
-  if (status == AOT_OK && run->n_symbols) memcpy(run->symbols, st->symbols, (size_t)run->n_symbols * sizeof *run->symbols);
+  if (status == AOT_OK && run->n_symbols)
+    memcpy(run->symbols, st->symbols, (size_t)run->n_symbols * sizeof *run->symbols);
   if (out_stats) *out_stats = (rf_stats){.peak_nbytes = st->peak_nbytes, .copied_nbytes = st->copied_nbytes};
   end(st);
   free(st);

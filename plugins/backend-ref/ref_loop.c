@@ -1,7 +1,8 @@
-/* Loops: scan and while_loop. A frame of the body for each step (of the condition before it, for while_loop); between two steps the
- * loop itself keeps what is carried. It hangs at the caller's frame, which waits at the loop's node.
+/* Loops: scan and while_loop. A frame of the body for each step (of the condition before it, for while_loop); between
+ * two steps the loop itself keeps what is carried. It hangs at the caller's frame, which waits at the loop's node.
  *
- *     scan        carries, slices of xs, more  ->  carries, ys      as often as xs are long; ys are written into their results
+ *     scan        carries, slices of xs, more  ->  carries, ys      as often as xs are long; ys are written into their
+ *                                                                   results
  *     while_loop  carries, more  ->  carries                        as long as cond(carries, more)
  *
  * A rehearsal goes around twice, so that what two steps hold at once is seen. */
@@ -64,8 +65,9 @@ static aot_status_t bind(rf_state *st, const rf_loop *l, uint32_t i, const rk_te
   if (v == AOT_NO_ID || rf_slot_of(st, f, v)->uses == 0 || !storage) return AOT_OK;
   AOT_TRY(rf_declared(st, &AOT_SNAP_ROWS(st->p->s, aot_snap_value_t, values)[v], l->node, &declared, NULL));
   if (!same_sizes(&declared, t))
-    return rf_fail(st, AOT_E_INVALID, l->node, "input %u of the body has another dtype or shape in step %lld than it is declared with",
-                   i, (long long)l->step);
+    return rf_fail(st, AOT_E_INVALID, l->node,
+                   "input %u of the body has another dtype or shape in step %lld than it is declared with", i,
+                   (long long)l->step);
   rf_slot_share(rf_slot_of(st, f, v), t, storage);
   return AOT_OK;
 }
@@ -108,7 +110,8 @@ static aot_status_t finish(rf_state *st, rf_loop *l) {
   rf_frame *caller = caller_of(st, l);
   const uint32_t node = l->node, first = node_of(st, node)->result_begin;
   for (uint32_t i = 0; i < l->n_carries; i++)
-    if (l->carries[i].storage) rf_slot_share(rf_slot_of(st, caller, first + i), &l->carries[i].t, l->carries[i].storage);
+    if (l->carries[i].storage)
+      rf_slot_share(rf_slot_of(st, caller, first + i), &l->carries[i].t, l->carries[i].storage);
   caller->loop = NULL;
   rf_loop_destroy(st, l);
   rf_finish_node(st, caller, node);
@@ -153,7 +156,8 @@ aot_status_t rf_loop_leave(rf_state *st, rf_loop *l) {
   if (l->is_scan) AOT_TRY(keep_ys(st, l, f));
   for (uint32_t i = 0; i < l->n_carries; i++) {
     const rf_slot *out = output(st, f, i);
-    if (!out || !out->storage) return rf_fail(st, AOT_E_INVALID, l->node, "the body gives nothing for what it carries as %u", i);
+    if (!out || !out->storage)
+      return rf_fail(st, AOT_E_INVALID, l->node, "the body gives nothing for what it carries as %u", i);
     replace(st, &l->carries[i], out);
   }
   rf_pop(st);
@@ -172,7 +176,8 @@ static aot_status_t place_ys(rf_state *st, const rf_loop *l, uint32_t result) {
   int64_t numel = 1;
   AOT_TRY(rf_declared(st, &AOT_SNAP_ROWS(st->p->s, aot_snap_value_t, values)[row], l->node, &t, NULL));
   if (t.rank < 1 || t.sizes[0] != l->n_steps)
-    return rf_fail(st, AOT_E_INVALID, l->node, "result %u is not declared with %lld rows, one a step", result, (long long)l->n_steps);
+    return rf_fail(st, AOT_E_INVALID, l->node, "result %u is not declared with %lld rows, one a step", result,
+                   (long long)l->n_steps);
   t.offset = 0;
   for (int32_t d = t.rank - 1; d >= 0; d--) {
     t.strides[d] = numel;

@@ -1,9 +1,9 @@
 /* One node: its arguments out of the slots, its results into slots.
  *
- * Results get storages of their own, with the declared strides where those are dense, else contiguous: kernels read actual
- * strides, never declared ones. View kernels are asked for a view first and share their operand's storage. A result that
- * is a graph output is computed straight into the caller's buffer. The few operators whose meaning hangs on their
- * argument's strides (as_strided) get that argument in its declared layout. */
+ * Results get storages of their own, with the declared strides where those are dense, else contiguous: kernels read
+ * actual strides, never declared ones. View kernels are asked for a view first and share their operand's storage. A
+ * result that is a graph output is computed straight into the caller's buffer. The few operators whose meaning hangs on
+ * their argument's strides (as_strided) get that argument in its declared layout. */
 #include "ref_state.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -17,7 +17,11 @@ static rf_slot *slot_of(const rf_state *st, rf_frame *f, uint64_t value) {
 
 /* A number in a slot (symbolic int, float, bool) as a plain argument. */
 static rk_arg number_arg(const rf_slot *slot, int32_t kind) {
-  rk_arg a = {kind == AOT_TYPE_SYMFLOAT ? AOT_ARG_FLOAT : kind == AOT_TYPE_SYMBOOL ? AOT_ARG_BOOL : AOT_ARG_INT, 0, {0}};
+  rk_arg a = {kind == AOT_TYPE_SYMFLOAT  ? AOT_ARG_FLOAT
+              : kind == AOT_TYPE_SYMBOOL ? AOT_ARG_BOOL
+                                         : AOT_ARG_INT,
+              0,
+              {0}};
   if (kind == AOT_TYPE_SYMFLOAT) memcpy(&a.u.f, slot->t.data, sizeof a.u.f);
   else if (kind == AOT_TYPE_SYMBOOL) a.u.i = *(const uint8_t *)slot->t.data != 0;
   else memcpy(&a.u.i, slot->t.data, sizeof a.u.i);
@@ -35,7 +39,8 @@ static aot_status_t value_arg(rf_state *st, rf_frame *f, uint32_t node, uint64_t
   return AOT_OK;
 }
 
-static aot_status_t list_arg(rf_state *st, rf_frame *f, uint32_t node, const aot_snap_arg_t *a, uint32_t *used, rk_arg *out) {
+static aot_status_t list_arg(rf_state *st, rf_frame *f, uint32_t node, const aot_snap_arg_t *a, uint32_t *used,
+                             rk_arg *out) {
   const uint32_t *operands = AOT_SNAP_ROWS(st->p->s, uint32_t, operands);
   out->n = a->n;
   out->u.tensors = st->tensors + *used;
@@ -106,9 +111,11 @@ static int is_dense(const rk_tensor *t) {
   }
   if (numel == 0) return 1;
   if (span != numel) return 0;
-  for (int32_t d = 0; d < t->rank; d++) /* a gapless span can still overlap: every stride is a product of smaller dims */
+  /* a gapless span can still overlap: every stride is a product of smaller dims */
+  for (int32_t d = 0; d < t->rank; d++)
     for (int32_t e = 0; t->sizes[d] > 1 && e < t->rank; e++)
-      if (e != d && t->sizes[e] > 1 && t->strides[e] <= t->strides[d] && t->strides[d] < t->strides[e] * t->sizes[e]) return 0;
+      if (e != d && t->sizes[e] > 1 && t->strides[e] <= t->strides[d] && t->strides[d] < t->strides[e] * t->sizes[e])
+        return 0;
   return 1;
 }
 
@@ -147,8 +154,9 @@ static aot_status_t place_result(rf_state *st, uint32_t node, rf_slot *slot, rk_
   } else {
     *out = rf_storage_create(st, nbytes);
   }
-  if (!*out) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for %llu bytes; %llu are in use", (unsigned long long)nbytes,
-                            (unsigned long long)st->now_nbytes);
+  if (!*out)
+    return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for %llu bytes; %llu are in use", (unsigned long long)nbytes,
+                   (unsigned long long)st->now_nbytes);
   t->data = (*out)->data;
   t->nbytes = (*out)->nbytes;
   return AOT_OK;
@@ -230,7 +238,8 @@ static aot_status_t to_declared(rf_state *st, uint32_t node, rk_tensor *copy, rf
   }
   for (int32_t d = 0; d < copy->rank; d++) {
     int64_t reach;
-    if (copy->strides[d] < 0 || __builtin_mul_overflow(copy->sizes[d] > 0 ? copy->sizes[d] - 1 : 0, copy->strides[d], &reach) ||
+    if (copy->strides[d] < 0 ||
+        __builtin_mul_overflow(copy->sizes[d] > 0 ? copy->sizes[d] - 1 : 0, copy->strides[d], &reach) ||
         __builtin_add_overflow(high, reach, &high))
       return rf_fail(st, AOT_E_INVALID, node, "the declared layout of the argument is not possible");
   }
@@ -264,7 +273,8 @@ static aot_status_t put_symbols(rf_state *st, rf_frame *f, uint32_t node) {
     const aot_snap_value_t *v = &values[n->result_begin + r];
     int64_t number = sn_dim(v->expr, st->dims);
     rk_tensor *t = &st->results[r];
-    if (number == SN_NO_VALUE) return rf_fail(st, AOT_E_RANGE, node, "value %%%u has no value with these inputs", v->id);
+    if (number == SN_NO_VALUE)
+      return rf_fail(st, AOT_E_RANGE, node, "value %%%u has no value with these inputs", v->id);
     AOT_TRY(rf_declared(st, v, node, t, NULL));
     rf_storage *storage = rf_storage_create(st, 8);
     if (!storage) return rf_fail(st, AOT_E_EXHAUSTED, node, "no memory for a number");
@@ -316,9 +326,11 @@ static aot_status_t call_kernel(rf_state *st, rf_frame *f, uint32_t node, const 
 
 /* ---- kernels of plugins ---- */
 
-/* Does the operand's memory become its new value's? Its storage must be the interpreter's own, with nobody else looking at it. */
+/* Does the operand's memory become its new value's? Its storage must be the interpreter's own, with nobody else
+ * looking at it. */
 static int can_keep(const rf_slot *from, const rk_tensor *t) {
-  return from->storage && from->storage->owned && from->storage->refs == 1 && sizes_fit(&from->t, t) && is_dense(&from->t);
+  return from->storage && from->storage->owned && from->storage->refs == 1 && sizes_fit(&from->t, t) &&
+         is_dense(&from->t);
 }
 
 static aot_status_t place_written(rf_state *st, rf_frame *f, uint32_t node, const cu_node_t *c) {

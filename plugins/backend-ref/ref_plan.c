@@ -1,5 +1,5 @@
-/* Rehearsals: runs in which no kernel computes, no copy is made and no memory is touched, so that what the interpreter allocates and
- * gives back is what a real run would, by the same code. */
+/* Rehearsals: runs in which no kernel computes, no copy is made and no memory is touched, so that what the interpreter
+ * allocates and gives back is what a real run would, by the same code. */
 #include "ref_state.h"
 
 #include "common/snapshot/snap_graph.h"
@@ -27,7 +27,9 @@ void rf_rehearse_give(void *memory, uint64_t nbytes) {
 
 /* ---- rows ---- */
 
-static uint32_t now(const rf_rehearsal *r) { return (uint32_t)(r->rows->n_steps > r->begin ? r->rows->n_steps - 1 : r->begin); }
+static uint32_t now(const rf_rehearsal *r) {
+  return (uint32_t)(r->rows->n_steps > r->begin ? r->rows->n_steps - 1 : r->begin);
+}
 
 void rf_rehearse_step(rf_state *st, uint32_t node) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
@@ -36,8 +38,14 @@ void rf_rehearse_step(rf_state *st, uint32_t node) {
 
 void rf_rehearse_begin(rf_state *st, rf_storage *storage) {
   const uint32_t first = now(st->rehearsal);
-  const aot_memory_buffer_t row = {.kind = AOT_MEMORY_SCRATCH, .first = first, .last = first, .value = {AOT_NO_ID},
-                                   .nbytes = storage->nbytes, .place = MR_OWN};
+  const aot_memory_buffer_t row = {
+      .kind = AOT_MEMORY_SCRATCH,
+      .first = first,
+      .last = first,
+      .value = {AOT_NO_ID},
+      .nbytes = storage->nbytes,
+      .place = MR_OWN,
+  };
   storage->row = mr_buffer(st->rehearsal->rows, &row);
 }
 
@@ -74,7 +82,8 @@ static aot_status_t stand_in_of(rf_state *st, const aot_snap_port_t *port, stand
   for (int32_t d = 0; d < t.rank; d++) {
     int64_t reach;
     empty |= t.sizes[d] == 0;
-    if (t.strides[d] < 0 || __builtin_mul_overflow(t.sizes[d] - 1, t.strides[d], &reach) || __builtin_add_overflow(last, reach, &last))
+    if (t.strides[d] < 0 || __builtin_mul_overflow(t.sizes[d] - 1, t.strides[d], &reach) ||
+        __builtin_add_overflow(last, reach, &last))
       return rf_fail(st, AOT_E_RANGE, AOT_NO_ID, "a tensor of the boundary has a size that cannot be");
     at->sizes[d] = t.sizes[d];
     at->strides[d] = t.strides[d];
@@ -86,7 +95,9 @@ static aot_status_t stand_in_of(rf_state *st, const aot_snap_port_t *port, stand
   out->offset = t.offset;
   out->nbytes = empty ? 0 : (uint64_t)(last + 1) * aot_dtype_size(t.dtype);
   out->data = rf_rehearse_memory(out->nbytes);
-  return out->data ? AOT_OK : rf_fail(st, AOT_E_EXHAUSTED, AOT_NO_ID, "no addresses for %llu bytes", (unsigned long long)out->nbytes);
+  return out->data
+             ? AOT_OK
+             : rf_fail(st, AOT_E_EXHAUSTED, AOT_NO_ID, "no addresses for %llu bytes", (unsigned long long)out->nbytes);
 }
 
 /* ---- a graph ---- */
@@ -115,7 +126,8 @@ static aot_status_t rehearse(rf_state *st, uint32_t graph, const int64_t *symbol
   const size_t n = (size_t)row->n_inputs + row->n_outputs + 1;
   aot_tensor_t *tensors = calloc(n, sizeof *tensors);
   stand_in *space = calloc(n, sizeof *space);
-  aot_status_t status = tensors && space ? AOT_OK : rf_fail(st, AOT_E_EXHAUSTED, AOT_NO_ID, "no memory for a rehearsal");
+  aot_status_t status =
+      tensors && space ? AOT_OK : rf_fail(st, AOT_E_EXHAUSTED, AOT_NO_ID, "no memory for a rehearsal");
   if (status == AOT_OK) status = rehearse_tensors(st, row, symbols, tensors, space);
   if (status == AOT_OK) {
     st->outputs = tensors + row->n_inputs;
@@ -132,7 +144,8 @@ static aot_status_t rehearse(rf_state *st, uint32_t graph, const int64_t *symbol
 static aot_status_t plan_graph(const rf_program *p, uint32_t graph, const int64_t *symbols, uint64_t n_symbols,
                                mr_rows_t *rows, mr_graph_t *out, uint32_t **written, rf_error *error) {
   const aot_snap_graph_t *row = &AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs)[graph];
-  rf_rehearsal rehearsal = {.rows = rows, .begin = rows->n_steps, .written = malloc(((size_t)row->n_outputs + 1) * sizeof(uint32_t))};
+  rf_rehearsal rehearsal = {
+      .rows = rows, .begin = rows->n_steps, .written = malloc(((size_t)row->n_outputs + 1) * sizeof(uint32_t))};
   rf_state *st = calloc(1, sizeof *st);
   aot_status_t status = AOT_E_EXHAUSTED;
   *written = rehearsal.written;
@@ -170,11 +183,13 @@ static aot_status_t add_boundary(const rf_program *p, const int64_t *symbols, ui
   free(exprs);
   if (status == AOT_OK) return AOT_OK;
   return fail(error, status,
-              status == AOT_E_EXHAUSTED ? "no memory for the plan" : "a tensor of the boundary has a size that cannot be");
+              status == AOT_E_EXHAUSTED ? "no memory for the plan"
+                                        : "a tensor of the boundary has a size that cannot be");
 }
 
 aot_status_t rf_plan(const rf_program *p, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out, rf_error *error) {
-  const uint32_t forward = sn_graph_of_kind(p->s, AOT_GRAPH_FORWARD), backward = sn_graph_of_kind(p->s, AOT_GRAPH_BACKWARD);
+  const uint32_t forward = sn_graph_of_kind(p->s, AOT_GRAPH_FORWARD),
+                 backward = sn_graph_of_kind(p->s, AOT_GRAPH_BACKWARD);
   mr_graph_t f = {.graph = AOT_NO_ID}, b = {.graph = AOT_NO_ID};
   uint32_t *f_written = NULL, *b_written = NULL;
   memset(error, 0, sizeof *error);
@@ -184,7 +199,8 @@ aot_status_t rf_plan(const rf_program *p, const int64_t *symbols, uint64_t n_sym
     return fail(error, AOT_E_PRECONDITION, "the program is joint: partition it first");
   if (forward == AOT_NO_ID) return fail(error, AOT_E_PRECONDITION, "there is no forward graph");
   aot_status_t status = plan_graph(p, forward, symbols, n_symbols, out, &f, &f_written, error);
-  if (status == AOT_OK && backward != AOT_NO_ID) status = plan_graph(p, backward, symbols, n_symbols, out, &b, &b_written, error);
+  if (status == AOT_OK && backward != AOT_NO_ID)
+    status = plan_graph(p, backward, symbols, n_symbols, out, &b, &b_written, error);
   if (status == AOT_OK) status = add_boundary(p, symbols, n_symbols, out, &f, &b, error);
   free(f_written);
   free(b_written);

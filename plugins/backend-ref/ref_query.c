@@ -8,16 +8,19 @@
 
 #define MAX_ARGS 24 /* of what rk_refuse looks at */
 
-static const char *refuse_fit(const aot_snapshot_t *s, uint32_t graph, uint32_t operands, uint32_t results, rf_error *error) {
+static const char *refuse_fit(const aot_snapshot_t *s, uint32_t graph, uint32_t operands, uint32_t results,
+                              rf_error *error) {
   const aot_snap_graph_t *g = &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[graph];
   if (g->n_inputs == operands && g->n_outputs == results) return NULL;
-  snprintf(error->text, sizeof error->text, "one of its graphs takes %u operands and gives %u results; the node has %u and %u",
-           g->n_inputs, g->n_outputs, operands, results);
+  snprintf(error->text, sizeof error->text,
+           "one of its graphs takes %u operands and gives %u results; the node has %u and %u", g->n_inputs,
+           g->n_outputs, operands, results);
   return error->text;
 }
 
 /* What is carried comes back from each step; a scan has lists to loop over. */
-static const char *refuse_loop(const aot_snapshot_t *s, const aot_snap_node_t *n, int kind, uint32_t after, rf_error *error) {
+static const char *refuse_loop(const aot_snapshot_t *s, const aot_snap_node_t *n, int kind, uint32_t after,
+                               rf_error *error) {
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + n->arg_begin;
   const uint32_t n_lists = kind == RF_SCAN ? 2 : 1;
   if (n->n_args < after + n_lists) return "its operands do not stand in lists";
@@ -31,7 +34,8 @@ static const char *refuse_loop(const aot_snapshot_t *s, const aot_snap_node_t *n
 }
 
 static const char *refuse_region(const aot_snapshot_t *s, const aot_snap_node_t *n, int kind, rf_error *error) {
-  uint32_t graphs[2], after, wanted = kind == RF_COND || kind == RF_WHILE ? 2 : 1, have = rf_region_graphs(s, n, graphs, 2, &after);
+  uint32_t graphs[2], after, wanted = kind == RF_COND || kind == RF_WHILE ? 2 : 1,
+                             have = rf_region_graphs(s, n, graphs, 2, &after);
   uint32_t operands = rf_region_operands(s, n, after, NULL, NULL);
   const char *why = NULL;
   if (have != wanted) {
@@ -89,7 +93,8 @@ const char *rf_refuse(const aot_snapshot_t *s, uint32_t node, const cu_world_t *
   int kind = rf_region_kind(name), symbols = n->n_results > 0;
   if (kind != RF_NO_REGION) return refuse_region(s, n, kind, error);
   for (uint32_t r = 0; r < n->n_results; r++)
-    symbols = symbols && (values[n->result_begin + r].kind == AOT_TYPE_SYMINT || values[n->result_begin + r].kind == AOT_TYPE_SYMBOOL);
+    symbols = symbols && (values[n->result_begin + r].kind == AOT_TYPE_SYMINT ||
+                          values[n->result_begin + r].kind == AOT_TYPE_SYMBOOL);
   if (!k && symbols) return NULL; /* numbers of the shape environment */
   if (op->flags & AOT_OP_COLLECTIVE) return "collectives are not supported";
   if (!k && op->flags & AOT_OP_RANDOM) return "it draws random numbers; make them explicit first (stage rng)";

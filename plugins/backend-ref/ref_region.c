@@ -1,4 +1,5 @@
-/* Which graph a region operator runs. All of them name their graphs as GRAPH arguments and pass the operands after them. */
+/* Which graph a region operator runs. All of them name their graphs as GRAPH arguments and pass the operands after
+ * them. */
 #include "ref_region.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -26,7 +27,8 @@ int rf_region_kind(aot_str_t name) {
   return RF_NO_REGION;
 }
 
-uint32_t rf_region_graphs(const aot_snapshot_t *s, const aot_snap_node_t *n, uint32_t *out, uint32_t capacity, uint32_t *out_after) {
+uint32_t rf_region_graphs(const aot_snapshot_t *s, const aot_snap_node_t *n, uint32_t *out, uint32_t capacity,
+                          uint32_t *out_after) {
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + n->arg_begin;
   uint32_t count = 0;
   *out_after = n->n_args;
@@ -40,10 +42,12 @@ uint32_t rf_region_graphs(const aot_snapshot_t *s, const aot_snap_node_t *n, uin
 }
 
 uint32_t rf_region_length(const aot_snap_arg_t *a) {
-  return a->kind == AOT_ARG_VALUES || a->kind == AOT_ARG_INTS ? a->n : a->kind == AOT_ARG_VALUE || a->kind == AOT_ARG_INT;
+  return a->kind == AOT_ARG_VALUES || a->kind == AOT_ARG_INTS ? a->n
+                                                              : a->kind == AOT_ARG_VALUE || a->kind == AOT_ARG_INT;
 }
 
-uint32_t rf_region_operands(const aot_snapshot_t *s, const aot_snap_node_t *n, uint32_t after, uint32_t *out, int64_t *out_number) {
+uint32_t rf_region_operands(const aot_snapshot_t *s, const aot_snap_node_t *n, uint32_t after, uint32_t *out,
+                            int64_t *out_number) {
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args) + n->arg_begin;
   const uint32_t *operands = AOT_SNAP_ROWS(s, uint32_t, operands);
   const int64_t *ints = AOT_SNAP_ROWS(s, int64_t, ints);
@@ -53,7 +57,9 @@ uint32_t rf_region_operands(const aot_snapshot_t *s, const aot_snap_node_t *n, u
     for (uint32_t k = 0; k < rf_region_length(&args[a]); k++, count++) {
       if (!out) continue;
       const int64_t at = is_list ? args[a].i + (int64_t)k : 0;
-      out[count] = args[a].kind == AOT_ARG_VALUES ? operands[at] : args[a].kind == AOT_ARG_VALUE ? (uint32_t)args[a].i : AOT_NO_ID;
+      out[count] = args[a].kind == AOT_ARG_VALUES  ? operands[at]
+                   : args[a].kind == AOT_ARG_VALUE ? (uint32_t)args[a].i
+                                                   : AOT_NO_ID;
       out_number[count] = args[a].kind == AOT_ARG_INTS ? ints[at] : args[a].kind == AOT_ARG_INT ? args[a].i : 0;
     }
   }

@@ -19,7 +19,8 @@ aot_status_t rf_fail(rf_state *st, aot_status_t status, uint32_t node, const cha
 rf_storage *rf_storage_create(rf_state *st, uint64_t nbytes) {
   rf_storage *storage = calloc(1, sizeof *storage);
   if (!storage) return NULL;
-  if (nbytes < SIZE_MAX / 2) storage->data = st->rehearsal ? rf_rehearse_memory(nbytes) : calloc(nbytes ? (size_t)nbytes : 1, 1);
+  if (nbytes < SIZE_MAX / 2)
+    storage->data = st->rehearsal ? rf_rehearse_memory(nbytes) : calloc(nbytes ? (size_t)nbytes : 1, 1);
   if (!storage->data) {
     free(storage);
     return NULL;

@@ -19,10 +19,10 @@ typedef struct rf_storage {
 
 /* The value of a value row. Symbolic ints and the like are 0-dim tensors. */
 typedef struct rf_slot {
-  rk_tensor t;       /* dtype 0: None */
+  rk_tensor t;         /* dtype 0: None */
   rf_storage *storage; /* NULL: empty or None */
-  uint32_t uses;     /* operand slots and outputs still to read it */
-  int32_t port;      /* output port whose buffer it should be computed into, -1: none */
+  uint32_t uses;       /* operand slots and outputs still to read it */
+  int32_t port;        /* output port whose buffer it should be computed into, -1: none */
 } rf_slot;
 
 typedef struct rf_graph {
@@ -33,11 +33,11 @@ typedef struct rf_graph {
 
 struct rf_program {
   const aot_snapshot_t *s;
-  void *copy;                    /* of the block, when the caller's bytes are misaligned */
-  const rk_kernel **kernels;     /* of each operator row; NULL: none */
-  int *regions;                  /* RF_* of each operator row */
+  void *copy;                /* of the block, when the caller's bytes are misaligned */
+  const rk_kernel **kernels; /* of each operator row; NULL: none */
+  int *regions;              /* RF_* of each operator row */
   rf_graph *graphs;
-  cu_program_t custom;           /* nodes that plugins' kernels run */
+  cu_program_t custom; /* nodes that plugins' kernels run */
   uint32_t max_args, max_operands, max_ints, max_results;
   uint32_t n_kernels;
 };
@@ -45,15 +45,16 @@ struct rf_program {
 #define RF_MAX_DEPTH 64 /* regions in regions */
 
 typedef struct rf_frame {
-  uint32_t graph;  /* row */
-  uint32_t next;   /* node row to run */
-  uint32_t caller; /* node row of the region operator; AOT_NO_ID: the graph itself */
-  rf_slot *slots;  /* of the graph's values */
-  uint32_t branch; /* of a rehearsed cond: which of the two */
+  uint32_t graph;       /* row */
+  uint32_t next;        /* node row to run */
+  uint32_t caller;      /* node row of the region operator; AOT_NO_ID: the graph itself */
+  rf_slot *slots;       /* of the graph's values */
+  uint32_t branch;      /* of a rehearsed cond: which of the two */
   struct rf_loop *loop; /* that runs here, its steps in the frame above; NULL: none */
 } rf_frame;
 
-/* A run that computes nothing, for its memory alone: storages come and go as ever, and are written down (ref_plan.c). */
+/* A run that computes nothing, for its memory alone: storages come and go as ever, and are written down
+ * (ref_plan.c). */
 typedef struct rf_rehearsal {
   mr_rows_t *rows;
   uint64_t begin;    /* of the graph, on the axis */
@@ -67,7 +68,7 @@ typedef struct rf_state {
   int64_t *symbols;            /* own copy: data-dependent ones are set on the way; SN_NO_VALUE before */
   uint64_t n_symbols;
   const aot_output_sink_t *sink; /* of open outputs; NULL: every output has its buffer */
-  const rf_printer *printer; /* NULL: nothing is printed */
+  const rf_printer *printer;     /* NULL: nothing is printed */
   rf_frame frames[RF_MAX_DEPTH];
   uint32_t depth;
   /* scratch of the running node */
@@ -81,12 +82,13 @@ typedef struct rf_state {
   rf_error *error;
 } rf_state;
 
-aot_status_t rf_fail(rf_state *st, aot_status_t status, uint32_t node, const char *format, ...) __attribute__((format(printf, 4, 5)));
+aot_status_t rf_fail(rf_state *st, aot_status_t status, uint32_t node, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* storages */
-rf_storage *rf_storage_create(rf_state *st, uint64_t nbytes);            /* zeroed; NULL: no memory */
-rf_storage *rf_storage_borrow(void *data, uint64_t nbytes);              /* NULL: no memory */
-void rf_storage_release(rf_state *st, rf_storage *storage);              /* NULL is fine */
+rf_storage *rf_storage_create(rf_state *st, uint64_t nbytes); /* zeroed; NULL: no memory */
+rf_storage *rf_storage_borrow(void *data, uint64_t nbytes);   /* NULL: no memory */
+void rf_storage_release(rf_state *st, rf_storage *storage);   /* NULL is fine */
 
 /* ref_plan.c: memory of a rehearsal, which nobody writes, and its rows. */
 void *rf_rehearse_memory(uint64_t nbytes); /* reads as zeros and takes no memory; NULL: no addresses left */
@@ -96,7 +98,8 @@ void rf_rehearse_begin(rf_state *st, rf_storage *storage);
 void rf_rehearse_end(rf_state *st, const rf_storage *storage);
 void rf_rehearse_value(rf_state *st, const rf_storage *storage, uint32_t value); /* row: what it was made for */
 void rf_rehearse_output(rf_state *st, uint32_t port);                            /* is written now */
-/* ref_exec.c: run one graph, a row, in a state that is set up but for its scratch; then all that the run held is given back. */
+/* ref_exec.c: run one graph, a row, in a state that is set up but for its scratch; then all that the run held is
+ * given back. */
 aot_status_t rf_run_graph(rf_state *st, uint32_t graph, const aot_tensor_t *inputs, const int64_t *symbols);
 
 /* ref_call.c: the stack of frames, and regions on it. */
@@ -126,13 +129,14 @@ void rf_slot_share(rf_slot *slot, const rk_tensor *t, rf_storage *storage); /* o
 void rf_slot_clear(rf_state *st, rf_slot *slot);
 void rf_slot_used(rf_state *st, rf_slot *slot); /* one use is over; the last one clears the slot */
 
-/* The declared type of a value with this run's sizes: strides too. A value that is no tensor is 0-dim. A size that hangs on a
- * symbol without a value is RF_OPEN, and the strides are not to be read then; out_open NULL: that is an error. */
+/* The declared type of a value with this run's sizes: strides too. A value that is no tensor is 0-dim. A size that
+ * hangs on a symbol without a value is RF_OPEN, and the strides are not to be read then; out_open NULL: that is an
+ * error. */
 #define RF_OPEN (-1)
 aot_status_t rf_declared(rf_state *st, const aot_snap_value_t *v, uint32_t node, rk_tensor *out, int *out_open);
 
-/* ref_learn.c: what a node's results tell about symbols. Symbols without a value get theirs, ranges are checked, expressions
- * are worked out anew, and every declared size must be the actual one. */
+/* ref_learn.c: what a node's results tell about symbols. Symbols without a value get theirs, ranges are checked,
+ * expressions are worked out anew, and every declared size must be the actual one. */
 aot_status_t rf_learn(rf_state *st, rf_frame *f, uint32_t node);
 /* Where a kernel with open results puts one (rk_caller.place); self is an rf_placing. */
 typedef struct rf_placing {

@@ -42,8 +42,8 @@ static int make_room(opset_t *o, const sch_memory_t *memory) {
 
 /* ---- the unit's functions ---- */
 
-static aot_status_t AOT_CALL declare(const aot_ext_declare_t *self, aot_ctx_t *ctx, aot_str_t schema, const aot_op_desc_t **out,
-                                     uint32_t *out_local, aot_declare_error_t *out_error) {
+static aot_status_t AOT_CALL declare(const aot_ext_declare_t *self, aot_ctx_t *ctx, aot_str_t schema,
+                                     const aot_op_desc_t **out, uint32_t *out_local, aot_declare_error_t *out_error) {
   opset_t *o = self->head.self;
   session_memory_t session = {&o->host, ctx};
   const sch_memory_t memory = {&session, session_alloc};
@@ -65,8 +65,8 @@ static const void *AOT_CALL get_ext(const aot_table_t *self, const char *id) {
   return strcmp(id, AOT_EXT_DECLARE) == 0 ? &o->declare : NULL;
 }
 
-static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
-                                    const aot_table_t **out_table) {
+static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
+                                    const aot_opts_t *opts, const aot_table_t **out_table) {
   (void)self;
   opset_t *o = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *o);
   (void)self, (void)opts;
@@ -80,23 +80,27 @@ static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, cons
 
 /* ---- descriptor ---- */
 
-static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
-                                .kind = AOT_STR_INIT("opset/1"),
-                                .id = AOT_STR_INIT(ID),
-                                .version = AOT_STR_INIT(AOT_VERSION),
-                                .help = AOT_STR_INIT(HELP),
-                                .create = create};
+static const aot_unit_t unit = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("opset/1"),
+    .id = AOT_STR_INIT(ID),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .help = AOT_STR_INIT(HELP),
+    .create = create,
+};
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
-                                    .abi_epoch = AOT_ABI_EPOCH,
-                                    .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1,
-                                    .id = AOT_STR_INIT(ID),
-                                    .vendor = AOT_STR_INIT("aothost"),
-                                    .version = AOT_STR_INIT(AOT_VERSION),
-                                    .license = AOT_STR_INIT("Apache-2.0"),
-                                    .units = units,
-                                    .n_units = 1};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT(ID),
+    .vendor = AOT_STR_INIT("aothost"),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = 1,
+};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_OPSET(ID, HELP, "") AOT_NOTE_TAIL);
 

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static aot_status_t bad(aot_declare_error_t *e, uint32_t byte, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static aot_status_t bad(aot_declare_error_t *e, uint32_t byte, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 static aot_status_t bad(aot_declare_error_t *e, uint32_t byte, const char *format, ...) {
   va_list list;
   va_start(list, format);
@@ -30,13 +31,13 @@ static aot_status_t full_name(const sch_schema_t *s, aot_str_t text, const sch_m
   const uint32_t at = s->name.size ? (uint32_t)(s->name.data - text.data) : 0;
   if (!s->name.size) return bad(e, 0, "a declaration begins with the operator's name: mylib::name(..) -> ..");
   if (colons == 0 || rest >= s->name.size)
-    return bad(e, at, "'%.*s' has no namespace: write it as mylib::%.*s", (int)s->name.size, s->name.data, (int)s->name.size,
-               s->name.data);
+    return bad(e, at, "'%.*s' has no namespace: write it as mylib::%.*s", (int)s->name.size, s->name.data,
+               (int)s->name.size, s->name.data);
   const uint64_t n = s->name.size - 1 + 1 + overload.size;
   char *name = memory->alloc(memory->self, 1, n + 1);
   if (!name) return AOT_E_EXHAUSTED;
-  snprintf(name, (size_t)n + 1, "%.*s.%.*s.%.*s", (int)colons, s->name.data, (int)(s->name.size - rest), s->name.data + rest,
-           (int)overload.size, overload.data);
+  snprintf(name, (size_t)n + 1, "%.*s.%.*s.%.*s", (int)colons, s->name.data, (int)(s->name.size - rest),
+           s->name.data + rest, (int)overload.size, overload.data);
   *out = (aot_str_t){name, n};
   return AOT_OK;
 }
@@ -59,14 +60,16 @@ static aot_status_t check_parts(const sch_schema_t *s, aot_str_t text, aot_decla
     for (uint32_t i = 0; i < s->n_args; i++)
       written |= s->args[i].alias_set == result->alias_set && (s->args[i].flags & AOT_SARG_WRITE);
     if (result->alias_set != 0 && !written)
-      return bad(e, arrow, "result %u is a view of an argument: what the view is cannot be said in a schema, a plugin has to", r);
+      return bad(e, arrow,
+                 "result %u is a view of an argument: what the view is cannot be said in a schema, a plugin has to", r);
     if (result->alias_set != 0 && (result->flags & AOT_SARG_LIST))
       return bad(e, arrow, "result %u is a list of written tensors, which is not supported", r);
   }
   return AOT_OK;
 }
 
-aot_status_t dc_declare(aot_str_t schema, const sch_memory_t *memory, aot_op_desc_t *out, aot_declare_error_t *out_error) {
+aot_status_t dc_declare(aot_str_t schema, const sch_memory_t *memory, aot_op_desc_t *out,
+                        aot_declare_error_t *out_error) {
   sch_schema_t s;
   sch_error_t wrong;
   const aot_status_t status = sch_parse(schema, memory, &s, &wrong);

@@ -10,6 +10,7 @@
 #define VERSION "1.0.0"
 
 enum { OPT_SEED, OPT_HOST_WORK };
+/* clang-format off */
 static const aot_option_t options[] = {
     [OPT_SEED] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .name = AOT_STR_INIT("seed"),
                   .help = AOT_STR_INIT("of the generator that says which queue goes on next")},
@@ -17,6 +18,7 @@ static const aot_option_t options[] = {
                        .help = AOT_STR_INIT("the CPU may compute on its memory (aot.host-work/1), as backends for the CPU want to"),
                        .preset = {.i = 1}},
 };
+/* clang-format on */
 
 static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
@@ -25,8 +27,14 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   AOT_TRY(aot_import(&own, sizeof own, host));
   const sd_device_t *s = sd_device_create(&own, (uint64_t)opts->values[OPT_SEED].i, opts->values[OPT_HOST_WORK].i != 0);
   if (!s) {
-    const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str("strict.memory"),
-                          .message = aot_str("no memory for the device"), .node = aot_no_node(), .value = aot_no_value()};
+    const aot_diag_t d = {
+        .struct_size = sizeof d,
+        .severity = AOT_SEVERITY_ERROR,
+        .code = aot_str("strict.memory"),
+        .message = aot_str("no memory for the device"),
+        .node = aot_no_node(),
+        .value = aot_no_value(),
+    };
     host->diag(host, ctx, &d);
     return AOT_E_EXHAUSTED;
   }
@@ -34,26 +42,30 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   return AOT_OK;
 }
 
-static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
-                                .kind = AOT_STR_INIT("device/1"),
-                                .id = AOT_STR_INIT(ID),
-                                .version = AOT_STR_INIT(VERSION),
-                                .help = AOT_STR_INIT(HELP),
-                                .options = options,
-                                .n_options = sizeof options / sizeof *options,
-                                .option_stride = sizeof *options,
-                                .create = create};
+static const aot_unit_t unit = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("device/1"),
+    .id = AOT_STR_INIT(ID),
+    .version = AOT_STR_INIT(VERSION),
+    .help = AOT_STR_INIT(HELP),
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .option_stride = sizeof *options,
+    .create = create,
+};
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
-                                    .abi_epoch = AOT_ABI_EPOCH,
-                                    .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1,
-                                    .id = AOT_STR_INIT("device-strict"),
-                                    .vendor = AOT_STR_INIT("aothost"),
-                                    .version = AOT_STR_INIT(VERSION),
-                                    .license = AOT_STR_INIT("Apache-2.0"),
-                                    .units = units,
-                                    .n_units = 1};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT("device-strict"),
+    .vendor = AOT_STR_INIT("aothost"),
+    .version = AOT_STR_INIT(VERSION),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = 1,
+};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("device-strict", VERSION) AOT_NOTE_UNIT("device/1", ID, HELP) AOT_NOTE_TAIL);
 

@@ -9,26 +9,34 @@
 
 static sd_device_t *of(const aot_device_t *d) { return d->head.self; }
 
-aot_status_t sd_fail(const sd_device_t *s, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *format, ...) {
+aot_status_t sd_fail(const sd_device_t *s, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *format,
+                     ...) {
   char text[512];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  const aot_diag_t diag = {.struct_size = sizeof diag, .severity = AOT_SEVERITY_ERROR, .code = aot_str(code),
-                           .message = aot_str(text), .node = aot_no_node(), .value = aot_no_value()};
+  const aot_diag_t diag = {
+      .struct_size = sizeof diag,
+      .severity = AOT_SEVERITY_ERROR,
+      .code = aot_str(code),
+      .message = aot_str(text),
+      .node = aot_no_node(),
+      .value = aot_no_value(),
+  };
   s->host.diag(&s->host, ctx, &diag);
   return status;
 }
 
 aot_status_t sd_no_memory(const sd_device_t *s, aot_ctx_t *ctx, uint64_t nbytes) {
-  return sd_fail(s, ctx, AOT_E_EXHAUSTED, "strict.memory", "device strict has no memory for %llu bytes", (unsigned long long)nbytes);
+  return sd_fail(s, ctx, AOT_E_EXHAUSTED, "strict.memory", "device strict has no memory for %llu bytes",
+                 (unsigned long long)nbytes);
 }
 
 aot_status_t sd_not_higher(const sd_device_t *s, aot_ctx_t *ctx, const char *who, aot_point_t point, uint64_t than) {
   return sd_fail(s, ctx, AOT_E_INVALID, "strict.signal",
-                 "%s raises timeline %u to %llu, which is not higher than %llu, where it is then", who, point.timeline->number,
-                 (unsigned long long)point.value, (unsigned long long)than);
+                 "%s raises timeline %u to %llu, which is not higher than %llu, where it is then", who,
+                 point.timeline->number, (unsigned long long)point.value, (unsigned long long)than);
 }
 
 static aot_status_t info(const aot_device_t *d, aot_device_info_t *out) {
@@ -85,12 +93,13 @@ static aot_status_t release(const aot_device_t *d, aot_ctx_t *ctx, aot_buffer_t 
   pthread_mutex_unlock(&s->lock);
   if (!is_whole)
     status = sd_fail(s, ctx, AOT_E_INVALID, "strict.free",
-                     "what is to be freed, %llu bytes at 0x%llx, is no buffer of the device: it was never had from it, or is freed already",
+                     "what is to be freed, %llu bytes at 0x%llx, is no buffer of the device: it was never had from it, "
+                     "or is freed already",
                      (unsigned long long)whole.nbytes, (unsigned long long)whole.address);
   if (n_items)
     status = sd_fail(s, ctx, AOT_E_PRECONDITION, "strict.free",
-                     "a buffer of %llu bytes is to be freed, and items on queues still use it: %llu", (unsigned long long)whole.nbytes,
-                     (unsigned long long)n_items);
+                     "a buffer of %llu bytes is to be freed, and items on queues still use it: %llu",
+                     (unsigned long long)whole.nbytes, (unsigned long long)n_items);
   return status;
 }
 
@@ -129,7 +138,8 @@ static aot_status_t check_timeline(sd_device_t *s, aot_ctx_t *ctx, const aot_tim
   pthread_mutex_lock(&s->lock);
   const int is_mine = sd_has_timeline(&s->queues, t);
   pthread_mutex_unlock(&s->lock);
-  return is_mine ? AOT_OK : sd_fail(s, ctx, AOT_E_INVALID, "strict.timeline", "what is named is no timeline of the device");
+  return is_mine ? AOT_OK
+                 : sd_fail(s, ctx, AOT_E_INVALID, "strict.timeline", "what is named is no timeline of the device");
 }
 
 /* Whatever still stands on it is left out; work of the host's lets go of what it holds. */
@@ -151,7 +161,8 @@ static aot_status_t queue_destroy(const aot_device_t *d, aot_ctx_t *ctx, aot_que
   sd_queue_destroy(&s->queues, q);
   pthread_mutex_unlock(&s->lock);
   if (n == 0) return AOT_OK;
-  return sd_fail(s, ctx, AOT_E_PRECONDITION, "strict.queue", "queue %u was destroyed with items on it: %llu", number, (unsigned long long)n);
+  return sd_fail(s, ctx, AOT_E_PRECONDITION, "strict.queue", "queue %u was destroyed with items on it: %llu", number,
+                 (unsigned long long)n);
 }
 
 static aot_status_t timeline_create(const aot_device_t *d, aot_ctx_t *ctx, aot_timeline_t **out) {
@@ -185,8 +196,8 @@ static aot_status_t timeline_destroy(const aot_device_t *d, aot_ctx_t *ctx, aot_
   if (!user) sd_timeline_destroy(&s->queues, t);
   pthread_mutex_unlock(&s->lock);
   if (!user) return AOT_OK;
-  return sd_fail(s, ctx, AOT_E_PRECONDITION, "strict.timeline", "timeline %u is to be destroyed, and queue %u waits for it or raises it",
-                 number, user);
+  return sd_fail(s, ctx, AOT_E_PRECONDITION, "strict.timeline",
+                 "timeline %u is to be destroyed, and queue %u waits for it or raises it", number, user);
 }
 
 /* ---- putting work on a queue ---- */
@@ -210,13 +221,14 @@ static aot_status_t check_range(sd_device_t *s, aot_ctx_t *ctx, const char *what
   const uint64_t at = address - (uint64_t)(uintptr_t)near.data;
   if (near.data && at <= near.nbytes)
     return sd_fail(s, ctx, AOT_E_RANGE, "strict.range",
-                   "%s of %llu bytes, from byte %llu of a buffer of %llu bytes, goes past its end", what, (unsigned long long)nbytes,
-                   (unsigned long long)at, (unsigned long long)near.nbytes);
+                   "%s of %llu bytes, from byte %llu of a buffer of %llu bytes, goes past its end", what,
+                   (unsigned long long)nbytes, (unsigned long long)at, (unsigned long long)near.nbytes);
   return sd_fail(s, ctx, AOT_E_RANGE, "strict.range", "%s of %llu bytes at 0x%llx is in no buffer of the device", what,
                  (unsigned long long)nbytes, (unsigned long long)address);
 }
 
-static aot_status_t put_write(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_buffer_t to, const void *from) {
+static aot_status_t put_write(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_t *q, aot_buffer_t to,
+                              const void *from) {
   const uint64_t host = (uint64_t)(uintptr_t)from;
   const sd_item_t item = {.kind = SD_WRITE, .ctx = ctx, .to = to.address, .from = host, .nbytes = to.nbytes};
   AOT_TRY(check_range(of(d), ctx, "a write", to.address, to.nbytes));
@@ -271,7 +283,8 @@ static aot_status_t put_signal(const aot_device_t *d, aot_ctx_t *ctx, aot_queue_
   return point.value > height ? put(s, q, &item) : sd_not_higher(s, ctx, "a signal", point, height);
 }
 
-static aot_status_t enqueue(const aot_ext_host_work_t *x, aot_ctx_t *ctx, aot_queue_t *q, aot_host_work_t work, void *self) {
+static aot_status_t enqueue(const aot_ext_host_work_t *x, aot_ctx_t *ctx, aot_queue_t *q, aot_host_work_t work,
+                            void *self) {
   const sd_item_t item = {.kind = SD_WORK, .ctx = ctx, .work = work, .self = self};
   const aot_status_t status = put(x->head.self, q, &item);
   if (status != AOT_OK) work(self, status);
@@ -316,15 +329,15 @@ static void tell_unreached(const sd_device_t *s, aot_ctx_t *ctx, aot_point_t poi
     const aot_queue_t *q = s->queues.queues[i];
     const sd_item_t *first = q->head < q->end ? &q->items[q->head] : NULL;
     if (!first || first->kind != SD_WAIT || first->point.timeline->value >= first->point.value) continue;
-    n += snprintf(text + n, sizeof text - (size_t)n, "; queue %u waits for %llu of timeline %u, which is at %llu", q->number,
-                  (unsigned long long)first->point.value, first->point.timeline->number,
+    n += snprintf(text + n, sizeof text - (size_t)n, "; queue %u waits for %llu of timeline %u, which is at %llu",
+                  q->number, (unsigned long long)first->point.value, first->point.timeline->number,
                   (unsigned long long)first->point.timeline->value);
   }
   sd_fail(s, ctx, AOT_E_UNAVAILABLE, "strict.wait", "%s", text);
 }
 
-/* Queues go on here. A wait without a limit for what no queue can raise would have no end: it fails at once, whatever threads
- * there are. */
+/* Queues go on here. A wait without a limit for what no queue can raise would have no end: it fails at once, whatever
+ * threads there are. */
 static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t point, uint64_t timeout_ns) {
   sd_device_t *s = of(d);
   const struct timespec until = after(timeout_ns);
@@ -377,12 +390,27 @@ sd_device_t *sd_device_create(const aot_host_t *host, uint64_t seed, int takes_h
   if (!s) return NULL;
   s->host = *host;
   s->takes_host_work = takes_host_work;
-  s->table = (aot_device_t){.head = {.struct_size = sizeof s->table, .self = s, .destroy = destroy, .get_ext = get_ext},
-                            .info = info, .alloc = alloc, .free = release, .host_alloc = host_alloc, .host_free = host_free,
-                            .queue_create = queue_create, .queue_destroy = queue_destroy, .timeline_create = timeline_create,
-                            .timeline_destroy = timeline_destroy,
-                            .write = put_write, .read = put_read, .copy = put_copy, .fill = put_fill, .wait = put_wait,
-                            .signal = put_signal, .signal_host = signal_host, .wait_host = wait_host, .value = value};
+  s->table = (aot_device_t){
+      .head = {.struct_size = sizeof s->table, .self = s, .destroy = destroy, .get_ext = get_ext},
+      .info = info,
+      .alloc = alloc,
+      .free = release,
+      .host_alloc = host_alloc,
+      .host_free = host_free,
+      .queue_create = queue_create,
+      .queue_destroy = queue_destroy,
+      .timeline_create = timeline_create,
+      .timeline_destroy = timeline_destroy,
+      .write = put_write,
+      .read = put_read,
+      .copy = put_copy,
+      .fill = put_fill,
+      .wait = put_wait,
+      .signal = put_signal,
+      .signal_host = signal_host,
+      .wait_host = wait_host,
+      .value = value,
+  };
   s->host_work = (aot_ext_host_work_t){.head = {.struct_size = sizeof s->host_work, .self = s}, .enqueue = enqueue};
   sd_memory_init(&s->memory);
   sd_queues_init(&s->queues, seed);

@@ -21,8 +21,8 @@ typedef struct sd_device {
 } sd_device_t;
 
 /* For the files of the device: one error, told; each answers a status. */
-aot_status_t sd_fail(const sd_device_t *s, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+aot_status_t sd_fail(const sd_device_t *s, aot_ctx_t *ctx, aot_status_t status, const char *code, const char *format,
+                     ...) __attribute__((format(printf, 5, 6)));
 aot_status_t sd_no_memory(const sd_device_t *s, aot_ctx_t *ctx, uint64_t nbytes);
 aot_status_t sd_not_higher(const sd_device_t *s, aot_ctx_t *ctx, const char *who, aot_point_t point, uint64_t than);
 

@@ -12,7 +12,9 @@ void sd_memory_init(sd_memory_t *m) {
   m->page = (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static size_t map_nbytes(const sd_memory_t *m, const sd_buffer_t *b) { return (size_t)(b->end - b->begin) + 2 * m->page; }
+static size_t map_nbytes(const sd_memory_t *m, const sd_buffer_t *b) {
+  return (size_t)(b->end - b->begin) + 2 * m->page;
+}
 
 void sd_memory_deinit(sd_memory_t *m) {
   for (size_t i = 0; i < m->n; i++) munmap(m->rows[i].begin - m->page, map_nbytes(m, &m->rows[i]));
@@ -125,7 +127,8 @@ static char *first_written(const sd_buffer_t *b, char *at, const char *end) {
 const sd_buffer_t *sd_memory_overrun(const sd_memory_t *m, int64_t *out_at) {
   for (size_t i = 0; i < m->n; i++) {
     const sd_buffer_t *b = &m->rows[i];
-    char *tail = b->data + b->nbytes, *after = first_written(b, tail, b->end), *before = first_written(b, b->begin, b->data);
+    char *tail = b->data + b->nbytes, *after = first_written(b, tail, b->end),
+         *before = first_written(b, b->begin, b->data);
     if (after == b->end && before == b->data) continue;
     *out_at = (after < b->end ? after : before) - b->data;
     sd_poison(b->begin, (uint64_t)(b->data - b->begin));

@@ -1,11 +1,12 @@
 /* Buffers that nobody can touch unless they are opened. Each is a mapping of its own:
  *
  *     | guard page | slack .. data .. slack | guard page |
- *                                        ^ end of the last page; the data ends there, or up to SD_ALIGN - 1 bytes before
+ *                                        ^ end of the last page; the data ends there, or up to SD_ALIGN - 1 bytes
+ *                                        before
  *
- * Between alloc and open, and after close, every access traps. An open buffer's guard pages still do; what is written to its
- * slack shows in sd_memory_overrun. Fresh memory holds poison: NaN as float of any width, and more than any index as integer. The
- * addresses of freed buffers trap as well, until SD_N_FREED further ones were freed. */
+ * Between alloc and open, and after close, every access traps. An open buffer's guard pages still do; what is written
+ * to its slack shows in sd_memory_overrun. Fresh memory holds poison: NaN as float of any width, and more than any
+ * index as integer. The addresses of freed buffers trap as well, until SD_N_FREED further ones were freed. */
 #ifndef STRICT_MEMORY_H
 #define STRICT_MEMORY_H
 
@@ -42,9 +43,10 @@ void sd_memory_free(sd_memory_t *m, const sd_buffer_t *b);
 const sd_buffer_t *sd_memory_before(const sd_memory_t *m, uint64_t address);
 /* The buffer that the whole range lies in; NULL: none. */
 const sd_buffer_t *sd_memory_find(const sd_memory_t *m, uint64_t address, uint64_t nbytes);
-int sd_memory_open(sd_memory_t *m, int is_open);         /* all of them; 0: the system refuses */
-int sd_buffer_open(const sd_buffer_t *b, int is_open);   /* one */
-/* A buffer whose slack was written to, which is mended; NULL: none. All must be open. out_at: where, counted from the data. */
+int sd_memory_open(sd_memory_t *m, int is_open);       /* all of them; 0: the system refuses */
+int sd_buffer_open(const sd_buffer_t *b, int is_open); /* one */
+/* A buffer whose slack was written to, which is mended; NULL: none. All must be open. out_at: where, counted from
+ * the data. */
 const sd_buffer_t *sd_memory_overrun(const sd_memory_t *m, int64_t *out_at);
 void sd_poison(void *memory, uint64_t nbytes);
 

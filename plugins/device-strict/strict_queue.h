@@ -1,6 +1,6 @@
-/* Queues of work that run late and out of step with each other, and the timelines between them. Work is put at a queue's end and
- * stays there; sd_queues_pick says which queue goes on next, by a generator, among those whose first item can go on. Nothing here
- * locks or touches memory: strict_device.c does. */
+/* Queues of work that run late and out of step with each other, and the timelines between them. Work is put at a
+ * queue's end and stays there; sd_queues_pick says which queue goes on next, by a generator, among those whose first
+ * item can go on. Nothing here locks or touches memory: strict_device.c does. */
 #ifndef STRICT_QUEUE_H
 #define STRICT_QUEUE_H
 
@@ -13,17 +13,17 @@ typedef enum sd_kind { SD_WAIT, SD_SIGNAL, SD_WRITE, SD_READ, SD_COPY, SD_FILL, 
 
 typedef struct sd_item {
   sd_kind_t kind;
-  aot_ctx_t *ctx; /* of whoever put it there */
-  aot_point_t point;          /* WAIT SIGNAL */
-  uint64_t to, from, nbytes;  /* WRITE READ COPY FILL: addresses, one of them the host's */
-  uint8_t byte;               /* FILL */
-  aot_host_work_t work;       /* WORK */
+  aot_ctx_t *ctx;            /* of whoever put it there */
+  aot_point_t point;         /* WAIT SIGNAL */
+  uint64_t to, from, nbytes; /* WRITE READ COPY FILL: addresses, one of them the host's */
+  uint8_t byte;              /* FILL */
+  aot_host_work_t work;      /* WORK */
   void *self;
 } sd_item_t;
 
 struct aot_queue {
-  uint32_t number; /* from 1, for messages */
-  int32_t kind;    /* AOT_QUEUE_* */
+  uint32_t number;  /* from 1, for messages */
+  int32_t kind;     /* AOT_QUEUE_* */
   sd_item_t *items; /* [head, end) wait */
   size_t head, end, capacity;
   aot_status_t failed; /* since the last signal */
@@ -63,7 +63,8 @@ int sd_queue_put(aot_queue_t *q, const sd_item_t *item); /* 0: no memory */
 sd_item_t sd_queue_take(aot_queue_t *q);                 /* the first, which there must be */
 aot_queue_t *sd_queues_pick(sd_queues_t *s);             /* NULL: nothing can go on */
 
-int sd_timeline_raise(aot_timeline_t *t, uint64_t to, aot_status_t status); /* 0: not higher, or no memory to note a failure */
-aot_status_t sd_timeline_status(const aot_timeline_t *t, uint64_t at);      /* of a point that was reached */
+/* 0: not higher, or no memory to note a failure */
+int sd_timeline_raise(aot_timeline_t *t, uint64_t to, aot_status_t status);
+aot_status_t sd_timeline_status(const aot_timeline_t *t, uint64_t at); /* of a point that was reached */
 
 #endif

@@ -5,13 +5,15 @@
 static void *at(uint64_t address) { return (void *)(uintptr_t)address; }
 
 static aot_status_t cannot_open(const sd_device_t *s, aot_ctx_t *ctx) {
-  return sd_fail(s, ctx, AOT_E_EXHAUSTED, "strict.open", "the system does not change the protection of the device's memory");
+  return sd_fail(s, ctx, AOT_E_EXHAUSTED, "strict.open",
+                 "the system does not change the protection of the device's memory");
 }
 
 /* Opens the buffer of each range, a moment before and after. */
 static aot_status_t move(sd_device_t *s, const sd_item_t *i) {
   const sd_buffer_t *to = i->kind == SD_READ ? NULL : sd_memory_find(&s->memory, i->to, i->nbytes);
-  const sd_buffer_t *from = i->kind == SD_READ || i->kind == SD_COPY ? sd_memory_find(&s->memory, i->from, i->nbytes) : NULL;
+  const sd_buffer_t *from =
+      i->kind == SD_READ || i->kind == SD_COPY ? sd_memory_find(&s->memory, i->from, i->nbytes) : NULL;
   if ((to && !sd_buffer_open(to, 1)) || (from && !sd_buffer_open(from, 1))) return cannot_open(s, i->ctx);
   if (i->nbytes && i->kind == SD_FILL) memset(at(i->to), i->byte, (size_t)i->nbytes);
   else if (i->nbytes) memcpy(at(i->to), at(i->from), (size_t)i->nbytes);
@@ -21,10 +23,11 @@ static aot_status_t move(sd_device_t *s, const sd_item_t *i) {
 
 static aot_status_t tell_overrun(const sd_device_t *s, aot_ctx_t *ctx, const sd_buffer_t *b, int64_t where) {
   if (where < 0)
-    return sd_fail(s, ctx, AOT_E_RANGE, "strict.overrun", "work wrote %lld bytes before the beginning of a buffer of %llu bytes",
-                   (long long)-where, (unsigned long long)b->nbytes);
-  return sd_fail(s, ctx, AOT_E_RANGE, "strict.overrun", "work wrote to byte %lld of a buffer of %llu bytes", (long long)where,
-                 (unsigned long long)b->nbytes);
+    return sd_fail(s, ctx, AOT_E_RANGE, "strict.overrun",
+                   "work wrote %lld bytes before the beginning of a buffer of %llu bytes", (long long)-where,
+                   (unsigned long long)b->nbytes);
+  return sd_fail(s, ctx, AOT_E_RANGE, "strict.overrun", "work wrote to byte %lld of a buffer of %llu bytes",
+                 (long long)where, (unsigned long long)b->nbytes);
 }
 
 /* The lock is open while the work runs, so that it can have memory. */
@@ -62,6 +65,7 @@ int sd_run_one(sd_device_t *s) {
   const aot_status_t before = q->failed;
   if (i.kind == SD_SIGNAL) q->failed = sd_raise(s, i.ctx, "a queue", i.point, before);
   else if (i.kind == SD_WORK) q->failed = do_work(s, &i, before);
-  else if (before == AOT_OK) q->failed = i.kind == SD_WAIT ? sd_timeline_status(i.point.timeline, i.point.value) : move(s, &i);
+  else if (before == AOT_OK)
+    q->failed = i.kind == SD_WAIT ? sd_timeline_status(i.point.timeline, i.point.value) : move(s, &i);
   return 1;
 }

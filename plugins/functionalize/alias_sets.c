@@ -51,14 +51,24 @@ static uint32_t new_place(fz_alias_t *a, fz_place_t place) {
 uint32_t fz_alias_base(fz_alias_t *a, uint32_t declared, uint32_t value) {
   if (!room(a, (void **)&a->storages, a->n_storages, &a->storage_capacity, sizeof *a->storages)) return FZ_NONE;
   a->storages[a->n_storages] = (fz_storage_t){.base = a->n_places};
-  return new_place(a, (fz_place_t){.storage = a->n_storages++, .parent = FZ_NONE, .value = value,
-                                   .declared = declared});
+  return new_place(a, (fz_place_t){
+                          .storage = a->n_storages++,
+                          .parent = FZ_NONE,
+                          .value = value,
+                          .declared = declared,
+                      });
 }
 
 uint32_t fz_alias_view(fz_alias_t *a, uint32_t parent, uint32_t view_node, uint32_t view_index, uint32_t declared,
                        uint32_t value) {
-  return new_place(a, (fz_place_t){.storage = a->places[parent].storage, .parent = parent, .view_node = view_node,
-                                   .view_index = view_index, .value = value, .declared = declared});
+  return new_place(a, (fz_place_t){
+                          .storage = a->places[parent].storage,
+                          .parent = parent,
+                          .view_node = view_node,
+                          .view_index = view_index,
+                          .value = value,
+                          .declared = declared,
+                      });
 }
 
 static uint32_t root_of(const fz_alias_t *a, uint32_t name) {
@@ -74,7 +84,9 @@ void fz_alias_join(fz_alias_t *a, uint32_t name, uint32_t other) {
   if (name < a->n_values && other < a->n_values) a->joined[root_of(a, name)] = root_of(a, other);
 }
 
-uint32_t fz_place_of(const fz_alias_t *a, uint32_t name) { return name < a->n_values ? a->place_of[root_of(a, name)] : FZ_NONE; }
+uint32_t fz_place_of(const fz_alias_t *a, uint32_t name) {
+  return name < a->n_values ? a->place_of[root_of(a, name)] : FZ_NONE;
+}
 
 int fz_is_stale(const fz_alias_t *a, uint32_t place) {
   return a->places[place].version != a->storages[a->places[place].storage].version;

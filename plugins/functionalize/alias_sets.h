@@ -3,16 +3,16 @@
  *     storage 0   base x ---- flat = view(x)
  *                      \----- t = x.t() ---- row = t[0]
  *
- * A place is a base, or one view step (a node and which of its results) away from its parent place. All places over one base
- * share a storage, which counts versions: a write raises the version, and a place whose own version is older is stale, until
- * its view steps are replayed on what is new. Names (values of the program before the rewriting) point to places; several may
- * point to one, and a name may move (x.t_()).
+ * A place is a base, or one view step (a node and which of its results) away from its parent place. All places over one
+ * base share a storage, which counts versions: a write raises the version, and a place whose own version is older is
+ * stale, until its view steps are replayed on what is new. Names (values of the program before the rewriting) point to
+ * places; several may point to one, and a name may move (x.t_()).
  *
  * Several names can be one tensor (y = x.relu_()); they are joined, and move together.
- * Invariants: a base is never stale; who writes refreshes it last. A place is settled if its value lies in memory as the view
- * of the base would: made by its view step, or a base. A value that was computed and put into a place is not, unless said;
- * nothing is viewed through such a value. O(1) each (names: near it), fz_stale_chain, fz_depth: O(length of the chain).
- * After PyTorch's FunctionalStorageImpl, with versions in the place of its list of updates. */
+ * Invariants: a base is never stale; who writes refreshes it last. A place is settled if its value lies in memory as
+ * the view of the base would: made by its view step, or a base. A value that was computed and put into a place is not,
+ * unless said; nothing is viewed through such a value. O(1) each (names: near it), fz_stale_chain, fz_depth: O(length
+ * of the chain). After PyTorch's FunctionalStorageImpl, with versions in the place of its list of updates. */
 #ifndef FZ_ALIAS_SETS_H
 #define FZ_ALIAS_SETS_H
 
@@ -31,9 +31,9 @@ typedef struct fz_place {
   uint32_t declared;   /* the name that the place was made for: its recorded type is the place's geometry */
   uint32_t written_by; /* 1 + the last node that wrote this very place; 0: none */
   uint8_t settled;     /* see above */
-  uint8_t own_history; /* its gradient is not that of its parent: written beneath a step that no gradient passes, or no view for
-                          autograd */
-  uint8_t narrowed;    /* the value has the gradient of a part of what the place shows (storage_view.h) */
+  /* its gradient is not that of its parent: written beneath a step that no gradient passes, or no view for autograd */
+  uint8_t own_history;
+  uint8_t narrowed; /* the value has the gradient of a part of what the place shows (storage_view.h) */
 } fz_place_t;
 
 typedef struct fz_storage {

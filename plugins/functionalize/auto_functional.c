@@ -42,7 +42,9 @@ static aot_status_t keep_type(const one_type_t *o, const aot_type_t *t) {
   return AOT_OK;
 }
 
-static aot_status_t AOT_CALL put_type(const aot_type_sink_t *sink, const aot_type_t *t) { return keep_type(sink->head.self, t); }
+static aot_status_t AOT_CALL put_type(const aot_type_sink_t *sink, const aot_type_t *t) {
+  return keep_type(sink->head.self, t);
+}
 
 /* A copy of the tensor: its strides where those leave no gaps, else dense in the same order of dimensions. */
 static aot_status_t copy_type(const fz_rewrite_t *w, aot_value_t of, aot_type_t *out) {
@@ -51,9 +53,10 @@ static aot_status_t copy_type(const fz_rewrite_t *w, aot_value_t of, aot_type_t 
   one_type_t one = {w, out};
   const aot_type_sink_t sink = {.head = {.struct_size = sizeof sink, .self = &one}, .put = put_type};
   if (clone.id == AOT_NO_ID)
-    return fz_fail(w->host, w->ctx, AOT_E_PRECONDITION, "functionalize.no-operator",
-                   "a custom operator that writes needs the operator aten.clone.default, which no loaded operator set has",
-                   aot_no_node());
+    return fz_fail(
+        w->host, w->ctx, AOT_E_PRECONDITION, "functionalize.no-operator",
+        "a custom operator that writes needs the operator aten.clone.default, which no loaded operator set has",
+        aot_no_node());
   return w->host->edit->infer(w->prog, clone, &arg, 1, &sink);
 }
 
@@ -91,30 +94,37 @@ static aot_status_t written_types(fz_rewrite_t *w, const aot_op_desc_t *d, form_
 
 /* ---- what cannot be run on copies ---- */
 
-/* Two written operands on one storage: the same tensor twice is one copy; parts that do not touch each other are put back one
- * after the other; anything else would need the parts to go on sharing memory. */
-static aot_status_t check_sharing(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const form_t *f, const uint32_t *original) {
+/* Two written operands on one storage: the same tensor twice is one copy; parts that do not touch each other are put
+ * back one after the other; anything else would need the parts to go on sharing memory. */
+static aot_status_t check_sharing(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const form_t *f,
+                                  const uint32_t *original) {
   uint32_t *places = malloc(((size_t)f->info.n_operands + 1) * sizeof *places), n = 0;
   aot_status_t status = AOT_OK;
   if (!places) return fz_no_memory(w);
   for (uint32_t k = 0, a = 0; a < f->info.n_args; a++)
     for (uint32_t i = 0; i < aot_n_operands(&f->info.args[a]); i++, k++)
       if (original[k] != AOT_NO_ID && fz_writes_arg(d, &f->info, a)) places[n++] = fz_place_of(&w->alias, original[k]);
-  if (fz_any_overlap(w, places, n)) status = refuse(w, node, d, "writes two arguments that overlap in memory, which is not supported");
+  if (fz_any_overlap(w, places, n))
+    status = refuse(w, node, d, "writes two arguments that overlap in memory, which is not supported");
   free(places);
   return status;
 }
 
-static aot_status_t check_form(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const form_t *f, const uint32_t *original) {
+static aot_status_t check_form(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const form_t *f,
+                               const uint32_t *original) {
   if (d->flags & (AOT_OP_REGION | AOT_OP_INPLACE_VIEW))
-    return refuse(w, node, d, "changes shapes in place or owns graphs, and its operator set has no functional form of it");
+    return refuse(w, node, d,
+                  "changes shapes in place or owns graphs, and its operator set has no functional form of it");
   for (uint32_t r = 0; r < f->info.n_results; r++) {
     const uint32_t operand = fz_aliased_operand(d, &f->info, r);
     uint32_t arg = 0;
     if (!operand) continue;
-    for (uint32_t k = 0; k + aot_n_operands(&f->info.args[arg]) < operand; arg++) k += aot_n_operands(&f->info.args[arg]);
+    for (uint32_t k = 0; k + aot_n_operands(&f->info.args[arg]) < operand; arg++)
+      k += aot_n_operands(&f->info.args[arg]);
     if (!fz_writes_arg(d, &f->info, arg))
-      return refuse(w, node, d, "writes one argument and gives a view of another, and its operator set has no functional form of it");
+      return refuse(
+          w, node, d,
+          "writes one argument and gives a view of another, and its operator set has no functional form of it");
   }
   return check_sharing(w, node, d, f, original);
 }
@@ -134,8 +144,8 @@ static aot_status_t make_node(fz_rewrite_t *w, aot_node_t node, form_t *f, aot_v
 }
 
 /* A result that is a written argument is that argument's new value. */
-static void hand_out(const fz_rewrite_t *w, const aot_op_desc_t *d, const form_t *f, aot_value_t first, aot_value_t *out_results,
-                     aot_value_t *out_written) {
+static void hand_out(const fz_rewrite_t *w, const aot_op_desc_t *d, const form_t *f, aot_value_t first,
+                     aot_value_t *out_results, aot_value_t *out_written) {
   uint32_t own = first.id, next = first.id + f->n_own, n_written = 0;
   for (uint32_t i = 0; i < f->info.n_results; i++)
     out_results[i] = is_own(w, d, &f->info, i) ? (aot_value_t){own++} : aot_no_value();
@@ -148,8 +158,8 @@ static void hand_out(const fz_rewrite_t *w, const aot_op_desc_t *d, const form_t
     }
 }
 
-static aot_status_t on_copies(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const uint32_t *original, form_t *f,
-                              aot_value_t *out_results, aot_value_t *out_written) {
+static aot_status_t on_copies(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const uint32_t *original,
+                              form_t *f, aot_value_t *out_results, aot_value_t *out_written) {
   aot_value_t first = aot_no_value();
   AOT_TRY(w->host->graph->node_info(w->prog, node, &f->info));
   f->types = calloc((size_t)f->info.n_results + f->info.n_operands + 1, sizeof *f->types);

@@ -9,13 +9,14 @@
 typedef struct boundary {
   fz_rewrite_t *w;
   uint32_t n_rules, n_bases;
-  uint32_t *leaf_of_storage;    /* FZ_NONE: not a leaf's */
-  uint32_t *first_output;       /* by storage: first user output port on it, FZ_NONE */
-  uint32_t *n_outputs;          /* by storage */
-  uint32_t *base_number;        /* by storage: hidden base, FZ_NONE */
+  uint32_t *leaf_of_storage; /* FZ_NONE: not a leaf's */
+  uint32_t *first_output;    /* by storage: first user output port on it, FZ_NONE */
+  uint32_t *n_outputs;       /* by storage */
+  uint32_t *base_number;     /* by storage: hidden base, FZ_NONE */
 } boundary_t;
 
-static aot_status_t add_rule(boundary_t *b, int32_t kind, uint32_t a, uint32_t other, const aot_type_t *geometry, int32_t dtype) {
+static aot_status_t add_rule(boundary_t *b, int32_t kind, uint32_t a, uint32_t other, const aot_type_t *geometry,
+                             int32_t dtype) {
   aot_rule_t r = {.kind = kind, .a = a, .b = other, .dtype = (int16_t)dtype};
   if (geometry) {
     r.rank = (int16_t)geometry->rank;
@@ -48,12 +49,13 @@ static aot_status_t add_leaf_rules(boundary_t *b) {
   for (uint32_t i = 0; i < n; i++) {
     aot_port_t port = g->inputs(w->prog, w->graph)[i];
     const fz_alias_t *a = &w->alias;
-    uint32_t place = fz_place_of(a, port.value.id), storage = a->places[place].storage, base = a->storages[storage].base;
+    uint32_t place = fz_place_of(a, port.value.id), storage = a->places[place].storage,
+             base = a->storages[storage].base;
     aot_type_t type, before;
     b->leaf_of_storage[storage] = port.role <= AOT_ROLE_STATE ? port.index : FZ_NONE;
     if (a->storages[storage].version > 0) {
-      AOT_TRY(w->host->edit->output_add(w->prog, w->graph, AOT_ROLE_UPDATE, port.index, (aot_value_t){a->places[base].value},
-                                        port.name));
+      AOT_TRY(w->host->edit->output_add(w->prog, w->graph, AOT_ROLE_UPDATE, port.index,
+                                        (aot_value_t){a->places[base].value}, port.name));
       AOT_TRY(add_rule(b, AOT_RULE_COPY_BACK, port.index, 0, NULL, 0));
     }
     if (place == base) continue;
@@ -62,7 +64,8 @@ static aot_status_t add_leaf_rules(boundary_t *b) {
     if (fz_same_layout(&before, &type) && before.offset == type.offset) continue; /* detach_ */
     if (port.role != AOT_ROLE_USER_INPUT)
       return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.shape-of-state",
-                     "a change of shape in place of a parameter or buffer is not supported: the next call would find another program",
+                     "a change of shape in place of a parameter or buffer is not supported: the next call would find "
+                     "another program",
                      (aot_node_t){a->places[place].view_node});
     AOT_TRY(add_rule(b, AOT_RULE_RESTRIDE, port.index, 0, &type, 0));
   }
@@ -78,7 +81,8 @@ static aot_status_t add_entry_rules(boundary_t *b) {
     aot_type_t type, before;
     AOT_TRY(geometry_of(b, place, &type));
     AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){e->value}, &before));
-    if (!fz_same_layout(&before, &type) || before.offset != type.offset) AOT_TRY(add_rule(b, AOT_RULE_RESTRIDE, e->leaf, 0, &type, 0));
+    if (!fz_same_layout(&before, &type) || before.offset != type.offset)
+      AOT_TRY(add_rule(b, AOT_RULE_RESTRIDE, e->leaf, 0, &type, 0));
   }
   return AOT_OK;
 }
@@ -135,7 +139,8 @@ static aot_status_t add_sibling_rule(boundary_t *b, const uint32_t *original, ui
     return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.gaps",
                    "user outputs that share a written tensor whose strides leave gaps are not supported",
                    w->host->graph->value_def(w->prog, (aot_value_t){original[i]}));
-  if (first_place == a->storages[storage].base) return add_view_rule(b, AOT_RULE_VIEW_OUTPUT, number, first_number, place);
+  if (first_place == a->storages[storage].base)
+    return add_view_rule(b, AOT_RULE_VIEW_OUTPUT, number, first_number, place);
   AOT_TRY(add_hidden_base(b, storage));
   return add_view_rule(b, AOT_RULE_VIEW_BASE, number, b->base_number[storage], place);
 }
@@ -146,7 +151,8 @@ static aot_status_t add_output_rules(boundary_t *b, const uint32_t *original, ui
   for (uint32_t i = 0; i < n; i++) {
     aot_port_t port = w->host->graph->outputs(w->prog, w->graph)[i];
     if (original[i] == AOT_NO_ID || !is_user_output(&port)) continue;
-    uint32_t place = fz_place_of(a, original[i]), storage = a->places[place].storage, leaf = b->leaf_of_storage[storage];
+    uint32_t place = fz_place_of(a, original[i]), storage = a->places[place].storage,
+             leaf = b->leaf_of_storage[storage];
     aot_type_t type;
     int computed;
     AOT_TRY(geometry_of(b, place, &type));
@@ -168,7 +174,8 @@ aot_status_t fz_add_boundary(fz_rewrite_t *w, const uint32_t *original_outputs, 
   uint32_t n_outputs = w->host->graph->n_outputs(w->prog, w->graph);
   uint32_t *columns = malloc(4 * n * sizeof *columns);
   if (!columns)
-    return fz_fail(w->host, w->ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory for the boundary", aot_no_node());
+    return fz_fail(w->host, w->ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory for the boundary",
+                   aot_no_node());
   memset(columns, 0xff, 4 * n * sizeof *columns);
   boundary_t b = {w, 0, 0, columns, columns + n, columns + 2 * n, columns + 3 * n};
   memset(b.n_outputs, 0, n * sizeof *b.n_outputs);

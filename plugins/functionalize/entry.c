@@ -21,7 +21,7 @@ typedef struct entering {
   uint32_t *made;    /* by leaf with an entry rule: what stands for it now */
   aot_type_t *types; /* scratch of one node */
   uint32_t n_types, type_capacity;
-  moved_t *moved;    /* by value */
+  moved_t *moved; /* by value */
 } entering_t;
 
 static void *room(entering_t *e, size_t n, size_t size) {
@@ -29,7 +29,8 @@ static void *room(entering_t *e, size_t n, size_t size) {
 }
 
 static aot_status_t no_memory(entering_t *e) {
-  return fz_fail(e->host, e->ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory for inputs that share memory", aot_no_node());
+  return fz_fail(e->host, e->ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory for inputs that share memory",
+                 aot_no_node());
 }
 
 static aot_status_t type_of(const entering_t *e, uint32_t value, aot_type_t *out) {
@@ -47,7 +48,8 @@ static aot_status_t input_of(entering_t *e, uint32_t leaf) {
   aot_value_t value;
   if (e->port[leaf] != AOT_NO_ID) return AOT_OK;
   AOT_TRY(leaf_of(e, leaf, &info));
-  AOT_TRY(e->host->edit->input_add(e->prog, e->graph, info.role, leaf, &info.type, info.n_names ? info.names[0] : aot_str(""), &value));
+  AOT_TRY(e->host->edit->input_add(e->prog, e->graph, info.role, leaf, &info.type,
+                                   info.n_names ? info.names[0] : aot_str(""), &value));
   e->port[leaf] = value.id;
   return AOT_OK;
 }
@@ -61,8 +63,8 @@ static aot_status_t call(entering_t *e, const char *op, const aot_arg_t *args, u
 
 /* ---- rules ---- */
 
-/* as_strided of the base; of the detached base, for a leaf that requires no gradient. Nodes are put before the first, so the
- * later one is made first. */
+/* as_strided of the base; of the detached base, for a leaf that requires no gradient. Nodes are put before the first,
+ * so the later one is made first. */
 static aot_status_t make_view(entering_t *e, const aot_rule_t *r) {
   aot_leaf_info_t leaf, base;
   uint32_t detached;
@@ -118,7 +120,8 @@ static aot_status_t infer(entering_t *e, const aot_node_info_t *n) {
 }
 
 /* as_strided addresses the storage, which begins elsewhere now. */
-static aot_status_t shift_address(entering_t *e, aot_node_t node, const aot_op_desc_t *d, const aot_node_info_t *n, int64_t by) {
+static aot_status_t shift_address(entering_t *e, aot_node_t node, const aot_op_desc_t *d, const aot_node_info_t *n,
+                                  int64_t by) {
   for (uint32_t a = 0; by != 0 && a < n->n_args && a < d->n_args; a++) {
     if (!aot_str_eq(d->args[a].name, aot_str("storage_offset")) || n->args[a].kind != AOT_ARG_INT) continue;
     const aot_arg_t shifted = aot_arg_int(n->args[a].u.i + by);

@@ -9,8 +9,8 @@ static aot_status_t no_memory(const aot_host_t *host, aot_ctx_t *ctx, aot_node_t
   return fz_fail(host, ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory for the types of a call", node);
 }
 
-static aot_status_t read_types(const aot_host_t *host, aot_prog_t *prog, const aot_node_info_t *n, const uint32_t *operands,
-                               aot_type_t *out) {
+static aot_status_t read_types(const aot_host_t *host, aot_prog_t *prog, const aot_node_info_t *n,
+                               const uint32_t *operands, aot_type_t *out) {
   for (uint32_t k = 0; k < n->n_operands; k++)
     if (operands[k] != AOT_NO_ID) AOT_TRY(host->graph->value_type(prog, (aot_value_t){operands[k]}, &out[k]));
   for (uint32_t i = 0; i < n->n_results; i++)
@@ -22,16 +22,23 @@ aot_status_t fz_whose_memory(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t 
                              const uint32_t *operands, uint32_t *out) {
   aot_type_t *types = calloc((size_t)n->n_operands + n->n_results + 1, sizeof *types);
   if (!types) return no_memory(host, ctx, aot_no_node());
-  const aot_call_t call = {.struct_size = sizeof call, .args = n->args, .n_args = n->n_args, .operands = types,
-                           .n_operands = n->n_operands, .results = types + n->n_operands, .n_results = n->n_results};
+  const aot_call_t call = {
+      .struct_size = sizeof call,
+      .args = n->args,
+      .n_args = n->n_args,
+      .operands = types,
+      .n_operands = n->n_operands,
+      .results = types + n->n_operands,
+      .n_results = n->n_results,
+  };
   aot_status_t status = read_types(host, prog, n, operands, types);
   if (status == AOT_OK) status = host->edit->aliases(prog, n->op, &call, out);
   free(types);
   return status;
 }
 
-/* Does a result share memory that its schema does not tell of? Or is one that may be its operand a copy here? Whether resolve_conj is
- * one can be told only while the graph stands as it was traced. */
+/* Does a result share memory that its schema does not tell of? Or is one that may be its operand a copy here? Whether
+ * resolve_conj is one can be told only while the graph stands as it was traced. */
 static int is_hidden(const aot_op_desc_t *d, const aot_node_info_t *n, const uint32_t *memory) {
   const int may_be_operand = (d->flags & AOT_OP_MAYBE_SELF) != 0;
   for (uint32_t i = 0; i < n->n_results; i++)
@@ -39,8 +46,8 @@ static int is_hidden(const aot_op_desc_t *d, const aot_node_info_t *n, const uin
   return 0;
 }
 
-/* What is new has the type that the model was traced with: an operand that is given another shape in place, before the node, still
- * shows its first one here. */
+/* What is new has the type that the model was traced with: an operand that is given another shape in place, before the
+ * node, still shows its first one here. */
 static aot_status_t replace(const aot_host_t *host, aot_prog_t *prog, aot_node_t node, const aot_node_info_t *n,
                             const aot_value_t *values, uint32_t first_made) {
   for (uint32_t i = 0; i < n->n_results; i++) {
@@ -54,7 +61,8 @@ static aot_status_t replace(const aot_host_t *host, aot_prog_t *prog, aot_node_t
   return host->edit->node_erase(prog, node);
 }
 
-static aot_status_t expose_node(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_node_t node, uint32_t *n_exposed) {
+static aot_status_t expose_node(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_node_t node,
+                                uint32_t *n_exposed) {
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(host->graph->node_info(prog, node, &info));
   const aot_op_desc_t *d = host->graph->op_desc(prog, info.op);

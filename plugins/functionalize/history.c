@@ -18,7 +18,8 @@ int fz_is_differentiable(const aot_type_t *t) {
   return t->kind == AOT_TYPE_TENSOR && (aot_dtype_is_float(t->dtype) || aot_dtype_is_complex(t->dtype));
 }
 
-aot_status_t fz_with_history(fz_rewrite_t *w, aot_value_t history, aot_value_t value, aot_node_t before, aot_value_t *out) {
+aot_status_t fz_with_history(fz_rewrite_t *w, aot_value_t history, aot_value_t value, aot_node_t before,
+                             aot_value_t *out) {
   aot_arg_t args[2] = {aot_arg_value(value)};
   aot_value_t detached;
   AOT_TRY(fz_call(w, "aten.detach.default", args, 1, before, &detached));

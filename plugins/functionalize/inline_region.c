@@ -41,7 +41,8 @@ static aot_status_t inline_node(em_inliner_t *in, const region_row_t *row) {
   uint32_t n_operands;
   const em_x *operands = operands_of(e, row, &n_operands);
   em_x *results = em_scratch(e, e->host->graph->n_outputs(e->prog, body), sizeof *results);
-  if (row->grad_mode >= 0) e->flags &= ~(uint32_t)AOT_NODE_NO_GRAD; /* the region's own mode stands above that around it */
+  /* the region's own mode stands above that around it */
+  if (row->grad_mode >= 0) e->flags &= ~(uint32_t)AOT_NODE_NO_GRAD;
   if (row->grad_mode >= 0 && n->args[row->grad_mode].u.i == 0) e->flags |= AOT_NODE_NO_GRAD;
   AOT_TRY(e->status);
   em_inline(in, body, n_operands, operands, results);
@@ -52,7 +53,8 @@ static aot_status_t inline_node(em_inliner_t *in, const region_row_t *row) {
   return e->host->edit->node_erase(e->prog, e->node);
 }
 
-/* One round from the front. Copies of a body stand before the next node to look at, so nested regions take another round. */
+/* One round from the front. Copies of a body stand before the next node to look at, so nested regions take another
+ * round. */
 static aot_status_t inline_round(em_inliner_t *in, const uint8_t *stays, uint32_t *out_n) {
   em_t *e = in->e;
   const aot_graph_api_t *g = e->host->graph;

@@ -42,7 +42,8 @@ static int has_effect(const threader_t *t, aot_node_t node, const aot_node_info_
 }
 
 static aot_status_t graph_has_effect(const threader_t *t, aot_graph_t g, uint8_t *out) {
-  for (aot_node_t n = t->host->graph->first(t->prog, g); n.id != AOT_NO_ID && !*out; n = t->host->graph->next(t->prog, n)) {
+  for (aot_node_t n = t->host->graph->first(t->prog, g); n.id != AOT_NO_ID && !*out;
+       n = t->host->graph->next(t->prog, n)) {
     aot_node_info_t info = {.struct_size = sizeof info};
     AOT_TRY(t->host->graph->node_info(t->prog, n, &info));
     *out = (uint8_t)has_effect(t, n, &info);
@@ -143,7 +144,8 @@ static aot_status_t any_effect(const aot_host_t *host, aot_prog_t *prog, int *ou
   return AOT_OK;
 }
 
-aot_status_t fz_thread_effects(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, uint32_t *out_n) {
+aot_status_t fz_thread_effects(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
+                               uint32_t *out_n) {
   threader_t t = {.host = host, .ctx = ctx, .prog = prog, .graph = graph};
   int any;
   *out_n = 0;

@@ -1,19 +1,21 @@
 /* Effects in order: nodes with an effect are chained by tokens, so that order is data flow for every later stage.
  *
- *     print "a"; y = f(x); print "b"    ->    t1 = with_effects(t0, print, "a"); y = f(x); t2 = with_effects(t1, print, "b")
+ *     print "a"; y = f(x); print "b"    ->    t1 = with_effects(t0, print, "a"); y = f(x); t2 = with_effects(t1, print,
+ *                                             "b")
  *
- * The first token is an input of the graph (role TOKEN), the last an output. A node has an effect if its operator is marked
- * EFFECT, or if a region that it runs holds such a node; inside a region order is the order of nodes. Operators that are marked
- * because they tell sizes or numbers to the shape environment take no token. After PyTorch's effect tokens
- * (torch/_higher_order_ops/effects.py). */
+ * The first token is an input of the graph (role TOKEN), the last an output. A node has an effect if its operator is
+ * marked EFFECT, or if a region that it runs holds such a node; inside a region order is the order of nodes. Operators
+ * that are marked because they tell sizes or numbers to the shape environment take no token. After PyTorch's effect
+ * tokens (torch/_higher_order_ops/effects.py). */
 #ifndef FZ_ORDER_EFFECTS_H
 #define FZ_ORDER_EFFECTS_H
 
 #include <aot/host.h>
 
-/* Chains the graph's nodes with effects; one that has tokens already is left alone. An operator with an effect that writes or
- * aliases its arguments is refused. O(program, once a level of nesting). */
-aot_status_t fz_thread_effects(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, uint32_t *out_n);
+/* Chains the graph's nodes with effects; one that has tokens already is left alone. An operator with an effect that
+ * writes or aliases its arguments is refused. O(program, once a level of nesting). */
+aot_status_t fz_thread_effects(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
+                               uint32_t *out_n);
 /* Refuses operators with an effect that write or alias, in every graph; before anything is rewritten. */
 aot_status_t fz_check_effects(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog);
 

@@ -22,7 +22,8 @@ int fz_is_exact(const fz_rewrite_t *w, uint32_t place) {
 /* Like fz_is_exact, wherever in its storage the value begins. */
 static int has_layout(const fz_rewrite_t *w, uint32_t value, uint32_t declared) {
   aot_type_t is, said;
-  return value == declared || (type_of(w, value, &is) == AOT_OK && type_of(w, declared, &said) == AOT_OK && fz_same_layout(&is, &said));
+  return value == declared ||
+         (type_of(w, value, &is) == AOT_OK && type_of(w, declared, &said) == AOT_OK && fz_same_layout(&is, &said));
 }
 
 int32_t fz_storage_offset_arg(const aot_op_desc_t *d) {
@@ -31,7 +32,8 @@ int32_t fz_storage_offset_arg(const aot_op_desc_t *d) {
   return -1;
 }
 
-aot_status_t fz_call(fz_rewrite_t *w, const char *op, const aot_arg_t *args, uint32_t n_args, aot_node_t before, aot_value_t *out) {
+aot_status_t fz_call(fz_rewrite_t *w, const char *op, const aot_arg_t *args, uint32_t n_args, aot_node_t before,
+                     aot_value_t *out) {
   em_t e = fz_emitter(w->host, w->ctx, w->prog, w->graph, before, "a write through an alias");
   *out = em_value(&e, em_call(&e, op, n_args, args));
   return e.status;
@@ -57,8 +59,10 @@ static aot_status_t infer_again(fz_rewrite_t *w, aot_node_t node) {
   types_sink_t to = {w, info.first_result.id, info.first_result.id + info.n_results};
   aot_type_sink_t sink = {.head = {.struct_size = sizeof sink, .self = &to}, .put = set_type};
   if (fz_storage_offset_arg(w->host->graph->op_desc(w->prog, info.op)) >= 0)
-    return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.storage",
-                   "a view that addresses the storage itself, of a written tensor whose strides leave gaps, is not supported", node);
+    return fz_fail(
+        w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.storage",
+        "a view that addresses the storage itself, of a written tensor whose strides leave gaps, is not supported",
+        node);
   return w->host->edit->infer(w->prog, info.op, info.args, info.n_args, &sink);
 }
 
@@ -113,8 +117,8 @@ static aot_status_t read_ancestors(fz_rewrite_t *w, uint32_t place, aot_node_t b
   return AOT_OK;
 }
 
-/* A new value for a place. Above a step that stops gradients only the base is given one, with the history that it had: what
- * lies between is made of it again when it is read. */
+/* A new value for a place. Above a step that stops gradients only the base is given one, with the history that it had:
+ * what lies between is made of it again when it is read. */
 static aot_status_t give(fz_rewrite_t *w, uint32_t place, aot_value_t value, int unseen, aot_node_t before) {
   fz_place_t p = w->alias.places[place];
   aot_type_t said;
@@ -140,15 +144,16 @@ static int repeats_elements(const aot_type_t *t) {
   return !symbolic && fz_may_repeat(t);
 }
 
-/* expand(x)[:, 0]: a view of the storage without repeats, though a step on the way there has some. What is written into it cannot
- * be carried back step by step, as the other elements of that step would have to follow. */
+/* expand(x)[:, 0]: a view of the storage without repeats, though a step on the way there has some. What is written into
+ * it cannot be carried back step by step, as the other elements of that step would have to follow. */
 static aot_status_t passes_repeats(const fz_rewrite_t *w, uint32_t place, int *out) {
   const fz_alias_t *a = &w->alias;
   aot_type_t type;
   AOT_TRY(type_of(w, a->places[place].declared, &type));
   *out = 0;
   if (repeats_elements(&type)) return AOT_OK; /* the inverse of the step refuses the write */
-  for (uint32_t q = a->places[place].parent; q != FZ_NONE && a->places[q].parent != FZ_NONE && !*out; q = a->places[q].parent) {
+  for (uint32_t q = a->places[place].parent; q != FZ_NONE && a->places[q].parent != FZ_NONE && !*out;
+       q = a->places[q].parent) {
     AOT_TRY(type_of(w, a->places[q].declared, &type));
     *out = repeats_elements(&type);
   }
@@ -156,16 +161,18 @@ static aot_status_t passes_repeats(const fz_rewrite_t *w, uint32_t place, int *o
 }
 
 /* The base after `updated` has been written where the place lies in its storage. */
-static aot_status_t scatter_into_base(fz_rewrite_t *w, uint32_t place, aot_value_t updated, aot_node_t before, aot_value_t *out) {
+static aot_status_t scatter_into_base(fz_rewrite_t *w, uint32_t place, aot_value_t updated, aot_node_t before,
+                                      aot_value_t *out) {
   const fz_place_t *base = &w->alias.places[w->alias.storages[w->alias.places[place].storage].base];
   aot_type_t type;
   if (!fz_is_exact(w, w->alias.storages[w->alias.places[place].storage].base))
     return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.storage",
-                   "a write through an expanded part of a written tensor whose strides leave gaps is not supported", before);
+                   "a write through an expanded part of a written tensor whose strides leave gaps is not supported",
+                   before);
   AOT_TRY(type_of(w, w->alias.places[place].declared, &type));
   const aot_arg_t args[5] = {aot_arg_value((aot_value_t){base->value}), aot_arg_value(updated),
-                             aot_arg_ints(type.sizes, (uint32_t)type.rank), aot_arg_ints(type.strides, (uint32_t)type.rank),
-                             aot_arg_int(type.offset)};
+                             aot_arg_ints(type.sizes, (uint32_t)type.rank),
+                             aot_arg_ints(type.strides, (uint32_t)type.rank), aot_arg_int(type.offset)};
   return fz_call(w, "aten.as_strided_scatter.default", args, 5, before, out);
 }
 
@@ -188,7 +195,9 @@ aot_status_t fz_write(fz_rewrite_t *w, uint32_t place, aot_value_t updated, int 
     if (!unseen && has_history && fz_history_is_apart(w, q)) a->places[q].own_history = 1, unseen = 1;
     if (direct && a->places[p.parent].parent != FZ_NONE) continue;
     if (direct) AOT_TRY(scatter_into_base(w, place, updated, before, &whole));
-    else AOT_TRY(w->host->edit->view_inverse(w->prog, (aot_node_t){p.view_node}, p.view_index, base, updated, before, &whole));
+    else
+      AOT_TRY(
+          w->host->edit->view_inverse(w->prog, (aot_node_t){p.view_node}, p.view_index, base, updated, before, &whole));
     AOT_TRY(give(w, p.parent, whole, unseen, before));
     updated = whole;
   }

@@ -50,7 +50,8 @@ static aot_status_t copy_outputs(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *pr
   return AOT_OK;
 }
 
-/* aliases that no schema shows -> regions -> storages that are given away -> inputs that share memory -> writes and stale views
+/* aliases that no schema shows -> regions -> storages that are given away -> inputs that share memory -> writes and
+ * stale views
  * -> boundary -> what nobody reads -> effects in order */
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const unit_t *u = p->head.self;
@@ -60,7 +61,8 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   fz_entries_t entries;
   fz_rewrite_t w;
   if (graph.id == AOT_NO_ID)
-    return fz_fail(&u->host, ctx, AOT_E_PRECONDITION, ID ".no-forward", "the program has no forward graph", aot_no_node());
+    return fz_fail(&u->host, ctx, AOT_E_PRECONDITION, ID ".no-forward", "the program has no forward graph",
+                   aot_no_node());
   AOT_TRY(fz_check_effects(&u->host, ctx, prog));
   AOT_TRY(fz_expose_aliases(&u->host, ctx, prog, &n.exposed));
   AOT_TRY(fz_settle_regions(&u->host, ctx, prog, graph, u->keep_regions, &n.regions));
@@ -96,36 +98,45 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 }
 
 static const aot_str_t keep_or_inline[] = {AOT_STR_INIT("inline"), AOT_STR_INIT("keep")};
+/* clang-format off */
 static const aot_option_t options[] = {
-    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT, .name = AOT_STR_INIT("regions"),
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT,
+     .name = AOT_STR_INIT("regions"),
      .help = AOT_STR_INIT("repeated bodies (invoke_subgraph): put in place of each call, or kept whole where they are functions"),
      .n_choices = 2, .choices = keep_or_inline, .preset = {.s = AOT_STR_INIT("inline")}},
 };
-static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
-                                        .needs = AOT_NAMES(AOT_PROP_IMPORTED),
-                                        .gives = AOT_NAMES(AOT_PROP_FUNCTIONAL),
-                                        .refuses = AOT_NAMES(AOT_PROP_JOINT, AOT_PROP_PARTITIONED)};
-static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
-                                .kind = AOT_STR_INIT("pass/1"),
-                                .id = AOT_STR_INIT(ID),
-                                .version = AOT_STR_INIT(AOT_VERSION),
-                                .help = AOT_STR_INIT(HELP),
-                                .options = options,
-                                .n_options = sizeof options / sizeof *options,
-                                .option_stride = sizeof *options,
-                                .contract = &contract,
-                                .create = create};
+/* clang-format on */
+static const aot_contract_t contract = {
+    .struct_size = sizeof(aot_contract_t),
+    .needs = AOT_NAMES(AOT_PROP_IMPORTED),
+    .gives = AOT_NAMES(AOT_PROP_FUNCTIONAL),
+    .refuses = AOT_NAMES(AOT_PROP_JOINT, AOT_PROP_PARTITIONED),
+};
+static const aot_unit_t unit = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("pass/1"),
+    .id = AOT_STR_INIT(ID),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .help = AOT_STR_INIT(HELP),
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .option_stride = sizeof *options,
+    .contract = &contract,
+    .create = create,
+};
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
-                                    .abi_epoch = AOT_ABI_EPOCH,
-                                    .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 2,
-                                    .id = AOT_STR_INIT(ID),
-                                    .vendor = AOT_STR_INIT("aothost"),
-                                    .version = AOT_STR_INIT(AOT_VERSION),
-                                    .license = AOT_STR_INIT("Apache-2.0"),
-                                    .units = units,
-                                    .n_units = 1};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 2,
+    .id = AOT_STR_INIT(ID),
+    .vendor = AOT_STR_INIT("aothost"),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = 1,
+};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD_FOR(ID, AOT_VERSION, 2) AOT_NOTE_UNIT("pass/1", ID, HELP) AOT_NOTE_TAIL);
 

@@ -2,8 +2,8 @@
 
 #include <aot/inline.h>
 
-/* Everything in memory of its own has a root: its node, or the input. A view may share with any operand that has an alias mark:
- * the first of them is taken, more than one counts as an input. */
+/* Everything in memory of its own has a root: its node, or the input. A view may share with any operand that has an
+ * alias mark: the first of them is taken, more than one counts as an input. */
 #define OF_AN_INPUT UINT32_MAX
 
 /* The root of a node's results: what the marked operand has, or the node itself. */
@@ -20,7 +20,8 @@ static uint32_t root_of(const aot_op_desc_t *d, const aot_node_info_t *n, const 
   return found;
 }
 
-static int outputs_stand_alone(const aot_host_t *host, aot_prog_t *prog, aot_graph_t region, const uint32_t *root, uint8_t *seen) {
+static int outputs_stand_alone(const aot_host_t *host, aot_prog_t *prog, aot_graph_t region, const uint32_t *root,
+                               uint8_t *seen) {
   const aot_port_t *out = host->graph->outputs(prog, region);
   for (uint32_t i = 0; i < host->graph->n_outputs(prog, region); i++) {
     if (out[i].value.id == AOT_NO_ID) continue;

@@ -2,8 +2,10 @@
 
 #include <aot/inline.h>
 
-/* The next region that a node at or after *cursor names and that is not met yet; AOT_NO_ID: none. *cursor and *arg go on. */
-static uint32_t next_named(const aot_host_t *host, aot_prog_t *prog, aot_node_t *cursor, uint32_t *arg, const uint8_t *met) {
+/* The next region that a node at or after *cursor names and that is not met yet; AOT_NO_ID: none. *cursor and *arg
+ * go on. */
+static uint32_t next_named(const aot_host_t *host, aot_prog_t *prog, aot_node_t *cursor, uint32_t *arg,
+                           const uint8_t *met) {
   for (; cursor->id != AOT_NO_ID; *cursor = host->graph->next(prog, *cursor), *arg = 0) {
     aot_node_info_t info = {.struct_size = sizeof info};
     if (host->graph->node_info(prog, *cursor, &info) != AOT_OK) return AOT_NO_ID;
@@ -17,7 +19,8 @@ static uint32_t next_named(const aot_host_t *host, aot_prog_t *prog, aot_node_t 
 uint32_t *fz_region_order(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t root, uint32_t *out_n) {
   const aot_graph_api_t *g = host->graph;
   uint64_t n = (uint64_t)g->n_graphs(prog) + 1;
-  uint32_t *order = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 4, n * 4), *stack = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 4, n * 4);
+  uint32_t *order = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 4, n * 4),
+           *stack = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 4, n * 4);
   uint32_t *arg = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 4, n * 4), depth = 0;
   aot_node_t *cursor = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 4, n * sizeof *cursor);
   uint8_t *met = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 1, n);

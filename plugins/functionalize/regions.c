@@ -8,8 +8,8 @@ static aot_status_t no_memory(const aot_host_t *host, aot_ctx_t *ctx) {
 }
 
 /* Which repeated bodies may stay whole; order: as fz_region_order has it. */
-static aot_status_t find_plain(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const uint32_t *order, uint32_t n,
-                               uint8_t *plain) {
+static aot_status_t find_plain(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const uint32_t *order,
+                               uint32_t n, uint8_t *plain) {
   for (uint32_t i = 0; i + 1 < n; i++) { /* the last one is the graph itself */
     aot_status_t status = fz_region_is_plain(host, ctx, prog, (aot_graph_t){order[i]}, plain, &plain[order[i]]);
     if (status != AOT_OK) return status == AOT_E_EXHAUSTED ? no_memory(host, ctx) : status;
@@ -18,8 +18,8 @@ static aot_status_t find_plain(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_
 }
 
 /* What was reached before and is no more: a holder stands behind what it holds, and is erased first. */
-static aot_status_t erase_unreached(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const uint32_t *before, uint32_t n,
-                                    const uint32_t *now, uint32_t n_now) {
+static aot_status_t erase_unreached(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const uint32_t *before,
+                                    uint32_t n, const uint32_t *now, uint32_t n_now) {
   uint8_t *reached = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)host->graph->n_graphs(prog) + 1);
   if (!reached) return no_memory(host, ctx);
   for (uint32_t i = 0; i < n_now; i++) reached[now[i]] = 1;
@@ -44,8 +44,8 @@ aot_status_t fz_settle_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_
   return AOT_OK;
 }
 
-static aot_status_t rewrite_region(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t region, uint32_t *n_writes,
-                                   uint32_t *n_replays) {
+static aot_status_t rewrite_region(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t region,
+                                   uint32_t *n_writes, uint32_t *n_replays) {
   fz_rewrite_t w;
   AOT_TRY(fz_rewrite_init(&w, host, ctx, prog, region));
   w.is_region = 1;
@@ -57,7 +57,8 @@ static aot_status_t rewrite_region(const aot_host_t *host, aot_ctx_t *ctx, aot_p
   return status;
 }
 
-aot_status_t fz_rewrite_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t *n_writes, uint32_t *n_replays) {
+aot_status_t fz_rewrite_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t *n_writes,
+                                uint32_t *n_replays) {
   for (uint32_t g = 1; g < host->graph->n_graphs(prog); g++) {
     int32_t kind;
     aot_str_t name;

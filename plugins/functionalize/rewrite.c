@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-em_t fz_emitter(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, aot_node_t before, const char *what) {
+em_t fz_emitter(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, aot_node_t before,
+                const char *what) {
   em_t e = em_make(host, ctx, prog, graph);
   e.before = e.node = before;
   e.code = "functionalize.no-operator";
@@ -31,10 +32,12 @@ aot_status_t fz_fail(const aot_host_t *host, aot_ctx_t *ctx, aot_status_t status
 }
 
 aot_status_t fz_no_memory(const fz_rewrite_t *w) {
-  return fz_fail(w->host, w->ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory for the alias sets", aot_no_node());
+  return fz_fail(w->host, w->ctx, AOT_E_EXHAUSTED, "functionalize.no-memory", "no memory for the alias sets",
+                 aot_no_node());
 }
 
-aot_status_t fz_rewrite_init(fz_rewrite_t *w, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph) {
+aot_status_t fz_rewrite_init(fz_rewrite_t *w, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
+                             aot_graph_t graph) {
   memset(w, 0, sizeof *w);
   w->host = host;
   w->ctx = ctx;
@@ -87,7 +90,8 @@ static int is_looked_into(const aot_op_desc_t *d, const aot_node_info_t *n, cons
 
 /* ---- operands ---- */
 
-static aot_status_t refresh_operand(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, operands_t *original, uint32_t k) {
+static aot_status_t refresh_operand(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, operands_t *original,
+                                    uint32_t k) {
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
   uint32_t v = info.operands[k], place = v == AOT_NO_ID ? FZ_NONE : fz_place_of(&w->alias, v);
@@ -102,11 +106,11 @@ static aot_status_t refresh_operand(fz_rewrite_t *w, aot_node_t node, const aot_
 
 /* ---- writers ---- */
 
-/* y.t_() under no_grad, of a tensor that is no view for autograd and as large in both dimensions: nothing tells autograd, and a
- * gradient that arrives goes on with each number where it stands. Where sizes change, PyTorch's backward refuses the gradient, or sums
- * it to the old sizes (unsqueeze_), which is what a view's does. */
-static aot_status_t keeps_history_in_place(const fz_rewrite_t *w, const aot_node_info_t *step, uint32_t place, aot_value_t view,
-                                           int *out) {
+/* y.t_() under no_grad, of a tensor that is no view for autograd and as large in both dimensions: nothing tells
+ * autograd, and a gradient that arrives goes on with each number where it stands. Where sizes change, PyTorch's
+ * backward refuses the gradient, or sums it to the old sizes (unsqueeze_), which is what a view's does. */
+static aot_status_t keeps_history_in_place(const fz_rewrite_t *w, const aot_node_info_t *step, uint32_t place,
+                                           aot_value_t view, int *out) {
   const fz_place_t *p = &w->alias.places[place];
   aot_type_t from, to;
   AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){p->declared}, &from));
@@ -143,7 +147,8 @@ static aot_status_t rename_place(fz_rewrite_t *w, uint32_t operand, uint32_t dec
   return AOT_OK;
 }
 
-/* One tensor in two places of what a node writes: the writes would have to be told apart, in the order of some kernel. */
+/* One tensor in two places of what a node writes: the writes would have to be told apart, in the order of some
+ * kernel. */
 static aot_status_t note_writer(fz_rewrite_t *w, uint32_t place, aot_node_t node) {
   fz_place_t *p = &w->alias.places[place];
   if (p->written_by == node.id + 1)
@@ -159,13 +164,14 @@ static aot_status_t check_target(const fz_rewrite_t *w, uint32_t place, aot_node
   aot_value_t base = {a->places[a->storages[a->places[place].storage].base].declared};
   if (!w->is_region || w->host->graph->value_def(w->prog, base).id != AOT_NO_ID) return AOT_OK;
   return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.write-in-region",
-                 "a region that stays a region (a branch of cond) writes one of its operands, which is not supported; write a copy",
+                 "a region that stays a region (a branch of cond) writes one of its operands, which is not supported; "
+                 "write a copy",
                  node);
 }
 
 /* The places of what the node writes, in the order of operands. Returns how many. */
-static uint32_t written_places(const fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *n, const operands_t *original,
-                               uint32_t *out) {
+static uint32_t written_places(const fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *n,
+                               const operands_t *original, uint32_t *out) {
   uint32_t operand = 0, n_places = 0;
   for (uint32_t a = 0; a < n->n_args; a++)
     for (uint32_t i = 0; i < aot_n_operands(&n->args[a]); i++, operand++)
@@ -174,7 +180,8 @@ static uint32_t written_places(const fz_rewrite_t *w, const aot_op_desc_t *d, co
   return n_places;
 }
 
-static aot_status_t widen_written(fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *n, const operands_t *original) {
+static aot_status_t widen_written(fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *n,
+                                  const operands_t *original) {
   uint32_t *places = w->host->alloc(w->host, w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)original->n + 1) * 4);
   if (!places) return fz_no_memory(w);
   const uint32_t n_places = written_places(w, d, n, original, places);
@@ -182,8 +189,8 @@ static aot_status_t widen_written(fz_rewrite_t *w, const aot_op_desc_t *d, const
   return AOT_OK;
 }
 
-/* Its functional form makes all new values of the old ones; where tensors that it writes share elements, the writes follow one
- * another in the order of some kernel. */
+/* Its functional form makes all new values of the old ones; where tensors that it writes share elements, the writes
+ * follow one another in the order of some kernel. */
 static aot_status_t check_overlap(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const aot_node_info_t *n,
                                   const operands_t *before_refresh) {
   uint32_t *places = w->host->alloc(w->host, w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)before_refresh->n + 1) * 4);
@@ -194,8 +201,8 @@ static aot_status_t check_overlap(fz_rewrite_t *w, aot_node_t node, const aot_op
                  "two tensors that the operator writes overlap in memory", node);
 }
 
-static aot_status_t apply_writes(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const operands_t *before_refresh,
-                                 const aot_value_t *written, int unseen) {
+static aot_status_t apply_writes(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d,
+                                 const operands_t *before_refresh, const aot_value_t *written, int unseen) {
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
   AOT_TRY(check_overlap(w, node, d, &info, before_refresh));
@@ -218,7 +225,8 @@ static aot_status_t apply_writes(fz_rewrite_t *w, aot_node_t node, const aot_op_
   return AOT_OK;
 }
 
-/* Results of a writing node: those that carry a written argument's mark are that argument; the others have memory of their own. */
+/* Results of a writing node: those that carry a written argument's mark are that argument; the others have memory of
+ * their own. */
 static void place_written_results(fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *info,
                                   const operands_t *before_refresh, const aot_value_t *results) {
   uint32_t carries = (uint32_t)fz_node_carries(w, info, before_refresh->ids, before_refresh->n);
@@ -234,7 +242,8 @@ static void place_written_results(fz_rewrite_t *w, const aot_op_desc_t *d, const
   }
 }
 
-static aot_status_t rewrite_writer(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d, const operands_t *before_refresh) {
+static aot_status_t rewrite_writer(fz_rewrite_t *w, aot_node_t node, const aot_op_desc_t *d,
+                                   const operands_t *before_refresh) {
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(w->host->graph->node_info(w->prog, node, &info));
   aot_value_t *values = calloc((size_t)info.n_results + info.n_operands + 1, sizeof *values);
@@ -252,10 +261,10 @@ static aot_status_t rewrite_writer(fz_rewrite_t *w, aot_node_t node, const aot_o
 
 /* ---- the walk ---- */
 
-/* Whose memory the results share follows from the places as they were at tracing: operands show current values later on. What
- * may run only once is no view step, unless its marks say so. */
-static aot_status_t note_memory(const fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *n, operands_t *original,
-                                uint32_t *declared) {
+/* Whose memory the results share follows from the places as they were at tracing: operands show current values later
+ * on. What may run only once is no view step, unless its marks say so. */
+static aot_status_t note_memory(const fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *n,
+                                operands_t *original, uint32_t *declared) {
   const uint32_t runs_once = d->flags & (AOT_OP_EFFECT | AOT_OP_COLLECTIVE | AOT_OP_RANDOM);
   for (uint32_t k = 0; k < n->n_operands; k++) {
     uint32_t place = n->operands[k] == AOT_NO_ID ? FZ_NONE : fz_place_of(&w->alias, n->operands[k]);
@@ -268,8 +277,8 @@ static aot_status_t note_memory(const fz_rewrite_t *w, const aot_op_desc_t *d, c
   return AOT_OK;
 }
 
-static aot_status_t place_result(fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *info, const operands_t *original,
-                                 uint32_t i) {
+static aot_status_t place_result(fz_rewrite_t *w, const aot_op_desc_t *d, const aot_node_info_t *info,
+                                 const operands_t *original, uint32_t i) {
   const aot_graph_api_t *g = w->host->graph;
   uint32_t declared = info->first_result.id + i, operand = original->memory[i];
   uint32_t parent = operand ? fz_place_of(&w->alias, original->ids[operand - 1]) : FZ_NONE, place;
@@ -286,7 +295,8 @@ static aot_status_t place_result(fz_rewrite_t *w, const aot_op_desc_t *d, const 
   if (parent == FZ_NONE) {
     place = fz_alias_base(&w->alias, declared, declared);
     if (place == FZ_NONE) return fz_no_memory(w);
-    w->alias.storages[w->alias.places[place].storage].carries = (uint32_t)fz_node_carries(w, info, original->ids, original->n);
+    w->alias.storages[w->alias.places[place].storage].carries =
+        (uint32_t)fz_node_carries(w, info, original->ids, original->n);
   } else {
     place = fz_alias_view(&w->alias, parent, g->value_def(w->prog, (aot_value_t){declared}).id, i, declared, declared);
     if (place == FZ_NONE) return fz_no_memory(w);
@@ -299,17 +309,23 @@ static aot_status_t place_result(fz_rewrite_t *w, const aot_op_desc_t *d, const 
   return AOT_OK;
 }
 
-/* f(x, x) with x.t_(): the other name of x has other sizes now than when the model was traced, and what was made of it as well. */
-static aot_status_t check_sizes(const fz_rewrite_t *w, aot_node_t node, const operands_t *original, const aot_node_info_t *now) {
+/* f(x, x) with x.t_(): the other name of x has other sizes now than when the model was traced, and what was made of
+ * it as well. */
+static aot_status_t check_sizes(const fz_rewrite_t *w, aot_node_t node, const operands_t *original,
+                                const aot_node_info_t *now) {
   for (uint32_t k = 0; w->entries && w->entries->n_rules > 0 && k < original->n; k++) {
     aot_type_t was, is;
     if (original->ids[k] == AOT_NO_ID) continue;
     AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){original->ids[k]}, &was));
     AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){now->operands[k]}, &is));
-    if (was.rank == is.rank && (was.rank == 0 || memcmp(was.sizes, is.sizes, (size_t)was.rank * sizeof *was.sizes) == 0)) continue;
+    if (was.rank == is.rank &&
+        (was.rank == 0 || memcmp(was.sizes, is.sizes, (size_t)was.rank * sizeof *was.sizes) == 0))
+      continue;
     return fz_fail(w->host, w->ctx, AOT_E_UNIMPLEMENTED, "functionalize.sizes",
-                   "an input that is passed twice, and given other sizes in place, is read here by its other name; the model was traced "
-                   "with the old sizes", node);
+                   "an input that is passed twice, and given other sizes in place, is read here by its other name; the "
+                   "model was traced "
+                   "with the old sizes",
+                   node);
   }
   return AOT_OK;
 }
@@ -355,7 +371,8 @@ aot_status_t fz_erase_dead(fz_rewrite_t *w) {
     prev = g->prev(w->prog, n);
     AOT_TRY(g->node_info(w->prog, n, &info));
     const aot_op_desc_t *d = describe(w, &info);
-    uint32_t uses = (n.id >= w->first_made ? d->flags : AOT_OP_EFFECT) & (AOT_OP_EFFECT | AOT_OP_RANDOM | AOT_OP_COLLECTIVE);
+    uint32_t uses =
+        (n.id >= w->first_made ? d->flags : AOT_OP_EFFECT) & (AOT_OP_EFFECT | AOT_OP_RANDOM | AOT_OP_COLLECTIVE);
     if (writes_anything(d, &info) || (d->flags & AOT_OP_VIEW)) uses = 0;
     for (uint32_t i = 0; i < info.n_results; i++) uses += g->n_uses(w->prog, (aot_value_t){info.first_result.id + i});
     if (uses == 0) AOT_TRY(w->host->edit->node_erase(w->prog, n));
@@ -378,5 +395,3 @@ aot_status_t fz_rewrite_graph(fz_rewrite_t *w) {
   }
   return refresh_outputs(w);
 }
-
-

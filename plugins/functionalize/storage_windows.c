@@ -34,7 +34,8 @@ static aot_status_t begin(windows_t *w) {
   const uint32_t n = w->host->graph->n_values(w->prog);
   uint32_t **const arrays[] = {&w->shows, &w->root, &w->shown, &w->is_now, &w->object};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-    if (!(*arrays[i] = w->host->alloc(w->host, w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n + 1) * 4))) return AOT_E_EXHAUSTED;
+    if (!(*arrays[i] = w->host->alloc(w->host, w->ctx, AOT_ARENA_SCRATCH, 4, ((uint64_t)n + 1) * 4)))
+      return AOT_E_EXHAUSTED;
   if (!(w->state = w->host->alloc(w->host, w->ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)n + 1))) return AOT_E_EXHAUSTED;
   for (uint32_t v = 0; v < n; v++) w->root[v] = w->object[v] = v;
   return AOT_OK;
@@ -54,7 +55,8 @@ static aot_status_t nbytes_of(const windows_t *w, uint32_t value, int64_t *out) 
   aot_type_t t;
   AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){value}, &t));
   *out = (int64_t)aot_dtype_size(t.dtype);
-  for (int32_t d = 0; d < t.rank; d++) AOT_TRY(w->host->edit->dim_make(w->prog, AOT_EXPR_MUL, *out, t.sizes[d], 0, out));
+  for (int32_t d = 0; d < t.rank; d++)
+    AOT_TRY(w->host->edit->dim_make(w->prog, AOT_EXPR_MUL, *out, t.sizes[d], 0, out));
   return AOT_OK;
 }
 
@@ -91,9 +93,11 @@ static aot_status_t fill(windows_t *w, aot_node_t node, const aot_node_info_t *n
   AOT_TRY(w->host->graph->value_type(w->prog, (aot_value_t){y}, &from));
   int fits = to.dtype == from.dtype && to.rank == from.rank;
   for (int32_t d = 0; fits && d < to.rank; d++) fits = to.sizes[d] == from.sizes[d];
-  if (!fits) return refuse(w, node, "functionalize.window",
-                           "what is copied into the resized storage of %s has another shape or dtype", p);
-  if (w->state[p] == CLOSED) return refuse(w, node, "functionalize.window", "%s is written while its storage is empty", p);
+  if (!fits)
+    return refuse(w, node, "functionalize.window",
+                  "what is copied into the resized storage of %s has another shape or dtype", p);
+  if (w->state[p] == CLOSED)
+    return refuse(w, node, "functionalize.window", "%s is written while its storage is empty", p);
   stop_showing(w, p);
   w->state[p] = FILLED;
   w->shows[p] = y;
@@ -116,7 +120,8 @@ static aot_status_t find_windows(windows_t *w, uint32_t *out_n, int *out_any) {
     if (!is_resize(d, &n)) continue;
     const uint32_t p = n.operands[0];
     if (g->value_def(w->prog, (aot_value_t){p}).id != AOT_NO_ID)
-      return refuse(w, node, "functionalize.window", "the storage of %s is resized, which is not an input of the graph", p);
+      return refuse(w, node, "functionalize.window", "the storage of %s is resized, which is not an input of the graph",
+                    p);
     *out_n += w->state[p] == OWN;
     w->state[p] = CLOSED;
   }
@@ -129,9 +134,11 @@ static aot_status_t refresh(windows_t *w, aot_node_t node, aot_node_info_t *n) {
     uint32_t v = n->operands[k];
     if (v == AOT_NO_ID) continue;
     if (w->is_now[w->object[v]] != AOT_NO_ID) v = w->is_now[w->object[v]];
-    if (w->state[v] == CLOSED) return refuse(w, node, "functionalize.window", "%s is read while its storage is empty", v);
-    if (w->state[v] == OPEN) return refuse(w, node, "functionalize.window",
-                                           "%s is read before anything was copied into its resized storage", v);
+    if (w->state[v] == CLOSED)
+      return refuse(w, node, "functionalize.window", "%s is read while its storage is empty", v);
+    if (w->state[v] == OPEN)
+      return refuse(w, node, "functionalize.window", "%s is read before anything was copied into its resized storage",
+                    v);
     if (w->state[v] == FILLED) v = w->shows[v];
     if (v == n->operands[k]) continue;
     AOT_TRY(w->host->edit->operand_set(w->prog, node, k, (aot_value_t){v}));
@@ -163,9 +170,11 @@ static aot_status_t check_writes(const windows_t *w, aot_node_t node, const aot_
 static aot_status_t set(windows_t *w, aot_node_t node, const aot_node_info_t *n) {
   const uint32_t x = w->object[n->operands[0]], y = n->operands[1];
   if (w->host->graph->value_def(w->prog, (aot_value_t){x}).id == AOT_NO_ID)
-    return refuse(w, node, "functionalize.set-of-input",
-                  "set_ gives %s, an input of the graph, another storage: the caller's tensor cannot take it; copy the values "
-                  "instead", x);
+    return refuse(
+        w, node, "functionalize.set-of-input",
+        "set_ gives %s, an input of the graph, another storage: the caller's tensor cannot take it; copy the values "
+        "instead",
+        x);
   w->is_now[x] = y;
   if (n->n_results) AOT_TRY(w->host->edit->uses_replace(w->prog, n->first_result, (aot_value_t){y}));
   return w->host->edit->node_erase(w->prog, node);
@@ -218,7 +227,8 @@ static aot_status_t finish(windows_t *w) {
   return AOT_OK;
 }
 
-aot_status_t fz_close_windows(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, uint32_t *out_n) {
+aot_status_t fz_close_windows(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
+                              uint32_t *out_n) {
   windows_t w = {.host = host, .ctx = ctx, .prog = prog, .graph = graph};
   int any = 0;
   *out_n = 0;

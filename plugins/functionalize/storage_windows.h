@@ -5,10 +5,11 @@
  *     %z = aten.mm %x, %p                          reads %y
  *     inductor.resize_storage_bytes_ %p, 0         .. and closes: %p holds nothing any more
  *
- * %p is an input of the graph without memory of its own. In a window every read of it becomes a read of what was copied there, and
- * the resizes and copies go: nothing is left that a later stage would have to know. Windows of one input may follow one another.
- * A window that is not of this form is refused where it leaves it: another write to the input or a view of it, a read outside or
- * before the copy, a write to the source while it is shown, an input that escapes, a window that does not close.
+ * %p is an input of the graph without memory of its own. In a window every read of it becomes a read of what was copied
+ * there, and the resizes and copies go: nothing is left that a later stage would have to know. Windows of one input may
+ * follow one another. A window that is not of this form is refused where it leaves it: another write to the input or a
+ * view of it, a read outside or before the copy, a write to the source while it is shown, an input that escapes, a
+ * window that does not close.
  *
  * x.set_(y) makes x, by all its names, another name of y. An input of the graph keeps the caller's storage: refused.
  *
@@ -19,6 +20,7 @@
 
 #include <aot/host.h>
 
-aot_status_t fz_close_windows(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, uint32_t *out_n);
+aot_status_t fz_close_windows(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
+                              uint32_t *out_n);
 
 #endif

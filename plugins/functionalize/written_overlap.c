@@ -57,8 +57,8 @@ static void order_strides(const aot_type_t *t, int32_t *order) {
   }
 }
 
-/* Two boxes in one grid touch unless they are apart along some dimension. Neither may wrap around: along each dimension a box must
- * end before the next larger stride begins. */
+/* Two boxes in one grid touch unless they are apart along some dimension. Neither may wrap around: along each dimension
+ * a box must end before the next larger stride begins. */
 static int boxes_are_apart(const aot_type_t *a, const aot_type_t *b) {
   int32_t order[AOT_MAX_RANK];
   int64_t x[AOT_MAX_RANK], y[AOT_MAX_RANK];
@@ -72,7 +72,9 @@ static int boxes_are_apart(const aot_type_t *a, const aot_type_t *b) {
   for (int32_t k = 0; k < a->rank; k++) {
     const int32_t d = order[k];
     const int64_t room = k == 0 ? INT64_MAX : a->strides[order[k - 1]] / a->strides[d];
-    if (k > 0 && (a->strides[order[k - 1]] % a->strides[d] != 0 || x[d] + a->sizes[d] > room || y[d] + b->sizes[d] > room)) return 0;
+    if (k > 0 &&
+        (a->strides[order[k - 1]] % a->strides[d] != 0 || x[d] + a->sizes[d] > room || y[d] + b->sizes[d] > room))
+      return 0;
     apart |= x[d] + a->sizes[d] <= y[d] || y[d] + b->sizes[d] <= x[d];
   }
   return apart;
@@ -97,7 +99,8 @@ int fz_any_overlap(const fz_rewrite_t *w, uint32_t *places, uint32_t n) {
   }
   if (e) qsort(e, n, sizeof *e, by_storage);
   for (uint32_t i = 0; !any && i < n; i++)
-    for (uint32_t k = i + 1; !any && k < n && e[k].storage == e[i].storage && e[k].first <= e[i].last; k++) any = overlap(&e[i], &e[k]);
+    for (uint32_t k = i + 1; !any && k < n && e[k].storage == e[i].storage && e[k].first <= e[i].last; k++)
+      any = overlap(&e[i], &e[k]);
   free(e);
   return any;
 }

@@ -4,8 +4,8 @@
 
 #include "rewrite.h"
 
-/* 1: two different ones of the n places certainly or possibly share an element. One place named several times is no overlap.
- * O(n log n), and O(pairs) among places of one storage whose ranges cross. */
+/* 1: two different ones of the n places certainly or possibly share an element. One place named several times is no
+ * overlap. O(n log n), and O(pairs) among places of one storage whose ranges cross. */
 int fz_any_overlap(const fz_rewrite_t *w, uint32_t *places, uint32_t n);
 
 #endif

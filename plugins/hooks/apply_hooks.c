@@ -9,9 +9,9 @@
 /* One value that the backward reads: a saved slot, or (slot AOT_NO_INDEX) a leaf that it reads in place. */
 typedef struct candidate {
   uint32_t slot;
-  uint32_t output;        /* the slot's output of the forward */
+  uint32_t output;               /* the slot's output of the forward */
   aot_value_t forward, backward; /* the value on both sides */
-  uint32_t held;          /* AOT_HELD_* */
+  uint32_t held;                 /* AOT_HELD_* */
 } candidate_t;
 
 typedef struct work {
@@ -62,7 +62,8 @@ static void add_slots(work_t *w, const uint32_t *held) {
   w->n_candidates = w->n_slots;
 }
 
-/* Leaves that the backward reads in place, and that are the forward's inputs. by_leaf: the forward's value of a leaf. */
+/* Leaves that the backward reads in place, and that are the forward's inputs. by_leaf: the forward's value of a
+ * leaf. */
 static void add_leaves(work_t *w) {
   const aot_graph_api_t *g = w->e->host->graph;
   const uint32_t n_leaves = g->n_leaves(w->e->prog), n_forward = g->n_inputs(w->e->prog, w->forward);
@@ -75,11 +76,12 @@ static void add_leaves(work_t *w) {
   for (uint32_t i = 0; i < g->n_inputs(w->e->prog, w->backward); i++) {
     const aot_port_t port = g->inputs(w->e->prog, w->backward)[i];
     if (port.role > AOT_ROLE_STATE || by_leaf[port.index] == AOT_NO_ID) continue;
-    w->candidates[w->n_candidates++] =
-        (candidate_t){.slot = AOT_NO_INDEX,
-                      .forward = {by_leaf[port.index]},
-                      .backward = port.value,
-                      .held = port.role == AOT_ROLE_USER_INPUT ? AOT_HELD_INPUT : AOT_HELD_STATIC};
+    w->candidates[w->n_candidates++] = (candidate_t){
+        .slot = AOT_NO_INDEX,
+        .forward = {by_leaf[port.index]},
+        .backward = port.value,
+        .held = port.role == AOT_ROLE_USER_INPUT ? AOT_HELD_INPUT : AOT_HELD_STATIC,
+    };
   }
 }
 
@@ -94,8 +96,8 @@ static void number_nodes(work_t *w) {
 
 /* ---- which are taken ---- */
 
-/* Every element once and no hole between them, from the storage's first: what a copy in memory order gives. From the innermost
- * dimension on, each stride is the number of elements further in. */
+/* Every element once and no hole between them, from the storage's first: what a copy in memory order gives. From the
+ * innermost dimension on, each stride is the number of elements further in. */
 static int is_dense(const em_t *e, const aot_type_t *t) {
   const aot_graph_api_t *g = e->host->graph;
   uint32_t n_left = 0, used = 0;
@@ -142,7 +144,8 @@ static void stand_after(em_t *e, aot_graph_t graph, aot_value_t v) {
   e->flags = 0;
 }
 
-/* The slots of a packed value: its old one for part 0, where it had one, and new ones. `arrived`: the backward's ends. */
+/* The slots of a packed value: its old one for part 0, where it had one, and new ones. `arrived`: the backward's
+ * ends. */
 static void pass_parts(work_t *w, const candidate_t *c, const aot_value_t *parts, uint32_t n, aot_value_t *arrived) {
   const aot_edit_api_t *edit = w->e->host->edit;
   for (uint32_t i = 0; i < n && w->e->status == AOT_OK; i++) {
@@ -189,7 +192,8 @@ static void read_instead(work_t *w, aot_value_t old, aot_value_t now, const aot_
       e->status = e->host->edit->output_set(e->prog, w->backward, i, now);
 }
 
-/* The same strides, those aside that nobody can tell apart: of dimensions of size 1, and of nothing. Ranks are equal. */
+/* The same strides, those aside that nobody can tell apart: of dimensions of size 1, and of nothing. Ranks are
+ * equal. */
 static int same_strides(const aot_type_t *a, const aot_type_t *b) {
   for (int32_t d = 0; d < a->rank; d++)
     if (a->sizes[d] == 0) return 1;

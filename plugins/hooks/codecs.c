@@ -1,12 +1,16 @@
 /* cast:     narrower floats, and back
- * scaled:   q = code(x / s), x' = value(q) * s, s = max|x| / largest, in f32, for the tensor or for each row of its last
- * dimension int8   code: rounded to the nearest integer, halves to even e4m3, e5m2: floats of 8 bits (Micikevicius et al.,
- * "FP8 Formats for Deep Learning", 2022, the variants without and with infinities), as u8: the program's types have no float
- * of 8 bits, so that they are made by integer steps offload:  a copy on the host's device, and one back. Where the value is
+ * scaled:   q = code(x / s), x' = value(q) * s, s = max|x| / largest, in f32, for the tensor or for each row of its
+ *           last
+ * dimension int8   code: rounded to the nearest integer, halves to even e4m3, e5m2: floats of 8 bits (Micikevicius et
+ *                  al.,
+ * "FP8 Formats for Deep Learning", 2022, the variants without and with infinities), as u8: the program's types have no
+ * float
+ * of 8 bits, so that they are made by integer steps offload:  a copy on the host's device, and one back. Where the
+ *                                                             value is
  * on the CPU it is a copy there
  *
- * PyTorch: torch.autograd.graph.saved_tensors_hooks, save_on_cpu; _inductor's activation quantisation has the same scales.
- * An infinity or a NaN makes the whole tensor (row) NaN: the scale is. */
+ * PyTorch: torch.autograd.graph.saved_tensors_hooks, save_on_cpu; _inductor's activation quantisation has the same
+ * scales. An infinity or a NaN makes the whole tensor (row) NaN: the scale is. */
 #include "codecs.h"
 
 #include "common/emit/emit_layout.h"
@@ -48,7 +52,8 @@ static void cast_pack(const hk_hook_t *h, em_t *e, aot_value_t v, aot_value_t *o
   *out_n = 1;
 }
 
-static aot_value_t cast_unpack(const hk_hook_t *h, em_t *e, const aot_value_t *parts, uint32_t n, const aot_type_t *like) {
+static aot_value_t cast_unpack(const hk_hook_t *h, em_t *e, const aot_value_t *parts, uint32_t n,
+                               const aot_type_t *like) {
   (void)h;
   (void)n;
   return em_value(e, em_cast(e, em_v(parts[0]), like->dtype));
@@ -99,8 +104,8 @@ static em_x make_scale(const codec_t *c, em_t *e, em_x x) {
   return EM(e, "div.Tensor", EM(e, "clamp_min", largest, em_f(1e-30)), em_f(c->largest));
 }
 
-/* x, of magnitude at most c->largest, rounded to the nearest float of 8 bits, halves to even; its bits. Normal numbers lose
- * the low bits of their mantissa; below, where the 8-bit format counts in steps of one size, steps are counted. */
+/* x, of magnitude at most c->largest, rounded to the nearest float of 8 bits, halves to even; its bits. Normal numbers
+ * lose the low bits of their mantissa; below, where the 8-bit format counts in steps of one size, steps are counted. */
 static em_x fp8_encode(const codec_t *c, em_t *e, em_x x) {
   const int drop = 23 - c->mantissa, bias = 1 - c->lowest;
   const em_x magnitude = EM(e, "abs", x);
@@ -113,16 +118,19 @@ static em_x fp8_encode(const codec_t *c, em_t *e, em_x x) {
   const em_x counted = em_cast(e, EM(e, "round", EM(e, "mul.Scalar", magnitude, em_f(steps))), AOT_I32);
   const em_x is_normal = EM(e, "ge.Scalar", magnitude, em_f(1.0 / (double)(INT64_C(1) << -c->lowest)));
   const em_x code = EM(e, "where.self", is_normal, normal, counted);
-  const em_x sign = EM(e, "bitwise_and.Scalar", EM(e, "bitwise_right_shift.Tensor", EM(e, "view.dtype", x, em_dtype(AOT_I32)), em_i(24)),
-                       em_i(128));
+  const em_x sign =
+      EM(e, "bitwise_and.Scalar",
+         EM(e, "bitwise_right_shift.Tensor", EM(e, "view.dtype", x, em_dtype(AOT_I32)), em_i(24)), em_i(128));
   return em_cast(e, EM(e, "bitwise_or.Tensor", code, sign), AOT_U8);
 }
 
 static em_x fp8_decode(const codec_t *c, em_t *e, em_x code) {
   const int drop = 23 - c->mantissa, bias = 1 - c->lowest;
   const em_x wide = em_cast(e, code, AOT_I32), digits = EM(e, "bitwise_and.Scalar", wide, em_i(127));
-  const em_x bits = EM(e, "add.Scalar", EM(e, "bitwise_left_shift.Tensor", digits, em_i(drop)), em_i((int64_t)(127 - bias) << 23));
-  const em_x counted = EM(e, "mul.Scalar", em_cast(e, digits, AOT_F32), em_f(1.0 / (double)(INT64_C(1) << (c->mantissa - c->lowest))));
+  const em_x bits =
+      EM(e, "add.Scalar", EM(e, "bitwise_left_shift.Tensor", digits, em_i(drop)), em_i((int64_t)(127 - bias) << 23));
+  const em_x counted =
+      EM(e, "mul.Scalar", em_cast(e, digits, AOT_F32), em_f(1.0 / (double)(INT64_C(1) << (c->mantissa - c->lowest))));
   const em_x is_normal = EM(e, "ge.Scalar", digits, em_i(INT64_C(1) << c->mantissa));
   const em_x magnitude = EM(e, "where.self", is_normal, EM(e, "view.dtype", bits, em_dtype(AOT_F32)), counted);
   const em_x negated = EM(e, "neg", magnitude); /* one after the other: C leaves the order of arguments open */
@@ -140,7 +148,8 @@ static void scaled_pack(const hk_hook_t *h, em_t *e, aot_value_t v, aot_value_t 
   *out_n = 2;
 }
 
-static aot_value_t scaled_unpack(const hk_hook_t *h, em_t *e, const aot_value_t *parts, uint32_t n, const aot_type_t *like) {
+static aot_value_t scaled_unpack(const hk_hook_t *h, em_t *e, const aot_value_t *parts, uint32_t n,
+                                 const aot_type_t *like) {
   const codec_t *c = h->self;
   (void)n;
   const em_x codes = c->mantissa ? fp8_decode(c, e, em_v(parts[0])) : em_cast(e, em_v(parts[0]), AOT_F32);
@@ -166,7 +175,8 @@ static void offload_pack(const hk_hook_t *h, em_t *e, aot_value_t v, aot_value_t
   *out_n = 1;
 }
 
-static aot_value_t offload_unpack(const hk_hook_t *h, em_t *e, const aot_value_t *parts, uint32_t n, const aot_type_t *like) {
+static aot_value_t offload_unpack(const hk_hook_t *h, em_t *e, const aot_value_t *parts, uint32_t n,
+                                  const aot_type_t *like) {
   (void)h;
   (void)n;
   return like->device == AOT_DEVICE_CPU ? parts[0] : copy_to(e, parts[0], like->device, like->device_index);

@@ -8,7 +8,8 @@
 uint32_t hk_line_of(const hk_file_t *f, const em_t *e, aot_node_t n) {
   aot_node_info_t node = {.struct_size = sizeof node};
   aot_origin_info_t origin = {.struct_size = sizeof origin};
-  if (n.id == AOT_NO_ID || e->host->graph->node_info(f->prog, n, &node) != AOT_OK || node.origin.id == AOT_NO_ID) return 0;
+  if (n.id == AOT_NO_ID || e->host->graph->node_info(f->prog, n, &node) != AOT_OK || node.origin.id == AOT_NO_ID)
+    return 0;
   return e->host->graph->origin_info(f->prog, node.origin, &origin) == AOT_OK ? origin.line : 0;
 }
 
@@ -23,8 +24,8 @@ static void bad_graph(const hk_file_t *f, em_t *e, aot_graph_t g, const char *wh
   int32_t kind;
   aot_str_t name = {0};
   e->host->graph->graph_info(f->prog, g, &kind, &name);
-  hk_fail(e, AOT_E_INVALID, "hooks.file", f->path, hk_line_of(f, e, e->host->graph->first(f->prog, g)), aot_no_value(), hint,
-          "graph @%.*s %s", SHOW(name), what);
+  hk_fail(e, AOT_E_INVALID, "hooks.file", f->path, hk_line_of(f, e, e->host->graph->first(f->prog, g)), aot_no_value(),
+          hint, "graph @%.*s %s", SHOW(name), what);
 }
 
 static void check_node(const hk_file_t *f, em_t *e, aot_node_t n) {
@@ -61,7 +62,8 @@ static void check_ports(const hk_file_t *f, em_t *e, aot_graph_t g, const aot_po
 static void check_graph(const hk_file_t *f, em_t *e, aot_graph_t g) {
   const aot_graph_api_t *a = e->host->graph;
   check_ports(f, e, g, a->inputs(f->prog, g), a->n_inputs(f->prog, g), "takes something else than tensors by position");
-  check_ports(f, e, g, a->outputs(f->prog, g), a->n_outputs(f->prog, g), "gives something else than tensors by position");
+  check_ports(f, e, g, a->outputs(f->prog, g), a->n_outputs(f->prog, g),
+              "gives something else than tensors by position");
   for (aot_node_t n = a->first(f->prog, g); n.id != AOT_NO_ID && e->status == AOT_OK; n = a->next(f->prog, n))
     check_node(f, e, n);
 }
@@ -131,6 +133,6 @@ void hk_check_file(hk_file_t *f, em_t *e) {
   }
   for (uint32_t i = 0; i < f->n_pairs && e->status == AOT_OK; i++) check_pair(f, e, &f->pairs[i]);
   if (!f->n_pairs)
-    hk_fail(e, AOT_E_INVALID, "hooks.file", f->path, 1, aot_no_value(), "write graphs `@pack region` and `@unpack region`",
-            "the file holds no hook");
+    hk_fail(e, AOT_E_INVALID, "hooks.file", f->path, 1, aot_no_value(),
+            "write graphs `@pack region` and `@unpack region`", "the file holds no hook");
 }

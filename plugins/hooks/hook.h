@@ -1,5 +1,5 @@
-/* A hook: what becomes of a saved value (pack, in the forward) and how it is read again (unpack, in the backward). Either
- * built in (codecs.c) or a program in text form (hook_file.c). */
+/* A hook: what becomes of a saved value (pack, in the forward) and how it is read again (unpack, in the backward).
+ * Either built in (codecs.c) or a program in text form (hook_file.c). */
 #ifndef HOOK_H
 #define HOOK_H
 

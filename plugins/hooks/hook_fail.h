@@ -5,7 +5,7 @@
 #include "common/emit/emit.h"
 
 /* at: AOT_NO_ID: no value; file NULL: none. Keeps the status. */
-void hk_fail(em_t *e, aot_status_t status, const char *code, aot_str_t file, uint32_t line, aot_value_t at, const char *hint,
-             const char *format, ...) __attribute__((format(printf, 8, 9)));
+void hk_fail(em_t *e, aot_status_t status, const char *code, aot_str_t file, uint32_t line, aot_value_t at,
+             const char *hint, const char *format, ...) __attribute__((format(printf, 8, 9)));
 
 #endif

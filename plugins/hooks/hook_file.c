@@ -81,7 +81,8 @@ static void make_dims(const hk_file_t *f, em_t *e) {
 
 static void unbound(const hk_file_t *f, em_t *e, aot_node_t n) {
   hk_fail(e, AOT_E_INVALID, "hooks.size", f->path, hk_line_of(f, e, n), aot_no_value(),
-          "only sizes of the input of @pack are known, and none of f32[any]", "a size here is not one of the packed value");
+          "only sizes of the input of @pack are known, and none of f32[any]",
+          "a size here is not one of the packed value");
 }
 
 /* One argument in terms of the program; lists go into scratch memory. */
@@ -111,7 +112,11 @@ static aot_arg_t map_arg(const hk_file_t *f, em_t *e, aot_node_t n, aot_arg_t a)
 /* The inlined node says where it comes from: the hook's line, and the saved value's origin behind it. */
 static aot_origin_t inlined_origin(const hk_file_t *f, em_t *e, aot_node_t n) {
   const aot_origin_info_t o = {
-      .struct_size = sizeof o, .line = hk_line_of(f, e, n), .source_file = f->path, .parent = e->origin};
+      .struct_size = sizeof o,
+      .line = hk_line_of(f, e, n),
+      .source_file = f->path,
+      .parent = e->origin,
+  };
   aot_origin_t out = aot_no_origin();
   if (e->status == AOT_OK) e->status = e->host->edit->origin_create(e->prog, &o, &out);
   return out;
@@ -128,14 +133,16 @@ static void copy_node(const hk_file_t *f, em_t *e, aot_node_t n) {
   if (!em_ok(e, line.status)) return;
   em_put(&line, from.op, from.n_args, args, 0, NULL, &to);
   if (!em_ok(e, line.status)) {
-    const aot_diag_t d = {.struct_size = sizeof d,
-                          .severity = AOT_SEVERITY_NOTE,
-                          .code = aot_str("hooks.inline"),
-                          .message = aot_str("while this line was applied to a saved value"),
-                          .file = f->path,
-                          .line = hk_line_of(f, e, n),
-                          .node = aot_no_node(),
-                          .value = aot_no_value()};
+    const aot_diag_t d = {
+        .struct_size = sizeof d,
+        .severity = AOT_SEVERITY_NOTE,
+        .code = aot_str("hooks.inline"),
+        .message = aot_str("while this line was applied to a saved value"),
+        .file = f->path,
+        .line = hk_line_of(f, e, n),
+        .node = aot_no_node(),
+        .value = aot_no_value(),
+    };
     e->host->diag(e->host, e->ctx, &d);
     return;
   }
@@ -157,7 +164,8 @@ static void inline_graph(const hk_file_t *f, em_t *e, aot_graph_t g, const aot_v
 
 /* fits() has looked at the backward's value: the forward's is of another type. */
 static void no_pair(const hk_file_t *f, em_t *e, aot_value_t v) {
-  hk_fail(e, AOT_E_PRECONDITION, "hooks.no-fit", f->path, 0, v, "", "forward and backward disagree about the type of a value");
+  hk_fail(e, AOT_E_PRECONDITION, "hooks.no-fit", f->path, 0, v, "",
+          "forward and backward disagree about the type of a value");
 }
 
 static void file_pack(const hk_hook_t *h, em_t *e, aot_value_t v, aot_value_t *out_parts, uint32_t *out_n) {
@@ -201,13 +209,14 @@ static void check_parts(const hk_file_t *f, em_t *e, const hk_pair_t *p, const a
     const aot_type_t t = em_type(e, em_v(parts[port.index]));
     if (e->status == AOT_OK) e->status = a->value_type(f->prog, port.value, &as);
     if (e->status == AOT_OK && as.dtype != t.dtype)
-      hk_fail(e, AOT_E_INVALID, "hooks.type", f->path, hk_line_of(f, e, a->first(f->prog, p->unpack)), aot_no_value(), "",
-              "@unpack%.*s takes %s as its value %u, @pack%.*s gives %s", SHOW(p->name), aot_dtype_name(as.dtype),
+      hk_fail(e, AOT_E_INVALID, "hooks.type", f->path, hk_line_of(f, e, a->first(f->prog, p->unpack)), aot_no_value(),
+              "", "@unpack%.*s takes %s as its value %u, @pack%.*s gives %s", SHOW(p->name), aot_dtype_name(as.dtype),
               port.index, SHOW(p->name), aot_dtype_name(t.dtype));
   }
 }
 
-static aot_value_t file_unpack(const hk_hook_t *h, em_t *e, const aot_value_t *parts, uint32_t n, const aot_type_t *like) {
+static aot_value_t file_unpack(const hk_hook_t *h, em_t *e, const aot_value_t *parts, uint32_t n,
+                               const aot_type_t *like) {
   const hk_file_t *f = h->self;
   int has_dtype;
   const hk_pair_t *p = find_pair(f, e, like, &has_dtype);
@@ -223,9 +232,7 @@ static aot_value_t file_unpack(const hk_hook_t *h, em_t *e, const aot_value_t *p
   return out;
 }
 
-hk_hook_t hk_file_hook(const hk_file_t *f) {
-  return (hk_hook_t){file_fits, file_pack, file_unpack, f};
-}
+hk_hook_t hk_file_hook(const hk_file_t *f) { return (hk_hook_t){file_fits, file_pack, file_unpack, f}; }
 
 /* ---- the file ---- */
 
@@ -241,9 +248,7 @@ static void make_room(hk_file_t *f, em_t *e) {
   if (!f->bound || !f->dims || !f->map) e->status = AOT_E_EXHAUSTED;
 }
 
-static const aot_ext_program_file_t *text_of(const em_t *e) {
-  return aot_ext(&e->host->head, AOT_EXT_PROGRAM_FILE);
-}
+static const aot_ext_program_file_t *text_of(const em_t *e) { return aot_ext(&e->host->head, AOT_EXT_PROGRAM_FILE); }
 
 void hk_file_open(hk_file_t *f, em_t *e, aot_str_t path) {
   const aot_ext_program_file_t *text = text_of(e);

@@ -1,5 +1,5 @@
-/* Hooks as programs in text form. A file holds pairs of graphs of kind region, `@pack` and `@unpack`, or `@pack.NAME` and
- * `@unpack.NAME`:
+/* Hooks as programs in text form. A file holds pairs of graphs of kind region, `@pack` and `@unpack`, or `@pack.NAME`
+ * and `@unpack.NAME`:
  *
  *     symbol n in [0, inf] hint 4
  *     symbol m in [0, inf] hint 4
@@ -14,9 +14,9 @@
  *       out region 0 = %x
  *     }
  *
- * A pair is a template: it fits values of the dtype and rank of @pack's input whose sizes are its numbers; symbols take the
- * value's sizes. `f32[any]`, with a symbol of that name, fits every rank. The first pair of the file that fits is taken;
- * types are inferred anew from the value. What @pack gives out, in order, is what @unpack takes in. */
+ * A pair is a template: it fits values of the dtype and rank of @pack's input whose sizes are its numbers; symbols take
+ * the value's sizes. `f32[any]`, with a symbol of that name, fits every rank. The first pair of the file that fits is
+ * taken; types are inferred anew from the value. What @pack gives out, in order, is what @unpack takes in. */
 #ifndef HOOK_FILE_H
 #define HOOK_FILE_H
 

@@ -13,11 +13,10 @@ static int kind_of(uint32_t held) {
   return held ? 3 : 0;
 }
 
-static int64_t nbytes(const em_t *e, const aot_type_t *t) {
-  return em_numel(e, t) * (int64_t)aot_dtype_size(t->dtype);
-}
+static int64_t nbytes(const em_t *e, const aot_type_t *t) { return em_numel(e, t) * (int64_t)aot_dtype_size(t->dtype); }
 
-void hk_report_add(hk_report_t *r, em_t *e, uint32_t held, const aot_type_t *before, const aot_value_t *parts, uint32_t n) {
+void hk_report_add(hk_report_t *r, em_t *e, uint32_t held, const aot_type_t *before, const aot_value_t *parts,
+                   uint32_t n) {
   const int kind = kind_of(held);
   r->n_packed[kind]++;
   if (before) r->nbytes_before[kind] += nbytes(e, before);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define ID "hooks"
-#define HELP                                                                                                                \
+#define HELP                                                                                                           \
   "packs what the forward saves and unpacks it in the backward: casts, 8-bit codes, copies on the host, own programs"
 
 typedef struct unit {
@@ -34,22 +34,22 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   return e.status;
 }
 
-static void destroy(const aot_table_t *p) {
-  free(p->self);
-}
+static void destroy(const aot_table_t *p) { free(p->self); }
 
 /* ---- options: create reads them by position ---- */
 
 static const aot_str_t filters[] = {AOT_STR_INIT("donated"), AOT_STR_INIT("no_static"), AOT_STR_INIT("all")};
 
 static aot_status_t bad_option(const aot_host_t *host, aot_ctx_t *ctx, const char *message, const char *hint) {
-  const aot_diag_t d = {.struct_size = sizeof d,
-                        .severity = AOT_SEVERITY_ERROR,
-                        .code = aot_str(ID ".option"),
-                        .message = aot_str(message),
-                        .hint = aot_str(hint),
-                        .node = aot_no_node(),
-                        .value = aot_no_value()};
+  const aot_diag_t d = {
+      .struct_size = sizeof d,
+      .severity = AOT_SEVERITY_ERROR,
+      .code = aot_str(ID ".option"),
+      .message = aot_str(message),
+      .hint = aot_str(hint),
+      .node = aot_no_node(),
+      .value = aot_no_value(),
+  };
   host->diag(host, ctx, &d);
   return AOT_E_OPTION;
 }
@@ -96,8 +96,8 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
     return bad_option(host, ctx,
                       u.codec < 0 ? "it is not said how values are packed" : "both a codec and a program are named",
                       "set codec to one that is built in, or program to a file with @pack and @unpack");
-  u.plan =
-      (hk_plan_t){.filter = choice_of(v[2].s, filters, 3), .min_nbytes = v[3].i, .is_offload = u.codec == HK_N_CODECS - 1};
+  u.plan = (hk_plan_t){
+      .filter = choice_of(v[2].s, filters, 3), .min_nbytes = v[3].i, .is_offload = u.codec == HK_N_CODECS - 1};
   if (!read_dtypes(v[4].s, &u.plan.dtypes))
     return bad_option(host, ctx, "dtypes holds a word that is no dtype", "write for instance dtypes: f32, bf16");
   AOT_TRY(aot_import(&u.host, sizeof u.host, host));
@@ -110,66 +110,84 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 }
 
 static const aot_option_t options[] = {
-    {.struct_size = sizeof(aot_option_t),
-     .kind = AOT_OPT_ENUM,
-     .flags = AOT_OPT_AFFECTS_OUTPUT,
-     .name = AOT_STR_INIT("codec"),
-     .help = AOT_STR_INIT("how values are packed, built in"),
-     .choices = hk_codec_names,
-     .n_choices = HK_N_CODECS + 1,
-     .preset = {.s = AOT_STR_INIT("none")}},
-    {.struct_size = sizeof(aot_option_t),
-     .kind = AOT_OPT_PATH,
-     .flags = AOT_OPT_AFFECTS_OUTPUT,
-     .name = AOT_STR_INIT("program"),
-     .help = AOT_STR_INIT("a file in text form with graphs @pack and @unpack, instead of a codec")},
-    {.struct_size = sizeof(aot_option_t),
-     .kind = AOT_OPT_ENUM,
-     .flags = AOT_OPT_AFFECTS_OUTPUT,
-     .name = AOT_STR_INIT("filter"),
-     .help = AOT_STR_INIT("donated: only values that nobody else holds; no_static: not parameters, buffers, constants; all"),
-     .choices = filters,
-     .n_choices = 3,
-     .preset = {.s = AOT_STR_INIT("donated")}},
-    {.struct_size = sizeof(aot_option_t),
-     .kind = AOT_OPT_BYTES,
-     .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
-     .name = AOT_STR_INIT("min-bytes"),
-     .help = AOT_STR_INIT("smaller values stay as they are"),
-     .unit = AOT_STR_INIT("bytes"),
-     .min = 0,
-     .max = 9e18},
-    {.struct_size = sizeof(aot_option_t),
-     .kind = AOT_OPT_STRING,
-     .flags = AOT_OPT_AFFECTS_OUTPUT,
-     .name = AOT_STR_INIT("dtypes"),
-     .help = AOT_STR_INIT("only values of these dtypes (\"f32, bf16\"); empty: those that the codec or the program takes")},
+    {
+        .struct_size = sizeof(aot_option_t),
+        .kind = AOT_OPT_ENUM,
+        .flags = AOT_OPT_AFFECTS_OUTPUT,
+        .name = AOT_STR_INIT("codec"),
+        .help = AOT_STR_INIT("how values are packed, built in"),
+        .choices = hk_codec_names,
+        .n_choices = HK_N_CODECS + 1,
+        .preset = {.s = AOT_STR_INIT("none")},
+    },
+    {
+        .struct_size = sizeof(aot_option_t),
+        .kind = AOT_OPT_PATH,
+        .flags = AOT_OPT_AFFECTS_OUTPUT,
+        .name = AOT_STR_INIT("program"),
+        .help = AOT_STR_INIT("a file in text form with graphs @pack and @unpack, instead of a codec"),
+    },
+    {
+        .struct_size = sizeof(aot_option_t),
+        .kind = AOT_OPT_ENUM,
+        .flags = AOT_OPT_AFFECTS_OUTPUT,
+        .name = AOT_STR_INIT("filter"),
+        .help = AOT_STR_INIT(
+            "donated: only values that nobody else holds; no_static: not parameters, buffers, constants; all"),
+        .choices = filters,
+        .n_choices = 3,
+        .preset = {.s = AOT_STR_INIT("donated")},
+    },
+    {
+        .struct_size = sizeof(aot_option_t),
+        .kind = AOT_OPT_BYTES,
+        .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
+        .name = AOT_STR_INIT("min-bytes"),
+        .help = AOT_STR_INIT("smaller values stay as they are"),
+        .unit = AOT_STR_INIT("bytes"),
+        .min = 0,
+        .max = 9e18,
+    },
+    {
+        .struct_size = sizeof(aot_option_t),
+        .kind = AOT_OPT_STRING,
+        .flags = AOT_OPT_AFFECTS_OUTPUT,
+        .name = AOT_STR_INIT("dtypes"),
+        .help = AOT_STR_INIT(
+            "only values of these dtypes (\"f32, bf16\"); empty: those that the codec or the program takes"),
+    },
 };
-static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
-                                        .needs = AOT_NAMES(AOT_PROP_PARTITIONED),
-                                        .gives = AOT_NAMES(AOT_PROP_HOOKED),
-                                        .refuses = AOT_NAMES(AOT_PROP_HOOKED, AOT_PROP_LOWERED)};
-static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
-                                .kind = AOT_STR_INIT("pass/1"),
-                                .id = AOT_STR_INIT(ID),
-                                .version = AOT_STR_INIT(AOT_VERSION),
-                                .help = AOT_STR_INIT(HELP),
-                                .options = options,
-                                .n_options = sizeof options / sizeof *options,
-                                .option_stride = sizeof *options,
-                                .contract = &contract,
-                                .create = create};
+static const aot_contract_t contract = {
+    .struct_size = sizeof(aot_contract_t),
+    .needs = AOT_NAMES(AOT_PROP_PARTITIONED),
+    .gives = AOT_NAMES(AOT_PROP_HOOKED),
+    .refuses = AOT_NAMES(AOT_PROP_HOOKED, AOT_PROP_LOWERED),
+};
+static const aot_unit_t unit = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("pass/1"),
+    .id = AOT_STR_INIT(ID),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .help = AOT_STR_INIT(HELP),
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .option_stride = sizeof *options,
+    .contract = &contract,
+    .create = create,
+};
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
-                                    .abi_epoch = AOT_ABI_EPOCH,
-                                    .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1,
-                                    .id = AOT_STR_INIT(ID),
-                                    .vendor = AOT_STR_INIT("aothost"),
-                                    .version = AOT_STR_INIT(AOT_VERSION),
-                                    .license = AOT_STR_INIT("Apache-2.0"),
-                                    .units = units,
-                                    .n_units = 1};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT(ID),
+    .vendor = AOT_STR_INIT("aothost"),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = 1,
+};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("pass/1", ID, HELP) AOT_NOTE_TAIL);
 

@@ -1,6 +1,7 @@
 /* archive_layout.c - see archive_layout.h.
  *
- *   PyTorch 2.8 and later:  archive_format "pt2"; models/M.json; data/weights/M_weights_config.json and weight_I (or, in the
+ *   PyTorch 2.8 and later:  archive_format "pt2"; models/M.json; data/weights/M_weights_config.json and weight_I (or,
+ *                           in the
  *                           first releases, data/weights/M.pt); the same under data/constants
  *   2.1 to 2.7:             serialized_exported_program.json, serialized_state_dict.pt, serialized_constants.pt
  * Writers: torch/export/pt2_archive/_package.py; torch/export/__init__.py, save. */
@@ -34,7 +35,8 @@ static aot_status_t small_text(p2_env_t *e, p2_member_t *m, aot_str_t *out) {
   return AOT_OK;
 }
 
-static aot_status_t check_text(p2_env_t *e, const p2_zip_t *zip, const char *name, const char *wanted, const char *what) {
+static aot_status_t check_text(p2_env_t *e, const p2_zip_t *zip, const char *name, const char *wanted,
+                               const char *what) {
   p2_member_t *m = p2_zip_find(zip, p2_str(name));
   aot_str_t text = {NULL, 0};
   if (!m) return AOT_OK;
@@ -66,10 +68,8 @@ static aot_status_t choose_model(p2_env_t *e, const p2_zip_t *zip, aot_str_t wan
   }
   if (!wanted.size && (n == 1 || (n > 1 && p2_str_is(*out, "model")))) return AOT_OK;
   if (n == 0) return p2_fail(e, "import-pt2.missing-member", "the archive has no member 'models/NAME.json'");
-  if (wanted.size)
-    p2_fail(e, "import-pt2.no-such-model", "the archive holds no model '%.*s'", P2_SHOW(wanted));
-  else
-    p2_fail(e, "import-pt2.no-such-model", "the archive holds %u models and none is named 'model'", n);
+  if (wanted.size) p2_fail(e, "import-pt2.no-such-model", "the archive holds no model '%.*s'", P2_SHOW(wanted));
+  else p2_fail(e, "import-pt2.no-such-model", "the archive holds %u models and none is named 'model'", n);
   p2_hint(e, "choose one, 'model: {import: pt2, with: {model: NAME}}': %s", names);
   return AOT_E_INVALID;
 }
@@ -106,12 +106,13 @@ aot_status_t p2_layout_find(p2_env_t *e, const p2_zip_t *zip, aot_str_t model, p
     return AOT_OK;
   }
   if (p2_zip_find(zip, p2_str("data.pkl"))) {
-    p2_fail(e, "import-pt2.torch-save", "this is a torch.save file: it holds tensors or a pickled module, but no program");
+    p2_fail(e, "import-pt2.torch-save",
+            "this is a torch.save file: it holds tensors or a pickled module, but no program");
     p2_hint(e, "export the module: torch.export.save(torch.export.export(module, args), 'model.pt2')");
     return AOT_E_INVALID;
   }
-  p2_fail(e, "import-pt2.not-an-archive", "this ZIP is no PyTorch export archive: neither 'archive_format' nor '%s' is in it",
-          FLAT_MODEL);
+  p2_fail(e, "import-pt2.not-an-archive",
+          "this ZIP is no PyTorch export archive: neither 'archive_format' nor '%s' is in it", FLAT_MODEL);
   p2_hint(e, "a model file is what torch.export.save writes");
   return AOT_E_INVALID;
 }

@@ -5,9 +5,9 @@
 #include "zip_directory.h"
 
 typedef struct p2_layout {
-  p2_member_t *model;           /* the ExportedProgram's JSON */
-  p2_member_t *weights_config;  /* raw payloads: NULL when the next is used */
-  p2_member_t *weights_file;    /* torch.save of the state dict */
+  p2_member_t *model;          /* the ExportedProgram's JSON */
+  p2_member_t *weights_config; /* raw payloads: NULL when the next is used */
+  p2_member_t *weights_file;   /* torch.save of the state dict */
   p2_member_t *constants_config;
   p2_member_t *constants_file;
   aot_str_t weights_folder, constants_folder; /* where payload names of the configs are looked up */

@@ -1,7 +1,7 @@
 /* archive_weights.c - see archive_weights.h.
  *
- * A payload is the raw bytes of a whole storage; the tensor is a strided view of it. Stored members stay in the mapped file; they
- * are measured and read once, against their checksum. */
+ * A payload is the raw bytes of a whole storage; the tensor is a strided view of it. Stored members stay in the mapped
+ * file; they are measured and read once, against their checksum. */
 #include "archive_weights.h"
 #include "torch_save.h"
 #include <aot/inline.h>
@@ -10,9 +10,11 @@
 #define BAD_WEIGHT "import-pt2.bad-weight"
 
 const char *p2_dtype_name(int64_t number) {
+  /* clang-format off */
   static const struct { int64_t number; const char *name; } unsupported[] = {
       {9, "complex32"},        {29, "float8_e4m3fn"},  {30, "float8_e5m2"},
       {31, "float8_e4m3fnuz"}, {32, "float8_e5m2fnuz"}, {33, "float8_e8m0fnu"}};
+  /* clang-format on */
   size_t i;
   for (i = 0; i < sizeof unsupported / sizeof *unsupported; i++)
     if (unsupported[i].number == number) return unsupported[i].name;
@@ -43,8 +45,8 @@ static aot_status_t bind_storage(p2_env_t *e, p2_weight_t *w, p2_member_t *m) {
   uint64_t itemsize = aot_dtype_size(w->dtype);
   int64_t last = 0;
   if (!itemsize)
-    return p2_fail(e, "import-pt2.dtype", "tensor '%.*s' has the dtype %s (%d), which is not supported", P2_SHOW(w->fqn),
-                   p2_dtype_name(w->dtype), (int)w->dtype);
+    return p2_fail(e, "import-pt2.dtype", "tensor '%.*s' has the dtype %s (%d), which is not supported",
+                   P2_SHOW(w->fqn), p2_dtype_name(w->dtype), (int)w->dtype);
   if (w->rank > AOT_MAX_RANK)
     return p2_fail(e, BAD_WEIGHT, "tensor '%.*s' has %u dimensions; at most %d are supported", P2_SHOW(w->fqn), w->rank,
                    AOT_MAX_RANK);
@@ -177,8 +179,8 @@ static aot_status_t load_config(p2_env_t *e, const p2_zip_t *zip, p2_member_t *c
   return AOT_OK;
 }
 
-static aot_status_t load_part(p2_env_t *e, const p2_zip_t *zip, p2_member_t *config, p2_member_t *file, aot_str_t folder,
-                              p2_weights_t *out) {
+static aot_status_t load_part(p2_env_t *e, const p2_zip_t *zip, p2_member_t *config, p2_member_t *file,
+                              aot_str_t folder, p2_weights_t *out) {
   p2_doc_t doc;
   aot_status_t status;
   memset(&doc, 0, sizeof doc);
@@ -201,6 +203,6 @@ const p2_weight_t *p2_weights_find(const p2_weights_t *w, aot_str_t fqn) {
 
 int p2_weight_same(const p2_weight_t *a, const p2_weight_t *b) {
   size_t bytes = a->rank * sizeof *a->sizes;
-  return a->storage && a->storage == b->storage && a->dtype == b->dtype && a->rank == b->rank && a->offset == b->offset &&
-         memcmp(a->sizes, b->sizes, bytes) == 0 && memcmp(a->strides, b->strides, bytes) == 0;
+  return a->storage && a->storage == b->storage && a->dtype == b->dtype && a->rank == b->rank &&
+         a->offset == b->offset && memcmp(a->sizes, b->sizes, bytes) == 0 && memcmp(a->strides, b->strides, bytes) == 0;
 }

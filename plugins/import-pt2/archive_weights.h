@@ -24,7 +24,8 @@ typedef struct p2_weights {
   p2_names_t index;
 } p2_weights_t;
 
-/* Reads and checks all: that each member is there, is a whole number of elements, and holds every element of the tensor. */
+/* Reads and checks all: that each member is there, is a whole number of elements, and holds every element of the
+ * tensor. */
 aot_status_t p2_weights_load(p2_env_t *e, const p2_zip_t *zip, const p2_layout_t *layout, p2_weights_t *out);
 const p2_weight_t *p2_weights_find(const p2_weights_t *w, aot_str_t fqn); /* NULL: not there */
 /* 1 when both are the same tensor: one storage, one geometry. */

@@ -1,7 +1,8 @@
-/* build_args.c - the arguments of a node: matched with the schema by name, converted by the slot's type, defaults filled in.
+/* build_args.c - the arguments of a node: matched with the schema by name, converted by the slot's type, defaults
+ * filled in.
  *
- * A Tensor slot may hold a Python number (PyTorch's wrapped number): it stays INT, FLOAT or BOOL. A float slot takes an int
- * as a float, a Scalar slot keeps the kind that it was given. Symbolic integers become dimensions. */
+ * A Tensor slot may hold a Python number (PyTorch's wrapped number): it stays INT, FLOAT or BOOL. A float slot takes an
+ * int as a float, a Scalar slot keeps the kind that it was given. Symbolic integers become dimensions. */
 #include "build_program.h"
 #include <aot/inline.h>
 #include <string.h>
@@ -16,12 +17,15 @@ typedef struct converter {
 } converter_t;
 
 static const char *kind_name(int32_t kind) {
+  /* clang-format off */
   static const char *const names[] = {"None",      "a tensor",        "a list of tensors", "a list of optional tensors",
                                       "an int",    "a list of ints",  "a float",           "a list of floats",
                                       "a bool",    "a list of bools", "a string",          "a symbolic int",
                                       "a list of symbolic ints",      "a symbolic bool",   "a symbolic float",
                                       "a dtype",   "a layout",        "a memory format",   "a device",
-                                      "a graph",   "an operator",     "a complex number",  "of a kind that is not supported"};
+                                      "a graph",   "an operator",     "a complex number",
+                                       "of a kind that is not supported"};
+  /* clang-format on */
   return kind >= 0 && kind <= P2_ARG_OTHER ? names[kind] : "?";
 }
 
@@ -70,12 +74,11 @@ static aot_status_t values_of(converter_t *c, const p2_argument_t *a, aot_arg_t 
     ids[i] = AOT_NO_ID;
     if (a->kind == P2_ARG_OPTIONAL_TENSORS && !a->u.names[i].size) continue;
     AOT_TRY(value_of(c, a->u.names[i], &one));
-    if (one.kind == AOT_ARG_VALUE)
-      ids[i] = (uint32_t)one.u.i;
-    else if (one.kind == AOT_ARG_INT && c->slot->type == AOT_STYPE_ANY) /* a size that a region reads, as an expression */
+    if (one.kind == AOT_ARG_VALUE) ids[i] = (uint32_t)one.u.i;
+    else if (one.kind == AOT_ARG_INT &&
+             c->slot->type == AOT_STYPE_ANY) /* a size that a region reads, as an expression */
       continue;
-    else if (one.kind != AOT_ARG_NONE || a->kind != P2_ARG_OPTIONAL_TENSORS)
-      return misfit(c, a);
+    else if (one.kind != AOT_ARG_NONE || a->kind != P2_ARG_OPTIONAL_TENSORS) return misfit(c, a);
   }
   *out = aot_arg_values(ids, a->n);
   return AOT_OK;
@@ -95,10 +98,8 @@ static aot_status_t int_list(converter_t *c, const p2_argument_t *a, aot_arg_t *
   AOT_TRY(P2_NEW(c->b->env, P2_SCRATCH, a->n, &list));
   for (i = 0; i < a->n; i++) {
     aot_arg_t one = aot_arg_int(a->kind == P2_ARG_INTS ? a->u.ints[i] : a->u.syms[i].value);
-    if (a->kind == P2_ARG_SYM_INTS && a->u.syms[i].name.size)
-      AOT_TRY(value_of(c, a->u.syms[i].name, &one));
-    else
-      AOT_TRY(plain_int(c, one.u.i));
+    if (a->kind == P2_ARG_SYM_INTS && a->u.syms[i].name.size) AOT_TRY(value_of(c, a->u.syms[i].name, &one));
+    else AOT_TRY(plain_int(c, one.u.i));
     if (one.kind != AOT_ARG_INT) return misfit(c, a);
     list[i] = one.u.i;
   }
@@ -159,7 +160,8 @@ static aot_status_t natural(converter_t *c, const p2_argument_t *a, aot_arg_t *o
       return AOT_OK;
     case P2_ARG_GRAPH: {
       const p2_region_t *r = &c->b->regions[a->u.i];
-      *out = aot_arg_int_kind(AOT_ARG_GRAPH, c->b->regions[r->fate == P2_REGION_SKIP ? r->same_as : (uint32_t)a->u.i].graph.id);
+      *out = aot_arg_int_kind(AOT_ARG_GRAPH,
+                              c->b->regions[r->fate == P2_REGION_SKIP ? r->same_as : (uint32_t)a->u.i].graph.id);
       return AOT_OK;
     }
     case P2_ARG_OPERATOR: {
@@ -167,13 +169,15 @@ static aot_status_t natural(converter_t *c, const p2_argument_t *a, aot_arg_t *o
       if (p2_str_starts(name, "torch.ops.")) name.data += 10, name.size -= 10;
       *out = aot_arg_int_kind(AOT_ARG_OP, c->b->host->graph->op_find(c->b->prog, name).id);
       if ((uint32_t)out->u.i != AOT_NO_ID) return AOT_OK;
-      return p2_node_bad(c->b, c->node, "import-pt2.unknown-operator", "the operator '%.*s' is not known", P2_SHOW(name));
+      return p2_node_bad(c->b, c->node, "import-pt2.unknown-operator", "the operator '%.*s' is not known",
+                         P2_SHOW(name));
     }
     default: return misfit(c, a);
   }
   if (aot_dtype_size((int32_t)out->u.i)) return AOT_OK;
-  return p2_node_bad(c->b, c->node, "import-pt2.dtype", "argument '%.*s' is the dtype %s (%lld), which is not supported",
-                     P2_SHOW(c->slot->name), p2_dtype_name(a->u.i), (long long)a->u.i);
+  return p2_node_bad(c->b, c->node, "import-pt2.dtype",
+                     "argument '%.*s' is the dtype %s (%lld), which is not supported", P2_SHOW(c->slot->name),
+                     p2_dtype_name(a->u.i), (long long)a->u.i);
 }
 
 /* ---- one argument into one slot ---- */
@@ -195,7 +199,8 @@ static aot_status_t to_list(converter_t *c, const p2_argument_t *a, aot_arg_t *o
   }
   AOT_TRY(natural(c, a, out));
   if (type == AOT_STYPE_INT && out->kind == AOT_ARG_INT) return repeat_int(c, out->u.i, out);
-  if (type == AOT_STYPE_TENSOR && out->kind == AOT_ARG_INTS && out->n == 0) out->kind = AOT_ARG_VALUES; /* an empty list */
+  /* an empty list */
+  if (type == AOT_STYPE_TENSOR && out->kind == AOT_ARG_INTS && out->n == 0) out->kind = AOT_ARG_VALUES;
   return AOT_OK;
 }
 
@@ -215,9 +220,12 @@ static const aot_schema_arg_t *variadic_of(const aot_op_desc_t *d) {
   return d->n_args && (d->args[d->n_args - 1].flags & AOT_SARG_VARIADIC) ? &d->args[d->n_args - 1] : NULL;
 }
 
-/* The operator whose arguments the variadic ones are, all by its own schema: run_with_rng_state(state, op, ..). NULL: none. */
-static const aot_op_desc_t *wrapped(const p2_builder_t *b, const aot_op_desc_t *d, const aot_arg_t *args, uint32_t fixed) {
-  if (!variadic_of(d) || fixed == 0 || d->args[fixed - 1].type != AOT_STYPE_OP || args[fixed - 1].kind != AOT_ARG_OP) return NULL;
+/* The operator whose arguments the variadic ones are, all by its own schema: run_with_rng_state(state, op, ..).
+ * NULL: none. */
+static const aot_op_desc_t *wrapped(const p2_builder_t *b, const aot_op_desc_t *d, const aot_arg_t *args,
+                                    uint32_t fixed) {
+  if (!variadic_of(d) || fixed == 0 || d->args[fixed - 1].type != AOT_STYPE_OP || args[fixed - 1].kind != AOT_ARG_OP)
+    return NULL;
   return b->host->graph->op_desc(b->prog, (aot_op_t){(uint32_t)args[fixed - 1].u.i});
 }
 
@@ -236,7 +244,8 @@ static aot_status_t match(p2_builder_t *b, const p2_node_t *n, const aot_op_desc
     for (k = 0; name.size && k < fixed && !aot_str_eq(d->args[k].name, name); k++) {}
     if (!name.size) k = i;
     if (k >= fixed) {
-      p2_node_bad(b, n, BAD_ARGUMENT, name.size ? "the operator has no argument '%.*s'" : "the operator has fewer arguments",
+      p2_node_bad(b, n, BAD_ARGUMENT,
+                  name.size ? "the operator has no argument '%.*s'" : "the operator has fewer arguments",
                   P2_SHOW(name));
       p2_hint(b->env, "its schema here is %.*s", P2_SHOW(d->schema));
       return AOT_E_INVALID;
@@ -257,13 +266,14 @@ static aot_status_t missing(p2_builder_t *b, const p2_node_t *n, const aot_op_de
 }
 
 /* The fixed arguments, then those of the operator among them. An operator in an operator in an operator is not read. */
-static aot_status_t wrapped_args(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n, const aot_op_desc_t *inner, uint32_t fixed,
-                                 uint32_t tail, aot_arg_t **out_args, uint32_t *out_n) {
+static aot_status_t wrapped_args(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n, const aot_op_desc_t *inner,
+                                 uint32_t fixed, uint32_t tail, aot_arg_t **out_args, uint32_t *out_n) {
   p2_node_t rest = *n;
   aot_arg_t *own, *both;
   uint32_t n_own;
   if (variadic_of(inner))
-    return p2_node_bad(b, n, BAD_ARGUMENT, "%.*s runs an operator that runs an operator, which is not supported", P2_SHOW(n->target));
+    return p2_node_bad(b, n, BAD_ARGUMENT, "%.*s runs an operator that runs an operator, which is not supported",
+                       P2_SHOW(n->target));
   rest.inputs += tail;
   rest.n_inputs -= tail;
   AOT_TRY(p2_build_args(b, s, &rest, inner, &own, &n_own));

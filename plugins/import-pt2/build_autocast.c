@@ -1,10 +1,10 @@
 /* build_autocast.c - the casts that an autocast region leaves out.
  *
- * Inside such a region PyTorch records plain operators whose operands and results differ in dtype: linear(f32, f32) -> bf16.
- * Which operators run in the low precision and which in float32 is a list in PyTorch (aten/src/ATen/autocast_mode.h), but the
- * recorded result says it too: an operator with a floating result of dtype E had its floating operands cast to E. Matrix
- * products, convolutions and attention want all operands alike; for the others a first operand of dtype E means that nothing
- * was cast (layer_norm of a bf16 input with float32 weights). */
+ * Inside such a region PyTorch records plain operators whose operands and results differ in dtype: linear(f32, f32) ->
+ * bf16. Which operators run in the low precision and which in float32 is a list in PyTorch
+ * (aten/src/ATen/autocast_mode.h), but the recorded result says it too: an operator with a floating result of dtype E
+ * had its floating operands cast to E. Matrix products, convolutions and attention want all operands alike; for the
+ * others a first operand of dtype E means that nothing was cast (layer_norm of a bf16 input with float32 weights). */
 #include "build_program.h"
 #include <aot/inline.h>
 #include <string.h>
@@ -36,8 +36,8 @@ static aot_status_t cast(p2_builder_t *b, aot_graph_t g, aot_origin_t origin, in
   return AOT_OK;
 }
 
-/* 1 when the operator's own rules give the result without casts: its dtype is an argument, or its first floating operand
- * has it already and the operator does not insist on equal operands. */
+/* 1 when the operator's own rules give the result without casts: its dtype is an argument, or its first floating
+ * operand has it already and the operator does not insist on equal operands. */
 static int needs_no_cast(p2_builder_t *b, const aot_op_desc_t *d, const aot_arg_t *args, uint32_t n, int32_t wanted) {
   uint32_t i, k;
   for (i = 0; i < n; i++)

@@ -1,5 +1,5 @@
-/* build_checks.c - what is checked while a program is built: that the operators are known, that recorded types are what the
- * opset infers, that the archive's own assertions hold. */
+/* build_checks.c - what is checked while a program is built: that the operators are known, that recorded types are what
+ * the opset infers, that the archive's own assertions hold. */
 #include "build_program.h"
 #include <aot/ext/nearest.h>
 #include <aot/inline.h>
@@ -18,7 +18,8 @@ aot_str_t p2_op_name(const p2_node_t *n) {
 int p2_is_symbolic(const p2_node_t *n) {
   uint32_t i;
   for (i = 0; i < n->n_outputs; i++)
-    if (n->outputs[i].kind != P2_ARG_SYM_INT && n->outputs[i].kind != P2_ARG_SYM_BOOL && n->outputs[i].kind != P2_ARG_SYM_FLOAT)
+    if (n->outputs[i].kind != P2_ARG_SYM_INT && n->outputs[i].kind != P2_ARG_SYM_BOOL &&
+        n->outputs[i].kind != P2_ARG_SYM_FLOAT)
       return 0;
   return n->n_outputs > 0;
 }
@@ -79,8 +80,8 @@ static aot_status_t say_unknown(p2_builder_t *b, const unknown_op_t *u) {
   aot_diag_t d;
   memset(&d, 0, sizeof d);
   p2_source_line(u->trace, &d.file, &d.line);
-  snprintf(text, sizeof text, "%.*s: %u node%s, first '%.*s'%s%.*s", P2_SHOW(u->name), u->count, u->count == 1 ? "" : "s",
-           P2_SHOW(u->node), u->module.size ? " in module " : "", P2_SHOW(u->module));
+  snprintf(text, sizeof text, "%.*s: %u node%s, first '%.*s'%s%.*s", P2_SHOW(u->name), u->count,
+           u->count == 1 ? "" : "s", P2_SHOW(u->node), u->module.size ? " in module " : "", P2_SHOW(u->module));
   if (near.size) snprintf(hint, sizeof hint, "the nearest known operator is %.*s", P2_SHOW(near));
   return say(b, &d, AOT_SEVERITY_NOTE, text, hint);
 }
@@ -94,8 +95,9 @@ static aot_status_t report_unknown(p2_builder_t *b, const unknown_ops_t *all) {
   memset(&d, 0, sizeof d);
   snprintf(text, sizeof text, "the model uses %u operator%s that no loaded opset knows (%u node%s)", all->n,
            all->n == 1 ? "" : "s", all->n_nodes, all->n_nodes == 1 ? "" : "s");
-  AOT_TRY(say(b, &d, AOT_SEVERITY_ERROR, text,
-              "declare them in the pipeline (operators:, with kernels from a plugin), or load a plugin whose opset has them"));
+  AOT_TRY(say(
+      b, &d, AOT_SEVERITY_ERROR, text,
+      "declare them in the pipeline (operators:, with kernels from a plugin), or load a plugin whose opset has them"));
   for (i = 0; i < all->n && i < MOST_TOLD; i++) AOT_TRY(say_unknown(b, &all->at[i]));
   b->env->error.told = 1;
   return AOT_E_INVALID;
@@ -137,8 +139,10 @@ static aot_status_t put_type(const aot_type_sink_t *sink, const aot_type_t *type
   return AOT_OK;
 }
 
-/* A rule that brings in a symbol cannot know that the archive has a size for it: only dtype and rank are compared then. */
-aot_status_t p2_infer(p2_builder_t *b, aot_op_t op, const aot_arg_t *args, uint32_t n, p2_types_t *out, int *out_known) {
+/* A rule that brings in a symbol cannot know that the archive has a size for it: only dtype and rank are compared
+ * then. */
+aot_status_t p2_infer(p2_builder_t *b, aot_op_t op, const aot_arg_t *args, uint32_t n, p2_types_t *out,
+                      int *out_known) {
   aot_type_sink_t sink;
   aot_status_t status;
   uint32_t n_symbols = b->host->graph->n_symbols(b->prog);
@@ -204,7 +208,8 @@ static const p2_argument_t *given(const p2_node_t *n, const char *name, uint32_t
   return NULL;
 }
 
-/* _assert_tensor_metadata(a, size, stride, dtype): checked here once and for all; dtype and size are what types hold. */
+/* _assert_tensor_metadata(a, size, stride, dtype): checked here once and for all; dtype and size are what types
+ * hold. */
 aot_status_t p2_check_assertion(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n) {
   const p2_argument_t *a = given(n, "a", 0), *size = given(n, "size", 1), *dtype = given(n, "dtype", 3);
   aot_type_t type;
@@ -223,5 +228,6 @@ aot_status_t p2_check_assertion(p2_builder_t *b, const p2_scope_t *s, const p2_n
   for (i = 0; i < size->n && size->n == (uint32_t)type.rank; i++)
     if (!p2_dims_agree(b, size->u.ints[i], type.sizes[i])) break;
   if (size->n == (uint32_t)type.rank && i == size->n) return AOT_OK;
-  return p2_node_bad(b, n, "import-pt2.assertion", "the archive asserts another size of '%.*s' than it has", P2_SHOW(a->u.s));
+  return p2_node_bad(b, n, "import-pt2.assertion", "the archive asserts another size of '%.*s' than it has",
+                     P2_SHOW(a->u.s));
 }

@@ -1,8 +1,8 @@
 /* build_complex.c - complex numbers among a node's arguments.
  *
- * No argument of the host holds one: it becomes a tensor without dimensions, made where the node stands. Promotion takes such a
- * tensor for what PyTorch's wrapped number is, of single precision unless an operand of the node is double. Where the schema
- * wants a number, the operator's overload that takes a tensor there is built instead. */
+ * No argument of the host holds one: it becomes a tensor without dimensions, made where the node stands. Promotion
+ * takes such a tensor for what PyTorch's wrapped number is, of single precision unless an operand of the node is
+ * double. Where the schema wants a number, the operator's overload that takes a tensor there is built instead. */
 #include "build_program.h"
 #include <aot/inline.h>
 #include <stdio.h>
@@ -56,7 +56,8 @@ static int takes_tensors(const aot_op_desc_t *d, const p2_node_t *n) {
   for (uint32_t i = 0; i < n->n_inputs; i++) {
     const aot_schema_arg_t *slot = slot_of(d, &n->inputs[i], i);
     if (!slot) return 0;
-    if (n->inputs[i].arg.kind == P2_ARG_COMPLEX && (slot->type != AOT_STYPE_TENSOR || slot->flags & AOT_SARG_LIST)) return 0;
+    if (n->inputs[i].arg.kind == P2_ARG_COMPLEX && (slot->type != AOT_STYPE_TENSOR || slot->flags & AOT_SARG_LIST))
+      return 0;
   }
   return 1;
 }
@@ -72,7 +73,8 @@ static aot_status_t choose(p2_builder_t *b, const p2_node_t *n, aot_str_t *out_t
     const int size = *overloads[i] ? snprintf(text, sizeof text, "%.*s%s", (int)packet, name.data, overloads[i])
                                    : snprintf(text, sizeof text, "%.*s", (int)name.size, name.data);
     aot_op_t op = b->host->graph->op_find(b->prog, aot_str(text));
-    const aot_op_desc_t *d = size < 0 || (size_t)size >= sizeof text || op.id == AOT_NO_ID ? NULL : b->host->graph->op_desc(b->prog, op);
+    const aot_op_desc_t *d =
+        size < 0 || (size_t)size >= sizeof text || op.id == AOT_NO_ID ? NULL : b->host->graph->op_desc(b->prog, op);
     if (!d || !takes_tensors(d, n)) continue;
     *out_target = d->name;
     return AOT_OK;

@@ -1,6 +1,6 @@
-/* The value that a symbol has while the program is compiled: the traced one where the archive records it. A number that only a run
- * tells has none; where the archive asserts what a sum of such numbers is, they share it, so that rules which compare sizes by these
- * values (split_with_sizes) find what the assertion says:
+/* The value that a symbol has while the program is compiled: the traced one where the archive records it. A number that
+ * only a run tells has none; where the archive asserts what a sum of such numbers is, they share it, so that rules
+ * which compare sizes by these values (split_with_sizes) find what the assertion says:
  *
  *     _assert_scalar(Eq(u0 + u1 + u2, 24))        u0, u1, u2 = 8
  */

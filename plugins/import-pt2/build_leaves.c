@@ -1,7 +1,8 @@
-/* build_leaves.c - the signature: leaves and input ports from the input specs, output ports and rules from the output specs.
+/* build_leaves.c - the signature: leaves and input ports from the input specs, output ports and rules from the output
+ * specs.
  *
- * Tied parameters arrive as several inputs that share one payload: they become one leaf with several names, the first of
- * the archive's order first, and every use of any of them reads the one port. */
+ * Tied parameters arrive as several inputs that share one payload: they become one leaf with several names, the first
+ * of the archive's order first, and every use of any of them reads the one port. */
 #include "build_program.h"
 #include <aot/inline.h>
 #include <string.h>
@@ -73,8 +74,8 @@ typedef struct inputs {
 } inputs_t;
 
 static int32_t role_of(int32_t kind) {
-  return kind == P2_IN_PARAMETER ? AOT_ROLE_PARAMETER
-         : kind == P2_IN_BUFFER  ? AOT_ROLE_BUFFER
+  return kind == P2_IN_PARAMETER  ? AOT_ROLE_PARAMETER
+         : kind == P2_IN_BUFFER   ? AOT_ROLE_BUFFER
          : kind == P2_IN_CONSTANT ? AOT_ROLE_CONSTANT
                                   : AOT_ROLE_USER_INPUT;
 }
@@ -94,10 +95,11 @@ static aot_status_t bind_data(p2_builder_t *b, aot_str_t fqn, aot_leaf_info_t *l
   for (i = 0; i < leaf->type.rank && (uint32_t)leaf->type.rank == w->rank; i++)
     if (leaf->type.sizes[i] != w->sizes[i]) break;
   if ((uint32_t)leaf->type.rank != w->rank)
-    return p2_fail(b->env, "import-pt2.bad-weight", "the data of '%.*s' has %u dimensions, the graph says %d", P2_SHOW(fqn), (unsigned)w->rank,
-                   (int)leaf->type.rank);
+    return p2_fail(b->env, "import-pt2.bad-weight", "the data of '%.*s' has %u dimensions, the graph says %d",
+                   P2_SHOW(fqn), (unsigned)w->rank, (int)leaf->type.rank);
   if (i < leaf->type.rank)
-    return p2_fail(b->env, "import-pt2.bad-weight", "the data of '%.*s' has size %lld in dimension %d, the graph says %lld", P2_SHOW(fqn),
+    return p2_fail(b->env, "import-pt2.bad-weight",
+                   "the data of '%.*s' has size %lld in dimension %d, the graph says %lld", P2_SHOW(fqn),
                    (long long)w->sizes[i], (int)i, (long long)leaf->type.sizes[i]);
   leaf->type.strides = w->strides;
   leaf->type.offset = w->offset;
@@ -165,12 +167,14 @@ static aot_status_t one_input(inputs_t *in, uint32_t i) {
                                                     : NULL;
   aot_status_t status;
   if (spec->kind == P2_IN_OBJECT)
-    return p2_fail(b->env, "import-pt2.custom-object", "the model carries the custom object '%.*s', which is not supported",
-                   P2_SHOW(spec->target));
-  if (spec->kind == P2_IN_TOKEN || spec->kind == P2_IN_PYTHON) return AOT_OK; /* effects: functionalize makes tokens anew */
-  if (arg->kind == P2_ARG_OTHER) return p2_fail(b->env, BAD_SIGNATURE, "input %u of the graph is no tensor, which is not supported", i);
-  if (spec->kind == P2_IN_USER && arg->kind != P2_ARG_TENSOR && arg->kind != P2_ARG_SYM_INT && arg->kind != P2_ARG_SYM_BOOL &&
-      arg->kind != P2_ARG_SYM_FLOAT)
+    return p2_fail(b->env, "import-pt2.custom-object",
+                   "the model carries the custom object '%.*s', which is not supported", P2_SHOW(spec->target));
+  /* effects: functionalize makes tokens anew */
+  if (spec->kind == P2_IN_TOKEN || spec->kind == P2_IN_PYTHON) return AOT_OK;
+  if (arg->kind == P2_ARG_OTHER)
+    return p2_fail(b->env, BAD_SIGNATURE, "input %u of the graph is no tensor, which is not supported", i);
+  if (spec->kind == P2_IN_USER && arg->kind != P2_ARG_TENSOR && arg->kind != P2_ARG_SYM_INT &&
+      arg->kind != P2_ARG_SYM_BOOL && arg->kind != P2_ARG_SYM_FLOAT)
     return AOT_OK; /* a Python number or None that tracing has fixed */
   if (arg->kind != P2_ARG_TENSOR) {
     p2_fail(b->env, BAD_SIGNATURE, "input %u of the graph is a symbolic number, which is not supported", i);
@@ -209,7 +213,8 @@ static aot_status_t target_leaf(p2_builder_t *b, const p2_output_spec_t *spec, u
                                 : &b->leaf_of_parameter;
   *out = p2_names_find(index, spec->target);
   if (*out != P2_NO_ENTRY) return AOT_OK;
-  return p2_fail(b->env, BAD_SIGNATURE, "an output belongs to '%.*s', which is no input of the graph", P2_SHOW(spec->target));
+  return p2_fail(b->env, BAD_SIGNATURE, "an output belongs to '%.*s', which is no input of the graph",
+                 P2_SHOW(spec->target));
 }
 
 static aot_status_t output_value(p2_builder_t *b, const p2_scope_t *s, uint32_t i, aot_value_t *out) {
@@ -263,9 +268,11 @@ static aot_status_t check_gradients(p2_builder_t *b, const uint8_t *has_gradient
 }
 
 /* A tied parameter has one gradient, by any of its names. */
-static aot_status_t gradient(p2_builder_t *b, aot_graph_t g, uint32_t leaf, aot_value_t v, aot_str_t name, uint8_t *has_gradient) {
+static aot_status_t gradient(p2_builder_t *b, aot_graph_t g, uint32_t leaf, aot_value_t v, aot_str_t name,
+                             uint8_t *has_gradient) {
   if (has_gradient[leaf])
-    return p2_fail(b->env, BAD_SIGNATURE, "two outputs are the gradient of one parameter: '%.*s' is the second", P2_SHOW(name));
+    return p2_fail(b->env, BAD_SIGNATURE, "two outputs are the gradient of one parameter: '%.*s' is the second",
+                   P2_SHOW(name));
   has_gradient[leaf] = 1;
   return b->host->edit->output_add(b->prog, g, AOT_ROLE_GRADIENT, leaf, v, name);
 }
@@ -274,7 +281,8 @@ aot_status_t p2_build_outputs(p2_builder_t *b, aot_graph_t g, const p2_scope_t *
   const p2_program_t *p = b->program;
   uint32_t i, n_user = 0, leaf, n_gradients = 0;
   uint8_t *has_gradient;
-  AOT_TRY(P2_NEW(b->env, P2_SCRATCH, p->n_input_specs + (uint64_t)1, &has_gradient)); /* by leaf, of which there are no more than inputs */
+  /* by leaf, of which there are no more than inputs */
+  AOT_TRY(P2_NEW(b->env, P2_SCRATCH, p->n_input_specs + (uint64_t)1, &has_gradient));
   if (p->n_output_specs != top(b)->n_outputs)
     return p2_fail(b->env, BAD_SIGNATURE, "the graph has %u outputs, the signature describes %u", top(b)->n_outputs,
                    p->n_output_specs);

@@ -49,7 +49,8 @@ void p2_source_line(aot_str_t trace, aot_str_t *out_file, uint32_t *out_line) {
   }
 }
 
-/* from_node is JSON text: a list of {name, .., from_node: [..]}; the innermost name is the node before decomposition. */
+/* from_node is JSON text: a list of {name, .., from_node: [..]}; the innermost name is the node before
+ * decomposition. */
 static aot_status_t innermost(p2_builder_t *b, aot_str_t text, aot_str_t *out) {
   json_t *root = json_loadb(text.data, (size_t)text.size, 0, NULL), *list = root;
   const char *name = NULL;

@@ -2,8 +2,9 @@
  *
  * A region is built when the first node that owns it is reached, so that symbols come into the program in the order of
  * execution; the loop over nodes keeps a stack of graphs for it. Nodes on symbolic sizes (sym_size, Python arithmetic)
- * become expressions and leave no node behind, unless they bring in a new symbol (item). An autocast region is put in line,
- * its casts made explicit; so is an activation-checkpoint region, its nodes tagged. Linear in nodes and arguments. */
+ * become expressions and leave no node behind, unless they bring in a new symbol (item). An autocast region is put in
+ * line, its casts made explicit; so is an activation-checkpoint region, its nodes tagged. Linear in nodes and
+ * arguments. */
 #include "build_program.h"
 #include "common/emit/emit.h"
 #include <aot/inline.h>
@@ -76,11 +77,14 @@ static aot_status_t symbolic_value(p2_builder_t *b, const p2_graph_t *g, const p
   const p2_names_t *index = a->kind == P2_ARG_SYM_INT    ? &g->sym_int_index
                             : a->kind == P2_ARG_SYM_BOOL ? &g->sym_bool_index
                                                          : &g->sym_float_index;
-  const p2_dim_t *table = a->kind == P2_ARG_SYM_INT ? g->sym_ints : a->kind == P2_ARG_SYM_BOOL ? g->sym_bools : g->sym_floats;
+  const p2_dim_t *table = a->kind == P2_ARG_SYM_INT    ? g->sym_ints
+                          : a->kind == P2_ARG_SYM_BOOL ? g->sym_bools
+                                                       : g->sym_floats;
   uint32_t i = p2_names_find(index, a->u.s);
   memset(out, 0, sizeof *out);
   if (i == P2_NO_ENTRY)
-    return p2_node_bad(b, b->node, "import-pt2.no-meta", "the symbolic number '%.*s' has no value in its graph", P2_SHOW(a->u.s));
+    return p2_node_bad(b, b->node, "import-pt2.no-meta", "the symbolic number '%.*s' has no value in its graph",
+                       P2_SHOW(a->u.s));
   if (a->kind != P2_ARG_SYM_FLOAT) {
     out->kind = P2_BOUND_DIM;
     return p2_dim(b, &table[i], &out->i);
@@ -90,7 +94,8 @@ static aot_status_t symbolic_value(p2_builder_t *b, const p2_graph_t *g, const p
   return AOT_OK;
 }
 
-/* An offset that hangs on symbols is recorded where the traced tensor lay. What a region gives lies elsewhere, and so do its views. */
+/* An offset that hangs on symbols is recorded where the traced tensor lay. What a region gives lies elsewhere, and
+ * so do its views. */
 #define OFFSET_UNTOLD (-1)
 
 static aot_status_t tensor_type(p2_builder_t *b, const p2_scope_t *s, aot_str_t name, int recorded, p2_types_t *out) {
@@ -108,7 +113,8 @@ static aot_status_t tensor_type(p2_builder_t *b, const p2_scope_t *s, aot_str_t 
 }
 
 /* recorded: with offsets that hang on symbols */
-static aot_status_t result_type(p2_builder_t *b, const p2_scope_t *s, const p2_argument_t *a, int recorded, p2_types_t *out) {
+static aot_status_t result_type(p2_builder_t *b, const p2_scope_t *s, const p2_argument_t *a, int recorded,
+                                p2_types_t *out) {
   p2_bound_t bound;
   aot_type_t t;
   uint32_t i;
@@ -123,15 +129,18 @@ static aot_status_t result_type(p2_builder_t *b, const p2_scope_t *s, const p2_a
     case P2_ARG_SYM_BOOL:
     case P2_ARG_SYM_FLOAT:
       AOT_TRY(symbolic_value(b, s->graph, a, &bound));
-      t.kind = a->kind == P2_ARG_SYM_INT ? AOT_TYPE_SYMINT : a->kind == P2_ARG_SYM_BOOL ? AOT_TYPE_SYMBOOL : AOT_TYPE_SYMFLOAT;
+      t.kind = a->kind == P2_ARG_SYM_INT    ? AOT_TYPE_SYMINT
+               : a->kind == P2_ARG_SYM_BOOL ? AOT_TYPE_SYMBOOL
+                                            : AOT_TYPE_SYMFLOAT;
       t.expr = bound.kind == P2_BOUND_DIM ? bound.i : 0;
       return add_type(b, out, &t);
-    default: return p2_node_bad(b, b->node, "import-pt2.bad-result", "a result is neither a tensor nor a symbolic number");
+    default:
+      return p2_node_bad(b, b->node, "import-pt2.bad-result", "a result is neither a tensor nor a symbolic number");
   }
 }
 
-aot_status_t p2_emit(p2_builder_t *b, aot_graph_t g, aot_origin_t origin, const char *op, const aot_arg_t *args, uint32_t n_args,
-                     aot_value_t *out) {
+aot_status_t p2_emit(p2_builder_t *b, aot_graph_t g, aot_origin_t origin, const char *op, const aot_arg_t *args,
+                     uint32_t n_args, aot_value_t *out) {
   em_t e = em_make(b->host, b->ctx, b->prog, g);
   e.origin = origin;
   e.flags = b->tags.flags;
@@ -197,7 +206,8 @@ static aot_status_t settle_offsets(p2_builder_t *b, const p2_scope_t *s, const p
   for (uint32_t i = 0; i < types->n; i++) {
     if (types->at[i].offset != OFFSET_UNTOLD) continue;
     if (flags & AOT_OP_REGION) types->at[i].offset = 0;
-    else if (inferred && i < inferred->n && inferred->at[i].kind == AOT_TYPE_TENSOR) types->at[i].offset = inferred->at[i].offset;
+    else if (inferred && i < inferred->n && inferred->at[i].kind == AOT_TYPE_TENSOR)
+      types->at[i].offset = inferred->at[i].offset;
     else n_untold++;
   }
   if (n_untold == 0) return AOT_OK;
@@ -258,9 +268,9 @@ static aot_status_t build_node(p2_builder_t *b, p2_scope_t *s, const p2_node_t *
 
 typedef struct frame {
   p2_scope_t *scope;
-  aot_graph_t target;     /* where its nodes go */
-  uint32_t next;          /* node */
-  uint32_t region;        /* a region graph of its own: its record; else NOT_A_REGION */
+  aot_graph_t target; /* where its nodes go */
+  uint32_t next;      /* node */
+  uint32_t region;    /* a region graph of its own: its record; else NOT_A_REGION */
   int autocast;
   const p2_node_t *owner; /* of a region in line */
   p2_tags_t tags;         /* of the nodes in it */
@@ -327,7 +337,8 @@ static aot_status_t leave_in_line(p2_builder_t *b, const frame_t *done, const fr
     if (g->outputs[i].kind == P2_ARG_NONE) continue;
     if ((g->outputs[i].kind != P2_ARG_TENSOR && g->outputs[i].kind != P2_ARG_SYM_INT) ||
         owner->outputs[i].kind != g->outputs[i].kind)
-      return p2_node_bad(b, owner, "import-pt2.bad-region", "result %u of the region is neither a tensor nor a size", i);
+      return p2_node_bad(b, owner, "import-pt2.bad-region", "result %u of the region is neither a tensor nor a size",
+                         i);
     AOT_TRY(p2_lookup(b, done->scope, g->outputs[i].u.s, &bound));
     AOT_TRY(p2_bind(b, into->scope, owner->outputs[i].u.s, bound));
   }
@@ -347,8 +358,9 @@ static aot_status_t region_input(p2_builder_t *b, aot_graph_t g, p2_scope_t *s, 
     return p2_bind_value(b, s, a->u.s, v);
   }
   if (a->kind != P2_ARG_SYM_INT)
-    return p2_node_bad(b, b->node, "import-pt2.bad-region", "input %u of the region '%.*s' is neither a tensor nor a size",
-                       position, P2_SHOW(s->graph->name));
+    return p2_node_bad(b, b->node, "import-pt2.bad-region",
+                       "input %u of the region '%.*s' is neither a tensor nor a size", position,
+                       P2_SHOW(s->graph->name));
   AOT_TRY(symbolic_value(b, s->graph, a, &bound));
   memset(&t, 0, sizeof t);
   t.kind = AOT_TYPE_SYMINT;
@@ -465,7 +477,8 @@ aot_status_t p2_build(p2_builder_t *b) {
   AOT_TRY(decide_fates(b));
   AOT_TRY(p2_check_operators(b));
   AOT_TRY(p2_symbols_prepare(b));
-  AOT_TRY(b->host->edit->graph_create(b->prog, joint ? AOT_GRAPH_JOINT : AOT_GRAPH_FORWARD, aot_str(joint ? "joint" : "forward"), &g));
+  AOT_TRY(b->host->edit->graph_create(b->prog, joint ? AOT_GRAPH_JOINT : AOT_GRAPH_FORWARD,
+                                      aot_str(joint ? "joint" : "forward"), &g));
   AOT_TRY(p2_build_inputs(b, g, &scope));
   AOT_TRY(build_graphs(b, g, &scope));
   return p2_build_outputs(b, g, &scope);

@@ -1,5 +1,5 @@
-/* build_program.h - records become a program: what the build_*.c files share. The one header of the importer's algorithm
- * files that sees the host's tables. */
+/* build_program.h - records become a program: what the build_*.c files share. The one header of the importer's
+ * algorithm files that sees the host's tables. */
 #ifndef P2_BUILD_PROGRAM_H
 #define P2_BUILD_PROGRAM_H
 
@@ -40,7 +40,7 @@ typedef struct p2_symbol {
 #define P2_REGION_SKIP 2   /* another call's copy of a body that is built already, or inside such a copy */
 typedef struct p2_region {
   int32_t fate;
-  uint32_t same_as; /* SKIP: the graph to use instead */
+  uint32_t same_as;  /* SKIP: the graph to use instead */
   aot_graph_t graph; /* AOT_NO_ID: not built yet */
   int32_t building;
 } p2_region_t;
@@ -68,8 +68,8 @@ typedef struct p2_builder {
   /* leaves, by input spec of the top level; AOT_NO_ID: no leaf */
   uint32_t *leaf_of_input;
   p2_names_t leaf_of_parameter, leaf_of_buffer, leaf_of_placeholder;
-  const p2_node_t *node; /* being imported, for messages; NULL: none */
-  p2_tags_t tags;        /* of that node */
+  const p2_node_t *node;  /* being imported, for messages; NULL: none */
+  p2_tags_t tags;         /* of that node */
   uint32_t n_checkpoints; /* regions numbered by the importer so far */
   uint32_t *mistaken;     /* values of which the archive records another type than they have, ascending */
   uint32_t n_mistaken, mistaken_capacity;
@@ -90,7 +90,7 @@ aot_status_t p2_bind_value(p2_builder_t *b, p2_scope_t *s, aot_str_t name, aot_v
 aot_status_t p2_lookup(p2_builder_t *b, const p2_scope_t *s, aot_str_t name, p2_bound_t *out);
 
 /* build_types.c: dimensions, symbols and types. */
-aot_status_t p2_hints_prepare(p2_builder_t *b); /* build_hints.c */
+aot_status_t p2_hints_prepare(p2_builder_t *b);   /* build_hints.c */
 aot_status_t p2_symbols_prepare(p2_builder_t *b); /* traced values of the symbols */
 aot_status_t p2_dim(p2_builder_t *b, const p2_dim_t *d, int64_t *out);
 /* sizes and strides of the result lie in scratch */
@@ -103,12 +103,13 @@ int p2_dims_agree(p2_builder_t *b, int64_t x, int64_t y); /* equal, as far as ca
 aot_status_t p2_build_inputs(p2_builder_t *b, aot_graph_t g, p2_scope_t *s);
 aot_status_t p2_build_outputs(p2_builder_t *b, aot_graph_t g, const p2_scope_t *s);
 
-/* build_args.c: arguments in schema order. *out_args has one entry for each argument of the schema (more with a variadic
- * tail), defaults filled in. */
+/* build_args.c: arguments in schema order. *out_args has one entry for each argument of the schema (more with a
+ * variadic tail), defaults filled in. */
 aot_status_t p2_build_args(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n, const aot_op_desc_t *d,
                            aot_arg_t **out_args, uint32_t *out_n);
 
-/* build_checks.c: missing operators, all at once; types against the opset's own inference; assertions of the archive. */
+/* build_checks.c: missing operators, all at once; types against the opset's own inference; assertions of the
+ * archive. */
 aot_status_t p2_check_operators(p2_builder_t *b);
 typedef struct p2_types { /* a list of types in scratch */
   p2_builder_t *b;
@@ -123,14 +124,14 @@ aot_status_t p2_check_types(p2_builder_t *b, const p2_node_t *n, const p2_types_
 /* Dtype and, unless any_sizes, sizes as far as can be told; what is no tensor agrees. */
 int p2_types_agree(p2_builder_t *b, const aot_type_t *x, const aot_type_t *y, int any_sizes);
 aot_status_t p2_check_assertion(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n);
-int p2_is_symbolic(const p2_node_t *n);  /* all its results are symbolic numbers */
-int p2_is_inline(const p2_node_t *n);    /* it owns a graph whose nodes go into the graph around it */
-int p2_is_assertion(const p2_node_t *n); /* a check of metadata that PyTorch writes into training archives */
+int p2_is_symbolic(const p2_node_t *n);   /* all its results are symbolic numbers */
+int p2_is_inline(const p2_node_t *n);     /* it owns a graph whose nodes go into the graph around it */
+int p2_is_assertion(const p2_node_t *n);  /* a check of metadata that PyTorch writes into training archives */
 aot_str_t p2_op_name(const p2_node_t *n); /* the target without "torch.ops." */
 
-/* build_recorded.c: where PyTorch is known to record wrong types. Puts the inferred types, which may be none, in place of those, and
- * of what follows from them, and lists these results in b->mistaken, by their place in the node until p2_number_mistaken makes them
- * value ids. */
+/* build_recorded.c: where PyTorch is known to record wrong types. Puts the inferred types, which may be none, in place
+ * of those, and of what follows from them, and lists these results in b->mistaken, by their place in the node until
+ * p2_number_mistaken makes them value ids. */
 aot_status_t p2_correct_types(p2_builder_t *b, const p2_node_t *n, const aot_arg_t *args, uint32_t n_args,
                               const p2_types_t *inferred, p2_types_t *types);
 void p2_number_mistaken(p2_builder_t *b, uint32_t from, aot_value_t first);
@@ -147,9 +148,10 @@ aot_status_t p2_complex_numbers(p2_builder_t *b, p2_scope_t *s, const p2_node_t 
 aot_status_t p2_autocast(p2_builder_t *b, aot_graph_t g, const aot_op_desc_t *d, aot_origin_t origin, aot_arg_t *args,
                          uint32_t n_args, const aot_type_t *types, uint32_t n_types);
 
-/* build_program.c: a node that the archive does not have, at the end of the graph, with the tags of the node being imported. */
-aot_status_t p2_emit(p2_builder_t *b, aot_graph_t g, aot_origin_t origin, const char *op, const aot_arg_t *args, uint32_t n_args,
-                     aot_value_t *out);
+/* build_program.c: a node that the archive does not have, at the end of the graph, with the tags of the node being
+ * imported. */
+aot_status_t p2_emit(p2_builder_t *b, aot_graph_t g, aot_origin_t origin, const char *op, const aot_arg_t *args,
+                     uint32_t n_args, aot_value_t *out);
 
 /* build_origin.c: where a node comes from. */
 aot_status_t p2_origin(p2_builder_t *b, const p2_node_t *n, aot_origin_t *out);

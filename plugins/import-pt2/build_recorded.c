@@ -1,17 +1,21 @@
 /* build_recorded.c - where the types that an archive records are not what its operators give.
  *
- * PyTorch records what its tracing rules say, and a few of these are wrong; running the archive gives what the kernels give. The
- * table lists them. From such a result on, the types of the operators that read it are inferred, and the recorded ones ignored. */
+ * PyTorch records what its tracing rules say, and a few of these are wrong; running the archive gives what the kernels
+ * give. The table lists them. From such a result on, the types of the operators that read it are inferred, and the
+ * recorded ones ignored. */
 #include "build_program.h"
 
-/* Of the results first .. first + n - 1, either one more dimension of size 1 is recorded, at `dim`, or another dtype than `dtype`. */
+/* Of the results first .. first + n - 1, either one more dimension of size 1 is recorded, at `dim`, or another dtype
+ * than `dtype`. */
 static const struct {
   const char *op;
   uint32_t first, n;
   int32_t dim, dtype;
 } mistakes[] = {
-    {"aten.lstm.input", 1, 2, 1, 0}, /* torch/_decomp/decompositions.py, one_layer_lstm: hx.squeeze(1) takes the batch for the time */
-    {"aten._unique2.default", 1, 2, 0, AOT_I64}, /* torch/_subclasses/fake_impls.py, _unique: these get the dtype of the elements */
+    /* torch/_decomp/decompositions.py, one_layer_lstm: hx.squeeze(1) takes the batch for the time */
+    {"aten.lstm.input", 1, 2, 1, 0},
+    /* torch/_subclasses/fake_impls.py, _unique: these get the dtype of the elements */
+    {"aten._unique2.default", 1, 2, 0, AOT_I64},
     {"aten.unique_dim.default", 1, 2, 0, AOT_I64},
     {"aten.unique_consecutive.default", 1, 2, 0, AOT_I64},
 };
@@ -30,7 +34,8 @@ static int is_of(const p2_node_t *n, uint32_t result, size_t mistake) {
          result < mistakes[mistake].first + mistakes[mistake].n;
 }
 
-static int has_wrong_shape(p2_builder_t *b, const p2_node_t *n, uint32_t result, const aot_type_t *recorded, const aot_type_t *real) {
+static int has_wrong_shape(p2_builder_t *b, const p2_node_t *n, uint32_t result, const aot_type_t *recorded,
+                           const aot_type_t *real) {
   size_t i;
   for (i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
     if (!mistakes[i].dtype && is_of(n, result, i) && has_one_more(b, recorded, real, mistakes[i].dim)) return 1;
@@ -41,7 +46,8 @@ static int has_wrong_shape(p2_builder_t *b, const p2_node_t *n, uint32_t result,
 static int32_t real_dtype(const p2_node_t *n, uint32_t result, const aot_type_t *recorded) {
   size_t i;
   for (i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
-    if (mistakes[i].dtype && is_of(n, result, i) && recorded->kind == AOT_TYPE_TENSOR && recorded->dtype != mistakes[i].dtype)
+    if (mistakes[i].dtype && is_of(n, result, i) && recorded->kind == AOT_TYPE_TENSOR &&
+        recorded->dtype != mistakes[i].dtype)
       return mistakes[i].dtype;
   return 0;
 }

@@ -1,4 +1,5 @@
-/* build_scope.c - the names of a graph and what they stand for. Each name is made once; it must be made before it is used. */
+/* build_scope.c - the names of a graph and what they stand for. Each name is made once; it must be made before it is
+ * used. */
 #include "build_program.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,7 +37,8 @@ aot_status_t p2_bind_value(p2_builder_t *b, p2_scope_t *s, aot_str_t name, aot_v
 
 static int is_made_later(const p2_graph_t *g, aot_str_t name) {
   return p2_names_find(&g->meta_index, name) != P2_NO_ENTRY || p2_names_find(&g->sym_int_index, name) != P2_NO_ENTRY ||
-         p2_names_find(&g->sym_bool_index, name) != P2_NO_ENTRY || p2_names_find(&g->sym_float_index, name) != P2_NO_ENTRY;
+         p2_names_find(&g->sym_bool_index, name) != P2_NO_ENTRY ||
+         p2_names_find(&g->sym_float_index, name) != P2_NO_ENTRY;
 }
 
 aot_status_t p2_lookup(p2_builder_t *b, const p2_scope_t *s, aot_str_t name, p2_bound_t *out) {

@@ -1,10 +1,10 @@
 /* build_tags.c - activation checkpointing: which values of a region the backward computes again.
  *
- * torch.export 2.11 writes it in two ways, both with strict=True only (a non-strict trace goes through torch.utils.checkpoint
- * and leaves nothing of it). A call of torch.utils.checkpoint is a tag_activation_checkpoint region; its policy, if it has one,
- * is a Python function and not in the archive, so every node counts as "prefer to recompute", as PyTorch has it without one.
- * torch.fx.traceback.annotate({"recompute": "MUST_SAVE", "ac_graph_id": 1}) stands in the "custom" metadata of each node, under
- * the names that partitioners of PyTorch look for. */
+ * torch.export 2.11 writes it in two ways, both with strict=True only (a non-strict trace goes through
+ * torch.utils.checkpoint and leaves nothing of it). A call of torch.utils.checkpoint is a tag_activation_checkpoint
+ * region; its policy, if it has one, is a Python function and not in the archive, so every node counts as "prefer to
+ * recompute", as PyTorch has it without one. torch.fx.traceback.annotate({"recompute": "MUST_SAVE", "ac_graph_id": 1})
+ * stands in the "custom" metadata of each node, under the names that partitioners of PyTorch look for. */
 #include "build_program.h"
 #include <jansson.h>
 
@@ -27,7 +27,8 @@ static aot_status_t policy(p2_builder_t *b, const p2_node_t *n, const json_t *va
       *out_flags = policies[i].flag;
       return AOT_OK;
     }
-  p2_node_bad(b, n, "import-pt2.bad-tag", "\"recompute\" in the node's custom metadata names no policy of checkpointing");
+  p2_node_bad(b, n, "import-pt2.bad-tag",
+              "\"recompute\" in the node's custom metadata names no policy of checkpointing");
   p2_hint(b->env, "MUST_SAVE, PREFER_SAVE, MUST_RECOMPUTE or PREFER_RECOMPUTE");
   return AOT_E_INVALID;
 }
@@ -37,7 +38,8 @@ static aot_status_t read_custom(p2_builder_t *b, const p2_node_t *n, const json_
   if (value && !json_is_null(value)) AOT_TRY(policy(b, n, value, &out->flags));
   if (!region || json_is_null(region)) return AOT_OK;
   if (!json_is_integer(region) || json_integer_value(region) < 0 || json_integer_value(region) >= UINT32_MAX)
-    return p2_node_bad(b, n, "import-pt2.bad-tag", "\"ac_graph_id\" in the node's custom metadata is not the number of a region");
+    return p2_node_bad(b, n, "import-pt2.bad-tag",
+                       "\"ac_graph_id\" in the node's custom metadata is not the number of a region");
   out->region = (uint32_t)json_integer_value(region) + 1; /* 0 is a region there and none here */
   return AOT_OK;
 }

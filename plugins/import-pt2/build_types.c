@@ -24,7 +24,8 @@ static void range_of(const p2_builder_t *b, aot_str_t name, int64_t *min, int64_
   *max = b->program->ranges[i].max;
 }
 
-/* A symbol that was never traced: inside its range, and neither 0 nor 1 where that is possible, since those sizes mean more. */
+/* A symbol that was never traced: inside its range, and neither 0 nor 1 where that is possible, since those sizes
+ * mean more. */
 static int64_t guess(int64_t min, int64_t max) {
   int64_t hint = max < (INT64_C(1) << 40) ? max - (max - (min > 0 ? min : 0)) / 2 : 64;
   if (hint < 2) hint = 2;
@@ -85,8 +86,10 @@ int p2_dims_agree(p2_builder_t *b, int64_t x, int64_t y) {
 /* ---- types ---- */
 
 aot_status_t p2_device(p2_builder_t *b, const p2_device_t *d, int32_t *out_device, int32_t *out_index) {
+  /* clang-format off */
   static const struct { const char *name; int32_t number; } rows[] = {
       {"cpu", AOT_DEVICE_CPU}, {"cuda", AOT_DEVICE_CUDA}, {"meta", AOT_DEVICE_META}};
+  /* clang-format on */
   size_t i;
   for (i = 0; i < sizeof rows / sizeof *rows; i++)
     if (p2_str_is(d->type, rows[i].name)) {
@@ -103,7 +106,8 @@ aot_status_t p2_device(p2_builder_t *b, const p2_device_t *d, int32_t *out_devic
 
 static aot_status_t non_negative(p2_builder_t *b, aot_str_t name, const char *what, int64_t d) {
   if (d >= 0) return AOT_OK;
-  return p2_node_bad(b, b->node, "import-pt2.bad-size", "tensor '%.*s' has the %s %lld", P2_SHOW(name), what, (long long)d);
+  return p2_node_bad(b, b->node, "import-pt2.bad-size", "tensor '%.*s' has the %s %lld", P2_SHOW(name), what,
+                     (long long)d);
 }
 
 aot_status_t p2_type_of_meta(p2_builder_t *b, aot_str_t name, const p2_meta_t *m, aot_type_t *out) {
@@ -117,8 +121,9 @@ aot_status_t p2_type_of_meta(p2_builder_t *b, aot_str_t name, const p2_meta_t *m
     return p2_node_bad(b, b->node, "import-pt2.dtype", "tensor '%.*s' has the dtype %s (%lld), which is not supported",
                        P2_SHOW(name), p2_dtype_name(m->dtype), (long long)m->dtype);
   if (m->layout != AOT_LAYOUT_STRIDED)
-    return p2_node_bad(b, b->node, "import-pt2.layout", "tensor '%.*s' has layout %lld; only strided tensors are supported",
-                       P2_SHOW(name), (long long)m->layout);
+    return p2_node_bad(b, b->node, "import-pt2.layout",
+                       "tensor '%.*s' has layout %lld; only strided tensors are supported", P2_SHOW(name),
+                       (long long)m->layout);
   out->rank = (int32_t)m->rank;
   AOT_TRY(p2_device(b, &m->device, &out->device, &index));
   out->device_index = index ? index : 1;

@@ -1,4 +1,5 @@
-/* export_archive.c - a program as an archive: models/model.json, the weights and constants with their configs, the bookkeeping. */
+/* export_archive.c - a program as an archive: models/model.json, the weights and constants with their configs, the
+ * bookkeeping. */
 #include "export_program.h"
 #include <aot/inline.h>
 #include <stdio.h>
@@ -59,8 +60,8 @@ static aot_status_t put_payload(p2_writer_t *w, p2_zip_writer_t *zip, payloads_t
   snprintf(member, sizeof member, "%s%s", p->folder, path);
   if (is_new) AOT_TRY(p2_zip_member(zip, member, l->info.data, l->info.data ? l->info.nbytes : extent(&t)));
   for (uint32_t i = 0; i < l->n_names; i++) {
-    json_t *row = json_pack("{s:s, s:b, s:b, s:o}", "path_name", path, "is_param", is_parameter, "use_pickle", 0, "tensor_meta",
-                            p2_tensor_meta(w, &t));
+    json_t *row = json_pack("{s:s, s:b, s:b, s:o}", "path_name", path, "is_param", is_parameter, "use_pickle", 0,
+                            "tensor_meta", p2_tensor_meta(w, &t));
     if (json_object_setn_new(p->config, l->fqns[i].data, (size_t)l->fqns[i].size, row) != 0) return AOT_E_EXHAUSTED;
   }
   return AOT_OK;
@@ -78,7 +79,8 @@ static int is_constant(const aot_leaf_info_t *l) {
   return l->role == AOT_ROLE_CONSTANT || (l->role == AOT_ROLE_BUFFER && !(l->flags & AOT_LEAF_PERSISTENT));
 }
 
-static aot_status_t put_payloads(p2_writer_t *w, p2_zip_writer_t *zip, payloads_t *p, int constants, const char *config_member) {
+static aot_status_t put_payloads(p2_writer_t *w, p2_zip_writer_t *zip, payloads_t *p, int constants,
+                                 const char *config_member) {
   json_t *root = json_pack("{s:{}}", "config");
   aot_status_t status = root ? AOT_OK : AOT_E_EXHAUSTED;
   p->config = json_object_get(root, "config");
@@ -109,9 +111,9 @@ static json_t *program_json(p2_writer_t *w) {
   if (p2_symbols_name(w) != AOT_OK || p2_regions_write(w) != AOT_OK) return NULL;
   json_t *module = p2_module_json(w);
   if (!module) return NULL;
-  return json_pack("{s:o, s:{s:i}, s:o, s:{s:i, s:i}, s:[s], s:s, s:[]}", "graph_module", module, "opset_version", "aten", 10,
-                   "range_constraints", p2_ranges_json(w), "schema_version", "major", 8, "minor", 17, "verifiers", "ATEN",
-                   "torch_version", "2.11.0", "guards_code");
+  return json_pack("{s:o, s:{s:i}, s:o, s:{s:i, s:i}, s:[s], s:s, s:[]}", "graph_module", module, "opset_version",
+                   "aten", 10, "range_constraints", p2_ranges_json(w), "schema_version", "major", 8, "minor", 17,
+                   "verifiers", "ATEN", "torch_version", "2.11.0", "guards_code");
 }
 
 static aot_status_t put_members(p2_writer_t *w, p2_zip_writer_t *zip) {

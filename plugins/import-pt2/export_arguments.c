@@ -4,9 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-json_t *p2_text_json(aot_str_t s) {
-  return json_stringn(s.data ? s.data : "", (size_t)s.size); /* NULL: not UTF-8 */
-}
+json_t *p2_text_json(aot_str_t s) { return json_stringn(s.data ? s.data : "", (size_t)s.size); /* NULL: not UTF-8 */ }
 
 json_t *p2_tensor_argument(aot_str_t name) { return json_pack("{s:o}", "name", p2_text_json(name)); }
 
@@ -99,7 +97,9 @@ static json_t *value_json(p2_writer_t *w, uint32_t id) {
     case AOT_TYPE_SYMINT: return json_pack("{s:{s:o}}", "as_sym_int", "as_name", p2_text_json(name));
     case AOT_TYPE_SYMBOOL: return json_pack("{s:{s:o}}", "as_sym_bool", "as_name", p2_text_json(name));
     case AOT_TYPE_NONE: return json_pack("{s:b}", "as_none", 1);
-    default: return p2_cannot(w, "export-pt2.value", "an argument is a symbolic float or a token, which an archive cannot hold");
+    default:
+      return p2_cannot(w, "export-pt2.value",
+                       "an argument is a symbolic float or a token, which an archive cannot hold");
   }
 }
 
@@ -141,12 +141,14 @@ static json_t *device_json(p2_writer_t *w, int64_t code) {
 
 static json_t *dtype_json(p2_writer_t *w, int64_t dtype) {
   if (dtype == AOT_U32 || dtype == AOT_U64)
-    return p2_cannot(w, "export-pt2.dtype", "%s has no number in archives of schema 8.17", aot_dtype_name((int32_t)dtype));
+    return p2_cannot(w, "export-pt2.dtype", "%s has no number in archives of schema 8.17",
+                     aot_dtype_name((int32_t)dtype));
   return json_pack("{s:I}", "as_scalar_type", (json_int_t)dtype);
 }
 
 static json_t *region_json(p2_writer_t *w, uint32_t graph) {
-  return json_pack("{s:{s:o, s:O}}", "as_graph", "name", p2_text_json(w->graph_names[graph]), "graph", w->graphs[graph]);
+  return json_pack("{s:{s:o, s:O}}", "as_graph", "name", p2_text_json(w->graph_names[graph]), "graph",
+                   w->graphs[graph]);
 }
 
 static json_t *operator_json(p2_writer_t *w, uint32_t op) {
@@ -163,7 +165,8 @@ json_t *p2_argument_json(p2_writer_t *w, p2_page_t *page, const aot_schema_arg_t
     case AOT_ARG_VALUES: return values_json(w, a);
     case AOT_ARG_INT: return int_json(w, page, a->u.i);
     case AOT_ARG_INTS:
-      if (!a->n && (slot->type == AOT_STYPE_TENSOR || slot->type == AOT_STYPE_ANY)) return json_pack("{s:[]}", "as_tensors");
+      if (!a->n && (slot->type == AOT_STYPE_TENSOR || slot->type == AOT_STYPE_ANY))
+        return json_pack("{s:[]}", "as_tensors");
       return ints_json(w, page, a);
     case AOT_ARG_FLOAT: return json_pack("{s:o}", "as_float", number(a->u.f));
     case AOT_ARG_FLOATS: return floats_json(a);
@@ -176,6 +179,8 @@ json_t *p2_argument_json(p2_writer_t *w, p2_page_t *page, const aot_schema_arg_t
     case AOT_ARG_MEMORY_FORMAT: return json_pack("{s:I}", "as_memory_format", (json_int_t)a->u.i);
     case AOT_ARG_GRAPH: return region_json(w, (uint32_t)a->u.i);
     case AOT_ARG_OP: return operator_json(w, (uint32_t)a->u.i);
-    default: return p2_cannot(w, "export-pt2.argument", "an argument is of kind %d, which an archive cannot hold", (int)a->kind);
+    default:
+      return p2_cannot(w, "export-pt2.argument", "an argument is of kind %d, which an archive cannot hold",
+                       (int)a->kind);
   }
 }

@@ -1,7 +1,9 @@
-/* export_dims.c - symbolic sizes on the way out: their text (sympy's srepr), their ranges, and the nodes that compute them.
+/* export_dims.c - symbolic sizes on the way out: their text (sympy's srepr), their ranges, and the nodes that compute
+ * them.
  *
- * A program has sizes as expressions in arguments; an archive has names of nodes there: sym_size of an input, then Python's
- * operators. A node is added where an argument first needs it. Children of an expression have smaller numbers than it. */
+ * A program has sizes as expressions in arguments; an archive has names of nodes there: sym_size of an input, then
+ * Python's operators. A node is added where an argument first needs it. Children of an expression have smaller
+ * numbers than it. */
 #include "export_program.h"
 #include <aot/inline.h>
 #include <stdio.h>
@@ -91,9 +93,10 @@ static const char *function_of(int32_t op) {
   static const struct {
     int32_t op;
     const char *name;
-  } rows[] = {{AOT_EXPR_ADD, "Add"},      {AOT_EXPR_MUL, "Mul"},  {AOT_EXPR_FLOORDIV, "FloorDiv"}, {AOT_EXPR_MOD, "PythonMod"},
-              {AOT_EXPR_MAX, "Max"},      {AOT_EXPR_MIN, "Min"},  {AOT_EXPR_POW, "PowByNatural"},  {AOT_EXPR_EQ, "Equality"},
-              {AOT_EXPR_LT, "StrictLessThan"}, {AOT_EXPR_LE, "LessThan"}};
+  } rows[] = {{AOT_EXPR_ADD, "Add"},          {AOT_EXPR_MUL, "Mul"},     {AOT_EXPR_FLOORDIV, "FloorDiv"},
+              {AOT_EXPR_MOD, "PythonMod"},    {AOT_EXPR_MAX, "Max"},     {AOT_EXPR_MIN, "Min"},
+              {AOT_EXPR_POW, "PowByNatural"}, {AOT_EXPR_EQ, "Equality"}, {AOT_EXPR_LT, "StrictLessThan"},
+              {AOT_EXPR_LE, "LessThan"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (rows[i].op == op) return rows[i].name;
   return NULL;
@@ -163,7 +166,8 @@ static aot_status_t prepare_expr(p2_writer_t *w, uint32_t expr) {
 static json_t *expr_json(p2_writer_t *w, int64_t dim) {
   if (prepare_expr(w, AOT_DIM_EXPR(dim)) != AOT_OK) return NULL;
   const aot_str_t text = w->exprs[AOT_DIM_EXPR(dim)];
-  if (!text.size) return p2_cannot(w, "export-pt2.expression", "the expression of a size is longer than %u bytes", LONGEST_TEXT);
+  if (!text.size)
+    return p2_cannot(w, "export-pt2.expression", "the expression of a size is longer than %u bytes", LONGEST_TEXT);
   return json_pack("{s:{s:s%, s:{s:I}}}", "as_expr", "expr_str", text.data, (size_t)text.size, "hint", "as_int",
                    (json_int_t)w->host->graph->dim_hint(w->prog, dim));
 }
@@ -204,7 +208,8 @@ static json_t *sym_argument(const p2_page_t *page, int64_t dim) {
 }
 
 /* A node whose one result is the size. */
-static aot_status_t size_node(p2_writer_t *w, p2_page_t *page, const char *target, const char *wish, json_t *inputs, int64_t dim) {
+static aot_status_t size_node(p2_writer_t *w, p2_page_t *page, const char *target, const char *wish, json_t *inputs,
+                              int64_t dim) {
   aot_str_t name;
   json_t *value = p2_dim_json(w, dim);
   if (!value || p2_identifier(w, page, p2_str(wish), "size", &name) != AOT_OK) {
@@ -232,7 +237,8 @@ static aot_status_t symbol_node(p2_writer_t *w, p2_page_t *page, int64_t dim) {
       return size_node(w, page, "torch.ops.aten.sym_size.int", "sym_size_int", inputs, dim);
     }
   }
-  p2_cannot(w, "export-pt2.symbol", "a size is needed here that no input of its graph shows, so that no node can compute it");
+  p2_cannot(w, "export-pt2.symbol",
+            "a size is needed here that no input of its graph shows, so that no node can compute it");
   return AOT_E_INVALID;
 }
 
@@ -250,7 +256,8 @@ static aot_status_t operation_node(p2_writer_t *w, p2_page_t *page, const aot_ex
                                p2_named_json(p2_str("b"), sym_argument(page, x->b), 0));
     return size_node(w, page, rows[i].target, rows[i].name, inputs, dim);
   }
-  p2_cannot(w, "export-pt2.symbol", "an argument is a size that is compared or chosen, which an archive cannot compute in a node");
+  p2_cannot(w, "export-pt2.symbol",
+            "an argument is a size that is compared or chosen, which an archive cannot compute in a node");
   return AOT_E_INVALID;
 }
 

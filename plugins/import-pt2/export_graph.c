@@ -1,4 +1,5 @@
-/* export_graph.c - a graph of the program as the record Graph: nodes in order, the types of all values, regions inside out. */
+/* export_graph.c - a graph of the program as the record Graph: nodes in order, the types of all values, regions
+ * inside out. */
 #include "export_program.h"
 #include <aot/inline.h>
 #include <stdarg.h>
@@ -16,8 +17,7 @@ json_t *p2_cannot(p2_writer_t *w, const char *code, const char *format, ...) {
   va_end(list);
   if (w->node.id != AOT_NO_ID && w->host->graph->node_info(w->prog, w->node, &info) == AOT_OK) {
     const aot_op_desc_t *d = w->host->graph->op_desc(w->prog, info.op);
-    const aot_str_t name =
-        info.n_results ? w->host->graph->value_name(w->prog, info.first_result) : p2_str("");
+    const aot_str_t name = info.n_results ? w->host->graph->value_name(w->prog, info.first_result) : p2_str("");
     snprintf(label, sizeof label, " (%.*s%s%.*s)", P2_SHOW(d->name), name.size ? ", node " : "", P2_SHOW(name));
   }
   p2_fail(w->env, code, "%s%s", text, label);
@@ -47,10 +47,10 @@ json_t *p2_tensor_meta(p2_writer_t *w, const aot_type_t *t) {
     return p2_cannot(w, "export-pt2.dtype", "%s has no number in archives of schema 8.17", aot_dtype_name(t->dtype));
   if (!device) return p2_cannot(w, "export-pt2.device", "device %d has no name", (int)t->device);
   json_t *index = t->device_index ? json_integer(t->device_index - 1) : json_null();
-  return json_pack("{s:i, s:o, s:b, s:{s:s, s:o}, s:o, s:o, s:i}", "dtype", (int)t->dtype, "sizes", dims_json(w, t->sizes, t->rank),
-                   "requires_grad", (t->flags & AOT_TYPE_REQUIRES_GRAD) != 0, "device", "type", device, "index", index,
-                   "strides", dims_json(w, t->strides, t->rank), "storage_offset", p2_dim_json(w, t->offset), "layout",
-                   (int)AOT_LAYOUT_STRIDED);
+  return json_pack("{s:i, s:o, s:b, s:{s:s, s:o}, s:o, s:o, s:i}", "dtype", (int)t->dtype, "sizes",
+                   dims_json(w, t->sizes, t->rank), "requires_grad", (t->flags & AOT_TYPE_REQUIRES_GRAD) != 0, "device",
+                   "type", device, "index", index, "strides", dims_json(w, t->strides, t->rank), "storage_offset",
+                   p2_dim_json(w, t->offset), "layout", (int)AOT_LAYOUT_STRIDED);
 }
 
 /* The value's entry in the tables of its graph, and what it is as a result: an Argument. */
@@ -62,7 +62,8 @@ static json_t *result_json(p2_writer_t *w, p2_page_t *page, aot_value_t v) {
   if (t.kind == AOT_TYPE_NONE) return json_pack("{s:b}", "as_none", 1);
   if (t.kind == AOT_TYPE_TENSOR) {
     t.flags &= ~AOT_TYPE_REQUIRES_GRAD; /* archives say it of parameters and inputs alone */
-    if (json_object_setn_new(page->tensor_values, name.data, (size_t)name.size, p2_tensor_meta(w, &t)) != 0) return NULL;
+    if (json_object_setn_new(page->tensor_values, name.data, (size_t)name.size, p2_tensor_meta(w, &t)) != 0)
+      return NULL;
     return p2_as_tensor(name);
   }
   if (t.kind == AOT_TYPE_SYMINT) {
@@ -80,14 +81,15 @@ static json_t *result_json(p2_writer_t *w, p2_page_t *page, aot_value_t v) {
 
 /* ---- nodes ---- */
 
-aot_status_t p2_add_node(p2_page_t *page, const char *target, json_t *inputs, json_t *outputs, json_t *metadata, json_t *hop,
-                         aot_str_t name) {
-  json_t *node = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "target", target, "inputs", inputs, "outputs", outputs, "metadata",
-                           metadata, "is_hop_single_tensor_return", hop, "name", p2_text_json(name));
+aot_status_t p2_add_node(p2_page_t *page, const char *target, json_t *inputs, json_t *outputs, json_t *metadata,
+                         json_t *hop, aot_str_t name) {
+  json_t *node = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "target", target, "inputs", inputs, "outputs", outputs,
+                           "metadata", metadata, "is_hop_single_tensor_return", hop, "name", p2_text_json(name));
   return json_array_append_new(page->nodes, node) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
 }
 
-/* Where the user's model has the node: innermost module and source line, as our importer and PyTorch's tools read them. */
+/* Where the user's model has the node: innermost module and source line, as our importer and PyTorch's tools read
+ * them. */
 static json_t *metadata_json(p2_writer_t *w, aot_origin_t origin) {
   static const char module[] = "torch.nn.modules.module.Module";
   json_t *metadata = json_object();
@@ -101,16 +103,19 @@ static json_t *metadata_json(p2_writer_t *w, aot_origin_t origin) {
     json_object_set_new(metadata, "stack_trace", json_string(text));
   }
   if (o.module_path.size) {
-    snprintf(text, sizeof text, "L__self__,,%s;L__self__.%.*s,%.*s,%s", module, P2_SHOW(o.module_path), P2_SHOW(o.module_path), module);
+    snprintf(text, sizeof text, "L__self__,,%s;L__self__.%.*s,%.*s,%s", module, P2_SHOW(o.module_path),
+             P2_SHOW(o.module_path), module);
     json_object_set_new(metadata, "nn_module_stack", json_string(text));
   }
   return metadata;
 }
 
-/* A number where the schema has a tensor. PyTorch takes it as it is in arithmetic alone (should_allow_numbers_as_tensors in
- * torch/csrc/utils/python_arg_parser.cpp); everywhere else it has to be a 0-dim tensor. */
+/* A number where the schema has a tensor. PyTorch takes it as it is in arithmetic alone
+ * (should_allow_numbers_as_tensors in torch/csrc/utils/python_arg_parser.cpp); everywhere else it has to be a 0-dim
+ * tensor. */
 static int is_bare_number(const aot_op_desc_t *d, const aot_schema_arg_t *slot, const aot_arg_t *a) {
-  static const char *const takes_numbers[] = {"aten.add.Tensor", "aten.sub.Tensor", "aten.mul.Tensor", "aten.div.Tensor"};
+  static const char *const takes_numbers[] = {"aten.add.Tensor", "aten.sub.Tensor", "aten.mul.Tensor",
+                                              "aten.div.Tensor"};
   if (slot->type != AOT_STYPE_TENSOR || slot->flags & AOT_SARG_LIST) return 0;
   if (a->kind != AOT_ARG_INT && a->kind != AOT_ARG_FLOAT && a->kind != AOT_ARG_BOOL) return 0;
   for (size_t i = 0; i < sizeof takes_numbers / sizeof *takes_numbers; i++)
@@ -125,8 +130,8 @@ static int category(int32_t dtype) {
   return aot_dtype_is_float(dtype) ? 2 : 1;
 }
 
-/* A wrapped number gives way to every tensor of its category: it takes the dtype of the operand that decides, or, when it is of a
- * higher category than all of them, PyTorch's default for it. */
+/* A wrapped number gives way to every tensor of its category: it takes the dtype of the operand that decides, or, when
+ * it is of a higher category than all of them, PyTorch's default for it. */
 static void wrapped_type(p2_writer_t *w, const aot_node_info_t *n, const aot_arg_t *a, aot_type_t *out) {
   const int own = a->kind == AOT_ARG_BOOL ? 0 : a->kind == AOT_ARG_INT ? 1 : 2;
   int best = -1;
@@ -135,7 +140,8 @@ static void wrapped_type(p2_writer_t *w, const aot_node_info_t *n, const aot_arg
   out->device = AOT_DEVICE_CPU;
   for (uint32_t i = 0; i < n->n_operands; i++) {
     aot_type_t t;
-    if (n->operands[i] == AOT_NO_ID || w->host->graph->value_type(w->prog, (aot_value_t){n->operands[i]}, &t) != AOT_OK) continue;
+    if (n->operands[i] == AOT_NO_ID || w->host->graph->value_type(w->prog, (aot_value_t){n->operands[i]}, &t) != AOT_OK)
+      continue;
     if (t.kind != AOT_TYPE_TENSOR || category(t.dtype) <= best) continue;
     best = category(t.dtype);
     out->dtype = t.dtype;
@@ -159,7 +165,9 @@ static json_t *number_tensor(p2_writer_t *w, p2_page_t *page, const aot_node_inf
                              p2_named_json(p2_str("device"), p2_argument_json(w, page, &scalar, &device), 1));
   if (json_object_setn_new(page->tensor_values, name.data, (size_t)name.size, p2_tensor_meta(w, &t)) != 0) return NULL;
   json_t *outputs = json_pack("[o]", p2_as_tensor(name));
-  if (p2_add_node(page, "torch.ops.aten.scalar_tensor.default", inputs, outputs, json_object(), json_null(), name) != AOT_OK) return NULL;
+  if (p2_add_node(page, "torch.ops.aten.scalar_tensor.default", inputs, outputs, json_object(), json_null(), name) !=
+      AOT_OK)
+    return NULL;
   return p2_as_tensor(name);
 }
 
@@ -217,12 +225,14 @@ static aot_status_t put_tangent(p2_writer_t *w, p2_page_t *page) {
   if (w->tangent.id == AOT_NO_ID) return AOT_OK;
   AOT_TRY(p2_identifier(w, page, p2_str("full_like"), "tangent", &w->value_names[w->tangent.id]));
   const aot_str_t name = w->value_names[w->tangent.id];
-  json_t *inputs = json_pack("[o, o, o, o]", p2_named_json(p2_str("self"), p2_as_tensor(w->value_names[w->loss.id]), 0),
-                             p2_named_json(p2_str("fill_value"), json_pack("{s:i}", "as_int", 1), 0),
-                             p2_named_json(p2_str("pin_memory"), json_pack("{s:b}", "as_bool", 0), 1),
-                             p2_named_json(p2_str("memory_format"), json_pack("{s:i}", "as_memory_format", AOT_MEMORY_PRESERVE), 1));
+  json_t *inputs =
+      json_pack("[o, o, o, o]", p2_named_json(p2_str("self"), p2_as_tensor(w->value_names[w->loss.id]), 0),
+                p2_named_json(p2_str("fill_value"), json_pack("{s:i}", "as_int", 1), 0),
+                p2_named_json(p2_str("pin_memory"), json_pack("{s:b}", "as_bool", 0), 1),
+                p2_named_json(p2_str("memory_format"), json_pack("{s:i}", "as_memory_format", AOT_MEMORY_PRESERVE), 1));
   json_t *result = result_json(w, page, w->tangent);
-  return p2_add_node(page, "torch.ops.aten.full_like.default", inputs, json_pack("[o]", result), json_object(), json_null(), name);
+  return p2_add_node(page, "torch.ops.aten.full_like.default", inputs, json_pack("[o]", result), json_object(),
+                     json_null(), name);
 }
 
 /* "aten.add.Tensor" -> "add" */
@@ -237,8 +247,10 @@ static aot_str_t short_name_of(aot_str_t op) {
   return rest;
 }
 
-/* A node of one result is called like it; one of several, and one with regions, whose result is a tuple, like its operator. */
-static aot_status_t name_results(p2_writer_t *w, p2_page_t *page, const aot_node_info_t *n, const aot_op_desc_t *d, aot_str_t *out) {
+/* A node of one result is called like it; one of several, and one with regions, whose result is a tuple, like its
+ * operator. */
+static aot_status_t name_results(p2_writer_t *w, p2_page_t *page, const aot_node_info_t *n, const aot_op_desc_t *d,
+                                 aot_str_t *out) {
   const aot_str_t short_name = short_name_of(d->name);
   const int single = n->n_results == 1 && !(d->flags & AOT_OP_REGION);
   for (uint32_t i = 0; i < n->n_results; i++)
@@ -261,8 +273,8 @@ static aot_status_t put_detached(p2_writer_t *w, p2_page_t *page, const aot_node
     if (t.kind != AOT_TYPE_TENSOR || !aot_dtype_is_float(t.dtype)) continue;
     AOT_TRY(p2_identifier(w, page, p2_str("detach"), "detach", &w->value_names[v.id]));
     json_t *inputs = json_pack("[o]", p2_named_json(p2_str("self"), p2_as_tensor(of), 0));
-    AOT_TRY(p2_add_node(page, "torch.ops.aten.detach.default", inputs, json_pack("[o]", result_json(w, page, v)), json_object(),
-                        json_null(), w->value_names[v.id]));
+    AOT_TRY(p2_add_node(page, "torch.ops.aten.detach.default", inputs, json_pack("[o]", result_json(w, page, v)),
+                        json_object(), json_null(), w->value_names[v.id]));
   }
   return AOT_OK;
 }
@@ -299,8 +311,8 @@ static aot_status_t put_node(p2_writer_t *w, p2_page_t *page, aot_node_t node) {
 /* ---- a graph ---- */
 
 json_t *p2_graph_json(p2_writer_t *w, aot_graph_t g, p2_page_t *page, json_t *inputs) {
-  json_t *graph = json_pack("{s:o, s:[], s:[], s:{}, s:{}, s:{}, s:b, s:{}, s:{}}", "inputs", inputs, "outputs", "nodes",
-                            "tensor_values", "sym_int_values", "sym_bool_values", "is_single_tensor_return", 0,
+  json_t *graph = json_pack("{s:o, s:[], s:[], s:{}, s:{}, s:{}, s:b, s:{}, s:{}}", "inputs", inputs, "outputs",
+                            "nodes", "tensor_values", "sym_int_values", "sym_bool_values", "is_single_tensor_return", 0,
                             "custom_obj_values", "sym_float_values");
   if (!graph) return NULL;
   page->graph = g;
@@ -311,7 +323,8 @@ json_t *p2_graph_json(p2_writer_t *w, aot_graph_t g, p2_page_t *page, json_t *in
   aot_status_t status = AOT_OK;
   if (w->loss.id != AOT_NO_ID && w->host->graph->value_def(w->prog, w->loss).id == AOT_NO_ID && g.id == w->top.id)
     status = put_tangent(w, page);
-  for (aot_node_t n = w->host->graph->first(w->prog, g); status == AOT_OK && n.id != AOT_NO_ID; n = w->host->graph->next(w->prog, n))
+  for (aot_node_t n = w->host->graph->first(w->prog, g); status == AOT_OK && n.id != AOT_NO_ID;
+       n = w->host->graph->next(w->prog, n))
     status = put_node(w, page, n);
   w->node = aot_no_node();
   if (status == AOT_OK) return graph;
@@ -333,7 +346,8 @@ static aot_status_t region_json(p2_writer_t *w, aot_graph_t g) {
   for (uint32_t i = 0; status == AOT_OK && i < api->n_inputs(w->prog, g); i++) {
     const aot_port_t port = api->inputs(w->prog, g)[i];
     status = p2_name_value(w, &page, port.value, port.name.size ? port.name : p2_str("arg"));
-    if (status == AOT_OK && json_array_append_new(inputs, result_json(w, &page, port.value)) != 0) status = AOT_E_INVALID;
+    if (status == AOT_OK && json_array_append_new(inputs, result_json(w, &page, port.value)) != 0)
+      status = AOT_E_INVALID;
   }
   json_t *graph = status == AOT_OK ? p2_graph_json(w, g, &page, json_incref(inputs)) : NULL;
   for (uint32_t i = 0; graph && i < api->n_outputs(w->prog, g); i++) {
@@ -383,7 +397,8 @@ static aot_status_t name_region(p2_writer_t *w, aot_graph_t g) {
   AOT_TRY(w->host->graph->graph_info(w->prog, g, &kind, &name));
   memset(&names, 0, sizeof names);
   AOT_TRY(p2_identifier(w, &names, name, "region", &w->graph_names[g.id]));
-  for (uint32_t number = 0; p2_names_add(w->env, &w->graph_name_index, w->graph_names[g.id], g.id, NULL) == AOT_E_EXISTS; number++) {
+  for (uint32_t number = 0;
+       p2_names_add(w->env, &w->graph_name_index, w->graph_names[g.id], g.id, NULL) == AOT_E_EXISTS; number++) {
     char tail[16];
     snprintf(tail, sizeof tail, "_r%u", (unsigned)number);
     AOT_TRY(p2_join(w->env, name, p2_str(""), tail, &w->graph_names[g.id]));

@@ -1,6 +1,7 @@
 /* export_names.c - names of an archive's values: identifiers of Python, each once in its graph.
  *
- * A value keeps the name it has where that is possible, so that an archive which goes through the host looks like itself. */
+ * A value keeps the name it has where that is possible, so that an archive which goes through the host looks like
+ * itself. */
 #include "export_program.h"
 #include <aot/inline.h>
 #include <stdio.h>
@@ -8,10 +9,10 @@
 
 /* Words that the code which torch.fx generates for a graph cannot have as names. */
 static const char *const reserved[] = {
-    "False", "None",   "True",     "and",    "as",   "assert", "async", "await", "break",    "class",     "continue",
-    "def",   "del",    "device",   "elif",   "else", "except", "finally", "for", "from",     "fx_pytree", "global",
-    "if",    "import", "in",       "inf",    "is",   "lambda", "nan",   "nonlocal", "not",   "or",        "pass",
-    "pytree", "raise", "return",   "self",   "torch", "try",   "while", "with",  "yield"};
+    "False",  "None",   "True",   "and",  "as",    "assert", "async",   "await",    "break", "class",     "continue",
+    "def",    "del",    "device", "elif", "else",  "except", "finally", "for",      "from",  "fx_pytree", "global",
+    "if",     "import", "in",     "inf",  "is",    "lambda", "nan",     "nonlocal", "not",   "or",        "pass",
+    "pytree", "raise",  "return", "self", "torch", "try",    "while",   "with",     "yield"};
 
 static int is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 static int is_word(char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
@@ -38,8 +39,8 @@ static aot_status_t cleaned(p2_env_t *e, const char *prefix, aot_str_t wish, int
   return AOT_OK;
 }
 
-/* A free name: the wish itself, else the wish with the next number. Each taken name remembers its next number, so that n values of
- * one name cost O(n). */
+/* A free name: the wish itself, else the wish with the next number. Each taken name remembers its next number, so that
+ * n values of one name cost O(n). */
 static aot_status_t take(p2_writer_t *w, p2_page_t *page, aot_str_t wish, aot_str_t *out) {
   uint32_t row = 0;
   AOT_TRY(p2_grow(w->env, (void **)&page->next, page->n_next, &page->next_capacity, sizeof *page->next));

@@ -1,7 +1,8 @@
 /* export_program.h - a program becomes an archive of torch.export: what the export_*.c files share.
  *
- * The records are those of torch/_export/serde/schema.py, version 8.17 (PyTorch 2.11), built as JSON with jansson. Functions that
- * answer json_t give a new reference, or NULL: the failure is in the environment then, or memory is gone. */
+ * The records are those of torch/_export/serde/schema.py, version 8.17 (PyTorch 2.11), built as JSON with jansson.
+ * Functions that answer json_t give a new reference, or NULL: the failure is in the environment then, or memory is
+ * gone. */
 #ifndef P2_EXPORT_PROGRAM_H
 #define P2_EXPORT_PROGRAM_H
 
@@ -13,8 +14,8 @@
 /* One leaf as inputs of the archive: a tied parameter is one input a name, of which the first is read. */
 typedef struct p2_leaf_out {
   aot_leaf_info_t info;
-  aot_value_t value;      /* of its port; none: no node reads it */
-  const aot_str_t *fqns;  /* n_names, names in the module; placeholders below */
+  aot_value_t value;     /* of its port; none: no node reads it */
+  const aot_str_t *fqns; /* n_names, names in the module; placeholders below */
   const aot_str_t *placeholders;
   uint32_t n_names;
 } p2_leaf_out_t;
@@ -22,11 +23,11 @@ typedef struct p2_leaf_out {
 /* The graph that is being written. */
 typedef struct p2_page {
   aot_graph_t graph;
-  p2_names_t names;     /* taken identifiers */
-  uint32_t *next;       /* by number in names: the suffix to try next */
+  p2_names_t names; /* taken identifiers */
+  uint32_t *next;   /* by number in names: the suffix to try next */
   uint32_t n_next, next_capacity;
   json_t *nodes, *tensor_values, *sym_ints, *sym_bools; /* borrowed */
-  p2_names_t dims;      /* bytes of a dimension -> row of dim_names: sizes that have a node */
+  p2_names_t dims; /* bytes of a dimension -> row of dim_names: sizes that have a node */
   aot_str_t *dim_names;
   uint32_t n_dims, dim_capacity;
 } p2_page_t;
@@ -36,7 +37,7 @@ typedef struct p2_writer {
   const aot_host_t *host;
   aot_prog_t *prog;
   aot_graph_t top;
-  aot_node_t node; /* being written, for messages */
+  aot_node_t node;       /* being written, for messages */
   p2_leaf_out_t *leaves; /* parameters, buffers, constants, then user inputs */
   uint32_t n_leaves;
   aot_str_t *value_names; /* by value id; empty: not written yet */
@@ -45,8 +46,8 @@ typedef struct p2_writer {
   p2_names_t graph_name_index;
   aot_str_t *exprs; /* by expression: its text */
   uint32_t n_exprs, expr_capacity;
-  aot_str_t *symbols; /* by number */
-  aot_value_t loss;   /* of a joint graph */
+  aot_str_t *symbols;  /* by number */
+  aot_value_t loss;    /* of a joint graph */
   aot_value_t tangent; /* of the loss: written as full_like(loss, 1) */
 } p2_writer_t;
 
@@ -78,9 +79,10 @@ json_t *p2_as_tensor(aot_str_t name);
 /* export_graph.c */
 const char *p2_device_name(int32_t device); /* as archives have it; NULL: there is no such device */
 json_t *p2_tensor_meta(p2_writer_t *w, const aot_type_t *t);
-json_t *p2_graph_json(p2_writer_t *w, aot_graph_t g, p2_page_t *page, json_t *inputs); /* Graph without its outputs; takes inputs */
-aot_status_t p2_add_node(p2_page_t *page, const char *target, json_t *inputs, json_t *outputs, json_t *metadata, json_t *hop,
-                         aot_str_t name);
+/* Graph without its outputs; takes inputs */
+json_t *p2_graph_json(p2_writer_t *w, aot_graph_t g, p2_page_t *page, json_t *inputs);
+aot_status_t p2_add_node(p2_page_t *page, const char *target, json_t *inputs, json_t *outputs, json_t *metadata,
+                         json_t *hop, aot_str_t name);
 aot_status_t p2_regions_write(p2_writer_t *w); /* every region that the top graph reaches, owned ones first */
 
 /* export_signature.c: leaves, GraphSignature, the top graph. */

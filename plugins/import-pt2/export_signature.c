@@ -1,7 +1,9 @@
-/* export_signature.c - inputs and outputs of the archive: leaves become placeholders and input specs, ports become output specs.
+/* export_signature.c - inputs and outputs of the archive: leaves become placeholders and input specs, ports become
+ * output specs.
  *
- * Order as PyTorch writes and reads it: parameters, buffers, constants, user inputs; new values of buffers and inputs, user outputs,
- * gradients. Names of outputs are keys of tables there, so a value that is a new value or a gradient twice gets an alias. */
+ * Order as PyTorch writes and reads it: parameters, buffers, constants, user inputs; new values of buffers and inputs,
+ * user outputs, gradients. Names of outputs are keys of tables there, so a value that is a new value or a gradient
+ * twice gets an alias. */
 #include "export_program.h"
 #include <aot/inline.h>
 #include <stdio.h>
@@ -40,7 +42,8 @@ static aot_status_t fqn_of(p2_writer_t *w, p2_names_t *taken, aot_str_t name, co
   return status;
 }
 
-static aot_status_t name_leaf(p2_writer_t *w, p2_page_t *page, p2_names_t *taken, const kind_row_t *kind, p2_leaf_out_t *l) {
+static aot_status_t name_leaf(p2_writer_t *w, p2_page_t *page, p2_names_t *taken, const kind_row_t *kind,
+                              p2_leaf_out_t *l) {
   const uint32_t n = kind->role == AOT_ROLE_USER_INPUT || !l->info.n_names ? 1 : l->info.n_names;
   aot_str_t *fqns, *placeholders;
   AOT_TRY(P2_NEW(w->env, P2_SCRATCH, n, &fqns));
@@ -49,7 +52,8 @@ static aot_status_t name_leaf(p2_writer_t *w, p2_page_t *page, p2_names_t *taken
     const aot_str_t name = i < l->info.n_names ? l->info.names[i] : p2_str("");
     AOT_TRY(fqn_of(w, taken, name, kind, &fqns[i]));
     const int has_own = i == 0 && l->value.id != AOT_NO_ID && w->host->graph->value_name(w->prog, l->value).size;
-    if (has_own) AOT_TRY(p2_identifier(w, page, w->host->graph->value_name(w->prog, l->value), kind->otherwise, &placeholders[i]));
+    if (has_own)
+      AOT_TRY(p2_identifier(w, page, w->host->graph->value_name(w->prog, l->value), kind->otherwise, &placeholders[i]));
     else if (*kind->prefix) AOT_TRY(p2_placeholder(w, page, kind->prefix, fqns[i], &placeholders[i]));
     else AOT_TRY(p2_identifier(w, page, fqns[i], kind->otherwise, &placeholders[i]));
   }
@@ -94,14 +98,16 @@ aot_status_t p2_leaves_collect(p2_writer_t *w, p2_page_t *page) {
 /* ---- inputs ---- */
 
 static json_t *input_spec(const p2_leaf_out_t *l, uint32_t i) {
-  json_t *arg = l->info.role == AOT_ROLE_USER_INPUT ? p2_as_tensor(l->placeholders[i]) : p2_tensor_argument(l->placeholders[i]);
+  json_t *arg =
+      l->info.role == AOT_ROLE_USER_INPUT ? p2_as_tensor(l->placeholders[i]) : p2_tensor_argument(l->placeholders[i]);
   json_t *fqn = p2_text_json(l->fqns[i]);
   switch (l->info.role) {
     case AOT_ROLE_PARAMETER: return json_pack("{s:{s:o, s:o}}", "parameter", "arg", arg, "parameter_name", fqn);
     case AOT_ROLE_BUFFER:
       return json_pack("{s:{s:o, s:o, s:b}}", "buffer", "arg", arg, "buffer_name", fqn, "persistent",
                        (l->info.flags & AOT_LEAF_PERSISTENT) != 0);
-    case AOT_ROLE_CONSTANT: return json_pack("{s:{s:o, s:o}}", "tensor_constant", "arg", arg, "tensor_constant_name", fqn);
+    case AOT_ROLE_CONSTANT:
+      return json_pack("{s:{s:o, s:o}}", "tensor_constant", "arg", arg, "tensor_constant_name", fqn);
     default: json_decref(fqn); return json_pack("{s:{s:o}}", "user_input", "arg", arg);
   }
 }
@@ -138,7 +144,8 @@ static json_t *any_argument(p2_writer_t *w, aot_value_t v) {
   memset(&t, 0, sizeof t);
   if (v.id == AOT_NO_ID || w->host->graph->value_type(w->prog, v, &t) != AOT_OK || t.kind == AOT_TYPE_NONE)
     return json_pack("{s:b}", "as_none", 1);
-  if (t.kind == AOT_TYPE_SYMINT) return json_pack("{s:{s:o}}", "as_sym_int", "as_name", p2_text_json(w->value_names[v.id]));
+  if (t.kind == AOT_TYPE_SYMINT)
+    return json_pack("{s:{s:o}}", "as_sym_int", "as_name", p2_text_json(w->value_names[v.id]));
   return p2_as_tensor(w->value_names[v.id]);
 }
 
@@ -154,10 +161,11 @@ static aot_status_t key_name(outputs_t *o, p2_names_t *keys, aot_value_t v, aot_
   t.flags = 0;
   const aot_str_t of = *out;
   AOT_TRY(p2_identifier(w, o->page, p2_str("alias"), "alias", out));
-  if (json_object_setn_new(o->page->tensor_values, out->data, (size_t)out->size, p2_tensor_meta(w, &t)) != 0) return AOT_E_INVALID;
+  if (json_object_setn_new(o->page->tensor_values, out->data, (size_t)out->size, p2_tensor_meta(w, &t)) != 0)
+    return AOT_E_INVALID;
   json_t *inputs = json_pack("[o]", p2_named_json(p2_str("self"), p2_as_tensor(of), 0));
-  AOT_TRY(p2_add_node(o->page, "torch.ops.aten.alias.default", inputs, json_pack("[o]", p2_as_tensor(*out)), json_object(),
-                      json_null(), *out));
+  AOT_TRY(p2_add_node(o->page, "torch.ops.aten.alias.default", inputs, json_pack("[o]", p2_as_tensor(*out)),
+                      json_object(), json_null(), *out));
   return p2_names_add(w->env, keys, *out, v.id, NULL);
 }
 
@@ -177,8 +185,8 @@ static aot_status_t put_of_leaf(outputs_t *o, const aot_port_t *port) {
   if (is_update && l->info.role == AOT_ROLE_BUFFER) kind = "buffer_mutation", key = "buffer_name";
   if (is_user) kind = is_update ? "user_input_mutation" : "gradient_to_user_input", key = "user_input_name";
   if (l->info.role == AOT_ROLE_CONSTANT || (!is_update && l->info.role == AOT_ROLE_BUFFER)) {
-    p2_cannot(o->w, "export-pt2.signature", "'%.*s' is %s, which an archive's signature has no word for", P2_SHOW(l->fqns[0]),
-              is_update ? "a constant with a new value" : "a buffer or constant with a gradient");
+    p2_cannot(o->w, "export-pt2.signature", "'%.*s' is %s, which an archive's signature has no word for",
+              P2_SHOW(l->fqns[0]), is_update ? "a constant with a new value" : "a buffer or constant with a gradient");
     return AOT_E_INVALID;
   }
   AOT_TRY(key_name(o, is_update ? &o->updates : &o->gradients, port->value, &name));
@@ -188,7 +196,8 @@ static aot_status_t put_of_leaf(outputs_t *o, const aot_port_t *port) {
 }
 
 static aot_status_t put_user(outputs_t *o, const aot_port_t *port) {
-  if (!port) return put(o, json_pack("{s:b}", "as_none", 1), json_pack("{s:{s:{s:b}}}", "user_output", "arg", "as_none", 1));
+  if (!port)
+    return put(o, json_pack("{s:b}", "as_none", 1), json_pack("{s:{s:{s:b}}}", "user_output", "arg", "as_none", 1));
   if (port->role == AOT_ROLE_LOSS)
     return put(o, any_argument(o->w, port->value),
                json_pack("{s:{s:o}}", "loss_output", "arg", p2_tensor_argument(o->w->value_names[port->value.id])));
@@ -205,7 +214,8 @@ static aot_status_t put_outputs(outputs_t *o) {
     if (ports[i].role == AOT_ROLE_UPDATE) AOT_TRY(put_of_leaf(o, &ports[i]));
     if (ports[i].role != AOT_ROLE_USER_OUTPUT && ports[i].role != AOT_ROLE_LOSS) continue;
     if (ports[i].index >= n) {
-      p2_cannot(o->w, "export-pt2.signature", "user output %u has %u outputs before it", (unsigned)ports[i].index, (unsigned)n);
+      p2_cannot(o->w, "export-pt2.signature", "user output %u has %u outputs before it", (unsigned)ports[i].index,
+                (unsigned)n);
       return AOT_E_INVALID;
     }
     user[ports[i].index] = &ports[i];
@@ -261,19 +271,22 @@ static json_t *call_signature(const p2_writer_t *w, uint32_t n_outputs) {
     n++;
   }
   json_t *keywords = json_pack("{s:s, s:s, s:[]}", "type", "builtins.dict", "context", "[]", "children_spec");
-  json_t *in = json_pack("{s:s, s:s, s:[o, o]}", "type", "builtins.tuple", "context", "null", "children_spec", tuple_spec(n), keywords);
+  json_t *in = json_pack("{s:s, s:s, s:[o, o]}", "type", "builtins.tuple", "context", "null", "children_spec",
+                         tuple_spec(n), keywords);
   json_t *out = n_outputs == 1 ? leaf_spec() : tuple_spec(n_outputs);
-  return json_pack("[{s:s, s:{s:[], s:[], s:o, s:o, s:o}}]", "fqn", "", "signature", "inputs", "outputs", "in_spec", spec_text(in),
-                   "out_spec", spec_text(out), "forward_arg_names", names);
+  return json_pack("[{s:s, s:{s:[], s:[], s:o, s:o, s:o}}]", "fqn", "", "signature", "inputs", "outputs", "in_spec",
+                   spec_text(in), "out_spec", spec_text(out), "forward_arg_names", names);
 }
 
 /* ---- the module ---- */
 
 static json_t *top_graph(p2_writer_t *w, p2_page_t *page, json_t *input_specs, outputs_t *o) {
   json_t *inputs = json_array(), *metas = json_object();
-  json_t *graph = put_inputs(w, inputs, input_specs, metas) == 0 ? p2_graph_json(w, w->top, page, json_incref(inputs)) : NULL;
+  json_t *graph =
+      put_inputs(w, inputs, input_specs, metas) == 0 ? p2_graph_json(w, w->top, page, json_incref(inputs)) : NULL;
   o->list = graph ? json_object_get(graph, "outputs") : NULL;
-  if (graph && (json_object_update_missing(page->tensor_values, metas) != 0 || index_leaves(o) != AOT_OK || put_outputs(o) != AOT_OK)) {
+  if (graph && (json_object_update_missing(page->tensor_values, metas) != 0 || index_leaves(o) != AOT_OK ||
+                put_outputs(o) != AOT_OK)) {
     json_decref(graph);
     graph = NULL;
   }
@@ -294,6 +307,7 @@ json_t *p2_module_json(p2_writer_t *w) {
     json_decref(output_specs);
     return NULL;
   }
-  return json_pack("{s:o, s:{s:o, s:o}, s:o, s:{}, s:{}}", "graph", graph, "signature", "input_specs", input_specs, "output_specs",
-                   output_specs, "module_call_graph", call_signature(w, o.n_user), "metadata", "treespec_namedtuple_fields");
+  return json_pack("{s:o, s:{s:o, s:o}, s:o, s:{}, s:{}}", "graph", graph, "signature", "input_specs", input_specs,
+                   "output_specs", output_specs, "module_call_graph", call_signature(w, o.n_user), "metadata",
+                   "treespec_namedtuple_fields");
 }

@@ -2,9 +2,10 @@
 #include "exported_fields.h"
 #include <string.h>
 
-static aot_status_t new_list(p2_decoder_t *d, const p2_at_t *at, json_t *j, uint64_t size, void **out, uint32_t *out_n) {
+static aot_status_t new_list(p2_decoder_t *d, const p2_at_t *at, json_t *j, uint64_t size, void **out,
+                             uint32_t *out_n) {
   AOT_TRY(p2_want_array(d, at, j, out_n));
-  return p2_alloc(d->e, P2_SCRATCH, (uint32_t)_Alignof(max_align_t), *out_n, size, out);
+  return p2_alloc(d->e, P2_SCRATCH, (uint32_t) _Alignof(max_align_t), *out_n, size, out);
 }
 
 static aot_status_t named(p2_decoder_t *d, const p2_at_t *at, json_t *j, p2_argument_t *out) {
@@ -39,10 +40,8 @@ static aot_status_t scalar_sym(p2_decoder_t *d, const p2_at_t *at, json_t *j, in
     return AOT_OK;
   }
   out->kind = named_kind == P2_ARG_SYM_INT ? P2_ARG_INT : named_kind == P2_ARG_SYM_BOOL ? P2_ARG_BOOL : P2_ARG_FLOAT;
-  if (out->kind == P2_ARG_FLOAT)
-    out->u.f = number;
-  else
-    out->u.i = sym.value;
+  if (out->kind == P2_ARG_FLOAT) out->u.f = number;
+  else out->u.i = sym.value;
   return AOT_OK;
 }
 

@@ -76,8 +76,11 @@ aot_status_t p2_want_bool(p2_decoder_t *d, const p2_at_t *at, json_t *j, int64_t
 }
 
 aot_status_t p2_want_float(p2_decoder_t *d, const p2_at_t *at, json_t *j, double *out) {
+  /* clang-format off */
   static const struct { const char *text; double value; } words[] = {
-      {"Infinity", INFINITY}, {"-Infinity", -INFINITY}, {"NaN", NAN}, {"inf", INFINITY}, {"-inf", -INFINITY}, {"N", NAN}};
+      {"Infinity", INFINITY}, {"-Infinity", -INFINITY}, {"NaN", NAN}, {"inf", INFINITY}, {"-inf", -INFINITY}, {"N",
+          NAN}};
+  /* clang-format on */
   size_t i;
   if (json_is_number(j)) {
     *out = json_number_value(j);

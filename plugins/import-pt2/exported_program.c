@@ -1,7 +1,7 @@
 /* exported_program.c - graphs, signature and payload configs. See exported_program.h.
  *
- * Nested graphs are met while a graph's arguments are read and wait in a list; the loop in p2_decode_program takes them in
- * turn, so nothing recurses. Linear in the JSON. */
+ * Nested graphs are met while a graph's arguments are read and wait in a list; the loop in p2_decode_program takes them
+ * in turn, so nothing recurses. Linear in the JSON. */
 #include "exported_fields.h"
 #include <string.h>
 
@@ -9,8 +9,8 @@
 
 /* ---- graphs ---- */
 
-static aot_status_t arguments(p2_decoder_t *d, const p2_at_t *up, json_t *object, const char *key, const p2_argument_t **out,
-                              uint32_t *out_n) {
+static aot_status_t arguments(p2_decoder_t *d, const p2_at_t *up, json_t *object, const char *key,
+                              const p2_argument_t **out, uint32_t *out_n) {
   p2_at_t at = p2_at_key(up, key);
   p2_argument_t *list;
   json_t *j = NULL;
@@ -57,8 +57,8 @@ static aot_status_t node_inputs(p2_decoder_t *d, const p2_at_t *up, json_t *obje
   return AOT_OK;
 }
 
-/* with_effects(token, op, ..) -> (token, ..) is read as op: nodes stand in the order of their effects. An operator that gives
- * nothing has one result there, None. */
+/* with_effects(token, op, ..) -> (token, ..) is read as op: nodes stand in the order of their effects. An operator that
+ * gives nothing has one result there, None. */
 static void take_out_token(p2_node_t *n) {
   if (!p2_str_is(n->target, "torch.ops.higher_order.with_effects")) return;
   if (n->n_inputs < 2 || n->inputs[1].arg.kind != P2_ARG_OPERATOR || n->n_outputs < 1) return;
@@ -230,8 +230,8 @@ static aot_status_t output_specs(p2_decoder_t *d, const p2_at_t *up, json_t *sig
   AOT_TRY(P2_NEW(d->e, P2_SCRATCH, out->n_output_specs, &list));
   for (i = 0; i < out->n_output_specs; i++) {
     p2_at_t here = p2_at_index(&at, i);
-    AOT_TRY(spec(d, &here, json_array_get(j, i), output_rows, sizeof output_rows / sizeof *output_rows, "output_spec", &row,
-                 &value, &list[i].target));
+    AOT_TRY(spec(d, &here, json_array_get(j, i), output_rows, sizeof output_rows / sizeof *output_rows, "output_spec",
+                 &row, &value, &list[i].target));
     list[i].kind = row->kind;
   }
   out->output_specs = list;

@@ -1,8 +1,8 @@
 /* exported_program.h - the JSON of torch.export as plain C records.
  *
- * Records follow torch/_export/serde/schema.py (schema 8.17, tolerant of 5.x and of later minors: a missing field takes its
- * default, an unknown field is ignored, an unknown union key is an error). Strings are borrowed from the JSON tree. Graphs
- * nested in arguments are put into one array, each after the graph that holds it. */
+ * Records follow torch/_export/serde/schema.py (schema 8.17, tolerant of 5.x and of later minors: a missing field takes
+ * its default, an unknown field is ignored, an unknown union key is an error). Strings are borrowed from the JSON tree.
+ * Graphs nested in arguments are put into one array, each after the graph that holds it. */
 #ifndef P2_EXPORTED_PROGRAM_H
 #define P2_EXPORTED_PROGRAM_H
 
@@ -57,7 +57,7 @@ typedef struct p2_sym { /* element of as_sym_ints */
 #define P2_ARG_GRAPH 19 /* i: index into p2_program_t.graphs */
 #define P2_ARG_OPERATOR 20
 #define P2_ARG_COMPLEX 21 /* floats: real and imaginary part */
-#define P2_ARG_OTHER 22 /* known to the schema, not supported here: s is its key */
+#define P2_ARG_OTHER 22   /* known to the schema, not supported here: s is its key */
 
 typedef struct p2_argument {
   int32_t kind;

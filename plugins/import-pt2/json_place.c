@@ -10,8 +10,9 @@
 
 /* Replace the bare words of old writers, which are not JSON, by strings of the same length, so that positions stay. */
 static int quote_bare_numbers(char *text, uint64_t size) {
-  static const struct { const char *bare, *quoted; } words[] = {
-      {"-Infinity", "\"-inf\"   "}, {"Infinity", "\"inf\"   "}, {"NaN", "\"N\""}};
+  static const struct {
+    const char *bare, *quoted;
+  } words[] = {{"-Infinity", "\"-inf\"   "}, {"Infinity", "\"inf\"   "}, {"NaN", "\"N\""}};
   uint64_t i, n;
   size_t w;
   int in_string = 0, changed = 0;

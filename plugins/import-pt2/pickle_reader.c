@@ -18,7 +18,8 @@ typedef struct machine {
 } machine_t;
 
 static aot_status_t bad(machine_t *m, const char *what) {
-  p2_fail(m->e, UNPICKLABLE, "%s cannot be read: %s at byte %llu of the pickle", m->label, what, (unsigned long long)m->i);
+  p2_fail(m->e, UNPICKLABLE, "%s cannot be read: %s at byte %llu of the pickle", m->label, what,
+          (unsigned long long)m->i);
   return AOT_E_INVALID;
 }
 
@@ -164,6 +165,7 @@ typedef struct dtype_row {
   int32_t number;
 } dtype_row_t;
 
+/* clang-format off */
 static const dtype_row_t dtypes[] = {
     {"FloatStorage", "float32", AOT_F32},      {"DoubleStorage", "float64", AOT_F64},
     {"HalfStorage", "float16", AOT_F16},       {"BFloat16Storage", "bfloat16", AOT_BF16},
@@ -174,11 +176,19 @@ static const dtype_row_t dtypes[] = {
     {"-", "uint16", AOT_U16},                  {"-", "uint32", AOT_U32},
     {"-", "uint64", AOT_U64},
 };
+/* clang-format on */
 
 static const char *const allowed[] = {
-    "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_tensor_v3", "torch._utils _rebuild_parameter",
-    "collections OrderedDict",         "torch.storage UntypedStorage",    "torch.storage TypedStorage",
-    "torch Size",                      "torch.serialization _get_layout", "builtins set", "__builtin__ set",
+    "torch._utils _rebuild_tensor_v2",
+    "torch._utils _rebuild_tensor_v3",
+    "torch._utils _rebuild_parameter",
+    "collections OrderedDict",
+    "torch.storage UntypedStorage",
+    "torch.storage TypedStorage",
+    "torch Size",
+    "torch.serialization _get_layout",
+    "builtins set",
+    "__builtin__ set",
 };
 
 static int32_t dtype_of(aot_str_t global, int storage) {
@@ -246,7 +256,8 @@ static aot_status_t int_tuple(machine_t *m, const p2_pv_t *t, const int64_t **ou
   return AOT_OK;
 }
 
-/* _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks[, metadata]); v3 has the dtype behind hooks. */
+/* _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks[, metadata]); v3 has the dtype behind
+ * hooks. */
 static aot_status_t rebuild_tensor(machine_t *m, const p2_pv_t *args, int v3, p2_pv_t **out) {
   uint32_t n_strides = 0;
   p2_pv_t *t = NULL;
@@ -328,7 +339,8 @@ static aot_status_t extend(machine_t *m, int32_t kind, int marked) {
     AOT_TRY(append(m, &items, v));
   }
   AOT_TRY(top(m, &into));
-  if (into->kind != kind || (kind == P2_PV_DICT && items.n % 2)) return bad(m, "items are added to the wrong container");
+  if (into->kind != kind || (kind == P2_PV_DICT && items.n % 2))
+    return bad(m, "items are added to the wrong container");
   for (i = 0; i < items.n; i++) AOT_TRY(append(m, into, items.items[i]));
   return AOT_OK;
 }
@@ -368,8 +380,8 @@ static aot_status_t step(machine_t *m, uint8_t op) {
   p2_pv_t *v = NULL;
   uint64_t n = 0;
   switch (op) {
-    case 0x80: return take_little(m, 1, &n);                   /* PROTO */
-    case 0x95: return take_little(m, 8, &n);                   /* FRAME */
+    case 0x80: return take_little(m, 1, &n); /* PROTO */
+    case 0x95: return take_little(m, 8, &n); /* FRAME */
     case '(': return mark(m);
     case 'N': return push_new(m, P2_PV_NONE, &v);
     case 0x88: return push_int(m, P2_PV_BOOL, 1);
@@ -379,27 +391,27 @@ static aot_status_t step(machine_t *m, uint8_t op) {
     case 'J': AOT_TRY(take_little(m, 4, &n)); return push_int(m, P2_PV_INT, (int32_t)(uint32_t)n);
     case 0x8a: return push_long(m);
     case 'G': return push_float(m);
-    case 'X': return push_str(m, 4);    /* BINUNICODE */
-    case 0x8c: return push_str(m, 1);   /* SHORT_BINUNICODE */
-    case 0x8d: return push_str(m, 8);   /* BINUNICODE8 */
-    case 'T': return push_str(m, 4);    /* BINSTRING */
-    case 'U': return push_str(m, 1);    /* SHORT_BINSTRING */
+    case 'X': return push_str(m, 4);  /* BINUNICODE */
+    case 0x8c: return push_str(m, 1); /* SHORT_BINUNICODE */
+    case 0x8d: return push_str(m, 8); /* BINUNICODE8 */
+    case 'T': return push_str(m, 4);  /* BINSTRING */
+    case 'U': return push_str(m, 1);  /* SHORT_BINSTRING */
     case '}': return push_new(m, P2_PV_DICT, &v);
     case ']': return push_new(m, P2_PV_LIST, &v);
     case ')': return push_new(m, P2_PV_TUPLE, &v);
-    case 0x8f: return push_new(m, P2_PV_LIST, &v);             /* EMPTY_SET */
+    case 0x8f: return push_new(m, P2_PV_LIST, &v); /* EMPTY_SET */
     case 0x85: return tuple_of(m, 1);
     case 0x86: return tuple_of(m, 2);
     case 0x87: return tuple_of(m, 3);
     case 't': return tuple_marked(m);
     case 'a': return extend(m, P2_PV_LIST, 0);
     case 'e': return extend(m, P2_PV_LIST, 1);
-    case 0x90: return extend(m, P2_PV_LIST, 1);                /* ADDITEMS */
+    case 0x90: return extend(m, P2_PV_LIST, 1); /* ADDITEMS */
     case 's': return extend(m, P2_PV_DICT, 0);
     case 'u': return extend(m, P2_PV_DICT, 1);
     case 'q': AOT_TRY(take_little(m, 1, &n)); return remember(m, n);
     case 'r': AOT_TRY(take_little(m, 4, &n)); return remember(m, n);
-    case 0x94: return remember(m, m->n_memo);                  /* MEMOIZE */
+    case 0x94: return remember(m, m->n_memo); /* MEMOIZE */
     case 'h': AOT_TRY(take_little(m, 1, &n)); return recall(m, n);
     case 'j': AOT_TRY(take_little(m, 4, &n)); return recall(m, n);
     case '0': return pop(m, &v);

@@ -1,7 +1,7 @@
 /* pickle_reader.h - a whitelist reader for the pickles that torch.save writes.
  *
- * A stack machine for the data part of protocols 2 to 4. Nothing is ever called: a GLOBAL is a name, and REDUCE accepts the
- * few names that describe tensors and plain containers; any other is refused. Linear in the bytes. */
+ * A stack machine for the data part of protocols 2 to 4. Nothing is ever called: a GLOBAL is a name, and REDUCE accepts
+ * the few names that describe tensors and plain containers; any other is refused. Linear in the bytes. */
 #ifndef P2_PICKLE_READER_H
 #define P2_PICKLE_READER_H
 
@@ -14,7 +14,7 @@
 #define P2_PV_STR 4
 #define P2_PV_TUPLE 5
 #define P2_PV_LIST 6
-#define P2_PV_DICT 7 /* items: key, value, key, value, .. */
+#define P2_PV_DICT 7   /* items: key, value, key, value, .. */
 #define P2_PV_GLOBAL 8 /* s: "module name" */
 #define P2_PV_STORAGE 9
 #define P2_PV_TENSOR 10
@@ -24,7 +24,7 @@ typedef struct p2_pv {
   uint32_t n, capacity; /* items of TUPLE, LIST, DICT */
   int32_t dtype;        /* STORAGE, TENSOR; 0 for an untyped storage */
   int32_t requires_grad;
-  int64_t i;            /* BOOL, INT; TENSOR: offset; STORAGE: its numel */
+  int64_t i; /* BOOL, INT; TENSOR: offset; STORAGE: its numel */
   double f;
   aot_str_t s; /* STR, GLOBAL; STORAGE: key */
   struct p2_pv **items;

@@ -1,7 +1,7 @@
 /* import-pt2: what torch.export.save writes becomes a program.
  *
- * The file that sees the ABI: the unit, its option, and the way from a recorded failure to a diagnostic. The rest reads top
- * to bottom in read_archive: directory -> layout -> JSON records and weights -> program. */
+ * The file that sees the ABI: the unit, its option, and the way from a recorded failure to a diagnostic. The rest reads
+ * top to bottom in read_archive: directory -> layout -> JSON records and weights -> program. */
 #define _GNU_SOURCE /* memmem */
 #include "build_program.h"
 #include "export_program.h"
@@ -112,7 +112,8 @@ static aot_status_t read_archive(archive_t *a, p2_doc_t *doc, p2_builder_t *b) {
   return p2_build(b);
 }
 
-static aot_status_t AOT_CALL read_file(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_t *given, aot_prog_t *prog) {
+static aot_status_t AOT_CALL read_file(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_t *given,
+                                       aot_prog_t *prog) {
   archive_t a;
   p2_builder_t b;
   p2_doc_t doc;
@@ -158,10 +159,10 @@ static aot_status_t AOT_CALL list_operators(const aot_ext_model_operators_t *x, 
   return AOT_OK;
 }
 
-/* Every operator's name stands in the JSON as "torch.ops.NAMESPACE.", be it a node's or an argument's; the others that a file can
- * have (_operator.add, torch.sym_max, ..) are of Python and PyTorch themselves. */
-static aot_status_t AOT_CALL list_namespaces(const aot_ext_model_operators_t *x, aot_ctx_t *ctx, const aot_file_t *given,
-                                             const aot_schema_sink_t *sink) {
+/* Every operator's name stands in the JSON as "torch.ops.NAMESPACE.", be it a node's or an argument's; the others that
+ * a file can have (_operator.add, torch.sym_max, ..) are of Python and PyTorch themselves. */
+static aot_status_t AOT_CALL list_namespaces(const aot_ext_model_operators_t *x, aot_ctx_t *ctx,
+                                             const aot_file_t *given, const aot_schema_sink_t *sink) {
   static const char prefix[] = "torch.ops.";
   const uint8_t *bytes = NULL;
   p2_layout_t layout;
@@ -180,8 +181,9 @@ static aot_status_t AOT_CALL list_namespaces(const aot_ext_model_operators_t *x,
 
 /* ---- the compile cache ---- */
 
-/* Two archives with equal directories (names, places, sizes and checksums of all members) hold the same program and the same
- * tensors: weights need not be read to know a model again. Without its checksums an archive says nothing of the kind. */
+/* Two archives with equal directories (names, places, sizes and checksums of all members) hold the same program and the
+ * same tensors: weights need not be read to know a model again. Without its checksums an archive says nothing of the
+ * kind. */
 static aot_status_t AOT_CALL model_key(const aot_ext_cache_t *x, aot_ctx_t *ctx, const aot_file_t *given,
                                        const aot_bytes_sink_t *sink) {
   archive_t a;
@@ -219,7 +221,8 @@ static aot_status_t AOT_CALL write_archive(const aot_ext_export_t *x, aot_ctx_t 
   w.host = &u->host;
   w.prog = prog;
   const aot_status_t status = p2_export(&w, name, sink);
-  if (status == AOT_E_EXHAUSTED && !e.error.code && !e.error.told) p2_fail(&e, "export-pt2.memory", "no memory for the archive");
+  if (status == AOT_E_EXHAUSTED && !e.error.code && !e.error.told)
+    p2_fail(&e, "export-pt2.memory", "no memory for the archive");
   if (status != AOT_OK) tell(&o, &e, &nothing_built);
   return status;
 }
@@ -235,8 +238,8 @@ static const void *AOT_CALL get_ext(const aot_table_t *i, const char *id) {
 
 static void AOT_CALL destroy(const aot_table_t *i) { free(i->self); }
 
-static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
-                                    const aot_table_t **out_table) {
+static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
+                                    const aot_opts_t *opts, const aot_table_t **out_table) {
   (void)self;
   unit_t *u = calloc(1, sizeof *u);
   (void)self, (void)ctx;
@@ -248,28 +251,61 @@ static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, cons
   if (opts && opts->n_values > 0) u->model = opts->values[0].s;
   u->cache = (aot_ext_cache_t){.head = {.struct_size = sizeof u->cache, .self = u}, .model_key = model_key};
   u->exporting = (aot_ext_export_t){
-      .head = {.struct_size = sizeof u->exporting, .self = u}, .suffix = aot_str(".pt2"), .knows = knows, .write = write_archive};
+      .head = {.struct_size = sizeof u->exporting, .self = u},
+      .suffix = aot_str(".pt2"),
+      .knows = knows,
+      .write = write_archive,
+  };
   u->operators = (aot_ext_model_operators_t){
-      .head = {.struct_size = sizeof u->operators, .self = u}, .list = list_operators, .namespaces = list_namespaces};
+      .head = {.struct_size = sizeof u->operators, .self = u},
+      .list = list_operators,
+      .namespaces = list_namespaces,
+  };
   u->table = (aot_import_t){
-      .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext}, .probe = probe, .read = read_file};
+      .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext},
+      .probe = probe,
+      .read = read_file,
+  };
   *out_table = &u->table.head;
   return AOT_OK;
 }
 
+/* clang-format off */
 static const aot_option_t options[] = {
     {sizeof(aot_option_t), AOT_OPT_STRING, AOT_OPT_AFFECTS_OUTPUT, 0, AOT_STR_INIT("model"),
      AOT_STR_INIT("which program to read from an archive that holds several; empty: the only one, or 'model'"),
      AOT_STR_INIT(""), NULL, {0, 0, AOT_STR_INIT("")}, 0, 0}};
+/* clang-format on */
 
-static const aot_unit_t import_unit = {sizeof(aot_unit_t), 0, AOT_STR_INIT("import/1"), AOT_STR_INIT("pt2"),
-                                       AOT_STR_INIT(AOT_VERSION), AOT_STR_INIT(HELP), options,
-                                       sizeof options / sizeof *options, sizeof *options, NULL, create};
+static const aot_unit_t import_unit = {sizeof(aot_unit_t),
+                                       0,
+                                       AOT_STR_INIT("import/1"),
+                                       AOT_STR_INIT("pt2"),
+                                       AOT_STR_INIT(AOT_VERSION),
+                                       AOT_STR_INIT(HELP),
+                                       options,
+                                       sizeof options / sizeof *options,
+                                       sizeof *options,
+                                       NULL,
+                                       create};
 static const aot_unit_t *const units[] = {&import_unit};
 
-static const aot_plugin_t plugin = {sizeof(aot_plugin_t), AOT_ABI_EPOCH, AOT_ABI_MINOR, 1, 0, AOT_STR_INIT(ID),
-                                    AOT_STR_INIT("aothost"), AOT_STR_INIT(AOT_VERSION), AOT_STR_INIT(""), AOT_STR_INIT(""),
-                                    AOT_STR_INIT(""), units, 1, NULL, NULL, NULL};
+static const aot_plugin_t plugin = {sizeof(aot_plugin_t),
+                                    AOT_ABI_EPOCH,
+                                    AOT_ABI_MINOR,
+                                    1,
+                                    0,
+                                    AOT_STR_INIT(ID),
+                                    AOT_STR_INIT("aothost"),
+                                    AOT_STR_INIT(AOT_VERSION),
+                                    AOT_STR_INIT(""),
+                                    AOT_STR_INIT(""),
+                                    AOT_STR_INIT(""),
+                                    units,
+                                    1,
+                                    NULL,
+                                    NULL,
+                                    NULL};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("import/1", "pt2", HELP) AOT_NOTE_TAIL);
 

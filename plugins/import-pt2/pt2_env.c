@@ -58,7 +58,7 @@ aot_status_t p2_grow(p2_env_t *e, void **array, uint32_t n, uint32_t *capacity, 
   if (n < *capacity) return AOT_OK;
   if (n >= UINT32_MAX / 2) return p2_fail(e, "import-pt2.too-large", "more than %u elements", UINT32_MAX / 2);
   room = n < 8 ? 16 : 2 * n;
-  AOT_TRY(p2_alloc(e, P2_SCRATCH, (uint32_t)_Alignof(max_align_t), room, size, &bigger));
+  AOT_TRY(p2_alloc(e, P2_SCRATCH, (uint32_t) _Alignof(max_align_t), room, size, &bigger));
   if (n) memcpy(bigger, *array, (size_t)(n * size));
   *array = bigger;
   *capacity = room;

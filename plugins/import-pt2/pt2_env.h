@@ -1,7 +1,8 @@
 /* pt2_env.h - what every file of the importer shares: memory, and the one error that an import can end with.
  *
- * The files that read the archive are plain C: they get an environment with an allocator and leave the reason of a failure
- * in it; plugin.c turns that into a diagnostic. Memory is never freed here: it belongs to an arena of the caller. */
+ * The files that read the archive are plain C: they get an environment with an allocator and leave the reason of a
+ * failure in it; plugin.c turns that into a diagnostic. Memory is never freed here: it belongs to an arena of the
+ * caller. */
 #ifndef P2_ENV_H
 #define P2_ENV_H
 
@@ -29,7 +30,8 @@ typedef struct p2_env {
 
 /* Record the failure unless an earlier one stands. Answers AOT_E_INVALID, for `return p2_fail(..)`. */
 aot_status_t p2_fail(p2_env_t *e, const char *code, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void p2_add(p2_env_t *e, const char *format, ...) __attribute__((format(printf, 2, 3))); /* to the message of the failure */
+/* to the message of the failure */
+void p2_add(p2_env_t *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void p2_hint(p2_env_t *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void p2_byte(p2_env_t *e, uint64_t byte); /* where in the file; the first that is given stays */
 
@@ -39,13 +41,14 @@ aot_status_t p2_alloc(p2_env_t *e, uint32_t arena, uint32_t align, uint64_t n, u
 aot_status_t p2_grow(p2_env_t *e, void **array, uint32_t n, uint32_t *capacity, uint64_t size);
 
 #define P2_NEW(env, arena, n, out) /* *out = array of n */                                                             \
-  p2_alloc((env), (arena), (uint32_t)_Alignof(max_align_t), (uint64_t)(n), sizeof **(out), (void **)(out))
+  p2_alloc((env), (arena), (uint32_t) _Alignof(max_align_t), (uint64_t)(n), sizeof **(out), (void **)(out))
 
 int p2_str_is(aot_str_t s, const char *z);
 int p2_str_starts(aot_str_t s, const char *z);
 int p2_str_ends(aot_str_t s, const char *z);
 aot_str_t p2_str(const char *z);
-aot_status_t p2_join(p2_env_t *e, aot_str_t a, aot_str_t b, const char *c, aot_str_t *out); /* a b c, terminated, in scratch */
+/* a b c, terminated, in scratch */
+aot_status_t p2_join(p2_env_t *e, aot_str_t a, aot_str_t b, const char *c, aot_str_t *out);
 
 /* For "%.*s": length capped so that messages stay readable. */
 #define P2_SHOW(s) (int)((s).size > 200 ? 200 : (s).size), ((s).data ? (s).data : "")

@@ -25,8 +25,8 @@ static aot_status_t relation(parser_t *p, quotient_t *out);
 
 static aot_status_t bad(parser_t *p, const char *what) {
   aot_str_t all = {p->text, p->size};
-  p2_fail(p->e, "import-pt2.bad-expression", "the symbolic expression '%.*s' cannot be read: %s at byte %llu", P2_SHOW(all),
-          what, (unsigned long long)p->i);
+  p2_fail(p->e, "import-pt2.bad-expression", "the symbolic expression '%.*s' cannot be read: %s at byte %llu",
+          P2_SHOW(all), what, (unsigned long long)p->i);
   return AOT_E_INVALID;
 }
 
@@ -185,8 +185,35 @@ static aot_status_t power(parser_t *p, quotient_t a, quotient_t b, quotient_t *o
 
 /* ---- functions ---- */
 
-enum { F_ADD, F_MUL, F_MAX, F_MIN, F_AND, F_OR, F_NOT, F_POW, F_FLOORDIV, F_CEILDIV, F_TRUEDIV, F_MOD, F_MODINDEX, F_WHERE,
-       F_LSHIFT, F_RSHIFT, F_SAME, F_FLOOR, F_CEIL, F_EQ, F_NE, F_LT, F_LE, F_GT, F_GE, F_ABS, F_RATIONAL };
+enum {
+  F_ADD,
+  F_MUL,
+  F_MAX,
+  F_MIN,
+  F_AND,
+  F_OR,
+  F_NOT,
+  F_POW,
+  F_FLOORDIV,
+  F_CEILDIV,
+  F_TRUEDIV,
+  F_MOD,
+  F_MODINDEX,
+  F_WHERE,
+  F_LSHIFT,
+  F_RSHIFT,
+  F_SAME,
+  F_FLOOR,
+  F_CEIL,
+  F_EQ,
+  F_NE,
+  F_LT,
+  F_LE,
+  F_GT,
+  F_GE,
+  F_ABS,
+  F_RATIONAL
+};
 
 typedef struct function_row {
   const char *name;
@@ -247,7 +274,9 @@ static aot_status_t fold(parser_t *p, int32_t op, const quotient_t *args, uint32
   return AOT_OK;
 }
 
-static aot_status_t not_of(parser_t *p, quotient_t a, quotient_t *out) { return linear(p, AOT_EXPR_SUB, whole(1), a, out); }
+static aot_status_t not_of(parser_t *p, quotient_t a, quotient_t *out) {
+  return linear(p, AOT_EXPR_SUB, whole(1), a, out);
+}
 
 static aot_status_t apply_integers(parser_t *p, int32_t what, const quotient_t *a, uint32_t n, quotient_t *out) {
   int64_t t = 0;
@@ -420,8 +449,10 @@ static aot_status_t sum(parser_t *p, quotient_t *out) {
 }
 
 static aot_status_t relation(parser_t *p, quotient_t *out) {
+  /* clang-format off */
   static const struct { const char *token; int32_t what; } rows[] = {{"<=", F_LE}, {">=", F_GE}, {"==", F_EQ},
                                                                       {"!=", F_NE}, {"<", F_LT},  {">", F_GT}};
+  /* clang-format on */
   quotient_t both[2];
   size_t r;
   if (++p->depth > MAX_DEPTH) return bad(p, "the expression is nested too deeply");

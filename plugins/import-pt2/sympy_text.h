@@ -1,8 +1,9 @@
 /* sympy_text.h - the text of a symbolic size, read into the program's expressions.
  *
- * Both spellings: sympy's srepr, `Mul(Integer(8), Symbol('s21', positive=True, integer=True))`, which PyTorch 2.6 and later
- * write, and infix, `8*s21`, of schema 5. Functions are those of torch/utils/_sympy/functions.py. Rational coefficients are
- * carried as a constant denominator and divided out at the end, where the value is an integer by construction. */
+ * Both spellings: sympy's srepr, `Mul(Integer(8), Symbol('s21', positive=True, integer=True))`, which PyTorch 2.6 and
+ * later write, and infix, `8*s21`, of schema 5. Functions are those of torch/utils/_sympy/functions.py. Rational
+ * coefficients are carried as a constant denominator and divided out at the end, where the value is an integer by
+ * construction. */
 #ifndef P2_SYMPY_TEXT_H
 #define P2_SYMPY_TEXT_H
 

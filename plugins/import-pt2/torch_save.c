@@ -18,8 +18,8 @@ static aot_status_t check_byte_order(p2_env_t *e, const char *label, const p2_zi
   if (!m) return AOT_OK;
   AOT_TRY(p2_zip_content(e, m, 1, &bytes));
   if (m->nbytes >= 6 && memcmp(bytes, "little", 6) == 0) return AOT_OK;
-  return p2_fail(e, "import-pt2.byte-order", "%s was written on a machine of another byte order, which is not supported",
-                 label);
+  return p2_fail(e, "import-pt2.byte-order",
+                 "%s was written on a machine of another byte order, which is not supported", label);
 }
 
 aot_status_t p2_torch_load(p2_env_t *e, p2_member_t *m, p2_saved_tensor_t **out, uint32_t *out_n) {
@@ -40,7 +40,8 @@ aot_status_t p2_torch_load(p2_env_t *e, p2_member_t *m, p2_saved_tensor_t **out,
   for (i = 0; i < zip.n_members; i++) zip.members[i].is_checked = m->crc != 0; /* as a part of m */
   AOT_TRY(check_byte_order(e, label, &zip));
   data = p2_zip_find(&zip, p2_str("data.pkl"));
-  if (!data) return p2_fail(e, "import-pt2.missing-member", "%s is no torch.save file: it has no member 'data.pkl'", label);
+  if (!data)
+    return p2_fail(e, "import-pt2.missing-member", "%s is no torch.save file: it has no member 'data.pkl'", label);
   AOT_TRY(p2_zip_content(e, data, 1, &pickle));
   AOT_TRY(p2_pickle_read(e, label, pickle, data->nbytes, &root));
   if (root->kind == P2_PV_TENSOR) {

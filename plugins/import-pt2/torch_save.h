@@ -11,7 +11,8 @@ typedef struct p2_saved_tensor {
   const p2_pv_t *tensor;
 } p2_saved_tensor_t;
 
-/* The tensors of a saved dict, in its order, or the one tensor saved alone. `m` is the file as a member of an archive. */
+/* The tensors of a saved dict, in its order, or the one tensor saved alone. `m` is the file as a member of an
+ * archive. */
 aot_status_t p2_torch_load(p2_env_t *e, p2_member_t *m, p2_saved_tensor_t **out, uint32_t *out_n);
 
 #endif

@@ -127,7 +127,8 @@ static aot_status_t read_entry(p2_env_t *e, const bytes_t *b, uint64_t at, const
   AOT_TRY(read_zip64(e, b, at + ENTRY_SIZE + n_name, n_extra, &m->packed, &m->nbytes, &local));
   if (u16(p + 8) & 1u) return bad(e, b, at, "a member is encrypted, which is not supported");
   if (m->method != 0 && m->method != 8) return bad(e, b, at, "a member is neither stored nor deflated");
-  if (!fits(b, local, LOCAL_SIZE) || !is_sig(b->data + local, 3, 4)) return bad(e, b, at, "an entry has no local header");
+  if (!fits(b, local, LOCAL_SIZE) || !is_sig(b->data + local, 3, 4))
+    return bad(e, b, at, "an entry has no local header");
   local += LOCAL_SIZE + u16(b->data + local + 26) + u16(b->data + local + 28);
   if (!fits(b, local, m->packed)) return bad(e, b, at, "a member's data lies outside the file");
   if (m->method == 0 && m->packed != m->nbytes) return bad(e, b, at, "a stored member has two sizes");
@@ -174,7 +175,8 @@ static aot_status_t index_members(p2_env_t *e, const bytes_t *b, p2_zip_t *z) {
   return AOT_OK;
 }
 
-aot_status_t p2_zip_open(p2_env_t *e, const char *label, const void *bytes, uint64_t nbytes, uint64_t at, p2_zip_t *out) {
+aot_status_t p2_zip_open(p2_env_t *e, const char *label, const void *bytes, uint64_t nbytes, uint64_t at,
+                         p2_zip_t *out) {
   bytes_t b;
   directory_t dir;
   uint64_t i, next;
@@ -252,10 +254,8 @@ aot_status_t p2_zip_content(p2_env_t *e, p2_member_t *m, uint64_t align, const u
       if (m->method != 0 && m->nbytes / DEFLATE_MOST > m->packed)
         return damaged(e, m, "the directory promises more bytes than deflate can give");
       AOT_TRY(p2_alloc(e, P2_KEEP, 64, m->nbytes, 1, (void **)&copy));
-      if (from)
-        memcpy(copy, from, (size_t)m->nbytes);
-      else
-        AOT_TRY(inflate_member(e, m, copy));
+      if (from) memcpy(copy, from, (size_t)m->nbytes);
+      else AOT_TRY(inflate_member(e, m, copy));
       m->content = copy;
     }
   }

@@ -86,7 +86,8 @@ aot_status_t p2_zip_member(p2_zip_writer_t *z, const char *name, const void *dat
   uint64_t at, n;
   AOT_TRY(p2_join(z->env, z->root, p2_str("/"), name, &folder));
   e.name = folder;
-  if (e.name.size > 1024) return p2_fail(z->env, "export-pt2.name", "the name '%.*s' is too long for an archive", P2_SHOW(e.name));
+  if (e.name.size > 1024)
+    return p2_fail(z->env, "export-pt2.name", "the name '%.*s' is too long for an archive", P2_SHOW(e.name));
   AOT_TRY(p2_grow(z->env, (void **)&z->entries, z->n_entries, &z->capacity, sizeof *z->entries));
   z->entries[z->n_entries++] = e;
   AOT_TRY(put_local(z, &e));

@@ -20,13 +20,13 @@ typedef struct opt_adam {
 } opt_adam_t;
 
 typedef struct opt_adam_step { /* what all parameters share */
-  em_x step;              /* t, new */
-  opt_scalar_t decay;      /* 1 - lr*wd; AdamW with a weight decay */
-  opt_scalar_t neg_size;   /* -lr/(1 - beta1^t) */
-  opt_scalar_t correction; /* sqrt(1 - beta2^t) */
+  em_x step;                   /* t, new */
+  opt_scalar_t decay;          /* 1 - lr*wd; AdamW with a weight decay */
+  opt_scalar_t neg_size;       /* -lr/(1 - beta1^t) */
+  opt_scalar_t correction;     /* sqrt(1 - beta2^t) */
 } opt_adam_step_t;
 
-typedef struct opt_adam_values { /* of one parameter, before or after the step */
+typedef struct opt_adam_values {                   /* of one parameter, before or after the step */
   em_x param, exp_avg, exp_avg_sq, max_exp_avg_sq; /* the last with amsgrad alone */
 } opt_adam_values_t;
 

@@ -24,13 +24,21 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
 static void destroy(const aot_table_t *p) { free(p->self); }
 
 static aot_status_t bad_options(const aot_host_t *host, aot_ctx_t *ctx, const char *message, const char *hint) {
-  aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str("optimizer.option"),
-                  .message = aot_str(message), .hint = aot_str(hint), .node = aot_no_node(), .value = aot_no_value()};
+  aot_diag_t d = {
+      .struct_size = sizeof d,
+      .severity = AOT_SEVERITY_ERROR,
+      .code = aot_str("optimizer.option"),
+      .message = aot_str(message),
+      .hint = aot_str(hint),
+      .node = aot_no_node(),
+      .value = aot_no_value(),
+  };
   host->diag(host, ctx, &d);
   return AOT_E_OPTION;
 }
 
-static aot_status_t make(const aot_host_t *host, aot_ctx_t *ctx, const opt_rule_t *rule, const aot_table_t **out_table) {
+static aot_status_t make(const aot_host_t *host, aot_ctx_t *ctx, const opt_rule_t *rule,
+                         const aot_table_t **out_table) {
   unit_t *u = calloc(1, sizeof *u);
   if (!u) {
     bad_options(host, ctx, "no memory for the optimizer", "");
@@ -51,18 +59,30 @@ static aot_status_t create_sgd(const aot_unit_t *self, aot_ctx_t *ctx, const aot
   (void)self;
   const aot_opt_value_t *v = opts->values;
   opt_rule_t rule = {.kind = OPT_RULE_SGD, .id = "sgd"};
-  rule.sgd = (opt_sgd_t){.momentum = v[0].f, .dampening = v[1].f, .weight_decay = v[2].f, .nesterov = v[3].i != 0, .maximize = v[4].i != 0};
+  rule.sgd = (opt_sgd_t){.momentum = v[0].f,
+                         .dampening = v[1].f,
+                         .weight_decay = v[2].f,
+                         .nesterov = v[3].i != 0,
+                         .maximize = v[4].i != 0};
   if (rule.sgd.nesterov && (rule.sgd.momentum <= 0 || rule.sgd.dampening != 0))
-    return bad_options(host, ctx, "nesterov needs a momentum and no dampening", "set momentum, for instance to 0.9, and dampening to 0");
+    return bad_options(host, ctx, "nesterov needs a momentum and no dampening",
+                       "set momentum, for instance to 0.9, and dampening to 0");
   return make(host, ctx, &rule, out_table);
 }
 
-static aot_status_t create_adam_like(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const char *id, int decoupled,
-                                     const aot_table_t **out_table) {
+static aot_status_t create_adam_like(const aot_host_t *host, aot_ctx_t *ctx, const aot_opts_t *opts, const char *id,
+                                     int decoupled, const aot_table_t **out_table) {
   const aot_opt_value_t *v = opts->values;
   opt_rule_t rule = {.kind = OPT_RULE_ADAM, .id = id};
-  rule.adam = (opt_adam_t){.beta1 = v[0].f, .beta2 = v[1].f, .eps = v[2].f, .weight_decay = v[3].f, .decoupled = decoupled,
-                           .amsgrad = v[4].i != 0, .maximize = v[5].i != 0};
+  rule.adam = (opt_adam_t){
+      .beta1 = v[0].f,
+      .beta2 = v[1].f,
+      .eps = v[2].f,
+      .weight_decay = v[3].f,
+      .decoupled = decoupled,
+      .amsgrad = v[4].i != 0,
+      .maximize = v[5].i != 0,
+  };
   if (rule.adam.beta1 >= 1 || rule.adam.beta2 >= 1)
     return bad_options(host, ctx, "beta1 and beta2 must be less than 1", "the usual values are 0.9 and 0.999");
   return make(host, ctx, &rule, out_table);
@@ -83,11 +103,16 @@ static aot_status_t create_adamw(const aot_unit_t *self, aot_ctx_t *ctx, const a
 /* ---- options: create reads them by position ---- */
 
 #define NUMBER(opt_name, value, low, high, opt_help)                                                                   \
-  {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,        \
-   .name = AOT_STR_INIT(opt_name), .help = AOT_STR_INIT(opt_help), .preset = {.f = (value)}, .min = (low), .max = (high)}
+  {                                                                                                                    \
+    .struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,     \
+    .name = AOT_STR_INIT(opt_name), .help = AOT_STR_INIT(opt_help), .preset = {.f = (value)}, .min = (low),            \
+    .max = (high)                                                                                                      \
+  }
 #define SWITCH(opt_name, opt_help)                                                                                     \
-  {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .flags = AOT_OPT_AFFECTS_OUTPUT,                           \
-   .name = AOT_STR_INIT(opt_name), .help = AOT_STR_INIT(opt_help)}
+  {                                                                                                                    \
+    .struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .flags = AOT_OPT_AFFECTS_OUTPUT,                        \
+    .name = AOT_STR_INIT(opt_name), .help = AOT_STR_INIT(opt_help)                                                     \
+  }
 #define ADAM_OPTIONS(decay)                                                                                            \
   {                                                                                                                    \
     NUMBER("beta1", 0.9, 0, 1, "decay of the running mean of gradients"),                                              \
@@ -98,49 +123,57 @@ static aot_status_t create_adamw(const aot_unit_t *self, aot_ctx_t *ctx, const a
         SWITCH("maximize", "climb instead of descend")                                                                 \
   }
 
-static const aot_option_t sgd_options[] = {NUMBER("momentum", 0, 0, 1e9, "share of the last step that is kept"),
-                                           NUMBER("dampening", 0, -1e9, 1e9, "share of the gradient that momentum leaves out"),
-                                           NUMBER("weight-decay", 0, 0, 1e9, "how strongly parameters are pulled to zero"),
-                                           SWITCH("nesterov", "look ahead along the momentum"),
-                                           SWITCH("maximize", "climb instead of descend")};
+static const aot_option_t sgd_options[] = {
+    NUMBER("momentum", 0, 0, 1e9, "share of the last step that is kept"),
+    NUMBER("dampening", 0, -1e9, 1e9, "share of the gradient that momentum leaves out"),
+    NUMBER("weight-decay", 0, 0, 1e9, "how strongly parameters are pulled to zero"),
+    SWITCH("nesterov", "look ahead along the momentum"), SWITCH("maximize", "climb instead of descend")};
 static const aot_option_t adam_options[] = ADAM_OPTIONS(0);
 static const aot_option_t adamw_options[] = ADAM_OPTIONS(0.01);
 
 static const aot_str_t creates[] = {
-    AOT_STR_INIT("aten.add.Tensor"),     AOT_STR_INIT("aten.add.Scalar"),      AOT_STR_INIT("aten.mul.Tensor"),
-    AOT_STR_INIT("aten.mul.Scalar"),     AOT_STR_INIT("aten.div.Tensor"),      AOT_STR_INIT("aten.rsub.Scalar"),
-    AOT_STR_INIT("aten.pow.Scalar"),     AOT_STR_INIT("aten.sqrt.default"),    AOT_STR_INIT("aten.neg.default"),
-    AOT_STR_INIT("aten.lerp.Scalar"),    AOT_STR_INIT("aten.addcmul.default"), AOT_STR_INIT("aten.maximum.default"),
-    AOT_STR_INIT("aten.clamp.default"),  AOT_STR_INIT("aten._to_copy.default"),
+    AOT_STR_INIT("aten.add.Tensor"),           AOT_STR_INIT("aten.add.Scalar"),
+    AOT_STR_INIT("aten.mul.Tensor"),           AOT_STR_INIT("aten.mul.Scalar"),
+    AOT_STR_INIT("aten.div.Tensor"),           AOT_STR_INIT("aten.rsub.Scalar"),
+    AOT_STR_INIT("aten.pow.Scalar"),           AOT_STR_INIT("aten.sqrt.default"),
+    AOT_STR_INIT("aten.neg.default"),          AOT_STR_INIT("aten.lerp.Scalar"),
+    AOT_STR_INIT("aten.addcmul.default"),      AOT_STR_INIT("aten.maximum.default"),
+    AOT_STR_INIT("aten.clamp.default"),        AOT_STR_INIT("aten._to_copy.default"),
     AOT_STR_INIT("aten.view_as_real.default"), AOT_STR_INIT("aten.view_as_complex.default")};
-static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
-                                        .needs = AOT_NAMES(AOT_PROP_PARTITIONED),
-                                        .refuses = AOT_NAMES(AOT_PROP_LOWERED),
-                                        .creates = creates,
-                                        .n_creates = sizeof creates / sizeof *creates};
+static const aot_contract_t contract = {
+    .struct_size = sizeof(aot_contract_t),
+    .needs = AOT_NAMES(AOT_PROP_PARTITIONED),
+    .refuses = AOT_NAMES(AOT_PROP_LOWERED),
+    .creates = creates,
+    .n_creates = sizeof creates / sizeof *creates,
+};
 
 #define UNIT(unit_id, unit_help, unit_options, unit_create)                                                            \
-  {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("pass/1"), .id = AOT_STR_INIT(unit_id),                       \
-   .version = AOT_STR_INIT(AOT_VERSION), .help = AOT_STR_INIT(unit_help), .options = unit_options,                       \
-   .n_options = sizeof unit_options / sizeof *unit_options, .option_stride = sizeof(aot_option_t), .contract = &contract, \
-   .create = unit_create}
+  {                                                                                                                    \
+    .struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("pass/1"), .id = AOT_STR_INIT(unit_id),                    \
+    .version = AOT_STR_INIT(AOT_VERSION), .help = AOT_STR_INIT(unit_help), .options = unit_options,                    \
+    .n_options = sizeof unit_options / sizeof *unit_options, .option_stride = sizeof(aot_option_t),                    \
+    .contract = &contract, .create = unit_create                                                                       \
+  }
 static const aot_unit_t sgd_unit = UNIT("sgd", SGD_HELP, sgd_options, create_sgd);
 static const aot_unit_t adam_unit = UNIT("adam", ADAM_HELP, adam_options, create_adam);
 static const aot_unit_t adamw_unit = UNIT("adamw", ADAMW_HELP, adamw_options, create_adamw);
 static const aot_unit_t *const units[] = {&sgd_unit, &adam_unit, &adamw_unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
-                                    .abi_epoch = AOT_ABI_EPOCH,
-                                    .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1,
-                                    .id = AOT_STR_INIT("optimizer"),
-                                    .vendor = AOT_STR_INIT("aothost"),
-                                    .version = AOT_STR_INIT(AOT_VERSION),
-                                    .license = AOT_STR_INIT("Apache-2.0"),
-                                    .units = units,
-                                    .n_units = sizeof units / sizeof *units};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT("optimizer"),
+    .vendor = AOT_STR_INIT("aothost"),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = sizeof units / sizeof *units,
+};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("optimizer", AOT_VERSION) AOT_NOTE_UNIT("pass/1", "sgd", SGD_HELP) ","
-                    AOT_NOTE_UNIT("pass/1", "adam", ADAM_HELP) "," AOT_NOTE_UNIT("pass/1", "adamw", ADAMW_HELP) AOT_NOTE_TAIL);
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("optimizer", AOT_VERSION) AOT_NOTE_UNIT("pass/1", "sgd", SGD_HELP) "," AOT_NOTE_UNIT(
+    "pass/1", "adam", ADAM_HELP) "," AOT_NOTE_UNIT("pass/1", "adamw", ADAMW_HELP) AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
   (void)host_minor;

@@ -3,7 +3,8 @@
 int opt_sgd_counts(const opt_sgd_t *o) { return o->momentum != 0 && o->dampening != 0; }
 
 opt_sgd_step_t opt_sgd_begin(em_t *e, const opt_sgd_t *o, em_x lr, em_x step) {
-  opt_sgd_step_t s = {.step = em_none(), .neg_lr = opt_scalar_make(EM(e, "neg", lr)), .share = opt_scalar_make(em_none())};
+  opt_sgd_step_t s = {
+      .step = em_none(), .neg_lr = opt_scalar_make(EM(e, "neg", lr)), .share = opt_scalar_make(em_none())};
   if (!opt_sgd_counts(o)) return s;
   /* step 0, 1, 2, .. -> 1, 1 - dampening, 1 - dampening, .. */
   s.share.f64 = em_sub(e, em_f(1), em_mul(e, EM(e, "clamp", step, em_none(), em_f(1)), em_f(o->dampening)));
@@ -11,7 +12,8 @@ opt_sgd_step_t opt_sgd_begin(em_t *e, const opt_sgd_t *o, em_x lr, em_x step) {
   return s;
 }
 
-/* The momentum starts at zero, so that without dampening the first step needs no case of its own: momentum*0 + g = g. */
+/* The momentum starts at zero, so that without dampening the first step needs no case of its own: momentum*0 + g =
+ * g. */
 static em_x mix(em_t *e, const opt_sgd_t *o, opt_sgd_step_t *s, em_x buffer, em_x grad, int32_t dtype, int32_t rank) {
   em_x kept = em_mul(e, buffer, em_f(o->momentum));
   if (!opt_sgd_counts(o)) return em_add(e, kept, grad);
@@ -19,7 +21,7 @@ static em_x mix(em_t *e, const opt_sgd_t *o, opt_sgd_step_t *s, em_x buffer, em_
 }
 
 em_x opt_sgd_update(em_t *e, const opt_sgd_t *o, opt_sgd_step_t *s, em_x param, em_x grad, em_x *buffer, int32_t dtype,
-                     int32_t rank) {
+                    int32_t rank) {
   if (o->maximize) grad = EM(e, "neg", grad);
   if (o->weight_decay != 0) grad = EM(e, "add.Tensor", grad, param, em_f(o->weight_decay));
   if (o->momentum != 0) {

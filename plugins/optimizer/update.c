@@ -1,6 +1,6 @@
-/* Ports of the UPDATE graph, in order: HYPER lr, STATE step (when the rule counts steps), then for each parameter PARAMETER,
- * GRADIENT, its STATEs. Outputs: the step, then for each parameter UPDATE(parameter), UPDATE(states). States start at zero and
- * have the parameter's dtype, sizes and strides; the step is a 0-dim f64. Linear in parameters. */
+/* Ports of the UPDATE graph, in order: HYPER lr, STATE step (when the rule counts steps), then for each parameter
+ * PARAMETER, GRADIENT, its STATEs. Outputs: the step, then for each parameter UPDATE(parameter), UPDATE(states). States
+ * start at zero and have the parameter's dtype, sizes and strides; the step is a 0-dim f64. Linear in parameters. */
 #include "update.h"
 
 #include <aot/inline.h>
@@ -28,9 +28,17 @@ static const aot_type_t scalar_f64 = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_F64}
 /* The status of an edit goes where the emitter keeps the first failure. */
 static int ok(builder_t *b, aot_status_t status) { return em_ok(&b->emit, status); }
 
-static void fail(builder_t *b, aot_status_t status, const char *code, const char *message, const char *hint, aot_value_t at) {
-  const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str(code), .message = aot_str(message),
-                        .hint = aot_str(hint), .node = aot_no_node(), .value = at};
+static void fail(builder_t *b, aot_status_t status, const char *code, const char *message, const char *hint,
+                 aot_value_t at) {
+  const aot_diag_t d = {
+      .struct_size = sizeof d,
+      .severity = AOT_SEVERITY_ERROR,
+      .code = aot_str(code),
+      .message = aot_str(message),
+      .hint = aot_str(hint),
+      .node = aot_no_node(),
+      .value = at,
+  };
   em_tell(&b->emit, status, &d);
 }
 
@@ -42,7 +50,8 @@ static aot_str_t state_name(builder_t *b, const char *state, aot_str_t param) {
     ok(b, AOT_E_EXHAUSTED);
     return aot_str("");
   }
-  snprintf(text, size, "%s.%s%s%.*s", b->rule->id, state, param.size ? "." : "", (int)param.size, param.data ? param.data : "");
+  snprintf(text, size, "%s.%s%s%.*s", b->rule->id, state, param.size ? "." : "", (int)param.size,
+           param.data ? param.data : "");
   return aot_str(text);
 }
 
@@ -54,7 +63,8 @@ static em_x add_input(builder_t *b, int32_t role, uint32_t index, const aot_type
 
 /* A state leaf that starts at zero, and the input that reads it. */
 static em_x add_state(builder_t *b, aot_str_t name, const aot_type_t *like, uint32_t *out_leaf) {
-  aot_leaf_info_t info = {.struct_size = sizeof info, .role = AOT_ROLE_STATE, .n_names = 1, .names = &name, .type = *like};
+  aot_leaf_info_t info = {
+      .struct_size = sizeof info, .role = AOT_ROLE_STATE, .n_names = 1, .names = &name, .type = *like};
   aot_leaf_t leaf = {AOT_NO_ID};
   info.type.flags = 0;
   if (b->emit.status != AOT_OK || !ok(b, b->edit->leaf_create(b->emit.prog, &info, &leaf))) return em_none();
@@ -66,7 +76,8 @@ static em_x add_state(builder_t *b, aot_str_t name, const aot_type_t *like, uint
 static void add_output(builder_t *b, uint32_t leaf, em_x v, aot_str_t name) {
   aot_rule_t rule = {.kind = AOT_RULE_COPY_BACK, .a = leaf};
   if (b->emit.status != AOT_OK) return;
-  if (!ok(b, b->edit->output_add(b->emit.prog, b->emit.graph, AOT_ROLE_UPDATE, leaf, em_value(&b->emit, v), name))) return;
+  if (!ok(b, b->edit->output_add(b->emit.prog, b->emit.graph, AOT_ROLE_UPDATE, leaf, em_value(&b->emit, v), name)))
+    return;
   if (leaf < b->n_known && b->ruled[leaf]) return;
   ok(b, b->edit->rule_add(b->emit.prog, &rule));
 }
@@ -132,11 +143,14 @@ static void add_param(builder_t *b, const aot_leaf_info_t *leaf, uint32_t id, ao
   if (!ok(b, b->graph->value_type(b->emit.prog, gradient, &grad_type))) return;
   int64_t sizes[AOT_MAX_RANK];
   const int parts = aot_dtype_is_complex(type.dtype);
-  if ((!aot_dtype_is_float(type.dtype) && !parts) || grad_type.dtype != type.dtype || (parts && type.rank == AOT_MAX_RANK)) {
+  if ((!aot_dtype_is_float(type.dtype) && !parts) || grad_type.dtype != type.dtype ||
+      (parts && type.rank == AOT_MAX_RANK)) {
     char text[300];
     snprintf(text, sizeof text,
-             "parameter %.*s is %s, its gradient %s; the optimizer updates floats and complex numbers by gradients of the same dtype",
-             (int)(name.size > 120 ? 120 : name.size), name.data, aot_dtype_name(type.dtype), aot_dtype_name(grad_type.dtype));
+             "parameter %.*s is %s, its gradient %s; the optimizer updates floats and complex numbers by gradients of "
+             "the same dtype",
+             (int)(name.size > 120 ? 120 : name.size), name.data, aot_dtype_name(type.dtype),
+             aot_dtype_name(grad_type.dtype));
     fail(b, AOT_E_UNIMPLEMENTED, "optimizer.dtype", text, "", gradient);
     return;
   }
@@ -153,7 +167,8 @@ static void add_param(builder_t *b, const aot_leaf_info_t *leaf, uint32_t id, ao
   for (uint32_t k = b->n_state_names; k < MAX_STATES; k++) states[k] = em_none();
   param = apply_rule(b, param, grad, states, &type);
   add_output(b, id, parts ? EM(&b->emit, "view_as_complex", param) : param, name);
-  for (uint32_t k = 0; k < b->n_state_names && b->emit.status == AOT_OK; k++) add_output(b, leaves[k], states[k], names[k]);
+  for (uint32_t k = 0; k < b->n_state_names && b->emit.status == AOT_OK; k++)
+    add_output(b, leaves[k], states[k], names[k]);
   b->n_params++;
 }
 
@@ -179,18 +194,23 @@ static void find_rules(builder_t *b) {
   }
   for (uint32_t i = 0; i < b->graph->n_rules(prog); i++) {
     aot_rule_t rule;
-    if (ok(b, b->graph->rule(prog, i, &rule)) && rule.kind == AOT_RULE_COPY_BACK && rule.a < b->n_known) b->ruled[rule.a] = 1;
+    if (ok(b, b->graph->rule(prog, i, &rule)) && rule.kind == AOT_RULE_COPY_BACK && rule.a < b->n_known)
+      b->ruled[rule.a] = 1;
   }
 }
 
 aot_status_t opt_add_update(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const opt_rule_t *rule) {
-  builder_t b = {.emit = em_make(host, ctx, prog, (aot_graph_t){AOT_NO_ID}), .rule = rule, .graph = host->graph, .edit = host->edit};
+  builder_t b = {.emit = em_make(host, ctx, prog, (aot_graph_t){AOT_NO_ID}),
+                 .rule = rule,
+                 .graph = host->graph,
+                 .edit = host->edit};
   aot_graph_t backward = host->graph->graph_find(prog, AOT_GRAPH_BACKWARD);
   if (host->graph->graph_find(prog, AOT_GRAPH_UPDATE).id != AOT_NO_ID)
     fail(&b, AOT_E_PRECONDITION, "optimizer.twice", "the program has an optimizer's update already",
-             "name one optimizer: in run.train, or as a stage", aot_no_value());
+         "name one optimizer: in run.train, or as a stage", aot_no_value());
   if (backward.id == AOT_NO_ID)
-    fail(&b, AOT_E_PRECONDITION, "optimizer.backward", "the program has no backward graph", "add a partition stage before it", aot_no_value());
+    fail(&b, AOT_E_PRECONDITION, "optimizer.backward", "the program has no backward graph",
+         "add a partition stage before it", aot_no_value());
   b.emit.code = "optimizer.operator";
   b.emit.what = "the update";
   if (b.emit.status == AOT_OK) find_rules(&b);
@@ -200,6 +220,7 @@ aot_status_t opt_add_update(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *
   begin_step(&b);
   add_params(&b, backward);
   if (b.emit.status == AOT_OK && b.n_params == 0)
-    fail(&b, AOT_E_PRECONDITION, "optimizer.empty", "no parameter of the program has a gradient, so there is nothing to train", "", aot_no_value());
+    fail(&b, AOT_E_PRECONDITION, "optimizer.empty",
+         "no parameter of the program has a gradient, so there is nothing to train", "", aot_no_value());
   return b.emit.status;
 }

@@ -9,7 +9,7 @@
 #define OPT_RULE_ADAM 2
 
 typedef struct opt_rule {
-  int kind; /* OPT_RULE_* */
+  int kind;       /* OPT_RULE_* */
   const char *id; /* unit id; first part of the names of states */
   opt_sgd_t sgd;
   opt_adam_t adam;

@@ -26,7 +26,8 @@ typedef struct regions_unit {
   aot_str_t only;
 } regions_unit_t;
 
-static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
+static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved,
+                uint32_t *out_value) {
   (void)self;
   (void)out_value;
   return pt_save_all(j, out_saved, out_n_saved);
@@ -47,7 +48,8 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   (void)self, (void)opts;
-  u->table = (aot_partition_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .choose = choose};
+  u->table =
+      (aot_partition_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .choose = choose};
   *out_table = &u->table.head;
   return AOT_OK;
 }
@@ -61,8 +63,8 @@ static aot_status_t run_regions(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t 
 
 static void destroy_regions(const aot_table_t *p) { free(p->self); }
 
-static aot_status_t create_regions(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
-                                   const aot_table_t **out_table) {
+static aot_status_t create_regions(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
+                                   const aot_opts_t *opts, const aot_table_t **out_table) {
   (void)self;
   regions_unit_t *u = calloc(1, sizeof *u);
   if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
@@ -70,52 +72,64 @@ static aot_status_t create_regions(const aot_unit_t *self, aot_ctx_t *ctx, const
   u->only = opts->values[0].s;
   u->table = (aot_pass_t){
       .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy_regions},
-      .run = run_regions};
+      .run = run_regions,
+  };
   *out_table = &u->table.head;
   return AOT_OK;
 }
 
 static const aot_option_t regions_options[] = {PT_OPTION_ONLY};
-static const aot_contract_t regions_contract = {.struct_size = sizeof(aot_contract_t),
-                                                .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT),
-                                                .refuses = AOT_NAMES(AOT_PROP_PARTITIONED)};
-static const aot_unit_t regions = {.struct_size = sizeof(aot_unit_t),
-                                   .kind = AOT_STR_INIT("pass/1"),
-                                   .id = AOT_STR_INIT(REGIONS),
-                                   .version = AOT_STR_INIT(AOT_VERSION),
-                                   .help = AOT_STR_INIT(REGIONS_HELP),
-                                   .options = regions_options,
-                                   .n_options = 1,
-                                   .option_stride = sizeof *regions_options,
-                                   .contract = &regions_contract,
-                                   .create = create_regions};
+static const aot_contract_t regions_contract = {
+    .struct_size = sizeof(aot_contract_t),
+    .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT),
+    .refuses = AOT_NAMES(AOT_PROP_PARTITIONED),
+};
+static const aot_unit_t regions = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("pass/1"),
+    .id = AOT_STR_INIT(REGIONS),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .help = AOT_STR_INIT(REGIONS_HELP),
+    .options = regions_options,
+    .n_options = 1,
+    .option_stride = sizeof *regions_options,
+    .contract = &regions_contract,
+    .create = create_regions,
+};
 
-static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
-                                        .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT),
-                                        .gives = AOT_NAMES(AOT_PROP_PARTITIONED),
-                                        .drops = AOT_NAMES(AOT_PROP_JOINT),
-                                        .refuses = AOT_NAMES(AOT_PROP_PARTITIONED)};
-static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
-                                .kind = AOT_STR_INIT("partition/1"),
-                                .id = AOT_STR_INIT(ID),
-                                .version = AOT_STR_INIT(AOT_VERSION),
-                                .help = AOT_STR_INIT(HELP),
-                                .contract = &contract,
-                                .create = create};
+static const aot_contract_t contract = {
+    .struct_size = sizeof(aot_contract_t),
+    .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT),
+    .gives = AOT_NAMES(AOT_PROP_PARTITIONED),
+    .drops = AOT_NAMES(AOT_PROP_JOINT),
+    .refuses = AOT_NAMES(AOT_PROP_PARTITIONED),
+};
+static const aot_unit_t unit = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("partition/1"),
+    .id = AOT_STR_INIT(ID),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .help = AOT_STR_INIT(HELP),
+    .contract = &contract,
+    .create = create,
+};
 static const aot_unit_t *const units[] = {&unit, &regions};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
-                                    .abi_epoch = AOT_ABI_EPOCH,
-                                    .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 2,
-                                    .id = AOT_STR_INIT(ID),
-                                    .vendor = AOT_STR_INIT("aothost"),
-                                    .version = AOT_STR_INIT(AOT_VERSION),
-                                    .license = AOT_STR_INIT("Apache-2.0"),
-                                    .units = units,
-                                    .n_units = 2};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 2,
+    .id = AOT_STR_INIT(ID),
+    .vendor = AOT_STR_INIT("aothost"),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = 2,
+};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD_FOR(ID, AOT_VERSION, 2) AOT_NOTE_UNIT("partition/1", ID, HELP) "," AOT_NOTE_UNIT("pass/1", REGIONS, REGIONS_HELP)
-                    AOT_NOTE_TAIL);
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD_FOR(ID, AOT_VERSION, 2)
+                    AOT_NOTE_UNIT("partition/1", ID, HELP) "," AOT_NOTE_UNIT("pass/1", REGIONS, REGIONS_HELP)
+                        AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
   (void)host_minor;

@@ -1,12 +1,12 @@
-/* Which forward nodes must not run again in the backward, as far as one node tells. Each rule has its option; tags of the user
- * and side effects stand above the options. */
+/* Which forward nodes must not run again in the backward, as far as one node tells. Each rule has its option; tags of
+ * the user and side effects stand above the options. */
 #include "mincut.h"
 
 #include <aot/graph.h>
 #include <stdlib.h>
 
-/* By value: the backward would have it written to memory, since a use outside the forward cannot be fused with it. Followed
- * through views, against the order. In PyTorch's model the caller's use of an output is such a use, too. */
+/* By value: the backward would have it written to memory, since a use outside the forward cannot be fused with it.
+ * Followed through views, against the order. In PyTorch's model the caller's use of an output is such a use, too. */
 static void find_written(const mc_model_t *m, uint8_t *written) {
   const pt_joint_t *j = m->j;
   if (m->rules->operators == MC_PYTORCH) {

@@ -85,7 +85,8 @@ static int add(mc_candidates_t *c, const maker_t *k, const mc_spec_t *spec, cons
   return 0;
 }
 
-static int attempt(mc_candidates_t *c, maker_t *k, const mc_spec_t *spec, mc_numbers_t *out_numbers, double *out_value) {
+static int attempt(mc_candidates_t *c, maker_t *k, const mc_spec_t *spec, mc_numbers_t *out_numbers,
+                   double *out_value) {
   int status = make(k, spec, out_numbers, out_value);
   c->n_tried++;
   return status == 0 ? add(c, k, spec, out_numbers) : status;
@@ -119,10 +120,12 @@ static void rates_at_ends(const mc_model_t *m, double *out_low, double *out_high
   for (uint32_t v = m->j->n_inputs; v < m->j->n_values; v++)
     if (pt_is_forward_value(m->j, v)) bytes += (double)m->j->nbytes[v];
   *out_high = cost;
-  *out_low = 1e-3 * (double)MC_PS_PER_NODE / bytes; /* all bytes together weigh less than any node that costs something */
+  *out_low =
+      1e-3 * (double)MC_PS_PER_NODE / bytes; /* all bytes together weigh less than any node that costs something */
 }
 
-/* Between two neighbouring corners, the rate at which both are equally good: if something is better there, it is a corner, too. */
+/* Between two neighbouring corners, the rate at which both are equally good: if something is better there, it is a
+ * corner, too. */
 static int find_corners(mc_candidates_t *c, maker_t *k) {
   corner_t corner[MAX_RATES + 2];
   uint8_t is_edge[MAX_RATES + 2] = {0}; /* nothing lies between corner i and the next */
@@ -202,7 +205,8 @@ static uint32_t widest_step(const mc_candidates_t *c, const uint64_t *done, uint
   return best;
 }
 
-/* The plan of the left neighbour behind `at`, that of the right one before it; where one is a mixture itself, its larger part. */
+/* The plan of the left neighbour behind `at`, that of the right one before it; where one is a mixture itself, its
+ * larger part. */
 static mc_spec_t mixture(const mc_spec_t *left, const mc_spec_t *right, uint32_t at, uint32_t n_early) {
   int l = left->at != END && left->at >= n_early / 2 ? 0 : 1, r = right->at != END && right->at < n_early / 2 ? 1 : 0;
   return (mc_spec_t){{right->segments[r], left->segments[l]}, {right->rate[r], left->rate[l]}, at};
@@ -229,8 +233,10 @@ static int try_mixtures(mc_candidates_t *c, maker_t *k) {
 
 /* ---- steps ---- */
 
-/* The members [from, to) of a class are saved, or no longer, whichever most of them are not. The plan at hand is in `saved`. */
-static int try_step(mc_candidates_t *c, maker_t *k, const mc_layers_t *l, uint32_t from, uint32_t to, const mc_candidate_t *of) {
+/* The members [from, to) of a class are saved, or no longer, whichever most of them are not. The plan at hand is in
+ * `saved`. */
+static int try_step(mc_candidates_t *c, maker_t *k, const mc_layers_t *l, uint32_t from, uint32_t to,
+                    const mc_candidate_t *of) {
   mc_numbers_t numbers;
   uint32_t n_in = 0, n = 0;
   memset(k->is_boundary, 0, (size_t)c->m->j->n_values + 1);
@@ -337,7 +343,8 @@ static uint32_t between(uint32_t least, uint32_t n, uint32_t most) { return n < 
 
 int mc_candidates_bound(const mc_candidates_t *c, uint64_t budget, double *out_bound) {
   const uint32_t n = c->m->j->n_nodes, first = mc_candidates_first(c, budget, 0);
-  const uint32_t cuts[2] = {between(LEAST_CUTS, CUTS / (n + 1), MOST_CUTS), n > CASES_UP_TO ? 0 : CUTS_OF_CASES / (n + 1)};
+  const uint32_t cuts[2] = {between(LEAST_CUTS, CUTS / (n + 1), MOST_CUTS),
+                            n > CASES_UP_TO ? 0 : CUTS_OF_CASES / (n + 1)};
   double target = 0;
   for (uint32_t i = 0; i < n; i++) target += first == c->n && c->m->j->early[i] ? (double)c->m->cost[i] : 0;
   if (first < c->n) target = (double)c->list[first].numbers.cost;

@@ -1,15 +1,18 @@
 /* Plans for every budget, and a bound that no plan beats.
  *
- * The list does not depend on the budget: it is made once, each plan is measured by the simulator, and what is dearer without being
- * smaller is dropped. So along the list cost rises and peak falls, and "the first that fits" is monotone: a larger budget never
- * chooses a plan of higher cost or of lower peak. Where plans come from:
+ * The list does not depend on the budget: it is made once, each plan is measured by the simulator, and what is dearer
+ * without being smaller is dropped. So along the list cost rises and peak falls, and "the first that fits" is monotone:
+ * a larger budget never chooses a plan of higher cost or of lower peak. Where plans come from:
  *
- *   rates      the price of a saved byte, from almost nothing to more than anything else: the corners of the curve of least
+ *   rates      the price of a saved byte, from almost nothing to more than anything else: the corners of the curve of
+ *              least
  *              cost over saved bytes, found by halving chords; each is one exact cut (parametric.h)
  *   segments   the same rates with boundaries between K = 2, 3, 4, 6, .. segments saved for nothing (segments.h)
- *   mixtures   between neighbours of the list that are far apart: one plan for the first part of the forward, the other for the rest,
+ *   mixtures   between neighbours of the list that are far apart: one plan for the first part of the forward, the other
+ *              for the rest,
  *              so that of equal layers some are run again and others are not
- *   steps      from plans of the list, saving or not saving one value more, in all of a model's equal layers or in the first or the
+ *   steps      from plans of the list, saving or not saving one value more, in all of a model's equal layers or in the
+ *              first or the
  *              second half of them (layers.h): what is tried for a layer is tried once
  *
  * The bound: lower_bound.h. Deterministic; every plan costs a cut and a simulation. */
@@ -20,9 +23,9 @@
 #include "segments.h"
 
 typedef struct mc_spec { /* how a plan is made */
-  uint32_t segments[2]; /* before `at` and from there on */
-  double rate[2];       /* ps a byte */
-  uint32_t at;          /* position of the forward, UINT32_MAX: the end */
+  uint32_t segments[2];  /* before `at` and from there on */
+  double rate[2];        /* ps a byte */
+  uint32_t at;           /* position of the forward, UINT32_MAX: the end */
 } mc_spec_t;
 
 typedef struct mc_candidate {

@@ -71,8 +71,10 @@ void mc_classify(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *out_clas
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     const int several = j->result_begin[n + 1] - j->result_begin[n] > 1;
     const int listed = rules->operators == MC_PYTORCH && is_pytorch(j->op_name[n]);
-    out_classes[n] = listed ? class_by_lists(look_up(&known, j->op_name[n]), j->op_flags[n]) : class_by_flags(j->op_flags[n]);
-    if (several && rules->operators == MC_PYTORCH) out_classes[n] |= MC_PARTS | (out_classes[n] & MC_VIEW ? MC_ALONE : 0);
+    out_classes[n] =
+        listed ? class_by_lists(look_up(&known, j->op_name[n]), j->op_flags[n]) : class_by_flags(j->op_flags[n]);
+    if (several && rules->operators == MC_PYTORCH)
+      out_classes[n] |= MC_PARTS | (out_classes[n] & MC_VIEW ? MC_ALONE : 0);
   }
 }
 

@@ -1,5 +1,5 @@
-/* What keeping a value costs: its bytes, dearer with the distance from the backward, doubled when keeping it would force a
- * write that fusion would otherwise avoid. */
+/* What keeping a value costs: its bytes, dearer with the distance from the backward, doubled when keeping it would
+ * force a write that fusion would otherwise avoid. */
 #include "mincut.h"
 
 #include <math.h>
@@ -55,7 +55,8 @@ static int is_materialized(const mc_model_t *m, uint32_t v, const uint8_t *is_ou
   return 0;
 }
 
-static double price_of(const mc_model_t *m, uint32_t v, uint32_t steps, const double *factor, const uint8_t *is_output) {
+static double price_of(const mc_model_t *m, uint32_t v, uint32_t steps, const double *factor,
+                       const uint8_t *is_output) {
   const pt_joint_t *j = m->j;
   if (m->rules->free_static_inputs && j->input_kind[v] == PT_INPUT_STATIC) return 0;
   if (m->rules->recompute_views && j->def[v] != PT_NONE && (m->classes[j->def[v]] & MC_VIEW)) return -1;

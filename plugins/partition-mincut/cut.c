@@ -78,7 +78,8 @@ static void read_cut(const network_t *w, const uint8_t *side, uint32_t *out_save
     if (!j->late[j->def[v]] && side[w->in[v]] && !side[w->out[v]]) out_saved[(*out_n_saved)++] = v;
 }
 
-/* A value for the message when no finite cut exists: the first one that may not be kept, of a node that may not run twice. */
+/* A value for the message when no finite cut exists: the first one that may not be kept, of a node that may not run
+ * twice. */
 static uint32_t find_culprit(const network_t *w) {
   for (uint32_t v = w->j->n_inputs; v < w->j->n_values; v++)
     if (w->price[v] < 0 && w->banned[w->j->def[v]]) return v;
@@ -161,13 +162,16 @@ int mc_weigh(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *banned, int6
   return status;
 }
 
-int mc_choose(const pt_joint_t *j, const mc_rules_t *rules, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
-  network_t w = {.j = j,
-                 .ties = rules->ties,
-                 .in = calloc((size_t)j->n_values + 1, 4),
-                 .out = calloc((size_t)j->n_values + 1, 4),
-                 .price = calloc((size_t)j->n_values + 1, sizeof *w.price),
-                 .banned = calloc((size_t)j->n_nodes + 1, 1)};
+int mc_choose(const pt_joint_t *j, const mc_rules_t *rules, uint32_t *out_saved, uint32_t *out_n_saved,
+              uint32_t *out_value) {
+  network_t w = {
+      .j = j,
+      .ties = rules->ties,
+      .in = calloc((size_t)j->n_values + 1, 4),
+      .out = calloc((size_t)j->n_values + 1, 4),
+      .price = calloc((size_t)j->n_values + 1, sizeof *w.price),
+      .banned = calloc((size_t)j->n_nodes + 1, 1),
+  };
   int status = w.banned && w.price && w.in && w.out ? 0 : -2;
   *out_n_saved = 0;
   if (status == 0) status = mc_weigh(j, rules, w.banned, w.price);

@@ -1,16 +1,16 @@
 /* The two rules that look further than one node and its uses.
  *
- * Far apart: a value is used near and far, and fusion does not reach from the near use to the far one; then the far one is not
- * computed again from it. Where fusion ends after the uses s of a value is the first node x that some node reachable from them
- * reads without fusing. PyTorch walks to x from every value anew (the compile time of issue 145081); but since x is the first
- * in order, it is the least of
+ * Far apart: a value is used near and far, and fusion does not reach from the near use to the far one; then the far one
+ * is not computed again from it. Where fusion ends after the uses s of a value is the first node x that some node
+ * reachable from them reads without fusing. PyTorch walks to x from every value anew (the compile time of issue
+ * 145081); but since x is the first in order, it is the least of
  *
  *     end(s) = min over early users u of s:  end(u) if s fuses into u, else u
  *
  * which one sweep against the order finds for all nodes.
  *
- * Long chains: from every node on, walk through what fuses; where the walk has come more than 100 nodes far and everything
- * hangs on one node, that node is not computed again. A node is walked over once. */
+ * Long chains: from every node on, walk through what fuses; where the walk has come more than 100 nodes far and
+ * everything hangs on one node, that node is not computed again. A node is walked over once. */
 #include "mincut.h"
 
 #include <stdlib.h>
@@ -108,9 +108,11 @@ static void walk_chain(const mc_model_t *m, walk_t *w, uint32_t start, uint8_t *
 
 int mc_ban_long_chains(const mc_model_t *m, uint8_t *banned) {
   const pt_joint_t *j = m->j;
-  walk_t w = {.heap = malloc(((size_t)j->operand_begin[j->n_nodes] + 2) * 4),
-              .place = malloc(((size_t)j->n_nodes + 1) * 4),
-              .seen = calloc((size_t)j->n_nodes + 1, 1)};
+  walk_t w = {
+      .heap = malloc(((size_t)j->operand_begin[j->n_nodes] + 2) * 4),
+      .place = malloc(((size_t)j->n_nodes + 1) * 4),
+      .seen = calloc((size_t)j->n_nodes + 1, 1),
+  };
   const int status = w.heap && w.place && w.seen ? 0 : -2;
   if (status == 0) {
     number_places(j, w.place);

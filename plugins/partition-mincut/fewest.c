@@ -5,14 +5,15 @@
 enum { SOURCE, SINK, FIRST };
 
 /* number: by vertex of f, its vertex in the second network. */
-static uint32_t number_open(const mc_flow_t *f, const uint8_t *near_source, const uint8_t *near_sink, uint32_t *number) {
+static uint32_t number_open(const mc_flow_t *f, const uint8_t *near_source, const uint8_t *near_sink,
+                            uint32_t *number) {
   uint32_t next = FIRST;
   for (uint32_t v = 0; v < f->n_vertices; v++) number[v] = near_source[v] ? SOURCE : near_sink[v] ? SINK : next++;
   return next;
 }
 
-/* Arcs between open vertices. Others bind nothing: those from the sink's side or into the source's may lie in any minimum cut, and
- * by what the sides are none leads from the source's side or from an open vertex to the sink's. */
+/* Arcs between open vertices. Others bind nothing: those from the sink's side or into the source's may lie in any
+ * minimum cut, and by what the sides are none leads from the source's side or from an open vertex to the sink's. */
 static int add_left(const mc_flow_t *f, const uint32_t *number, int64_t infinite, mc_flow_t *second) {
   int status = 0;
   for (uint32_t e = 0; e < f->n_edges && status == 0; e++) {

@@ -31,7 +31,8 @@ static uint32_t find_divider(const tree_t *t) {
     if (!m->j->early[n] || m->j->late[n] || m->is_fixed[n] || t->prices.decided[n] || m->cost[n] == 0) continue;
     double bytes = 0;
     for (uint32_t v = m->j->result_begin[n]; v < m->j->result_begin[n + 1]; v++) bytes += (double)m->j->nbytes[v];
-    const double again = t->prices.again[n], score = again * (1 - again) * ((double)m->cost[n] / t->target + bytes / t->prices.budget);
+    const double again = t->prices.again[n],
+                 score = again * (1 - again) * ((double)m->cost[n] / t->target + bytes / t->prices.budget);
     if (score <= most) continue;
     most = score;
     best = n;
@@ -95,7 +96,8 @@ static int divide(tree_t *t, uint32_t most_cuts) {
   return status;
 }
 
-int mc_lower_bound(const mc_moments_t *h, uint64_t budget, double target, const uint32_t most_cuts[2], double *out_bound) {
+int mc_lower_bound(const mc_moments_t *h, uint64_t budget, double target, const uint32_t most_cuts[2],
+                   double *out_bound) {
   const mc_ascent_t how = {most_cuts[0], 25, 1.5};
   tree_t t = {.target = target};
   *out_bound = 0;

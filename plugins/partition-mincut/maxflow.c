@@ -91,8 +91,8 @@ static int64_t augment(mc_flow_t *f, const uint32_t *path, uint32_t length, uint
 }
 
 /* All of one phase: walk forward along admissible arcs, retreat from dead ends, augment at the sink. */
-static int64_t blocking_flow(mc_flow_t *f, uint32_t source, uint32_t sink, int64_t limit, uint32_t *level, uint32_t *arc,
-                             uint32_t *path) {
+static int64_t blocking_flow(mc_flow_t *f, uint32_t source, uint32_t sink, int64_t limit, uint32_t *level,
+                             uint32_t *arc, uint32_t *path) {
   int64_t total = 0;
   uint32_t length = 0, u = source;
   memcpy(arc, f->head, (size_t)f->n_vertices * sizeof *arc);
@@ -153,5 +153,7 @@ static int reach(const mc_flow_t *f, uint32_t start, uint32_t against, uint8_t *
   return 0;
 }
 
-int mc_flow_source_side(const mc_flow_t *f, uint32_t source, uint8_t *out_side) { return reach(f, source, 0, out_side); }
+int mc_flow_source_side(const mc_flow_t *f, uint32_t source, uint8_t *out_side) {
+  return reach(f, source, 0, out_side);
+}
 int mc_flow_sink_side(const mc_flow_t *f, uint32_t sink, uint8_t *out_side) { return reach(f, sink, 1, out_side); }

@@ -31,7 +31,8 @@ static int64_t *values_at_hints(const aot_snapshot_t *s) {
   return dims;
 }
 
-/* Inputs that the backward reads from a slot: user inputs and the like, and leaves that the forward updates (aot/partition.h). */
+/* Inputs that the backward reads from a slot: user inputs and the like, and leaves that the forward updates
+ * (aot/partition.h). */
 static void find_slots(const pt_joint_t *j, uint8_t *needs_slot, uint8_t *is_updated) {
   const aot_snapshot_t *s = j->snapshot;
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + j->graph;
@@ -48,9 +49,7 @@ static void find_slots(const pt_joint_t *j, uint8_t *needs_slot, uint8_t *is_upd
 
 /* ---- what the backend says ---- */
 
-static const void *extension(const mc_memory_call_t *call, const char *id) {
-  return aot_ext(&call->host->head, id);
-}
+static const void *extension(const mc_memory_call_t *call, const char *id) { return aot_ext(&call->host->head, id); }
 
 static aot_status_t ask_backend(const mc_memory_call_t *call, const aot_cut_t *cut, uint64_t *out_peak) {
   const aot_ext_memory_t *memory = extension(call, AOT_EXT_MEMORY);
@@ -61,8 +60,8 @@ static aot_status_t ask_backend(const mc_memory_call_t *call, const aot_cut_t *c
 }
 
 /* The backend's peak of a plan, 0 where no backend tells. The program is as before afterwards. */
-static aot_status_t measure_on_backend(const mc_memory_call_t *call, const pt_joint_t *j, const uint32_t *saved, uint32_t n_saved,
-                                       uint64_t *out_peak) {
+static aot_status_t measure_on_backend(const mc_memory_call_t *call, const pt_joint_t *j, const uint32_t *saved,
+                                       uint32_t n_saved, uint64_t *out_peak) {
   const aot_ext_trial_t *trial = extension(call, AOT_EXT_TRIAL);
   aot_value_t *values = malloc(((size_t)n_saved + 1) * sizeof *values);
   *out_peak = 0;
@@ -93,7 +92,8 @@ static aot_status_t report(const mc_memory_call_t *call, const mc_candidates_t *
   const aot_ext_report_t *r = extension(call, AOT_EXT_REPORT);
   const mc_numbers_t *numbers = &c->list[o->chosen].numbers;
   double cost = (double)numbers->cost * 1e-12, bound;
-  const uint64_t arena = numbers->forward_arena > numbers->backward_arena ? numbers->forward_arena : numbers->backward_arena;
+  const uint64_t arena =
+      numbers->forward_arena > numbers->backward_arena ? numbers->forward_arena : numbers->backward_arena;
   if (mc_candidates_bound(c, o->budget, &bound) != 0) return pt_no_memory(call->host, call->ctx);
   bound *= 1e-12;
   const struct {
@@ -120,7 +120,8 @@ static void refuse(const mc_memory_call_t *call, const mc_candidates_t *c, const
   const uint64_t least = o->least;
   int is_least = least <= c->least;
   snprintf(text, sizeof text,
-           "no plan with a peak of at most %s was found: the least is %s%s, a fraction of %.3f of the peak with everything saved, %s; %s%s",
+           "no plan with a peak of at most %s was found: the least is %s%s, a fraction of %.3f of the peak with "
+           "everything saved, %s; %s%s",
            mc_budget_print(o->budget, a), mc_budget_print(least, b), o->measured ? " on this backend" : "",
            ceil(1000 * (double)least / (double)o->all_saved) / 1000, mc_budget_print(o->all_saved, w),
            is_least ? "less is impossible" : "whether less is possible is not known down to ",
@@ -131,16 +132,18 @@ static void refuse(const mc_memory_call_t *call, const mc_candidates_t *c, const
 /* ---- the choice ---- */
 
 /* What plan i takes by the simulation and, where it tells, by the backend: the larger of the two. */
-static int measure(const mc_memory_call_t *call, const mc_candidates_t *c, uint32_t i, uint32_t *saved, uint32_t *n_saved,
-                   uint64_t *out_measured, uint64_t *out_peak) {
+static int measure(const mc_memory_call_t *call, const mc_candidates_t *c, uint32_t i, uint32_t *saved,
+                   uint32_t *n_saved, uint64_t *out_measured, uint64_t *out_peak) {
   mc_candidates_plan(c, i, saved, n_saved);
   if (measure_on_backend(call, c->m->j, saved, *n_saved, out_measured) != AOT_OK) return PT_TOLD;
   *out_peak = *out_measured > c->list[i].numbers.peak ? *out_measured : c->list[i].numbers.peak;
   return 0;
 }
 
-/* Kernels and layouts that the simulation does not know may take a backend more: a fraction is then of the backend's number. */
-static int measure_all_saved(const mc_memory_call_t *call, const mc_candidates_t *c, uint32_t *saved, uint64_t *out_peak) {
+/* Kernels and layouts that the simulation does not know may take a backend more: a fraction is then of the backend's
+ * number. */
+static int measure_all_saved(const mc_memory_call_t *call, const mc_candidates_t *c, uint32_t *saved,
+                             uint64_t *out_peak) {
   uint32_t n_saved;
   uint64_t measured;
   if (pt_save_all(c->m->j, saved, &n_saved) != 0) return -2;
@@ -163,8 +166,10 @@ static int find_least(const mc_memory_call_t *call, const mc_candidates_t *c, ui
 }
 
 /* The first plan in order of cost that fits. chosen: c->n when none does. */
-static int search(const mc_memory_call_t *call, const mc_candidates_t *c, outcome_t *o, uint32_t *out_saved, uint32_t *out_n_saved) {
-  for (o->chosen = mc_candidates_first(c, o->budget, 0); o->chosen < c->n; o->chosen = mc_candidates_first(c, o->budget, o->chosen + 1)) {
+static int search(const mc_memory_call_t *call, const mc_candidates_t *c, outcome_t *o, uint32_t *out_saved,
+                  uint32_t *out_n_saved) {
+  for (o->chosen = mc_candidates_first(c, o->budget, 0); o->chosen < c->n;
+       o->chosen = mc_candidates_first(c, o->budget, o->chosen + 1)) {
     uint64_t peak;
     int status = measure(call, c, o->chosen, out_saved, out_n_saved, &o->measured, &peak);
     if (status != 0 || peak <= o->budget) return status;
@@ -172,7 +177,8 @@ static int search(const mc_memory_call_t *call, const mc_candidates_t *c, outcom
   return find_least(call, c, out_saved, o);
 }
 
-static int choose(const mc_memory_call_t *call, const mc_model_t *m, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
+static int choose(const mc_memory_call_t *call, const mc_model_t *m, uint32_t *out_saved, uint32_t *out_n_saved,
+                  uint32_t *out_value) {
   mc_candidates_t c;
   int status = mc_candidates_init(&c, m, out_value);
   if (status == 0) {
@@ -190,8 +196,8 @@ static int choose(const mc_memory_call_t *call, const mc_model_t *m, uint32_t *o
   return status;
 }
 
-/* Where equal nodes were merged operands differ from the snapshot's: views are of what is read now. base: of the simulated
- * graph, by value. */
+/* Where equal nodes were merged operands differ from the snapshot's: views are of what is read now. base: of the
+ * simulated graph, by value. */
 static void follow_operands(const pt_joint_t *j, uint32_t *base) {
   for (uint32_t v = j->n_inputs; v < j->n_values; v++) {
     const uint32_t d = j->def[v];
@@ -199,12 +205,14 @@ static void follow_operands(const pt_joint_t *j, uint32_t *base) {
   }
 }
 
-int mc_pick_memory(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
+int mc_pick_memory(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved,
+                   uint32_t *out_value) {
   ms_sim_t sim = {0};
   mc_model_t m = {0};
   ms_graph_t graph;
   int64_t *dims = values_at_hints(j->snapshot);
-  uint8_t *needs_slot = calloc((size_t)j->n_inputs + 1, 1), *is_updated = calloc((size_t)j->snapshot->leaves.count + 1, 1);
+  uint8_t *needs_slot = calloc((size_t)j->n_inputs + 1, 1),
+          *is_updated = calloc((size_t)j->snapshot->leaves.count + 1, 1);
   uint64_t *inside = calloc((size_t)j->snapshot->graphs.count + 1, sizeof *inside);
   int status = dims && needs_slot && is_updated && inside ? ms_region_memory(j->snapshot, dims, inside) : -2;
   if (status == 0) status = ms_sim_init(&sim, j->snapshot, j->graph, dims, inside);

@@ -1,8 +1,10 @@
-/* Objective `memory`: of all plans whose peak is within a budget, one that costs little, with a bound of how little it can be.
+/* Objective `memory`: of all plans whose peak is within a budget, one that costs little, with a bound of how little it
+ * can be.
  *
- * Where the pipeline's backend tells its own memory plan (aot.memory/1), each plan that fits by the simulation is tried on the
- * program (aot.trial/1) and the backend is asked; the first in order of cost that fits by both is taken. So the budget bounds what the
- * backend will really take, and the choice stays monotone: what a larger budget passes over, a smaller one does, too. */
+ * Where the pipeline's backend tells its own memory plan (aot.memory/1), each plan that fits by the simulation is tried
+ * on the program (aot.trial/1) and the backend is asked; the first in order of cost that fits by both is taken. So the
+ * budget bounds what the backend will really take, and the choice stays monotone: what a larger budget passes over,
+ * a smaller one does, too. */
 #ifndef MC_MEMORY_OBJECTIVE_H
 #define MC_MEMORY_OBJECTIVE_H
 
@@ -12,14 +14,15 @@
 typedef struct mc_memory_call {
   const aot_host_t *host;
   aot_ctx_t *ctx;
-  aot_prog_t *prog; /* whose joint graph is divided */
+  aot_prog_t *prog;    /* whose joint graph is divided */
   const pt_how_t *how; /* that the program is divided with */
   mc_budget_t budget;
 } mc_memory_call_t;
 
-/* A pt_pick_t; self: mc_memory_call_t. Diagnoses what is wrong itself (PT_TOLD). Reports recompute-cost, cost-lower-bound, gap,
- * peak-bytes, peak-arena-bytes (of it), budget-bytes, all-saved-peak-bytes,
+/* A pt_pick_t; self: mc_memory_call_t. Diagnoses what is wrong itself (PT_TOLD). Reports recompute-cost,
+ * cost-lower-bound, gap, peak-bytes, peak-arena-bytes (of it), budget-bytes, all-saved-peak-bytes,
  * measured-peak-bytes (the backend's, where it tells), least-peak-bytes, least-peak-bound-bytes, plans-tried. */
-int mc_pick_memory(const void *self, const struct pt_joint *j, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value);
+int mc_pick_memory(const void *self, const struct pt_joint *j, uint32_t *out_saved, uint32_t *out_n_saved,
+                   uint32_t *out_value);
 
 #endif

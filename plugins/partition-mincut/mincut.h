@@ -1,11 +1,12 @@
 /* Rematerialization by minimum cut: which forward values to keep for the backward, so that keeping them costs least and
  * everything else is computed again.
  *
- * Every value that exists before the backward becomes an arc v_in -> v_out with the price of keeping it. The source stands
- * for "only the forward has it", the sink for "the backward needs it". What may not be computed twice hangs on the source,
- * what the backward reads hangs on the sink, data flow is infinite. The arcs of the cheapest cut are the values to keep.
- * Source: PyTorch's min_cut_rematerialization_partition (torch/_functorch/partitioners.py, 2.11). With MC_PYTORCH the network
- * is the same as there, arc for arc; MC_FLAGS asks the operators' flags instead of PyTorch's lists of names. */
+ * Every value that exists before the backward becomes an arc v_in -> v_out with the price of keeping it. The source
+ * stands for "only the forward has it", the sink for "the backward needs it". What may not be computed twice hangs on
+ * the source, what the backward reads hangs on the sink, data flow is infinite. The arcs of the cheapest cut are the
+ * values to keep. Source: PyTorch's min_cut_rematerialization_partition (torch/_functorch/partitioners.py, 2.11). With
+ * MC_PYTORCH the network is the same as there, arc for arc; MC_FLAGS asks the operators' flags instead of PyTorch's
+ * lists of names. */
 #ifndef MC_MINCUT_H
 #define MC_MINCUT_H
 
@@ -34,11 +35,13 @@ typedef struct mc_rules {
   double distance_base;   /* price factor for each step away from the backward, up to 100 steps */
 } mc_rules_t;
 
-/* out_saved: room for n_values; values to keep in order, graph inputs left out. 0; -1: no finite cut, *out_value names a value
- * at fault; -2: no memory. */
-int mc_choose(const pt_joint_t *j, const mc_rules_t *rules, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value);
+/* out_saved: room for n_values; values to keep in order, graph inputs left out. 0; -1: no finite cut, *out_value names
+ * a value at fault; -2: no memory. */
+int mc_choose(const pt_joint_t *j, const mc_rules_t *rules, uint32_t *out_saved, uint32_t *out_n_saved,
+              uint32_t *out_value);
 
-/* The weights of the network alone: banned, by node, 1: must not be computed again; price, by value, -1: may not be kept. 0 or
+/* The weights of the network alone: banned, by node, 1: must not be computed again; price, by value, -1: may not be
+ * kept. 0 or
  * -2. O(nodes + operands), with ban_long_chains O(operands log operands). */
 int mc_weigh(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *banned, int64_t *price);
 
@@ -66,8 +69,8 @@ int mc_fuses_into(const mc_model_t *m, uint32_t v, uint32_t u);
 /* Views are free to compute again and tags of the user stand above the rules: may node n be banned at all? */
 int mc_may_ban(const mc_model_t *m, uint32_t n);
 
-
-/* Steps to the nearest use outside the forward, MC_FAR: there is none; by value and by node. 0 or -2. O(nodes + operands). */
+/* Steps to the nearest use outside the forward, MC_FAR: there is none; by value and by node. 0 or -2. O(nodes +
+ * operands). */
 #define MC_FAR 1000000000u
 int mc_measure(const pt_joint_t *j, uint32_t *out_of_value, uint32_t *out_of_node);
 

@@ -5,14 +5,15 @@
 #include <string.h>
 
 #define SHORTEST 1e-3 /* length of steps that is not worth a cut */
-#define CLOSE 1e-6 /* to the target, relative: near enough */
+#define CLOSE 1e-6    /* to the target, relative: near enough */
 
 int mc_prices_init(mc_prices_t *d, const mc_moments_t *h, uint64_t budget) {
   const size_t n = (size_t)h->m->j->n_nodes + 1, values = (size_t)h->m->j->n_values + 1;
   *d = (mc_prices_t){.h = h, .budget = (double)budget, .n_moments = n};
   double **by_moment[] = {&d->rate, &d->best_rate, &d->excess, &d->best_excess, &d->sums[0], &d->sums[1]};
   int is_there = 1;
-  for (size_t i = 0; i < sizeof by_moment / sizeof *by_moment; i++) is_there = (*by_moment[i] = calloc(n + 1, sizeof(double))) && is_there;
+  for (size_t i = 0; i < sizeof by_moment / sizeof *by_moment; i++)
+    is_there = (*by_moment[i] = calloc(n + 1, sizeof(double))) && is_there;
   d->price = calloc(values, sizeof *d->price);
   d->runs = calloc(n, 1);
   d->decided = calloc(n, 1);
@@ -23,8 +24,8 @@ int mc_prices_init(mc_prices_t *d, const mc_moments_t *h, uint64_t budget) {
 }
 
 void mc_prices_deinit(mc_prices_t *d) {
-  void *arrays[] = {d->rate, d->best_rate, d->excess, d->best_excess, d->sums[0], d->sums[1], d->price, d->runs, d->decided, d->again,
-                    d->is_saved, d->saved};
+  void *arrays[] = {d->rate,  d->best_rate, d->excess,  d->best_excess, d->sums[0],  d->sums[1],
+                    d->price, d->runs,      d->decided, d->again,       d->is_saved, d->saved};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
 }
 
@@ -34,7 +35,8 @@ static double set_prices(mc_prices_t *d) {
   double *const *sums = d->sums;
   for (int side = 0; side < 2; side++) {
     sums[side][0] = 0;
-    for (size_t n = 0; n < d->n_moments; n++) sums[side][n + 1] = sums[side][n] + (d->h->side[n] == side ? d->rate[n] : 0);
+    for (size_t n = 0; n < d->n_moments; n++)
+      sums[side][n + 1] = sums[side][n] + (d->h->side[n] == side ? d->rate[n] : 0);
   }
   const double all = sums[0][d->n_moments] + sums[1][d->n_moments];
   for (uint32_t v = 0; v < m->j->n_values; v++) {
@@ -94,7 +96,8 @@ static void find_excess(mc_prices_t *d) {
     const uint8_t side = d->h->side[n];
     held[0] += d->sums[0][n];
     held[1] += d->sums[1][n];
-    if (side != MC_NO_MOMENT) d->excess[n] = (double)m->fixed_nbytes + (double)d->h->held[n] + saved - held[side] - d->budget;
+    if (side != MC_NO_MOMENT)
+      d->excess[n] = (double)m->fixed_nbytes + (double)d->h->held[n] + saved - held[side] - d->budget;
   }
 }
 
@@ -140,7 +143,8 @@ int mc_prices_ascend(mc_prices_t *d, double target, const mc_ascent_t *how) {
     status = evaluate(d, &value);
     d->n_cuts++;
     if (status != 0) break;
-    for (uint32_t n = 0; n < d->h->m->j->n_nodes; n++) d->again[n] += (d->runs[n] - d->again[n]) / (i < 16 ? i + 1 : 16);
+    for (uint32_t n = 0; n < d->h->m->j->n_nodes; n++)
+      d->again[n] += (d->runs[n] - d->again[n]) / (i < 16 ? i + 1 : 16);
     if (i == 0 || value > d->best) {
       keep_best(d, value);
       since = 0;
@@ -154,4 +158,3 @@ int mc_prices_ascend(mc_prices_t *d, double target, const mc_ascent_t *how) {
   }
   return status;
 }
-

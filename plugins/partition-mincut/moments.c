@@ -9,13 +9,14 @@ enum { FORWARD, BACKWARD };
 typedef struct work {
   const mc_model_t *m;
   mc_moments_t *out;
-  uint8_t *runs[2];   /* by node: early; late, and a gradient depends on it */
+  uint8_t *runs[2];       /* by node: early; late, and a gradient depends on it */
   uint8_t *is_certain[2]; /* by node: when it runs is known: after the side's node before it, before the one behind */
   uint32_t *n_together, *rides_on; /* by node: see below */
-  uint8_t *is_handed[2]; /* by value: an output of this side, or a view of it is one: not in the arena */
-  uint64_t *least[2]; /* by value with memory of its own: bytes that holding it takes at least */
+  uint8_t *is_handed[2];           /* by value: an output of this side, or a view of it is one: not in the arena */
+  uint64_t *least[2];              /* by value with memory of its own: bytes that holding it takes at least */
   uint32_t *root, *part; /* by value: whose memory it lies in; the first view of as many bytes on the way to there */
-  uint32_t *n_parts;     /* by value with memory of its own: how many parts of it could be saved, PT_NONE: not to be told */
+  /* by value with memory of its own: how many parts of it could be saved, PT_NONE: not to be told */
+  uint32_t *n_parts;
 } work_t;
 
 static int is_loop(const work_t *w, uint32_t n) { return w->m->graph->space[n] != MS_NONE; }
@@ -32,7 +33,8 @@ static void find_nodes(work_t *w) {
   const pt_joint_t *j = w->m->j;
   memcpy(w->runs[FORWARD], j->early, j->n_nodes);
   for (uint32_t i = 0; i < j->n_gradients; i++)
-    if (j->gradients[i] != PT_NONE && j->def[j->gradients[i]] != PT_NONE) w->runs[BACKWARD][j->def[j->gradients[i]]] = 1;
+    if (j->gradients[i] != PT_NONE && j->def[j->gradients[i]] != PT_NONE)
+      w->runs[BACKWARD][j->def[j->gradients[i]]] = 1;
   for (uint32_t n = j->n_nodes; n-- > 0;) {
     if (!j->late[n]) w->runs[BACKWARD][n] = 0;
     for (uint32_t k = j->operand_begin[n]; w->runs[BACKWARD][n] && k < j->operand_begin[n + 1]; k++)
@@ -53,8 +55,8 @@ static int reads_backward_alone(const pt_joint_t *j, uint32_t n) {
   return 1;
 }
 
-/* A loop ends where a node outside reads from it (common/fusion/group.h). When that is the side's next node, the loop runs before it;
- * when until there nothing can join it, the loop runs where it stands. */
+/* A loop ends where a node outside reads from it (common/fusion/group.h). When that is the side's next node, the loop
+ * runs before it; when until there nothing can join it, the loop runs where it stands. */
 static int ends_in_time(const work_t *w, uint32_t n, int side) {
   enum { MOST = 16 };
   const pt_joint_t *j = w->m->j;
@@ -74,8 +76,9 @@ static void find_certain(work_t *w, int side) {
     w->is_certain[side][n] = w->runs[side][n] && (!is_loop(w, n) || ends_in_time(w, n, side));
 }
 
-/* Loop nodes of the backward that certainly run where their only reader does: both pointwise over one space, nothing else joins them
- * or reads from them before, and all pointwise nodes that hang together fit into a loop. Forward in order: a rider may have riders. */
+/* Loop nodes of the backward that certainly run where their only reader does: both pointwise over one space, nothing
+ * else joins them or reads from them before, and all pointwise nodes that hang together fit into a loop. Forward in
+ * order: a rider may have riders. */
 static int rides(const work_t *w, uint32_t n, uint32_t reader) {
   const pt_joint_t *j = w->m->j;
   const uint32_t *space = w->m->graph->space;
@@ -94,7 +97,8 @@ static void find_riders(work_t *w) {
     int is_one = begin < end;
     w->rides_on[n] = n;
     for (uint32_t k = begin; k < end; k++) is_one = is_one && j->users[k] == j->users[begin];
-    if (is_one && is_loop(w, n) && w->runs[BACKWARD][n] && rides(w, n, j->users[begin])) w->rides_on[n] = j->users[begin];
+    if (is_one && is_loop(w, n) && w->runs[BACKWARD][n] && rides(w, n, j->users[begin]))
+      w->rides_on[n] = j->users[begin];
   }
   for (uint32_t n = j->n_nodes; n-- > 0;) w->rides_on[n] = w->rides_on[w->rides_on[n]]; /* to the last one */
 }
@@ -112,23 +116,29 @@ static void count_together(work_t *w) {
     parent[n] = n;
     for (uint32_t k = j->operand_begin[n]; is_loop(w, n) && k < j->operand_begin[n + 1]; k++) {
       const uint32_t d = j->def[j->operands[k]];
-      if (d != PT_NONE && w->m->graph->space[d] == w->m->graph->space[n]) parent[find_set(parent, d)] = find_set(parent, n);
+      if (d != PT_NONE && w->m->graph->space[d] == w->m->graph->space[n])
+        parent[find_set(parent, d)] = find_set(parent, n);
     }
   }
   for (uint32_t n = 0; n < j->n_nodes; n++) w->n_together[find_set(parent, n)]++;
   for (uint32_t n = 0; n < j->n_nodes; n++) w->n_together[n] = w->n_together[find_set(parent, n)];
 }
 
-static uint64_t padded(const work_t *w, uint64_t nbytes) { return (nbytes + w->m->graph->align - 1) & ~(w->m->graph->align - 1); }
+static uint64_t padded(const work_t *w, uint64_t nbytes) {
+  return (nbytes + w->m->graph->align - 1) & ~(w->m->graph->align - 1);
+}
 
-/* A view of less than all: saved, it is copied when the forward ends, and what it is a part of stays in the arena until then. */
+/* A view of less than all: saved, it is copied when the forward ends, and what it is a part of stays in the arena
+ * until then. */
 static int is_part(const work_t *w, uint32_t v) { return w->m->j->nbytes[v] != w->m->j->nbytes[w->root[v]]; }
 
-/* In the arena, or saved, itself or as a view of it; a part of it saved is there in the backward, and besides it in the forward. */
+/* In the arena, or saved, itself or as a view of it; a part of it saved is there in the backward, and besides it in
+ * the forward. */
 static void find_least(work_t *w) {
   for (uint32_t v = 0; v < w->m->j->n_values; v++) {
     const uint32_t r = w->root[v] = has_memory(w, v) ? v : w->root[w->m->graph->base[v]];
-    const uint64_t slot = mc_slot_nbytes(w->m, v), arena = padded(w, w->m->j->nbytes[v]), least = slot < arena ? slot : arena;
+    const uint64_t slot = mc_slot_nbytes(w->m, v), arena = padded(w, w->m->j->nbytes[v]),
+                   least = slot < arena ? slot : arena;
     for (int side = FORWARD; side <= BACKWARD; side++)
       if (v == r || (least < w->least[side][r] && (side == BACKWARD || !is_part(w, v)))) w->least[side][r] = least;
   }
@@ -152,8 +162,8 @@ static int is_made_before(const work_t *w, uint32_t v, int side) {
   return d != PT_NONE && has_memory(w, v) && (!is_loop(w, d) || w->is_certain[side][d]);
 }
 
-/* Readers of values on their sides; first: what is certain to find them in memory. Against the order: then bases get the readers of
- * their views. */
+/* Readers of values on their sides; first: what is certain to find them in memory. Against the order: then bases get
+ * the readers of their views. */
 static void find_readers(work_t *w) {
   const pt_joint_t *j = w->m->j;
   for (uint32_t n = j->n_nodes; n-- > 0;)
@@ -195,8 +205,8 @@ static uint32_t first_of_part(const work_t *w, uint32_t v) {
   return base != v && w->m->j->nbytes[base] == w->m->j->nbytes[v] ? w->part[base] : v;
 }
 
-/* Views for nothing, and as cheap to save at the front as behind: then of a part and the whole, or of two values of one part, a plan
- * that saves both gains by saving the front one alone. */
+/* Views for nothing, and as cheap to save at the front as behind: then of a part and the whole, or of two values of one
+ * part, a plan that saves both gains by saving the front one alone. */
 static int may_be_replaced(const work_t *w, uint32_t v) {
   const uint32_t d = w->m->j->def[v];
   if (v == w->root[v]) return d != PT_NONE && !w->is_handed[FORWARD][v] && !pt_must_recompute(w->m->j, d);
@@ -204,7 +214,8 @@ static int may_be_replaced(const work_t *w, uint32_t v) {
          mc_slot_nbytes(w->m, v) >= mc_slot_nbytes(w->m, w->part[v]);
 }
 
-/* So in the plans to be bounded a part that is saved keeps the whole in the arena. Parts of one storage share its bytes. */
+/* So in the plans to be bounded a part that is saved keeps the whole in the arena. Parts of one storage share its
+ * bytes. */
 static void find_kept(work_t *w) {
   const pt_joint_t *j = w->m->j;
   for (uint32_t v = 0; v < j->n_values; v++) {
@@ -248,12 +259,25 @@ static int add_up(work_t *w, int side) {
 
 static int work_init(work_t *w, const mc_model_t *m, mc_moments_t *out) {
   const size_t nodes = (size_t)m->j->n_nodes + 2, values = (size_t)m->j->n_values + 1;
-  *w = (work_t){.m = m, .out = out, .root = calloc(values, 4), .part = calloc(values, 4), .n_parts = calloc(values, 4),
-                 .n_together = calloc(nodes, 4), .rides_on = calloc(nodes, 4)};
-  *out = (mc_moments_t){.m = m, .held = calloc(nodes, 8), .side = malloc(nodes), .spans = malloc(values * sizeof *out->spans),
-                        .kept = calloc(values, 8), .kept_from = calloc(values, 4)};
-  int is_there = w->root && w->part && w->n_together && w->rides_on && w->n_parts && out->held && out->side && out->spans &&
-                 out->kept && out->kept_from;
+  *w = (work_t){
+      .m = m,
+      .out = out,
+      .root = calloc(values, 4),
+      .part = calloc(values, 4),
+      .n_parts = calloc(values, 4),
+      .n_together = calloc(nodes, 4),
+      .rides_on = calloc(nodes, 4),
+  };
+  *out = (mc_moments_t){
+      .m = m,
+      .held = calloc(nodes, 8),
+      .side = malloc(nodes),
+      .spans = malloc(values * sizeof *out->spans),
+      .kept = calloc(values, 8),
+      .kept_from = calloc(values, 4),
+  };
+  int is_there = w->root && w->part && w->n_together && w->rides_on && w->n_parts && out->held && out->side &&
+                 out->spans && out->kept && out->kept_from;
   for (int side = FORWARD; side <= BACKWARD; side++) {
     w->runs[side] = calloc(nodes, 1);
     w->is_certain[side] = calloc(nodes, 1);

@@ -1,14 +1,17 @@
 /* What a step holds at each of its moments, whatever is saved: the ground of the lower bounds.
  *
- * Nodes that forward outputs need run in the joint graph's order in every forward, nodes that depend on a tangent in every backward
- * (joint/split.h). A moment is one of these nodes at work; one that may be part of a loop is none, since a loop runs
- * where its last member stands. A value is held at a moment when it is in memory there under every plan, saved or not:
+ * Nodes that forward outputs need run in the joint graph's order in every forward, nodes that depend on a tangent in
+ * every backward (joint/split.h). A moment is one of these nodes at work; one that may be part of a loop is none, since
+ * a loop runs where its last member stands. A value is held at a moment when it is in memory there under every plan,
+ * saved or not:
  *
  *     made for the forward     from its maker to its last reader there
  *     made for the backward    the same
- *     of the forward, read by the backward   from its first reader in the backward to its last: saved, or made again by then
+ *     of the forward, read by the backward   from its first reader in the backward to its last: saved, or made again by
+ *                                            then
  *
- * A value that a loop makes counts from its first reader outside loops, since before that it may be in registers. So a plan holds
+ * A value that a loop makes counts from its first reader outside loops, since before that it may be in registers. So a
+ * plan holds
  *
  *     fixed + held(moment) + bytes of what it saves and is not held at the moment
  *
@@ -28,10 +31,11 @@ typedef struct mc_moments {
   const mc_model_t *m;
   uint64_t *held; /* by node and for the end of the forward, bytes; 0 where it is no moment. owned */
   uint8_t *side;  /* by node: 0 a moment of the forward, 1 of the backward, MC_NO_MOMENT. owned */
-  mc_span_t (*spans)[2]; /* by value and side: from where to where its storage is held. Views have their base's. owned */
+  /* by value and side: from where to where its storage is held. Views have their base's. owned */
+  mc_span_t (*spans)[2];
   uint64_t *kept; /* by value: of the forward's arena besides, once it is saved, at moments from kept_from on. owned */
   uint32_t *kept_from; /* by value: node. owned */
-  uint64_t least; /* the most bytes held: no plan's peak is below fixed + least */
+  uint64_t least;      /* the most bytes held: no plan's peak is below fixed + least */
 } mc_moments_t;
 
 /* 0 or -2. O(nodes + operands). Deinit in any case. */

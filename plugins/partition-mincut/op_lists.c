@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sorted. Those with the tag `pointwise` are in it too; forms that write are not, since programs are functional here. */
+/* Sorted. Those with the tag `pointwise` are in it too; forms that write are not, since programs are functional
+ * here. */
+/* clang-format off */
 static const char *const recomputable[] = {
     "aten.__and__", "aten.__ilshift__", "aten.__ixor__", "aten.__lshift__", "aten.__or__", "aten.__rshift__",
-    "aten.__xor__", "aten._grad_sum_to_size", "aten._to_copy", "aten._unsafe_view", "aten.abs", "aten.acos", "aten.acosh",
+    "aten.__xor__", "aten._grad_sum_to_size", "aten._to_copy", "aten._unsafe_view", "aten.abs", "aten.acos",
+    "aten.acosh",
     "aten.add", "aten.addcdiv", "aten.addcmul", "aten.alias", "aten.amax", "aten.angle", "aten.any", "aten.arange",
     "aten.argmax", "aten.as_strided", "aten.asin", "aten.asinh", "aten.atan", "aten.atan2", "aten.atanh",
     "aten.bitwise_and", "aten.bitwise_left_shift", "aten.bitwise_not", "aten.bitwise_or", "aten.bitwise_right_shift",
@@ -18,7 +21,8 @@ static const char *const recomputable[] = {
     "aten.floor", "aten.fmax", "aten.fmin", "aten.fmod", "aten.frac", "aten.frexp", "aten.full", "aten.full_like",
     "aten.gather", "aten.gcd", "aten.ge", "aten.gelu", "aten.gelu_backward", "aten.gt", "aten.hardshrink",
     "aten.hardsigmoid", "aten.hardtanh", "aten.heaviside", "aten.hypot", "aten.i0", "aten.igamma", "aten.igammac",
-    "aten.index", "aten.isfinite", "aten.isinf", "aten.isnan", "aten.isneginf", "aten.isposinf", "aten.lcm", "aten.ldexp",
+    "aten.index", "aten.isfinite", "aten.isinf", "aten.isnan", "aten.isneginf", "aten.isposinf", "aten.lcm",
+    "aten.ldexp",
     "aten.le", "aten.lerp", "aten.lgamma", "aten.lift_fresh_copy", "aten.log", "aten.log10", "aten.log1p", "aten.log2",
     "aten.logaddexp", "aten.logaddexp2", "aten.logical_and", "aten.logical_not", "aten.logical_or", "aten.logical_xor",
     "aten.logit", "aten.logit_backward", "aten.lt", "aten.masked_fill", "aten.max", "aten.maximum", "aten.mean",
@@ -31,7 +35,8 @@ static const char *const recomputable[] = {
     "aten.softplus", "aten.softshrink", "aten.special_airy_ai", "aten.special_bessel_j0", "aten.special_bessel_j1",
     "aten.special_bessel_y0", "aten.special_bessel_y1", "aten.special_chebyshev_polynomial_t",
     "aten.special_chebyshev_polynomial_u", "aten.special_chebyshev_polynomial_v", "aten.special_chebyshev_polynomial_w",
-    "aten.special_entr", "aten.special_erfcx", "aten.special_hermite_polynomial_h", "aten.special_hermite_polynomial_he",
+    "aten.special_entr", "aten.special_erfcx", "aten.special_hermite_polynomial_h",
+    "aten.special_hermite_polynomial_he",
     "aten.special_i0e", "aten.special_i1", "aten.special_i1e", "aten.special_laguerre_polynomial_l",
     "aten.special_legendre_polynomial_p", "aten.special_log_ndtr", "aten.special_modified_bessel_i0",
     "aten.special_modified_bessel_i1", "aten.special_modified_bessel_k0", "aten.special_modified_bessel_k1",
@@ -44,18 +49,25 @@ static const char *const recomputable[] = {
     "aten.true_divide", "aten.trunc", "aten.type_as", "aten.unsqueeze", "aten.var", "aten.var_mean", "aten.view",
     "aten.where", "aten.xlogy", "aten.zeros", "aten.zeros_like", "prims._low_memory_max_pool_offsets_to_indices",
     "prims.broadcast_in_dim", "prims.convert_element_type", "prims.div", "prims.iota", "prims.sum", "prims.var"};
+/* clang-format on */
 
-static const char *const views[] = {
-    "aten.alias",   "aten.as_strided", "aten.expand", "aten.permute",   "aten.select", "aten.slice",
-    "aten.split",   "aten.squeeze",    "aten.t",      "aten.unsqueeze", "aten.view",   "prims.broadcast_in_dim"};
+static const char *const views[] = {"aten.alias",  "aten.as_strided", "aten.expand", "aten.permute",
+                                    "aten.select", "aten.slice",      "aten.split",  "aten.squeeze",
+                                    "aten.t",      "aten.unsqueeze",  "aten.view",   "prims.broadcast_in_dim"};
 
 static const char *const random_ops[] = {"aten.native_dropout", "aten.rand_like", "aten.randn_like"};
 
-static const char *const compute_intensive[] = {
-    "aten._efficient_attention_forward",             "aten._flash_attention_forward",
-    "aten._scaled_dot_product_efficient_attention",  "aten._scaled_dot_product_flash_attention",
-    "aten._scaled_mm", "aten.addmm", "aten.bmm", "aten.convolution", "aten.convolution_backward", "aten.mm",
-    "aten.upsample_bilinear2d"};
+static const char *const compute_intensive[] = {"aten._efficient_attention_forward",
+                                                "aten._flash_attention_forward",
+                                                "aten._scaled_dot_product_efficient_attention",
+                                                "aten._scaled_dot_product_flash_attention",
+                                                "aten._scaled_mm",
+                                                "aten.addmm",
+                                                "aten.bmm",
+                                                "aten.convolution",
+                                                "aten.convolution_backward",
+                                                "aten.mm",
+                                                "aten.upsample_bilinear2d"};
 
 static const char *const joins[] = {"aten.cat"};
 
@@ -64,8 +76,9 @@ typedef struct list {
   size_t n;
   uint32_t bit;
 } list_t;
-#define LIST(a, bit) {a, sizeof a / sizeof *a, bit}
-static const list_t lists[] = {LIST(recomputable, OL_CHEAP),       LIST(views, OL_VIEW),  LIST(random_ops, OL_RANDOM),
+#define LIST(a, bit)                                                                                                   \
+  { a, sizeof a / sizeof *a, bit }
+static const list_t lists[] = {LIST(recomputable, OL_CHEAP), LIST(views, OL_VIEW), LIST(random_ops, OL_RANDOM),
                                LIST(compute_intensive, OL_HEAVY), LIST(joins, OL_JOINS)};
 
 static int compare_name(const void *key, const void *entry) {

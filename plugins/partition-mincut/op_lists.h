@@ -1,5 +1,6 @@
 /* PyTorch's lists of operators, which its min-cut partitioner decides by.
- * Source: get_default_op_list (torch/_functorch/partitioners.py, 2.11), with the operators tagged `pointwise` written out. */
+ * Source: get_default_op_list (torch/_functorch/partitioners.py, 2.11), with the operators tagged `pointwise`
+ * written out. */
 #ifndef MC_OP_LISTS_H
 #define MC_OP_LISTS_H
 

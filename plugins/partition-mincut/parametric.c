@@ -12,7 +12,7 @@ typedef struct network {
   const mc_model_t *m;
   const double *price;
   const uint8_t *decided; /* by node, or NULL */
-  double scale; /* capacities a ps */
+  double scale;           /* capacities a ps */
   mc_flow_t flow;
   uint32_t *in, *out; /* by value: its vertices */
   int64_t infinite;
@@ -23,7 +23,8 @@ static void arc(network_t *w, uint32_t u, uint32_t v, int64_t capacity) {
   if (!w->failed && mc_flow_edge(&w->flow, u, v, capacity) != 0) w->failed = 1;
 }
 
-static int64_t capacity(const network_t *w, double ps) { return (int64_t)(ps * w->scale); } /* downwards: the bound stays one */
+/* downwards: the bound stays one */
+static int64_t capacity(const network_t *w, double ps) { return (int64_t)(ps * w->scale); }
 
 static uint32_t number_vertices(network_t *w) {
   const pt_joint_t *j = w->m->j;
@@ -70,7 +71,8 @@ static void add_nodes(network_t *w) {
 static void add_gradients(network_t *w) {
   const pt_joint_t *j = w->m->j;
   for (uint32_t i = 0; i < j->n_gradients; i++)
-    if (j->gradients[i] != PT_NONE && pt_is_forward_value(j, j->gradients[i])) arc(w, w->out[j->gradients[i]], SINK, w->infinite);
+    if (j->gradients[i] != PT_NONE && pt_is_forward_value(j, j->gradients[i]))
+      arc(w, w->out[j->gradients[i]], SINK, w->infinite);
 }
 
 static double sum_of_finite(const network_t *w) {
@@ -89,7 +91,8 @@ static void read_cut(const network_t *w, const uint8_t *side, uint32_t *out_save
     if (!j->late[j->def[v]] && side[w->in[v]] && !side[w->out[v]]) out_saved[(*out_n_saved)++] = v;
 }
 
-static int solve(network_t *w, uint32_t n_vertices, uint32_t *out_saved, uint32_t *out_n_saved, double *out_value, uint32_t *out_bad) {
+static int solve(network_t *w, uint32_t n_vertices, uint32_t *out_saved, uint32_t *out_n_saved, double *out_value,
+                 uint32_t *out_bad) {
   int64_t value = 0;
   uint8_t *side = calloc((size_t)n_vertices + 1, 1);
   int status = side && !w->failed ? mc_flow_solve(&w->flow, SOURCE, SINK, w->infinite, &value) : -2;
@@ -106,12 +109,15 @@ static int solve(network_t *w, uint32_t n_vertices, uint32_t *out_saved, uint32_
   return status;
 }
 
-static int build_and_solve(network_t *w, uint32_t *out_saved, uint32_t *out_n_saved, double *out_value, uint32_t *out_bad) {
+static int build_and_solve(network_t *w, uint32_t *out_saved, uint32_t *out_n_saved, double *out_value,
+                           uint32_t *out_bad) {
   const pt_joint_t *j = w->m->j;
   uint32_t n_vertices = number_vertices(w);
   w->scale = MOST / sum_of_finite(w);
   w->infinite = INT64_C(1) << 61;
-  if (mc_flow_init(&w->flow, n_vertices, j->operand_begin[j->n_nodes] + 3 * j->n_nodes + 3 * j->n_values + j->n_gradients) != 0) return -2;
+  if (mc_flow_init(&w->flow, n_vertices,
+                   j->operand_begin[j->n_nodes] + 3 * j->n_nodes + 3 * j->n_values + j->n_gradients) != 0)
+    return -2;
   add_nodes(w);
   for (uint32_t v = 0; v < j->n_values; v++)
     if (pt_is_forward_value(j, v)) add_value(w, v);
@@ -121,8 +127,8 @@ static int build_and_solve(network_t *w, uint32_t *out_saved, uint32_t *out_n_sa
   return status;
 }
 
-int mc_parametric(const mc_model_t *m, const double *price, const uint8_t *decided, uint32_t *out_saved, uint32_t *out_n_saved,
-                  double *out_value, uint32_t *out_bad) {
+int mc_parametric(const mc_model_t *m, const double *price, const uint8_t *decided, uint32_t *out_saved,
+                  uint32_t *out_n_saved, double *out_value, uint32_t *out_bad) {
   const size_t values = (size_t)m->j->n_values + 1;
   network_t w = {.m = m, .price = price, .decided = decided, .in = calloc(values, 4), .out = calloc(values, 4)};
   *out_n_saved = 0;

@@ -31,8 +31,8 @@ static uint64_t fixed_nbytes(const mc_model_t *m) {
   return sum;
 }
 
-int mc_model_init(mc_model_t *m, const pt_joint_t *j, const ms_graph_t *graph, const uint64_t *extent, const uint8_t *needs_slot,
-                  const uint64_t *flops) {
+int mc_model_init(mc_model_t *m, const pt_joint_t *j, const ms_graph_t *graph, const uint64_t *extent,
+                  const uint8_t *needs_slot, const uint64_t *flops) {
   *m = (mc_model_t){.j = j, .graph = graph, .extent = extent, .needs_slot = needs_slot};
   m->cost = calloc((size_t)j->n_nodes + 1, sizeof *m->cost);
   m->is_fixed = calloc((size_t)j->n_nodes + 1, 1);
@@ -60,7 +60,8 @@ typedef struct sides {
 
 static void mark_read(const pt_joint_t *j, const pt_split_t *s, uint8_t *is_read) {
   for (uint32_t i = 0; i < s->n_backward; i++)
-    for (uint32_t k = j->operand_begin[s->backward[i]]; k < j->operand_begin[s->backward[i] + 1]; k++) is_read[j->operands[k]] = 1;
+    for (uint32_t k = j->operand_begin[s->backward[i]]; k < j->operand_begin[s->backward[i] + 1]; k++)
+      is_read[j->operands[k]] = 1;
   for (uint32_t i = 0; i < j->n_gradients; i++)
     if (j->gradients[i] != PT_NONE) is_read[j->gradients[i]] = 1;
 }
@@ -110,15 +111,19 @@ static void add_up(const mc_model_t *m, const pt_split_t *s, mc_numbers_t *out) 
     out->cost += m->cost[s->recomputed[i]];
     if (m->is_fixed[s->recomputed[i]]) out->bad = s->recomputed[i];
   }
-  out->peak = m->fixed_nbytes + out->saved + (out->forward_arena > out->backward_arena ? out->forward_arena : out->backward_arena);
+  out->peak = m->fixed_nbytes + out->saved +
+              (out->forward_arena > out->backward_arena ? out->forward_arena : out->backward_arena);
 }
 
 int mc_plan_measure(const mc_model_t *m, const uint32_t *saved, uint32_t n_saved, mc_numbers_t *out) {
   const pt_joint_t *j = m->j;
   pt_split_t s;
   uint32_t bad_value;
-  sides_t w = {.is_given = calloc((size_t)j->n_values + 1, 1), .is_read = calloc((size_t)j->n_values + 1, 1),
-               .outputs = calloc((size_t)j->n_values + j->n_forward_outputs + j->n_gradients + 1, 4)};
+  sides_t w = {
+      .is_given = calloc((size_t)j->n_values + 1, 1),
+      .is_read = calloc((size_t)j->n_values + 1, 1),
+      .outputs = calloc((size_t)j->n_values + j->n_forward_outputs + j->n_gradients + 1, 4),
+  };
   memset(out, 0, sizeof *out);
   int status = pt_split_init(&s, j, saved, n_saved, &bad_value);
   if (status == 0) status = w.is_given && w.is_read && w.outputs ? run_sides(m, &s, &w, out) : -2;
@@ -139,7 +144,7 @@ static int by_size(const void *pa, const void *pb) {
 
 /* Pointwise nodes whose results have as many bytes count as one space: the number of the first of them. */
 static int number_spaces(const pt_joint_t *j, uint32_t *space) {
-  uint64_t (*rows)[2] = malloc(((size_t)j->n_nodes + 1) * sizeof *rows);
+  uint64_t(*rows)[2] = malloc(((size_t)j->n_nodes + 1) * sizeof *rows);
   uint32_t n_rows = 0;
   if (!rows) return -2;
   for (uint32_t n = 0; n < j->n_nodes; n++) {
@@ -158,9 +163,19 @@ static int number_spaces(const pt_joint_t *j, uint32_t *space) {
 int mc_plain_graph_init(ms_graph_t *g, const pt_joint_t *j) {
   uint32_t *base = malloc(((size_t)j->n_values + 1) * 4), *space = malloc(((size_t)j->n_nodes + 1) * 4);
   uint64_t *scratch = calloc((size_t)j->n_nodes + 1, 8);
-  *g = (ms_graph_t){.n_nodes = j->n_nodes, .n_values = j->n_values, .operand_begin = j->operand_begin, .operands = j->operands,
-                    .result_begin = j->result_begin, .nbytes = j->nbytes, .base = base, .space = space, .scratch = scratch,
-                    .max_loop = 64, .align = 64};
+  *g = (ms_graph_t){
+      .n_nodes = j->n_nodes,
+      .n_values = j->n_values,
+      .operand_begin = j->operand_begin,
+      .operands = j->operands,
+      .result_begin = j->result_begin,
+      .nbytes = j->nbytes,
+      .base = base,
+      .space = space,
+      .scratch = scratch,
+      .max_loop = 64,
+      .align = 64,
+  };
   if (!base || !space || !scratch) return -2;
   for (uint32_t v = 0; v < j->n_values; v++) {
     uint32_t d = j->def[v];

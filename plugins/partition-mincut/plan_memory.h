@@ -1,7 +1,8 @@
 /* What a set of saved values comes to: peak memory by the simulator, cost of what is run again.
  *
- * The memory of a step is, as the host holds it: inputs, outputs, gradients, tangents and saved values in memory of their own
- * for the whole step, and one arena for the temporaries of forward and backward, as large as the larger of the two:
+ * The memory of a step is, as the host holds it: inputs, outputs, gradients, tangents and saved values in memory of
+ * their own for the whole step, and one arena for the temporaries of forward and backward, as large as the larger of
+ * the two:
  *
  *     peak = fixed + saved + max(arena of the forward, arena of the backward) */
 #ifndef MC_PLAN_MEMORY_H
@@ -15,9 +16,9 @@ typedef struct mc_model {
   const ms_graph_t *graph; /* of the joint graph, values and nodes numbered as in j */
   const uint64_t *extent;  /* by value: bytes of its storage as its type lies in it; NULL: as many as it has elements */
   const uint8_t *needs_slot; /* by input: read by the backward, it is handed over as a saved value */
-  int64_t *cost;           /* by node, ps; owned */
-  uint8_t *is_fixed;       /* by node: must not run twice; owned */
-  uint64_t fixed_nbytes;   /* inputs, outputs, gradients, tangents */
+  int64_t *cost;             /* by node, ps; owned */
+  uint8_t *is_fixed;         /* by node: must not run twice; owned */
+  uint64_t fixed_nbytes;     /* inputs, outputs, gradients, tangents */
 } mc_model_t;
 
 typedef struct mc_numbers {
@@ -28,8 +29,8 @@ typedef struct mc_numbers {
 } mc_numbers_t;
 
 /* extent, flops: may be NULL. 0 or -2. Deinit in any case. */
-int mc_model_init(mc_model_t *m, const pt_joint_t *j, const ms_graph_t *graph, const uint64_t *extent, const uint8_t *needs_slot,
-                  const uint64_t *flops);
+int mc_model_init(mc_model_t *m, const pt_joint_t *j, const ms_graph_t *graph, const uint64_t *extent,
+                  const uint8_t *needs_slot, const uint64_t *flops);
 void mc_model_deinit(mc_model_t *m);
 
 /* Bytes that saving a value takes: its storage, or a dense copy where that is smaller (aot/partition.h). */
@@ -38,8 +39,8 @@ uint64_t mc_slot_nbytes(const mc_model_t *m, uint32_t v);
 /* saved: as for pt_split_init. 0; -1: it saves what only the backward knows; -2: no memory. O(n log n). */
 int mc_plan_measure(const mc_model_t *m, const uint32_t *saved, uint32_t n_saved, mc_numbers_t *out);
 
-/* A graph for the simulator from the arrays of the joint graph alone, for graphs without a snapshot: a view is of its first
- * operand, pointwise nodes of equal sizes share loops, no work space. Arrays are owned; 0 or -2. */
+/* A graph for the simulator from the arrays of the joint graph alone, for graphs without a snapshot: a view is of its
+ * first operand, pointwise nodes of equal sizes share loops, no work space. Arrays are owned; 0 or -2. */
 int mc_plain_graph_init(ms_graph_t *g, const pt_joint_t *j);
 void mc_plain_graph_deinit(ms_graph_t *g);
 

@@ -27,7 +27,7 @@ typedef struct unit {
   mc_rules_t rules;
   pt_policy_t policy;
   pt_how_t how;
-  int is_memory; /* the objective */
+  int is_memory;      /* the objective */
   int is_idle_budget; /* one is given, and the objective is not memory */
   mc_budget_t budget;
   aot_ext_memory_t memory;
@@ -42,15 +42,21 @@ typedef struct regions_unit {
 } regions_unit_t;
 
 /* self: mc_rules_t */
-static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
+static int pick(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved,
+                uint32_t *out_value) {
   return mc_choose(j, self, out_saved, out_n_saved, out_value);
 }
 
 /* Whoever gives a budget expects that it is kept. */
 static void warn_of_budget(const unit_t *u, aot_ctx_t *ctx) {
-  const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_WARNING, .code = AOT_STR_INIT(ID ".idle-budget"),
-                        .message = AOT_STR_INIT("option budget bounds nothing with objective bytes; it is for objective memory"),
-                        .node = aot_no_node(), .value = aot_no_value()};
+  const aot_diag_t d = {
+      .struct_size = sizeof d,
+      .severity = AOT_SEVERITY_WARNING,
+      .code = AOT_STR_INIT(ID ".idle-budget"),
+      .message = AOT_STR_INIT("option budget bounds nothing with objective bytes; it is for objective memory"),
+      .node = aot_no_node(),
+      .value = aot_no_value(),
+  };
   u->host.diag(&u->host, ctx, &d);
 }
 
@@ -77,8 +83,8 @@ static void destroy(const aot_table_t *p) {
 
 /* ---- aot.memory/1: what the simulator says ---- */
 
-static aot_status_t plan_memory(const aot_ext_memory_t *e, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols, uint64_t n_symbols,
-                                const aot_memory_plan_t **out_plan) {
+static aot_status_t plan_memory(const aot_ext_memory_t *e, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
+                                uint64_t n_symbols, const aot_memory_plan_t **out_plan) {
   unit_t *u = e->head.self;
   const aot_snapshot_t *s = NULL;
   AOT_TRY(u->host.graph->snapshot(prog, &s));
@@ -132,19 +138,21 @@ static int32_t chosen(const aot_str_t *choices, int32_t n, aot_str_t s) {
 }
 
 static mc_rules_t rules_of(const aot_opt_value_t *v) {
-  return (mc_rules_t){.operators = chosen(operators_choices, 2, v[OPT_OPERATORS].s),
-                      .ties = chosen(ties_choices, 3, v[OPT_TIES].s),
-                      .ban_expensive = v[OPT_EXPENSIVE].i != 0,
-                      .ban_heavy = v[OPT_HEAVY].i != 0,
-                      .ban_materialized = v[OPT_MATERIALIZED].i != 0,
-                      .ban_reductions = v[OPT_REDUCTIONS].i != 0,
-                      .ban_far_apart = v[OPT_FAR_APART].i != 0,
-                      .ban_long_chains = v[OPT_LONG_CHAINS].i != 0,
-                      .recompute_views = v[OPT_VIEWS].i != 0,
-                      .free_static_inputs = v[OPT_FREE_INPUTS].i != 0,
-                      .double_fused = v[OPT_DOUBLE_FUSED].i != 0,
-                      .max_distance = (uint32_t)v[OPT_MAX_DISTANCE].i,
-                      .distance_base = v[OPT_DISTANCE_BASE].f};
+  return (mc_rules_t){
+      .operators = chosen(operators_choices, 2, v[OPT_OPERATORS].s),
+      .ties = chosen(ties_choices, 3, v[OPT_TIES].s),
+      .ban_expensive = v[OPT_EXPENSIVE].i != 0,
+      .ban_heavy = v[OPT_HEAVY].i != 0,
+      .ban_materialized = v[OPT_MATERIALIZED].i != 0,
+      .ban_reductions = v[OPT_REDUCTIONS].i != 0,
+      .ban_far_apart = v[OPT_FAR_APART].i != 0,
+      .ban_long_chains = v[OPT_LONG_CHAINS].i != 0,
+      .recompute_views = v[OPT_VIEWS].i != 0,
+      .free_static_inputs = v[OPT_FREE_INPUTS].i != 0,
+      .double_fused = v[OPT_DOUBLE_FUSED].i != 0,
+      .max_distance = (uint32_t)v[OPT_MAX_DISTANCE].i,
+      .distance_base = v[OPT_DISTANCE_BASE].f,
+  };
 }
 
 static aot_status_t read_budget(const aot_host_t *host, aot_ctx_t *ctx, aot_str_t text, mc_budget_t *out) {
@@ -168,52 +176,74 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
     free(u);
     return status;
   }
-  u->how = (pt_how_t){.pick = pick, .self = &u->rules, .prepare = pt_policy_use, .prepare_self = &u->policy,
-                      .merge_equal = opts->values[OPT_MERGE_EQUAL].i != 0};
+  u->how = (pt_how_t){
+      .pick = pick,
+      .self = &u->rules,
+      .prepare = pt_policy_use,
+      .prepare_self = &u->policy,
+      .merge_equal = opts->values[OPT_MERGE_EQUAL].i != 0,
+  };
   u->is_memory = aot_str_eq(opts->values[OPT_OBJECTIVE].s, aot_str("memory"));
   u->is_idle_budget = !u->is_memory && !(u->budget.fraction >= 1); /* the default is the whole */
   u->memory = (aot_ext_memory_t){.head = {.struct_size = sizeof u->memory, .self = u}, .plan = plan_memory};
   u->table = (aot_partition_t){
       .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext},
-      .choose = choose, .apply = apply};
+      .choose = choose,
+      .apply = apply,
+  };
   *out_table = &u->table.head;
   return AOT_OK;
 }
 
-#define RULE(opt_name, opt_help, on)                                                                                     \
-  {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .flags = AOT_OPT_AFFECTS_OUTPUT,                           \
-   .name = AOT_STR_INIT(opt_name), .help = AOT_STR_INIT(opt_help), .preset = {.i = (on)}}
-#define CHOICE(opt_name, opt_help, list, first)                                                                          \
-  {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT,                           \
-   .name = AOT_STR_INIT(opt_name), .help = AOT_STR_INIT(opt_help), .choices = (list),                                    \
-   .n_choices = sizeof(list) / sizeof *(list), .preset = {.s = AOT_STR_INIT(first)}}
+#define RULE(opt_name, opt_help, on)                                                                                   \
+  {                                                                                                                    \
+    .struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .flags = AOT_OPT_AFFECTS_OUTPUT,                        \
+    .name = AOT_STR_INIT(opt_name), .help = AOT_STR_INIT(opt_help), .preset = {                                        \
+      .i = (on)                                                                                                        \
+    }                                                                                                                  \
+  }
+#define CHOICE(opt_name, opt_help, list, first)                                                                        \
+  {                                                                                                                    \
+    .struct_size = sizeof(aot_option_t), .kind = AOT_OPT_ENUM, .flags = AOT_OPT_AFFECTS_OUTPUT,                        \
+    .name = AOT_STR_INIT(opt_name), .help = AOT_STR_INIT(opt_help), .choices = (list),                                 \
+    .n_choices = sizeof(list) / sizeof *(list), .preset = {                                                            \
+      .s = AOT_STR_INIT(first)                                                                                         \
+    }                                                                                                                  \
+  }
 
-/* The option of the regions alone, then the rules by their positions, then the options of the partition alone: each unit has a
- * slice of this table. */
+/* The option of the regions alone, then the rules by their positions, then the options of the partition alone: each
+ * unit has a slice of this table. */
+/* clang-format off */
 static const aot_option_t options[] = {
     PT_OPTION_ONLY,
-    [1 + OPT_OPERATORS] = CHOICE("operators", "what tells which operators are cheap, views, heavy", operators_choices, "flags"),
+    [1 + OPT_OPERATORS] = CHOICE("operators", "what tells which operators are cheap, views, heavy", operators_choices,
+                                 "flags"),
     [1 + OPT_TIES] = CHOICE("ties", "which of equally cheap cuts to take", ties_choices, "fewest-bytes"),
-    [1 + OPT_EXPENSIVE] = RULE("ban-expensive", "recompute pointwise, view, creation, movement and reduction operators only", 1),
+    [1 + OPT_EXPENSIVE] = RULE("ban-expensive",
+                               "recompute pointwise, view, creation, movement and reduction operators only", 1),
     [1 + OPT_HEAVY] = RULE("ban-heavy", "without ban-expensive: recompute all but compute-intensive operators", 1),
     [1 + OPT_MATERIALIZED] =
         RULE("ban-materialized", "never recompute a value that the backward would have to write to memory", 1),
     [1 + OPT_REDUCTIONS] =
         RULE("ban-reductions", "never recompute an operator whose result is a quarter of what it reads, or less", 1),
     [1 + OPT_FAR_APART] = RULE("ban-far-apart", "never recompute a value for a use that no fusion can reach", 1),
-    [1 + OPT_LONG_CHAINS] = RULE("ban-long-chains", "never recompute the end of a fusible chain of more than 100 nodes", 0),
+    [1 + OPT_LONG_CHAINS] = RULE("ban-long-chains",
+                                 "never recompute the end of a fusible chain of more than 100 nodes", 0),
     [1 + OPT_VIEWS] = RULE("recompute-views", "always recompute views instead of saving them", 0),
     [1 + OPT_FREE_INPUTS] = RULE("free-static-inputs", "parameters, buffers and constants cost nothing to keep", 1),
-    [1 + OPT_DOUBLE_FUSED] = RULE("double-fused", "a value that fusion would not write to memory costs twice to save", 1),
+    [1 + OPT_DOUBLE_FUSED] = RULE("double-fused", "a value that fusion would not write to memory costs twice to save",
+                                  1),
     [1 + OPT_MAX_DISTANCE] =
         {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
-         .name = AOT_STR_INIT("max-distance"), .preset = {.i = 1000}, .min = 0, .max = 1000, .unit = AOT_STR_INIT("steps"),
+         .name = AOT_STR_INIT("max-distance"), .preset = {.i = 1000}, .min = 0, .max = 1000,
+         .unit = AOT_STR_INIT("steps"),
          .help = AOT_STR_INIT("never recompute what lies further from the backward, 1000: no limit")},
     [1 + OPT_DISTANCE_BASE] =
         {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
          .name = AOT_STR_INIT("distance-base"), .preset = {.f = 1.1}, .min = 1, .max = 2,
          .help = AOT_STR_INIT("how much dearer a value is to save for each step it lies away from the backward")},
-    [1 + OPT_OBJECTIVE] = CHOICE("objective", "what to make small: the bytes saved, or the work done again within a budget of memory",
+    [1 + OPT_OBJECTIVE] = CHOICE("objective",
+                                 "what to make small: the bytes saved, or the work done again within a budget of memory",
                                  objective_choices, "bytes"),
     [1 + OPT_MERGE_EQUAL] = RULE("merge-equal", "compute common subexpressions of forward and backward once", 1),
     [1 + OPT_POLICIES] =
@@ -225,6 +255,7 @@ static const aot_option_t options[] = {
          .name = AOT_STR_INIT("budget"), .preset = {.s = AOT_STR_INIT("1.0")},
          .help = AOT_STR_INIT("objective memory: the most bytes held at a time (64MiB), or a fraction of what saving everything takes")},
 };
+/* clang-format on */
 
 /* ---- repeated regions ---- */
 
@@ -235,8 +266,8 @@ static aot_status_t run_regions(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t 
 
 static void destroy_regions(const aot_table_t *p) { free(p->self); }
 
-static aot_status_t create_regions(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
-                                   const aot_table_t **out_table) {
+static aot_status_t create_regions(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
+                                   const aot_opts_t *opts, const aot_table_t **out_table) {
   (void)self;
   regions_unit_t *u = calloc(1, sizeof *u);
   if (!u) return pt_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_value());
@@ -245,54 +276,66 @@ static aot_status_t create_regions(const aot_unit_t *self, aot_ctx_t *ctx, const
   u->rules = rules_of(opts->values + 1);
   u->table = (aot_pass_t){
       .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy_regions},
-      .run = run_regions};
+      .run = run_regions,
+  };
   *out_table = &u->table.head;
   return AOT_OK;
 }
 
-static const aot_contract_t regions_contract = {.struct_size = sizeof(aot_contract_t),
-                                                .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT),
-                                                .refuses = AOT_NAMES(AOT_PROP_PARTITIONED)};
-static const aot_unit_t regions = {.struct_size = sizeof(aot_unit_t),
-                                   .kind = AOT_STR_INIT("pass/1"),
-                                   .id = AOT_STR_INIT(REGIONS),
-                                   .version = AOT_STR_INIT(AOT_VERSION),
-                                   .help = AOT_STR_INIT(REGIONS_HELP),
-                                   .options = options,
-                                   .n_options = 1 + N_RULES,
-                                   .option_stride = sizeof *options,
-                                   .contract = &regions_contract,
-                                   .create = create_regions};
+static const aot_contract_t regions_contract = {
+    .struct_size = sizeof(aot_contract_t),
+    .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT),
+    .refuses = AOT_NAMES(AOT_PROP_PARTITIONED),
+};
+static const aot_unit_t regions = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("pass/1"),
+    .id = AOT_STR_INIT(REGIONS),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .help = AOT_STR_INIT(REGIONS_HELP),
+    .options = options,
+    .n_options = 1 + N_RULES,
+    .option_stride = sizeof *options,
+    .contract = &regions_contract,
+    .create = create_regions,
+};
 
-static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
-                                        .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT),
-                                        .gives = AOT_NAMES(AOT_PROP_PARTITIONED),
-                                        .drops = AOT_NAMES(AOT_PROP_JOINT),
-                                        .refuses = AOT_NAMES(AOT_PROP_PARTITIONED)};
-static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
-                                .kind = AOT_STR_INIT("partition/1"),
-                                .id = AOT_STR_INIT(ID),
-                                .version = AOT_STR_INIT(AOT_VERSION),
-                                .help = AOT_STR_INIT(HELP),
-                                .options = options + 1,
-                                .n_options = N_OPTIONS,
-                                .option_stride = sizeof *options,
-                                .contract = &contract,
-                                .create = create};
+static const aot_contract_t contract = {
+    .struct_size = sizeof(aot_contract_t),
+    .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT),
+    .gives = AOT_NAMES(AOT_PROP_PARTITIONED),
+    .drops = AOT_NAMES(AOT_PROP_JOINT),
+    .refuses = AOT_NAMES(AOT_PROP_PARTITIONED),
+};
+static const aot_unit_t unit = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("partition/1"),
+    .id = AOT_STR_INIT(ID),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .help = AOT_STR_INIT(HELP),
+    .options = options + 1,
+    .n_options = N_OPTIONS,
+    .option_stride = sizeof *options,
+    .contract = &contract,
+    .create = create,
+};
 static const aot_unit_t *const units[] = {&unit, &regions};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
-                                    .abi_epoch = AOT_ABI_EPOCH,
-                                    .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 2,
-                                    .id = AOT_STR_INIT(ID),
-                                    .vendor = AOT_STR_INIT("aothost"),
-                                    .version = AOT_STR_INIT(AOT_VERSION),
-                                    .license = AOT_STR_INIT("Apache-2.0"),
-                                    .units = units,
-                                    .n_units = 2};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 2,
+    .id = AOT_STR_INIT(ID),
+    .vendor = AOT_STR_INIT("aothost"),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = 2,
+};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD_FOR(ID, AOT_VERSION, 2) AOT_NOTE_UNIT("partition/1", ID, HELP) "," AOT_NOTE_UNIT("pass/1", REGIONS, REGIONS_HELP)
-                    AOT_NOTE_TAIL);
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD_FOR(ID, AOT_VERSION, 2)
+                    AOT_NOTE_UNIT("partition/1", ID, HELP) "," AOT_NOTE_UNIT("pass/1", REGIONS, REGIONS_HELP)
+                        AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
   (void)host_minor;

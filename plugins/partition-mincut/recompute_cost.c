@@ -19,7 +19,8 @@ static double flops_from_sizes(const pt_joint_t *j, uint32_t n) {
 static int64_t cost_of(const pt_joint_t *j, const uint64_t *flops, uint32_t n) {
   double ps = MC_PS_PER_NODE;
   if (j->op_flags[n] & AOT_OP_VIEW) return 0;
-  for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++) ps += MC_PS_PER_BYTE * (double)j->nbytes[j->operands[k]];
+  for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++)
+    ps += MC_PS_PER_BYTE * (double)j->nbytes[j->operands[k]];
   for (uint32_t v = j->result_begin[n]; v < j->result_begin[n + 1]; v++) ps += MC_PS_PER_BYTE * (double)j->nbytes[v];
   if (flops) ps += MC_PS_PER_FLOP * (double)flops[n];
   else if (j->op_flags[n] & AOT_OP_HEAVY) ps += MC_PS_PER_FLOP * flops_from_sizes(j, n);

@@ -1,7 +1,8 @@
 /* What running a node once more costs: a plain model of time, in picoseconds.
  *
- * cost = 20 ps an operation of matrix products and convolutions + 100 ps a byte read or written + 1 ns a node; views cost nothing.
- * That is a core of 50 GFLOP/s with memory of 10 GB/s: what matters is the ratio, and that no node but a view is free. */
+ * cost = 20 ps an operation of matrix products and convolutions + 100 ps a byte read or written + 1 ns a node; views
+ * cost nothing. That is a core of 50 GFLOP/s with memory of 10 GB/s: what matters is the ratio, and that no node but
+ * a view is free. */
 #ifndef MC_RECOMPUTE_COST_H
 #define MC_RECOMPUTE_COST_H
 

@@ -95,8 +95,8 @@ uint32_t mc_segments_place(const mc_segments_t *s, uint32_t k, uint32_t *out) {
   return n;
 }
 
-void mc_segments_mark(const mc_segments_t *s, const mc_model_t *m, const uint32_t *boundaries, uint32_t n, uint32_t from, uint32_t to,
-                      uint8_t *is_boundary) {
+void mc_segments_mark(const mc_segments_t *s, const mc_model_t *m, const uint32_t *boundaries, uint32_t n,
+                      uint32_t from, uint32_t to, uint8_t *is_boundary) {
   for (uint32_t v = m->j->n_inputs; v < m->j->n_values; v++) {
     uint32_t low = 0, high = n;
     if (!is_counted(s, m, v) || s->last_use[v] <= s->position[v]) continue;
@@ -105,6 +105,7 @@ void mc_segments_mark(const mc_segments_t *s, const mc_model_t *m, const uint32_
       if (boundaries[middle] < s->position[v]) low = middle + 1;
       else high = middle;
     }
-    if (low < n && boundaries[low] < s->last_use[v] && boundaries[low] >= from && boundaries[low] < to) is_boundary[v] = 1;
+    if (low < n && boundaries[low] < s->last_use[v] && boundaries[low] >= from && boundaries[low] < to)
+      is_boundary[v] = 1;
   }
 }

@@ -30,7 +30,8 @@ static int list_outputs(const aot_snapshot_t *s, const aot_snap_graph_t *g, runn
   if (!value_of_row) return -2;
   memset(value_of_row, 0xff, ((size_t)s->values.count + 1) * sizeof *value_of_row);
   for (uint32_t v = 0; v < r->sim.graph.n_values; v++) value_of_row[r->sim.value_row[v]] = v;
-  for (uint32_t i = 0; i < g->n_outputs; i++) r->outputs[i] = ports[i].value == AOT_NO_ID ? MS_NONE : value_of_row[ports[i].value];
+  for (uint32_t i = 0; i < g->n_outputs; i++)
+    r->outputs[i] = ports[i].value == AOT_NO_ID ? MS_NONE : value_of_row[ports[i].value];
   free(value_of_row);
   return 0;
 }
@@ -48,8 +49,8 @@ static int prepare(const aot_snapshot_t *s, uint32_t graph, const int64_t *dims,
 }
 
 /* One step a node, or one where there is none: the axis has room for what the boundary holds. */
-static void add_rows(const aot_snapshot_t *s, const aot_snap_graph_t *g, const running_t *r, const ms_arena_t *a, mr_rows_t *rows,
-                     side_t *out) {
+static void add_rows(const aot_snapshot_t *s, const aot_snap_graph_t *g, const running_t *r, const ms_arena_t *a,
+                     mr_rows_t *rows, side_t *out) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + g->node_begin;
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
   out->row.begin = rows->n_steps;
@@ -59,10 +60,14 @@ static void add_rows(const aot_snapshot_t *s, const aot_snap_graph_t *g, const r
   for (uint32_t i = 0; i < a->n_buffers; i++) {
     const ms_buffer_t *b = &a->buffers[i];
     const int is_value = b->value != MS_NONE;
-    const aot_memory_buffer_t row = {.kind = is_value ? AOT_MEMORY_TEMPORARY : AOT_MEMORY_SCRATCH,
-                                     .first = (uint32_t)out->row.begin + b->first, .last = (uint32_t)out->row.begin + b->last,
-                                     .value = {is_value ? values[r->sim.value_row[b->value]].id : AOT_NO_ID},
-                                     .nbytes = mr_padded(b->nbytes), .place = b->place};
+    const aot_memory_buffer_t row = {
+        .kind = is_value ? AOT_MEMORY_TEMPORARY : AOT_MEMORY_SCRATCH,
+        .first = (uint32_t)out->row.begin + b->first,
+        .last = (uint32_t)out->row.begin + b->last,
+        .value = {is_value ? values[r->sim.value_row[b->value]].id : AOT_NO_ID},
+        .nbytes = mr_padded(b->nbytes),
+        .place = b->place,
+    };
     mr_buffer(rows, &row);
   }
   for (uint32_t i = 0; i < g->n_outputs; i++) { /* made in place where its node runs; copied when the run ends */
@@ -72,8 +77,8 @@ static void add_rows(const aot_snapshot_t *s, const aot_snap_graph_t *g, const r
   }
 }
 
-static aot_status_t add_graph(const aot_snapshot_t *s, int32_t kind, const int64_t *dims, const uint64_t *inside, mr_rows_t *rows,
-                              side_t *out) {
+static aot_status_t add_graph(const aot_snapshot_t *s, int32_t kind, const int64_t *dims, const uint64_t *inside,
+                              mr_rows_t *rows, side_t *out) {
   out->row.graph = sn_graph_of_kind(s, kind);
   if (out->row.graph == AOT_NO_ID) return AOT_OK;
   const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + out->row.graph;
@@ -104,7 +109,8 @@ static aot_status_t evaluate(const aot_snapshot_t *s, const int64_t *symbols, ui
   *out = malloc(((size_t)s->exprs.count + 1) * sizeof **out);
   aot_status_t status = hints && *out ? AOT_OK : AOT_E_EXHAUSTED;
   for (uint32_t i = 0; hints && i < s->symbols.count; i++) hints[i] = rows[i].hint;
-  if (status == AOT_OK) status = sn_exprs_eval(s, n_symbols ? symbols : hints, n_symbols ? n_symbols : s->symbols.count, *out, &wrong);
+  if (status == AOT_OK)
+    status = sn_exprs_eval(s, n_symbols ? symbols : hints, n_symbols ? n_symbols : s->symbols.count, *out, &wrong);
   free(hints);
   return status;
 }
@@ -114,14 +120,18 @@ aot_status_t mc_simulated_memory(const aot_snapshot_t *s, const int64_t *symbols
   side_t forward = {0}, backward = {0};
   uint64_t *inside = calloc((size_t)s->graphs.count + 1, sizeof *inside);
   mr_clear(out);
-  const int is_divided = sn_graph_of_kind(s, AOT_GRAPH_FORWARD) != AOT_NO_ID && sn_graph_of_kind(s, AOT_GRAPH_JOINT) == AOT_NO_ID;
-  aot_status_t status = !is_divided ? AOT_E_PRECONDITION : inside ? evaluate(s, symbols, n_symbols, &dims) : AOT_E_EXHAUSTED;
+  const int is_divided =
+      sn_graph_of_kind(s, AOT_GRAPH_FORWARD) != AOT_NO_ID && sn_graph_of_kind(s, AOT_GRAPH_JOINT) == AOT_NO_ID;
+  aot_status_t status = !is_divided ? AOT_E_PRECONDITION
+                        : inside    ? evaluate(s, symbols, n_symbols, &dims)
+                                    : AOT_E_EXHAUSTED;
   if (status == AOT_OK) status = ms_region_memory(s, dims, inside) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
   if (status == AOT_OK) status = add_graph(s, AOT_GRAPH_FORWARD, dims, inside, out, &forward);
   if (status == AOT_OK) status = add_graph(s, AOT_GRAPH_BACKWARD, dims, inside, out, &backward);
   if (status == AOT_OK) status = mr_boundary(out, s, dims, &forward.row, &backward.row);
   if (status == AOT_OK)
-    status = mr_finish(out, forward.row.end, forward.arena_nbytes > backward.arena_nbytes ? forward.arena_nbytes : backward.arena_nbytes);
+    status = mr_finish(out, forward.row.end,
+                       forward.arena_nbytes > backward.arena_nbytes ? forward.arena_nbytes : backward.arena_nbytes);
   free(forward.written);
   free(backward.written);
   free(dims);

@@ -1,9 +1,9 @@
 /* Attention with dropout.
  *
- * Forward: the operator set writes it out as products, scale, mask, softmax and native_dropout, which the walk meets next;
- * without dropout the operator stays whole. Backwards of device kernels, in joint graphs that came with their backward, are
- * written out with the forward's draw, which their operand philox_seed (rng_state) leads to. With P = exp(S - lse), D = keep
- * / (1 - p), y the output:
+ * Forward: the operator set writes it out as products, scale, mask, softmax and native_dropout, which the walk meets
+ * next; without dropout the operator stays whole. Backwards of device kernels, in joint graphs that came with their
+ * backward, are written out with the forward's draw, which their operand philox_seed (rng_state) leads to. With P =
+ * exp(S - lse), D = keep / (1 - p), y the output:
  *
  *     dv = (P D)^T g     dP = D (g v^T)     dS = P (dP - rowsum(g y))     dq = s dS k     dk = s dS^T q */
 #include "random_rules.h"
@@ -25,7 +25,8 @@ static aot_status_t remember(em_t *e, aot_value_t state, int64_t number) {
   rg_attention_draws_t *d = rg_of(e)->attention;
   if (d->n == d->capacity) {
     const uint32_t capacity = 2 * d->capacity + 16;
-    rg_attention_draw_t *more = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 8, (uint64_t)capacity * sizeof *more);
+    rg_attention_draw_t *more =
+        e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 8, (uint64_t)capacity * sizeof *more);
     if (!more) return AOT_E_EXHAUSTED;
     if (d->n) memcpy(more, d->at, d->n * sizeof *more);
     d->at = more;
@@ -47,7 +48,9 @@ static const rg_attention_draw_t *recall(const em_t *e, em_x state) {
   return state.kind == AOT_ARG_VALUE && low < d->n && d->at[low].state == (uint32_t)state.u.i ? &d->at[low] : NULL;
 }
 
-static int is_state_name(aot_str_t name) { return aot_str_eq(name, aot_str("philox_seed")) || aot_str_eq(name, aot_str("rng_state")); }
+static int is_state_name(aot_str_t name) {
+  return aot_str_eq(name, aot_str("philox_seed")) || aot_str_eq(name, aot_str("rng_state"));
+}
 
 void rg_attention(em_t *e, aot_value_t *out) {
   if (em_in_float(e, "dropout_p", 0) == 0) {
@@ -56,7 +59,8 @@ void rg_attention(em_t *e, aot_value_t *out) {
   }
   if (rg_stream_open(e) == AOT_OK) e->status = e->host->edit->decompose(e->prog, e->node, out);
   for (uint32_t i = 0; e->status == AOT_OK && i < e->desc->n_results && i < e->info.n_results; i++)
-    if (is_state_name(e->desc->results[i].name) && out[i].id != AOT_NO_ID) e->status = remember(e, out[i], rg_of(e)->stream->next);
+    if (is_state_name(e->desc->results[i].name) && out[i].id != AOT_NO_ID)
+      e->status = remember(e, out[i], rg_of(e)->stream->next);
 }
 
 /* ---- backward ---- */
@@ -87,7 +91,8 @@ static call_t read_call(em_t *e) {
   if (e->status == AOT_OK && (q.rank != 4 || k.rank != 4 || q.sizes[1] != k.sizes[1]))
     em_fail(e, AOT_E_UNIMPLEMENTED, "", "%.*s with dropout: query and key must have rank 4 and as many heads each",
             (int)e->desc->name.size, e->desc->name.data);
-  if (e->status == AOT_OK) c.scale = em_in_float(e, "scale", 1.0 / sqrt((double)e->host->graph->dim_hint(e->prog, q.sizes[3])));
+  if (e->status == AOT_OK)
+    c.scale = em_in_float(e, "scale", 1.0 / sqrt((double)e->host->graph->dim_hint(e->prog, q.sizes[3])));
   return c;
 }
 
@@ -143,7 +148,9 @@ static void give(em_t *e, const call_t *c, em_x x, uint32_t i, aot_value_t *out)
 
 static void give_bias(em_t *e, em_x ds, aot_value_t *out) {
   const em_x bias = em_in(e, "attn_bias"), mask = em_in(e, "grad_input_mask");
-  if (e->info.n_results < 4 || bias.kind != AOT_ARG_VALUE || (mask.kind == AOT_ARG_BOOLS && mask.n > 3 && !mask.u.ints[3])) return;
+  if (e->info.n_results < 4 || bias.kind != AOT_ARG_VALUE ||
+      (mask.kind == AOT_ARG_BOOLS && mask.n > 3 && !mask.u.ints[3]))
+    return;
   const aot_type_t t = em_type(e, bias);
   if (e->status != AOT_OK || em_result_type(e, 3).kind != AOT_TYPE_TENSOR) return;
   out[3] = em_value(e, em_cast(e, EM(e, "sum_to_size", ds, aot_arg_ints(t.sizes, (uint32_t)t.rank)), t.dtype));
@@ -157,8 +164,10 @@ void rg_attention_backward(em_t *e, aot_value_t *out) {
   const em_x seed = em_in(e, "philox_seed");
   const rg_attention_draw_t *forward = recall(e, seed.kind == AOT_ARG_VALUE ? seed : em_in(e, "rng_state"));
   if (!forward) {
-    em_fail(e, AOT_E_UNIMPLEMENTED, "export the model without its backward, and let the stage autograd differentiate it",
-            "%.*s drops with the numbers of a forward that is not in this graph", (int)e->desc->name.size, e->desc->name.data);
+    em_fail(e, AOT_E_UNIMPLEMENTED,
+            "export the model without its backward, and let the stage autograd differentiate it",
+            "%.*s drops with the numbers of a forward that is not in this graph", (int)e->desc->name.size,
+            e->desc->name.data);
     return;
   }
   rg_stream_t stream = *rg_of(e)->stream, *own = rg_of(e)->stream;

@@ -1,8 +1,8 @@
 /* Choices among numbers: permutations, draws from weights, counts.
  *
- * A permutation is the order of random sort keys of 63 bits. Weighted choice with replacement finds u times the total in the
- * running sums; without, it takes the largest of weight / e with e exponential, which is the order of an exponential race
- * (Efraimidis, Spirakis, Weighted random sampling with a reservoir, 2006). */
+ * A permutation is the order of random sort keys of 63 bits. Weighted choice with replacement finds u times the total
+ * in the running sums; without, it takes the largest of weight / e with e exponential, which is the order of an
+ * exponential race (Efraimidis, Spirakis, Weighted random sampling with a reservoir, 2006). */
 #include "random_rules.h"
 
 static void give(em_t *e, em_x x, int32_t dtype, aot_value_t *out) { *out = em_value(e, em_cast(e, x, dtype)); }
@@ -34,7 +34,8 @@ void rg_multinomial(em_t *e, aot_value_t *out) {
   const em_x n = em_in(e, "num_samples");
   if (e->status != AOT_OK) return;
   const int is_one = n.kind == AOT_ARG_INT && n.u.i == 1;
-  const em_x x = em_in_bool(e, "replacement", 0) || is_one ? with_replacement(e, weights, &t) : without_replacement(e, weights, n);
+  const em_x x =
+      em_in_bool(e, "replacement", 0) || is_one ? with_replacement(e, weights, &t) : without_replacement(e, weights, n);
   give(e, x, t.dtype, out);
 }
 
@@ -45,7 +46,8 @@ void rg_poisson(em_t *e, aot_value_t *out) {
 
 void rg_binomial(em_t *e, aot_value_t *out) {
   const aot_type_t t = em_result_type(e, 0);
-  give(e, rg_sample(e, "aot.philox_binomial.default", &t, 2, (em_x[]){em_in(e, "count"), em_in(e, "prob")}), t.dtype, out);
+  give(e, rg_sample(e, "aot.philox_binomial.default", &t, 2, (em_x[]){em_in(e, "count"), em_in(e, "prob")}), t.dtype,
+       out);
 }
 
 void rg_gamma(em_t *e, aot_value_t *out) {

@@ -1,10 +1,10 @@
-/* Dropout and its relatives: draw, compare, multiply. The mask of kept elements is bool, so a partition may save it for a
- * byte an element or draw it again; autograd differentiates the products. With p = 1 everything is multiplied by 0, as
- * PyTorch does.
+/* Dropout and its relatives: draw, compare, multiply. The mask of kept elements is bool, so a partition may save it for
+ * a byte an element or draw it again; autograd differentiates the products. With p = 1 everything is multiplied by 0,
+ * as PyTorch does.
  *
- * alpha (Klambauer et al., Self-Normalizing Neural Networks, 2017): what falls away becomes the lower bound of selu, and all
- * is scaled so that mean and variance stay. With A = 1.7580993408473766 and a = 1 / sqrt((A^2 p + 1)(1 - p)) it is y = a x
- * keep + a A (keep - 1) + a A p. rrelu: y = x where x > 0, else r x with r uniform in [lower, upper). */
+ * alpha (Klambauer et al., Self-Normalizing Neural Networks, 2017): what falls away becomes the lower bound of selu,
+ * and all is scaled so that mean and variance stay. With A = 1.7580993408473766 and a = 1 / sqrt((A^2 p + 1)(1 - p)) it
+ * is y = a x keep + a A (keep - 1) + a A p. rrelu: y = x where x > 0, else r x with r uniform in [lower, upper). */
 #include "random_rules.h"
 
 #include <math.h>
@@ -119,8 +119,8 @@ void rg_rrelu(em_t *e, aot_value_t *out) {
     return;
   }
   if (lower > upper)
-    em_fail(e, AOT_E_INVALID, "", "%.*s: 'lower' is %g, more than 'upper', %g", (int)e->desc->name.size, e->desc->name.data,
-            lower, upper);
+    em_fail(e, AOT_E_INVALID, "", "%.*s: 'lower' is %g, more than 'upper', %g", (int)e->desc->name.size,
+            e->desc->name.data, lower, upper);
   const em_x u = EM(e, "mul.Scalar", rg_uniform(e, &t, t.dtype == AOT_F64 ? AOT_F64 : AOT_F32), em_f(upper - lower));
   const em_x slope = em_cast(e, EM(e, "add.Scalar", u, em_f(lower)), t.dtype);
   const em_x noise = EM(e, "where.ScalarOther", EM(e, "le.Scalar", x, em_i(0)), slope, em_f(1.0));

@@ -1,8 +1,8 @@
 /* Tensors filled with numbers of one distribution, in the shape and dtype of the result.
  *
- * With u uniform in [0, 1) and z normal: exponential -log(1 - u) / lambda, never 0; cauchy median + sigma tan(pi (u - 1/2));
- * geometric, the number of the first success, ceil(log(1 - u) / log(1 - p)), at least 1; log_normal exp(mean + std z).
- * Narrow types are drawn in float32 and rounded once; tails that float32 cannot reach are drawn in float64. */
+ * With u uniform in [0, 1) and z normal: exponential -log(1 - u) / lambda, never 0; cauchy median + sigma tan(pi (u -
+ * 1/2)); geometric, the number of the first success, ceil(log(1 - u) / log(1 - p)), at least 1; log_normal exp(mean +
+ * std z). Narrow types are drawn in float32 and rounded once; tails that float32 cannot reach are drawn in float64. */
 #include "random_rules.h"
 
 #include <math.h>
@@ -10,7 +10,9 @@
 
 static int32_t drawn_in(int32_t dtype) { return dtype == AOT_F64 ? AOT_F64 : AOT_F32; }
 
-static void give(em_t *e, em_x x, const aot_type_t *t, aot_value_t *out) { *out = em_value(e, em_cast(e, x, t->dtype)); }
+static void give(em_t *e, em_x x, const aot_type_t *t, aot_value_t *out) {
+  *out = em_value(e, em_cast(e, x, t->dtype));
+}
 
 static aot_type_t real_result(em_t *e) {
   const aot_type_t t = em_result_type(e, 0);
@@ -34,7 +36,8 @@ void rg_randn(em_t *e, aot_value_t *out) {
   *out = em_value(e, rg_normal(e, &t, t.dtype));
 }
 
-static int is_known(em_x x) { return x.kind == AOT_ARG_INT && !AOT_DIM_IS_SYM(x.u.i); } /* sizes that a call tells are not */
+/* sizes that a call tells are not */
+static int is_known(em_x x) { return x.kind == AOT_ARG_INT && !AOT_DIM_IS_SYM(x.u.i); }
 
 /* [low, high) */
 static em_x drawn_between(em_t *e, const aot_type_t *t, em_x low, em_x high) {
@@ -82,8 +85,9 @@ void rg_random(em_t *e, aot_value_t *out) {
   } else if (low.kind == AOT_ARG_INT && low.u.i == 0) {
     give(e, rg_bits(e, &t), &t, out);
   } else {
-    em_fail(e, AOT_E_UNIMPLEMENTED, "say where the numbers end", "%.*s of 64-bit integers from a number on, without an end, is not supported",
-            (int)e->desc->name.size, e->desc->name.data);
+    em_fail(e, AOT_E_UNIMPLEMENTED, "say where the numbers end",
+            "%.*s of 64-bit integers from a number on, without an end, is not supported", (int)e->desc->name.size,
+            e->desc->name.data);
   }
 }
 
@@ -130,8 +134,8 @@ static em_x log_of_rest(em_t *e, const aot_type_t *t, int32_t dtype) {
   return EM(e, "log1p", EM(e, "neg", rg_uniform(e, t, dtype)));
 }
 
-/* Never 0, of which callers take the logarithm (Gumbel noise): u = 0 counts as the middle of its step, and what is too small for
- * the dtype is its least number: the least normal one, but of f16, whose normal numbers end at 6e-5. */
+/* Never 0, of which callers take the logarithm (Gumbel noise): u = 0 counts as the middle of its step, and what is too
+ * small for the dtype is its least number: the least normal one, but of f16, whose normal numbers end at 6e-5. */
 static double least_exponential(int32_t dtype, double rate) {
   const double middle = (drawn_in(dtype) == AOT_F64 ? 0x1p-54 : 0x1p-25) / rate;
   return fmax(middle, dtype == AOT_F16 ? 0x1p-24 : dtype == AOT_F64 ? 0x1p-1022 : 0x1p-126);

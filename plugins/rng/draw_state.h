@@ -1,4 +1,5 @@
-/* What rng's rules know besides the emitter (common/emit/emit.h), in whose self it stands: where numbers are drawn from. */
+/* What rng's rules know besides the emitter (common/emit/emit.h), in whose self it stands: where numbers are drawn
+ * from. */
 #ifndef RG_DRAW_STATE_H
 #define RG_DRAW_STATE_H
 

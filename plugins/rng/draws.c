@@ -4,7 +4,8 @@ static aot_status_t add_ports(em_t *e, int32_t role_seed, int32_t role_offset, u
   const aot_type_t t = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_I64};
   const uint32_t second = role_offset == AOT_ROLE_REGION ? first + 1 : first;
   AOT_TRY(e->host->edit->input_add(e->prog, e->graph, role_seed, first, &t, aot_str("seed"), &rg_of(e)->stream->seed));
-  return e->host->edit->input_add(e->prog, e->graph, role_offset, second, &t, aot_str("offset"), &rg_of(e)->stream->offset);
+  return e->host->edit->input_add(e->prog, e->graph, role_offset, second, &t, aot_str("offset"),
+                                  &rg_of(e)->stream->offset);
 }
 
 aot_status_t rg_stream_open(em_t *e) {
@@ -20,7 +21,8 @@ aot_status_t rg_stream_open(em_t *e) {
               "the program has explicit draws already, beside operators that draw hidden numbers");
   }
   if (e->status != AOT_OK) return e->status;
-  if (kind == AOT_GRAPH_REGION) e->status = add_ports(e, AOT_ROLE_REGION, AOT_ROLE_REGION, g->n_inputs(e->prog, e->graph));
+  if (kind == AOT_GRAPH_REGION)
+    e->status = add_ports(e, AOT_ROLE_REGION, AOT_ROLE_REGION, g->n_inputs(e->prog, e->graph));
   else e->status = add_ports(e, AOT_ROLE_SEED, AOT_ROLE_OFFSET, 0);
   return e->status;
 }

@@ -1,7 +1,8 @@
-/* Draws: the only nodes from which numbers come. Each is a pure function of (seed, offset, its number, element), by Philox
- * 4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011); see the operators aot.philox_*.
+/* Draws: the only nodes from which numbers come. Each is a pure function of (seed, offset, its number, element), by
+ * Philox 4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011); see the operators aot.philox_*.
  *
- * A graph's stream begins with no ports; the first draw makes them: inputs `seed` and `offset`, or two more region inputs.
+ * A graph's stream begins with no ports; the first draw makes them: inputs `seed` and `offset`, or two more region
+ * inputs.
  * */
 #ifndef RG_DRAWS_H
 #define RG_DRAWS_H
@@ -15,9 +16,9 @@
 aot_status_t rg_stream_open(em_t *e);
 
 /* Tensors of `shape`'s sizes, on its device, row-major. */
-em_x rg_uniform(em_t *e, const aot_type_t *shape, int32_t dtype); /* in [0, 1) */
-em_x rg_normal(em_t *e, const aot_type_t *shape, int32_t dtype);  /* mean 0, variance 1 */
-em_x rg_bits(em_t *e, const aot_type_t *shape);                   /* int64, 63 random bits */
+em_x rg_uniform(em_t *e, const aot_type_t *shape, int32_t dtype);       /* in [0, 1) */
+em_x rg_normal(em_t *e, const aot_type_t *shape, int32_t dtype);        /* mean 0, variance 1 */
+em_x rg_bits(em_t *e, const aot_type_t *shape);                         /* int64, 63 random bits */
 em_x rg_randint(em_t *e, const aot_type_t *shape, em_x low, em_x high); /* int64 in [low, high) */
 /* A rejection sampler: op takes its parameters after seed, offset and draw. At most 4 of them. */
 em_x rg_sample(em_t *e, const char *op, const aot_type_t *shape, uint32_t n, const em_x *parameters);

@@ -34,8 +34,14 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   unit_t *u = calloc(1, sizeof *u);
   (void)self, (void)opts;
   if (!u) {
-    const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str(ID ".no-memory"),
-                          .message = aot_str("no memory for the unit"), .node = aot_no_node(), .value = aot_no_value()};
+    const aot_diag_t d = {
+        .struct_size = sizeof d,
+        .severity = AOT_SEVERITY_ERROR,
+        .code = aot_str(ID ".no-memory"),
+        .message = aot_str("no memory for the unit"),
+        .node = aot_no_node(),
+        .value = aot_no_value(),
+    };
     host->diag(host, ctx, &d);
     return AOT_E_EXHAUSTED;
   }
@@ -48,29 +54,35 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   return AOT_OK;
 }
 
-static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t),
-                                        .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
-                                        .gives = AOT_NAMES(AOT_PROP_RNG_EXPLICIT),
-                                        .refuses = AOT_NAMES(AOT_PROP_PARTITIONED, AOT_PROP_LOWERED)};
-static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
-                                .kind = AOT_STR_INIT("pass/1"),
-                                .id = AOT_STR_INIT(ID),
-                                .version = AOT_STR_INIT(AOT_VERSION),
-                                .help = AOT_STR_INIT(HELP),
-                                .option_stride = sizeof(aot_option_t),
-                                .contract = &contract,
-                                .create = create};
+static const aot_contract_t contract = {
+    .struct_size = sizeof(aot_contract_t),
+    .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
+    .gives = AOT_NAMES(AOT_PROP_RNG_EXPLICIT),
+    .refuses = AOT_NAMES(AOT_PROP_PARTITIONED, AOT_PROP_LOWERED),
+};
+static const aot_unit_t unit = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("pass/1"),
+    .id = AOT_STR_INIT(ID),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .help = AOT_STR_INIT(HELP),
+    .option_stride = sizeof(aot_option_t),
+    .contract = &contract,
+    .create = create,
+};
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
-                                    .abi_epoch = AOT_ABI_EPOCH,
-                                    .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1,
-                                    .id = AOT_STR_INIT(ID),
-                                    .vendor = AOT_STR_INIT("aothost"),
-                                    .version = AOT_STR_INIT(AOT_VERSION),
-                                    .license = AOT_STR_INIT("Apache-2.0"),
-                                    .units = units,
-                                    .n_units = 1};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT(ID),
+    .vendor = AOT_STR_INIT("aothost"),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = 1,
+};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("pass/1", ID, HELP) AOT_NOTE_TAIL);
 

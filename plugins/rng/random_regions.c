@@ -18,14 +18,15 @@ static uint32_t next_named(const aot_graph_api_t *g, aot_prog_t *prog, frame_t *
     aot_node_info_t info = {.struct_size = sizeof info};
     if (g->node_info(prog, f->node, &info) != AOT_OK) return AOT_NO_ID;
     for (; f->arg < info.n_args; f->arg++)
-      if (info.args[f->arg].kind == AOT_ARG_GRAPH && !met[info.args[f->arg].u.i]) return (uint32_t)info.args[f->arg].u.i;
+      if (info.args[f->arg].kind == AOT_ARG_GRAPH && !met[info.args[f->arg].u.i])
+        return (uint32_t)info.args[f->arg].u.i;
   }
   return AOT_NO_ID;
 }
 
 /* Depth first from one graph, with a stack of its own. */
-static void walk(const aot_graph_api_t *g, aot_prog_t *prog, uint32_t root, frame_t *stack, uint8_t *met, uint32_t *order,
-                 uint32_t *n) {
+static void walk(const aot_graph_api_t *g, aot_prog_t *prog, uint32_t root, frame_t *stack, uint8_t *met,
+                 uint32_t *order, uint32_t *n) {
   uint32_t depth = 0, enter = root;
   do {
     if (enter != AOT_NO_ID) {
@@ -85,7 +86,8 @@ static aot_status_t settle_regions(em_t *e, rg_graph_t *graphs, int64_t *out_spa
     const aot_graph_t graph = {(uint32_t)e->info.args[a].u.i};
     rg_graph_t *region = &graphs[graph.id];
     if (!region->draws) continue;
-    if (!region->is_called && *out_span > 0 && region->stream.next > 0) AOT_TRY(shift_region(e, region, graph, *out_span));
+    if (!region->is_called && *out_span > 0 && region->stream.next > 0)
+      AOT_TRY(shift_region(e, region, graph, *out_span));
     region->is_called = 1;
     if (region->shift + region->stream.next > *out_span) *out_span = region->shift + region->stream.next;
   }
@@ -131,7 +133,8 @@ static aot_arg_t *longer_args(em_t *e, const aot_value_t *more, uint32_t *out_n)
 /* The operator that takes the regions: with_effects stands around it. */
 static const aot_op_desc_t *called(const em_t *e) {
   for (uint32_t a = 0; a < e->info.n_args; a++)
-    if (e->info.args[a].kind == AOT_ARG_OP) return e->host->graph->op_desc(e->prog, (aot_op_t){(uint32_t)e->info.args[a].u.i});
+    if (e->info.args[a].kind == AOT_ARG_OP)
+      return e->host->graph->op_desc(e->prog, (aot_op_t){(uint32_t)e->info.args[a].u.i});
   return e->desc;
 }
 
@@ -162,7 +165,8 @@ aot_status_t rg_extend_call(em_t *e, rg_graph_t *graphs) {
   if (e->status == AOT_OK) e->status = settle_regions(e, graphs, &span);
   if (e->status != AOT_OK || rg_stream_open(e) != AOT_OK) return e->status;
   const int64_t base = rg_of(e)->stream->next;
-  const em_x offset = base == 0 ? em_v(rg_of(e)->stream->offset) : EM(e, "add.Scalar", em_v(rg_of(e)->stream->offset), em_i(base));
+  const em_x offset =
+      base == 0 ? em_v(rg_of(e)->stream->offset) : EM(e, "add.Scalar", em_v(rg_of(e)->stream->offset), em_i(base));
   rg_of(e)->stream->next += span;
   const aot_value_t more[2] = {rg_of(e)->stream->seed, em_value(e, offset)};
   return e->status == AOT_OK ? replace_call(e, more) : e->status;

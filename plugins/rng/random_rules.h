@@ -1,11 +1,12 @@
-/* How each operator that draws hidden numbers is written with explicit draws: random_rules.def, one line an operator. */
+/* How each operator that draws hidden numbers is written with explicit draws: random_rules.def, one line an
+ * operator. */
 #ifndef RG_RANDOM_RULES_H
 #define RG_RANDOM_RULES_H
 
 #include "draws.h"
 
-/* Writes the node e->node in other operators before it; out[i] replaces its i-th result (AOT_NO_ID: nobody may read it).
- * rg_of(e)->is_left set: the node draws nothing and stays. */
+/* Writes the node e->node in other operators before it; out[i] replaces its i-th result (AOT_NO_ID: nobody may read
+ * it). rg_of(e)->is_left set: the node draws nothing and stays. */
 typedef void (*rg_rule_t)(em_t *e, aot_value_t *out);
 
 typedef struct rg_row {

@@ -22,7 +22,7 @@ typedef struct stage {
   rg_graph_t *graphs;  /* by id */
   rg_states_t states;
   rg_attention_draws_t attention;
-  unknown_t *unknown;  /* in order of appearance; room for every operator */
+  unknown_t *unknown;      /* in order of appearance; room for every operator */
   uint32_t *unknown_of_op; /* index + 1 */
   uint32_t n_unknown;
   rg_counts_t counts;
@@ -39,13 +39,15 @@ static void note_unknown(stage_t *s, aot_op_t op, aot_node_t node) {
 }
 
 static void tell(stage_t *s, int32_t severity, const char *message, const char *hint, aot_node_t at) {
-  const aot_diag_t d = {.struct_size = sizeof d,
-                        .severity = severity,
-                        .code = aot_str("rng.unknown"),
-                        .message = aot_str(message),
-                        .hint = aot_str(hint),
-                        .node = at,
-                        .value = aot_no_value()};
+  const aot_diag_t d = {
+      .struct_size = sizeof d,
+      .severity = severity,
+      .code = aot_str("rng.unknown"),
+      .message = aot_str(message),
+      .hint = aot_str(hint),
+      .node = at,
+      .value = aot_no_value(),
+  };
   s->host->diag(s->host, s->ctx, &d);
 }
 
@@ -54,9 +56,11 @@ static aot_status_t tell_unknown(stage_t *s) {
   uint32_t n_nodes = 0;
   if (s->n_unknown == 0) return AOT_OK;
   for (uint32_t i = 0; i < s->n_unknown; i++) n_nodes += s->unknown[i].n;
-  snprintf(text, sizeof text, "the program draws random numbers with %u operator%s that cannot be written with explicit draws (%u node%s)",
+  snprintf(text, sizeof text,
+           "the program draws random numbers with %u operator%s that cannot be written with explicit draws (%u node%s)",
            s->n_unknown, s->n_unknown == 1 ? "" : "s", n_nodes, n_nodes == 1 ? "" : "s");
-  tell(s, AOT_SEVERITY_ERROR, text, "draw the numbers with one of the operators that plugins/rng/README.md lists", s->unknown[0].first);
+  tell(s, AOT_SEVERITY_ERROR, text, "draw the numbers with one of the operators that plugins/rng/README.md lists",
+       s->unknown[0].first);
   for (uint32_t i = 0; i < s->n_unknown; i++) {
     const unknown_t *u = &s->unknown[i];
     const aot_str_t name = s->host->graph->op_desc(s->prog, u->op)->name;
@@ -138,8 +142,8 @@ static aot_status_t visit(stage_t *s, em_t *e, aot_node_t node, int *out_rewritt
 
 /* ---- one graph ---- */
 
-/* The nodes of a graph from `first` on, up to `stop`. What a rule wrote is visited too: attention becomes dropout, which
- * becomes a draw. */
+/* The nodes of a graph from `first` on, up to `stop`. What a rule wrote is visited too: attention becomes dropout,
+ * which becomes a draw. */
 static aot_status_t visit_nodes(stage_t *s, em_t *e, aot_node_t first, aot_node_t stop) {
   const aot_graph_api_t *g = s->host->graph;
   aot_node_t next;
@@ -154,7 +158,8 @@ static aot_status_t visit_nodes(stage_t *s, em_t *e, aot_node_t first, aot_node_
   return AOT_OK;
 }
 
-/* An operator between a saved random state and its use draws from that state, and so do the nodes that it is written with.
+/* An operator between a saved random state and its use draws from that state, and so do the nodes that it is written
+ * with.
  * */
 static aot_status_t visit_state_node(stage_t *s, em_t *outer) {
   em_t e = *outer;
@@ -188,7 +193,8 @@ static aot_status_t add_advance(stage_t *s, aot_graph_t graph) {
   if (!here->draws || kind == AOT_GRAPH_REGION) return AOT_OK;
   s->counts.draws += here->stream.next;
   const aot_value_t offset = em_value(&e, EM(&e, "add.Scalar", em_v(here->stream.offset), em_i(here->stream.next)));
-  return e.status == AOT_OK ? s->host->edit->output_add(s->prog, graph, AOT_ROLE_OFFSET, 0, offset, aot_str("offset")) : e.status;
+  return e.status == AOT_OK ? s->host->edit->output_add(s->prog, graph, AOT_ROLE_OFFSET, 0, offset, aot_str("offset"))
+                            : e.status;
 }
 
 static int init(stage_t *s) {

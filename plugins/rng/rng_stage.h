@@ -1,7 +1,7 @@
 /* The stage: every hidden draw of a functional program becomes an explicit one.
  *
- * Offsets are counted in program order. The graph takes inputs `seed` and `offset` and gives the next `offset`, which is the
- * one it took plus a constant of the program. */
+ * Offsets are counted in program order. The graph takes inputs `seed` and `offset` and gives the next `offset`, which
+ * is the one it took plus a constant of the program. */
 #ifndef RG_RNG_STAGE_H
 #define RG_RNG_STAGE_H
 

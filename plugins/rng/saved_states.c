@@ -12,7 +12,8 @@ typedef struct rg_saved_state {
 #define STATE_NBYTES 16 /* seed and offset */
 
 void rg_states_init(rg_states_t *s, const aot_host_t *host, aot_prog_t *prog) {
-  static const char *const names[RG_N_STATE_OPS] = {"higher_order.run_and_save_rng_state", "higher_order.run_with_rng_state",
+  static const char *const names[RG_N_STATE_OPS] = {"higher_order.run_and_save_rng_state",
+                                                    "higher_order.run_with_rng_state",
                                                     "higher_order.graphsafe_run_with_rng_state"};
   *s = (rg_states_t){.n_values = host->graph->n_values(prog)};
   for (int i = 0; i < RG_N_STATE_OPS; i++) s->ops[i] = host->graph->op_find(prog, aot_str(names[i]));
@@ -28,7 +29,8 @@ int rg_is_state_node(const rg_states_t *s, const em_t *e) { return which(s, e) >
 
 static aot_status_t make_tables(rg_states_t *s, em_t *e) {
   if (s->by_value) return AOT_OK;
-  s->by_value = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)s->n_values + 1) * sizeof *s->by_value);
+  s->by_value =
+      e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 8, ((uint64_t)s->n_values + 1) * sizeof *s->by_value);
   s->saved = e->host->alloc(e->host, e->ctx, AOT_ARENA_SCRATCH, 4,
                             ((uint64_t)e->host->graph->n_nodes(e->prog) + 1) * sizeof *s->saved);
   return s->by_value && s->saved ? AOT_OK : AOT_E_EXHAUSTED;
@@ -41,13 +43,13 @@ static em_x eight_bytes(em_t *e, em_x both, int64_t which_one) {
 }
 
 static int is_state(const aot_type_t *t) {
-  return t->kind == AOT_TYPE_TENSOR && t->rank == 1 && (t->dtype == AOT_U8 || t->dtype == AOT_I8) && !AOT_DIM_IS_SYM(t->sizes[0]) &&
-         t->sizes[0] >= STATE_NBYTES;
+  return t->kind == AOT_TYPE_TENSOR && t->rank == 1 && (t->dtype == AOT_U8 || t->dtype == AOT_I8) &&
+         !AOT_DIM_IS_SYM(t->sizes[0]) && t->sizes[0] >= STATE_NBYTES;
 }
 
 static void refuse_type(em_t *e) {
-  em_fail(e, AOT_E_UNIMPLEMENTED, "", "%.*s: a random state must be a vector of at least %d bytes", (int)e->desc->name.size,
-          e->desc->name.data, STATE_NBYTES);
+  em_fail(e, AOT_E_UNIMPLEMENTED, "", "%.*s: a random state must be a vector of at least %d bytes",
+          (int)e->desc->name.size, e->desc->name.data, STATE_NBYTES);
 }
 
 static void unpack(em_t *e, em_x state, rg_stream_t *out) {
@@ -133,12 +135,13 @@ aot_status_t rg_states_enter(rg_states_t *s, em_t *e, rg_state_use_t *out) {
   const uint32_t at = kind == SAVE ? 0 : 1;
   AOT_TRY(make_tables(s, e));
   if (e->info.n_args <= at || e->info.args[at].kind != AOT_ARG_OP || (kind == SAVE && e->info.n_results == 0))
-    em_fail(e, AOT_E_INVALID, "", "%.*s: an operator and its arguments are expected", (int)e->desc->name.size, e->desc->name.data);
+    em_fail(e, AOT_E_INVALID, "", "%.*s: an operator and its arguments are expected", (int)e->desc->name.size,
+            e->desc->name.data);
   if (e->status != AOT_OK) return e->status;
   for (int i = 0; i < RG_N_STATE_OPS; i++)
     if ((uint32_t)e->info.args[at].u.i == s->ops[i].id)
-      em_fail(e, AOT_E_UNIMPLEMENTED, "", "%.*s around another saved random state is not supported", (int)e->desc->name.size,
-              e->desc->name.data);
+      em_fail(e, AOT_E_UNIMPLEMENTED, "", "%.*s around another saved random state is not supported",
+              (int)e->desc->name.size, e->desc->name.data);
   if (e->status != AOT_OK) return e->status;
   return kind == SAVE ? enter_save(s, e, out) : enter_with(s, e, kind == GRAPHSAFE, out);
 }

@@ -20,17 +20,17 @@ typedef struct stitching {
   aot_prog_t *prog;
   aot_graph_t part[N_PARTS];
   st_options_t options;
-  em_t emit; /* at the end of the graph that is being made */
-  uint8_t *is_needed;     /* by value id */
-  uint32_t *leaf_value;   /* by leaf: the step's input; AOT_NO_ID: none yet */
-  uint32_t *gradient;     /* by leaf: the backward's output value */
-  uint32_t *given;        /* by leaf: the gradient that the update gets, a value of the graph that is being made */
-  uint32_t *sum;          /* by leaf: the leaf that its gradients are added up in */
-  uint32_t *taken;        /* by leaf: that sum, as the update takes it */
-  uint32_t *saved;        /* by slot: the forward's output value */
+  em_t emit;            /* at the end of the graph that is being made */
+  uint8_t *is_needed;   /* by value id */
+  uint32_t *leaf_value; /* by leaf: the step's input; AOT_NO_ID: none yet */
+  uint32_t *gradient;   /* by leaf: the backward's output value */
+  uint32_t *given;      /* by leaf: the gradient that the update gets, a value of the graph that is being made */
+  uint32_t *sum;        /* by leaf: the leaf that its gradients are added up in */
+  uint32_t *taken;      /* by leaf: that sum, as the update takes it */
+  uint32_t *saved;      /* by slot: the forward's output value */
   uint32_t n_slots, n_leaves;
-  int takes_tangents;     /* 0: a model exported with its backward, whose loss has its tangent of 1 built in */
-  uint32_t seed, offset;  /* the step's inputs */
+  int takes_tangents;    /* 0: a model exported with its backward, whose loss has its tangent of 1 built in */
+  uint32_t seed, offset; /* the step's inputs */
 } stitching_t;
 
 static aot_status_t fail(const stitching_t *s, const char *code, const char *message) {
@@ -48,10 +48,12 @@ static uint32_t count_user_outputs(const stitching_t *s) {
   const aot_port_t *out = s->graph->outputs(s->prog, s->part[FORWARD]);
   uint32_t n = 0;
   for (uint32_t i = 0; i < s->graph->n_outputs(s->prog, s->part[FORWARD]); i++)
-    if ((out[i].role == AOT_ROLE_LOSS || out[i].role == AOT_ROLE_USER_OUTPUT) && out[i].index + 1 > n) n = out[i].index + 1;
+    if ((out[i].role == AOT_ROLE_LOSS || out[i].role == AOT_ROLE_USER_OUTPUT) && out[i].index + 1 > n)
+      n = out[i].index + 1;
   for (uint32_t i = 0; i < s->graph->n_rules(s->prog); i++) {
     aot_rule_t r;
-    if (s->graph->rule(s->prog, i, &r) != AOT_OK || r.kind < AOT_RULE_SAME_INPUT || r.kind > AOT_RULE_VIEW_BASE) continue;
+    if (s->graph->rule(s->prog, i, &r) != AOT_OK || r.kind < AOT_RULE_SAME_INPUT || r.kind > AOT_RULE_VIEW_BASE)
+      continue;
     if (r.a + 1 > n) n = r.a + 1;
   }
   return n;
@@ -80,7 +82,9 @@ static aot_status_t read_outputs(stitching_t *s) {
   s->leaf_value = table(s, s->n_leaves);
   s->copier.map = table(s, s->graph->n_values(s->prog));
   s->is_needed = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)s->graph->n_values(s->prog) + 1);
-  if (!s->saved || !s->gradient || !s->given || !s->sum || !s->taken || !s->leaf_value || !s->copier.map || !s->is_needed) return AOT_E_EXHAUSTED;
+  if (!s->saved || !s->gradient || !s->given || !s->sum || !s->taken || !s->leaf_value || !s->copier.map ||
+      !s->is_needed)
+    return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < n; i++)
     if (out[i].role == AOT_ROLE_SAVED && out[i].index < n) s->saved[out[i].index] = out[i].value.id;
   for (uint32_t i = 0; i < n_gradients; i++)
@@ -97,7 +101,8 @@ static uint32_t handed(const stitching_t *s, const aot_port_t *input) {
 static int is_result(const stitching_t *s, const aot_port_t *output) {
   const int is_loss = output->role == AOT_ROLE_LOSS || output->role == AOT_ROLE_USER_OUTPUT;
   return output->value.id != AOT_NO_ID &&
-         (output->role == AOT_ROLE_UPDATE || output->role == AOT_ROLE_OFFSET || output->role == AOT_ROLE_TOKEN || (is_loss && output->index == s->options.loss));
+         (output->role == AOT_ROLE_UPDATE || output->role == AOT_ROLE_OFFSET || output->role == AOT_ROLE_TOKEN ||
+          (is_loss && output->index == s->options.loss));
 }
 
 /* ---- what the step needs: from its results back ---- */
@@ -138,7 +143,8 @@ static aot_status_t need_part(stitching_t *s, aot_graph_t part) {
 static aot_status_t add_tangent(stitching_t *s, const aot_port_t *port) {
   const aot_type_t t = em_type(&s->emit, em_v(port->value));
   const int is_loss = port->role == AOT_ROLE_TANGENT && port->index == s->options.loss;
-  s->copier.map[port->value.id] = em_value(&s->emit, em_filled(&s->emit, &t, em_f(is_loss ? 1.0 / (double)s->options.accumulate : 0))).id;
+  s->copier.map[port->value.id] =
+      em_value(&s->emit, em_filled(&s->emit, &t, em_f(is_loss ? 1.0 / (double)s->options.accumulate : 0))).id;
   return s->emit.status;
 }
 
@@ -147,7 +153,8 @@ static aot_status_t add_tangent(stitching_t *s, const aot_port_t *port) {
 static aot_status_t add_outside(stitching_t *s, const aot_port_t *port) {
   uint32_t *known = aot_role_is_leaf(port->role)    ? &s->leaf_value[port->index]
                     : port->role == AOT_ROLE_SEED   ? &s->seed
-                    : port->role == AOT_ROLE_OFFSET ? &s->offset : NULL;
+                    : port->role == AOT_ROLE_OFFSET ? &s->offset
+                                                    : NULL;
   if (known && *known != AOT_NO_ID) {
     s->copier.map[port->value.id] = *known;
     return AOT_OK;
@@ -161,7 +168,8 @@ static aot_status_t add_outside(stitching_t *s, const aot_port_t *port) {
 static aot_status_t add_inputs(stitching_t *s, aot_graph_t part) {
   for (uint32_t i = 0; i < s->graph->n_inputs(s->prog, part); i++) {
     const aot_port_t port = s->graph->inputs(s->prog, part)[i];
-    if (port.role == AOT_ROLE_TANGENT || port.role == AOT_ROLE_TANGENT_UPDATE || port.role == AOT_ROLE_SAVED || port.role == AOT_ROLE_GRADIENT)
+    if (port.role == AOT_ROLE_TANGENT || port.role == AOT_ROLE_TANGENT_UPDATE || port.role == AOT_ROLE_SAVED ||
+        port.role == AOT_ROLE_GRADIENT)
       continue;
     if (aot_role_is_leaf(port.role) || s->is_needed[port.value.id]) AOT_TRY(add_outside(s, &port));
   }
@@ -174,7 +182,8 @@ static aot_status_t connect(stitching_t *s, aot_graph_t part) {
     const uint32_t from = handed(s, &port);
     if (port.role == AOT_ROLE_GRADIENT) s->copier.map[port.value.id] = s->given[port.index];
     else if (from != AOT_NO_ID) s->copier.map[port.value.id] = s->copier.map[from];
-    else if ((port.role == AOT_ROLE_TANGENT || port.role == AOT_ROLE_TANGENT_UPDATE) && s->is_needed[port.value.id]) AOT_TRY(add_tangent(s, &port));
+    else if ((port.role == AOT_ROLE_TANGENT || port.role == AOT_ROLE_TANGENT_UPDATE) && s->is_needed[port.value.id])
+      AOT_TRY(add_tangent(s, &port));
   }
   return AOT_OK;
 }
@@ -204,7 +213,9 @@ static aot_status_t add_outputs(stitching_t *s, aot_graph_t part, int is_loss_tu
 
 /* ---- gradients on their way from the backward to the update ---- */
 
-static int is_given(const stitching_t *s, uint32_t leaf) { return s->gradient[leaf] != AOT_NO_ID && s->is_needed[s->gradient[leaf]]; }
+static int is_given(const stitching_t *s, uint32_t leaf) {
+  return s->gradient[leaf] != AOT_NO_ID && s->is_needed[s->gradient[leaf]];
+}
 
 static void give_gradients(stitching_t *s) {
   for (uint32_t i = 0; i < s->n_leaves; i++)
@@ -238,7 +249,8 @@ static aot_status_t clip(stitching_t *s) {
 /* A leaf of zeros for the sum of a parameter's gradients. */
 static aot_status_t add_sum(stitching_t *s, uint32_t leaf) {
   static const char prefix[] = "accumulated.";
-  aot_leaf_info_t parameter = {.struct_size = sizeof parameter}, sum = {.struct_size = sizeof sum, .role = AOT_ROLE_STATE, .n_names = 1};
+  aot_leaf_info_t parameter = {.struct_size = sizeof parameter},
+                  sum = {.struct_size = sizeof sum, .role = AOT_ROLE_STATE, .n_names = 1};
   aot_leaf_t made;
   AOT_TRY(s->graph->leaf_info(s->prog, (aot_leaf_t){leaf}, &parameter));
   const aot_str_t name = parameter.n_names ? parameter.names[0] : (aot_str_t){"", 0};
@@ -271,8 +283,8 @@ static aot_status_t put_sum(stitching_t *s, uint32_t leaf, em_x value) {
   return s->host->edit->output_add(s->prog, s->copier.graph, AOT_ROLE_UPDATE, s->sum[leaf], v, (aot_str_t){"", 0});
 }
 
-/* A micro step adds its gradients up; the step that applies them begins the sums anew. A tangent that is built in was not made a
- * share of the loss, so the gradients are. */
+/* A micro step adds its gradients up; the step that applies them begins the sums anew. A tangent that is built in was
+ * not made a share of the loss, so the gradients are. */
 static aot_status_t add_up(stitching_t *s) {
   for (uint32_t i = 0; i < s->n_leaves; i++) {
     aot_value_t sum;
@@ -324,10 +336,11 @@ static void mark_updated(const stitching_t *s, aot_graph_t part, uint8_t *is_upd
     if (out[i].role == AOT_ROLE_UPDATE) is_updated[out[i].index] = 1;
 }
 
-/* New values are written over the old ones in the middle of the step: where a leaf that is updated shares memory with others, one of
- * them may yet be read. Storages that overlap stand together, in the order of their first bytes. */
+/* New values are written over the old ones in the middle of the step: where a leaf that is updated shares memory with
+ * others, one of them may yet be read. Storages that overlap stand together, in the order of their first bytes. */
 static aot_status_t check_sharing(const stitching_t *s) {
-  storage_t *at = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, sizeof(void *), ((uint64_t)s->n_leaves + 1) * sizeof *at);
+  storage_t *at =
+      s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, sizeof(void *), ((uint64_t)s->n_leaves + 1) * sizeof *at);
   uint8_t *is_updated = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)s->n_leaves + 1);
   uint32_t n = 0;
   if (!at || !is_updated) return AOT_E_EXHAUSTED;
@@ -339,7 +352,7 @@ static aot_status_t check_sharing(const stitching_t *s) {
     at[n++] = (storage_t){leaf.data, (const char *)leaf.data + leaf.nbytes, i};
   }
   qsort(at, n, sizeof *at, by_begin);
-  const char *end = NULL;    /* of the storages so far that overlap */
+  const char *end = NULL; /* of the storages so far that overlap */
   uint32_t n_together = 0;
   int any_updated = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -348,13 +361,15 @@ static aot_status_t check_sharing(const stitching_t *s) {
     any_updated = is_updated[at[i].leaf] || (!is_apart && any_updated);
     end = is_apart || at[i].end > end ? at[i].end : end;
     if (n_together > 1 && any_updated)
-      return fail(s, "stitch.sharing", "a parameter or buffer that the step writes shares memory with another, which may yet be read");
+      return fail(s, "stitch.sharing",
+                  "a parameter or buffer that the step writes shares memory with another, which may yet be read");
   }
   return AOT_OK;
 }
 
 static aot_status_t check_loss(stitching_t *s) {
-  const aot_port_t *out = s->graph->outputs(s->prog, s->part[FORWARD]), *in = s->graph->inputs(s->prog, s->part[BACKWARD]);
+  const aot_port_t *out = s->graph->outputs(s->prog, s->part[FORWARD]),
+                   *in = s->graph->inputs(s->prog, s->part[BACKWARD]);
   const uint32_t n_user = count_user_outputs(s);
   int has_own = 0;
   for (uint32_t i = 0, n = s->graph->n_inputs(s->prog, s->part[BACKWARD]); i < n; i++) {
@@ -363,12 +378,14 @@ static aot_status_t check_loss(stitching_t *s) {
   }
   if (s->options.loss >= n_user) {
     char message[128];
-    snprintf(message, sizeof message, "the loss should be user output %u, but the model has %u outputs", s->options.loss, n_user);
+    snprintf(message, sizeof message, "the loss should be user output %u, but the model has %u outputs",
+             s->options.loss, n_user);
     return fail(s, "stitch.loss", message);
   }
   if (s->takes_tangents && !has_own) return fail_loss(s, "depends on no parameter");
   for (uint32_t i = 0, n = s->graph->n_outputs(s->prog, s->part[FORWARD]); i < n; i++)
-    if (is_result(s, &out[i]) && (out[i].role == AOT_ROLE_LOSS || (s->takes_tangents && out[i].role == AOT_ROLE_USER_OUTPUT)))
+    if (is_result(s, &out[i]) &&
+        (out[i].role == AOT_ROLE_LOSS || (s->takes_tangents && out[i].role == AOT_ROLE_USER_OUTPUT)))
       return AOT_OK;
   return fail_loss(s, "is a view of another tensor, or not what the exported gradients are of");
 }
@@ -418,8 +435,14 @@ static aot_status_t stitch(stitching_t *s) {
 }
 
 aot_status_t st_stitch(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const st_options_t *options) {
-  stitching_t s = {.copier = {.host = host, .ctx = ctx, .prog = prog}, .host = host, .graph = host->graph, .ctx = ctx, .prog = prog,
-                   .options = *options};
+  stitching_t s = {
+      .copier = {.host = host, .ctx = ctx, .prog = prog},
+      .host = host,
+      .graph = host->graph,
+      .ctx = ctx,
+      .prog = prog,
+      .options = *options,
+  };
   for (int k = 0; k < N_PARTS; k++) {
     char message[96];
     s.part[k] = host->graph->graph_find(prog, kinds[k]);

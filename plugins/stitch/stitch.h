@@ -4,14 +4,16 @@
  *     leaves, inputs --> saved, tangents -->     gradients, lr, states       leaves, inputs, lr, states
  *     loss, saved        gradients               new leaves                  loss, new leaves
  *
- * What one graph handed to the next is an ordinary value now: saved values die as the backward reads them, gradients as the update does.
- * The loss's tangent is 1, those of other outputs are 0; user outputs but the loss are not computed. */
+ * What one graph handed to the next is an ordinary value now: saved values die as the backward reads them, gradients as
+ * the update does. The loss's tangent is 1, those of other outputs are 0; user outputs but the loss are not
+ * computed. */
 #ifndef ST_STITCH_H
 #define ST_STITCH_H
 
 #include <aot/host.h>
 
-/* With micro steps the gradients of several are added up before an update uses them; the program then has two STEP graphs:
+/* With micro steps the gradients of several are added up before an update uses them; the program then has two STEP
+ * graphs:
  *
  *     micro_step    leaves, inputs, sums --> loss, new sums            run `accumulate` times
  *     apply         parameters, lr, states, sums --> new ones, zeros   then once */

@@ -13,7 +13,8 @@ typedef struct dc_graph {
   uint32_t *n_uses;              /* by value, graph outputs included; counted down here */
 } dc_graph_t;
 
-/* out_dead: room for n_nodes; the dead nodes, last one first, so that they can be erased in this order. Returns how many. */
+/* out_dead: room for n_nodes; the dead nodes, last one first, so that they can be erased in this order. Returns how
+ * many. */
 uint32_t dc_find_dead(const dc_graph_t *g, uint32_t *out_dead);
 
 #endif

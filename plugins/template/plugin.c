@@ -1,4 +1,5 @@
-/* dead-code: the only file here that sees the plugin boundary. Read it from the bottom: entry, descriptor, create, run. */
+/* dead-code: the only file here that sees the plugin boundary. Read it from the bottom: entry, descriptor, create,
+ * run. */
 #include "dead_code.h"
 
 #include <aot/ext/report.h>
@@ -68,7 +69,8 @@ static aot_status_t report(const unit_t *u, aot_ctx_t *ctx, uint32_t n_dead) {
   return r && u->report ? r->number(r, ctx, aot_str("erased"), n_dead, aot_str("nodes")) : AOT_OK;
 }
 
-/* options -> plain arrays (from the snapshot) -> algorithm -> edits. Edits move the snapshot, so node ids are taken first. */
+/* options -> plain arrays (from the snapshot) -> algorithm -> edits. Edits move the snapshot, so node ids are taken
+ * first. */
 static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const unit_t *u = p->head.self;
   const aot_snapshot_t *s = NULL;
@@ -108,32 +110,38 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   return AOT_OK;
 }
 
+/* clang-format off */
 static const aot_option_t options[] = {
     {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .name = AOT_STR_INIT("report"),
      .help = AOT_STR_INIT("tell how many nodes went"), .preset = {.i = 1}},
 };
+/* clang-format on */
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t), .needs = AOT_NAMES(AOT_PROP_IMPORTED)};
-static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
-                                .kind = AOT_STR_INIT("pass/1"),
-                                .id = AOT_STR_INIT(ID),
-                                .version = AOT_STR_INIT(VERSION),
-                                .help = AOT_STR_INIT(HELP),
-                                .options = options,
-                                .n_options = sizeof options / sizeof *options,
-                                .option_stride = sizeof *options,
-                                .contract = &contract,
-                                .create = create};
+static const aot_unit_t unit = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("pass/1"),
+    .id = AOT_STR_INIT(ID),
+    .version = AOT_STR_INIT(VERSION),
+    .help = AOT_STR_INIT(HELP),
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .option_stride = sizeof *options,
+    .contract = &contract,
+    .create = create,
+};
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
-                                    .abi_epoch = AOT_ABI_EPOCH,
-                                    .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1,
-                                    .id = AOT_STR_INIT(ID),
-                                    .vendor = AOT_STR_INIT("example"),
-                                    .version = AOT_STR_INIT(VERSION),
-                                    .license = AOT_STR_INIT("Apache-2.0"),
-                                    .units = units,
-                                    .n_units = 1};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT(ID),
+    .vendor = AOT_STR_INIT("example"),
+    .version = AOT_STR_INIT(VERSION),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = 1,
+};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, VERSION) AOT_NOTE_UNIT("pass/1", ID, HELP) AOT_NOTE_TAIL);
 

@@ -4,17 +4,19 @@
 
 /* One moved sampling point of one kernel element, for one offset group. */
 typedef struct point {
-  int64_t at[4];     /* elements of a plane; -1: outside */
-  double weight[4];  /* of linear interpolation */
-  double dy[4], dx[4]; /* derivatives of those by the point's coordinates */
+  int64_t at[4];                    /* elements of a plane; -1: outside */
+  double weight[4];                 /* of linear interpolation */
+  double dy[4], dx[4];              /* derivatives of those by the point's coordinates */
   int64_t offset_y, offset_x, mask; /* elements of those tensors */
-  double share;      /* the mask's value */
+  double share;                     /* the mask's value */
 } point_t;
 
 static point_t point_of(const tv_deform_t *d, int64_t image, int64_t group, int64_t tap, int64_t oy, int64_t ox) {
   const int64_t plane = d->out_y * d->out_x, taps = d->kernel_y * d->kernel_x, here = oy * d->out_x + ox;
-  point_t p = {.offset_y = ((image * d->offset_groups + group) * 2 * taps + 2 * tap) * plane + here,
-               .mask = ((image * d->offset_groups + group) * taps + tap) * plane + here};
+  point_t p = {
+      .offset_y = ((image * d->offset_groups + group) * 2 * taps + 2 * tap) * plane + here,
+      .mask = ((image * d->offset_groups + group) * taps + tap) * plane + here,
+  };
   p.offset_x = p.offset_y + plane;
   p.share = d->mask ? d->mask[p.mask] : 1;
   const double y = (double)(oy * d->stride_y - d->pad_y + tap / d->kernel_x * d->dilation_y) + d->offset[p.offset_y];
@@ -52,10 +54,12 @@ void tv_deform_conv(const tv_deform_t *d, double *output) {
           const point_t p = point_of(d, image, og, tap, here / d->out_x, here % d->out_x);
           const int64_t shared = d->channels / d->offset_groups; /* channels that move alike */
           for (int64_t c = og * shared; c < (og + 1) * shared; c++) {
-            const double v = p.share * sample(&p, p.weight, d->input + (image * d->channels + c) * d->height * d->width);
+            const double v =
+                p.share * sample(&p, p.weight, d->input + (image * d->channels + c) * d->height * d->width);
             const int64_t first = c / per_group * (d->filters / d->groups), end = first + d->filters / d->groups;
             for (int64_t f = first; f < end; f++)
-              output[(image * d->filters + f) * plane + here] += v * d->weight[(f * per_group + c % per_group) * taps + tap];
+              output[(image * d->filters + f) * plane + here] +=
+                  v * d->weight[(f * per_group + c % per_group) * taps + tap];
           }
         }
 }
@@ -64,7 +68,8 @@ void tv_deform_conv_backward(const tv_deform_t *d, const double *output_gradient
   const int64_t plane = d->out_y * d->out_x, taps = d->kernel_y * d->kernel_x, per_group = d->channels / d->groups;
   for (int64_t image = 0; image < d->batch; image++)
     for (int64_t f = 0; f < d->filters; f++)
-      for (int64_t here = 0; here < plane; here++) g->bias[f] += output_gradient[(image * d->filters + f) * plane + here];
+      for (int64_t here = 0; here < plane; here++)
+        g->bias[f] += output_gradient[(image * d->filters + f) * plane + here];
   for (int64_t image = 0; image < d->batch; image++)
     for (int64_t here = 0; here < plane; here++)
       for (int64_t og = 0; og < d->offset_groups; og++)

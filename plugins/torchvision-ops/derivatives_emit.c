@@ -1,4 +1,5 @@
-/* Derivatives: one node of the operator that torchvision itself uses for the backward. Regions and channel numbers have none. */
+/* Derivatives: one node of the operator that torchvision itself uses for the backward. Regions and channel numbers
+ * have none. */
 #include "vision_rewrites.h"
 
 #include "common/emit/emit.h"
@@ -48,7 +49,9 @@ static aot_status_t finish(backward_t *b, const char *op) {
 }
 
 /* Only the first result carries a gradient: the others are numbers of elements and channels. */
-static int is_zero(const aot_derivative_call_t *call) { return call->cotangents[0].id == AOT_NO_ID || !call->wanted[0]; }
+static int is_zero(const aot_derivative_call_t *call) {
+  return call->cotangents[0].id == AOT_NO_ID || !call->wanted[0];
+}
 
 static aot_status_t roi_align(const aot_derivative_t *d, aot_ctx_t *ctx, const aot_derivative_call_t *call) {
   backward_t b;
@@ -61,7 +64,8 @@ static aot_status_t roi_align(const aot_derivative_t *d, aot_ctx_t *ctx, const a
 }
 
 /* Of the others the second result (argmax, channel_mapping) stands behind rois. */
-static aot_status_t with_second_result(const aot_derivative_t *d, aot_ctx_t *ctx, const aot_derivative_call_t *call, const char *op) {
+static aot_status_t with_second_result(const aot_derivative_t *d, aot_ctx_t *ctx, const aot_derivative_call_t *call,
+                                       const char *op) {
   backward_t b;
   if (is_zero(call)) return AOT_OK;
   AOT_TRY(begin(&b, d, ctx, call));
@@ -91,7 +95,7 @@ static aot_status_t deform_conv(const aot_derivative_t *d, aot_ctx_t *ctx, const
   return finish(&b, "torchvision._deform_conv2d_backward.default");
 }
 
-#define INPUT_AND_REGIONS 3u  /* bits of covers; the gradient of regions is zero, as in torchvision */
+#define INPUT_AND_REGIONS 3u /* bits of covers; the gradient of regions is zero, as in torchvision */
 #define FIVE_TENSORS 31u
 static const aot_derivative_t rows[] = {
     {.op = AOT_STR_INIT("torchvision.roi_align.default"), .covers = INPUT_AND_REGIONS, .put = roi_align},

@@ -17,10 +17,12 @@ static double overlap(const double *a, const double *b, int32_t is_single) {
   return rounded(is_single, both / either);
 }
 
-void tv_nms_keep(const double *boxes, const double *order, int64_t n, double threshold, int32_t is_single, double *keep) {
+void tv_nms_keep(const double *boxes, const double *order, int64_t n, double threshold, int32_t is_single,
+                 double *keep) {
   for (int64_t k = 0; k < n; k++) keep[k] = 1;
   for (int64_t k = 0; k < n; k++)
     for (int64_t later = k + 1; keep[k] != 0 && later < n; later++)
-      if (keep[later] != 0 && overlap(boxes + 4 * (int64_t)order[k], boxes + 4 * (int64_t)order[later], is_single) > threshold)
+      if (keep[later] != 0 &&
+          overlap(boxes + 4 * (int64_t)order[k], boxes + 4 * (int64_t)order[later], is_single) > threshold)
         keep[later] = 0;
 }

@@ -1,17 +1,19 @@
-/* nms has a size that the boxes decide. Here it becomes parts of sizes that are known, and masked_select, whose size any backend
- * that runs such programs can tell. */
+/* nms has a size that the boxes decide. Here it becomes parts of sizes that are known, and masked_select, whose size
+ * any backend that runs such programs can tell. */
 #include "vision_rewrites.h"
 
 #include "common/emit/emit.h"
 
 static int has_all(const aot_host_t *host, aot_prog_t *prog) {
-  static const char *const made_of[] = {"aten.sort.stable", "torchvision._nms_keep.default", "aten.masked_select.default"};
+  static const char *const made_of[] = {"aten.sort.stable", "torchvision._nms_keep.default",
+                                        "aten.masked_select.default"};
   for (size_t i = 0; i < sizeof made_of / sizeof *made_of; i++)
     if (host->graph->op_find(prog, aot_str(made_of[i])).id == AOT_NO_ID) return 0;
   return 1;
 }
 
-aot_status_t tv_decompose_nms(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_node_t node, aot_value_t *out_value) {
+aot_status_t tv_decompose_nms(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_node_t node,
+                              aot_value_t *out_value) {
   em_t e = em_make(host, ctx, prog, (aot_graph_t){AOT_NO_ID});
   aot_node_info_t made;
   if (!has_all(host, prog)) return AOT_E_UNIMPLEMENTED;

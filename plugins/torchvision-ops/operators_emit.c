@@ -16,8 +16,14 @@ static void fail(tv_infer_t *t, const char *format, ...) {
   va_start(list, format);
   vsnprintf(text + n, sizeof text - (size_t)n, format, list);
   va_end(list);
-  const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str("torchvision.bad-arguments"),
-                        .message = aot_str(text), .node = aot_no_node(), .value = aot_no_value()};
+  const aot_diag_t d = {
+      .struct_size = sizeof d,
+      .severity = AOT_SEVERITY_ERROR,
+      .code = aot_str("torchvision.bad-arguments"),
+      .message = aot_str(text),
+      .node = aot_no_node(),
+      .value = aot_no_value(),
+  };
   t->host->diag(t->host, t->ctx, &d);
   t->status = AOT_E_INVALID;
 }
@@ -30,7 +36,8 @@ static aot_type_t tensor(tv_infer_t *t, int arg, int32_t rank, const char *name)
   if (v.id == AOT_NO_ID || t->host->graph->value_type(t->prog, v, &type) != AOT_OK || type.kind != AOT_TYPE_TENSOR)
     fail(t, "argument %s must be a tensor", name);
   else if (type.rank != rank) fail(t, "%s must have rank %d, not %d", name, (int)rank, (int)type.rank);
-  else if (!aot_dtype_is_float(type.dtype)) fail(t, "%s must be floating-point, not %s", name, aot_dtype_name(type.dtype));
+  else if (!aot_dtype_is_float(type.dtype))
+    fail(t, "%s must be floating-point, not %s", name, aot_dtype_name(type.dtype));
   return type;
 }
 
@@ -42,17 +49,25 @@ static int64_t dim(tv_infer_t *t, int32_t op, int64_t a, int64_t b) {
 
 /* A dense result, with the device of `like`. */
 static void put(tv_infer_t *t, const aot_type_t *like, int32_t dtype, int32_t rank, const int64_t *sizes) {
-  const aot_type_t type = {.kind = AOT_TYPE_TENSOR, .dtype = dtype, .rank = rank, .device = like->device,
-                           .device_index = like->device_index, .sizes = sizes};
+  const aot_type_t type = {
+      .kind = AOT_TYPE_TENSOR,
+      .dtype = dtype,
+      .rank = rank,
+      .device = like->device,
+      .device_index = like->device_index,
+      .sizes = sizes,
+  };
   if (t->status == AOT_OK) t->status = t->sink->put(t->sink, &type);
 }
 
 /* ---- rules ---- */
 
-/* Input [batch, channels, height, width] and regions [n, 5]; bins from argument 3 on. The input, and sizes with all its channels. */
+/* Input [batch, channels, height, width] and regions [n, 5]; bins from argument 3 on. The input, and sizes with all
+ * its channels. */
 static aot_type_t input_of(tv_infer_t *t, int64_t sizes[4]) {
   const aot_type_t input = tensor(t, 0, 4, "input"), regions = tensor(t, 1, 2, "rois");
-  if (t->status == AOT_OK && t->host->graph->dim_hint(t->prog, regions.sizes[1]) != 5) fail(t, "rois must have rows of five numbers");
+  if (t->status == AOT_OK && t->host->graph->dim_hint(t->prog, regions.sizes[1]) != 5)
+    fail(t, "rois must have rows of five numbers");
   if (t->status == AOT_OK && regions.dtype != input.dtype) fail(t, "input and rois must have one dtype");
   if (t->status != AOT_OK) return input;
   sizes[0] = regions.sizes[0];
@@ -80,8 +95,9 @@ static void infer_by_position(tv_infer_t *t) {
   int64_t sizes[4] = {0};
   const aot_type_t input = input_of(t, sizes);
   const int64_t bins = dim(t, AOT_EXPR_MUL, sizes[2], sizes[3]);
-  if (t->status == AOT_OK && (t->host->graph->dim_hint(t->prog, bins) < 1 ||
-                              t->host->graph->dim_hint(t->prog, sizes[1]) % t->host->graph->dim_hint(t->prog, bins) != 0))
+  if (t->status == AOT_OK &&
+      (t->host->graph->dim_hint(t->prog, bins) < 1 ||
+       t->host->graph->dim_hint(t->prog, sizes[1]) % t->host->graph->dim_hint(t->prog, bins) != 0))
     fail(t, "the channels of input must be a multiple of the number of bins");
   sizes[1] = dim(t, AOT_EXPR_FLOORDIV, sizes[1], bins);
   put(t, &input, input.dtype, 4, sizes);
@@ -101,26 +117,32 @@ static void infer_ps_align_backward(tv_infer_t *t) { put_image(t, 7); }
 /* (size + 2 pad - dilation (kernel - 1) - 1) / stride + 1 */
 static int64_t convolved(tv_infer_t *t, int64_t size, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation) {
   const int64_t reach = dim(t, AOT_EXPR_MUL, dilation, dim(t, AOT_EXPR_SUB, kernel, 1));
-  const int64_t room = dim(t, AOT_EXPR_SUB, dim(t, AOT_EXPR_ADD, size, dim(t, AOT_EXPR_MUL, 2, pad)), dim(t, AOT_EXPR_ADD, reach, 1));
+  const int64_t room =
+      dim(t, AOT_EXPR_SUB, dim(t, AOT_EXPR_ADD, size, dim(t, AOT_EXPR_MUL, 2, pad)), dim(t, AOT_EXPR_ADD, reach, 1));
   if (t->status == AOT_OK && t->host->graph->dim_hint(t->prog, stride) < 1) fail(t, "strides must be positive");
   return dim(t, AOT_EXPR_ADD, dim(t, AOT_EXPR_FLOORDIV, room, stride), 1);
 }
 
 static void infer_deform_conv(tv_infer_t *t) {
   enum { STRIDE_Y = 5, STRIDE_X, PAD_Y, PAD_X, DILATION_Y, DILATION_X, GROUPS, OFFSET_GROUPS, USE_MASK };
-  const aot_type_t input = tensor(t, 0, 4, "input"), weight = tensor(t, 1, 4, "weight"), offset = tensor(t, 2, 4, "offset");
+  const aot_type_t input = tensor(t, 0, 4, "input"), weight = tensor(t, 1, 4, "weight"),
+                   offset = tensor(t, 2, 4, "offset");
   const aot_type_t bias = tensor(t, 4, 1, "bias");
   if (t->args[USE_MASK].u.i) tensor(t, 3, 4, "mask");
   if (t->status != AOT_OK) return;
   const aot_arg_t *a = t->args;
-  const int64_t sizes[4] = {input.sizes[0], weight.sizes[0],
-                            convolved(t, input.sizes[2], weight.sizes[2], a[STRIDE_Y].u.i, a[PAD_Y].u.i, a[DILATION_Y].u.i),
-                            convolved(t, input.sizes[3], weight.sizes[3], a[STRIDE_X].u.i, a[PAD_X].u.i, a[DILATION_X].u.i)};
+  const int64_t sizes[4] = {
+      input.sizes[0], weight.sizes[0],
+      convolved(t, input.sizes[2], weight.sizes[2], a[STRIDE_Y].u.i, a[PAD_Y].u.i, a[DILATION_Y].u.i),
+      convolved(t, input.sizes[3], weight.sizes[3], a[STRIDE_X].u.i, a[PAD_X].u.i, a[DILATION_X].u.i)};
   const aot_graph_api_t *api = t->host->graph;
-  const int64_t groups = a[GROUPS].u.i, offset_groups = a[OFFSET_GROUPS].u.i, channels = api->dim_hint(t->prog, input.sizes[1]);
-  if (groups < 1 || offset_groups < 1 || channels % groups || channels % offset_groups || api->dim_hint(t->prog, sizes[1]) % groups)
+  const int64_t groups = a[GROUPS].u.i, offset_groups = a[OFFSET_GROUPS].u.i,
+                channels = api->dim_hint(t->prog, input.sizes[1]);
+  if (groups < 1 || offset_groups < 1 || channels % groups || channels % offset_groups ||
+      api->dim_hint(t->prog, sizes[1]) % groups)
     fail(t, "channels must be multiples of the groups and offset groups");
-  else if (channels != groups * api->dim_hint(t->prog, weight.sizes[1])) fail(t, "input has other channels than weight");
+  else if (channels != groups * api->dim_hint(t->prog, weight.sizes[1]))
+    fail(t, "input has other channels than weight");
   else if (api->dim_hint(t->prog, offset.sizes[1]) !=
            2 * offset_groups * api->dim_hint(t->prog, weight.sizes[2]) * api->dim_hint(t->prog, weight.sizes[3]))
     fail(t, "offset must have two channels for each offset group and kernel element");
@@ -143,7 +165,8 @@ static void infer_deform_conv_backward(tv_infer_t *t) {
 
 static void infer_nms_keep(tv_infer_t *t) {
   const aot_type_t boxes = tensor(t, 0, 2, "dets");
-  if (t->status == AOT_OK && t->host->graph->dim_hint(t->prog, boxes.sizes[1]) != 4) fail(t, "dets must have rows of four numbers");
+  if (t->status == AOT_OK && t->host->graph->dim_hint(t->prog, boxes.sizes[1]) != 4)
+    fail(t, "dets must have rows of four numbers");
   put(t, &boxes, AOT_BOOL, 1, boxes.sizes);
 }
 
@@ -151,44 +174,47 @@ static void infer_nms_keep(tv_infer_t *t) {
 
 #define OP(name, ...) "torchvision." name ".default", __VA_ARGS__
 const tv_operator_t tv_operators[] = {
-    {OP("roi_align",
-        "(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, "
-        "bool aligned) -> Tensor"),
+    {OP("roi_align", "(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int "
+                     "sampling_ratio, "
+                     "bool aligned) -> Tensor"),
      "means of interpolated points of regions", "regions", 0, infer_align},
     {OP("_roi_align_backward",
         "(Tensor grad, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, SymInt batch_size, "
         "SymInt channels, SymInt height, SymInt width, int sampling_ratio, bool aligned) -> Tensor"),
      "its gradient by input", "image", AOT_OP_NO_GRAD, infer_align_backward},
-    {OP("roi_pool",
-        "(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width) -> (Tensor, Tensor)"),
+    {OP("roi_pool", "(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width) -> "
+                    "(Tensor, Tensor)"),
      "largest elements of regions, and where they are", "regions", 0, infer_pool},
     {OP("_roi_pool_backward",
         "(Tensor grad, Tensor rois, Tensor argmax, float spatial_scale, SymInt pooled_height, SymInt pooled_width, "
         "SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor"),
      "its gradient by input", "image", AOT_OP_NO_GRAD, infer_pool_backward},
-    {OP("ps_roi_align",
-        "(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio) -> "
-        "(Tensor, Tensor)"),
+    {OP("ps_roi_align", "(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, "
+                        "int sampling_ratio) -> "
+                        "(Tensor, Tensor)"),
      "roi_align with channels of its own for each bin", "regions_by_position", 0, infer_by_position},
     {OP("_ps_roi_align_backward",
-        "(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, SymInt pooled_height, SymInt pooled_width, "
+        "(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, SymInt pooled_height, SymInt "
+        "pooled_width, "
         "int sampling_ratio, SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor"),
      "its gradient by input", "image", AOT_OP_NO_GRAD, infer_ps_align_backward},
-    {OP("ps_roi_pool",
-        "(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width) -> (Tensor, Tensor)"),
+    {OP("ps_roi_pool", "(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width) -> "
+                       "(Tensor, Tensor)"),
      "means of regions with channels of its own for each bin", "regions_by_position", 0, infer_by_position},
-    {OP("_ps_roi_pool_backward",
-        "(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, SymInt pooled_height, SymInt pooled_width, "
-        "SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor"),
+    {OP("_ps_roi_pool_backward", "(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, SymInt "
+                                 "pooled_height, SymInt pooled_width, "
+                                 "SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor"),
      "its gradient by input", "image", AOT_OP_NO_GRAD, infer_pool_backward},
-    {OP("deform_conv2d",
-        "(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, "
-        "SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor"),
+    {OP("deform_conv2d", "(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, "
+                         "SymInt stride_w, SymInt pad_h, "
+                         "SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, "
+                         "bool use_mask) -> Tensor"),
      "convolution whose sampling points are moved", "deform_conv", AOT_OP_HEAVY, infer_deform_conv},
-    {OP("_deform_conv2d_backward",
-        "(Tensor grad, Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, "
-        "SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> "
-        "(Tensor, Tensor, Tensor, Tensor, Tensor)"),
+    {OP("_deform_conv2d_backward", "(Tensor grad, Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor "
+                                   "bias, SymInt stride_h, SymInt stride_w, "
+                                   "SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, "
+                                   "SymInt offset_groups, bool use_mask) -> "
+                                   "(Tensor, Tensor, Tensor, Tensor, Tensor)"),
      "its gradients", "like_operands", AOT_OP_HEAVY | AOT_OP_NO_GRAD, infer_deform_conv_backward},
     {OP("nms", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"),
      "numbers of the boxes that overlap no better one", "given", AOT_OP_EFFECT | AOT_OP_NO_GRAD, NULL},

@@ -1,8 +1,9 @@
-/* torchvision-ops: the compiled operators of torchvision as an operator library: schemas, result types, kernels, derivatives.
+/* torchvision-ops: the compiled operators of torchvision as an operator library: schemas, result types, kernels,
+ * derivatives.
  *
- * Copy it to write a library of your own. Read it from the bottom: the entry, the descriptor, the unit, its table. What an
- * operator is stands in operators_emit.c, how it runs in vision_kernels.c, how it is differentiated in derivatives_emit.c; the
- * algorithms see arrays only. */
+ * Copy it to write a library of your own. Read it from the bottom: the entry, the descriptor, the unit, its table. What
+ * an operator is stands in operators_emit.c, how it runs in vision_kernels.c, how it is differentiated in
+ * derivatives_emit.c; the algorithms see arrays only. */
 #include "common/schema/schema.h"
 #include "vision_kernels.h"
 #include "operators.h"
@@ -28,19 +29,20 @@ static int is_nms(uint32_t local) { return strcmp(tv_operators[local].name, "tor
 
 /* ---- the unit's functions ---- */
 
-static aot_status_t AOT_CALL infer(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, const aot_arg_t *args,
-                                   uint32_t n_args, const aot_type_sink_t *sink) {
+static aot_status_t AOT_CALL infer(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
+                                   const aot_arg_t *args, uint32_t n_args, const aot_type_sink_t *sink) {
   const opset_t *o = self->head.self;
   const tv_operator_t *op = &tv_operators[local];
   (void)n_args;
-  tv_infer_t t = {.host = &o->host, .ctx = ctx, .prog = prog, .op = op->name, .args = args, .sink = sink, .status = AOT_OK};
+  tv_infer_t t = {
+      .host = &o->host, .ctx = ctx, .prog = prog, .op = op->name, .args = args, .sink = sink, .status = AOT_OK};
   if (!op->infer) return AOT_E_UNIMPLEMENTED;
   op->infer(&t);
   return t.status;
 }
 
-static aot_status_t AOT_CALL decompose(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, aot_node_t node,
-                                       aot_value_t *out_values) {
+static aot_status_t AOT_CALL decompose(const aot_opset_t *self, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local,
+                                       aot_node_t node, aot_value_t *out_values) {
   const opset_t *o = self->head.self;
   if (!is_nms(local)) return AOT_E_UNIMPLEMENTED;
   return tv_decompose_nms(&o->host, ctx, prog, node, out_values);
@@ -71,14 +73,23 @@ static aot_status_t describe(const tv_operator_t *op, const sch_memory_t *memory
   sch_schema_t s;
   sch_error_t error;
   AOT_TRY(sch_parse(aot_str(op->schema), memory, &s, &error));
-  *out = (aot_op_desc_t){.struct_size = sizeof *out, .flags = op->flags, .name = aot_str(op->name), .schema = aot_str(op->schema),
-                         .group = aot_str("vision"), .doc = aot_str(op->doc), .args = s.args, .results = s.results,
-                         .n_args = s.n_args, .n_results = s.n_results};
+  *out = (aot_op_desc_t){
+      .struct_size = sizeof *out,
+      .flags = op->flags,
+      .name = aot_str(op->name),
+      .schema = aot_str(op->schema),
+      .group = aot_str("vision"),
+      .doc = aot_str(op->doc),
+      .args = s.args,
+      .results = s.results,
+      .n_args = s.n_args,
+      .n_results = s.n_results,
+  };
   return AOT_OK;
 }
 
-static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
-                                    const aot_table_t **out_table) {
+static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
+                                    const aot_opts_t *opts, const aot_table_t **out_table) {
   (void)self;
   opset_t *o = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *o);
   aot_op_desc_t *descs = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), tv_n_operators * sizeof *descs);
@@ -91,26 +102,46 @@ static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, cons
   for (uint32_t i = 0; i < tv_n_operators; i++) {
     AOT_TRY(describe(&tv_operators[i], &(sch_memory_t){&session, session_alloc}, &descs[i]));
     ops[i] = &descs[i];
-    infos[i] = (aot_op_info_t){.flags = is_nms(i) ? AOT_OP_INFO_DECOMPOSES : 0, .shape_rule = aot_str(tv_operators[i].shape_rule)};
+    infos[i] = (aot_op_info_t){.flags = is_nms(i) ? AOT_OP_INFO_DECOMPOSES : 0,
+                               .shape_rule = aot_str(tv_operators[i].shape_rule)};
   }
-  o->info = (aot_ext_opset_info_t){.struct_size = sizeof o->info, .ops = infos, .n_ops = tv_n_operators, .op_stride = sizeof *infos};
+  o->info = (aot_ext_opset_info_t){
+      .struct_size = sizeof o->info, .ops = infos, .n_ops = tv_n_operators, .op_stride = sizeof *infos};
   AOT_TRY(tv_make_derivatives(&o->host, ctx, &o->derivatives));
   o->table = (aot_opset_t){
       .head = {.struct_size = sizeof o->table, .self = o, .destroy = destroy, .get_ext = get_ext},
-      .ops = ops, .n_ops = tv_n_operators, .infer = infer, .decompose = decompose};
+      .ops = ops,
+      .n_ops = tv_n_operators,
+      .infer = infer,
+      .decompose = decompose,
+  };
   *out_table = &o->table.head;
   return AOT_OK;
 }
 
 /* ---- descriptor ---- */
 
-static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("opset/1"), .id = AOT_STR_INIT(ID),
-                                .version = AOT_STR_INIT(AOT_VERSION), .help = AOT_STR_INIT(HELP), .create = create};
+static const aot_unit_t unit = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("opset/1"),
+    .id = AOT_STR_INIT(ID),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .help = AOT_STR_INIT(HELP),
+    .create = create,
+};
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t), .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1, .id = AOT_STR_INIT(ID), .vendor = AOT_STR_INIT("aothost"),
-                                    .version = AOT_STR_INIT(AOT_VERSION), .license = AOT_STR_INIT("Apache-2.0"), .units = units,
-                                    .n_units = 1};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT(ID),
+    .vendor = AOT_STR_INIT("aothost"),
+    .version = AOT_STR_INIT(AOT_VERSION),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = 1,
+};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_OPSET(ID, HELP, "torchvision") AOT_NOTE_TAIL);
 

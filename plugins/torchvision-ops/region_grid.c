@@ -1,5 +1,5 @@
-/* Source of the geometry: torchvision's roi_align, roi_pool, ps_roi_align and ps_roi_pool (torchvision/csrc/ops/cpu), whose
- * results these are to be. */
+/* Source of the geometry: torchvision's roi_align, roi_pool, ps_roi_align and ps_roi_pool (torchvision/csrc/ops/cpu),
+ * whose results these are to be. */
 #include "region_grid.h"
 
 #include <math.h>

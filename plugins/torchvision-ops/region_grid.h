@@ -1,5 +1,6 @@
-/* A region of interest cut into bins, as all operators over regions do it. Coordinates are rounded to the precision of the tensors
- * at every step, so that float32 regions fall into the bins that PyTorch's float32 arithmetic gives them. */
+/* A region of interest cut into bins, as all operators over regions do it. Coordinates are rounded to the precision of
+ * the tensors at every step, so that float32 regions fall into the bins that PyTorch's float32 arithmetic gives
+ * them. */
 #ifndef TV_REGION_GRID_H
 #define TV_REGION_GRID_H
 
@@ -22,7 +23,8 @@ typedef struct tv_region {
 
 static inline double tv_rounded(const tv_regions_t *r, double x) { return r->is_single ? (double)(float)x : x; }
 
-#define TV_FARTHEST 1e6 /* a corner further out, or NaN, is refused: bins would have more sampling points than anyone means */
+/* a corner further out, or NaN, is refused: bins would have more sampling points than anyone means */
+#define TV_FARTHEST 1e6
 
 /* The first region whose batch index names no image, or whose corners are too far out; n_regions: there is none. */
 int64_t tv_first_bad_region(const tv_regions_t *r);
@@ -31,15 +33,17 @@ tv_region_t tv_region_at(const tv_regions_t *r, int64_t k, double shift, double 
 /* Corners rounded to whole numbers; a side counts `closed` more than its length. */
 tv_region_t tv_whole_region_at(const tv_regions_t *r, int64_t k, int32_t closed);
 
-/* The elements first .. end - 1 of a side of `size` that bin number `bin` of a whole region covers, none of them from `limit` on. */
+/* The elements first .. end - 1 of a side of `size` that bin number `bin` of a whole region covers, none of them
+ * from `limit` on. */
 typedef struct tv_span {
   int64_t first, end;
 } tv_span_t;
 tv_span_t tv_bin_span(const tv_regions_t *r, int64_t bin, double bin_size, double start, int64_t limit);
 
-/* Four neighbours of a point and their weights: linear interpolation in both directions. Nothing beyond one element outside. */
+/* Four neighbours of a point and their weights: linear interpolation in both directions. Nothing beyond one element
+ * outside. */
 typedef struct tv_corners {
-  int64_t at[4]; /* element of a plane */
+  int64_t at[4];    /* element of a plane */
   double weight[4]; /* all 0: the point lies outside */
 } tv_corners_t;
 tv_corners_t tv_corners_of(double y, double x, int64_t height, int64_t width);

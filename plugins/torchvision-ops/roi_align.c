@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-/* Forward reads the input and sets the output; backward reads the output's gradient and adds to the input's. The points and their
- * weights are the same. */
+/* Forward reads the input and sets the output; backward reads the output's gradient and adds to the input's. The points
+ * and their weights are the same. */
 typedef struct direction {
   const double *from;
   double *to;
@@ -28,8 +28,10 @@ static void align(const tv_align_t *a, const direction_t *d) {
     const int64_t count = ny > 0 && nx > 0 ? ny * nx : 1;
     for (int64_t bin = 0; bin < n_bins; bin++)
       for (int64_t s = 0; ny > 0 && nx > 0 && s < ny * nx; s++) {
-        const double y = g.y + (double)(bin / r->bins_x) * g.bin_height + ((double)(s / nx) + 0.5) * g.bin_height / (double)ny;
-        const double x = g.x + (double)(bin % r->bins_x) * g.bin_width + ((double)(s % nx) + 0.5) * g.bin_width / (double)nx;
+        const double y =
+            g.y + (double)(bin / r->bins_x) * g.bin_height + ((double)(s / nx) + 0.5) * g.bin_height / (double)ny;
+        const double x =
+            g.x + (double)(bin % r->bins_x) * g.bin_width + ((double)(s % nx) + 0.5) * g.bin_width / (double)nx;
         const tv_corners_t corners = tv_corners_of(tv_rounded(r, y), tv_rounded(r, x), r->height, r->width);
         for (int64_t c = 0; c < channels; c++) {
           const int64_t channel = a->by_position ? c * n_bins + bin : c;
@@ -41,7 +43,8 @@ static void align(const tv_align_t *a, const direction_t *d) {
 }
 
 void tv_roi_align(const tv_align_t *a, const double *input, double *output) {
-  const int64_t n_bins = a->grid.bins_y * a->grid.bins_x, channels = a->by_position ? a->grid.channels / n_bins : a->grid.channels;
+  const int64_t n_bins = a->grid.bins_y * a->grid.bins_x,
+                channels = a->by_position ? a->grid.channels / n_bins : a->grid.channels;
   for (int64_t i = 0; i < a->grid.n_regions * channels * n_bins; i++) output[i] = 0;
   align(a, &(direction_t){input, output, 0});
 }

@@ -1,6 +1,6 @@
-/* RoIAlign: each bin of a region is the mean of the input at sampling points, interpolated linearly. Reference: He, Gkioxari,
- * Dollár, Girshick, "Mask R-CNN" (2017), section 3. The position-sensitive form reads another channel for each bin: Dai, Li, He,
- * Sun, "R-FCN" (2016). O(regions x channels x bins x samples). */
+/* RoIAlign: each bin of a region is the mean of the input at sampling points, interpolated linearly. Reference: He,
+ * Gkioxari, Dollár, Girshick, "Mask R-CNN" (2017), section 3. The position-sensitive form reads another channel for
+ * each bin: Dai, Li, He, Sun, "R-FCN" (2016). O(regions x channels x bins x samples). */
 #ifndef TV_ROI_ALIGN_H
 #define TV_ROI_ALIGN_H
 

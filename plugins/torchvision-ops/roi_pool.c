@@ -24,19 +24,22 @@ void tv_roi_pool(const tv_regions_t *r, const double *input, double *output, dou
   }
 }
 
-void tv_roi_pool_backward(const tv_regions_t *r, const double *argmax, const double *output_gradient, double *input_gradient) {
+void tv_roi_pool_backward(const tv_regions_t *r, const double *argmax, const double *output_gradient,
+                          double *input_gradient) {
   int64_t at = 0;
   for (int64_t k = 0; k < r->n_regions; k++) {
     const int64_t image = tv_whole_region_at(r, k, 1).image;
     for (int64_t c = 0; c < r->channels; c++) {
       double *plane = input_gradient + (image * r->channels + c) * r->height * r->width;
       for (int64_t bin = 0; bin < r->bins_y * r->bins_x; bin++, at++)
-        if (argmax[at] >= 0 && argmax[at] < (double)(r->height * r->width)) plane[(int64_t)argmax[at]] += output_gradient[at];
+        if (argmax[at] >= 0 && argmax[at] < (double)(r->height * r->width))
+          plane[(int64_t)argmax[at]] += output_gradient[at];
     }
   }
 }
 
-/* Both directions of the mean: forward sums the bin into its output, backward spreads the output's gradient over the bin. */
+/* Both directions of the mean: forward sums the bin into its output, backward spreads the output's gradient over the
+ * bin. */
 static void mean_pool(const tv_regions_t *r, const double *input, double *output, const double *output_gradient,
                       double *input_gradient) {
   const int64_t n_bins = r->bins_y * r->bins_x, channels = r->channels / n_bins;

@@ -1,5 +1,5 @@
-/* From a call with tensors of any strides to the algorithms, which see dense arrays of double: operands are read, results written,
- * here alone. Arguments are named by their numbers in the schemas of operators_emit.c. */
+/* From a call with tensors of any strides to the algorithms, which see dense arrays of double: operands are read,
+ * results written, here alone. Arguments are named by their numbers in the schemas of operators_emit.c. */
 #include "vision_kernels.h"
 
 #include "deform_conv.h"
@@ -17,7 +17,7 @@ enum { MAX_ARGS = 16, MAX_RESULTS = 5 };
 /* One call with its operands read and its results zeroed. */
 typedef struct dense_call {
   const aot_kernel_call_t *call;
-  double *in[MAX_ARGS];      /* NULL where the argument is no tensor */
+  double *in[MAX_ARGS]; /* NULL where the argument is no tensor */
   double *out[MAX_RESULTS];
 } dense_call_t;
 
@@ -39,15 +39,24 @@ static int64_t whole(const dense_call_t *c, int arg) { return c->call->args[arg]
 /* The regions of argument 1, the scale and bins from argument `first` on, and the shape of the images. */
 static aot_status_t grid_of(const dense_call_t *c, int first, const int64_t *image_sizes, tv_regions_t *out) {
   const aot_tensor_t *regions = tensor(c, 1);
-  *out = (tv_regions_t){.regions = c->in[1], .n_regions = regions->sizes[0], .batch = image_sizes[0], .channels = image_sizes[1],
-                        .height = image_sizes[2], .width = image_sizes[3], .scale = c->call->args[first].u.f,
-                        .bins_y = whole(c, first + 1), .bins_x = whole(c, first + 2), .is_single = regions->dtype == AOT_F32};
+  *out = (tv_regions_t){
+      .regions = c->in[1],
+      .n_regions = regions->sizes[0],
+      .batch = image_sizes[0],
+      .channels = image_sizes[1],
+      .height = image_sizes[2],
+      .width = image_sizes[3],
+      .scale = c->call->args[first].u.f,
+      .bins_y = whole(c, first + 1),
+      .bins_x = whole(c, first + 2),
+      .is_single = regions->dtype == AOT_F32,
+  };
   const int64_t k = tv_first_bad_region(out);
   if (k == out->n_regions) return AOT_OK;
   snprintf(c->call->message, c->call->message_size,
-           "region %lld is (%g, %g, %g, %g, %g): the first names one of %lld images, corners lie within %g elements", (long long)k,
-           c->in[1][5 * k], c->in[1][5 * k + 1], c->in[1][5 * k + 2], c->in[1][5 * k + 3], c->in[1][5 * k + 4],
-           (long long)out->batch, TV_FARTHEST);
+           "region %lld is (%g, %g, %g, %g, %g): the first names one of %lld images, corners lie within %g elements",
+           (long long)k, c->in[1][5 * k], c->in[1][5 * k + 1], c->in[1][5 * k + 2], c->in[1][5 * k + 3],
+           c->in[1][5 * k + 4], (long long)out->batch, TV_FARTHEST);
   return AOT_E_INVALID;
 }
 
@@ -118,7 +127,8 @@ static aot_status_t run_ps_roi_pool_backward(const dense_call_t *c) {
 /* ---- suppression ---- */
 
 static aot_status_t run_nms_keep(const dense_call_t *c) {
-  tv_nms_keep(c->in[0], c->in[1], tensor(c, 0)->sizes[0], c->call->args[2].u.f, tensor(c, 0)->dtype == AOT_F32, c->out[0]);
+  tv_nms_keep(c->in[0], c->in[1], tensor(c, 0)->sizes[0], c->call->args[2].u.f, tensor(c, 0)->dtype == AOT_F32,
+              c->out[0]);
   return AOT_OK;
 }
 
@@ -127,13 +137,30 @@ static aot_status_t run_nms_keep(const dense_call_t *c) {
 static tv_deform_t deform_of(const dense_call_t *c, int first, const int64_t *output_sizes) {
   const int64_t *input = tensor(c, first)->sizes, *weight = tensor(c, first + 1)->sizes;
   const int number = first + 5;
-  return (tv_deform_t){.batch = input[0], .channels = input[1], .height = input[2], .width = input[3], .filters = weight[0],
-                       .kernel_y = weight[2], .kernel_x = weight[3], .out_y = output_sizes[2], .out_x = output_sizes[3],
-                       .stride_y = whole(c, number), .stride_x = whole(c, number + 1), .pad_y = whole(c, number + 2),
-                       .pad_x = whole(c, number + 3), .dilation_y = whole(c, number + 4), .dilation_x = whole(c, number + 5),
-                       .groups = whole(c, number + 6), .offset_groups = whole(c, number + 7), .input = c->in[first],
-                       .weight = c->in[first + 1], .offset = c->in[first + 2],
-                       .mask = whole(c, number + 8) ? c->in[first + 3] : NULL, .bias = c->in[first + 4]};
+  return (tv_deform_t){
+      .batch = input[0],
+      .channels = input[1],
+      .height = input[2],
+      .width = input[3],
+      .filters = weight[0],
+      .kernel_y = weight[2],
+      .kernel_x = weight[3],
+      .out_y = output_sizes[2],
+      .out_x = output_sizes[3],
+      .stride_y = whole(c, number),
+      .stride_x = whole(c, number + 1),
+      .pad_y = whole(c, number + 2),
+      .pad_x = whole(c, number + 3),
+      .dilation_y = whole(c, number + 4),
+      .dilation_x = whole(c, number + 5),
+      .groups = whole(c, number + 6),
+      .offset_groups = whole(c, number + 7),
+      .input = c->in[first],
+      .weight = c->in[first + 1],
+      .offset = c->in[first + 2],
+      .mask = whole(c, number + 8) ? c->in[first + 3] : NULL,
+      .bias = c->in[first + 4],
+  };
 }
 
 static aot_status_t run_deform_conv(const dense_call_t *c) {
@@ -164,33 +191,35 @@ static aot_status_t run_dense(const dense_call_t *c, const row_t *row) {
 
 static aot_status_t AOT_CALL run(const aot_kernel_t *k, const aot_kernel_call_t *call) {
   dense_call_t c = {.call = call};
-  if (call->n_args > MAX_ARGS || call->n_results > MAX_RESULTS) return bad(call, "another schema than this kernel knows");
+  if (call->n_args > MAX_ARGS || call->n_results > MAX_RESULTS)
+    return bad(call, "another schema than this kernel knows");
   for (uint32_t i = 0; i < call->n_args; i++)
     if (call->args[i].kind == AOT_ARG_VALUE) c.in[i] = tv_read(call->args[i].u.tensor);
-  for (uint32_t r = 0; r < call->n_results; r++) c.out[r] = calloc((size_t)tv_numel(&call->results[r]) + 1, sizeof(double));
+  for (uint32_t r = 0; r < call->n_results; r++)
+    c.out[r] = calloc((size_t)tv_numel(&call->results[r]) + 1, sizeof(double));
   const aot_status_t status = run_dense(&c, k->head.self);
   for (uint32_t i = 0; i < MAX_ARGS; i++) free(c.in[i]);
   for (uint32_t r = 0; r < MAX_RESULTS; r++) free(c.out[r]);
   return status;
 }
 
-#define KERNEL(name, function)                                                                            \
-  {.head = {.struct_size = sizeof(aot_kernel_t), .self = &(row_t){function}},                             \
-   .op = AOT_STR_INIT("torchvision." name ".default"), .run = run}
+#define KERNEL(name, function)                                                                                         \
+  {                                                                                                                    \
+    .head = {.struct_size = sizeof(aot_kernel_t), .self = &(row_t){function}},                                         \
+    .op = AOT_STR_INIT("torchvision." name ".default"), .run = run                                                     \
+  }
 static const aot_kernel_t rows[] = {
-    KERNEL("roi_align", run_roi_align),
-    KERNEL("_roi_align_backward", run_roi_align_backward),
-    KERNEL("roi_pool", run_roi_pool),
-    KERNEL("_roi_pool_backward", run_roi_pool_backward),
-    KERNEL("ps_roi_align", run_ps_roi_align),
-    KERNEL("_ps_roi_align_backward", run_ps_roi_align_backward),
-    KERNEL("ps_roi_pool", run_ps_roi_pool),
-    KERNEL("_ps_roi_pool_backward", run_ps_roi_pool_backward),
-    KERNEL("deform_conv2d", run_deform_conv),
-    KERNEL("_deform_conv2d_backward", run_deform_conv_backward),
+    KERNEL("roi_align", run_roi_align),       KERNEL("_roi_align_backward", run_roi_align_backward),
+    KERNEL("roi_pool", run_roi_pool),         KERNEL("_roi_pool_backward", run_roi_pool_backward),
+    KERNEL("ps_roi_align", run_ps_roi_align), KERNEL("_ps_roi_align_backward", run_ps_roi_align_backward),
+    KERNEL("ps_roi_pool", run_ps_roi_pool),   KERNEL("_ps_roi_pool_backward", run_ps_roi_pool_backward),
+    KERNEL("deform_conv2d", run_deform_conv), KERNEL("_deform_conv2d_backward", run_deform_conv_backward),
     KERNEL("_nms_keep", run_nms_keep),
 };
 static const aot_kernel_t *const kernels[] = {&rows[0], &rows[1], &rows[2], &rows[3], &rows[4], &rows[5],
                                               &rows[6], &rows[7], &rows[8], &rows[9], &rows[10]};
-const aot_ext_kernels_t tv_kernels = {.struct_size = sizeof tv_kernels, .kernels = kernels,
-                                      .n_kernels = sizeof kernels / sizeof *kernels};
+const aot_ext_kernels_t tv_kernels = {
+    .struct_size = sizeof tv_kernels,
+    .kernels = kernels,
+    .n_kernels = sizeof kernels / sizeof *kernels,
+};

@@ -1,6 +1,6 @@
-/* Prints size and offsets of every struct that crosses the plugin boundary, one line a struct, and every number that its headers
- * define. x86_64.txt is the lock: a struct may only grow at its end, a number never changes. A new struct or member gets its row
- * here; the numbers are listed by list_constants.sh. */
+/* Prints size and offsets of every struct that crosses the plugin boundary, one line a struct, and every number that
+ * its headers define. x86_64.txt is the lock: a struct may only grow at its end, a number never changes. A new struct
+ * or member gets its row here; the numbers are listed by list_constants.sh. */
 #include <aot/backend.h>
 #include <aot/device.h>
 #include <aot/diag.h>
@@ -35,8 +35,10 @@ typedef struct row { /* a struct with its size, or one of its members (name set)
   size_t number;
 } row_t;
 
-#define STRUCT(type) {#type, NULL, sizeof(type)}
-#define MEMBER(type, member) {#type, #member, offsetof(type, member)}
+#define STRUCT(type)                                                                                                   \
+  { #type, NULL, sizeof(type) }
+#define MEMBER(type, member)                                                                                           \
+  { #type, #member, offsetof(type, member) }
 
 static const row_t rows[] = {
     STRUCT(aot_str_t),

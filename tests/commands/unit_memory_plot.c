@@ -34,17 +34,40 @@ static void make(world_t *w, uint64_t n_steps, uint64_t n_buffers, const char *n
   for (uint64_t i = 0; i < n_buffers; i++) {
     const uint32_t first = (uint32_t)(next_random(&seed) % n_steps), most = (uint32_t)(n_steps - 1);
     const uint32_t last = first + (uint32_t)(next_random(&seed) % 50);
-    w->holders[i] = (aoth_holder_t){.kind = 1 + (int32_t)(i % 6), .first = first, .last = last > most ? most : last, .nbytes = 1 + next_random(&seed) % 5000,
-                                    .place = UINT64_MAX, .name = name, .type = "f32[2]", .op = name, .module = name};
+    w->holders[i] = (aoth_holder_t){
+        .kind = 1 + (int32_t)(i % 6),
+        .first = first,
+        .last = last > most ? most : last,
+        .nbytes = 1 + next_random(&seed) % 5000,
+        .place = UINT64_MAX,
+        .name = name,
+        .type = "f32[2]",
+        .op = name,
+        .module = name,
+    };
   }
   const uint32_t peak = (uint32_t)(n_steps * 2 / 3);
-  if (n_buffers) w->holders[0] = (aoth_holder_t){.kind = 1, .first = peak, .last = peak, .nbytes = 1000000, .name = name, .type = "", .op = "", .module = ""};
+  if (n_buffers)
+    w->holders[0] = (aoth_holder_t){
+        .kind = 1, .first = peak, .last = peak, .nbytes = 1000000, .name = name, .type = "", .op = "", .module = ""};
   for (uint64_t i = 0; i < n_buffers; i++)
     for (uint32_t t = w->holders[i].first; t <= w->holders[i].last; t++) w->alive[t] += w->holders[i].nbytes;
-  w->view = (aoth_memory_view_t){.title = name, .holders = w->holders, .alive = w->alive, .largest = w->largest, .n_largest = n_buffers ? 1 : 0,
-                                 .peak_alive = w->alive[peak], .peak_at = name};
-  w->view.plan = (aot_memory_plan_t){.n_steps = n_steps, .n_buffers = n_buffers, .n_forward_steps = n_steps / 2,
-                                     .peak_nbytes = w->alive[peak] + 100, .peak_step = peak};
+  w->view = (aoth_memory_view_t){
+      .title = name,
+      .holders = w->holders,
+      .alive = w->alive,
+      .largest = w->largest,
+      .n_largest = n_buffers ? 1 : 0,
+      .peak_alive = w->alive[peak],
+      .peak_at = name,
+  };
+  w->view.plan = (aot_memory_plan_t){
+      .n_steps = n_steps,
+      .n_buffers = n_buffers,
+      .n_forward_steps = n_steps / 2,
+      .peak_nbytes = w->alive[peak] + 100,
+      .peak_step = peak,
+  };
 }
 
 static void drop(world_t *w) {
@@ -82,7 +105,8 @@ static void names_cannot_break_out(void **state) {
   aoth_text_t svg = {0};
   (void)state;
   make(&w, 40, 60, "</title><script>alert('&\"')</script>]]>");
-  const aoth_memory_report_t r = {.file = "<a href=\"x\">&", .views = &w.view, .n_views = 1, .budget = 900000, .top = 9};
+  const aoth_memory_report_t r = {
+      .file = "<a href=\"x\">&", .views = &w.view, .n_views = 1, .budget = 900000, .top = 9};
   assert_int_equal(aoth_memory_svg(&r, &svg), AOT_OK);
   check_xml(svg.data);
   assert_null(strstr(svg.data, "<script"));
@@ -90,7 +114,8 @@ static void names_cannot_break_out(void **state) {
   assert_non_null(strstr(svg.data, "&lt;/title&gt;&lt;script&gt;"));
   svg.size = 0;
   assert_int_equal(aoth_memory_html(&r, &svg), AOT_OK);
-  assert_ptr_equal(strstr(svg.data, "<script>"), strstr(svg.data, "<script>\n(function()")); /* the page's own comes first */
+  /* the page's own comes first */
+  assert_ptr_equal(strstr(svg.data, "<script>"), strstr(svg.data, "<script>\n(function()"));
   assert_null(strstr(svg.data, "alert('"));
   aoth_text_deinit(&svg);
   drop(&w);
@@ -163,7 +188,8 @@ static void modules_are_grouped_as_deep_as_fits(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(names_cannot_break_out), cmocka_unit_test(files_are_bounded_and_keep_the_maximum),
-                                     cmocka_unit_test(nothing_to_draw_is_no_failure), cmocka_unit_test(modules_are_grouped_as_deep_as_fits)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(names_cannot_break_out), cmocka_unit_test(files_are_bounded_and_keep_the_maximum),
+      cmocka_unit_test(nothing_to_draw_is_no_failure), cmocka_unit_test(modules_are_grouped_as_deep_as_fits)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static void apart_and_together(aothost_t *h) {
   CHECK(element(h, "output.0", 0) == 1 + 2 + 3 + 4);
   CHECK(aothost_get(h, "output.1", &a) == AOT_OK && aothost_get(h, "output.2", &b) == AOT_OK && a.data == b.data);
   CHECK(element(h, "input_after.0", 3) == 4 && element(h, "input_after.1", 3) == 4);
-  CHECK(s[3] == 3); /* the caller's own memory is as it was */
+  CHECK(s[3] == 3);            /* the caller's own memory is as it was */
   in[1] = view(s, 10, 2, one); /* two elements shared */
   CHECK(aothost_forward(h, in, 2) == AOT_OK);
   CHECK(element(h, "output.0", 0) == 3 + 4 + 4 + 5);
@@ -111,10 +111,12 @@ static void train(aothost_t *h) {
   fill(s, 8);
   in[0] = view(s, 8, 0, one);
   in[1] = view(s, 8, 0, one);
-  CHECK(aothost_forward(h, in, 2) == AOT_OK && aothost_backward(h, NULL, 0) == AOT_OK && aothost_update(h, 0.5) == AOT_OK);
+  CHECK(aothost_forward(h, in, 2) == AOT_OK && aothost_backward(h, NULL, 0) == AOT_OK &&
+        aothost_update(h, 0.5) == AOT_OK);
   CHECK(element(h, "param.w", 3) == 1 - 0.5f * 4);
   in[1] = view(s, 8, 4, one);
-  CHECK(aothost_forward(h, in, 2) == AOT_OK && aothost_backward(h, NULL, 0) == AOT_OK && aothost_update(h, 0.5) == AOT_OK);
+  CHECK(aothost_forward(h, in, 2) == AOT_OK && aothost_backward(h, NULL, 0) == AOT_OK &&
+        aothost_update(h, 0.5) == AOT_OK);
   CHECK(element(h, "param.w", 3) == 1 - 0.5f * 4 - 0.5f * 7);
   in[1] = in[0];
   CHECK(aothost_forward(h, in, 2) == AOT_OK);
@@ -132,7 +134,8 @@ static void make_mistakes(aothost_t *h) {
   in[1].data = (char *)s + 2; /* half an element further */
   in[1].nbytes -= 2;
   CHECK(aothost_forward(h, in, 2) == AOT_E_UNIMPLEMENTED);
-  CHECK(strstr(last_message, "inputs 0 and 1 share memory that the program writes, but they are not a whole number") != NULL);
+  CHECK(strstr(last_message, "inputs 0 and 1 share memory that the program writes, but they are not a whole number") !=
+        NULL);
   in[1] = view(s, 8, 1, one);
   CHECK(aothost_forward(h, in, 2) == AOT_E_PRECONDITION); /* the third pattern */
   CHECK(strstr(last_message, "input.1 = [4] offset 1") != NULL);

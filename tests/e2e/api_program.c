@@ -1,5 +1,6 @@
-/* A program that knows aothost.h and nothing else: compiles a pipeline, trains a few steps by hand, reads results, makes the
- * mistakes that callers make. api_program PIPELINE MODEL, for a model with inputs f32[8, 16] and i64[8] and a loss. */
+/* A program that knows aothost.h and nothing else: compiles a pipeline, trains a few steps by hand, reads results,
+ * makes the mistakes that callers make. api_program PIPELINE MODEL, for a model with inputs f32[8, 16] and i64[8]
+ * and a loss. */
 #include <aothost.h>
 
 #include <math.h>
@@ -65,7 +66,8 @@ static void train(aothost_t *h, const aot_tensor_t *in) {
   CHECK(last < first - 0.5f);
   CHECK(aothost_get(h, "param.m.0.weight", &w) == AOT_OK);
   CHECK(aothost_get(h, "grad.m.0.weight", &g) == AOT_OK);
-  CHECK(w.rank == 2 && g.rank == 2 && w.sizes[0] == g.sizes[0] && w.sizes[1] == g.sizes[1]); /* both answers stay valid */
+  /* both answers stay valid */
+  CHECK(w.rank == 2 && g.rank == 2 && w.sizes[0] == g.sizes[0] && w.sizes[1] == g.sizes[1]);
   CHECK(aothost_get(h, "state.adamw.exp_avg.m.0.weight", &kept) == AOT_OK);
   CHECK(aothost_get(h, "grad.nobody", &kept) == AOT_E_NOT_FOUND);
   CHECK(aothost_reset(h) == AOT_OK);

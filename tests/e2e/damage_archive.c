@@ -1,5 +1,5 @@
-/* damage_archive IN OUT MEMBER DAMAGE: a copy of a model archive in which one member is not what it was. The copy is a sound ZIP
- * archive otherwise, so that the importer gets as far as that member. MEMBER is the end of its name.
+/* damage_archive IN OUT MEMBER DAMAGE: a copy of a model archive in which one member is not what it was. The copy is a
+ * sound ZIP archive otherwise, so that the importer gets as far as that member. MEMBER is the end of its name.
  *
  *   drop             it is left out            cut N            its first N bytes
  *   sub OLD NEW      the first OLD is NEW      sub-all OLD NEW  every OLD is NEW
@@ -79,7 +79,8 @@ static member_t *read_members(const text_t *zip, size_t *out_n) {
 
 /* Both kinds of header have these in common, from "version needed" to "length of the extra field". */
 static unsigned char *put_common(unsigned char *p, const member_t *m, size_t n_extra) {
-  p = put(p, 2, 20), p = put(p, 2, 0), p = put(p, 2, 0), p = put(p, 4, 0x210000); /* version, flags, stored, 1980-01-01 */
+  /* version, flags, stored, 1980-01-01 */
+  p = put(p, 2, 20), p = put(p, 2, 0), p = put(p, 2, 0), p = put(p, 4, 0x210000);
   p = put(p, 4, m->no_sum ? 0 : crc32(0, m->data.data, (uInt)m->data.size) ^ (m->wrong_sum ? 1u : 0u));
   p = put(p, 4, m->data.size), p = put(p, 4, m->data.size);
   p = put(p, 2, m->name.size);

@@ -1,5 +1,6 @@
-/* An operator of a plugin's own, declaration and kernel in one table: mylib::add_one_out(Tensor x, Tensor(a!) out) -> (). Built by
- * custom_op.sh with the headers alone; nothing in the pipeline speaks of it. Tensors without dimensions are not needed here. */
+/* An operator of a plugin's own, declaration and kernel in one table: mylib::add_one_out(Tensor x, Tensor(a!) out) ->
+ * (). Built by custom_op.sh with the headers alone; nothing in the pipeline speaks of it. Tensors without dimensions
+ * are not needed here. */
 #include <aot/ext/kernels.h>
 #include <aot/inline.h>
 #include <aot/note.h>
@@ -14,9 +15,16 @@
 static const aot_schema_arg_t args[] = {
     {.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR},
     {.name = AOT_STR_INIT("out"), .type = AOT_STYPE_TENSOR, .flags = AOT_SARG_WRITE, .alias_set = 1}};
-static const aot_op_desc_t desc = {.struct_size = sizeof desc, .flags = AOT_OP_WRITES | AOT_OP_NO_GRAD, .name = AOT_STR_INIT(NAME),
-                                   .schema = AOT_STR_INIT("(Tensor x, Tensor(a!) out) -> ()"), .group = AOT_STR_INIT("custom"),
-                                   .doc = AOT_STR_INIT("out = x + 1"), .args = args, .n_args = 2};
+static const aot_op_desc_t desc = {
+    .struct_size = sizeof desc,
+    .flags = AOT_OP_WRITES | AOT_OP_NO_GRAD,
+    .name = AOT_STR_INIT(NAME),
+    .schema = AOT_STR_INIT("(Tensor x, Tensor(a!) out) -> ()"),
+    .group = AOT_STR_INIT("custom"),
+    .doc = AOT_STR_INIT("out = x + 1"),
+    .args = args,
+    .n_args = 2,
+};
 static const aot_op_desc_t *const ops[] = {&desc};
 
 static int64_t place(const aot_tensor_t *t, int64_t flat) {
@@ -55,12 +63,27 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   return AOT_OK;
 }
 
-static const aot_unit_t unit = {.struct_size = sizeof unit, .kind = AOT_STR_INIT("opset/1"), .id = AOT_STR_INIT(ID),
-                                .version = AOT_STR_INIT("1.0"), .help = AOT_STR_INIT(HELP), .create = create};
+static const aot_unit_t unit = {
+    .struct_size = sizeof unit,
+    .kind = AOT_STR_INIT("opset/1"),
+    .id = AOT_STR_INIT(ID),
+    .version = AOT_STR_INIT("1.0"),
+    .help = AOT_STR_INIT(HELP),
+    .create = create,
+};
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof plugin, .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR, .min_host_minor = 1,
-                                    .id = AOT_STR_INIT(ID), .vendor = AOT_STR_INIT("test"), .version = AOT_STR_INIT("1.0"),
-                                    .license = AOT_STR_INIT("Apache-2.0"), .units = units, .n_units = 1};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof plugin,
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT(ID),
+    .vendor = AOT_STR_INIT("test"),
+    .version = AOT_STR_INIT("1.0"),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = 1,
+};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1.0") AOT_NOTE_UNIT("opset/1", ID, HELP) AOT_NOTE_TAIL);
 

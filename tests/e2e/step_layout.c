@@ -1,8 +1,9 @@
 /* How results lie in memory, against what PyTorch's did: strides, offsets, who is a view of whom.
  *
- * step_layout PIPELINE MODEL EXPECT INFO [PATH=VALUE ..]: one step on the inputs of the expectation file. INFO is a scenario's
- * info.json: for each input its sizes and strides after the call, for each output its sizes, strides, offset, the input
- * (alias_of_input) or earlier output (same_storage_as_output) in whose storage it lies. A line and status 1 where they differ. */
+ * step_layout PIPELINE MODEL EXPECT INFO [PATH=VALUE ..]: one step on the inputs of the expectation file. INFO is a
+ * scenario's info.json: for each input its sizes and strides after the call, for each output its sizes, strides,
+ * offset, the input (alias_of_input) or earlier output (same_storage_as_output) in whose storage it lies. A line and
+ * status 1 where they differ. */
 #include <base/sink.h>
 #include <jansson.h>
 #include <step/api.h>
@@ -36,12 +37,14 @@ static void compare_geometry(layout_t *l, const char *key, const aoth_tensor_t *
   }
   for (int32_t d = 0; d < t->rank; d++) {
     if (json_integer_value(json_array_get(shape, (size_t)d)) != t->sizes[d]) complain(l, key, "other sizes");
-    if (t->sizes[d] > 1 && aoth_tensor_numel(t) > 0 && json_integer_value(json_array_get(stride, (size_t)d)) != t->strides[d])
+    if (t->sizes[d] > 1 && aoth_tensor_numel(t) > 0 &&
+        json_integer_value(json_array_get(stride, (size_t)d)) != t->strides[d])
       complain(l, key, "other strides");
   }
 }
 
-static void compare_sharing(layout_t *l, const char *key, const char *kind, const aoth_tensor_t *t, const aoth_tensor_t *other, int wanted) {
+static void compare_sharing(layout_t *l, const char *key, const char *kind, const aoth_tensor_t *t,
+                            const aoth_tensor_t *other, int wanted) {
   if ((t->data == other->data) == wanted || aoth_tensor_numel(t) == 0 || aoth_tensor_numel(other) == 0) return;
   printf("%s: %s storage of %s\n", key, wanted ? "not in the" : "in the", kind);
   l->n_bad++;
@@ -54,17 +57,21 @@ static int names(const json_t *output, const char *field, size_t k) {
 
 /* Inputs share no storage with one another here: an output that lies in one lies in no other. */
 static void compare_output(layout_t *l, const json_t *info, size_t k) {
-  const json_t *inputs = json_object_get(info, "inputs"), *outputs = json_object_get(info, "outputs"), *want = json_array_get(outputs, k);
+  const json_t *inputs = json_object_get(info, "inputs"), *outputs = json_object_get(info, "outputs"),
+               *want = json_array_get(outputs, k);
   char key[40], other_key[40];
   aoth_tensor_t t, other;
   if (!json_is_object(want) || !get(l, "output", k, key, &t)) return;
   compare_geometry(l, key, &t, want);
   int lies_elsewhere = json_is_integer(json_object_get(want, "alias_of_input"));
-  if (lies_elsewhere && json_integer_value(json_object_get(want, "offset")) != t.offset) complain(l, key, "another offset");
+  if (lies_elsewhere && json_integer_value(json_object_get(want, "offset")) != t.offset)
+    complain(l, key, "another offset");
   for (size_t i = 0; i < json_array_size(inputs); i++)
-    if (get(l, "input_after", i, other_key, &other)) compare_sharing(l, key, other_key, &t, &other, names(want, "alias_of_input", i));
+    if (get(l, "input_after", i, other_key, &other))
+      compare_sharing(l, key, other_key, &t, &other, names(want, "alias_of_input", i));
   for (size_t i = 0; i < k; i++)
-    if (names(want, "same_storage_as_output", i) && get(l, "output", i, other_key, &other)) compare_sharing(l, key, other_key, &t, &other, 1);
+    if (names(want, "same_storage_as_output", i) && get(l, "output", i, other_key, &other))
+      compare_sharing(l, key, other_key, &t, &other, 1);
   for (size_t i = 0; i < k && json_is_null(json_object_get(want, "same_storage_as_output")); i++)
     if (get(l, "output", i, other_key, &other)) compare_sharing(l, key, other_key, &t, &other, 0);
 }
@@ -101,8 +108,12 @@ int main(int argc, char **argv) {
   if (argc < 5) return puts("usage: step_layout PIPELINE MODEL EXPECT INFO [PATH=VALUE ..]"), 2;
   json_t *info = json_load_file(argv[4], 0, &where);
   aoth_sink_t *sink = aoth_sink_create(stderr);
-  const aothost_config_t config = {.struct_size = sizeof config, .model = argv[2], .sets = (const char *const *)argv + 5,
-                                   .n_sets = (uint32_t)argc - 5};
+  const aothost_config_t config = {
+      .struct_size = sizeof config,
+      .model = argv[2],
+      .sets = (const char *const *)argv + 5,
+      .n_sets = (uint32_t)argc - 5,
+  };
   aothost_t *h = NULL;
   if (!info) printf("%s: %s\n", argv[4], where.text);
   int bad = !info || aothost_open(argv[1], &config, &h) != AOT_OK || aothost_compile(h, 0) != AOT_OK;

@@ -1,5 +1,6 @@
-/* Handles are independent: several threads open, compile, train and close at once, and each gets what it would have got alone.
- * thread_program PIPELINE MODEL, for a model with inputs f32[8, 16] and i64[8] and a loss. Run under the thread sanitizer, too. */
+/* Handles are independent: several threads open, compile, train and close at once, and each gets what it would have got
+ * alone. thread_program PIPELINE MODEL, for a model with inputs f32[8, 16] and i64[8] and a loss. Run under the
+ * thread sanitizer, too. */
 #include <aothost.h>
 
 #include <pthread.h>
@@ -27,8 +28,10 @@ static void make_inputs(aot_tensor_t in[2]) {
   static const int64_t y_data[8] = {0, 1, 2, 3, 4, 5, 6, 7};
   static const float x_data[8 * 16] = {0.5f, -1.0f, 2.0f, 0.25f}; /* shared by all: inputs are only read */
   memset(in, 0, 2 * sizeof *in);
-  in[0] = (aot_tensor_t){.data = (void *)(uintptr_t)x_data, .nbytes = sizeof x_data, .dtype = AOT_F32, .rank = 2, .sizes = x_sizes};
-  in[1] = (aot_tensor_t){.data = (void *)(uintptr_t)y_data, .nbytes = sizeof y_data, .dtype = AOT_I64, .rank = 1, .sizes = y_sizes};
+  in[0] = (aot_tensor_t){
+      .data = (void *)(uintptr_t)x_data, .nbytes = sizeof x_data, .dtype = AOT_F32, .rank = 2, .sizes = x_sizes};
+  in[1] = (aot_tensor_t){
+      .data = (void *)(uintptr_t)y_data, .nbytes = sizeof y_data, .dtype = AOT_I64, .rank = 1, .sizes = y_sizes};
 }
 
 static void on_message(void *self, int32_t severity, const char *text) {
@@ -36,7 +39,7 @@ static void on_message(void *self, int32_t severity, const char *text) {
   fprintf(stderr, "%s, %s: %s", ((job_t *)self)->sets[0], ((job_t *)self)->sets[1], text);
 }
 
-#define NEED(x) \
+#define NEED(x)                                                                                                        \
   if (!(x)) return __LINE__
 
 static int train(job_t *j, aothost_t *h) {

@@ -7,26 +7,30 @@
 #include <cmocka.h>
 
 #define S(text) AOT_STR_INIT(text)
+/* clang-format off */
 #define ARG(name, type, flags) {S(name), type, flags, 0, 0, 0, 0, {0, 0, {0}}}
+/* clang-format on */
 #define ARG_INT(name, type, flags, value)                                                                              \
   {                                                                                                                    \
-    S(name), type, (flags) | AOT_SARG_HAS_DEFAULT, 0, 0, 0, 0, {                                                      \
+    S(name), type, (flags) | AOT_SARG_HAS_DEFAULT, 0, 0, 0, 0, {                                                       \
       AOT_ARG_INT, 0, { value }                                                                                        \
     }                                                                                                                  \
   }
 #define ARG_NONE(name, type, flags)                                                                                    \
   {                                                                                                                    \
-    S(name), type, (flags) | AOT_SARG_HAS_DEFAULT | AOT_SARG_OPTIONAL, 0, 0, 0, 0, {                                  \
+    S(name), type, (flags) | AOT_SARG_HAS_DEFAULT | AOT_SARG_OPTIONAL, 0, 0, 0, 0, {                                   \
       0, 0, { 0 }                                                                                                      \
     }                                                                                                                  \
   }
 #define PAIR(name, value)                                                                                              \
   {                                                                                                                    \
-    S(name), AOT_STYPE_INT, AOT_SARG_LIST | AOT_SARG_HAS_DEFAULT, 0, 2, 0, 0, {                                       \
+    S(name), AOT_STYPE_INT, AOT_SARG_LIST | AOT_SARG_HAS_DEFAULT, 0, 2, 0, 0, {                                        \
       AOT_ARG_INT, 0, { value }                                                                                        \
     }                                                                                                                  \
   }
+/* clang-format off */
 #define WRITTEN(name, write_if) {S(name), AOT_STYPE_TENSOR, AOT_SARG_WRITE, 1, 0, write_if, 0, {0, 0, {0}}}
+/* clang-format on */
 #define TENSOR(name) ARG(name, AOT_STYPE_TENSOR, 0)
 
 static const aot_schema_arg_t one_tensor[] = {TENSOR("")};
@@ -101,8 +105,8 @@ OP(op_conv, "tiny.conv2d.default", AOT_OP_HEAVY, conv_args, N(conv_args), one_te
    "(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0) -> Tensor")
 OP(op_every, "tiny.every", 0, every_args, N(every_args), one_tensor, 1, "(...) -> Tensor")
 
-static const aot_op_desc_t *const ops[] = {&op_add,  &op_add_,  &op_norm, &op_rand,  &op_view, &op_split, &op_max,
-                                           &op_cat,  &op_index, &op_call, &op_print, &op_conv, &op_every};
+static const aot_op_desc_t *const ops[] = {&op_add, &op_add_,  &op_norm, &op_rand,  &op_view, &op_split, &op_max,
+                                           &op_cat, &op_index, &op_call, &op_print, &op_conv, &op_every};
 
 static aot_status_t put_like(aot_prog_t *p, const aot_arg_t *a, const aot_type_sink_t *sink) {
   aot_type_t t;
@@ -180,7 +184,12 @@ static aot_status_t tiny_decompose(const aot_opset_t *o, aot_ctx_t *ctx, aot_pro
 
 const aot_opset_t *tiny_opset(void) {
   static const aot_opset_t opset = {
-      .head = {.struct_size = sizeof opset}, .ops = ops, .n_ops = N(ops), .infer = tiny_infer, .decompose = tiny_decompose};
+      .head = {.struct_size = sizeof opset},
+      .ops = ops,
+      .n_ops = N(ops),
+      .infer = tiny_infer,
+      .decompose = tiny_decompose,
+  };
   return &opset;
 }
 

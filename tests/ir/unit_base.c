@@ -209,9 +209,11 @@ static void write_file(const char *path, const char *text) {
   assert_int_equal(aoth_writer_commit(w), AOT_OK);
 }
 
-/* What a killed writer leaves goes with the next write to the same path; what a living one has, and other names, stay. */
+/* What a killed writer leaves goes with the next write to the same path; what a living one has, and other names,
+ * stay. */
 static void killed_writers_leave_nothing(void **state) {
-  static const char *const others[] = {"out.tmp-", "out.tmp-1.old", "out2.tmp-1", "out.tmp-x1", "out.tmp-7"}; /* the last: a link */
+  /* the last: a link */
+  static const char *const others[] = {"out.tmp-", "out.tmp-1.old", "out2.tmp-1", "out.tmp-x1", "out.tmp-7"};
   char dir[] = "aot-killed-XXXXXX", path[64], dead[96], alive[96], name[96];
   (void)state;
   assert_non_null(mkdtemp(dir));

@@ -1,4 +1,5 @@
-/* Edits and the journal: each edit does what it says, bad ones change nothing, and undo restores everything, ids included. */
+/* Edits and the journal: each edit does what it says, bad ones change nothing, and undo restores everything, ids
+ * included. */
 #include "tiny_opset.h"
 #include <aot/contract.h>
 #include <aot/inline.h>
@@ -46,11 +47,13 @@ static aot_graph_t forward(world_t *w) { return aoth_graph_graph_find(w->p, AOT_
 
 static aot_status_t add_node(world_t *w, aot_value_t a, aot_value_t b, aot_node_t before, aot_value_t *out) {
   const aot_arg_t args[2] = {aot_arg_value(a), aot_arg_value(b)};
-  const aot_node_spec_t s = {.struct_size = sizeof s,
-                             .op = tiny_op(w, "tiny.add.Tensor"),
-                             .n_args = 2,
-                             .args = args,
-                             .origin = aot_no_origin()};
+  const aot_node_spec_t s = {
+      .struct_size = sizeof s,
+      .op = tiny_op(w, "tiny.add.Tensor"),
+      .n_args = 2,
+      .args = args,
+      .origin = aot_no_origin(),
+  };
   aot_node_t n;
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(aoth_edit_node_create(w->p, forward(w), &s, before, &n));
@@ -141,7 +144,10 @@ static void bad_edits_change_nothing(void **state) {
   aot_graph_t no_graph = {9};
   const aot_node_spec_t no_op = {.struct_size = sizeof no_op, .op = {999}, .origin = aot_no_origin()};
   const aot_node_spec_t no_args = {
-      .struct_size = sizeof no_args, .op = tiny_op(&w, "tiny.add.Tensor"), .origin = aot_no_origin()};
+      .struct_size = sizeof no_args,
+      .op = tiny_op(&w, "tiny.add.Tensor"),
+      .origin = aot_no_origin(),
+  };
   uint32_t n_diags = w.ctx.n_diags;
 #define REFUSED(status, call)                                                                                          \
   do {                                                                                                                 \
@@ -396,13 +402,15 @@ static void complaints_point_home(void **state) {
   w.ctx.where_file = "train.yaml";
   w.ctx.where_line = 7;
   aoth_prog_set_model(w.p, "m.pt2");
-  aot_diag_t d = {.struct_size = sizeof d,
-                  .severity = AOT_SEVERITY_ERROR,
-                  .code = aot_str("x.bad"),
-                  .message = aot_str("it broke"),
-                  .hint = aot_str("mend it"),
-                  .node = aot_no_node(),
-                  .value = value_named(&w, "a")};
+  aot_diag_t d = {
+      .struct_size = sizeof d,
+      .severity = AOT_SEVERITY_ERROR,
+      .code = aot_str("x.bad"),
+      .message = aot_str("it broke"),
+      .hint = aot_str("mend it"),
+      .node = aot_no_node(),
+      .value = value_named(&w, "a"),
+  };
   assert_int_equal(aoth_report_diag(&w.ctx, &d), AOT_OK);
   assert_string_equal(aoth_sink_text(w.sink), "m.py:3: error: it broke [x.bad]\n"
                                               "  node %a : f32[4] = tiny.add.Tensor %x, %y\n"
@@ -456,7 +464,9 @@ static void random_edit(world_t *w) {
     case 12: aoth_edit_type_set(p, v, &t); break;
     case 13: aoth_edit_flags_set(p, n, below(64)); break;
     case 14: aoth_edit_name_set(p, v, aot_str(below(2) ? "name" : "other")); break;
-    case 15: aoth_edit_dim_make(p, AOT_EXPR_ADD + (int32_t)below(12), AOT_DIM_SYM + below(3), 1 + below(6), 1, &dim); break;
+    case 15:
+      aoth_edit_dim_make(p, AOT_EXPR_ADD + (int32_t)below(12), AOT_DIM_SYM + below(3), 1 + below(6), 1, &dim);
+      break;
     case 16: {
       const aot_symbol_info_t s = {.struct_size = sizeof s, .name = aot_str("t"), .min = 1, .max = 9, .hint = 2};
       aoth_edit_symbol_create(p, &s, &dim);
@@ -464,7 +474,11 @@ static void random_edit(world_t *w) {
     }
     case 17: {
       const aot_origin_info_t o = {
-          .struct_size = sizeof o, .line = below(3), .node_name = aot_str("k"), .parent = {below(2)}};
+          .struct_size = sizeof o,
+          .line = below(3),
+          .node_name = aot_str("k"),
+          .parent = {below(2)},
+      };
       const aot_rule_t r = {.kind = AOT_RULE_SAME_INPUT, .a = below(3)};
       const aot_leaf_info_t l = {.struct_size = sizeof l, .role = AOT_ROLE_BUFFER, .type = t};
       aot_origin_t origin;
@@ -478,13 +492,15 @@ static void random_edit(world_t *w) {
       int cat = (int)below(2);
       args[0] = cat ? aot_arg_values(ids, 1 + below(3)) : aot_arg_value(v);
       args[1] = cat ? aot_arg_int(0) : aot_arg_value(u);
-      const aot_node_spec_t s = {.struct_size = sizeof s,
-                                 .op = tiny_op(w, cat ? "tiny.cat.default" : "tiny.add.Tensor"),
-                                 .n_args = 2,
-                                 .args = args,
-                                 .n_types = below(2),
-                                 .types = &t,
-                                 .origin = aot_no_origin()};
+      const aot_node_spec_t s = {
+          .struct_size = sizeof s,
+          .op = tiny_op(w, cat ? "tiny.cat.default" : "tiny.add.Tensor"),
+          .n_args = 2,
+          .args = args,
+          .n_types = below(2),
+          .types = &t,
+          .origin = aot_no_origin(),
+      };
       aoth_edit_node_create(p, g, &s, before, &n);
     }
   }
@@ -584,7 +600,8 @@ static void edited_deinit(edited_t *e) {
   aoth_text_deinit(&e->undone);
 }
 
-/* Whichever allocation fails: all edits are undone, and either the journal says that it is not whole or nothing was lost. */
+/* Whichever allocation fails: all edits are undone, and either the journal says that it is not whole or nothing was
+ * lost. */
 static void an_edit_without_memory_is_not_forgotten(void **state) {
   (void)state;
   edited_t all, one;
@@ -622,14 +639,17 @@ static void random_edits_keep_lists_whole(void **state) {
 }
 
 int main(void) {
+  /* clang-format off */
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nodes_get_defaults_types_and_origin), cmocka_unit_test(equal_types_share_their_arrays),
       cmocka_unit_test(uses_follow_every_edit),              cmocka_unit_test(bad_edits_change_nothing),
-      cmocka_unit_test(erased_things_are_stale), cmocka_unit_test(zero_names_nothing),             cmocka_unit_test(answers_fit_the_callers_struct),
+      cmocka_unit_test(erased_things_are_stale), cmocka_unit_test(zero_names_nothing),
+                  cmocka_unit_test(answers_fit_the_callers_struct),
       cmocka_unit_test(opsets_are_asked),                    cmocka_unit_test(undo_takes_ids_back),
       cmocka_unit_test(journals_nest),                       cmocka_unit_test(the_journal_prints_each_edit),
       cmocka_unit_test(contracts_are_checked),               cmocka_unit_test(complaints_point_home),
       cmocka_unit_test(random_edits_are_undone),             cmocka_unit_test(an_edit_without_memory_is_not_forgotten),
       cmocka_unit_test(random_edits_keep_lists_whole)};
+  /* clang-format on */
   return cmocka_run_group_tests_name("edits", tests, NULL, NULL);
 }

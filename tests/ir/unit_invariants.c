@@ -1,4 +1,5 @@
-/* A broken invariant of the store stops a debug build where it is met: use_lists.c is compiled here with AOT_DEBUG_ASSERT. */
+/* A broken invariant of the store stops a debug build where it is met: use_lists.c is compiled here with
+ * AOT_DEBUG_ASSERT. */
 #include "tiny_opset.h"
 #include <aot/inline.h>
 #include <base/debug_assert.h>

@@ -1,5 +1,5 @@
-/* A hundred thousand nodes: build, rewrite, print, parse, verify, snapshot and undo, each linear (a quadratic step would take
- * minutes), and small in memory. */
+/* A hundred thousand nodes: build, rewrite, print, parse, verify, snapshot and undo, each linear (a quadratic step
+ * would take minutes), and small in memory. */
 #include "tiny_opset.h"
 #include <aot/inline.h>
 #include <setjmp.h>
@@ -17,7 +17,11 @@ static void build(world_t *w, aot_graph_t *g, aot_value_t *last) {
   assert_int_equal(aoth_edit_graph_create(w->p, AOT_GRAPH_FORWARD, aot_str("f"), g), AOT_OK);
   assert_int_equal(aoth_edit_input_add(w->p, *g, AOT_ROLE_SEED, 0, &t, aot_str("x"), &x), AOT_OK);
   aot_node_spec_t s = {
-      .struct_size = sizeof s, .op = tiny_op(w, "tiny.add.Tensor"), .n_args = 2, .origin = aot_no_origin()};
+      .struct_size = sizeof s,
+      .op = tiny_op(w, "tiny.add.Tensor"),
+      .n_args = 2,
+      .origin = aot_no_origin(),
+  };
   *last = x;
   for (uint32_t i = 0; i < N_NODES; i++) {
     const aot_arg_t args[2] = {aot_arg_value(*last), aot_arg_value(x)};
@@ -76,11 +80,13 @@ static void insertion_anywhere(void **state) {
   build(&w, &g, &last);
   aot_value_t x = aoth_graph_inputs(w.p, g)[0].value;
   const aot_arg_t args[2] = {aot_arg_value(x), aot_arg_value(x)};
-  const aot_node_spec_t s = {.struct_size = sizeof s,
-                             .op = tiny_op(&w, "tiny.add.Tensor"),
-                             .n_args = 2,
-                             .args = args,
-                             .origin = aot_no_origin()};
+  const aot_node_spec_t s = {
+      .struct_size = sizeof s,
+      .op = tiny_op(&w, "tiny.add.Tensor"),
+      .n_args = 2,
+      .args = args,
+      .origin = aot_no_origin(),
+  };
   aot_node_t n = aoth_graph_first(w.p, g);
   for (uint32_t i = 0; i < N_NODES; i++) assert_int_equal(aoth_edit_node_create(w.p, g, &s, n, &n), AOT_OK);
   assert_int_equal(aoth_graph_first(w.p, g).id, n.id);

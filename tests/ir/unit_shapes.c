@@ -83,7 +83,8 @@ static void equal_expressions_are_one(void **state) {
   assert_int_equal(make(&w, AOT_EXPR_FLOORDIV, make(&w, AOT_EXPR_ADD, make(&w, AOT_EXPR_MUL, st, 6), 9), 3),
                    make(&w, AOT_EXPR_ADD, make(&w, AOT_EXPR_MUL, st, 2), 3));
   assert_int_equal(make(&w, AOT_EXPR_MOD, make(&w, AOT_EXPR_ADD, make(&w, AOT_EXPR_MUL, st, 6), -1), 3), 2);
-  const int64_t volume = make(&w, AOT_EXPR_MUL, square, make(&w, AOT_EXPR_MUL, t, 6)), twice = make(&w, AOT_EXPR_MUL, s, 2);
+  const int64_t volume = make(&w, AOT_EXPR_MUL, square, make(&w, AOT_EXPR_MUL, t, 6)),
+                twice = make(&w, AOT_EXPR_MUL, s, 2);
   assert_int_equal(make(&w, AOT_EXPR_FLOORDIV, volume, twice), make(&w, AOT_EXPR_MUL, s, make(&w, AOT_EXPR_MUL, t, 3)));
   world_deinit(&w);
 }
@@ -121,7 +122,8 @@ static void what_is_no_number_is_refused(void **state) {
   assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_ADD, AOT_DIM_SYM - 1, 1, 0, &out),
                    AOT_E_RANGE); /* would read as a symbol */
   assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_ADD, AOT_DIM_SYM + 5, 1, 0, &out), AOT_E_RANGE);
-  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_ADD, AOT_DIM_SYM, 1, 0, &out), AOT_E_RANGE); /* expression 0 is nothing */
+  /* expression 0 is nothing */
+  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_ADD, AOT_DIM_SYM, 1, 0, &out), AOT_E_RANGE);
   assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_SYMBOL, 0, 0, 0, &out), AOT_E_RANGE);
   assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_SUB + 1, 0, 0, 0, &out), AOT_E_RANGE);
   assert_int_equal(w.ctx.n_diags, 8);

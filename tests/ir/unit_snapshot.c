@@ -33,11 +33,13 @@ static void make_program(world_t *w) {
   aot_graph_t f = aoth_graph_graph_find(w->p, AOT_GRAPH_FORWARD);
   aot_value_t x = aoth_graph_inputs(w->p, f)[0].value;
   const aot_arg_t args[2] = {aot_arg_value(x), aot_arg_value(x)};
-  const aot_node_spec_t s = {.struct_size = sizeof s,
-                             .op = tiny_op(w, "tiny.add.Tensor"),
-                             .n_args = 2,
-                             .args = args,
-                             .origin = aot_no_origin()};
+  const aot_node_spec_t s = {
+      .struct_size = sizeof s,
+      .op = tiny_op(w, "tiny.add.Tensor"),
+      .n_args = 2,
+      .args = args,
+      .origin = aot_no_origin(),
+  };
   aot_node_t n;
   assert_int_equal(aoth_edit_node_create(w->p, f, &s, aoth_graph_first(w->p, f), &n), AOT_OK);
   assert_int_equal(aoth_edit_node_erase(w->p, n), AOT_OK);

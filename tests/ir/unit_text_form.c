@@ -1,4 +1,5 @@
-/* The text form: what is printed parses back to the same program, errors stand where they belong, and no text can hurt. */
+/* The text form: what is printed parses back to the same program, errors stand where they belong, and no text can
+ * hurt. */
 #include "tiny_opset.h"
 #include <aot/inline.h>
 #include <setjmp.h>
@@ -56,7 +57,8 @@ static const char everything[] =
     "  %14 : f32[256, 64], %15 : symbool(s0 == 4), %16 : symfloat = tiny.call @body, %w, 1, int[], [], bool[], "
     "float[], s0 // 2\n"
     "  %17 : f32[$e0] = tiny.rand.default [$e0]\n"
-    "  %18 : f32[$s2 + 5] = tiny.rand.default [max(s0, 3) + min(s0, 3) * -1, where(batch < 3, batch, 3), 2 ** batch, s0 * "
+    "  %18 : f32[$s2 + 5] = tiny.rand.default [max(s0, 3) + min(s0, 3) * -1, where(batch < 3, batch, 3), 2 ** batch, "
+    "s0 * "
     "-1 + 10]\n"
     "  out user_output 0 \"logits\" = %10\n"
     "  out loss 1 = %11\n"
@@ -98,11 +100,13 @@ typedef struct short_case {
   const char *written, *full;
 } short_case_t;
 
-/* What may be left out: types that the operator gives, arguments at their defaults; lines may continue inside brackets. */
+/* What may be left out: types that the operator gives, arguments at their defaults; lines may continue inside
+ * brackets. */
 static void input_may_be_short(void **state) {
   static const short_case_t cases[] = {
       {"%y = tiny.add.Tensor %x, %x", "%y : f32[4] = tiny.add.Tensor %x, %x"},
-      {"%y : f32[4] = tiny.add.Tensor -2, %x", "%y : f32[4] = tiny.add.Tensor -2, %x"}, /* the dot tells an operator from a symbol */
+      /* the dot tells an operator from a symbol */
+      {"%y : f32[4] = tiny.add.Tensor -2, %x", "%y : f32[4] = tiny.add.Tensor -2, %x"},
       {"%y : f32[4] = tiny.add.Tensor -inf, %x", "%y : f32[4] = tiny.add.Tensor -inf, %x"},
       {"%y = tiny.add.Tensor %x, other=%x", "%y : f32[4] = tiny.add.Tensor %x, %x"},
       {"%y = tiny.add.Tensor alpha=1.0, other=%x, self=%x", "%y : f32[4] = tiny.add.Tensor %x, %x, alpha=1.0"},
@@ -393,7 +397,8 @@ static void mutated_texts_parse_or_complain(void **state) {
     if (status != AOT_OK) {
       assert_int_not_equal(aoth_sink_count(w.sink, AOT_SEVERITY_ERROR), 0);
       aoth_journal_undo(w.p); /* as if nothing had been read */
-      assert_int_equal(aoth_graph_n_graphs(w.p) + aoth_graph_n_values(w.p) + aoth_graph_n_leaves(w.p), 3); /* the empty rows */
+      /* the empty rows */
+      assert_int_equal(aoth_graph_n_graphs(w.p) + aoth_graph_n_values(w.p) + aoth_graph_n_leaves(w.p), 3);
       assert_int_equal(aoth_exprs_count(w.p) + aoth_graph_n_symbols(w.p) + aoth_graph_n_rules(w.p), 1);
       continue;
     }
@@ -415,10 +420,12 @@ static void mutated_texts_parse_or_complain(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(round_trip_of_everything),    cmocka_unit_test(input_may_be_short),
-      cmocka_unit_test(errors_stand_where_they_belong), cmocka_unit_test(errors_outside_graphs),
-      cmocka_unit_test(a_caret_and_a_hint),          cmocka_unit_test(deep_and_shared_expressions),
-      cmocka_unit_test(mutated_texts_parse_or_complain)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(round_trip_of_everything),
+                                     cmocka_unit_test(input_may_be_short),
+                                     cmocka_unit_test(errors_stand_where_they_belong),
+                                     cmocka_unit_test(errors_outside_graphs),
+                                     cmocka_unit_test(a_caret_and_a_hint),
+                                     cmocka_unit_test(deep_and_shared_expressions),
+                                     cmocka_unit_test(mutated_texts_parse_or_complain)};
   return cmocka_run_group_tests_name("text form", tests, NULL, NULL);
 }

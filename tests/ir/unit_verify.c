@@ -49,8 +49,8 @@ static const verify_case_t cases[] = {
     {FORWARD("%y = tiny.norm.default %x, %m, true\n"), AOTH_PROP_FUNCTIONAL,
      "tiny.norm.default writes argument 1 (running)"},
     {FORWARD("%y = tiny.norm.default %x, %m, false\n"), AOTH_PROP_FUNCTIONAL, NULL}, /* it only reads then */
-    {FORWARD("") "graph @r region {\nin %x = region 0 : f32[4]\n%y = tiny.add_.Tensor %x, %x\n}\n", AOTH_PROP_FUNCTIONAL,
-     "tiny.add_.Tensor writes"},
+    {FORWARD("") "graph @r region {\nin %x = region 0 : f32[4]\n%y = tiny.add_.Tensor %x, %x\n}\n",
+     AOTH_PROP_FUNCTIONAL, "tiny.add_.Tensor writes"},
     {FORWARD("%n = tiny.add.Tensor %m, %x\nout update 1 = %n\n"), AOTH_PROP_FUNCTIONAL,
      "the new value of leaf 1 \"m\" has no copy_back rule"},
     {FORWARD("%n = tiny.add.Tensor %m, %x\nout update 1 = %n\n") "rule copy_back 1\n", AOTH_PROP_FUNCTIONAL, NULL},
@@ -135,8 +135,9 @@ static void declared_types_are_compared_with_inferred_ones(void **state) {
   world_init(&w);
   assert_int_equal(check_types(&w, FORWARD("%a : f32[4] = tiny.add.Tensor %w, %x\n")), AOT_OK);
   world_reset(&w);
-  assert_int_equal(check_types(&w, FORWARD("%a : f32[4], %b : i64[5] = tiny.max.dim %w\n%c : f32[8] = tiny.cat.default [%w, %x]\n")),
-                   AOT_E_CONTRACT);
+  assert_int_equal(
+      check_types(&w, FORWARD("%a : f32[4], %b : i64[5] = tiny.max.dim %w\n%c : f32[8] = tiny.cat.default [%w, %x]\n")),
+      AOT_E_CONTRACT);
   assert_non_null(strstr(aoth_sink_text(w.sink), "result 1 is declared i64[5], its operator gives f32[4]"));
   assert_int_equal(aoth_sink_count(w.sink, AOT_SEVERITY_ERROR), 1);
   world_deinit(&w);
@@ -144,8 +145,8 @@ static void declared_types_are_compared_with_inferred_ones(void **state) {
 
 /* A product of sizes in another form is the same size; the number that a size was at tracing is not. */
 static void symbolic_sizes_are_compared_at_other_sizes_too(void **state) {
-#define SYMBOLIC(type)                                                                                                       \
-  "aot 1\nsymbol s0 in [0, inf] hint 4\nleaf 0 user_input 0 \"x\" : f32[s0]\n"                                               \
+#define SYMBOLIC(type)                                                                                                 \
+  "aot 1\nsymbol s0 in [0, inf] hint 4\nleaf 0 user_input 0 \"x\" : f32[s0]\n"                                         \
   "graph @f forward {\n  in %x = user_input 0 : f32[s0]\n  %a : " type " = tiny.add.Tensor %x, %x\n}\n"
   static const struct {
     const char *text, *message; /* NULL: agrees */
@@ -170,7 +171,8 @@ static void only_what_was_set_is_compared(void **state) {
   aot_node_info_t info = {.struct_size = sizeof info};
   (void)state;
   world_init(&w);
-  assert_int_equal(world_parse(&w, FORWARD("%a : f64[4] = tiny.add.Tensor %w, %x\n%b = tiny.add.Tensor %w, %x\n")), AOT_OK);
+  assert_int_equal(world_parse(&w, FORWARD("%a : f64[4] = tiny.add.Tensor %w, %x\n%b = tiny.add.Tensor %w, %x\n")),
+                   AOT_OK);
   const aot_graph_t forward = aoth_graph_graph_find(w.p, AOT_GRAPH_FORWARD);
   const aot_node_t first = aoth_graph_first(w.p, forward), second = aoth_graph_next(w.p, first);
   assert_int_equal(aoth_graph_node_info(w.p, first, &info), AOT_OK);
@@ -205,10 +207,11 @@ static void at_most_twenty_complaints(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_table), cmocka_unit_test(values_are_defined_before_they_are_used),
-      cmocka_unit_test(declared_types_are_compared_with_inferred_ones),
-      cmocka_unit_test(symbolic_sizes_are_compared_at_other_sizes_too),
-      cmocka_unit_test(only_what_was_set_is_compared), cmocka_unit_test(at_most_twenty_complaints)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_table),
+                                     cmocka_unit_test(values_are_defined_before_they_are_used),
+                                     cmocka_unit_test(declared_types_are_compared_with_inferred_ones),
+                                     cmocka_unit_test(symbolic_sizes_are_compared_at_other_sizes_too),
+                                     cmocka_unit_test(only_what_was_set_is_compared),
+                                     cmocka_unit_test(at_most_twenty_complaints)};
   return cmocka_run_group_tests_name("verify", tests, NULL, NULL);
 }

@@ -40,7 +40,11 @@ static inline int setup(void **state) {
   snprintf(w->bundle, sizeof w->bundle, "%s/bundle", w->folder);
   w->sink = aoth_sink_create(NULL);
   const aoth_session_config_t config = {
-      .sink = w->sink, .plugin_dirs = dirs, .n_plugin_dirs = 2, .bundle_dir = w->bundle};
+      .sink = w->sink,
+      .plugin_dirs = dirs,
+      .n_plugin_dirs = 2,
+      .bundle_dir = w->bundle,
+  };
   w->session = aoth_session_create(&config);
   assert_non_null(w->session);
   *state = w;
@@ -49,7 +53,8 @@ static inline int setup(void **state) {
 
 /* The graph of that kind, without ports. */
 static inline aot_status_t world_run(world_t *w, int32_t kind) {
-  const aot_binding_t nothing = {.struct_size = sizeof nothing, .graph = {.struct_size = sizeof nothing.graph, .kind = kind}};
+  const aot_binding_t nothing = {.struct_size = sizeof nothing,
+                                 .graph = {.struct_size = sizeof nothing.graph, .kind = kind}};
   return aoth_session_run_exe(w->session, &nothing, NULL, NULL);
 }
 
@@ -74,7 +79,8 @@ static inline void load(world_t *w, const char *model, const char *text) {
     fail_msg("%s", aoth_sink_text(w->sink));
 }
 
-/* What a process that contains crashes ends with (status, or signal + 1000) when it runs body, and what it said meanwhile. */
+/* What a process that contains crashes ends with (status, or signal + 1000) when it runs body, and what it said
+ * meanwhile. */
 static inline int end_of(void (*body)(world_t *), world_t *w, char *said, size_t size) {
   int out[2], status;
   size_t n = 0;

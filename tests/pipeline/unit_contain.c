@@ -1,13 +1,11 @@
-/* Crashes under a session used as a library: contained on request, each in a process of its own; else left to the caller's
- * handlers. */
+/* Crashes under a session used as a library: contained on request, each in a process of its own; else left to the
+ * caller's handlers. */
 #include "session_world.h"
 
 #include <pthread.h>
 #include <signal.h>
 
-static void run_what_aborts(world_t *w) {
-  world_run(w, AOT_GRAPH_UPDATE);
-}
+static void run_what_aborts(world_t *w) { world_run(w, AOT_GRAPH_UPDATE); }
 
 static void an_executable_runs_and_its_crash_is_told(void **state) {
   world_t *w = *state;
@@ -17,8 +15,7 @@ static void an_executable_runs_and_its_crash_is_told(void **state) {
   assert_int_equal(aoth_pipeline_import(w->session, w->pipeline), AOT_OK);
   assert_int_equal(aoth_pipeline_run_stages(w->session, w->pipeline, 0), AOT_OK);
   assert_int_equal(aoth_session_artifact_nbytes(w->session), 4);
-  for (int i = 0; i < 1000; i++)
-    assert_int_equal(world_run(w, AOT_GRAPH_FORWARD), AOT_OK);
+  for (int i = 0; i < 1000; i++) assert_int_equal(world_run(w, AOT_GRAPH_FORWARD), AOT_OK);
   assert_int_equal(aoth_session_exe_stats(w->session, &stats), AOT_OK);
   assert_int_equal(end_of(run_what_aborts, w, said, sizeof said), 3);
   assert_non_null(strstr(said, "unit toy-backend 0.1.0 died of SIGABRT during run"));
@@ -74,7 +71,9 @@ static void crash_in(aoth_crash_frame_t frame) {
 }
 
 static char unit_x[] = "unit x";
-static void crash_once(world_t *w) { (void)w, crash_in((aoth_crash_frame_t){.what = unit_x, .tell = tell_name, .self = unit_x}); }
+static void crash_once(world_t *w) {
+  (void)w, crash_in((aoth_crash_frame_t){.what = unit_x, .tell = tell_name, .self = unit_x});
+}
 static void crash_twice(world_t *w) { (void)w, crash_in((aoth_crash_frame_t){.what = unit_x, .tell = tell_badly}); }
 static void crash_with_a_lock(world_t *w) {
   pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;

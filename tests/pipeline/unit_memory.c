@@ -1,4 +1,5 @@
-/* Memory plans on the host's side: stages that ask the pipeline's backend, trials, and what is said of a unit that tells nonsense. */
+/* Memory plans on the host's side: stages that ask the pipeline's backend, trials, and what is said of a unit that
+ * tells nonsense. */
 #include "session_world.h"
 
 #include <pipeline/memory_plan.h>
@@ -6,7 +7,9 @@
 static void compile(world_t *w, const char *pass, const char *backend, aot_status_t expected) {
   char text[400];
   snprintf(text, sizeof text,
-           "aot: 1\nmodel: {import: toy-import, path: m.toy}\nstages:\n  - use: toy-functional\n  - use: asker\n    with: {how: %s}\n  - %s\n", pass, backend);
+           "aot: 1\nmodel: {import: toy-import, path: m.toy}\nstages:\n  - use: toy-functional\n  - use: asker\n    "
+           "with: {how: %s}\n  - %s\n",
+           pass, backend);
   load(w, "TOY add mul", text);
   assert_int_equal(aoth_pipeline_import(w->session, w->pipeline), AOT_OK);
   assert_int_equal(aoth_pipeline_run_stages(w->session, w->pipeline, 0), expected);
@@ -32,19 +35,24 @@ static void a_trial_is_asked_about_and_taken_back(void **state) {
   world_t *w = *state;
   compile(w, "trial", "{use: teller, with: {how: tell}}", AOT_OK);
   assert_true(number(w, "peak") == 2000 && number(w, "outputs") == 1);
-  assert_int_equal(aoth_graph_n_outputs(aoth_session_prog(w->session), aoth_graph_graph_find(aoth_session_prog(w->session), AOT_GRAPH_FORWARD)), 1);
+  assert_int_equal(aoth_graph_n_outputs(aoth_session_prog(w->session),
+                                        aoth_graph_graph_find(aoth_session_prog(w->session), AOT_GRAPH_FORWARD)),
+                   1);
 }
 
 static void a_trial_left_open_is_undone_and_told(void **state) {
   world_t *w = *state;
   compile(w, "forget", "{use: teller, with: {how: tell}}", AOTH_E_PLUGIN);
   assert_non_null(strstr(aoth_sink_text(w->sink), "a trial that it had not undone"));
-  assert_int_equal(aoth_graph_n_outputs(aoth_session_prog(w->session), aoth_graph_graph_find(aoth_session_prog(w->session), AOT_GRAPH_FORWARD)), 1);
+  assert_int_equal(aoth_graph_n_outputs(aoth_session_prog(w->session),
+                                        aoth_graph_graph_find(aoth_session_prog(w->session), AOT_GRAPH_FORWARD)),
+                   1);
 }
 
 /* Nothing is told of it: the stage goes on without an answer. */
 static void a_backend_without_an_answer_is_no_failure(void **state) {
-  static const char *const backends[] = {"{use: toy-backend}", "{use: teller, with: {how: silent}}", "{use: teller, with: {how: refuse}}"};
+  static const char *const backends[] = {"{use: toy-backend}", "{use: teller, with: {how: silent}}",
+                                         "{use: teller, with: {how: refuse}}"};
   world_t *w = *state;
   for (int k = 0; k < 3; k++) {
     compile(w, "ask", backends[k], AOT_OK);
@@ -95,10 +103,12 @@ static void the_host_checks_what_it_is_told(void **state) {
 
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+  /* clang-format off */
   const struct CMUnitTest tests[] = {
       TEST(a_stage_is_answered_by_the_backend_that_comes_later), TEST(a_trial_is_asked_about_and_taken_back),
       TEST(a_trial_left_open_is_undone_and_told),                TEST(a_backend_without_an_answer_is_no_failure),
       TEST(a_backend_that_crashes_is_told_by_its_name),          TEST(the_host_checks_what_it_is_told),
   };
+  /* clang-format on */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

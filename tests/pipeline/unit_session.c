@@ -100,11 +100,13 @@ static void an_unknown_unit_is_found_out_before_anything_runs(void **state) {
 
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+  /* clang-format off */
   const struct CMUnitTest tests[] = {
       TEST(the_run_section_has_its_defaults),         TEST(options_are_typed_and_defaulted),
       TEST(paths_follow_the_file_that_wrote_them),    TEST(stages_run_in_order_with_the_optimizer_before_the_backend),
       TEST(properties_are_asked_for_and_told_by_name),
       TEST(without_its_flag_the_optimizer_stays_out), TEST(an_unknown_unit_is_found_out_before_anything_runs),
   };
+  /* clang-format on */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Calls on a device whose memory the host cannot touch (the unit strict): what is taken there and back, and what failures leave. The
- * executable is the test's own: it adds 1 to every byte of its input, into its output. */
+/* Calls on a device whose memory the host cannot touch (the unit strict): what is taken there and back, and what
+ * failures leave. The executable is the test's own: it adds 1 to every byte of its input, into its output. */
 #include "session_world.h"
 
 #include <pipeline/session.h>
@@ -81,10 +81,20 @@ static void begin(calls_t *c, world_t *w) {
   *c = (calls_t){.w = w, .ctx = aoth_session_ctx(w->session)};
   assert_int_equal(aoth_stage_of_unit(w->session, "strict", "device/1", NULL, &device), AOT_OK);
   assert_int_equal(aoth_session_take_device(w->session, &device), AOT_OK);
-  c->adder = (adder_t){.table = {.head = {.struct_size = sizeof c->adder.table, .self = &c->adder}, .plan = plan, .bind = bind,
-                                 .submit = submit, .unbind = unbind},
-                       .device = w->session->device, .arena_nbytes = 8};
-  assert_int_equal(aoth_bound_calls_init(&c->bound, c->ctx, w->session->device, &c->adder.table, &c->adder.table), AOT_OK);
+  c->adder = (adder_t){
+      .table =
+          {
+              .head = {.struct_size = sizeof c->adder.table, .self = &c->adder},
+              .plan = plan,
+              .bind = bind,
+              .submit = submit,
+              .unbind = unbind,
+          },
+      .device = w->session->device,
+      .arena_nbytes = 8,
+  };
+  assert_int_equal(aoth_bound_calls_init(&c->bound, c->ctx, w->session->device, &c->adder.table, &c->adder.table),
+                   AOT_OK);
 }
 
 static void end(calls_t *c) {
@@ -94,9 +104,16 @@ static void end(calls_t *c) {
 
 static aot_tensor_t bytes(void *data, uint64_t n) { return (aot_tensor_t){.data = data, .nbytes = n, .dtype = AOT_U8}; }
 
-static aot_status_t run(calls_t *c, aot_tensor_t in, aot_tensor_t out, int64_t *symbols, const aot_output_sink_t *open) {
-  const aot_binding_t what = {.struct_size = sizeof what, .graph = {.struct_size = sizeof what.graph, .kind = AOT_GRAPH_FORWARD},
-                              .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1};
+static aot_status_t run(calls_t *c, aot_tensor_t in, aot_tensor_t out, int64_t *symbols,
+                        const aot_output_sink_t *open) {
+  const aot_binding_t what = {
+      .struct_size = sizeof what,
+      .graph = {.struct_size = sizeof what.graph, .kind = AOT_GRAPH_FORWARD},
+      .inputs = &in,
+      .n_inputs = 1,
+      .outputs = &out,
+      .n_outputs = 1,
+  };
   return aoth_bound_calls_run(&c->bound, c->ctx, &what, symbols, open);
 }
 
@@ -148,7 +165,8 @@ static void failures_leave_nothing_behind(void **state) {
 
 static char opened[4];
 
-static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n, aot_tensor_t *out) {
+static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n,
+                             aot_tensor_t *out) {
   (void)sink, (void)output, (void)symbols, (void)n;
   *out = bytes(opened, 3);
   return AOT_OK;

@@ -1,5 +1,6 @@
 /* Mutated safetensors files: whatever the bytes, the reader answers, and a file that it accepts keeps its promises. The
- * mutations come from our own random numbers, so that every run does the same; argv[1]: how many (20000), argv[2]: their seed (1). */
+ * mutations come from our own random numbers, so that every run does the same; argv[1]: how many (20000), argv[2]:
+ * their seed (1). */
 #include <step/random.h>
 #include <step/safetensors.h>
 #include <stdio.h>
@@ -10,7 +11,8 @@
 
 static const char header[] =
     "{\"__metadata__\":{\"step\":\"3\"},\"a.weight\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]},"
-    "\"b\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[24,32]},\"c\":{\"dtype\":\"BF16\",\"shape\":[0,5],\"data_offsets\":[32,32]},"
+    "\"b\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[24,32]},\"c\":{\"dtype\":\"BF16\",\"shape\":[0,5],\"data_"
+    "offsets\":[32,32]},"
     "\"d\":{\"dtype\":\"BOOL\",\"shape\":[4],\"data_offsets\":[32,36]}}";
 
 static size_t seed_file(unsigned char *out) {
@@ -24,8 +26,11 @@ static size_t seed_file(unsigned char *out) {
 
 /* Pieces that mean something to a parser are likelier to hurt it than random bytes. */
 static size_t mutate(aoth_random_t *r, unsigned char *b, size_t n) {
-  static const char *const pieces[] = {"{", "}", "[", "]", "\"", ",", ":", "0", "-1", "99999999999999999999", "1e9", "null", "F64",
+  /* clang-format off */
+  static const char *const pieces[] = {"{", "}", "[", "]", "\"", ",", ":", "0", "-1", "99999999999999999999", "1e9",
+                                       "null", "F64",
                                        "\\u0000", "__metadata__", "[[[[[[[[", "data_offsets", "4611686018427387904"};
+  /* clang-format on */
   size_t at = (size_t)aoth_random_below(r, n);
   switch (aoth_random_below(r, 5)) {
     case 0: b[at] = (unsigned char)aoth_random_u64(r); return n;
@@ -51,7 +56,9 @@ static uint64_t use(const aoth_st_t *st) {
     const aoth_st_entry_t *e = &aoth_st_entries(st)[i];
     for (uint64_t k = 0; k < e->tensor.nbytes; k++) sum += ((const unsigned char *)e->tensor.data)[k];
     if (aoth_st_find(st, e->name) != e) abort();
-    if (e->tensor.nbytes != (uint64_t)aoth_tensor_numel(&e->tensor) * (e->tensor.nbytes ? e->tensor.nbytes / (uint64_t)aoth_tensor_numel(&e->tensor) : 1)) abort();
+    if (e->tensor.nbytes != (uint64_t)aoth_tensor_numel(&e->tensor) *
+                                (e->tensor.nbytes ? e->tensor.nbytes / (uint64_t)aoth_tensor_numel(&e->tensor) : 1))
+      abort();
   }
   return sum;
 }

@@ -11,50 +11,49 @@
 #include <string.h>
 
 /* w starts as 1, 2, 3. */
-const char pretend_text[] =
-    "aot 1\n"
-    "properties imported functional partitioned\n"
-    "symbol s0 in [1, 8] hint 2\n"
-    "leaf 0 parameter \"w\" \"tied.w\" : f32[3] grad data \"0000803f0000004000004040\"\n"
-    "leaf 1 buffer \"calls\" : i64[] {persistent}\n"
-    "leaf 2 user_input 0 \"x\" : f32[s0, 3]\n"
-    "leaf 3 state \"m.w\" : f32[3]\n"
-    "rule copy_back 1\n"
-    "rule copy_back 0\n"
-    "rule copy_back 3\n"
-    "graph @forward forward {\n"
-    "  in %w = parameter 0 : f32[3]\n"
-    "  in %c = buffer 1 : i64[]\n"
-    "  in %x = user_input 2 : f32[s0, 3]\n"
-    "  %loss : f32[] = tiny.add.Tensor %x, %w\n"
-    "  %y : f32[s0, 3] = tiny.add.Tensor %x, %w\n"
-    "  %s : f32[s0, 3] = tiny.add.Tensor %x, %w\n"
-    "  %c1 : i64[] = tiny.add.Tensor %c, 1\n"
-    "  out loss 0 = %loss\n"
-    "  out user_output 1 = %y\n"
-    "  out update 1 = %c1\n"
-    "  out saved 0 = %s\n"
-    "}\n"
-    "graph @backward backward {\n"
-    "  in %w = parameter 0 : f32[3]\n"
-    "  in %s = saved 0 : f32[s0, 3]\n"
-    "  in %tl = tangent 0 : f32[]\n"
-    "  in %ty = tangent 1 : f32[s0, 3]\n"
-    "  %gw : f32[3] = tiny.add.Tensor %w, %tl\n"
-    "  %gx : f32[s0, 3] = tiny.add.Tensor %ty, %s\n"
-    "  out gradient 0 = %gw\n"
-    "  out gradient 2 = %gx\n"
-    "}\n"
-    "graph @update update {\n"
-    "  in %lr = hyper 0 : f64[]\n"
-    "  in %w = parameter 0 : f32[3]\n"
-    "  in %g = gradient 0 : f32[3]\n"
-    "  in %m = state 3 : f32[3]\n"
-    "  %w1 : f32[3] = tiny.add.Tensor %w, %g\n"
-    "  %m1 : f32[3] = tiny.add.Tensor %m, %g\n"
-    "  out update 0 = %w1\n"
-    "  out update 3 = %m1\n"
-    "}\n";
+const char pretend_text[] = "aot 1\n"
+                            "properties imported functional partitioned\n"
+                            "symbol s0 in [1, 8] hint 2\n"
+                            "leaf 0 parameter \"w\" \"tied.w\" : f32[3] grad data \"0000803f0000004000004040\"\n"
+                            "leaf 1 buffer \"calls\" : i64[] {persistent}\n"
+                            "leaf 2 user_input 0 \"x\" : f32[s0, 3]\n"
+                            "leaf 3 state \"m.w\" : f32[3]\n"
+                            "rule copy_back 1\n"
+                            "rule copy_back 0\n"
+                            "rule copy_back 3\n"
+                            "graph @forward forward {\n"
+                            "  in %w = parameter 0 : f32[3]\n"
+                            "  in %c = buffer 1 : i64[]\n"
+                            "  in %x = user_input 2 : f32[s0, 3]\n"
+                            "  %loss : f32[] = tiny.add.Tensor %x, %w\n"
+                            "  %y : f32[s0, 3] = tiny.add.Tensor %x, %w\n"
+                            "  %s : f32[s0, 3] = tiny.add.Tensor %x, %w\n"
+                            "  %c1 : i64[] = tiny.add.Tensor %c, 1\n"
+                            "  out loss 0 = %loss\n"
+                            "  out user_output 1 = %y\n"
+                            "  out update 1 = %c1\n"
+                            "  out saved 0 = %s\n"
+                            "}\n"
+                            "graph @backward backward {\n"
+                            "  in %w = parameter 0 : f32[3]\n"
+                            "  in %s = saved 0 : f32[s0, 3]\n"
+                            "  in %tl = tangent 0 : f32[]\n"
+                            "  in %ty = tangent 1 : f32[s0, 3]\n"
+                            "  %gw : f32[3] = tiny.add.Tensor %w, %tl\n"
+                            "  %gx : f32[s0, 3] = tiny.add.Tensor %ty, %s\n"
+                            "  out gradient 0 = %gw\n"
+                            "  out gradient 2 = %gx\n"
+                            "}\n"
+                            "graph @update update {\n"
+                            "  in %lr = hyper 0 : f64[]\n"
+                            "  in %w = parameter 0 : f32[3]\n"
+                            "  in %g = gradient 0 : f32[3]\n"
+                            "  in %m = state 3 : f32[3]\n"
+                            "  %w1 : f32[3] = tiny.add.Tensor %w, %g\n"
+                            "  %m1 : f32[3] = tiny.add.Tensor %m, %g\n"
+                            "  out update 0 = %w1\n"
+                            "  out update 3 = %m1\n"
+                            "}\n";
 
 /* Ports arrive in the geometry of their types: contiguous here. */
 static float *f32(const aot_tensor_t *t) { return (float *)t->data + t->offset; }
@@ -96,8 +95,10 @@ static void check_memory(const aot_tensor_t *in, uint64_t n_in, const aot_tensor
   for (uint64_t i = 0; i < n_out; i++) {
     const char *a = out[i].data, *b = a + out[i].nbytes;
     assert_int_equal((uintptr_t)a % AOTH_ALIGN, 0);
-    for (uint64_t k = 0; k < n_in; k++) assert_true((const char *)in[k].data >= b || (const char *)in[k].data + in[k].nbytes <= a);
-    for (uint64_t k = 0; k < i; k++) assert_true((const char *)out[k].data >= b || (const char *)out[k].data + out[k].nbytes <= a);
+    for (uint64_t k = 0; k < n_in; k++)
+      assert_true((const char *)in[k].data >= b || (const char *)in[k].data + in[k].nbytes <= a);
+    for (uint64_t k = 0; k < i; k++)
+      assert_true((const char *)out[k].data >= b || (const char *)out[k].data + out[k].nbytes <= a);
   }
   for (uint64_t k = 0; k < n_in; k++) assert_int_equal((uintptr_t)in[k].data % AOTH_ALIGN, 0);
 }

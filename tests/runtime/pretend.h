@@ -22,7 +22,7 @@ typedef struct pretend {
 extern const char pretend_text[];
 void pretend_init(pretend_t *p); /* parses pretend_text */
 void pretend_deinit(pretend_t *p);
-aoth_step_t *pretend_step(pretend_t *p); /* asserts that the program can be run */
+aoth_step_t *pretend_step(pretend_t *p);      /* asserts that the program can be run */
 const char *pretend_said(const pretend_t *p); /* messages so far */
 
 #endif

@@ -34,13 +34,23 @@ static void set_up(scene_t *s) {
   for (int k = 1; k < N_LEAVES; k++) s->leaves[k] = aoth_tensor_make(s->storage[k], AOT_F32, 2, sizes);
   for (int k = 0; k < N_OUTPUTS; k++) s->outputs[k] = aoth_tensor_make(s->result[k], AOT_F32, 2, sizes);
   s->bases[0] = aoth_tensor_make(s->hidden, AOT_F32, 2, sizes);
-  s->b = (aoth_boundary_t){.rules = s->rules, .n_leaves = N_LEAVES, .n_outputs = N_OUTPUTS, .n_bases = 1, .leaves = s->leaves,
-                           .updates = s->updates, .outputs = s->outputs, .bases = s->bases, .sink = s->sink};
+  s->b = (aoth_boundary_t){
+      .rules = s->rules,
+      .n_leaves = N_LEAVES,
+      .n_outputs = N_OUTPUTS,
+      .n_bases = 1,
+      .leaves = s->leaves,
+      .updates = s->updates,
+      .outputs = s->outputs,
+      .bases = s->bases,
+      .sink = s->sink,
+  };
 }
 
-static void add_rule(scene_t *s, int32_t kind, uint32_t a, uint32_t b, int32_t rank, const int64_t *sizes, const int64_t *strides,
-                     int64_t offset) {
-  s->rules[s->b.n_rules++] = (aot_rule_t){.kind = kind, .a = a, .b = b, .rank = rank, .sizes = sizes, .strides = strides, .offset = offset};
+static void add_rule(scene_t *s, int32_t kind, uint32_t a, uint32_t b, int32_t rank, const int64_t *sizes,
+                     const int64_t *strides, int64_t offset) {
+  s->rules[s->b.n_rules++] =
+      (aot_rule_t){.kind = kind, .a = a, .b = b, .rank = rank, .sizes = sizes, .strides = strides, .offset = offset};
 }
 
 static aot_status_t leave(scene_t *s) {
@@ -173,11 +183,13 @@ static void test_update_of_another_shape(void **state) {
 }
 
 int main(void) {
+  /* clang-format off */
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_copy_back_then_restride), cmocka_unit_test(test_copy_back_of_another_graph),
       cmocka_unit_test(test_outputs_that_are_inputs), cmocka_unit_test(test_chain_of_outputs),
       cmocka_unit_test(test_broken_rules),            cmocka_unit_test(test_two_rules_for_one_output),
       cmocka_unit_test(test_update_of_another_shape),
   };
+  /* clang-format on */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,17 +51,18 @@ static const char tokens_text[] = "aot 1\n"
                                   "  out loss 0 = %z\n"
                                   "}\n";
 /* Integers whose sample says 5..7, a bool, a 16-bit float. */
-static const char mixed_text[] = "aot 1\n"
-                                 "properties imported functional\n"
-                                 "leaf 0 user_input 0 \"n\" : i64[3] data \"050000000000000007000000000000000600000000000000\"\n"
-                                 "leaf 1 user_input 1 \"mask\" : bool[50]\n"
-                                 "leaf 2 user_input 2 \"h\" : bf16[50]\n"
-                                 "leaf 3 user_input 3 \"k\" : i32[50]\n"
-                                 "graph @forward forward {\n"
-                                 "  in %n = user_input 0 : i64[3]\n"
-                                 "  %z : f32[] = tiny.add.Tensor %n, 1\n"
-                                 "  out loss 0 = %z\n"
-                                 "}\n";
+static const char mixed_text[] =
+    "aot 1\n"
+    "properties imported functional\n"
+    "leaf 0 user_input 0 \"n\" : i64[3] data \"050000000000000007000000000000000600000000000000\"\n"
+    "leaf 1 user_input 1 \"mask\" : bool[50]\n"
+    "leaf 2 user_input 2 \"h\" : bf16[50]\n"
+    "leaf 3 user_input 3 \"k\" : i32[50]\n"
+    "graph @forward forward {\n"
+    "  in %n = user_input 0 : i64[3]\n"
+    "  %z : f32[] = tiny.add.Tensor %n, 1\n"
+    "  out loss 0 = %z\n"
+    "}\n";
 
 typedef struct scene {
   pretend_t p;
@@ -111,7 +112,8 @@ static void test_tokens(void **state) {
   for (int i = 0; i < 200; i++) bytes[i] = (unsigned char)i; /* a token says where it stands */
   write_bytes(in_folder("t.bin"), bytes, sizeof bytes);
   scene_t s;
-  aoth_data_spec_t spec = {.kind = AOTH_DATA_TOKENS, .dtype = AOT_U8, .path = in_folder("t.bin"), .batch = 16, .inputs = {0, 1}};
+  aoth_data_spec_t spec = {
+      .kind = AOTH_DATA_TOKENS, .dtype = AOT_U8, .path = in_folder("t.bin"), .batch = 16, .inputs = {0, 1}};
   assert_int_equal(open_feed(&s, tokens_text, spec), AOT_OK);
   assert_int_equal(aoth_feed_items(s.feed), 64);
   assert_string_equal(aoth_feed_unit(s.feed), "tokens");
@@ -137,7 +139,8 @@ static void test_tokens_of_16_bits(void **state) {
   const uint16_t five[5] = {50000, 50001, 50002, 50003, 50004};
   write_bytes(in_folder("u16.bin"), five, sizeof five);
   scene_t s;
-  aoth_data_spec_t spec = {.kind = AOTH_DATA_TOKENS, .dtype = AOT_U16, .path = in_folder("u16.bin"), .batch = 1, .inputs = {0, 1}};
+  aoth_data_spec_t spec = {
+      .kind = AOTH_DATA_TOKENS, .dtype = AOT_U16, .path = in_folder("u16.bin"), .batch = 1, .inputs = {0, 1}};
   assert_int_equal(open_feed(&s, tokens_text, spec), AOT_OK);
   const aoth_tensor_t *t = next(&s, 0);
   assert_int_equal(((const int64_t *)t[0].data)[3], 50003);
@@ -150,7 +153,8 @@ static void test_equal_seeds_give_equal_batches(void **state) {
   unsigned char bytes[1000];
   for (int i = 0; i < 1000; i++) bytes[i] = (unsigned char)(i * 7);
   write_bytes(in_folder("s.bin"), bytes, sizeof bytes);
-  aoth_data_spec_t spec = {.kind = AOTH_DATA_TOKENS, .dtype = AOT_U8, .path = in_folder("s.bin"), .batch = 8, .inputs = {0, 1}};
+  aoth_data_spec_t spec = {
+      .kind = AOTH_DATA_TOKENS, .dtype = AOT_U8, .path = in_folder("s.bin"), .batch = 8, .inputs = {0, 1}};
   scene_t a, b;
   assert_int_equal(open_feed(&a, tokens_text, spec), AOT_OK);
   assert_int_equal(open_feed(&b, tokens_text, spec), AOT_OK);

@@ -15,9 +15,16 @@
 
 static const int64_t six[1] = {6}, matrix[2] = {2, 3}, transposed[2] = {3, 2}, by_column[2] = {1, 3};
 
-static void add_leaf(world_t *w, int32_t role, const char *name, const char *other, aot_type_t type, const void *data, uint64_t nbytes) {
+static void add_leaf(world_t *w, int32_t role, const char *name, const char *other, aot_type_t type, const void *data,
+                     uint64_t nbytes) {
   aot_str_t names[2] = {aot_str(name), aot_str(other ? other : "")};
-  aot_leaf_info_t info = {.struct_size = sizeof info, .role = role, .n_names = other ? 2 : 1, .names = names, .type = type, .data = data, .nbytes = nbytes};
+  aot_leaf_info_t info = {.struct_size = sizeof info,
+                          .role = role,
+                          .n_names = other ? 2 : 1,
+                          .names = names,
+                          .type = type,
+                          .data = data,
+                          .nbytes = nbytes};
   aot_leaf_t leaf;
   aoth_journal_begin(w->p);
   assert_int_equal(aoth_edit_leaf_create(w->p, &info, &leaf), AOT_OK);
@@ -91,6 +98,7 @@ static void test_names(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_in_place_and_copied), cmocka_unit_test(test_shared_storage), cmocka_unit_test(test_names)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_in_place_and_copied), cmocka_unit_test(test_shared_storage),
+                                     cmocka_unit_test(test_names)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

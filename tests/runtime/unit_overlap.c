@@ -1,4 +1,5 @@
-/* Which inputs of a call share memory, and which of that matters: patterns as text, for small tensors over one storage. */
+/* Which inputs of a call share memory, and which of that matters: patterns as text, for small tensors over one
+ * storage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,8 +77,9 @@ static void overlaps_matter_when_they_are_written(void **state) {
 static void bases_are_numbered_by_their_first_input(void **state) {
   (void)state;
   const aoth_tensor_t t[5] = {row(4, 32), row(4, 0), row(2, 33), row(3, 1), row(4, 32)};
-  expect("base.0 f32[4]: input.0 = [4], input.2 = [2] offset 1; base.1 f32[4]: input.1 = [4], input.3 = [3] offset 1; input.4 = input.0", 5, t,
-         (uint32_t[]){W, W, 0, 0, 0});
+  expect("base.0 f32[4]: input.0 = [4], input.2 = [2] offset 1; base.1 f32[4]: input.1 = [4], input.3 = [3] offset 1; "
+         "input.4 = input.0",
+         5, t, (uint32_t[]){W, W, 0, 0, 0});
 }
 
 /* Ranges that interleave are not overlaps; one common element is. */

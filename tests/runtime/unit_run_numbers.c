@@ -21,7 +21,8 @@
 static void test_random_known(void **state) {
   (void)state;
   aoth_random_t r = {{1, 2, 3, 4}};
-  static const uint64_t first[] = {UINT64_C(41943041), UINT64_C(58720359), UINT64_C(3588806011781223), UINT64_C(3591011842654386)};
+  static const uint64_t first[] = {UINT64_C(41943041), UINT64_C(58720359), UINT64_C(3588806011781223),
+                                   UINT64_C(3591011842654386)};
   for (int i = 0; i < 4; i++) assert_int_equal(aoth_random_u64(&r), first[i]);
 }
 
@@ -89,7 +90,8 @@ static void test_schedules(void **state) {
 /* ---- compare ---- */
 
 static aoth_compare_t floats(const float *a, const float *b, int64_t n, double rtol, double atol) {
-  aoth_tensor_t x = aoth_tensor_make((void *)(uintptr_t)a, AOT_F32, 1, &n), y = aoth_tensor_make((void *)(uintptr_t)b, AOT_F32, 1, &n);
+  aoth_tensor_t x = aoth_tensor_make((void *)(uintptr_t)a, AOT_F32, 1, &n),
+                y = aoth_tensor_make((void *)(uintptr_t)b, AOT_F32, 1, &n);
   return aoth_compare_tensors(&x, &y, rtol, atol);
 }
 
@@ -138,7 +140,8 @@ static void test_shapes_and_dtypes(void **state) {
   (void)state;
   float a[6] = {0, 1, 2, 3, 4, 5};
   double d[6] = {0};
-  aoth_tensor_t x = aoth_tensor_make(a, AOT_F32, 2, (int64_t[]){2, 3}), y = aoth_tensor_make(a, AOT_F32, 2, (int64_t[]){3, 2});
+  aoth_tensor_t x = aoth_tensor_make(a, AOT_F32, 2, (int64_t[]){2, 3}),
+                y = aoth_tensor_make(a, AOT_F32, 2, (int64_t[]){3, 2});
   aoth_tensor_t z = aoth_tensor_make(d, AOT_F64, 2, (int64_t[]){2, 3});
   assert_false(aoth_compare_tensors(&x, &y, 1, 1e9).ok);
   assert_false(aoth_compare_tensors(&x, &z, 1, 1e9).same_type);
@@ -163,13 +166,15 @@ static void test_half_floats(void **state) {
     if (isnan(d) ? !isnan(aoth_tensor_load(AOT_F16, &back)) : back != h) fail_msg("half 0x%04x became 0x%04x", h, back);
     d = aoth_tensor_load(AOT_BF16, &h);
     aoth_tensor_store(AOT_BF16, &back, d);
-    if (isnan(d) ? !isnan(aoth_tensor_load(AOT_BF16, &back)) : back != h) fail_msg("bfloat 0x%04x became 0x%04x", h, back);
+    if (isnan(d) ? !isnan(aoth_tensor_load(AOT_BF16, &back)) : back != h)
+      fail_msg("bfloat 0x%04x became 0x%04x", h, back);
   }
   static const struct {
     double number;
     uint16_t half;
   } rounding[] = {{1 + 0x1p-11, 0x3c00}, {1 + 0x1.8p-11, 0x3c01}, {1 + 0x3p-11, 0x3c02}, /* ties to even */
-                  {65519.999, 0x7bff}, {65520, 0x7c00}, {0x1p-25, 0}, {0x1.8p-25, 1}, {-0x1p-24, 0x8001}};
+                  {65519.999, 0x7bff},   {65520, 0x7c00},         {0x1p-25, 0},
+                  {0x1.8p-25, 1},        {-0x1p-24, 0x8001}};
   for (size_t i = 0; i < sizeof rounding / sizeof *rounding; i++) {
     uint16_t h;
     aoth_tensor_store(AOT_F16, &h, rounding[i].number);
@@ -209,6 +214,7 @@ static void test_durations(void **state) {
 }
 
 int main(void) {
+  /* clang-format off */
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random_known),       cmocka_unit_test(test_random_state_as_text),
       cmocka_unit_test(test_random_distributions), cmocka_unit_test(test_schedules),
@@ -217,5 +223,6 @@ int main(void) {
       cmocka_unit_test(test_half_floats),        cmocka_unit_test(test_progress_lines),
       cmocka_unit_test(test_durations),
   };
+  /* clang-format on */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* safetensors: what is written reads back; every way in which a file can be wrong is refused with a word about where. */
+/* safetensors: what is written reads back; every way in which a file can be wrong is refused with a word about
+ * where. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +62,10 @@ static void test_round_trip(void **state) {
                              {.name = "w", .tensor = aoth_tensor_make(square, AOT_F32, 2, (int64_t[]){2, 3})},
                              {.name = "count", .tensor = aoth_tensor_scalar(&count, AOT_I64)},
                              {.name = "empty", .tensor = aoth_tensor_make(NULL, AOT_F32, 2, (int64_t[]){0, 3})},
-                             {.name = "a \"quoted\" name", .tensor = aoth_tensor_make(half, AOT_BF16, 1, (int64_t[]){2})}};
+                             {
+                                 .name = "a \"quoted\" name",
+                                 .tensor = aoth_tensor_make(half, AOT_BF16, 1, (int64_t[]){2}),
+                             }};
   rows[1].tensor.sizes[0] = 3; /* its transpose, with strides */
   rows[1].tensor.sizes[1] = 2;
   rows[1].tensor.strides[0] = 1;
@@ -121,19 +125,23 @@ static const bad_file_t bad_files[] = {
     {"{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 4, "\"a\" has no \"shape\""},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4, "dimension 0 is not a size"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1.0],\"data_offsets\":[0,4]}}", 4, "dimension 0 is not a size"},
-    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", 4, "17 dimensions"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", 4,
+     "17 dimensions"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],\"data_offsets\":[0,4]}}", 4, "larger than memory"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4, "no \"data_offsets\""},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0]}}", 4, "no \"data_offsets\""},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,8]}}", 4, "outside the 4 bytes"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", 4, "outside"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4, "dtype and shape make 8"},
-    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[2,6]}}",
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_"
+     "offsets\":[2,6]}}",
      6, "\"b\" overlaps"},
-    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}}",
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_"
+     "offsets\":[8,12]}}",
      12, "bytes 4..8 of the data, before tensor \"b\""},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 5, "last 1 bytes"},
-    {"{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}",
+    {"{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_"
+     "offsets\":[0,0]}}",
      0, "no valid JSON"},
     {"{\"__metadata__\":{\"a\":1}}", 0, "the value of \"a\" is no string"},
     {"{\"__metadata__\":[]}", 0, "is not an object"},
@@ -166,7 +174,8 @@ static void test_bad_files(void **state) {
 
 static void test_bad_lengths(void **state) {
   (void)state;
-  static const unsigned char files[][16] = {{1, 2, 3}, {9, 0, 0, 0, 0, 0, 0, 0, '{', '}'}, {255, 255, 255, 255, 255, 255, 255, 255, '{'}};
+  static const unsigned char files[][16] = {
+      {1, 2, 3}, {9, 0, 0, 0, 0, 0, 0, 0, '{', '}'}, {255, 255, 255, 255, 255, 255, 255, 255, '{'}};
   static const size_t sizes[] = {3, 10, 9};
   for (size_t i = 0; i < 3; i++) {
     aoth_sink_t *sink = aoth_sink_create(NULL);
@@ -183,7 +192,8 @@ static void test_refused_writes(void **state) {
   (void)state;
   aoth_sink_t *sink = aoth_sink_create(NULL);
   double z[2] = {0};
-  aoth_st_entry_t twice[2] = {{.name = "a", .tensor = aoth_tensor_scalar(z, AOT_F64)}, {.name = "a", .tensor = aoth_tensor_scalar(z, AOT_F64)}};
+  aoth_st_entry_t twice[2] = {{.name = "a", .tensor = aoth_tensor_scalar(z, AOT_F64)},
+                              {.name = "a", .tensor = aoth_tensor_scalar(z, AOT_F64)}};
   int before = n_files();
   assert_int_equal(aoth_st_write(in_folder("twice"), twice, 2, NULL, 0, sink), AOT_E_INVALID);
   twice[0].tensor.dtype = AOT_C128;
@@ -224,8 +234,8 @@ static void test_full_disk(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_no_tensors),     cmocka_unit_test(test_bad_files),
-      cmocka_unit_test(test_bad_lengths),  cmocka_unit_test(test_refused_writes), cmocka_unit_test(test_full_disk),
+      cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_no_tensors),     cmocka_unit_test(test_bad_files),
+      cmocka_unit_test(test_bad_lengths), cmocka_unit_test(test_refused_writes), cmocka_unit_test(test_full_disk),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -46,10 +46,12 @@ static void tear_down(scene_t *s) {
 }
 
 static aot_status_t bind(scene_t *s, int64_t a, int64_t b0, int64_t b1, int64_t n) {
-  const aoth_tensor_t t[3] = {aoth_tensor_make(NULL, AOT_F32, 2, (int64_t[]){a, 5}), aoth_tensor_make(NULL, AOT_F32, 2, (int64_t[]){b0, b1}),
+  const aoth_tensor_t t[3] = {aoth_tensor_make(NULL, AOT_F32, 2, (int64_t[]){a, 5}),
+                              aoth_tensor_make(NULL, AOT_F32, 2, (int64_t[]){b0, b1}),
                               aoth_tensor_make(NULL, AOT_F32, 1, (int64_t[]){n})};
   aoth_given_t given[3];
-  for (uint32_t i = 0; i < 3; i++) given[i] = (aoth_given_t){.ordinal = i, .name = s->leaf[i].names[0], .type = &s->leaf[i].type, .tensor = &t[i]};
+  for (uint32_t i = 0; i < 3; i++)
+    given[i] = (aoth_given_t){.ordinal = i, .name = s->leaf[i].names[0], .type = &s->leaf[i].type, .tensor = &t[i]};
   return aoth_sizes_bind(&s->sizes, s->w.p, given, 3, s->w.sink);
 }
 
@@ -75,13 +77,19 @@ static void test_solved(void **state) {
 
 static void test_refused(void **state) {
   (void)state;
-  refused(8, 6, 10, 6, "input 0 (a): expected f32[s0 * 2 + 1, 5], got f32[8, 5]: dimension 0 should be 9, not 8, it is s0 * 2 + 1"); /* s0 comes from n */
+  /* s0 comes from n */
+  refused(8, 6, 10, 6,
+          "input 0 (a): expected f32[s0 * 2 + 1, 5], got f32[8, 5]: dimension 0 should be 9, not 8, it is s0 * 2 + 1");
   refused(9, 6, 11, 6, "input 1 (b): expected f32[s1, s0 + s1], got f32[6, 11]: dimension 1 should be 10, not 11");
   refused(9, 6, 10, 5, "dimension 0 should be 6, not 5");
-  refused(9, 1, 5, 6, "input 1 (b): expected f32[s1, s0 + s1], got f32[1, 5]: dimension 0 makes size s1 = 1, but the model was exported for "
-                      "s1 in 2..unbounded");
-  refused(303, 6, 157, -141, "input 0 (a): expected f32[s0 * 2 + 1, 5], got f32[303, 5]: dimension 0 makes size s0 = 151, but the model was "
-                             "exported for s0 in 1..100");
+  refused(9, 1, 5, 6,
+          "input 1 (b): expected f32[s1, s0 + s1], got f32[1, 5]: dimension 0 makes size s1 = 1, but the model was "
+          "exported for "
+          "s1 in 2..unbounded");
+  refused(
+      303, 6, 157, -141,
+      "input 0 (a): expected f32[s0 * 2 + 1, 5], got f32[303, 5]: dimension 0 makes size s0 = 151, but the model was "
+      "exported for s0 in 1..100");
 }
 
 /* A size that no input determines is named when something at the boundary needs it, and not before. */
@@ -94,7 +102,8 @@ static void test_open(void **state) {
   assert_int_equal(bind(&s, 9, 6, 10, 6), AOT_OK);
   assert_int_equal(aoth_sizes_dim(&s.sizes, s.w.p, s.leaf[3].type.sizes[0], "c", s.w.sink, &size), AOT_OK);
   assert_int_equal(size, 24);
-  assert_int_equal(aoth_sizes_tensor(&s.sizes, s.w.p, &s.leaf[3].type, "a saved value", s.w.sink, &t), AOT_E_UNIMPLEMENTED);
+  assert_int_equal(aoth_sizes_tensor(&s.sizes, s.w.p, &s.leaf[3].type, "a saved value", s.w.sink, &t),
+                   AOT_E_UNIMPLEMENTED);
   assert_non_null(strstr(aoth_sink_text(s.w.sink), "size u0 of a saved value is determined neither"));
   tear_down(&s);
 }
@@ -113,7 +122,7 @@ static void test_too_large(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_solved), cmocka_unit_test(test_refused), cmocka_unit_test(test_open),
-                                     cmocka_unit_test(test_too_large)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_solved), cmocka_unit_test(test_refused),
+                                     cmocka_unit_test(test_open), cmocka_unit_test(test_too_large)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

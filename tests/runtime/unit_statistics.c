@@ -1,4 +1,5 @@
-/* Medians and bootstrap intervals, against sorting, against every resample there is, and against the promise of their level. */
+/* Medians and bootstrap intervals, against sorting, against every resample there is, and against the promise of
+ * their level. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,7 +57,8 @@ static void test_quantiles(void **state) {
 
 static aoth_sample_t one_group(const double *x, uint32_t n) { return (aoth_sample_t){x, 1, n}; }
 
-/* n = 4 has 256 resamples. The interval's ends are quantiles of the ratio over all of them, as far as so many draws can tell. */
+/* n = 4 has 256 resamples. The interval's ends are quantiles of the ratio over all of them, as far as so many draws
+ * can tell. */
 static void test_interval_against_every_resample(void **state) {
   (void)state;
   const double a[] = {10, 11, 13, 17}, b[] = {9, 12, 12.5, 20};
@@ -87,12 +89,15 @@ static void test_groups_against_every_resample(void **state) {
   for (uint32_t code = 0; code < 9; code++) all[code] = sqrt(b[code % 3] * b[code / 3]);
   qsort(all, 9, sizeof *all, by_size);
   close_to(got.value, cbrt(16), 1e-12);
-  close_to(got.low, all[2], 1e-12); /* of nine equal steps the 25 % point lies in the third, the 75 % point in the seventh */
+  /* of nine equal steps the 25 % point lies in the third, the 75 % point in the seventh */
+  close_to(got.low, all[2], 1e-12);
   close_to(got.high, all[6], 1e-12);
 }
 
-/* Groups of rounds: each group has its own speed for either series, each round a disturbance that both share, and a rest. */
-static void measure(aoth_random_t *r, double *a, double *b, uint32_t n_groups, uint32_t n_each, double factor, double between) {
+/* Groups of rounds: each group has its own speed for either series, each round a disturbance that both share, and a
+ * rest. */
+static void measure(aoth_random_t *r, double *a, double *b, uint32_t n_groups, uint32_t n_each, double factor,
+                    double between) {
   for (uint32_t g = 0; g < n_groups; g++) {
     const double speed_a = exp(between * aoth_random_normal(r)), speed_b = exp(between * aoth_random_normal(r));
     for (uint32_t i = g * n_each; i < (g + 1) * n_each; i++) {
@@ -120,7 +125,8 @@ static uint32_t covered(uint32_t n_groups, uint32_t n_each, double between) {
   return n;
 }
 
-/* 95 % of 400 is 380. Rounds of one process that is like every other; many processes that differ; few of them, where less is kept. */
+/* 95 % of 400 is 380. Rounds of one process that is like every other; many processes that differ; few of them, where
+ * less is kept. */
 static void test_ratio_interval_covers(void **state) {
   (void)state;
   assert_in_range(covered(1, 40, 0), 364, 396);
@@ -157,7 +163,8 @@ static uint32_t verdicts(uint32_t n_groups, double factor, double between, int w
   return n;
 }
 
-/* Where there is no difference a verdict is rare, however much processes differ; a clear one is found, in the right direction. */
+/* Where there is no difference a verdict is rare, however much processes differ; a clear one is found, in the right
+ * direction. */
 static void test_verdicts(void **state) {
   (void)state;
   assert_in_range(verdicts(4, 1, 0.05, 0), MANY * 95 / 100, MANY);

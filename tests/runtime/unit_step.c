@@ -259,10 +259,11 @@ static void test_refused_programs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_one_step),      cmocka_unit_test(test_steps_follow_each_other), cmocka_unit_test(test_sizes_change),
-      cmocka_unit_test(test_strided_input), cmocka_unit_test(test_wrong_inputs),            cmocka_unit_test(test_wrong_order),
-      cmocka_unit_test(test_wrong_tangent), cmocka_unit_test(test_setting_leaves),          cmocka_unit_test(test_keys),
-      cmocka_unit_test(test_refused_programs),
+      cmocka_unit_test(test_one_step),      cmocka_unit_test(test_steps_follow_each_other),
+      cmocka_unit_test(test_sizes_change),  cmocka_unit_test(test_strided_input),
+      cmocka_unit_test(test_wrong_inputs),  cmocka_unit_test(test_wrong_order),
+      cmocka_unit_test(test_wrong_tangent), cmocka_unit_test(test_setting_leaves),
+      cmocka_unit_test(test_keys),          cmocka_unit_test(test_refused_programs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

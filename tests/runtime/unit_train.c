@@ -1,4 +1,5 @@
-/* The training loop over a pretended executable: losses, checkpoints, exact resume, Ctrl-C, a loss that is no number. */
+/* The training loop over a pretended executable: losses, checkpoints, exact resume, Ctrl-C, a loss that is no
+ * number. */
 #include "pretend.h"
 
 #include <setjmp.h>
@@ -39,8 +40,15 @@ static char *in_folder(const char *name) { /* one of eight, so that a few can li
 }
 
 static aoth_train_spec_t spec_of(int64_t steps) {
-  return (aoth_train_spec_t){.present = 1, .steps = steps, .optimizer = {.use = "pretend"}, .lr = 0.01, .data = {.kind = AOTH_DATA_RANDOM},
-                             .seed = 3, .where = {.file = "train.yaml", .line = 5, .column = 3}};
+  return (aoth_train_spec_t){
+      .present = 1,
+      .steps = steps,
+      .optimizer = {.use = "pretend"},
+      .lr = 0.01,
+      .data = {.kind = AOTH_DATA_RANDOM},
+      .seed = 3,
+      .where = {.file = "train.yaml", .line = 5, .column = 3},
+  };
 }
 
 typedef struct scene {
@@ -146,7 +154,8 @@ static void test_diverged(void **state) {
 
 static aoth_exec_t inner;
 static int calls_left;
-static aot_status_t interrupting(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open) {
+static aot_status_t interrupting(void *self, const aot_binding_t *what, int64_t *symbols,
+                                 const aot_output_sink_t *open) {
   if (--calls_left == 0) raise(SIGINT);
   return inner.run(self, what, symbols, open);
 }
@@ -218,7 +227,12 @@ static void test_foreign_checkpoints(void **state) {
   static int64_t calls = 5;
   aoth_sink_t *sink = aoth_sink_create(NULL);
   const char *random = "0000000000000001000000000000000200000000000000030000000000000004";
-  aoth_st_meta_t meta[] = {{"format", "aothost-checkpoint/1"}, {"step", "3"}, {"seed", "0"}, {"offset", "0"}, {"random", random}, {"optimizer", "pretend"}};
+  aoth_st_meta_t meta[] = {{"format", "aothost-checkpoint/1"},
+                           {"step", "3"},
+                           {"seed", "0"},
+                           {"offset", "0"},
+                           {"random", random},
+                           {"optimizer", "pretend"}};
   aoth_st_entry_t rows[4] = {{.name = "param.w", .tensor = aoth_tensor_make(w, AOT_F32, 1, (int64_t[]){3})},
                              {.name = "buffer.calls", .tensor = aoth_tensor_scalar(&calls, AOT_I64)},
                              {.name = "state.m.w", .tensor = aoth_tensor_make(w, AOT_F32, 1, (int64_t[]){3})},
@@ -247,10 +261,13 @@ static void test_foreign_checkpoints(void **state) {
 }
 
 int main(void) {
+  /* clang-format off */
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a_run),       cmocka_unit_test(test_resume_is_exact), cmocka_unit_test(test_resume_of_a_finished_run),
+      cmocka_unit_test(test_a_run),       cmocka_unit_test(test_resume_is_exact),
+      cmocka_unit_test(test_resume_of_a_finished_run),
       cmocka_unit_test(test_diverged),    cmocka_unit_test(test_interrupted),     cmocka_unit_test(test_refused),
       cmocka_unit_test(test_loss_that_is_a_matrix), cmocka_unit_test(test_foreign_checkpoints),
   };
+  /* clang-format on */
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

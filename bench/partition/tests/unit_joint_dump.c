@@ -1,4 +1,5 @@
-/* The reader of dumped joint graphs: what it makes of one, what it says of a damaged one, and that none makes it crash. */
+/* The reader of dumped joint graphs: what it makes of one, what it says of a damaged one, and that none makes it
+ * crash. */
 #include "joint_dump.h"
 
 #include "partition-mincut/mincut.h"
@@ -29,9 +30,18 @@ static const char sample[] =
     "[\"output\", \"output\", \"output\", [7, 8], null, null]]}\n";
 
 static const char *const dynamic[] = {"primals_2"};
-static const mc_rules_t rules = {.operators = MC_PYTORCH, .ban_expensive = 1, .ban_materialized = 1, .ban_reductions = 1,
-                                 .ban_far_apart = 1, .ban_long_chains = 1, .free_static_inputs = 1, .double_fused = 1,
-                                 .max_distance = 1000, .distance_base = 1.1};
+static const mc_rules_t rules = {
+    .operators = MC_PYTORCH,
+    .ban_expensive = 1,
+    .ban_materialized = 1,
+    .ban_reductions = 1,
+    .ban_far_apart = 1,
+    .ban_long_chains = 1,
+    .free_static_inputs = 1,
+    .double_fused = 1,
+    .max_distance = 1000,
+    .distance_base = 1.1,
+};
 
 static void a_dump_becomes_plain_arrays(void **state) {
   (void)state;
@@ -60,7 +70,8 @@ static void a_dump_becomes_plain_arrays(void **state) {
   jd_deinit(&d);
 }
 
-/* Row 2 is computed a second time (3), and what follows from it (4, 5); 6 and 7 take apart one tuple, 8 and 9 its equal. */
+/* Row 2 is computed a second time (3), and what follows from it (4, 5); 6 and 7 take apart one tuple, 8 and 9 its
+ * equal. */
 static const char repeated[] =
     "{\"num_fwd_outputs\": 1, %s\"nodes\": [\n"
     "[\"primals_1\", \"placeholder\", \"primals_1\", [], [\"float32\", [4], [1]], null],\n"
@@ -101,7 +112,8 @@ static void what_is_computed_twice_is_merged_as_pytorch_does(void **state) {
     jd_dump_t d;
     snprintf(text, sizeof text, repeated, p->merged, p->first, p->second, p->dtype, p->output);
     if (jd_parse("repeated", text, strlen(text), NULL, 0, &d, error) != 0) fail_msg("%s", error);
-    if (d.joint.n_nodes != p->n_nodes) fail_msg("repetition %u: %u nodes, expected %u", (unsigned)i, d.joint.n_nodes, p->n_nodes);
+    if (d.joint.n_nodes != p->n_nodes)
+      fail_msg("repetition %u: %u nodes, expected %u", (unsigned)i, d.joint.n_nodes, p->n_nodes);
     const pt_joint_t *j = &d.joint;
     const uint32_t q = j->n_nodes - 1, p_node = q - 1; /* both read the same two pieces, in order */
     if (p->n_nodes == 4)
@@ -127,10 +139,12 @@ static const damage_t damages[] = {
     {"[0, 1]", "[0, \"1\"]", "row 3 (mm): an input is not the number of an earlier row"},
     {"bfloat16", "bfloat17", "row 1 (primals_2): no dtype is called so"},
     {"[4, 2], [2, 1]], null]", "[-4, 2], [2, 1]], null]", "row 0 (primals_1): a size is not a whole number"},
-    {"[4, 2], [2, 1]], null]", "[4000000000, 4000000000], [2, 1]], null]", "row 0 (primals_1): the value takes more than 10^15"},
+    {"[4, 2], [2, 1]], null]", "[4000000000, 4000000000], [2, 1]], null]",
+     "row 0 (primals_1): the value takes more than 10^15"},
     {"MUST_SAVE", "MAY_SAVE", "row 6 (b): the recompute tag is none of"},
     {"], 2],", "], 4],", "row 7 (mine): the recompute tag is none of"},
-    {"\"output\", \"output\", \"output\"", "\"output\", \"call_function\", \"output\"", "row 9 (output): the output row stands last"},
+    {"\"output\", \"output\", \"output\"", "\"output\", \"call_function\", \"output\"",
+     "row 9 (output): the output row stands last"},
     {"\"mm\", \"call_function\"", "\"mm\", \"output\"", "row 3 (mm): the output row stands last"},
     {"[7, 8]", "[7, 8", "not JSON"},
     {"primals_2\", \"pl", "images\", \"pl", "no placeholder is called primals_2"},
@@ -144,8 +158,10 @@ static void a_damaged_dump_is_told_with_its_place(void **state) {
     jd_dump_t d;
     assert_non_null(at);
     snprintf(text, sizeof text, "%.*s%s%s", (int)(at - sample), sample, damages[i].to, at + strlen(damages[i].from));
-    if (jd_parse("sample", text, strlen(text), dynamic, 1, &d, error) == 0) fail_msg("read in spite of %s", damages[i].to);
-    if (strncmp(error, "sample: ", 8) != 0 || !strstr(error, damages[i].message)) fail_msg("%s: %s", damages[i].message, error);
+    if (jd_parse("sample", text, strlen(text), dynamic, 1, &d, error) == 0)
+      fail_msg("read in spite of %s", damages[i].to);
+    if (strncmp(error, "sample: ", 8) != 0 || !strstr(error, damages[i].message))
+      fail_msg("%s: %s", damages[i].message, error);
   }
 }
 
@@ -156,7 +172,8 @@ static uint32_t next_random(uint64_t *state) { /* splitmix64 */
   return (uint32_t)(z ^ (z >> 31));
 }
 
-/* Characters overwritten, cut out, put twice; digits most of all, so that many stay JSON. What is read can also be divided. */
+/* Characters overwritten, cut out, put twice; digits most of all, so that many stay JSON. What is read can also be
+ * divided. */
 static void no_damage_makes_the_reader_crash(void **state) {
   (void)state;
   uint64_t seed = 5;

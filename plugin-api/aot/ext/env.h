@@ -6,9 +6,10 @@
 
 #define AOT_EXT_ENV "aot.env/1"
 
-/* The cache folder: of this user alone, shared by all units and processes, kept from run to run. A unit names its files after itself,
- * makes them in a subfolder of its own under a lock (flock) and renames them, checks what it reads, and sets a file's modification
- * time when it uses it. Files can go at any time, those unused for longest first; a subfolder whose lock is free goes, too. */
+/* The cache folder: of this user alone, shared by all units and processes, kept from run to run. A unit names its files
+ * after itself, makes them in a subfolder of its own under a lock (flock) and renames them, checks what it reads, and
+ * sets a file's modification time when it uses it. Files can go at any time, those unused for longest first; a
+ * subfolder whose lock is free goes, too. */
 typedef struct aot_ext_env {
   aot_table_t head;
   /* Terminated, [session]; NULL: not set. */

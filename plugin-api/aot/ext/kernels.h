@@ -1,7 +1,7 @@
 /* aot/ext/kernels.h - kernels of operators that the backends do not know themselves, on the CPU.
  *
- * "aot.kernels/1" is offered by an opset's table: plain functions, one an operator. The operators may be the opset's own, or
- * those of another opset, or declared in a pipeline (an opset may have kernels and no operators).
+ * "aot.kernels/1" is offered by an opset's table: plain functions, one an operator. The operators may be the opset's
+ * own, or those of another opset, or declared in a pipeline (an opset may have kernels and no operators).
  * "aot.kernel-lookup/1" is offered by the host: backends ask it for the operators of a program. */
 #ifndef AOT_EXT_KERNELS_H
 #define AOT_EXT_KERNELS_H
@@ -13,7 +13,8 @@
 #define AOT_EXT_KERNELS "aot.kernels/1"
 #define AOT_EXT_KERNEL_LOOKUP "aot.kernel-lookup/1"
 
-/* One argument of a call, in schema order, defaults filled in. Sizes are numbers here: symbols have been evaluated. Frozen. */
+/* One argument of a call, in schema order, defaults filled in. Sizes are numbers here: symbols have been evaluated.
+ * Frozen. */
 typedef struct aot_kernel_arg {
   int32_t kind; /* AOT_ARG_*; VALUE: u.tensor; VALUES: u.tensors; NONE: absent */
   uint32_t n;   /* elements of a list, bytes of a string, else 0 */
@@ -28,13 +29,14 @@ typedef struct aot_kernel_arg {
   } u;
 } aot_kernel_arg_t;
 
-/* One call. Everything is borrowed for its duration. Tensors have the shapes and dtypes that the program says, and any strides:
- * a kernel goes by `sizes`, `strides` and `offset` (elements), or refuses. */
+/* One call. Everything is borrowed for its duration. Tensors have the shapes and dtypes that the program says, and any
+ * strides: a kernel goes by `sizes`, `strides` and `offset` (elements), or refuses. */
 typedef struct aot_kernel_call {
   uint32_t struct_size, n_args;
-  const aot_kernel_arg_t *args; /* a written argument is to be written in place; no other argument shares its memory, unless the
-                                   program passes one tensor for several written arguments */
-  const aot_tensor_t *results;  /* to be filled, allocated; those without alias mark, a Tensor[] one by one */
+  /* a written argument is to be written in place; no other argument shares its memory, unless the program passes one
+   * tensor for several written arguments */
+  const aot_kernel_arg_t *args;
+  const aot_tensor_t *results; /* to be filled, allocated; those without alias mark, a Tensor[] one by one */
   uint32_t n_results;
   uint32_t message_size;
   char *message; /* what is wrong, terminated, when the answer is not AOT_OK; room for message_size bytes */
@@ -43,7 +45,7 @@ typedef struct aot_kernel_call {
 typedef struct aot_kernel {
   aot_table_t head;
   aot_str_t op; /* full name: "mylib.add_one_out.default" */
-  aot_status_t (AOT_CALL *run)(const struct aot_kernel *k, const aot_kernel_call_t *call); /* [any-thread] */
+  aot_status_t(AOT_CALL *run)(const struct aot_kernel *k, const aot_kernel_call_t *call); /* [any-thread] */
 } aot_kernel_t;
 
 typedef struct aot_ext_kernels {
@@ -54,9 +56,10 @@ typedef struct aot_ext_kernels {
 
 typedef struct aot_ext_kernel_lookup {
   aot_table_t head;
-  /* The operator of this full name, and its kernel; each NULL when there is none. Both [session]. O(kernels) [stage-exclusive] */
-  aot_status_t (AOT_CALL *find)(const struct aot_ext_kernel_lookup *x, aot_ctx_t *ctx, aot_str_t op,
-                                const aot_op_desc_t **out_op, const aot_kernel_t **out_kernel);
+  /* The operator of this full name, and its kernel; each NULL when there is none. Both [session]. O(kernels) [stage-
+   * exclusive] */
+  aot_status_t(AOT_CALL *find)(const struct aot_ext_kernel_lookup *x, aot_ctx_t *ctx, aot_str_t op,
+                               const aot_op_desc_t **out_op, const aot_kernel_t **out_kernel);
 } aot_ext_kernel_lookup_t;
 
 #endif

@@ -1,11 +1,12 @@
-/* aot/ext/memory.h - extension "aot.memory/1": the memory that one training step of a partitioned program takes, over time.
+/* aot/ext/memory.h - extension "aot.memory/1": the memory that one training step of a partitioned program takes, over
+ * time.
  *
- * Offered by a backend's table: what its plan will take, exactly. Offered by a partitioner's table: what its own simulator says.
- * Offered by the host to stages: the pipeline's backend, asked about the program as it stands (AOT_E_UNIMPLEMENTED, without
- * a diagnostic, when the pipeline has no backend that answers).
+ * Offered by a backend's table: what its plan will take, exactly. Offered by a partitioner's table: what its own
+ * simulator says. Offered by the host to stages: the pipeline's backend, asked about the program as it stands
+ * (AOT_E_UNIMPLEMENTED, without a diagnostic, when the pipeline has no backend that answers).
  *
- * Time is one axis of steps: the forward's from 0, then the backward's. Parameters, buffers, constants and optimizer state lie
- * outside the step and are not counted. */
+ * Time is one axis of steps: the forward's from 0, then the backward's. Parameters, buffers, constants and optimizer
+ * state lie outside the step and are not counted. */
 #ifndef AOT_EXT_MEMORY_H
 #define AOT_EXT_MEMORY_H
 
@@ -28,11 +29,11 @@ typedef struct aot_memory_step {
 } aot_memory_step_t;
 
 typedef struct aot_memory_buffer {
-  int32_t kind; /* AOT_MEMORY_* */
+  int32_t kind;         /* AOT_MEMORY_* */
   uint32_t first, last; /* steps, both included */
   aot_value_t value;    /* of the program, the one that the memory was made for; AOT_NO_ID: scratch */
-  uint64_t nbytes; /* that it takes, padding included */
-  uint64_t place; /* first byte in the arena; UINT64_MAX: in memory of its own */
+  uint64_t nbytes;      /* that it takes, padding included */
+  uint64_t place;       /* first byte in the arena; UINT64_MAX: in memory of its own */
 } aot_memory_buffer_t;
 
 typedef struct aot_memory_plan {
@@ -42,18 +43,18 @@ typedef struct aot_memory_plan {
   const aot_memory_step_t *steps;
   const aot_memory_buffer_t *buffers;
   uint64_t step_stride, buffer_stride; /* the sizes of a row, as their maker knows them */
-  uint64_t peak_nbytes;  /* most memory held at one time, gaps between buffers included */
-  uint64_t arena_nbytes; /* of it, one block that buffers share; 0: none */
-  uint64_t peak_step;    /* the first at which the buffers alive are largest together */
+  uint64_t peak_nbytes;                /* most memory held at one time, gaps between buffers included */
+  uint64_t arena_nbytes;               /* of it, one block that buffers share; 0: none */
+  uint64_t peak_step;                  /* the first at which the buffers alive are largest together */
 } aot_memory_plan_t;
 
 typedef struct aot_ext_memory {
   aot_table_t head;
-  /* symbols[i]: the value of the i-th symbol of the shape environment; n_symbols 0: their hints. *out_plan is valid until the
-   * next call with this table, or until the table's unit is destroyed. AOT_E_UNIMPLEMENTED: sizes that
+  /* symbols[i]: the value of the i-th symbol of the shape environment; n_symbols 0: their hints. *out_plan is valid
+   * until the next call with this table, or until the table's unit is destroyed. AOT_E_UNIMPLEMENTED: sizes that
    * only a run tells, and no values for them. Diagnoses what is wrong. O(n log n). [stage-exclusive] */
-  aot_status_t (AOT_CALL *plan)(const struct aot_ext_memory *x, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
-                                uint64_t n_symbols, const aot_memory_plan_t **out_plan);
+  aot_status_t(AOT_CALL *plan)(const struct aot_ext_memory *x, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
+                               uint64_t n_symbols, const aot_memory_plan_t **out_plan);
 } aot_ext_memory_t;
 
 #endif

@@ -1,5 +1,5 @@
-/* aot/ext/uncovered.h - extension "aot.uncovered/1", offered by a unit beside aot.coverage/1: operators that it leaves out on
- * purpose, each with the reason. For lists and checks (`aothost ops`); no stage decides by it. */
+/* aot/ext/uncovered.h - extension "aot.uncovered/1", offered by a unit beside aot.coverage/1: operators that it leaves
+ * out on purpose, each with the reason. For lists and checks (`aothost ops`); no stage decides by it. */
 #ifndef AOT_EXT_UNCOVERED_H
 #define AOT_EXT_UNCOVERED_H
 

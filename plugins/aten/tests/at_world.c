@@ -75,8 +75,9 @@ aot_value_t world_input(at_world_t *w, const rk_tensor *t) {
   type.sizes = t->sizes;
   type.strides = t->strides;
   type.offset = t->offset;
-  assert_int_equal(aoth_edit_input_add(w->p, w->graph, AOT_ROLE_REGION, aoth_graph_n_inputs(w->p, w->graph), &type,
-                                       aot_str(""), &v), AOT_OK);
+  assert_int_equal(
+      aoth_edit_input_add(w->p, w->graph, AOT_ROLE_REGION, aoth_graph_n_inputs(w->p, w->graph), &type, aot_str(""), &v),
+      AOT_OK);
   keep(w, v, t);
   return v;
 }
@@ -91,8 +92,9 @@ aot_value_t world_result(at_world_t *w, aot_node_t n, uint32_t i) {
 }
 
 void world_output(at_world_t *w, aot_value_t v) {
-  assert_int_equal(aoth_edit_output_add(w->p, w->graph, AOT_ROLE_REGION, aoth_graph_n_outputs(w->p, w->graph), v,
-                                        aot_str("")), AOT_OK);
+  assert_int_equal(
+      aoth_edit_output_add(w->p, w->graph, AOT_ROLE_REGION, aoth_graph_n_outputs(w->p, w->graph), v, aot_str("")),
+      AOT_OK);
 }
 
 aot_node_t world_node(at_world_t *w, const char *op, const aot_arg_t *args, uint32_t n_args) {
@@ -329,7 +331,8 @@ double world_distance(const rk_tensor *got, const rk_tensor *want) {
       double a = world_element(got, index), b = world_element(want, index);
       if (pass == 0 && isfinite(b)) largest = fmax(largest, fabs(b));
       if (pass == 1 && a != b && !(a != a && b != b))
-        worst = fmax(worst, isfinite(a - b) ? fabs(a - b) / (tolerance * (0.5 * fabs(b) + 0.5 * largest) + 1e-7) : 1e30);
+        worst =
+            fmax(worst, isfinite(a - b) ? fabs(a - b) / (tolerance * (0.5 * fabs(b) + 0.5 * largest) + 1e-7) : 1e30);
       for (d = want->rank - 1; d >= 0 && ++index[d] == want->sizes[d]; d--) index[d] = 0;
     }
   }

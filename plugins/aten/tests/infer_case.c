@@ -264,7 +264,8 @@ static aot_status_t make_dim(void *self, int32_t op, int64_t a, int64_t b, int64
   (void)op;
   (void)c;
   *out = UNKNOWN + 1;
-  return AOT_DIM_IS_SYM(a) || AOT_DIM_IS_SYM(b) ? AOT_OK : AOT_E_INTERNAL; /* constants are folded before anybody asks */
+  /* constants are folded before anybody asks */
+  return AOT_DIM_IS_SYM(a) || AOT_DIM_IS_SYM(b) ? AOT_OK : AOT_E_INTERNAL;
 }
 
 static int64_t hint_of(void *self, int64_t dim) {
@@ -336,7 +337,8 @@ static int dim_agrees(const infer_case_t *c, int64_t recorded, int64_t inferred,
 int case_agrees(const infer_case_t *c, int offsets) {
   uint32_t i;
   int32_t d;
-  if (c->n_got == 0 && c->n_expected == 1 && c->expected[0].kind == AOT_TYPE_NONE) return 1; /* nothing, recorded as None */
+  /* nothing, recorded as None */
+  if (c->n_got == 0 && c->n_expected == 1 && c->expected[0].kind == AOT_TYPE_NONE) return 1;
   int64_t known = -1;
   if (c->n_got != c->n_expected) return 0;
   for (i = 0; i < c->n_got; i++) {
@@ -345,7 +347,8 @@ int case_agrees(const infer_case_t *c, int offsets) {
     if (g->kind != e->kind || g->dtype != e->dtype || g->rank != e->rank) return 0;
     if (offsets && g->offset != e->offset) return 0;
     for (d = 0; d < g->rank; d++)
-      if (!dim_agrees(c, e->sizes[d], g->sizes[d], &known) || !dim_agrees(c, e->strides[d], g->strides[d], &known)) return 0;
+      if (!dim_agrees(c, e->sizes[d], g->sizes[d], &known) || !dim_agrees(c, e->strides[d], g->strides[d], &known))
+        return 0;
   }
   return 1;
 }
@@ -358,10 +361,10 @@ void case_print_type(const aot_type_t *t, char *out, size_t capacity) {
     return;
   }
   at += (size_t)snprintf(out, capacity, "%s(", aot_dtype_name(t->dtype));
-  for (d = 0; d < t->rank && at < capacity; d++) at += (size_t)snprintf(out + at, capacity - at, "%s%lld", d ? "," : "",
-                                                                        (long long)t->sizes[d]);
+  for (d = 0; d < t->rank && at < capacity; d++)
+    at += (size_t)snprintf(out + at, capacity - at, "%s%lld", d ? "," : "", (long long)t->sizes[d]);
   if (at < capacity) at += (size_t)snprintf(out + at, capacity - at, ")(");
-  for (d = 0; d < t->rank && at < capacity; d++) at += (size_t)snprintf(out + at, capacity - at, "%s%lld", d ? "," : "",
-                                                                        (long long)t->strides[d]);
+  for (d = 0; d < t->rank && at < capacity; d++)
+    at += (size_t)snprintf(out + at, capacity - at, "%s%lld", d ? "," : "", (long long)t->strides[d]);
   if (at < capacity) snprintf(out + at, capacity - at, ")%lld", (long long)t->offset);
 }

@@ -1,6 +1,7 @@
-/* Decompositions, evaluated: every recorded call of PyTorch whose operator has one, and calls of operators that were not
- * recorded (decomp_cases.txt: backward operators, attention, the private fused forms) against the reference kernel of the
- * operator itself. Each is decomposed until nothing more can be, so that this also tells which operators are left. */
+/* Decompositions, evaluated: every recorded call of PyTorch whose operator has one, and calls of operators that were
+ * not recorded (decomp_cases.txt: backward operators, attention, the private fused forms) against the reference kernel
+ * of the operator itself. Each is decomposed until nothing more can be, so that this also tells which operators are
+ * left. */
 #include "at_world.h"
 #include "at_row.h"
 #include "infer_case.h"
@@ -57,11 +58,12 @@ static int32_t dtype_of(const char *name) {
   static const struct {
     const char *name;
     int32_t dtype;
-  } names[] = {{"F32", AOT_F32},   {"F64", AOT_F64},      {"BF16", AOT_BF16}, {"F16", AOT_F16}, {"I64", AOT_I64},
-               {"I32", AOT_I32},   {"I16", AOT_I16},      {"I8", AOT_I8},     {"U8", AOT_U8},   {"BOOL", AOT_BOOL},
-               {"float32", AOT_F32}, {"bfloat16", AOT_BF16}, {"int64", AOT_I64}, {"int32", AOT_I32}, {"bool", AOT_BOOL},
-               {"float64", AOT_F64}, {"int8", AOT_I8},   {"uint8", AOT_U8}, {"U64", AOT_U64},
-               {"C64", AOT_C64}, {"complex64", AOT_C64}};
+  } names[] = {{"F32", AOT_F32},      {"F64", AOT_F64},   {"BF16", AOT_BF16},   {"F16", AOT_F16},
+               {"I64", AOT_I64},      {"I32", AOT_I32},   {"I16", AOT_I16},     {"I8", AOT_I8},
+               {"U8", AOT_U8},        {"BOOL", AOT_BOOL}, {"float32", AOT_F32}, {"bfloat16", AOT_BF16},
+               {"int64", AOT_I64},    {"int32", AOT_I32}, {"bool", AOT_BOOL},   {"float64", AOT_F64},
+               {"int8", AOT_I8},      {"uint8", AOT_U8},  {"U64", AOT_U64},     {"C64", AOT_C64},
+               {"complex64", AOT_C64}};
   size_t i;
   for (i = 0; i < sizeof names / sizeof names[0]; i++)
     if (strcmp(names[i].name, name) == 0) return names[i].dtype;
@@ -120,7 +122,9 @@ static rk_tensor tensor_at(const fixtures_t *f, json_t *node) {
   return t;
 }
 
-static double number(json_t *v) { return json_is_string(v) ? strtod(json_string_value(v), NULL) : json_number_value(v); }
+static double number(json_t *v) {
+  return json_is_string(v) ? strtod(json_string_value(v), NULL) : json_number_value(v);
+}
 
 static aot_arg_t read_list(const fixtures_t *f, json_t *list) {
   uint32_t n = (uint32_t)json_array_size(list), i;
@@ -177,9 +181,9 @@ static aot_arg_t read_arg(const fixtures_t *f, json_t *node) {
   if ((v = json_object_get(node, "s"))) return aot_arg_str(aot_str(json_string_value(v)));
   if ((v = json_object_get(node, "dtype"))) return aot_arg_dtype(dtype_of(json_string_value(v)));
   if ((v = json_object_get(node, "memory_format")))
-    return aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, strstr(json_string_value(v),
-                                                          "channels_last") ? 2 : strstr(json_string_value(v),
-                                                                                        "preserve") ? 4 : 1);
+    return aot_arg_int_kind(AOT_ARG_MEMORY_FORMAT, strstr(json_string_value(v), "channels_last") ? 2
+                                                   : strstr(json_string_value(v), "preserve")    ? 4
+                                                                                                 : 1);
   if (json_object_get(node, "device")) return aot_arg_device(AOT_DEVICE_CPU, 0);
   return aot_arg_none(); /* layout: always the same */
 }
@@ -190,9 +194,16 @@ static uint32_t row_of(const char *name) {
   return i;
 }
 
-/* Calls whose decomposition cannot be compared by value; the last has a size that only a run tells (tests/models/dynamic_rows). */
-static const char *const by_chance[] = {"aten.empty", "aten.new_empty", "aten.rand", "aten.native_dropout",
-                                        "aten.empty_like", "prims.empty", "aten.repeat_interleave.self_Tensor", NULL};
+/* Calls whose decomposition cannot be compared by value; the last has a size that only a run tells
+ * (tests/models/dynamic_rows). */
+static const char *const by_chance[] = {"aten.empty",
+                                        "aten.new_empty",
+                                        "aten.rand",
+                                        "aten.native_dropout",
+                                        "aten.empty_like",
+                                        "prims.empty",
+                                        "aten.repeat_interleave.self_Tensor",
+                                        NULL};
 
 static int is_by_chance(const char *name) {
   size_t i;
@@ -201,14 +212,17 @@ static int is_by_chance(const char *name) {
   return 0;
 }
 
-/* Numbers, tokens or graphs, which the interpreter here does not make: gradcheck, e2e_ops_composites, e2e_effects, e2e_loops and
- * e2e_regions_kept evaluate them. */
+/* Numbers, tokens or graphs, which the interpreter here does not make: gradcheck, e2e_ops_composites, e2e_effects,
+ * e2e_loops and e2e_regions_kept evaluate them. */
 static int gives_more(const char *name) {
   static const char *const list[] = {"aten._scaled_dot_product_flash_attention.default",
                                      "aten._scaled_dot_product_cudnn_attention.default",
                                      "aten._scaled_dot_product_fused_attention_overrideable.default",
-                                     "aten._efficient_attention_forward.default", "higher_order.with_effects",
-                                     "higher_order.invoke_subgraph", "higher_order.scan", "higher_order.map_impl",
+                                     "aten._efficient_attention_forward.default",
+                                     "higher_order.with_effects",
+                                     "higher_order.invoke_subgraph",
+                                     "higher_order.scan",
+                                     "higher_order.map_impl",
                                      "higher_order.associative_scan"};
   size_t i;
   for (i = 0; i < sizeof list / sizeof list[0]; i++)
@@ -223,8 +237,8 @@ static void recorded_case(const fixtures_t *f, json_t *one) {
   aot_arg_t args[32];
   rk_tensor expected[WORLD_MAX_RESULTS];
   int present[WORLD_MAX_RESULTS];
-  json_t *outputs = json_object_get(one, "outputs"), *list = json_object_get(one, "args"), *named = json_object_get(one,
-                                                                                                                    "kwargs");
+  json_t *outputs = json_object_get(one, "outputs"), *list = json_object_get(one, "args"),
+         *named = json_object_get(one, "kwargs");
   char name[128];
   if (row == AT_N_OPS || at_rows[row].decompose == NULL || is_by_chance(op) || gives_more(op)) return;
   d = case_desc(row);
@@ -350,7 +364,8 @@ static void calls_against_kernels(void **state) {
   assert_int_equal(n_without, 0);
 }
 
-/* The fused attention's backward reads the result and the log sum exp of its forward; the private one computes them anew. */
+/* The fused attention's backward reads the result and the log sum exp of its forward; the private one computes them
+ * anew. */
 static void attention_backwards_agree(void **state) {
   static const int64_t sizes[4] = {2, 3, 5, 4}, mask_sizes[2] = {5, 5};
   rk_tensor t[5];
@@ -376,8 +391,8 @@ static void attention_backwards_agree(void **state) {
   b = world_node(&world, "aot.scaled_dot_product_attention_backward.default", fused, 9);
   assert_true(a.id != AOT_NO_ID && b.id != AOT_NO_ID);
   assert_true(world_decompose(&world) && world_run(&world));
-  for (i = 0; i < 3; i++) assert_true(world_distance(world_output_tensor(&world, 2 + i), world_output_tensor(&world,
-                                                                                                             5 + i)) <= 1.0);
+  for (i = 0; i < 3; i++)
+    assert_true(world_distance(world_output_tensor(&world, 2 + i), world_output_tensor(&world, 5 + i)) <= 1.0);
   tally.covered[row_of("aten._scaled_dot_product_flash_attention_for_cpu_backward.default")] = 1;
 }
 

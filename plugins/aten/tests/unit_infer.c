@@ -1,4 +1,5 @@
-/* Shape rules against PyTorch 2.11: what eager PyTorch gave for recorded calls, and the TensorMeta of exported models. */
+/* Shape rules against PyTorch 2.11: what eager PyTorch gave for recorded calls, and the TensorMeta of exported
+ * models. */
 #include "infer_case.h"
 
 #include <setjmp.h>
@@ -101,6 +102,7 @@ static void exported_models(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(recorded_calls), cmocka_unit_test(operators_that_draw), cmocka_unit_test(exported_models)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(recorded_calls), cmocka_unit_test(operators_that_draw),
+                                     cmocka_unit_test(exported_models)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,8 +41,8 @@ static aot_value_t functional(const char *op, const aot_arg_t *args, uint32_t n,
   aot_value_t written[4];
   aot_node_t node = world_node(&world, op, args, n);
   if (node.id == AOT_NO_ID) fail_msg("%s", world.why);
-  if (aoth_edit_functional_form(world.p, node, out_results, written) != AOT_OK) fail_msg("%s: %s", op,
-                                                                                         aoth_sink_text(world.sink));
+  if (aoth_edit_functional_form(world.p, node, out_results, written) != AOT_OK)
+    fail_msg("%s: %s", op, aoth_sink_text(world.sink));
   return written[0];
 }
 
@@ -221,7 +221,8 @@ static void check_inverse(const char *line) {
     again = world_node(&world, at_rows[c.row].name, args, info.n_args);
     if (again.id == AOT_NO_ID) fail_msg("%s    %s", line, world.why);
     if (!world_run(&world)) fail_msg("%s    %s", line, world.why);
-    if (world_distance(world_tensor(&world, same), world_tensor(&world, base)) > 0) fail_msg("%s    the base changes", line);
+    if (world_distance(world_tensor(&world, same), world_tensor(&world, base)) > 0)
+      fail_msg("%s    the base changes", line);
     if (world_distance(world_tensor(&world, world_result(&world, again, index)), world_tensor(&world, other)) > 0)
       fail_msg("%s    result %u is not what was written", line, index);
   }
@@ -277,7 +278,8 @@ static void wrong_arguments_are_told(void **state) {
       {"aten.as_strided_scatter.default f32(3,3) f32(2,2) [i2,i2] [i2,i-9] -> ?", "stride 1 is -9"},
       {"aten.max_pool2d_with_indices_backward.default f32(3) f32(3) [i1,i1] [i1,i1] [i0,i0] [i1,i1] b0 i64(3) -> ?",
        "max_pool2d_with_indices_backward.default of a tensor of rank 1"},
-      {"aten.max_pool2d_with_indices_backward.default f32(1,2,2) f32(1,4,4) [i2,i2] [i2,i2] [i0,i0] [i1,i1] b0 i64(1,2,3) -> ?",
+      {"aten.max_pool2d_with_indices_backward.default f32(1,2,2) f32(1,4,4) [i2,i2] [i2,i2] [i0,i0] [i1,i1] b0 "
+       "i64(1,2,3) -> ?",
        "indices has another shape"},
       {"aot.philox_uniform.default f32() i64() i0 [i2] -> ?", "seed is f32 of rank 0; a draw needs i64 of rank 0"},
       {"aot.philox_bits.default i64() i64(1) i0 [i2] -> ?", "offset is i64 of rank 1"},
@@ -300,7 +302,8 @@ static void wrong_arguments_are_told(void **state) {
 /* ---- symbolic sizes ---- */
 
 static aot_value_t symbolic_input(int64_t *out_symbol) {
-  const aot_symbol_info_t symbol = {.struct_size = sizeof symbol, .name = AOT_STR_INIT("s0"), .min = 1, .max = 64, .hint = 5};
+  const aot_symbol_info_t symbol = {
+      .struct_size = sizeof symbol, .name = AOT_STR_INIT("s0"), .min = 1, .max = 64, .hint = 5};
   int64_t sizes[3] = {0, 6, 4};
   aot_type_t t = {.kind = AOT_TYPE_TENSOR, .dtype = AOT_F32, .rank = 3};
   aot_value_t v;
@@ -342,7 +345,8 @@ static void symbols_go_through_shape_rules(void **state) {
   assert_true(t.sizes[0] == sum);
   t = type_of_call("aten.arange.default", (const aot_arg_t[]){aot_arg_int(s)}, 1);
   assert_true(t.sizes[0] == s && t.dtype == AOT_I64);
-  t = type_of_call("aten.slice.Tensor", (const aot_arg_t[]){x, aot_arg_int(0), aot_arg_int(1), aot_arg_int(INT64_MAX)}, 4);
+  t = type_of_call("aten.slice.Tensor", (const aot_arg_t[]){x, aot_arg_int(0), aot_arg_int(1), aot_arg_int(INT64_MAX)},
+                   4);
   assert_int_equal(aoth_graph_dim_hint(world.p, t.sizes[0]), 4);
   /* s0 may be 1..64: the end is min(3, s0), also where the hint would have s0 above it */
   t = type_of_call("aten.slice.Tensor", (const aot_arg_t[]){x, aot_arg_int(0), aot_arg_int(0), aot_arg_int(3)}, 4);
@@ -366,10 +370,14 @@ static void draws_take_symbolic_sizes(void **state) {
   sizes[0] = s;
   sizes[1] = 7;
   for (uint32_t k = 0; k < 2; k++)
-    assert_int_equal(aoth_edit_input_add(world.p, world.graph, AOT_ROLE_REGION, k + 1, &i64, aot_str(k ? "offset" : "seed"), &key[k]), AOT_OK);
-  const aot_arg_t args[] = {aot_arg_value(key[0]), aot_arg_value(key[1]), aot_arg_int(5), aot_arg_ints(sizes, 2), aot_arg_dtype(AOT_BF16)};
+    assert_int_equal(aoth_edit_input_add(world.p, world.graph, AOT_ROLE_REGION, k + 1, &i64,
+                                         aot_str(k ? "offset" : "seed"), &key[k]),
+                     AOT_OK);
+  const aot_arg_t args[] = {aot_arg_value(key[0]), aot_arg_value(key[1]), aot_arg_int(5), aot_arg_ints(sizes, 2),
+                            aot_arg_dtype(AOT_BF16)};
   t = type_of_call("aot.philox_uniform.default", args, 5);
-  assert_true(t.sizes[0] == s && t.sizes[1] == 7 && t.strides[0] == 7 && t.dtype == AOT_BF16 && t.device == AOT_DEVICE_CUDA && t.device_index == 1);
+  assert_true(t.sizes[0] == s && t.sizes[1] == 7 && t.strides[0] == 7 && t.dtype == AOT_BF16 &&
+              t.device == AOT_DEVICE_CUDA && t.device_index == 1);
   t = type_of_call("aot.philox_bits.default", args, 4);
   assert_true(t.sizes[0] == s && t.dtype == AOT_I64);
   t = type_of_call("aot.philox_randint.default",
@@ -404,8 +412,13 @@ static aot_arg_t sum_region(uint32_t n_outputs) {
   for (uint32_t i = 0; i < 2; i++)
     assert_int_equal(edit->input_add(world.p, g, AOT_ROLE_REGION, i, &t, aot_str(""), &in[i]), AOT_OK);
   const aot_arg_t args[2] = {aot_arg_value(in[0]), aot_arg_value(in[1])};
-  const aot_node_spec_t spec = {.struct_size = sizeof spec, .op = world.host->graph->op_find(world.p, aot_str("aten.add.Tensor")),
-                                .n_args = 2, .args = args, .origin = aot_no_origin()};
+  const aot_node_spec_t spec = {
+      .struct_size = sizeof spec,
+      .op = world.host->graph->op_find(world.p, aot_str("aten.add.Tensor")),
+      .n_args = 2,
+      .args = args,
+      .origin = aot_no_origin(),
+  };
   assert_int_equal(edit->node_create(world.p, g, &spec, aot_no_node(), &n), AOT_OK);
   assert_int_equal(world.host->graph->node_info(world.p, n, &info), AOT_OK);
   for (uint32_t k = 0; k < n_outputs; k++)
@@ -432,7 +445,8 @@ static void loops_are_unrolled(void **state) {
   world_begin(&world);
   const rk_tensor x = world_random(&world, AOT_F32, sizes, 2, 1), a = world_random(&world, AOT_F32, sizes + 1, 1, 2);
   const aot_value_t rows = world_input(&world, &x), first = world_input(&world, &a);
-  const aot_arg_t scan[] = {sum_region(2), aot_arg_values(&first.id, 1), aot_arg_values(&rows.id, 1), aot_arg_values(NULL, 0)};
+  const aot_arg_t scan[] = {sum_region(2), aot_arg_values(&first.id, 1), aot_arg_values(&rows.id, 1),
+                            aot_arg_values(NULL, 0)};
   const aot_arg_t prefix[] = {sum_region(1), aot_arg_values(&rows.id, 1), aot_arg_values(NULL, 0)};
   const aot_arg_t map[] = {sum_region(1), aot_arg_values(&rows.id, 1), aot_arg_values(&first.id, 1)};
   if (world_node(&world, "higher_order.scan", scan, 4).id == AOT_NO_ID) fail_msg("%s", world.why);
@@ -443,8 +457,10 @@ static void loops_are_unrolled(void **state) {
   check_sums(2, &x, NULL);
   for (int64_t k = 0; k < 2; k++) {
     const int64_t last[2] = {3, k};
-    assert_true(world_element(world_output_tensor(&world, 0), &k) == world_element(world_output_tensor(&world, 1), last));
-    assert_true(fabs(world_element(world_output_tensor(&world, 3), last) - world_element(&x, last) - world_element(&a, &k)) < 1e-6);
+    assert_true(world_element(world_output_tensor(&world, 0), &k) ==
+                world_element(world_output_tensor(&world, 1), last));
+    assert_true(fabs(world_element(world_output_tensor(&world, 3), last) - world_element(&x, last) -
+                     world_element(&a, &k)) < 1e-6);
   }
 }
 
@@ -452,10 +468,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(writes_become_values),          cmocka_unit_test(written_tensors_keep_their_dtype),
       cmocka_unit_test(inplace_views_change_geometry), cmocka_unit_test(batch_norm_returns_its_statistics),
-      cmocka_unit_test(inverses_undo_views),
-      cmocka_unit_test(writing_repeated_elements_is_refused), cmocka_unit_test(wrong_arguments_are_told),
-      cmocka_unit_test(symbols_go_through_shape_rules), cmocka_unit_test(draws_take_symbolic_sizes),
-      cmocka_unit_test(loops_are_unrolled),
+      cmocka_unit_test(inverses_undo_views),           cmocka_unit_test(writing_repeated_elements_is_refused),
+      cmocka_unit_test(wrong_arguments_are_told),      cmocka_unit_test(symbols_go_through_shape_rules),
+      cmocka_unit_test(draws_take_symbolic_sizes),     cmocka_unit_test(loops_are_unrolled),
   };
   return cmocka_run_group_tests(tests, open_world, close_world);
 }

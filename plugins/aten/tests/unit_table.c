@@ -27,7 +27,8 @@ static int views(const aot_op_desc_t *d) {
   uint32_t i, k;
   for (i = 0; i < d->n_args; i++)
     for (k = 0; k < d->n_results; k++)
-      if (d->args[i].alias_set != 0 && d->args[i].alias_set == d->results[k].alias_set && !(d->args[i].flags & AOT_SARG_WRITE))
+      if (d->args[i].alias_set != 0 && d->args[i].alias_set == d->results[k].alias_set &&
+          !(d->args[i].flags & AOT_SARG_WRITE))
         return 1;
   return 0;
 }
@@ -38,7 +39,8 @@ static uint32_t row_of(const char *name) {
   return i;
 }
 
-/* The twin without the write takes the same arguments by name, type and order, but for those that results are written to. */
+/* The twin without the write takes the same arguments by name, type and order, but for those that results are
+ * written to. */
 static void check_twin(const at_row_t *row, const aot_op_desc_t *d) {
   const uint32_t given = AOT_SARG_WRITE | AOT_SARG_KWONLY;
   uint32_t twin = row_of(row->functional), i, n = 0;
@@ -60,9 +62,13 @@ static void check_twin(const at_row_t *row, const aot_op_desc_t *d) {
 }
 
 static int has_known_namespace(const char *name) {
-  static const char *const known[] = {"aten.", "aot.", "higher_order.", "_c10d_functional.", "rngprims.", "prims.", "fsdp.",
-                                      "inductor.", "transformers.", "quantized_decomposed.",
-                                      "_operator.", "math.", "torch."}; /* the last three: Python's own, on numbers */
+  static const char *const known[] = {"aten.",         "aot.",
+                                      "higher_order.", "_c10d_functional.",
+                                      "rngprims.",     "prims.",
+                                      "fsdp.",         "inductor.",
+                                      "transformers.", "quantized_decomposed.",
+                                      "_operator.",    "math.",
+                                      "torch."}; /* the last three: Python's own, on numbers */
   size_t i;
   for (i = 0; i < sizeof known / sizeof known[0]; i++)
     if (strncmp(name, known[i], strlen(known[i])) == 0) return 1;
@@ -78,15 +84,18 @@ static void rows_are_complete(void **state) {
     const aot_op_desc_t *d = case_desc(i); /* stops when the schema does not parse */
     size_t namespace_size = strcspn(row->name, ".");
     if (!has_known_namespace(row->name)) bad(row, "the namespace is not one of ours");
-    if (strncmp(row->name, "higher_order.", 13) != 0 && strcmp(row->group, "number") != 0 && strchr(row->name + namespace_size + 1, '.') == NULL)
+    if (strncmp(row->name, "higher_order.", 13) != 0 && strcmp(row->group, "number") != 0 &&
+        strchr(row->name + namespace_size + 1, '.') == NULL)
       bad(row, "the name has no overload");
     if (row->infer == NULL) bad(row, "no shape rule");
     if (row->doc == NULL || row->doc[0] == '\0') bad(row, "no doc");
     if (row->group == NULL || row->group[0] == '\0') bad(row, "no group");
     if ((row->flags & AOT_OP_COMPOSITE) && row->decompose == NULL) bad(row, "COMPOSITE without .decompose");
     if (views(d) && row->inverse == NULL) bad(row, "a view without .inverse");
-    if (!views(d) && row->inverse != NULL && row->sharing == NULL) bad(row, ".inverse, but nothing says that it is a view");
-    if (!views(d) && row->sharing != NULL && !(row->flags & (AOT_OP_COMPOSITE | AOT_OP_COLLECTIVE)) && row->inverse == NULL)
+    if (!views(d) && row->inverse != NULL && row->sharing == NULL)
+      bad(row, ".inverse, but nothing says that it is a view");
+    if (!views(d) && row->sharing != NULL && !(row->flags & (AOT_OP_COMPOSITE | AOT_OP_COLLECTIVE)) &&
+        row->inverse == NULL)
       bad(row, ".sharing without .inverse, and no COMPOSITE");
     if ((row->flags & AOT_OP_STORAGE) && row->functional == NULL) continue; /* functionalize knows what it means */
     if (writes(d) != (row->functional != NULL || row->functional_by != NULL))
@@ -100,8 +109,8 @@ static void rows_are_complete(void **state) {
   assert_int_equal(n_bad, 0);
 }
 
-/* What PyTorch's naming promises: x_, and __ix__ of Python's operators, write and return their first argument; a written list is
- * not returned, nor what operators beside ATen's write. */
+/* What PyTorch's naming promises: x_, and __ix__ of Python's operators, write and return their first argument; a
+ * written list is not returned, nor what operators beside ATen's write. */
 static void names_agree_with_schemas(void **state) {
   uint32_t i;
   (void)state;
@@ -114,10 +123,11 @@ static void names_agree_with_schemas(void **state) {
     if (strcmp(row->group, "number") == 0) continue; /* and_, or_ are Python's */
     if (row->flags & AOT_OP_STORAGE) continue;       /* PyTorch's schemas of these say nothing of what they do */
     if (strncmp(op, "__", 2) == 0 ? op[2] == 'i' && n > 6 : n > 1 && op[n - 1] == '_') {
-      if (!(d->args[0].flags & AOT_SARG_WRITE)) bad(row,
-                                                    "named like an in-place operator, but does not write its first argument");
+      if (!(d->args[0].flags & AOT_SARG_WRITE))
+        bad(row, "named like an in-place operator, but does not write its first argument");
       if (d->n_results == 0 && ((d->args[0].flags & AOT_SARG_LIST) || strncmp(row->name, "aten.", 5) != 0)) continue;
-      if (d->n_results != 1 || d->results[0].alias_set != d->args[0].alias_set) bad(row, "does not return what it writes");
+      if (d->n_results != 1 || d->results[0].alias_set != d->args[0].alias_set)
+        bad(row, "does not return what it writes");
     }
   }
   assert_int_equal(n_bad, 0);
@@ -131,8 +141,8 @@ static void forms_follow_from_the_functional_operator(void **state) {
       {"aten.add.out", "(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"},
       {"aten.atan2.out", "(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
       {"aten.zeros.out", "(int[] size, *, Tensor(a!) out) -> Tensor(a!)"},
-      {"aten.max.dim_max",
-       "(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) max_values) -> (Tensor(a!), Tensor(b!))"},
+      {"aten.max.dim_max", "(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) max_values) -> "
+                           "(Tensor(a!), Tensor(b!))"},
       {"aten.unbind_copy.int_out", "(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()"},
       {"aten.atan2_.default", "(Tensor(a!) self, Tensor other) -> Tensor(a!)"},
       {"aten._foreach_add_.List", "(Tensor(a!)[] self, Tensor[] other, *, Scalar alpha=1) -> ()"},

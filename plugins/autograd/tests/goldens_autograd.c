@@ -1,7 +1,7 @@
 /* Goldens: NAME.ir through autograd is NAME.expect, a program or what was said against it.
  *
- * goldens_autograd FOLDER [--save] [NAME..]; --save writes the .expect files. The first lines of a .ir file are comments that
- * say what it shows. */
+ * goldens_autograd FOLDER [--save] [NAME..]; --save writes the .expect files. The first lines of a .ir file are
+ * comments that say what it shows. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -54,7 +54,8 @@ int gh_open(gh_prog_t *p, const char *ir, const char *stages) {
   aot_status_t status = AOT_E_UNKNOWN;
   if (p->sink && mkdtemp(p->folder) && write_files(p, ir, stages, pipeline_path, sizeof pipeline_path))
     status = compile(p, pipeline_path);
-  if (status != AOT_OK) snprintf(p->why, sizeof p->why, "status %d: %s", (int)status, p->sink ? aoth_sink_text(p->sink) : "");
+  if (status != AOT_OK)
+    snprintf(p->why, sizeof p->why, "status %d: %s", (int)status, p->sink ? aoth_sink_text(p->sink) : "");
   return status == AOT_OK;
 }
 

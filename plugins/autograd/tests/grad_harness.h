@@ -1,5 +1,5 @@
-/* A program given as text, compiled for training by the plugins of this build: autograd, partition-default, backend-ref. Used
- * by the tests that compare gradients with numbers. */
+/* A program given as text, compiled for training by the plugins of this build: autograd, partition-default,
+ * backend-ref. Used by the tests that compare gradients with numbers. */
 #ifndef GRAD_HARNESS_H
 #define GRAD_HARNESS_H
 
@@ -15,7 +15,8 @@ typedef struct gh_prog {
   char why[4096]; /* what went wrong */
 } gh_prog_t;
 
-/* 1, or 0 with p->why set; gh_close either way. stages: unit ids separated by spaces; without a backend there is no step. */
+/* 1, or 0 with p->why set; gh_close either way. stages: unit ids separated by spaces; without a backend there is no
+ * step. */
 int gh_open(gh_prog_t *p, const char *ir, const char *stages);
 void gh_close(gh_prog_t *p);
 /* The program as text, after the stages. */

@@ -1,14 +1,14 @@
 /* Every rule of gradcheck.def against finite differences.
  *
- * A row is a program in float64: inputs with the range of their numbers, then nodes of the text form. The outputs of its last
- * node are its user outputs. With random tangents t, L(x) = sum <y_k(x), t_k> is differentiated by the plugin, and by
- * (L(x + h) - L(x - h)) / 2h in every element of every float input. Both run on backend-ref.
+ * A row is a program in float64: inputs with the range of their numbers, then nodes of the text form. The outputs of
+ * its last node are its user outputs. With random tangents t, L(x) = sum <y_k(x), t_k> is differentiated by the plugin,
+ * and by (L(x + h) - L(x - h)) / 2h in every element of every float input. Both run on backend-ref.
  *
- * Each row runs again with its inputs stored with strides. A row of one pointwise operator also runs with other shapes: no
- * dimension, size 1, size 0, broadcasting both ways. ALSO rows are the row above with other inputs.
+ * Each row runs again with its inputs stored with strides. A row of one pointwise operator also runs with other shapes:
+ * no dimension, size 1, size 0, broadcasting both ways. ALSO rows are the row above with other inputs.
  *
- * POINT rows give the inputs and the gradients for tangents of 1: places where finite differences say nothing, and PyTorch
- * has decided.
+ * POINT rows give the inputs and the gradients for tangents of 1: places where finite differences say nothing, and
+ * PyTorch has decided.
  *
  * gradcheck [-v] [NAME..] runs the rows whose operator contains one of the names; -v prints the joint programs. */
 #include <aot/inline.h>
@@ -97,7 +97,8 @@ static const char *const COMPLEX_RULES[] = {
 
 /* How a row is varied. */
 enum { AS_WRITTEN, STRIDED, FIRST_SHAPE };
-static const char *const SHAPES[][3] = { /* of the inputs in turn; all of them broadcast with each other */
+static const char *const SHAPES[][3] = {
+    /* of the inputs in turn; all of them broadcast with each other */
     {"[]", "[]", "[]"},
     {"[1]", "[1]", "[1]"},
     {"[2, 0]", "[1]", "[2, 1]"},
@@ -163,8 +164,7 @@ static void put_strides(input_t *x) {
 static void vary(input_t *in, uint32_t n, int variant) {
   for (uint32_t i = 0; i < n; i++) {
     if (variant == STRIDED) put_strides(&in[i]);
-    else if (variant >= FIRST_SHAPE)
-      snprintf(strchr(in[i].type, '['), 32, "%s", SHAPES[variant - FIRST_SHAPE][i % 3]);
+    else if (variant >= FIRST_SHAPE) snprintf(strchr(in[i].type, '['), 32, "%s", SHAPES[variant - FIRST_SHAPE][i % 3]);
   }
 }
 
@@ -276,8 +276,8 @@ static int compare_input(check_t *k, uint32_t i, const double *gradient) {
     *x = saved;
     want = (up - down) / (2 * STEP);
     if (fabs(gradient[e] - want) <= ATOL + RTOL * fabs(want)) continue;
-    snprintf(k->why, sizeof k->why, "gradient of %s, element %lld: %.9g, finite difference %.9g", k->in[i].name, (long long)e,
-             gradient[e], want);
+    snprintf(k->why, sizeof k->why, "gradient of %s, element %lld: %.9g, finite difference %.9g", k->in[i].name,
+             (long long)e, gradient[e], want);
     return 0;
   }
   return 1;

@@ -1,7 +1,9 @@
-/* The gradients that PyTorch recorded for single operator calls (tests/fixtures/ops), for every operator that the operator set
- * knows and that can be differentiated here. All float32 tensor arguments of a case ask for a gradient, as they did there.
+/* The gradients that PyTorch recorded for single operator calls (tests/fixtures/ops), for every operator that the
+ * operator set knows and that can be differentiated here. All float32 tensor arguments of a case ask for a gradient, as
+ * they did there.
  *
- * gradients_recorded FOLDER [-v] [NAME..]: the folder holds cases.json and data.safetensors; -v names what was left out. */
+ * gradients_recorded FOLDER [-v] [NAME..]: the folder holds cases.json and data.safetensors; -v names what was left
+ * out. */
 #include <aot/inline.h>
 #include <jansson.h>
 #include <step/compare.h>
@@ -47,7 +49,8 @@ static void put_dims(aoth_text_t *out, json_t *list, const aoth_tensor_t *t) {
   size_t n = list ? json_array_size(list) : (size_t)t->rank;
   aoth_text_f(out, "[");
   for (size_t d = 0; d < n; d++)
-    aoth_text_f(out, "%s%lld", d ? ", " : "", (long long)(list ? json_integer_value(json_array_get(list, d)) : t->sizes[d]));
+    aoth_text_f(out, "%s%lld", d ? ", " : "",
+                (long long)(list ? json_integer_value(json_array_get(list, d)) : t->sizes[d]));
   aoth_text_f(out, "]");
 }
 
@@ -73,8 +76,9 @@ static int put_tensor(recorded_t *r, json_t *arg, const char *path) {
 }
 
 static const char *dtype_word(const char *name) {
-  static const char *const words[][2] = {{"float32", "f32"}, {"float64", "f64"}, {"int64", "i64"},   {"int32", "i32"},
-                                         {"bool", "bool"},   {"uint8", "u8"},    {"float16", "f16"}, {"bfloat16", "bf16"}};
+  static const char *const words[][2] = {{"float32", "f32"}, {"float64", "f64"},  {"int64", "i64"},
+                                         {"int32", "i32"},   {"bool", "bool"},    {"uint8", "u8"},
+                                         {"float16", "f16"}, {"bfloat16", "bf16"}};
   const char *dot = strrchr(name, '.');
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(dot ? dot + 1 : name, words[i][0]) == 0) return words[i][1];
@@ -155,8 +159,9 @@ static int compare_gradients(recorded_t *r, json_t *grads) {
     }
     c = aoth_compare_tensors(&got, &expected, RTOL, ATOL);
     if (c.ok) continue;
-    snprintf(r->why, sizeof r->why, "gradient of argument %s: %s, %lld of %lld elements, element %lld is %.7g, recorded %.7g",
-             r->paths[i], c.same_type ? "differs" : "other shape or dtype", (long long)c.n_bad,
+    snprintf(r->why, sizeof r->why,
+             "gradient of argument %s: %s, %lld of %lld elements, element %lld is %.7g, recorded %.7g", r->paths[i],
+             c.same_type ? "differs" : "other shape or dtype", (long long)c.n_bad,
              (long long)aoth_tensor_numel(&expected), (long long)c.first_bad, c.got, c.wanted);
     return 0;
   }
@@ -201,12 +206,16 @@ static int check_case(json_t *c, const aoth_st_t *data, int verbose) {
   r->data = data;
   if (!put_program(r, c, &ir)) snprintf(r->why, sizeof r->why, "an argument that the text form lacks");
   else {
-    if (!gh_open(&r->prog, ir.data, "autograd partition-default backend-ref")) result = is_foreign(r) ? LEFT_OUT : FAILED;
+    if (!gh_open(&r->prog, ir.data, "autograd partition-default backend-ref"))
+      result = is_foreign(r) ? LEFT_OUT : FAILED;
     else result = run(r, c) ? PASSED : FAILED;
     if (result == FAILED || (result == LEFT_OUT && verbose))
-      printf("%s %s %s: %s%s\n%s", result == FAILED ? "FAILED" : "left out", json_string_value(json_object_get(c, "id")),
-             json_string_value(json_object_get(c, "op")), r->why,
-             *r->prog.why ? r->prog.why : *r->why ? "" : aoth_sink_text(r->prog.sink), result == FAILED ? ir.data : "");
+      printf("%s %s %s: %s%s\n%s", result == FAILED ? "FAILED" : "left out",
+             json_string_value(json_object_get(c, "id")), json_string_value(json_object_get(c, "op")), r->why,
+             *r->prog.why ? r->prog.why
+             : *r->why    ? ""
+                          : aoth_sink_text(r->prog.sink),
+             result == FAILED ? ir.data : "");
     gh_close(&r->prog);
   }
   aoth_text_deinit(&ir);
@@ -229,8 +238,11 @@ static int selected(const char *op, int argc, char **argv) {
 
 /* A program of no consequence, for its session's operators. */
 static int open_operators(gh_prog_t *p) {
-  return gh_open(p, "aot 1\nproperties imported functional\n\nleaf 0 user_input 0 \"x\" : f32[] grad\n\ngraph @main forward {\n"
-                    "  in %x = user_input 0 : f32[] grad\n  out user_output 0 = %x\n}\n", "autograd");
+  return gh_open(
+      p,
+      "aot 1\nproperties imported functional\n\nleaf 0 user_input 0 \"x\" : f32[] grad\n\ngraph @main forward {\n"
+      "  in %x = user_input 0 : f32[] grad\n  out user_output 0 = %x\n}\n",
+      "autograd");
 }
 
 int main(int argc, char **argv) {
@@ -261,8 +273,8 @@ int main(int argc, char **argv) {
     else if (is_known_error(op)) count[LEFT_OUT]++;
     else count[check_case(c, data, verbose)]++;
   }
-  printf("%u recorded gradients agree, %u differ, %u left out, %u of operators that are not in the set\n", count[PASSED],
-         count[FAILED], count[LEFT_OUT], n_unknown);
+  printf("%u recorded gradients agree, %u differ, %u left out, %u of operators that are not in the set\n",
+         count[PASSED], count[FAILED], count[LEFT_OUT], n_unknown);
   gh_close(&ops);
   aoth_st_close(data);
   json_decref(cases);

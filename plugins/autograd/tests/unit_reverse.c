@@ -1,6 +1,6 @@
-/* The reverse pass on hand-made graphs. Values are numbered from 1, so that a graph reads like a program; a cotangent is the number
- * of a term in a table, so that what was added to what can be printed: rule of node n for operand slot k makes the term
- * 100 * (n + 1) + k, adding makes terms from 10000 on. */
+/* The reverse pass on hand-made graphs. Values are numbered from 1, so that a graph reads like a program; a cotangent
+ * is the number of a term in a table, so that what was added to what can be printed: rule of node n for operand slot k
+ * makes the term 100 * (n + 1) + k, adding makes terms from 10000 on. */
 #include "../reverse.h"
 
 #include <setjmp.h>
@@ -27,8 +27,15 @@ typedef struct toy {
 static toy_t *start(uint32_t n_values) {
   static toy_t t;
   memset(&t, 0, sizeof t);
-  t.g = (ag_graph_t){.n_values = n_values, .operand_begin = t.begin, .operand = t.operand, .first_result = t.first,
-                     .n_results = t.results, .stops = t.stops, .able = t.able};
+  t.g = (ag_graph_t){
+      .n_values = n_values,
+      .operand_begin = t.begin,
+      .operand = t.operand,
+      .first_result = t.first,
+      .n_results = t.results,
+      .stops = t.stops,
+      .able = t.able,
+  };
   memset(t.able, 1, sizeof t.able);
   t.fail_at = -1;
   return &t;
@@ -51,7 +58,8 @@ static int32_t rule(void *self, uint32_t n, const uint32_t *cot, uint32_t *out) 
   (void)cot;
   if ((int)n == t->fail_at) return 7;
   t->called[t->n_called++] = n;
-  for (k = 0; k < t->begin[n + 1] - t->begin[n]; k++) out[k] = 100 * (n + 1) + k == t->zero_slot ? AG_NONE : 100 * (n + 1) + k;
+  for (k = 0; k < t->begin[n + 1] - t->begin[n]; k++)
+    out[k] = 100 * (n + 1) + k == t->zero_slot ? AG_NONE : 100 * (n + 1) + k;
   return 0;
 }
 
@@ -204,6 +212,7 @@ static void widest_counts_operands_and_results(void **state) {
 }
 
 int main(void) {
+  /* clang-format off */
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(chain_calls_rules_from_the_end), cmocka_unit_test(uses_add_up),
       cmocka_unit_test(one_value_in_two_slots),         cmocka_unit_test(nothing_flows_where_it_must_not),
@@ -211,5 +220,6 @@ int main(void) {
       cmocka_unit_test(unreached_is_none),              cmocka_unit_test(failures_end_the_walk),
       cmocka_unit_test(widest_counts_operands_and_results),
   };
+  /* clang-format on */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

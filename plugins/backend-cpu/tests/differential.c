@@ -1,6 +1,6 @@
-/* Small programs in text form, run by backend-cpu and by backend-ref on the same inputs: results must agree. Each program
- * aims at one decision of the schedule: a view without a step, a copy, a group, a transposed operand, an output that becomes
- * memory of the caller. With `compiler: none-such` the same programs run without generated code. */
+/* Small programs in text form, run by backend-cpu and by backend-ref on the same inputs: results must agree. Each
+ * program aims at one decision of the schedule: a view without a step, a copy, a group, a transposed operand, an output
+ * that becomes memory of the caller. With `compiler: none-such` the same programs run without generated code. */
 #include "naive.h"
 
 #include <aot/inline.h>
@@ -24,6 +24,7 @@ typedef struct program {
   const char *body;
 } program_t;
 
+/* clang-format off */
 static const program_t programs[] = {
     {"a group over transposed and broadcast operands",
      {{2, {3, 4}, 0}, {1, {3}, 0}},
@@ -142,6 +143,7 @@ static const program_t programs[] = {
      "f32[0, 4]\nf32[3]\n",
      "%a = aten.mul.Tensor %a0, 2\n%s = aten.sum.dim_IntList %a, [0]\nout user_output 0 = %s\nout user_output 1 = %a1\nout user_output 2 = %a\n"},
 };
+/* clang-format on */
 
 static void write_model(const char *path, const program_t *p) {
   char types[256], *line, *rest = types;
@@ -150,7 +152,8 @@ static void write_model(const char *path, const program_t *p) {
   assert_true(strlen(p->types) < sizeof types);
   fputs("aot 1\nproperties imported\n\n", f);
   strcpy(types, p->types);
-  for (int k = 0; (line = strtok_r(rest, "\n", &rest)); k++) fprintf(f, "leaf %d user_input %d \"a%d\" : %s\n", k, k, k, line);
+  for (int k = 0; (line = strtok_r(rest, "\n", &rest)); k++)
+    fprintf(f, "leaf %d user_input %d \"a%d\" : %s\n", k, k, k, line);
   fputs("\ngraph @f forward {\n", f);
   strcpy(types, p->types);
   rest = types;
@@ -160,7 +163,12 @@ static void write_model(const char *path, const program_t *p) {
   fclose(f);
 }
 
-typedef struct tensor { aot_tensor_t t; int64_t strides[4]; float f32[MAX_NUMEL]; int64_t i64[MAX_NUMEL]; } tensor_t;
+typedef struct tensor {
+  aot_tensor_t t;
+  int64_t strides[4];
+  float f32[MAX_NUMEL];
+  int64_t i64[MAX_NUMEL];
+} tensor_t;
 
 static void make_input(const input_t *in, uint32_t seed, tensor_t *out) {
   int64_t n = 1;
@@ -171,8 +179,14 @@ static void make_input(const input_t *in, uint32_t seed, tensor_t *out) {
   assert_true(n <= MAX_NUMEL);
   naive_random(out->f32, n, seed);
   for (int64_t i = 0; i < n; i++) out->i64[i] = in->n_classes ? (int64_t)((out->f32[i] + 2) * 1000) % in->n_classes : 0;
-  out->t = (aot_tensor_t){.data = in->n_classes ? (void *)out->i64 : (void *)out->f32, .nbytes = (uint64_t)n * (in->n_classes ? 8 : 4),
-                          .dtype = in->n_classes ? AOT_I64 : AOT_F32, .rank = in->rank, .sizes = in->sizes, .strides = out->strides};
+  out->t = (aot_tensor_t){
+      .data = in->n_classes ? (void *)out->i64 : (void *)out->f32,
+      .nbytes = (uint64_t)n * (in->n_classes ? 8 : 4),
+      .dtype = in->n_classes ? AOT_I64 : AOT_F32,
+      .rank = in->rank,
+      .sizes = in->sizes,
+      .strides = out->strides,
+  };
 }
 
 static aothost_t *open_program(const char *folder, const program_t *p, const char *backend) {
@@ -232,7 +246,8 @@ static void compare(const program_t *p, aothost_t *cpu, aothost_t *ref) {
     for (int32_t d = 0; d < got.rank; d++) assert_int_equal(got.sizes[d], expected.sizes[d]);
     for (int64_t i = 0; i < numel(&expected); i++) {
       double a = element(&got, i), b = element(&expected, i);
-      if (!(fabs(a - b) <= 1e-5 * (1 + fabs(b)))) fail_msg("%s, %s[%lld]: %.9g, reference %.9g", p->name, key, (long long)i, a, b);
+      if (!(fabs(a - b) <= 1e-5 * (1 + fabs(b))))
+        fail_msg("%s, %s[%lld]: %.9g, reference %.9g", p->name, key, (long long)i, a, b);
     }
   }
 }
@@ -241,7 +256,8 @@ static void check_all(const char *backend) {
   char folder[] = "/tmp/unit-differential-XXXXXX";
   assert_non_null(mkdtemp(folder));
   for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
-    aothost_t *cpu = open_program(folder, &programs[i], backend), *ref = open_program(folder, &programs[i], "use: backend-ref");
+    aothost_t *cpu = open_program(folder, &programs[i], backend),
+              *ref = open_program(folder, &programs[i], "use: backend-ref");
     for (int k = 0; k < 2; k++) run(cpu, &programs[i]); /* twice: nothing is left over from a run */
     run(ref, &programs[i]);
     compare(&programs[i], cpu, ref);

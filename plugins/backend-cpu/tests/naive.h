@@ -20,6 +20,6 @@ static inline void naive_random(float *x, int64_t n, uint32_t seed) {
 #define assert_close(got, expected, n)                                                                                 \
   for (int64_t k_ = 0; k_ < (int64_t)(n); k_++)                                                                        \
     if (!(fabs((double)(got)[k_] - (double)(expected)[k_]) <= 2e-5 * (1 + fabs((double)(expected)[k_]))))              \
-      fail_msg(#got "[%lld] is %.9g, not %.9g", (long long)k_, (double)(got)[k_], (double)(expected)[k_])
+  fail_msg(#got "[%lld] is %.9g, not %.9g", (long long)k_, (double)(got)[k_], (double)(expected)[k_])
 
 #endif

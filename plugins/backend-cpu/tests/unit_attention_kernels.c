@@ -11,7 +11,7 @@ typedef struct problem {
   int64_t heads_kv;
   int causal;
   double scale;
-  const float *mask; /* [Q][K] */
+  const float *mask;   /* [Q][K] */
   const uint8_t *seen; /* [Q][K] */
   float q[B * H * Q * W], k[B * H * K * W], v[B * H * K * V];
 } problem_t;
@@ -88,7 +88,8 @@ static void differences(problem_t *p, float *x, int64_t n, const float *go, doub
 
 static void near(const float *got, const double *expected, int64_t n, const char *what) {
   for (int64_t i = 0; i < n; i++)
-    if (fabs(got[i] - expected[i]) > 2e-3 * (1 + fabs(expected[i]))) fail_msg("%s[%d]: %g, not %g", what, (int)i, got[i], expected[i]);
+    if (fabs(got[i] - expected[i]) > 2e-3 * (1 + fabs(expected[i])))
+      fail_msg("%s[%d]: %g, not %g", what, (int)i, got[i], expected[i]);
 }
 
 static void check(problem_t *p) {
@@ -103,8 +104,8 @@ static void check(problem_t *p) {
   naive_forward(p, expected);
   assert_close(o, expected, B * H * Q * V);
   naive_random(go, B * H * Q * V, 4);
-  bc_attention_backward(&a, rows(go, H, Q, V), rows(dq, H, Q, W), rows(dk, p->heads_kv, K, W), rows(dv, p->heads_kv, K, V), 0,
-                        B * p->heads_kv, work);
+  bc_attention_backward(&a, rows(go, H, Q, V), rows(dq, H, Q, W), rows(dk, p->heads_kv, K, W),
+                        rows(dv, p->heads_kv, K, V), 0, B * p->heads_kv, work);
   differences(p, p->q, B * H * Q * W, go, expected);
   near(dq, expected, B * H * Q * W, "dq");
   differences(p, p->k, B * p->heads_kv * K * W, go, expected);
@@ -146,7 +147,8 @@ static void bool_mask_with_a_row_that_sees_nothing(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(plain), cmocka_unit_test(causal), cmocka_unit_test(shared_key_heads),
-                                     cmocka_unit_test(added_mask), cmocka_unit_test(bool_mask_with_a_row_that_sees_nothing)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(plain), cmocka_unit_test(causal),
+                                     cmocka_unit_test(shared_key_heads), cmocka_unit_test(added_mask),
+                                     cmocka_unit_test(bool_mask_with_a_row_that_sees_nothing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,8 @@ static void in_folder(int (*visit)(const char *path, void *self), const char *di
   DIR *d = opendir(dir);
   assert_non_null(d);
   for (struct dirent *e; (e = readdir(d)) != NULL;)
-    if (e->d_name[0] != '.' && snprintf(path, sizeof path, "%s/%s", dir, e->d_name) < (int)sizeof path) visit(path, self);
+    if (e->d_name[0] != '.' && snprintf(path, sizeof path, "%s/%s", dir, e->d_name) < (int)sizeof path)
+      visit(path, self);
   closedir(d);
 }
 
@@ -220,9 +221,8 @@ static void several_units_are_made_at_once_or_none(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(several_units_are_made_at_once_or_none),
-                                     cmocka_unit_test(threads_and_processes_may_race),
-                                     cmocka_unit_test(a_damaged_unit_is_made_again),
-                                     cmocka_unit_test(a_unit_under_another_name_is_made_again)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(several_units_are_made_at_once_or_none), cmocka_unit_test(threads_and_processes_may_race),
+      cmocka_unit_test(a_damaged_unit_is_made_again), cmocka_unit_test(a_unit_under_another_name_is_made_again)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

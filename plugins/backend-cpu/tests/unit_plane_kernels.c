@@ -21,7 +21,8 @@ static void every_product(const bc_conv_t *c, visit_t visit, void *self) {
           for (int64_t i = 0; i < ci; i++)
             for (int64_t kh = 0; kh < c->kernel[0]; kh++)
               for (int64_t kw = 0; kw < c->kernel[1]; kw++) {
-                int64_t y = h * c->stride[0] - c->pad[0] + kh * c->dilation[0], x = w * c->stride[1] - c->pad[1] + kw * c->dilation[1];
+                int64_t y = h * c->stride[0] - c->pad[0] + kh * c->dilation[0],
+                        x = w * c->stride[1] - c->pad[1] + kw * c->dilation[1];
                 if (y < 0 || y >= c->in[0] || x < 0 || x >= c->in[1]) continue;
                 visit(((n * c->c_out + o) * c->out[0] + h) * c->out[1] + w,
                       ((n * c->c_in + o / co * ci + i) * c->in[0] + y) * c->in[1] + x,
@@ -29,7 +30,10 @@ static void every_product(const bc_conv_t *c, visit_t visit, void *self) {
               }
 }
 
-typedef struct conv_data { float x[4096], w[4096], b[64], y[4096], gx[4096], gw[4096], gb[64]; double sy[4096], sx[4096], sw[4096]; } conv_data_t;
+typedef struct conv_data {
+  float x[4096], w[4096], b[64], y[4096], gx[4096], gw[4096], gb[64];
+  double sy[4096], sx[4096], sw[4096];
+} conv_data_t;
 static void product(int64_t y, int64_t x, int64_t w, void *self) {
   conv_data_t *d = self;
   d->sy[y] += (double)d->x[x] * d->w[w];
@@ -42,7 +46,8 @@ static void gradient(int64_t y, int64_t x, int64_t w, void *self) { /* d->y hold
 
 static void check_conv(bc_conv_t c) {
   conv_data_t *d = calloc(1, sizeof *d);
-  for (int k = 0; k < 2; k++) c.out[k] = (c.in[k] + 2 * c.pad[k] - c.dilation[k] * (c.kernel[k] - 1) - 1) / c.stride[k] + 1;
+  for (int k = 0; k < 2; k++)
+    c.out[k] = (c.in[k] + 2 * c.pad[k] - c.dilation[k] * (c.kernel[k] - 1) - 1) / c.stride[k] + 1;
   int64_t ny = c.n_batch * c.c_out * c.out[0] * c.out[1], nx = c.n_batch * c.c_in * c.in[0] * c.in[1];
   int64_t nw = c.c_out * (c.c_in / c.groups) * c.kernel[0] * c.kernel[1], plane = c.out[0] * c.out[1];
   float *work = malloc(bc_conv_work(&c) * sizeof *work);
@@ -67,10 +72,42 @@ static void check_conv(bc_conv_t c) {
 
 static void convolutions(void **state) {
   (void)state;
-  check_conv((bc_conv_t){.n_batch = 2, .groups = 1, .c_in = 3, .c_out = 4, .in = {7, 6}, .kernel = {3, 3}, .stride = {1, 1}, .pad = {1, 1}, .dilation = {1, 1}});
-  check_conv((bc_conv_t){.n_batch = 2, .groups = 1, .c_in = 3, .c_out = 4, .in = {7, 6}, .kernel = {1, 1}, .stride = {1, 1}, .pad = {0, 0}, .dilation = {1, 1}});
-  check_conv((bc_conv_t){.n_batch = 2, .groups = 2, .c_in = 4, .c_out = 6, .in = {9, 8}, .kernel = {3, 2}, .stride = {2, 3}, .pad = {2, 1}, .dilation = {1, 2}});
-  check_conv((bc_conv_t){.n_batch = 1, .groups = 3, .c_in = 3, .c_out = 3, .in = {1, 11}, .kernel = {1, 5}, .stride = {1, 2}, .pad = {0, 4}, .dilation = {1, 2}});
+  check_conv((bc_conv_t){.n_batch = 2,
+                         .groups = 1,
+                         .c_in = 3,
+                         .c_out = 4,
+                         .in = {7, 6},
+                         .kernel = {3, 3},
+                         .stride = {1, 1},
+                         .pad = {1, 1},
+                         .dilation = {1, 1}});
+  check_conv((bc_conv_t){.n_batch = 2,
+                         .groups = 1,
+                         .c_in = 3,
+                         .c_out = 4,
+                         .in = {7, 6},
+                         .kernel = {1, 1},
+                         .stride = {1, 1},
+                         .pad = {0, 0},
+                         .dilation = {1, 1}});
+  check_conv((bc_conv_t){.n_batch = 2,
+                         .groups = 2,
+                         .c_in = 4,
+                         .c_out = 6,
+                         .in = {9, 8},
+                         .kernel = {3, 2},
+                         .stride = {2, 3},
+                         .pad = {2, 1},
+                         .dilation = {1, 2}});
+  check_conv((bc_conv_t){.n_batch = 1,
+                         .groups = 3,
+                         .c_in = 3,
+                         .c_out = 3,
+                         .in = {1, 11},
+                         .kernel = {1, 5},
+                         .stride = {1, 2},
+                         .pad = {0, 4},
+                         .dilation = {1, 2}});
 }
 
 /* ---- batch norm ---- */
@@ -89,7 +126,8 @@ static void batch_norm(const double *x, const double *w, const double *b, double
 
 static void batch_norm_and_its_gradients(void **state) {
   enum { N = B * C * P };
-  float x[N], w[C], b[C], rm[C] = {0.5f, 1}, rv[C] = {2, 3}, y[N], mean[C], rstd[C], nm[C], nv[C], go[N], gx[N], gw[C], gb[C];
+  float x[N], w[C], b[C], rm[C] = {0.5f, 1}, rv[C] = {2, 3}, y[N], mean[C], rstd[C], nm[C], nv[C], go[N], gx[N], gw[C],
+                          gb[C];
   double wx[N], ww[C], wb[C], expected[N], out[N];
   bc_planes_t s = {B, C, P};
   bc_batch_norm_t a = {x, w, b, rm, rv, 0.1, 1e-5, y, mean, rstd, nm, nv};
@@ -102,7 +140,8 @@ static void batch_norm_and_its_gradients(void **state) {
   assert_close(y, expected, N);
   for (int c = 0; c < C; c++) {
     double var = 1 / ((double)rstd[c] * rstd[c]) - 1e-5, unbiased = var * B * P / (B * P - 1);
-    assert_true(fabs(nm[c] - (0.9 * rm[c] + 0.1 * mean[c])) < 1e-5 && fabs(nv[c] - (0.9 * rv[c] + 0.1 * unbiased)) < 1e-5);
+    assert_true(fabs(nm[c] - (0.9 * rm[c] + 0.1 * mean[c])) < 1e-5 &&
+                fabs(nv[c] - (0.9 * rv[c] + 0.1 * unbiased)) < 1e-5);
   }
   bc_batch_norm_backward(s, go, x, w, mean, rstd, gx, gw, gb);
   for (int i = 0; i < N; i++) {
@@ -147,8 +186,10 @@ static void max_pool_finds_the_first_maximum(void **state) {
 }
 
 static void max_pool_windows_may_overlap_and_leave_the_plane(void **state) {
-  const float x[2 * 3] = {1, 2, 3, 9, 8, 7}, go[2 * 2] = {1, 10, 100, 1000}, expected[4] = {1, 3, 9, 9}, gradient_of[6] = {1, 0, 10, 1100, 0, 0};
-  const bc_pool2d_t p = {.in = {1, 3}, .out = {1, 2}, .kernel = {1, 3}, .stride = {1, 2}, .pad = {0, 2}, .dilation = {1, 1}};
+  const float x[2 * 3] = {1, 2, 3, 9, 8, 7}, go[2 * 2] = {1, 10, 100, 1000}, expected[4] = {1, 3, 9, 9},
+                    gradient_of[6] = {1, 0, 10, 1100, 0, 0};
+  const bc_pool2d_t p = {
+      .in = {1, 3}, .out = {1, 2}, .kernel = {1, 3}, .stride = {1, 2}, .pad = {0, 2}, .dilation = {1, 1}};
   float y[4], gx[6];
   (void)state;
   bc_max_pool(2, &p, x, y, NULL);
@@ -190,7 +231,14 @@ static void products_of_transposed_matrices(void **state) {
   naive_random(b, BATCH * K * N, 2);
   for (int form = 0; form < 8; form++) {
     int ta = form & 1, tb = form >> 1 & 1, tc = form >> 2;
-    bc_product_t p = {.dtype = AOT_F32, .rank = 1, .alpha = 2, .beta = -1, .sizes = {BATCH}, .a_strides = {M * K}, .b_strides = {K * N}, .c_strides = {M * N}};
+    bc_product_t p = {.dtype = AOT_F32,
+                      .rank = 1,
+                      .alpha = 2,
+                      .beta = -1,
+                      .sizes = {BATCH},
+                      .a_strides = {M * K},
+                      .b_strides = {K * N},
+                      .c_strides = {M * N}};
     assert_true(bc_matrix(M, K, ta ? 1 : K, ta ? M : 1, &p.a));
     assert_true(bc_matrix(K, N, tb ? 1 : N, tb ? K : 1, &p.b));
     assert_true(bc_matrix(M, N, tc ? 1 : N, tc ? M : 1, &p.c));
@@ -201,7 +249,8 @@ static void products_of_transposed_matrices(void **state) {
           int at = q * M * N + (tc ? j * M + i : i * N + j);
           expected[at] = -c[at];
           for (int k = 0; k < K; k++)
-            expected[at] += 2.0 * a[q * M * K + (ta ? k * M + i : i * K + k)] * b[q * K * N + (tb ? j * K + k : k * N + j)];
+            expected[at] +=
+                2.0 * a[q * M * K + (ta ? k * M + i : i * K + k)] * b[q * K * N + (tb ? j * K + k : k * N + j)];
         }
     bc_product(&p, a, b, c);
     assert_close(c, expected, BATCH * M * N);
@@ -217,9 +266,11 @@ static void strides_that_no_blas_takes_are_refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(convolutions), cmocka_unit_test(batch_norm_and_its_gradients),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(convolutions),
+                                     cmocka_unit_test(batch_norm_and_its_gradients),
                                      cmocka_unit_test(max_pool_finds_the_first_maximum),
-                                     cmocka_unit_test(max_pool_windows_may_overlap_and_leave_the_plane), cmocka_unit_test(sums),
+                                     cmocka_unit_test(max_pool_windows_may_overlap_and_leave_the_plane),
+                                     cmocka_unit_test(sums),
                                      cmocka_unit_test(products_of_transposed_matrices),
                                      cmocka_unit_test(strides_that_no_blas_takes_are_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);

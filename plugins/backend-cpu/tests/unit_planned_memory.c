@@ -1,5 +1,5 @@
-/* What is planned is what is taken: the plan made without compiling against the arena of a program that runs, with and without a
- * compiler; rows that never overlap. */
+/* What is planned is what is taken: the plan made without compiling against the arena of a program that runs, with and
+ * without a compiler; rows that never overlap. */
 #include "naive.h"
 
 #include "common/snapshot/hand_snapshot.h"
@@ -10,7 +10,8 @@ static const cu_world_t nobody;
 
 #define DIMS(...) ((int64_t[]){__VA_ARGS__})
 
-/* A value that is read by `n_readers` chains: arenas with several buffers alive, products with scratch, fused groups. */
+/* A value that is read by `n_readers` chains: arenas with several buffers alive, products with scratch, fused
+ * groups. */
 static uint32_t chain(hand_snapshot *h, uint32_t x, uint32_t w, int64_t rows, int k) {
   static const char *const pointwise[] = {"aten.relu.default", "aten.sigmoid.default", "aten.tanh.default"};
   hs_node(h, "aten.mm.default");
@@ -77,7 +78,8 @@ static uint64_t live_in_arena(const aot_memory_plan_t *p) {
   for (uint64_t t = 0; t < p->n_steps; t++) {
     uint64_t now = 0;
     for (uint64_t i = 0; i < p->n_buffers; i++)
-      if (p->buffers[i].place != MR_OWN && p->buffers[i].first <= t && t <= p->buffers[i].last) now += p->buffers[i].nbytes;
+      if (p->buffers[i].place != MR_OWN && p->buffers[i].first <= t && t <= p->buffers[i].last)
+        now += p->buffers[i].nbytes;
     if (now > most) most = now;
   }
   return most;
@@ -87,13 +89,20 @@ static void run_all(bc_program_t *p, int64_t rows) {
   enum { MOST = 64 * 8 };
   static float x[MOST], w[64], y[MOST], a[MOST], b[MOST], g[64];
   const int64_t sizes[] = {rows, 8}, square[] = {8, 8}, strides[] = {8, 1};
-  const aot_tensor_t wide = {.nbytes = (uint64_t)rows * 32, .dtype = AOT_F32, .rank = 2, .sizes = sizes, .strides = strides};
+  const aot_tensor_t wide = {
+      .nbytes = (uint64_t)rows * 32, .dtype = AOT_F32, .rank = 2, .sizes = sizes, .strides = strides};
   aot_tensor_t in[2] = {wide, wide}, out[3] = {wide, wide, wide}, back[3] = {wide, wide, wide}, grad = wide;
   bc_error_t e;
   in[0].data = x, in[1].data = w, in[1].nbytes = grad.nbytes = 256, in[1].sizes = grad.sizes = square;
   out[0].data = y, back[0].data = out[1].data = a, back[1].data = out[2].data = b, back[2].data = x, grad.data = g;
-  if (bc_program_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = in, .n_inputs = 2, .outputs = out, .n_outputs = 3}, &e) != AOT_OK) fail_msg("%s", e.text);
-  if (bc_program_run(p, &(hc_run_t){.kind = AOT_GRAPH_BACKWARD, .inputs = back, .n_inputs = 3, .outputs = &grad, .n_outputs = 1}, &e) != AOT_OK) fail_msg("%s", e.text);
+  if (bc_program_run(
+          p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = in, .n_inputs = 2, .outputs = out, .n_outputs = 3}, &e) !=
+      AOT_OK)
+    fail_msg("%s", e.text);
+  if (bc_program_run(
+          p, &(hc_run_t){.kind = AOT_GRAPH_BACKWARD, .inputs = back, .n_inputs = 3, .outputs = &grad, .n_outputs = 1},
+          &e) != AOT_OK)
+    fail_msg("%s", e.text);
 }
 
 static void the_plan_is_what_a_run_takes(void **state) {
@@ -137,7 +146,8 @@ static void buffers_have_their_values_and_kinds(void **state) {
     n[r.buffers[i].kind]++;
     assert_int_equal(r.buffers[i].value.id == AOT_NO_ID, r.buffers[i].kind == AOT_MEMORY_SCRATCH);
   }
-  assert_true(n[AOT_MEMORY_INPUT] == 2 && n[AOT_MEMORY_SAVED] == 2 && n[AOT_MEMORY_OUTPUT] == 1 && n[AOT_MEMORY_GRADIENT] == 1);
+  assert_true(n[AOT_MEMORY_INPUT] == 2 && n[AOT_MEMORY_SAVED] == 2 && n[AOT_MEMORY_OUTPUT] == 1 &&
+              n[AOT_MEMORY_GRADIENT] == 1);
   assert_true(n[AOT_MEMORY_TEMPORARY] >= 4);
   mr_deinit(&r);
   hs_destroy(h);
@@ -156,7 +166,8 @@ static void a_joint_graph_has_no_plan(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_plan_is_what_a_run_takes), cmocka_unit_test(buffers_have_their_values_and_kinds),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_plan_is_what_a_run_takes),
+                                     cmocka_unit_test(buffers_have_their_values_and_kinds),
                                      cmocka_unit_test(a_joint_graph_has_no_plan)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

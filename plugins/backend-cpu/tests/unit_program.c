@@ -17,7 +17,8 @@ static void build_layer(hand_snapshot *h) {
   int64_t s = hs_symbol(h);
   h->symbols[0].hint = 5;
   hs_graph(h, AOT_GRAPH_FORWARD);
-  uint32_t x = hs_input(h, AOT_F32, 2, DIMS(s, 4)), w = hs_input(h, AOT_F32, 2, DIMS(3, 4)), b = hs_input(h, AOT_F32, 1, DIMS(3));
+  uint32_t x = hs_input(h, AOT_F32, 2, DIMS(s, 4)), w = hs_input(h, AOT_F32, 2, DIMS(3, 4)),
+           b = hs_input(h, AOT_F32, 1, DIMS(3));
   hs_node(h, "aten.linear.default");
   hs_arg_value(h, x), hs_arg_value(h, w), hs_arg_value(h, b);
   uint32_t y = hs_result(h, AOT_F32, 2, DIMS(s, 3));
@@ -45,7 +46,8 @@ static void begin(world_t *w, const char *compiler) {
   w->h = hs_create();
   build_layer(w->h);
   assert_int_equal(bc_cache_init(&w->cache, NULL, compiler, &w->error), AOT_OK);
-  if (bc_program_create(hs_finish(w->h), &nobody, &w->cache, 2, &w->program, &w->warning, &w->error) != AOT_OK) fail_msg("%s", w->error.text);
+  if (bc_program_create(hs_finish(w->h), &nobody, &w->cache, 2, &w->program, &w->warning, &w->error) != AOT_OK)
+    fail_msg("%s", w->error.text);
 }
 
 static void end(world_t *w) {
@@ -64,8 +66,14 @@ typedef struct call {
 static aot_tensor_t tensor(call_t *c, int k, void *data, int32_t rank, int64_t n, int64_t m) {
   c->sizes[k][0] = n, c->sizes[k][1] = m;
   c->strides[k][0] = rank == 2 ? m : 1, c->strides[k][1] = 1;
-  return (aot_tensor_t){.data = data, .nbytes = (uint64_t)(rank == 2 ? n * m : n) * 4, .dtype = AOT_F32, .rank = rank,
-                        .sizes = c->sizes[k], .strides = c->strides[k]};
+  return (aot_tensor_t){
+      .data = data,
+      .nbytes = (uint64_t)(rank == 2 ? n * m : n) * 4,
+      .dtype = AOT_F32,
+      .rank = rank,
+      .sizes = c->sizes[k],
+      .strides = c->strides[k],
+  };
 }
 
 static void make_call(call_t *c, int64_t n) {
@@ -96,7 +104,16 @@ static void run_sizes(world_t *w) {
   call_t *c = malloc(sizeof *c);
   for (int64_t n = 1; n <= MOST; n += 3) { /* more sizes than schedules are kept for */
     make_call(c, n);
-    if (bc_program_run(w->program, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = c->in, .n_inputs = 3, .outputs = c->out, .n_outputs = 2, .symbols = &n, .n_symbols = 1}, &w->error) != AOT_OK) fail_msg("%s", w->error.text);
+    if (bc_program_run(w->program,
+                       &(hc_run_t){.kind = AOT_GRAPH_FORWARD,
+                                   .inputs = c->in,
+                                   .n_inputs = 3,
+                                   .outputs = c->out,
+                                   .n_outputs = 2,
+                                   .symbols = &n,
+                                   .n_symbols = 1},
+                       &w->error) != AOT_OK)
+      fail_msg("%s", w->error.text);
     check_call(c, n);
   }
   free(c);
@@ -135,12 +152,53 @@ static void tensors_that_do_not_fit_are_refused(void **state) {
   (void)state;
   begin(&w, "none-such");
   make_call(c, n);
-  assert_int_equal(bc_program_run(w.program, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = c->in, .n_inputs = 3, .outputs = c->out, .n_outputs = 2, .symbols = &other, .n_symbols = 1}, &w.error), AOT_E_INVALID);
-  assert_int_equal(bc_program_run(w.program, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = c->in, .n_inputs = 2, .outputs = c->out, .n_outputs = 2, .symbols = &n, .n_symbols = 1}, &w.error), AOT_E_INVALID);
-  assert_int_equal(bc_program_run(w.program, &(hc_run_t){.kind = AOT_GRAPH_BACKWARD, .inputs = c->in, .n_inputs = 3, .outputs = c->out, .n_outputs = 2, .symbols = &n, .n_symbols = 1}, &w.error), AOT_E_NOT_FOUND);
-  assert_int_equal(bc_program_run(w.program, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = c->in, .n_inputs = 3, .outputs = c->out, .n_outputs = 2}, &w.error), AOT_E_INVALID);
+  assert_int_equal(bc_program_run(w.program,
+                                  &(hc_run_t){.kind = AOT_GRAPH_FORWARD,
+                                              .inputs = c->in,
+                                              .n_inputs = 3,
+                                              .outputs = c->out,
+                                              .n_outputs = 2,
+                                              .symbols = &other,
+                                              .n_symbols = 1},
+                                  &w.error),
+                   AOT_E_INVALID);
+  assert_int_equal(bc_program_run(w.program,
+                                  &(hc_run_t){.kind = AOT_GRAPH_FORWARD,
+                                              .inputs = c->in,
+                                              .n_inputs = 2,
+                                              .outputs = c->out,
+                                              .n_outputs = 2,
+                                              .symbols = &n,
+                                              .n_symbols = 1},
+                                  &w.error),
+                   AOT_E_INVALID);
+  assert_int_equal(bc_program_run(w.program,
+                                  &(hc_run_t){.kind = AOT_GRAPH_BACKWARD,
+                                              .inputs = c->in,
+                                              .n_inputs = 3,
+                                              .outputs = c->out,
+                                              .n_outputs = 2,
+                                              .symbols = &n,
+                                              .n_symbols = 1},
+                                  &w.error),
+                   AOT_E_NOT_FOUND);
+  assert_int_equal(
+      bc_program_run(
+          w.program,
+          &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = c->in, .n_inputs = 3, .outputs = c->out, .n_outputs = 2},
+          &w.error),
+      AOT_E_INVALID);
   c->out[0].nbytes -= 4;
-  assert_int_equal(bc_program_run(w.program, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = c->in, .n_inputs = 3, .outputs = c->out, .n_outputs = 2, .symbols = &n, .n_symbols = 1}, &w.error), AOT_E_INVALID);
+  assert_int_equal(bc_program_run(w.program,
+                                  &(hc_run_t){.kind = AOT_GRAPH_FORWARD,
+                                              .inputs = c->in,
+                                              .n_inputs = 3,
+                                              .outputs = c->out,
+                                              .n_outputs = 2,
+                                              .symbols = &n,
+                                              .n_symbols = 1},
+                                  &w.error),
+                   AOT_E_INVALID);
   assert_non_null(strstr(w.error.text, "output 0"));
   end(&w);
   free(c);
@@ -172,7 +230,16 @@ static void damaged_blocks_do_no_harm(void **state) {
     if (bc_program_create(s, &nobody, &cache, 1, &p, &warning, &error) != AOT_OK) continue;
     call_t *c = malloc(sizeof *c);
     make_call(c, n);
-    if (bc_program_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = c->in, .n_inputs = 3, .outputs = c->out, .n_outputs = 2, .symbols = &n, .n_symbols = 1}, &error) == AOT_OK) n_made++;
+    if (bc_program_run(p,
+                       &(hc_run_t){.kind = AOT_GRAPH_FORWARD,
+                                   .inputs = c->in,
+                                   .n_inputs = 3,
+                                   .outputs = c->out,
+                                   .n_outputs = 2,
+                                   .symbols = &n,
+                                   .n_symbols = 1},
+                       &error) == AOT_OK)
+      n_made++;
     free(c);
     bc_program_destroy(p);
   }

@@ -50,7 +50,7 @@ static void a_graph_falls_into_segments(void **state) {
   assert_int_equal(cut.parts[1].birth, AOT_NO_ID);
   assert_true(g[2].n_nodes == 1 && g[2].n_inputs == 1 && g[2].n_outputs == 1); /* x -> a */
   assert_true(g[3].n_nodes == 3 && g[3].n_inputs == 2 && g[3].n_outputs == 3); /* y, a -> sum, z, a */
-  assert_int_equal(cut.last_use[2], 0); /* the mask is not read again */
+  assert_int_equal(cut.last_use[2], 0);                                        /* the mask is not read again */
   bc_cut_deinit(&cut);
   hs_destroy(h);
 }
@@ -60,12 +60,18 @@ typedef struct host {
   int64_t n, stride;
 } host_t;
 
-static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols, aot_tensor_t *out) {
+static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols,
+                             aot_tensor_t *out) {
   host_t *host = sink->head.self;
   assert_true(output == 1 && n_symbols == 1);
   host->n = symbols[0];
   host->stride = 1;
-  *out = (aot_tensor_t){.data = host->z, .nbytes = (uint64_t)host->n * 4, .dtype = AOT_F32, .rank = 1, .sizes = &host->n, .strides = &host->stride};
+  *out = (aot_tensor_t){.data = host->z,
+                        .nbytes = (uint64_t)host->n * 4,
+                        .dtype = AOT_F32,
+                        .rank = 1,
+                        .sizes = &host->n,
+                        .strides = &host->stride};
   return AOT_OK;
 }
 
@@ -81,14 +87,44 @@ typedef struct world {
 
 static aot_status_t run(world_t *w, int64_t *symbol) {
   static const int64_t n = N, one = 1, none = 0;
-  const aot_tensor_t in[2] = {{.data = w->x, .nbytes = sizeof w->x, .dtype = AOT_F32, .rank = 1, .sizes = &n, .strides = &one},
-                              {.data = w->mask, .nbytes = sizeof w->mask, .dtype = AOT_BOOL, .rank = 1, .sizes = &n, .strides = &one}};
+  const aot_tensor_t in[2] = {{
+                                  .data = w->x,
+                                  .nbytes = sizeof w->x,
+                                  .dtype = AOT_F32,
+                                  .rank = 1,
+                                  .sizes = &n,
+                                  .strides = &one,
+                              },
+                              {
+                                  .data = w->mask,
+                                  .nbytes = sizeof w->mask,
+                                  .dtype = AOT_BOOL,
+                                  .rank = 1,
+                                  .sizes = &n,
+                                  .strides = &one,
+                              }};
   const aot_tensor_t out[3] = {{.data = &w->sum, .nbytes = 4, .dtype = AOT_F32, .sizes = &none, .strides = &none},
                                {.dtype = AOT_F32, .rank = AOT_RANK_OPEN},
-                               {.data = w->a, .nbytes = sizeof w->a, .dtype = AOT_F32, .rank = 1, .sizes = &n, .strides = &one}};
+                               {
+                                   .data = w->a,
+                                   .nbytes = sizeof w->a,
+                                   .dtype = AOT_F32,
+                                   .rank = 1,
+                                   .sizes = &n,
+                                   .strides = &one,
+                               }};
   const aot_output_sink_t sink = {.head = {.struct_size = sizeof sink, .self = &w->host}, .allocate = allocate};
   *symbol = AOT_SYMBOL_UNKNOWN;
-  return bc_program_run(w->program, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = in, .n_inputs = 2, .outputs = out, .n_outputs = 3, .symbols = symbol, .n_symbols = 1, .open = &sink}, &w->error);
+  return bc_program_run(w->program,
+                        &(hc_run_t){.kind = AOT_GRAPH_FORWARD,
+                                    .inputs = in,
+                                    .n_inputs = 2,
+                                    .outputs = out,
+                                    .n_outputs = 3,
+                                    .symbols = symbol,
+                                    .n_symbols = 1,
+                                    .open = &sink},
+                        &w->error);
 }
 
 static void check(const world_t *w, int64_t symbol) {
@@ -115,7 +151,8 @@ static void sizes_are_learned_and_schedules_kept(void **state) {
   w.h = hs_create();
   build(w.h);
   assert_int_equal(bc_cache_init(&w.cache, NULL, "cc", &w.error), AOT_OK);
-  if (bc_program_create(hs_finish(w.h), &nobody, &w.cache, 2, &w.program, &w.warning, &w.error) != AOT_OK) fail_msg("%s", w.error.text);
+  if (bc_program_create(hs_finish(w.h), &nobody, &w.cache, 2, &w.program, &w.warning, &w.error) != AOT_OK)
+    fail_msg("%s", w.error.text);
   uint32_t n_functions = bc_program_stats(w.program).n_functions;
   assert_true(n_functions > 0); /* made before the first run, at the hint */
   naive_random(w.x, N, 7);
@@ -136,6 +173,7 @@ static void sizes_are_learned_and_schedules_kept(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_graph_falls_into_segments), cmocka_unit_test(sizes_are_learned_and_schedules_kept)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_graph_falls_into_segments),
+                                     cmocka_unit_test(sizes_are_learned_and_schedules_kept)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

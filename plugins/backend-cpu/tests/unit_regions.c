@@ -16,7 +16,8 @@ static uint32_t add(hand_snapshot *h, uint32_t x, uint32_t y) {
 
 static uint32_t slice_of(hand_snapshot *h, uint32_t x, int64_t dim, int64_t start, int64_t end, int64_t step) {
   hs_node(h, "aten.slice_backward.default");
-  hs_arg_value(h, x), hs_arg_ints(h, DIMS(R, C), 2), hs_arg_int(h, dim), hs_arg_int(h, start), hs_arg_int(h, end), hs_arg_int(h, step);
+  hs_arg_value(h, x), hs_arg_ints(h, DIMS(R, C), 2), hs_arg_int(h, dim), hs_arg_int(h, start), hs_arg_int(h, end),
+      hs_arg_int(h, step);
   return hs_result(h, AOT_F32, 2, DIMS(R, C));
 }
 
@@ -32,11 +33,12 @@ typedef struct data {
 
 /* inputs a [R, 5], b [R, 4], row [C], column [R]
  * out 0: a at 0:5, then b at every third from 3, overlapping, row at -1, column at 7
- * out 1: column at 0, the row at 0 first operand of its add, twice: the second sum reads the first, which is an output, too: out 2 */
+ * out 1: column at 0, the row at 0 first operand of its add, twice: the second sum reads the first, which is an
+ * output, too: out 2 */
 static void build(hand_snapshot *h) {
   hs_graph(h, AOT_GRAPH_FORWARD);
-  uint32_t a = hs_input(h, AOT_F32, 2, DIMS(R, 5)), b = hs_input(h, AOT_F32, 2, DIMS(R, 4)), row = hs_input(h, AOT_F32, 1, DIMS(C)),
-           column = hs_input(h, AOT_F32, 1, DIMS(R));
+  uint32_t a = hs_input(h, AOT_F32, 2, DIMS(R, 5)), b = hs_input(h, AOT_F32, 2, DIMS(R, 4)),
+           row = hs_input(h, AOT_F32, 1, DIMS(C)), column = hs_input(h, AOT_F32, 1, DIMS(R));
   uint32_t sum = add(h, slice_of(h, a, 1, 0, 5, 1), slice_of(h, b, -1, 3, INT64_MAX / 2, 3));
   sum = add(h, sum, select_at(h, row, 0, -1));
   sum = add(h, select_at(h, column, 1, 7), sum);
@@ -64,7 +66,8 @@ static void expect(const data_t *d, double out[3][R * C]) {
 }
 
 static void regions_are_added_in_place(void **state) {
-  static const int64_t sizes[5][2] = {{R, 5}, {R, 4}, {C, 0}, {R, 0}, {R, C}}, strides[5][2] = {{5, 1}, {4, 1}, {1, 0}, {1, 0}, {C, 1}};
+  static const int64_t sizes[5][2] = {{R, 5}, {R, 4}, {C, 0}, {R, 0}, {R, C}},
+                       strides[5][2] = {{5, 1}, {4, 1}, {1, 0}, {1, 0}, {C, 1}};
   hand_snapshot *h = hs_create();
   bc_cache_t cache;
   bc_program_t *p;
@@ -78,21 +81,31 @@ static void regions_are_added_in_place(void **state) {
   const int64_t numel[4] = {R * 5, R * 4, C, R};
   for (int k = 0; k < 4; k++) {
     naive_random(at[k], numel[k], (uint32_t)k + 1);
-    in[k] = (aot_tensor_t){.data = at[k], .nbytes = (uint64_t)numel[k] * 4, .dtype = AOT_F32, .rank = k < 2 ? 2 : 1, .sizes = sizes[k],
-                           .strides = strides[k]};
+    in[k] = (aot_tensor_t){
+        .data = at[k],
+        .nbytes = (uint64_t)numel[k] * 4,
+        .dtype = AOT_F32,
+        .rank = k < 2 ? 2 : 1,
+        .sizes = sizes[k],
+        .strides = strides[k],
+    };
   }
   for (int k = 0; k < 3; k++)
-    out[k] = (aot_tensor_t){.data = d->out[k], .nbytes = R * C * 4, .dtype = AOT_F32, .rank = 2, .sizes = sizes[4], .strides = strides[4]};
+    out[k] = (aot_tensor_t){
+        .data = d->out[k], .nbytes = R * C * 4, .dtype = AOT_F32, .rank = 2, .sizes = sizes[4], .strides = strides[4]};
   assert_int_equal(bc_cache_init(&cache, NULL, "cc", &error), AOT_OK);
   if (bc_program_create(hs_finish(h), &nobody, &cache, 1, &p, &warning, &error) != AOT_OK) fail_msg("%s", error.text);
   for (int round = 0; round < 2; round++) { /* whatever the memory held before */
     memset(d->out, 0x41, sizeof d->out);
-    if (bc_program_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = in, .n_inputs = 4, .outputs = out, .n_outputs = 3}, &error) != AOT_OK) fail_msg("%s", error.text);
+    if (bc_program_run(
+            p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = in, .n_inputs = 4, .outputs = out, .n_outputs = 3},
+            &error) != AOT_OK)
+      fail_msg("%s", error.text);
     expect(d, expected);
     for (int k = 0; k < 3; k++) assert_close(d->out[k], expected[k], R * C);
   }
-  /* three times zeros and a copy (both sums, and the column that is added to what is an output), four regions added, the add that
-   * reads the output */
+  /* three times zeros and a copy (both sums, and the column that is added to what is an output), four regions added,
+   * the add that reads the output */
   const bc_program_stats_t s = bc_program_stats(p);
   assert_int_equal(s.n_fallback, 0);
   assert_int_equal(s.n_groups, 1);

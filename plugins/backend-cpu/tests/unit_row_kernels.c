@@ -155,10 +155,12 @@ static void embedding_and_its_gradient(void **state) {
 }
 
 int main(void) {
+  /* clang-format off */
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layer_norm_and_its_gradients),  cmocka_unit_test(layer_norm_without_weights),
       cmocka_unit_test(softmax_and_its_gradient),      cmocka_unit_test(log_softmax_and_its_gradient),
       cmocka_unit_test(softmax_of_large_numbers_stays_finite), cmocka_unit_test(cross_entropy_and_its_gradient),
       cmocka_unit_test(cross_entropy_names_the_row_of_a_bad_target), cmocka_unit_test(embedding_and_its_gradient)};
+  /* clang-format on */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct job { int count[1000]; int32_t part_of[1000]; } job_t;
+typedef struct job {
+  int count[1000];
+  int32_t part_of[1000];
+} job_t;
 static void mark(void *arg, int32_t part, int64_t begin, int64_t end) {
   job_t *j = arg;
   for (int64_t i = begin; i < end; i++) {
@@ -41,6 +44,7 @@ static void small_jobs_stay_with_the_caller(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_index_is_done_once), cmocka_unit_test(small_jobs_stay_with_the_caller)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_index_is_done_once),
+                                     cmocka_unit_test(small_jobs_stay_with_the_caller)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Damaged artifacts: whatever bytes are changed, cut or exchanged, loading answers a status; what still loads is a block
- * that can be walked to its last row. Repeatable: the seed is fixed. */
+/* Damaged artifacts: whatever bytes are changed, cut or exchanged, loading answers a status; what still loads is a
+ * block that can be walked to its last row. Repeatable: the seed is fixed. */
 #include "common/snapshot/snap_check.h"
 #include "common/snapshot/hand_snapshot.h"
 #include "ref_exec.h"
@@ -58,7 +58,8 @@ static uint64_t next_random(uint64_t *seed) {
 
 /* Change a few places: a byte, a word by a little, a word to a telling value, or two words exchanged. */
 static void damage(unsigned char *block, uint64_t nbytes, uint64_t *seed) {
-  static const uint64_t telling[] = {0, 1, UINT32_MAX, UINT64_MAX, 1u << 30, (uint64_t)1 << 62, ((uint64_t)1 << 62) + 1000, INT64_MAX};
+  static const uint64_t telling[] = {
+      0, 1, UINT32_MAX, UINT64_MAX, 1u << 30, (uint64_t)1 << 62, ((uint64_t)1 << 62) + 1000, INT64_MAX};
   uint64_t times = 1 + next_random(seed) % 3;
   while (times--) {
     uint64_t at = next_random(seed) % nbytes, word = at / 4 * 4;
@@ -91,10 +92,14 @@ static void try_run(const rf_program *p, const aot_snapshot_t *s) {
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(s, aot_snap_arg_t, args);
   float in_data[64] = {0.5f}, out_data[64];
   int64_t sizes[2] = {3, 2}, strides[2] = {2, 1}, out_sizes[1] = {6}, out_strides[1] = {1}, symbol = 3;
-  aot_tensor_t in = {.data = in_data, .nbytes = sizeof in_data, .dtype = AOT_F32, .rank = 2, .sizes = sizes, .strides = strides};
+  aot_tensor_t in = {
+      .data = in_data, .nbytes = sizeof in_data, .dtype = AOT_F32, .rank = 2, .sizes = sizes, .strides = strides};
+  /* clang-format off */
   aot_tensor_t out[2] = {
-      {.data = out_data, .nbytes = sizeof out_data, .dtype = AOT_F32, .rank = 1, .sizes = out_sizes, .strides = out_strides},
+      {.data = out_data, .nbytes = sizeof out_data, .dtype = AOT_F32, .rank = 1, .sizes = out_sizes,
+       .strides = out_strides},
       {.data = NULL}};
+  /* clang-format on */
   rf_error error;
   for (uint32_t i = 0; i < s->ints.count; i++)
     if (!AOT_DIM_IS_SYM(ints[i]) && (ints[i] > 1000 || ints[i] < -1000)) return;
@@ -104,7 +109,15 @@ static void try_run(const rf_program *p, const aot_snapshot_t *s) {
     if (AOT_SNAP_ROWS(s, aot_snap_expr_t, exprs)[i].op == AOT_EXPR_POW) return;
   for (uint32_t g = 0; g < s->graphs.count; g++)
     if (graphs[g].kind == AOT_GRAPH_FORWARD && (graphs[g].n_inputs != 1 || graphs[g].n_outputs != 2)) return;
-  rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = out, .n_outputs = 2, .symbols = &symbol, .n_symbols = 1}, NULL, NULL, &error);
+  rf_run(p,
+         &(hc_run_t){.kind = AOT_GRAPH_FORWARD,
+                     .inputs = &in,
+                     .n_inputs = 1,
+                     .outputs = out,
+                     .n_outputs = 2,
+                     .symbols = &symbol,
+                     .n_symbols = 1},
+         NULL, NULL, &error);
 }
 
 static void test_damaged_blocks_never_crash(void **state) {
@@ -195,7 +208,10 @@ static void test_recursive_region_is_an_error(void **state) {
   hs_output(h, hs_result(h, AOT_F32, 0, NULL));
   s = hs_finish(h);
   assert_int_equal(rf_load(s, s->nbytes, &nobody, &p, &error), AOT_OK);
-  assert_int_equal(rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1}, NULL, NULL, &error), AOT_E_EXHAUSTED);
+  assert_int_equal(
+      rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1},
+             NULL, NULL, &error),
+      AOT_E_EXHAUSTED);
   rf_destroy(p);
   hs_destroy(h);
 }

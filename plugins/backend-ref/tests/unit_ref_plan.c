@@ -27,10 +27,12 @@ static uint64_t peak_of_own(const aot_memory_plan_t *p) {
 }
 
 static aot_tensor_t dense(float *data, int64_t n, const int64_t *sizes, const int64_t *strides, int32_t rank) {
-  return (aot_tensor_t){.data = data, .nbytes = (uint64_t)n * 4, .dtype = AOT_F32, .rank = rank, .sizes = sizes, .strides = strides};
+  return (aot_tensor_t){
+      .data = data, .nbytes = (uint64_t)n * 4, .dtype = AOT_F32, .rank = rank, .sizes = sizes, .strides = strides};
 }
 
-/* Views, a transposed output that must be copied, one computed in its place, values that nobody reads; both branches of a cond. */
+/* Views, a transposed output that must be copied, one computed in its place, values that nobody reads; both branches
+ * of a cond. */
 static void build(hand_snapshot *h) {
   hs_graph(h, AOT_GRAPH_FORWARD);
   uint32_t v = hs_input(h, AOT_F32, 2, DIMS(30, 40));
@@ -66,11 +68,15 @@ static void the_rows_peak_where_a_run_does(void **state) {
   if (rf_plan(p, NULL, 0, &rows, &e) != AOT_OK) fail_msg("%s", e.text);
   const aot_tensor_t in = dense(x, 1200, sizes, strides, 2),
                      out[] = {dense(y, 1200, turned, one_forty, 2), dense(z, 1200, sizes, strides, 2)};
-  assert_int_equal(rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = out, .n_outputs = 2}, NULL, &stats, &e), AOT_OK);
+  assert_int_equal(
+      rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = out, .n_outputs = 2},
+             NULL, &stats, &e),
+      AOT_OK);
   assert_int_equal(peak_of_own(&rows.plan), stats.peak_nbytes);
   assert_int_equal(stats.peak_nbytes, 2 * 4800);
   assert_true(rows.plan.arena_nbytes == 0 && rows.plan.n_steps == 10);
-  assert_int_equal(rows.plan.peak_nbytes, 4 * 4800); /* at the end: the value whose view is copied out, input, both outputs */
+  /* at the end: the value whose view is copied out, input, both outputs */
+  assert_int_equal(rows.plan.peak_nbytes, 4 * 4800);
   rf_destroy(p);
   mr_deinit(&rows);
   hs_destroy(h);
@@ -136,7 +142,8 @@ static void what_only_a_run_tells_is_refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_rows_peak_where_a_run_does), cmocka_unit_test(both_branches_are_rehearsed),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_rows_peak_where_a_run_does),
+                                     cmocka_unit_test(both_branches_are_rehearsed),
                                      cmocka_unit_test(what_only_a_run_tells_is_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

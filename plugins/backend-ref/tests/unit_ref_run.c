@@ -35,7 +35,15 @@ static aot_tensor_t dense(void *data, int32_t dtype, int32_t rank, const int64_t
 static void run_ok(const rf_program *p, const aot_tensor_t *in, uint64_t n_in, const aot_tensor_t *out, uint64_t n_out,
                    const int64_t *symbols, uint64_t n_symbols, rf_stats *stats) {
   rf_error error;
-  if (rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = in, .n_inputs = n_in, .outputs = out, .n_outputs = n_out, .symbols = (int64_t *)(uintptr_t)symbols, .n_symbols = n_symbols}, NULL, stats, &error) != AOT_OK)
+  if (rf_run(p,
+             &(hc_run_t){.kind = AOT_GRAPH_FORWARD,
+                         .inputs = in,
+                         .n_inputs = n_in,
+                         .outputs = out,
+                         .n_outputs = n_out,
+                         .symbols = (int64_t *)(uintptr_t)symbols,
+                         .n_symbols = n_symbols},
+             NULL, stats, &error) != AOT_OK)
     fail_msg("%s", error.text);
 }
 
@@ -115,7 +123,8 @@ static void test_frees_after_last_use(void **state) {
   free(y);
 }
 
-/* An output that a kernel makes goes straight to the caller's strided buffer; the same value twice is copied; None is left. */
+/* An output that a kernel makes goes straight to the caller's strided buffer; the same value twice is copied; None
+ * is left. */
 static void test_writes_strided_outputs(void **state) {
   hand_snapshot *h = hs_create();
   float x[4] = {1, 2, 3, 4}, y[8] = {0}, z[4] = {0};
@@ -219,7 +228,8 @@ typedef struct given_output {
 } given_output;
 
 /* As a host does: the port's type is i64[u, 1]. */
-static aot_status_t give_output(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols, aot_tensor_t *out) {
+static aot_status_t give_output(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols,
+                                uint64_t n_symbols, aot_tensor_t *out) {
   given_output *g = sink->head.self;
   if (output != 0 || n_symbols != 1 || symbols[0] > 8) return AOT_E_INVALID;
   g->sizes[0] = symbols[0];
@@ -242,7 +252,8 @@ static hand_snapshot *nonzero_program(void) {
   return h;
 }
 
-/* An output whose size the run tells: the tensor is asked for when the symbol is known, and the symbol is handed back. */
+/* An output whose size the run tells: the tensor is asked for when the symbol is known, and the symbol is handed
+ * back. */
 static void test_open_output(void **state) {
   static const float data[3][4] = {{0, 1, 0, 2}, {0, 0, 0, 0}, {1, 1, 1, 1}};
   static const int64_t counts[3] = {2, 0, 4};
@@ -258,7 +269,17 @@ static void test_open_output(void **state) {
     rf_error error;
     memcpy(x, data[k], sizeof x);
     in = dense(x, AOT_F32, 1, DIMS(4), strides);
-    if (rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1, .symbols = &symbol, .n_symbols = 1, .open = &sink}, NULL, NULL, &error) != AOT_OK) fail_msg("%s", error.text);
+    if (rf_run(p,
+               &(hc_run_t){.kind = AOT_GRAPH_FORWARD,
+                           .inputs = &in,
+                           .n_inputs = 1,
+                           .outputs = &out,
+                           .n_outputs = 1,
+                           .symbols = &symbol,
+                           .n_symbols = 1,
+                           .open = &sink},
+               NULL, NULL, &error) != AOT_OK)
+      fail_msg("%s", error.text);
     assert_int_equal(symbol, counts[k]);
     assert_int_equal(given.n_calls, 1);
     if (k == 0) assert_int_equal(given.data[1], 3);
@@ -278,12 +299,30 @@ static void test_told_sizes_are_checked(void **state) {
   (void)state;
   h->symbols[0].max = 2;
   p = load(h);
-  assert_int_equal(rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1, .symbols = &symbol, .n_symbols = 1}, NULL, NULL, &error), AOT_E_RANGE);
+  assert_int_equal(rf_run(p,
+                          &(hc_run_t){.kind = AOT_GRAPH_FORWARD,
+                                      .inputs = &in,
+                                      .n_inputs = 1,
+                                      .outputs = &out,
+                                      .n_outputs = 1,
+                                      .symbols = &symbol,
+                                      .n_symbols = 1},
+                          NULL, NULL, &error),
+                   AOT_E_RANGE);
   assert_non_null(strstr(error.text, "= 3, but the model was exported for"));
   assert_non_null(strstr(error.text, "in 0..2"));
   assert_int_not_equal(error.node, AOT_NO_ID);
   symbol = 2;
-  assert_int_not_equal(rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1, .symbols = &symbol, .n_symbols = 1}, NULL, NULL, &error), AOT_OK);
+  assert_int_not_equal(rf_run(p,
+                              &(hc_run_t){.kind = AOT_GRAPH_FORWARD,
+                                          .inputs = &in,
+                                          .n_inputs = 1,
+                                          .outputs = &out,
+                                          .n_outputs = 1,
+                                          .symbols = &symbol,
+                                          .n_symbols = 1},
+                              NULL, NULL, &error),
+                       AOT_OK);
   assert_non_null(strstr(error.text, "is declared [2,1], but the operator gives [3,1]"));
   rf_destroy(p);
   hs_destroy(h);
@@ -318,7 +357,8 @@ static void test_effects_in_order(void **state) {
     aot_tensor_t in = dense(&number, AOT_F32, 0, NULL, none);
     rf_error error;
     said[0] = 0;
-    aot_status_t status = rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1}, &printer, NULL, &error);
+    aot_status_t status =
+        rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1}, &printer, NULL, &error);
     assert_int_equal(status, k ? AOT_OK : AOT_E_INVALID);
     assert_string_equal(said, k ? "one two three" : "one two ");
     if (!k) assert_non_null(strstr(error.text, "x must not be 0"));
@@ -454,7 +494,10 @@ static void test_refuses_elements_of_others(void **state) {
   p = load(h);
   in = dense(x, AOT_F32, 2, DIMS(2, 3), strides[0]);
   out = dense(y, AOT_F32, 1, DIMS(4), strides[1]);
-  assert_int_equal(rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1}, NULL, NULL, &error), AOT_E_INVALID);
+  assert_int_equal(
+      rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1},
+             NULL, NULL, &error),
+      AOT_E_INVALID);
   assert_non_null(strstr(error.text, "elements 0 to 3 of the storage"));
   rf_destroy(p);
   hs_destroy(h);
@@ -487,7 +530,10 @@ static void test_error_names_the_place(void **state) {
   in[0] = dense(w, AOT_F32, 2, DIMS(3, 2), strides[0]);
   in[1] = dense(index, AOT_I64, 1, DIMS(2), strides[1]);
   out = dense(y, AOT_F32, 2, DIMS(2, 2), strides[2]);
-  assert_int_equal(rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = in, .n_inputs = 2, .outputs = &out, .n_outputs = 1}, NULL, NULL, &error), AOT_E_RANGE);
+  assert_int_equal(
+      rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = in, .n_inputs = 2, .outputs = &out, .n_outputs = 1},
+             NULL, NULL, &error),
+      AOT_E_RANGE);
   assert_string_equal(error.text, "aten.embedding.default: index 9 is out of range for dimension 0 of size 3");
   assert_int_equal(error.node, node);
   index[1] = 2;
@@ -514,12 +560,24 @@ static void test_refuses_wrong_boundary(void **state) {
   p = load(h);
   in = dense(x, AOT_F32, 1, DIMS(3), strides[0]);
   out = dense(y, AOT_F32, 1, DIMS(3), strides[1]);
-  assert_int_equal(rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 2}, NULL, NULL, &error), AOT_E_INVALID);
-  assert_int_equal(rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_BACKWARD, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1}, NULL, NULL, &error), AOT_E_NOT_FOUND);
+  assert_int_equal(
+      rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 2},
+             NULL, NULL, &error),
+      AOT_E_INVALID);
+  assert_int_equal(
+      rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_BACKWARD, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1},
+             NULL, NULL, &error),
+      AOT_E_NOT_FOUND);
   in.nbytes = 8; /* storage too small for three floats */
-  assert_int_equal(rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1}, NULL, NULL, &error), AOT_E_INVALID);
+  assert_int_equal(
+      rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1},
+             NULL, NULL, &error),
+      AOT_E_INVALID);
   in = dense(x, AOT_F32, 1, DIMS(2), strides[0]);
-  assert_int_equal(rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1}, NULL, NULL, &error), AOT_E_INVALID);
+  assert_int_equal(
+      rf_run(p, &(hc_run_t){.kind = AOT_GRAPH_FORWARD, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1},
+             NULL, NULL, &error),
+      AOT_E_INVALID);
   rf_destroy(p);
   hs_destroy(h);
 }
@@ -555,6 +613,7 @@ static void test_query_says_why(void **state) {
 }
 
 int main(void) {
+  /* clang-format off */
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_runs_a_small_graph),          cmocka_unit_test(test_frees_after_last_use),
       cmocka_unit_test(test_writes_strided_outputs),      cmocka_unit_test(test_symbolic_sizes),
@@ -565,5 +624,6 @@ int main(void) {
       cmocka_unit_test(test_error_names_the_place),
       cmocka_unit_test(test_refuses_wrong_boundary),      cmocka_unit_test(test_query_says_why),
   };
+  /* clang-format on */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,12 +18,19 @@ static const struct {
 static const struct {
   const char *kernels;
   int width;
-} known[] = {{"Katmai", SSE},        {"Coppermine", SSE},   {"Northwood", SSE},     {"Prescott", SSE},    {"Banias", SSE},
-             {"Atom", SSE},          {"Core2", SSE},        {"Penryn", SSE},        {"Dunnington", SSE},  {"Nehalem", SSE},
-             {"Athlon", SSE},        {"Opteron", SSE},      {"Opteron_SSE3", SSE},  {"Barcelona", SSE},   {"Bobcat", SSE},
-             {"Nano", SSE},          {"Sandybridge", AVX},  {"Bulldozer", AVX},     {"Piledriver", AVX},  {"Steamroller", AVX},
-             {"Excavator", AVX2},    {"Haswell", AVX2},     {"Zen", AVX2},          {"SkylakeX", AVX512}, {"Cooperlake", AVX512},
-             {"SapphireRapids", AVX512}};
+} known[] = {{"Katmai", SSE},        {"Coppermine", SSE},
+             {"Northwood", SSE},     {"Prescott", SSE},
+             {"Banias", SSE},        {"Atom", SSE},
+             {"Core2", SSE},         {"Penryn", SSE},
+             {"Dunnington", SSE},    {"Nehalem", SSE},
+             {"Athlon", SSE},        {"Opteron", SSE},
+             {"Opteron_SSE3", SSE},  {"Barcelona", SSE},
+             {"Bobcat", SSE},        {"Nano", SSE},
+             {"Sandybridge", AVX},   {"Bulldozer", AVX},
+             {"Piledriver", AVX},    {"Steamroller", AVX},
+             {"Excavator", AVX2},    {"Haswell", AVX2},
+             {"Zen", AVX2},          {"SkylakeX", AVX512},
+             {"Cooperlake", AVX512}, {"SapphireRapids", AVX512}};
 
 static int has_word(const char *text, const char *word) {
   const size_t size = strlen(word);
@@ -42,6 +49,8 @@ const char *bl_better_kernels(const char *flags, const char *chosen) {
   size_t c = 0, w = 0;
   while (c < sizeof known / sizeof *known && strcasecmp(known[c].kernels, chosen) != 0) c++;
   if (c == sizeof known / sizeof *known) return NULL; /* of a later release */
-  while (w < sizeof widths / sizeof *widths && !has_all(flags, widths[w].needs, sizeof widths->needs / sizeof *widths->needs)) w++;
+  while (w < sizeof widths / sizeof *widths &&
+         !has_all(flags, widths[w].needs, sizeof widths->needs / sizeof *widths->needs))
+    w++;
   return w < sizeof widths / sizeof *widths && widths[w].width > known[c].width ? widths[w].kernels : NULL;
 }

@@ -42,8 +42,8 @@ static int is_limited(void) {
   return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-/* Under a limit the callers' buffers are mapped now: later the program may have taken the room. The library keeps what is given
- * back. */
+/* Under a limit the callers' buffers are mapped now: later the program may have taken the room. The library keeps what
+ * is given back. */
 static void map_buffers(int32_t n) {
   void *take_symbol = dlsym(handle, "blas_memory_alloc"), *give_symbol = dlsym(handle, "blas_memory_free");
   void *(*take)(int);
@@ -68,8 +68,8 @@ static int read_flags(char *line, int size) {
   return found;
 }
 
-/* The constructor's own choice is repeated with a name in the environment: gotoblas_dynamic_init reads it, and nobody but this thread
- * knows the library yet. */
+/* The constructor's own choice is repeated with a name in the environment: gotoblas_dynamic_init reads it, and nobody
+ * but this thread knows the library yet. */
 static void choose_kernels(void) {
   char flags[8192];
   void *init_symbol = dlsym(handle, "gotoblas_dynamic_init"), *quit_symbol = dlsym(handle, "gotoblas_dynamic_quit");
@@ -111,9 +111,11 @@ static int find_functions(void) {
 }
 
 static void open_library(void) {
-  void *there = dlopen(BL_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD); /* another plugin's: its kernels are chosen, or in use */
+  /* another plugin's: its kernels are chosen, or in use */
+  void *there = dlopen(BL_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (!there && !fits(1)) {
-    snprintf(library.failure, sizeof library.failure, "OpenBLAS needs %d MiB of address space, and there is less (see ulimit -v)",
+    snprintf(library.failure, sizeof library.failure,
+             "OpenBLAS needs %d MiB of address space, and there is less (see ulimit -v)",
              LIBRARY_MIB + BUFFER_MIB + STACK_MIB);
     return;
   }
@@ -132,8 +134,8 @@ const bl_library_t *bl_library(void) {
   return &library;
 }
 
-/* A buffer for every thread of the library and for every caller: kernels divided among a team call it at the same time. Half of the
- * room is left to the program. */
+/* A buffer for every thread of the library and for every caller: kernels divided among a team call it at the same time.
+ * Half of the room is left to the program. */
 int32_t bl_set_threads(int32_t wanted) {
   if (bl_library()->failure[0]) return 0;
   int32_t n = wanted > 1 ? wanted : 1;

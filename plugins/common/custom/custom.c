@@ -10,7 +10,9 @@
 #define AUTO_FUNCTIONALIZED "aot.auto_functionalized.default"
 #define MESSAGE_SIZE 256u
 
-static const aot_snap_op_t *op_row(const aot_snapshot_t *s, uint32_t op) { return &AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[op]; }
+static const aot_snap_op_t *op_row(const aot_snapshot_t *s, uint32_t op) {
+  return &AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[op];
+}
 static aot_str_t op_name(const aot_snapshot_t *s, uint32_t op) { return aot_snap_text(s, op_row(s, op)->name); }
 static const aot_snap_node_t *node_row(const aot_snapshot_t *s, uint32_t node) {
   return &AOT_SNAP_ROWS(s, aot_snap_node_t, nodes)[node];
@@ -22,7 +24,8 @@ static const aot_snap_arg_t *args_of(const aot_snapshot_t *s, const aot_snap_nod
 /* ---- which nodes, which kernels ---- */
 
 static int is_auto(const aot_snapshot_t *s, const aot_snap_node_t *n) {
-  return aot_str_eq(op_name(s, n->op), aot_str(AUTO_FUNCTIONALIZED)) && n->n_args > 0 && args_of(s, n)[0].kind == AOT_ARG_OP;
+  return aot_str_eq(op_name(s, n->op), aot_str(AUTO_FUNCTIONALIZED)) && n->n_args > 0 &&
+         args_of(s, n)[0].kind == AOT_ARG_OP;
 }
 
 /* The operator that the node stands for. */
@@ -34,7 +37,8 @@ static uint32_t op_of(const aot_snapshot_t *s, const aot_snap_node_t *n) {
 static int makes_numbers(const aot_snapshot_t *s, const aot_snap_node_t *n) {
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
   for (uint32_t r = 0; r < n->n_results; r++)
-    if (values[n->result_begin + r].kind != AOT_TYPE_TENSOR && values[n->result_begin + r].kind != AOT_TYPE_NONE) return 1;
+    if (values[n->result_begin + r].kind != AOT_TYPE_TENSOR && values[n->result_begin + r].kind != AOT_TYPE_NONE)
+      return 1;
   return 0;
 }
 
@@ -46,7 +50,8 @@ static uint8_t *find_custom_ops(const aot_snapshot_t *s) {
   return custom;
 }
 
-static void look_up(const cu_world_t *w, aot_str_t name, const aot_op_desc_t **out_op, const aot_kernel_t **out_kernel) {
+static void look_up(const cu_world_t *w, aot_str_t name, const aot_op_desc_t **out_op,
+                    const aot_kernel_t **out_kernel) {
   *out_op = NULL;
   *out_kernel = NULL;
   if (w->lookup && w->lookup->find) w->lookup->find(w->lookup, w->ctx, name, out_op, out_kernel);
@@ -54,7 +59,9 @@ static void look_up(const cu_world_t *w, aot_str_t name, const aot_op_desc_t **o
 
 /* ---- what is written ---- */
 
-static uint32_t n_elements(const aot_snap_arg_t *a) { return a->kind == AOT_ARG_VALUE ? 1 : a->kind == AOT_ARG_VALUES ? a->n : 0; }
+static uint32_t n_elements(const aot_snap_arg_t *a) {
+  return a->kind == AOT_ARG_VALUE ? 1 : a->kind == AOT_ARG_VALUES ? a->n : 0;
+}
 
 static uint32_t value_at(const aot_snapshot_t *s, const aot_snap_arg_t *a, uint32_t element) {
   return a->kind == AOT_ARG_VALUE ? (uint32_t)a->i : AOT_SNAP_ROWS(s, uint32_t, operands)[(uint64_t)a->i + element];
@@ -71,8 +78,8 @@ static int is_tensor(const aot_snapshot_t *s, uint32_t value) {
 }
 
 /* Fills out (NULL: counts only) with the written operands that are there. */
-static uint32_t list_written(const aot_snapshot_t *s, const aot_op_desc_t *op, const aot_snap_arg_t *args, uint32_t n_args,
-                             cu_written_t *out) {
+static uint32_t list_written(const aot_snapshot_t *s, const aot_op_desc_t *op, const aot_snap_arg_t *args,
+                             uint32_t n_args, cu_written_t *out) {
   uint32_t n = 0;
   for (uint32_t a = 0; a < n_args; a++)
     for (uint32_t e = 0; is_written(op, args, n_args, a) && e < n_elements(&args[a]); e++) {
@@ -90,16 +97,17 @@ static const char *say(cu_error_t *e, const char *format, aot_str_t name) {
   return e->text;
 }
 
-static const char *refuse_results(const aot_snapshot_t *s, const aot_snap_node_t *n, const aot_op_desc_t *op, uint32_t n_written,
-                                  cu_error_t *error) {
+static const char *refuse_results(const aot_snapshot_t *s, const aot_snap_node_t *n, const aot_op_desc_t *op,
+                                  uint32_t n_written, cu_error_t *error) {
   uint32_t n_own = 0, lists = 0;
   for (uint32_t r = 0; r < op->n_results; r++) {
     if (op->results[r].alias_set == 0) n_own++, lists += (op->results[r].flags & AOT_SARG_LIST) != 0;
-    else if (!is_auto(s, n)) return "it gives a view of its argument: a kernel makes new tensors only; its operator set has to decompose it";
+    else if (!is_auto(s, n))
+      return "it gives a view of its argument: a kernel makes new tensors only; its operator set has to decompose it";
   }
   if (lists ? n->n_results >= n_own - lists + n_written : n->n_results == n_own + n_written) return NULL;
-  snprintf(error->text, sizeof error->text, "it has %u results; %u of its own and %u written arguments were expected", n->n_results, n_own,
-           n_written);
+  snprintf(error->text, sizeof error->text, "it has %u results; %u of its own and %u written arguments were expected",
+           n->n_results, n_own, n_written);
   return error->text;
 }
 
@@ -113,7 +121,10 @@ const char *cu_refuse(const cu_world_t *w, const aot_snapshot_t *s, uint32_t nod
   look_up(w, name, &op, &kernel);
   if ((!op || !kernel) && AOT_SNAP_ROWS(s, aot_snap_op_t, ops)[op_of(s, n)].flags & AOT_OP_RANDOM)
     return "it draws random numbers; make them explicit first (stage rng)";
-  if (!op || !kernel) return say(error, "there is no kernel for %.*s: none of this backend, and no opened opset offers one (aot.kernels/1)", name);
+  if (!op || !kernel)
+    return say(error,
+               "there is no kernel for %.*s: none of this backend, and no opened opset offers one (aot.kernels/1)",
+               name);
   const uint32_t n_written = list_written(s, op, args_of(s, n) + skip, n->n_args - skip, NULL);
   if (!skip && n_written) return "it writes an argument; make the program functional first (stage functionalize)";
   return refuse_results(s, n, op, skip ? n_written : 0, error);
@@ -131,7 +142,8 @@ static void find_same(cu_node_t *n, uint32_t *seen) {
   for (uint32_t k = 0; k < n->n_written; k++) seen[n->written[k].value] = 0;
 }
 
-static aot_status_t add_node(const cu_world_t *w, const aot_snapshot_t *s, uint32_t node, uint32_t *seen, cu_program_t *p) {
+static aot_status_t add_node(const cu_world_t *w, const aot_snapshot_t *s, uint32_t node, uint32_t *seen,
+                             cu_program_t *p) {
   const aot_snap_node_t *row = node_row(s, node);
   cu_node_t *n = &p->nodes[p->n_nodes];
   memset(n, 0, sizeof *n);
@@ -153,8 +165,8 @@ static aot_status_t no_memory(cu_error_t *error) {
   return AOT_E_EXHAUSTED;
 }
 
-static aot_status_t add_nodes(const cu_world_t *w, const aot_snapshot_t *s, const uint8_t *custom, uint32_t *seen, cu_program_t *p,
-                              cu_error_t *error) {
+static aot_status_t add_nodes(const cu_world_t *w, const aot_snapshot_t *s, const uint8_t *custom, uint32_t *seen,
+                              cu_program_t *p, cu_error_t *error) {
   for (uint32_t i = 1; i < s->nodes.count; i++) {
     const aot_snap_node_t *n = node_row(s, i);
     if (!custom[n->op] || makes_numbers(s, n)) continue;
@@ -173,14 +185,16 @@ aot_status_t cu_prepare(const cu_world_t *w, const aot_snapshot_t *s, cu_program
   uint32_t n = 0, *seen = NULL;
   memset(out, 0, sizeof *out);
   error->node = AOT_NO_ID;
-  for (uint32_t i = 1; custom && i < s->nodes.count; i++) n += custom[node_row(s, i)->op] && !makes_numbers(s, node_row(s, i));
+  for (uint32_t i = 1; custom && i < s->nodes.count; i++)
+    n += custom[node_row(s, i)->op] && !makes_numbers(s, node_row(s, i));
   aot_status_t status = custom ? AOT_OK : no_memory(error);
   if (n) {
     seen = calloc((size_t)s->values.count + 1, sizeof *seen);
     out->nodes = calloc(n, sizeof *out->nodes);
     out->of_node = malloc((size_t)s->nodes.count * sizeof *out->of_node);
     if (out->of_node) memset(out->of_node, 0xFF, (size_t)s->nodes.count * sizeof *out->of_node);
-    status = custom && seen && out->nodes && out->of_node ? add_nodes(w, s, custom, seen, out, error) : no_memory(error);
+    status =
+        custom && seen && out->nodes && out->of_node ? add_nodes(w, s, custom, seen, out, error) : no_memory(error);
   }
   free(seen);
   free(custom);
@@ -215,8 +229,16 @@ typedef struct call_room {
 } call_room_t;
 
 static aot_tensor_t boundary_tensor(const rk_tensor *t) {
-  return (aot_tensor_t){.data = t->data, .nbytes = t->nbytes, .dtype = t->dtype, .rank = t->rank, .device = AOT_DEVICE_CPU,
-                        .offset = t->offset, .sizes = t->sizes, .strides = t->strides};
+  return (aot_tensor_t){
+      .data = t->data,
+      .nbytes = t->nbytes,
+      .dtype = t->dtype,
+      .rank = t->rank,
+      .device = AOT_DEVICE_CPU,
+      .offset = t->offset,
+      .sizes = t->sizes,
+      .strides = t->strides,
+  };
 }
 
 static const aot_tensor_t *put_tensor(call_room_t *r, const rk_tensor *t) {
@@ -226,7 +248,8 @@ static const aot_tensor_t *put_tensor(call_room_t *r, const rk_tensor *t) {
 
 static int make_room(call_room_t *r, const rk_arg *args, uint32_t n_args, uint32_t n_results) {
   uint32_t n = 0;
-  for (uint32_t a = 0; a < n_args; a++) n += args[a].kind == AOT_ARG_VALUE ? 1 : args[a].kind == AOT_ARG_VALUES ? args[a].n : 0;
+  for (uint32_t a = 0; a < n_args; a++)
+    n += args[a].kind == AOT_ARG_VALUE ? 1 : args[a].kind == AOT_ARG_VALUES ? args[a].n : 0;
   memset(r, 0, sizeof *r);
   r->args = calloc((size_t)n_args + 1, sizeof *r->args);
   r->tensors = calloc((size_t)n + 1, sizeof *r->tensors);
@@ -265,26 +288,27 @@ static void fill_args(call_room_t *r, const rk_arg *args, uint32_t n_args) {
   }
 }
 
-static int same_memory(const rk_tensor *a, const rk_tensor *b) {
-  return a->data == b->data && a->offset == b->offset;
-}
+static int same_memory(const rk_tensor *a, const rk_tensor *b) { return a->data == b->data && a->offset == b->offset; }
 
 static const rk_tensor *operand(const rk_arg *args, const cu_written_t *w) {
   return args[w->arg].kind == AOT_ARG_VALUE ? args[w->arg].u.tensor : args[w->arg].u.tensors[w->element];
 }
 
 static int same_shape(const rk_tensor *a, const rk_tensor *b) {
-  return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof a->sizes[0]) == 0;
+  return a->dtype == b->dtype && a->rank == b->rank &&
+         memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof a->sizes[0]) == 0;
 }
 
 /* Written arguments point at their results, which hold a copy of what they held. */
-static aot_status_t redirect(const cu_node_t *n, const rk_arg *args, rk_tensor *results, call_room_t *r, rk_error *error) {
+static aot_status_t redirect(const cu_node_t *n, const rk_arg *args, rk_tensor *results, call_room_t *r,
+                             rk_error *error) {
   for (uint32_t k = 0; k < n->n_written; k++) {
     const cu_written_t *w = &n->written[k];
     const uint32_t memory = w->same_as == CU_NONE ? k : w->same_as;
     rk_tensor *to = &results[n->n_own + memory];
     const rk_tensor *from = operand(args, w);
-    const aot_tensor_t *seen = r->args[w->arg].kind == AOT_ARG_VALUE ? r->args[w->arg].u.tensor : r->args[w->arg].u.tensors[w->element];
+    const aot_tensor_t *seen =
+        r->args[w->arg].kind == AOT_ARG_VALUE ? r->args[w->arg].u.tensor : r->args[w->arg].u.tensors[w->element];
     if (!same_shape(to, from)) {
       snprintf(error->text, sizeof error->text, "%.*s: the new value of written argument %u has another shape or dtype",
                (int)n->op->name.size, n->op->name.data, w->arg);
@@ -298,8 +322,15 @@ static aot_status_t redirect(const cu_node_t *n, const rk_arg *args, rk_tensor *
 
 static aot_status_t call_kernel(const cu_node_t *n, uint32_t n_args, call_room_t *r, rk_error *error) {
   char message[MESSAGE_SIZE] = "";
-  const aot_kernel_call_t call = {.struct_size = sizeof call, .n_args = n_args, .args = r->args, .results = r->results, .n_results = n->n_own,
-                                  .message_size = sizeof message, .message = message};
+  const aot_kernel_call_t call = {
+      .struct_size = sizeof call,
+      .n_args = n_args,
+      .args = r->args,
+      .results = r->results,
+      .n_results = n->n_own,
+      .message_size = sizeof message,
+      .message = message,
+  };
   const aot_status_t status = n->kernel->run(n->kernel, &call);
   message[sizeof message - 1] = 0;
   if (status != AOT_OK)
@@ -308,7 +339,8 @@ static aot_status_t call_kernel(const cu_node_t *n, uint32_t n_args, call_room_t
   return status;
 }
 
-aot_status_t cu_run(const cu_node_t *n, const rk_arg *args, uint32_t n_args, rk_tensor *results, uint32_t n_results, rk_error *error) {
+aot_status_t cu_run(const cu_node_t *n, const rk_arg *args, uint32_t n_args, rk_tensor *results, uint32_t n_results,
+                    rk_error *error) {
   call_room_t r;
   aot_status_t status = AOT_E_EXHAUSTED;
   args += n->first_arg;

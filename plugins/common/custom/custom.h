@@ -1,10 +1,11 @@
 /* Operators that a backend does not know itself, run by kernels that plugins have (aot/ext/kernels.h).
  *
  *     %3 = mylib.scale.default(%0, 2.0)                                the operator itself: it writes nothing
- *     %4, %5 = aot.auto_functionalized.default(@mylib.split, %0, %1, %2)   without its writes: own results, then new values
+ *     %4, %5 = aot.auto_functionalized.default(@mylib.split, %0, %1, %2)   without its writes: own results, then new
+ *                                                                          values
  *
- * cu_prepare looks through a snapshot once: which nodes are of these kinds, which kernel runs each, what is written, and which of
- * the copies that aot.auto_functionalized asks for are not needed (reinplace.h). cu_run makes one call. */
+ * cu_prepare looks through a snapshot once: which nodes are of these kinds, which kernel runs each, what is written,
+ * and which of the copies that aot.auto_functionalized asks for are not needed (reinplace.h). cu_run makes one call. */
 #ifndef PLUGINS_COMMON_CUSTOM_H
 #define PLUGINS_COMMON_CUSTOM_H
 
@@ -43,7 +44,7 @@ typedef struct cu_node {
 typedef struct cu_program {
   cu_node_t *nodes;
   uint32_t n_nodes;
-  uint32_t *of_node;               /* by node row: number in nodes, CU_NONE; NULL: no node is of these kinds */
+  uint32_t *of_node; /* by node row: number in nodes, CU_NONE; NULL: no node is of these kinds */
   uint32_t copies_asked, copies_removed;
 } cu_program_t;
 
@@ -52,12 +53,13 @@ typedef struct cu_error {
   uint32_t node; /* id */
 } cu_error_t;
 
-/* For a node whose operator common/kernels does not have, and that is no region: why no plugin's kernel can run it, as text in
- * `error` or constant; NULL: one can. */
+/* For a node whose operator common/kernels does not have, and that is no region: why no plugin's kernel can run it, as
+ * text in `error` or constant; NULL: one can. */
 const char *cu_refuse(const cu_world_t *w, const aot_snapshot_t *s, uint32_t node, cu_error_t *error);
 
-/* The nodes that common/kernels has no kernel for, regions and numbers of the shape environment aside. AOT_E_UNIMPLEMENTED with
- * the text of cu_refuse for an aot.auto_functionalized that cannot be run, AOT_E_EXHAUSTED. cu_program_deinit is due after a failure, too. O(program) */
+/* The nodes that common/kernels has no kernel for, regions and numbers of the shape environment aside.
+ * AOT_E_UNIMPLEMENTED with the text of cu_refuse for an aot.auto_functionalized that cannot be run, AOT_E_EXHAUSTED.
+ * cu_program_deinit is due after a failure, too. O(program) */
 aot_status_t cu_prepare(const cu_world_t *w, const aot_snapshot_t *s, cu_program_t *out, cu_error_t *error);
 void cu_program_deinit(cu_program_t *p);
 const cu_node_t *cu_find(const cu_program_t *p, uint32_t node); /* NULL: none of these kinds */
@@ -65,8 +67,9 @@ const cu_node_t *cu_find(const cu_program_t *p, uint32_t node); /* NULL: none of
 /* "copies-asked", "copies-removed"; nothing for a program without custom operators. */
 aot_status_t cu_report(const cu_program_t *p, const aot_ext_report_t *report, aot_ctx_t *ctx);
 
-/* One call: args are the node's (an Op argument included), results the node's, allocated. A written operand whose result is the
- * same memory is not copied. O(elements copied) and the kernel. */
-aot_status_t cu_run(const cu_node_t *n, const rk_arg *args, uint32_t n_args, rk_tensor *results, uint32_t n_results, rk_error *error);
+/* One call: args are the node's (an Op argument included), results the node's, allocated. A written operand whose
+ * result is the same memory is not copied. O(elements copied) and the kernel. */
+aot_status_t cu_run(const cu_node_t *n, const rk_arg *args, uint32_t n_args, rk_tensor *results, uint32_t n_results,
+                    rk_error *error);
 
 #endif

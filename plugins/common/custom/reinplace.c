@@ -74,7 +74,8 @@ static uint8_t *find_sharing_ops(const aot_snapshot_t *s) {
   uint8_t *shares = calloc((size_t)s->ops.count + 1, 1);
   for (uint32_t o = 1; shares && o < s->ops.count; o++) {
     const rk_kernel *kernel = rk_find(aot_snap_text(s, ops[o].name));
-    shares[o] = (ops[o].flags & (AOT_OP_VIEW | AOT_OP_MULTI_VIEW | AOT_OP_REGION | AOT_OP_INPLACE_VIEW)) || (kernel && rk_is_view(kernel));
+    shares[o] = (ops[o].flags & (AOT_OP_VIEW | AOT_OP_MULTI_VIEW | AOT_OP_REGION | AOT_OP_INPLACE_VIEW)) ||
+                (kernel && rk_is_view(kernel));
   }
   return shares;
 }

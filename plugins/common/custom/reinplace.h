@@ -1,9 +1,11 @@
 /* Which copies of written operands can be left out.
  *
- *     y = clone(x); z = aot.auto_functionalized(@op, .., y)     y's memory becomes z's, if y is not read again by any name
+ *     y = clone(x); z = aot.auto_functionalized(@op, .., y)     y's memory becomes z's, if y is not read again by any
+ *                                                               name
  *
- * Values that may share memory form a class: results of views with all tensors that they are made from, results of regions
- * with all operands, in-place results with their operand. Going through a graph in order, a written operand keeps its memory if
+ * Values that may share memory form a class: results of views with all tensors that they are made from, results of
+ * regions with all operands, in-place results with their operand. Going through a graph in order, a written operand
+ * keeps its memory if
  *
  *   - no member of its class is an input of the graph (its memory is the caller's),
  *   - no member is read by a later node, by another argument of this node, or is an output of the graph,

@@ -13,7 +13,8 @@ aot_status_t em_look(em_t *e, aot_node_t node) {
   if (e->status != AOT_OK) return e->status;
   e->node = node;
   e->info = (aot_node_info_t){.struct_size = sizeof e->info};
-  e->desc = em_ok(e, e->host->graph->node_info(e->prog, node, &e->info)) ? e->host->graph->op_desc(e->prog, e->info.op) : NULL;
+  e->desc = em_ok(e, e->host->graph->node_info(e->prog, node, &e->info)) ? e->host->graph->op_desc(e->prog, e->info.op)
+                                                                         : NULL;
   return e->status;
 }
 
@@ -50,8 +51,15 @@ void em_fail(em_t *e, aot_status_t status, const char *hint, const char *format,
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = aot_str(e->code),
-                        .message = aot_str(text), .hint = aot_str(hint), .node = e->node, .value = aot_no_value()};
+  const aot_diag_t d = {
+      .struct_size = sizeof d,
+      .severity = AOT_SEVERITY_ERROR,
+      .code = aot_str(e->code),
+      .message = aot_str(text),
+      .hint = aot_str(hint),
+      .node = e->node,
+      .value = aot_no_value(),
+  };
   em_tell(e, status, &d);
 }
 
@@ -69,7 +77,8 @@ static aot_str_t made_thing(const em_t *e) { return e->desc ? e->desc->name : ao
 em_x em_in(const em_t *e, const char *name) {
   const aot_str_t wanted = aot_str(name);
   for (uint32_t i = 0; e->desc && i < e->desc->n_args; i++)
-    if (aot_str_eq(e->desc->args[i].name, wanted)) return i < e->info.n_args ? e->info.args[i] : e->desc->args[i].preset;
+    if (aot_str_eq(e->desc->args[i].name, wanted))
+      return i < e->info.n_args ? e->info.args[i] : e->desc->args[i].preset;
   return em_none();
 }
 
@@ -170,12 +179,22 @@ aot_op_t em_op(em_t *e, const char *name) {
   return op;
 }
 
-aot_node_t em_put(em_t *e, aot_op_t op, uint32_t n_args, const aot_arg_t *args, uint32_t n_types, const aot_type_t *types,
-                  aot_node_info_t *out_made) {
-  const aot_node_spec_t spec = {.struct_size = sizeof spec, .flags = e->flags, .op = op, .n_args = n_args, .args = args,
-                                .n_types = n_types, .region_tag = e->region_tag, .types = types, .origin = e->origin};
+aot_node_t em_put(em_t *e, aot_op_t op, uint32_t n_args, const aot_arg_t *args, uint32_t n_types,
+                  const aot_type_t *types, aot_node_info_t *out_made) {
+  const aot_node_spec_t spec = {
+      .struct_size = sizeof spec,
+      .flags = e->flags,
+      .op = op,
+      .n_args = n_args,
+      .args = args,
+      .n_types = n_types,
+      .region_tag = e->region_tag,
+      .types = types,
+      .origin = e->origin,
+  };
   aot_node_t node = aot_no_node();
-  if (e->status != AOT_OK || !em_ok(e, e->host->edit->node_create(e->prog, e->graph, &spec, e->before, &node))) return aot_no_node();
+  if (e->status != AOT_OK || !em_ok(e, e->host->edit->node_create(e->prog, e->graph, &spec, e->before, &node)))
+    return aot_no_node();
   if (out_made) {
     *out_made = (aot_node_info_t){.struct_size = sizeof *out_made};
     em_ok(e, e->host->graph->node_info(e->prog, node, out_made));
@@ -213,9 +232,7 @@ em_x em_mul(em_t *e, em_x x, em_x y) {
   return em_is_number(y) ? EM(e, "mul.Scalar", x, y) : EM(e, "mul.Tensor", x, y);
 }
 
-em_x em_div(em_t *e, em_x x, em_x y) {
-  return em_is_number(y) ? EM(e, "div.Scalar", x, y) : EM(e, "div.Tensor", x, y);
-}
+em_x em_div(em_t *e, em_x x, em_x y) { return em_is_number(y) ? EM(e, "div.Scalar", x, y) : EM(e, "div.Tensor", x, y); }
 
 em_x em_pow(em_t *e, em_x x, em_x y) {
   if (em_is_number(x)) return EM(e, "pow.Scalar", x, y);

@@ -3,11 +3,13 @@
  *     em_x y = EM(e, "mul.Tensor", em_in(e, "self"), em_f(2.0));
  *     out[0] = em_value(e, EM(e, "exp", y));
  *
- * Rules compute with arguments (em_x): a value, a number, a list, none. Failures are sticky: the first one stays in e->status, later
- * calls do nothing and answer none, so that a rule reads as its formula and is checked once at its end.
+ * Rules compute with arguments (em_x): a value, a number, a list, none. Failures are sticky: the first one stays in
+ * e->status, later calls do nothing and answer none, so that a rule reads as its formula and is checked once at its
+ * end.
  *
- * Operators are called by their full names, or as ATen's without the namespace; the overload `default` is left out then: "exp" is
- * aten.exp.default, "mul.Tensor" is aten.mul.Tensor. A name of three parts, and one of higher_order, is a full one. */
+ * Operators are called by their full names, or as ATen's without the namespace; the overload `default` is left out
+ * then: "exp" is aten.exp.default, "mul.Tensor" is aten.mul.Tensor. A name of three parts, and one of higher_order,
+ * is a full one. */
 #ifndef PLUGINS_COMMON_EMIT_H
 #define PLUGINS_COMMON_EMIT_H
 
@@ -42,13 +44,15 @@ em_t em_make(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph
 aot_status_t em_look(em_t *e, aot_node_t node);
 /* The same, and new nodes stand before it and carry its marks. */
 aot_status_t em_rewrite(em_t *e, aot_node_t node);
-void em_carry(em_t *e, const aot_node_info_t *marks); /* new nodes have this origin, these flags, this checkpoint region */
+/* new nodes have this origin, these flags, this checkpoint region */
+void em_carry(em_t *e, const aot_node_info_t *marks);
 
 /* ---- failures ---- */
 int em_ok(em_t *e, aot_status_t status); /* keeps the status of a host call, which has told its story; is all well? */
 void em_tell(em_t *e, aot_status_t status, const aot_diag_t *d); /* nothing after an earlier failure */
 /* An error at the node at hand. */
-void em_fail(em_t *e, aot_status_t status, const char *hint, const char *format, ...) __attribute__((format(printf, 4, 5)));
+void em_fail(em_t *e, aot_status_t status, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 void *em_scratch(em_t *e, uint64_t n, uint64_t size); /* zeroed; NULL: e->status says so */
 
 /* ---- the node at hand ---- */
@@ -65,30 +69,30 @@ static inline em_x em_f(double f) { return aot_arg_float(f); }
 static inline em_x em_b(int b) { return aot_arg_bool(b); }
 static inline em_x em_none(void) { return aot_arg_none(); }
 static inline em_x em_dtype(int32_t dtype) { return aot_arg_dtype(dtype); }
-static inline em_x em_device(int32_t device, int32_t index) {
-  return aot_arg_device(device, index);
-}
+static inline em_x em_device(int32_t device, int32_t index) { return aot_arg_device(device, index); }
 static inline int em_is_none(em_x x) { return x.kind == AOT_ARG_NONE; }
 static inline int em_is_value(em_x x) { return x.kind == AOT_ARG_VALUE; }
-static inline int em_is_number(em_x x) { return x.kind == AOT_ARG_INT || x.kind == AOT_ARG_FLOAT || x.kind == AOT_ARG_BOOL; }
+static inline int em_is_number(em_x x) {
+  return x.kind == AOT_ARG_INT || x.kind == AOT_ARG_FLOAT || x.kind == AOT_ARG_BOOL;
+}
 em_x em_list(em_t *e, const int64_t *ints, uint32_t n); /* a copy */
-aot_value_t em_value(em_t *e, em_x x); /* none: no value; fails for anything else */
-aot_type_t em_type(em_t *e, em_x x);   /* of a value; fails for what is none; kind NONE after a failure */
+aot_value_t em_value(em_t *e, em_x x);                  /* none: no value; fails for anything else */
+aot_type_t em_type(em_t *e, em_x x);      /* of a value; fails for what is none; kind NONE after a failure */
 int em_is_complex(const em_t *e, em_x x); /* a tensor of complex numbers */
 
 /* ---- nodes ---- */
 aot_op_t em_op(em_t *e, const char *name); /* fails when no operator set has it */
 /* A node with inferred types; its first result. Results have consecutive values (em_nth). */
 em_x em_call(em_t *e, const char *op, uint32_t n_args, const em_x *args);
-#define EM(e, op, ...)                                                                                                          \
+#define EM(e, op, ...)                                                                                                 \
   em_call((e), (op), (uint32_t)(sizeof((const em_x[]){__VA_ARGS__}) / sizeof(em_x)), (const em_x[]){__VA_ARGS__})
 static inline em_x em_nth(em_x first, uint32_t i) {
   if (em_is_value(first)) first.u.i += i;
   return first;
 }
 /* Any node; n_types 0: inferred. None after a failure. out_made may be NULL. */
-aot_node_t em_put(em_t *e, aot_op_t op, uint32_t n_args, const aot_arg_t *args, uint32_t n_types, const aot_type_t *types,
-                  aot_node_info_t *out_made);
+aot_node_t em_put(em_t *e, aot_op_t op, uint32_t n_args, const aot_arg_t *args, uint32_t n_types,
+                  const aot_type_t *types, aot_node_info_t *out_made);
 /* Types of n consecutive values. */
 void em_types(em_t *e, aot_value_t first, uint32_t n, aot_type_t *out);
 /* A node like another one, where and with what new nodes are made: its operator, arguments and types. */

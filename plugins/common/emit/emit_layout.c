@@ -62,7 +62,8 @@ static int lies_alike(const em_t *e, const aot_type_t *a, const aot_type_t *b) {
   for (int32_t d = 0; d < a->rank; d++)
     if (hint(e, a->sizes[d]) == 0) return 1;
   for (int32_t d = 0; d < a->rank; d++)
-    if (a->sizes[d] != 1 && a->strides[d] != b->strides[d] && hint(e, a->strides[d]) != hint(e, b->strides[d])) return 0;
+    if (a->sizes[d] != 1 && a->strides[d] != b->strides[d] && hint(e, a->strides[d]) != hint(e, b->strides[d]))
+      return 0;
   return 1;
 }
 

@@ -6,8 +6,8 @@
 
 int64_t em_numel(const em_t *e, const aot_type_t *t); /* with symbols at their hints */
 
-/* x copied so that its dimensions follow one another in memory in the order of these strides, without gaps; equal strides stay in
- * order. Symbols count by their hints. */
+/* x copied so that its dimensions follow one another in memory in the order of these strides, without gaps; equal
+ * strides stay in order. Symbols count by their hints. */
 em_x em_in_order(em_t *e, em_x x, const int64_t *strides, int32_t rank);
 
 /* A tensor of one number in the memory order of `like`, dense, on its device. */

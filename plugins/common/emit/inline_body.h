@@ -10,14 +10,14 @@ typedef struct em_inliner {
   pt_copier_t copier;
 } em_inliner_t;
 
-/* O(values of the program), once for all copies of the graphs that are there. Failures stay in e->status; em_inline_close is due
- * either way. */
+/* O(values of the program), once for all copies of the graphs that are there. Failures stay in e->status;
+ * em_inline_close is due either way. */
 void em_inline_open(em_inliner_t *in, em_t *e);
 void em_inline_close(em_inliner_t *in);
 
-/* One copy of the graph's nodes, where e makes nodes; with e's flags and checkpoint region, above which their own stand. n inputs, as
- * many as the graph has: a number needs no binding, as it stands in the body as an expression. outputs: as many as the graph has; none
- * where it gives none. */
+/* One copy of the graph's nodes, where e makes nodes; with e's flags and checkpoint region, above which their own
+ * stand. n inputs, as many as the graph has: a number needs no binding, as it stands in the body as an expression.
+ * outputs: as many as the graph has; none where it gives none. */
 void em_inline(em_inliner_t *in, aot_graph_t graph, uint32_t n, const em_x *inputs, em_x *outputs);
 
 #endif

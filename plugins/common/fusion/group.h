@@ -1,17 +1,19 @@
 /* Grouping of pointwise nodes into loops that are run as one.
  *
- * Nodes come in schedule order. A fusible node joins the groups of its producers when they iterate over the same space, and
- * all of them are still open. A group closes when a node outside reads one of its results: whatever joined later would have to
- * run before that reader and after it. So a group can be run at the position of its last member: everything it reads is ready
- * there, and nobody outside has read it yet. One sweep with a union-find forest: O((nodes + operands) * alpha). */
+ * Nodes come in schedule order. A fusible node joins the groups of its producers when they iterate over the same space,
+ * and all of them are still open. A group closes when a node outside reads one of its results: whatever joined later
+ * would have to run before that reader and after it. So a group can be run at the position of its last member:
+ * everything it reads is ready there, and nobody outside has read it yet. One sweep with a union-find forest:
+ * O((nodes + operands) * alpha). */
 #ifndef FU_GROUP_H
 #define FU_GROUP_H
 
 #include <stdint.h>
 
 #define FU_NONE UINT32_MAX
-/* Operands from outside that a group may read. A sum of a hundred terms is a loop for every sixteen: more streams than that gain
- * nothing at run time, each length would be a loop of its own, and compilers take far more than twice as long for twice as many. */
+/* Operands from outside that a group may read. A sum of a hundred terms is a loop for every sixteen: more streams than
+ * that gain nothing at run time, each length would be a loop of its own, and compilers take far more than twice as
+ * long for twice as many. */
 #define FU_MAX_READS 16u
 
 typedef struct fu_graph {

@@ -22,11 +22,22 @@ static aot_status_t bind(const aot_exe_t *e, aot_ctx_t *ctx, const aot_binding_t
   aot_bound_t *c = malloc(sizeof *c);
   (void)ctx;
   if (!c) return AOT_E_EXHAUSTED;
-  *c = (aot_bound_t){.exe = (const hc_exe_t *)(const void *)e,
-                     .what = {.kind = b->graph.kind, .number = b->graph.number, .inputs = b->inputs, .n_inputs = b->n_inputs,
-                              .outputs = b->outputs, .n_outputs = b->n_outputs, .arena = (char *)(uintptr_t)b->arena.address,
-                              .arena_nbytes = b->arena.nbytes, .n_symbols = b->graph.n_symbols},
-                     .symbols = b->graph.symbols};
+  *c = (aot_bound_t){
+      .exe = (const hc_exe_t *)(const void *)e,
+      .what =
+          {
+              .kind = b->graph.kind,
+              .number = b->graph.number,
+              .inputs = b->inputs,
+              .n_inputs = b->n_inputs,
+              .outputs = b->outputs,
+              .n_outputs = b->n_outputs,
+              .arena = (char *)(uintptr_t)b->arena.address,
+              .arena_nbytes = b->arena.nbytes,
+              .n_symbols = b->graph.n_symbols,
+          },
+      .symbols = b->graph.symbols,
+  };
   *out = c;
   return AOT_OK;
 }
@@ -77,8 +88,18 @@ static aot_status_t plan_nothing(const aot_exe_t *e, aot_ctx_t *ctx, const aot_g
 int hc_exe_init(hc_exe_t *e, const aot_device_t *device, hc_run_fn run, void *self) {
   const aot_ext_host_work_t *work = aot_ext(&device->head, AOT_EXT_HOST_WORK);
   if (!work || work->head.struct_size < sizeof *work) return 0;
-  *e = (hc_exe_t){.table = {.head = {.struct_size = sizeof e->table, .self = self}, .plan = plan_nothing, .bind = bind, .submit = submit,
-                            .unbind = unbind},
-                  .device = device, .work = work, .run = run};
+  *e = (hc_exe_t){
+      .table =
+          {
+              .head = {.struct_size = sizeof e->table, .self = self},
+              .plan = plan_nothing,
+              .bind = bind,
+              .submit = submit,
+              .unbind = unbind,
+          },
+      .device = device,
+      .work = work,
+      .run = run,
+  };
   return 1;
 }

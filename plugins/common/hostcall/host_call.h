@@ -1,5 +1,5 @@
-/* Bound calls (aot_exe_t) of a backend whose kernels are functions of the CPU: a call is its tensors, a submission is one item of
- * host work (aot.host-work/1) on the device's queue. The backend gives one function that runs a graph. */
+/* Bound calls (aot_exe_t) of a backend whose kernels are functions of the CPU: a call is its tensors, a submission is
+ * one item of host work (aot.host-work/1) on the device's queue. The backend gives one function that runs a graph. */
 #ifndef PLUGINS_COMMON_HOST_CALL_H
 #define PLUGINS_COMMON_HOST_CALL_H
 
@@ -30,8 +30,8 @@ typedef struct hc_exe {
   hc_run_fn run;
 } hc_exe_t;
 
-/* Fills the table: plan (no arena), bind, submit, unbind; the rest is the backend's. run gets `self`, which is the table's, too. 0: the
- * device has no memory that the CPU computes on. */
+/* Fills the table: plan (no arena), bind, submit, unbind; the rest is the backend's. run gets `self`, which is the
+ * table's, too. 0: the device has no memory that the CPU computes on. */
 int hc_exe_init(hc_exe_t *e, const aot_device_t *device, hc_run_fn run, void *self);
 
 #endif

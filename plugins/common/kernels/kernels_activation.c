@@ -1,10 +1,13 @@
 /* Activations and their derivatives. Closed forms: operators.md section 4 and PyTorch's Activation.cpp.
- * Argument positions are the schemas': threshold_backward(grad, self, threshold), elu(self, alpha, scale, input_scale), .. */
+ * Argument positions are the schemas': threshold_backward(grad, self, threshold), elu(self, alpha, scale,
+ * input_scale), .. */
 #include "common/kernels/rk_pointwise.h"
 #include <aot/inline.h>
 #include <math.h>
 
+/* clang-format off */
 #define F(name, expression) static double name##_f(const double *x, const pw_par *p) { (void)p; return expression; }
+/* clang-format on */
 #define SQRT_HALF 0.70710678118654752440
 #define SQRT_2_OVER_PI 0.79788456080286535588
 #define INV_SQRT_2PI 0.39894228040143267794
@@ -28,7 +31,7 @@ static int64_t hardtanh_i(const int64_t *x, const pw_par *p) {
   (void)p;
   return v > x[2] ? x[2] : v;
 }
-F(relu6, x[0] < 0 ? 0 : x[0] > 6 ? 6 : x[0])
+F(relu6, x[0]<0 ? 0 : x[0]> 6 ? 6 : x[0])
 F(leaky_relu, x[0] > 0 ? x[0] : x[0] * x[1])
 F(prelu, x[0] > 0 ? x[0] : x[0] * x[1])
 F(elu, x[0] < 0 ? x[1] * x[2] * expm1(x[0] * x[3]) : x[0] * x[2])
@@ -155,7 +158,8 @@ static aot_status_t prelu_channels(rk_ctx *c) {
   AOT_TRY(rk_need_f(c, 1, &w));
   channels = x.rank >= 2 ? x.sizes[1] : 1;
   for (int32_t d = 2; d < x.rank; d++) space *= x.sizes[d];
-  RK_CHECK(c, w.numel == 1 || w.numel == channels, "%lld weights for %lld channels", (long long)w.numel, (long long)channels);
+  RK_CHECK(c, w.numel == 1 || w.numel == channels, "%lld weights for %lld channels", (long long)w.numel,
+           (long long)channels);
   for (int64_t k = 0; k < x.numel; k++)
     if (!(x.f[k] > 0)) x.f[k] *= w.f[w.numel == 1 ? 0 : k / space % channels];
   return rk_put_f(c, 0, &x);

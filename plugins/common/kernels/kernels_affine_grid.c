@@ -1,4 +1,5 @@
-/* Grids of an affine map for grid sampling (Jaderberg et al. 2015): every output place, in -1..1, sent through theta. */
+/* Grids of an affine map for grid sampling (Jaderberg et al. 2015): every output place, in -1..1, sent through
+ * theta. */
 #include "common/kernels/rk_core.h"
 #include <aot/inline.h>
 
@@ -40,7 +41,8 @@ static aot_status_t affine_grid(rk_ctx *c) {
   int64_t sizes[GRID_DIMS + 2];
   AOT_TRY(read_affine(c, &a));
   AOT_TRY(rk_need_f(c, 0, &theta));
-  RK_CHECK(c, theta.rank == 3 && theta.sizes[0] == a.samples && theta.sizes[1] == a.dims && theta.sizes[2] == a.dims + 1,
+  RK_CHECK(c,
+           theta.rank == 3 && theta.sizes[0] == a.samples && theta.sizes[1] == a.dims && theta.sizes[2] == a.dims + 1,
            "theta does not fit size");
   sizes[0] = a.samples;
   for (int32_t d = 0; d < a.dims; d++) sizes[1 + d] = a.size[d];
@@ -77,7 +79,8 @@ static aot_status_t affine_grid_backward(rk_ctx *c) {
   return rk_put_f(c, 0, &dtheta);
 }
 
-#define ROW(name, fn) {"aten." name ".default", fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name ".default", fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("affine_grid_generator", affine_grid),
     ROW("affine_grid_generator_backward", affine_grid_backward),

@@ -1,7 +1,9 @@
-/* Resizing images smoothly: bilinear and bicubic with antialiasing (PyTorch's UpSampleKernel.cpp, after Pillow's resample).
+/* Resizing images smoothly: bilinear and bicubic with antialiasing (PyTorch's UpSampleKernel.cpp, after Pillow's
+ * resample).
  *
- * Output place i is centered at (i + 0.5) s, s input elements wide, and reads what a filter of that width covers: a triangle of
- * radius 1, or Keys' cubic of 1981 with a = -0.5 and radius 2, stretched by s where the image shrinks. Weights add up to 1. */
+ * Output place i is centered at (i + 0.5) s, s input elements wide, and reads what a filter of that width covers: a
+ * triangle of radius 1, or Keys' cubic of 1981 with a = -0.5 and radius 2, stretched by s where the image shrinks.
+ * Weights add up to 1. */
 #include "common/kernels/rk_core.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -116,7 +118,8 @@ static aot_status_t backward(rk_ctx *c, int is_cubic) {
 static aot_status_t bilinear_backward(rk_ctx *c) { return backward(c, 0); }
 static aot_status_t bicubic_backward(rk_ctx *c) { return backward(c, 1); }
 
-#define ROW(name, fn) {"aten." name ".default", fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name ".default", fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("_upsample_bilinear2d_aa", bilinear),
     ROW("_upsample_bicubic2d_aa", bicubic),

@@ -1,13 +1,16 @@
 /* Arithmetic, comparisons, logic, bits and choice: operators with an exact integer form.
  *
- * Integer arithmetic wraps, as PyTorch's does; floor and trunc division by zero of integers is an error there and gives 0
- * here. Float floor division follows div_floor of PyTorch's BinaryOpsKernel (fmod first, so that the quotient is exact). */
+ * Integer arithmetic wraps, as PyTorch's does; floor and trunc division by zero of integers is an error there and gives
+ * 0 here. Float floor division follows div_floor of PyTorch's BinaryOpsKernel (fmod first, so that the quotient is
+ * exact). */
 #include "common/kernels/rk_pointwise.h"
 #include <aot/inline.h>
 #include <math.h>
 
+/* clang-format off */
 #define F(name, expression) static double name##_f(const double *x, const pw_par *p) { (void)p; return expression; }
 #define I(name, expression) static int64_t name##_i(const int64_t *x, const pw_par *p) { (void)p; return expression; }
+/* clang-format on */
 #define U(v) ((uint64_t)(v))
 #define BOTH(name, expression) F(name, expression) I(name, expression)
 
@@ -96,7 +99,8 @@ I(minimum, x[0] < x[1] ? x[0] : x[1])
 F(fmax, fmax(x[0], x[1]))
 F(fmin, fmin(x[0], x[1]))
 
-/* The only bound of clamp, if it is the number NaN, bounds nothing, as in PyTorch; one in a tensor, and clamp_min's, gives NaN. */
+/* The only bound of clamp, if it is the number NaN, bounds nothing, as in PyTorch; one in a tensor, and clamp_min's,
+ * gives NaN. */
 static int bounds_nothing(const double *x, const pw_par *p, uint32_t k) { return p->dtypes[k] == 0 && x[k] != x[k]; }
 
 /* clamp(self, min?, max?): NaN stays, min > max gives max */

@@ -1,8 +1,8 @@
 /* Scaled dot-product attention and its derivative, row by row in double: P = softmax(scale * q k^T + bias), out = P v.
  *
- * Shapes: query [.., Hq, Lq, E], key [.., Hkv, Lk, E], value [.., Hkv, Lk, Ev]; leading dimensions of size 1 broadcast, and
- * with enable_gqa Hq / Hkv query heads share a key head. is_causal keeps j <= i (aligned top-left). A bool mask keeps
- * where true, a float mask is added. A row with nothing to attend to gives 0. Backward (operators.md section 4):
+ * Shapes: query [.., Hq, Lq, E], key [.., Hkv, Lk, E], value [.., Hkv, Lk, Ev]; leading dimensions of size 1 broadcast,
+ * and with enable_gqa Hq / Hkv query heads share a key head. is_causal keeps j <= i (aligned top-left). A bool mask
+ * keeps where true, a float mask is added. A row with nothing to attend to gives 0. Backward (operators.md section 4):
  *     D = sum(P * (g v^T)),  dS = P * (g v^T - D),  dq = scale dS k,  dk = scale dS^T q,  dv = P^T g
  * with P made again, so that nothing needs to be saved. Sources: Dao et al. 2022, section 3. */
 #include "common/kernels/rk_core.h"
@@ -29,7 +29,8 @@ static aot_status_t leading(rk_ctx *c, attention *a) {
     a->batch[d] = 1;
     for (int t = 0; t < 3; t++) {
       int64_t n = all[t]->sizes[d] * (t && is_head ? a->gqa : 1);
-      RK_CHECK(c, n == a->batch[d] || n == 1 || a->batch[d] == 1, "leading sizes %lld and %lld differ", (long long)a->batch[d], (long long)n);
+      RK_CHECK(c, n == a->batch[d] || n == 1 || a->batch[d] == 1, "leading sizes %lld and %lld differ",
+               (long long)a->batch[d], (long long)n);
       if (n != 1) a->batch[d] = n;
     }
     a->batches *= a->batch[d];
@@ -58,20 +59,21 @@ static aot_status_t read_attention(rk_ctx *c, attention_args at, attention *a) {
   AOT_TRY(rk_need_f(c, at.first, &a->q));
   AOT_TRY(rk_need_f(c, at.first + 1, &a->k));
   AOT_TRY(rk_need_f(c, at.first + 2, &a->v));
-  RK_CHECK(c, a->q.rank >= 2 && a->k.rank == a->q.rank && a->v.rank == a->q.rank, "query, key and value have ranks %d, %d, %d",
-           a->q.rank, a->k.rank, a->v.rank);
+  RK_CHECK(c, a->q.rank >= 2 && a->k.rank == a->q.rank && a->v.rank == a->q.rank,
+           "query, key and value have ranks %d, %d, %d", a->q.rank, a->k.rank, a->v.rank);
   a->lq = a->q.sizes[a->q.rank - 2];
   a->e = a->q.sizes[a->q.rank - 1];
   a->lk = a->k.sizes[a->k.rank - 2];
   a->ev = a->v.sizes[a->v.rank - 1];
-  RK_CHECK(c, a->k.sizes[a->k.rank - 1] == a->e && a->v.sizes[a->v.rank - 2] == a->lk, "key and value do not fit the query");
+  RK_CHECK(c, a->k.sizes[a->k.rank - 1] == a->e && a->v.sizes[a->v.rank - 2] == a->lk,
+           "key and value do not fit the query");
   a->causal = rk_bool(c, at.causal, 0);
   a->scale = rk_float(c, at.scale, 1 / sqrt((double)a->e));
   a->gqa = 1;
   if (at.gqa != UINT32_MAX && rk_bool(c, at.gqa, 0) && a->q.rank >= 3) {
     int64_t hq = a->q.sizes[a->q.rank - 3], hk = a->k.sizes[a->k.rank - 3];
-    RK_CHECK(c, hk > 0 && hq % hk == 0 && a->v.sizes[a->v.rank - 3] == hk, "%lld query heads do not divide by %lld key heads", (long long)hq,
-             (long long)hk);
+    RK_CHECK(c, hk > 0 && hq % hk == 0 && a->v.sizes[a->v.rank - 3] == hk,
+             "%lld query heads do not divide by %lld key heads", (long long)hq, (long long)hk);
     a->gqa = hq / hk;
   }
   AOT_TRY(leading(c, a));
@@ -181,7 +183,8 @@ static aot_status_t flash_cpu(rk_ctx *c) {
   return forward(c, &a);
 }
 
-/* aot.scaled_dot_product_attention_backward(grad, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa) */
+/* aot.scaled_dot_product_attention_backward(grad, query, key, value, attn_mask, dropout_p, is_causal, scale,
+ * enable_gqa) */
 static aot_status_t sdpa_backward(rk_ctx *c) {
   attention a;
   rk_array g;
@@ -199,7 +202,8 @@ static aot_status_t flash_cpu_backward(rk_ctx *c) {
   return backward(c, &a, &g);
 }
 
-#define ROW(name, fn) {name, fn, NULL, NULL, RK_DROPOUT_P}
+#define ROW(name, fn)                                                                                                  \
+  { name, fn, NULL, NULL, RK_DROPOUT_P }
 static const rk_kernel rows[] = {
     ROW("aten.scaled_dot_product_attention.default", sdpa),
     ROW("aot.scaled_dot_product_attention_backward", sdpa_backward),

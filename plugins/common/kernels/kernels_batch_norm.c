@@ -1,8 +1,8 @@
 /* Batch norm in all its forms, and its derivatives.
  *
- * Per channel (dimension 1). Training: mean and biased variance over the other dimensions, running statistics updated with
- * the unbiased variance, r = (1 - momentum) * r + momentum * new. Evaluation: the running statistics. Backward in training
- * (operators.md): gx = w * invstd * (g - mean(g) - xh * mean(g * xh)); in evaluation gx = g * w * invstd.
+ * Per channel (dimension 1). Training: mean and biased variance over the other dimensions, running statistics updated
+ * with the unbiased variance, r = (1 - momentum) * r + momentum * new. Evaluation: the running statistics. Backward in
+ * training (operators.md): gx = w * invstd * (g - mean(g) - xh * mean(g * xh)); in evaluation gx = g * w * invstd.
  * Forms that update running statistics in place are functional by the time a backend sees them: the updated ones are
  * results 3 and 4 of _native_batch_norm_legit_functional. */
 #include "common/kernels/rk_core.h"
@@ -17,8 +17,8 @@ typedef struct batch {
 
 static aot_status_t channel_array(rk_ctx *c, uint32_t arg, int64_t channels, rk_array *out) {
   AOT_TRY(rk_get_f(c, arg, out));
-  RK_CHECK(c, !out->f || out->numel == channels, "argument %u has %lld elements for %lld channels", arg, (long long)out->numel,
-           (long long)channels);
+  RK_CHECK(c, !out->f || out->numel == channels, "argument %u has %lld elements for %lld channels", arg,
+           (long long)out->numel, (long long)channels);
   return AOT_OK;
 }
 
@@ -155,7 +155,8 @@ static aot_status_t take_saved(rk_ctx *c, batch *b, uint32_t mean_arg, uint32_t 
   return AOT_OK;
 }
 
-/* native_batch_norm_backward(grad, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, mask) */
+/* native_batch_norm_backward(grad, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps,
+ * mask) */
 static aot_status_t native_batch_norm_backward(rk_ctx *c) {
   batch b = {0};
   rk_array g;
@@ -189,7 +190,8 @@ static aot_status_t fused_backward(rk_ctx *c) {
   return backward(c, &b, &g, training);
 }
 
-#define ROW(name, fn) {name, fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { name, fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("aten.batch_norm.default", with_running),
     ROW("aten.native_batch_norm.default", with_running),

@@ -1,6 +1,7 @@
 /* Complex numbers: operators that make them and take them apart, and what every other operator does with them.
  *
- * Functions are those of C11 (complex.h, annex G for branch cuts and infinities) in double, rounded once to the dtype. */
+ * Functions are those of C11 (complex.h, annex G for branch cuts and infinities) in double, rounded once to the
+ * dtype. */
 #include "common/kernels/rk_complex.h"
 #include "common/kernels/rk_view.h"
 #include <aot/inline.h>
@@ -72,10 +73,14 @@ static aot_status_t copied(rk_ctx *c) {
   AOT_TRY(rk_need_tensor(c, 0, &self));
   return rk_put_tensor(c, 0, self);
 }
-static double neg_f(const double *x, const pw_par *p) { (void)p; return -x[0]; }
+static double neg_f(const double *x, const pw_par *p) {
+  (void)p;
+  return -x[0];
+}
 static aot_status_t no_real_numbers(rk_ctx *c) { return rk_fail(c, AOT_E_INVALID, "its result must be complex"); }
 
-#define ROW(name, fn) {"aten." name, fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name, fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("complex.default", no_real_numbers),
     ROW("polar.default", no_real_numbers),
@@ -92,7 +97,11 @@ const rk_family rk_family_complex = RK_FAMILY(rows);
 
 /* ---- functions ---- */
 
-#define F(name, expression) static rk_complex name##_c(const rk_complex *x, const pw_par *p) { (void)p; return expression; }
+#define F(name, expression)                                                                                            \
+  static rk_complex name##_c(const rk_complex *x, const pw_par *p) {                                                   \
+    (void)p;                                                                                                           \
+    return expression;                                                                                                 \
+  }
 
 /* The textbook product: infinities are not recovered, as PyTorch does not. */
 static rk_complex times(rk_complex a, rk_complex b) {
@@ -243,72 +252,98 @@ static aot_status_t prod_all(rk_ctx *c) {
 #define A1 2u
 #define A2 4u
 #define A3 8u
+/* clang-format off */
 #define SAME(op) {.name = op, .way = RK_COMPLEX_SAME}
 #define PARTS(op, arguments) {.name = op, .way = RK_COMPLEX_PARTS, .slots = arguments}
 #define PRODUCT(op, factors, plus) {.name = op, .way = RK_COMPLEX_PRODUCT, .slots = factors, .added = plus}
 #define MAGNITUDE(op) {.name = op, .way = RK_COMPLEX_MAGNITUDE}
 #define FUNCTION(op, fn) {.name = op, .way = RK_COMPLEX_POINTWISE, .f = fn##_c}
+/* clang-format on */
 #define UNARY(fn) FUNCTION(#fn ".default", fn)
+/* clang-format off */
 #define OWN(op, fn) {.name = op, .way = RK_COMPLEX_OWN, .run = fn}
 
 static const rk_complex_row table[] = {
     /* pointwise */
-    FUNCTION("complex.default", pair), UNARY(polar), FUNCTION("_conj.default", conj), FUNCTION("conj_physical.default", conj),
-    FUNCTION("_conj_physical.default", conj), FUNCTION("_neg_view.default", neg), UNARY(positive), UNARY(neg), UNARY(abs),
-    UNARY(angle), UNARY(sgn), UNARY(reciprocal), UNARY(square), UNARY(sqrt), UNARY(rsqrt), UNARY(exp), UNARY(exp2), UNARY(expm1),
+    FUNCTION("complex.default", pair), UNARY(polar), FUNCTION("_conj.default", conj), FUNCTION("conj_physical.default",
+        conj),
+    FUNCTION("_conj_physical.default", conj), FUNCTION("_neg_view.default", neg), UNARY(positive), UNARY(neg),
+    UNARY(abs),
+    UNARY(angle), UNARY(sgn), UNARY(reciprocal), UNARY(square), UNARY(sqrt), UNARY(rsqrt), UNARY(exp), UNARY(exp2),
+    UNARY(expm1),
     UNARY(log), UNARY(log2), UNARY(log10), UNARY(log1p), UNARY(sin), UNARY(cos), UNARY(tan), UNARY(asin), UNARY(acos),
-    UNARY(atan), UNARY(sinh), UNARY(cosh), UNARY(tanh), UNARY(asinh), UNARY(acosh), UNARY(atanh), UNARY(sinc), UNARY(sigmoid),
+    UNARY(atan), UNARY(sinh), UNARY(cosh), UNARY(tanh), UNARY(asinh), UNARY(acosh), UNARY(atanh), UNARY(sinc),
+    UNARY(sigmoid),
     UNARY(silu), UNARY(addcmul), UNARY(addcdiv), UNARY(isnan), UNARY(isinf), UNARY(isfinite), UNARY(logical_and),
     UNARY(logical_or), UNARY(logical_xor), UNARY(logical_not), FUNCTION("add.Tensor", add), FUNCTION("add.Scalar", add),
-    FUNCTION("sub.Tensor", sub), FUNCTION("sub.Scalar", sub), FUNCTION("rsub.Tensor", rsub), FUNCTION("rsub.Scalar", rsub),
+    FUNCTION("sub.Tensor", sub), FUNCTION("sub.Scalar", sub), FUNCTION("rsub.Tensor", rsub), FUNCTION("rsub.Scalar",
+        rsub),
     FUNCTION("mul.Tensor", mul), FUNCTION("mul.Scalar", mul), FUNCTION("div.Tensor", div), FUNCTION("div.Scalar", div),
     FUNCTION("pow.Tensor_Scalar", pow), FUNCTION("pow.Tensor_Tensor", pow), FUNCTION("pow.Scalar", pow),
-    FUNCTION("lerp.Scalar", lerp), FUNCTION("lerp.Tensor", lerp), FUNCTION("fill.Scalar", second), FUNCTION("fill.Tensor", second),
-    FUNCTION("where.self", where), FUNCTION("masked_fill.Scalar", masked_fill), FUNCTION("masked_fill.Tensor", masked_fill),
+    FUNCTION("lerp.Scalar", lerp), FUNCTION("lerp.Tensor", lerp), FUNCTION("fill.Scalar", second),
+    FUNCTION("fill.Tensor", second),
+    FUNCTION("where.self", where), FUNCTION("masked_fill.Scalar", masked_fill), FUNCTION("masked_fill.Tensor",
+        masked_fill),
     FUNCTION("eq.Tensor", eq), FUNCTION("eq.Scalar", eq), FUNCTION("ne.Tensor", ne), FUNCTION("ne.Scalar", ne),
     /* elements copied about; a view is one of these unless the table says otherwise */
     {.name = "adjoint.default", .way = RK_COMPLEX_REFUSED},
-    SAME("clone.default"), SAME("lift_fresh_copy.default"), SAME("_to_copy.default"), SAME("to.dtype_layout"), SAME("to.device"),
-    SAME("to.other"), SAME("type_as.default"), SAME("copy.default"), {.name = "with_history.default", .way = RK_COMPLEX_SAME},
+    SAME("clone.default"), SAME("lift_fresh_copy.default"), SAME("_to_copy.default"), SAME("to.dtype_layout"),
+    SAME("to.device"),
+    SAME("to.other"), SAME("type_as.default"), SAME("copy.default"), {.name = "with_history.default",
+        .way = RK_COMPLEX_SAME},
     SAME("repeat.default"), SAME("tile.default"), SAME("flip.default"), SAME("roll.default"), SAME("rot90.default"),
     SAME("tril.default"), SAME("triu.default"), SAME("pixel_shuffle.default"), SAME("pixel_unshuffle.default"),
-    SAME("channel_shuffle.default"), PARTS("cat.default", A0), PARTS("concat.default", A0), PARTS("concatenate.default", A0),
+    SAME("channel_shuffle.default"), PARTS("cat.default", A0), PARTS("concat.default", A0),
+    PARTS("concatenate.default", A0),
     PARTS("stack.default", A0), PARTS("block_diag.default", A0), PARTS("constant_pad_nd.default", A0 | A2),
     PARTS("reflection_pad1d.default", A0), PARTS("reflection_pad2d.default", A0), PARTS("reflection_pad3d.default", A0),
-    PARTS("replication_pad1d.default", A0), PARTS("replication_pad2d.default", A0), PARTS("replication_pad3d.default", A0),
+    PARTS("replication_pad1d.default", A0), PARTS("replication_pad2d.default", A0), PARTS("replication_pad3d.default",
+        A0),
     PARTS("reflection_pad1d_backward.default", A0 | A1), PARTS("reflection_pad2d_backward.default", A0 | A1),
     PARTS("reflection_pad3d_backward.default", A0 | A1), PARTS("replication_pad1d_backward.default", A0 | A1),
     PARTS("replication_pad2d_backward.default", A0 | A1), PARTS("replication_pad3d_backward.default", A0 | A1),
-    PARTS("index.Tensor", A0), PARTS("_unsafe_index.Tensor", A0), PARTS("index_select.default", A0), PARTS("gather.default", A0),
-    PARTS("take.default", A0), PARTS("scatter.src", A0 | A3), PARTS("scatter.value", A0 | A3), PARTS("scatter_add.default", A0 | A3),
+    PARTS("index.Tensor", A0), PARTS("_unsafe_index.Tensor", A0), PARTS("index_select.default", A0),
+    PARTS("gather.default", A0),
+    PARTS("take.default", A0), PARTS("scatter.src", A0 | A3), PARTS("scatter.value", A0 | A3),
+    PARTS("scatter_add.default", A0 | A3),
     PARTS("index_add.default", A0 | A3), PARTS("index_copy.default", A0 | A3), PARTS("index_fill.int_Scalar", A0 | A3),
-    PARTS("index_fill.int_Tensor", A0 | A3), PARTS("index_put.default", A0 | A2), PARTS("_unsafe_index_put.default", A0 | A2),
+    PARTS("index_fill.int_Tensor", A0 | A3), PARTS("index_put.default", A0 | A2), PARTS("_unsafe_index_put.default",
+        A0 | A2),
     PARTS("put.default", A0 | A2), PARTS("masked_scatter.default", A0 | A2), PARTS("diag_embed.default", A0),
-    PARTS("slice_scatter.default", A0 | A1), PARTS("select_scatter.default", A0 | A1), PARTS("diagonal_scatter.default", A0 | A1),
+    PARTS("slice_scatter.default", A0 | A1), PARTS("select_scatter.default", A0 | A1),
+    PARTS("diagonal_scatter.default", A0 | A1),
     PARTS("slice_backward.default", A0), PARTS("select_backward.default", A0), PARTS("diagonal_backward.default", A0),
     PARTS("unfold_backward.default", A0),
     /* creation */
-    SAME("zeros.default"), SAME("ones.default"), SAME("full.default"), SAME("empty.memory_format"), SAME("empty_strided.default"),
+    SAME("zeros.default"), SAME("ones.default"), SAME("full.default"), SAME("empty.memory_format"),
+    SAME("empty_strided.default"),
     SAME("zeros_like.default"), SAME("ones_like.default"), SAME("full_like.default"), SAME("empty_like.default"),
     SAME("new_zeros.default"), SAME("new_ones.default"), SAME("new_full.default"), SAME("new_empty.default"),
-    SAME("new_empty_strided.default"), SAME("empty_permuted.default"), SAME("scalar_tensor.default"), SAME("eye.default"),
+    SAME("new_empty_strided.default"), SAME("empty_permuted.default"), SAME("scalar_tensor.default"),
+    SAME("eye.default"),
     SAME("eye.m"), SAME("zero.default"),
     /* reductions */
     PARTS("sum.default", A0), PARTS("sum.dim_IntList", A0), PARTS("mean.default", A0), PARTS("mean.dim", A0),
-    PARTS("cumsum.default", A0), PARTS("trace.default", A0), OWN("prod.default", prod_all), OWN("prod.dim_int", prod_dim),
+    PARTS("cumsum.default", A0), PARTS("trace.default", A0), OWN("prod.default", prod_all), OWN("prod.dim_int",
+        prod_dim),
     OWN("cumprod.default", cumprod), MAGNITUDE("linalg_vector_norm.default"), MAGNITUDE("norm.ScalarOpt_dim"),
-    MAGNITUDE("norm.Scalar"), MAGNITUDE("any.default"), MAGNITUDE("any.dim"), MAGNITUDE("any.dims"), MAGNITUDE("all.default"),
-    MAGNITUDE("all.dim"), MAGNITUDE("all.dims"), MAGNITUDE("count_nonzero.default"), MAGNITUDE("count_nonzero.dim_IntList"),
+    MAGNITUDE("norm.Scalar"), MAGNITUDE("any.default"), MAGNITUDE("any.dim"), MAGNITUDE("any.dims"),
+    MAGNITUDE("all.default"),
+    MAGNITUDE("all.dim"), MAGNITUDE("all.dims"), MAGNITUDE("count_nonzero.default"),
+    MAGNITUDE("count_nonzero.dim_IntList"),
     /* products */
     PRODUCT("mm.default", A0 | A1, 0), PRODUCT("bmm.default", A0 | A1, 0), PRODUCT("matmul.default", A0 | A1, 0),
     PRODUCT("linalg_matmul.default", A0 | A1, 0), PRODUCT("mv.default", A0 | A1, 0), PRODUCT("dot.default", A0 | A1, 0),
-    {.name = "vdot.default", .way = RK_COMPLEX_PRODUCT, .slots = A0 | A1, .conjugate = 1}, PRODUCT("outer.default", A0 | A1, 0),
+    {.name = "vdot.default", .way = RK_COMPLEX_PRODUCT, .slots = A0 | A1,
+     .conjugate = 1}, PRODUCT("outer.default", A0 | A1, 0),
     PRODUCT("ger.default", A0 | A1, 0), PRODUCT("addmm.default", A1 | A2, A0), PRODUCT("addmv.default", A1 | A2, A0),
-    PRODUCT("baddbmm.default", A1 | A2, A0), PRODUCT("addbmm.default", A1 | A2, A0), PRODUCT("addr.default", A1 | A2, A0),
+    PRODUCT("baddbmm.default", A1 | A2, A0), PRODUCT("addbmm.default", A1 | A2, A0), PRODUCT("addr.default", A1 | A2,
+        A0),
     PRODUCT("linear.default", A0 | A1, A2), PRODUCT("convolution.default", A0 | A1, A2),
     /* Fourier transforms */
     SAME("_fft_r2c.default"), SAME("_fft_c2r.default"), SAME("_fft_c2c.default"),
 };
+/* clang-format on */
 
 const rk_complex_row *rk_complex_find(const rk_kernel *k) {
   static const rk_complex_row view = {.name = "a view", .way = RK_COMPLEX_SAME};

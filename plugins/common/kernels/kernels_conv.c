@@ -1,9 +1,9 @@
 /* Convolution of any spatial rank, and its derivatives.
  *
- * One loop over (sample, output channel, output place, input channel of the group, kernel place) does everything: given an
- * output place o and a kernel place k, the input place is o * stride - padding + k * dilation. Forward adds x * w into y,
- * the input's derivative adds g * w into x, the weight's adds g * x into w. A transposed convolution is the input's
- * derivative with the roles of input and output exchanged, so it is the same loop again. */
+ * One loop over (sample, output channel, output place, input channel of the group, kernel place) does everything: given
+ * an output place o and a kernel place k, the input place is o * stride - padding + k * dilation. Forward adds x * w
+ * into y, the input's derivative adds g * w into x, the weight's adds g * x into w. A transposed convolution is the
+ * input's derivative with the roles of input and output exchanged, so it is the same loop again. */
 #include "common/kernels/rk_core.h"
 #include <aot/inline.h>
 #include <string.h>
@@ -43,7 +43,8 @@ static int64_t big_place(const conv *p, const int64_t *small, const int64_t *k) 
 }
 
 static void correlate(const conv *p, double *big, double *small, double *w, conv_op op) {
-  int64_t n_big = product(p->big, p->dims), n_small = product(p->small, p->dims), n_kernel = product(p->kernel, p->dims);
+  int64_t n_big = product(p->big, p->dims), n_small = product(p->small, p->dims),
+          n_kernel = product(p->kernel, p->dims);
   int64_t cb = p->big_channels / p->groups, cs = p->small_channels / p->groups;
   int64_t at[CONV_DIMS] = {0}, k[CONV_DIMS] = {0};
   for (int64_t s = 0; s < n_small; s++, rk_advance(at, p->dims, p->small))
@@ -78,7 +79,8 @@ static aot_status_t read_input(rk_ctx *c, uint32_t x_arg, rk_array *x, rk_array 
   AOT_TRY(rk_need_f(c, x_arg + 1, w));
   memset(p, 0, sizeof *p);
   p->dims = w->rank - 2;
-  RK_CHECK(c, p->dims >= 1 && p->dims <= CONV_DIMS, "the weight has rank %d; 1 to 3 spatial dimensions are supported", w->rank);
+  RK_CHECK(c, p->dims >= 1 && p->dims <= CONV_DIMS, "the weight has rank %d; 1 to 3 spatial dimensions are supported",
+           w->rank);
   RK_CHECK(c, x->rank == w->rank || x->rank == w->rank - 1, "input has rank %d, weight %d", x->rank, w->rank);
   p->unbatched = x->rank == w->rank - 1;
   if (p->unbatched) {
@@ -93,10 +95,10 @@ static aot_status_t read_input(rk_ctx *c, uint32_t x_arg, rk_array *x, rk_array 
 static aot_status_t plan(rk_ctx *c, conv *p, const rk_array *x, const rk_array *w, int64_t *out_sizes) {
   int64_t *in = p->transposed ? p->small : p->big, *out = p->transposed ? p->big : p->small;
   int64_t in_channels = x->sizes[1], out_channels = p->transposed ? w->sizes[1] * p->groups : w->sizes[0];
-  RK_CHECK(c, p->groups > 0 && in_channels % p->groups == 0 && out_channels % p->groups == 0, "channels do not divide by %lld groups",
-           (long long)p->groups);
-  RK_CHECK(c, p->transposed ? w->sizes[0] == in_channels : w->sizes[1] == in_channels / p->groups, "weight does not fit %lld input channels",
-           (long long)in_channels);
+  RK_CHECK(c, p->groups > 0 && in_channels % p->groups == 0 && out_channels % p->groups == 0,
+           "channels do not divide by %lld groups", (long long)p->groups);
+  RK_CHECK(c, p->transposed ? w->sizes[0] == in_channels : w->sizes[1] == in_channels / p->groups,
+           "weight does not fit %lld input channels", (long long)in_channels);
   p->samples = x->sizes[0];
   p->big_channels = p->transposed ? out_channels : in_channels;
   p->small_channels = p->transposed ? in_channels : out_channels;
@@ -109,7 +111,8 @@ static aot_status_t plan(rk_ctx *c, conv *p, const rk_array *x, const rk_array *
     RK_CHECK(c, p->stride[d] > 0 && p->dilation[d] > 0 && p->padding[d] >= 0, "stride and dilation must be positive");
     if (p->transposed) out[d] = (in[d] - 1) * p->stride[d] - 2 * p->padding[d] + reach + p->output_padding[d] + 1;
     else out[d] = (in[d] + 2 * p->padding[d] - reach - 1) / p->stride[d] + 1;
-    RK_CHECK(c, out[d] >= 0 && in[d] + 2 * p->padding[d] > (p->transposed ? -1 : reach), "the kernel is larger than the padded input");
+    RK_CHECK(c, out[d] >= 0 && in[d] + 2 * p->padding[d] > (p->transposed ? -1 : reach),
+             "the kernel is larger than the padded input");
     out_sizes[2 + d] = out[d];
   }
   return AOT_OK;
@@ -210,7 +213,8 @@ static aot_status_t convolution_backward(rk_ctx *c) {
   AOT_TRY(plan(c, &p, &x, &w, sizes));
   for (int32_t d = 0; d < 2 + p.dims; d++) total *= sizes[d];
   for (int32_t d = 0; d < p.dims; d++) space *= sizes[2 + d];
-  RK_CHECK(c, g.numel == total, "the gradient has %lld elements, the output %lld", (long long)g.numel, (long long)total);
+  RK_CHECK(c, g.numel == total, "the gradient has %lld elements, the output %lld", (long long)g.numel,
+           (long long)total);
   if (rk_wants(c, 0)) {
     AOT_TRY(rk_new_f(c, x.rank, x.sizes, &gx));
     if (p.transposed) correlate(&p, g.f, gx.f, w.f, op_small);
@@ -275,7 +279,8 @@ static aot_status_t columns(rk_ctx *c, int back) {
 static aot_status_t im2col(rk_ctx *c) { return columns(c, 0); }
 static aot_status_t col2im(rk_ctx *c) { return columns(c, 1); }
 
-#define ROW(name, fn) {"aten." name, fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name, fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("convolution.default", convolution),
     ROW("_convolution.default", convolution),

@@ -1,6 +1,6 @@
-/* New tensors from numbers: full and its kin, ranges, identity matrices, index triangles. The result's declared shape and
- * dtype say nearly everything; what is left is checked against the arguments. Memory that PyTorch leaves uninitialised
- * (empty) is zero here, so that runs are repeatable. */
+/* New tensors from numbers: full and its kin, ranges, identity matrices, index triangles. The result's declared shape
+ * and dtype say nearly everything; what is left is checked against the arguments. Memory that PyTorch leaves
+ * uninitialised (empty) is zero here, so that runs are repeatable. */
 #include "common/kernels/rk_core.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -76,18 +76,20 @@ static aot_status_t scalar_tensor(rk_ctx *c) {
   return AOT_OK;
 }
 
-/* start + k * step, in double or, in an integer dtype, of whole numbers. Only int64 counts its elements by those, the other integers by
- * the numbers as they are given, as PyTorch does. */
+/* start + k * step, in double or, in an integer dtype, of whole numbers. Only int64 counts its elements by those, the
+ * other integers by the numbers as they are given, as PyTorch does. */
 static aot_status_t range(rk_ctx *c, int start_arg, int end_arg, int step_arg) {
   rk_tensor *r = rk_result(c, 0);
   rk_array a;
   const int is_int = rk_is_int(r->dtype);
-  double start = start_arg < 0 ? 0 : rk_float(c, (uint32_t)start_arg, 0), step = step_arg < 0 ? 1 : rk_float(c, (uint32_t)step_arg, 1);
+  double start = start_arg < 0 ? 0 : rk_float(c, (uint32_t)start_arg, 0),
+         step = step_arg < 0 ? 1 : rk_float(c, (uint32_t)step_arg, 1);
   int64_t whole_start = start_arg < 0 ? 0 : rk_int(c, (uint32_t)start_arg, 0);
   int64_t whole_step = step_arg < 0 ? 1 : rk_int(c, (uint32_t)step_arg, 1), end = rk_int(c, (uint32_t)end_arg, 0), n;
   RK_CHECK(c, is_int ? whole_step != 0 : step != 0, "step is zero");
   if (r->dtype == AOT_I64) {
-    int64_t away = whole_step > 0 ? end - whole_start : whole_start - end, by = whole_step > 0 ? whole_step : -whole_step;
+    int64_t away = whole_step > 0 ? end - whole_start : whole_start - end,
+            by = whole_step > 0 ? whole_step : -whole_step;
     n = away > 0 ? (away + by - 1) / by : 0;
   } else {
     double length = ceil((rk_float(c, (uint32_t)end_arg, 0) - start) / step);
@@ -105,7 +107,8 @@ static aot_status_t arange(rk_ctx *c) { return range(c, -1, 0, -1); }
 static aot_status_t arange_start(rk_ctx *c) { return range(c, 0, 1, -1); }
 static aot_status_t arange_step(rk_ctx *c) { return range(c, 0, 1, 2); }
 
-/* linspace(start, end, steps): both halves count from their own end, as PyTorch's does; logspace raises a base to them */
+/* linspace(start, end, steps): both halves count from their own end, as PyTorch's does; logspace raises a base to
+ * them */
 static aot_status_t spaced(rk_ctx *c, int base_arg) {
   rk_array a;
   int64_t n = rk_int(c, 2, 0);
@@ -155,7 +158,8 @@ static aot_status_t triangle(rk_ctx *c, int lower) {
 static aot_status_t tril_indices(rk_ctx *c) { return triangle(c, 1); }
 static aot_status_t triu_indices(rk_ctx *c) { return triangle(c, 0); }
 
-#define NEW(name, fn) {"aten." name, fn, NULL, NULL, RK_FILL}
+#define NEW(name, fn)                                                                                                  \
+  { "aten." name, fn, NULL, NULL, RK_FILL }
 static const rk_kernel rows[] = {
     NEW("zeros.default", zeros),
     NEW("ones.default", ones),

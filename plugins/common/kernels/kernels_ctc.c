@@ -1,7 +1,9 @@
-/* Connectionist temporal classification: Graves, Fernandez, Gomez, Schmidhuber 2006, sections 4.1 and 4.2, in logarithms.
+/* Connectionist temporal classification: Graves, Fernandez, Gomez, Schmidhuber 2006, sections 4.1 and 4.2, in
+ * logarithms.
  *
- * The target l of length S is read with blanks around and between: l' of length 2 S + 1. alpha(t, s) is the log probability
- * of having read l'[0 .. s] after step t, beta(t, s) that of l'[s ..] from step t on, step t included in both:
+ * The target l of length S is read with blanks around and between: l' of length 2 S + 1. alpha(t, s) is the log
+ * probability of having read l'[0 .. s] after step t, beta(t, s) that of l'[s ..] from step t on, step t included in
+ * both:
  *
  *     alpha(t, s) = y(t, l'[s]) + log(e^alpha(t-1, s) + e^alpha(t-1, s-1) + e^alpha(t-1, s-2))
  *
@@ -17,9 +19,9 @@
 typedef struct ctc {
   rk_array y; /* [steps, batch, classes], or [steps, classes] */
   rk_array targets;
-  const int64_t *steps_of, *length_of; /* a sample's */
+  const int64_t *steps_of, *length_of;           /* a sample's */
   int64_t steps, batch, classes, blank, longest; /* longest: of the targets */
-  int64_t *start; /* of each sample's target among targets */
+  int64_t *start;                                /* of each sample's target among targets */
 } ctc_t;
 
 static aot_status_t lengths(rk_ctx *c, uint32_t arg, int64_t batch, const int64_t **out) {
@@ -57,8 +59,9 @@ static aot_status_t read_call(rk_ctx *c, uint32_t first, int64_t blank, ctc_t *k
     int64_t row = k->targets.rank == 2 ? k->targets.sizes[1] : k->targets.numel - total;
     RK_CHECK(c, k->steps_of[n] >= 0 && k->steps_of[n] <= k->steps, "sample %lld has %lld steps of %lld", (long long)n,
              (long long)k->steps_of[n], (long long)k->steps);
-    RK_CHECK(c, k->length_of[n] >= 0 && k->length_of[n] <= row, "sample %lld has a target of length %lld, there are %lld",
-             (long long)n, (long long)k->length_of[n], (long long)row);
+    RK_CHECK(c, k->length_of[n] >= 0 && k->length_of[n] <= row,
+             "sample %lld has a target of length %lld, there are %lld", (long long)n, (long long)k->length_of[n],
+             (long long)row);
     k->start[n] = k->targets.rank == 2 ? n * row : total;
     for (s = 0; s < k->length_of[n]; s++) {
       int64_t t = k->targets.i[k->start[n] + s];
@@ -82,7 +85,9 @@ static int64_t symbol(const ctc_t *k, int64_t n, int64_t s) {
   return s % 2 ? k->targets.i[k->start[n] + s / 2] : k->blank;
 }
 
-static double y_at(const ctc_t *k, int64_t t, int64_t n, int64_t c) { return k->y.f[(t * k->batch + n) * k->classes + c]; }
+static double y_at(const ctc_t *k, int64_t t, int64_t n, int64_t c) {
+  return k->y.f[(t * k->batch + n) * k->classes + c];
+}
 
 /* May s be reached from s - 2 (forwards) or s + 2? The symbols must be two different letters. */
 static int may_skip(const ctc_t *k, int64_t n, int64_t s, int64_t from) {
@@ -113,8 +118,8 @@ static double loss_of(const ctc_t *k, int64_t n, int64_t width, const double *al
   return -(last == 0 ? end[0] : log_sum(end[last], end[last - 1]));
 }
 
-/* _ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity) -> loss [batch], alpha [batch, steps,
- * width] */
+/* _ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity) -> loss [batch], alpha [batch,
+ * steps, width] */
 static aot_status_t ctc_forward(rk_ctx *c) {
   ctc_t k;
   rk_array loss, alpha;
@@ -165,7 +170,8 @@ static aot_status_t ctc_backward(rk_ctx *c) {
   AOT_TRY(rk_need_f(c, 6, &alpha));
   RK_CHECK(c, g.numel == k.batch && loss.numel == k.batch, "gradients or losses do not fit %lld samples",
            (long long)k.batch);
-  RK_CHECK(c, alpha.rank == 3 && alpha.sizes[0] == k.batch && alpha.sizes[1] == k.steps && alpha.sizes[2] > 2 * k.longest,
+  RK_CHECK(c,
+           alpha.rank == 3 && alpha.sizes[0] == k.batch && alpha.sizes[1] == k.steps && alpha.sizes[2] > 2 * k.longest,
            "log_alpha does not fit the call");
   width = alpha.sizes[2];
   AOT_TRY(rk_new_f(c, k.y.rank, k.y.sizes, &out));

@@ -1,5 +1,5 @@
-/* Distances between vectors, and small products that no other family owns: cdist, pdist, dist, renorm, cross, trilinear,
- * grouped matrix products, and the two predicates over whole tensors, equal and allclose. */
+/* Distances between vectors, and small products that no other family owns: cdist, pdist, dist, renorm, cross,
+ * trilinear, grouped matrix products, and the two predicates over whole tensors, equal and allclose. */
 #include "common/kernels/rk_core.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -30,13 +30,15 @@ static aot_status_t cdist_of(rk_ctx *c, double p) {
   RK_CHECK(c, ta->rank >= 2 && tb->rank >= 2, "ranks %d and %d are less than 2", ta->rank, tb->rank);
   rank = ta->rank > tb->rank ? ta->rank : tb->rank;
   for (int32_t d = 0; d < rank - 2; d++) {
-    int64_t sa = d < rank - ta->rank ? 1 : ta->sizes[d - (rank - ta->rank)], sb = d < rank - tb->rank ? 1 : tb->sizes[d - (rank - tb->rank)];
+    int64_t sa = d < rank - ta->rank ? 1 : ta->sizes[d - (rank - ta->rank)],
+            sb = d < rank - tb->rank ? 1 : tb->sizes[d - (rank - tb->rank)];
     batches *= sizes[d] = sa == 1 ? sb : sa;
   }
   np = ta->sizes[ta->rank - 2];
   nr = tb->sizes[tb->rank - 2];
   m = ta->sizes[ta->rank - 1];
-  RK_CHECK(c, tb->sizes[tb->rank - 1] == m, "vectors of %lld and %lld numbers", (long long)m, (long long)tb->sizes[tb->rank - 1]);
+  RK_CHECK(c, tb->sizes[tb->rank - 1] == m, "vectors of %lld and %lld numbers", (long long)m,
+           (long long)tb->sizes[tb->rank - 1]);
   memcpy(wide, sizes, sizeof wide);
   wide[rank - 2] = np;
   wide[rank - 1] = m;
@@ -49,7 +51,8 @@ static aot_status_t cdist_of(rk_ctx *c, double p) {
   AOT_TRY(rk_new_f(c, rank, sizes, &y));
   for (int64_t e = 0; e < batches; e++)
     for (int64_t i = 0; i < np; i++)
-      for (int64_t j = 0; j < nr; j++) y.f[(e * np + i) * nr + j] = distance(a.f + (e * np + i) * m, b.f + (e * nr + j) * m, m, p);
+      for (int64_t j = 0; j < nr; j++)
+        y.f[(e * np + i) * nr + j] = distance(a.f + (e * np + i) * m, b.f + (e * nr + j) * m, m, p);
   return rk_put_f(c, 0, &y);
 }
 static aot_status_t cdist(rk_ctx *c) { return cdist_of(c, rk_float(c, 2, 2)); }
@@ -70,7 +73,8 @@ static aot_status_t pdist(rk_ctx *c) {
   return rk_put_f(c, 0, &y);
 }
 
-/* d|x_i - x_j|_p / dx_i of one difference d with distance y: sign(d) (|d| / y)^(p-1). PyTorch's choice at 0: nothing. */
+/* d|x_i - x_j|_p / dx_i of one difference d with distance y: sign(d) (|d| / y)^(p-1). PyTorch's choice at 0:
+ * nothing. */
 static double distance_slope(double d, double y, double p) {
   const double sign = d > 0 ? 1 : d < 0 ? -1 : d;
   if (p == 0 || d == 0) return 0 * d;
@@ -112,7 +116,8 @@ static aot_status_t broadcast_pair(rk_ctx *c, rk_array *a, rk_array *b) {
   AOT_TRY(rk_need_tensor(c, 1, &tb));
   rank = ta->rank > tb->rank ? ta->rank : tb->rank;
   for (int32_t d = 0; d < rank; d++) {
-    int64_t sa = d < rank - ta->rank ? 1 : ta->sizes[d - (rank - ta->rank)], sb = d < rank - tb->rank ? 1 : tb->sizes[d - (rank - tb->rank)];
+    int64_t sa = d < rank - ta->rank ? 1 : ta->sizes[d - (rank - ta->rank)],
+            sb = d < rank - tb->rank ? 1 : tb->sizes[d - (rank - tb->rank)];
     sizes[d] = sa == 1 ? sb : sa;
   }
   AOT_TRY(rk_dense_expanded(c, ta, rank, sizes, a));
@@ -212,7 +217,8 @@ static aot_status_t cross(rk_ctx *c) {
   for (int64_t o = 0; o < outer; o++)
     for (int64_t i = 0; i < inner; i++)
       for (int64_t k = 0; k < 3; k++) {
-        int64_t at = (o * 3 + k) * inner + i, p = (o * 3 + (k + 1) % 3) * inner + i, q = (o * 3 + (k + 2) % 3) * inner + i;
+        int64_t at = (o * 3 + k) * inner + i, p = (o * 3 + (k + 1) % 3) * inner + i,
+                q = (o * 3 + (k + 2) % 3) * inner + i;
         if (y.f) y.f[at] = number(&a, p) * number(&b, q) - number(&a, q) * number(&b, p);
         else y.i[at] = (int64_t)((uint64_t)a.i[p] * (uint64_t)b.i[q] - (uint64_t)a.i[q] * (uint64_t)b.i[p]);
       }
@@ -227,7 +233,8 @@ static aot_status_t with_ones(rk_ctx *c, uint32_t arg, uint32_t list_arg, rk_ten
   AOT_TRY(rk_need_tensor(c, arg, &t));
   *out = *t;
   for (uint32_t k = 0; k < n; k++) {
-    RK_CHECK(c, places[k] >= 0 && places[k] <= out->rank && out->rank < AOT_MAX_RANK, "dimension %lld is out of range", (long long)places[k]);
+    RK_CHECK(c, places[k] >= 0 && places[k] <= out->rank && out->rank < AOT_MAX_RANK, "dimension %lld is out of range",
+             (long long)places[k]);
     for (int32_t d = out->rank++; d > places[k]; d--) {
       out->sizes[d] = out->sizes[d - 1];
       out->strides[d] = out->strides[d - 1];
@@ -276,20 +283,24 @@ static aot_status_t grouped_mm(rk_ctx *c) {
   AOT_TRY(rk_need_f(c, 1, &b));
   AOT_TRY(rk_get_i(c, 2, &ends));
   RK_CHECK(c, !rk_has(c, 3), "a bias is not supported");
-  RK_CHECK(c, (a.rank == 2 || a.rank == 3) && (b.rank == 2 || b.rank == 3), "operands have ranks %d and %d", a.rank, b.rank);
+  RK_CHECK(c, (a.rank == 2 || a.rank == 3) && (b.rank == 2 || b.rank == 3), "operands have ranks %d and %d", a.rank,
+           b.rank);
   RK_CHECK(c, (a.rank == 3 && b.rank == 3) == !ends.i, "group ends belong to jagged operands only");
   m = a.sizes[a.rank - 2];
   k = a.sizes[a.rank - 1];
   n = b.sizes[b.rank - 1];
   g = a.rank == 3 ? a.sizes[0] : b.rank == 3 ? b.sizes[0] : ends.numel;
-  RK_CHECK(c, b.sizes[b.rank - 2] == k && (!ends.i || ends.numel == g) && (a.rank == 2 || b.rank == 2 || b.sizes[0] == g), "operands do not fit");
+  RK_CHECK(c,
+           b.sizes[b.rank - 2] == k && (!ends.i || ends.numel == g) && (a.rank == 2 || b.rank == 2 || b.sizes[0] == g),
+           "operands do not fit");
   sizes[0] = g;
   sizes[1] = m;
   sizes[2] = n;
   AOT_TRY(a.rank == b.rank ? rk_new_f(c, 3, sizes, &y) : rk_new_f(c, 2, sizes + 1, &y));
   for (int64_t e = 0, begin = 0; e < g; e++) {
     int64_t end = ends.i ? ends.i[e] : 0, limit = a.rank == 2 && b.rank == 3 ? m : a.rank == 2 ? k : n;
-    RK_CHECK(c, !ends.i || (end >= begin && end <= limit), "group end %lld is out of range for %lld", (long long)end, (long long)limit);
+    RK_CHECK(c, !ends.i || (end >= begin && end <= limit), "group end %lld is out of range for %lld", (long long)end,
+             (long long)limit);
     for (int64_t i = 0; i < m; i++)
       for (int64_t j = 0; j < n; j++) {
         double sum = 0;
@@ -300,7 +311,8 @@ static aot_status_t grouped_mm(rk_ctx *c) {
           low = begin;
           high = end;
         }
-        for (int64_t l = low; l < high; l++) sum += a.f[((a.rank == 3 ? e : 0) * m + i) * k + l] * b.f[((b.rank == 3 ? e : 0) * k + l) * n + j];
+        for (int64_t l = low; l < high; l++)
+          sum += a.f[((a.rank == 3 ? e : 0) * m + i) * k + l] * b.f[((b.rank == 3 ? e : 0) * k + l) * n + j];
         y.f[((a.rank == b.rank ? e : 0) * m + i) * n + j] = sum;
       }
     begin = end;
@@ -308,7 +320,8 @@ static aot_status_t grouped_mm(rk_ctx *c) {
   return rk_put_f(c, 0, &y);
 }
 
-#define ROW(name, fn) {"aten." name, fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name, fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("_cdist_forward.default", cdist),
     ROW("cdist.default", cdist),

@@ -15,7 +15,8 @@ static aot_status_t assert_true(rk_ctx *c) {
   rk_array x;
   AOT_TRY(rk_need_f(c, 0, &x));
   for (int64_t k = 0; k < x.numel; k++)
-    RK_CHECK(c, x.f[k] != 0, "the model's assertion failed: %.*s", message ? (int)(message->n < 200 ? message->n : 200) : 0, message ? message->u.chars : "");
+    RK_CHECK(c, x.f[k] != 0, "the model's assertion failed: %.*s",
+             message ? (int)(message->n < 200 ? message->n : 200) : 0, message ? message->u.chars : "");
   return AOT_OK;
 }
 
@@ -37,7 +38,8 @@ static aot_status_t make_token(rk_ctx *c) {
 static aot_status_t in_range(rk_ctx *c, int64_t low) {
   int64_t size = rk_int(c, 0, 0), min = rk_int(c, 1, low), max = rk_int(c, 2, INT64_MAX);
   if (min < low) min = low;
-  RK_CHECK(c, size >= min && size <= max, "the number %lld is not in the range that the model was exported for, %lld..%lld", (long long)size,
+  RK_CHECK(c, size >= min && size <= max,
+           "the number %lld is not in the range that the model was exported for, %lld..%lld", (long long)size,
            (long long)min, (long long)max);
   return AOT_OK;
 }
@@ -51,7 +53,8 @@ static aot_status_t print(rk_ctx *c) {
   return AOT_OK;
 }
 
-#define ROW(name, fn) {"aten." name, fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name, fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("_assert_tensor_metadata.default", nothing),
     ROW("_assert_async.default", assert_true),

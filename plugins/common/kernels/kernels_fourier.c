@@ -1,6 +1,6 @@
-/* Fourier transforms: _fft_r2c, _fft_c2r and _fft_c2c, into which the others are taken apart. A transform of several dimensions
- * is one after another, in double throughout. Of a real signal of n points the first n/2 + 1 values tell the others:
- * y[n - k] = conj(y[k]). */
+/* Fourier transforms: _fft_r2c, _fft_c2r and _fft_c2c, into which the others are taken apart. A transform of several
+ * dimensions is one after another, in double throughout. Of a real signal of n points the first n/2 + 1 values tell the
+ * others: y[n - k] = conj(y[k]). */
 #include "common/kernels/rk_fourier.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -29,7 +29,8 @@ static aot_status_t along(rk_ctx *c, rk_complex_array *a, int32_t dim, int sign)
 static aot_status_t read_dims(rk_ctx *c, int32_t rank, int32_t *out, uint32_t *out_n) {
   const int64_t *dims;
   *out_n = rk_list(c, 1, &dims);
-  RK_CHECK(c, *out_n <= AOT_MAX_RANK && rank > 0, "%u dimensions of a tensor of rank %d cannot be transformed", *out_n, rank);
+  RK_CHECK(c, *out_n <= AOT_MAX_RANK && rank > 0, "%u dimensions of a tensor of rank %d cannot be transformed", *out_n,
+           rank);
   for (uint32_t k = 0; k < *out_n; k++) AOT_TRY(rk_dim(c, dims[k], rank, &out[k]));
   return AOT_OK;
 }
@@ -87,8 +88,8 @@ static aot_status_t r2c(rk_ctx *c) {
   return rk_complex_put(c, 0, &y);
 }
 
-/* The second half of every line along dim from the first. What a real signal cannot have, imaginary parts at 0 and in the
- * middle, is not looked at. */
+/* The second half of every line along dim from the first. What a real signal cannot have, imaginary parts at 0 and in
+ * the middle, is not looked at. */
 static void mirror(rk_complex_array *y, int32_t dim) {
   int64_t outer, n, inner;
   rk_complex_around(y, dim, &outer, &n, &inner);
@@ -117,8 +118,8 @@ static aot_status_t c2r(rk_ctx *c) {
     points *= a.sizes[dims[k]];
   }
   for (int32_t d = 0; d < a.rank; d++) sizes[d] = d == last ? rk_int(c, 3, 0) : a.sizes[d];
-  RK_CHECK(c, sizes[last] > 0 && a.sizes[last] > sizes[last] / 2, "%lld values do not give %lld points", (long long)a.sizes[last],
-           (long long)sizes[last]);
+  RK_CHECK(c, sizes[last] > 0 && a.sizes[last] > sizes[last] / 2, "%lld values do not give %lld points",
+           (long long)a.sizes[last], (long long)sizes[last]);
   AOT_TRY(rk_complex_new(c, a.rank, sizes, &y));
   copy_lines(&a, &y, last);
   mirror(&y, last);
@@ -127,7 +128,8 @@ static aot_status_t c2r(rk_ctx *c) {
   return rk_complex_put(c, 0, &y);
 }
 
-#define ROW(name, fn) {"aten." name, fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name, fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("_fft_c2c.default", c2c),
     ROW("_fft_r2c.default", r2c),

@@ -9,7 +9,8 @@
 #define BAG_MAX 2
 
 /* owner: the given bag of each index, or counted from the offsets. */
-static aot_status_t read_owners(rk_ctx *c, uint32_t owner_arg, int offsets_arg, int64_t n_indices, int64_t n_bags, rk_array *owner) {
+static aot_status_t read_owners(rk_ctx *c, uint32_t owner_arg, int offsets_arg, int64_t n_indices, int64_t n_bags,
+                                rk_array *owner) {
   rk_array offsets;
   AOT_TRY(rk_need_i(c, owner_arg, owner));
   if (owner->numel == 0 && n_indices > 0 && offsets_arg >= 0) {
@@ -22,7 +23,8 @@ static aot_status_t read_owners(rk_ctx *c, uint32_t owner_arg, int offsets_arg, 
   }
   RK_CHECK(c, owner->numel == n_indices, "%lld bags for %lld indices", (long long)owner->numel, (long long)n_indices);
   for (int64_t k = 0; k < n_indices; k++)
-    RK_CHECK(c, owner->i[k] >= 0 && owner->i[k] < n_bags, "bag %lld is out of range for %lld", (long long)owner->i[k], (long long)n_bags);
+    RK_CHECK(c, owner->i[k] >= 0 && owner->i[k] < n_bags, "bag %lld is out of range for %lld", (long long)owner->i[k],
+             (long long)n_bags);
   return AOT_OK;
 }
 
@@ -198,7 +200,8 @@ static aot_status_t segment_reduce_backward(rk_ctx *c) {
   return rk_put_f(c, 0, &dx);
 }
 
-#define ROW(name, fn) {"aten." name ".default", fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name ".default", fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("_embedding_bag_backward", embedding_bag_backward),
     ROW("_embedding_bag_dense_backward", embedding_bag_dense_backward),

@@ -40,13 +40,16 @@ static aot_status_t read_bags(rk_ctx *c, bags *b) {
   b->mode = rk_int(c, 4, 0);
   b->include_last = rk_bool(c, 7, 0);
   b->padding = rk_int(c, 8, -1);
-  RK_CHECK(c, b->weight.rank == 2 && b->indices.rank == 1 && b->offsets.rank == 1, "weight, indices and offsets have ranks %d, %d, %d",
-           b->weight.rank, b->indices.rank, b->offsets.rank);
-  RK_CHECK(c, b->mode >= BAG_SUM && b->mode <= BAG_MAX && (!b->scale.f || b->mode == BAG_SUM), "mode %lld is not supported here", (long long)b->mode);
-  RK_CHECK(c, !b->scale.f || b->scale.numel == b->indices.numel, "%lld weights for %lld indices", (long long)b->scale.numel, (long long)b->indices.numel);
+  RK_CHECK(c, b->weight.rank == 2 && b->indices.rank == 1 && b->offsets.rank == 1,
+           "weight, indices and offsets have ranks %d, %d, %d", b->weight.rank, b->indices.rank, b->offsets.rank);
+  RK_CHECK(c, b->mode >= BAG_SUM && b->mode <= BAG_MAX && (!b->scale.f || b->mode == BAG_SUM),
+           "mode %lld is not supported here", (long long)b->mode);
+  RK_CHECK(c, !b->scale.f || b->scale.numel == b->indices.numel, "%lld weights for %lld indices",
+           (long long)b->scale.numel, (long long)b->indices.numel);
   RK_CHECK(c, !b->include_last || b->offsets.numel > 0, "there are no offsets");
   RK_CHECK(c, !b->offsets.numel || b->offsets.i[0] == 0, "the first offset is %lld, not 0", (long long)b->offsets.i[0]);
-  RK_CHECK(c, !b->include_last || b->offsets.i[b->offsets.numel - 1] == b->indices.numel, "the last offset must be the number of indices");
+  RK_CHECK(c, !b->include_last || b->offsets.i[b->offsets.numel - 1] == b->indices.numel,
+           "the last offset must be the number of indices");
   b->rows = b->weight.sizes[0];
   b->width = b->weight.sizes[1];
   b->n = b->offsets.numel - b->include_last;
@@ -67,8 +70,8 @@ static aot_status_t embedding_bag_of(rk_ctx *c, int padding_wraps) {
   AOT_TRY(rk_new_i(c, 1, &b.indices.numel, &owner));
   for (int64_t bag = 0; bag < b.n; bag++) {
     int64_t begin = b.offsets.i[bag], end = bag + 1 < b.offsets.numel ? b.offsets.i[bag + 1] : b.indices.numel;
-    RK_CHECK(c, begin >= 0 && begin <= end && end <= b.indices.numel, "bag %lld spans %lld to %lld of %lld indices", (long long)bag, (long long)begin,
-             (long long)end, (long long)b.indices.numel);
+    RK_CHECK(c, begin >= 0 && begin <= end && end <= b.indices.numel, "bag %lld spans %lld to %lld of %lld indices",
+             (long long)bag, (long long)begin, (long long)end, (long long)b.indices.numel);
     for (int64_t k = begin; k < end; k++) {
       int64_t row;
       AOT_TRY(rk_check_index(c, b.indices.i[k], b.rows, 0, 0, &row));
@@ -84,9 +87,11 @@ static aot_status_t embedding_bag_of(rk_ctx *c, int padding_wraps) {
       }
       counts.i[bag]++;
     }
-    for (int64_t e = 0; b.mode == BAG_MEAN && counts.i[bag] && e < b.width; e++) y.f[bag * b.width + e] /= (double)counts.i[bag];
+    for (int64_t e = 0; b.mode == BAG_MEAN && counts.i[bag] && e < b.width; e++)
+      y.f[bag * b.width + e] /= (double)counts.i[bag];
   }
-  if (b.mode == BAG_SUM) memset(counts.i, 0, (size_t)counts.numel * sizeof *counts.i); /* PyTorch does not count for sums */
+  /* PyTorch does not count for sums */
+  if (b.mode == BAG_SUM) memset(counts.i, 0, (size_t)counts.numel * sizeof *counts.i);
   if (wants_numel(c, 1, owner.numel)) put_ints(c, 1, owner.i);
   if (wants_numel(c, 2, counts.numel) || wants_numel(c, 2, b.n)) put_ints(c, 2, counts.i);
   if (b.mode == BAG_MAX && wants_numel(c, 3, top.numel)) put_ints(c, 3, top.i);
@@ -98,7 +103,8 @@ static aot_status_t embedding_bag_padded(rk_ctx *c) { return embedding_bag_of(c,
 
 /* ---- segments ---- */
 
-/* segment_reduce(data, reduce, *, lengths, indices, offsets, axis, unsafe, initial): along axis, by lengths or offsets */
+/* segment_reduce(data, reduce, *, lengths, indices, offsets, axis, unsafe, initial): along axis, by lengths or
+ * offsets */
 static aot_status_t segment_reduce(rk_ctx *c) {
   static const char *const words[] = {"sum", "mean", "max", "min", "prod"};
   rk_array x, lengths, y;
@@ -125,7 +131,8 @@ static aot_status_t segment_reduce(rk_ctx *c) {
       int64_t end;
       if (by_offsets) begin = row[s];
       end = by_offsets ? row[s + 1] : begin + row[s];
-      RK_CHECK(c, begin >= 0 && end >= begin && end <= size, "segment %lld spans %lld to %lld of %lld", (long long)s, (long long)begin, (long long)end, (long long)size);
+      RK_CHECK(c, begin >= 0 && end >= begin && end <= size, "segment %lld spans %lld to %lld of %lld", (long long)s,
+               (long long)begin, (long long)end, (long long)size);
       for (int64_t i = 0; i < inner; i++) {
         double v = rk_float(c, 7, how == 2 ? -INFINITY : how == 3 ? INFINITY : how == 4 ? 1 : 0);
         for (int64_t k = begin; k < end; k++) {
@@ -174,7 +181,8 @@ static aot_status_t read_slices(rk_ctx *c, int dim_arg, slices *s) {
   return AOT_OK;
 }
 
-/* order: positions so that equal slices stand together. Results: the distinct ones, where each went, how many of each. */
+/* order: positions so that equal slices stand together. Results: the distinct ones, where each went, how many of
+ * each. */
 static aot_status_t put_distinct(rk_ctx *c, const slices *s, const int64_t *order) {
   int64_t n = 0, *first, *inverse, *counts, sizes[AOT_MAX_RANK];
   rk_array y;
@@ -191,7 +199,8 @@ static aot_status_t put_distinct(rk_ctx *c, const slices *s, const int64_t *orde
   AOT_TRY(rk_new_like(c, &s->x, s->flat ? 1 : s->x.rank, sizes, &y));
   for (int64_t o = 0; o < s->outer; o++)
     for (int64_t k = 0; k < n; k++)
-      for (int64_t i = 0; i < s->inner; i++) rk_set_element(&y, (o * n + k) * s->inner + i, &s->x, (o * s->n + first[k]) * s->inner + i);
+      for (int64_t i = 0; i < s->inner; i++)
+        rk_set_element(&y, (o * n + k) * s->inner + i, &s->x, (o * s->n + first[k]) * s->inner + i);
   if (wants_numel(c, 1, s->n)) put_ints(c, 1, inverse);
   if (wants_numel(c, 2, n)) put_ints(c, 2, counts);
   return rk_put_any(c, 0, &y);
@@ -206,7 +215,8 @@ static aot_status_t unique_of(rk_ctx *c, int dim_arg, int consecutive) {
   for (int64_t k = 0; k < s.n; k++) order[k] = k;
   for (int64_t width = 1; !consecutive && width < s.n; width *= 2) { /* merge sort, as in kernels_sort.c */
     for (int64_t start = 0; start < s.n; start += 2 * width) {
-      int64_t middle = start + width < s.n ? start + width : s.n, end = start + 2 * width < s.n ? start + 2 * width : s.n, a = start, b = middle;
+      int64_t middle = start + width < s.n ? start + width : s.n,
+              end = start + 2 * width < s.n ? start + 2 * width : s.n, a = start, b = middle;
       for (int64_t k = start; k < end; k++) {
         int take_b = b < end && (a >= middle || compare_slices(&s, order[b], order[a]) < 0);
         spare[k] = order[take_b ? b++ : a++];
@@ -257,7 +267,8 @@ static aot_status_t chunk_cat(rk_ctx *c) {
   return rk_put_any(c, 0, &y);
 }
 
-#define ROW(name, fn) {"aten." name, fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name, fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("_embedding_bag.default", embedding_bag),
     ROW("embedding_bag.default", embedding_bag),

@@ -1,6 +1,7 @@
 /* Histograms with the edges given, or equal bins between the data's extremes, in one or several dimensions.
- * A bin holds its left edge, the last one its right edge too; what lies outside counts nowhere. Edges are rounded to the
- * result's dtype before elements are compared with them, as PyTorch's are. density divides by total weight and volume. */
+ * A bin holds its left edge, the last one its right edge too; what lies outside counts nowhere. Edges are rounded to
+ * the result's dtype before elements are compared with them, as PyTorch's are. density divides by total weight and
+ * volume. */
 #include "common/kernels/rk_core.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -22,7 +23,8 @@ static aot_status_t read_samples(rk_ctx *c, uint32_t weight_arg, int32_t dims, h
   RK_CHECK(c, dims >= 1 && dims <= HIST_DIMS, "%d dimensions are not supported", dims);
   h->dims = dims;
   h->samples = h->x.numel / dims;
-  RK_CHECK(c, h->x.numel % dims == 0 && (!h->weight.f || h->weight.numel == h->samples), "samples or weights do not fit");
+  RK_CHECK(c, h->x.numel % dims == 0 && (!h->weight.f || h->weight.numel == h->samples),
+           "samples or weights do not fit");
   return AOT_OK;
 }
 
@@ -156,7 +158,8 @@ static aot_status_t many_given(rk_ctx *c) {
   return put_counts(c, &h, rk_bool(c, 3, 0));
 }
 
-#define ROW(name, fn) {"aten." name, fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name, fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("histogram.bin_ct", bin_count),
     ROW("histogram.bins_tensor", bin_edges),

@@ -1,5 +1,6 @@
-/* Reading by index: gather, index_select, index.Tensor, embedding, take, masks, and lookups in sorted data. An index out of
- * range is an error that names the operator, the index and the bound; nothing is clamped unless the operator says so. */
+/* Reading by index: gather, index_select, index.Tensor, embedding, take, masks, and lookups in sorted data. An index
+ * out of range is an error that names the operator, the index and the bound; nothing is clamped unless the operator
+ * says so. */
 #include "common/kernels/rk_indexing.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -32,8 +33,8 @@ static aot_status_t gather(rk_ctx *c) {
   AOT_TRY(rk_dim(c, rk_int(c, 1, 0), x.rank, &dim));
   RK_CHECK(c, index.numel == 0 || index.rank == x.rank, "index has rank %d, self %d", index.rank, x.rank);
   for (int32_t d = 0; d < x.rank && index.numel; d++)
-    RK_CHECK(c, d == dim || index.sizes[d] <= x.sizes[d], "index size %lld exceeds %lld at dimension %d", (long long)index.sizes[d],
-             (long long)x.sizes[d], d);
+    RK_CHECK(c, d == dim || index.sizes[d] <= x.sizes[d], "index size %lld exceeds %lld at dimension %d",
+             (long long)index.sizes[d], (long long)x.sizes[d], d);
   AOT_TRY(rk_new_like(c, &x, index.rank, index.sizes, &y));
   for (int64_t e = 0; e < index.numel; e++, rk_advance(at, index.rank, index.sizes)) {
     memcpy(from, at, sizeof from);
@@ -44,7 +45,8 @@ static aot_status_t gather(rk_ctx *c) {
 }
 
 /* Rows of x along dim named by index, to result 0: dim is replaced by the index's shape. */
-static aot_status_t take_rows(rk_ctx *c, rk_array *x, int32_t dim, const rk_array *index, int wrap, int32_t result_rank, const int64_t *result_sizes) {
+static aot_status_t take_rows(rk_ctx *c, rk_array *x, int32_t dim, const rk_array *index, int wrap, int32_t result_rank,
+                              const int64_t *result_sizes) {
   rk_array y;
   int64_t outer, size, inner, sizes[2] = {0, 0};
   rk_around(x, dim, &outer, &size, &inner);
@@ -54,7 +56,8 @@ static aot_status_t take_rows(rk_ctx *c, rk_array *x, int32_t dim, const rk_arra
     for (int64_t k = 0; k < index->numel; k++) {
       int64_t row;
       AOT_TRY(rk_check_index(c, index->i[k], size, dim, wrap, &row));
-      for (int64_t i = 0; i < inner; i++) rk_set_element(&y, (o * index->numel + k) * inner + i, x, (o * size + row) * inner + i);
+      for (int64_t i = 0; i < inner; i++)
+        rk_set_element(&y, (o * index->numel + k) * inner + i, x, (o * size + row) * inner + i);
     }
   return put_shaped(c, &y, result_rank, result_sizes);
 }
@@ -144,7 +147,8 @@ static aot_status_t masked_select(rk_ctx *c) {
   AOT_TRY(rk_need_tensor(c, 1, &mask));
   rank = self->rank > mask->rank ? self->rank : mask->rank;
   for (int32_t d = 0; d < rank; d++) {
-    int64_t a = d < rank - self->rank ? 1 : self->sizes[d - (rank - self->rank)], b = d < rank - mask->rank ? 1 : mask->sizes[d - (rank - mask->rank)];
+    int64_t a = d < rank - self->rank ? 1 : self->sizes[d - (rank - self->rank)],
+            b = d < rank - mask->rank ? 1 : mask->sizes[d - (rank - mask->rank)];
     sizes[d] = a == 1 ? b : a;
   }
   AOT_TRY(rk_dense_expanded(c, self, rank, sizes, &x));
@@ -228,12 +232,15 @@ static aot_status_t searchsorted(rk_ctx *c) {
   AOT_TRY(rk_need_f(c, 0, &s));
   AOT_TRY(rk_need_f(c, 1, &x));
   AOT_TRY(rk_get_i(c, 5, &order));
-  RK_CHECK(c, s.rank >= 1 && (s.rank == 1 || s.rank == x.rank), "the sequence has rank %d, the values %d", s.rank, x.rank);
+  RK_CHECK(c, s.rank >= 1 && (s.rank == 1 || s.rank == x.rank), "the sequence has rank %d, the values %d", s.rank,
+           x.rank);
   RK_CHECK(c, !order.i || order.numel == s.numel, "the sorter does not fit");
   n = s.sizes[s.rank - 1];
   per_row = s.rank == 1 ? x.numel : x.sizes[x.rank - 1];
-  RK_CHECK(c, per_row == 0 || s.rank == 1 || s.numel / (n ? n : 1) == x.numel / per_row, "rows of sequence and values differ");
-  for (int64_t k = 0; order.i && k < order.numel; k++) AOT_TRY(rk_check_index(c, order.i[k], n, s.rank - 1, 0, &order.i[k]));
+  RK_CHECK(c, per_row == 0 || s.rank == 1 || s.numel / (n ? n : 1) == x.numel / per_row,
+           "rows of sequence and values differ");
+  for (int64_t k = 0; order.i && k < order.numel; k++)
+    AOT_TRY(rk_check_index(c, order.i[k], n, s.rank - 1, 0, &order.i[k]));
   AOT_TRY(rk_new_i(c, x.rank, x.sizes, &y));
   for (int64_t e = 0; e < x.numel; e++) {
     int64_t row = s.rank == 1 ? 0 : e / per_row;
@@ -248,7 +255,8 @@ static aot_status_t repeat_rows(rk_ctx *c) {
   int64_t total = 0, n = 0;
   AOT_TRY(rk_need_i(c, 0, &r));
   for (int64_t k = 0; k < r.numel; k++) {
-    RK_CHECK(c, r.i[k] >= 0 && !__builtin_add_overflow(total, r.i[k], &total), "repeat count %lld is not possible", (long long)r.i[k]);
+    RK_CHECK(c, r.i[k] >= 0 && !__builtin_add_overflow(total, r.i[k], &total), "repeat count %lld is not possible",
+             (long long)r.i[k]);
   }
   AOT_TRY(rk_new_i(c, 1, &total, &y));
   for (int64_t k = 0; k < r.numel; k++)
@@ -274,7 +282,8 @@ static aot_status_t repeat_interleave(rk_ctx *c) {
   RK_CHECK(c, r.numel == 1 || r.numel == length, "%lld counts for %lld rows", (long long)r.numel, (long long)length);
   for (int64_t k = 0; k < length; k++) {
     int64_t times = r.i[r.numel == 1 ? 0 : k];
-    RK_CHECK(c, times >= 0 && !__builtin_add_overflow(total, times, &total), "repeat count %lld is not possible", (long long)times);
+    RK_CHECK(c, times >= 0 && !__builtin_add_overflow(total, times, &total), "repeat count %lld is not possible",
+             (long long)times);
   }
   AOT_TRY(rk_new_i(c, 1, &total, &rows_wanted));
   for (int64_t k = 0; k < length; k++)
@@ -332,8 +341,10 @@ static aot_status_t histc(rk_ctx *c) {
   return rk_put_f(c, 0, &y);
 }
 
-#define ROW(name, fn) {"aten." name, fn, NULL, NULL, 0}
-#define OPEN(name, fn) {"aten." name, fn, NULL, NULL, RK_OPEN}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name, fn, NULL, NULL, 0 }
+#define OPEN(name, fn)                                                                                                 \
+  { "aten." name, fn, NULL, NULL, RK_OPEN }
 static const rk_kernel rows[] = {
     ROW("gather.default", gather),
     ROW("index_select.default", index_select),

@@ -1,5 +1,5 @@
-/* Tensors laid beside each other: concatenation, a new dimension, blocks on a diagonal. All work on strided tensors, so that
- * every dtype passes unchanged. */
+/* Tensors laid beside each other: concatenation, a new dimension, blocks on a diagonal. All work on strided tensors, so
+ * that every dtype passes unchanged. */
 #include "common/kernels/rk_core.h"
 
 /* A window of the result. */
@@ -24,17 +24,20 @@ static aot_status_t cat(rk_ctx *c) {
     rk_tensor w;
     RK_CHECK(c, list[k], "tensor %u is absent", k);
     if (is_legacy_empty(list[k])) continue;
-    RK_CHECK(c, list[k]->rank == r->rank && r->rank > 0, "tensor %u has rank %d, the result %d", k, list[k]->rank, r->rank);
+    RK_CHECK(c, list[k]->rank == r->rank && r->rank > 0, "tensor %u has rank %d, the result %d", k, list[k]->rank,
+             r->rank);
     for (int32_t d = 0; d < r->rank; d++)
-      RK_CHECK(c, d == dim || list[k]->sizes[d] == r->sizes[d], "tensor %u has size %lld at dimension %d, the result %lld", k,
-               (long long)list[k]->sizes[d], d, (long long)r->sizes[d]);
-    RK_CHECK(c, list[k]->sizes[dim] <= r->sizes[dim] - at, "the tensors exceed size %lld of the result", (long long)r->sizes[dim]);
+      RK_CHECK(c, d == dim || list[k]->sizes[d] == r->sizes[d],
+               "tensor %u has size %lld at dimension %d, the result %lld", k, (long long)list[k]->sizes[d], d,
+               (long long)r->sizes[d]);
+    RK_CHECK(c, list[k]->sizes[dim] <= r->sizes[dim] - at, "the tensors exceed size %lld of the result",
+             (long long)r->sizes[dim]);
     w = window(r, dim, at, list[k]->sizes[dim]);
     rk_copy(&w, list[k]);
     at += list[k]->sizes[dim];
   }
-  RK_CHECK(c, r->rank > 0 && (at == r->sizes[dim] || rk_numel(r) == 0), "the tensors fill %lld of size %lld", (long long)at,
-           (long long)(r->rank ? r->sizes[dim] : 0));
+  RK_CHECK(c, r->rank > 0 && (at == r->sizes[dim] || rk_numel(r) == 0), "the tensors fill %lld of size %lld",
+           (long long)at, (long long)(r->rank ? r->sizes[dim] : 0));
   return AOT_OK;
 }
 
@@ -92,7 +95,8 @@ static aot_status_t block_diag(rk_ctx *c) {
   return AOT_OK;
 }
 
-#define ROW(name, fn) {"aten." name, fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name, fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("cat.default", cat),
     ROW("concat.default", cat),

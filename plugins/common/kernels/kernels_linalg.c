@@ -1,8 +1,8 @@
-/* Linear algebra of batches of matrices: LU, Cholesky and L D L^T, solves, inverses, determinants; through LAPACK (rk_matrix.c),
- * in double.
+/* Linear algebra of batches of matrices: LU, Cholesky and L D L^T, solves, inverses, determinants; through LAPACK
+ * (rk_matrix.c), in double.
  *
- * det and slogdet factor the transpose, as PyTorch does with the row-major matrices that it usually gets: that is what their
- * LU results hold. */
+ * det and slogdet factor the transpose, as PyTorch does with the row-major matrices that it usually gets: that is what
+ * their LU results hold. */
 #include "common/kernels/rk_stack.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -112,10 +112,12 @@ static aot_status_t slogdet(rk_ctx *c) { return determinant(c, 1); }
 /* ---- solves ---- */
 
 /* Solve from LU factors: op(A) X = B, or X op(A) = B (through the transpose). */
-static aot_status_t solve_lu(rk_ctx *c, const rs_stack *lu_of, const rk_array *pivots, rs_right *r, int left, int transposed) {
+static aot_status_t solve_lu(rk_ctx *c, const rs_stack *lu_of, const rk_array *pivots, rs_right *r, int left,
+                             int transposed) {
   int64_t n = lu_of->rows;
   double *work;
-  RK_CHECK(c, (left ? r->b.rows : r->b.columns) == n, "the right-hand side does not fit matrices of order %lld", (long long)n);
+  RK_CHECK(c, (left ? r->b.rows : r->b.columns) == n, "the right-hand side does not fit matrices of order %lld",
+           (long long)n);
   RK_SCRATCH(c, r->b.rows * r->b.columns, work);
   for (int64_t i = 0; i < r->b.n; i++) {
     double *b = rs_matrix(&r->b, i);
@@ -170,17 +172,20 @@ static aot_status_t inverse(rk_ctx *c) {
   AOT_TRY(rs_new_stack(c, &s, s.rows, s.rows, &y));
   for (int64_t i = 0; i < s.n; i++) {
     for (int64_t k = 0; k < s.rows; k++) rs_matrix(&y, i)[k * s.rows + k] = 1;
-    AOT_TRY(rs_enough_memory(c, rm_lu_solve(rs_matrix(&s, i), s.rows, pivots.i + i * s.rows, rs_matrix(&y, i), s.rows, 0)));
+    AOT_TRY(
+        rs_enough_memory(c, rm_lu_solve(rs_matrix(&s, i), s.rows, pivots.i + i * s.rows, rs_matrix(&y, i), s.rows, 0)));
   }
   if (rk_bool(c, 1, 0)) AOT_TRY(rs_check_all(c, "linalg.inv", &info));
   AOT_TRY(rk_put_i(c, 1, &info));
   return rk_put_f(c, 0, &y.a);
 }
 
-static aot_status_t solve_triangle(rk_ctx *c, const rs_stack *t, rs_right *r, int upper, int transposed, int unit, int left) {
+static aot_status_t solve_triangle(rk_ctx *c, const rs_stack *t, rs_right *r, int upper, int transposed, int unit,
+                                   int left) {
   int64_t n = t->rows;
   double *work;
-  RK_CHECK(c, (left ? r->b.rows : r->b.columns) == n, "the right-hand side does not fit matrices of order %lld", (long long)n);
+  RK_CHECK(c, (left ? r->b.rows : r->b.columns) == n, "the right-hand side does not fit matrices of order %lld",
+           (long long)n);
   RK_SCRATCH(c, r->b.rows * r->b.columns, work);
   for (int64_t i = 0; i < r->b.n; i++) {
     double *b = rs_matrix(&r->b, i);
@@ -235,9 +240,7 @@ static aot_status_t cholesky_of(rk_ctx *c, int check) {
   AOT_TRY(rs_new_numbers(c, &s, 0, 0, 0, &info));
   if (upper) AOT_TRY(rs_transpose_all(c, &s, &t));
   else t = s;
-  for (int64_t i = 0; i < s.n; i++) {
-    info.i[i] = rm_cholesky(rs_matrix(&t, i), s.rows);
-  }
+  for (int64_t i = 0; i < s.n; i++) { info.i[i] = rm_cholesky(rs_matrix(&t, i), s.rows); }
   if (check) AOT_TRY(rs_check_all(c, "linalg.cholesky", &info));
   if (upper) AOT_TRY(rs_transpose_all(c, &t, &s));
   else s = t;
@@ -316,7 +319,8 @@ static aot_status_t ldl_solve(rk_ctx *c) {
     i++;
   }
   for (int64_t i = 0; i < r.b.n; i++)
-    AOT_TRY(rs_enough_memory(c, rm_ldl_solve(rs_matrix(&s, r.which[i]), s.rows, pivots.i + r.which[i] * s.rows, rs_matrix(&r.b, i), r.b.columns)));
+    AOT_TRY(rs_enough_memory(c, rm_ldl_solve(rs_matrix(&s, r.which[i]), s.rows, pivots.i + r.which[i] * s.rows,
+                                             rs_matrix(&r.b, i), r.b.columns)));
   return rs_put_right(c, 0, &r);
 }
 
@@ -326,11 +330,13 @@ static aot_status_t check_errors(rk_ctx *c) {
   const rk_arg *name = &c->call->args[1];
   char function[80];
   AOT_TRY(rk_need_i(c, 0, &info));
-  snprintf(function, sizeof function, "%.*s", name->kind == AOT_ARG_STR ? (int)(name->n < 79 ? name->n : 79) : 0, name->u.chars);
+  snprintf(function, sizeof function, "%.*s", name->kind == AOT_ARG_STR ? (int)(name->n < 79 ? name->n : 79) : 0,
+           name->u.chars);
   return rs_check_all(c, function, &info);
 }
 
-#define ROW(name, fn) {"aten." name ".default", fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name ".default", fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("linalg_lu_factor_ex", lu_factor),
     ROW("linalg_lu", lu),

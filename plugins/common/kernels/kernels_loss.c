@@ -1,9 +1,9 @@
 /* Losses and their derivatives. Reduction: 0 none, 1 mean, 2 sum.
  *
  * Elementwise losses are rows of (term, slope) over broadcast inputs. Classification losses are written once, on a
- * coefficient vector per sample: the loss is -sum_c coef[c] * logp[c], where coef is the target's weight (class targets),
- * the smoothed target (label smoothing) or the target itself (probabilities). Then the derivative of cross entropy is
- * sum(coef) * softmax - coef. Divisors of the mean: operators.md section 4. */
+ * coefficient vector per sample: the loss is -sum_c coef[c] * logp[c], where coef is the target's weight (class
+ * targets), the smoothed target (label smoothing) or the target itself (probabilities). Then the derivative of cross
+ * entropy is sum(coef) * softmax - coef. Divisors of the mean: operators.md section 4. */
 #include "common/kernels/rk_core.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -13,7 +13,8 @@
 
 /* ---- elementwise ---- */
 
-/* x, target, weight (1 when absent), second weight, parameter; the dtype that PyTorch keeps terms in before it sums them */
+/* x, target, weight (1 when absent), second weight, parameter; the dtype that PyTorch keeps terms in before it sums
+ * them */
 typedef struct term {
   double x, t, w, w2, p;
   int32_t dtype;
@@ -47,8 +48,11 @@ static double bce(const term *e) {
 static double bce_slope(const term *e) { return e->w * (e->x - e->t) / fmax((1 - e->x) * e->x, 1e-12); }
 static double softplus(double v) { return v > 0 ? v + log1p(exp(-v)) : log1p(exp(v)); }
 /* (1-t)*x + (1 + (pw-1)*t) * softplus(-x) */
-static double bce_logits(const term *e) { return e->w * ((1 - e->t) * e->x + (1 + (e->w2 - 1) * e->t) * softplus(-e->x)); }
-static double soft_margin(const term *e) { return log1p(rk_round_to(exp(-e->t * e->x), e->dtype)); } /* overflows as there */
+static double bce_logits(const term *e) {
+  return e->w * ((1 - e->t) * e->x + (1 + (e->w2 - 1) * e->t) * softplus(-e->x));
+}
+/* overflows as there */
+static double soft_margin(const term *e) { return log1p(rk_round_to(exp(-e->t * e->x), e->dtype)); }
 static double soft_margin_slope(const term *e) { return -e->t / (1 + exp(e->t * e->x)); }
 static double xlogy(double a, double b) { return a == 0 ? 0 : a * log(b); }
 /* p: log_target */
@@ -73,7 +77,8 @@ static aot_status_t add_input(rk_ctx *c, int arg, rk_iter *it, const rk_tensor *
 static int32_t broadcast_shape(const rk_tensor *a, const rk_tensor *b, int64_t *sizes) {
   int32_t rank = a->rank > b->rank ? a->rank : b->rank;
   for (int32_t d = 0; d < rank; d++) {
-    int64_t sa = d < rank - a->rank ? 1 : a->sizes[d - (rank - a->rank)], sb = d < rank - b->rank ? 1 : b->sizes[d - (rank - b->rank)];
+    int64_t sa = d < rank - a->rank ? 1 : a->sizes[d - (rank - a->rank)],
+            sb = d < rank - b->rank ? 1 : b->sizes[d - (rank - b->rank)];
     sizes[d] = sa == 1 ? sb : sa;
   }
   return rank;
@@ -124,8 +129,8 @@ static aot_status_t elementwise(rk_ctx *c) {
 /* ---- classification ---- */
 
 typedef struct classes {
-  rk_array x, w, soft; /* soft: probability targets */
-  rk_array target;     /* class targets */
+  rk_array x, w, soft;                      /* soft: probability targets */
+  rk_array target;                          /* class targets */
   int64_t outer, n, inner, samples, ignore; /* sample p = o * inner + i */
   double smoothing, divisor;
   int64_t reduction;
@@ -150,7 +155,8 @@ static aot_status_t read_classes(rk_ctx *c, uint32_t first, int has_smoothing, c
     RK_CHECK(c, k->soft.numel == k->x.numel, "probability targets need the input's shape");
   } else {
     AOT_TRY(rk_dense_i(c, target, &k->target));
-    RK_CHECK(c, k->target.numel == k->samples, "%lld targets for %lld samples", (long long)k->target.numel, (long long)k->samples);
+    RK_CHECK(c, k->target.numel == k->samples, "%lld targets for %lld samples", (long long)k->target.numel,
+             (long long)k->samples);
   }
   RK_SCRATCH(c, k->n, k->logp);
   RK_SCRATCH(c, k->n, k->coef);
@@ -166,8 +172,8 @@ static int64_t place(const classes *k, int64_t sample, int64_t class_number) {
 static aot_status_t target_of(rk_ctx *c, const classes *k, int64_t sample, int64_t *out, int *kept) {
   *out = k->target.i[sample];
   *kept = *out != k->ignore;
-  RK_CHECK(c, !*kept || (*out >= 0 && *out < k->n), "target %lld of sample %lld is out of range for %lld classes", (long long)*out,
-           (long long)sample, (long long)k->n);
+  RK_CHECK(c, !*kept || (*out >= 0 && *out < k->n), "target %lld of sample %lld is out of range for %lld classes",
+           (long long)*out, (long long)sample, (long long)k->n);
   return AOT_OK;
 }
 
@@ -206,7 +212,8 @@ static aot_status_t divisor(rk_ctx *c, classes *k) {
   return AOT_OK;
 }
 
-/* Losses of the samples, reduced, to result 0. The shape without reduction is the input's without its class dimension. */
+/* Losses of the samples, reduced, to result 0. The shape without reduction is the input's without its class
+ * dimension. */
 static aot_status_t put_losses(rk_ctx *c, const classes *k, double *loss) {
   rk_array a = {0};
   double sum = 0;
@@ -250,7 +257,8 @@ static aot_status_t cross_entropy_backward(rk_ctx *c) {
   AOT_TRY(rk_need_f(c, 0, &g));
   AOT_TRY(read_classes(c, 1, 1, &k));
   AOT_TRY(divisor(c, &k));
-  RK_CHECK(c, g.numel == (k.reduction == REDUCE_NONE ? k.samples : 1), "the gradient has %lld elements", (long long)g.numel);
+  RK_CHECK(c, g.numel == (k.reduction == REDUCE_NONE ? k.samples : 1), "the gradient has %lld elements",
+           (long long)g.numel);
   AOT_TRY(rk_new_f(c, k.x.rank, k.x.sizes, &gx));
   for (int64_t s = 0; s < k.samples; s++) {
     double total = 0, up = upstream(&k, &g, s);
@@ -263,7 +271,8 @@ static aot_status_t cross_entropy_backward(rk_ctx *c) {
   return rk_put_f(c, 0, &gx);
 }
 
-/* nll_loss_forward(self, target, weight, reduction, ignore_index) -> (output, total_weight); the composites give the first */
+/* nll_loss_forward(self, target, weight, reduction, ignore_index) -> (output, total_weight); the composites give the
+ * first */
 static aot_status_t nll_forward(rk_ctx *c) {
   classes k = {0};
   rk_array total = {0};
@@ -294,7 +303,8 @@ static aot_status_t nll_backward(rk_ctx *c) {
   RK_CHECK(c, k.target.i, "targets must be class numbers");
   AOT_TRY(rk_need_f(c, 6, &total));
   k.divisor = total.numel ? total.f[0] : 0;
-  RK_CHECK(c, g.numel == (k.reduction == REDUCE_NONE ? k.samples : 1), "the gradient has %lld elements", (long long)g.numel);
+  RK_CHECK(c, g.numel == (k.reduction == REDUCE_NONE ? k.samples : 1), "the gradient has %lld elements",
+           (long long)g.numel);
   AOT_TRY(rk_new_f(c, k.x.rank, k.x.sizes, &gx));
   for (int64_t s = 0; s < k.samples; s++) {
     int64_t t;
@@ -321,7 +331,8 @@ static aot_status_t multi_margin(rk_ctx *c) {
   RK_CHECK(c, t.numel == samples && (!w.f || w.numel == n), "targets or weights do not fit");
   RK_SCRATCH(c, samples, loss);
   for (int64_t s = 0; s < samples; s++) {
-    RK_CHECK(c, t.i[s] >= 0 && t.i[s] < n, "target %lld is out of range for %lld classes", (long long)t.i[s], (long long)n);
+    RK_CHECK(c, t.i[s] >= 0 && t.i[s] < n, "target %lld is out of range for %lld classes", (long long)t.i[s],
+             (long long)n);
     for (int64_t j = 0; j < n; j++) {
       double z = margin - x.f[s * n + t.i[s]] + x.f[s * n + j];
       if (j != t.i[s] && z > 0) loss[s] += (p == 1 ? z : z * z) * (w.f ? w.f[t.i[s]] : 1);
@@ -386,13 +397,15 @@ static aot_status_t multilabel_margin_backward(rk_ctx *c) {
   n = x.rank ? x.sizes[x.rank - 1] : 1;
   samples = n ? x.numel / n : 0;
   RK_CHECK(c, rk_same_sizes(&x, &t) && is_target.numel == x.numel, "input, target and marks differ in shape");
-  RK_CHECK(c, g.numel == (reduction == REDUCE_NONE && x.rank == 2 ? samples : 1), "the gradient has %lld elements", (long long)g.numel);
+  RK_CHECK(c, g.numel == (reduction == REDUCE_NONE && x.rank == 2 ? samples : 1), "the gradient has %lld elements",
+           (long long)g.numel);
   AOT_TRY(rk_new_f(c, x.rank, x.sizes, &gx));
   for (int64_t s = 0; s < samples; s++) {
     const double up = g.f[g.numel > 1 ? s : 0] / (double)n / (reduction == REDUCE_MEAN ? (double)samples : 1);
     for (int64_t k = 0; k < n && t.i[s * n + k] >= 0; k++) {
       const int64_t target = s * n + t.i[s * n + k];
-      RK_CHECK(c, t.i[s * n + k] < n, "target %lld is out of range for %lld classes", (long long)t.i[s * n + k], (long long)n);
+      RK_CHECK(c, t.i[s * n + k] < n, "target %lld is out of range for %lld classes", (long long)t.i[s * n + k],
+               (long long)n);
       for (int64_t j = s * n; j < (s + 1) * n; j++) {
         if (is_target.f[j] != 0 || !(1 - x.f[target] + x.f[j] > 0)) continue;
         gx.f[target] -= up;
@@ -404,8 +417,12 @@ static aot_status_t multilabel_margin_backward(rk_ctx *c) {
 }
 
 #define ELEMENT(name, f, grad, self, weight, weight2, reduction, parameter, preset)                                    \
-  {"aten." name ".default", elementwise, NULL, &(const loss_row){f, grad, self, weight, weight2, reduction, parameter, preset}, 0}
-#define ROW(name, fn) {name, fn, NULL, NULL, 0}
+  {                                                                                                                    \
+    "aten." name ".default", elementwise, NULL,                                                                        \
+        &(const loss_row){f, grad, self, weight, weight2, reduction, parameter, preset}, 0                             \
+  }
+#define ROW(name, fn)                                                                                                  \
+  { name, fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ELEMENT("mse_loss", mse, -1, 0, -1, -1, 2, -1, 0),
     ELEMENT("mse_loss_backward", mse_slope, 0, 1, -1, -1, 3, -1, 0),

@@ -1,13 +1,15 @@
-/* Functions of one or two floats, from libm. Evaluated in double, stored with one rounding: for float inputs the result is
- * the correctly rounded one up to libm's own error. */
+/* Functions of one or two floats, from libm. Evaluated in double, stored with one rounding: for float inputs the result
+ * is the correctly rounded one up to libm's own error. */
 #include "common/kernels/rk_pointwise.h"
 #include <aot/inline.h>
 #include <math.h>
 #include <string.h>
 
 #define PI 3.14159265358979323846
+/* clang-format off */
 #define F(name, expression) static double name##_f(const double *x, const pw_par *p) { (void)p; return expression; }
 #define I(name, expression) static int64_t name##_i(const int64_t *x, const pw_par *p) { (void)p; return expression; }
+/* clang-format on */
 
 F(sqrt, sqrt(x[0]))
 F(rsqrt, 1 / sqrt(x[0]))
@@ -48,8 +50,8 @@ F(sinc, x[0] == 0 ? 1 : sin(PI * x[0]) / (PI * x[0]))
 F(atan2, atan2(x[0], x[1]))
 F(hypot, hypot(x[0], x[1]))
 F(angle, x[0] != x[0] ? x[0] : x[0] < 0 ? PI : 0)
-/* mul(self, pow(2, other)): the power has other's dtype, float for integers; float64 beside a float64 self when other is of
- * integers or 0-dim */
+/* mul(self, pow(2, other)): the power has other's dtype, float for integers; float64 beside a float64 self when other
+ * is of integers or 0-dim */
 static double ldexp_f(const double *x, const pw_par *p) {
   int32_t other = rk_is_int(p->dtypes[1]) ? AOT_F32 : p->dtypes[1];
   int wide = p->dtypes[0] == AOT_F64 && (rk_is_int(p->dtypes[1]) || p->single & 2u);
@@ -105,7 +107,10 @@ static double logit_f(const double *x, const pw_par *p) {
 static double nan_to_num_f(const double *x, const pw_par *p) {
   static const double float_max = 3.4028234663852886e38, half_max = 65504, double_max = 1.7976931348623157e308;
   static const double bf16_max = 3.3895313892515355e38;
-  double largest = p->dtype == AOT_F64 ? double_max : p->dtype == AOT_F16 ? half_max : p->dtype == AOT_BF16 ? bf16_max : float_max;
+  double largest = p->dtype == AOT_F64    ? double_max
+                   : p->dtype == AOT_F16  ? half_max
+                   : p->dtype == AOT_BF16 ? bf16_max
+                                          : float_max;
   if (x[0] != x[0]) return p->present & 2u ? x[1] : 0;
   if (x[0] == INFINITY) return p->present & 4u ? x[2] : largest;
   if (x[0] == -INFINITY) return p->present & 8u ? x[3] : -largest;
@@ -135,7 +140,8 @@ static double digamma(double x) {
   if (x < 0) return x == floor(x) ? NAN : digamma(1 - x) - PI / tan(PI * x);
   for (; x < 10; x += 1) sum -= 1 / x;
   r = 1 / (x * x);
-  return sum + log(x) - 0.5 / x - r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r * (1.0 / 132 - r * 691.0 / 32760)))));
+  return sum + log(x) - 0.5 / x -
+         r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r * (1.0 / 132 - r * 691.0 / 32760)))));
 }
 F(digamma, digamma(x[0]))
 

@@ -1,6 +1,6 @@
-/* Matrix products. One routine, product(), is matmul as PyTorch defines it (1-d operands get a temporary dimension, batch
- * dimensions broadcast); mm, bmm, addmm, linear and the rest are matmul with a shape check or an epilogue. Float sums are
- * accumulated in double over the whole inner dimension and rounded once; integers wrap in int64. */
+/* Matrix products. One routine, product(), is matmul as PyTorch defines it (1-d operands get a temporary dimension,
+ * batch dimensions broadcast); mm, bmm, addmm, linear and the rest are matmul with a shape check or an epilogue. Float
+ * sums are accumulated in double over the whole inner dimension and rounded once; integers wrap in int64. */
 #include "common/kernels/rk_core.h"
 #include <aot/inline.h>
 #include <string.h>
@@ -28,11 +28,13 @@ static int64_t batch_of(const rk_array *x, int32_t x_batch, const int64_t *sizes
   return at;
 }
 
-static aot_status_t batch_sizes(rk_ctx *c, const rk_array *a, int32_t na, const rk_array *b, int32_t nb, int64_t *sizes, int32_t *rank) {
+static aot_status_t batch_sizes(rk_ctx *c, const rk_array *a, int32_t na, const rk_array *b, int32_t nb, int64_t *sizes,
+                                int32_t *rank) {
   *rank = na > nb ? na : nb;
   for (int32_t d = 0; d < *rank; d++) {
     int64_t sa = d < *rank - na ? 1 : a->sizes[d - (*rank - na)], sb = d < *rank - nb ? 1 : b->sizes[d - (*rank - nb)];
-    RK_CHECK(c, sa == sb || sa == 1 || sb == 1, "batch sizes %lld and %lld do not broadcast", (long long)sa, (long long)sb);
+    RK_CHECK(c, sa == sb || sa == 1 || sb == 1, "batch sizes %lld and %lld do not broadcast", (long long)sa,
+             (long long)sb);
     sizes[d] = sa == 1 ? sb : sa;
   }
   return AOT_OK;
@@ -85,8 +87,10 @@ static aot_status_t ranked(rk_ctx *c, int32_t ra, int32_t rb) {
   rk_array a, b, out;
   AOT_TRY(get(c, 0, &a));
   AOT_TRY(get(c, 1, &b));
-  RK_CHECK(c, a.rank == ra && b.rank == rb, "operands have ranks %d and %d where %d and %d are needed", a.rank, b.rank, ra, rb);
-  RK_CHECK(c, ra != 3 || a.sizes[0] == b.sizes[0], "batch sizes %lld and %lld differ", (long long)a.sizes[0], (long long)b.sizes[0]);
+  RK_CHECK(c, a.rank == ra && b.rank == rb, "operands have ranks %d and %d where %d and %d are needed", a.rank, b.rank,
+           ra, rb);
+  RK_CHECK(c, ra != 3 || a.sizes[0] == b.sizes[0], "batch sizes %lld and %lld differ", (long long)a.sizes[0],
+           (long long)b.sizes[0]);
   AOT_TRY(product(c, &a, &b, &out));
   return put(c, &out);
 }
@@ -137,7 +141,8 @@ static aot_status_t added(rk_ctx *c, uint32_t first, int32_t ra, int32_t rb, uin
   rk_array a, b, out;
   AOT_TRY(get(c, first, &a));
   AOT_TRY(get(c, first + 1, &b));
-  RK_CHECK(c, a.rank == ra && b.rank == rb, "factors have ranks %d and %d where %d and %d are needed", a.rank, b.rank, ra, rb);
+  RK_CHECK(c, a.rank == ra && b.rank == rb, "factors have ranks %d and %d where %d and %d are needed", a.rank, b.rank,
+           ra, rb);
   AOT_TRY(product(c, &a, &b, &out));
   AOT_TRY(add_scaled(c, 0, beta_arg, &out));
   return put(c, &out);
@@ -227,27 +232,18 @@ static aot_status_t linear_backward(rk_ctx *c) {
   return rk_put_f(c, 2, &gb);
 }
 
-#define ROW(name, fn) {"aten." name, fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name, fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
-    ROW("matmul.default", matmul),
-    ROW("linalg_matmul.default", matmul),
-    ROW("mm.default", mm),
-    ROW("mm.dtype", mm),
-    ROW("_int_mm.default", mm),
-    ROW("bmm.default", bmm),
-    ROW("bmm.dtype", bmm),
-    ROW("mv.default", mv),
-    ROW("dot.default", dot),
-    ROW("vdot.default", dot),
-    ROW("outer.default", outer),
-    ROW("ger.default", outer),
-    ROW("addmm.default", addmm),
-    ROW("addmm.dtype", addmm_dtype),
-    ROW("addmv.default", addmv),
-    ROW("baddbmm.default", baddbmm),
-    ROW("addbmm.default", addbmm),
-    ROW("addr.default", addr),
-    ROW("linear.default", linear),
-    ROW("linear_backward.default", linear_backward),
+    ROW("matmul.default", matmul), ROW("linalg_matmul.default", matmul),
+    ROW("mm.default", mm),         ROW("mm.dtype", mm),
+    ROW("_int_mm.default", mm),    ROW("bmm.default", bmm),
+    ROW("bmm.dtype", bmm),         ROW("mv.default", mv),
+    ROW("dot.default", dot),       ROW("vdot.default", dot),
+    ROW("outer.default", outer),   ROW("ger.default", outer),
+    ROW("addmm.default", addmm),   ROW("addmm.dtype", addmm_dtype),
+    ROW("addmv.default", addmv),   ROW("baddbmm.default", baddbmm),
+    ROW("addbmm.default", addbmm), ROW("addr.default", addr),
+    ROW("linear.default", linear), ROW("linear_backward.default", linear_backward),
 };
 const rk_family rk_family_matmul = RK_FAMILY(rows);

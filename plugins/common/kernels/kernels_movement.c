@@ -1,5 +1,5 @@
-/* Elements copied about without arithmetic: casts and clones, repeat, flip, roll, triangles, blocks of channels. All work on
- * strided tensors, so that every dtype passes unchanged. */
+/* Elements copied about without arithmetic: casts and clones, repeat, flip, roll, triangles, blocks of channels. All
+ * work on strided tensors, so that every dtype passes unchanged. */
 #include "common/kernels/rk_core.h"
 #include <string.h>
 
@@ -61,7 +61,8 @@ static int map_repeat(const void *data, const rk_tensor *self, const int64_t *in
   for (int32_t d = 0; d < self->rank; d++) out[d] = self->sizes[d] ? index[d + p->lead] % self->sizes[d] : 0;
   return 1;
 }
-/* The last dimensions are repeated; where there are fewer numbers than dimensions, which tile allows, the first ones are not. */
+/* The last dimensions are repeated; where there are fewer numbers than dimensions, which tile allows, the first ones
+ * are not. */
 static aot_status_t repeats(rk_ctx *c, const rk_tensor *self, const int64_t *times, int32_t n) {
   per_dim p = {n > self->rank ? n - self->rank : 0, {0}};
   const int32_t rank = self->rank + p.lead;
@@ -139,14 +140,26 @@ static aot_status_t roll(rk_ctx *c) {
 }
 
 /* rot90(self, k, dims) */
-typedef struct rotation { int32_t a, b; int64_t k; } rotation;
+typedef struct rotation {
+  int32_t a, b;
+  int64_t k;
+} rotation;
 static int map_rot90(const void *data, const rk_tensor *self, const int64_t *index, int64_t *out) {
   const rotation *r = data;
   int64_t i = index[r->a], j = index[r->b];
   memcpy(out, index, (size_t)self->rank * sizeof *out);
-  if (r->k == 1) { out[r->a] = j; out[r->b] = self->sizes[r->b] - 1 - i; }
-  if (r->k == 2) { out[r->a] = self->sizes[r->a] - 1 - i; out[r->b] = self->sizes[r->b] - 1 - j; }
-  if (r->k == 3) { out[r->a] = self->sizes[r->a] - 1 - j; out[r->b] = i; }
+  if (r->k == 1) {
+    out[r->a] = j;
+    out[r->b] = self->sizes[r->b] - 1 - i;
+  }
+  if (r->k == 2) {
+    out[r->a] = self->sizes[r->a] - 1 - i;
+    out[r->b] = self->sizes[r->b] - 1 - j;
+  }
+  if (r->k == 3) {
+    out[r->a] = self->sizes[r->a] - 1 - j;
+    out[r->b] = i;
+  }
   return 1;
 }
 static aot_status_t rot90(rk_ctx *c) {
@@ -168,7 +181,10 @@ static aot_status_t rot90(rk_ctx *c) {
   return rk_gather(c, self, map_rot90, &r);
 }
 
-typedef struct triangle { int64_t diagonal; int lower; } triangle;
+typedef struct triangle {
+  int64_t diagonal;
+  int lower;
+} triangle;
 static int map_triangle(const void *data, const rk_tensor *self, const int64_t *index, int64_t *out) {
   const triangle *t = data;
   int64_t away = index[self->rank - 1] - index[self->rank - 2];
@@ -236,12 +252,14 @@ static aot_status_t channel_shuffle(rk_ctx *c) {
   const rk_tensor *self;
   int64_t groups = rk_int(c, 1, 1);
   AOT_TRY(rk_need_tensor(c, 0, &self));
-  RK_CHECK(c, self->rank >= 2 && groups > 0 && self->sizes[1] % groups == 0, "channels do not divide by %lld groups", (long long)groups);
+  RK_CHECK(c, self->rank >= 2 && groups > 0 && self->sizes[1] % groups == 0, "channels do not divide by %lld groups",
+           (long long)groups);
   AOT_TRY(rk_check_result(c, 0, self->rank, self->sizes));
   return rk_gather(c, self, map_channels, &groups);
 }
 
-#define ROW(name, fn) {"aten." name, fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name, fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("clone.default", copy_first),
     ROW("lift_fresh_copy.default", copy_first),

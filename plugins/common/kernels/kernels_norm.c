@@ -1,7 +1,7 @@
 /* Layer, group and root-mean-square norms, and their derivatives.
  *
- * All are rows of `size` elements normalised on their own: xh = (x - mean) * rstd, y = xh * w + b. Layer and rms norm take
- * w and b along the row, group norm one a channel. Backward (operators.md section 4), with gh = g * w:
+ * All are rows of `size` elements normalised on their own: xh = (x - mean) * rstd, y = xh * w + b. Layer and rms norm
+ * take w and b along the row, group norm one a channel. Backward (operators.md section 4), with gh = g * w:
  *     gx = rstd * (gh - mean(gh) - xh * mean(gh * xh)),  gw = sum(g * xh),  gb = sum(g)
  * where rms norm leaves out the mean terms. Statistics are kept in double and stored in the results' dtype. */
 #include "common/kernels/rk_core.h"
@@ -24,8 +24,8 @@ static aot_status_t read_rows(rk_ctx *c, uint32_t x_arg, uint32_t shape_arg, row
   r->lead = r->x.rank - (int32_t)n;
   r->size = 1;
   for (uint32_t d = 0; d < n; d++) {
-    RK_CHECK(c, r->x.sizes[r->lead + (int32_t)d] == shape[d], "normalised size %lld is not the input's %lld", (long long)shape[d],
-             (long long)r->x.sizes[r->lead + (int32_t)d]);
+    RK_CHECK(c, r->x.sizes[r->lead + (int32_t)d] == shape[d], "normalised size %lld is not the input's %lld",
+             (long long)shape[d], (long long)r->x.sizes[r->lead + (int32_t)d]);
     r->size *= shape[d];
   }
   r->n_rows = 1;
@@ -57,7 +57,8 @@ static aot_status_t put_row_numbers(rk_ctx *c, uint32_t result, const rows_of *r
 
 static aot_status_t read_affine(rk_ctx *c, uint32_t arg, int64_t size, rk_array *out) {
   AOT_TRY(rk_get_f(c, arg, out));
-  RK_CHECK(c, !out->f || out->numel == size, "argument %u has %lld elements, not %lld", arg, (long long)out->numel, (long long)size);
+  RK_CHECK(c, !out->f || out->numel == size, "argument %u has %lld elements, not %lld", arg, (long long)out->numel,
+           (long long)size);
   return AOT_OK;
 }
 
@@ -103,7 +104,8 @@ static aot_status_t rms_norm(rk_ctx *c) {
   return apply_rows(c, &r, &w, &none);
 }
 
-static aot_status_t rows_backward(rk_ctx *c, const rows_of *r, const rk_array *g, const rk_array *w, int centred, const rk_array *affine) {
+static aot_status_t rows_backward(rk_ctx *c, const rows_of *r, const rk_array *g, const rk_array *w, int centred,
+                                  const rk_array *affine) {
   rk_array gx, gw, gb;
   RK_CHECK(c, rk_same_sizes(g, &r->x), "gradient and input differ in shape");
   AOT_TRY(rk_new_f(c, r->x.rank, r->x.sizes, &gx));
@@ -210,7 +212,8 @@ static aot_status_t read_groups(rk_ctx *c, uint32_t x_arg, int64_t groups, group
   g->samples = g->r.x.sizes[0];
   g->channels = g->r.x.sizes[1];
   g->groups = groups;
-  RK_CHECK(c, groups > 0 && g->channels % groups == 0, "%lld channels do not divide by %lld groups", (long long)g->channels, (long long)groups);
+  RK_CHECK(c, groups > 0 && g->channels % groups == 0, "%lld channels do not divide by %lld groups",
+           (long long)g->channels, (long long)groups);
   g->space = 1;
   for (int32_t d = 2; d < g->r.x.rank; d++) g->space *= g->r.x.sizes[d];
   g->r.n_rows = g->samples * groups;
@@ -290,7 +293,8 @@ static aot_status_t native_group_norm_backward(rk_ctx *c) {
   return rk_put_f(c, 2, &gb);
 }
 
-#define ROW(name, fn) {name, fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { name, fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("aten.layer_norm.default", layer_norm),
     ROW("aten.native_layer_norm.default", layer_norm),

@@ -1,5 +1,5 @@
-/* Python's arithmetic on numbers: ints, floats and bools that a run tells. In long double, which holds every int64 and every
- * double; the result is rounded once, or must fit int64. */
+/* Python's arithmetic on numbers: ints, floats and bools that a run tells. In long double, which holds every int64 and
+ * every double; the result is rounded once, or must fit int64. */
 #include "common/kernels/rk_core.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -63,7 +63,8 @@ static aot_status_t compute(rk_ctx *c) {
 /* sym_ite(b, t, f) */
 static aot_status_t choose(rk_ctx *c) { return put_number(c, number(c, number(c, 0) != 0 ? 1 : 2)); }
 
-#define ROW(name, ...) {name, compute, NULL, &(const number_row){__VA_ARGS__}, 0}
+#define ROW(name, ...)                                                                                                 \
+  { name, compute, NULL, &(const number_row){__VA_ARGS__}, 0 }
 static const rk_kernel rows[] = {
     ROW("_operator.add", add, 0),
     ROW("_operator.sub", sub, 0),

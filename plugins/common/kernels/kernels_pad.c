@@ -1,4 +1,5 @@
-/* Padding by a constant, by reflection or by the edge, and the derivatives. Lists are (left, right) of the last dimension first. */
+/* Padding by a constant, by reflection or by the edge, and the derivatives. Lists are (left, right) of the last
+ * dimension first. */
 #include "common/kernels/rk_core.h"
 #include <string.h>
 
@@ -6,7 +7,10 @@
 #define PAD_REFLECT 1
 #define PAD_REPLICATE 2
 #define PAD_CIRCULAR 3
-typedef struct padding { int mode; int64_t left[AOT_MAX_RANK]; } padding;
+typedef struct padding {
+  int mode;
+  int64_t left[AOT_MAX_RANK];
+} padding;
 
 static int map_pad(const void *data, const rk_tensor *self, const int64_t *index, int64_t *out) {
   const padding *p = data;
@@ -84,7 +88,8 @@ static aot_status_t pad_backward(rk_ctx *c, int mode) {
 static aot_status_t reflection_pad_backward(rk_ctx *c) { return pad_backward(c, PAD_REFLECT); }
 static aot_status_t replication_pad_backward(rk_ctx *c) { return pad_backward(c, PAD_REPLICATE); }
 
-#define ROW(name, fn) {"aten." name, fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name, fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("constant_pad_nd.default", constant_pad),
     ROW("reflection_pad1d.default", reflection_pad),

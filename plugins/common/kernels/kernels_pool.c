@@ -84,7 +84,8 @@ static aot_status_t count_places(rk_ctx *c, pool *p) {
 }
 
 /* kernel, stride, padding and maybe dilation arguments from `first` on; output sizes by pool_out. */
-static aot_status_t sliding(rk_ctx *c, const rk_array *x, int32_t dims, uint32_t first, int has_dilation, int ceil_mode, pool *p) {
+static aot_status_t sliding(rk_ctx *c, const rk_array *x, int32_t dims, uint32_t first, int has_dilation, int ceil_mode,
+                            pool *p) {
   static const int64_t ones[POOL_DIMS] = {1, 1, 1}, zeros[POOL_DIMS] = {0, 0, 0};
   uint32_t n = (uint32_t)dims;
   AOT_TRY(split_input(c, x, dims, p));
@@ -96,7 +97,8 @@ static aot_status_t sliding(rk_ctx *c, const rk_array *x, int32_t dims, uint32_t
   p->ceil_mode = ceil_mode;
   for (int32_t d = 0; d < dims; d++) {
     int64_t reach = p->dilation[d] * (p->kernel[d] - 1), room = p->in[d] + 2 * p->padding[d] - reach - 1;
-    RK_CHECK(c, p->kernel[d] > 0 && p->stride[d] > 0 && p->dilation[d] > 0 && p->padding[d] >= 0, "kernel, stride and dilation must be positive");
+    RK_CHECK(c, p->kernel[d] > 0 && p->stride[d] > 0 && p->dilation[d] > 0 && p->padding[d] >= 0,
+             "kernel, stride and dilation must be positive");
     room += ceil_mode ? p->stride[d] - 1 : 0;
     RK_CHECK(c, room >= 0, "the kernel is larger than the padded input");
     p->out[d] = room / p->stride[d] + 1;
@@ -183,11 +185,13 @@ static aot_status_t max_backward(rk_ctx *c, int32_t dims, uint32_t indices_arg) 
   AOT_TRY(rk_need_f(c, 1, &x));
   AOT_TRY(rk_need_i(c, indices_arg, &where));
   AOT_TRY(split_input(c, &x, dims, &p));
-  RK_CHECK(c, rk_same_sizes(&g, &where) && (p.planes ? g.numel % p.planes == 0 : g.numel == 0), "gradient and indices do not fit");
+  RK_CHECK(c, rk_same_sizes(&g, &where) && (p.planes ? g.numel % p.planes == 0 : g.numel == 0),
+           "gradient and indices do not fit");
   per_plane = p.planes ? g.numel / p.planes : 0;
   AOT_TRY(rk_new_f(c, x.rank, x.sizes, &gx));
   for (int64_t e = 0; e < g.numel; e++) {
-    RK_CHECK(c, where.i[e] >= 0 && where.i[e] < p.n_in, "index %lld is out of range for a plane of %lld", (long long)where.i[e], (long long)p.n_in);
+    RK_CHECK(c, where.i[e] >= 0 && where.i[e] < p.n_in, "index %lld is out of range for a plane of %lld",
+             (long long)where.i[e], (long long)p.n_in);
     gx.f[e / per_plane * p.n_in + where.i[e]] += g.f[e];
   }
   return rk_put_f(c, 0, &gx);
@@ -238,7 +242,8 @@ static aot_status_t max_unpool(rk_ctx *c, int32_t dims) {
   output_sizes(&p, &x, sizes);
   AOT_TRY(rk_new_f(c, x.rank, sizes, &y));
   for (int64_t e = 0; e < x.numel; e++) {
-    RK_CHECK(c, where.i[e] >= 0 && where.i[e] < p.n_out, "index %lld is out of range for a plane of %lld", (long long)where.i[e], (long long)p.n_out);
+    RK_CHECK(c, where.i[e] >= 0 && where.i[e] < p.n_out, "index %lld is out of range for a plane of %lld",
+             (long long)where.i[e], (long long)p.n_out);
     y.f[e / p.n_in * p.n_out + where.i[e]] = x.f[e];
   }
   return rk_put_f(c, 0, &y);
@@ -246,8 +251,8 @@ static aot_status_t max_unpool(rk_ctx *c, int32_t dims) {
 static aot_status_t max_unpool2d(rk_ctx *c) { return max_unpool(c, 2); }
 static aot_status_t max_unpool3d(rk_ctx *c) { return max_unpool(c, 3); }
 
-/* fractional_max_pool2d, 3d(self, kernel, output_size, random_samples): window starts at pseudo-random steps (Graham 2014);
- * samples are [N, C, dims], for 2d in the order width, height. Single precision decides where windows start. */
+/* fractional_max_pool2d, 3d(self, kernel, output_size, random_samples): window starts at pseudo-random steps (Graham
+ * 2014); samples are [N, C, dims], for 2d in the order width, height. Single precision decides where windows start. */
 static int64_t fractional_start(int64_t i, int64_t in, int64_t out, int64_t kernel, float sample) {
   float alpha = out > 1 ? (float)(in - kernel) / (float)(out - 1) : 0;
   if (i == out - 1) return in - kernel;
@@ -263,8 +268,10 @@ static aot_status_t fractional_max_pool(rk_ctx *c, int32_t dims) {
   AOT_TRY(rk_ints(c, 2, (uint32_t)dims, NULL, out));
   AOT_TRY(rk_need_f(c, 3, &samples));
   AOT_TRY(adaptive(c, &x, dims, out, &p));
-  RK_CHECK(c, samples.numel == p.planes * dims, "%lld samples for %lld planes", (long long)samples.numel, (long long)p.planes);
-  for (int32_t d = 0; d < dims; d++) RK_CHECK(c, kernel[d] > 0 && out[d] > 0 && out[d] + kernel[d] - 1 <= p.in[d], "the windows do not fit");
+  RK_CHECK(c, samples.numel == p.planes * dims, "%lld samples for %lld planes", (long long)samples.numel,
+           (long long)p.planes);
+  for (int32_t d = 0; d < dims; d++)
+    RK_CHECK(c, kernel[d] > 0 && out[d] > 0 && out[d] + kernel[d] - 1 <= p.in[d], "the windows do not fit");
   output_sizes(&p, &x, sizes);
   AOT_TRY(rk_new_f(c, x.rank, sizes, &y));
   AOT_TRY(rk_new_i(c, x.rank, sizes, &where));
@@ -378,7 +385,8 @@ static aot_status_t adaptive_avg_pool1d(rk_ctx *c) { return adaptive_avg_pool(c,
 static aot_status_t adaptive_avg_pool2d(rk_ctx *c) { return adaptive_avg_pool(c, 2); }
 static aot_status_t adaptive_avg_pool3d(rk_ctx *c) { return adaptive_avg_pool(c, 3); }
 
-#define ROW(name, fn) {"aten." name ".default", fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name ".default", fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("max_pool1d", max_pool1d),
     ROW("max_pool2d", max_pool2d),

@@ -1,5 +1,5 @@
-/* Draws from (seed, offset): philox.h says which number each element gets. They read two 0-dim tensors, compute in double or
- * 64 bits and round once; the same call gives the same bits on every run. */
+/* Draws from (seed, offset): philox.h says which number each element gets. They read two 0-dim tensors, compute in
+ * double or 64 bits and round once; the same call gives the same bits on every run. */
 #include "common/kernels/rk_core.h"
 #include "common/random/philox.h"
 #include "common/random/samplers.h"
@@ -123,13 +123,15 @@ static aot_status_t binomial(rk_ctx *c) {
   AOT_TRY(rk_need_tensor(c, 4, &t));
   AOT_TRY(rk_dense_expanded(c, t, r->rank, r->sizes, &p));
   RK_CHECK(c, count.f && p.f, "count and prob have to be floats");
-  for (int64_t k = 0; k < count.numel; k++) count.f[k] = ph_binomial(key.seed, key.counter, (uint64_t)k, count.f[k], p.f[k]);
+  for (int64_t k = 0; k < count.numel; k++)
+    count.f[k] = ph_binomial(key.seed, key.counter, (uint64_t)k, count.f[k], p.f[k]);
   return rk_put_f(c, 0, &count);
 }
 
-#define DRAW(name, fn) {"aot.philox_" name ".default", fn, NULL, NULL, 0}
+#define DRAW(name, fn)                                                                                                 \
+  { "aot.philox_" name ".default", fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
-    DRAW("uniform", uniform),   DRAW("normal", normal), DRAW("randint", randint),   DRAW("bits", bits),
-    DRAW("poisson", poisson),   DRAW("gamma", gamma_),  DRAW("binomial", binomial),
+    DRAW("uniform", uniform), DRAW("normal", normal), DRAW("randint", randint),   DRAW("bits", bits),
+    DRAW("poisson", poisson), DRAW("gamma", gamma_),  DRAW("binomial", binomial),
 };
 const rk_family rk_family_random = RK_FAMILY(rows);

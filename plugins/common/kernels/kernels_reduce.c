@@ -1,7 +1,7 @@
 /* Reductions: a driver that walks the input once for every output element, and rows of (start, step, finish) functions.
  *
- * The state is a pair of doubles, an int64 and a count. Floats are summed in double; integers in int64, wrapping. Order is
- * the memory order of the logical tensor, so that the first of equal extremes wins (argmax, max.dim). NaN wins over
+ * The state is a pair of doubles, an int64 and a count. Floats are summed in double; integers in int64, wrapping. Order
+ * is the memory order of the logical tensor, so that the first of equal extremes wins (argmax, max.dim). NaN wins over
  * every number in extremes, as in PyTorch. Variance takes two passes: no cancellation. */
 #include "common/kernels/rk_core.h"
 #include <aot/inline.h>
@@ -23,30 +23,82 @@ typedef struct red_row {
   state start;
   step_f f;
   step_i i;
-  int mean; /* divide by the count at the end */
+  int mean;      /* divide by the count at the end */
   int needs_one; /* an empty reduction is an error */
-  int cast; /* elements become the result's dtype first: sum(0.5, dtype=int) is 0 */
+  int cast;      /* elements become the result's dtype first: sum(0.5, dtype=int) is 0 */
 } red_row;
 
-static void sum_f(state *s, double v, int64_t k) { (void)k; s->f += v; }
-static void sum_i(state *s, int64_t v, int64_t k) { (void)k; s->i = (int64_t)((uint64_t)s->i + (uint64_t)v); }
-static void nansum_f(state *s, double v, int64_t k) { (void)k; if (v == v) s->f += v; }
-static void prod_f(state *s, double v, int64_t k) { (void)k; s->f *= v; }
-static void prod_i(state *s, int64_t v, int64_t k) { (void)k; s->i = (int64_t)((uint64_t)s->i * (uint64_t)v); }
+static void sum_f(state *s, double v, int64_t k) {
+  (void)k;
+  s->f += v;
+}
+static void sum_i(state *s, int64_t v, int64_t k) {
+  (void)k;
+  s->i = (int64_t)((uint64_t)s->i + (uint64_t)v);
+}
+static void nansum_f(state *s, double v, int64_t k) {
+  (void)k;
+  if (v == v) s->f += v;
+}
+static void prod_f(state *s, double v, int64_t k) {
+  (void)k;
+  s->f *= v;
+}
+static void prod_i(state *s, int64_t v, int64_t k) {
+  (void)k;
+  s->i = (int64_t)((uint64_t)s->i * (uint64_t)v);
+}
 static void max_f(state *s, double v, int64_t k) {
-  if (s->n == 1 || (s->f == s->f && (v > s->f || v != v))) { s->f = v; s->at = k; }
+  if (s->n == 1 || (s->f == s->f && (v > s->f || v != v))) {
+    s->f = v;
+    s->at = k;
+  }
 }
-static void max_i(state *s, int64_t v, int64_t k) { if (s->n == 1 || v > s->i) { s->i = v; s->at = k; } }
+static void max_i(state *s, int64_t v, int64_t k) {
+  if (s->n == 1 || v > s->i) {
+    s->i = v;
+    s->at = k;
+  }
+}
 static void min_f(state *s, double v, int64_t k) {
-  if (s->n == 1 || (s->f == s->f && (v < s->f || v != v))) { s->f = v; s->at = k; }
+  if (s->n == 1 || (s->f == s->f && (v < s->f || v != v))) {
+    s->f = v;
+    s->at = k;
+  }
 }
-static void min_i(state *s, int64_t v, int64_t k) { if (s->n == 1 || v < s->i) { s->i = v; s->at = k; } }
-static void any_f(state *s, double v, int64_t k) { (void)k; if (v != 0) s->i = 1; s->f = (double)s->i; }
-static void any_i(state *s, int64_t v, int64_t k) { (void)k; if (v != 0) s->i = 1; }
-static void all_f(state *s, double v, int64_t k) { (void)k; if (v == 0) s->i = 0; s->f = (double)s->i; }
-static void all_i(state *s, int64_t v, int64_t k) { (void)k; if (v == 0) s->i = 0; }
-static void count_f(state *s, double v, int64_t k) { (void)k; s->i += v != 0; s->f = (double)s->i; }
-static void count_i(state *s, int64_t v, int64_t k) { (void)k; s->i += v != 0; }
+static void min_i(state *s, int64_t v, int64_t k) {
+  if (s->n == 1 || v < s->i) {
+    s->i = v;
+    s->at = k;
+  }
+}
+static void any_f(state *s, double v, int64_t k) {
+  (void)k;
+  if (v != 0) s->i = 1;
+  s->f = (double)s->i;
+}
+static void any_i(state *s, int64_t v, int64_t k) {
+  (void)k;
+  if (v != 0) s->i = 1;
+}
+static void all_f(state *s, double v, int64_t k) {
+  (void)k;
+  if (v == 0) s->i = 0;
+  s->f = (double)s->i;
+}
+static void all_i(state *s, int64_t v, int64_t k) {
+  (void)k;
+  if (v == 0) s->i = 0;
+}
+static void count_f(state *s, double v, int64_t k) {
+  (void)k;
+  s->i += v != 0;
+  s->f = (double)s->i;
+}
+static void count_i(state *s, int64_t v, int64_t k) {
+  (void)k;
+  s->i += v != 0;
+}
 
 /* hash_tensor: exclusive or of the elements' bits, floats as doubles */
 static void hash_f(state *s, double v, int64_t k) {
@@ -55,7 +107,10 @@ static void hash_f(state *s, double v, int64_t k) {
   memcpy(&bits, &v, sizeof bits);
   s->i ^= bits;
 }
-static void hash_i(state *s, int64_t v, int64_t k) { (void)k; s->i ^= v; }
+static void hash_i(state *s, int64_t v, int64_t k) {
+  (void)k;
+  s->i ^= v;
+}
 
 /* ---- the driver ---- */
 
@@ -201,7 +256,8 @@ static aot_status_t with_indices(rk_ctx *c) { return extreme(c, 0); }
 static aot_status_t only_indices(rk_ctx *c) { return extreme(c, 1); }
 
 /* aminmax(self, *, dim?, keepdim) -> (min, max) */
-static const red_row row_min = {{0, 0, 0, 0, 0}, min_f, min_i, 0, 1, 0}, row_max = {{0, 0, 0, 0, 0}, max_f, max_i, 0, 1, 0};
+static const red_row row_min = {{0, 0, 0, 0, 0}, min_f, min_i, 0, 1, 0},
+                     row_max = {{0, 0, 0, 0, 0}, max_f, max_i, 0, 1, 0};
 static aot_status_t aminmax(rk_ctx *c) {
   plan p;
   state *s[2];
@@ -379,12 +435,14 @@ static const red_row row_sum = {{0, 0, 0, 0, 0}, sum_f, sum_i, 0, 0, 1};
 static const red_row row_nansum = {{0, 0, 0, 0, 0}, nansum_f, sum_i, 0, 0, 1};
 static const red_row row_mean = {{0, 0, 0, 0, 0}, sum_f, sum_i, 1, 0, 1};
 static const red_row row_prod = {{1, 0, 1, 0, 0}, prod_f, prod_i, 0, 0, 1};
-static const red_row row_any = {{0, 0, 0, 0, 0}, any_f, any_i, 0, 0, 0}, row_all = {{1, 0, 1, 0, 0}, all_f, all_i, 0, 0, 0};
+static const red_row row_any = {{0, 0, 0, 0, 0}, any_f, any_i, 0, 0, 0},
+                     row_all = {{1, 0, 1, 0, 0}, all_f, all_i, 0, 0, 0};
 static const red_row row_count = {{0, 0, 0, 0, 0}, count_f, count_i, 0, 0, 0};
 
 static const red_row row_hash = {{0, 0, 0, 0, 0}, hash_f, hash_i, 0, 0, 0};
 
-#define RED(name, fn, row) {"aten." name, fn, NULL, row, 0}
+#define RED(name, fn, row)                                                                                             \
+  { "aten." name, fn, NULL, row, 0 }
 static const rk_kernel rows[] = {
     RED("sum.default", all_dims, &row_sum),
     RED("sum.dim_IntList", some_dims, &row_sum),

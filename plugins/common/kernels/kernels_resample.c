@@ -1,12 +1,12 @@
 /* Resizing and sampling images: nearest, linear, cubic in 1 to 3 dimensions, and grid sampling.
  *
- * Resizing is separable: along each dimension an output place reads up to 4 taps (index, weight), and the result is their
- * tensor product; the derivative adds the same taps back. Source places (operators.md section 3, PyTorch's UpSample.h):
- * aligned corners i * (I-1)/(O-1); else (i + 0.5) * I/O - 0.5, clamped at 0 except for cubic; nearest floor(i * I/O), exact
- * floor((i + 0.5) * I/O). A given scale factor replaces O/I. Nearest places are computed in float as PyTorch does: there
- * rounding decides which element is meant. Cubic: Keys 1981 with a = -0.75. bf16 and f16 images have weights of their
- * dtype. uint8 images are resized one dimension after the other, the last one first, with weights in fixed point, each time
- * rounded to uint8 (PyTorch's UpSampleKernelAVXAntialias.h, after Pillow). */
+ * Resizing is separable: along each dimension an output place reads up to 4 taps (index, weight), and the result is
+ * their tensor product; the derivative adds the same taps back. Source places (operators.md section 3, PyTorch's
+ * UpSample.h): aligned corners i * (I-1)/(O-1); else (i + 0.5) * I/O - 0.5, clamped at 0 except for cubic; nearest
+ * floor(i * I/O), exact floor((i + 0.5) * I/O). A given scale factor replaces O/I. Nearest places are computed in float
+ * as PyTorch does: there rounding decides which element is meant. Cubic: Keys 1981 with a = -0.75. bf16 and f16 images
+ * have weights of their dtype. uint8 images are resized one dimension after the other, the last one first, with weights
+ * in fixed point, each time rounded to uint8 (PyTorch's UpSampleKernelAVXAntialias.h, after Pillow). */
 #include "common/kernels/rk_core.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -106,7 +106,8 @@ static double scale_of(const rk_ctx *c, const resize_row *row, int32_t d) {
 }
 
 /* Sizes of both sides: the larger rank dims are planes. */
-static aot_status_t set_sizes(rk_ctx *c, const resize_row *row, const int64_t *in, const int64_t *out, int32_t rank, resize *r) {
+static aot_status_t set_sizes(rk_ctx *c, const resize_row *row, const int64_t *in, const int64_t *out, int32_t rank,
+                              resize *r) {
   RK_CHECK(c, rank > row->dims, "rank %d is too small", rank);
   r->dims = row->dims;
   r->mode = row->mode;
@@ -288,10 +289,12 @@ static aot_status_t read_sampling(rk_ctx *c, uint32_t at, int32_t dims, sampling
   int64_t mode = rk_int(c, at + 2, 0), padding = rk_int(c, at + 3, 0);
   AOT_TRY(rk_need_f(c, at, &s->x));
   AOT_TRY(rk_need_f(c, at + 1, &s->grid));
-  RK_CHECK(c, s->x.rank == dims + 2 && s->grid.rank == dims + 2 && s->grid.sizes[dims + 1] == dims && s->grid.sizes[0] == s->x.sizes[0],
+  RK_CHECK(c,
+           s->x.rank == dims + 2 && s->grid.rank == dims + 2 && s->grid.sizes[dims + 1] == dims &&
+               s->grid.sizes[0] == s->x.sizes[0],
            "input and grid do not fit");
-  RK_CHECK(c, mode >= 0 && mode <= (dims == 2 ? 2 : 1) && padding >= 0 && padding <= 2, "mode %lld with padding %lld is not supported",
-           (long long)mode, (long long)padding);
+  RK_CHECK(c, mode >= 0 && mode <= (dims == 2 ? 2 : 1) && padding >= 0 && padding <= 2,
+           "mode %lld with padding %lld is not supported", (long long)mode, (long long)padding);
   s->dims = dims;
   s->mode = (int)mode;
   s->padding = (int)padding;
@@ -391,8 +394,8 @@ static aot_status_t grid_sampler_backward(rk_ctx *c, int32_t dims) {
 static aot_status_t grid_sampler_2d_backward(rk_ctx *c) { return grid_sampler_backward(c, 2); }
 static aot_status_t grid_sampler_3d_backward(rk_ctx *c) { return grid_sampler_backward(c, 3); }
 
-#define UP(name, dims, mode, align, scale, is_vec, is_back) \
-  {"aten." name, run, NULL, &(const resize_row){dims, mode, align, scale, is_vec, is_back}, 0}
+#define UP(name, dims, mode, align, scale, is_vec, is_back)                                                            \
+  { "aten." name, run, NULL, &(const resize_row){dims, mode, align, scale, is_vec, is_back}, 0 }
 static const rk_kernel rows[] = {
     UP("upsample_nearest1d.default", 1, NEAREST, -1, 2, 0, 0),
     UP("upsample_nearest2d.default", 2, NEAREST, -1, 2, 0, 0),

@@ -39,10 +39,13 @@ static aot_status_t resolve_minus_one(rk_ctx *c, int64_t numel, const int64_t *i
   for (uint32_t d = 0; d < n; d++) {
     out[d] = in[d];
     if (in[d] == -1) open = (int32_t)d;
-    else RK_CHECK(c, in[d] >= 0 && !__builtin_mul_overflow(known, in[d], &known), "size %lld is not possible", (long long)in[d]);
+    else
+      RK_CHECK(c, in[d] >= 0 && !__builtin_mul_overflow(known, in[d], &known), "size %lld is not possible",
+               (long long)in[d]);
   }
   if (open >= 0) {
-    RK_CHECK(c, known > 0 && numel % known == 0, "%lld elements do not divide by %lld", (long long)numel, (long long)known);
+    RK_CHECK(c, known > 0 && numel % known == 0, "%lld elements do not divide by %lld", (long long)numel,
+             (long long)known);
     out[open] = numel / known;
   }
   return AOT_OK;
@@ -107,16 +110,11 @@ static aot_status_t ravel(rk_ctx *c) {
 }
 
 static const rk_kernel rows[] = {
-    RK_VIEW("view.default", view),
-    RK_VIEW("_unsafe_view.default", view),
-    RK_VIEW("reshape.default", view),
-    RK_VIEW("view_copy.default", view),
-    RK_VIEW("_reshape_copy.default", view),
-    RK_VIEW("_reshape_alias.default", view),
-    RK_VIEW("view_as.default", view_as),
-    RK_VIEW("reshape_as.default", view_as),
-    RK_VIEW("flatten.using_ints", flatten),
-    RK_VIEW("unflatten.int", unflatten),
+    RK_VIEW("view.default", view),          RK_VIEW("_unsafe_view.default", view),
+    RK_VIEW("reshape.default", view),       RK_VIEW("view_copy.default", view),
+    RK_VIEW("_reshape_copy.default", view), RK_VIEW("_reshape_alias.default", view),
+    RK_VIEW("view_as.default", view_as),    RK_VIEW("reshape_as.default", view_as),
+    RK_VIEW("flatten.using_ints", flatten), RK_VIEW("unflatten.int", unflatten),
     RK_VIEW("ravel.default", ravel),
 };
 const rk_family rk_family_reshape = RK_FAMILY(rows);

@@ -1,5 +1,6 @@
 /* Writing by index, out of place: scatter and its reductions, index_put, index_add and its kin, one_hot, embedding's
- * backward. Additions are accumulated in double (int64 for integers) and rounded once, so that their order does not matter. */
+ * backward. Additions are accumulated in double (int64 for integers) and rounded once, so that their order does not
+ * matter. */
 #include "common/kernels/rk_indexing.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -82,7 +83,8 @@ static aot_status_t scatter_how(rk_ctx *c, int how, int include_self) {
   at_least_1d(&src);
   AOT_TRY(rk_dim(c, rk_int(c, 1, 0), y.rank, &dim));
   RK_SCRATCH(c, y.numel, counts);
-  RK_CHECK(c, index.numel == 0 || (index.rank == y.rank && (is_number || src.rank == y.rank)), "index or source has another rank than self");
+  RK_CHECK(c, index.numel == 0 || (index.rank == y.rank && (is_number || src.rank == y.rank)),
+           "index or source has another rank than self");
   for (int32_t d = 0; d < y.rank && index.numel; d++)
     RK_CHECK(c, (d == dim || index.sizes[d] <= y.sizes[d]) && (is_number || index.sizes[d] <= src.sizes[d]),
              "index size %lld exceeds self or source at dimension %d", (long long)index.sizes[d], d);
@@ -118,8 +120,8 @@ static aot_status_t rows_how(rk_ctx *c, int how, int include_self, double alpha)
   AOT_TRY(rk_dim(c, rk_int(c, 1, 0), y.rank, &dim));
   rk_around(&y, dim, &outer, &size, &inner);
   is_number = src.numel == 1 && src.rank == 0;
-  RK_CHECK(c, index.rank <= 1 && (is_number || src.numel == outer * index.numel * inner), "the source has %lld elements for %lld rows",
-           (long long)src.numel, (long long)index.numel);
+  RK_CHECK(c, index.rank <= 1 && (is_number || src.numel == outer * index.numel * inner),
+           "the source has %lld elements for %lld rows", (long long)src.numel, (long long)index.numel);
   RK_SCRATCH(c, y.numel, counts);
   for (int64_t o = 0; o < outer; o++)
     for (int64_t k = 0; k < index.numel; k++) {
@@ -243,13 +245,15 @@ static aot_status_t one_hot(rk_ctx *c) {
   sizes[x.rank] = classes;
   AOT_TRY(rk_new_i(c, x.rank + 1, sizes, &y));
   for (int64_t k = 0; k < x.numel; k++) {
-    RK_CHECK(c, x.i[k] >= 0 && x.i[k] < classes, "class %lld is out of range for %lld classes", (long long)x.i[k], (long long)classes);
+    RK_CHECK(c, x.i[k] >= 0 && x.i[k] < classes, "class %lld is out of range for %lld classes", (long long)x.i[k],
+             (long long)classes);
     y.i[k * classes + x.i[k]] = 1;
   }
   return rk_put_i(c, 0, &y);
 }
 
-#define ROW(name, fn) {"aten." name, fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name, fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("scatter.src", scatter),
     ROW("scatter.value", scatter),

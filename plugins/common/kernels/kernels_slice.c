@@ -9,8 +9,9 @@ static aot_status_t select(rk_ctx *c) {
   AOT_TRY(rk_view_begin(c, &self));
   RK_CHECK(c, self->rank > 0, "a 0-dim tensor has nothing to select");
   AOT_TRY(rk_dim(c, rk_int(c, 1, 0), self->rank, &dim));
-  RK_CHECK(c, index >= -self->sizes[dim] && index < self->sizes[dim], "index %lld is out of range for dimension %d of size %lld",
-           (long long)index, dim, (long long)self->sizes[dim]);
+  RK_CHECK(c, index >= -self->sizes[dim] && index < self->sizes[dim],
+           "index %lld is out of range for dimension %d of size %lld", (long long)index, dim,
+           (long long)self->sizes[dim]);
   rk_result(c, 0)->offset += (index < 0 ? index + self->sizes[dim] : index) * self->strides[dim];
   marks[dim] = 1;
   rk_view_drop(self, marks, rk_result(c, 0));
@@ -22,7 +23,8 @@ static int64_t clamp_index(int64_t i, int64_t size) {
   return i < 0 ? 0 : i > size ? size : i;
 }
 
-static aot_status_t sliced(rk_ctx *c, const rk_tensor *t, int32_t dim, int64_t start, int64_t end, int64_t step, rk_tensor *out) {
+static aot_status_t sliced(rk_ctx *c, const rk_tensor *t, int32_t dim, int64_t start, int64_t end, int64_t step,
+                           rk_tensor *out) {
   RK_CHECK(c, step > 0, "step %lld is not positive", (long long)step);
   start = clamp_index(start, t->sizes[dim]);
   end = clamp_index(end, t->sizes[dim]);
@@ -52,13 +54,15 @@ static aot_status_t narrow(rk_ctx *c) {
   AOT_TRY(rk_dim(c, rk_int(c, 1, 0), self->rank, &dim));
   start = rk_int(c, 2, 0);
   if (start < 0) start += self->sizes[dim];
-  RK_CHECK(c, start >= 0 && length >= 0 && start <= self->sizes[dim] - length, "%lld elements from %lld on exceed size %lld",
-           (long long)length, (long long)start, (long long)self->sizes[dim]);
+  RK_CHECK(c, start >= 0 && length >= 0 && start <= self->sizes[dim] - length,
+           "%lld elements from %lld on exceed size %lld", (long long)length, (long long)start,
+           (long long)self->sizes[dim]);
   return sliced(c, self, dim, start, start + length, 1, rk_result(c, 0));
 }
 
 /* Consecutive pieces along a dimension: sizes[k], or `each` when sizes is NULL (the last may be smaller). */
-static aot_status_t pieces(rk_ctx *c, const rk_tensor *self, int32_t dim, const int64_t *sizes, int64_t n, int64_t each) {
+static aot_status_t pieces(rk_ctx *c, const rk_tensor *self, int32_t dim, const int64_t *sizes, int64_t n,
+                           int64_t each) {
   int64_t start = 0;
   AOT_TRY(rk_view_expect(c, n));
   for (int64_t k = 0; k < n; k++) {
@@ -157,8 +161,8 @@ static aot_status_t unfold(rk_ctx *c) {
   AOT_TRY(rk_dim(c, rk_int(c, 1, 0), self->rank, &dim));
   have = self->rank ? self->sizes[dim] : 1;
   stride = self->rank ? self->strides[dim] : 1;
-  RK_CHECK(c, size >= 0 && size <= have && step > 0 && self->rank < AOT_MAX_RANK, "windows of %lld every %lld do not fit size %lld",
-           (long long)size, (long long)step, (long long)have);
+  RK_CHECK(c, size >= 0 && size <= have && step > 0 && self->rank < AOT_MAX_RANK,
+           "windows of %lld every %lld do not fit size %lld", (long long)size, (long long)step, (long long)have);
   if (self->rank) {
     r->sizes[dim] = (have - size) / step + 1;
     r->strides[dim] = stride * step;

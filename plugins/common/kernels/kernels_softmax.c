@@ -1,7 +1,7 @@
 /* Softmax, log-softmax, their derivatives, and running sums along one dimension (cumsum, cumprod, logcumsumexp).
  *
- * One driver calls a row function on every line along the dimension, gathered into a dense buffer. Softmax subtracts the
- * maximum; a line of all -inf is NaN, but 0 in _safe_softmax. Derivatives: operators.md section 4. */
+ * One driver calls a row function on every line along the dimension, gathered into a dense buffer. Softmax subtracts
+ * the maximum; a line of all -inf is NaN, but 0 in _safe_softmax. Derivatives: operators.md section 4. */
 #include "common/kernels/rk_core.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -70,7 +70,9 @@ static void logcumsumexp_line(const double *x, const double *y, int64_t n, doubl
   (void)y;
   for (int64_t k = 0; k < n; k++) {
     double high = x[k] > sum || x[k] != x[k] ? x[k] : sum, low = x[k] > sum ? sum : x[k];
-    out[k] = sum = high == -INFINITY || high != high ? high : low == high && isinf(high) ? high : high + log1p(exp(low - high));
+    out[k] = sum = high == -INFINITY || high != high ? high
+                   : low == high && isinf(high)      ? high
+                                                     : high + log1p(exp(low - high));
   }
 }
 
@@ -131,7 +133,8 @@ static aot_status_t scan(rk_ctx *c) {
   return rk_put_i(c, 0, &x);
 }
 
-#define LINE(name, fn, f, i, two) {"aten." name, fn, NULL, &(const line_row){f, i, two}, 0}
+#define LINE(name, fn, f, i, two)                                                                                      \
+  { "aten." name, fn, NULL, &(const line_row){f, i, two}, 0 }
 static const rk_kernel rows[] = {
     LINE("_softmax.default", lines, softmax_line, NULL, 0),
     LINE("softmax.int", lines, softmax_line, NULL, 0),

@@ -1,5 +1,5 @@
-/* Order along one dimension: sort, topk, kthvalue, median, mode, running extremes. Sorting is stable; NaN is the largest
- * value, as in PyTorch. Lines are sorted by a merge sort on positions, O(n log n) a line. */
+/* Order along one dimension: sort, topk, kthvalue, median, mode, running extremes. Sorting is stable; NaN is the
+ * largest value, as in PyTorch. Lines are sorted by a merge sort on positions, O(n log n) a line. */
 #include "common/kernels/rk_core.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -215,7 +215,8 @@ static aot_status_t running(rk_ctx *c, int maximum) {
       l.order[k] = best;
     }
     for (int64_t k = 0; k < l.size; k++) at.i[place(&l, line, k)] = l.order[k];
-    for (int64_t k = l.size - 1; k >= 0; k--) rk_set_element(&l.x, place(&l, line, k), &l.x, place(&l, line, l.order[k]));
+    for (int64_t k = l.size - 1; k >= 0; k--)
+      rk_set_element(&l.x, place(&l, line, k), &l.x, place(&l, line, l.order[k]));
   }
   AOT_TRY(rk_put_any(c, 0, &l.x));
   return rk_put_i(c, 1, &at);
@@ -223,7 +224,8 @@ static aot_status_t running(rk_ctx *c, int maximum) {
 static aot_status_t cummax(rk_ctx *c) { return running(c, 1); }
 static aot_status_t cummin(rk_ctx *c) { return running(c, 0); }
 
-#define ROW(name, fn) {"aten." name, fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name, fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("sort.default", sort),
     ROW("sort.stable", sort_stable),

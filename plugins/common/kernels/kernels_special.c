@@ -3,15 +3,17 @@
  * Speed is no aim here, so most are evaluated from an integral whose trapezoidal sum converges geometrically:
  *     I_n(x) e^-|x| = 1/pi * integral over [0, pi] of exp(|x| (cos t - 1)) cos(n t)          (periodic integrand)
  *     K_n(x) e^x    =        integral over [0, inf) of exp(-x (cosh t - 1)) cosh(n t)        (doubly exponential decay)
- * (Trefethen and Weideman 2014; DLMF 10.32.3 and 10.32.9). The rest are classical: the series and Lentz's continued fraction
- * of the incomplete gamma function (DLMF 8.7, 8.9), Euler-Maclaurin for Hurwitz's zeta (DLMF 25.11.28), Taylor steps through
- * y'' = x y for Ai at negative x, three-term recurrences for polynomials. */
+ * (Trefethen and Weideman 2014; DLMF 10.32.3 and 10.32.9). The rest are classical: the series and Lentz's continued
+ * fraction of the incomplete gamma function (DLMF 8.7, 8.9), Euler-Maclaurin for Hurwitz's zeta (DLMF 25.11.28), Taylor
+ * steps through y'' = x y for Ai at negative x, three-term recurrences for polynomials. */
 #include "common/kernels/rk_pointwise.h"
 #include <aot/inline.h>
 #include <math.h>
 
 #define PI 3.14159265358979323846
+/* clang-format off */
 #define F(name, expression) static double name##_f(const double *x, const pw_par *p) { (void)p; return expression; }
+/* clang-format on */
 
 /* ---- modified Bessel functions ---- */
 
@@ -57,7 +59,8 @@ F(bessel_y0, x[0] < 0 || isinf(x[0]) ? NAN : y0(x[0]))
 F(bessel_y1, x[0] < 0 || isinf(x[0]) ? NAN : y1(x[0]))
 F(spherical_j0, isinf(x[0]) ? 0 : fabs(x[0]) < 1e-4 ? 1 - x[0] * x[0] / 6 : sin(x[0]) / x[0])
 
-/* Ai by K_{1/3} for x >= 0; for x < 0 by steps of a Taylor series of 20 terms from 0; far out by the leading asymptotics. */
+/* Ai by K_{1/3} for x >= 0; for x < 0 by steps of a Taylor series of 20 terms from 0; far out by the leading
+ * asymptotics. */
 static double airy(double x) {
   double y = 0.35502805388781723926, slope = -0.25881940379280679840, at = 0, step;
   if (x != x) return x;
@@ -93,7 +96,8 @@ static double erfcx(double x) {
 F(erfcx, erfcx(x[0]))
 F(log_ndtr, x[0] < -1 ? log(erfcx(-x[0] * sqrt(0.5)) / 2) - x[0] * x[0] / 2 : log1p(-erfc(x[0] * sqrt(0.5)) / 2))
 
-/* The place z below which a share p of the normal distribution lies: Newton on its logarithm, from the tail's expansion. */
+/* The place z below which a share p of the normal distribution lies: Newton on its logarithm, from the tail's
+ * expansion. */
 static double ndtri(double p) {
   double z, q = p > 0.5 ? 1 - p : p;
   if (p == 0) return -INFINITY;
@@ -101,7 +105,8 @@ static double ndtri(double p) {
   if (!(p > 0 && p < 1)) return NAN;
   z = q < 0.1 ? -sqrt(-2 * log(q)) : (q - 0.5) * 2.5;
   for (int k = 0; k < 60; k++) {
-    double share = 0.5 * erfc(-z * sqrt(0.5)), density = exp(-z * z / 2) / sqrt(2 * PI), move = (log(share) - log(q)) * share / density;
+    double share = 0.5 * erfc(-z * sqrt(0.5)), density = exp(-z * z / 2) / sqrt(2 * PI),
+           move = (log(share) - log(q)) * share / density;
     z -= move;
     if (fabs(move) < 1e-15 * (1 + fabs(z))) break;
   }
@@ -147,8 +152,14 @@ F(igammac, igamma(x[0], x[1], 1))
 
 /* sum over k >= 0 of (q + k)^-s */
 static double hurwitz_zeta(double s, double q) {
-  static const double bernoulli[] = {1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160, -691.0 / 1307674368000.0,
-                                     1.0 / 74724249600.0, -3617.0 / 10670622842880000.0};
+  static const double bernoulli[] = {1.0 / 12,
+                                     -1.0 / 720,
+                                     1.0 / 30240,
+                                     -1.0 / 1209600,
+                                     1.0 / 47900160,
+                                     -691.0 / 1307674368000.0,
+                                     1.0 / 74724249600.0,
+                                     -3617.0 / 10670622842880000.0};
   double sum = 0, a = q, factor, power;
   if (s == 1) return INFINITY;
   if (!(s > 1) || q == INFINITY) return NAN; /* at infinity as PyTorch's series: 0 * inf */
@@ -178,11 +189,13 @@ static double psi(double x) {
   if (x < 0) return x == floor(x) ? NAN : psi(1 - x) - PI / tan(PI * x);
   for (; x < 10; x += 1) sum -= 1 / x;
   r = 1 / (x * x);
-  return sum + log(x) - 0.5 / x - r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r * (1.0 / 132 - r * 691.0 / 32760)))));
+  return sum + log(x) - 0.5 / x -
+         r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r * (1.0 / 132 - r * 691.0 / 32760)))));
 }
 /* zeta(2, x) for x < 1/2 by reflection: (pi / sin(pi x))^2 - zeta(2, 1 - x) */
 static double trigamma(double x, int32_t dtype) {
-  double s = sin(dtype == AOT_F64 ? PI * x : (double)((float)PI * (float)x)); /* near poles its rounding is all there is */
+  /* near poles its rounding is all there is */
+  double s = sin(dtype == AOT_F64 ? PI * x : (double)((float)PI * (float)x));
   if (x == INFINITY) return 0;
   return x < 0.5 ? PI / s * (PI / s) - hurwitz_zeta(2, 1 - x) : hurwitz_zeta(2, x);
 }
@@ -207,8 +220,13 @@ static double recur(double x, int64_t degree, double p0, double p1, next_term ne
   }
   return last;
 }
-static double chebyshev_next(int64_t k, double x, double last, double before) { (void)k; return 2 * x * last - before; }
-static double hermite_next(int64_t k, double x, double last, double before) { return 2 * x * last - 2 * (double)k * before; }
+static double chebyshev_next(int64_t k, double x, double last, double before) {
+  (void)k;
+  return 2 * x * last - before;
+}
+static double hermite_next(int64_t k, double x, double last, double before) {
+  return 2 * x * last - 2 * (double)k * before;
+}
 static double hermite_e_next(int64_t k, double x, double last, double before) { return x * last - (double)k * before; }
 static double laguerre_next(int64_t k, double x, double last, double before) {
   return ((2 * (double)k + 1 - x) * last - (double)k * before) / (double)(k + 1);
@@ -220,7 +238,8 @@ static double legendre_next(int64_t k, double x, double last, double before) {
 /* A degree that is no number, or infinite, is below 0. */
 static int64_t degree_of(double n) { return !(n > -1) || isinf(n) ? -1 : n > 1e6 ? 1000000 : (int64_t)n; }
 
-/* Kinds T, U, V, W start 1 and x, 2x, 2x - 1, 2x + 1; inside (-1, 1) they are ratios of sines, which high degrees need. */
+/* Kinds T, U, V, W start 1 and x, 2x, 2x - 1, 2x + 1; inside (-1, 1) they are ratios of sines, which high degrees
+ * need. */
 static double chebyshev(char kind, double x, double degree) {
   int64_t n = degree_of(degree);
   double t, half;

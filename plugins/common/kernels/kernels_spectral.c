@@ -1,5 +1,6 @@
-/* Orthogonal factorizations and what is made of them: QR, singular values, eigenvalues, pseudo-inverse, least squares; and the
- * exponential. Through LAPACK (rk_matrix.c), in double. Signs of singular and eigen vectors are arbitrary, in PyTorch too. */
+/* Orthogonal factorizations and what is made of them: QR, singular values, eigenvalues, pseudo-inverse, least squares;
+ * and the exponential. Through LAPACK (rk_matrix.c), in double. Signs of singular and eigen vectors are arbitrary,
+ * in PyTorch too. */
 #include "common/kernels/rk_stack.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -15,14 +16,15 @@ static aot_status_t geqrf(rk_ctx *c) {
   AOT_TRY(rs_read_stack(c, 0, &s));
   k = rs_smaller(s.rows, s.columns);
   AOT_TRY(rs_new_numbers(c, &s, k, 1, 1, &tau));
-  for (int64_t i = 0; i < s.n; i++) AOT_TRY(rs_enough_memory(c, rm_qr(rs_matrix(&s, i), s.rows, s.columns, tau.f + i * k)));
+  for (int64_t i = 0; i < s.n; i++)
+    AOT_TRY(rs_enough_memory(c, rm_qr(rs_matrix(&s, i), s.rows, s.columns, tau.f + i * k)));
   AOT_TRY(rk_put_f(c, 0, &s.a));
   return rk_put_f(c, 1, &tau);
 }
 
 /* The first `width` columns of Q, of k reflectors in the columns of one. */
-static aot_status_t form_q(rk_ctx *c, const double *reflectors, int64_t n, const double *tau, int64_t k, double *q, int64_t rows,
-                           int64_t width) {
+static aot_status_t form_q(rk_ctx *c, const double *reflectors, int64_t n, const double *tau, int64_t k, double *q,
+                           int64_t rows, int64_t width) {
   for (int64_t r = 0; r < rows; r++)
     for (int64_t j = 0; j < k; j++) q[r * width + j] = reflectors[r * n + j];
   return rs_enough_memory(c, rm_form_q(q, rows, width, tau, k));
@@ -44,7 +46,8 @@ static aot_status_t qr(rk_ctx *c) {
     AOT_TRY(rs_enough_memory(c, rm_qr(rs_matrix(&s, i), s.rows, s.columns, tau)));
     if (!only_r) AOT_TRY(form_q(c, rs_matrix(&s, i), s.columns, tau, k, rs_matrix(&q, i), s.rows, width));
     for (int64_t row = 0; row < k; row++)
-      for (int64_t j = row; j < s.columns; j++) rs_matrix(&r, i)[row * s.columns + j] = rs_matrix(&s, i)[row * s.columns + j];
+      for (int64_t j = row; j < s.columns; j++)
+        rs_matrix(&r, i)[row * s.columns + j] = rs_matrix(&s, i)[row * s.columns + j];
   }
   if (!only_r) AOT_TRY(rk_put_f(c, 0, &q.a));
   return rk_put_f(c, 1, &r.a);
@@ -58,8 +61,8 @@ static aot_status_t householder_product(rk_ctx *c) {
   AOT_TRY(rs_read_stack(c, 0, &s));
   AOT_TRY(rk_need_f(c, 1, &tau));
   k = s.n ? tau.numel / s.n : 0;
-  RK_CHECK(c, tau.rank >= 1 && k * s.n == tau.numel && k <= s.columns && s.columns <= s.rows, "%lld factors do not fit %lld x %lld", (long long)k,
-           (long long)s.rows, (long long)s.columns);
+  RK_CHECK(c, tau.rank >= 1 && k * s.n == tau.numel && k <= s.columns && s.columns <= s.rows,
+           "%lld factors do not fit %lld x %lld", (long long)k, (long long)s.rows, (long long)s.columns);
   AOT_TRY(rs_new_stack(c, &s, s.rows, s.columns, &q));
   for (int64_t i = 0; i < s.n; i++)
     AOT_TRY(form_q(c, rs_matrix(&s, i), s.columns, tau.f + i * k, k, rs_matrix(&q, i), s.rows, s.columns));
@@ -76,25 +79,30 @@ static aot_status_t ormqr(rk_ctx *c) {
   AOT_TRY(rk_need_f(c, 1, &tau));
   AOT_TRY(rs_read_stack(c, 2, &other));
   k = s.n ? tau.numel / s.n : 0;
-  RK_CHECK(c, k * s.n == tau.numel && k <= s.columns && k <= s.rows && other.n == s.n && (left ? other.rows : other.columns) == s.rows,
+  RK_CHECK(c,
+           k * s.n == tau.numel && k <= s.columns && k <= s.rows && other.n == s.n &&
+               (left ? other.rows : other.columns) == s.rows,
            "reflectors and matrix do not fit");
   for (int64_t i = 0; i < s.n; i++)
-    AOT_TRY(rs_enough_memory(c, rm_apply_q(rs_matrix(&s, i), s.columns, tau.f + i * k, k, rs_matrix(&other, i), other.rows, other.columns, left,
-                                        transposed)));
+    AOT_TRY(rs_enough_memory(c, rm_apply_q(rs_matrix(&s, i), s.columns, tau.f + i * k, k, rs_matrix(&other, i),
+                                           other.rows, other.columns, left, transposed)));
   return rk_put_f(c, 0, &other.a);
 }
 
 /* ---- singular values ---- */
 
-/* Factors of every matrix: u rows x k, sv k, vt k x columns, or the full ones. u NULL: singular values alone. s is used up. */
-static aot_status_t factor_svd(rk_ctx *c, const char *function, rs_stack *s, int full, rs_stack *u, rk_array *sv, rs_stack *vt) {
+/* Factors of every matrix: u rows x k, sv k, vt k x columns, or the full ones. u NULL: singular values alone. s is
+ * used up. */
+static aot_status_t factor_svd(rk_ctx *c, const char *function, rs_stack *s, int full, rs_stack *u, rk_array *sv,
+                               rs_stack *vt) {
   int64_t k = rs_smaller(s->rows, s->columns);
   AOT_TRY(rs_new_numbers(c, s, k, 1, 1, sv));
   if (u) AOT_TRY(rs_new_stack(c, s, s->rows, full ? s->rows : k, u));
   if (u) AOT_TRY(rs_new_stack(c, s, full ? s->columns : k, s->columns, vt));
   for (int64_t i = 0; i < s->n; i++)
-    AOT_TRY(rs_converged(c, function, i, rm_svd(rs_matrix(s, i), s->rows, s->columns, full, u ? rs_matrix(u, i) : NULL, sv->f + i * k,
-                                             u ? rs_matrix(vt, i) : NULL)));
+    AOT_TRY(rs_converged(c, function, i,
+                         rm_svd(rs_matrix(s, i), s->rows, s->columns, full, u ? rs_matrix(u, i) : NULL, sv->f + i * k,
+                                u ? rs_matrix(vt, i) : NULL)));
   return AOT_OK;
 }
 
@@ -119,11 +127,13 @@ static void mirror(const rs_stack *s) {
 }
 
 /* V diag(1 / s) U^T over the singular values above the limit. */
-static void pseudo_inverse(const rs_stack *u, const double *sv, const rs_stack *vt, int64_t i, double limit, double *out) {
+static void pseudo_inverse(const rs_stack *u, const double *sv, const rs_stack *vt, int64_t i, double limit,
+                           double *out) {
   for (int64_t t = 0; t < u->columns; t++) {
     if (!(sv[t] > limit)) continue;
     for (int64_t r = 0; r < vt->columns; r++)
-      for (int64_t j = 0; j < u->rows; j++) out[r * u->rows + j] += rs_matrix(vt, i)[t * vt->columns + r] / sv[t] * rs_matrix(u, i)[j * u->columns + t];
+      for (int64_t j = 0; j < u->rows; j++)
+        out[r * u->rows + j] += rs_matrix(vt, i)[t * vt->columns + r] / sv[t] * rs_matrix(u, i)[j * u->columns + t];
   }
 }
 
@@ -135,9 +145,11 @@ static aot_status_t pinv(rk_ctx *c) {
   AOT_TRY(rs_read_stack(c, 0, &s));
   AOT_TRY(rk_get_f(c, 1, &atol));
   AOT_TRY(rk_get_f(c, 2, &rtol));
-  RK_CHECK(c, (!atol.f || atol.numel == 1 || atol.numel == s.n) && (!rtol.f || rtol.numel == 1 || rtol.numel == s.n), "tolerances do not fit");
+  RK_CHECK(c, (!atol.f || atol.numel == 1 || atol.numel == s.n) && (!rtol.f || rtol.numel == 1 || rtol.numel == s.n),
+           "tolerances do not fit");
   if (rk_bool(c, 3, 0)) {
-    RK_CHECK(c, s.rows == s.columns, "a hermitian matrix is square, not %lld x %lld", (long long)s.rows, (long long)s.columns);
+    RK_CHECK(c, s.rows == s.columns, "a hermitian matrix is square, not %lld x %lld", (long long)s.rows,
+             (long long)s.columns);
     mirror(&s);
   }
   eps = rk_dtype_eps(s.a.dtype) * (double)(s.rows > s.columns ? s.rows : s.columns);
@@ -157,13 +169,14 @@ static void residuals_of(const rs_stack *a, int64_t ia, const rs_right *r, const
   for (int64_t j = 0; j < r->b.columns; j++)
     for (int64_t row = 0; row < a->rows; row++) {
       double rest = rs_matrix(&r->b, i)[row * r->b.columns + j];
-      for (int64_t k = 0; k < a->columns; k++) rest -= rs_matrix(a, ia)[row * a->columns + k] * rs_matrix(x, i)[k * r->b.columns + j];
+      for (int64_t k = 0; k < a->columns; k++)
+        rest -= rs_matrix(a, ia)[row * a->columns + k] * rs_matrix(x, i)[k * r->b.columns + j];
       out[j] += rest * rest;
     }
 }
 
-/* linalg_lstsq(self, b, rcond, *, driver) -> (solution, residuals, rank, singular values): least squares of least norm. What
- * a driver does not compute is declared empty. */
+/* linalg_lstsq(self, b, rcond, *, driver) -> (solution, residuals, rank, singular values): least squares of least norm.
+ * What a driver does not compute is declared empty. */
 static aot_status_t lstsq(rk_ctx *c) {
   rs_stack s, y;
   rs_right r;
@@ -181,8 +194,9 @@ static aot_status_t lstsq(rk_ctx *c) {
   AOT_TRY(rs_new_numbers(c, &r.b, k, 1, 1, &sv));
   AOT_TRY(rs_new_numbers(c, &r.b, r.b.columns, 1, 1, &residuals));
   for (int64_t i = 0; i < r.b.n; i++) {
-    AOT_TRY(rs_converged(c, "linalg.lstsq", i, rm_least_squares(driver, rs_matrix(&s, r.which[i]), s.rows, s.columns, rs_matrix(&r.b, i), r.b.columns,
-                                                             rcond, rs_matrix(&y, i), &rank.i[i], sv.f + i * k)));
+    AOT_TRY(rs_converged(c, "linalg.lstsq", i,
+                         rm_least_squares(driver, rs_matrix(&s, r.which[i]), s.rows, s.columns, rs_matrix(&r.b, i),
+                                          r.b.columns, rcond, rs_matrix(&y, i), &rank.i[i], sv.f + i * k)));
     residuals_of(&s, r.which[i], &r, &y, i, residuals.f + i * r.b.columns);
   }
   if (rk_wants(c, 1) && rk_numel(rk_result(c, 1)) == residuals.numel) AOT_TRY(rk_put_f(c, 1, &residuals));
@@ -219,7 +233,8 @@ static aot_status_t matrix_exp(rk_ctx *c) {
   return rk_put_f(c, 0, &y.a);
 }
 
-#define ROW(name, fn) {"aten." name ".default", fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name ".default", fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("geqrf", geqrf),
     ROW("linalg_qr", qr),

@@ -1,14 +1,15 @@
-/* Different elements, or different slices along a dimension, sorted or in runs. NaN differs from everything, NaN included,
- * and sorts last, as in PyTorch (aten/src/ATen/native/Unique.cpp). Slices are sorted by a merge sort on their numbers. */
+/* Different elements, or different slices along a dimension, sorted or in runs. NaN differs from everything, NaN
+ * included, and sorts last, as in PyTorch (aten/src/ATen/native/Unique.cpp). Slices are sorted by a merge sort on
+ * their numbers. */
 #include "common/kernels/rk_core.h"
 #include <aot/inline.h>
 #include <string.h>
 
 typedef struct slices {
   rk_array x;
-  int32_t dim;                 /* -1: elements of the flattened tensor */
-  int64_t outer, size, inner;  /* slice k: elements (o, k, i) */
-  int64_t *order, *spare;      /* slice numbers, equal ones together */
+  int32_t dim;                /* -1: elements of the flattened tensor */
+  int64_t outer, size, inner; /* slice k: elements (o, k, i) */
+  int64_t *order, *spare;     /* slice numbers, equal ones together */
 } slices;
 
 static aot_status_t read_slices(rk_ctx *c, int has_dim, int64_t dim, slices *s) {
@@ -72,7 +73,8 @@ static aot_status_t put_values(rk_ctx *c, const slices *s, const int64_t *first,
   AOT_TRY(rk_new_like(c, &s->x, rank, sizes, &y));
   for (int64_t o = 0; o < s->outer; o++)
     for (int64_t k = 0; k < n; k++)
-      for (int64_t i = 0; i < s->inner; i++) rk_set_element(&y, (o * n + k) * s->inner + i, &s->x, (o * s->size + first[k]) * s->inner + i);
+      for (int64_t i = 0; i < s->inner; i++)
+        rk_set_element(&y, (o * n + k) * s->inner + i, &s->x, (o * s->size + first[k]) * s->inner + i);
   return rk_put_any(c, 0, &y);
 }
 
@@ -110,8 +112,8 @@ static aot_status_t unique2(rk_ctx *c) {
   return put_groups(c, &s, rk_bool(c, 2, 0), rk_bool(c, 3, 0));
 }
 
-/* unique_consecutive(self, return_inverse, return_counts, dim): along a dimension all three in any case; dimension 0 of a
- * vector counts as none, as in PyTorch */
+/* unique_consecutive(self, return_inverse, return_counts, dim): along a dimension all three in any case; dimension 0 of
+ * a vector counts as none, as in PyTorch */
 static aot_status_t unique_consecutive(rk_ctx *c) {
   const rk_tensor *self;
   slices s;
@@ -130,7 +132,8 @@ static aot_status_t unique_dim(rk_ctx *c) {
   return put_groups(c, &s, 1, 1);
 }
 
-#define OPEN(name, fn) {"aten." name, fn, NULL, NULL, RK_OPEN}
+#define OPEN(name, fn)                                                                                                 \
+  { "aten." name, fn, NULL, NULL, RK_OPEN }
 static const rk_kernel rows[] = {
     OPEN("_unique2.default", unique2),
     OPEN("unique_consecutive.default", unique_consecutive),

@@ -1,4 +1,5 @@
-/* Views of all elements: their dimensions in another order, expanded, squeezed, seen as another dtype; and as_strided. */
+/* Views of all elements: their dimensions in another order, expanded, squeezed, seen as another dtype; and
+ * as_strided. */
 #include "common/kernels/rk_view.h"
 #include <aot/inline.h>
 #include <string.h>
@@ -104,7 +105,8 @@ static aot_status_t reversed(rk_ctx *c) {
   return permuted(c, self, dims, rk_result(c, 0));
 }
 
-/* view.dtype(self, dtype): the same bytes; another element size scales the last dimension, whose elements must be adjacent */
+/* view.dtype(self, dtype): the same bytes; another element size scales the last dimension, whose elements must be
+ * adjacent */
 static aot_status_t view_dtype(rk_ctx *c) {
   const rk_tensor *self;
   rk_tensor *r = rk_result(c, 0);
@@ -116,7 +118,9 @@ static aot_status_t view_dtype(rk_ctx *c) {
   r->dtype = dtype;
   if (width == old_width) return AOT_OK;
   last = self->rank - 1;
-  RK_CHECK(c, self->rank > 0 && self->strides[last] == 1 && self->sizes[last] * old_width % width == 0 && self->offset * old_width % width == 0,
+  RK_CHECK(c,
+           self->rank > 0 && self->strides[last] == 1 && self->sizes[last] * old_width % width == 0 &&
+               self->offset * old_width % width == 0,
            "elements of %lld bytes cannot be seen as %lld", (long long)old_width, (long long)width);
   r->sizes[last] = self->sizes[last] * old_width / width;
   r->offset = self->offset * old_width / width;

@@ -1,5 +1,6 @@
-/* What is written over a view: the *_scatter forms (a copy of self with src over a view of it), the derivatives of views (zeros
- * with the gradient over the view), diag_embed. All but unfold_backward work on strided tensors, so that every dtype passes. */
+/* What is written over a view: the *_scatter forms (a copy of self with src over a view of it), the derivatives of
+ * views (zeros with the gradient over the view), diag_embed. All but unfold_backward work on strided tensors, so
+ * that every dtype passes. */
 #include "common/kernels/rk_view.h"
 #include <aot/inline.h>
 
@@ -38,8 +39,8 @@ static aot_status_t slice_scatter(rk_ctx *c) { return scatter_view(c, "aten.slic
 static aot_status_t select_scatter(rk_ctx *c) { return scatter_view(c, "aten.select.int"); }
 static aot_status_t diagonal_scatter(rk_ctx *c) { return scatter_view(c, "aten.diagonal.default"); }
 
-/* as_strided_scatter(self, src, size, stride, offset): positions are those of self's declared storage, which must be dense
- * from its offset on; other layouts are refused */
+/* as_strided_scatter(self, src, size, stride, offset): positions are those of self's declared storage, which must be
+ * dense from its offset on; other layouts are refused */
 static aot_status_t as_strided_scatter(rk_ctx *c) {
   const rk_tensor *self, *src, *given;
   rk_tensor storage, target, shifted;
@@ -150,7 +151,8 @@ static aot_status_t diag_embed(rk_ctx *c) {
   return AOT_OK;
 }
 
-#define ROW(name, fn) {"aten." name, fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name, fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("diag_embed.default", diag_embed),
     ROW("slice_scatter.default", slice_scatter),

@@ -1,4 +1,5 @@
-/* Weight normalization (Salimans and Kingma 2016): w = g v / |v|, norms over all dimensions but one, and its derivative. */
+/* Weight normalization (Salimans and Kingma 2016): w = g v / |v|, norms over all dimensions but one, and its
+ * derivative. */
 #include "common/kernels/rk_core.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -55,7 +56,8 @@ static aot_status_t weight_norm_backward(rk_ctx *c) {
   return rk_put_f(c, 1, &dg);
 }
 
-#define ROW(name, fn) {"aten." name ".default", fn, NULL, NULL, 0}
+#define ROW(name, fn)                                                                                                  \
+  { "aten." name ".default", fn, NULL, NULL, 0 }
 static const rk_kernel rows[] = {
     ROW("_weight_norm", weight_norm),
     ROW("_weight_norm_interface", weight_norm),

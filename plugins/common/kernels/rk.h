@@ -1,15 +1,16 @@
 /* Reference kernels: one plain C function an operator, on strided tensors, for use without a host.
  *
- * A kernel gets the operator's arguments in schema order and writes results whose storage, shape and dtype the caller has
- * chosen. It never trusts them: shapes that do not fit the operator are an error, not a wild read. Sums of floats are
- * accumulated in double, f16 and bf16 round to float and once more to their own width, integers stay in int64.
+ * A kernel gets the operator's arguments in schema order and writes results whose storage, shape and dtype the caller
+ * has chosen. It never trusts them: shapes that do not fit the operator are an error, not a wild read. Sums of floats
+ * are accumulated in double, f16 and bf16 round to float and once more to their own width, integers stay in int64.
  *
  *     const rk_kernel *k = rk_find(aot_str("aten.add.Tensor"));
  *     rk_arg args[] = {rk_arg_of_tensor(&x), rk_arg_of_tensor(&y), rk_arg_of_int(1)};
  *     rk_call call = {args, 3, &out, 1};
  *     rk_run(k, &call, &error);
  *
- * Kernels keep no state and may run on any thread. rk_find is a linear search: look up once an operator, not once a call. */
+ * Kernels keep no state and may run on any thread. rk_find is a linear search: look up once an operator, not once a
+ * call. */
 #ifndef RK_H
 #define RK_H
 
@@ -59,7 +60,8 @@ uint32_t rk_count(void);
 const rk_kernel *rk_at(uint32_t i); /* i < rk_count() */
 aot_str_t rk_name(const rk_kernel *k);
 int rk_is_view(const rk_kernel *k);
-int rk_needs_storage(const rk_kernel *k); /* its meaning depends on the first argument's strides and offset: as_strided, view.dtype */
+/* its meaning depends on the first argument's strides and offset: as_strided, view.dtype */
+int rk_needs_storage(const rk_kernel *k);
 int rk_is_fill(const rk_kernel *k); /* reads no element of any argument */
 
 /* Compute every result. The text of a failure is in `error`. */
@@ -93,10 +95,40 @@ void rk_copy(rk_tensor *dst, const rk_tensor *src);
 int rk_dtype_supported(int32_t dtype);
 int rk_takes_complex(const rk_kernel *k);
 
-static inline rk_arg rk_arg_of_tensor(const rk_tensor *t) { rk_arg a; a.kind = t ? AOT_ARG_VALUE : AOT_ARG_NONE; a.n = 0; a.u.tensor = t; return a; }
-static inline rk_arg rk_arg_of_int(int64_t i) { rk_arg a; a.kind = AOT_ARG_INT; a.n = 0; a.u.i = i; return a; }
-static inline rk_arg rk_arg_of_float(double f) { rk_arg a; a.kind = AOT_ARG_FLOAT; a.n = 0; a.u.f = f; return a; }
-static inline rk_arg rk_arg_of_bool(int b) { rk_arg a; a.kind = AOT_ARG_BOOL; a.n = 0; a.u.i = b != 0; return a; }
-static inline rk_arg rk_arg_of_ints(const int64_t *ints, uint32_t n) { rk_arg a; a.kind = AOT_ARG_INTS; a.n = n; a.u.ints = ints; return a; }
+static inline rk_arg rk_arg_of_tensor(const rk_tensor *t) {
+  rk_arg a;
+  a.kind = t ? AOT_ARG_VALUE : AOT_ARG_NONE;
+  a.n = 0;
+  a.u.tensor = t;
+  return a;
+}
+static inline rk_arg rk_arg_of_int(int64_t i) {
+  rk_arg a;
+  a.kind = AOT_ARG_INT;
+  a.n = 0;
+  a.u.i = i;
+  return a;
+}
+static inline rk_arg rk_arg_of_float(double f) {
+  rk_arg a;
+  a.kind = AOT_ARG_FLOAT;
+  a.n = 0;
+  a.u.f = f;
+  return a;
+}
+static inline rk_arg rk_arg_of_bool(int b) {
+  rk_arg a;
+  a.kind = AOT_ARG_BOOL;
+  a.n = 0;
+  a.u.i = b != 0;
+  return a;
+}
+static inline rk_arg rk_arg_of_ints(const int64_t *ints, uint32_t n) {
+  rk_arg a;
+  a.kind = AOT_ARG_INTS;
+  a.n = n;
+  a.u.ints = ints;
+  return a;
+}
 
 #endif

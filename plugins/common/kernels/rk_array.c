@@ -56,7 +56,8 @@ aot_status_t rk_dense_expanded(rk_ctx *c, const rk_tensor *t, int32_t rank, cons
   wide.rank = rank;
   for (int32_t d = 0; d < rank; d++) {
     int64_t have = d < lead ? 1 : t->sizes[d - lead];
-    RK_CHECK(c, have == sizes[d] || have == 1, "size %lld does not broadcast to %lld", (long long)have, (long long)sizes[d]);
+    RK_CHECK(c, have == sizes[d] || have == 1, "size %lld does not broadcast to %lld", (long long)have,
+             (long long)sizes[d]);
     wide.sizes[d] = sizes[d];
     wide.strides[d] = have == 1 ? 0 : t->strides[d - lead];
   }

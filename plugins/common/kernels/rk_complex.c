@@ -27,7 +27,7 @@ static void load_run(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, 
   const int32_t part = aot_dtype_part(t->dtype);
   for (int64_t k = 0; k < n; k++, p += stride * width)
     out[k] = aot_dtype_is_complex(t->dtype) ? rk_complex_of(rk_load_f(p, part), rk_load_f(p + half, part))
-                                     : rk_complex_of(rk_load_f(p, t->dtype), 0);
+                                            : rk_complex_of(rk_load_f(p, t->dtype), 0);
 }
 
 static void store_run(rk_tensor *t, int64_t at, int64_t stride, int64_t n, const rk_complex *v) {
@@ -124,7 +124,8 @@ static aot_status_t argument_part(rk_ctx *c, const rk_arg *a, int what, int hold
     RK_SCRATCH(c, a->n, list);
     for (uint32_t k = 0; k < a->n; k++) AOT_TRY(tensor_part(c, a->u.tensors[k], what, holds_elements, &list[k]));
     out->u.tensors = list;
-  } else if (holds_elements && what != REAL && (a->kind == AOT_ARG_INT || a->kind == AOT_ARG_FLOAT || a->kind == AOT_ARG_BOOL)) {
+  } else if (holds_elements && what != REAL &&
+             (a->kind == AOT_ARG_INT || a->kind == AOT_ARG_FLOAT || a->kind == AOT_ARG_BOOL)) {
     *out = rk_arg_of_float(0); /* a number has no imaginary part */
   }
   return AOT_OK;
@@ -132,7 +133,8 @@ static aot_status_t argument_part(rk_ctx *c, const rk_arg *a, int what, int hold
 
 /* The memory of an array of doubles. */
 static rk_tensor tensor_over(const rk_array *a) {
-  rk_tensor t = {.data = a->f, .nbytes = (uint64_t)(a->numel ? a->numel : 1) * sizeof(double), .dtype = AOT_F64, .rank = a->rank};
+  rk_tensor t = {
+      .data = a->f, .nbytes = (uint64_t)(a->numel ? a->numel : 1) * sizeof(double), .dtype = AOT_F64, .rank = a->rank};
   memcpy(t.sizes, a->sizes, sizeof t.sizes);
   rk_lay_dense(&t);
   return t;
@@ -161,7 +163,8 @@ static aot_status_t run_parts(rk_ctx *c, const rk_complex_row *row) {
     any = 0;
     for (uint32_t r = 0; r < n; r++) {
       results[r] = c->call->results[r];
-      RK_CHECK(c, !results[r].dtype || results[r].data, "a result whose size the data tell is not supported for complex numbers");
+      RK_CHECK(c, !results[r].dtype || results[r].data,
+               "a result whose size the data tell is not supported for complex numbers");
       if (!results[r].dtype || !aot_dtype_is_complex(results[r].dtype)) continue;
       results[r] = rk_part(&c->call->results[r], imaginary);
       any = 1;

@@ -1,10 +1,10 @@
 /* Complex numbers in kernels: what an operator does when an argument or a result is complex.
  *
  * Kernels are written for real numbers. A call with complex tensors looks its operator up in the table of
- * kernels_complex.c, which names one of a few ways to get complex results out of the same kernel: copy elements whatever
- * they are, run once for the real and once for the imaginary part (what is linear with real coefficients), run four times
- * (products), read magnitudes instead of elements (norms), or a function of complex numbers. What the table does not name
- * refuses complex numbers. */
+ * kernels_complex.c, which names one of a few ways to get complex results out of the same kernel: copy elements
+ * whatever they are, run once for the real and once for the imaginary part (what is linear with real coefficients), run
+ * four times (products), read magnitudes instead of elements (norms), or a function of complex numbers. What the table
+ * does not name refuses complex numbers. */
 #ifndef RK_COMPLEX_H
 #define RK_COMPLEX_H
 
@@ -29,9 +29,9 @@ enum {
 typedef struct rk_complex_row {
   const char *name; /* without "aten." */
   int way;
-  uint32_t slots;   /* bit k: argument k holds elements */
-  uint32_t added;   /* the same, for what a product is added to */
-  int conjugate;    /* the first factor is conjugated */
+  uint32_t slots; /* bit k: argument k holds elements */
+  uint32_t added; /* the same, for what a product is added to */
+  int conjugate;  /* the first factor is conjugated */
   rk_complex_f f;
   rk_fn run;
 } rk_complex_row;
@@ -53,7 +53,8 @@ typedef struct rk_complex_array {
 } rk_complex_array;
 aot_status_t rk_complex_new(rk_ctx *c, int32_t rank, const int64_t *sizes, rk_complex_array *out); /* zeroed */
 aot_status_t rk_complex_need(rk_ctx *c, uint32_t arg, rk_complex_array *out); /* real numbers too */
-aot_status_t rk_complex_put(rk_ctx *c, uint32_t result, const rk_complex_array *a); /* into real numbers: the real part */
+/* into real numbers: the real part */
+aot_status_t rk_complex_put(rk_ctx *c, uint32_t result, const rk_complex_array *a);
 void rk_complex_around(const rk_complex_array *a, int32_t dim, int64_t *outer, int64_t *size, int64_t *inner);
 
 #endif

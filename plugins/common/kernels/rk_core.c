@@ -57,8 +57,10 @@ static void scratch_free(rk_ctx *c) {
 
 /* Every tensor of the call lies inside its storage and has a dtype that kernels can read. */
 static aot_status_t check_tensor(rk_ctx *c, const rk_tensor *t, const char *what, uint32_t i) {
-  RK_CHECK(c, rk_dtype_supported(t->dtype), "%s %u has dtype %s, which is not supported", what, i, aot_dtype_name(t->dtype));
-  RK_CHECK(c, rk_tensor_fits(t), "%s %u reaches outside its storage of %llu bytes", what, i, (unsigned long long)t->nbytes);
+  RK_CHECK(c, rk_dtype_supported(t->dtype), "%s %u has dtype %s, which is not supported", what, i,
+           aot_dtype_name(t->dtype));
+  RK_CHECK(c, rk_tensor_fits(t), "%s %u reaches outside its storage of %llu bytes", what, i,
+           (unsigned long long)t->nbytes);
   return AOT_OK;
 }
 
@@ -91,9 +93,13 @@ static aot_status_t run_kernel(rk_ctx *c) {
   return rk_complex_run(c, row);
 }
 
-static int is_open(const rk_ctx *c, const rk_tensor *t) { return c->caller && c->caller->place && !t->data && (c->kernel->flags & RK_OPEN); }
+static int is_open(const rk_ctx *c, const rk_tensor *t) {
+  return c->caller && c->caller->place && !t->data && (c->kernel->flags & RK_OPEN);
+}
 
-aot_status_t rk_run(const rk_kernel *k, const rk_call *call, rk_error *error) { return rk_run_for(k, call, NULL, error); }
+aot_status_t rk_run(const rk_kernel *k, const rk_call *call, rk_error *error) {
+  return rk_run_for(k, call, NULL, error);
+}
 
 aot_status_t rk_run_for(const rk_kernel *k, const rk_call *call, const rk_caller *caller, rk_error *error) {
   rk_ctx c = {k, call, error, NULL, caller};
@@ -101,7 +107,8 @@ aot_status_t rk_run_for(const rk_kernel *k, const rk_call *call, const rk_caller
   error->text[0] = 0;
   status = check_arguments(&c);
   for (uint32_t r = 0; r < call->n_results && status == AOT_OK; r++)
-    if (call->results[r].dtype && !is_open(&c, &call->results[r])) status = check_tensor(&c, &call->results[r], "result", r);
+    if (call->results[r].dtype && !is_open(&c, &call->results[r]))
+      status = check_tensor(&c, &call->results[r], "result", r);
   if (status == AOT_OK) status = run_kernel(&c);
   scratch_free(&c);
   return status;
@@ -177,7 +184,8 @@ int64_t rk_int(const rk_ctx *c, uint32_t arg, int64_t preset) {
   if (a->kind == AOT_ARG_FLOAT) return aot_float_to_int(a->u.f);
   if (a->kind == AOT_ARG_INTS || a->kind == AOT_ARG_BOOLS) return a->n ? a->u.ints[0] : preset;
   if (number_from_tensor(a)) return rk_load_i(element_of(a->u.tensor), a->u.tensor->dtype);
-  if (a->kind == AOT_ARG_VALUE || a->kind == AOT_ARG_VALUES || a->kind == AOT_ARG_FLOATS || a->kind == AOT_ARG_STR) return preset;
+  if (a->kind == AOT_ARG_VALUE || a->kind == AOT_ARG_VALUES || a->kind == AOT_ARG_FLOATS || a->kind == AOT_ARG_STR)
+    return preset;
   return a->u.i;
 }
 
@@ -249,7 +257,8 @@ aot_status_t rk_tensor_of(rk_ctx *c, uint32_t arg, const rk_tensor **out) {
     *out = a->u.tensor;
     return AOT_OK;
   }
-  RK_CHECK(c, a->kind == AOT_ARG_INT || a->kind == AOT_ARG_FLOAT || a->kind == AOT_ARG_BOOL, "argument %u is no tensor", arg);
+  RK_CHECK(c, a->kind == AOT_ARG_INT || a->kind == AOT_ARG_FLOAT || a->kind == AOT_ARG_BOOL, "argument %u is no tensor",
+           arg);
   return number_tensor(c, a, out);
 }
 
@@ -292,9 +301,13 @@ aot_status_t rk_dim_marks(rk_ctx *c, uint32_t arg, int32_t rank, int all_if_empt
 
 /* ---- results ---- */
 
-int rk_wants(const rk_ctx *c, uint32_t result) { return result < c->call->n_results && c->call->results[result].dtype != 0; }
+int rk_wants(const rk_ctx *c, uint32_t result) {
+  return result < c->call->n_results && c->call->results[result].dtype != 0;
+}
 rk_tensor *rk_result(const rk_ctx *c, uint32_t result) { return &c->call->results[result]; }
-int32_t rk_result_dtype(const rk_ctx *c, uint32_t result) { return rk_wants(c, result) ? c->call->results[result].dtype : 0; }
+int32_t rk_result_dtype(const rk_ctx *c, uint32_t result) {
+  return rk_wants(c, result) ? c->call->results[result].dtype : 0;
+}
 
 static void print_sizes(char *out, size_t capacity, int32_t rank, const int64_t *sizes) {
   size_t n = (size_t)snprintf(out, capacity, "[");

@@ -20,8 +20,8 @@ typedef struct rk_ctx {
 
 typedef aot_status_t (*rk_fn)(rk_ctx *c);
 
-#define RK_FILL 1u    /* reads no argument's elements */
-#define RK_DROPOUT 2u /* argument 1 is the probability p, argument 2 says train; refused when it would draw */
+#define RK_FILL 1u      /* reads no argument's elements */
+#define RK_DROPOUT 2u   /* argument 1 is the probability p, argument 2 says train; refused when it would draw */
 #define RK_DROPOUT_P 4u /* the first float argument is a dropout_p, which must be 0 */
 #define RK_STORAGE 8u   /* reads the first argument's storage: its declared strides and offset matter */
 #define RK_OPEN 16u     /* it can tell the sizes of results that the caller could not know */
@@ -39,7 +39,8 @@ typedef struct rk_family {
   const rk_kernel *rows;
   uint32_t n_rows;
 } rk_family;
-#define RK_FAMILY(rows) {rows, (uint32_t)(sizeof(rows) / sizeof(rows)[0])}
+#define RK_FAMILY(rows)                                                                                                \
+  { rows, (uint32_t)(sizeof(rows) / sizeof(rows)[0]) }
 
 /* ---- errors and memory ---- */
 aot_status_t rk_fail(rk_ctx *c, aot_status_t status, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -83,12 +84,13 @@ void rk_load_run_f_as(const rk_tensor *t, int64_t at, int64_t stride, int64_t n,
 void rk_load_run_i_as(const rk_tensor *t, int64_t at, int64_t stride, int64_t n, int32_t dtype, int64_t *out);
 void rk_store_run_f(rk_tensor *t, int64_t at, int64_t stride, int64_t n, const double *v);
 void rk_store_run_i(rk_tensor *t, int64_t at, int64_t stride, int64_t n, const int64_t *v);
-double rk_round_to(double v, int32_t dtype); /* to a float dtype's values, back as double */
+double rk_round_to(double v, int32_t dtype);  /* to a float dtype's values, back as double */
 int64_t rk_wrap_to(int64_t v, int32_t dtype); /* to an integer dtype's values */
-int64_t rk_int_of(double v, int32_t dtype); /* on its way into an integer dtype: cut towards zero; as bool, 0.5 is true */
-int rk_is_int(int32_t dtype); /* integers and bool */
+/* on its way into an integer dtype: cut towards zero; as bool, 0.5 is true */
+int64_t rk_int_of(double v, int32_t dtype);
+int rk_is_int(int32_t dtype);             /* integers and bool */
 int32_t rk_promote(int32_t a, int32_t b); /* of two tensors with dimensions */
-double rk_dtype_lowest(int32_t dtype); /* of floats: -inf */
+double rk_dtype_lowest(int32_t dtype);    /* of floats: -inf */
 double rk_dtype_eps(int32_t dtype);
 
 /* ---- iteration: several tensors in one index space, broadcast; the last dimension is the inner run ---- */
@@ -103,13 +105,14 @@ typedef struct rk_iter {
   int more;
 } rk_iter;
 void rk_iter_init(rk_iter *it, int32_t rank, const int64_t *sizes);
-int rk_iter_add(rk_iter *it, const rk_tensor *t); /* 0: t does not broadcast to the space */
+int rk_iter_add(rk_iter *it, const rk_tensor *t);   /* 0: t does not broadcast to the space */
 void rk_iter_over(rk_iter *it, const rk_tensor *t); /* t alone, in its own sizes */
 void rk_iter_next(rk_iter *it);
 int rk_same_shape(const rk_tensor *a, const rk_tensor *b);
 /* Where an element of the result comes from: its index in self. 0: from nowhere, the result keeps what is there. */
 typedef int (*rk_index_map)(const void *data, const rk_tensor *self, const int64_t *index, int64_t *out_index);
-aot_status_t rk_gather(rk_ctx *c, const rk_tensor *self, rk_index_map map, const void *data); /* into result 0, any dtype */
+/* into result 0, any dtype */
+aot_status_t rk_gather(rk_ctx *c, const rk_tensor *self, rk_index_map map, const void *data);
 
 /* ---- dense work copies ---- */
 typedef struct rk_array {
@@ -117,7 +120,7 @@ typedef struct rk_array {
   int32_t dtype; /* of the tensor it was read from */
   int64_t numel;
   int64_t sizes[AOT_MAX_RANK];
-  double *f;  /* one of the two, row-major */
+  double *f; /* one of the two, row-major */
   int64_t *i;
 } rk_array;
 aot_status_t rk_dense_f(rk_ctx *c, const rk_tensor *t, rk_array *out); /* t NULL: out->f is NULL */
@@ -126,14 +129,15 @@ aot_status_t rk_get_f(rk_ctx *c, uint32_t arg, rk_array *out); /* None: out->f i
 aot_status_t rk_get_i(rk_ctx *c, uint32_t arg, rk_array *out);
 aot_status_t rk_need_f(rk_ctx *c, uint32_t arg, rk_array *out);
 aot_status_t rk_need_i(rk_ctx *c, uint32_t arg, rk_array *out);
-aot_status_t rk_need_cast_i(rk_ctx *c, uint32_t arg, int32_t dtype, rk_array *out); /* as values of an integer dtype */
+aot_status_t rk_need_cast_i(rk_ctx *c, uint32_t arg, int32_t dtype, rk_array *out);  /* as values of an integer dtype */
 aot_status_t rk_new_f(rk_ctx *c, int32_t rank, const int64_t *sizes, rk_array *out); /* zeroed */
 aot_status_t rk_new_i(rk_ctx *c, int32_t rank, const int64_t *sizes, rk_array *out);
 int rk_same_sizes(const rk_array *a, const rk_array *b);
 /* As double or as int64, by the dtype: every value is kept exactly. */
 aot_status_t rk_dense_any(rk_ctx *c, const rk_tensor *t, rk_array *out);
 aot_status_t rk_need_any(rk_ctx *c, uint32_t arg, rk_array *out);
-aot_status_t rk_new_like(rk_ctx *c, const rk_array *kind, int32_t rank, const int64_t *sizes, rk_array *out); /* f or i as kind */
+/* f or i as kind */
+aot_status_t rk_new_like(rk_ctx *c, const rk_array *kind, int32_t rank, const int64_t *sizes, rk_array *out);
 void rk_set_element(rk_array *to, int64_t at, const rk_array *from, int64_t source);
 /* to[at] += alpha * from[source] */
 void rk_add_element(rk_array *to, int64_t at, const rk_array *from, int64_t source, double alpha);

@@ -1,8 +1,8 @@
 /* Elements of every dtype as double or int64: loading, rounding once when storing, promotion.
  *
- * Floats narrower than double round to nearest even. f16 and bf16 are rounded to float first: eager PyTorch computes them
- * in float, and one extra rounding is what tells the two apart. Conversions of NaN or out-of-range floats to integers
- * saturate instead of being undefined. Promotion: c10/core/ScalarType (promoteTypes). */
+ * Floats narrower than double round to nearest even. f16 and bf16 are rounded to float first: eager PyTorch computes
+ * them in float, and one extra rounding is what tells the two apart. Conversions of NaN or out-of-range floats to
+ * integers saturate instead of being undefined. Promotion: c10/core/ScalarType (promoteTypes). */
 #include "common/kernels/rk_core.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -28,7 +28,7 @@ static uint16_t float_to_half(float f) {
   magnitude = bits & 0x7FFFFFFFu;
   if (magnitude > 0x7F800000u) return (uint16_t)(sign | 0x7E00u);
   if (magnitude >= 0x477FF000u) return (uint16_t)(sign | 0x7C00u); /* rounds to 65536 or more */
-  if (magnitude < 0x38800000u) { /* below 2^-14: a multiple of 2^-24 */
+  if (magnitude < 0x38800000u) {                                   /* below 2^-14: a multiple of 2^-24 */
     float scaled = ldexpf(fabsf(f), 24);
     return (uint16_t)(sign | (uint32_t)lrintf(scaled));
   }
@@ -66,7 +66,11 @@ double rk_load_f(const void *p, int32_t dtype) {
     case AOT_F64: memcpy(&d, p, 8); return d;
     case AOT_F16: memcpy(&h, p, 2); return (double)half_to_float(h);
     case AOT_BF16: memcpy(&h, p, 2); return (double)bf16_to_float(h);
-    case AOT_U64: { uint64_t u; memcpy(&u, p, 8); return (double)u; }
+    case AOT_U64: {
+      uint64_t u;
+      memcpy(&u, p, 8);
+      return (double)u;
+    }
     case AOT_C64: return rk_load_f(p, AOT_F32); /* the real part, as a cast has it */
     case AOT_C128: return rk_load_f(p, AOT_F64);
     default: return (double)rk_load_i(p, dtype);
@@ -78,12 +82,32 @@ int64_t rk_load_i(const void *p, int32_t dtype) {
     case AOT_U8: return *(const uint8_t *)p;
     case AOT_BOOL: return *(const uint8_t *)p != 0;
     case AOT_I8: return *(const int8_t *)p;
-    case AOT_I16: { int16_t v; memcpy(&v, p, 2); return v; }
-    case AOT_U16: { uint16_t v; memcpy(&v, p, 2); return v; }
-    case AOT_I32: { int32_t v; memcpy(&v, p, 4); return v; }
-    case AOT_U32: { uint32_t v; memcpy(&v, p, 4); return v; }
+    case AOT_I16: {
+      int16_t v;
+      memcpy(&v, p, 2);
+      return v;
+    }
+    case AOT_U16: {
+      uint16_t v;
+      memcpy(&v, p, 2);
+      return v;
+    }
+    case AOT_I32: {
+      int32_t v;
+      memcpy(&v, p, 4);
+      return v;
+    }
+    case AOT_U32: {
+      uint32_t v;
+      memcpy(&v, p, 4);
+      return v;
+    }
     case AOT_I64:
-    case AOT_U64: { int64_t v; memcpy(&v, p, 8); return v; }
+    case AOT_U64: {
+      int64_t v;
+      memcpy(&v, p, 8);
+      return v;
+    }
     default: return float_to_int(rk_load_f(p, dtype));
   }
 }
@@ -94,8 +118,14 @@ void rk_store_f(void *p, int32_t dtype, double v) {
   switch (dtype) {
     case AOT_F32: memcpy(p, &f, 4); return;
     case AOT_F64: memcpy(p, &v, 8); return;
-    case AOT_F16: h = float_to_half(f); memcpy(p, &h, 2); return;
-    case AOT_BF16: h = float_to_bf16(f); memcpy(p, &h, 2); return;
+    case AOT_F16:
+      h = float_to_half(f);
+      memcpy(p, &h, 2);
+      return;
+    case AOT_BF16:
+      h = float_to_bf16(f);
+      memcpy(p, &h, 2);
+      return;
     case AOT_BOOL: *(uint8_t *)p = v != 0; return;
     case AOT_C64:
     case AOT_C128: /* the real part, and no imaginary one */
@@ -111,14 +141,30 @@ void rk_store_i(void *p, int32_t dtype, int64_t v) {
   switch (dtype) {
     case AOT_BOOL: *(uint8_t *)p = v != 0; return;
     case AOT_U8:
-    case AOT_I8: { uint8_t w = (uint8_t)u; memcpy(p, &w, 1); return; }
+    case AOT_I8: {
+      uint8_t w = (uint8_t)u;
+      memcpy(p, &w, 1);
+      return;
+    }
     case AOT_I16:
-    case AOT_U16: { uint16_t w = (uint16_t)u; memcpy(p, &w, 2); return; }
+    case AOT_U16: {
+      uint16_t w = (uint16_t)u;
+      memcpy(p, &w, 2);
+      return;
+    }
     case AOT_I32:
-    case AOT_U32: { uint32_t w = (uint32_t)u; memcpy(p, &w, 4); return; }
+    case AOT_U32: {
+      uint32_t w = (uint32_t)u;
+      memcpy(p, &w, 4);
+      return;
+    }
     case AOT_I64:
     case AOT_U64: memcpy(p, &u, 8); return;
-    case AOT_F32: { float f = (float)v; memcpy(p, &f, 4); return; }
+    case AOT_F32: {
+      float f = (float)v;
+      memcpy(p, &f, 4);
+      return;
+    }
     default: rk_store_f(p, dtype, (double)v); return;
   }
 }
@@ -188,14 +234,12 @@ int64_t rk_wrap_to(int64_t v, int32_t dtype) {
   return rk_load_i(bytes, dtype);
 }
 
-int rk_is_int(int32_t dtype) {
-  return !aot_dtype_is_float(dtype) && !aot_dtype_is_complex(dtype);
-}
+int rk_is_int(int32_t dtype) { return !aot_dtype_is_float(dtype) && !aot_dtype_is_complex(dtype); }
 
 /* Rank of integers by what holds them: bool < u8, i8 < i16 < i32 < i64. u8 with i8 needs i16. */
 int32_t rk_promote(int32_t a, int32_t b) {
-  static const int32_t order[] = {AOT_BOOL, AOT_U8, AOT_I8, AOT_I16, AOT_I32, AOT_I64, AOT_U64,
-                                  AOT_BF16, AOT_F16, AOT_F32, AOT_F64};
+  static const int32_t order[] = {AOT_BOOL, AOT_U8,   AOT_I8,  AOT_I16, AOT_I32, AOT_I64,
+                                  AOT_U64,  AOT_BF16, AOT_F16, AOT_F32, AOT_F64};
   int ra = 0, rb = 0, k;
   if (a == b) return a;
   if ((a == AOT_U8 && b == AOT_I8) || (a == AOT_I8 && b == AOT_U8)) return AOT_I16;

@@ -10,13 +10,13 @@
   X(activation) /* activations and their derivatives */                                                                \
   X(complex)    /* parts of complex numbers; what other operators do with them */                                      \
   X(fourier)                                                                                                           \
-  X(view)       /* geometry of all elements */                                                                         \
+  X(view) /* geometry of all elements */                                                                               \
   X(reshape)                                                                                                           \
-  X(slice)      /* geometry of a part */                                                                               \
-  X(creation)   /* full, arange, eye */                                                                                \
-  X(random)     /* draws from seed and offset */                                                                       \
-  X(movement)   /* casts, repeat, flip, roll, triu */                                                                  \
-  X(join)       /* cat, stack */                                                                                       \
+  X(slice)    /* geometry of a part */                                                                                 \
+  X(creation) /* full, arange, eye */                                                                                  \
+  X(random)   /* draws from seed and offset */                                                                         \
+  X(movement) /* casts, repeat, flip, roll, triu */                                                                    \
+  X(join)     /* cat, stack */                                                                                         \
   X(pad)                                                                                                               \
   X(view_scatter) /* written over a view; derivatives of views */                                                      \
   X(matmul)                                                                                                            \
@@ -42,10 +42,10 @@
   X(group_gradients) /* derivatives of ragged reductions */                                                            \
   X(histogram)                                                                                                         \
   X(special)                                                                                                           \
-  X(linalg)     /* LU, Cholesky, solves */                                                                             \
-  X(spectral)   /* QR, singular values, eigenvalues */                                                                 \
-  X(number)     /* Python's arithmetic on numbers */                                                                   \
-  X(effect)     /* assertions, printing */
+  X(linalg)   /* LU, Cholesky, solves */                                                                               \
+  X(spectral) /* QR, singular values, eigenvalues */                                                                   \
+  X(number)   /* Python's arithmetic on numbers */                                                                     \
+  X(effect)   /* assertions, printing */
 
 #define RK_FAMILY_DECLARE(name) extern const rk_family rk_family_##name;
 RK_FAMILY_MAP(RK_FAMILY_DECLARE)

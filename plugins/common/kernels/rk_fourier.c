@@ -55,8 +55,8 @@ aot_status_t rk_fourier_init(rk_ctx *c, int64_t n, int sign, rk_fourier *f) {
   return AOT_OK;
 }
 
-/* Before the pass, in[j * p m + k] is element j of the transforms, of length l, of every (p m)-th input from k on. p of them,
- * from k, k + m, .. on, give those of length l p of every m-th input. */
+/* Before the pass, in[j * p m + k] is element j of the transforms, of length l, of every (p m)-th input from k on. p of
+ * them, from k, k + m, .. on, give those of length l p of every m-th input. */
 static void pass(const rk_fourier *f, int64_t l, int64_t p, const rk_complex *in, rk_complex *out) {
   const int64_t n = f->n, m = n / (l * p);
   rk_complex t[LARGEST_PASS];
@@ -71,7 +71,8 @@ static void pass(const rk_fourier *f, int64_t l, int64_t p, const rk_complex *in
     }
 }
 
-/* k t = (k^2 + t^2 - (k - t)^2) / 2: the transform is a convolution with the conjugate chirp, between two products with it. */
+/* k t = (k^2 + t^2 - (k - t)^2) / 2: the transform is a convolution with the conjugate chirp, between two products
+ * with it. */
 static void run_chirp(const rk_fourier *f, rk_complex *x) {
   const int64_t n = f->n, padded = f->padded->n;
   memset(f->line, 0, (size_t)padded * sizeof *f->line);

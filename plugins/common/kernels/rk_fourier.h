@@ -1,8 +1,8 @@
 /* The discrete Fourier transform of any length: y[k] = sum_t x[t] exp(sign 2 pi i k t / n).
  *
- * A length whose prime factors are small is transformed in passes, one a factor (Stockham's self-sorting form: Van Loan,
- * Computational Frameworks for the Fast Fourier Transform, 1992, section 1.7); one with a large prime as a convolution with a
- * chirp, of a power of two (Bluestein 1970). O(n log n) both. */
+ * A length whose prime factors are small is transformed in passes, one a factor (Stockham's self-sorting form: Van
+ * Loan, Computational Frameworks for the Fast Fourier Transform, 1992, section 1.7); one with a large prime as a
+ * convolution with a chirp, of a power of two (Bluestein 1970). O(n log n) both. */
 #ifndef RK_FOURIER_H
 #define RK_FOURIER_H
 

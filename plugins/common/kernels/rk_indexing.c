@@ -1,6 +1,6 @@
-/* Advanced indexing, numpy's rules (operators.md section 3): a None keeps its dimension; a mask of rank r stands for the r
- * columns of its nonzero coordinates; all index tensors broadcast to a block B, which takes the place of the first indexed
- * dimension when the indexed ones are adjacent, and comes first otherwise. */
+/* Advanced indexing, numpy's rules (operators.md section 3): a None keeps its dimension; a mask of rank r stands for
+ * the r columns of its nonzero coordinates; all index tensors broadcast to a block B, which takes the place of the
+ * first indexed dimension when the indexed ones are adjacent, and comes first otherwise. */
 #include "common/kernels/rk_indexing.h"
 #include <aot/inline.h>
 
@@ -13,7 +13,8 @@ aot_status_t rk_check_index(rk_ctx *c, int64_t value, int64_t n, int32_t dim, in
     *out = value < 0 ? value + n : value;
     return AOT_OK;
   }
-  return rk_fail(c, AOT_E_RANGE, "index %lld is out of range for dimension %d of size %lld", (long long)value, dim, (long long)n);
+  return rk_fail(c, AOT_E_RANGE, "index %lld is out of range for dimension %d of size %lld", (long long)value, dim,
+                 (long long)n);
 }
 
 /* Coordinates of the nonzero elements of a mask, one column a dimension. */
@@ -23,7 +24,8 @@ static aot_status_t mask_columns(rk_ctx *c, const rk_tensor *mask, const rk_arra
   AOT_TRY(rk_dense_i(c, mask, &m));
   RK_CHECK(c, dim + m.rank <= self->rank, "a mask of rank %d does not fit", m.rank);
   for (int32_t d = 0; d < m.rank; d++)
-    RK_CHECK(c, m.sizes[d] == self->sizes[dim + d], "mask size %lld is not %lld", (long long)m.sizes[d], (long long)self->sizes[dim + d]);
+    RK_CHECK(c, m.sizes[d] == self->sizes[dim + d], "mask size %lld is not %lld", (long long)m.sizes[d],
+             (long long)self->sizes[dim + d]);
   for (int64_t e = 0; e < m.numel; e++) count += m.i[e] != 0;
   for (int32_t d = 0; d < m.rank; d++) AOT_TRY(rk_new_i(c, 1, &count, &out[d].v));
   for (int64_t e = 0; e < m.numel; e++, rk_advance(index, m.rank, m.sizes)) {
@@ -47,7 +49,8 @@ static aot_status_t read_columns(rk_ctx *c, const rk_array *self, uint32_t arg, 
       AOT_TRY(mask_columns(c, list[k], self, dim, columns + dim));
       dim += list[k]->rank;
     } else {
-      RK_CHECK(c, dim < self->rank && rk_is_int(list[k]->dtype), "index %u is no integer tensor of an existing dimension", k);
+      RK_CHECK(c, dim < self->rank && rk_is_int(list[k]->dtype),
+               "index %u is no integer tensor of an existing dimension", k);
       AOT_TRY(rk_dense_i(c, list[k], &columns[dim++].v));
     }
   }
@@ -65,7 +68,8 @@ static aot_status_t block_shape(rk_ctx *c, const column *columns, int32_t n, int
     int32_t lead = *rank - columns[d].v.rank;
     for (int32_t b = 0; columns[d].v.i && b < columns[d].v.rank; b++) {
       int64_t have = columns[d].v.sizes[b], *want = &sizes[lead + b];
-      RK_CHECK(c, have == *want || have == 1 || *want == 1, "index sizes %lld and %lld do not broadcast", (long long)have, (long long)*want);
+      RK_CHECK(c, have == *want || have == 1 || *want == 1, "index sizes %lld and %lld do not broadcast",
+               (long long)have, (long long)*want);
       if (have != 1) *want = have;
     }
   }
@@ -108,9 +112,13 @@ aot_status_t rk_places_of(rk_ctx *c, const rk_array *self, uint32_t arg, int cla
       const rk_array *v = &columns[d].v;
       int64_t flat = 0, value;
       if (!v->i) continue;
-      for (int32_t b = 0; b < v->rank; b++) flat = flat * v->sizes[b] + (v->sizes[b] == 1 ? 0 : index[at + block_rank - v->rank + b]);
+      for (int32_t b = 0; b < v->rank; b++)
+        flat = flat * v->sizes[b] + (v->sizes[b] == 1 ? 0 : index[at + block_rank - v->rank + b]);
       value = v->i[flat];
-      if (clamp) coordinate[d] = value < 0 ? (value + self->sizes[d] < 0 ? 0 : value + self->sizes[d]) : value >= self->sizes[d] ? self->sizes[d] - 1 : value;
+      if (clamp)
+        coordinate[d] = value < 0                 ? (value + self->sizes[d] < 0 ? 0 : value + self->sizes[d])
+                        : value >= self->sizes[d] ? self->sizes[d] - 1
+                                                  : value;
       else AOT_TRY(rk_check_index(c, value, self->sizes[d], d, 1, &coordinate[d]));
     }
     out->at[e] = rk_flat(coordinate, self->rank, self->sizes);

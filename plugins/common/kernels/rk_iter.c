@@ -1,7 +1,7 @@
 /* Walking several strided tensors in step, and dense copies of one.
  *
- * An iteration space is a list of sizes; a tensor joins it with its strides right-aligned and 0 where it is broadcast. The
- * last dimension is handed out as a run, the others advance like an odometer: no recursion, no index division. */
+ * An iteration space is a list of sizes; a tensor joins it with its strides right-aligned and 0 where it is broadcast.
+ * The last dimension is handed out as a run, the others advance like an odometer: no recursion, no index division. */
 #include "common/kernels/rk_core.h"
 #include <aot/inline.h>
 #include <string.h>
@@ -197,7 +197,8 @@ static aot_status_t put(rk_ctx *c, uint32_t result, const rk_array *a, int is_fl
 aot_status_t rk_put_f(rk_ctx *c, uint32_t result, const rk_array *a) { return put(c, result, a, 1); }
 aot_status_t rk_put_i(rk_ctx *c, uint32_t result, const rk_array *a) { return put(c, result, a, 0); }
 
-/* One part after the other. A complex number is true when either part is not 0, and any other real number is its real part. */
+/* One part after the other. A complex number is true when either part is not 0, and any other real number is its
+ * real part. */
 static void copy_complex(void *dst, int32_t to, const void *src, int32_t from) {
   const int32_t half = aot_dtype_part(from), part = aot_dtype_part(to);
   const double imaginary = rk_load_f((const char *)src + aot_dtype_size(half), half);
@@ -206,8 +207,8 @@ static void copy_complex(void *dst, int32_t to, const void *src, int32_t from) {
   if (aot_dtype_is_complex(to)) rk_store_f((char *)dst + aot_dtype_size(part), part, imaginary);
 }
 
-/* Same dtype: bytes. Otherwise through int64 when both are integers, through double when not; an integer becoming a float
- * rounds once (rk_store_i). */
+/* Same dtype: bytes. Otherwise through int64 when both are integers, through double when not; an integer becoming a
+ * float rounds once (rk_store_i). */
 static void copy_element(void *dst, int32_t to, const void *src, int32_t from) {
   if (to == from) memcpy(dst, src, (size_t)aot_dtype_size(to));
   else if (aot_dtype_is_complex(from)) copy_complex(dst, to, src, from);

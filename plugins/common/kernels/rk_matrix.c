@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AT(a, i, j) (a)[(i) * n + (j)]
+#define AT(a, i, j) (a)[(i)*n + (j)]
 
 static lapack_int at_least_one(int64_t n) { return n > 0 ? (lapack_int)n : 1; }
 
@@ -86,8 +86,9 @@ int64_t rm_lu_solve(const double *lu, int64_t n, const int64_t *pivots, double *
 
 void rm_solve_triangular(const double *t, int64_t n, double *b, int64_t k, int upper, int transposed, int unit) {
   if (n == 0 || k == 0) return;
-  bl_library()->cblas_dtrsm(CblasRowMajor, CblasLeft, upper ? CblasUpper : CblasLower, transposed ? CblasTrans : CblasNoTrans,
-                            unit ? CblasUnit : CblasNonUnit, (lapack_int)n, (lapack_int)k, 1, t, (lapack_int)n, b, (lapack_int)k);
+  bl_library()->cblas_dtrsm(CblasRowMajor, CblasLeft, upper ? CblasUpper : CblasLower,
+                            transposed ? CblasTrans : CblasNoTrans, unit ? CblasUnit : CblasNonUnit, (lapack_int)n,
+                            (lapack_int)k, 1, t, (lapack_int)n, b, (lapack_int)k);
 }
 
 /* The lower triangle by rows is the upper one by columns. */
@@ -117,7 +118,8 @@ int64_t rm_qr(double *a, int64_t m, int64_t n, double *tau) {
 }
 
 int64_t rm_form_q(double *a, int64_t m, int64_t n, const double *tau, int64_t k) {
-  const lapack_int rows = (lapack_int)m, columns = (lapack_int)n, reflectors = (lapack_int)k, size = at_least_one(64 * n);
+  const lapack_int rows = (lapack_int)m, columns = (lapack_int)n, reflectors = (lapack_int)k,
+                   size = at_least_one(64 * n);
   double *c = new_columns(a, m, n, m), *work = new_doubles(size);
   const int ok = c && work;
   lapack_int info = 0;
@@ -130,8 +132,8 @@ int64_t rm_form_q(double *a, int64_t m, int64_t n, const double *tau, int64_t k)
   return ok ? info : RM_NO_MEMORY;
 }
 
-int64_t rm_apply_q(const double *a, int64_t n_a, const double *tau, int64_t k, double *c, int64_t m, int64_t n, int left,
-                   int transposed) {
+int64_t rm_apply_q(const double *a, int64_t n_a, const double *tau, int64_t k, double *c, int64_t m, int64_t n,
+                   int left, int transposed) {
   const int64_t order = left ? m : n;
   const lapack_int rows = (lapack_int)m, columns = (lapack_int)n, reflectors = (lapack_int)k, lda = at_least_one(order),
                    size = at_least_one(64 * (left ? n : m) + 65 * 64);
@@ -139,8 +141,8 @@ int64_t rm_apply_q(const double *a, int64_t n_a, const double *tau, int64_t k, d
   const int ok = q && b && work;
   lapack_int info = 0;
   if (ok && m && n && k) {
-    bl_library()->dormqr_(left ? "L" : "R", transposed ? "T" : "N", &rows, &columns, &reflectors, q, &lda, tau, b, &rows, work,
-                          &size, &info, 1, 1);
+    bl_library()->dormqr_(left ? "L" : "R", transposed ? "T" : "N", &rows, &columns, &reflectors, q, &lda, tau, b,
+                          &rows, work, &size, &info, 1, 1);
     put_rows(b, m, m, n, c);
   }
   free(q);
@@ -165,12 +167,13 @@ typedef struct svd_call {
 
 static lapack_int tall_svd(svd_call_t *c, const char *job) {
   lapack_int info = 0;
-  bl_library()->dgesdd_(job, &c->m, &c->n, c->a, &c->m, c->s, c->u, &c->m, c->vt, &c->ldvt, c->work, &c->size, c->iwork, &info, 1);
+  bl_library()->dgesdd_(job, &c->m, &c->n, c->a, &c->m, c->s, c->u, &c->m, c->vt, &c->ldvt, c->work, &c->size, c->iwork,
+                        &info, 1);
   return info;
 }
 
-/* Vectors of a wide matrix: reduced to a lower bidiagonal one at once, where gesdd may take an LQ factorization first. Both are
- * right; this one has the signs that PyTorch's builds with MKL show. */
+/* Vectors of a wide matrix: reduced to a lower bidiagonal one at once, where gesdd may take an LQ factorization first.
+ * Both are right; this one has the signs that PyTorch's builds with MKL show. */
 static lapack_int wide_svd(svd_call_t *c) {
   lapack_int info = 0;
   double *e = c->work, *tauq = e + c->k, *taup = tauq + c->k, *work = taup + c->k;
@@ -180,17 +183,21 @@ static lapack_int wide_svd(svd_call_t *c) {
   bl_library()->dgebrd_(&c->m, &c->n, c->a, &c->m, c->s, e, tauq, taup, work, &size, &info);
   memset(c->vt, 0, (size_t)c->ldvt * (size_t)c->n * sizeof *c->vt);
   for (int64_t i = c->k; i < c->ldvt; i++) c->vt[i * c->ldvt + i] = 1;
-  bl_library()->dbdsdc_("L", "I", &c->k, c->s, e, c->u, &c->m, c->vt, &c->ldvt, NULL, NULL, work, c->iwork, &info, 1, 1);
+  bl_library()->dbdsdc_("L", "I", &c->k, c->s, e, c->u, &c->m, c->vt, &c->ldvt, NULL, NULL, work, c->iwork, &info, 1,
+                        1);
   if (info) return info;
-  bl_library()->dormbr_("Q", "L", "N", &c->m, &c->m, &c->n, c->a, &c->m, tauq, c->u, &c->m, work, &size, &info, 1, 1, 1);
-  bl_library()->dormbr_("P", "R", "T", &c->ldvt, &c->n, &c->m, c->a, &c->m, taup, c->vt, &c->ldvt, work, &size, &info, 1, 1, 1);
+  bl_library()->dormbr_("Q", "L", "N", &c->m, &c->m, &c->n, c->a, &c->m, tauq, c->u, &c->m, work, &size, &info, 1, 1,
+                        1);
+  bl_library()->dormbr_("P", "R", "T", &c->ldvt, &c->n, &c->m, c->a, &c->m, taup, c->vt, &c->ldvt, work, &size, &info,
+                        1, 1, 1);
   return info;
 }
 
 int64_t rm_svd(double *a, int64_t m, int64_t n, int full, double *u, double *s, double *vt) {
   const int64_t k = m < n ? m : n, width = full ? m : k, height = full ? n : k;
   const char *job = !u ? "N" : full ? "A" : "S";
-  svd_call_t c = {(lapack_int)m, (lapack_int)n, (lapack_int)k, at_least_one(height), NULL, s, NULL, NULL, NULL, NULL, -1};
+  svd_call_t c = {
+      (lapack_int)m, (lapack_int)n, (lapack_int)k, at_least_one(height), NULL, s, NULL, NULL, NULL, NULL, -1};
   double best = 0;
   int64_t info = RM_NO_MEMORY;
   if (k == 0) {
@@ -280,15 +287,19 @@ typedef struct problem {
 /* size -1 asks for the best one, in work[0]. */
 static lapack_int call_driver(int driver, problem_t *p, double *work, lapack_int size) {
   lapack_int info = 0;
-  if (driver == RM_GELS) bl_library()->dgels_("N", &p->m, &p->n, &p->k, p->a, &p->m, p->b, &p->ldb, work, &size, &info, 1);
+  if (driver == RM_GELS)
+    bl_library()->dgels_("N", &p->m, &p->n, &p->k, p->a, &p->m, p->b, &p->ldb, work, &size, &info, 1);
   else if (driver == RM_GELSY)
-    bl_library()->dgelsy_(&p->m, &p->n, &p->k, p->a, &p->m, p->b, &p->ldb, p->ints, &p->rcond, &p->rank, work, &size, &info);
-  else bl_library()->dgelsd_(&p->m, &p->n, &p->k, p->a, &p->m, p->b, &p->ldb, p->s, &p->rcond, &p->rank, work, &size, p->ints, &info);
+    bl_library()->dgelsy_(&p->m, &p->n, &p->k, p->a, &p->m, p->b, &p->ldb, p->ints, &p->rcond, &p->rank, work, &size,
+                          &info);
+  else
+    bl_library()->dgelsd_(&p->m, &p->n, &p->k, p->a, &p->m, p->b, &p->ldb, p->s, &p->rcond, &p->rank, work, &size,
+                          p->ints, &info);
   return info;
 }
 
-int64_t rm_least_squares(int driver, const double *a, int64_t m, int64_t n, const double *b, int64_t k, double rcond, double *x,
-                         int64_t *rank, double *s) {
+int64_t rm_least_squares(int driver, const double *a, int64_t m, int64_t n, const double *b, int64_t k, double rcond,
+                         double *x, int64_t *rank, double *s) {
   const int64_t least = m < n ? m : n, most = m < n ? n : m;
   problem_t p = {(lapack_int)m, (lapack_int)n, (lapack_int)k, at_least_one(most), 0, NULL, NULL, NULL, s, rcond};
   double *work = NULL, best[2] = {0};
@@ -298,7 +309,8 @@ int64_t rm_least_squares(int driver, const double *a, int64_t m, int64_t n, cons
   if (least == 0 || k == 0) return 0;
   p.a = new_columns(a, m, n, m);
   p.b = new_columns(b, m, k, most);
-  p.ints = calloc((size_t)(least * 512 + n), sizeof *p.ints); /* dgelsd: 3 least log2(least) + 11 least; dgelsy: n, zeroed */
+  /* dgelsd: 3 least log2(least) + 11 least; dgelsy: n, zeroed */
+  p.ints = calloc((size_t)(least * 512 + n), sizeof *p.ints);
   if (p.a && p.b && p.ints) {
     call_driver(driver, &p, best, -1);
     work = new_doubles((int64_t)best[0]);
@@ -321,8 +333,8 @@ void rm_multiply(const double *a, const double *b, double *out, int64_t m, int64
   if (m == 0 || n == 0) return;
   if (k == 0) memset(out, 0, (size_t)(m * n) * sizeof *out);
   else
-    bl_library()->cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (lapack_int)m, (lapack_int)n, (lapack_int)k, 1, a,
-                              (lapack_int)k, b, (lapack_int)n, 0, out, (lapack_int)n);
+    bl_library()->cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (lapack_int)m, (lapack_int)n, (lapack_int)k, 1,
+                              a, (lapack_int)k, b, (lapack_int)n, 0, out, (lapack_int)n);
 }
 
 void rm_transpose(const double *a, int64_t m, int64_t n, double *out) {

@@ -141,7 +141,8 @@ static void run_ints(rk_ctx *c, const pw_row *row, const operands *o, const pw_p
       n = it->run - done < PW_RUN ? it->run - done : PW_RUN;
       for (uint32_t a = 0; a < o->n; a++) {
         int32_t s = o->slot[a];
-        if (o->tensor[a]) rk_load_run_i_as(o->tensor[a], it->at[s] + done * it->step[s], it->step[s], n, p->dtype, in[a]);
+        if (o->tensor[a])
+          rk_load_run_i_as(o->tensor[a], it->at[s] + done * it->step[s], it->step[s], n, p->dtype, in[a]);
       }
       for (int64_t k = 0; k < n; k++) {
         for (uint32_t a = 0; a < o->n; a++) x[a] = in[a][k];

@@ -1,7 +1,8 @@
 /* The pointwise driver: rows of scalar functions over one strided loop.
  *
- * A scalar function sees the operator's arguments by their schema position: x[0] is the first argument's element, tensor
- * or number alike, so that add(self, other, alpha) reads x[0] + x[2] * x[1]. Absent arguments are missing from p->present. */
+ * A scalar function sees the operator's arguments by their schema position: x[0] is the first argument's element,
+ * tensor or number alike, so that add(self, other, alpha) reads x[0] + x[2] * x[1]. Absent arguments are missing
+ * from p->present. */
 #ifndef RK_POINTWISE_H
 #define RK_POINTWISE_H
 
@@ -16,10 +17,10 @@
 #define PW_CAST 4    /* PW_RESULT, and every operand becomes that dtype first, numbers too */
 
 typedef struct pw_par {
-  uint32_t present; /* bit k: argument k is there */
-  int32_t dtype;    /* computed in */
-  int32_t mode;     /* of a string argument: its place in pw_row.words, counted from 1; 0: none */
-  uint32_t single;  /* bit k: argument k is a number or a 0-dim tensor */
+  uint32_t present;        /* bit k: argument k is there */
+  int32_t dtype;           /* computed in */
+  int32_t mode;            /* of a string argument: its place in pw_row.words, counted from 1; 0: none */
+  uint32_t single;         /* bit k: argument k is a number or a 0-dim tensor */
   int32_t dtypes[PW_ARGS]; /* of tensor arguments; 0: a number or absent */
 } pw_par;
 
@@ -27,15 +28,17 @@ typedef double (*pw_f)(const double *x, const pw_par *p);
 typedef int64_t (*pw_i)(const int64_t *x, const pw_par *p);
 
 typedef struct pw_row {
-  int32_t kind; /* PW_* */
-  pw_f f;       /* computes when the dtype is a float; NULL: refused */
-  pw_i i;       /* computes when it is an integer; NULL: through f */
+  int32_t kind;             /* PW_* */
+  pw_f f;                   /* computes when the dtype is a float; NULL: refused */
+  pw_i i;                   /* computes when it is an integer; NULL: through f */
   const char *const *words; /* what the string argument may say, ended by NULL */
 } pw_row;
 
 aot_status_t pw_run(rk_ctx *c);
 
+/* clang-format off */
 #define PW(name, kind, f, i) {"aten." name, pw_run, NULL, &(const pw_row){kind, f, i, NULL}, 0}
 #define PW_WORDS(name, kind, f, i, words) {"aten." name, pw_run, NULL, &(const pw_row){kind, f, i, words}, 0}
+/* clang-format on */
 
 #endif

@@ -11,8 +11,8 @@ aot_status_t rs_read_stack(rk_ctx *c, uint32_t arg, rs_stack *s) {
   RK_CHECK(c, s->a.rank >= 2, "argument %u has rank %d; matrices are needed", arg, s->a.rank);
   s->rows = s->a.sizes[s->a.rank - 2];
   s->columns = s->a.sizes[s->a.rank - 1];
-  RK_CHECK(c, s->rows < INT32_MAX / 64 && s->columns < INT32_MAX / 64, "matrices of %lld x %lld are too large for LAPACK",
-           (long long)s->rows, (long long)s->columns);
+  RK_CHECK(c, s->rows < INT32_MAX / 64 && s->columns < INT32_MAX / 64,
+           "matrices of %lld x %lld are too large for LAPACK", (long long)s->rows, (long long)s->columns);
   s->n = 1;
   for (int32_t d = 0; d < s->a.rank - 2; d++) s->n *= s->a.sizes[d];
   return AOT_OK;
@@ -20,7 +20,8 @@ aot_status_t rs_read_stack(rk_ctx *c, uint32_t arg, rs_stack *s) {
 
 aot_status_t rs_read_square(rk_ctx *c, uint32_t arg, rs_stack *s) {
   AOT_TRY(rs_read_stack(c, arg, s));
-  RK_CHECK(c, s->rows == s->columns, "argument %u has matrices of %lld x %lld, not square ones", arg, (long long)s->rows, (long long)s->columns);
+  RK_CHECK(c, s->rows == s->columns, "argument %u has matrices of %lld x %lld, not square ones", arg,
+           (long long)s->rows, (long long)s->columns);
   return AOT_OK;
 }
 
@@ -64,12 +65,15 @@ static aot_status_t complain(rk_ctx *c, const char *function, int64_t i, int64_t
   size_t k = 0;
   if (info == RM_NO_MEMORY) return rk_fail(c, AOT_E_EXHAUSTED, "no memory for a matrix");
   while (!strstr(function, complaints[k].part)) k++;
-  return rk_fail(c, AOT_E_INVALID, "%s: matrix %lld %s %lld", function, (long long)i, complaints[k].text, (long long)info);
+  return rk_fail(c, AOT_E_INVALID, "%s: matrix %lld %s %lld", function, (long long)i, complaints[k].text,
+                 (long long)info);
 }
 aot_status_t rs_converged(rk_ctx *c, const char *function, int64_t i, int64_t info) {
   return info ? complain(c, function, i, info) : AOT_OK;
 }
-aot_status_t rs_enough_memory(rk_ctx *c, int64_t info) { return info == RM_NO_MEMORY ? complain(c, "", 0, info) : AOT_OK; }
+aot_status_t rs_enough_memory(rk_ctx *c, int64_t info) {
+  return info == RM_NO_MEMORY ? complain(c, "", 0, info) : AOT_OK;
+}
 
 aot_status_t rs_check_all(rk_ctx *c, const char *function, const rk_array *info) {
   for (int64_t i = 0; i < info->numel; i++)
@@ -85,7 +89,9 @@ aot_status_t rs_read_right(rk_ctx *c, const rs_stack *a, uint32_t arg, int vecto
   int64_t sizes[AOT_MAX_RANK], at[AOT_MAX_RANK] = {0};
   int32_t rank, lead_a = a->a.rank - 2;
   AOT_TRY(rk_need_tensor(c, arg, &t));
-  r->is_vector = vector_allowed && (t->rank == 1 || (t->rank == a->a.rank - 1 && memcmp(t->sizes, a->a.sizes, (size_t)t->rank * sizeof t->sizes[0]) == 0));
+  r->is_vector =
+      vector_allowed && (t->rank == 1 || (t->rank == a->a.rank - 1 &&
+                                          memcmp(t->sizes, a->a.sizes, (size_t)t->rank * sizeof t->sizes[0]) == 0));
   column = *t;
   if (r->is_vector) {
     RK_CHECK(c, t->rank < AOT_MAX_RANK, "too many dimensions");
@@ -95,8 +101,10 @@ aot_status_t rs_read_right(rk_ctx *c, const rs_stack *a, uint32_t arg, int vecto
   RK_CHECK(c, column.rank >= 2, "the right-hand side has rank %d", t->rank);
   rank = (column.rank > a->a.rank ? column.rank : a->a.rank);
   for (int32_t d = 0; d < rank - 2; d++) {
-    int64_t sa = d < rank - a->a.rank ? 1 : a->a.sizes[d - (rank - a->a.rank)], sb = d < rank - column.rank ? 1 : column.sizes[d - (rank - column.rank)];
-    RK_CHECK(c, sa == sb || sa == 1 || sb == 1, "leading sizes %lld and %lld do not broadcast", (long long)sa, (long long)sb);
+    int64_t sa = d < rank - a->a.rank ? 1 : a->a.sizes[d - (rank - a->a.rank)],
+            sb = d < rank - column.rank ? 1 : column.sizes[d - (rank - column.rank)];
+    RK_CHECK(c, sa == sb || sa == 1 || sb == 1, "leading sizes %lld and %lld do not broadcast", (long long)sa,
+             (long long)sb);
     sizes[d] = sa == 1 ? sb : sa;
   }
   sizes[rank - 2] = column.sizes[column.rank - 2];
@@ -109,7 +117,8 @@ aot_status_t rs_read_right(rk_ctx *c, const rs_stack *a, uint32_t arg, int vecto
   for (int32_t d = 0; d < rank - 2; d++) r->b.n *= sizes[d];
   RK_SCRATCH(c, r->b.n, r->which);
   for (int64_t i = 0; i < r->b.n; i++, rk_advance(at, rank - 2, sizes))
-    for (int32_t d = 0; d < lead_a; d++) r->which[i] = r->which[i] * a->a.sizes[d] + (a->a.sizes[d] == 1 ? 0 : at[d + rank - 2 - lead_a]);
+    for (int32_t d = 0; d < lead_a; d++)
+      r->which[i] = r->which[i] * a->a.sizes[d] + (a->a.sizes[d] == 1 ? 0 : at[d + rank - 2 - lead_a]);
   return AOT_OK;
 }
 

@@ -22,7 +22,8 @@ aot_status_t rs_new_stack(rk_ctx *c, const rs_stack *like, int64_t rows, int64_t
 aot_status_t rs_new_numbers(rk_ctx *c, const rs_stack *like, int64_t per, int keep, int is_float, rk_array *out);
 aot_status_t rs_transpose_all(rk_ctx *c, const rs_stack *s, rs_stack *out);
 
-/* What LAPACK says of matrix i: any info is an error; or lack of memory alone is. `function` is named in the message. */
+/* What LAPACK says of matrix i: any info is an error; or lack of memory alone is. `function` is named in the
+ * message. */
 aot_status_t rs_converged(rk_ctx *c, const char *function, int64_t i, int64_t info);
 aot_status_t rs_enough_memory(rk_ctx *c, int64_t info);
 /* The first matrix with something wrong is the error of the call. */

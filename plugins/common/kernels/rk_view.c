@@ -23,8 +23,8 @@ void rk_view_drop(const rk_tensor *self, const uint8_t *marks, rk_tensor *out) {
   }
 }
 
-/* From the first element in memory to the last (INT64_MAX: beyond all memory); is there something else between them? 0: no elements,
- * or strides below 0. */
+/* From the first element in memory to the last (INT64_MAX: beyond all memory); is there something else between them? 0:
+ * no elements, or strides below 0. */
 static int extent_of(const rk_tensor *t, int64_t *first, int64_t *last, int *gaps) {
   int32_t order[AOT_MAX_RANK];
   int64_t way;
@@ -39,7 +39,8 @@ static int extent_of(const rk_tensor *t, int64_t *first, int64_t *last, int *gap
   for (int32_t k = 0; k < t->rank; k++) {
     if (t->sizes[order[k]] == 1) continue;
     *gaps |= t->strides[order[k]] > *last - *first + 1;
-    if (__builtin_mul_overflow(t->sizes[order[k]] - 1, t->strides[order[k]], &way) || __builtin_add_overflow(*last, way, last)) {
+    if (__builtin_mul_overflow(t->sizes[order[k]] - 1, t->strides[order[k]], &way) ||
+        __builtin_add_overflow(*last, way, last)) {
       *last = INT64_MAX;
       return 1;
     }
@@ -62,7 +63,8 @@ aot_status_t rk_view_shown(rk_ctx *c, const rk_tensor *self, const rk_tensor *wi
   }
   if (same || !extent_of(window, &from, &to, &ignored)) return AOT_OK;
   RK_CHECK(c, extent_of(self, &first, &last, &gaps) && !gaps && from >= first && to <= last,
-           "elements %lld to %lld of the storage are asked for, of a tensor that is not all of them", (long long)from, (long long)to);
+           "elements %lld to %lld of the storage are asked for, of a tensor that is not all of them", (long long)from,
+           (long long)to);
   return AOT_OK;
 }
 

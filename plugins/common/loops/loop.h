@@ -2,22 +2,24 @@
  *
  *     for every index of the space: load operands, run instructions in order, store results
  *
- * An instruction is a row of the operator table (loop_ops.c): a template of the expression in the language that C and CUDA C
- * share. An access is a tensor in the space: a stride a dimension, 0 where it is broadcast. Sizes and strides are arguments of
- * the generated function; what is generated depends on dtypes, expressions, the number of dimensions, and whether an access
- * steps by 0, 1 or something else through the innermost dimension. So equal layers of a model share one function.
+ * An instruction is a row of the operator table (loop_ops.c): a template of the expression in the language that C and
+ * CUDA C share. An access is a tensor in the space: a stride a dimension, 0 where it is broadcast. Sizes and strides
+ * are arguments of the generated function; what is generated depends on dtypes, expressions, the number of dimensions,
+ * and whether an access steps by 0, 1 or something else through the innermost dimension. So equal layers of a model
+ * share one function.
  *
- * A draw (explicit randomness) is an access without memory: a piece of the innermost dimension at a time, its numbers are put
- * into a buffer on the stack, by a function that the caller names. So the text has no generator in it, and dropout is one loop.
+ * A draw (explicit randomness) is an access without memory: a piece of the innermost dimension at a time, its numbers
+ * are put into a buffer on the stack, by a function that the caller names. So the text has no generator in it, and
+ * dropout is one loop.
  *
- * lp_simplify drops dimensions of size 1, puts the first store's fastest dimension innermost and merges dimensions that all
- * accesses step through evenly: most groups become one flat loop. */
+ * lp_simplify drops dimensions of size 1, puts the first store's fastest dimension innermost and merges dimensions that
+ * all accesses step through evenly: most groups become one flat loop. */
 #ifndef LP_LOOP_H
 #define LP_LOOP_H
 
 #include <aot/base.h>
 
-#define LP_ARGS 8   /* arguments of an operator */
+#define LP_ARGS 8 /* arguments of an operator */
 #define LP_NONE UINT32_MAX
 
 /* Where an instruction's argument comes from. */
@@ -45,13 +47,14 @@ typedef struct lp_inst {
 
 typedef struct lp_access {
   int32_t dtype;
-  uint32_t inst; /* stores: the instruction whose result is stored */
+  uint32_t inst;                 /* stores: the instruction whose result is stored */
   int64_t strides[AOT_MAX_RANK]; /* elements */
-  int32_t draws; /* loads: it reads no memory, but the random numbers of the elements that its strides count */
+  int32_t draws;         /* loads: it reads no memory, but the random numbers of the elements that its strides count */
   uint32_t seed, offset; /* of a draw: accesses of one number */
 } lp_access_t;
 
-/* What the pointer of a draw points at. fill: elements first, first + step, .., n of them, into `out` (common/random/philox.h). */
+/* What the pointer of a draw points at. fill: elements first, first + step, .., n of them, into `out`
+ * (common/random/philox.h). */
 typedef struct lp_draw {
   void (*fill)(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, void *out);
   uint64_t draw; /* added to the offset */
@@ -72,16 +75,17 @@ typedef struct lp_op lp_op_t;
 const lp_op_t *lp_op_find(aot_str_t full_name); /* NULL: not pointwise, or not known here; binary search */
 /* What the arguments of a call are, as far as choosing needs it. */
 typedef struct lp_operand {
-  int32_t kind; /* LP_ABSENT, LP_LOAD (any tensor), LP_FLOAT, LP_INT, LP_BOOL */
+  int32_t kind;        /* LP_ABSENT, LP_LOAD (any tensor), LP_FLOAT, LP_INT, LP_BOOL */
   int32_t dtype, rank; /* tensors */
 } lp_operand_t;
-/* Template and computing dtype of a call whose result has dtype `result`; word: the string argument. NULL: not supported in
- * this form (dtype, mode). */
-const char *lp_choose(const lp_op_t *op, const lp_operand_t *operands, uint32_t n_operands, aot_str_t word, int32_t result,
-                      int32_t *out_compute);
+/* Template and computing dtype of a call whose result has dtype `result`; word: the string argument. NULL: not
+ * supported in this form (dtype, mode). */
+const char *lp_choose(const lp_op_t *op, const lp_operand_t *operands, uint32_t n_operands, aot_str_t word,
+                      int32_t result, int32_t *out_compute);
 int lp_dtype_supported(int32_t dtype);
-/* Operators that draw: arguments 0, 1, 2 are seed, offset and draw number; the list of ints that the template reads stands for
- * the drawn numbers. Their dtype for a result of dtype `result`, and what fills them in; 0: the operator does not draw. */
+/* Operators that draw: arguments 0, 1, 2 are seed, offset and draw number; the list of ints that the template reads
+ * stands for the drawn numbers. Their dtype for a result of dtype `result`, and what fills them in; 0: the operator
+ * does not draw. */
 int32_t lp_op_draws(const lp_op_t *op, int32_t result, lp_draw_t *out);
 
 /* ---- shape (loop_build.c) ---- */

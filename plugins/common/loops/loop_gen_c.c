@@ -1,6 +1,6 @@
-/* Loop IR to C. Templates: $k is argument k converted to the computing type, @name( a helper for that type, T( a constant of
- * that type. Loads that do not move in the innermost dimension stand before it. With draws, the innermost dimension is run in
- * pieces, each filling the draws' buffers first. */
+/* Loop IR to C. Templates: $k is argument k converted to the computing type, @name( a helper for that type, T( a
+ * constant of that type. Loads that do not move in the innermost dimension stand before it. With draws, the innermost
+ * dimension is run in pieces, each filling the draws' buffers first. */
 #include "common/loops/loop.h"
 #include <aot/inline.h>
 
@@ -13,7 +13,8 @@
 
 enum { PIECE = 512 /* elements: their random words stay in the first cache */ };
 
-/* Iterations are independent. gcc does not take that from `restrict` within a block, and gives up with many operands. */
+/* Iterations are independent. gcc does not take that from `restrict` within a block, and gives up with many
+ * operands. */
 #define IN_PARALLEL "#pragma GCC ivdep\n"
 
 void lp_text_add(lp_text_t *t, const char *data, uint64_t size) {
@@ -66,7 +67,8 @@ static const char *suffix(int32_t compute) { return compute == AOT_F32 ? "f32" :
 static int is_float(int32_t dtype) { return dtype == AOT_F32 || dtype == AOT_F64; }
 
 static void print_double(lp_text_t *out, int32_t compute, double v) {
-  const char *type = compute == AOT_F32 ? "float" : "double", *sign_kept = v == 0 ? ".0" : ""; /* -0 would be an integer */
+  /* -0 would be an integer */
+  const char *type = compute == AOT_F32 ? "float" : "double", *sign_kept = v == 0 ? ".0" : "";
   if (isnan(v)) lp_print(out, "((%s)NAN)", type);
   else if (isinf(v)) lp_print(out, "((%s)%sINFINITY)", type, v < 0 ? "-" : "");
   else if (compute == AOT_F32) lp_print(out, "((float)%.17g%s)", v, sign_kept);
@@ -91,7 +93,8 @@ static void print_variable(lp_text_t *out, int32_t compute, int32_t dtype, char 
   if (compute == AOT_BOOL) lp_print(out, "%c%u != 0", kind, index);
   else if (!is_float(compute) && is_float(dtype)) lp_print(out, "lp_to_i64((double)%c%u)", kind, index);
   else if (dtype == compute) lp_print(out, "%c%u", kind, index);
-  else if (dtype == AOT_BOOL && kind == 'v') lp_print(out, "v%u ? (%s)1 : (%s)0", index, c_type(compute), c_type(compute));
+  else if (dtype == AOT_BOOL && kind == 'v')
+    lp_print(out, "v%u ? (%s)1 : (%s)0", index, c_type(compute), c_type(compute));
   else lp_print(out, "(%s)%c%u", c_type(compute), kind, index);
 }
 
@@ -174,8 +177,9 @@ static void print_piece(lp_text_t *out, const lp_loop_t *l, const char *begin, c
     uint32_t inner = k * (uint32_t)l->rank + (uint32_t)l->rank - 1;
     if (!a->draws) continue;
     lp_print(out, "%s w%u[%d];\n", c_type(a->dtype), k, PIECE);
-    lp_print(out, "q%u->fill((uint64_t)x%u, (uint64_t)x%u + q%u->draw, (uint64_t)(e%u + piece * s[%u]), (uint64_t)s[%u], ", k, a->seed,
-             a->offset, k, k, inner, inner);
+    lp_print(out,
+             "q%u->fill((uint64_t)x%u, (uint64_t)x%u + q%u->draw, (uint64_t)(e%u + piece * s[%u]), (uint64_t)s[%u], ",
+             k, a->seed, a->offset, k, k, inner, inner);
     lp_print(out, "(uint64_t)(stop - piece), w%u);\n", k);
   }
   lp_print(out, IN_PARALLEL "for (int64_t i = piece; i < stop; i++) {\n");

@@ -1,6 +1,6 @@
-/* The pointwise operators that loops can hold: name, how the computing dtype is found, expression for floats, for integers.
- * Positions are the schema's; an absent argument reads as 0, so rows that need to know list the positions that must be
- * there. Formulas agree with the reference kernels (common/kernels), which the tests hold them against. */
+/* The pointwise operators that loops can hold: name, how the computing dtype is found, expression for floats, for
+ * integers. Positions are the schema's; an absent argument reads as 0, so rows that need to know list the positions
+ * that must be there. Formulas agree with the reference kernels (common/kernels), which the tests hold them against. */
 #include "common/kernels/rk_core.h"
 #include "common/loops/loop.h"
 #include "common/random/philox.h"
@@ -16,23 +16,27 @@
 struct lp_op {
   const char *name;
   int32_t kind;
-  const char *f, *i; /* NULL: not for floats, not for integers */
-  const char *word;  /* the string argument that the row is for; NULL: any */
+  const char *f, *i;      /* NULL: not for floats, not for integers */
+  const char *word;       /* the string argument that the row is for; NULL: any */
   uint32_t need, without; /* argument positions, as bits, that must be there or absent */
 };
 
+/* clang-format off */
 #define ROW(name, kind, f, i) {"aten." name, kind, f, i, NULL, 0, 0}
 #define BOTH(name, kind, text) {"aten." name, kind, text, text, NULL, 0, 0}
 #define FLOAT(name, text) {"aten." name ".default", RESULT, text, NULL, NULL, 0, 0}
+/* clang-format on */
 #define ADD "$0 + $2 * $1"
 #define SUB "$0 - $2 * $1"
 #define RSUB "$1 - $2 * $0"
 #define LERP "@abs($2) < T(0.5) ? $0 + $2 * ($1 - $0) : $1 - ($1 - $0) * (T(1) - $2)"
-#define DRAWN(name, f, i) {"aot.philox_" name ".default", DRAW, f, i, NULL, 0, 0}
+#define DRAWN(name, f, i)                                                                                              \
+  { "aot.philox_" name ".default", DRAW, f, i, NULL, 0, 0 }
 #define CLAMP(name)                                                                                                    \
   {"aten." name, RESULT, "@min(@max($0, $1), $2)", "@min(@max($0, $1), $2)", NULL, 6, 0},                              \
-      {"aten." name, RESULT, "@max($0, $1)", "@max($0, $1)", NULL, 2, 4},                                              \
-      {"aten." name, RESULT, "@min($0, $2)", "@min($0, $2)", NULL, 4, 2}
+      {"aten." name, RESULT, "@max($0, $1)", "@max($0, $1)", NULL, 2, 4}, {                                            \
+    "aten." name, RESULT, "@min($0, $2)", "@min($0, $2)", NULL, 4, 2                                                   \
+  }
 
 /* Sorted by name (byte order): lp_op_find halves. Rows of one name stand together, the first that fits is taken. */
 static const lp_op_t rows[] = {

@@ -10,7 +10,8 @@ static const char helpers[] =
     "#include <stdint.h>\n"
     "#define LP static inline __attribute__((always_inline, unused))\n"
     "LP int64_t lp_to_i64(double v) {\n"
-    "  return v != v ? INT64_MIN : v >= 9223372036854775808.0 ? INT64_MAX : v < -9223372036854775808.0 ? INT64_MIN : (int64_t)v;\n"
+    "  return v != v ? INT64_MIN : v >= 9223372036854775808.0 ? INT64_MAX : v < -9223372036854775808.0 ? INT64_MIN : "
+    "(int64_t)v;\n"
     "}\n"
     "LP float lp_power_of_two(int32_t n) { union { int32_t i; float f; } u; u.i = (n + 127) << 23; return u.f; }\n"
     "LP float lp_exp_f32(float x) {\n"
@@ -44,7 +45,8 @@ static const char helpers[] =
     "LP double lp_normal_or_nan_f64(double x) { return lp_normal_f64(x); }\n"
     "#define LP_BOTH(T, S) \\\n"
     "LP T lp_sigmoid_##S(T x) { return (T)1 / ((T)1 + lp_exp_##S(-x)); } \\\n"
-    "LP T lp_gelu_gate_##S(T x) { return lp_sigmoid_##S((T)1.59576912160573071176 * (x + (T)0.044715 * x * x * x)); } \\\n"
+    "LP T lp_gelu_gate_##S(T x) { return lp_sigmoid_##S((T)1.59576912160573071176 * (x + (T)0.044715 * x * x * x)); } "
+    "\\\n"
     "LP T lp_gelu_tanh_backward_##S(T g, T x) { \\\n"
     "  T s = lp_gelu_gate_##S(x); \\\n"
     "  return g * (s + x * s * ((T)1 - s) * (T)1.59576912160573071176 * ((T)1 + (T)0.134145 * x * x)); } \\\n"
@@ -70,7 +72,8 @@ static const char libm[] =
     "LP_LIBM(round, rintf, rint)\n"
     "LP float lp_pow_f32(float a, float b) { return powf(a, b); }\n"
     "LP double lp_pow_f64(double a, double b) { return pow(a, b); }\n"
-    /* the exponents that PyTorch's kernel has products and roots for; one half is a square root: of -inf NaN, of -0 -0 */
+    /* the exponents that PyTorch's kernel has products and roots for; one half is a square root: of -inf NaN, of -0
+     * -0 */
     "#define LP_POW_NUMBER(T, S, root, power) \\\n"
     "LP T lp_pow_number_##S(T a, T b) { \\\n"
     "  return b == (T)0.5 ? root(a) : b == (T)-0.5 ? (T)1 / root(a) : b == 2 ? a * a : b == 3 ? a * a * a \\\n"
@@ -88,7 +91,8 @@ static const char draws[] =
     "} lp_draw_t;\n"
     "LP float lp_unit_f32(uint32_t w) { return (float)(w >> 8) * 0x1p-24f; }\n"
     "LP double lp_unit_f64(uint64_t w) { return (double)(w >> 11) * 0x1p-53; }\n"
-    "LP uint64_t lp_below(uint64_t bits, uint64_t range) { return (uint64_t)((unsigned __int128)bits * range >> 64); }\n";
+    "LP uint64_t lp_below(uint64_t bits, uint64_t range) { return (uint64_t)((unsigned __int128)bits * range >> 64); "
+    "}\n";
 
 void lp_prelude_add(lp_text_t *t) {
   lp_text_add(t, helpers, strlen(helpers));

@@ -83,9 +83,10 @@ static uint64_t last_time(const mp_buffer_t *buffers, uint32_t n) {
   return 2 * most + 1;
 }
 
-/* By counting how many events each time has, then sorting within a time: times are few and close together. begin: room for
- * n_times + 1. */
-static void sort_events(event_t *events, const event_t *unsorted, uint32_t n_events, uint32_t *begin, uint64_t n_times) {
+/* By counting how many events each time has, then sorting within a time: times are few and close together. begin: room
+ * for n_times + 1. */
+static void sort_events(event_t *events, const event_t *unsorted, uint32_t n_events, uint32_t *begin,
+                        uint64_t n_times) {
   memset(begin, 0, (size_t)(n_times + 1) * sizeof *begin);
   for (uint32_t i = 0; i < n_events; i++) begin[unsorted[i].when + 1]++;
   for (uint64_t t = 0; t < n_times; t++) begin[t + 1] += begin[t];
@@ -98,7 +99,8 @@ static void sort_events(event_t *events, const event_t *unsorted, uint32_t n_eve
 
 static event_t *make_events(const mp_buffer_t *buffers, uint32_t n, uint64_t align) {
   uint64_t n_times = last_time(buffers, n) + 1;
-  event_t *events = malloc(((size_t)n * 2 + 1) * sizeof *events), *unsorted = malloc(((size_t)n * 2 + 1) * sizeof *events);
+  event_t *events = malloc(((size_t)n * 2 + 1) * sizeof *events),
+          *unsorted = malloc(((size_t)n * 2 + 1) * sizeof *events);
   uint32_t *begin = n_times <= 64 * (uint64_t)n + 1024 ? malloc((size_t)(n_times + 1) * sizeof *begin) : NULL;
   event_t *to = begin ? unsorted : events;
   for (uint32_t i = 0; events && unsorted && i < n; i++) {
@@ -147,8 +149,8 @@ static int by_size(const void *pa, const void *pb) {
   return (a->buffer > b->buffer) - (a->buffer < b->buffer);
 }
 
-/* Each buffer, the largest first, goes to the lowest place where nothing that was placed lies at a time of its own. rows[0 .. i) are in
- * order of their begins. */
+/* Each buffer, the largest first, goes to the lowest place where nothing that was placed lies at a time of its own.
+ * rows[0 .. i) are in order of their begins. */
 static uint64_t put_largest_first(placed_t *rows, uint32_t n) {
   uint64_t high = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -172,7 +174,8 @@ static int largest_first(mp_buffer_t *buffers, uint32_t n, uint64_t align, uint6
   uint32_t n_rows = 0;
   if (!rows) return -2;
   for (uint32_t i = 0; i < n; i++)
-    if (buffers[i].nbytes) rows[n_rows++] = (placed_t){0, round_up(buffers[i].nbytes, align), buffers[i].first, buffers[i].last, i};
+    if (buffers[i].nbytes)
+      rows[n_rows++] = (placed_t){0, round_up(buffers[i].nbytes, align), buffers[i].first, buffers[i].last, i};
   qsort(rows, n_rows, sizeof *rows, by_size);
   uint64_t high = put_largest_first(rows, n_rows);
   for (uint32_t i = 0; high < *nbytes && i < n_rows; i++) buffers[rows[i].buffer].offset = rows[i].begin;

@@ -1,10 +1,11 @@
 /* A static memory plan: buffers with lifetimes get offsets in one arena.
  *
- * Time is the position in the schedule. A buffer lives from its first to its last position, both included, so what a step
- * reads and what it writes never overlap. A sweep over time keeps the free gaps of the arena in address order: ended buffers
- * give their bytes back, a new one takes the smallest gap that holds it, or grows the arena at its end (best fit with
- * coalescing). O(n log n + n * gaps); gaps are few in practice. Where that leaves gaps at the peak and buffers are few (MP_FEW), they are
- * also placed by size, the largest first, each at the lowest place that is free all its life, and the smaller arena is taken.
+ * Time is the position in the schedule. A buffer lives from its first to its last position, both included, so what a
+ * step reads and what it writes never overlap. A sweep over time keeps the free gaps of the arena in address order:
+ * ended buffers give their bytes back, a new one takes the smallest gap that holds it, or grows the arena at its end
+ * (best fit with coalescing). O(n log n + n * gaps); gaps are few in practice. Where that leaves gaps at the peak and
+ * buffers are few (MP_FEW), they are also placed by size, the largest first, each at the lowest place that is free all
+ * its life, and the smaller arena is taken.
  *
  *     offset  ^   [ b ][  d  ]
  *             |  [a][c   ]

@@ -47,7 +47,8 @@ uint64_t mr_padded(uint64_t nbytes) { return (nbytes + MR_ALIGN - 1) / MR_ALIGN 
 #define MOST_NBYTES (INT64_C(1) << 48)
 
 /* Bytes of storage that the host gives a value: from the storage's begin to the last element. */
-static aot_status_t storage_nbytes(const aot_snapshot_t *s, const int64_t *exprs, const aot_snap_value_t *v, uint64_t *out) {
+static aot_status_t storage_nbytes(const aot_snapshot_t *s, const int64_t *exprs, const aot_snap_value_t *v,
+                                   uint64_t *out) {
   const int64_t *ints = AOT_SNAP_ROWS(s, int64_t, ints) + v->dims;
   int64_t last = v->kind == AOT_TYPE_TENSOR ? sn_dim(v->offset, exprs) : 0, reach;
   *out = v->kind == AOT_TYPE_SYMINT || v->kind == AOT_TYPE_SYMFLOAT ? 8 : v->kind == AOT_TYPE_SYMBOOL;
@@ -55,7 +56,8 @@ static aot_status_t storage_nbytes(const aot_snapshot_t *s, const int64_t *exprs
   for (int32_t d = 0; d < v->rank; d++) {
     const int64_t size = sn_dim(ints[d], exprs), stride = sn_dim(ints[v->rank + d], exprs);
     if (size == 0) return AOT_OK;
-    if (size < 0 || stride < 0 || __builtin_mul_overflow(size - 1, stride, &reach) || __builtin_add_overflow(last, reach, &last))
+    if (size < 0 || stride < 0 || __builtin_mul_overflow(size - 1, stride, &reach) ||
+        __builtin_add_overflow(last, reach, &last))
       return AOT_E_RANGE;
   }
   if (last < 0 || last > MOST_NBYTES) return AOT_E_RANGE;
@@ -64,14 +66,20 @@ static aot_status_t storage_nbytes(const aot_snapshot_t *s, const int64_t *exprs
 }
 
 /* From the step `first` to the end of the axis. */
-static aot_status_t port_row(mr_rows_t *r, const aot_snapshot_t *s, const int64_t *exprs, const aot_snap_port_t *port, int32_t kind,
-                             uint64_t first) {
+static aot_status_t port_row(mr_rows_t *r, const aot_snapshot_t *s, const int64_t *exprs, const aot_snap_port_t *port,
+                             int32_t kind, uint64_t first) {
   uint64_t nbytes;
   if (port->value == AOT_NO_ID) return AOT_OK;
   const aot_snap_value_t *v = AOT_SNAP_ROWS(s, aot_snap_value_t, values) + port->value;
   AOT_TRY(storage_nbytes(s, exprs, v, &nbytes));
-  const aot_memory_buffer_t row = {.kind = kind, .first = (uint32_t)first, .last = (uint32_t)(r->n_steps - 1), .value = {v->id},
-                                   .nbytes = mr_padded(nbytes), .place = MR_OWN};
+  const aot_memory_buffer_t row = {
+      .kind = kind,
+      .first = (uint32_t)first,
+      .last = (uint32_t)(r->n_steps - 1),
+      .value = {v->id},
+      .nbytes = mr_padded(nbytes),
+      .place = MR_OWN,
+  };
   mr_buffer(r, &row);
   return AOT_OK;
 }
@@ -88,7 +96,8 @@ static const aot_snap_port_t *inputs_of(const aot_snapshot_t *s, uint32_t graph,
 }
 
 /* seen: by leaf, user inputs that have their row. */
-static aot_status_t input_rows(mr_rows_t *r, const aot_snapshot_t *s, const int64_t *exprs, const mr_graph_t *g, unsigned char *seen) {
+static aot_status_t input_rows(mr_rows_t *r, const aot_snapshot_t *s, const int64_t *exprs, const mr_graph_t *g,
+                               unsigned char *seen) {
   uint32_t n;
   const aot_snap_port_t *ports = inputs_of(s, g->graph, &n);
   for (uint32_t i = 0; i < n; i++) {
@@ -100,7 +109,8 @@ static aot_status_t input_rows(mr_rows_t *r, const aot_snapshot_t *s, const int6
   return AOT_OK;
 }
 
-static aot_status_t output_rows(mr_rows_t *r, const aot_snapshot_t *s, const int64_t *exprs, const mr_graph_t *g, int32_t kind) {
+static aot_status_t output_rows(mr_rows_t *r, const aot_snapshot_t *s, const int64_t *exprs, const mr_graph_t *g,
+                                int32_t kind) {
   const aot_snap_graph_t *row = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + g->graph;
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + row->output_begin;
   for (uint32_t i = 0; i < row->n_outputs; i++)
@@ -138,9 +148,17 @@ aot_status_t mr_finish(mr_rows_t *r, uint64_t n_forward_steps, uint64_t arena_nb
     free(all);
     return AOT_E_EXHAUSTED;
   }
-  r->plan = (aot_memory_plan_t){.struct_size = sizeof r->plan, .n_steps = r->n_steps, .n_buffers = r->n_buffers,
-                                .n_forward_steps = n_forward_steps, .steps = r->steps, .buffers = r->buffers,
-                                .step_stride = sizeof *r->steps, .buffer_stride = sizeof *r->buffers, .arena_nbytes = arena_nbytes};
+  r->plan = (aot_memory_plan_t){
+      .struct_size = sizeof r->plan,
+      .n_steps = r->n_steps,
+      .n_buffers = r->n_buffers,
+      .n_forward_steps = n_forward_steps,
+      .steps = r->steps,
+      .buffers = r->buffers,
+      .step_stride = sizeof *r->steps,
+      .buffer_stride = sizeof *r->buffers,
+      .arena_nbytes = arena_nbytes,
+  };
   for (uint64_t i = 0; i < r->n_buffers; i++) {
     add(all, &r->buffers[i]);
     if (r->buffers[i].place == MR_OWN) add(own, &r->buffers[i]);

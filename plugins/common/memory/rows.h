@@ -5,9 +5,9 @@
  *     saved       ========----->       from the step that writes it
  *     grad                    =>
  *
- * Boundary memory belongs to the host. It has one block for the whole step (host/step/step_plan.c) and gives nothing of it
- * back before the end, so each row ends with the last step; that of a leaf that both graphs read stands once. Sizes are what is
- * taken: with the padding up to the next multiple of 64 that the host's block and arenas have. */
+ * Boundary memory belongs to the host. It has one block for the whole step (host/step/step_plan.c) and gives nothing of
+ * it back before the end, so each row ends with the last step; that of a leaf that both graphs read stands once. Sizes
+ * are what is taken: with the padding up to the next multiple of 64 that the host's block and arenas have. */
 #ifndef MR_ROWS_H
 #define MR_ROWS_H
 
@@ -15,10 +15,10 @@
 #include <aot/snapshot.h>
 #include <aot/status.h>
 
-#define MR_ALIGN 64u /* of the host's block */
+#define MR_ALIGN 64u      /* of the host's block */
 #define MR_OWN UINT64_MAX /* place: in memory of its own */
 
-typedef struct mr_rows { /* zero-initialise */
+typedef struct mr_rows {  /* zero-initialise */
   aot_memory_plan_t plan; /* after mr_finish; points into the arrays */
   aot_memory_step_t *steps;
   aot_memory_buffer_t *buffers;
@@ -35,17 +35,19 @@ typedef struct mr_graph {
 
 void mr_clear(mr_rows_t *r); /* empties, keeps the arrays */
 void mr_deinit(mr_rows_t *r);
-void mr_step(mr_rows_t *r, uint32_t graph, uint32_t node);               /* ids */
-uint64_t mr_buffer(mr_rows_t *r, const aot_memory_buffer_t *b);          /* row number; nothing is kept of 0 bytes: UINT64_MAX */
-uint64_t mr_padded(uint64_t nbytes);                                     /* up to the next multiple of MR_ALIGN */
+void mr_step(mr_rows_t *r, uint32_t graph, uint32_t node); /* ids */
+/* row number; nothing is kept of 0 bytes: UINT64_MAX */
+uint64_t mr_buffer(mr_rows_t *r, const aot_memory_buffer_t *b);
+uint64_t mr_padded(uint64_t nbytes); /* up to the next multiple of MR_ALIGN */
 
-/* Inputs, saved slots, outputs and gradients of both graphs. exprs: sn_exprs_eval's. AOT_E_RANGE: a size without a value, or
- * larger than memory can be. Call it when all steps are there. O(ports). */
-aot_status_t mr_boundary(mr_rows_t *r, const aot_snapshot_t *s, const int64_t *exprs, const mr_graph_t *forward, const mr_graph_t *backward);
+/* Inputs, saved slots, outputs and gradients of both graphs. exprs: sn_exprs_eval's. AOT_E_RANGE: a size without a
+ * value, or larger than memory can be. Call it when all steps are there. O(ports). */
+aot_status_t mr_boundary(mr_rows_t *r, const aot_snapshot_t *s, const int64_t *exprs, const mr_graph_t *forward,
+                         const mr_graph_t *backward);
 
-/* Fills r->plan. arena_nbytes: held from the first step to the last, whatever lies in it. peak_nbytes: that and the most that
- * buffers of their own take at one step; peak_step: the first at which all buffers alive are largest together.
- * AOT_E_EXHAUSTED. O(steps + buffers). */
+/* Fills r->plan. arena_nbytes: held from the first step to the last, whatever lies in it. peak_nbytes: that and the
+ * most that buffers of their own take at one step; peak_step: the first at which all buffers alive are largest
+ * together. AOT_E_EXHAUSTED. O(steps + buffers). */
 aot_status_t mr_finish(mr_rows_t *r, uint64_t n_forward_steps, uint64_t arena_nbytes);
 
 #endif

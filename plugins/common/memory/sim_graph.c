@@ -73,8 +73,8 @@ static int is_contiguous(const geometry_t *g) {
 
 /* ---- views ---- */
 
-/* Can `to`, of as many elements, be seen in `from` without a copy? Runs of from's dimensions that step evenly must each be made of
- * whole dimensions of `to`. */
+/* Can `to`, of as many elements, be seen in `from` without a copy? Runs of from's dimensions that step evenly must each
+ * be made of whole dimensions of `to`. */
 static int is_reshapable(const geometry_t *from, const geometry_t *to) {
   int32_t t = to->rank - 1;
   int64_t run = 1, seen = 1;
@@ -101,7 +101,8 @@ static int has_prefix(aot_str_t s, const char *prefix) {
 }
 
 static int reshapes(aot_str_t op) {
-  static const char *const names[] = {"aten.view.default", "aten._unsafe_view.", "aten.reshape.", "aten.flatten.", "aten.view_as."};
+  static const char *const names[] = {"aten.view.default", "aten._unsafe_view.", "aten.reshape.", "aten.flatten.",
+                                      "aten.view_as."};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (has_prefix(op, names[i])) return 1;
   return 0;
@@ -120,7 +121,8 @@ static void find_base(build_t *b, uint32_t n, uint32_t flags) {
 
 /* ---- loops ---- */
 
-static int read_operands(const build_t *b, const aot_snap_node_t *node, lp_operand_t *out, uint32_t n, aot_str_t *word) {
+static int read_operands(const build_t *b, const aot_snap_node_t *node, lp_operand_t *out, uint32_t n,
+                         aot_str_t *word) {
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(b->s, aot_snap_arg_t, args) + node->arg_begin;
   *word = (aot_str_t){"", 0};
   for (uint32_t k = 0; k < n; k++) {
@@ -180,7 +182,8 @@ static int find_spaces(build_t *b) {
   uint32_t *slots = malloc((size_t)n_slots * 4);
   if (!slots) return -2;
   memset(slots, 0xff, (size_t)n_slots * 4);
-  for (uint32_t n = 0; n < b->graph->n_nodes; n++) b->space[n] = is_loop(b, n) ? space_of(b, slots, n_slots - 1, n) : MS_NONE;
+  for (uint32_t n = 0; n < b->graph->n_nodes; n++)
+    b->space[n] = is_loop(b, n) ? space_of(b, slots, n_slots - 1, n) : MS_NONE;
   free(slots);
   return 0;
 }
@@ -223,7 +226,9 @@ static uint64_t convolution_work(const build_t *b, uint32_t n) {
 
 static geometry_t operand_geometry(const build_t *b, uint32_t n, uint32_t k) {
   geometry_t none = {0};
-  return b->operand_begin[n] + k < b->operand_begin[n + 1] ? geometry_of(b, b->m->value_row[b->operands[b->operand_begin[n] + k]]) : none;
+  return b->operand_begin[n] + k < b->operand_begin[n + 1]
+             ? geometry_of(b, b->m->value_row[b->operands[b->operand_begin[n] + k]])
+             : none;
 }
 
 /* Two matrices of scores a thread; k: position of the query. */
@@ -256,14 +261,17 @@ static uint64_t scratch_of(const build_t *b, uint32_t n, uint32_t flags) {
   if (is_convolution(op)) sum += convolution_work(b, n);
   if (has_prefix(op, "aten.scaled_dot_product_")) sum += attention_work(b, n, 0);
   if (has_prefix(op, "aot.scaled_dot_product_attention_backward.")) sum += attention_work(b, n, 1);
-  if (has_prefix(op, "aten.native_layer_norm_backward.") || has_prefix(op, "aot.layer_norm_backward.")) sum += norm_work(b, n);
+  if (has_prefix(op, "aten.native_layer_norm_backward.") || has_prefix(op, "aot.layer_norm_backward."))
+    sum += norm_work(b, n);
   return sum;
 }
 
-static double product_flops(double a, double w, double out, double batch) { return 2 * sqrt(a * w * out / (batch < 1 ? 1 : batch)); }
+static double product_flops(double a, double w, double out, double batch) {
+  return 2 * sqrt(a * w * out / (batch < 1 ? 1 : batch));
+}
 
-/* A product of m x k and k x n, batch times: its three sizes tell 2 * batch * m * n * k. A convolution does as many for each
- * element of its result as its window is large. */
+/* A product of m x k and k x n, batch times: its three sizes tell 2 * batch * m * n * k. A convolution does as many for
+ * each element of its result as its window is large. */
 static uint64_t flops_of(const build_t *b, uint32_t n, uint32_t flags) {
   geometry_t largest[2] = {{0}, {0}}, out = {0};
   if (!(flags & AOT_OP_HEAVY)) return 0;
@@ -308,9 +316,19 @@ static int allocate(build_t *b) {
   b->m->extent = calloc(values, 8);
   b->m->base = b->base;
   b->value_of_row = malloc(((size_t)b->s->values.count + 1) * 4);
-  b->m->graph = (ms_graph_t){.n_nodes = b->graph->n_nodes, .n_values = (uint32_t)values - 1, .operand_begin = b->operand_begin,
-                             .operands = b->operands, .result_begin = b->result_begin, .nbytes = b->nbytes, .base = b->base,
-                             .space = b->space, .scratch = b->scratch, .max_loop = MS_MAX_LOOP, .align = MS_ALIGN};
+  b->m->graph = (ms_graph_t){
+      .n_nodes = b->graph->n_nodes,
+      .n_values = (uint32_t)values - 1,
+      .operand_begin = b->operand_begin,
+      .operands = b->operands,
+      .result_begin = b->result_begin,
+      .nbytes = b->nbytes,
+      .base = b->base,
+      .space = b->space,
+      .scratch = b->scratch,
+      .max_loop = MS_MAX_LOOP,
+      .align = MS_ALIGN,
+  };
   if (!b->operand_begin || !b->operands || !b->result_begin || !b->base || !b->space || !b->nbytes || !b->scratch ||
       !b->m->value_row || !b->m->flops || !b->m->extent || !b->value_of_row)
     return -2;
@@ -377,8 +395,9 @@ int ms_sim_init(ms_sim_t *m, const aot_snapshot_t *s, uint32_t graph_row, const 
 }
 
 void ms_sim_deinit(ms_sim_t *m) {
-  const void *arrays[] = {m->graph.operand_begin, m->graph.operands, m->graph.result_begin, m->graph.nbytes, m->graph.base,
-                          m->graph.space,         m->graph.scratch,  m->value_row,          m->flops,       m->extent};
+  const void *arrays[] = {
+      m->graph.operand_begin, m->graph.operands, m->graph.result_begin, m->graph.nbytes, m->graph.base,
+      m->graph.space,         m->graph.scratch,  m->value_row,          m->flops,        m->extent};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) free((void *)(uintptr_t)arrays[i]);
   memset(m, 0, sizeof *m);
 }

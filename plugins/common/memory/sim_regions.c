@@ -14,8 +14,8 @@ typedef struct walk {
   const aot_snap_graph_t *graphs;
   const int64_t *dims;
   uint64_t *inside;
-  uint8_t *state;   /* by graph row */
-  uint32_t *stack;  /* graphs that are open, and those to be looked at */
+  uint8_t *state;  /* by graph row */
+  uint32_t *stack; /* graphs that are open, and those to be looked at */
   uint32_t n_stack, capacity;
   uint32_t *value_of_row; /* MS_NONE between two simulations */
 } walk_t;
@@ -25,7 +25,8 @@ typedef struct walk {
 static void find_outputs(walk_t *w, const aot_snap_graph_t *g, const ms_sim_t *sim, uint32_t *outputs) {
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(w->s, aot_snap_port_t, ports) + g->output_begin;
   for (uint32_t v = 0; v < sim->graph.n_values; v++) w->value_of_row[sim->value_row[v]] = v;
-  for (uint32_t i = 0; i < g->n_outputs; i++) outputs[i] = ports[i].value == AOT_NO_ID ? MS_NONE : w->value_of_row[ports[i].value];
+  for (uint32_t i = 0; i < g->n_outputs; i++)
+    outputs[i] = ports[i].value == AOT_NO_ID ? MS_NONE : w->value_of_row[ports[i].value];
   for (uint32_t v = 0; v < sim->graph.n_values; v++) w->value_of_row[sim->value_row[v]] = MS_NONE;
 }
 
@@ -96,8 +97,14 @@ static int visit(walk_t *w) {
 }
 
 int ms_region_memory(const aot_snapshot_t *s, const int64_t *dims, uint64_t *out) {
-  walk_t w = {.s = s, .graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs), .dims = dims, .inside = out,
-              .state = calloc((size_t)s->graphs.count + 1, 1), .value_of_row = malloc(((size_t)s->values.count + 1) * 4)};
+  walk_t w = {
+      .s = s,
+      .graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs),
+      .dims = dims,
+      .inside = out,
+      .state = calloc((size_t)s->graphs.count + 1, 1),
+      .value_of_row = malloc(((size_t)s->values.count + 1) * 4),
+  };
   int status = w.state && w.value_of_row ? 0 : -2;
   if (status == 0) memset(w.value_of_row, 0xff, ((size_t)s->values.count + 1) * 4);
   for (uint32_t row = 1; row < s->graphs.count && status == 0; row++)

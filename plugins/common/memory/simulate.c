@@ -66,7 +66,8 @@ static void find_roots(work_t *w) {
 static int find_times(work_t *w) {
   const ms_graph_t *g = w->g;
   uint32_t n = w->run->n_nodes, at = 0, n_operands = 0;
-  for (uint32_t p = 0; p < n; p++) n_operands += g->operand_begin[w->run->nodes[p] + 1] - g->operand_begin[w->run->nodes[p]];
+  for (uint32_t p = 0; p < n; p++)
+    n_operands += g->operand_begin[w->run->nodes[p] + 1] - g->operand_begin[w->run->nodes[p]];
   uint32_t *begin = malloc(((size_t)n + 1) * 4), *producers = malloc(((size_t)n_operands + 1) * 4);
   uint32_t *space = malloc(((size_t)n + 1) * 4);
   int status = begin && producers && space ? 0 : -2;
@@ -74,7 +75,8 @@ static int find_times(work_t *w) {
     uint32_t node = w->run->nodes[p];
     begin[p] = at;
     space[p] = g->space[node] == MS_NONE ? FU_NONE : g->space[node];
-    for (uint32_t k = g->operand_begin[node]; k < g->operand_begin[node + 1]; k++) producers[at++] = w->maker[g->operands[k]];
+    for (uint32_t k = g->operand_begin[node]; k < g->operand_begin[node + 1]; k++)
+      producers[at++] = w->maker[g->operands[k]];
   }
   if (status == 0) {
     begin[n] = at;
@@ -140,8 +142,10 @@ static int add_buffer(ms_arena_t *out, uint32_t capacity, ms_buffer_t b) {
   return 0;
 }
 
-/* An operand whose memory a loop may take over for result v: of its size, with memory of its own, read last by this loop. */
-static uint32_t find_takeover(const work_t *w, uint32_t n, uint32_t v, const uint32_t *buffer_of, const ms_arena_t *out) {
+/* An operand whose memory a loop may take over for result v: of its size, with memory of its own, read last by this
+ * loop. */
+static uint32_t find_takeover(const work_t *w, uint32_t n, uint32_t v, const uint32_t *buffer_of,
+                              const ms_arena_t *out) {
   const ms_graph_t *g = w->g;
   if (!g->in_place || g->space[n] == MS_NONE) return MS_NONE;
   for (uint32_t k = g->operand_begin[n]; k < g->operand_begin[n + 1]; k++) {

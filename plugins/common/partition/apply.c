@@ -10,7 +10,8 @@
 #include <string.h>
 
 /* Equal nodes become one in the arrays; *out_same, freed by the caller, tells which value stands for which. */
-static aot_status_t merge(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, pt_joint_t *j, uint32_t **out_same) {
+static aot_status_t merge(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, pt_joint_t *j,
+                          uint32_t **out_same) {
   const uint32_t n_ids = host->graph->n_values(prog);
   uint32_t *same = calloc((size_t)n_ids + 1, sizeof *same);
   *out_same = same;
@@ -19,8 +20,8 @@ static aot_status_t merge(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *pr
   return AOT_OK;
 }
 
-static aot_status_t read_joint(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const pt_how_t *how, pt_joint_t *out,
-                               uint32_t **out_same) {
+static aot_status_t read_joint(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const pt_how_t *how,
+                               pt_joint_t *out, uint32_t **out_same) {
   const aot_snapshot_t *snapshot = NULL;
   *out_same = NULL;
   AOT_TRY(host->graph->snapshot(prog, &snapshot));
@@ -92,7 +93,8 @@ static aot_status_t choose(const aot_host_t *host, aot_ctx_t *ctx, const pt_join
   if (solved == PT_TOLD) return AOT_E_PRECONDITION;
   if (solved == -1)
     return pt_fail(host, ctx, AOT_E_PRECONDITION, "partition.unbounded",
-                   "no cut is possible: this value may be neither saved nor recomputed", (aot_value_t){j->value_id[bad]});
+                   "no cut is possible: this value may be neither saved nor recomputed",
+                   (aot_value_t){j->value_id[bad]});
   if (solved != 0 || pt_split_init(&split, j, saved, n_saved, &bad) != 0) return pt_no_memory(host, ctx);
   aot_status_t status = put_cut(j, &split, sink);
   if (status == AOT_OK) status = report(host, ctx, &split);
@@ -100,13 +102,16 @@ static aot_status_t choose(const aot_host_t *host, aot_ctx_t *ctx, const pt_join
   return status;
 }
 
-aot_status_t pt_choose(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink, const pt_how_t *how) {
+aot_status_t pt_choose(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink,
+                       const pt_how_t *how) {
   pt_joint_t j;
   uint32_t n_kept = 0, *same = NULL;
   aot_status_t status = read_joint(host, ctx, prog, how, &j, &same);
   if (status == AOT_OK) {
     uint32_t *saved = calloc((size_t)j.n_values + 1, sizeof *saved);
-    status = !saved ? pt_no_memory(host, ctx) : how->prepare ? how->prepare(how->prepare_self, host, ctx, prog, &j) : AOT_OK;
+    status = !saved         ? pt_no_memory(host, ctx)
+             : how->prepare ? how->prepare(how->prepare_self, host, ctx, prog, &j)
+                            : AOT_OK;
     if (status == AOT_OK) status = pt_settle_tags(host, ctx, prog, &j, &n_kept);
     if (status == AOT_OK) status = choose(host, ctx, &j, saved, sink, how);
     if (status == AOT_OK) status = report_number(host, ctx, "tagged-but-kept", n_kept);
@@ -134,7 +139,8 @@ static aot_status_t merge_in_program(const aot_host_t *host, aot_ctx_t *ctx, aot
   return status;
 }
 
-aot_status_t pt_apply(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut, const pt_how_t *how) {
+aot_status_t pt_apply(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_t *cut,
+                      const pt_how_t *how) {
   const aot_ext_joint_halves_t *halves = aot_ext(&host->head, AOT_EXT_JOINT_HALVES);
   if (!halves)
     return pt_fail(host, ctx, AOT_E_UNAVAILABLE, "partition.no-halves",

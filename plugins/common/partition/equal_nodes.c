@@ -14,9 +14,9 @@ typedef struct search {
   const aot_snap_graph_t *g;
   const aot_snap_node_t *nodes; /* of the graph */
   const aot_snap_value_t *values;
-  uint32_t *same;     /* by value id */
-  uint32_t *root;     /* by value row: the value whose memory it looks at */
-  uint8_t *is_output; /* by value row, of roots */
+  uint32_t *same;           /* by value id */
+  uint32_t *root;           /* by value row: the value whose memory it looks at */
+  uint8_t *is_output;       /* by value row, of roots */
   uint32_t *cells, n_cells; /* nodes of the graph + 1, by hash */
 } search_t;
 
@@ -43,7 +43,8 @@ static const void *list_of(const aot_snapshot_t *s, const aot_snap_arg_t *a, siz
 }
 
 static int is_scalar(int32_t kind) {
-  return kind == AOT_ARG_INT || kind == AOT_ARG_FLOAT || kind == AOT_ARG_BOOL || (kind >= AOT_ARG_DTYPE && kind <= AOT_ARG_OP);
+  return kind == AOT_ARG_INT || kind == AOT_ARG_FLOAT || kind == AOT_ARG_BOOL ||
+         (kind >= AOT_ARG_DTYPE && kind <= AOT_ARG_OP);
 }
 
 static uint64_t hash_node(const search_t *f, const aot_snap_node_t *n) {
@@ -78,7 +79,8 @@ static int types_equal(const search_t *f, const aot_snap_value_t *a, const aot_s
 
 static int nodes_equal(const search_t *f, const aot_snap_node_t *a, const aot_snap_node_t *b) {
   const aot_snap_arg_t *args = AOT_SNAP_ROWS(f->s, aot_snap_arg_t, args);
-  if (a->op != b->op || a->n_args != b->n_args || a->n_operands != b->n_operands || a->n_results != b->n_results) return 0;
+  if (a->op != b->op || a->n_args != b->n_args || a->n_operands != b->n_operands || a->n_results != b->n_results)
+    return 0;
   for (uint32_t k = 0; k < a->n_operands; k++)
     if (operand(f, a, k) != operand(f, b, k)) return 0;
   for (uint32_t i = 0; i < a->n_args; i++)
@@ -176,7 +178,8 @@ int pt_joint_merge(pt_joint_t *j, uint32_t n_ids, const uint32_t *same) {
   const int status = index && needed ? 0 : -2;
   if (status == 0) {
     for (uint32_t v = 0; v < j->n_values; v++) index[j->value_id[v]] = v;
-    for (uint32_t k = 0; k < j->operand_begin[j->n_nodes]; k++) j->operands[k] = index[same[j->value_id[j->operands[k]]]];
+    for (uint32_t k = 0; k < j->operand_begin[j->n_nodes]; k++)
+      j->operands[k] = index[same[j->value_id[j->operands[k]]]];
     find_needed(j, needed);
     drop_operands(j, needed);
     pt_joint_link(j);

@@ -28,7 +28,8 @@ static aot_str_t next_word(aot_str_t *rest) {
   aot_str_t word = trim(*rest);
   uint64_t n = 0;
   while (n < word.size && !is_blank(word.data[n])) n++;
-  *rest = n ? (aot_str_t){word.data + n, word.size - n} : word; /* the text of none is NULL, which nothing may be added to */
+  *rest = n ? (aot_str_t){word.data + n, word.size - n}
+            : word; /* the text of none is NULL, which nothing may be added to */
   word.size = n;
   return word;
 }
@@ -68,7 +69,8 @@ int pt_policy_parse(aot_str_t text, pt_policy_t *out, char *out_error) {
     if (rule.size == 0) continue;
     const char *what = read_rule(rule, &out->rules[out->n_rules++]);
     if (!what) continue;
-    snprintf(out_error, PT_POLICY_ERROR, "rule %u, \"%.*s\": %s", out->n_rules, (int)(rule.size < 80 ? rule.size : 80), rule.data, what);
+    snprintf(out_error, PT_POLICY_ERROR, "rule %u, \"%.*s\": %s", out->n_rules, (int)(rule.size < 80 ? rule.size : 80),
+             rule.data, what);
     pt_policy_deinit(out);
     return -1;
   }
@@ -155,7 +157,8 @@ static int passes_over(const pt_rule_t *r, const pt_joint_t *j, uint32_t n) {
 }
 
 /* By node: the module of the "recompute module" rule that took it. */
-static void take_node(const pt_policy_t *p, const pt_facts_t *f, pt_joint_t *j, uint32_t n, aot_str_t *module, uint32_t *matched) {
+static void take_node(const pt_policy_t *p, const pt_facts_t *f, pt_joint_t *j, uint32_t n, aot_str_t *module,
+                      uint32_t *matched) {
   for (uint32_t i = 0; i < p->n_rules; i++) {
     const pt_rule_t *r = &p->rules[i];
     aot_str_t found;
@@ -172,7 +175,8 @@ static void take_node(const pt_policy_t *p, const pt_facts_t *f, pt_joint_t *j, 
 static void save_boundaries(pt_joint_t *j, const aot_str_t *module) {
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     int crosses = 0;
-    for (uint32_t k = j->user_begin[j->result_begin[n]]; module[n].size && k < j->user_begin[j->result_begin[n + 1]]; k++) {
+    for (uint32_t k = j->user_begin[j->result_begin[n]]; module[n].size && k < j->user_begin[j->result_begin[n + 1]];
+         k++) {
       const uint32_t u = j->users[k];
       crosses |= !j->late[u] && module[u].size && !aot_str_eq(module[u], module[n]);
     }

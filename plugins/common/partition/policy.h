@@ -1,17 +1,20 @@
-/* Policies: rules that say which forward nodes to save and which to compute again, beside the model's own checkpoint tags.
+/* Policies: rules that say which forward nodes to save and which to compute again, beside the model's own checkpoint
+ * tags.
  *
  *   save op aten.mm; recompute module transformer.h.*; save region attn; recompute op aten.mm allow-heavy
  *
- * rule = ("save" | "recompute") ("op" | "module" | "region") PATTERN ["allow-heavy"]. Rules are parted by ";" or line ends; of
- * the rules that match a node the first counts. * and ? stand for any characters, in a module's path within one part.
+ * rule = ("save" | "recompute") ("op" | "module" | "region") PATTERN ["allow-heavy"]. Rules are parted by ";" or line
+ * ends; of the rules that match a node the first counts. * and ? stand for any characters, in a module's path within
+ * one part.
  *   op      full name; a pattern without overload ("aten.mm") matches all overloads
- *   module  the path of the module that a node comes from, or of one around it: transformer.h.* matches what stands in transformer.h.0.attn.
+ *   module  the path of the module that a node comes from, or of one around it: transformer.h.* matches what stands in
+ *           transformer.h.0.attn.
  *           Of "recompute", each module so matched is a checkpoint: what it hands to another one is saved
  *   region  number of a checkpoint region of the model, or name of a repeated region that is left whole
  *
- * "recompute" passes over matrix products, convolutions, attention and calls of regions, unless the rule ends in allow-heavy; and always
- * over random draws, effects and collectives. The model's must-save and must-recompute stand above every rule, its prefer tags
- * above all but region rules. */
+ * "recompute" passes over matrix products, convolutions, attention and calls of regions, unless the rule ends in
+ * allow-heavy; and always over random draws, effects and collectives. The model's must-save and must-recompute stand
+ * above every rule, its prefer tags above all but region rules. */
 #ifndef PT_POLICY_H
 #define PT_POLICY_H
 
@@ -34,7 +37,8 @@ typedef struct pt_policy {
 
 #define PT_POLICY_ERROR 200
 
-/* text must outlive *out. 0; -1: a rule is malformed, out_error (PT_POLICY_ERROR bytes) says which and how; -2: no memory. */
+/* text must outlive *out. 0; -1: a rule is malformed, out_error (PT_POLICY_ERROR bytes) says which and how; -2: no
+ * memory. */
 int pt_policy_parse(aot_str_t text, pt_policy_t *out, char *out_error);
 void pt_policy_deinit(pt_policy_t *p);
 
@@ -45,8 +49,8 @@ typedef struct pt_facts {
   uint32_t *tag;     /* checkpoint region, 0: none */
 } pt_facts_t;
 
-/* Sets must-save and must-recompute in j->node_flags. out_matched, by rule: nodes that it was the first to match. 0 or -2.
- * O(nodes x rules + operands). */
+/* Sets must-save and must-recompute in j->node_flags. out_matched, by rule: nodes that it was the first to match. 0 or
+ * -2. O(nodes x rules + operands). */
 int pt_policy_apply(const pt_policy_t *p, const pt_facts_t *facts, pt_joint_t *j, uint32_t *out_matched);
 
 #endif

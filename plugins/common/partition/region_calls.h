@@ -1,6 +1,6 @@
-/* The calls of repeated regions in a joint graph, in pairs: the forward call NAME:fwK of a region, and the backward call NAME:bwK
- * of its joint graph, with the forward call's operands and then cotangents. A call is a node of a region operator whose first
- * argument is the body, whose second is the name, and whose others are operands. */
+/* The calls of repeated regions in a joint graph, in pairs: the forward call NAME:fwK of a region, and the backward
+ * call NAME:bwK of its joint graph, with the forward call's operands and then cotangents. A call is a node of a region
+ * operator whose first argument is the body, whose second is the name, and whose others are operands. */
 #ifndef PT_REGION_CALLS_H
 #define PT_REGION_CALLS_H
 
@@ -17,11 +17,11 @@ typedef struct pt_region_pairs {
   uint32_t n;
 } pt_region_pairs_t;
 
-/* Pairs of the graph, of regions whose name is among `only`: names with commas between, empty: all. A name of no region is an
- * error, as are two calls of one number. A call without its other half is left out: it computes everything itself.
- * O(nodes x names in only). */
-aot_status_t pt_region_pairs_init(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, aot_str_t only,
-                                  pt_region_pairs_t *out);
+/* Pairs of the graph, of regions whose name is among `only`: names with commas between, empty: all. A name of no region
+ * is an error, as are two calls of one number. A call without its other half is left out: it computes everything
+ * itself. O(nodes x names in only). */
+aot_status_t pt_region_pairs_init(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
+                                  aot_str_t only, pt_region_pairs_t *out);
 void pt_region_pairs_deinit(pt_region_pairs_t *p);
 
 #endif

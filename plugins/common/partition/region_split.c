@@ -34,16 +34,16 @@ typedef struct divider {
 /* ---- choosing ---- */
 
 static aot_status_t read_half(divider_t *d, half_t *h, const uint32_t *row_of_graph, const aot_snapshot_t *s) {
-  pt_sides_t sides = {h->n_operands,
-                      d->host->graph->n_outputs(d->prog, (aot_graph_t){h->joint}) -
-                          d->host->graph->n_outputs(d->prog, (aot_graph_t){h->body})};
+  pt_sides_t sides = {h->n_operands, d->host->graph->n_outputs(d->prog, (aot_graph_t){h->joint}) -
+                                         d->host->graph->n_outputs(d->prog, (aot_graph_t){h->body})};
   if (pt_joint_init_region(&h->arrays, s, row_of_graph[h->joint], &sides) != 0) return pt_no_memory(d->host, d->ctx);
   return AOT_OK;
 }
 
 static aot_status_t choose_half(divider_t *d, half_t *h, pt_pick_t pick, const void *self) {
   uint32_t *saved = calloc((size_t)h->arrays.n_values + 1, sizeof *saved), n_saved = 0, bad = 0, n_kept = 0;
-  aot_status_t status = saved ? pt_settle_tags(d->host, d->ctx, d->prog, &h->arrays, &n_kept) : pt_no_memory(d->host, d->ctx);
+  aot_status_t status =
+      saved ? pt_settle_tags(d->host, d->ctx, d->prog, &h->arrays, &n_kept) : pt_no_memory(d->host, d->ctx);
   int solved = status == AOT_OK ? pick(self, &h->arrays, saved, &n_saved, &bad) : 0;
   if (solved == -1)
     status = pt_fail(d->host, d->ctx, AOT_E_PRECONDITION, "partition.unbounded",
@@ -171,8 +171,8 @@ static aot_status_t build_all(divider_t *d) {
 /* ---- stitching ---- */
 
 /* The call with another body and other operands, in its place; its first n_results results take over the uses. */
-static aot_status_t replace_call(divider_t *d, aot_node_t old, aot_graph_t body, const aot_arg_t *operands, uint32_t n_operands,
-                                 uint32_t n_results, aot_node_info_t *out_made) {
+static aot_status_t replace_call(divider_t *d, aot_node_t old, aot_graph_t body, const aot_arg_t *operands,
+                                 uint32_t n_operands, uint32_t n_results, aot_node_info_t *out_made) {
   em_t e = em_make(d->host, d->ctx, d->prog, (aot_graph_t){AOT_NO_ID});
   AOT_TRY(em_rewrite(&e, old));
   aot_arg_t *args = em_scratch(&e, (uint64_t)n_operands + 2, sizeof *args);
@@ -222,7 +222,8 @@ static aot_status_t erase_unnamed(divider_t *d) {
   uint8_t *named = calloc((size_t)n_graphs + 1, 1);
   aot_status_t status = named ? AOT_OK : pt_no_memory(d->host, d->ctx);
   for (uint32_t i = 1; status == AOT_OK && i < n_graphs; i++)
-    for (aot_node_t n = g->first(d->prog, (aot_graph_t){i}); n.id != AOT_NO_ID && status == AOT_OK; n = g->next(d->prog, n)) {
+    for (aot_node_t n = g->first(d->prog, (aot_graph_t){i}); n.id != AOT_NO_ID && status == AOT_OK;
+         n = g->next(d->prog, n)) {
       aot_node_info_t info = {.struct_size = sizeof info};
       status = g->node_info(d->prog, n, &info);
       for (uint32_t a = 0; status == AOT_OK && a < info.n_args; a++)
@@ -298,7 +299,8 @@ aot_status_t pt_split_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t
   uint32_t n_graphs = host->graph->n_graphs(prog);
   pt_region_pairs_t pairs;
   if (joint.id == AOT_NO_ID)
-    return pt_fail(host, ctx, AOT_E_PRECONDITION, "partition.no-joint", "the program has no joint graph to divide", aot_no_value());
+    return pt_fail(host, ctx, AOT_E_PRECONDITION, "partition.no-joint", "the program has no joint graph to divide",
+                   aot_no_value());
   AOT_TRY(pt_region_pairs_init(host, ctx, prog, joint, only, &pairs));
   divider_t d = {.host = host, .ctx = ctx, .prog = prog};
   d.halves = calloc((size_t)n_graphs + 1, sizeof *d.halves);

@@ -14,14 +14,15 @@ static uint32_t forward_end(const pt_joint_t *j) {
 
 static int is_forward(const pt_joint_t *j, uint32_t n, uint32_t end) { return n < end && !j->late[n]; }
 
-/* Values that the backward reads, as its nodes, as gradients, or as tagged nodes that it runs again. Against the order: what
- * reads a value stands behind it. */
+/* Values that the backward reads, as its nodes, as gradients, or as tagged nodes that it runs again. Against the order:
+ * what reads a value stands behind it. */
 static void mark_read(const pt_joint_t *j, uint32_t end, uint8_t *is_read) {
   for (uint32_t i = 0; i < j->n_gradients; i++)
     if (j->gradients[i] != PT_NONE) is_read[j->gradients[i]] = 1;
   for (uint32_t n = j->n_nodes; n-- > 0;) {
     int runs = !is_forward(j, n, end);
-    for (uint32_t v = j->result_begin[n]; v < j->result_begin[n + 1] && pt_must_recompute(j, n); v++) runs |= is_read[v];
+    for (uint32_t v = j->result_begin[n]; v < j->result_begin[n + 1] && pt_must_recompute(j, n); v++)
+      runs |= is_read[v];
     for (uint32_t k = j->operand_begin[n]; runs && k < j->operand_begin[n + 1]; k++) is_read[j->operands[k]] = 1;
   }
 }

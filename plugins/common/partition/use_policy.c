@@ -66,20 +66,23 @@ static void tell_unused(const aot_host_t *host, aot_ctx_t *ctx, const pt_policy_
     d.severity = AOT_SEVERITY_WARNING;
     d.code = aot_str("partition.idle-policy");
     d.message = aot_str(message);
-    d.hint = aot_str("rules before it and the model's own tags count first; recompute passes over heavy operators without allow-heavy");
+    d.hint = aot_str("rules before it and the model's own tags count first; recompute passes over heavy operators "
+                     "without allow-heavy");
     d.node = aot_no_node();
     d.value = aot_no_value();
     host->diag(host, ctx, &d);
   }
 }
 
-aot_status_t pt_policy_use(const void *policy, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, pt_joint_t *j) {
+aot_status_t pt_policy_use(const void *policy, const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
+                           pt_joint_t *j) {
   const pt_policy_t *p = policy;
   if (p->n_rules == 0) return AOT_OK;
   const size_t nodes = (size_t)j->n_nodes + 1;
   pt_facts_t f = {calloc(nodes, sizeof *f.module), calloc(nodes, sizeof *f.region), calloc(nodes, sizeof *f.tag)};
   uint32_t *matched = calloc((size_t)p->n_rules + 1, sizeof *matched);
-  aot_status_t status = f.module && f.region && f.tag && matched ? read_facts(host, prog, j, &f) : pt_no_memory(host, ctx);
+  aot_status_t status =
+      f.module && f.region && f.tag && matched ? read_facts(host, prog, j, &f) : pt_no_memory(host, ctx);
   if (status == AOT_OK && pt_policy_apply(p, &f, j, matched) != 0) status = pt_no_memory(host, ctx);
   if (status == AOT_OK) tell_unused(host, ctx, p, matched);
   free(f.module);

@@ -1,12 +1,13 @@
-/* Box-Muller in additions, products, quotients and square roots alone, which every machine rounds alike: normal numbers are the
- * same bits everywhere, whatever the C library's log and cos do. Within 4 units in the last place of a double (unit_philox). */
+/* Box-Muller in additions, products, quotients and square roots alone, which every machine rounds alike: normal numbers
+ * are the same bits everywhere, whatever the C library's log and cos do. Within 4 units in the last place of a
+ * double (unit_philox). */
 #include "common/random/philox.h"
 
 #include <math.h>
 #include <string.h>
 
-/* log x for x in (0, 1], no subnormal: x = m 2^e with m within [sqrt 1/2, sqrt 2), log m = 2 artanh s = 2 (s + s^3 / 3 + ..),
- * s = (m - 1) / (m + 1). */
+/* log x for x in (0, 1], no subnormal: x = m 2^e with m within [sqrt 1/2, sqrt 2), log m = 2 artanh s = 2 (s + s^3 / 3
+ * + ..), s = (m - 1) / (m + 1). */
 static double log_of(double x) {
   uint64_t bits;
   memcpy(&bits, &x, sizeof bits);
@@ -17,8 +18,13 @@ static double log_of(double x) {
   memcpy(&m, &bits, sizeof m);
   s = (m - 1) / (m + 1);
   t = s * s;
-  sum = t * (1.0 / 3 + t * (1.0 / 5 + t * (1.0 / 7 + t * (1.0 / 9 + t * (1.0 / 11 + t * (1.0 / 13 + t * (1.0 / 15 + t * (1.0 / 17 +
-        t * (1.0 / 19 + t * (1.0 / 21))))))))));
+  sum =
+      t * (1.0 / 3 +
+           t * (1.0 / 5 +
+                t * (1.0 / 7 +
+                     t * (1.0 / 9 +
+                          t * (1.0 / 11 +
+                               t * (1.0 / 13 + t * (1.0 / 15 + t * (1.0 / 17 + t * (1.0 / 19 + t * (1.0 / 21))))))))));
   sum = 2 * s + 2 * s * sum;
   return (double)e * 0.693147180369123816490 + (sum + (double)e * 1.90821492927058770002e-10); /* log 2 in two parts */
 }
@@ -26,10 +32,17 @@ static double log_of(double x) {
 /* Taylor series of sine and cosine for |x| <= pi / 4. */
 static void sine_and_cosine(double x, double *sine, double *cosine) {
   double t = x * x;
-  *sine = x + x * (t * (-1.0 / 6 + t * (1.0 / 120 + t * (-1.0 / 5040 + t * (1.0 / 362880 + t * (-1.0 / 39916800 +
-          t * (1.0 / 6227020800 + t * (-1.0 / 1307674368000))))))));
-  *cosine = 1 + t * (-0.5 + t * (1.0 / 24 + t * (-1.0 / 720 + t * (1.0 / 40320 + t * (-1.0 / 3628800 + t * (1.0 / 479001600 +
-            t * (-1.0 / 87178291200 + t * (1.0 / 20922789888000))))))));
+  *sine = x + x * (t * (-1.0 / 6 +
+                        t * (1.0 / 120 +
+                             t * (-1.0 / 5040 +
+                                  t * (1.0 / 362880 +
+                                       t * (-1.0 / 39916800 + t * (1.0 / 6227020800 + t * (-1.0 / 1307674368000))))))));
+  *cosine =
+      1 + t * (-0.5 + t * (1.0 / 24 +
+                           t * (-1.0 / 720 +
+                                t * (1.0 / 40320 + t * (-1.0 / 3628800 +
+                                                        t * (1.0 / 479001600 + t * (-1.0 / 87178291200 +
+                                                                                    t * (1.0 / 20922789888000))))))));
 }
 
 /* The angle as quarters of a turn and a rest within an eighth: both exact, since unit has 53 bits at most. */
@@ -49,14 +62,17 @@ void ph_fill_normal(uint64_t seed, uint64_t counter, uint64_t first, uint64_t n,
   const uint64_t per_block = words == 1 ? 4 : 2;
   uint32_t w[4 * MANY];
   for (uint64_t k = 0; k < n;) {
-    uint64_t block = (first + k) / per_block, skip = (first + k) % per_block, some = (skip + n - k + per_block - 1) / per_block;
+    uint64_t block = (first + k) / per_block, skip = (first + k) % per_block,
+             some = (skip + n - k + per_block - 1) / per_block;
     if (some > MANY) some = MANY;
     ph_words(seed, counter, block, some, w);
     for (uint64_t p = skip / 2; p < some * per_block / 2 && k < n; p++) {
       const uint32_t *at = w + p * (words == 1 ? 2 : 4);
       double pair[2];
       if (words == 1) ph_box_muller(((double)at[0] + 1) * 0x1p-32, (double)at[1] * 0x1p-32, pair);
-      else ph_box_muller(ph_unit64((uint64_t)at[1] << 32 | at[0], 53) + 0x1p-53, ph_unit64((uint64_t)at[3] << 32 | at[2], 53), pair);
+      else
+        ph_box_muller(ph_unit64((uint64_t)at[1] << 32 | at[0], 53) + 0x1p-53,
+                      ph_unit64((uint64_t)at[3] << 32 | at[2], 53), pair);
       if (p > skip / 2 || skip % 2 == 0) out[k++] = pair[0];
       if (k < n) out[k++] = pair[1];
     }

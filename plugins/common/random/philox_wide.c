@@ -1,6 +1,7 @@
-/* Many blocks at once, and runs of elements for generated loops. Eight blocks (AVX-512), four (AVX2) or one go side by side,
- * each word of a counter in a lane of 64 bits, so that one multiplication gives both halves of a product. Upper halves of
- * lanes hold leftovers that no multiplication reads; they are cleared once, at the end. All ways give the same words. */
+/* Many blocks at once, and runs of elements for generated loops. Eight blocks (AVX-512), four (AVX2) or one go side by
+ * side, each word of a counter in a lane of 64 bits, so that one multiplication gives both halves of a product. Upper
+ * halves of lanes hold leftovers that no multiplication reads; they are cleared once, at the end. All ways give the
+ * same words. */
 #include "common/random/philox.h"
 
 #include <string.h>
@@ -48,7 +49,8 @@ WITH_AVX512 void store512(lanes512_t x, uint32_t *out) {
 }
 
 /* 16 blocks: two vectors, so that one multiplies while the other waits. */
-__attribute__((target("avx512f"))) static void words_avx512(uint64_t seed, uint64_t counter, uint64_t block, uint32_t *out) {
+__attribute__((target("avx512f"))) static void words_avx512(uint64_t seed, uint64_t counter, uint64_t block,
+                                                            uint32_t *out) {
   uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
   lanes512_t x = start512(counter, block), y = start512(counter, block + 8);
   for (int round = 0; round < ROUNDS; round++, k0 += W0, k1 += W1) {
@@ -64,7 +66,8 @@ __attribute__((target("avx2"))) static void words_avx2(uint64_t seed, uint64_t c
   const __m256i m0 = _mm256_set1_epi64x(M0), m1 = _mm256_set1_epi64x(M1), low = _mm256_set1_epi64x(UINT32_MAX);
   uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
   __m256i c0 = _mm256_set1_epi64x((long long)counter), c1 = _mm256_srli_epi64(c0, 32);
-  __m256i c2 = _mm256_add_epi64(_mm256_setr_epi64x(0, 1, 2, 3), _mm256_set1_epi64x((long long)block)), c3 = _mm256_srli_epi64(c2, 32);
+  __m256i c2 = _mm256_add_epi64(_mm256_setr_epi64x(0, 1, 2, 3), _mm256_set1_epi64x((long long)block)),
+          c3 = _mm256_srli_epi64(c2, 32);
   for (int round = 0; round < ROUNDS; round++, k0 += W0, k1 += W1) {
     __m256i p0 = _mm256_mul_epu32(c0, m0), p1 = _mm256_mul_epu32(c2, m1);
     c0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), c1), _mm256_set1_epi64x(k0));
@@ -79,7 +82,9 @@ __attribute__((target("avx2"))) static void words_avx2(uint64_t seed, uint64_t c
   _mm256_storeu_si256((__m256i *)(void *)(out + 8), _mm256_permute2x128_si256(x, y, 0x31));
 }
 
-static uint64_t blocks_at_once(void) { return __builtin_cpu_supports("avx512f") ? 16 : __builtin_cpu_supports("avx2") ? 4 : 1; }
+static uint64_t blocks_at_once(void) {
+  return __builtin_cpu_supports("avx512f") ? 16 : __builtin_cpu_supports("avx2") ? 4 : 1;
+}
 static void wide(uint64_t lanes, uint64_t seed, uint64_t counter, uint64_t block, uint32_t *out) {
   if (lanes == 16) words_avx512(seed, counter, block, out);
   else words_avx2(seed, counter, block, out);
@@ -133,8 +138,8 @@ void ph_run_words64(uint64_t seed, uint64_t counter, uint64_t first, uint64_t st
 }
 
 /* Box-Muller costs far more than the words: the plain filling serves, a piece at a time. */
-static void normals(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, uint32_t words, double *wide_out,
-                    float *out) {
+static void normals(uint64_t seed, uint64_t counter, uint64_t first, uint64_t step, uint64_t n, uint32_t words,
+                    double *wide_out, float *out) {
   double piece[4 * RUN_BLOCKS];
   uint64_t most = step == 1 ? 4 * RUN_BLOCKS : 1;
   for (uint64_t k = 0, some; k < n; k += some) {

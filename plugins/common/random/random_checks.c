@@ -58,7 +58,8 @@ double rc_normal_shape(const double *x, uint64_t n) {
     cubes += x[k] * x[k] * x[k];
     fourths += x[k] * x[k] * x[k] * x[k];
   }
-  return larger(cubes / count / sqrt(15 / count), (fourths / count - 3) / sqrt(96 / count)); /* E x^6 = 15, E x^8 = 105 */
+  /* E x^6 = 15, E x^8 = 105 */
+  return larger(cubes / count / sqrt(15 / count), (fourths / count - 3) / sqrt(96 / count));
 }
 
 double rc_correlation(const double *x, const double *y, uint64_t n) {
@@ -99,13 +100,15 @@ double rc_gamma_cdf(double x, const double *shape) {
 double rc_poisson_mass(double k, const double *rate) { return exp(k * log(rate[0]) - rate[0] - log_gamma(k + 1)); }
 double rc_binomial_mass(double k, const double *p) {
   if (k > p[0]) return 0;
-  return exp(log_gamma(p[0] + 1) - log_gamma(k + 1) - log_gamma(p[0] - k + 1) + k * log(p[1]) + (p[0] - k) * log1p(-p[1]));
+  return exp(log_gamma(p[0] + 1) - log_gamma(k + 1) - log_gamma(p[0] - k + 1) + k * log(p[1]) +
+             (p[0] - k) * log1p(-p[1]));
 }
 double rc_geometric_mass(double k, const double *p) { return p[0] * pow(1 - p[0], k - 1); }
 
-double rc_masses(const double *x, uint64_t n, double (*mass)(double k, const double *parameters), const double *parameters, double low,
-                 uint32_t n_bins) {
-  double *counts = calloc(2 * ((size_t)n_bins + 1), sizeof *counts), *expected = counts + n_bins + 1, rest = (double)n, z;
+double rc_masses(const double *x, uint64_t n, double (*mass)(double k, const double *parameters),
+                 const double *parameters, double low, uint32_t n_bins) {
+  double *counts = calloc(2 * ((size_t)n_bins + 1), sizeof *counts), *expected = counts + n_bins + 1, rest = (double)n,
+         z;
   if (!counts) return INFINITY;
   for (uint64_t k = 0; k < n; k++) {
     double bin = x[k] - low;

@@ -104,7 +104,8 @@ static double binomial_rejection(uint64_t seed, uint64_t counter, uint64_t eleme
     double u = x.u - 0.5, us = 0.5 - fabs(u), k = floor((2 * a / us + b) * u + centre);
     if (!(k >= 0) || k > n) continue;
     if (us >= 0.07 && x.v <= v_r) return k;
-    if (log(x.v * alpha / (a / (us * us) + b)) <= at_mode - log_factorial(k) - log_factorial(n - k) + (k - mode) * log_odds)
+    if (log(x.v * alpha / (a / (us * us) + b)) <=
+        at_mode - log_factorial(k) - log_factorial(n - k) + (k - mode) * log_odds)
       return k;
   }
   return floor(n * p);

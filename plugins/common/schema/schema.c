@@ -114,6 +114,7 @@ typedef struct base_row {
   int32_t type;
 } base_row_t;
 
+/* clang-format off */
 static const base_row_t bases[] = {
     {"Tensor", AOT_STYPE_TENSOR},       {"Scalar", AOT_STYPE_SCALAR},       {"int", AOT_STYPE_INT},
     {"SymInt", AOT_STYPE_INT},          {"float", AOT_STYPE_FLOAT},         {"SymFloat", AOT_STYPE_FLOAT},
@@ -126,6 +127,7 @@ static const base_row_t bases[] = {
     {"None", AOT_STYPE_ANY},            {"NoneType", AOT_STYPE_ANY},        {"Capsule", AOT_STYPE_ANY},
     {"AnyClassType", AOT_STYPE_ANY},    {"AnyEnumType", AOT_STYPE_ANY},
 };
+/* clang-format on */
 
 static type_info_t parse_type(parser_t *p, int depth);
 
@@ -373,7 +375,8 @@ static aot_arg_t scalar_default(parser_t *p, int32_t type, const literal_t *l) {
   if (p->status != AOT_OK || l->kind == AOT_ARG_NONE) return a;
   if (l->kind == WORD) {
     for (i = 0; i < sizeof words / sizeof words[0]; i++)
-      if (words[i].type == type && is_word(l->s, words[i].name)) return int_arg(kind_of_word_type(type), words[i].value);
+      if (words[i].type == type && is_word(l->s, words[i].name))
+        return int_arg(kind_of_word_type(type), words[i].value);
     if (type == AOT_STYPE_ANY) return text_arg(l->s);
   } else if (l->kind == AOT_ARG_BOOL) {
     if (type == AOT_STYPE_BOOL || type == AOT_STYPE_SCALAR) return int_arg(AOT_ARG_BOOL, l->i);
@@ -453,7 +456,8 @@ static aot_arg_t parse_default(parser_t *p, const type_info_t *t) {
     l = parse_literal(p);
     if (p->status == AOT_OK && l.kind == AOT_ARG_NONE) return int_arg(AOT_ARG_NONE, 0);
     items[0] = scalar_default(p, t->type, &l);
-    if (t->list_size == 0 || t->list_size > MAX_LIST) fail(p, l.at, "a list without a size needs a default in brackets");
+    if (t->list_size == 0 || t->list_size > MAX_LIST)
+      fail(p, l.at, "a list without a size needs a default in brackets");
     for (n = 1; p->status == AOT_OK && n < (uint32_t)t->list_size; n++) items[n] = items[0];
   }
   return p->status == AOT_OK ? pack_list(p, t->type, items, n) : int_arg(AOT_ARG_NONE, 0);
@@ -553,8 +557,8 @@ static void parse_name(parser_t *p, sch_schema_t *out) {
   begin = p->at;
   word(p, "an operator name");
   while (accept(p, "::")) {
-    p->lenient_names |= (p->at - begin == 6) && (memcmp(p->text + begin, "aten::", 6) == 0 || memcmp(p->text + begin,
-                                                                                                     "prim::", 6) == 0);
+    p->lenient_names |= (p->at - begin == 6) &&
+                        (memcmp(p->text + begin, "aten::", 6) == 0 || memcmp(p->text + begin, "prim::", 6) == 0);
     word(p, "an operator name");
   }
   out->name.data = p->text + begin;

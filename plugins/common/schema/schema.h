@@ -2,9 +2,10 @@
  *
  *     "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"   (the name may be left out)
  *
- * Every type, alias mark and default of that grammar is accepted, and what only the run-time registry knows (Dict, Future,
- * tuples, class types: they come out as AOT_STYPE_ANY). Two base types are ours: Graph and Op, for regions of higher-order
- * operators. `...` as the last argument or as the result stands for any number of anything: one entry with VARIADIC.
+ * Every type, alias mark and default of that grammar is accepted, and what only the run-time registry knows (Dict,
+ * Future, tuples, class types: they come out as AOT_STYPE_ANY). Two base types are ours: Graph and Op, for regions of
+ * higher-order operators. `...` as the last argument or as the result stands for any number of anything: one entry with
+ * VARIADIC.
  *
  * What the arrays do not keep: int against SymInt (both AOT_STYPE_INT), which member of a set union (a|b) is meant
  * (AOT_ALIAS_ANY, "may be anything"), the set after the call in (a -> *). */
@@ -37,8 +38,8 @@ typedef struct sch_error {
 /* Names and strings of the result point into text or into memory. AOT_E_INVALID with *out_error, AOT_E_EXHAUSTED. */
 aot_status_t sch_parse(aot_str_t text, const sch_memory_t *memory, sch_schema_t *out, sch_error_t *out_error);
 
-/* Canonical text, which parses back to equal arrays. Writes at most capacity bytes with the terminator, answers the length
- * that it needs without it, as snprintf does. */
+/* Canonical text, which parses back to equal arrays. Writes at most capacity bytes with the terminator, answers the
+ * length that it needs without it, as snprintf does. */
 size_t sch_print(const sch_schema_t *s, char *buffer, size_t capacity);
 
 #endif

@@ -1,4 +1,5 @@
-/* Schemas back to text, in one canonical spelling: int for every integer, None for absent defaults, lists in brackets. */
+/* Schemas back to text, in one canonical spelling: int for every integer, None for absent defaults, lists in
+ * brackets. */
 #include "common/schema/schema.h"
 
 #include <stdarg.h>
@@ -60,8 +61,7 @@ static void print_type(out_text_t *o, const aot_schema_arg_t *a) {
     const char mark[] = {'(', (char)('a' + a->alias_set - 1)};
     add_bytes(o, mark, sizeof mark);
     add_word(o, write ? "!)" : ")");
-  }
-  else if (write) add_word(o, "!");
+  } else if (write) add_word(o, "!");
   if (a->flags & AOT_SARG_OPTIONAL_ELEM) add_word(o, "?");
   if (a->flags & AOT_SARG_LIST) {
     if (a->list_size) add(o, "[%d]", (int)a->list_size);

@@ -8,7 +8,8 @@
  *     hs_output(h, y);
  *     const aot_snapshot_t *s = hs_finish(h);
  *
- * Ids equal rows, which count from 1. Rows of nodes, values and ports of one graph stand together because graphs are written one by one. */
+ * Ids equal rows, which count from 1. Rows of nodes, values and ports of one graph stand together because graphs are
+ * written one by one. */
 #ifndef HAND_SNAPSHOT_H
 #define HAND_SNAPSHOT_H
 
@@ -33,7 +34,8 @@ typedef struct hand_snapshot {
   aot_snap_expr_t exprs[64];
   aot_snap_op_t ops[64];
   char chars[HS_ROWS];
-  uint32_t n_graphs, n_nodes, n_values, n_args, n_operands, n_ints, n_floats, n_outputs, n_ports, n_symbols, n_exprs, n_ops, n_chars;
+  uint32_t n_graphs, n_nodes, n_values, n_args, n_operands, n_ints, n_floats, n_outputs, n_ports, n_symbols, n_exprs,
+      n_ops, n_chars;
   int is_open;
   void *block;
 } hand_snapshot;
@@ -57,7 +59,8 @@ static inline aot_snap_str_t hs_text(hand_snapshot *h, const char *text) {
 
 static inline uint32_t hs_op(hand_snapshot *h, const char *name) {
   for (uint32_t o = 1; o < h->n_ops; o++)
-    if (h->ops[o].name.size == strlen(name) && memcmp(h->chars + h->ops[o].name.begin, name, h->ops[o].name.size) == 0) return o;
+    if (h->ops[o].name.size == strlen(name) && memcmp(h->chars + h->ops[o].name.begin, name, h->ops[o].name.size) == 0)
+      return o;
   h->ops[h->n_ops].name = hs_text(h, name);
   return h->n_ops++;
 }
@@ -107,12 +110,14 @@ static inline uint32_t hs_ints(hand_snapshot *h, const int64_t *v, uint32_t n) {
 }
 
 /* A value row with the given strides; NULL: contiguous (symbolic sizes need strides of their own). */
-static inline uint32_t hs_value(hand_snapshot *h, uint32_t def, uint32_t index, int32_t dtype, int32_t rank, const int64_t *sizes, const int64_t *strides) {
+static inline uint32_t hs_value(hand_snapshot *h, uint32_t def, uint32_t index, int32_t dtype, int32_t rank,
+                                const int64_t *sizes, const int64_t *strides) {
   aot_snap_value_t *v = &h->values[h->n_values];
   int64_t own[AOT_MAX_RANK], stride = 1;
   for (int32_t d = rank - 1; d >= 0; d--) {
     own[d] = stride;
-    if (AOT_DIM_IS_SYM(sizes[d]) || AOT_DIM_IS_SYM(stride)) stride = d ? hs_expr(h, AOT_EXPR_MUL, stride, sizes[d], 0) : 1;
+    if (AOT_DIM_IS_SYM(sizes[d]) || AOT_DIM_IS_SYM(stride))
+      stride = d ? hs_expr(h, AOT_EXPR_MUL, stride, sizes[d], 0) : 1;
     else stride *= sizes[d] > 1 ? sizes[d] : 1;
   }
   v->id = h->n_values;
@@ -183,13 +188,16 @@ static inline void hs_arg_float(hand_snapshot *h, double f) {
   memcpy(&bits, &f, sizeof bits);
   hs_arg(h, AOT_ARG_FLOAT, bits);
 }
-static inline void hs_arg_ints(hand_snapshot *h, const int64_t *v, uint32_t n) { hs_arg(h, AOT_ARG_INTS, hs_ints(h, v, n))->n = n; }
+static inline void hs_arg_ints(hand_snapshot *h, const int64_t *v, uint32_t n) {
+  hs_arg(h, AOT_ARG_INTS, hs_ints(h, v, n))->n = n;
+}
 static inline void hs_arg_values(hand_snapshot *h, const uint32_t *values, uint32_t n) {
   hs_arg(h, AOT_ARG_VALUES, h->n_operands)->n = n;
   for (uint32_t k = 0; k < n; k++) hs_operand(h, values[k]);
 }
 
-static inline uint32_t hs_result_strided(hand_snapshot *h, int32_t dtype, int32_t rank, const int64_t *sizes, const int64_t *strides) {
+static inline uint32_t hs_result_strided(hand_snapshot *h, int32_t dtype, int32_t rank, const int64_t *sizes,
+                                         const int64_t *strides) {
   return hs_value(h, h->n_nodes - 1, h->nodes[h->n_nodes - 1].n_results++, dtype, rank, sizes, strides);
 }
 static inline uint32_t hs_result(hand_snapshot *h, int32_t dtype, int32_t rank, const int64_t *sizes) {
@@ -203,7 +211,8 @@ static inline uint32_t hs_result_symint(hand_snapshot *h, int64_t expr) {
   return v;
 }
 
-static inline void hs_place(aot_snapshot_t *s, aot_snap_array_t *a, const void *rows, uint32_t count, uint32_t row_size) {
+static inline void hs_place(aot_snapshot_t *s, aot_snap_array_t *a, const void *rows, uint32_t count,
+                            uint32_t row_size) {
   a->at = s->nbytes;
   a->count = count;
   a->row_size = row_size;

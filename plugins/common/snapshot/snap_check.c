@@ -1,5 +1,5 @@
-/* Checking a snapshot block: header, extents of the arrays, then every row number in every row. The work memory is one word a
- * value (which graph defines it). */
+/* Checking a snapshot block: header, extents of the arrays, then every row number in every row. The work memory is one
+ * word a value (which graph defines it). */
 #include "common/snapshot/snap_check.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
@@ -29,10 +29,13 @@ static aot_status_t damaged(sn_error *error, const char *format, ...) {
 
 static int range_ok(uint64_t begin, uint64_t n, uint32_t count) { return begin + n <= count; }
 static int text_ok(const aot_snapshot_t *s, aot_snap_str_t t) { return range_ok(t.begin, t.size, s->chars.count); }
-static int dim_ok(const aot_snapshot_t *s, int64_t d) { return !AOT_DIM_IS_SYM(d) || (AOT_DIM_EXPR(d) && AOT_DIM_EXPR(d) < s->exprs.count); }
+static int dim_ok(const aot_snapshot_t *s, int64_t d) {
+  return !AOT_DIM_IS_SYM(d) || (AOT_DIM_EXPR(d) && AOT_DIM_EXPR(d) < s->exprs.count);
+}
 
 static aot_status_t check_arrays(checker *k) {
   const aot_snapshot_t *s = k->s;
+  /* clang-format off */
   const struct { const aot_snap_array_t *array; const char *name; uint32_t row_size; } arrays[] = {
       {&s->graphs, "graphs", sizeof(aot_snap_graph_t)}, {&s->nodes, "nodes", sizeof(aot_snap_node_t)},
       {&s->values, "values", sizeof(aot_snap_value_t)}, {&s->args, "args", sizeof(aot_snap_arg_t)},
@@ -41,11 +44,14 @@ static aot_status_t check_arrays(checker *k) {
       {&s->leaves, "leaves", sizeof(aot_snap_leaf_t)},  {&s->rules, "rules", sizeof(aot_snap_rule_t)},
       {&s->symbols, "symbols", sizeof(aot_snap_symbol_t)}, {&s->exprs, "exprs", sizeof(aot_snap_expr_t)},
       {&s->ops, "ops", sizeof(aot_snap_op_t)},          {&s->chars, "chars", 1}};
+  /* clang-format on */
   for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
     const aot_snap_array_t *a = arrays[i].array;
     uint64_t extent = (uint64_t)a->count * arrays[i].row_size;
-    NEED(a->row_size == arrays[i].row_size, "rows of %s have %u bytes, not %u", arrays[i].name, a->row_size, arrays[i].row_size);
-    NEED(a->at <= s->nbytes && extent <= s->nbytes - a->at && (a->count == 0 || a->at >= sizeof *s), "%s reach outside the block", arrays[i].name);
+    NEED(a->row_size == arrays[i].row_size, "rows of %s have %u bytes, not %u", arrays[i].name, a->row_size,
+         arrays[i].row_size);
+    NEED(a->at <= s->nbytes && extent <= s->nbytes - a->at && (a->count == 0 || a->at >= sizeof *s),
+         "%s reach outside the block", arrays[i].name);
     NEED(a->row_size == 1 || a->at % (a->row_size < 8 ? 4 : 8) == 0, "%s are not aligned", arrays[i].name);
   }
   return AOT_OK;
@@ -53,8 +59,11 @@ static aot_status_t check_arrays(checker *k) {
 
 static aot_status_t check_empty_rows(checker *k) {
   const aot_snapshot_t *s = k->s;
+  /* clang-format off */
   const struct { const aot_snap_array_t *array; const char *name; } arrays[] = {
-      {&s->graphs, "graphs"}, {&s->nodes, "nodes"}, {&s->values, "values"}, {&s->leaves, "leaves"}, {&s->exprs, "exprs"}, {&s->ops, "ops"}};
+      {&s->graphs, "graphs"}, {&s->nodes, "nodes"}, {&s->values, "values"}, {&s->leaves, "leaves"}, {&s->exprs,
+          "exprs"}, {&s->ops, "ops"}};
+  /* clang-format on */
   for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
     const aot_snap_array_t *a = arrays[i].array;
     const unsigned char *row = (const unsigned char *)s + a->at;
@@ -82,12 +91,16 @@ static aot_status_t check_tables(checker *k) {
   for (uint32_t i = 0; i < s->ints.count; i++) NEED(dim_ok(s, ints[i]), "integer %u names no expression", i);
   for (uint32_t i = 1; i < s->exprs.count; i++) {
     const int64_t children[3] = {exprs[i].a, exprs[i].b, exprs[i].c};
-    NEED(exprs[i].op >= AOT_EXPR_SYMBOL && exprs[i].op <= AOT_EXPR_SUB, "expression %u has operator %d", i, exprs[i].op);
-    NEED(exprs[i].op != AOT_EXPR_SYMBOL || (exprs[i].a >= 0 && exprs[i].a < s->symbols.count), "expression %u names no symbol", i);
+    NEED(exprs[i].op >= AOT_EXPR_SYMBOL && exprs[i].op <= AOT_EXPR_SUB, "expression %u has operator %d", i,
+         exprs[i].op);
+    NEED(exprs[i].op != AOT_EXPR_SYMBOL || (exprs[i].a >= 0 && exprs[i].a < s->symbols.count),
+         "expression %u names no symbol", i);
     for (int c = 0; c < 3 && exprs[i].op != AOT_EXPR_SYMBOL; c++)
-      NEED(dim_ok(s, children[c]) && (!AOT_DIM_IS_SYM(children[c]) || AOT_DIM_EXPR(children[c]) < i), "expression %u uses a later one", i);
+      NEED(dim_ok(s, children[c]) && (!AOT_DIM_IS_SYM(children[c]) || AOT_DIM_EXPR(children[c]) < i),
+           "expression %u uses a later one", i);
   }
-  for (uint32_t i = 0; i < s->symbols.count; i++) NEED(text_ok(s, symbols[i].name), "the name of symbol %u lies outside", i);
+  for (uint32_t i = 0; i < s->symbols.count; i++)
+    NEED(text_ok(s, symbols[i].name), "the name of symbol %u lies outside", i);
   for (uint32_t i = 1; i < s->ops.count; i++) NEED(text_ok(s, ops[i].name), "the name of operator %u lies outside", i);
   for (uint32_t i = 1; i < s->leaves.count; i++) {
     NEED(text_ok(s, leaves[i].name), "the name of leaf %u lies outside", i);
@@ -121,7 +134,8 @@ static aot_status_t check_ports(checker *k, uint32_t graph, uint32_t begin, uint
     NEED(v < k->s->values.count, "port %u names no value", p);
     if (is_input) {
       NEED(!k->graph_of[v], "port %u brings value %u a second time", p, v);
-      NEED(AOT_SNAP_ROWS(k->s, aot_snap_value_t, values)[v].def == AOT_NO_ID, "port %u brings value %u, which a node defines", p, v);
+      NEED(AOT_SNAP_ROWS(k->s, aot_snap_value_t, values)[v].def == AOT_NO_ID,
+           "port %u brings value %u, which a node defines", p, v);
       k->graph_of[v] = graph;
     } else {
       NEED(k->graph_of[v] == graph, "port %u returns value %u, which graph %u does not have", p, v, graph);
@@ -145,24 +159,30 @@ static aot_status_t check_arg(checker *k, uint32_t graph, uint32_t node, const a
       NEED(i < s->values.count, "node %u reads no value", node);
       return check_use(k, graph, node, (uint32_t)i);
     case AOT_ARG_VALUES:
-      NEED(a->n == 0 || (i < s->operands.count && range_ok(i, a->n, s->operands.count)), "the operands of node %u lie outside", node);
+      NEED(a->n == 0 || (i < s->operands.count && range_ok(i, a->n, s->operands.count)),
+           "the operands of node %u lie outside", node);
       for (uint32_t v = 0; v < a->n; v++)
         if (operands[i + v] != AOT_NO_ID) AOT_TRY(check_use(k, graph, node, operands[i + v]));
       return AOT_OK;
     case AOT_ARG_INTS:
     case AOT_ARG_BOOLS:
-      NEED(a->n == 0 || (i < s->ints.count && range_ok(i, a->n, s->ints.count)), "the integers of node %u lie outside", node);
+      NEED(a->n == 0 || (i < s->ints.count && range_ok(i, a->n, s->ints.count)), "the integers of node %u lie outside",
+           node);
       return AOT_OK;
     case AOT_ARG_FLOATS:
-      NEED(a->n == 0 || (i < s->floats.count && range_ok(i, a->n, s->floats.count)), "the floats of node %u lie outside", node);
+      NEED(a->n == 0 || (i < s->floats.count && range_ok(i, a->n, s->floats.count)),
+           "the floats of node %u lie outside", node);
       return AOT_OK;
     case AOT_ARG_STR:
-      NEED(a->n == 0 || (i < s->chars.count && range_ok(i, a->n, s->chars.count)), "the text of node %u lies outside", node);
+      NEED(a->n == 0 || (i < s->chars.count && range_ok(i, a->n, s->chars.count)), "the text of node %u lies outside",
+           node);
       return AOT_OK;
     case AOT_ARG_GRAPH: NEED(i && i < s->graphs.count, "node %u names no graph", node); return AOT_OK;
     case AOT_ARG_OP: NEED(i && i < s->ops.count, "node %u names no operator", node); return AOT_OK;
     case AOT_ARG_INT: NEED(dim_ok(s, a->i), "node %u names no expression", node); return AOT_OK;
-    default: NEED(a->kind >= AOT_ARG_NONE && a->kind <= AOT_ARG_OP, "node %u has an argument of kind %d", node, a->kind); return AOT_OK;
+    default:
+      NEED(a->kind >= AOT_ARG_NONE && a->kind <= AOT_ARG_OP, "node %u has an argument of kind %d", node, a->kind);
+      return AOT_OK;
   }
 }
 
@@ -192,7 +212,8 @@ static aot_status_t check_graphs(checker *k) {
   for (uint32_t g = 1; g < s->graphs.count; g++) {
     const aot_snap_graph_t *graph = &graphs[g];
     NEED(text_ok(s, graph->name), "the name of graph %u lies outside", g);
-    NEED(graph->node_begin == seen && range_ok(seen, graph->n_nodes, s->nodes.count), "the nodes of graph %u are not the next %u", g, graph->n_nodes);
+    NEED(graph->node_begin == seen && range_ok(seen, graph->n_nodes, s->nodes.count),
+         "the nodes of graph %u are not the next %u", g, graph->n_nodes);
     seen += graph->n_nodes;
     AOT_TRY(check_ports(k, g, graph->input_begin, graph->n_inputs, 1));
     for (uint32_t n = 0; n < graph->n_nodes; n++) AOT_TRY(check_node(k, g, graph->node_begin + n));
@@ -220,12 +241,15 @@ aot_status_t sn_check(const void *bytes, uint64_t nbytes, const aot_snapshot_t *
   aot_status_t status;
   error->text[0] = 0;
   if ((uintptr_t)bytes % 8 != 0) return damaged(error, "the block is not 8-byte aligned");
-  if (nbytes < sizeof *k.s || k.s->magic != AOT_SNAPSHOT_MAGIC) return damaged(error, "these %llu bytes are no snapshot", (unsigned long long)nbytes);
+  if (nbytes < sizeof *k.s || k.s->magic != AOT_SNAPSHOT_MAGIC)
+    return damaged(error, "these %llu bytes are no snapshot", (unsigned long long)nbytes);
   if (k.s->version != AOT_SNAPSHOT_VERSION) {
     damaged(error, "snapshot version %u is not %u", k.s->version, AOT_SNAPSHOT_VERSION);
     return AOT_E_TOO_NEW;
   }
-  if (k.s->nbytes > nbytes) return damaged(error, "the block has %llu of %llu bytes", (unsigned long long)nbytes, (unsigned long long)k.s->nbytes);
+  if (k.s->nbytes > nbytes)
+    return damaged(error, "the block has %llu of %llu bytes", (unsigned long long)nbytes,
+                   (unsigned long long)k.s->nbytes);
   status = check_all(&k);
   free(k.graph_of);
   if (status == AOT_OK) *out = k.s;

@@ -13,8 +13,9 @@ typedef struct sn_known {
 } sn_known;
 
 /* A value's row, and what it is: `rank` sizes of a tensor, one number of a SymInt or SymBool; other kinds tell nothing.
- * sn_learn gives symbols without a value theirs, where one number tells one symbol: AOT_E_RANGE outside the symbol's range.
- * sn_agree, once all results of a node were learned: AOT_E_RANGE or AOT_E_UNIMPLEMENTED where the declared type is another. */
+ * sn_learn gives symbols without a value theirs, where one number tells one symbol: AOT_E_RANGE outside the symbol's
+ * range. sn_agree, once all results of a node were learned: AOT_E_RANGE or AOT_E_UNIMPLEMENTED where the declared
+ * type is another. */
 aot_status_t sn_learn(const sn_known *k, uint32_t value, const int64_t *is, sn_error *error);
 aot_status_t sn_agree(const sn_known *k, uint32_t value, const int64_t *is, sn_error *error);
 

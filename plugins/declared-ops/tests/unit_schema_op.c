@@ -40,7 +40,9 @@ static void names_and_flags(void **state) {
   assert_int_equal(op.flags, AOT_OP_WRITES | AOT_OP_NO_GRAD);
   assert_int_equal(op.n_args, 2);
   assert_int_equal(op.n_results, 0);
-  assert_int_equal(declare("a::b.out(Tensor x, *, Tensor(a!)[] outs, Tensor(b!)? t=None) -> (Tensor, Tensor[])", &op, &error), AOT_OK);
+  assert_int_equal(
+      declare("a::b.out(Tensor x, *, Tensor(a!)[] outs, Tensor(b!)? t=None) -> (Tensor, Tensor[])", &op, &error),
+      AOT_OK);
   assert_true(aot_str_eq(op.name, aot_str("a.b.out")));
   assert_true(op.args[1].flags & AOT_SARG_LIST && op.args[1].flags & AOT_SARG_WRITE);
   assert_true(op.args[2].flags & AOT_SARG_OPTIONAL && op.args[2].flags & AOT_SARG_WRITE);

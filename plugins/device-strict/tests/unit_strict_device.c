@@ -54,7 +54,9 @@ static aot_buffer_t alloc(world_t *w, uint64_t nbytes) {
 }
 
 static aot_point_t at(const world_t *w, uint64_t value) { return (aot_point_t){w->t, value}; }
-static aot_status_t wait_for(world_t *w, uint64_t value) { return w->d->wait_host(w->d, NULL, at(w, value), UINT64_MAX); }
+static aot_status_t wait_for(world_t *w, uint64_t value) {
+  return w->d->wait_host(w->d, NULL, at(w, value), UINT64_MAX);
+}
 
 /* ---- order ---- */
 
@@ -119,9 +121,11 @@ static void a_wait_that_nobody_ends_fails_at_once(void **state) {
   assert_int_equal(w->d->wait(w->d, NULL, w->two, (aot_point_t){other, 7}), AOT_OK);
   assert_int_equal(w->d->signal(w->d, NULL, w->two, at(w, 5)), AOT_OK);
   assert_int_equal(wait_for(w, 5), AOT_E_UNAVAILABLE);
-  assert_string_equal(told, "timeline 1 is at 3, and nobody raises it any more to 5; queue 2 waits for 7 of timeline 2, which is at 0 "
-                            "[strict.wait]");
-  assert_int_equal(w->d->wait_host(w->d, NULL, at(w, 5), 1000000), AOT_E_UNAVAILABLE); /* a millisecond for another thread */
+  assert_string_equal(
+      told, "timeline 1 is at 3, and nobody raises it any more to 5; queue 2 waits for 7 of timeline 2, which is at 0 "
+            "[strict.wait]");
+  /* a millisecond for another thread */
+  assert_int_equal(w->d->wait_host(w->d, NULL, at(w, 5), 1000000), AOT_E_UNAVAILABLE);
   assert_non_null(strstr(told, "was not raised in time to 5"));
   assert_int_equal(w->d->signal_host(w->d, NULL, (aot_point_t){other, 7}), AOT_OK);
   assert_int_equal(wait_for(w, 5), AOT_OK);
@@ -172,7 +176,9 @@ static aot_status_t AOT_CALL do_step(void *self, aot_status_t before) {
   return s->answer;
 }
 
-static aot_status_t enqueue(world_t *w, aot_queue_t *q, step_t *s) { return w->work->enqueue(w->work, NULL, q, do_step, s); }
+static aot_status_t enqueue(world_t *w, aot_queue_t *q, step_t *s) {
+  return w->work->enqueue(w->work, NULL, q, do_step, s);
+}
 
 static void a_failure_goes_to_whoever_waits_for_it(void **state) {
   world_t *w = begin(4);
@@ -207,11 +213,13 @@ static void a_signal_that_is_not_higher_is_told(void **state) {
   (void)state;
   assert_int_equal(w->d->signal(w->d, NULL, w->one, at(w, 2)), AOT_OK);
   assert_int_equal(w->d->signal(w->d, NULL, w->one, at(w, 2)), AOT_E_INVALID);
-  assert_string_equal(told, "a signal raises timeline 1 to 2, which is not higher than 2, where it is then [strict.signal]");
+  assert_string_equal(told,
+                      "a signal raises timeline 1 to 2, which is not higher than 2, where it is then [strict.signal]");
   assert_int_equal(w->d->signal_host(w->d, NULL, at(w, 3)), AOT_OK); /* before the queue comes to its 2 */
   told[0] = 0;
   while (w->one->head < w->one->end) w->d->value(w->d, w->t);
-  assert_string_equal(told, "a queue raises timeline 1 to 2, which is not higher than 3, where it is then [strict.signal]");
+  assert_string_equal(told,
+                      "a queue raises timeline 1 to 2, which is not higher than 3, where it is then [strict.signal]");
   assert_int_equal(w->d->signal_host(w->d, NULL, at(w, 3)), AOT_E_INVALID);
   end(w);
 }
@@ -301,7 +309,8 @@ static void bad_use_is_told(void **state) {
   assert_int_equal(w->d->info(w->d, &info), AOT_OK);
   assert_int_equal(info.flags & AOT_DEVICE_HOST_VISIBLE, 0);
   assert_int_equal(w->d->write(w->d, NULL, w->one, (aot_buffer_t){b.address + 4, 7}, bytes), AOT_E_RANGE);
-  assert_string_equal(told, "a write of 7 bytes, from byte 4 of a buffer of 10 bytes, goes past its end [strict.range]");
+  assert_string_equal(told,
+                      "a write of 7 bytes, from byte 4 of a buffer of 10 bytes, goes past its end [strict.range]");
   assert_int_equal(w->d->read(w->d, NULL, w->one, bytes, (aot_buffer_t){64, 4}), AOT_E_RANGE);
   assert_string_equal(told, "a read of 4 bytes at 0x40 is in no buffer of the device [strict.range]");
   assert_int_equal(w->d->copy(w->d, NULL, w->one, (aot_buffer_t){b.address, 6}, b.address + 4), AOT_E_INVALID);

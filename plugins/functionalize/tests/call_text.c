@@ -10,15 +10,16 @@ typedef struct kind {
 } kind_t;
 
 static const kind_t kinds[] = {
-    {AOT_F64, 2, {3, 3}}, {AOT_F64, 1, {3}},       {AOT_I64, 2, {3, 3}}, {AOT_I64, 1, {3}}, {AOT_BOOL, 2, {3, 3}},
-    {AOT_F64, 0, {0}},    {AOT_F64, 3, {2, 3, 3}}, {AOT_I64, 0, {0}},    {AOT_F64, 4, {1, 3, 4, 4}}, {AOT_C128, 2, {3, 3}},
+    {AOT_F64, 2, {3, 3}},       {AOT_F64, 1, {3}},     {AOT_I64, 2, {3, 3}},    {AOT_I64, 1, {3}},
+    {AOT_BOOL, 2, {3, 3}},      {AOT_F64, 0, {0}},     {AOT_F64, 3, {2, 3, 3}}, {AOT_I64, 0, {0}},
+    {AOT_F64, 4, {1, 3, 4, 4}}, {AOT_C128, 2, {3, 3}},
 };
 #define N_KINDS (int)(sizeof kinds / sizeof *kinds)
 
 /* What stands in slots that take no tensor. */
 static const char *const ints[] = {"0", "1", "2", "3", NULL};
-static const char *const int_lists[] = {"[1]", "[0]", "[3, 3]", "[0, 1]", "[2, 2]", "[1, 1]",
-                                        "[]",  "[9]", "[1, 2]",  "[2, 0, 1]", NULL};
+static const char *const int_lists[] = {"[1]", "[0]", "[3, 3]", "[0, 1]",    "[2, 2]", "[1, 1]",
+                                        "[]",  "[9]", "[1, 2]", "[2, 0, 1]", NULL};
 static const char *const scalars[] = {"0.5", "1", NULL};
 static const char *const floats[] = {"0.5", "1.0", NULL};
 static const char *const float_lists[] = {"[1.5, 1.5]", "[0.5, 0.5]", NULL};
@@ -45,7 +46,9 @@ static const char *const *literals(const aot_schema_arg_t *a) {
   }
 }
 
-static int may_be_left_out(const aot_schema_arg_t *a) { return (a->flags & (AOT_SARG_HAS_DEFAULT | AOT_SARG_OPTIONAL)) != 0; }
+static int may_be_left_out(const aot_schema_arg_t *a) {
+  return (a->flags & (AOT_SARG_HAS_DEFAULT | AOT_SARG_OPTIONAL)) != 0;
+}
 
 static int n_literals(const aot_schema_arg_t *a) {
   int n = 0;
@@ -61,14 +64,18 @@ static int n_options(const ct_call_t *c, uint32_t arg) {
   return left_out + (a->type == AOT_STYPE_TENSOR ? N_KINDS : n_literals(a));
 }
 
-int ct_is_written(const aot_op_desc_t *d, uint32_t arg) { return (d->args[arg].flags & AOT_SARG_WRITE) && !d->args[arg].write_if; }
+int ct_is_written(const aot_op_desc_t *d, uint32_t arg) {
+  return (d->args[arg].flags & AOT_SARG_WRITE) && !d->args[arg].write_if;
+}
 
 static int is_given(const ct_call_t *c, uint32_t arg) {
   if (c->skip >> arg & 1) return 0;
   return !may_be_left_out(&c->op->args[arg]) || c->option[arg] > 0;
 }
 
-static int which_option(const ct_call_t *c, uint32_t arg) { return c->option[arg] - may_be_left_out(&c->op->args[arg]); }
+static int which_option(const ct_call_t *c, uint32_t arg) {
+  return c->option[arg] - may_be_left_out(&c->op->args[arg]);
+}
 
 void ct_values(aoth_tensor_t *t, int which) {
   aoth_walk_t walk;

@@ -21,15 +21,15 @@ typedef struct ct_input {
 
 typedef struct ct_call {
   const aot_op_desc_t *op;
-  int vary_defaults;       /* arguments that may be left out are also given */
-  int option[CT_ARGS];     /* by argument: which of what could stand there */
+  int vary_defaults;           /* arguments that may be left out are also given */
+  int option[CT_ARGS];         /* by argument: which of what could stand there */
   ct_input_t input[CT_INPUTS]; /* the tensors of this combination, in the order of arguments; filled in by ct_fill */
   int n_inputs;
-  uint32_t skip;           /* bits of arguments that are not given: the written ones of an out= form */
+  uint32_t skip; /* bits of arguments that are not given: the written ones of an out= form */
 } ct_call_t;
 
-int ct_fill(ct_call_t *c);  /* 0: some slot takes nothing that is known here */
-int ct_next(ct_call_t *c);  /* the next combination; 0: that was the last */
+int ct_fill(ct_call_t *c); /* 0: some slot takes nothing that is known here */
+int ct_next(ct_call_t *c); /* the next combination; 0: that was the last */
 /* "op args", with input k called %NAMEk. */
 void ct_print(const ct_call_t *c, const char *op, const char *name, aoth_text_t *out);
 void ct_print_type(const aoth_tensor_t *t, aoth_text_t *out); /* f64[3, 3] */

@@ -1,9 +1,10 @@
 /* Random programs of views and writes: functionalized and run on backend-ref they must do what eager.c does.
  *
- * differ [COUNT [SEED]]: four kinds in turn. Plain: outputs, inputs and buffers after the call, and which of them share memory.
- * Gradients, with either partition in between: the gradients' products with a direction are compared with eager derivatives along
- * it, and these with finite differences where the program has no detach and no no_grad. Symbolic: a size is a symbol, and the
- * compiled program also runs with another number for it. A failing program is reduced and printed. */
+ * differ [COUNT [SEED]]: four kinds in turn. Plain: outputs, inputs and buffers after the call, and which of them share
+ * memory. Gradients, with either partition in between: the gradients' products with a direction are compared with eager
+ * derivatives along it, and these with finite differences where the program has no detach and no no_grad. Symbolic: a
+ * size is a symbol, and the compiled program also runs with another number for it. A failing program is reduced and
+ * printed. */
 #include "program_text.h"
 #include "workshop.h"
 
@@ -13,8 +14,9 @@
 #include <string.h>
 
 enum { PLAIN, GRADIENTS, SYMBOLIC, GRADIENTS_CUT, N_KINDS };
-static const char *const stages[N_KINDS] = {"functionalize backend-ref", "functionalize autograd partition-default backend-ref",
-                                            "functionalize backend-ref", "functionalize autograd partition-mincut backend-ref"};
+static const char *const stages[N_KINDS] = {
+    "functionalize backend-ref", "functionalize autograd partition-default backend-ref", "functionalize backend-ref",
+    "functionalize autograd partition-mincut backend-ref"};
 
 static int differentiates(int kind) { return kind == GRADIENTS || kind == GRADIENTS_CUT; }
 
@@ -104,6 +106,7 @@ static void random_args(random_t *r, const eg_shape_t *t, eg_step_t *s) {
   s->p[0] = below(r, rank);
   s->p[1] = below(r, rank);
   switch (s->op) {
+    /* clang-format off */
     case EG_VIEW: case EG_RESHAPE: random_view_sizes(r, t, s); break;
     case EG_SELECT: s->p[1] = below(r, t->rank ? t->size[s->p[0]] : 1); break;
     case EG_SLICE: s->p[3] = 1 + below(r, 2); /* fall through */
@@ -116,9 +119,11 @@ static void random_args(random_t *r, const eg_shape_t *t, eg_step_t *s) {
     case EG_TO: case EG_TO_COPY: s->p[0] = below(r, 3) ? EG_F64 : EG_I64; break;
     case EG_AS_STRIDED: s->p[0] = 1 + below(r, 3), s->p[1] = 1 + below(r, 2), s->p[2] = below(r, 3); break;
     case EG_UNSQUEEZE: case EG_UNSQUEEZE_: s->p[0] = below(r, t->rank + 1); break;
+    /* clang-format on */
     case EG_EXPAND:
       s->p[0] = t->rank + (t->rank < EG_RANK && below(r, 2));
-      for (int64_t d = s->p[0] - 1, e = t->rank - 1; d >= 0; d--, e--) s->p[1 + d] = e >= 0 && t->size[e] != 1 ? t->size[e] : 1 + below(r, 3);
+      for (int64_t d = s->p[0] - 1, e = t->rank - 1; d >= 0; d--, e--)
+        s->p[1 + d] = e >= 0 && t->size[e] != 1 ? t->size[e] : 1 + below(r, 3);
       break;
     case EG_PERMUTE:
       s->p[0] = t->rank;
@@ -132,8 +137,10 @@ static void random_args(random_t *r, const eg_shape_t *t, eg_step_t *s) {
 }
 
 static int takes_two(eg_op_t op) {
-  static const eg_op_t two[] = {EG_ADD, EG_SUB, EG_MUL, EG_ADD_, EG_SUB_, EG_MUL_, EG_ADDCMUL_, EG_LERP_, EG_COPY_, EG_MASKED_FILL_,
-                                EG_INDEX_PUT_, EG_INDEX_PUT_ADD_, EG_INDEX_ADD_, EG_INDEX_COPY_, EG_ADD_OUT, EG_MUL_OUT};
+  static const eg_op_t two[] = {EG_ADD,        EG_SUB,          EG_MUL,        EG_ADD_,
+                                EG_SUB_,       EG_MUL_,         EG_ADDCMUL_,   EG_LERP_,
+                                EG_COPY_,      EG_MASKED_FILL_, EG_INDEX_PUT_, EG_INDEX_PUT_ADD_,
+                                EG_INDEX_ADD_, EG_INDEX_COPY_,  EG_ADD_OUT,    EG_MUL_OUT};
   for (size_t i = 0; i < sizeof two / sizeof *two; i++)
     if (two[i] == op) return 1;
   return 0;
@@ -141,15 +148,18 @@ static int takes_two(eg_op_t op) {
 
 static int renames(eg_op_t op) { return op >= EG_T_ && op < EG_DETACH_; }
 
-/* Operators whose arguments hold sizes, or whose results' number hangs on one; and index, whose strides eager.c does not infer. */
+/* Operators whose arguments hold sizes, or whose results' number hangs on one; and index, whose strides eager.c does
+ * not infer. */
 static int needs_numbers(const eg_step_t *s) {
   switch (s->op) {
+    /* clang-format off */
     case EG_VIEW: case EG_RESHAPE: case EG_EXPAND: case EG_AS_STRIDED: return 1;
     case EG_SPLIT: case EG_SPLIT_SIZES: case EG_TENSOR_SPLIT: case EG_UNBIND: case EG_CHUNK: case EG_DIAGONAL: case EG_INDEX:
     case EG_UNFLATTEN: case EG_UNFOLD: return 1;
     case EG_SELECT: return s->p[1] >= 2;
     case EG_SLICE: return s->p[1] + (s->p[2] - 1) * s->p[3] + 1 > 2; /* the least that the symbol can be */
     case EG_NARROW: return s->p[1] + s->p[2] > 2;
+    /* clang-format on */
     default: return 0;
   }
 }
@@ -187,7 +197,8 @@ static void generate(random_t *r, int kind, eg_program_t *p, eg_world_t *w) {
     random_args(r, t, &s);
     if (s.op == EG_AS_STRIDED && has_gaps(p, eg_value(w, s.a))) continue;
     if (kind == SYMBOLIC && needs_numbers(&s)) continue;
-    if (renames(s.op) && w->tensor_of[s.a] < p->n_inputs && p->input[w->tensor_of[s.a]].is_buffer) continue; /* refused */
+    /* refused */
+    if (renames(s.op) && w->tensor_of[s.a] < p->n_inputs && p->input[w->tensor_of[s.a]].is_buffer) continue;
     if (eg_run_step(w, p, &s)) p->step[p->n_steps++] = s;
   }
   if (differentiates(kind)) { /* there is something to differentiate */
@@ -202,7 +213,8 @@ static void generate(random_t *r, int kind, eg_program_t *p, eg_world_t *w) {
 
 static aoth_tensor_t as_tensor(void *storage, int numel, const eg_shape_t *t) {
   static const int32_t dtypes[] = {[EG_F64] = AOT_F64, [EG_I64] = AOT_I64, [EG_BOOL] = AOT_BOOL};
-  aoth_tensor_t r = {.data = storage, .nbytes = (uint64_t)numel * 8, .dtype = dtypes[t->dtype], .rank = t->rank, .offset = t->offset};
+  aoth_tensor_t r = {
+      .data = storage, .nbytes = (uint64_t)numel * 8, .dtype = dtypes[t->dtype], .rank = t->rank, .offset = t->offset};
   for (int d = 0; d < t->rank; d++) r.sizes[d] = t->size[d], r.strides[d] = t->stride[d];
   return r;
 }
@@ -215,7 +227,8 @@ static int same_numbers(const aoth_tensor_t *got, const eg_world_t *w, const eg_
   if (got->rank != shape.rank || got->dtype != shape.dtype || !aoth_tensor_same_sizes(got, &shape)) return 0;
   aoth_walk_begin(&walk, got, NULL);
   for (int64_t i = 0; walk.left > 0; i++, aoth_walk_next(&walk))
-    if (!near(aoth_tensor_load(got->dtype, walk.at[0]), w->number[want->storage][eg_position(&want->at, i)], 1e-10)) return 0;
+    if (!near(aoth_tensor_load(got->dtype, walk.at[0]), w->number[want->storage][eg_position(&want->at, i)], 1e-10))
+      return 0;
   return 1;
 }
 
@@ -273,7 +286,9 @@ static int compare_values(const ws_t *c, const eg_program_t *p, const eg_world_t
 
 /* ---- derivatives ---- */
 
-static double tangent(int output, int64_t element) { return 0.25 + 0.5 * cos(1.0 + 3.0 * output + 0.7 * (double)element); }
+static double tangent(int output, int64_t element) {
+  return 0.25 + 0.5 * cos(1.0 + 3.0 * output + 0.7 * (double)element);
+}
 
 /* The sum of outputs weighed by the tangents: its number or its derivative. */
 static double weighed(const eg_program_t *p, const eg_world_t *w, int derivative) {
@@ -347,7 +362,10 @@ static int compare_gradients(const ws_t *c, const eg_program_t *p, const eg_worl
 /* ---- one program ---- */
 
 static int run_inputs(ws_t *c, const eg_program_t *p, char *why, size_t size) {
-  static union { double f64[EG_NUMEL]; int64_t i64[EG_NUMEL]; } storage[4];
+  static union {
+    double f64[EG_NUMEL];
+    int64_t i64[EG_NUMEL];
+  } storage[4];
   aoth_tensor_t inputs[5];
   uint32_t n = 0;
   int64_t two = 2, index[2] = {p->index[0], p->index[1]};
@@ -390,15 +408,16 @@ static int check_compiled(ws_t *c, int kind, const eg_program_t *p, const eg_wor
 
 /* What is not supported, and said to be. */
 static int is_refusal(const char *why) {
-  static const char *const refusals[] = {"a write through aten.expand", "a write through unfold", "derivative of as_strided",
-                                         "functionalize.storage"};
+  static const char *const refusals[] = {"a write through aten.expand", "a write through unfold",
+                                         "derivative of as_strided", "functionalize.storage"};
   for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
     if (strstr(why, refusals[i])) return 1;
   return 0;
 }
 
 /* 1: agrees, 0: why not. p has been run in w. */
-static int check(ws_t *shops, int kind, const eg_program_t *p, const eg_world_t *w, char *why, size_t size, int *out_refused) {
+static int check(ws_t *shops, int kind, const eg_program_t *p, const eg_world_t *w, char *why, size_t size,
+                 int *out_refused) {
   ws_t *c = &shops[kind];
   aoth_text_t ir = {0};
   c->stages = stages[kind];
@@ -467,7 +486,8 @@ static int try_one(ws_t *shops, int kind, uint64_t seed, int *out_refused, uint6
 }
 
 int main(int argc, char **argv) {
-  uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 500, seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1, n_failed = 0;
+  uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 500, seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1,
+           n_failed = 0;
   uint64_t n_refused = 0;
   ws_t shops[N_KINDS] = {0}; /* one a kind */
   uint64_t used[EG_N_OPS] = {0};
@@ -480,8 +500,8 @@ int main(int argc, char **argv) {
   for (int k = 0; k < N_KINDS; k++) ws_close(&shops[k]);
   for (int op = 0; op < EG_N_OPS; op++)
     if (used[op] < used[rarest]) rarest = op;
-  printf("%llu programs, %llu failed, %llu refused; %d operators, the rarest %s, %llu times\n", (unsigned long long)count,
-         (unsigned long long)n_failed, (unsigned long long)n_refused, (int)EG_N_OPS, eg_names[rarest],
-         (unsigned long long)used[rarest]);
+  printf("%llu programs, %llu failed, %llu refused; %d operators, the rarest %s, %llu times\n",
+         (unsigned long long)count, (unsigned long long)n_failed, (unsigned long long)n_refused, (int)EG_N_OPS,
+         eg_names[rarest], (unsigned long long)used[rarest]);
   return n_failed != 0 || n_refused * 50 > count + 50 || (count >= 500 && used[rarest] == 0);
 }

@@ -32,7 +32,9 @@ static eg_shape_t dense_like(const eg_shape_t *t) {
   for (int d = 0; d < t->rank; d++)
     if (t->size[d] > 1 && t->stride[d] == 0) return r;
   for (int d = t->rank - 1, n = 0, i; d >= 0; d--, n++) { /* fastest first */
-    for (i = n; i > 0 && (t->size[order[i - 1]] == 1 ? t->size[d] > 1 : t->size[d] > 1 && t->stride[order[i - 1]] > t->stride[d]); i--)
+    for (i = n; i > 0 && (t->size[order[i - 1]] == 1 ? t->size[d] > 1
+                                                     : t->size[d] > 1 && t->stride[order[i - 1]] > t->stride[d]);
+         i--)
       order[i] = order[i - 1];
     order[i] = d;
   }
@@ -133,19 +135,24 @@ static int is_out(eg_op_t op) { return op >= EG_ADD_OUT && op <= EG_TANH_OUT; }
 /* The dtype of what is computed; -1: the operator does not take these. */
 static int result_dtype(eg_op_t op, eg_dtype_t a, eg_dtype_t b) {
   switch (op) {
+    /* clang-format off */
     case EG_ADD: case EG_SUB: case EG_MUL: case EG_ADD_: case EG_SUB_: case EG_MUL_: case EG_ADD_OUT: case EG_MUL_OUT:
+      /* clang-format on */
       return a == EG_BOOL || b == EG_BOOL ? -1 : a == EG_I64 && b == EG_I64 ? EG_I64 : EG_F64;
+    /* clang-format off */
     case EG_RELU: case EG_RELU_: case EG_NEG_: case EG_NEG_OUT: return a == EG_BOOL ? -1 : (int)a;
     case EG_GT: return a == EG_BOOL ? -1 : EG_BOOL;
     case EG_MASKED_FILL_: return a == EG_F64 && b == EG_BOOL ? EG_F64 : -1;
     case EG_ADDCMUL_: case EG_LERP_: return a == EG_F64 && b == EG_F64 ? EG_F64 : -1;
     case EG_CLONE: case EG_COPY_: case EG_FILL_: case EG_ZERO_: return (int)a;
+    /* clang-format on */
     default: return a == EG_F64 ? EG_F64 : -1;
   }
 }
 
 static dual_t compute(eg_op_t op, dual_t a, dual_t b, double number) {
   switch (op) {
+    /* clang-format off */
     case EG_ADD: case EG_ADD_: case EG_ADD_OUT: return (dual_t){a.x + b.x, a.dx + b.dx};
     case EG_SUB: case EG_SUB_: return (dual_t){a.x - b.x, a.dx - b.dx};
     case EG_MUL: case EG_MUL_: case EG_MUL_OUT: return (dual_t){a.x * b.x, a.dx * b.x + a.x * b.dx};
@@ -161,6 +168,7 @@ static dual_t compute(eg_op_t op, dual_t a, dual_t b, double number) {
     case EG_COPY_: return b;
     case EG_FILL_: return (dual_t){number, 0};
     case EG_ZERO_: return (dual_t){0, 0};
+    /* clang-format on */
     default: return a;
   }
 }
@@ -192,7 +200,8 @@ static int put_all(eg_world_t *w, const eg_step_t *s, const eg_tensor_t *t, cons
   return 1;
 }
 
-/* Into `to`, which is a itself or, for out=, a tensor of its sizes. All operands are read before anything is written. */
+/* Into `to`, which is a itself or, for out=, a tensor of its sizes. All operands are read before anything is
+ * written. */
 static int write(eg_world_t *w, const eg_step_t *s, const eg_tensor_t *a, const eg_tensor_t *b, const eg_tensor_t *to) {
   dual_t y[EG_NUMEL];
   int dtype = result_dtype(s->op, a->at.dtype, b ? b->at.dtype : a->at.dtype);
@@ -212,7 +221,8 @@ static int write_by_place(eg_world_t *w, const eg_step_t *s, const eg_tensor_t *
   dual_t y[EG_NUMEL];
   int64_t inner = 1, rows, columns;
   int dim = s->op == EG_CUMSUM_ ? (int)s->p[0] : t->at.rank - 1;
-  if (!may_write(w, s, t) || dim >= t->at.rank || (s->op == EG_CUMSUM_ ? t->at.dtype == EG_BOOL : t->at.rank < 2)) return 0;
+  if (!may_write(w, s, t) || dim >= t->at.rank || (s->op == EG_CUMSUM_ ? t->at.dtype == EG_BOOL : t->at.rank < 2))
+    return 0;
   for (int d = dim + 1; d < t->at.rank; d++) inner *= t->at.size[d];
   columns = t->at.size[dim], rows = dim ? t->at.size[dim - 1] : 1;
   for (int64_t i = 0; i < eg_count(&t->at); i++) {
@@ -246,10 +256,12 @@ static int index_rows(eg_world_t *w, const eg_program_t *p, const eg_step_t *s, 
 }
 
 /* index_put_ broadcasts its values; index_add_ and index_copy_ want them whole; index_fill_ takes a number. */
-static int write_rows(eg_world_t *w, const eg_program_t *p, const eg_step_t *s, const eg_tensor_t *t, const eg_tensor_t *b) {
+static int write_rows(eg_world_t *w, const eg_program_t *p, const eg_step_t *s, const eg_tensor_t *t,
+                      const eg_tensor_t *b) {
   eg_shape_t shape = t->at;
   dual_t y[EG_NUMEL];
-  int adds = s->op == EG_INDEX_PUT_ADD_ || s->op == EG_INDEX_ADD_, whole = s->op == EG_INDEX_ADD_ || s->op == EG_INDEX_COPY_;
+  int adds = s->op == EG_INDEX_PUT_ADD_ || s->op == EG_INDEX_ADD_,
+      whole = s->op == EG_INDEX_ADD_ || s->op == EG_INDEX_COPY_;
   if (t->at.rank == 0 || t->at.size[0] < 2 || !may_write(w, s, t)) return 0;
   if (b ? b->at.dtype != t->at.dtype || (adds && t->at.dtype == EG_BOOL) : t->at.dtype != EG_F64) return 0;
   shape.size[0] = 2;
@@ -420,6 +432,7 @@ static int view_shape(const eg_world_t *w, const eg_step_t *s, const eg_tensor_t
   const int64_t *p = s->p;
   out->dtype = t->dtype;
   switch (s->op) {
+    /* clang-format off */
     case EG_VIEW: case EG_RESHAPE: return sizes_of(s, out) && viewed(t, out);
     case EG_FLATTEN: case EG_RAVEL: out->rank = 1; out->size[0] = eg_count(t); return viewed(t, out);
     case EG_TRANSPOSE: case EG_TRANSPOSE_: case EG_SWAPAXES: case EG_SWAPAXES_: return swapped(t, p[0], p[1], out);
@@ -436,10 +449,13 @@ static int view_shape(const eg_world_t *w, const eg_step_t *s, const eg_tensor_t
     case EG_EXPAND: return expanded(s, t, out);
     case EG_UNSQUEEZE: case EG_UNSQUEEZE_: return inserted(t, p[0], out);
     case EG_SQUEEZE: case EG_SQUEEZE_: return removed(t, p[0], out);
+    /* clang-format on */
     case EG_AS_STRIDED:
       out->rank = 1, out->size[0] = p[0], out->stride[0] = p[1], out->offset = p[2];
       return p[2] + (p[0] - 1) * p[1] < w->numel[from->storage];
+    /* clang-format off */
     case EG_ALIAS: case EG_DETACH: case EG_DETACH_: *out = *t; return 1;
+    /* clang-format on */
     default: return 0;
   }
 }
@@ -470,7 +486,8 @@ static int pieces(eg_world_t *w, eg_step_t *s, const eg_tensor_t t) {
   return 1;
 }
 
-/* t_ under no_grad, of equal sizes, goes unseen: the element at each place keeps the history of the one that was there. */
+/* t_ under no_grad, of equal sizes, goes unseen: the element at each place keeps the history of the one that was
+ * there. */
 static void keep_history_in_place(eg_world_t *w, eg_tensor_t *self, const eg_shape_t *now) {
   const int was = self->history;
   if (self->shares_history || self->at.rank != now->rank) return;
@@ -495,7 +512,8 @@ static int in_place_view(eg_world_t *w, const eg_step_t *s, const eg_tensor_t *t
 
 static int copy_as(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t, const eg_shape_t *shape) {
   eg_tensor_t *out = fresh(w, shape);
-  for (int64_t i = 0; i < eg_count(shape); i++) put(w, s, out, eg_position(shape, i), load(w, &t, eg_position(&t.at, i)));
+  for (int64_t i = 0; i < eg_count(shape); i++)
+    put(w, s, out, eg_position(shape, i), load(w, &t, eg_position(&t.at, i)));
   return 1;
 }
 
@@ -509,8 +527,9 @@ static int itself(eg_world_t *w, const eg_step_t *s) {
 static int maybe_copy(eg_world_t *w, const eg_step_t *s, const eg_tensor_t t) {
   eg_shape_t shape = {0}, dense = t.at;
   contiguous(&dense); /* whatever the strides of dimensions of size 1 */
-  int already = 1; /* a tensor without elements is contiguous */
-  for (int d = 0; d < t.at.rank; d++) already &= t.at.size[d] == 1 || t.at.stride[d] == dense.stride[d] || eg_count(&t.at) == 0;
+  int already = 1;    /* a tensor without elements is contiguous */
+  for (int d = 0; d < t.at.rank; d++)
+    already &= t.at.size[d] == 1 || t.at.stride[d] == dense.stride[d] || eg_count(&t.at) == 0;
   if ((s->op == EG_CONTIGUOUS && already) || (s->op == EG_FLATTEN && t.at.rank == 1)) return itself(w, s);
   const int fits = s->op != EG_CONTIGUOUS && view_shape(w, s, &t, &shape);
   if (fits && (s->op != EG_RAVEL || already)) { /* ravel asks for a contiguous tensor first */
@@ -538,6 +557,7 @@ static int run(eg_world_t *w, const eg_program_t *p, eg_step_t *s) {
   const eg_tensor_t *to = s->c >= 0 ? eg_value(w, s->c) : a;
   eg_shape_t shape = {0};
   switch (s->op) {
+    /* clang-format off */
     case EG_ADD: case EG_SUB: case EG_MUL: return b && pointwise(w, s, *a, b);
     case EG_MUL_SCALAR: case EG_RELU: case EG_TANH: case EG_CLONE: case EG_GT: return pointwise(w, s, *a, NULL);
     case EG_SUM: return sum_dim(w, s, *a);
@@ -550,9 +570,11 @@ static int run(eg_world_t *w, const eg_program_t *p, eg_step_t *s) {
     case EG_MUL_SCALAR_: case EG_FILL_: case EG_ZERO_: case EG_RELU_: case EG_TANH_: case EG_NEG_: case EG_SIN_:
     case EG_NEG_OUT: case EG_TANH_OUT: return write(w, s, a, NULL, to);
     case EG_TRIU_: case EG_TRIL_: case EG_CUMSUM_: return write_by_place(w, s, a);
-    case EG_INDEX_PUT_: case EG_INDEX_PUT_ADD_: case EG_INDEX_ADD_: case EG_INDEX_COPY_: return b && write_rows(w, p, s, a, b);
+    case EG_INDEX_PUT_: case EG_INDEX_PUT_ADD_: case EG_INDEX_ADD_: case EG_INDEX_COPY_: return b && write_rows(w, p,
+        s, a, b);
     case EG_INDEX_FILL_: return write_rows(w, p, s, a, NULL);
     case EG_T_: case EG_TRANSPOSE_: case EG_SWAPAXES_: case EG_UNSQUEEZE_: case EG_SQUEEZE_: case EG_SQUEEZE_ALL_: case EG_DETACH_:
+      /* clang-format on */
       return in_place_view(w, s, a);
     default:
       if (!view_shape(w, s, a, &shape)) return 0;

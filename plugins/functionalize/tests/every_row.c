@@ -1,9 +1,9 @@
 /* Every view and every writing operator of the table, whatever there is in it.
  *
  * A view: base -> view -> write through the view -> read the base; what the base must hold follows from the
- * view's declared geometry. An operator that writes: it writes into every second element of larger tensors, and must leave there
- * what its functional namesake computes, and nothing anywhere else. Arguments are made up from schemas (call_text.h); what
- * cannot be driven is listed with the reason, and counted. */
+ * view's declared geometry. An operator that writes: it writes into every second element of larger tensors, and must
+ * leave there what its functional namesake computes, and nothing anywhere else. Arguments are made up from schemas
+ * (call_text.h); what cannot be driven is listed with the reason, and counted. */
 #include "call_text.h"
 #include "workshop.h"
 
@@ -115,8 +115,11 @@ static int geometry_of(rows_t *r, int k, aoth_tensor_t *out) {
   aot_prog_t *p = aoth_session_prog(r->shop.session);
   aot_node_info_t info = {.struct_size = sizeof info};
   aot_type_t t;
-  if (aoth_graph_node_info(p, aoth_graph_first(p, aoth_graph_graph_find(p, AOT_GRAPH_FORWARD)), &info) != AOT_OK) return 0;
-  if (aoth_graph_value_type(p, (aot_value_t){info.first_result.id + (uint32_t)k}, &t) != AOT_OK || t.rank > AOT_MAX_RANK) return 0;
+  if (aoth_graph_node_info(p, aoth_graph_first(p, aoth_graph_graph_find(p, AOT_GRAPH_FORWARD)), &info) != AOT_OK)
+    return 0;
+  if (aoth_graph_value_type(p, (aot_value_t){info.first_result.id + (uint32_t)k}, &t) != AOT_OK ||
+      t.rank > AOT_MAX_RANK)
+    return 0;
   *out = (aoth_tensor_t){.dtype = t.dtype, .rank = t.rank, .offset = t.offset};
   for (int32_t d = 0; d < t.rank; d++) out->sizes[d] = t.sizes[d], out->strides[d] = t.strides[d];
   return 1;
@@ -135,7 +138,8 @@ static int write_through(const aoth_tensor_t *base, const aoth_tensor_t *view, c
     if (seen[(uint64_t)(walk.at[0] - storage) / size]++) return 0;
     if (base->dtype == AOT_C128) aoth_tensor_store(AOT_F64, walk.at[0] + 8, -aoth_tensor_load(AOT_F64, walk.at[0] + 8));
     aoth_tensor_store(base->dtype == AOT_C128 ? AOT_F64 : base->dtype, walk.at[0],
-                      base->dtype == AOT_BOOL ? !aoth_tensor_load(AOT_BOOL, walk.at[0]) : -aoth_tensor_load(base->dtype, walk.at[0]));
+                      base->dtype == AOT_BOOL ? !aoth_tensor_load(AOT_BOOL, walk.at[0])
+                                              : -aoth_tensor_load(base->dtype, walk.at[0]));
   }
   return 1;
 }
@@ -148,8 +152,8 @@ static int repeats(const aoth_tensor_t *view) {
 }
 
 /* Does the same program run without writing? */
-static int can_be_read(rows_t *r, const ct_call_t *c, const char *op, const aoth_tensor_t *given, int n_results, int which,
-                       int is_bool) {
+static int can_be_read(rows_t *r, const ct_call_t *c, const char *op, const aoth_tensor_t *given, int n_results,
+                       int which, int is_bool) {
   aoth_text_t ir = {0};
   print_inputs(given, c->n_inputs, "x", &ir);
   print_results("r", n_results, &ir);
@@ -175,7 +179,8 @@ static int check_view(rows_t *r, ct_call_t *c, int n_results, int which, aoth_te
   aoth_text_f(ir, "\n  %%w = %s %%r%d\n  %%base = aten.clone.default %%x0\n  out user_output 0 = %%base\n}\n",
               is_bool ? "aten.logical_not_.default" : "aten.neg_.default", which);
   if (strstr(ir->data, "copy=true") || !ws_import(&r->shop, ir->data) || !geometry_of(r, which, &view)) return 0;
-  if (!aoth_tensor_extent(&view, &reach) || reach > given[0].nbytes) return 0; /* PyTorch does not check _reshape_alias */
+  /* PyTorch does not check _reshape_alias */
+  if (!aoth_tensor_extent(&view, &reach) || reach > given[0].nbytes) return 0;
   if (view.dtype != given[0].dtype) return 0; /* another dtype is a copy, or another look at the bytes */
   memcpy(wanted, given[0].data, sizeof wanted);
   int overlaps = !write_through(&given[0], &view, wanted);
@@ -186,8 +191,10 @@ static int check_view(rows_t *r, ct_call_t *c, int n_results, int which, aoth_te
     snprintf(why, sizeof why, "%s", ws_complaints(&r->shop));
     return can_be_read(r, c, op, given, n_results, which, is_bool) ? failed(r, c->op, why, ir) - 1 : 0;
   }
-  if (overlaps) return repeats(&view) ? failed(r, c->op, "a write to places that the view shows twice is taken", ir) - 1 : 0;
-  if (!step_output(r, 0, &read) || !same_numbers(&read, &now)) return failed(r, c->op, "the base reads otherwise", ir) - 1;
+  if (overlaps)
+    return repeats(&view) ? failed(r, c->op, "a write to places that the view shows twice is taken", ir) - 1 : 0;
+  if (!step_output(r, 0, &read) || !same_numbers(&read, &now))
+    return failed(r, c->op, "the base reads otherwise", ir) - 1;
   if (!aoth_step_get(r->shop.step, "input_after.0", &read) || !same_numbers(&read, &now))
     return failed(r, c->op, "the base is otherwise after the call", ir) - 1;
   return 1;
@@ -230,8 +237,9 @@ static void drive_view(rows_t *r, const aot_op_desc_t *d) {
 static int same_name(aot_str_t a, aot_str_t b) { return a.size == b.size && memcmp(a.data, b.data, a.size) == 0; }
 
 static int describes_result(aot_str_t name) {
-  return aot_str_eq(name, aot_str("dtype")) || aot_str_eq(name, aot_str("layout")) || aot_str_eq(name, aot_str("device")) ||
-         aot_str_eq(name, aot_str("pin_memory")) || aot_str_eq(name, aot_str("memory_format"));
+  return aot_str_eq(name, aot_str("dtype")) || aot_str_eq(name, aot_str("layout")) ||
+         aot_str_eq(name, aot_str("device")) || aot_str_eq(name, aot_str("pin_memory")) ||
+         aot_str_eq(name, aot_str("memory_format"));
 }
 
 /* Do the arguments of f stand in w, which has written ones besides? An out= form has no say about its result. */
@@ -240,7 +248,8 @@ static int takes_the_same(const aot_op_desc_t *w, const aot_op_desc_t *f, int in
   if (f->flags & (AOT_OP_WRITES | AOT_OP_VIEW)) return 0;
   for (;;) {
     while (!in_place && i < w->n_args && ct_is_written(w, i)) i++;
-    int both = i < w->n_args && k < f->n_args && same_name(w->args[i].name, f->args[k].name) && w->args[i].type == f->args[k].type &&
+    int both = i < w->n_args && k < f->n_args && same_name(w->args[i].name, f->args[k].name) &&
+               w->args[i].type == f->args[k].type &&
                (w->args[i].flags & AOT_SARG_LIST) == (f->args[k].flags & AOT_SARG_LIST);
     if (both) i++, k++;
     else if (k < f->n_args && describes_result(f->args[k].name)) k++;
@@ -248,7 +257,8 @@ static int takes_the_same(const aot_op_desc_t *w, const aot_op_desc_t *f, int in
   }
 }
 
-/* aten.add_.Tensor -> aten.add.Tensor; aten.add.out -> aten.add.Tensor; NULL: there is no namesake with these arguments. */
+/* aten.add_.Tensor -> aten.add.Tensor; aten.add.out -> aten.add.Tensor; NULL: there is no namesake with these
+ * arguments. */
 static const aot_op_desc_t *namesake(const rows_t *r, const aot_op_desc_t *w) {
   char stem[160];
   const char *dot = memchr(w->name.data, '.', w->name.size);
@@ -287,7 +297,8 @@ static int compute(rows_t *r, ct_call_t *c, const aot_op_desc_t *f, outcome_t *o
   aoth_tensor_t given[CT_INPUTS], result;
   aoth_text_t ir = {0};
   out->n = 0;
-  for (uint32_t k = 0; k < f->n_results; k++) out->n += f->results[k].flags & AOT_SARG_LIST ? 2 : 1; /* lists are of two */
+  /* lists are of two */
+  for (uint32_t k = 0; k < f->n_results; k++) out->n += f->results[k].flags & AOT_SARG_LIST ? 2 : 1;
   snprintf(op, sizeof op, "%.*s", (int)f->name.size, f->name.data);
   for (int i = 0; i < c->n_inputs; i++) given[i] = c->input[i].tensor;
   print_inputs(given, c->n_inputs, "x", &ir);
@@ -363,14 +374,17 @@ static int prepare(const ct_call_t *c, const outcome_t *o, written_t *x) {
   return k == o->n;
 }
 
-static void print_writer(const ct_call_t *c, const written_t *x, const aot_op_desc_t *w, int in_place, aoth_text_t *ir) {
+static void print_writer(const ct_call_t *c, const written_t *x, const aot_op_desc_t *w, int in_place,
+                         aoth_text_t *ir) {
   int n_results = 0, n_written = 0;
   print_inputs(x->given, c->n_inputs, "whole", ir);
   for (int i = 0; i < c->n_inputs; i++) {
     const aoth_tensor_t *t = &c->input[i].tensor;
     if (!c->input[i].is_written) aoth_text_f(ir, "  %%x%d = aten.alias.default %%whole%d\n", i, i);
     else if (t->rank == 0) aoth_text_f(ir, "  %%x%d = aten.select.int %%whole%d, 0, 1\n", i, i);
-    else aoth_text_f(ir, "  %%x%d = aten.slice.Tensor %%whole%d, -1, 1, %lld, 2\n", i, i, 2 * (long long)t->sizes[t->rank - 1] + 1);
+    else
+      aoth_text_f(ir, "  %%x%d = aten.slice.Tensor %%whole%d, -1, 1, %lld, 2\n", i, i,
+                  2 * (long long)t->sizes[t->rank - 1] + 1);
   }
   for (uint32_t k = 0; k < w->n_results; k++) n_results += w->results[k].flags & AOT_SARG_LIST ? 2 : 1;
   print_results("r", n_results, ir);
@@ -402,12 +416,14 @@ static int check_writer(rows_t *r, ct_call_t *c, const aot_op_desc_t *w, const a
   if (!compute(r, c, f, &o) || (!in_place && !add_out_inputs(c, &o)) || !prepare(c, &o, &x)) return 0;
   print_writer(c, &x, w, in_place, ir);
   if (!ws_compile(&r->shop, ir->data)) return failed(r, w, ws_complaints(&r->shop), ir) - 1;
-  if (aoth_step_forward(r->shop.step, x.given, (uint32_t)c->n_inputs) != AOT_OK) return failed(r, w, ws_complaints(&r->shop), ir) - 1;
+  if (aoth_step_forward(r->shop.step, x.given, (uint32_t)c->n_inputs) != AOT_OK)
+    return failed(r, w, ws_complaints(&r->shop), ir) - 1;
   for (int i = 0, n = 0; i < c->n_inputs; i++) {
     aoth_tensor_t read;
     char key[32];
     if (!c->input[i].is_written) continue;
-    if (!step_output(r, n++, &read) || !same_numbers(&read, &x.wanted[i])) return failed(r, w, "a written tensor reads otherwise", ir) - 1;
+    if (!step_output(r, n++, &read) || !same_numbers(&read, &x.wanted[i]))
+      return failed(r, w, "a written tensor reads otherwise", ir) - 1;
     snprintf(key, sizeof key, "input_after.%d", i);
     if (!aoth_step_get(r->shop.step, key, &read) || !same_numbers(&read, &x.wanted[i]))
       return failed(r, w, "a written tensor is otherwise after the call", ir) - 1;
@@ -456,7 +472,8 @@ static int read_table(rows_t *r) {
 static void drive(rows_t *r, const aot_op_desc_t *d) {
   if (d->flags & AOT_OP_WRITES) {
     if (d->flags & AOT_OP_INPLACE_VIEW) undriven(r, d, "changes a shape, not numbers: functionalize_differ");
-    else if (d->flags & (AOT_OP_RANDOM | AOT_OP_EFFECT | AOT_OP_COLLECTIVE)) undriven(r, d, "draws numbers, has effects or talks to others");
+    else if (d->flags & (AOT_OP_RANDOM | AOT_OP_EFFECT | AOT_OP_COLLECTIVE))
+      undriven(r, d, "draws numbers, has effects or talks to others");
     else drive_writer(r, d);
   } else if (d->flags & AOT_OP_VIEW) {
     drive_view(r, d);
@@ -464,7 +481,8 @@ static void drive(rows_t *r, const aot_op_desc_t *d) {
 }
 
 int main(void) {
-  static rows_t table = {.shop = {.stages = "functionalize backend-ref"}}, r = {.shop = {.stages = "functionalize backend-ref"}};
+  static rows_t table = {.shop = {.stages = "functionalize backend-ref"}},
+                r = {.shop = {.stages = "functionalize backend-ref"}};
   if (!read_table(&table)) return printf("no table: %s\n", ws_complaints(&table.shop)), 1;
   r.op = table.op; /* its session stays open */
   r.n = table.n;

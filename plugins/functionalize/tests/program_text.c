@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+/* clang-format off */
 const char *const eg_names[EG_N_OPS] = {
     [EG_ADD] = "aten.add.Tensor", [EG_SUB] = "aten.sub.Tensor", [EG_MUL] = "aten.mul.Tensor",
     [EG_MUL_SCALAR] = "aten.mul.Scalar", [EG_RELU] = "aten.relu.default", [EG_TANH] = "aten.tanh.default",
@@ -10,27 +11,37 @@ const char *const eg_names[EG_N_OPS] = {
     [EG_VIEW] = "aten.view.default", [EG_RESHAPE] = "aten.reshape.default", [EG_FLATTEN] = "aten.flatten.using_ints",
     [EG_RAVEL] = "aten.ravel.default", [EG_CONTIGUOUS] = "aten.contiguous.default", [EG_TO] = "aten.to.dtype",
     [EG_TRANSPOSE] = "aten.transpose.int", [EG_SWAPAXES] = "aten.swapaxes.default",
-    [EG_T] = "aten.t.default", [EG_MT] = "aten.mT.default", [EG_PERMUTE] = "aten.permute.default", [EG_MOVEDIM] = "aten.movedim.int",
+    [EG_T] = "aten.t.default", [EG_MT] = "aten.mT.default", [EG_PERMUTE] = "aten.permute.default",
+    [EG_MOVEDIM] = "aten.movedim.int",
     [EG_SELECT] = "aten.select.int", [EG_SLICE] = "aten.slice.Tensor", [EG_NARROW] = "aten.narrow.default",
     [EG_SPLIT] = "aten.split.Tensor", [EG_SPLIT_SIZES] = "aten.split_with_sizes.default",
-    [EG_TENSOR_SPLIT] = "aten.tensor_split.sections", [EG_UNBIND] = "aten.unbind.int", [EG_CHUNK] = "aten.chunk.default",
+    [EG_TENSOR_SPLIT] = "aten.tensor_split.sections", [EG_UNBIND] = "aten.unbind.int",
+    [EG_CHUNK] = "aten.chunk.default",
     [EG_EXPAND] = "aten.expand.default", [EG_UNSQUEEZE] = "aten.unsqueeze.default", [EG_SQUEEZE] = "aten.squeeze.dim",
-    [EG_SQUEEZE_ALL] = "aten.squeeze.default", [EG_UNFLATTEN] = "aten.unflatten.int", [EG_UNFOLD] = "aten.unfold.default",
-    [EG_DIAGONAL] = "aten.diagonal.default", [EG_AS_STRIDED] = "aten.as_strided.default", [EG_ALIAS] = "aten.alias.default",
+    [EG_SQUEEZE_ALL] = "aten.squeeze.default", [EG_UNFLATTEN] = "aten.unflatten.int",
+    [EG_UNFOLD] = "aten.unfold.default",
+    [EG_DIAGONAL] = "aten.diagonal.default", [EG_AS_STRIDED] = "aten.as_strided.default",
+    [EG_ALIAS] = "aten.alias.default",
     [EG_DETACH] = "aten.detach.default",
     [EG_ADD_] = "aten.add_.Tensor", [EG_SUB_] = "aten.sub_.Tensor", [EG_MUL_] = "aten.mul_.Tensor",
     [EG_ADDCMUL_] = "aten.addcmul_.default", [EG_LERP_] = "aten.lerp_.Scalar", [EG_MUL_SCALAR_] = "aten.mul_.Scalar",
     [EG_COPY_] = "aten.copy_.default", [EG_FILL_] = "aten.fill_.Scalar", [EG_ZERO_] = "aten.zero_.default",
-    [EG_RELU_] = "aten.relu_.default", [EG_TANH_] = "aten.tanh_.default", [EG_NEG_] = "aten.neg_.default", [EG_SIN_] = "aten.sin_.default",
-    [EG_MASKED_FILL_] = "aten.masked_fill_.Scalar", [EG_TRIU_] = "aten.triu_.default", [EG_TRIL_] = "aten.tril_.default",
-    [EG_CUMSUM_] = "aten.cumsum_.default", [EG_INDEX_PUT_] = "aten.index_put_.default", [EG_INDEX_PUT_ADD_] = "aten.index_put_.default",
+    [EG_RELU_] = "aten.relu_.default", [EG_TANH_] = "aten.tanh_.default", [EG_NEG_] = "aten.neg_.default",
+    [EG_SIN_] = "aten.sin_.default",
+    [EG_MASKED_FILL_] = "aten.masked_fill_.Scalar", [EG_TRIU_] = "aten.triu_.default",
+    [EG_TRIL_] = "aten.tril_.default",
+    [EG_CUMSUM_] = "aten.cumsum_.default", [EG_INDEX_PUT_] = "aten.index_put_.default",
+    [EG_INDEX_PUT_ADD_] = "aten.index_put_.default",
     [EG_INDEX_ADD_] = "aten.index_add_.default", [EG_INDEX_COPY_] = "aten.index_copy_.default",
     [EG_INDEX_FILL_] = "aten.index_fill_.int_Scalar",
     [EG_T_] = "aten.t_.default", [EG_TRANSPOSE_] = "aten.transpose_.default", [EG_SWAPAXES_] = "aten.swapaxes_.default",
-    [EG_UNSQUEEZE_] = "aten.unsqueeze_.default", [EG_SQUEEZE_] = "aten.squeeze_.dim", [EG_SQUEEZE_ALL_] = "aten.squeeze_.default",
+    [EG_UNSQUEEZE_] = "aten.unsqueeze_.default", [EG_SQUEEZE_] = "aten.squeeze_.dim",
+    [EG_SQUEEZE_ALL_] = "aten.squeeze_.default",
     [EG_DETACH_] = "aten.detach_.default",
-    [EG_ADD_OUT] = "aten.add.out", [EG_MUL_OUT] = "aten.mul.out", [EG_NEG_OUT] = "aten.neg.out", [EG_TANH_OUT] = "aten.tanh.out",
+    [EG_ADD_OUT] = "aten.add.out", [EG_MUL_OUT] = "aten.mul.out", [EG_NEG_OUT] = "aten.neg.out",
+    [EG_TANH_OUT] = "aten.tanh.out",
 };
+/* clang-format on */
 static const char *const dtypes[] = {[EG_F64] = "f64", [EG_I64] = "i64", [EG_BOOL] = "bool"};
 
 static void put_size(int64_t size, int symbolic, aoth_text_t *out) {
@@ -72,18 +83,25 @@ static void put_args(const eg_step_t *s, int b, int c, aoth_text_t *out) {
   if (is_by_index(s->op)) aoth_text_z(out, ", 0, %index");
   if (b >= 0) aoth_text_f(out, ", %%v%d", b);
   switch (s->op) {
+    /* clang-format off */
     case EG_MUL_SCALAR: case EG_MUL_SCALAR_: case EG_FILL_: case EG_GT: case EG_LERP_: case EG_MASKED_FILL_: case EG_INDEX_FILL_:
-      aoth_text_f(out, ", %.6f", s->number); break;
+      /* clang-format on */
+      aoth_text_f(out, ", %.6f", s->number);
+      break;
     case EG_ADDCMUL_: aoth_text_f(out, ", %%v%d, value=%.6f", b, s->number); break;
     case EG_TO: aoth_text_f(out, ", %s", dtypes[p0]); break;
     case EG_TO_COPY: aoth_text_f(out, ", dtype=%s", dtypes[p0]); break;
     case EG_INDEX_PUT_ADD_: aoth_text_z(out, ", true"); break;
     case EG_SUM: aoth_text_f(out, ", [%lld]", p0); break;
+    /* clang-format off */
     case EG_VIEW: case EG_RESHAPE: case EG_EXPAND: put_list(s->p + 1, p0, out); break;
     case EG_PERMUTE: put_list(s->p + 1, p0, out); break;
     case EG_TRANSPOSE: case EG_TRANSPOSE_: case EG_SWAPAXES: case EG_SWAPAXES_: case EG_SELECT: case EG_MOVEDIM:
-      aoth_text_f(out, ", %lld, %lld", p0, p1); break;
+      /* clang-format on */
+      aoth_text_f(out, ", %lld, %lld", p0, p1);
+      break;
     case EG_SLICE: aoth_text_f(out, ", %lld, %lld, %lld, %lld", p0, p1, p1 + (p2 - 1) * p3 + 1, p3); break;
+    /* clang-format off */
     case EG_NARROW: case EG_UNFOLD: aoth_text_f(out, ", %lld, %lld, %lld", p0, p1, p2); break;
     case EG_UNFLATTEN: aoth_text_f(out, ", %lld, [%lld, -1]", p0, p1); break;
     case EG_DIAGONAL: aoth_text_f(out, ", %lld, %lld, %lld", p2 - 1, p0, p1); break;
@@ -91,7 +109,9 @@ static void put_args(const eg_step_t *s, int b, int c, aoth_text_t *out) {
     case EG_SPLIT_SIZES: aoth_text_f(out, ", [%lld, %lld], %lld", p1, p2, p0); break;
     case EG_TRIU_: case EG_TRIL_: aoth_text_f(out, ", %lld", p1); break;
     case EG_UNBIND: case EG_UNSQUEEZE: case EG_UNSQUEEZE_: case EG_SQUEEZE: case EG_SQUEEZE_: case EG_CUMSUM_:
-      aoth_text_f(out, ", %lld", p0); break;
+      /* clang-format on */
+      aoth_text_f(out, ", %lld", p0);
+      break;
     case EG_AS_STRIDED: aoth_text_f(out, ", [%lld], [%lld], %lld", p0, p1, p2); break;
     default: break;
   }
@@ -107,7 +127,8 @@ static void put_step(const eg_step_t *s, const eg_world_t *w, int symbolic, aoth
     put_type(&w->made[s->first + r], 0, out);
   }
   aoth_text_f(out, " = %s %%v%d", eg_names[s->op], name_of(w, s->a, s->first, symbolic));
-  put_args(s, s->b < 0 ? -1 : name_of(w, s->b, s->first, symbolic), s->c < 0 ? -1 : name_of(w, s->c, s->first, symbolic), out);
+  put_args(s, s->b < 0 ? -1 : name_of(w, s->b, s->first, symbolic),
+           s->c < 0 ? -1 : name_of(w, s->c, s->first, symbolic), out);
   aoth_text_z(out, s->no_grad ? " {no_grad}\n" : "\n");
 }
 

@@ -12,7 +12,8 @@ static void writing_one_view_makes_the_others_stale(void **state) {
   fz_alias_t a;
   uint32_t chain[4];
   assert_int_equal(fz_alias_init(&a, 10), 0);
-  uint32_t x = fz_alias_base(&a, 0, 0), flat = fz_alias_view(&a, x, 100, 0, 1, 1), t = fz_alias_view(&a, x, 101, 0, 2, 2);
+  uint32_t x = fz_alias_base(&a, 0, 0), flat = fz_alias_view(&a, x, 100, 0, 1, 1),
+           t = fz_alias_view(&a, x, 101, 0, 2, 2);
   uint32_t row = fz_alias_view(&a, t, 102, 0, 3, 3);
   assert_false(fz_is_stale(&a, row));
   fz_new_version(&a, flat); /* as a write through the flat view does: view and base get their new values */

@@ -63,7 +63,8 @@ int ws_import(ws_t *w, const char *ir) {
   if (!w->session && !open_session(w)) return 0;
   w->n_complaints = (unsigned)strlen(aoth_sink_text(w->sink));
   aoth_model_t model = {.stage = {.use = "ir", .name = "ir"}};
-  model.file = (aot_file_t){.struct_size = sizeof model.file, .path = aot_str("program.ir"), .data = ir, .nbytes = strlen(ir)};
+  model.file =
+      (aot_file_t){.struct_size = sizeof model.file, .path = aot_str("program.ir"), .data = ir, .nbytes = strlen(ir)};
   return aoth_session_read_model(w->session, &model) == AOT_OK;
 }
 

@@ -1,4 +1,5 @@
-/* Programs in text form, compiled one after the other in one session: opening the operator set costs more than a small program.
+/* Programs in text form, compiled one after the other in one session: opening the operator set costs more than a small
+ * program.
  *
  *     ws_t w = {.stages = "functionalize backend-ref"};
  *     if (ws_compile(&w, text)) .. aoth_step_forward(w.step, ..) ..; else puts(ws_complaints(&w));

@@ -107,7 +107,8 @@ uint8_t *test_zip(test_env_t *t, const test_member_t *members, uint32_t n, uint6
     p = put(p, 0x02014b50, 4), p = put(p, 20, 2), p = put(p, 20, 2), p = put(p, 0x0800, 2);
     p = put(p, members[i].deflate ? 8 : 0, 2), p = put(p, 0, 4);
     p = put(p, crc32(crc32(0, NULL, 0), members[i].data, (uInt)members[i].n), 4);
-    p = put(p, sizes[i], 4), p = put(p, members[i].n, 4), p = put(p, length, 2), p = put(p, 0, 12), p = put(p, at[i], 4);
+    p = put(p, sizes[i], 4), p = put(p, members[i].n, 4), p = put(p, length, 2), p = put(p, 0, 12),
+    p = put(p, at[i], 4);
     memcpy(p, members[i].name, length), p += length;
   }
   room = (uint64_t)(p - zip) - directory;

@@ -32,12 +32,14 @@ static void ties_what_shares_a_payload(void **state) {
   test_env_deinit(&t);
 }
 
-#define CONFIG(dtype, sizes, strides)                                                                                   \
-  "{\"config\":{\"w\":{\"path_name\":\"weight_0\",\"is_param\":true,\"use_pickle\":false,\"tensor_meta\":{\"dtype\":" dtype   \
-  ",\"sizes\":[{\"as_int\":" sizes "}],\"requires_grad\":true,\"device\":{\"type\":\"cpu\",\"index\":null},\"strides\":"    \
+#define CONFIG(dtype, sizes, strides)                                                                                  \
+  "{\"config\":{\"w\":{\"path_name\":\"weight_0\",\"is_param\":true,\"use_pickle\":false,\"tensor_meta\":{"            \
+  "\"dtype\":" dtype ",\"sizes\":[{\"as_int\":" sizes                                                                  \
+  "}],\"requires_grad\":true,\"device\":{\"type\":\"cpu\",\"index\":null},\"strides\":"                                \
   "[{\"as_int\":" strides "}],\"storage_offset\":{\"as_int\":0},\"layout\":7}}}}"
 
 static void complains_about_data_that_does_not_fit(void **state) {
+  /* clang-format off */
   static const struct { const char *config; uint64_t n; const char *says; } rows[] = {
       {CONFIG("7", "3", "1"), 12, NULL},
       {CONFIG("7", "3", "1"), 8, "too short: tensor 'w' needs 3 f32 elements, the member holds 2"},
@@ -48,6 +50,7 @@ static void complains_about_data_that_does_not_fit(void **state) {
       {CONFIG("7", "4611686018427387905", "4611686018427387905"), 12, "larger than memory"},
       {CONFIG("7", "3", "1"), 0, NULL}, /* saved without contents: zeros */
   };
+  /* clang-format on */
   static const uint8_t data[64];
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -75,7 +78,8 @@ static void complains_about_data_that_does_not_fit(void **state) {
   }
 }
 
-/* A bit of a weight that changed after the archive was written, raw and deflated; a checksum of 0 says that none was computed. */
+/* A bit of a weight that changed after the archive was written, raw and deflated; a checksum of 0 says that none was
+ * computed. */
 static void checks_what_a_weight_holds(void **state) {
   const float data[3] = {1, 2, 3};
   const char *config = CONFIG("7", "3", "1");
@@ -125,8 +129,9 @@ static void takes_weights_without_checksum(void **state) {
 }
 
 static void tells_what_a_file_is(void **state) {
-  static const struct { const char *name, *says; } rows[] = {
-      {"r/data.pkl", "torch.save file"}, {"r/readme.txt", "no PyTorch export archive"}};
+  static const struct {
+    const char *name, *says;
+  } rows[] = {{"r/data.pkl", "torch.save file"}, {"r/readme.txt", "no PyTorch export archive"}};
   (void)state;
   for (size_t i = 0; i < 2; i++) {
     test_member_t members[] = {{rows[i].name, "x", 1, 0}, {"r/version", "3", 1, 0}};
@@ -142,7 +147,8 @@ static void tells_what_a_file_is(void **state) {
 }
 
 static void chooses_among_models(void **state) {
-  test_member_t members[] = {{"r/archive_format", "pt2\n", 4, 0}, {"r/models/big.json", "{}", 2, 0}, {"r/models/small.json", "{}", 2, 0}};
+  test_member_t members[] = {
+      {"r/archive_format", "pt2\n", 4, 0}, {"r/models/big.json", "{}", 2, 0}, {"r/models/small.json", "{}", 2, 0}};
   test_env_t t;
   p2_zip_t zip;
   p2_layout_t layout;
@@ -160,10 +166,9 @@ static void chooses_among_models(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(ties_what_shares_a_payload),
-                                     cmocka_unit_test(complains_about_data_that_does_not_fit),
-                                     cmocka_unit_test(checks_what_a_weight_holds),
-                                     cmocka_unit_test(takes_weights_without_checksum),
-                                     cmocka_unit_test(tells_what_a_file_is), cmocka_unit_test(chooses_among_models)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(ties_what_shares_a_payload), cmocka_unit_test(complains_about_data_that_does_not_fit),
+      cmocka_unit_test(checks_what_a_weight_holds), cmocka_unit_test(takes_weights_without_checksum),
+      cmocka_unit_test(tells_what_a_file_is),       cmocka_unit_test(chooses_among_models)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,12 +23,14 @@ static aot_status_t decode(test_env_t *t, const char *json, p2_doc_t *doc, p2_pr
   return p2_decode_program(&t->env, doc, out);
 }
 
-#define META "{\"dtype\":7,\"sizes\":[{\"as_int\":2}],\"requires_grad\":false,\"device\":{\"type\":\"cpu\",\"index\":null}," \
-             "\"strides\":[{\"as_int\":1}],\"storage_offset\":{\"as_int\":0},\"layout\":7}"
-#define PROGRAM(version, nodes)                                                                                         \
-  "{\"schema_version\":" version ",\n\"graph_module\":{\"graph\":{\"inputs\":[{\"as_tensor\":{\"name\":\"x\"}}],"          \
-  "\"outputs\":[{\"as_tensor\":{\"name\":\"y\"}}],\n\"nodes\":[" nodes "],\"tensor_values\":{\"x\":" META ",\"y\":" META    \
-  "},\"sym_int_values\":{}},\"signature\":{\"input_specs\":[{\"user_input\":{\"arg\":{\"as_tensor\":{\"name\":\"x\"}}}}]," \
+#define META                                                                                                           \
+  "{\"dtype\":7,\"sizes\":[{\"as_int\":2}],\"requires_grad\":false,\"device\":{\"type\":\"cpu\",\"index\":null},"      \
+  "\"strides\":[{\"as_int\":1}],\"storage_offset\":{\"as_int\":0},\"layout\":7}"
+#define PROGRAM(version, nodes)                                                                                        \
+  "{\"schema_version\":" version ",\n\"graph_module\":{\"graph\":{\"inputs\":[{\"as_tensor\":{\"name\":\"x\"}}],"      \
+  "\"outputs\":[{\"as_tensor\":{\"name\":\"y\"}}],\n\"nodes\":[" nodes "],\"tensor_values\":{\"x\":" META              \
+  ",\"y\":" META "},\"sym_int_values\":{}},\"signature\":{\"input_specs\":[{\"user_input\":{\"arg\":{\"as_tensor\":{"  \
+  "\"name\":\"x\"}}}}],"                                                                                               \
   "\"output_specs\":[{\"user_output\":{\"arg\":{\"as_tensor\":{\"name\":\"y\"}}}}]}}}"
 #define NODE(arg)                                                                                                      \
   "{\"target\":\"torch.ops.aten.f.default\",\"inputs\":[{\"name\":\"a\",\"arg\":" arg                                  \
@@ -80,15 +82,20 @@ static void reads_nested_graphs_once_each(void **state) {
 }
 
 static void keeps_the_kinds_of_numbers(void **state) {
-  static const struct { const char *json; int32_t kind; } rows[] = {
+  static const struct {
+    const char *json;
+    int32_t kind;
+  } rows[] = {
       {PROGRAM("{\"major\":8,\"minor\":99}", NODE("{\"as_int\":9223372036854775807}")), P2_ARG_INT},
       {PROGRAM("{\"major\":5,\"minor\":3}", NODE("{\"as_float\":\"-Infinity\"}")), P2_ARG_FLOAT},
       {PROGRAM("{\"major\":8,\"minor\":0}", NODE("{\"as_float\":3}")), P2_ARG_FLOAT},
       {PROGRAM("{\"major\":8,\"minor\":0}", NODE("{\"as_none\":[]}")), P2_ARG_NONE},
       {PROGRAM("{\"major\":8,\"minor\":0}", NODE("{\"as_sym_int\":{\"as_int\":4}}")), P2_ARG_INT},
-      {PROGRAM("{\"major\":8,\"minor\":0}", NODE("{\"as_sym_ints\":[{\"as_int\":4},{\"as_name\":\"s\"}]}")), P2_ARG_SYM_INTS},
+      {PROGRAM("{\"major\":8,\"minor\":0}", NODE("{\"as_sym_ints\":[{\"as_int\":4},{\"as_name\":\"s\"}]}")),
+       P2_ARG_SYM_INTS},
       {PROGRAM("{\"major\":8,\"minor\":0}", NODE("{\"as_optional_tensor\":{\"as_none\":true}}")), P2_ARG_NONE},
-      {PROGRAM("{\"major\":8,\"minor\":0}", NODE("{\"as_optional_tensors\":[{\"as_none\":true},{\"as_tensor\":{\"name\":\"x\"}}]}")),
+      {PROGRAM("{\"major\":8,\"minor\":0}",
+               NODE("{\"as_optional_tensors\":[{\"as_none\":true},{\"as_tensor\":{\"name\":\"x\"}}]}")),
        P2_ARG_OPTIONAL_TENSORS},
   };
   (void)state;
@@ -110,13 +117,20 @@ static void keeps_the_kinds_of_numbers(void **state) {
 }
 
 static void names_the_place_of_a_mistake(void **state) {
-  static const struct { const char *json, *says; uint64_t byte; } rows[] = {
-      {PROGRAM("{\"major\":7,\"minor\":1}", ""), "line 1 column 19 (schema_version): schema version 7.1 is not known", 1018},
+  static const struct {
+    const char *json, *says;
+    uint64_t byte;
+  } rows[] = {
+      {PROGRAM("{\"major\":7,\"minor\":1}", ""), "line 1 column 19 (schema_version): schema version 7.1 is not known",
+       1018},
       {PROGRAM("{\"major\":8,\"minor\":1}", NODE("{\"as_wat\":1}")),
        "(graph_module.graph.nodes[0].inputs[0].arg): 'as_wat' is no kind of argument", 0},
-      {PROGRAM("{\"major\":8,\"minor\":1}", NODE("{\"as_int\":1,\"as_bool\":true}")), "exactly one key, this one has 2", 0},
-      {PROGRAM("{\"major\":8,\"minor\":1}", NODE("{\"as_int\":\"one\"}")), "an integer is expected here, this is a string", 0},
-      {PROGRAM("{\"major\":8,\"minor\":1}", "{\"target\":\"t\"}"), "(graph_module.graph.nodes[0]): the field 'inputs' is missing", 0},
+      {PROGRAM("{\"major\":8,\"minor\":1}", NODE("{\"as_int\":1,\"as_bool\":true}")), "exactly one key, this one has 2",
+       0},
+      {PROGRAM("{\"major\":8,\"minor\":1}", NODE("{\"as_int\":\"one\"}")),
+       "an integer is expected here, this is a string", 0},
+      {PROGRAM("{\"major\":8,\"minor\":1}", "{\"target\":\"t\"}"),
+       "(graph_module.graph.nodes[0]): the field 'inputs' is missing", 0},
       {"[]", "an object is expected here, this is a list", 1000},
       {"{\"schema_version\":{\"major\":8,\"minor\":1}}", "the field 'graph_module' is missing", 1000},
   };

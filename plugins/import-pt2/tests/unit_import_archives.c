@@ -1,5 +1,5 @@
-/* Whole archives through the real host and operator set: every fixture imports and verifies, the flat layout of older PyTorch
- * gives the same program, and damaged archives end in a diagnostic. */
+/* Whole archives through the real host and operator set: every fixture imports and verifies, the flat layout of older
+ * PyTorch gives the same program, and damaged archives end in a diagnostic. */
 #include "test_env.h"
 #include <aot/import.h>
 #include <aot/inline.h>
@@ -68,10 +68,8 @@ static void run_begin(run_t *r, const uint8_t *bytes, uint64_t n) {
   r->ctx.prog = r->prog;
   aoth_journal_begin(r->prog);
   r->status = world.importer->read(world.importer, &r->ctx, &file, r->prog);
-  if (r->status == AOT_OK)
-    aoth_journal_commit(r->prog);
-  else
-    aoth_journal_undo(r->prog);
+  if (r->status == AOT_OK) aoth_journal_commit(r->prog);
+  else aoth_journal_undo(r->prog);
 }
 
 static void run_end(run_t *r) {
@@ -82,12 +80,15 @@ static void run_end(run_t *r) {
 }
 
 static void every_fixture_imports_and_verifies(void **state) {
+  /* clang-format off */
   static const char *const paths[] = {
-      "models/mlp/train", "models/mlp/core", "models/gpt_tiny/train", "models/gpt_tiny/core", "models/resnet_tiny/train",
+      "models/mlp/train", "models/mlp/core", "models/gpt_tiny/train", "models/gpt_tiny/core",
+      "models/resnet_tiny/train",
       "models/resnet_tiny/core", "models/vit_tiny/train", "models/vit_tiny/core", "models/bert_tiny/train",
       "models/bert_tiny/core", "scenarios/empty_mut/train", "scenarios/inner_batch_norm/train",
       "scenarios/inner_masked_assign/train", "scenarios/mut_metadata_t/train", "scenarios/mut_no_grad/train",
       "scenarios/out_same_twice/train", "scenarios/out_input_itself/train", "scenarios/scalar_mut/train"};
+  /* clang-format on */
   (void)state;
   for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
     char path[400];
@@ -113,7 +114,8 @@ static void the_flat_layout_gives_the_same_program(void **state) {
   uint64_t n, m;
   (void)state;
   test_env_init(&t);
-  uint8_t *now = test_read(&t, FIXTURES "/models/mlp/train.pt2", &n), *flat = test_read(&t, TEST_DATA "/data/flat_mlp.pt2", &m);
+  uint8_t *now = test_read(&t, FIXTURES "/models/mlp/train.pt2", &n),
+          *flat = test_read(&t, TEST_DATA "/data/flat_mlp.pt2", &m);
   run_begin(&x, now, n);
   run_begin(&y, flat, m);
   if (x.status != AOT_OK || y.status != AOT_OK) fail_msg("%s", aoth_sink_text(y.ctx.sink));
@@ -176,7 +178,8 @@ static void damaged_archives_end_in_a_diagnostic(void **state) {
     if (i % 11 == 0) length = next_random(&seed) / 16 % n;
     run_begin(&r, copy, length);
     if (r.status == AOT_OK) imported++;
-    else if (aoth_sink_count(r.ctx.sink, AOT_SEVERITY_ERROR) == 0) fail_msg("round %u: status %d without a word", i, r.status);
+    else if (aoth_sink_count(r.ctx.sink, AOT_SEVERITY_ERROR) == 0)
+      fail_msg("round %u: status %d without a word", i, r.status);
     run_end(&r);
   }
   assert_true(imported > 0 && imported < 3000); /* some damage is harmless, most is not */

@@ -14,7 +14,9 @@ static p2_pv_t *read(test_env_t *t, const char *bytes, uint64_t n) {
 static void reads_plain_data(void **state) {
   test_env_t t;
   /* {"a": [1, -2, 70000], "b": (None, True, 2.5)} in protocol 2 */
-  p2_pv_t *v = READ(&t, "\x80\x02}q\x00(X\x01\x00\x00\x00" "aq\x01]q\x02(K\x01J\xfe\xff\xff\xffJp\x11\x01\x00" "eX\x01\x00\x00\x00"
+  p2_pv_t *v = READ(&t, "\x80\x02}q\x00(X\x01\x00\x00\x00"
+                        "aq\x01]q\x02(K\x01J\xfe\xff\xff\xffJp\x11\x01\x00"
+                        "eX\x01\x00\x00\x00"
                         "bN\x88G@\x04\x00\x00\x00\x00\x00\x00\x87u.");
   (void)state;
   assert_non_null(v);
@@ -31,10 +33,14 @@ static void reads_plain_data(void **state) {
 static void never_calls_anything(void **state) {
   test_env_t t;
   (void)state;
-  assert_null(READ(&t, "cos\nsystem\n(X\x04\x00\x00\x00" "true" "tR."));
+  assert_null(READ(&t, "cos\nsystem\n(X\x04\x00\x00\x00"
+                       "true"
+                       "tR."));
   assert_says(&t, "os.system");
   test_env_deinit(&t);
-  assert_null(READ(&t, "\x80\x04\x8c\x08" "builtins\x8c\x04" "eval\x93."));
+  assert_null(READ(&t, "\x80\x04\x8c\x08"
+                       "builtins\x8c\x04"
+                       "eval\x93."));
   assert_says(&t, "builtins.eval");
   test_env_deinit(&t);
   assert_null(READ(&t, "ccollections\nOrderedDict\n(K\x01tR.")); /* allowed, but not with arguments */
@@ -42,9 +48,14 @@ static void never_calls_anything(void **state) {
 }
 
 static void survives_damage(void **state) {
-  static const char good[] = "\x80\x02}q\x00(X\x01\x00\x00\x00" "aq\x01" "ctorch._utils\n_rebuild_tensor_v2\nq\x02((X\x07\x00\x00\x00"
-                             "storagectorch\nFloatStorage\nX\x01\x00\x00\x00" "0X\x03\x00\x00\x00" "cpuK\x06tQK\x00K\x02K\x03\x86"
-                             "K\x03K\x01\x86\x89" "ccollections\nOrderedDict\n)RtRu.";
+  static const char good[] = "\x80\x02}q\x00(X\x01\x00\x00\x00"
+                             "aq\x01"
+                             "ctorch._utils\n_rebuild_tensor_v2\nq\x02((X\x07\x00\x00\x00"
+                             "storagectorch\nFloatStorage\nX\x01\x00\x00\x00"
+                             "0X\x03\x00\x00\x00"
+                             "cpuK\x06tQK\x00K\x02K\x03\x86"
+                             "K\x03K\x01\x86\x89"
+                             "ccollections\nOrderedDict\n)RtRu.";
   test_env_t t;
   uint64_t i;
   int k;

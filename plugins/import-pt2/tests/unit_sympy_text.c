@@ -28,7 +28,9 @@ static aot_status_t make(void *self, int32_t op, int64_t a, int64_t b, int64_t c
     case AOT_EXPR_LT: r = a < b; break;
     case AOT_EXPR_LE: r = a <= b; break;
     case AOT_EXPR_WHERE: r = a ? b : c; break;
-    case AOT_EXPR_POW: for (i = 0; i < b; i++) r *= a; break;
+    case AOT_EXPR_POW:
+      for (i = 0; i < b; i++) r *= a;
+      break;
     default: return AOT_E_INVALID;
   }
   *out = r;
@@ -38,7 +40,10 @@ static aot_status_t make(void *self, int32_t op, int64_t a, int64_t b, int64_t c
 static const p2_expr_sink_t sink = {NULL, symbol, make};
 
 static void both_spellings(void **state) {
-  static const struct { const char *text; int64_t value; } rows[] = {
+  static const struct {
+    const char *text;
+    int64_t value;
+  } rows[] = {
       {"Symbol('s0', positive=True, integer=True)", 6},
       {"s0", 6},
       {"Mul(Integer(8), Symbol('s1', positive=True, integer=True))", 280},
@@ -85,9 +90,12 @@ static void both_spellings(void **state) {
 }
 
 static void refuses(void **state) {
-  static const char *const rows[] = {"",      "s0 +",   "(s0",       "s0 s1",  "Frob(s0)",  "Symbol('s0'", "Symbol('')", "1.5",
+  /* clang-format off */
+  static const char *const rows[] = {"",      "s0 +",   "(s0",       "s0 s1",  "Frob(s0)",  "Symbol('s0'",
+                                     "Symbol('')", "1.5",
                                      "s0//0", "Mod(s0, 0)", "Max()", "99999999999999999999", "4611686018427387904",
                                      "FloorDiv(s0)", "s0**-2", "LShift(s0, 99)"};
+  /* clang-format on */
   char deep[2000];
   test_env_t t;
   int64_t value;

@@ -101,7 +101,8 @@ static void says_what_is_wrong_with_a_file(void **state) {
   test_env_deinit(&t);
 }
 
-/* Every prefix and every damaged byte: an error or a reading, never a step outside the bytes (run under a sanitizer). */
+/* Every prefix and every damaged byte: an error or a reading, never a step outside the bytes (run under a
+ * sanitizer). */
 static void survives_damage(void **state) {
   test_member_t members[] = {{"r/a", text, sizeof text, 0}, {"r/b", text, sizeof text, 1}};
   test_env_t t;
@@ -121,8 +122,7 @@ static void survives_damage(void **state) {
       if (i >= n) copy[i - n] = (uint8_t)(k == 0 ? 0xff : k == 1 ? 0 : copy[i - n] ^ (1 << (k + 3)));
       if (p2_zip_open(&run.env, "f", copy, size, 0, &zip) == AOT_OK)
         for (uint32_t m = 0; m < zip.n_members; m++) p2_zip_content(&run.env, &zip.members[m], 8, &content);
-      else
-        assert_non_null(run.env.error.code);
+      else assert_non_null(run.env.error.code);
       test_env_deinit(&run);
     }
   test_env_deinit(&t);
@@ -130,8 +130,8 @@ static void survives_damage(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(reads_an_archive_of_pytorch),    cmocka_unit_test(inflates_and_aligns),
+      cmocka_unit_test(reads_an_archive_of_pytorch),     cmocka_unit_test(inflates_and_aligns),
       cmocka_unit_test(finds_no_root_in_a_flat_archive), cmocka_unit_test(refuses_duplicates),
-      cmocka_unit_test(says_what_is_wrong_with_a_file), cmocka_unit_test(survives_damage)};
+      cmocka_unit_test(says_what_is_wrong_with_a_file),  cmocka_unit_test(survives_damage)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

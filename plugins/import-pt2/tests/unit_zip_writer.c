@@ -1,4 +1,5 @@
-/* Archives written front to back are opened by the reader: contents, alignment, equal bytes; members of 4 GiB in ZIP64. */
+/* Archives written front to back are opened by the reader: contents, alignment, equal bytes; members of 4 GiB in
+ * ZIP64. */
 #include "test_env.h"
 #include "zip_directory.h"
 #include "zip_writer.h"

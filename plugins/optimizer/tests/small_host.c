@@ -22,11 +22,14 @@ static double rounded(int32_t dtype, double x) {
   return x;
 }
 
+/* clang-format off */
 static const char *const ops[] = {NULL, /* the operator of no id */
                                   "aten.add.Tensor",  "aten.add.Scalar",   "aten.mul.Tensor",      "aten.mul.Scalar",
                                   "aten.div.Tensor",  "aten.rsub.Scalar",  "aten.pow.Scalar",      "aten.sqrt.default",
-                                  "aten.neg.default", "aten.lerp.Scalar",  "aten.addcmul.default", "aten.maximum.default",
+                                  "aten.neg.default", "aten.lerp.Scalar",  "aten.addcmul.default",
+                                  "aten.maximum.default",
                                   "aten.clamp.default", "aten._to_copy.default"};
+/* clang-format on */
 
 /* PyTorch's promotion among floats: a 0-dim tensor does not widen one with dimensions; numbers widen nothing. */
 static int32_t promote(const sh_value_t *const *v, uint32_t n) {
@@ -42,7 +45,9 @@ static double fused(int32_t dtype, double a, double b, double c) {
   return dtype == AOT_F64 ? fma(a, b, c) : (double)fmaf((float)a, (float)b, (float)c);
 }
 
-static double number(const aot_arg_t *a, double preset) { return a->kind == AOT_ARG_FLOAT ? a->u.f : a->kind == AOT_ARG_INT ? (double)a->u.i : preset; }
+static double number(const aot_arg_t *a, double preset) {
+  return a->kind == AOT_ARG_FLOAT ? a->u.f : a->kind == AOT_ARG_INT ? (double)a->u.i : preset;
+}
 
 static double element(const char *op, int32_t dtype, const double *x, const double *k) {
 #define R(e) rounded(dtype == AOT_F64 ? AOT_F64 : AOT_F32, e)
@@ -89,7 +94,8 @@ static void evaluate(small_host_t *h, const aot_node_spec_t *s, sh_value_t *out)
 
 static const int64_t vector_sizes[1] = {SH_N}, vector_strides[1] = {1};
 static aot_type_t type_of(const sh_value_t *v) {
-  return (aot_type_t){.kind = AOT_TYPE_TENSOR, .dtype = v->dtype, .rank = v->rank, .sizes = vector_sizes, .strides = vector_strides};
+  return (aot_type_t){
+      .kind = AOT_TYPE_TENSOR, .dtype = v->dtype, .rank = v->rank, .sizes = vector_sizes, .strides = vector_strides};
 }
 
 static uint32_t n_leaves(aot_prog_t *p) { return of(p)->n_leaves; }
@@ -97,8 +103,13 @@ static uint32_t n_rules(aot_prog_t *p) { return of(p)->n_rules; }
 static aot_status_t leaf_info(aot_prog_t *p, aot_leaf_t l, aot_leaf_info_t *out) {
   static aot_str_t name; /* read at once by the caller */
   name = aot_str(of(p)->leaves[l.id].name);
-  *out = (aot_leaf_info_t){.struct_size = sizeof *out, .role = of(p)->leaves[l.id].role, .n_names = 1, .names = &name,
-                           .type = type_of(&of(p)->leaves[l.id].value)};
+  *out = (aot_leaf_info_t){
+      .struct_size = sizeof *out,
+      .role = of(p)->leaves[l.id].role,
+      .n_names = 1,
+      .names = &name,
+      .type = type_of(&of(p)->leaves[l.id].value),
+  };
   return AOT_OK;
 }
 static aot_status_t rule(aot_prog_t *p, uint32_t i, aot_rule_t *out) {
@@ -136,8 +147,8 @@ static aot_status_t graph_create(aot_prog_t *p, int32_t kind, aot_str_t name, ao
   out->id = 2;
   return AOT_OK;
 }
-static aot_status_t input_add(aot_prog_t *p, aot_graph_t g, int32_t role, uint32_t index, const aot_type_t *t, aot_str_t name,
-                              aot_value_t *out) {
+static aot_status_t input_add(aot_prog_t *p, aot_graph_t g, int32_t role, uint32_t index, const aot_type_t *t,
+                              aot_str_t name, aot_value_t *out) {
   small_host_t *h = of(p);
   (void)g, (void)t, (void)name;
   out->id = h->n_values++;
@@ -146,12 +157,14 @@ static aot_status_t input_add(aot_prog_t *p, aot_graph_t g, int32_t role, uint32
   else h->values[out->id] = h->leaves[index].value;
   return AOT_OK;
 }
-static aot_status_t output_add(aot_prog_t *p, aot_graph_t g, int32_t role, uint32_t index, aot_value_t v, aot_str_t name) {
+static aot_status_t output_add(aot_prog_t *p, aot_graph_t g, int32_t role, uint32_t index, aot_value_t v,
+                               aot_str_t name) {
   (void)g;
   of(p)->outputs[of(p)->n_outputs++] = (aot_port_t){.role = role, .index = index, .value = v, .name = name};
   return AOT_OK;
 }
-static aot_status_t node_create(aot_prog_t *p, aot_graph_t g, const aot_node_spec_t *s, aot_node_t before, aot_node_t *out) {
+static aot_status_t node_create(aot_prog_t *p, aot_graph_t g, const aot_node_spec_t *s, aot_node_t before,
+                                aot_node_t *out) {
   small_host_t *h = of(p);
   (void)g, (void)before;
   out->id = h->n_values++;
@@ -194,14 +207,35 @@ static void *alloc(const aot_host_t *host, aot_ctx_t *ctx, uint32_t arena, uint3
 void sh_init(small_host_t *h) {
   memset(h, 0, sizeof *h);
   h->n_leaves = 1; /* ids count from 1 */
-  h->graph = (aot_graph_api_t){.head = {.struct_size = sizeof h->graph}, .n_leaves = n_leaves, .leaf_info = leaf_info, .n_rules = n_rules,
-                               .rule = rule, .graph_find = graph_find, .n_outputs = n_outputs, .outputs = outputs,
-                               .value_type = value_type, .op_find = op_find, .node_info = node_info};
-  h->edit = (aot_edit_api_t){.head = {.struct_size = sizeof h->edit}, .graph_create = graph_create, .input_add = input_add,
-                             .output_add = output_add, .node_create = node_create, .leaf_create = leaf_create, .rule_add = rule_add};
+  h->graph = (aot_graph_api_t){
+      .head = {.struct_size = sizeof h->graph},
+      .n_leaves = n_leaves,
+      .leaf_info = leaf_info,
+      .n_rules = n_rules,
+      .rule = rule,
+      .graph_find = graph_find,
+      .n_outputs = n_outputs,
+      .outputs = outputs,
+      .value_type = value_type,
+      .op_find = op_find,
+      .node_info = node_info,
+  };
+  h->edit = (aot_edit_api_t){
+      .head = {.struct_size = sizeof h->edit},
+      .graph_create = graph_create,
+      .input_add = input_add,
+      .output_add = output_add,
+      .node_create = node_create,
+      .leaf_create = leaf_create,
+      .rule_add = rule_add,
+  };
   h->host = (aot_host_t){
       .head = {.struct_size = sizeof h->host},
-      .graph = &h->graph, .edit = &h->edit, .diag = diag, .alloc = alloc};
+      .graph = &h->graph,
+      .edit = &h->edit,
+      .diag = diag,
+      .alloc = alloc,
+  };
 }
 
 uint32_t sh_param(small_host_t *h, const char *name, int32_t dtype, int32_t rank, const double *x) {

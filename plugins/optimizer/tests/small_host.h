@@ -1,5 +1,5 @@
-/* A host just large enough for an optimizer: it evaluates every node as soon as it is created, on vectors of four numbers,
- * rounded to the dtype after each operation. Running the pass is running a step. */
+/* A host just large enough for an optimizer: it evaluates every node as soon as it is created, on vectors of four
+ * numbers, rounded to the dtype after each operation. Running the pass is running a step. */
 #ifndef SMALL_HOST_H
 #define SMALL_HOST_H
 
@@ -30,14 +30,14 @@ typedef struct small_host {
   double lr;
   sh_value_t values[SH_MAX];
   uint32_t n_values;
-  aot_port_t outputs[64];    /* of the UPDATE graph */
+  aot_port_t outputs[64]; /* of the UPDATE graph */
   uint32_t n_outputs;
-  aot_port_t backward[32];   /* outputs of the BACKWARD graph */
+  aot_port_t backward[32]; /* outputs of the BACKWARD graph */
   uint32_t n_backward;
   uint32_t n_rules, n_diags;
   int has_update;
   char diag_code[64];
-  char memory[1 << 16];      /* behind alloc */
+  char memory[1 << 16]; /* behind alloc */
   size_t used;
 } small_host_t;
 

@@ -16,7 +16,8 @@
 #include <string.h>
 
 #define N_STEPS 5
-/* Of the largest value that the parameter has had: PyTorch's vector kernels fuse products and have a sqrt that is off by one. */
+/* Of the largest value that the parameter has had: PyTorch's vector kernels fuse products and have a sqrt that is
+ * off by one. */
 #define TOLERATED (2 * (double)FLT_EPSILON)
 
 static const double start[SH_N] = {0.5, -1.25, 3.0, -0.001};
@@ -33,11 +34,44 @@ static const opt_rule_t rules[] = {
     {.kind = OPT_RULE_SGD, .id = "sgd", .sgd = {.momentum = 0.8, .nesterov = 1}},
     {.kind = OPT_RULE_SGD, .id = "sgd", .sgd = {.momentum = 0.5, .maximize = 1}},
     {.kind = OPT_RULE_ADAM, .id = "adam", .adam = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}},
-    {.kind = OPT_RULE_ADAM, .id = "adam", .adam = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .amsgrad = 1}},
-    {.kind = OPT_RULE_ADAM, .id = "adamw", .adam = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .decoupled = 1}},
-    {.kind = OPT_RULE_ADAM,
-     .id = "adamw",
-     .adam = {.beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.2, .decoupled = 1, .amsgrad = 1, .maximize = 1}},
+    {
+        .kind = OPT_RULE_ADAM,
+        .id = "adam",
+        .adam =
+            {
+                .beta1 = 0.9,
+                .beta2 = 0.999,
+                .eps = 1e-8,
+                .weight_decay = 0.1,
+                .amsgrad = 1,
+            },
+    },
+    {
+        .kind = OPT_RULE_ADAM,
+        .id = "adamw",
+        .adam =
+            {
+                .beta1 = 0.9,
+                .beta2 = 0.999,
+                .eps = 1e-8,
+                .weight_decay = 0.01,
+                .decoupled = 1,
+            },
+    },
+    {
+        .kind = OPT_RULE_ADAM,
+        .id = "adamw",
+        .adam =
+            {
+                .beta1 = 0.8,
+                .beta2 = 0.95,
+                .eps = 1e-6,
+                .weight_decay = 0.2,
+                .decoupled = 1,
+                .amsgrad = 1,
+                .maximize = 1,
+            },
+    },
 };
 #define N_RULES (sizeof rules / sizeof *rules)
 

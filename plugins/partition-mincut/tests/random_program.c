@@ -1,5 +1,6 @@
-/* random_program SEED NODES: prints a training program in text form, of products, pointwise operators, views, reductions, tuples and
- * a few nodes written twice, so that there is something to merge. Every value is f32[4, 4] or a view on the way to one. */
+/* random_program SEED NODES: prints a training program in text form, of products, pointwise operators, views,
+ * reductions, tuples and a few nodes written twice, so that there is something to merge. Every value is f32[4, 4] or
+ * a view on the way to one. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -42,14 +43,16 @@ static void unary(printer_t *p, const char *op) {
 /* The same node twice, and their product. */
 static void twice(printer_t *p) {
   const unsigned a = pick(p), r = fresh(p), s = fresh(p), t = fresh(p);
-  printf("  %%%u = aten.sin.default %%%u\n  %%%u = aten.sin.default %%%u\n  %%%u = aten.mul.Tensor %%%u, %%%u\n", r, a, s, a, t, r, s);
+  printf("  %%%u = aten.sin.default %%%u\n  %%%u = aten.sin.default %%%u\n  %%%u = aten.mul.Tensor %%%u, %%%u\n", r, a,
+         s, a, t, r, s);
   p->known[p->n_known++] = t;
 }
 
 static void through_views(printer_t *p) {
   const unsigned a = pick(p), flat = fresh(p), act = fresh(p), back = fresh(p);
-  printf("  %%%u = aten.view.default %%%u, [16]\n  %%%u = aten.sigmoid.default %%%u\n  %%%u = aten.view.default %%%u, [4, 4]\n", flat, a,
-         act, flat, back, act);
+  printf("  %%%u = aten.view.default %%%u, [16]\n  %%%u = aten.sigmoid.default %%%u\n  %%%u = aten.view.default %%%u, "
+         "[4, 4]\n",
+         flat, a, act, flat, back, act);
   p->known[p->n_known++] = back;
 }
 
@@ -96,8 +99,8 @@ int main(int argc, char **argv) {
   }
   for (long i = 0; i < n && p.n_known < MAX_NODES; i++) node(&p);
   const unsigned last = p.known[p.n_known - 1], sum = fresh(&p), act = fresh(&p), loss = fresh(&p);
-  printf("  %%%u = aten.add.Tensor %%%u, %%1\n  %%%u = aten.tanh.default %%%u\n  %%%u = aten.sum.default %%%u\n", sum, last, act,
-         sum, loss, act);
+  printf("  %%%u = aten.add.Tensor %%%u, %%1\n  %%%u = aten.tanh.default %%%u\n  %%%u = aten.sum.default %%%u\n", sum,
+         last, act, sum, loss, act);
   printf("  out loss 0 \"loss\" = %%%u\n}\n", loss);
   return 0;
 }

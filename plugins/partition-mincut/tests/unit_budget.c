@@ -31,8 +31,9 @@ static void bytes_and_fractions(void **state) {
 
 static void everything_else_says_what_is_expected(void **state) {
   (void)state;
-  static const char *const junk[] = {"",    "abc",  "-1",    "0",   "0.0", "1.5",  "1e30", "nan", "inf", "0x10", "64 MiBs", "1.2.3",
-                                     "MiB", "+0.5", "1e400", "0 B", ".",   "1e-5B", "0,5", "99999999TiB"};
+  static const char *const junk[] = {"",      "abc", "-1",   "0",       "0.0",   "1.5",        "1e30",
+                                     "nan",   "inf", "0x10", "64 MiBs", "1.2.3", "MiB",        "+0.5",
+                                     "1e400", "0 B", ".",    "1e-5B",   "0,5",   "99999999TiB"};
   for (size_t i = 0; i < sizeof junk / sizeof *junk; i++) {
     mc_budget_t b;
     const char *why = NULL;

@@ -1,5 +1,6 @@
-/* The plans for budgets against brute force: every subset of forward values of small random graphs is measured; the bound is never
- * above the least cost, what is chosen is never below it, and never above the budget. Then: what the boundaries of segments are for. */
+/* The plans for budgets against brute force: every subset of forward values of small random graphs is measured; the
+ * bound is never above the least cost, what is chosen is never below it, and never above the budget. Then: what the
+ * boundaries of segments are for. */
 #include "candidates.h"
 #include "common/partition/hand_joint.h"
 #include "common/partition/tags.h"
@@ -35,16 +36,19 @@ static const uint64_t sizes[N_INPUTS] = {128, 64, 64};
 /* Of the nodes that may run again some must. */
 static void tag_some(random_graph_t *r, uint64_t *state) {
   for (uint32_t i = 0; i < r->n_forward; i++)
-    if (next_random(state) % 3 == 0 && r->nodes[i].op_flags != AOT_OP_RANDOM) r->nodes[i].node_flags = AOT_NODE_MUST_RECOMPUTE;
+    if (next_random(state) % 3 == 0 && r->nodes[i].op_flags != AOT_OP_RANDOM)
+      r->nodes[i].node_flags = AOT_NODE_MUST_RECOMPUTE;
 }
 
 static uint32_t random_flags(uint64_t *state) {
-  static const uint32_t flags[] = {AOT_OP_POINTWISE, AOT_OP_POINTWISE, AOT_OP_HEAVY, AOT_OP_VIEW, AOT_OP_REDUCTION, AOT_OP_RANDOM};
+  static const uint32_t flags[] = {AOT_OP_POINTWISE, AOT_OP_POINTWISE, AOT_OP_HEAVY,
+                                   AOT_OP_VIEW,      AOT_OP_REDUCTION, AOT_OP_RANDOM};
   return flags[next_random(state) % 6];
 }
 
-/* Forward nodes over inputs 0 and 1, views of all of a value or of a part, the last node is the output; then a backward node for most of
- * them, in the opposite order, each reading the chain from the tangent and a forward value or an earlier link of the chain. */
+/* Forward nodes over inputs 0 and 1, views of all of a value or of a part, the last node is the output; then a backward
+ * node for most of them, in the opposite order, each reading the chain from the tangent and a forward value or an
+ * earlier link of the chain. */
 static void make_graph(random_graph_t *r, uint64_t *state) {
   r->n_forward = 3 + next_random(state) % (MAX_FORWARD - 2);
   uint32_t chain = 2, n = r->n_forward;
@@ -52,7 +56,8 @@ static void make_graph(random_graph_t *r, uint64_t *state) {
     uint32_t recent = i ? N_INPUTS + i - 1 : 0, known = N_INPUTS + i, b = next_random(state) % known;
     uint32_t flags = random_flags(state);
     uint64_t nbytes = 64 * (uint64_t)(1 + next_random(state) % 12);
-    if (flags == AOT_OP_VIEW && i && (next_random(state) % 2 || nbytes > r->nodes[i - 1].nbytes)) nbytes = r->nodes[i - 1].nbytes;
+    if (flags == AOT_OP_VIEW && i && (next_random(state) % 2 || nbytes > r->nodes[i - 1].nbytes))
+      nbytes = r->nodes[i - 1].nbytes;
     r->nodes[i] = (pt_hand_node_t){flags, 0, nbytes, 2, {recent, b == 2 ? 1 : b}};
   }
   for (uint32_t i = r->n_forward; i-- > 0;) {
@@ -60,7 +65,8 @@ static void make_graph(random_graph_t *r, uint64_t *state) {
     uint32_t other = N_INPUTS + i, links = n - r->n_forward;
     if (links > 1 && next_random(state) % 8 < 3) other = N_INPUTS + r->n_forward + next_random(state) % links;
     uint64_t nbytes = 64 * (uint64_t)(1 + next_random(state) % 4);
-    r->nodes[n] = (pt_hand_node_t){next_random(state) % 3 ? AOT_OP_POINTWISE : AOT_OP_HEAVY, 0, nbytes, 2, {chain, other}};
+    r->nodes[n] =
+        (pt_hand_node_t){next_random(state) % 3 ? AOT_OP_POINTWISE : AOT_OP_HEAVY, 0, nbytes, 2, {chain, other}};
     chain = N_INPUTS + n++;
   }
   r->n_nodes = n;
@@ -100,7 +106,8 @@ static int saves_tagged(const pt_joint_t *j, const uint32_t *saved, uint32_t n_s
   return 0;
 }
 
-/* Every subset of forward results that leaves nothing to run twice that must not, and saves nothing that must run twice. */
+/* Every subset of forward results that leaves nothing to run twice that must not, and saves nothing that must run
+ * twice. */
 static uint32_t all_plans(const problem_t *p, uint32_t n_forward, plan_t *out) {
   uint32_t n = 0;
   for (uint32_t mask = 0; mask < 1u << n_forward; mask++) {
@@ -163,7 +170,8 @@ static void the_bound_is_never_above_the_least_cost(void **state) {
     mc_candidates_deinit(&c);
     close_problem(&p);
   }
-  print_message("%u budgets: the least cost in %u, no plan in %u, %.4f above it in the mean\n", t.n, t.n_best, t.n_missed, t.excess / t.n);
+  print_message("%u budgets: the least cost in %u, no plan in %u, %.4f above it in the mean\n", t.n, t.n_best,
+                t.n_missed, t.excess / t.n);
   print_message("the bound: within 1 %% of the least cost in %u, %.4f below it in the mean\n", t.n_exact, t.gap / t.n);
   assert_true(t.n > 500);
   assert_true(t.n_best * 100 >= t.n * 95);
@@ -171,8 +179,9 @@ static void the_bound_is_never_above_the_least_cost(void **state) {
   assert_true(t.gap <= 0.14 * t.n); /* with one price for all moments 0.34, without cases 0.22 */
 }
 
-/* Tags of the user: the bound is below the least cost of the plans that respect them, though what must run again costs something
- * in each of them and what the backward does not read costs nothing; and no plan of the list saves what must run again. */
+/* Tags of the user: the bound is below the least cost of the plans that respect them, though what must run again costs
+ * something in each of them and what the backward does not read costs nothing; and no plan of the list saves what
+ * must run again. */
 static void tags_are_kept_and_bounded(void **state) {
   (void)state;
   static plan_t plans[1u << MAX_FORWARD];
@@ -198,8 +207,8 @@ static void tags_are_kept_and_bounded(void **state) {
     mc_candidates_deinit(&c);
     close_problem(&p);
   }
-  print_message("%u budgets: the least cost in %u, no plan in %u; what tags cost is in the bound of %u graphs\n", t.n, t.n_best,
-                t.n_missed, n_forced);
+  print_message("%u budgets: the least cost in %u, no plan in %u; what tags cost is in the bound of %u graphs\n", t.n,
+                t.n_best, t.n_missed, n_forced);
   assert_true(t.n > 500);
   assert_true(t.n_best * 100 >= t.n * 95);
   assert_true(n_forced > 100);
@@ -225,7 +234,8 @@ static void the_list_is_a_staircase_of_real_plans(void **state) {
       assert_int_equal(mc_plan_measure(&p.m, saved, n_saved, &numbers), 0);
       assert_int_equal(numbers.peak, c.list[i].numbers.peak);
       assert_int_equal(numbers.cost, c.list[i].numbers.cost);
-      assert_true(i == 0 || (c.list[i].numbers.cost > c.list[i - 1].numbers.cost && c.list[i].numbers.peak < c.list[i - 1].numbers.peak));
+      assert_true(i == 0 || (c.list[i].numbers.cost > c.list[i - 1].numbers.cost &&
+                             c.list[i].numbers.peak < c.list[i - 1].numbers.peak));
     }
     mc_candidates_deinit(&c);
     close_problem(&p);
@@ -236,8 +246,8 @@ static void the_list_is_a_staircase_of_real_plans(void **state) {
 
 enum { LAYERS = 64, CHAIN = 2 * LAYERS };
 
-/* Equal layers, x <- f(x), and a backward that reads every x: saving all takes as many buffers as layers, boundaries between
- * segments take about twice the root. */
+/* Equal layers, x <- f(x), and a backward that reads every x: saving all takes as many buffers as layers, boundaries
+ * between segments take about twice the root. */
 static void a_chain_takes_about_the_root_of_its_length(void **state) {
   (void)state;
   static pt_hand_node_t nodes[CHAIN];
@@ -245,9 +255,11 @@ static void a_chain_takes_about_the_root_of_its_length(void **state) {
   problem_t p;
   mc_candidates_t c;
   uint32_t bad;
-  for (uint32_t i = 0; i < LAYERS; i++) nodes[i] = (pt_hand_node_t){AOT_OP_REDUCTION, 0, 1024, 1, {i ? N_INPUTS + i - 1 : 0}};
   for (uint32_t i = 0; i < LAYERS; i++)
-    nodes[LAYERS + i] = (pt_hand_node_t){AOT_OP_REDUCTION, 0, 1024, 2, {i ? N_INPUTS + LAYERS + i - 1 : 2, N_INPUTS + LAYERS - 1 - i}};
+    nodes[i] = (pt_hand_node_t){AOT_OP_REDUCTION, 0, 1024, 1, {i ? N_INPUTS + i - 1 : 0}};
+  for (uint32_t i = 0; i < LAYERS; i++)
+    nodes[LAYERS + i] =
+        (pt_hand_node_t){AOT_OP_REDUCTION, 0, 1024, 2, {i ? N_INPUTS + LAYERS + i - 1 : 2, N_INPUTS + LAYERS - 1 - i}};
   const pt_hand_graph_t g = {N_INPUTS, CHAIN, 1, 1, kinds, sizes, nodes, outputs, gradients};
   open_problem(&p, &g);
   assert_int_equal(mc_candidates_init(&c, &p.m, &bad), 0);
@@ -261,8 +273,10 @@ static void a_chain_takes_about_the_root_of_its_length(void **state) {
 
 static void what_must_not_run_twice_never_does(void **state) {
   (void)state;
-  const pt_hand_node_t nodes[] = {{AOT_OP_RANDOM, 0, 4096, 1, {0}},       {AOT_OP_POINTWISE, AOT_NODE_MUST_SAVE, 4096, 1, {3}},
-                                  {AOT_OP_HEAVY, 0, 64, 2, {4, 1}},       {AOT_OP_HEAVY, 0, 4096, 2, {2, 4}},
+  const pt_hand_node_t nodes[] = {{AOT_OP_RANDOM, 0, 4096, 1, {0}},
+                                  {AOT_OP_POINTWISE, AOT_NODE_MUST_SAVE, 4096, 1, {3}},
+                                  {AOT_OP_HEAVY, 0, 64, 2, {4, 1}},
+                                  {AOT_OP_HEAVY, 0, 4096, 2, {2, 4}},
                                   {AOT_OP_POINTWISE, 0, 4096, 2, {6, 3}}};
   const uint32_t outputs[] = {5}, gradients[] = {7};
   const pt_hand_graph_t g = {N_INPUTS, 5, 1, 1, kinds, sizes, nodes, outputs, gradients};

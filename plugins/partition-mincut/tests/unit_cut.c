@@ -1,5 +1,5 @@
-/* The chosen saved set against brute force: of all subsets of forward values that leave nothing banned to run again, none is
- * cheaper. Random joint graphs of up to ten forward nodes. */
+/* The chosen saved set against brute force: of all subsets of forward values that leave nothing banned to run again,
+ * none is cheaper. Random joint graphs of up to ten forward nodes. */
 #include "common/partition/hand_joint.h"
 #include "joint/split.h"
 #include "mincut.h"
@@ -13,10 +13,24 @@
 #include <cmocka.h>
 
 static const mc_rules_t plain = {
-    .ban_expensive = 1, .free_static_inputs = 1, .double_fused = 1, .max_distance = 1000, .distance_base = 1.1};
-static const mc_rules_t all_rules = {.ban_expensive = 1, .ban_heavy = 1, .ban_materialized = 1, .ban_reductions = 1,
-                                     .ban_far_apart = 1, .ban_long_chains = 1, .free_static_inputs = 1, .double_fused = 1,
-                                     .max_distance = 1000, .distance_base = 1.1};
+    .ban_expensive = 1,
+    .free_static_inputs = 1,
+    .double_fused = 1,
+    .max_distance = 1000,
+    .distance_base = 1.1,
+};
+static const mc_rules_t all_rules = {
+    .ban_expensive = 1,
+    .ban_heavy = 1,
+    .ban_materialized = 1,
+    .ban_reductions = 1,
+    .ban_far_apart = 1,
+    .ban_long_chains = 1,
+    .free_static_inputs = 1,
+    .double_fused = 1,
+    .max_distance = 1000,
+    .distance_base = 1.1,
+};
 
 static uint32_t next_random(uint64_t *state) { /* splitmix64 */
   uint64_t z = (*state += 0x9E3779B97F4A7C15u);
@@ -41,16 +55,21 @@ typedef struct random_graph {
 static const uint8_t kinds[N_INPUTS] = {PT_INPUT_DYNAMIC, PT_INPUT_STATIC, PT_INPUT_TANGENT};
 static const uint64_t sizes[N_INPUTS] = {80, 48, 8};
 
-/* Forward nodes over inputs 0 and 1, the last one is the output; then backward nodes, each reading the chain from the tangent
- * and one or two forward values. */
+/* Forward nodes over inputs 0 and 1, the last one is the output; then backward nodes, each reading the chain from the
+ * tangent and one or two forward values. */
 static void make_graph(random_graph_t *r, uint64_t *state) {
   r->n_forward = 2 + next_random(state) % (MAX_FORWARD - 1);
   uint32_t n_backward = 1 + next_random(state) % 4, chain = 2;
   for (uint32_t n = 0; n < r->n_forward; n++) {
     uint32_t known = n ? N_INPUTS + n : 2; /* before the first node: inputs 0 and 1 */
     uint32_t a = next_random(state) % known, b = next_random(state) % known;
-    r->nodes[n] = (pt_hand_node_t){random_flags(state), 0, 8 * (1 + next_random(state) % 12), 2,
-                                   {a == 2 ? 0 : a, n + 1 == r->n_forward && n ? N_INPUTS + n - 1 : b == 2 ? 1 : b}};
+    r->nodes[n] = (pt_hand_node_t){random_flags(state),
+                                   0,
+                                   8 * (1 + next_random(state) % 12),
+                                   2,
+                                   {a == 2 ? 0 : a, n + 1 == r->n_forward && n ? N_INPUTS + n - 1
+                                                    : b == 2                   ? 1
+                                                                               : b}};
   }
   for (uint32_t i = 0; i < n_backward; i++) {
     uint32_t a = next_random(state) % (N_INPUTS + r->n_forward);
@@ -65,8 +84,8 @@ static void make_graph(random_graph_t *r, uint64_t *state) {
 }
 
 /* The price of saving exactly `mask` of the forward results; -1 when something banned would run again. */
-static int64_t price_of(const pt_joint_t *j, uint32_t n_forward, uint32_t mask, const int64_t *price, const uint8_t *banned,
-                        const int64_t input_price) {
+static int64_t price_of(const pt_joint_t *j, uint32_t n_forward, uint32_t mask, const int64_t *price,
+                        const uint8_t *banned, const int64_t input_price) {
   uint8_t runs[MAX_NODES] = {0};
   int reads_input = 0;
   int64_t sum = 0;
@@ -146,7 +165,8 @@ static void of_equal_cuts_the_one_with_the_fewest_bytes(void **state) {
   assert_true(more > 20);
 }
 
-/* gelu between two matrix products: its input is kept, gelu runs again. Values: 0 x, 1 w, 2 t | 3 mm, 4 gelu, 5 mm | 6 .. */
+/* gelu between two matrix products: its input is kept, gelu runs again. Values: 0 x, 1 w, 2 t | 3 mm, 4 gelu, 5 mm |
+ * 6 .. */
 static void a_cheap_chain_is_computed_again(void **state) {
   (void)state;
   const pt_hand_node_t nodes[] = {{AOT_OP_HEAVY, 0, 64, 2, {0, 1}},     {AOT_OP_POINTWISE, 0, 64, 1, {3}},

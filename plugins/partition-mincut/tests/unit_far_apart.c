@@ -1,5 +1,5 @@
-/* The one sweep of the rule "far apart" against the walk it stands for: from a value's users on, in order, to the first node
- * that fusion does not reach. */
+/* The one sweep of the rule "far apart" against the walk it stands for: from a value's users on, in order, to the first
+ * node that fusion does not reach. */
 #include "common/partition/hand_joint.h"
 #include "mincut.h"
 #include <aot/opset.h>
@@ -23,7 +23,8 @@ static uint32_t next_random(uint64_t *state) { /* splitmix64 */
   return (uint32_t)(z ^ (z >> 31));
 }
 
-/* reached[n]: 0 not, 1 by fusion alone, 2 by some arc that does not fuse. In order, so that a node is settled when it is met. */
+/* reached[n]: 0 not, 1 by fusion alone, 2 by some arc that does not fuse. In order, so that a node is settled when
+ * it is met. */
 static void walk_from_value(const mc_model_t *m, uint32_t v, uint8_t *reached, uint8_t *banned) {
   const pt_joint_t *j = m->j;
   uint32_t last = 0, end = PT_NONE;
@@ -51,7 +52,8 @@ static void walk_from_value(const mc_model_t *m, uint32_t v, uint8_t *reached, u
 }
 
 /* A forward of n nodes in which everything leads to the last one. heavy_every: one in so many does not fuse. */
-static void make_joint(pt_joint_t *j, pt_hand_node_t *nodes, uint32_t n, uint32_t heavy_every, uint32_t reach, uint64_t *state) {
+static void make_joint(pt_joint_t *j, pt_hand_node_t *nodes, uint32_t n, uint32_t heavy_every, uint32_t reach,
+                       uint64_t *state) {
   const uint32_t output = N_INPUTS + n - 1, gradient = N_INPUTS + n;
   for (uint32_t i = 0; i < n; i++) {
     const uint32_t near = i < reach ? i : reach;

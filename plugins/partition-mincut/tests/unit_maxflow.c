@@ -10,7 +10,10 @@
 
 #define LIMIT INT64_MAX
 
-typedef struct arc { uint32_t u, v; int64_t c; } arc_t;
+typedef struct arc {
+  uint32_t u, v;
+  int64_t c;
+} arc_t;
 
 static uint32_t next_random(uint64_t *state) { /* splitmix64 */
   uint64_t z = (*state += 0x9E3779B97F4A7C15u);

@@ -22,7 +22,8 @@ static const uint8_t kinds[] = {PT_INPUT_DYNAMIC, PT_INPUT_STATIC, PT_INPUT_TANG
 static const uint64_t sizes[] = {16, 48, 8};
 enum { X, W, T, MAX_NODES = 8 };
 
-#define NO_RULE {.max_distance = 1000, .distance_base = 1}
+#define NO_RULE                                                                                                        \
+  { .max_distance = 1000, .distance_base = 1 }
 static const mc_rules_t none = NO_RULE;
 
 typedef struct example {
@@ -30,10 +31,11 @@ typedef struct example {
   mc_rules_t with, without;
   uint32_t n_nodes;
   pt_hand_node_t nodes[MAX_NODES];
-  uint32_t output; /* of the forward; the last node's result is the gradient */
+  uint32_t output;                          /* of the forward; the last node's result is the gradient */
   uint32_t saved_with[3], saved_without[3]; /* ended by 0 */
 } example_t;
 
+/* clang-format off */
 #define RULES(...) {.max_distance = 1000, .distance_base = 1, __VA_ARGS__}
 
 static const example_t examples[] = {
@@ -51,15 +53,18 @@ static const example_t examples[] = {
      .saved_with = {3}, .saved_without = {0}},
     {.what = "ban-materialized looks through views",
      .with = RULES(.ban_materialized = 1), .without = NO_RULE,
-     .n_nodes = 4, .nodes = {{POINT, 0, 64, 1, {X}}, {VIEW, 0, 80, 1, {3}}, {HEAVY, 0, 64, 1, {3}}, {HEAVY, 0, 64, 2, {T, 4}}},
+     .n_nodes = 4, .nodes = {{POINT, 0, 64, 1, {X}}, {VIEW, 0, 80, 1, {3}}, {HEAVY, 0, 64, 1, {3}}, {HEAVY, 0, 64, 2,
+         {T, 4}}},
      .output = 5, .saved_with = {3}, .saved_without = {0}},
     {.what = "ban-reductions: a small result of much is kept",
      .with = RULES(.ban_reductions = 1, .free_static_inputs = 1), .without = RULES(.free_static_inputs = 1),
-     .n_nodes = 3, .nodes = {{AOT_OP_REDUCTION, 0, 8, 1, {W}}, {HEAVY, 0, 64, 1, {3}}, {POINT, 0, 64, 2, {T, 3}}}, .output = 4,
+     .n_nodes = 3, .nodes = {{AOT_OP_REDUCTION, 0, 8, 1, {W}}, {HEAVY, 0, 64, 1, {3}}, {POINT, 0, 64, 2, {T, 3}}},
+     .output = 4,
      .saved_with = {3}, .saved_without = {0}},
     {.what = "ban-far-apart: 3 is read near by 4 and, behind a product, by 6",
      .with = RULES(.ban_far_apart = 1, .ban_heavy = 1), .without = RULES(.ban_heavy = 1),
-     .n_nodes = 5, .nodes = {{POINT, 0, 64, 1, {X}}, {POINT, 0, 64, 1, {3}}, {HEAVY, 0, 8, 1, {4}}, {POINT, 0, 64, 2, {3, 5}},
+     .n_nodes = 5, .nodes = {{POINT, 0, 64, 1, {X}}, {POINT, 0, 64, 1, {3}}, {HEAVY, 0, 8, 1, {4}}, {POINT, 0, 64, 2,
+         {3, 5}},
                              {POINT, 0, 64, 2, {T, 6}}},
      .output = 6, .saved_with = {6}, .saved_without = {5}},
     {.what = "recompute-views: a view is made again from what it looks at",
@@ -76,7 +81,8 @@ static const example_t examples[] = {
      .saved_with = {0}, .saved_without = {3}},
     {.what = "max-distance: 3 lies three steps from the backward",
      .with = {.max_distance = 2, .distance_base = 1}, .without = NO_RULE,
-     .n_nodes = 4, .nodes = {{POINT, 0, 64, 1, {X}}, {POINT, 0, 32, 1, {3}}, {POINT, 0, 64, 1, {4}}, {POINT, 0, 64, 2, {T, 5}}},
+     .n_nodes = 4, .nodes = {{POINT, 0, 64, 1, {X}}, {POINT, 0, 32, 1, {3}}, {POINT, 0, 64, 1, {4}}, {POINT, 0, 64, 2,
+         {T, 5}}},
      .output = 5, .saved_with = {4}, .saved_without = {0}},
     {.what = "distance-base: 17 bytes next to the backward cost less than 16 a step away",
      .with = {.max_distance = 1000, .distance_base = 1.1}, .without = NO_RULE,
@@ -88,28 +94,35 @@ static const example_t examples[] = {
                              {HEAVY, 0, 64, 2, {T, 4}}, {HEAVY, 0, 64, 2, {6, 5}}, {POINT, 0, 64, 1, {7}}},
      .output = 4, .saved_with = {3}, .saved_without = {4, 5}},
     {.what = "fewest-bytes: or two values' sum at twice the price instead of both",
-     .with = RULES(.double_fused = 1, .ban_heavy = 1), .without = RULES(.double_fused = 1, .ban_heavy = 1, .ties = MC_NEAREST_SOURCE),
-     .n_nodes = 5, .nodes = {{HEAVY, 0, 64, 1, {X}}, {HEAVY, 0, 64, 1, {W}}, {POINT, 0, 64, 2, {3, 4}}, {POINT, 0, 64, 1, {5}},
+     .with = RULES(.double_fused = 1, .ban_heavy = 1), .without = RULES(.double_fused = 1, .ban_heavy = 1,
+         .ties = MC_NEAREST_SOURCE),
+     .n_nodes = 5, .nodes = {{HEAVY, 0, 64, 1, {X}}, {HEAVY, 0, 64, 1, {W}}, {POINT, 0, 64, 2, {3, 4}}, {POINT, 0, 64,
+         1, {5}},
                              {POINT, 0, 64, 2, {T, 5}}},
      .output = 6, .saved_with = {5}, .saved_without = {3, 4}},
     {.what = "a value tagged must-save is kept whatever the rules say",
      .with = NO_RULE, .without = NO_RULE,
-     .n_nodes = 3, .nodes = {{POINT, AOT_NODE_MUST_SAVE, 64, 1, {X}}, {HEAVY, 0, 64, 1, {3}}, {POINT, 0, 64, 2, {T, 3}}}, .output = 4,
+     .n_nodes = 3, .nodes = {{POINT, AOT_NODE_MUST_SAVE, 64, 1, {X}}, {HEAVY, 0, 64, 1, {3}}, {POINT, 0, 64, 2, {T,
+         3}}}, .output = 4,
      .saved_with = {3}, .saved_without = {3}},
     {.what = "one tagged must-recompute is not, though it costs less than what it is made of",
      .with = RULES(.ban_expensive = 1), .without = RULES(.ban_heavy = 1),
-     .n_nodes = 4, .nodes = {{HEAVY, 0, 64, 1, {X}}, {POINT, AOT_NODE_MUST_RECOMPUTE, 8, 1, {3}}, {HEAVY, 0, 64, 1, {4}},
+     .n_nodes = 4, .nodes = {{HEAVY, 0, 64, 1, {X}}, {POINT, AOT_NODE_MUST_RECOMPUTE, 8, 1, {3}}, {HEAVY, 0, 64, 1,
+         {4}},
                              {POINT, 0, 64, 2, {T, 4}}},
      .output = 5, .saved_with = {3}, .saved_without = {3}},
     {.what = "random numbers are drawn once",
      .with = NO_RULE, .without = NO_RULE,
-     .n_nodes = 3, .nodes = {{POINT | AOT_OP_RANDOM, 0, 64, 1, {X}}, {HEAVY, 0, 64, 1, {3}}, {POINT, 0, 64, 2, {T, 3}}}, .output = 4,
+     .n_nodes = 3, .nodes = {{POINT | AOT_OP_RANDOM, 0, 64, 1, {X}}, {HEAVY, 0, 64, 1, {3}}, {POINT, 0, 64, 2, {T,
+         3}}}, .output = 4,
      .saved_with = {3}, .saved_without = {3}},
     {.what = "a collective is called once",
      .with = NO_RULE, .without = NO_RULE,
-     .n_nodes = 3, .nodes = {{AOT_OP_COLLECTIVE, 0, 64, 1, {X}}, {HEAVY, 0, 64, 1, {3}}, {POINT, 0, 64, 2, {T, 3}}}, .output = 4,
+     .n_nodes = 3, .nodes = {{AOT_OP_COLLECTIVE, 0, 64, 1, {X}}, {HEAVY, 0, 64, 1, {3}}, {POINT, 0, 64, 2, {T, 3}}},
+     .output = 4,
      .saved_with = {3}, .saved_without = {3}},
 };
+/* clang-format on */
 
 static void expect_saved(const char *what, const pt_joint_t *j, const mc_rules_t *rules, const uint32_t *expected) {
   uint32_t saved[MAX_NODES + 3], n_saved = 0, bad = 0, n = 0;
@@ -154,12 +167,12 @@ static void ban_long_chains(void **state) {
   pt_joint_deinit(&j);
 }
 
-/* cumsum moves elements by its flag, and stands in none of PyTorch's lists. relu is in them; as an output of the forward it is
- * written to memory anyway, says PyTorch. */
+/* cumsum moves elements by its flag, and stands in none of PyTorch's lists. relu is in them; as an output of the
+ * forward it is written to memory anyway, says PyTorch. */
 static void operators_by_flags_or_by_lists(void **state) {
   (void)state;
-  static const pt_hand_node_t nodes[] = {{AOT_OP_MOVEMENT, 0, 64, 1, {X}}, {POINT, 0, 64, 1, {X}}, {POINT, 0, 64, 2, {T, 3}},
-                                         {POINT, 0, 64, 2, {5, 4}}};
+  static const pt_hand_node_t nodes[] = {
+      {AOT_OP_MOVEMENT, 0, 64, 1, {X}}, {POINT, 0, 64, 1, {X}}, {POINT, 0, 64, 2, {T, 3}}, {POINT, 0, 64, 2, {5, 4}}};
   static const char *const names[] = {"aten.cumsum.default", "aten.relu.default", "aten.mul.Tensor", "aten.mul.Tensor"};
   const uint32_t output = 4, gradient = 6;
   const pt_hand_graph_t g = {3, 4, 1, 1, kinds, sizes, nodes, &output, &gradient};

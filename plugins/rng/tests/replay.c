@@ -31,8 +31,14 @@ static void tell(void *self, int32_t severity, const char *text) {
 aothost_t *replay_open(const char *model, const char *stages) {
   char path[] = "replay_XXXXXX", file[512];
   const char *dirs[] = {TEST_PLUGINS};
-  const aothost_config_t config = {.struct_size = sizeof config, .n_plugin_dirs = 1, .plugin_dirs = dirs, .flags = AOTHOST_NO_CACHE,
-                                   .model = file, .message = tell};
+  const aothost_config_t config = {
+      .struct_size = sizeof config,
+      .n_plugin_dirs = 1,
+      .plugin_dirs = dirs,
+      .flags = AOTHOST_NO_CACHE,
+      .model = file,
+      .message = tell,
+  };
   aothost_t *h = NULL;
   const int fd = mkstemp(path);
   snprintf(file, sizeof file, "%s/%s", TEST_ROOT, model);
@@ -93,8 +99,14 @@ void replay_free(replay_bits_t *bits) {
 aot_tensor_t replay_tensor(void *data, int32_t dtype, int32_t rank, const int64_t *sizes, const int64_t *strides) {
   int64_t n = 1;
   for (int32_t d = 0; d < rank; d++) n *= sizes[d];
-  return (aot_tensor_t){.data = data, .nbytes = (uint64_t)n * aot_dtype_size(dtype), .dtype = dtype, .rank = rank, .sizes = sizes,
-                        .strides = strides};
+  return (aot_tensor_t){
+      .data = data,
+      .nbytes = (uint64_t)n * aot_dtype_size(dtype),
+      .dtype = dtype,
+      .rank = rank,
+      .sizes = sizes,
+      .strides = strides,
+  };
 }
 
 double *replay_numbers(aothost_t *h, const char *key, int64_t *out_n) {

@@ -11,9 +11,10 @@
 
 #include <step/api.h>
 
-/* model: a path from the root of the tree. Stages with blanks between them; "shuffle:seed=3" gives an option, a comma the
- * next. */
-aothost_t *replay_open(const char *model, const char *stages); /* compiled; a failure fails the test with what was told */
+/* model: a path from the root of the tree. Stages with blanks between them; "shuffle:seed=3" gives an option, a comma
+ * the next. */
+/* compiled; a failure fails the test with what was told */
+aothost_t *replay_open(const char *model, const char *stages);
 aoth_step_t *replay_step(aothost_t *h);
 
 /* Outputs and gradients of the last step as bytes, keys included; grows. */

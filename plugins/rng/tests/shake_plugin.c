@@ -1,7 +1,7 @@
 /* What the tests do to programs between stages: tag-all asks that every node of the forward runs again in the backward;
- * shuffle puts nodes into another order that their operands allow; redraw makes the mistake that the tests are there for,
- * fresh numbers in the backward; operators that draw and that no rule knows: shake.noise, and shake.speckle, which its
- * operator set makes of dropout. */
+ * shuffle puts nodes into another order that their operands allow; redraw makes the mistake that the tests are there
+ * for, fresh numbers in the backward; operators that draw and that no rule knows: shake.noise, and shake.speckle, which
+ * its operator set makes of dropout. */
 #include <aot/host.h>
 #include <aot/inline.h>
 #include <aot/note.h>
@@ -27,7 +27,8 @@ static aot_status_t tag_all(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *pro
   for (aot_node_t n = u->host.graph->first(prog, graph); n.id != AOT_NO_ID; n = u->host.graph->next(prog, n)) {
     aot_node_info_t info = {.struct_size = sizeof info};
     AOT_TRY(u->host.graph->node_info(prog, n, &info));
-    if (!(info.flags & AOT_NODE_BACKWARD)) AOT_TRY(u->host.edit->flags_set(prog, n, info.flags | AOT_NODE_MUST_RECOMPUTE));
+    if (!(info.flags & AOT_NODE_BACKWARD))
+      AOT_TRY(u->host.edit->flags_set(prog, n, info.flags | AOT_NODE_MUST_RECOMPUTE));
   }
   return AOT_OK;
 }
@@ -48,15 +49,26 @@ static uint32_t pick(order_t *o) {
 }
 
 /* The node once more at the end; its users take the new results and wait for one operand less. */
-static aot_status_t move_to_end(const unit_t *u, aot_prog_t *prog, aot_graph_t graph, aot_node_t node, order_t *o, aot_node_t *users) {
+static aot_status_t move_to_end(const unit_t *u, aot_prog_t *prog, aot_graph_t graph, aot_node_t node, order_t *o,
+                                aot_node_t *users) {
   aot_node_info_t info = {.struct_size = sizeof info}, made = {.struct_size = sizeof made};
   aot_type_t types[64];
   aot_node_t copy;
   AOT_TRY(u->host.graph->node_info(prog, node, &info));
   const uint32_t n = info.n_results < 64 ? info.n_results : 64;
-  for (uint32_t i = 0; i < n; i++) AOT_TRY(u->host.graph->value_type(prog, (aot_value_t){info.first_result.id + i}, &types[i]));
-  const aot_node_spec_t spec = {.struct_size = sizeof spec, .flags = info.flags, .op = info.op, .n_args = info.n_args, .args = info.args,
-                                .n_types = n, .types = types, .region_tag = info.region_tag, .origin = info.origin};
+  for (uint32_t i = 0; i < n; i++)
+    AOT_TRY(u->host.graph->value_type(prog, (aot_value_t){info.first_result.id + i}, &types[i]));
+  const aot_node_spec_t spec = {
+      .struct_size = sizeof spec,
+      .flags = info.flags,
+      .op = info.op,
+      .n_args = info.n_args,
+      .args = info.args,
+      .n_types = n,
+      .types = types,
+      .region_tag = info.region_tag,
+      .origin = info.origin,
+  };
   AOT_TRY(u->host.edit->node_create(prog, graph, &spec, aot_no_node(), &copy));
   AOT_TRY(u->host.graph->node_info(prog, copy, &made));
   for (uint32_t i = 0; i < n; i++) {
@@ -78,11 +90,13 @@ static aot_status_t shuffle(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *pro
   o.n_waits = u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, 4, n * 4);
   aot_node_t *users = u->host.alloc(&u->host, ctx, AOT_ARENA_SCRATCH, 4, n * sizeof *users);
   if (!o.ready || !o.n_waits || !users) return AOT_E_EXHAUSTED;
-  for (aot_node_t node = u->host.graph->first(prog, graph); node.id != AOT_NO_ID; node = u->host.graph->next(prog, node)) {
+  for (aot_node_t node = u->host.graph->first(prog, graph); node.id != AOT_NO_ID;
+       node = u->host.graph->next(prog, node)) {
     aot_node_info_t info = {.struct_size = sizeof info};
     AOT_TRY(u->host.graph->node_info(prog, node, &info));
     for (uint32_t k = 0; k < info.n_operands; k++)
-      if (info.operands[k] != AOT_NO_ID && u->host.graph->value_def(prog, (aot_value_t){info.operands[k]}).id != AOT_NO_ID)
+      if (info.operands[k] != AOT_NO_ID &&
+          u->host.graph->value_def(prog, (aot_value_t){info.operands[k]}).id != AOT_NO_ID)
         o.n_waits[node.id]++;
     if (o.n_waits[node.id] == 0) o.ready[o.n_ready++] = node.id;
   }
@@ -120,30 +134,44 @@ static aot_status_t create(const aot_host_t *host, const aot_opts_t *opts, const
   *out = &u->table.head;
   return AOT_OK;
 }
-static aot_status_t create_tag_all(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
-                                   const aot_table_t **out) {
+static aot_status_t create_tag_all(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
+                                   const aot_opts_t *opts, const aot_table_t **out) {
   (void)self, (void)ctx;
   return create(host, opts, out, tag_all);
 }
-static aot_status_t create_shuffle(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
-                                   const aot_table_t **out) {
+static aot_status_t create_shuffle(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
+                                   const aot_opts_t *opts, const aot_table_t **out) {
   (void)self, (void)ctx;
   return create(host, opts, out, shuffle);
 }
-static aot_status_t create_redraw(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
-                                  const aot_table_t **out) {
+static aot_status_t create_redraw(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
+                                  const aot_opts_t *opts, const aot_table_t **out) {
   (void)self, (void)ctx;
   return create(host, opts, out, redraw);
 }
 
 static const aot_schema_arg_t args[] = {{.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR}};
 static const aot_schema_arg_t results[] = {{.type = AOT_STYPE_TENSOR}};
-static const aot_op_desc_t noise = {.struct_size = sizeof noise, .flags = AOT_OP_RANDOM, .name = AOT_STR_INIT("shake.noise.default"),
-                                    .schema = AOT_STR_INIT("(Tensor x) -> Tensor"), .args = args, .results = results,
-                                    .n_args = 1, .n_results = 1};
-static const aot_op_desc_t speckle = {.struct_size = sizeof speckle, .flags = AOT_OP_RANDOM, .name = AOT_STR_INIT("shake.speckle.default"),
-                                      .schema = AOT_STR_INIT("(Tensor x) -> Tensor"), .args = args, .results = results,
-                                      .n_args = 1, .n_results = 1};
+static const aot_op_desc_t noise = {
+    .struct_size = sizeof noise,
+    .flags = AOT_OP_RANDOM,
+    .name = AOT_STR_INIT("shake.noise.default"),
+    .schema = AOT_STR_INIT("(Tensor x) -> Tensor"),
+    .args = args,
+    .results = results,
+    .n_args = 1,
+    .n_results = 1,
+};
+static const aot_op_desc_t speckle = {
+    .struct_size = sizeof speckle,
+    .flags = AOT_OP_RANDOM,
+    .name = AOT_STR_INIT("shake.speckle.default"),
+    .schema = AOT_STR_INIT("(Tensor x) -> Tensor"),
+    .args = args,
+    .results = results,
+    .n_args = 1,
+    .n_results = 1,
+};
 static const aot_op_desc_t *const ops[] = {&noise, &speckle};
 
 typedef struct opset {
@@ -151,7 +179,8 @@ typedef struct opset {
   aot_host_t host;
 } opset_t;
 
-static aot_status_t decompose(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, aot_node_t node, aot_value_t *out) {
+static aot_status_t decompose(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, aot_node_t node,
+                              aot_value_t *out) {
   const aot_host_t *host = &((const opset_t *)o->head.self)->host;
   aot_node_info_t info = {.struct_size = sizeof info}, made = {.struct_size = sizeof made};
   aot_node_t dropout;
@@ -159,8 +188,13 @@ static aot_status_t decompose(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *
   if (local != 1) return AOT_E_UNIMPLEMENTED;
   AOT_TRY(host->graph->node_info(prog, node, &info));
   const aot_arg_t with[] = {info.args[0], aot_arg_float(0.5), aot_arg_bool(1)};
-  const aot_node_spec_t spec = {.struct_size = sizeof spec, .op = host->graph->op_find(prog, aot_str("aten.dropout.default")),
-                                .n_args = 3, .args = with, .origin = info.origin};
+  const aot_node_spec_t spec = {
+      .struct_size = sizeof spec,
+      .op = host->graph->op_find(prog, aot_str("aten.dropout.default")),
+      .n_args = 3,
+      .args = with,
+      .origin = info.origin,
+  };
   AOT_TRY(host->edit->node_create(prog, info.graph, &spec, node, &dropout));
   AOT_TRY(host->graph->node_info(prog, dropout, &made));
   *out = made.first_result;
@@ -178,34 +212,58 @@ static aot_status_t create_opset(const aot_unit_t *self, aot_ctx_t *ctx, const a
   AOT_TRY(aot_import(&o->host, sizeof o->host, host));
   o->table = (aot_opset_t){
       .head = {.struct_size = sizeof o->table, .self = o, .destroy = destroy_opset},
-      .ops = ops, .n_ops = 2, .decompose = decompose};
+      .ops = ops,
+      .n_ops = 2,
+      .decompose = decompose,
+  };
   *out = &o->table.head;
   return AOT_OK;
 }
 
+/* clang-format off */
 static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64,
                                         .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
-                                        .name = AOT_STR_INIT("seed"), .help = AOT_STR_INIT("which order"), .min = 0, .max = 1e9}};
+                                        .name = AOT_STR_INIT("seed"), .help = AOT_STR_INIT("which order"), .min = 0,
+                                        .max = 1e9}};
+/* clang-format on */
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t), .needs = AOT_NAMES(AOT_PROP_IMPORTED)};
-#define PASS(text, function)                                                                                                \
-  {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("pass/1"), .id = AOT_STR_INIT(text), .version = AOT_STR_INIT("0.1.0"), \
-   .help = AOT_STR_INIT("shakes a program"), .options = options, .n_options = 1, .option_stride = sizeof(aot_option_t),         \
-   .contract = &contract, .create = function}
+#define PASS(text, function)                                                                                           \
+  {                                                                                                                    \
+    .struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("pass/1"), .id = AOT_STR_INIT(text),                       \
+    .version = AOT_STR_INIT("0.1.0"), .help = AOT_STR_INIT("shakes a program"), .options = options, .n_options = 1,    \
+    .option_stride = sizeof(aot_option_t), .contract = &contract, .create = function                                   \
+  }
 static const aot_unit_t tag_all_unit = PASS("tag-all", create_tag_all), shuffle_unit = PASS("shuffle", create_shuffle),
                         redraw_unit = PASS("redraw", create_redraw);
-static const aot_unit_t opset_unit = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("opset/1"), .id = AOT_STR_INIT("shake"),
-                                      .version = AOT_STR_INIT("0.1.0"), .help = AOT_STR_INIT("an operator that draws"),
-                                      .create = create_opset};
+static const aot_unit_t opset_unit = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("opset/1"),
+    .id = AOT_STR_INIT("shake"),
+    .version = AOT_STR_INIT("0.1.0"),
+    .help = AOT_STR_INIT("an operator that draws"),
+    .create = create_opset,
+};
 static const aot_unit_t *const units[] = {&tag_all_unit, &shuffle_unit, &redraw_unit, &opset_unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t), .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1, .id = AOT_STR_INIT("shake"), .vendor = AOT_STR_INIT("example"),
-                                    .version = AOT_STR_INIT("0.1.0"), .license = AOT_STR_INIT("Apache-2.0"), .units = units,
-                                    .n_units = sizeof units / sizeof *units};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT("shake"),
+    .vendor = AOT_STR_INIT("example"),
+    .version = AOT_STR_INIT("0.1.0"),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = sizeof units / sizeof *units,
+};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("shake", "0.1.0") AOT_NOTE_UNIT("pass/1", "tag-all", "shakes a program") ","
-                    AOT_NOTE_UNIT("pass/1", "shuffle", "shakes a program") ","
-                        AOT_NOTE_UNIT("pass/1", "redraw", "shakes a program") "," AOT_NOTE_UNIT("opset/1", "shake", "an operator that draws")
-                        AOT_NOTE_TAIL);
+AOT_PLUGIN_NOTE(
+    AOT_NOTE_HEAD("shake", "0.1.0") AOT_NOTE_UNIT("pass/1", "tag-all", "shakes a program") "," AOT_NOTE_UNIT(
+        "pass/1", "shuffle",
+        "shakes a program") "," AOT_NOTE_UNIT("pass/1", "redraw",
+                                              "shakes a program") "," AOT_NOTE_UNIT("opset/1", "shake",
+                                                                                    "an operator that draws")
+        AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
   (void)host_minor;

@@ -1,6 +1,6 @@
-/* Every operator that draws, through functionalize, rng and a backend: is what comes out a sample of its distribution? Two steps a
- * program (more for permutations), which must not resemble each other; backend-ref and backend-cpu have to draw the same. The
- * checks and their bound: common/random/random_checks.h. */
+/* Every operator that draws, through functionalize, rng and a backend: is what comes out a sample of its distribution?
+ * Two steps a program (more for permutations), which must not resemble each other; backend-ref and backend-cpu have to
+ * draw the same. The checks and their bound: common/random/random_checks.h. */
 #include "common/random/random_checks.h"
 
 #include <aot/inline.h>
@@ -45,10 +45,16 @@ static double is_normal(double *x, uint64_t n, const double *p) {
 }
 
 /* Narrow dtypes: the mean and the variance alone. */
-static double has_moments(double *x, uint64_t n, const double *p) { return rc_mean_and_variance(x, n, p[0], p[1], p[2]); }
+static double has_moments(double *x, uint64_t n, const double *p) {
+  return rc_mean_and_variance(x, n, p[0], p[1], p[2]);
+}
 
-static double is_log_normal(double *x, uint64_t n, const double *p) { return rc_kolmogorov_smirnov(x, n, rc_log_normal_cdf, p); }
-static double is_exponential(double *x, uint64_t n, const double *p) { return rc_kolmogorov_smirnov(x, n, rc_exponential_cdf, p); }
+static double is_log_normal(double *x, uint64_t n, const double *p) {
+  return rc_kolmogorov_smirnov(x, n, rc_log_normal_cdf, p);
+}
+static double is_exponential(double *x, uint64_t n, const double *p) {
+  return rc_kolmogorov_smirnov(x, n, rc_exponential_cdf, p);
+}
 static double is_gamma(double *x, uint64_t n, const double *p) { return rc_kolmogorov_smirnov(x, n, rc_gamma_cdf, p); }
 
 static double is_cauchy(double *x, uint64_t n, const double *p) {
@@ -61,9 +67,13 @@ static double is_cauchy(double *x, uint64_t n, const double *p) {
   return worse(z, rc_kolmogorov_smirnov(x, n, rc_cauchy_cdf, p));
 }
 
-static double is_geometric(double *x, uint64_t n, const double *p) { return rc_masses(x, n, rc_geometric_mass, p, 1, 100); }
+static double is_geometric(double *x, uint64_t n, const double *p) {
+  return rc_masses(x, n, rc_geometric_mass, p, 1, 100);
+}
 static double is_poisson(double *x, uint64_t n, const double *p) { return rc_masses(x, n, rc_poisson_mass, p, 0, 100); }
-static double is_binomial(double *x, uint64_t n, const double *p) { return rc_masses(x, n, rc_binomial_mass, p, 0, 100); }
+static double is_binomial(double *x, uint64_t n, const double *p) {
+  return rc_masses(x, n, rc_binomial_mass, p, 0, 100);
+}
 
 static double equal_mass(double k, const double *p) { return k < p[1] ? 1 / (p[1] - p[0]) : 0; }
 static double is_range(double *x, uint64_t n, const double *p) {
@@ -145,13 +155,15 @@ static double is_shuffled(double *x, uint64_t n, const double *p) {
   return worse(rc_correlation(x, x + 1, half - 1), rc_correlation(x, x + half, half));
 }
 
-/* Rows of three that add up to 1; the first with a beta distribution: mean a / s, variance a (s - a) / (s^2 (s + 1)). */
+/* Rows of three that add up to 1; the first with a beta distribution: mean a / s, variance a (s - a) / (s^2 (s +
+ * 1)). */
 static double is_dirichlet(double *x, uint64_t n, const double *p) {
   double a = p[0], s = p[0] + p[1] + p[2];
   for (uint64_t k = 0; k < n; k += 3)
     if (fabs(x[k] + x[k + 1] + x[k + 2] - 1) > 1e-5) return INFINITY;
   for (uint64_t k = 0; k < n / 3; k++) x[k] = x[3 * k];
-  double kurtosis = 3 + 6 * ((s - 2 * a) * (s - 2 * a) * (s + 1) - a * (s - a) * (s + 2)) / (a * (s - a) * (s + 2) * (s + 3));
+  double kurtosis =
+      3 + 6 * ((s - 2 * a) * (s - 2 * a) * (s + 1) - a * (s - a) * (s + 2)) / (a * (s - a) * (s + 2) * (s + 3));
   return rc_mean_and_variance(x, n / 3, a / s, a * (s - a) / (s * s * (s + 1)), kurtosis);
 }
 
@@ -161,13 +173,16 @@ static double is_dirichlet(double *x, uint64_t n, const double *p) {
 #define FULL_AS(value, dtype) "%x = aten.full.default [200, 200], " value ", dtype=" dtype "\n"
 #define WEIGHTS "%w = aten.arange.start 1.0, 5.0\n"
 
+/* clang-format off */
 static const program_t programs[] = {
     {"rand", "%y = aten.rand.default [200, 200]\n", is_uniform, {0, 1}, 0},
     {"rand f64", "%y = aten.rand.default [200, 200], dtype=f64\n", is_uniform, {0, 1}, 0},
-    {"rand bf16", "%y = aten.rand.default [200, 200], dtype=bf16\n", has_moments, {255.0 / 512, (1 - 0x1p-16) / 12, 1.8}, 0},
+    {"rand bf16", "%y = aten.rand.default [200, 200], dtype=bf16\n", has_moments, {255.0 / 512, (1 - 0x1p-16) / 12,
+        1.8}, 0},
     {"rand.generator", "%y = aten.rand.generator [200, 200], generator=none\n", is_uniform, {0, 1}, 0},
     {"rand_like", FULL("0.0") "%y = aten.rand_like.default %x\n", is_uniform, {0, 1}, 0},
-    {"rand_like, transposed", FULL("0.0") "%t = aten.t.default %x\n%y = aten.rand_like.default %t\n", is_uniform, {0, 1}, 0},
+    {"rand_like, transposed", FULL("0.0") "%t = aten.t.default %x\n%y = aten.rand_like.default %t\n", is_uniform, {0,
+        1}, 0},
     {"uniform", FULL("0.0") "%y = aten.uniform.default %x, -2.0, 3.0\n", is_uniform, {-2, 3}, 0},
     {"uniform_", FULL("0.0") "%y = aten.uniform_.default %x, -2.0, 3.0\n", is_uniform, {-2, 3}, 0},
     {"randn", "%y = aten.randn.default [200, 200]\n", is_normal, {0, 1}, 0},
@@ -178,7 +193,8 @@ static const program_t programs[] = {
     {"normal.Tensor_float", FULL("-3.0") "%y = aten.normal.Tensor_float %x, 2.0\n", is_normal, {-3, 2}, 0},
     {"normal.float_Tensor", FULL("0.5") "%y = aten.normal.float_Tensor 4.0, %x\n", is_normal, {4, 0.5}, 0},
     {"normal.Tensor_Tensor, broadcast",
-     FULL("0.5") "%m = aten.full.default [200, 1], 7.0\n%y = aten.normal.Tensor_Tensor %m, %x\n", is_normal, {7, 0.5}, 0},
+     FULL("0.5") "%m = aten.full.default [200, 1], 7.0\n%y = aten.normal.Tensor_Tensor %m, %x\n", is_normal, {7, 0.5},
+     0},
     {"normal_", FULL("0.0") "%y = aten.normal_.default %x, 1.0, 3.0\n", is_normal, {1, 3}, 0},
     {"log_normal", FULL("0.0") "%y = aten.log_normal.default %x, 0.5, 0.3\n", is_log_normal, {0.5, 0.3}, 0},
     {"log_normal_", FULL("0.0") "%y = aten.log_normal_.default %x\n", is_log_normal, {1, 2}, 0},
@@ -191,37 +207,46 @@ static const program_t programs[] = {
     {"bernoulli of chances", FULL("0.3") "%y = aten.bernoulli.default %x\n", is_either, {0.3, 1, 0}, 0},
     {"bernoulli.p", FULL("0.0") "%y = aten.bernoulli.p %x, 0.7\n", is_either, {0.7, 1, 0}, 0},
     {"bernoulli.Tensor",
-     FULL_AS("0", "i64") "%p = aten.full.default [200, 200], 0.2\n%y = aten.bernoulli.Tensor %x, %p\n", is_either, {0.2, 1, 0}, 0},
+     FULL_AS("0", "i64") "%p = aten.full.default [200, 200], 0.2\n%y = aten.bernoulli.Tensor %x, %p\n", is_either,
+     {0.2, 1, 0}, 0},
     {"bernoulli_.float", FULL("0.0") "%y = aten.bernoulli_.float %x\n", is_either, {0.5, 1, 0}, 0},
     {"bernoulli_.Tensor",
-     FULL("0.0") "%p = aten.full.default [200, 200], 0.9, dtype=f64\n%y = aten.bernoulli_.Tensor %x, %p\n", is_either, {0.9, 1, 0}, 0},
+     FULL("0.0") "%p = aten.full.default [200, 200], 0.9, dtype=f64\n%y = aten.bernoulli_.Tensor %x, %p\n", is_either,
+     {0.9, 1, 0}, 0},
     {"randint", "%y = aten.randint.default 10, [200, 200]\n", is_range, {0, 10}, 0},
     {"randint.low", "%y = aten.randint.low -3, 4, [200, 200], dtype=i32\n", is_range, {-3, 4}, 0},
     {"randint_like", FULL("0.0") "%y = aten.randint_like.default %x, 6\n", is_range, {0, 6}, 0},
-    {"randint_like.low_dtype", FULL("0.0") "%y = aten.randint_like.low_dtype %x, -2, 2, dtype=i64\n", is_range, {-2, 2}, 0},
+    {"randint_like.low_dtype", FULL("0.0") "%y = aten.randint_like.low_dtype %x, -2, 2, dtype=i64\n", is_range, {-2,
+        2}, 0},
     {"random.from", FULL_AS("0", "i64") "%y = aten.random.from %x, 5, 12\n", is_range, {5, 12}, 0},
     {"random_.to", FULL("0.0") "%y = aten.random_.to %x, 9\n", is_range, {0, 9}, 0},
     {"random_ i64", FULL_AS("0", "i64") "%y = aten.random_.default %x\n", is_uniform, {0, 0x1p63}, 0},
     {"random_ bool", FULL_AS("false", "bool") "%y = aten.random_.default %x\n", is_either, {0.5, 1, 0}, 0},
     {"poisson", FULL("3.0") "%y = aten.poisson.default %x\n", is_poisson, {3}, 0},
     {"poisson, large", FULL("30.0") "%y = aten.poisson.default %x\n", is_poisson, {30}, 0},
-    {"binomial", FULL("20.0") "%p = aten.full.default [200, 200], 0.3\n%y = aten.binomial.default %x, %p\n", is_binomial, {20, 0.3}, 0},
+    {"binomial", FULL("20.0") "%p = aten.full.default [200, 200], 0.3\n%y = aten.binomial.default %x, %p\n",
+     is_binomial, {20, 0.3}, 0},
     {"_standard_gamma", FULL("2.5") "%y = aten._standard_gamma.default %x\n", is_gamma, {2.5}, 0},
     {"_sample_dirichlet",
      "%w = aten.arange.start 1.0, 4.0\n%x = aten.expand.default %w, [20000, 3]\n%y = aten._sample_dirichlet.default %x\n", is_dirichlet,
      {1, 2, 3}, 0},
     {"dropout", FULL("2.0") "%y = aten.dropout.default %x, 0.1, true\n", is_either, {0.1, 0, 2 / 0.9}, 0},
     {"dropout_", FULL("2.0") "%y = aten.dropout_.default %x, 0.6, true\n", is_either, {0.6, 0, 5}, 0},
-    {"native_dropout", FULL("2.0") "%y, %m = aten.native_dropout.default %x, 0.25, true\n", is_either, {0.25, 0, 2 / 0.75}, 0},
-    {"native_dropout's mask", FULL("2.0") "%z, %y = aten.native_dropout.default %x, 0.25, true\n", is_either, {0.75, 1, 0}, 0},
+    {"native_dropout", FULL("2.0") "%y, %m = aten.native_dropout.default %x, 0.25, true\n", is_either, {0.25, 0,
+        2 / 0.75}, 0},
+    {"native_dropout's mask", FULL("2.0") "%z, %y = aten.native_dropout.default %x, 0.25, true\n", is_either, {0.75, 1,
+        0}, 0},
     {"_fused_dropout", FULL("2.0") "%y, %m = aten._fused_dropout.default %x, 0.8\n", is_either, {0.2, 0, 2.5}, 0},
     {"feature_dropout", "%x = aten.full.default [40, 100, 10], 1.0\n%y = aten.feature_dropout.default %x, 0.3, true\n",
      is_either_by_channel, {0.3, 0, 1 / 0.7, 10}, 0},
-    {"alpha_dropout", "%x = aten.randn.default [200, 200]\n%y = aten.alpha_dropout.default %x, 0.2, true\n", has_moments, {0, 1, 2.26}, 0},
+    {"alpha_dropout", "%x = aten.randn.default [200, 200]\n%y = aten.alpha_dropout.default %x, 0.2, true\n",
+     has_moments, {0, 1, 2.26}, 0},
     {"feature_alpha_dropout of zeros: what falls away, and what stays",
-     "%x = aten.full.default [40, 100, 10], 0.0\n%y = aten.feature_alpha_dropout.default %x, 0.3, true\n", is_either_by_channel,
+     "%x = aten.full.default [40, 100, 10], 0.0\n%y = aten.feature_alpha_dropout.default %x, 0.3, true\n",
+     is_either_by_channel,
      {0.3, -1.05954816, 0.45409207, 10}, 0},
-    {"rrelu below zero", FULL("-1.0") "%z = aten.rrelu.default %x, 0.1, 0.4, true\n%y = aten.neg.default %z\n", is_uniform, {0.1, 0.4}, 0},
+    {"rrelu below zero", FULL("-1.0") "%z = aten.rrelu.default %x, 0.1, 0.4, true\n%y = aten.neg.default %z\n",
+     is_uniform, {0.1, 0.4}, 0},
     {"rrelu above zero", FULL("3.0") "%u = aten.rand.default [200, 200]\n%z = aten.rrelu.default %x, 0.1, 0.4, true\n"
      "%d = aten.sub.Tensor %z, %x\n%y = aten.add.Tensor %u, %d\n", is_uniform, {0, 1}, 0},
     {"the slopes of rrelu_with_noise",
@@ -230,7 +255,8 @@ static const program_t programs[] = {
     {"randperm of 4", "%y = aten.randperm.default 4\n", is_permutation, {0}, MAX_STEPS},
     {"randperm of many", "%y = aten.randperm.default 20000\n", is_shuffled, {0}, 0},
     {"multinomial with replacement", WEIGHTS "%y = aten.multinomial.default %w, 40000, true\n", is_weighted, {0}, 0},
-    {"multinomial of rows", WEIGHTS "%r = aten.expand.default %w, [20000, 4]\n%y = aten.multinomial.default %r, 1\n", is_weighted, {0}, 0},
+    {"multinomial of rows", WEIGHTS "%r = aten.expand.default %w, [20000, 4]\n%y = aten.multinomial.default %r, 1\n",
+     is_weighted, {0}, 0},
     {"multinomial without replacement", WEIGHTS "%r = aten.expand.default %w, [20000, 4]\n%y = aten.multinomial.default %r, 2\n",
      is_weighted_pairs, {0}, 0},
     /* equal scores over 8 keys, the values a diagonal: the result is the masked and scaled probability of each key */
@@ -245,6 +271,7 @@ static const program_t programs[] = {
      "%z, %s = aten.rnn_relu.input %x, %h, [%w, %u, %v, %u], false, 2, 0.25, true, false, false\n%y = aten.select.int %z, 2, 3\n",
      is_binomial, {8, 0.75}, 0},
 };
+/* clang-format on */
 
 /* ---- running ---- */
 
@@ -282,7 +309,8 @@ static double element(const aot_tensor_t *t, int64_t i) {
     case AOT_I32: return (double)((const int32_t *)t->data)[at];
     case AOT_F16:
       half = ((const uint16_t *)t->data)[at];
-      return (half & 0x8000 ? -1 : 1) * ldexp((half & 1023) + (half & 0x7C00 ? 1024 : 0), (half & 0x7C00 ? (half >> 10 & 31) : 1) - 25);
+      return (half & 0x8000 ? -1 : 1) *
+             ldexp((half & 1023) + (half & 0x7C00 ? 1024 : 0), (half & 0x7C00 ? (half >> 10 & 31) : 1) - 25);
     case AOT_BF16: {
       uint32_t bits = (uint32_t)((const uint16_t *)t->data)[at] << 16;
       float f;
@@ -327,7 +355,9 @@ static double likeness_of_steps(const double *x, uint64_t n) {
 }
 
 /* Numbers of one step that depend on each other, or that are not all of one distribution, have no plain correlation. */
-static int is_plain(const program_t *p) { return !p->steps && p->check != is_either_by_channel && p->check != is_dirichlet; }
+static int is_plain(const program_t *p) {
+  return !p->steps && p->check != is_either_by_channel && p->check != is_dirichlet;
+}
 
 static void every_operator_draws_its_distribution(void **state) {
   unsigned n_bad = 0;
@@ -338,11 +368,13 @@ static void every_operator_draws_its_distribution(void **state) {
     assert_int_equal(n, m);
     for (uint64_t k = 0; k < n; k++)
       if (!(fabs(x[k] - y[k]) <= 2e-5 * (1 + fabs(x[k]))))
-        fail_msg("%s, element %llu: %.9g by backend-ref, %.9g by backend-cpu", programs[i].name, (unsigned long long)k, x[k], y[k]);
+        fail_msg("%s, element %llu: %.9g by backend-ref, %.9g by backend-cpu", programs[i].name, (unsigned long long)k,
+                 x[k], y[k]);
     alike = is_plain(&programs[i]) ? likeness_of_steps(x, n) : 0;
     z = programs[i].check(x, n, programs[i].p);
     if (!(fabs(z) < RC_BOUND && fabs(alike) < RC_BOUND)) {
-      print_message("%s: off by %.2f deviations; one step and the next correlate by %.2f\n", programs[i].name, z, alike);
+      print_message("%s: off by %.2f deviations; one step and the next correlate by %.2f\n", programs[i].name, z,
+                    alike);
       n_bad++;
     }
     free(x);

@@ -1,7 +1,7 @@
-/* The silent errors of random numbers under recomputation, each as a test that would have caught it, named by the thread
- * that reports it: PyTorch issues by number, DeepSpeed 6811. Models with dropout run over lists of stages that save
- * everything, the least, what a budget of memory allows, or nothing (everything runs again in the backward), in other
- * orders; outputs and gradients must agree bit for bit. */
+/* The silent errors of random numbers under recomputation, each as a test that would have caught it, named by the
+ * thread that reports it: PyTorch issues by number, DeepSpeed 6811. Models with dropout run over lists of stages that
+ * save everything, the least, what a budget of memory allows, or nothing (everything runs again in the backward), in
+ * other orders; outputs and gradients must agree bit for bit. */
 #include "replay.h"
 
 #include <math.h>
@@ -67,8 +67,8 @@ static void same_as_all_saved(const char *model, const char *stages, uint64_t *o
 
 /* ---- threads ---- */
 
-/* Dropout that runs again in the backward draws the forward's numbers: bytes decide, a budget of memory, or every node has to
- * run again. */
+/* Dropout that runs again in the backward draws the forward's numbers: bytes decide, a budget of memory, or every node
+ * has to run again. */
 static void pytorch_190758_dropout_recomputed_under_a_budget(void **state) {
   static const struct {
     const char *stages;
@@ -80,8 +80,10 @@ static void pytorch_190758_dropout_recomputed_under_a_budget(void **state) {
       {"functionalize autograd rng partition-mincut:objective=memory,budget=0.8 backend-ref", 1},
       {"functionalize rng autograd tag-all partition-default backend-ref", 4},
       {"functionalize rng autograd tag-all partition-mincut backend-ref", 4},
-      {"functionalize rng autograd partition-mincut:ban-expensive=false,ban-heavy=false,ban-materialized=false,ban-reductions=false,"
-       "ban-far-apart=false backend-ref", 4},
+      {"functionalize rng autograd "
+       "partition-mincut:ban-expensive=false,ban-heavy=false,ban-materialized=false,ban-reductions=false,"
+       "ban-far-apart=false backend-ref",
+       4},
   };
   (void)state;
   for (size_t m = 0; m < N(models); m++)
@@ -89,7 +91,8 @@ static void pytorch_190758_dropout_recomputed_under_a_budget(void **state) {
       uint64_t saved, all;
       same_as_all_saved(models[m], ways[w].stages, &saved, &all);
       if (saved > all / ways[w].part)
-        fail_msg("%s over '%s': %llu of %llu bytes are saved still", models[m], ways[w].stages, (unsigned long long)saved, (unsigned long long)all);
+        fail_msg("%s over '%s': %llu of %llu bytes are saved still", models[m], ways[w].stages,
+                 (unsigned long long)saved, (unsigned long long)all);
     }
 }
 
@@ -118,8 +121,8 @@ static void pytorch_190717_joint_graph_recomputed(void **state) {
     for (size_t w = 0; w < N(ways); w++) same_as_all_saved(models[m], ways[w], NULL, NULL);
 }
 
-/* A mask goes by the index of an element, not by its place in memory: a transposed tensor is dropped as the contiguous one,
- * and no part of the mask repeats another. */
+/* A mask goes by the index of an element, not by its place in memory: a transposed tensor is dropped as the contiguous
+ * one, and no part of the mask repeats another. */
 static void pytorch_198333_mask_of_strided_tensor(void **state) {
   enum { ROWS = 64, COLUMNS = 48, COUNT = ROWS * COLUMNS };
   static const int64_t sizes[2] = {ROWS, COLUMNS};
@@ -186,8 +189,8 @@ static void pytorch_172730_recomputed_but_absent_in_backward(void **state) {
   for (size_t w = 0; w < N(ways); w++) replay_free(&bits[w]);
 }
 
-/* Attention with dropout, one executable run again and again: each run draws anew, its backward draws what it drew, and the
- * same offset draws the same. */
+/* Attention with dropout, one executable run again and again: each run draws anew, its backward draws what it drew, and
+ * the same offset draws the same. */
 static void pytorch_99905_attention_through_repeated_runs(void **state) {
   static const char *const ways[] = {ALL_SAVED, "functionalize rng autograd tag-all partition-default backend-ref",
                                      "functionalize rng autograd partition-mincut backend-cpu"};
@@ -341,7 +344,8 @@ static void test_attention_of_a_device(void **state) {
     int64_t n;
     double *a = replay_numbers(h[0], keys[i], &n), *b = replay_numbers(h[1], keys[i], &n);
     for (int64_t j = 0; j < n; j++)
-      if (!(fabs(a[j] - b[j]) <= 2e-5)) fail_msg("%s[%d]: %g, from the device's kernel %g", keys[i], (int)j, a[j], b[j]);
+      if (!(fabs(a[j] - b[j]) <= 2e-5))
+        fail_msg("%s[%d]: %g, from the device's kernel %g", keys[i], (int)j, a[j], b[j]);
     free(a);
     free(b);
   }
@@ -384,7 +388,8 @@ static void test_finite_differences(void **state) {
     for (int i = 0; i < 24; i++) {
       const double step = 1e-5, slope = (loss_at(h, &in, w, i, step) - loss_at(h, &in, w, i, -step)) / (2 * step);
       n_not_zero += g[i] != 0;
-      if (!(fabs(slope - g[i]) <= 1e-6 * (1 + fabs(slope)))) fail_msg("'%s': gradient %d is %.9g, the slope %.9g", ways[k], i, g[i], slope);
+      if (!(fabs(slope - g[i]) <= 1e-6 * (1 + fabs(slope))))
+        fail_msg("'%s': gradient %d is %.9g, the slope %.9g", ways[k], i, g[i], slope);
     }
     assert_true(n_not_zero > 8);
     free(g);

@@ -6,7 +6,8 @@
 
 #include <cmocka.h>
 
-/* Values: 0 is an input; node i makes value i + 1. Node 2 reads 1; node 1 reads 0; node 0 reads 0. Value 2 is the output. */
+/* Values: 0 is an input; node i makes value i + 1. Node 2 reads 1; node 1 reads 0; node 0 reads 0. Value 2 is the
+ * output. */
 static void erases_a_chain_in_one_sweep(void **state) {
   (void)state;
   const uint32_t begin[] = {0, 1, 2, 3, 4}, operands[] = {0, 0, 1, 3}, results[] = {1, 2, 3, 4, 5};

@@ -1,4 +1,5 @@
-/* Every backward is the derivative of its forward, by central differences in double; suppression against a small case by hand. */
+/* Every backward is the derivative of its forward, by central differences in double; suppression against a small
+ * case by hand. */
 #include "deform_conv.h"
 #include "nms.h"
 #include "roi_align.h"
@@ -61,11 +62,20 @@ static void check(const function_t *t, double *x) {
 
 /* ---- regions ---- */
 
-static const double REGIONS[N_REGIONS * 5] = {0, 1.3, 0.7, 9.1, 8.2, 1, -3.1, 2.2, 4.9, 13.7, 0, 5, 5,
+static const double REGIONS[N_REGIONS * 5] = {0, 1.3, 0.7, 9.1, 8.2, 1,   -3.1, 2.2, 4.9, 13.7, 0,  5, 5,
                                               5, 5,   1,   8.3, 6.1, 2.2, 3.3,  1,   0,   0,    13, 11};
 static tv_regions_t grid(void) {
-  return (tv_regions_t){.regions = REGIONS, .n_regions = N_REGIONS, .batch = 2, .channels = 4, .height = 6, .width = 7, .bins_y = 2,
-                        .bins_x = 2, .scale = 0.5};
+  return (tv_regions_t){
+      .regions = REGIONS,
+      .n_regions = N_REGIONS,
+      .batch = 2,
+      .channels = 4,
+      .height = 6,
+      .width = 7,
+      .bins_y = 2,
+      .bins_x = 2,
+      .scale = 0.5,
+  };
 }
 
 static void align(const void *self, const double *x, double *y) { tv_roi_align(self, x, y); }
@@ -77,7 +87,8 @@ static void roi_align_is_differentiated(void **s) {
   (void)s;
   double x[N_INPUT];
   for (int form = 0; form < 8; form++) {
-    const tv_align_t a = {.grid = grid(), .samples = form & 1 ? 2 : 0, .aligned = form >> 1 & 1, .by_position = form >> 2 & 1};
+    const tv_align_t a = {
+        .grid = grid(), .samples = form & 1 ? 2 : 0, .aligned = form >> 1 & 1, .by_position = form >> 2 & 1};
     fill(x, N_INPUT, -1, 1);
     check(&(function_t){align, align_pull, &a, N_INPUT, N_REGIONS * (a.by_position ? 1 : 4) * 4}, x);
   }
@@ -119,14 +130,38 @@ static void bad_regions_are_found(void **s) {
 
 /* ---- deformable convolution: all five operands one after another in x ---- */
 
-enum { D_INPUT = 4 * 3 * 4, D_WEIGHT = 4 * 2 * 2 * 2, D_OFFSET = 2 * 2 * 4 * 2 * 3, D_MASK = 2 * 4 * 2 * 3, D_BIAS = 4,
-       D_ALL = D_INPUT + D_WEIGHT + D_OFFSET + D_MASK + D_BIAS };
+enum {
+  D_INPUT = 4 * 3 * 4,
+  D_WEIGHT = 4 * 2 * 2 * 2,
+  D_OFFSET = 2 * 2 * 4 * 2 * 3,
+  D_MASK = 2 * 4 * 2 * 3,
+  D_BIAS = 4,
+  D_ALL = D_INPUT + D_WEIGHT + D_OFFSET + D_MASK + D_BIAS
+};
 
 static tv_deform_t deform_at(const double *x, int32_t masked) {
-  return (tv_deform_t){.batch = 1, .channels = 4, .height = 3, .width = 4, .filters = 4, .kernel_y = 2, .kernel_x = 2, .out_y = 2,
-                       .out_x = 3, .stride_y = 1, .stride_x = 1, .dilation_y = 1, .dilation_x = 1, .groups = 2, .offset_groups = 2,
-                       .input = x, .weight = x + D_INPUT, .offset = x + D_INPUT + D_WEIGHT,
-                       .mask = masked ? x + D_INPUT + D_WEIGHT + D_OFFSET : NULL, .bias = x + D_ALL - D_BIAS};
+  return (tv_deform_t){
+      .batch = 1,
+      .channels = 4,
+      .height = 3,
+      .width = 4,
+      .filters = 4,
+      .kernel_y = 2,
+      .kernel_x = 2,
+      .out_y = 2,
+      .out_x = 3,
+      .stride_y = 1,
+      .stride_x = 1,
+      .dilation_y = 1,
+      .dilation_x = 1,
+      .groups = 2,
+      .offset_groups = 2,
+      .input = x,
+      .weight = x + D_INPUT,
+      .offset = x + D_INPUT + D_WEIGHT,
+      .mask = masked ? x + D_INPUT + D_WEIGHT + D_OFFSET : NULL,
+      .bias = x + D_ALL - D_BIAS,
+  };
 }
 static void deform(const void *self, const double *x, double *y) {
   const tv_deform_t d = deform_at(x, *(const int32_t *)self);
@@ -135,8 +170,9 @@ static void deform(const void *self, const double *x, double *y) {
 static void deform_pull(const void *self, const double *x, const double *w, double *out) {
   const tv_deform_t d = deform_at(x, *(const int32_t *)self);
   double *mask = out + D_INPUT + D_WEIGHT + D_OFFSET;
-  tv_deform_conv_backward(&d, w, &(tv_deform_gradients_t){out, out + D_INPUT, out + D_INPUT + D_WEIGHT, d.mask ? mask : NULL,
-                                                          out + D_ALL - D_BIAS});
+  tv_deform_conv_backward(&d, w,
+                          &(tv_deform_gradients_t){out, out + D_INPUT, out + D_INPUT + D_WEIGHT, d.mask ? mask : NULL,
+                                                   out + D_ALL - D_BIAS});
 }
 static void deform_conv_is_differentiated(void **s) {
   (void)s;
@@ -160,8 +196,10 @@ static void the_best_of_overlapping_boxes_is_kept(void **s) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(roi_align_is_differentiated),   cmocka_unit_test(roi_pools_are_differentiated),
-      cmocka_unit_test(bad_regions_are_found),         cmocka_unit_test(deform_conv_is_differentiated),
+      cmocka_unit_test(roi_align_is_differentiated),
+      cmocka_unit_test(roi_pools_are_differentiated),
+      cmocka_unit_test(bad_regions_are_found),
+      cmocka_unit_test(deform_conv_is_differentiated),
       cmocka_unit_test(the_best_of_overlapping_boxes_is_kept),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

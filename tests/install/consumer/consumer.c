@@ -1,5 +1,6 @@
-/* A program outside of the tree: one forward of the installed library. consumer PIPELINE MODEL [FOLDER OF PLUGINS].., for a model
- * with inputs f32[8, 16] and i64[8] and a loss. With two folders the second has a pass vendor-dead-code, which is used. */
+/* A program outside of the tree: one forward of the installed library. consumer PIPELINE MODEL [FOLDER OF PLUGINS]..,
+ * for a model with inputs f32[8, 16] and i64[8] and a loss. With two folders the second has a pass vendor-dead-code,
+ * which is used. */
 #include <aothost.h>
 
 #include <stdio.h>
@@ -34,8 +35,8 @@ int main(int argc, char **argv) {
   config.sets = sets;
   config.n_sets = argc > 4;
   config.message = note;
-  int ok = aothost_open(argv[1], &config, &h) == AOT_OK && aothost_compile(h, 0) == AOT_OK && aothost_forward(h, in, 2) == AOT_OK &&
-           aothost_get(h, "output.0", &loss) == AOT_OK;
+  int ok = aothost_open(argv[1], &config, &h) == AOT_OK && aothost_compile(h, 0) == AOT_OK &&
+           aothost_forward(h, in, 2) == AOT_OK && aothost_get(h, "output.0", &loss) == AOT_OK;
   if (ok) printf("loss %.4f\n", ((const float *)loss.data)[loss.offset]);
   aothost_close(h);
   return !ok;

@@ -1,5 +1,6 @@
-/* A partitioner and a backend that lose a comparison in every way there is: `how` chooses. The partitioner saves all that its backward
- * reads, or leaves a choice that is impossible to the host; the backend takes every node, and its results are zeros. */
+/* A partitioner and a backend that lose a comparison in every way there is: `how` chooses. The partitioner saves all
+ * that its backward reads, or leaves a choice that is impossible to the host; the backend takes every node, and its
+ * results are zeros. */
 #include "common/hostcall/host_call.h"
 #include "common/partition/apply.h"
 #include "joint/joint_arrays.h"
@@ -37,7 +38,8 @@ static void misbehave(aot_str_t how) {
 /* ---- the partitioner ---- */
 
 /* Every forward value that a node after the last forward one reads, or a gradient is. */
-static int save_all(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved, uint32_t *out_value) {
+static int save_all(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved,
+                    uint32_t *out_value) {
   uint32_t end = 0;
   unsigned char *is_read = calloc(j->n_values + 1u, 1);
   (void)self, (void)out_value;
@@ -48,7 +50,8 @@ static int save_all(const void *self, const pt_joint_t *j, uint32_t *out_saved, 
   for (uint32_t i = 0; i < j->n_gradients; i++)
     if (j->gradients[i] != PT_NONE) is_read[j->gradients[i]] = 1;
   for (uint32_t n = 0; n < j->n_nodes; n++)
-    for (uint32_t k = j->operand_begin[n]; (n >= end || j->late[n]) && k < j->operand_begin[n + 1]; k++) is_read[j->operands[k]] = 1;
+    for (uint32_t k = j->operand_begin[n]; (n >= end || j->late[n]) && k < j->operand_begin[n + 1]; k++)
+      is_read[j->operands[k]] = 1;
   for (uint32_t v = j->n_inputs; v < j->n_values; v++)
     if (is_read[v] && j->def[v] < end && !j->late[j->def[v]]) out_saved[(*out_n_saved)++] = v;
   free(is_read);
@@ -57,7 +60,8 @@ static int save_all(const void *self, const pt_joint_t *j, uint32_t *out_saved, 
 
 static const pt_how_t how_to_divide = {.pick = save_all};
 
-/* Choices of which no halves can be made: nothing is saved, whatever draws numbers; one value twice; the last value, a gradient. */
+/* Choices of which no halves can be made: nothing is saved, whatever draws numbers; one value twice; the last value,
+ * a gradient. */
 static int is_impossible(aot_str_t how) { return is(how, "nothing") || is(how, "twice") || is(how, "late"); }
 
 static aot_status_t choose_impossibly(const divider_t *u, aot_prog_t *prog, const aot_cut_sink_t *sink) {
@@ -66,7 +70,11 @@ static aot_status_t choose_impossibly(const divider_t *u, aot_prog_t *prog, cons
   aot_node_info_t info = {.struct_size = sizeof info};
   AOT_TRY(u->host.graph->node_info(prog, node, &info));
   const aot_value_t saved[] = {info.first_result, info.first_result};
-  const aot_cut_t cut = {.struct_size = sizeof cut, .saved = saved, .n_saved = is(u->how, "nothing") ? 0 : is(u->how, "late") ? 1 : 2};
+  const aot_cut_t cut = {.struct_size = sizeof cut,
+                         .saved = saved,
+                         .n_saved = is(u->how, "nothing") ? 0
+                                    : is(u->how, "late")  ? 1
+                                                          : 2};
   return sink->put(sink, &cut);
 }
 
@@ -84,7 +92,8 @@ static int same_type(const divider_t *u, aot_prog_t *prog, aot_value_t a, aot_va
   aot_type_t x, y;
   if (a.id == AOT_NO_ID || b.id == AOT_NO_ID || a.id == b.id) return 0;
   if (u->host.graph->value_type(prog, a, &x) != AOT_OK || u->host.graph->value_type(prog, b, &y) != AOT_OK) return 0;
-  return x.dtype == y.dtype && x.rank == y.rank && x.rank > 0 && memcmp(x.sizes, y.sizes, (size_t)x.rank * sizeof *x.sizes) == 0 &&
+  return x.dtype == y.dtype && x.rank == y.rank && x.rank > 0 &&
+         memcmp(x.sizes, y.sizes, (size_t)x.rank * sizeof *x.sizes) == 0 &&
          memcmp(x.strides, y.strides, (size_t)x.rank * sizeof *x.strides) == 0;
 }
 
@@ -94,7 +103,8 @@ static aot_status_t swap_gradients(const divider_t *u, aot_prog_t *prog) {
   const uint32_t n = u->host.graph->n_outputs(prog, backward);
   for (uint32_t i = 0; i < n; i++) {
     for (uint32_t k = i + 1; k < n; k++) {
-      const aot_value_t a = u->host.graph->outputs(prog, backward)[i].value, b = u->host.graph->outputs(prog, backward)[k].value;
+      const aot_value_t a = u->host.graph->outputs(prog, backward)[i].value,
+                        b = u->host.graph->outputs(prog, backward)[k].value;
       if (!same_type(u, prog, a, b)) continue;
       AOT_TRY(u->host.edit->output_set(prog, backward, i, b));
       return u->host.edit->output_set(prog, backward, k, a);
@@ -123,7 +133,8 @@ static aot_status_t zero_gradient(const divider_t *u, aot_prog_t *prog) {
   const aot_graph_t backward = u->host.graph->graph_find(prog, AOT_GRAPH_BACKWARD);
   const aot_arg_t args[] = {aot_arg_value(u->host.graph->outputs(prog, backward)[0].value)};
   const aot_op_t zeros = u->host.graph->op_find(prog, aot_str("aten.zeros_like.default"));
-  const aot_node_spec_t spec = {.struct_size = sizeof spec, .op = zeros, .n_args = 1, .args = args, .origin = aot_no_origin()};
+  const aot_node_spec_t spec = {
+      .struct_size = sizeof spec, .op = zeros, .n_args = 1, .args = args, .origin = aot_no_origin()};
   aot_node_info_t info = {.struct_size = sizeof info};
   aot_node_t made;
   AOT_TRY(u->host.edit->node_create(prog, backward, &spec, aot_no_node(), &made));
@@ -155,14 +166,15 @@ static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *
 
 static void destroy_divider(const aot_table_t *p) { free(p->self); }
 
-static aot_status_t create_divider(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
-                                   const aot_table_t **out_table) {
+static aot_status_t create_divider(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
+                                   const aot_opts_t *opts, const aot_table_t **out_table) {
   (void)self;
   divider_t *u = calloc(1, sizeof *u);
   (void)self, (void)ctx;
   if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) return AOT_E_EXHAUSTED;
   u->how = opts->values[0].s;
-  u->table = (aot_partition_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy_divider}, .choose = choose};
+  u->table = (aot_partition_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy_divider},
+                               .choose = choose};
   if (!is_impossible(u->how)) u->table.apply = apply;
   *out_table = &u->table.head;
   return AOT_OK;
@@ -228,7 +240,10 @@ static aot_status_t create_zeros(const aot_unit_t *self, aot_ctx_t *ctx, const a
   u->zeros.how = opts->values[0].s;
   u->zeros.table = (aot_backend_t){
       .head = {.struct_size = sizeof u->zeros.table, .self = u, .destroy = destroy_zeros},
-      .query = query, .compile = compile, .load = load};
+      .query = query,
+      .compile = compile,
+      .load = load,
+  };
   *out_table = &u->zeros.table.head;
   return AOT_OK;
 }
@@ -237,39 +252,73 @@ static aot_status_t create_zeros(const aot_unit_t *self, aot_ctx_t *ctx, const a
 
 #define ID "arms"
 #define HELP "loses comparisons"
-static const aot_str_t choices[] = {AOT_STR_INIT("well"), AOT_STR_INIT("crash"), AOT_STR_INIT("exit"), AOT_STR_INIT("hang"),
-                                    AOT_STR_INIT("garbage"), AOT_STR_INIT("swap"), AOT_STR_INIT("drop"), AOT_STR_INIT("turn"),
-                                    AOT_STR_INIT("deaf"), AOT_STR_INIT("zero"), AOT_STR_INIT("type"), AOT_STR_INIT("late"),
-                                    AOT_STR_INIT("twice"), AOT_STR_INIT("nothing")};
-static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t),
-                                        .kind = AOT_OPT_ENUM,
-                                        .flags = AOT_OPT_AFFECTS_OUTPUT,
-                                        .name = AOT_STR_INIT("how"),
-                                        .help = AOT_STR_INIT("in what way"),
-                                        .preset = {.s = AOT_STR_INIT("well")},
-                                        .choices = choices,
-                                        .n_choices = sizeof choices / sizeof *choices}};
-static const aot_contract_t divider_contract = {.struct_size = sizeof(aot_contract_t),
-                                                .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT),
-                                                .gives = AOT_NAMES(AOT_PROP_PARTITIONED),
-                                                .drops = AOT_NAMES(AOT_PROP_JOINT),
-                                                .refuses = AOT_NAMES(AOT_PROP_PARTITIONED)};
-static const aot_contract_t zeros_contract = {.struct_size = sizeof(aot_contract_t),
-                                              .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
-                                              .gives = AOT_NAMES(AOT_PROP_LOWERED)};
-static const aot_unit_t divider = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("partition/1"), .id = AOT_STR_INIT("divider"),
-                                   .version = AOT_STR_INIT("1.0.0"), .help = AOT_STR_INIT(HELP), .options = options, .n_options = 1,
-                                   .option_stride = sizeof *options, .contract = &divider_contract, .create = create_divider};
-static const aot_unit_t zeros = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("backend/2"), .id = AOT_STR_INIT("zeros"),
-                                 .version = AOT_STR_INIT("1.0.0"), .help = AOT_STR_INIT(HELP), .options = options, .n_options = 1,
-                                 .option_stride = sizeof *options, .contract = &zeros_contract, .create = create_zeros};
+static const aot_str_t choices[] = {
+    AOT_STR_INIT("well"), AOT_STR_INIT("crash"), AOT_STR_INIT("exit"),  AOT_STR_INIT("hang"),   AOT_STR_INIT("garbage"),
+    AOT_STR_INIT("swap"), AOT_STR_INIT("drop"),  AOT_STR_INIT("turn"),  AOT_STR_INIT("deaf"),   AOT_STR_INIT("zero"),
+    AOT_STR_INIT("type"), AOT_STR_INIT("late"),  AOT_STR_INIT("twice"), AOT_STR_INIT("nothing")};
+static const aot_option_t options[] = {{
+    .struct_size = sizeof(aot_option_t),
+    .kind = AOT_OPT_ENUM,
+    .flags = AOT_OPT_AFFECTS_OUTPUT,
+    .name = AOT_STR_INIT("how"),
+    .help = AOT_STR_INIT("in what way"),
+    .preset = {.s = AOT_STR_INIT("well")},
+    .choices = choices,
+    .n_choices = sizeof choices / sizeof *choices,
+}};
+static const aot_contract_t divider_contract = {
+    .struct_size = sizeof(aot_contract_t),
+    .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT),
+    .gives = AOT_NAMES(AOT_PROP_PARTITIONED),
+    .drops = AOT_NAMES(AOT_PROP_JOINT),
+    .refuses = AOT_NAMES(AOT_PROP_PARTITIONED),
+};
+static const aot_contract_t zeros_contract = {
+    .struct_size = sizeof(aot_contract_t),
+    .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
+    .gives = AOT_NAMES(AOT_PROP_LOWERED),
+};
+static const aot_unit_t divider = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("partition/1"),
+    .id = AOT_STR_INIT("divider"),
+    .version = AOT_STR_INIT("1.0.0"),
+    .help = AOT_STR_INIT(HELP),
+    .options = options,
+    .n_options = 1,
+    .option_stride = sizeof *options,
+    .contract = &divider_contract,
+    .create = create_divider,
+};
+static const aot_unit_t zeros = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("backend/2"),
+    .id = AOT_STR_INIT("zeros"),
+    .version = AOT_STR_INIT("1.0.0"),
+    .help = AOT_STR_INIT(HELP),
+    .options = options,
+    .n_options = 1,
+    .option_stride = sizeof *options,
+    .contract = &zeros_contract,
+    .create = create_zeros,
+};
 static const aot_unit_t *const units[] = {&divider, &zeros};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t), .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR, .min_host_minor = 1,
-                                    .id = AOT_STR_INIT(ID), .vendor = AOT_STR_INIT("tests"), .version = AOT_STR_INIT("1.0.0"),
-                                    .license = AOT_STR_INIT("Apache-2.0"), .units = units, .n_units = 2};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT(ID),
+    .vendor = AOT_STR_INIT("tests"),
+    .version = AOT_STR_INIT("1.0.0"),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = 2,
+};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1.0.0") AOT_NOTE_UNIT("partition/1", "divider", HELP) "," AOT_NOTE_UNIT("backend/2", "zeros", HELP)
-                    AOT_NOTE_TAIL);
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1.0.0")
+                    AOT_NOTE_UNIT("partition/1", "divider", HELP) "," AOT_NOTE_UNIT("backend/2", "zeros", HELP)
+                        AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not);
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {

@@ -1,6 +1,6 @@
-/* Files that are almost plugins, one a define: BAD_NO_ENTRY, BAD_NO_NOTE, BAD_NEWER, BAD_OLDER, BAD_WRONG_NOTE, BAD_UNITS, BAD_LONG,
- * BAD_SHORT, BAD_DECLINES, BAD_ENTRY_CRASH, BAD_CONSTRUCTOR, BAD_OPTION, BAD_PROPERTY, BAD_LIBRARY, BAD_ASAN, BAD_JSON. Each
- * is found by its id, bad-NAME, and must be refused with file, cause and cure. */
+/* Files that are almost plugins, one a define: BAD_NO_ENTRY, BAD_NO_NOTE, BAD_NEWER, BAD_OLDER, BAD_WRONG_NOTE,
+ * BAD_UNITS, BAD_LONG, BAD_SHORT, BAD_DECLINES, BAD_ENTRY_CRASH, BAD_CONSTRUCTOR, BAD_OPTION, BAD_PROPERTY,
+ * BAD_LIBRARY, BAD_ASAN, BAD_JSON. Each is found by its id, bad-NAME, and must be refused with file, cause and cure. */
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <aot/pass.h>
@@ -22,30 +22,33 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 }
 
 #ifdef BAD_OPTION
-static const aot_option_t options[] = {
-    {.struct_size = sizeof(aot_option_t), .kind = 99, .name = AOT_STR_INIT("odd")}};
+static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t), .kind = 99, .name = AOT_STR_INIT("odd")}};
 #define N_OPTIONS 1
 #else
 static const aot_option_t options[1];
 #define N_OPTIONS 0
 #endif
 
-static const aot_contract_t contract = {.struct_size = sizeof contract,
+static const aot_contract_t contract = {
+    .struct_size = sizeof contract,
 #ifdef BAD_PROPERTY
-                                        .needs = AOT_NAMES(AOT_PROP_IMPORTED, AOT_STR_INIT("functionall")),
+    .needs = AOT_NAMES(AOT_PROP_IMPORTED, AOT_STR_INIT("functionall")),
 #endif
-                                        .refuses = AOT_NAMES(AOT_PROP_LOWERED)};
+    .refuses = AOT_NAMES(AOT_PROP_LOWERED),
+};
 
-static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t),
-                                .kind = AOT_STR_INIT("pass/1"),
-                                .id = AOT_STR_INIT("bad-" BAD_NAME),
-                                .version = AOT_STR_INIT("1"),
-                                .help = AOT_STR_INIT("bad"),
-                                .options = options,
-                                .n_options = N_OPTIONS,
-                                .option_stride = sizeof *options,
-                                .contract = &contract,
-                                .create = create};
+static const aot_unit_t unit = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("pass/1"),
+    .id = AOT_STR_INIT("bad-" BAD_NAME),
+    .version = AOT_STR_INIT("1"),
+    .help = AOT_STR_INIT("bad"),
+    .options = options,
+    .n_options = N_OPTIONS,
+    .option_stride = sizeof *options,
+    .contract = &contract,
+    .create = create,
+};
 static const aot_unit_t *const units[] = {&unit};
 
 /* A descriptor of a later minor: members follow that this host does not know. */
@@ -54,26 +57,28 @@ typedef struct longer {
   uint64_t more[4];
 } longer_t;
 
-static const longer_t plugin = {.base =
-                                    {
+static const longer_t plugin = {
+    .base =
+        {
 #if defined(BAD_LONG)
-                                        .struct_size = sizeof(longer_t),
+            .struct_size = sizeof(longer_t),
 #elif defined(BAD_SHORT)
-                                         .struct_size = 24,
+            .struct_size = 24,
 #else
-                                         .struct_size = sizeof(aot_plugin_t),
+            .struct_size = sizeof(aot_plugin_t),
 #endif
-                                        .abi_epoch = AOT_ABI_EPOCH,
-                                        .abi_minor = AOT_ABI_MINOR,
-                                        .min_host_minor = 1,
+            .abi_epoch = AOT_ABI_EPOCH,
+            .abi_minor = AOT_ABI_MINOR,
+            .min_host_minor = 1,
 #ifdef BAD_ASAN
-                                        .build_flags = AOT_BUILD_ASAN,
+            .build_flags = AOT_BUILD_ASAN,
 #endif
-                                        .id = AOT_STR_INIT("bad-" BAD_NAME),
-                                        .version = AOT_STR_INIT("1"),
-                                        .units = units,
-                                        .n_units = 1},
-                                .more = {0, 0, 0, 42}};
+            .id = AOT_STR_INIT("bad-" BAD_NAME),
+            .version = AOT_STR_INIT("1"),
+            .units = units,
+            .n_units = 1},
+    .more = {0, 0, 0, 42},
+};
 
 #define UNIT_NOTE AOT_NOTE_UNIT("pass/1", "bad-" BAD_NAME, "bad")
 #if defined(BAD_NEWER)

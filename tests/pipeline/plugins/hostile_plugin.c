@@ -1,4 +1,5 @@
-/* One pass that misbehaves in every way there is: `how` chooses. The host must name it, put the program back, and live. */
+/* One pass that misbehaves in every way there is: `how` chooses. The host must name it, put the program back, and
+ * live. */
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <aot/pass.h>
@@ -60,19 +61,26 @@ static aot_status_t edit_something(const hostile_t *u, aot_prog_t *prog) {
   aot_node_t made;
   AOT_TRY(g->node_info(prog, last, &info));
   const aot_node_spec_t spec = {
-      .struct_size = sizeof spec, .op = info.op, .n_args = info.n_args, .args = info.args, .origin = aot_no_origin()};
+      .struct_size = sizeof spec,
+      .op = info.op,
+      .n_args = info.n_args,
+      .args = info.args,
+      .origin = aot_no_origin(),
+  };
   AOT_TRY(u->host.edit->node_create(prog, forward, &spec, last, &made));
   info.struct_size = sizeof info;
   return g->node_info(prog, g->first(prog, forward), &info); /* the breadcrumb */
 }
 
 static aot_status_t tell(const hostile_t *u, aot_ctx_t *ctx, aot_prog_t *prog) {
-  aot_diag_t d = {.struct_size = sizeof d,
-                  .severity = AOT_SEVERITY_ERROR,
-                  .code = AOT_STR_INIT("hostile.told"),
-                  .message = AOT_STR_INIT("this node is too beautiful"),
-                  .hint = AOT_STR_INIT("make it plainer"),
-                  .value = {AOT_NO_ID}};
+  aot_diag_t d = {
+      .struct_size = sizeof d,
+      .severity = AOT_SEVERITY_ERROR,
+      .code = AOT_STR_INIT("hostile.told"),
+      .message = AOT_STR_INIT("this node is too beautiful"),
+      .hint = AOT_STR_INIT("make it plainer"),
+      .value = {AOT_NO_ID},
+  };
   d.node = u->host.graph->first(prog, u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD));
   u->host.diag(&u->host, ctx, &d);
   return AOT_E_UNIMPLEMENTED;
@@ -91,7 +99,8 @@ static aot_status_t change_port(const hostile_t *u, aot_prog_t *prog) {
   AOT_TRY(u->host.edit->outputs_clear(prog, forward));
   if (is(u, "port-gone")) return AOT_OK;
   const int32_t role = is(u, "port-role") ? AOT_ROLE_OFFSET : port.role;
-  return u->host.edit->output_add(prog, forward, role, port.index + (uint32_t)is(u, "port-index"), port.value, port.name);
+  return u->host.edit->output_add(prog, forward, role, port.index + (uint32_t)is(u, "port-index"), port.value,
+                                  port.name);
 }
 
 /* Another twin of the last node, whose operator gives neither this dtype nor this size. */
@@ -109,8 +118,15 @@ static aot_status_t set_type(const hostile_t *u, aot_prog_t *prog) {
   if (is(u, "type-dtype")) type.dtype = AOT_F64;
   type.sizes = sizes;
   type.strides = NULL;
-  const aot_node_spec_t spec = {.struct_size = sizeof spec, .op = info.op, .n_args = info.n_args, .args = info.args,
-                                .n_types = 1, .types = &type, .origin = aot_no_origin()};
+  const aot_node_spec_t spec = {
+      .struct_size = sizeof spec,
+      .op = info.op,
+      .n_args = info.n_args,
+      .args = info.args,
+      .n_types = 1,
+      .types = &type,
+      .origin = aot_no_origin(),
+  };
   return u->host.edit->node_create(prog, forward, &spec, last, &made);
 }
 
@@ -158,12 +174,14 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   if (is(u, "null")) *out_table = NULL;
   if (is(u, "no-run")) *out_table = &no_run.head;
   if (is(u, "refuse")) {
-    const aot_diag_t d = {.struct_size = sizeof d,
-                          .severity = AOT_SEVERITY_ERROR,
-                          .code = AOT_STR_INIT("hostile.option"),
-                          .message = AOT_STR_INIT("not on a Sunday"),
-                          .node = {AOT_NO_ID},
-                          .value = {AOT_NO_ID}};
+    const aot_diag_t d = {
+        .struct_size = sizeof d,
+        .severity = AOT_SEVERITY_ERROR,
+        .code = AOT_STR_INIT("hostile.option"),
+        .message = AOT_STR_INIT("not on a Sunday"),
+        .node = {AOT_NO_ID},
+        .value = {AOT_NO_ID},
+    };
     host->diag(host, ctx, &d);
     return AOT_E_OPTION;
   }
@@ -171,25 +189,28 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 }
 
 static const aot_str_t choices[] = {
-    AOT_STR_INIT("segv"),   AOT_STR_INIT("abort"),  AOT_STR_INIT("fpe"),     AOT_STR_INIT("ill"),
-    AOT_STR_INIT("bus"),    AOT_STR_INIT("stack"),  AOT_STR_INIT("silent"),  AOT_STR_INIT("told"),
-    AOT_STR_INIT("alloc"),  AOT_STR_INIT("thread"), AOT_STR_INIT("create"),  AOT_STR_INIT("null"),
-    AOT_STR_INIT("no-run"), AOT_STR_INIT("refuse"), AOT_STR_INIT("destroy"), AOT_STR_INIT("nothing"),
-    AOT_STR_INIT("exit"),   AOT_STR_INIT("_exit"),  AOT_STR_INIT("exit-thread"), AOT_STR_INIT("heap"),
-    AOT_STR_INIT("port-type"), AOT_STR_INIT("port-gone"), AOT_STR_INIT("port-role"), AOT_STR_INIT("port-index"),
+    AOT_STR_INIT("segv"),       AOT_STR_INIT("abort"),     AOT_STR_INIT("fpe"),         AOT_STR_INIT("ill"),
+    AOT_STR_INIT("bus"),        AOT_STR_INIT("stack"),     AOT_STR_INIT("silent"),      AOT_STR_INIT("told"),
+    AOT_STR_INIT("alloc"),      AOT_STR_INIT("thread"),    AOT_STR_INIT("create"),      AOT_STR_INIT("null"),
+    AOT_STR_INIT("no-run"),     AOT_STR_INIT("refuse"),    AOT_STR_INIT("destroy"),     AOT_STR_INIT("nothing"),
+    AOT_STR_INIT("exit"),       AOT_STR_INIT("_exit"),     AOT_STR_INIT("exit-thread"), AOT_STR_INIT("heap"),
+    AOT_STR_INIT("port-type"),  AOT_STR_INIT("port-gone"), AOT_STR_INIT("port-role"),   AOT_STR_INIT("port-index"),
     AOT_STR_INIT("type-dtype"), AOT_STR_INIT("type-size")};
-static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t),
-                                        .kind = AOT_OPT_ENUM,
-                                        .flags = AOT_OPT_AFFECTS_OUTPUT,
-                                        .name = AOT_STR_INIT("how"),
-                                        .help = AOT_STR_INIT("in which way"),
-                                        .choices = choices,
-                                        .n_choices = sizeof choices / sizeof *choices,
-                                        .preset = {.s = AOT_STR_INIT("segv")},
-                                        .min = 1,
-                                        .max = 0}};
+static const aot_option_t options[] = {{
+    .struct_size = sizeof(aot_option_t),
+    .kind = AOT_OPT_ENUM,
+    .flags = AOT_OPT_AFFECTS_OUTPUT,
+    .name = AOT_STR_INIT("how"),
+    .help = AOT_STR_INIT("in which way"),
+    .choices = choices,
+    .n_choices = sizeof choices / sizeof *choices,
+    .preset = {.s = AOT_STR_INIT("segv")},
+    .min = 1,
+    .max = 0,
+}};
 
-/* Three passes of one body: an honest contract, one that promises more than it keeps, one that creates what it must not. */
+/* Three passes of one body: an honest contract, one that promises more than it keeps, one that creates what it must
+ * not. */
 static const aot_str_t nothing_made[] = {AOT_STR_INIT("toy.nothing*")};
 static const aot_contract_t plain = {.struct_size = sizeof plain, .needs = AOT_NAMES(AOT_PROP_IMPORTED)};
 static const aot_contract_t liar = {.struct_size = sizeof liar, .gives = AOT_NAMES(AOT_PROP_PARTITIONED)};
@@ -209,15 +230,17 @@ UNIT(u_hostile, "hostile", plain)
 UNIT(u_liar, "hostile-liar", liar)
 UNIT(u_maker, "hostile-maker", maker)
 static const aot_unit_t *const units[] = {&u_hostile, &u_liar, &u_maker};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
-                                    .abi_epoch = AOT_ABI_EPOCH,
-                                    .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1,
-                                    .id = AOT_STR_INIT("hostile"),
-                                    .version = AOT_STR_INIT("6.6.6"),
-                                    .build_id = AOT_STR_INIT("beast"),
-                                    .units = units,
-                                    .n_units = 3};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT("hostile"),
+    .version = AOT_STR_INIT("6.6.6"),
+    .build_id = AOT_STR_INIT("beast"),
+    .units = units,
+    .n_units = 3,
+};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("hostile", "6.6.6") AOT_NOTE_UNIT("pass/1", "hostile", "misbehaves") "," AOT_NOTE_UNIT(
     "pass/1", "hostile-liar", "misbehaves") "," AOT_NOTE_UNIT("pass/1", "hostile-maker", "misbehaves") AOT_NOTE_TAIL);

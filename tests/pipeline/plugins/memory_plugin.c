@@ -1,4 +1,5 @@
-/* Both ends of aot.memory/1 and aot.trial/1: a pass that asks the host, and a backend that answers as its option says. */
+/* Both ends of aot.memory/1 and aot.trial/1: a pass that asks the host, and a backend that answers as its option
+ * says. */
 #include "common/hostcall/host_call.h"
 #include <aot/backend.h>
 #include <aot/ext/memory.h>
@@ -51,7 +52,8 @@ static aot_status_t ask(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const aot_graph_t g = u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD);
   if (!is(u, "ask")) {
     AOT_TRY(t->begin(t, ctx, prog));
-    AOT_TRY(u->host.edit->output_add(prog, g, AOT_ROLE_USER_OUTPUT, 1, u->host.graph->outputs(prog, g)[0].value, aot_str("more")));
+    AOT_TRY(u->host.edit->output_add(prog, g, AOT_ROLE_USER_OUTPUT, 1, u->host.graph->outputs(prog, g)[0].value,
+                                     aot_str("more")));
   }
   const aot_status_t status = m->plan(m, ctx, prog, NULL, 0, &plan);
   if (is(u, "trial")) AOT_TRY(t->undo(t, ctx, prog));
@@ -72,7 +74,8 @@ static aot_status_t pass_create(const aot_unit_t *self, aot_ctx_t *ctx, const ao
   if (!u) return AOT_E_EXHAUSTED;
   u->table.pass = (aot_pass_t){
       .head = {.struct_size = sizeof(aot_pass_t), .self = u, .destroy = pass_destroy},
-      .run = ask};
+      .run = ask,
+  };
   *out = &u->table.pass.head;
   return AOT_OK;
 }
@@ -113,23 +116,45 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
 }
 
 /* 1000 bytes for each output of the forward. */
-static aot_status_t plan(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols, uint64_t n_symbols,
-                         const aot_memory_plan_t **out) {
+static aot_status_t plan(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols,
+                         uint64_t n_symbols, const aot_memory_plan_t **out) {
   unit_t *u = m->head.self;
   (void)symbols, (void)n_symbols;
   const uint64_t nbytes = 1000 * count_outputs(u, prog);
   if (is(u, "crash")) abort();
   if (is(u, "refuse")) {
-    const aot_diag_t d = {.struct_size = sizeof d, .severity = AOT_SEVERITY_ERROR, .code = AOT_STR_INIT("teller.no"),
-                          .message = AOT_STR_INIT("this program is not for telling"), .node = aot_no_node(), .value = aot_no_value()};
+    const aot_diag_t d = {
+        .struct_size = sizeof d,
+        .severity = AOT_SEVERITY_ERROR,
+        .code = AOT_STR_INIT("teller.no"),
+        .message = AOT_STR_INIT("this program is not for telling"),
+        .node = aot_no_node(),
+        .value = aot_no_value(),
+    };
     u->host.diag(&u->host, ctx, &d);
     return AOT_E_UNIMPLEMENTED;
   }
   u->steps[0] = u->steps[1] = (aot_memory_step_t){u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD), aot_no_node()};
-  u->buffer = (aot_memory_buffer_t){.kind = AOT_MEMORY_OUTPUT, .first = 1, .last = is(u, "nonsense") ? 2 : 1, .value = aot_no_value(),
-                                    .nbytes = nbytes, .place = UINT64_MAX};
-  u->plan = (aot_memory_plan_t){.struct_size = sizeof u->plan, .n_steps = 2, .n_buffers = 1, .n_forward_steps = 2, .steps = u->steps,
-                                .buffers = &u->buffer, .step_stride = sizeof *u->steps, .buffer_stride = sizeof u->buffer, .peak_nbytes = nbytes, .peak_step = 1};
+  u->buffer = (aot_memory_buffer_t){
+      .kind = AOT_MEMORY_OUTPUT,
+      .first = 1,
+      .last = is(u, "nonsense") ? 2 : 1,
+      .value = aot_no_value(),
+      .nbytes = nbytes,
+      .place = UINT64_MAX,
+  };
+  u->plan = (aot_memory_plan_t){
+      .struct_size = sizeof u->plan,
+      .n_steps = 2,
+      .n_buffers = 1,
+      .n_forward_steps = 2,
+      .steps = u->steps,
+      .buffers = &u->buffer,
+      .step_stride = sizeof *u->steps,
+      .buffer_stride = sizeof u->buffer,
+      .peak_nbytes = nbytes,
+      .peak_step = 1,
+  };
   *out = &u->plan;
   return AOT_OK;
 }
@@ -141,8 +166,8 @@ static const void *get_ext(const aot_table_t *b, const char *id) {
 
 static void backend_destroy(const aot_table_t *b) { free(b->self); }
 
-static aot_status_t backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
-                                   const aot_table_t **out) {
+static aot_status_t backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
+                                   const aot_opts_t *opts, const aot_table_t **out) {
   (void)self;
   unit_t *u = make(host, opts);
   (void)self, (void)ctx;
@@ -150,30 +175,53 @@ static aot_status_t backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const
   u->memory = (aot_ext_memory_t){.head = {.struct_size = sizeof u->memory, .self = u}, .plan = plan};
   u->table.backend = (aot_backend_t){
       .head = {.struct_size = sizeof(aot_backend_t), .self = u, .destroy = backend_destroy, .get_ext = get_ext},
-      .query = query, .compile = compile, .load = load};
+      .query = query,
+      .compile = compile,
+      .load = load,
+  };
   *out = &u->table.backend.head;
   return AOT_OK;
 }
 
 /* ---- descriptor ---- */
 
-static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .name = AOT_STR_INIT("how"),
+/* clang-format off */
+static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING,
+                                        .name = AOT_STR_INIT("how"),
                                         .help = AOT_STR_INIT("what to do"), .preset = {.s = AOT_STR_INIT("ask")}}};
+/* clang-format on */
 static const aot_contract_t pass_contract = {.struct_size = sizeof(aot_contract_t)},
-                            backend_contract = {.struct_size = sizeof(aot_contract_t), .gives = AOT_NAMES(AOT_PROP_LOWERED)};
+                            backend_contract = {.struct_size = sizeof(aot_contract_t),
+                                                .gives = AOT_NAMES(AOT_PROP_LOWERED)};
 #define UNIT(name_, kind_, id_, contract_, create_)                                                                    \
-  static const aot_unit_t name_ = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT(kind_), .id = AOT_STR_INIT(id_),              \
-                                   .version = AOT_STR_INIT("0.1.0"), .help = AOT_STR_INIT("of the tests"), .options = options,           \
-                                   .n_options = 1, .option_stride = sizeof(aot_option_t), .contract = contract_, .create = create_}
+  static const aot_unit_t name_ = {.struct_size = sizeof(aot_unit_t),                                                  \
+                                   .kind = AOT_STR_INIT(kind_),                                                        \
+                                   .id = AOT_STR_INIT(id_),                                                            \
+                                   .version = AOT_STR_INIT("0.1.0"),                                                   \
+                                   .help = AOT_STR_INIT("of the tests"),                                               \
+                                   .options = options,                                                                 \
+                                   .n_options = 1,                                                                     \
+                                   .option_stride = sizeof(aot_option_t),                                              \
+                                   .contract = contract_,                                                              \
+                                   .create = create_}
 UNIT(asker, "pass/1", "asker", &pass_contract, pass_create);
 UNIT(teller, "backend/2", "teller", &backend_contract, backend_create);
 static const aot_unit_t *const units[] = {&asker, &teller};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t), .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1, .id = AOT_STR_INIT("memory"), .vendor = AOT_STR_INIT("tests"),
-                                    .version = AOT_STR_INIT("0.1.0"), .units = units, .n_units = 2};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT("memory"),
+    .vendor = AOT_STR_INIT("tests"),
+    .version = AOT_STR_INIT("0.1.0"),
+    .units = units,
+    .n_units = 2,
+};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("memory", "0.1.0") AOT_NOTE_UNIT("pass/1", "asker", "of the tests") ","
-                AOT_NOTE_UNIT("backend/2", "teller", "of the tests") AOT_NOTE_TAIL);
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("memory", "0.1.0")
+                    AOT_NOTE_UNIT("pass/1", "asker", "of the tests") "," AOT_NOTE_UNIT("backend/2", "teller",
+                                                                                       "of the tests") AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
   (void)host_epoch, (void)host_minor, (void)why_not;

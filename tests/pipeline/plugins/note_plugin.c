@@ -1,6 +1,6 @@
-/* A plugin with one unit, an operator set: operators that have an effect. example.note.default(x) -> x, printing; example.stamp_,
- * which writes its argument: effects and aliases do not go together. The backend need not know note: it is made of a print and a
- * copy. */
+/* A plugin with one unit, an operator set: operators that have an effect. example.note.default(x) -> x, printing;
+ * example.stamp_, which writes its argument: effects and aliases do not go together. The backend need not know note: it
+ * is made of a print and a copy. */
 #include <aot/host.h>
 #include <aot/inline.h>
 #include <aot/note.h>
@@ -17,13 +17,26 @@ static const aot_schema_arg_t note_results[] = {{.type = AOT_STYPE_TENSOR}};
 static const aot_schema_arg_t stamp_args[] = {
     {.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR, .flags = AOT_SARG_WRITE, .alias_set = 1}};
 static const aot_schema_arg_t stamp_results[] = {{.type = AOT_STYPE_TENSOR, .flags = AOT_SARG_WRITE, .alias_set = 1}};
-static const aot_op_desc_t note = {.struct_size = sizeof note, .flags = AOT_OP_EFFECT, .name = AOT_STR_INIT("example.note.default"),
-                                   .schema = AOT_STR_INIT("(Tensor x) -> Tensor"), .args = note_args, .results = note_results,
-                                   .n_args = 1, .n_results = 1};
-static const aot_op_desc_t stamp = {.struct_size = sizeof stamp, .flags = AOT_OP_EFFECT | AOT_OP_WRITES,
-                                    .name = AOT_STR_INIT("example.stamp_.default"),
-                                    .schema = AOT_STR_INIT("(Tensor(a!) x) -> Tensor(a!)"), .args = stamp_args,
-                                    .results = stamp_results, .n_args = 1, .n_results = 1};
+static const aot_op_desc_t note = {
+    .struct_size = sizeof note,
+    .flags = AOT_OP_EFFECT,
+    .name = AOT_STR_INIT("example.note.default"),
+    .schema = AOT_STR_INIT("(Tensor x) -> Tensor"),
+    .args = note_args,
+    .results = note_results,
+    .n_args = 1,
+    .n_results = 1,
+};
+static const aot_op_desc_t stamp = {
+    .struct_size = sizeof stamp,
+    .flags = AOT_OP_EFFECT | AOT_OP_WRITES,
+    .name = AOT_STR_INIT("example.stamp_.default"),
+    .schema = AOT_STR_INIT("(Tensor(a!) x) -> Tensor(a!)"),
+    .args = stamp_args,
+    .results = stamp_results,
+    .n_args = 1,
+    .n_results = 1,
+};
 static const aot_op_desc_t *const ops[] = {&note, &stamp};
 
 static aot_status_t infer(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, const aot_arg_t *args,
@@ -35,12 +48,19 @@ static aot_status_t infer(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog
   return sink->put(sink, &t);
 }
 
-static aot_status_t emit(const unit_t *u, aot_prog_t *prog, const aot_node_info_t *at, aot_node_t before, const char *op, aot_arg_t arg,
-                         aot_value_t *out) {
+static aot_status_t emit(const unit_t *u, aot_prog_t *prog, const aot_node_info_t *at, aot_node_t before,
+                         const char *op, aot_arg_t arg, aot_value_t *out) {
   aot_node_info_t made = {.struct_size = sizeof made};
   aot_node_t node;
-  aot_node_spec_t spec = {.struct_size = sizeof spec, .flags = at->flags, .op = u->host.graph->op_find(prog, aot_str(op)),
-                          .n_args = 1, .args = &arg, .region_tag = at->region_tag, .origin = at->origin};
+  aot_node_spec_t spec = {
+      .struct_size = sizeof spec,
+      .flags = at->flags,
+      .op = u->host.graph->op_find(prog, aot_str(op)),
+      .n_args = 1,
+      .args = &arg,
+      .region_tag = at->region_tag,
+      .origin = at->origin,
+  };
   AOT_TRY(u->host.edit->node_create(prog, at->graph, &spec, before, &node));
   AOT_TRY(u->host.graph->node_info(prog, node, &made));
   *out = made.first_result;
@@ -71,21 +91,39 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->table = (aot_opset_t){
       .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy},
-      .ops = ops, .n_ops = sizeof ops / sizeof *ops, .infer = infer, .decompose = decompose};
+      .ops = ops,
+      .n_ops = sizeof ops / sizeof *ops,
+      .infer = infer,
+      .decompose = decompose,
+  };
   *out = &u->table.head;
   return AOT_OK;
 }
 
-static const aot_unit_t unit = {.struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("opset/1"), .id = AOT_STR_INIT("note"),
-                                .version = AOT_STR_INIT("0.1.0"), .help = AOT_STR_INIT("operators that write notes"),
-                                .create = create};
+static const aot_unit_t unit = {
+    .struct_size = sizeof(aot_unit_t),
+    .kind = AOT_STR_INIT("opset/1"),
+    .id = AOT_STR_INIT("note"),
+    .version = AOT_STR_INIT("0.1.0"),
+    .help = AOT_STR_INIT("operators that write notes"),
+    .create = create,
+};
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t), .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1, .id = AOT_STR_INIT("note"), .vendor = AOT_STR_INIT("tests"),
-                                    .version = AOT_STR_INIT("0.1.0"), .license = AOT_STR_INIT("Apache-2.0"), .units = units,
-                                    .n_units = 1};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT("note"),
+    .vendor = AOT_STR_INIT("tests"),
+    .version = AOT_STR_INIT("0.1.0"),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = 1,
+};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("note", "0.1.0") AOT_NOTE_UNIT("opset/1", "note", "operators that write notes") AOT_NOTE_TAIL);
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("note", "0.1.0") AOT_NOTE_UNIT("opset/1", "note", "operators that write notes")
+                    AOT_NOTE_TAIL);
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
   (void)host_epoch, (void)host_minor, (void)why_not;

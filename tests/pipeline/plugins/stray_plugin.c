@@ -1,6 +1,6 @@
-/* Opsets that ordinary programs do not need, one a define: STRAY_EXIT and STRAY_CRASH end the process when they are created,
- * STRAY_LOADING when it is loaded, STRAY_FAIL fails, STRAY_LIAR brings another's operator, STRAY_TWICE an operator that aten has.
- * CLAIMS: its note's, none when undefined. */
+/* Opsets that ordinary programs do not need, one a define: STRAY_EXIT and STRAY_CRASH end the process when they are
+ * created, STRAY_LOADING when it is loaded, STRAY_FAIL fails, STRAY_LIAR brings another's operator, STRAY_TWICE an
+ * operator that aten has. CLAIMS: its note's, none when undefined. */
 #include <aot/inline.h>
 #include <aot/note.h>
 #include <aot/opset.h>
@@ -19,9 +19,15 @@ static const aot_schema_arg_t results[] = {{.type = AOT_STYPE_TENSOR}};
 #else
 #define OPERATOR "stray.f.default"
 #endif
-static const aot_op_desc_t op = {.struct_size = sizeof op, .name = AOT_STR_INIT(OPERATOR),
-                                 .schema = AOT_STR_INIT("(Tensor x) -> Tensor"), .args = args, .results = results, .n_args = 1,
-                                 .n_results = 1};
+static const aot_op_desc_t op = {
+    .struct_size = sizeof op,
+    .name = AOT_STR_INIT(OPERATOR),
+    .schema = AOT_STR_INIT("(Tensor x) -> Tensor"),
+    .args = args,
+    .results = results,
+    .n_args = 1,
+    .n_results = 1,
+};
 static const aot_op_desc_t *const ops[] = {&op};
 
 #if defined(STRAY_LOADING)
@@ -44,13 +50,27 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   return AOT_OK;
 }
 
-static const aot_unit_t unit = {.struct_size = sizeof unit, .kind = AOT_STR_INIT("opset/1"), .id = AOT_STR_INIT(ID),
-                                .version = AOT_STR_INIT("1.0"), .help = AOT_STR_INIT(HELP), .create = create};
+static const aot_unit_t unit = {
+    .struct_size = sizeof unit,
+    .kind = AOT_STR_INIT("opset/1"),
+    .id = AOT_STR_INIT(ID),
+    .version = AOT_STR_INIT("1.0"),
+    .help = AOT_STR_INIT(HELP),
+    .create = create,
+};
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {.struct_size = sizeof plugin, .abi_epoch = AOT_ABI_EPOCH, .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1, .id = AOT_STR_INIT(ID), .vendor = AOT_STR_INIT("tests"),
-                                    .version = AOT_STR_INIT("1.0"), .license = AOT_STR_INIT("Apache-2.0"), .units = units,
-                                    .n_units = 1};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof plugin,
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT(ID),
+    .vendor = AOT_STR_INIT("tests"),
+    .version = AOT_STR_INIT("1.0"),
+    .license = AOT_STR_INIT("Apache-2.0"),
+    .units = units,
+    .n_units = 1,
+};
 
 #ifdef CLAIMS
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1.0") AOT_NOTE_OPSET(ID, HELP, CLAIMS) AOT_NOTE_TAIL);

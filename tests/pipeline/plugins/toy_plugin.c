@@ -1,5 +1,5 @@
-/* A tiny world for the tests of the pipeline layer: four operators, passes, a partition, a backend, an importer, each as
- * small as it can be. No test of this folder needs a real plugin. */
+/* A tiny world for the tests of the pipeline layer: four operators, passes, a partition, a backend, an importer, each
+ * as small as it can be. No test of this folder needs a real plugin. */
 #include "common/hostcall/host_call.h"
 #include <aot/backend.h>
 #include <aot/ext/coverage.h>
@@ -61,7 +61,8 @@ static const aot_schema_arg_t results[] = {{.type = AOT_STYPE_TENSOR}};
   }
 static const aot_op_desc_t op_add = OP("toy.add"), op_mul = OP("toy.mul"), op_muladd = OP("toy.muladd"),
                            op_whole = OP("toy.whole"), op_endless = OP("toy.endless");
-/* add, mul: the backend takes them. muladd(a, b) = add(mul(a, b), b). whole: no decomposition. endless: becomes itself. */
+/* add, mul: the backend takes them. muladd(a, b) = add(mul(a, b), b). whole: no decomposition. endless: becomes
+ * itself. */
 static const aot_op_desc_t *const ops[] = {&op_add, &op_mul, &op_muladd, &op_whole, &op_endless};
 
 static aot_status_t infer(const aot_opset_t *o, aot_ctx_t *ctx, aot_prog_t *prog, uint32_t local, const aot_arg_t *a,
@@ -112,7 +113,11 @@ static aot_status_t opset_create(const aot_unit_t *self, aot_ctx_t *ctx, const a
   if (!u) return AOT_E_EXHAUSTED;
   u->table.opset = (aot_opset_t){
       .head = {.struct_size = sizeof(aot_opset_t), .self = u, .destroy = opset_destroy},
-      .ops = ops, .n_ops = sizeof ops / sizeof *ops, .infer = infer, .decompose = decompose};
+      .ops = ops,
+      .n_ops = sizeof ops / sizeof *ops,
+      .infer = infer,
+      .decompose = decompose,
+  };
   *out = &u->table.opset.head;
   return AOT_OK;
 }
@@ -121,54 +126,68 @@ static aot_status_t opset_create(const aot_unit_t *self, aot_ctx_t *ctx, const a
 
 static const aot_str_t how_choices[] = {AOT_STR_INIT("none"), AOT_STR_INIT("all"), AOT_STR_INIT("first")};
 static const aot_option_t fuse_options[] = {
-    {.struct_size = sizeof(aot_option_t),
-     .kind = AOT_OPT_ENUM,
-     .name = AOT_STR_INIT("how"),
-     .help = AOT_STR_INIT("which nodes to rewrite"),
-     .choices = how_choices,
-     .n_choices = 3,
-     .preset = {.s = AOT_STR_INIT("all")}},
-    {.struct_size = sizeof(aot_option_t),
-     .kind = AOT_OPT_F64,
-     .flags = AOT_OPT_HAS_RANGE,
-     .name = AOT_STR_INIT("budget"),
-     .help = AOT_STR_INIT("share of nodes"),
-     .unit = AOT_STR_INIT("fraction"),
-     .preset = {.f = 0.5},
-     .min = 0,
-     .max = 1},
-    {.struct_size = sizeof(aot_option_t),
-     .kind = AOT_OPT_I64,
-     .flags = AOT_OPT_HAS_RANGE,
-     .name = AOT_STR_INIT("rounds"),
-     .help = AOT_STR_INIT("how often"),
-     .preset = {.i = 1},
-     .min = 1,
-     .max = 1e18},
-    {.struct_size = sizeof(aot_option_t),
-     .kind = AOT_OPT_BOOL,
-     .name = AOT_STR_INIT("report"),
-     .help = AOT_STR_INIT("report numbers"),
-     .preset = {.i = 1}},
-    {.struct_size = sizeof(aot_option_t),
-     .kind = AOT_OPT_STRING,
-     .name = AOT_STR_INIT("label"),
-     .help = AOT_STR_INIT("any text"),
-     .preset = {.s = AOT_STR_INIT("x")}},
-    {.struct_size = sizeof(aot_option_t),
-     .kind = AOT_OPT_PATH,
-     .name = AOT_STR_INIT("table"),
-     .help = AOT_STR_INIT("a file"),
-     .preset = {.s = AOT_STR_INIT("")}},
-    {.struct_size = sizeof(aot_option_t),
-     .kind = AOT_OPT_BYTES,
-     .flags = AOT_OPT_HAS_RANGE,
-     .name = AOT_STR_INIT("limit"),
-     .help = AOT_STR_INIT("most bytes"),
-     .unit = AOT_STR_INIT("bytes"),
-     .preset = {.i = 1 << 20},
-     .min = 0,
-     .max = 1e12},
+    {
+        .struct_size = sizeof(aot_option_t),
+        .kind = AOT_OPT_ENUM,
+        .name = AOT_STR_INIT("how"),
+        .help = AOT_STR_INIT("which nodes to rewrite"),
+        .choices = how_choices,
+        .n_choices = 3,
+        .preset = {.s = AOT_STR_INIT("all")},
+    },
+    {
+        .struct_size = sizeof(aot_option_t),
+        .kind = AOT_OPT_F64,
+        .flags = AOT_OPT_HAS_RANGE,
+        .name = AOT_STR_INIT("budget"),
+        .help = AOT_STR_INIT("share of nodes"),
+        .unit = AOT_STR_INIT("fraction"),
+        .preset = {.f = 0.5},
+        .min = 0,
+        .max = 1,
+    },
+    {
+        .struct_size = sizeof(aot_option_t),
+        .kind = AOT_OPT_I64,
+        .flags = AOT_OPT_HAS_RANGE,
+        .name = AOT_STR_INIT("rounds"),
+        .help = AOT_STR_INIT("how often"),
+        .preset = {.i = 1},
+        .min = 1,
+        .max = 1e18,
+    },
+    {
+        .struct_size = sizeof(aot_option_t),
+        .kind = AOT_OPT_BOOL,
+        .name = AOT_STR_INIT("report"),
+        .help = AOT_STR_INIT("report numbers"),
+        .preset = {.i = 1},
+    },
+    {
+        .struct_size = sizeof(aot_option_t),
+        .kind = AOT_OPT_STRING,
+        .name = AOT_STR_INIT("label"),
+        .help = AOT_STR_INIT("any text"),
+        .preset = {.s = AOT_STR_INIT("x")},
+    },
+    {
+        .struct_size = sizeof(aot_option_t),
+        .kind = AOT_OPT_PATH,
+        .name = AOT_STR_INIT("table"),
+        .help = AOT_STR_INIT("a file"),
+        .preset = {.s = AOT_STR_INIT("")},
+    },
+    {
+        .struct_size = sizeof(aot_option_t),
+        .kind = AOT_OPT_BYTES,
+        .flags = AOT_OPT_HAS_RANGE,
+        .name = AOT_STR_INIT("limit"),
+        .help = AOT_STR_INIT("most bytes"),
+        .unit = AOT_STR_INIT("bytes"),
+        .preset = {.i = 1 << 20},
+        .min = 0,
+        .max = 1e12,
+    },
 };
 
 static void report(const unit_t *u, aot_ctx_t *ctx, const char *name, double value) {
@@ -208,7 +227,8 @@ static aot_status_t pass_make(const aot_host_t *host, const aot_opts_t *opts, co
   if (!u) return AOT_E_EXHAUSTED;
   u->table.pass = (aot_pass_t){
       .head = {.struct_size = sizeof(aot_pass_t), .self = u, .destroy = pass_destroy},
-      .run = run};
+      .run = run,
+  };
   *out = &u->table.pass.head;
   return AOT_OK;
 }
@@ -226,18 +246,20 @@ static aot_status_t nothing_run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t 
   return AOT_OK;
 }
 
-static aot_status_t nothing_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
-                                   const aot_table_t **out) {
+static aot_status_t nothing_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
+                                   const aot_opts_t *opts, const aot_table_t **out) {
   (void)self, (void)ctx;
   return pass_make(host, opts, out, nothing_run);
 }
 
 static const aot_option_t strict_options[] = {
-    {.struct_size = sizeof(aot_option_t),
-     .kind = AOT_OPT_I64,
-     .flags = AOT_OPT_REQUIRED,
-     .name = AOT_STR_INIT("seed"),
-     .help = AOT_STR_INIT("where to begin")},
+    {
+        .struct_size = sizeof(aot_option_t),
+        .kind = AOT_OPT_I64,
+        .flags = AOT_OPT_REQUIRED,
+        .name = AOT_STR_INIT("seed"),
+        .help = AOT_STR_INIT("where to begin"),
+    },
 };
 
 /* ---- partition/1 "toy-partition": its contract is what the tests look at ---- */
@@ -255,15 +277,17 @@ static aot_status_t apply(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *
 
 static void partition_destroy(const aot_table_t *p) { free(p->self); }
 
-static aot_status_t partition_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
-                                     const aot_table_t **out) {
+static aot_status_t partition_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
+                                     const aot_opts_t *opts, const aot_table_t **out) {
   (void)self;
   unit_t *u = unit_make(host, opts);
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
   u->table.partition = (aot_partition_t){
       .head = {.struct_size = sizeof(aot_partition_t), .self = u, .destroy = partition_destroy},
-      .choose = choose, .apply = apply};
+      .choose = choose,
+      .apply = apply,
+  };
   *out = &u->table.partition.head;
   return AOT_OK;
 }
@@ -318,15 +342,18 @@ static const void *backend_ext(const aot_table_t *b, const char *id) {
   return strcmp(id, AOT_EXT_COVERAGE) == 0 ? &coverage : NULL;
 }
 
-static aot_status_t backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
-                                   const aot_table_t **out) {
+static aot_status_t backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
+                                   const aot_opts_t *opts, const aot_table_t **out) {
   (void)self;
   unit_t *u = unit_make(host, opts);
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
   u->table.backend = (aot_backend_t){
       .head = {.struct_size = sizeof(aot_backend_t), .self = u, .destroy = backend_destroy, .get_ext = backend_ext},
-      .query = query, .compile = compile, .load = load};
+      .query = query,
+      .compile = compile,
+      .load = load,
+  };
   *out = &u->table.backend.head;
   return AOT_OK;
 }
@@ -342,12 +369,14 @@ static aot_status_t probe(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_
 static aot_status_t add_input(const unit_t *u, aot_prog_t *prog, aot_graph_t g, const aot_type_t *t, const char *name,
                               uint32_t ordinal, aot_value_t *out) {
   const aot_str_t names[] = {aot_str(name)};
-  const aot_leaf_info_t leaf = {.struct_size = sizeof leaf,
-                                .role = ordinal ? AOT_ROLE_USER_INPUT : AOT_ROLE_PARAMETER,
-                                .flags = ordinal ? 0 : AOT_LEAF_REQUIRES_GRAD,
-                                .n_names = 1,
-                                .names = names,
-                                .type = *t};
+  const aot_leaf_info_t leaf = {
+      .struct_size = sizeof leaf,
+      .role = ordinal ? AOT_ROLE_USER_INPUT : AOT_ROLE_PARAMETER,
+      .flags = ordinal ? 0 : AOT_LEAF_REQUIRES_GRAD,
+      .n_names = 1,
+      .names = names,
+      .type = *t,
+  };
   aot_leaf_t made;
   AOT_TRY(u->host.edit->leaf_create(prog, &leaf, &made));
   return u->host.edit->input_add(prog, g, leaf.role, made.id, t, names[0], out);
@@ -357,12 +386,14 @@ static aot_status_t add_node(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog, 
                              aot_value_t b, aot_value_t *v) {
   char name[64] = "toy.";
   const aot_arg_t list[] = {aot_arg_value(*v), aot_arg_value(b)};
-  const aot_origin_info_t from = {.struct_size = sizeof from,
-                                  .line = 7,
-                                  .source_file = AOT_STR_INIT("toy.py"),
-                                  .module_path = AOT_STR_INIT("toy.block"),
-                                  .node_name = word,
-                                  .parent = aot_no_origin()};
+  const aot_origin_info_t from = {
+      .struct_size = sizeof from,
+      .line = 7,
+      .source_file = AOT_STR_INIT("toy.py"),
+      .module_path = AOT_STR_INIT("toy.block"),
+      .node_name = word,
+      .parent = aot_no_origin(),
+  };
   aot_node_spec_t spec = {.struct_size = sizeof spec, .n_args = 2, .args = list};
   aot_node_info_t info = {.struct_size = sizeof info};
   aot_node_t made;
@@ -398,33 +429,38 @@ static aot_status_t read(const aot_import_t *i, aot_ctx_t *ctx, const aot_file_t
 
 static void import_destroy(const aot_table_t *i) { free(i->self); }
 
-static aot_status_t import_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
-                                  const aot_table_t **out) {
+static aot_status_t import_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
+                                  const aot_opts_t *opts, const aot_table_t **out) {
   (void)self;
   unit_t *u = unit_make(host, opts);
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
   u->table.import = (aot_import_t){
       .head = {.struct_size = sizeof(aot_import_t), .self = u, .destroy = import_destroy},
-      .probe = probe, .read = read};
+      .probe = probe,
+      .read = read,
+  };
   *out = &u->table.import.head;
   return AOT_OK;
 }
 
 /* ---- descriptor ---- */
 
-#define CONTRACT(...) { .struct_size = sizeof(aot_contract_t), __VA_ARGS__ }
+#define CONTRACT(...)                                                                                                  \
+  { .struct_size = sizeof(aot_contract_t), __VA_ARGS__ }
 static const aot_contract_t fuse_contract =
     CONTRACT(.needs = AOT_NAMES(AOT_PROP_IMPORTED), .refuses = AOT_NAMES(AOT_PROP_LOWERED));
 static const aot_contract_t functional_contract =
     CONTRACT(.needs = AOT_NAMES(AOT_PROP_IMPORTED), .gives = AOT_NAMES(AOT_PROP_FUNCTIONAL));
 static const aot_contract_t joint_contract =
-    CONTRACT(.needs = AOT_NAMES(AOT_PROP_FUNCTIONAL), .gives = AOT_NAMES(AOT_PROP_JOINT), .refuses = AOT_NAMES(AOT_PROP_JOINT));
+    CONTRACT(.needs = AOT_NAMES(AOT_PROP_FUNCTIONAL), .gives = AOT_NAMES(AOT_PROP_JOINT),
+             .refuses = AOT_NAMES(AOT_PROP_JOINT));
 static const aot_contract_t partition_contract =
     CONTRACT(.needs = AOT_NAMES(AOT_PROP_JOINT), .gives = AOT_NAMES(AOT_PROP_PARTITIONED),
              .drops = AOT_NAMES(AOT_PROP_JOINT), .refuses = AOT_NAMES(AOT_PROP_PARTITIONED));
 static const aot_contract_t backend_contract =
-    CONTRACT(.needs = AOT_NAMES(AOT_PROP_FUNCTIONAL), .gives = AOT_NAMES(AOT_PROP_LOWERED), .refuses = AOT_NAMES(AOT_PROP_JOINT));
+    CONTRACT(.needs = AOT_NAMES(AOT_PROP_FUNCTIONAL), .gives = AOT_NAMES(AOT_PROP_LOWERED),
+             .refuses = AOT_NAMES(AOT_PROP_JOINT));
 
 #define UNITS(X)                                                                                                       \
   X(u_opset, "opset/1", "toy", "five operators", NULL, 0, NULL, opset_create)                                          \
@@ -451,33 +487,31 @@ static const aot_contract_t backend_contract =
 UNITS(AS_UNIT)
 #define AS_POINTER(name_, kind_, id_, help_, options_, n_, contract_, create_) &name_,
 static const aot_unit_t *const units[] = {UNITS(AS_POINTER)};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
-                                    .abi_epoch = AOT_ABI_EPOCH,
-                                    .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1,
-                                    .id = AOT_STR_INIT("toy"),
-                                    .vendor = AOT_STR_INIT("tests"),
-                                    .version = AOT_STR_INIT("0.1.0"),
-                                    .build_id = AOT_STR_INIT("toy-build-1"),
-                                    .units = units,
-                                    .n_units = sizeof units / sizeof *units};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT("toy"),
+    .vendor = AOT_STR_INIT("tests"),
+    .version = AOT_STR_INIT("0.1.0"),
+    .build_id = AOT_STR_INIT("toy-build-1"),
+    .units = units,
+    .n_units = sizeof units / sizeof *units,
+};
 
-AOT_PLUGIN_NOTE(
-    AOT_NOTE_HEAD("toy", "0.1.0")
-        AOT_NOTE_UNIT("opset/1", "toy", "five operators") "," AOT_NOTE_UNIT("import/1", "toy-import", "reads toy files") "," AOT_NOTE_UNIT("pass/1", "toy-fuse", "rewrites mul") "," AOT_NOTE_UNIT(
-            "pass/1", "toy-functional",
-            "says that a program is functional") "," AOT_NOTE_UNIT("pass/1", "toy-joint",
-                                                                   "claims a joint graph") "," AOT_NOTE_UNIT("pass/1",
-                                                                                                             "toy-"
-                                                                                                             "strict",
-                                                                                                             "wants "
-                                                                                                             "its "
-                                                                                                             "option") "," AOT_NOTE_UNIT("partition/1",
-                                                                                                                                         "toy-partition",
-                                                                                                                                         "divides nothing") "," AOT_NOTE_UNIT("backend/2",
-                                                                                                                                                                              "toy-backend",
-                                                                                                                                                                              "compiles to four bytes")
-            AOT_NOTE_TAIL);
+/* clang-format off */
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("toy", "0.1.0")
+                AOT_NOTE_UNIT("opset/1", "toy", "five operators") ","
+                AOT_NOTE_UNIT("import/1", "toy-import", "reads toy files") ","
+                AOT_NOTE_UNIT("pass/1", "toy-fuse", "rewrites mul") ","
+                AOT_NOTE_UNIT("pass/1", "toy-functional", "says that a program is functional") ","
+                AOT_NOTE_UNIT("pass/1", "toy-joint", "claims a joint graph") ","
+                AOT_NOTE_UNIT("pass/1", "toy-strict", "wants its option") ","
+                AOT_NOTE_UNIT("partition/1", "toy-partition", "divides nothing") ","
+                AOT_NOTE_UNIT("backend/2", "toy-backend", "compiles to four bytes")
+                AOT_NOTE_TAIL);
+/* clang-format on */
 
 const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
   (void)host_epoch, (void)host_minor, (void)why_not;

@@ -29,7 +29,12 @@ static aot_status_t add_node(const wrecker_t *u, aot_prog_t *prog, int32_t kind)
   aot_node_t made;
   AOT_TRY(g->node_info(prog, g->first(prog, graph), &info));
   const aot_node_spec_t spec = {
-      .struct_size = sizeof spec, .op = info.op, .n_args = info.n_args, .args = info.args, .origin = aot_no_origin()};
+      .struct_size = sizeof spec,
+      .op = info.op,
+      .n_args = info.n_args,
+      .args = info.args,
+      .origin = aot_no_origin(),
+  };
   return u->host.edit->node_create(prog, graph, &spec, aot_no_node(), &made);
 }
 
@@ -135,52 +140,64 @@ static wrecker_t *make(const aot_host_t *host, const aot_opts_t *opts) {
   return u;
 }
 
-static aot_status_t create_partition(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
-                                     const aot_table_t **out) {
+static aot_status_t create_partition(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
+                                     const aot_opts_t *opts, const aot_table_t **out) {
   (void)self;
   wrecker_t *u = make(host, opts);
   (void)self, (void)ctx;
   u->table.partition = (aot_partition_t){
       .head = {.struct_size = sizeof(aot_partition_t), .self = u, .destroy = partition_destroy},
-      .choose = choose, .apply = apply};
+      .choose = choose,
+      .apply = apply,
+  };
   *out = &u->table.partition.head;
   return AOT_OK;
 }
 
-static aot_status_t create_backend(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
-                                   const aot_table_t **out) {
+static aot_status_t create_backend(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
+                                   const aot_opts_t *opts, const aot_table_t **out) {
   (void)self;
   wrecker_t *u = make(host, opts);
   (void)self, (void)ctx;
   u->table.backend = (aot_backend_t){
       .head = {.struct_size = sizeof(aot_backend_t), .self = u, .destroy = backend_destroy},
-      .query = query, .compile = compile, .load = load};
+      .query = query,
+      .compile = compile,
+      .load = load,
+  };
   *out = &u->table.backend.head;
   return AOT_OK;
 }
 
-static aot_status_t create_import(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
-                                  const aot_table_t **out) {
+static aot_status_t create_import(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
+                                  const aot_opts_t *opts, const aot_table_t **out) {
   (void)self;
   wrecker_t *u = make(host, opts);
   (void)self, (void)ctx;
   u->table.import = (aot_import_t){
       .head = {.struct_size = sizeof(aot_import_t), .self = u, .destroy = import_destroy},
-      .probe = probe, .read = read};
+      .probe = probe,
+      .read = read,
+  };
   *out = &u->table.import.head;
   return AOT_OK;
 }
 
-static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t),
-                                        .kind = AOT_OPT_STRING,
-                                        .name = AOT_STR_INIT("how"),
-                                        .help = AOT_STR_INIT("in which way"),
-                                        .preset = {.s = AOT_STR_INIT("fine")}}};
-static const aot_contract_t partition_contract = {.struct_size = sizeof partition_contract,
-                                                  .needs = AOT_NAMES(AOT_PROP_JOINT),
-                                                  .gives = AOT_NAMES(AOT_PROP_PARTITIONED),
-                                                  .drops = AOT_NAMES(AOT_PROP_JOINT)};
-static const aot_contract_t backend_contract = {.struct_size = sizeof backend_contract, .gives = AOT_NAMES(AOT_PROP_LOWERED)};
+static const aot_option_t options[] = {{
+    .struct_size = sizeof(aot_option_t),
+    .kind = AOT_OPT_STRING,
+    .name = AOT_STR_INIT("how"),
+    .help = AOT_STR_INIT("in which way"),
+    .preset = {.s = AOT_STR_INIT("fine")},
+}};
+static const aot_contract_t partition_contract = {
+    .struct_size = sizeof partition_contract,
+    .needs = AOT_NAMES(AOT_PROP_JOINT),
+    .gives = AOT_NAMES(AOT_PROP_PARTITIONED),
+    .drops = AOT_NAMES(AOT_PROP_JOINT),
+};
+static const aot_contract_t backend_contract = {.struct_size = sizeof backend_contract,
+                                                .gives = AOT_NAMES(AOT_PROP_LOWERED)};
 #define UNIT(name_, kind_, id_, contract_, create_, n_)                                                                \
   static const aot_unit_t name_ = {.struct_size = sizeof(aot_unit_t),                                                  \
                                    .kind = AOT_STR_INIT(kind_),                                                        \
@@ -196,14 +213,16 @@ UNIT(u_partition, "partition/1", "wrecker-partition", &partition_contract, creat
 UNIT(u_backend, "backend/2", "wrecker-backend", &backend_contract, create_backend, 1)
 UNIT(u_import, "import/1", "wrecker-import", NULL, create_import, 0)
 static const aot_unit_t *const units[] = {&u_partition, &u_backend, &u_import};
-static const aot_plugin_t plugin = {.struct_size = sizeof(aot_plugin_t),
-                                    .abi_epoch = AOT_ABI_EPOCH,
-                                    .abi_minor = AOT_ABI_MINOR,
-                                    .min_host_minor = 1,
-                                    .id = AOT_STR_INIT("wrecker"),
-                                    .version = AOT_STR_INIT("1"),
-                                    .units = units,
-                                    .n_units = 3};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof(aot_plugin_t),
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT("wrecker"),
+    .version = AOT_STR_INIT("1"),
+    .units = units,
+    .n_units = 3,
+};
 
 AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("wrecker", "1")
                     AOT_NOTE_UNIT("partition/1", "wrecker-partition",

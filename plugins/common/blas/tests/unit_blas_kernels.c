@@ -1,5 +1,5 @@
-/* The table of processors: their features as Linux lists them (shortened to words that the choice could look at), what a release of
- * OpenBLAS took, and what must become of it. */
+/* The table of processors: their features as Linux lists them (shortened to words that the choice could look at), what
+ * a release of OpenBLAS took, and what must become of it. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -53,7 +53,8 @@ static void every_processor_has_its_kernels(void **state) {
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
     const char *better = bl_better_kernels(rows[k].flags, rows[k].taken);
     if (!rows[k].better != !better || (better && strcmp(better, rows[k].better) != 0))
-      fail_msg("%s: %s instead of %s", rows[k].processor, better ? better : "nothing", rows[k].better ? rows[k].better : "nothing");
+      fail_msg("%s: %s instead of %s", rows[k].processor, better ? better : "nothing",
+               rows[k].better ? rows[k].better : "nothing");
   }
 }
 

@@ -1,5 +1,5 @@
-/* Which copies of written operands are left out: a row a program, after PyTorch's tests of its reinplacing pass. The operator is
- * my.write(Tensor(a!)[] outs, Tensor? x): each program writes the values that it names as outs. */
+/* Which copies of written operands are left out: a row a program, after PyTorch's tests of its reinplacing pass. The
+ * operator is my.write(Tensor(a!)[] outs, Tensor? x): each program writes the values that it names as outs. */
 #include "common/custom/custom.h"
 #include "common/snapshot/hand_snapshot.h"
 
@@ -12,7 +12,8 @@
 static const aot_schema_arg_t args[] = {
     {.name = AOT_STR_INIT("outs"), .type = AOT_STYPE_TENSOR, .flags = AOT_SARG_LIST | AOT_SARG_WRITE, .alias_set = 1},
     {.name = AOT_STR_INIT("x"), .type = AOT_STYPE_TENSOR, .flags = AOT_SARG_OPTIONAL}};
-static const aot_op_desc_t op = {.struct_size = sizeof op, .flags = AOT_OP_WRITES, .name = AOT_STR_INIT("my.write"), .args = args, .n_args = 2};
+static const aot_op_desc_t op = {
+    .struct_size = sizeof op, .flags = AOT_OP_WRITES, .name = AOT_STR_INIT("my.write"), .args = args, .n_args = 2};
 
 static aot_status_t add_one(const aot_kernel_t *k, const aot_kernel_call_t *c) {
   (void)k;
@@ -20,7 +21,8 @@ static aot_status_t add_one(const aot_kernel_t *k, const aot_kernel_call_t *c) {
     for (int64_t e = 0; e < 4; e++) ((float *)c->args[0].u.tensors[i]->data)[e] += 1;
   return AOT_OK;
 }
-static const aot_kernel_t kernel = {.head = {.struct_size = sizeof kernel}, .op = AOT_STR_INIT("my.write"), .run = add_one};
+static const aot_kernel_t kernel = {
+    .head = {.struct_size = sizeof kernel}, .op = AOT_STR_INIT("my.write"), .run = add_one};
 
 static aot_status_t find(const aot_ext_kernel_lookup_t *x, aot_ctx_t *ctx, aot_str_t name, const aot_op_desc_t **out_op,
                          const aot_kernel_t **out_kernel) {
@@ -32,7 +34,8 @@ static aot_status_t find(const aot_ext_kernel_lookup_t *x, aot_ctx_t *ctx, aot_s
 static const aot_ext_kernel_lookup_t lookup = {.head = {.struct_size = sizeof lookup}, .find = find};
 static const cu_world_t world = {&lookup, NULL};
 
-#define FOUR (const int64_t[]){4}
+#define FOUR                                                                                                           \
+  (const int64_t[]) { 4 }
 
 static uint32_t made(hand_snapshot *h, const char *name, uint32_t of) {
   hs_node(h, name);
@@ -54,7 +57,9 @@ static uint32_t write_them(hand_snapshot *h, uint32_t a, uint32_t b, uint32_t x)
 }
 
 /* Programs: in the input, y a clone of it. */
-static void fresh(hand_snapshot *h, uint32_t in) { hs_output(h, write_them(h, made(h, "aten.clone.default", in), AOT_NO_ID, in)); }
+static void fresh(hand_snapshot *h, uint32_t in) {
+  hs_output(h, write_them(h, made(h, "aten.clone.default", in), AOT_NO_ID, in));
+}
 static void an_input(hand_snapshot *h, uint32_t in) { hs_output(h, write_them(h, in, AOT_NO_ID, AOT_NO_ID)); }
 static void read_later(hand_snapshot *h, uint32_t in) {
   const uint32_t y = made(h, "aten.clone.default", in), z = write_them(h, y, AOT_NO_ID, AOT_NO_ID);
@@ -83,7 +88,8 @@ static void also_read_here(hand_snapshot *h, uint32_t in) {
   hs_output(h, write_them(h, y, AOT_NO_ID, y));
 }
 static void twice_over(hand_snapshot *h, uint32_t in) { /* the new value of the first is written by the second */
-  hs_output(h, write_them(h, write_them(h, made(h, "aten.clone.default", in), AOT_NO_ID, AOT_NO_ID), AOT_NO_ID, AOT_NO_ID));
+  hs_output(
+      h, write_them(h, write_them(h, made(h, "aten.clone.default", in), AOT_NO_ID, AOT_NO_ID), AOT_NO_ID, AOT_NO_ID));
 }
 static void first_result_read_later(hand_snapshot *h, uint32_t in) {
   const uint32_t z = write_them(h, made(h, "aten.clone.default", in), AOT_NO_ID, AOT_NO_ID);
@@ -186,6 +192,7 @@ static void no_kernel_is_told(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(copies), cmocka_unit_test(one_tensor_twice), cmocka_unit_test(no_kernel_is_told)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(copies), cmocka_unit_test(one_tensor_twice),
+                                     cmocka_unit_test(no_kernel_is_told)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

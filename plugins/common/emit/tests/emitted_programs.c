@@ -1,4 +1,5 @@
-/* The emitter on the host's own programs, with the tiny operator set: where nodes go, what they carry, how failures stay. */
+/* The emitter on the host's own programs, with the tiny operator set: where nodes go, what they carry, how failures
+ * stay. */
 #include "common/emit/inline_body.h"
 #include "tiny_opset.h"
 
@@ -68,7 +69,8 @@ static void a_rewritten_node_hands_on_what_it_carries(void **state) {
   em_take_over(&e, e.info.first_result, em_value(&e, y), 1);
   assert_int_equal(e.host->edit->node_erase(e.prog, a), AOT_OK);
   assert_int_equal(e.status, AOT_OK);
-  check_text(&w, "  %a : f32[4] = tiny.view.default %x, [4] {must_recompute} region 2 !0\n  %b : f32[4] = tiny.add.Tensor %a, %x, alpha=3\n");
+  check_text(&w, "  %a : f32[4] = tiny.view.default %x, [4] {must_recompute} region 2 !0\n  %b : f32[4] = "
+                 "tiny.add.Tensor %a, %x, alpha=3\n");
   world_deinit(&w);
 }
 
@@ -101,8 +103,10 @@ static void the_first_failure_stays(void **state) {
 
 /* "exp" and "mul.Tensor" are ATen's; three parts, or higher_order, are whole names. */
 static void names_are_completed(void **state) {
-  static const char *const names[][2] = {{"exp", "aten.exp.default"}, {"mul.Scalar", "aten.mul.Scalar"},
-                                         {"other.exp.default", "other.exp.default"}, {"higher_order.cond", "higher_order.cond"}};
+  static const char *const names[][2] = {{"exp", "aten.exp.default"},
+                                         {"mul.Scalar", "aten.mul.Scalar"},
+                                         {"other.exp.default", "other.exp.default"},
+                                         {"higher_order.cond", "higher_order.cond"}};
   (void)state;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     world_t w;

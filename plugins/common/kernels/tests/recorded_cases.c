@@ -1,9 +1,10 @@
 /* Every kernel against what PyTorch 2.11 recorded: tests/fixtures/ops/{cases.json,data.safetensors,schemas.tsv}.
  *
- * Arguments are filled in by schema position, the results get the recorded shape, strides and dtype. Each case runs twice:
- * as recorded, and with every argument spread over a storage with gaps, its dimensions reversed in memory. Integers and
- * booleans must agree exactly, f32 to 1e-5, bf16 to 2e-2 of the value (and of the largest value, for sums that cancel).
- * Which of equal elements topk and kthvalue name is PyTorch's secret: there the index must lead to the value.
+ * Arguments are filled in by schema position, the results get the recorded shape, strides and dtype. Each case runs
+ * twice: as recorded, and with every argument spread over a storage with gaps, its dimensions reversed in memory.
+ * Integers and booleans must agree exactly, f32 to 1e-5, bf16 to 2e-2 of the value (and of the largest value, for sums
+ * that cancel). Which of equal elements topk and kthvalue name is PyTorch's secret: there the index must lead to the
+ * value.
  *
  *     recorded_cases [-v] [-l] [OP..]     -v: every failure, -l: operators without a kernel, OP: only these */
 #include "common/kernels/rk.h"
@@ -87,11 +88,15 @@ static fixtures open_fixtures(void) {
 }
 
 static int32_t dtype_of(const char *name) {
-  static const struct { const char *name; int32_t dtype; } names[] = {
-      {"F32", AOT_F32}, {"F64", AOT_F64}, {"BF16", AOT_BF16}, {"F16", AOT_F16}, {"I64", AOT_I64}, {"I32", AOT_I32}, {"I16", AOT_I16},
-      {"I8", AOT_I8}, {"U8", AOT_U8}, {"U64", AOT_U64}, {"BOOL", AOT_BOOL}, {"float32", AOT_F32}, {"float64", AOT_F64},
-      {"bfloat16", AOT_BF16}, {"float16", AOT_F16}, {"int64", AOT_I64}, {"int32", AOT_I32}, {"int16", AOT_I16}, {"int8", AOT_I8},
-      {"uint8", AOT_U8}, {"uint64", AOT_U64}, {"bool", AOT_BOOL}};
+  static const struct {
+    const char *name;
+    int32_t dtype;
+  } names[] = {{"F32", AOT_F32},     {"F64", AOT_F64},       {"BF16", AOT_BF16},   {"F16", AOT_F16},
+               {"I64", AOT_I64},     {"I32", AOT_I32},       {"I16", AOT_I16},     {"I8", AOT_I8},
+               {"U8", AOT_U8},       {"U64", AOT_U64},       {"BOOL", AOT_BOOL},   {"float32", AOT_F32},
+               {"float64", AOT_F64}, {"bfloat16", AOT_BF16}, {"float16", AOT_F16}, {"int64", AOT_I64},
+               {"int32", AOT_I32},   {"int16", AOT_I16},     {"int8", AOT_I8},     {"uint8", AOT_U8},
+               {"uint64", AOT_U64},  {"bool", AOT_BOOL}};
   for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
     if (strcmp(names[k].name, name) == 0) return names[k].dtype;
   fprintf(stderr, "dtype %s\n", name);
@@ -176,7 +181,8 @@ static rk_arg read_list(reader *r, json_t *list) {
       a.kind = AOT_ARG_FLOATS;
       floats[k] = number(json_object_get(e, "f"));
     } else {
-      ints[k] = json_object_get(e, "b") ? json_is_true(json_object_get(e, "b")) : json_integer_value(json_object_get(e, "i"));
+      ints[k] =
+          json_object_get(e, "b") ? json_is_true(json_object_get(e, "b")) : json_integer_value(json_object_get(e, "i"));
     }
   }
   if (a.kind == AOT_ARG_VALUES) a.u.tensors = tensors;
@@ -269,11 +275,14 @@ static uint32_t make_results(reader *r, json_t *one, rk_tensor *results, rk_tens
       double *payload = take(r->p, sizeof *payload);
       expected[k].data = payload;
       expected[k].nbytes = sizeof *payload;
-      expected[k].dtype = results[k].dtype = v.kind == AOT_ARG_FLOAT ? AOT_F64 : v.kind == AOT_ARG_BOOL ? AOT_BOOL : AOT_I64;
+      expected[k].dtype = results[k].dtype = v.kind == AOT_ARG_FLOAT  ? AOT_F64
+                                             : v.kind == AOT_ARG_BOOL ? AOT_BOOL
+                                                                      : AOT_I64;
       if (v.kind == AOT_ARG_FLOAT) *payload = v.u.f;
       else memcpy(payload, &v.u.i, sizeof v.u.i);
     }
-    for (int32_t d = 0; d < results[k].rank; d++) span += results[k].sizes[d] ? (results[k].sizes[d] - 1) * results[k].strides[d] : 0;
+    for (int32_t d = 0; d < results[k].rank; d++)
+      span += results[k].sizes[d] ? (results[k].sizes[d] - 1) * results[k].strides[d] : 0;
     results[k].nbytes = (uint64_t)span * aot_dtype_size(results[k].dtype);
     results[k].data = take(r->p, (size_t)results[k].nbytes);
     if (r->spread) results[k] = spread(r->p, &results[k]);
@@ -283,10 +292,12 @@ static uint32_t make_results(reader *r, json_t *one, rk_tensor *results, rk_tens
 }
 
 /* Where the recording is further from the truth than the kernel may be. */
+/* clang-format off */
 static const struct { const char *name; double slack; const char *reason; } exceptions[] = {
     {"aten.polygamma.default", 4, "sin(pi x) in single precision, near a pole"},
     {"c2394", INFINITY, "matrix_exp of bfloat16 overflowed to NaN in the recording"},
 };
+/* clang-format on */
 static double slack_of(const char *id, const char *op) {
   for (size_t k = 0; k < sizeof exceptions / sizeof exceptions[0]; k++)
     if (strcmp(exceptions[k].name, id) == 0 || strcmp(exceptions[k].name, op) == 0) return exceptions[k].slack;
@@ -310,7 +321,11 @@ static double value_at(const rk_tensor *t, const int64_t *index) {
 /* The worst disagreement in units of the tolerance; integers: 2 for any. */
 static double compare(const rk_tensor *got, const rk_tensor *want, int magnitudes) {
   int64_t index[AOT_MAX_RANK] = {0}, n = rk_numel(want);
-  double worst = 0, largest = 0, tolerance = want->dtype == AOT_BF16 ? 2e-2 : want->dtype == AOT_F32 ? 1e-5 : want->dtype == AOT_F64 ? 1e-9 : 0;
+  double worst = 0, largest = 0,
+         tolerance = want->dtype == AOT_BF16  ? 2e-2
+                     : want->dtype == AOT_F32 ? 1e-5
+                     : want->dtype == AOT_F64 ? 1e-9
+                                              : 0;
   if (got->dtype != want->dtype || got->rank != want->rank) return INFINITY;
   for (int pass = 0; pass < 2; pass++) {
     memset(index, 0, sizeof index);
@@ -322,7 +337,9 @@ static double compare(const rk_tensor *got, const rk_tensor *want, int magnitude
       }
       if (pass == 0 && isfinite(b)) largest = fmax(largest, fabs(b));
       if (pass == 1 && a != b && !(a != a && b != b)) {
-        double off = tolerance == 0 || !isfinite(a - b) ? INFINITY : fabs(a - b) / (tolerance * (0.9 * fabs(b) + 0.1 * largest) + 1e-7);
+        double off = tolerance == 0 || !isfinite(a - b)
+                         ? INFINITY
+                         : fabs(a - b) / (tolerance * (0.9 * fabs(b) + 0.1 * largest) + 1e-7);
         worst = fmax(worst, off);
       }
       for (int32_t d = want->rank - 1; d >= 0 && ++index[d] == want->sizes[d]; d--) index[d] = 0;
@@ -428,8 +445,9 @@ int main(int argc, char **argv) {
       if (verbose) printf("%s %s (spread arguments): %s\n", id, op, why);
     }
   }
-  printf("%d of %zu recorded cases agree, %d are excused, %d differ, %d have no kernel; %d differ with spread arguments\n", count[PASSED], n,
-         count[EXCUSED], count[FAILED], count[NO_KERNEL], spread_failed);
+  printf(
+      "%d of %zu recorded cases agree, %d are excused, %d differ, %d have no kernel; %d differ with spread arguments\n",
+      count[PASSED], n, count[EXCUSED], count[FAILED], count[NO_KERNEL], spread_failed);
   json_decref(fx.cases);
   json_decref(fx.index);
   free(fx.file);

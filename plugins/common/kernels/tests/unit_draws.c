@@ -1,5 +1,5 @@
-/* The kernels of explicit draws: is each result a sample of its distribution, and are samples of other elements, draws, offsets
- * and seeds independent? Bounds: random_checks.h. */
+/* The kernels of explicit draws: is each result a sample of its distribution, and are samples of other elements, draws,
+ * offsets and seeds independent? Bounds: random_checks.h. */
 #include "common/kernels/rk.h"
 #include "common/random/philox.h"
 #include "common/random/random_checks.h"
@@ -48,10 +48,18 @@ static double load(const void *data, int32_t dtype, int64_t k) {
 static void sample_raw(const draw_t *d, int64_t seed, int64_t offset, int64_t number, void *out) {
   static double parameters[2][N];
   const int64_t sizes[2] = {N / 256, 256};
-  rk_tensor key[2] = {{.data = &seed, .nbytes = 8, .dtype = AOT_I64}, {.data = &offset, .nbytes = 8, .dtype = AOT_I64}}, given[2];
-  rk_tensor result = {.data = out, .nbytes = N * aot_dtype_size(d->dtype), .dtype = d->dtype, .rank = 2, .sizes = {N / 256, 256},
-                      .strides = {256, 1}};
-  rk_arg args[7] = {rk_arg_of_tensor(&key[0]), rk_arg_of_tensor(&key[1]), rk_arg_of_int(number), rk_arg_of_ints(sizes, 2)};
+  rk_tensor key[2] = {{.data = &seed, .nbytes = 8, .dtype = AOT_I64}, {.data = &offset, .nbytes = 8, .dtype = AOT_I64}},
+            given[2];
+  rk_tensor result = {
+      .data = out,
+      .nbytes = N * aot_dtype_size(d->dtype),
+      .dtype = d->dtype,
+      .rank = 2,
+      .sizes = {N / 256, 256},
+      .strides = {256, 1},
+  };
+  rk_arg args[7] = {rk_arg_of_tensor(&key[0]), rk_arg_of_tensor(&key[1]), rk_arg_of_int(number),
+                    rk_arg_of_ints(sizes, 2)};
   rk_call call = {args, 4, &result, 1};
   rk_error error;
   if (strstr(d->op, "randint")) {
@@ -80,7 +88,8 @@ static void sample(const draw_t *d, int64_t seed, int64_t offset, int64_t number
 
 static void expect(const draw_t *d, const char *what, double z) {
   if (!(fabs(z) < RC_BOUND))
-    fail_msg("%s %s, %g, %g: %s is off by %.2f deviations", d->op, aot_dtype_name(d->dtype), d->rate, d->second, what, z);
+    fail_msg("%s %s, %g, %g: %s is off by %.2f deviations", d->op, aot_dtype_name(d->dtype), d->rate, d->second, what,
+             z);
 }
 
 static double in_bins(const double *x, double low, double width, uint32_t n_bins) {
@@ -95,8 +104,10 @@ static double in_bins(const double *x, double low, double width, uint32_t n_bins
   return rc_chi_square(counts, expected, n_bins);
 }
 
+/* clang-format off */
 #define DRAW(name, type) {.op = "aot.philox_" name ".default", .dtype = type}
 #define IN_ALL(name) {DRAW(name, AOT_F32), DRAW(name, AOT_F64), DRAW(name, AOT_F16), DRAW(name, AOT_BF16)}
+/* clang-format on */
 static const draw_t uniforms[] = IN_ALL("uniform"), normals[] = IN_ALL("normal");
 
 /* A narrow dtype's numbers are multiples of its spacing s: in the mean s / 2 below what they stand for. */
@@ -110,9 +121,11 @@ static void uniform_numbers(void **state) {
       for (int k = 0; k < N; k++) assert_true(x[k] >= 0 && x[k] < 1);
       expect(&uniforms[t], "the frequency of 256 bins", in_bins(x, 0, 1.0 / 256, 256));
       expect(&uniforms[t], "mean or variance", rc_mean_and_variance(x, N, (1 - s) / 2, (1 - s * s) / 12, 1.8));
-      for (int lag = 1; lag <= 8; lag++) expect(&uniforms[t], "correlation along elements", rc_correlation(x, x + lag, N - lag));
+      for (int lag = 1; lag <= 8; lag++)
+        expect(&uniforms[t], "correlation along elements", rc_correlation(x, x + lag, N - lag));
       expect(&uniforms[t], "correlation along rows", rc_correlation(x, x + 256, N - 256));
-      if (s == 0) expect(&uniforms[t], "the distribution", rc_kolmogorov_smirnov(x, N, rc_uniform_cdf, (const double[]){0, 1}));
+      if (s == 0)
+        expect(&uniforms[t], "the distribution", rc_kolmogorov_smirnov(x, N, rc_uniform_cdf, (const double[]){0, 1}));
     }
 }
 
@@ -130,16 +143,19 @@ static void normal_numbers(void **state) {
         expect(&normals[t], "correlation along elements", rc_correlation(x, x + lag, N - lag));
         expect(&normals[t], "correlation of squares along elements", rc_correlation(squares, squares + lag, N - lag));
       }
-      if (!narrow) expect(&normals[t], "the distribution", rc_kolmogorov_smirnov(x, N, rc_normal_cdf, (const double[]){0, 1}));
+      if (!narrow)
+        expect(&normals[t], "the distribution", rc_kolmogorov_smirnov(x, N, rc_normal_cdf, (const double[]){0, 1}));
     }
 }
 
-/* The same elements under neighbouring draw numbers, offsets and seeds, and seeds and offsets that differ in an upper bit. */
+/* The same elements under neighbouring draw numbers, offsets and seeds, and seeds and offsets that differ in an
+ * upper bit. */
 static void neighbours_are_independent(void **state) {
   static const struct {
     const char *what;
     int64_t seed, offset, number;
-  } others[] = {{"correlation over draws", 5, 9, 3},           {"correlation over offsets", 5, 13, 2},
+  } others[] = {{"correlation over draws", 5, 9, 3},
+                {"correlation over offsets", 5, 13, 2},
                 {"correlation over seeds", 6, 9, 2},
                 {"correlation over upper bits of seeds", 5 + (INT64_C(1) << 40), 9, 2},
                 {"correlation with the negative seed", -5, 9, 2},
@@ -173,10 +189,13 @@ static void offset_and_draw_number_add(void **state) {
 }
 
 static void whole_numbers(void **state) {
+/* clang-format off */
 #define RANGE(type, from, to) {.op = "aot.philox_randint.default", .dtype = type, .low = from, .high = to}
   static const draw_t table[] = {RANGE(AOT_I64, 0, 10),   RANGE(AOT_I64, -3, 4),
                                  RANGE(AOT_I64, 7, 1031), RANGE(AOT_F32, 0, 2),
-                                 RANGE(AOT_I64, -(INT64_C(3) << 60), INT64_C(3) << 60), RANGE(AOT_I64, INT64_MIN, INT64_MAX)};
+                                 RANGE(AOT_I64, -(INT64_C(3) << 60), INT64_C(3) << 60), RANGE(AOT_I64, INT64_MIN,
+                                     INT64_MAX)};
+  /* clang-format on */
   static double x[N];
   (void)state;
   for (size_t t = 0; t < sizeof table / sizeof *table; t++)
@@ -185,7 +204,8 @@ static void whole_numbers(void **state) {
       uint32_t n_bins = range <= 1024 ? (uint32_t)range : 768; /* 768: thirds, which a remainder of 2^64 would prefer */
       sample(&table[t], seed, 11, 0, x);
       expect(&table[t], "the frequency of bins", in_bins(x, (double)table[t].low, range / n_bins, n_bins));
-      for (int lag = 1; lag <= 4; lag++) expect(&table[t], "correlation along elements", rc_correlation(x, x + lag, N - lag));
+      for (int lag = 1; lag <= 4; lag++)
+        expect(&table[t], "correlation along elements", rc_correlation(x, x + lag, N - lag));
     }
   const draw_t one = RANGE(AOT_I64, 6, 7);
   sample(&one, 1, 1, 0, x);
@@ -217,7 +237,8 @@ static void sort_keys(void **state) {
 static void samplers(void **state) {
   static const double rates[] = {0.01, 0.3, 3, 9.99, 10, 12.5, 50, 700}, large[] = {1e4, 1e6, 1e9};
   static const double shapes[] = {0.05, 0.4, 1, 2.5, 50, 1e4};
-  static const double trials[][2] = {{1, 0.3}, {10, 0.5}, {20, 0.1}, {20, 0.97}, {100, 0.3}, {100, 0.7}, {1000, 0.004}, {5000, 0.2}};
+  static const double trials[][2] = {{1, 0.3},   {10, 0.5},  {20, 0.1},     {20, 0.97},
+                                     {100, 0.3}, {100, 0.7}, {1000, 0.004}, {5000, 0.2}};
   static double x[N];
   (void)state;
   for (size_t t = 0; t < sizeof rates / sizeof *rates; t++) {
@@ -240,11 +261,13 @@ static void samplers(void **state) {
     expect(&d, "the distribution", rc_kolmogorov_smirnov(x, N, rc_gamma_cdf, &shapes[t]));
   }
   for (size_t t = 0; t < sizeof trials / sizeof *trials; t++) {
-    const draw_t d = {.op = "aot.philox_binomial.default", .dtype = AOT_F64, .rate = trials[t][0], .second = trials[t][1]};
+    const draw_t d = {
+        .op = "aot.philox_binomial.default", .dtype = AOT_F64, .rate = trials[t][0], .second = trials[t][1]};
     double npq = trials[t][0] * trials[t][1] * (1 - trials[t][1]);
     sample(&d, 4, (int64_t)t, 0, x);
     expect(&d, "mean or variance",
-           rc_mean_and_variance(x, N, trials[t][0] * trials[t][1], npq, 3 + (1 - 6 * trials[t][1] * (1 - trials[t][1])) / npq));
+           rc_mean_and_variance(x, N, trials[t][0] * trials[t][1], npq,
+                                3 + (1 - 6 * trials[t][1] * (1 - trials[t][1])) / npq));
     expect(&d, "the frequencies", rc_masses(x, N, rc_binomial_mass, trials[t], 0, 2000));
   }
 }
@@ -255,8 +278,10 @@ static void parameters_at_their_ends(void **state) {
   double counts[6] = {0, 5, 5, 5, 7.9, NAN}, chances[6] = {0.5, 0, 1, 2, 1, 0.5}, got[6];
   int64_t zero = 0;
   rk_tensor key = {.data = &zero, .nbytes = 8, .dtype = AOT_I64};
-  rk_tensor result = {.data = got, .nbytes = sizeof got, .dtype = AOT_F64, .rank = 1, .sizes = {5}, .strides = {1}}, x = result, y;
-  rk_arg args[5] = {rk_arg_of_tensor(&key), rk_arg_of_tensor(&key), rk_arg_of_int(0), rk_arg_of_tensor(&x), rk_arg_of_tensor(&y)};
+  rk_tensor result = {.data = got, .nbytes = sizeof got, .dtype = AOT_F64, .rank = 1, .sizes = {5}, .strides = {1}},
+            x = result, y;
+  rk_arg args[5] = {rk_arg_of_tensor(&key), rk_arg_of_tensor(&key), rk_arg_of_int(0), rk_arg_of_tensor(&x),
+                    rk_arg_of_tensor(&y)};
   rk_call call = {args, 4, &result, 1};
   rk_error error;
   (void)state;
@@ -299,6 +324,7 @@ static void checks_can_fail(void **state) {
 }
 
 int main(void) {
+  /* clang-format off */
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(uniform_numbers),        cmocka_unit_test(normal_numbers),
       cmocka_unit_test(neighbours_are_independent), cmocka_unit_test(offset_and_draw_number_add),
@@ -306,5 +332,6 @@ int main(void) {
       cmocka_unit_test(samplers),               cmocka_unit_test(parameters_at_their_ends),
       cmocka_unit_test(checks_can_fail),
   };
+  /* clang-format on */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,9 @@
  * A row names the forward operator and writes its arguments as text, in schema order and separated by semicolons:
  *   f[2,3] random in -1..1   p[2,3] random in 0.2..0.9   i4[2,3] random integers 0..3   b[2,3] booleans   n None
  *   (1,2) a list   3 an int   0.5 a float   true   'text'
- * In the arguments of the backward operator aK is the forward's argument K, aK* all from K on, oK its result K, gK the cotangent
- * of result K. `grads` says whose gradient each backward result is; '-' is a result nobody checks, 'n' one that is not asked for.
- * read_row fills in what a row leaves out. */
+ * In the arguments of the backward operator aK is the forward's argument K, aK* all from K on, oK its result K, gK the
+ * cotangent of result K. `grads` says whose gradient each backward result is; '-' is a result nobody checks, 'n' one
+ * that is not asked for. read_row fills in what a row leaves out. */
 #include "common/kernels/rk.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -21,7 +21,7 @@
 #define MAX_RESULTS 8
 
 typedef struct row {
-  const char *forward;   /* without ".default"; NULL: all but args and results as in the row above */
+  const char *forward; /* without ".default"; NULL: all but args and results as in the row above */
   const char *args, *results;
   const char *back_args; /* NULL: "g0; a0*" */
   const char *grads;     /* NULL: "0" */
@@ -35,9 +35,10 @@ static const row table[] = {
      .back_args = "g0; a0; a1; o1; o2; a2; a3; (true,true,true)", .grads = "0,2,3"},
     {"aten.native_layer_norm", "f[2,3,4]; (4); n; n; 0.001", .results = "f[2,3,4]; f[2,3,1]; f[2,3,1]",
      .back_args = "g0; a0; a1; o1; o2; n; n; (true,false,false)", .grads = "0,n,n"},
-    {"aten.layer_norm", "f[5,4]; (4); f[4]; f[4]; 0.001; true", .results = "f[5,4]", .back_args = "g0; a0; a1; a2; a3; a4",
-     .grads = "0,2,3", .backward = "aot.layer_norm_backward"},
-    {"aten.rms_norm", "f[5,4]; (4); f[4]; 0.01", .results = "f[5,4]", .grads = "0,2", .backward = "aot.rms_norm_backward"},
+    {"aten.layer_norm", "f[5,4]; (4); f[4]; f[4]; 0.001; true", .results = "f[5,4]",
+     .back_args = "g0; a0; a1; a2; a3; a4", .grads = "0,2,3", .backward = "aot.layer_norm_backward"},
+    {"aten.rms_norm", "f[5,4]; (4); f[4]; 0.01", .results = "f[5,4]", .grads = "0,2",
+     .backward = "aot.rms_norm_backward"},
     {"aten.rms_norm", "f[5,4]; (4); n; n", .results = "f[5,4]", .grads = "0,n", .backward = "aot.rms_norm_backward"},
     {"aten._fused_rms_norm", "f[5,2,2]; (2,2); f[2,2]; 0.01", .results = "f[5,2,2]; f[5,1,1]",
      .back_args = "g0; a0; a1; o1; a2; (true,true)", .grads = "0,2"},
@@ -96,8 +97,8 @@ static const row table[] = {
     {.args = "f[5]; i5[]; n; 1; -100; 0.0", .results = "f[]"},
     {"aten.nll_loss_forward", "f[4,5]; i5[4]; p[5]; 1; 2", .results = "f[]; f[]", .back_args = "g0; a0*; o1",
      .backward = "aten.nll_loss_backward"},
-    {"aten.nll_loss2d_forward", "f[2,3,2,2]; i3[2,2,2]; n; 0; -100", .results = "f[2,2,2]; f[]", .back_args = "g0; a0*; o1",
-     .backward = "aten.nll_loss2d_backward"},
+    {"aten.nll_loss2d_forward", "f[2,3,2,2]; i3[2,2,2]; n; 0; -100", .results = "f[2,2,2]; f[]",
+     .back_args = "g0; a0*; o1", .backward = "aten.nll_loss2d_backward"},
     {"aten.mse_loss", "f[3,4]; f[3,4]; 1", .results = "f[]"},
     {"aten.smooth_l1_loss", "f[3,4]; f[3,4]; 2; 0.7", .results = "f[]"},
     {"aten.huber_loss", "f[3,4]; f[3,4]; 0; 0.7", .results = "f[3,4]"},
@@ -109,8 +110,8 @@ static const row table[] = {
     {"aten._log_softmax", "f[3,4]; -1; false", .results = "f[3,4]", .back_args = "g0; o0; -1; n",
      .backward = "aten._log_softmax_backward_data"},
     /* pools */
-    {"aten.max_pool2d_with_indices", "f[2,3,7,6]; (3,2); (2,2); (1,1); (1,2); true", .results = "f[2,3,4,4]; i1[2,3,4,4]",
-     .back_args = "g0; a0*; o1"},
+    {"aten.max_pool2d_with_indices", "f[2,3,7,6]; (3,2); (2,2); (1,1); (1,2); true",
+     .results = "f[2,3,4,4]; i1[2,3,4,4]", .back_args = "g0; a0*; o1"},
     {"aten.max_pool2d", "f[3,7,6]; (3,2); (2,1); (1,0); (1,1); false", .results = "f[3,4,5]",
      .backward = "aot.max_pool2d_backward"},
     {"aten.avg_pool2d", "f[2,3,7,6]; (3,2); (2,2); (1,1); true; true; n", .results = "f[2,3,4,4]"},
@@ -321,12 +322,14 @@ static row read_row(size_t k) {
   row r = table[k];
   while (!table[k].forward) k--;
   const row *above = &table[k];
-  return (row){.forward = above->forward,
-               .args = r.args,
-               .results = r.results,
-               .back_args = above->back_args ? above->back_args : "g0; a0*",
-               .grads = above->grads ? above->grads : "0",
-               .backward = above->backward};
+  return (row){
+      .forward = above->forward,
+      .args = r.args,
+      .results = r.results,
+      .back_args = above->back_args ? above->back_args : "g0; a0*",
+      .grads = above->grads ? above->grads : "0",
+      .backward = above->backward,
+  };
 }
 
 /* ---- the comparison ---- */
@@ -343,7 +346,8 @@ static void run(const char *name, rk_arg *args, uint32_t n_args, rk_tensor *resu
 static double loss(bench *b) {
   double sum = 0;
   run(b->forward, b->args, b->n_args, b->results, b->n_results);
-  for (int64_t e = 0; e < rk_numel(&b->results[0]); e++) sum += ((double *)b->results[0].data)[e] * ((double *)b->cotangents[0].data)[e];
+  for (int64_t e = 0; e < rk_numel(&b->results[0]); e++)
+    sum += ((double *)b->results[0].data)[e] * ((double *)b->cotangents[0].data)[e];
   return sum;
 }
 
@@ -359,7 +363,8 @@ static void check_gradient(bench *b, const rk_tensor *grad, uint32_t arg) {
     *at = old;
     expected = (above - below) / (2 * step);
     if (fabs(expected - got) > 1e-6 * (1 + fabs(expected)))
-      fail_msg("%s: gradient of argument %u, element %lld is %.9g, differences give %.9g", b->backward, arg, (long long)e, got, expected);
+      fail_msg("%s: gradient of argument %u, element %lld is %.9g, differences give %.9g", b->backward, arg,
+               (long long)e, got, expected);
   }
 }
 
@@ -375,14 +380,17 @@ static void check_row(const row *r) {
   for (uint32_t k = 0; k < b->n_results; k++) {
     if (b->results[k].dtype != AOT_F64) continue;
     b->cotangents[k] = make(b, AOT_F64, (uint32_t)b->results[k].rank, b->results[k].sizes);
-    for (int64_t e = 0; e < rk_numel(&b->cotangents[k]); e++) ((double *)b->cotangents[k].data)[e] = random_unit(b) - 0.3;
+    for (int64_t e = 0; e < rk_numel(&b->cotangents[k]); e++)
+      ((double *)b->cotangents[k].data)[e] = random_unit(b) - 0.3;
   }
   loss(b);
   for (const char *s = r->grads; *s; s++) {
     if (*s == ',') continue;
     target[n_grads] = *s >= '0' && *s <= '9' ? *s - '0' : -1;
     memset(&b->grads[n_grads], 0, sizeof b->grads[0]);
-    if (target[n_grads] >= 0) b->grads[n_grads] = make(b, AOT_F64, (uint32_t)b->args[target[n_grads]].u.tensor->rank, b->args[target[n_grads]].u.tensor->sizes);
+    if (target[n_grads] >= 0)
+      b->grads[n_grads] =
+          make(b, AOT_F64, (uint32_t)b->args[target[n_grads]].u.tensor->rank, b->args[target[n_grads]].u.tensor->sizes);
     n_grads++;
   }
   b->n_back = read_args(b, r->back_args, b->back);

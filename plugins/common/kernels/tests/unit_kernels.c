@@ -29,7 +29,8 @@ static rk_tensor dense(void *data, uint64_t nbytes, int32_t dtype, int32_t rank,
 #define TENSOR(array, dtype, rank, ...) dense(array, sizeof(array), dtype, rank, SIZES(__VA_ARGS__))
 #define SCALAR(variable, dtype) dense(&(variable), sizeof(variable), dtype, 0, NULL)
 
-static aot_status_t run(const char *op, rk_arg *args, uint32_t n, rk_tensor *results, uint32_t n_results, rk_error *error) {
+static aot_status_t run(const char *op, rk_arg *args, uint32_t n, rk_tensor *results, uint32_t n_results,
+                        rk_error *error) {
   const rk_kernel *k = rk_find(aot_str(op));
   rk_call call = {args, n, results, n_results};
   if (!k) fail_msg("no kernel %s", op);
@@ -43,19 +44,29 @@ static void run_ok(const char *op, rk_arg *args, uint32_t n, rk_tensor *results,
 /* ---- elements ---- */
 
 static void test_bfloat16_rounds_to_nearest_even(void **state) {
-  const struct { double in; double out; } table[] = {{1, 1},         {1.00390625, 1}, {1.01171875, 1.015625}, {-1.005859375, -1.0078125},
+  /* clang-format off */
+  const struct { double in; double out; } table[] = {{1, 1},         {1.00390625, 1}, {1.01171875, 1.015625},
+      {-1.005859375, -1.0078125},
                                                      {3.4e38, INFINITY}, {1e-45, 0},      {0.1, 0.10009765625}};
+  /* clang-format on */
   (void)state;
-  for (size_t k = 0; k < sizeof table / sizeof table[0]; k++) assert_true(rk_round_to(table[k].in, AOT_BF16) == table[k].out);
+  for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)
+    assert_true(rk_round_to(table[k].in, AOT_BF16) == table[k].out);
   assert_true(isnan(rk_round_to(NAN, AOT_BF16)));
 }
 
 static void test_half_rounds_to_nearest_even(void **state) {
-  const struct { double in; double out; } table[] = {{65504, 65504}, {65519.996, 65504},  {65520, INFINITY},     {1.00048828125, 1},
-                                                     {1.00146484375, 1.001953125}, {5.9604644775390625e-08, 5.9604644775390625e-08},
-                                                     {2.98023223876953125e-08, 0}, {6.103515625e-05, 6.103515625e-05}, {-0.333251953125, -0.333251953125}};
+  /* clang-format off */
+  const struct { double in; double out; } table[] = {{65504, 65504}, {65519.996, 65504},  {65520, INFINITY},
+          {1.00048828125, 1},
+                                                     {1.00146484375, 1.001953125}, {5.9604644775390625e-08,
+                                                         5.9604644775390625e-08},
+                                                     {2.98023223876953125e-08, 0}, {6.103515625e-05, 6.103515625e-05},
+                                                     {-0.333251953125, -0.333251953125}};
+  /* clang-format on */
   (void)state;
-  for (size_t k = 0; k < sizeof table / sizeof table[0]; k++) assert_true(rk_round_to(table[k].in, AOT_F16) == table[k].out);
+  for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)
+    assert_true(rk_round_to(table[k].in, AOT_F16) == table[k].out);
   for (uint32_t bits = 0; bits < 0x7C00; bits++) { /* every finite half is itself */
     uint16_t h = (uint16_t)bits, back;
     rk_store_f(&back, AOT_F16, rk_load_f(&h, AOT_F16));
@@ -82,9 +93,11 @@ static void test_comparison_promotes_numbers(void **state) {
   float x[2] = {0.1f, 0.2f};
   int64_t big[1] = {INT64_C(9007199254740993)}, other[1] = {INT64_C(9007199254740992)};
   uint8_t y[2];
-  rk_tensor tx = TENSOR(x, AOT_F32, 1, 2), ty = TENSOR(y, AOT_BOOL, 1, 2), tb = TENSOR(big, AOT_I64, 1, 1), to = TENSOR(other, AOT_I64, 1, 1);
+  rk_tensor tx = TENSOR(x, AOT_F32, 1, 2), ty = TENSOR(y, AOT_BOOL, 1, 2), tb = TENSOR(big, AOT_I64, 1, 1),
+            to = TENSOR(other, AOT_I64, 1, 1);
   rk_tensor one = dense(y, 1, AOT_BOOL, 1, SIZES(1));
-  rk_arg args[2] = {rk_arg_of_tensor(&tx), rk_arg_of_float(0.1)}, ints[2] = {rk_arg_of_tensor(&tb), rk_arg_of_tensor(&to)};
+  rk_arg args[2] = {rk_arg_of_tensor(&tx), rk_arg_of_float(0.1)},
+         ints[2] = {rk_arg_of_tensor(&tb), rk_arg_of_tensor(&to)};
   (void)state;
   run_ok("aten.eq.Scalar", args, 2, &ty, 1);
   assert_int_equal(y[0], 1);
@@ -98,9 +111,10 @@ static void test_computes_in_the_result_dtype(void **state) {
   int32_t a[2] = {7, -7}, b[2] = {2, 2};
   uint8_t u[1] = {250}, w[1];
   float y[2];
-  rk_tensor ta = TENSOR(a, AOT_I32, 1, 2), tb = TENSOR(b, AOT_I32, 1, 2), ty = TENSOR(y, AOT_F32, 1, 2), tu = TENSOR(u, AOT_U8, 1, 1),
-            tw = TENSOR(w, AOT_U8, 1, 1);
-  rk_arg div[2] = {rk_arg_of_tensor(&ta), rk_arg_of_tensor(&tb)}, add[3] = {rk_arg_of_tensor(&ta), rk_arg_of_float(1.5), rk_arg_of_int(1)};
+  rk_tensor ta = TENSOR(a, AOT_I32, 1, 2), tb = TENSOR(b, AOT_I32, 1, 2), ty = TENSOR(y, AOT_F32, 1, 2),
+            tu = TENSOR(u, AOT_U8, 1, 1), tw = TENSOR(w, AOT_U8, 1, 1);
+  rk_arg div[2] = {rk_arg_of_tensor(&ta), rk_arg_of_tensor(&tb)},
+         add[3] = {rk_arg_of_tensor(&ta), rk_arg_of_float(1.5), rk_arg_of_int(1)};
   rk_arg wrap[3] = {rk_arg_of_tensor(&tu), rk_arg_of_int(10), rk_arg_of_int(1)};
   (void)state;
   run_ok("aten.div.Tensor", div, 2, &ty, 1);
@@ -130,7 +144,8 @@ static void test_bfloat16_computes_in_float(void **state) {
 static void test_views_are_geometry(void **state) {
   float x[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   rk_tensor tx = TENSOR(x, AOT_F32, 2, 3, 4), view;
-  rk_arg args[5] = {rk_arg_of_tensor(&tx), rk_arg_of_int(1), rk_arg_of_int(-3), rk_arg_of_int(INT64_MAX), rk_arg_of_int(2)};
+  rk_arg args[5] = {rk_arg_of_tensor(&tx), rk_arg_of_int(1), rk_arg_of_int(-3), rk_arg_of_int(INT64_MAX),
+                    rk_arg_of_int(2)};
   rk_call call = {args, 5, &view, 1};
   rk_error error;
   (void)state;
@@ -213,9 +228,11 @@ static void test_integers_take_the_largest_of_floats(void **state) {
   int32_t x[2] = {4, -7}, y[2];
   float src[3] = {3.5f, -6.5f, 2.0f};
   int64_t index[3] = {0, 1, 0};
-  rk_tensor tx = TENSOR(x, AOT_I32, 1, 2), ti = TENSOR(index, AOT_I64, 1, 3), ts = TENSOR(src, AOT_F32, 1, 3), ty = TENSOR(y, AOT_I32, 1, 2);
+  rk_tensor tx = TENSOR(x, AOT_I32, 1, 2), ti = TENSOR(index, AOT_I64, 1, 3), ts = TENSOR(src, AOT_F32, 1, 3),
+            ty = TENSOR(y, AOT_I32, 1, 2);
   rk_arg how = {.kind = AOT_ARG_STR, .n = 4, .u.chars = "amax"};
-  rk_arg args[6] = {rk_arg_of_tensor(&tx), rk_arg_of_int(0), rk_arg_of_tensor(&ti), rk_arg_of_tensor(&ts), how, rk_arg_of_bool(1)};
+  rk_arg args[6] = {rk_arg_of_tensor(&tx), rk_arg_of_int(0), rk_arg_of_tensor(&ti), rk_arg_of_tensor(&ts), how,
+                    rk_arg_of_bool(1)};
   (void)state;
   run_ok("aten.scatter_reduce.two", args, 6, &ty, 1);
   assert_int_equal(y[0], 4);
@@ -240,10 +257,11 @@ static void test_dropout_that_draws_is_refused(void **state) {
 /* One head, two positions: causal attention copies the first value row, mixes at the second. */
 static void test_attention_by_hand(void **state) {
   double q[4] = {1, 0, 0, 1}, k[4] = {1, 0, 0, 1}, v[2] = {10, 20}, y[2], e = exp(1.0);
-  rk_tensor tq = TENSOR(q, AOT_F64, 2, 2, 2), tk = TENSOR(k, AOT_F64, 2, 2, 2), tv = TENSOR(v, AOT_F64, 2, 2, 1), ty = TENSOR(y, AOT_F64, 2, 2, 1);
+  rk_tensor tq = TENSOR(q, AOT_F64, 2, 2, 2), tk = TENSOR(k, AOT_F64, 2, 2, 2), tv = TENSOR(v, AOT_F64, 2, 2, 1),
+            ty = TENSOR(y, AOT_F64, 2, 2, 1);
   rk_arg none = {0, 0, {0}};
-  rk_arg args[8] = {rk_arg_of_tensor(&tq), rk_arg_of_tensor(&tk), rk_arg_of_tensor(&tv), none, rk_arg_of_float(0), rk_arg_of_bool(1),
-                    rk_arg_of_float(1), rk_arg_of_bool(0)};
+  rk_arg args[8] = {rk_arg_of_tensor(&tq), rk_arg_of_tensor(&tk), rk_arg_of_tensor(&tv), none,
+                    rk_arg_of_float(0),    rk_arg_of_bool(1),     rk_arg_of_float(1),    rk_arg_of_bool(0)};
   uint8_t keep[4] = {0, 0, 1, 1};
   rk_tensor mask = TENSOR(keep, AOT_BOOL, 2, 2, 2);
   (void)state;
@@ -261,7 +279,8 @@ static void test_cross_entropy_by_hand(void **state) {
   int64_t t[2] = {1, -100};
   rk_tensor tx = TENSOR(x, AOT_F64, 2, 2, 2), tt = TENSOR(t, AOT_I64, 1, 2), ty = SCALAR(y, AOT_F64);
   rk_arg none = {0, 0, {0}};
-  rk_arg args[6] = {rk_arg_of_tensor(&tx), rk_arg_of_tensor(&tt), none, rk_arg_of_int(1), rk_arg_of_int(-100), rk_arg_of_float(0)};
+  rk_arg args[6] = {rk_arg_of_tensor(&tx), rk_arg_of_tensor(&tt), none,
+                    rk_arg_of_int(1),      rk_arg_of_int(-100),   rk_arg_of_float(0)};
   (void)state;
   run_ok("aten.cross_entropy_loss.default", args, 6, &ty, 1); /* p = 3/4; the ignored sample does not count */
   assert_float_equal(y, -log(0.75), 1e-12);
@@ -286,7 +305,14 @@ static void test_batch_norm_updates_running_statistics(void **state) {
   rk_tensor results[5] = {TENSOR(y, AOT_F64, 2, 4, 1), TENSOR(saved[0], AOT_F64, 1, 1), TENSOR(saved[1], AOT_F64, 1, 1),
                           TENSOR(running[0], AOT_F64, 1, 1), TENSOR(running[1], AOT_F64, 1, 1)};
   rk_arg none = {0, 0, {0}};
-  rk_arg args[8] = {rk_arg_of_tensor(&tx), none, none, rk_arg_of_tensor(&tm), rk_arg_of_tensor(&tv), rk_arg_of_bool(1), rk_arg_of_float(0.1), rk_arg_of_float(0)};
+  rk_arg args[8] = {rk_arg_of_tensor(&tx),
+                    none,
+                    none,
+                    rk_arg_of_tensor(&tm),
+                    rk_arg_of_tensor(&tv),
+                    rk_arg_of_bool(1),
+                    rk_arg_of_float(0.1),
+                    rk_arg_of_float(0)};
   (void)state;
   run_ok("aten._native_batch_norm_legit_functional.default", args, 8, results, 5);
   assert_float_equal(saved[0][0], 4, 1e-12);
@@ -297,18 +323,22 @@ static void test_batch_norm_updates_running_statistics(void **state) {
 
 /* A singular matrix is an error where the call asks for a check, and a number in `info` where it does not. */
 static void test_singular_matrices(void **state) {
+  /* clang-format off */
   static const struct { const char *op, *error; uint32_t check_at, n_results; } table[] = {
       {"aten.linalg_inv_ex.default", "linalg.inv: matrix 1 is singular, at pivot 2", 1, 2},
       {"aten.linalg_cholesky_ex.default", "linalg.cholesky: matrix 1 is not positive definite, at the leading minor of order 2", 2, 2},
       {"aten.linalg_lu_factor_ex.default", "linalg.lu_factor: matrix 1 is singular, at pivot 2", 2, 3}};
+  /* clang-format on */
   (void)state;
   for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)
     for (int check = 0; check < 2; check++) {
       double a[8] = {2, 1, 1, 2, 1, 1, 1, 1}, y[8];
       int32_t pivots[4], info[2] = {7, 7};
       rk_tensor x = TENSOR(a, AOT_F64, 3, 2, 2, 2);
-      rk_tensor out[3] = {TENSOR(y, AOT_F64, 3, 2, 2, 2), TENSOR(pivots, AOT_I32, 2, 2, 2), TENSOR(info, AOT_I32, 1, 2)};
-      rk_arg args[3] = {rk_arg_of_tensor(&x), rk_arg_of_bool(table[k].check_at == 1 ? check : strstr(table[k].op, "lu") != NULL),
+      rk_tensor out[3] = {TENSOR(y, AOT_F64, 3, 2, 2, 2), TENSOR(pivots, AOT_I32, 2, 2, 2),
+                          TENSOR(info, AOT_I32, 1, 2)};
+      rk_arg args[3] = {rk_arg_of_tensor(&x),
+                        rk_arg_of_bool(table[k].check_at == 1 ? check : strstr(table[k].op, "lu") != NULL),
                         rk_arg_of_bool(check)};
       rk_error error;
       if (table[k].n_results == 2) out[1] = out[2];

@@ -44,7 +44,8 @@ static rk_tensor dense(void *data, int32_t dtype, int32_t rank, const int64_t *s
   return t;
 }
 
-static void run(const char *op, const rk_arg *args, uint32_t n_args, rk_tensor *results, uint32_t n_results, places_t *p) {
+static void run(const char *op, const rk_arg *args, uint32_t n_args, rk_tensor *results, uint32_t n_results,
+                places_t *p) {
   rk_call call = {args, n_args, results, n_results};
   rk_caller caller = {p, place, NULL};
   rk_error error;
@@ -66,7 +67,8 @@ static void expect_i(const rk_tensor *t, int32_t rank, const int64_t *sizes, con
 
 static void test_unique(void **state) {
   int64_t x[6] = {3, 1, 3, 2, 1, 3};
-  rk_tensor in = dense(x, AOT_I64, 2, I64(2, 3)), results[3] = {{.dtype = AOT_I64}, {.dtype = AOT_I64}, {.dtype = AOT_I64}};
+  rk_tensor in = dense(x, AOT_I64, 2, I64(2, 3)),
+            results[3] = {{.dtype = AOT_I64}, {.dtype = AOT_I64}, {.dtype = AOT_I64}};
   rk_arg args[4] = {rk_arg_of_tensor(&in), rk_arg_of_bool(1), rk_arg_of_bool(1), rk_arg_of_bool(1)};
   places_t p;
   (void)state;
@@ -78,7 +80,8 @@ static void test_unique(void **state) {
 
 static void test_unique_runs_and_slices(void **state) {
   int64_t x[6] = {1, 1, 2, 2, 2, 1}, rows[6] = {2, 0, 1, 5, 2, 0};
-  rk_tensor in = dense(x, AOT_I64, 1, I64(6)), results[3] = {{.dtype = AOT_I64}, {.dtype = AOT_I64}, {.dtype = AOT_I64}};
+  rk_tensor in = dense(x, AOT_I64, 1, I64(6)),
+            results[3] = {{.dtype = AOT_I64}, {.dtype = AOT_I64}, {.dtype = AOT_I64}};
   rk_arg runs[3] = {rk_arg_of_tensor(&in), rk_arg_of_bool(0), rk_arg_of_bool(1)};
   places_t p;
   (void)state;
@@ -98,7 +101,8 @@ static void test_unique_runs_and_slices(void **state) {
 /* NaN differs from itself and sorts last; -0 is 0. */
 static void test_unique_floats(void **state) {
   double x[5] = {(double)NAN, 0.0, (double)NAN, -0.0, -1.0};
-  rk_tensor in = dense(x, AOT_F64, 1, I64(5)), results[3] = {{.dtype = AOT_F64}, {.dtype = AOT_I64}, {.dtype = AOT_I64}};
+  rk_tensor in = dense(x, AOT_F64, 1, I64(5)),
+            results[3] = {{.dtype = AOT_F64}, {.dtype = AOT_I64}, {.dtype = AOT_I64}};
   rk_arg args[1] = {rk_arg_of_tensor(&in)};
   places_t p;
   (void)state;
@@ -110,7 +114,8 @@ static void test_unique_floats(void **state) {
 static void test_nothing_is_there(void **state) {
   float x[4] = {0};
   uint8_t mask[4] = {0};
-  rk_tensor in = dense(x, AOT_F32, 2, I64(2, 2)), m = dense(mask, AOT_BOOL, 2, I64(2, 2)), none = dense(x, AOT_F32, 1, I64(0)), r;
+  rk_tensor in = dense(x, AOT_F32, 2, I64(2, 2)), m = dense(mask, AOT_BOOL, 2, I64(2, 2)),
+            none = dense(x, AOT_F32, 1, I64(0)), r;
   rk_arg args[2] = {rk_arg_of_tensor(&in), rk_arg_of_tensor(&m)}, empty[1] = {rk_arg_of_tensor(&none)};
   rk_tensor three[3] = {{.dtype = AOT_F32}, {.dtype = AOT_I64}, {.dtype = AOT_I64}};
   places_t p;
@@ -131,22 +136,30 @@ static void test_numbers(void **state) {
   static const struct {
     const char *op;
     double a, b, wanted;
-  } rows[] = {
-      {"_operator.add", 2.5, 1, 3.5},    {"_operator.sub", 2.5, 1, 1.5},      {"_operator.mul", 2.5, -2, -5},  {"_operator.truediv", 7, 2, 3.5},
-      {"_operator.floordiv", -7, 2, -4}, {"_operator.mod", -7, 2, 1},         {"_operator.mod", 7, -2, -1},    {"_operator.pow", 2, 0.5, 1.4142135623730951},
-      {"_operator.eq", 2, 2, 1},         {"_operator.ne", 2, 2, 0},           {"_operator.lt", 1, 2, 1},       {"_operator.le", 2, 2, 1},
-      {"_operator.gt", 1, 2, 0},         {"_operator.ge", 2, 2, 1},           {"_operator.and_", 1, 0, 0},     {"_operator.or_", 1, 0, 1},
-      {"torch.sym_max", 1, 2, 2},        {"torch.sym_min", 1, 2, 1},
-  }, unary[] = {
-      {"_operator.neg", 2.5, 0, -2.5},   {"_operator.pos", 2.5, 0, 2.5},      {"math.trunc", -2.5, 0, -2},     {"math.floor", -2.5, 0, -3},
-      {"math.ceil", -2.5, 0, -2},        {"torch.sym_int", 2.9, 0, 2},        {"torch.sym_float", 3, 0, 3},    {"torch.sym_not", 1, 0, 0},
-      {"torch.sym_sqrt", 9, 0, 3},       {"torch._sym_sqrt", 9, 0, 3},
-  };
+  } rows[] =
+      {
+          {"_operator.add", 2.5, 1, 3.5},    {"_operator.sub", 2.5, 1, 1.5},
+          {"_operator.mul", 2.5, -2, -5},    {"_operator.truediv", 7, 2, 3.5},
+          {"_operator.floordiv", -7, 2, -4}, {"_operator.mod", -7, 2, 1},
+          {"_operator.mod", 7, -2, -1},      {"_operator.pow", 2, 0.5, 1.4142135623730951},
+          {"_operator.eq", 2, 2, 1},         {"_operator.ne", 2, 2, 0},
+          {"_operator.lt", 1, 2, 1},         {"_operator.le", 2, 2, 1},
+          {"_operator.gt", 1, 2, 0},         {"_operator.ge", 2, 2, 1},
+          {"_operator.and_", 1, 0, 0},       {"_operator.or_", 1, 0, 1},
+          {"torch.sym_max", 1, 2, 2},        {"torch.sym_min", 1, 2, 1},
+      },
+    unary[] = {
+        {"_operator.neg", 2.5, 0, -2.5}, {"_operator.pos", 2.5, 0, 2.5}, {"math.trunc", -2.5, 0, -2},
+        {"math.floor", -2.5, 0, -3},     {"math.ceil", -2.5, 0, -2},     {"torch.sym_int", 2.9, 0, 2},
+        {"torch.sym_float", 3, 0, 3},    {"torch.sym_not", 1, 0, 0},     {"torch.sym_sqrt", 9, 0, 3},
+        {"torch._sym_sqrt", 9, 0, 3},
+    };
   (void)state;
   for (size_t k = 0; k < sizeof rows / sizeof rows[0] + sizeof unary / sizeof unary[0]; k++) {
     const size_t n = sizeof rows / sizeof rows[0];
     const char *op = k < n ? rows[k].op : unary[k - n].op;
-    double a = k < n ? rows[k].a : unary[k - n].a, b = k < n ? rows[k].b : 0, wanted = k < n ? rows[k].wanted : unary[k - n].wanted, got = -99;
+    double a = k < n ? rows[k].a : unary[k - n].a, b = k < n ? rows[k].b : 0,
+           wanted = k < n ? rows[k].wanted : unary[k - n].wanted, got = -99;
     rk_tensor r = dense(&got, AOT_F64, 0, NULL);
     rk_arg args[2] = {rk_arg_of_float(a), rk_arg_of_float(b)};
     rk_call call = {args, k < n ? 2 : 1, &r, 1};
@@ -175,7 +188,8 @@ static void test_numbers_that_are_none(void **state) {
 static void test_nothing_is_asked_to_be_placed(void **state) {
   float x[2] = {1, 2};
   const rk_caller caller = {.say = NULL};
-  rk_tensor in = dense(x, AOT_F32, 1, I64(2)), index = dense(NULL, AOT_I64, 1, I64(0)), result = dense(NULL, AOT_F32, 1, I64(0));
+  rk_tensor in = dense(x, AOT_F32, 1, I64(2)), index = dense(NULL, AOT_I64, 1, I64(0)),
+            result = dense(NULL, AOT_F32, 1, I64(0));
   const rk_tensor *const indices[1] = {&index};
   const rk_arg args[2] = {rk_arg_of_tensor(&in), {.kind = AOT_ARG_VALUES, .n = 1, .u.tensors = indices}};
   const rk_call call = {args, 2, &result, 1};
@@ -186,9 +200,13 @@ static void test_nothing_is_asked_to_be_placed(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_unique),           cmocka_unit_test(test_unique_runs_and_slices), cmocka_unit_test(test_unique_floats),
+      cmocka_unit_test(test_unique),
+      cmocka_unit_test(test_unique_runs_and_slices),
+      cmocka_unit_test(test_unique_floats),
       cmocka_unit_test(test_nothing_is_asked_to_be_placed),
-      cmocka_unit_test(test_nothing_is_there), cmocka_unit_test(test_numbers),                cmocka_unit_test(test_numbers_that_are_none),
+      cmocka_unit_test(test_nothing_is_there),
+      cmocka_unit_test(test_numbers),
+      cmocka_unit_test(test_numbers_that_are_none),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Generated C against the reference kernels: every operator of the table in float, double and int64, and loops over strided,
- * broadcast and permuted memory. One compiler run for all functions of a test. */
+/* Generated C against the reference kernels: every operator of the table in float, double and int64, and loops over
+ * strided, broadcast and permuted memory. One compiler run for all functions of a test. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -29,8 +29,11 @@ static void *build(const lp_text_t *source) {
   assert_non_null(f);
   fwrite(source->data, 1, (size_t)source->size, f);
   fclose(f);
-  char *argv[] = {"cc", "-std=gnu11", "-O2", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-Wall", "-Wno-unused-variable",
+  /* clang-format off */
+  char *argv[] = {"cc", "-std=gnu11", "-O2", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
+                  "-Wall", "-Wno-unused-variable",
                   "-Wno-bool-operation", "-Wno-int-in-bool-context", "-fPIC", "-shared", "-o", so, c, "-lm", NULL};
+  /* clang-format on */
   pid_t pid;
   int status = 1;
   assert_int_equal(posix_spawnp(&pid, "cc", NULL, NULL, argv, environ), 0);
@@ -83,7 +86,6 @@ typedef struct one { /* a generated function of one operator */
   char name[32];
 } one_t;
 
-
 /* op(x0, x1, ..) with a tensor in every place that the template reads */
 static int generate(one_t *one, lp_text_t *out) {
   const lp_op_t *op = lp_op_find(rk_name(one->kernel));
@@ -117,12 +119,15 @@ static void *row(operands_t *o, int32_t dtype, uint32_t k) {
 }
 
 static rk_tensor vector(void *data, int32_t dtype) {
-  rk_tensor t = {.data = data, .nbytes = N * aot_dtype_size(dtype), .dtype = dtype, .rank = 1, .sizes = {N}, .strides = {1}};
+  rk_tensor t = {
+      .data = data, .nbytes = N * aot_dtype_size(dtype), .dtype = dtype, .rank = 1, .sizes = {N}, .strides = {1}};
   return t;
 }
 
 static double at(const void *data, int32_t dtype, int i) {
-  return dtype == AOT_F32 ? (double)((const float *)data)[i] : dtype == AOT_F64 ? ((const double *)data)[i] : (double)((const int64_t *)data)[i];
+  return dtype == AOT_F32   ? (double)((const float *)data)[i]
+         : dtype == AOT_F64 ? ((const double *)data)[i]
+                            : (double)((const int64_t *)data)[i];
 }
 
 static int close_to(double a, double b, int32_t dtype) {
@@ -214,7 +219,8 @@ static void small_exponents_are_products_and_roots(void **state) {
     lp_inst_t inst = {.dtype = AOT_F32, .n_args = 2, .args = {{LP_LOAD, 0, 0, 0}, {LP_FLOAT, 0, exponents[k], 0}}};
     lp_access_t accesses[2] = {{.dtype = AOT_F32, .strides = {1}}, {.dtype = AOT_F32, .strides = {1}}};
     const lp_loop_t loop = {1, {N}, accesses, 1, 1, &inst, 1, 0};
-    inst.text = lp_choose(lp_op_find(aot_str("aten.pow.Tensor_Scalar")), operands, 2, aot_str(""), AOT_F32, &inst.compute);
+    inst.text =
+        lp_choose(lp_op_find(aot_str("aten.pow.Tensor_Scalar")), operands, 2, aot_str(""), AOT_F32, &inst.compute);
     assert_non_null(inst.text);
     snprintf(name, sizeof name, "f%d", k);
     lp_gen_c(&loop, name, &source);
@@ -240,10 +246,12 @@ static void small_exponents_are_products_and_roots(void **state) {
 static void strides_and_broadcasts_are_followed(void **state) {
   enum { H = 3, W = 5 };
   float a[W][H], b[W], out[H][W], sum[H][W], number = 0;
+  /* clang-format off */
   lp_inst_t insts[2] = {{"$0 + $1", AOT_F32, AOT_F32, 2, {{LP_LOAD, 0, 0, 0}, {LP_LOAD, 1, 0, 0}}},
                         {"$0 > 0 ? $0 * $1 : T(0)", AOT_F32, AOT_F32, 2, {{LP_INST, 0, 0, 0}, {LP_FLOAT, 0, 0.5, 0}}}};
   lp_access_t accesses[4] = {{.dtype = AOT_F32, .strides = {1, H}}, {.dtype = AOT_F32, .strides = {0, 1}},
                              {.dtype = AOT_F32, .inst = 1, .strides = {W, 1}}, {.dtype = AOT_F32, .strides = {W, 1}}};
+  /* clang-format on */
   lp_loop_t loop = {2, {H, W}, accesses, 2, 2, insts, 2, 0};
   lp_text_t source = {0};
   char *pointers[4] = {(char *)a, (char *)b, (char *)out, (char *)sum};
@@ -271,8 +279,8 @@ static void strides_and_broadcasts_are_followed(void **state) {
   lp_text_deinit(&source);
 }
 
-/* out = draw(seed, offset), of every kind and dtype, the result's memory permuted; rows of 700 elements take two pieces. Run
- * in two parts as threads would, it has to be the reference kernel's result bit for bit. */
+/* out = draw(seed, offset), of every kind and dtype, the result's memory permuted; rows of 700 elements take two
+ * pieces. Run in two parts as threads would, it has to be the reference kernel's result bit for bit. */
 typedef struct drawn {
   const char *op, *name;
   int32_t dtype;
@@ -283,7 +291,8 @@ enum { ROWS = 5, COLUMNS = 701 };
 
 static void generate_draw(const drawn_t *one, lp_loop_t *loop, lp_draw_t *draw, lp_text_t *out) {
   const lp_op_t *op = lp_op_find(aot_str(one->op));
-  const lp_operand_t operands[7] = {{LP_LOAD, AOT_I64, 0}, {LP_LOAD, AOT_I64, 0}, {LP_INT, 0, 0}, {LP_INT, 0, 0}, {LP_INT, 0, 0}};
+  const lp_operand_t operands[7] = {
+      {LP_LOAD, AOT_I64, 0}, {LP_LOAD, AOT_I64, 0}, {LP_INT, 0, 0}, {LP_INT, 0, 0}, {LP_INT, 0, 0}};
   int ranged = strstr(one->op, "randint") != NULL;
   lp_inst_t *inst = loop->insts;
   lp_access_t *a = loop->accesses;
@@ -294,7 +303,8 @@ static void generate_draw(const drawn_t *one, lp_loop_t *loop, lp_draw_t *draw, 
   inst->args[5] = (lp_arg_t){.kind = LP_DRAWN, .index = 2};
   draw->draw = 4;
   a[0] = a[1] = (lp_access_t){.dtype = AOT_I64};
-  a[2] = (lp_access_t){.dtype = lp_op_draws(op, one->dtype, draw), .draws = 1, .seed = 0, .offset = 1, .strides = {COLUMNS, 1}};
+  a[2] = (lp_access_t){
+      .dtype = lp_op_draws(op, one->dtype, draw), .draws = 1, .seed = 0, .offset = 1, .strides = {COLUMNS, 1}};
   a[3] = (lp_access_t){.dtype = one->dtype, .strides = {one->transposed ? 1 : COLUMNS, one->transposed ? ROWS : 1}};
   lp_simplify(loop);
   lp_gen_c(loop, one->name, out);
@@ -305,8 +315,14 @@ static void compare_draw(const drawn_t *one, const lp_loop_t *loop, lp_draw_t *d
   int64_t seed = -77, offset = INT64_MAX - 1, strides[8], sizes[2] = {ROWS, COLUMNS}, middle = loop->sizes[0] / 2;
   char *pointers[4] = {(char *)&seed, (char *)&offset, (char *)draw, (char *)got};
   rk_tensor key[2] = {{.data = &seed, .nbytes = 8, .dtype = AOT_I64}, {.data = &offset, .nbytes = 8, .dtype = AOT_I64}};
-  rk_tensor result = {.data = expected, .nbytes = sizeof expected, .dtype = one->dtype, .rank = 2, .sizes = {ROWS, COLUMNS},
-                      .strides = {one->transposed ? 1 : COLUMNS, one->transposed ? ROWS : 1}};
+  rk_tensor result = {
+      .data = expected,
+      .nbytes = sizeof expected,
+      .dtype = one->dtype,
+      .rank = 2,
+      .sizes = {ROWS, COLUMNS},
+      .strides = {one->transposed ? 1 : COLUMNS, one->transposed ? ROWS : 1},
+  };
   rk_arg args[7] = {rk_arg_of_tensor(&key[0]), rk_arg_of_tensor(&key[1]), rk_arg_of_int(4), rk_arg_of_ints(sizes, 2)};
   rk_call call = {args, 4, &result, 1};
   rk_error error;
@@ -317,7 +333,8 @@ static void compare_draw(const drawn_t *one, const lp_loop_t *loop, lp_draw_t *d
     call.n_args = 6;
   }
   if (rk_run(rk_find(aot_str(one->op)), &call, &error) != AOT_OK) fail_msg("%s", error.text);
-  for (int k = 0; k < 4; k++) memcpy(strides + k * loop->rank, loop->accesses[k].strides, (size_t)loop->rank * sizeof *strides);
+  for (int k = 0; k < 4; k++)
+    memcpy(strides + k * loop->rank, loop->accesses[k].strides, (size_t)loop->rank * sizeof *strides);
   find(handle, one->name)(pointers, loop->sizes, strides, 0, middle);
   find(handle, one->name)(pointers, loop->sizes, strides, middle, loop->sizes[0]);
   if (memcmp(got, expected, (size_t)(ROWS * COLUMNS) * aot_dtype_size(one->dtype)) != 0)
@@ -401,7 +418,8 @@ static void the_store_decides_which_dimension_is_innermost(void **state) {
 static void equal_loops_of_other_sizes_have_equal_text(void **state) {
   lp_inst_t inst[2];
   lp_access_t a[2], b[2];
-  lp_loop_t small = copy_loop(&inst[0], a, 2, (const int64_t[]){2, 3}), large = copy_loop(&inst[1], b, 3, (const int64_t[]){8, 8, 9});
+  lp_loop_t small = copy_loop(&inst[0], a, 2, (const int64_t[]){2, 3}),
+            large = copy_loop(&inst[1], b, 3, (const int64_t[]){8, 8, 9});
   lp_text_t x = {0}, y = {0};
   (void)state;
   lp_simplify(&small);
@@ -424,7 +442,8 @@ static void promotion_follows_pytorch(void **state) {
   assert_int_equal(compute, AOT_F32); /* int64 < 2.5 is compared in float */
   assert_non_null(lp_choose(lp_op_find(aot_str("aten.lt.Tensor")), mixed, 2, none, AOT_BOOL, &compute));
   assert_int_equal(compute, AOT_F32); /* a 0-dim double does not widen a float tensor */
-  assert_null(lp_choose(add, (lp_operand_t[]){{LP_LOAD, AOT_BF16, 1}, {LP_LOAD, AOT_BF16, 1}}, 2, none, AOT_BF16, &compute));
+  assert_null(
+      lp_choose(add, (lp_operand_t[]){{LP_LOAD, AOT_BF16, 1}, {LP_LOAD, AOT_BF16, 1}}, 2, none, AOT_BF16, &compute));
   assert_null(lp_op_find(aot_str("aten.add")));
   assert_null(lp_op_find(aot_str("aten.mm.default")));
 }
@@ -433,7 +452,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_operator_agrees_with_its_reference_kernel),
       cmocka_unit_test(small_exponents_are_products_and_roots),
-                                     cmocka_unit_test(strides_and_broadcasts_are_followed),
+      cmocka_unit_test(strides_and_broadcasts_are_followed),
       cmocka_unit_test(draws_are_those_of_the_reference_kernels),
       cmocka_unit_test(contiguous_dimensions_merge),
       cmocka_unit_test(a_scalar_becomes_one_element),

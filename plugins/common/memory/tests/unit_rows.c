@@ -28,8 +28,14 @@ static void the_peak_is_that_of_a_count_over_steps(void **state) {
     for (uint32_t t = 0; t < n_steps; t++) mr_step(&r, 0, t);
     for (int i = 0; i < 30; i++) {
       const uint32_t a = (uint32_t)(next_random(&seed) % n_steps), b = (uint32_t)(next_random(&seed) % n_steps);
-      const aot_memory_buffer_t row = {.kind = AOT_MEMORY_TEMPORARY, .first = a < b ? a : b, .last = a < b ? b : a, .value = {AOT_NO_ID},
-                                       .nbytes = next_random(&seed) % 100, .place = i % 2 ? MR_OWN : 0};
+      const aot_memory_buffer_t row = {
+          .kind = AOT_MEMORY_TEMPORARY,
+          .first = a < b ? a : b,
+          .last = a < b ? b : a,
+          .value = {AOT_NO_ID},
+          .nbytes = next_random(&seed) % 100,
+          .place = i % 2 ? MR_OWN : 0,
+      };
       mr_buffer(&r, &row);
     }
     for (uint32_t t = 0; t < n_steps; t++) {
@@ -76,8 +82,11 @@ static void the_boundary_lives_until_the_end(void **state) {
   const aot_snapshot_t *s = two_graphs(h);
   const uint32_t written_forward[] = {0, 0}, written_backward[] = {1};
   const mr_graph_t forward = {1, 0, 1, written_forward}, backward = {2, 1, 2, written_backward};
+  /* clang-format off */
   static const struct { int32_t kind; uint32_t first; } expected[] = {
-      {AOT_MEMORY_INPUT, 0}, {AOT_MEMORY_OUTPUT, 0}, {AOT_MEMORY_SAVED, 0}, {AOT_MEMORY_INPUT, 1}, {AOT_MEMORY_GRADIENT, 1}};
+      {AOT_MEMORY_INPUT, 0}, {AOT_MEMORY_OUTPUT, 0}, {AOT_MEMORY_SAVED, 0}, {AOT_MEMORY_INPUT, 1},
+      {AOT_MEMORY_GRADIENT, 1}};
+  /* clang-format on */
   mr_rows_t r = {0};
   (void)state;
   mr_step(&r, 1, 1);

@@ -1,4 +1,5 @@
-/* The simulated run of a graph: rules by example, then random runs against a recount that looks at every step by itself. */
+/* The simulated run of a graph: rules by example, then random runs against a recount that looks at every step by
+ * itself. */
 #include "common/memory/simulate.h"
 
 #include "common/fusion/group.h"
@@ -48,8 +49,18 @@ static uint32_t node(sample_t *s, uint64_t nbytes, uint32_t space, int view, uin
 }
 
 static void run(sample_t *s, const uint32_t *outputs, uint32_t n_outputs, int in_place, ms_arena_t *out) {
-  s->graph = (ms_graph_t){s->n_nodes, N_INPUTS + s->n_nodes, s->operand_begin, s->operands, s->result_begin, s->nbytes, s->base,
-                          s->space, s->scratch, 64, 64, in_place};
+  s->graph = (ms_graph_t){s->n_nodes,
+                          N_INPUTS + s->n_nodes,
+                          s->operand_begin,
+                          s->operands,
+                          s->result_begin,
+                          s->nbytes,
+                          s->base,
+                          s->space,
+                          s->scratch,
+                          64,
+                          64,
+                          in_place};
   ms_run_t r = {s->nodes, s->n_nodes, s->is_given, outputs, n_outputs};
   assert_int_equal(ms_simulate(&s->graph, &r, out), 0);
 }
@@ -67,7 +78,8 @@ static void a_value_lives_until_its_last_reader(void **state) {
   (void)state;
   sample_t s;
   begin(&s);
-  uint32_t a = node(&s, 128, ALONE, 0, 0, MS_NONE), b = node(&s, 256, ALONE, 0, a, MS_NONE), c = node(&s, 512, ALONE, 0, b, MS_NONE);
+  uint32_t a = node(&s, 128, ALONE, 0, 0, MS_NONE), b = node(&s, 256, ALONE, 0, a, MS_NONE),
+           c = node(&s, 512, ALONE, 0, b, MS_NONE);
   assert_int_equal(arena_of(&s, c, 0), 384);
 }
 
@@ -76,7 +88,8 @@ static void a_view_keeps_its_base_and_takes_nothing(void **state) {
   sample_t s;
   begin(&s);
   uint32_t a = node(&s, 128, ALONE, 0, 0, MS_NONE), view = node(&s, 128, ALONE, 1, a, MS_NONE);
-  uint32_t b = node(&s, 256, ALONE, 0, 1, MS_NONE), c = node(&s, 64, ALONE, 0, view, b), d = node(&s, 64, ALONE, 0, c, MS_NONE);
+  uint32_t b = node(&s, 256, ALONE, 0, 1, MS_NONE), c = node(&s, 64, ALONE, 0, view, b),
+           d = node(&s, 64, ALONE, 0, c, MS_NONE);
   assert_int_equal(arena_of(&s, d, 0), 128 + 256 + 64);
 }
 
@@ -85,7 +98,8 @@ static void a_loop_holds_what_only_it_reads_in_registers(void **state) {
   (void)state;
   sample_t s;
   begin(&s);
-  uint32_t a = node(&s, 128, ALONE, 0, 0, MS_NONE), b = node(&s, 128, 7, 0, a, MS_NONE), c = node(&s, 128, 7, 0, b, MS_NONE);
+  uint32_t a = node(&s, 128, ALONE, 0, 0, MS_NONE), b = node(&s, 128, 7, 0, a, MS_NONE),
+           c = node(&s, 128, 7, 0, b, MS_NONE);
   uint32_t d = node(&s, 64, ALONE, 0, c, MS_NONE);
   assert_int_equal(arena_of(&s, d, 0), 256); /* a and c */
 }
@@ -95,7 +109,8 @@ static void a_part_of_a_value_is_copied_at_the_end(void **state) {
   (void)state;
   sample_t s;
   begin(&s);
-  uint32_t a = node(&s, 128, ALONE, 0, 0, MS_NONE), whole = node(&s, 128, ALONE, 1, a, MS_NONE), part = node(&s, 64, ALONE, 1, a, MS_NONE);
+  uint32_t a = node(&s, 128, ALONE, 0, 0, MS_NONE), whole = node(&s, 128, ALONE, 1, a, MS_NONE),
+           part = node(&s, 64, ALONE, 1, a, MS_NONE);
   uint32_t b = node(&s, 256, ALONE, 0, 1, MS_NONE);
   node(&s, 64, ALONE, 0, b, MS_NONE);
   assert_int_equal(arena_of(&s, whole, 0), 256 + 64); /* b and its reader */
@@ -106,7 +121,8 @@ static void a_loop_may_write_over_what_nobody_reads_later(void **state) {
   (void)state;
   sample_t s;
   begin(&s);
-  uint32_t a = node(&s, 128, ALONE, 0, 0, MS_NONE), b = node(&s, 128, 7, 0, a, MS_NONE), c = node(&s, 64, ALONE, 0, b, MS_NONE);
+  uint32_t a = node(&s, 128, ALONE, 0, 0, MS_NONE), b = node(&s, 128, 7, 0, a, MS_NONE),
+           c = node(&s, 64, ALONE, 0, b, MS_NONE);
   assert_int_equal(arena_of(&s, c, 0), 256);
   assert_int_equal(arena_of(&s, c, 1), 128);
 }
@@ -146,8 +162,8 @@ static uint32_t root_of(const sample_t *s, uint32_t v) {
   return v;
 }
 
-/* Is value v's memory taken at time t? Straight from the rules: from when its maker runs to when the last reader does, seen through
- * views; never, if only members of its maker's loop read it, or if it is handed over. */
+/* Is value v's memory taken at time t? Straight from the rules: from when its maker runs to when the last reader does,
+ * seen through views; never, if only members of its maker's loop read it, or if it is handed over. */
 static int takes_memory(const sample_t *s, const uint32_t *when, uint32_t v, uint32_t output, uint32_t t) {
   uint32_t first = when[v - N_INPUTS], last = first;
   int read_outside = s->space[v - N_INPUTS] == MS_NONE;
@@ -172,7 +188,8 @@ static int takes_memory(const sample_t *s, const uint32_t *when, uint32_t v, uin
 static uint64_t recount(const sample_t *s, uint32_t output) {
   uint32_t producers[MAX_NODES * MAX_OPERANDS], when[MAX_NODES];
   uint64_t most = 0;
-  for (uint32_t k = 0; k < s->operand_begin[s->n_nodes]; k++) producers[k] = s->operands[k] < N_INPUTS ? FU_NONE : s->operands[k] - N_INPUTS;
+  for (uint32_t k = 0; k < s->operand_begin[s->n_nodes]; k++)
+    producers[k] = s->operands[k] < N_INPUTS ? FU_NONE : s->operands[k] - N_INPUTS;
   fu_graph_t g = {s->n_nodes, s->operand_begin, producers, s->space, 64};
   assert_int_equal(fu_group(&g, when), 0);
   for (uint32_t t = 0; t < s->n_nodes; t++) {

@@ -21,7 +21,8 @@ static void a_malformed_rule_is_named(void **state) {
   (void)state;
   static const bad_rule_t bad[] = {
       {"keep op aten.mm", "rule 1, \"keep op aten.mm\": a rule begins with save or recompute"},
-      {"save op a; recompute modul x", "rule 2, \"recompute modul x\": after save or recompute comes op, module or region"},
+      {"save op a; recompute modul x",
+       "rule 2, \"recompute modul x\": after save or recompute comes op, module or region"},
       {"\n\nsave op\n", "rule 1, \"save op\": a pattern is missing"},
       {"save", "after save or recompute comes"},
       {"save op a b", "after the pattern only allow-heavy may follow"},
@@ -40,7 +41,8 @@ static void rules_stand_on_lines_or_between_semicolons(void **state) {
   (void)state;
   char error[PT_POLICY_ERROR];
   pt_policy_t p;
-  assert_int_equal(pt_policy_parse(aot_str(" save op aten.mm ;\n;recompute  module h.* allow-heavy\r\n"), &p, error), 0);
+  assert_int_equal(pt_policy_parse(aot_str(" save op aten.mm ;\n;recompute  module h.* allow-heavy\r\n"), &p, error),
+                   0);
   assert_int_equal(p.n_rules, 2);
   assert_int_equal(p.rules[0].selector, PT_BY_OP);
   assert_false(p.rules[0].recompute);
@@ -62,18 +64,25 @@ enum { N_NODES = 8, N_INPUTS = 2 };
 static const uint8_t kinds[N_INPUTS] = {PT_INPUT_DYNAMIC, PT_INPUT_TANGENT};
 static const uint64_t sizes[N_INPUTS] = {64, 64};
 static const pt_hand_node_t nodes[N_NODES] = {
-    {AOT_OP_HEAVY, 0, 64, 1, {0}},                          /* 0 h.0.up */
-    {POINT, 0, 64, 1, {2}},                                 /* 1 h.0.act */
-    {AOT_OP_HEAVY, 0, 64, 1, {3}},                          /* 2 h.1.up */
-    {POINT, 0, 64, 1, {4}},                                 /* 3 h.1.act */
-    {POINT | AOT_OP_RANDOM, 0, 64, 1, {5}},                 /* 4 head */
-    {POINT, AOT_NODE_PREFER_RECOMPUTE, 64, 1, {6}},         /* 5 head, checkpoint region 3 */
-    {AOT_OP_REGION, 0, 64, 1, {7}},                         /* 6 head, calls attn */
-    {POINT, 0, 64, 2, {1, 8}},                              /* 7 the backward */
+    {AOT_OP_HEAVY, 0, 64, 1, {0}},                  /* 0 h.0.up */
+    {POINT, 0, 64, 1, {2}},                         /* 1 h.0.act */
+    {AOT_OP_HEAVY, 0, 64, 1, {3}},                  /* 2 h.1.up */
+    {POINT, 0, 64, 1, {4}},                         /* 3 h.1.act */
+    {POINT | AOT_OP_RANDOM, 0, 64, 1, {5}},         /* 4 head */
+    {POINT, AOT_NODE_PREFER_RECOMPUTE, 64, 1, {6}}, /* 5 head, checkpoint region 3 */
+    {AOT_OP_REGION, 0, 64, 1, {7}},                 /* 6 head, calls attn */
+    {POINT, 0, 64, 2, {1, 8}},                      /* 7 the backward */
 };
-static const char *const names[N_NODES] = {"aten.mm.default", "aten.gelu.default", "aten.mm.default",   "aten.tanh.default",
-                                           "aten.rand_like.default", "aten.sin.default", "higher_order.invoke_subgraph", "aten.mul.Tensor"};
-static const char *const modules[N_NODES] = {"m.h.0.up", "m.h.0.act", "m.h.1.up", "m.h.1.act", "m.head", "m.head", "m.head", "m.h.0.act"};
+static const char *const names[N_NODES] = {"aten.mm.default",
+                                           "aten.gelu.default",
+                                           "aten.mm.default",
+                                           "aten.tanh.default",
+                                           "aten.rand_like.default",
+                                           "aten.sin.default",
+                                           "higher_order.invoke_subgraph",
+                                           "aten.mul.Tensor"};
+static const char *const modules[N_NODES] = {"m.h.0.up", "m.h.0.act", "m.h.1.up", "m.h.1.act",
+                                             "m.head",   "m.head",    "m.head",   "m.h.0.act"};
 
 typedef struct example {
   const char *policy;
@@ -171,7 +180,8 @@ static uint32_t next_random(uint64_t *state) { /* splitmix64 */
 /* Words of the grammar and stray characters in any order are either read or named. */
 static void any_text_is_read_or_refused(void **state) {
   (void)state;
-  static const char *const words[] = {"save ", "recompute ", "op ", "module ", "region ", "allow-heavy", "; ", "\n", "*", "a.b*?c ", ";;", " "};
+  static const char *const words[] = {"save ", "recompute ", "op ", "module ", "region ", "allow-heavy",
+                                      "; ",    "\n",         "*",   "a.b*?c ", ";;",      " "};
   uint64_t seed = 9;
   uint32_t n_read = 0;
   for (int i = 0; i < 20000; i++) {

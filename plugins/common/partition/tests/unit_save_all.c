@@ -15,11 +15,8 @@
 static const uint8_t kinds[] = {PT_INPUT_DYNAMIC, PT_INPUT_STATIC, PT_INPUT_TANGENT};
 static const uint64_t sizes[] = {64, 64, 64};
 static const pt_hand_node_t nodes[] = {
-    {AOT_OP_HEAVY, 0, 64, 2, {0, 1}},
-    {AOT_OP_POINTWISE, 0, 64, 1, {3}},
-    {AOT_OP_POINTWISE, 0, 16, 1, {4}},
-    {AOT_OP_POINTWISE, 0, 64, 2, {2, 5}},
-    {AOT_OP_HEAVY, 0, 64, 2, {0, 6}},
+    {AOT_OP_HEAVY, 0, 64, 2, {0, 1}},     {AOT_OP_POINTWISE, 0, 64, 1, {3}}, {AOT_OP_POINTWISE, 0, 16, 1, {4}},
+    {AOT_OP_POINTWISE, 0, 64, 2, {2, 5}}, {AOT_OP_HEAVY, 0, 64, 2, {0, 6}},
 };
 static const uint32_t outputs[] = {4}, gradients[] = {7};
 static const pt_hand_graph_t relu_layer = {3, 5, 1, 1, kinds, sizes, nodes, outputs, gradients};
@@ -31,7 +28,8 @@ static void saves_what_the_backward_reads_and_nothing_else(void **state) {
   assert_int_equal(pt_joint_init_by_hand(&j, &relu_layer), 0);
   assert_int_equal(pt_save_all(&j, saved, &n), 0);
   assert_int_equal(n, 1);
-  assert_int_equal(saved[0], 4); /* relu's result: the mask stands after the last forward output, so it is the backward's */
+  /* relu's result: the mask stands after the last forward output, so it is the backward's */
+  assert_int_equal(saved[0], 4);
   pt_joint_deinit(&j);
 }
 
@@ -55,7 +53,8 @@ static void split_puts_the_mask_before_its_first_reader(void **state) {
   pt_joint_deinit(&j);
 }
 
-/* The chain x -> mm -> relu -> sin, whose last two are tagged: the backward reads relu and sin, which are made again from mm. */
+/* The chain x -> mm -> relu -> sin, whose last two are tagged: the backward reads relu and sin, which are made again
+ * from mm. */
 static void what_is_tagged_is_made_again_from_what_is_not(void **state) {
   (void)state;
   static const pt_hand_node_t chain[] = {
@@ -80,7 +79,8 @@ static void what_is_tagged_is_made_again_from_what_is_not(void **state) {
   pt_joint_deinit(&j);
 }
 
-/* x -> draw -> sin, all of no elements: the draw is kept for the backward, since drawn again it would be another; sin is not. */
+/* x -> draw -> sin, all of no elements: the draw is kept for the backward, since drawn again it would be another;
+ * sin is not. */
 static void a_draw_without_bytes_is_saved(void **state) {
   (void)state;
   static const pt_hand_node_t chain[] = {

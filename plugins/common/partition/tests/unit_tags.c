@@ -12,9 +12,9 @@ static const uint8_t kinds[] = {PT_INPUT_DYNAMIC, PT_INPUT_TANGENT};
 static const uint64_t sizes[] = {64, 64};
 #define AGAIN AOT_NODE_PREFER_RECOMPUTE
 static const pt_hand_node_t nodes[] = {
-    {AOT_OP_POINTWISE, AGAIN, 64, 1, {0}},              /* 0: region 1 */
-    {AOT_OP_POINTWISE, AGAIN, 64, 1, {2}},              /* 1: the last of region 1 */
-    {AOT_OP_POINTWISE, AGAIN, 64, 1, {3}},              /* 2: region 2 */
+    {AOT_OP_POINTWISE, AGAIN, 64, 1, {0}},                 /* 0: region 1 */
+    {AOT_OP_POINTWISE, AGAIN, 64, 1, {2}},                 /* 1: the last of region 1 */
+    {AOT_OP_POINTWISE, AGAIN, 64, 1, {3}},                 /* 2: region 2 */
     {AOT_OP_POINTWISE | AOT_OP_RANDOM, AGAIN, 64, 1, {4}}, /* 3: region 2, draws numbers */
     {AOT_OP_POINTWISE, 0, 64, 2, {1, 5}},
 };

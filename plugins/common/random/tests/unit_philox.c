@@ -1,4 +1,5 @@
-/* Philox against the known answers that its authors publish (Random123, kat_vectors), and which words an element gets. */
+/* Philox against the known answers that its authors publish (Random123, kat_vectors), and which words an element
+ * gets. */
 #include "common/random/philox.h"
 
 #include <math.h>
@@ -13,8 +14,12 @@ static void test_known_answers(void **state) {
     uint32_t counter[4], key[2], want[4];
   } table[] = {
       {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
-      {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-      {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}, {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+      {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+       {0xffffffff, 0xffffffff},
+       {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+      {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+       {0xa4093822, 0x299f31d0},
+       {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
   };
   (void)state;
   for (size_t k = 0; k < sizeof table / sizeof table[0]; k++) {
@@ -38,7 +43,8 @@ static void test_words_of_elements(void **state) {
   ph_block_t second = ph_block(0, 0, 1);
   (void)state;
   ph_fill_uniform(0, 0, 0, 5, 24, u);
-  assert_true(u[0] == 0x6627e8 * 0x1p-24 && u[1] == 0xe169c5 * 0x1p-24 && u[2] == 0xbc57ac * 0x1p-24 && u[3] == 0x9b00db * 0x1p-24);
+  assert_true(u[0] == 0x6627e8 * 0x1p-24 && u[1] == 0xe169c5 * 0x1p-24 && u[2] == 0xbc57ac * 0x1p-24 &&
+              u[3] == 0x9b00db * 0x1p-24);
   assert_true(u[4] == (second.w[0] >> 8) * 0x1p-24);
   ph_fill_uniform(0, 0, 0, 2, 53, v);
   assert_true(v[0] == (double)(UINT64_C(0xe169c58d6627e8d5) >> 11) * 0x1p-53);
@@ -97,9 +103,11 @@ static void test_any_part_is_the_same_part(void **state) {
     }
 }
 
-/* 64-bit sums wrap: the element after the last counter is that of counter 0. Blocks beyond 2^32 are blocks of their own. */
+/* 64-bit sums wrap: the element after the last counter is that of counter 0. Blocks beyond 2^32 are blocks of their
+ * own. */
 static void test_far_counters_and_blocks(void **state) {
-  ph_block_t near = ph_block(3, 5, 0), far = ph_block(3, 5, UINT64_C(1) << 32), high = ph_block(3, 5 + (UINT64_C(1) << 32), 0);
+  ph_block_t near = ph_block(3, 5, 0), far = ph_block(3, 5, UINT64_C(1) << 32),
+             high = ph_block(3, 5 + (UINT64_C(1) << 32), 0);
   double u, v;
   (void)state;
   assert_memory_not_equal(&near, &far, sizeof near);
@@ -109,7 +117,8 @@ static void test_far_counters_and_blocks(void **state) {
   assert_true(u == v);
 }
 
-/* Vector instructions give the words of one block after another, also where a block's number carries into its upper half. */
+/* Vector instructions give the words of one block after another, also where a block's number carries into its upper
+ * half. */
 static void test_many_blocks_at_once(void **state) {
   enum { N = 53 };
   static const uint64_t starts[] = {0, 5, UINT32_MAX - 20, UINT64_MAX - 9};

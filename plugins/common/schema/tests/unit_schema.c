@@ -30,7 +30,8 @@ static const sch_memory_t memory = {&heap, heap_alloc};
 static sch_schema_t parsed(const char *text) {
   sch_schema_t s;
   sch_error_t error;
-  if (sch_parse(aot_str(text), &memory, &s, &error) != AOT_OK) fail_msg("%s: byte %u: %s", text, error.at, error.message);
+  if (sch_parse(aot_str(text), &memory, &s, &error) != AOT_OK)
+    fail_msg("%s: byte %u: %s", text, error.at, error.message);
   return s;
 }
 
@@ -195,15 +196,19 @@ static void refusals_say_where_and_why(void **state) {
   }
 }
 
-static void assert_name(const aot_schema_arg_t *a, const char *name) { assert_true(aot_str_eq(a->name, aot_str(name))); }
+static void assert_name(const aot_schema_arg_t *a, const char *name) {
+  assert_true(aot_str_eq(a->name, aot_str(name)));
+}
 
 static void arguments_keep_types_marks_and_defaults(void **state) {
   sch_schema_t s;
   (void)state;
   heap.used = 0;
-  s = parsed("aten::foo.bar(Tensor(a!)[] xs, Tensor?[] maybe, SymInt[2]? size=None, int[2] stride=1, *, Scalar alpha=1, "
-             "float eps=1, str mode=\"none\", ScalarType? dtype=long, MemoryFormat f=contiguous_format, bool[2] m=[True, False]) "
-             "-> (Tensor(a!)[] out, Tensor rest)");
+  s = parsed(
+      "aten::foo.bar(Tensor(a!)[] xs, Tensor?[] maybe, SymInt[2]? size=None, int[2] stride=1, *, Scalar alpha=1, "
+      "float eps=1, str mode=\"none\", ScalarType? dtype=long, MemoryFormat f=contiguous_format, bool[2] m=[True, "
+      "False]) "
+      "-> (Tensor(a!)[] out, Tensor rest)");
   assert_true(aot_str_eq(s.name, aot_str("aten::foo")));
   assert_true(aot_str_eq(s.overload, aot_str("bar")));
   assert_int_equal(s.n_args, 10);
@@ -298,7 +303,9 @@ static void damage_is_survived(void **state) {
       at = (seed >> 8) % (size + 1);
       switch (seed % 3) {
         case 0: text[at] = at < size ? letters[(seed >> 20) % (sizeof letters - 1)] : '\0'; break;
-        case 1: if (at < size) memmove(text + at, text + at + 1, size - at); break;
+        case 1:
+          if (at < size) memmove(text + at, text + at + 1, size - at);
+          break;
         default: text[at] = '\0'; break;
       }
     }
@@ -316,11 +323,13 @@ static void damage_is_survived(void **state) {
 }
 
 int main(void) {
+  /* clang-format off */
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_forms_parse_and_print_back),          cmocka_unit_test(refusals_say_where_and_why),
       cmocka_unit_test(arguments_keep_types_marks_and_defaults), cmocka_unit_test(alias_sets_are_numbered_by_letter),
       cmocka_unit_test(regions_and_variadic_tails),              cmocka_unit_test(no_memory_is_a_status),
       cmocka_unit_test(damage_is_survived),
   };
+  /* clang-format on */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

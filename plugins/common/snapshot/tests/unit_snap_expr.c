@@ -24,6 +24,7 @@ static int64_t add(block *b, int32_t op, int64_t x, int64_t y, int64_t z) {
 }
 
 static void test_operators(void **state) {
+  /* clang-format off */
   const struct { int32_t op; int64_t a, b, c, expected; } table[] = {
       {AOT_EXPR_ADD, 3, 4, 0, 7},       {AOT_EXPR_SUB, 3, 4, 0, -1},      {AOT_EXPR_MUL, 3, 4, 0, 12},
       {AOT_EXPR_FLOORDIV, 7, 2, 0, 3},  {AOT_EXPR_FLOORDIV, -7, 2, 0, -4}, {AOT_EXPR_FLOORDIV, 7, -2, 0, -4},
@@ -32,6 +33,7 @@ static void test_operators(void **state) {
       {AOT_EXPR_EQ, 4, 4, 0, 1},        {AOT_EXPR_LT, 3, 4, 0, 1},        {AOT_EXPR_LE, 4, 4, 0, 1},
       {AOT_EXPR_WHERE, 1, 5, 6, 5},     {AOT_EXPR_WHERE, 0, 5, 6, 6},     {AOT_EXPR_POW, 2, 10, 0, 1024},
       {AOT_EXPR_POW, 7, 0, 0, 1}};
+  /* clang-format on */
   (void)state;
   for (size_t k = 0; k < sizeof table / sizeof table[0]; k++) {
     int64_t v = -99;
@@ -59,7 +61,8 @@ static void test_evaluates_rows_in_order(void **state) {
   sn_error error;
   int64_t values[32], symbols[2] = {7, 3};
   int64_t s0 = add(&b, AOT_EXPR_SYMBOL, 0, 0, 0), s1 = add(&b, AOT_EXPR_SYMBOL, 1, 0, 0);
-  int64_t sum = add(&b, AOT_EXPR_ADD, s0, 1, 0), part = add(&b, AOT_EXPR_FLOORDIV, sum, s1, 0), all = add(&b, AOT_EXPR_MUL, part, s0, 0);
+  int64_t sum = add(&b, AOT_EXPR_ADD, s0, 1, 0), part = add(&b, AOT_EXPR_FLOORDIV, sum, s1, 0),
+          all = add(&b, AOT_EXPR_MUL, part, s0, 0);
   (void)state;
   assert_int_equal(sn_exprs_eval(&b.s, symbols, 2, values, &error), AOT_OK);
   assert_int_equal(sn_dim(all, values), 14);
@@ -72,7 +75,8 @@ static void test_no_value_spreads_only_where_used(void **state) {
   block b = {0};
   sn_error error;
   int64_t values[32], symbols[1] = {0};
-  int64_t s0 = add(&b, AOT_EXPR_SYMBOL, 0, 0, 0), bad = add(&b, AOT_EXPR_FLOORDIV, 8, s0, 0), worse = add(&b, AOT_EXPR_ADD, bad, 1, 0);
+  int64_t s0 = add(&b, AOT_EXPR_SYMBOL, 0, 0, 0), bad = add(&b, AOT_EXPR_FLOORDIV, 8, s0, 0),
+          worse = add(&b, AOT_EXPR_ADD, bad, 1, 0);
   int64_t is_zero = add(&b, AOT_EXPR_EQ, s0, 0, 0), safe = add(&b, AOT_EXPR_WHERE, is_zero, 4, bad);
   (void)state;
   assert_int_equal(sn_exprs_eval(&b.s, symbols, 1, values, &error), AOT_OK);
