@@ -14,12 +14,13 @@
 #include <aot/base.h>
 #include <cblas.h>
 
-#define BL_FUNCTIONS(X)                                                                                                \
-  X(cblas_sgemm)                                                                                                       \
-  X(cblas_dgemm)                                                                                                       \
-  X(cblas_dswap) X(cblas_dtrsm) X(dgetrf_) X(dgetrs_) X(dpotrf_) X(dgeqrf_) X(dorgqr_) X(dormqr_) X(dgesdd_)           \
-      X(dsyevd_) X(dgebrd_) X(dbdsdc_) X(dormbr_) X(dsytrf_) X(dsytrs_) X(dgels_) X(dgelsy_) X(dgelsd_)                \
-          X(openblas_set_num_threads) X(openblas_get_corename)
+/* clang-format off */
+#define BL_FUNCTIONS(X) \
+  X(cblas_sgemm) X(cblas_dgemm) X(cblas_dswap) X(cblas_dtrsm) X(dgetrf_) X(dgetrs_) X(dpotrf_) \
+  X(dgeqrf_) X(dorgqr_) X(dormqr_) X(dgesdd_) X(dsyevd_) X(dgebrd_) X(dbdsdc_) X(dormbr_) \
+  X(dsytrf_) X(dsytrs_) X(dgels_) X(dgelsy_) X(dgelsd_) X(openblas_set_num_threads) \
+  X(openblas_get_corename)
+/* clang-format on */
 
 typedef struct bl_library {
 #define BL_FIELD(name) __typeof__(name) *name;
