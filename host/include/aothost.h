@@ -53,16 +53,25 @@ typedef struct aothost_config {
   uint32_t struct_size; /* sizeof(aothost_config_t) */
   uint32_t n_sets, n_plugin_dirs;
   uint32_t flags;                 /* AOTHOST_NO_CACHE, AOTHOST_CONTAIN */
-  const char *model;              /* model file; NULL: the pipeline's */
+  const char *model;              /* model file, or what messages call model_data; NULL: the pipeline's, or "model" */
   const char *const *sets;        /* "stages.partition-mincut.distance-base=1.5" */
   const char *const *plugin_dirs; /* searched before the usual places */
   aothost_message_t message;      /* NULL: messages are kept for aothost_messages */
   void *message_self;
+  /* The bytes of a model file, an archive or a text program, instead of a file. Borrowed until close, for parameters
+   * may be read there; copied at once where the address is no multiple of 64. A text program has a name that ends in
+   * .ir, or the pipeline says `import: ir`. NULL: the file is read. */
+  const void *model_data;
+  uint64_t model_nbytes;
 } aothost_config_t;
 
 /* Reads and checks the pipeline file. config may be NULL. On failure *out is NULL, unless memory allows a handle that
  * only holds the messages: aothost_close it in any case. */
 aot_status_t aothost_open(const char *pipeline, const aothost_config_t *config, aothost_t **out);
+/* The same of a pipeline's text, nbytes of YAML in UTF-8, which is copied. name is what messages call it, as they would
+ * a file; paths in the text begin in the folder of that name. */
+aot_status_t aothost_open_text(const char *text, uint64_t nbytes, const char *name, const aothost_config_t *config,
+                               aothost_t **out);
 void aothost_close(aothost_t *h);                 /* NULL is fine */
 const char *aothost_messages(const aothost_t *h); /* everything told so far */
 

@@ -4,7 +4,6 @@
 
 #include <aot/inline.h>
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,16 +42,31 @@ static void check_order(checking_t *c) {
 }
 
 /* The properties that a textual program says it has ("properties imported functional"); 0: none are found. */
-static uint32_t properties_of_text(const char *path) {
-  char line[1024];
-  uint32_t properties = 0;
-  FILE *f = path ? fopen(path, "re") : NULL;
-  for (int i = 0; f && i < 100 && !properties && fgets(line, sizeof line, f); i++) {
-    if (strncmp(line, "properties ", 11) != 0) continue;
-    for (char *rest = line + 11, *word; (word = strtok_r(rest, " \t\r\n", &rest));)
-      properties |= aoth_property_find(aot_str(word));
+static uint32_t properties_in(aot_str_t text) {
+  const char *at = text.data, *end = text.data + text.size;
+  for (int i = 0; i < 100 && at < end; i++) {
+    char line[1024];
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    const size_t size = (size_t)((newline ? newline : end) - at);
+    uint32_t properties = 0;
+    if (size > 11 && size < sizeof line && memcmp(at, "properties ", 11) == 0) {
+      memcpy(line, at, size);
+      line[size] = 0;
+      for (char *rest = line + 11, *word; (word = strtok_r(rest, " \t\r", &rest));)
+        properties |= aoth_property_find(aot_str(word));
+    }
+    if (properties) return properties;
+    at = newline ? newline + 1 : end;
   }
-  if (f) fclose(f);
+  return 0;
+}
+
+static uint32_t properties_of_text(const aoth_pipeline_t *p) {
+  aoth_map_t map;
+  if (p->model_bytes.data) return properties_in(p->model_bytes);
+  if (!p->model_path || aoth_file_map(p->model_path, NULL, &map) != AOT_OK) return 0;
+  const uint32_t properties = properties_in((aot_str_t){map.data, map.nbytes});
+  aoth_file_unmap(&map);
   return properties;
 }
 
@@ -74,7 +88,7 @@ static uint32_t first_properties(const aoth_pipeline_t *p) {
   const size_t n = p->model_path ? strlen(p->model_path) : 0;
   const int is_text =
       p->importer.use ? strcmp(p->importer.use, "ir") == 0 : n > 3 && strcmp(p->model_path + n - 3, ".ir") == 0;
-  return is_text ? properties_of_text(p->model_path) : imported_properties(p);
+  return is_text ? properties_of_text(p) : imported_properties(p);
 }
 
 /* needs, refuses, gives and drops over the list. After a stage that lacks something the rest is checked as if it had
@@ -110,7 +124,7 @@ static void check_file(checking_t *c, const char *path, const aoth_where_t *wher
 
 static void check_files(checking_t *c) {
   const aoth_run_spec_t *run = &c->p->run;
-  check_file(c, c->p->model_path, &c->p->where_model, "model");
+  if (!c->p->model_bytes.data) check_file(c, c->p->model_path, &c->p->where_model, "model");
   check_file(c, run->inputs.path, &run->inputs.where, "input file");
   if (run->train.present && run->train.data.path != run->inputs.path)
     check_file(c, run->train.data.path, &run->train.data.where, "data file");

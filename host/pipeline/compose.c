@@ -167,8 +167,9 @@ static aoth_yaml_t *load_file(aoth_compose_t *c, const char *path, const aoth_ya
       aoth_yaml_error(c->sink, c->arena, from, "pipeline.include", "more than %u files are included", MAX_FILES);
     return NULL;
   }
-  size_t size = 0;
-  const char *text = read_text(c->arena, path, &size);
+  const aot_str_t given = from ? (aot_str_t){0} : c->overrides->text;
+  size_t size = (size_t)given.size;
+  const char *text = given.data ? given.data : read_text(c->arena, path, &size);
   if (!text) {
     const char *why = strerror(errno);
     if (from) aoth_yaml_error(c->sink, c->arena, from, "pipeline.include", "cannot read '%s': %s", path, why);

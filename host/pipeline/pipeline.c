@@ -136,6 +136,7 @@ static aot_status_t read_all(const aoth_overrides_t *overrides, aoth_sink_t *sin
   aoth_compose_t c = {p->arena, sink, overrides ? overrides : &none, 0, 0, NULL};
   const aoth_fields_t f = {p->arena, sink};
   p->tree = aoth_compose(&c, p->path);
+  p->model_bytes = c.overrides->model_bytes;
   if (!p->tree) return AOT_E_INVALID;
   aoth_fields_known(&f, p->tree, "a pipeline", keys, 7);
   const aoth_yaml_t *vars = aoth_fields_get(p->tree, "vars");

@@ -111,6 +111,7 @@ typedef struct aoth_pipeline {
   aoth_yaml_t *tree;      /* everything merged, variables filled in */
   aoth_stage_t importer;  /* use: its unit id, "ir" for the textual form; NULL: whoever recognises the file */
   const char *model_path; /* resolved; NULL: none given */
+  aot_str_t model_bytes;  /* what stands there in memory, the caller's; data NULL: the file is read */
   aoth_where_t where_model;
   const char **opsets; /* n_opsets unit ids; 0: every opset found */
   aoth_where_t *where_opsets;
@@ -122,15 +123,17 @@ typedef struct aoth_pipeline {
   aoth_run_spec_t run;
 } aoth_pipeline_t;
 
-/* What the command line lays over the file. Paths given here are relative to the current folder; those in a pipeline
- * file to that file. */
+/* What the command line, or a user of the library, lays over the file. Paths given here are relative to the current
+ * folder; those in a pipeline file to that file. */
 typedef struct aoth_overrides {
   const char *const *sets; /* n_sets texts "run.train.steps=5" */
   uint32_t n_sets;
-  const char *model;   /* --model; NULL: the file's */
-  const char *inputs;  /* --inputs: a path or "random"; NULL: the file's */
-  const char *outputs; /* --outputs; NULL: the file's */
-  const char *seed;    /* --seed: of everything that is drawn, training included; NULL: the file's */
+  const char *model;     /* --model; NULL: the file's */
+  aot_str_t text;        /* the pipeline itself, read instead of the file at its path; data NULL: that is read */
+  aot_str_t model_bytes; /* of `model`, likewise; borrowed as long as the pipeline is */
+  const char *inputs;    /* --inputs: a path or "random"; NULL: the file's */
+  const char *outputs;   /* --outputs; NULL: the file's */
+  const char *seed;      /* --seed: of everything that is drawn, training included; NULL: the file's */
 } aoth_overrides_t;
 
 /* Read, merge, substitute, type. All complaints go to the sink in one go. overrides may be NULL. */

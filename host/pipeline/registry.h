@@ -1,8 +1,8 @@
 /* What is on the search path: plugins by their notes, units by id. Opens nothing (load.h does).
  *
- * Search order: --plugin-dir, AOT_PLUGIN_PATH, ~/.local/lib/aothost, aothost beside libaothost.so,
- * ../lib/aothost beside the executable, the build's folder (for programs of that build), the installed folder. Never
- * the current folder. The first unit of an id wins. */
+ * Search order: --plugin-dir, AOT_PLUGIN_PATH, ~/.local/lib/aothost, aothost beside libaothost.so, ../lib/aothost
+ * beside the executable, the build's folder (for programs of that build), the installed folder. Never the current
+ * folder. The first unit of an id wins. */
 #ifndef AOTH_REGISTRY_H
 #define AOTH_REGISTRY_H
 

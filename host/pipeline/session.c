@@ -170,12 +170,12 @@ static aot_status_t map_model(aoth_session_t *s, const char *path, const aoth_wh
   return status;
 }
 
-static aot_status_t open_model(aoth_session_t *s, const aoth_stage_t *importer, const char *path,
+static aot_status_t open_model(aoth_session_t *s, const aoth_stage_t *importer, const char *path, aot_str_t bytes,
                                const aoth_where_t *where_model, aoth_model_t *out) {
-  aoth_map_t map;
+  aoth_map_t map = {bytes.data, bytes.size};
   memset(out, 0, sizeof *out);
   out->begin_ns = aoth_now_ns();
-  AOT_TRY(map_model(s, path, where_model, &map));
+  if (!bytes.data) AOT_TRY(map_model(s, path, where_model, &map));
   out->where = where_model && where_model->line ? where_model : NULL;
   out->stage = (aoth_stage_t){.use = "ir", .name = "ir"};
   out->file =
@@ -222,7 +222,7 @@ aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const
   aoth_stage_t importer = {.use = import_id, .name = import_id};
   aoth_model_t model;
   if (where_import) importer.where = *where_import;
-  AOT_TRY(open_model(s, &importer, path, where_model, &model));
+  AOT_TRY(open_model(s, &importer, path, (aot_str_t){0}, where_model, &model));
   AOT_TRY(aoth_session_open_needed(s, &model, NULL, 0));
   AOT_TRY(aoth_session_declare_found(s, &model));
   return aoth_session_read_model(s, &model);
@@ -236,7 +236,7 @@ aot_status_t aoth_pipeline_open_model(aoth_session_t *s, const aoth_pipeline_t *
   }
   for (uint32_t i = 0; i < p->n_opsets; i++)
     AOT_TRY(aoth_session_open_opset(s, p->opsets[i], p->where_opsets ? &p->where_opsets[i] : NULL));
-  AOT_TRY(open_model(s, &p->importer, p->model_path, &p->where_model, out));
+  AOT_TRY(open_model(s, &p->importer, p->model_path, p->model_bytes, &p->where_model, out));
   if (p->n_opsets == 0) AOT_TRY(aoth_session_open_needed(s, out, p->operators, p->n_operators));
   AOT_TRY(aoth_session_declare(s, p->operators, p->n_operators));
   return aoth_session_declare_found(s, out);

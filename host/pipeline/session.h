@@ -32,7 +32,8 @@ typedef struct aoth_instance {
   } table;
 } aoth_instance_t;
 
-/* An opened model file: mapped, and the importer that is to read it (unit NULL: the text form). */
+/* An opened model file: mapped, or the caller's bytes, and the importer that is to read it (unit NULL: the text
+ * form). */
 typedef struct aoth_model {
   aoth_stage_t stage;
   aot_file_t file;

@@ -16,7 +16,8 @@ struct aothost {
   aoth_pipeline_t *pipeline;   /* NULL when borrowed */
   const aoth_pipeline_t *plan; /* the pipeline in use */
   aoth_step_t *step;
-  int owned; /* sink, session and pipeline are ours */
+  int owned;   /* sink, session and pipeline are ours */
+  void *model; /* the caller's model at a better address; NULL: where he has it */
   aothost_message_t message;
   void *message_self;
   size_t told;                              /* bytes of the sink's text that were handed on */
@@ -47,22 +48,39 @@ static aot_status_t refuse(aothost_t *h, aot_status_t status, const char *what) 
   return tell(h, status);
 }
 
-static aot_status_t open_owned(aothost_t *h, const char *path, const aothost_config_t *c) {
+/* The model that the caller has in memory, at an address where a mapped file could be: importers and kernels count
+ * on it. */
+static aot_status_t take_model(aothost_t *h, const aothost_config_t *c, aoth_overrides_t *out) {
+  const void *data = c->model_data;
+  out->model = c->model;
+  if (!data) return AOT_OK;
+  if ((uintptr_t)data % AOTH_ALIGN != 0) {
+    if (c->model_nbytes >= SIZE_MAX / 2 || posix_memalign(&h->model, AOTH_ALIGN, (size_t)c->model_nbytes + 1) != 0)
+      return refuse(h, AOT_E_EXHAUSTED, "no memory to copy the model");
+    data = memcpy(h->model, data, (size_t)c->model_nbytes);
+  }
+  if (!out->model) out->model = "model";
+  out->model_bytes = (aot_str_t){data, c->model_nbytes};
+  return AOT_OK;
+}
+
+static aot_status_t open_owned(aothost_t *h, const char *path, aot_str_t text, const aothost_config_t *c) {
   aoth_session_config_t config = {
       .sink = h->sink,
       .plugin_dirs = c->plugin_dirs,
       .n_plugin_dirs = c->n_plugin_dirs,
       .no_cache = (c->flags & AOTHOST_NO_CACHE) != 0,
   };
-  aoth_overrides_t overrides = {.sets = c->sets, .n_sets = c->n_sets, .model = c->model};
+  aoth_overrides_t overrides = {.sets = c->sets, .n_sets = c->n_sets, .text = text};
   h->session = aoth_session_create(&config);
   if (!h->session) return refuse(h, AOT_E_EXHAUSTED, "no memory for a session");
+  AOT_TRY(take_model(h, c, &overrides));
   AOT_TRY(aoth_pipeline_load(path, &overrides, h->sink, &h->pipeline));
   h->plan = h->pipeline;
   return aoth_pipeline_check(h->session, h->pipeline);
 }
 
-aot_status_t aothost_open(const char *pipeline, const aothost_config_t *config, aothost_t **out) {
+static aot_status_t open_handle(const char *path, aot_str_t text, const aothost_config_t *config, aothost_t **out) {
   aothost_config_t c = {0};
   aothost_t *h = calloc(1, sizeof *h);
   *out = h;
@@ -82,7 +100,15 @@ aot_status_t aothost_open(const char *pipeline, const aothost_config_t *config, 
     h->contains = aoth_contain_begin();
     if (!h->contains) return refuse(h, AOT_E_EXHAUSTED, "no thread, or no memory, to contain crashes with");
   }
-  return tell(h, open_owned(h, pipeline, &c));
+  return tell(h, open_owned(h, path, text, &c));
+}
+
+aot_status_t aothost_open(const char *pipeline, const aothost_config_t *config, aothost_t **out) {
+  return open_handle(pipeline, (aot_str_t){0}, config, out);
+}
+aot_status_t aothost_open_text(const char *text, uint64_t nbytes, const char *name, const aothost_config_t *config,
+                               aothost_t **out) {
+  return open_handle(name, (aot_str_t){text, nbytes}, config, out);
 }
 
 aothost_t *aoth_api_wrap(aoth_session_t *session, const aoth_pipeline_t *pipeline) {
@@ -106,6 +132,7 @@ void aothost_close(aothost_t *h) {
     aoth_pipeline_destroy(h->pipeline);
     aoth_sink_destroy(h->sink);
   }
+  free(h->model);
   if (h->contains) aoth_contain_end();
   free(h);
 }
