@@ -4,6 +4,7 @@
  * with a non-zero tail, never meets one. Sizes by minor stand in one table each; a minor appends a row. */
 #include <bridge.h>
 
+#include <aot/ext/cost.h>
 #include <aot/ext/derivative.h>
 #include <aot/ext/env.h>
 #include <aot/ext/joint_halves.h>
@@ -19,9 +20,9 @@
 #include <ir/make_halves.h>
 #include <ir/program.h>
 #include <ir/saved_slots.h>
+#include <pipeline/backend_route.h>
 #include <pipeline/cache_folder.h>
 #include <pipeline/environment.h>
-#include <pipeline/memory_plan.h>
 #include <pipeline/record.h>
 #include <stddef.h>
 #include <string.h>
@@ -157,7 +158,18 @@ static aot_status_t AOT_CALL on_all_derivatives(const aot_ext_derivative_lookup_
 static aot_status_t AOT_CALL on_memory(const aot_ext_memory_t *x, aot_ctx_t *ctx, aot_prog_t *prog,
                                        const int64_t *symbols, uint64_t n_symbols, const aot_memory_plan_t **out) {
   (void)x;
-  return ctx && prog && out ? aoth_memory_route_plan(ctx, prog, symbols, n_symbols, out) : AOT_E_INVALID;
+  return ctx && prog && out ? aoth_backend_route_plan(ctx, prog, symbols, n_symbols, out) : AOT_E_INVALID;
+}
+
+static aot_status_t AOT_CALL on_machine(const aot_ext_cost_t *x, aot_ctx_t *ctx, aot_cost_machine_t *out) {
+  (void)x;
+  return ctx && out ? aoth_backend_route_machine(ctx, out) : AOT_E_INVALID;
+}
+
+static aot_status_t AOT_CALL on_costs(const aot_ext_cost_t *x, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
+                                      const int64_t *symbols, uint64_t n_symbols, const aot_cost_sink_t *sink) {
+  (void)x;
+  return ctx && prog && sink ? aoth_backend_route_costs(ctx, prog, graph, symbols, n_symbols, sink) : AOT_E_INVALID;
 }
 
 static aot_status_t AOT_CALL on_trial_begin(const aot_ext_trial_t *x, aot_ctx_t *ctx, aot_prog_t *prog) {
@@ -200,6 +212,7 @@ static const void *AOT_CALL on_get_ext(const aot_table_t *host, const char *id) 
   static const aot_ext_kernel_lookup_t kernels = {HEAD(kernels), on_find_kernel};
   static const aot_ext_derivative_lookup_t derivatives = {HEAD(derivatives), on_all_derivatives};
   static const aot_ext_memory_t memory = {HEAD(memory), on_memory};
+  static const aot_ext_cost_t cost = {HEAD(cost), on_machine, on_costs};
   static const aot_ext_trial_t trial = {HEAD(trial), on_trial_begin, on_trial_undo};
   static const aot_ext_joint_halves_t halves = {HEAD(halves), on_halves};
   (void)host;
@@ -212,6 +225,7 @@ static const void *AOT_CALL on_get_ext(const aot_table_t *host, const char *id) 
   if (strcmp(id, AOT_EXT_KERNEL_LOOKUP) == 0) return &kernels;
   if (strcmp(id, AOT_EXT_DERIVATIVE_LOOKUP) == 0) return &derivatives;
   if (strcmp(id, AOT_EXT_MEMORY) == 0) return &memory;
+  if (strcmp(id, AOT_EXT_COST) == 0) return &cost;
   if (strcmp(id, AOT_EXT_TRIAL) == 0) return &trial;
   if (strcmp(id, AOT_EXT_JOINT_HALVES) == 0) return &halves;
   return NULL;

@@ -52,7 +52,7 @@ struct aot_ctx {
   volatile uint32_t last_node; /* breadcrumb: last node that the unit touched */
   volatile int cancelled;
   void *report;      /* the pipeline's: where aot.report/1 numbers go */
-  void *memory;      /* the pipeline's: who answers aot.memory/1; NULL: nobody */
+  void *backends;    /* the pipeline's: who answers aot.memory/1, aot.cost/1; NULL: nobody */
   uint32_t n_trials; /* of aot.trial/1 that are open */
 };
 

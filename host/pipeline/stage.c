@@ -14,9 +14,9 @@
 #include <base/file.h>
 #include <ir/halves.h>
 #include <ir/ports_kept.h>
+#include <pipeline/backend_route.h>
 #include <pipeline/environment.h>
 #include <pipeline/load.h>
-#include <pipeline/memory_plan.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -321,16 +321,16 @@ static aot_status_t run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint
 
 aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {
   if (!(flags & AOTH_STAGES_NO_BACKEND)) AOT_TRY(aoth_session_take_device(s, &p->run.device));
-  AOT_TRY(aoth_memory_route_begin(s, p->stages, p->n_stages));
+  AOT_TRY(aoth_backend_route_begin(s, p->stages, p->n_stages));
   const aot_status_t status = run_stages(s, p, flags);
-  aoth_memory_route_end(s);
+  aoth_backend_route_end(s);
   return status;
 }
 
 aot_status_t aoth_session_run_list(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages) {
-  AOT_TRY(aoth_memory_route_begin(s, stages, n_stages));
+  AOT_TRY(aoth_backend_route_begin(s, stages, n_stages));
   aot_status_t status = AOT_OK;
   for (uint32_t i = 0; i < n_stages && status == AOT_OK; i++) status = aoth_session_run_stage(s, &stages[i]);
-  aoth_memory_route_end(s);
+  aoth_backend_route_end(s);
   return status;
 }

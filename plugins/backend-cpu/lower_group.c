@@ -15,7 +15,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { MAX_MEMBERS = 64, WORTH_A_THREAD = 16384 /* elements */ };
+enum { WORTH_A_THREAD = 16384 /* elements */ };
 
 static aot_status_t no_memory(bc_build_t *b) {
   return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a group");
@@ -166,7 +166,7 @@ aot_status_t bc_find_groups(bc_build_t *b, uint32_t *out_group) {
   int failed = allocate(b, &a, n_operands);
   if (!failed) {
     fill(b, &a);
-    fu_graph_t g = {b->graph->n_nodes, a.begin, a.producers, a.space, MAX_MEMBERS};
+    fu_graph_t g = {b->graph->n_nodes, a.begin, a.producers, a.space, BC_MAX_GROUP};
     failed = fu_group(&g, out_group);
     for (uint32_t i = 0; i < b->graph->n_nodes && !failed; i++)
       if (a.space[i] == FU_NONE) out_group[i] = BC_NONE;

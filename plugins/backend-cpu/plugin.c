@@ -2,6 +2,7 @@
  * compile, load, run. */
 #include "blas.h"
 #include "common/blas/openblas.h"
+#include "common/cost/node_costs.h"
 #include "common/loops/loop.h"
 #include "joint/snap_births.h"
 #include "common/snapshot/snap_complex.h"
@@ -10,6 +11,7 @@
 #include "planned_memory.h"
 
 #include <aot/backend.h>
+#include <aot/ext/cost.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/env.h>
 #include <aot/ext/memory.h>
@@ -34,6 +36,7 @@ typedef struct unit {
   int has_cache, has_warned;
   aot_ext_coverage_t coverage;
   aot_ext_memory_t memory;
+  aot_ext_cost_t cost;
   mr_rows_t rows; /* of the last memory plan */
   aot_str_t *names;
 } unit_t;
@@ -299,6 +302,27 @@ static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_p
   return AOT_OK;
 }
 
+/* ---- aot.cost/1 ---- */
+
+static aot_status_t cost_machine(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_cost_machine_t *out) {
+  const aot_cost_machine_t full = {.struct_size = out->struct_size, .max_fused = BC_MAX_GROUP, .alignment = BC_ALIGN};
+  (void)c, (void)ctx;
+  memcpy(out, &full, out->struct_size < sizeof full ? out->struct_size : sizeof full);
+  return AOT_OK;
+}
+
+static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
+                               const int64_t *symbols, uint64_t n_symbols, const aot_cost_sink_t *sink) {
+  const unit_t *u = c->head.self;
+  const aot_snapshot_t *s = NULL;
+  bc_error_t e = {.node = AOT_NO_ID};
+  AOT_TRY(u->host.graph->snapshot(prog, &s));
+  const aot_status_t status =
+      nc_node_costs(s, graph.id, symbols, n_symbols, (nc_machine_t){.fuses = 1, .has_workspace = 1}, sink);
+  if (status == AOT_OK) return AOT_OK;
+  return error_out(u, ctx, &e, bc_fail(&e, status, "no-cost", "no cost can be told at these sizes"));
+}
+
 /* ---- executables ---- */
 
 static aot_status_t run(void *self, const hc_run_t *what) {
@@ -410,6 +434,7 @@ static void destroy(const aot_table_t *b) {
 static const void *get_ext(const aot_table_t *b, const char *id) {
   const unit_t *u = b->self;
   if (strcmp(id, AOT_EXT_MEMORY) == 0) return &u->memory;
+  if (strcmp(id, AOT_EXT_COST) == 0) return &u->cost;
   return strcmp(id, AOT_EXT_COVERAGE) == 0 && u->coverage.n_ops ? &u->coverage : NULL;
 }
 
@@ -442,6 +467,8 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   for (uint32_t i = 0; i < N_REGIONS; i++) u->names[rk_count() + i] = aot_str(regions[i].op);
   u->coverage = (aot_ext_coverage_t){sizeof u->coverage, 0, u->names, rk_count() + N_REGIONS};
   u->memory = (aot_ext_memory_t){.head = {.struct_size = sizeof u->memory, .self = u}, .plan = plan_memory};
+  u->cost = (aot_ext_cost_t){
+      .head = {.struct_size = sizeof u->cost, .self = u}, .machine = cost_machine, .nodes = cost_nodes};
   u->table = (aot_backend_t){
       .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext},
       .query = query,

@@ -23,6 +23,7 @@
 
 #define BC_NONE UINT32_MAX
 #define BC_ALIGN 64u
+#define BC_MAX_GROUP 64u /* nodes of one generated loop */
 
 typedef struct bc_error {
   char text[400];

@@ -1,10 +1,12 @@
 /* backend-ref: the only file here that sees the plugin boundary. The artifact is the program's snapshot block,
  * unchanged. */
+#include "common/cost/node_costs.h"
 #include "joint/snap_births.h"
 #include "common/snapshot/snap_check.h"
 #include "ref_exec.h"
 #include "ref_region.h"
 #include <aot/backend.h>
+#include <aot/ext/cost.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/memory.h>
 #include <aot/ext/report.h>
@@ -22,6 +24,7 @@ typedef struct unit_t {
   aot_host_t host;
   aot_ext_coverage_t coverage;
   aot_ext_memory_t memory;
+  aot_ext_cost_t cost;
   mr_rows_t rows; /* of the last memory plan */
   aot_str_t *names;
 } unit_t;
@@ -160,6 +163,26 @@ static aot_status_t plan_memory(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_p
   return AOT_OK;
 }
 
+/* ---- aot.cost/1 ---- */
+
+static aot_status_t cost_machine(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_cost_machine_t *out) {
+  const aot_cost_machine_t full = {.struct_size = out->struct_size, .max_fused = 1, .alignment = MR_ALIGN};
+  (void)c, (void)ctx;
+  memcpy(out, &full, out->struct_size < sizeof full ? out->struct_size : sizeof full);
+  return AOT_OK;
+}
+
+/* One operator at a time: no loops of several, and no kernel works in memory of its own to speak of. */
+static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
+                               const int64_t *symbols, uint64_t n_symbols, const aot_cost_sink_t *sink) {
+  const unit_t *u = c->head.self;
+  const aot_snapshot_t *s;
+  AOT_TRY(u->host.graph->snapshot(prog, &s));
+  const aot_status_t status = nc_node_costs(s, graph.id, symbols, n_symbols, (nc_machine_t){0}, sink);
+  if (status == AOT_OK) return AOT_OK;
+  return complain(&u->host, ctx, status, ID ".no-cost", "no cost can be told at these sizes", NULL, AOT_NO_ID);
+}
+
 /* ---- executables ---- */
 
 /* What the model prints goes where the model's own print would go. */
@@ -248,6 +271,7 @@ static void destroy(const aot_table_t *b) {
 static const void *get_ext(const aot_table_t *b, const char *id) {
   const unit_t *u = b->self;
   if (strcmp(id, AOT_EXT_MEMORY) == 0) return &u->memory;
+  if (strcmp(id, AOT_EXT_COST) == 0) return &u->cost;
   return strcmp(id, AOT_EXT_COVERAGE) == 0 ? &u->coverage : NULL;
 }
 
@@ -267,6 +291,8 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   for (uint32_t k = 0; k < n_regions; k++) u->names[n + k] = aot_str(rf_region_name(k));
   u->coverage = (aot_ext_coverage_t){.struct_size = sizeof u->coverage, .ops = u->names, .n_ops = n + n_regions};
   u->memory = (aot_ext_memory_t){.head = {.struct_size = sizeof u->memory, .self = u}, .plan = plan_memory};
+  u->cost = (aot_ext_cost_t){
+      .head = {.struct_size = sizeof u->cost, .self = u}, .machine = cost_machine, .nodes = cost_nodes};
   u->table = (aot_backend_t){
       .head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy, .get_ext = get_ext},
       .query = query,

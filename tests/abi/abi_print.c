@@ -5,6 +5,7 @@
 #include <aot/device.h>
 #include <aot/diag.h>
 #include <aot/ext/cache.h>
+#include <aot/ext/cost.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/declare.h>
 #include <aot/ext/env.h>
@@ -726,6 +727,29 @@ static const row_t rows[] = {
     STRUCT(aot_ext_memory_t),
     MEMBER(aot_ext_memory_t, head),
     MEMBER(aot_ext_memory_t, plan),
+    STRUCT(aot_node_cost_t),
+    MEMBER(aot_node_cost_t, struct_size),
+    MEMBER(aot_node_cost_t, fusion),
+    MEMBER(aot_node_cost_t, node),
+    MEMBER(aot_node_cost_t, n_results),
+    MEMBER(aot_node_cost_t, flops),
+    MEMBER(aot_node_cost_t, read_nbytes),
+    MEMBER(aot_node_cost_t, written_nbytes),
+    MEMBER(aot_node_cost_t, workspace_nbytes),
+    MEMBER(aot_node_cost_t, nanoseconds),
+    MEMBER(aot_node_cost_t, view_of),
+    STRUCT(aot_cost_sink_t),
+    MEMBER(aot_cost_sink_t, head),
+    MEMBER(aot_cost_sink_t, put),
+    STRUCT(aot_cost_machine_t),
+    MEMBER(aot_cost_machine_t, struct_size),
+    MEMBER(aot_cost_machine_t, max_fused),
+    MEMBER(aot_cost_machine_t, alignment),
+    MEMBER(aot_cost_machine_t, launch_nanoseconds),
+    STRUCT(aot_ext_cost_t),
+    MEMBER(aot_ext_cost_t, head),
+    MEMBER(aot_ext_cost_t, machine),
+    MEMBER(aot_ext_cost_t, nodes),
     STRUCT(aot_ext_trial_t),
     MEMBER(aot_ext_trial_t, head),
     MEMBER(aot_ext_trial_t, begin),

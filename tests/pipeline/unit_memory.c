@@ -15,10 +15,10 @@ static void compile(world_t *w, const char *pass, const char *backend, aot_statu
   assert_int_equal(aoth_pipeline_run_stages(w->session, w->pipeline, 0), expected);
 }
 
+/* The last that was reported. */
 static double number(world_t *w, const char *name) {
   const aoth_record_t *r;
-  const uint32_t n = aoth_session_records(w->session, &r);
-  for (uint32_t i = 0; i < n; i++)
+  for (uint32_t i = aoth_session_records(w->session, &r); i-- > 0;)
     for (uint32_t k = 0; k < r[i].n_numbers; k++)
       if (strcmp(r[i].numbers[k].name, name) == 0) return r[i].numbers[k].value;
   fail_msg("nobody reports %s", name);
@@ -29,6 +29,8 @@ static void a_stage_is_answered_by_the_backend_that_comes_later(void **state) {
   world_t *w = *state;
   compile(w, "ask", "{use: teller, with: {how: tell}}", AOT_OK);
   assert_true(number(w, "status") == AOT_OK && number(w, "peak") == 1000);
+  assert_true(number(w, "cost-status") == AOT_OK && number(w, "flops") > 0 && number(w, "machine-status") == AOT_OK);
+  assert_true(number(w, "launch") == 7000);
 }
 
 static void a_trial_is_asked_about_and_taken_back(void **state) {
@@ -53,10 +55,12 @@ static void a_trial_left_open_is_undone_and_told(void **state) {
 static void a_backend_without_an_answer_is_no_failure(void **state) {
   static const char *const backends[] = {"{use: toy-backend}", "{use: teller, with: {how: silent}}",
                                          "{use: teller, with: {how: refuse}}"};
+  static const aot_status_t costs[] = {AOT_E_UNIMPLEMENTED, AOT_E_UNIMPLEMENTED, AOT_OK};
   world_t *w = *state;
   for (int k = 0; k < 3; k++) {
     compile(w, "ask", backends[k], AOT_OK);
     assert_true(number(w, "status") == AOT_E_UNIMPLEMENTED && number(w, "peak") == -1);
+    assert_true(number(w, "cost-status") == costs[k] && number(w, "machine-status") == costs[k]);
     assert_string_equal(aoth_sink_text(w->sink), "");
     aoth_pipeline_destroy(w->pipeline);
     w->pipeline = NULL;

@@ -1,7 +1,8 @@
-/* Both ends of aot.memory/1 and aot.trial/1: a pass that asks the host, and a backend that answers as its option
- * says. */
+/* Both ends of aot.memory/1, aot.cost/1 and aot.trial/1: a pass that asks the host, and a backend that answers as
+ * its option says. */
 #include "common/hostcall/host_call.h"
 #include <aot/backend.h>
+#include <aot/ext/cost.h>
 #include <aot/ext/memory.h>
 #include <aot/ext/report.h>
 #include <aot/ext/trial.h>
@@ -19,6 +20,7 @@ typedef struct unit {
   aot_host_t host;
   aot_str_t how;
   aot_ext_memory_t memory;
+  aot_ext_cost_t cost;
   aot_memory_plan_t plan;
   aot_memory_step_t steps[2];
   aot_memory_buffer_t buffer;
@@ -43,6 +45,22 @@ static uint32_t count_outputs(const unit_t *u, aot_prog_t *prog) {
   return u->host.graph->n_outputs(prog, u->host.graph->graph_find(prog, AOT_GRAPH_FORWARD));
 }
 
+static aot_status_t add_flops(const aot_cost_sink_t *sink, const aot_node_cost_t *cost) {
+  *(double *)sink->head.self += (double)cost->flops;
+  return AOT_OK;
+}
+
+static aot_status_t ask_costs(const unit_t *u, aot_ctx_t *ctx, aot_prog_t *prog) {
+  const aot_ext_cost_t *c = aot_ext(&u->host.head, AOT_EXT_COST);
+  double flops = 0;
+  const aot_cost_sink_t sink = {.head = {.struct_size = sizeof sink, .self = &flops}, .put = add_flops};
+  aot_cost_machine_t machine = {.struct_size = sizeof machine};
+  AOT_TRY(number(u, ctx, "cost-status", c->nodes(c, ctx, prog, (aot_graph_t){AOT_NO_ID}, NULL, 0, &sink)));
+  AOT_TRY(number(u, ctx, "machine-status", c->machine(c, ctx, &machine)));
+  AOT_TRY(number(u, ctx, "launch", (double)machine.launch_nanoseconds));
+  return number(u, ctx, "flops", flops);
+}
+
 /* "ask": once, as it stands. "trial": with one more output, which is taken back. "forget": which is not. */
 static aot_status_t ask(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const unit_t *u = p->head.self;
@@ -60,6 +78,7 @@ static aot_status_t ask(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   if (t->undo(t, ctx, prog) != AOT_E_PRECONDITION && !is(u, "forget")) return AOT_E_INTERNAL;
   if (is(u, "forget")) AOT_TRY(t->begin(t, ctx, prog));
   AOT_TRY(number(u, ctx, "status", status));
+  AOT_TRY(ask_costs(u, ctx, prog));
   AOT_TRY(number(u, ctx, "peak", status == AOT_OK ? (double)plan->peak_nbytes : -1));
   return number(u, ctx, "outputs", count_outputs(u, prog));
 }
@@ -159,9 +178,31 @@ static aot_status_t plan(const aot_ext_memory_t *m, aot_ctx_t *ctx, aot_prog_t *
   return AOT_OK;
 }
 
+static aot_status_t cost_machine(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_cost_machine_t *out) {
+  (void)c, (void)ctx;
+  out->launch_nanoseconds = 7000;
+  return AOT_OK;
+}
+
+/* 10 for each node of the forward. */
+static aot_status_t cost_nodes(const aot_ext_cost_t *c, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
+                               const int64_t *symbols, uint64_t n_symbols, const aot_cost_sink_t *sink) {
+  const unit_t *u = c->head.self;
+  const aot_graph_api_t *g = u->host.graph;
+  (void)ctx, (void)symbols, (void)n_symbols;
+  if (graph.id == AOT_NO_ID) graph = g->graph_find(prog, AOT_GRAPH_FORWARD);
+  for (aot_node_t n = g->first(prog, graph); n.id != AOT_NO_ID; n = g->next(prog, n)) {
+    const aot_node_cost_t row = {.struct_size = sizeof row, .node = n, .flops = 10};
+    AOT_TRY(sink->put(sink, &row));
+  }
+  return AOT_OK;
+}
+
 static const void *get_ext(const aot_table_t *b, const char *id) {
   const unit_t *u = b->self;
-  return strcmp(id, AOT_EXT_MEMORY) == 0 && !is(u, "silent") ? &u->memory : NULL;
+  if (is(u, "silent")) return NULL;
+  if (strcmp(id, AOT_EXT_COST) == 0) return &u->cost;
+  return strcmp(id, AOT_EXT_MEMORY) == 0 ? &u->memory : NULL;
 }
 
 static void backend_destroy(const aot_table_t *b) { free(b->self); }
@@ -173,6 +214,8 @@ static aot_status_t backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
   u->memory = (aot_ext_memory_t){.head = {.struct_size = sizeof u->memory, .self = u}, .plan = plan};
+  u->cost = (aot_ext_cost_t){
+      .head = {.struct_size = sizeof u->cost, .self = u}, .machine = cost_machine, .nodes = cost_nodes};
   u->table.backend = (aot_backend_t){
       .head = {.struct_size = sizeof(aot_backend_t), .self = u, .destroy = backend_destroy, .get_ext = get_ext},
       .query = query,

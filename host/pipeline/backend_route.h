@@ -1,0 +1,23 @@
+/* The way from a stage that asks to the pipeline's backends, which stand behind it: aot.memory/1, aot.cost/1. */
+#ifndef AOTH_BACKEND_ROUTE_H
+#define AOTH_BACKEND_ROUTE_H
+
+#include <aot/ext/cost.h>
+#include <aot/ext/memory.h>
+#include <pipeline/session.h>
+
+/* From begin to end stages that ask the host are answered by the backends among these stages. Each is created when
+ * it is first asked. */
+aot_status_t aoth_backend_route_begin(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages);
+void aoth_backend_route_end(aoth_session_t *s);
+
+/* What the host's extensions do; ctx->backends is the session's route. They give no diagnostics: no answer is no
+ * failure. The last backend answers, which takes what those before it leave. AOT_E_UNIMPLEMENTED: there is none, or
+ * it does not answer. */
+aot_status_t aoth_backend_route_plan(aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols, uint64_t n_symbols,
+                                     const aot_memory_plan_t **out);
+aot_status_t aoth_backend_route_machine(aot_ctx_t *ctx, aot_cost_machine_t *out);
+aot_status_t aoth_backend_route_costs(aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, const int64_t *symbols,
+                                      uint64_t n_symbols, const aot_cost_sink_t *sink);
+
+#endif
