@@ -1,4 +1,4 @@
-/* The verifier's state, shared by its files; included by host/ir only. */
+/* The verifier's state and its complaints, shared by its files; included by host/ir only. */
 #ifndef AOTH_VERIFIER_H
 #define AOTH_VERIFIER_H
 

@@ -1,6 +1,8 @@
 #include <pipeline/backend_route.h>
 
 #include <aot/inline.h>
+#include <pipeline/call.h>
+#include <pipeline/extension.h>
 #include <string.h>
 
 typedef struct backend {

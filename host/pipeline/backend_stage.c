@@ -7,7 +7,10 @@
  *
  * Before that, effect tokens go: a node with a token is decomposed whatever the backend would say, then the token ports
  * have nothing between them. From there on the order of effects is the order of nodes. */
-#include <pipeline/session.h>
+#include <pipeline/backend_stage.h>
+#include <pipeline/call.h>
+#include <pipeline/decompose.h>
+#include <pipeline/stage_check.h>
 
 #include <aot/inline.h>
 #include <stddef.h>
@@ -253,7 +256,8 @@ static aot_status_t compile_and_load(lowering_t *l) {
   s->now.artifact_nbytes = 0;
   AOT_TRY(aoth_session_journal_begin(s));
   AOT_TRY(aoth_call(s, l->stage, "compile", do_compile, l));
-  AOT_TRY(aoth_stage_finish(s, l->stage));
+  AOT_TRY(aoth_stage_check(s, l->stage));
+  AOT_TRY(aoth_stage_commit(s, l->stage));
   l->wrong = NULL;
   AOT_TRY(aoth_call(s, l->stage, "load", do_load, l));
   if (l->wrong) return aoth_misbehaved(s, l->stage, "%s", l->wrong);

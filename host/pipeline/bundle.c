@@ -7,7 +7,7 @@
  *         info.json       plugin, version, build id, signal, last node, environment read
  *
  * `aothost opt program.ir --use UNIT --with ..` does it again; the command line is printed and stands in info.json. */
-#include <pipeline/session.h>
+#include <pipeline/bundle.h>
 
 #include <aot/inline.h>
 #include <errno.h>

@@ -2,7 +2,9 @@
 
 #include <aot/ext/cache.h>
 #include <ir/aliasing.h>
+#include <pipeline/call.h>
 #include <pipeline/environment.h>
+#include <pipeline/extension.h>
 #include <pipeline/session.h>
 #include <stdio.h>
 #include <string.h>

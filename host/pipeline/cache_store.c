@@ -2,7 +2,11 @@
 
 #include <aot/inline.h>
 #include <jansson.h>
+#include <pipeline/backend_stage.h>
+#include <pipeline/call.h>
 #include <pipeline/load.h>
+#include <pipeline/session_lifetime.h>
+#include <pipeline/stage.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -7,9 +7,10 @@
  *                                bundle, the end
  *
  * Every struct that a unit answers with is imported by copy before anything of it is used. */
-#include <pipeline/session.h>
+#include <pipeline/call.h>
 
 #include <aot/inline.h>
+#include <pipeline/bundle.h>
 #include <pipeline/load.h>
 #include <pipeline/options.h>
 #include <stddef.h>

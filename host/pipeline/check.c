@@ -1,6 +1,8 @@
 /* All checking before anything runs: units, options, the order of stages, contracts simulated over the list, files.
  * Every complaint is made; the first that is a plugin's fault and not the user's decides nothing about the others. */
+#include <pipeline/call.h>
 #include <pipeline/session.h>
+#include <pipeline/stage_check.h>
 
 #include <aot/inline.h>
 

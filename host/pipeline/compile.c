@@ -5,8 +5,11 @@
 #include <jansson.h>
 #include <pipeline/cache_folder.h>
 #include <pipeline/cache_store.h>
+#include <pipeline/devices.h>
 #include <pipeline/environment.h>
+#include <pipeline/programs.h>
 #include <pipeline/session.h>
+#include <pipeline/session_lifetime.h>
 #include <string.h>
 
 static const char *kept(aoth_session_t *s, const char *text) {

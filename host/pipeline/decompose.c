@@ -1,6 +1,7 @@
 /* One node replaced by what its opset makes of it: for backends that refuse an operator, and for formats that do not
  * know it. */
-#include <pipeline/session.h>
+#include <pipeline/decompose.h>
+#include <pipeline/call.h>
 
 #include <aot/inline.h>
 

@@ -1,7 +1,8 @@
 /* The device that a session's executables run on: the host (host_device.h), or a unit of kind device/1. */
-#include <pipeline/session.h>
+#include <pipeline/devices.h>
 
 #include <device/host_device.h>
+#include <pipeline/call.h>
 
 aot_status_t aoth_session_take_device(aoth_session_t *s, const aoth_stage_t *device) {
   if (!device->unit) {

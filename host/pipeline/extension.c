@@ -1,5 +1,5 @@
 /* The extensions that a unit offers by its table, whatever its kind. */
-#include <pipeline/session.h>
+#include <pipeline/extension.h>
 
 #include <aot/inline.h>
 #include <string.h>

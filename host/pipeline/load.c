@@ -6,7 +6,6 @@
 #include <pipeline/load.h>
 
 #include <aot/inline.h>
-#include <bridge.h>
 #include <dlfcn.h>
 #include <pipeline/crash.h>
 #include <stddef.h>
@@ -30,6 +29,7 @@
 #endif
 
 typedef struct opening {
+  aoth_registry_t *r;
   aoth_plugin_t *p;
   aoth_arena_t *arena;
   const aoth_where_t *where;
@@ -240,7 +240,7 @@ static void open_framed(opening_t *o) {
     return;
   }
   if (!import_all(o, p->self)) return;
-  p->host = aoth_bridge_host(o->arena, p->desc.abi_minor);
+  p->host = aoth_registry_make_host(o->r, o->arena, p->desc.abi_minor);
   if (p->host) p->state = AOTH_PLUGIN_OPEN;
   else refuse(o, "free some memory", "there is no memory left");
 }
@@ -261,7 +261,7 @@ static void tell_crash(void *self, const aoth_crash_t *crash) {
   complain(o, aoth_crash_sink());
 }
 
-static void open_now(aoth_registry_t *r, opening_t *o) {
+static void open_now(opening_t *o) {
   aoth_plugin_t *p = o->p;
   if (p->note.epoch != AOT_ABI_EPOCH || p->note.min_host_minor > AOT_ABI_MINOR) {
     refuse(o, "update aothost, or use a build of the plugin for this version",
@@ -278,7 +278,7 @@ static void open_now(aoth_registry_t *r, opening_t *o) {
     refuse(o, "build both with AOT_SANITIZE, or neither", "it was built with AddressSanitizer, this host without");
     return;
   }
-  aoth_registry_debug(r, "%s: opening", p->path);
+  aoth_registry_debug(o->r, "%s: opening", p->path);
   aoth_crash_frame_t frame = {.what = p->path, .tell = tell_crash, .self = o};
   aoth_crash_enter(&frame);
   open_framed(o);
@@ -287,9 +287,9 @@ static void open_now(aoth_registry_t *r, opening_t *o) {
 
 aot_status_t aoth_plugin_open(aoth_registry_t *r, aoth_plugin_t *p, aoth_arena_t *arena, const aoth_where_t *where,
                               aoth_sink_t *sink) {
-  opening_t o = {p, arena, where};
+  opening_t o = {r, p, arena, where};
   if (p->state == AOTH_PLUGIN_FOUND) {
-    open_now(r, &o);
+    open_now(&o);
     if (p->state == AOTH_PLUGIN_REFUSED) aoth_registry_debug(r, "%s: refused: %s", p->path, p->why);
   }
   if (p->state == AOTH_PLUGIN_OPEN) return AOT_OK;

@@ -1,4 +1,6 @@
 #include <pipeline/memory_plan.h>
+#include <pipeline/call.h>
+#include <pipeline/extension.h>
 
 #include <aot/inline.h>
 #include <string.h>

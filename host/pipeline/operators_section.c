@@ -3,7 +3,11 @@
  *
  * The host knows no schema grammar: an opset that offers aot.declare/1 reads the texts and is asked about the operators
  * ever after. A complaint points into the text where it stands in the pipeline. */
-#include <pipeline/session.h>
+#include <pipeline/operators_section.h>
+#include <pipeline/call.h>
+#include <pipeline/extension.h>
+#include <pipeline/operators_of_model.h>
+#include <pipeline/opsets.h>
 
 #include <aot/ext/declare.h>
 #include <string.h>

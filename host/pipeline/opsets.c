@@ -5,12 +5,14 @@
  * others may bring kernels for them. An opset that says what it claims is held to it: where it is needed and fails, so
  * does the pipeline. One that says nothing is tried where its operators may be meant, after those that claim theirs,
  * and left out with a warning. Passes over the few opsets there are. */
-#include <pipeline/session.h>
+#include <pipeline/opsets.h>
 
 #include <aot/inline.h>
 #include <errno.h>
+#include <pipeline/call.h>
 #include <pipeline/crash.h>
 #include <pipeline/load.h>
+#include <pipeline/operators_of_model.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>

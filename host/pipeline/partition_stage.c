@@ -4,11 +4,12 @@
  *     | by the host
  *
  * A unit without apply leaves the halves, and what the cut says beyond saved values, to the host (ir/make_halves.h). */
-#include <pipeline/session.h>
+#include <pipeline/partition_stage.h>
 
 #include <aot/inline.h>
 #include <ir/halves.h>
 #include <ir/make_halves.h>
+#include <pipeline/call.h>
 #include <pipeline/environment.h>
 #include <stdlib.h>
 

@@ -1,6 +1,8 @@
 /* Several compiled programs in one session: one for each way in which the inputs of calls share memory. The selected
  * one is s->now, where everybody looks; the others stand in their rows. */
-#include <pipeline/session.h>
+#include <pipeline/programs.h>
+#include <pipeline/backend_stage.h>
+#include <pipeline/call.h>
 
 #include <string.h>
 

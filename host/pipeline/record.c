@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <pipeline/environment.h>
+#include <pipeline/session.h>
 #include <string.h>
 
 static void *room(aoth_arena_t *arena, void *rows, uint32_t n, uint32_t *capacity, size_t row_size) {
@@ -60,6 +61,11 @@ const char *aoth_report_env(aoth_report_t *r, const char *name) {
 }
 
 /* ---- summaries ---- */
+
+uint32_t aoth_session_records(aoth_session_t *s, const aoth_record_t **out) {
+  *out = s->records;
+  return s->n_records;
+}
 
 void aoth_records_print(aoth_session_t *s, FILE *out) {
   const aoth_record_t *rows;

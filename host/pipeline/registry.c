@@ -20,6 +20,7 @@ typedef struct search_dir {
 struct aoth_registry {
   aoth_arena_t *arena;
   aoth_sink_t *sink;
+  aoth_host_maker_t make_host;
   int debug;
   search_dir_t *dirs;
   uint32_t n_dirs, dir_capacity;
@@ -230,12 +231,13 @@ static void add_builtin(aoth_registry_t *r) {
 }
 
 aoth_registry_t *aoth_registry_create(aoth_arena_t *arena, const char *const *plugin_dirs, uint32_t n_plugin_dirs,
-                                      aoth_sink_t *sink) {
+                                      aoth_sink_t *sink, aoth_host_maker_t make_host) {
   aoth_registry_t *r = aoth_arena_alloc(arena, sizeof(void *), sizeof *r);
   if (!r) return NULL;
   const char *debug = aoth_env("AOT_LOADER_DEBUG");
   r->arena = arena;
   r->sink = sink;
+  r->make_host = make_host;
   r->debug = debug && strcmp(debug, "0") != 0;
   for (uint32_t i = 0; i < n_plugin_dirs; i++) add_dir(r, plugin_dirs[i], "--plugin-dir", 1);
   add_env_path(r);
@@ -244,6 +246,10 @@ aoth_registry_t *aoth_registry_create(aoth_arena_t *arena, const char *const *pl
 }
 
 /* ---- questions ---- */
+
+aot_host_t *aoth_registry_make_host(const aoth_registry_t *r, aoth_arena_t *arena, uint32_t minor) {
+  return r->make_host(arena, minor);
+}
 
 uint32_t aoth_registry_n_plugins(const aoth_registry_t *r) { return r->n_plugins; }
 aoth_plugin_t *aoth_registry_plugin(aoth_registry_t *r, uint32_t i) { return r->plugins[i]; }

@@ -43,9 +43,12 @@ struct aoth_unit {
 };
 
 typedef struct aoth_registry aoth_registry_t;
+/* What a plugin of this ABI minor is handed, in the arena; NULL: no memory. bridge.h has it. */
+typedef aot_host_t *(*aoth_host_maker_t)(aoth_arena_t *arena, uint32_t minor);
 /* Reads every note. Complains of --plugin-dir entries that are not there or, when they name a file, no plugin. */
 aoth_registry_t *aoth_registry_create(aoth_arena_t *arena, const char *const *plugin_dirs, uint32_t n_plugin_dirs,
-                                      aoth_sink_t *sink);
+                                      aoth_sink_t *sink, aoth_host_maker_t make_host);
+aot_host_t *aoth_registry_make_host(const aoth_registry_t *r, aoth_arena_t *arena, uint32_t minor);
 uint32_t aoth_registry_n_plugins(const aoth_registry_t *r);
 aoth_plugin_t *aoth_registry_plugin(aoth_registry_t *r,
                                     uint32_t i); /* refused ones and files without a note included */

@@ -1,11 +1,9 @@
-/* Inside of aoth_session_t, for the files of host/pipeline that run things: session.c (life, import), call.c (calls
- * into units), stage.c (one stage), backend_stage.c (backends), bundle.c (what is left of a failure), check.c, and what
- * stands below under the names of their files. */
+/* Inside of aoth_session_t, for the files of host/pipeline that run things. */
 #ifndef AOTH_SESSION_H
 #define AOTH_SESSION_H
 
-#include <aot/ext/model_operators.h>
 #include <aot/backend.h>
+#include <aot/ext/model_operators.h>
 #include <aot/import.h>
 #include <aot/opset.h>
 #include <aot/partition.h>
@@ -94,106 +92,5 @@ struct aoth_session {
   aoth_program_t *programs;
   uint32_t n_programs, program_capacity, selected;
 };
-
-/* ---- extension.c ---- */
-/* An extension that the unit offers by its table, imported by copy. AOT_E_NOT_FOUND: it offers none; AOT_E_TOO_NEW. */
-aot_status_t aoth_instance_extension(const aoth_instance_t *i, const char *id, void *out, uint32_t size);
-
-/* ---- session.c ---- */
-/* Opsets, model file, importer: everything that reading needs. The map belongs to the session. */
-aot_status_t aoth_pipeline_open_model(aoth_session_t *s, const aoth_pipeline_t *p, aoth_model_t *out);
-/* an empty one takes the place of the last */
-aot_status_t aoth_session_new_program(aoth_session_t *s, const aoth_model_t *model);
-aot_status_t aoth_session_read_model(aoth_session_t *s, aoth_model_t *model);
-
-/* ---- operators_section.c ---- */
-/* The operators of a pipeline's `operators:` section, made by the opset that offers aot.declare/1. */
-aot_status_t aoth_session_declare(aoth_session_t *s, const aoth_yaml_t *const *texts, uint32_t n_texts);
-/* The operators that the model file brings, as far as the session does not know them. */
-aot_status_t aoth_session_declare_found(aoth_session_t *s, const aoth_model_t *model);
-
-/* ---- model_operators.c ---- */
-/* Into the sink: the schemas that a model file brings, the namespaces of the operators in it. *out_told 0: its importer
- * cannot tell. A text program (no importer) has no schemas, and is not to be asked for namespaces
- * (aoth_text_namespaces). */
-aot_status_t aoth_model_schemas(aoth_session_t *s, const aoth_model_t *model, const aot_schema_sink_t *sink);
-aot_status_t aoth_model_namespaces(aoth_session_t *s, const aoth_model_t *model, const aot_schema_sink_t *sink,
-                                   int *out_told);
-
-/* ---- opsets.c ---- */
-/* unless it is open */
-aot_status_t aoth_session_open_opset(aoth_session_t *s, const char *id, const aoth_where_t *where);
-/* Those whose operators the model, the texts of a pipeline's `operators:` or the stages have, by what they claim
- * (aot/note.h). */
-aot_status_t aoth_session_open_needed(aoth_session_t *s, const aoth_model_t *model, const aoth_yaml_t *const *texts,
-                                      uint32_t n_texts);
-
-/* ---- several programs: programs.c ---- */
-/* A session begins with program 0. A new one is empty and selected; it is compiled like the first. */
-aot_status_t aoth_session_add_program(aoth_session_t *s, uint32_t *out);
-/* the selected one, which is the newest and not the first; select another */
-void aoth_session_drop_program(aoth_session_t *s);
-void aoth_session_drop_programs(aoth_session_t *s); /* all, at the end */
-
-/* ---- call.c ---- */
-/* Room for one more row of a session array; the old rows stay behind in the arena. NULL: no memory. */
-void *aoth_session_room(aoth_session_t *s, void *rows, uint32_t n, uint32_t *capacity, size_t row_size);
-typedef aot_status_t (*aoth_call_fn)(void *arg);
-/* One call into a unit in a crash frame, with a fresh scratch arena. `doing`: "run", "compile", for messages. Trouble
- * is told; s->outcome says how it ended. */
-aot_status_t aoth_call(aoth_session_t *s, const aoth_stage_t *stage, const char *doing, aoth_call_fn fn, void *arg);
-/* After a call that did not end well, or broke something (message given by the caller): undoes open journals, writes
- * the bundle if one was asked for. Answers AOTH_E_PLUGIN, or the unit's own status where it told what it does not
- * take. */
-aot_status_t aoth_session_fail(aoth_session_t *s, const aoth_stage_t *stage);
-aot_status_t aoth_misbehaved(aoth_session_t *s, const aoth_stage_t *stage, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-aot_status_t aoth_instance_create(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out);
-/* The same where no stage is at stake: a failure leaves no bundle, and journals as they are. */
-aot_status_t aoth_instance_try(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *out);
-void aoth_instance_destroy(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *instance);
-void aoth_table_destroy(aoth_session_t *s, const aoth_stage_t *stage, const aot_table_t *table); /* of any kind */
-aot_status_t aoth_session_journal_begin(aoth_session_t *s);
-void aoth_session_journal_commit(aoth_session_t *s);
-/* A stage that stands for a unit the pipeline does not list: importer, opset. Options at their defaults. */
-aot_status_t aoth_stage_of_unit(aoth_session_t *s, const char *id, const char *kinds, const aoth_where_t *where,
-                                aoth_stage_t *out);
-
-/* ---- stage.c ---- */
-uint64_t aoth_count_nodes(aot_prog_t *p);
-uint32_t aoth_properties_after(const aoth_unit_t *unit, uint32_t before);
-/* Contract and verifier over the open journal, then commit with the new properties; or AOTH_CALL_BROKE. */
-aot_status_t aoth_stage_check_memory(aoth_session_t *s, const aoth_stage_t *stage); /* was every edit of it made? */
-aot_status_t aoth_stage_finish(aoth_session_t *s, const aoth_stage_t *stage);
-/* needs and refuses against `properties`; complains at the stage with the units that could help. */
-aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, uint32_t properties);
-void aoth_session_record(aoth_session_t *s, const aoth_stage_t *stage, uint64_t begin_ns, uint64_t before,
-                         uint64_t edits);
-
-/* ---- decompose.c ---- */
-/* The node's opset puts simpler nodes in its place. *out_done 0: it has no decomposition. Memory: arena. */
-aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_node_t node,
-                                 int *out_done);
-
-/* ---- partition_stage.c ---- */
-/* *out_joint: what was divided, for the check of the halves; destroyed by the caller, also after a failure. */
-struct aoth_joint_record;
-aot_status_t aoth_stage_divide(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *unit,
-                               struct aoth_joint_record **out_joint);
-
-/* ---- backend_stage.c ---- */
-aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *backend,
-                              uint64_t *out_edits);
-void aoth_session_exe_drop(aoth_session_t *s);
-/* The executable of an artifact that outlives the session's use of it (a cache entry). stage: of a backend. */
-aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *stage, const void *artifact,
-                                        uint64_t nbytes);
-
-/* ---- devices.c ---- */
-/* From here on executables are loaded on the pipeline's device, made if it is not. use NULL: the host. */
-aot_status_t aoth_session_take_device(aoth_session_t *s, const aoth_stage_t *device);
-
-/* ---- bundle.c ---- */
-void aoth_bundle_write(aoth_session_t *s, const aoth_stage_t *stage, const char *journal);
 
 #endif

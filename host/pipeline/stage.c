@@ -1,13 +1,11 @@
 /* Running one stage.
  *
- *     needs, refuses -> create -> journal { run | choose, apply | query, decompose, compile } -> contract -> verifier
- *     -> types
- *                                   |                                                                                 |
- *                                   +---- any failure: undo, bundle, status 3                     commit, new
- *                                                                                                 properties
+ *     needs, refuses -> create -> journal { run | choose, apply | query, decompose, compile } -> stage_check.c
+ *                                   |                                                              |
+ *                                   +---- any failure: undo, bundle, status 3                     commit, new properties
  *
  * The program is as before the stage until everything agrees. */
-#include <pipeline/session.h>
+#include <pipeline/stage.h>
 
 #include <aot/ext/cache.h>
 #include <aot/inline.h>
@@ -15,8 +13,14 @@
 #include <ir/halves.h>
 #include <ir/ports_kept.h>
 #include <pipeline/backend_route.h>
+#include <pipeline/backend_stage.h>
+#include <pipeline/call.h>
+#include <pipeline/devices.h>
 #include <pipeline/environment.h>
+#include <pipeline/extension.h>
 #include <pipeline/load.h>
+#include <pipeline/partition_stage.h>
+#include <pipeline/stage_check.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -25,100 +29,6 @@ uint64_t aoth_count_nodes(aot_prog_t *p) {
   for (uint32_t g = 1; p && g < aoth_graph_n_graphs(p); g++)
     for (aot_node_t n = aoth_graph_first(p, (aot_graph_t){g}); n.id != AOT_NO_ID; n = aoth_graph_next(p, n)) count++;
   return count;
-}
-
-uint32_t aoth_properties_after(const aoth_unit_t *unit, uint32_t before) {
-  return unit->has_contract ? (before & ~unit->contract.drops) | unit->contract.gives : before;
-}
-
-/* ---- contracts ---- */
-
-/* Units that give `property`, as a hint. Plugins not opened so far are opened for it, silently: contracts are in
- * them. */
-static void hint_givers(aoth_session_t *s, uint32_t property) {
-  aoth_text_t list = {0};
-  for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {
-    aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
-    int wanted = 0;
-    for (uint32_t k = 0; k < p->n_units; k++) wanted |= aoth_kind_in(p->units[k].kind, AOTH_STAGE_KINDS);
-    if (!wanted || aoth_plugin_open(s->registry, p, s->arena, NULL, NULL) != AOT_OK) continue;
-    for (uint32_t k = 0; k < p->n_units; k++)
-      if (!p->units[k].shadowed_by && p->units[k].has_contract && (p->units[k].contract.gives & property))
-        aoth_text_f(&list, "%s%s", list.size ? ", " : "", p->units[k].id);
-  }
-  if (list.size)
-    aoth_sink_line(s->config.sink, "hint: '%s' is given by %s, before this stage",
-                   aoth_property_names(property, s->arena), list.data);
-  else
-    aoth_sink_line(s->config.sink, "hint: no unit that is known gives '%s'", aoth_property_names(property, s->arena));
-  aoth_text_deinit(&list);
-}
-
-aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, uint32_t properties) {
-  if (!stage->unit->has_contract) return AOT_OK;
-  const aoth_contract_t *c = &stage->unit->contract;
-  const uint32_t missing = c->needs & ~properties, unwanted = c->refuses & properties;
-  if (missing) {
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.needs",
-                     "stage %s needs a program that is %s, and nothing before it makes it so", stage->name,
-                     aoth_property_names(missing, s->arena));
-    for (uint32_t bit = 0; bit < 32; bit++)
-      if (missing & (1u << bit)) hint_givers(s, 1u << bit);
-    aoth_yaml_notes(s->config.sink, s->arena, stage->at, "contract.needs");
-  }
-  if (unwanted) {
-    aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "contract.refuses",
-                     "stage %s refuses a program that is %s already", stage->name,
-                     aoth_property_names(unwanted, s->arena));
-    if (unwanted & AOTH_PROP_JOINT)
-      aoth_sink_line(
-          s->config.sink,
-          "hint: the program holds its gradients already (it was exported with its backward, or differentiated "
-          "before): begin with the partition");
-    aoth_yaml_notes(s->config.sink, s->arena, stage->at, "contract.refuses");
-  }
-  return missing || unwanted ? AOT_E_PRECONDITION : AOT_OK;
-}
-
-aot_status_t aoth_stage_check_memory(aoth_session_t *s, const aoth_stage_t *stage) {
-  if (aoth_journal_is_whole(s->now.prog)) return AOT_OK;
-  aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &stage->where, "stage.no-memory",
-                   "an edit of stage %s found no memory and was not made: the program stays as it was before the stage",
-                   stage->name);
-  return s->status = AOT_E_EXHAUSTED;
-}
-
-/* Does the program keep to the unit's contract, and to the properties that it has now? */
-static aot_status_t check_stage(aoth_session_t *s, const aoth_stage_t *stage) {
-  const uint32_t after = aoth_properties_after(stage->unit, aoth_prog_properties(s->now.prog));
-  s->outcome = AOTH_CALL_OK;
-  AOT_TRY(aoth_stage_check_memory(s, stage));
-  if (stage->unit->has_contract && aoth_journal_check(s->now.prog, &stage->unit->contract) != AOT_OK)
-    return aoth_misbehaved(s, stage, "broke its contract");
-  if (aoth_verify(s->now.prog, after) != AOT_OK) return aoth_misbehaved(s, stage, "left a broken program behind");
-  return AOT_OK;
-}
-
-static void commit_stage(aoth_session_t *s, const aoth_stage_t *stage) {
-  const uint32_t after = aoth_properties_after(stage->unit, aoth_prog_properties(s->now.prog));
-  aoth_session_journal_commit(s);
-  aoth_prog_set_properties(s->now.prog, after);
-}
-
-static aot_status_t do_types(void *arg) { return aoth_verify_types(arg); }
-
-/* A call like any other: opsets answer it. */
-static aot_status_t check_types(aoth_session_t *s, const aoth_stage_t *stage) {
-  if (aoth_call(s, stage, "the check of types", do_types, s->now.prog) == AOT_OK) return AOT_OK;
-  return s->status == AOT_E_CONTRACT ? aoth_misbehaved(s, stage, "set types that its operators do not give")
-                                     : s->status;
-}
-
-aot_status_t aoth_stage_finish(aoth_session_t *s, const aoth_stage_t *stage) {
-  AOT_TRY(check_stage(s, stage));
-  AOT_TRY(check_types(s, stage));
-  commit_stage(s, stage);
-  return AOT_OK;
 }
 
 /* ---- passes and partitions ---- */
@@ -160,10 +70,9 @@ static aot_status_t run_rewriter(aoth_session_t *s, const aoth_stage_t *stage, c
     status =
         strcmp(stage->unit->kind, "pass/1") == 0 ? run_pass(s, stage, &r) : aoth_stage_divide(s, stage, unit, &r.joint);
   *out_edits = aoth_journal_count(s->now.prog);
-  if (status == AOT_OK) status = check_stage(s, stage);
+  if (status == AOT_OK) status = aoth_stage_check(s, stage);
   if (status == AOT_OK) status = check_effect(s, stage, &r);
-  if (status == AOT_OK) status = check_types(s, stage);
-  if (status == AOT_OK) commit_stage(s, stage);
+  if (status == AOT_OK) status = aoth_stage_commit(s, stage);
   if (status != AOT_OK) status = aoth_session_fail(s, stage);
   aoth_joint_record_destroy(r.joint);
   aoth_ports_destroy(r.ports);

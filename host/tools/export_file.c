@@ -4,6 +4,9 @@
 
 #include <aot/ext/export.h>
 #include <aot/inline.h>
+#include <pipeline/call.h>
+#include <pipeline/decompose.h>
+#include <pipeline/extension.h>
 #include <pipeline/load.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,16 +5,17 @@
 
 #include <aot/inline.h>
 #include <math.h>
+#include <pipeline/backend_stage.h>
 #include <pipeline/session.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <step/compare.h>
+#include <step/step.h>
+#include <string.h>
 #include <tools/op_case_exceptions.h>
 #include <tools/op_case_mutate.h>
 #include <tools/op_case_shares.h>
 #include <tools/op_case_text.h>
-#include <step/step.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define MAX_TANGENTS 64u
 

@@ -3,10 +3,11 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <pipeline/call.h>
 #include <pipeline/session.h>
-#include <tools/op_cases.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tools/op_cases.h>
 
 #define MAX_STAGES 16u
 

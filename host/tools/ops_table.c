@@ -5,6 +5,7 @@
 #include <aot/ext/derivative.h>
 #include <aot/inline.h>
 #include <fnmatch.h>
+#include <pipeline/call.h>
 #include <pipeline/load.h>
 #include <stdlib.h>
 #include <string.h>

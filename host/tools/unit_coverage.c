@@ -4,6 +4,8 @@
 #include <aot/ext/coverage.h>
 #include <aot/ext/uncovered.h>
 #include <aot/inline.h>
+#include <pipeline/call.h>
+#include <pipeline/extension.h>
 #include <stdlib.h>
 #include <string.h>
 

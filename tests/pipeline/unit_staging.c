@@ -2,6 +2,8 @@
  * failures leave. The executable is the test's own: it adds 1 to every byte of its input, into its output. */
 #include "session_world.h"
 
+#include <pipeline/call.h>
+#include <pipeline/devices.h>
 #include <pipeline/session.h>
 
 typedef struct adder { /* an executable, with one bound call */

@@ -1,5 +1,7 @@
 /* What a model file says of operators before it is read, as its importer tells it (aot/ext/model_operators.h). */
-#include <pipeline/session.h>
+#include <pipeline/operators_of_model.h>
+#include <pipeline/call.h>
+#include <pipeline/extension.h>
 
 typedef struct listing {
   aoth_session_t *s;

@@ -1,9 +1,15 @@
 /* The life of a session, and the way from a model file to its program. */
-#include <pipeline/session.h>
+#include <pipeline/session_lifetime.h>
 
 #include <aot/inline.h>
+#include <bridge.h>
 #include <device/host_device.h>
+#include <pipeline/call.h>
 #include <pipeline/load.h>
+#include <pipeline/operators_section.h>
+#include <pipeline/opsets.h>
+#include <pipeline/programs.h>
+#include <pipeline/stage.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +24,8 @@ aoth_session_t *aoth_session_create(const aoth_session_config_t *config) {
   s->scratch = aoth_arena_create();
   s->ops = aoth_ops_create();
   if (s->arena && s->scratch && s->ops)
-    s->registry = aoth_registry_create(s->arena, config->plugin_dirs, config->n_plugin_dirs, config->sink);
+    s->registry =
+        aoth_registry_create(s->arena, config->plugin_dirs, config->n_plugin_dirs, config->sink, aoth_bridge_host);
   if (!s->registry) {
     aoth_session_destroy(s);
     return NULL;
@@ -68,11 +75,6 @@ aoth_sink_t *aoth_session_sink(aoth_session_t *s) { return s->config.sink; }
 aoth_trace_t *aoth_session_trace(aoth_session_t *s) { return s->config.trace; }
 aoth_ops_t *aoth_session_ops(aoth_session_t *s) { return s->ops; }
 aoth_registry_t *aoth_session_registry(aoth_session_t *s) { return s->registry; }
-
-uint32_t aoth_session_records(aoth_session_t *s, const aoth_record_t **out) {
-  *out = s->records;
-  return s->n_records;
-}
 
 /* ---- import ---- */
 

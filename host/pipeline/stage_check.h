@@ -1,0 +1,16 @@
+/* What a stage may be handed, and what it must leave: contract -> verifier -> types. */
+#ifndef AOTH_STAGE_CHECK_H
+#define AOTH_STAGE_CHECK_H
+
+#include <pipeline/session.h>
+
+uint32_t aoth_properties_after(const aoth_unit_t *unit, uint32_t before);
+/* needs and refuses against `properties`; complains at the stage with the units that could help. */
+aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, uint32_t properties);
+aot_status_t aoth_stage_check_memory(aoth_session_t *s, const aoth_stage_t *stage); /* was every edit of it made? */
+/* Contract and verifier over the open journal, or AOTH_CALL_BROKE. */
+aot_status_t aoth_stage_check(aoth_session_t *s, const aoth_stage_t *stage);
+/* The types that it set against those that the operators give, then commit with the new properties. */
+aot_status_t aoth_stage_commit(aoth_session_t *s, const aoth_stage_t *stage);
+
+#endif
