@@ -49,6 +49,7 @@ const aoth_word_t aoth_node_flag_words[] = {{"backward", AOT_NODE_BACKWARD},
                                             {"must_recompute", AOT_NODE_MUST_RECOMPUTE},
                                             {"prefer_recompute", AOT_NODE_PREFER_RECOMPUTE},
                                             {"no_grad", AOT_NODE_NO_GRAD},
+                                            {"update", AOT_NODE_UPDATE},
                                             {NULL, 0}};
 
 const aoth_word_t aoth_leaf_flag_words[] = {

@@ -107,7 +107,7 @@ static aot_status_t run_pipeline(asking_t *a) {
   a->n_stages = a->pipeline->n_stages;
   AOT_TRY(aoth_pipeline_import(a->cli->session, a->pipeline));
   return aoth_pipeline_run_stages(a->cli->session, a->pipeline,
-                                  a->pipeline->run.train.present ? AOTH_STAGES_OPTIMIZER : 0);
+                                  a->pipeline->run.train.present ? AOTH_STAGES_OPTIMIZER | AOTH_STAGES_STITCH : 0);
 }
 
 static aot_status_t run_program(asking_t *a) {

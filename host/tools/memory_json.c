@@ -30,7 +30,7 @@ static json_t *modules_json(const aoth_memory_view_t *v, aoth_arena_t *arena) {
   return list;
 }
 
-/* Bytes alive by step: of each kind, and all. */
+/* By step: bytes alive, of each kind and all; what it is a part of. */
 static json_t *timeline_json(const aoth_memory_view_t *v) {
   const uint64_t n = v->plan.n_steps;
   uint64_t *change = calloc((size_t)n + 2, sizeof *change);
@@ -47,6 +47,9 @@ static json_t *timeline_json(const aoth_memory_view_t *v) {
     for (uint64_t t = 0; t < n; t++) json_array_append_new(list, json_integer((json_int_t)(now += change[t])));
     json_object_set_new(o, aoth_memory_kind(kind), list);
   }
+  json_t *parts = json_array();
+  for (uint64_t t = 0; t < n; t++) json_array_append_new(parts, json_string(aoth_memory_part(v, t)));
+  json_object_set_new(o, "part", parts);
   for (uint64_t t = 0; t < n; t++) json_array_append_new(all, json_integer((json_int_t)v->alive[t]));
   json_object_set_new(o, "alive", all);
   free(change);
@@ -59,8 +62,9 @@ static json_t *view_json(const aoth_memory_view_t *v, const aoth_memory_report_t
   aoth_memory_by_kind(v, v->plan.peak_step, kinds);
   for (uint32_t i = 0; i < v->n_largest && i < r->top; i++)
     json_array_append_new(largest, holder_json(&v->holders[v->largest[i]]));
-  json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "unit", v->title, "steps",
-                        (json_int_t)v->plan.n_steps, "forward_steps", (json_int_t)v->plan.n_forward_steps, "peak_bytes",
+  json_t *o = json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "unit", v->title, "step_graph",
+                        v->is_step_graph, "steps", (json_int_t)v->plan.n_steps, "forward_steps",
+                        (json_int_t)v->plan.n_forward_steps, "update_steps", (json_int_t)v->n_updates, "peak_bytes",
                         (json_int_t)v->plan.peak_nbytes, "arena_bytes", (json_int_t)v->plan.arena_nbytes, "alive_bytes",
                         (json_int_t)v->peak_alive, "peak_step", (json_int_t)v->plan.peak_step, "peak_at", v->peak_at);
   json_object_set_new(o, "within_budget", r->budget ? json_boolean(v->plan.peak_nbytes <= r->budget) : json_null());

@@ -17,8 +17,9 @@ static const char style[] =
     ".am-input{fill:#a3a8ae}.am-output{fill:#3a9a4d}.am-saved{fill:#4477aa}.am-gradient{fill:#aa4488}.am-temporary{"
     "fill:#d6b845}"
     ".am-scratch{fill:#66bbdd} .am-rest{fill-opacity:.72}\n"
-    ".am-lead{stroke:#333;stroke-width:1}.am-split{stroke:#333;stroke-width:1;stroke-dasharray:4 3}\n"
-    ".am-held{stroke:#222;stroke-width:1.2;stroke-dasharray:2 3} .am-budget{stroke:#cc2222;stroke-width:1.6}.am\n"
+    ".am-update{fill:#888}.am-lead{stroke:#333;stroke-width:1}.am-split{stroke:#333;stroke-width:1;stroke-dasharray:4\n"
+    "3} .am-held{stroke:#222;stroke-width:1.2;stroke-dasharray:2 3}\n"
+    ".am-budget{stroke:#cc2222;stroke-width:1.6}.am\n"
     ".am-over{fill:#cc2222}.am-peak{fill:#fff;stroke:#222;stroke-width:1.6} .am\n"
     ".am-halo{stroke:#fff;stroke-width:3;paint-order:stroke;stroke-linejoin:round}\n"
     "@media (prefers-color-scheme:dark){.am,.am-bg{background:#15181c;fill:#15181c}.am text{fill:#e8e8e8}.am "
@@ -199,7 +200,11 @@ static void draw_split(const panel_t *p, aoth_text_t *out) {
   aoth_svg_text(out, "am-s am-m", (p->x + x) / 2, p->y - 6, "forward");
   if (plan->n_forward_steps == plan->n_steps) return;
   aoth_svg_line(out, "am-split", x, p->y - 16, x, p->y + p->h);
-  aoth_svg_text(out, "am-s am-m", (x + p->x + p->w) / 2, p->y - 6, "backward");
+  aoth_svg_text(out, "am-s am-m", (x + p->x + p->w) / 2, p->y - 6,
+                p->v->n_updates ? "backward; updates where marked" : "backward");
+  for (uint32_t c = 0; c < p->n_columns; c++)
+    if (aoth_memory_has_update(p->v, c, p->n_columns))
+      aoth_svg_rect(out, "am-update", p->x + p->w * c / p->n_columns, p->y - 3, p->w / p->n_columns, 3);
 }
 
 /* ---- what is marked ---- */

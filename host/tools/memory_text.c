@@ -27,8 +27,8 @@ static void print_held(const aoth_memory_view_t *v, aoth_text_t *out) {
 static void print_alive(const aoth_memory_view_t *v, aoth_text_t *out) {
   line_bytes(out, "alive at most", v->peak_alive);
   aoth_text_f(out, "  at step %llu of %llu, in the %s%s%s\n", (unsigned long long)v->plan.peak_step + 1,
-              (unsigned long long)v->plan.n_steps, v->plan.peak_step < v->plan.n_forward_steps ? "forward" : "backward",
-              *v->peak_at ? ": " : "", v->peak_at);
+              (unsigned long long)v->plan.n_steps, aoth_memory_part(v, v->plan.peak_step), *v->peak_at ? ": " : "",
+              v->peak_at);
 }
 
 static void print_budget(const aoth_memory_view_t *v, uint64_t budget, aoth_text_t *out) {
@@ -86,18 +86,22 @@ static void print_rows(const chart_t *c, aoth_text_t *out) {
   }
 }
 
-/* "+-----|-------" with the boundary between the graphs, and their names below. */
+/* "+-----|--u--uu" with the boundary between the graphs, and their names below; u: updates of a step graph stand
+ * there. */
 static void print_axis(const chart_t *c, aoth_text_t *out) {
   const aot_memory_plan_t *p = &c->v->plan;
   const uint32_t split = (uint32_t)(p->n_forward_steps * c->width / p->n_steps);
   const int has_backward = p->n_forward_steps < p->n_steps;
   char under[64];
   aoth_text_f(out, "%12s +", "0 B");
-  for (uint32_t x = 0; x < c->width; x++) aoth_text_z(out, has_backward && x == split ? "|" : "-");
+  for (uint32_t x = 0; x < c->width; x++)
+    aoth_text_z(out, has_backward && x == split ? "|" : aoth_memory_has_update(c->v, x, c->width) ? "u" : "-");
   aoth_text_f(out, "\n%14s", "");
   const int n = snprintf(under, sizeof under, "forward, %llu steps", (unsigned long long)p->n_forward_steps);
   aoth_text_f(out, "%-*s", has_backward ? (int)(split > (uint32_t)n + 1 ? split : (uint32_t)n + 1) : 0, under);
-  if (has_backward) aoth_text_f(out, "| backward, %llu steps", (unsigned long long)(p->n_steps - p->n_forward_steps));
+  if (has_backward)
+    aoth_text_f(out, "| backward, %llu steps", (unsigned long long)(p->n_steps - p->n_forward_steps - c->v->n_updates));
+  if (c->v->n_updates) aoth_text_f(out, "; update, %llu (u)", (unsigned long long)c->v->n_updates);
   aoth_text_z(out, "\n");
 }
 
@@ -168,7 +172,8 @@ aot_status_t aoth_memory_print(const aoth_memory_report_t *r, aoth_arena_t *aren
   if (r->budget > top && r->budget / 2 < top) top = r->budget; /* a budget far above is told, not drawn */
   for (uint32_t i = 0; i < r->n_views; i++) {
     const aoth_memory_view_t *v = &r->views[i];
-    aoth_text_f(out, "%s%s: memory of a step, as %s tells it\n", i ? "\n" : "", r->file, v->title);
+    aoth_text_f(out, "%s%s: memory of a step%s, as %s tells it\n", i ? "\n" : "", r->file,
+                v->is_step_graph ? " in one graph" : "", v->title);
     print_held(v, out);
     print_alive(v, out);
     print_budget(v, r->budget, out);

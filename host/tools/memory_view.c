@@ -145,6 +145,39 @@ uint64_t aoth_memory_column(const aoth_memory_view_t *v, uint32_t column, uint32
   return best;
 }
 
+int aoth_memory_has_update(const aoth_memory_view_t *v, uint32_t column, uint32_t n_columns) {
+  const uint64_t begin = v->plan.n_steps * column / n_columns, end = v->plan.n_steps * (column + 1) / n_columns;
+  int has = 0;
+  for (uint64_t t = begin; t < end && v->n_updates; t++) has |= v->is_update[t];
+  return has;
+}
+
+const char *aoth_memory_part(const aoth_memory_view_t *v, uint64_t step) {
+  return step < v->plan.n_forward_steps ? "forward" : v->n_updates && v->is_update[step] ? "update" : "backward";
+}
+
+/* A step of the backend's own belongs to the one before it. */
+static aot_status_t mark_updates(making_t *m, aoth_memory_view_t *v) {
+  const aot_memory_plan_t *plan = &v->plan;
+  uint8_t *marks = aoth_arena_alloc(m->arena, 1, (size_t)plan->n_steps + 1);
+  int32_t kind = 0;
+  if (!marks) return AOT_E_EXHAUSTED;
+  for (uint64_t t = 0; t < plan->n_steps; t++) {
+    aot_node_info_t info = {.struct_size = sizeof info};
+    const uint32_t node = plan->steps[t].node.id;
+    marks[t] = t && marks[t - 1];
+    if (node != AOT_NO_ID && node < aoth_graph_n_nodes(m->p) &&
+        aoth_graph_node_info(m->p, plan->steps[t].node, &info) == AOT_OK)
+      marks[t] = (info.flags & AOT_NODE_UPDATE) != 0;
+    v->n_updates += marks[t];
+  }
+  aot_str_t name;
+  if (plan->n_steps && aoth_graph_graph_info(m->p, plan->steps[0].graph, &kind, &name) == AOT_OK)
+    v->is_step_graph = kind == AOT_GRAPH_STEP;
+  v->is_update = marks;
+  return AOT_OK;
+}
+
 /* ---- the view ---- */
 
 typedef struct order { /* largest first, then earliest */
@@ -190,7 +223,9 @@ static aot_status_t fill(making_t *m, aoth_memory_view_t *v) {
     aoth_text_f(&m->text, "%s%s%s", op ? op : "", module && *module ? " in " : "", module ? module : "");
     v->peak_at = kept(m);
   }
-  return v->peak_at ? find_largest(v, m->arena) : AOT_E_EXHAUSTED;
+  if (!v->peak_at) return AOT_E_EXHAUSTED;
+  AOT_TRY(mark_updates(m, v));
+  return find_largest(v, m->arena);
 }
 
 aot_status_t aoth_memory_view_make(aot_prog_t *p, const aot_memory_plan_t *plan, const char *title, aoth_arena_t *arena,

@@ -31,9 +31,12 @@ typedef struct aoth_memory_view {
   const aoth_holder_t *holders; /* plan.n_buffers, in the plan's order */
   const uint32_t *largest;      /* n_largest holders alive at plan.peak_step, largest first */
   uint32_t n_largest;
-  const uint64_t *alive; /* by step, bytes */
-  uint64_t peak_alive;   /* alive[plan.peak_step] */
-  const char *peak_at;   /* operator and module of that step, "OP in h.0.attn"; "" */
+  const uint64_t *alive;    /* by step, bytes */
+  uint64_t peak_alive;      /* alive[plan.peak_step] */
+  const char *peak_at;      /* operator and module of that step, "OP in h.0.attn"; "" */
+  int is_step_graph;        /* one graph of forward, backward and update, whose steps stand between each other */
+  uint64_t n_updates;       /* steps of the update among those behind the forward */
+  const uint8_t *is_update; /* by step */
 } aoth_memory_view_t;
 
 /* Everything lies in the arena; the program is not needed afterwards. plan: rows checked (memory_plan.h), borrowed as
@@ -50,6 +53,10 @@ void aoth_memory_by_kind(const aoth_memory_view_t *v, uint64_t step, uint64_t ou
 /* Of n_steps steps drawn in n_columns columns: the step that stands for a column, the one with the most bytes alive, so
  * that no maximum is lost. n_columns at most n_steps. */
 uint64_t aoth_memory_column(const aoth_memory_view_t *v, uint32_t column, uint32_t n_columns);
+
+/* among the steps of a column */
+int aoth_memory_has_update(const aoth_memory_view_t *v, uint32_t column, uint32_t n_columns);
+const char *aoth_memory_part(const aoth_memory_view_t *v, uint64_t step); /* "forward", "backward", "update" */
 
 /* Bytes at the peak by module: paths are cut to so many parts that at most `most` groups come out; largest first. */
 typedef struct aoth_module_share {

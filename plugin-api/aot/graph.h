@@ -78,6 +78,7 @@ typedef struct aot_leaf_info {
 #define AOT_NODE_MUST_RECOMPUTE 8u
 #define AOT_NODE_PREFER_RECOMPUTE 16u
 #define AOT_NODE_NO_GRAD 32u /* stands in a no_grad region: no gradient flows through it */
+#define AOT_NODE_UPDATE 64u  /* in a step: of the optimizer */
 
 typedef struct aot_node_info {
   uint32_t struct_size;

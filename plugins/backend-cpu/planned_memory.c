@@ -13,8 +13,10 @@ typedef struct planning {
   cu_program_t custom;
   bc_machine_t machine;
   mr_rows_t *rows;
-  mr_graph_t forward, backward;
+  mr_graph_t graphs[2]; /* of the axis */
   uint32_t *written[2]; /* by output port of each */
+  uint32_t n_graphs;
+  uint8_t *part; /* by node id: MR_FORWARD .. */
   uint64_t arena_nbytes;
   bc_error_t *error;
 } planning_t;
@@ -49,8 +51,14 @@ static aot_status_t want_nothing(void *self, const char *name, const char *text,
 /* Steps of the schedule, or one where there is none: the axis has room for what the boundary holds. */
 static void add_steps(planning_t *p, const bc_schedule_t *schedule, uint32_t graph, mr_graph_t *out) {
   out->begin = p->rows->n_steps;
-  for (uint32_t i = 0; i < schedule->n_steps; i++) mr_step(p->rows, graph, schedule->steps[i].node);
-  if (!schedule->n_steps) mr_step(p->rows, graph, AOT_NO_ID);
+  int part =
+      AOT_SNAP_ROWS(p->s, aot_snap_graph_t, graphs)[out->graph].kind == AOT_GRAPH_BACKWARD ? MR_BACKWARD : MR_FORWARD;
+  for (uint32_t i = 0; i < schedule->n_steps; i++) { /* one of its own, a copy, belongs to what stands before it */
+    const uint32_t node = schedule->steps[i].node;
+    if (node != AOT_NO_ID) part = p->part[node];
+    mr_step(p->rows, graph, node, part);
+  }
+  if (!schedule->n_steps) mr_step(p->rows, graph, AOT_NO_ID, part);
   out->end = p->rows->n_steps;
 }
 
@@ -79,8 +87,8 @@ static aot_status_t add_graph(planning_t *p, uint32_t row, mr_graph_t *out, uint
     if (!*written) status = no_memory(p->error);
   }
   if (status == AOT_OK && out) {
-    add_steps(p, &schedule, g->id, out);
     out->graph = row;
+    add_steps(p, &schedule, g->id, out);
     out->written = *written;
     for (uint32_t i = 0; i < g->n_outputs; i++) (*written)[i] = (uint32_t)out->begin;
     for (uint32_t i = 0; i < schedule.n_storages; i++) add_storage(p, &schedule.storages[i], out, *written);
@@ -112,26 +120,37 @@ static aot_status_t add_boundary(planning_t *p) {
   sn_error wrong;
   if (!exprs) return no_memory(p->error);
   aot_status_t status = sn_exprs_eval(p->s, p->symbols, p->s->symbols.count, exprs, &wrong);
-  if (status == AOT_OK) status = mr_boundary(p->rows, p->s, exprs, &p->forward, &p->backward);
+  if (status == AOT_OK) status = mr_boundary(p->rows, p->s, exprs, p->graphs, p->n_graphs);
   free(exprs);
   if (status == AOT_E_RANGE)
     return bc_fail(p->error, status, "bad-size", "a tensor of the boundary has a size that cannot be");
   return status == AOT_OK ? AOT_OK : no_memory(p->error);
 }
 
+static aot_status_t find_parts(planning_t *p) {
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(p->s, aot_snap_node_t, nodes);
+  uint32_t most = 0;
+  for (uint32_t i = 1; i < p->s->nodes.count; i++)
+    if (nodes[i].id > most) most = nodes[i].id;
+  p->part = calloc((size_t)most + 1, 1);
+  if (!p->part) return no_memory(p->error);
+  for (uint32_t i = 1; i < p->s->nodes.count; i++) p->part[nodes[i].id] = (uint8_t)mr_part_of(p->s, i);
+  return AOT_OK;
+}
+
 static aot_status_t plan(planning_t *p) {
-  const uint32_t forward = sn_graph_of_kind(p->s, AOT_GRAPH_FORWARD),
-                 backward = sn_graph_of_kind(p->s, AOT_GRAPH_BACKWARD),
-                 update = sn_graph_of_kind(p->s, AOT_GRAPH_UPDATE);
+  const uint32_t update = sn_graph_of_kind(p->s, AOT_GRAPH_UPDATE);
+  uint32_t graphs[2];
   if (sn_graph_of_kind(p->s, AOT_GRAPH_JOINT) != AOT_NO_ID)
     return bc_fail(p->error, AOT_E_PRECONDITION, "no-plan", "the program is joint: partition it first");
-  if (forward == AOT_NO_ID) return bc_fail(p->error, AOT_E_PRECONDITION, "no-plan", "there is no forward graph");
+  p->n_graphs = mr_graphs_of(p->s, graphs);
+  if (!p->n_graphs) return bc_fail(p->error, AOT_E_PRECONDITION, "no-plan", "there is no forward graph");
   AOT_TRY(check_births(p));
-  AOT_TRY(add_graph(p, forward, &p->forward, &p->written[0]));
-  if (backward != AOT_NO_ID) AOT_TRY(add_graph(p, backward, &p->backward, &p->written[1]));
+  AOT_TRY(find_parts(p));
+  for (uint32_t k = 0; k < p->n_graphs; k++) AOT_TRY(add_graph(p, graphs[k], &p->graphs[k], &p->written[k]));
   if (update != AOT_NO_ID) AOT_TRY(add_graph(p, update, NULL, NULL));
   AOT_TRY(add_boundary(p));
-  return mr_finish(p->rows, p->forward.end, p->arena_nbytes) == AOT_OK ? AOT_OK : no_memory(p->error);
+  return mr_finish(p->rows, p->arena_nbytes) == AOT_OK ? AOT_OK : no_memory(p->error);
 }
 
 aot_status_t bc_plan_memory(const aot_snapshot_t *s, const cu_world_t *world, int32_t n_threads, int compiles,
@@ -139,7 +158,6 @@ aot_status_t bc_plan_memory(const aot_snapshot_t *s, const cu_world_t *world, in
   planning_t p = {.s = s, .symbols = symbols, .rows = out, .error = error};
   cu_error_t why;
   error->node = AOT_NO_ID;
-  p.forward.graph = p.backward.graph = AOT_NO_ID;
   p.machine = (bc_machine_t){n_threads, &p.custom, &p, compiles ? find_any : find_none, want_nothing};
   mr_clear(out);
   aot_status_t status = cu_prepare(world, s, &p.custom, &why);
@@ -152,5 +170,6 @@ aot_status_t bc_plan_memory(const aot_snapshot_t *s, const cu_world_t *world, in
   cu_program_deinit(&p.custom);
   free(p.written[0]);
   free(p.written[1]);
+  free(p.part);
   return status;
 }

@@ -33,7 +33,8 @@ static uint32_t now(const rf_rehearsal *r) {
 
 void rf_rehearse_step(rf_state *st, uint32_t node) {
   const aot_snap_node_t *n = &AOT_SNAP_ROWS(st->p->s, aot_snap_node_t, nodes)[node];
-  mr_step(st->rehearsal->rows, AOT_SNAP_ROWS(st->p->s, aot_snap_graph_t, graphs)[n->graph].id, n->id);
+  mr_step(st->rehearsal->rows, AOT_SNAP_ROWS(st->p->s, aot_snap_graph_t, graphs)[n->graph].id, n->id,
+          mr_part_of(st->p->s, node));
 }
 
 void rf_rehearse_begin(rf_state *st, rf_storage *storage) {
@@ -158,7 +159,8 @@ static aot_status_t plan_graph(const rf_program *p, uint32_t graph, const int64_
     st->error = error;
     status = rehearse(st, graph, symbols);
   }
-  if (status == AOT_OK && rows->n_steps == rehearsal.begin) mr_step(rows, row->id, AOT_NO_ID);
+  if (status == AOT_OK && rows->n_steps == rehearsal.begin)
+    mr_step(rows, row->id, AOT_NO_ID, row->kind == AOT_GRAPH_BACKWARD ? MR_BACKWARD : MR_FORWARD);
   for (uint32_t o = 0; status == AOT_OK && o < row->n_outputs; o++)
     if (rehearsal.written[o] == UINT32_MAX) rehearsal.written[o] = (uint32_t)(rows->n_steps - 1);
   *out = (mr_graph_t){graph, rehearsal.begin, rows->n_steps, rehearsal.written};
@@ -174,12 +176,12 @@ static aot_status_t fail(rf_error *error, aot_status_t status, const char *text)
 }
 
 static aot_status_t add_boundary(const rf_program *p, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *rows,
-                                 const mr_graph_t *forward, const mr_graph_t *backward, rf_error *error) {
+                                 const mr_graph_t *graphs, uint32_t n_graphs, rf_error *error) {
   int64_t *exprs = malloc(((size_t)p->s->exprs.count + 1) * sizeof *exprs);
   sn_error why;
   aot_status_t status = exprs ? sn_exprs_eval(p->s, symbols, n_symbols, exprs, &why) : AOT_E_EXHAUSTED;
-  if (status == AOT_OK) status = mr_boundary(rows, p->s, exprs, forward, backward);
-  if (status == AOT_OK) status = mr_finish(rows, forward->end, 0);
+  if (status == AOT_OK) status = mr_boundary(rows, p->s, exprs, graphs, n_graphs);
+  if (status == AOT_OK) status = mr_finish(rows, 0);
   free(exprs);
   if (status == AOT_OK) return AOT_OK;
   return fail(error, status,
@@ -188,21 +190,20 @@ static aot_status_t add_boundary(const rf_program *p, const int64_t *symbols, ui
 }
 
 aot_status_t rf_plan(const rf_program *p, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out, rf_error *error) {
-  const uint32_t forward = sn_graph_of_kind(p->s, AOT_GRAPH_FORWARD),
-                 backward = sn_graph_of_kind(p->s, AOT_GRAPH_BACKWARD);
-  mr_graph_t f = {.graph = AOT_NO_ID}, b = {.graph = AOT_NO_ID};
-  uint32_t *f_written = NULL, *b_written = NULL;
+  uint32_t rows[2], *written[2] = {NULL, NULL};
+  mr_graph_t graphs[2];
   memset(error, 0, sizeof *error);
   error->node = AOT_NO_ID;
   mr_clear(out);
   if (sn_graph_of_kind(p->s, AOT_GRAPH_JOINT) != AOT_NO_ID)
     return fail(error, AOT_E_PRECONDITION, "the program is joint: partition it first");
-  if (forward == AOT_NO_ID) return fail(error, AOT_E_PRECONDITION, "there is no forward graph");
-  aot_status_t status = plan_graph(p, forward, symbols, n_symbols, out, &f, &f_written, error);
-  if (status == AOT_OK && backward != AOT_NO_ID)
-    status = plan_graph(p, backward, symbols, n_symbols, out, &b, &b_written, error);
-  if (status == AOT_OK) status = add_boundary(p, symbols, n_symbols, out, &f, &b, error);
-  free(f_written);
-  free(b_written);
+  const uint32_t n = mr_graphs_of(p->s, rows);
+  if (!n) return fail(error, AOT_E_PRECONDITION, "there is no forward graph");
+  aot_status_t status = AOT_OK;
+  for (uint32_t k = 0; k < n && status == AOT_OK; k++)
+    status = plan_graph(p, rows[k], symbols, n_symbols, out, &graphs[k], &written[k], error);
+  if (status == AOT_OK) status = add_boundary(p, symbols, n_symbols, out, graphs, n, error);
+  free(written[0]);
+  free(written[1]);
   return status;
 }

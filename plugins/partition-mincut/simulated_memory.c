@@ -54,8 +54,8 @@ static void add_rows(const aot_snapshot_t *s, const aot_snap_graph_t *g, const r
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + g->node_begin;
   const aot_snap_value_t *values = AOT_SNAP_ROWS(s, aot_snap_value_t, values);
   out->row.begin = rows->n_steps;
-  for (uint32_t n = 0; n < g->n_nodes; n++) mr_step(rows, g->id, nodes[n].id);
-  if (!g->n_nodes) mr_step(rows, g->id, AOT_NO_ID);
+  for (uint32_t n = 0; n < g->n_nodes; n++) mr_step(rows, g->id, nodes[n].id, mr_part_of(s, g->node_begin + n));
+  if (!g->n_nodes) mr_step(rows, g->id, AOT_NO_ID, g->kind == AOT_GRAPH_BACKWARD ? MR_BACKWARD : MR_FORWARD);
   out->row.end = rows->n_steps;
   for (uint32_t i = 0; i < a->n_buffers; i++) {
     const ms_buffer_t *b = &a->buffers[i];
@@ -77,11 +77,10 @@ static void add_rows(const aot_snapshot_t *s, const aot_snap_graph_t *g, const r
   }
 }
 
-static aot_status_t add_graph(const aot_snapshot_t *s, int32_t kind, const int64_t *dims, const uint64_t *inside,
+static aot_status_t add_graph(const aot_snapshot_t *s, uint32_t graph, const int64_t *dims, const uint64_t *inside,
                               mr_rows_t *rows, side_t *out) {
-  out->row.graph = sn_graph_of_kind(s, kind);
-  if (out->row.graph == AOT_NO_ID) return AOT_OK;
-  const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + out->row.graph;
+  const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + graph;
+  out->row.graph = graph;
   running_t r = {0};
   ms_arena_t a = {0};
   out->row.written = out->written = calloc((size_t)g->n_outputs + 1, sizeof *out->written);
@@ -117,23 +116,23 @@ static aot_status_t evaluate(const aot_snapshot_t *s, const int64_t *symbols, ui
 
 aot_status_t mc_simulated_memory(const aot_snapshot_t *s, const int64_t *symbols, uint64_t n_symbols, mr_rows_t *out) {
   int64_t *dims = NULL;
-  side_t forward = {0}, backward = {0};
+  side_t sides[2] = {0};
+  uint32_t graphs[2];
+  uint64_t arena_nbytes = 0;
   uint64_t *inside = calloc((size_t)s->graphs.count + 1, sizeof *inside);
   mr_clear(out);
-  const int is_divided =
-      sn_graph_of_kind(s, AOT_GRAPH_FORWARD) != AOT_NO_ID && sn_graph_of_kind(s, AOT_GRAPH_JOINT) == AOT_NO_ID;
-  aot_status_t status = !is_divided ? AOT_E_PRECONDITION
-                        : inside    ? evaluate(s, symbols, n_symbols, &dims)
-                                    : AOT_E_EXHAUSTED;
+  const uint32_t n = sn_graph_of_kind(s, AOT_GRAPH_JOINT) == AOT_NO_ID ? mr_graphs_of(s, graphs) : 0;
+  aot_status_t status = !n ? AOT_E_PRECONDITION : inside ? evaluate(s, symbols, n_symbols, &dims) : AOT_E_EXHAUSTED;
   if (status == AOT_OK) status = ms_region_memory(s, dims, inside) == 0 ? AOT_OK : AOT_E_EXHAUSTED;
-  if (status == AOT_OK) status = add_graph(s, AOT_GRAPH_FORWARD, dims, inside, out, &forward);
-  if (status == AOT_OK) status = add_graph(s, AOT_GRAPH_BACKWARD, dims, inside, out, &backward);
-  if (status == AOT_OK) status = mr_boundary(out, s, dims, &forward.row, &backward.row);
-  if (status == AOT_OK)
-    status = mr_finish(out, forward.row.end,
-                       forward.arena_nbytes > backward.arena_nbytes ? forward.arena_nbytes : backward.arena_nbytes);
-  free(forward.written);
-  free(backward.written);
+  for (uint32_t k = 0; k < n && status == AOT_OK; k++) {
+    status = add_graph(s, graphs[k], dims, inside, out, &sides[k]);
+    if (sides[k].arena_nbytes > arena_nbytes) arena_nbytes = sides[k].arena_nbytes;
+  }
+  const mr_graph_t rows[] = {sides[0].row, sides[1].row};
+  if (status == AOT_OK) status = mr_boundary(out, s, dims, rows, n);
+  if (status == AOT_OK) status = mr_finish(out, arena_nbytes);
+  free(sides[0].written);
+  free(sides[1].written);
   free(dims);
   free(inside);
   return status;

@@ -3,6 +3,7 @@
 #include "common/emit/emit_layout.h"
 #include "joint/copy_nodes.h"
 #include "joint/joint_error.h"
+#include "update_places.h"
 #include <aot/inline.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,12 +191,16 @@ static aot_status_t connect(stitching_t *s, aot_graph_t part) {
 
 /* ---- the step ---- */
 
-static aot_status_t copy_part(stitching_t *s, aot_graph_t part) {
+/* before: by node id, where copies go; NULL: all at the end. Copies say what they are of. */
+static aot_status_t copy_part(stitching_t *s, int k, const uint32_t *before) {
+  static const uint32_t marks[N_PARTS] = {0, AOT_NODE_BACKWARD, AOT_NODE_UPDATE};
+  const aot_graph_t part = s->part[k];
   AOT_TRY(connect(s, part));
   for (aot_node_t n = s->graph->first(s->prog, part); n.id != AOT_NO_ID; n = s->graph->next(s->prog, n)) {
     aot_node_info_t node = {.struct_size = sizeof node};
     AOT_TRY(s->graph->node_info(s->prog, n, &node));
-    if (is_wanted(s, &node)) AOT_TRY(pt_copy_node(&s->copier, n.id, 0));
+    s->copier.before.id = before ? before[n.id] : AOT_NO_ID;
+    if (is_wanted(s, &node)) AOT_TRY(pt_copy_node(&s->copier, n.id, marks[k]));
   }
   return AOT_OK;
 }
@@ -286,11 +291,15 @@ static aot_status_t put_sum(stitching_t *s, uint32_t leaf, em_x value) {
 /* A micro step adds its gradients up; the step that applies them begins the sums anew. A tangent that is built in was
  * not made a share of the loss, so the gradients are. */
 static aot_status_t add_up(stitching_t *s) {
+  st_places_t places;
+  s->emit.flags = AOT_NODE_UPDATE;
+  AOT_TRY(st_places_init(&places, s->host, s->ctx, s->prog, s->copier.graph));
   for (uint32_t i = 0; i < s->n_leaves; i++) {
     aot_value_t sum;
     if (!is_given(s, i)) continue;
     AOT_TRY(add_sum(s, i));
     AOT_TRY(take_sum(s, i, &sum));
+    s->emit.before = st_places_behind(&places, s->given[i]);
     const em_x g = em_v((aot_value_t){s->given[i]});
     const em_x share = s->takes_tangents ? g : em_mul(&s->emit, g, em_f(1.0 / (double)s->options.accumulate));
     AOT_TRY(put_sum(s, i, em_add(&s->emit, em_v(sum), share)));
@@ -403,8 +412,13 @@ static aot_status_t begin_graph(stitching_t *s, const char *name) {
 }
 
 static aot_status_t finish_update(stitching_t *s) {
+  st_places_t places;
+  uint32_t *before;
+  s->emit.flags = AOT_NODE_UPDATE;
   if (s->options.clip_norm > 0) AOT_TRY(clip(s));
-  return copy_part(s, s->part[UPDATE]);
+  AOT_TRY(st_places_init(&places, s->host, s->ctx, s->prog, s->copier.graph));
+  AOT_TRY(st_places_of_update(&places, s->part[UPDATE], s->given, &before));
+  return copy_part(s, UPDATE, before);
 }
 
 static aot_status_t stitch(stitching_t *s) {
@@ -415,8 +429,8 @@ static aot_status_t stitch(stitching_t *s) {
   for (int k = N_PARTS; k-- > 0;) AOT_TRY(need_part(s, s->part[k]));
   AOT_TRY(begin_graph(s, is_whole ? "step" : "micro_step"));
   for (int k = 0; k < (is_whole ? N_PARTS : UPDATE); k++) AOT_TRY(add_inputs(s, s->part[k]));
-  AOT_TRY(copy_part(s, s->part[FORWARD]));
-  AOT_TRY(copy_part(s, s->part[BACKWARD]));
+  AOT_TRY(copy_part(s, FORWARD, NULL));
+  AOT_TRY(copy_part(s, BACKWARD, NULL));
   give_gradients(s);
   if (is_whole) AOT_TRY(finish_update(s));
   AOT_TRY(add_outputs(s, s->part[FORWARD], 1));

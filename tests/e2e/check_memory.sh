@@ -56,6 +56,36 @@ plan, run = json.load(open("plan.json"))["plans"][0], json.load(open("run.json")
 assert plan["arena_bytes"] == run.get("memory", run)["arena_bytes"]
 END
 
+# ---- one graph: its arena is the run's, saved values and gradients lie in it, updates stand between steps of the backward
+for model in mlp gpt_tiny resnet_tiny; do
+  for more in "" ", accumulate: 2" ", clip-norm: 0.5"; do
+    pipeline $model partition-mincut backend-cpu ", train: {steps: 2, data: random, log-every: 0$more}"
+    status 0 "$aothost" inspect p.yaml --memory --simulated --unit backend-ref --json plan.json --plot p.svg
+    says "memory of a step in one graph, as backend-cpu"
+    says "; update, [0-9]+ \(u\)"
+    has p.svg 'class="am-update"'
+    status 0 "$aothost" run p.yaml --json run.json
+    python "$more" <<'END'
+import json, sys
+run = json.load(open("run.json"))
+run = run.get("memory", run)
+for plan in json.load(open("plan.json"))["plans"]:
+    t = plan["timeline"]
+    assert plan["step_graph"] and plan["forward_steps"] + plan["update_steps"] < plan["steps"] == len(t["part"])
+    assert t["part"].count("update") == plan["update_steps"] > 0
+    if plan["unit"] == "backend-cpu": # backend-ref computes all new values before it writes one
+        assert 4 * t["saved"][-1] < max(t["saved"]), "saved values outlive the backward"
+        assert plan["arena_bytes"] == run["arena_bytes"] and plan["peak_bytes"] == run["boundary_bytes"] + run["arena_bytes"]
+        part = t["part"]
+        mixed = part.index("update") < max(i for i, p in enumerate(part) if p == "backward")
+        assert mixed or "clip" in sys.argv[1], "updates wait for the end of the backward"
+END
+  done
+done
+pipeline mlp partition-mincut backend-cpu ", train: {steps: 1, step: three-graphs, data: random}"
+status 0 "$aothost" inspect p.yaml --memory
+says "memory of a step, as backend-cpu"
+
 # ---- units side by side; budgets
 pipeline gpt_tiny partition-mincut backend-cpu ""
 status 0 "$aothost" inspect p.yaml --memory --unit backend-ref --top 2

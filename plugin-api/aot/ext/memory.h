@@ -1,12 +1,13 @@
-/* aot/ext/memory.h - extension "aot.memory/1": the memory that one training step of a partitioned program takes, over
- * time.
+/* aot/ext/memory.h - extension "aot.memory/1": the memory that one training step of a partitioned or stitched program
+ * takes, over time.
  *
  * Offered by a backend's table: what its plan will take, exactly. Offered by a partitioner's table: what its own
  * simulator says. Offered by the host to stages: the pipeline's backend, asked about the program as it stands
  * (AOT_E_UNIMPLEMENTED, without a diagnostic, when the pipeline has no backend that answers).
  *
- * Time is one axis of steps: the forward's from 0, then the backward's. Parameters, buffers, constants and optimizer
- * state lie outside the step and are not counted. */
+ * Time is one axis of steps: the forward's from 0, then the backward's; of a step graph its own, in which nodes marked
+ * AOT_NODE_UPDATE stand between those of the backward. Parameters, buffers, constants and optimizer state lie
+ * outside the step and are not counted. */
 #ifndef AOT_EXT_MEMORY_H
 #define AOT_EXT_MEMORY_H
 
@@ -16,11 +17,11 @@
 #define AOT_EXT_MEMORY "aot.memory/1"
 
 /* What a buffer is for. */
-#define AOT_MEMORY_TEMPORARY 1 /* between two steps of one graph */
+#define AOT_MEMORY_TEMPORARY 1 /* between two steps of one graph, or of one part of a step graph */
 #define AOT_MEMORY_SCRATCH 2   /* no value of the program: what a step works in, a copy that a kernel asks for */
-#define AOT_MEMORY_SAVED 3     /* from the forward to the backward */
+#define AOT_MEMORY_SAVED 3     /* from the forward to the backward, in a step graph to its last reader */
 #define AOT_MEMORY_OUTPUT 4    /* handed to the caller by the forward */
-#define AOT_MEMORY_GRADIENT 5  /* handed to the caller by the backward */
+#define AOT_MEMORY_GRADIENT 5  /* handed to the caller by the backward, in a step graph to the update */
 #define AOT_MEMORY_INPUT 6     /* comes with the call: user inputs, tangents */
 
 typedef struct aot_memory_step {
@@ -39,7 +40,7 @@ typedef struct aot_memory_buffer {
 typedef struct aot_memory_plan {
   uint32_t struct_size, flags;
   uint64_t n_steps, n_buffers;
-  uint64_t n_forward_steps; /* of n_steps, those before the backward */
+  uint64_t n_forward_steps; /* of n_steps, those before the backward's first */
   const aot_memory_step_t *steps;
   const aot_memory_buffer_t *buffers;
   uint64_t step_stride, buffer_stride; /* the sizes of a row, as their maker knows them */

@@ -1,6 +1,7 @@
 #include "common/memory/rows.h"
 
 #include "common/snapshot/snap_check.h"
+#include "common/snapshot/snap_graph.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@ void mr_clear(mr_rows_t *r) {
 
 void mr_deinit(mr_rows_t *r) {
   free(r->steps);
+  free(r->part);
   free(r->buffers);
   memset(r, 0, sizeof *r);
 }
@@ -26,9 +28,34 @@ static void *room(void *rows, uint64_t n, uint64_t *capacity, size_t size, int *
   return grown ? grown : rows;
 }
 
-void mr_step(mr_rows_t *r, uint32_t graph, uint32_t node) {
+uint32_t mr_graphs_of(const aot_snapshot_t *s, uint32_t out[2]) {
+  const aot_snap_graph_t *graphs = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs);
+  uint32_t n = 0;
+  for (uint32_t g = 1; g < s->graphs.count && n < 2; g++)
+    if (graphs[g].kind == AOT_GRAPH_STEP) out[n++] = g;
+  if (n) return n;
+  out[0] = sn_graph_of_kind(s, AOT_GRAPH_FORWARD);
+  out[1] = sn_graph_of_kind(s, AOT_GRAPH_BACKWARD);
+  return out[0] == AOT_NO_ID ? 0 : out[1] == AOT_NO_ID ? 1 : 2;
+}
+
+int mr_part_of(const aot_snapshot_t *s, uint32_t node) {
+  const aot_snap_node_t *n = AOT_SNAP_ROWS(s, aot_snap_node_t, nodes) + node;
+  switch (AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[n->graph].kind) {
+    case AOT_GRAPH_BACKWARD: return MR_BACKWARD;
+    case AOT_GRAPH_UPDATE: return MR_UPDATE;
+    case AOT_GRAPH_STEP:
+      return n->flags & AOT_NODE_UPDATE ? MR_UPDATE : n->flags & AOT_NODE_BACKWARD ? MR_BACKWARD : MR_FORWARD;
+    default: return MR_FORWARD;
+  }
+}
+
+void mr_step(mr_rows_t *r, uint32_t graph, uint32_t node, int part) {
   r->steps = room(r->steps, r->n_steps, &r->step_capacity, sizeof *r->steps, &r->failed);
-  if (!r->failed) r->steps[r->n_steps++] = (aot_memory_step_t){{graph}, {node}};
+  r->part = room(r->part, r->n_steps, &r->part_capacity, sizeof *r->part, &r->failed);
+  if (r->failed) return;
+  r->part[r->n_steps] = (uint8_t)part;
+  r->steps[r->n_steps++] = (aot_memory_step_t){{graph}, {node}};
 }
 
 uint64_t mr_buffer(mr_rows_t *r, const aot_memory_buffer_t *b) {
@@ -109,25 +136,24 @@ static aot_status_t input_rows(mr_rows_t *r, const aot_snapshot_t *s, const int6
   return AOT_OK;
 }
 
-static aot_status_t output_rows(mr_rows_t *r, const aot_snapshot_t *s, const int64_t *exprs, const mr_graph_t *g,
-                                int32_t kind) {
+static aot_status_t output_rows(mr_rows_t *r, const aot_snapshot_t *s, const int64_t *exprs, const mr_graph_t *g) {
   const aot_snap_graph_t *row = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + g->graph;
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + row->output_begin;
-  for (uint32_t i = 0; i < row->n_outputs; i++)
+  const int32_t kind = row->kind == AOT_GRAPH_BACKWARD ? AOT_MEMORY_GRADIENT : AOT_MEMORY_OUTPUT;
+  for (uint32_t i = 0; i < row->n_outputs; i++) {
+    if (row->kind == AOT_GRAPH_STEP && (ports[i].role == AOT_ROLE_UPDATE || ports[i].role == AOT_ROLE_OFFSET)) continue;
     AOT_TRY(port_row(r, s, exprs, &ports[i], ports[i].role == AOT_ROLE_SAVED ? AOT_MEMORY_SAVED : kind, g->written[i]));
+  }
   return AOT_OK;
 }
 
-aot_status_t mr_boundary(mr_rows_t *r, const aot_snapshot_t *s, const int64_t *exprs, const mr_graph_t *forward,
-                         const mr_graph_t *backward) {
-  const mr_graph_t *const graphs[] = {forward, backward};
-  const int32_t kinds[] = {AOT_MEMORY_OUTPUT, AOT_MEMORY_GRADIENT};
+aot_status_t mr_boundary(mr_rows_t *r, const aot_snapshot_t *s, const int64_t *exprs, const mr_graph_t *graphs,
+                         uint32_t n_graphs) {
   unsigned char *seen = calloc((size_t)s->leaves.count + 1, 1);
   aot_status_t status = seen ? AOT_OK : AOT_E_EXHAUSTED;
-  for (int k = 0; k < 2 && status == AOT_OK; k++) {
-    if (graphs[k]->graph == AOT_NO_ID) continue;
-    status = input_rows(r, s, exprs, graphs[k], seen);
-    if (status == AOT_OK) status = output_rows(r, s, exprs, graphs[k], kinds[k]);
+  for (uint32_t k = 0; k < n_graphs && status == AOT_OK; k++) {
+    status = input_rows(r, s, exprs, &graphs[k], seen);
+    if (status == AOT_OK) status = output_rows(r, s, exprs, &graphs[k]);
   }
   free(seen);
   return status == AOT_OK && r->failed ? AOT_E_EXHAUSTED : status;
@@ -141,13 +167,22 @@ static void add(uint64_t *change, const aot_memory_buffer_t *b) {
   change[b->last + 1] -= b->nbytes;
 }
 
-aot_status_t mr_finish(mr_rows_t *r, uint64_t n_forward_steps, uint64_t arena_nbytes) {
+/* Separate graphs hand nothing to each other but by their boundaries: only a step graph's temporaries live across. */
+static void name_kind(const mr_rows_t *r, aot_memory_buffer_t *b) {
+  const int from = r->part[b->first], to = r->part[b->last];
+  if (b->kind != AOT_MEMORY_TEMPORARY || from >= to) return;
+  b->kind = from == MR_FORWARD ? AOT_MEMORY_SAVED : AOT_MEMORY_GRADIENT;
+}
+
+aot_status_t mr_finish(mr_rows_t *r, uint64_t arena_nbytes) {
+  uint64_t n_forward_steps = 0;
   uint64_t *all = calloc(2 * ((size_t)r->n_steps + 2), sizeof *all), *own = all + r->n_steps + 2;
   uint64_t now_all = 0, now_own = 0, most_all = 0, most_own = 0;
   if (!all || r->failed) {
     free(all);
     return AOT_E_EXHAUSTED;
   }
+  while (n_forward_steps < r->n_steps && r->part[n_forward_steps] == MR_FORWARD) n_forward_steps++;
   r->plan = (aot_memory_plan_t){
       .struct_size = sizeof r->plan,
       .n_steps = r->n_steps,
@@ -160,6 +195,7 @@ aot_status_t mr_finish(mr_rows_t *r, uint64_t n_forward_steps, uint64_t arena_nb
       .arena_nbytes = arena_nbytes,
   };
   for (uint64_t i = 0; i < r->n_buffers; i++) {
+    name_kind(r, &r->buffers[i]);
     add(all, &r->buffers[i]);
     if (r->buffers[i].place == MR_OWN) add(own, &r->buffers[i]);
   }
