@@ -1,12 +1,10 @@
 /* Where the user inputs of each call come from: made up, a safetensors file, or windows of a file of tokens.
  *
- *     random        floats are normal; integers are uniform over the range of the model's sample input, or 0 and 1 when
- *                   the
- *                   archive has no sample; bool is a fair coin. New numbers at every call.
- *     safetensors   key input.K for user input K; or, when no key has this form, as many tensors as inputs, named 0, 1,
- *                   ..
- *                   A tensor with one more dimension than the input holds one batch a step, used in turn and again from
- *                   the start; otherwise the same tensor serves every call.
+ *     random        floats are normal; integers are uniform over the range of the model's sample input, or 0 and 1
+ *                   when the archive has no sample; bool is a fair coin. New numbers at every call.
+ *     safetensors   key input.K for user input K; or, when no key has this form, as many tensors as inputs, named 0,
+ *                   1, .. A tensor with one more dimension than the input holds one batch a step, used in turn and
+ *                   again from the start; otherwise the same tensor serves every call.
  *     tokens        numbers in a row. A batch is `batch` windows that start anywhere with equal chance; one input gets
  *                   tokens[i .. i+block), the other the tokens that follow each, tokens[i+1 .. i+block+1).
  *

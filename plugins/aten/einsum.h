@@ -1,7 +1,7 @@
 /* The subscripts of einsum: letters name dimensions, "..." the ones that broadcast (torch.einsum).
  *
- *     "bij,bjk->bik"    "ii" (a repeated letter takes the diagonal)    "...ij->...ji"    "ij,jk" (the result is
- *                                                                                        implied)
+ *     "bij,bjk->bik"    "ii" (a repeated letter takes the diagonal)    "...ij->...ji"
+ *     "ij,jk" (the result is implied)
  *
  * A label is a number: 0..25 are A..Z, 26..51 are a..z, 52.. the dimensions of the ellipsis from left to right. */
 #ifndef AT_EINSUM_H

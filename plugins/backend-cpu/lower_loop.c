@@ -3,8 +3,7 @@
  *     scan         results = init | counter = 0 | B: row of each x | steps of the body | row of each y, carries copied
  *                  | jump to B while ++counter < steps
  *     while_loop   results = init | B: steps of the condition | jump to end unless true | steps of the body | carries
- *                  copied
- *                  | jump to B | end:
+ *                  copied | jump to B | end:
  *
  * What is carried lies in the results' memory. Lifetimes are intervals over the list of steps: what the body reads from
  * outside and what it leaves in the results must last from before the loop until the jump back, so steps there are

@@ -1,8 +1,7 @@
 /* Gradients of slices and selections: a region of a tensor that is 0 elsewhere, and sums of them.
  *
- *     %a = slice_backward %x, ..   %b = slice_backward %y, ..   %c = add %a, %b   %d = select_backward %z, ..   %e =
- *                                                                                                               add %c,
- *                                                                                                               %d
+ *     %a = slice_backward %x, ..     %b = slice_backward %y, ..     %c = add %a, %b
+ *     %d = select_backward %z, ..    %e = add %c, %d
  *
  * Summed as they stand, each makes a whole tensor and each sum reads two: a recurrent network spends half of its step
  * so. Where nobody else reads the parts, the sum is one tensor: zeros, the first region copied, every further one added

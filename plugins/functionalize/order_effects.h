@@ -1,7 +1,7 @@
 /* Effects in order: nodes with an effect are chained by tokens, so that order is data flow for every later stage.
  *
- *     print "a"; y = f(x); print "b"    ->    t1 = with_effects(t0, print, "a"); y = f(x); t2 = with_effects(t1, print,
- *                                             "b")
+ *     print "a"; y = f(x); print "b"
+ *     ->  t1 = with_effects(t0, print, "a"); y = f(x); t2 = with_effects(t1, print, "b")
  *
  * The first token is an input of the graph (role TOKEN), the last an output. A node has an effect if its operator is
  * marked EFFECT, or if a region that it runs holds such a node; inside a region order is the order of nodes. Operators

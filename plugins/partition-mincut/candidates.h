@@ -5,15 +5,12 @@
  * a larger budget never chooses a plan of higher cost or of lower peak. Where plans come from:
  *
  *   rates      the price of a saved byte, from almost nothing to more than anything else: the corners of the curve of
- *              least
- *              cost over saved bytes, found by halving chords; each is one exact cut (parametric.h)
+ *              least cost over saved bytes, found by halving chords; each is one exact cut (parametric.h)
  *   segments   the same rates with boundaries between K = 2, 3, 4, 6, .. segments saved for nothing (segments.h)
- *   mixtures   between neighbours of the list that are far apart: one plan for the first part of the forward, the other
- *              for the rest,
- *              so that of equal layers some are run again and others are not
+ *   mixtures   between neighbours of the list that are far apart: one plan for the first part of the forward, the
+ *              other for the rest, so that of equal layers some are run again and others are not
  *   steps      from plans of the list, saving or not saving one value more, in all of a model's equal layers or in the
- *              first or the
- *              second half of them (layers.h): what is tried for a layer is tried once
+ *              first or the second half of them (layers.h): what is tried for a layer is tried once
  *
  * The bound: lower_bound.h. Deterministic; every plan costs a cut and a simulation. */
 #ifndef MC_CANDIDATES_H

@@ -7,8 +7,8 @@
  *
  *     made for the forward     from its maker to its last reader there
  *     made for the backward    the same
- *     of the forward, read by the backward   from its first reader in the backward to its last: saved, or made again by
- *                                            then
+ *     of the forward, read by the backward   from its first reader in the backward to its last: saved, or made again
+ *                                            by then
  *
  * A value that a loop makes counts from its first reader outside loops, since before that it may be in registers. So a
  * plan holds

@@ -5,8 +5,8 @@
  * as one minimum cut. A node on the sink's side runs in the backward, a value whose in-vertex is on the source's side
  * and whose out-vertex is on the sink's is saved:
  *
- *     source --cost--> n        n runs again (infinite: it must not)       v_out --inf--> u    u runs before the
- *                                                                                              backward, or in it
+ *     source --cost--> n        n runs again (infinite: it must not)
+ *     v_out --inf--> u          u runs before the backward, or in it
  *     n -----price---> n_out    its result is saved (infinite: tags say that it is computed again where it is read)
  *     v_out --inf----> sink     the backward reads v, or v is a gradient
  *
