@@ -76,6 +76,14 @@ typedef struct aot_schema_arg {
 #define AOT_OP_SELF_AT_RANK_0 1048576u /* of a real tensor of rank 0 the result is that tensor, otherwise a view: mT */
 #define AOT_OP_LOOP 131072u            /* runs its sub-graphs any number of times, handing on results */
 
+/* What autocast (mixed precision, as PyTorch has it) does to an operator's operands of float32, float16 and bfloat16. 0: nothing, the
+ * operator runs in what it is given. */
+#define AOT_AUTOCAST_LOWER 1  /* they are cast to the low precision */
+#define AOT_AUTOCAST_F32 2    /* to float32, unless the call says in a dtype argument what it computes in */
+#define AOT_AUTOCAST_WIDEST 3 /* to float32 if one of them is that, otherwise to the low precision */
+#define AOT_AUTOCAST_BANNED 4 /* the operator is refused: its numbers do not fit into the low precision's range */
+#define AOT_AUTOCAST_PARTS 5  /* a composite: autocast acts on what it decomposes into */
+
 /* One operator. Constant for the session. */
 typedef struct aot_op_desc {
   uint32_t struct_size;
@@ -87,6 +95,7 @@ typedef struct aot_op_desc {
   const aot_schema_arg_t *args;
   const aot_schema_arg_t *results;
   uint32_t n_args, n_results; /* a Tensor[] result stands for as many node results as the node has */
+  uint8_t autocast[8];        /* AOT_AUTOCAST_*, by AOT_DEVICE_*: the lists of devices differ */
 } aot_op_desc_t;
 
 /* Where infer() puts the result types, in order. */

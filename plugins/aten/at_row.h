@@ -68,4 +68,10 @@ enum {
 
 extern const at_row_t at_rows[AT_N_OPS];
 
+/* autocast.def: what autocast does to the operands of row i, AOT_AUTOCAST_*. */
+typedef struct at_autocast {
+  uint8_t cpu, cuda;
+} at_autocast_t;
+extern const at_autocast_t at_autocast[AT_N_OPS];
+
 #endif

@@ -332,6 +332,8 @@ static aot_status_t fill_desc(const opset_t *o, aot_ctx_t *ctx, const sch_memory
   out->n_args = s.n_args;
   out->results = s.results;
   out->n_results = s.n_results;
+  out->autocast[AOT_DEVICE_CPU] = at_autocast[row - at_rows].cpu;
+  out->autocast[AOT_DEVICE_CUDA] = at_autocast[row - at_rows].cuda;
   return AOT_OK;
 }
 

@@ -83,3 +83,17 @@ const at_row_t at_rows[AT_N_OPS] = {
 #undef IN_PLACE
 #undef EACH
 #undef PRIM
+
+enum {
+  NONE,
+  LOWER = AOT_AUTOCAST_LOWER,
+  F32 = AOT_AUTOCAST_F32,
+  WIDEST = AOT_AUTOCAST_WIDEST,
+  BANNED = AOT_AUTOCAST_BANNED,
+  PARTS = AOT_AUTOCAST_PARTS
+};
+#define AUTOCAST(id, on_cpu, on_cuda) [AT_OP_##id] = {on_cpu, on_cuda},
+const at_autocast_t at_autocast[AT_N_OPS] = {
+#include "autocast.def"
+};
+#undef AUTOCAST

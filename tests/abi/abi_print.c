@@ -161,6 +161,7 @@ static const row_t rows[] = {
     MEMBER(aot_op_desc_t, results),
     MEMBER(aot_op_desc_t, n_args),
     MEMBER(aot_op_desc_t, n_results),
+    MEMBER(aot_op_desc_t, autocast),
     STRUCT(aot_type_sink_t),
     MEMBER(aot_type_sink_t, head),
     MEMBER(aot_type_sink_t, put),

@@ -77,9 +77,17 @@ static const aot_schema_arg_t every_args[] = {TENSOR("tensor"),
                                               ARG("graph", AOT_STYPE_GRAPH, 0)};
 
 #define N(a) (uint32_t)(sizeof(a) / sizeof *(a))
-#define OP(ident, name, flags, args, n_args, results, n_results, schema)                                               \
-  static const aot_op_desc_t ident = {                                                                                 \
-      sizeof(aot_op_desc_t), flags, S(name), S(schema), S("test"), S(""), args, results, n_args, n_results};
+#define OP(ident, name_, flags_, args_, n_args_, results_, n_results_, schema_)                                        \
+  static const aot_op_desc_t ident = {.struct_size = sizeof(aot_op_desc_t),                                            \
+                                      .flags = flags_,                                                                 \
+                                      .name = S(name_),                                                                \
+                                      .schema = S(schema_),                                                            \
+                                      .group = S("test"),                                                              \
+                                      .doc = S(""),                                                                    \
+                                      .args = args_,                                                                   \
+                                      .results = results_,                                                             \
+                                      .n_args = n_args_,                                                               \
+                                      .n_results = n_results_};
 OP(op_add, "tiny.add.Tensor", AOT_OP_POINTWISE, add_args, N(add_args), one_tensor, 1,
    "(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")
 OP(op_add_, "tiny.add_.Tensor", AOT_OP_POINTWISE | AOT_OP_WRITES, add__args, N(add__args), one_tensor, 1,
