@@ -174,7 +174,7 @@ static double reported(const asking_t *a, const char *name) {
 }
 
 /* A stage that keeps a budget reports it; a fraction is of the peak that it reports for saving everything. */
-static aot_status_t settle_budget(asking_t *a) {
+static aot_status_t resolve_budget(asking_t *a) {
   if (!a->flags->budget) a->budget = (uint64_t)reported(a, "budget-bytes");
   if (!a->fraction) return AOT_OK;
   const double all = reported(a, "all-saved-peak-bytes");
@@ -230,7 +230,7 @@ static aot_status_t inspect(asking_t *a) {
   AOT_TRY(ends_with(file, ".yaml") || ends_with(file, ".yml") ? run_pipeline(a) : run_program(a));
   AOT_TRY(choose_asked(a));
   AOT_TRY(ask(a));
-  AOT_TRY(settle_budget(a));
+  AOT_TRY(resolve_budget(a));
   return tell(a);
 }
 

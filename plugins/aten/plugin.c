@@ -178,7 +178,7 @@ static aot_status_t AOT_CALL decompose(const aot_opset_t *self, aot_ctx_t *ctx, 
   return e->status != AOT_OK ? e->status : status;
 }
 
-/* Written tensors stay in their memory order: views that are made of the new values look into them as they did
+/* Written tensors stay in their memory order: views that are made of the new values alias them as they did
  * before. */
 static aot_status_t keep_layouts(em_t *e, aot_value_t *results, aot_value_t *written) {
   uint32_t i, k, r, n = 0;

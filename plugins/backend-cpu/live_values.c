@@ -264,7 +264,7 @@ static aot_status_t call_kernel(const rk_kernel *kernel, const arguments_t *all,
   const rk_caller caller = {.self = results, .place = place};
   rk_error why;
   if (rk_is_view(kernel)) {
-    const aot_status_t status = rk_view(kernel, &call, &why); /* results look into their operand */
+    const aot_status_t status = rk_view(kernel, &call, &why); /* results alias their operand */
     if (status != AOT_E_UNIMPLEMENTED)
       return status == AOT_OK ? AOT_OK : bc_fail(error, status, "bad-view", "%s", why.text);
   }

@@ -42,7 +42,7 @@ static int room(fz_alias_t *a, void **array, uint32_t n, uint32_t *capacity, siz
 static uint32_t new_place(fz_alias_t *a, fz_place_t place) {
   if (!room(a, (void **)&a->places, a->n_places, &a->place_capacity, sizeof *a->places)) return FZ_NONE;
   place.version = a->storages[place.storage].version;
-  place.settled = 1;
+  place.materialized = 1;
   a->places[a->n_places] = place;
   fz_alias_name(a, place.declared, a->n_places);
   return a->n_places++;
@@ -92,10 +92,10 @@ int fz_is_stale(const fz_alias_t *a, uint32_t place) {
   return a->places[place].version != a->storages[a->places[place].storage].version;
 }
 
-uint32_t fz_stale_chain(const fz_alias_t *a, uint32_t place, int settled, uint32_t *out) {
+uint32_t fz_stale_chain(const fz_alias_t *a, uint32_t place, int materialized, uint32_t *out) {
   uint32_t n = 0;
   for (; a->places[place].parent != FZ_NONE; place = a->places[place].parent) {
-    if (!fz_is_stale(a, place) && (a->places[place].settled || (n == 0 && !settled))) break;
+    if (!fz_is_stale(a, place) && (a->places[place].materialized || (n == 0 && !materialized))) break;
     out[n++] = place;
   }
   return n;
@@ -107,10 +107,10 @@ uint32_t fz_depth(const fz_alias_t *a, uint32_t place) {
   return n;
 }
 
-void fz_refresh(fz_alias_t *a, uint32_t place, uint32_t value, int settled) {
+void fz_refresh(fz_alias_t *a, uint32_t place, uint32_t value, int materialized) {
   a->places[place].value = value;
   a->places[place].narrowed = 0;
-  a->places[place].settled = (uint8_t)(settled || a->places[place].parent == FZ_NONE);
+  a->places[place].materialized = (uint8_t)(materialized || a->places[place].parent == FZ_NONE);
   a->places[place].version = a->storages[a->places[place].storage].version;
 }
 

@@ -9,7 +9,7 @@
  * places; several may point to one, and a name may move (x.t_()).
  *
  * Several names can be one tensor (y = x.relu_()); they are joined, and move together.
- * Invariants: a base is never stale; who writes refreshes it last. A place is settled if its value lies in memory as
+ * Invariants: a base is never stale; who writes refreshes it last. A place is materialized if its value lies in memory as
  * the view of the base would: made by its view step, or a base. A value that was computed and put into a place is not,
  * unless said; nothing is viewed through such a value. O(1) each (names: near it), fz_stale_chain, fz_depth: O(length
  * of the chain). After PyTorch's FunctionalStorageImpl, with versions in the place of its list of updates. */
@@ -28,9 +28,9 @@ typedef struct fz_place {
   uint32_t operand;    /* which operand of it is the parent */
   uint32_t value;      /* holds the contents as of `version` */
   uint32_t version;
-  uint32_t declared;   /* the name that the place was made for: its recorded type is the place's geometry */
-  uint32_t written_by; /* 1 + the last node that wrote this very place; 0: none */
-  uint8_t settled;     /* see above */
+  uint32_t declared;    /* the name that the place was made for: its recorded type is the place's geometry */
+  uint32_t written_by;  /* 1 + the last node that wrote this very place; 0: none */
+  uint8_t materialized; /* see above */
   /* its gradient is not that of its parent: written beneath a step that no gradient passes, or no view for autograd */
   uint8_t own_history;
   uint8_t narrowed; /* the value has the gradient of a part of what the place shows (storage_view.h) */
@@ -64,11 +64,12 @@ void fz_alias_join(fz_alias_t *a, uint32_t name, uint32_t other); /* name become
 uint32_t fz_place_of(const fz_alias_t *a, uint32_t name);         /* FZ_NONE: none */
 
 int fz_is_stale(const fz_alias_t *a, uint32_t place);
-/* The steps to replay, from the last to the first, so that the place is fresh, and settled if asked: the place and its
+/* The steps to replay, from the last to the first, so that the place is fresh, and materialized if asked: the place and its
  * ancestors up to one that is both. out has room for fz_depth(a, place). */
-uint32_t fz_stale_chain(const fz_alias_t *a, uint32_t place, int settled, uint32_t *out);
+uint32_t fz_stale_chain(const fz_alias_t *a, uint32_t place, int materialized, uint32_t *out);
 uint32_t fz_depth(const fz_alias_t *a, uint32_t place); /* places from here to the base, both counted */
-void fz_refresh(fz_alias_t *a, uint32_t place, uint32_t value, int settled); /* `value` holds its contents as of now */
+void fz_refresh(fz_alias_t *a, uint32_t place, uint32_t value,
+                int materialized);                  /* `value` holds its contents as of now */
 void fz_new_version(fz_alias_t *a, uint32_t place); /* its storage is written: all places over it are stale */
 
 #endif

@@ -96,11 +96,11 @@ static aot_status_t room_for_chain(fz_rewrite_t *w, uint32_t depth) {
   return AOT_OK;
 }
 
-aot_status_t fz_read(fz_rewrite_t *w, uint32_t place, int settled, aot_node_t before, aot_value_t *out) {
+aot_status_t fz_read(fz_rewrite_t *w, uint32_t place, int materialized, aot_node_t before, aot_value_t *out) {
   const fz_place_t *p = &w->alias.places[place];
-  if (fz_is_stale(&w->alias, place) || (settled && !p->settled)) {
+  if (fz_is_stale(&w->alias, place) || (materialized && !p->materialized)) {
     AOT_TRY(room_for_chain(w, fz_depth(&w->alias, place)));
-    uint32_t n = fz_stale_chain(&w->alias, place, settled, w->chain);
+    uint32_t n = fz_stale_chain(&w->alias, place, materialized, w->chain);
     while (n-- > 0) AOT_TRY(fz_replay(w, w->chain[n], before));
   }
   out->id = w->alias.places[place].value;

@@ -65,7 +65,7 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
                    aot_no_node());
   AOT_TRY(fz_check_effects(&u->host, ctx, prog));
   AOT_TRY(fz_expose_aliases(&u->host, ctx, prog, &n.exposed));
-  AOT_TRY(fz_settle_regions(&u->host, ctx, prog, graph, u->keep_regions, &n.regions));
+  AOT_TRY(fz_resolve_regions(&u->host, ctx, prog, graph, u->keep_regions, &n.regions));
   AOT_TRY(fz_close_windows(&u->host, ctx, prog, graph, &n.windows));
   AOT_TRY(fz_rewrite_regions(&u->host, ctx, prog, &n.region_writes, &n.region_replays));
   AOT_TRY(fz_enter(&u->host, ctx, prog, graph, &entries));

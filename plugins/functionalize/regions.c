@@ -28,8 +28,8 @@ static aot_status_t erase_unreached(const aot_host_t *host, aot_ctx_t *ctx, aot_
   return AOT_OK;
 }
 
-aot_status_t fz_settle_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, int keep,
-                               fz_regions_t *out) {
+aot_status_t fz_resolve_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, int keep,
+                                fz_regions_t *out) {
   uint32_t n, n_now, *order = fz_region_order(host, ctx, prog, graph, &n), *now;
   uint8_t *plain = host->alloc(host, ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)host->graph->n_graphs(prog) + 1);
   *out = (fz_regions_t){0, 0};

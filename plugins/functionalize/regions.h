@@ -15,8 +15,8 @@ typedef struct fz_regions {
  * With keep, a repeated body stays whole if it is a function: it writes nothing, and no result shares memory with an
  * operand or with another result. Others are put in place, as the program would not mean the same (PyTorch refuses
  * them). O(nodes made + nodes of all regions). */
-aot_status_t fz_settle_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, int keep,
-                               fz_regions_t *out);
+aot_status_t fz_resolve_regions(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, int keep,
+                                fz_regions_t *out);
 
 /* Writes inside the regions that are there become new values; one of an operand of the region is an error. Adds to
  * the counts. */

@@ -80,7 +80,7 @@ typedef struct operands {
   int narrowed; /* the node reads one with a part of its gradient (storage_view.h) */
 } operands_t;
 
-/* Is operand k looked into by some result, or renamed? Then it has to lie in memory as recorded. */
+/* Is operand k viewed by some result, or renamed? Then it has to lie in memory as recorded. */
 static int is_looked_into(const aot_op_desc_t *d, const aot_node_info_t *n, const operands_t *original, uint32_t k) {
   if (!(d->flags & (AOT_OP_VIEW | AOT_OP_INPLACE_VIEW)) && writes_anything(d, n)) return 0;
   for (uint32_t i = 0; i < n->n_results; i++)

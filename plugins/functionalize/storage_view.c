@@ -134,5 +134,5 @@ void fz_widen(fz_rewrite_t *w, uint32_t place) {
     narrowed |= a->places[p].narrowed && !fz_is_stale(a, p);
   if (!narrowed) return;
   fz_new_version(a, place); /* all views are made again */
-  fz_refresh(a, base, a->places[base].value, a->places[base].settled);
+  fz_refresh(a, base, a->places[base].value, a->places[base].materialized);
 }

@@ -198,19 +198,19 @@ static aot_status_t as_expressions(p2_builder_t *b, p2_scope_t *s, const p2_node
 
 /* ---- nodes ---- */
 
-/* Offsets that are not told yet: none after a region, as the operator says, or as recorded. */
-static aot_status_t settle_offsets(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n, uint32_t flags,
-                                   const p2_types_t *inferred, p2_types_t *types) {
+/* Offsets that are not known yet: none after a region, as the operator says, or as recorded. */
+static aot_status_t resolve_offsets(p2_builder_t *b, const p2_scope_t *s, const p2_node_t *n, uint32_t flags,
+                                    const p2_types_t *inferred, p2_types_t *types) {
   p2_types_t recorded = {0};
-  uint32_t n_untold = 0;
+  uint32_t n_unknown = 0;
   for (uint32_t i = 0; i < types->n; i++) {
     if (types->at[i].offset != OFFSET_UNTOLD) continue;
     if (flags & AOT_OP_REGION) types->at[i].offset = 0;
     else if (inferred && i < inferred->n && inferred->at[i].kind == AOT_TYPE_TENSOR)
       types->at[i].offset = inferred->at[i].offset;
-    else n_untold++;
+    else n_unknown++;
   }
-  if (n_untold == 0) return AOT_OK;
+  if (n_unknown == 0) return AOT_OK;
   for (uint32_t i = 0; i < n->n_outputs; i++) AOT_TRY(result_type(b, s, &n->outputs[i], 1, &recorded));
   for (uint32_t i = 0; i < types->n; i++)
     if (types->at[i].offset == OFFSET_UNTOLD) types->at[i].offset = recorded.at[i].offset;
@@ -245,7 +245,7 @@ static aot_status_t build_node(p2_builder_t *b, p2_scope_t *s, const p2_node_t *
   if (autocast) AOT_TRY(p2_autocast(b, g, d, spec.origin, args, n_args, types.at, types.n));
   if (b->n_symbols == b->n_symbols_before) /* else only the archive knows the symbols that the node brings in */
     AOT_TRY(p2_infer(b, spec.op, args, n_args, &inferred, &known));
-  AOT_TRY(settle_offsets(b, s, n, d->flags, known ? &inferred : NULL, &types));
+  AOT_TRY(resolve_offsets(b, s, n, d->flags, known ? &inferred : NULL, &types));
   AOT_TRY(p2_correct_types(b, n, args, n_args, &inferred, &types));
   if (known) AOT_TRY(p2_check_types(b, n, &inferred, types.at, types.n));
   spec.n_args = n_args;

@@ -7,7 +7,7 @@
 
 /* By value: the backward would have it written to memory, since a use outside the forward cannot be fused with it.
  * Followed through views, against the order. In PyTorch's model the caller's use of an output is such a use, too. */
-static void find_written(const mc_model_t *m, uint8_t *written) {
+static void find_written(const mc_ruled_graph_t *m, uint8_t *written) {
   const pt_joint_t *j = m->j;
   if (m->rules->operators == MC_PYTORCH) {
     for (uint32_t i = 0; i < j->n_forward_outputs; i++)
@@ -25,7 +25,7 @@ static void find_written(const mc_model_t *m, uint8_t *written) {
 }
 
 /* The elements of a tuple are taken apart before anything is written. */
-static int is_written(const mc_model_t *m, uint32_t n, const uint8_t *written) {
+static int is_written(const mc_ruled_graph_t *m, uint32_t n, const uint8_t *written) {
   int any = 0;
   if ((m->classes[n] & MC_PARTS) && (m->classes[n] & MC_FUSES)) return 0;
   for (uint32_t v = m->j->result_begin[n]; v < m->j->result_begin[n + 1]; v++) any |= written[v];
@@ -39,7 +39,7 @@ static int reads_much_more(const pt_joint_t *j, uint32_t n) {
   return 4 * out < in;
 }
 
-static int is_banned(const mc_model_t *m, uint32_t n, uint32_t distance, const uint8_t *written) {
+static int is_banned(const mc_ruled_graph_t *m, uint32_t n, uint32_t distance, const uint8_t *written) {
   const pt_joint_t *j = m->j;
   const mc_rules_t *r = m->rules;
   if (j->op_flags[n] & (AOT_OP_EFFECT | AOT_OP_COLLECTIVE | AOT_OP_RANDOM)) return 1;
@@ -51,7 +51,7 @@ static int is_banned(const mc_model_t *m, uint32_t n, uint32_t distance, const u
   return r->ban_reductions && reads_much_more(j, n);
 }
 
-int mc_ban(const mc_model_t *m, const uint32_t *distance_of_node, uint8_t *banned) {
+int mc_ban(const mc_ruled_graph_t *m, const uint32_t *distance_of_node, uint8_t *banned) {
   const pt_joint_t *j = m->j;
   uint8_t *written = calloc((size_t)j->n_values + 1, 1);
   if (!written) return -2;

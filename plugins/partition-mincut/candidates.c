@@ -190,7 +190,7 @@ static int try_segments(mc_candidates_t *c, maker_t *k) {
 
 /* ---- mixtures ---- */
 
-/* The widest step of the list that was not looked into: the left one of the two. c->n: none is wide. */
+/* The widest step of the list that was not searched: the left one of the two. c->n: none is wide. */
 static uint32_t widest_step(const mc_candidates_t *c, const uint64_t *done, uint32_t n_done) {
   uint64_t most = c->list[0].numbers.peak / 100;
   uint32_t best = c->n;

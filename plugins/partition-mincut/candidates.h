@@ -1,6 +1,6 @@
 /* Plans for every budget, and a bound that no plan beats.
  *
- * The list does not depend on the budget: it is made once, each plan is measured by the simulator, and what is dearer
+ * The list does not depend on the budget: it is made once, each plan is measured by the simulator, and what costs more
  * without being smaller is dropped. So along the list cost rises and peak falls, and "the first that fits" is monotone:
  * a larger budget never chooses a plan of higher cost or of lower peak. Where plans come from:
  *

@@ -78,13 +78,13 @@ void mc_classify(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *out_clas
   }
 }
 
-int mc_fuses_into(const mc_model_t *m, uint32_t v, uint32_t u) {
+int mc_fuses_into(const mc_ruled_graph_t *m, uint32_t v, uint32_t u) {
   const uint32_t d = m->j->def[v];
   if (m->classes[u] & MC_JOINS) return 1;
   return d != PT_NONE && (m->classes[d] & (MC_FUSES | MC_PARTS)) && (m->classes[u] & MC_FUSES);
 }
 
-int mc_may_ban(const mc_model_t *m, uint32_t n) {
+int mc_may_ban(const mc_ruled_graph_t *m, uint32_t n) {
   if (m->j->node_flags[n] & AOT_NODE_MUST_SAVE) return 1;
   return !(m->classes[n] & MC_VIEW) && !pt_must_recompute(m->j, n);
 }

@@ -1,4 +1,4 @@
-/* What keeping a value costs: its bytes, dearer with the distance from the backward, doubled when keeping it would
+/* What keeping a value costs: its bytes, more with the distance from the backward, doubled when keeping it would
  * force a write that fusion would otherwise avoid. */
 #include "mincut.h"
 
@@ -47,7 +47,7 @@ int mc_measure(const pt_joint_t *j, uint32_t *of_value, uint32_t *of_node) {
 }
 
 /* Someone reads it from memory whatever is kept: an input, an output, or a user that it cannot fuse with. */
-static int is_materialized(const mc_model_t *m, uint32_t v, const uint8_t *is_output) {
+static int is_materialized(const mc_ruled_graph_t *m, uint32_t v, const uint8_t *is_output) {
   const pt_joint_t *j = m->j;
   if (j->def[v] == PT_NONE || is_output[v]) return 1;
   for (uint32_t k = j->user_begin[v]; k < j->user_begin[v + 1]; k++)
@@ -55,7 +55,7 @@ static int is_materialized(const mc_model_t *m, uint32_t v, const uint8_t *is_ou
   return 0;
 }
 
-static double price_of(const mc_model_t *m, uint32_t v, uint32_t steps, const double *factor,
+static double price_of(const mc_ruled_graph_t *m, uint32_t v, uint32_t steps, const double *factor,
                        const uint8_t *is_output) {
   const pt_joint_t *j = m->j;
   if (m->rules->free_static_inputs && j->input_kind[v] == PT_INPUT_STATIC) return 0;
@@ -73,7 +73,7 @@ static void round_prices(const double *exact, uint32_t n, int64_t *price) {
   for (uint32_t v = 0; v < n; v++) price[v] = exact[v] < 0 ? -1 : (int64_t)ceil(exact[v] / unit);
 }
 
-int mc_price(const mc_model_t *m, const uint32_t *distance_of_value, int64_t *price) {
+int mc_price(const mc_ruled_graph_t *m, const uint32_t *distance_of_value, int64_t *price) {
   const pt_joint_t *j = m->j;
   uint8_t *is_output = calloc((size_t)j->n_values + 1, 1);
   double *exact = calloc((size_t)j->n_values + 1, sizeof *exact), factor[MAX_STEPS + 1];

@@ -146,7 +146,7 @@ static int build_and_solve(network_t *w, uint32_t *out_saved, uint32_t *out_n_sa
 int mc_weigh(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *banned, int64_t *price) {
   uint8_t *classes = calloc((size_t)j->n_nodes + 1, 1);
   uint32_t *of_value = calloc((size_t)j->n_values + 1, 4), *of_node = calloc((size_t)j->n_nodes + 1, 4);
-  const mc_model_t m = {j, rules, classes};
+  const mc_ruled_graph_t m = {j, rules, classes};
   int status = classes && of_value && of_node ? 0 : -2;
   if (status == 0) {
     mc_classify(j, rules, classes);

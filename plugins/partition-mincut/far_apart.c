@@ -17,7 +17,7 @@
 
 #define CHAIN 100u
 
-static void find_fusion_ends(const mc_model_t *m, uint32_t *end) {
+static void find_fusion_ends(const mc_ruled_graph_t *m, uint32_t *end) {
   const pt_joint_t *j = m->j;
   for (uint32_t n = j->n_nodes; n-- > 0;) {
     end[n] = PT_NONE;
@@ -31,7 +31,7 @@ static void find_fusion_ends(const mc_model_t *m, uint32_t *end) {
   }
 }
 
-int mc_ban_far_apart(const mc_model_t *m, uint8_t *banned) {
+int mc_ban_far_apart(const mc_ruled_graph_t *m, uint8_t *banned) {
   const pt_joint_t *j = m->j;
   uint32_t *end = malloc(((size_t)j->n_nodes + 1) * sizeof *end);
   if (!end) return -2;
@@ -86,7 +86,7 @@ static void number_places(const pt_joint_t *j, uint32_t *place) {
   }
 }
 
-static void walk_chain(const mc_model_t *m, walk_t *w, uint32_t start, uint8_t *banned) {
+static void walk_chain(const mc_ruled_graph_t *m, walk_t *w, uint32_t start, uint8_t *banned) {
   const pt_joint_t *j = m->j;
   w->n_heap = 0;
   heap_push(w, start);
@@ -106,7 +106,7 @@ static void walk_chain(const mc_model_t *m, walk_t *w, uint32_t start, uint8_t *
   }
 }
 
-int mc_ban_long_chains(const mc_model_t *m, uint8_t *banned) {
+int mc_ban_long_chains(const mc_ruled_graph_t *m, uint8_t *banned) {
   const pt_joint_t *j = m->j;
   walk_t w = {
       .heap = malloc(((size_t)j->operand_begin[j->n_nodes] + 2) * 4),

@@ -58,16 +58,16 @@ int mc_weigh(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *banned, int6
 void mc_classify(const pt_joint_t *j, const mc_rules_t *rules, uint8_t *out_classes);
 
 /* What the rules look at. classes: by node. */
-typedef struct mc_model {
+typedef struct mc_ruled_graph {
   const pt_joint_t *j;
   const mc_rules_t *rules;
   const uint8_t *classes;
-} mc_model_t;
+} mc_ruled_graph_t;
 
 /* May user u read value v without v being written to memory? */
-int mc_fuses_into(const mc_model_t *m, uint32_t v, uint32_t u);
+int mc_fuses_into(const mc_ruled_graph_t *m, uint32_t v, uint32_t u);
 /* Views are free to compute again and tags of the user stand above the rules: may node n be banned at all? */
-int mc_may_ban(const mc_model_t *m, uint32_t n);
+int mc_may_ban(const mc_ruled_graph_t *m, uint32_t n);
 
 /* Steps to the nearest use outside the forward, MC_FAR: there is none; by value and by node. 0 or -2. O(nodes +
  * operands). */
@@ -75,11 +75,11 @@ int mc_may_ban(const mc_model_t *m, uint32_t n);
 int mc_measure(const pt_joint_t *j, uint32_t *out_of_value, uint32_t *out_of_node);
 
 /* bans.c: banned[n] = 1 for each early node that must not be computed again. 0 or -2. O(nodes + operands). */
-int mc_ban(const mc_model_t *m, const uint32_t *distance_of_node, uint8_t *banned);
+int mc_ban(const mc_ruled_graph_t *m, const uint32_t *distance_of_node, uint8_t *banned);
 /* far_apart.c: adds to banned. 0 or -2. O(nodes + operands), and O(operands log operands) for chains. */
-int mc_ban_far_apart(const mc_model_t *m, uint8_t *banned);
-int mc_ban_long_chains(const mc_model_t *m, uint8_t *banned);
+int mc_ban_far_apart(const mc_ruled_graph_t *m, uint8_t *banned);
+int mc_ban_long_chains(const mc_ruled_graph_t *m, uint8_t *banned);
 /* cost.c: price[v] of keeping each value that exists before the backward; -1: may not be kept. 0 or -2. */
-int mc_price(const mc_model_t *m, const uint32_t *distance_of_value, int64_t *price);
+int mc_price(const mc_ruled_graph_t *m, const uint32_t *distance_of_value, int64_t *price);
 
 #endif

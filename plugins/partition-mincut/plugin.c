@@ -241,7 +241,7 @@ static const aot_option_t options[] = {
     [1 + OPT_DISTANCE_BASE] =
         {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
          .name = AOT_STR_INIT("distance-base"), .preset = {.f = 1.1}, .min = 1, .max = 2,
-         .help = AOT_STR_INIT("how much dearer a value is to save for each step it lies away from the backward")},
+         .help = AOT_STR_INIT("how much more it costs to save a value for each step it lies away from the backward")},
     [1 + OPT_OBJECTIVE] = CHOICE("objective",
                                  "what to make small: the bytes saved, or the work done again within a budget of memory",
                                  objective_choices, "bytes"),

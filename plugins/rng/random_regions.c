@@ -79,7 +79,7 @@ static aot_status_t shift_region(em_t *e, rg_graph_t *region, aot_graph_t graph,
 }
 
 /* How many numbers the call may draw. A region that only this call names begins behind the regions named before it. */
-static aot_status_t settle_regions(em_t *e, rg_graph_t *graphs, int64_t *out_span) {
+static aot_status_t resolve_regions(em_t *e, rg_graph_t *graphs, int64_t *out_span) {
   *out_span = 0;
   for (uint32_t a = 0; a < e->info.n_args; a++) {
     if (e->info.args[a].kind != AOT_ARG_GRAPH) continue;
@@ -162,7 +162,7 @@ aot_status_t rg_extend_call(em_t *e, rg_graph_t *graphs) {
     em_fail(e, AOT_E_UNIMPLEMENTED, "draw the numbers outside the region and pass them in",
             "a region of %.*s draws random numbers, and its operands cannot be told", (int)d->name.size, d->name.data);
   if (e->status == AOT_OK) e->status = give_inputs(e, graphs);
-  if (e->status == AOT_OK) e->status = settle_regions(e, graphs, &span);
+  if (e->status == AOT_OK) e->status = resolve_regions(e, graphs, &span);
   if (e->status != AOT_OK || rg_stream_open(e) != AOT_OK) return e->status;
   const int64_t base = rg_of(e)->stream->next;
   const em_x offset =

@@ -58,7 +58,7 @@ static aot_status_t report(const aot_host_t *host, aot_ctx_t *ctx, const pt_spli
   return r->number(r, ctx, aot_str("recomputed-nodes"), s->n_recomputed, aot_str("nodes"));
 }
 
-aot_status_t pt_settle_tags(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, pt_joint_t *j, uint32_t *out_n) {
+aot_status_t pt_resolve_tags(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, pt_joint_t *j, uint32_t *out_n) {
   uint32_t *region = calloc((size_t)j->n_nodes + 1, sizeof *region);
   aot_status_t status = region ? AOT_OK : pt_no_memory(host, ctx);
   for (uint32_t n = 0; status == AOT_OK && n < j->n_nodes; n++) {
@@ -66,7 +66,7 @@ aot_status_t pt_settle_tags(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *
     status = host->graph->node_info(prog, (aot_node_t){j->node_id[n]}, &info);
     region[n] = info.region_tag;
   }
-  if (status == AOT_OK) pt_tags_settle(j, region, out_n);
+  if (status == AOT_OK) pt_tags_resolve(j, region, out_n);
   free(region);
   return status;
 }
@@ -112,7 +112,7 @@ aot_status_t pt_choose(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog,
     status = !saved         ? pt_no_memory(host, ctx)
              : how->prepare ? how->prepare(how->prepare_self, host, ctx, prog, &j)
                             : AOT_OK;
-    if (status == AOT_OK) status = pt_settle_tags(host, ctx, prog, &j, &n_kept);
+    if (status == AOT_OK) status = pt_resolve_tags(host, ctx, prog, &j, &n_kept);
     if (status == AOT_OK) status = choose(host, ctx, &j, saved, sink, how);
     if (status == AOT_OK) status = report_number(host, ctx, "tagged-but-kept", n_kept);
     if (status == AOT_OK) status = report_number(host, ctx, "merged-nodes", count_merged(&j, same));

@@ -37,7 +37,7 @@ aot_status_t pt_apply(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, 
 
 /* common/partition/tags.h with the region tags of the program; *out_n counts tagged nodes that are kept all the
  * same. */
-aot_status_t pt_settle_tags(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, struct pt_joint *j,
-                            uint32_t *out_n);
+aot_status_t pt_resolve_tags(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, struct pt_joint *j,
+                             uint32_t *out_n);
 
 #endif

@@ -43,7 +43,7 @@ static aot_status_t read_half(divider_t *d, half_t *h, const uint32_t *row_of_gr
 static aot_status_t choose_half(divider_t *d, half_t *h, pt_pick_t pick, const void *self) {
   uint32_t *saved = calloc((size_t)h->arrays.n_values + 1, sizeof *saved), n_saved = 0, bad = 0, n_kept = 0;
   aot_status_t status =
-      saved ? pt_settle_tags(d->host, d->ctx, d->prog, &h->arrays, &n_kept) : pt_no_memory(d->host, d->ctx);
+      saved ? pt_resolve_tags(d->host, d->ctx, d->prog, &h->arrays, &n_kept) : pt_no_memory(d->host, d->ctx);
   int solved = status == AOT_OK ? pick(self, &h->arrays, saved, &n_saved, &bad) : 0;
   if (solved == -1)
     status = pt_fail(d->host, d->ctx, AOT_E_PRECONDITION, "partition.unbounded",

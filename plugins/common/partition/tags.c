@@ -17,7 +17,7 @@ static int crosses_into_later_region(const pt_joint_t *j, const uint32_t *region
   return 0;
 }
 
-void pt_tags_settle(pt_joint_t *j, const uint32_t *region, uint32_t *out_n_kept_random) {
+void pt_tags_resolve(pt_joint_t *j, const uint32_t *region, uint32_t *out_n_kept_random) {
   *out_n_kept_random = 0;
   for (uint32_t n = 0; n < j->n_nodes; n++) {
     if (!pt_must_recompute(j, n)) continue;

@@ -25,7 +25,7 @@ static uint32_t next_random(uint64_t *state) { /* splitmix64 */
 
 /* reached[n]: 0 not, 1 by fusion alone, 2 by some arc that does not fuse. In order, so that a node is settled when
  * it is met. */
-static void walk_from_value(const mc_model_t *m, uint32_t v, uint8_t *reached, uint8_t *banned) {
+static void walk_from_value(const mc_ruled_graph_t *m, uint32_t v, uint8_t *reached, uint8_t *banned) {
   const pt_joint_t *j = m->j;
   uint32_t last = 0, end = PT_NONE;
   memset(reached, 0, j->n_nodes);
@@ -74,7 +74,7 @@ static uint32_t compare(uint32_t n, uint32_t heavy_every, uint32_t reach, uint64
   uint32_t count = 0;
   pt_joint_t j;
   make_joint(&j, nodes, n, heavy_every, reach, state);
-  const mc_model_t m = {&j, &rules, classes};
+  const mc_ruled_graph_t m = {&j, &rules, classes};
   mc_classify(&j, &rules, classes);
   assert_int_equal(mc_ban_far_apart(&m, fast), 0);
   for (uint32_t v = 0; v < N_INPUTS + n; v++) walk_from_value(&m, v, reached, slow);

@@ -27,7 +27,7 @@ static void the_boundary_of_two_regions_is_kept(void **state) {
   uint32_t n_random;
   pt_joint_t j;
   assert_int_equal(pt_joint_init_by_hand(&j, &graph), 0);
-  pt_tags_settle(&j, region, &n_random);
+  pt_tags_resolve(&j, region, &n_random);
   assert_int_equal(j.node_flags[0], AGAIN);
   assert_int_equal(j.node_flags[1], AOT_NODE_MUST_SAVE);
   assert_int_equal(j.node_flags[2], AGAIN);
@@ -40,7 +40,7 @@ static void numbers_are_drawn_once(void **state) {
   uint32_t n_random;
   pt_joint_t j;
   assert_int_equal(pt_joint_init_by_hand(&j, &graph), 0);
-  pt_tags_settle(&j, NULL, &n_random);
+  pt_tags_resolve(&j, NULL, &n_random);
   assert_int_equal(n_random, 1);
   assert_int_equal(j.node_flags[3], AOT_NODE_MUST_SAVE);
   assert_int_equal(j.node_flags[1], AGAIN); /* without region numbers there is no boundary */
