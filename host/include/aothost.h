@@ -76,9 +76,9 @@ void aothost_close(aothost_t *h);                 /* NULL is fine */
 const char *aothost_messages(const aothost_t *h); /* everything told so far */
 
 #define AOTHOST_OPTIMIZER 1u /* also add run.train.optimizer's update to the program */
-#define AOTHOST_STEP                                                                                                   \
-  2u /* with OPTIMIZER: forward, backward and update as one graph (aothost_step), where run.train.step says so;
-                                none of them by itself then */
+/* with OPTIMIZER: forward, backward and update as one graph (aothost_step), where run.train.step says so; none of them
+ * by itself then */
+#define AOTHOST_STEP 2u
 /* Import the model, run the stages, load the executable. Once. */
 aot_status_t aothost_compile(aothost_t *h, uint32_t flags);
 
@@ -115,8 +115,30 @@ aot_status_t aothost_reset(aothost_t *h); /* leaves as in the model file, offset
 aot_status_t aothost_seed(aothost_t *h, int64_t seed, int64_t offset);
 int64_t aothost_offset(const aothost_t *h);
 
-aot_status_t aothost_get(const aothost_t *h, const char *key, aot_tensor_t *out); /* AOT_E_NOT_FOUND: no such result */
+aot_status_t aothost_get(aothost_t *h, const char *key, aot_tensor_t *out); /* AOT_E_NOT_FOUND: no such result */
 aot_status_t aothost_set(aothost_t *h, const char *key, const aot_tensor_t *value); /* param., buffer., state. */
+
+/* ---- calls in flight ---- */
+
+/* A call of the program with memory of its own: what its forward left for its backward, its outputs, its gradients. A
+ * handle has as many as the caller likes, which share parameters, buffers and states; any number of forwards may have
+ * run before their backwards, which come in any order. The functions above are those of a first call, which every handle
+ * has. A backward may be run again, with other tangents. One that reads a parameter or buffer that was changed since its
+ * forward, by an update, a set, a reset or another forward, is refused with AOT_E_PRECONDITION, and says which.
+ *
+ * A call belongs to its handle, and is used on the thread that uses the handle. It is closed before the handle is; one
+ * that is not goes with it. */
+typedef struct aothost_call aothost_call_t;
+aot_status_t aothost_call_open(aothost_t *h, aothost_call_t **out); /* after compile; on failure *out is NULL */
+void aothost_call_close(aothost_call_t *c);                         /* NULL is fine */
+
+#define AOTHOST_IN_PLACE 1u /* as aothost_forward_in_place */
+aot_status_t aothost_call_forward(aothost_call_t *c, const aot_tensor_t *inputs, uint32_t n_inputs, uint32_t flags);
+aot_status_t aothost_call_backward(aothost_call_t *c, const aot_tensor_t *tangents, uint32_t n_tangents);
+aot_status_t aothost_call_update(aothost_call_t *c, double lr); /* by the gradients of this call */
+aot_status_t aothost_call_step(aothost_call_t *c, const aot_tensor_t *inputs, uint32_t n_inputs, double lr);
+/* Results of this call, valid until it runs again or is closed; leaves as they are now. */
+aot_status_t aothost_call_get(aothost_call_t *c, const char *key, aot_tensor_t *out);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

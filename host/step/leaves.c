@@ -133,6 +133,7 @@ aot_status_t aoth_leaves_writable(aoth_leaves_t *l, uint32_t leaf) {
   aoth_leaf_t *f = &l->leaf[l->leaf[leaf].first];
   uint64_t nbytes = f->tensor.nbytes ? f->tensor.nbytes : 1;
   void *memory = NULL;
+  f->version++;
   if (!has_storage(f) || f->owned) return AOT_OK;
   if (posix_memalign(&memory, AOTH_ALIGN, (size_t)nbytes) != 0) {
     aot_str_t name = aoth_leaf_name(f);
@@ -158,6 +159,7 @@ static void release(aoth_leaves_t *l) {
 
 aot_status_t aoth_leaves_reset(aoth_leaves_t *l) {
   release(l);
+  for (uint32_t i = 1; i < l->n; i++) l->leaf[i].version++;
   for (uint32_t i = 1; i < l->n; i++) /* read-only until writable */
     l->leaf[i].tensor.data = has_storage(&l->leaf[i]) ? (void *)(uintptr_t)l->leaf[i].info.data : NULL;
   for (uint32_t i = 1; i < l->n; i++) {
@@ -182,6 +184,7 @@ aot_status_t aoth_leaves_take(aoth_leaves_t *l, aoth_leaves_t *from) {
     free(to->owned);
     to->owned = was->owned;
     to->tensor.data = was->tensor.data;
+    to->version = was->version;
     was->owned = NULL;
   }
   l->nbytes_owned = from->nbytes_owned;
@@ -199,8 +202,7 @@ aot_status_t aoth_leaves_init(aoth_leaves_t *l, aot_prog_t *prog, aoth_sink_t *s
   if (!l->leaf || !l->input) return no_memory(l, "the table of leaves", l->n * sizeof *l->leaf);
   AOT_TRY(read_leaves(l));
   AOT_TRY(index_names(l));
-  AOT_TRY(share_storages(l));
-  return aoth_leaves_reset(l);
+  return share_storages(l);
 }
 
 void aoth_leaves_deinit(aoth_leaves_t *l) {

@@ -14,6 +14,7 @@ typedef struct aoth_leaf {
   aot_leaf_info_t info; /* names and type are [graph] memory */
   aoth_tensor_t tensor; /* as it is now; USER_INPUT: geometry and data are the step's business */
   void *owned;          /* storage of our own, held by the first of the leaves that share it */
+  uint64_t version;     /* grows whenever the contents may change; of the first of those that share them */
   uint32_t first, next; /* leaves that share a storage: the first one; the next one or 0 */
 } aoth_leaf_t;
 
@@ -29,6 +30,7 @@ typedef struct aoth_leaves {
   uint64_t nbytes_owned;
 } aoth_leaves_t;
 
+/* Tables alone: contents come by reset, or from another's by take. */
 aot_status_t aoth_leaves_init(aoth_leaves_t *l, aot_prog_t *prog, aoth_sink_t *sink);
 void aoth_leaves_deinit(aoth_leaves_t *l);
 aot_status_t aoth_leaves_reset(aoth_leaves_t *l);                   /* back to the contents in the model file */

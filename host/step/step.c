@@ -37,6 +37,7 @@ aot_status_t aoth_step_create(aot_prog_t *prog, const aoth_exec_t *exec, aoth_si
     return AOT_E_EXHAUSTED;
   }
   aot_status_t status = aoth_step_bind(s, prog, exec, sink);
+  if (status == AOT_OK) status = aoth_leaves_reset(&s->leaves);
   if (status == AOT_OK) status = aoth_variants_init(s);
   if (status == AOT_OK) *out = s;
   else aoth_step_destroy(s);
@@ -80,8 +81,9 @@ static void bind_inputs(aoth_step_t *s, aoth_call_t *c) {
       p->tensor.data = from->data;
       p->tensor.nbytes = from->nbytes;
     }
-    if (p->role == AOT_ROLE_SEED) store_int(p, s->seed);
-    if (p->role == AOT_ROLE_OFFSET) store_int(p, c == &s->call[AOTH_CALL_BACKWARD] ? s->forward_offset : s->offset);
+    const int is_backward = c == &s->call[AOTH_CALL_BACKWARD];
+    if (p->role == AOT_ROLE_SEED) store_int(p, is_backward ? s->forward_seed : s->seed);
+    if (p->role == AOT_ROLE_OFFSET) store_int(p, is_backward ? s->forward_offset : s->offset);
     c->in_views[i] = aoth_tensor_view(&p->tensor);
   }
   for (uint32_t i = 0; i < c->n_out; i++) {
@@ -239,18 +241,50 @@ static aot_status_t give_inputs(aoth_step_t *s, const aoth_tensor_t *inputs, uin
   s->nbytes_copied = 0;
   AOT_TRY(bind_sizes(s, inputs, n_inputs));
   AOT_TRY(aoth_step_specialise(s, inputs, n_inputs, &changed));
+  s->phase = 0;
   if (changed) AOT_TRY(bind_sizes(s, inputs, n_inputs));
   AOT_TRY(aoth_step_plan(s));
   return copy_inputs(s, inputs);
 }
 
+/* The leaf in an input port whose contents live outside calls; NULL: it is no such port. */
+static const aoth_leaf_t *stored_leaf(const aoth_step_t *s, const aoth_slot_t *p) {
+  const aoth_leaf_t *leaf = aot_role_is_leaf(p->role) ? &s->leaves.leaf[p->index] : NULL;
+  return leaf && leaf->info.role != AOT_ROLE_USER_INPUT ? leaf : NULL;
+}
+
+/* The backward reads leaves as they are then: they must be what the forward has read, and left. */
+static void note_versions(aoth_step_t *s) {
+  const aoth_call_t *c = &s->call[AOTH_CALL_BACKWARD];
+  for (uint32_t i = 0; i < c->n_in; i++) {
+    const aoth_leaf_t *leaf = stored_leaf(s, &c->in[i]);
+    if (leaf) c->in[i].version = s->leaves.leaf[leaf->first].version;
+  }
+}
+
+static aot_status_t check_versions(const aoth_step_t *s) {
+  const aoth_call_t *c = &s->call[AOTH_CALL_BACKWARD];
+  for (uint32_t i = 0; i < c->n_in; i++) {
+    const aoth_leaf_t *leaf = stored_leaf(s, &c->in[i]);
+    if (!leaf || c->in[i].version == s->leaves.leaf[leaf->first].version) continue;
+    const aot_str_t name = aoth_leaf_name(leaf);
+    aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.changed",
+                     "the backward reads %.*s, which was changed since its forward", (int)name.size, name.data);
+    aoth_sink_line(s->sink, "hint: run the backward before the update, or the forward again");
+    return AOT_E_PRECONDITION;
+  }
+  return AOT_OK;
+}
+
 aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs) {
   if (!s->call[AOTH_CALL_FORWARD].present) return lacks(s, "forward", "a program whose step was not stitched together");
   AOT_TRY(give_inputs(s, inputs, n_inputs));
+  s->forward_seed = s->seed;
   s->forward_offset = s->offset;
   AOT_TRY(run_call(s, AOTH_CALL_FORWARD));
   AOT_TRY(aoth_step_settle_open(s));
   AOT_TRY(leave_first(s));
+  note_versions(s);
   s->phase = AOTH_PHASE_FORWARD;
   return AOT_OK;
 }
@@ -342,6 +376,7 @@ aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tang
   aoth_call_t *c = &s->call[AOTH_CALL_BACKWARD];
   if (!c->present) return lacks(s, "backward", "an autograd and a partition stage in the pipeline");
   if (s->phase != AOTH_PHASE_FORWARD && s->phase != AOTH_PHASE_BACKWARD) return too_early(s, "a backward", "forward");
+  AOT_TRY(check_versions(s));
   AOT_TRY(check_own_loss(s, tangents, n_tangents));
   for (uint32_t i = 0; i < c->n_in; i++) {
     const aoth_slot_t *p = &c->in[i];

@@ -70,7 +70,8 @@ aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint
 /* After a forward: what it changed in its inputs, written over `inputs`: the same tensors, with the geometry from
  * before the call. */
 void aoth_step_store_inputs(const aoth_step_t *s, const aoth_tensor_t *inputs);
-/* tangents[k] belongs to user output k; NULL: zeros. May be called again with other tangents. */
+/* tangents[k] belongs to user output k; NULL: zeros. May be called again with other tangents. A leaf that it reads and
+ * that was changed since the forward: AOT_E_PRECONDITION, named. */
 aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tangents, uint32_t n_tangents);
 aot_status_t aoth_step_update(aoth_step_t *s, double lr);
 /* Forward, backward and update in one graph (stage stitch), which leaves the loss, and new leaves in the place of
@@ -78,6 +79,14 @@ aot_status_t aoth_step_update(aoth_step_t *s, double lr);
 aot_status_t aoth_step_whole(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr);
 /* Where steps are micro steps: the update, of the gradients that they have added up. Else nothing. */
 aot_status_t aoth_step_apply(aoth_step_t *s, double lr);
+
+/* Calls: each keeps what its forward left until it runs again or is closed, so that several forwards may be in flight
+ * before their backwards. Call 0 is there from the beginning, and never closed. What runs, and what is read by key, is
+ * of the call that was entered last; leaves are of all. */
+aot_status_t aoth_step_open_call(aoth_step_t *s, uint32_t *out);
+aot_status_t aoth_step_enter(aoth_step_t *s, uint32_t call);
+void aoth_step_close_call(aoth_step_t *s, uint32_t call); /* 0 is entered, if it was this one */
+
 aot_status_t aoth_step_reset(aoth_step_t *s); /* leaves as the model file has them; results are gone */
 
 /* A result or leaf by key: 1, or 0 when there is none (yet). Borrowed until the next call that runs or resets. */

@@ -16,6 +16,7 @@ typedef struct aoth_slot {
   int open;             /* its sizes need symbols that the user inputs do not determine */
   void *own;            /* an open slot's memory; own_capacity bytes */
   uint64_t own_capacity;
+  uint64_t version; /* a leaf that the backward reads: the one that the forward read */
 } aoth_slot_t;
 #define AOTH_NOWHERE UINT64_MAX
 
@@ -78,8 +79,8 @@ struct aoth_step {
   const aoth_tensor_t **updates; /* by leaf: UPDATE output of the call that has just run */
   unsigned char *changed;        /* by leaf: AOTH_CHANGED_* by the rules of the boundary */
   int64_t seed, offset;
-  int64_t forward_offset;    /* that the last forward was given: its backward draws the same numbers */
-  aoth_variants_t *variants; /* of which this is the selected one */
+  int64_t forward_seed, forward_offset; /* that the last forward was given: its backward draws the same numbers */
+  aoth_variants_t *variants;            /* of which this is the selected one */
 };
 
 /* Contents of an empty step: tables, leaves. After a failure, too: unbind. */

@@ -6,15 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The row of the selected program is out of date: its contents are the step's own. */
-typedef struct variant {
-  aoth_step_t *parked;
+typedef struct program {
+  aot_prog_t *prog;
   aoth_pattern_t about;
-} variant_t;
+} program_t;
+
+/* A call under one program: tables and memory. Those of the selected frame are the step's own; here they are out of
+ * date. */
+typedef struct frame {
+  aoth_step_t *parked; /* NULL: the row is free */
+  uint32_t program, call;
+} frame_t;
 
 struct aoth_variants {
-  variant_t *at; /* 0: for inputs that share nothing */
-  uint32_t n, capacity, selected;
+  program_t *programs; /* 0: for inputs that share nothing */
+  uint32_t n_programs, program_capacity;
+  frame_t *frames;
+  uint32_t n_frames, frame_capacity, selected;
+  uint32_t *last; /* by call: the frame in which it ran last; AOT_NO_INDEX: the call is closed */
+  uint32_t n_calls, call_capacity;
   uint32_t *traits; /* AOTH_INPUT_* by user input */
   uint32_t all_traits;
   aoth_arena_t *arena;   /* texts */
@@ -45,17 +55,35 @@ static void read_traits(const aoth_step_t *s, aoth_variants_t *v) {
   }
 }
 
-/* Room for one more row; its step is empty. */
-static variant_t *add_row(aoth_variants_t *v) {
-  if (v->n == v->capacity) {
-    uint32_t capacity = v->capacity ? 2 * v->capacity : 4;
-    variant_t *at = realloc(v->at, capacity * sizeof *at);
-    if (!at) return NULL;
-    v->at = at;
-    v->capacity = capacity;
-  }
-  v->at[v->n] = (variant_t){.parked = calloc(1, sizeof(aoth_step_t))};
-  return v->at[v->n].parked ? &v->at[v->n++] : NULL;
+/* Room for one more row at *rows. 0: no memory. */
+static int room(void *rows, uint32_t n, uint32_t *capacity, size_t size) {
+  void *old, *bigger;
+  if (n < *capacity) return 1;
+  const uint32_t wanted = *capacity ? 2 * *capacity : 4;
+  memcpy(&old, rows, sizeof old);
+  bigger = realloc(old, wanted * size);
+  if (!bigger) return 0;
+  memcpy(rows, &bigger, sizeof bigger);
+  *capacity = wanted;
+  return 1;
+}
+
+/* A row for a call under a program; its step is empty. AOT_NO_INDEX: no memory. */
+static uint32_t add_frame(aoth_variants_t *v, uint32_t program, uint32_t call) {
+  uint32_t k = 0;
+  while (k < v->n_frames && v->frames[k].parked) k++;
+  if (k == v->n_frames && !room(&v->frames, k, &v->frame_capacity, sizeof *v->frames)) return AOT_NO_INDEX;
+  aoth_step_t *parked = calloc(1, sizeof *parked);
+  if (!parked) return AOT_NO_INDEX;
+  v->frames[k] = (frame_t){parked, program, call};
+  if (k == v->n_frames) v->n_frames++;
+  return k;
+}
+
+static void drop_frame(frame_t *f) {
+  aoth_step_unbind(f->parked);
+  free(f->parked);
+  f->parked = NULL;
 }
 
 aot_status_t aoth_variants_init(aoth_step_t *s) {
@@ -64,9 +92,11 @@ aot_status_t aoth_variants_init(aoth_step_t *s) {
   v->arena = aoth_arena_create();
   v->scratch = aoth_arena_create();
   v->traits = calloc((size_t)s->n_given + 1, sizeof *v->traits);
-  variant_t *first = v->arena && v->scratch && v->traits ? add_row(v) : NULL;
-  if (!first) return no_memory(s);
-  first->about.text = "";
+  if (!v->arena || !v->scratch || !v->traits || !room(&v->last, 0, &v->call_capacity, sizeof *v->last) ||
+      !room(&v->programs, 0, &v->program_capacity, sizeof *v->programs) || add_frame(v, 0, 0) == AOT_NO_INDEX)
+    return no_memory(s);
+  v->programs[v->n_programs++] = (program_t){.prog = s->prog, .about.text = ""};
+  v->last[v->n_calls++] = 0;
   read_traits(s, v);
   return AOT_OK;
 }
@@ -74,13 +104,15 @@ aot_status_t aoth_variants_init(aoth_step_t *s) {
 void aoth_variants_deinit(aoth_step_t *s) {
   aoth_variants_t *v = s->variants;
   if (!v) return;
-  for (uint32_t k = 0; k < v->n; k++) {
-    if (k != v->selected) aoth_step_unbind(v->at[k].parked);
-    free(v->at[k].parked);
+  for (uint32_t k = 0; k < v->n_frames; k++) {
+    if (k == v->selected) free(v->frames[k].parked);
+    else if (v->frames[k].parked) drop_frame(&v->frames[k]);
   }
   aoth_arena_destroy(v->arena);
   aoth_arena_destroy(v->scratch);
-  free(v->at);
+  free(v->programs);
+  free(v->frames);
+  free(v->last);
   free(v->traits);
   free(v);
   s->variants = NULL;
@@ -90,15 +122,17 @@ void aoth_variants_deinit(aoth_step_t *s) {
 
 static aot_status_t change_over(aoth_step_t *s, uint32_t to) {
   aoth_variants_t *v = s->variants;
-  aoth_step_t *parked = v->at[v->selected].parked;
+  aoth_step_t *parked = v->frames[v->selected].parked;
+  const uint32_t program = v->frames[to].program;
+  if (to == v->selected) return AOT_OK;
   *parked = *s;
-  *s = *v->at[to].parked;
+  *s = *v->frames[to].parked;
   s->variants = v;
   s->seed = parked->seed;
   s->offset = parked->offset;
-  s->phase = 0;
+  if (s->exec.select && program != v->frames[v->selected].program)
+    s->exec.select(s->exec.self, v->programs[program].about.program);
   v->selected = to;
-  if (s->exec.select) s->exec.select(s->exec.self, v->at[to].about.program);
   return aoth_leaves_take(&s->leaves, &parked->leaves);
 }
 
@@ -107,40 +141,56 @@ static aot_status_t refuse(const aoth_step_t *s, const char *pattern) {
   aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "input.patterns",
                    "the inputs share memory in a new way (%s), but programs for %u other ways were compiled already, "
                    "and no more are allowed",
-                   pattern, v->n - 1);
-  for (uint32_t k = 1; k < v->n; k++)
-    aoth_sink_line(s->sink, "  %s: %llu calls", v->at[k].about.text, (unsigned long long)v->at[k].about.n_calls);
+                   pattern, v->n_programs - 1);
+  for (uint32_t k = 1; k < v->n_programs; k++)
+    aoth_sink_line(s->sink, "  %s: %llu calls", v->programs[k].about.text,
+                   (unsigned long long)v->programs[k].about.n_calls);
   aoth_sink_line(s->sink, "hint: pass copies, or raise run.alias-patterns");
   return AOT_E_PRECONDITION;
 }
 
-static aot_status_t make_variant(aoth_step_t *s, const aoth_aliasing_t *a, const char *pattern) {
+static aot_status_t make_frame(aoth_step_t *s, uint32_t program, uint32_t call, uint32_t *out) {
   aoth_variants_t *v = s->variants;
-  if (v->n - 1 >= s->exec.max_patterns) return refuse(s, pattern);
-  aot_prog_t *prog;
-  aoth_pattern_t about = {.text = aoth_arena_text(v->arena, pattern, strlen(pattern))};
-  variant_t *row = about.text ? add_row(v) : NULL;
-  if (!row) return no_memory(s);
-  aot_status_t status = s->exec.specialise(s->exec.self, a, &prog, &about);
-  if (status == AOT_OK) status = aoth_step_bind(row->parked, prog, &s->exec, s->sink);
-  if (status == AOT_OK) {
-    row->about = about;
-    return AOT_OK;
-  }
-  aoth_step_unbind(row->parked);
-  free(row->parked);
-  v->n--;
-  if (s->exec.select) s->exec.select(s->exec.self, v->at[v->selected].about.program);
-  aoth_sink_report(s->sink, AOT_SEVERITY_NOTE, NULL, "input.patterns",
-                   "while compiling for inputs that share memory: %s", pattern);
+  *out = add_frame(v, program, call);
+  if (*out == AOT_NO_INDEX) return no_memory(s);
+  const aot_status_t status = aoth_step_bind(v->frames[*out].parked, v->programs[program].prog, &s->exec, s->sink);
+  if (status != AOT_OK) drop_frame(&v->frames[*out]);
   return status;
 }
 
-/* The row of a pattern, or v->n. Patterns are few. */
-static uint32_t find_variant(const aoth_variants_t *v, const char *pattern) {
+/* The newest of v->programs, and the frame of this call under it. */
+static aot_status_t make_program(aoth_step_t *s, const aoth_aliasing_t *a, const char *pattern, uint32_t *out_frame) {
+  aoth_variants_t *v = s->variants;
+  if (v->n_programs - 1 >= s->exec.max_patterns) return refuse(s, pattern);
+  program_t made = {.about.text = aoth_arena_text(v->arena, pattern, strlen(pattern))};
+  if (!made.about.text || !room(&v->programs, v->n_programs, &v->program_capacity, sizeof *v->programs))
+    return no_memory(s);
+  const frame_t *now = &v->frames[v->selected];
+  const uint32_t call = now->call, was = now->program;
+  aot_status_t status = s->exec.specialise(s->exec.self, a, &made.prog, &made.about);
+  if (status == AOT_OK) {
+    v->programs[v->n_programs++] = made;
+    status = make_frame(s, v->n_programs - 1, call, out_frame);
+    if (status != AOT_OK) v->n_programs--;
+  }
+  if (s->exec.select) s->exec.select(s->exec.self, v->programs[was].about.program);
+  if (status != AOT_OK)
+    aoth_sink_report(s->sink, AOT_SEVERITY_NOTE, NULL, "input.patterns",
+                     "while compiling for inputs that share memory: %s", pattern);
+  return status;
+}
+
+/* Patterns are few. */
+static uint32_t find_program(const aoth_variants_t *v, const char *pattern) {
   uint32_t k = 0;
-  while (k < v->n && strcmp(v->at[k].about.text, pattern) != 0) k++;
+  while (k < v->n_programs && strcmp(v->programs[k].about.text, pattern) != 0) k++;
   return k;
+}
+
+static uint32_t find_frame(const aoth_variants_t *v, uint32_t program, uint32_t call) {
+  for (uint32_t k = 0; k < v->n_frames; k++)
+    if (v->frames[k].parked && v->frames[k].program == program && v->frames[k].call == call) return k;
+  return AOT_NO_INDEX;
 }
 
 /* ---- looking at inputs ---- */
@@ -160,11 +210,14 @@ static aot_status_t look_at(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_
 
 static aot_status_t select_for(aoth_step_t *s, const aoth_aliasing_t *a, const char *pattern, int *out_changed) {
   aoth_variants_t *v = s->variants;
-  uint32_t k = find_variant(v, pattern);
-  if (k == v->n) AOT_TRY(make_variant(s, a, pattern));
-  v->at[k].about.n_calls++;
-  *out_changed = k != v->selected;
-  return *out_changed ? change_over(s, k) : AOT_OK;
+  const uint32_t call = v->frames[v->selected].call, program = find_program(v, pattern);
+  uint32_t frame = program < v->n_programs ? find_frame(v, program, call) : AOT_NO_INDEX;
+  if (program == v->n_programs) AOT_TRY(make_program(s, a, pattern, &frame));
+  else if (frame == AOT_NO_INDEX) AOT_TRY(make_frame(s, program, call, &frame));
+  v->programs[program].about.n_calls++;
+  v->last[call] = frame;
+  *out_changed = frame != v->selected;
+  return change_over(s, frame);
 }
 
 aot_status_t aoth_step_specialise(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n, int *out_changed) {
@@ -182,12 +235,40 @@ aot_status_t aoth_step_specialise(aoth_step_t *s, const aoth_tensor_t *inputs, u
   return status;
 }
 
-uint32_t aoth_step_n_patterns(const aoth_step_t *s) { return s->variants->n - 1; }
-const aoth_pattern_t *aoth_step_pattern(const aoth_step_t *s, uint32_t k) { return &s->variants->at[k + 1].about; }
+/* ---- calls ---- */
+
+aot_status_t aoth_step_open_call(aoth_step_t *s, uint32_t *out) {
+  aoth_variants_t *v = s->variants;
+  uint32_t call = 0;
+  while (call < v->n_calls && v->last[call] != AOT_NO_INDEX) call++;
+  if (call == v->n_calls && !room(&v->last, call, &v->call_capacity, sizeof *v->last)) return no_memory(s);
+  AOT_TRY(make_frame(s, 0, call, &v->last[call]));
+  if (call == v->n_calls) v->n_calls++;
+  *out = call;
+  return AOT_OK;
+}
+
+aot_status_t aoth_step_enter(aoth_step_t *s, uint32_t call) { return change_over(s, s->variants->last[call]); }
+
+void aoth_step_close_call(aoth_step_t *s, uint32_t call) {
+  aoth_variants_t *v = s->variants;
+  if (v->frames[v->selected].call == call) aoth_step_enter(s, 0);
+  for (uint32_t k = 0; k < v->n_frames; k++)
+    if (v->frames[k].parked && v->frames[k].call == call) drop_frame(&v->frames[k]);
+  v->last[call] = AOT_NO_INDEX;
+}
+
+/* ---- questions ---- */
+
+uint32_t aoth_step_n_patterns(const aoth_step_t *s) { return s->variants->n_programs - 1; }
+const aoth_pattern_t *aoth_step_pattern(const aoth_step_t *s, uint32_t k) {
+  return &s->variants->programs[k + 1].about;
+}
 
 int aoth_step_owns(const aoth_step_t *s, const void *data) {
   const aoth_variants_t *v = s->variants;
   int owns = aoth_step_block_has(s, data);
-  for (uint32_t k = 0; k < v->n && !owns; k++) owns = k != v->selected && aoth_step_block_has(v->at[k].parked, data);
+  for (uint32_t k = 0; k < v->n_frames && !owns; k++)
+    owns = k != v->selected && v->frames[k].parked && aoth_step_block_has(v->frames[k].parked, data);
   return owns;
 }

@@ -1,9 +1,14 @@
-/* One step, several programs: how the inputs of a call share memory (overlap.h) decides which is run.
+/* One step, several programs and several calls in flight.
+ *
+ * How the inputs of a call share memory (overlap.h) decides which program is run.
  *
  * A step begins with the program for inputs that share nothing. When a call's inputs share memory in a way that
  * matters, the step changes over to the program for that pattern, which is compiled when it is met first. The tensors
  * that live outside a call go with it. There are at most as many patterns as the exec allows; one more is an error
- * that lists them. */
+ * that lists them.
+ *
+ * A call has a frame for each program that it was run under: the tables of its ports, and memory for them. The step is
+ * one frame at a time; what lives outside calls goes with it when another is entered. O(leaves). */
 #ifndef AOTH_VARIANTS_H
 #define AOTH_VARIANTS_H
 

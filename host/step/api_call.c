@@ -1,0 +1,257 @@
+/* The calls of a handle: inputs in, forward, backward, update, results out. */
+#include <step/api_handle.h>
+
+#include <aot/inline.h>
+#include <step/tensor.h>
+#include <stdlib.h>
+#include <string.h>
+
+aot_status_t aoth_api_call_init(aothost_call_t *c, aothost_t *h) {
+  c->results = aoth_arena_create();
+  if (!c->results) return AOT_E_EXHAUSTED;
+  c->h = h;
+  return AOT_OK;
+}
+
+void aoth_api_calls_free(aothost_t *h) {
+  while (h->calls) aothost_call_close(h->calls);
+  aoth_arena_destroy(h->first.results);
+}
+
+/* What is done with a call begins and ends here. What was got of it before is no longer valid at the end, and not
+ * sooner: it may be what the call was given. */
+static aot_status_t begin(aothost_call_t *c) { return aoth_step_enter(c->h->step, c->number); }
+static aot_status_t end(aothost_call_t *c, aot_status_t status) {
+  aoth_arena_reset(c->results);
+  return aoth_api_tell(c->h, status);
+}
+
+/* The call of the functions that take none; NULL, told: there is nothing to run yet. */
+static aothost_call_t *first_of(aothost_t *h) {
+  if (h->step) return &h->first;
+  aoth_api_refuse(h, AOT_E_PRECONDITION, "the pipeline is not compiled yet");
+  return NULL;
+}
+
+aot_status_t aothost_call_open(aothost_t *h, aothost_call_t **out) {
+  *out = NULL;
+  if (!first_of(h)) return AOT_E_PRECONDITION;
+  aothost_call_t *c = calloc(1, sizeof *c);
+  if (!c || aoth_api_call_init(c, h) != AOT_OK) {
+    free(c);
+    return aoth_api_refuse(h, AOT_E_EXHAUSTED, "no memory for a call");
+  }
+  const aot_status_t status = aoth_step_open_call(h->step, &c->number);
+  if (status == AOT_OK) {
+    c->next = h->calls;
+    h->calls = *out = c;
+  } else {
+    aoth_arena_destroy(c->results);
+    free(c);
+  }
+  return aoth_api_tell(h, status);
+}
+
+void aothost_call_close(aothost_call_t *c) {
+  if (!c) return;
+  aothost_call_t **at = &c->h->calls;
+  while (*at != c) at = &(*at)->next;
+  *at = c->next;
+  aoth_step_close_call(c->h->step, c->number);
+  aoth_arena_destroy(c->results);
+  free(c);
+}
+
+/* ---- what is given ---- */
+
+static aot_status_t bad_tensor(aothost_t *h, const char *what, uint32_t k) {
+  aoth_sink_report(h->sink, AOT_SEVERITY_ERROR, NULL, "api.tensor",
+                   "%s %u is no tensor that can be read: it must be on the CPU, and its sizes and strides must stay "
+                   "inside its storage",
+                   what, k);
+  return aoth_api_tell(h, AOT_E_INVALID);
+}
+
+/* A tensor of the caller, checked against its own storage. */
+static int import_tensor(const aot_tensor_t *from, aoth_tensor_t *out) {
+  uint64_t reach;
+  return (!from->device || from->device == AOT_DEVICE_CPU) && aot_dtype_size(from->dtype) &&
+         aoth_tensor_from(from, out) && aoth_tensor_extent(out, &reach) && reach <= out->nbytes &&
+         (reach == 0 || out->data);
+}
+
+static int by_place(const void *a, const void *b) {
+  const aoth_tensor_t *x = *(aoth_tensor_t *const *)a, *y = *(aoth_tensor_t *const *)b;
+  return (uintptr_t)x->data < (uintptr_t)y->data ? -1 : (uintptr_t)x->data > (uintptr_t)y->data;
+}
+
+/* Storages that overlap are copied in one piece, so that they go on sharing what they share. 0: no memory. */
+static int keep_run(aoth_tensor_t **run, uint32_t n, uint64_t nbytes, aoth_arena_t *arena) {
+  const char *begin = run[0]->data;
+  char *copy = aoth_arena_copy(arena, AOTH_ALIGN, begin, (size_t)nbytes);
+  for (uint32_t i = 0; copy && i < n; i++) run[i]->data = copy + ((const char *)run[i]->data - begin);
+  return copy != NULL;
+}
+
+/* Inputs that are results of the step itself: its memory is about to be used anew. 0: no memory. */
+static int keep_inputs(const aothost_t *h, aoth_tensor_t *list, uint32_t n, aoth_arena_t *arena) {
+  aoth_tensor_t **ours = aoth_arena_alloc(arena, 16, ((size_t)n + 1) * sizeof *ours);
+  uint32_t n_ours = 0;
+  if (!ours) return 0;
+  for (uint32_t k = 0; k < n; k++)
+    if (aoth_step_owns(h->step, list[k].data)) ours[n_ours++] = &list[k];
+  qsort(ours, n_ours, sizeof *ours, by_place);
+  for (uint32_t first = 0, last; first < n_ours; first = last) {
+    uint64_t end = ours[first]->nbytes, at;
+    for (last = first + 1; last < n_ours; last++) {
+      at = (uint64_t)((const char *)ours[last]->data - (const char *)ours[first]->data);
+      if (at >= end) break;
+      if (at + ours[last]->nbytes > end) end = at + ours[last]->nbytes;
+    }
+    if (!keep_run(ours + first, last - first, end, arena)) return 0;
+  }
+  return 1;
+}
+
+/* to_caller: inputs that the program writes get their new numbers where the caller has them. lr: of a whole step;
+ * NULL: a forward. */
+static aot_status_t run_inputs(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, int to_caller,
+                               const double *lr, aoth_arena_t *arena) {
+  aoth_tensor_t *list = aoth_arena_alloc(arena, 16, ((size_t)n_inputs + 1) * sizeof *list);
+  if (!list) return aoth_api_refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
+  for (uint32_t k = 0; k < n_inputs; k++)
+    if (!import_tensor(&inputs[k], &list[k])) return bad_tensor(h, "input", k);
+  for (uint32_t k = 0; to_caller && k < n_inputs; k++)
+    if (aoth_step_owns(h->step, list[k].data))
+      return aoth_api_refuse(
+          h, AOT_E_INVALID,
+          "a result of an earlier call cannot be written in place: its memory is used anew; pass a copy");
+  if (!keep_inputs(h, list, n_inputs, arena)) return aoth_api_refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
+  AOT_TRY(lr ? aoth_step_whole(h->step, list, n_inputs, *lr) : aoth_step_forward(h->step, list, n_inputs));
+  if (to_caller) aoth_step_store_inputs(h->step, list);
+  return AOT_OK;
+}
+
+static aot_status_t run_with(aothost_call_t *c, const aot_tensor_t *inputs, uint32_t n_inputs, int to_caller,
+                             const double *lr) {
+  AOT_TRY(begin(c));
+  aoth_arena_t *arena = aoth_arena_create();
+  aot_status_t status = arena ? run_inputs(c->h, inputs, n_inputs, to_caller, lr, arena)
+                              : aoth_api_refuse(c->h, AOT_E_EXHAUSTED, "no memory for the inputs");
+  aoth_arena_destroy(arena);
+  return end(c, status);
+}
+
+aot_status_t aothost_call_forward(aothost_call_t *c, const aot_tensor_t *inputs, uint32_t n_inputs, uint32_t flags) {
+  return run_with(c, inputs, n_inputs, (flags & AOTHOST_IN_PLACE) != 0, NULL);
+}
+
+/* No tangents at all: one for the loss. */
+static aot_status_t backward_of_loss(aothost_call_t *c) {
+  aothost_t *h = c->h;
+  aoth_tensor_t loss, one;
+  double storage;
+  if (!aoth_step_get(h->step, "output.0", &loss) || aoth_tensor_numel(&loss) != 1 || !aot_dtype_is_float(loss.dtype))
+    return aoth_api_refuse(h, AOT_E_PRECONDITION,
+                           "output 0 is not one float number (or there was no forward); give tangents to the backward");
+  one = aoth_tensor_make(&storage, loss.dtype, loss.rank, loss.sizes);
+  aoth_tensor_fill(&one, 1);
+  const aoth_tensor_t *list[1] = {&one};
+  return end(c, aoth_step_backward(h->step, list, 1));
+}
+
+aot_status_t aothost_call_backward(aothost_call_t *c, const aot_tensor_t *tangents, uint32_t n_tangents) {
+  aothost_t *h = c->h;
+  AOT_TRY(begin(c));
+  if (!tangents) return backward_of_loss(c);
+  aoth_tensor_t *list = calloc((size_t)n_tangents + 1, sizeof *list);
+  const aoth_tensor_t **pointers = calloc((size_t)n_tangents + 1, sizeof *pointers);
+  aot_status_t status = list && pointers ? AOT_OK : aoth_api_refuse(h, AOT_E_EXHAUSTED, "no memory for the tangents");
+  for (uint32_t k = 0; k < n_tangents && status == AOT_OK; k++) {
+    if (!tangents[k].data && !tangents[k].nbytes) continue;
+    pointers[k] = &list[k];
+    if (!import_tensor(&tangents[k], &list[k])) status = bad_tensor(h, "tangent", k);
+  }
+  if (status == AOT_OK) status = aoth_step_backward(h->step, pointers, n_tangents);
+  free(pointers);
+  free(list);
+  return end(c, status);
+}
+
+aot_status_t aothost_call_update(aothost_call_t *c, double lr) {
+  AOT_TRY(begin(c));
+  return end(c, aoth_step_update(c->h->step, lr));
+}
+
+aot_status_t aothost_call_step(aothost_call_t *c, const aot_tensor_t *inputs, uint32_t n_inputs, double lr) {
+  return run_with(c, inputs, n_inputs, 0, &lr);
+}
+
+aot_status_t aothost_call_get(aothost_call_t *c, const char *key, aot_tensor_t *out) {
+  aoth_tensor_t t, *kept;
+  AOT_TRY(begin(c));
+  if (!aoth_step_get(c->h->step, key, &t)) return AOT_E_NOT_FOUND;
+  kept = aoth_arena_copy(c->results, 16, &t, sizeof t);
+  if (!kept) return AOT_E_EXHAUSTED;
+  *out = aoth_tensor_view(kept);
+  return AOT_OK;
+}
+
+/* ---- the same of the first call, and what is of all ---- */
+
+aot_status_t aothost_forward(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs) {
+  aothost_call_t *c = first_of(h);
+  return c ? aothost_call_forward(c, inputs, n_inputs, 0) : AOT_E_PRECONDITION;
+}
+aot_status_t aothost_forward_in_place(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs) {
+  aothost_call_t *c = first_of(h);
+  return c ? aothost_call_forward(c, inputs, n_inputs, AOTHOST_IN_PLACE) : AOT_E_PRECONDITION;
+}
+aot_status_t aothost_backward(aothost_t *h, const aot_tensor_t *tangents, uint32_t n_tangents) {
+  aothost_call_t *c = first_of(h);
+  return c ? aothost_call_backward(c, tangents, n_tangents) : AOT_E_PRECONDITION;
+}
+aot_status_t aothost_update(aothost_t *h, double lr) {
+  aothost_call_t *c = first_of(h);
+  return c ? aothost_call_update(c, lr) : AOT_E_PRECONDITION;
+}
+aot_status_t aothost_step(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, double lr) {
+  aothost_call_t *c = first_of(h);
+  return c ? aothost_call_step(c, inputs, n_inputs, lr) : AOT_E_PRECONDITION;
+}
+aot_status_t aothost_get(aothost_t *h, const char *key, aot_tensor_t *out) {
+  return h->step ? aothost_call_get(&h->first, key, out) : AOT_E_NOT_FOUND;
+}
+
+aot_status_t aothost_apply(aothost_t *h, double lr) {
+  aothost_call_t *c = first_of(h);
+  if (!c) return AOT_E_PRECONDITION;
+  AOT_TRY(begin(c));
+  return end(c, aoth_step_apply(h->step, lr));
+}
+
+aot_status_t aothost_reset(aothost_t *h) {
+  aothost_call_t *c = first_of(h);
+  if (!c) return AOT_E_PRECONDITION;
+  AOT_TRY(begin(c));
+  return end(c, aoth_step_reset(h->step));
+}
+
+aot_status_t aothost_seed(aothost_t *h, int64_t seed, int64_t offset) {
+  if (!first_of(h)) return AOT_E_PRECONDITION;
+  aoth_step_seed(h->step, seed, offset);
+  return AOT_OK;
+}
+
+int64_t aothost_offset(const aothost_t *h) { return h->step ? aoth_step_offset(h->step) : 0; }
+
+aot_status_t aothost_set(aothost_t *h, const char *key, const aot_tensor_t *value) {
+  aoth_tensor_t t;
+  if (!first_of(h)) return AOT_E_PRECONDITION;
+  if (!import_tensor(value, &t)) return bad_tensor(h, "value", 0);
+  aot_status_t status = aoth_step_set(h->step, key, &t);
+  if (status == AOT_E_NOT_FOUND)
+    aoth_sink_report(h->sink, AOT_SEVERITY_ERROR, NULL, "api.key",
+                     "there is no %s; keys are param.NAME, buffer.NAME, state.NAME", key);
+  return aoth_api_tell(h, status);
+}
