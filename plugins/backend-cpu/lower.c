@@ -1,6 +1,7 @@
 #include "lower.h"
 
 #include "common/loops/loop.h"
+#include "common/tensor/geometry.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,40 +111,22 @@ const bc_tensor_t *bc_type(const bc_build_t *b, uint32_t result) {
 
 /* ---- tensors ---- */
 
-int64_t bc_numel(const bc_tensor_t *t) {
-  int64_t n = 1;
-  for (int32_t d = 0; d < t->rank; d++) n *= t->sizes[d];
-  return n;
-}
+int64_t bc_numel(const bc_tensor_t *t) { return tn_numel(t->rank, t->sizes); }
 
 int bc_same_sizes(const bc_tensor_t *a, const bc_tensor_t *b) {
   return a->rank == b->rank && memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof a->sizes[0]) == 0;
 }
 
-int bc_is_contiguous(const bc_tensor_t *t) {
-  int64_t stride = 1;
-  for (int32_t d = t->rank - 1; d >= 0; d--) {
-    if (t->sizes[d] != 1 && t->strides[d] != stride) return bc_numel(t) == 0;
-    stride *= t->sizes[d];
-  }
-  return 1;
-}
+int bc_is_contiguous(const bc_tensor_t *t) { return tn_is_row_major(t->rank, t->sizes, t->strides); }
 
 void bc_make_contiguous(bc_tensor_t *t) {
-  int64_t stride = 1;
   t->offset = 0;
-  for (int32_t d = t->rank - 1; d >= 0; d--) {
-    t->strides[d] = stride;
-    stride *= t->sizes[d] ? t->sizes[d] : 1;
-  }
+  tn_row_major(t->rank, t->sizes, t->strides);
 }
 
 uint64_t bc_extent(const bc_tensor_t *t) {
-  int64_t last = t->offset;
-  for (int32_t d = 0; d < t->rank; d++) {
-    if (t->sizes[d] == 0) return 0;
-    last += (t->sizes[d] - 1) * t->strides[d];
-  }
+  int64_t first, last;
+  if (!tn_reach(t->rank, t->sizes, t->strides, t->offset, &first, &last)) return 0;
   return (uint64_t)(last + 1) * aot_dtype_size(t->dtype);
 }
 

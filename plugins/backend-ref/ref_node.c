@@ -5,6 +5,7 @@
  * result that is a graph output is computed straight into the caller's buffer. The few operators whose meaning hangs on
  * their argument's strides (as_strided) get that argument in its declared layout. */
 #include "ref_state.h"
+#include "common/tensor/geometry.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <string.h>
@@ -120,14 +121,8 @@ static int is_dense(const rk_tensor *t) {
 }
 
 static int contiguous(rk_tensor *t, int64_t *numel) {
-  int64_t stride = 1;
-  *numel = 1;
-  for (int32_t d = t->rank - 1; d >= 0; d--) {
-    t->strides[d] = stride;
-    if (__builtin_mul_overflow(stride, t->sizes[d] > 1 ? t->sizes[d] : 1, &stride)) return 0;
-    if (__builtin_mul_overflow(*numel, t->sizes[d], numel)) return 0;
-  }
-  return 1;
+  *numel = tn_numel(t->rank, t->sizes);
+  return tn_row_major(t->rank, t->sizes, t->strides) && *numel < INT64_MAX;
 }
 
 static int same_geometry(const rk_tensor *t, const aot_tensor_t *o) {

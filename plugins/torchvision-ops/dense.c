@@ -1,12 +1,9 @@
 #include "dense.h"
+#include "common/tensor/geometry.h"
 
 #include <stdlib.h>
 
-int64_t tv_numel(const aot_tensor_t *t) {
-  int64_t n = 1;
-  for (int32_t d = 0; d < t->rank; d++) n *= t->sizes[d];
-  return n;
-}
+int64_t tv_numel(const aot_tensor_t *t) { return tn_numel(t->rank, t->sizes); }
 
 /* The element after this one in row-major order: `index` goes on, the answer is its place in memory. */
 static int64_t next_place(const aot_tensor_t *t, int64_t *index, int64_t place) {

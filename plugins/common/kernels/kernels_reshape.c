@@ -1,19 +1,18 @@
 /* Views with the same elements in the same order under other sizes. */
 #include "common/kernels/rk_view.h"
+#include "common/tensor/geometry.h"
+#include <string.h>
 
 /* New sizes over the same elements: both shapes are walked from the back; a maximal run of dimensions that step through
  * memory evenly must be filled exactly by a run of new dimensions (operators.md section 3). */
 static aot_status_t reshaped(rk_ctx *c, const rk_tensor *t, int32_t rank, const int64_t *sizes, rk_tensor *out) {
-  int64_t numel = rk_numel(t), product = 1, stride = 1;
+  int64_t numel = rk_numel(t), product = tn_numel(rank, sizes);
   int32_t v = rank - 1;
-  for (int32_t d = 0; d < rank; d++) product *= sizes[d];
   RK_CHECK(c, product == numel, "%lld elements cannot be viewed as %lld", (long long)numel, (long long)product);
   *out = *t;
   out->rank = rank;
-  for (int32_t d = rank - 1; d >= 0; stride *= sizes[d] ? sizes[d] : 1, d--) {
-    out->sizes[d] = sizes[d];
-    out->strides[d] = stride;
-  }
+  memcpy(out->sizes, sizes, (size_t)rank * sizeof *sizes);
+  tn_row_major(rank, sizes, out->strides);
   if (numel == 0) return AOT_OK;
   for (int32_t d = t->rank - 1; d >= 0;) {
     int64_t run = t->sizes[d], filled = 1, step = t->strides[d];

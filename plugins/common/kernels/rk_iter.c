@@ -3,34 +3,26 @@
  * An iteration space is a list of sizes; a tensor joins it with its strides right-aligned and 0 where it is broadcast.
  * The last dimension is handed out as a run, the others advance like an odometer: no recursion, no index division. */
 #include "common/kernels/rk_core.h"
+#include "common/tensor/geometry.h"
 #include <aot/inline.h>
 #include <string.h>
 
-int64_t rk_numel(const rk_tensor *t) {
-  int64_t n = 1;
-  for (int32_t d = 0; d < t->rank; d++) n *= t->sizes[d];
-  return n;
-}
+int64_t rk_numel(const rk_tensor *t) { return tn_numel(t->rank, t->sizes); }
 
 void rk_lay_dense(rk_tensor *t) {
-  int64_t stride = 1;
-  for (int32_t d = t->rank - 1; d >= 0; stride *= t->sizes[d], d--) t->strides[d] = stride;
+  tn_row_major(t->rank, t->sizes, t->strides);
   t->offset = 0;
 }
 
 int rk_tensor_fits(const rk_tensor *t) {
-  int64_t low = t->offset, high = t->offset, width = (int64_t)aot_dtype_size(t->dtype), d;
+  const int64_t width = (int64_t)aot_dtype_size(t->dtype);
+  int64_t first, last;
   if (width == 0 || t->rank < 0 || t->rank > AOT_MAX_RANK) return 0;
-  for (d = 0; d < t->rank; d++)
+  for (int32_t d = 0; d < t->rank; d++)
     if (t->sizes[d] < 0) return 0;
-  for (d = 0; d < t->rank; d++)
-    if (t->sizes[d] == 0) return 1;
-  for (d = 0; d < t->rank; d++) {
-    int64_t span;
-    if (__builtin_mul_overflow(t->sizes[d] - 1, t->strides[d], &span)) return 0;
-    if (__builtin_add_overflow(span < 0 ? low : high, span, span < 0 ? &low : &high)) return 0;
-  }
-  return low >= 0 && (uint64_t)high < t->nbytes / (uint64_t)width;
+  if (tn_numel(t->rank, t->sizes) == 0) return 1;
+  return tn_reach(t->rank, t->sizes, t->strides, t->offset, &first, &last) && first >= 0 &&
+         (uint64_t)last < t->nbytes / (uint64_t)width;
 }
 
 void rk_iter_init(rk_iter *it, int32_t rank, const int64_t *sizes) {

@@ -2,6 +2,7 @@
 
 #include "common/loops/loop.h"
 #include "common/snapshot/snap_check.h"
+#include "common/tensor/geometry.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <aot/opset.h>
@@ -57,19 +58,13 @@ static uint64_t dense_nbytes(const geometry_t *g) { return g->numel * g->width; 
 
 static uint64_t extent_nbytes(const build_t *b, uint32_t row) {
   geometry_t g = geometry_of(b, row);
-  int64_t last = dim(b, b->values[row].offset);
-  for (int32_t d = 0; d < g.rank; d++) last += (g.sizes[d] - 1) * g.strides[d];
-  return g.numel == 0 ? 0 : last < 0 || (uint64_t)last >= MOST_NBYTES ? MOST_NBYTES : ((uint64_t)last + 1) * g.width;
+  int64_t first, last;
+  if (g.numel == 0) return 0;
+  if (!tn_reach(g.rank, g.sizes, g.strides, dim(b, b->values[row].offset), &first, &last)) return MOST_NBYTES;
+  return last < 0 || (uint64_t)last >= MOST_NBYTES ? MOST_NBYTES : ((uint64_t)last + 1) * g.width;
 }
 
-static int is_contiguous(const geometry_t *g) {
-  int64_t stride = 1;
-  for (int32_t d = g->rank - 1; d >= 0; d--) {
-    if (g->sizes[d] != 1 && g->strides[d] != stride) return g->numel == 0;
-    stride *= g->sizes[d];
-  }
-  return 1;
-}
+static int is_contiguous(const geometry_t *g) { return tn_is_row_major(g->rank, g->sizes, g->strides); }
 
 /* ---- views ---- */
 
