@@ -118,6 +118,9 @@ static json_t *train_schema(merging_t *m) {
                       number("integer", json_integer(1), 1, "micro steps whose gradients are added up for one update"));
   json_object_set_new(p, "clip-norm",
                       number("number", json_real(0), 0, "the most that the norm of all gradients may be; 0: any"));
+  json_object_set_new(p, "precision",
+                      json_pack("{s:[s, s, s], s:s}", "enum", aoth_precisions[0], aoth_precisions[1],
+                                aoth_precisions[2], "default", aoth_precisions[0]));
   json_object_set_new(p, "warmup", number("integer", json_integer(0), 0, "steps of growth from 0 to lr"));
   json_object_set_new(p, "data", json_pack("{s:s}", "$ref", "#/$defs/data"));
   json_object_set_new(p, "seed",

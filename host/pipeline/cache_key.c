@@ -200,6 +200,7 @@ static void put_stages(making_t *m, const aoth_pipeline_t *p, uint32_t flags) {
     put_stage(m, &p->stages[i], what);
   }
   if ((flags & AOTH_STAGES_OPTIMIZER) && optimizer->unit) put_stage(m, optimizer, "optimizer");
+  if ((flags & AOTH_STAGES_OPTIMIZER) && p->run.train.autocast.unit) put_stage(m, &p->run.train.autocast, "precision");
   if ((flags & AOTH_STAGES_STITCH) && p->run.train.stitch.unit) put_stage(m, &p->run.train.stitch, "stitch");
   for (uint32_t i = 0; i < p->n_operators; i++) put(m, p->operators[i]->text.data, "operator %u", i + 1u);
   for (uint32_t i = 0; i < m->s->n_opsets; i++) {

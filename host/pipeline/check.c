@@ -1,6 +1,7 @@
 /* All checking before anything runs: units, options, the order of stages, contracts simulated over the list, files.
  * Every complaint is made; the first that is a plugin's fault and not the user's decides nothing about the others. */
 #include <pipeline/call.h>
+#include <pipeline/run_section.h>
 #include <pipeline/session.h>
 #include <pipeline/stage_check.h>
 
@@ -99,12 +100,15 @@ static void check_contracts(checking_t *c) {
   uint32_t properties = first_properties(c->p);
   int n_partitions = 0;
   const aoth_stage_t *optimizer = c->p->run.train.present ? &c->p->run.train.optimizer : NULL;
+  const aoth_stage_t *cast = c->p->run.train.present ? &c->p->run.train.autocast : NULL;
   for (uint32_t i = 0; i < c->p->n_stages; i++) {
     const aoth_stage_t *stage = &c->p->stages[i];
     if (!stage->unit) {
       properties = 0; /* unknown from here on */
       continue;
     }
+    if (cast && cast->unit && properties && c->p->run.train.autocast_at == i)
+      note_status(c, aoth_contract_check(c->s, cast, properties));
     const int is_backend = strcmp(stage->unit->kind, "backend/2") == 0;
     if (is_backend && optimizer && optimizer->unit && properties)
       note_status(c, aoth_contract_check(c->s, optimizer, properties));
@@ -146,19 +150,41 @@ static void check_device(checking_t *c) {
   if (device->use) note_status(c, aoth_stage_resolve(c->s, device, "device/1", c->p->arena));
 }
 
+/* The value of an option; defaults so far, in the pipeline's arena. */
+static aot_opt_value_t *option(const aoth_stage_t *stage, const char *name) {
+  for (uint64_t k = 0; stage->unit && k < stage->opts.n_values; k++)
+    if (aot_str_eq(stage->unit->options[k].name, aot_str(name)))
+      return (aot_opt_value_t *)(uintptr_t)&stage->opts.values[k];
+  return NULL;
+}
+
 /* One graph is what training takes where it can have it: a host without that unit trains with three. */
 static void check_stitch(checking_t *c, aoth_train_spec_t *train) {
   if (train->step != AOTH_STEP_ONE_GRAPH ||
       (!train->is_step_said && !aoth_registry_find(c->s->registry, train->stitch.use)))
     return;
   note_status(c, aoth_stage_resolve(c->s, &train->stitch, "pass/1", c->p->arena));
-  for (uint64_t k = 0; train->stitch.unit && k < train->stitch.opts.n_values; k++) {
-    const aot_str_t name = train->stitch.unit->options[k].name;
-    /* defaults so far, in the pipeline's arena */
-    aot_opt_value_t *value = (aot_opt_value_t *)(uintptr_t)&train->stitch.opts.values[k];
-    if (aot_str_eq(name, aot_str("loss"))) value->i = train->loss;
-    if (aot_str_eq(name, aot_str("accumulate"))) value->i = train->accumulate;
-    if (aot_str_eq(name, aot_str("clip-norm"))) value->f = train->clip_norm;
+  aot_opt_value_t *const loss = option(&train->stitch, "loss"), *const sums = option(&train->stitch, "accumulate");
+  aot_opt_value_t *const norm = option(&train->stitch, "clip-norm");
+  if (loss) loss->i = train->loss;
+  if (sums) sums->i = train->accumulate;
+  if (norm) norm->f = train->clip_norm;
+}
+
+/* Casts stand right behind the stage that makes the program functional, before any that would look at dtypes. */
+static void check_precision(checking_t *c, aoth_train_spec_t *train) {
+  aoth_stage_t *cast = &train->autocast;
+  if (train->precision == AOTH_PRECISION_F32) return;
+  note_status(c, aoth_stage_resolve(c->s, cast, "pass/1", c->p->arena));
+  aot_opt_value_t *dtype = option(cast, "dtype");
+  if (dtype) dtype->s = aot_str(aoth_precisions[train->precision]);
+  train->autocast_at = 0;
+  for (uint32_t i = c->p->n_stages; i-- > 0;) {
+    const aoth_stage_t *stage = &c->p->stages[i];
+    if (!stage->unit) continue;
+    if (stage->unit == cast->unit)
+      out_of_order(c, stage, "'precision' puts this stage there by itself; leave one of the two out");
+    if (stage->unit->has_contract && (stage->unit->contract.gives & AOTH_PROP_FUNCTIONAL)) train->autocast_at = i + 1;
   }
 }
 
@@ -167,6 +193,7 @@ static void check_train(checking_t *c) {
   if (!train->present) return;
   note_status(c, aoth_stage_resolve(c->s, &train->optimizer, "pass/1", c->p->arena));
   check_stitch(c, train);
+  check_precision(c, train);
   const aoth_stage_t *last = c->p->n_stages ? &c->p->stages[c->p->n_stages - 1] : NULL;
   if (last && (!last->unit || strcmp(last->unit->kind, "backend/2") == 0)) return;
   aoth_sink_report(c->s->config.sink, AOT_SEVERITY_ERROR, &train->where, "pipeline.train",

@@ -71,6 +71,9 @@ typedef struct aoth_data_spec {
 
 #define AOTH_STEP_ONE_GRAPH 0
 #define AOTH_STEP_THREE_GRAPHS 1
+#define AOTH_PRECISION_F32 0 /* as the model has it */
+#define AOTH_PRECISION_BF16 1
+#define AOTH_PRECISION_F16 2
 typedef struct aoth_train_spec {
   int present; /* the file has run.train */
   int64_t steps;
@@ -81,6 +84,9 @@ typedef struct aoth_train_spec {
   double clip_norm;       /* 0: gradients are not clipped */
   /* that makes one graph of the step; no unit where it is not wanted, or not there and not asked for */
   aoth_stage_t stitch;
+  int32_t precision;     /* AOTH_PRECISION_* */
+  aoth_stage_t autocast; /* that casts for it; no unit where nothing is asked for */
+  uint32_t autocast_at;  /* filled by check: it runs before the stage of this number, counted from 0 */
   double lr, min_lr;
   int32_t schedule; /* AOTH_SCHEDULE_* */
   int64_t warmup;   /* steps of linear growth from 0 to lr, before the schedule */
@@ -210,7 +216,8 @@ aot_status_t aoth_session_import(aoth_session_t *s, const char *import_id, const
  * forked. */
 aot_status_t aoth_session_open_every_opset(aoth_session_t *s);
 
-#define AOTH_STAGES_OPTIMIZER 1u  /* run p->run.train.optimizer right before the backend, or at the end */
+/* run p->run.train.optimizer right before the backend, or at the end, and p->run.train.autocast, if asked for */
+#define AOTH_STAGES_OPTIMIZER 1u
 #define AOTH_STAGES_NO_BACKEND 2u /* stop before the backend */
 #define AOTH_STAGES_STITCH 4u     /* run p->run.train.stitch, if there is such a unit, behind the optimizer */
 /* Run the checked stages over the session's program. Stops at the first that fails. */

@@ -6,6 +6,7 @@
 #include <pipeline/stage_print.h>
 #include <string.h>
 
+const char *const aoth_precisions[3] = {"f32", "bf16", "f16"};
 const char *const aoth_steps[2] = {"one-graph", "three-graphs"};
 const char *const aoth_schedules[3] = {"constant", "linear", "cosine"};
 const int32_t aoth_token_dtypes[6] = {AOT_U8, AOT_U16, AOT_I16, AOT_I32, AOT_U32, AOT_I64};
@@ -131,13 +132,20 @@ static void read_optimizer(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_
   t->optimizer.with = read_options(f, map, "optimizer-with");
 }
 
+static void read_precision(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_train_spec_t *t) {
+  t->precision = aoth_fields_word(f, map, "precision", AOTH_PRECISION_F32, aoth_precisions, 3);
+  t->autocast.use = t->autocast.name = "autocast";
+  t->autocast.at = aoth_yaml_get(map, "precision");
+  t->autocast.where = aoth_fields_where(f, map, "precision");
+}
+
 static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_spec_t *run) {
   static const char *const keys[] = {"steps",  "optimizer", "optimizer-with", "lr",        "schedule", "warmup",
                                      "min-lr", "data",      "seed",           "log-every", "loss",     "checkpoint",
-                                     "resume", "step",      "accumulate",     "clip-norm"};
+                                     "resume", "step",      "accumulate",     "clip-norm", "precision"};
   aoth_train_spec_t *t = &run->train;
   const aoth_yaml_t *node = aoth_fields_get(map, "train");
-  if (!aoth_fields_known(f, node, "train", keys, 16)) return;
+  if (!aoth_fields_known(f, node, "train", keys, 17)) return;
   t->present = 1;
   t->where = aoth_yaml_where(f->arena, node);
   t->steps = aoth_fields_i64(f, node, "steps", 0, 1, INT64_C(1) << 40);
@@ -152,6 +160,7 @@ static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_
   t->is_step_said = aoth_fields_get(node, "step") || t->accumulate > 1 || t->clip_norm > 0;
   if (t->step == AOTH_STEP_THREE_GRAPHS && (t->accumulate > 1 || t->clip_norm > 0))
     aoth_yaml_error(f->sink, f->arena, node, "pipeline.step", "'accumulate' and 'clip-norm' take 'step: one-graph'");
+  read_precision(f, node, t);
   t->lr = aoth_fields_f64(f, node, "lr", 1e-3, 0, 1e6);
   t->min_lr = aoth_fields_f64(f, node, "min-lr", 0, 0, 1e6);
   t->schedule = aoth_fields_word(f, node, "schedule", AOTH_SCHEDULE_CONSTANT, aoth_schedules, 3);
@@ -227,6 +236,7 @@ static void print_train(aoth_text_t *out, const aoth_train_spec_t *t) {
   aoth_text_f(out, "\n    step: %s\n    accumulate: %lld\n    clip-norm: ", aoth_steps[t->step],
               (long long)t->accumulate);
   aoth_print_double(out, t->clip_norm);
+  aoth_text_f(out, "\n    precision: %s", aoth_precisions[t->precision]);
   aoth_text_f(out, "\n    schedule: %s\n    warmup: %lld\n    min-lr: ", aoth_schedules[t->schedule],
               (long long)t->warmup);
   aoth_print_double(out, t->min_lr);

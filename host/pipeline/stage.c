@@ -217,8 +217,11 @@ static aot_status_t run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint
       (flags & AOTH_STAGES_OPTIMIZER) && p->run.train.optimizer.unit ? &p->run.train.optimizer : NULL;
   const aoth_stage_t *stitch =
       optimizer && (flags & AOTH_STAGES_STITCH) && p->run.train.stitch.unit ? &p->run.train.stitch : NULL;
+  const aoth_stage_t *autocast =
+      (flags & AOTH_STAGES_OPTIMIZER) && p->run.train.autocast.unit ? &p->run.train.autocast : NULL;
   for (uint32_t i = 0; i < p->n_stages; i++) {
     const int is_backend = strcmp(p->stages[i].unit->kind, "backend/2") == 0;
+    if (autocast && p->run.train.autocast_at == i) AOT_TRY(aoth_session_run_stage(s, autocast));
     if (is_backend && optimizer) AOT_TRY(aoth_session_run_stage(s, optimizer));
     if (is_backend && stitch) AOT_TRY(aoth_session_run_stage(s, stitch));
     if (is_backend) optimizer = stitch = NULL;

@@ -1,14 +1,14 @@
 # in:   the folder of a model fixture (train.pt2, expected.safetensors), PyTorch 2.11
 # out:  the losses that check_optimizers.sh expects of clipped and accumulated steps
-# who:  who changes those lines
+# who:  who changes those lines; run with tests/fixtures/models/mlp, gpt_tiny for those of mixed precision
 import sys
 
 import torch
 from safetensors.torch import load_file
 
 
-def last_loss(folder, make, steps, accumulate=1, clip=None):
-    model = torch.export.load(folder + "/train.pt2").module()
+def last_loss(folder, make, steps, accumulate=1, clip=None, precision=None, archive="train.pt2"):
+    model = torch.export.load(f"{folder}/{archive}").module()
     recorded = load_file(folder + "/expected.safetensors")
     inputs = [recorded[f"input.{i}"] for i in range(sum(k.startswith("input.") for k in recorded))]
     optimizer = make(model.parameters())
@@ -16,8 +16,9 @@ def last_loss(folder, make, steps, accumulate=1, clip=None):
         optimizer.zero_grad()
         total = 0.0
         for _ in range(accumulate):
-            out = model(*inputs)
-            loss = (out[0] if isinstance(out, (tuple, list)) else out) / accumulate
+            with torch.autocast("cpu", precision, enabled=precision is not None):
+                out = model(*inputs)
+                loss = (out[0] if isinstance(out, (tuple, list)) else out) / accumulate
             loss.backward()
             total += loss.item()
         if clip:
@@ -31,3 +32,7 @@ adamw = lambda p: torch.optim.AdamW(p, lr=0.05)
 print("sgd, clip-norm 0.5:", last_loss(sys.argv[1], sgd, 30, clip=0.5))
 print("sgd, accumulate 2:", last_loss(sys.argv[1], sgd, 30, accumulate=2))
 print("adamw, accumulate 3, clip-norm 0.1:", last_loss(sys.argv[1], adamw, 4, accumulate=3, clip=0.1))
+for precision in (torch.bfloat16, torch.float16):
+    for archive in ("train.pt2", "core.pt2"):  # as exported, and decomposed: PyTorch's own spread
+        last = last_loss(sys.argv[1], sgd, 6, accumulate=4, clip=1.0, precision=precision, archive=archive)
+        print(f"sgd, accumulate 4, clip-norm 1.0, {precision}, {archive}:", last)
