@@ -174,6 +174,13 @@ aot_status_t aoth_graph_origin_info(aot_prog_t *p, aot_origin_t o, aot_origin_in
   return answer(p, out, &p->origins.at[o.id], (uint32_t)sizeof *out);
 }
 
+uint32_t aoth_graph_n_encodings(aot_prog_t *p) { return p->encodings.n; }
+
+aot_status_t aoth_graph_encoding_info(aot_prog_t *p, aot_encoding_t e, aot_encoding_info_t *out) {
+  AOT_TRY(status_of_row(e.id, p->encodings.n, 1));
+  return answer(p, out, &p->encodings.at[e.id], (uint32_t)sizeof *out);
+}
+
 uint32_t aoth_graph_n_symbols(aot_prog_t *p) { return p->symbols.n; }
 
 aot_status_t aoth_graph_symbol_info(aot_prog_t *p, uint32_t symbol, aot_symbol_info_t *out) {

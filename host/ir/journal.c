@@ -6,7 +6,7 @@
  *   node_create n typed       node_erase n              operand_set n operand old prev next
  *   arg_set n arg 0           p: the old argument;      arg_set n arg 1      p: the old row with its body
  *   uses_replace from to count first last               type_set v old       flags_set n old   name_set v old
- *   leaf_create, rule_add, origin_create, symbol_create, expr_create: the newest row of its array
+ *   leaf_create, rule_add, origin_create, encoding_create, symbol_create, expr_create: the newest row of its array
  *
  * Because undo runs strictly backwards, the state it finds is the state right after the edit: ids are taken back by
  * shortening arrays, and list neighbours are where they were. begin nests; commit of an inner begin keeps its records
@@ -184,6 +184,7 @@ static void undo_one(aot_prog_t *p, const edit_row_t *e) {
     case EDIT_LEAF_CREATE: p->leaves.n--; break;
     case EDIT_RULE_ADD: p->rules.n--; break;
     case EDIT_ORIGIN_CREATE: aoth_origin_forget(p); break;
+    case EDIT_ENCODING_CREATE: aoth_encoding_forget(p); break;
     case EDIT_SYMBOL_CREATE: p->symbols.n--; break;
     case EDIT_EXPR_CREATE: aoth_expr_forget(p); break;
     default: break; /* EDIT_NOTE */
@@ -231,7 +232,8 @@ static void print_edit(aot_prog_t *p, const edit_row_t *e, aoth_text_t *out) {
                                       "rule_add",
                                       "origin_create",
                                       "symbol_create",
-                                      "expr_create"};
+                                      "expr_create",
+                                      "encoding_create"};
   switch (e->kind) {
     case EDIT_NODE_CREATE: print_created(p, e->u[0], out); break;
     case EDIT_NODE_ERASE:
@@ -250,7 +252,7 @@ static void print_edit(aot_prog_t *p, const edit_row_t *e, aoth_text_t *out) {
       break;
     case EDIT_OUTPUT_SET: aoth_text_f(out, "output_set graph %u output %u", e->u[0], e->u[1]); break;
     case EDIT_INPUT_ERASE: aoth_text_f(out, "input_erase graph %u input %u", e->u[0], e->u[1]); break;
-    default: aoth_text_f(out, "%s %u", e->kind <= EDIT_EXPR_CREATE ? names[e->kind] : "?", e->u[0]); break;
+    default: aoth_text_f(out, "%s %u", e->kind <= EDIT_ENCODING_CREATE ? names[e->kind] : "?", e->u[0]); break;
   }
   aoth_text_z(out, "\n");
 }

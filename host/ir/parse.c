@@ -90,6 +90,7 @@ static aot_status_t parse(aot_prog_t *p, const char *file, const char *text, siz
   free(s.lets.at);
   free(s.symbol_dims.at);
   free(s.origins.at);
+  free(s.encodings.at);
   free(s.args.at);
   free(s.results.at);
   free(s.result_names.at);

@@ -1,4 +1,4 @@
-/* Declarations of the text form: properties, symbols, lets, leaves, rules, origins. */
+/* Declarations of the text form: properties, symbols, encodings, lets, leaves, rules, origins. */
 #include <aot/inline.h>
 #include <ir/parser.h>
 #include <stdio.h>
@@ -98,6 +98,22 @@ static aot_status_t parse_number(parser_t *s, uint32_t expected, const char *wha
   AOT_TRY(aoth_parse_u32(s, &number));
   if (number == expected) return AOT_OK;
   return aoth_parse_fail(s, &t, "%s are numbered in order: this one is %u", what, expected);
+}
+
+/* encoding 0 "vendor.tiled" "16x16" */
+static aot_status_t parse_encoding(parser_t *s) {
+  aot_encoding_info_t e = {.struct_size = (uint32_t)sizeof e};
+  aot_encoding_t id;
+  AOT_TRY(aoth_parse_next(s));
+  AOT_TRY(parse_number(s, s->encodings.n, "encodings"));
+  s->focus = s->token;
+  if (s->token.kind != TOKEN_STRING) return aoth_parse_expected(s, "the name of an encoding, in quotes");
+  AOT_TRY(aoth_parse_string(s, &e.name));
+  if (s->token.kind == TOKEN_STRING) AOT_TRY(aoth_parse_string(s, &e.value));
+  AOT_TRY(aoth_edit_encoding_create(s->p, &e, &id));
+  if (!ROWS_ROOM(s->encodings, 1)) return aoth_parse_memory(s);
+  s->encodings.at[s->encodings.n++] = id;
+  return aoth_parse_line_end(s);
 }
 
 static aot_status_t parse_leaf_names(parser_t *s, aot_leaf_info_t *l) {
@@ -215,6 +231,7 @@ aot_status_t aoth_parse_declaration(parser_t *s) {
     aot_status_t (*parse)(parser_t *s);
   } forms[] = {{"properties", parse_properties},
                {"symbol", parse_symbol},
+               {"encoding", parse_encoding},
                {"let", parse_let},
                {"leaf", parse_leaf},
                {"rule", parse_rule},
@@ -222,5 +239,5 @@ aot_status_t aoth_parse_declaration(parser_t *s) {
                {"graph", aoth_parse_graph}};
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
     if (aoth_at_word(s, forms[i].word)) return forms[i].parse(s);
-  return aoth_parse_expected(s, "properties, symbol, let, leaf, rule, graph or origin");
+  return aoth_parse_expected(s, "properties, symbol, encoding, let, leaf, rule, graph or origin");
 }

@@ -1,4 +1,4 @@
-/* Types: `f32[4, s0] strides [1, 4] offset 2 cuda:0 grad`, `symint(s0)`, `token`, `none`. */
+/* Types: `f32[4, s0] strides [1, 4] offset 2 cuda:0 memory 1 encoding 0 grad`, `symint(s0)`, `token`, `none`. */
 #include <ir/parser.h>
 #include <string.h>
 
@@ -46,6 +46,18 @@ static aot_status_t parse_tensor(parser_t *s, aot_type_t *out) {
   AOT_TRY(aoth_parse_geometry(s, out));
   if (s->token.kind == TOKEN_WORD && aoth_word_find(aoth_device_words, s->token.text, &ignored))
     AOT_TRY(aoth_parse_device(s, &out->device, &out->device_index));
+  if (aoth_at_word(s, "memory")) {
+    AOT_TRY(aoth_parse_next(s));
+    AOT_TRY(aoth_parse_u32(s, &out->memory));
+  }
+  if (aoth_at_word(s, "encoding")) {
+    uint32_t number;
+    AOT_TRY(aoth_parse_next(s));
+    token_t t = s->token;
+    AOT_TRY(aoth_parse_u32(s, &number));
+    if (number >= s->encodings.n) return aoth_parse_fail(s, &t, "encoding %u comes later or not at all", number);
+    out->encoding = s->encodings.at[number];
+  }
   return AOT_OK;
 }
 

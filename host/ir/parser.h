@@ -42,9 +42,10 @@ typedef struct parser {
   token_t focus;         /* what an edit in progress is about, for complaints of the store */
   aoth_arena_t *scratch; /* arguments of the node being read, then of nobody */
   labels_t graphs, values, symbols;
-  AOTH_ROWS(int64_t) lets;         /* dimension of $eN */
-  AOTH_ROWS(int64_t) symbol_dims;  /* dimension of symbol N */
-  AOTH_ROWS(aot_origin_t) origins; /* origin of number N */
+  AOTH_ROWS(int64_t) lets;             /* dimension of $eN */
+  AOTH_ROWS(int64_t) symbol_dims;      /* dimension of symbol N */
+  AOTH_ROWS(aot_origin_t) origins;     /* origin of number N */
+  AOTH_ROWS(aot_encoding_t) encodings; /* encoding of number N */
   AOTH_ROWS(given_arg_t) args;
   AOTH_ROWS(token_t) results; /* labels of the node being read */
   AOTH_ROWS(aot_str_t) result_names;

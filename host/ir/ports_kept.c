@@ -90,7 +90,7 @@ static uint32_t successor(aot_prog_t *p, uint32_t graph, int32_t kind, uint32_t 
 /* An output's memory order is its maker's: a decomposition in place of its node may lay it out in another. */
 static int same_type(const aot_type_t *a, const aot_type_t *b, int is_output) {
   return a->kind == b->kind && a->dtype == b->dtype && a->rank == b->rank && a->device == b->device &&
-         a->device_index == b->device_index && a->sizes == b->sizes && a->expr == b->expr &&
+         a->device_index == b->device_index && aoth_same_encoding(a, b) && a->sizes == b->sizes && a->expr == b->expr &&
          (is_output || (a->strides == b->strides && a->offset == b->offset));
 }
 

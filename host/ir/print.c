@@ -19,6 +19,9 @@ typedef struct printer {
   uint32_t *origin_numbers; /* AOT_NO_INDEX: not referred to yet */
   uint32_t *origin_order;   /* numbered origins, in order */
   uint32_t n_origins;
+  uint32_t *encoding_numbers; /* as of origins */
+  uint32_t *encoding_order;
+  uint32_t n_encodings;
 } printer_t;
 
 /* ---- small parts ---- */
@@ -72,6 +75,14 @@ static void put_geometry(printer_t *w, int32_t rank, const int64_t *sizes, const
   }
 }
 
+/* Numbered in order of appearance; raw ids in a message. */
+static uint32_t number_encoding(printer_t *w, uint32_t encoding) {
+  if (!w->encoding_numbers) return encoding;
+  uint32_t *number = &w->encoding_numbers[encoding];
+  if (*number == AOT_NO_INDEX) w->encoding_order[ *number = w->n_encodings++] = encoding;
+  return *number;
+}
+
 static void put_type(printer_t *w, const aot_type_t *t) {
   static const char *const kinds[] = {"none", "", "symint", "symfloat", "symbool", "token"};
   aoth_text_z(w->out, kinds[t->kind]);
@@ -82,6 +93,8 @@ static void put_type(printer_t *w, const aot_type_t *t) {
       aoth_text_z(w->out, " ");
       put_device(w, t->device, t->device_index);
     }
+    if (t->memory) aoth_text_f(w->out, " memory %u", t->memory);
+    if (t->encoding.id != NONE) aoth_text_f(w->out, " encoding %u", number_encoding(w, t->encoding.id));
   }
   if (t->kind == AOT_TYPE_SYMINT || t->kind == AOT_TYPE_SYMBOOL) {
     aoth_text_z(w->out, "(");
@@ -370,6 +383,15 @@ static void put_origin(printer_t *w, uint32_t number, aoth_text_t *out) {
   aoth_text_z(out, "\n");
 }
 
+static void put_encoding(printer_t *w, uint32_t number, aoth_text_t *out) {
+  const aot_encoding_info_t *e = &w->p->encodings.at[w->encoding_order[number]];
+  aoth_text_f(out, "encoding %u ", number);
+  aoth_quoted(out, e->name);
+  if (e->value.size) aoth_text_z(out, " ");
+  if (e->value.size) aoth_quoted(out, e->value);
+  aoth_text_z(out, "\n");
+}
+
 /* ---- numbering ---- */
 static int number_values(printer_t *w, uint32_t graph, aot_str_t *names, uint32_t *ids, unsigned char *plain) {
   const graph_row_t *g = &w->p->graphs.at[graph];
@@ -415,11 +437,14 @@ static int prepare(printer_t *w, aoth_arena_t *a) {
   w->plain_graphs = aoth_arena_alloc(a, 8, p->graphs.n + (size_t)1);
   w->origin_numbers = aoth_arena_alloc(a, 8, (p->origins.n + (size_t)1) * sizeof(uint32_t));
   w->origin_order = aoth_arena_alloc(a, 8, (p->origins.n + (size_t)1) * sizeof(uint32_t));
+  w->encoding_numbers = aoth_arena_alloc(a, 8, (p->encodings.n + (size_t)1) * sizeof(uint32_t));
+  w->encoding_order = aoth_arena_alloc(a, 8, (p->encodings.n + (size_t)1) * sizeof(uint32_t));
   w->dims.let_numbers = aoth_arena_alloc(a, 8, (p->exprs.n + (size_t)1) * sizeof(uint32_t));
   if (!names || !ids || !plain || !symbols || !w->positions || !w->plain || !w->graph_positions || !w->plain_graphs ||
-      !w->origin_numbers || !w->origin_order || !w->dims.let_numbers)
+      !w->origin_numbers || !w->origin_order || !w->encoding_numbers || !w->encoding_order || !w->dims.let_numbers)
     return 0;
   memset(w->origin_numbers, 0xff, p->origins.n * sizeof(uint32_t));
+  memset(w->encoding_numbers, 0xff, p->encodings.n * sizeof(uint32_t));
   memset(w->dims.let_numbers, 0xff, p->exprs.n * sizeof(uint32_t));
   for (uint32_t i = 0; i < p->symbols.n; i++) names[i] = p->symbols.at[i].name;
   if (!aoth_plain_names(names, p->symbols.n, is_symbol_word, symbols)) return 0;
@@ -440,7 +465,7 @@ static void put_body(printer_t *w) {
     if (p->graphs.at[g].alive) put_graph(w, g);
 }
 
-/* The head is written last: only the body knows which expressions need a name. */
+/* The head is written last: only the body knows which expressions need a name and which encodings there are. */
 static void put_program(printer_t *w, aoth_text_t *out) {
   aot_prog_t *p = w->p;
   put_body(w);
@@ -456,6 +481,8 @@ static void put_program(printer_t *w, aoth_text_t *out) {
   if (p->symbols.n) aoth_text_z(out, "\n");
   for (uint32_t i = 0; i < p->symbols.n; i++) put_symbol(w, i, out);
   aoth_text_add(out, w->dims.lets->data, w->dims.lets->size);
+  if (w->n_encodings) aoth_text_z(out, "\n");
+  for (uint32_t i = 0; i < w->n_encodings; i++) put_encoding(w, i, out);
   aoth_text_add(out, w->out->data, w->out->size);
   if (w->n_origins) aoth_text_z(out, "\n");
   for (uint32_t i = 0; i < w->n_origins; i++) put_origin(w, i, out);

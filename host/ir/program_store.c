@@ -13,14 +13,15 @@
 static int put_empty_rows(aot_prog_t *p) {
   if (!EMPTY_ROW(p->graphs) || !EMPTY_ROW(p->nodes) || !EMPTY_ROW(p->values) || !EMPTY_ROW(p->slots) ||
       !EMPTY_ROW(p->types) || !EMPTY_ROW(p->ints) || !EMPTY_ROW(p->names) || !EMPTY_ROW(p->leaves) ||
-      !EMPTY_ROW(p->origins) || !EMPTY_ROW(p->exprs))
+      !EMPTY_ROW(p->origins) || !EMPTY_ROW(p->encodings) || !EMPTY_ROW(p->exprs))
     return 0;
   p->values.at[0].type = VALUE_DEAD;
   return 1;
 }
 
 int aoth_prog_is_empty(const aot_prog_t *p) {
-  return p->graphs.n == 1 && p->leaves.n == 1 && p->origins.n == 1 && p->exprs.n == 1 && !p->rules.n && !p->symbols.n;
+  return p->graphs.n == 1 && p->leaves.n == 1 && p->origins.n == 1 && p->encodings.n == 1 && p->exprs.n == 1 &&
+         !p->rules.n && !p->symbols.n;
 }
 
 aot_prog_t *aoth_prog_create(aoth_ops_t *ops, aot_ctx_t *ctx) {
@@ -53,11 +54,13 @@ void aoth_prog_destroy(aot_prog_t *p) {
   free(p->leaves.at);
   free(p->rules.at);
   free(p->origins.at);
+  free(p->encodings.at);
   free(p->symbols.at);
   free(p->exprs.at);
   free(p->type_index.cells);
   free(p->ints_index.cells);
   free(p->origin_index.cells);
+  free(p->encoding_index.cells);
   free(p->expr_index.cells);
   free(p->edits.at);
   free(p->marks.at);
@@ -106,12 +109,14 @@ uint64_t aoth_prog_nbytes(aot_prog_t *p) {
   ROWS_NBYTES(leaves);
   ROWS_NBYTES(rules);
   ROWS_NBYTES(origins);
+  ROWS_NBYTES(encodings);
   ROWS_NBYTES(symbols);
   ROWS_NBYTES(exprs);
   ROWS_NBYTES(edits);
 #undef ROWS_NBYTES
-  const aoth_index_t *indexes[] = {&p->type_index, &p->ints_index, &p->origin_index, &p->expr_index};
-  for (unsigned i = 0; i < 4; i++) n += (uint64_t)indexes[i]->capacity * sizeof(uint32_t);
+  const aoth_index_t *indexes[] = {&p->type_index, &p->ints_index, &p->origin_index, &p->encoding_index,
+                                   &p->expr_index};
+  for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++) n += (uint64_t)indexes[i]->capacity * sizeof(uint32_t);
   for (uint32_t g = 1; g < p->graphs.n; g++)
     n += (uint64_t)(p->graphs.at[g].inputs.capacity + p->graphs.at[g].outputs.capacity) * sizeof(aot_port_t);
   return n;

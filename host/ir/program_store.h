@@ -117,6 +117,7 @@ typedef struct edit_row {
 #define EDIT_ORIGIN_CREATE 19
 #define EDIT_SYMBOL_CREATE 20
 #define EDIT_EXPR_CREATE 21
+#define EDIT_ENCODING_CREATE 22
 
 /* Where a complaint about the edit in progress belongs in text (set by the parser). arg: argument number or
  * AOT_NO_INDEX. */
@@ -150,9 +151,10 @@ struct aot_prog {
   AOTH_ROWS(aot_leaf_info_t) leaves;
   AOTH_ROWS(aot_rule_t) rules;
   AOTH_ROWS(aot_origin_info_t) origins;
+  AOTH_ROWS(aot_encoding_info_t) encodings;
   AOTH_ROWS(aot_symbol_info_t) symbols;
   AOTH_ROWS(expr_row_t) exprs;
-  aoth_index_t type_index, ints_index, origin_index, expr_index;
+  aoth_index_t type_index, ints_index, origin_index, encoding_index, expr_index;
 
   AOTH_ROWS(edit_row_t) edits;
   AOTH_ROWS(uint32_t) marks; /* numbers of edits at each begin */
@@ -184,8 +186,9 @@ aot_status_t aoth_type_check(aot_prog_t *p, const aot_type_t *t, const char *wha
 aot_status_t aoth_type_intern(aot_prog_t *p, const aot_type_t *t, uint32_t *out); /* checks it, too */
 /* Are these the strides of a dense row-major array? Creates nothing. */
 int aoth_is_contiguous(aot_prog_t *p, int32_t rank, const int64_t *sizes, const int64_t *strides);
-int aoth_type_is_live(const aot_prog_t *p, const aot_type_t *t); /* all its dimensions are */
-int aoth_dim_is_valid(const aot_prog_t *p, int64_t dim);         /* a number, or a live expression */
+int aoth_type_is_live(const aot_prog_t *p, const aot_type_t *t);  /* all its dimensions are, and its encoding */
+int aoth_same_encoding(const aot_type_t *a, const aot_type_t *b); /* and memory space */
+int aoth_dim_is_valid(const aot_prog_t *p, int64_t dim);          /* a number, or a live expression */
 
 /* ---- arguments (node_args.c) ---- */
 /* Arguments with defaults filled in, checked against the schema. `out` has room for aoth_args_full_count entries. */
@@ -244,8 +247,9 @@ void aoth_edit_record(aot_prog_t *p, uint32_t kind, uint32_t a, uint32_t b, uint
                       const void *ptr);
 
 /* ---- shapes (shapes.c) ---- */
-void aoth_expr_forget(aot_prog_t *p);   /* the newest expression */
-void aoth_origin_forget(aot_prog_t *p); /* the newest origin */
+void aoth_expr_forget(aot_prog_t *p);     /* the newest expression */
+void aoth_origin_forget(aot_prog_t *p);   /* the newest origin */
+void aoth_encoding_forget(aot_prog_t *p); /* the newest encoding */
 /* dim_make without creating: 0 when the result does not exist yet. */
 int aoth_dim_find(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out);
 

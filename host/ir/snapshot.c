@@ -15,7 +15,7 @@ typedef struct array { /* being counted or filled */
   uint32_t row_size;
 } array_t;
 
-#define N_ARRAYS 14
+#define N_ARRAYS 15
 #define GRAPHS 0
 #define NODES 1
 #define VALUES 2
@@ -29,7 +29,8 @@ typedef struct array { /* being counted or filled */
 #define SYMBOLS 10
 #define EXPRS 11
 #define OPS 12
-#define CHARS 13
+#define ENCODINGS 13
+#define CHARS 14
 
 typedef struct builder {
   aot_prog_t *p;
@@ -51,6 +52,7 @@ static const uint32_t row_sizes[N_ARRAYS] = {sizeof(aot_snap_graph_t),
                                              sizeof(aot_snap_symbol_t),
                                              sizeof(aot_snap_expr_t),
                                              sizeof(aot_snap_op_t),
+                                             sizeof(aot_snap_encoding_t),
                                              1};
 
 /* Add n rows; their first number. */
@@ -104,6 +106,8 @@ static void put_value(builder_t *b, uint32_t id, uint32_t def, uint32_t index) {
       .dims = dims_of_type(b, v->type & ~VALUE_DEAD),
       .device = t->device,
       .device_index = t->device_index,
+      .memory = t->memory,
+      .encoding = t->encoding.id,
       .offset = t->offset,
       .expr = t->expr,
   };
@@ -145,6 +149,8 @@ static void put_node(builder_t *b, uint32_t id, uint32_t graph) {
       .n_operands = n->n_operands,
       .result_begin = (uint32_t)b->arrays[VALUES].n,
       .n_results = n->n_results,
+      .region_tag = n->region_tag,
+      .origin = n->origin,
   };
   put(b, NODES, &row, 1);
   for (uint32_t i = 0; i < n->n_results; i++) put_value(b, n->first_result + i, here, i);
@@ -194,6 +200,10 @@ static void put_leaf(builder_t *b, const aot_leaf_info_t *l) {
       .rank = l->type.rank,
       .dims = put_dims(b, l->type.rank, l->type.sizes, l->type.strides),
       .name = put_text(b, l->n_names ? l->names[0] : none),
+      .device = l->type.device,
+      .device_index = l->type.device_index,
+      .memory = l->type.memory,
+      .encoding = l->type.encoding.id,
       .offset = l->type.offset,
   };
   put(b, LEAVES, &row, 1);
@@ -225,10 +235,15 @@ static void put_environment(builder_t *b) {
     aot_snap_expr_t row = {.op = e->op, .a = e->a, .b = e->b, .c = e->c};
     put(b, EXPRS, &row, 1);
   }
+  for (uint32_t i = 1; i < p->encodings.n; i++) { /* row numbers are ids: all are there */
+    aot_snap_encoding_t row = {.name = put_text(b, p->encodings.at[i].name),
+                               .value = put_text(b, p->encodings.at[i].value)};
+    put(b, ENCODINGS, &row, 1);
+  }
 }
 
 static void put_empty_rows(builder_t *b) {
-  static const int arrays[] = {GRAPHS, NODES, VALUES, LEAVES, EXPRS, OPS};
+  static const int arrays[] = {GRAPHS, NODES, VALUES, LEAVES, EXPRS, OPS, ENCODINGS};
   static const uint64_t zeros[16] = {0};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) put(b, arrays[i], zeros, 1);
 }
@@ -247,9 +262,9 @@ static void run(builder_t *b) {
 
 /* Lay the arrays out behind the header, 8-byte aligned. 0: more rows than the format can name. */
 static int lay_out(const builder_t *b, aot_snapshot_t *head) {
-  aot_snap_array_t *arrays[N_ARRAYS] = {&head->graphs,  &head->nodes,  &head->values, &head->args,   &head->operands,
-                                        &head->ints,    &head->floats, &head->ports,  &head->leaves, &head->rules,
-                                        &head->symbols, &head->exprs,  &head->ops,    &head->chars};
+  aot_snap_array_t *arrays[N_ARRAYS] = {&head->graphs,  &head->nodes,  &head->values, &head->args,      &head->operands,
+                                        &head->ints,    &head->floats, &head->ports,  &head->leaves,    &head->rules,
+                                        &head->symbols, &head->exprs,  &head->ops,    &head->encodings, &head->chars};
   uint64_t at = sizeof *head;
   for (int i = 0; i < N_ARRAYS; i++) {
     if (b->arrays[i].n >= UINT32_MAX) return 0;
@@ -272,9 +287,9 @@ static aot_status_t build(builder_t *b, void **out) {
   char *block = calloc(1, (size_t)head.nbytes);
   if (!block) return aoth_no_memory(b->p, "a snapshot", head.nbytes);
   memcpy(block, &head, sizeof head);
-  const aot_snap_array_t *arrays[N_ARRAYS] = {&head.graphs,  &head.nodes,  &head.values, &head.args,   &head.operands,
-                                              &head.ints,    &head.floats, &head.ports,  &head.leaves, &head.rules,
-                                              &head.symbols, &head.exprs,  &head.ops,    &head.chars};
+  const aot_snap_array_t *arrays[N_ARRAYS] = {
+      &head.graphs, &head.nodes, &head.values,  &head.args,  &head.operands, &head.ints,      &head.floats, &head.ports,
+      &head.leaves, &head.rules, &head.symbols, &head.exprs, &head.ops,      &head.encodings, &head.chars};
   for (int i = 0; i < N_ARRAYS; i++) {
     b->arrays[i].at = block + arrays[i]->at;
     b->arrays[i].n = 0;

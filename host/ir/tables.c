@@ -36,6 +36,8 @@ void aoth_fill_graph_api(aot_graph_api_t *out) {
   out->op_find = aoth_graph_op_find;
   out->op_desc = aoth_graph_op_desc;
   out->origin_info = aoth_graph_origin_info;
+  out->n_encodings = aoth_graph_n_encodings;
+  out->encoding_info = aoth_graph_encoding_info;
   out->n_symbols = aoth_graph_n_symbols;
   out->symbol_info = aoth_graph_symbol_info;
   out->expr_info = aoth_graph_expr_info;
@@ -65,6 +67,7 @@ void aoth_fill_edit_api(aot_edit_api_t *out) {
   out->leaf_create = aoth_edit_leaf_create;
   out->rule_add = aoth_edit_rule_add;
   out->origin_create = aoth_edit_origin_create;
+  out->encoding_create = aoth_edit_encoding_create;
   out->symbol_create = aoth_edit_symbol_create;
   out->dim_make = aoth_edit_dim_make;
   out->infer = aoth_edit_infer;

@@ -37,6 +37,8 @@ uint32_t aoth_graph_n_ops(aot_prog_t *p);
 aot_op_t aoth_graph_op_find(aot_prog_t *p, aot_str_t name);
 const aot_op_desc_t *aoth_graph_op_desc(aot_prog_t *p, aot_op_t op);
 aot_status_t aoth_graph_origin_info(aot_prog_t *p, aot_origin_t o, aot_origin_info_t *out);
+uint32_t aoth_graph_n_encodings(aot_prog_t *p);
+aot_status_t aoth_graph_encoding_info(aot_prog_t *p, aot_encoding_t e, aot_encoding_info_t *out);
 uint32_t aoth_graph_n_symbols(aot_prog_t *p);
 aot_status_t aoth_graph_symbol_info(aot_prog_t *p, uint32_t symbol, aot_symbol_info_t *out);
 aot_status_t aoth_graph_expr_info(aot_prog_t *p, uint32_t expr, aot_expr_info_t *out);
@@ -68,6 +70,7 @@ aot_status_t aoth_edit_leaf_create(aot_prog_t *p, const aot_leaf_info_t *leaf, a
 aot_status_t aoth_leaf_retype(aot_prog_t *p, aot_leaf_t l, const aot_type_t *type, const void *data, uint64_t nbytes);
 aot_status_t aoth_edit_rule_add(aot_prog_t *p, const aot_rule_t *rule);
 aot_status_t aoth_edit_origin_create(aot_prog_t *p, const aot_origin_info_t *o, aot_origin_t *out);
+aot_status_t aoth_edit_encoding_create(aot_prog_t *p, const aot_encoding_info_t *e, aot_encoding_t *out);
 aot_status_t aoth_edit_symbol_create(aot_prog_t *p, const aot_symbol_info_t *s, int64_t *out_dim);
 aot_status_t aoth_edit_dim_make(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out_dim);
 aot_status_t aoth_edit_infer(aot_prog_t *p, aot_op_t op, const aot_arg_t *args, uint32_t n_args,

@@ -2,8 +2,8 @@
  *
  * Most values of a model share a few hundred types; a value row holds a type number, and equal types one copy of their
  * sizes and strides. Interned rows are a cache, not content: undo leaves them. A row may therefore name shape
- * expressions that undo has taken back; it is never reached from a value then, and rows are compared by their numbers
- * alone, so that nothing derived from an expression's meaning may be stored in them. */
+ * expressions and encodings that undo has taken back; it is never reached from a value then, and rows are compared by
+ * their numbers alone, so that nothing derived from an expression's meaning may be stored in them. */
 #include <base/debug_assert.h>
 #include <ir/program_store.h>
 #include <string.h>
@@ -74,6 +74,9 @@ static aot_status_t check_tensor(aot_prog_t *p, const aot_type_t *t, const char 
     return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: there is no device kind %d", what, (int)t->device);
   if (t->device_index < 0)
     return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: device index %d", what, (int)t->device_index);
+  if (t->encoding.id >= p->encodings.n)
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-type", "%s: there is no encoding %u; %u were made", what,
+                         t->encoding.id, p->encodings.n - 1);
   if (t->rank && !t->sizes)
     return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: rank %d without sizes", what, (int)t->rank);
   AOT_TRY(check_dims(p, t->sizes, t->rank, "size", what));
@@ -83,6 +86,8 @@ static aot_status_t check_tensor(aot_prog_t *p, const aot_type_t *t, const char 
 
 aot_status_t aoth_type_check(aot_prog_t *p, const aot_type_t *t, const char *what) {
   if (!t) return aoth_complain(p, AOT_E_INVALID, "ir.bad-type", "%s: no type given", what);
+  if (t->reserved[0] || t->reserved[1])
+    return aoth_complain(p, AOT_E_TOO_NEW, "ir.too-new", "%s: a reserved member is not 0", what);
   switch (t->kind) {
     case AOT_TYPE_TENSOR: return check_tensor(p, t, what);
     case AOT_TYPE_SYMINT:
@@ -118,11 +123,12 @@ int aoth_is_contiguous(aot_prog_t *p, int32_t rank, const int64_t *sizes, const 
 }
 
 static uint32_t type_hash(const aot_type_t *t) {
-  uint64_t words[6] = {((uint64_t)(uint32_t)t->kind << 32) | (uint32_t)t->dtype,
+  uint64_t words[7] = {((uint64_t)(uint32_t)t->kind << 32) | (uint32_t)t->dtype,
                        ((uint64_t)(uint32_t)t->rank << 32) | t->flags,
                        ((uint64_t)(uint32_t)t->device << 32) | (uint32_t)t->device_index,
                        (uint64_t)t->offset,
                        (uint64_t)t->expr,
+                       ((uint64_t)t->memory << 32) | t->encoding.id,
                        0};
   XXH64_hash_t h = XXH3_64bits(words, sizeof words);
   if (t->kind == AOT_TYPE_TENSOR && t->rank) { /* interned: equal arrays have equal addresses */
@@ -138,7 +144,11 @@ static int type_same(const aot_prog_t *p, uint32_t row, const void *key) {
   const aot_type_t *a = &p->types.at[row], *b = key;
   return a->kind == b->kind && a->dtype == b->dtype && a->rank == b->rank && a->flags == b->flags &&
          a->device == b->device && a->device_index == b->device_index && a->offset == b->offset &&
-         a->sizes == b->sizes && a->strides == b->strides && a->expr == b->expr;
+         a->sizes == b->sizes && a->strides == b->strides && a->expr == b->expr && aoth_same_encoding(a, b);
+}
+
+int aoth_same_encoding(const aot_type_t *a, const aot_type_t *b) {
+  return a->encoding.id == b->encoding.id && a->memory == b->memory;
 }
 
 /* The one form of a type: members that its kind does not use are zero, arrays are interned. */
@@ -153,6 +163,8 @@ static aot_status_t canonical(aot_prog_t *p, const aot_type_t *t, aot_type_t *ou
   out->rank = t->rank;
   out->device = t->device ? t->device : AOT_DEVICE_CPU;
   out->device_index = out->device == AOT_DEVICE_CPU ? 0 : t->device_index;
+  out->memory = t->memory;
+  out->encoding = t->encoding;
   out->offset = t->offset;
   int64_t dense[AOT_MAX_RANK];
   const int64_t *strides = t->strides;
@@ -169,7 +181,7 @@ static aot_status_t canonical(aot_prog_t *p, const aot_type_t *t, aot_type_t *ou
 int aoth_type_is_live(const aot_prog_t *p, const aot_type_t *t) {
   for (int32_t i = 0; i < t->rank; i++)
     if (!aoth_dim_is_valid(p, t->sizes[i]) || !aoth_dim_is_valid(p, t->strides[i])) return 0;
-  return aoth_dim_is_valid(p, t->offset) && aoth_dim_is_valid(p, t->expr);
+  return aoth_dim_is_valid(p, t->offset) && aoth_dim_is_valid(p, t->expr) && t->encoding.id < p->encodings.n;
 }
 
 aot_status_t aoth_type_intern(aot_prog_t *p, const aot_type_t *t, uint32_t *out) {

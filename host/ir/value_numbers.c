@@ -61,10 +61,13 @@ static void add_type(const aot_prog_t *p, XXH3_state_t *h, uint32_t value) {
   const aot_type_t *t = value_type_of(p, value);
   add_word(h, (uint64_t)(uint32_t)t->kind << 32 | (uint32_t)t->dtype);
   if (t->kind == AOT_TYPE_TENSOR) add(h, t->sizes, (size_t)t->rank * sizeof *t->sizes);
+  if (t->encoding.id != NONE || t->memory) add_word(h, (uint64_t)t->memory << 32 | t->encoding.id);
 }
 
 int aoth_same_shape(const aot_type_t *a, const aot_type_t *b) {
-  if (a->kind != b->kind || a->dtype != b->dtype || a->rank != b->rank || a->device != b->device) return 0;
+  if (a->kind != b->kind || a->dtype != b->dtype || a->rank != b->rank || a->device != b->device ||
+      !aoth_same_encoding(a, b))
+    return 0;
   return a->rank <= 0 || memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof *a->sizes) == 0;
 }
 

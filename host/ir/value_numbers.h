@@ -39,6 +39,7 @@ void aoth_numbering_deinit(aoth_numbering_t *n);
 /* The values of a graph and of the regions under it; those of several graphs one after another. O(nodes + operands). */
 void aoth_number_graph(aoth_numbering_t *n, uint32_t graph);
 
-int aoth_same_shape(const aot_type_t *a, const aot_type_t *b); /* kind, dtype, device and sizes: strides apart */
+/* kind, dtype, device, encoding and sizes: strides apart */
+int aoth_same_shape(const aot_type_t *a, const aot_type_t *b);
 
 #endif

@@ -22,6 +22,7 @@ void aoth_verify_report(verifier_t *v, uint32_t node, const char *code, const ch
     __attribute__((format(printf, 4, 5)));
 int aoth_verify_full(const verifier_t *v);
 const char *aoth_verify_graph_text(verifier_t *v, uint32_t graph);
+void aoth_verify_encodings(verifier_t *v);
 void aoth_verify_properties(verifier_t *v, uint32_t properties);
 
 #endif

@@ -274,6 +274,7 @@ aot_status_t aoth_verify(aot_prog_t *p, uint32_t properties) {
     return aoth_no_memory(p, "the verifier", (uint64_t)p->values.n * 5);
   }
   check_structure(&v);
+  if (!v.n_bad) aoth_verify_encodings(&v);
   if (!v.n_bad) aoth_verify_properties(&v, properties);
   aoth_arena_destroy(tables);
   if (v.n_bad > VERIFY_MAX_REPORTS)

@@ -205,7 +205,7 @@ static void check_slots(verifier_t *v, const aot_port_t **saved, uint32_t n_save
       continue;
     }
     const aot_type_t *a = value_type_of(p, saved[i]->value.id), *b = value_type_of(p, read[i]->value.id);
-    if (!same_shape(a, b) || !same_dims(a->strides, b->strides, a->rank))
+    if (!same_shape(a, b) || !same_dims(a->strides, b->strides, a->rank) || !aoth_same_encoding(a, b))
       aoth_verify_report(v, p->values.at[saved[i]->value.id].def, "verify.partitioned",
                          "saved slot %u leaves the forward with another type than it enters the backward with", i);
   }

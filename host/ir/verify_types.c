@@ -1,9 +1,10 @@
 /* Are the types that a stage set those that its operators give?
  *
  * The journal says what was set: nodes made with types of their own, values given another type, nodes with an argument
- * or an operand changed. Their opsets infer once more, and results are compared by kind, dtype, rank and sizes; not by
- * strides and offset: a result with memory of its own is laid out as its maker asks, a view as its operand lies when it
- * runs. O(edits + rows), and the inferences; what they bring into the program is taken back. */
+ * or an operand changed. Their opsets infer once more, and results are compared by kind, dtype, rank and sizes, and by
+ * the encoding where an opset infers one; not by strides and offset: a result with memory of its own is laid out as its
+ * maker asks, a view as its operand lies when it runs. O(edits + rows), and the inferences; what they bring into the
+ * program is taken back. */
 #include <aot/inline.h>
 #include <ir/verifier.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ static int shapes_agree(const comparison_t *c, const aot_type_t *declared, const
   if (declared->kind != inferred->kind) return 0;
   if (declared->kind != AOT_TYPE_TENSOR) return 1;
   if (declared->dtype != inferred->dtype || declared->rank != inferred->rank) return 0;
+  if ((inferred->encoding.id != NONE || inferred->memory) && !aoth_same_encoding(declared, inferred)) return 0;
   for (int32_t i = 0; i < declared->rank; i++)
     if (!dims_agree(c, declared->sizes[i], inferred->sizes[i])) return 0;
   return 1;
@@ -48,6 +50,8 @@ static void put_shape(aot_prog_t *p, const aot_type_t *t, aoth_text_t *out) {
     aoth_dim_print(p, t->sizes[i], out);
   }
   aoth_text_z(out, "]");
+  if (t->memory) aoth_text_f(out, " memory %u", t->memory);
+  if (t->encoding.id != NONE) aoth_text_f(out, " encoding %.*s", STR_ARGS(p->encodings.at[t->encoding.id].name));
 }
 
 static aot_status_t compare_next(const aot_type_sink_t *sink, const aot_type_t *inferred) {

@@ -99,11 +99,22 @@ int aoth_is_word(aot_str_t s) {
   return 1;
 }
 
+int aoth_is_vendor_name(aot_str_t s) {
+  int n_dots = 0;
+  char before = '.';
+  for (uint64_t i = 0; i < s.size; before = s.data[i++]) {
+    const char c = s.data[i];
+    if (c == '.' ? before == '.' : !(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_' && c != '-') return 0;
+    n_dots += c == '.';
+  }
+  return n_dots > 0 && before != '.';
+}
+
 int aoth_is_reserved(aot_str_t s) {
-  static const char *const others[] = {"none",   "true",     "false",   "inf",           "nan",     "int",
-                                       "float",  "value",    "op",      "flags",         "grad",    "region",
-                                       "symint", "symfloat", "symbool", "token",         "strides", "offset",
-                                       "dtype",  "layout",   "device",  "memory_format", NULL};
+  static const char *const others[] = {"none",          "true",   "false",    "inf",    "nan",    "int",    "float",
+                                       "value",         "op",     "flags",    "grad",   "region", "symint", "symfloat",
+                                       "symbool",       "token",  "strides",  "offset", "dtype",  "layout", "device",
+                                       "memory_format", "memory", "encoding", NULL};
   const aoth_word_t *const tables[] = {aoth_dtype_words, aoth_device_words, aoth_layout_words, aoth_memory_words,
                                        aoth_expr_words};
   int64_t ignored;

@@ -22,7 +22,8 @@ const char *aoth_rule_name(int32_t kind);
 const char *aoth_graph_kind_name(int32_t kind);
 const char *aoth_property_name(uint32_t bit);
 
-int aoth_is_word(aot_str_t s);     /* a letter or _, then letters, digits, _ and . */
-int aoth_is_reserved(aot_str_t s); /* a word that means something in an argument: no symbol may print as it */
+int aoth_is_word(aot_str_t s);        /* a letter or _, then letters, digits, _ and . */
+int aoth_is_vendor_name(aot_str_t s); /* words of a-z, 0-9, _ and - with dots between: what a vendor calls its own */
+int aoth_is_reserved(aot_str_t s);    /* a word that means something in an argument: no symbol may print as it */
 
 #endif

@@ -10,6 +10,7 @@
 #include <pipeline/backend_stage.h>
 #include <pipeline/call.h>
 #include <pipeline/decompose.h>
+#include <pipeline/known_encodings.h>
 #include <pipeline/stage_check.h>
 
 #include <aot/inline.h>
@@ -186,11 +187,12 @@ static aot_status_t tell_refused(lowering_t *l, const aot_node_t *list, uint32_t
   return s->status = AOT_E_UNIMPLEMENTED;
 }
 
-/* Rounds of query and decompose. On AOT_OK every node is accepted. */
+/* Rounds of query and decompose. On AOT_OK every node is accepted, and the backend knows how every value lies. */
 static aot_status_t settle(lowering_t *l) {
   aot_node_t *list;
   uint32_t n;
   for (uint32_t round = 0; round < MAX_ROUNDS; round++) {
+    AOT_TRY(aoth_stage_knows_encodings(l->s, l->stage, l->backend));
     AOT_TRY(ask(l, &list, &n));
     if (n == 0) {
       if (round) aoth_report_number(&l->s->report, aot_str("decompose-rounds"), round, aot_str(""));

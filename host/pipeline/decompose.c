@@ -33,6 +33,12 @@ static int is_none(aot_prog_t *p, aot_value_t v) {
   return aoth_graph_value_type(p, v, &t) == AOT_OK && t.kind == AOT_TYPE_NONE;
 }
 
+static int same_encoding(aot_prog_t *p, aot_value_t a, aot_value_t b) {
+  aot_type_t x, y;
+  return aoth_graph_value_type(p, a, &x) == AOT_OK && aoth_graph_value_type(p, b, &y) == AOT_OK &&
+         x.encoding.id == y.encoding.id && x.memory == y.memory;
+}
+
 aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, aoth_arena_t *arena, aot_node_t node,
                                  int *out_done) {
   aot_prog_t *p = s->now.prog;
@@ -70,6 +76,13 @@ aot_status_t aoth_decompose_node(aoth_session_t *s, const aoth_stage_t *stage, a
     if (d.values[i].id == AOT_NO_ID)
       return aoth_misbehaved(s, &blamed, "decomposed %.*s but gave nothing for its result %u, which is used",
                              (int)op->name.size, op->name.data, i);
+    if (!same_encoding(p, old, d.values[i])) {
+      aoth_report_node(p, node, AOT_SEVERITY_ERROR, "decompose.encoding", NULL,
+                       "result %u of %.*s has an encoding that its decomposition does not make", i, (int)op->name.size,
+                       op->name.data);
+      s->outcome = AOTH_CALL_TOLD;
+      return s->status = AOT_E_UNIMPLEMENTED;
+    }
     AOT_TRY(aoth_edit_uses_replace(p, old, d.values[i]));
   }
   return aoth_edit_node_erase(p, node);

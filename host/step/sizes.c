@@ -303,6 +303,8 @@ aot_status_t aoth_sizes_tensor(const aoth_sizes_t *s, aot_prog_t *prog, const ao
   }
   out->dtype = type->dtype;
   out->rank = type->rank;
+  out->memory = type->memory;
+  out->encoding = type->encoding.id;
   for (int32_t d = 0; d < type->rank; d++) AOT_TRY(aoth_sizes_dim(s, prog, type->sizes[d], what, sink, &out->sizes[d]));
   aoth_tensor_contiguous(out);
   for (int32_t d = 0; type->strides && d < type->rank; d++)

@@ -13,6 +13,8 @@ aot_tensor_t aoth_tensor_view(const aoth_tensor_t *t) {
       .dtype = t->dtype,
       .rank = t->rank,
       .device = AOT_DEVICE_CPU,
+      .memory = t->memory,
+      .encoding = {t->encoding},
       .offset = t->offset,
       .sizes = t->sizes,
       .strides = t->strides,
@@ -22,7 +24,14 @@ aot_tensor_t aoth_tensor_view(const aoth_tensor_t *t) {
 
 int aoth_tensor_from(const aot_tensor_t *view, aoth_tensor_t *out) {
   if (view->rank < 0 || view->rank > AOT_MAX_RANK) return 0;
-  *out = (aoth_tensor_t){.data = view->data, .nbytes = view->nbytes, .dtype = view->dtype, .rank = view->rank};
+  *out = (aoth_tensor_t){
+      .data = view->data,
+      .nbytes = view->nbytes,
+      .dtype = view->dtype,
+      .rank = view->rank,
+      .memory = view->memory,
+      .encoding = view->encoding.id,
+  };
   for (int32_t d = 0; d < view->rank; d++) out->sizes[d] = view->sizes[d];
   if (!view->strides) {
     aoth_tensor_contiguous(out);

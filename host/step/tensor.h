@@ -16,6 +16,7 @@ typedef struct aoth_tensor {
   uint64_t nbytes; /* of the storage */
   int32_t dtype;   /* 0: no tensor at all (a None output) */
   int32_t rank;
+  uint32_t memory, encoding; /* carried to the backend, which knows them */
   int64_t offset;
   int64_t sizes[AOT_MAX_RANK];
   int64_t strides[AOT_MAX_RANK];

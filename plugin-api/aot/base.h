@@ -13,8 +13,8 @@
 
 /* Plain numbers: AOT_NOTE_HEAD (note.h) makes text of them. */
 #define AOT_ABI_EPOCH 1        /* expected to stay 1 */
-#define AOT_ABI_MINOR 3        /* counts appends */
-#define AOT_ABI_OLDEST_MINOR 3 /* of plugins that hosts load: before it, 0 was an id */
+#define AOT_ABI_MINOR 4        /* counts appends */
+#define AOT_ABI_OLDEST_MINOR 4 /* of plugins that hosts load: before it, types were smaller */
 #define AOT_VERSION "0.1.0"
 
 #define AOT_CALL
@@ -51,6 +51,9 @@ typedef struct aot_leaf {
 typedef struct aot_origin {
   uint32_t id;
 } aot_origin_t;
+typedef struct aot_encoding {
+  uint32_t id;
+} aot_encoding_t;
 #define AOT_NO_ID 0u /* the id of nothing: row 0 of every array is empty, ids count from 1 */
 
 typedef struct aot_prog aot_prog_t; /* the host's program, opaque */
@@ -117,18 +120,25 @@ typedef struct aot_ctx aot_ctx_t;   /* one call into a unit, opaque */
 
 #define AOT_TYPE_REQUIRES_GRAD 1u /* flag */
 
-/* The type of a value. Strides and offset count elements. */
+/* The type of a value. Strides and offset count elements. Types of another memory space or encoding are other types.
+ * An encoding (aot/graph.h) says how the elements lie, or what stands for them, where sizes and strides do not: packed
+ * tiles, shards, quantised numbers. The values are the same; the bytes mean nothing to who does not know the encoding.
+ * Storage at the boundary is as large as dtype, sizes, strides and offset say, so that an encoding that needs more
+ * room says so in strides. */
 typedef struct aot_type {
   int32_t kind;  /* AOT_TYPE_* */
   int32_t dtype; /* tensors only */
   int32_t rank;  /* tensors only, 0..AOT_MAX_RANK */
   uint32_t flags;
-  int32_t device;         /* AOT_DEVICE_*, tensors only */
-  int32_t device_index;   /* counted from 1, 0: the model names none */
-  int64_t offset;         /* of the first element in its storage */
-  const int64_t *sizes;   /* rank dimensions; inputs borrowed for the call, outputs [graph] */
-  const int64_t *strides; /* rank strides; NULL on input means contiguous */
-  int64_t expr;           /* SYMINT, SYMBOOL: the value as a dimension */
+  int32_t device;          /* AOT_DEVICE_*, tensors only */
+  int32_t device_index;    /* counted from 1, 0: the model names none */
+  uint32_t memory;         /* memory space of the device, as its maker counts them; 0: the one that it computes on */
+  aot_encoding_t encoding; /* tensors only; AOT_NO_ID: none, the elements lie as sizes and strides say */
+  int64_t offset;          /* of the first element in its storage */
+  const int64_t *sizes;    /* rank dimensions; inputs borrowed for the call, outputs [graph] */
+  const int64_t *strides;  /* rank strides; NULL on input means contiguous */
+  int64_t expr;            /* SYMINT, SYMBOOL: the value as a dimension */
+  uint64_t reserved[2];    /* 0 */
 } aot_type_t;
 #define AOT_MAX_RANK 16
 
@@ -169,11 +179,14 @@ typedef struct aot_tensor {
   uint64_t nbytes; /* of the storage */
   int32_t dtype;
   int32_t rank;
-  int32_t device;       /* AOT_DEVICE_* */
-  int32_t device_index; /* as in aot_type_t */
-  int64_t offset;       /* elements */
+  int32_t device;          /* AOT_DEVICE_* */
+  int32_t device_index;    /* as in aot_type_t */
+  uint32_t memory;         /* as in aot_type_t */
+  aot_encoding_t encoding; /* of the program that was compiled, as its port has it */
+  int64_t offset;          /* elements */
   const int64_t *sizes;
   const int64_t *strides;
+  uint64_t reserved[2]; /* 0 */
 } aot_tensor_t;
 
 /* The head of every table: a struct with functions begins with it, so that any of them is destroyed and asked in one

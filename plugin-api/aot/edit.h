@@ -46,11 +46,13 @@ typedef struct aot_edit_api {
   aot_status_t(AOT_CALL *flags_set)(aot_prog_t *p, aot_node_t n, uint32_t flags);
   aot_status_t(AOT_CALL *name_set)(aot_prog_t *p, aot_value_t v, aot_str_t name);
   aot_status_t(AOT_CALL *note)(aot_prog_t *p, aot_node_t n, aot_str_t text); /* why; shown with the journal */
-  /* leaves, boundary, origins */
+  /* leaves, boundary, origins, encodings */
   /* data is kept, not copied: [graph] */
   aot_status_t(AOT_CALL *leaf_create)(aot_prog_t *p, const aot_leaf_info_t *leaf, aot_leaf_t *out);
   aot_status_t(AOT_CALL *rule_add)(aot_prog_t *p, const aot_rule_t *rule);
   aot_status_t(AOT_CALL *origin_create)(aot_prog_t *p, const aot_origin_info_t *o, aot_origin_t *out);
+  /* or finds its equal */
+  aot_status_t(AOT_CALL *encoding_create)(aot_prog_t *p, const aot_encoding_info_t *e, aot_encoding_t *out);
   /* shape environment; equal expressions get equal dimensions; constants are folded */
   aot_status_t(AOT_CALL *symbol_create)(aot_prog_t *p, const aot_symbol_info_t *s, int64_t *out_dim);
   aot_status_t(AOT_CALL *dim_make)(aot_prog_t *p, int32_t op, int64_t a, int64_t b, int64_t c, int64_t *out_dim);
@@ -63,7 +65,6 @@ typedef struct aot_edit_api {
                                           aot_value_t *out_written);
   aot_status_t(AOT_CALL *view_inverse)(aot_prog_t *p, aot_node_t view, uint32_t index, aot_value_t base,
                                        aot_value_t updated, aot_node_t before, aot_value_t *out_base);
-  /* appended by minor 2 */
   aot_status_t(AOT_CALL *aliases)(aot_prog_t *p, aot_op_t op, const aot_call_t *call, uint32_t *out_operands);
 } aot_edit_api_t;
 

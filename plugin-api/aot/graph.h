@@ -46,13 +46,15 @@
 
 #define AOT_HYPER_LR 1 /* learning rate, a 0-dim f64 */
 
-/* One input or output of a graph. value is AOT_NO_ID for an output that is None. */
+/* One input or output of a graph. value is AOT_NO_ID for an output that is None; its type is the port's, memory space
+ * and encoding with it. */
 typedef struct aot_port {
   int32_t role;
   uint32_t index;
   aot_value_t value;
-  uint32_t reserved;
-  aot_str_t name; /* for printing; roles decide, never names */
+  uint32_t flags;       /* 0 */
+  aot_str_t name;       /* for printing; roles decide, never names */
+  uint64_t reserved[2]; /* 0 */
 } aot_port_t;
 
 #define AOT_LEAF_REQUIRES_GRAD 1u
@@ -105,6 +107,15 @@ typedef struct aot_origin_info {
   aot_origin_t parent;   /* the origin this one was made from (fused, recomputed, differentiated), or AOT_NO_ID */
   uint32_t reserved;
 } aot_origin_info_t;
+
+/* How elements lie, or what stands for them: an attribute of the program that types name (aot_type_t.encoding). Equal
+ * ones are one row. The host reads neither part: a backend that does not know the name refuses the program
+ * (aot/ext/encodings.h). */
+typedef struct aot_encoding_info {
+  uint32_t struct_size, reserved;
+  aot_str_t name;  /* of its vendor, with a dot: "vendor.tiled" */
+  aot_str_t value; /* what more there is to say, bytes of the vendor's; may be empty */
+} aot_encoding_info_t;
 
 /* Boundary rules: what the run time does around a call. `a`, `b` as said per kind. */
 #define AOT_RULE_COPY_BACK 1  /* exit: after the call leaf a takes the value of its UPDATE output */
@@ -200,6 +211,10 @@ typedef struct aot_graph_api {
   const aot_op_desc_t *(AOT_CALL *op_desc)(aot_prog_t *p, aot_op_t op); /* [session] */
   /* origins */
   aot_status_t(AOT_CALL *origin_info)(aot_prog_t *p, aot_origin_t o, aot_origin_info_t *out);
+  /* encodings */
+  uint32_t(AOT_CALL *n_encodings)(aot_prog_t *p); /* highest encoding id + 1 */
+  /* set out->struct_size first */
+  aot_status_t(AOT_CALL *encoding_info)(aot_prog_t *p, aot_encoding_t e, aot_encoding_info_t *out);
   /* shape environment */
   uint32_t(AOT_CALL *n_symbols)(aot_prog_t *p);
   aot_status_t(AOT_CALL *symbol_info)(aot_prog_t *p, uint32_t symbol, aot_symbol_info_t *out);

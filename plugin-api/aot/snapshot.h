@@ -2,8 +2,8 @@
  *
  * Everything is an offset from the block's first byte, so the block can be mapped, copied, hashed, stored as an
  * artifact and read back without the host. Rows are dense: operands and ports name value rows, not ids; id columns lead
- * back. Row 0 of graphs, nodes, values, leaves, ops and exprs is all zeros and names nothing. Rows of one graph stand
- * together and in order. Little-endian, 8-byte aligned. Frozen: a change is another version.
+ * back. Row 0 of graphs, nodes, values, leaves, ops, exprs and encodings is all zeros and names nothing. Rows of one
+ * graph stand together and in order. Little-endian, 8-byte aligned. Frozen: a change is another version.
  *
  *     +--------+--------+-------+--------+------+----------+------+--------+-------+--- - -
  *     | header | graphs | nodes | values | args | operands | ints | floats | ports | ...
@@ -14,7 +14,7 @@
 #include <aot/base.h>
 
 #define AOT_SNAPSHOT_MAGIC 0x53544F41u /* "AOTS" */
-#define AOT_SNAPSHOT_VERSION 2u
+#define AOT_SNAPSHOT_VERSION 3u
 
 typedef struct aot_snap_array { /* count rows of row_size bytes from offset `at` */
   uint64_t at;
@@ -27,7 +27,7 @@ typedef struct aot_snapshot {
   uint64_t nbytes;     /* of the whole block */
   uint64_t generation; /* counts edits; equal generation of one program means equal block */
   aot_snap_array_t graphs, nodes, values, args, operands, ints, floats, ports, leaves, rules, symbols, exprs, ops,
-      chars;
+      encodings, chars;
 } aot_snapshot_t;
 
 typedef struct aot_snap_str { /* range of chars */
@@ -51,6 +51,8 @@ typedef struct aot_snap_node {
   uint32_t arg_begin, n_args;
   uint32_t operand_begin, n_operands;
   uint32_t result_begin, n_results; /* values rows, consecutive */
+  uint32_t region_tag;              /* checkpoint region, 0: none */
+  uint32_t origin;                  /* id, for aot_graph_api_t.origin_info; AOT_NO_ID: unknown */
 } aot_snap_node_t;
 
 typedef struct aot_snap_value {
@@ -61,6 +63,7 @@ typedef struct aot_snap_value {
   uint32_t flags;
   uint32_t dims; /* ints row: rank sizes, then rank strides */
   int32_t device, device_index;
+  uint32_t memory, encoding; /* encodings row */
   int64_t offset;
   int64_t expr;
 } aot_snap_value_t;
@@ -77,7 +80,7 @@ typedef struct aot_snap_port {
   int32_t role;
   uint32_t index;
   uint32_t value; /* values row, 0: none */
-  uint32_t reserved;
+  uint32_t flags; /* 0 */
   aot_snap_str_t name;
 } aot_snap_port_t;
 
@@ -87,6 +90,8 @@ typedef struct aot_snap_leaf {
   int32_t dtype, rank;
   uint32_t dims; /* ints row: sizes, strides */
   aot_snap_str_t name;
+  int32_t device, device_index;
+  uint32_t memory, encoding; /* encodings row */
   int64_t offset;
 } aot_snap_leaf_t;
 
@@ -115,5 +120,9 @@ typedef struct aot_snap_op {
   uint32_t flags; /* AOT_OP_* */
   uint32_t reserved;
 } aot_snap_op_t;
+
+typedef struct aot_snap_encoding {
+  aot_snap_str_t name, value;
+} aot_snap_encoding_t;
 
 #endif

@@ -24,7 +24,7 @@ static uint32_t given_sizes(at_infer_t *c, const char *name, const int64_t **out
 static void put_sized(at_infer_t *c, int32_t dtype) {
   const int64_t *sizes;
   uint32_t n = given_sizes(c, "size", &sizes);
-  aot_type_t t = {AOT_TYPE_TENSOR, 0, 0, 0, 0, 0, 0, NULL, NULL, 0};
+  aot_type_t t = {.kind = AOT_TYPE_TENSOR};
   int64_t *strides;
   if (c->status != AOT_OK) return;
   strides = at_dims(c, (int32_t)n);

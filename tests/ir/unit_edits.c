@@ -286,6 +286,54 @@ static void answers_fit_the_callers_struct(void **state) {
   world_deinit(&w);
 }
 
+/* An encoding is one row however often it is made; types that name another one are other types; undo takes it back. */
+static void encodings_are_interned(void **state) {
+  world_t w;
+  aot_encoding_t tiled, again, other, one_more;
+  aot_type_t plain, t;
+  (void)state;
+  begin(&w);
+  aot_encoding_info_t e = {.struct_size = sizeof e, .name = AOT_STR_INIT("vendor.tiled"), .value = AOT_STR_INIT("2x2")};
+  assert_int_equal(aoth_edit_encoding_create(w.p, &e, &tiled), AOT_OK);
+  aoth_journal_begin(w.p);
+  assert_int_equal(aoth_edit_encoding_create(w.p, &e, &again), AOT_OK);
+  assert_true(tiled.id == 1 && again.id == tiled.id && aoth_journal_count(w.p) == 0);
+  e.value = aot_str("4x4");
+  assert_int_equal(aoth_edit_encoding_create(w.p, &e, &other), AOT_OK);
+  assert_true(other.id == 2 && aoth_graph_n_encodings(w.p) == 3);
+  const aot_value_t a = value_named(&w, "a");
+  assert_int_equal(aoth_graph_value_type(w.p, a, &plain), AOT_OK);
+  t = plain;
+  t.encoding = other;
+  assert_int_equal(aoth_edit_type_set(w.p, a, &t), AOT_OK);
+  assert_int_equal(aoth_journal_count(w.p), 2); /* made, and set: another type than before */
+  assert_int_equal(aoth_graph_value_type(w.p, a, &t), AOT_OK);
+  assert_int_equal(t.encoding.id, other.id);
+  t.memory = 3;
+  assert_int_equal(aoth_edit_type_set(w.p, a, &t), AOT_OK);
+  assert_int_equal(aoth_journal_count(w.p), 3);
+  aoth_journal_undo(w.p);
+  assert_int_equal(aoth_graph_n_encodings(w.p), 2);
+  assert_int_equal(aoth_graph_value_type(w.p, a, &t), AOT_OK);
+  assert_true(t.encoding.id == AOT_NO_ID && t.memory == 0);
+  aot_encoding_info_t said = {.struct_size = sizeof said};
+  assert_int_equal(aoth_graph_encoding_info(w.p, tiled, &said), AOT_OK);
+  assert_true(aot_str_eq(said.name, aot_str("vendor.tiled")) && aot_str_eq(said.value, aot_str("2x2")));
+  assert_int_equal(aoth_graph_encoding_info(w.p, other, &said), AOT_E_RANGE);
+  assert_int_equal(aoth_graph_encoding_info(w.p, (aot_encoding_t){0}, &said), AOT_E_RANGE);
+  t.encoding.id = 2;
+  assert_int_equal(aoth_edit_type_set(w.p, a, &t), AOT_E_RANGE);
+  t = plain;
+  t.reserved[1] = 1; /* something that this host does not know */
+  assert_int_equal(aoth_edit_type_set(w.p, a, &t), AOT_E_TOO_NEW);
+  static const char *const bad[] = {"", "tiled", ".tiled", "vendor.", "a..b", "Vendor.tiled", "vendor.ti led"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    e.name = aot_str(bad[i]);
+    assert_int_equal(aoth_edit_encoding_create(w.p, &e, &one_more), AOT_E_INVALID);
+  }
+  world_deinit(&w);
+}
+
 static void opsets_are_asked(void **state) {
   world_t w;
   aot_value_t out, none;
@@ -645,7 +693,8 @@ int main(void) {
       cmocka_unit_test(uses_follow_every_edit),              cmocka_unit_test(bad_edits_change_nothing),
       cmocka_unit_test(erased_things_are_stale), cmocka_unit_test(zero_names_nothing),
                   cmocka_unit_test(answers_fit_the_callers_struct),
-      cmocka_unit_test(opsets_are_asked),                    cmocka_unit_test(undo_takes_ids_back),
+      cmocka_unit_test(encodings_are_interned), cmocka_unit_test(opsets_are_asked),
+                         cmocka_unit_test(undo_takes_ids_back),
       cmocka_unit_test(journals_nest),                       cmocka_unit_test(the_journal_prints_each_edit),
       cmocka_unit_test(contracts_are_checked),               cmocka_unit_test(complaints_point_home),
       cmocka_unit_test(random_edits_are_undone),             cmocka_unit_test(an_edit_without_memory_is_not_forgotten),

@@ -60,7 +60,7 @@ static void check(const aot_snapshot_t *s) {
   const aot_snap_expr_t *exprs = AOT_SNAP_ROWS(s, aot_snap_expr_t, exprs);
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
   assert_int_equal(s->magic, AOT_SNAPSHOT_MAGIC);
-  assert_int_equal(s->version, 2);
+  assert_int_equal(s->version, 3);
   assert_int_equal(s->graphs.count, 1 + 2); /* row 0 is empty */
   assert_int_equal(s->nodes.count, 1 + 4);
   assert_int_equal(s->values.count, 1 + 7);

@@ -20,11 +20,16 @@ static const char everything[] =
     "let $e0 = max(s0 * batch * batch * batch * batch * batch * batch * batch, s0 * s0 * batch * batch * batch * "
     "batch * batch)\n"
     "\n"
+    "encoding 0 \"vendor.tiled\" \"2x\\\"2\\\"\"\n"
+    "encoding 1 \"vendor.int4\"\n"
+    "\n"
     "leaf 0 parameter \"wte.weight\" \"head.weight\" : f32[256, 64] grad\n"
     "leaf 1 buffer \"running \\\"mean\\\"\" : f64[64] {persistent}\n"
     "leaf 2 constant : i64[2] data \"01000000000000000200000000000000\"\n"
     "leaf 3 user_input 0 \"x\" : f32[s0, 4] strides [1, s0] offset 2 cuda:1\n"
     "leaf 4 user_input 1 : bool[] meta {flags(16)}\n"
+    "leaf 5 constant : i8[4] cuda:0 memory 2 encoding 0 flags(64)\n"
+    "leaf 6 buffer \"q\" : i8[4] memory 1 encoding 1\n"
     "\n"
     "rule copy_back 1\n"
     "rule restride 3 [4, s0] strides [1, 4] offset 1\n"
@@ -225,6 +230,10 @@ static void errors_outside_graphs(void **state) {
       {"aot 1\ngraph @f forward {\n}\ngraph @f region {\n}\n", "test.ir:4:7: error: graph @f is defined twice"},
       {"aot 1\ngraph @f forwards {\n}\n", "test.ir:2:10: error: expected a kind of graph, found forwards"},
       {"aot 1\norigin 0 from 0\n", "test.ir:2:15: error: origin 0 comes later or not at all"},
+      {"aot 1\nencoding 1 \"v.t\"\n", "test.ir:2:10: error: encodings are numbered in order: this one is 0"},
+      {"aot 1\nencoding 0 \"tiled\"\n", "test.ir:2:12: error: \"tiled\" is no name for an encoding"},
+      {"aot 1\nencoding 0\n", "test.ir:2:11: error: expected the name of an encoding"},
+      {"aot 1\nleaf 0 parameter : f32[2] encoding 0\n", "test.ir:2:36: error: encoding 0 comes later or not at all"},
       {"aot 1\nnonsense\n", "test.ir:2:1: error: expected properties, symbol"}};
   world_t w;
   (void)state;

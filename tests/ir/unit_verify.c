@@ -36,6 +36,24 @@ static const verify_case_t cases[] = {
     {FORWARD("out user_output 0 = %x\nout loss 0 = %w\n"), 0, "outputs 0 and 1 are both user_output 0"},
     {FORWARD("out update 1 = none\n"), 0, "output 0 (update 1) cannot be none"},
     {FORWARD("out user_output 0 = none\n"), 0, NULL},
+    /* encodings */
+    {"aot 1\nencoding 0 \"v.t\"\nleaf 0 parameter \"w\" : f32[4] encoding 0\ngraph @f forward {\n  in %w = parameter 0 "
+     ": f32[4] encoding 0\n}\n",
+     AOTH_PROP_IMPORTED, NULL},
+    {"aot 1\nencoding 0 \"v.t\"\nleaf 0 parameter \"w\" : f32[4] encoding 0\ngraph @f forward {\n  in %w = parameter 0 "
+     ": f32[4]\n}\n",
+     0, "input 0 has another encoding than leaf 0"},
+    {"aot 1\nleaf 0 parameter \"w\" : f32[4]\ngraph @f forward {\n  in %w = parameter 0 : f32[4] memory 1\n}\n", 0,
+     "input 0 has another encoding than leaf 0"},
+    {"aot 1\nencoding 0 \"v.t\"\nleaf 0 buffer \"m\" : f32[4]\nrule copy_back 0\ngraph @f forward {\n  in %m = buffer "
+     "0 : f32[4]\n"
+     "  %n : f32[4] encoding 0 = tiny.add.Tensor %m, %m\n  out update 0 = %n\n}\n",
+     0, "output 0 has another encoding than leaf 0"},
+    {"aot 1\nencoding 0 \"v.t\"\n"
+     "leaf 0 parameter \"w\" : f32[4]\ngraph @f forward {\n  in %w = parameter 0 : f32[4]\n"
+     "  %n : f32[4] encoding 0 = tiny.add.Tensor %w, %w\n  out saved 0 = %n\n}\ngraph @b backward {\n  in %n = saved 0 "
+     ": f32[4]\n}\n",
+     AOTH_PROP_PARTITIONED, "saved slot 0 leaves the forward with another type than it enters the backward with"},
     /* regions */
     {FORWARD("%y : f32[4] = tiny.call @r, %x\n") "graph @r region {\n}\n", 0, NULL},
     {FORWARD("%y : f32[4] = tiny.call @f, %x\n"), 0, "argument 0 names a forward graph; a node owns regions only"},

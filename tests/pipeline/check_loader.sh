@@ -7,6 +7,7 @@ cd "$dir" || exit 1
 unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
 export HOME="$dir"
 echo "TOY add" > m.toy
+abi=$("$aothost" --version | sed "s/.*plugin \(ABI [0-9.]*\).*/\1/")
 bad=0
 fail() { echo "FAILED: $*"; cat out err; bad=1; }
 # refused UNIT STATUS CAUSE [CURE]
@@ -21,13 +22,13 @@ refused() {
 refused bad-no-entry 3 "it has a note but no entry function" "export aot_plugin_entry"
 refused bad-no-note 2 "bad_no_note.so: it has no AOT note"
 refused bad-json 2 "bad_json.so: its note is not JSON"
-refused bad-older 3 "it was built for ABI 1.2; this host takes plugins from 1.3 on" "build the plugin anew"
+refused bad-older 3 "it was built for ABI 1.2; this host takes plugins from 1.4 on" "build the plugin anew"
 refused bad-newer 3 "it needs ABI 1.9 or later; this host has 1." "update aothost"
 refused bad-wrong-note 3 "its note says bad-wrong-note 2" "make AOT_PLUGIN_NOTE say what the descriptor says"
-refused bad-units 3 "2 units; its descriptor says bad-units 1, ABI 1.3, 1 units"
+refused bad-units 3 "2 units; its descriptor says bad-units 1, $abi, 1 units"
 refused bad-long 3 "longer than this host knows, and the rest is not empty"
 refused bad-short 3 "shorter than ABI 1.1 has it"
-refused bad-declines 3 "declines to work with ABI 1.3: the moon is in the wrong house"
+refused bad-declines 3 "declines to work with $abi: the moon is in the wrong house"
 refused bad-entry-crash 3 "it died while it was being opened: SIGSEGV"
 refused bad-constructor 3 "it died while it was being opened: SIGSEGV"
 refused bad-option 3 "unit bad-option: its option 0 is of a kind that this host does not know"

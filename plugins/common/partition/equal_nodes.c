@@ -72,7 +72,8 @@ static int args_equal(const search_t *f, const aot_snap_arg_t *a, const aot_snap
 static int types_equal(const search_t *f, const aot_snap_value_t *a, const aot_snap_value_t *b) {
   const int64_t *ints = AOT_SNAP_ROWS(f->s, int64_t, ints);
   if (a->kind != b->kind || a->dtype != b->dtype || a->rank != b->rank || a->device != b->device ||
-      a->device_index != b->device_index || a->offset != b->offset || a->expr != b->expr)
+      a->device_index != b->device_index || a->memory != b->memory || a->encoding != b->encoding ||
+      a->offset != b->offset || a->expr != b->expr)
     return 0;
   return a->rank <= 0 || memcmp(ints + a->dims, ints + b->dims, (size_t)a->rank * 2 * sizeof *ints) == 0;
 }

@@ -223,7 +223,8 @@ static inline void hs_place(aot_snapshot_t *s, aot_snap_array_t *a, const void *
 /* The block; it belongs to h. */
 static inline const aot_snapshot_t *hs_finish(hand_snapshot *h) {
   const aot_snap_leaf_t no_leaf = {0};
-  aot_snapshot_t *s = calloc(1, sizeof *h + sizeof *s + sizeof no_leaf);
+  const aot_snap_encoding_t no_encoding = {{0, 0}, {0, 0}};
+  aot_snapshot_t *s = calloc(1, sizeof *h + sizeof *s + sizeof no_leaf + sizeof no_encoding);
   hs_close(h);
   s->magic = AOT_SNAPSHOT_MAGIC;
   s->version = AOT_SNAPSHOT_VERSION;
@@ -241,6 +242,7 @@ static inline const aot_snapshot_t *hs_finish(hand_snapshot *h) {
   hs_place(s, &s->symbols, h->symbols, h->n_symbols, sizeof h->symbols[0]);
   hs_place(s, &s->exprs, h->exprs, h->n_exprs, sizeof h->exprs[0]);
   hs_place(s, &s->ops, h->ops, h->n_ops, sizeof h->ops[0]);
+  hs_place(s, &s->encodings, &no_encoding, 1, sizeof no_encoding);
   hs_place(s, &s->chars, h->chars, h->n_chars, 1);
   free(h->block);
   h->block = s;

@@ -43,7 +43,8 @@ static aot_status_t check_arrays(checker *k) {
       {&s->floats, "floats", sizeof(double)},           {&s->ports, "ports", sizeof(aot_snap_port_t)},
       {&s->leaves, "leaves", sizeof(aot_snap_leaf_t)},  {&s->rules, "rules", sizeof(aot_snap_rule_t)},
       {&s->symbols, "symbols", sizeof(aot_snap_symbol_t)}, {&s->exprs, "exprs", sizeof(aot_snap_expr_t)},
-      {&s->ops, "ops", sizeof(aot_snap_op_t)},          {&s->chars, "chars", 1}};
+      {&s->ops, "ops", sizeof(aot_snap_op_t)},          {&s->encodings, "encodings", sizeof(aot_snap_encoding_t)},
+      {&s->chars, "chars", 1}};
   /* clang-format on */
   for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
     const aot_snap_array_t *a = arrays[i].array;
@@ -59,11 +60,11 @@ static aot_status_t check_arrays(checker *k) {
 
 static aot_status_t check_empty_rows(checker *k) {
   const aot_snapshot_t *s = k->s;
-  /* clang-format off */
-  const struct { const aot_snap_array_t *array; const char *name; } arrays[] = {
-      {&s->graphs, "graphs"}, {&s->nodes, "nodes"}, {&s->values, "values"}, {&s->leaves, "leaves"}, {&s->exprs,
-          "exprs"}, {&s->ops, "ops"}};
-  /* clang-format on */
+  const struct {
+    const aot_snap_array_t *array;
+    const char *name;
+  } arrays[] = {{&s->graphs, "graphs"}, {&s->nodes, "nodes"}, {&s->values, "values"},      {&s->leaves, "leaves"},
+                {&s->exprs, "exprs"},   {&s->ops, "ops"},     {&s->encodings, "encodings"}};
   for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
     const aot_snap_array_t *a = arrays[i].array;
     const unsigned char *row = (const unsigned char *)s + a->at;
@@ -87,6 +88,7 @@ static aot_status_t check_tables(checker *k) {
   const aot_snap_symbol_t *symbols = AOT_SNAP_ROWS(s, aot_snap_symbol_t, symbols);
   const aot_snap_op_t *ops = AOT_SNAP_ROWS(s, aot_snap_op_t, ops);
   const aot_snap_leaf_t *leaves = AOT_SNAP_ROWS(s, aot_snap_leaf_t, leaves);
+  const aot_snap_encoding_t *encodings = AOT_SNAP_ROWS(s, aot_snap_encoding_t, encodings);
   const aot_snap_rule_t *rules = AOT_SNAP_ROWS(s, aot_snap_rule_t, rules);
   for (uint32_t i = 0; i < s->ints.count; i++) NEED(dim_ok(s, ints[i]), "integer %u names no expression", i);
   for (uint32_t i = 1; i < s->exprs.count; i++) {
@@ -104,8 +106,11 @@ static aot_status_t check_tables(checker *k) {
   for (uint32_t i = 1; i < s->ops.count; i++) NEED(text_ok(s, ops[i].name), "the name of operator %u lies outside", i);
   for (uint32_t i = 1; i < s->leaves.count; i++) {
     NEED(text_ok(s, leaves[i].name), "the name of leaf %u lies outside", i);
+    NEED(leaves[i].encoding < s->encodings.count, "leaf %u names no encoding", i);
     AOT_TRY(check_dims(k, "leaf", i, leaves[i].rank, leaves[i].dims));
   }
+  for (uint32_t i = 1; i < s->encodings.count; i++)
+    NEED(text_ok(s, encodings[i].name) && text_ok(s, encodings[i].value), "the texts of encoding %u lie outside", i);
   for (uint32_t i = 0; i < s->rules.count; i++) AOT_TRY(check_dims(k, "rule", i, rules[i].rank, rules[i].dims));
   return AOT_OK;
 }
@@ -117,6 +122,7 @@ static aot_status_t check_values(checker *k) {
     const aot_snap_value_t *v = &values[i];
     NEED(v->kind >= AOT_TYPE_NONE && v->kind <= AOT_TYPE_TOKEN, "value %u has kind %d", i, v->kind);
     NEED(dim_ok(s, v->expr) && dim_ok(s, v->offset), "value %u names no expression", i);
+    NEED(v->encoding < s->encodings.count, "value %u names no encoding", i);
     if (v->kind != AOT_TYPE_TENSOR) continue;
     NEED(aot_dtype_size(v->dtype) != 0, "value %u has dtype %d", i, v->dtype);
     AOT_TRY(check_dims(k, "value", i, v->rank, v->dims));

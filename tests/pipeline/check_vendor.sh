@@ -1,0 +1,64 @@
+#!/bin/sh
+# check_vendor.sh AOTHOST PLUGINS HERE: what a vendor names without the host's knowing it. Encodings: a plugin makes one, another reads
+# it, backends that do not know it refuse the program where it stands, and the verifier takes types apart by it.
+set -u
+aothost=$1; plugins=$2
+dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+unset AOT_PLUGIN_PATH AOT_LOADER_DEBUG
+export HOME="$dir" AOT_CACHE_DIR="$dir/cache"
+P="--plugin-dir $plugins/vendor"
+bad=0
+fail() { echo "FAILED: $*"; cat out err; bad=1; }
+ends() { want=$1; shift; "$aothost" "$@" > out 2> err; got=$?; what="$*"; [ $got -eq "$want" ] || fail "$what: status $got, expected $want"; }
+out() { grep -qF -- "$1" out || fail "$what: output lacks: $1"; }
+err() { grep -qF -- "$1" err || fail "$what: does not say: $1"; }
+
+cat > in.ir <<'END'
+aot 1
+properties imported functional
+
+leaf 0 user_input 0 "x" : f32[4, 4]
+
+graph @forward forward {
+  in %x = user_input 0 : f32[4, 4]
+  %a : f32[4, 4] = aten.tanh.default %x !0
+  %b : f32[4, 4] = aten.relu.default %a !0
+  %c : f32[4, 4] = aten.neg.default %b !0
+  out user_output 0 = %c
+}
+
+origin 0 "model.py":7
+END
+
+# ---- one names it, the text carries it, another reads it and takes it away
+ends 0 opt in.ir $P --use tile -o tiled.ir
+cp tiled.ir out; what="tile"
+out 'encoding 0 "vendor.tiled" "2x2"'
+out '%2 : f32[4, 4] encoding 0 = tiles.pack %a'
+out '%b : f32[4, 4] encoding 0 = aten.relu.default %2'
+out '%4 : f32[4, 4] = tiles.unpack %b'
+ends 0 opt tiled.ir $P; cmp -s out tiled.ir || fail "text in is not text out"
+ends 0 opt tiled.ir $P --use untile -o plain.ir --time; err "vendor.tiled: 2x2"; err "tiled: 2 values"
+cmp -s plain.ir in.ir || fail "untile does not give back what tile took"
+
+# ---- backends: one knows it, others refuse the program and say where
+ends 0 opt tiled.ir $P --use tiles-backend -o low.ir
+for backend in plain-backend backend-ref backend-cpu; do
+  ends 2 opt tiled.ir $P --use $backend
+  err "backend $backend does not know how result 0 of graph 1 has encoding vendor.tiled"; err "model.py:7"
+done
+sed 's/"2x2"/"4x4"/' tiled.ir > other.ir
+sed '/tiles/!s/encoding 0 =/memory 3 =/; s/ encoding 0 = tiles/ = tiles/; /^encoding/d; s/tiles.pack/aten.neg.default/; s/tiles.unpack/aten.neg.default/' \
+  tiled.ir > memory.ir
+ends 2 opt other.ir $P --use tiles-backend; err "result 0 of graph 1 has encoding vendor.tiled"
+ends 2 opt memory.ir $P --use tiles-backend; err "result 0 of graph 1 lies in memory space 3"
+ends 2 opt memory.ir --use backend-ref; err "result 0 of graph 1 lies in memory space 3"
+sed 's/ : f32\[4, 4\]$/ : f32[4, 4] encoding 0/; s/^leaf 0/encoding 0 "vendor.tiled" "2x2"\n\nleaf 0/' in.ir > input.ir
+ends 2 opt input.ir --use backend-cpu; err "input 0 of graph 1 has encoding vendor.tiled"
+
+# ---- a view of a tiled tensor is tiled, or it reads its operand's memory as something else
+sed 's/aten.relu.default %2/aten.view.default %2, [4, 4]/; s/%b : f32\[4, 4\] encoding 0/%b : f32[4, 4]/' tiled.ir > view.ir
+ends 2 opt view.ir $P; err "result 0 may share memory with operand 0, and has another encoding"
+[ $bad = 0 ] && echo "vendor: what it names is carried, read and refused"
+exit $bad

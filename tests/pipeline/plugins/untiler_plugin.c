@@ -1,0 +1,90 @@
+/* Another plugin than the one that names the encoding: a pass that reads it off the types, tells of it, and takes it
+ * away. */
+#include <aot/ext/report.h>
+#include <aot/inline.h>
+#include <aot/note.h>
+#include <aot/pass.h>
+#include <aot/plugin.h>
+#include <stdlib.h>
+
+#define ID "untile"
+#define HELP "takes tiles away"
+
+typedef struct unit {
+  aot_pass_t table;
+  aot_host_t host;
+} unit_t;
+
+static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
+  const unit_t *u = p->head.self;
+  const aot_graph_api_t *graph = u->host.graph;
+  const aot_ext_report_t *report = aot_ext(&u->host.head, AOT_EXT_REPORT);
+  uint32_t n_tiled = 0;
+  for (aot_node_t n = graph->first(prog, graph->graph_find(prog, AOT_GRAPH_FORWARD)), next; n.id != AOT_NO_ID;
+       n = next) {
+    aot_node_info_t info = {.struct_size = sizeof info};
+    aot_encoding_info_t e = {.struct_size = sizeof e};
+    aot_type_t t;
+    next = graph->next(prog, n);
+    AOT_TRY(graph->node_info(prog, n, &info));
+    if (info.n_results != 1) continue;
+    const aot_value_t result = info.first_result;
+    const aot_str_t op = graph->op_desc(prog, info.op)->name;
+    AOT_TRY(graph->value_type(prog, result, &t));
+    if (graph->encoding_info(prog, t.encoding, &e) == AOT_OK) {
+      n_tiled++;
+      AOT_TRY(report->text(report, ctx, e.name, e.value));
+    }
+    if (aot_str_eq(op, aot_str("tiles.pack")) || aot_str_eq(op, aot_str("tiles.unpack"))) {
+      AOT_TRY(u->host.edit->uses_replace(prog, result, (aot_value_t){info.operands[0]}));
+      AOT_TRY(u->host.edit->node_erase(prog, n));
+      continue;
+    }
+    t.encoding.id = AOT_NO_ID;
+    AOT_TRY(u->host.edit->type_set(prog, result, &t));
+  }
+  return report->number(report, ctx, aot_str("tiled"), n_tiled, aot_str("values"));
+}
+
+static void destroy(const aot_table_t *p) { free(p->self); }
+
+static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  unit_t *u = calloc(1, sizeof *u);
+  (void)self, (void)ctx, (void)opts;
+  if (!u) return AOT_E_EXHAUSTED;
+  AOT_TRY(aot_import(&u->host, sizeof u->host, host));
+  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  *out_table = &u->table.head;
+  return AOT_OK;
+}
+
+static const aot_contract_t contract = {.struct_size = sizeof contract, .needs = AOT_NAMES(AOT_PROP_IMPORTED)};
+static const aot_unit_t unit = {
+    .struct_size = sizeof unit,
+    .kind = AOT_STR_INIT("pass/1"),
+    .id = AOT_STR_INIT(ID),
+    .version = AOT_STR_INIT("1"),
+    .help = AOT_STR_INIT(HELP),
+    .contract = &contract,
+    .create = create,
+};
+static const aot_unit_t *const units[] = {&unit};
+static const aot_plugin_t plugin = {
+    .struct_size = sizeof plugin,
+    .abi_epoch = AOT_ABI_EPOCH,
+    .abi_minor = AOT_ABI_MINOR,
+    .min_host_minor = 1,
+    .id = AOT_STR_INIT(ID),
+    .vendor = AOT_STR_INIT("tests"),
+    .version = AOT_STR_INIT("1"),
+    .units = units,
+    .n_units = 1,
+};
+
+AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1") AOT_NOTE_UNIT("pass/1", ID, HELP) AOT_NOTE_TAIL);
+
+const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
+  (void)host_epoch, (void)host_minor, (void)why_not;
+  return &plugin;
+}
