@@ -4,41 +4,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-aot_status_t aoth_bound_calls_init(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_device_t *device,
-                                   const aot_exe_t *exe, const aot_exe_t *exe_self) {
-  aot_device_info_t info = {.struct_size = sizeof info};
-  *b = (aoth_bound_calls_t){.device = device, .exe = exe, .exe_self = exe_self};
-  AOT_TRY(device->info(device, &info));
-  if (!(info.flags & AOT_DEVICE_HOST_VISIBLE)) AOT_TRY(device->queue_create(device, ctx, AOT_QUEUE_COPY, &b->copies));
-  AOT_TRY(device->queue_create(device, ctx, AOT_QUEUE_COMPUTE, &b->queue));
-  return device->timeline_create(device, ctx, &b->timeline);
+void aoth_bound_calls_init(aoth_bound_calls_t *b, aoth_queue_t *queue, const aot_exe_t *exe,
+                           const aot_exe_t *exe_self) {
+  *b = (aoth_bound_calls_t){.queue = queue, .exe = exe, .exe_self = exe_self};
 }
 
-static aot_status_t first_of(aot_status_t a, aot_status_t b) { return a != AOT_OK ? a : b; }
-
-static aot_status_t forget(aoth_bound_calls_t *b, aot_ctx_t *ctx, aoth_bound_call_t *row) {
+static void forget(aoth_bound_calls_t *b, aoth_bound_call_t *row) {
   if (row->call) b->exe->unbind(b->exe_self, row->call);
-  const aot_status_t status = aoth_staging_deinit(&row->staging, ctx, b->device);
   free(row->copy);
   *row = (aoth_bound_call_t){0};
-  return status;
 }
 
-static aot_status_t forget_all(aoth_bound_calls_t *b, aot_ctx_t *ctx) {
-  aot_status_t status = AOT_OK;
-  for (int k = 0; k < AOTH_MAX_BOUND; k++) status = first_of(status, forget(b, ctx, &b->rows[k]));
-  if (b->arena.address) status = first_of(status, b->device->free(b->device, ctx, b->arena));
+/* Nothing of them is under way: a failure of what was is the answer, when they are gone. */
+static aot_status_t forget_all(aoth_bound_calls_t *b) {
+  const aot_status_t status = aoth_queue_idle(b->queue);
+  for (int k = 0; k < AOTH_MAX_BOUND; k++) forget(b, &b->rows[k]);
+  const aot_status_t freed = b->arena.address ? aoth_queue_free(b->queue, b->arena) : AOT_OK;
   b->arena = (aot_buffer_t){0};
-  return status;
+  return status != AOT_OK ? status : freed;
 }
 
-aot_status_t aoth_bound_calls_deinit(aoth_bound_calls_t *b, aot_ctx_t *ctx) {
-  const aot_device_t *d = b->device;
-  if (!d) return AOT_OK;
-  aot_status_t status = forget_all(b, ctx);
-  if (b->queue) status = first_of(status, d->queue_destroy(d, ctx, b->queue));
-  if (b->copies) status = first_of(status, d->queue_destroy(d, ctx, b->copies));
-  if (b->timeline) status = first_of(status, d->timeline_destroy(d, ctx, b->timeline));
+aot_status_t aoth_bound_calls_deinit(aoth_bound_calls_t *b) {
+  const aot_status_t status = b->queue ? forget_all(b) : AOT_OK;
   *b = (aoth_bound_calls_t){0};
   return status;
 }
@@ -104,28 +91,24 @@ static int keep_binding(aoth_bound_call_t *row, const aot_binding_t *what) {
 
 /* One arena for all calls, which run one after the other. A larger one comes instead of it: what was bound to the
  * old one goes. */
-static aot_status_t need_arena(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_graph_at_t *graph) {
+static aot_status_t need_arena(aoth_bound_calls_t *b, const aot_graph_at_t *graph) {
   aot_exe_plan_t plan = {.struct_size = sizeof plan};
-  AOT_TRY(b->exe->plan(b->exe_self, ctx, graph, &plan));
+  AOT_TRY(b->exe->plan(b->exe_self, b->queue->ctx, graph, &plan));
   if (plan.arena.nbytes <= b->arena.nbytes) return AOT_OK;
-  AOT_TRY(forget_all(b, ctx));
-  return b->device->alloc(b->device, ctx, plan.arena.nbytes, &b->arena);
+  AOT_TRY(forget_all(b));
+  return aoth_queue_alloc(b->queue, plan.arena.nbytes, &b->arena);
 }
 
-static aot_status_t bind_row(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_binding_t *what, aoth_bound_call_t *row) {
-  const aot_binding_t *binding = &row->binding;
+static aot_status_t bind_row(aoth_bound_calls_t *b, const aot_binding_t *what, aoth_bound_call_t *row) {
+  aot_ctx_t *ctx = b->queue->ctx;
   if (!keep_binding(row, what))
     return aoth_report_error(ctx, AOT_E_EXHAUSTED, "run.memory", "no memory to bind a call");
   row->binding.arena = b->arena;
-  if (b->copies) {
-    AOT_TRY(aoth_staging_init(&row->staging, ctx, b->device, &row->binding));
-    binding = &row->staging.binding;
-  }
   b->n_bound++;
-  return b->exe->bind(b->exe_self, ctx, binding, &row->call);
+  return b->exe->bind(b->exe_self, ctx, &row->binding, &row->call);
 }
 
-static aot_status_t bind(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_binding_t *what, aoth_bound_call_t **out) {
+static aot_status_t bind(aoth_bound_calls_t *b, const aot_binding_t *what, aoth_bound_call_t **out) {
   aoth_bound_call_t *oldest = &b->rows[0];
   for (int k = 0; k < AOTH_MAX_BOUND; k++) {
     aoth_bound_call_t *row = &b->rows[k];
@@ -133,85 +116,42 @@ static aot_status_t bind(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_bindin
     if (row->call && same_binding(&row->binding, what)) return AOT_OK;
     if (row->last_used < oldest->last_used) oldest = row;
   }
-  AOT_TRY(need_arena(b, ctx, &what->graph));
+  AOT_TRY(need_arena(b, &what->graph));
   *out = oldest;
-  AOT_TRY(forget(b, ctx, oldest));
-  const aot_status_t status = bind_row(b, ctx, what, oldest);
-  if (status != AOT_OK) {
-    oldest->call = NULL;
-    forget(b, ctx, oldest);
-  }
+  if (oldest->call) AOT_TRY(aoth_queue_idle(b->queue));
+  forget(b, oldest);
+  const aot_status_t status = bind_row(b, what, oldest);
+  if (status == AOT_OK) return AOT_OK;
+  oldest->call = NULL;
+  forget(b, oldest);
   return status;
 }
 
 /* ---- running ---- */
 
-typedef struct run {
-  aoth_bound_calls_t *b;
-  aot_ctx_t *ctx;
+/* Whatever fails on the way, the queue has passed all of it afterwards: nothing of the host's is used any more. */
+aot_status_t aoth_bound_calls_run(aoth_bound_calls_t *b, const aot_binding_t *what, int64_t *symbols,
+                                  const aot_output_sink_t *open) {
+  aoth_queue_t *q = b->queue;
   aoth_bound_call_t *row;
-  int64_t *symbols;
-  const aot_output_sink_t *open;
-} run_t;
-
-static aot_status_t submit(const run_t *r, const aot_point_t *wait, aot_point_t done) {
+  AOT_TRY(bind(b, what, &row));
+  row->last_used = ++b->clock;
+  aot_point_t done;
+  AOT_TRY(aoth_queue_next(q, &done));
   const aot_submission_t submission = {
       .struct_size = sizeof submission,
-      .queue = r->b->queue,
-      .waits = wait,
-      .n_waits = wait != NULL,
+      .queue = q->queue,
       .signals = &done,
       .n_signals = 1,
-      .symbols = r->symbols,
-      .n_symbols = r->row->binding.graph.n_symbols,
-      .open = r->open,
+      .symbols = symbols,
+      .n_symbols = row->binding.graph.n_symbols,
+      .open = open,
   };
-  return r->b->exe->submit(r->b->exe_self, r->ctx, r->row->call, &submission);
-}
-
-/* Inputs to the device, the call behind them, outputs back behind the call; open ones are known when it is done. */
-static aot_status_t put_staged(const run_t *r, aot_point_t written, aot_point_t done) {
-  aoth_bound_calls_t *b = r->b;
-  const aot_device_t *d = b->device;
-  AOT_TRY(aoth_staging_write(&r->row->staging, r->ctx, d, b->copies, &b->n_copied));
-  AOT_TRY(d->signal(d, r->ctx, b->copies, written));
-  AOT_TRY(submit(r, &written, done));
-  if (r->open) AOT_TRY(d->wait_host(d, r->ctx, done, UINT64_MAX));
-  AOT_TRY(d->wait(d, r->ctx, b->copies, done));
-  return aoth_staging_read(&r->row->staging, r->ctx, d, b->copies, &b->n_copied);
-}
-
-/* Whatever fails on the way, both queues have passed all of it afterwards: nothing of the host's is used any more. */
-static aot_status_t run_staged(run_t *r) {
-  aoth_bound_calls_t *b = r->b;
-  const aot_device_t *d = b->device;
-  aoth_staged_sink_t staged = {&r->row->staging, r->ctx, d, r->open};
-  const aot_output_sink_t open = aoth_staged_sink(&staged);
-  if (r->open) r->open = &open;
-  aot_timeline_t *t = b->timeline;
-  const aot_point_t written = {t, b->height + 1}, done = {t, b->height + 2}, stopped = {t, b->height + 3},
-                    read = {t, b->height + 4};
-  b->height = read.value;
-  const aot_status_t status = put_staged(r, written, done);
+  const aot_status_t status = b->exe->submit(b->exe_self, q->ctx, row->call, &submission);
   if (status != AOT_OK) {
-    AOT_TRY(d->signal(d, r->ctx, b->queue, stopped));
-    AOT_TRY(d->wait(d, r->ctx, b->copies, stopped));
+    aoth_queue_left_out(q);
+    return status;
   }
-  AOT_TRY(d->signal(d, r->ctx, b->copies, read));
-  return first_of(status, d->wait_host(d, r->ctx, read, UINT64_MAX));
-}
-
-static aot_status_t run_in_place(const run_t *r) {
-  aoth_bound_calls_t *b = r->b;
-  const aot_point_t done = {b->timeline, ++b->height};
-  AOT_TRY(submit(r, NULL, done));
-  return b->device->wait_host(b->device, r->ctx, done, UINT64_MAX);
-}
-
-aot_status_t aoth_bound_calls_run(aoth_bound_calls_t *b, aot_ctx_t *ctx, const aot_binding_t *what, int64_t *symbols,
-                                  const aot_output_sink_t *open) {
-  run_t r = {.b = b, .ctx = ctx, .symbols = symbols, .open = open};
-  AOT_TRY(bind(b, ctx, what, &r.row));
-  r.row->last_used = ++b->clock;
-  return b->copies ? run_staged(&r) : run_in_place(&r);
+  aoth_queue_passed(q);
+  return open || q->device->value(q->device, q->timeline) >= done.value ? aoth_queue_wait(q, done.value) : AOT_OK;
 }

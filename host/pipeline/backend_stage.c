@@ -10,6 +10,7 @@
 #include <pipeline/backend_stage.h>
 #include <pipeline/call.h>
 #include <pipeline/decompose.h>
+#include <pipeline/devices.h>
 #include <pipeline/known_encodings.h>
 #include <pipeline/stage_check.h>
 
@@ -263,7 +264,8 @@ static aot_status_t compile_and_load(lowering_t *l) {
   l->wrong = NULL;
   AOT_TRY(aoth_call(s, l->stage, "load", do_load, l));
   if (l->wrong) return aoth_misbehaved(s, l->stage, "%s", l->wrong);
-  AOT_TRY(aoth_bound_calls_init(&s->now.calls, &s->ctx, s->device, &s->now.exe, l->exe));
+  AOT_TRY(aoth_session_make_queue(s));
+  aoth_bound_calls_init(&s->now.calls, &s->queue, &s->now.exe, l->exe);
   s->now.exe_self = l->exe;
   aoth_report_number(&s->report, aot_str("artifact-bytes"), (double)s->now.artifact_nbytes, aot_str("bytes"));
   return AOT_OK;
@@ -309,9 +311,9 @@ aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *s
   s->now.artifact = (void *)(uintptr_t)artifact;
   s->now.artifact_nbytes = nbytes;
   aot_status_t status = aoth_call(s, stage, "load", do_load, &l);
-  if (status == AOT_OK && !l.wrong)
-    status = aoth_bound_calls_init(&s->now.calls, &s->ctx, s->device, &s->now.exe, l.exe);
+  if (status == AOT_OK && !l.wrong) status = aoth_session_make_queue(s);
   if (status == AOT_OK && !l.wrong) {
+    aoth_bound_calls_init(&s->now.calls, &s->queue, &s->now.exe, l.exe);
     s->now.exe_self = l.exe;
     keep_backend(s, stage, &backend);
     return AOT_OK;
@@ -339,12 +341,14 @@ aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth
 
 static aot_status_t do_unbind(void *arg) {
   aoth_session_t *s = arg;
-  return aoth_bound_calls_deinit(&s->now.calls, &s->ctx);
+  return aoth_bound_calls_deinit(&s->now.calls);
 }
 
 void aoth_session_exe_drop(aoth_session_t *s) {
   if (s->now.exe_self) {
+    s->queue.is_inside = 1; /* of the call that follows */
     aoth_call(s, &s->now.backend_stage, "unbind", do_unbind, s);
+    s->queue.is_inside = 0;
     aoth_table_destroy(s, &s->now.backend_stage, &s->now.exe_self->head);
     aoth_instance_destroy(s, &s->now.backend_stage, &s->now.backend);
   }
@@ -377,7 +381,7 @@ static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, con
 static aot_status_t do_run(void *arg) {
   running_t *r = arg;
   const aot_output_sink_t open = {.head = {.struct_size = (uint32_t)sizeof open, .self = r}, .allocate = allocate};
-  return aoth_bound_calls_run(&r->s->now.calls, &r->s->ctx, r->what, r->symbols, r->open ? &open : NULL);
+  return aoth_bound_calls_run(&r->s->now.calls, r->what, r->symbols, r->open ? &open : NULL);
 }
 
 static int has_open_output(const aot_binding_t *what) {
@@ -399,8 +403,7 @@ aot_status_t aoth_session_run_exe(aoth_session_t *s, const aot_binding_t *what, 
                      "backend %s cannot return results whose size depends on the data", s->now.backend_stage.use);
     return AOT_E_UNIMPLEMENTED;
   }
-  if (aoth_call(s, &s->now.backend_stage, "run", do_run, &r) == AOT_OK) return AOT_OK;
-  return aoth_session_fail(s, &s->now.backend_stage);
+  return aoth_queue_call(&s->queue, do_run, &r);
 }
 
 typedef struct asking {

@@ -19,15 +19,37 @@ aot_status_t aoth_session_take_device(aoth_session_t *s, const aoth_stage_t *dev
   return AOT_OK;
 }
 
-static void add(aoth_traffic_t *t, const aoth_bound_calls_t *calls) {
-  t->n_calls += calls->clock;
-  t->nbytes += calls->n_copied;
+/* ---- its queue ---- */
+
+/* What the device does is done for the executable, which may be whose work it is. */
+static aot_status_t call_device(void *self, aoth_queue_fn fn, void *arg) {
+  aoth_session_t *s = self;
+  const aoth_unit_t *unit = s->device_unit.unit;
+  const aoth_stage_t device = {.use = unit ? unit->id : "host", .name = unit ? unit->id : "host", .unit = unit};
+  const aoth_stage_t *stage = s->now.exe_self ? &s->now.backend_stage : &device;
+  if (!stage->unit) return fn(arg);
+  if (aoth_call(s, stage, "run", fn, arg) == AOT_OK) return AOT_OK;
+  return aoth_session_fail(s, stage);
 }
 
+aot_status_t aoth_session_make_queue(aoth_session_t *s) {
+  if (s->queue.device == s->device) return AOT_OK;
+  aoth_session_drop_queue(s);
+  AOT_TRY(aoth_queue_init(&s->queue, &s->ctx, s->device));
+  s->queue.call = call_device;
+  s->queue.self = s;
+  return AOT_OK;
+}
+
+void aoth_session_drop_queue(aoth_session_t *s) {
+  if (s->queue.device) aoth_queue_deinit(&s->queue);
+}
+
+aoth_queue_t *aoth_session_queue(aoth_session_t *s) { return &s->queue; }
+
 aoth_traffic_t aoth_session_traffic(const aoth_session_t *s) {
-  aoth_traffic_t t = {0};
-  add(&t, &s->now.calls);
+  aoth_traffic_t t = {.n_calls = s->now.calls.clock, .nbytes = s->queue.n_copied};
   for (uint32_t k = 0; k < s->n_programs; k++)
-    if (k != s->selected) add(&t, &s->programs[k].calls);
+    if (k != s->selected) t.n_calls += s->programs[k].calls.clock;
   return t;
 }

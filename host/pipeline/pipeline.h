@@ -246,13 +246,17 @@ void aoth_session_select(aoth_session_t *s, uint32_t program);
 /* The executable that the backend stage left; NULL: the pipeline had none. Members are imported by copy. */
 const aot_exe_t *aoth_session_exe(aoth_session_t *s);
 uint64_t aoth_session_artifact_nbytes(aoth_session_t *s);
-/* One call of one graph in a crash frame: bound unless it is so already, submitted, waited for. symbols:
- * what->graph.n_symbols, in and out (aot_submission_t). open NULL: no output is open. A failure is told: the backend's
- * own status when it is the inputs' or the model's (an index out of range, a failed assertion) or a limit, else
+/* The session's queue on its device, once there is an executable. */
+struct aoth_queue;
+struct aoth_queue *aoth_session_queue(aoth_session_t *s);
+/* One call of one graph, on memory of the device, in a crash frame: bound unless it is so already, and put on the
+ * queue; what of it fails later is told by who waits. symbols: what->graph.n_symbols, in and out (aot_submission_t),
+ * borrowed until it is done. open NULL: no output is open; else it waits itself. A failure is told: the backend's own
+ * status when it is the inputs' or the model's (an index out of range, a failed assertion) or a limit, else
  * AOTH_E_PLUGIN. AOT_E_UNIMPLEMENTED: an output is open, and the executable does not know such. */
 aot_status_t aoth_session_run_exe(aoth_session_t *s, const aot_binding_t *what, int64_t *symbols,
                                   const aot_output_sink_t *open);
-/* What has gone to and from the device in all calls so far; on the host nothing has to. */
+/* What has gone to and from the device so far; on the host nothing has to. */
 typedef struct aoth_traffic {
   uint64_t n_calls, nbytes;
 } aoth_traffic_t;

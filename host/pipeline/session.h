@@ -65,6 +65,7 @@ struct aoth_session {
   aoth_ops_t *ops;
   const aot_device_t *device; /* where executables run: the host, or the unit's */
   aoth_instance_t device_unit;
+  aoth_queue_t queue; /* on it, of all programs; made with the first executable */
   aoth_program_t now; /* the program that is being compiled or runs; ctx.prog is its prog */
   aot_ctx_t ctx;
   aoth_report_t report; /* of the unit that is being called */

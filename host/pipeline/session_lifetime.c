@@ -5,6 +5,7 @@
 #include <bridge.h>
 #include <device/host_device.h>
 #include <pipeline/call.h>
+#include <pipeline/devices.h>
 #include <pipeline/load.h>
 #include <pipeline/operators_section.h>
 #include <pipeline/opsets.h>
@@ -58,6 +59,7 @@ void aoth_session_destroy(aoth_session_t *s) {
   if (!s) return;
   if (s->registry) {
     aoth_session_drop_programs(s);
+    aoth_session_drop_queue(s);
     aoth_instance_destroy(s, NULL, &s->device_unit);
     for (uint32_t i = s->n_opsets; i > 0; i--) aoth_instance_destroy(s, NULL, &s->opsets[i - 1]);
     shutdown_plugins(s);

@@ -143,6 +143,7 @@ static void select_program(void *self, uint32_t program) { aoth_session_select((
 static aot_status_t compile(aothost_t *h, uint32_t flags) {
   const aoth_exec_t exec = {
       .self = h,
+      .queue = aoth_session_queue(h->session),
       .run = run_exe,
       .specialise = specialise,
       .select = select_program,

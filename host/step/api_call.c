@@ -128,8 +128,7 @@ static aot_status_t run_inputs(aothost_t *h, const aot_tensor_t *inputs, uint32_
           "a result of an earlier call cannot be written in place: its memory is used anew; pass a copy");
   if (!keep_inputs(h, list, n_inputs, arena)) return aoth_api_refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
   AOT_TRY(lr ? aoth_step_whole(h->step, list, n_inputs, *lr) : aoth_step_forward(h->step, list, n_inputs));
-  if (to_caller) aoth_step_store_inputs(h->step, list);
-  return AOT_OK;
+  return to_caller ? aoth_step_store_inputs(h->step, list) : AOT_OK;
 }
 
 static aot_status_t run_with(aothost_call_t *c, const aot_tensor_t *inputs, uint32_t n_inputs, int to_caller,

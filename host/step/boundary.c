@@ -26,6 +26,7 @@ aoth_tensor_t aoth_rule_view(const aot_rule_t *r, const aoth_tensor_t *storage) 
       .dtype = r->dtype ? r->dtype : storage->dtype,
       .rank = r->rank,
       .offset = r->offset,
+      .resident = storage->resident,
   };
   for (int32_t d = 0; d < r->rank; d++) {
     t.sizes[d] = r->sizes[d];
@@ -87,7 +88,7 @@ aot_status_t aoth_boundary_copy_back(const aoth_boundary_t *b) {
     if (!value) continue; /* another graph's output */
     if (value->dtype != leaf->dtype || !aoth_tensor_same_sizes(value, leaf))
       return broken(b, r, "the updated value has another shape or dtype than the leaf");
-    aoth_tensor_copy(leaf, value);
+    AOT_TRY(b->copy(b->self, leaf, value));
   }
   return AOT_OK;
 }

@@ -27,6 +27,8 @@ typedef struct aoth_boundary {
   const aoth_tensor_t *const *updates; /* by leaf id: the UPDATE output; NULL: the graph has none */
   aoth_tensor_t *outputs;              /* by user output number; those with an output rule are filled in */
   const aoth_tensor_t *bases;          /* by number of the hidden base */
+  aot_status_t (*copy)(void *self, const aoth_tensor_t *to, const aoth_tensor_t *from); /* wherever they lie */
+  void *self;
   aoth_sink_t *sink;
 } aoth_boundary_t;
 

@@ -110,7 +110,7 @@ static int compare_places(const void *a, const void *b) {
   return x->leaf < y->leaf ? -1 : 1;
 }
 
-/* Chain the leaves that stand over the same bytes of the model file. */
+/* Leaves that stand over the same bytes of the model file have one storage, the first's. */
 static aot_status_t share_storages(aoth_leaves_t *l) {
   struct place *places = malloc(((size_t)l->n + 1) * sizeof *places);
   uint32_t n = 0;
@@ -123,51 +123,40 @@ static aot_status_t share_storages(aoth_leaves_t *l) {
   for (uint32_t i = 1; i < n; i++) {
     if (places[i].data != places[i - 1].data || places[i].nbytes != places[i - 1].nbytes) continue;
     l->leaf[places[i].leaf].first = l->leaf[places[i - 1].leaf].first;
-    l->leaf[places[i - 1].leaf].next = places[i].leaf;
   }
+  for (uint32_t i = 1; i < l->n; i++)
+    if (has_storage(&l->leaf[i])) l->leaf[i].tensor.resident = &l->leaf[l->leaf[i].first].resident;
   free(places);
   return AOT_OK;
 }
 
-aot_status_t aoth_leaves_writable(aoth_leaves_t *l, uint32_t leaf) {
-  aoth_leaf_t *f = &l->leaf[l->leaf[leaf].first];
-  uint64_t nbytes = f->tensor.nbytes ? f->tensor.nbytes : 1;
-  void *memory = NULL;
-  f->version++;
-  if (!has_storage(f) || f->owned) return AOT_OK;
-  if (posix_memalign(&memory, AOTH_ALIGN, (size_t)nbytes) != 0) {
-    aot_str_t name = aoth_leaf_name(f);
-    char what[160];
-    snprintf(what, sizeof what, "tensor %.*s", (int)(name.size > 120 ? 120 : name.size), name.data);
-    return no_memory(l, what, nbytes);
-  }
-  if (f->info.data && f->tensor.nbytes) memcpy(memory, f->info.data, (size_t)f->tensor.nbytes);
-  else memset(memory, 0, (size_t)nbytes);
-  f->owned = memory;
-  l->nbytes_owned += nbytes;
-  for (uint32_t i = l->leaf[leaf].first; i; i = l->leaf[i].next) l->leaf[i].tensor.data = memory;
-  return AOT_OK;
-}
-
-static void release(aoth_leaves_t *l) {
+static aot_status_t release(aoth_leaves_t *l) {
+  aot_status_t status = AOT_OK;
   for (uint32_t i = 1; i < l->n; i++) {
-    free(l->leaf[i].owned);
-    l->leaf[i].owned = NULL;
+    const aot_status_t freed = aoth_resident_free(&l->leaf[i].resident, l->queue);
+    if (status == AOT_OK) status = freed;
   }
-  l->nbytes_owned = 0;
+  return status;
 }
 
 aot_status_t aoth_leaves_reset(aoth_leaves_t *l) {
-  release(l);
-  for (uint32_t i = 1; i < l->n; i++) l->leaf[i].version++;
-  for (uint32_t i = 1; i < l->n; i++) /* read-only until writable */
-    l->leaf[i].tensor.data = has_storage(&l->leaf[i]) ? (void *)(uintptr_t)l->leaf[i].info.data : NULL;
+  AOT_TRY(release(l));
   for (uint32_t i = 1; i < l->n; i++) {
-    const aoth_leaf_t *f = &l->leaf[i];
-    if (has_storage(f) && !f->owned && f->first == i && (!f->info.data || (uintptr_t)f->info.data % AOTH_ALIGN != 0))
-      AOT_TRY(aoth_leaves_writable(l, i));
+    aoth_leaf_t *f = &l->leaf[i];
+    if (!has_storage(f) || f->first != i) continue;
+    const uint64_t version = f->resident.version;
+    f->resident =
+        f->info.data ? aoth_resident_of(f->info.data, f->tensor.nbytes) : aoth_resident_zeros(f->tensor.nbytes);
+    f->resident.version = version;
   }
   return AOT_OK;
+}
+
+uint64_t aoth_leaves_nbytes(const aoth_leaves_t *l) {
+  uint64_t n = 0;
+  for (uint32_t i = 1; i < l->n; i++)
+    if (l->leaf[i].resident.owns & AOTH_ON_DEVICE) n += l->leaf[i].resident.nbytes;
+  return n;
 }
 
 /* The next leaf at or after i that lives outside calls. */
@@ -181,22 +170,18 @@ aot_status_t aoth_leaves_take(aoth_leaves_t *l, aoth_leaves_t *from) {
   for (; i < l->n && k < from->n; i = next_stored(l, i + 1), k = next_stored(from, k + 1)) {
     aoth_leaf_t *to = &l->leaf[i], *was = &from->leaf[k];
     if (to->info.role != was->info.role || to->tensor.nbytes != was->tensor.nbytes) break;
-    free(to->owned);
-    to->owned = was->owned;
-    to->tensor.data = was->tensor.data;
-    to->version = was->version;
-    was->owned = NULL;
+    AOT_TRY(aoth_resident_free(&to->resident, l->queue));
+    to->resident = was->resident;
+    was->resident = (aoth_resident_t){0};
   }
-  l->nbytes_owned = from->nbytes_owned;
-  from->nbytes_owned = 0;
   if (i == l->n && k == from->n) return AOT_OK;
   aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, NULL, "run.leaves",
                    "compiled for other inputs, the program has other parameters, buffers or optimizer state");
   return AOT_E_CONTRACT;
 }
 
-aot_status_t aoth_leaves_init(aoth_leaves_t *l, aot_prog_t *prog, aoth_sink_t *sink) {
-  *l = (aoth_leaves_t){.prog = prog, .sink = sink, .n = aoth_graph_n_leaves(prog)};
+aot_status_t aoth_leaves_init(aoth_leaves_t *l, aot_prog_t *prog, aoth_queue_t *queue, aoth_sink_t *sink) {
+  *l = (aoth_leaves_t){.prog = prog, .queue = queue, .sink = sink, .n = aoth_graph_n_leaves(prog)};
   l->leaf = calloc((size_t)l->n + 1, sizeof *l->leaf);
   l->input = calloc((size_t)l->n + 1, sizeof *l->input);
   if (!l->leaf || !l->input) return no_memory(l, "the table of leaves", l->n * sizeof *l->leaf);

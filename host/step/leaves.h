@@ -1,25 +1,27 @@
 /* The tensors that live outside a call: parameters, buffers, constants, optimizer state. (User inputs live in a call's
  * memory.)
  *
- * A leaf is read straight from the mapped model file until something writes it; then its storage is copied to memory of
- * our own, once. Leaves over the same bytes of the file share a storage and stay shared. Data that the file holds at an
- * address which is no multiple of AOTH_ALIGN is copied at the start, because executables may count on alignment. */
+ * A leaf lies where programs use it (device/resident.h); the host's copy is the mapped model file until something
+ * writes it. In memory that the host shares with the device, programs read it straight from the file, until it is
+ * written or unless it lies otherwise than they may count on. Leaves over the same bytes of the file share a storage
+ * and stay shared. */
 #ifndef AOTH_LEAVES_H
 #define AOTH_LEAVES_H
 
+#include <device/resident.h>
 #include <ir/program.h>
 #include <step/tensor.h>
 
 typedef struct aoth_leaf {
-  aot_leaf_info_t info; /* names and type are [graph] memory */
-  aoth_tensor_t tensor; /* as it is now; USER_INPUT: geometry and data are the step's business */
-  void *owned;          /* storage of our own, held by the first of the leaves that share it */
-  uint64_t version;     /* grows whenever the contents may change; of the first of those that share them */
-  uint32_t first, next; /* leaves that share a storage: the first one; the next one or 0 */
+  aot_leaf_info_t info;     /* names and type are [graph] memory */
+  aoth_tensor_t tensor;     /* its resident is the first's; USER_INPUT: geometry and data are the step's business */
+  uint32_t first;           /* of the leaves that share a storage */
+  aoth_resident_t resident; /* the first's: that storage */
 } aoth_leaf_t;
 
 typedef struct aoth_leaves {
   aot_prog_t *prog;
+  aoth_queue_t *queue; /* of the device that they lie on */
   aoth_sink_t *sink;
   aoth_leaf_t *leaf; /* by leaf id */
   uint32_t n;        /* highest id + 1 */
@@ -27,14 +29,13 @@ typedef struct aoth_leaves {
   uint32_t *input; /* leaf id of each user input */
   uint32_t n_names;
   struct aoth_leaf_name *names; /* sorted by kind and name */
-  uint64_t nbytes_owned;
 } aoth_leaves_t;
 
 /* Tables alone: contents come by reset, or from another's by take. */
-aot_status_t aoth_leaves_init(aoth_leaves_t *l, aot_prog_t *prog, aoth_sink_t *sink);
+aot_status_t aoth_leaves_init(aoth_leaves_t *l, aot_prog_t *prog, aoth_queue_t *queue, aoth_sink_t *sink);
 void aoth_leaves_deinit(aoth_leaves_t *l);
-aot_status_t aoth_leaves_reset(aoth_leaves_t *l);                   /* back to the contents in the model file */
-aot_status_t aoth_leaves_writable(aoth_leaves_t *l, uint32_t leaf); /* afterwards tensor.data may be written */
+aot_status_t aoth_leaves_reset(aoth_leaves_t *l);    /* back to the contents in the model file */
+uint64_t aoth_leaves_nbytes(const aoth_leaves_t *l); /* of the device's memory that was had for them. O(leaves) */
 /* All leaves that live outside calls become what those of `from`, another compile of the same program, are; `from` must
  * not be read before it took them back. AOT_E_CONTRACT, with a complaint, when they are not the same leaves.
  * O(leaves). */

@@ -17,13 +17,12 @@ aot_status_t aoth_step_bind(aoth_step_t *s, aot_prog_t *prog, const aoth_exec_t 
     aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for the program's sizes");
     return AOT_E_EXHAUSTED;
   }
-  AOT_TRY(aoth_leaves_init(&s->leaves, prog, sink));
+  AOT_TRY(aoth_leaves_init(&s->leaves, prog, exec->queue, sink));
   return aoth_step_read(s);
 }
 
 void aoth_step_unbind(aoth_step_t *s) {
-  free(s->block);
-  aoth_step_free_open(s);
+  aoth_step_free_memory(s);
   aoth_sizes_deinit(&s->sizes);
   aoth_leaves_deinit(&s->leaves);
   aoth_arena_destroy(s->arena);
@@ -53,43 +52,86 @@ void aoth_step_destroy(aoth_step_t *s) {
 
 aot_status_t aoth_step_reset(aoth_step_t *s) {
   s->phase = 0;
-  s->offset = 0;
+  aoth_step_seed(s, s->seed, 0);
   return aoth_leaves_reset(&s->leaves);
 }
 
-void aoth_step_seed(aoth_step_t *s, int64_t seed, int64_t offset) {
-  s->seed = seed;
-  s->offset = offset;
-}
-
-int64_t aoth_step_offset(const aoth_step_t *s) { return s->offset; }
-
 /* ---- one call ---- */
 
-static void store_int(const aoth_slot_t *p, int64_t number) {
-  if (p->tensor.dtype == AOT_I64 || p->tensor.dtype == AOT_U64) memcpy(p->tensor.data, &number, sizeof number);
-  else aoth_tensor_fill(&p->tensor, (double)number);
+static int is_at_home(const aoth_call_t *c, uint32_t output) { return c->home && c->home[output] != AOT_NO_INDEX; }
+
+static aot_status_t give_int(const aoth_step_t *s, const aoth_slot_t *p, int64_t number) {
+  aoth_tensor_t t;
+  AOT_TRY(aoth_step_edit(s, &p->tensor, 0, &t));
+  if (t.dtype == AOT_I64 || t.dtype == AOT_U64) memcpy(t.data, &number, sizeof number);
+  else aoth_tensor_fill(&t, (double)number);
+  return AOT_OK;
 }
 
-static void bind_inputs(aoth_step_t *s, aoth_call_t *c) {
+/* The seed and the learning rate go to the device when they are others than it has. A backward has its forward's. */
+static aot_status_t give_seed(const aoth_step_t *s, aoth_slot_t *p) {
+  if (p->tensor.resident != &p->own || (p->has_number && p->number.whole == s->seed)) return AOT_OK;
+  AOT_TRY(give_int(s, p, s->seed));
+  p->has_number = 1;
+  p->number.whole = s->seed;
+  return AOT_OK;
+}
+
+static aot_status_t give_lr(const aoth_step_t *s, const aoth_call_t *c, double lr) {
   for (uint32_t i = 0; i < c->n_in; i++) {
     aoth_slot_t *p = &c->in[i];
-    const aoth_leaf_t *leaf = aot_role_is_leaf(p->role) ? &s->leaves.leaf[p->index] : NULL;
-    const aoth_tensor_t *from =
-        leaf ? leaf->info.role == AOT_ROLE_USER_INPUT ? &s->given[leaf->info.ordinal].tensor : &leaf->tensor : NULL;
-    if (from) {
-      p->tensor.data = from->data;
-      p->tensor.nbytes = from->nbytes;
-    }
-    const int is_backward = c == &s->call[AOTH_CALL_BACKWARD];
-    if (p->role == AOT_ROLE_SEED) store_int(p, is_backward ? s->forward_seed : s->seed);
-    if (p->role == AOT_ROLE_OFFSET) store_int(p, is_backward ? s->forward_offset : s->offset);
-    c->in_views[i] = aoth_tensor_view(&p->tensor);
+    aoth_tensor_t t;
+    if (p->role != AOT_ROLE_HYPER || (p->has_number && p->number.real == lr)) continue;
+    AOT_TRY(aoth_step_edit(s, &p->tensor, 0, &t));
+    aoth_tensor_fill(&t, lr);
+    p->has_number = 1;
+    p->number.real = lr;
   }
+  return AOT_OK;
+}
+
+/* The offset is copied from where the last call left it, unless it is to be there; a backward has that of its
+ * forward. */
+static aot_status_t give_offset(aoth_step_t *s, const aoth_slot_t *p) {
+  const aoth_tensor_t *at = s->offset_at;
+  if (p->tensor.resident != &p->own || (at && at->resident == p->tensor.resident)) return AOT_OK;
+  return at ? aoth_step_copy(s, &p->tensor, at) : give_int(s, p, s->offset);
+}
+
+/* Where an input comes from, and what of it the host has to give. */
+static aot_status_t take_input(aoth_step_t *s, aoth_slot_t *p) {
+  const aoth_leaf_t *leaf = aot_role_is_leaf(p->role) ? &s->leaves.leaf[p->index] : NULL;
+  const aoth_tensor_t *from =
+      leaf ? leaf->info.role == AOT_ROLE_USER_INPUT ? &s->given[leaf->info.ordinal].tensor : &leaf->tensor : NULL;
+  if (from) {
+    p->tensor.resident = from->resident;
+    p->tensor.nbytes = from->nbytes;
+  }
+  if (p->role == AOT_ROLE_SEED) return give_seed(s, p);
+  return p->role == AOT_ROLE_OFFSET ? give_offset(s, p) : AOT_OK;
+}
+
+static aot_tensor_t view_on_device(const aoth_tensor_t *t) {
+  aot_tensor_t view = aoth_tensor_view(t);
+  view.data = t->dtype ? (void *)(uintptr_t)t->resident->buffer.address : NULL;
+  return view;
+}
+
+/* Inputs lie on the device; what the call writes in their place is the device's own. */
+static aot_status_t bind_ports(aoth_step_t *s, aoth_call_t *c) {
+  aoth_queue_t *q = s->exec.queue;
+  for (uint32_t i = 0; i < c->n_in; i++) AOT_TRY(take_input(s, &c->in[i]));
   for (uint32_t i = 0; i < c->n_out; i++) {
-    if (c->home && c->home[i] != AOT_NO_INDEX) c->out[i].tensor.data = c->in[c->home[i]].tensor.data;
-    c->out_views[i] = aoth_tensor_view(&c->out[i].tensor);
+    if (!is_at_home(c, i)) continue;
+    c->out[i].tensor.resident = c->in[c->home[i]].tensor.resident;
+    AOT_TRY(aoth_resident_own(c->out[i].tensor.resident, q));
   }
+  for (uint32_t i = 0; i < c->n_in; i++) {
+    if (c->in[i].tensor.dtype) AOT_TRY(aoth_resident_need(c->in[i].tensor.resident, q));
+    c->in_views[i] = view_on_device(&c->in[i].tensor);
+  }
+  for (uint32_t i = 0; i < c->n_out; i++) c->out_views[i] = view_on_device(&c->out[i].tensor);
+  return AOT_OK;
 }
 
 aot_status_t aoth_step_run(aoth_step_t *s, const aoth_call_t *c, const aot_output_sink_t *open) {
@@ -112,31 +154,39 @@ aot_status_t aoth_step_run(aoth_step_t *s, const aoth_call_t *c, const aot_outpu
   return s->exec.run(s->exec.self, &what, s->learned, open);
 }
 
-static aot_status_t run_call(aoth_step_t *s, int which) {
+/* Puts it on the queue. What it computes is on the device from now on, also where it fails on the way. */
+static aot_status_t put_call(aoth_step_t *s, int which) {
   aoth_call_t *c = &s->call[which];
-  bind_inputs(s, c);
+  AOT_TRY(bind_ports(s, c));
   int any_unknown = 0;
   for (uint32_t i = 0; i < s->sizes.n; i++) {
     s->symbols[i] = s->sizes.bound[i] ? s->sizes.value[i] : AOT_SYMBOL_UNKNOWN;
     any_unknown |= !s->sizes.bound[i];
   }
-  if (any_unknown) AOT_TRY(aoth_step_run_open(s, c));
-  else AOT_TRY(aoth_step_run(s, c, NULL));
-  for (uint32_t i = 0; i < c->n_out; i++)
-    if (c->out[i].role == AOT_ROLE_OFFSET && c->out[i].tensor.dtype)
-      s->offset = aoth_tensor_load_int(c->out[i].tensor.dtype, c->out[i].tensor.data);
-  return AOT_OK;
+  const aot_status_t status = any_unknown ? aoth_step_run_open(s, c) : aoth_step_run(s, c, NULL);
+  for (uint32_t i = 0; i < c->n_out; i++) {
+    const aoth_tensor_t *t = &c->out[i].tensor;
+    if (!t->dtype) continue;
+    aoth_resident_written(t->resident, s->exec.queue);
+    if (c->out[i].role == AOT_ROLE_OFFSET) s->offset_at = t;
+  }
+  return status;
 }
 
-/* The boundary's view of leaves and outputs after a call; leaves that it writes become writable first. */
-static aot_status_t prepare_exit(aoth_step_t *s, const aoth_call_t *c, aoth_boundary_t *b) {
+/* What fails in it leaves the boundary as it was. */
+static aot_status_t run_call(aoth_step_t *s, int which) {
+  AOT_TRY(put_call(s, which));
+  return aoth_queue_idle(s->exec.queue);
+}
+
+/* The boundary's view of leaves and outputs after a call. */
+static void prepare_exit(aoth_step_t *s, const aoth_call_t *c, aoth_boundary_t *b) {
   memset(s->updates, 0, s->leaves.n * sizeof *s->updates);
   for (uint32_t i = 0; i < c->n_out; i++) {
     const aoth_slot_t *p = &c->out[i];
-    if (p->role != AOT_ROLE_UPDATE || !p->tensor.dtype || (c->home && c->home[i] != AOT_NO_INDEX)) continue;
+    if (p->role != AOT_ROLE_UPDATE || !p->tensor.dtype || is_at_home(c, i)) continue;
     s->updates[p->index] = &p->tensor;
     s->nbytes_copied += p->tensor.nbytes;
-    AOT_TRY(aoth_leaves_writable(&s->leaves, p->index));
   }
   for (uint32_t i = 1; i < s->leaves.n; i++) {
     const aoth_leaf_t *leaf = &s->leaves.leaf[i];
@@ -152,9 +202,10 @@ static aot_status_t prepare_exit(aoth_step_t *s, const aoth_call_t *c, aoth_boun
       .updates = s->updates,
       .outputs = s->outputs,
       .bases = s->bases,
+      .copy = aoth_step_copy,
+      .self = s,
       .sink = s->sink,
   };
-  return AOT_OK;
 }
 
 /* Inputs as they are at the entry: copies of their own, or views of the copy of their base. */
@@ -171,7 +222,7 @@ static aot_status_t leave_first(aoth_step_t *s) {
   const aoth_call_t *c = aoth_step_first(s);
   aoth_boundary_t b;
   AOT_TRY(enter(s, &b));
-  AOT_TRY(prepare_exit(s, c, &b));
+  prepare_exit(s, c, &b);
   memset(s->outputs, 0, s->n_outputs * sizeof *s->outputs);
   for (uint32_t i = 0; i < c->n_out; i++) {
     const aoth_slot_t *p = &c->out[i];
@@ -217,8 +268,12 @@ static aot_status_t copy_inputs(aoth_step_t *s, const aoth_tensor_t *inputs) {
   aoth_boundary_t b;
   AOT_TRY(enter(s, &b));
   for (uint32_t k = 0; k < s->n_given; k++) {
-    const aoth_tensor_t *to = &s->after[s->leaves.input[k]];
-    if (to->dtype) aoth_tensor_copy(to, &inputs[k]);
+    const uint32_t leaf = s->leaves.input[k];
+    aoth_tensor_t to;
+    if (!s->after[leaf].dtype) continue;
+    /* with others in the memory of their base */
+    AOT_TRY(aoth_step_edit(s, &s->after[leaf], s->entry[leaf] != AOT_NO_INDEX, &to));
+    aoth_tensor_copy(&to, &inputs[k]);
   }
   return AOT_OK;
 }
@@ -258,7 +313,7 @@ static void note_versions(aoth_step_t *s) {
   const aoth_call_t *c = &s->call[AOTH_CALL_BACKWARD];
   for (uint32_t i = 0; i < c->n_in; i++) {
     const aoth_leaf_t *leaf = stored_leaf(s, &c->in[i]);
-    if (leaf) c->in[i].version = s->leaves.leaf[leaf->first].version;
+    if (leaf) c->in[i].version = leaf->tensor.resident->version;
   }
 }
 
@@ -266,7 +321,7 @@ static aot_status_t check_versions(const aoth_step_t *s) {
   const aoth_call_t *c = &s->call[AOTH_CALL_BACKWARD];
   for (uint32_t i = 0; i < c->n_in; i++) {
     const aoth_leaf_t *leaf = stored_leaf(s, &c->in[i]);
-    if (!leaf || c->in[i].version == s->leaves.leaf[leaf->first].version) continue;
+    if (!leaf || c->in[i].version == leaf->tensor.resident->version) continue;
     const aot_str_t name = aoth_leaf_name(leaf);
     aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.changed",
                      "the backward reads %.*s, which was changed since its forward", (int)name.size, name.data);
@@ -279,24 +334,12 @@ static aot_status_t check_versions(const aoth_step_t *s) {
 aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs) {
   if (!s->call[AOTH_CALL_FORWARD].present) return lacks(s, "forward", "a program whose step was not stitched together");
   AOT_TRY(give_inputs(s, inputs, n_inputs));
-  s->forward_seed = s->seed;
-  s->forward_offset = s->offset;
   AOT_TRY(run_call(s, AOTH_CALL_FORWARD));
   AOT_TRY(aoth_step_settle_open(s));
   AOT_TRY(leave_first(s));
+  AOT_TRY(aoth_queue_idle(s->exec.queue));
   note_versions(s);
   s->phase = AOTH_PHASE_FORWARD;
-  return AOT_OK;
-}
-
-static void give_lr(const aoth_call_t *c, double lr) {
-  for (uint32_t i = 0; i < c->n_in; i++)
-    if (c->in[i].role == AOT_ROLE_HYPER) aoth_tensor_fill(&c->in[i].tensor, lr);
-}
-
-static aot_status_t make_writable(aoth_step_t *s, const aoth_call_t *c) {
-  for (uint32_t i = 0; i < c->n_out; i++)
-    if (c->out[i].role == AOT_ROLE_UPDATE) AOT_TRY(aoth_leaves_writable(&s->leaves, c->out[i].index));
   return AOT_OK;
 }
 
@@ -304,10 +347,10 @@ aot_status_t aoth_step_whole(aoth_step_t *s, const aoth_tensor_t *inputs, uint32
   const aoth_call_t *c = &s->call[AOTH_CALL_STEP];
   if (!c->present) return lacks(s, "step", "the stage stitch");
   AOT_TRY(give_inputs(s, inputs, n_inputs));
-  AOT_TRY(make_writable(s, c));
-  give_lr(c, lr);
+  AOT_TRY(give_lr(s, c, lr));
   AOT_TRY(run_call(s, AOTH_CALL_STEP));
   AOT_TRY(leave_first(s));
+  AOT_TRY(aoth_queue_idle(s->exec.queue));
   s->phase = AOTH_PHASE_UPDATE;
   return AOT_OK;
 }
@@ -316,12 +359,11 @@ aot_status_t aoth_step_apply(aoth_step_t *s, double lr) {
   const aoth_call_t *c = &s->call[AOTH_CALL_APPLY];
   if (!c->present) return AOT_OK;
   if (s->phase != AOTH_PHASE_UPDATE) return too_early(s, "the update of what was added up", "step");
-  AOT_TRY(make_writable(s, c));
-  give_lr(c, lr);
+  AOT_TRY(give_lr(s, c, lr));
   return run_call(s, AOTH_CALL_APPLY);
 }
 
-void aoth_step_store_inputs(const aoth_step_t *s, const aoth_tensor_t *inputs) {
+aot_status_t aoth_step_store_inputs(const aoth_step_t *s, const aoth_tensor_t *inputs) {
   for (uint32_t k = 0; k < s->n_given; k++) {
     uint32_t leaf = s->leaves.input[k];
     if (!(s->changed[leaf] & AOTH_CHANGED_NUMBERS)) continue;
@@ -329,19 +371,23 @@ void aoth_step_store_inputs(const aoth_step_t *s, const aoth_tensor_t *inputs) {
     if (r && r->kind == AOT_RULE_ENTRY_SAME) continue; /* that memory is written once */
     aoth_tensor_t now = s->given[k].tensor;
     if (r) now = aoth_rule_view(r, &s->given[s->leaves.leaf[r->b].info.ordinal].tensor);
+    AOT_TRY(aoth_step_on_host(s, &now, &now));
     aoth_tensor_copy(&inputs[k], &now);
   }
+  return AOT_OK;
 }
 
 /* ---- backward ---- */
 
 static aot_status_t give_tangent(aoth_step_t *s, const aoth_slot_t *p, const aoth_tensor_t *tangent) {
   if (!tangent) {
-    aoth_tensor_zero(&p->tensor);
+    aoth_resident_clear(p->tensor.resident);
     return AOT_OK;
   }
   if (tangent->dtype == p->tensor.dtype && aoth_tensor_same_sizes(tangent, &p->tensor)) {
-    aoth_tensor_copy(&p->tensor, tangent);
+    aoth_tensor_t to;
+    AOT_TRY(aoth_step_edit(s, &p->tensor, 0, &to));
+    aoth_tensor_copy(&to, tangent);
     return AOT_OK;
   }
   aoth_text_t wanted = {0}, given = {0};
@@ -381,7 +427,7 @@ aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tang
   for (uint32_t i = 0; i < c->n_in; i++) {
     const aoth_slot_t *p = &c->in[i];
     if (p->role == AOT_ROLE_TANGENT) AOT_TRY(give_tangent(s, p, p->index < n_tangents ? tangents[p->index] : NULL));
-    if (p->role == AOT_ROLE_TANGENT_UPDATE) aoth_tensor_zero(&p->tensor);
+    if (p->role == AOT_ROLE_TANGENT_UPDATE) aoth_resident_clear(p->tensor.resident);
   }
   s->phase = AOTH_PHASE_FORWARD;
   AOT_TRY(run_call(s, AOTH_CALL_BACKWARD));
@@ -396,11 +442,12 @@ aot_status_t aoth_step_update(aoth_step_t *s, double lr) {
   aoth_boundary_t b;
   if (!c->present) return lacks(s, "update", "an optimizer (run.train.optimizer)");
   if (s->phase != AOTH_PHASE_BACKWARD) return too_early(s, "an update", "backward");
-  give_lr(c, lr);
+  AOT_TRY(give_lr(s, c, lr));
   AOT_TRY(run_call(s, AOTH_CALL_UPDATE));
   s->phase = AOTH_PHASE_UPDATE;
-  AOT_TRY(prepare_exit(s, c, &b));
-  return aoth_boundary_copy_back(&b);
+  prepare_exit(s, c, &b);
+  AOT_TRY(aoth_boundary_copy_back(&b));
+  return aoth_queue_idle(s->exec.queue);
 }
 
 /* ---- questions ---- */
@@ -443,16 +490,13 @@ int64_t aoth_step_own_loss(const aoth_step_t *s) {
   return aoth_step_loss(s);
 }
 
-int aoth_step_block_has(const aoth_step_t *s, const void *data) {
-  uintptr_t at = (uintptr_t)data, begin = (uintptr_t)s->block;
-  return (s->block && data && at >= begin && at - begin <= s->block_capacity) || aoth_step_owns_open(s, data);
-}
-
 aoth_step_sizes_t aoth_step_sizes(const aoth_step_t *s) {
   return (aoth_step_sizes_t){
       .nbytes_block = s->nbytes_block,
       .nbytes_saved = s->nbytes_saved,
-      .nbytes_leaves = s->leaves.nbytes_owned,
+      .nbytes_leaves = aoth_leaves_nbytes(&s->leaves),
       .nbytes_copied = s->nbytes_copied,
   };
 }
+
+uint64_t aoth_step_moved(const aoth_step_t *s) { return s->exec.queue->n_copied; }

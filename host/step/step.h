@@ -6,10 +6,13 @@
  *     | user inputs, user outputs, bases, gradients, tangents' and scalars' slots | saved values, updates of forward |
  *     |                                                                           | updates of the optimizer         |
  *
- * The saved values are dead when the optimizer runs, so its results take their place until they are copied back.
- * Tensors whose sizes only the run tells (nonzero, masks) stand outside the block, in memory of their own
- * (step_dynamic.c). Executables see the geometry of their ports; what the caller sees afterwards is the boundary's
- * business (boundary.h).
+ * The block is the device's; so are leaves, and the host has copies of what it has asked for (device/resident.h). The
+ * saved values are dead when the optimizer runs, so its results take their place until they are copied back. Tensors
+ * whose sizes only the run tells (nonzero, masks) stand outside the block, in memory of their own (step_dynamic.c).
+ * Executables see the geometry of their ports; what the caller sees afterwards is the boundary's business (boundary.h).
+ *
+ * Scalars stay on the device like all else: the seed and the learning rate are written when they are others than the
+ * last time, the offset of random numbers is where the last call left it.
  *
  * Results go by the keys of expectation files: output.K, input_after.K, grad.NAME, grad.input.K, buffer_after.NAME;
  * leaves by param.NAME, buffer.NAME, state.NAME. */
@@ -33,7 +36,9 @@ typedef struct aoth_pattern {
 struct aoth_aliasing;
 typedef struct aoth_exec {
   void *self;
-  /* symbols: in and out (aot_submission_t). open NULL: no output is open. */
+  struct aoth_queue *queue; /* on the device that the memory is of */
+  /* Puts it on the queue. symbols: in and out (aot_submission_t), borrowed until it is done. open NULL: no output is
+   * open. */
   aot_status_t (*run)(void *self, const aot_binding_t *what, int64_t *symbols, const aot_output_sink_t *open);
   /* The program again, compiled for these inputs; `run` runs it from then on. out: program, is_cached, ms. NULL: inputs
    * are tensors of their own, whatever they share. */
@@ -69,7 +74,7 @@ int64_t aoth_step_offset(const aoth_step_t *s);
 aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs);
 /* After a forward: what it changed in its inputs, written over `inputs`: the same tensors, with the geometry from
  * before the call. */
-void aoth_step_store_inputs(const aoth_step_t *s, const aoth_tensor_t *inputs);
+aot_status_t aoth_step_store_inputs(const aoth_step_t *s, const aoth_tensor_t *inputs);
 /* tangents[k] belongs to user output k; NULL: zeros. May be called again with other tangents. A leaf that it reads and
  * that was changed since the forward: AOT_E_PRECONDITION, named. */
 aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tangents, uint32_t n_tangents);
@@ -90,7 +95,7 @@ void aoth_step_close_call(aoth_step_t *s, uint32_t call); /* 0 is entered, if it
 aot_status_t aoth_step_reset(aoth_step_t *s); /* leaves as the model file has them; results are gone */
 
 /* A result or leaf by key: 1, or 0 when there is none (yet). Borrowed until the next call that runs or resets. */
-int aoth_step_get(const aoth_step_t *s, const char *key, aoth_tensor_t *out);
+int aoth_step_get(const aoth_step_t *s, const char *key, aoth_tensor_t *out); /* 0 also when the device fails, told */
 /* New contents for param.NAME, buffer.NAME or state.NAME: same dtype and sizes. AOT_E_NOT_FOUND without a complaint
  * when there is no such leaf. */
 aot_status_t aoth_step_set(aoth_step_t *s, const char *key, const aoth_tensor_t *value);
@@ -117,9 +122,10 @@ const aoth_pattern_t *aoth_step_pattern(const aoth_step_t *s, uint32_t k);
 typedef struct aoth_step_sizes {
   uint64_t nbytes_block;  /* of the planned block */
   uint64_t nbytes_saved;  /* saved values alone */
-  uint64_t nbytes_leaves; /* leaves copied to memory of our own */
+  uint64_t nbytes_leaves; /* leaves in memory of their own */
   uint64_t nbytes_copied; /* new values copied over old ones by the last call or step */
 } aoth_step_sizes_t;
 aoth_step_sizes_t aoth_step_sizes(const aoth_step_t *s);
+uint64_t aoth_step_moved(const aoth_step_t *s); /* bytes that went between host and device so far */
 
 #endif

@@ -11,22 +11,8 @@
 #include <string.h>
 
 static aot_status_t give_memory(aoth_step_t *s, aoth_slot_t *p) {
-  void *memory = NULL;
-  if (!p->own || p->own_capacity < p->tensor.nbytes) {
-    free(p->own);
-    p->own = NULL;
-    p->own_capacity = 0;
-    if (p->tensor.nbytes >= SIZE_MAX / 2 ||
-        posix_memalign(&memory, AOTH_ALIGN, (size_t)p->tensor.nbytes + AOTH_ALIGN) != 0) {
-      aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for %s of %llu bytes",
-                       aoth_role_what(p->role), (unsigned long long)p->tensor.nbytes);
-      return AOT_E_EXHAUSTED;
-    }
-    p->own = memory;
-    p->own_capacity = p->tensor.nbytes;
-  }
-  memset(p->own, 0, (size_t)p->tensor.nbytes);
-  p->tensor.data = p->own;
+  AOT_TRY(aoth_resident_resize(&p->own, s->exec.queue, p->tensor.nbytes));
+  p->tensor.resident = &p->own;
   return AOT_OK;
 }
 
@@ -58,6 +44,7 @@ static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, con
   AOT_TRY(measure(a->s, p));
   AOT_TRY(give_memory(a->s, p));
   *out = aoth_tensor_view(&p->tensor);
+  out->data = (void *)(uintptr_t)p->own.buffer.address;
   return AOT_OK;
 }
 
@@ -89,7 +76,7 @@ aot_status_t aoth_step_settle_open(aoth_step_t *s) {
     aoth_slot_t *p = &b->in[i];
     if (!p->open) continue;
     AOT_TRY(measure(s, p));
-    if (p->role == AOT_ROLE_SAVED) p->tensor.data = f->out[s->saved[p->index]].tensor.data;
+    if (p->role == AOT_ROLE_SAVED) p->tensor.resident = f->out[s->saved[p->index]].tensor.resident;
     else if (!aot_role_is_leaf(p->role)) AOT_TRY(give_memory(s, p));
   }
   for (uint32_t i = 0; i < b->n_out; i++) {
@@ -98,27 +85,4 @@ aot_status_t aoth_step_settle_open(aoth_step_t *s) {
     AOT_TRY(give_memory(s, &b->out[i]));
   }
   return s->rules_open ? aoth_step_rules(s, 0) : AOT_OK;
-}
-
-/* ---- memory ---- */
-
-void aoth_step_free_open(aoth_step_t *s) {
-  for (int k = 0; k < AOTH_N_CALLS; k++) {
-    for (uint32_t i = 0; i < s->call[k].n_in && s->call[k].in; i++) free(s->call[k].in[i].own);
-    for (uint32_t i = 0; i < s->call[k].n_out && s->call[k].out; i++) free(s->call[k].out[i].own);
-  }
-}
-
-static int holds(const aoth_slot_t *slots, uint32_t n, const void *data) {
-  const uintptr_t at = (uintptr_t)data;
-  for (uint32_t i = 0; i < n; i++)
-    if (slots[i].own && at >= (uintptr_t)slots[i].own && at - (uintptr_t)slots[i].own <= slots[i].own_capacity)
-      return 1;
-  return 0;
-}
-
-int aoth_step_owns_open(const aoth_step_t *s, const void *data) {
-  for (int k = 0; data && k < AOTH_N_CALLS; k++)
-    if (holds(s->call[k].in, s->call[k].n_in, data) || holds(s->call[k].out, s->call[k].n_out, data)) return 1;
-  return 0;
 }

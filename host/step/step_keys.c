@@ -19,10 +19,9 @@ static int numbered(const char *key, const char *prefix, uint32_t *out) {
   return 1;
 }
 
-static int give(const aoth_tensor_t *t, aoth_tensor_t *out) {
-  if (!t || !t->dtype) return 0;
-  *out = *t;
-  return 1;
+/* A tensor that there is, as the host reads it. */
+static int give(const aoth_step_t *s, const aoth_tensor_t *t, aoth_tensor_t *out) {
+  return t->dtype && aoth_step_on_host(s, t, out) == AOT_OK;
 }
 
 /* A user input that shares memory with others has the gradient of that memory, as far as it reaches. 0: none. */
@@ -35,7 +34,9 @@ static int gradient_of(const aoth_step_t *s, uint32_t leaf, aoth_tensor_t *out) 
     r = s->entry[leaf] == AOT_NO_INDEX ? NULL : &s->now[s->entry[leaf]];
   }
   uint32_t port = s->gradient[r ? r->b : leaf];
-  if ((r && !wants) || port == AOT_NO_INDEX || !give(&s->call[AOTH_CALL_BACKWARD].out[port].tensor, out)) return 0;
+  if ((r && !wants) || port == AOT_NO_INDEX) return 0;
+  *out = s->call[AOTH_CALL_BACKWARD].out[port].tensor;
+  if (!out->dtype) return 0;
   if (r) *out = aoth_rule_view(r, out);
   return 1;
 }
@@ -59,16 +60,20 @@ static uint32_t any_gradient_leaf(const aoth_step_t *s, const char *name) {
 
 int aoth_step_get(const aoth_step_t *s, const char *key, aoth_tensor_t *out) {
   uint32_t k, leaf;
-  if (numbered(key, "output.", &k)) return s->phase && k < s->n_outputs && give(&s->outputs[k], out);
-  if (numbered(key, "input_after.", &k)) return s->phase && k < s->n_given && give(&s->after[s->leaves.input[k]], out);
-  if (numbered(key, "grad.input.", &k)) return k < s->n_given && gradient_of(s, s->leaves.input[k], out);
-  if (strncmp(key, "grad.", 5) == 0) return gradient_of(s, any_gradient_leaf(s, key + 5), out);
+  aoth_tensor_t gradient;
+  if (numbered(key, "output.", &k)) return s->phase && k < s->n_outputs && give(s, &s->outputs[k], out);
+  if (numbered(key, "input_after.", &k))
+    return s->phase && k < s->n_given && give(s, &s->after[s->leaves.input[k]], out);
+  if (numbered(key, "grad.input.", &k))
+    return k < s->n_given && gradient_of(s, s->leaves.input[k], &gradient) && give(s, &gradient, out);
+  if (strncmp(key, "grad.", 5) == 0)
+    return gradient_of(s, any_gradient_leaf(s, key + 5), &gradient) && give(s, &gradient, out);
   if (strncmp(key, "buffer_after.", 13) == 0) {
     leaf = aoth_leaves_find(&s->leaves, AOT_ROLE_BUFFER, key + 13);
-    return s->phase && leaf != AOT_NO_ID && give(&s->leaves.leaf[leaf].tensor, out);
+    return s->phase && leaf != AOT_NO_ID && give(s, &s->leaves.leaf[leaf].tensor, out);
   }
   leaf = leaf_of(s, key);
-  return leaf != AOT_NO_ID && give(&s->leaves.leaf[leaf].tensor, out);
+  return leaf != AOT_NO_ID && give(s, &s->leaves.leaf[leaf].tensor, out);
 }
 
 aot_status_t aoth_step_set(aoth_step_t *s, const char *key, const aoth_tensor_t *value) {
@@ -85,26 +90,31 @@ aot_status_t aoth_step_set(aoth_step_t *s, const char *key, const aoth_tensor_t 
     aoth_text_deinit(&given);
     return AOT_E_INVALID;
   }
-  AOT_TRY(aoth_leaves_writable(&s->leaves, leaf));
-  aoth_tensor_copy(&s->leaves.leaf[leaf].tensor, value);
+  aoth_tensor_t to;
+  AOT_TRY(aoth_step_edit(s, t, 1, &to));
+  aoth_tensor_copy(&to, value);
   return AOT_OK;
 }
 
 /* ---- walking ---- */
 
 typedef struct keys {
+  const aoth_step_t *step;
   aot_status_t (*each)(void *self, const char *key, const aoth_tensor_t *t);
   void *self;
   aoth_text_t key;
 } keys_t;
 
 static aot_status_t one(keys_t *k, const char *prefix, aot_str_t name, uint32_t number, const aoth_tensor_t *t) {
-  if (!t || !t->dtype) return AOT_OK;
+  aoth_tensor_t host;
+  if (!t->dtype) return AOT_OK;
   k->key.size = 0;
   aoth_text_z(&k->key, prefix);
   if (name.data) aoth_text_str(&k->key, name);
   else aoth_text_f(&k->key, "%u", number);
-  return k->key.failed ? AOT_E_EXHAUSTED : k->each(k->self, k->key.data, t);
+  if (k->key.failed) return AOT_E_EXHAUSTED;
+  AOT_TRY(aoth_step_on_host(k->step, t, &host));
+  return k->each(k->self, k->key.data, &host);
 }
 
 static aot_status_t walk_outputs(const aoth_step_t *s, keys_t *k) {
@@ -141,7 +151,7 @@ static aot_status_t walk_leaves(const aoth_step_t *s, keys_t *k) {
 
 aot_status_t aoth_step_keys(const aoth_step_t *s, uint32_t which,
                             aot_status_t (*each)(void *self, const char *key, const aoth_tensor_t *t), void *self) {
-  keys_t k = {.each = each, .self = self};
+  keys_t k = {.step = s, .each = each, .self = self};
   aot_status_t status = AOT_OK;
   if (which & AOTH_KEYS_OUTPUTS && s->phase) status = walk_outputs(s, &k);
   if (status == AOT_OK && which & AOTH_KEYS_GRADIENTS && s->phase >= AOTH_PHASE_BACKWARD)

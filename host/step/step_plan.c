@@ -34,6 +34,7 @@ static aot_status_t measure(aoth_step_t *s, aoth_slot_t *slots, uint32_t n) {
     slots[i].at = AOTH_NOWHERE;
     slots[i].open = slots[i].role != AOT_ROLE_USER_INPUT && aoth_sizes_type_is_open(&s->sizes, &slots[i].type);
     slots[i].tensor = (aoth_tensor_t){0};
+    slots[i].has_number = 0;
     if (slots[i].open) continue; /* step_dynamic.c */
     AOT_TRY(aoth_sizes_tensor(&s->sizes, s->prog, &slots[i].type, aoth_role_what(slots[i].role), s->sink,
                               &slots[i].tensor));
@@ -84,37 +85,48 @@ static void place_all(aoth_step_t *s) {
   s->nbytes_block = late > end ? late : end;
 }
 
-static void settle(const aoth_step_t *s, aoth_slot_t *slots, uint32_t n) {
-  for (uint32_t i = 0; i < n; i++)
-    if (slots[i].at != AOTH_NOWHERE) slots[i].tensor.data = s->block + slots[i].at;
+static aot_status_t settle(const aoth_step_t *s, aoth_slot_t *slots, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    aoth_slot_t *p = &slots[i];
+    if (p->open) continue;
+    AOT_TRY(aoth_resident_free(&p->own, s->exec.queue)); /* the host's copy, of another size */
+    if (p->at != AOTH_NOWHERE) p->own = aoth_resident_part(s->exec.queue, s->block, p->at, p->tensor.nbytes);
+    p->tensor.resident = &p->own;
+  }
+  return AOT_OK;
 }
 
-/* Values that one graph hands to the next. */
+/* Values that one graph hands to the next. A backward draws the numbers that its forward has drawn. */
 static void connect(aoth_step_t *s) {
   aoth_call_t *f = &s->call[AOTH_CALL_FORWARD], *b = &s->call[AOTH_CALL_BACKWARD], *u = &s->call[AOTH_CALL_UPDATE];
-  for (uint32_t i = 0; i < b->n_in; i++)
-    if (b->in[i].role == AOT_ROLE_SAVED) b->in[i].tensor.data = f->out[s->saved[b->in[i].index]].tensor.data;
+  aoth_resident_t *seed = NULL, *offset = NULL;
+  for (uint32_t i = 0; i < f->n_in; i++) {
+    if (f->in[i].role == AOT_ROLE_SEED) seed = &f->in[i].own;
+    if (f->in[i].role == AOT_ROLE_OFFSET) offset = &f->in[i].own;
+  }
+  for (uint32_t i = 0; i < b->n_in; i++) {
+    aoth_slot_t *p = &b->in[i];
+    if (p->role == AOT_ROLE_SAVED) p->tensor.resident = f->out[s->saved[p->index]].tensor.resident;
+    if (p->role == AOT_ROLE_SEED && seed) p->tensor.resident = seed;
+    if (p->role == AOT_ROLE_OFFSET && offset) p->tensor.resident = offset;
+  }
   for (uint32_t i = 0; i < u->n_in; i++)
-    if (u->in[i].role == AOT_ROLE_GRADIENT) u->in[i].tensor.data = b->out[s->gradient[u->in[i].index]].tensor.data;
+    if (u->in[i].role == AOT_ROLE_GRADIENT)
+      u->in[i].tensor.resident = b->out[s->gradient[u->in[i].index]].tensor.resident;
 }
 
 static aot_status_t grow_block(aoth_step_t *s) {
-  void *memory = NULL;
-  if (s->block && s->nbytes_block <= s->block_capacity) return AOT_OK;
-  free(s->block);
-  s->block = NULL;
-  s->block_capacity = 0;
-  if (s->nbytes_block >= TOO_MUCH || posix_memalign(&memory, AOTH_ALIGN, (size_t)s->nbytes_block + AOTH_ALIGN) != 0) {
-    aoth_sink_report(
-        s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory",
-        "no memory for the tensors at the program's boundary: %llu bytes were asked for, %llu of them for saved values",
-        (unsigned long long)s->nbytes_block, (unsigned long long)s->nbytes_saved);
-    return AOT_E_EXHAUSTED;
-  }
-  s->block = memory;
-  s->block_capacity = s->nbytes_block;
-  memset(s->block, 0, (size_t)s->nbytes_block + AOTH_ALIGN);
-  return AOT_OK;
+  if (s->block.address && s->nbytes_block <= s->block.nbytes) return AOT_OK;
+  AOT_TRY(aoth_queue_idle(s->exec.queue));
+  if (s->block.address) AOT_TRY(aoth_queue_free(s->exec.queue, s->block));
+  s->block = (aot_buffer_t){0};
+  if (s->nbytes_block < TOO_MUCH && aoth_queue_alloc(s->exec.queue, s->nbytes_block, &s->block) == AOT_OK)
+    return AOT_OK;
+  aoth_sink_report(
+      s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory",
+      "no memory for the tensors at the program's boundary: %llu bytes were asked for, %llu of them for saved values",
+      (unsigned long long)s->nbytes_block, (unsigned long long)s->nbytes_saved);
+  return AOT_E_EXHAUSTED;
 }
 
 static int rule_is_open(const aoth_step_t *s, const aot_rule_t *r) {
@@ -147,14 +159,15 @@ aot_status_t aoth_step_plan(aoth_step_t *s) {
   size_t n = s->sizes.n * sizeof *s->planned_for;
   if (s->planned && memcmp(s->planned_for, s->sizes.value, n) == 0) return AOT_OK;
   s->planned = 0;
+  AOT_TRY(aoth_step_take_offset(s));
   AOT_TRY(measure_all(s));
   AOT_TRY(aoth_step_rules(s, 1));
   place_all(s);
   AOT_TRY(grow_block(s));
-  settle(s, s->given, s->leaves.n_inputs);
+  AOT_TRY(settle(s, s->given, s->leaves.n_inputs));
   for (int k = 0; k < AOTH_N_CALLS; k++) {
-    settle(s, s->call[k].in, s->call[k].n_in);
-    settle(s, s->call[k].out, s->call[k].n_out);
+    AOT_TRY(settle(s, s->call[k].in, s->call[k].n_in));
+    AOT_TRY(settle(s, s->call[k].out, s->call[k].n_out));
   }
   connect(s);
   memcpy(s->planned_for, s->sizes.value, n);

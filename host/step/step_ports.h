@@ -2,6 +2,7 @@
 #ifndef AOTH_STEP_PORTS_H
 #define AOTH_STEP_PORTS_H
 
+#include <device/resident.h>
 #include <step/boundary.h>
 #include <step/leaves.h>
 #include <step/sizes.h>
@@ -11,12 +12,16 @@ typedef struct aoth_slot {
   int32_t role;
   uint32_t index;
   aot_type_t type;      /* kind NONE: the output is None */
-  aoth_tensor_t tensor; /* geometry under the present sizes; data in the block or in a leaf */
+  aoth_tensor_t tensor; /* geometry under the present sizes, where its memory is: its own, a leaf's, another port's */
   uint64_t at;          /* place in the block; AOTH_NOWHERE: its data is elsewhere */
   int open;             /* its sizes need symbols that the user inputs do not determine */
-  void *own;            /* an open slot's memory; own_capacity bytes */
-  uint64_t own_capacity;
-  uint64_t version; /* a leaf that the backward reads: the one that the forward read */
+  uint64_t version;     /* a leaf that the backward reads: the one that the forward read */
+  aoth_resident_t own;  /* a part of the block; an open slot has memory by itself */
+  int has_number;       /* a scalar that the host has given: */
+  union {
+    double real;   /* a learning rate */
+    int64_t whole; /* a seed */
+  } number;
 } aoth_slot_t;
 #define AOTH_NOWHERE UINT64_MAX
 
@@ -68,8 +73,8 @@ struct aoth_step {
   int64_t *symbols;     /* what executables are given: AOT_SYMBOL_UNKNOWN where not known */
   int64_t *learned;     /* the same after a run */
   int rules_open;       /* some rule's geometry needs symbols that the forward tells */
-  char *block;
-  uint64_t nbytes_block, nbytes_saved, block_capacity;
+  aot_buffer_t block;   /* of the device; address 0: none */
+  uint64_t nbytes_block, nbytes_saved;
   uint64_t nbytes_copied; /* since the inputs were given: new values of leaves */
   /* after forward */
   aoth_slot_t *given;     /* by user input number: its copy in the block, with the geometry that executables expect */
@@ -79,8 +84,8 @@ struct aoth_step {
   const aoth_tensor_t **updates; /* by leaf: UPDATE output of the call that has just run */
   unsigned char *changed;        /* by leaf: AOTH_CHANGED_* by the rules of the boundary */
   int64_t seed, offset;
-  int64_t forward_seed, forward_offset; /* that the last forward was given: its backward draws the same numbers */
-  aoth_variants_t *variants;            /* of which this is the selected one */
+  const aoth_tensor_t *offset_at; /* where a call has left the offset; NULL: `offset` is it */
+  aoth_variants_t *variants;      /* of which this is the selected one */
 };
 
 /* Contents of an empty step: tables, leaves. After a failure, too: unbind. */
@@ -91,6 +96,14 @@ int aoth_step_block_has(const aoth_step_t *s, const void *data);
 aot_status_t aoth_step_read(aoth_step_t *s); /* step_read.c: tables from the program */
 aot_status_t aoth_step_plan(aoth_step_t *s); /* step_plan.c: geometry and places under the present sizes */
 
+/* step_memory.c: a tensor of the step as the host reads it, or writes it (as it is, if `keep`); the one into the
+ * other, where they lie. */
+aot_status_t aoth_step_on_host(const aoth_step_t *s, const aoth_tensor_t *t, aoth_tensor_t *out);
+aot_status_t aoth_step_edit(const aoth_step_t *s, const aoth_tensor_t *t, int keep, aoth_tensor_t *out);
+aot_status_t aoth_step_copy(void *step, const aoth_tensor_t *to, const aoth_tensor_t *from);
+aot_status_t aoth_step_free_memory(aoth_step_t *s); /* the block, and what slots have by themselves */
+aot_status_t aoth_step_take_offset(aoth_step_t *s); /* to the host: its place is about to go */
+
 const char *aoth_role_what(int32_t role); /* step_plan.c, for messages: "a saved value" */
 /* step_plan.c: the rules with numbers for dimensions; those that are not known yet are left for later, or an error. */
 aot_status_t aoth_step_rules(aoth_step_t *s, int may_be_open);
@@ -99,8 +112,6 @@ aot_status_t aoth_step_rules(aoth_step_t *s, int may_be_open);
 aot_status_t aoth_step_run(aoth_step_t *s, const aoth_call_t *c, const aot_output_sink_t *open); /* step.c */
 aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_call_t *c); /* outputs' memory is had during the run */
 aot_status_t aoth_step_settle_open(aoth_step_t *s);              /* after forward: ports of the backward, rules */
-void aoth_step_free_open(aoth_step_t *s);
-int aoth_step_owns_open(const aoth_step_t *s, const void *data);
 
 const aoth_call_t *aoth_step_first(const aoth_step_t *s); /* the call that takes the user inputs: forward or step */
 

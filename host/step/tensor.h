@@ -11,8 +11,9 @@
 
 #define AOTH_ALIGN 64u /* every boundary tensor's storage starts at a multiple of this */
 
+struct aoth_resident;
 typedef struct aoth_tensor {
-  void *data;      /* first byte of the storage; NULL: none */
+  void *data;      /* first byte of the storage; NULL: none, or `resident` has it */
   uint64_t nbytes; /* of the storage */
   int32_t dtype;   /* 0: no tensor at all (a None output) */
   int32_t rank;
@@ -20,6 +21,7 @@ typedef struct aoth_tensor {
   int64_t offset;
   int64_t sizes[AOT_MAX_RANK];
   int64_t strides[AOT_MAX_RANK];
+  struct aoth_resident *resident; /* where a step's tensor lies (device/resident.h); NULL: at `data` */
 } aoth_tensor_t;
 
 /* The same tensor as the plugin boundary and the public API see it; borrows t's arrays. */

@@ -125,6 +125,7 @@ static aot_status_t change_over(aoth_step_t *s, uint32_t to) {
   aoth_step_t *parked = v->frames[v->selected].parked;
   const uint32_t program = v->frames[to].program;
   if (to == v->selected) return AOT_OK;
+  AOT_TRY(aoth_step_take_offset(s));
   *parked = *s;
   *s = *v->frames[to].parked;
   s->variants = v;

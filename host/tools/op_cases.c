@@ -215,7 +215,7 @@ static int build(running_t *r, int with_grad) {
   for (uint32_t i = 0; with_grad && i < stages->n_gradient; i++)
     if (!stage(r, &stages->gradient[i], AOTH_CASE_NO_DERIVATIVE)) return 0;
   if (!stage(r, stages->backend, AOTH_CASE_REFUSED)) return 0;
-  const aoth_exec_t run = {.self = r->s, .run = exec};
+  const aoth_exec_t run = {.self = r->s, .queue = &r->s->queue, .run = exec};
   if (aoth_step_create(r->s->now.prog, &run, r->s->config.sink, &r->step) != AOT_OK)
     return failed_as_told(r, AOTH_CASE_RUN);
   if (aoth_step_forward(r->step, r->program.inputs, r->program.n_inputs) != AOT_OK)

@@ -29,11 +29,6 @@ static aot_exe_stats_t exe_stats(const aoth_run_t *r) {
   return stats;
 }
 
-static uint64_t copied_per_call(const aoth_run_t *r) {
-  const aoth_traffic_t t = aoth_session_traffic(r->session);
-  return t.n_calls ? t.nbytes / t.n_calls : 0;
-}
-
 /* One row a unit, with the words that it reported; -v shows the numbers, too, --time prints the whole table at the
  * end. */
 void aoth_run_print_stages(const aoth_run_t *r) {
@@ -130,9 +125,13 @@ void aoth_run_print_summary(const aoth_run_t *r) {
   print_bytes(r->out, peak_rss());
   fprintf(r->out, "\n");
   if (!r->pipeline->run.device.use) return;
+  const aoth_traffic_t traffic = aoth_session_traffic(r->session);
   fprintf(r->out, "device %s: ", r->pipeline->run.device.use);
-  print_bytes(r->out, copied_per_call(r));
-  fprintf(r->out, " there and back a call, %llu calls\n", (unsigned long long)aoth_session_traffic(r->session).n_calls);
+  print_bytes(r->out, traffic.nbytes);
+  fprintf(r->out, " there and back");
+  if (r->trained) fprintf(r->out, ", ");
+  if (r->trained) print_bytes(r->out, r->train.moved);
+  fprintf(r->out, "%s, %llu calls\n", r->trained ? " of them a step" : "", (unsigned long long)traffic.n_calls);
 }
 
 /* ---- JSON ---- */
@@ -204,7 +203,8 @@ static json_t *device_json(const aoth_run_t *r) {
   const char *device = r->pipeline->run.device.use;
   const aoth_traffic_t t = aoth_session_traffic(r->session);
   return json_pack("{s:s, s:I, s:I, s:I}", "name", device ? device : "host", "calls", (json_int_t)t.n_calls,
-                   "copied_bytes", (json_int_t)t.nbytes, "copied_bytes_per_call", (json_int_t)copied_per_call(r));
+                   "copied_bytes", (json_int_t)t.nbytes, "copied_bytes_per_step",
+                   (json_int_t)(r->trained ? r->train.moved : 0));
 }
 
 json_t *aoth_patterns_json(const aoth_step_t *s) {

@@ -27,6 +27,7 @@ typedef struct loop {
   int64_t seed;                   /* of the run that the checkpoint began, or this one's */
   int64_t done;                   /* steps */
   int64_t saved;                  /* steps at the last checkpoint; -1: none in this run */
+  uint64_t moved;                 /* bytes between host and device by the steps since the first */
   const aoth_tensor_t **tangents; /* by user output: 1 for the loss */
   double one;                     /* storage of the loss's tangent */
   aoth_tensor_t tangent;
@@ -194,7 +195,7 @@ static aot_status_t one_batch(loop_t *l, int64_t number, double lr, double *out_
 static aot_status_t one_step(loop_t *l) {
   const double lr = aoth_schedule_at(&l->schedule, l->done);
   const int64_t n_batches = l->spec->accumulate > 1 ? l->spec->accumulate : 1;
-  const uint64_t begin = aoth_now_ns();
+  const uint64_t begin = aoth_now_ns(), moved = aoth_step_moved(l->step);
   double loss = 0;
   for (int64_t k = 0; k < n_batches; k++) {
     double part = 0;
@@ -209,6 +210,7 @@ static aot_status_t one_step(loop_t *l) {
     return AOT_OK;
   }
   AOT_TRY(aoth_step_has(l->step, AOT_GRAPH_STEP) ? aoth_step_apply(l->step, lr) : go_back(l, lr));
+  if (l->done > l->result->first) l->moved += aoth_step_moved(l->step) - moved;
   l->done++;
   aoth_trace_span(l->trace, "run", "step", begin, NULL);
   aoth_trace_counter(l->trace, "loss", loss);
@@ -242,6 +244,7 @@ aot_status_t aoth_train(aoth_step_t *s, aot_prog_t *prog, const aoth_train_spec_
     aoth_progress_end(&l.progress);
     result->seconds = (double)(aoth_now_ns() - begin) / 1e9;
     result->done = l.done;
+    if (l.done > result->first + 1) result->moved = l.moved / (uint64_t)(l.done - result->first - 1);
   }
   aoth_feed_close(l.feed);
   free(l.tangents);

@@ -16,6 +16,8 @@ typedef struct aoth_train_result {
   double first_loss, last_loss; /* of this run's first and last step; NaN: no step was run */
   double seconds;
   uint64_t items; /* tokens or rows a step */
+  /* bytes between host and device, a step; of all but the first, which takes parameters and states there */
+  uint64_t moved;
   const char *unit;
   int interrupted;     /* Ctrl-C: stopped early, checkpoint written if there is one */
   int diverged;        /* the loss was NaN or infinite at step `done` + 1; told */

@@ -15,22 +15,37 @@ in_one_line() { tr -s '\n ' ' ' < "$1" > flat; has flat "$2"; }
 
 for backend in cpu ref; do
   status 0 "$aothost" run train.yaml --set vars.backend=backend-$backend --json host.json
-  in_one_line host.json '"name": "host", "calls": 4, "copied_bytes": 0, "copied_bytes_per_call": 0'
+  in_one_line host.json '"name": "host", "calls": 4, "copied_bytes": 0, "copied_bytes_per_step": 0'
   mv last.st host.st
   for seed in 1 2; do
     status 0 "$aothost" run train.yaml --set vars.backend=backend-$backend --set run.device=strict --set run.device-with.seed=$seed --json strict.json
-    says '^device strict: [0-9.]+ [KM]iB there and back a call, 4 calls$'
-    in_one_line strict.json '"name": "strict", "calls": 4, "copied_bytes": [1-9][0-9]*, "copied_bytes_per_call": [1-9]'
+    says '^device strict: [0-9.]+ [KM]iB there and back, [0-9.]+ [a-zKM]+ of them a step, 4 calls$'
+    in_one_line strict.json '"name": "strict", "calls": 4, "copied_bytes": [1-9][0-9]*, "copied_bytes_per_step": [1-9]'
     same last.st host.st
   done
 done
 
-# three graphs: what one leaves for the next goes there and back, too
+# three graphs: what one leaves for the next stays there
 status 0 "$aothost" run train.yaml --set run.train.step=three-graphs
 mv last.st host.st
 status 0 "$aothost" run train.yaml --set run.train.step=three-graphs --set run.device=strict
-says '^device strict: [0-9.]+ [KM]iB there and back a call, 12 calls$'
+says '^device strict: [0-9.]+ [KM]iB there and back, [0-9.]+ [a-zKM]+ of them a step, 12 calls$'
 same last.st host.st
+
+# A step takes its inputs there and its loss back, to the byte; parameters, states, saved values, gradients, their sums and the learning
+# rate stay. Three graphs are given the loss's tangent as well.
+moves() { # moves BYTES MODEL KEY=VALUE
+  status 0 "$aothost" run train.yaml --set "model.path=$models/$2/train.pt2" --set run.train.data=random --set run.device=strict \
+    --set "run.train.$3" --json strict.json
+  in_one_line strict.json "\"copied_bytes_per_step\": $1 }"
+}
+gpt=$((2 * (2 * 16 * 8))) mlp=$((8 * 16 * 4 + 8 * 8)) loss=4
+moves $((gpt + loss)) gpt_tiny step=one-graph
+moves $((mlp + loss)) mlp step=one-graph
+moves $((gpt + loss + loss)) gpt_tiny step=three-graphs
+moves $((mlp + loss + loss)) mlp step=three-graphs
+moves $((2 * (gpt + loss))) gpt_tiny accumulate=2
+moves $((2 * (mlp + loss))) mlp accumulate=2
 
 # sizes that the run tells: outputs have memory on the device during the call
 for model in dynamic_mask dynamic_rows; do

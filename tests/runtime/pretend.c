@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <device/host_device.h>
 #include <math.h>
 #include <string.h>
 
@@ -124,10 +125,14 @@ void pretend_init(pretend_t *p) {
   memset(p, 0, sizeof *p);
   world_init(&p->world);
   if (world_parse(&p->world, pretend_text) != AOT_OK) fail_msg("%s", aoth_sink_text(p->world.sink));
-  p->exec = (aoth_exec_t){.self = p, .run = run};
+  assert_int_equal(aoth_queue_init(&p->queue, &p->world.ctx, aoth_host_device()), AOT_OK);
+  p->exec = (aoth_exec_t){.self = p, .queue = &p->queue, .run = run};
 }
 
-void pretend_deinit(pretend_t *p) { world_deinit(&p->world); }
+void pretend_deinit(pretend_t *p) {
+  assert_int_equal(aoth_queue_deinit(&p->queue), AOT_OK);
+  world_deinit(&p->world);
+}
 
 aoth_step_t *pretend_step(pretend_t *p) {
   aoth_step_t *s = NULL;

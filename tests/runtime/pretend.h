@@ -10,10 +10,12 @@
 
 #include "tiny_opset.h"
 
+#include <device/queue.h>
 #include <step/step.h>
 
 typedef struct pretend {
   world_t world;
+  aoth_queue_t queue; /* of the host */
   aoth_exec_t exec;
   uint32_t n_calls;
   int poison_at; /* the loss of this call (from 1) is NaN; 0: never */

@@ -21,6 +21,12 @@ typedef struct scene {
   aoth_boundary_t b;
 } scene_t;
 
+static aot_status_t copy(void *self, const aoth_tensor_t *to, const aoth_tensor_t *from) {
+  (void)self;
+  aoth_tensor_copy(to, from);
+  return AOT_OK;
+}
+
 /* Leaves and outputs are [2, 3]: leaf i counts from 10*(i - 1), output i from 100*i, the base from 1000. */
 static void set_up(scene_t *s) {
   static const int64_t sizes[2] = {2, 3};
@@ -43,6 +49,7 @@ static void set_up(scene_t *s) {
       .updates = s->updates,
       .outputs = s->outputs,
       .bases = s->bases,
+      .copy = copy,
       .sink = s->sink,
   };
 }

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <aot/inline.h>
+#include <device/host_device.h>
 #include <ir/tables.h>
 #include <step/leaves.h>
 #include <string.h>
@@ -33,6 +34,7 @@ static void add_leaf(world_t *w, int32_t role, const char *name, const char *oth
 
 /* The file: 64 bytes aligned, six floats, then one byte further the same again. */
 static _Alignas(64) unsigned char file[128];
+static aoth_queue_t queue;
 
 static void set_up(world_t *w, aoth_leaves_t *l) {
   const float numbers[6] = {1, 2, 3, 4, 5, 6};
@@ -45,7 +47,33 @@ static void set_up(world_t *w, aoth_leaves_t *l) {
   add_leaf(w, AOT_ROLE_PARAMETER, "w.transposed", NULL, t, file, 24); /* the same bytes */
   add_leaf(w, AOT_ROLE_CONSTANT, "odd", NULL, f32_type(1, six), file + 65, 24);
   add_leaf(w, AOT_ROLE_BUFFER, "w", NULL, f32_type(1, six), NULL, 0); /* zeros; same name, other role */
-  assert_int_equal(aoth_leaves_init(l, w->p, w->sink), AOT_OK);
+  assert_int_equal(aoth_queue_init(&queue, &w->ctx, aoth_host_device()), AOT_OK);
+  assert_int_equal(aoth_leaves_init(l, w->p, &queue, w->sink), AOT_OK);
+  assert_int_equal(aoth_leaves_reset(l), AOT_OK);
+}
+
+static void take_down(world_t *w, aoth_leaves_t *l) {
+  aoth_leaves_deinit(l);
+  assert_int_equal(aoth_queue_deinit(&queue), AOT_OK);
+  world_deinit(w);
+}
+
+static const float *read(aoth_leaves_t *l, uint32_t leaf) {
+  const void *host;
+  assert_int_equal(aoth_resident_read(l->leaf[leaf].tensor.resident, l->queue, &host), AOT_OK);
+  return host;
+}
+
+static float *edit(aoth_leaves_t *l, uint32_t leaf) {
+  void *host;
+  assert_int_equal(aoth_resident_edit(l->leaf[leaf].tensor.resident, l->queue, 1, &host), AOT_OK);
+  return host;
+}
+
+/* The address that programs are given. */
+static const void *need(aoth_leaves_t *l, uint32_t leaf) {
+  assert_int_equal(aoth_resident_need(l->leaf[leaf].tensor.resident, l->queue), AOT_OK);
+  return (const void *)(uintptr_t)l->leaf[leaf].tensor.resident->buffer.address;
 }
 
 static void test_in_place_and_copied(void **state) {
@@ -53,17 +81,17 @@ static void test_in_place_and_copied(void **state) {
   world_t w;
   aoth_leaves_t l;
   set_up(&w, &l);
-  assert_ptr_equal(l.leaf[1].tensor.data, file);
-  assert_ptr_not_equal(l.leaf[3].tensor.data, file + 65); /* not aligned: copied at once */
-  assert_int_equal((uintptr_t)l.leaf[3].tensor.data % AOTH_ALIGN, 0);
-  assert_memory_equal(l.leaf[3].tensor.data, file, 24);
-  assert_true(((const float *)l.leaf[4].tensor.data)[5] == 0);
-  assert_int_equal(l.nbytes_owned, 48);
-  assert_int_equal(aoth_leaves_writable(&l, 1), AOT_OK);
-  assert_int_equal(aoth_leaves_writable(&l, 1), AOT_OK); /* once */
-  assert_int_equal(l.nbytes_owned, 72);
-  aoth_leaves_deinit(&l);
-  world_deinit(&w);
+  assert_ptr_equal(need(&l, 1), file);
+  assert_ptr_not_equal(need(&l, 3), file + 65); /* not aligned: copied */
+  assert_int_equal((uintptr_t)need(&l, 3) % AOTH_ALIGN, 0);
+  assert_memory_equal(read(&l, 3), file, 24);
+  assert_true(read(&l, 4)[5] == 0);
+  assert_int_equal(aoth_leaves_nbytes(&l), 48);
+  assert_memory_equal(edit(&l, 1), file, 24);
+  edit(&l, 1); /* once */
+  assert_int_equal(aoth_leaves_nbytes(&l), 72);
+  assert_ptr_equal(need(&l, 1), read(&l, 1));
+  take_down(&w, &l);
 }
 
 static void test_shared_storage(void **state) {
@@ -71,15 +99,13 @@ static void test_shared_storage(void **state) {
   world_t w;
   aoth_leaves_t l;
   set_up(&w, &l);
-  assert_int_equal(aoth_leaves_writable(&l, 2), AOT_OK); /* by the second of the two */
-  assert_ptr_equal(l.leaf[1].tensor.data, l.leaf[2].tensor.data);
-  ((float *)l.leaf[2].tensor.data)[0] = 9;
-  assert_true(((const float *)l.leaf[1].tensor.data)[0] == 9);
+  edit(&l, 2)[0] = 9; /* by the second of the two */
+  assert_ptr_equal(need(&l, 1), need(&l, 2));
+  assert_true(read(&l, 1)[0] == 9);
   assert_true(((const float *)(const void *)file)[0] == 1);
   assert_int_equal(aoth_leaves_reset(&l), AOT_OK);
-  assert_ptr_equal(l.leaf[2].tensor.data, file);
-  aoth_leaves_deinit(&l);
-  world_deinit(&w);
+  assert_ptr_equal(need(&l, 2), file);
+  take_down(&w, &l);
 }
 
 static void test_names(void **state) {
@@ -93,8 +119,7 @@ static void test_names(void **state) {
   assert_int_equal(aoth_leaves_find(&l, AOT_ROLE_BUFFER, "w"), 4);
   assert_int_equal(aoth_leaves_find(&l, AOT_ROLE_BUFFER, "tied.w"), AOT_NO_ID);
   assert_int_equal(aoth_leaves_find(&l, AOT_ROLE_STATE, "w"), AOT_NO_ID);
-  aoth_leaves_deinit(&l);
-  world_deinit(&w);
+  take_down(&w, &l);
 }
 
 int main(void) {

@@ -1,0 +1,215 @@
+#include <device/queue.h>
+
+#include <ir/program.h>
+
+aot_status_t aoth_queue_init(aoth_queue_t *q, aot_ctx_t *ctx, const aot_device_t *device) {
+  aot_device_info_t info = {.struct_size = sizeof info};
+  *q = (aoth_queue_t){.device = device, .ctx = ctx};
+  AOT_TRY(device->info(device, &info));
+  q->is_shared = (info.flags & AOT_DEVICE_HOST_VISIBLE) != 0;
+  q->alignment = info.alignment;
+  AOT_TRY(device->queue_create(device, ctx, AOT_QUEUE_COMPUTE, &q->queue));
+  return device->timeline_create(device, ctx, &q->timeline);
+}
+
+aot_status_t aoth_queue_deinit(aoth_queue_t *q) {
+  const aot_device_t *d = q->device;
+  const aot_status_t queue = q->queue ? d->queue_destroy(d, q->ctx, q->queue) : AOT_OK;
+  const aot_status_t timeline = q->timeline ? d->timeline_destroy(d, q->ctx, q->timeline) : AOT_OK;
+  *q = (aoth_queue_t){0};
+  return queue != AOT_OK ? queue : timeline;
+}
+
+aot_status_t aoth_queue_call(aoth_queue_t *q, aoth_queue_fn fn, void *arg) {
+  if (!q->call || q->is_inside) return fn(arg);
+  q->is_inside = 1;
+  const aot_status_t status = q->call(q->self, fn, arg);
+  q->is_inside = 0;
+  return status;
+}
+
+/* ---- what is asked of the device ---- */
+
+typedef struct task {
+  aoth_queue_t *q;
+  aoth_queue_fn move;
+  uint64_t nbytes;
+  aot_buffer_t buffer;
+  uint64_t from;
+  const void *source;
+  void *target;
+} task_t;
+
+static aot_status_t do_alloc(void *arg) {
+  task_t *t = arg;
+  return t->q->device->alloc(t->q->device, t->q->ctx, t->nbytes, &t->buffer);
+}
+
+static aot_status_t do_free(void *arg) {
+  const task_t *t = arg;
+  return t->q->device->free(t->q->device, t->q->ctx, t->buffer);
+}
+
+static aot_status_t do_host_alloc(void *arg) {
+  task_t *t = arg;
+  return t->q->device->host_alloc(t->q->device, t->q->ctx, t->nbytes, &t->target);
+}
+
+static aot_status_t do_host_free(void *arg) {
+  const task_t *t = arg;
+  return t->q->device->host_free(t->q->device, t->q->ctx, t->target, t->nbytes);
+}
+
+static aot_status_t do_write(void *arg) {
+  const task_t *t = arg;
+  return t->q->device->write(t->q->device, t->q->ctx, t->q->queue, t->buffer, t->source);
+}
+
+static aot_status_t do_read(void *arg) {
+  const task_t *t = arg;
+  return t->q->device->read(t->q->device, t->q->ctx, t->q->queue, t->target, t->buffer);
+}
+
+static aot_status_t do_copy(void *arg) {
+  const task_t *t = arg;
+  return t->q->device->copy(t->q->device, t->q->ctx, t->q->queue, t->buffer, t->from);
+}
+
+static aot_status_t do_zero(void *arg) {
+  const task_t *t = arg;
+  return t->q->device->fill(t->q->device, t->q->ctx, t->q->queue, t->buffer, 0);
+}
+
+aot_status_t aoth_queue_alloc(aoth_queue_t *q, uint64_t nbytes, aot_buffer_t *out) {
+  task_t t = {.q = q, .nbytes = nbytes};
+  AOT_TRY(aoth_queue_call(q, do_alloc, &t));
+  *out = t.buffer;
+  return AOT_OK;
+}
+
+aot_status_t aoth_queue_free(aoth_queue_t *q, aot_buffer_t whole) {
+  task_t t = {.q = q, .buffer = whole};
+  return aoth_queue_call(q, do_free, &t);
+}
+
+aot_status_t aoth_queue_host_alloc(aoth_queue_t *q, uint64_t nbytes, void **out) {
+  task_t t = {.q = q, .nbytes = nbytes};
+  AOT_TRY(aoth_queue_call(q, do_host_alloc, &t));
+  *out = t.target;
+  return AOT_OK;
+}
+
+aot_status_t aoth_queue_host_free(aoth_queue_t *q, void *memory, uint64_t nbytes) {
+  task_t t = {.q = q, .target = memory, .nbytes = nbytes};
+  return aoth_queue_call(q, do_host_free, &t);
+}
+
+static aot_point_t point_at(const aoth_queue_t *q, uint64_t height) { return (aot_point_t){q->timeline, height}; }
+
+/* The first item behind a point waits for it, which costs nothing on the same queue: so a failure before it is one
+ * of all behind it. */
+static aot_status_t begin(aoth_queue_t *q) {
+  if (q->has_more) return AOT_OK;
+  q->has_more = 1;
+  if (q->done < q->height) return q->device->wait(q->device, q->ctx, q->queue, point_at(q, q->height));
+  q->n_errors = aoth_sink_count(q->ctx->sink, AOT_SEVERITY_ERROR);
+  return AOT_OK;
+}
+
+static aot_status_t do_move(void *arg) {
+  task_t *t = arg;
+  AOT_TRY(begin(t->q));
+  return t->move(t);
+}
+
+static aot_status_t move(aoth_queue_t *q, aoth_queue_fn fn, task_t t) {
+  t.q = q;
+  t.move = fn;
+  return aoth_queue_call(q, do_move, &t);
+}
+
+aot_status_t aoth_queue_write(aoth_queue_t *q, aot_buffer_t to, const void *from) {
+  if (!q->is_shared) q->n_copied += to.nbytes;
+  return move(q, do_write, (task_t){.buffer = to, .source = from});
+}
+
+aot_status_t aoth_queue_read(aoth_queue_t *q, void *to, aot_buffer_t from) {
+  if (!q->is_shared) q->n_copied += from.nbytes;
+  return move(q, do_read, (task_t){.buffer = from, .target = to});
+}
+
+aot_status_t aoth_queue_copy(aoth_queue_t *q, aot_buffer_t to, uint64_t from) {
+  return move(q, do_copy, (task_t){.buffer = to, .from = from});
+}
+
+aot_status_t aoth_queue_zero(aoth_queue_t *q, aot_buffer_t to) { return move(q, do_zero, (task_t){.buffer = to}); }
+
+/* ---- points ---- */
+
+aot_status_t aoth_queue_next(aoth_queue_t *q, aot_point_t *out) {
+  *out = point_at(q, q->height + 1);
+  return begin(q);
+}
+
+void aoth_queue_passed(aoth_queue_t *q) {
+  q->height++;
+  q->has_more = 0;
+}
+
+static aot_status_t do_mark(void *arg) {
+  const task_t *t = arg;
+  aoth_queue_t *q = t->q;
+  AOT_TRY(q->device->signal(q->device, q->ctx, q->queue, point_at(q, q->height + 1)));
+  aoth_queue_passed(q);
+  return AOT_OK;
+}
+
+aot_status_t aoth_queue_mark(aoth_queue_t *q) {
+  task_t t = {.q = q};
+  return q->has_more ? aoth_queue_call(q, do_mark, &t) : AOT_OK;
+}
+
+/* ---- waiting ---- */
+
+typedef struct waiting {
+  aoth_queue_t *q;
+  uint64_t height;
+} waiting_t;
+
+/* Behind a failure everything is left out, up to this last point; then the queue goes on. */
+static void go_on(aoth_queue_t *q) {
+  const aot_device_t *d = q->device;
+  const aot_point_t last = point_at(q, q->height + 1);
+  if (d->signal(d, q->ctx, q->queue, last) == AOT_OK) d->wait_host(d, q->ctx, last, UINT64_MAX);
+  q->done = q->height = last.value;
+  q->has_more = 0;
+}
+
+void aoth_queue_left_out(aoth_queue_t *q) {
+  q->height++; /* it may have raised its point all the same */
+  go_on(q);
+}
+
+/* Work that fails tells of it, which may have been within an earlier call. */
+static aot_status_t do_wait(void *arg) {
+  const waiting_t *w = arg;
+  aoth_queue_t *q = w->q;
+  const aot_status_t status = q->device->wait_host(q->device, q->ctx, point_at(q, w->height), UINT64_MAX);
+  if (status == AOT_OK) {
+    q->done = w->height;
+    return AOT_OK;
+  }
+  if (aoth_sink_count(q->ctx->sink, AOT_SEVERITY_ERROR) > q->n_errors) q->ctx->n_diags++;
+  go_on(q);
+  return status;
+}
+
+aot_status_t aoth_queue_wait(aoth_queue_t *q, uint64_t height) {
+  waiting_t w = {q, height};
+  return q->done >= height ? AOT_OK : aoth_queue_call(q, do_wait, &w);
+}
+
+aot_status_t aoth_queue_idle(aoth_queue_t *q) {
+  AOT_TRY(aoth_queue_mark(q));
+  return aoth_queue_wait(q, q->height);
+}

@@ -1,0 +1,60 @@
+/* The queue of a session on its device: moves and calls run in the order in which they were put there. What fails tells
+ * of it, and what stands behind it is left out until the host has waited and heard of it.
+ *
+ *     aoth_queue_write(q, buffer, from);  next(q, &point), submit(call, q->queue, point), passed(q); 
+ *                                                                                                     aoth_queue_read(q,
+ *                                                                                                     to, buffer)
+ *     aoth_queue_idle(q)      all of it is done, or a status */
+#ifndef AOTH_QUEUE_H
+#define AOTH_QUEUE_H
+
+#include <aot/device.h>
+
+typedef aot_status_t (*aoth_queue_fn)(void *arg);
+
+typedef struct aoth_queue {
+  const aot_device_t *device; /* NULL: not made */
+  aot_ctx_t *ctx;
+  aot_queue_t *queue;
+  aot_timeline_t *timeline;
+  uint64_t height;   /* points that were put on the queue */
+  uint64_t done;     /* of them, known to be reached */
+  uint64_t n_copied; /* bytes that went between host and device */
+  uint32_t n_errors; /* that were told when nothing was under way */
+  uint32_t alignment;
+  int has_more;  /* there are moves behind the last point */
+  int is_shared; /* the device's memory is the host's */
+  /* How the device is called: by a session in a crash frame; NULL: as it is. */
+  aot_status_t (*call)(void *self, aoth_queue_fn fn, void *arg);
+  void *self;
+  int is_inside; /* of such a call */
+} aoth_queue_t;
+
+/* After a failure, too: deinit. */
+aot_status_t aoth_queue_init(aoth_queue_t *q, aot_ctx_t *ctx, const aot_device_t *device);
+aot_status_t aoth_queue_deinit(aoth_queue_t *q);
+aot_status_t aoth_queue_call(aoth_queue_t *q, aoth_queue_fn fn, void *arg);
+
+aot_status_t aoth_queue_alloc(aoth_queue_t *q, uint64_t nbytes, aot_buffer_t *out);
+aot_status_t aoth_queue_free(aoth_queue_t *q, aot_buffer_t whole); /* nothing is under way */
+aot_status_t aoth_queue_host_alloc(aoth_queue_t *q, uint64_t nbytes, void **out);
+aot_status_t aoth_queue_host_free(aoth_queue_t *q, void *memory, uint64_t nbytes);
+
+/* Moves of as many bytes as the buffer has. The host's memory is borrowed until the queue has passed them. */
+aot_status_t aoth_queue_write(aoth_queue_t *q, aot_buffer_t to, const void *from);
+aot_status_t aoth_queue_read(aoth_queue_t *q, void *to, aot_buffer_t from);
+aot_status_t aoth_queue_copy(aoth_queue_t *q, aot_buffer_t to, uint64_t from);
+aot_status_t aoth_queue_zero(aoth_queue_t *q, aot_buffer_t to);
+
+/* a point behind all that was put so far, if there is more since the last */
+aot_status_t aoth_queue_mark(aoth_queue_t *q);
+/* A submission raises the next point itself: next, submit, passed; or, when it fails half-way, left out: nothing of
+ * it is under way. */
+aot_status_t aoth_queue_next(aoth_queue_t *q, aot_point_t *out);
+void aoth_queue_passed(aoth_queue_t *q);
+void aoth_queue_left_out(aoth_queue_t *q);
+
+aot_status_t aoth_queue_wait(aoth_queue_t *q, uint64_t height); /* until that point */
+aot_status_t aoth_queue_idle(aoth_queue_t *q);                  /* until all is done */
+
+#endif

@@ -1,0 +1,102 @@
+/* Where the tensors of a step lie, for the host that asks for them (device/resident.h). */
+#include <step/step_ports.h>
+
+#include <aot/inline.h>
+
+aot_status_t aoth_step_on_host(const aoth_step_t *s, const aoth_tensor_t *t, aoth_tensor_t *out) {
+  const void *host;
+  *out = *t;
+  if (!t->dtype) return AOT_OK;
+  AOT_TRY(aoth_resident_read(t->resident, s->exec.queue, &host));
+  out->data = (void *)(uintptr_t)host;
+  return AOT_OK;
+}
+
+aot_status_t aoth_step_edit(const aoth_step_t *s, const aoth_tensor_t *t, int keep, aoth_tensor_t *out) {
+  *out = *t;
+  return aoth_resident_edit(t->resident, s->exec.queue, keep, &out->data);
+}
+
+/* Of tensors that lie alike, without gaps, the bytes are copied on the device. */
+aot_status_t aoth_step_copy(void *step, const aoth_tensor_t *to, const aoth_tensor_t *from) {
+  const aoth_step_t *s = step;
+  const uint64_t size = aot_dtype_size(to->dtype), n = (uint64_t)aoth_tensor_numel(to) * size,
+                 at = (uint64_t)to->offset * size;
+  aoth_tensor_t written, read;
+  uint64_t reach;
+  int is_alike = to->offset == from->offset;
+  for (int32_t d = 0; d < to->rank; d++) is_alike &= to->sizes[d] == 1 || to->strides[d] == from->strides[d];
+  if (n == 0) return AOT_OK;
+  if (is_alike && aoth_tensor_extent(to, &reach) && reach == at + n)
+    return aoth_resident_copy(to->resident, from->resident, at, n, s->exec.queue);
+  AOT_TRY(aoth_step_on_host(s, from, &read));
+  AOT_TRY(aoth_step_edit(s, to, 1, &written));
+  aoth_tensor_copy(&written, &read);
+  return AOT_OK;
+}
+
+/* ---- the end of it ---- */
+
+static aot_status_t free_slots(const aoth_step_t *s, aoth_slot_t *slots, uint32_t n) {
+  aot_status_t status = AOT_OK;
+  for (uint32_t i = 0; slots && i < n; i++) {
+    const aot_status_t freed = aoth_resident_free(&slots[i].own, s->exec.queue);
+    if (status == AOT_OK) status = freed;
+  }
+  return status;
+}
+
+aot_status_t aoth_step_free_memory(aoth_step_t *s) {
+  aot_status_t status = free_slots(s, s->given, s->leaves.n_inputs);
+  for (int k = 0; k < AOTH_N_CALLS; k++) {
+    const aot_status_t in = free_slots(s, s->call[k].in, s->call[k].n_in),
+                       out = free_slots(s, s->call[k].out, s->call[k].n_out);
+    if (status == AOT_OK) status = in != AOT_OK ? in : out;
+  }
+  if (!s->block.address) return status;
+  const aot_status_t idle = aoth_queue_idle(s->exec.queue), freed = aoth_queue_free(s->exec.queue, s->block);
+  s->block = (aot_buffer_t){0};
+  return status != AOT_OK ? status : idle != AOT_OK ? idle : freed;
+}
+
+/* ---- what is the step's ---- */
+
+static int holds(const aoth_slot_t *slots, uint32_t n, const void *data) {
+  const uintptr_t at = (uintptr_t)data;
+  for (uint32_t i = 0; i < n; i++) {
+    const aoth_resident_t *r = &slots[i].own;
+    if (r->host && at >= (uintptr_t)r->host && at - (uintptr_t)r->host <= r->nbytes) return 1;
+  }
+  return 0;
+}
+
+int aoth_step_block_has(const aoth_step_t *s, const void *data) {
+  if (!data) return 0;
+  if (holds(s->given, s->leaves.n_inputs, data)) return 1;
+  for (int k = 0; k < AOTH_N_CALLS; k++)
+    if (holds(s->call[k].in, s->call[k].n_in, data) || holds(s->call[k].out, s->call[k].n_out, data)) return 1;
+  return 0;
+}
+
+/* ---- the offset of the random numbers ---- */
+
+int64_t aoth_step_offset(const aoth_step_t *s) {
+  aoth_tensor_t t;
+  if (!s->offset_at || aoth_step_on_host(s, s->offset_at, &t) != AOT_OK) return s->offset;
+  return aoth_tensor_load_int(t.dtype, t.data);
+}
+
+aot_status_t aoth_step_take_offset(aoth_step_t *s) {
+  aoth_tensor_t t;
+  if (!s->offset_at) return AOT_OK;
+  AOT_TRY(aoth_step_on_host(s, s->offset_at, &t));
+  s->offset = aoth_tensor_load_int(t.dtype, t.data);
+  s->offset_at = NULL;
+  return AOT_OK;
+}
+
+void aoth_step_seed(aoth_step_t *s, int64_t seed, int64_t offset) {
+  s->seed = seed;
+  s->offset = offset;
+  s->offset_at = NULL;
+}

@@ -1,0 +1,320 @@
+/* Memory of a device that the host cannot touch (the unit strict): what is taken there and back, and when; calls on it,
+ * and what failures leave. The executable is the test's own: it adds 1 to every byte of its input, into its output. */
+#include "session_world.h"
+
+#include <device/resident.h>
+#include <pipeline/call.h>
+#include <pipeline/devices.h>
+#include <pipeline/session.h>
+
+typedef struct adder { /* an executable */
+  aot_exe_t table;
+  const aot_device_t *device;
+  int n_bound, n_works, n_failed, submit_fails, work_fails;
+  uint64_t arena_nbytes;
+} adder_t;
+
+struct aot_bound {
+  adder_t *adder;
+  aot_tensor_t in, out;
+  aot_ctx_t *ctx; /* of its last submission */
+  int64_t *symbols;
+  const aot_output_sink_t *open;
+};
+
+static aot_status_t plan(const aot_exe_t *e, aot_ctx_t *ctx, const aot_graph_at_t *graph, aot_exe_plan_t *out) {
+  const adder_t *a = e->head.self;
+  (void)ctx, (void)graph;
+  out->arena.nbytes = a->arena_nbytes;
+  return AOT_OK;
+}
+
+static aot_status_t bind(const aot_exe_t *e, aot_ctx_t *ctx, const aot_binding_t *b, aot_bound_t **out) {
+  adder_t *a = e->head.self;
+  *out = malloc(sizeof **out);
+  **out = (aot_bound_t){.adder = a, .in = b->inputs[0], .out = b->outputs[0], .ctx = ctx};
+  a->n_bound++;
+  return AOT_OK;
+}
+
+static void unbind(const aot_exe_t *e, aot_bound_t *call) {
+  adder_t *a = e->head.self;
+  a->n_bound--;
+  free(call);
+}
+
+static aot_status_t work(void *self, aot_status_t before) {
+  const aot_bound_t *b = self;
+  b->adder->n_works++;
+  if (before != AOT_OK) return before;
+  b->adder->n_failed += b->adder->work_fails;
+  if (b->adder->work_fails) return aoth_report_error(b->ctx, AOT_E_RANGE, "test.work", "the work fails");
+  aot_tensor_t out = b->out;
+  if (b->open) AOT_TRY(b->open->allocate(b->open, 0, b->symbols, 1, &out));
+  for (uint64_t i = 0; i < b->in.nbytes; i++) ((char *)out.data)[i] = (char)(((const char *)b->in.data)[i] + 1);
+  if (b->symbols) b->symbols[0] = 7;
+  return AOT_OK;
+}
+
+static aot_status_t submit(const aot_exe_t *e, aot_ctx_t *ctx, aot_bound_t *call, const aot_submission_t *s) {
+  adder_t *a = e->head.self;
+  const aot_device_t *d = a->device;
+  const aot_ext_host_work_t *host_work = aot_ext(&d->head, AOT_EXT_HOST_WORK);
+  call->ctx = ctx;
+  call->symbols = s->symbols;
+  call->open = s->open;
+  for (uint64_t i = 0; i < s->n_waits; i++) AOT_TRY(d->wait(d, ctx, s->queue, s->waits[i]));
+  AOT_TRY(host_work->enqueue(host_work, ctx, s->queue, work, call));
+  if (a->submit_fails) return aoth_report_error(ctx, AOT_E_UNAVAILABLE, "test.submit", "the submission fails half-way");
+  for (uint64_t i = 0; i < s->n_signals; i++) AOT_TRY(d->signal(d, ctx, s->queue, s->signals[i]));
+  return AOT_OK;
+}
+
+/* ---- a session's device, and calls on it ---- */
+
+typedef struct calls {
+  aoth_queue_t *queue;
+  adder_t adder;
+  aoth_bound_calls_t bound;
+} calls_t;
+
+static void begin(calls_t *c, world_t *w) {
+  aoth_stage_t device = {.use = "strict", .name = "strict"};
+  *c = (calls_t){.queue = aoth_session_queue(w->session)};
+  assert_int_equal(aoth_stage_of_unit(w->session, "strict", "device/1", NULL, &device), AOT_OK);
+  assert_int_equal(aoth_session_take_device(w->session, &device), AOT_OK);
+  assert_int_equal(aoth_session_make_queue(w->session), AOT_OK);
+  c->adder = (adder_t){
+      .table =
+          {
+              .head = {.struct_size = sizeof c->adder.table, .self = &c->adder},
+              .plan = plan,
+              .bind = bind,
+              .submit = submit,
+              .unbind = unbind,
+          },
+      .device = w->session->device,
+      .arena_nbytes = 8,
+  };
+  aoth_bound_calls_init(&c->bound, c->queue, &c->adder.table, &c->adder.table);
+}
+
+static void end(calls_t *c) {
+  assert_int_equal(aoth_bound_calls_deinit(&c->bound), AOT_OK);
+  assert_int_equal(c->adder.n_bound, 0);
+  assert_int_equal(aoth_queue_deinit(c->queue), AOT_OK); /* it has nothing left on it */
+}
+
+static aot_tensor_t bytes(const aoth_resident_t *r, uint64_t n) {
+  return (aot_tensor_t){.data = (void *)(uintptr_t)r->buffer.address, .nbytes = n, .dtype = AOT_U8};
+}
+
+/* What a step does around a call. */
+static aot_status_t run(calls_t *c, aoth_resident_t *in, aoth_resident_t *out) {
+  AOT_TRY(aoth_resident_need(in, c->queue));
+  AOT_TRY(aoth_resident_own(out, c->queue));
+  const aot_tensor_t input = bytes(in, in->nbytes), output = bytes(out, out->nbytes);
+  const aot_binding_t what = {
+      .struct_size = sizeof what,
+      .graph = {.struct_size = sizeof what.graph, .kind = AOT_GRAPH_FORWARD},
+      .inputs = &input,
+      .n_inputs = 1,
+      .outputs = &output,
+      .n_outputs = 1,
+  };
+  AOT_TRY(aoth_bound_calls_run(&c->bound, &what, NULL, NULL));
+  aoth_resident_written(out, c->queue);
+  return AOT_OK;
+}
+
+static void holds(calls_t *c, aoth_resident_t *r, const char *text) {
+  const void *host;
+  assert_int_equal(aoth_resident_read(r, c->queue, &host), AOT_OK);
+  assert_memory_equal(host, text, strlen(text));
+}
+
+static void put(calls_t *c, aoth_resident_t *r, const char *text) {
+  void *host;
+  assert_int_equal(aoth_resident_edit(r, c->queue, 0, &host), AOT_OK);
+  memcpy(host, text, strlen(text));
+}
+
+/* What comes from a file is written once; what calls compute stays until it is asked for, and is then read once. */
+static void contents_move_when_they_are_wanted(void **state) {
+  calls_t c;
+  static const char file[] = "abc";
+  begin(&c, *state);
+  aoth_resident_t a = aoth_resident_of(file, 3), b = aoth_resident_zeros(3);
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(run(&c, &a, &b), AOT_OK);
+    assert_int_equal(run(&c, &b, &a), AOT_OK);
+  }
+  assert_int_equal(c.queue->n_copied, 3);
+  assert_int_equal(c.bound.n_bound, 2);
+  holds(&c, &a, "ghi");
+  holds(&c, &a, "ghi");
+  assert_int_equal(c.queue->n_copied, 6);
+  put(&c, &a, "xyz");
+  assert_int_equal(run(&c, &a, &b), AOT_OK);
+  holds(&c, &b, "yz{");
+  assert_int_equal(c.queue->n_copied, 12);
+  assert_string_equal(file, "abc");
+  assert_int_equal(aoth_resident_free(&a, c.queue), AOT_OK);
+  assert_int_equal(aoth_resident_free(&b, c.queue), AOT_OK);
+  end(&c);
+}
+
+static void zeros_are_made_where_they_are_wanted(void **state) {
+  calls_t c;
+  begin(&c, *state);
+  aoth_resident_t a = aoth_resident_zeros(2), b = aoth_resident_zeros(2);
+  const void *host;
+  assert_int_equal(run(&c, &a, &b), AOT_OK);
+  assert_int_equal(c.queue->n_copied, 0);
+  holds(&c, &b, "\1\1");
+  put(&c, &b, "pq");
+  aoth_resident_clear(&b);
+  assert_int_equal(aoth_resident_read(&b, c.queue, &host), AOT_OK);
+  assert_memory_equal(host, "\0\0", 2);
+  assert_int_equal(aoth_resident_free(&a, c.queue), AOT_OK);
+  assert_int_equal(aoth_resident_free(&b, c.queue), AOT_OK);
+  end(&c);
+}
+
+static void parts_are_copied_on_the_device(void **state) {
+  calls_t c;
+  aot_buffer_t block;
+  begin(&c, *state);
+  assert_int_equal(aoth_queue_alloc(c.queue, 128, &block), AOT_OK);
+  aoth_resident_t a = aoth_resident_of("abcdef", 6), part = aoth_resident_part(c.queue, block, 64, 6);
+  put(&c, &part, "------");
+  assert_int_equal(aoth_resident_copy(&part, &a, 2, 3, c.queue), AOT_OK);
+  holds(&c, &part, "--cde-");
+  assert_int_equal(c.queue->n_copied, 6 + 6 + 6);
+  assert_int_equal(aoth_resident_resize(&a, c.queue, 4), AOT_OK); /* keeps its buffer */
+  assert_int_equal(a.buffer.nbytes, 6);
+  assert_int_equal(aoth_resident_resize(&a, c.queue, 7), AOT_OK);
+  assert_int_equal(a.buffer.nbytes, 7);
+  assert_int_equal(aoth_resident_free(&a, c.queue), AOT_OK);
+  assert_int_equal(aoth_resident_free(&part, c.queue), AOT_OK);
+  assert_int_equal(aoth_queue_free(c.queue, block), AOT_OK);
+  end(&c);
+}
+
+/* Two submissions, one behind the other, before the host waits: what it writes for the second must not be seen by
+ * the first. */
+static void the_host_waits_for_memory_in_use(void **state) {
+  calls_t c;
+  begin(&c, *state);
+  aoth_resident_t a = aoth_resident_zeros(3), b = aoth_resident_zeros(3), d = aoth_resident_zeros(3);
+  put(&c, &a, "abc");
+  assert_int_equal(run(&c, &a, &b), AOT_OK);
+  put(&c, &a, "klm");
+  assert_int_equal(run(&c, &a, &d), AOT_OK);
+  holds(&c, &b, "bcd");
+  holds(&c, &d, "lmn");
+  assert_int_equal(aoth_resident_free(&a, c.queue), AOT_OK);
+  assert_int_equal(aoth_resident_free(&b, c.queue), AOT_OK);
+  assert_int_equal(aoth_resident_free(&d, c.queue), AOT_OK);
+  end(&c);
+}
+
+/* A larger arena comes instead of the one that calls are bound to. */
+static void arenas_grow(void **state) {
+  calls_t c;
+  begin(&c, *state);
+  aoth_resident_t a = aoth_resident_of("abc", 3), b = aoth_resident_zeros(3), d = aoth_resident_zeros(3);
+  assert_int_equal(run(&c, &a, &b), AOT_OK);
+  c.adder.arena_nbytes = 100; /* is asked for with the next binding */
+  assert_int_equal(run(&c, &a, &d), AOT_OK);
+  holds(&c, &d, "bcd");
+  assert_int_equal(c.bound.arena.nbytes, 100);
+  assert_int_equal(c.adder.n_bound, 1);
+  assert_int_equal(aoth_resident_free(&a, c.queue), AOT_OK);
+  assert_int_equal(aoth_resident_free(&b, c.queue), AOT_OK);
+  assert_int_equal(aoth_resident_free(&d, c.queue), AOT_OK);
+  end(&c);
+}
+
+static void failures_leave_nothing_behind(void **state) {
+  calls_t c;
+  begin(&c, *state);
+  aoth_resident_t a = aoth_resident_of("abc", 3), b = aoth_resident_zeros(3);
+  c.adder.work_fails = 1;
+  assert_int_equal(run(&c, &a, &b), AOT_OK); /* it is on the queue .. */
+  assert_int_equal(run(&c, &b, &a), AOT_OK); /* .. and so is what needs it, which is left out */
+  assert_int_equal(aoth_queue_idle(c.queue), AOT_E_RANGE);
+  assert_int_equal(c.adder.n_failed, 1);
+  assert_int_equal(aoth_queue_idle(c.queue), AOT_OK);
+  c.adder.work_fails = 0;
+  c.adder.submit_fails = 1;
+  assert_int_equal(run(&c, &a, &b), AOT_E_UNAVAILABLE);
+  assert_int_equal(c.adder.n_works, 3); /* what was put there is over */
+  c.adder.submit_fails = 0;
+  put(&c, &a, "abc");
+  assert_int_equal(run(&c, &a, &b), AOT_OK);
+  holds(&c, &b, "bcd");
+  assert_int_equal(aoth_resident_free(&a, c.queue), AOT_OK);
+  assert_int_equal(aoth_resident_free(&b, c.queue), AOT_OK);
+  end(&c);
+}
+
+/* ---- open outputs ---- */
+
+typedef struct opened {
+  calls_t *calls;
+  aoth_resident_t memory;
+} opened_t;
+
+static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n,
+                             aot_tensor_t *out) {
+  opened_t *o = sink->head.self;
+  (void)output, (void)symbols, (void)n;
+  AOT_TRY(aoth_resident_resize(&o->memory, o->calls->queue, 3));
+  *out = bytes(&o->memory, 3);
+  return AOT_OK;
+}
+
+static void open_outputs_have_memory_in_the_middle_of_work(void **state) {
+  calls_t c;
+  opened_t o = {.calls = &c};
+  const aot_output_sink_t sink = {.head = {.struct_size = sizeof sink, .self = &o}, .allocate = allocate};
+  const aot_tensor_t output = {.rank = AOT_RANK_OPEN};
+  int64_t symbol = AOT_SYMBOL_UNKNOWN;
+  begin(&c, *state);
+  aoth_resident_t a = aoth_resident_of("abc", 3);
+  assert_int_equal(aoth_resident_need(&a, c.queue), AOT_OK);
+  const aot_tensor_t input = bytes(&a, 3);
+  const aot_binding_t what = {
+      .struct_size = sizeof what,
+      .graph = {.struct_size = sizeof what.graph, .kind = AOT_GRAPH_FORWARD},
+      .inputs = &input,
+      .n_inputs = 1,
+      .outputs = &output,
+      .n_outputs = 1,
+  };
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(aoth_bound_calls_run(&c.bound, &what, &symbol, &sink), AOT_OK);
+    aoth_resident_written(&o.memory, c.queue);
+    holds(&c, &o.memory, "bcd");
+  }
+  assert_int_equal(symbol, 7);
+  c.adder.work_fails = 1;
+  assert_int_equal(aoth_bound_calls_run(&c.bound, &what, &symbol, &sink), AOT_E_RANGE);
+  assert_int_equal(aoth_resident_free(&a, c.queue), AOT_OK);
+  assert_int_equal(aoth_resident_free(&o.memory, c.queue), AOT_OK);
+  end(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(contents_move_when_they_are_wanted, setup, teardown),
+      cmocka_unit_test_setup_teardown(zeros_are_made_where_they_are_wanted, setup, teardown),
+      cmocka_unit_test_setup_teardown(parts_are_copied_on_the_device, setup, teardown),
+      cmocka_unit_test_setup_teardown(the_host_waits_for_memory_in_use, setup, teardown),
+      cmocka_unit_test_setup_teardown(arenas_grow, setup, teardown),
+      cmocka_unit_test_setup_teardown(failures_leave_nothing_behind, setup, teardown),
+      cmocka_unit_test_setup_teardown(open_outputs_have_memory_in_the_middle_of_work, setup, teardown),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
