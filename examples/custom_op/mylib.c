@@ -4,11 +4,10 @@
  *     cc -std=c11 -O2 -fPIC -shared -fvisibility=hidden -I PREFIX/include mylib.c -o mylib.so
  *
  * Read it from the bottom: the entry, the descriptor, the unit, its table of kernels, the kernels. */
+#include <aot/describe.h>
 #include <aot/ext/kernels.h>
 #include <aot/inline.h>
-#include <aot/note.h>
 #include <aot/opset.h>
-#include <aot/plugin.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -132,42 +131,12 @@ static const void *get_ext(const aot_table_t *o, const char *id) {
   return strcmp(id, AOT_EXT_KERNELS) == 0 ? &ext : NULL;
 }
 
-static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  (void)self;
   static const aot_opset_t table = {.head = {.struct_size = sizeof table, .get_ext = get_ext}};
-  (void)self, (void)host, (void)ctx, (void)opts;
+  (void)host, (void)ctx, (void)opts;
   *out_table = &table.head;
   return AOT_OK;
 }
 
-static const aot_unit_t unit = {
-    .struct_size = sizeof unit,
-    .kind = AOT_STR_INIT("opset/1"),
-    .id = AOT_STR_INIT(ID),
-    .version = AOT_STR_INIT("1.0"),
-    .help = AOT_STR_INIT(HELP),
-    .create = create,
-};
-static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof plugin,
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT(ID),
-    .vendor = AOT_STR_INIT("example"),
-    .version = AOT_STR_INIT("1.0"),
-    .license = AOT_STR_INIT("Apache-2.0"),
-    .units = units,
-    .n_units = 1,
-};
-
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1.0") AOT_NOTE_OPSET(ID, HELP, "mylib") AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_minor;
-  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
-  *why_not = aot_str("made for ABI epoch 1");
-  return NULL;
-}
+AOT_PLUGIN_OPSET(ID, "1.0", "example", "Apache-2.0", HELP, "mylib", create);

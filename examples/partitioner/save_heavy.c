@@ -3,10 +3,9 @@
  *
  * `apply` stays NULL: the host makes the forward and the backward, hands inputs and parameters on, and finds what is
  * recomputed. */
+#include <aot/describe.h>
 #include <aot/inline.h>
-#include <aot/note.h>
 #include <aot/partition.h>
-#include <aot/plugin.h>
 
 #define ID "example.save-heavy"
 #define HELP "saves the results of matrix products, convolutions, attention and reductions"
@@ -35,10 +34,10 @@ static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t 
   return sink->put(sink, &cut);
 }
 
-static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
   unit_t *u = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *u);
-  (void)self, (void)opts;
+  (void)opts;
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->table = (aot_partition_t){.head = {.struct_size = sizeof u->table, .self = u}, .choose = choose};
@@ -53,34 +52,5 @@ static const aot_contract_t contract = {
     .drops = AOT_NAMES(AOT_PROP_JOINT),
     .refuses = AOT_NAMES(AOT_PROP_PARTITIONED),
 };
-static const aot_unit_t unit = {
-    .struct_size = sizeof unit,
-    .kind = AOT_STR_INIT("partition/1"),
-    .id = AOT_STR_INIT(ID),
-    .version = AOT_STR_INIT("1.0"),
-    .help = AOT_STR_INIT(HELP),
-    .contract = &contract,
-    .create = create,
-};
-static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof plugin,
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 2,
-    .id = AOT_STR_INIT(ID),
-    .vendor = AOT_STR_INIT("example"),
-    .version = AOT_STR_INIT("1.0"),
-    .license = AOT_STR_INIT("Apache-2.0"),
-    .units = units,
-    .n_units = 1,
-};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD_FOR(ID, "1.0", 2) AOT_NOTE_UNIT("partition/1", ID, HELP) AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_minor;
-  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
-  *why_not = aot_str("made for ABI epoch 1");
-  return NULL;
-}
+AOT_PLUGIN_ONE("partition/1", ID, "1.0", "example", "Apache-2.0", HELP, create, .contract = &contract);

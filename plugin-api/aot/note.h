@@ -1,7 +1,7 @@
 /* aot/note.h - the ELF note that says what a plugin holds, readable without loading it.
  *
  * Section .note.aot.plugin, owner "AOT", type 1, description: JSON text
- *   {"id":"aten","version":"0.1.0","epoch":1,"minor":3,"min_host_minor":1,
+ *   {"id":"aten","version":"0.1.0","epoch":1,"minor":4,"min_host_minor":4,
  *    "units":[{"kind":"opset/1","id":"aten","help":"...","claims":"* aten prims"}]}
  * It survives strip and --gc-sections. Host and descriptor must agree with it, or the plugin is refused. Write it once,
  * at the end of plugin.c: AOT_PLUGIN_NOTE("{...}") with string literals, so that it needs nothing but this header.
@@ -20,11 +20,16 @@
 
 #define AOT_NOTE_TEXT_(x) #x
 #define AOT_NOTE_TEXT(x) AOT_NOTE_TEXT_(x)
-/* The head of the JSON text, up to the units; id and version are string literals, least the number min_host_minor. */
-#define AOT_NOTE_HEAD_FOR(id, version, least)                                                                          \
-  "{\"id\":\"" id "\",\"version\":\"" version "\",\"epoch\":" AOT_NOTE_TEXT(                                           \
-      AOT_ABI_EPOCH) ",\"minor\":" AOT_NOTE_TEXT(AOT_ABI_MINOR) ",\"min_host_minor\":" #least ",\"units\":["
-#define AOT_NOTE_HEAD(id, version) AOT_NOTE_HEAD_FOR(id, version, 1)
+/* Hosts of an earlier minor cannot load the plugin. One that needs a member that came later says so before it includes this. */
+#ifndef AOT_PLUGIN_LEAST_MINOR
+#define AOT_PLUGIN_LEAST_MINOR AOT_ABI_OLDEST_MINOR
+#endif
+
+/* The head of the JSON text, up to the units; id and version are string literals. */
+#define AOT_NOTE_HEAD(id, version)                                                                                     \
+  "{\"id\":\"" id "\",\"version\":\"" version                                                                          \
+  "\",\"epoch\":" AOT_NOTE_TEXT(AOT_ABI_EPOCH) ",\"minor\":" AOT_NOTE_TEXT(                                            \
+      AOT_ABI_MINOR) ",\"min_host_minor\":" AOT_NOTE_TEXT(AOT_PLUGIN_LEAST_MINOR) ",\"units\":["
 #define AOT_NOTE_UNIT(kind, id, help) "{\"kind\":\"" kind "\",\"id\":\"" id "\",\"help\":\"" help "\"}"
 #define AOT_NOTE_OPSET(id, help, claims)                                                                               \
   "{\"kind\":\"opset/1\",\"id\":\"" id "\",\"help\":\"" help "\",\"claims\":\"" claims "\"}"

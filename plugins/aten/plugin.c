@@ -7,10 +7,9 @@
 #include "rewrites.h"
 #include "shape.h"
 
+#include <aot/describe.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/opset_info.h>
-#include <aot/note.h>
-#include <aot/plugin.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -350,16 +349,15 @@ static aot_op_info_t row_info(const at_row_t *row) {
   return info;
 }
 
-static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
-                                    const aot_opts_t *opts, const aot_table_t **out_table) {
-  (void)self;
+static aot_status_t AOT_CALL create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                    const aot_table_t **out_table) {
   opset_t *o = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *o);
   aot_str_t *names;
   aot_op_info_t *infos;
   session_memory_t session;
   sch_memory_t memory = {&session, session_alloc};
   uint32_t i;
-  (void)self, (void)opts;
+  (void)opts;
   if (o == NULL) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&o->host, sizeof o->host, host));
   session.host = &o->host;
@@ -399,38 +397,4 @@ static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, cons
 
 /* ---- descriptor ---- */
 
-static const aot_unit_t unit = {
-    .struct_size = sizeof(aot_unit_t),
-    .kind = AOT_STR_INIT("opset/1"),
-    .id = AOT_STR_INIT("aten"),
-    .version = AOT_STR_INIT(AOT_VERSION),
-    .help = AOT_STR_INIT(HELP),
-    .option_stride = sizeof(aot_option_t),
-    .create = create,
-};
-
-static const aot_unit_t *const units[] = {&unit};
-
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof(aot_plugin_t),
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT("aten"),
-    .vendor = AOT_STR_INIT("aothost"),
-    .version = AOT_STR_INIT(AOT_VERSION),
-    .license = AOT_STR_INIT("Apache-2.0"),
-    .build_id = AOT_STR_INIT(""),
-    .url = AOT_STR_INIT(""),
-    .units = units,
-    .n_units = 1,
-};
-
-AOT_EXPORT const aot_plugin_t *AOT_CALL aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_minor;
-  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
-  *why_not = aot_str("aten was built for another ABI epoch");
-  return NULL;
-}
-
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("aten", AOT_VERSION) AOT_NOTE_OPSET("aten", HELP, CLAIMS) AOT_NOTE_TAIL);
+AOT_PLUGIN_OPSET("aten", AOT_VERSION, "aothost", "Apache-2.0", HELP, CLAIMS, create);

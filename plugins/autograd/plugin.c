@@ -1,10 +1,9 @@
 /* autograd: the forward graph becomes a joint graph of outputs and gradients. Options, contract, descriptor. */
+#include <aot/describe.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/report.h>
 #include <aot/ext/uncovered.h>
-#include <aot/note.h>
 #include <aot/pass.h>
-#include <aot/plugin.h>
 
 #include <stdlib.h>
 
@@ -116,9 +115,8 @@ static aot_status_t fill_coverage(unit_t *u, aot_ctx_t *ctx) {
   return AOT_OK;
 }
 
-static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  (void)self;
   unit_t *u = calloc(1, sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   aot_status_t status = aot_import(&u->host, sizeof u->host, host);
@@ -151,37 +149,6 @@ static const aot_contract_t contract = {
     .gives = AOT_NAMES(AOT_PROP_JOINT),
     .refuses = AOT_NAMES(AOT_PROP_JOINT, AOT_PROP_PARTITIONED),
 };
-static const aot_unit_t unit = {
-    .struct_size = sizeof(aot_unit_t),
-    .kind = AOT_STR_INIT("pass/1"),
-    .id = AOT_STR_INIT(ID),
-    .version = AOT_STR_INIT(AOT_VERSION),
-    .help = AOT_STR_INIT(HELP),
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .option_stride = sizeof *options,
-    .contract = &contract,
-    .create = create,
-};
-static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof(aot_plugin_t),
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT(ID),
-    .vendor = AOT_STR_INIT("aothost"),
-    .version = AOT_STR_INIT(AOT_VERSION),
-    .license = AOT_STR_INIT("Apache-2.0"),
-    .units = units,
-    .n_units = 1,
-};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("pass/1", ID, HELP) AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_minor;
-  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
-  *why_not = aot_str("made for ABI epoch 1");
-  return NULL;
-}
+AOT_PLUGIN_ONE("pass/1", ID, AOT_VERSION, "aothost", "Apache-2.0", HELP, create, .contract = &contract,
+               AOT_OPTIONS(options));

@@ -11,14 +11,13 @@
 #include "planned_memory.h"
 
 #include <aot/backend.h>
+#include <aot/describe.h>
 #include <aot/ext/cost.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/env.h>
 #include <aot/ext/memory.h>
 #include <aot/ext/report.h>
 #include <aot/inline.h>
-#include <aot/note.h>
-#include <aot/plugin.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -445,9 +444,8 @@ static aot_status_t need_blas(const unit_t *u, aot_ctx_t *ctx) {
   return failure[0] ? error_out(u, ctx, &e, bc_fail(&e, AOT_E_UNAVAILABLE, "no-blas", "%s", failure)) : AOT_OK;
 }
 
-static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  (void)self;
   unit_t *u = calloc(1, sizeof *u);
   if (!u) return AOT_E_EXHAUSTED;
   aot_status_t status = aot_import(&u->host, sizeof u->host, host);
@@ -496,37 +494,6 @@ static const aot_contract_t contract = {
     .gives = AOT_NAMES(AOT_PROP_LOWERED),
     .refuses = AOT_NAMES(AOT_PROP_JOINT),
 };
-static const aot_unit_t unit = {
-    .struct_size = sizeof(aot_unit_t),
-    .kind = AOT_STR_INIT("backend/2"),
-    .id = AOT_STR_INIT(ID),
-    .version = AOT_STR_INIT(VERSION),
-    .help = AOT_STR_INIT(HELP),
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .option_stride = sizeof *options,
-    .contract = &contract,
-    .create = create,
-};
-static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof(aot_plugin_t),
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT(ID),
-    .vendor = AOT_STR_INIT("aothost"),
-    .version = AOT_STR_INIT(VERSION),
-    .license = AOT_STR_INIT("Apache-2.0"),
-    .units = units,
-    .n_units = 1,
-};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, VERSION) AOT_NOTE_UNIT("backend/2", ID, HELP) AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_minor;
-  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
-  *why_not = aot_str("made for ABI epoch 1");
-  return NULL;
-}
+AOT_PLUGIN_ONE("backend/2", ID, VERSION, "aothost", "Apache-2.0", HELP, create, .contract = &contract,
+               AOT_OPTIONS(options));

@@ -6,12 +6,12 @@
 #include "ref_exec.h"
 #include "ref_region.h"
 #include <aot/backend.h>
+#include <aot/describe.h>
 #include <aot/ext/cost.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/memory.h>
 #include <aot/ext/report.h>
 #include <aot/inline.h>
-#include <aot/note.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,12 +275,11 @@ static const void *get_ext(const aot_table_t *b, const char *id) {
   return strcmp(id, AOT_EXT_COVERAGE) == 0 ? &u->coverage : NULL;
 }
 
-static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  (void)self;
   unit_t *u = calloc(1, sizeof *u);
   uint32_t n = rk_count(), n_regions = rf_n_regions();
-  (void)self, (void)opts;
+  (void)opts;
   if (u) u->names = calloc(n + n_regions, sizeof *u->names);
   if (!u || !u->names || aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
     if (u) free(u->names);
@@ -308,34 +307,5 @@ static const aot_contract_t contract = {
     .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
     .gives = AOT_NAMES(AOT_PROP_LOWERED),
 };
-static const aot_unit_t unit = {
-    .struct_size = sizeof unit,
-    .kind = AOT_STR_INIT("backend/2"),
-    .id = AOT_STR_INIT(ID),
-    .version = AOT_STR_INIT(AOT_VERSION),
-    .help = AOT_STR_INIT(HELP),
-    .contract = &contract,
-    .create = create,
-};
-static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof plugin,
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT(ID),
-    .vendor = AOT_STR_INIT("aothost"),
-    .version = AOT_STR_INIT(AOT_VERSION),
-    .license = AOT_STR_INIT("Apache-2.0"),
-    .units = units,
-    .n_units = 1,
-};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("backend/2", ID, HELP) AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_minor;
-  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
-  *why_not = aot_str("made for ABI epoch 1");
-  return NULL;
-}
+AOT_PLUGIN_ONE("backend/2", ID, AOT_VERSION, "aothost", "Apache-2.0", HELP, create, .contract = &contract);

@@ -1,9 +1,8 @@
 /* declared-ops: an opset that begins empty. The host hands it the texts of a pipeline's `operators:` section. */
 #include "schema_op.h"
 
+#include <aot/describe.h>
 #include <aot/inline.h>
-#include <aot/note.h>
-#include <aot/plugin.h>
 #include <string.h>
 
 #define ID "declared-ops"
@@ -65,11 +64,10 @@ static const void *AOT_CALL get_ext(const aot_table_t *self, const char *id) {
   return strcmp(id, AOT_EXT_DECLARE) == 0 ? &o->declare : NULL;
 }
 
-static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
-                                    const aot_opts_t *opts, const aot_table_t **out_table) {
-  (void)self;
+static aot_status_t AOT_CALL create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                    const aot_table_t **out_table) {
   opset_t *o = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *o);
-  (void)self, (void)opts;
+  (void)opts;
   if (!o) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&o->host, sizeof o->host, host));
   o->table = (aot_opset_t){.head = {.struct_size = sizeof o->table, .self = o, .destroy = destroy, .get_ext = get_ext}};
@@ -80,33 +78,4 @@ static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, cons
 
 /* ---- descriptor ---- */
 
-static const aot_unit_t unit = {
-    .struct_size = sizeof(aot_unit_t),
-    .kind = AOT_STR_INIT("opset/1"),
-    .id = AOT_STR_INIT(ID),
-    .version = AOT_STR_INIT(AOT_VERSION),
-    .help = AOT_STR_INIT(HELP),
-    .create = create,
-};
-static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof(aot_plugin_t),
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT(ID),
-    .vendor = AOT_STR_INIT("aothost"),
-    .version = AOT_STR_INIT(AOT_VERSION),
-    .license = AOT_STR_INIT("Apache-2.0"),
-    .units = units,
-    .n_units = 1,
-};
-
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_OPSET(ID, HELP, "") AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_minor;
-  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
-  *why_not = aot_str("made for ABI epoch 1");
-  return NULL;
-}
+AOT_PLUGIN_OPSET(ID, AOT_VERSION, "aothost", "Apache-2.0", HELP, "", create);

@@ -1,9 +1,8 @@
 /* device-strict: the unit. */
 #include "strict_device.h"
 
+#include <aot/describe.h>
 #include <aot/inline.h>
-#include <aot/note.h>
-#include <aot/plugin.h>
 
 #define ID "strict"
 #define HELP "a device for tests: memory that the host cannot touch, queues that run late and out of step"
@@ -42,36 +41,7 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   return AOT_OK;
 }
 
-static const aot_unit_t unit = {
-    .struct_size = sizeof(aot_unit_t),
-    .kind = AOT_STR_INIT("device/1"),
-    .id = AOT_STR_INIT(ID),
-    .version = AOT_STR_INIT(VERSION),
-    .help = AOT_STR_INIT(HELP),
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .option_stride = sizeof *options,
-    .create = create,
-};
+static const aot_unit_t unit = AOT_UNIT("device/1", ID, VERSION, HELP, AOT_OPTIONS(options), .create = create);
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof(aot_plugin_t),
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT("device-strict"),
-    .vendor = AOT_STR_INIT("aothost"),
-    .version = AOT_STR_INIT(VERSION),
-    .license = AOT_STR_INIT("Apache-2.0"),
-    .units = units,
-    .n_units = 1,
-};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("device-strict", VERSION) AOT_NOTE_UNIT("device/1", ID, HELP) AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_minor;
-  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
-  *why_not = aot_str("made for ABI epoch 1");
-  return NULL;
-}
+AOT_PLUGIN("device-strict", VERSION, "aothost", "Apache-2.0", units, AOT_NOTE_UNIT("device/1", ID, HELP));

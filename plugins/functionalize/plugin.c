@@ -6,9 +6,9 @@
 #include "rewrite.h"
 #include "storage_windows.h"
 
+#include <aot/describe.h>
 #include <aot/ext/report.h>
 #include <aot/inline.h>
-#include <aot/note.h>
 #include <aot/pass.h>
 #include <stdlib.h>
 
@@ -85,9 +85,8 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
 
 static void destroy(const aot_table_t *p) { free(p->self); }
 
-static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  (void)self;
   unit_t *u = calloc(1, sizeof *u);
   if (!u) return fz_fail(host, ctx, AOT_E_EXHAUSTED, ID ".no-memory", "no memory for the unit", aot_no_node());
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
@@ -112,37 +111,6 @@ static const aot_contract_t contract = {
     .gives = AOT_NAMES(AOT_PROP_FUNCTIONAL),
     .refuses = AOT_NAMES(AOT_PROP_JOINT, AOT_PROP_PARTITIONED),
 };
-static const aot_unit_t unit = {
-    .struct_size = sizeof(aot_unit_t),
-    .kind = AOT_STR_INIT("pass/1"),
-    .id = AOT_STR_INIT(ID),
-    .version = AOT_STR_INIT(AOT_VERSION),
-    .help = AOT_STR_INIT(HELP),
-    .options = options,
-    .n_options = sizeof options / sizeof *options,
-    .option_stride = sizeof *options,
-    .contract = &contract,
-    .create = create,
-};
-static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof(aot_plugin_t),
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 2,
-    .id = AOT_STR_INIT(ID),
-    .vendor = AOT_STR_INIT("aothost"),
-    .version = AOT_STR_INIT(AOT_VERSION),
-    .license = AOT_STR_INIT("Apache-2.0"),
-    .units = units,
-    .n_units = 1,
-};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD_FOR(ID, AOT_VERSION, 2) AOT_NOTE_UNIT("pass/1", ID, HELP) AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_minor;
-  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
-  *why_not = aot_str("made for ABI epoch 1");
-  return NULL;
-}
+AOT_PLUGIN_ONE("pass/1", ID, AOT_VERSION, "aothost", "Apache-2.0", HELP, create, .contract = &contract,
+               AOT_OPTIONS(options));

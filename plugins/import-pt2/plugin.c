@@ -5,13 +5,12 @@
 #define _GNU_SOURCE /* memmem */
 #include "build_program.h"
 #include "export_program.h"
+#include <aot/describe.h>
 #include <aot/import.h>
 #include <aot/ext/cache.h>
 #include <aot/ext/export.h>
 #include <aot/ext/model_operators.h>
 #include <aot/inline.h>
-#include <aot/note.h>
-#include <aot/plugin.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,7 +239,6 @@ static void AOT_CALL destroy(const aot_table_t *i) { free(i->self); }
 
 static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                     const aot_opts_t *opts, const aot_table_t **out_table) {
-  (void)self;
   unit_t *u = calloc(1, sizeof *u);
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
@@ -277,40 +275,8 @@ static const aot_option_t options[] = {
      AOT_STR_INIT(""), NULL, {0, 0, AOT_STR_INIT("")}, 0, 0}};
 /* clang-format on */
 
-static const aot_unit_t import_unit = {sizeof(aot_unit_t),
-                                       0,
-                                       AOT_STR_INIT("import/1"),
-                                       AOT_STR_INIT("pt2"),
-                                       AOT_STR_INIT(AOT_VERSION),
-                                       AOT_STR_INIT(HELP),
-                                       options,
-                                       sizeof options / sizeof *options,
-                                       sizeof *options,
-                                       NULL,
-                                       create};
+static const aot_unit_t import_unit =
+    AOT_UNIT("import/1", "pt2", AOT_VERSION, HELP, AOT_OPTIONS(options), .create = create);
 static const aot_unit_t *const units[] = {&import_unit};
 
-static const aot_plugin_t plugin = {sizeof(aot_plugin_t),
-                                    AOT_ABI_EPOCH,
-                                    AOT_ABI_MINOR,
-                                    1,
-                                    0,
-                                    AOT_STR_INIT(ID),
-                                    AOT_STR_INIT("aothost"),
-                                    AOT_STR_INIT(AOT_VERSION),
-                                    AOT_STR_INIT(""),
-                                    AOT_STR_INIT(""),
-                                    AOT_STR_INIT(""),
-                                    units,
-                                    1,
-                                    NULL,
-                                    NULL,
-                                    NULL};
-
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("import/1", "pt2", HELP) AOT_NOTE_TAIL);
-
-const aot_plugin_t *AOT_CALL aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  if (host_epoch == AOT_ABI_EPOCH && host_minor >= 1) return &plugin;
-  *why_not = aot_str("needs host ABI epoch 1, minor 1 or later");
-  return NULL;
-}
+AOT_PLUGIN(ID, AOT_VERSION, "aothost", "Apache-2.0", units, AOT_NOTE_UNIT("import/1", "pt2", HELP));

@@ -1,8 +1,8 @@
 /* optimizer: the units sgd, adam and adamw. The only file here that sees the plugin boundary. */
 #include "update.h"
 
+#include <aot/describe.h>
 #include <aot/inline.h>
-#include <aot/note.h>
 #include <aot/pass.h>
 #include <stdlib.h>
 
@@ -149,35 +149,14 @@ static const aot_contract_t contract = {
 };
 
 #define UNIT(unit_id, unit_help, unit_options, unit_create)                                                            \
-  {                                                                                                                    \
-    .struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("pass/1"), .id = AOT_STR_INIT(unit_id),                    \
-    .version = AOT_STR_INIT(AOT_VERSION), .help = AOT_STR_INIT(unit_help), .options = unit_options,                    \
-    .n_options = sizeof unit_options / sizeof *unit_options, .option_stride = sizeof(aot_option_t),                    \
-    .contract = &contract, .create = unit_create                                                                       \
-  }
+  AOT_UNIT("pass/1", unit_id, AOT_VERSION, unit_help, AOT_OPTIONS(unit_options), .contract = &contract,                \
+           .create = unit_create)
 static const aot_unit_t sgd_unit = UNIT("sgd", SGD_HELP, sgd_options, create_sgd);
 static const aot_unit_t adam_unit = UNIT("adam", ADAM_HELP, adam_options, create_adam);
 static const aot_unit_t adamw_unit = UNIT("adamw", ADAMW_HELP, adamw_options, create_adamw);
 static const aot_unit_t *const units[] = {&sgd_unit, &adam_unit, &adamw_unit};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof(aot_plugin_t),
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT("optimizer"),
-    .vendor = AOT_STR_INIT("aothost"),
-    .version = AOT_STR_INIT(AOT_VERSION),
-    .license = AOT_STR_INIT("Apache-2.0"),
-    .units = units,
-    .n_units = sizeof units / sizeof *units,
-};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("optimizer", AOT_VERSION) AOT_NOTE_UNIT("pass/1", "sgd", SGD_HELP) "," AOT_NOTE_UNIT(
-    "pass/1", "adam", ADAM_HELP) "," AOT_NOTE_UNIT("pass/1", "adamw", ADAMW_HELP) AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_minor;
-  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
-  *why_not = aot_str("made for ABI epoch 1");
-  return NULL;
-}
+AOT_PLUGIN("optimizer", AOT_VERSION, "aothost", "Apache-2.0", units,
+           AOT_NOTE_UNIT("pass/1", "sgd", SGD_HELP) "," AOT_NOTE_UNIT("pass/1", "adam",
+                                                                      ADAM_HELP) "," AOT_NOTE_UNIT("pass/1", "adamw",
+                                                                                                   ADAMW_HELP));

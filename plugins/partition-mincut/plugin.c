@@ -6,9 +6,9 @@
 #include "common/partition/apply.h"
 #include "common/partition/region_split.h"
 #include "common/partition/use_policy.h"
+#include <aot/describe.h>
 #include <aot/ext/memory.h>
 #include <aot/inline.h>
-#include <aot/note.h>
 #include <aot/partition.h>
 #include <aot/pass.h>
 #include <stdio.h>
@@ -287,18 +287,9 @@ static const aot_contract_t regions_contract = {
     .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL, AOT_PROP_JOINT),
     .refuses = AOT_NAMES(AOT_PROP_PARTITIONED),
 };
-static const aot_unit_t regions = {
-    .struct_size = sizeof(aot_unit_t),
-    .kind = AOT_STR_INIT("pass/1"),
-    .id = AOT_STR_INIT(REGIONS),
-    .version = AOT_STR_INIT(AOT_VERSION),
-    .help = AOT_STR_INIT(REGIONS_HELP),
-    .options = options,
-    .n_options = 1 + N_RULES,
-    .option_stride = sizeof *options,
-    .contract = &regions_contract,
-    .create = create_regions,
-};
+static const aot_unit_t regions =
+    AOT_UNIT("pass/1", REGIONS, AOT_VERSION, REGIONS_HELP, .options = options, .n_options = 1 + N_RULES,
+             .option_stride = sizeof *options, .contract = &regions_contract, .create = create_regions);
 
 static const aot_contract_t contract = {
     .struct_size = sizeof(aot_contract_t),
@@ -307,39 +298,10 @@ static const aot_contract_t contract = {
     .drops = AOT_NAMES(AOT_PROP_JOINT),
     .refuses = AOT_NAMES(AOT_PROP_PARTITIONED),
 };
-static const aot_unit_t unit = {
-    .struct_size = sizeof(aot_unit_t),
-    .kind = AOT_STR_INIT("partition/1"),
-    .id = AOT_STR_INIT(ID),
-    .version = AOT_STR_INIT(AOT_VERSION),
-    .help = AOT_STR_INIT(HELP),
-    .options = options + 1,
-    .n_options = N_OPTIONS,
-    .option_stride = sizeof *options,
-    .contract = &contract,
-    .create = create,
-};
+static const aot_unit_t unit =
+    AOT_UNIT("partition/1", ID, AOT_VERSION, HELP, .options = options + 1, .n_options = N_OPTIONS,
+             .option_stride = sizeof *options, .contract = &contract, .create = create);
 static const aot_unit_t *const units[] = {&unit, &regions};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof(aot_plugin_t),
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 2,
-    .id = AOT_STR_INIT(ID),
-    .vendor = AOT_STR_INIT("aothost"),
-    .version = AOT_STR_INIT(AOT_VERSION),
-    .license = AOT_STR_INIT("Apache-2.0"),
-    .units = units,
-    .n_units = 2,
-};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD_FOR(ID, AOT_VERSION, 2)
-                    AOT_NOTE_UNIT("partition/1", ID, HELP) "," AOT_NOTE_UNIT("pass/1", REGIONS, REGIONS_HELP)
-                        AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_minor;
-  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
-  *why_not = aot_str("made for ABI epoch 1");
-  return NULL;
-}
+AOT_PLUGIN(ID, AOT_VERSION, "aothost", "Apache-2.0", units,
+           AOT_NOTE_UNIT("partition/1", ID, HELP) "," AOT_NOTE_UNIT("pass/1", REGIONS, REGIONS_HELP));

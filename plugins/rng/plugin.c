@@ -1,11 +1,10 @@
 /* rng: the only file here that sees the plugin boundary. */
 #include "rng_stage.h"
 
+#include <aot/describe.h>
 #include <aot/ext/report.h>
 #include <aot/inline.h>
-#include <aot/note.h>
 #include <aot/pass.h>
-#include <aot/plugin.h>
 #include <stdlib.h>
 
 #define ID "rng"
@@ -28,11 +27,10 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
 
 static void destroy(const aot_table_t *p) { free(p->self); }
 
-static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  (void)self;
   unit_t *u = calloc(1, sizeof *u);
-  (void)self, (void)opts;
+  (void)opts;
   if (!u) {
     const aot_diag_t d = {
         .struct_size = sizeof d,
@@ -60,35 +58,5 @@ static const aot_contract_t contract = {
     .gives = AOT_NAMES(AOT_PROP_RNG_EXPLICIT),
     .refuses = AOT_NAMES(AOT_PROP_PARTITIONED, AOT_PROP_LOWERED),
 };
-static const aot_unit_t unit = {
-    .struct_size = sizeof(aot_unit_t),
-    .kind = AOT_STR_INIT("pass/1"),
-    .id = AOT_STR_INIT(ID),
-    .version = AOT_STR_INIT(AOT_VERSION),
-    .help = AOT_STR_INIT(HELP),
-    .option_stride = sizeof(aot_option_t),
-    .contract = &contract,
-    .create = create,
-};
-static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof(aot_plugin_t),
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT(ID),
-    .vendor = AOT_STR_INIT("aothost"),
-    .version = AOT_STR_INIT(AOT_VERSION),
-    .license = AOT_STR_INIT("Apache-2.0"),
-    .units = units,
-    .n_units = 1,
-};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_UNIT("pass/1", ID, HELP) AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_minor;
-  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
-  *why_not = aot_str("made for ABI epoch 1");
-  return NULL;
-}
+AOT_PLUGIN_ONE("pass/1", ID, AOT_VERSION, "aothost", "Apache-2.0", HELP, create, .contract = &contract);

@@ -9,10 +9,9 @@
 #include "operators.h"
 #include "vision_rewrites.h"
 
+#include <aot/describe.h>
 #include <aot/ext/opset_info.h>
 #include <aot/inline.h>
-#include <aot/note.h>
-#include <aot/plugin.h>
 #include <string.h>
 
 #define ID "torchvision-ops"
@@ -88,14 +87,13 @@ static aot_status_t describe(const tv_operator_t *op, const sch_memory_t *memory
   return AOT_OK;
 }
 
-static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
-                                    const aot_opts_t *opts, const aot_table_t **out_table) {
-  (void)self;
+static aot_status_t AOT_CALL create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                    const aot_table_t **out_table) {
   opset_t *o = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), sizeof *o);
   aot_op_desc_t *descs = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), tv_n_operators * sizeof *descs);
   const aot_op_desc_t **ops = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), tv_n_operators * sizeof *ops);
   aot_op_info_t *infos = host->alloc(host, ctx, AOT_ARENA_SESSION, sizeof(void *), tv_n_operators * sizeof *infos);
-  (void)self, (void)opts;
+  (void)opts;
   if (!o || !descs || !ops || !infos) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&o->host, sizeof o->host, host));
   session_memory_t session = {&o->host, ctx};
@@ -121,33 +119,4 @@ static aot_status_t AOT_CALL create(const aot_unit_t *self, aot_ctx_t *ctx, cons
 
 /* ---- descriptor ---- */
 
-static const aot_unit_t unit = {
-    .struct_size = sizeof(aot_unit_t),
-    .kind = AOT_STR_INIT("opset/1"),
-    .id = AOT_STR_INIT(ID),
-    .version = AOT_STR_INIT(AOT_VERSION),
-    .help = AOT_STR_INIT(HELP),
-    .create = create,
-};
-static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof(aot_plugin_t),
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT(ID),
-    .vendor = AOT_STR_INIT("aothost"),
-    .version = AOT_STR_INIT(AOT_VERSION),
-    .license = AOT_STR_INIT("Apache-2.0"),
-    .units = units,
-    .n_units = 1,
-};
-
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, AOT_VERSION) AOT_NOTE_OPSET(ID, HELP, "torchvision") AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_minor;
-  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
-  *why_not = aot_str("made for ABI epoch 1");
-  return NULL;
-}
+AOT_PLUGIN_OPSET(ID, AOT_VERSION, "aothost", "Apache-2.0", HELP, "torchvision", create);

@@ -1,11 +1,10 @@
 /* An operator of a plugin's own, declaration and kernel in one table: mylib::add_one_out(Tensor x, Tensor(a!) out) ->
  * (). Built by custom_op.sh with the headers alone; nothing in the pipeline speaks of it. Tensors without dimensions
  * are not needed here. */
+#include <aot/describe.h>
 #include <aot/ext/kernels.h>
 #include <aot/inline.h>
-#include <aot/note.h>
 #include <aot/opset.h>
-#include <aot/plugin.h>
 #include <string.h>
 
 #define ID "own-ops"
@@ -56,40 +55,13 @@ static const void *get_ext(const aot_table_t *o, const char *id) {
 
 static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  (void)self;
   static const aot_opset_t table = {.head = {.struct_size = sizeof table, .get_ext = get_ext}, .ops = ops, .n_ops = 1};
   (void)self, (void)host, (void)ctx, (void)opts;
   *out_table = &table.head;
   return AOT_OK;
 }
 
-static const aot_unit_t unit = {
-    .struct_size = sizeof unit,
-    .kind = AOT_STR_INIT("opset/1"),
-    .id = AOT_STR_INIT(ID),
-    .version = AOT_STR_INIT("1.0"),
-    .help = AOT_STR_INIT(HELP),
-    .create = create,
-};
+static const aot_unit_t unit = AOT_UNIT("opset/1", ID, "1.0", HELP, .create = create);
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof plugin,
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT(ID),
-    .vendor = AOT_STR_INIT("test"),
-    .version = AOT_STR_INIT("1.0"),
-    .license = AOT_STR_INIT("Apache-2.0"),
-    .units = units,
-    .n_units = 1,
-};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1.0") AOT_NOTE_UNIT("opset/1", ID, HELP) AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_minor;
-  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
-  *why_not = aot_str("made for ABI epoch 1");
-  return NULL;
-}
+AOT_PLUGIN(ID, "1.0", "test", "Apache-2.0", units, AOT_NOTE_UNIT("opset/1", ID, HELP));

@@ -2,9 +2,9 @@
  * shuffle puts nodes into another order that their operands allow; redraw makes the mistake that the tests are there
  * for, fresh numbers in the backward; operators that draw and that no rule knows: shake.noise, and shake.speckle, which
  * its operator set makes of dropout. */
+#include <aot/describe.h>
 #include <aot/host.h>
 #include <aot/inline.h>
-#include <aot/note.h>
 #include <aot/opset.h>
 #include <aot/pass.h>
 #include <stdlib.h>
@@ -205,7 +205,6 @@ static void destroy_opset(const aot_table_t *o) { free(o->self); }
 
 static aot_status_t create_opset(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                                  const aot_table_t **out) {
-  (void)self;
   opset_t *o = calloc(1, sizeof *o);
   (void)self, (void)ctx, (void)opts;
   if (!o) return AOT_E_EXHAUSTED;
@@ -227,47 +226,18 @@ static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t), .ki
                                         .max = 1e9}};
 /* clang-format on */
 static const aot_contract_t contract = {.struct_size = sizeof(aot_contract_t), .needs = AOT_NAMES(AOT_PROP_IMPORTED)};
-#define PASS(text, function)                                                                                           \
-  {                                                                                                                    \
-    .struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT("pass/1"), .id = AOT_STR_INIT(text),                       \
-    .version = AOT_STR_INIT("0.1.0"), .help = AOT_STR_INIT("shakes a program"), .options = options, .n_options = 1,    \
-    .option_stride = sizeof(aot_option_t), .contract = &contract, .create = function                                   \
-  }
+#define PASS(id_, create_)                                                                                             \
+  AOT_UNIT("pass/1", id_, "0.1.0", "shakes a program", .options = options, .n_options = 1,                             \
+           .option_stride = sizeof(aot_option_t), .contract = &contract, .create = create_)
 static const aot_unit_t tag_all_unit = PASS("tag-all", create_tag_all), shuffle_unit = PASS("shuffle", create_shuffle),
                         redraw_unit = PASS("redraw", create_redraw);
-static const aot_unit_t opset_unit = {
-    .struct_size = sizeof(aot_unit_t),
-    .kind = AOT_STR_INIT("opset/1"),
-    .id = AOT_STR_INIT("shake"),
-    .version = AOT_STR_INIT("0.1.0"),
-    .help = AOT_STR_INIT("an operator that draws"),
-    .create = create_opset,
-};
+static const aot_unit_t opset_unit =
+    AOT_UNIT("opset/1", "shake", "0.1.0", "an operator that draws", .create = create_opset);
 static const aot_unit_t *const units[] = {&tag_all_unit, &shuffle_unit, &redraw_unit, &opset_unit};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof(aot_plugin_t),
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT("shake"),
-    .vendor = AOT_STR_INIT("example"),
-    .version = AOT_STR_INIT("0.1.0"),
-    .license = AOT_STR_INIT("Apache-2.0"),
-    .units = units,
-    .n_units = sizeof units / sizeof *units,
-};
 
-AOT_PLUGIN_NOTE(
-    AOT_NOTE_HEAD("shake", "0.1.0") AOT_NOTE_UNIT("pass/1", "tag-all", "shakes a program") "," AOT_NOTE_UNIT(
-        "pass/1", "shuffle",
-        "shakes a program") "," AOT_NOTE_UNIT("pass/1", "redraw",
-                                              "shakes a program") "," AOT_NOTE_UNIT("opset/1", "shake",
-                                                                                    "an operator that draws")
-        AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_minor;
-  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
-  *why_not = aot_str("made for ABI epoch 1");
-  return NULL;
-}
+AOT_PLUGIN("shake", "0.1.0", "example", "Apache-2.0", units,
+           AOT_NOTE_UNIT("pass/1", "tag-all", "shakes a program") "," AOT_NOTE_UNIT(
+               "pass/1", "shuffle",
+               "shakes a program") "," AOT_NOTE_UNIT("pass/1", "redraw",
+                                                     "shakes a program") "," AOT_NOTE_UNIT("opset/1", "shake",
+                                                                                           "an operator that draws"));

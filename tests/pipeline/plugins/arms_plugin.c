@@ -5,10 +5,9 @@
 #include "common/partition/apply.h"
 #include "joint/joint_arrays.h"
 #include <aot/backend.h>
+#include <aot/describe.h>
 #include <aot/inline.h>
-#include <aot/note.h>
 #include <aot/partition.h>
-#include <aot/plugin.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,7 +167,6 @@ static void destroy_divider(const aot_table_t *p) { free(p->self); }
 
 static aot_status_t create_divider(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                    const aot_opts_t *opts, const aot_table_t **out_table) {
-  (void)self;
   divider_t *u = calloc(1, sizeof *u);
   (void)self, (void)ctx;
   if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) return AOT_E_EXHAUSTED;
@@ -233,7 +231,6 @@ static void destroy_zeros(const aot_table_t *b) { free(b->self); }
 
 static aot_status_t create_zeros(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                                  const aot_table_t **out_table) {
-  (void)self;
   zeros_unit_t *u = calloc(1, sizeof *u);
   (void)self, (void)ctx;
   if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) return AOT_E_EXHAUSTED;
@@ -278,52 +275,13 @@ static const aot_contract_t zeros_contract = {
     .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
     .gives = AOT_NAMES(AOT_PROP_LOWERED),
 };
-static const aot_unit_t divider = {
-    .struct_size = sizeof(aot_unit_t),
-    .kind = AOT_STR_INIT("partition/1"),
-    .id = AOT_STR_INIT("divider"),
-    .version = AOT_STR_INIT("1.0.0"),
-    .help = AOT_STR_INIT(HELP),
-    .options = options,
-    .n_options = 1,
-    .option_stride = sizeof *options,
-    .contract = &divider_contract,
-    .create = create_divider,
-};
-static const aot_unit_t zeros = {
-    .struct_size = sizeof(aot_unit_t),
-    .kind = AOT_STR_INIT("backend/2"),
-    .id = AOT_STR_INIT("zeros"),
-    .version = AOT_STR_INIT("1.0.0"),
-    .help = AOT_STR_INIT(HELP),
-    .options = options,
-    .n_options = 1,
-    .option_stride = sizeof *options,
-    .contract = &zeros_contract,
-    .create = create_zeros,
-};
+static const aot_unit_t divider =
+    AOT_UNIT("partition/1", "divider", "1.0.0", HELP, .options = options, .n_options = 1,
+             .option_stride = sizeof *options, .contract = &divider_contract, .create = create_divider);
+static const aot_unit_t zeros =
+    AOT_UNIT("backend/2", "zeros", "1.0.0", HELP, .options = options, .n_options = 1, .option_stride = sizeof *options,
+             .contract = &zeros_contract, .create = create_zeros);
 static const aot_unit_t *const units[] = {&divider, &zeros};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof(aot_plugin_t),
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT(ID),
-    .vendor = AOT_STR_INIT("tests"),
-    .version = AOT_STR_INIT("1.0.0"),
-    .license = AOT_STR_INIT("Apache-2.0"),
-    .units = units,
-    .n_units = 2,
-};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1.0.0")
-                    AOT_NOTE_UNIT("partition/1", "divider", HELP) "," AOT_NOTE_UNIT("backend/2", "zeros", HELP)
-                        AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not);
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_minor;
-  if (host_epoch == AOT_ABI_EPOCH) return &plugin;
-  *why_not = aot_str("made for ABI epoch 1");
-  return NULL;
-}
+AOT_PLUGIN(ID, "1.0.0", "tests", "Apache-2.0", units,
+           AOT_NOTE_UNIT("partition/1", "divider", HELP) "," AOT_NOTE_UNIT("backend/2", "zeros", HELP));

@@ -69,7 +69,7 @@ static const longer_t plugin = {
 #endif
             .abi_epoch = AOT_ABI_EPOCH,
             .abi_minor = AOT_ABI_MINOR,
-            .min_host_minor = 1,
+            .min_host_minor = AOT_PLUGIN_LEAST_MINOR,
 #ifdef BAD_ASAN
             .build_flags = AOT_BUILD_ASAN,
 #endif

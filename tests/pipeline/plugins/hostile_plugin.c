@@ -162,7 +162,6 @@ static void destroy(const aot_table_t *p) {
 
 static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  (void)self;
   static aot_pass_t no_run = {.head = {.struct_size = sizeof no_run}};
   hostile_t *u = calloc(1, sizeof *u);
   (void)self, (void)ctx;
@@ -234,7 +233,7 @@ static const aot_plugin_t plugin = {
     .struct_size = sizeof(aot_plugin_t),
     .abi_epoch = AOT_ABI_EPOCH,
     .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
+    .min_host_minor = AOT_PLUGIN_LEAST_MINOR,
     .id = AOT_STR_INIT("hostile"),
     .version = AOT_STR_INIT("6.6.6"),
     .build_id = AOT_STR_INIT("beast"),

@@ -2,14 +2,13 @@
  * its option says. */
 #include "common/hostcall/host_call.h"
 #include <aot/backend.h>
+#include <aot/describe.h>
 #include <aot/ext/cost.h>
 #include <aot/ext/memory.h>
 #include <aot/ext/report.h>
 #include <aot/ext/trial.h>
 #include <aot/inline.h>
-#include <aot/note.h>
 #include <aot/pass.h>
-#include <aot/plugin.h>
 #include <stdlib.h>
 
 typedef struct unit {
@@ -87,7 +86,6 @@ static void pass_destroy(const aot_table_t *p) { free(p->self); }
 
 static aot_status_t pass_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                                 const aot_table_t **out) {
-  (void)self;
   unit_t *u = make(host, opts);
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
@@ -209,7 +207,6 @@ static void backend_destroy(const aot_table_t *b) { free(b->self); }
 
 static aot_status_t backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                    const aot_opts_t *opts, const aot_table_t **out) {
-  (void)self;
   unit_t *u = make(host, opts);
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
@@ -236,37 +233,13 @@ static const aot_option_t options[] = {{.struct_size = sizeof(aot_option_t), .ki
 static const aot_contract_t pass_contract = {.struct_size = sizeof(aot_contract_t)},
                             backend_contract = {.struct_size = sizeof(aot_contract_t),
                                                 .gives = AOT_NAMES(AOT_PROP_LOWERED)};
-#define UNIT(name_, kind_, id_, contract_, create_)                                                                    \
-  static const aot_unit_t name_ = {.struct_size = sizeof(aot_unit_t),                                                  \
-                                   .kind = AOT_STR_INIT(kind_),                                                        \
-                                   .id = AOT_STR_INIT(id_),                                                            \
-                                   .version = AOT_STR_INIT("0.1.0"),                                                   \
-                                   .help = AOT_STR_INIT("of the tests"),                                               \
-                                   .options = options,                                                                 \
-                                   .n_options = 1,                                                                     \
-                                   .option_stride = sizeof(aot_option_t),                                              \
-                                   .contract = contract_,                                                              \
-                                   .create = create_}
-UNIT(asker, "pass/1", "asker", &pass_contract, pass_create);
-UNIT(teller, "backend/2", "teller", &backend_contract, backend_create);
+static const aot_unit_t asker =
+    AOT_UNIT("pass/1", "asker", "0.1.0", "of the tests", .options = options, .n_options = 1,
+             .option_stride = sizeof *options, .contract = &pass_contract, .create = pass_create);
+static const aot_unit_t teller =
+    AOT_UNIT("backend/2", "teller", "0.1.0", "of the tests", .options = options, .n_options = 1,
+             .option_stride = sizeof *options, .contract = &backend_contract, .create = backend_create);
 static const aot_unit_t *const units[] = {&asker, &teller};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof(aot_plugin_t),
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT("memory"),
-    .vendor = AOT_STR_INIT("tests"),
-    .version = AOT_STR_INIT("0.1.0"),
-    .units = units,
-    .n_units = 2,
-};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("memory", "0.1.0")
-                    AOT_NOTE_UNIT("pass/1", "asker", "of the tests") "," AOT_NOTE_UNIT("backend/2", "teller",
-                                                                                       "of the tests") AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_epoch, (void)host_minor, (void)why_not;
-  return &plugin;
-}
+AOT_PLUGIN("memory", "0.1.0", "tests", "Apache-2.0", units,
+           AOT_NOTE_UNIT("pass/1", "asker", "of the tests") "," AOT_NOTE_UNIT("backend/2", "teller", "of the tests"));

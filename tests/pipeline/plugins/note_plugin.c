@@ -1,9 +1,9 @@
 /* A plugin with one unit, an operator set: operators that have an effect. example.note.default(x) -> x, printing;
  * example.stamp_, which writes its argument: effects and aliases do not go together. The backend need not know note: it
  * is made of a print and a copy. */
+#include <aot/describe.h>
 #include <aot/host.h>
 #include <aot/inline.h>
-#include <aot/note.h>
 #include <aot/opset.h>
 #include <stdlib.h>
 
@@ -84,7 +84,6 @@ static void destroy(const aot_table_t *o) { free(o->self); }
 
 static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out) {
-  (void)self;
   unit_t *u = calloc(1, sizeof *u);
   (void)self, (void)ctx, (void)opts;
   if (!u) return AOT_E_EXHAUSTED;
@@ -100,32 +99,8 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   return AOT_OK;
 }
 
-static const aot_unit_t unit = {
-    .struct_size = sizeof(aot_unit_t),
-    .kind = AOT_STR_INIT("opset/1"),
-    .id = AOT_STR_INIT("note"),
-    .version = AOT_STR_INIT("0.1.0"),
-    .help = AOT_STR_INIT("operators that write notes"),
-    .create = create,
-};
+static const aot_unit_t unit = AOT_UNIT("opset/1", "note", "0.1.0", "operators that write notes", .create = create);
 static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof(aot_plugin_t),
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT("note"),
-    .vendor = AOT_STR_INIT("tests"),
-    .version = AOT_STR_INIT("0.1.0"),
-    .license = AOT_STR_INIT("Apache-2.0"),
-    .units = units,
-    .n_units = 1,
-};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("note", "0.1.0") AOT_NOTE_UNIT("opset/1", "note", "operators that write notes")
-                    AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_epoch, (void)host_minor, (void)why_not;
-  return &plugin;
-}
+AOT_PLUGIN("note", "0.1.0", "tests", "Apache-2.0", units,
+           AOT_NOTE_UNIT("opset/1", "note", "operators that write notes"));

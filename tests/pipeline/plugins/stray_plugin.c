@@ -1,10 +1,9 @@
 /* Opsets that ordinary programs do not need, one a define: STRAY_EXIT and STRAY_CRASH end the process when they are
  * created, STRAY_LOADING when it is loaded, STRAY_FAIL fails, STRAY_LIAR brings another's operator, STRAY_TWICE an
  * operator that aten has. CLAIMS: its note's, none when undefined. */
+#include <aot/describe.h>
 #include <aot/inline.h>
-#include <aot/note.h>
 #include <aot/opset.h>
-#include <aot/plugin.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -34,11 +33,10 @@ static const aot_op_desc_t *const ops[] = {&op};
 static void __attribute__((constructor)) too_early(void) { raise(SIGSEGV); }
 #endif
 
-static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
-  (void)self;
   static const aot_opset_t table = {.head = {.struct_size = sizeof table}, .ops = ops, .n_ops = 1};
-  (void)self, (void)host, (void)ctx, (void)opts;
+  (void)host, (void)ctx, (void)opts;
 #if defined(STRAY_EXIT)
   exit(0);
 #elif defined(STRAY_CRASH)
@@ -50,35 +48,17 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   return AOT_OK;
 }
 
-static const aot_unit_t unit = {
-    .struct_size = sizeof unit,
-    .kind = AOT_STR_INIT("opset/1"),
-    .id = AOT_STR_INIT(ID),
-    .version = AOT_STR_INIT("1.0"),
-    .help = AOT_STR_INIT(HELP),
-    .create = create,
-};
-static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof plugin,
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT(ID),
-    .vendor = AOT_STR_INIT("tests"),
-    .version = AOT_STR_INIT("1.0"),
-    .license = AOT_STR_INIT("Apache-2.0"),
-    .units = units,
-    .n_units = 1,
-};
-
 #ifdef CLAIMS
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1.0") AOT_NOTE_OPSET(ID, HELP, CLAIMS) AOT_NOTE_TAIL);
+AOT_PLUGIN_OPSET(ID, "1.0", "tests", "Apache-2.0", HELP, CLAIMS, create);
 #else
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1.0") AOT_NOTE_UNIT("opset/1", ID, HELP) AOT_NOTE_TAIL);
-#endif
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_epoch, (void)host_minor, (void)why_not;
-  return &plugin;
+static aot_status_t create_unit(const aot_unit_t *unit, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                                const aot_table_t **out_table) {
+  (void)unit;
+  return create(ctx, host, opts, out_table);
 }
+
+static const aot_unit_t silent = AOT_UNIT("opset/1", ID, "1.0", HELP, .create = create_unit);
+static const aot_unit_t *const units[] = {&silent};
+
+AOT_PLUGIN(ID, "1.0", "tests", "Apache-2.0", units, AOT_NOTE_UNIT("opset/1", ID, HELP));
+#endif

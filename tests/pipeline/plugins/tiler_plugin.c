@@ -2,12 +2,11 @@
  * pass that has every relu work on tiles, and two backends, of which one knows them. */
 #include "common/hostcall/host_call.h"
 #include <aot/backend.h>
+#include <aot/describe.h>
 #include <aot/ext/encodings.h>
 #include <aot/inline.h>
-#include <aot/note.h>
 #include <aot/opset.h>
 #include <aot/pass.h>
-#include <aot/plugin.h>
 #include <stdlib.h>
 
 #define TILED "vendor.tiled"
@@ -196,34 +195,15 @@ static const aot_contract_t pass_contract = {.struct_size = sizeof pass_contract
                                              .needs = AOT_NAMES(AOT_PROP_IMPORTED)};
 static const aot_contract_t backend_contract = {.struct_size = sizeof backend_contract,
                                                 .gives = AOT_NAMES(AOT_PROP_LOWERED)};
-#define UNIT(kind_, id_, contract_, create_)                                                                           \
-  {                                                                                                                    \
-    .struct_size = sizeof(aot_unit_t), .kind = AOT_STR_INIT(kind_), .id = AOT_STR_INIT(id_),                           \
-    .version = AOT_STR_INIT(VERSION), .help = AOT_STR_INIT(HELP), .contract = contract_, .create = create_             \
-  }
-static const aot_unit_t opset = UNIT("opset/1", "tiles", NULL, opset_create),
-                        tile = UNIT("pass/1", "tile", &pass_contract, pass_create),
-                        knowing = UNIT("backend/2", "tiles-backend", &backend_contract, backend_create),
-                        plain = UNIT("backend/2", "plain-backend", &backend_contract, backend_create);
+static const aot_unit_t opset = AOT_UNIT("opset/1", "tiles", VERSION, HELP, .create = opset_create),
+                        tile = AOT_UNIT("pass/1", "tile", VERSION, HELP, .contract = &pass_contract,
+                                        .create = pass_create),
+                        knowing = AOT_UNIT("backend/2", "tiles-backend", VERSION, HELP, .contract = &backend_contract,
+                                           .create = backend_create),
+                        plain = AOT_UNIT("backend/2", "plain-backend", VERSION, HELP, .contract = &backend_contract,
+                                         .create = backend_create);
 static const aot_unit_t *const units[] = {&opset, &tile, &knowing, &plain};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof plugin,
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT("tiler"),
-    .vendor = AOT_STR_INIT("tests"),
-    .version = AOT_STR_INIT(VERSION),
-    .units = units,
-    .n_units = 4,
-};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("tiler", VERSION)
-                    AOT_NOTE_OPSET("tiles", HELP, "tiles") "," AOT_NOTE_UNIT("pass/1", "tile", HELP) "," AOT_NOTE_UNIT(
-                        "backend/2", "tiles-backend", HELP) "," AOT_NOTE_UNIT("backend/2", "plain-backend", HELP)
-                        AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_epoch, (void)host_minor, (void)why_not;
-  return &plugin;
-}
+AOT_PLUGIN("tiler", VERSION, "tests", "Apache-2.0", units,
+           AOT_NOTE_OPSET("tiles", HELP, "tiles") "," AOT_NOTE_UNIT("pass/1", "tile", HELP) "," AOT_NOTE_UNIT(
+               "backend/2", "tiles-backend", HELP) "," AOT_NOTE_UNIT("backend/2", "plain-backend", HELP));

@@ -107,7 +107,6 @@ static void opset_destroy(const aot_table_t *o) { free(o->self); }
 
 static aot_status_t opset_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                                  const aot_table_t **out) {
-  (void)self;
   unit_t *u = unit_make(host, opts);
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
@@ -279,7 +278,6 @@ static void partition_destroy(const aot_table_t *p) { free(p->self); }
 
 static aot_status_t partition_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                      const aot_opts_t *opts, const aot_table_t **out) {
-  (void)self;
   unit_t *u = unit_make(host, opts);
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
@@ -344,7 +342,6 @@ static const void *backend_ext(const aot_table_t *b, const char *id) {
 
 static aot_status_t backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                    const aot_opts_t *opts, const aot_table_t **out) {
-  (void)self;
   unit_t *u = unit_make(host, opts);
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
@@ -431,7 +428,6 @@ static void import_destroy(const aot_table_t *i) { free(i->self); }
 
 static aot_status_t import_create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                   const aot_opts_t *opts, const aot_table_t **out) {
-  (void)self;
   unit_t *u = unit_make(host, opts);
   (void)self, (void)ctx;
   if (!u) return AOT_E_EXHAUSTED;
@@ -491,7 +487,7 @@ static const aot_plugin_t plugin = {
     .struct_size = sizeof(aot_plugin_t),
     .abi_epoch = AOT_ABI_EPOCH,
     .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
+    .min_host_minor = AOT_PLUGIN_LEAST_MINOR,
     .id = AOT_STR_INIT("toy"),
     .vendor = AOT_STR_INIT("tests"),
     .version = AOT_STR_INIT("0.1.0"),

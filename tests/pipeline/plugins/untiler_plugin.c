@@ -1,10 +1,9 @@
 /* Another plugin than the one that names the encoding: a pass that reads it off the types, tells of it, and takes it
  * away. */
+#include <aot/describe.h>
 #include <aot/ext/report.h>
 #include <aot/inline.h>
-#include <aot/note.h>
 #include <aot/pass.h>
-#include <aot/plugin.h>
 #include <stdlib.h>
 
 #define ID "untile"
@@ -48,10 +47,10 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
 
 static void destroy(const aot_table_t *p) { free(p->self); }
 
-static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
                            const aot_table_t **out_table) {
   unit_t *u = calloc(1, sizeof *u);
-  (void)self, (void)ctx, (void)opts;
+  (void)ctx, (void)opts;
   if (!u) return AOT_E_EXHAUSTED;
   AOT_TRY(aot_import(&u->host, sizeof u->host, host));
   u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
@@ -60,31 +59,5 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
 }
 
 static const aot_contract_t contract = {.struct_size = sizeof contract, .needs = AOT_NAMES(AOT_PROP_IMPORTED)};
-static const aot_unit_t unit = {
-    .struct_size = sizeof unit,
-    .kind = AOT_STR_INIT("pass/1"),
-    .id = AOT_STR_INIT(ID),
-    .version = AOT_STR_INIT("1"),
-    .help = AOT_STR_INIT(HELP),
-    .contract = &contract,
-    .create = create,
-};
-static const aot_unit_t *const units[] = {&unit};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof plugin,
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT(ID),
-    .vendor = AOT_STR_INIT("tests"),
-    .version = AOT_STR_INIT("1"),
-    .units = units,
-    .n_units = 1,
-};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD(ID, "1") AOT_NOTE_UNIT("pass/1", ID, HELP) AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_epoch, (void)host_minor, (void)why_not;
-  return &plugin;
-}
+AOT_PLUGIN_ONE("pass/1", ID, "1", "tests", "Apache-2.0", HELP, create, .contract = &contract);

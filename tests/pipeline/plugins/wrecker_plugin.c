@@ -1,11 +1,10 @@
 /* A partition, a backend, an opset and an importer that break the rules of their kinds: `how` chooses in which way. */
 #include "common/hostcall/host_call.h"
 #include <aot/backend.h>
+#include <aot/describe.h>
 #include <aot/import.h>
 #include <aot/inline.h>
-#include <aot/note.h>
 #include <aot/partition.h>
-#include <aot/plugin.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -142,7 +141,6 @@ static wrecker_t *make(const aot_host_t *host, const aot_opts_t *opts) {
 
 static aot_status_t create_partition(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                      const aot_opts_t *opts, const aot_table_t **out) {
-  (void)self;
   wrecker_t *u = make(host, opts);
   (void)self, (void)ctx;
   u->table.partition = (aot_partition_t){
@@ -156,7 +154,6 @@ static aot_status_t create_partition(const aot_unit_t *self, aot_ctx_t *ctx, con
 
 static aot_status_t create_backend(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                    const aot_opts_t *opts, const aot_table_t **out) {
-  (void)self;
   wrecker_t *u = make(host, opts);
   (void)self, (void)ctx;
   u->table.backend = (aot_backend_t){
@@ -171,7 +168,6 @@ static aot_status_t create_backend(const aot_unit_t *self, aot_ctx_t *ctx, const
 
 static aot_status_t create_import(const aot_unit_t *self, aot_ctx_t *ctx, const aot_host_t *host,
                                   const aot_opts_t *opts, const aot_table_t **out) {
-  (void)self;
   wrecker_t *u = make(host, opts);
   (void)self, (void)ctx;
   u->table.import = (aot_import_t){
@@ -198,39 +194,15 @@ static const aot_contract_t partition_contract = {
 };
 static const aot_contract_t backend_contract = {.struct_size = sizeof backend_contract,
                                                 .gives = AOT_NAMES(AOT_PROP_LOWERED)};
-#define UNIT(name_, kind_, id_, contract_, create_, n_)                                                                \
-  static const aot_unit_t name_ = {.struct_size = sizeof(aot_unit_t),                                                  \
-                                   .kind = AOT_STR_INIT(kind_),                                                        \
-                                   .id = AOT_STR_INIT(id_),                                                            \
-                                   .version = AOT_STR_INIT("1"),                                                       \
-                                   .help = AOT_STR_INIT("wrecks"),                                                     \
-                                   .options = options,                                                                 \
-                                   .n_options = n_,                                                                    \
-                                   .option_stride = sizeof *options,                                                   \
-                                   .contract = contract_,                                                              \
-                                   .create = create_};
-UNIT(u_partition, "partition/1", "wrecker-partition", &partition_contract, create_partition, 1)
-UNIT(u_backend, "backend/2", "wrecker-backend", &backend_contract, create_backend, 1)
-UNIT(u_import, "import/1", "wrecker-import", NULL, create_import, 0)
+#define UNIT(kind_, id_, contract_, create_, n_)                                                                       \
+  AOT_UNIT(kind_, id_, "1", "wrecks", .options = options, .n_options = n_, .option_stride = sizeof *options,           \
+           .contract = contract_, .create = create_)
+static const aot_unit_t u_partition =
+    UNIT("partition/1", "wrecker-partition", &partition_contract, create_partition, 1);
+static const aot_unit_t u_backend = UNIT("backend/2", "wrecker-backend", &backend_contract, create_backend, 1);
+static const aot_unit_t u_import = UNIT("import/1", "wrecker-import", NULL, create_import, 0);
 static const aot_unit_t *const units[] = {&u_partition, &u_backend, &u_import};
-static const aot_plugin_t plugin = {
-    .struct_size = sizeof(aot_plugin_t),
-    .abi_epoch = AOT_ABI_EPOCH,
-    .abi_minor = AOT_ABI_MINOR,
-    .min_host_minor = 1,
-    .id = AOT_STR_INIT("wrecker"),
-    .version = AOT_STR_INIT("1"),
-    .units = units,
-    .n_units = 3,
-};
 
-AOT_PLUGIN_NOTE(AOT_NOTE_HEAD("wrecker", "1")
-                    AOT_NOTE_UNIT("partition/1", "wrecker-partition",
-                                  "wrecks") "," AOT_NOTE_UNIT("backend/2", "wrecker-backend",
-                                                              "wrecks") "," AOT_NOTE_UNIT("import/1", "wrecker-import",
-                                                                                          "wrecks") AOT_NOTE_TAIL);
-
-const aot_plugin_t *aot_plugin_entry(uint32_t host_epoch, uint32_t host_minor, aot_str_t *why_not) {
-  (void)host_epoch, (void)host_minor, (void)why_not;
-  return &plugin;
-}
+AOT_PLUGIN("wrecker", "1", "tests", "Apache-2.0", units,
+           AOT_NOTE_UNIT("partition/1", "wrecker-partition", "wrecks") "," AOT_NOTE_UNIT(
+               "backend/2", "wrecker-backend", "wrecks") "," AOT_NOTE_UNIT("import/1", "wrecker-import", "wrecks"));
