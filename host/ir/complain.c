@@ -41,7 +41,7 @@ static void line_origin(aot_prog_t *p, const aot_origin_info_t *o) {
 static void line_node(aot_prog_t *p, uint32_t node) {
   aoth_text_t t = {0};
   aot_node_t n = {node};
-  aoth_print_node(p, n, &t);
+  p->print_node(p, n, &t);
   if (t.size > 300) memcpy(t.data + 296, "...", 4); /* a long argument list tells nothing more */
   if (t.size) aoth_sink_line(p->ctx->sink, "node %s", t.data);
   aoth_text_deinit(&t);

@@ -138,7 +138,8 @@ struct aot_prog {
   uint64_t generation; /* counts edits */
   char *model;
   const aoth_locator_t *locator;
-  const uint32_t *node_map; /* aoth_prog_map_nodes; NULL: ids are the same */
+  void (*print_node)(aot_prog_t *p, aot_node_t n, aoth_text_t *out); /* a line, for complaints */
+  const uint32_t *node_map;                                          /* aoth_prog_map_nodes; NULL: ids are the same */
   uint32_t n_node_map;
 
   AOTH_ROWS(graph_row_t) graphs;
@@ -163,8 +164,9 @@ struct aot_prog {
   uint64_t snapshot_generation;
 };
 
-/* ---- life and memory (program_store.c) ---- */
 int aoth_prog_is_empty(const aot_prog_t *p); /* as created, interned rows aside */
+
+/* ---- memory (program_store.c) ---- */
 int aoth_rows_grow(void **at, uint32_t *capacity, uint32_t n, size_t more, size_t row_size); /* 0: no memory */
 /* Room for `more` rows; evaluates to 0 when there is no memory. */
 #define ROWS_ROOM(rows, more)                                                                                          \

@@ -22,6 +22,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+int aoth_dim_is_valid(const aot_prog_t *p, int64_t dim) {
+  return !AOT_DIM_IS_SYM(dim) || (dim != AOT_DIM_SYM && AOT_DIM_EXPR(dim) < p->exprs.n);
+}
+
 #define DEEPEST_DIFFERENCE 64
 #define SMALL_TREE 64 /* expressions up to this size are evaluated on a fixed stack */
 

@@ -44,10 +44,6 @@ const int64_t *aoth_ints_intern(aot_prog_t *p, const int64_t *at, uint32_t n) {
   return copy;
 }
 
-int aoth_dim_is_valid(const aot_prog_t *p, int64_t dim) {
-  return !AOT_DIM_IS_SYM(dim) || (dim != AOT_DIM_SYM && AOT_DIM_EXPR(dim) < p->exprs.n);
-}
-
 static aot_status_t check_dims(aot_prog_t *p, const int64_t *dims, int32_t rank, const char *which, const char *what) {
   for (int32_t i = 0; i < rank; i++) {
     if (!aoth_dim_is_valid(p, dims[i]))
