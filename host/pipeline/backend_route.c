@@ -5,35 +5,48 @@
 #include <pipeline/extension.h>
 #include <string.h>
 
-typedef struct backend {
-  aoth_stage_t stage;
+typedef struct station {
+  const aoth_stage_t *stage;
   aoth_instance_t unit; /* unit NULL: not created yet */
   int is_dead;          /* it could not be created */
-} backend_t;
+} station_t;
 
 typedef struct aoth_backend_route {
   aoth_session_t *s;
-  backend_t *backends;
-  uint32_t n_backends;
+  station_t *stations; /* by stage */
+  uint32_t n_stations;
+  uint32_t at;           /* the stage that asks */
+  station_t *asked;      /* the last backend, NULL: there is none */
   aoth_arena_t *scratch; /* of calls into them: the asking unit's own must last */
 } aoth_backend_route_t;
 
-aot_status_t aoth_backend_route_begin(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages) {
+static int is_kind(const station_t *t, const char *kind) {
+  return t->stage->unit && strcmp(t->stage->unit->kind, kind) == 0;
+}
+
+aot_status_t aoth_backend_route_begin(aoth_session_t *s, const aoth_stage_t *const *stages, uint32_t n_stages) {
   aoth_backend_route_t *r = aoth_arena_alloc(s->arena, sizeof(void *), sizeof *r);
-  backend_t *backends = aoth_arena_alloc(s->arena, sizeof(void *), ((size_t)n_stages + 1) * sizeof *backends);
-  if (!r || !backends) return AOT_E_EXHAUSTED;
-  *r = (aoth_backend_route_t){.s = s, .backends = backends};
-  for (uint32_t i = 0; i < n_stages; i++)
-    if (stages[i].unit && strcmp(stages[i].unit->kind, "backend/2") == 0) backends[r->n_backends++].stage = stages[i];
+  station_t *stations = aoth_arena_alloc(s->arena, sizeof(void *), ((size_t)n_stages + 1) * sizeof *stations);
+  if (!r || !stations) return AOT_E_EXHAUSTED;
+  *r = (aoth_backend_route_t){.s = s, .stations = stations, .n_stations = n_stages};
+  for (uint32_t i = 0; i < n_stages; i++) {
+    stations[i].stage = stages[i];
+    if (is_kind(&stations[i], "backend/2")) r->asked = &stations[i];
+  }
   s->ctx.backends = r;
   return AOT_OK;
+}
+
+void aoth_backend_route_at(aoth_session_t *s, uint32_t i) {
+  aoth_backend_route_t *r = s->ctx.backends;
+  if (r) r->at = i;
 }
 
 void aoth_backend_route_end(aoth_session_t *s) {
   aoth_backend_route_t *r = s->ctx.backends;
   s->ctx.backends = NULL;
-  for (uint32_t i = 0; r && i < r->n_backends; i++)
-    if (!r->backends[i].is_dead) aoth_instance_destroy(s, &r->backends[i].stage, &r->backends[i].unit);
+  for (uint32_t i = 0; r && i < r->n_stations; i++)
+    if (!r->stations[i].is_dead) aoth_instance_destroy(s, r->stations[i].stage, &r->stations[i].unit);
   if (r) aoth_arena_destroy(r->scratch);
 }
 
@@ -84,28 +97,73 @@ typedef struct question {
   const aot_cost_sink_t *costs;
   const aot_memory_plan_t *plan;
   aot_cost_machine_t *machine;
+  int plans;       /* it is about the program that the backend will get */
   int is_answered; /* 0: the unit does not offer the extension */
 } question_t;
 
 /* Like aoth_instance_create, without a bundle or an undo of the journals when it fails: they are the asking stage's. */
-static aot_status_t create_and_ask(aoth_backend_route_t *r, backend_t *b, const char *doing, aoth_call_fn fn,
-                                   question_t *q) {
-  if (!b->unit.unit && aoth_instance_try(r->s, &b->stage, &b->unit) != AOT_OK) {
-    b->is_dead = 1;
-    return AOT_E_UNIMPLEMENTED;
-  }
+static aot_status_t create(aoth_backend_route_t *r, station_t *t) {
+  if (t->unit.unit) return AOT_OK;
+  t->is_dead = t->is_dead || aoth_instance_try(r->s, t->stage, &t->unit) != AOT_OK;
+  return t->is_dead ? AOT_E_UNIMPLEMENTED : AOT_OK;
+}
+
+static aot_status_t create_and_ask(aoth_backend_route_t *r, const char *doing, aoth_call_fn fn, question_t *q) {
+  AOT_TRY(create(r, r->asked));
   q->s = r->s;
-  q->backend = &b->unit;
-  return aoth_call(r->s, &b->stage, doing, fn, q);
+  q->backend = &r->asked->unit;
+  return aoth_call(r->s, r->asked->stage, doing, fn, q);
+}
+
+/* ---- the passes between ---- */
+
+/* Those behind the asking stage up to the first backend. 0: none; also where another partition stands among them, to
+ * which this program is none yet. */
+static uint32_t count_passes(const aoth_backend_route_t *r) {
+  uint32_t n = 0;
+  while (r->at + 1 + n < r->n_stations && is_kind(&r->stations[r->at + 1 + n], "pass/1")) n++;
+  return r->at + 1 + n < r->n_stations && is_kind(&r->stations[r->at + 1 + n], "backend/2") ? n : 0;
+}
+
+typedef struct running {
+  aoth_session_t *s;
+  const aoth_instance_t *pass;
+  aot_prog_t *prog;
+} running_t;
+
+static aot_status_t do_pass(void *arg) {
+  const running_t *r = arg;
+  return r->pass->table.pass.run(r->pass->self, &r->s->ctx, r->prog);
+}
+
+static aot_status_t run_passes(aoth_backend_route_t *r, aot_prog_t *prog, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    station_t *t = &r->stations[r->at + 1 + i];
+    AOT_TRY(create(r, t));
+    running_t running = {r->s, &t->unit, prog};
+    AOT_TRY(aoth_call(r->s, t->stage, "run", do_pass, &running));
+  }
+  return AOT_OK;
+}
+
+/* What a pass refuses here it will refuse when its turn comes, and then tells. */
+static aot_status_t ask_behind_passes(aoth_backend_route_t *r, const char *doing, aoth_call_fn fn, question_t *q) {
+  const uint32_t n = count_passes(r);
+  if (!n || !q->plans) return create_and_ask(r, doing, fn, q);
+  AOT_TRY(aoth_session_journal_begin(r->s));
+  aot_status_t status = run_passes(r, q->prog, n) == AOT_OK ? AOT_OK : AOT_E_UNIMPLEMENTED;
+  if (status == AOT_OK) status = create_and_ask(r, doing, fn, q);
+  aoth_journal_undo(q->prog);
+  return status;
 }
 
 static aot_status_t ask(aot_ctx_t *ctx, const char *doing, aoth_call_fn fn, question_t *q) {
   aoth_backend_route_t *r = ctx->backends;
-  if (!r || !r->n_backends || ctx != &r->s->ctx || r->backends[r->n_backends - 1].is_dead) return AOT_E_UNIMPLEMENTED;
+  if (!r || !r->asked || ctx != &r->s->ctx) return AOT_E_UNIMPLEMENTED;
   if (!r->scratch) r->scratch = aoth_arena_create();
   if (!r->scratch) return AOT_E_EXHAUSTED;
   const outer_call_t outer = step_aside(r->s, r);
-  const aot_status_t status = create_and_ask(r, &r->backends[r->n_backends - 1], doing, fn, q);
+  const aot_status_t status = ask_behind_passes(r, doing, fn, q);
   step_back(r->s, &outer);
   return status == AOT_OK && !q->is_answered ? AOT_E_UNIMPLEMENTED : status;
 }
@@ -123,7 +181,7 @@ static aot_status_t do_plan(void *arg) {
 
 aot_status_t aoth_backend_route_plan(aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols, uint64_t n_symbols,
                                      const aot_memory_plan_t **out) {
-  question_t q = {.prog = prog, .symbols = symbols, .n_symbols = n_symbols};
+  question_t q = {.prog = prog, .symbols = symbols, .n_symbols = n_symbols, .plans = 1};
   AOT_TRY(ask(ctx, "memory", do_plan, &q));
   *out = q.plan;
   return AOT_OK;

@@ -1,4 +1,9 @@
-/* The way from a stage that asks to the pipeline's backends, which stand behind it: aot.memory/1, aot.cost/1. */
+/* The way from a stage that asks to the pipeline's backends, which stand behind it: aot.memory/1, aot.cost/1.
+ *
+ *     stages   ..  partition  hooks  optimizer  stitch  backend
+ *                  asks -----------------------------> is asked
+ *
+ * Memory is told of what the backend will get: passes that stand between run on the program, and are taken back. */
 #ifndef AOTH_BACKEND_ROUTE_H
 #define AOTH_BACKEND_ROUTE_H
 
@@ -6,9 +11,10 @@
 #include <aot/ext/memory.h>
 #include <pipeline/session.h>
 
-/* From begin to end stages that ask the host are answered by the backends among these stages. Each is created when
- * it is first asked. */
-aot_status_t aoth_backend_route_begin(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages);
+/* From begin to end stages that ask the host are answered by the backends among these stages, which outlive the route.
+ * Units are created when they are first needed. */
+aot_status_t aoth_backend_route_begin(aoth_session_t *s, const aoth_stage_t *const *stages, uint32_t n_stages);
+void aoth_backend_route_at(aoth_session_t *s, uint32_t i); /* which of them asks from here on */
 void aoth_backend_route_end(aoth_session_t *s);
 
 /* What the host's extensions do; ctx->backends is the session's route. They give no diagnostics: no answer is no

@@ -150,12 +150,23 @@ static void check_device(checking_t *c) {
   if (device->use) note_status(c, aoth_stage_resolve(c->s, device, "device/1", c->p->arena));
 }
 
-/* The value of an option; defaults so far, in the pipeline's arena. */
+/* The value of an option that the pipeline does not give; defaults so far, in the pipeline's arena. */
 static aot_opt_value_t *option(const aoth_stage_t *stage, const char *name) {
-  for (uint64_t k = 0; stage->unit && k < stage->opts.n_values; k++)
+  for (uint64_t k = 0; stage->unit && k < stage->opts.n_values && !(stage->with && aoth_yaml_get(stage->with, name));
+       k++)
     if (aot_str_eq(stage->unit->options[k].name, aot_str(name)))
       return (aot_opt_value_t *)(uintptr_t)&stage->opts.values[k];
   return NULL;
+}
+
+/* What the step is, to a unit that asks for it by options of these names. */
+static void tell_step(const aoth_stage_t *stage, const aoth_train_spec_t *train) {
+  aot_opt_value_t *const step = option(stage, "step"), *const loss = option(stage, "loss");
+  aot_opt_value_t *const sums = option(stage, "accumulate"), *const norm = option(stage, "clip-norm");
+  if (step) step->s = aot_str("one-graph");
+  if (loss) loss->i = train->loss;
+  if (sums) sums->i = train->accumulate;
+  if (norm) norm->f = train->clip_norm;
 }
 
 /* One graph is what training takes where it can have it: a host without that unit trains with three. */
@@ -164,11 +175,11 @@ static void check_stitch(checking_t *c, aoth_train_spec_t *train) {
       (!train->is_step_said && !aoth_registry_find(c->s->registry, train->stitch.use)))
     return;
   note_status(c, aoth_stage_resolve(c->s, &train->stitch, "pass/1", c->p->arena));
-  aot_opt_value_t *const loss = option(&train->stitch, "loss"), *const sums = option(&train->stitch, "accumulate");
-  aot_opt_value_t *const norm = option(&train->stitch, "clip-norm");
-  if (loss) loss->i = train->loss;
-  if (sums) sums->i = train->accumulate;
-  if (norm) norm->f = train->clip_norm;
+  if (!train->stitch.unit) return;
+  tell_step(&train->stitch, train);
+  for (uint32_t i = 0; i < c->p->n_stages; i++) /* those that plan for it */
+    if (c->p->stages[i].unit && strcmp(c->p->stages[i].unit->kind, "partition/1") == 0)
+      tell_step(&c->p->stages[i], train);
 }
 
 /* Casts stand right behind the stage that makes the program functional, before any that would look at dtypes. */

@@ -212,37 +212,48 @@ aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage
   return dump(s, stage);
 }
 
-static aot_status_t run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {
+/* ---- all of them ---- */
+
+/* n_run: of n_stages; those behind are there to be asked. */
+static aot_status_t run_in_order(aoth_session_t *s, const aoth_stage_t *const *stages, uint32_t n_stages,
+                                 uint32_t n_run) {
+  AOT_TRY(aoth_backend_route_begin(s, stages, n_stages));
+  aot_status_t status = AOT_OK;
+  for (uint32_t i = 0; i < n_run && status == AOT_OK; i++) {
+    aoth_backend_route_at(s, i);
+    status = aoth_session_run_stage(s, stages[i]);
+  }
+  aoth_backend_route_end(s);
+  return status;
+}
+
+aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {
   const aoth_stage_t *optimizer =
       (flags & AOTH_STAGES_OPTIMIZER) && p->run.train.optimizer.unit ? &p->run.train.optimizer : NULL;
   const aoth_stage_t *stitch =
       optimizer && (flags & AOTH_STAGES_STITCH) && p->run.train.stitch.unit ? &p->run.train.stitch : NULL;
   const aoth_stage_t *autocast =
       (flags & AOTH_STAGES_OPTIMIZER) && p->run.train.autocast.unit ? &p->run.train.autocast : NULL;
+  const aoth_stage_t **order = aoth_arena_alloc(s->arena, sizeof(void *), ((size_t)p->n_stages + 3) * sizeof *order);
+  uint32_t n = 0, first_backend = UINT32_MAX;
+  if (!order) return AOT_E_EXHAUSTED;
+  if (!(flags & AOTH_STAGES_NO_BACKEND)) AOT_TRY(aoth_session_take_device(s, &p->run.device));
   for (uint32_t i = 0; i < p->n_stages; i++) {
     const int is_backend = strcmp(p->stages[i].unit->kind, "backend/2") == 0;
-    if (autocast && p->run.train.autocast_at == i) AOT_TRY(aoth_session_run_stage(s, autocast));
-    if (is_backend && optimizer) AOT_TRY(aoth_session_run_stage(s, optimizer));
-    if (is_backend && stitch) AOT_TRY(aoth_session_run_stage(s, stitch));
+    if (autocast && p->run.train.autocast_at == i) order[n++] = autocast;
+    if (is_backend && optimizer) order[n++] = optimizer;
+    if (is_backend && stitch) order[n++] = stitch;
     if (is_backend) optimizer = stitch = NULL;
-    if (is_backend && (flags & AOTH_STAGES_NO_BACKEND)) break;
-    AOT_TRY(aoth_session_run_stage(s, &p->stages[i]));
+    if (is_backend && first_backend == UINT32_MAX) first_backend = n;
+    order[n++] = &p->stages[i];
   }
-  return optimizer ? aoth_session_run_stage(s, optimizer) : AOT_OK;
-}
-
-aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {
-  if (!(flags & AOTH_STAGES_NO_BACKEND)) AOT_TRY(aoth_session_take_device(s, &p->run.device));
-  AOT_TRY(aoth_backend_route_begin(s, p->stages, p->n_stages));
-  const aot_status_t status = run_stages(s, p, flags);
-  aoth_backend_route_end(s);
-  return status;
+  if (optimizer) order[n++] = optimizer;
+  return run_in_order(s, order, n, (flags & AOTH_STAGES_NO_BACKEND) && first_backend < n ? first_backend : n);
 }
 
 aot_status_t aoth_session_run_list(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages) {
-  AOT_TRY(aoth_backend_route_begin(s, stages, n_stages));
-  aot_status_t status = AOT_OK;
-  for (uint32_t i = 0; i < n_stages && status == AOT_OK; i++) status = aoth_session_run_stage(s, &stages[i]);
-  aoth_backend_route_end(s);
-  return status;
+  const aoth_stage_t **order = aoth_arena_alloc(s->arena, sizeof(void *), ((size_t)n_stages + 1) * sizeof *order);
+  if (!order) return AOT_E_EXHAUSTED;
+  for (uint32_t i = 0; i < n_stages; i++) order[i] = &stages[i];
+  return run_in_order(s, order, n_stages, n_stages);
 }

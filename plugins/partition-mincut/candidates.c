@@ -307,7 +307,7 @@ int mc_candidates_init(mc_candidates_t *c, const mc_model_t *m, uint32_t *out_ba
   int status = mc_segments_init(&c->segments, m);
   if (status == 0) status = c->rates && maker_init(&k, c) == 0 ? 0 : -2;
   if (status == 0) status = mc_moments_init(&c->moments, m);
-  c->least = m->fixed_nbytes + c->moments.least;
+  c->least = m->sure_nbytes + c->moments.least;
   if (status == 0) status = measure_all_saved(c, &k);
   if (status == 0) status = find_corners(c, &k);
   if (status == 0) qsort(c->rates, c->n_rates, sizeof *c->rates, by_rate);

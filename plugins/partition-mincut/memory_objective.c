@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- the joint graph for the simulator ---- */
 
@@ -45,6 +46,52 @@ static void find_slots(const pt_joint_t *j, uint8_t *needs_slot, uint8_t *is_upd
     needs_slot[i] = (uint8_t)(j->input_kind[i] != PT_INPUT_TANGENT &&
                               (!is_leaf || (inputs[i].index < s->leaves.count && is_updated[inputs[i].index])));
   }
+}
+
+/* ---- a step in one graph ---- */
+
+typedef struct step_ports {
+  mc_one_graph_t one;
+  uint8_t *output;
+  uint32_t *parameter, *input_of; /* input_of: by leaf */
+} step_ports_t;
+
+static uint8_t output_of(const aot_snap_port_t *port, uint32_t loss) {
+  const int is_user = port->role == AOT_ROLE_LOSS || port->role == AOT_ROLE_USER_OUTPUT;
+  if (is_user) return port->index == loss ? MC_HANDED : MC_DROPPED;
+  return port->role == AOT_ROLE_BASE ? MC_DROPPED : MC_HOME;
+}
+
+/* Outputs as joint_arrays.c divides them: gradients, and with them the token of the backward; those of the forward. */
+static int read_ports(const mc_memory_call_t *call, const pt_joint_t *j, step_ports_t *out) {
+  const aot_snapshot_t *s = j->snapshot;
+  const aot_snap_graph_t *g = AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs) + j->graph;
+  const aot_snap_port_t *inputs = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + g->input_begin;
+  const aot_snap_port_t *outputs = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + g->output_begin;
+  uint32_t n_forward = 0, n_gradients = 0;
+  *out = (step_ports_t){
+      .output = calloc((size_t)g->n_outputs + 1, 1),
+      .parameter = calloc((size_t)g->n_outputs + 1, 4),
+      .input_of = calloc((size_t)s->leaves.count + 1, 4),
+  };
+  if (!out->output || !out->parameter || !out->input_of) return -2;
+  memset(out->input_of, 0xff, ((size_t)s->leaves.count + 1) * 4);
+  for (uint32_t i = 0; i < g->n_inputs; i++)
+    if (inputs[i].role == AOT_ROLE_PARAMETER && inputs[i].index < s->leaves.count) out->input_of[inputs[i].index] = i;
+  for (uint32_t i = 0; i < g->n_outputs; i++) {
+    const int is_gradient = outputs[i].role == AOT_ROLE_GRADIENT && outputs[i].index < s->leaves.count;
+    if (is_gradient) out->parameter[n_gradients++] = out->input_of[outputs[i].index];
+    else if (outputs[i].role == AOT_ROLE_TOKEN && outputs[i].index == 1) out->parameter[n_gradients++] = PT_NONE;
+    else out->output[n_forward++] = output_of(&outputs[i], call->step.loss);
+  }
+  out->one = (mc_one_graph_t){out->output, out->parameter, call->step.waits};
+  return n_forward == j->n_forward_outputs && n_gradients == j->n_gradients ? 0 : -2;
+}
+
+static void ports_deinit(step_ports_t *p) {
+  free(p->output);
+  free(p->parameter);
+  free(p->input_of);
 }
 
 /* ---- what the backend says ---- */
@@ -92,15 +139,13 @@ static aot_status_t report(const mc_memory_call_t *call, const mc_candidates_t *
   const aot_ext_report_t *r = extension(call, AOT_EXT_REPORT);
   const mc_numbers_t *numbers = &c->list[o->chosen].numbers;
   double cost = (double)numbers->cost * 1e-12, bound;
-  const uint64_t arena =
-      numbers->forward_arena > numbers->backward_arena ? numbers->forward_arena : numbers->backward_arena;
   if (mc_candidates_bound(c, o->budget, &bound) != 0) return pt_no_memory(call->host, call->ctx);
   bound *= 1e-12;
   const struct {
     const char *name, *unit;
     double value;
   } rows[] = {{"peak-bytes", "bytes", (double)numbers->peak},
-              {"peak-arena-bytes", "bytes", (double)arena},
+              {"peak-arena-bytes", "bytes", (double)numbers->arena},
               {"budget-bytes", "bytes", (double)o->budget},
               {"all-saved-peak-bytes", "bytes", (double)o->all_saved},
               {"least-peak-bytes", "bytes", (double)c->list[c->n - 1].numbers.peak},
@@ -207,8 +252,10 @@ static void follow_operands(const pt_joint_t *j, uint32_t *base) {
 
 int mc_pick_memory(const void *self, const pt_joint_t *j, uint32_t *out_saved, uint32_t *out_n_saved,
                    uint32_t *out_value) {
+  const mc_memory_call_t *call = self;
   ms_sim_t sim = {0};
   mc_model_t m = {0};
+  step_ports_t ports = {0};
   ms_graph_t graph;
   int64_t *dims = values_at_hints(j->snapshot);
   uint8_t *needs_slot = calloc((size_t)j->n_inputs + 1, 1),
@@ -217,16 +264,20 @@ int mc_pick_memory(const void *self, const pt_joint_t *j, uint32_t *out_saved, u
   int status = dims && needs_slot && is_updated && inside ? ms_region_memory(j->snapshot, dims, inside) : -2;
   if (status == 0) status = ms_sim_init(&sim, j->snapshot, j->graph, dims, inside);
   if (status == 0) {
-    find_slots(j, needs_slot, is_updated);
+    if (!call->step.is_one_graph) find_slots(j, needs_slot, is_updated);
     follow_operands(j, sim.base);
     graph = sim.graph;
     graph.operand_begin = j->operand_begin;
     graph.operands = j->operands;
-    status = mc_model_init(&m, j, &graph, sim.extent, needs_slot, sim.flops);
+    if (call->step.is_one_graph) status = read_ports(call, j, &ports);
   }
-  if (status == 0) status = choose(self, &m, out_saved, out_n_saved, out_value);
+  if (status == 0)
+    status =
+        mc_model_init(&m, j, &graph, sim.extent, needs_slot, sim.flops, call->step.is_one_graph ? &ports.one : NULL);
+  if (status == 0) status = choose(call, &m, out_saved, out_n_saved, out_value);
   mc_model_deinit(&m);
   ms_sim_deinit(&sim);
+  ports_deinit(&ports);
   free(dims);
   free(inside);
   free(needs_slot);

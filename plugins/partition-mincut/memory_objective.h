@@ -11,12 +11,20 @@
 #include "budget.h"
 #include "common/partition/apply.h"
 
+/* What the pipeline makes of the halves. */
+typedef struct mc_step {
+  int is_one_graph; /* one graph with the update (stage stitch) */
+  uint32_t loss;    /* number of the user output that it keeps */
+  int waits;        /* updates wait for all gradients, which are clipped together */
+} mc_step_t;
+
 typedef struct mc_memory_call {
   const aot_host_t *host;
   aot_ctx_t *ctx;
   aot_prog_t *prog;    /* whose joint graph is divided */
   const pt_how_t *how; /* that the program is divided with */
   mc_budget_t budget;
+  mc_step_t step;
 } mc_memory_call_t;
 
 /* A pt_pick_t; self: mc_memory_call_t. Diagnoses what is wrong itself (PT_TOLD). Reports recompute-cost,

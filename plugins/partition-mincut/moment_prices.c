@@ -39,7 +39,12 @@ static double set_prices(mc_prices_t *d) {
       sums[side][n + 1] = sums[side][n] + (d->h->side[n] == side ? d->rate[n] : 0);
   }
   const double all = sums[0][d->n_moments] + sums[1][d->n_moments];
-  for (uint32_t v = 0; v < m->j->n_values; v++) {
+  for (uint32_t v = 0; v < m->j->n_values && m->one; v++) {
+    const mc_across_t *a = &d->h->across[v];
+    if (!a->nbytes) d->price[v] = 0;
+    else d->price[v] = (sums[0][d->n_moments] - sums[0][a->from] + sums[1][a->until]) * (double)a->nbytes;
+  }
+  for (uint32_t v = 0; v < m->j->n_values && !m->one; v++) {
     double rate = m->j->def[v] == PT_NONE && !m->needs_slot[v] ? 0 : all;
     for (int side = 0; side < 2; side++) {
       const mc_span_t *s = &d->h->spans[v][side];
@@ -76,6 +81,25 @@ static double input_slots(mc_prices_t *d) {
   return sum;
 }
 
+static void find_excess_of_step(mc_prices_t *d) {
+  const mc_model_t *m = d->h->m;
+  double across[2] = {0, 0};
+  input_slots(d); /* what runs */
+  for (int side = 0; side < 2; side++) memset(d->sums[side], 0, (d->n_moments + 1) * sizeof *d->sums[side]);
+  for (uint32_t i = 0; i < d->n_saved; i++) {
+    const mc_across_t *a = &d->h->across[d->saved[i]];
+    d->sums[0][a->from] += (double)a->nbytes;
+    across[1] += (double)a->nbytes;
+    d->sums[1][a->until] -= (double)a->nbytes;
+  }
+  for (size_t n = 0; n < d->n_moments; n++) {
+    const uint8_t side = d->h->side[n];
+    across[0] += d->sums[0][n];
+    across[1] += d->sums[1][n];
+    if (side != MC_NO_MOMENT) d->excess[n] = (double)m->sure_nbytes + (double)d->h->held[n] + across[side] - d->budget;
+  }
+}
+
 static void find_excess(mc_prices_t *d) {
   const mc_model_t *m = d->h->m;
   double saved = input_slots(d), held[2] = {0, 0}; /* of what is saved, how much is held anyway */
@@ -97,7 +121,7 @@ static void find_excess(mc_prices_t *d) {
     held[0] += d->sums[0][n];
     held[1] += d->sums[1][n];
     if (side != MC_NO_MOMENT)
-      d->excess[n] = (double)m->fixed_nbytes + (double)d->h->held[n] + saved - held[side] - d->budget;
+      d->excess[n] = (double)m->sure_nbytes + (double)d->h->held[n] + saved - held[side] - d->budget;
   }
 }
 
@@ -107,9 +131,9 @@ static int evaluate(mc_prices_t *d, double *out_value) {
   uint32_t bad;
   double all = set_prices(d);
   int status = mc_parametric(m, d->price, d->decided, d->saved, &d->n_saved, out_value, &bad);
-  *out_value += all * ((double)m->fixed_nbytes - d->budget);
+  *out_value += all * ((double)m->sure_nbytes - d->budget);
   for (size_t n = 0; n < d->n_moments; n++) *out_value += d->rate[n] * (double)d->h->held[n];
-  if (status == 0) find_excess(d);
+  if (status == 0) (m->one ? find_excess_of_step : find_excess)(d);
   return status;
 }
 

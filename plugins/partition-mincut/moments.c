@@ -29,9 +29,22 @@ static void mark_handed(work_t *w, const uint32_t *outputs, uint32_t n_outputs, 
     if (w->is_handed[side][v]) w->is_handed[side][w->m->graph->base[v]] = 1;
 }
 
+/* What a step graph's outputs need of the forward: nobody asks for the other outputs. */
+static void find_step_nodes(work_t *w) {
+  const pt_joint_t *j = w->m->j;
+  for (uint32_t i = 0; i < j->n_forward_outputs; i++) {
+    const uint32_t v = j->forward_outputs[i];
+    if (v != PT_NONE && j->def[v] != PT_NONE && w->m->one->output[i] != MC_DROPPED) w->runs[FORWARD][j->def[v]] = 1;
+  }
+  for (uint32_t n = j->n_nodes; n-- > 0;)
+    for (uint32_t k = j->operand_begin[n]; w->runs[FORWARD][n] && k < j->operand_begin[n + 1]; k++)
+      if (j->def[j->operands[k]] != PT_NONE) w->runs[FORWARD][j->def[j->operands[k]]] = 1;
+}
+
 static void find_nodes(work_t *w) {
   const pt_joint_t *j = w->m->j;
-  memcpy(w->runs[FORWARD], j->early, j->n_nodes);
+  if (w->m->one) find_step_nodes(w);
+  else memcpy(w->runs[FORWARD], j->early, j->n_nodes);
   for (uint32_t i = 0; i < j->n_gradients; i++)
     if (j->gradients[i] != PT_NONE && j->def[j->gradients[i]] != PT_NONE)
       w->runs[BACKWARD][j->def[j->gradients[i]]] = 1;
@@ -128,9 +141,11 @@ static uint64_t padded(const work_t *w, uint64_t nbytes) {
   return (nbytes + w->m->graph->align - 1) & ~(w->m->graph->align - 1);
 }
 
-/* A view of less than all: saved, it is copied when the forward ends, and what it is a part of stays in the arena
- * until then. */
-static int is_part(const work_t *w, uint32_t v) { return w->m->j->nbytes[v] != w->m->j->nbytes[w->root[v]]; }
+/* A view of less than all: saved, it is copied when the forward ends, and what it is a part of stays in the arena until
+ * then. In a step graph nothing is copied. */
+static int is_part(const work_t *w, uint32_t v) {
+  return !w->m->one && w->m->j->nbytes[v] != w->m->j->nbytes[w->root[v]];
+}
 
 /* In the arena, or saved, itself or as a view of it; a part of it saved is there in the backward, and besides it in
  * the forward. */
@@ -212,6 +227,46 @@ static int may_be_replaced(const work_t *w, uint32_t v) {
   if (v == w->root[v]) return d != PT_NONE && !w->is_handed[FORWARD][v] && !pt_must_recompute(w->m->j, d);
   return w->m->cost[d] == 0 && !w->m->is_fixed[d] && !pt_must_recompute(w->m->j, d) &&
          mc_slot_nbytes(w->m, v) >= mc_slot_nbytes(w->m, w->part[v]);
+}
+
+/* By value: the first node of the backward that reads it, itself or what runs again before that. */
+static void find_first_needs(const work_t *w, uint32_t *out) {
+  const pt_joint_t *j = w->m->j;
+  for (uint32_t v = 0; v < j->n_values; v++) out[v] = j->n_nodes;
+  for (uint32_t n = j->n_nodes; n-- > 0;) {
+    uint32_t at = j->late[n] ? (w->runs[BACKWARD][n] ? n : j->n_nodes) : j->n_nodes;
+    for (uint32_t r = j->result_begin[n]; r < j->result_begin[n + 1] && !j->late[n]; r++)
+      if (out[r] < at) at = out[r];
+    for (uint32_t k = j->operand_begin[n]; k < j->operand_begin[n + 1]; k++)
+      if (at < out[j->operands[k]]) out[j->operands[k]] = at;
+  }
+}
+
+/* Of a storage and views of it a plan that saves several is no better than the one that saves the storage alone, which
+ * all of them pay for; where that one is no plan, nothing is said of any of them. */
+static int find_across(work_t *w) {
+  const pt_joint_t *j = w->m->j;
+  mc_across_t *across = w->out->across = calloc((size_t)j->n_values + 1, sizeof *across);
+  uint32_t *needs = malloc(((size_t)j->n_values + 1) * 4);
+  if (!across || !needs) {
+    free(needs);
+    return -2;
+  }
+  find_first_needs(w, needs);
+  for (uint32_t v = 0; v < j->n_values; v++) {
+    const uint32_t r = w->root[v], d = j->def[v];
+    if (!pt_is_forward_value(j, v)) continue;
+    if (d == PT_NONE || pt_must_recompute(j, d) || (v != r && (w->m->cost[d] != 0 || w->m->is_fixed[d])))
+      w->n_parts[r] = PT_NONE;
+  }
+  for (uint32_t v = j->n_inputs; v < j->n_values; v++) {
+    const uint32_t r = w->root[v];
+    const mc_span_t *s = &w->out->spans[r][FORWARD];
+    if (!pt_is_forward_value(j, v) || w->n_parts[r] == PT_NONE || w->is_handed[FORWARD][r]) continue;
+    across[v] = (mc_across_t){padded(w, j->nbytes[r]), s->first <= s->last ? s->last + 1 : j->n_nodes + 1, needs[v]};
+  }
+  free(needs);
+  return 0;
 }
 
 /* So in the plans to be bounded a part that is saved keeps the whole in the arena. Parts of one storage share its
@@ -313,13 +368,15 @@ int mc_moments_init(mc_moments_t *h, const mc_model_t *m) {
     find_nodes(&w);
     for (int side = FORWARD; side <= BACKWARD; side++) find_certain(&w, side);
     mark_handed(&w, m->j->forward_outputs, m->j->n_forward_outputs, FORWARD);
-    mark_handed(&w, m->j->gradients, m->j->n_gradients, BACKWARD);
+    if (m->one) mark_handed(&w, m->j->forward_outputs, m->j->n_forward_outputs, BACKWARD); /* read where it lies */
+    else mark_handed(&w, m->j->gradients, m->j->n_gradients, BACKWARD);
     count_together(&w);
     find_riders(&w);
     find_least(&w);
     find_readers(&w);
     close_spans(&w);
-    find_kept(&w);
+    if (m->one) status = find_across(&w);
+    else find_kept(&w);
     for (int side = FORWARD; side <= BACKWARD && status == 0; side++) status = add_up(&w, side);
   }
   work_deinit(&w);
@@ -332,5 +389,6 @@ void mc_moments_deinit(mc_moments_t *h) {
   free(h->spans);
   free(h->kept);
   free(h->kept_from);
+  free(h->across);
   memset(h, 0, sizeof *h);
 }

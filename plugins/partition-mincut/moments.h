@@ -15,7 +15,14 @@
  *
  *     fixed + held(moment) + bytes of what it saves and is not held at the moment
  *
- * and this is at most its peak. All views of one storage are one value here, as large as the smallest of them. */
+ * and this is at most its peak. All views of one storage are one value here, as large as the smallest of them.
+ *
+ * In a step graph what is saved is held for a part of it only: from when it is certainly in memory to the end of the
+ * forward, and in the backward until its first reader, and from then on it is held anyway:
+ *
+ *     fixed + held(moment) + bytes of what it saves and is across at the moment
+ *
+ * There a storage is as large as it is, and a part of it that is saved keeps the whole. */
 #ifndef MC_MOMENTS_H
 #define MC_MOMENTS_H
 
@@ -34,9 +41,16 @@ typedef struct mc_moments {
   /* by value and side: from where to where its storage is held. Views have their base's. owned */
   mc_span_t (*spans)[2];
   uint64_t *kept; /* by value: of the forward's arena besides, once it is saved, at moments from kept_from on. owned */
-  uint32_t *kept_from; /* by value: node. owned */
-  uint64_t least;      /* the most bytes held: no plan's peak is below fixed + least */
+  uint32_t *kept_from;      /* by value: node. owned */
+  uint64_t least;           /* the most bytes held: no plan's peak is below sure + least */
+  struct mc_across *across; /* by value, of a step graph; NULL: three graphs. owned */
 } mc_moments_t;
+
+/* A value of a step graph that is saved: at moments of the forward from `from` on, and of the backward before `until`. */
+typedef struct mc_across {
+  uint64_t nbytes;
+  uint32_t from, until; /* nodes; from: n_nodes + 1 where no moment is certain */
+} mc_across_t;
 
 /* 0 or -2. O(nodes + operands). Deinit in any case. */
 int mc_moments_init(mc_moments_t *h, const mc_model_t *m);

@@ -2,6 +2,7 @@
 
 #include "joint/split.h"
 #include "recompute_cost.h"
+#include "step_arena.h"
 #include <aot/graph.h>
 #include <aot/opset.h>
 #include <stdlib.h>
@@ -18,35 +19,43 @@ static uint64_t size_of(const mc_model_t *m, uint32_t v) {
 
 uint64_t mc_slot_nbytes(const mc_model_t *m, uint32_t v) {
   uint64_t nbytes = m->j->nbytes[v];
+  if (m->one) return m->root[v] < m->j->n_inputs ? 0 : round_up(m->j->nbytes[m->root[v]], m->graph->align);
   return round_up(m->extent && m->extent[v] < nbytes ? m->extent[v] : nbytes, m->graph->align);
 }
 
-static uint64_t fixed_nbytes(const mc_model_t *m) {
+/* A tangent in one graph is a value that the backward begins with, and counted as if it were held all the time. */
+static void count_fixed(mc_model_t *m) {
   const pt_joint_t *j = m->j;
-  uint64_t sum = 0;
-  for (uint32_t v = 0; v < j->n_inputs; v++)
-    if (j->input_kind[v] != PT_INPUT_STATIC) sum += size_of(m, v);
-  for (uint32_t i = 0; i < j->n_forward_outputs; i++) sum += size_of(m, j->forward_outputs[i]);
-  for (uint32_t i = 0; i < j->n_gradients; i++) sum += size_of(m, j->gradients[i]);
-  return sum;
+  uint64_t tangents = 0;
+  for (uint32_t v = 0; v < j->n_inputs; v++) {
+    if (j->input_kind[v] != PT_INPUT_STATIC) m->fixed_nbytes += size_of(m, v);
+    if (j->input_kind[v] == PT_INPUT_TANGENT) tangents += size_of(m, v);
+  }
+  for (uint32_t i = 0; i < j->n_forward_outputs; i++)
+    if (!m->one || m->one->output[i] == MC_HANDED) m->fixed_nbytes += size_of(m, j->forward_outputs[i]);
+  for (uint32_t i = 0; i < j->n_gradients && !m->one; i++) m->fixed_nbytes += size_of(m, j->gradients[i]);
+  m->sure_nbytes = m->fixed_nbytes - (m->one ? tangents : 0);
 }
 
 int mc_model_init(mc_model_t *m, const pt_joint_t *j, const ms_graph_t *graph, const uint64_t *extent,
-                  const uint8_t *needs_slot, const uint64_t *flops) {
-  *m = (mc_model_t){.j = j, .graph = graph, .extent = extent, .needs_slot = needs_slot};
+                  const uint8_t *needs_slot, const uint64_t *flops, const mc_one_graph_t *one) {
+  *m = (mc_model_t){.j = j, .graph = graph, .extent = extent, .needs_slot = needs_slot, .one = one};
   m->cost = calloc((size_t)j->n_nodes + 1, sizeof *m->cost);
   m->is_fixed = calloc((size_t)j->n_nodes + 1, 1);
-  if (!m->cost || !m->is_fixed) return -2;
+  m->root = calloc((size_t)j->n_values + 1, sizeof *m->root);
+  if (!m->cost || !m->is_fixed || !m->root) return -2;
+  for (uint32_t v = 0; v < j->n_values; v++) m->root[v] = graph->base[v] == v ? v : m->root[graph->base[v]];
   mc_recompute_cost(j, flops, m->cost);
   for (uint32_t n = 0; n < j->n_nodes; n++)
     m->is_fixed[n] = (j->op_flags[n] & NOT_TWICE) || (j->node_flags[n] & AOT_NODE_MUST_SAVE);
-  m->fixed_nbytes = fixed_nbytes(m);
+  count_fixed(m);
   return 0;
 }
 
 void mc_model_deinit(mc_model_t *m) {
   free(m->cost);
   free(m->is_fixed);
+  free(m->root);
   memset(m, 0, sizeof *m);
 }
 
@@ -91,16 +100,31 @@ static int simulate(const mc_model_t *m, const uint32_t *nodes, uint32_t n_nodes
   return status;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
 static int run_sides(const mc_model_t *m, const pt_split_t *s, sides_t *w, mc_numbers_t *out) {
   const pt_joint_t *j = m->j;
   memset(w->is_given, 1, j->n_inputs);
   mark_read(j, s, w->is_read);
   list_forward_outputs(m, s, w, out);
-  if (simulate(m, s->forward, s->n_forward, w, &out->forward_arena) != 0) return -2;
+  uint64_t forward, backward;
+  if (simulate(m, s->forward, s->n_forward, w, &forward) != 0) return -2;
   for (uint32_t i = 0; i < s->n_saved; i++) w->is_given[s->saved[i]] = 1;
   w->n_outputs = 0;
   for (uint32_t i = 0; i < j->n_gradients; i++) w->outputs[w->n_outputs++] = j->gradients[i];
-  return simulate(m, s->backward, s->n_backward, w, &out->backward_arena);
+  if (simulate(m, s->backward, s->n_backward, w, &backward) != 0) return -2;
+  out->arena = larger(forward, backward);
+  return 0;
+}
+
+/* What is saved of one storage counts once. */
+static int run_step(const mc_model_t *m, const pt_split_t *s, sides_t *w, mc_numbers_t *out) {
+  for (uint32_t i = 0; i < s->n_saved; i++) {
+    const uint32_t r = m->root[s->saved[i]];
+    if (!w->is_given[r]) out->saved += mc_slot_nbytes(m, r);
+    w->is_given[r] = 1;
+  }
+  return mc_step_arena(m, s, &out->arena);
 }
 
 static void add_up(const mc_model_t *m, const pt_split_t *s, mc_numbers_t *out) {
@@ -111,8 +135,7 @@ static void add_up(const mc_model_t *m, const pt_split_t *s, mc_numbers_t *out) 
     out->cost += m->cost[s->recomputed[i]];
     if (m->is_fixed[s->recomputed[i]]) out->bad = s->recomputed[i];
   }
-  out->peak = m->fixed_nbytes + out->saved +
-              (out->forward_arena > out->backward_arena ? out->forward_arena : out->backward_arena);
+  out->peak = m->fixed_nbytes + (m->one ? 0 : out->saved) + out->arena;
 }
 
 int mc_plan_measure(const mc_model_t *m, const uint32_t *saved, uint32_t n_saved, mc_numbers_t *out) {
@@ -126,7 +149,7 @@ int mc_plan_measure(const mc_model_t *m, const uint32_t *saved, uint32_t n_saved
   };
   memset(out, 0, sizeof *out);
   int status = pt_split_init(&s, j, saved, n_saved, &bad_value);
-  if (status == 0) status = w.is_given && w.is_read && w.outputs ? run_sides(m, &s, &w, out) : -2;
+  if (status == 0) status = w.is_given && w.is_read && w.outputs ? (m->one ? run_step : run_sides)(m, &s, &w, out) : -2;
   if (status == 0) add_up(m, &s, out);
   pt_split_deinit(&s);
   free(w.is_given);

@@ -1,15 +1,25 @@
 /* What a set of saved values comes to: peak memory by the simulator, cost of what is run again.
  *
- * The memory of a step is, as the host holds it: inputs, outputs, gradients, tangents and saved values in memory of
- * their own for the whole step, and one arena for the temporaries of forward and backward, as large as the larger of
- * the two:
+ * The memory of a step in three graphs is, as the host holds it: inputs, outputs, gradients, tangents and saved values
+ * in memory of their own for the whole step, and one arena for the temporaries of forward and backward, as large as
+ * the larger of the two. In one graph the arena holds all but the inputs and the loss (step_arena.h):
  *
- *     peak = fixed + saved + max(arena of the forward, arena of the backward) */
+ *     peak = fixed + saved + max(arena of the forward, arena of the backward)
+ *     peak = fixed + arena of the step */
 #ifndef MC_PLAN_MEMORY_H
 #define MC_PLAN_MEMORY_H
 
 #include "common/memory/simulate.h"
 #include "joint/joint_arrays.h"
+
+/* What a forward output is to a step graph. */
+enum { MC_HANDED, MC_HOME, MC_DROPPED }; /* the loss, for the caller; in the memory of a leaf; nobody's */
+
+typedef struct mc_one_graph { /* when forward, backward and update become one (stage stitch) */
+  const uint8_t *output;      /* by forward output: MC_HANDED .. */
+  const uint32_t *parameter;  /* by gradient: the input whose new value is made of it, PT_NONE: it is not used */
+  int waits;                  /* updates wait for all gradients */
+} mc_one_graph_t;
 
 typedef struct mc_model {
   const pt_joint_t *j;
@@ -18,22 +28,26 @@ typedef struct mc_model {
   const uint8_t *needs_slot; /* by input: read by the backward, it is handed over as a saved value */
   int64_t *cost;             /* by node, ps; owned */
   uint8_t *is_fixed;         /* by node: must not run twice; owned */
-  uint64_t fixed_nbytes;     /* inputs, outputs, gradients, tangents */
+  uint64_t fixed_nbytes;     /* inputs, outputs, gradients, tangents; in one graph without gradients */
+  uint64_t sure_nbytes;      /* of these, what every step holds at every moment */
+  const mc_one_graph_t *one; /* NULL: three graphs */
+  uint32_t *root;            /* by value: whose memory it lies in; owned */
 } mc_model_t;
 
 typedef struct mc_numbers {
-  uint64_t peak, saved, forward_arena, backward_arena;
+  uint64_t peak, saved, arena;
   int64_t cost;
   uint32_t n_saved, n_recomputed;
   uint32_t bad; /* a node that must not run twice and would; PT_NONE: the plan is sound */
 } mc_numbers_t;
 
-/* extent, flops: may be NULL. 0 or -2. Deinit in any case. */
+/* extent, flops, one: may be NULL. 0 or -2. Deinit in any case. */
 int mc_model_init(mc_model_t *m, const pt_joint_t *j, const ms_graph_t *graph, const uint64_t *extent,
-                  const uint8_t *needs_slot, const uint64_t *flops);
+                  const uint8_t *needs_slot, const uint64_t *flops, const mc_one_graph_t *one);
 void mc_model_deinit(mc_model_t *m);
 
-/* Bytes that saving a value takes: its storage, or a dense copy where that is smaller (aot/partition.h). */
+/* Bytes that saving a value takes: its storage, or a dense copy where that is smaller (aot/partition.h). In one graph
+ * always the storage that it lies in, which costs nothing where it is an input's. */
 uint64_t mc_slot_nbytes(const mc_model_t *m, uint32_t v);
 
 /* saved: as for pt_split_init. 0; -1: it saves what only the backward knows; -2: no memory. O(n log n). */

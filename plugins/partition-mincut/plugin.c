@@ -30,6 +30,7 @@ typedef struct unit {
   int is_memory;      /* the objective */
   int is_idle_budget; /* one is given, and the objective is not memory */
   mc_budget_t budget;
+  mc_step_t step;
   aot_ext_memory_t memory;
   mr_rows_t rows; /* of the last plan that was asked for */
 } unit_t;
@@ -62,7 +63,7 @@ static void warn_of_budget(const unit_t *u, aot_ctx_t *ctx) {
 
 static aot_status_t choose(const aot_partition_t *p, aot_ctx_t *ctx, aot_prog_t *prog, const aot_cut_sink_t *sink) {
   const unit_t *u = p->head.self;
-  mc_memory_call_t call = {&u->host, ctx, prog, &u->how, u->budget};
+  mc_memory_call_t call = {&u->host, ctx, prog, &u->how, u->budget, u->step};
   pt_how_t how = u->how;
   if (u->is_memory) how.pick = mc_pick_memory, how.self = &call;
   if (u->is_idle_budget) warn_of_budget(u, ctx);
@@ -123,12 +124,16 @@ enum {
   OPT_MERGE_EQUAL,
   OPT_POLICIES,
   OPT_BUDGET,
+  OPT_STEP,
+  OPT_LOSS,
+  OPT_CLIP_NORM,
   N_OPTIONS
 };
 
 static const aot_str_t operators_choices[] = {AOT_STR_INIT("flags"), AOT_STR_INIT("pytorch")};
 static const aot_str_t ties_choices[] = {AOT_STR_INIT("fewest-bytes"), AOT_STR_INIT("nearest-source"),
                                          AOT_STR_INIT("nearest-backward")};
+static const aot_str_t step_choices[] = {AOT_STR_INIT("three-graphs"), AOT_STR_INIT("one-graph")};
 static const aot_str_t objective_choices[] = {AOT_STR_INIT("bytes"), AOT_STR_INIT("memory")};
 
 static int32_t chosen(const aot_str_t *choices, int32_t n, aot_str_t s) {
@@ -184,6 +189,11 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
       .merge_equal = opts->values[OPT_MERGE_EQUAL].i != 0,
   };
   u->is_memory = aot_str_eq(opts->values[OPT_OBJECTIVE].s, aot_str("memory"));
+  u->step = (mc_step_t){
+      .is_one_graph = chosen(step_choices, 2, opts->values[OPT_STEP].s) == 1,
+      .loss = (uint32_t)opts->values[OPT_LOSS].i,
+      .waits = opts->values[OPT_CLIP_NORM].f > 0,
+  };
   u->is_idle_budget = !u->is_memory && !(u->budget.fraction >= 1); /* the default is the whole */
   u->memory = (aot_ext_memory_t){.head = {.struct_size = sizeof u->memory, .self = u}, .plan = plan_memory};
   u->table = (aot_partition_t){
@@ -254,6 +264,16 @@ static const aot_option_t options[] = {
         {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_STRING, .flags = AOT_OPT_AFFECTS_OUTPUT,
          .name = AOT_STR_INIT("budget"), .preset = {.s = AOT_STR_INIT("1.0")},
          .help = AOT_STR_INIT("objective memory: the most bytes held at a time (64MiB), or a fraction of what saving everything takes")},
+    [1 + OPT_STEP] = CHOICE("step", "objective memory: whether forward, backward and update become one graph behind this stage; run.train tells",
+                            step_choices, "three-graphs"),
+    [1 + OPT_LOSS] =
+        {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
+         .name = AOT_STR_INIT("loss"), .preset = {.i = 0}, .min = 0, .max = 65535,
+         .help = AOT_STR_INIT("of one graph: number of the user output that it keeps")},
+    [1 + OPT_CLIP_NORM] =
+        {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
+         .name = AOT_STR_INIT("clip-norm"), .preset = {.f = 0}, .min = 0, .max = 1e9,
+         .help = AOT_STR_INIT("of one graph: above 0 updates wait for all gradients")},
 };
 /* clang-format on */
 

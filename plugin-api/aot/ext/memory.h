@@ -2,8 +2,9 @@
  * takes, over time.
  *
  * Offered by a backend's table: what its plan will take, exactly. Offered by a partitioner's table: what its own
- * simulator says. Offered by the host to stages: the pipeline's backend, asked about the program as it stands
- * (AOT_E_UNIMPLEMENTED, without a diagnostic, when the pipeline has no backend that answers).
+ * simulator says. Offered by the host to stages: the pipeline's backend, asked about the program as it will
+ * get it: passes that stand between run on it and are taken back, so that ids in the answer may be of nodes that are
+ * gone (AOT_E_UNIMPLEMENTED, without a diagnostic, when the pipeline has no backend that answers).
  *
  * Time is one axis of steps: the forward's from 0, then the backward's; of a step graph its own, in which nodes marked
  * AOT_NODE_UPDATE stand between those of the backward. Parameters, buffers, constants and optimizer state lie

@@ -70,7 +70,7 @@ static int measure(uint32_t n_wanted) {
   const pt_hand_graph_t g = {N_INPUTS, n_nodes, 1, 1, kinds, sizes, nodes, outputs, gradients};
   int status = pt_joint_init_by_hand(&j, &g);
   if (status == 0) status = mc_plain_graph_init(&graph, &j);
-  if (status == 0) status = mc_model_init(&m, &j, &graph, NULL, slots, NULL);
+  if (status == 0) status = mc_model_init(&m, &j, &graph, NULL, slots, NULL, NULL);
   double begin = seconds();
   if (status == 0) status = mc_candidates_init(&c, &m, &bad);
   double bound = 0, end = seconds();

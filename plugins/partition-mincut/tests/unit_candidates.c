@@ -83,10 +83,16 @@ typedef struct problem {
 
 static const uint8_t needs_slot[N_INPUTS] = {1, 0, 0};
 
-static void open_problem(problem_t *p, const pt_hand_graph_t *g) {
+static const uint8_t no_slot[N_INPUTS] = {0};
+static const uint8_t outputs_of_step[] = {MC_HANDED};
+static const uint32_t parameter[] = {1};
+static const mc_one_graph_t one_graph = {outputs_of_step, parameter, 0};
+
+/* one: NULL, or the step is one graph. */
+static void open_problem(problem_t *p, const pt_hand_graph_t *g, const mc_one_graph_t *one) {
   assert_int_equal(pt_joint_init_by_hand(&p->j, g), 0);
   assert_int_equal(mc_plain_graph_init(&p->graph, &p->j), 0);
-  assert_int_equal(mc_model_init(&p->m, &p->j, &p->graph, NULL, needs_slot, NULL), 0);
+  assert_int_equal(mc_model_init(&p->m, &p->j, &p->graph, NULL, one ? no_slot : needs_slot, NULL, one), 0);
 }
 
 static void close_problem(problem_t *p) {
@@ -151,8 +157,7 @@ static void check_budget(const mc_candidates_t *c, const plan_t *plans, uint32_t
   if (best > 0) t->excess += (double)(c->list[chosen].numbers.cost - best) / (double)best;
 }
 
-static void the_bound_is_never_above_the_least_cost(void **state) {
-  (void)state;
+static tally_t bound_random_graphs(const mc_one_graph_t *one) {
   static plan_t plans[1u << MAX_FORWARD];
   uint64_t seed = 5;
   tally_t t = {0};
@@ -162,7 +167,7 @@ static void the_bound_is_never_above_the_least_cost(void **state) {
     mc_candidates_t c;
     uint32_t bad;
     make_graph(&r, &seed);
-    open_problem(&p, &r.graph);
+    open_problem(&p, &r.graph, one);
     assert_int_equal(mc_candidates_init(&c, &p.m, &bad), 0);
     uint32_t n = all_plans(&p, r.n_forward, plans);
     for (uint32_t i = 0; i < n; i++) assert_true(plans[i].peak >= c.least);
@@ -173,17 +178,30 @@ static void the_bound_is_never_above_the_least_cost(void **state) {
   print_message("%u budgets: the least cost in %u, no plan in %u, %.4f above it in the mean\n", t.n, t.n_best,
                 t.n_missed, t.excess / t.n);
   print_message("the bound: within 1 %% of the least cost in %u, %.4f below it in the mean\n", t.n_exact, t.gap / t.n);
-  assert_true(t.n > 500);
+  assert_true(t.n > 400);
   assert_true(t.n_best * 100 >= t.n * 95);
   assert_true(t.n_missed * 50 <= t.n);
+  return t;
+}
+
+static void the_bound_is_never_above_the_least_cost(void **state) {
+  (void)state;
+  const tally_t t = bound_random_graphs(NULL);
   assert_true(t.gap <= 0.14 * t.n); /* with one price for all moments 0.34, without cases 0.22 */
+}
+
+/* Nodes read the parameter, too, so that its update waits for some of them. */
+static void nor_is_that_of_one_graph(void **state) {
+  (void)state;
+  const tally_t t = bound_random_graphs(&one_graph);
+  assert_true(t.gap <= 0.25 * t.n);
 }
 
 /* Tags of the user: the bound is below the least cost of the plans that respect them, though what must run again costs
  * something in each of them and what the backward does not read costs nothing; and no plan of the list saves what
  * must run again. */
 static void tags_are_kept_and_bounded(void **state) {
-  (void)state;
+  const mc_one_graph_t *one = *state;
   static plan_t plans[1u << MAX_FORWARD];
   uint64_t seed = 11;
   tally_t t = {0};
@@ -195,7 +213,7 @@ static void tags_are_kept_and_bounded(void **state) {
     uint32_t bad;
     make_graph(&r, &seed);
     tag_some(&r, &seed);
-    open_problem(&p, &r.graph);
+    open_problem(&p, &r.graph, one);
     assert_int_equal(mc_candidates_init(&c, &p.m, &bad), 0);
     uint32_t n = all_plans(&p, r.n_forward, plans);
     for (uint32_t i = 0; i < n; i++) assert_true(plans[i].peak >= c.least);
@@ -209,14 +227,14 @@ static void tags_are_kept_and_bounded(void **state) {
   }
   print_message("%u budgets: the least cost in %u, no plan in %u; what tags cost is in the bound of %u graphs\n", t.n,
                 t.n_best, t.n_missed, n_forced);
-  assert_true(t.n > 500);
+  assert_true(t.n > 400);
   assert_true(t.n_best * 100 >= t.n * 95);
   assert_true(n_forced > 100);
 }
 
 /* The list again is the plan that was measured; along it cost rises and peak falls. */
 static void the_list_is_a_staircase_of_real_plans(void **state) {
-  (void)state;
+  const mc_one_graph_t *one = *state;
   uint64_t seed = 17;
   for (int round = 0; round < 100; round++) {
     random_graph_t r;
@@ -225,7 +243,7 @@ static void the_list_is_a_staircase_of_real_plans(void **state) {
     mc_numbers_t numbers;
     uint32_t bad, saved[MAX_NODES + N_INPUTS], n_saved;
     make_graph(&r, &seed);
-    open_problem(&p, &r.graph);
+    open_problem(&p, &r.graph, one);
     assert_int_equal(mc_candidates_init(&c, &p.m, &bad), 0);
     assert_true(c.n > 0);
     assert_true(c.list[0].numbers.peak <= c.all_saved.peak);
@@ -261,7 +279,7 @@ static void a_chain_takes_about_the_root_of_its_length(void **state) {
     nodes[LAYERS + i] =
         (pt_hand_node_t){AOT_OP_REDUCTION, 0, 1024, 2, {i ? N_INPUTS + LAYERS + i - 1 : 2, N_INPUTS + LAYERS - 1 - i}};
   const pt_hand_graph_t g = {N_INPUTS, CHAIN, 1, 1, kinds, sizes, nodes, outputs, gradients};
-  open_problem(&p, &g);
+  open_problem(&p, &g, NULL);
   assert_int_equal(mc_candidates_init(&c, &p.m, &bad), 0);
   uint64_t least = c.list[c.n - 1].numbers.peak - c.all_saved.peak + c.all_saved.saved;
   assert_true(c.all_saved.saved >= LAYERS * 1024);
@@ -283,7 +301,7 @@ static void what_must_not_run_twice_never_does(void **state) {
   problem_t p;
   mc_candidates_t c;
   uint32_t bad, saved[8], n_saved;
-  open_problem(&p, &g);
+  open_problem(&p, &g, NULL);
   assert_int_equal(mc_candidates_init(&c, &p.m, &bad), 0);
   assert_int_equal(c.n, 1); /* nothing to choose: both are saved */
   mc_candidates_plan(&c, 0, saved, &n_saved);
@@ -296,8 +314,11 @@ static void what_must_not_run_twice_never_does(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_bound_is_never_above_the_least_cost),
+      cmocka_unit_test(nor_is_that_of_one_graph),
       cmocka_unit_test(tags_are_kept_and_bounded),
+      cmocka_unit_test_prestate(tags_are_kept_and_bounded, (void *)(uintptr_t)&one_graph),
       cmocka_unit_test(the_list_is_a_staircase_of_real_plans),
+      cmocka_unit_test_prestate(the_list_is_a_staircase_of_real_plans, (void *)(uintptr_t)&one_graph),
       cmocka_unit_test(a_chain_takes_about_the_root_of_its_length),
       cmocka_unit_test(what_must_not_run_twice_never_does),
   };
