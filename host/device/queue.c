@@ -1,6 +1,7 @@
 #include <device/queue.h>
 
 #include <ir/program.h>
+#include <string.h>
 
 aot_status_t aoth_queue_init(aoth_queue_t *q, aot_ctx_t *ctx, const aot_device_t *device) {
   aot_device_info_t info = {.struct_size = sizeof info};
@@ -128,21 +129,34 @@ static aot_status_t move(aoth_queue_t *q, aoth_queue_fn fn, task_t t) {
   return aoth_queue_call(q, do_move, &t);
 }
 
+static int is_at_rest(const aoth_queue_t *q) { return q->done == q->height && !q->has_more; }
+static void *shared(uint64_t address) { return (void *)(uintptr_t)address; }
+
 aot_status_t aoth_queue_write(aoth_queue_t *q, aot_buffer_t to, const void *from) {
   if (!q->is_shared) q->n_copied += to.nbytes;
-  return move(q, do_write, (task_t){.buffer = to, .source = from});
+  if (!q->is_shared || !is_at_rest(q)) return move(q, do_write, (task_t){.buffer = to, .source = from});
+  if (to.nbytes) memcpy(shared(to.address), from, (size_t)to.nbytes);
+  return AOT_OK;
 }
 
 aot_status_t aoth_queue_read(aoth_queue_t *q, void *to, aot_buffer_t from) {
   if (!q->is_shared) q->n_copied += from.nbytes;
-  return move(q, do_read, (task_t){.buffer = from, .target = to});
+  if (!q->is_shared || !is_at_rest(q)) return move(q, do_read, (task_t){.buffer = from, .target = to});
+  if (from.nbytes) memcpy(to, shared(from.address), (size_t)from.nbytes);
+  return AOT_OK;
 }
 
 aot_status_t aoth_queue_copy(aoth_queue_t *q, aot_buffer_t to, uint64_t from) {
-  return move(q, do_copy, (task_t){.buffer = to, .from = from});
+  if (!q->is_shared || !is_at_rest(q)) return move(q, do_copy, (task_t){.buffer = to, .from = from});
+  if (to.nbytes) memcpy(shared(to.address), shared(from), (size_t)to.nbytes);
+  return AOT_OK;
 }
 
-aot_status_t aoth_queue_zero(aoth_queue_t *q, aot_buffer_t to) { return move(q, do_zero, (task_t){.buffer = to}); }
+aot_status_t aoth_queue_zero(aoth_queue_t *q, aot_buffer_t to) {
+  if (!q->is_shared || !is_at_rest(q)) return move(q, do_zero, (task_t){.buffer = to});
+  if (to.nbytes) memset(shared(to.address), 0, (size_t)to.nbytes);
+  return AOT_OK;
+}
 
 /* ---- points ---- */
 
@@ -204,12 +218,12 @@ static aot_status_t do_wait(void *arg) {
   return status;
 }
 
+uint64_t aoth_queue_end(const aoth_queue_t *q) { return q->height + (q->has_more != 0); }
+
 aot_status_t aoth_queue_wait(aoth_queue_t *q, uint64_t height) {
   waiting_t w = {q, height};
+  if (height > q->height) AOT_TRY(aoth_queue_mark(q));
   return q->done >= height ? AOT_OK : aoth_queue_call(q, do_wait, &w);
 }
 
-aot_status_t aoth_queue_idle(aoth_queue_t *q) {
-  AOT_TRY(aoth_queue_mark(q));
-  return aoth_queue_wait(q, q->height);
-}
+aot_status_t aoth_queue_idle(aoth_queue_t *q) { return aoth_queue_wait(q, aoth_queue_end(q)); }

@@ -40,7 +40,8 @@ aot_status_t aoth_queue_free(aoth_queue_t *q, aot_buffer_t whole); /* nothing is
 aot_status_t aoth_queue_host_alloc(aoth_queue_t *q, uint64_t nbytes, void **out);
 aot_status_t aoth_queue_host_free(aoth_queue_t *q, void *memory, uint64_t nbytes);
 
-/* Moves of as many bytes as the buffer has. The host's memory is borrowed until the queue has passed them. */
+/* Moves of as many bytes as the buffer has. The host's memory is borrowed until the queue has passed them. In shared memory, with
+ * nothing under way, they are done at once. */
 aot_status_t aoth_queue_write(aoth_queue_t *q, aot_buffer_t to, const void *from);
 aot_status_t aoth_queue_read(aoth_queue_t *q, void *to, aot_buffer_t from);
 aot_status_t aoth_queue_copy(aoth_queue_t *q, aot_buffer_t to, uint64_t from);
@@ -54,6 +55,7 @@ aot_status_t aoth_queue_next(aoth_queue_t *q, aot_point_t *out);
 void aoth_queue_passed(aoth_queue_t *q);
 void aoth_queue_left_out(aoth_queue_t *q);
 
+uint64_t aoth_queue_end(const aoth_queue_t *q); /* the point behind all that was put so far, which may yet be to come */
 aot_status_t aoth_queue_wait(aoth_queue_t *q, uint64_t height); /* until that point */
 aot_status_t aoth_queue_idle(aoth_queue_t *q);                  /* until all is done */
 

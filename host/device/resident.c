@@ -57,7 +57,7 @@ static aot_status_t have_buffer(aoth_resident_t *r, aoth_queue_t *q) {
   }
   if (!r->valid) return AOT_OK;
   AOT_TRY(aoth_queue_write(q, contents(r), host));
-  r->busy = q->height + 1;
+  r->busy = aoth_queue_end(q);
   r->valid |= AOTH_ON_DEVICE;
   return AOT_OK;
 }
@@ -71,7 +71,7 @@ aot_status_t aoth_resident_need(aoth_resident_t *r, aoth_queue_t *q) {
     AOT_TRY(have_buffer(r, q));
   } else if (r->valid) {
     AOT_TRY(aoth_queue_write(q, contents(r), r->host));
-    r->busy = q->height + 1;
+    r->busy = aoth_queue_end(q);
   }
   if (!r->valid) AOT_TRY(aoth_queue_zero(q, contents(r)));
   r->valid = both_if_shared(r->valid | AOTH_ON_DEVICE, q);
@@ -139,7 +139,7 @@ aot_status_t aoth_resident_edit(aoth_resident_t *r, aoth_queue_t *q, int keep, v
     AOT_TRY(aoth_queue_idle(q));
   } else {
     AOT_TRY(have_host(r, q));
-    AOT_TRY(r->busy > q->height ? aoth_queue_idle(q) : aoth_queue_wait(q, r->busy));
+    AOT_TRY(aoth_queue_wait(q, r->busy));
   }
   r->valid = both_if_shared(AOTH_ON_HOST, q);
   r->version++;

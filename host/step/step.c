@@ -158,6 +158,7 @@ aot_status_t aoth_step_run(aoth_step_t *s, const aoth_call_t *c, const aot_outpu
 static aot_status_t put_call(aoth_step_t *s, int which) {
   aoth_call_t *c = &s->call[which];
   AOT_TRY(bind_ports(s, c));
+  AOT_TRY(aoth_queue_mark(s->exec.queue)); /* from here on the host's copies of inputs may be written again */
   int any_unknown = 0;
   for (uint32_t i = 0; i < s->sizes.n; i++) {
     s->symbols[i] = s->sizes.bound[i] ? s->sizes.value[i] : AOT_SYMBOL_UNKNOWN;
@@ -343,24 +344,35 @@ aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint
   return AOT_OK;
 }
 
-aot_status_t aoth_step_whole(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr) {
+aot_status_t aoth_step_put(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr) {
   const aoth_call_t *c = &s->call[AOTH_CALL_STEP];
   if (!c->present) return lacks(s, "step", "the stage stitch");
   AOT_TRY(give_inputs(s, inputs, n_inputs));
   AOT_TRY(give_lr(s, c, lr));
-  AOT_TRY(run_call(s, AOTH_CALL_STEP));
+  AOT_TRY(put_call(s, AOTH_CALL_STEP));
   AOT_TRY(leave_first(s));
-  AOT_TRY(aoth_queue_idle(s->exec.queue));
   s->phase = AOTH_PHASE_UPDATE;
   return AOT_OK;
 }
 
-aot_status_t aoth_step_apply(aoth_step_t *s, double lr) {
+aot_status_t aoth_step_whole(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr) {
+  AOT_TRY(aoth_step_put(s, inputs, n_inputs, lr));
+  const aot_status_t status = aoth_queue_idle(s->exec.queue);
+  if (status != AOT_OK) s->phase = 0;
+  return status;
+}
+
+aot_status_t aoth_step_put_apply(aoth_step_t *s, double lr) {
   const aoth_call_t *c = &s->call[AOTH_CALL_APPLY];
   if (!c->present) return AOT_OK;
   if (s->phase != AOTH_PHASE_UPDATE) return too_early(s, "the update of what was added up", "step");
   AOT_TRY(give_lr(s, c, lr));
-  return run_call(s, AOTH_CALL_APPLY);
+  return put_call(s, AOTH_CALL_APPLY);
+}
+
+aot_status_t aoth_step_apply(aoth_step_t *s, double lr) {
+  AOT_TRY(aoth_step_put_apply(s, lr));
+  return aoth_queue_idle(s->exec.queue);
 }
 
 aot_status_t aoth_step_store_inputs(const aoth_step_t *s, const aoth_tensor_t *inputs) {
@@ -451,6 +463,14 @@ aot_status_t aoth_step_update(aoth_step_t *s, double lr) {
 }
 
 /* ---- questions ---- */
+
+aoth_queue_t *aoth_step_queue(const aoth_step_t *s) { return s->exec.queue; }
+
+int aoth_step_output(const aoth_step_t *s, uint32_t k, aoth_tensor_t *out) {
+  if (!s->phase || k >= s->n_outputs || !s->outputs[k].dtype) return 0;
+  *out = s->outputs[k];
+  return 1;
+}
 
 int aoth_step_has(const aoth_step_t *s, int32_t graph_kind) {
   switch (graph_kind) {

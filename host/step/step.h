@@ -84,6 +84,12 @@ aot_status_t aoth_step_update(aoth_step_t *s, double lr);
 aot_status_t aoth_step_whole(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr);
 /* Where steps are micro steps: the update, of the gradients that they have added up. Else nothing. */
 aot_status_t aoth_step_apply(aoth_step_t *s, double lr);
+/* The same two without waiting: several may be on the queue, one behind the other, and what fails is told to who waits. */
+aot_status_t aoth_step_put(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr);
+aot_status_t aoth_step_put_apply(aoth_step_t *s, double lr);
+struct aoth_queue *aoth_step_queue(const aoth_step_t *s);
+/* User output k of what was put last, where it lies: its data is not the host's. 0: there is none. */
+int aoth_step_output(const aoth_step_t *s, uint32_t k, aoth_tensor_t *out);
 
 /* Calls: each keeps what its forward left until it runs again or is closed, so that several forwards may be in flight
  * before their backwards. Call 0 is there from the beginning, and never closed. What runs, and what is read by key, is

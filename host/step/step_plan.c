@@ -117,7 +117,6 @@ static void connect(aoth_step_t *s) {
 
 static aot_status_t grow_block(aoth_step_t *s) {
   if (s->block.address && s->nbytes_block <= s->block.nbytes) return AOT_OK;
-  AOT_TRY(aoth_queue_idle(s->exec.queue));
   if (s->block.address) AOT_TRY(aoth_queue_free(s->exec.queue, s->block));
   s->block = (aot_buffer_t){0};
   if (s->nbytes_block < TOO_MUCH && aoth_queue_alloc(s->exec.queue, s->nbytes_block, &s->block) == AOT_OK)
@@ -159,6 +158,7 @@ aot_status_t aoth_step_plan(aoth_step_t *s) {
   size_t n = s->sizes.n * sizeof *s->planned_for;
   if (s->planned && memcmp(s->planned_for, s->sizes.value, n) == 0) return AOT_OK;
   s->planned = 0;
+  AOT_TRY(aoth_queue_idle(s->exec.queue)); /* what is under way has other sizes */
   AOT_TRY(aoth_step_take_offset(s));
   AOT_TRY(measure_all(s));
   AOT_TRY(aoth_step_rules(s, 1));

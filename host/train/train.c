@@ -7,12 +7,20 @@
 #include <train/checkpoint.h>
 #include <train/feed.h>
 #include <train/interrupt.h>
+#include <train/loss_ring.h>
 #include <train/progress.h>
 #include <train/lr_schedule.h>
 #include <train/writable.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+enum { IN_FLIGHT = 8 }; /* steps that are on the queue, or whose losses were not looked at yet, at most */
+
+typedef struct flight { /* a step on the queue */
+  double lr;
+  uint64_t begin_ns;
+} flight_t;
 
 typedef struct loop {
   aoth_step_t *step;
@@ -24,8 +32,12 @@ typedef struct loop {
   aoth_random_t random;
   aoth_schedule_t schedule;
   aoth_progress_t progress;
-  int64_t seed;                   /* of the run that the checkpoint began, or this one's */
-  int64_t done;                   /* steps */
+  int64_t seed;                /* of the run that the checkpoint began, or this one's */
+  int64_t put;                 /* steps that were put on the queue .. */
+  int64_t done;                /* .. and of them those whose losses have come */
+  int64_t n_batches;           /* of a step */
+  flight_t flights[IN_FLIGHT]; /* by step, modulo */
+  aoth_loss_ring_t losses;
   int64_t saved;                  /* steps at the last checkpoint; -1: none in this run */
   uint64_t moved;                 /* bytes between host and device by the steps since the first */
   const aoth_tensor_t **tangents; /* by user output: 1 for the loss */
@@ -100,6 +112,9 @@ static aot_status_t prepare(loop_t *l, aot_prog_t *prog, FILE *out) {
   aoth_random_seed(&l->random, (uint64_t)t->seed);
   aoth_step_seed(l->step, t->seed, 0);
   AOT_TRY(resume(l));
+  l->put = l->done;
+  l->n_batches = t->accumulate > 1 ? t->accumulate : 1;
+  AOT_TRY(aoth_loss_ring_init(&l->losses, aoth_step_queue(l->step), (uint32_t)(IN_FLIGHT * l->n_batches)));
   l->schedule =
       (aoth_schedule_t){.kind = t->schedule, .lr = t->lr, .min_lr = t->min_lr, .warmup = t->warmup, .steps = t->steps};
   l->progress = (aoth_progress_t){
@@ -151,20 +166,17 @@ static aot_status_t note_loss(loop_t *l, double loss, double lr) {
   return AOT_OK;
 }
 
-/* The loss of the forward that has just run; its tangent is 1 in its dtype. */
-static aot_status_t read_loss(loop_t *l, double *out) {
-  char key[32];
+/* The loss of the batch that was put last comes when the queue has it; its tangent is 1 in its dtype. */
+static aot_status_t put_loss(loop_t *l) {
   aoth_tensor_t t;
-  snprintf(key, sizeof key, "output.%lld", (long long)l->spec->loss);
-  if (!aoth_step_get(l->step, key, &t) || aoth_tensor_numel(&t) != 1 || !aot_dtype_is_float(t.dtype)) {
+  if (!aoth_step_output(l->step, (uint32_t)l->spec->loss, &t) || aoth_tensor_numel(&t) != 1 ||
+      !aot_dtype_is_float(t.dtype))
     return fail(l, &l->spec->where_loss, "train.loss",
                 "user output %lld is not one float number, so it cannot be the loss", (long long)l->spec->loss);
-  }
-  *out = aoth_tensor_load(t.dtype, (const char *)t.data + t.offset * (int64_t)aot_dtype_size(t.dtype));
   l->tangent = aoth_tensor_make(&l->one, t.dtype, t.rank, t.sizes);
   aoth_tensor_fill(&l->tangent, 1);
   l->tangents[l->spec->loss] = &l->tangent;
-  return AOT_OK;
+  return aoth_loss_ring_put(&l->losses, &t);
 }
 
 static aot_status_t go_back(loop_t *l, double lr) {
@@ -178,7 +190,7 @@ static aot_status_t go_back(loop_t *l, double lr) {
 }
 
 /* One batch: a forward, or a whole step, or a micro step. */
-static aot_status_t one_batch(loop_t *l, int64_t number, double lr, double *out_loss) {
+static aot_status_t put_batch(loop_t *l, int64_t number, double lr) {
   const aoth_tensor_t *inputs;
   uint32_t n;
   uint64_t at = aoth_now_ns();
@@ -186,21 +198,31 @@ static aot_status_t one_batch(loop_t *l, int64_t number, double lr, double *out_
   aoth_trace_span(l->trace, "run", "feed", at, NULL);
   at = aoth_now_ns();
   const int is_stitched = aoth_step_has(l->step, AOT_GRAPH_STEP);
-  if (is_stitched) AOT_TRY(aoth_step_whole(l->step, inputs, n, lr));
+  if (is_stitched) AOT_TRY(aoth_step_put(l->step, inputs, n, lr));
   else AOT_TRY(aoth_step_forward(l->step, inputs, n));
   aoth_trace_span(l->trace, "run", is_stitched ? "step graph" : "forward", at, NULL);
-  return read_loss(l, out_loss);
+  return put_loss(l);
 }
 
-static aot_status_t one_step(loop_t *l) {
-  const double lr = aoth_schedule_at(&l->schedule, l->done);
-  const int64_t n_batches = l->spec->accumulate > 1 ? l->spec->accumulate : 1;
-  const uint64_t begin = aoth_now_ns(), moved = aoth_step_moved(l->step);
+static aot_status_t put_step(loop_t *l) {
+  const double lr = aoth_schedule_at(&l->schedule, l->put);
+  const uint64_t moved = aoth_step_moved(l->step);
+  l->flights[l->put % IN_FLIGHT] = (flight_t){lr, aoth_now_ns()};
+  for (int64_t k = 0; k < l->n_batches; k++) AOT_TRY(put_batch(l, l->put * l->n_batches + k, lr));
+  AOT_TRY(aoth_step_has(l->step, AOT_GRAPH_STEP) ? aoth_step_put_apply(l->step, lr) : go_back(l, lr));
+  if (l->put > l->result->first) l->moved += aoth_step_moved(l->step) - moved;
+  l->put++;
+  return AOT_OK;
+}
+
+/* The oldest step whose loss was not looked at: where it is no number, that step and all behind it do not count. */
+static aot_status_t hear_step(loop_t *l) {
+  const flight_t flight = l->flights[l->done % IN_FLIGHT];
   double loss = 0;
-  for (int64_t k = 0; k < n_batches; k++) {
-    double part = 0;
-    AOT_TRY(one_batch(l, l->done * n_batches + k, lr, &part));
-    loss += part / (double)n_batches;
+  for (int64_t k = 0; k < l->n_batches; k++) {
+    double part;
+    AOT_TRY(aoth_loss_ring_take(&l->losses, &part));
+    loss += part / (double)l->n_batches;
   }
   if (!isfinite(loss)) {
     l->result->diverged = 1;
@@ -209,25 +231,42 @@ static aot_status_t one_step(loop_t *l) {
                      isnan(loss) ? "not a number" : "infinite", (long long)l->done + 1);
     return AOT_OK;
   }
-  AOT_TRY(aoth_step_has(l->step, AOT_GRAPH_STEP) ? aoth_step_apply(l->step, lr) : go_back(l, lr));
-  if (l->done > l->result->first) l->moved += aoth_step_moved(l->step) - moved;
   l->done++;
-  aoth_trace_span(l->trace, "run", "step", begin, NULL);
+  aoth_trace_span(l->trace, "run", "step", flight.begin_ns, NULL);
   aoth_trace_counter(l->trace, "loss", loss);
-  aoth_progress_step(&l->progress, l->done, loss, lr, aoth_now_ns());
-  return note_loss(l, loss, lr);
+  aoth_progress_step(&l->progress, l->done, loss, flight.lr, aoth_now_ns());
+  return note_loss(l, loss, flight.lr);
 }
 
+/* Losses that are there, and as many as the next step needs room for; or all. */
+static aot_status_t hear(loop_t *l, int all) {
+  while (l->done < l->put && !l->result->diverged) {
+    const int is_full = l->put - l->done == IN_FLIGHT;
+    if (!all && !is_full && !aoth_loss_ring_has(&l->losses, (uint32_t)l->n_batches)) return AOT_OK;
+    AOT_TRY(hear_step(l));
+  }
+  return AOT_OK;
+}
+
+/* A checkpoint is of steps that have all come to their end, with losses that are numbers. */
 static aot_status_t run(loop_t *l) {
-  aot_status_t status = AOT_OK;
-  int64_t every = l->spec->checkpoint_every;
-  while (status == AOT_OK && l->done < l->spec->steps && !l->result->diverged && !l->result->interrupted) {
-    status = one_step(l);
-    if (status == AOT_OK && !l->result->diverged && every && l->done % every == 0) status = save(l);
+  const int64_t every = l->spec->checkpoint_every;
+  while (l->put < l->spec->steps && !l->result->diverged && !l->result->interrupted) {
+    AOT_TRY(put_step(l));
+    const int is_due = every && l->put % every == 0;
+    AOT_TRY(hear(l, is_due));
+    if (is_due && !l->result->diverged) AOT_TRY(save(l));
     l->result->interrupted = aoth_interrupt_asked();
   }
-  if (status == AOT_OK && !l->result->diverged && l->done > l->result->first) status = save(l);
-  return status;
+  AOT_TRY(hear(l, 1));
+  return l->result->diverged || l->done == l->result->first ? AOT_OK : save(l);
+}
+
+static void tell_stop(const loop_t *l) {
+  char saved[64] = "no checkpoint was written";
+  if (l->saved >= 0) snprintf(saved, sizeof saved, "the last checkpoint is of step %lld", (long long)l->saved);
+  aoth_sink_report(l->sink, AOT_SEVERITY_NOTE, &l->spec->where, "train.stopped", "the run stops at step %lld; %s",
+                   (long long)l->done + 1, saved);
 }
 
 aot_status_t aoth_train(aoth_step_t *s, aot_prog_t *prog, const aoth_train_spec_t *spec, FILE *out, aoth_sink_t *sink,
@@ -240,15 +279,17 @@ aot_status_t aoth_train(aoth_step_t *s, aot_prog_t *prog, const aoth_train_spec_
     aoth_progress_begin(&l.progress, l.done, begin);
     aoth_interrupt_begin();
     status = run(&l);
+    if (status != AOT_OK) tell_stop(&l);
     aoth_interrupt_end();
     aoth_progress_end(&l.progress);
     result->seconds = (double)(aoth_now_ns() - begin) / 1e9;
     result->done = l.done;
     if (l.done > result->first + 1) result->moved = l.moved / (uint64_t)(l.done - result->first - 1);
   }
+  const aot_status_t ended = aoth_loss_ring_deinit(&l.losses);
   aoth_feed_close(l.feed);
   free(l.tangents);
-  return status;
+  return status != AOT_OK ? status : ended;
 }
 
 void aoth_train_deinit(aoth_train_result_t *result) {

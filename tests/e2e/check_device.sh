@@ -32,6 +32,24 @@ status 0 "$aothost" run train.yaml --set run.train.step=three-graphs --set run.d
 says '^device strict: [0-9.]+ [KM]iB there and back, [0-9.]+ [a-zKM]+ of them a step, 12 calls$'
 same last.st host.st
 
+# Losses are those of the host, in their order; a learning rate that changes is written, the offset of random numbers moves on by itself; a run
+# that goes on from a checkpoint in its middle ends where the whole one does.
+sed -e "s|path: .*|path: $root/tests/models/dropout_vit/train.pt2}|" -e 's/{use: autograd}/{use: rng}, &/' -e 's/steps: 4/steps: 6, warmup: 3/' \
+  -e 's/data: {.*}, checkpoint: last.st/data: random, checkpoint: {path: last.st, every: 4}/' train.yaml > dropout.yaml
+for accumulate in 1 2; do
+  status 0 "$aothost" run dropout.yaml --set run.train.accumulate=$accumulate --json host.json
+  mv last.st host.st
+  status 0 "$aothost" run dropout.yaml --set run.train.accumulate=$accumulate --set run.device=strict --json strict.json
+  same last.st host.st
+  for on in host strict; do grep -E '"(step|loss|lr)":' $on.json > $on.losses; done
+  [ "$(grep -c loss host.losses)" = 6 ] || complain "there are not six losses"
+  same host.losses strict.losses
+  status 0 "$aothost" run dropout.yaml --set run.train.accumulate=$accumulate --set run.device=strict --set run.train.steps=3 \
+    --set run.train.checkpoint.path=half.st
+  status 0 "$aothost" run dropout.yaml --set run.train.accumulate=$accumulate --set run.device=strict --set run.train.resume=half.st
+  same last.st host.st
+done
+
 # A step takes its inputs there and its loss back, to the byte; parameters, states, saved values, gradients, their sums and the learning
 # rate stay. Three graphs are given the loss's tangent as well.
 moves() { # moves BYTES MODEL KEY=VALUE

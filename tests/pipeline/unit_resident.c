@@ -6,6 +6,7 @@
 #include <pipeline/call.h>
 #include <pipeline/devices.h>
 #include <pipeline/session.h>
+#include <train/loss_ring.h>
 
 typedef struct adder { /* an executable */
   aot_exe_t table;
@@ -219,6 +220,42 @@ static void the_host_waits_for_memory_in_use(void **state) {
   end(&c);
 }
 
+/* Three submissions are put on the queue before the first runs; looking at the first's result lets the others be. */
+static void losses_come_while_later_work_is_under_way(void **state) {
+  calls_t c;
+  aoth_loss_ring_t ring;
+  double loss;
+  begin(&c, *state);
+  aoth_resident_t a = aoth_resident_of("abc", 3), b = aoth_resident_zeros(3);
+  aoth_tensor_t t = aoth_tensor_scalar(NULL, AOT_U8);
+  t.resident = &b;
+  assert_int_equal(aoth_loss_ring_init(&ring, c.queue, 3), AOT_OK);
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(run(&c, i & 1 ? &b : &a, i & 1 ? &a : &b), AOT_OK);
+    t.resident = i & 1 ? &a : &b;
+    assert_int_equal(aoth_loss_ring_put(&ring, &t), AOT_OK);
+  }
+  assert_true(c.adder.n_works < 3);
+  assert_false(aoth_loss_ring_has(&ring, 1));
+  assert_int_equal(aoth_loss_ring_take(&ring, &loss), AOT_OK);
+  assert_true(loss == 'b');
+  assert_int_equal(c.adder.n_works, 2); /* the point behind its loss is the next submission's */
+  assert_false(aoth_loss_ring_has(&ring, 2));
+  assert_int_equal(aoth_loss_ring_take(&ring, &loss), AOT_OK);
+  assert_true(loss == 'c');
+  assert_int_equal(aoth_loss_ring_take(&ring, &loss), AOT_OK);
+  assert_true(loss == 'd');
+  c.adder.work_fails = 1;
+  assert_int_equal(run(&c, &a, &b), AOT_OK);
+  t.resident = &b;
+  assert_int_equal(aoth_loss_ring_put(&ring, &t), AOT_OK);
+  assert_int_equal(aoth_loss_ring_take(&ring, &loss), AOT_E_RANGE);
+  assert_int_equal(aoth_loss_ring_deinit(&ring), AOT_OK);
+  assert_int_equal(aoth_resident_free(&a, c.queue), AOT_OK);
+  assert_int_equal(aoth_resident_free(&b, c.queue), AOT_OK);
+  end(&c);
+}
+
 /* A larger arena comes instead of the one that calls are bound to. */
 static void arenas_grow(void **state) {
   calls_t c;
@@ -312,6 +349,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(zeros_are_made_where_they_are_wanted, setup, teardown),
       cmocka_unit_test_setup_teardown(parts_are_copied_on_the_device, setup, teardown),
       cmocka_unit_test_setup_teardown(the_host_waits_for_memory_in_use, setup, teardown),
+      cmocka_unit_test_setup_teardown(losses_come_while_later_work_is_under_way, setup, teardown),
       cmocka_unit_test_setup_teardown(arenas_grow, setup, teardown),
       cmocka_unit_test_setup_teardown(failures_leave_nothing_behind, setup, teardown),
       cmocka_unit_test_setup_teardown(open_outputs_have_memory_in_the_middle_of_work, setup, teardown),
