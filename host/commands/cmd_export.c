@@ -48,7 +48,7 @@ static aot_status_t run_stages(export_t *x, const aoth_stage_t *stages, uint32_t
   for (uint32_t i = 0; i < n; i++) {
     const aoth_unit_t *u = stages[i].unit;
     if (strcmp(u->kind, "pass/1") != 0) return AOT_OK;
-    if (!x->joint && u->has_contract && u->contract.gives & AOTH_PROP_JOINT) return AOT_OK;
+    if (!x->joint && u->has_contract && u->contract.gives.known & AOTH_PROP_JOINT) return AOT_OK;
     AOT_TRY(aoth_session_run_stage(x->cli.session, &stages[i]));
   }
   return AOT_OK;

@@ -107,10 +107,10 @@ static void print_contract(const aoth_unit_t *u, aoth_arena_t *arena) {
   if (!u->has_contract) return;
   const aoth_contract_t *c = &u->contract;
   printf("\ncontract\n");
-  if (c->needs) printf("  needs    %s\n", aoth_property_names(c->needs, arena));
-  if (c->refuses) printf("  refuses  %s\n", aoth_property_names(c->refuses, arena));
-  if (c->gives) printf("  gives    %s\n", aoth_property_names(c->gives, arena));
-  if (c->drops) printf("  drops    %s\n", aoth_property_names(c->drops, arena));
+  if (!aoth_properties_are_none(c->needs)) printf("  needs    %s\n", aoth_property_names(c->needs, arena));
+  if (!aoth_properties_are_none(c->refuses)) printf("  refuses  %s\n", aoth_property_names(c->refuses, arena));
+  if (!aoth_properties_are_none(c->gives)) printf("  gives    %s\n", aoth_property_names(c->gives, arena));
+  if (!aoth_properties_are_none(c->drops)) printf("  drops    %s\n", aoth_property_names(c->drops, arena));
   print_patterns("creates", c->creates, c->n_creates);
   print_patterns("removes", c->removes, c->n_removes);
 }

@@ -31,9 +31,7 @@ static aot_node_t node_of(uint32_t id) {
   return n;
 }
 
-int32_t aoth_graph_has_property(aot_prog_t *p, aot_str_t name) {
-  return (p->properties & aoth_property_find(name)) != 0;
-}
+int32_t aoth_graph_has_property(aot_prog_t *p, aot_str_t name) { return aoth_properties_have(p->properties, name); }
 uint32_t aoth_graph_n_graphs(aot_prog_t *p) { return p->graphs.n; }
 
 aot_status_t aoth_graph_graph_info(aot_prog_t *p, aot_graph_t g, int32_t *out_kind, aot_str_t *out_name) {

@@ -64,8 +64,10 @@ static aot_status_t parse_program(parser_t *s, const char *text, size_t size) {
     AOT_TRY(aoth_parse_declaration(s));
     aoth_arena_reset(s->scratch);
   }
-  aoth_prog_set_properties(s->p, s->p->properties | s->properties);
-  return AOT_OK;
+  const aoth_properties_t read = {s->properties, s->property_names.n, s->property_names.at};
+  aoth_properties_t all;
+  if (!aoth_properties_union(s->scratch, s->p->properties, read, &all)) return aoth_parse_memory(s);
+  return aoth_prog_set_properties(s->p, all);
 }
 
 static aot_status_t parse(aot_prog_t *p, const char *file, const char *text, size_t size, int lines) {
@@ -89,6 +91,7 @@ static aot_status_t parse(aot_prog_t *p, const char *file, const char *text, siz
   free(s.symbols.cells);
   free(s.lets.at);
   free(s.symbol_dims.at);
+  free(s.property_names.at);
   free(s.origins.at);
   free(s.encodings.at);
   free(s.args.at);

@@ -5,13 +5,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* properties imported rng-explicit */
+/* One of a vendor's, in quotes. */
+static aot_status_t parse_vendor_property(parser_t *s) {
+  const token_t t = s->token;
+  aot_str_t name;
+  AOT_TRY(aoth_parse_string(s, &name));
+  if (!aoth_is_vendor_name(name)) return aoth_parse_fail(s, &t, "\"%.*s\" is no name for a property", STR_ARGS(name));
+  const aoth_properties_t so_far = {0, s->property_names.n, s->property_names.at};
+  if (aoth_properties_have(so_far, name)) return AOT_OK;
+  if (!ROWS_ROOM(s->property_names, 1)) return aoth_parse_memory(s);
+  name = aoth_store_text(s->p, name);
+  if (!name.data) return aoth_parse_memory(s);
+  s->property_names.at[s->property_names.n++] = name;
+  return AOT_OK;
+}
+
+/* properties imported rng-explicit "vendor.tiled" */
 static aot_status_t parse_properties(parser_t *s) {
   uint32_t properties = s->properties;
   AOT_TRY(aoth_parse_next(s));
-  while (s->token.kind == TOKEN_WORD) {
+  while (s->token.kind == TOKEN_WORD || s->token.kind == TOKEN_STRING) {
     token_t t = s->token;
     int64_t bit;
+    if (s->token.kind == TOKEN_STRING) {
+      AOT_TRY(parse_vendor_property(s));
+      continue;
+    }
     if (aoth_at_word(s, "flags")) {
       AOT_TRY(aoth_parse_flags(s, aoth_property_words, "a property", &properties));
       continue;

@@ -53,8 +53,9 @@ typedef struct parser {
   AOTH_ROWS(int64_t) ints; /* a list being read */
   dim_parser_t dims;
   uint32_t n_graphs_read;
-  uint32_t properties; /* become the program's when all is read */
-  int lines;           /* a node without an origin gets one: file and line */
+  AOTH_ROWS(aot_str_t) property_names; /* those of vendors */
+  uint32_t properties;                 /* become the program's when all is read */
+  int lines;                           /* a node without an origin gets one: file and line */
 } parser_t;
 
 /* ---- steps (parse_step.c) ---- */

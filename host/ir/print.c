@@ -470,11 +470,16 @@ static void put_program(printer_t *w, aoth_text_t *out) {
   aot_prog_t *p = w->p;
   put_body(w);
   aoth_text_z(out, "aot 1\n");
-  if (p->properties) {
+  if (!aoth_properties_are_none(p->properties)) {
     aoth_text_t *body = w->out;
     w->out = out;
-    aoth_text_z(out, "properties ");
-    put_flags(w, aoth_property_words, p->properties);
+    aoth_text_z(out, "properties");
+    if (p->properties.known) aoth_text_z(out, " ");
+    put_flags(w, aoth_property_words, p->properties.known);
+    for (uint32_t i = 0; i < p->properties.n_named; i++) {
+      aoth_text_z(out, " ");
+      aoth_quoted(out, p->properties.named[i]);
+    }
     aoth_text_z(out, "\n");
     w->out = body;
   }

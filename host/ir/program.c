@@ -73,8 +73,19 @@ void aoth_prog_destroy(aot_prog_t *p) {
 void aoth_prog_ctx(aot_prog_t *p, aot_ctx_t *ctx) { p->ctx = ctx ? ctx : &p->no_ctx; }
 aoth_arena_t *aoth_prog_arena(aot_prog_t *p) { return p->graph_arena; }
 aoth_ops_t *aoth_prog_ops(aot_prog_t *p) { return p->ops; }
-uint32_t aoth_prog_properties(aot_prog_t *p) { return p->properties; }
-void aoth_prog_set_properties(aot_prog_t *p, uint32_t properties) { p->properties = properties; }
+aoth_properties_t aoth_prog_properties(aot_prog_t *p) { return p->properties; }
+
+aot_status_t aoth_prog_set_properties(aot_prog_t *p, aoth_properties_t properties) {
+  aot_str_t *names = aoth_arena_alloc(p->store, 8, ((size_t)properties.n_named + 1) * sizeof *names);
+  for (uint32_t i = 0; names && i < properties.n_named; i++) {
+    names[i] = aoth_store_text(p, properties.named[i]);
+    if (!names[i].data) names = NULL;
+  }
+  if (!names) return aoth_no_memory(p, "the properties of a program", properties.n_named * sizeof *names);
+  p->properties = (aoth_properties_t){properties.known, properties.n_named, names};
+  return AOT_OK;
+}
+
 uint64_t aoth_prog_generation(aot_prog_t *p) { return p->generation; }
 const char *aoth_prog_model(aot_prog_t *p) { return p->model; }
 

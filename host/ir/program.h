@@ -63,10 +63,10 @@ void aoth_prog_destroy(aot_prog_t *p);
 void aoth_prog_ctx(aot_prog_t *p, aot_ctx_t *ctx); /* from now on */
 aoth_arena_t *aoth_prog_arena(aot_prog_t *p);      /* [graph] memory that lives as long as p */
 aoth_ops_t *aoth_prog_ops(aot_prog_t *p);
-uint32_t aoth_prog_properties(aot_prog_t *p);
-void aoth_prog_set_properties(aot_prog_t *p, uint32_t properties);
-uint64_t aoth_prog_nbytes(aot_prog_t *p);     /* memory of the store */
-uint64_t aoth_prog_generation(aot_prog_t *p); /* counts edits; as in snapshots */
+aoth_properties_t aoth_prog_properties(aot_prog_t *p);
+aot_status_t aoth_prog_set_properties(aot_prog_t *p, aoth_properties_t properties); /* the names are copied */
+uint64_t aoth_prog_nbytes(aot_prog_t *p);                                           /* memory of the store */
+uint64_t aoth_prog_generation(aot_prog_t *p);                                       /* counts edits; as in snapshots */
 /* Diagnostics about p name its nodes by ids of an earlier making: at[theirs] is the id here, AOT_NO_ID: gone.
  * Borrowed. */
 void aoth_prog_map_nodes(aot_prog_t *p, const uint32_t *at, uint32_t n);
@@ -106,7 +106,7 @@ uint32_t aoth_rule_a_number(const aot_rule_t *r);
 uint32_t aoth_rule_b_number(const aot_rule_t *r);
 
 /* ---- verifier ---- */
-/* Structure always; then the checker of each property in `properties`. Reports all it finds (at most 20). */
+/* Structure always; then the checker of each known property in `properties`. Reports all it finds (at most 20). */
 aot_status_t aoth_verify(aot_prog_t *p, uint32_t properties);
 
 /* Compare the result types that edits since begin set, or made doubtful by another operand or argument, with what the

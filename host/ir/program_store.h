@@ -132,7 +132,7 @@ struct aot_prog {
   aot_ctx_t no_ctx;          /* stands in when none was given */
   aoth_arena_t *graph_arena; /* handed to plugins */
   aoth_arena_t *store;       /* bodies of rows */
-  uint32_t properties;
+  aoth_properties_t properties;
   uint32_t has_journal;
   int lacked_memory;   /* an edit did, since the outermost begin: whoever asked for it may have overlooked that */
   uint64_t generation; /* counts edits */

@@ -101,7 +101,7 @@ int aoth_is_word(aot_str_t s) {
 
 int aoth_is_vendor_name(aot_str_t s) {
   int n_dots = 0;
-  char before = '.';
+  char before = '.'; /* a word does not begin with another dot */
   for (uint64_t i = 0; i < s.size; before = s.data[i++]) {
     const char c = s.data[i];
     if (c == '.' ? before == '.' : !(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_' && c != '-') return 0;

@@ -273,13 +273,13 @@ static aot_status_t compile_and_load(lowering_t *l) {
 
 static aot_status_t lower(lowering_t *l, uint64_t *out_edits) {
   aoth_session_t *s = l->s;
-  const uint32_t properties = aoth_prog_properties(s->now.prog);
+  const aoth_properties_t properties = aoth_prog_properties(s->now.prog);
   AOT_TRY(aoth_session_journal_begin(s));
   AOT_TRY(take_tokens(l));
   AOT_TRY(settle(l));
   *out_edits = aoth_journal_count(s->now.prog);
   AOT_TRY(aoth_stage_check_memory(s, l->stage));
-  if (*out_edits && aoth_verify(s->now.prog, properties) != AOT_OK)
+  if (*out_edits && aoth_verify(s->now.prog, properties.known) != AOT_OK)
     return aoth_misbehaved(s, l->stage, "refused nodes whose decomposition breaks the program");
   aoth_session_journal_commit(s);
   const aot_status_t status = compile_and_load(l);

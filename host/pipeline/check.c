@@ -6,6 +6,7 @@
 #include <pipeline/stage_check.h>
 
 #include <aot/inline.h>
+#include <ir/words.h>
 
 #include <string.h>
 #include <sys/stat.h>
@@ -44,31 +45,31 @@ static void check_order(checking_t *c) {
   }
 }
 
-/* The properties that a textual program says it has ("properties imported functional"); 0: none are found. */
-static uint32_t properties_in(aot_str_t text) {
+/* The properties that a textual program says it has (`properties imported "vendor.tiled"`); none: none are found. */
+static aoth_properties_t properties_in(aoth_arena_t *arena, aot_str_t text) {
   const char *at = text.data, *end = text.data + text.size;
-  for (int i = 0; i < 100 && at < end; i++) {
-    char line[1024];
+  aoth_properties_t properties = {0};
+  for (int i = 0; i < 100 && at < end && aoth_properties_are_none(properties); i++) {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
     const size_t size = (size_t)((newline ? newline : end) - at);
-    uint32_t properties = 0;
-    if (size > 11 && size < sizeof line && memcmp(at, "properties ", 11) == 0) {
-      memcpy(line, at, size);
-      line[size] = 0;
-      for (char *rest = line + 11, *word; (word = strtok_r(rest, " \t\r", &rest));)
-        properties |= aoth_property_find(aot_str(word));
+    char *line = size > 11 && memcmp(at, "properties ", 11) == 0 ? aoth_arena_text(arena, at, size) : NULL;
+    for (char *rest = line ? line + 11 : NULL, *word; rest && (word = strtok_r(rest, " \t\r\"", &rest));) {
+      aot_str_t *name = aoth_arena_alloc(arena, 8, sizeof *name);
+      if (!name) break;
+      *name = aot_str(word);
+      if (aoth_property_find(*name) || aoth_is_vendor_name(*name))
+        aoth_properties_union(arena, properties, aoth_properties_one(name), &properties);
     }
-    if (properties) return properties;
     at = newline ? newline + 1 : end;
   }
-  return 0;
+  return properties;
 }
 
-static uint32_t properties_of_text(const aoth_pipeline_t *p) {
+static aoth_properties_t properties_of_text(aoth_arena_t *arena, const aoth_pipeline_t *p) {
   aoth_map_t map;
-  if (p->model_bytes.data) return properties_in(p->model_bytes);
-  if (!p->model_path || aoth_file_map(p->model_path, NULL, &map) != AOT_OK) return 0;
-  const uint32_t properties = properties_in((aot_str_t){map.data, map.nbytes});
+  if (p->model_bytes.data) return properties_in(arena, p->model_bytes);
+  if (!p->model_path || aoth_file_map(p->model_path, NULL, &map) != AOT_OK) return aoth_properties_known(0);
+  const aoth_properties_t properties = properties_in(arena, (aot_str_t){map.data, map.nbytes});
   aoth_file_unmap(&map);
   return properties;
 }
@@ -80,45 +81,46 @@ static uint32_t imported_properties(const aoth_pipeline_t *p) {
   for (uint32_t i = 0; p->model_path && i < p->n_stages; i++) {
     const aoth_unit_t *unit = p->stages[i].unit;
     if (!unit || !unit->has_contract) break;
-    if (unit->contract.needs & AOTH_PROP_JOINT) return AOTH_PROP_IMPORTED | joint;
-    if (unit->contract.gives & joint) break;
+    if (unit->contract.needs.known & AOTH_PROP_JOINT) return AOTH_PROP_IMPORTED | joint;
+    if (unit->contract.gives.known & joint) break;
   }
   return AOTH_PROP_IMPORTED;
 }
 
-/* What the program is before the first stage. 0: not known, so nothing is held against the stages before they run. */
-static uint32_t first_properties(const aoth_pipeline_t *p) {
+/* What the program is before the first stage. None: not known, so nothing is held against the stages before they run. */
+static aoth_properties_t first_properties(aoth_arena_t *arena, const aoth_pipeline_t *p) {
   const size_t n = p->model_path ? strlen(p->model_path) : 0;
   const int is_text =
       p->importer.use ? strcmp(p->importer.use, "ir") == 0 : n > 3 && strcmp(p->model_path + n - 3, ".ir") == 0;
-  return is_text ? properties_of_text(p) : imported_properties(p);
+  return is_text ? properties_of_text(arena, p) : aoth_properties_known(imported_properties(p));
 }
 
 /* needs, refuses, gives and drops over the list. After a stage that lacks something the rest is checked as if it had
  * it, so that one mistake is told once. */
 static void check_contracts(checking_t *c) {
-  uint32_t properties = first_properties(c->p);
+  aoth_properties_t properties = first_properties(c->s->arena, c->p);
+  aoth_arena_t *arena = c->s->arena;
   int n_partitions = 0;
   const aoth_stage_t *optimizer = c->p->run.train.present ? &c->p->run.train.optimizer : NULL;
   const aoth_stage_t *cast = c->p->run.train.present ? &c->p->run.train.autocast : NULL;
   for (uint32_t i = 0; i < c->p->n_stages; i++) {
     const aoth_stage_t *stage = &c->p->stages[i];
     if (!stage->unit) {
-      properties = 0; /* unknown from here on */
+      properties = aoth_properties_known(0); /* unknown from here on */
       continue;
     }
-    if (cast && cast->unit && properties && c->p->run.train.autocast_at == i)
+    const int is_known = !aoth_properties_are_none(properties);
+    if (cast && cast->unit && is_known && c->p->run.train.autocast_at == i)
       note_status(c, aoth_contract_check(c->s, cast, properties));
     const int is_backend = strcmp(stage->unit->kind, "backend/2") == 0;
-    if (is_backend && optimizer && optimizer->unit && properties)
+    if (is_backend && optimizer && optimizer->unit && is_known)
       note_status(c, aoth_contract_check(c->s, optimizer, properties));
     const int is_partition = strcmp(stage->unit->kind, "partition/1") == 0;
     if (is_partition && n_partitions++) continue; /* told by check_order */
-    if (properties) {
-      note_status(c, aoth_contract_check(c->s, stage, properties));
-      if (stage->unit->has_contract) properties |= stage->unit->contract.needs;
-      properties = aoth_properties_after(stage->unit, properties);
-    }
+    if (!is_known) continue;
+    note_status(c, aoth_contract_check(c->s, stage, properties));
+    if (stage->unit->has_contract) aoth_properties_union(arena, properties, stage->unit->contract.needs, &properties);
+    aoth_properties_after(stage->unit, arena, properties, &properties);
   }
 }
 
@@ -195,7 +197,8 @@ static void check_precision(checking_t *c, aoth_train_spec_t *train) {
     if (!stage->unit) continue;
     if (stage->unit == cast->unit)
       out_of_order(c, stage, "'precision' puts this stage there by itself; leave one of the two out");
-    if (stage->unit->has_contract && (stage->unit->contract.gives & AOTH_PROP_FUNCTIONAL)) train->autocast_at = i + 1;
+    if (stage->unit->has_contract && (stage->unit->contract.gives.known & AOTH_PROP_FUNCTIONAL))
+      train->autocast_at = i + 1;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <aot/inline.h>
 #include <dlfcn.h>
 #include <pipeline/crash.h>
+#include <ir/words.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,19 +109,21 @@ static const char *import_options(opening_t *o, aoth_unit_t *u) {
   return NULL;
 }
 
-/* The names of a list as bits. */
-static const char *import_properties(opening_t *o, const aot_names_t *names, uint32_t *out) {
+/* A name with a dot is a vendor's, which the host need not know; of others it is held to be mistaken. */
+static const char *import_properties(opening_t *o, const aot_names_t *names, aoth_properties_t *out) {
   if (names->n > MAX_PROPERTIES || (names->n && !names->at)) return "has a damaged contract";
   for (uint64_t i = 0; i < names->n; i++) {
     const aot_str_t name = names->at[i];
     if (!text_is_sane(name)) return "has a damaged contract";
-    const uint32_t bit = aoth_property_find(name);
-    *out |= bit;
-    if (bit) continue;
+    if (aoth_property_find(name) || aoth_is_vendor_name(name)) {
+      if (!aoth_properties_union(o->arena, *out, aoth_properties_one(&names->at[i]), out)) return "needs more memory";
+      continue;
+    }
     const char *near = aoth_property_nearest(name);
     aoth_text_t t = {0};
     aoth_text_f(&t, "its contract names the property '%.*s', which this host does not know", (int)name.size, name.data);
     if (near) aoth_text_f(&t, "; did you mean '%s'?", near);
+    else aoth_text_z(&t, "; a vendor's has its vendor in front, as 'vendor.tiled'");
     const char *why = aoth_arena_text(o->arena, t.data ? t.data : "", t.size);
     aoth_text_deinit(&t);
     return why ? why : "has a damaged contract";

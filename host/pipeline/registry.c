@@ -290,14 +290,16 @@ const char *aoth_registry_nearest(aoth_registry_t *r, const char *id, const char
 
 const aot_option_t *aoth_unit_option(const aoth_unit_t *unit, uint32_t i) { return &unit->options[i]; }
 
-const char *aoth_property_names(uint32_t properties, aoth_arena_t *arena) {
+const char *aoth_property_names(aoth_properties_t properties, aoth_arena_t *arena) {
   aoth_text_t t = {0};
 #define ADD_NAME(constant, bit, text, meaning)                                                                         \
-  if (properties & (1u << bit)) aoth_text_f(&t, "%s%s", t.size ? ", " : "", text);
+  if (properties.known & (1u << bit)) aoth_text_f(&t, "%s%s", t.size ? ", " : "", text);
   AOT_PROPERTY_MAP(ADD_NAME)
 #undef ADD_NAME
   for (uint32_t bit = AOTH_N_PROPERTIES; bit < 32; bit++)
-    if (properties & (1u << bit)) aoth_text_f(&t, "%sproperty %u", t.size ? ", " : "", bit);
+    if (properties.known & (1u << bit)) aoth_text_f(&t, "%sproperty %u", t.size ? ", " : "", bit);
+  for (uint32_t i = 0; i < properties.n_named; i++)
+    aoth_text_f(&t, "%s%.*s", t.size ? ", " : "", (int)properties.named[i].size, properties.named[i].data);
   const char *names = aoth_arena_text(arena, t.data ? t.data : "", t.size);
   aoth_text_deinit(&t);
   return names ? names : "";

@@ -62,7 +62,7 @@ void aoth_registry_debug(const aoth_registry_t *r, const char *format, ...) __at
 
 int aoth_kind_in(const char *kind, const char *kinds); /* is kind one of the space-separated kinds? */
 const aot_option_t *aoth_unit_option(const aoth_unit_t *unit, uint32_t i);
-const char *aoth_property_names(uint32_t properties, aoth_arena_t *arena); /* "functional, joint" */
+const char *aoth_property_names(aoth_properties_t properties, aoth_arena_t *arena); /* "functional, joint" */
 #define AOTH_STAGE_KINDS "pass/1 partition/1 backend/2"
 
 #endif

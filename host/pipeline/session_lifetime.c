@@ -145,16 +145,17 @@ static aot_status_t read_with_unit(aoth_session_t *s, aoth_stage_t *stage, const
   if (status != AOT_OK && s->outcome != AOTH_CALL_TOLD)
     status = aoth_session_fail(s, stage); /* else the file is at fault: exit 2 */
   aoth_instance_destroy(s, stage, &unit);
-  if (status == AOT_OK)
-    aoth_prog_set_properties(s->now.prog, aoth_prog_properties(s->now.prog) | imported_properties(s->now.prog));
-  return status;
+  if (status != AOT_OK) return status;
+  aoth_properties_t properties = aoth_prog_properties(s->now.prog);
+  properties.known |= imported_properties(s->now.prog);
+  return aoth_prog_set_properties(s->now.prog, properties);
 }
 
 static aot_status_t read_text(aoth_session_t *s, const char *path, const aoth_map_t *map) {
   s->ctx.stage = NULL;
   s->ctx.n_diags = 0;
   AOT_TRY(aoth_parse(s->now.prog, path, map->data, (size_t)map->nbytes));
-  return aoth_verify(s->now.prog, aoth_prog_properties(s->now.prog));
+  return aoth_verify(s->now.prog, aoth_prog_properties(s->now.prog).known);
 }
 
 static int ends_with(const char *text, const char *tail) {

@@ -54,7 +54,7 @@ static aot_status_t run_pass(aoth_session_t *s, const aoth_stage_t *stage, runni
 /* What the contract and the properties do not say: a pass keeps the ports, the halves of a partition compute what
  * the joint did. */
 static aot_status_t check_effect(aoth_session_t *s, const aoth_stage_t *stage, const running_t *r) {
-  const uint32_t gives = stage->unit->has_contract ? stage->unit->contract.gives : 0;
+  const uint32_t gives = stage->unit->has_contract ? stage->unit->contract.gives.known : 0;
   if (r->ports && aoth_ports_check(s->now.prog, r->ports, gives) != AOT_OK)
     return aoth_misbehaved(s, stage, "changed ports that its contract does not speak of");
   if (r->joint && aoth_halves_check(s->now.prog, r->joint) != AOT_OK)

@@ -4,9 +4,11 @@
 
 #include <pipeline/session.h>
 
-uint32_t aoth_properties_after(const aoth_unit_t *unit, uint32_t before);
+/* Its contract's drops taken away, its gives added. 0: no memory. */
+int aoth_properties_after(const aoth_unit_t *unit, aoth_arena_t *arena, aoth_properties_t before,
+                          aoth_properties_t *out);
 /* needs and refuses against `properties`; complains at the stage with the units that could help. */
-aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, uint32_t properties);
+aot_status_t aoth_contract_check(aoth_session_t *s, const aoth_stage_t *stage, aoth_properties_t properties);
 aot_status_t aoth_stage_check_memory(aoth_session_t *s, const aoth_stage_t *stage); /* was every edit of it made? */
 /* Contract and verifier over the open journal, or AOTH_CALL_BROKE. */
 aot_status_t aoth_stage_check(aoth_session_t *s, const aoth_stage_t *stage);

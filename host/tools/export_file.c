@@ -17,7 +17,7 @@
 /* ---- the stages that are missing ---- */
 
 /* The first pass that gives the property to a program that has `properties`; no unit is known by its name here. */
-static const char *giver(aoth_session_t *s, uint32_t property, uint32_t properties) {
+static const char *giver(aoth_session_t *s, uint32_t property, aoth_properties_t properties) {
   for (uint32_t i = 0; i < aoth_registry_n_plugins(s->registry); i++) {
     aoth_plugin_t *p = aoth_registry_plugin(s->registry, i);
     int has_pass = 0;
@@ -26,22 +26,28 @@ static const char *giver(aoth_session_t *s, uint32_t property, uint32_t properti
     if (!has_pass || aoth_plugin_open(s->registry, p, s->arena, NULL, NULL) != AOT_OK) continue;
     for (uint32_t k = 0; k < p->n_units; k++) {
       const aoth_unit_t *u = &p->units[k];
-      if (u->shadowed_by || strcmp(u->kind, "pass/1") != 0 || !u->has_contract || !(u->contract.gives & property))
+      if (u->shadowed_by || strcmp(u->kind, "pass/1") != 0 || !u->has_contract || !(u->contract.gives.known & property))
         continue;
-      if ((u->contract.needs & ~properties) == 0 && (u->contract.refuses & properties) == 0) return u->id;
+      aoth_properties_t missing, unwanted;
+      if (aoth_properties_minus(s->arena, u->contract.needs, properties, &missing) &&
+          aoth_properties_are_none(missing) &&
+          aoth_properties_common(s->arena, u->contract.refuses, properties, &unwanted) &&
+          aoth_properties_are_none(unwanted))
+        return u->id;
     }
   }
   return NULL;
 }
 
 static aot_status_t give(aoth_session_t *s, uint32_t property) {
-  const uint32_t properties = aoth_prog_properties(s->now.prog);
+  const aoth_properties_t properties = aoth_prog_properties(s->now.prog);
   aoth_stage_t stage;
-  if (properties & property) return AOT_OK;
+  if (properties.known & property) return AOT_OK;
   const char *id = giver(s, property, properties);
   if (!id) {
     aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "export.stage",
-                     "no unit is known that makes a program '%s' that is '%s'", aoth_property_names(property, s->arena),
+                     "no unit is known that makes a program '%s' that is '%s'",
+                     aoth_property_names(aoth_properties_known(property), s->arena),
                      aoth_property_names(properties, s->arena));
     return AOT_E_NOT_FOUND;
   }
@@ -50,7 +56,7 @@ static aot_status_t give(aoth_session_t *s, uint32_t property) {
 }
 
 aot_status_t aoth_export_prepare(aoth_session_t *s, int joint, int64_t loss) {
-  const uint32_t properties = aoth_prog_properties(s->now.prog);
+  const uint32_t properties = aoth_prog_properties(s->now.prog).known;
   const char *wrong = properties & AOTH_PROP_PARTITIONED ? "is divided into forward and backward already"
                       : properties & AOTH_PROP_LOWERED   ? "is made for a backend already"
                       : properties & AOTH_PROP_SHARDED   ? "is one shard of several"
@@ -65,7 +71,7 @@ aot_status_t aoth_export_prepare(aoth_session_t *s, int joint, int64_t loss) {
   AOT_TRY(aoth_export_check(s, joint, loss));
   if (joint) AOT_TRY(give(s, AOTH_PROP_JOINT));
   if (joint) return aoth_export_check_joint(s, loss);
-  if (!(aoth_prog_properties(s->now.prog) & AOTH_PROP_JOINT)) return AOT_OK;
+  if (!(aoth_prog_properties(s->now.prog).known & AOTH_PROP_JOINT)) return AOT_OK;
   aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, NULL, "export.is-joint",
                    "the program holds gradients; --joint exports it with them");
   return AOT_E_PRECONDITION;
@@ -203,7 +209,7 @@ static aot_str_t stem(const char *path, aot_str_t suffix) {
 
 static aot_status_t write_with(writing_t *w, const char *path, aoth_exported_t *out) {
   AOT_TRY(decompose_unknown(w, &out->n_decomposed));
-  if (out->n_decomposed) AOT_TRY(aoth_verify(w->s->now.prog, aoth_prog_properties(w->s->now.prog)));
+  if (out->n_decomposed) AOT_TRY(aoth_verify(w->s->now.prog, aoth_prog_properties(w->s->now.prog).known));
   w->name = stem(path, w->ext.suffix);
   w->file = aoth_writer_begin(path, w->s->config.sink);
   if (!w->file) return AOT_E_INVALID;

@@ -166,7 +166,7 @@ static aot_status_t parse(running_t *r) {
   s->report = (aoth_report_t){.arena = s->arena};
   AOT_TRY(aoth_parse(s->now.prog, json_string_value(json_object_get(r->one, "id")), r->program.text.data,
                      r->program.text.size));
-  return aoth_verify(s->now.prog, aoth_prog_properties(s->now.prog));
+  return aoth_verify(s->now.prog, aoth_prog_properties(s->now.prog).known);
 }
 
 static int stage(running_t *r, const aoth_stage_t *stage_of, int verdict) {

@@ -118,7 +118,7 @@ static aot_status_t ask_unit(aoth_ops_table_t *t, aoth_unit_t *u) {
                      u->plugin->why ? u->plugin->why : "");
     return AOT_OK;
   }
-  if (!is_backend && !(u->has_contract && (u->contract.gives & AOTH_PROP_JOINT))) return AOT_OK;
+  if (!is_backend && !(u->has_contract && (u->contract.gives.known & AOTH_PROP_JOINT))) return AOT_OK;
   if (aoth_unit_needs_options(u)) {
     aoth_sink_report(t->line->cli.sink, AOT_SEVERITY_WARNING, NULL, "ops.options",
                      "%s is left out: it has options without a default and cannot be asked", u->id);

@@ -6,12 +6,13 @@
 
 json_t *aoth_str_json(aot_str_t s) { return json_stringn(s.size ? s.data : "", (size_t)s.size); }
 
-json_t *aoth_properties_json(uint32_t properties) {
+json_t *aoth_properties_json(aoth_properties_t properties) {
   json_t *list = json_array();
 #define ADD_NAME(constant, bit, text, meaning)                                                                         \
-  if (properties & (1u << bit)) json_array_append_new(list, json_string(text));
+  if (properties.known & (1u << bit)) json_array_append_new(list, json_string(text));
   AOT_PROPERTY_MAP(ADD_NAME)
 #undef ADD_NAME
+  for (uint32_t i = 0; i < properties.n_named; i++) json_array_append_new(list, aoth_str_json(properties.named[i]));
   return list;
 }
 

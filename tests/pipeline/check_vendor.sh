@@ -1,6 +1,7 @@
 #!/bin/sh
 # check_vendor.sh AOTHOST PLUGINS HERE: what a vendor names without the host's knowing it. Encodings: a plugin makes one, another reads
-# it, backends that do not know it refuse the program where it stands, and the verifier takes types apart by it.
+# it, backends that do not know it refuse the program where it stands, and the verifier takes types apart by it. Properties: a plugin
+# gives one, another needs and drops it, in `check` as in a run.
 set -u
 aothost=$1; plugins=$2
 dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT
@@ -39,7 +40,7 @@ out '%2 : f32[4, 4] encoding 0 = tiles.pack %a'
 out '%b : f32[4, 4] encoding 0 = aten.relu.default %2'
 out '%4 : f32[4, 4] = tiles.unpack %b'
 ends 0 opt tiled.ir $P; cmp -s out tiled.ir || fail "text in is not text out"
-ends 0 opt tiled.ir $P --use untile -o plain.ir --time; err "vendor.tiled: 2x2"; err "tiled: 2 values"
+ends 0 opt tiled.ir $P --use untile -o plain.ir --time; err "vendor.tiled: 2x2"; err "tiled: 2 values"; err "knows: 1"
 cmp -s plain.ir in.ir || fail "untile does not give back what tile took"
 
 # ---- backends: one knows it, others refuse the program and say where
@@ -60,5 +61,23 @@ ends 2 opt input.ir --use backend-cpu; err "input 0 of graph 1 has encoding vend
 # ---- a view of a tiled tensor is tiled, or it reads its operand's memory as something else
 sed 's/aten.relu.default %2/aten.view.default %2, [4, 4]/; s/%b : f32\[4, 4\] encoding 0/%b : f32[4, 4]/' tiled.ir > view.ir
 ends 2 opt view.ir $P; err "result 0 may share memory with operand 0, and has another encoding"
+
+# ---- properties: simulated over the list, written with the program, shown
+stages() { printf 'aot: 1\nmodel: {import: ir, path: in.ir}\nstages:\n'; for s in "$@"; do echo "  - use: $s"; done; }
+grep -qx 'properties imported functional "vendor.is-tiled"' tiled.ir || fail "the text lacks the property"
+stages tile untile tile > good.yaml; ends 0 check good.yaml $P
+stages untile > p.yaml; ends 2 check p.yaml $P
+err "p.yaml:4:10: error: stage untile needs a program that is vendor.is-tiled, and nothing before it makes it so"
+err "hint: 'vendor.is-tiled' is given by tile, before this stage"
+stages tile tile > p.yaml; ends 2 check p.yaml $P; err "p.yaml:5:10: error: stage tile refuses a program that is vendor.is-tiled already"
+stages tile untile untile > p.yaml; ends 2 check p.yaml $P; err "p.yaml:6:10: error: stage untile needs a program that is vendor.is-tiled"
+sed 's/path: in.ir/path: tiled.ir/' good.yaml > p.yaml; ends 2 check p.yaml $P; err "stage tile refuses"
+stages untile | sed 's/path: in.ir/path: tiled.ir/' > p.yaml; ends 0 check p.yaml $P
+ends 2 opt in.ir $P --use untile; err "stage untile needs a program that is vendor.is-tiled"
+ends 2 opt in.ir $P --use tile --use untile --use untile; err "hint: 'vendor.is-tiled' is given by tile"
+ends 2 opt tiled.ir $P --use tile; err "stage tile refuses a program that is vendor.is-tiled already"
+ends 0 plugins tile $P; out "gives    vendor.is-tiled"; ends 0 plugins untile $P; out "needs    imported, vendor.is-tiled"
+ends 0 plugins untile --json - $P; out '"vendor.is-tiled"'
+ends 0 inspect tiled.ir $P; out "vendor.is-tiled"
 [ $bad = 0 ] && echo "vendor: what it names is carried, read and refused"
 exit $bad

@@ -58,7 +58,7 @@ static void stages_run_in_order_with_the_optimizer_before_the_backend(void **sta
   assert_true(r[2].number == 0 && r[3].number == 2 && r[2].edits == 3 && r[2].nodes_after == 3 && r[2].n_numbers == 1);
   assert_string_equal(r[2].numbers[0].name, "fused");
   assert_true(r[3].nodes_before == 3 && r[3].nodes_after == 4); /* the muladd was refused and decomposed */
-  assert_int_equal(aoth_prog_properties(aoth_session_prog(w->session)),
+  assert_int_equal(aoth_prog_properties(aoth_session_prog(w->session)).known,
                    AOTH_PROP_IMPORTED | AOTH_PROP_FUNCTIONAL | AOTH_PROP_LOWERED);
 }
 
@@ -74,8 +74,9 @@ static void properties_are_asked_for_and_told_by_name(void **state) {
   assert_int_equal(g.has_property(prog, aot_str("imported")), 1);
   assert_int_equal(g.has_property(prog, aot_str("lowered")), 0);
   assert_int_equal(g.has_property(prog, aot_str("no such property")), 0);
-  assert_string_equal(aoth_property_names(AOTH_PROP_LOWERED | AOTH_PROP_STITCHED, arena), "lowered, stitched");
-  assert_string_equal(aoth_property_names(1u << 31, arena), "property 31");
+  assert_string_equal(aoth_property_names(aoth_properties_known(AOTH_PROP_LOWERED | AOTH_PROP_STITCHED), arena),
+                      "lowered, stitched");
+  assert_string_equal(aoth_property_names(aoth_properties_known(1u << 31), arena), "property 31");
   aoth_arena_destroy(arena);
 }
 

@@ -11,6 +11,7 @@
 
 #define TILED "vendor.tiled"
 #define TILE "2x2"
+#define TILED_PROPERTY AOT_STR_INIT("vendor.is-tiled")
 
 typedef struct unit {
   union {
@@ -192,7 +193,9 @@ static aot_status_t backend_create(const aot_unit_t *self, aot_ctx_t *ctx, const
 #define HELP "of the tests"
 #define VERSION "1"
 static const aot_contract_t pass_contract = {.struct_size = sizeof pass_contract,
-                                             .needs = AOT_NAMES(AOT_PROP_IMPORTED)};
+                                             .needs = AOT_NAMES(AOT_PROP_IMPORTED),
+                                             .gives = AOT_NAMES(TILED_PROPERTY),
+                                             .refuses = AOT_NAMES(TILED_PROPERTY)};
 static const aot_contract_t backend_contract = {.struct_size = sizeof backend_contract,
                                                 .gives = AOT_NAMES(AOT_PROP_LOWERED)};
 static const aot_unit_t opset = AOT_UNIT("opset/1", "tiles", VERSION, HELP, .create = opset_create),

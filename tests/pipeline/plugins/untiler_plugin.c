@@ -8,6 +8,7 @@
 
 #define ID "untile"
 #define HELP "takes tiles away"
+#define TILED_PROPERTY AOT_STR_INIT("vendor.is-tiled")
 
 typedef struct unit {
   aot_pass_t table;
@@ -19,6 +20,9 @@ static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
   const aot_graph_api_t *graph = u->host.graph;
   const aot_ext_report_t *report = aot_ext(&u->host.head, AOT_EXT_REPORT);
   uint32_t n_tiled = 0;
+  AOT_TRY(
+      report->number(report, ctx, aot_str("knows"), graph->has_property(prog, (aot_str_t)TILED_PROPERTY), aot_str("")));
+  if (graph->has_property(prog, aot_str("vendor.other"))) return AOT_E_INTERNAL;
   for (aot_node_t n = graph->first(prog, graph->graph_find(prog, AOT_GRAPH_FORWARD)), next; n.id != AOT_NO_ID;
        n = next) {
     aot_node_info_t info = {.struct_size = sizeof info};
@@ -58,6 +62,8 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
   return AOT_OK;
 }
 
-static const aot_contract_t contract = {.struct_size = sizeof contract, .needs = AOT_NAMES(AOT_PROP_IMPORTED)};
+static const aot_contract_t contract = {.struct_size = sizeof contract,
+                                        .needs = AOT_NAMES(AOT_PROP_IMPORTED, TILED_PROPERTY),
+                                        .drops = AOT_NAMES(TILED_PROPERTY)};
 
 AOT_PLUGIN_ONE("pass/1", ID, "1", "tests", "Apache-2.0", HELP, create, .contract = &contract);
