@@ -13,11 +13,13 @@ typedef struct bc_value {
 
 /* What an operator of the snapshot is here, looked up once for all its nodes. */
 struct lp_op;
+struct lp_row_op;
 struct bc_build;
 typedef struct bc_op {
   aot_status_t (*lower)(struct bc_build *b); /* NULL: no lowering of its own */
   const rk_kernel *kernel;                   /* NULL: none */
   const struct lp_op *loop;                  /* NULL: not pointwise */
+  const struct lp_row_op *rows;              /* NULL: reduces no rows that loops know */
 } bc_op_t;
 
 typedef struct bc_build {
@@ -118,7 +120,7 @@ aot_status_t bc_lower_nodes(bc_build_t *b); /* once inputs are bound */
 aot_status_t bc_find_regions(bc_build_t *b); /* b->regions; before groups are found */
 int bc_is_region_sum(const bc_build_t *b, uint32_t node);
 
-/* ---- groups (lower_group.c) ---- */
+/* ---- groups (find_groups.c, lower_group.c) ---- */
 aot_status_t bc_find_groups(bc_build_t *b, uint32_t *out_group); /* by node of the graph */
 /* AOT_OK: done; BC_DECLINED: no function; run its members one by one. last: node number in the graph */
 aot_status_t bc_lower_group(bc_build_t *b, const uint32_t *members, uint32_t n_members);

@@ -1,15 +1,9 @@
-/* Groups of pointwise nodes: found by common/fusion, described in loop IR, called as generated functions.
+/* A group of nodes, described in loop IR and called as a generated function.
  *
- * A node is fusible when its operator is a row of the loop operators' table in this form, and dtypes are supported.
- * Nodes of one iteration space (the result's sizes) may share a loop. Values that only members read stay in
- * registers. */
-#include "lower.h"
+ * Values that only members read stay in registers, or in a row's buffer. */
+#include "group_member.h"
 
-#include "common/fusion/group.h"
-#include "common/kernels/rk_core.h"
-#include "common/loops/loop.h"
 #include <aot/graph.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,179 +15,29 @@ static aot_status_t no_memory(bc_build_t *b) {
   return bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for a group");
 }
 
-/* ---- one node ---- */
-
-static uint32_t n_places(const bc_build_t *b) { return b->node->n_args < LP_ARGS ? b->node->n_args : LP_ARGS; }
-
-/* The node's arguments as the operator table sees them. 0: an argument that loops cannot hold. */
-static int read_operands(const bc_build_t *b, lp_operand_t *out, aot_str_t *word) {
-  word->size = 0;
-  word->data = "";
-  for (uint32_t k = 0; k < n_places(b); k++) {
-    const aot_snap_arg_t *a = bc_arg(b, k);
-    memset(&out[k], 0, sizeof out[k]);
-    if (a->kind == AOT_ARG_VALUE) {
-      const bc_tensor_t *t = bc_arg_tensor(b, k);
-      if (!t) return 0;
-      out[k] = (lp_operand_t){LP_LOAD, t->dtype, t->rank};
-    } else if (a->kind == AOT_ARG_INT || a->kind == AOT_ARG_FLOAT || a->kind == AOT_ARG_BOOL) {
-      out[k].kind = a->kind == AOT_ARG_INT ? LP_INT : a->kind == AOT_ARG_FLOAT ? LP_FLOAT : LP_BOOL;
-    } else if (a->kind == AOT_ARG_STR) {
-      word->data = (const char *)b->s + b->s->chars.at + a->i;
-      word->size = a->n;
-    } else if (a->kind == AOT_ARG_VALUES) {
-      return 0;
-    }
-  }
-  return 1;
-}
-
-static const lp_op_t *loop_op(const bc_build_t *b) { return bc_op(b)->loop; }
-
-static int is_number(const bc_tensor_t *t) { return t && t->rank == 0 && t->dtype == AOT_I64; }
-
-/* A draw that a loop can make: seed and offset come from outside (its own space has dimensions, theirs has none). What
- * is wrong with others, an empty range for one, the reference kernel tells. */
-static int draws_well(const bc_build_t *b) {
-  int has_range = b->node->n_args > 5;
-  return is_number(bc_arg_tensor(b, 0)) && is_number(bc_arg_tensor(b, 1)) && bc_type(b, 0)->rank > 0 &&
-         (!has_range || bc_arg_int(b, 3, 0) < bc_arg_int(b, 4, 0));
-}
-
-/* The reference kernel knows what a bound of NaN means where it is a number. */
-static int bounds_by_nan(const bc_build_t *b, const lp_operand_t *operands, const char *text) {
-  for (uint32_t k = 0; (strstr(text, "@min") || strstr(text, "@max")) && k < n_places(b); k++)
-    if (operands[k].kind == LP_FLOAT && isnan(bc_arg_float(b, k, 0))) return 1;
-  return 0;
-}
-
-/* A number that a narrow integer dtype does not hold wraps in it (-1 is 255 beside u8), which the reference kernel
- * does; loops compute in 64 bits. */
-static int numbers_fit(const bc_build_t *b, const lp_operand_t *operands) {
-  int32_t dtypes[LP_ARGS + 1] = {bc_type(b, 0)->dtype}, n = 1;
-  for (uint32_t k = 0; k < n_places(b); k++)
-    if (operands[k].kind == LP_LOAD) dtypes[n++] = operands[k].dtype;
-  for (uint32_t k = 0; k < n_places(b); k++)
-    for (int32_t d = 0; operands[k].kind == LP_INT && d < n; d++)
-      if (rk_is_int(dtypes[d]) && dtypes[d] != AOT_BOOL &&
-          rk_wrap_to(bc_arg_int(b, k, 0), dtypes[d]) != bc_arg_int(b, k, 0))
-        return 0;
-  return 1;
-}
-
-static const char *choose(const bc_build_t *b, int32_t *out_compute) {
-  const lp_op_t *op = loop_op(b);
-  lp_operand_t operands[LP_ARGS];
-  lp_draw_t draw;
-  aot_str_t word;
-  if (!op || b->node->n_results != 1 || !bc_type(b, 0)->dtype || !read_operands(b, operands, &word)) return NULL;
-  if (lp_op_draws(op, bc_type(b, 0)->dtype, &draw) && !draws_well(b)) return NULL;
-  if (!numbers_fit(b, operands)) return NULL;
-  const char *text = lp_choose(op, operands, n_places(b), word, bc_type(b, 0)->dtype, out_compute);
-  return text && bounds_by_nan(b, operands, text) ? NULL : text;
-}
-
-static int reads(const char *text, uint32_t k) {
-  for (; *text; text++)
-    if (text[0] == '$' && text[1] == (char)('0' + k)) return 1;
-  return 0;
-}
-
-/* ---- finding groups ---- */
-
-/* Numbers for iteration spaces: a table of the distinct sizes, by hash. */
-typedef struct spaces {
-  uint32_t *slots; /* node whose result has these sizes, BC_NONE: free */
-  uint32_t mask;
-} spaces_t;
-
-static uint32_t space_of(const bc_build_t *b, spaces_t *s, uint32_t node) {
-  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
-  const bc_tensor_t *t = bc_type(b, 0);
-  uint64_t nbytes = (uint64_t)t->rank * sizeof t->sizes[0],
-           h = XXH3_64bits(t->sizes, (size_t)nbytes) + (uint64_t)t->rank;
-  for (uint32_t at = (uint32_t)h & s->mask;; at = (at + 1) & s->mask) {
-    if (s->slots[at] == BC_NONE) return s->slots[at] = node;
-    const bc_tensor_t *other = &bc_value(b, nodes[s->slots[at]].result_begin)->t;
-    if (other->rank == t->rank && memcmp(other->sizes, t->sizes, (size_t)nbytes) == 0) return s->slots[at];
-  }
-}
-
-typedef struct group_arrays {
-  uint32_t *begin, *producers, *space, *def;
-  spaces_t spaces;
-} group_arrays_t;
-
-static int allocate(bc_build_t *b, group_arrays_t *a, uint64_t n_operands) {
-  uint64_t n = b->graph->n_nodes, slots = 16;
-  while (slots < 2 * n) slots *= 2;
-  a->begin = malloc((n + 1) * 4);
-  a->producers = malloc((n_operands + 1) * 4);
-  a->space = malloc((n + 1) * 4);
-  a->def = malloc(((uint64_t)b->n_values + 1) * 4);
-  a->spaces.slots = malloc(slots * 4);
-  a->spaces.mask = (uint32_t)(slots - 1);
-  if (!a->begin || !a->producers || !a->space || !a->def || !a->spaces.slots) return -1;
-  memset(a->def, 0xFF, ((size_t)b->n_values + 1) * 4);
-  memset(a->spaces.slots, 0xFF, (size_t)slots * 4);
-  return 0;
-}
-
-static void fill(bc_build_t *b, group_arrays_t *a) {
-  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
-  const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands);
-  uint32_t at = 0;
-  for (uint32_t i = 0; i < b->graph->n_nodes; i++) {
-    int32_t compute;
-    b->node = &nodes[i];
-    a->begin[i] = at;
-    for (uint32_t k = 0; k < nodes[i].n_operands; k++) {
-      uint32_t row = operands[nodes[i].operand_begin + k];
-      a->producers[at++] = row == AOT_NO_ID ? FU_NONE : a->def[row - b->value_begin];
-    }
-    for (uint32_t r = 0; r < nodes[i].n_results; r++) a->def[nodes[i].result_begin + r - b->value_begin] = i;
-    a->space[i] = !bc_is_region_sum(b, i) && choose(b, &compute) ? space_of(b, &a->spaces, i) : FU_NONE;
-  }
-  a->begin[b->graph->n_nodes] = at;
-}
-
-aot_status_t bc_find_groups(bc_build_t *b, uint32_t *out_group) {
-  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
-  group_arrays_t a;
-  uint64_t n_operands = 0;
-  memset(&a, 0, sizeof a);
-  for (uint32_t i = 0; i < b->graph->n_nodes; i++) n_operands += nodes[i].n_operands;
-  int failed = allocate(b, &a, n_operands);
-  if (!failed) {
-    fill(b, &a);
-    fu_graph_t g = {b->graph->n_nodes, a.begin, a.producers, a.space, BC_MAX_GROUP};
-    failed = fu_group(&g, out_group);
-    for (uint32_t i = 0; i < b->graph->n_nodes && !failed; i++)
-      if (a.space[i] == FU_NONE) out_group[i] = BC_NONE;
-  }
-  free(a.begin);
-  free(a.producers);
-  free(a.space);
-  free(a.def);
-  free(a.spaces.slots);
-  return failed ? no_memory(b) : AOT_OK;
-}
-
-/* ---- one group ---- */
-
 typedef struct group {
   const uint32_t *members;
   uint32_t n;
+  bc_member_t *infos;  /* by member */
+  uint32_t *first;     /* by member: its first instruction */
+  uint32_t *member_of; /* by instruction */
+  const bc_tensor_t *space;
   lp_loop_t loop;
-  lp_inst_t *insts;      /* one a member */
-  lp_access_t *accesses; /* loads and stores: LP_ARGS + 1 a member at most */
+  lp_inst_t *insts;
+  lp_access_t *accesses; /* loads and stores: LP_ARGS and its results a member at most */
   bc_tensor_t *tensors;  /* that they reach */
-  uint32_t *rows;        /* value rows of the loads, BC_NONE for draws */
+  uint32_t *rows;        /* value rows of the loads, BC_NONE for draws; of the stores */
   lp_draw_t **draws;     /* of the loads, NULL for memory */
 } group_t;
+enum { MAX_RESULTS = 3 };
 
 static const aot_snap_node_t *member(const bc_build_t *b, const group_t *g, uint32_t k) {
   return AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin + g->members[k];
+}
+
+/* The instruction that gives result r of a member. */
+static uint32_t result_inst(const group_t *g, uint32_t k, uint32_t r) {
+  return g->first[k] + (g->infos[k].rows ? g->infos[k].rows->results[r] : 0);
 }
 
 /* The instruction that makes the value, BC_NONE: it comes from outside. Members are in order, so halving finds it. */
@@ -201,10 +45,11 @@ static uint32_t inst_of(const bc_build_t *b, const group_t *g, uint32_t row) {
   uint32_t low = 0, high = g->n;
   while (low < high) {
     uint32_t middle = (low + high) / 2;
-    if (member(b, g, middle)->result_begin < row) low = middle + 1;
+    if (member(b, g, middle)->result_begin + member(b, g, middle)->n_results <= row) low = middle + 1;
     else high = middle;
   }
-  return low < g->n && member(b, g, low)->result_begin == row ? low : BC_NONE;
+  if (low == g->n || member(b, g, low)->result_begin > row) return BC_NONE;
+  return result_inst(g, low, row - member(b, g, low)->result_begin);
 }
 
 /* Strides of t in the space of the loop; 0: it does not broadcast. */
@@ -219,7 +64,17 @@ static int spread(const bc_tensor_t *t, const bc_tensor_t *space, int64_t *strid
   return 1;
 }
 
-static int add_load(bc_build_t *b, group_t *g, uint32_t row, const bc_tensor_t *space, uint32_t *out) {
+/* The same of a result, which may be without the dimensions that were reduced. */
+static void spread_result(const bc_tensor_t *t, const group_t *g, int64_t *strides) {
+  int32_t at = 0;
+  for (int32_t d = 0; d < g->space->rank; d++) {
+    const int is_dropped = t->rank != g->space->rank && (g->loop.reduced >> d & 1u);
+    strides[d] = is_dropped || t->sizes[at] == 1 ? 0 : t->strides[at];
+    at += !is_dropped;
+  }
+}
+
+static int add_load(bc_build_t *b, group_t *g, uint32_t row, uint32_t *out) {
   const bc_tensor_t *t = &bc_value(b, row)->t;
   for (uint32_t k = 0; k < g->loop.n_loads; k++)
     if (g->rows[k] == row) {
@@ -230,20 +85,19 @@ static int add_load(bc_build_t *b, group_t *g, uint32_t row, const bc_tensor_t *
   g->rows[*out] = row;
   g->tensors[*out] = *t;
   g->accesses[*out].dtype = t->dtype;
-  return t->storage != BC_NONE && spread(t, space, g->accesses[*out].strides);
+  return t->storage != BC_NONE && spread(t, g->space, g->accesses[*out].strides);
 }
 
 /* The numbers that the node at hand draws: an access that counts elements in row-major order. */
-static int add_draw(bc_build_t *b, group_t *g, const bc_tensor_t *space, uint32_t *out) {
+static int add_draw(bc_build_t *b, group_t *g, uint32_t *out) {
   lp_draw_t *draw = bc_pool_alloc(b->pool, sizeof *draw);
   uint32_t seed, offset;
   bc_tensor_t dense = *bc_type(b, 0);
-  if (!draw || !add_load(b, g, (uint32_t)bc_arg(b, 0)->i, space, &seed) ||
-      !add_load(b, g, (uint32_t)bc_arg(b, 1)->i, space, &offset))
+  if (!draw || !add_load(b, g, (uint32_t)bc_arg(b, 0)->i, &seed) || !add_load(b, g, (uint32_t)bc_arg(b, 1)->i, &offset))
     return 0;
   *out = g->loop.n_loads++;
   lp_access_t *access = &g->accesses[*out];
-  access->dtype = lp_op_draws(loop_op(b), dense.dtype, draw);
+  access->dtype = lp_op_draws(bc_op(b)->loop, dense.dtype, draw);
   access->draws = 1;
   if (!access->dtype) return 0;
   access->seed = seed;
@@ -252,24 +106,26 @@ static int add_draw(bc_build_t *b, group_t *g, const bc_tensor_t *space, uint32_
   g->draws[*out] = draw;
   g->rows[*out] = BC_NONE;
   bc_make_contiguous(&dense);
-  return spread(&dense, space, access->strides);
+  return spread(&dense, g->space, access->strides);
 }
 
-static int add_inst(bc_build_t *b, group_t *g, uint32_t k, const bc_tensor_t *space) {
-  lp_inst_t *inst = &g->insts[k];
-  b->node = member(b, g, k);
-  inst->text = choose(b, &inst->compute);
-  inst->dtype = bc_type(b, 0)->dtype;
-  inst->n_args = n_places(b);
-  for (uint32_t p = 0; inst->text && p < inst->n_args; p++) {
+static int reads(const char *text, char mark, uint32_t k) {
+  for (; *text; text++)
+    if (text[0] == mark && text[1] == (char)('0' + k)) return 1;
+  return 0;
+}
+
+/* The node's arguments, as far as the instruction reads them. */
+static int add_args(bc_build_t *b, group_t *g, lp_inst_t *inst) {
+  for (uint32_t p = 0; p < bc_n_places(b); p++) {
     const aot_snap_arg_t *a = bc_arg(b, p);
     lp_arg_t *out = &inst->args[p];
     out->kind = LP_ABSENT;
-    if (!reads(inst->text, p)) continue;
+    if (!reads(inst->text, '$', p)) continue;
     if (a->kind == AOT_ARG_VALUE) {
       out->index = inst_of(b, g, (uint32_t)a->i);
       out->kind = out->index == BC_NONE ? LP_LOAD : LP_INST;
-      if (out->kind == LP_LOAD && !add_load(b, g, (uint32_t)a->i, space, &out->index)) return 0;
+      if (out->kind == LP_LOAD && !add_load(b, g, (uint32_t)a->i, &out->index)) return 0;
     } else if (a->kind == AOT_ARG_FLOAT) {
       out->kind = LP_FLOAT;
       out->f = bc_arg_float(b, p, 0);
@@ -278,15 +134,50 @@ static int add_inst(bc_build_t *b, group_t *g, uint32_t k, const bc_tensor_t *sp
       out->i = bc_arg_int(b, p, 0);
     } else if (a->kind == AOT_ARG_INTS) {
       out->kind = LP_DRAWN;
-      if (!add_draw(b, g, space, &out->index)) return 0;
+      if (!add_draw(b, g, &out->index)) return 0;
     }
   }
-  return inst->text != NULL;
+  return 1;
+}
+
+static int add_step(bc_build_t *b, group_t *g, const lp_row_op_t *op, uint32_t first, uint32_t k) {
+  const int32_t work = lp_value_dtype(bc_arg_tensor(b, 0)->dtype), result = bc_type(b, 0)->dtype;
+  lp_inst_t *inst = &g->insts[first + k];
+  inst->text = op->steps[k].text;
+  inst->reduce = op->steps[k].reduce;
+  inst->compute = lp_step_dtype(op->steps[k].compute, work, result);
+  inst->dtype = lp_step_dtype(op->steps[k].dtype, work, result);
+  inst->n_args = LP_ARGS + LP_STEPS;
+  if (!add_args(b, g, inst)) return 0;
+  if (op->preset_at && bc_arg(b, op->preset_at)->kind == AOT_ARG_NONE && reads(inst->text, '$', op->preset_at))
+    inst->args[op->preset_at] = (lp_arg_t){.kind = LP_FLOAT, .f = op->preset};
+  for (uint32_t e = 0; e < k; e++)
+    if (reads(inst->text, '%', e)) inst->args[LP_ARGS + e] = (lp_arg_t){.kind = LP_INST, .index = first + e};
+  return 1;
+}
+
+static int add_member(bc_build_t *b, group_t *g, uint32_t k) {
+  const bc_member_t *m = &g->infos[k];
+  const uint32_t first = g->first[k] = g->loop.n_insts, n = m->rows ? m->rows->n_steps : 1;
+  if (first + n > LP_INSTS) return 0;
+  b->node = member(b, g, k);
+  for (uint32_t s = 0; s < n; s++) g->member_of[first + s] = k;
+  g->loop.n_insts += n;
+  if (!m->rows) {
+    g->insts[first].text = m->text;
+    g->insts[first].compute = m->compute;
+    g->insts[first].dtype = bc_type(b, 0)->dtype;
+    g->insts[first].n_args = bc_n_places(b);
+    return add_args(b, g, &g->insts[first]);
+  }
+  for (uint32_t s = 0; s < n; s++)
+    if (!add_step(b, g, m->rows, first, s)) return 0;
+  return 1;
 }
 
 /* Results that somebody outside the group reads.  */
-static int is_read_outside(const bc_build_t *b, const group_t *g, uint32_t k) {
-  uint32_t row = member(b, g, k)->result_begin, inside = 0;
+static int is_read_outside(const bc_build_t *b, const group_t *g, uint32_t k, uint32_t row) {
+  uint32_t inside = 0;
   for (uint32_t m = k + 1; m < g->n; m++) {
     const aot_snap_node_t *node = member(b, g, m);
     const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands) + node->operand_begin;
@@ -295,47 +186,72 @@ static int is_read_outside(const bc_build_t *b, const group_t *g, uint32_t k) {
   return b->n_uses[row - b->value_begin] > inside;
 }
 
+static void add_stores(bc_build_t *b, group_t *g, uint32_t k) {
+  const aot_snap_node_t *node = member(b, g, k);
+  for (uint32_t r = 0; r < node->n_results; r++) {
+    const uint32_t row = node->result_begin + r, at = g->loop.n_loads + g->loop.n_stores;
+    const bc_tensor_t *t = &bc_value(b, row)->t;
+    if (!t->dtype || !is_read_outside(b, g, k, row)) continue;
+    g->rows[at] = row;
+    g->tensors[at] = *t;
+    g->accesses[at].dtype = t->dtype;
+    g->accesses[at].inst = result_inst(g, k, r);
+    g->accesses[at].of_row = !bc_same_sizes(t, g->space);
+    g->loop.n_stores++;
+    g->loop.in_place |= b->goes_home && 0 != b->goes_home[row - b->value_begin];
+  }
+}
+
 static int describe(bc_build_t *b, group_t *g) {
-  const bc_tensor_t space = bc_value(b, member(b, g, g->n - 1)->result_begin)->t;
-  g->loop.rank = space.rank;
-  memcpy(g->loop.sizes, space.sizes, sizeof space.sizes);
+  g->space = &bc_value(b, member(b, g, g->n - 1)->result_begin)->t;
+  for (uint32_t k = 0; k < g->n; k++) {
+    b->node = member(b, g, k);
+    if (!bc_member(b, &g->infos[k])) return 0;
+    if (g->loop.reduced) continue;
+    g->loop.reduced = g->infos[k].reduced;
+    g->space = bc_member_space(b, &g->infos[k]);
+  }
+  g->loop.rank = g->space->rank;
+  memcpy(g->loop.sizes, g->space->sizes, sizeof g->space->sizes);
   g->loop.accesses = g->accesses;
   g->loop.insts = g->insts;
-  g->loop.n_insts = g->n;
   for (uint32_t k = 0; k < g->n; k++)
-    if (!add_inst(b, g, k, &space)) return 0;
-  for (uint32_t k = 0; k < g->n; k++) {
-    uint32_t at = g->loop.n_loads + g->loop.n_stores;
-    if (!is_read_outside(b, g, k)) continue;
-    g->tensors[at] = bc_value(b, member(b, g, k)->result_begin)->t;
-    g->accesses[at].dtype = g->tensors[at].dtype;
-    g->accesses[at].inst = k;
-    g->loop.n_stores++;
-    g->loop.in_place |= b->goes_home && 0 != b->goes_home[member(b, g, k)->result_begin - b->value_begin];
-  }
+    if (!add_member(b, g, k)) return 0;
+  for (uint32_t k = 0; k < g->n; k++) add_stores(b, g, k);
   return 1;
 }
 
 typedef struct loop_step {
   bc_loop_fn function;
   bc_ref_t *refs;
-  char **pointers;
+  char **pointers; /* of the accesses and the row buffers; where there are any, by part */
   int64_t *strides;
-  uint32_t n;
+  uint32_t n, n_kept;
+  int32_t n_parts;     /* that have pointers of their own */
+  bc_ref_t kept;       /* row buffers, by part */
+  int64_t kept_nbytes; /* of one */
   int64_t sizes[AOT_MAX_RANK];
   int64_t grain; /* indices of dimension 0 that are worth a thread */
 } loop_step_t;
 
+static char **pointers_of(const loop_step_t *p, int32_t part) {
+  return p->n_kept ? p->pointers + (uint32_t)part * (p->n + p->n_kept) : p->pointers;
+}
+
 static void run_part(void *payload, int32_t part, int64_t begin, int64_t end) {
   const loop_step_t *p = payload;
-  (void)part;
-  p->function(p->pointers, p->sizes, p->strides, begin, end);
+  p->function(pointers_of(p, part), p->sizes, p->strides, begin, end);
 }
 
 static aot_status_t run_loop(const bc_frame_t *f, void *payload) {
   loop_step_t *p = payload;
-  for (uint32_t k = 0; k < p->n; k++)
-    if (p->refs[k].storage != BC_NONE) p->pointers[k] = bc_at(f, p->refs[k]); /* a draw's pointer stays */
+  char *kept = p->n_kept ? bc_at(f, p->kept) : NULL;
+  for (int32_t part = 0; part < p->n_parts; part++) {
+    char **pointers = pointers_of(p, part);
+    for (uint32_t k = 0; k < p->n; k++) /* a draw's pointer stays */
+      if (p->refs[k].storage != BC_NONE) pointers[k] = bc_at(f, p->refs[k]);
+    for (uint32_t k = 0; k < p->n_kept; k++, kept += p->kept_nbytes) pointers[p->n + k] = kept;
+  }
   bc_parallel(f->workers, p->sizes[0], p->grain, run_part, p);
   return AOT_OK;
 }
@@ -361,7 +277,7 @@ static aot_status_t find_function(bc_build_t *b, const lp_loop_t *loop, bc_loop_
 /* The input that an output is to lie on: the store and the load go over it element by element. */
 static int is_in_place(const bc_build_t *b, const group_t *g, uint32_t load, uint32_t store) {
   const lp_access_t *l = &g->accesses[load], *s = &g->accesses[store];
-  const uint32_t home = b->goes_home[member(b, g, s->inst)->result_begin - b->value_begin];
+  const uint32_t home = b->goes_home[g->rows[store] - b->value_begin];
   if (!home || b->out->inputs[home - 1].type.storage != g->tensors[load].storage ||
       aot_dtype_size(l->dtype) != aot_dtype_size(s->dtype))
     return 0;
@@ -372,20 +288,33 @@ static int is_in_place(const bc_build_t *b, const group_t *g, uint32_t load, uin
 
 static bc_ref_t use_load(bc_build_t *b, const group_t *g, uint32_t load) {
   int in_place = 0;
-  for (uint32_t s = g->loop.n_loads; b->goes_home && s < g->loop.n_loads + g->loop.n_stores; s++)
+  for (uint32_t s = g->loop.n_loads; b->goes_home && !g->loop.reduced && s < g->loop.n_loads + g->loop.n_stores; s++)
     in_place |= is_in_place(b, g, load, s);
   return in_place ? bc_use_in_place(b, &g->tensors[load]) : bc_use(b, &g->tensors[load]);
 }
 
 static aot_status_t add_loop(bc_build_t *b, const group_t *g, bc_loop_fn function) {
   uint32_t n = g->loop.n_loads + g->loop.n_stores, rank = (uint32_t)g->loop.rank;
+  const uint32_t n_parts = g->loop.n_kept ? (uint32_t)b->machine->n_threads : 1;
   int64_t inner = 1;
+  bc_tensor_t kept = {.storage = BC_NONE};
+  uint64_t nbytes = 0;
   loop_step_t *p;
+  for (uint32_t k = 1; k <= g->loop.n_kept; k++) {
+    const uint64_t size = lp_keep_size(&g->loop, k);
+    if (size > nbytes) nbytes = size;
+  }
+  nbytes = (nbytes * (uint64_t)g->loop.sizes[rank - 1] + BC_ALIGN - 1) / BC_ALIGN * BC_ALIGN;
+  if (g->loop.n_kept) AOT_TRY(bc_scratch(b, nbytes * g->loop.n_kept * n_parts, &kept));
   BC_STEP(b, run_loop, p);
   p->function = function;
   p->n = n;
+  p->n_kept = g->loop.n_kept;
+  p->n_parts = (int32_t)n_parts;
+  p->kept = bc_use(b, &kept);
+  p->kept_nbytes = (int64_t)nbytes;
   p->refs = bc_pool_alloc(b->pool, n * sizeof *p->refs);
-  p->pointers = bc_pool_alloc(b->pool, n * sizeof *p->pointers);
+  p->pointers = bc_pool_alloc(b->pool, n_parts * (n + g->loop.n_kept) * sizeof *p->pointers);
   p->strides = bc_pool_alloc(b->pool, n * rank * sizeof *p->strides);
   if (!p->refs || !p->pointers || !p->strides) return no_memory(b);
   memcpy(p->sizes, g->loop.sizes, sizeof p->sizes);
@@ -393,7 +322,7 @@ static aot_status_t add_loop(bc_build_t *b, const group_t *g, bc_loop_fn functio
   p->grain = (WORTH_A_THREAD + inner - 1) / inner;
   for (uint32_t k = 0; k < n; k++) {
     p->refs[k] = g->draws[k] ? bc_use(b, NULL) : k < g->loop.n_loads ? use_load(b, g, k) : bc_use(b, &g->tensors[k]);
-    p->pointers[k] = (char *)g->draws[k];
+    for (uint32_t part = 0; part < n_parts; part++) pointers_of(p, (int32_t)part)[k] = (char *)g->draws[k];
     memcpy(p->strides + k * rank, g->accesses[k].strides, rank * sizeof *p->strides);
   }
   b->out->n_groups++;
@@ -402,8 +331,8 @@ static aot_status_t add_loop(bc_build_t *b, const group_t *g, bc_loop_fn functio
 
 static aot_status_t store_results(bc_build_t *b, group_t *g) {
   for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++) {
-    b->node = member(b, g, g->accesses[s].inst);
-    AOT_TRY(bc_result(b, 0, &g->tensors[s]));
+    b->node = member(b, g, g->member_of[g->accesses[s].inst]);
+    AOT_TRY(bc_result(b, g->rows[s] - b->node->result_begin, &g->tensors[s]));
   }
   return AOT_OK;
 }
@@ -412,7 +341,7 @@ static aot_status_t store_results(bc_build_t *b, group_t *g) {
 static void set_store_strides(group_t *g) {
   for (uint32_t s = g->loop.n_loads; s < g->loop.n_loads + g->loop.n_stores; s++) {
     bc_result_geometry(&g->tensors[s]);
-    memcpy(g->accesses[s].strides, g->tensors[s].strides, sizeof g->accesses[s].strides);
+    spread_result(&g->tensors[s], g, g->accesses[s].strides);
   }
 }
 
@@ -421,8 +350,9 @@ static aot_status_t lower(bc_build_t *b, group_t *g) {
   if (!describe(b, g)) return BC_DECLINED;
   if (g->loop.n_stores == 0) return AOT_OK; /* nobody reads it */
   set_store_strides(g);
-  if (bc_numel(&g->tensors[g->loop.n_loads]) == 0) return store_results(b, g);
-  lp_simplify(&g->loop);
+  if (bc_numel(g->space) == 0) return store_results(b, g);
+  if (!lp_simplify(&g->loop)) return BC_DECLINED;
+  lp_schedule(&g->loop);
   AOT_TRY(find_function(b, &g->loop, &function));
   if (!function) return BC_DECLINED;
   AOT_TRY(store_results(b, g));
@@ -430,17 +360,24 @@ static aot_status_t lower(bc_build_t *b, group_t *g) {
 }
 
 aot_status_t bc_lower_group(bc_build_t *b, const uint32_t *members, uint32_t n_members) {
-  const size_t n = n_members, n_reached = n * (LP_ARGS + 1);
-  group_t g = {.members = members, .n = n_members, .insts = calloc(n + 1, sizeof *g.insts)};
+  const size_t n = n_members, n_insts = n * LP_STEPS, n_reached = n * (LP_ARGS + MAX_RESULTS);
+  group_t g = {.members = members, .n = n_members, .insts = calloc(n_insts + 1, sizeof *g.insts)};
+  g.infos = calloc(n + 1, sizeof *g.infos);
+  g.first = calloc(n + 1, sizeof *g.first);
+  g.member_of = calloc(n_insts + 1, sizeof *g.member_of);
   g.accesses = calloc(n_reached + 1, sizeof *g.accesses);
   g.tensors = calloc(n_reached + 1, sizeof *g.tensors);
   g.rows = calloc(n_reached + 1, sizeof *g.rows);
   g.draws = calloc(n_reached + 1, sizeof *g.draws);
-  aot_status_t status = g.insts && g.accesses && g.tensors && g.rows && g.draws ? lower(b, &g) : no_memory(b);
+  const int is_there = g.insts && g.infos && g.first && g.member_of && g.accesses && g.tensors && g.rows && g.draws;
+  aot_status_t status = is_there ? lower(b, &g) : no_memory(b);
   free(g.draws);
   free(g.rows);
   free(g.tensors);
   free(g.accesses);
+  free(g.member_of);
+  free(g.first);
+  free(g.infos);
   free(g.insts);
   return status;
 }

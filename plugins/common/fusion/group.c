@@ -3,11 +3,12 @@
 #include <stdlib.h>
 
 typedef struct forest {
-  uint32_t *parent; /* by node */
-  uint32_t *size;   /* by root */
-  uint32_t *last;   /* by root: its last member */
-  uint32_t *reads;  /* by root: operands that no member makes */
-  uint8_t *closed;  /* by root */
+  uint32_t *parent;                   /* by node */
+  uint32_t *size;                     /* by root */
+  uint32_t *last;                     /* by root: its last member */
+  uint32_t *reads;                    /* by root: operands that no member makes */
+  uint8_t *closed;                    /* by root */
+  uint32_t *space, *rows, *row_space; /* by root, as fu_graph_t has them by node */
 } forest_t;
 
 static uint32_t find(forest_t *f, uint32_t n) {
@@ -28,12 +29,27 @@ static void join(forest_t *f, uint32_t a, uint32_t b) {
   f->size[a] += f->size[b];
   f->reads[a] += f->reads[b];
   if (f->last[b] > f->last[a]) f->last[a] = f->last[b];
+  if (f->rows[a] || !f->rows[b]) return;
+  f->space[a] = f->space[b];
+  f->rows[a] = f->rows[b];
+  f->row_space[a] = f->row_space[b];
+}
+
+/* Does the group of `inner` hold one element for each row of the other? */
+static int is_of_rows(const forest_t *f, uint32_t inner, uint32_t group) {
+  return f->rows[group] && !f->rows[inner] && f->row_space[group] == f->space[inner];
+}
+
+static int fits(const forest_t *f, uint32_t a, uint32_t b) {
+  if (f->space[a] == FU_NONE || f->space[b] == FU_NONE) return 0;
+  if (f->space[a] == f->space[b]) return !f->rows[a] || !f->rows[b] || f->rows[a] == f->rows[b];
+  return is_of_rows(f, a, b) || is_of_rows(f, b, a);
 }
 
 static int may_join(forest_t *f, const fu_graph_t *g, uint32_t n, uint32_t producer) {
   uint32_t p = find(f, producer), own = find(f, n);
-  return p != own && g->space[n] != FU_NONE && g->space[producer] == g->space[n] && !f->closed[p] &&
-         f->size[p] + f->size[own] <= g->max_nodes && f->reads[p] + f->reads[own] <= FU_MAX_READS;
+  return p != own && fits(f, own, p) && !f->closed[p] && f->size[p] + f->size[own] <= g->max_nodes &&
+         f->reads[p] + f->reads[own] <= FU_MAX_READS;
 }
 
 /* n joins every producer's group that takes it; the groups that it only reads are closed. */
@@ -47,21 +63,34 @@ static void place(forest_t *f, const fu_graph_t *g, uint32_t n) {
   }
 }
 
+static int allocate(forest_t *f, size_t n) {
+  uint32_t *words = malloc(n * 7 * sizeof *words);
+  f->closed = calloc(n, 1);
+  f->parent = words;
+  if (!words || !f->closed) return -2;
+  f->size = words + n;
+  f->last = words + 2 * n;
+  f->reads = words + 3 * n;
+  f->space = words + 4 * n;
+  f->rows = words + 5 * n;
+  f->row_space = words + 6 * n;
+  return 0;
+}
+
 int fu_group(const fu_graph_t *g, uint32_t *out_group) {
-  size_t n_nodes = (size_t)g->n_nodes + 1;
-  forest_t f = {malloc(n_nodes * 4), malloc(n_nodes * 4), malloc(n_nodes * 4), malloc(n_nodes * 4), calloc(n_nodes, 1)};
-  int status = f.parent && f.size && f.last && f.reads && f.closed ? 0 : -2;
+  forest_t f;
+  int status = allocate(&f, (size_t)g->n_nodes + 1);
   for (uint32_t n = 0; status == 0 && n < g->n_nodes; n++) {
     f.parent[n] = f.last[n] = n;
     f.size[n] = 1;
     f.reads[n] = g->operand_begin[n + 1] - g->operand_begin[n];
+    f.space[n] = g->space[n];
+    f.rows[n] = g->rows ? g->rows[n] : 0;
+    f.row_space[n] = f.rows[n] && f.rows[n] != FU_NO_ROWS ? g->row_space[n] : FU_NONE;
   }
   for (uint32_t n = 0; status == 0 && n < g->n_nodes; n++) place(&f, g, n);
   for (uint32_t n = 0; status == 0 && n < g->n_nodes; n++) out_group[n] = f.last[find(&f, n)];
   free(f.parent);
-  free(f.size);
-  free(f.last);
-  free(f.reads);
   free(f.closed);
   return status;
 }

@@ -1,6 +1,13 @@
-/* Loop IR: a group of pointwise operators as one loop nest over strided memory.
+/* Loop IR: a group of pointwise operators and reductions as one loop nest over strided memory.
  *
  *     for every index of the space: load operands, run instructions in order, store results
+ *
+ * Rows: where a loop has reductions, the innermost dimension is the row that they run over, and an instruction's value
+ * is a number of each element or of the whole row (what reductions give, and what follows from them alone). The row is
+ * gone through in passes: what needs a reduction's result stands in a later pass than the reduction. Values that a
+ * later pass needs are computed again there, or are kept in memory for a row where that is cheaper (lp_schedule).
+ *
+ *     for every row: pass 0: m = max(x) | pass 1: e = exp(x - m), s = sum(e), e is kept | r = 1 / s | pass 2: y = e * r
  *
  * An instruction is a row of the operator table (loop_ops.c): a template of the expression in the language that C and
  * CUDA C share. An access is a tensor in the space: a stride a dimension, 0 where it is broadcast. Sizes and strides
@@ -19,7 +26,9 @@
 
 #include <aot/base.h>
 
-#define LP_ARGS 8 /* arguments of an operator */
+#define LP_ARGS 8  /* arguments of an operator */
+#define LP_STEPS 8 /* instructions that an operator is at most */
+#define LP_INSTS 512
 #define LP_NONE UINT32_MAX
 
 /* Where an instruction's argument comes from. */
@@ -37,18 +46,31 @@ typedef struct lp_arg {
   int64_t i;
 } lp_arg_t;
 
+/* What becomes of an instruction's values. Sums are taken in lanes (loop_prelude.c): their order depends on the length
+ * of the row and on nothing else, so neither on what shares the loop nor on threads. */
+#define LP_EACH 0 /* each stands for itself */
+#define LP_SUM 1  /* those of a row become one; floats are added in double */
+#define LP_PROD 2
+#define LP_MAX 3 /* NaN where one is */
+#define LP_MIN 4
+
 typedef struct lp_inst {
-  const char *text; /* template, chosen by lp_choose */
-  int32_t compute;  /* dtype it is computed in: AOT_F32, AOT_F64, AOT_I64 or AOT_BOOL */
-  int32_t dtype;    /* of its result */
-  uint32_t n_args;
-  lp_arg_t args[LP_ARGS];
+  const char *text;                  /* template, chosen by lp_choose */
+  int32_t compute;                   /* dtype it is computed in: AOT_F32, AOT_F64, AOT_I64 or AOT_BOOL */
+  int32_t dtype;                     /* of its result */
+  uint32_t n_args;                   /* LP_STEPS more where it is one of an operator's several instructions */
+  lp_arg_t args[LP_ARGS + LP_STEPS]; /* then the instructions of the same operator before it, %0, %1, .. */
+  int32_t reduce;                    /* LP_EACH, or how the values of a row become one */
+  int32_t of_row;                    /* by lp_schedule: one value a row; */
+  uint32_t pass;                     /* the first in which it can be computed, or after which its row is known; */
+  uint32_t keep;                     /* the row buffer that later passes read it from, counted from 1 */
 } lp_inst_t;
 
 typedef struct lp_access {
   int32_t dtype;
   uint32_t inst;                 /* stores: the instruction whose result is stored */
   int64_t strides[AOT_MAX_RANK]; /* elements */
+  int32_t of_row;                /* stores: one element a row */
   int32_t draws;         /* loads: it reads no memory, but the random numbers of the elements that its strides count */
   uint32_t seed, offset; /* of a draw: accesses of one number */
 } lp_access_t;
@@ -67,7 +89,10 @@ typedef struct lp_loop {
   uint32_t n_loads, n_stores;
   lp_inst_t *insts;
   uint32_t n_insts;
-  int in_place; /* a store may lie where a load does, element on element */
+  int in_place;      /* a store may lie where a load does, element on element */
+  uint32_t reduced;  /* dimensions that reductions run over, as bits; 0: there are none */
+  uint32_t n_passes; /* by lp_schedule */
+  uint32_t n_kept;   /* row buffers: pointers that follow those of the accesses, each of a row's length */
 } lp_loop_t;
 
 /* ---- operators (loop_ops.c) ---- */
@@ -88,8 +113,47 @@ int lp_dtype_supported(int32_t dtype);
  * does not draw. */
 int32_t lp_op_draws(const lp_op_t *op, int32_t result, lp_draw_t *out);
 
+/* ---- operators with rows (row_ops.c) ---- */
+/* Where an operator says which dimensions of its first argument are the row. */
+#define LP_ROW_DIM 1   /* argument `dims_at`: one dimension, or a list; none: all */
+#define LP_ROW_TAIL 2  /* as many of the last ones as the list at `dims_at` has */
+#define LP_ROW_WHOLE 3 /* all */
+/* dtypes of a step */
+#define LP_T_WORK 1   /* float32 for halves, else that of argument `like` */
+#define LP_T_WIDE 2   /* double; of integers int64 */
+#define LP_T_RESULT 3 /* as declared */
+typedef struct lp_step {
+  int32_t reduce, compute, dtype; /* LP_T_* */
+  const char *text;
+} lp_step_t;
+typedef struct lp_row_op {
+  const char *name;
+  uint32_t need, without; /* argument positions, as bits, that must be there or absent */
+  int32_t dims, dims_at;
+  uint32_t n_steps, n_results;
+  lp_step_t steps[LP_STEPS];
+  uint8_t results[3]; /* the steps that give them */
+  uint32_t preset_at; /* an argument that reads as `preset` where it is absent; 0: none */
+  double preset;
+} lp_row_op_t;
+const lp_row_op_t *lp_row_op_find(aot_str_t full_name); /* the first row of that name; NULL: none */
+/* The row of that name that takes these arguments in this form. NULL: none does. */
+const lp_row_op_t *lp_row_op_choose(const lp_row_op_t *op, const lp_operand_t *operands, uint32_t n_operands);
+/* LP_T_* as a dtype. work: the dtype of the operator's first argument; result: as declared. */
+int32_t lp_step_dtype(int32_t which, int32_t work, int32_t result);
+
 /* ---- shape (loop_build.c) ---- */
-void lp_simplify(lp_loop_t *loop);
+/* With reductions, the row becomes the innermost dimension, and one or more stand around it. 0: the reduced dimensions
+ * do not merge into one. */
+int lp_simplify(lp_loop_t *loop);
+/* Passes, and what is kept from one to another (loop_passes.c). */
+void lp_schedule(lp_loop_t *loop);
+/* By instruction: is it computed within the row in this pass? */
+void lp_pass_members(const lp_loop_t *loop, uint32_t pass, uint8_t out[LP_INSTS]);
+uint32_t lp_store_pass(const lp_loop_t *loop, uint32_t store);
+/* Values in registers: halves are floats that are rounded to them. */
+int32_t lp_value_dtype(int32_t dtype);
+uint64_t lp_keep_size(const lp_loop_t *loop, uint32_t keep); /* bytes an element of a row buffer */
 
 /* ---- text (loop_gen_c.c) ---- */
 typedef struct lp_text {

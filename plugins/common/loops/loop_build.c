@@ -27,9 +27,9 @@ static int goes_outside(const lp_loop_t *l, int32_t a, int32_t b) {
   return 0;
 }
 
-/* Insertion sort: ranks are small, and dimensions mostly stand right already. */
-static void sort_dims(lp_loop_t *l) {
-  for (int32_t d = 1; d < l->rank; d++)
+/* The first n dimensions. Insertion sort: ranks are small, and dimensions mostly stand right already. */
+static void sort_dims(lp_loop_t *l, int32_t n) {
+  for (int32_t d = 1; d < n; d++)
     for (int32_t e = d; e > 0 && goes_outside(l, e, e - 1); e--) swap_dims(l, e, e - 1);
 }
 
@@ -39,18 +39,49 @@ static int merges(const lp_loop_t *l, int32_t outer) {
   return 1;
 }
 
-void lp_simplify(lp_loop_t *l) {
-  for (int32_t d = l->rank - 1; d >= 0; d--)
-    if (l->sizes[d] == 1) drop_dim(l, d);
-  sort_dims(l);
-  for (int32_t d = l->rank - 2; d >= 0; d--)
+/* Reduced dimensions become the last ones, in their order; their number. */
+static int32_t reduced_last(lp_loop_t *l) {
+  int32_t n = 0, kept = 0;
+  for (int32_t d = 0; d < l->rank; d++) n += (int32_t)(l->reduced >> d & 1u);
+  for (int32_t d = 0; d < l->rank; d++) {
+    if (l->reduced >> d & 1u) continue;
+    for (int32_t e = d; e > kept; e--) swap_dims(l, e, e - 1);
+    kept++;
+  }
+  return n;
+}
+
+static void insert_one(lp_loop_t *l, int32_t at, int64_t store_stride) {
+  l->sizes[l->rank] = 1;
+  for (uint32_t k = 0; k < n_accesses(l); k++)
+    l->accesses[k].strides[l->rank] = k < l->n_loads || l->accesses[k].of_row ? 0 : store_stride;
+  for (int32_t d = l->rank++; d > at; d--) swap_dims(l, d, d - 1);
+}
+
+/* Neighbours from dimension `begin` to before `end` that all accesses step through evenly become one; how many less. */
+static int32_t merge(lp_loop_t *l, int32_t begin, int32_t end) {
+  const int32_t rank = l->rank;
+  for (int32_t d = end - 2; d >= begin; d--)
     if (merges(l, d)) {
       l->sizes[d + 1] *= l->sizes[d];
       drop_dim(l, d);
     }
-  if (l->rank > 0) return;
-  l->rank = 1;
-  l->sizes[0] = 1;
-  for (uint32_t k = 0; k < n_accesses(l); k++) l->accesses[k].strides[0] = 0;
-  for (uint32_t k = l->n_loads; k < n_accesses(l); k++) l->accesses[k].strides[0] = 1;
+  return rank - l->rank;
+}
+
+int lp_simplify(lp_loop_t *l) {
+  int32_t n_row = reduced_last(l);
+  const int has_row = l->reduced != 0;
+  for (int32_t d = l->rank - 1; d >= 0; d--) {
+    if (l->sizes[d] != 1) continue;
+    n_row -= d >= l->rank - n_row;
+    drop_dim(l, d);
+  }
+  sort_dims(l, l->rank - n_row);
+  merge(l, 0, l->rank - n_row);
+  n_row -= merge(l, l->rank - n_row, l->rank);
+  if (has_row && n_row == 0) insert_one(l, l->rank, 1);
+  if (l->rank <= has_row) insert_one(l, 0, has_row ? 0 : 1);
+  l->reduced = has_row ? 1u << (l->rank - 1) : 0;
+  return n_row <= 1;
 }

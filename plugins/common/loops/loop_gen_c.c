@@ -1,58 +1,37 @@
-/* Loop IR to C. Templates: $k is argument k converted to the computing type, @name( a helper for that type, T( a
- * constant of that type. Loads that do not move in the innermost dimension stand before it. With draws, the innermost
- * dimension is run in pieces, each filling the draws' buffers first. */
+/* Loop IR to C. Templates: $k is argument k, %k the operator's instruction k, both converted to the computing type;
+ * @name( a helper for that type, T( a constant of that type, # the length of the row. Loads that do not move in the
+ * innermost dimension stand before it, with what follows from them alone.
+ *
+ *     for every row
+ *       loads and instructions of the row
+ *       for every pass
+ *         for every piece of 512 elements: draws fill their buffers | the elements, in parallel, which leave what is to
+ * be
+ *         reduced in buffers | reductions take the buffers in
+ *         the values of its reductions, and what follows from them
+ *       stores of the row
+ *
+ * Without reductions there is one pass, without draws one piece. What a reduction takes in passes through memory (the
+ * first cache), so its order and its code are those of one helper function, whatever is fused with it. */
 #include "common/loops/loop.h"
 #include <aot/inline.h>
 
 #include <ctype.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 512 /* elements: their random words stay in the first cache */ };
+enum { PIECE = 512 /* elements: their buffers stay in the first cache; a multiple of the lanes of sums */ };
 
 /* Iterations are independent. gcc does not take that from `restrict` within a block, and gives up with many
  * operands. */
 #define IN_PARALLEL "#pragma GCC ivdep\n"
 
-void lp_text_add(lp_text_t *t, const char *data, uint64_t size) {
-  if (t->failed) return;
-  if (t->size + size + 1 > t->capacity) {
-    uint64_t capacity = (t->size + size + 1) * 2 + 256;
-    char *grown = realloc(t->data, (size_t)capacity);
-    if (!grown) {
-      t->failed = 1;
-      return;
-    }
-    t->data = grown;
-    t->capacity = capacity;
-  }
-  memcpy(t->data + t->size, data, (size_t)size);
-  t->size += size;
-  t->data[t->size] = 0;
-}
-
-void lp_print(lp_text_t *t, const char *format, ...) {
-  char line[512];
-  va_list list;
-  va_start(list, format);
-  int n = vsnprintf(line, sizeof line, format, list);
-  va_end(list);
-  if (n < 0 || (size_t)n >= sizeof line) t->failed = 1;
-  else lp_text_add(t, line, (uint64_t)n);
-}
-
-void lp_text_deinit(lp_text_t *t) {
-  free(t->data);
-  memset(t, 0, sizeof *t);
-}
-
 static const char *c_type(int32_t dtype) {
   switch (dtype) {
     case AOT_F32: return "float";
     case AOT_F64: return "double";
+    case AOT_F16:
+    case AOT_BF16: return "uint16_t";
     case AOT_BOOL:
     case AOT_U8: return "uint8_t";
     case AOT_I8: return "int8_t";
@@ -88,8 +67,11 @@ static void print_number(lp_text_t *out, int32_t compute, const lp_arg_t *a) {
   else print_int(out, a->i);
 }
 
+static const char *value_type(int32_t dtype) { return c_type(lp_value_dtype(dtype)); }
+
 /* The variable, converted to the computing type. A cast of a comparison to a number would keep gcc from vectorising. */
 static void print_variable(lp_text_t *out, int32_t compute, int32_t dtype, char kind, uint32_t index) {
+  dtype = lp_value_dtype(dtype);
   if (compute == AOT_BOOL) lp_print(out, "%c%u != 0", kind, index);
   else if (!is_float(compute) && is_float(dtype)) lp_print(out, "lp_to_i64((double)%c%u)", kind, index);
   else if (dtype == compute) lp_print(out, "%c%u", kind, index);
@@ -100,7 +82,7 @@ static void print_variable(lp_text_t *out, int32_t compute, int32_t dtype, char 
 
 static void print_arg(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst, uint32_t k) {
   const lp_arg_t *a = &inst->args[k];
-  if (k >= inst->n_args || a->kind == LP_ABSENT) lp_print(out, "0");
+  if (k >= LP_ARGS + LP_STEPS || k >= inst->n_args || a->kind == LP_ABSENT) lp_print(out, "0");
   else if (a->kind == LP_DRAWN) lp_print(out, "x%u", a->index);
   else if (a->kind == LP_LOAD) print_variable(out, inst->compute, l->accesses[a->index].dtype, 'x', a->index);
   else if (a->kind == LP_INST) print_variable(out, inst->compute, l->insts[a->index].dtype, 'v', a->index);
@@ -109,11 +91,13 @@ static void print_arg(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst,
 
 static void print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst) {
   for (const char *c = inst->text; *c; c++) {
-    if (*c == '$') {
-      c++;
+    if (*c == '$' || *c == '%') {
+      const uint32_t first = *c++ == '%' ? LP_ARGS : 0;
       lp_text_add(out, "(", 1);
-      print_arg(out, l, inst, (uint32_t)(*c - '0'));
+      print_arg(out, l, inst, first + (uint32_t)(*c - '0'));
       lp_text_add(out, ")", 1);
+    } else if (*c == '#') {
+      lp_print(out, "(%s)length", c_type(inst->compute));
     } else if (*c == '@') {
       const char *end = c + 1;
       while (isalnum((unsigned char)*end) || *end == '_') end++;
@@ -131,34 +115,50 @@ static void print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *
 
 static void print_inst(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   const lp_inst_t *inst = &l->insts[k];
-  const char *type = c_type(inst->dtype);
-  lp_print(out, "const %s v%u = (%s)(", type, k, type);
+  const char *type = value_type(inst->dtype);
+  const char *round = inst->dtype == AOT_BF16 ? "lp_round_bf16" : inst->dtype == AOT_F16 ? "lp_round_f16" : "";
+  lp_print(out, "const %s v%u = %s((%s)(", type, k, round, type);
   print_template(out, l, inst);
-  lp_print(out, inst->dtype == AOT_BOOL ? ") != 0;\n" : ");\n");
+  lp_print(out, inst->dtype == AOT_BOOL ? ") != 0);\n" : "));\n");
 }
 
 static int64_t inner_stride(const lp_loop_t *l, uint32_t k) { return l->accesses[k].strides[l->rank - 1]; }
+static uint32_t inner_place(const lp_loop_t *l, uint32_t k) { return k * (uint32_t)l->rank + (uint32_t)l->rank - 1; }
+
+/* Does the load change within the innermost loop? Drawn numbers do, whatever their strides. */
+static int moves(const lp_loop_t *l, uint32_t k) { return l->accesses[k].draws || inner_stride(l, k) != 0; }
+
+static void print_place(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
+  const int64_t stride = inner_stride(l, k);
+  if (stride == 0) lp_print(out, "q%u[0]", k);
+  else if (stride == 1) lp_print(out, "q%u[i]", k);
+  else lp_print(out, "q%u[i * s[%u]]", k, inner_place(l, k));
+}
+
+static const char *half_name(int32_t dtype) { return dtype == AOT_BF16 ? "bf16" : dtype == AOT_F16 ? "f16" : NULL; }
 
 static void print_load(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
-  int64_t stride = inner_stride(l, k);
-  if (l->accesses[k].draws) {
-    lp_print(out, "const %s x%u = w%u[i - piece];\n", c_type(l->accesses[k].dtype), k, k);
-    return;
-  }
-  lp_print(out, "const %s x%u = q%u", c_type(l->accesses[k].dtype), k, k);
-  if (stride == 0) lp_print(out, "[0];\n");
-  else if (stride == 1) lp_print(out, "[i];\n");
-  else lp_print(out, "[i * s[%u]];\n", k * (uint32_t)l->rank + (uint32_t)l->rank - 1);
+  const int32_t dtype = l->accesses[k].dtype;
+  const char *half = half_name(dtype);
+  lp_print(out, "const %s x%u = ", value_type(dtype), k);
+  if (half) lp_print(out, "lp_from_%s(", half);
+  if (l->accesses[k].draws) lp_print(out, "w%u[i - piece]", k);
+  else print_place(out, l, k);
+  lp_print(out, half ? ");\n" : ";\n");
 }
 
 static void print_store(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   const lp_access_t *a = &l->accesses[k];
-  int same = a->dtype == l->insts[a->inst].dtype;
-  if (inner_stride(l, k) == 1) lp_print(out, "q%u[i]", k);
-  else lp_print(out, "q%u[i * s[%u]]", k, k * (uint32_t)l->rank + (uint32_t)l->rank - 1);
-  if (same) lp_print(out, " = v%u;\n", a->inst);
+  const char *half = half_name(a->dtype);
+  if (a->of_row) lp_print(out, "q%u[0]", k);
+  else print_place(out, l, k);
+  if (half && a->dtype == l->insts[a->inst].dtype) lp_print(out, " = lp_to_%s(v%u);\n", half, a->inst);
+  else if (half) lp_print(out, " = lp_to_%s(lp_round_%s((float)v%u));\n", half, half, a->inst);
+  else if (a->dtype == l->insts[a->inst].dtype) lp_print(out, " = v%u;\n", a->inst);
   else lp_print(out, " = (%s)v%u;\n", c_type(a->dtype), a->inst);
 }
+
+/* ---- the nest ---- */
 
 /* The number of the element that the row starts with. */
 static void print_first(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
@@ -166,23 +166,6 @@ static void print_first(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   lp_print(out, "const lp_draw_t *const q%u = (const lp_draw_t *)p[%u];\nconst int64_t e%u = 0", k, k, k);
   for (uint32_t d = 0; d + 1 < rank; d++) lp_print(out, " + i%u * s[%u]", d, k * rank + d);
   lp_print(out, ";\n");
-}
-
-/* One piece of the innermost dimension, its random numbers ready. */
-static void print_piece(lp_text_t *out, const lp_loop_t *l, const char *begin, const char *end) {
-  lp_print(out, "for (int64_t piece = %s; piece < %s; piece += %d) {\n", begin, end, PIECE);
-  lp_print(out, "const int64_t stop = %s - piece < %d ? %s : piece + %d;\n", end, PIECE, end, PIECE);
-  for (uint32_t k = 0; k < l->n_loads; k++) {
-    const lp_access_t *a = &l->accesses[k];
-    uint32_t inner = k * (uint32_t)l->rank + (uint32_t)l->rank - 1;
-    if (!a->draws) continue;
-    lp_print(out, "%s w%u[%d];\n", c_type(a->dtype), k, PIECE);
-    lp_print(out,
-             "q%u->fill((uint64_t)x%u, (uint64_t)x%u + q%u->draw, (uint64_t)(e%u + piece * s[%u]), (uint64_t)s[%u], ",
-             k, a->seed, a->offset, k, k, inner, inner);
-    lp_print(out, "(uint64_t)(stop - piece), w%u);\n", k);
-  }
-  lp_print(out, IN_PARALLEL "for (int64_t i = piece; i < stop; i++) {\n");
 }
 
 static void print_outer_loops(lp_text_t *out, const lp_loop_t *l) {
@@ -202,32 +185,166 @@ static void print_outer_loops(lp_text_t *out, const lp_loop_t *l) {
     for (uint32_t d = 0; d + 1 < rank; d++) lp_print(out, " + i%u * s[%u]", d, k * rank + d);
     lp_print(out, ";\n");
   }
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (l->insts[k].keep) {
+      const char *type = value_type(l->insts[k].dtype);
+      lp_print(out, "%s *restrict const k%u = (%s *)p[%u];\n", type, k, type, n + l->insts[k].keep - 1);
+    }
 }
 
-static int n_draws(const lp_loop_t *l) {
-  int n = 0;
-  for (uint32_t k = 0; k < l->n_loads; k++) n += l->accesses[k].draws != 0;
-  return n;
+/* ---- a pass ---- */
+
+/* What one pass does: loads and instructions within the row, and what of it comes from row buffers. */
+typedef struct pass {
+  uint32_t number;
+  uint8_t insts[LP_INSTS];
+  uint8_t loads[LP_INSTS * LP_ARGS], kept[LP_INSTS];
+  int n_draws, in_pieces;
+} pass_t;
+
+/* Of what has one value a row there is nothing to do within it; but for a reduction, which then takes that value in. */
+static int is_element(const lp_inst_t *inst) { return !inst->of_row || inst->reduce != LP_EACH; }
+
+static void find_pass(const lp_loop_t *l, uint32_t number, pass_t *p) {
+  memset(p, 0, sizeof *p);
+  p->number = number;
+  lp_pass_members(l, number, p->insts);
+  for (uint32_t k = 0; k < l->n_insts; k++) {
+    const lp_inst_t *inst = &l->insts[k];
+    if (!p->insts[k]) continue;
+    p->in_pieces |= inst->reduce != LP_EACH;
+    for (uint32_t a = 0; a < inst->n_args; a++) {
+      const lp_arg_t *arg = &inst->args[a];
+      if (arg->kind == LP_LOAD || arg->kind == LP_DRAWN) p->loads[arg->index] = (uint8_t)moves(l, arg->index);
+      if (arg->kind == LP_INST && !p->insts[arg->index]) p->kept[arg->index] = !l->insts[arg->index].of_row;
+    }
+  }
+  for (uint32_t k = 0; k < l->n_loads; k++) p->n_draws += p->loads[k] && l->accesses[k].draws;
+  p->in_pieces |= p->n_draws != 0;
 }
 
-/* Does the load change within the innermost loop? Drawn numbers do, whatever their strides. */
-static int moves(const lp_loop_t *l, uint32_t k) { return l->accesses[k].draws || inner_stride(l, k) != 0; }
+static void print_draws(lp_text_t *out, const lp_loop_t *l, const pass_t *p) {
+  for (uint32_t k = 0; k < l->n_loads; k++) {
+    const lp_access_t *a = &l->accesses[k];
+    const uint32_t inner = inner_place(l, k);
+    if (!p->loads[k] || !a->draws) continue;
+    lp_print(out, "%s w%u[%d];\n", c_type(a->dtype), k, PIECE);
+    lp_print(out,
+             "q%u->fill((uint64_t)x%u, (uint64_t)x%u + q%u->draw, (uint64_t)(e%u + piece * s[%u]), (uint64_t)s[%u], ",
+             k, a->seed, a->offset, k, k, inner, inner);
+    lp_print(out, "(uint64_t)(stop - piece), w%u);\n", k);
+  }
+}
 
-/* Numbers of insts stay small: groups are bounded by fu_graph_t.max_nodes. */
+static const char *reduction_name(int32_t reduce) {
+  switch (reduce) {
+    case LP_SUM: return "sum";
+    case LP_PROD: return "prod";
+    case LP_MAX: return "max";
+    default: return "min";
+  }
+}
+/* Floats are added and multiplied in double. */
+static const char *lane_type(const lp_inst_t *inst) {
+  if (!is_float(inst->compute)) return "int64_t";
+  return inst->reduce == LP_SUM || inst->reduce == LP_PROD ? "double" : c_type(inst->compute);
+}
+
+/* A load or a row buffer that a reduction reads as it is: no element of it need be looked at before. */
+static int is_direct(const lp_loop_t *l, const lp_inst_t *inst) {
+  const uint32_t at = inst->text[0] == '%' ? LP_ARGS : 0;
+  if (strlen(inst->text) != 2 || (inst->text[0] != '$' && inst->text[0] != '%') || inst->compute == AOT_BOOL) return 0;
+  const lp_arg_t *a = &inst->args[at + (uint32_t)(inst->text[1] - '0')];
+  if (a->kind == LP_LOAD)
+    return !l->accesses[a->index].draws && inner_stride(l, a->index) == 1 &&
+           l->accesses[a->index].dtype == inst->compute;
+  return a->kind == LP_INST && l->insts[a->index].keep && lp_value_dtype(l->insts[a->index].dtype) == inst->compute;
+}
+
+static void print_direct(lp_text_t *out, const lp_inst_t *inst) {
+  const uint32_t at = (inst->text[0] == '%' ? LP_ARGS : 0) + (uint32_t)(inst->text[1] - '0');
+  lp_print(out, "%c%u + piece", inst->args[at].kind == LP_LOAD ? 'q' : 'k', inst->args[at].index);
+}
+
+static void print_element(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
+  const lp_inst_t *inst = &l->insts[k];
+  if (inst->reduce == LP_EACH) {
+    print_inst(out, l, k);
+    if (inst->keep) lp_print(out, "k%u[i] = v%u;\n", k, k);
+  } else if (!is_direct(l, inst)) {
+    lp_print(out, "t%u[i - piece] = (%s)(", k, c_type(inst->compute));
+    print_template(out, l, inst);
+    lp_print(out, ");\n");
+  }
+}
+
+/* The elements from `begin` to `end`. */
+static void print_elements(lp_text_t *out, const lp_loop_t *l, const pass_t *p, const char *begin, const char *end) {
+  lp_print(out, IN_PARALLEL "for (int64_t i = %s; i < %s; i++) {\n", begin, end);
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    if (p->loads[k]) print_load(out, l, k);
+  for (uint32_t k = 0; k < l->n_insts; k++) {
+    if (p->kept[k]) lp_print(out, "const %s v%u = k%u[i];\n", value_type(l->insts[k].dtype), k, k);
+    if (p->insts[k] && is_element(&l->insts[k])) print_element(out, l, k);
+  }
+  for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++)
+    if (!l->accesses[s].of_row && lp_store_pass(l, s) == p->number) print_store(out, l, s);
+  lp_print(out, "}\n");
+}
+
+/* One piece of the innermost dimension after another. */
+static void print_pieces(lp_text_t *out, const lp_loop_t *l, const pass_t *p, const char *begin, const char *end) {
+  lp_print(out, "for (int64_t piece = %s; piece < %s; piece += %d) {\n", begin, end, PIECE);
+  lp_print(out, "const int64_t stop = %s - piece < %d ? %s : piece + %d;\n", end, PIECE, end, PIECE);
+  print_draws(out, l, p);
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (p->insts[k] && l->insts[k].reduce != LP_EACH && !is_direct(l, &l->insts[k]))
+      lp_print(out, "%s t%u[%d];\n", c_type(l->insts[k].compute), k, PIECE);
+  print_elements(out, l, p, "piece", "stop");
+  for (uint32_t k = 0; k < l->n_insts; k++) {
+    const lp_inst_t *inst = &l->insts[k];
+    if (!p->insts[k] || inst->reduce == LP_EACH) continue;
+    lp_print(out, "lp_row_%s_%s(a%u, ", reduction_name(inst->reduce), suffix(inst->compute), k);
+    if (is_direct(l, inst)) print_direct(out, inst);
+    else lp_print(out, "t%u", k);
+    lp_print(out, ", stop - piece);\n");
+  }
+  lp_print(out, "}\n");
+}
+
+/* What the row has before this pass; or after the last. */
+static void print_row_insts(lp_text_t *out, const lp_loop_t *l, uint32_t pass) {
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (l->insts[k].of_row && l->insts[k].reduce == LP_EACH && l->insts[k].pass == pass) print_inst(out, l, k);
+}
+
+static void print_pass(lp_text_t *out, const lp_loop_t *l, uint32_t number, const char *begin, const char *end) {
+  pass_t p;
+  find_pass(l, number, &p);
+  print_row_insts(out, l, number);
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (p.insts[k] && l->insts[k].reduce != LP_EACH)
+      lp_print(out, "%s a%u[LP_LANES];\nlp_row_%s_begin_%s(a%u);\n", lane_type(&l->insts[k]), k,
+               reduction_name(l->insts[k].reduce), suffix(l->insts[k].compute), k);
+  if (p.in_pieces) print_pieces(out, l, &p, begin, end);
+  else print_elements(out, l, &p, begin, end);
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (p.insts[k] && l->insts[k].reduce != LP_EACH)
+      lp_print(out, "const %s v%u = (%s)lp_row_%s_end_%s(a%u);\n", value_type(l->insts[k].dtype), k,
+               value_type(l->insts[k].dtype), reduction_name(l->insts[k].reduce), suffix(l->insts[k].compute), k);
+}
+
 void lp_gen_c(const lp_loop_t *l, const char *name, lp_text_t *out) {
   const char *begin = l->rank == 1 ? "begin" : "0", *end = l->rank == 1 ? "end" : "length";
-  int draws = n_draws(l);
   lp_print(out, "void %s(char *const *p, const int64_t *n, const int64_t *s, int64_t begin, int64_t end) {\n", name);
   lp_print(out, "(void)n; (void)s; (void)begin; (void)end;\n");
   if (l->rank > 1) lp_print(out, "const int64_t length = n[%d];\n", l->rank - 1); /* a store of bytes might change n */
   print_outer_loops(out, l);
   for (uint32_t k = 0; k < l->n_loads; k++)
     if (!moves(l, k)) print_load(out, l, k);
-  if (draws) print_piece(out, l, begin, end);
-  else lp_print(out, IN_PARALLEL "for (int64_t i = %s; i < %s; i++) {\n", begin, end);
-  for (uint32_t k = 0; k < l->n_loads; k++)
-    if (moves(l, k)) print_load(out, l, k);
-  for (uint32_t k = 0; k < l->n_insts; k++) print_inst(out, l, k);
-  for (uint32_t k = l->n_loads; k < l->n_loads + l->n_stores; k++) print_store(out, l, k);
-  lp_print(out, draws ? "}\n}\n}\n}\n" : "}\n}\n}\n");
+  for (uint32_t pass = 0; pass < l->n_passes; pass++) print_pass(out, l, pass, begin, end);
+  print_row_insts(out, l, l->n_passes);
+  for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++)
+    if (l->accesses[s].of_row) print_store(out, l, s);
+  lp_print(out, "}\n}\n");
 }

@@ -94,8 +94,69 @@ static const char draws[] =
     "LP uint64_t lp_below(uint64_t bits, uint64_t range) { return (uint64_t)((unsigned __int128)bits * range >> 64); "
     "}\n";
 
+/* Halves: in registers they are floats that a half can hold, rounded to the nearest, to even. */
+static const char halves[] =
+    "LP float lp_float_of(uint32_t u) { union { uint32_t u; float f; } c; c.u = u; return c.f; }\n"
+    "LP uint32_t lp_bits_of(float f) { union { uint32_t u; float f; } c; c.f = f; return c.u; }\n"
+    "LP float lp_from_bf16(uint16_t h) { return lp_float_of((uint32_t)h << 16); }\n"
+    "LP uint16_t lp_to_bf16(float f) { return (uint16_t)(lp_bits_of(f) >> 16); }\n"
+    "LP float lp_round_bf16(float f) {\n"
+    "  uint32_t u = lp_bits_of(f), r = u + 0x7fffu + (u >> 16 & 1u);\n"
+    "  return lp_float_of((f == f ? r : 0x7fc00000u) & 0xffff0000u);\n"
+    "}\n"
+    "LP float lp_from_f16(uint16_t h) {\n"
+    "  uint32_t m = (uint32_t)(h & 0x7fffu) << 13, u = lp_bits_of(lp_float_of(m) * 0x1p112f);\n"
+    "  u = m >= 0x0f800000u ? m | 0x7f800000u : u;\n"
+    "  return lp_float_of(u | (uint32_t)(h & 0x8000u) << 16);\n"
+    "}\n"
+    "LP float lp_round_f16(float f) {\n"
+    "  float a = fabsf(f), small = (a + 0.5f) - 0.5f;\n"
+    "  uint32_t u = lp_bits_of(a), r = (u + 0xfffu + (u >> 13 & 1u)) & 0xffffe000u;\n"
+    "  float large = a >= 65520.0f ? INFINITY : lp_float_of(r);\n"
+    "  return f == f ? copysignf(a < 0x1p-14f ? small : large, f) : f;\n"
+    "}\n"
+    "LP uint16_t lp_to_f16(float f) {\n"
+    "  uint32_t u = lp_bits_of(f), a = u & 0x7fffffffu, sign = u >> 16 & 0x8000u;\n"
+    "  uint32_t small = (uint32_t)(int32_t)((a < 0x38800000u ? lp_float_of(a) : 0.0f) * 0x1p24f);\n"
+    "  uint32_t large = a < 0x7f800000u ? (a >> 13) - 0x1c000u : a > 0x7f800000u ? 0x7e00u : 0x7c00u;\n"
+    "  return (uint16_t)(sign | (a < 0x38800000u ? small : large));\n"
+    "}\n";
+
+/* Reductions: values go to lanes in turn, piece after piece, and lanes are joined in one fixed order. Pieces are
+ * multiples of the lanes, but for a row's last one, whose rest goes to the first lane. */
+static const char reductions[] =
+    "enum { LP_LANES = 16 };\n"
+    "#define LP_REDUCE(name, S, T, L, first, join) \\\n"
+    "static __attribute__((unused)) void lp_row_##name##_begin_##S(L *a) { for (int k = 0; k < LP_LANES; k++) a[k] = "
+    "first; } \\\n"
+    "static __attribute__((noinline, unused)) void lp_row_##name##_##S(L *a, const T *x, int64_t n) { \\\n"
+    "  L l[LP_LANES]; int64_t i = 0; \\\n"
+    "  for (int k = 0; k < LP_LANES; k++) l[k] = a[k]; \\\n"
+    "  for (; i + LP_LANES <= n; i += LP_LANES) \\\n"
+    "    for (int k = 0; k < LP_LANES; k++) l[k] = join(l[k], (L)x[i + k]); \\\n"
+    "  for (; i < n; i++) l[0] = join(l[0], (L)x[i]); \\\n"
+    "  for (int k = 0; k < LP_LANES; k++) a[k] = l[k]; } \\\n"
+    "static __attribute__((unused)) L lp_row_##name##_end_##S(L *a) { \\\n"
+    "  for (int h = LP_LANES / 2; h > 0; h /= 2) for (int k = 0; k < h; k++) a[k] = join(a[k], a[k + h]); \\\n"
+    "  return a[0]; }\n"
+    "#define LP_ADD(a, b) ((a) + (b))\n"
+    "#define LP_TIMES(a, b) ((a) * (b))\n"
+    "#define LP_LARGER(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))\n"
+    "#define LP_SMALLER(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))\n"
+    "LP_REDUCE(sum, f32, float, double, 0, LP_ADD) LP_REDUCE(sum, f64, double, double, 0, LP_ADD)\n"
+    "LP_REDUCE(sum, i64, int64_t, int64_t, 0, LP_ADD) LP_REDUCE(prod, f32, float, double, 1, LP_TIMES)\n"
+    "LP_REDUCE(prod, f64, double, double, 1, LP_TIMES) LP_REDUCE(prod, i64, int64_t, int64_t, 1, LP_TIMES)\n"
+    "LP_REDUCE(max, f32, float, float, -INFINITY, LP_LARGER) LP_REDUCE(max, f64, double, double, -INFINITY, "
+    "LP_LARGER)\n"
+    "LP_REDUCE(max, i64, int64_t, int64_t, INT64_MIN, LP_LARGER) LP_REDUCE(min, f32, float, float, INFINITY, "
+    "LP_SMALLER)\n"
+    "LP_REDUCE(min, f64, double, double, INFINITY, LP_SMALLER) LP_REDUCE(min, i64, int64_t, int64_t, INT64_MAX, "
+    "LP_SMALLER)\n";
+
 void lp_prelude_add(lp_text_t *t) {
   lp_text_add(t, helpers, strlen(helpers));
   lp_text_add(t, libm, strlen(libm));
   lp_text_add(t, draws, strlen(draws));
+  lp_text_add(t, halves, strlen(halves));
+  lp_text_add(t, reductions, strlen(reductions));
 }

@@ -8,52 +8,9 @@
 #include "common/kernels/rk.h"
 #include "common/loops/loop.h"
 #include <aot/inline.h>
-#include <dlfcn.h>
+#include "loop_library.h"
 #include <math.h>
-#include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-extern char **environ;
-typedef void (*loop_fn)(char *const *p, const int64_t *n, const int64_t *s, int64_t begin, int64_t end);
-
-static void *build(const lp_text_t *source) {
-  char dir[] = "/tmp/unit-loop-c-XXXXXX", c[64], so[64];
-  assert_non_null(mkdtemp(dir));
-  snprintf(c, sizeof c, "%s/unit.c", dir);
-  snprintf(so, sizeof so, "%s/unit.so", dir);
-  FILE *f = fopen(c, "w");
-  assert_non_null(f);
-  fwrite(source->data, 1, (size_t)source->size, f);
-  fclose(f);
-  /* clang-format off */
-  char *argv[] = {"cc", "-std=gnu11", "-O2", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
-                  "-Wall", "-Wno-unused-variable",
-                  "-Wno-bool-operation", "-Wno-int-in-bool-context", "-fPIC", "-shared", "-o", so, c, "-lm", NULL};
-  /* clang-format on */
-  pid_t pid;
-  int status = 1;
-  assert_int_equal(posix_spawnp(&pid, "cc", NULL, NULL, argv, environ), 0);
-  waitpid(pid, &status, 0);
-  assert_int_equal(status, 0);
-  void *handle = dlopen(so, RTLD_NOW | RTLD_LOCAL);
-  assert_non_null(handle);
-  unlink(so);
-  unlink(c);
-  rmdir(dir);
-  return handle;
-}
-
-static loop_fn find(void *handle, const char *name) {
-  void *symbol = dlsym(handle, name);
-  loop_fn f;
-  assert_non_null(symbol);
-  memcpy(&f, &symbol, sizeof f);
-  return f;
-}
 
 enum { N = 37 };
 typedef struct operands { /* four inputs of N elements, in three dtypes */
@@ -110,6 +67,7 @@ static int generate(one_t *one, lp_text_t *out) {
     accesses[loop.n_loads++] = (lp_access_t){.dtype = one->dtype, .strides = {1}};
   }
   accesses[loop.n_loads] = (lp_access_t){.dtype = one->dtype, .strides = {1}};
+  lp_schedule(&loop);
   lp_gen_c(&loop, one->name, out);
   return one->used != 0;
 }
@@ -218,11 +176,13 @@ static void small_exponents_are_products_and_roots(void **state) {
     const lp_operand_t operands[2] = {{LP_LOAD, AOT_F32, 1}, {LP_FLOAT, 0, 0}};
     lp_inst_t inst = {.dtype = AOT_F32, .n_args = 2, .args = {{LP_LOAD, 0, 0, 0}, {LP_FLOAT, 0, exponents[k], 0}}};
     lp_access_t accesses[2] = {{.dtype = AOT_F32, .strides = {1}}, {.dtype = AOT_F32, .strides = {1}}};
-    const lp_loop_t loop = {1, {N}, accesses, 1, 1, &inst, 1, 0};
+    lp_loop_t loop = {
+        .rank = 1, .sizes = {N}, .accesses = accesses, .n_loads = 1, .n_stores = 1, .insts = &inst, .n_insts = 1};
     inst.text =
         lp_choose(lp_op_find(aot_str("aten.pow.Tensor_Scalar")), operands, 2, aot_str(""), AOT_F32, &inst.compute);
     assert_non_null(inst.text);
     snprintf(name, sizeof name, "f%d", k);
+    lp_schedule(&loop);
     lp_gen_c(&loop, name, &source);
   }
   void *handle = build(&source);
@@ -247,12 +207,15 @@ static void strides_and_broadcasts_are_followed(void **state) {
   enum { H = 3, W = 5 };
   float a[W][H], b[W], out[H][W], sum[H][W], number = 0;
   /* clang-format off */
-  lp_inst_t insts[2] = {{"$0 + $1", AOT_F32, AOT_F32, 2, {{LP_LOAD, 0, 0, 0}, {LP_LOAD, 1, 0, 0}}},
-                        {"$0 > 0 ? $0 * $1 : T(0)", AOT_F32, AOT_F32, 2, {{LP_INST, 0, 0, 0}, {LP_FLOAT, 0, 0.5, 0}}}};
+  lp_inst_t insts[2] = {{.text = "$0 + $1", .compute = AOT_F32, .dtype = AOT_F32, .n_args = 2,
+                         .args = {{LP_LOAD, 0, 0, 0}, {LP_LOAD, 1, 0, 0}}},
+                        {.text = "$0 > 0 ? $0 * $1 : T(0)", .compute = AOT_F32, .dtype = AOT_F32, .n_args = 2,
+                         .args = {{LP_INST, 0, 0, 0}, {LP_FLOAT, 0, 0.5, 0}}}};
   lp_access_t accesses[4] = {{.dtype = AOT_F32, .strides = {1, H}}, {.dtype = AOT_F32, .strides = {0, 1}},
                              {.dtype = AOT_F32, .inst = 1, .strides = {W, 1}}, {.dtype = AOT_F32, .strides = {W, 1}}};
   /* clang-format on */
-  lp_loop_t loop = {2, {H, W}, accesses, 2, 2, insts, 2, 0};
+  lp_loop_t loop = {
+      .rank = 2, .sizes = {H, W}, .accesses = accesses, .n_loads = 2, .n_stores = 2, .insts = insts, .n_insts = 2};
   lp_text_t source = {0};
   char *pointers[4] = {(char *)a, (char *)b, (char *)out, (char *)sum};
   int64_t strides[8];
@@ -262,6 +225,7 @@ static void strides_and_broadcasts_are_followed(void **state) {
     for (int i = 0; i < H; i++) a[j][i] = number += 0.25f, a[j][i] -= 2;
   }
   lp_simplify(&loop);
+  lp_schedule(&loop);
   assert_int_equal(loop.rank, 2);
   for (int k = 0; k < 4; k++) memcpy(strides + 2 * k, accesses[k].strides, 2 * sizeof *strides);
   lp_prelude_add(&source);
@@ -307,6 +271,7 @@ static void generate_draw(const drawn_t *one, lp_loop_t *loop, lp_draw_t *draw, 
       .dtype = lp_op_draws(op, one->dtype, draw), .draws = 1, .seed = 0, .offset = 1, .strides = {COLUMNS, 1}};
   a[3] = (lp_access_t){.dtype = one->dtype, .strides = {one->transposed ? 1 : COLUMNS, one->transposed ? ROWS : 1}};
   lp_simplify(loop);
+  lp_schedule(loop);
   lp_gen_c(loop, one->name, out);
 }
 
@@ -358,7 +323,13 @@ static void draws_are_those_of_the_reference_kernels(void **state) {
   (void)state;
   lp_prelude_add(&source);
   for (int k = 0; k < MANY; k++) {
-    loops[k] = (lp_loop_t){2, {ROWS, COLUMNS}, accesses[k], 3, 1, &insts[k], 1, 0};
+    loops[k] = (lp_loop_t){.rank = 2,
+                           .sizes = {ROWS, COLUMNS},
+                           .accesses = accesses[k],
+                           .n_loads = 3,
+                           .n_stores = 1,
+                           .insts = &insts[k],
+                           .n_insts = 1};
     generate_draw(&table[k], &loops[k], &draws[k], &source);
   }
   void *handle = build(&source);
@@ -370,7 +341,7 @@ static void draws_are_those_of_the_reference_kernels(void **state) {
 static lp_loop_t copy_loop(lp_inst_t *inst, lp_access_t *accesses, int32_t rank, const int64_t *sizes) {
   lp_loop_t loop = {.rank = rank, .accesses = accesses, .n_loads = 1, .n_stores = 1, .insts = inst, .n_insts = 1};
   int64_t stride = 1;
-  *inst = (lp_inst_t){"$0", AOT_F32, AOT_F32, 1, {{LP_LOAD, 0, 0, 0}}};
+  *inst = (lp_inst_t){.text = "$0", .compute = AOT_F32, .dtype = AOT_F32, .n_args = 1, .args = {{LP_LOAD, 0, 0, 0}}};
   accesses[0] = accesses[1] = (lp_access_t){.dtype = AOT_F32};
   for (int32_t d = rank - 1; d >= 0; d--) {
     loop.sizes[d] = sizes[d];
@@ -424,6 +395,8 @@ static void equal_loops_of_other_sizes_have_equal_text(void **state) {
   (void)state;
   lp_simplify(&small);
   lp_simplify(&large);
+  lp_schedule(&small);
+  lp_schedule(&large);
   lp_gen_c(&small, "f", &x);
   lp_gen_c(&large, "f", &y);
   assert_string_equal(x.data, y.data);

@@ -1,0 +1,141 @@
+/* Which nodes share a loop: common/fusion finds groups of equal spaces and rows; here spaces get numbers, and it is
+ * decided which rows are worth sharing. */
+#include "group_member.h"
+
+#include "common/fusion/group.h"
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* Numbers for iteration spaces: a table of the distinct sizes, by hash. */
+typedef struct sizes {
+  int32_t rank;
+  int64_t sizes[AOT_MAX_RANK];
+} sizes_t;
+typedef struct spaces {
+  sizes_t *rows;   /* by number */
+  uint32_t *slots; /* numbers, FU_NONE: free */
+  uint32_t mask, n;
+} spaces_t;
+
+static uint32_t space_of(spaces_t *s, const sizes_t *t) {
+  const uint64_t nbytes = (uint64_t)t->rank * sizeof t->sizes[0];
+  const uint64_t h = XXH3_64bits(t->sizes, (size_t)nbytes) + (uint64_t)t->rank;
+  for (uint32_t at = (uint32_t)h & s->mask;; at = (at + 1) & s->mask) {
+    if (s->slots[at] == FU_NONE) {
+      s->rows[s->n] = *t;
+      return s->slots[at] = s->n++;
+    }
+    const sizes_t *other = &s->rows[s->slots[at]];
+    if (other->rank == t->rank && memcmp(other->sizes, t->sizes, (size_t)nbytes) == 0) return s->slots[at];
+  }
+}
+
+static sizes_t sizes_of(const bc_tensor_t *t, uint32_t reduced) {
+  sizes_t s = {.rank = t->rank};
+  for (int32_t d = 0; d < t->rank; d++) s.sizes[d] = reduced >> d & 1u ? 1 : t->sizes[d];
+  return s;
+}
+
+/* What a node reads from memory is saved when it shares a loop with what makes it; a row has its cost, too. Not worth
+ * it: rows so short that beginning one takes longer than its memory; so long that passes go through memory and not
+ * through a cache; and so few that threads stay idle which the elements would keep busy. */
+enum { SHORTEST_ROW = 32, LONGEST_ROW = 65536, WORTH_THREADS = 32768 /* elements */ };
+
+static int shares_rows(const bc_build_t *b, const bc_tensor_t *space, uint32_t reduced) {
+  int64_t row = 1, n;
+  for (int32_t d = 0; d < space->rank; d++)
+    if (reduced >> d & 1u) row *= space->sizes[d];
+  n = bc_numel(space) / row;
+  return row >= SHORTEST_ROW && row <= LONGEST_ROW && (n >= b->machine->n_threads || row * n < WORTH_THREADS);
+}
+
+typedef struct group_arrays {
+  uint32_t *begin, *producers, *space, *rows, *row_space, *def;
+  spaces_t spaces;
+} group_arrays_t;
+
+static int allocate(bc_build_t *b, group_arrays_t *a, uint64_t n_operands) {
+  const uint64_t n = b->graph->n_nodes;
+  uint64_t slots = 16;
+  while (slots < 4 * n) slots *= 2;
+  a->begin = malloc((n + 1) * 4 * sizeof *a->begin);
+  a->producers = malloc((n_operands + 1) * sizeof *a->producers);
+  a->def = malloc(((uint64_t)b->n_values + 1) * sizeof *a->def);
+  a->spaces.slots = malloc(slots * sizeof *a->spaces.slots);
+  a->spaces.rows = malloc((2 * n + 1) * sizeof *a->spaces.rows);
+  a->spaces.mask = (uint32_t)(slots - 1);
+  if (!a->begin || !a->producers || !a->def || !a->spaces.slots || !a->spaces.rows) return -1;
+  a->space = a->begin + (n + 1);
+  a->rows = a->space + (n + 1);
+  a->row_space = a->rows + (n + 1);
+  memset(a->def, 0xFF, ((size_t)b->n_values + 1) * 4);
+  memset(a->spaces.slots, 0xFF, (size_t)slots * 4);
+  return 0;
+}
+
+/* An output that is to lie on an input must be written after the last pass that reads it: loops with rows have several.
+ * */
+static int goes_home(const bc_build_t *b) {
+  return b->goes_home && b->goes_home[b->node->result_begin - b->value_begin] != 0;
+}
+
+static void fill_space(bc_build_t *b, group_arrays_t *a, uint32_t i) {
+  bc_member_t m;
+  a->space[i] = a->row_space[i] = FU_NONE;
+  a->rows[i] = 0;
+  if (bc_is_region_sum(b, i) || !bc_member(b, &m)) return;
+  const bc_tensor_t *space = bc_member_space(b, &m);
+  const sizes_t whole = sizes_of(space, 0), one_a_row = sizes_of(space, m.reduced);
+  if (m.rows && !shares_rows(b, space, m.reduced)) {
+    memset(&a->spaces.rows[a->spaces.n], 0, sizeof *a->spaces.rows);
+    a->space[i] = a->spaces.n++; /* one of its own */
+    return;
+  }
+  a->space[i] = space_of(&a->spaces, &whole);
+  if (m.rows) {
+    a->rows[i] = m.reduced;
+    a->row_space[i] = space_of(&a->spaces, &one_a_row);
+  } else if (goes_home(b)) {
+    a->rows[i] = FU_NO_ROWS;
+  }
+}
+
+static void fill(bc_build_t *b, group_arrays_t *a) {
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
+  const uint32_t *operands = AOT_SNAP_ROWS(b->s, uint32_t, operands);
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < b->graph->n_nodes; i++) {
+    b->node = &nodes[i];
+    a->begin[i] = at;
+    for (uint32_t k = 0; k < nodes[i].n_operands; k++) {
+      uint32_t row = operands[nodes[i].operand_begin + k];
+      a->producers[at++] = row == AOT_NO_ID ? FU_NONE : a->def[row - b->value_begin];
+    }
+    for (uint32_t r = 0; r < nodes[i].n_results; r++) a->def[nodes[i].result_begin + r - b->value_begin] = i;
+    fill_space(b, a, i);
+  }
+  a->begin[b->graph->n_nodes] = at;
+}
+
+aot_status_t bc_find_groups(bc_build_t *b, uint32_t *out_group) {
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
+  group_arrays_t a;
+  uint64_t n_operands = 0;
+  memset(&a, 0, sizeof a);
+  for (uint32_t i = 0; i < b->graph->n_nodes; i++) n_operands += nodes[i].n_operands;
+  int failed = allocate(b, &a, n_operands);
+  if (!failed) {
+    fill(b, &a);
+    fu_graph_t g = {b->graph->n_nodes, a.begin, a.producers, a.space, BC_MAX_GROUP, a.rows, a.row_space};
+    failed = fu_group(&g, out_group);
+    for (uint32_t i = 0; i < b->graph->n_nodes && !failed; i++)
+      if (a.space[i] == FU_NONE) out_group[i] = BC_NONE;
+  }
+  free(a.begin);
+  free(a.producers);
+  free(a.def);
+  free(a.spaces.slots);
+  free(a.spaces.rows);
+  return failed ? bc_fail(b->error, AOT_E_EXHAUSTED, "no-memory", "no memory for groups") : AOT_OK;
+}

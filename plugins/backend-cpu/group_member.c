@@ -1,0 +1,148 @@
+/* A node as loops see it: a pointwise operator's template, or an operator's steps that reduce rows. It must be a row of
+ * the operators' tables in this form, and dtypes must be supported. */
+#include "group_member.h"
+
+#include "common/kernels/rk_core.h"
+#include <aot/graph.h>
+#include <math.h>
+#include <string.h>
+
+uint32_t bc_n_places(const bc_build_t *b) { return b->node->n_args < LP_ARGS ? b->node->n_args : LP_ARGS; }
+
+/* The node's arguments as the operator table sees them. 0: an argument that loops cannot hold. */
+static int read_operands(const bc_build_t *b, lp_operand_t *out, aot_str_t *word) {
+  word->size = 0;
+  word->data = "";
+  for (uint32_t k = 0; k < bc_n_places(b); k++) {
+    const aot_snap_arg_t *a = bc_arg(b, k);
+    memset(&out[k], 0, sizeof out[k]);
+    if (a->kind == AOT_ARG_VALUE) {
+      const bc_tensor_t *t = bc_arg_tensor(b, k);
+      if (!t) return 0;
+      out[k] = (lp_operand_t){LP_LOAD, t->dtype, t->rank};
+    } else if (a->kind == AOT_ARG_INT || a->kind == AOT_ARG_FLOAT || a->kind == AOT_ARG_BOOL) {
+      out[k].kind = a->kind == AOT_ARG_INT ? LP_INT : a->kind == AOT_ARG_FLOAT ? LP_FLOAT : LP_BOOL;
+    } else if (a->kind == AOT_ARG_STR) {
+      word->data = (const char *)b->s + b->s->chars.at + a->i;
+      word->size = a->n;
+    } else if (a->kind == AOT_ARG_VALUES) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static const lp_op_t *loop_op(const bc_build_t *b) { return bc_op(b)->loop; }
+
+static int is_number(const bc_tensor_t *t) { return t && t->rank == 0 && t->dtype == AOT_I64; }
+
+/* A draw that a loop can make: seed and offset come from outside (its own space has dimensions, theirs has none). What
+ * is wrong with others, an empty range for one, the reference kernel tells. */
+static int draws_well(const bc_build_t *b) {
+  int has_range = b->node->n_args > 5;
+  return is_number(bc_arg_tensor(b, 0)) && is_number(bc_arg_tensor(b, 1)) && bc_type(b, 0)->rank > 0 &&
+         (!has_range || bc_arg_int(b, 3, 0) < bc_arg_int(b, 4, 0));
+}
+
+/* The reference kernel knows what a bound of NaN means where it is a number. */
+static int bounds_by_nan(const bc_build_t *b, const lp_operand_t *operands, const char *text) {
+  for (uint32_t k = 0; (strstr(text, "@min") || strstr(text, "@max")) && k < bc_n_places(b); k++)
+    if (operands[k].kind == LP_FLOAT && isnan(bc_arg_float(b, k, 0))) return 1;
+  return 0;
+}
+
+/* A number that a narrow integer dtype does not hold wraps in it (-1 is 255 beside u8), which the reference kernel
+ * does; loops compute in 64 bits. */
+static int numbers_fit(const bc_build_t *b, const lp_operand_t *operands) {
+  int32_t dtypes[LP_ARGS + 1] = {bc_type(b, 0)->dtype}, n = 1;
+  for (uint32_t k = 0; k < bc_n_places(b); k++)
+    if (operands[k].kind == LP_LOAD) dtypes[n++] = operands[k].dtype;
+  for (uint32_t k = 0; k < bc_n_places(b); k++)
+    for (int32_t d = 0; operands[k].kind == LP_INT && d < n; d++)
+      if (rk_is_int(dtypes[d]) && dtypes[d] != AOT_BOOL &&
+          rk_wrap_to(bc_arg_int(b, k, 0), dtypes[d]) != bc_arg_int(b, k, 0))
+        return 0;
+  return 1;
+}
+
+static int is_pointwise(const bc_build_t *b, const lp_operand_t *operands, aot_str_t word, bc_member_t *out) {
+  lp_draw_t draw;
+  const int32_t result = bc_type(b, 0)->dtype;
+  if (!loop_op(b) || b->node->n_results != 1 || !result) return 0;
+  if (lp_op_draws(loop_op(b), result, &draw) && !draws_well(b)) return 0;
+  if (!numbers_fit(b, operands)) return 0;
+  out->text = lp_choose(loop_op(b), operands, bc_n_places(b), word, result, &out->compute);
+  return out->text && !bounds_by_nan(b, operands, out->text);
+}
+
+/* ---- rows ---- */
+
+/* The dimensions of x that the operator's rows are, as bits; 0: none, or not as its arguments say. */
+static uint32_t find_rows(const bc_build_t *b, const lp_row_op_t *op, const bc_tensor_t *x) {
+  const uint32_t all = x->rank ? UINT32_MAX >> (32 - x->rank) : 0;
+  int64_t list[AOT_MAX_RANK];
+  uint32_t bits = 0;
+  if (op->dims == LP_ROW_WHOLE) return all;
+  const uint32_t n = bc_arg_ints(b, (uint32_t)op->dims_at, list, AOT_MAX_RANK);
+  if (op->dims == LP_ROW_DIM && n == 0) return all;
+  for (uint32_t k = 0; k < n; k++) {
+    int64_t d = list[k] < 0 ? list[k] + x->rank : list[k];
+    if (op->dims == LP_ROW_TAIL) {
+      d = x->rank - (int64_t)n + k;
+      if (d < 0 || x->sizes[d] != list[k]) return 0;
+    }
+    if (d < 0 || d >= x->rank || bits >> d & 1u) return 0;
+    bits |= 1u << d;
+  }
+  return bits;
+}
+
+/* t has an element for each row of `space`: the reduced dimensions are 1, or are not there. */
+static int is_of_rows(const bc_tensor_t *t, const bc_tensor_t *space, uint32_t reduced) {
+  int32_t at = 0;
+  for (int32_t d = 0; d < space->rank; d++) {
+    const int is_reduced = (int)(reduced >> d & 1u);
+    if (is_reduced && t->rank != space->rank) continue;
+    if (at >= t->rank || t->sizes[at++] != (is_reduced ? 1 : space->sizes[d])) return 0;
+  }
+  return at == t->rank;
+}
+
+/* Elements of a row, there being several, lie closer to each other than rows do. Else sums along it would go through
+ * memory once a cache line. */
+static int is_innermost(const bc_tensor_t *x, uint32_t reduced) {
+  int64_t widest = 0;
+  for (int32_t d = 0; d < x->rank; d++)
+    if (reduced >> d & 1u && x->sizes[d] > 1 && x->strides[d] > widest) widest = x->strides[d];
+  for (int32_t d = 0; d < x->rank; d++)
+    if (!(reduced >> d & 1u) && x->sizes[d] > 1 && x->strides[d] < widest) return 0;
+  return widest > 0;
+}
+
+static int reduces_rows(const bc_build_t *b, const lp_operand_t *operands, bc_member_t *out) {
+  const bc_tensor_t *x = bc_arg_tensor(b, 0);
+  const lp_row_op_t *op = bc_op(b)->rows ? lp_row_op_choose(bc_op(b)->rows, operands, bc_n_places(b)) : NULL;
+  if (!op || !x || bc_numel(x) == 0 || b->node->n_results > op->n_results || !bc_type(b, 0)->dtype) return 0;
+  out->rows = op;
+  out->reduced = find_rows(b, op, x);
+  if (!out->reduced || lp_value_dtype(bc_type(b, 0)->dtype) != lp_value_dtype(x->dtype)) return 0;
+  for (uint32_t r = 0; r < b->node->n_results; r++) {
+    const bc_tensor_t *t = bc_type(b, r);
+    if (!t->dtype) continue;
+    if (!lp_dtype_supported(t->dtype) || rk_is_int(t->dtype)) return 0;
+    if (!bc_same_sizes(t, x) && !is_of_rows(t, x, out->reduced)) return 0;
+  }
+  return bc_same_sizes(bc_type(b, 0), x) || is_innermost(x, out->reduced);
+}
+
+int bc_member(const bc_build_t *b, bc_member_t *out) {
+  lp_operand_t operands[LP_ARGS];
+  aot_str_t word;
+  memset(out, 0, sizeof *out);
+  if ((!loop_op(b) && !bc_op(b)->rows) || !read_operands(b, operands, &word)) return 0;
+  return is_pointwise(b, operands, word, out) || reduces_rows(b, operands, out);
+}
+
+const bc_tensor_t *bc_member_space(const bc_build_t *b, const bc_member_t *m) {
+  return m->rows ? bc_arg_tensor(b, 0) : bc_type(b, 0);
+}

@@ -1,0 +1,20 @@
+/* A node as a member of a group. */
+#ifndef BC_GROUP_MEMBER_H
+#define BC_GROUP_MEMBER_H
+
+#include "common/loops/loop.h"
+#include "lower.h"
+
+typedef struct bc_member {
+  const char *text; /* pointwise: its template, and the dtype that it computes in */
+  int32_t compute;
+  const lp_row_op_t *rows; /* or: its steps, */
+  uint32_t reduced;        /* and the dimensions of its space that they reduce, as bits */
+} bc_member_t;
+
+int bc_member(const bc_build_t *b, bc_member_t *out); /* of the node at hand; 0: loops cannot hold it */
+/* What it has an element for in every iteration: its result, or the tensor whose rows it reduces. */
+const bc_tensor_t *bc_member_space(const bc_build_t *b, const bc_member_t *m);
+uint32_t bc_n_places(const bc_build_t *b); /* of arguments that a loop's operators may have */
+
+#endif

@@ -1,0 +1,115 @@
+/* Levels and passes of a loop with reductions, and what is kept between passes.
+ *
+ * An instruction belongs to the row when all it reads does: reductions, loads that do not move along the row, numbers.
+ * Its pass is the number of reductions that follow from each other on the longest way to it. A pass computes what its
+ * reductions and stores need, all of it anew, but for values that were expensive: those an earlier pass has kept. */
+#include "common/loops/loop.h"
+
+#include <aot/inline.h>
+#include <string.h>
+
+/* Against a store and a load of one element in the first cache. */
+enum { COST_OF_KEEPING = 4 };
+
+static int is_memory_of_row(const lp_loop_t *l, uint32_t load) {
+  return !l->accesses[load].draws && l->accesses[load].strides[l->rank - 1] == 0;
+}
+
+static void place(lp_loop_t *l, lp_inst_t *inst) {
+  inst->of_row = 1;
+  inst->pass = 0;
+  inst->keep = 0;
+  for (uint32_t k = 0; k < inst->n_args; k++) {
+    const lp_arg_t *a = &inst->args[k];
+    if (a->kind == LP_DRAWN || (a->kind == LP_LOAD && !is_memory_of_row(l, a->index))) inst->of_row = 0;
+    if (a->kind != LP_INST) continue;
+    const lp_inst_t *from = &l->insts[a->index];
+    const uint32_t pass = from->pass + (from->reduce != LP_EACH);
+    if (!from->of_row) inst->of_row = 0;
+    if (pass > inst->pass) inst->pass = pass;
+  }
+  if (inst->reduce != LP_EACH) inst->of_row = 1;
+}
+
+uint32_t lp_store_pass(const lp_loop_t *l, uint32_t store) {
+  const lp_inst_t *inst = &l->insts[l->accesses[store].inst];
+  return inst->pass + (inst->reduce != LP_EACH);
+}
+
+int32_t lp_value_dtype(int32_t dtype) { return dtype == AOT_F16 || dtype == AOT_BF16 ? AOT_F32 : dtype; }
+
+void lp_pass_members(const lp_loop_t *l, uint32_t pass, uint8_t out[LP_INSTS]) {
+  memset(out, 0, LP_INSTS);
+  for (uint32_t k = 0; k < l->n_insts; k++) out[k] = l->insts[k].reduce != LP_EACH && l->insts[k].pass == pass;
+  for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++) {
+    const lp_inst_t *inst = &l->insts[l->accesses[s].inst];
+    if (!l->accesses[s].of_row && !inst->of_row && inst->pass == pass) out[l->accesses[s].inst] = 1;
+  }
+  for (uint32_t k = l->n_insts; k-- > 0;) {
+    if (!out[k]) continue;
+    for (uint32_t a = 0; a < l->insts[k].n_args; a++) {
+      const lp_arg_t *arg = &l->insts[k].args[a];
+      if (arg->kind != LP_INST) continue;
+      const lp_inst_t *from = &l->insts[arg->index];
+      if (!from->of_row && !(from->keep && from->pass < pass)) out[arg->index] = 1;
+    }
+  }
+}
+
+/* Of an instruction alone: calls of functions are what costs, and draws. */
+static uint32_t cost_of(const lp_inst_t *inst) {
+  uint32_t cost = 1;
+  for (const char *c = inst->text; *c; c++) cost += *c == '@' ? 8 : *c == '/' ? 2 : 0;
+  for (uint32_t k = 0; k < inst->n_args; k++) cost += inst->args[k].kind == LP_DRAWN ? 16 : 0;
+  return cost;
+}
+
+/* What it takes to compute instruction k anew within its row. */
+static uint32_t cost_of_way(const lp_loop_t *l, uint32_t k) {
+  uint8_t on_way[LP_INSTS] = {0};
+  uint32_t cost = 0;
+  on_way[k] = 1;
+  for (uint32_t i = k + 1; i-- > 0;) {
+    const lp_inst_t *inst = &l->insts[i];
+    if (!on_way[i] || inst->of_row) continue;
+    cost += cost_of(inst);
+    for (uint32_t a = 0; a < inst->n_args; a++)
+      if (inst->args[a].kind == LP_INST && !l->insts[inst->args[a].index].keep) on_way[inst->args[a].index] = 1;
+  }
+  return cost;
+}
+
+/* Is it needed in a later pass by an instruction that is computed there? */
+static int is_needed_later(const lp_loop_t *l, uint32_t k) {
+  uint8_t members[LP_INSTS];
+  for (uint32_t pass = l->insts[k].pass + 1; pass < l->n_passes; pass++) {
+    lp_pass_members(l, pass, members);
+    if (members[k]) return 1;
+  }
+  return 0;
+}
+
+void lp_schedule(lp_loop_t *l) {
+  l->n_passes = 1;
+  l->n_kept = 0;
+  for (uint32_t k = 0; k < l->n_insts; k++) {
+    place(l, &l->insts[k]);
+    const uint32_t passes = l->insts[k].pass + (l->insts[k].reduce != LP_EACH || !l->insts[k].of_row);
+    if (passes > l->n_passes) l->n_passes = passes;
+  }
+  for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++) {
+    const uint32_t pass = lp_store_pass(l, s);
+    if (!l->accesses[s].of_row && pass >= l->n_passes) l->n_passes = pass + 1;
+  }
+  for (uint32_t k = l->n_insts; k-- > 0 && l->n_passes > 1;) { /* from what is needed to what that needs */
+    lp_inst_t *inst = &l->insts[k];
+    const int can_be = !inst->of_row && inst->pass + 1 < l->n_passes;
+    if (can_be && cost_of_way(l, k) > COST_OF_KEEPING && is_needed_later(l, k)) inst->keep = ++l->n_kept;
+  }
+}
+
+uint64_t lp_keep_size(const lp_loop_t *l, uint32_t keep) {
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (l->insts[k].keep == keep) return aot_dtype_size(lp_value_dtype(l->insts[k].dtype));
+  return 0;
+}

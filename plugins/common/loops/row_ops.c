@@ -1,0 +1,91 @@
+/* The operators that reduce rows: each as a few steps of loop IR. %k is what step k gives; $k the operator's argument
+ * k. Formulas and special points agree with the reference kernels (common/kernels), which the tests hold them against.
+ * */
+#include "common/kernels/rk_core.h"
+#include "common/loops/loop.h"
+
+#include <string.h>
+
+#define W LP_T_WORK
+#define S LP_T_WIDE
+#define R LP_T_RESULT
+#define ARG(k) (1u << (k))
+
+/* clang-format off */
+/* The last of n steps is the only result. */
+#define ROWS(name_, dims_, at, n, ...) \
+  {.name = name_, .dims = dims_, .dims_at = at, .n_steps = n, .n_results = 1, .results = {n - 1}, \
+   .steps = {__VA_ARGS__}}
+#define SOFTMAX(name) \
+  ROWS(name, LP_ROW_DIM, 1, 5, {LP_MAX, W, W, "$0"}, {LP_EACH, W, W, "@exp($0 - %0)"}, {LP_SUM, W, S, "%1"}, \
+       {LP_EACH, S, W, "T(1) / %2"}, {LP_EACH, W, R, "%1 * %3"})
+#define LOG_SOFTMAX(name) \
+  ROWS(name, LP_ROW_DIM, 1, 5, {LP_MAX, W, W, "$0"}, {LP_EACH, W, W, "@exp($0 - %0)"}, {LP_SUM, W, S, "%1"}, \
+       {LP_EACH, S, W, "@log(%2)"}, {LP_EACH, W, R, "$0 - %0 - %3"})
+/* An infinite sum has no mean: PyTorch's running mean has inf - inf. */
+#define LAYER_NORM(name_, there, absent, last) \
+  {.name = name_, .need = there, .without = absent, .dims = LP_ROW_TAIL, .dims_at = 1, .n_steps = 7, .n_results = 3, \
+   .results = {6, 4, 3}, .preset_at = 4, .preset = 1e-5, \
+   .steps = {{LP_SUM, W, S, "$0"}, {LP_EACH, S, S, "%0 - %0 == 0 ? %0 / # : T(NAN)"}, \
+             {LP_SUM, S, S, "($0 - %1) * ($0 - %1)"}, {LP_EACH, S, W, "T(1) / @sqrt(%2 / # + $4)"}, \
+             {LP_EACH, S, W, "%1"}, {LP_EACH, W, W, "($0 - %4) * %3"}, {LP_EACH, W, R, last}}}
+#define LAYER_NORMS(name) \
+  LAYER_NORM(name, ARG(2) | ARG(3), 0, "%5 * $2 + $3"), LAYER_NORM(name, ARG(2), ARG(3), "%5 * $2"), \
+  LAYER_NORM(name, ARG(3), ARG(2), "%5 + $3"), LAYER_NORM(name, 0, ARG(2) | ARG(3), "%5")
+
+/* Sorted by name (byte order). Rows of one name stand together, the first that fits is taken. */
+static const lp_row_op_t rows[] = {
+  LOG_SOFTMAX("aten._log_softmax.default"),
+  ROWS("aten._log_softmax_backward_data.default", LP_ROW_DIM, 2, 2, {LP_SUM, W, S, "$0"},
+       {LP_EACH, W, R, "$0 - @exp($1) * %0"}),
+  /* a row of -inf alone is a row of zeros */
+  ROWS("aten._safe_softmax.default", LP_ROW_DIM, 1, 6, {LP_MAX, W, W, "$0"},
+       {LP_EACH, W, W, "%0 == -INFINITY ? T(0) : %0"},
+       {LP_EACH, W, W, "@exp($0 - %1)"}, {LP_SUM, W, S, "%2"}, {LP_EACH, S, W, "%3 == 0 ? T(0) : T(1) / %3"},
+       {LP_EACH, W, R, "%2 * %4"}),
+  SOFTMAX("aten._softmax.default"),
+  ROWS("aten._softmax_backward_data.default", LP_ROW_DIM, 2, 2, {LP_SUM, S, S, "$0 * $1"},
+       {LP_EACH, W, R, "$1 * ($0 - %0)"}),
+  LAYER_NORMS("aten.layer_norm.default"),
+  LOG_SOFTMAX("aten.log_softmax.int"),
+  ROWS("aten.mean.default", LP_ROW_WHOLE, 0, 2, {LP_SUM, W, S, "$0"}, {LP_EACH, S, R, "%0 / #"}),
+  ROWS("aten.mean.dim", LP_ROW_DIM, 1, 2, {LP_SUM, W, S, "$0"}, {LP_EACH, S, R, "%0 / #"}),
+  LAYER_NORMS("aten.native_layer_norm.default"),
+  SOFTMAX("aten.softmax.int"),
+  ROWS("aten.sum.default", LP_ROW_WHOLE, 0, 1, {LP_SUM, W, R, "$0"}),
+  ROWS("aten.sum.dim_IntList", LP_ROW_DIM, 1, 1, {LP_SUM, W, R, "$0"}),
+};
+/* clang-format on */
+#define N_ROWS (sizeof rows / sizeof rows[0])
+
+static int compare(const char *row, aot_str_t name) {
+  int c = strncmp(row, name.data, (size_t)name.size);
+  return c ? c : row[name.size] != 0;
+}
+
+const lp_row_op_t *lp_row_op_find(aot_str_t name) {
+  size_t low = 0, high = N_ROWS;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (compare(rows[middle].name, name) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low < N_ROWS && compare(rows[low].name, name) == 0 ? &rows[low] : NULL;
+}
+
+const lp_row_op_t *lp_row_op_choose(const lp_row_op_t *op, const lp_operand_t *o, uint32_t n) {
+  const char *name = op->name;
+  uint32_t there = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    if (o[k].kind != LP_ABSENT) there |= 1u << k;
+    if (o[k].kind == LP_LOAD && (!lp_dtype_supported(o[k].dtype) || rk_is_int(o[k].dtype))) return NULL;
+  }
+  for (; op < rows + N_ROWS && strcmp(op->name, name) == 0; op++)
+    if ((there & op->need) == op->need && !(there & op->without)) return op;
+  return NULL;
+}
+
+int32_t lp_step_dtype(int32_t which, int32_t work, int32_t result) {
+  if (which == R) return result;
+  return which == S || work == AOT_F64 ? AOT_F64 : AOT_F32;
+}
