@@ -121,6 +121,18 @@ static json_t *train_schema(merging_t *m) {
   json_object_set_new(p, "precision",
                       json_pack("{s:[s, s, s], s:s}", "enum", aoth_precisions[0], aoth_precisions[1],
                                 aoth_precisions[2], "default", aoth_precisions[0]));
+  json_object_set_new(p, "loss-scale",
+                      json_pack("{s:[{s:[s, s]}, o]}", "anyOf", "enum", aoth_loss_scales[0], aoth_loss_scales[1],
+                                typed("number", "what the loss is multiplied by, and the gradients divided by")));
+  json_t *scale = json_object();
+  json_object_set_new(scale, "init", number("number", json_real(65536), 0, "the scale at first"));
+  json_object_set_new(scale, "growth-factor", number("number", json_real(2), 1, "of the scale"));
+  json_object_set_new(scale, "backoff-factor", number("number", json_real(0.5), 0, "of the scale"));
+  json_object_set_new(scale, "growth-interval",
+                      number("integer", json_integer(2000), 1, "finite steps in a row before the scale grows"));
+  json_object_set_new(p, "loss-scale-with",
+                      json_pack("{s:s, s:o, s:b}", "type", "object", "properties", scale, "additionalProperties", 0));
+  json_object_set_new(p, "check-finite", typed("boolean", "a gradient that is not finite ends the run"));
   json_object_set_new(p, "warmup", number("integer", json_integer(0), 0, "steps of growth from 0 to lr"));
   json_object_set_new(p, "data", json_pack("{s:s}", "$ref", "#/$defs/data"));
   json_object_set_new(p, "seed",

@@ -152,23 +152,27 @@ static void check_device(checking_t *c) {
   if (device->use) note_status(c, aoth_stage_resolve(c->s, device, "device/1", c->p->arena));
 }
 
-/* The value of an option that the pipeline does not give; defaults so far, in the pipeline's arena. */
-static aot_opt_value_t *option(const aoth_stage_t *stage, const char *name) {
-  for (uint64_t k = 0; stage->unit && k < stage->opts.n_values && !(stage->with && aoth_yaml_get(stage->with, name));
-       k++)
+/* In the place of the default of an option that the pipeline does not give; in the pipeline's arena. */
+static void set_option(const aoth_stage_t *stage, const char *name, aot_opt_value_t value) {
+  if (stage->with && aoth_yaml_get(stage->with, name)) return;
+  for (uint64_t k = 0; stage->unit && k < stage->opts.n_values; k++)
     if (aot_str_eq(stage->unit->options[k].name, aot_str(name)))
-      return (aot_opt_value_t *)(uintptr_t)&stage->opts.values[k];
-  return NULL;
+      *(aot_opt_value_t *)(uintptr_t)&stage->opts.values[k] = value;
 }
 
 /* What the step is, to a unit that asks for it by options of these names. */
 static void tell_step(const aoth_stage_t *stage, const aoth_train_spec_t *train) {
-  aot_opt_value_t *const step = option(stage, "step"), *const loss = option(stage, "loss");
-  aot_opt_value_t *const sums = option(stage, "accumulate"), *const norm = option(stage, "clip-norm");
-  if (step) step->s = aot_str("one-graph");
-  if (loss) loss->i = train->loss;
-  if (sums) sums->i = train->accumulate;
-  if (norm) norm->f = train->clip_norm;
+  const aoth_loss_scale_t *scale = &train->loss_scale;
+  set_option(stage, "step", (aot_opt_value_t){.s = aot_str("one-graph")});
+  set_option(stage, "loss", (aot_opt_value_t){.i = train->loss});
+  set_option(stage, "accumulate", (aot_opt_value_t){.i = train->accumulate});
+  set_option(stage, "clip-norm", (aot_opt_value_t){.f = train->clip_norm});
+  set_option(stage, "loss-scale", (aot_opt_value_t){.f = scale->first});
+  set_option(stage, "check-finite", (aot_opt_value_t){.i = train->check_finite});
+  if (scale->kind == AOTH_SCALE_NONE) return;
+  set_option(stage, "growth-factor", (aot_opt_value_t){.f = scale->growth});
+  set_option(stage, "backoff-factor", (aot_opt_value_t){.f = scale->backoff});
+  set_option(stage, "growth-interval", (aot_opt_value_t){.i = scale->interval});
 }
 
 /* One graph is what training takes where it can have it: a host without that unit trains with three. */
@@ -189,8 +193,7 @@ static void check_precision(checking_t *c, aoth_train_spec_t *train) {
   aoth_stage_t *cast = &train->autocast;
   if (train->precision == AOTH_PRECISION_F32) return;
   note_status(c, aoth_stage_resolve(c->s, cast, "pass/1", c->p->arena));
-  aot_opt_value_t *dtype = option(cast, "dtype");
-  if (dtype) dtype->s = aot_str(aoth_precisions[train->precision]);
+  set_option(cast, "dtype", (aot_opt_value_t){.s = aot_str(aoth_precisions[train->precision])});
   train->autocast_at = 0;
   for (uint32_t i = c->p->n_stages; i-- > 0;) {
     const aoth_stage_t *stage = &c->p->stages[i];

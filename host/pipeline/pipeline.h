@@ -71,6 +71,16 @@ typedef struct aoth_data_spec {
 
 #define AOTH_STEP_ONE_GRAPH 0
 #define AOTH_STEP_THREE_GRAPHS 1
+#define AOTH_SCALE_NONE 0
+#define AOTH_SCALE_DYNAMIC 1  /* grows and falls as torch.amp.GradScaler has it */
+#define AOTH_SCALE_CONSTANT 2 /* stays; a step whose gradients are not finite is not taken */
+typedef struct aoth_loss_scale {
+  int32_t kind;           /* AOTH_SCALE_* */
+  double first;           /* 0: none */
+  double growth, backoff; /* factors; 1 for CONSTANT */
+  int64_t interval;       /* finite steps in a row before it grows */
+} aoth_loss_scale_t;
+
 #define AOTH_PRECISION_F32 0 /* as the model has it */
 #define AOTH_PRECISION_BF16 1
 #define AOTH_PRECISION_F16 2
@@ -84,6 +94,8 @@ typedef struct aoth_train_spec {
   double clip_norm;       /* 0: gradients are not clipped */
   /* that makes one graph of the step; no unit where it is not wanted, or not there and not asked for */
   aoth_stage_t stitch;
+  aoth_loss_scale_t loss_scale;
+  int check_finite;      /* a gradient that is not finite ends the run */
   int32_t precision;     /* AOTH_PRECISION_* */
   aoth_stage_t autocast; /* that casts for it; no unit where nothing is asked for */
   uint32_t autocast_at;  /* filled by check: it runs before the stage of this number, counted from 0 */

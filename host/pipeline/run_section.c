@@ -7,6 +7,7 @@
 #include <string.h>
 
 const char *const aoth_precisions[3] = {"f32", "bf16", "f16"};
+const char *const aoth_loss_scales[2] = {"none", "dynamic"};
 const char *const aoth_steps[2] = {"one-graph", "three-graphs"};
 const char *const aoth_schedules[3] = {"constant", "linear", "cosine"};
 const int32_t aoth_token_dtypes[6] = {AOT_U8, AOT_U16, AOT_I16, AOT_I32, AOT_U32, AOT_I64};
@@ -139,13 +140,46 @@ static void read_precision(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_
   t->autocast.where = aoth_fields_where(f, map, "precision");
 }
 
+/* none | dynamic | NUMBER; `loss-scale-with` belongs to dynamic. float16 has a small range: there it is what is done. */
+static void read_loss_scale(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_train_spec_t *t) {
+  static const char *const keys[] = {"init", "growth-factor", "backoff-factor", "growth-interval"};
+  const aoth_yaml_t *node = aoth_fields_get(map, "loss-scale"), *with = aoth_fields_get(map, "loss-scale-with");
+  aoth_loss_scale_t *scale = &t->loss_scale;
+  scale->kind = t->precision == AOTH_PRECISION_F16 ? AOTH_SCALE_DYNAMIC : AOTH_SCALE_NONE;
+  double number;
+  if (node && aoth_yaml_f64(node, &number)) {
+    scale->kind = AOTH_SCALE_CONSTANT;
+    number = aoth_fields_f64(f, map, "loss-scale", 1, 1e-30, 1e30);
+  } else {
+    scale->kind = aoth_fields_word(f, map, "loss-scale", scale->kind, aoth_loss_scales, 2);
+  }
+  if (scale->kind == AOTH_SCALE_CONSTANT) *scale = (aoth_loss_scale_t){AOTH_SCALE_CONSTANT, number, 1, 1, 1};
+  if (with && scale->kind != AOTH_SCALE_DYNAMIC)
+    aoth_yaml_error(f->sink, f->arena, with, "pipeline.loss-scale",
+                    "'loss-scale-with' belongs to 'loss-scale: dynamic'");
+  if (scale->kind != AOTH_SCALE_DYNAMIC || (with && !aoth_fields_known(f, with, "loss-scale-with", keys, 4))) return;
+  scale->first = aoth_fields_f64(f, with, "init", 65536, 1e-30, 1e30);
+  scale->growth = aoth_fields_f64(f, with, "growth-factor", 2, 1, 1e9);
+  scale->backoff = aoth_fields_f64(f, with, "backoff-factor", 0.5, 1e-9, 1);
+  scale->interval = aoth_fields_i64(f, with, "growth-interval", 2000, 1, INT64_C(1000000000000000));
+}
+
+static void read_check_finite(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_train_spec_t *t) {
+  static const char *const words[] = {"false", "true"};
+  t->check_finite = aoth_fields_word(f, map, "check-finite", 0, words, 2);
+  if (t->check_finite && t->loss_scale.kind != AOTH_SCALE_NONE)
+    aoth_yaml_error(f->sink, f->arena, aoth_fields_get(map, "check-finite"), "pipeline.check-finite",
+                    "'check-finite' ends a run that 'loss-scale' would go on with; choose one of them");
+}
+
 static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_spec_t *run) {
-  static const char *const keys[] = {"steps",  "optimizer", "optimizer-with", "lr",        "schedule", "warmup",
-                                     "min-lr", "data",      "seed",           "log-every", "loss",     "checkpoint",
-                                     "resume", "step",      "accumulate",     "clip-norm", "precision"};
+  static const char *const keys[] = {
+      "steps",      "optimizer", "optimizer-with", "lr",         "schedule",        "warmup",      "min-lr",
+      "data",       "seed",      "log-every",      "loss",       "checkpoint",      "resume",      "step",
+      "accumulate", "clip-norm", "precision",      "loss-scale", "loss-scale-with", "check-finite"};
   aoth_train_spec_t *t = &run->train;
   const aoth_yaml_t *node = aoth_fields_get(map, "train");
-  if (!aoth_fields_known(f, node, "train", keys, 17)) return;
+  if (!aoth_fields_known(f, node, "train", keys, 20)) return;
   t->present = 1;
   t->where = aoth_yaml_where(f->arena, node);
   t->steps = aoth_fields_i64(f, node, "steps", 0, 1, INT64_C(1) << 40);
@@ -157,10 +191,14 @@ static void read_train(const aoth_fields_t *f, const aoth_yaml_t *map, aoth_run_
   t->stitch.use = t->stitch.name = "stitch";
   t->accumulate = aoth_fields_i64(f, node, "accumulate", 1, 1, 1000000);
   t->clip_norm = aoth_fields_f64(f, node, "clip-norm", 0, 0, 1e9);
-  t->is_step_said = aoth_fields_get(node, "step") || t->accumulate > 1 || t->clip_norm > 0;
-  if (t->step == AOTH_STEP_THREE_GRAPHS && (t->accumulate > 1 || t->clip_norm > 0))
-    aoth_yaml_error(f->sink, f->arena, node, "pipeline.step", "'accumulate' and 'clip-norm' take 'step: one-graph'");
   read_precision(f, node, t);
+  read_loss_scale(f, node, t);
+  read_check_finite(f, node, t);
+  const int wants_one = t->accumulate > 1 || t->clip_norm > 0 || t->loss_scale.kind || t->check_finite;
+  t->is_step_said = aoth_fields_get(node, "step") || wants_one;
+  if (t->step == AOTH_STEP_THREE_GRAPHS && wants_one)
+    aoth_yaml_error(f->sink, f->arena, node, "pipeline.step",
+                    "'accumulate', 'clip-norm', 'loss-scale' and 'check-finite' take 'step: one-graph'");
   t->lr = aoth_fields_f64(f, node, "lr", 1e-3, 0, 1e6);
   t->min_lr = aoth_fields_f64(f, node, "min-lr", 0, 0, 1e6);
   t->schedule = aoth_fields_word(f, node, "schedule", AOTH_SCHEDULE_CONSTANT, aoth_schedules, 3);
@@ -226,6 +264,20 @@ static void print_data(aoth_text_t *out, const char *key, const aoth_data_spec_t
   aoth_text_z(out, "}\n");
 }
 
+static void print_loss_scale(aoth_text_t *out, const aoth_loss_scale_t *scale) {
+  aoth_text_z(out, "\n    loss-scale: ");
+  if (scale->kind == AOTH_SCALE_CONSTANT) aoth_print_double(out, scale->first);
+  else aoth_text_z(out, aoth_loss_scales[scale->kind]);
+  if (scale->kind != AOTH_SCALE_DYNAMIC) return;
+  aoth_text_z(out, "\n    loss-scale-with: {init: ");
+  aoth_print_double(out, scale->first);
+  aoth_text_z(out, ", growth-factor: ");
+  aoth_print_double(out, scale->growth);
+  aoth_text_z(out, ", backoff-factor: ");
+  aoth_print_double(out, scale->backoff);
+  aoth_text_f(out, ", growth-interval: %lld}", (long long)scale->interval);
+}
+
 static void print_train(aoth_text_t *out, const aoth_train_spec_t *t) {
   aoth_text_f(out, "  train:\n    steps: %lld\n    optimizer: ", (long long)t->steps);
   aoth_yaml_print_text(out, aot_str(t->optimizer.use));
@@ -237,6 +289,8 @@ static void print_train(aoth_text_t *out, const aoth_train_spec_t *t) {
               (long long)t->accumulate);
   aoth_print_double(out, t->clip_norm);
   aoth_text_f(out, "\n    precision: %s", aoth_precisions[t->precision]);
+  print_loss_scale(out, &t->loss_scale);
+  aoth_text_f(out, "\n    check-finite: %s", t->check_finite ? "true" : "false");
   aoth_text_f(out, "\n    schedule: %s\n    warmup: %lld\n    min-lr: ", aoth_schedules[t->schedule],
               (long long)t->warmup);
   aoth_print_double(out, t->min_lr);

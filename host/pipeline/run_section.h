@@ -8,9 +8,10 @@
 void aoth_run_read(const aoth_fields_t *f, const aoth_yaml_t *node, aoth_run_spec_t *out);
 void aoth_run_print(const aoth_run_spec_t *run, aoth_text_t *out);
 
-extern const char *const aoth_precisions[3]; /* by AOTH_PRECISION_* */
-extern const char *const aoth_steps[2];      /* by AOTH_STEP_* */
-extern const char *const aoth_schedules[3];  /* by AOTH_SCHEDULE_* */
-extern const int32_t aoth_token_dtypes[6];   /* what tokens: files may hold */
+extern const char *const aoth_precisions[3];  /* by AOTH_PRECISION_* */
+extern const char *const aoth_loss_scales[2]; /* by AOTH_SCALE_*; CONSTANT is a number */
+extern const char *const aoth_steps[2];       /* by AOTH_STEP_* */
+extern const char *const aoth_schedules[3];   /* by AOTH_SCHEDULE_* */
+extern const int32_t aoth_token_dtypes[6];    /* what tokens: files may hold */
 
 #endif

@@ -90,6 +90,7 @@ static void print_training(const aoth_run_t *r) {
           (long long)t->done, (long long)spec->steps, t->first_loss, t->last_loss, time);
   if (t->seconds > 0) fprintf(r->out, ", %.0f %s/s", (double)steps * (double)t->items / t->seconds, t->unit);
   fprintf(r->out, "\n");
+  if (t->loss_scale > 0) fprintf(r->out, "loss scale %g, %.0f steps skipped\n", t->loss_scale, t->n_skipped);
   if (spec->checkpoint_path && !t->diverged) fprintf(r->out, "checkpoint: %s\n", spec->checkpoint_path);
 }
 
@@ -155,13 +156,17 @@ static json_t *training_json(const aoth_run_t *r) {
                       t->seconds > 0 ? json_real((double)steps * (double)t->items / t->seconds) : json_null());
   json_object_set_new(o, "optimizer", json_string(spec->optimizer.use));
   json_object_set_new(o, "seed", json_integer(spec->seed));
+  if (t->loss_scale > 0) {
+    json_object_set_new(o, "loss_scale", json_real(t->loss_scale));
+    json_object_set_new(o, "skipped", json_integer((json_int_t)t->n_skipped));
+  }
   json_object_set_new(o, "interrupted", json_boolean(t->interrupted));
   json_object_set_new(o, "diverged", json_boolean(t->diverged));
   json_object_set_new(o, "checkpoint", spec->checkpoint_path ? json_string(spec->checkpoint_path) : json_null());
   for (uint32_t i = 0; i < t->n_log; i++) {
     json_t *row = json_object();
     json_object_set_new(row, "step", json_integer(t->log[i].step));
-    json_object_set_new(row, "loss", json_real(t->log[i].loss));
+    json_object_set_new(row, "loss", number_or_null(t->log[i].loss));
     json_object_set_new(row, "lr", json_real(t->log[i].lr));
     json_array_append_new(log, row);
   }

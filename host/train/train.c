@@ -24,6 +24,7 @@ typedef struct flight { /* a step on the queue */
 
 typedef struct loop {
   aoth_step_t *step;
+  aot_prog_t *prog;
   const aoth_train_spec_t *spec;
   aoth_sink_t *sink;
   aoth_trace_t *trace;
@@ -215,6 +216,29 @@ static aot_status_t put_step(loop_t *l) {
   return AOT_OK;
 }
 
+/* A leaf of the step graph that holds one number; 0: there is none. */
+static int read_state(const loop_t *l, const char *key, double *out) {
+  aoth_tensor_t t;
+  if (!aoth_step_get(l->step, key, &t) || aoth_tensor_numel(&t) != 1) return 0;
+  *out = aoth_tensor_load(t.dtype, (const char *)t.data + t.offset * (int64_t)aot_dtype_size(t.dtype));
+  return 1;
+}
+
+/* The step graph has left everything as it was where a gradient is not finite, and says whose it is. Waits for the step
+ * that was put last. */
+static aot_status_t check_gradients(loop_t *l) {
+  double id;
+  aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
+  if (!read_state(l, "state.check-finite.leaf", &id) || id == 0) return AOT_OK;
+  AOT_TRY(aoth_graph_leaf_info(l->prog, (aot_leaf_t){(uint32_t)id}, &leaf));
+  const aot_str_t name = leaf.n_names ? leaf.names[0] : aot_str("?");
+  l->result->diverged = 1;
+  aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, &l->spec->where, "train.gradient",
+                   "the gradient of \"%.*s\" is not finite at step %lld, which was not taken", (int)name.size,
+                   name.data, (long long)l->put);
+  return AOT_OK;
+}
+
 /* The oldest step whose loss was not looked at: where it is no number, that step and all behind it do not count. */
 static aot_status_t hear_step(loop_t *l) {
   const flight_t flight = l->flights[l->done % IN_FLIGHT];
@@ -224,7 +248,7 @@ static aot_status_t hear_step(loop_t *l) {
     AOT_TRY(aoth_loss_ring_take(&l->losses, &part));
     loss += part / (double)l->n_batches;
   }
-  if (!isfinite(loss)) {
+  if (!isfinite(loss) && l->spec->loss_scale.kind == AOTH_SCALE_NONE) { /* with a scale the step is skipped */
     l->result->diverged = 1;
     aoth_sink_report(l->sink, AOT_SEVERITY_ERROR, &l->spec->where, "train.diverged",
                      "the loss is %s at step %lld; try a smaller lr or a warmup",
@@ -253,8 +277,9 @@ static aot_status_t run(loop_t *l) {
   const int64_t every = l->spec->checkpoint_every;
   while (l->put < l->spec->steps && !l->result->diverged && !l->result->interrupted) {
     AOT_TRY(put_step(l));
+    if (l->spec->check_finite) AOT_TRY(check_gradients(l));
     const int is_due = every && l->put % every == 0;
-    AOT_TRY(hear(l, is_due));
+    AOT_TRY(hear(l, is_due || l->spec->check_finite));
     if (is_due && !l->result->diverged) AOT_TRY(save(l));
     l->result->interrupted = aoth_interrupt_asked();
   }
@@ -271,7 +296,7 @@ static void tell_stop(const loop_t *l) {
 
 aot_status_t aoth_train(aoth_step_t *s, aot_prog_t *prog, const aoth_train_spec_t *spec, FILE *out, aoth_sink_t *sink,
                         aoth_trace_t *trace, aoth_train_result_t *result) {
-  loop_t l = {.step = s, .spec = spec, .sink = sink, .trace = trace, .result = result, .saved = -1};
+  loop_t l = {.step = s, .prog = prog, .spec = spec, .sink = sink, .trace = trace, .result = result, .saved = -1};
   *result = (aoth_train_result_t){.first_loss = NAN, .last_loss = NAN, .unit = "rows"};
   aot_status_t status = prepare(&l, prog, out);
   if (status == AOT_OK) {
@@ -285,6 +310,8 @@ aot_status_t aoth_train(aoth_step_t *s, aot_prog_t *prog, const aoth_train_spec_
     result->seconds = (double)(aoth_now_ns() - begin) / 1e9;
     result->done = l.done;
     if (l.done > result->first + 1) result->moved = l.moved / (uint64_t)(l.done - result->first - 1);
+    if (status == AOT_OK && read_state(&l, "state.loss-scale.scale", &result->loss_scale))
+      read_state(&l, "state.loss-scale.skipped", &result->n_skipped);
   }
   const aot_status_t ended = aoth_loss_ring_deinit(&l.losses);
   aoth_feed_close(l.feed);

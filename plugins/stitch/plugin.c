@@ -30,7 +30,15 @@ static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opt
     return AOT_E_EXHAUSTED;
   }
   u->options = (st_options_t){
-      .loss = (uint32_t)opts->values[0].i, .accumulate = opts->values[1].i, .clip_norm = opts->values[2].f};
+      .loss = (uint32_t)opts->values[0].i,
+      .accumulate = opts->values[1].i,
+      .clip_norm = opts->values[2].f,
+      .scaling = {.first = opts->values[3].f,
+                  .growth = opts->values[4].f,
+                  .backoff = opts->values[5].f,
+                  .interval = opts->values[6].i},
+      .check_finite = opts->values[7].i != 0,
+  };
   u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
   *out_table = &u->table.head;
   return AOT_OK;
@@ -49,6 +57,24 @@ static const aot_option_t options[] = {
      .name = AOT_STR_INIT("clip-norm"),
      .help = AOT_STR_INIT("the most that the norm of all gradients together may be; 0: any"), .preset = {.f = 0},
      .min = 0, .max = 1e9},
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
+     .name = AOT_STR_INIT("loss-scale"),
+     .help = AOT_STR_INIT("what the loss is multiplied by at first, and the gradients divided by; 0: nothing"),
+     .preset = {.f = 0}, .min = 0, .max = 1e38},
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
+     .name = AOT_STR_INIT("growth-factor"), .help = AOT_STR_INIT("of the scale, after growth-interval finite steps"),
+     .preset = {.f = 2}, .min = 1, .max = 1e9},
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_F64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
+     .name = AOT_STR_INIT("backoff-factor"),
+     .help = AOT_STR_INIT("of the scale, after a step with a gradient that is not finite, which is not taken"),
+     .preset = {.f = 0.5}, .min = 1e-9, .max = 1},
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
+     .name = AOT_STR_INIT("growth-interval"), .help = AOT_STR_INIT("finite steps in a row before the scale grows"),
+     .preset = {.i = 2000}, .min = 1, .max = 1e15},
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .flags = AOT_OPT_AFFECTS_OUTPUT,
+     .name = AOT_STR_INIT("check-finite"),
+     .help = AOT_STR_INIT("without loss-scale: a step with a gradient that is not finite is not taken, and a leaf says "
+                          "whose gradient it was"), .preset = {.i = 0}},
 };
 /* clang-format on */
 static const aot_contract_t contract = {

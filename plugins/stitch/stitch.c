@@ -21,6 +21,7 @@ typedef struct stitching {
   aot_prog_t *prog;
   aot_graph_t part[N_PARTS];
   st_options_t options;
+  st_finite_t finite;
   em_t emit;            /* at the end of the graph that is being made */
   uint8_t *is_needed;   /* by value id */
   uint32_t *leaf_value; /* by leaf: the step's input; AOT_NO_ID: none yet */
@@ -28,8 +29,10 @@ typedef struct stitching {
   uint32_t *given;      /* by leaf: the gradient that the update gets, a value of the graph that is being made */
   uint32_t *sum;        /* by leaf: the leaf that its gradients are added up in */
   uint32_t *taken;      /* by leaf: that sum, as the update takes it */
+  uint32_t *chosen;     /* by output of the update: what becomes of the leaf where steps may be skipped */
   uint32_t *saved;      /* by slot: the forward's output value */
   uint32_t n_slots, n_leaves;
+  int has_finite;        /* its leaves are made */
   int takes_tangents;    /* 0: a model exported with its backward, whose loss has its tangent of 1 built in */
   uint32_t seed, offset; /* the step's inputs */
 } stitching_t;
@@ -81,10 +84,11 @@ static aot_status_t read_outputs(stitching_t *s) {
   s->sum = table(s, s->n_leaves);
   s->taken = table(s, s->n_leaves);
   s->leaf_value = table(s, s->n_leaves);
+  s->chosen = table(s, s->graph->n_outputs(s->prog, s->part[UPDATE]));
   s->copier.map = table(s, s->graph->n_values(s->prog));
   s->is_needed = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)s->graph->n_values(s->prog) + 1);
-  if (!s->saved || !s->gradient || !s->given || !s->sum || !s->taken || !s->leaf_value || !s->copier.map ||
-      !s->is_needed)
+  if (!s->saved || !s->gradient || !s->given || !s->sum || !s->taken || !s->leaf_value || !s->chosen ||
+      !s->copier.map || !s->is_needed)
     return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < n; i++)
     if (out[i].role == AOT_ROLE_SAVED && out[i].index < n) s->saved[out[i].index] = out[i].value.id;
@@ -141,11 +145,19 @@ static aot_status_t need_part(stitching_t *s, aot_graph_t part) {
 /* ---- tangents ---- */
 
 /* The loss of a step is the mean of those of its micro steps. */
+static em_x loss_tangent(stitching_t *s, const aot_type_t *t) {
+  em_t *e = &s->emit;
+  const double n = (double)s->options.accumulate;
+  if (em_is_none(s->finite.scale_now)) return em_filled(e, t, em_f(1.0 / n));
+  const em_x share = em_div(e, s->finite.scale_now, em_f(n));
+  return em_cast(e, em_mul(e, em_filled(e, t, em_f(1)), em_cast(e, share, t->dtype)), t->dtype);
+}
+
 static aot_status_t add_tangent(stitching_t *s, const aot_port_t *port) {
   const aot_type_t t = em_type(&s->emit, em_v(port->value));
   const int is_loss = port->role == AOT_ROLE_TANGENT && port->index == s->options.loss;
-  s->copier.map[port->value.id] =
-      em_value(&s->emit, em_filled(&s->emit, &t, em_f(is_loss ? 1.0 / (double)s->options.accumulate : 0))).id;
+  const em_x tangent = is_loss ? loss_tangent(s, &t) : em_filled(&s->emit, &t, em_f(0));
+  s->copier.map[port->value.id] = em_value(&s->emit, tangent).id;
   return s->emit.status;
 }
 
@@ -210,8 +222,10 @@ static aot_status_t add_outputs(stitching_t *s, aot_graph_t part, int is_loss_tu
     const aot_port_t port = s->graph->outputs(s->prog, part)[i];
     const int is_loss = port.role == AOT_ROLE_LOSS || port.role == AOT_ROLE_USER_OUTPUT;
     if (!is_result(s, &port) || is_loss != is_loss_turn) continue;
-    AOT_TRY(s->host->edit->output_add(s->prog, s->copier.graph, is_loss ? AOT_ROLE_LOSS : port.role, port.index,
-                                      (aot_value_t){s->copier.map[port.value.id]}, port.name));
+    const int is_chosen = part.id == s->part[UPDATE].id && s->chosen[i] != AOT_NO_ID;
+    const aot_value_t value = {is_chosen ? s->chosen[i] : s->copier.map[port.value.id]};
+    AOT_TRY(s->host->edit->output_add(s->prog, s->copier.graph, is_loss ? AOT_ROLE_LOSS : port.role, port.index, value,
+                                      port.name));
   }
   return AOT_OK;
 }
@@ -248,6 +262,41 @@ static aot_status_t clip(stitching_t *s) {
     const em_x g = em_v((aot_value_t){s->given[i]});
     s->given[i] = em_value(e, em_mul(e, g, em_cast(e, clipped, aot_dtype_part(em_type(e, g).dtype)))).id;
   }
+  return e->status;
+}
+
+/* ---- steps that are not taken ---- */
+
+static int may_skip(const stitching_t *s) { return s->options.scaling.first > 0 || s->options.check_finite; }
+
+static aot_status_t check_gradients(stitching_t *s) {
+  uint32_t *given = table(s, s->n_leaves);
+  if (!given) return AOT_E_EXHAUSTED;
+  for (uint32_t i = 0; i < s->n_leaves; i++)
+    if (is_given(s, i)) given[i] = s->given[i];
+  st_finite_check(&s->finite, &s->emit, given, s->n_leaves);
+  for (uint32_t i = 0; i < s->n_leaves; i++)
+    if (is_given(s, i)) s->given[i] = given[i];
+  return s->emit.status;
+}
+
+/* What the optimizer writes stays as it was where a gradient is not finite: parameters, states, its count of steps. */
+static aot_status_t choose_updates(stitching_t *s) {
+  em_t *e = &s->emit;
+  for (uint32_t i = 0; i < s->graph->n_outputs(s->prog, s->part[UPDATE]) && !em_is_none(s->finite.is_finite); i++) {
+    const aot_port_t port = s->graph->outputs(s->prog, s->part[UPDATE])[i];
+    aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
+    if (port.role != AOT_ROLE_UPDATE || port.value.id == AOT_NO_ID) continue;
+    AOT_TRY(s->graph->leaf_info(s->prog, (aot_leaf_t){port.index}, &leaf));
+    aot_value_t old = {s->leaf_value[port.index]};
+    if (old.id == AOT_NO_ID)
+      AOT_TRY(s->host->edit->input_add(s->prog, s->copier.graph, leaf.role, port.index, &leaf.type,
+                                       leaf.n_names ? leaf.names[0] : port.name, &old));
+    s->leaf_value[port.index] = old.id;
+    const em_x to = em_v((aot_value_t){s->copier.map[port.value.id]});
+    s->chosen[i] = em_value(e, EM(e, "where.self", s->finite.is_finite, to, em_v(old))).id;
+  }
+  st_finite_update(&s->finite, e);
   return e->status;
 }
 
@@ -392,6 +441,9 @@ static aot_status_t check_loss(stitching_t *s) {
     return fail(s, "stitch.loss", message);
   }
   if (s->takes_tangents && !has_own) return fail_loss(s, "depends on no parameter");
+  if (!s->takes_tangents && s->options.scaling.first > 0)
+    return fail(s, "stitch.loss-scale",
+                "the model was exported with its backward, whose tangent is built in, so its loss cannot be scaled");
   for (uint32_t i = 0, n = s->graph->n_outputs(s->prog, s->part[FORWARD]); i < n; i++)
     if (is_result(s, &out[i]) &&
         (out[i].role == AOT_ROLE_LOSS || (s->takes_tangents && out[i].role == AOT_ROLE_USER_OUTPUT)))
@@ -408,17 +460,22 @@ static aot_status_t begin_graph(stitching_t *s, const char *name) {
   s->emit.flags = AOT_NODE_BACKWARD;
   for (uint32_t i = 0; i < s->n_leaves; i++) s->leaf_value[i] = AOT_NO_ID;
   s->seed = s->offset = AOT_NO_ID;
-  return AOT_OK;
+  if (may_skip(s) && !s->has_finite) st_finite_create(&s->finite, &s->emit, &s->options.scaling);
+  s->has_finite = 1;
+  if (s->options.scaling.first > 0) st_scale_take(&s->finite, &s->emit);
+  return s->emit.status;
 }
 
 static aot_status_t finish_update(stitching_t *s) {
   st_places_t places;
   uint32_t *before;
   s->emit.flags = AOT_NODE_UPDATE;
+  if (may_skip(s)) AOT_TRY(check_gradients(s));
   if (s->options.clip_norm > 0) AOT_TRY(clip(s));
   AOT_TRY(st_places_init(&places, s->host, s->ctx, s->prog, s->copier.graph));
   AOT_TRY(st_places_of_update(&places, s->part[UPDATE], s->given, &before));
-  return copy_part(s, UPDATE, before);
+  AOT_TRY(copy_part(s, UPDATE, before));
+  return choose_updates(s);
 }
 
 static aot_status_t stitch(stitching_t *s) {

@@ -10,7 +10,7 @@
 #ifndef ST_STITCH_H
 #define ST_STITCH_H
 
-#include <aot/host.h>
+#include "finite.h"
 
 /* With micro steps the gradients of several are added up before an update uses them; the program then has two STEP
  * graphs:
@@ -18,9 +18,11 @@
  *     micro_step    leaves, inputs, sums --> loss, new sums            run `accumulate` times
  *     apply         parameters, lr, states, sums --> new ones, zeros   then once */
 typedef struct st_options {
-  uint32_t loss;      /* number of the user output that is minimised */
-  int64_t accumulate; /* micro steps to an update; 1: one graph */
-  double clip_norm;   /* the most that the norm of all gradients together may be; 0: any */
+  uint32_t loss;        /* number of the user output that is minimised */
+  int64_t accumulate;   /* micro steps to an update; 1: one graph */
+  double clip_norm;     /* the most that the norm of all gradients together may be; 0: any */
+  st_scaling_t scaling; /* of the loss */
+  int check_finite;     /* a step with a gradient that is not finite is not taken, and a leaf says whose it was */
 } st_options_t;
 
 /* Replaces the three graphs. Diagnoses what cannot be stitched. O(program). */
