@@ -1,16 +1,14 @@
 #include "exec.h"
 
 #include "blas.h"
-#include "common/loops/loop.h"
+#include "functions.h"
 #include "live_values.h"
 #include <aot/graph.h>
 #include <aot/inline.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A unit of UNIT_NBYTES, its prelude included, keeps a compiler busy for a quarter of a second: small enough to divide,
- * large enough that reading the prelude does not matter. */
-enum { MAX_FORMS = 8, NAME_SIZE = 32, UNIT_NBYTES = 20000 };
+enum { MAX_FORMS = 8 };
 
 /* A graph at certain values of the symbols. */
 typedef struct form {
@@ -34,13 +32,7 @@ struct bc_program {
   bc_cache_t *cache;
   runnable_t *graphs;
   uint32_t n_graphs;
-  void **modules;
-  uint32_t n_modules;
-  lp_text_t *missing; /* sources of functions that no module has, units of about UNIT_NBYTES */
-  uint32_t n_missing;
-  char (*names)[NAME_SIZE];
-  uint32_t n_names, name_capacity, n_functions;
-  int cannot_compile;
+  bc_functions_t functions;
   int32_t n_threads;
   bc_workers_t *workers;
   cu_program_t custom;
@@ -53,64 +45,19 @@ struct bc_program {
 
 /* ---- generated functions ---- */
 
-static bc_loop_fn find_function(void *self, const char *name) {
+static const bc_loop_fn *find_function(void *self, const char *name) {
+  const bc_program_t *p = self;
+  return bc_functions_find(&p->functions, name);
+}
+
+static aot_status_t add_function(void *self, const char *name, const char *text, uint64_t nbytes,
+                                 const bc_loop_fn **out) {
   bc_program_t *p = self;
-  bc_loop_fn function = NULL;
-  for (uint32_t m = 0; m < p->n_modules && !function; m++) function = bc_code_find(p->modules[m], name);
-  return function;
+  return bc_functions_add(&p->functions, name, text, nbytes, out);
 }
 
-static aot_status_t want_function(void *self, const char *name, const char *text, uint64_t nbytes) {
-  bc_program_t *p = self;
-  if (p->cannot_compile) return AOT_OK;
-  for (uint32_t k = 0; k < p->n_names; k++)
-    if (strcmp(p->names[k], name) == 0) return AOT_OK;
-  if (p->n_names == p->name_capacity) {
-    uint32_t capacity = p->name_capacity ? 2 * p->name_capacity : 64;
-    char(*grown)[NAME_SIZE] = realloc(p->names, capacity * sizeof *grown);
-    if (!grown) return AOT_E_EXHAUSTED;
-    p->names = grown;
-    p->name_capacity = capacity;
-  }
-  strncpy(p->names[p->n_names], name, NAME_SIZE - 1);
-  p->names[p->n_names++][NAME_SIZE - 1] = 0;
-  lp_text_t *unit = p->n_missing ? &p->missing[p->n_missing - 1] : NULL;
-  if (!unit || unit->size > UNIT_NBYTES) {
-    lp_text_t *more = realloc(p->missing, (p->n_missing + 1) * sizeof *more);
-    if (!more) return AOT_E_EXHAUSTED;
-    p->missing = more;
-    unit = &more[p->n_missing++];
-    *unit = (lp_text_t){0};
-    lp_prelude_add(unit);
-  }
-  lp_text_add(unit, text, nbytes);
-  return unit->failed ? AOT_E_EXHAUSTED : AOT_OK;
-}
-
-static void forget_missing(bc_program_t *p) {
-  for (uint32_t k = 0; k < p->n_missing; k++) lp_text_deinit(&p->missing[k]);
-  free(p->missing);
-  p->missing = NULL;
-  p->n_missing = p->n_names = 0;
-}
-
-/* The functions asked for, compiled. A compiler that cannot be used is no failure: *out_warning tells it. */
 static aot_status_t compile_missing(bc_program_t *p, bc_error_t *out_warning, bc_error_t *error) {
-  void **grown = realloc(p->modules, (p->n_modules + p->n_missing) * sizeof *grown);
-  bc_code_unit_t *units = calloc((size_t)p->n_missing + 1, sizeof *units);
-  if (grown) p->modules = grown;
-  if (!grown || !units) {
-    free(units);
-    return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for generated code");
-  }
-  for (uint32_t k = 0; k < p->n_missing; k++)
-    units[k] = (bc_code_unit_t){.source = p->missing[k].data, .nbytes = p->missing[k].size};
-  p->cannot_compile = bc_code_open_all(p->cache, p->workers, units, p->n_missing, &p->code, out_warning) != AOT_OK;
-  for (uint32_t k = 0; k < p->n_missing && !p->cannot_compile; k++) p->modules[p->n_modules++] = units[k].handle;
-  if (!p->cannot_compile) p->n_functions += p->n_names;
-  free(units);
-  forget_missing(p);
-  return AOT_OK;
+  return bc_functions_compile(&p->functions, p->cache, p->workers, &p->code, out_warning, error);
 }
 
 /* ---- forms ---- */
@@ -123,7 +70,7 @@ static void form_deinit(form_t *f) {
 }
 
 static aot_status_t schedule(bc_program_t *p, runnable_t *g, form_t *f, const int64_t *symbols, bc_error_t *error) {
-  bc_machine_t machine = {p->n_threads, &p->custom, p, find_function, want_function};
+  bc_machine_t machine = {p->n_threads, &p->custom, p, find_function, add_function};
   return bc_schedule_init(&f->schedule, p->s, g->graph, symbols, p->s->symbols.count, &machine, error);
 }
 
@@ -139,14 +86,15 @@ static aot_status_t form_finish(bc_program_t *p, form_t *f, const int64_t *symbo
   return AOT_OK;
 }
 
-/* A schedule that needs functions nobody has compiled yet is made twice: first to learn which. */
+/* A schedule whose functions cannot be compiled is made again without them. */
 static aot_status_t form_init(bc_program_t *p, runnable_t *g, form_t *f, const int64_t *symbols, bc_error_t *error) {
   bc_error_t ignored = {0};
+  const int could_compile = !p->functions.cannot_compile;
   aot_status_t status = schedule(p, g, f, symbols, error);
-  if (status == AOT_OK && p->n_names) {
+  if (status == AOT_OK) status = compile_missing(p, &ignored, error);
+  if (status == AOT_OK && could_compile && p->functions.cannot_compile) {
     bc_schedule_deinit(&f->schedule);
-    status = compile_missing(p, &ignored, error);
-    if (status == AOT_OK) status = schedule(p, g, f, symbols, error);
+    status = schedule(p, g, f, symbols, error);
   }
   if (status == AOT_OK) status = form_finish(p, f, symbols, error);
   if (status != AOT_OK) form_deinit(f);
@@ -214,22 +162,30 @@ static aot_status_t prepare_custom(bc_program_t *p, const aot_snapshot_t *s, con
   return bc_fail(error, status, "no-kernel", "%s", why.text);
 }
 
+static int is_whole(const runnable_t *g) { return is_run(g->kind) && g->first_segment == BC_NONE; }
+
+/* The functions of all graphs make one set of units, compiled together. Graphs that are cut are scheduled when they run, at
+ * the sizes that they tell; here only to learn what their segments ask for, at hints that may contradict each other. */
 static aot_status_t prepare(bc_program_t *p, const int64_t *hints, bc_error_t *out_warning, bc_error_t *error) {
   AOT_TRY(list_graphs(p, error));
-  for (uint32_t i = 0; i < p->n_graphs; i++) { /* all functions first, for one unit */
-    const runnable_t *g = &p->graphs[i];
-    form_t probe;
-    if (g->first_segment != BC_NONE) continue;
-    memset(&probe, 0, sizeof probe);
-    aot_status_t status = schedule(p, &p->graphs[i], &probe, hints, error);
+  for (uint32_t i = 0; i < p->n_graphs; i++) {
+    runnable_t *g = &p->graphs[i];
+    form_t probe = {0};
+    if (is_whole(g)) AOT_TRY(schedule(p, g, &g->forms[0], hints, error));
+    else if (g->kind == AOT_GRAPH_REGION) schedule(p, g, &probe, hints, error);
     bc_schedule_deinit(&probe.schedule);
-    /* hints of sizes that a run tells may contradict each other */
-    if (status != AOT_OK && g->kind != AOT_GRAPH_REGION) return status;
   }
-  if (p->n_names) AOT_TRY(compile_missing(p, out_warning, error));
-  for (uint32_t i = 0; i < p->n_graphs; i++)
-    if (is_run(p->graphs[i].kind) && p->graphs[i].first_segment == BC_NONE)
-      AOT_TRY(form_init(p, &p->graphs[i], &p->graphs[i].forms[0], hints, error));
+  AOT_TRY(compile_missing(p, out_warning, error));
+  for (uint32_t i = 0; i < p->n_graphs; i++) {
+    form_t *f = &p->graphs[i].forms[0];
+    if (!is_whole(&p->graphs[i])) continue;
+    if (!p->functions.cannot_compile) {
+      AOT_TRY(form_finish(p, f, hints, error));
+      continue;
+    }
+    bc_schedule_deinit(&f->schedule);
+    AOT_TRY(form_init(p, &p->graphs[i], f, hints, error));
+  }
   return AOT_OK;
 }
 
@@ -263,13 +219,10 @@ void bc_program_destroy(bc_program_t *p) {
   if (!p) return;
   for (uint32_t i = 0; i < p->n_graphs; i++)
     for (int k = 0; k < MAX_FORMS; k++) form_deinit(&p->graphs[i].forms[k]);
-  for (uint32_t m = 0; m < p->n_modules; m++) bc_code_close(p->modules[m]);
   bc_workers_destroy(p->workers);
   cu_program_deinit(&p->custom);
   bc_cut_deinit(&p->cut);
-  forget_missing(p);
-  free(p->names);
-  free(p->modules);
+  bc_functions_deinit(&p->functions);
   free(p->graphs);
   free(p->arena);
   free(p);
@@ -502,7 +455,7 @@ bc_program_stats_t bc_program_stats(const bc_program_t *p) {
     out.n_fallback += newest->schedule.n_fallback;
     out.copied_nbytes += newest->schedule.copied_nbytes;
   }
-  out.n_functions = p->n_functions;
+  out.n_functions = p->functions.n;
   out.arena_nbytes = p->arena_nbytes;
   out.live_nbytes = p->live_nbytes;
   out.n_runs = p->n_runs;

@@ -222,7 +222,7 @@ static int describe(bc_build_t *b, group_t *g) {
 }
 
 typedef struct loop_step {
-  bc_loop_fn function;
+  const bc_loop_fn *function; /* where it is when the schedule runs */
   bc_ref_t *refs;
   char **pointers; /* of the accesses and the row buffers; where there are any, by part */
   int64_t *strides;
@@ -240,7 +240,7 @@ static char **pointers_of(const loop_step_t *p, int32_t part) {
 
 static void run_part(void *payload, int32_t part, int64_t begin, int64_t end) {
   const loop_step_t *p = payload;
-  p->function(pointers_of(p, part), p->sizes, p->strides, begin, end);
+  (*p->function)(pointers_of(p, part), p->sizes, p->strides, begin, end);
 }
 
 static aot_status_t run_loop(const bc_frame_t *f, void *payload) {
@@ -256,8 +256,8 @@ static aot_status_t run_loop(const bc_frame_t *f, void *payload) {
   return AOT_OK;
 }
 
-/* The function for this loop: its name is the hash of its text. NULL: there is none, or none yet. */
-static aot_status_t find_function(bc_build_t *b, const lp_loop_t *loop, bc_loop_fn *out) {
+/* The function for this loop: its name is the hash of its text. NULL: there is none. */
+static aot_status_t find_function(bc_build_t *b, const lp_loop_t *loop, const bc_loop_fn **out) {
   lp_text_t body = {0}, text = {0};
   char name[32];
   lp_gen_c(loop, "F", &body);
@@ -267,7 +267,7 @@ static aot_status_t find_function(bc_build_t *b, const lp_loop_t *loop, bc_loop_
     if (!*out) lp_gen_c(loop, name, &text);
   }
   aot_status_t status = body.failed || text.failed ? no_memory(b) : AOT_OK;
-  if (status == AOT_OK && !*out && b->machine->missing(b->machine->self, name, text.data, text.size) != AOT_OK)
+  if (status == AOT_OK && !*out && b->machine->add(b->machine->self, name, text.data, text.size, out) != AOT_OK)
     status = no_memory(b);
   lp_text_deinit(&body);
   lp_text_deinit(&text);
@@ -293,7 +293,7 @@ static bc_ref_t use_load(bc_build_t *b, const group_t *g, uint32_t load) {
   return in_place ? bc_use_in_place(b, &g->tensors[load]) : bc_use(b, &g->tensors[load]);
 }
 
-static aot_status_t add_loop(bc_build_t *b, const group_t *g, bc_loop_fn function) {
+static aot_status_t add_loop(bc_build_t *b, const group_t *g, const bc_loop_fn *function) {
   uint32_t n = g->loop.n_loads + g->loop.n_stores, rank = (uint32_t)g->loop.rank;
   const uint32_t n_parts = g->loop.n_kept ? (uint32_t)b->machine->n_threads : 1;
   int64_t inner = 1;
@@ -346,7 +346,7 @@ static void set_store_strides(group_t *g) {
 }
 
 static aot_status_t lower(bc_build_t *b, group_t *g) {
-  bc_loop_fn function = NULL;
+  const bc_loop_fn *function = NULL;
   if (!describe(b, g)) return BC_DECLINED;
   if (g->loop.n_stores == 0) return AOT_OK; /* nobody reads it */
   set_store_strides(g);

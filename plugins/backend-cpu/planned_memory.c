@@ -31,18 +31,21 @@ static void no_loop(char *const *pointers, const int64_t *sizes, const int64_t *
   (void)pointers, (void)sizes, (void)strides, (void)begin, (void)end;
 }
 
-static bc_loop_fn find_any(void *self, const char *name) {
+static const bc_loop_fn *find_any(void *self, const char *name) {
+  static const bc_loop_fn any = no_loop;
   (void)self, (void)name;
-  return no_loop;
+  return &any;
 }
 
-static bc_loop_fn find_none(void *self, const char *name) {
+static const bc_loop_fn *find_none(void *self, const char *name) {
   (void)self, (void)name;
   return NULL;
 }
 
-static aot_status_t want_nothing(void *self, const char *name, const char *text, uint64_t nbytes) {
+static aot_status_t add_nothing(void *self, const char *name, const char *text, uint64_t nbytes,
+                                const bc_loop_fn **out) {
   (void)self, (void)name, (void)text, (void)nbytes;
+  *out = NULL;
   return AOT_OK;
 }
 
@@ -158,7 +161,7 @@ aot_status_t bc_plan_memory(const aot_snapshot_t *s, const cu_world_t *world, in
   planning_t p = {.s = s, .symbols = symbols, .rows = out, .error = error};
   cu_error_t why;
   error->node = AOT_NO_ID;
-  p.machine = (bc_machine_t){n_threads, &p.custom, &p, compiles ? find_any : find_none, want_nothing};
+  p.machine = (bc_machine_t){n_threads, &p.custom, &p, compiles ? find_any : find_none, add_nothing};
   mr_clear(out);
   aot_status_t status = cu_prepare(world, s, &p.custom, &why);
   if (status != AOT_OK) {

@@ -37,11 +37,14 @@ typedef struct unit {
   aot_ext_memory_t memory;
   aot_ext_cost_t cost;
   mr_rows_t rows; /* of the last memory plan */
+  /* what was compiled last, for whoever loads it: schedules are made once */
+  bc_program_t *compiled;
+  aot_snapshot_t *compiled_from; /* a copy, owned */
   aot_str_t *names;
 } unit_t;
 
-/* The artifact: this header, then the snapshot. Schedules and source are made again from it at load: they follow from
- * it, and a file can bring no code of its own. */
+/* The artifact: this header, then the snapshot. Schedules and source follow from it and are made from it at load, unless
+ * this unit has just compiled it; a file can bring no code of its own. */
 #define ARTIFACT_MAGIC 0x55504341u /* "ACPU" */
 #define ARTIFACT_VERSION 1u
 typedef struct artifact {
@@ -173,9 +176,9 @@ static int only_numbers(const aot_snapshot_t *s, const aot_snap_node_t *node) {
   return node->n_results > 0;
 }
 
-static aot_status_t no_memory(const unit_t *u, aot_ctx_t *ctx) {
+static aot_status_t no_memory(const unit_t *u, aot_ctx_t *ctx, const char *what) {
   bc_error_t e = {.node = AOT_NO_ID};
-  return error_out(u, ctx, &e, bc_fail(&e, AOT_E_EXHAUSTED, "no-memory", "no memory for the verdicts"));
+  return error_out(u, ctx, &e, bc_fail(&e, AOT_E_EXHAUSTED, "no-memory", "no memory for %s", what));
 }
 
 static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_verdict_sink_t *sink) {
@@ -188,7 +191,7 @@ static aot_status_t query(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *pr
   uint8_t *births = calloc((size_t)s->nodes.count + 1, 1);
   /* by operator: looked up once for all its nodes */
   const rk_kernel **kernels = calloc((size_t)s->ops.count + 1, sizeof *kernels);
-  aot_status_t status = births && kernels && sn_births(s, births) == 0 ? AOT_OK : no_memory(u, ctx);
+  aot_status_t status = births && kernels && sn_births(s, births) == 0 ? AOT_OK : no_memory(u, ctx, "the verdicts");
   for (uint32_t o = 1; o < s->ops.count && status == AOT_OK; o++) kernels[o] = rk_find(aot_snap_text(s, ops[o].name));
   for (uint32_t i = 1; i < s->nodes.count && status == AOT_OK; i++) {
     cu_error_t error;
@@ -252,16 +255,36 @@ static aot_status_t make_program(unit_t *u, aot_ctx_t *ctx, const aot_snapshot_t
   return AOT_OK;
 }
 
+static void forget_compiled(unit_t *u) {
+  bc_program_destroy(u->compiled);
+  free(u->compiled_from);
+  u->compiled = NULL;
+  u->compiled_from = NULL;
+}
+
+/* The program that this unit has compiled from the very same snapshot, once; *own: that, too. */
+static bc_program_t *take_compiled(unit_t *u, const aot_snapshot_t *s, void **own) {
+  const aot_snapshot_t *from = u->compiled_from;
+  if (!u->compiled || from->nbytes != s->nbytes || memcmp(from, s, (size_t)s->nbytes) != 0) return NULL;
+  bc_program_t *program = u->compiled;
+  free(*own);
+  *own = u->compiled_from;
+  u->compiled = NULL;
+  u->compiled_from = NULL;
+  return program;
+}
+
 static aot_status_t compile(const aot_backend_t *b, aot_ctx_t *ctx, aot_prog_t *prog, const aot_bytes_sink_t *sink) {
   unit_t *u = b->head.self;
   const aot_snapshot_t *s = NULL;
-  bc_program_t *program = NULL;
   artifact_t head = {ARTIFACT_MAGIC, ARTIFACT_VERSION, sizeof head, 0};
+  forget_compiled(u);
   AOT_TRY(u->host.graph->snapshot(prog, &s));
-  AOT_TRY(make_program(u, ctx, s, &program));
-  aot_status_t status = report(u, ctx, program);
-  bc_program_destroy(program);
-  AOT_TRY(status);
+  u->compiled_from = malloc((size_t)s->nbytes);
+  if (!u->compiled_from) return no_memory(u, ctx, "the program");
+  memcpy(u->compiled_from, s, (size_t)s->nbytes);
+  AOT_TRY(make_program(u, ctx, u->compiled_from, &u->compiled));
+  AOT_TRY(report(u, ctx, u->compiled));
   head.snapshot_nbytes = s->nbytes;
   AOT_TRY(sink->write(sink, &head, sizeof head));
   return sink->write(sink, s, s->nbytes);
@@ -402,7 +425,8 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
       hc_exe_init(&x->exe, device, run, x) ? AOT_OK : bc_fail(&e, AOT_E_UNIMPLEMENTED, "device", HC_NO_DEVICE);
   if (status == AOT_OK) status = read_artifact(bytes, nbytes, &s, &x->own, &e);
   if (status != AOT_OK) error_out(u, ctx, &e, status);
-  else status = make_program(u, ctx, s, &x->program);
+  else x->program = take_compiled(u, s, &x->own);
+  if (status == AOT_OK && !x->program) status = make_program(u, ctx, s, &x->program);
   if (status == AOT_OK) status = report_machine(u, ctx);
   if (status != AOT_OK) {
     bc_program_destroy(x->program);
@@ -423,6 +447,7 @@ static aot_status_t load(const aot_backend_t *b, aot_ctx_t *ctx, const void *byt
 
 static void destroy(const aot_table_t *b) {
   unit_t *u = b->self;
+  forget_compiled(u);
   if (u->has_cache) bc_cache_deinit(&u->cache);
   mr_deinit(&u->rows);
   free(u->compiler);

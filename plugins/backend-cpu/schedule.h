@@ -108,17 +108,17 @@ typedef struct bc_schedule {
   uint32_t n_groups;                  /* generated loops that are called */
 } bc_schedule_t;
 
-/* What a schedule is made for: the number of threads, and where generated functions come from. find: the function of
- * that name, or NULL when there is none (then its source is handed to missing(), once a group, and the group is run
- * node by node). */
+/* What a schedule is made for: the number of threads, and where generated functions come from. Functions are told by
+ * the place of their address, which is filled before the schedule runs (functions.h). find: that of the name, or NULL when it
+ * is not known; then add() gets its source, and answers with a place, or with NULL: the group is run node by node. */
 typedef void (*bc_loop_fn)(char *const *pointers, const int64_t *sizes, const int64_t *strides, int64_t begin,
                            int64_t end);
 typedef struct bc_machine {
   int32_t n_threads;          /* at least 1 */
   const cu_program_t *custom; /* nodes that plugins' kernels run; borrowed as long as the schedule */
   void *self;
-  bc_loop_fn (*find)(void *self, const char *name);
-  aot_status_t (*missing)(void *self, const char *name, const char *text, uint64_t nbytes);
+  const bc_loop_fn *(*find)(void *self, const char *name);
+  aot_status_t (*add)(void *self, const char *name, const char *text, uint64_t nbytes, const bc_loop_fn **out);
 } bc_machine_t;
 
 /* Build the schedule of the graph at snapshot row `graph`. Owns its memory until bc_schedule_deinit, which is also due
