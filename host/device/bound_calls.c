@@ -48,7 +48,8 @@ static int same_binding(const aot_binding_t *a, const aot_binding_t *b) {
          a->n_outputs == b->n_outputs && a->graph.n_symbols == b->graph.n_symbols &&
          (a->graph.n_symbols == 0 ||
           memcmp(a->graph.symbols, b->graph.symbols, (size_t)a->graph.n_symbols * sizeof(int64_t)) == 0) &&
-         same_tensors(a->inputs, b->inputs, a->n_inputs) && same_tensors(a->outputs, b->outputs, a->n_outputs);
+         same_tensors(a->outputs, b->outputs, a->n_outputs) && /* seldom two calls' */
+         same_tensors(a->inputs, b->inputs, a->n_inputs);
 }
 
 static size_t count_dims(const aot_tensor_t *t, uint64_t n) {

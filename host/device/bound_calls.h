@@ -6,7 +6,7 @@
 #include <aot/backend.h>
 #include <device/queue.h>
 
-enum { AOTH_MAX_BOUND = 16 }; /* of one executable at a time; the one that was not used for longest makes room */
+enum { AOTH_MAX_BOUND = 64 }; /* of one executable at a time; the one that was not used for longest makes room */
 
 typedef struct aoth_bound_call {
   aot_bound_t *call;     /* NULL: the row is free */

@@ -9,6 +9,14 @@ aoth_resident_t aoth_resident_of(const void *data, uint64_t nbytes) {
   return (aoth_resident_t){.nbytes = nbytes, .host = (char *)(uintptr_t)data, .valid = AOTH_ON_HOST, .is_borrowed = 1};
 }
 
+aoth_resident_t aoth_resident_lent(const aoth_queue_t *q, void *memory, uint64_t nbytes) {
+  aoth_resident_t r = {.nbytes = nbytes, .host = memory, .valid = AOTH_ON_HOST, .is_lent = 1};
+  if (!q->is_shared) return r;
+  r.buffer = (aot_buffer_t){(uintptr_t)memory, nbytes};
+  r.valid |= AOTH_ON_DEVICE;
+  return r;
+}
+
 static char *pointer(aot_buffer_t b) { return (char *)(uintptr_t)b.address; }
 static aot_buffer_t contents(const aoth_resident_t *r) { return (aot_buffer_t){r->buffer.address, r->nbytes}; }
 static uint32_t both_if_shared(uint32_t valid, const aoth_queue_t *q) {
@@ -107,7 +115,7 @@ aot_status_t aoth_resident_copy(aoth_resident_t *to, aoth_resident_t *from, uint
 /* Memory of the host's own for the copy, with the contents if it has them. On shared memory that is the buffer. */
 static aot_status_t have_host(aoth_resident_t *r, aoth_queue_t *q) {
   void *memory;
-  if (r->owns & AOTH_ON_HOST) return AOT_OK;
+  if (r->owns & AOTH_ON_HOST || r->is_lent) return AOT_OK;
   AOT_TRY(aoth_queue_host_alloc(q, r->nbytes, &memory));
   if (r->valid & AOTH_ON_HOST) memcpy(memory, r->host, (size_t)r->nbytes);
   r->host = memory;

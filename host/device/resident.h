@@ -23,6 +23,8 @@ typedef struct aoth_resident {
   uint32_t valid;
   uint32_t owns;    /* AOTH_ON_*: which memory is to be given back */
   int is_borrowed;  /* host: somebody else's (a model file's), not to be written */
+  int is_lent;      /* host: somebody else's, to be read and written there */
+  int is_exported;  /* somebody else looks at the memory: it stays where it is */
   uint64_t version; /* grows whenever the contents may change */
   uint64_t busy;    /* the queue reads the host's copy up to this point */
 } aoth_resident_t;
@@ -32,6 +34,8 @@ typedef struct aoth_resident {
 aoth_resident_t aoth_resident_zeros(uint64_t nbytes);
 aoth_resident_t aoth_resident_of(const void *data, uint64_t nbytes);
 aoth_resident_t aoth_resident_part(const aoth_queue_t *q, aot_buffer_t whole, uint64_t at, uint64_t nbytes);
+/* Contents in memory of somebody's, at an address that programs may count on, who has them back in it. */
+aoth_resident_t aoth_resident_lent(const aoth_queue_t *q, void *memory, uint64_t nbytes);
 /* waits until nothing is under way; leaves zeros of 0 bytes */
 aot_status_t aoth_resident_free(aoth_resident_t *r, aoth_queue_t *q);
 /* Another size, without contents; also in the middle of work, behind all other that used it. A buffer that is large

@@ -72,7 +72,7 @@ aot_status_t aothost_open(const char *pipeline, const aothost_config_t *config, 
  * a file; paths in the text begin in the folder of that name. */
 aot_status_t aothost_open_text(const char *text, uint64_t nbytes, const char *name, const aothost_config_t *config,
                                aothost_t **out);
-void aothost_close(aothost_t *h);                 /* NULL is fine */
+void aothost_close(aothost_t *h);                 /* NULL is fine; exported tensors live on (aothost_dlpack.h) */
 const char *aothost_messages(const aothost_t *h); /* everything told so far */
 
 #define AOTHOST_OPTIMIZER 1u /* also add run.train.optimizer's update to the program */
@@ -137,6 +137,36 @@ aot_status_t aothost_call_forward(aothost_call_t *c, const aot_tensor_t *inputs,
 aot_status_t aothost_call_backward(aothost_call_t *c, const aot_tensor_t *tangents, uint32_t n_tangents);
 aot_status_t aothost_call_update(aothost_call_t *c, double lr); /* by the gradients of this call */
 aot_status_t aothost_call_step(aothost_call_t *c, const aot_tensor_t *inputs, uint32_t n_inputs, double lr);
+
+/* Memory of the caller's for a port of the call:
+ *
+ *     input.K  output.K  tangent.K  grad.NAME  grad.input.K      as in keys of results
+ *     saved.K                                                    K below aothost_n_saved: what the forward keeps
+ *
+ * It is bound once, borrowed until it is unbound (memory NULL) or the call closed, and used by every run. Where it
+ * lies as the program has it (dtype, sizes and strides as aothost_call_shape tells them, at a multiple of 64) the
+ * program reads and writes it there: a run of a call that is bound so copies nothing. Elsewhere results are copied into
+ * it and inputs out of it; saved values must lie so. Inputs, saved values and tangents are left alone between a forward
+ * and the last of its backwards; a gradient may be changed before aothost_call_update, which takes what is there then.
+ *
+ * A call with inputs bound is given none (inputs NULL), and needs all of them bound; likewise tangents, of which those
+ * that are not bound are zeros. Binding ends what the last forward left. AOT_E_NOT_FOUND: no such key. Memory that does
+ * not fit is an error of the next plan or forward, AOT_E_INVALID; both shapes are told. */
+aot_status_t aothost_call_bind(aothost_call_t *c, const char *key, const aot_tensor_t *memory);
+uint32_t aothost_n_saved(const aothost_t *h);
+/* What a forward with inputs of these sizes would need, without running it: their data may be NULL. inputs NULL: those
+ * that are bound. Ends what the last forward left. */
+aot_status_t aothost_call_plan(aothost_call_t *c, const aot_tensor_t *inputs, uint32_t n_inputs);
+/* The tensor of a port of a planned call, without data; nbytes is what its memory needs. AOT_E_NOT_FOUND: it is None;
+ * AOT_E_PRECONDITION: its size is known only when the call has run. Valid as a result is. */
+aot_status_t aothost_call_shape(aothost_call_t *c, const char *key, aot_tensor_t *out);
+/* A parameter, buffer or state in the caller's memory, whose contents it has from then on: programs read it there, and
+ * updates write it there. Borrowed until unbound (memory NULL: the contents are copied) or the handle closed. It must
+ * be of the leaf's dtype, sizes and strides, whole, at a multiple of 64: else AOT_E_INVALID. A caller who writes it
+ * between a forward and its backward is not noticed. On a device that has memory of its own (run.device) the caller's
+ * has the new values after aothost_get of the leaf. */
+aot_status_t aothost_bind(aothost_t *h, const char *key, const aot_tensor_t *memory);
+
 /* Results of this call, valid until it runs again or is closed; leaves as they are now. */
 aot_status_t aothost_call_get(aothost_call_t *c, const char *key, aot_tensor_t *out);
 

@@ -68,6 +68,7 @@ static aot_status_t open_handle(const char *path, aot_str_t text, const aothost_
   aothost_t *h = calloc(1, sizeof *h);
   *out = h;
   if (!h) return AOT_E_EXHAUSTED;
+  aoth_api_hold(h);
   h->owned = 1;
   h->sink = aoth_sink_create(NULL);
   if (!h->sink) {
@@ -100,15 +101,17 @@ aothost_t *aoth_api_wrap(aoth_session_t *session, const aoth_pipeline_t *pipelin
     aoth_sink_report(aoth_session_sink(session), AOT_SEVERITY_ERROR, NULL, "api.memory", "no memory for a handle");
     return NULL;
   }
+  aoth_api_hold(h);
   h->session = session;
   h->plan = pipeline;
   h->sink = aoth_session_sink(session);
   return h;
 }
 
-void aothost_close(aothost_t *h) {
-  if (!h) return;
-  aoth_api_calls_free(h);
+void aoth_api_hold(aothost_t *h) { atomic_fetch_add(&h->n_users, 1); }
+
+void aoth_api_release(aothost_t *h) {
+  if (atomic_fetch_sub(&h->n_users, 1) > 1) return;
   aoth_step_destroy(h->step);
   if (h->owned) {
     aoth_session_destroy(h->session);
@@ -118,6 +121,13 @@ void aothost_close(aothost_t *h) {
   free(h->model);
   if (h->contains) aoth_contain_end();
   free(h);
+}
+
+void aothost_close(aothost_t *h) {
+  if (!h) return;
+  aoth_api_calls_free(h);
+  h->message = NULL;
+  aoth_api_release(h);
 }
 
 const char *aothost_messages(const aothost_t *h) { return aoth_sink_text(h->sink); }
@@ -172,6 +182,7 @@ aot_status_t aothost_compile(aothost_t *h, uint32_t flags) {
 
 uint32_t aothost_n_inputs(const aothost_t *h) { return h->step ? aoth_step_n_inputs(h->step) : 0; }
 uint32_t aothost_n_outputs(const aothost_t *h) { return h->step ? aoth_step_n_outputs(h->step) : 0; }
+uint32_t aothost_n_saved(const aothost_t *h) { return h->step ? aoth_step_n_saved(h->step) : 0; }
 int aothost_has_backward(const aothost_t *h) { return h->step && aoth_step_has(h->step, AOT_GRAPH_BACKWARD); }
 int aothost_has_update(const aothost_t *h) { return h->step && aoth_step_has(h->step, AOT_GRAPH_UPDATE); }
 int aothost_has_step(const aothost_t *h) { return h->step && aoth_step_has(h->step, AOT_GRAPH_STEP); }

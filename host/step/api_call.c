@@ -64,12 +64,18 @@ void aothost_call_close(aothost_call_t *c) {
 
 /* ---- what is given ---- */
 
-static aot_status_t bad_tensor(aothost_t *h, const char *what, uint32_t k) {
+static aot_status_t bad_memory(aothost_t *h, const char *name) {
   aoth_sink_report(h->sink, AOT_SEVERITY_ERROR, NULL, "api.tensor",
-                   "%s %u is no tensor that can be read: it must be on the CPU, and its sizes and strides must stay "
+                   "%s is no tensor that can be read: it must be on the CPU, and its sizes and strides must stay "
                    "inside its storage",
-                   what, k);
+                   name);
   return aoth_api_tell(h, AOT_E_INVALID);
+}
+
+static aot_status_t bad_tensor(aothost_t *h, const char *what, uint32_t k) {
+  char name[40];
+  snprintf(name, sizeof name, "%s %u", what, k);
+  return bad_memory(h, name);
 }
 
 /* A tensor of the caller, checked against its own storage. */
@@ -113,14 +119,36 @@ static int keep_inputs(const aothost_t *h, aoth_tensor_t *list, uint32_t n, aoth
   return 1;
 }
 
+/* What the call was bound to, where the caller gives no inputs. */
+static aot_status_t take_bound(aothost_t *h, aoth_tensor_t *list, uint32_t n) {
+  for (uint32_t k = 0; k < n; k++) {
+    const aoth_tensor_t *bound = aoth_step_lent_input(h->step, k);
+    if (bound) list[k] = *bound;
+    if (bound) continue;
+    aoth_sink_report(h->sink, AOT_SEVERITY_ERROR, NULL, "input.bound",
+                     "no inputs are given, and input %u is not bound to memory", k);
+    return AOT_E_PRECONDITION;
+  }
+  return AOT_OK;
+}
+
+static aot_status_t take_given(aothost_t *h, const aot_tensor_t *inputs, uint32_t n, aoth_tensor_t *list) {
+  if (aoth_step_has_lent(h->step, AOTH_LENT_INPUT))
+    return aoth_api_refuse(h, AOT_E_INVALID,
+                           "inputs are given to a call that has inputs bound; give none, or unbind them");
+  for (uint32_t k = 0; k < n; k++)
+    if (!import_tensor(&inputs[k], &list[k])) return bad_tensor(h, "input", k);
+  return AOT_OK;
+}
+
 /* to_caller: inputs that the program writes get their new numbers where the caller has them. lr: of a whole step;
  * NULL: a forward. */
 static aot_status_t run_inputs(aothost_t *h, const aot_tensor_t *inputs, uint32_t n_inputs, int to_caller,
                                const double *lr, aoth_arena_t *arena) {
+  if (!inputs) n_inputs = aoth_step_n_inputs(h->step);
   aoth_tensor_t *list = aoth_arena_alloc(arena, 16, ((size_t)n_inputs + 1) * sizeof *list);
   if (!list) return aoth_api_refuse(h, AOT_E_EXHAUSTED, "no memory for the inputs");
-  for (uint32_t k = 0; k < n_inputs; k++)
-    if (!import_tensor(&inputs[k], &list[k])) return bad_tensor(h, "input", k);
+  AOT_TRY(inputs ? take_given(h, inputs, n_inputs, list) : take_bound(h, list, n_inputs));
   for (uint32_t k = 0; to_caller && k < n_inputs; k++)
     if (aoth_step_owns(h->step, list[k].data))
       return aoth_api_refuse(
@@ -162,6 +190,11 @@ static aot_status_t backward_of_loss(aothost_call_t *c) {
 aot_status_t aothost_call_backward(aothost_call_t *c, const aot_tensor_t *tangents, uint32_t n_tangents) {
   aothost_t *h = c->h;
   AOT_TRY(begin(c));
+  const int is_bound = aoth_step_has_lent(h->step, AOTH_LENT_TANGENT);
+  if (tangents && is_bound)
+    return aoth_api_refuse(h, AOT_E_INVALID,
+                           "tangents are given to a call that has tangents bound; give none, or unbind them");
+  if (!tangents && is_bound) return end(c, aoth_step_backward(h->step, NULL, 0));
   if (!tangents) return backward_of_loss(c);
   aoth_tensor_t *list = calloc((size_t)n_tangents + 1, sizeof *list);
   const aoth_tensor_t **pointers = calloc((size_t)n_tangents + 1, sizeof *pointers);
@@ -186,14 +219,77 @@ aot_status_t aothost_call_step(aothost_call_t *c, const aot_tensor_t *inputs, ui
   return run_with(c, inputs, n_inputs, 0, &lr);
 }
 
-aot_status_t aothost_call_get(aothost_call_t *c, const char *key, aot_tensor_t *out) {
-  aoth_tensor_t t, *kept;
+/* ---- memory of the caller's ---- */
+
+static aot_status_t no_key(aothost_t *h, const char *key, const char *keys) {
+  aoth_sink_report(h->sink, AOT_SEVERITY_ERROR, NULL, "api.key", "there is no %s; keys are %s", key, keys);
+  return AOT_E_NOT_FOUND;
+}
+
+aot_status_t aothost_call_bind(aothost_call_t *c, const char *key, const aot_tensor_t *memory) {
+  aoth_tensor_t t;
   AOT_TRY(begin(c));
-  if (!aoth_step_get(c->h->step, key, &t)) return AOT_E_NOT_FOUND;
-  kept = aoth_arena_copy(c->results, 16, &t, sizeof t);
+  if (memory && !import_tensor(memory, &t)) return bad_memory(c->h, key);
+  const aot_status_t status = aoth_step_lend(c->h->step, key, memory ? &t : NULL);
+  if (status == AOT_E_NOT_FOUND) no_key(c->h, key, "input.K, output.K, tangent.K, saved.K, grad.NAME, grad.input.K");
+  return end(c, status);
+}
+
+aot_status_t aothost_bind(aothost_t *h, const char *key, const aot_tensor_t *memory) {
+  aothost_call_t *c = first_of(h);
+  aoth_tensor_t t;
+  if (!c) return AOT_E_PRECONDITION;
+  if (memory && !import_tensor(memory, &t)) return bad_memory(h, key);
+  const aot_status_t status = aoth_step_lend_leaf(h->step, key, memory ? &t : NULL);
+  if (status == AOT_E_NOT_FOUND) no_key(h, key, "param.NAME, buffer.NAME, state.NAME");
+  return aoth_api_tell(h, status);
+}
+
+/* Sizes count, and whether inputs share memory if they have any. */
+static aot_status_t measure(aothost_call_t *c, const aot_tensor_t *inputs, uint32_t n, aoth_tensor_t *list) {
+  aothost_t *h = c->h;
+  if (!inputs) AOT_TRY(take_bound(h, list, n));
+  for (uint32_t k = 0; inputs && k < n; k++) {
+    aot_tensor_t t = inputs[k];
+    if (!t.data) t.nbytes = UINT64_MAX;
+    if (!aoth_tensor_from(&t, &list[k]) || !aoth_tensor_extent(&list[k], &t.nbytes)) return bad_tensor(h, "input", k);
+    if (!t.data) list[k].nbytes = 0;
+  }
+  return aoth_step_measure(h->step, list, n);
+}
+
+aot_status_t aothost_call_plan(aothost_call_t *c, const aot_tensor_t *inputs, uint32_t n_inputs) {
+  AOT_TRY(begin(c));
+  if (!inputs) n_inputs = aoth_step_n_inputs(c->h->step);
+  aoth_tensor_t *list = calloc((size_t)n_inputs + 1, sizeof *list);
+  const aot_status_t status =
+      list ? measure(c, inputs, n_inputs, list) : aoth_api_refuse(c->h, AOT_E_EXHAUSTED, "no memory for the inputs");
+  free(list);
+  return end(c, status);
+}
+
+static aot_status_t give(aothost_call_t *c, const aoth_tensor_t *t, aot_tensor_t *out) {
+  aoth_tensor_t *kept = aoth_arena_copy(c->results, 16, t, sizeof *t);
   if (!kept) return AOT_E_EXHAUSTED;
   *out = aoth_tensor_view(kept);
   return AOT_OK;
+}
+
+aot_status_t aothost_call_shape(aothost_call_t *c, const char *key, aot_tensor_t *out) {
+  aoth_tensor_t t;
+  AOT_TRY(begin(c));
+  const aot_status_t status = aoth_step_shape(c->h->step, key, &t);
+  if (status != AOT_OK) return aoth_api_tell(c->h, status);
+  t.data = NULL;
+  return aoth_tensor_extent(&t, &t.nbytes) ? give(c, &t, out) : AOT_E_INVALID;
+}
+
+/* ---- results ---- */
+
+aot_status_t aothost_call_get(aothost_call_t *c, const char *key, aot_tensor_t *out) {
+  aoth_tensor_t t;
+  AOT_TRY(begin(c));
+  return aoth_step_get(c->h->step, key, &t) ? give(c, &t, out) : AOT_E_NOT_FOUND;
 }
 
 /* ---- the same of the first call, and what is of all ---- */
@@ -249,8 +345,6 @@ aot_status_t aothost_set(aothost_t *h, const char *key, const aot_tensor_t *valu
   if (!first_of(h)) return AOT_E_PRECONDITION;
   if (!import_tensor(value, &t)) return bad_tensor(h, "value", 0);
   aot_status_t status = aoth_step_set(h->step, key, &t);
-  if (status == AOT_E_NOT_FOUND)
-    aoth_sink_report(h->sink, AOT_SEVERITY_ERROR, NULL, "api.key",
-                     "there is no %s; keys are param.NAME, buffer.NAME, state.NAME", key);
+  if (status == AOT_E_NOT_FOUND) no_key(h, key, "param.NAME, buffer.NAME, state.NAME");
   return aoth_api_tell(h, status);
 }

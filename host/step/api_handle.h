@@ -2,6 +2,7 @@
 #ifndef AOTH_API_HANDLE_H
 #define AOTH_API_HANDLE_H
 
+#include <stdatomic.h>
 #include <step/api.h>
 
 struct aothost_call {
@@ -12,6 +13,7 @@ struct aothost_call {
 };
 
 struct aothost {
+  atomic_uint n_users; /* who has it open, and exported tensors that lie in it */
   aoth_sink_t *sink;
   aoth_session_t *session;
   aoth_pipeline_t *pipeline;   /* NULL when borrowed */
@@ -28,6 +30,10 @@ struct aothost {
   aothost_call_t first;                     /* of the functions that take no call */
   aothost_call_t *calls;                    /* those that were opened */
 };
+
+/* The last of the users takes the handle with it, on whichever thread. */
+void aoth_api_hold(aothost_t *h);
+void aoth_api_release(aothost_t *h);
 
 /* Hand on what was said, and pass a status through; the same with an error of the caller's. */
 aot_status_t aoth_api_tell(aothost_t *h, aot_status_t status);

@@ -139,16 +139,55 @@ static aot_status_t release(aoth_leaves_t *l) {
   return status;
 }
 
+/* Contents of the model file into the memory that a leaf is to stay in. */
+static aot_status_t rewrite(aoth_leaves_t *l, aoth_leaf_t *f) {
+  void *to;
+  AOT_TRY(aoth_resident_edit(&f->resident, l->queue, 0, &to));
+  if (f->info.data) memcpy(to, f->info.data, (size_t)f->tensor.nbytes);
+  else memset(to, 0, (size_t)f->tensor.nbytes);
+  return AOT_OK;
+}
+
+static int stays(const aoth_resident_t *r) { return r->is_lent || r->is_exported; }
+
 aot_status_t aoth_leaves_reset(aoth_leaves_t *l) {
-  AOT_TRY(release(l));
   for (uint32_t i = 1; i < l->n; i++) {
     aoth_leaf_t *f = &l->leaf[i];
     if (!has_storage(f) || f->first != i) continue;
+    if (stays(&f->resident)) {
+      AOT_TRY(rewrite(l, f));
+      continue;
+    }
+    AOT_TRY(aoth_resident_free(&f->resident, l->queue));
     const uint64_t version = f->resident.version;
     f->resident =
         f->info.data ? aoth_resident_of(f->info.data, f->tensor.nbytes) : aoth_resident_zeros(f->tensor.nbytes);
     f->resident.version = version;
   }
+  return AOT_OK;
+}
+
+aot_status_t aoth_leaves_lend(aoth_leaves_t *l, uint32_t leaf, void *memory) {
+  aoth_resident_t *r = &l->leaf[l->leaf[leaf].first].resident;
+  const uint64_t nbytes = r->nbytes;
+  AOT_TRY(aoth_resident_free(r, l->queue));
+  const uint64_t version = r->version;
+  *r = aoth_resident_lent(l->queue, memory, nbytes);
+  r->version = version;
+  return AOT_OK;
+}
+
+aot_status_t aoth_leaves_take_back(aoth_leaves_t *l, uint32_t leaf) {
+  aoth_resident_t *r = &l->leaf[l->leaf[leaf].first].resident, own = aoth_resident_zeros(r->nbytes);
+  const void *from;
+  void *to;
+  if (!r->is_lent) return AOT_OK;
+  AOT_TRY(aoth_resident_read(r, l->queue, &from));
+  AOT_TRY(aoth_resident_edit(&own, l->queue, 0, &to));
+  memcpy(to, from, (size_t)r->nbytes);
+  own.version = r->version;
+  AOT_TRY(aoth_resident_free(r, l->queue));
+  *r = own;
   return AOT_OK;
 }
 

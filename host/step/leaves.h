@@ -34,7 +34,10 @@ typedef struct aoth_leaves {
 /* Tables alone: contents come by reset, or from another's by take. */
 aot_status_t aoth_leaves_init(aoth_leaves_t *l, aot_prog_t *prog, aoth_queue_t *queue, aoth_sink_t *sink);
 void aoth_leaves_deinit(aoth_leaves_t *l);
-aot_status_t aoth_leaves_reset(aoth_leaves_t *l);    /* back to the contents in the model file */
+aot_status_t aoth_leaves_reset(aoth_leaves_t *l); /* back to the contents in the model file */
+/* The storage of a leaf is somebody's memory from now on, with what it holds; or is no longer: it is copied. */
+aot_status_t aoth_leaves_lend(aoth_leaves_t *l, uint32_t leaf, void *memory);
+aot_status_t aoth_leaves_take_back(aoth_leaves_t *l, uint32_t leaf);
 uint64_t aoth_leaves_nbytes(const aoth_leaves_t *l); /* of the device's memory that was had for them. O(leaves) */
 /* All leaves that live outside calls become what those of `from`, another compile of the same program, are; `from` must
  * not be read before it took them back. AOT_E_CONTRACT, with a complaint, when they are not the same leaves.

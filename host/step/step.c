@@ -23,6 +23,7 @@ aot_status_t aoth_step_bind(aoth_step_t *s, aot_prog_t *prog, const aoth_exec_t 
 
 void aoth_step_unbind(aoth_step_t *s) {
   aoth_step_free_memory(s);
+  aoth_step_free_lent(s);
   aoth_sizes_deinit(&s->sizes);
   aoth_leaves_deinit(&s->leaves);
   aoth_arena_destroy(s->arena);
@@ -122,9 +123,8 @@ static aot_status_t bind_ports(aoth_step_t *s, aoth_call_t *c) {
   aoth_queue_t *q = s->exec.queue;
   for (uint32_t i = 0; i < c->n_in; i++) AOT_TRY(take_input(s, &c->in[i]));
   for (uint32_t i = 0; i < c->n_out; i++) {
-    if (!is_at_home(c, i)) continue;
-    c->out[i].tensor.resident = c->in[c->home[i]].tensor.resident;
-    AOT_TRY(aoth_resident_own(c->out[i].tensor.resident, q));
+    if (is_at_home(c, i)) c->out[i].tensor.resident = c->in[c->home[i]].tensor.resident;
+    if (is_at_home(c, i) || c->out[i].lent) AOT_TRY(aoth_resident_own(c->out[i].tensor.resident, q));
   }
   for (uint32_t i = 0; i < c->n_in; i++) {
     if (c->in[i].tensor.dtype) AOT_TRY(aoth_resident_need(c->in[i].tensor.resident, q));
@@ -272,6 +272,10 @@ static aot_status_t copy_inputs(aoth_step_t *s, const aoth_tensor_t *inputs) {
     const uint32_t leaf = s->leaves.input[k];
     aoth_tensor_t to;
     if (!s->after[leaf].dtype) continue;
+    if (s->given[k].lent) {
+      AOT_TRY(aoth_step_refresh_lent(s, &s->given[k]));
+      continue;
+    }
     /* with others in the memory of their base */
     AOT_TRY(aoth_step_edit(s, &s->after[leaf], s->entry[leaf] != AOT_NO_INDEX, &to));
     aoth_tensor_copy(&to, &inputs[k]);
@@ -290,8 +294,7 @@ static aot_status_t lacks(const aoth_step_t *s, const char *what, const char *st
   return AOT_E_PRECONDITION;
 }
 
-/* Inputs in their places, for the call that takes them. */
-static aot_status_t give_inputs(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs) {
+aot_status_t aoth_step_measure(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs) {
   int changed;
   s->phase = 0;
   s->nbytes_copied = 0;
@@ -299,7 +302,13 @@ static aot_status_t give_inputs(aoth_step_t *s, const aoth_tensor_t *inputs, uin
   AOT_TRY(aoth_step_specialise(s, inputs, n_inputs, &changed));
   s->phase = 0;
   if (changed) AOT_TRY(bind_sizes(s, inputs, n_inputs));
-  AOT_TRY(aoth_step_plan(s));
+  return aoth_step_plan(s);
+}
+
+/* Inputs in their places, for the call that takes them. */
+static aot_status_t give_inputs(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs) {
+  AOT_TRY(aoth_step_measure(s, inputs, n_inputs));
+  AOT_TRY(aoth_step_check_lent(s));
   return copy_inputs(s, inputs);
 }
 
@@ -338,6 +347,7 @@ aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint
   AOT_TRY(run_call(s, AOTH_CALL_FORWARD));
   AOT_TRY(aoth_step_settle_open(s));
   AOT_TRY(leave_first(s));
+  AOT_TRY(aoth_step_deliver(s, AOTH_LENT_OUTPUT));
   AOT_TRY(aoth_queue_idle(s->exec.queue));
   note_versions(s);
   s->phase = AOTH_PHASE_FORWARD;
@@ -359,7 +369,7 @@ aot_status_t aoth_step_whole(aoth_step_t *s, const aoth_tensor_t *inputs, uint32
   AOT_TRY(aoth_step_put(s, inputs, n_inputs, lr));
   const aot_status_t status = aoth_queue_idle(s->exec.queue);
   if (status != AOT_OK) s->phase = 0;
-  return status;
+  return status == AOT_OK ? aoth_step_deliver(s, AOTH_LENT_OUTPUT) : status;
 }
 
 aot_status_t aoth_step_put_apply(aoth_step_t *s, double lr) {
@@ -437,14 +447,16 @@ aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tang
   AOT_TRY(check_versions(s));
   AOT_TRY(check_own_loss(s, tangents, n_tangents));
   for (uint32_t i = 0; i < c->n_in; i++) {
-    const aoth_slot_t *p = &c->in[i];
-    if (p->role == AOT_ROLE_TANGENT) AOT_TRY(give_tangent(s, p, p->index < n_tangents ? tangents[p->index] : NULL));
+    aoth_slot_t *p = &c->in[i];
+    if (p->role == AOT_ROLE_TANGENT && p->lent) AOT_TRY(aoth_step_refresh_lent(s, p));
+    else if (p->role == AOT_ROLE_TANGENT)
+      AOT_TRY(give_tangent(s, p, p->index < n_tangents ? tangents[p->index] : NULL));
     if (p->role == AOT_ROLE_TANGENT_UPDATE) aoth_resident_clear(p->tensor.resident);
   }
   s->phase = AOTH_PHASE_FORWARD;
   AOT_TRY(run_call(s, AOTH_CALL_BACKWARD));
   s->phase = AOTH_PHASE_BACKWARD;
-  return AOT_OK;
+  return aoth_step_deliver(s, AOTH_LENT_GRADIENT);
 }
 
 /* ---- update ---- */
@@ -455,6 +467,7 @@ aot_status_t aoth_step_update(aoth_step_t *s, double lr) {
   if (!c->present) return lacks(s, "update", "an optimizer (run.train.optimizer)");
   if (s->phase != AOTH_PHASE_BACKWARD) return too_early(s, "an update", "backward");
   AOT_TRY(give_lr(s, c, lr));
+  AOT_TRY(aoth_step_take_gradients(s));
   AOT_TRY(run_call(s, AOTH_CALL_UPDATE));
   s->phase = AOTH_PHASE_UPDATE;
   prepare_exit(s, c, &b);
@@ -483,6 +496,7 @@ int aoth_step_has(const aoth_step_t *s, int32_t graph_kind) {
 }
 
 uint32_t aoth_step_n_inputs(const aoth_step_t *s) { return s->n_given; }
+uint32_t aoth_step_n_saved(const aoth_step_t *s) { return s->n_saved; }
 uint32_t aoth_step_n_outputs(const aoth_step_t *s) { return s->n_outputs; }
 const aot_leaf_info_t *aoth_step_input(const aoth_step_t *s, uint32_t k) {
   return k < s->n_given ? &s->leaves.leaf[s->leaves.input[k]].info : NULL;

@@ -49,6 +49,9 @@ typedef struct aoth_exec {
 
 typedef struct aoth_step aoth_step_t;
 
+/* Ports for which the caller may lend memory. */
+enum { AOTH_LENT_INPUT = 1, AOTH_LENT_OUTPUT, AOTH_LENT_TANGENT, AOTH_LENT_SAVED, AOTH_LENT_GRADIENT };
+
 /* prog, exec->self and sink are borrowed until destroy. Complains about a program that cannot be run (a joint graph
  * that was not divided, an update without a rule). */
 aot_status_t aoth_step_create(aot_prog_t *prog, const aoth_exec_t *exec, aoth_sink_t *sink, aoth_step_t **out);
@@ -69,7 +72,26 @@ int64_t aoth_step_own_loss(const aoth_step_t *s);
 void aoth_step_seed(aoth_step_t *s, int64_t seed, int64_t offset);
 int64_t aoth_step_offset(const aoth_step_t *s);
 
-/* Inputs are copied, converted to the strides that the program was compiled for. Inputs that share memory are one
+/* The caller's memory for a port of the entered call, from its next forward on; NULL: no longer. Borrowed until then, or
+ * until the call is closed. Keys: input.K, output.K, tangent.K, saved.K, grad.NAME, grad.input.K. Where it lies as the
+ * program wants it nothing is copied; else results are copied into it, inputs out of it. AOT_E_NOT_FOUND: no such key;
+ * whether it fits is told when the call is planned. */
+aot_status_t aoth_step_lend(aoth_step_t *s, const char *key, const aoth_tensor_t *memory);
+const aoth_tensor_t *aoth_step_lent_input(const aoth_step_t *s, uint32_t input); /* NULL: none */
+int aoth_step_has_lent(const aoth_step_t *s, int32_t kind);
+/* The same for a leaf, which has the contents of that memory from now on, and is updated there. NULL: it is copied to
+ * memory of the step's. It must be whole, with the leaf's strides, and where programs may count on it. */
+aot_status_t aoth_step_lend_leaf(aoth_step_t *s, const char *key, const aoth_tensor_t *memory);
+/* A leaf where programs read and write it, for somebody who keeps looking at it as long as the step lives. 0: there is
+ * none, or the host cannot look there, or it is lent. */
+int aoth_step_export_leaf(aoth_step_t *s, const char *key, aoth_tensor_t *out);
+uint32_t aoth_step_n_saved(const aoth_step_t *s);
+/* Sizes and places for inputs of these sizes; data may be NULL. Runs nothing. */
+aot_status_t aoth_step_measure(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs);
+/* The geometry of such a port in a planned call, nbytes that its storage needs; AOT_E_NOT_FOUND: it is None. */
+aot_status_t aoth_step_shape(aoth_step_t *s, const char *key, aoth_tensor_t *out);
+
+/* Inputs that are lent (all are the same descriptors, aoth_step_lent_input) stay where they are. Others are copied, converted to the strides that the program was compiled for. Inputs that share memory are one
  * memory to the program, too, where it can tell: then another program is compiled (variants.h). */
 aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs);
 /* After a forward: what it changed in its inputs, written over `inputs`: the same tensors, with the geometry from

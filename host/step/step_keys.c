@@ -25,7 +25,7 @@ static int give(const aoth_step_t *s, const aoth_tensor_t *t, aoth_tensor_t *out
 }
 
 /* A user input that shares memory with others has the gradient of that memory, as far as it reaches. 0: none. */
-static int gradient_of(const aoth_step_t *s, uint32_t leaf, aoth_tensor_t *out) {
+int aoth_step_gradient(const aoth_step_t *s, uint32_t leaf, aoth_tensor_t *out) {
   if (s->phase < AOTH_PHASE_BACKWARD || leaf == AOT_NO_ID) return 0;
   uint32_t wants = s->leaves.leaf[leaf].info.flags & AOT_LEAF_REQUIRES_GRAD;
   const aot_rule_t *r = s->entry[leaf] == AOT_NO_INDEX ? NULL : &s->now[s->entry[leaf]];
@@ -42,7 +42,7 @@ static int gradient_of(const aoth_step_t *s, uint32_t leaf, aoth_tensor_t *out) 
 }
 
 /* The leaf that "param.NAME", "buffer.NAME", "state.NAME" mean, or AOT_NO_ID. */
-static uint32_t leaf_of(const aoth_step_t *s, const char *key) {
+uint32_t aoth_step_leaf_of(const aoth_step_t *s, const char *key) {
   if (strncmp(key, "param.", 6) == 0) return aoth_leaves_find(&s->leaves, AOT_ROLE_PARAMETER, key + 6);
   if (strncmp(key, "buffer.", 7) == 0) return aoth_leaves_find(&s->leaves, AOT_ROLE_BUFFER, key + 7);
   if (strncmp(key, "state.", 6) == 0) return aoth_leaves_find(&s->leaves, AOT_ROLE_STATE, key + 6);
@@ -58,6 +58,29 @@ static uint32_t any_gradient_leaf(const aoth_step_t *s, const char *name) {
   return AOT_NO_ID;
 }
 
+int aoth_step_port_of(const aoth_step_t *s, const char *key, int32_t *out_kind, uint32_t *out_index) {
+  const struct {
+    const char *prefix;
+    int32_t kind;
+    uint32_t n;
+  } rows[] = {
+      {"input.", AOTH_LENT_INPUT, s->n_given},         {"output.", AOTH_LENT_OUTPUT, s->n_outputs},
+      {"tangent.", AOTH_LENT_TANGENT, s->n_outputs},   {"saved.", AOTH_LENT_SAVED, s->n_saved},
+      {"grad.input.", AOTH_LENT_GRADIENT, s->n_given},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    if (!numbered(key, rows[i].prefix, out_index)) continue;
+    *out_kind = rows[i].kind;
+    if (*out_index >= rows[i].n) return 0;
+    if (rows[i].kind == AOTH_LENT_GRADIENT) *out_index = s->leaves.input[*out_index];
+    return 1;
+  }
+  if (strncmp(key, "grad.", 5) != 0) return 0;
+  *out_kind = AOTH_LENT_GRADIENT;
+  *out_index = any_gradient_leaf(s, key + 5);
+  return *out_index != AOT_NO_ID;
+}
+
 int aoth_step_get(const aoth_step_t *s, const char *key, aoth_tensor_t *out) {
   uint32_t k, leaf;
   aoth_tensor_t gradient;
@@ -65,19 +88,19 @@ int aoth_step_get(const aoth_step_t *s, const char *key, aoth_tensor_t *out) {
   if (numbered(key, "input_after.", &k))
     return s->phase && k < s->n_given && give(s, &s->after[s->leaves.input[k]], out);
   if (numbered(key, "grad.input.", &k))
-    return k < s->n_given && gradient_of(s, s->leaves.input[k], &gradient) && give(s, &gradient, out);
+    return k < s->n_given && aoth_step_gradient(s, s->leaves.input[k], &gradient) && give(s, &gradient, out);
   if (strncmp(key, "grad.", 5) == 0)
-    return gradient_of(s, any_gradient_leaf(s, key + 5), &gradient) && give(s, &gradient, out);
+    return aoth_step_gradient(s, any_gradient_leaf(s, key + 5), &gradient) && give(s, &gradient, out);
   if (strncmp(key, "buffer_after.", 13) == 0) {
     leaf = aoth_leaves_find(&s->leaves, AOT_ROLE_BUFFER, key + 13);
     return s->phase && leaf != AOT_NO_ID && give(s, &s->leaves.leaf[leaf].tensor, out);
   }
-  leaf = leaf_of(s, key);
+  leaf = aoth_step_leaf_of(s, key);
   return leaf != AOT_NO_ID && give(s, &s->leaves.leaf[leaf].tensor, out);
 }
 
 aot_status_t aoth_step_set(aoth_step_t *s, const char *key, const aoth_tensor_t *value) {
-  uint32_t leaf = leaf_of(s, key);
+  uint32_t leaf = aoth_step_leaf_of(s, key);
   if (leaf == AOT_NO_ID) return AOT_E_NOT_FOUND;
   const aoth_tensor_t *t = &s->leaves.leaf[leaf].tensor;
   if (t->dtype != value->dtype || !aoth_tensor_same_sizes(t, value)) {
@@ -130,7 +153,7 @@ static aot_status_t walk_gradients(const aoth_step_t *s, keys_t *k) {
     const aoth_leaf_t *leaf = &s->leaves.leaf[i];
     aoth_tensor_t g;
     int is_input = leaf->info.role == AOT_ROLE_USER_INPUT;
-    if ((is_input && leaf->info.ordinal >= s->n_given) || !gradient_of(s, i, &g)) continue;
+    if ((is_input && leaf->info.ordinal >= s->n_given) || !aoth_step_gradient(s, i, &g)) continue;
     if (is_input) AOT_TRY(one(k, "grad.input.", (aot_str_t){0}, leaf->info.ordinal, &g));
     else AOT_TRY(one(k, "grad.", aoth_leaf_name(leaf), 0, &g));
   }

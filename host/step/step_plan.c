@@ -10,7 +10,7 @@
 
 /* Sums stop at TOO_MUCH, where no memory can be had. */
 static void place(aoth_slot_t *p, uint64_t *cursor) {
-  if (!p->tensor.dtype) return;
+  if (!p->tensor.dtype || p->lent) return;
   p->at = *cursor;
   *cursor += (p->tensor.nbytes + AOTH_ALIGN - 1) / AOTH_ALIGN * AOTH_ALIGN;
   if (*cursor > TOO_MUCH) *cursor = TOO_MUCH;
@@ -91,7 +91,7 @@ static aot_status_t settle(const aoth_step_t *s, aoth_slot_t *slots, uint32_t n)
     if (p->open) continue;
     AOT_TRY(aoth_resident_free(&p->own, s->exec.queue)); /* the host's copy, of another size */
     if (p->at != AOTH_NOWHERE) p->own = aoth_resident_part(s->exec.queue, s->block, p->at, p->tensor.nbytes);
-    p->tensor.resident = &p->own;
+    p->tensor.resident = p->lent ? &p->lent->resident : &p->own;
   }
   return AOT_OK;
 }
@@ -162,6 +162,7 @@ aot_status_t aoth_step_plan(aoth_step_t *s) {
   AOT_TRY(aoth_step_take_offset(s));
   AOT_TRY(measure_all(s));
   AOT_TRY(aoth_step_rules(s, 1));
+  AOT_TRY(aoth_step_place_lent(s));
   place_all(s);
   AOT_TRY(grow_block(s));
   AOT_TRY(settle(s, s->given, s->leaves.n_inputs));

@@ -8,6 +8,15 @@
 #include <step/sizes.h>
 #include <step/step.h>
 
+/* Memory of the caller's for a port (step_lent.c). */
+typedef struct aoth_lent {
+  struct aoth_lent *next;
+  int32_t kind;
+  uint32_t index;           /* of the user input, user output, saved value; the leaf of a gradient */
+  aoth_tensor_t tensor;     /* as the caller has it */
+  aoth_resident_t resident; /* its storage, where the call uses it directly */
+} aoth_lent_t;
+
 typedef struct aoth_slot {
   int32_t role;
   uint32_t index;
@@ -15,6 +24,7 @@ typedef struct aoth_slot {
   aoth_tensor_t tensor; /* geometry under the present sizes, where its memory is: its own, a leaf's, another port's */
   uint64_t at;          /* place in the block; AOTH_NOWHERE: its data is elsewhere */
   int open;             /* its sizes need symbols that the user inputs do not determine */
+  aoth_lent_t *lent;    /* where it lies instead; NULL: nowhere else */
   uint64_t version;     /* a leaf that the backward reads: the one that the forward read */
   aoth_resident_t own;  /* a part of the block; an open slot has memory by itself */
   int has_number;       /* a scalar that the host has given: */
@@ -85,6 +95,7 @@ struct aoth_step {
   unsigned char *changed;        /* by leaf: AOTH_CHANGED_* by the rules of the boundary */
   int64_t seed, offset;
   const aoth_tensor_t *offset_at; /* where a call has left the offset; NULL: `offset` is it */
+  aoth_lent_t *lent;              /* what the caller lends to this call */
   aoth_variants_t *variants;      /* of which this is the selected one */
 };
 
@@ -103,6 +114,19 @@ aot_status_t aoth_step_edit(const aoth_step_t *s, const aoth_tensor_t *t, int ke
 aot_status_t aoth_step_copy(void *step, const aoth_tensor_t *to, const aoth_tensor_t *from);
 aot_status_t aoth_step_free_memory(aoth_step_t *s); /* the block, and what slots have by themselves */
 aot_status_t aoth_step_take_offset(aoth_step_t *s); /* to the host: its place is about to go */
+
+/* step_lent.c: slots that lie in the caller's memory, before places are given; does all of it fit; the caller may have
+ * written it; results into it, of a kind; gradients as the caller left them. */
+aot_status_t aoth_step_place_lent(aoth_step_t *s);
+aot_status_t aoth_step_check_lent(aoth_step_t *s);
+aot_status_t aoth_step_refresh_lent(const aoth_step_t *s, aoth_slot_t *p);
+aot_status_t aoth_step_deliver(aoth_step_t *s, int32_t kind);
+aot_status_t aoth_step_take_gradients(aoth_step_t *s);
+void aoth_step_free_lent(aoth_step_t *s);
+/* step_keys.c: the port that a key means; 0: none. The gradient of a leaf, if there is one now. */
+int aoth_step_port_of(const aoth_step_t *s, const char *key, int32_t *out_kind, uint32_t *out_index);
+uint32_t aoth_step_leaf_of(const aoth_step_t *s, const char *key); /* AOT_NO_ID: none */
+int aoth_step_gradient(const aoth_step_t *s, uint32_t leaf, aoth_tensor_t *out);
 
 const char *aoth_role_what(int32_t role); /* step_plan.c, for messages: "a saved value" */
 /* step_plan.c: the rules with numbers for dimensions; those that are not known yet are left for later, or an error. */
