@@ -55,8 +55,9 @@ typedef struct lp_arg {
 #define LP_MIN 4
 
 typedef struct lp_inst {
-  const char *text;                  /* template, chosen by lp_choose */
-  int32_t compute;                   /* dtype it is computed in: AOT_F32, AOT_F64, AOT_I64 or AOT_BOOL */
+  const char *text; /* template, chosen by lp_choose */
+  /* dtype it is computed in: AOT_F32, AOT_F64, AOT_I64 or AOT_BOOL; a half: in float, of operands rounded to it */
+  int32_t compute;
   int32_t dtype;                     /* of its result */
   uint32_t n_args;                   /* LP_STEPS more where it is one of an operator's several instructions */
   lp_arg_t args[LP_ARGS + LP_STEPS]; /* then the instructions of the same operator before it, %0, %1, .. */

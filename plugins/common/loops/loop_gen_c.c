@@ -42,8 +42,12 @@ static const char *c_type(int32_t dtype) {
     default: return "int64_t";
   }
 }
-static const char *suffix(int32_t compute) { return compute == AOT_F32 ? "f32" : compute == AOT_F64 ? "f64" : "i64"; }
-static int is_float(int32_t dtype) { return dtype == AOT_F32 || dtype == AOT_F64; }
+static const char *value_type(int32_t dtype) { return c_type(lp_value_dtype(dtype)); }
+static const char *half_name(int32_t dtype) { return dtype == AOT_BF16 ? "bf16" : dtype == AOT_F16 ? "f16" : NULL; }
+static int is_float(int32_t dtype) { return lp_value_dtype(dtype) == AOT_F32 || dtype == AOT_F64; }
+static const char *suffix(int32_t compute) {
+  return lp_value_dtype(compute) == AOT_F32 ? "f32" : compute == AOT_F64 ? "f64" : "i64";
+}
 
 static void print_double(lp_text_t *out, int32_t compute, double v) {
   /* -0 would be an integer */
@@ -60,18 +64,29 @@ static void print_int(lp_text_t *out, int64_t v) {
 }
 
 static void print_number(lp_text_t *out, int32_t compute, const lp_arg_t *a) {
-  double f = a->kind == LP_FLOAT ? a->f : (double)a->i;
+  const double f = a->kind == LP_FLOAT ? a->f : (double)a->i;
+  const char *half = half_name(compute);
+  if (half) { /* as a value of that dtype, as PyTorch compares */
+    lp_print(out, "lp_round_%s(", half);
+    print_double(out, AOT_F32, f);
+    lp_print(out, ")");
+    return;
+  }
   if (is_float(compute)) print_double(out, compute, f);
   else if (compute == AOT_BOOL) lp_print(out, "%d", f != 0);
   else if (a->kind == LP_FLOAT) print_int(out, aot_float_to_int(a->f));
   else print_int(out, a->i);
 }
 
-static const char *value_type(int32_t dtype) { return c_type(lp_value_dtype(dtype)); }
-
 /* The variable, converted to the computing type. A cast of a comparison to a number would keep gcc from vectorising. */
 static void print_variable(lp_text_t *out, int32_t compute, int32_t dtype, char kind, uint32_t index) {
+  const char *half = dtype == compute ? NULL : half_name(compute);
   dtype = lp_value_dtype(dtype);
+  if (half) {
+    lp_print(out, "lp_round_%s((float)%c%u)", half, kind, index);
+    return;
+  }
+  compute = lp_value_dtype(compute);
   if (compute == AOT_BOOL) lp_print(out, "%c%u != 0", kind, index);
   else if (!is_float(compute) && is_float(dtype)) lp_print(out, "lp_to_i64((double)%c%u)", kind, index);
   else if (dtype == compute) lp_print(out, "%c%u", kind, index);
@@ -97,7 +112,7 @@ static void print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *
       print_arg(out, l, inst, first + (uint32_t)(*c - '0'));
       lp_text_add(out, ")", 1);
     } else if (*c == '#') {
-      lp_print(out, "(%s)length", c_type(inst->compute));
+      lp_print(out, "(%s)length", value_type(inst->compute));
     } else if (*c == '@') {
       const char *end = c + 1;
       while (isalnum((unsigned char)*end) || *end == '_') end++;
@@ -106,18 +121,23 @@ static void print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *
       lp_print(out, "_%s", suffix(inst->compute));
       c = end - 1;
     } else if (*c == 'T' && c[1] == '(') {
-      lp_print(out, "(%s)", c_type(inst->compute));
+      lp_print(out, "(%s)", value_type(inst->compute));
     } else {
       lp_text_add(out, c, 1);
     }
   }
 }
 
+/* The variable and what its value is rounded to; after that stands "(value);". */
+static void print_value(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
+  const char *type = value_type(l->insts[k].dtype), *half = half_name(l->insts[k].dtype);
+  lp_print(out, "const %s v%u = %s%s((%s)", type, k, half ? "lp_round_" : "", half ? half : "", type);
+}
+
 static void print_inst(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   const lp_inst_t *inst = &l->insts[k];
-  const char *type = value_type(inst->dtype);
-  const char *round = inst->dtype == AOT_BF16 ? "lp_round_bf16" : inst->dtype == AOT_F16 ? "lp_round_f16" : "";
-  lp_print(out, "const %s v%u = %s((%s)(", type, k, round, type);
+  print_value(out, l, k);
+  lp_print(out, "(");
   print_template(out, l, inst);
   lp_print(out, inst->dtype == AOT_BOOL ? ") != 0);\n" : "));\n");
 }
@@ -134,8 +154,6 @@ static void print_place(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   else if (stride == 1) lp_print(out, "q%u[i]", k);
   else lp_print(out, "q%u[i * s[%u]]", k, inner_place(l, k));
 }
-
-static const char *half_name(int32_t dtype) { return dtype == AOT_BF16 ? "bf16" : dtype == AOT_F16 ? "f16" : NULL; }
 
 static void print_load(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   const int32_t dtype = l->accesses[k].dtype;
@@ -329,9 +347,10 @@ static void print_pass(lp_text_t *out, const lp_loop_t *l, uint32_t number, cons
   if (p.in_pieces) print_pieces(out, l, &p, begin, end);
   else print_elements(out, l, &p, begin, end);
   for (uint32_t k = 0; k < l->n_insts; k++)
-    if (p.insts[k] && l->insts[k].reduce != LP_EACH)
-      lp_print(out, "const %s v%u = (%s)lp_row_%s_end_%s(a%u);\n", value_type(l->insts[k].dtype), k,
-               value_type(l->insts[k].dtype), reduction_name(l->insts[k].reduce), suffix(l->insts[k].compute), k);
+    if (p.insts[k] && l->insts[k].reduce != LP_EACH) {
+      print_value(out, l, k);
+      lp_print(out, "lp_row_%s_end_%s(a%u));\n", reduction_name(l->insts[k].reduce), suffix(l->insts[k].compute), k);
+    }
 }
 
 void lp_gen_c(const lp_loop_t *l, const char *name, lp_text_t *out) {

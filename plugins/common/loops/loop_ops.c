@@ -19,23 +19,24 @@ struct lp_op {
   const char *f, *i;      /* NULL: not for floats, not for integers */
   const char *word;       /* the string argument that the row is for; NULL: any */
   uint32_t need, without; /* argument positions, as bits, that must be there or absent */
+  int32_t not_for;        /* a dtype of the result that the formula does not hold for; 0: none */
 };
 
 /* clang-format off */
-#define ROW(name, kind, f, i) {"aten." name, kind, f, i, NULL, 0, 0}
-#define BOTH(name, kind, text) {"aten." name, kind, text, text, NULL, 0, 0}
-#define FLOAT(name, text) {"aten." name ".default", RESULT, text, NULL, NULL, 0, 0}
+#define ROW(name, kind, f, i) {"aten." name, kind, f, i, NULL, 0, 0, 0}
+#define BOTH(name, kind, text) {"aten." name, kind, text, text, NULL, 0, 0, 0}
+#define FLOAT(name, text) {"aten." name ".default", RESULT, text, NULL, NULL, 0, 0, 0}
 /* clang-format on */
 #define ADD "$0 + $2 * $1"
 #define SUB "$0 - $2 * $1"
 #define RSUB "$1 - $2 * $0"
 #define LERP "@abs($2) < T(0.5) ? $0 + $2 * ($1 - $0) : $1 - ($1 - $0) * (T(1) - $2)"
 #define DRAWN(name, f, i)                                                                                              \
-  { "aot.philox_" name ".default", DRAW, f, i, NULL, 0, 0 }
+  { "aot.philox_" name ".default", DRAW, f, i, NULL, 0, 0, 0 }
 #define CLAMP(name)                                                                                                    \
-  {"aten." name, RESULT, "@min(@max($0, $1), $2)", "@min(@max($0, $1), $2)", NULL, 6, 0},                              \
-      {"aten." name, RESULT, "@max($0, $1)", "@max($0, $1)", NULL, 2, 4}, {                                            \
-    "aten." name, RESULT, "@min($0, $2)", "@min($0, $2)", NULL, 4, 2                                                   \
+  {"aten." name, RESULT, "@min(@max($0, $1), $2)", "@min(@max($0, $1), $2)", NULL, 6, 0, 0},                           \
+      {"aten." name, RESULT, "@max($0, $1)", "@max($0, $1)", NULL, 2, 4, 0}, {                                         \
+    "aten." name, RESULT, "@min($0, $2)", "@min($0, $2)", NULL, 4, 2, 0                                                \
   }
 
 /* Sorted by name (byte order): lp_op_find halves. Rows of one name stand together, the first that fits is taken. */
@@ -93,10 +94,10 @@ static const lp_op_t rows[] = {
     BOTH("full_like.default", RESULT, "$1"),
     BOTH("ge.Scalar", COMPARE, "$0 >= $1"),
     BOTH("ge.Tensor", COMPARE, "$0 >= $1"),
-    {"aten.gelu.default", RESULT, "$0 * @gelu_gate($0)", NULL, "tanh", 0, 0},
-    {"aten.gelu.default", RESULT, "$0 * @normal_or_nan($0)", NULL, "none", 0, 0},
-    {"aten.gelu_backward.default", RESULT, "@gelu_tanh_backward($0, $1)", NULL, "tanh", 0, 0},
-    {"aten.gelu_backward.default", RESULT, "@gelu_backward($0, $1)", NULL, "none", 0, 0},
+    {"aten.gelu.default", RESULT, "$0 * @gelu_gate($0)", NULL, "tanh", 0, 0, 0},
+    {"aten.gelu.default", RESULT, "$0 * @normal_or_nan($0)", NULL, "none", 0, 0, AOT_F16},
+    {"aten.gelu_backward.default", RESULT, "@gelu_tanh_backward($0, $1)", NULL, "tanh", 0, 0, 0},
+    {"aten.gelu_backward.default", RESULT, "@gelu_backward($0, $1)", NULL, "none", 0, 0, 0},
     BOTH("gt.Scalar", COMPARE, "$0 > $1"),
     BOTH("gt.Tensor", COMPARE, "$0 > $1"),
     FLOAT("hardsigmoid", "@min(@max($0 + T(3), T(0)), T(6)) / T(6)"),
@@ -192,8 +193,8 @@ int32_t lp_op_draws(const lp_op_t *op, int32_t result, lp_draw_t *out) {
 }
 
 int lp_dtype_supported(int32_t d) {
-  return d == AOT_F32 || d == AOT_F64 || d == AOT_BOOL || d == AOT_U8 || d == AOT_I8 || d == AOT_I16 || d == AOT_I32 ||
-         d == AOT_I64;
+  return d == AOT_F32 || d == AOT_F64 || d == AOT_F16 || d == AOT_BF16 || d == AOT_BOOL || d == AOT_U8 || d == AOT_I8 ||
+         d == AOT_I16 || d == AOT_I32 || d == AOT_I64;
 }
 
 static int category(int32_t dtype) { return dtype == AOT_BOOL ? 0 : rk_is_int(dtype) ? 1 : 2; }
@@ -220,7 +221,16 @@ static int32_t computing(const lp_op_t *op, const lp_operand_t *o, uint32_t n, i
   if (op->kind == COMPARE) d = promoted(o, n);
   for (uint32_t k = n; op->kind == SELF && k-- > 0;)
     if (o[k].kind == LP_LOAD) d = o[k].dtype;
-  return d == AOT_F32 || d == AOT_F64 || d == AOT_BOOL ? d : AOT_I64;
+  if (op->kind != COMPARE) d = lp_value_dtype(d);
+  return d == AOT_BOOL || !rk_is_int(d) ? d : AOT_I64;
+}
+
+/* Of halves, arithmetic rounds a first operand of a wider dtype (of rank 0: others promote), and draws are not made. */
+static int fits_half(const lp_op_t *op, const lp_operand_t *o, uint32_t n, int32_t result) {
+  if (lp_value_dtype(result) == result) return 1;
+  if (op->kind == DRAW || op->not_for == result) return 0;
+  return !n || o[0].kind != LP_LOAD || o[0].dtype == result || !op->f || strcmp(op->f, "$0") == 0 ||
+         !strstr(op->f, "$0");
 }
 
 static int fits(const lp_op_t *op, const lp_operand_t *o, uint32_t n, aot_str_t word) {
@@ -239,7 +249,7 @@ const char *lp_choose(const lp_op_t *op, const lp_operand_t *o, uint32_t n, aot_
   for (; op < rows + N_ROWS && strcmp(op->name, name) == 0; op++)
     if (fits(op, o, n, word)) {
       *out_compute = computing(op, o, n, result);
-      return *out_compute == AOT_F32 || *out_compute == AOT_F64 ? op->f : op->i;
+      return !fits_half(op, o, n, result) ? NULL : rk_is_int(*out_compute) ? op->i : op->f;
     }
   return NULL;
 }

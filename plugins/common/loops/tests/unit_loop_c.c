@@ -5,7 +5,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "common/kernels/rk.h"
+#include "common/kernels/rk_core.h"
 #include "common/loops/loop.h"
 #include <aot/inline.h>
 #include "loop_library.h"
@@ -13,10 +13,11 @@
 #include <stdlib.h>
 
 enum { N = 37 };
-typedef struct operands { /* four inputs of N elements, in three dtypes */
+typedef struct operands { /* four inputs of N elements, in five dtypes */
   float f32[4][N];
   double f64[4][N];
   int64_t i64[4][N];
+  uint16_t f16[4][N], bf16[4][N];
 } operands_t;
 
 static uint32_t next(uint32_t *state) { return *state = *state * 1664525u + 1013904223u; }
@@ -33,6 +34,11 @@ static void randomize(operands_t *o) {
   o->f64[0][1] = o->f32[0][1] = NAN;
   o->f64[0][2] = o->f32[0][2] = 30;
   o->f64[0][3] = o->f32[0][3] = -30;
+  for (int k = 0; k < 4; k++)
+    for (int i = 0; i < N; i++) {
+      rk_store_f(&o->f16[k][i], AOT_F16, o->f64[k][i]);
+      rk_store_f(&o->bf16[k][i], AOT_BF16, o->f64[k][i]);
+    }
 }
 
 typedef struct one { /* a generated function of one operator */
@@ -73,7 +79,13 @@ static int generate(one_t *one, lp_text_t *out) {
 }
 
 static void *row(operands_t *o, int32_t dtype, uint32_t k) {
-  return dtype == AOT_F32 ? (void *)o->f32[k] : dtype == AOT_F64 ? (void *)o->f64[k] : (void *)o->i64[k];
+  switch (dtype) {
+    case AOT_F32: return o->f32[k];
+    case AOT_F64: return o->f64[k];
+    case AOT_F16: return o->f16[k];
+    case AOT_BF16: return o->bf16[k];
+    default: return o->i64[k];
+  }
 }
 
 static rk_tensor vector(void *data, int32_t dtype) {
@@ -83,16 +95,16 @@ static rk_tensor vector(void *data, int32_t dtype) {
 }
 
 static double at(const void *data, int32_t dtype, int i) {
-  return dtype == AOT_F32   ? (double)((const float *)data)[i]
-         : dtype == AOT_F64 ? ((const double *)data)[i]
-                            : (double)((const int64_t *)data)[i];
+  return rk_load_f((const char *)data + (size_t)i * aot_dtype_size(dtype), dtype);
 }
 
+/* A half may be the neighbour of the reference's: it is rounded from float, not from double. */
 static int close_to(double a, double b, int32_t dtype) {
   if (a != a || b != b) return a != a && b != b;
   if (a == b) return 1;
   if (dtype == AOT_I64) return 0;
-  return fabs(a - b) <= (dtype == AOT_F32 ? 2e-6 : 1e-12) * (1 + fabs(b));
+  const double most = dtype == AOT_F32 ? 2e-6 : dtype == AOT_F16 ? 0x1p-10 : dtype == AOT_BF16 ? 0x1p-7 : 1e-12;
+  return fabs(a - b) <= most * (lp_value_dtype(dtype) == dtype ? 1 + fabs(b) : fabs(b));
 }
 
 static void compare(const one_t *one, void *handle, operands_t *o) {
@@ -126,7 +138,7 @@ static void compare(const one_t *one, void *handle, operands_t *o) {
 }
 
 static void every_operator_agrees_with_its_reference_kernel(void **state) {
-  static const int32_t dtypes[] = {AOT_F32, AOT_F64, AOT_I64};
+  static const int32_t dtypes[] = {AOT_F32, AOT_F64, AOT_I64, AOT_F16, AOT_BF16};
   enum { MAX = 512 };
   one_t *ones = calloc(MAX, sizeof *ones);
   operands_t o;
@@ -136,7 +148,7 @@ static void every_operator_agrees_with_its_reference_kernel(void **state) {
   randomize(&o);
   lp_prelude_add(&source);
   for (uint32_t k = 0; k < rk_count(); k++)
-    for (int d = 0; d < 3; d++)
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
       for (int w = 0; w < 2; w++) {
         const char *name = rk_name(rk_at(k)).data;
         int gelu = strncmp(name, "aten.gelu", 9) == 0;
@@ -147,7 +159,7 @@ static void every_operator_agrees_with_its_reference_kernel(void **state) {
         snprintf(ones[n].name, sizeof ones[n].name, "f%d", n);
         n += generate(&ones[n], &source);
       }
-  assert_true(n > 150);
+  assert_true(n > 300);
   void *handle = build(&source);
   for (int k = 0; k < n; k++) compare(&ones[k], handle, &o);
   dlclose(handle);
@@ -338,6 +350,60 @@ static void draws_are_those_of_the_reference_kernels(void **state) {
   lp_text_deinit(&source);
 }
 
+/* Every half as a float and back, and floats to halves, around all that a half can hold: bit for bit. */
+static void halves_are_rounded_as_the_reference_kernels_round(void **state) {
+  static uint16_t all[65536], back[65536];
+  static float floats[65536];
+  static const int32_t dtypes[2] = {AOT_F16, AOT_BF16};
+  lp_text_t source = {0};
+  char name[4];
+  (void)state;
+  lp_prelude_add(&source);
+  for (int k = 0; k < 4; k++) { /* to float, and back */
+    const int32_t half = dtypes[k / 2], from = k % 2 ? AOT_F32 : half, to = k % 2 ? half : AOT_F32;
+    lp_inst_t inst = {.text = "$0", .compute = AOT_F32, .dtype = to, .n_args = 1, .args = {{LP_LOAD, 0, 0, 0}}};
+    lp_access_t a[2] = {{.dtype = from, .strides = {1}}, {.dtype = to, .strides = {1}}};
+    lp_loop_t l = {
+        .rank = 1, .sizes = {65536}, .accesses = a, .n_loads = 1, .n_stores = 1, .insts = &inst, .n_insts = 1};
+    lp_schedule(&l);
+    snprintf(name, sizeof name, "f%d", k);
+    lp_gen_c(&l, name, &source);
+  }
+  void *handle = build(&source);
+  for (int i = 0; i < 65536; i++) all[i] = (uint16_t)i;
+  for (int d = 0; d < 2; d++) {
+    const int64_t size = 65536, strides[2] = {1, 1};
+    snprintf(name, sizeof name, "f%d", 2 * d);
+    find(handle, name)((char *[]){(char *)all, (char *)floats}, &size, strides, 0, size);
+    for (int i = 0; i < 65536; i++) {
+      const double expected = rk_load_f(&all[i], dtypes[d]);
+      assert_true((double)floats[i] == expected || (isnan(expected) && isnan(floats[i])));
+    }
+    for (int shift = 0; shift < 5;
+         shift++) { /* the halves themselves, and what lies between them and their neighbours */
+      static float x[65536];
+      for (int i = 0; i < 65536; i++) {
+        uint32_t bits;
+        memcpy(&bits, &floats[i], sizeof bits);
+        const uint32_t ulp = dtypes[d] == AOT_F16 ? 0x2000u : 0x10000u;
+        if (!isnan(floats[i]) && !isinf(floats[i])) bits += shift == 4 ? ulp - 1 : (uint32_t)shift * (ulp / 4);
+        memcpy(&x[i], &bits, sizeof bits);
+      }
+      snprintf(name, sizeof name, "f%d", 2 * d + 1);
+      find(handle, name)((char *[]){(char *)x, (char *)back}, &size, strides, 0, size);
+      for (int i = 0; i < 65536; i++) {
+        uint16_t expected;
+        rk_store_f(&expected, dtypes[d], (double)x[i]);
+        if (back[i] != expected && !isnan(x[i]))
+          fail_msg("%s of %.9g is %04x, not %04x", aot_dtype_name(dtypes[d]), (double)x[i], back[i], expected);
+        if (isnan(x[i])) assert_true(isnan(rk_load_f(&back[i], dtypes[d])));
+      }
+    }
+  }
+  dlclose(handle);
+  lp_text_deinit(&source);
+}
+
 static lp_loop_t copy_loop(lp_inst_t *inst, lp_access_t *accesses, int32_t rank, const int64_t *sizes) {
   lp_loop_t loop = {.rank = rank, .accesses = accesses, .n_loads = 1, .n_stores = 1, .insts = inst, .n_insts = 1};
   int64_t stride = 1;
@@ -408,6 +474,7 @@ static void promotion_follows_pytorch(void **state) {
   const lp_op_t *lt = lp_op_find(aot_str("aten.lt.Scalar")), *add = lp_op_find(aot_str("aten.add.Tensor"));
   lp_operand_t ints[3] = {{LP_LOAD, AOT_I64, 1}, {LP_FLOAT, 0, 0}, {LP_ABSENT, 0, 0}};
   lp_operand_t mixed[2] = {{LP_LOAD, AOT_F32, 1}, {LP_LOAD, AOT_F64, 0}};
+  const lp_operand_t halves[2] = {{LP_LOAD, AOT_BF16, 1}, {LP_LOAD, AOT_BF16, 1}};
   int32_t compute = 0;
   aot_str_t none = {"", 0};
   (void)state;
@@ -415,8 +482,12 @@ static void promotion_follows_pytorch(void **state) {
   assert_int_equal(compute, AOT_F32); /* int64 < 2.5 is compared in float */
   assert_non_null(lp_choose(lp_op_find(aot_str("aten.lt.Tensor")), mixed, 2, none, AOT_BOOL, &compute));
   assert_int_equal(compute, AOT_F32); /* a 0-dim double does not widen a float tensor */
+  assert_non_null(lp_choose(add, halves, 2, none, AOT_BF16, &compute));
+  assert_int_equal(compute, AOT_F32); /* arithmetic of halves is that of float */
+  assert_non_null(lp_choose(lt, halves, 2, none, AOT_BOOL, &compute));
+  assert_int_equal(compute, AOT_BF16); /* a number is compared as a half */
   assert_null(
-      lp_choose(add, (lp_operand_t[]){{LP_LOAD, AOT_BF16, 1}, {LP_LOAD, AOT_BF16, 1}}, 2, none, AOT_BF16, &compute));
+      lp_choose(add, (lp_operand_t[]){{LP_LOAD, AOT_C64, 1}, {LP_LOAD, AOT_C64, 1}}, 2, none, AOT_C64, &compute));
   assert_null(lp_op_find(aot_str("aten.add")));
   assert_null(lp_op_find(aot_str("aten.mm.default")));
 }
@@ -427,6 +498,7 @@ int main(void) {
       cmocka_unit_test(small_exponents_are_products_and_roots),
       cmocka_unit_test(strides_and_broadcasts_are_followed),
       cmocka_unit_test(draws_are_those_of_the_reference_kernels),
+      cmocka_unit_test(halves_are_rounded_as_the_reference_kernels_round),
       cmocka_unit_test(contiguous_dimensions_merge),
       cmocka_unit_test(a_scalar_becomes_one_element),
       cmocka_unit_test(the_store_decides_which_dimension_is_innermost),
