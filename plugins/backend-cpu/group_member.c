@@ -46,7 +46,7 @@ static int draws_well(const bc_build_t *b) {
 
 /* The reference kernel knows what a bound of NaN means where it is a number. */
 static int bounds_by_nan(const bc_build_t *b, const lp_operand_t *operands, const char *text) {
-  for (uint32_t k = 0; (strstr(text, "@min") || strstr(text, "@max")) && k < bc_n_places(b); k++)
+  for (uint32_t k = 0; (strstr(text, "lesser") || strstr(text, "larger")) && k < bc_n_places(b); k++)
     if (operands[k].kind == LP_FLOAT && isnan(bc_arg_float(b, k, 0))) return 1;
   return 0;
 }

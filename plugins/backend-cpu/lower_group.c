@@ -109,19 +109,13 @@ static int add_draw(bc_build_t *b, group_t *g, uint32_t *out) {
   return spread(&dense, g->space, access->strides);
 }
 
-static int reads(const char *text, char mark, uint32_t k) {
-  for (; *text; text++)
-    if (text[0] == mark && text[1] == (char)('0' + k)) return 1;
-  return 0;
-}
-
 /* The node's arguments, as far as the instruction reads them. */
 static int add_args(bc_build_t *b, group_t *g, lp_inst_t *inst) {
   for (uint32_t p = 0; p < bc_n_places(b); p++) {
     const aot_snap_arg_t *a = bc_arg(b, p);
     lp_arg_t *out = &inst->args[p];
     out->kind = LP_ABSENT;
-    if (!reads(inst->text, '$', p)) continue;
+    if (!lp_reads(inst->text, LP_TK_ARG, p)) continue;
     if (a->kind == AOT_ARG_VALUE) {
       out->index = inst_of(b, g, (uint32_t)a->i);
       out->kind = out->index == BC_NONE ? LP_LOAD : LP_INST;
@@ -149,10 +143,10 @@ static int add_step(bc_build_t *b, group_t *g, const lp_row_op_t *op, uint32_t f
   inst->dtype = lp_step_dtype(op->steps[k].dtype, work, result);
   inst->n_args = LP_ARGS + LP_STEPS;
   if (!add_args(b, g, inst)) return 0;
-  if (op->preset_at && bc_arg(b, op->preset_at)->kind == AOT_ARG_NONE && reads(inst->text, '$', op->preset_at))
+  if (op->preset_at && bc_arg(b, op->preset_at)->kind == AOT_ARG_NONE && lp_reads(inst->text, LP_TK_ARG, op->preset_at))
     inst->args[op->preset_at] = (lp_arg_t){.kind = LP_FLOAT, .f = op->preset};
   for (uint32_t e = 0; e < k; e++)
-    if (reads(inst->text, '%', e)) inst->args[LP_ARGS + e] = (lp_arg_t){.kind = LP_INST, .index = first + e};
+    if (lp_reads(inst->text, LP_TK_STEP, e)) inst->args[LP_ARGS + e] = (lp_arg_t){.kind = LP_INST, .index = first + e};
   return 1;
 }
 

@@ -1,7 +1,8 @@
-/* Activations and their derivatives. Closed forms: operators.md section 4 and PyTorch's Activation.cpp.
- * Argument positions are the schemas': threshold_backward(grad, self, threshold), elu(self, alpha, scale,
- * input_scale), .. */
+/* Activations and their derivatives, as far as they are more than a formula of scalar.def. Closed forms: operators.md
+ * section 4 and PyTorch's Activation.cpp. Argument positions are the schemas': threshold_backward(grad, self,
+ * threshold), elu(self, alpha, scale, input_scale), .. */
 #include "common/kernels/rk_pointwise.h"
+#include "common/scalar/scalar_functions.h"
 #include <aot/inline.h>
 #include <math.h>
 
@@ -12,14 +13,6 @@
 #define SQRT_2_OVER_PI 0.79788456080286535588
 #define INV_SQRT_2PI 0.39894228040143267794
 
-static double sigmoid(double v) { return v >= 0 ? 1 / (1 + exp(-v)) : exp(v) / (1 + exp(v)); }
-static double softplus(double v) { return v > 0 ? v + log1p(exp(-v)) : log1p(exp(v)); }
-
-F(sigmoid, sigmoid(x[0]))
-F(silu, x[0] * sigmoid(x[0]))
-F(mish, x[0] * tanh(softplus(x[0])))
-F(hardswish, x[0] * fmin(fmax(x[0] + 3, 0), 6) / 6)
-F(hardsigmoid, x[0] != x[0] ? x[0] : fmin(fmax(x[0] + 3, 0), 6) / 6)
 /* clamp's order: with min above max the result is max */
 static double hardtanh_f(const double *x, const pw_par *p) {
   double v = x[0] < x[1] ? x[1] : x[0];
@@ -31,18 +24,6 @@ static int64_t hardtanh_i(const int64_t *x, const pw_par *p) {
   (void)p;
   return v > x[2] ? x[2] : v;
 }
-F(relu6, x[0]<0 ? 0 : x[0]> 6 ? 6 : x[0])
-F(leaky_relu, x[0] > 0 ? x[0] : x[0] * x[1])
-F(prelu, x[0] > 0 ? x[0] : x[0] * x[1])
-F(elu, x[0] < 0 ? x[1] * x[2] * expm1(x[0] * x[3]) : x[0] * x[2])
-F(celu, x[0] < 0 ? x[1] * expm1(x[0] / x[1]) : x[0])
-F(selu, 1.0507009873554804934 * (x[0] <= 0 ? 1.6732632423543772848 * expm1(x[0]) : x[0]))
-F(softplus, x[0] * x[1] > x[2] ? x[0] : softplus(x[0] * x[1]) / x[1])
-F(hardshrink, x[0] >= -x[1] && x[0] <= x[1] ? 0 : x[0])
-F(softshrink, x[0] > x[1] ? x[0] - x[1] : x[0] < -x[1] ? x[0] + x[1] : x[0] != x[0] ? x[0] : 0)
-F(softsign, x[0] / (1 + fabs(x[0])))
-F(tanhshrink, x[0] - tanh(x[0]))
-F(log_sigmoid, fmin(x[0], 0) - log1p(exp(-fabs(x[0]))))
 
 static const char *const gelu_words[] = {"none", "tanh", NULL};
 static double gelu_inner(double v) { return SQRT_2_OVER_PI * (v + 0.044715 * v * v * v); }
@@ -64,22 +45,6 @@ static int64_t threshold_backward_i(const int64_t *x, const pw_par *p) {
   (void)p;
   return x[1] <= x[2] ? 0 : x[0];
 }
-F(tanh_backward, x[0] * (1 - x[1] * x[1]))
-F(sigmoid_backward, x[0] * (1 - x[1]) * x[1])
-static double silu_backward_f(const double *x, const pw_par *p) {
-  double s = sigmoid(x[1]);
-  (void)p;
-  return x[0] * s * (1 + x[1] * (1 - s));
-}
-static double mish_backward_f(const double *x, const pw_par *p) {
-  double t = tanh(softplus(x[1]));
-  (void)p;
-  return x[0] * (t + x[1] * sigmoid(x[1]) * (1 - t * t));
-}
-F(hardswish_backward, x[1] <= -3 ? 0 : x[1] < 3 ? x[0] * (x[1] / 3 + 0.5) : x[0])
-F(hardsigmoid_backward, x[1] > -3 && x[1] < 3 ? x[0] / 6 : 0)
-F(hardtanh_backward, x[1] <= x[2] || x[1] >= x[3] ? 0 : x[0])
-F(leaky_relu_backward, x[1] > 0 ? x[0] : x[0] * x[2])
 /* elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result) */
 static double elu_backward_f(const double *x, const pw_par *p) {
   double v = x[5];
@@ -87,11 +52,6 @@ static double elu_backward_f(const double *x, const pw_par *p) {
   if (!(v <= 0)) return x[0] * x[2]; /* nan too */
   return x[4] != 0 ? x[0] * x[3] * (v + x[1] * x[2]) : x[0] * x[3] * x[1] * x[2] * exp(v * x[3]);
 }
-/* softplus_backward(grad, self, beta, threshold) */
-F(softplus_backward, x[1] * x[2] > x[3] ? x[0] : x[0] * sigmoid(x[1] * x[2]))
-F(shrink_backward, x[1] >= -x[2] && x[1] <= x[2] ? 0 : x[0])
-/* log_sigmoid_backward(grad, self, buffer) */
-F(log_sigmoid_backward, x[0] * sigmoid(-x[1]))
 /* logit_backward(grad, self, eps?) */
 static double logit_backward_f(const double *x, const pw_par *p) {
   if (p->present & 4u && (x[1] < x[2] || x[1] > 1 - x[2])) return 0;
@@ -109,7 +69,7 @@ static aot_status_t log_sigmoid_forward(rk_ctx *c) {
     for (int64_t k = 0; k < x.numel; k++) buffer.f[k] = exp(-fabs(x.f[k]));
     AOT_TRY(rk_put_f(c, 1, &buffer));
   }
-  for (int64_t k = 0; k < x.numel; k++) x.f[k] = log_sigmoid_f(x.f + k, NULL);
+  for (int64_t k = 0; k < x.numel; k++) x.f[k] = fmin(x.f[k], 0) - log1p(exp(-fabs(x.f[k])));
   return rk_put_f(c, 0, &x);
 }
 
@@ -190,41 +150,11 @@ static aot_status_t prelu_backward(rk_ctx *c) {
 
 #define ACT(name) PW(#name ".default", PW_RESULT, name##_f, NULL)
 static const rk_kernel rows[] = {
-    ACT(sigmoid),
-    PW("special_expit.default", PW_RESULT, sigmoid_f, NULL),
-    ACT(silu),
-    ACT(mish),
-    ACT(hardswish),
-    ACT(hardsigmoid),
     PW("hardtanh.default", PW_RESULT, hardtanh_f, hardtanh_i),
-    ACT(relu6),
-    ACT(leaky_relu),
-    PW("_prelu_kernel.default", PW_RESULT, prelu_f, NULL),
-    ACT(elu),
-    ACT(celu),
-    ACT(selu),
-    ACT(softplus),
-    ACT(hardshrink),
-    ACT(softshrink),
-    ACT(softsign),
-    ACT(tanhshrink),
-    ACT(log_sigmoid),
     PW_WORDS("gelu.default", PW_RESULT, gelu_f, NULL, gelu_words),
     PW_WORDS("gelu_backward.default", PW_RESULT, gelu_backward_f, NULL, gelu_words),
     PW("threshold_backward.default", PW_RESULT, threshold_backward_f, threshold_backward_i),
-    ACT(tanh_backward),
-    ACT(sigmoid_backward),
-    ACT(silu_backward),
-    ACT(mish_backward),
-    ACT(hardswish_backward),
-    ACT(hardsigmoid_backward),
-    ACT(hardtanh_backward),
-    ACT(leaky_relu_backward),
     ACT(elu_backward),
-    ACT(softplus_backward),
-    PW("hardshrink_backward.default", PW_RESULT, shrink_backward_f, NULL),
-    PW("softshrink_backward.default", PW_RESULT, shrink_backward_f, NULL),
-    ACT(log_sigmoid_backward),
     ACT(logit_backward),
     {"aten.log_sigmoid_forward.default", log_sigmoid_forward, NULL, NULL, 0},
     {"aten.glu.default", glu, NULL, NULL, 0},

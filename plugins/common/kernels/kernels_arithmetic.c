@@ -176,7 +176,6 @@ F(lerp, fabs(x[2]) < 0.5 ? x[0] + x[2] * (x[1] - x[0]) : x[1] - (x[1] - x[0]) * 
 /* masked_fill(self, mask, value), fill(self, value), copy(self, src) */
 BOTH(masked_fill, x[1] != 0 ? x[2] : x[0])
 BOTH(second, x[1])
-F(copysign, copysign(x[0], x[1]))
 F(heaviside, x[0] == 0 ? x[1] : x[0] > 0)
 I(heaviside, x[0] == 0 ? x[1] : x[0] > 0)
 F(relu, x[0] < 0 ? 0 : x[0]) /* -0 stays, as in PyTorch */
@@ -289,8 +288,6 @@ static const rk_kernel rows[] = {
     PW("masked_fill.Tensor", PW_RESULT, masked_fill_f, masked_fill_i),
     PW("fill.Scalar", PW_RESULT, second_f, second_i),
     PW("fill.Tensor", PW_RESULT, second_f, second_i),
-    PW("copysign.Tensor", PW_RESULT, copysign_f, NULL),
-    PW("copysign.Scalar", PW_RESULT, copysign_f, NULL),
     PW("heaviside.default", PW_RESULT, heaviside_f, heaviside_i),
     PW("relu.default", PW_RESULT, relu_f, relu_i),
     PW("threshold.default", PW_RESULT, threshold_f, threshold_i),

@@ -1,5 +1,5 @@
-/* Functions of one or two floats, from libm. Evaluated in double, stored with one rounding: for float inputs the result
- * is the correctly rounded one up to libm's own error. */
+/* Functions of one or two floats that are more than a formula of scalar.def. Evaluated in double, stored with one
+ * rounding. */
 #include "common/kernels/rk_pointwise.h"
 #include <aot/inline.h>
 #include <math.h>
@@ -11,44 +11,13 @@
 #define I(name, expression) static int64_t name##_i(const int64_t *x, const pw_par *p) { (void)p; return expression; }
 /* clang-format on */
 
-F(sqrt, sqrt(x[0]))
-F(rsqrt, 1 / sqrt(x[0]))
-F(reciprocal, 1 / x[0])
-F(exp, exp(x[0]))
-F(exp2, exp2(x[0]))
-F(expm1, expm1(x[0]))
-F(log, log(x[0]))
-F(log2, log2(x[0]))
-F(log10, log10(x[0]))
-F(log1p, log1p(x[0]))
-F(sin, sin(x[0]))
-F(cos, cos(x[0]))
-F(tan, tan(x[0]))
-F(asin, asin(x[0]))
-F(acos, acos(x[0]))
-F(atan, atan(x[0]))
-F(sinh, sinh(x[0]))
-F(cosh, cosh(x[0]))
-F(tanh, tanh(x[0]))
-F(asinh, asinh(x[0]))
-F(acosh, acosh(x[0]))
-F(atanh, atanh(x[0]))
-F(erf, erf(x[0]))
-F(erfc, erfc(x[0]))
-F(lgamma, lgamma(x[0]))
 F(ceil, ceil(x[0]))
 F(floor, floor(x[0]))
 F(trunc, trunc(x[0]))
 F(round, nearbyint(x[0]))
-F(frac, x[0] - trunc(x[0]))
 I(same, x[0])
 F(square, x[0] * x[0])
 I(square, (int64_t)((uint64_t)x[0] * (uint64_t)x[0]))
-F(deg2rad, x[0] * (PI / 180))
-F(rad2deg, x[0] * (180 / PI))
-F(sinc, x[0] == 0 ? 1 : sin(PI * x[0]) / (PI * x[0]))
-F(atan2, atan2(x[0], x[1]))
-F(hypot, hypot(x[0], x[1]))
 F(angle, x[0] != x[0] ? x[0] : x[0] < 0 ? PI : 0)
 /* mul(self, pow(2, other)): the power has other's dtype, float for integers; float64 beside a float64 self when other
  * is of integers or 0-dim */
@@ -91,9 +60,6 @@ static double log_add(double a, double b) {
 }
 F(logaddexp, log_add(x[0], x[1]))
 F(logaddexp2, log_add(x[0] * log(2.0), x[1] * log(2.0)) / log(2.0))
-F(xlogy, x[1] != x[1] ? x[1] : x[0] == 0 ? 0 : x[0] * log(x[1]))
-F(xlog1py, x[1] != x[1] ? x[1] : x[0] == 0 ? 0 : x[0] * log1p(x[1]))
-F(entr, x[0] != x[0] ? x[0] : x[0] > 0 ? -x[0] * log(x[0]) : x[0] == 0 ? 0 : -INFINITY)
 
 /* logit(self, eps?): log(v / (1 - v)), each step in the dtype, which matters where the quotient is near 1 */
 static double logit_f(const double *x, const pw_par *p) {
@@ -169,40 +135,9 @@ static aot_status_t frexp_parts(rk_ctx *c) {
 
 #define UNARY(name) PW(#name ".default", PW_RESULT, name##_f, NULL)
 static const rk_kernel rows[] = {
-    UNARY(sqrt),
-    UNARY(rsqrt),
-    UNARY(reciprocal),
-    UNARY(exp),
-    UNARY(exp2),
-    UNARY(expm1),
-    UNARY(log),
-    UNARY(log2),
-    UNARY(log10),
-    UNARY(log1p),
-    UNARY(sin),
-    UNARY(cos),
-    UNARY(tan),
-    UNARY(asin),
-    UNARY(acos),
-    UNARY(atan),
-    UNARY(sinh),
-    UNARY(cosh),
-    UNARY(tanh),
-    UNARY(asinh),
-    UNARY(acosh),
-    UNARY(atanh),
-    UNARY(erf),
-    UNARY(erfc),
     UNARY(erfinv),
-    UNARY(lgamma),
     UNARY(digamma),
     UNARY(mvlgamma),
-    UNARY(frac),
-    UNARY(deg2rad),
-    UNARY(rad2deg),
-    UNARY(sinc),
-    UNARY(atan2),
-    UNARY(hypot),
     UNARY(angle),
     UNARY(logaddexp),
     UNARY(logaddexp2),
@@ -216,11 +151,6 @@ static const rk_kernel rows[] = {
     PW("round.decimals", PW_RESULT, round_decimals_f, same_i),
     PW("square.default", PW_RESULT, square_f, square_i),
     PW("ldexp.Tensor", PW_RESULT, ldexp_f, NULL),
-    PW("xlogy.Tensor", PW_RESULT, xlogy_f, NULL),
-    PW("xlogy.Scalar_Other", PW_RESULT, xlogy_f, NULL),
-    PW("xlogy.Scalar_Self", PW_RESULT, xlogy_f, NULL),
-    PW("special_xlog1py.default", PW_RESULT, xlog1py_f, NULL),
-    PW("special_entr.default", PW_RESULT, entr_f, NULL),
     PW("nan_to_num.default", PW_RESULT, nan_to_num_f, nan_to_num_i),
     {"aten.frexp.Tensor", frexp_parts, NULL, NULL, 0},
 };

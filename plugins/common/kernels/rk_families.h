@@ -6,7 +6,8 @@
 
 #define RK_FAMILY_MAP(X)                                                                                               \
   X(arithmetic) /* add, mul, comparisons, bits, where, clamp */                                                        \
-  X(math)       /* unary functions of floats */                                                                        \
+  X(scalar)     /* functions of floats by one formula, scalar.def */                                                   \
+  X(math)       /* other functions of floats */                                                                        \
   X(activation) /* activations and their derivatives */                                                                \
   X(complex)    /* parts of complex numbers; what other operators do with them */                                      \
   X(fourier)                                                                                                           \

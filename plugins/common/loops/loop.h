@@ -143,6 +143,22 @@ const lp_row_op_t *lp_row_op_choose(const lp_row_op_t *op, const lp_operand_t *o
 /* LP_T_* as a dtype. work: the dtype of the operator's first argument; result: as declared. */
 int32_t lp_step_dtype(int32_t which, int32_t work, int32_t result);
 
+/* ---- templates (loop_template.c) ---- */
+#define LP_TK_TEXT 1     /* as it stands */
+#define LP_TK_ARG 2      /* argument `index` */
+#define LP_TK_STEP 3     /* the operator's instruction `index` */
+#define LP_TK_CALL 4     /* the name of a helper, before its parenthesis */
+#define LP_TK_CONSTANT 5 /* T, before its parenthesis */
+#define LP_TK_LENGTH 6
+typedef struct lp_token {
+  int32_t kind;
+  uint32_t index;
+  const char *text;
+  uint32_t size;
+} lp_token_t;
+int lp_token(const char **at, lp_token_t *out); /* 0: the end */
+int lp_reads(const char *text, int32_t kind, uint32_t index);
+
 /* ---- shape (loop_build.c) ---- */
 /* With reductions, the row becomes the innermost dimension, and one or more stand around it. 0: the reduced dimensions
  * do not merge into one. */

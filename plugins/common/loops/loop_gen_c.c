@@ -1,6 +1,4 @@
-/* Loop IR to C. Templates: $k is argument k, %k the operator's instruction k, both converted to the computing type;
- * @name( a helper for that type, T( a constant of that type, # the length of the row. Loads that do not move in the
- * innermost dimension stand before it, with what follows from them alone.
+/* Loop IR to C. Loads that do not move in the innermost dimension stand before it, with what follows from them alone.
  *
  *     for every row
  *       loads and instructions of the row
@@ -16,7 +14,6 @@
 #include "common/loops/loop.h"
 #include <aot/inline.h>
 
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -105,25 +102,20 @@ static void print_arg(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst,
 }
 
 static void print_template(lp_text_t *out, const lp_loop_t *l, const lp_inst_t *inst) {
-  for (const char *c = inst->text; *c; c++) {
-    if (*c == '$' || *c == '%') {
-      const uint32_t first = *c++ == '%' ? LP_ARGS : 0;
-      lp_text_add(out, "(", 1);
-      print_arg(out, l, inst, first + (uint32_t)(*c - '0'));
-      lp_text_add(out, ")", 1);
-    } else if (*c == '#') {
-      lp_print(out, "(%s)length", value_type(inst->compute));
-    } else if (*c == '@') {
-      const char *end = c + 1;
-      while (isalnum((unsigned char)*end) || *end == '_') end++;
-      lp_text_add(out, "lp_", 3);
-      lp_text_add(out, c + 1, (uint64_t)(end - c - 1));
-      lp_print(out, "_%s", suffix(inst->compute));
-      c = end - 1;
-    } else if (*c == 'T' && c[1] == '(') {
-      lp_print(out, "(%s)", value_type(inst->compute));
-    } else {
-      lp_text_add(out, c, 1);
+  const char *at = inst->text;
+  lp_token_t t;
+  while (lp_token(&at, &t)) {
+    switch (t.kind) {
+      case LP_TK_ARG:
+      case LP_TK_STEP:
+        lp_text_add(out, "(", 1);
+        print_arg(out, l, inst, t.index + (t.kind == LP_TK_STEP ? LP_ARGS : 0));
+        lp_text_add(out, ")", 1);
+        break;
+      case LP_TK_CALL: lp_print(out, "lp_%.*s_%s", (int)t.size, t.text, suffix(inst->compute)); break;
+      case LP_TK_CONSTANT: lp_print(out, "(%s)", value_type(inst->compute)); break;
+      case LP_TK_LENGTH: lp_print(out, "(%s)length", value_type(inst->compute)); break;
+      default: lp_text_add(out, t.text, t.size);
     }
   }
 }
@@ -269,19 +261,18 @@ static const char *lane_type(const lp_inst_t *inst) {
 }
 
 /* A load or a row buffer that a reduction reads as it is: no element of it need be looked at before. */
-static int is_direct(const lp_loop_t *l, const lp_inst_t *inst) {
-  const uint32_t at = inst->text[0] == '%' ? LP_ARGS : 0;
-  if (strlen(inst->text) != 2 || (inst->text[0] != '$' && inst->text[0] != '%') || inst->compute == AOT_BOOL) return 0;
-  const lp_arg_t *a = &inst->args[at + (uint32_t)(inst->text[1] - '0')];
-  if (a->kind == LP_LOAD)
-    return !l->accesses[a->index].draws && inner_stride(l, a->index) == 1 &&
-           l->accesses[a->index].dtype == inst->compute;
-  return a->kind == LP_INST && l->insts[a->index].keep && lp_value_dtype(l->insts[a->index].dtype) == inst->compute;
-}
-
-static void print_direct(lp_text_t *out, const lp_inst_t *inst) {
-  const uint32_t at = (inst->text[0] == '%' ? LP_ARGS : 0) + (uint32_t)(inst->text[1] - '0');
-  lp_print(out, "%c%u + piece", inst->args[at].kind == LP_LOAD ? 'q' : 'k', inst->args[at].index);
+static const lp_arg_t *direct(const lp_loop_t *l, const lp_inst_t *inst) {
+  const char *at = inst->text;
+  lp_token_t t;
+  if (!lp_token(&at, &t) || *at || (t.kind != LP_TK_ARG && t.kind != LP_TK_STEP) || inst->compute == AOT_BOOL)
+    return NULL;
+  const lp_arg_t *a = &inst->args[t.index + (t.kind == LP_TK_STEP ? LP_ARGS : 0)];
+  if (a->kind == LP_LOAD && !l->accesses[a->index].draws && inner_stride(l, a->index) == 1 &&
+      l->accesses[a->index].dtype == inst->compute)
+    return a;
+  return a->kind == LP_INST && l->insts[a->index].keep && lp_value_dtype(l->insts[a->index].dtype) == inst->compute
+             ? a
+             : NULL;
 }
 
 static void print_element(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
@@ -289,7 +280,7 @@ static void print_element(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   if (inst->reduce == LP_EACH) {
     print_inst(out, l, k);
     if (inst->keep) lp_print(out, "k%u[i] = v%u;\n", k, k);
-  } else if (!is_direct(l, inst)) {
+  } else if (!direct(l, inst)) {
     lp_print(out, "t%u[i - piece] = (%s)(", k, c_type(inst->compute));
     print_template(out, l, inst);
     lp_print(out, ");\n");
@@ -316,14 +307,15 @@ static void print_pieces(lp_text_t *out, const lp_loop_t *l, const pass_t *p, co
   lp_print(out, "const int64_t stop = %s - piece < %d ? %s : piece + %d;\n", end, PIECE, end, PIECE);
   print_draws(out, l, p);
   for (uint32_t k = 0; k < l->n_insts; k++)
-    if (p->insts[k] && l->insts[k].reduce != LP_EACH && !is_direct(l, &l->insts[k]))
+    if (p->insts[k] && l->insts[k].reduce != LP_EACH && !direct(l, &l->insts[k]))
       lp_print(out, "%s t%u[%d];\n", c_type(l->insts[k].compute), k, PIECE);
   print_elements(out, l, p, "piece", "stop");
   for (uint32_t k = 0; k < l->n_insts; k++) {
     const lp_inst_t *inst = &l->insts[k];
     if (!p->insts[k] || inst->reduce == LP_EACH) continue;
     lp_print(out, "lp_row_%s_%s(a%u, ", reduction_name(inst->reduce), suffix(inst->compute), k);
-    if (is_direct(l, inst)) print_direct(out, inst);
+    const lp_arg_t *from = direct(l, inst);
+    if (from) lp_print(out, "%c%u + piece", from->kind == LP_LOAD ? 'q' : 'k', from->index);
     else lp_print(out, "t%u", k);
     lp_print(out, ", stop - piece);\n");
   }

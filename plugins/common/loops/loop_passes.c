@@ -59,7 +59,9 @@ void lp_pass_members(const lp_loop_t *l, uint32_t pass, uint8_t out[LP_INSTS]) {
 /* Of an instruction alone: calls of functions are what costs, and draws. */
 static uint32_t cost_of(const lp_inst_t *inst) {
   uint32_t cost = 1;
-  for (const char *c = inst->text; *c; c++) cost += *c == '@' ? 8 : *c == '/' ? 2 : 0;
+  const char *at = inst->text;
+  lp_token_t t;
+  while (lp_token(&at, &t)) cost += t.kind == LP_TK_CALL ? 8 : *t.text == '/' ? 2 : 0;
   for (uint32_t k = 0; k < inst->n_args; k++) cost += inst->args[k].kind == LP_DRAWN ? 16 : 0;
   return cost;
 }

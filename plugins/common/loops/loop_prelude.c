@@ -52,13 +52,12 @@ static const char helpers[] =
     "  return g * (s + x * s * ((T)1 - s) * (T)1.59576912160573071176 * ((T)1 + (T)0.134145 * x * x)); } \\\n"
     "LP T lp_gelu_backward_##S(T g, T x) { \\\n"
     "  return g * (lp_normal_##S(x) + x * (T)0.39894228040143267794 * lp_exp_##S((T)-0.5 * x * x)); } \\\n"
-    "LP T lp_silu_backward_##S(T g, T x) { T s = lp_sigmoid_##S(x); return g * s * ((T)1 + x * ((T)1 - s)); } \\\n"
-    "LP T lp_max_##S(T a, T b) { return a != a ? a : b != b ? b : a < b ? b : a; } \\\n"
-    "LP T lp_min_##S(T a, T b) { return a != a ? a : b != b ? b : a > b ? b : a; }\n"
+    "LP T lp_larger_##S(T a, T b) { return a != a ? a : b != b ? b : a < b ? b : a; } \\\n"
+    "LP T lp_lesser_##S(T a, T b) { return a != a ? a : b != b ? b : a > b ? b : a; }\n"
     "LP_BOTH(float, f32)\n"
     "LP_BOTH(double, f64)\n"
-    "LP int64_t lp_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }\n"
-    "LP int64_t lp_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }\n";
+    "LP int64_t lp_larger_i64(int64_t a, int64_t b) { return a > b ? a : b; }\n"
+    "LP int64_t lp_lesser_i64(int64_t a, int64_t b) { return a < b ? a : b; }\n";
 
 static const char libm[] =
     "#define LP_LIBM(name, f, d) \\\n"
@@ -68,7 +67,8 @@ static const char libm[] =
     "LP_LIBM(cos, cosf, cos) LP_LIBM(tan, tanf, tan) LP_LIBM(asin, asinf, asin) LP_LIBM(acos, acosf, acos)\n"
     "LP_LIBM(atan, atanf, atan) LP_LIBM(sinh, sinhf, sinh) LP_LIBM(cosh, coshf, cosh) LP_LIBM(asinh, asinhf, asinh)\n"
     "LP_LIBM(acosh, acoshf, acosh) LP_LIBM(atanh, atanhf, atanh) LP_LIBM(erf, erff, erf) LP_LIBM(erfc, erfcf, erfc)\n"
-    "LP_LIBM(abs, fabsf, fabs) LP_LIBM(ceil, ceilf, ceil) LP_LIBM(floor, floorf, floor) LP_LIBM(trunc, truncf, trunc)\n"
+    "LP_LIBM(fabs, fabsf, fabs) LP_LIBM(ceil, ceilf, ceil) LP_LIBM(floor, floorf, floor) LP_LIBM(trunc, truncf, "
+    "trunc)\n"
     "LP_LIBM(round, rintf, rint)\n"
     "LP float lp_pow_f32(float a, float b) { return powf(a, b); }\n"
     "LP double lp_pow_f64(double a, double b) { return pow(a, b); }\n"
@@ -80,8 +80,13 @@ static const char libm[] =
     "       : b == -1 ? (T)1 / a : b == -2 ? (T)1 / (a * a) : power(a, b); }\n"
     "LP_POW_NUMBER(float, f32, sqrtf, powf)\n"
     "LP_POW_NUMBER(double, f64, sqrt, pow)\n"
-    "LP float lp_atan2_f32(float a, float b) { return atan2f(a, b); }\n"
-    "LP double lp_atan2_f64(double a, double b) { return atan2(a, b); }\n";
+    "#define LP_LIBM2(name, f, d) \\\n"
+    "LP float lp_##name##_f32(float a, float b) { return f(a, b); } \\\n"
+    "LP double lp_##name##_f64(double a, double b) { return d(a, b); }\n"
+    "LP_LIBM2(atan2, atan2f, atan2) LP_LIBM2(copysign, copysignf, copysign) LP_LIBM2(hypot, hypotf, hypot)\n"
+    "LP_LIBM(lgamma, lgammaf, lgamma)\n"
+    "LP float lp_softplus_f32(float a) { return (a > 0 ? a : 0.0f) + log1pf(lp_exp_f32(-fabsf(a))); }\n"
+    "LP double lp_softplus_f64(double a) { return (a > 0 ? a : 0.0) + log1p(exp(-fabs(a))); }\n";
 
 /* Random words: their upper bits as a number in [0, 1); the upper half of a product of 64 bits. */
 static const char draws[] =
@@ -91,7 +96,8 @@ static const char draws[] =
     "} lp_draw_t;\n"
     "LP float lp_unit_f32(uint32_t w) { return (float)(w >> 8) * 0x1p-24f; }\n"
     "LP double lp_unit_f64(uint64_t w) { return (double)(w >> 11) * 0x1p-53; }\n"
-    "LP uint64_t lp_below(uint64_t bits, uint64_t range) { return (uint64_t)((unsigned __int128)bits * range >> 64); "
+    "LP uint64_t lp_below_i64(uint64_t bits, uint64_t range) { return (uint64_t)((unsigned __int128)bits * range >> "
+    "64); "
     "}\n";
 
 /* Halves: in registers they are floats that a half can hold, rounded to the nearest, to even. */

@@ -17,43 +17,43 @@
   {.name = name_, .dims = dims_, .dims_at = at, .n_steps = n, .n_results = 1, .results = {n - 1}, \
    .steps = {__VA_ARGS__}}
 #define SOFTMAX(name) \
-  ROWS(name, LP_ROW_DIM, 1, 5, {LP_MAX, W, W, "$0"}, {LP_EACH, W, W, "@exp($0 - %0)"}, {LP_SUM, W, S, "%1"}, \
+  ROWS(name, LP_ROW_DIM, 1, 5, {LP_MAX, W, W, "a"}, {LP_EACH, W, W, "exp(a - %0)"}, {LP_SUM, W, S, "%1"}, \
        {LP_EACH, S, W, "T(1) / %2"}, {LP_EACH, W, R, "%1 * %3"})
 #define LOG_SOFTMAX(name) \
-  ROWS(name, LP_ROW_DIM, 1, 5, {LP_MAX, W, W, "$0"}, {LP_EACH, W, W, "@exp($0 - %0)"}, {LP_SUM, W, S, "%1"}, \
-       {LP_EACH, S, W, "@log(%2)"}, {LP_EACH, W, R, "$0 - %0 - %3"})
+  ROWS(name, LP_ROW_DIM, 1, 5, {LP_MAX, W, W, "a"}, {LP_EACH, W, W, "exp(a - %0)"}, {LP_SUM, W, S, "%1"}, \
+       {LP_EACH, S, W, "log(%2)"}, {LP_EACH, W, R, "a - %0 - %3"})
 /* An infinite sum has no mean: PyTorch's running mean has inf - inf. */
 #define LAYER_NORM(name_, there, absent, last) \
   {.name = name_, .need = there, .without = absent, .dims = LP_ROW_TAIL, .dims_at = 1, .n_steps = 7, .n_results = 3, \
    .results = {6, 4, 3}, .preset_at = 4, .preset = 1e-5, \
-   .steps = {{LP_SUM, W, S, "$0"}, {LP_EACH, S, S, "%0 - %0 == 0 ? %0 / # : T(NAN)"}, \
-             {LP_SUM, S, S, "($0 - %1) * ($0 - %1)"}, {LP_EACH, S, W, "T(1) / @sqrt(%2 / # + $4)"}, \
-             {LP_EACH, S, W, "%1"}, {LP_EACH, W, W, "($0 - %4) * %3"}, {LP_EACH, W, R, last}}}
+   .steps = {{LP_SUM, W, S, "a"}, {LP_EACH, S, S, "%0 - %0 == 0 ? %0 / # : T(NAN)"}, \
+             {LP_SUM, S, S, "(a - %1) * (a - %1)"}, {LP_EACH, S, W, "T(1) / sqrt(%2 / # + e)"}, \
+             {LP_EACH, S, W, "%1"}, {LP_EACH, W, W, "(a - %4) * %3"}, {LP_EACH, W, R, last}}}
 #define LAYER_NORMS(name) \
-  LAYER_NORM(name, ARG(2) | ARG(3), 0, "%5 * $2 + $3"), LAYER_NORM(name, ARG(2), ARG(3), "%5 * $2"), \
-  LAYER_NORM(name, ARG(3), ARG(2), "%5 + $3"), LAYER_NORM(name, 0, ARG(2) | ARG(3), "%5")
+  LAYER_NORM(name, ARG(2) | ARG(3), 0, "%5 * c + d"), LAYER_NORM(name, ARG(2), ARG(3), "%5 * c"), \
+  LAYER_NORM(name, ARG(3), ARG(2), "%5 + d"), LAYER_NORM(name, 0, ARG(2) | ARG(3), "%5")
 
 /* Sorted by name (byte order). Rows of one name stand together, the first that fits is taken. */
 static const lp_row_op_t rows[] = {
   LOG_SOFTMAX("aten._log_softmax.default"),
-  ROWS("aten._log_softmax_backward_data.default", LP_ROW_DIM, 2, 2, {LP_SUM, W, S, "$0"},
-       {LP_EACH, W, R, "$0 - @exp($1) * %0"}),
+  ROWS("aten._log_softmax_backward_data.default", LP_ROW_DIM, 2, 2, {LP_SUM, W, S, "a"},
+       {LP_EACH, W, R, "a - exp(b) * %0"}),
   /* a row of -inf alone is a row of zeros */
-  ROWS("aten._safe_softmax.default", LP_ROW_DIM, 1, 6, {LP_MAX, W, W, "$0"},
+  ROWS("aten._safe_softmax.default", LP_ROW_DIM, 1, 6, {LP_MAX, W, W, "a"},
        {LP_EACH, W, W, "%0 == -INFINITY ? T(0) : %0"},
-       {LP_EACH, W, W, "@exp($0 - %1)"}, {LP_SUM, W, S, "%2"}, {LP_EACH, S, W, "%3 == 0 ? T(0) : T(1) / %3"},
+       {LP_EACH, W, W, "exp(a - %1)"}, {LP_SUM, W, S, "%2"}, {LP_EACH, S, W, "%3 == 0 ? T(0) : T(1) / %3"},
        {LP_EACH, W, R, "%2 * %4"}),
   SOFTMAX("aten._softmax.default"),
-  ROWS("aten._softmax_backward_data.default", LP_ROW_DIM, 2, 2, {LP_SUM, S, S, "$0 * $1"},
-       {LP_EACH, W, R, "$1 * ($0 - %0)"}),
+  ROWS("aten._softmax_backward_data.default", LP_ROW_DIM, 2, 2, {LP_SUM, S, S, "a * b"},
+       {LP_EACH, W, R, "b * (a - %0)"}),
   LAYER_NORMS("aten.layer_norm.default"),
   LOG_SOFTMAX("aten.log_softmax.int"),
-  ROWS("aten.mean.default", LP_ROW_WHOLE, 0, 2, {LP_SUM, W, S, "$0"}, {LP_EACH, S, R, "%0 / #"}),
-  ROWS("aten.mean.dim", LP_ROW_DIM, 1, 2, {LP_SUM, W, S, "$0"}, {LP_EACH, S, R, "%0 / #"}),
+  ROWS("aten.mean.default", LP_ROW_WHOLE, 0, 2, {LP_SUM, W, S, "a"}, {LP_EACH, S, R, "%0 / #"}),
+  ROWS("aten.mean.dim", LP_ROW_DIM, 1, 2, {LP_SUM, W, S, "a"}, {LP_EACH, S, R, "%0 / #"}),
   LAYER_NORMS("aten.native_layer_norm.default"),
   SOFTMAX("aten.softmax.int"),
-  ROWS("aten.sum.default", LP_ROW_WHOLE, 0, 1, {LP_SUM, W, R, "$0"}),
-  ROWS("aten.sum.dim_IntList", LP_ROW_DIM, 1, 1, {LP_SUM, W, R, "$0"}),
+  ROWS("aten.sum.default", LP_ROW_WHOLE, 0, 1, {LP_SUM, W, R, "a"}),
+  ROWS("aten.sum.dim_IntList", LP_ROW_DIM, 1, 1, {LP_SUM, W, R, "a"}),
 };
 /* clang-format on */
 #define N_ROWS (sizeof rows / sizeof rows[0])
