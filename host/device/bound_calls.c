@@ -95,6 +95,11 @@ static int keep_binding(aoth_bound_call_t *row, const aot_binding_t *what) {
 static aot_status_t need_arena(aoth_bound_calls_t *b, const aot_graph_at_t *graph) {
   aot_exe_plan_t plan = {.struct_size = sizeof plan};
   AOT_TRY(b->exe->plan(b->exe_self, b->queue->ctx, graph, &plan));
+  if (plan.alignment > b->queue->alignment)
+    return aoth_report_error(
+        b->queue->ctx, AOT_E_UNIMPLEMENTED, "run.alignment",
+        "the arena is to begin at a multiple of %llu bytes; the device's buffers begin at multiples of %u",
+        (unsigned long long)plan.alignment, b->queue->alignment);
   if (plan.arena.nbytes <= b->arena.nbytes) return AOT_OK;
   AOT_TRY(forget_all(b));
   return aoth_queue_alloc(b->queue, plan.arena.nbytes, &b->arena);

@@ -12,7 +12,7 @@ typedef struct adder { /* an executable */
   aot_exe_t table;
   const aot_device_t *device;
   int n_bound, n_works, n_failed, submit_fails, work_fails;
-  uint64_t arena_nbytes;
+  uint64_t arena_nbytes, alignment;
 } adder_t;
 
 struct aot_bound {
@@ -27,6 +27,7 @@ static aot_status_t plan(const aot_exe_t *e, aot_ctx_t *ctx, const aot_graph_at_
   const adder_t *a = e->head.self;
   (void)ctx, (void)graph;
   out->arena.nbytes = a->arena_nbytes;
+  out->alignment = a->alignment;
   return AOT_OK;
 }
 
@@ -256,6 +257,21 @@ static void losses_come_while_later_work_is_under_way(void **state) {
   end(&c);
 }
 
+/* The host has an arena where the device's buffers begin, and nowhere else. */
+static void an_arena_is_aligned_as_buffers_are(void **state) {
+  calls_t c;
+  begin(&c, *state);
+  aoth_resident_t a = aoth_resident_of("abc", 3), b = aoth_resident_zeros(3);
+  c.adder.alignment = c.queue->alignment;
+  assert_int_equal(run(&c, &a, &b), AOT_OK);
+  c.adder.alignment *= 2;
+  assert_int_equal(run(&c, &b, &a), AOT_E_UNIMPLEMENTED);
+  holds(&c, &b, "bcd");
+  assert_int_equal(aoth_resident_free(&a, c.queue), AOT_OK);
+  assert_int_equal(aoth_resident_free(&b, c.queue), AOT_OK);
+  end(&c);
+}
+
 /* A larger arena comes instead of the one that calls are bound to. */
 static void arenas_grow(void **state) {
   calls_t c;
@@ -350,6 +366,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(parts_are_copied_on_the_device, setup, teardown),
       cmocka_unit_test_setup_teardown(the_host_waits_for_memory_in_use, setup, teardown),
       cmocka_unit_test_setup_teardown(losses_come_while_later_work_is_under_way, setup, teardown),
+      cmocka_unit_test_setup_teardown(an_arena_is_aligned_as_buffers_are, setup, teardown),
       cmocka_unit_test_setup_teardown(arenas_grow, setup, teardown),
       cmocka_unit_test_setup_teardown(failures_leave_nothing_behind, setup, teardown),
       cmocka_unit_test_setup_teardown(open_outputs_have_memory_in_the_middle_of_work, setup, teardown),
