@@ -240,28 +240,30 @@ static int init(walk_t *w) {
   return 1;
 }
 
-/* Is there a float32 leaf that learns? A program without one is in low precision already, or has nothing to train. */
+/* Is the program in low precision already: are there parameters of it, and none of float32? */
 static int mark_leaves(walk_t *w, aot_graph_t forward) {
   const aot_port_t *in = w->graph->inputs(w->e.prog, forward);
-  int any = 0;
+  int any_low = 0, any_f32 = 0;
   for (uint32_t i = 0, n = w->graph->n_inputs(w->e.prog, forward); i < n; i++) {
     aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
     if (!aot_role_is_leaf(in[i].role) || w->graph->leaf_info(w->e.prog, (aot_leaf_t){in[i].index}, &leaf) != AOT_OK)
       continue;
     w->is_leaf[in[i].value.id] = (leaf.flags & AOT_LEAF_REQUIRES_GRAD) != 0;
-    any |= w->is_leaf[in[i].value.id] && leaf.type.dtype == AOT_F32;
+    if (leaf.role != AOT_ROLE_PARAMETER) continue;
+    any_low |= leaf.type.dtype == AOT_BF16 || leaf.type.dtype == AOT_F16;
+    any_f32 |= leaf.type.dtype == AOT_F32;
   }
-  return any;
+  return any_low && !any_f32;
 }
 
 static void tell_unchanged(const walk_t *w) {
-  const aot_diag_t d = {
-      .struct_size = sizeof d,
-      .severity = AOT_SEVERITY_NOTE,
-      .code = aot_str("autocast.unchanged"),
-      .message = aot_str("no float32 parameter requires a gradient, so the program stays in the precision that it has"),
-      .node = aot_no_node(),
-      .value = aot_no_value()};
+  const aot_diag_t d = {.struct_size = sizeof d,
+                        .severity = AOT_SEVERITY_NOTE,
+                        .code = aot_str("autocast.unchanged"),
+                        .message =
+                            aot_str("the parameters are of low precision already, so the program stays as it is"),
+                        .node = aot_no_node(),
+                        .value = aot_no_value()};
   w->e.host->diag(w->e.host, w->e.ctx, &d);
 }
 
@@ -272,7 +274,7 @@ aot_status_t ac_run(const aot_host_t *host, aot_ctx_t *ctx, aot_prog_t *prog, co
               .options = *options};
   w.e.code = "autocast";
   if (!init(&w)) return w.e.status;
-  if (!mark_leaves(&w, w.e.graph)) {
+  if (mark_leaves(&w, w.e.graph)) {
     tell_unchanged(&w);
     return AOT_OK;
   }

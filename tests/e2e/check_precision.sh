@@ -119,6 +119,12 @@ sets="--set run.train.precision=bf16 --set run.train.accumulate=1 --set run.trai
 same one.st three.st
 sets="--set run.train.precision=bf16 --set run.train.accumulate=1 --set run.train.clip-norm=0 --set run.train.checkpoint=strict.st --set run.device=strict" run mlp backend-cpu
 same one.st strict.st
+scaled="--set run.train.precision=f16 --set run.train.loss-scale-with.init=6e6"
+sets="$scaled --set run.train.checkpoint=one.st" run mlp backend-cpu
+sets="$scaled --set run.train.checkpoint=strict.st --set run.device=strict" run mlp backend-cpu
+says '^loss scale .*, [1-5] steps skipped'
+says 'copied a step 0 bytes'
+same one.st strict.st
 
 with="--set vars.model=$models/mlp/train.pt2 --set run.train.precision=bf16"
 # shellcheck disable=SC2086

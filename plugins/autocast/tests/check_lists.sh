@@ -1,5 +1,6 @@
 #!/bin/sh
-# check_lists.sh AOTHOST FILE.ir OPTIONS..: under the stage every node's results have the dtypes that FILE's comments say (make_lists.py).
+# check_lists.sh AOTHOST FILE.ir OPTIONS..: under the stage every node's results have the dtypes that FILE's comments say
+# (make_lists.py).
 aothost=$1; file=$2; shift 2
 got=$(mktemp)
 trap 'rm -f "$got"' EXIT
@@ -15,7 +16,8 @@ awk -v file="$file" '
   /^; %/ {
     for (i = 2; i <= NF; i++) {
       split(substr($i, 2), word, ":"); n_told++
-      if (dtype[word[1]] != word[2]) { print file ":" FNR ": " word[1] " is " dtype[word[1]] ", in PyTorch " word[2]; n_bad++ }
+      if (dtype[word[1]] == word[2]) continue
+      print file ":" FNR ": " word[1] " is " dtype[word[1]] ", in PyTorch " word[2]; n_bad++
     }
   }
   END { print n_told " results, " n_bad + 0 " of another dtype"; exit !(n_told > 100 && !n_bad) }' "$got" "$file"

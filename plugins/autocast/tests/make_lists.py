@@ -1,29 +1,55 @@
 # in:   recorded operator calls (tests/fixtures/ops*/cases.json), PyTorch 2.11
-# out:  lists/cpu.ir: one node a call of each operator that autocast has on a list on the CPU, and of each composite; above it the dtypes
-#       of its results under torch.autocast("cpu", bfloat16). Operands as recorded, then in bfloat16, then by turns
+# out:  lists/cpu.ir, lists/cuda.ir: one node a call of each operator that autocast has on a list on that device, and of
+#       each composite; above it the dtypes of its results under autocast in bfloat16 (for CUDA of tensors without contents,
+#       which needs no GPU). Operands as recorded, then in bfloat16, then by turns
 # who:  check_lists.sh; make again when plugins/aten/autocast.def changes
+import contextlib
 import json
 import math
 import pathlib
-import re
-import sys
 import warnings
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from safetensors.torch import load_file
 
 warnings.filterwarnings("ignore")
 here = pathlib.Path(__file__).parent
 root = here.parent.parent.parent
-SHORT = {torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16", torch.float16: "f16", torch.int64: "i64", torch.int32: "i32",
-         torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8", torch.bool: "bool", torch.complex64: "c64", torch.complex128: "c128"}
+SHORT = {
+    torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16", torch.float16: "f16", torch.int64: "i64",
+    torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8", torch.bool: "bool",
+    torch.complex64: "c64", torch.complex128: "c128",
+}
 BEFORE = {"bf16": "bf16", "mixed": "f32"}
 has = torch._C._dispatch_has_kernel_for_dispatch_key
 folders = ("ops", "ops_composites")
 
 
 def on_a_list(name):
-    return has(name, "AutocastCPU")
+    return has(name, {"cpu": "AutocastCPU", "cuda": "AutocastCUDA"}[device])
+
+
+@contextlib.contextmanager
+def autocast():
+    """torch.autocast, but for devices that are not there."""
+    before = torch.is_autocast_enabled(device)
+    torch.set_autocast_enabled(device, True)
+    torch.set_autocast_dtype(device, torch.bfloat16)
+    torch.autocast_increment_nesting()
+    try:
+        with FakeTensorMode() if device == "cuda" else contextlib.nullcontext() as mode:
+            yield (lambda t: mode.from_tensor(t).to("cuda")) if mode else (lambda t: t)
+    finally:
+        if torch.autocast_decrement_nesting() == 0:
+            torch.clear_autocast_cache()
+        torch.set_autocast_enabled(device, before)
+
+
+def there(v, move):
+    if isinstance(v, torch.Tensor):
+        return move(v)
+    return [there(x, move) for x in v] if isinstance(v, list) else v
 
 
 def wanted(op):
@@ -51,6 +77,8 @@ class Turn:
 
 
 def value(v, tensors, turn):
+    if v is None:
+        return None
     if "t" in v:
         t = tensors[v["t"]]
         if "shape" in v:
@@ -65,8 +93,6 @@ def value(v, tensors, turn):
     for k in ("i", "b", "s"):
         if k in v:
             return v[k]
-    if not v or "n" in v or "none" in v:
-        return None
     raise KeyError(str(v))
 
 
@@ -120,13 +146,12 @@ def main():
                     if turn.n == 0 or (kind == "mixed" and turn.n == 1):
                         continue
                     f = getattr(getattr(torch.ops.aten, base), overload)
-                    with torch.autocast("cpu", torch.bfloat16):
-                        out = f(*args, **kwargs)
-                except (RuntimeError, KeyError, TypeError, NotImplementedError, IndexError) as why:
+                    with autocast() as move:
+                        out = f(*there(args, move), **{k: there(a, move) for k, a in kwargs.items()})
+                except (RuntimeError, KeyError, TypeError, NotImplementedError, IndexError, AssertionError) as why:
                     dropped.append((op, kind, str(why).split("\n")[0][:90]))
                     continue
-                results = [out] if isinstance(out, torch.Tensor) else list(out) if isinstance(out, (list, tuple)) else []
-                results = [x for r in results for x in (r if isinstance(r, (list, tuple)) else [r])]
+                results = torch.utils._pytree.tree_leaves(out)
                 if not results or not all(isinstance(r, torch.Tensor) for r in results):
                     continue
                 seen.add(op)
@@ -137,7 +162,7 @@ def main():
                 words = [text.arg(a) for a in args] + [f"{k}={text.arg(a)}" for k, a in kwargs.items()]
                 text.nodes.append(f"; {told}\n  {', '.join(types)} = {op} {', '.join(words)}".rstrip())
                 n += 1
-    with open(here / "lists/cpu.ir", "w") as f:
+    with open(here / f"lists/{device}.ir", "w") as f:
         f.write("; written by make_lists.py\naot 1\nproperties imported functional\n")
         at = len(text.leaves)
         f.write("\n".join(text.leaves) + f"\nleaf {at} parameter \"w\" : f32[] grad\n")
@@ -148,4 +173,5 @@ def main():
         print("PyTorch refuses", *d)
 
 
-main()
+for device in ("cpu", "cuda"):
+    main()
