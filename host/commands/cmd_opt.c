@@ -95,6 +95,11 @@ static int opt_main(const aoth_command_t *self, int argc, char **argv) {
           .help = "the importer; found out from the file when left out, ir for text",
           .text = &o.import_id,
       },
+      {
+          .name = "--check-replay",
+          .help = "undo each stage's edits, make them again, and compare",
+          .set = &o.cli.common.check_replay,
+      },
   };
   int code = aoth_cli_init(&o.cli, self, argc, argv, flags, sizeof flags / sizeof *flags, 1, 1);
   if (code == AOTH_CLI_GO) {

@@ -193,6 +193,22 @@ static aot_status_t create_with(aot_prog_t *p, aot_graph_t g, const aot_node_spe
   return status;
 }
 
+aot_status_t aoth_node_make_again(aot_prog_t *p, uint32_t graph, const aoth_made_node_t *made, aot_node_t *out) {
+  aot_node_spec_t s = made->spec;
+  const aot_graph_t g = {graph};
+  const aot_node_t before = {made->before};
+  type_list_t types;
+  AOT_TRY(check_spec(p, g, &s, before));
+  AOT_TRY(check_scope(p, graph, aoth_ops_desc(p->ops, s.op), s.args, s.n_args));
+  type_list_init(&types, p);
+  aot_status_t status = AOT_OK;
+  for (uint32_t i = 0; i < s.n_types && status == AOT_OK; i++) status = type_list_add(&types, &s.types[i]);
+  s.n_types = made->is_typed;
+  if (status == AOT_OK) status = insert_node(p, g, &s, s.args, s.n_args, &types, before.id, out);
+  type_list_deinit(&types);
+  return status;
+}
+
 aot_status_t aoth_edit_node_create(aot_prog_t *p, aot_graph_t g, const aot_node_spec_t *spec, aot_node_t before,
                                    aot_node_t *out) {
   aot_node_spec_t s;

@@ -9,7 +9,8 @@
  *   leaf_create, rule_add, origin_create, encoding_create, symbol_create, expr_create: the newest row of its array
  *
  * Because undo runs strictly backwards, the state it finds is the state right after the edit: ids are taken back by
- * shortening arrays, and list neighbours are where they were. begin nests; commit of an inner begin keeps its records
+ * shortening arrays, and list neighbours are where they were. So is all that the edit put in: redo.c reads it there, to
+ * make the edit again. begin nests; commit of an inner begin keeps its records
  * for the outer one. Memory: 32 bytes an edit, and the replaced bodies. The record of an edit has its room before the
  * edit is made; an edit without it is not made, and then the journal is not whole, whatever becomes of the edit's
  * status. */
@@ -191,9 +192,14 @@ static void undo_one(aot_prog_t *p, const edit_row_t *e) {
   }
 }
 
+const edit_row_t *aoth_journal_newest(const aot_prog_t *p) {
+  return p->edits.n > mark_of(p) ? &p->edits.at[p->edits.n - 1] : NULL;
+}
+
+void aoth_journal_undo_newest(aot_prog_t *p) { undo_one(p, &p->edits.at[--p->edits.n]); }
+
 void aoth_journal_undo(aot_prog_t *p) {
-  uint32_t mark = mark_of(p);
-  while (p->edits.n > mark) undo_one(p, &p->edits.at[--p->edits.n]);
+  while (aoth_journal_newest(p)) aoth_journal_undo_newest(p);
   p->generation++; /* another program than before, whatever it equals */
   end(p);
 }
@@ -211,29 +217,6 @@ static void print_created(aot_prog_t *p, uint32_t node, aoth_text_t *out) {
 }
 
 static void print_edit(aot_prog_t *p, const edit_row_t *e, aoth_text_t *out) {
-  static const char *const names[] = {"?",
-                                      "graph_create",
-                                      "graph_erase",
-                                      "input_add",
-                                      "input_erase",
-                                      "output_add",
-                                      "output_set",
-                                      "outputs_clear",
-                                      "node_create",
-                                      "node_erase",
-                                      "operand_set",
-                                      "arg_set",
-                                      "uses_replace",
-                                      "type_set",
-                                      "flags_set",
-                                      "name_set",
-                                      "note",
-                                      "leaf_create",
-                                      "rule_add",
-                                      "origin_create",
-                                      "symbol_create",
-                                      "expr_create",
-                                      "encoding_create"};
   switch (e->kind) {
     case EDIT_NODE_CREATE: print_created(p, e->u[0], out); break;
     case EDIT_NODE_ERASE:
@@ -241,7 +224,7 @@ static void print_edit(aot_prog_t *p, const edit_row_t *e, aoth_text_t *out) {
     case EDIT_OPERAND_SET:
     case EDIT_ARG_SET:
     case EDIT_NOTE:
-      aoth_text_f(out, "%s ", names[e->kind]);
+      aoth_text_f(out, "%s ", aoth_edit_name(e->kind));
       print_node_name(p, e->u[0], out);
       if (e->kind == EDIT_OPERAND_SET) aoth_text_f(out, " operand %u, was value %" PRIu32, e->u[1], e->u[2]);
       if (e->kind == EDIT_ARG_SET) aoth_text_f(out, " argument %u", e->u[1]);
@@ -252,7 +235,7 @@ static void print_edit(aot_prog_t *p, const edit_row_t *e, aoth_text_t *out) {
       break;
     case EDIT_OUTPUT_SET: aoth_text_f(out, "output_set graph %u output %u", e->u[0], e->u[1]); break;
     case EDIT_INPUT_ERASE: aoth_text_f(out, "input_erase graph %u input %u", e->u[0], e->u[1]); break;
-    default: aoth_text_f(out, "%s %u", e->kind <= EDIT_ENCODING_CREATE ? names[e->kind] : "?", e->u[0]); break;
+    default: aoth_text_f(out, "%s %u", aoth_edit_name(e->kind), e->u[0]); break;
   }
   aoth_text_z(out, "\n");
 }

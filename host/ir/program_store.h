@@ -17,6 +17,7 @@
 #define AOTH_PROGRAM_STORE_H
 
 #include <ir/program.h>
+#include <ir/redo.h>
 #include <ir/tables.h>
 #include <ir/words.h>
 
@@ -95,29 +96,6 @@ typedef struct edit_row {
   uint32_t u[5];
   const void *p;
 } edit_row_t;
-
-#define EDIT_GRAPH_CREATE 1
-#define EDIT_GRAPH_ERASE 2
-#define EDIT_INPUT_ADD 3
-#define EDIT_INPUT_ERASE 4
-#define EDIT_OUTPUT_ADD 5
-#define EDIT_OUTPUT_SET 6
-#define EDIT_OUTPUTS_CLEAR 7
-#define EDIT_NODE_CREATE 8
-#define EDIT_NODE_ERASE 9
-#define EDIT_OPERAND_SET 10
-#define EDIT_ARG_SET 11
-#define EDIT_USES_REPLACE 12
-#define EDIT_TYPE_SET 13
-#define EDIT_FLAGS_SET 14
-#define EDIT_NAME_SET 15
-#define EDIT_NOTE 16
-#define EDIT_LEAF_CREATE 17
-#define EDIT_RULE_ADD 18
-#define EDIT_ORIGIN_CREATE 19
-#define EDIT_SYMBOL_CREATE 20
-#define EDIT_EXPR_CREATE 21
-#define EDIT_ENCODING_CREATE 22
 
 /* Where a complaint about the edit in progress belongs in text (set by the parser). arg: argument number or
  * AOT_NO_INDEX. */
@@ -244,9 +222,15 @@ typedef struct saved_outputs { /* of a graph whose outputs were cleared */
   uint32_t n;
 } saved_outputs_t;
 
-aot_status_t aoth_edit_begin(aot_prog_t *p); /* room for one record; counts the edit */
+aot_status_t aoth_edit_begin(aot_prog_t *p);                /* room for one record; counts the edit */
+const edit_row_t *aoth_journal_newest(const aot_prog_t *p); /* since begin; NULL: none is left */
+void aoth_journal_undo_newest(aot_prog_t *p);
 void aoth_edit_record(aot_prog_t *p, uint32_t kind, uint32_t a, uint32_t b, uint32_t c, uint32_t d, uint32_t e,
                       const void *ptr);
+
+/* ---- made again (edit.c, shapes.c), as journals have them: nothing is inferred, folded or inherited ---- */
+aot_status_t aoth_node_make_again(aot_prog_t *p, uint32_t graph, const aoth_made_node_t *made, aot_node_t *out);
+aot_status_t aoth_expr_make_again(aot_prog_t *p, const aot_expr_info_t *expr);
 
 /* ---- shapes (shapes.c) ---- */
 void aoth_expr_forget(aot_prog_t *p);     /* the newest expression */

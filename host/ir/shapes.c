@@ -523,6 +523,15 @@ aot_status_t aoth_edit_dim_make(aot_prog_t *p, int32_t op, int64_t a, int64_t b,
   return make(p, 1, op, a, b, c, out_dim);
 }
 
+/* That of a symbol is made with its symbol. */
+aot_status_t aoth_expr_make_again(aot_prog_t *p, const aot_expr_info_t *e) {
+  int64_t ignored;
+  if (e->op == AOT_EXPR_SYMBOL) return AOT_OK;
+  if (!aoth_dim_is_valid(p, e->a) || !aoth_dim_is_valid(p, e->b) || !aoth_dim_is_valid(p, e->c))
+    return aoth_complain(p, AOT_E_RANGE, "ir.bad-id", "an operand of a shape expression does not exist");
+  return make_row(p, e->op, e->a, e->b, e->c, &ignored);
+}
+
 aot_status_t aoth_edit_symbol_create(aot_prog_t *p, const aot_symbol_info_t *symbol, int64_t *out_dim) {
   aot_symbol_info_t s;
   if (aot_import(&s, sizeof s, symbol) != AOT_OK)

@@ -12,6 +12,7 @@
 #include <pipeline/decompose.h>
 #include <pipeline/devices.h>
 #include <pipeline/known_encodings.h>
+#include <pipeline/replay_check.h>
 #include <pipeline/stage_check.h>
 
 #include <aot/inline.h>
@@ -281,6 +282,7 @@ static aot_status_t lower(lowering_t *l, uint64_t *out_edits) {
   AOT_TRY(aoth_stage_check_memory(s, l->stage));
   if (*out_edits && aoth_verify(s->now.prog, properties.known) != AOT_OK)
     return aoth_misbehaved(s, l->stage, "refused nodes whose decomposition breaks the program");
+  AOT_TRY(aoth_stage_check_replay(s, l->stage));
   aoth_session_journal_commit(s);
   const aot_status_t status = compile_and_load(l);
   if (status != AOT_OK) aoth_prog_set_properties(s->now.prog, properties); /* compiled, perhaps, but not loaded */

@@ -183,7 +183,8 @@ typedef struct aoth_session_config {
   uint32_t verbose;              /* 1: -v */
   const char *const *dump_after; /* stage names; with dump_dir and none named: all */
   uint32_t n_dump_after;
-  uint32_t no_cache; /* 1: the compile cache is neither asked nor filled */
+  uint32_t check_replay; /* 1: replay_check.h */
+  uint32_t no_cache;     /* 1: the compile cache is neither asked nor filled */
   /* Done to every program that was just read, before its stages; NULL: nothing. Not in the cache's key: give
    * no_cache, too. */
   aot_status_t (*prepare)(aot_prog_t *p);

@@ -20,6 +20,7 @@
 #include <pipeline/extension.h>
 #include <pipeline/load.h>
 #include <pipeline/partition_stage.h>
+#include <pipeline/replay_check.h>
 #include <pipeline/stage_check.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -72,6 +73,7 @@ static aot_status_t run_rewriter(aoth_session_t *s, const aoth_stage_t *stage, c
   *out_edits = aoth_journal_count(s->now.prog);
   if (status == AOT_OK) status = aoth_stage_check(s, stage);
   if (status == AOT_OK) status = check_effect(s, stage, &r);
+  if (status == AOT_OK) status = aoth_stage_check_replay(s, stage);
   if (status == AOT_OK) status = aoth_stage_commit(s, stage);
   if (status != AOT_OK) status = aoth_session_fail(s, stage);
   aoth_joint_record_destroy(r.joint);

@@ -196,6 +196,7 @@ aoth_session_t *aoth_cli_session(aoth_cli_t *cli) {
       .n_dump_after = c->dump_after.n,
       .dump_dir = c->dump_dir,
       .bundle_dir = c->bundle_dir,
+      .check_replay = (uint32_t)c->check_replay,
       .no_cache = (uint32_t)c->no_cache,
       .trace = cli->trace,
       .watch = cli->watch,

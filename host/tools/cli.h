@@ -25,7 +25,8 @@ typedef struct aoth_flag {
 /* The flags that every command has. */
 typedef struct aoth_common {
   int verbose, quiet, time;
-  int no_cache; /* of the commands that compile to run; their own flag sets it */
+  int check_replay; /* opt's own flag sets it */
+  int no_cache;     /* of the commands that compile to run; their own flag sets it */
   aoth_texts_t plugin_dirs, sets, dump_after;
   const char *dump_dir, *trace_path, *json_path, *bundle_dir;
 } aoth_common_t;

@@ -3,6 +3,8 @@
 #include "tiny_opset.h"
 #include <aot/contract.h>
 #include <aot/inline.h>
+#include <ir/digest.h>
+#include <ir/redo.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -599,6 +601,131 @@ static void random_edits_are_undone(void **state) {
   world_deinit(&w);
 }
 
+/* ---- edits as data ---- */
+static void assert_same(world_t *w, const aoth_text_t *text, aoth_digest_t digest) {
+  aoth_text_t now = {0};
+  const aoth_digest_t d = aoth_prog_digest(w->p);
+  print_internals(w, &now);
+  assert_string_equal(now.data, text->data);
+  assert_true(d.lo == digest.lo && d.hi == digest.hi);
+  aoth_text_deinit(&now);
+}
+
+/* Out of the program, which is then as before; back into it; and into another one that is as it was before: ids, orders of use
+ * lists, dead rows and all. */
+static void random_edits_are_made_again(void **state) {
+  world_t w, other;
+  (void)state;
+  seed_state = 17;
+  for (int round = 0; round < 100; round++) {
+    aoth_text_t before = {0}, after = {0};
+    aoth_edits_t edits;
+    begin(&w);
+    begin(&other);
+    aoth_sink_min(w.sink, AOT_SEVERITY_ERROR + 1);
+    print_internals(&w, &before);
+    const aoth_digest_t d_before = aoth_prog_digest(w.p);
+    assert_int_equal(aoth_journal_begin(w.p), AOT_OK);
+    for (uint32_t k = 1 + below(150); k; k--) random_edit(&w);
+    if (round % 3 == 0) { /* what was tried and taken back leaves no row */
+      assert_int_equal(aoth_journal_begin(w.p), AOT_OK);
+      for (uint32_t k = below(30); k; k--) random_edit(&w);
+      aoth_journal_undo(w.p);
+    }
+    const uint64_t n = aoth_journal_count(w.p);
+    print_internals(&w, &after);
+    const aoth_digest_t d_after = aoth_prog_digest(w.p);
+    assert_int_equal(aoth_edits_take(w.p, &edits), AOT_OK);
+    assert_int_equal(edits.n, n);
+    assert_same(&w, &before, d_before);
+    assert_int_equal(aoth_journal_begin(w.p), AOT_OK);
+    assert_int_equal(aoth_edits_replay(w.p, &edits), AOT_OK);
+    assert_int_equal(aoth_journal_count(w.p), n); /* the same journal, too: it is taken back once more */
+    assert_same(&w, &after, d_after);
+    aoth_journal_undo(w.p);
+    assert_same(&w, &before, d_before);
+    world_deinit(&w); /* the rows need nothing of it */
+    assert_int_equal(aoth_edits_replay(other.p, &edits), AOT_OK);
+    assert_same(&other, &after, d_after);
+    aoth_edits_deinit(&edits);
+    aoth_text_deinit(&before);
+    aoth_text_deinit(&after);
+    world_deinit(&other);
+  }
+}
+
+/* Every kind of edit, those that random_edit leaves out among them. */
+static void each_edit_is_made_again(void **state) {
+  world_t w;
+  aoth_text_t after = {0};
+  aoth_edits_t edits;
+  (void)state;
+  begin(&w);
+  const int64_t sizes[] = {3, 5}, strides[] = {1, 3};
+  aot_graph_t f = forward(&w), g;
+  aot_value_t v, a = value_named(&w, "a"), x = value_named(&w, "x");
+  aot_leaf_t leaf;
+  aot_origin_t origin;
+  aot_encoding_t encoding;
+  int64_t symbol, dim;
+  const aot_str_t names[] = {AOT_STR_INIT("state"), AOT_STR_INIT("tied")};
+  const float data[13] = {1, 2, 3};
+  aot_type_t t = f32_type(2, sizes);
+  t.strides = strides;
+  const aot_leaf_info_t l = {.struct_size = sizeof l,
+                             .role = AOT_ROLE_STATE,
+                             .n_names = 2,
+                             .names = names,
+                             .type = t,
+                             .data = data,
+                             .nbytes = 60};
+  const aot_rule_t rule = {.kind = AOT_RULE_VIEW_INPUT, .a = 0, .b = 1, .rank = 2, .sizes = sizes, .strides = strides};
+  const aot_origin_info_t o = {.struct_size = sizeof o, .line = 9, .source_file = AOT_STR_INIT("m.py"), .parent = {1}};
+  const aot_symbol_info_t s = {.struct_size = sizeof s, .name = AOT_STR_INIT("q"), .min = 2, .max = 9, .hint = 3};
+  const aot_encoding_info_t e = {.struct_size = sizeof e, .name = AOT_STR_INIT("v.t"), .value = AOT_STR_INIT("x\0y")};
+  assert_int_equal(aoth_journal_begin(w.p), AOT_OK);
+  assert_int_equal(aoth_edit_symbol_create(w.p, &s, &symbol), AOT_OK);
+  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_MUL, symbol, 7, 0, &dim), AOT_OK);
+  assert_int_equal(aoth_edit_dim_make(w.p, AOT_EXPR_FLOORDIV, dim, 2, 0, &dim), AOT_OK);
+  assert_int_equal(aoth_edit_encoding_create(w.p, &e, &encoding), AOT_OK);
+  assert_int_equal(aoth_edit_leaf_create(w.p, &l, &leaf), AOT_OK);
+  assert_int_equal(aoth_edit_rule_add(w.p, &rule), AOT_OK);
+  assert_int_equal(aoth_edit_origin_create(w.p, &o, &origin), AOT_OK);
+  t.encoding = encoding;
+  t.sizes = &dim;
+  t.rank = 1;
+  t.strides = NULL;
+  assert_int_equal(aoth_edit_type_set(w.p, a, &t), AOT_OK);
+  assert_int_equal(aoth_edit_graph_create(w.p, AOT_GRAPH_REGION, aot_str("r"), &g), AOT_OK);
+  assert_int_equal(aoth_edit_input_add(w.p, g, AOT_ROLE_REGION, 0, &t, aot_str("in"), &v), AOT_OK);
+  assert_int_equal(aoth_edit_output_add(w.p, g, AOT_ROLE_REGION, 0, v, aot_str("o")), AOT_OK);
+  assert_int_equal(aoth_edit_outputs_clear(w.p, g), AOT_OK);
+  assert_int_equal(aoth_edit_input_erase(w.p, g, 0), AOT_OK);
+  assert_int_equal(aoth_edit_graph_erase(w.p, g), AOT_OK);
+  assert_int_equal(aoth_edit_name_set(w.p, x, aot_str("other name")), AOT_OK);
+  assert_int_equal(aoth_edit_flags_set(w.p, node_named(&w, "b"), AOT_NODE_MUST_SAVE), AOT_OK);
+  assert_int_equal(aoth_edit_note(w.p, node_named(&w, "b"), aot_str("why")), AOT_OK);
+  assert_int_equal(aoth_edit_output_set(w.p, f, 0, x), AOT_OK);
+  aot_arg_t one = aot_arg_int(1);
+  assert_int_equal(aoth_edit_arg_set(w.p, node_named(&w, "b"), 1, &one), AOT_OK);
+  print_internals(&w, &after);
+  const aoth_digest_t digest = aoth_prog_digest(w.p);
+  assert_int_equal(aoth_edits_take(w.p, &edits), AOT_OK);
+  assert_int_equal(aoth_edits_replay(w.p, &edits), AOT_OK);
+  assert_same(&w, &after, digest);
+  assert_int_equal(aoth_edit_flags_set(w.p, node_named(&w, "b"), 0), AOT_OK);
+  assert_int_not_equal(aoth_prog_digest(w.p).lo, digest.lo);
+  aoth_sink_min(w.sink, AOT_SEVERITY_ERROR);
+  assert_int_equal(aoth_edits_replay(w.p, &edits), AOT_E_PRECONDITION); /* not as it was before */
+  assert_non_null(strstr(aoth_sink_text(w.sink), "this is another program"));
+  for (uint32_t kind = EDIT_GRAPH_CREATE; kind <= EDIT_ENCODING_CREATE; kind++)
+    assert_string_not_equal(aoth_edit_name(kind), "?");
+  assert_string_equal(aoth_edit_name(EDIT_ENCODING_CREATE + 1), "?");
+  aoth_edits_deinit(&edits);
+  aoth_text_deinit(&after);
+  world_deinit(&w);
+}
+
 /* ---- no memory ---- */
 /* The linker sends every allocation of this test here: number `failing` of them, counted from 1, finds no memory. */
 static uint32_t n_allocations, failing;
@@ -697,6 +824,7 @@ int main(void) {
                          cmocka_unit_test(undo_takes_ids_back),
       cmocka_unit_test(journals_nest),                       cmocka_unit_test(the_journal_prints_each_edit),
       cmocka_unit_test(contracts_are_checked),               cmocka_unit_test(complaints_point_home),
+      cmocka_unit_test(random_edits_are_made_again),         cmocka_unit_test(each_edit_is_made_again),
       cmocka_unit_test(random_edits_are_undone),             cmocka_unit_test(an_edit_without_memory_is_not_forgotten),
       cmocka_unit_test(random_edits_keep_lists_whole)};
   /* clang-format on */

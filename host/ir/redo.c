@@ -1,0 +1,270 @@
+#include <ir/redo.h>
+
+#include <base/debug_assert.h>
+#include <ir/program_store.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *aoth_edit_name(uint32_t kind) {
+  switch (kind) {
+#define NAME_CASE(name, number, text)                                                                                  \
+  case number: return text;
+    AOTH_EDIT_MAP(NAME_CASE)
+#undef NAME_CASE
+    default: return "?";
+  }
+}
+
+/* ---- out of the program: copies of what stands there right after the edit; NULL: no memory ---- */
+
+static const void *copy(aoth_arena_t *a, const void *at, size_t nbytes) {
+  return aoth_arena_copy(a, 8, nbytes ? at : "", nbytes ? nbytes : 1);
+}
+
+static int copy_text(aoth_arena_t *a, aot_str_t *s) {
+  s->data = copy(a, s->data, (size_t)s->size);
+  return s->data != NULL;
+}
+
+static const aot_str_t *text_of(aoth_arena_t *a, aot_str_t s) {
+  return copy_text(a, &s) ? copy(a, &s, sizeof s) : NULL;
+}
+
+static int copy_type(aoth_arena_t *a, aot_type_t *t) {
+  const size_t nbytes = (size_t)t->rank * sizeof *t->sizes;
+  t->sizes = copy(a, t->sizes, nbytes);
+  t->strides = copy(a, t->strides, nbytes);
+  return t->sizes && t->strides;
+}
+
+static int copy_arg(aoth_arena_t *a, aot_arg_t *arg) {
+  switch (arg->kind) {
+    case AOT_ARG_VALUES: return (arg->u.ids = copy(a, arg->u.ids, arg->n * sizeof *arg->u.ids)) != NULL;
+    case AOT_ARG_INTS:
+    case AOT_ARG_BOOLS: return (arg->u.ints = copy(a, arg->u.ints, arg->n * sizeof *arg->u.ints)) != NULL;
+    case AOT_ARG_FLOATS: return (arg->u.floats = copy(a, arg->u.floats, arg->n * sizeof *arg->u.floats)) != NULL;
+    case AOT_ARG_STR: return (arg->u.chars = copy(a, arg->u.chars, arg->n)) != NULL;
+    default: return 1;
+  }
+}
+
+static const void *made_node(aoth_arena_t *a, const aot_prog_t *p, const edit_row_t *e) {
+  const node_row_t *r = &p->nodes.at[e->u[0]];
+  aot_arg_t *args = aoth_arena_alloc(a, 8, (r->n_args + (size_t)1) * sizeof *args);
+  aot_type_t *types = aoth_arena_alloc(a, 8, (r->n_results + (size_t)1) * sizeof *types);
+  if (!args || !types) return NULL;
+  for (uint32_t i = 0; i < r->n_args; i++) {
+    args[i] = r->args[i];
+    if (!copy_arg(a, &args[i])) return NULL;
+  }
+  for (uint32_t i = 0; i < r->n_results; i++) {
+    types[i] = *value_type_of(p, r->first_result + i);
+    if (!copy_type(a, &types[i])) return NULL;
+  }
+  const aoth_made_node_t made = {
+      .spec =
+          {
+              .struct_size = sizeof made.spec,
+              .flags = r->flags,
+              .op = {r->op},
+              .n_args = r->n_args,
+              .args = args,
+              .n_types = r->n_results,
+              .region_tag = r->region_tag,
+              .types = types,
+              .origin = {r->origin},
+          },
+      .before = r->next,
+      .is_typed = e->u[1],
+  };
+  return copy(a, &made, sizeof made);
+}
+
+static const void *added_input(aoth_arena_t *a, const aot_prog_t *p, const graph_row_t *g) {
+  aoth_input_t in = {.port = g->inputs.at[g->inputs.n - 1]};
+  in.type = *value_type_of(p, in.port.value.id);
+  return copy_text(a, &in.port.name) && copy_type(a, &in.type) ? copy(a, &in, sizeof in) : NULL;
+}
+
+static const void *added_output(aoth_arena_t *a, const graph_row_t *g) {
+  aot_port_t out = g->outputs.at[g->outputs.n - 1];
+  return copy_text(a, &out.name) ? copy(a, &out, sizeof out) : NULL;
+}
+
+static const void *set_arg(aoth_arena_t *a, const aot_prog_t *p, const edit_row_t *e) {
+  aot_arg_t arg = p->nodes.at[e->u[0]].args[e->u[1]];
+  return copy_arg(a, &arg) ? copy(a, &arg, sizeof arg) : NULL;
+}
+
+static const void *set_type(aoth_arena_t *a, const aot_prog_t *p, uint32_t value) {
+  aot_type_t t = *value_type_of(p, value);
+  return copy_type(a, &t) ? copy(a, &t, sizeof t) : NULL;
+}
+
+static const void *made_leaf(aoth_arena_t *a, const aot_prog_t *p) {
+  aot_leaf_info_t l = p->leaves.at[p->leaves.n - 1];
+  aot_str_t *names = aoth_arena_alloc(a, 8, (l.n_names + (size_t)1) * sizeof *names);
+  if (!names || !copy_type(a, &l.type)) return NULL;
+  for (uint32_t i = 0; i < l.n_names; i++) {
+    names[i] = l.names[i];
+    if (!copy_text(a, &names[i])) return NULL;
+  }
+  l.names = names;
+  return copy(a, &l, sizeof l);
+}
+
+static const void *added_rule(aoth_arena_t *a, const aot_prog_t *p) {
+  aot_rule_t r = p->rules.at[p->rules.n - 1];
+  if (aoth_rule_has_geometry(r.kind)) {
+    const size_t nbytes = (size_t)r.rank * sizeof *r.sizes;
+    r.sizes = copy(a, r.sizes, nbytes);
+    r.strides = copy(a, r.strides, nbytes);
+    if (!r.sizes || !r.strides) return NULL;
+  }
+  return copy(a, &r, sizeof r);
+}
+
+static const void *made_origin(aoth_arena_t *a, const aot_prog_t *p) {
+  aot_origin_info_t o = p->origins.at[p->origins.n - 1];
+  if (!copy_text(a, &o.source_file) || !copy_text(a, &o.module_path) || !copy_text(a, &o.node_name)) return NULL;
+  return copy(a, &o, sizeof o);
+}
+
+static const void *made_symbol(aoth_arena_t *a, const aot_prog_t *p) {
+  aot_symbol_info_t s = p->symbols.at[p->symbols.n - 1];
+  return copy_text(a, &s.name) ? copy(a, &s, sizeof s) : NULL;
+}
+
+static const void *made_encoding(aoth_arena_t *a, const aot_prog_t *p) {
+  aot_encoding_info_t e = p->encodings.at[p->encodings.n - 1];
+  return copy_text(a, &e.name) && copy_text(a, &e.value) ? copy(a, &e, sizeof e) : NULL;
+}
+
+/* The edit as a row; the state is that right after it. 0: no memory. */
+static int describe(aoth_arena_t *a, const aot_prog_t *p, const edit_row_t *e, aoth_edit_t *out) {
+  const graph_row_t *g = &p->graphs.at[e->kind <= EDIT_OUTPUTS_CLEAR ? e->u[0] : NONE];
+  int needs_what = 1;
+  *out = (aoth_edit_t){.kind = e->kind, .id = e->u[0]};
+  switch (e->kind) {
+    case EDIT_GRAPH_CREATE:
+      out->at = (uint32_t)g->kind;
+      out->what = text_of(a, g->name);
+      break;
+    case EDIT_INPUT_ADD: out->what = added_input(a, p, g); break;
+    case EDIT_OUTPUT_ADD: out->what = added_output(a, g); break;
+    case EDIT_NODE_CREATE:
+      out->at = p->nodes.at[e->u[0]].graph;
+      out->what = made_node(a, p, e);
+      break;
+    case EDIT_ARG_SET:
+      out->at = e->u[1];
+      out->what = set_arg(a, p, e);
+      break;
+    case EDIT_TYPE_SET: out->what = set_type(a, p, e->u[0]); break;
+    case EDIT_NAME_SET: out->what = text_of(a, p->names.at[p->values.at[e->u[0]].name]); break;
+    case EDIT_NOTE: out->what = text_of(a, (aot_str_t){e->p, strlen(e->p)}); break;
+    case EDIT_LEAF_CREATE: out->what = made_leaf(a, p); break;
+    case EDIT_RULE_ADD: out->what = added_rule(a, p); break;
+    case EDIT_ORIGIN_CREATE: out->what = made_origin(a, p); break;
+    case EDIT_SYMBOL_CREATE: out->what = made_symbol(a, p); break;
+    case EDIT_EXPR_CREATE: out->what = copy(a, &p->exprs.at[e->u[0]].info, sizeof(aot_expr_info_t)); break;
+    case EDIT_ENCODING_CREATE: out->what = made_encoding(a, p); break;
+    default: needs_what = 0; break;
+  }
+  if (e->kind == EDIT_INPUT_ERASE || e->kind == EDIT_OUTPUT_SET || e->kind == EDIT_OPERAND_SET) out->at = e->u[1];
+  if (e->kind == EDIT_OUTPUT_SET) out->value = g->outputs.at[e->u[1]].value.id;
+  if (e->kind == EDIT_OPERAND_SET) out->value = p->nodes.at[e->u[0]].operands[e->u[1]];
+  if (e->kind == EDIT_USES_REPLACE) out->value = e->u[1];
+  if (e->kind == EDIT_FLAGS_SET) out->at = p->nodes.at[e->u[0]].flags;
+  return !needs_what || out->what;
+}
+
+aot_status_t aoth_edits_take(aot_prog_t *p, aoth_edits_t *out) {
+  const uint64_t n = aoth_journal_count(p);
+  aoth_edits_t edits = {.arena = aoth_arena_create(), .n = (uint32_t)n};
+  int whole = edits.arena != NULL;
+  if (whole) edits.at = aoth_arena_alloc(edits.arena, 8, ((size_t)n + 1) * sizeof *edits.at);
+  whole = whole && edits.at;
+  for (uint32_t i = edits.n; aoth_journal_newest(p);) {
+    whole = whole && describe(edits.arena, p, aoth_journal_newest(p), &edits.at[--i]);
+    aoth_journal_undo_newest(p);
+  }
+  aoth_journal_undo(p);
+  *out = whole ? edits : (aoth_edits_t){.n = 0};
+  if (whole) return AOT_OK;
+  aoth_arena_destroy(edits.arena);
+  return aoth_no_memory(p, "edits to be made again", n * sizeof *edits.at);
+}
+
+void aoth_edits_deinit(aoth_edits_t *edits) {
+  aoth_arena_destroy(edits->arena);
+  *edits = (aoth_edits_t){.n = 0};
+}
+
+/* ---- back into a program ---- */
+
+/* The row that an edit makes, AOT_NO_ID: it makes none. */
+static uint32_t next_id(const aot_prog_t *p, uint32_t kind) {
+  switch (kind) {
+    case EDIT_GRAPH_CREATE: return p->graphs.n;
+    case EDIT_NODE_CREATE: return p->nodes.n;
+    case EDIT_LEAF_CREATE: return p->leaves.n;
+    case EDIT_ORIGIN_CREATE: return p->origins.n;
+    case EDIT_ENCODING_CREATE: return p->encodings.n;
+    default: return NONE;
+  }
+}
+
+static aot_status_t make(aot_prog_t *p, const aoth_edit_t *e) {
+  const aot_graph_t g = {e->id};
+  const aot_node_t n = {e->id};
+  const aot_value_t v = {e->id}, value = {e->value};
+  const aoth_input_t *in = e->what;
+  const aot_port_t *port = e->what;
+  aot_graph_t graph;
+  aot_node_t node;
+  aot_value_t made;
+  aot_leaf_t leaf;
+  aot_origin_t origin;
+  aot_encoding_t encoding;
+  int64_t dim;
+  switch (e->kind) {
+    case EDIT_GRAPH_CREATE: return aoth_edit_graph_create(p, (int32_t)e->at, *(const aot_str_t *)e->what, &graph);
+    case EDIT_GRAPH_ERASE: return aoth_edit_graph_erase(p, g);
+    case EDIT_INPUT_ADD:
+      return aoth_edit_input_add(p, g, in->port.role, in->port.index, &in->type, in->port.name, &made);
+    case EDIT_INPUT_ERASE: return aoth_edit_input_erase(p, g, e->at);
+    case EDIT_OUTPUT_ADD: return aoth_edit_output_add(p, g, port->role, port->index, port->value, port->name);
+    case EDIT_OUTPUT_SET: return aoth_edit_output_set(p, g, e->at, value);
+    case EDIT_OUTPUTS_CLEAR: return aoth_edit_outputs_clear(p, g);
+    case EDIT_NODE_CREATE: return aoth_node_make_again(p, e->at, e->what, &node);
+    case EDIT_NODE_ERASE: return aoth_edit_node_erase(p, n);
+    case EDIT_OPERAND_SET: return aoth_edit_operand_set(p, n, e->at, value);
+    case EDIT_ARG_SET: return aoth_edit_arg_set(p, n, e->at, e->what);
+    case EDIT_USES_REPLACE: return aoth_edit_uses_replace(p, v, value);
+    case EDIT_TYPE_SET: return aoth_edit_type_set(p, v, e->what);
+    case EDIT_FLAGS_SET: return aoth_edit_flags_set(p, n, e->at);
+    case EDIT_NAME_SET: return aoth_edit_name_set(p, v, *(const aot_str_t *)e->what);
+    case EDIT_NOTE: return aoth_edit_note(p, n, *(const aot_str_t *)e->what);
+    case EDIT_LEAF_CREATE: return aoth_edit_leaf_create(p, e->what, &leaf);
+    case EDIT_RULE_ADD: return aoth_edit_rule_add(p, e->what);
+    case EDIT_ORIGIN_CREATE: return aoth_edit_origin_create(p, e->what, &origin);
+    case EDIT_SYMBOL_CREATE: return aoth_edit_symbol_create(p, e->what, &dim);
+    case EDIT_EXPR_CREATE: return aoth_expr_make_again(p, e->what);
+    case EDIT_ENCODING_CREATE: return aoth_edit_encoding_create(p, e->what, &encoding);
+    default: return aoth_complain(p, AOT_E_INVALID, "ir.bad-edit", "there is no edit of kind %u", e->kind);
+  }
+}
+
+aot_status_t aoth_edits_replay(aot_prog_t *p, const aoth_edits_t *edits) {
+  for (uint32_t i = 0; i < edits->n; i++) {
+    const aoth_edit_t *e = &edits->at[i];
+    const uint32_t id = next_id(p, e->kind);
+    if (id != NONE && id != e->id)
+      return aoth_complain(p, AOT_E_PRECONDITION, "ir.replay",
+                           "edit %u, %s, made row %u and would make row %u here: this is another program", i,
+                           aoth_edit_name(e->kind), e->id, id);
+    AOT_TRY(make(p, e));
+  }
+  return AOT_OK;
+}
