@@ -1,5 +1,6 @@
 #include <device/bound_calls.h>
 
+#include <aot/inline.h>
 #include <ir/program.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static aot_status_t forget_all(aoth_bound_calls_t *b) {
 
 aot_status_t aoth_bound_calls_deinit(aoth_bound_calls_t *b) {
   const aot_status_t status = b->queue ? forget_all(b) : AOT_OK;
-  *b = (aoth_bound_calls_t){0};
+  *b = (aoth_bound_calls_t){.queue = b->queue};
   return status;
 }
 
@@ -88,6 +89,92 @@ static int keep_binding(aoth_bound_call_t *row, const aot_binding_t *what) {
   return 1;
 }
 
+/* ---- what is wrong with a binding ---- */
+
+typedef struct range { /* memory of a port, or the arena */
+  uint64_t begin, end;
+  const char *what; /* "input" */
+  uint64_t port;
+  int is_written;
+} range_t;
+
+static int by_place(const void *a, const void *b) {
+  const range_t *x = a, *y = b;
+  if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+  if (x->end != y->end) return x->end < y->end ? -1 : 1;
+  return x->is_written - y->is_written;
+}
+
+/* Bytes that the geometry reaches. */
+static uint64_t reach_of(const aot_tensor_t *t) {
+  int64_t last = t->offset;
+  for (int32_t d = 0; d < t->rank; d++) {
+    if (t->sizes[d] == 0) return 0;
+    last += (t->sizes[d] - 1) * t->strides[d];
+  }
+  return (uint64_t)(last + 1) * aot_dtype_size(t->dtype);
+}
+
+static aot_status_t add_ranges(const aoth_bound_calls_t *b, const aot_tensor_t *tensors, uint64_t n_tensors,
+                               int are_outputs, range_t *ranges, uint64_t *n) {
+  for (uint64_t i = 0; i < n_tensors; i++) {
+    const aot_tensor_t *t = &tensors[i];
+    const range_t r = {(uintptr_t)t->data, (uintptr_t)t->data + t->nbytes, are_outputs ? "output" : "input", i,
+                       are_outputs};
+    if (!r.begin || t->rank < 0) continue; /* none, or open */
+    if (reach_of(t) > t->nbytes)
+      return aoth_report_error(b->queue->ctx, AOT_E_INVALID, "run.binding",
+                               "%s %llu of %s has %llu bytes of memory, and reaches %llu", r.what,
+                               (unsigned long long)i, b->queue->doing, (unsigned long long)t->nbytes,
+                               (unsigned long long)reach_of(t));
+    if (t->nbytes) ranges[(*n)++] = r;
+  }
+  return AOT_OK;
+}
+
+/* In a step graph an output may lie where an input does, all of it: then it is that input that is written. */
+static uint64_t join_homes(range_t *ranges, uint64_t n) {
+  uint64_t n_left = 0;
+  for (uint64_t i = 0; i < n; i++) {
+    range_t *last = n_left ? &ranges[n_left - 1] : NULL;
+    if (last && !last->is_written && ranges[i].is_written && last->begin == ranges[i].begin &&
+        last->end == ranges[i].end)
+      last->is_written = 1;
+    else ranges[n_left++] = ranges[i];
+  }
+  return n_left;
+}
+
+/* What is written shares memory with nothing that may yet be read, or is written as well. */
+static aot_status_t check_overlaps(const aoth_bound_calls_t *b, const range_t *ranges, uint64_t n) {
+  const range_t *any = NULL, *written = NULL; /* of those so far, the ones that reach furthest */
+  for (uint64_t i = 0; i < n; i++) {
+    const range_t *r = &ranges[i], *other = r->is_written ? any : written;
+    if (other && other->end > r->begin)
+      return aoth_report_error(
+          b->queue->ctx, AOT_E_INVALID, "run.binding",
+          "%s %llu of %s shares memory with its %s %llu, of which one is written while the other may yet be used",
+          r->what, (unsigned long long)r->port, b->queue->doing, other->what, (unsigned long long)other->port);
+    if (!any || r->end > any->end) any = r;
+    if (r->is_written && (!written || r->end > written->end)) written = r;
+  }
+  return AOT_OK;
+}
+
+static aot_status_t check_binding(const aoth_bound_calls_t *b, const aot_binding_t *what) {
+  range_t *ranges = malloc((size_t)(what->n_inputs + what->n_outputs + 1) * sizeof *ranges);
+  uint64_t n = 0;
+  if (!ranges) return aoth_report_error(b->queue->ctx, AOT_E_EXHAUSTED, "run.memory", "no memory to look at a binding");
+  aot_status_t status = add_ranges(b, what->inputs, what->n_inputs, 0, ranges, &n);
+  if (status == AOT_OK) status = add_ranges(b, what->outputs, what->n_outputs, 1, ranges, &n);
+  if (b->arena.nbytes) ranges[n++] = (range_t){b->arena.address, b->arena.address + b->arena.nbytes, "arena", 0, 1};
+  qsort(ranges, (size_t)n, sizeof *ranges, by_place);
+  if (what->graph.kind == AOT_GRAPH_STEP) n = join_homes(ranges, n);
+  if (status == AOT_OK) status = check_overlaps(b, ranges, n);
+  free(ranges);
+  return status;
+}
+
 /* ---- binding ---- */
 
 /* One arena for all calls, which run one after the other. A larger one comes instead of it: what was bound to the
@@ -102,7 +189,11 @@ static aot_status_t need_arena(aoth_bound_calls_t *b, const aot_graph_at_t *grap
         (unsigned long long)plan.alignment, b->queue->alignment);
   if (plan.arena.nbytes <= b->arena.nbytes) return AOT_OK;
   AOT_TRY(forget_all(b));
-  return aoth_queue_alloc(b->queue, plan.arena.nbytes, &b->arena);
+  const aot_status_t status = aoth_queue_alloc(b->queue, plan.arena.nbytes, &b->arena);
+  if (status != AOT_OK)
+    aoth_sink_report(b->queue->ctx->sink, AOT_SEVERITY_NOTE, NULL, "run.memory", "the arena of %s takes %llu bytes",
+                     b->queue->doing, (unsigned long long)plan.arena.nbytes);
+  return status;
 }
 
 static aot_status_t bind_row(aoth_bound_calls_t *b, const aot_binding_t *what, aoth_bound_call_t *row) {
@@ -123,6 +214,7 @@ static aot_status_t bind(aoth_bound_calls_t *b, const aot_binding_t *what, aoth_
     if (row->last_used < oldest->last_used) oldest = row;
   }
   AOT_TRY(need_arena(b, &what->graph));
+  AOT_TRY(check_binding(b, what));
   *out = oldest;
   if (oldest->call) AOT_TRY(aoth_queue_idle(b->queue));
   forget(b, oldest);
@@ -135,11 +227,23 @@ static aot_status_t bind(aoth_bound_calls_t *b, const aot_binding_t *what, aoth_
 
 /* ---- running ---- */
 
+static const char *graph_name(int32_t kind) {
+  switch (kind) {
+    case AOT_GRAPH_FORWARD: return "the forward graph";
+    case AOT_GRAPH_BACKWARD: return "the backward graph";
+    case AOT_GRAPH_UPDATE: return "the optimizer's graph";
+    case AOT_GRAPH_STEP: return "the step graph";
+    default: return "a graph";
+  }
+}
+
 /* Whatever fails on the way, the queue has passed all of it afterwards: nothing of the host's is used any more. */
 aot_status_t aoth_bound_calls_run(aoth_bound_calls_t *b, const aot_binding_t *what, int64_t *symbols,
                                   const aot_output_sink_t *open) {
   aoth_queue_t *q = b->queue;
   aoth_bound_call_t *row;
+  if (!b->exe) return aoth_report_error(q->ctx, AOT_E_PRECONDITION, "run.gone", "the executable of the call is gone");
+  q->doing = graph_name(what->graph.kind);
   AOT_TRY(bind(b, what, &row));
   row->last_used = ++b->clock;
   aot_point_t done;
@@ -155,7 +259,7 @@ aot_status_t aoth_bound_calls_run(aoth_bound_calls_t *b, const aot_binding_t *wh
   };
   const aot_status_t status = b->exe->submit(b->exe_self, q->ctx, row->call, &submission);
   if (status != AOT_OK) {
-    aoth_queue_left_out(q);
+    aoth_queue_left_out(q, status);
     return status;
   }
   aoth_queue_passed(q);

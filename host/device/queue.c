@@ -9,6 +9,7 @@ aot_status_t aoth_queue_init(aoth_queue_t *q, aot_ctx_t *ctx, const aot_device_t
   AOT_TRY(device->info(device, &info));
   q->is_shared = (info.flags & AOT_DEVICE_HOST_VISIBLE) != 0;
   q->alignment = info.alignment;
+  q->patience_ns = q->is_shared ? UINT64_C(60) * 1000000000u : UINT64_MAX;
   AOT_TRY(device->queue_create(device, ctx, AOT_QUEUE_COMPUTE, &q->queue));
   return device->timeline_create(device, ctx, &q->timeline);
 }
@@ -22,10 +23,11 @@ aot_status_t aoth_queue_deinit(aoth_queue_t *q) {
 }
 
 aot_status_t aoth_queue_call(aoth_queue_t *q, aoth_queue_fn fn, void *arg) {
-  if (!q->call || q->is_inside) return fn(arg);
-  q->is_inside = 1;
-  const aot_status_t status = q->call(q->self, fn, arg);
-  q->is_inside = 0;
+  const int is_outside = q->call && !q->is_inside;
+  if (is_outside) q->is_inside = 1;
+  const aot_status_t status = is_outside ? q->call(q->self, fn, arg) : fn(arg);
+  if (is_outside) q->is_inside = 0;
+  if (status == AOT_E_DATA_LOSS) q->is_lost = 1;
   return status;
 }
 
@@ -110,6 +112,8 @@ static aot_point_t point_at(const aoth_queue_t *q, uint64_t height) { return (ao
 /* The first item behind a point waits for it, which costs nothing on the same queue: so a failure before it is one
  * of all behind it. */
 static aot_status_t begin(aoth_queue_t *q) {
+  if (q->is_lost)
+    return aoth_report_error(q->ctx, AOT_E_DATA_LOSS, "device.lost", "the device is lost, and what was on it");
   if (q->has_more) return AOT_OK;
   q->has_more = 1;
   if (q->done < q->height) return q->device->wait(q->device, q->ctx, q->queue, point_at(q, q->height));
@@ -191,30 +195,32 @@ typedef struct waiting {
 } waiting_t;
 
 /* Behind a failure everything is left out, up to this last point; then the queue goes on. */
-static void go_on(aoth_queue_t *q) {
+static void go_on(aoth_queue_t *q, aot_status_t status) {
   const aot_device_t *d = q->device;
   const aot_point_t last = point_at(q, q->height + 1);
-  if (d->signal(d, q->ctx, q->queue, last) == AOT_OK) d->wait_host(d, q->ctx, last, UINT64_MAX);
+  if (status != AOT_E_DATA_LOSS && d->signal(d, q->ctx, q->queue, last) == AOT_OK)
+    d->wait_host(d, q->ctx, last, q->patience_ns);
   q->done = q->height = last.value;
   q->has_more = 0;
 }
 
-void aoth_queue_left_out(aoth_queue_t *q) {
+void aoth_queue_left_out(aoth_queue_t *q, aot_status_t status) {
   q->height++; /* it may have raised its point all the same */
-  go_on(q);
+  go_on(q, status);
 }
 
 /* Work that fails tells of it, which may have been within an earlier call. */
 static aot_status_t do_wait(void *arg) {
   const waiting_t *w = arg;
   aoth_queue_t *q = w->q;
-  const aot_status_t status = q->device->wait_host(q->device, q->ctx, point_at(q, w->height), UINT64_MAX);
+  const aot_status_t status = q->device->wait_host(q->device, q->ctx, point_at(q, w->height), q->patience_ns);
   if (status == AOT_OK) {
     q->done = w->height;
     return AOT_OK;
   }
   if (aoth_sink_count(q->ctx->sink, AOT_SEVERITY_ERROR) > q->n_errors) q->ctx->n_diags++;
-  go_on(q);
+  if (q->doing) aoth_sink_report(q->ctx->sink, AOT_SEVERITY_NOTE, NULL, "run.graph", "while %s ran", q->doing);
+  go_on(q, status);
   return status;
 }
 
@@ -222,8 +228,9 @@ uint64_t aoth_queue_end(const aoth_queue_t *q) { return q->height + (q->has_more
 
 aot_status_t aoth_queue_wait(aoth_queue_t *q, uint64_t height) {
   waiting_t w = {q, height};
+  if (q->is_lost) return AOT_E_DATA_LOSS;
   if (height > q->height) AOT_TRY(aoth_queue_mark(q));
   return q->done >= height ? AOT_OK : aoth_queue_call(q, do_wait, &w);
 }
 
-aot_status_t aoth_queue_idle(aoth_queue_t *q) { return aoth_queue_wait(q, aoth_queue_end(q)); }
+aot_status_t aoth_queue_idle(aoth_queue_t *q) { return q->is_lost ? AOT_OK : aoth_queue_wait(q, aoth_queue_end(q)); }

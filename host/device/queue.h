@@ -22,8 +22,11 @@ typedef struct aoth_queue {
   uint64_t n_copied; /* bytes that went between host and device */
   uint32_t n_errors; /* that were told when nothing was under way */
   uint32_t alignment;
-  int has_more;  /* there are moves behind the last point */
-  int is_shared; /* the device's memory is the host's */
+  const char *doing;    /* the call that was put there last, for messages: "the step graph"; NULL: none yet */
+  uint64_t patience_ns; /* of a wait; UINT64_MAX: the device knows what nobody raises any more */
+  int has_more;         /* there are moves behind the last point */
+  int is_shared;        /* the device's memory is the host's */
+  int is_lost;          /* the device is: nothing is under way any more, and nothing is put there */
   /* How the device is called: by a session in a crash frame; NULL: as it is. */
   aot_status_t (*call)(void *self, aoth_queue_fn fn, void *arg);
   void *self;
@@ -53,7 +56,7 @@ aot_status_t aoth_queue_mark(aoth_queue_t *q);
  * it is under way. */
 aot_status_t aoth_queue_next(aoth_queue_t *q, aot_point_t *out);
 void aoth_queue_passed(aoth_queue_t *q);
-void aoth_queue_left_out(aoth_queue_t *q);
+void aoth_queue_left_out(aoth_queue_t *q, aot_status_t status);
 
 uint64_t aoth_queue_end(const aoth_queue_t *q); /* the point behind all that was put so far, which may yet be to come */
 aot_status_t aoth_queue_wait(aoth_queue_t *q, uint64_t height); /* until that point */

@@ -167,6 +167,7 @@ static int is_refusal(aot_status_t status) {
     case AOT_E_RANGE:
     case AOT_E_UNIMPLEMENTED:
     case AOT_E_UNAVAILABLE:
+    case AOT_E_DATA_LOSS:
     case AOT_E_OPTION: return 1;
     default: return 0;
   }

@@ -2,6 +2,7 @@
 #include <step/step.h>
 
 #include <aot/inline.h>
+#include <ir/words.h>
 #include <step/compare.h>
 #include <step/step_ports.h>
 #include <step/variants.h>
@@ -118,16 +119,31 @@ static aot_tensor_t view_on_device(const aoth_tensor_t *t) {
   return view;
 }
 
-/* Inputs lie on the device; what the call writes in their place is the device's own. */
-static aot_status_t bind_ports(aoth_step_t *s, aoth_call_t *c) {
+/* The input is on the device, in memory of its own if it is to be written; where it cannot be had, it is said what for. */
+static aot_status_t need_input(const aoth_step_t *s, const aoth_slot_t *p, int is_written) {
   aoth_queue_t *q = s->exec.queue;
+  const aot_status_t owned = is_written ? aoth_resident_own(p->tensor.resident, q) : AOT_OK;
+  const aot_status_t status = owned == AOT_OK ? aoth_resident_need(p->tensor.resident, q) : owned;
+  if (status == AOT_OK || !aot_role_is_leaf(p->role)) return status;
+  const aot_str_t name = aoth_leaf_name(&s->leaves.leaf[p->index]);
+  aoth_sink_report(s->sink, AOT_SEVERITY_NOTE, NULL, "run.leaf", "while %s %.*s was taken to the device",
+                   aoth_role_name(p->role), (int)name.size, name.data);
+  return status;
+}
+
+/* Outputs lie in the block, or where inputs do, which are the device's own then. */
+static aot_status_t bind_ports(aoth_step_t *s, aoth_call_t *c) {
   for (uint32_t i = 0; i < c->n_in; i++) AOT_TRY(take_input(s, &c->in[i]));
   for (uint32_t i = 0; i < c->n_out; i++) {
-    if (is_at_home(c, i)) c->out[i].tensor.resident = c->in[c->home[i]].tensor.resident;
-    if (is_at_home(c, i) || c->out[i].lent) AOT_TRY(aoth_resident_own(c->out[i].tensor.resident, q));
+    if (is_at_home(c, i)) {
+      c->out[i].tensor.resident = c->in[c->home[i]].tensor.resident;
+      AOT_TRY(need_input(s, &c->in[c->home[i]], 1));
+    } else if (c->out[i].lent) {
+      AOT_TRY(aoth_resident_own(c->out[i].tensor.resident, s->exec.queue));
+    }
   }
   for (uint32_t i = 0; i < c->n_in; i++) {
-    if (c->in[i].tensor.dtype) AOT_TRY(aoth_resident_need(c->in[i].tensor.resident, q));
+    if (c->in[i].tensor.dtype) AOT_TRY(need_input(s, &c->in[i], 0));
     c->in_views[i] = view_on_device(&c->in[i].tensor);
   }
   for (uint32_t i = 0; i < c->n_out; i++) c->out_views[i] = view_on_device(&c->out[i].tensor);

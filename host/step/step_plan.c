@@ -119,13 +119,13 @@ static aot_status_t grow_block(aoth_step_t *s) {
   if (s->block.address && s->nbytes_block <= s->block.nbytes) return AOT_OK;
   if (s->block.address) AOT_TRY(aoth_queue_free(s->exec.queue, s->block));
   s->block = (aot_buffer_t){0};
-  if (s->nbytes_block < TOO_MUCH && aoth_queue_alloc(s->exec.queue, s->nbytes_block, &s->block) == AOT_OK)
-    return AOT_OK;
-  aoth_sink_report(
-      s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory",
-      "no memory for the tensors at the program's boundary: %llu bytes were asked for, %llu of them for saved values",
-      (unsigned long long)s->nbytes_block, (unsigned long long)s->nbytes_saved);
-  return AOT_E_EXHAUSTED;
+  const aot_status_t status =
+      s->nbytes_block < TOO_MUCH ? aoth_queue_alloc(s->exec.queue, s->nbytes_block, &s->block) : AOT_E_EXHAUSTED;
+  if (status != AOT_OK)
+    aoth_sink_report(s->sink, s->nbytes_block < TOO_MUCH ? AOT_SEVERITY_NOTE : AOT_SEVERITY_ERROR, NULL, "run.memory",
+                     "the tensors at the program's boundary take %llu bytes, %llu of them saved values",
+                     (unsigned long long)s->nbytes_block, (unsigned long long)s->nbytes_saved);
+  return status;
 }
 
 static int rule_is_open(const aoth_step_t *s, const aot_rule_t *r) {

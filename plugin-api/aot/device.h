@@ -12,7 +12,7 @@
  *
  * Work that fails: the queue leaves out what stands behind it, up to the next signal; that point of the timeline is
  * reached all the same, but whoever waits for it gets the failure's status. Waits in between are kept. Then the queue
- * goes on. What failed has told it. A device that is lost fails every point.
+ * goes on. What failed has told it. A device that is lost fails every point with AOT_E_DATA_LOSS.
  *
  * Table functions: [any-thread], except destroy and the *_destroy: [host-main], once nothing is under way. Failures are
  * diagnosed: out of memory with the bytes asked for and those free. */

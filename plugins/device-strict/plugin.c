@@ -8,7 +8,7 @@
 #define HELP "a device for tests: memory that the host cannot touch, queues that run late and out of step"
 #define VERSION "1.0.0"
 
-enum { OPT_SEED, OPT_HOST_WORK };
+enum { OPT_SEED, OPT_HOST_WORK, OPT_LOSE_AT, OPT_MEMORY };
 /* clang-format off */
 static const aot_option_t options[] = {
     [OPT_SEED] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .name = AOT_STR_INIT("seed"),
@@ -16,6 +16,10 @@ static const aot_option_t options[] = {
     [OPT_HOST_WORK] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_BOOL, .name = AOT_STR_INIT("host-work"),
                        .help = AOT_STR_INIT("the CPU may compute on its memory (aot.host-work/1), as backends for the CPU want to"),
                        .preset = {.i = 1}},
+    [OPT_LOSE_AT] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_HAS_RANGE, .max = 1e15,
+                     .name = AOT_STR_INIT("lose-at"), .help = AOT_STR_INIT("the device is lost when this call would begin, from 1; 0: never")},
+    [OPT_MEMORY] = {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_HAS_RANGE, .max = 1e15,
+                    .name = AOT_STR_INIT("memory"), .help = AOT_STR_INIT("bytes that it has; 0: as many as the machine")},
 };
 /* clang-format on */
 
@@ -24,7 +28,13 @@ static aot_status_t create(const aot_unit_t *self, aot_ctx_t *ctx, const aot_hos
   aot_host_t own;
   (void)self;
   AOT_TRY(aot_import(&own, sizeof own, host));
-  const sd_device_t *s = sd_device_create(&own, (uint64_t)opts->values[OPT_SEED].i, opts->values[OPT_HOST_WORK].i != 0);
+  const sd_options_t options_of = {
+      .seed = (uint64_t)opts->values[OPT_SEED].i,
+      .takes_host_work = opts->values[OPT_HOST_WORK].i != 0,
+      .lose_at = (uint64_t)opts->values[OPT_LOSE_AT].i,
+      .memory = (uint64_t)opts->values[OPT_MEMORY].i,
+  };
+  const sd_device_t *s = sd_device_create(&own, &options_of);
   if (!s) {
     const aot_diag_t d = {
         .struct_size = sizeof d,

@@ -33,15 +33,28 @@ aot_status_t sd_no_memory(const sd_device_t *s, aot_ctx_t *ctx, uint64_t nbytes)
                  (unsigned long long)nbytes);
 }
 
+aot_status_t sd_lost(const sd_device_t *s, aot_ctx_t *ctx) {
+  return sd_fail(s, ctx, AOT_E_DATA_LOSS, "strict.lost", "device strict is lost: what was on it is gone");
+}
+
 aot_status_t sd_not_higher(const sd_device_t *s, aot_ctx_t *ctx, const char *who, aot_point_t point, uint64_t than) {
   return sd_fail(s, ctx, AOT_E_INVALID, "strict.signal",
                  "%s raises timeline %u to %llu, which is not higher than %llu, where it is then", who,
                  point.timeline->number, (unsigned long long)point.value, (unsigned long long)than);
 }
 
+/* Of those that the option gives it. */
+static uint64_t free_nbytes(const sd_device_t *s) {
+  return s->options.memory > s->memory.nbytes ? s->options.memory - s->memory.nbytes : 0;
+}
+
 static aot_status_t info(const aot_device_t *d, aot_device_info_t *out) {
   aot_device_info_t full = {.struct_size = out->struct_size, .name = AOT_STR_INIT("strict"), .alignment = SD_ALIGN};
-  (void)d;
+  sd_device_t *s = of(d);
+  pthread_mutex_lock(&s->lock);
+  full.total_nbytes = s->options.memory;
+  full.free_nbytes = free_nbytes(s);
+  pthread_mutex_unlock(&s->lock);
 #if defined(__x86_64__)
   full.architecture = aot_str("x86-64");
 #elif defined(__aarch64__)
@@ -57,8 +70,16 @@ static aot_status_t alloc(const aot_device_t *d, aot_ctx_t *ctx, uint64_t nbytes
   sd_device_t *s = of(d);
   char *data;
   pthread_mutex_lock(&s->lock);
-  const int ok = sd_memory_alloc(&s->memory, nbytes, &data);
+  const int is_lost = s->is_lost;
+  const uint64_t left = free_nbytes(s);
+  const int has_room = !s->options.memory || nbytes <= left;
+  const int ok = !is_lost && has_room && sd_memory_alloc(&s->memory, nbytes, &data);
   pthread_mutex_unlock(&s->lock);
+  if (is_lost) return sd_lost(s, ctx);
+  if (!has_room)
+    return sd_fail(s, ctx, AOT_E_EXHAUSTED, "strict.memory",
+                   "device strict has no memory for %llu bytes: %llu of its %llu are free", (unsigned long long)nbytes,
+                   (unsigned long long)left, (unsigned long long)s->options.memory);
   if (!ok) return sd_no_memory(s, ctx, nbytes);
   *out = (aot_buffer_t){(uint64_t)(uintptr_t)data, nbytes};
   return AOT_OK;
@@ -159,8 +180,9 @@ static aot_status_t queue_destroy(const aot_device_t *d, aot_ctx_t *ctx, aot_que
   const size_t n = drop_items(q);
   pthread_mutex_lock(&s->lock);
   sd_queue_destroy(&s->queues, q);
+  const int is_lost = s->is_lost;
   pthread_mutex_unlock(&s->lock);
-  if (n == 0) return AOT_OK;
+  if (n == 0 || is_lost) return AOT_OK;
   return sd_fail(s, ctx, AOT_E_PRECONDITION, "strict.queue", "queue %u was destroyed with items on it: %llu", number,
                  (unsigned long long)n);
 }
@@ -205,8 +227,9 @@ static aot_status_t timeline_destroy(const aot_device_t *d, aot_ctx_t *ctx, aot_
 static aot_status_t put(sd_device_t *s, aot_queue_t *q, const sd_item_t *item) {
   AOT_TRY(check_queue(s, item->ctx, q));
   pthread_mutex_lock(&s->lock);
-  const int ok = sd_queue_put(q, item);
+  const int is_lost = s->is_lost, ok = !is_lost && sd_queue_put(q, item);
   pthread_mutex_unlock(&s->lock);
+  if (is_lost) return sd_lost(s, item->ctx);
   return ok ? AOT_OK : sd_no_memory(s, item->ctx, sizeof *item);
 }
 
@@ -351,8 +374,11 @@ static aot_status_t wait_host(const aot_device_t *d, aot_ctx_t *ctx, aot_point_t
     else is_late = pthread_cond_timedwait(&s->changed, &s->lock, &until) != 0;
   }
   const int is_reached = point.timeline->value >= point.value;
-  const aot_status_t status = is_reached ? sd_timeline_status(point.timeline, point.value) : AOT_E_UNAVAILABLE;
-  if (!is_reached) tell_unreached(s, ctx, point, is_late);
+  while (s->is_lost && !s->is_running && sd_run_one(s)) continue; /* nothing is left behind */
+  const aot_status_t status = s->is_lost   ? AOT_E_DATA_LOSS
+                              : is_reached ? sd_timeline_status(point.timeline, point.value)
+                                           : AOT_E_UNAVAILABLE;
+  if (!is_reached && !s->is_lost) tell_unreached(s, ctx, point, is_late);
   pthread_mutex_unlock(&s->lock);
   return status;
 }
@@ -381,15 +407,15 @@ static void destroy(const aot_table_t *d) {
 
 static const void *get_ext(const aot_table_t *d, const char *id) {
   const sd_device_t *s = d->self;
-  return s->takes_host_work && strcmp(id, AOT_EXT_HOST_WORK) == 0 ? &s->host_work : NULL;
+  return s->options.takes_host_work && strcmp(id, AOT_EXT_HOST_WORK) == 0 ? &s->host_work : NULL;
 }
 
-sd_device_t *sd_device_create(const aot_host_t *host, uint64_t seed, int takes_host_work) {
+sd_device_t *sd_device_create(const aot_host_t *host, const sd_options_t *options) {
   sd_device_t *s = calloc(1, sizeof *s);
   pthread_condattr_t attributes;
   if (!s) return NULL;
   s->host = *host;
-  s->takes_host_work = takes_host_work;
+  s->options = *options;
   s->table = (aot_device_t){
       .head = {.struct_size = sizeof s->table, .self = s, .destroy = destroy, .get_ext = get_ext},
       .info = info,
@@ -413,7 +439,7 @@ sd_device_t *sd_device_create(const aot_host_t *host, uint64_t seed, int takes_h
   };
   s->host_work = (aot_ext_host_work_t){.head = {.struct_size = sizeof s->host_work, .self = s}, .enqueue = enqueue};
   sd_memory_init(&s->memory);
-  sd_queues_init(&s->queues, seed);
+  sd_queues_init(&s->queues, options->seed);
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
   pthread_mutex_init(&s->lock, NULL);

@@ -66,6 +66,7 @@ static int add_row(sd_memory_t *m, const sd_buffer_t *b) {
   memmove(m->rows + at + 1, m->rows + at, (m->n - at) * sizeof *m->rows);
   m->rows[at] = *b;
   m->n++;
+  m->nbytes += b->nbytes;
   return 1;
 }
 
@@ -101,6 +102,7 @@ void sd_memory_free(sd_memory_t *m, const sd_buffer_t *b) {
     munmap(map, nbytes);
   }
   const size_t at = (size_t)(b - m->rows);
+  m->nbytes -= b->nbytes;
   m->n--;
   memmove(m->rows + at, m->rows + at + 1, (m->n - at) * sizeof *m->rows);
 }

@@ -72,6 +72,12 @@ static int can_go_on(const aot_queue_t *q) {
   return first->kind != SD_WAIT || first->point.timeline->value >= first->point.value;
 }
 
+aot_queue_t *sd_queues_any(const sd_queues_t *s) {
+  for (size_t i = 0; i < s->n_queues; i++)
+    if (s->queues[i]->head < s->queues[i]->end) return s->queues[i];
+  return NULL;
+}
+
 aot_queue_t *sd_queues_pick(sd_queues_t *s) {
   aot_queue_t *picked = NULL;
   uint64_t n = 0;

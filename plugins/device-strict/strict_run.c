@@ -58,12 +58,21 @@ aot_status_t sd_raise(sd_device_t *s, aot_ctx_t *ctx, const char *who, aot_point
   return AOT_OK;
 }
 
+/* From here on nothing is done: work lets go of what it holds, and whoever waits has the failure. */
+static void lose(sd_device_t *s, const sd_item_t *i, const aot_queue_t *q) {
+  s->is_lost = 1;
+  sd_fail(s, i->ctx, AOT_E_DATA_LOSS, "strict.lost", "device strict was lost when call %llu was to begin, on queue %u",
+          (unsigned long long)s->n_works, q->number);
+}
+
 int sd_run_one(sd_device_t *s) {
-  aot_queue_t *q = sd_queues_pick(&s->queues);
+  aot_queue_t *q = s->is_lost ? sd_queues_any(&s->queues) : sd_queues_pick(&s->queues);
   if (!q) return 0;
   const sd_item_t i = sd_queue_take(q);
-  const aot_status_t before = q->failed;
-  if (i.kind == SD_SIGNAL) q->failed = sd_raise(s, i.ctx, "a queue", i.point, before);
+  if (i.kind == SD_WORK && ++s->n_works == s->options.lose_at) lose(s, &i, q);
+  const aot_status_t before = s->is_lost ? AOT_E_DATA_LOSS : q->failed;
+  if (i.kind == SD_SIGNAL && s->is_lost) sd_timeline_raise(i.point.timeline, i.point.value, before);
+  else if (i.kind == SD_SIGNAL) q->failed = sd_raise(s, i.ctx, "a queue", i.point, before);
   else if (i.kind == SD_WORK) q->failed = do_work(s, &i, before);
   else if (before == AOT_OK)
     q->failed = i.kind == SD_WAIT ? sd_timeline_status(i.point.timeline, i.point.value) : move(s, &i);

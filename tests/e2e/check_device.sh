@@ -79,8 +79,29 @@ for again in 1 2; do
   [ "$(grep -c 'error:' out)" = 1 ] || complain "more than one error"
 done
 
+# The device is lost in the middle of step 5: whoever waits is told, with the graph and the step, and the run keeps its last checkpoint.
+status 0 "$aothost" run train.yaml --set run.train.steps=6
+mv last.st whole.st
+status 2 "$aothost" run train.yaml --set run.train.steps=6 --set 'run.train.checkpoint={path: last.st, every: 2}' --set run.device=strict \
+  --set run.device-with.lose-at=5
+says 'error: device strict was lost when call 5 was to begin, on queue 1'
+says 'note: while the step graph ran'
+says 'note: the run stops at step 5; the last checkpoint is of step 4'
+[ "$(grep -c 'error:' out)" = 1 ] || complain "more than one error"
+status 0 "$aothost" run train.yaml --set run.train.steps=6 --set run.train.resume=last.st
+same last.st whole.st
+
+# More than the device has is told before the first step, with what was asked for and what is free.
+status 2 "$aothost" run train.yaml --set run.device=strict --set run.device-with.memory=100000
+says 'error: device strict has no memory for [0-9]+ bytes: [0-9]+ of its 100000 are free'
+says 'note: while parameter [a-z0-9_.]+ was taken to the device'
+says 'note: the run stops at step 1; no checkpoint was written'
+status 2 "$aothost" run train.yaml --set run.device=strict --set run.device-with.memory=400000
+says 'error: device strict has no memory for [0-9]+ bytes: [0-9]+ of its 400000 are free'
+says 'note: the arena of the step graph takes [0-9]+ bytes'
+
 status 2 "$aothost" run train.yaml --set run.device=strict:1
-says "strict has no option 'ordinal'; it has: seed, host-work"
+says "strict has no option 'ordinal'; it has: seed, host-work, lose-at, memory"
 status 2 "$aothost" run train.yaml --set run.device=host:1
 says 'the device host has no options'
 status 2 "$aothost" run train.yaml --set run.device=strikt
@@ -89,7 +110,7 @@ status 2 "$aothost" run train.yaml --set run.device=backend-ref
 says 'is a unit of kind backend/2 and cannot stand here'
 status 0 "$aothost" check train.yaml -v --set run.device=strict
 says '^  device: strict$'
-says '^  device-with: \{seed: 0, host-work: true\}$'
+says '^  device-with: \{seed: 0, host-work: true, lose-at: 0, memory: 0\}$'
 status 0 "$aothost" check train.yaml -v
 says '^  device: host$'
 finish

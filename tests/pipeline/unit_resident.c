@@ -2,6 +2,7 @@
  * and what failures leave. The executable is the test's own: it adds 1 to every byte of its input, into its output. */
 #include "session_world.h"
 
+#include <device/host_device.h>
 #include <device/resident.h>
 #include <pipeline/call.h>
 #include <pipeline/devices.h>
@@ -11,7 +12,7 @@
 typedef struct adder { /* an executable */
   aot_exe_t table;
   const aot_device_t *device;
-  int n_bound, n_works, n_failed, submit_fails, work_fails;
+  int n_bound, n_works, n_failed, submit_fails, work_fails, forgets_to_signal;
   uint64_t arena_nbytes, alignment;
 } adder_t;
 
@@ -68,7 +69,8 @@ static aot_status_t submit(const aot_exe_t *e, aot_ctx_t *ctx, aot_bound_t *call
   for (uint64_t i = 0; i < s->n_waits; i++) AOT_TRY(d->wait(d, ctx, s->queue, s->waits[i]));
   AOT_TRY(host_work->enqueue(host_work, ctx, s->queue, work, call));
   if (a->submit_fails) return aoth_report_error(ctx, AOT_E_UNAVAILABLE, "test.submit", "the submission fails half-way");
-  for (uint64_t i = 0; i < s->n_signals; i++) AOT_TRY(d->signal(d, ctx, s->queue, s->signals[i]));
+  for (uint64_t i = 0; i < s->n_signals && !a->forgets_to_signal; i++)
+    AOT_TRY(d->signal(d, ctx, s->queue, s->signals[i]));
   return AOT_OK;
 }
 
@@ -312,6 +314,85 @@ static void failures_leave_nothing_behind(void **state) {
   end(&c);
 }
 
+/* ---- what is told ---- */
+
+static void says(const world_t *w, const char *what) {
+  if (!strstr(aoth_sink_text(w->sink), what)) fail_msg("no \"%s\" in: %s", what, aoth_sink_text(w->sink));
+}
+
+static void a_point_that_nobody_raises_is_named(void **state) {
+  calls_t c;
+  begin(&c, *state);
+  aoth_resident_t a = aoth_resident_of("abc", 3), b = aoth_resident_zeros(3);
+  c.adder.forgets_to_signal = 1;
+  assert_int_equal(run(&c, &a, &b), AOT_OK);
+  assert_int_equal(aoth_queue_idle(c.queue), AOT_E_UNAVAILABLE);
+  says(*state, "timeline 1 is at 1, and nobody raises it any more to 2");
+  says(*state, "while the forward graph ran");
+  c.adder.forgets_to_signal = 0;
+  assert_int_equal(run(&c, &a, &b), AOT_OK); /* the queue goes on */
+  holds(&c, &b, "bcd");
+  assert_int_equal(aoth_resident_free(&a, c.queue), AOT_OK);
+  assert_int_equal(aoth_resident_free(&b, c.queue), AOT_OK);
+  end(&c);
+}
+
+static void on_the_host_patience_ends(void **state) {
+  world_t *w = *state;
+  aoth_queue_t q;
+  assert_int_equal(aoth_queue_init(&q, aoth_session_ctx(w->session), aoth_host_device()), AOT_OK);
+  q.patience_ns = 1000000;
+  q.height = 1; /* a submission that has raised nothing */
+  assert_int_equal(aoth_queue_idle(&q), AOT_E_UNAVAILABLE);
+  says(w, "for point 1 of a timeline that stands at 0");
+  assert_int_equal(aoth_queue_deinit(&q), AOT_OK);
+}
+
+static aot_status_t run_on(calls_t *c, int32_t kind, const aot_tensor_t *inputs, uint64_t n_inputs,
+                           const aot_tensor_t *output) {
+  const aot_binding_t what = {.struct_size = sizeof what,
+                              .graph = {.struct_size = sizeof what.graph, .kind = kind},
+                              .inputs = inputs,
+                              .n_inputs = n_inputs,
+                              .outputs = output,
+                              .n_outputs = 1};
+  AOT_TRY(aoth_bound_calls_run(&c->bound, &what, NULL, NULL));
+  return aoth_queue_idle(c->queue);
+}
+
+/* Memory that is too small, outputs over what is read: told before anything runs. */
+static void bindings_that_cannot_be_are_refused(void **state) {
+  calls_t c;
+  aot_buffer_t memory;
+  int64_t sizes[1] = {5}, strides[1] = {1};
+  begin(&c, *state);
+  assert_int_equal(aoth_queue_alloc(c.queue, 128, &memory), AOT_OK);
+  const aoth_resident_t a = aoth_resident_part(c.queue, memory, 0, 4),
+                        a_half = aoth_resident_part(c.queue, memory, 2, 4);
+  const aoth_resident_t b = aoth_resident_part(c.queue, memory, 64, 4);
+  const aot_tensor_t in = bytes(&a, 4), same = bytes(&a, 4), half = bytes(&a_half, 4), apart = bytes(&b, 4);
+  const aot_tensor_t twice[2] = {in, in}, both[2] = {in, apart};
+  aot_tensor_t small = apart;
+  small.rank = 1;
+  small.sizes = sizes;
+  small.strides = strides;
+  assert_int_equal(run_on(&c, AOT_GRAPH_FORWARD, &in, 1, &small), AOT_E_INVALID);
+  says(*state, "output 0 of the forward graph has 4 bytes of memory, and reaches 5");
+  assert_int_equal(run_on(&c, AOT_GRAPH_FORWARD, &in, 1, &same), AOT_E_INVALID);
+  says(*state, "output 0 of the forward graph shares memory with its input 0");
+  assert_int_equal(run_on(&c, AOT_GRAPH_STEP, &in, 1, &half), AOT_E_INVALID);
+  says(*state, "output 0 of the step graph shares memory with its input 0");
+  assert_int_equal(run_on(&c, AOT_GRAPH_STEP, twice, 2, &same), AOT_E_INVALID); /* the other input may yet be read */
+  assert_int_equal(c.adder.n_bound, 0);
+  assert_int_equal(run_on(&c, AOT_GRAPH_STEP, both, 2, &same), AOT_OK); /* in the place of its input */
+  assert_int_equal(run_on(&c, AOT_GRAPH_FORWARD, twice, 2, &apart), AOT_OK);
+  assert_int_equal(aoth_bound_calls_deinit(&c.bound), AOT_OK);
+  assert_int_equal(run_on(&c, AOT_GRAPH_FORWARD, &in, 1, &apart), AOT_E_PRECONDITION);
+  says(*state, "the executable of the call is gone");
+  assert_int_equal(aoth_queue_free(c.queue, memory), AOT_OK);
+  end(&c);
+}
+
 /* ---- open outputs ---- */
 
 typedef struct opened {
@@ -369,6 +450,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(an_arena_is_aligned_as_buffers_are, setup, teardown),
       cmocka_unit_test_setup_teardown(arenas_grow, setup, teardown),
       cmocka_unit_test_setup_teardown(failures_leave_nothing_behind, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_point_that_nobody_raises_is_named, setup, teardown),
+      cmocka_unit_test_setup_teardown(on_the_host_patience_ends, setup, teardown),
+      cmocka_unit_test_setup_teardown(bindings_that_cannot_be_are_refused, setup, teardown),
       cmocka_unit_test_setup_teardown(open_outputs_have_memory_in_the_middle_of_work, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,10 +28,10 @@ typedef struct world {
   aot_timeline_t *t;
 } world_t;
 
-static world_t *begin(uint64_t seed) {
+static world_t *begin_with(const sd_options_t *options) {
   const aot_host_t host = {.head = {.struct_size = sizeof host}, .diag = diag};
   world_t *w = calloc(1, sizeof *w);
-  w->d = &sd_device_create(&host, seed, 1)->table;
+  w->d = &sd_device_create(&host, options)->table;
   w->work = aot_ext(&w->d->head, AOT_EXT_HOST_WORK);
   told[0] = 0;
   assert_int_equal(w->d->queue_create(w->d, NULL, AOT_QUEUE_COPY, &w->one), AOT_OK);
@@ -39,6 +39,8 @@ static world_t *begin(uint64_t seed) {
   assert_int_equal(w->d->timeline_create(w->d, NULL, &w->t), AOT_OK);
   return w;
 }
+
+static world_t *begin(uint64_t seed) { return begin_with(&(sd_options_t){.seed = seed, .takes_host_work = 1}); }
 
 static void end(world_t *w) {
   w->d->head.destroy(&w->d->head);
@@ -300,6 +302,52 @@ static void memory_had_during_work_is_open_in_it(void **state) {
   end(w);
 }
 
+static void memory_ends_where_the_option_says(void **state) {
+  world_t *w = begin_with(&(sd_options_t){.takes_host_work = 1, .memory = 100});
+  aot_device_info_t info = {.struct_size = sizeof info};
+  const aot_buffer_t b = alloc(w, 60);
+  aot_buffer_t more;
+  (void)state;
+  assert_int_equal(w->d->info(w->d, &info), AOT_OK);
+  assert_int_equal(info.total_nbytes, 100);
+  assert_int_equal(info.free_nbytes, 40);
+  assert_int_equal(w->d->alloc(w->d, NULL, 41, &more), AOT_E_EXHAUSTED);
+  assert_string_equal(told, "device strict has no memory for 41 bytes: 40 of its 100 are free [strict.memory]");
+  assert_int_equal(w->d->free(w->d, NULL, b), AOT_OK);
+  assert_int_equal(w->d->alloc(w->d, NULL, 100, &more), AOT_OK);
+  end(w);
+}
+
+/* The second call is not begun; what is behind it lets go, on both queues, and every point fails. */
+static void a_device_that_is_lost_fails_every_point(void **state) {
+  world_t *w = begin_with(&(sd_options_t){.takes_host_work = 1, .lose_at = 2});
+  const aot_buffer_t b = alloc(w, 8);
+  step_t first = {.w = w, .touched = b}, second = first, third = first;
+  char to[8] = "-";
+  (void)state;
+  enqueue(w, w->one, &first);
+  w->d->signal(w->d, NULL, w->one, at(w, 1));
+  enqueue(w, w->one, &second);
+  w->d->signal(w->d, NULL, w->one, at(w, 2));
+  w->d->wait(w->d, NULL, w->two, at(w, 2));
+  w->d->read(w->d, NULL, w->two, to, b);
+  enqueue(w, w->two, &third);
+  w->d->signal(w->d, NULL, w->two, at(w, 3));
+  assert_int_equal(wait_for(w, 1), AOT_OK);
+  assert_int_equal(wait_for(w, 3), AOT_E_DATA_LOSS);
+  assert_string_equal(told, "device strict was lost when call 2 was to begin, on queue 1 [strict.lost]");
+  assert_int_equal(second.before, AOT_E_DATA_LOSS);
+  assert_int_equal(third.before, AOT_E_DATA_LOSS);
+  assert_int_equal(to[0], '-');
+  assert_int_equal(wait_for(w, 1), AOT_E_DATA_LOSS);
+  assert_int_equal(w->d->read(w->d, NULL, w->two, to, b), AOT_E_DATA_LOSS);
+  assert_string_equal(told, "device strict is lost: what was on it is gone [strict.lost]");
+  assert_int_equal(w->d->alloc(w->d, NULL, 1, &(aot_buffer_t){0, 0}), AOT_E_DATA_LOSS);
+  assert_int_equal(w->d->free(w->d, NULL, b), AOT_OK);
+  assert_int_equal(w->d->queue_destroy(w->d, NULL, w->one), AOT_OK); /* nothing is left on it */
+  end(w);
+}
+
 static void bad_use_is_told(void **state) {
   world_t *w = begin(0);
   const aot_buffer_t b = alloc(w, 10);
@@ -355,6 +403,8 @@ int main(void) {
       cmocka_unit_test(the_host_cannot_touch_it),
       cmocka_unit_test(work_that_writes_beside_its_buffers_fails),
       cmocka_unit_test(memory_had_during_work_is_open_in_it),
+      cmocka_unit_test(memory_ends_where_the_option_says),
+      cmocka_unit_test(a_device_that_is_lost_fails_every_point),
       cmocka_unit_test(bad_use_is_told),
       cmocka_unit_test(work_left_on_a_queue_lets_go),
   };
