@@ -108,15 +108,14 @@ static int is_of_rows(const bc_tensor_t *t, const bc_tensor_t *space, uint32_t r
   return at == t->rank;
 }
 
-/* Elements of a row, there being several, lie closer to each other than rows do. Else sums along it would go through
- * memory once a cache line. */
-static int is_innermost(const bc_tensor_t *x, uint32_t reduced) {
-  int64_t widest = 0;
-  for (int32_t d = 0; d < x->rank; d++)
-    if (reduced >> d & 1u && x->sizes[d] > 1 && x->strides[d] > widest) widest = x->strides[d];
-  for (int32_t d = 0; d < x->rank; d++)
-    if (!(reduced >> d & 1u) && x->sizes[d] > 1 && x->strides[d] < widest) return 0;
-  return widest > 0;
+int bc_row_layout(const bc_tensor_t *x, uint32_t reduced) {
+  int64_t widest = 0, least = INT64_MAX;
+  for (int32_t d = 0; d < x->rank; d++) {
+    if (x->sizes[d] <= 1) continue;
+    if (reduced >> d & 1u) widest = x->strides[d] > widest ? x->strides[d] : widest;
+    else least = x->strides[d] < least ? x->strides[d] : least;
+  }
+  return widest == 0 ? BC_ROW_OF_ONE : widest <= least ? BC_ALONG_MEMORY : least == 1 ? BC_ACROSS_MEMORY : BC_SCATTERED;
 }
 
 static int reduces_rows(const bc_build_t *b, const lp_operand_t *operands, bc_member_t *out) {
@@ -133,7 +132,8 @@ static int reduces_rows(const bc_build_t *b, const lp_operand_t *operands, bc_me
     if (!lp_dtype_supported(t->dtype) || rk_is_int(t->dtype)) return 0;
     if (!bc_same_sizes(t, x) && !is_of_rows(t, x, out->reduced)) return 0;
   }
-  return bc_same_sizes(bc_type(b, 0), x) || is_innermost(x, out->reduced);
+  const int layout = bc_row_layout(x, out->reduced);
+  return bc_same_sizes(bc_type(b, 0), x) || layout == BC_ALONG_MEMORY || layout == BC_ACROSS_MEMORY;
 }
 
 int bc_member(const bc_build_t *b, bc_member_t *out) {

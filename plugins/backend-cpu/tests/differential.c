@@ -99,6 +99,15 @@ static const program_t programs[] = {
      "%f = aten._to_copy.default %n, dtype=f16\n%q = aten.silu.default %f\n%y = aten._to_copy.default %q, dtype=f32\n"
      "%v = aten._to_copy.default %t, dtype=f32\n%x = aten._to_copy.default %s, dtype=f32\n"
      "out user_output 0 = %y\nout user_output 1 = %v\nout user_output 2 = %x\nout user_output 3 = %g\n"},
+    {"columns: sums over leading dimensions with what is summed, by themselves, of a transposed tensor, of halves",
+     {{3, {3, 20, 37}, 0}, {2, {40, 33}, 0}, {1, {37}, 0}},
+     "f32[3, 20, 37]\nf32[40, 33]\nf32[37]\n",
+     "%a = aten.mul.Tensor %a0, %a2\n%g = aten.tanh.default %a\n%s = aten.sum.dim_IntList %g, [0, 1]\n%q = aten.mul.Tensor %s, %a2\n"
+     "%m = aten.mean.dim %a0, [1], true\n%c = aten.sub.Tensor %a0, %m\n%t = aten.t.default %a1\n%u = aten.exp.default %t\n"
+     "%v = aten.sum.dim_IntList %u, [1]\n%h = aten._to_copy.default %a1, dtype=bf16\n%i = aten.sum.dim_IntList %h, [0]\n"
+     "%j = aten._to_copy.default %i, dtype=f32\n%k = aten.sum.dim_IntList %a1, [0], true\n%l = aten.div.Tensor %a1, %k\n"
+     "%w = aten.sum.dim_IntList %l, [0]\n%z = aten.add.Tensor %j, %w\n%x = aten.add.Tensor %c, %g\n"
+     "out user_output 0 = %q\nout user_output 1 = %x\nout user_output 2 = %z\nout user_output 3 = %v\n"},
     {"attention over split heads",
      {{3, {2, 5, 24}, 0}},
      "f32[2, 5, 24]\n",

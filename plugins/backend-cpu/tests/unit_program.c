@@ -126,10 +126,10 @@ static void every_size_has_its_schedule_and_shares_the_code(void **state) {
   assert_string_equal(w.warning.text, "");
   run_sizes(&w);
   bc_program_stats_t s = bc_program_stats(w.program);
-  assert_int_equal(s.n_functions, 1);
+  assert_int_equal(s.n_functions, 2); /* three columns are too few for the sum to share the loop of its terms */
   assert_int_equal(s.code.n_compiled, 1);
   assert_int_equal(s.n_fallback, 0);
-  assert_int_equal(s.n_groups, 1);
+  assert_int_equal(s.n_groups, 2);
   assert_true(s.arena_nbytes >= MOST * 3 * 4 && s.live_nbytes <= s.arena_nbytes);
   end(&w);
 }

@@ -93,6 +93,7 @@ typedef struct lp_loop {
   int in_place;      /* a store may lie where a load does, element on element */
   uint32_t reduced;  /* dimensions that reductions run over, as bits; 0: there are none */
   uint32_t n_passes; /* by lp_schedule */
+  int columns;       /* by lp_schedule: rows lie across memory, and are summed side by side */
   uint32_t n_kept;   /* row buffers: pointers that follow those of the accesses, each of a row's length */
 } lp_loop_t;
 

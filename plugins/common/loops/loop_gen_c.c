@@ -140,11 +140,15 @@ static uint32_t inner_place(const lp_loop_t *l, uint32_t k) { return k * (uint32
 /* Does the load change within the innermost loop? Drawn numbers do, whatever their strides. */
 static int moves(const lp_loop_t *l, uint32_t k) { return l->accesses[k].draws || inner_stride(l, k) != 0; }
 
+/* Its place in the innermost loop. Of columns that is a tile, and `row` is an element's number within its row. */
 static void print_place(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
-  const int64_t stride = inner_stride(l, k);
-  if (stride == 0) lp_print(out, "q%u[0]", k);
-  else if (stride == 1) lp_print(out, "q%u[i]", k);
-  else lp_print(out, "q%u[i * s[%u]]", k, inner_place(l, k));
+  const int64_t stride = l->accesses[k].strides[l->rank - (l->columns ? 2 : 1)];
+  const uint32_t place = inner_place(l, k) - (l->columns ? 1 : 0);
+  lp_print(out, "q%u[", k);
+  if (l->columns && inner_stride(l, k) != 0) lp_print(out, "row * s[%u] + ", inner_place(l, k));
+  if (stride == 0) lp_print(out, "0]");
+  else if (stride == 1) lp_print(out, "i]");
+  else lp_print(out, "i * s[%u]]", place);
 }
 
 static void print_load(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
@@ -160,7 +164,7 @@ static void print_load(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
 static void print_store(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
   const lp_access_t *a = &l->accesses[k];
   const char *half = half_name(a->dtype);
-  if (a->of_row) lp_print(out, "q%u[0]", k);
+  if (a->of_row && !l->columns) lp_print(out, "q%u[0]", k);
   else print_place(out, l, k);
   if (half && a->dtype == l->insts[a->inst].dtype) lp_print(out, " = lp_to_%s(v%u);\n", half, a->inst);
   else if (half) lp_print(out, " = lp_to_%s(lp_round_%s((float)v%u));\n", half, half, a->inst);
@@ -179,8 +183,8 @@ static void print_first(lp_text_t *out, const lp_loop_t *l, uint32_t k) {
 }
 
 static void print_outer_loops(lp_text_t *out, const lp_loop_t *l) {
-  uint32_t n = l->n_loads + l->n_stores, rank = (uint32_t)l->rank;
-  for (uint32_t d = 0; d + 1 < rank; d++) {
+  const uint32_t n = l->n_loads + l->n_stores, rank = (uint32_t)l->rank, n_outer = rank - (l->columns ? 2 : 1);
+  for (uint32_t d = 0; d < n_outer; d++) {
     if (d == 0) lp_print(out, "for (int64_t i0 = begin; i0 < end; i0++)\n");
     else lp_print(out, "for (int64_t i%u = 0; i%u < n[%u]; i%u++)\n", d, d, d, d);
   }
@@ -192,7 +196,7 @@ static void print_outer_loops(lp_text_t *out, const lp_loop_t *l) {
       continue;
     }
     lp_print(out, "%s%s *%sq%u = (%s%s *)p[%u]", mark, type, l->in_place ? "" : "restrict ", k, mark, type, k);
-    for (uint32_t d = 0; d + 1 < rank; d++) lp_print(out, " + i%u * s[%u]", d, k * rank + d);
+    for (uint32_t d = 0; d < n_outer; d++) lp_print(out, " + i%u * s[%u]", d, k * rank + d);
     lp_print(out, ";\n");
   }
   for (uint32_t k = 0; k < l->n_insts; k++)
@@ -345,12 +349,85 @@ static void print_pass(lp_text_t *out, const lp_loop_t *l, uint32_t number, cons
     }
 }
 
+/* ---- columns ---- */
+
+static const char *first_value(const lp_inst_t *inst) {
+  const int is_int = !is_float(inst->compute);
+  switch (inst->reduce) {
+    case LP_SUM: return "0";
+    case LP_PROD: return "1";
+    case LP_MAX: return is_int ? "INT64_MIN" : "-INFINITY";
+    default: return is_int ? "INT64_MAX" : "INFINITY";
+  }
+}
+
+static const char *join_name(int32_t reduce) {
+  return reduce == LP_SUM ? "LP_ADD" : reduce == LP_PROD ? "LP_TIMES" : reduce == LP_MAX ? "LP_LARGER" : "LP_SMALLER";
+}
+
+/* One element of each column of the tile. */
+static void print_column_elements(lp_text_t *out, const lp_loop_t *l, const pass_t *p) {
+  for (uint32_t k = 0; k < l->n_loads; k++) print_load(out, l, k);
+  for (uint32_t k = 0; k < l->n_insts; k++) {
+    const lp_inst_t *inst = &l->insts[k];
+    if (inst->reduce == LP_EACH && (p->insts[k] || (inst->of_row && inst->pass == 0))) print_inst(out, l, k);
+    if (inst->reduce == LP_EACH) continue;
+    lp_print(out, "{\nconst %s t = (%s)(", lane_type(inst), c_type(lp_value_dtype(inst->compute)));
+    print_template(out, l, inst);
+    lp_print(out, ");\na%u[i - piece] = %s(a%u[i - piece], t);\n}\n", k, join_name(inst->reduce), k);
+  }
+  for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++)
+    if (!l->accesses[s].of_row) print_store(out, l, s);
+}
+
+/* What a column has at its end: reductions, and what follows from them. */
+static void print_column_ends(lp_text_t *out, const lp_loop_t *l) {
+  for (uint32_t k = 0; k < l->n_loads; k++)
+    if (inner_stride(l, k) == 0) print_load(out, l, k);
+  for (uint32_t k = 0; k < l->n_insts; k++) {
+    if (!l->insts[k].of_row) continue;
+    if (l->insts[k].reduce == LP_EACH) {
+      print_inst(out, l, k);
+      continue;
+    }
+    print_value(out, l, k);
+    lp_print(out, "a%u[i - piece]);\n", k);
+  }
+  for (uint32_t s = l->n_loads; s < l->n_loads + l->n_stores; s++)
+    if (l->accesses[s].of_row) print_store(out, l, s);
+}
+
+static void print_columns(lp_text_t *out, const lp_loop_t *l) {
+  const int is_split = l->rank == 2; /* the function runs a part of the tiles */
+  pass_t p;
+  find_pass(l, 0, &p);
+  lp_print(out, "const int64_t first = %s, width = %s;\n", is_split ? "begin" : "0", is_split ? "end" : "across");
+  lp_print(out, "for (int64_t piece = first; piece < width; piece += %d) {\n", PIECE);
+  lp_print(out, "const int64_t stop = width - piece < %d ? width : piece + %d;\n", PIECE, PIECE);
+  for (uint32_t k = 0; k < l->n_insts; k++)
+    if (l->insts[k].reduce != LP_EACH)
+      lp_print(out, "%s a%u[%d];\nfor (int64_t i = 0; i < %d; i++) a%u[i] = %s;\n", lane_type(&l->insts[k]), k, PIECE,
+               PIECE, k, first_value(&l->insts[k]));
+  lp_print(out,
+           "for (int64_t row = 0; row < length; row++)\n" IN_PARALLEL "for (int64_t i = piece; i < stop; i++) {\n");
+  print_column_elements(out, l, &p);
+  lp_print(out, "}\n" IN_PARALLEL "for (int64_t i = piece; i < stop; i++) {\n");
+  print_column_ends(out, l);
+  lp_print(out, "}\n}\n");
+}
+
 void lp_gen_c(const lp_loop_t *l, const char *name, lp_text_t *out) {
   const char *begin = l->rank == 1 ? "begin" : "0", *end = l->rank == 1 ? "end" : "length";
   lp_print(out, "void %s(char *const *p, const int64_t *n, const int64_t *s, int64_t begin, int64_t end) {\n", name);
   lp_print(out, "(void)n; (void)s; (void)begin; (void)end;\n");
   if (l->rank > 1) lp_print(out, "const int64_t length = n[%d];\n", l->rank - 1); /* a store of bytes might change n */
+  if (l->columns) lp_print(out, "const int64_t across = n[%d];\n", l->rank - 2);
   print_outer_loops(out, l);
+  if (l->columns) {
+    print_columns(out, l);
+    lp_print(out, "}\n}\n");
+    return;
+  }
   for (uint32_t k = 0; k < l->n_loads; k++)
     if (!moves(l, k)) print_load(out, l, k);
   for (uint32_t pass = 0; pass < l->n_passes; pass++) print_pass(out, l, pass, begin, end);

@@ -1,6 +1,7 @@
 /* The pointwise operators that loops can hold: name, how the computing dtype is found, expression for floats, for
  * integers; those of floats alone are rows of scalar.def. Positions are the schema's; an absent argument reads as 0, so
- * rows that need to know list the positions that must be there. Formulas agree with the reference kernels (common/kernels), which the tests hold them against. */
+ * rows that need to know list the positions that must be there. Formulas agree with the reference kernels
+ * (common/kernels), which the tests hold them against. */
 #include "common/kernels/rk_core.h"
 #include "common/loops/loop.h"
 #include "common/random/philox.h"
@@ -44,14 +45,18 @@ static const lp_op_t rows[] = {
     DRAWN("normal", "d", NULL),
     DRAWN("randint", NULL, "(int64_t)((uint64_t)d + below(f, (uint64_t)e - (uint64_t)d))"),
     DRAWN("uniform", "unit(d)", NULL),
+    BOTH("_conj_physical.default", RESULT, "a"),
     BOTH("_to_copy.default", RESULT, "a"),
     ROW("abs.default", RESULT, "fabs(a)", "a < 0 ? -a : a"),
+    ROW("absolute.default", RESULT, "fabs(a)", "a < 0 ? -a : a"),
     BOTH("add.Scalar", RESULT, ADD),
     BOTH("add.Tensor", RESULT, ADD),
     ROW("addcdiv.default", RESULT, "a + d * b / c", NULL),
     BOTH("addcmul.default", RESULT, "a + d * b * c"),
     ROW("bitwise_and.Scalar", RESULT, NULL, "a & b"),
     ROW("bitwise_and.Tensor", RESULT, NULL, "a & b"),
+    {"aten.bitwise_not.default", RESULT, NULL, "~a", NULL, 0, 0, AOT_BOOL},
+    {"aten.bitwise_not.default", RESULT, NULL, "a == 0", NULL, 0, 0, 0},
     ROW("bitwise_or.Scalar", RESULT, NULL, "a | b"),
     ROW("bitwise_or.Tensor", RESULT, NULL, "a | b"),
     ROW("bitwise_xor.Scalar", RESULT, NULL, "a ^ b"),
@@ -63,15 +68,20 @@ static const lp_op_t rows[] = {
     BOTH("clamp_max.default", RESULT, "lesser(a, b)"),
     BOTH("clamp_min.Tensor", RESULT, "larger(a, b)"),
     BOTH("clamp_min.default", RESULT, "larger(a, b)"),
+    CLAMP("clip.default"),
     BOTH("clone.default", RESULT, "a"),
+    BOTH("conj_physical.default", RESULT, "a"),
     BOTH("copy.default", RESULT, "b"),
     ROW("div.Scalar", RESULT, "a / b", NULL),
     ROW("div.Tensor", RESULT, "a / b", NULL),
+    ROW("divide.Tensor", RESULT, "a / b", NULL),
     BOTH("eq.Scalar", COMPARE, "a == b"),
     BOTH("eq.Tensor", COMPARE, "a == b"),
     BOTH("fill.Scalar", RESULT, "b"),
     BOTH("fill.Tensor", RESULT, "b"),
     ROW("floor.default", RESULT, "floor(a)", "a"),
+    ROW("fmax.default", RESULT, "a != a ? b : b > a ? b : a", "a > b ? a : b"),
+    ROW("fmin.default", RESULT, "a != a ? b : b < a ? b : a", "a < b ? a : b"),
     BOTH("full.default", RESULT, "b"),
     BOTH("full_like.default", RESULT, "b"),
     BOTH("ge.Scalar", COMPARE, "a >= b"),
@@ -80,14 +90,23 @@ static const lp_op_t rows[] = {
     {"aten.gelu.default", RESULT, "a * normal_or_nan(a)", NULL, "none", 0, 0, AOT_F16},
     {"aten.gelu_backward.default", RESULT, "gelu_tanh_backward(a, b)", NULL, "tanh", 0, 0, 0},
     {"aten.gelu_backward.default", RESULT, "gelu_backward(a, b)", NULL, "none", 0, 0, 0},
+    BOTH("greater.Tensor", COMPARE, "a > b"),
+    BOTH("greater_equal.Tensor", COMPARE, "a >= b"),
     BOTH("gt.Scalar", COMPARE, "a > b"),
     BOTH("gt.Tensor", COMPARE, "a > b"),
     ROW("hardtanh.default", RESULT, "lesser(larger(a, b), c)", NULL),
+    BOTH("heaviside.default", RESULT, "a == 0 ? b : a > 0"),
+    ROW("isfinite.default", SELF, "a - a == 0", "1"),
+    ROW("isinf.default", SELF, "fabs(a) == INFINITY", "0"),
     ROW("isnan.default", SELF, "a != a", "a != a"),
+    ROW("isneginf.default", SELF, "-a == INFINITY", "0"),
+    ROW("isposinf.default", SELF, "a == INFINITY", "0"),
     BOTH("le.Scalar", COMPARE, "a <= b"),
     BOTH("le.Tensor", COMPARE, "a <= b"),
     ROW("lerp.Scalar", RESULT, LERP, NULL),
     ROW("lerp.Tensor", RESULT, LERP, NULL),
+    BOTH("less.Tensor", COMPARE, "a < b"),
+    BOTH("less_equal.Tensor", COMPARE, "a <= b"),
     BOTH("logical_and.default", COMPARE, "a != 0 && b != 0"),
     BOTH("logical_not.default", COMPARE, "a == 0"),
     BOTH("logical_or.default", COMPARE, "a != 0 || b != 0"),
@@ -96,13 +115,19 @@ static const lp_op_t rows[] = {
     BOTH("lt.Tensor", COMPARE, "a < b"),
     BOTH("masked_fill.Scalar", RESULT, "b != 0 ? c : a"),
     BOTH("masked_fill.Tensor", RESULT, "b != 0 ? c : a"),
+    BOTH("max.other", RESULT, "larger(a, b)"),
     BOTH("maximum.default", RESULT, "larger(a, b)"),
+    BOTH("min.other", RESULT, "lesser(a, b)"),
     BOTH("minimum.default", RESULT, "lesser(a, b)"),
     BOTH("mul.Scalar", RESULT, "a * b"),
     BOTH("mul.Tensor", RESULT, "a * b"),
+    BOTH("multiply.Tensor", RESULT, "a * b"),
+    ROW("native_dropout_backward.default", RESULT, "a * b * c", NULL),
     BOTH("ne.Scalar", COMPARE, "a != b"),
     BOTH("ne.Tensor", COMPARE, "a != b"),
     BOTH("neg.default", RESULT, "-a"),
+    BOTH("negative.default", RESULT, "-a"),
+    BOTH("not_equal.Tensor", COMPARE, "a != b"),
     BOTH("ones.default", RESULT, "1"),
     BOTH("ones_like.default", RESULT, "1"),
     ROW("pow.Scalar", RESULT, "pow(a, b)", NULL),
@@ -113,12 +138,16 @@ static const lp_op_t rows[] = {
     BOTH("rsub.Scalar", RESULT, RSUB),
     BOTH("rsub.Tensor", RESULT, RSUB),
     BOTH("scalar_tensor.default", RESULT, "a"),
+    BOTH("sgn.default", RESULT, "(a > 0) - (a < 0)"),
     BOTH("sign.default", RESULT, "(a > 0) - (a < 0)"),
+    ROW("signbit.default", SELF, "copysign(T(1), a) < 0", "a < 0"),
     BOTH("square.default", RESULT, "a * a"),
     BOTH("sub.Scalar", RESULT, SUB),
     BOTH("sub.Tensor", RESULT, SUB),
+    BOTH("subtract.Tensor", RESULT, SUB),
     BOTH("threshold.default", RESULT, "a <= b ? c : a"),
     BOTH("threshold_backward.default", RESULT, "b <= c ? 0 : a"),
+    ROW("true_divide.Tensor", RESULT, "a / b", NULL),
     ROW("trunc.default", RESULT, "trunc(a)", "a"),
     BOTH("where.Scalar", RESULT, "a != 0 ? b : c"),
     BOTH("where.ScalarOther", RESULT, "a != 0 ? b : c"),
@@ -203,13 +232,14 @@ static int32_t computing(const lp_op_t *op, const lp_operand_t *o, uint32_t n, i
 /* Of halves, arithmetic rounds a first operand of a wider dtype (of rank 0: others promote), and draws are not made. */
 static int fits_half(const lp_op_t *op, const lp_operand_t *o, uint32_t n, int32_t result) {
   if (lp_value_dtype(result) == result) return 1;
-  if (op->kind == DRAW || op->not_for == result) return 0;
+  if (op->kind == DRAW) return 0;
   return !n || o[0].kind != LP_LOAD || o[0].dtype == result || !op->f || strcmp(op->f, "a") == 0 ||
          !lp_reads(op->f, LP_TK_ARG, 0);
 }
 
-static int fits(const lp_op_t *op, const lp_operand_t *o, uint32_t n, aot_str_t word) {
+static int fits(const lp_op_t *op, const lp_operand_t *o, uint32_t n, aot_str_t word, int32_t result) {
   uint32_t there = 0;
+  if (op->not_for && op->not_for == result) return 0;
   for (uint32_t k = 0; k < n; k++)
     if (o[k].kind != LP_ABSENT) there |= 1u << k;
   return (there & op->need) == op->need && !(there & op->without) && (!op->word || aot_str_eq(aot_str(op->word), word));
@@ -222,7 +252,7 @@ const char *lp_choose(const lp_op_t *op, const lp_operand_t *o, uint32_t n, aot_
     if (o[k].kind == LP_LOAD && !lp_dtype_supported(o[k].dtype)) return NULL;
   if (!lp_dtype_supported(result)) return NULL;
   for (; op->name && strcmp(op->name, name) == 0; op++)
-    if (fits(op, o, n, word)) {
+    if (fits(op, o, n, word, result)) {
       *out_compute = computing(op, o, n, result);
       return !fits_half(op, o, n, result) ? NULL : rk_is_int(*out_compute) ? op->i : op->f;
     }

@@ -2,7 +2,10 @@
  *
  * An instruction belongs to the row when all it reads does: reductions, loads that do not move along the row, numbers.
  * Its pass is the number of reductions that follow from each other on the longest way to it. A pass computes what its
- * reductions and stores need, all of it anew, but for values that were expensive: those an earlier pass has kept. */
+ * reductions and stores need, all of it anew, but for values that were expensive: those an earlier pass has kept.
+ *
+ * Columns: where one pass is enough and rows lie across memory (gradients of a bias), the dimension that memory goes
+ * along is the inner one, in tiles, with an accumulator for each of its elements. */
 #include "common/loops/loop.h"
 
 #include <aot/inline.h>
@@ -91,6 +94,17 @@ static int is_needed_later(const lp_loop_t *l, uint32_t k) {
   return 0;
 }
 
+/* One pass over rows whose elements lie further apart than the rows do. */
+static int are_columns(const lp_loop_t *l) {
+  if (!l->reduced || l->n_passes > 1) return 0;
+  for (uint32_t k = 0; k < l->n_loads; k++) {
+    const int64_t *strides = l->accesses[k].strides + l->rank - 2;
+    if (l->accesses[k].draws) return 0;
+    if (strides[1] != 0) return l->sizes[l->rank - 2] > 1 && strides[0] < strides[1];
+  }
+  return 0;
+}
+
 void lp_schedule(lp_loop_t *l) {
   l->n_passes = 1;
   l->n_kept = 0;
@@ -103,6 +117,7 @@ void lp_schedule(lp_loop_t *l) {
     const uint32_t pass = lp_store_pass(l, s);
     if (!l->accesses[s].of_row && pass >= l->n_passes) l->n_passes = pass + 1;
   }
+  l->columns = are_columns(l);
   for (uint32_t k = l->n_insts; k-- > 0 && l->n_passes > 1;) { /* from what is needed to what that needs */
     lp_inst_t *inst = &l->insts[k];
     const int can_be = !inst->of_row && inst->pass + 1 < l->n_passes;

@@ -1,7 +1,8 @@
 /* Templates of instructions, token by token. They are C, but for
  *
  *     a, b, .. h    arguments of the operator        name(    a helper for the computing type
- *     %0, %1, ..    its instructions before          T(       a constant of that type        #    the length of the row */
+ *     %0, %1, ..    its instructions before          T(       a constant of that type        #    the length of the row
+ * */
 #include "common/loops/loop.h"
 
 #include <ctype.h>

@@ -71,10 +71,11 @@ static int generate(one_t *one, lp_text_t *out) {
     inst.args[k] = (lp_arg_t){LP_LOAD, loop.n_loads, 0, 0};
     accesses[loop.n_loads++] = (lp_access_t){.dtype = one->dtype, .strides = {1}};
   }
+  if (!one->used) return 0;
   accesses[loop.n_loads] = (lp_access_t){.dtype = one->dtype, .strides = {1}};
   lp_schedule(&loop);
   lp_gen_c(&loop, one->name, out);
-  return one->used != 0;
+  return 1;
 }
 
 static void *row(operands_t *o, int32_t dtype, uint32_t k) {
