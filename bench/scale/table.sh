@@ -16,7 +16,7 @@ done | sort -k1,1 -k2,2g | awk -v n="$n" '
   }
   END {
     flush()
-    k = split("ir pt2 functionalize autograd partition-mincut", order, " ")
+    k = split("ir pt2 functionalize autograd partition-mincut sgd stitch", order, " ")
     for (i = 1; i <= k; i++) if (order[i] in row) print row[order[i]]
     printf "| %d | **all** | %.2f | %.0f | | %.0f |\n", n, total, n / total * 1000, most / 1048576
   }'

@@ -244,35 +244,40 @@ static void check_partitioned(verifier_t *v) {
 
 /* ---- stitched ---- */
 
-/* A new value that takes its leaf's memory lies as the leaf does. */
-static void check_in_place(verifier_t *v, uint32_t graph, const aot_port_t *update) {
+/* New values that take their leaves' memory lie as the leaves do. */
+static void check_in_place(verifier_t *v, uint32_t graph) {
   const graph_row_t *g = &v->p->graphs.at[graph];
-  for (uint32_t i = 0; i < g->inputs.n; i++) {
-    const aot_port_t *in = &g->inputs.at[i];
-    if (in->role > AOT_ROLE_STATE || in->index != update->index) continue;
-    const aot_type_t *a = value_type_of(v->p, in->value.id),
-                     *b = update->value.id == NONE ? NULL : value_type_of(v->p, update->value.id);
-    if (!b || !same_shape(a, b))
+  const uint32_t n_leaves = v->p->leaves.n;
+  uint32_t *input = calloc(n_leaves + (size_t)1, sizeof *input); /* by leaf: its value there, NONE: none */
+  if (!input) {
+    aoth_verify_report(v, NONE, "verify.no-memory", "no memory to check new values");
+    return;
+  }
+  for (uint32_t i = 0; i < g->inputs.n; i++)
+    if (aot_role_is_leaf(g->inputs.at[i].role) && g->inputs.at[i].index < n_leaves)
+      input[g->inputs.at[i].index] = g->inputs.at[i].value.id;
+  for (uint32_t i = 0; i < g->outputs.n; i++) {
+    const aot_port_t *update = &g->outputs.at[i];
+    if (update->role != AOT_ROLE_UPDATE || update->index >= n_leaves || input[update->index] == NONE) continue;
+    const aot_type_t *b = update->value.id == NONE ? NULL : value_type_of(v->p, update->value.id);
+    if (!b || !same_shape(value_type_of(v->p, input[update->index]), b))
       aoth_verify_report(v, NONE, "verify.stitched",
                          "%s: the new value of leaf %u \"%s\" has another dtype or shape than the leaf",
                          aoth_verify_graph_text(v, graph), update->index, leaf_name(v, update->index));
   }
+  free(input);
 }
 
 static void check_stitched(verifier_t *v) {
   static const int32_t parts[] = {AOT_GRAPH_JOINT, AOT_GRAPH_FORWARD, AOT_GRAPH_BACKWARD, AOT_GRAPH_UPDATE};
-  const uint32_t step = find_graph(v, AOT_GRAPH_STEP);
+  if (find_graph(v, AOT_GRAPH_STEP) == NONE)
+    aoth_verify_report(v, NONE, "verify.stitched", "the program has no step graph");
   for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
     if (find_graph(v, parts[k]) != NONE)
       aoth_verify_report(v, NONE, "verify.stitched", "the program still has a %s graph beside its step",
                          aoth_graph_kind_name(parts[k]));
-  if (step == NONE) {
-    aoth_verify_report(v, NONE, "verify.stitched", "the program has no step graph");
-    return;
-  }
-  const graph_row_t *g = &v->p->graphs.at[step];
-  for (uint32_t i = 0; i < g->outputs.n; i++)
-    if (g->outputs.at[i].role == AOT_ROLE_UPDATE) check_in_place(v, step, &g->outputs.at[i]);
+  for (uint32_t g = 1; g < v->p->graphs.n; g++)
+    if (v->p->graphs.at[g].alive && v->p->graphs.at[g].kind == AOT_GRAPH_STEP) check_in_place(v, g);
 }
 
 void aoth_verify_properties(verifier_t *v, uint32_t properties) {
