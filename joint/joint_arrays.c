@@ -49,8 +49,7 @@ static int is_backward_token(const aot_snap_port_t *port) { return port->role ==
 static uint8_t kind_of_port(const aot_snap_port_t *port) {
   if (is_backward_token(port)) return PT_INPUT_TANGENT;
   switch (port->role) {
-    case AOT_ROLE_TANGENT:
-    case AOT_ROLE_TANGENT_UPDATE: return PT_INPUT_TANGENT;
+    case AOT_ROLE_TANGENT: return PT_INPUT_TANGENT;
     case AOT_ROLE_PARAMETER:
     case AOT_ROLE_BUFFER:
     case AOT_ROLE_CONSTANT:

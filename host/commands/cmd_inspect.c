@@ -6,30 +6,10 @@
 #include <aot/ext/saved.h>
 #include <aot/inline.h>
 #include <ir/saved_slots.h>
+#include <ir/words.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- words ---- */
-
-static const char *graph_kind(int32_t kind) {
-  static const char *const names[] = {"?", "forward", "joint", "backward", "update", "region"};
-  return kind >= 1 && kind <= 5 ? names[kind] : names[0];
-}
-
-static const char *role_name(int32_t role) {
-  static const char *const names[] = {"?",     "parameter", "buffer", "constant",      "user-input",
-                                      "state", "tangent",   "saved",  "gradient",      "user-output",
-                                      "loss",  "update",    "hyper",  "seed",          "offset",
-                                      "token", "region",    "base",   "tangent-update"};
-  return role >= 1 && role <= 18 ? names[role] : names[0];
-}
-
-static const char *rule_name(int32_t kind) {
-  static const char *const names[] = {"?",          "copy-back",   "restride",    "same-input",
-                                      "view-input", "same-output", "view-output", "view-base"};
-  return kind >= 1 && kind <= 7 ? names[kind] : names[0];
-}
 
 /* [s0*2, 64] */
 static void dims_text(aot_prog_t *p, const int64_t *dims, int32_t rank, aoth_text_t *out) {
@@ -133,7 +113,7 @@ static void print_ports(aot_prog_t *p, const char *title, const aot_port_t *port
     aot_type_t t;
     if (ports[i].value.id != AOT_NO_ID && aoth_graph_value_type(p, ports[i].value, &t) == AOT_OK)
       type_text(p, &t, &type);
-    printf("  %-6s %-14s %5u  %-24s %.*s\n", i ? "" : title, role_name(ports[i].role),
+    printf("  %-6s %-14s %5u  %-24s %.*s\n", i ? "" : title, aoth_role_name(ports[i].role),
            aoth_port_number(ports[i].role, ports[i].index), type.data ? type.data : "none", (int)ports[i].name.size,
            ports[i].name.size ? ports[i].name.data : "");
     aoth_text_deinit(&type);
@@ -147,7 +127,7 @@ static void print_graphs(const inspection_t *in, int with_regions) {
     const aot_graph_t graph = {g};
     if (!is_graph(in->p, g, &kind, &name) || (kind == AOT_GRAPH_REGION && !with_regions)) continue;
     printf("\ngraph %.*s: %s, %u nodes, %u inputs, %u outputs\n", (int)name.size, name.size ? name.data : "",
-           graph_kind(kind), nodes_of(in->p, g, NULL, 0), aoth_graph_n_inputs(in->p, graph),
+           aoth_graph_kind_name(kind), nodes_of(in->p, g, NULL, 0), aoth_graph_n_inputs(in->p, graph),
            aoth_graph_n_outputs(in->p, graph));
     print_ports(in->p, "in", aoth_graph_inputs(in->p, graph), aoth_graph_n_inputs(in->p, graph));
     print_ports(in->p, "out", aoth_graph_outputs(in->p, graph), aoth_graph_n_outputs(in->p, graph));
@@ -164,7 +144,7 @@ static void print_leaves(const inspection_t *in) {
     type_text(in->p, &leaf.type, &type);
     for (uint32_t k = 0; k < leaf.n_names; k++)
       aoth_text_f(&names, "%s%.*s", k ? " = " : "", (int)leaf.names[k].size, leaf.names[k].data);
-    printf("%5u  %-11s %-20s %12llu  %-5s %s\n", i - 1, role_name(leaf.role), type.data ? type.data : "",
+    printf("%5u  %-11s %-20s %12llu  %-5s %s\n", i - 1, aoth_role_name(leaf.role), type.data ? type.data : "",
            (unsigned long long)(numel(in->p, &leaf.type) * aot_dtype_size(leaf.type.dtype)),
            leaf.flags & AOT_LEAF_REQUIRES_GRAD ? "yes" : "", names.data ? names.data : "");
     aoth_text_deinit(&type);
@@ -186,7 +166,7 @@ static void print_rules(const inspection_t *in) {
       aoth_text_z(&geometry, " strides ");
       dims_text(in->p, r.strides, r.rank, &geometry);
     }
-    printf("%s  %-12s %u %u%s\n", i ? "" : "\nboundary\n", rule_name(r.kind), aoth_rule_a_number(&r),
+    printf("%s  %-12s %u %u%s\n", i ? "" : "\nboundary\n", aoth_rule_name(r.kind), aoth_rule_a_number(&r),
            aoth_rule_b_number(&r), geometry.data ? geometry.data : "");
     aoth_text_deinit(&geometry);
   }
@@ -341,7 +321,7 @@ static json_t *ports_json(aot_prog_t *p, const aot_port_t *ports, uint32_t n) {
     aot_type_t t;
     const int has_type = ports[i].value.id != AOT_NO_ID && aoth_graph_value_type(p, ports[i].value, &t) == AOT_OK;
     json_array_append_new(list,
-                          json_pack("{s:s, s:I, s:o, s:o}", "role", role_name(ports[i].role), "index",
+                          json_pack("{s:s, s:I, s:o, s:o}", "role", aoth_role_name(ports[i].role), "index",
                                     (json_int_t)aoth_port_number(ports[i].role, ports[i].index), "name",
                                     aoth_str_json(ports[i].name), "type", has_type ? type_json(p, &t) : json_null()));
   }
@@ -357,7 +337,7 @@ static json_t *graphs_json(const inspection_t *in) {
     if (!is_graph(in->p, g, &kind, &name)) continue;
     json_array_append_new(
         list,
-        json_pack("{s:o, s:s, s:I, s:o, s:o}", "name", aoth_str_json(name), "kind", graph_kind(kind), "nodes",
+        json_pack("{s:o, s:s, s:I, s:o, s:o}", "name", aoth_str_json(name), "kind", aoth_graph_kind_name(kind), "nodes",
                   (json_int_t)nodes_of(in->p, g, NULL, 0), "inputs",
                   ports_json(in->p, aoth_graph_inputs(in->p, graph), aoth_graph_n_inputs(in->p, graph)), "outputs",
                   ports_json(in->p, aoth_graph_outputs(in->p, graph), aoth_graph_n_outputs(in->p, graph))));
@@ -372,7 +352,7 @@ static json_t *leaves_json(const inspection_t *in) {
     json_t *names = json_array();
     aoth_graph_leaf_info(in->p, (aot_leaf_t){i}, &leaf);
     for (uint32_t k = 0; k < leaf.n_names; k++) json_array_append_new(names, aoth_str_json(leaf.names[k]));
-    json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:b, s:I, s:b}", "role", role_name(leaf.role), "names",
+    json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:b, s:I, s:b}", "role", aoth_role_name(leaf.role), "names",
                                           names, "type", type_json(in->p, &leaf.type), "requires_grad",
                                           (leaf.flags & AOT_LEAF_REQUIRES_GRAD) != 0, "bytes",
                                           (json_int_t)(numel(in->p, &leaf.type) * aot_dtype_size(leaf.type.dtype)),
@@ -387,7 +367,7 @@ static json_t *rules_json(const inspection_t *in) {
     aot_rule_t r;
     if (aoth_graph_rule(in->p, i, &r) != AOT_OK) continue;
     json_array_append_new(list,
-                          json_pack("{s:s, s:I, s:I, s:s?, s:o, s:o}", "kind", rule_name(r.kind), "a",
+                          json_pack("{s:s, s:I, s:I, s:s?, s:o, s:o}", "kind", aoth_rule_name(r.kind), "a",
                                     (json_int_t)aoth_rule_a_number(&r), "b", (json_int_t)aoth_rule_b_number(&r),
                                     "dtype", r.dtype ? aot_dtype_name(r.dtype) : NULL, "shape",
                                     dims_json(in->p, r.sizes, r.rank), "strides", dims_json(in->p, r.strides, r.rank)));

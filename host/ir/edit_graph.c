@@ -13,14 +13,13 @@ static int role_names_leaf(int32_t role) {
     case AOT_ROLE_USER_INPUT:
     case AOT_ROLE_STATE:
     case AOT_ROLE_GRADIENT:
-    case AOT_ROLE_UPDATE:
-    case AOT_ROLE_TANGENT_UPDATE: return 1;
+    case AOT_ROLE_UPDATE: return 1;
     default: return 0;
   }
 }
 
 static aot_status_t check_port(aot_prog_t *p, int32_t role, uint32_t index, int is_output) {
-  if (role < AOT_ROLE_PARAMETER || role > AOT_ROLE_TANGENT_UPDATE)
+  if (role < AOT_ROLE_PARAMETER || role > AOT_ROLE_BASE)
     return aoth_complain(p, AOT_E_RANGE, "ir.bad-role", "there is no port role %d", (int)role);
   if (!aoth_role_allowed(role, is_output))
     return aoth_complain(p, AOT_E_INVALID, "ir.bad-role", "role %s is not one of %s", aoth_role_name(role),
@@ -38,7 +37,7 @@ int aoth_role_allowed(int32_t role, int is_output) {
       both | 1u << AOT_ROLE_USER_OUTPUT | 1u << AOT_ROLE_LOSS | 1u << AOT_ROLE_UPDATE | 1u << AOT_ROLE_BASE;
   const uint32_t in = both | 1u << AOT_ROLE_PARAMETER | 1u << AOT_ROLE_BUFFER | 1u << AOT_ROLE_CONSTANT |
                       1u << AOT_ROLE_USER_INPUT | 1u << AOT_ROLE_STATE | 1u << AOT_ROLE_TANGENT | 1u << AOT_ROLE_HYPER |
-                      1u << AOT_ROLE_SEED | 1u << AOT_ROLE_TANGENT_UPDATE;
+                      1u << AOT_ROLE_SEED;
   return ((is_output ? out : in) >> role) & 1u;
 }
 

@@ -167,7 +167,6 @@ static int backward_may_read(const uint8_t *updated, const aot_port_t *input) {
   switch (input->role) {
     case AOT_ROLE_SAVED:
     case AOT_ROLE_TANGENT:
-    case AOT_ROLE_TANGENT_UPDATE:
     case AOT_ROLE_SEED:
     case AOT_ROLE_OFFSET:
     case AOT_ROLE_TOKEN: return 1;

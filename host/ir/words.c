@@ -11,8 +11,7 @@ const aoth_word_t aoth_role_words[] = {
     {"saved", AOT_ROLE_SAVED},             {"gradient", AOT_ROLE_GRADIENT}, {"user_output", AOT_ROLE_USER_OUTPUT},
     {"loss", AOT_ROLE_LOSS},               {"update", AOT_ROLE_UPDATE},     {"hyper", AOT_ROLE_HYPER},
     {"seed", AOT_ROLE_SEED},               {"offset", AOT_ROLE_OFFSET},     {"token", AOT_ROLE_TOKEN},
-    {"region", AOT_ROLE_REGION},           {"base", AOT_ROLE_BASE},         {"tangent_update", AOT_ROLE_TANGENT_UPDATE},
-    {NULL, 0}};
+    {"region", AOT_ROLE_REGION},           {"base", AOT_ROLE_BASE},         {NULL, 0}};
 
 const aoth_word_t aoth_graph_kind_words[] = {{"forward", AOT_GRAPH_FORWARD},   {"joint", AOT_GRAPH_JOINT},
                                              {"backward", AOT_GRAPH_BACKWARD}, {"update", AOT_GRAPH_UPDATE},

@@ -467,7 +467,6 @@ aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tang
     if (p->role == AOT_ROLE_TANGENT && p->lent) AOT_TRY(aoth_step_refresh_lent(s, p));
     else if (p->role == AOT_ROLE_TANGENT)
       AOT_TRY(give_tangent(s, p, p->index < n_tangents ? tangents[p->index] : NULL));
-    if (p->role == AOT_ROLE_TANGENT_UPDATE) aoth_resident_clear(p->tensor.resident);
   }
   s->phase = AOTH_PHASE_FORWARD;
   AOT_TRY(run_call(s, AOTH_CALL_BACKWARD));

@@ -38,8 +38,7 @@ static aot_status_t read_ports(aoth_step_t *s, const aot_port_t *ports, uint32_t
     slots[i].index = ports[i].index;
     slots[i].at = AOTH_NOWHERE;
     if (ports[i].value.id != AOT_NO_ID) AOT_TRY(aoth_graph_value_type(s->prog, ports[i].value, &slots[i].type));
-    if (aot_role_is_leaf(ports[i].role) || ports[i].role == AOT_ROLE_UPDATE || ports[i].role == AOT_ROLE_GRADIENT ||
-        ports[i].role == AOT_ROLE_TANGENT_UPDATE) {
+    if (aot_role_is_leaf(ports[i].role) || ports[i].role == AOT_ROLE_UPDATE || ports[i].role == AOT_ROLE_GRADIENT) {
       if (!ports[i].index || ports[i].index >= s->leaves.n)
         return refuse(s, "run.ports", "a port of the program names leaf %u, but there are %u", ports[i].index,
                       s->leaves.n - 1);
@@ -128,8 +127,7 @@ static aot_status_t check_backward(aoth_step_t *s) {
       return refuse(s, "run.ports", "the backward takes a tangent of output %u, but there are %u outputs", p->index,
                     s->n_outputs);
     if (!aot_role_is_leaf(p->role) && p->role != AOT_ROLE_SAVED && p->role != AOT_ROLE_TANGENT &&
-        p->role != AOT_ROLE_TANGENT_UPDATE && p->role != AOT_ROLE_SEED && p->role != AOT_ROLE_OFFSET &&
-        p->role != AOT_ROLE_TOKEN)
+        p->role != AOT_ROLE_SEED && p->role != AOT_ROLE_OFFSET && p->role != AOT_ROLE_TOKEN)
       return refuse(s, "run.ports", "input %u of the backward has role %d, which a backward does not take", i, p->role);
   }
   for (uint32_t i = 0; i < b->n_out; i++)

@@ -213,12 +213,7 @@ static void check_loss_shape(rules_t *r, const aot_port_t *port) {
 static void check_tangents(rules_t *r) {
   const aot_port_t *inputs = aoth_graph_inputs(r->p, r->graph);
   int has_loss = 0, has_other = 0;
-  char name[300];
   for (uint32_t i = 0; i < aoth_graph_n_inputs(r->p, r->graph); i++) {
-    if (inputs[i].role == AOT_ROLE_TANGENT_UPDATE)
-      bad(r, "export.mutated-input-requires-grad", "detach what is written into it",
-          "the new value of %s requires a gradient; gradients of the loss alone would leave it out",
-          leaf_text(r, inputs[i].index, name, sizeof name));
     if (inputs[i].role != AOT_ROLE_TANGENT) continue;
     if (inputs[i].index == r->loss) {
       has_loss = 1;

@@ -25,24 +25,23 @@
 #define AOT_GRAPH_STEP 6
 
 /* Roles of graph inputs and outputs, and what `index` counts. */
-#define AOT_ROLE_PARAMETER 1       /* in: leaf id */
-#define AOT_ROLE_BUFFER 2          /* in: leaf id */
-#define AOT_ROLE_CONSTANT 3        /* in: leaf id */
-#define AOT_ROLE_USER_INPUT 4      /* in: leaf id */
-#define AOT_ROLE_STATE 5           /* in: leaf id (optimizer state) */
-#define AOT_ROLE_TANGENT 6         /* in: number of the user output it belongs to */
-#define AOT_ROLE_SAVED 7           /* out of forward, in of backward: saved slot 0, 1, .. */
-#define AOT_ROLE_GRADIENT 8        /* out of joint and backward, in of update: leaf id */
-#define AOT_ROLE_USER_OUTPUT 9     /* out: number of the user output */
-#define AOT_ROLE_LOSS 10           /* out: number of the user output, where the archive says it is the loss */
-#define AOT_ROLE_UPDATE 11         /* out: leaf id whose new value this is */
-#define AOT_ROLE_HYPER 12          /* in of update: AOT_HYPER_* */
-#define AOT_ROLE_SEED 13           /* in */
-#define AOT_ROLE_OFFSET 14         /* in and out */
-#define AOT_ROLE_TOKEN 15          /* in and out */
-#define AOT_ROLE_REGION 16         /* in and out of a region: position */
-#define AOT_ROLE_BASE 17           /* out: hidden base of user outputs that are views, number of the base */
-#define AOT_ROLE_TANGENT_UPDATE 18 /* in: leaf id; cotangent of that leaf's updated value */
+#define AOT_ROLE_PARAMETER 1   /* in: leaf id */
+#define AOT_ROLE_BUFFER 2      /* in: leaf id */
+#define AOT_ROLE_CONSTANT 3    /* in: leaf id */
+#define AOT_ROLE_USER_INPUT 4  /* in: leaf id */
+#define AOT_ROLE_STATE 5       /* in: leaf id (optimizer state) */
+#define AOT_ROLE_TANGENT 6     /* in: number of the user output it belongs to */
+#define AOT_ROLE_SAVED 7       /* out of forward, in of backward: saved slot 0, 1, .. */
+#define AOT_ROLE_GRADIENT 8    /* out of joint and backward, in of update: leaf id */
+#define AOT_ROLE_USER_OUTPUT 9 /* out: number of the user output */
+#define AOT_ROLE_LOSS 10       /* out: number of the user output, where the archive says it is the loss */
+#define AOT_ROLE_UPDATE 11     /* out: leaf id whose new value this is */
+#define AOT_ROLE_HYPER 12      /* in of update: AOT_HYPER_* */
+#define AOT_ROLE_SEED 13       /* in */
+#define AOT_ROLE_OFFSET 14     /* in and out */
+#define AOT_ROLE_TOKEN 15      /* in and out */
+#define AOT_ROLE_REGION 16     /* in and out of a region: position */
+#define AOT_ROLE_BASE 17       /* out: hidden base of user outputs that are views, number of the base */
 
 #define AOT_HYPER_LR 1 /* learning rate, a 0-dim f64 */
 

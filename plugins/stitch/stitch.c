@@ -181,9 +181,7 @@ static aot_status_t add_outside(stitching_t *s, const aot_port_t *port) {
 static aot_status_t add_inputs(stitching_t *s, aot_graph_t part) {
   for (uint32_t i = 0; i < s->graph->n_inputs(s->prog, part); i++) {
     const aot_port_t port = s->graph->inputs(s->prog, part)[i];
-    if (port.role == AOT_ROLE_TANGENT || port.role == AOT_ROLE_TANGENT_UPDATE || port.role == AOT_ROLE_SAVED ||
-        port.role == AOT_ROLE_GRADIENT)
-      continue;
+    if (port.role == AOT_ROLE_TANGENT || port.role == AOT_ROLE_SAVED || port.role == AOT_ROLE_GRADIENT) continue;
     if (aot_role_is_leaf(port.role) || s->is_needed[port.value.id]) AOT_TRY(add_outside(s, &port));
   }
   return AOT_OK;
@@ -195,8 +193,7 @@ static aot_status_t connect(stitching_t *s, aot_graph_t part) {
     const uint32_t from = handed(s, &port);
     if (port.role == AOT_ROLE_GRADIENT) s->copier.map[port.value.id] = s->given[port.index];
     else if (from != AOT_NO_ID) s->copier.map[port.value.id] = s->copier.map[from];
-    else if ((port.role == AOT_ROLE_TANGENT || port.role == AOT_ROLE_TANGENT_UPDATE) && s->is_needed[port.value.id])
-      AOT_TRY(add_tangent(s, &port));
+    else if (port.role == AOT_ROLE_TANGENT && s->is_needed[port.value.id]) AOT_TRY(add_tangent(s, &port));
   }
   return AOT_OK;
 }

@@ -22,7 +22,7 @@ has once.ir '^rule view_output 3 2 i32 \[5, 4\]$'
 "$aothost" opt once.ir > twice.ir || complain "opt does not read what it wrote"
 same once.ir twice.ir
 status 0 "$aothost" inspect once.ir
-says 'view-input +0 5 as i32 sizes \[5, 4\]'
+says 'view_input +0 5 as i32 sizes \[5, 4\]'
 status 0 "$aothost" inspect once.ir --json rules.json
 has rules.json '"dtype": "i32"'
 
