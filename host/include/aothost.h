@@ -6,10 +6,10 @@
  *       aothost_update(h, 1e-3);
  *     aothost_close(h);
  *
- * Tensors are aot_tensor_t of aot/base.h: storage, geometry, dtype. Those given are copied (see
- * aothost_forward_in_place), and may be ones that were got; those
- * got are borrowed until the next call that runs, resets or closes (a leaf that is set may from then on stand
- * elsewhere: get it again). Results have the keys of expectation files:
+ * Tensors are aot_tensor_t of aot/base.h: storage, geometry, dtype. Those given are copied (unless they are bound, see
+ * aothost_call_bind), and may be ones that were got; those got are borrowed until the next call that runs, resets or
+ * closes (a leaf that is set may from then on stand elsewhere: get it again). Results have the keys of expectation
+ * files:
  *
  *     output.K         user output K                   grad.NAME          gradient of a parameter, by any of its names
  *     input_after.K    user input K after the call     grad.input.K       gradient of user input K
@@ -18,10 +18,12 @@
  * Every function answers AOT_OK or a status (-3: a plugin failed); the story goes to config.message, located and with a
  * hint.
  *
- * Threads: a handle serves one thread at a time, whichever; it may be opened in one and closed in another. Handles
- * share nothing, so several may be opened, compiled and run at once. config.message is called on the thread that called
- * the function. Plugins are loaded once in a process and never unloaded. What the caller gives (texts, tensors, config)
- * is the caller's and is read only while the function runs; what it gets belongs to the handle.
+ * Threads: a handle, with its calls, serves one thread at a time, whichever; it may be opened in one and closed in
+ * another. Handles share nothing, so several may be opened, compiled and run at once. A function is called by the thread
+ * that has the handle, unless it is marked [any-thread]. config.message is called on the thread that called the
+ * function. Plugins are loaded once in a process and never unloaded. What the caller gives (texts, tensors, config) is
+ * the caller's and is read only while the function runs, unless it is bound; what it gets belongs to the handle. docs/
+ * has it all in LIBRARY.md and THREADS.md.
  *
  * The process is the caller's too: no signal handler is installed, no signal blocked, no exit made, unless a handle is
  * opened with AOTHOST_CONTAIN. While such a handle is open, a plugin call that ends in SIGSEGV, SIGBUS, SIGFPE, SIGILL
@@ -66,10 +68,10 @@ typedef struct aothost_config {
 } aothost_config_t;
 
 /* Reads and checks the pipeline file. config may be NULL. On failure *out is NULL, unless memory allows a handle that
- * only holds the messages: aothost_close it in any case. */
+ * only holds the messages: aothost_close it in any case. [any-thread] */
 aot_status_t aothost_open(const char *pipeline, const aothost_config_t *config, aothost_t **out);
 /* The same of a pipeline's text, nbytes of YAML in UTF-8, which is copied. name is what messages call it, as they would
- * a file; paths in the text begin in the folder of that name. */
+ * a file; paths in the text begin in the folder of that name. [any-thread] */
 aot_status_t aothost_open_text(const char *text, uint64_t nbytes, const char *name, const aothost_config_t *config,
                                aothost_t **out);
 void aothost_close(aothost_t *h);                 /* NULL is fine; exported tensors live on (aothost_dlpack.h) */
@@ -151,7 +153,8 @@ aot_status_t aothost_call_step(aothost_call_t *c, const aot_tensor_t *inputs, ui
  *
  * A call with inputs bound is given none (inputs NULL), and needs all of them bound; likewise tangents, of which those
  * that are not bound are zeros. Binding ends what the last forward left. AOT_E_NOT_FOUND: no such key. Memory that does
- * not fit is an error of the next plan or forward, AOT_E_INVALID; both shapes are told. */
+ * not fit is an error of the next forward, AOT_E_INVALID, and both shapes are told; so is memory that a call writes and
+ * that overlaps with other that is bound. */
 aot_status_t aothost_call_bind(aothost_call_t *c, const char *key, const aot_tensor_t *memory);
 uint32_t aothost_n_saved(const aothost_t *h);
 /* What a forward with inputs of these sizes would need, without running it: their data may be NULL. inputs NULL: those

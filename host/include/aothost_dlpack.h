@@ -82,7 +82,8 @@ aot_status_t aothost_call_to_dlpack(aothost_call_t *c, const char *key, DLManage
 aot_status_t aothost_to_dlpack(aothost_t *h, const char *key, DLManagedTensorVersioned **out);
 
 /* The older form as the newer, and back, for libraries that know the other. m goes with *out when that is deleted;
- * AOT_E_EXHAUSTED: m stays the caller's. A read-only tensor has no older form: AOT_E_INVALID. */
+ * AOT_E_EXHAUSTED: m stays the caller's. A read-only tensor has no older form: AOT_E_INVALID.
+ * [any-thread] */
 aot_status_t aothost_dlpack_upgrade(DLManagedTensor *m, DLManagedTensorVersioned **out);
 aot_status_t aothost_dlpack_downgrade(DLManagedTensorVersioned *m, DLManagedTensor **out);
 

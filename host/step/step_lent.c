@@ -81,6 +81,7 @@ aot_status_t aoth_step_lend_leaf(aoth_step_t *s, const char *key, const aoth_ten
   const uint32_t leaf = aoth_step_leaf_of(s, key);
   if (leaf == AOT_NO_ID) return AOT_E_NOT_FOUND;
   const aoth_tensor_t *t = &s->leaves.leaf[leaf].tensor;
+  aoth_step_replan(s);
   if (!memory) return aoth_leaves_take_back(&s->leaves, leaf);
   const aoth_lent_t l = {.tensor = *memory};
   char *storage = NULL;
@@ -183,8 +184,81 @@ aot_status_t aoth_step_place_lent(aoth_step_t *s) {
   return AOT_OK;
 }
 
+/* ---- does it fit ---- */
+
+typedef struct range {
+  uintptr_t begin, end;
+  const aoth_lent_t *lent; /* NULL: a leaf */
+  uint32_t leaf;
+  int is_written;
+} range_t;
+
+static int by_begin(const void *a, const void *b) {
+  const range_t *x = a, *y = b;
+  return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+static void print_range(const aoth_step_t *s, const range_t *r, aoth_text_t *out) {
+  static const char *const kinds[] = {"", "input", "output", "tangent", "saved value"};
+  if (r->lent && r->lent->kind != AOTH_LENT_GRADIENT) {
+    aoth_text_f(out, "%s %u", kinds[r->lent->kind], r->lent->index);
+    return;
+  }
+  if (r->lent) aoth_text_z(out, "the gradient of ");
+  aoth_text_str(out, aoth_leaf_name(&s->leaves.leaf[r->lent ? r->lent->index : r->leaf]));
+}
+
+static aot_status_t overlap(const aoth_step_t *s, const range_t *a, const range_t *b) {
+  aoth_text_t first = {0}, second = {0};
+  print_range(s, a, &first);
+  print_range(s, b, &second);
+  aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "input.bound",
+                   "the memory bound to %s and that bound to %s overlap, and a call writes one of them",
+                   first.data ? first.data : "?", second.data ? second.data : "?");
+  aoth_text_deinit(&first);
+  aoth_text_deinit(&second);
+  return AOT_E_INVALID;
+}
+
+/* In order of their begins, each is held against the one that reaches farthest, and the farthest that is written. */
+static aot_status_t check_ranges(const aoth_step_t *s, range_t *ranges, size_t n) {
+  const range_t *any = NULL, *written = NULL;
+  qsort(ranges, n, sizeof *ranges, by_begin);
+  for (size_t i = 0; i < n; i++) {
+    const range_t *r = &ranges[i], *other = r->is_written ? any : written;
+    if (other && other->end > r->begin) return overlap(s, other, r);
+    if (!any || r->end > any->end) any = r;
+    if (r->is_written && (!written || r->end > written->end)) written = r;
+  }
+  return AOT_OK;
+}
+
+static aot_status_t check_overlap(const aoth_step_t *s) {
+  size_t n = s->leaves.n + 1;
+  for (const aoth_lent_t *l = s->lent; l; l = l->next) n++;
+  range_t *ranges = malloc(n * sizeof *ranges);
+  if (!ranges) {
+    aoth_sink_report(s->sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory to look at what is bound");
+    return AOT_E_EXHAUSTED;
+  }
+  n = 0;
+  for (const aoth_lent_t *l = s->lent; l; l = l->next) {
+    const uintptr_t begin = (uintptr_t)l->tensor.data;
+    const int is_written = l->kind != AOTH_LENT_INPUT && l->kind != AOTH_LENT_TANGENT;
+    if (l->tensor.nbytes) ranges[n++] = (range_t){begin, begin + l->tensor.nbytes, l, 0, is_written};
+  }
+  for (uint32_t i = 1; i < s->leaves.n; i++) {
+    const aoth_resident_t *r = &s->leaves.leaf[i].resident;
+    const uintptr_t begin = (uintptr_t)r->host;
+    if (r->is_lent && r->nbytes) ranges[n++] = (range_t){begin, begin + r->nbytes, NULL, i, 1};
+  }
+  const aot_status_t status = check_ranges(s, ranges, n);
+  free(ranges);
+  return status;
+}
+
 /* Results that lie otherwise are copied. Saved values are not: the backward reads them where the forward has them. */
-aot_status_t aoth_step_check_lent(aoth_step_t *s) {
+static aot_status_t check_shapes(aoth_step_t *s) {
   for (aoth_lent_t *l = s->lent; l; l = l->next) {
     const aoth_slot_t *p = slot_of(s, l->kind, l->index);
     if (!p || !p->tensor.dtype || p->lent || !is_plain(s, l)) continue;
@@ -196,6 +270,14 @@ aot_status_t aoth_step_check_lent(aoth_step_t *s) {
                      l->index, s->exec.queue->alignment);
     return AOT_E_INVALID;
   }
+  return AOT_OK;
+}
+
+aot_status_t aoth_step_check_lent(aoth_step_t *s) {
+  if (s->lent_fits) return AOT_OK;
+  AOT_TRY(check_shapes(s));
+  AOT_TRY(check_overlap(s));
+  s->lent_fits = 1;
   return AOT_OK;
 }
 

@@ -163,6 +163,7 @@ aot_status_t aoth_step_plan(aoth_step_t *s) {
   AOT_TRY(measure_all(s));
   AOT_TRY(aoth_step_rules(s, 1));
   AOT_TRY(aoth_step_place_lent(s));
+  s->lent_fits = 0;
   place_all(s);
   AOT_TRY(grow_block(s));
   AOT_TRY(settle(s, s->given, s->leaves.n_inputs));

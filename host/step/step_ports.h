@@ -78,6 +78,7 @@ struct aoth_step {
   int64_t *rule_dims; /* numbers of `now` */
   aoth_sizes_t sizes;
   int planned;
+  int lent_fits; /* what is lent was looked at since then */
   int phase;
   int64_t *planned_for; /* values of the symbols that the plan was made for */
   int64_t *symbols;     /* what executables are given: AOT_SYMBOL_UNKNOWN where not known */
@@ -123,6 +124,7 @@ aot_status_t aoth_step_refresh_lent(const aoth_step_t *s, aoth_slot_t *p);
 aot_status_t aoth_step_deliver(aoth_step_t *s, int32_t kind);
 aot_status_t aoth_step_take_gradients(aoth_step_t *s);
 void aoth_step_free_lent(aoth_step_t *s);
+void aoth_step_replan(aoth_step_t *s); /* variants.c: every call, before it runs again */
 /* step_keys.c: the port that a key means; 0: none. The gradient of a leaf, if there is one now. */
 int aoth_step_port_of(const aoth_step_t *s, const char *key, int32_t *out_kind, uint32_t *out_index);
 uint32_t aoth_step_leaf_of(const aoth_step_t *s, const char *key); /* AOT_NO_ID: none */

@@ -264,6 +264,13 @@ void aoth_step_close_call(aoth_step_t *s, uint32_t call) {
   v->last[call] = AOT_NO_INDEX;
 }
 
+void aoth_step_replan(aoth_step_t *s) {
+  const aoth_variants_t *v = s->variants;
+  for (uint32_t k = 0; k < v->n_frames; k++)
+    if (v->frames[k].parked) v->frames[k].parked->planned = 0;
+  s->planned = 0;
+}
+
 /* ---- questions ---- */
 
 uint32_t aoth_step_n_patterns(const aoth_step_t *s) { return s->variants->n_programs - 1; }

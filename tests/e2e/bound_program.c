@@ -6,18 +6,25 @@
 
 static int is_shared; /* the device's memory is the host's */
 
-/* Memory at a multiple of 64, or one element behind it. Never freed: the process is short. */
-static float *room(uint64_t nbytes, int misplaced) {
-  void *memory = NULL;
-  if (posix_memalign(&memory, 64, (size_t)nbytes + 128) != 0) exit(2);
-  memset(memory, 0, (size_t)nbytes + 128);
-  return (float *)memory + misplaced;
+/* Zeros at a multiple of 64, or 4 bytes behind it, a few times over. Never freed: the process is short. */
+static void *room(uint64_t nbytes, int misplaced) {
+  char *memory = calloc(1, (size_t)nbytes + 192);
+  if (!memory) exit(2);
+  return memory + (64 - (uintptr_t)memory % 64) + 4 * misplaced;
+}
+
+/* A descriptor with sizes and strides of its own: those that are got do not last. */
+static void keep_geometry(aot_tensor_t *t) {
+  int64_t *dims = room(2 * (uint64_t)t->rank * sizeof(int64_t), 0);
+  t->sizes = memcpy(dims, t->sizes, (size_t)t->rank * sizeof(int64_t));
+  t->strides = memcpy(dims + t->rank, t->strides, (size_t)t->rank * sizeof(int64_t));
 }
 
 /* Memory for a port as the planned call has it. */
 static aot_tensor_t memory_for(aothost_call_t *c, const char *key, int misplaced) {
   aot_tensor_t t = {0};
   CHECK(aothost_call_shape(c, key, &t) == AOT_OK && !t.data);
+  keep_geometry(&t);
   t.data = room(t.nbytes, misplaced);
   return t;
 }
@@ -30,6 +37,7 @@ static int equal(const aot_tensor_t *a, const aot_tensor_t *b) {
 static aot_tensor_t kept(aothost_t *h, const char *key) {
   aot_tensor_t t = {0};
   CHECK(aothost_get(h, key, &t) == AOT_OK);
+  keep_geometry(&t);
   void *copy = room(t.nbytes, 0);
   memcpy(copy, t.data, (size_t)t.nbytes);
   t.data = copy;
@@ -125,6 +133,18 @@ static void wrong_memory(aothost_t *h, const aot_tensor_t *in) {
   t = whole;
   t.nbytes = 8;
   CHECK(aothost_call_bind(c, "grad.m.0.weight", &t) == AOT_E_INVALID);
+  /* memory that is written is nobody else's */
+  aot_tensor_t bias = {0};
+  CHECK(aothost_call_bind(c, "grad.m.0.weight", &whole) == AOT_OK);
+  CHECK(aothost_call_plan(c, in, 2) == AOT_OK && aothost_call_shape(c, "grad.m.4.bias", &bias) == AOT_OK);
+  bias.data = (char *)whole.data + 1024;
+  CHECK(aothost_call_bind(c, "grad.m.4.bias", &bias) == AOT_OK && aothost_call_forward(c, in, 2, 0) == AOT_E_INVALID);
+  CHECK(strstr(last_message, "the gradient of m.0.weight and that bound to the gradient of m.4.bias overlap") != NULL);
+  CHECK(aothost_call_bind(c, "grad.m.4.bias", NULL) == AOT_OK && aothost_call_forward(c, in, 2, 0) == AOT_OK);
+  CHECK(aothost_bind(h, "param.m.0.weight", &whole) == AOT_OK && aothost_call_forward(c, in, 2, 0) == AOT_E_INVALID);
+  CHECK(strstr(last_message, "that bound to m.0.weight overlap") ||
+        strstr(last_message, "bound to m.0.weight and that"));
+  CHECK(aothost_bind(h, "param.m.0.weight", NULL) == AOT_OK && aothost_reset(h) == AOT_OK);
   CHECK(aothost_call_bind(c, "output.7", &whole) == AOT_E_NOT_FOUND);
   CHECK(aothost_call_bind(c, "param.m.0.weight", &whole) == AOT_E_NOT_FOUND);
   CHECK(aothost_bind(h, "grad.m.0.weight", &whole) == AOT_E_NOT_FOUND);
@@ -195,11 +215,6 @@ static void any_batch(aothost_t *h) {
       snprintf(key, sizeof key, "output.%d", k);
       CHECK(aothost_call_plan(c, &in, 1) == AOT_OK); /* also while memory for another batch is bound */
       out[k] = memory_for(c, key, 0);
-      static int64_t kept_sizes[3][4];
-      memcpy(kept_sizes[k], out[k].sizes, (size_t)out[k].rank * sizeof(int64_t));
-      memcpy(kept_sizes[k] + 2, out[k].strides, (size_t)out[k].rank * sizeof(int64_t));
-      out[k].sizes = kept_sizes[k];
-      out[k].strides = kept_sizes[k] + 2;
       CHECK(aothost_call_bind(c, key, &out[k]) == AOT_OK);
     }
     CHECK(out[1].sizes[0] == batch && out[2].sizes[0] == 4 && out[2].sizes[1] == batch && out[0].rank == 0 &&
