@@ -4,6 +4,7 @@
  * with a non-zero tail, never meets one. Sizes by minor stand in one table each; a minor appends a row. */
 #include <bridge.h>
 
+#include <aot/ext/backends.h>
 #include <aot/ext/cost.h>
 #include <aot/ext/derivative.h>
 #include <aot/ext/env.h>
@@ -163,13 +164,54 @@ static aot_status_t AOT_CALL on_memory(const aot_ext_memory_t *x, aot_ctx_t *ctx
 
 static aot_status_t AOT_CALL on_machine(const aot_ext_cost_t *x, aot_ctx_t *ctx, aot_cost_machine_t *out) {
   (void)x;
-  return ctx && out ? aoth_backend_route_machine(ctx, out) : AOT_E_INVALID;
+  return ctx && out ? aoth_backend_route_machine(ctx, AOTH_LAST_BACKEND, out) : AOT_E_INVALID;
 }
 
 static aot_status_t AOT_CALL on_costs(const aot_ext_cost_t *x, aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph,
                                       const int64_t *symbols, uint64_t n_symbols, const aot_cost_sink_t *sink) {
   (void)x;
-  return ctx && prog && sink ? aoth_backend_route_costs(ctx, prog, graph, symbols, n_symbols, sink) : AOT_E_INVALID;
+  return ctx && prog && sink ? aoth_backend_route_costs(ctx, AOTH_LAST_BACKEND, prog, graph, symbols, n_symbols, sink)
+                             : AOT_E_INVALID;
+}
+
+static uint32_t AOT_CALL on_count(const aot_ext_backends_t *x, aot_ctx_t *ctx) {
+  (void)x;
+  return ctx ? aoth_backend_route_count(ctx) : 0;
+}
+
+static aot_str_t AOT_CALL on_name(const aot_ext_backends_t *x, aot_ctx_t *ctx, uint32_t backend) {
+  const char *name = ctx ? aoth_backend_route_name(ctx, backend) : NULL;
+  (void)x;
+  return aot_str(name ? name : "");
+}
+
+/* Who asks cannot go on without an answer. */
+static aot_status_t told(aot_ctx_t *ctx, uint32_t backend, aot_status_t status) {
+  if (status == AOT_OK) return AOT_OK;
+  const char *name = aoth_backend_route_name(ctx, backend);
+  return aoth_report_error(ctx, status, "lower.query", "backend %s could not be asked which nodes it takes",
+                           name ? name : "?");
+}
+
+static aot_status_t AOT_CALL on_query(const aot_ext_backends_t *x, aot_ctx_t *ctx, uint32_t backend, aot_prog_t *prog,
+                                      const aot_verdict_sink_t *sink) {
+  (void)x;
+  if (!ctx || !prog || !sink || !backend) return AOT_E_INVALID;
+  return told(ctx, backend, aoth_backend_route_query(ctx, backend, prog, sink));
+}
+
+static aot_status_t AOT_CALL on_machine_of(const aot_ext_backends_t *x, aot_ctx_t *ctx, uint32_t backend,
+                                           aot_cost_machine_t *out) {
+  (void)x;
+  return ctx && backend && out ? aoth_backend_route_machine(ctx, backend, out) : AOT_E_INVALID;
+}
+
+static aot_status_t AOT_CALL on_costs_of(const aot_ext_backends_t *x, aot_ctx_t *ctx, uint32_t backend,
+                                         aot_prog_t *prog, aot_graph_t graph, const int64_t *symbols,
+                                         uint64_t n_symbols, const aot_cost_sink_t *sink) {
+  (void)x;
+  if (!ctx || !backend || !prog || !sink) return AOT_E_INVALID;
+  return aoth_backend_route_costs(ctx, backend, prog, graph, symbols, n_symbols, sink);
 }
 
 static aot_status_t AOT_CALL on_trial_begin(const aot_ext_trial_t *x, aot_ctx_t *ctx, aot_prog_t *prog) {
@@ -213,6 +255,7 @@ static const void *AOT_CALL on_get_ext(const aot_table_t *host, const char *id) 
   static const aot_ext_derivative_lookup_t derivatives = {HEAD(derivatives), on_all_derivatives};
   static const aot_ext_memory_t memory = {HEAD(memory), on_memory};
   static const aot_ext_cost_t cost = {HEAD(cost), on_machine, on_costs};
+  static const aot_ext_backends_t backends = {HEAD(backends), on_count, on_name, on_query, on_machine_of, on_costs_of};
   static const aot_ext_trial_t trial = {HEAD(trial), on_trial_begin, on_trial_undo};
   static const aot_ext_joint_halves_t halves = {HEAD(halves), on_halves};
   (void)host;
@@ -226,6 +269,7 @@ static const void *AOT_CALL on_get_ext(const aot_table_t *host, const char *id) 
   if (strcmp(id, AOT_EXT_DERIVATIVE_LOOKUP) == 0) return &derivatives;
   if (strcmp(id, AOT_EXT_MEMORY) == 0) return &memory;
   if (strcmp(id, AOT_EXT_COST) == 0) return &cost;
+  if (strcmp(id, AOT_EXT_BACKENDS) == 0) return &backends;
   if (strcmp(id, AOT_EXT_TRIAL) == 0) return &trial;
   if (strcmp(id, AOT_EXT_JOINT_HALVES) == 0) return &halves;
   return NULL;

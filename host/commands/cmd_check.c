@@ -1,5 +1,6 @@
 /* aothost check: every complaint about a pipeline file; runs nothing. */
 #include <commands/commands.h>
+#include <pipeline/registry.h>
 
 #include <jansson.h>
 #include <stdio.h>
@@ -44,6 +45,17 @@ static json_t *diagnostics(const char *text) {
   return list;
 }
 
+/* Several backends, in the order in which they are asked. */
+static void print_preference(const aoth_pipeline_t *p, FILE *out) {
+  const char *before = "backends, the preferred one first: ";
+  for (uint32_t i = 0; p->assign.unit && i < p->n_stages; i++) {
+    if (strcmp(p->stages[i].unit->kind, "backend/2") != 0) continue;
+    fprintf(out, "%s%s", before, p->stages[i].name);
+    before = ", ";
+  }
+  if (p->assign.unit) fprintf(out, "\n");
+}
+
 static int check(aoth_cli_t *cli, aoth_overrides_t *overrides) {
   const char *path = cli->positional[0];
   aoth_pipeline_t *p = NULL;
@@ -58,6 +70,7 @@ static int check(aoth_cli_t *cli, aoth_overrides_t *overrides) {
   } else if (status == AOT_OK && !cli->common.quiet) {
     fprintf(out, "%s: ok, %u stage%s%s\n", path, p->n_stages, p->n_stages == 1 ? "" : "s",
             p->run.train.present ? ", training" : "");
+    print_preference(p, out);
   }
   json_t *result = json_pack(
       "{s:s, s:b, s:I, s:I, s:o}", "pipeline", path, "ok", status == AOT_OK, "errors",

@@ -57,7 +57,7 @@ static aot_status_t make_name(aot_prog_t *p, aot_str_t name, uint32_t *out) {
 }
 
 aot_status_t aoth_edit_graph_create(aot_prog_t *p, int32_t kind, aot_str_t name, aot_graph_t *out) {
-  if (kind < AOT_GRAPH_FORWARD || kind > AOT_GRAPH_STEP)
+  if (kind < AOT_GRAPH_FORWARD || kind > AOT_GRAPH_PART)
     return aoth_complain(p, AOT_E_RANGE, "ir.bad-kind", "there is no graph kind %d", (int)kind);
   graph_row_t g = {.kind = kind, .alive = 1, .name = aoth_store_text(p, name), .first = NONE, .last = NONE};
   if ((name.size && !g.name.data) || !ROWS_ROOM(p->graphs, 1)) return aoth_no_memory(p, "a graph", sizeof g);

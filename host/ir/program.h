@@ -75,6 +75,8 @@ void aoth_prog_set_model(aot_prog_t *p, const char *path);
 /* borrowed, as long as p */
 void aoth_prog_leaf_data(aot_prog_t *p, aot_leaf_t leaf, const void *data, uint64_t nbytes);
 
+int aoth_graph_is_named(aot_prog_t *p, aot_graph_t g); /* an argument of a live node names it: its body, a branch .. */
+
 /* ---- journal: edits between begin and commit or undo ---- */
 aot_status_t aoth_journal_begin(aot_prog_t *p); /* AOT_E_EXHAUSTED: told, and nothing has begun */
 uint64_t aoth_journal_count(aot_prog_t *p);     /* edits since begin */

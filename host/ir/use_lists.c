@@ -132,3 +132,5 @@ void aoth_node_alive(aot_prog_t *p, uint32_t node, int alive) {
     *type = alive ? *type & ~VALUE_DEAD : *type | VALUE_DEAD;
   }
 }
+
+int aoth_graph_is_named(aot_prog_t *p, aot_graph_t g) { return g.id < p->graphs.n && p->graphs.at[g.id].n_refs > 0; }

@@ -87,9 +87,10 @@ static void check_region_args(verifier_t *v, uint32_t node) {
     if (n->args[i].kind != AOT_ARG_GRAPH) continue;
     uint32_t g = (uint32_t)n->args[i].u.i;
     if (!graph_is_alive(v->p, g)) continue; /* said already */
-    if (v->p->graphs.at[g].kind != AOT_GRAPH_REGION)
-      aoth_verify_report(v, node, "verify.region", "argument %u names a %s graph; a node owns regions only", i,
-                         aoth_graph_kind_name(v->p->graphs.at[g].kind));
+    const int32_t kind = v->p->graphs.at[g].kind;
+    if (kind != AOT_GRAPH_REGION && kind != AOT_GRAPH_PART)
+      aoth_verify_report(v, node, "verify.region", "argument %u names a %s graph; a node owns regions and parts only",
+                         i, aoth_graph_kind_name(kind));
     v->refs[g]++;
     v->n_region_args++;
   }

@@ -16,7 +16,7 @@ const aoth_word_t aoth_role_words[] = {
 const aoth_word_t aoth_graph_kind_words[] = {{"forward", AOT_GRAPH_FORWARD},   {"joint", AOT_GRAPH_JOINT},
                                              {"backward", AOT_GRAPH_BACKWARD}, {"update", AOT_GRAPH_UPDATE},
                                              {"region", AOT_GRAPH_REGION},     {"step", AOT_GRAPH_STEP},
-                                             {NULL, 0}};
+                                             {"part", AOT_GRAPH_PART},         {NULL, 0}};
 
 const aoth_word_t aoth_rule_words[] = {
     {"copy_back", AOT_RULE_COPY_BACK},     {"restride", AOT_RULE_RESTRIDE},       {"same_input", AOT_RULE_SAME_INPUT},

@@ -16,7 +16,7 @@ typedef struct aoth_backend_route {
   station_t *stations; /* by stage */
   uint32_t n_stations;
   uint32_t at;           /* the stage that asks */
-  station_t *asked;      /* the last backend, NULL: there is none */
+  station_t *asked;      /* the backend that is being asked */
   aoth_arena_t *scratch; /* of calls into them: the asking unit's own must last */
 } aoth_backend_route_t;
 
@@ -29,10 +29,7 @@ aot_status_t aoth_backend_route_begin(aoth_session_t *s, const aoth_stage_t *con
   station_t *stations = aoth_arena_alloc(s->arena, sizeof(void *), ((size_t)n_stages + 1) * sizeof *stations);
   if (!r || !stations) return AOT_E_EXHAUSTED;
   *r = (aoth_backend_route_t){.s = s, .stations = stations, .n_stations = n_stages};
-  for (uint32_t i = 0; i < n_stages; i++) {
-    stations[i].stage = stages[i];
-    if (is_kind(&stations[i], "backend/2")) r->asked = &stations[i];
-  }
+  for (uint32_t i = 0; i < n_stages; i++) stations[i].stage = stages[i];
   s->ctx.backends = r;
   return AOT_OK;
 }
@@ -94,6 +91,7 @@ typedef struct question {
   aot_graph_t graph;
   const int64_t *symbols;
   uint64_t n_symbols;
+  const aot_verdict_sink_t *verdicts;
   const aot_cost_sink_t *costs;
   const aot_memory_plan_t *plan;
   aot_cost_machine_t *machine;
@@ -157,15 +155,54 @@ static aot_status_t ask_behind_passes(aoth_backend_route_t *r, const char *doing
   return status;
 }
 
-static aot_status_t ask(aot_ctx_t *ctx, const char *doing, aoth_call_fn fn, question_t *q) {
+/* Backends are counted from 1 in their order; AOTH_LAST_BACKEND: the last. NULL: there is no such. */
+static station_t *find_backend(const aoth_backend_route_t *r, uint32_t backend) {
+  station_t *last = NULL;
+  for (uint32_t i = 0; r && i < r->n_stations; i++) {
+    if (!is_kind(&r->stations[i], "backend/2")) continue;
+    last = &r->stations[i];
+    if (backend != AOTH_LAST_BACKEND && --backend == 0) return last;
+  }
+  return backend == AOTH_LAST_BACKEND ? last : NULL;
+}
+
+static aot_status_t ask(aot_ctx_t *ctx, uint32_t backend, const char *doing, aoth_call_fn fn, question_t *q) {
   aoth_backend_route_t *r = ctx->backends;
-  if (!r || !r->asked || ctx != &r->s->ctx) return AOT_E_UNIMPLEMENTED;
+  station_t *asked = find_backend(r, backend);
+  if (!asked || ctx != &r->s->ctx) return AOT_E_UNIMPLEMENTED;
+  r->asked = asked;
   if (!r->scratch) r->scratch = aoth_arena_create();
   if (!r->scratch) return AOT_E_EXHAUSTED;
   const outer_call_t outer = step_aside(r->s, r);
   const aot_status_t status = ask_behind_passes(r, doing, fn, q);
   step_back(r->s, &outer);
   return status == AOT_OK && !q->is_answered ? AOT_E_UNIMPLEMENTED : status;
+}
+
+/* ---- aot.backends/1 ---- */
+
+uint32_t aoth_backend_route_count(const aot_ctx_t *ctx) {
+  const aoth_backend_route_t *r = ctx->backends;
+  uint32_t n = 0;
+  for (uint32_t i = 0; r && i < r->n_stations; i++) n += is_kind(&r->stations[i], "backend/2") != 0;
+  return n;
+}
+
+const char *aoth_backend_route_name(const aot_ctx_t *ctx, uint32_t backend) {
+  const station_t *t = backend == AOTH_LAST_BACKEND ? NULL : find_backend(ctx->backends, backend);
+  return t ? t->stage->name : NULL;
+}
+
+static aot_status_t do_query(void *arg) {
+  question_t *q = arg;
+  q->is_answered = 1;
+  return q->backend->table.backend.query(q->backend->self, &q->s->ctx, q->prog, q->verdicts);
+}
+
+aot_status_t aoth_backend_route_query(aot_ctx_t *ctx, uint32_t backend, aot_prog_t *prog,
+                                      const aot_verdict_sink_t *sink) {
+  question_t q = {.prog = prog, .verdicts = sink};
+  return ask(ctx, backend, "query", do_query, &q);
 }
 
 /* ---- aot.memory/1 ---- */
@@ -182,7 +219,7 @@ static aot_status_t do_plan(void *arg) {
 aot_status_t aoth_backend_route_plan(aot_ctx_t *ctx, aot_prog_t *prog, const int64_t *symbols, uint64_t n_symbols,
                                      const aot_memory_plan_t **out) {
   question_t q = {.prog = prog, .symbols = symbols, .n_symbols = n_symbols, .plans = 1};
-  AOT_TRY(ask(ctx, "memory", do_plan, &q));
+  AOT_TRY(ask(ctx, AOTH_LAST_BACKEND, "memory", do_plan, &q));
   *out = q.plan;
   return AOT_OK;
 }
@@ -197,9 +234,9 @@ static aot_status_t do_machine(void *arg) {
   return x.machine(&x, &q->s->ctx, q->machine);
 }
 
-aot_status_t aoth_backend_route_machine(aot_ctx_t *ctx, aot_cost_machine_t *out) {
+aot_status_t aoth_backend_route_machine(aot_ctx_t *ctx, uint32_t backend, aot_cost_machine_t *out) {
   question_t q = {.machine = out};
-  return ask(ctx, "machine", do_machine, &q);
+  return ask(ctx, backend, "machine", do_machine, &q);
 }
 
 static aot_status_t do_costs(void *arg) {
@@ -210,8 +247,8 @@ static aot_status_t do_costs(void *arg) {
   return x.nodes(&x, &q->s->ctx, q->prog, q->graph, q->symbols, q->n_symbols, q->costs);
 }
 
-aot_status_t aoth_backend_route_costs(aot_ctx_t *ctx, aot_prog_t *prog, aot_graph_t graph, const int64_t *symbols,
-                                      uint64_t n_symbols, const aot_cost_sink_t *sink) {
+aot_status_t aoth_backend_route_costs(aot_ctx_t *ctx, uint32_t backend, aot_prog_t *prog, aot_graph_t graph,
+                                      const int64_t *symbols, uint64_t n_symbols, const aot_cost_sink_t *sink) {
   question_t q = {.prog = prog, .graph = graph, .symbols = symbols, .n_symbols = n_symbols, .costs = sink};
-  return ask(ctx, "costs", do_costs, &q);
+  return ask(ctx, backend, "costs", do_costs, &q);
 }

@@ -1,7 +1,7 @@
 /* The backend stage: ask about every node, have the opsets decompose what is refused, compile, load.
  *
- * A refused node is replaced by its decomposition and the backend is asked again, until it takes everything or no
- * refused node has a decomposition left; then one error lists all of them with reasons and origins. Decompositions are
+ * A node that every backend refuses is replaced by its decomposition and they are asked again, until every node is taken
+ * or no refused one has a decomposition left; then one error lists all of them with reasons and origins. Decompositions are
  * committed before compile, as the host's edits: the backend's contract is for its own. Each round is linear in the
  * program.
  *
@@ -13,6 +13,7 @@
 #include <pipeline/devices.h>
 #include <pipeline/known_encodings.h>
 #include <pipeline/replay_check.h>
+#include <pipeline/several_backends.h>
 #include <pipeline/stage_check.h>
 
 #include <aot/inline.h>
@@ -29,14 +30,14 @@
 
 typedef struct lowering {
   aoth_session_t *s;
-  const aoth_stage_t *stage;
-  const aoth_instance_t *backend;
-  aoth_arena_t *arena; /* one round's verdicts */
-  uint32_t n_nodes;    /* rows below */
+  const aoth_stage_t *stages; /* n_backends, in order of preference */
+  const aoth_instance_t *backends;
+  uint32_t n_backends, at;   /* at: the one that is being called */
+  const aoth_stage_t *stage; /* the last, which takes what the others leave: complaints are about it */
+  aoth_arena_t *arena;       /* one round's verdicts */
+  uint32_t n_nodes;          /* rows below, for each backend */
   unsigned char *verdicts;
   const char **reasons;
-  const aot_exe_t *exe;
-  const char *wrong;
 } lowering_t;
 
 /* ---- query ---- */
@@ -46,20 +47,28 @@ static aot_status_t put_verdict(const aot_verdict_sink_t *sink, const aot_verdic
   aot_verdict_t v;
   if (aot_import(&v, sizeof v, verdict) != AOT_OK) return AOT_E_TOO_NEW;
   if (v.node.id >= l->n_nodes) return AOT_E_RANGE;
-  l->verdicts[v.node.id] = v.accepted ? ACCEPTED : REFUSED;
+  const size_t row = (size_t)l->at * l->n_nodes + v.node.id;
+  l->verdicts[row] = v.accepted ? ACCEPTED : REFUSED;
   if (!v.accepted)
-    l->reasons[v.node.id] = aoth_arena_text(l->arena, v.reason.size ? v.reason.data : "",
-                                            v.reason.size < 4096 ? (size_t)v.reason.size : 4096);
+    l->reasons[row] = aoth_arena_text(l->arena, v.reason.size ? v.reason.data : "",
+                                      v.reason.size < 4096 ? (size_t)v.reason.size : 4096);
   return AOT_OK;
 }
 
 static aot_status_t do_query(void *arg) {
   lowering_t *l = arg;
   const aot_verdict_sink_t sink = {.head = {.struct_size = sizeof sink, .self = l}, .put = put_verdict};
-  return l->backend->table.backend.query(l->backend->self, &l->s->ctx, l->s->now.prog, &sink);
+  const aoth_instance_t *b = &l->backends[l->at];
+  return b->table.backend.query(b->self, &l->s->ctx, l->s->now.prog, &sink);
 }
 
-/* Refused nodes in program order. NULL: none, or no memory (n 1). */
+static int is_taken(const lowering_t *l, uint32_t node) {
+  for (uint32_t b = 0; b < l->n_backends; b++)
+    if (l->verdicts[(size_t)b * l->n_nodes + node] == ACCEPTED) return 1;
+  return 0;
+}
+
+/* Nodes that nobody takes, in program order. NULL: none, or no memory (n 1). */
 static aot_node_t *refused_nodes(lowering_t *l, uint32_t *out_n) {
   uint32_t n = 0;
   aot_node_t *list = aoth_arena_alloc(l->arena, sizeof(uint32_t), (l->n_nodes + 1) * sizeof *list);
@@ -68,7 +77,7 @@ static aot_node_t *refused_nodes(lowering_t *l, uint32_t *out_n) {
   for (uint32_t g = 1; g < aoth_graph_n_graphs(l->s->now.prog); g++)
     for (aot_node_t k = aoth_graph_first(l->s->now.prog, (aot_graph_t){g}); k.id != AOT_NO_ID;
          k = aoth_graph_next(l->s->now.prog, k))
-      if (l->verdicts[k.id] != ACCEPTED) list[n++] = k;
+      if (!is_taken(l, k.id)) list[n++] = k;
   *out_n = n;
   return list;
 }
@@ -83,13 +92,16 @@ static aot_status_t no_memory(lowering_t *l) {
 static aot_status_t ask(lowering_t *l, aot_node_t **out_list, uint32_t *out_n) {
   aoth_arena_reset(l->arena);
   l->n_nodes = aoth_graph_n_nodes(l->s->now.prog);
-  l->verdicts = aoth_arena_alloc(l->arena, 1, l->n_nodes + 1u);
-  l->reasons = aoth_arena_alloc(l->arena, sizeof(void *), (l->n_nodes + 1u) * sizeof *l->reasons);
+  const size_t n_rows = (size_t)l->n_backends * l->n_nodes + 1;
+  l->verdicts = aoth_arena_alloc(l->arena, 1, n_rows);
+  l->reasons = aoth_arena_alloc(l->arena, sizeof(void *), n_rows * sizeof *l->reasons);
   if (!l->verdicts || !l->reasons) return no_memory(l);
   const uint64_t edits = aoth_journal_count(l->s->now.prog);
-  AOT_TRY(aoth_call(l->s, l->stage, "query", do_query, l));
-  if (aoth_journal_count(l->s->now.prog) != edits)
-    return aoth_misbehaved(l->s, l->stage, "edited the program while it was only asked");
+  for (l->at = 0; l->at < l->n_backends; l->at++) {
+    AOT_TRY(aoth_call(l->s, &l->stages[l->at], "query", do_query, l));
+    if (aoth_journal_count(l->s->now.prog) != edits)
+      return aoth_misbehaved(l->s, &l->stages[l->at], "edited the program while it was only asked");
+  }
   *out_list = refused_nodes(l, out_n);
   return *out_list ? AOT_OK : no_memory(l);
 }
@@ -173,12 +185,15 @@ static void line_origin(aoth_session_t *s, aot_origin_t origin) {
 static aot_status_t tell_refused(lowering_t *l, const aot_node_t *list, uint32_t n, const char *why) {
   aoth_session_t *s = l->s;
   aoth_sink_report(s->config.sink, AOT_SEVERITY_ERROR, &l->stage->where, "lower.refused",
-                   "backend %s refuses %u node%s, %s", l->stage->use, n, n == 1 ? "" : "s", why);
+                   l->n_backends == 1 ? "backend %s refuses %u node%s, %s"
+                                      : "backend %s and those before it refuse %u node%s, %s",
+                   l->stage->use, n, n == 1 ? "" : "s", why);
   for (uint32_t i = 0; i < n && i < MAX_LISTED; i++) {
     aot_node_info_t info = {.struct_size = sizeof info};
     aoth_text_t t = {0};
     aoth_print_node(s->now.prog, list[i], &t);
-    const char *reason = list[i].id < l->n_nodes && l->reasons[list[i].id] ? l->reasons[list[i].id] : "";
+    const char *const *reasons = &l->reasons[(size_t)(l->n_backends - 1) * l->n_nodes];
+    const char *reason = list[i].id < l->n_nodes && reasons[list[i].id] ? reasons[list[i].id] : "";
     aoth_sink_line(s->config.sink, "%.*s", (int)strcspn(t.data ? t.data : "", "\n"), t.data ? t.data : "");
     aoth_sink_line(s->config.sink, "  reason: %s", *reason ? reason : "the backend gave no verdict on it");
     if (aoth_graph_node_info(s->now.prog, list[i], &info) == AOT_OK) line_origin(s, info.origin);
@@ -189,12 +204,13 @@ static aot_status_t tell_refused(lowering_t *l, const aot_node_t *list, uint32_t
   return s->status = AOT_E_UNIMPLEMENTED;
 }
 
-/* Rounds of query and decompose. On AOT_OK every node is accepted, and the backend knows how every value lies. */
-static aot_status_t settle(lowering_t *l) {
+/* Rounds of query and decompose. On AOT_OK every node is accepted, and the backends know how every value lies. */
+static aot_status_t decompose_refused(lowering_t *l) {
   aot_node_t *list;
   uint32_t n;
   for (uint32_t round = 0; round < MAX_ROUNDS; round++) {
-    AOT_TRY(aoth_stage_knows_encodings(l->s, l->stage, l->backend));
+    for (uint32_t b = 0; b < l->n_backends; b++)
+      AOT_TRY(aoth_stage_knows_encodings(l->s, &l->stages[b], &l->backends[b]));
     AOT_TRY(ask(l, &list, &n));
     if (n == 0) {
       if (round) aoth_report_number(&l->s->report, aot_str("decompose-rounds"), round, aot_str(""));
@@ -214,8 +230,7 @@ static aot_status_t settle(lowering_t *l) {
 
 /* ---- compile and load ---- */
 
-static aot_status_t put_bytes(const aot_bytes_sink_t *sink, const void *data, uint64_t nbytes) {
-  aoth_session_t *s = sink->head.self;
+aot_status_t aoth_artifact_add(aoth_session_t *s, const void *data, uint64_t nbytes) {
   if (nbytes > SIZE_MAX / 4 || s->now.artifact_nbytes > SIZE_MAX / 4) return AOT_E_EXHAUSTED;
   const uint64_t needed = s->now.artifact_nbytes + nbytes;
   if (needed > s->now.artifact_capacity) {
@@ -231,109 +246,177 @@ static aot_status_t put_bytes(const aot_bytes_sink_t *sink, const void *data, ui
   return AOT_OK;
 }
 
+static aot_status_t put_bytes(const aot_bytes_sink_t *sink, const void *data, uint64_t nbytes) {
+  return aoth_artifact_add(sink->head.self, data, nbytes);
+}
+
+typedef struct making {
+  aoth_session_t *s;
+  const aoth_instance_t *backend;
+  const void *bytes;
+  uint64_t nbytes;
+  aoth_loaded_t *out;
+  const char *wrong;
+} making_t;
+
 static aot_status_t do_compile(void *arg) {
-  lowering_t *l = arg;
-  const aot_bytes_sink_t sink = {.head = {.struct_size = sizeof sink, .self = l->s}, .write = put_bytes};
-  return l->backend->table.backend.compile(l->backend->self, &l->s->ctx, l->s->now.prog, &sink);
+  const making_t *m = arg;
+  const aot_bytes_sink_t sink = {.head = {.struct_size = sizeof sink, .self = m->s}, .write = put_bytes};
+  return m->backend->table.backend.compile(m->backend->self, &m->s->ctx, m->s->now.prog, &sink);
+}
+
+aot_status_t aoth_backend_compile(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *backend) {
+  making_t m = {.s = s, .backend = backend};
+  AOT_TRY(aoth_session_journal_begin(s));
+  AOT_TRY(aoth_call(s, stage, "compile", do_compile, &m));
+  AOT_TRY(aoth_stage_check(s, stage));
+  return aoth_stage_commit(s, stage);
 }
 
 static aot_status_t do_load(void *arg) {
-  lowering_t *l = arg;
-  AOT_TRY(l->backend->table.backend.load(l->backend->self, &l->s->ctx, l->s->now.artifact, l->s->now.artifact_nbytes,
-                                         l->s->device, &l->exe));
-  if (!l->exe) {
-    l->wrong = "loaded its artifact to nothing";
-    return AOT_OK;
-  }
-  const uint32_t size = l->exe->head.struct_size;
-  aot_exe_t *exe = &l->s->now.exe;
-  if (size < sizeof l->exe->head || size > 65536 || aot_import(exe, sizeof *exe, l->exe) != AOT_OK || !exe->plan ||
-      !exe->bind || !exe->submit || !exe->unbind) {
-    l->wrong = "made an executable that this host cannot use";
-    return AOT_OK;
-  }
+  making_t *m = arg;
+  const aot_exe_t *self = NULL;
+  aot_exe_t *exe = &m->out->exe;
+  AOT_TRY(m->backend->table.backend.load(m->backend->self, &m->s->ctx, m->bytes, m->nbytes, m->s->device, &self));
+  m->out->self = self;
+  if (!self) m->wrong = "loaded its artifact to nothing";
+  else if (self->head.struct_size < sizeof self->head || self->head.struct_size > 65536 ||
+           aot_import(exe, sizeof *exe, self) != AOT_OK || !exe->plan || !exe->bind || !exe->submit || !exe->unbind)
+    m->wrong = "made an executable that this host cannot use";
+  if (m->wrong) m->out->self = NULL;
   return AOT_OK;
 }
 
-static aot_status_t compile_and_load(lowering_t *l) {
-  aoth_session_t *s = l->s;
-  s->now.artifact_nbytes = 0;
-  AOT_TRY(aoth_session_journal_begin(s));
-  AOT_TRY(aoth_call(s, l->stage, "compile", do_compile, l));
-  AOT_TRY(aoth_stage_check(s, l->stage));
-  AOT_TRY(aoth_stage_commit(s, l->stage));
-  l->wrong = NULL;
-  AOT_TRY(aoth_call(s, l->stage, "load", do_load, l));
-  if (l->wrong) return aoth_misbehaved(s, l->stage, "%s", l->wrong);
+aot_status_t aoth_backend_load(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *backend,
+                               const void *bytes, uint64_t nbytes, aoth_loaded_t *out) {
+  making_t m = {.s = s, .backend = backend, .bytes = bytes, .nbytes = nbytes, .out = out};
+  *out = (aoth_loaded_t){0};
+  AOT_TRY(aoth_call(s, stage, "load", do_load, &m));
+  return m.wrong ? aoth_misbehaved(s, stage, "%s", m.wrong) : AOT_OK;
+}
+
+aot_status_t aoth_session_take_executable(aoth_session_t *s, const aoth_loaded_t *loaded) {
   AOT_TRY(aoth_session_make_queue(s));
-  aoth_bound_calls_init(&s->now.calls, &s->queue, &s->now.exe, l->exe);
-  s->now.exe_self = l->exe;
+  s->now.exe = loaded->exe;
+  aoth_bound_calls_init(&s->now.calls, &s->queue, &s->now.exe, loaded->self);
+  s->now.exe_self = loaded->self;
+  return AOT_OK;
+}
+
+static aot_status_t compile_and_load(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *backend) {
+  aoth_loaded_t loaded;
+  s->now.artifact_nbytes = 0;
+  AOT_TRY(aoth_backend_compile(s, stage, backend));
+  AOT_TRY(aoth_backend_load(s, stage, backend, s->now.artifact, s->now.artifact_nbytes, &loaded));
+  AOT_TRY(aoth_session_take_executable(s, &loaded));
   aoth_report_number(&s->report, aot_str("artifact-bytes"), (double)s->now.artifact_nbytes, aot_str("bytes"));
   return AOT_OK;
 }
 
-static aot_status_t lower(lowering_t *l, uint64_t *out_edits) {
+static aot_status_t make_acceptable(lowering_t *l, uint64_t *out_edits) {
   aoth_session_t *s = l->s;
-  const aoth_properties_t properties = aoth_prog_properties(s->now.prog);
+  *out_edits = 0;
+  if (!l->arena) return no_memory(l);
   AOT_TRY(aoth_session_journal_begin(s));
   AOT_TRY(take_tokens(l));
-  AOT_TRY(settle(l));
+  AOT_TRY(decompose_refused(l));
   *out_edits = aoth_journal_count(s->now.prog);
   AOT_TRY(aoth_stage_check_memory(s, l->stage));
-  if (*out_edits && aoth_verify(s->now.prog, properties.known) != AOT_OK)
+  if (*out_edits && aoth_verify(s->now.prog, aoth_prog_properties(s->now.prog).known) != AOT_OK)
     return aoth_misbehaved(s, l->stage, "refused nodes whose decomposition breaks the program");
   AOT_TRY(aoth_stage_check_replay(s, l->stage));
   aoth_session_journal_commit(s);
-  const aot_status_t status = compile_and_load(l);
-  if (status != AOT_OK) aoth_prog_set_properties(s->now.prog, properties); /* compiled, perhaps, but not loaded */
-  return status;
+  return AOT_OK;
 }
 
-/* The backend lives as long as its executable, longer than the pipeline: texts are copied. */
+/* By operator, in the order in which the nodes stand. Texts live as long as the session. */
+static void find_refusals(const lowering_t *l, uint32_t b, aoth_share_t *out) {
+  aoth_session_t *s = l->s;
+  aot_prog_t *p = s->now.prog;
+  const uint32_t n_ops = aoth_graph_n_ops(p);
+  uint32_t *row_of = aoth_arena_alloc(l->arena, sizeof *row_of, ((size_t)n_ops + 1) * sizeof *row_of); /* row + 1 */
+  aoth_refusal_t *rows = aoth_arena_alloc(s->arena, sizeof(void *), ((size_t)n_ops + 1) * sizeof *rows);
+  if (!row_of || !rows) return;
+  out->refusals = rows;
+  for (uint32_t g = 1; g < aoth_graph_n_graphs(p); g++)
+    for (aot_node_t n = aoth_graph_first(p, (aot_graph_t){g}); n.id != AOT_NO_ID; n = aoth_graph_next(p, n)) {
+      aot_node_info_t info = {.struct_size = sizeof info};
+      const size_t at = (size_t)b * l->n_nodes + n.id;
+      if (l->verdicts[at] == ACCEPTED || aoth_graph_node_info(p, n, &info) != AOT_OK) continue;
+      if (!row_of[info.op.id]) {
+        const aot_str_t op = aoth_graph_op_desc(p, info.op)->name;
+        const char *reason = l->reasons[at] ? l->reasons[at] : "";
+        rows[out->n_refusals].op = aoth_arena_text(s->arena, op.data, (size_t)op.size);
+        rows[out->n_refusals].reason = aoth_arena_text(s->arena, reason, strlen(reason));
+        row_of[info.op.id] = ++out->n_refusals;
+      }
+      rows[row_of[info.op.id] - 1].n_nodes++;
+    }
+}
+
+aot_status_t aoth_backends_make_acceptable(aoth_session_t *s, const aoth_stage_t *stages,
+                                           const aoth_instance_t *backends, uint32_t n, aoth_share_t *shares,
+                                           uint64_t *out_edits) {
+  lowering_t l = {.s = s,
+                  .stages = stages,
+                  .stage = &stages[n - 1],
+                  .backends = backends,
+                  .n_backends = n,
+                  .arena = aoth_arena_create()};
+  const aot_status_t status = make_acceptable(&l, out_edits);
+  for (uint32_t b = 0; b < n && status == AOT_OK; b++) find_refusals(&l, b, &shares[b]);
+  aoth_arena_destroy(l.arena);
+  return status == AOT_OK ? AOT_OK : aoth_session_fail(s, l.stage);
+}
+
+aoth_stage_t aoth_stage_kept(aoth_session_t *s, const aoth_stage_t *stage) {
+  aoth_stage_t kept = *stage;
+  kept.at = kept.with = NULL;
+  kept.use = stage->unit->id;
+  kept.name = aoth_arena_text(s->arena, stage->name, strlen(stage->name));
+  if (stage->where.file) kept.where.file = aoth_arena_text(s->arena, stage->where.file, strlen(stage->where.file));
+  if (stage->where.source)
+    kept.where.source = aoth_arena_text(s->arena, stage->where.source, strlen(stage->where.source));
+  return kept;
+}
+
 static void keep_backend(aoth_session_t *s, const aoth_stage_t *stage, const aoth_instance_t *backend) {
   s->now.backend = *backend;
-  s->now.backend_stage = *stage;
-  s->now.backend_stage.at = s->now.backend_stage.with = NULL;
-  s->now.backend_stage.use = stage->unit->id;
-  s->now.backend_stage.name = aoth_arena_text(s->arena, stage->name, strlen(stage->name));
-  if (stage->where.file)
-    s->now.backend_stage.where.file = aoth_arena_text(s->arena, stage->where.file, strlen(stage->where.file));
-  if (stage->where.source)
-    s->now.backend_stage.where.source = aoth_arena_text(s->arena, stage->where.source, strlen(stage->where.source));
+  s->now.backend_stage = aoth_stage_kept(s, stage);
 }
 
 /* A failure leaves nothing behind; it is told by the caller. */
 aot_status_t aoth_session_load_artifact(aoth_session_t *s, const aoth_stage_t *stage, const void *artifact,
                                         uint64_t nbytes) {
   aoth_instance_t backend;
+  aoth_loaded_t loaded;
   aoth_session_exe_drop(s);
   s->report = (aoth_report_t){.arena = s->arena};
   AOT_TRY(aoth_instance_create(s, stage, &backend));
-  lowering_t l = {.s = s, .stage = stage, .backend = &backend};
+  aot_status_t status = aoth_backend_load(s, stage, &backend, artifact, nbytes, &loaded);
+  if (status == AOT_OK) status = aoth_session_take_executable(s, &loaded);
+  if (status != AOT_OK) {
+    aoth_instance_destroy(s, stage, &backend);
+    return status;
+  }
   s->now.artifact = (void *)(uintptr_t)artifact;
   s->now.artifact_nbytes = nbytes;
-  aot_status_t status = aoth_call(s, stage, "load", do_load, &l);
-  if (status == AOT_OK && !l.wrong) status = aoth_session_make_queue(s);
-  if (status == AOT_OK && !l.wrong) {
-    aoth_bound_calls_init(&s->now.calls, &s->queue, &s->now.exe, l.exe);
-    s->now.exe_self = l.exe;
-    keep_backend(s, stage, &backend);
-    return AOT_OK;
-  }
-  aoth_instance_destroy(s, stage, &backend);
-  s->now.artifact = NULL;
-  s->now.artifact_nbytes = 0;
-  return status != AOT_OK ? status : AOT_E_INVALID;
+  keep_backend(s, stage, &backend);
+  return AOT_OK;
 }
 
 aot_status_t aoth_stage_lower(aoth_session_t *s, const aoth_stage_t *stage, aoth_instance_t *backend,
                               uint64_t *out_edits) {
-  lowering_t l = {.s = s, .stage = stage, .backend = backend, .arena = aoth_arena_create()};
+  const aoth_properties_t properties = aoth_prog_properties(s->now.prog);
+  lowering_t l = {
+      .s = s, .stages = stage, .stage = stage, .backends = backend, .n_backends = 1, .arena = aoth_arena_create()};
   aoth_session_exe_drop(s);
-  *out_edits = 0;
-  if (!l.arena) return no_memory(&l);
-  aot_status_t status = lower(&l, out_edits);
+  aot_status_t status = make_acceptable(&l, out_edits);
   aoth_arena_destroy(l.arena);
+  if (status == AOT_OK) {
+    status = compile_and_load(s, stage, backend);
+    if (status != AOT_OK) aoth_prog_set_properties(s->now.prog, properties); /* compiled, perhaps, but not loaded */
+  }
   if (status != AOT_OK) return aoth_session_fail(s, stage);
   keep_backend(s, stage, backend);
   return AOT_OK;
@@ -354,6 +437,7 @@ void aoth_session_exe_drop(aoth_session_t *s) {
     aoth_table_destroy(s, &s->now.backend_stage, &s->now.exe_self->head);
     aoth_instance_destroy(s, &s->now.backend_stage, &s->now.backend);
   }
+  aoth_session_drop_several(s);
   s->now.exe_self = NULL;
   s->now.backend.unit = NULL;
   if (s->now.artifact_capacity) free(s->now.artifact);

@@ -5,6 +5,7 @@
 #include <pipeline/backend_stage.h>
 #include <pipeline/call.h>
 #include <pipeline/load.h>
+#include <pipeline/several_backends.h>
 #include <pipeline/session_lifetime.h>
 #include <pipeline/stage.h>
 #include <stdlib.h>
@@ -77,6 +78,9 @@ static void add_about(packing_t *k, const aoth_pipeline_t *p) {
   json_t *about = json_pack("{s:s?, s:s?, s:I, s:o, s:o, s:o}", "model", p->model_path, "pipeline", p->path, "made",
                             (json_int_t)time(NULL), "key", rows, "environment", environment_json(k->s), "stages",
                             aoth_records_json(k->s));
+  json_t *shares = aoth_shares_json(k->s);
+  if (about && shares) json_object_set(about, "backends", shares);
+  json_decref(shares);
   char *text = about ? json_dumps(about, JSON_COMPACT) : NULL;
   json_decref(about);
   if (text) aoth_text_z(&k->about, text);
@@ -230,17 +234,26 @@ static const char *restore_program(aoth_session_t *s, const aoth_model_t *model,
   return wrong ? wrong : map_nodes(s, e);
 }
 
+static aot_status_t load_artifact(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_entry_part_t *artifact) {
+  uint32_t first = 0;
+  while (!aoth_count_backends(p->stages + first, p->n_stages - first))
+    first++; /* the key is of a pipeline with a backend */
+  const uint32_t n = p->n_stages - first;
+  if (n == 1) return aoth_session_load_artifact(s, &p->stages[first], artifact->data, artifact->nbytes);
+  return aoth_session_load_several(s, &p->stages[first], n, artifact->data, artifact->nbytes);
+}
+
 const char *aoth_cache_restore(aoth_session_t *s, const aoth_pipeline_t *p, const aoth_model_t *model,
                                aoth_entry_t *entry, json_t *about) {
   aoth_map_t *maps = aoth_session_room(s, s->maps, s->n_maps, &s->map_capacity, sizeof *maps);
   if (!maps) return "too large for this machine";
   s->maps = maps;
   const char *wrong = restore_program(s, model, entry);
-  if (!wrong && aoth_session_load_artifact(s, &p->stages[p->n_stages - 1], entry->parts[AOTH_ENTRY_ARTIFACT].data,
-                                           entry->parts[AOTH_ENTRY_ARTIFACT].nbytes) != AOT_OK)
+  if (!wrong && load_artifact(s, p, &entry->parts[AOTH_ENTRY_ARTIFACT]) != AOT_OK)
     wrong = "not accepted by the backend";
   if (wrong) return wrong;
   maps[s->n_maps++] = entry->map;
   restore_records(s, about);
+  aoth_shares_restore(s, json_object_get(about, "backends"));
   return NULL;
 }

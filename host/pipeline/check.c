@@ -30,7 +30,9 @@ static void out_of_order(checking_t *c, const aoth_stage_t *stage, const char *m
   c->input_failed = 1;
 }
 
-/* At most one partition, one backend, and that at the end. */
+static int is_backend(const aoth_stage_t *stage) { return stage->unit && strcmp(stage->unit->kind, "backend/2") == 0; }
+
+/* At most one partition; backends at the end. */
 static void check_order(checking_t *c) {
   const aoth_stage_t *partition = NULL;
   for (uint32_t i = 0; i < c->p->n_stages; i++) {
@@ -40,9 +42,22 @@ static void check_order(checking_t *c) {
       if (partition) out_of_order(c, stage, "a partition comes before it already, and there can be one only");
       partition = stage;
     }
-    if (strcmp(stage->unit->kind, "backend/2") == 0 && i + 1 < c->p->n_stages)
-      out_of_order(c, stage, "a backend must be the last stage");
+    const aoth_unit_t *next = i + 1 < c->p->n_stages ? c->p->stages[i + 1].unit : NULL;
+    if (is_backend(stage) && i + 1 < c->p->n_stages && (!next || strcmp(next->kind, "backend/2") != 0))
+      out_of_order(c, stage, "a backend must be the last stage, or stand before another backend");
+    for (uint32_t k = 0; is_backend(stage) && k < i; k++)
+      if (is_backend(&c->p->stages[k]) && strcmp(c->p->stages[k].name, stage->name) == 0)
+        out_of_order(c, stage, "a backend of that name stands before it already; 'as:' gives it another one");
   }
+}
+
+/* Several backends: who runs which nodes is the stage assign's to say. */
+static void check_assign(checking_t *c) {
+  const aoth_pipeline_t *p = c->p;
+  if (p->n_stages < 2 || !is_backend(&p->stages[p->n_stages - 1]) || !is_backend(&p->stages[p->n_stages - 2])) return;
+  c->p->assign.use = c->p->assign.name = "assign";
+  c->p->assign.where = p->stages[p->n_stages - 1].where;
+  note_status(c, aoth_stage_resolve(c->s, &c->p->assign, "pass/1", p->arena));
 }
 
 /* The properties that a textual program says it has (`properties imported "vendor.tiled"`); none: none are found. */
@@ -112,9 +127,9 @@ static void check_contracts(checking_t *c) {
     const int is_known = !aoth_properties_are_none(properties);
     if (cast && cast->unit && is_known && c->p->run.train.autocast_at == i)
       note_status(c, aoth_contract_check(c->s, cast, properties));
-    const int is_backend = strcmp(stage->unit->kind, "backend/2") == 0;
-    if (is_backend && optimizer && optimizer->unit && is_known)
+    if (is_backend(stage) && optimizer && optimizer->unit && is_known)
       note_status(c, aoth_contract_check(c->s, optimizer, properties));
+    if (is_backend(stage)) optimizer = NULL;
     const int is_partition = strcmp(stage->unit->kind, "partition/1") == 0;
     if (is_partition && n_partitions++) continue; /* told by check_order */
     if (!is_known) continue;
@@ -226,6 +241,7 @@ aot_status_t aoth_pipeline_check(aoth_session_t *s, aoth_pipeline_t *p) {
   check_device(&c);
   check_train(&c);
   check_order(&c);
+  check_assign(&c);
   check_contracts(&c);
   check_files(&c);
   if (c.input_failed) return AOT_E_INVALID;

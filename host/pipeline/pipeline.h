@@ -138,6 +138,7 @@ typedef struct aoth_pipeline {
   uint32_t n_operators;
   uint32_t n_stages;
   aoth_stage_t *stages;
+  aoth_stage_t assign; /* before several backends; no unit: there is one, or none */
   aoth_run_spec_t run;
 } aoth_pipeline_t;
 
@@ -255,6 +256,20 @@ uint32_t aoth_session_records(aoth_session_t *s,
 
 /* Which of several compiled programs (compile.h) aoth_session_prog, _exe and _run_exe mean. O(1). */
 void aoth_session_select(aoth_session_t *s, uint32_t program);
+
+/* What one of several backends runs, and what it left to others, by operator. */
+typedef struct aoth_refusal {
+  const char *op, *reason; /* of the first such node */
+  uint32_t n_nodes;
+} aoth_refusal_t;
+typedef struct aoth_share {
+  const char *backend; /* as the pipeline names it */
+  uint32_t n_nodes, n_parts;
+  const aoth_refusal_t *refusals;
+  uint32_t n_refusals;
+} aoth_share_t;
+/* 0: one backend runs all. Borrowed as long as the program. */
+uint32_t aoth_session_shares(const aoth_session_t *s, const aoth_share_t **out);
 
 /* The executable that the backend stage left; NULL: the pipeline had none. Members are imported by copy. */
 const aot_exe_t *aoth_session_exe(aoth_session_t *s);

@@ -46,6 +46,13 @@ typedef struct aoth_model {
 #define AOTH_CALL_CRASHED 3 /* a signal or exit: only the thread that tells of it sees this */
 #define AOTH_CALL_BROKE 4   /* the program or the contract was broken: misbehaviour */
 
+/* An executable that a backend has loaded: its table, imported; what its functions are called with. */
+typedef struct aoth_loaded {
+  const aot_exe_t *self;
+  aot_exe_t exe;
+} aoth_loaded_t;
+typedef struct aoth_several aoth_several_t; /* several_backends.h */
+
 /* A program, and what the backend left of it. */
 typedef struct aoth_program {
   aot_prog_t *prog;
@@ -56,6 +63,7 @@ typedef struct aoth_program {
   const aot_exe_t *exe_self;
   aot_exe_t exe;
   aoth_bound_calls_t calls;
+  aoth_several_t *several; /* NULL: one backend runs all of it; else backend has no unit */
 } aoth_program_t;
 
 struct aoth_session {

@@ -21,6 +21,7 @@
 #include <pipeline/load.h>
 #include <pipeline/partition_stage.h>
 #include <pipeline/replay_check.h>
+#include <pipeline/several_backends.h>
 #include <pipeline/stage_check.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -216,14 +217,24 @@ aot_status_t aoth_session_run_stage(aoth_session_t *s, const aoth_stage_t *stage
 
 /* ---- all of them ---- */
 
-/* n_run: of n_stages; those behind are there to be asked. */
+/* Backends that stand one after the other, in one list; at least 1. */
+static uint32_t count_together(const aoth_stage_t *const *stages, uint32_t n_stages) {
+  uint32_t n = 1;
+  while (n < n_stages && stages[n] == stages[0] + n) n++;
+  n = aoth_count_backends(stages[0], n);
+  return n ? n : 1;
+}
+
+/* n_run: of n_stages; those behind are there to be asked. assign: divides what several backends run; NULL: each runs
+ * alone. */
 static aot_status_t run_in_order(aoth_session_t *s, const aoth_stage_t *const *stages, uint32_t n_stages,
-                                 uint32_t n_run) {
+                                 uint32_t n_run, const aoth_stage_t *assign) {
   AOT_TRY(aoth_backend_route_begin(s, stages, n_stages));
   aot_status_t status = AOT_OK;
-  for (uint32_t i = 0; i < n_run && status == AOT_OK; i++) {
+  for (uint32_t i = 0, n = 1; i < n_run && status == AOT_OK; i += n) {
+    n = assign ? count_together(stages + i, n_run - i) : 1;
     aoth_backend_route_at(s, i);
-    status = aoth_session_run_stage(s, stages[i]);
+    status = n == 1 ? aoth_session_run_stage(s, stages[i]) : aoth_session_lower_to_several(s, stages[i], n, assign);
   }
   aoth_backend_route_end(s);
   return status;
@@ -250,12 +261,13 @@ aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *
     order[n++] = &p->stages[i];
   }
   if (optimizer) order[n++] = optimizer;
-  return run_in_order(s, order, n, (flags & AOTH_STAGES_NO_BACKEND) && first_backend < n ? first_backend : n);
+  return run_in_order(s, order, n, (flags & AOTH_STAGES_NO_BACKEND) && first_backend < n ? first_backend : n,
+                      p->assign.unit ? &p->assign : NULL);
 }
 
 aot_status_t aoth_session_run_list(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages) {
   const aoth_stage_t **order = aoth_arena_alloc(s->arena, sizeof(void *), ((size_t)n_stages + 1) * sizeof *order);
   if (!order) return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < n_stages; i++) order[i] = &stages[i];
-  return run_in_order(s, order, n_stages, n_stages);
+  return run_in_order(s, order, n_stages, n_stages, NULL);
 }

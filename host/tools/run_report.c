@@ -1,3 +1,4 @@
+#include <pipeline/several_backends.h>
 #include <tools/run_report.h>
 
 #include <aot/inline.h>
@@ -104,6 +105,21 @@ static void print_patterns(const aoth_run_t *r) {
   }
 }
 
+/* Of several backends, who runs how much; with -v, what each leaves to others and why. */
+static void print_shares(const aoth_run_t *r) {
+  const aoth_share_t *shares;
+  const uint32_t n = aoth_session_shares(r->session, &shares);
+  for (uint32_t b = 0; b < n; b++)
+    fprintf(r->out, "%s%s %u node%s in %u part%s", b ? "; " : "backends: ", shares[b].backend, shares[b].n_nodes,
+            shares[b].n_nodes == 1 ? "" : "s", shares[b].n_parts, shares[b].n_parts == 1 ? "" : "s");
+  if (n) fprintf(r->out, "\n");
+  for (uint32_t b = 0; r->cli->common.verbose && b < n; b++)
+    for (uint32_t k = 0; k < shares[b].n_refusals; k++)
+      fprintf(r->out, "%s leaves %s, %u node%s: %s\n", shares[b].backend, shares[b].refusals[k].op,
+              shares[b].refusals[k].n_nodes, shares[b].refusals[k].n_nodes == 1 ? "" : "s",
+              shares[b].refusals[k].reason);
+}
+
 void aoth_run_print_summary(const aoth_run_t *r) {
   aoth_step_sizes_t sizes = aoth_step_sizes(r->step);
   aot_exe_stats_t stats = exe_stats(r);
@@ -125,6 +141,7 @@ void aoth_run_print_summary(const aoth_run_t *r) {
   fprintf(r->out, ", process peak ");
   print_bytes(r->out, peak_rss());
   fprintf(r->out, "\n");
+  print_shares(r);
   if (!r->pipeline->run.device.use) return;
   const aoth_traffic_t traffic = aoth_session_traffic(r->session);
   fprintf(r->out, "device %s: ", r->pipeline->run.device.use);
@@ -229,6 +246,8 @@ aot_status_t aoth_run_write_json(const aoth_run_t *r) {
   json_object_set_new(o, "model", r->pipeline->model_path ? json_string(r->pipeline->model_path) : json_null());
   json_object_set_new(o, "stages", aoth_records_json(r->session));
   json_object_set_new(o, "cache", aoth_cache_json(r->session));
+  json_t *shares = aoth_shares_json(r->session);
+  if (shares) json_object_set_new(o, "backends", shares);
   json_object_set_new(o, "alias_patterns", aoth_patterns_json(r->step));
   json_object_set_new(o, "train", r->trained ? training_json(r) : json_null());
   if (r->called) aoth_step_keys(r->step, AOTH_KEYS_OUTPUTS | AOTH_KEYS_GRADIENTS, add_result, results);

@@ -126,10 +126,6 @@ static form_t *form_slot(runnable_t *g) {
 
 /* ---- the program ---- */
 
-static int is_run(int32_t kind) {
-  return kind == AOT_GRAPH_FORWARD || kind == AOT_GRAPH_BACKWARD || kind == AOT_GRAPH_UPDATE || kind == AOT_GRAPH_STEP;
-}
-
 static runnable_t *add_runnable(bc_program_t *p, int32_t kind, uint32_t graph) {
   runnable_t *g = &p->graphs[p->n_graphs++];
   g->kind = kind;
@@ -144,7 +140,7 @@ static aot_status_t list_graphs(bc_program_t *p, bc_error_t *error) {
   p->graphs = calloc((size_t)p->s->graphs.count + 1, sizeof *p->graphs);
   if (!p->graphs) return bc_fail(error, AOT_E_EXHAUSTED, "no-memory", "no memory for the program");
   for (uint32_t i = 1; i < n_given; i++) {
-    if (!is_run(g[i].kind)) continue;
+    if (!bc_is_run(g[i].kind)) continue;
     runnable_t *whole = add_runnable(p, g[i].kind, i);
     if (p->cut.n_parts_of[i]) whole->first_segment = p->n_graphs;
     for (uint32_t k = 0; k < p->cut.n_parts_of[i]; k++)
@@ -162,7 +158,7 @@ static aot_status_t prepare_custom(bc_program_t *p, const aot_snapshot_t *s, con
   return bc_fail(error, status, "no-kernel", "%s", why.text);
 }
 
-static int is_whole(const runnable_t *g) { return is_run(g->kind) && g->first_segment == BC_NONE; }
+static int is_whole(const runnable_t *g) { return bc_is_run(g->kind) && g->first_segment == BC_NONE; }
 
 /* The functions of all graphs make one set of units, compiled together. Graphs that are cut are scheduled when they run, at
  * the sizes that they tell; here only to learn what their segments ask for, at hints that may contradict each other. */
@@ -406,7 +402,7 @@ static aot_status_t find_graph(bc_program_t *p, int32_t kind, uint32_t number, u
   *out = NULL;
   error->node = AOT_NO_ID;
   for (uint32_t i = 0; i < p->n_graphs && !*out; i++)
-    if (is_run(kind) && p->graphs[i].kind == kind && number-- == 0) *out = &p->graphs[i];
+    if (bc_is_run(kind) && p->graphs[i].kind == kind && number-- == 0) *out = &p->graphs[i];
   if (!*out) return bc_fail(error, AOT_E_NOT_FOUND, "no-graph", "the program has no graph of kind %d", kind);
   if (n_symbols < p->s->symbols.count)
     return bc_fail(error, AOT_E_INVALID, "bad-symbols", "%llu symbol values for %u symbols",

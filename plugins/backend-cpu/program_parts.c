@@ -112,13 +112,11 @@ static uint32_t cut_graph(cutting_t *c, const aot_snap_graph_t *g) {
   return number;
 }
 
-static int is_run(int32_t kind) {
-  return kind == AOT_GRAPH_FORWARD || kind == AOT_GRAPH_BACKWARD || kind == AOT_GRAPH_UPDATE || kind == AOT_GRAPH_STEP;
-}
+int bc_is_run(int32_t kind) { return kind != AOT_GRAPH_REGION && kind != AOT_GRAPH_JOINT; }
 
 static int has_birth(const cutting_t *c, const aot_snap_graph_t *g) {
   const uint8_t *births = c->births + g->node_begin;
-  return is_run(g->kind) && memchr(births, 1, g->n_nodes) != NULL;
+  return bc_is_run(g->kind) && memchr(births, 1, g->n_nodes) != NULL;
 }
 
 /* ---- the snapshot with more graphs ---- */

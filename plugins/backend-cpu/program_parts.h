@@ -32,4 +32,6 @@ typedef struct bc_cut {
 aot_status_t bc_cut_init(bc_cut_t *out, const aot_snapshot_t *s);
 void bc_cut_deinit(bc_cut_t *c);
 
+int bc_is_run(int32_t kind); /* a graph of this kind is called from outside */
+
 #endif

@@ -189,13 +189,13 @@ static aot_status_t bind_output(bc_build_t *b, uint32_t i, uint32_t row) {
   return bc_copy(b, &s->outputs[i].type, &v->t);
 }
 
-/* ---- a step: outputs in the memory of inputs (aot/graph.h, AOT_GRAPH_STEP) ---- */
+/* ---- a step, or a part of one: outputs in the memory of inputs (aot/graph.h, AOT_GRAPH_STEP) ---- */
 
 /* Which output lies where; before nodes are lowered, since loops are made for it. */
 static aot_status_t find_homes(bc_build_t *b) {
   const aot_snap_port_t *in = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->input_begin;
   const aot_snap_port_t *out = AOT_SNAP_ROWS(b->s, aot_snap_port_t, ports) + b->graph->output_begin;
-  if (b->graph->kind != AOT_GRAPH_STEP) return AOT_OK;
+  if (b->graph->kind != AOT_GRAPH_STEP && b->graph->kind != AOT_GRAPH_PART) return AOT_OK;
   uint32_t *of_leaf = bc_pool_alloc(b->pool, ((uint64_t)b->s->leaves.count + 1) * 4); /* input port + 1 */
   uint32_t offset = BC_NONE;
   b->home = bc_pool_alloc(b->pool, ((uint64_t)b->graph->n_outputs + 1) * 4);

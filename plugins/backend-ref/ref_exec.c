@@ -37,6 +37,9 @@ static void value_range(const aot_snapshot_t *s, uint32_t graph, rf_graph *g) {
   g->n_values = high ? high - low : 0;
 }
 
+/* Outputs may lie in the memory of inputs. */
+static int is_in_place(int32_t kind) { return kind == AOT_GRAPH_STEP || kind == AOT_GRAPH_PART; }
+
 static void count_uses(rf_program *p, uint32_t graph, rf_graph *g) {
   const aot_snapshot_t *s = p->s;
   const aot_snap_graph_t *row = &AOT_SNAP_ROWS(s, aot_snap_graph_t, graphs)[graph];
@@ -65,7 +68,7 @@ static void count_uses(rf_program *p, uint32_t graph, rf_graph *g) {
     uint32_t v = ports[row->output_begin + o].value;
     if (v == AOT_NO_ID) continue;
     g->uses[v - g->value_begin]++;
-    if (row->kind == AOT_GRAPH_STEP) continue; /* its outputs lie in its inputs' memory, which may yet be read */
+    if (is_in_place(row->kind)) continue; /* its outputs lie in its inputs' memory, which may yet be read */
     if (g->port[v - g->value_begin] < 0) g->port[v - g->value_begin] = (int32_t)o;
   }
 }
@@ -231,7 +234,7 @@ static aot_status_t write_outputs(rf_state *st) {
   rf_frame *f = &st->frames[0];
   const aot_snap_graph_t *row = rf_graph_row(st, f);
   const aot_snap_port_t *ports = AOT_SNAP_ROWS(s, aot_snap_port_t, ports) + row->output_begin;
-  if (row->kind == AOT_GRAPH_STEP) AOT_TRY(own_outputs(st, f, ports, row->n_outputs));
+  if (is_in_place(row->kind)) AOT_TRY(own_outputs(st, f, ports, row->n_outputs));
   for (uint32_t o = 0; o < row->n_outputs; o++) {
     rk_tensor t;
     const rf_slot *slot = ports[o].value == AOT_NO_ID ? NULL : rf_slot_of(st, f, ports[o].value);
@@ -245,7 +248,7 @@ static aot_status_t write_outputs(rf_state *st) {
     if (!shapes_equal(&t, &slot->t))
       return rf_fail(st, AOT_E_INVALID, AOT_NO_ID, "the buffer of output %u has another dtype or shape", o);
     rk_copy(&t, &slot->t);
-    if (row->kind == AOT_GRAPH_STEP && ports[o].role != AOT_ROLE_LOSS)
+    if (is_in_place(row->kind) && (ports[o].role == AOT_ROLE_UPDATE || ports[o].role == AOT_ROLE_OFFSET))
       st->copied_nbytes += (uint64_t)rk_numel(&t) * aot_dtype_size(t.dtype);
   }
   return AOT_OK;

@@ -5,6 +5,7 @@
 #include <aot/device.h>
 #include <aot/diag.h>
 #include <aot/ext/cache.h>
+#include <aot/ext/backends.h>
 #include <aot/ext/cost.h>
 #include <aot/ext/coverage.h>
 #include <aot/ext/declare.h>
@@ -784,6 +785,13 @@ static const row_t rows[] = {
     MEMBER(aot_ext_cost_t, head),
     MEMBER(aot_ext_cost_t, machine),
     MEMBER(aot_ext_cost_t, nodes),
+    STRUCT(aot_ext_backends_t),
+    MEMBER(aot_ext_backends_t, head),
+    MEMBER(aot_ext_backends_t, count),
+    MEMBER(aot_ext_backends_t, name),
+    MEMBER(aot_ext_backends_t, query),
+    MEMBER(aot_ext_backends_t, machine),
+    MEMBER(aot_ext_backends_t, costs),
     STRUCT(aot_ext_trial_t),
     MEMBER(aot_ext_trial_t, head),
     MEMBER(aot_ext_trial_t, begin),

@@ -185,7 +185,7 @@ static void bad_edits_change_nothing(void **state) {
   const aot_type_t t = f32_type(1, &negative), too_deep = f32_type(17, &negative);
   REFUSED(AOT_E_RANGE, aoth_edit_type_set(w.p, a, &t));
   REFUSED(AOT_E_RANGE, aoth_edit_input_add(w.p, f, AOT_ROLE_SEED, 1, &too_deep, aot_str("s"), &v));
-  REFUSED(AOT_E_RANGE, aoth_edit_graph_create(w.p, 7, aot_str("g"), &f));
+  REFUSED(AOT_E_RANGE, aoth_edit_graph_create(w.p, 8, aot_str("g"), &f));
 #undef REFUSED
   (void)x;
   char *after = world_print(&w);

@@ -56,7 +56,8 @@ static const verify_case_t cases[] = {
      AOTH_PROP_PARTITIONED, "saved slot 0 leaves the forward with another type than it enters the backward with"},
     /* regions */
     {FORWARD("%y : f32[4] = tiny.call @r, %x\n") "graph @r region {\n}\n", 0, NULL},
-    {FORWARD("%y : f32[4] = tiny.call @f, %x\n"), 0, "argument 0 names a forward graph; a node owns regions only"},
+    {FORWARD("%y : f32[4] = tiny.call @f, %x\n"), 0,
+     "argument 0 names a forward graph; a node owns regions and parts only"},
     {FORWARD("") "graph @r region {\n%y : f32[4] = tiny.call @s\n}\ngraph @s region {\n%y : f32[4] = tiny.call @r\n}\n",
      0, "2 graphs contain each other as regions"},
     /* results */

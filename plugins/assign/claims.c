@@ -1,0 +1,117 @@
+#include "assign.h"
+
+#include <aot/graph.h>
+#include <aot/inline.h>
+#include <aot/opset.h>
+
+typedef struct asking {
+  as_stage_t *s;
+  uint32_t backend;
+} asking_t;
+
+static aot_status_t put_verdict(const aot_verdict_sink_t *sink, const aot_verdict_t *given) {
+  const asking_t *a = sink->head.self;
+  aot_verdict_t v;
+  if (aot_import(&v, sizeof v, given) != AOT_OK) return AOT_E_TOO_NEW;
+  if (v.node.id >= a->s->n_nodes) return AOT_E_RANGE;
+  a->s->is_claimed[as_row(a->s, a->backend, v.node.id)] = v.accepted == 1;
+  return AOT_OK;
+}
+
+static aot_status_t put_cost(const aot_cost_sink_t *sink, const aot_node_cost_t *given) {
+  const asking_t *a = sink->head.self;
+  aot_node_cost_t c;
+  if (aot_import(&c, sizeof c, given) != AOT_OK) return AOT_E_TOO_NEW;
+  if (c.node.id >= a->s->n_nodes) return AOT_E_RANGE;
+  int is_view = c.n_results > 0 && c.view_of;
+  for (uint32_t r = 0; is_view && r < c.n_results; r++) is_view = c.view_of[r] != 0;
+  a->s->is_view[as_row(a->s, a->backend, c.node.id)] = (uint8_t)is_view;
+  a->s->nanoseconds[as_row(a->s, a->backend, c.node.id)] = c.nanoseconds;
+  return AOT_OK;
+}
+
+/* Who does not tell costs makes views of what the operators call so. */
+static void take_flags(as_stage_t *s, const aot_snapshot_t *snapshot, uint32_t backend) {
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(snapshot, aot_snap_node_t, nodes);
+  const aot_snap_op_t *ops = AOT_SNAP_ROWS(snapshot, aot_snap_op_t, ops);
+  for (uint32_t n = 1; n < snapshot->nodes.count; n++)
+    s->is_view[as_row(s, backend, nodes[n].id)] = (ops[nodes[n].op].flags & (AOT_OP_VIEW | AOT_OP_MULTI_VIEW)) != 0;
+}
+
+static aot_status_t ask(as_stage_t *s, const aot_snapshot_t *snapshot, uint32_t backend) {
+  const aot_ext_backends_t *x = s->backends;
+  asking_t a = {s, backend};
+  const aot_verdict_sink_t verdicts = {.head = {.struct_size = sizeof verdicts, .self = &a}, .put = put_verdict};
+  const aot_cost_sink_t costs = {.head = {.struct_size = sizeof costs, .self = &a}, .put = put_cost};
+  aot_cost_machine_t machine = {.struct_size = sizeof machine};
+  AOT_TRY(x->query(x, s->ctx, backend, s->prog, &verdicts));
+  aot_status_t status = x->costs(x, s->ctx, backend, s->prog, (aot_graph_t){AOT_NO_ID}, NULL, 0, &costs);
+  if (status != AOT_OK) take_flags(s, snapshot, backend);
+  if (x->machine(x, s->ctx, backend, &machine) == AOT_OK) s->launch[backend - 1] = machine.launch_nanoseconds;
+  return AOT_OK;
+}
+
+/* ---- regions: a node runs where all runs that is in its regions ---- */
+
+typedef struct owners { /* by graph row: the nodes that name it */
+  uint32_t *begin, *nodes;
+  uint32_t *stack;
+  uint8_t *is_refused; /* by graph row */
+} owners_t;
+
+static aot_status_t find_owners(const as_stage_t *s, const aot_snapshot_t *p, owners_t *o) {
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(p, aot_snap_node_t, nodes);
+  const aot_snap_arg_t *args = AOT_SNAP_ROWS(p, aot_snap_arg_t, args);
+  const uint32_t n_graphs = p->graphs.count;
+  uint32_t n = 0;
+  o->begin = as_alloc(s, n_graphs + 2u, sizeof *o->begin);
+  o->stack = as_alloc(s, n_graphs + 1u, sizeof *o->stack);
+  o->is_refused = as_alloc(s, n_graphs + 1u, 1);
+  if (!o->begin || !o->stack || !o->is_refused) return AOT_E_EXHAUSTED;
+  for (uint32_t a = 0; a < p->args.count; a++)
+    if (args[a].kind == AOT_ARG_GRAPH) o->begin[args[a].i + 2]++, n++;
+  o->nodes = as_alloc(s, n + 1u, sizeof *o->nodes);
+  if (!o->nodes) return AOT_E_EXHAUSTED;
+  for (uint32_t g = 2; g < n_graphs + 2; g++) o->begin[g] += o->begin[g - 1];
+  for (uint32_t i = 1; i < p->nodes.count; i++)
+    for (uint32_t a = nodes[i].arg_begin; a < nodes[i].arg_begin + nodes[i].n_args; a++)
+      if (args[a].kind == AOT_ARG_GRAPH) o->nodes[o->begin[args[a].i + 1]++] = i;
+  return AOT_OK;
+}
+
+static void refuse_owners(as_stage_t *s, const aot_snapshot_t *p, owners_t *o, uint32_t backend) {
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(p, aot_snap_node_t, nodes);
+  uint32_t n = 0;
+  for (uint32_t g = 0; g < p->graphs.count; g++) o->is_refused[g] = 0;
+  for (uint32_t i = 1; i < p->nodes.count; i++) {
+    if (s->is_claimed[as_row(s, backend, nodes[i].id)] || o->is_refused[nodes[i].graph]) continue;
+    o->is_refused[nodes[i].graph] = 1;
+    o->stack[n++] = nodes[i].graph;
+  }
+  while (n) {
+    const uint32_t g = o->stack[--n];
+    for (uint32_t k = o->begin[g]; k < o->begin[g + 1]; k++) {
+      const aot_snap_node_t *owner = &nodes[o->nodes[k]];
+      s->is_claimed[as_row(s, backend, owner->id)] = 0;
+      if (o->is_refused[owner->graph]) continue;
+      o->is_refused[owner->graph] = 1;
+      o->stack[n++] = owner->graph;
+    }
+  }
+}
+
+aot_status_t as_ask(as_stage_t *s, const aot_snapshot_t *snapshot) {
+  const uint64_t n = (uint64_t)s->n_backends * s->n_nodes;
+  owners_t owners;
+  s->is_claimed = as_alloc(s, n + 1, 1);
+  s->is_view = as_alloc(s, n + 1, 1);
+  s->nanoseconds = as_alloc(s, n + 1, sizeof *s->nanoseconds);
+  s->launch = as_alloc(s, s->n_backends, sizeof *s->launch);
+  if (!s->is_claimed || !s->is_view || !s->nanoseconds || !s->launch) return AOT_E_EXHAUSTED;
+  AOT_TRY(find_owners(s, snapshot, &owners));
+  for (uint32_t b = 1; b <= s->n_backends; b++) {
+    AOT_TRY(ask(s, snapshot, b));
+    refuse_owners(s, snapshot, &owners, b);
+  }
+  return AOT_OK;
+}

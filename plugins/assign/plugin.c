@@ -1,0 +1,52 @@
+/* assign: the unit of that name. The only file here that sees the plugin boundary. */
+#include "assign.h"
+
+#include <aot/describe.h>
+#include <aot/inline.h>
+#include <aot/pass.h>
+#include <stdlib.h>
+
+#define HELP "divides a program among several backends: parts that one of them runs, and calls of them"
+
+typedef struct unit {
+  aot_pass_t table;
+  aot_host_t host;
+  uint32_t least_nodes;
+} unit_t;
+
+static aot_status_t run(const aot_pass_t *p, aot_ctx_t *ctx, aot_prog_t *prog) {
+  const unit_t *u = p->head.self;
+  return as_assign(&u->host, ctx, prog, u->least_nodes);
+}
+
+static void destroy(const aot_table_t *p) { free(p->self); }
+
+static aot_status_t create(aot_ctx_t *ctx, const aot_host_t *host, const aot_opts_t *opts,
+                           const aot_table_t **out_table) {
+  unit_t *u = calloc(1, sizeof *u);
+  (void)ctx;
+  if (!u || aot_import(&u->host, sizeof u->host, host) != AOT_OK) {
+    free(u);
+    return AOT_E_EXHAUSTED;
+  }
+  u->least_nodes = (uint32_t)opts->values[0].i;
+  u->table = (aot_pass_t){.head = {.struct_size = sizeof u->table, .self = u, .destroy = destroy}, .run = run};
+  *out_table = &u->table.head;
+  return AOT_OK;
+}
+
+/* clang-format off */
+static const aot_option_t options[] = {
+    {.struct_size = sizeof(aot_option_t), .kind = AOT_OPT_I64, .flags = AOT_OPT_AFFECTS_OUTPUT | AOT_OPT_HAS_RANGE,
+     .name = AOT_STR_INIT("min-nodes"),
+     .help = AOT_STR_INIT("nodes that compute, views left out: with fewer a part goes to the next backend"), .preset = {.i = 1},
+     .min = 0, .max = 1000000},
+};
+/* clang-format on */
+static const aot_contract_t contract = {
+    .struct_size = sizeof(aot_contract_t),
+    .needs = AOT_NAMES(AOT_PROP_FUNCTIONAL),
+    .refuses = AOT_NAMES(AOT_PROP_JOINT, AOT_PROP_LOWERED),
+};
+AOT_PLUGIN_ONE("pass/1", "assign", AOT_VERSION, "aothost", "Apache-2.0", HELP, create, .contract = &contract,
+               AOT_OPTIONS(options));

@@ -1,0 +1,98 @@
+#!/bin/sh
+# vendor_backend.sh AOTHOST EDIT ROOT CC [FLAGS]: examples/vendor_backend as a user builds it, with nothing but the installed headers, in
+# pipelines before other backends: the same results, in every command, out of the cache too, on memory that the host cannot touch.
+. "$(dirname "$0")/lib.sh"
+cc=$4; flags=${5:-}
+example=$root/examples/vendor_backend
+mkdir -p prefix/include plugins
+cp -r "$root/plugin-api/aot" prefix/include/
+$cc -std=c11 -O2 -fPIC -shared -fvisibility=hidden -Wall -Wextra -Werror $flags -I prefix/include "$example/npu.c" -o plugins/npu.so -lm || exit 1
+export AOT_PLUGIN_PATH=$PWD/plugins
+
+status 0 "$aothost" check "$example/pipeline.yaml"
+says 'backends, the preferred one first: example.npu, backend-cpu'
+
+verify() { # FOLDER FLAGS..
+  folder=$1; shift
+  status 0 "$aothost" verify "$example/pipeline.yaml" --model "$folder/train.pt2" --expect "$folder/expected.safetensors" "$@"
+  says 'keys agree'
+}
+for model in mlp gpt_tiny resnet_tiny; do
+  verify "$models/$model"
+  verify "$models/$model" # out of the cache
+done
+verify "$models/gpt_tiny" --set vars.rest=backend-ref --set vars.partition=partition-default
+verify "$models/gpt_tiny" --set run.device=strict
+verify "$root/tests/models/dynamic_rows" # sizes that a run tells: whole, for the one that takes all of it
+
+# Who runs how much, and why not more; the same out of the cache.
+export AOT_CACHE_DIR=$PWD/cache
+for cache in miss hit; do
+  status 0 "$aothost" run "$example/pipeline.yaml" --model "$models/gpt_tiny/train.pt2" --inputs random --json r.json -v
+  says '^backends: example.npu [1-9][0-9]* nodes in [1-9][0-9]* parts; backend-cpu [1-9][0-9]* nodes in [1-9][0-9]* parts$'
+  says '^example.npu leaves aten.layer_norm.default, 5 nodes: it has no kernel for this operator$'
+  tr -d ' \n' < r.json > flat
+  has flat '"backends":\[\{"backend":"example.npu","nodes":[1-9][0-9]*,"parts":[1-9][0-9]*,"left":\[\{"operator":'
+  has flat "\"outcome\":\"$cache\""
+done
+
+# A training step in one graph, in three, and in micro steps: what backend-cpu learns alone.
+cat > train.yaml <<Y
+aot: 1
+vars: {first: example.npu}
+model: {path: $models/gpt_tiny/train.pt2}
+stages: [{use: functionalize}, {use: autograd}, {use: partition-mincut}, {use: "\${first}"}, {use: backend-ref, as: rest}]
+run:
+  train: {steps: 3, lr: 0.01, seed: 4, log-every: 1, data: {tokens: text.bin}, checkpoint: last.st}
+Y
+yes 'the quick brown fox jumps over the lazy dog' | head -200 | tr 'a-z \n' '\001-\034' > text.bin
+losses() { grep '^step' out | sed 's/  lr.*//'; }
+train() { # NAME FLAGS..
+  name=$1; shift
+  status 0 "$aothost" run train.yaml --set vars.first=backend-ref "$@"; losses > alone
+  status 0 "$aothost" run train.yaml "$@"; losses > both
+  has both 'step 3/3'
+  cut -c1-19 alone > a; cut -c1-19 both > b # "step 3/3  loss 4.46": three digits
+  same a b
+}
+train one
+train three --set run.train.step=three-graphs
+train micro --set run.train.accumulate=2 --set run.train.clip-norm=1.0
+train strict --set run.device=strict
+
+# The same backend twice: all is the first one's, and bytes are equal to those of one.
+cat > same.yaml <<Y
+aot: 1
+stages: [{use: functionalize}, {use: autograd}, {use: partition-mincut}, {use: backend-cpu}, {use: backend-cpu, as: again}]
+Y
+sed 's/, {use: backend-cpu, as: again}//' same.yaml > single.yaml
+for p in same single; do
+  status 0 "$aothost" run $p.yaml --model "$models/gpt_tiny/train.pt2" --inputs random --outputs $p.st
+done
+same same.st single.st
+
+# What is wrong is told at its line.
+sed 's/, as: again//' same.yaml > twice.yaml
+status 2 "$aothost" check twice.yaml
+says 'a backend of that name stands before it already'
+sed 's/{use: autograd}, {use: partition-mincut}, {use: backend-cpu}/{use: backend-cpu}, {use: autograd}/' same.yaml > between.yaml
+status 2 "$aothost" check between.yaml
+says 'a backend must be the last stage, or stand before another backend'
+status 2 "$aothost" verify "$example/pipeline.yaml" --model "$models/gpt_tiny/train.pt2" --expect "$models/gpt_tiny/expected.safetensors" \
+  --set vars.rest=example.npu
+says 'a backend of that name'
+sed "s/use: \${rest}/use: example.npu\n    as: second/" "$example/pipeline.yaml" > alone.yaml
+status 2 "$aothost" run alone.yaml --model "$models/gpt_tiny/train.pt2" --inputs random
+says 'backend example.npu and those before it refuse'
+says 'reason: it has no kernel for this operator'
+
+# A program of parts is a program like any other: it prints, and reads back to the same text.
+status 0 "$aothost" run "$example/pipeline.yaml" --model "$models/mlp/train.pt2" --inputs random --dump-dir d
+part=$(ls d/*.assign.ir)
+has "$part" '^graph @forward_part1 .*part \{'
+has "$part" 'aot.part.default @forward_part1, "'
+status 0 "$aothost" opt "$part" -o again.ir
+same "$part" again.ir
+status 0 "$aothost" inspect "$part"
+says 'part'
+finish
