@@ -39,5 +39,6 @@ static void print_edit(aot_prog_t *p, const edit_row_t *e, aoth_text_t *out) {
 }
 
 void aoth_journal_print(aot_prog_t *p, aoth_text_t *out) {
-  for (uint32_t i = p->edits.n - (uint32_t)aoth_journal_count(p); i < p->edits.n; i++) print_edit(p, &p->edits.at[i], out);
+  for (uint32_t i = p->edits.n - (uint32_t)aoth_journal_count(p); i < p->edits.n; i++)
+    print_edit(p, &p->edits.at[i], out);
 }
