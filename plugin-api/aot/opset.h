@@ -78,11 +78,12 @@ typedef struct aot_schema_arg {
 
 /* What autocast (mixed precision, as PyTorch has it) does to an operator's operands of float32, float16 and bfloat16. 0: nothing, the
  * operator runs in what it is given. */
-#define AOT_AUTOCAST_LOWER 1  /* they are cast to the low precision */
-#define AOT_AUTOCAST_F32 2    /* to float32, unless the call says in a dtype argument what it computes in */
-#define AOT_AUTOCAST_WIDEST 3 /* to float32 if one of them is that, otherwise to the low precision */
-#define AOT_AUTOCAST_BANNED 4 /* the operator is refused: its numbers do not fit into the low precision's range */
-#define AOT_AUTOCAST_PARTS 5  /* a composite: autocast acts on what it decomposes into */
+#define AOT_AUTOCAST_LOWER 1        /* they are cast to the low precision */
+#define AOT_AUTOCAST_F32 2          /* to float32, unless the call says in a dtype argument what it computes in */
+#define AOT_AUTOCAST_WIDEST 3       /* to float32 if one of them is that, otherwise to the low precision */
+#define AOT_AUTOCAST_BANNED 4       /* the operator is refused: its numbers do not fit into the low precision's range */
+#define AOT_AUTOCAST_PARTS 5        /* a composite: autocast acts on what it decomposes into */
+#define AOT_AUTOCAST_F32_AND_BACK 6 /* as F32, and the results are cast to what the first operand was */
 
 /* One operator. Constant for the session. */
 typedef struct aot_op_desc {

@@ -176,12 +176,42 @@ static int take_apart(walk_t *w) {
   return em_ok(e, e->status == AOT_OK ? e->host->edit->node_erase(e->prog, e->node) : e->status);
 }
 
+/* The dtype of the first floating operand; 0: none is eligible. */
+static int32_t first_dtype(const walk_t *w) {
+  for (uint32_t k = 0; k < w->e.info.n_operands; k++) {
+    const int32_t dtype = dtype_of(w, w->e.info.operands[k]);
+    if (is_eligible(dtype)) return dtype;
+  }
+  return 0;
+}
+
+/* Everyone who reads a result reads it in this dtype. */
+static void cast_results(walk_t *w, int32_t dtype) {
+  em_t *e = &w->e;
+  const aot_graph_api_t *g = w->graph;
+  e->before = g->next(e->prog, e->node);
+  for (uint32_t i = 0; i < e->info.n_results && e->status == AOT_OK; i++) {
+    const aot_value_t result = {e->info.first_result.id + i};
+    if (!is_eligible(dtype_of(w, result.id)) || dtype_of(w, result.id) == dtype) continue;
+    const aot_value_t to = cast(w, result.id, dtype);
+    stand_for(w, to.id, was(w, result.id));
+    if (em_ok(e, AOT_OK)) em_ok(e, e->host->edit->uses_replace(e->prog, result, to));
+    if (em_ok(e, AOT_OK)) em_ok(e, e->host->edit->operand_set(e->prog, g->value_def(e->prog, to), 0, result));
+  }
+}
+
 /* 1: other nodes stand in its place, which are to be visited. */
 static int visit(walk_t *w) {
+  int32_t back = 0; /* dtype of results; 0: as they are */
   switch (w->e.desc->autocast[w->options.device]) {
     case AOT_AUTOCAST_LOWER:
       cast_operands(w, w->options.dtype);
       w->counts.lower++;
+      break;
+    case AOT_AUTOCAST_F32_AND_BACK:
+      back = first_dtype(w);
+      cast_operands(w, AOT_F32);
+      w->counts.f32++;
       break;
     case AOT_AUTOCAST_F32:
       if (says_dtype(w)) break;
@@ -195,6 +225,7 @@ static int visit(walk_t *w) {
       break;
   }
   infer_results(w);
+  if (back && back != AOT_F32) cast_results(w, back);
   return 0;
 }
 

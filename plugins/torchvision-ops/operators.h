@@ -17,9 +17,10 @@ typedef struct tv_infer {
 
 typedef struct tv_operator {
   const char *name, *schema, *doc;
-  const char *shape_rule;       /* what its rule is called; "given": the model file tells the type */
-  uint32_t flags;               /* AOT_OP_* */
-  void (*infer)(tv_infer_t *t); /* NULL: the model file tells the type, since the size depends on data */
+  const char *shape_rule;              /* what its rule is called; "given": the model file tells the type */
+  uint32_t flags;                      /* AOT_OP_* */
+  void (*infer)(tv_infer_t *t);        /* NULL: the model file tells the type, since the size depends on data */
+  uint8_t autocast_cpu, autocast_cuda; /* AOT_AUTOCAST_*, as torchvision 0.26 has it */
 } tv_operator_t;
 
 extern const tv_operator_t tv_operators[];

@@ -173,52 +173,55 @@ static void infer_nms_keep(tv_infer_t *t) {
 /* ---- the table ---- */
 
 #define OP(name, ...) "torchvision." name ".default", __VA_ARGS__
+#define NOWHERE 0, 0
+#define ON_CUDA 0, AOT_AUTOCAST_F32_AND_BACK
+#define BOTH AOT_AUTOCAST_F32_AND_BACK, AOT_AUTOCAST_F32_AND_BACK
 const tv_operator_t tv_operators[] = {
     {OP("roi_align", "(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int "
                      "sampling_ratio, "
                      "bool aligned) -> Tensor"),
-     "means of interpolated points of regions", "regions", 0, infer_align},
+     "means of interpolated points of regions", "regions", 0, infer_align, BOTH},
     {OP("_roi_align_backward",
         "(Tensor grad, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, SymInt batch_size, "
         "SymInt channels, SymInt height, SymInt width, int sampling_ratio, bool aligned) -> Tensor"),
-     "its gradient by input", "image", AOT_OP_NO_GRAD, infer_align_backward},
+     "its gradient by input", "image", AOT_OP_NO_GRAD, infer_align_backward, NOWHERE},
     {OP("roi_pool", "(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width) -> "
                     "(Tensor, Tensor)"),
-     "largest elements of regions, and where they are", "regions", 0, infer_pool},
+     "largest elements of regions, and where they are", "regions", 0, infer_pool, ON_CUDA},
     {OP("_roi_pool_backward",
         "(Tensor grad, Tensor rois, Tensor argmax, float spatial_scale, SymInt pooled_height, SymInt pooled_width, "
         "SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor"),
-     "its gradient by input", "image", AOT_OP_NO_GRAD, infer_pool_backward},
+     "its gradient by input", "image", AOT_OP_NO_GRAD, infer_pool_backward, NOWHERE},
     {OP("ps_roi_align", "(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, "
                         "int sampling_ratio) -> "
                         "(Tensor, Tensor)"),
-     "roi_align with channels of its own for each bin", "regions_by_position", 0, infer_by_position},
+     "roi_align with channels of its own for each bin", "regions_by_position", 0, infer_by_position, ON_CUDA},
     {OP("_ps_roi_align_backward",
         "(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, SymInt pooled_height, SymInt "
         "pooled_width, "
         "int sampling_ratio, SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor"),
-     "its gradient by input", "image", AOT_OP_NO_GRAD, infer_ps_align_backward},
+     "its gradient by input", "image", AOT_OP_NO_GRAD, infer_ps_align_backward, NOWHERE},
     {OP("ps_roi_pool", "(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width) -> "
                        "(Tensor, Tensor)"),
-     "means of regions with channels of its own for each bin", "regions_by_position", 0, infer_by_position},
+     "means of regions with channels of its own for each bin", "regions_by_position", 0, infer_by_position, ON_CUDA},
     {OP("_ps_roi_pool_backward", "(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, SymInt "
                                  "pooled_height, SymInt pooled_width, "
                                  "SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor"),
-     "its gradient by input", "image", AOT_OP_NO_GRAD, infer_pool_backward},
+     "its gradient by input", "image", AOT_OP_NO_GRAD, infer_pool_backward, NOWHERE},
     {OP("deform_conv2d", "(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, "
                          "SymInt stride_w, SymInt pad_h, "
                          "SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, "
                          "bool use_mask) -> Tensor"),
-     "convolution whose sampling points are moved", "deform_conv", AOT_OP_HEAVY, infer_deform_conv},
+     "convolution whose sampling points are moved", "deform_conv", AOT_OP_HEAVY, infer_deform_conv, ON_CUDA},
     {OP("_deform_conv2d_backward", "(Tensor grad, Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor "
                                    "bias, SymInt stride_h, SymInt stride_w, "
                                    "SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, "
                                    "SymInt offset_groups, bool use_mask) -> "
                                    "(Tensor, Tensor, Tensor, Tensor, Tensor)"),
-     "its gradients", "like_operands", AOT_OP_HEAVY | AOT_OP_NO_GRAD, infer_deform_conv_backward},
+     "its gradients", "like_operands", AOT_OP_HEAVY | AOT_OP_NO_GRAD, infer_deform_conv_backward, NOWHERE},
     {OP("nms", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"),
-     "numbers of the boxes that overlap no better one", "given", AOT_OP_EFFECT | AOT_OP_NO_GRAD, NULL},
+     "numbers of the boxes that overlap no better one", "given", AOT_OP_EFFECT | AOT_OP_NO_GRAD, NULL, BOTH},
     {OP("_nms_keep", "(Tensor dets, Tensor order, float iou_threshold) -> Tensor"),
-     "which boxes of an order overlap no earlier one", "kept", AOT_OP_NO_GRAD, infer_nms_keep},
+     "which boxes of an order overlap no earlier one", "kept", AOT_OP_NO_GRAD, infer_nms_keep, NOWHERE},
 };
 const uint32_t tv_n_operators = sizeof tv_operators / sizeof *tv_operators;

@@ -83,6 +83,7 @@ static aot_status_t describe(const tv_operator_t *op, const sch_memory_t *memory
       .results = s.results,
       .n_args = s.n_args,
       .n_results = s.n_results,
+      .autocast = {[AOT_DEVICE_CPU] = op->autocast_cpu, [AOT_DEVICE_CUDA] = op->autocast_cuda},
   };
   return AOT_OK;
 }
