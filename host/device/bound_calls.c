@@ -257,11 +257,12 @@ aot_status_t aoth_bound_calls_run(aoth_bound_calls_t *b, const aot_binding_t *wh
       .n_symbols = row->binding.graph.n_symbols,
       .open = open,
   };
-  const aot_status_t status = b->exe->submit(b->exe_self, q->ctx, row->call, &submission);
-  if (status != AOT_OK) {
-    aoth_queue_left_out(q, status);
-    return status;
-  }
-  aoth_queue_passed(q);
-  return open || q->device->value(q->device, q->timeline) >= done.value ? aoth_queue_wait(q, done.value) : AOT_OK;
+  if (q->guards) aoth_guards_close(q->guards, &row->binding);
+  aot_status_t status = b->exe->submit(b->exe_self, q->ctx, row->call, &submission);
+  if (status != AOT_OK) aoth_queue_left_out(q, status);
+  else aoth_queue_passed(q);
+  const int is_over = status == AOT_OK && (open || q->device->value(q->device, q->timeline) >= done.value);
+  if (is_over) status = aoth_queue_wait(q, done.value);
+  const aot_status_t guarded = q->guards ? aoth_guards_check(q->guards, q->ctx, &row->binding, q->doing) : AOT_OK;
+  return status != AOT_OK ? status : guarded;
 }

@@ -14,10 +14,16 @@ aot_status_t aoth_queue_init(aoth_queue_t *q, aot_ctx_t *ctx, const aot_device_t
   return device->timeline_create(device, ctx, &q->timeline);
 }
 
+aot_status_t aoth_queue_validate(aoth_queue_t *q) {
+  q->guards = aoth_guards_create();
+  return q->guards ? AOT_OK : aoth_report_error(q->ctx, AOT_E_EXHAUSTED, "device.memory", "no memory for guards");
+}
+
 aot_status_t aoth_queue_deinit(aoth_queue_t *q) {
   const aot_device_t *d = q->device;
   const aot_status_t queue = q->queue ? d->queue_destroy(d, q->ctx, q->queue) : AOT_OK;
   const aot_status_t timeline = q->timeline ? d->timeline_destroy(d, q->ctx, q->timeline) : AOT_OK;
+  aoth_guards_destroy(q->guards);
   *q = (aoth_queue_t){0};
   return queue != AOT_OK ? queue : timeline;
 }
@@ -45,6 +51,11 @@ typedef struct task {
 
 static aot_status_t do_alloc(void *arg) {
   task_t *t = arg;
+  aoth_guards_t *guards = t->q->guards;
+  if (guards && aoth_guards_alloc(guards, t->nbytes, &t->buffer)) return AOT_OK;
+  if (guards)
+    return aoth_report_error(t->q->ctx, AOT_E_EXHAUSTED, "device.memory", "no memory for %llu bytes between guards",
+                             (unsigned long long)t->nbytes);
   return t->q->device->alloc(t->q->device, t->q->ctx, t->nbytes, &t->buffer);
 }
 
@@ -91,6 +102,10 @@ aot_status_t aoth_queue_alloc(aoth_queue_t *q, uint64_t nbytes, aot_buffer_t *ou
 }
 
 aot_status_t aoth_queue_free(aoth_queue_t *q, aot_buffer_t whole) {
+  if (q->guards) {
+    aoth_guards_free(q->guards, whole);
+    return AOT_OK;
+  }
   task_t t = {.q = q, .buffer = whole};
   return aoth_queue_call(q, do_free, &t);
 }

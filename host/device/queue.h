@@ -9,6 +9,7 @@
 #define AOTH_QUEUE_H
 
 #include <aot/device.h>
+#include <device/guards.h>
 
 typedef aot_status_t (*aoth_queue_fn)(void *arg);
 
@@ -22,11 +23,12 @@ typedef struct aoth_queue {
   uint64_t n_copied; /* bytes that went between host and device */
   uint32_t n_errors; /* that were told when nothing was under way */
   uint32_t alignment;
-  const char *doing;    /* the call that was put there last, for messages: "the step graph"; NULL: none yet */
-  uint64_t patience_ns; /* of a wait; UINT64_MAX: the device knows what nobody raises any more */
-  int has_more;         /* there are moves behind the last point */
-  int is_shared;        /* the device's memory is the host's */
-  int is_lost;          /* the device is: nothing is under way any more, and nothing is put there */
+  const char *doing;     /* the call that was put there last, for messages: "the step graph"; NULL: none yet */
+  uint64_t patience_ns;  /* of a wait; UINT64_MAX: the device knows what nobody raises any more */
+  int has_more;          /* there are moves behind the last point */
+  int is_shared;         /* the device's memory is the host's */
+  int is_lost;           /* the device is: nothing is under way any more, and nothing is put there */
+  aoth_guards_t *guards; /* on the host, when overruns are looked for: buffers are its; NULL: they are the device\'s */
   /* How the device is called: by a session in a crash frame; NULL: as it is. */
   aot_status_t (*call)(void *self, aoth_queue_fn fn, void *arg);
   void *self;
@@ -36,6 +38,8 @@ typedef struct aoth_queue {
 /* After a failure, too: deinit. */
 aot_status_t aoth_queue_init(aoth_queue_t *q, aot_ctx_t *ctx, const aot_device_t *device);
 aot_status_t aoth_queue_deinit(aoth_queue_t *q);
+aot_status_t
+aoth_queue_validate(aoth_queue_t *q); /* of the host's device, before it has buffers: with guards (guards.h) */
 aot_status_t aoth_queue_call(aoth_queue_t *q, aoth_queue_fn fn, void *arg);
 
 aot_status_t aoth_queue_alloc(aoth_queue_t *q, uint64_t nbytes, aot_buffer_t *out);

@@ -41,7 +41,7 @@ aot_status_t aoth_resident_resize(aoth_resident_t *r, aoth_queue_t *q, uint64_t 
   const aot_buffer_t buffer = r->buffer;
   if (r->owns & AOTH_ON_HOST) AOT_TRY(aoth_queue_host_free(q, r->host, r->nbytes));
   *r = (aoth_resident_t){.nbytes = nbytes, .version = r->version + 1};
-  if (!buffer.address || buffer.nbytes < nbytes) {
+  if (!buffer.address || buffer.nbytes < nbytes || (q->guards && buffer.nbytes > nbytes)) {
     if (buffer.address) AOT_TRY(aoth_queue_free(q, buffer));
     AOT_TRY(aoth_queue_alloc(q, nbytes, &r->buffer));
   } else {

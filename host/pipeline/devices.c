@@ -3,6 +3,8 @@
 
 #include <device/host_device.h>
 #include <pipeline/call.h>
+#include <stdlib.h>
+#include <string.h>
 
 aot_status_t aoth_session_take_device(aoth_session_t *s, const aoth_stage_t *device) {
   if (!device->unit) {
@@ -38,7 +40,9 @@ aot_status_t aoth_session_make_queue(aoth_session_t *s) {
   AOT_TRY(aoth_queue_init(&s->queue, &s->ctx, s->device));
   s->queue.call = call_device;
   s->queue.self = s;
-  return AOT_OK;
+  const char *validate = getenv("AOT_VALIDATE");
+  const int is_wanted = validate && strcmp(validate, "1") == 0 && s->device == aoth_host_device();
+  return is_wanted ? aoth_queue_validate(&s->queue) : AOT_OK;
 }
 
 void aoth_session_drop_queue(aoth_session_t *s) {

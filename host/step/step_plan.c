@@ -8,12 +8,17 @@
 
 #define TOO_MUCH (UINT64_C(1) << 62)
 
+typedef struct cursor {
+  uint64_t at;
+  uint64_t zone; /* bytes behind each place that stay poison (device/guards.h) */
+} cursor_t;
+
 /* Sums stop at TOO_MUCH, where no memory can be had. */
-static void place(aoth_slot_t *p, uint64_t *cursor) {
+static void place(aoth_slot_t *p, cursor_t *cursor) {
   if (!p->tensor.dtype || p->lent) return;
-  p->at = *cursor;
-  *cursor += (p->tensor.nbytes + AOTH_ALIGN - 1) / AOTH_ALIGN * AOTH_ALIGN;
-  if (*cursor > TOO_MUCH) *cursor = TOO_MUCH;
+  p->at = cursor->at;
+  cursor->at += (p->tensor.nbytes + AOTH_ALIGN - 1) / AOTH_ALIGN * AOTH_ALIGN + cursor->zone;
+  if (cursor->at > TOO_MUCH) cursor->at = TOO_MUCH;
 }
 
 const char *aoth_role_what(int32_t role) {
@@ -57,7 +62,7 @@ static aot_status_t measure_all(aoth_step_t *s) {
 
 static void place_all(aoth_step_t *s) {
   aoth_call_t *f = &s->call[AOTH_CALL_FORWARD], *b = &s->call[AOTH_CALL_BACKWARD], *u = &s->call[AOTH_CALL_UPDATE];
-  uint64_t end = 0, late;
+  cursor_t end = {.zone = s->exec.queue->guards ? AOTH_RED_ZONE : 0}, late;
   for (uint32_t k = 0; k < s->leaves.n_inputs; k++) place(&s->given[k], &end);
   for (uint32_t i = 0; i < f->n_in; i++)
     if (!aot_role_is_leaf(f->in[i].role)) place(&f->in[i], &end);
@@ -74,7 +79,9 @@ static void place_all(aoth_step_t *s) {
   }
   for (uint32_t i = 0; i < b->n_in; i++)
     if (!aot_role_is_leaf(b->in[i].role) && b->in[i].role != AOT_ROLE_SAVED) place(&b->in[i], &end);
+  if (end.zone) late = end; /* poison between the ones would be in the middle of the others */
   for (uint32_t i = 0; i < u->n_out; i++) place(&u->out[i], &late);
+  if (end.zone) end = late;
   for (int k = AOTH_CALL_STEP; k <= AOTH_CALL_APPLY; k++) {
     aoth_call_t *c = &s->call[k];
     for (uint32_t i = 0; i < c->n_in; i++)
@@ -82,7 +89,7 @@ static void place_all(aoth_step_t *s) {
     for (uint32_t i = 0; i < c->n_out; i++)
       if (c->home[i] == AOT_NO_INDEX) place(&c->out[i], &end);
   }
-  s->nbytes_block = late > end ? late : end;
+  s->nbytes_block = late.at > end.at ? late.at : end.at;
 }
 
 static aot_status_t settle(const aoth_step_t *s, aoth_slot_t *slots, uint32_t n) {
@@ -166,6 +173,7 @@ aot_status_t aoth_step_plan(aoth_step_t *s) {
   s->lent_fits = 0;
   place_all(s);
   AOT_TRY(grow_block(s));
+  if (s->exec.queue->guards) aoth_guards_poison(s->exec.queue->guards, s->block);
   AOT_TRY(settle(s, s->given, s->leaves.n_inputs));
   for (int k = 0; k < AOTH_N_CALLS; k++) {
     AOT_TRY(settle(s, s->call[k].in, s->call[k].n_in));

@@ -100,6 +100,19 @@ status 2 "$aothost" run train.yaml --set run.device=strict --set run.device-with
 says 'error: device strict has no memory for [0-9]+ bytes: [0-9]+ of its 400000 are free'
 says 'note: the arena of the step graph takes [0-9]+ bytes'
 
+# On the host with guards: the same bytes, and nothing is found.
+for key in step=one-graph step=three-graphs accumulate=2; do
+  for backend in cpu ref; do
+    status 0 "$aothost" run train.yaml --set vars.backend=backend-$backend --set run.train.$key
+    mv last.st host.st
+    AOT_VALIDATE=1
+    export AOT_VALIDATE
+    status 0 "$aothost" run train.yaml --set vars.backend=backend-$backend --set run.train.$key
+    unset AOT_VALIDATE
+    same last.st host.st
+  done
+done
+
 status 2 "$aothost" run train.yaml --set run.device=strict:1
 says "strict has no option 'ordinal'; it has: seed, host-work, lose-at, memory"
 status 2 "$aothost" run train.yaml --set run.device=host:1

@@ -13,12 +13,15 @@ typedef struct adder { /* an executable */
   aot_exe_t table;
   const aot_device_t *device;
   int n_bound, n_works, n_failed, submit_fails, work_fails, forgets_to_signal;
+  int64_t n_past, arena_at; /* writes that far past its output; at that byte of the arena, if not 0 */
+  int writes_input;
   uint64_t arena_nbytes, alignment;
 } adder_t;
 
 struct aot_bound {
   adder_t *adder;
   aot_tensor_t in, out;
+  aot_buffer_t arena;
   aot_ctx_t *ctx; /* of its last submission */
   int64_t *symbols;
   const aot_output_sink_t *open;
@@ -35,7 +38,7 @@ static aot_status_t plan(const aot_exe_t *e, aot_ctx_t *ctx, const aot_graph_at_
 static aot_status_t bind(const aot_exe_t *e, aot_ctx_t *ctx, const aot_binding_t *b, aot_bound_t **out) {
   adder_t *a = e->head.self;
   *out = malloc(sizeof **out);
-  **out = (aot_bound_t){.adder = a, .in = b->inputs[0], .out = b->outputs[0], .ctx = ctx};
+  **out = (aot_bound_t){.adder = a, .in = b->inputs[0], .out = b->outputs[0], .arena = b->arena, .ctx = ctx};
   a->n_bound++;
   return AOT_OK;
 }
@@ -55,6 +58,9 @@ static aot_status_t work(void *self, aot_status_t before) {
   aot_tensor_t out = b->out;
   if (b->open) AOT_TRY(b->open->allocate(b->open, 0, b->symbols, 1, &out));
   for (uint64_t i = 0; i < b->in.nbytes; i++) ((char *)out.data)[i] = (char)(((const char *)b->in.data)[i] + 1);
+  for (int64_t i = 0; i < b->adder->n_past; i++) ((char *)out.data)[(int64_t)out.nbytes + i] = 1;
+  if (b->adder->arena_at) ((char *)(uintptr_t)b->arena.address)[b->adder->arena_at] = 1;
+  if (b->adder->writes_input) *(char *)b->in.data = 1;
   if (b->symbols) b->symbols[0] = 7;
   return AOT_OK;
 }
@@ -82,12 +88,7 @@ typedef struct calls {
   aoth_bound_calls_t bound;
 } calls_t;
 
-static void begin(calls_t *c, world_t *w) {
-  aoth_stage_t device = {.use = "strict", .name = "strict"};
-  *c = (calls_t){.queue = aoth_session_queue(w->session)};
-  assert_int_equal(aoth_stage_of_unit(w->session, "strict", "device/1", NULL, &device), AOT_OK);
-  assert_int_equal(aoth_session_take_device(w->session, &device), AOT_OK);
-  assert_int_equal(aoth_session_make_queue(w->session), AOT_OK);
+static void use_adder(calls_t *c, world_t *w) {
   c->adder = (adder_t){
       .table =
           {
@@ -101,6 +102,15 @@ static void begin(calls_t *c, world_t *w) {
       .arena_nbytes = 8,
   };
   aoth_bound_calls_init(&c->bound, c->queue, &c->adder.table, &c->adder.table);
+}
+
+static void begin(calls_t *c, world_t *w) {
+  aoth_stage_t device = {.use = "strict", .name = "strict"};
+  *c = (calls_t){.queue = aoth_session_queue(w->session)};
+  assert_int_equal(aoth_stage_of_unit(w->session, "strict", "device/1", NULL, &device), AOT_OK);
+  assert_int_equal(aoth_session_take_device(w->session, &device), AOT_OK);
+  assert_int_equal(aoth_session_make_queue(w->session), AOT_OK);
+  use_adder(c, w);
 }
 
 static void end(calls_t *c) {
@@ -393,6 +403,76 @@ static void bindings_that_cannot_be_are_refused(void **state) {
   end(&c);
 }
 
+/* ---- AOT_VALIDATE=1 ---- */
+
+static void begin_guarded(calls_t *c, world_t *w) {
+  setenv("AOT_VALIDATE", "1", 1);
+  *c = (calls_t){.queue = aoth_session_queue(w->session)};
+  assert_int_equal(aoth_session_make_queue(w->session), AOT_OK);
+  unsetenv("AOT_VALIDATE");
+  assert_non_null(c->queue->guards);
+  use_adder(c, w);
+}
+
+/* A port in a block, one with memory of its own, the arena: behind each and before it. */
+static void overruns_are_told(void **state) {
+  static const struct {
+    int64_t n_past, arena_at;
+    int is_part;
+    const char *says;
+  } rows[] = {
+      {1, 0, 1, "the forward graph wrote to byte 4 of its output 0 of 4 bytes"},
+      {70, 0, 1, "the forward graph wrote to byte 4 of its output 0 of 4 bytes"},
+      {1, 0, 0, "the forward graph wrote to byte 4 of its output 0 of 4 bytes"},
+      {0, 8, 0, "the forward graph wrote to byte 8 of its arena of 8 bytes"},
+      {0, -3, 0, "the forward graph wrote 3 bytes before the beginning of its arena of 8 bytes"},
+      {0, 7, 1, NULL},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    calls_t c;
+    aot_buffer_t block;
+    begin_guarded(&c, *state);
+    assert_int_equal(aoth_queue_alloc(c.queue, 4 * 64, &block), AOT_OK);
+    aoth_resident_t a = aoth_resident_of("abcd", 4), b = aoth_resident_zeros(4);
+    if (rows[i].is_part) b = aoth_resident_part(c.queue, block, 0, 4);
+    c.adder.n_past = rows[i].n_past;
+    c.adder.arena_at = rows[i].arena_at;
+    assert_int_equal(run(&c, &a, &b), rows[i].says ? AOT_E_CONTRACT : AOT_OK);
+    if (rows[i].says) says(*state, rows[i].says);
+    c.adder.n_past = c.adder.arena_at = 0;
+    assert_int_equal(run(&c, &a, &b), AOT_OK); /* told once: what was written is mended */
+    holds(&c, &b, "bcde");
+    assert_int_equal(aoth_resident_free(&a, c.queue), AOT_OK);
+    assert_int_equal(aoth_resident_free(&b, c.queue), AOT_OK);
+    assert_int_equal(aoth_queue_free(c.queue, block), AOT_OK);
+    end(&c);
+  }
+}
+
+static void write_input(world_t *w) {
+  calls_t c;
+  void *host;
+  begin_guarded(&c, w);
+  aoth_resident_t a = aoth_resident_zeros(4), b = aoth_resident_zeros(4);
+  assert_int_equal(aoth_resident_edit(&a, c.queue, 0, &host), AOT_OK);
+  c.adder.writes_input = 1;
+  run(&c, &a, &b);
+}
+
+static void write_far(world_t *w) {
+  calls_t c;
+  begin_guarded(&c, w);
+  aoth_resident_t a = aoth_resident_zeros(4), b = aoth_resident_zeros(4);
+  c.adder.n_past = 200;
+  run(&c, &a, &b);
+}
+
+static void what_is_only_read_cannot_be_written(void **state) {
+  char said[4096];
+  assert_int_equal(end_of(write_input, *state, said, sizeof said), 1000 + SIGSEGV);
+  assert_int_equal(end_of(write_far, *state, said, sizeof said), 1000 + SIGSEGV);
+}
+
 /* ---- open outputs ---- */
 
 typedef struct opened {
@@ -453,6 +533,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_point_that_nobody_raises_is_named, setup, teardown),
       cmocka_unit_test_setup_teardown(on_the_host_patience_ends, setup, teardown),
       cmocka_unit_test_setup_teardown(bindings_that_cannot_be_are_refused, setup, teardown),
+      cmocka_unit_test_setup_teardown(overruns_are_told, setup, teardown),
+      cmocka_unit_test_setup_teardown(what_is_only_read_cannot_be_written, setup, teardown),
       cmocka_unit_test_setup_teardown(open_outputs_have_memory_in_the_middle_of_work, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
