@@ -209,7 +209,7 @@ typedef struct layout {
 static int64_t dim(const layout_t *l, int64_t d) { return AOT_DIM_IS_SYM(d) ? l->exprs[AOT_DIM_EXPR(d)] : d; }
 
 static uint64_t nbytes_of(const layout_t *l, const aot_type_t *t) {
-  int64_t last = 0;
+  int64_t last = dim(l, t->offset);
   for (int32_t d = 0; d < t->rank; d++) {
     if (dim(l, t->sizes[d]) <= 0) return 0;
     last += (dim(l, t->sizes[d]) - 1) * dim(l, t->strides[d]);
@@ -361,6 +361,7 @@ static aot_tensor_t tensor_between(const layout_t *l, const graph_t *g, uint32_t
                         .dtype = t->dtype,
                         .rank = t->rank,
                         .device = AOT_DEVICE_CPU,
+                        .offset = dim(l, t->offset),
                         .sizes = dims,
                         .strides = dims + t->rank};
 }

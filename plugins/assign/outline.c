@@ -31,6 +31,7 @@ typedef struct outlining {
   aot_arg_t *args; /* of the call that is being made */
   uint32_t n_args;
   result_t *results;
+  aot_type_t *types;
   uint32_t n_results;
 } outlining_t;
 
@@ -106,8 +107,9 @@ static aot_status_t prepare(outlining_t *o) {
   o->copier.map = as_alloc(o->s, o->n_values, sizeof *o->copier.map);
   o->args = as_alloc(o->s, (uint64_t)o->n_values + 3, sizeof *o->args);
   o->results = as_alloc(o->s, (uint64_t)o->n_values + n_outputs + 1, sizeof *o->results);
+  o->types = as_alloc(o->s, (uint64_t)o->n_values + n_outputs + 1, sizeof *o->types);
   if (!o->now || !o->taken || !o->is_crossing || !o->of_input || !o->first_output || !o->next_output || !o->given ||
-      !o->begin || !o->copier.map || !o->args || !o->results)
+      !o->begin || !o->copier.map || !o->args || !o->results || !o->types)
     return AOT_E_EXHAUSTED;
   AOT_TRY(read_nodes(o));
   read_ports(o);
@@ -173,9 +175,16 @@ static aot_status_t give_result(outlining_t *o, uint32_t value) {
 static aot_status_t finish_part(outlining_t *o) {
   aot_prog_t *p = o->s->prog;
   const aot_op_t op = o->graph->op_find(p, aot_str("aot.part.default"));
-  const aot_node_spec_t spec = {.struct_size = sizeof spec, .op = op, .n_args = o->n_args, .args = o->args};
+  const aot_node_spec_t spec = {.struct_size = sizeof spec,
+                                .op = op,
+                                .n_args = o->n_args,
+                                .args = o->args,
+                                .n_types = o->n_results,
+                                .types = o->types};
   aot_node_info_t call = {.struct_size = sizeof call};
   aot_node_t made;
+  for (uint32_t r = 0; r < o->n_results; r++) /* as they lie in the part: offsets, too */
+    AOT_TRY(o->graph->value_type(p, (aot_value_t){o->results[r].value}, &o->types[r]));
   if (op.id == AOT_NO_ID)
     return as_fail(o->s, AOT_NO_ID, "assign.operator", NULL, "no opset has the operator aot.part.default");
   AOT_TRY(o->edit->node_create(p, o->of, &spec, aot_no_node(), &made));

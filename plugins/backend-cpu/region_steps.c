@@ -104,6 +104,7 @@ aot_status_t bc_lower_region(bc_build_t *b, uint32_t graph, const bc_value_t *op
   b->graph = AOT_SNAP_ROWS(b->s, aot_snap_graph_t, graphs) + graph;
   b->depth++;
   b->values = NULL;
+  b->goes_home = NULL; /* it is about the values of the graph outside */
   aot_status_t status = bc_open_graph(b);
   if (status == AOT_OK) status = bind_operands(b, operands, n_operands);
   if (status == AOT_OK) status = bc_lower_nodes(b);

@@ -23,6 +23,9 @@ for model in mlp gpt_tiny resnet_tiny; do
 done
 verify "$models/gpt_tiny" --set vars.rest=backend-ref --set vars.partition=partition-default
 verify "$models/gpt_tiny" --set run.device=strict
+for folder in models/last_states fixtures/loops/scan_gru fixtures/regions/nested_branches fixtures/scenarios/as_strided_row_past_its_end; do
+  verify "$root/tests/$folder" # views of views, regions, strides that overlap, from part to part
+done
 verify "$root/tests/models/dynamic_rows" # sizes that a run tells: whole, for the one that takes all of it
 
 # Who runs how much, and why not more; the same out of the cache.
