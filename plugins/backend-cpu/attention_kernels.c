@@ -3,6 +3,7 @@
 #include "row_kernels.h"
 #include "common/blas/openblas.h"
 #include <math.h>
+#include <string.h>
 
 uint64_t bc_attention_work(const bc_attention_t *a) { return 2 * (uint64_t)a->n_query * (uint64_t)a->n_key; }
 
@@ -43,15 +44,9 @@ static void add_mask(const bc_attention_t *a, int64_t batch, int64_t head, float
 static void softmax_rows(const bc_attention_t *a, float *s) {
   for (int64_t i = 0; i < a->n_query; i++) {
     float *row = s + i * a->n_key;
-    int64_t seen = a->causal && i + 1 < a->n_key ? i + 1 : a->n_key;
-    for (int64_t j = seen; j < a->n_key; j++) row[j] = 0;
-    float most = -INFINITY;
-    for (int64_t j = 0; j < seen; j++) most = row[j] > most || row[j] != row[j] ? row[j] : most;
-    if (most == -INFINITY) {
-      for (int64_t j = 0; j < seen; j++) row[j] = 0;
-    } else {
-      bc_softmax(row, 1, seen, row);
-    }
+    const int64_t seen = a->causal && i + 1 < a->n_key ? i + 1 : a->n_key;
+    memset(row + seen, 0, (size_t)(a->n_key - seen) * sizeof *row);
+    bc_safe_softmax(row, 1, seen, row);
   }
 }
 

@@ -1,16 +1,17 @@
 #include "row_kernels.h"
 
+#include "wide.h"
 #include <math.h>
 #include <string.h>
 
 /* Sums in eight lanes of double: the order is fixed, so results repeat, and the compiler can vectorise it. */
-enum { LANES = 8 };
+enum { LANES = 8, BLOCK = 16 };
 
-static double sum_lanes(const double *lane) {
+BC_INLINE double sum_lanes(const double *lane) {
   return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
-static double row_sum(const float *x, int64_t n) {
+BC_INLINE double row_sum(const float *x, int64_t n) {
   double lane[LANES] = {0};
   int64_t i = 0;
   for (; i + LANES <= n; i += LANES)
@@ -19,7 +20,7 @@ static double row_sum(const float *x, int64_t n) {
   return sum_lanes(lane);
 }
 
-static double row_sum_squares(const float *x, double mean, int64_t n) {
+BC_INLINE double row_sum_squares(const float *x, double mean, int64_t n) {
   double lane[LANES] = {0};
   int64_t i = 0;
   for (; i + LANES <= n; i += LANES)
@@ -28,7 +29,7 @@ static double row_sum_squares(const float *x, double mean, int64_t n) {
   return sum_lanes(lane);
 }
 
-static double row_dot(const float *x, const float *y, int64_t n) {
+BC_INLINE double row_dot(const float *x, const float *y, int64_t n) {
   double lane[LANES] = {0};
   int64_t i = 0;
   for (; i + LANES <= n; i += LANES)
@@ -37,20 +38,49 @@ static double row_dot(const float *x, const float *y, int64_t n) {
   return sum_lanes(lane);
 }
 
-static float row_max(const float *x, int64_t n) {
-  float m = -INFINITY;
-  for (int64_t i = 0; i < n; i++) m = x[i] > m || x[i] != x[i] ? x[i] : m;
+/* Of all that are numbers: one that is none makes the sums NaN that the maximum is for. */
+BC_INLINE float row_max(const float *x, int64_t n) {
+  float lane[BLOCK], m = -INFINITY;
+  int64_t i = 0;
+  for (int k = 0; k < BLOCK; k++) lane[k] = m;
+  for (; i + BLOCK <= n; i += BLOCK)
+    for (int k = 0; k < BLOCK; k++) lane[k] = x[i + k] > lane[k] ? x[i + k] : lane[k];
+  for (; i < n; i++) m = x[i] > m ? x[i] : m;
+  for (int k = 0; k < BLOCK; k++) m = lane[k] > m ? lane[k] : m;
   return m;
 }
 
-static void row_moments(const float *x, int64_t n, double eps, double *mean, double *rstd) {
+BC_INLINE float power_of_two(int32_t n) {
+  const union {
+    int32_t i;
+    float f;
+  } u = {(n + 127) << 23};
+  return u.f;
+}
+
+/* exp of what is not above 0: as generated loops have it (common/loops/loop_prelude.c), within 2 ulp. */
+BC_INLINE float exp_below(float x) {
+  const float c = x < -104.0f ? -104.0f : x, k = rintf(c * 1.44269504088896341f);
+  const float r = (c - k * 0.693359375f) + k * 2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * (r * r) + r + 1.0f;
+  const int32_t n = (int32_t)(k == k ? k : 0.0f), h = n >> 1;
+  return p * power_of_two(h) * power_of_two(n - h);
+}
+
+BC_INLINE void row_moments(const float *x, int64_t n, double eps, double *mean, double *rstd) {
   const double sum = row_sum(x, n);
   *mean = isinf(sum) ? NAN : sum / (double)n; /* PyTorch's running mean has inf - inf */
   *rstd = 1.0 / sqrt(row_sum_squares(x, *mean, n) / (double)n + eps);
 }
 
-void bc_layer_norm(const float *x, const float *w, const float *b, int64_t rows, int64_t n, double eps, float *y,
-                   float *mean, float *rstd) {
+BC_WIDE void bc_layer_norm(const float *x, const float *w, const float *b, int64_t rows, int64_t n, double eps,
+                           float *y, float *mean, float *rstd) {
   for (int64_t r = 0; r < rows; r++, x += n, y += n) {
     double m, s;
     row_moments(x, n, eps, &m, &s);
@@ -65,23 +95,32 @@ void bc_layer_norm(const float *x, const float *w, const float *b, int64_t rows,
 }
 
 /* gi = rstd * (gh - mean(gh) - xh * mean(gh * xh)), gh = go * w, xh = (x - mean) * rstd */
-static void layer_norm_input_gradient(const float *go, const float *x, const float *w, double m, double s, int64_t n,
-                                      float *gi) {
-  double sum = 0, sum_xh = 0;
-  for (int64_t i = 0; i < n; i++) {
-    double gh = (double)go[i] * (w ? w[i] : 1.0f);
-    sum += gh;
-    sum_xh += gh * ((x[i] - m) * s);
+BC_INLINE void layer_norm_input_gradient(const float *go, const float *x, const float *w, double m, double s, int64_t n,
+                                         float *gi) {
+  double sum[LANES] = {0}, sum_xh[LANES] = {0};
+  int64_t first = 0;
+  for (; first + LANES <= n; first += LANES)
+    for (int k = 0; k < LANES; k++) {
+      const double gh = (double)go[first + k] * (w ? w[first + k] : 1.0f);
+      sum[k] += gh;
+      sum_xh[k] += gh * ((x[first + k] - m) * s);
+    }
+  for (int64_t i = first; i < n; i++) {
+    const double gh = (double)go[i] * (w ? w[i] : 1.0f);
+    sum[0] += gh;
+    sum_xh[0] += gh * ((x[i] - m) * s);
   }
-  float a = (float)(sum / (double)n), c = (float)(sum_xh / (double)n), fm = (float)m, fs = (float)s;
+  const float a = (float)(sum_lanes(sum) / (double)n), c = (float)(sum_lanes(sum_xh) / (double)n), fm = (float)m,
+              fs = (float)s;
   for (int64_t i = 0; i < n; i++) {
     float gh = go[i] * (w ? w[i] : 1.0f);
     gi[i] = fs * (gh - a - (x[i] - fm) * fs * c);
   }
 }
 
-void bc_layer_norm_backward(const float *go, const float *x, const float *w, const float *mean, const float *rstd,
-                            int64_t rows, int64_t n, double eps, float *gi, float *gw, float *gb) {
+BC_WIDE void bc_layer_norm_backward(const float *go, const float *x, const float *w, const float *mean,
+                                    const float *rstd, int64_t rows, int64_t n, double eps, float *gi, float *gw,
+                                    float *gb) {
   if (gw) memset(gw, 0, (size_t)n * sizeof *gw);
   if (gb) memset(gb, 0, (size_t)n * sizeof *gb);
   for (int64_t r = 0; r < rows; r++, x += n, go += n) {
@@ -95,22 +134,36 @@ void bc_layer_norm_backward(const float *go, const float *x, const float *w, con
   }
 }
 
+/* All is read before anything is written: y may be x, and it is one vector yet. */
+BC_INLINE void exp_block(const float *x, float m, float *y) {
+  float block[BLOCK];
+  for (int k = 0; k < BLOCK; k++) block[k] = exp_below(x[k] - m);
+  for (int k = 0; k < BLOCK; k++) y[k] = block[k];
+}
+
 /* exp(x - max) into y; returns the sum. A row of -inf alone gives zeros and sum 0. */
-static double row_exp(const float *x, int64_t n, float *y) {
+BC_INLINE double row_exp(const float *x, int64_t n, float *y) {
   float m = row_max(x, n);
   if (m == -INFINITY) m = 0;
-  for (int64_t i = 0; i < n; i++) y[i] = expf(x[i] - m);
+  int64_t i = 0;
+  for (; i + BLOCK <= n; i += BLOCK) exp_block(x + i, m, y + i);
+  if (i < n) { /* rows of attention end anywhere: the last block is filled up */
+    float last[BLOCK] = {0};
+    memcpy(last, x + i, (size_t)(n - i) * sizeof *x);
+    exp_block(last, m, last);
+    memcpy(y + i, last, (size_t)(n - i) * sizeof *x);
+  }
   return row_sum(y, n);
 }
 
-void bc_softmax(const float *x, int64_t rows, int64_t n, float *y) {
+BC_WIDE void bc_softmax(const float *x, int64_t rows, int64_t n, float *y) {
   for (int64_t r = 0; r < rows; r++, x += n, y += n) {
     float inverse = (float)(1.0 / row_exp(x, n, y));
     for (int64_t i = 0; i < n; i++) y[i] *= inverse;
   }
 }
 
-void bc_safe_softmax(const float *x, int64_t rows, int64_t n, float *y) {
+BC_WIDE void bc_safe_softmax(const float *x, int64_t rows, int64_t n, float *y) {
   for (int64_t r = 0; r < rows; r++, x += n, y += n) {
     double sum = row_exp(x, n, y);
     float inverse = sum == 0 ? 0 : (float)(1.0 / sum);
@@ -118,35 +171,38 @@ void bc_safe_softmax(const float *x, int64_t rows, int64_t n, float *y) {
   }
 }
 
-static double row_log_sum_exp(const float *x, int64_t n) {
+BC_INLINE double row_log_sum_exp(const float *x, int64_t n) {
   double m = row_max(x, n), lane[LANES] = {0}; /* NaN where the maximum is infinite */
-  for (int64_t i = 0; i < n; i++) lane[i % LANES] += expf((float)(x[i] - m));
+  int64_t i = 0;
+  for (; i + LANES <= n; i += LANES)
+    for (int k = 0; k < LANES; k++) lane[k] += exp_below((float)(x[i + k] - m));
+  for (; i < n; i++) lane[0] += exp_below((float)(x[i] - m));
   return m + log(sum_lanes(lane));
 }
 
-void bc_log_softmax(const float *x, int64_t rows, int64_t n, float *y) {
+BC_WIDE void bc_log_softmax(const float *x, int64_t rows, int64_t n, float *y) {
   for (int64_t r = 0; r < rows; r++, x += n, y += n) {
     double lse = row_log_sum_exp(x, n);
     for (int64_t i = 0; i < n; i++) y[i] = (float)(x[i] - lse);
   }
 }
 
-void bc_softmax_backward(const float *go, const float *y, int64_t rows, int64_t n, float *gi) {
+BC_WIDE void bc_softmax_backward(const float *go, const float *y, int64_t rows, int64_t n, float *gi) {
   for (int64_t r = 0; r < rows; r++, go += n, y += n, gi += n) {
     float d = (float)row_dot(go, y, n);
     for (int64_t i = 0; i < n; i++) gi[i] = y[i] * (go[i] - d);
   }
 }
 
-void bc_log_softmax_backward(const float *go, const float *y, int64_t rows, int64_t n, float *gi) {
+BC_WIDE void bc_log_softmax_backward(const float *go, const float *y, int64_t rows, int64_t n, float *gi) {
   for (int64_t r = 0; r < rows; r++, go += n, y += n, gi += n) {
     float sum = (float)row_sum(go, n);
     for (int64_t i = 0; i < n; i++) gi[i] = go[i] - expf(y[i]) * sum;
   }
 }
 
-int64_t bc_cross_entropy(const float *x, const int64_t *target, int64_t rows, int64_t n, int32_t reduction,
-                         int64_t ignore, float *out) {
+BC_WIDE int64_t bc_cross_entropy(const float *x, const int64_t *target, int64_t rows, int64_t n, int32_t reduction,
+                                 int64_t ignore, float *out) {
   double sum = 0;
   int64_t kept = 0;
   for (int64_t r = 0; r < rows; r++) {
@@ -159,8 +215,8 @@ int64_t bc_cross_entropy(const float *x, const int64_t *target, int64_t rows, in
   return -1;
 }
 
-void bc_cross_entropy_backward(float g, const float *x, const int64_t *target, int64_t rows, int64_t n,
-                               int32_t reduction, int64_t ignore, float *gi) {
+BC_WIDE void bc_cross_entropy_backward(float g, const float *x, const int64_t *target, int64_t rows, int64_t n,
+                                       int32_t reduction, int64_t ignore, float *gi) {
   int64_t kept = 0;
   for (int64_t r = 0; r < rows; r++) kept += target[r] != ignore;
   float scale = reduction == 1 ? g / (float)kept : g;
