@@ -1,5 +1,5 @@
-/* Calls and leaves in the caller's memory. bound_program PIPELINE MODEL PROGRAM BACKEND: the mlp, with sgd; bound_program.ir,
- * of a batch of any size. */
+/* Calls and leaves in the caller's memory. bound_program PIPELINE MODEL PROGRAM ALIAS_PROGRAM BACKEND: the mlp, with sgd;
+ * bound_program.ir, of a batch of any size; alias_program.ir. */
 #include "api_check.h"
 
 #include <stdlib.h>
@@ -240,6 +240,80 @@ static void any_batch(aothost_t *h) {
   aothost_call_close(c);
 }
 
+/* An output whose size the run tells has it afterwards, and what is bound to it must have that size. */
+static void told_by_the_run(aothost_config_t *config) {
+  static const char pipeline[] = "aot: 1\nvars: {backend: backend-ref}\n"
+                                 "stages: [{use: functionalize}, {use: \"${backend}\"}]\n";
+  static const char program[] = "aot 1\nproperties imported\nsymbol u0 in [0, 8] hint 3\n"
+                                "leaf 0 user_input 0 \"x\" : f32[8]\ngraph @main forward {\n"
+                                "  in %x = user_input 0 : f32[8]\n"
+                                "  %places : i64[u0, 1] = aten.nonzero.default %x\n"
+                                "  out user_output 0 = %places\n}\n";
+  static const int64_t eight[1] = {8}, places[2] = {3, 1};
+  static float data[8] = {0, 1, 0, 1, 0, 0, 0, 1};
+  const aot_tensor_t x = {.data = data, .nbytes = sizeof data, .dtype = AOT_F32, .rank = 1, .sizes = eight};
+  const aot_tensor_t out = {.data = room(64, 0), .nbytes = 24, .dtype = AOT_I64, .rank = 2, .sizes = places};
+  aot_tensor_t t;
+  aothost_call_t *c;
+  aothost_t *h;
+  config->model = "nonzero.ir";
+  config->model_data = program;
+  config->model_nbytes = sizeof program - 1;
+  CHECK(aothost_open_text(pipeline, sizeof pipeline - 1, "p.yaml", config, &h) == AOT_OK);
+  CHECK(aothost_compile(h, 0) == AOT_OK && aothost_call_open(h, &c) == AOT_OK);
+  CHECK(aothost_call_plan(c, &x, 1) == AOT_OK && aothost_call_shape(c, "output.0", &t) == AOT_E_PRECONDITION);
+  CHECK(strstr(last_message, "known when the call has run") != NULL);
+  CHECK(aothost_call_bind(c, "output.0", &out) == AOT_OK && aothost_call_forward(c, &x, 1, 0) == AOT_OK);
+  CHECK(((int64_t *)out.data)[0] == 1 && ((int64_t *)out.data)[1] == 3 && ((int64_t *)out.data)[2] == 7);
+  CHECK(aothost_call_shape(c, "output.0", &t) == AOT_OK && t.sizes[0] == 3);
+  data[0] = 1;
+  CHECK(aothost_call_forward(c, &x, 1, 0) == AOT_E_INVALID && strstr(last_message, "the program has i64[4, 1] there"));
+  CHECK(aothost_call_get(c, "output.0", &t) == AOT_E_NOT_FOUND);
+  data[0] = 0;
+  CHECK(aothost_call_forward(c, &x, 1, 0) == AOT_OK);
+  aothost_close(h);
+}
+
+/* ---- inputs that share memory ---- */
+
+/* alias_program.ir: x += 1, then sum(y * w), and x and y as they are then. What is bound goes along when the program is
+ * another, for the way in which the inputs share memory; so does what is in flight. */
+static void shared_inputs(aothost_t *h) {
+  static const int64_t four[1] = {4};
+  static float weights[4] = {1, 2, 3, 4};
+  float *storage = room(64, 0), *apart = room(64, 0);
+  aot_tensor_t w = {.data = weights, .nbytes = sizeof weights, .dtype = AOT_F32, .rank = 1, .sizes = four}, x = w,
+               y = w;
+  aot_tensor_t loss, got;
+  aothost_call_t *c, *other;
+  CHECK(aothost_set(h, "param.w", &w) == AOT_OK);
+  CHECK(aothost_call_open(h, &c) == AOT_OK && aothost_call_open(h, &other) == AOT_OK);
+  x.data = storage;
+  y.data = apart;
+  for (int i = 0; i < 4; i++) storage[i] = apart[i] = (float)i;
+  const aot_tensor_t in[2] = {x, y};
+  CHECK(aothost_call_plan(c, in, 2) == AOT_OK);
+  loss = memory_for(c, "output.0", 0);
+  CHECK(aothost_call_bind(c, "output.0", &loss) == AOT_OK && aothost_call_bind(c, "input.0", &x) == AOT_OK);
+  for (int round = 0; round < 4; round++) {
+    const int is_shared_now = round % 2;
+    y.data = is_shared_now ? storage : apart;
+    CHECK(aothost_call_bind(c, "input.1", &y) == AOT_OK);
+    CHECK(aothost_call_forward(c, NULL, 0, 0) == AOT_OK);
+    CHECK(*(float *)loss.data == (is_shared_now ? 30 : 20)); /* y is x + 1, or was left alone */
+    CHECK(storage[1] == 1);                                  /* the program's x is a copy */
+    CHECK(aothost_call_forward(other, in, 2, 0) == AOT_OK);
+    CHECK(aothost_call_get(other, "output.0", &got) == AOT_OK && *(float *)got.data == 20);
+    CHECK(aothost_call_backward(c, NULL, 0) == AOT_OK && aothost_call_get(c, "grad.w", &got) == AOT_OK);
+    CHECK(((float *)got.data)[3] == (is_shared_now ? 4 : 3));
+    CHECK(aothost_call_backward(other, NULL, 0) == AOT_OK && aothost_call_get(other, "grad.w", &got) == AOT_OK);
+    CHECK(((float *)got.data)[3] == 3);
+  }
+  y.data = apart;
+  CHECK(aothost_call_bind(c, "input.1", &y) == AOT_OK && aothost_call_forward(c, NULL, 0, AOTHOST_IN_PLACE) == AOT_OK);
+  CHECK(storage[1] == 2 && apart[1] == 1); /* now it is the caller's */
+}
+
 /* ---- a step graph ---- */
 
 static void step_bound(aothost_t *h, const aot_tensor_t *in) {
@@ -270,9 +344,9 @@ int main(int argc, char **argv) {
   aothost_config_t config = {0};
   aothost_t *h = NULL;
   aot_tensor_t in[2];
-  if (argc < 5) return 2;
+  if (argc < 6) return 2;
   make_inputs(in);
-  snprintf(backend, sizeof backend, "vars.backend=%s", argv[4]);
+  snprintf(backend, sizeof backend, "vars.backend=%s", argv[5]);
   is_shared = strstr(argv[1], "strict") == NULL;
   config.struct_size = sizeof config;
   config.message = note;
@@ -296,6 +370,12 @@ int main(int argc, char **argv) {
   CHECK(aothost_compile(h, 0) == AOT_OK);
   any_batch(h);
   aothost_close(h);
+  config.model = argv[4];
+  CHECK(aothost_open_text(any_size, sizeof any_size - 1, "p.yaml", &config, &h) == AOT_OK);
+  CHECK(aothost_compile(h, 0) == AOT_OK);
+  shared_inputs(h);
+  aothost_close(h);
+  told_by_the_run(&config);
   printf("%d failed\n", n_failed);
   return n_failed != 0;
 }
