@@ -77,7 +77,8 @@ extern "C" {
 /* *out looks at m's memory, and is valid as long as m is, which stays the caller's. AOT_E_UNIMPLEMENTED, told: not on
  * the CPU, a dtype that programs do not have, a negative stride, another major version. */
 aot_status_t aothost_from_dlpack(aothost_t *h, const DLManagedTensorVersioned *m, aot_tensor_t *out);
-/* A result of a call as a copy, a leaf without one. AOT_E_NOT_FOUND: there is none. *out is the caller's to delete. */
+/* A result of a call as a copy, a leaf without one. AOT_E_NOT_FOUND: there is none;
+ * AOT_E_UNIMPLEMENTED: its type has an encoding. *out is the caller's to delete. */
 aot_status_t aothost_call_to_dlpack(aothost_call_t *c, const char *key, DLManagedTensorVersioned **out);
 aot_status_t aothost_to_dlpack(aothost_t *h, const char *key, DLManagedTensorVersioned **out);
 

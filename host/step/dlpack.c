@@ -134,6 +134,8 @@ aot_status_t aothost_call_to_dlpack(aothost_call_t *c, const char *key, DLManage
   *out = NULL;
   AOT_TRY(aothost_call_get(c, key, &view));
   if (!aoth_tensor_from(&view, &t)) return AOT_E_INVALID;
+  if (t.memory || t.encoding)
+    return aoth_api_refuse(c->h, AOT_E_UNIMPLEMENTED, "DLPack has no word for how this tensor's elements lie");
   exported_t *e = aoth_step_export_leaf(c->h->step, key, &t) ? export_leaf(c->h, &t) : export_copy(&t);
   if (!e) return aoth_api_refuse(c->h, AOT_E_EXHAUSTED, "no memory to export a tensor");
   *out = &e->managed;

@@ -27,7 +27,7 @@ void aoth_step_free_lent(aoth_step_t *s) {
 }
 
 static int fits(const aoth_tensor_t *a, const aoth_tensor_t *b) {
-  return a->dtype == b->dtype && aoth_tensor_same_sizes(a, b);
+  return a->dtype == b->dtype && a->memory == b->memory && a->encoding == b->encoding && aoth_tensor_same_sizes(a, b);
 }
 
 /* Its storage as the slot would have it, if it lies so. 0: it does not. */
