@@ -191,8 +191,8 @@ static aot_status_t parse_rule(parser_t *s) {
     if (s->token.kind == TOKEN_WORD) AOT_TRY(aoth_parse_word_of(s, aoth_dtype_words, "a dtype", &dtype));
     AOT_TRY(aoth_parse_geometry(s, &geometry));
   }
-  r.rank = (int16_t)geometry.rank;
-  r.dtype = (int16_t)dtype;
+  r.rank = geometry.rank;
+  r.dtype = (int32_t)dtype;
   r.sizes = geometry.sizes;
   r.strides = geometry.strides;
   r.offset = geometry.offset;

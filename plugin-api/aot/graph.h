@@ -135,10 +135,9 @@ typedef struct aot_encoding_info {
 typedef struct aot_rule {
   int32_t kind;
   uint32_t a, b;
-  int16_t rank;
-  /* view_*: what the storage's bytes are seen as; sizes, strides and offset count it. 0: the storage's own, as with
-   * plugins for which rank had 32 bits */
-  int16_t dtype;
+  int32_t rank;
+  int32_t dtype;  /* view_*: what the storage's bytes are seen as; sizes, strides and offset count it. 0: its own */
+  uint32_t flags; /* 0 */
   const int64_t *sizes;
   const int64_t *strides;
   int64_t offset;

@@ -17,9 +17,9 @@ typedef struct boundary {
 
 static aot_status_t add_rule(boundary_t *b, int32_t kind, uint32_t a, uint32_t other, const aot_type_t *geometry,
                              int32_t dtype) {
-  aot_rule_t r = {.kind = kind, .a = a, .b = other, .dtype = (int16_t)dtype};
+  aot_rule_t r = {.kind = kind, .a = a, .b = other, .dtype = dtype};
   if (geometry) {
-    r.rank = (int16_t)geometry->rank;
+    r.rank = geometry->rank;
     r.sizes = geometry->sizes;
     r.strides = geometry->strides;
     r.offset = geometry->offset;

@@ -242,6 +242,7 @@ static const row_t rows[] = {
     MEMBER(aot_rule_t, b),
     MEMBER(aot_rule_t, rank),
     MEMBER(aot_rule_t, dtype),
+    MEMBER(aot_rule_t, flags),
     MEMBER(aot_rule_t, sizes),
     MEMBER(aot_rule_t, strides),
     MEMBER(aot_rule_t, offset),
