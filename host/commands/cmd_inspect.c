@@ -1,5 +1,6 @@
 /* aothost inspect: what a program or model holds, for people or as JSON. One walk collects, two printers tell. */
 #include <commands/commands.h>
+#include <device/parts_exe.h>
 #include <tools/inspect_memory.h>
 #include <tools/unit_json.h>
 
@@ -272,6 +273,36 @@ static void print_input_lists(aot_prog_t *p) {
   }
 }
 
+/* ---- a program that is divided among backends ---- */
+
+/* {BACKEND: {nodes, parts}}; empty: it is not. */
+static json_t *shares_json(aot_prog_t *p) {
+  json_t *shares = json_object();
+  for (uint32_t g = 1; g < aoth_graph_n_graphs(p); g++)
+    for (aot_node_t n = aoth_graph_first(p, (aot_graph_t){g}); n.id != AOT_NO_ID; n = aoth_graph_next(p, n)) {
+      aot_node_info_t info = {.struct_size = sizeof info};
+      aot_graph_t part;
+      aot_str_t backend;
+      if (aoth_graph_node_info(p, n, &info) != AOT_OK || !aoth_is_part_call(p, &info, &part, &backend)) continue;
+      json_t *name = aoth_str_json(backend), *share = json_object_get(shares, json_string_value(name));
+      const json_int_t n_nodes = json_integer_value(json_object_get(share, "nodes")) + nodes_of(p, part.id, NULL, 0);
+      const json_int_t n_parts = json_integer_value(json_object_get(share, "parts")) + 1;
+      json_object_set_new(shares, json_string_value(name), json_pack("{s:I, s:I}", "nodes", n_nodes, "parts", n_parts));
+      json_decref(name);
+    }
+  return shares;
+}
+
+static void print_shares(aot_prog_t *p) {
+  json_t *shares = shares_json(p), *share;
+  const char *backend;
+  if (json_object_size(shares)) printf("\nbackends\n");
+  json_object_foreach(shares, backend, share)
+      printf("  %-20s %u nodes in %u parts\n", backend, (unsigned)json_integer_value(json_object_get(share, "nodes")),
+             (unsigned)json_integer_value(json_object_get(share, "parts")));
+  json_decref(shares);
+}
+
 static void print_all(const inspection_t *in, const char *path, aoth_arena_t *arena, int verbose) {
   const char *properties = aoth_property_names(aoth_prog_properties(in->p), arena);
   printf("%s\n  %s%s%u nodes, %u operators, %u leaves\n", path, properties, *properties ? "; " : "", in->n_nodes,
@@ -285,6 +316,7 @@ static void print_all(const inspection_t *in, const char *path, aoth_arena_t *ar
   print_input_lists(in->p);
   print_rules(in);
   print_symbols(in);
+  print_shares(in->p);
   if (in->n_ops) printf("\noperators\n");
   for (uint32_t i = 0; i < in->n_ops; i++)
     printf("%7u  %.*s\n", in->ops[i].n, (int)in->ops[i].op->name.size, in->ops[i].op->name.data);
@@ -430,6 +462,9 @@ static json_t *inspection_json(const inspection_t *in, const char *path) {
                 "symbols", symbols_json(in), "operators", ops);
   for (size_t k = 0; json && k < N_INPUT_LISTS; k++)
     json_object_set_new(json, input_lists[k].key, input_list_json(in->p, input_lists[k].test));
+  json_t *shares = shares_json(in->p);
+  if (json && json_object_size(shares)) json_object_set(json, "backends", shares);
+  json_decref(shares);
   return json;
 }
 

@@ -97,5 +97,7 @@ has "$part" 'aot.part.default @forward_part1, "'
 status 0 "$aothost" opt "$part" -o again.ir
 same "$part" again.ir
 status 0 "$aothost" inspect "$part"
-says 'part'
+says '^graph forward_part1: part, '
+says '^  example.npu +[1-9][0-9]* nodes in [1-9][0-9]* parts$'
+says '^  backend-cpu +[1-9][0-9]* nodes in [1-9][0-9]* parts$'
 finish
