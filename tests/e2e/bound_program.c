@@ -47,7 +47,7 @@ static aot_tensor_t kept(aothost_t *h, const char *key) {
 /* ---- a call ---- */
 
 static void everything_bound(aothost_t *h, const aot_tensor_t *in, int misplaced) {
-  aothost_call_t *c;
+  aothost_call_t *c = NULL;
   aot_tensor_t x, y, loss, dw, db, got, expected_w, expected_b;
   CHECK(aothost_forward(h, in, 2) == AOT_OK && aothost_backward(h, NULL, 0) == AOT_OK);
   const float expected = number(h, "output.0");
@@ -86,7 +86,7 @@ static void everything_bound(aothost_t *h, const aot_tensor_t *in, int misplaced
 
 /* Saved values are the caller's: the backward reads what is in his memory then. */
 static void saved_values(aothost_t *h, const aot_tensor_t *in) {
-  aothost_call_t *c;
+  aothost_call_t *c = NULL;
   aot_tensor_t saved[16], got, expected, one;
   char key[32];
   uint32_t n_bound = 0;
@@ -121,7 +121,7 @@ static void saved_values(aothost_t *h, const aot_tensor_t *in) {
 }
 
 static void wrong_memory(aothost_t *h, const aot_tensor_t *in) {
-  aothost_call_t *c;
+  aothost_call_t *c = NULL;
   aot_tensor_t t, whole;
   CHECK(aothost_call_open(h, &c) == AOT_OK && aothost_call_plan(c, in, 2) == AOT_OK);
   whole = memory_for(c, "grad.m.0.weight", 0);
@@ -164,7 +164,7 @@ static void wrong_memory(aothost_t *h, const aot_tensor_t *in) {
 /* w is read and updated where the caller has it; its gradient may be another when the update comes. */
 static void parameter_bound(aothost_t *h, const aot_tensor_t *in) {
   aot_tensor_t w, dw, got;
-  aothost_call_t *c;
+  aothost_call_t *c = NULL;
   CHECK(aothost_reset(h) == AOT_OK && aothost_forward(h, in, 2) == AOT_OK && aothost_backward(h, NULL, 0) == AOT_OK);
   const float loss = number(h, "output.0");
   w = kept(h, "param.m.0.weight");
@@ -202,7 +202,7 @@ static void parameter_bound(aothost_t *h, const aot_tensor_t *in) {
 static void any_batch(aothost_t *h) {
   static const int64_t four[1] = {4};
   static float weights[4] = {1, 2, 3, 4}, x[3 * 4] = {1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
-  aothost_call_t *c;
+  aothost_call_t *c = NULL;
   aot_tensor_t w = {.data = weights, .nbytes = sizeof weights, .dtype = AOT_F32, .rank = 1, .sizes = four}, in, out[3],
                dw;
   CHECK(aothost_set(h, "param.w", &w) == AOT_OK && aothost_call_open(h, &c) == AOT_OK);
@@ -254,8 +254,8 @@ static void told_by_the_run(aothost_config_t *config) {
   const aot_tensor_t x = {.data = data, .nbytes = sizeof data, .dtype = AOT_F32, .rank = 1, .sizes = eight};
   const aot_tensor_t out = {.data = room(64, 0), .nbytes = 24, .dtype = AOT_I64, .rank = 2, .sizes = places};
   aot_tensor_t t;
-  aothost_call_t *c;
-  aothost_t *h;
+  aothost_call_t *c = NULL;
+  aothost_t *h = NULL;
   config->model = "nonzero.ir";
   config->model_data = program;
   config->model_nbytes = sizeof program - 1;
@@ -285,7 +285,7 @@ static void shared_inputs(aothost_t *h) {
   aot_tensor_t w = {.data = weights, .nbytes = sizeof weights, .dtype = AOT_F32, .rank = 1, .sizes = four}, x = w,
                y = w;
   aot_tensor_t loss, got;
-  aothost_call_t *c, *other;
+  aothost_call_t *c = NULL, *other = NULL;
   CHECK(aothost_set(h, "param.w", &w) == AOT_OK);
   CHECK(aothost_call_open(h, &c) == AOT_OK && aothost_call_open(h, &other) == AOT_OK);
   x.data = storage;
@@ -317,7 +317,7 @@ static void shared_inputs(aothost_t *h) {
 /* ---- a step graph ---- */
 
 static void step_bound(aothost_t *h, const aot_tensor_t *in) {
-  aothost_call_t *c;
+  aothost_call_t *c = NULL;
   CHECK(aothost_step(h, in, 2, 0.5) == AOT_OK && aothost_step(h, in, 2, 0.5) == AOT_OK);
   const float second = number(h, "output.0");
   aot_tensor_t w = kept(h, "param.m.0.weight"), x, y, loss, got;

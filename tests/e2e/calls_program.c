@@ -35,7 +35,7 @@ static int same(const result_t *a, const result_t *b) { return memcmp(a, b, size
 static void in_any_order(aothost_t *h) {
   static const int order[N_CALLS] = {2, 0, 4, 1, 3};
   static float x[N_CALLS][8 * 16];
-  aothost_call_t *c[N_CALLS];
+  aothost_call_t *c[N_CALLS] = {NULL};
   aot_tensor_t in[2], tangent;
   result_t alone[N_CALLS], r;
   for (int k = 0; k < N_CALLS; k++) {
@@ -75,7 +75,7 @@ static void in_any_order(aothost_t *h) {
 /* What the backward reads beside what was saved must be what the forward read. */
 static void changed_since(aothost_t *h) {
   static float x[2][8 * 16];
-  aothost_call_t *a, *b;
+  aothost_call_t *a = NULL, *b = NULL;
   aot_tensor_t in[2], w;
   result_t before, after;
   CHECK(aothost_call_open(h, &a) == AOT_OK && aothost_call_open(h, &b) == AOT_OK);
@@ -129,7 +129,7 @@ static float mask_of(aothost_call_t *c, uint64_t *mask) {
 static void draws_and_buffers(aothost_t *h) {
   float ones[64];
   uint64_t mask[3], again;
-  aothost_call_t *c[3];
+  aothost_call_t *c[3] = {NULL};
   aot_tensor_t t;
   for (int i = 0; i < 64; i++) ones[i] = 1;
   aot_tensor_t x = vector(ones);

@@ -15,7 +15,7 @@ int main(int argc, char **argv) {
   static const float x[8 * 16] = {0.5f, -1.0f, 2.0f, 0.25f};
   static const int64_t y[8] = {0, 1, 2, 3, 4, 5, 6, 7}, x_sizes[2] = {8, 16}, y_sizes[1] = {8};
   const char *sets[] = {"vars.cleanup=vendor-dead-code"};
-  aothost_config_t config = {sizeof config};
+  aothost_config_t config = {.struct_size = sizeof config};
   aot_tensor_t in[2] = {{0}}, loss;
   aothost_t *h = NULL;
   if (argc < 3) return 2;
