@@ -13,7 +13,6 @@
 #include <pipeline/devices.h>
 #include <pipeline/known_encodings.h>
 #include <pipeline/replay_check.h>
-#include <pipeline/several_backends.h>
 #include <pipeline/stage_check.h>
 
 #include <aot/inline.h>
@@ -437,7 +436,8 @@ void aoth_session_exe_drop(aoth_session_t *s) {
     aoth_table_destroy(s, &s->now.backend_stage, &s->now.exe_self->head);
     aoth_instance_destroy(s, &s->now.backend_stage, &s->now.backend);
   }
-  aoth_session_drop_several(s);
+  if (s->now.several) s->now.drop_several(s->now.several);
+  s->now.several = NULL;
   s->now.exe_self = NULL;
   s->now.backend.unit = NULL;
   if (s->now.artifact_capacity) free(s->now.artifact);

@@ -64,6 +64,7 @@ typedef struct aoth_program {
   aot_exe_t exe;
   aoth_bound_calls_t calls;
   aoth_several_t *several; /* NULL: one backend runs all of it; else backend has no unit */
+  void (*drop_several)(aoth_several_t *v);
 } aoth_program_t;
 
 struct aoth_session {

@@ -63,11 +63,6 @@ static void several_destroy(aoth_several_t *v) {
   }
 }
 
-void aoth_session_drop_several(aoth_session_t *s) {
-  if (s->now.several) several_destroy(s->now.several);
-  s->now.several = NULL;
-}
-
 /* ---- who runs how much ---- */
 
 static uint32_t find_share(const aoth_several_t *v, aot_str_t name) {
@@ -269,6 +264,7 @@ static aot_status_t load_all(aoth_several_t *v, const char *artifact, uint64_t n
     v->backends[b].self = v->loaded[b].self;
   }
   s->now.several = v;
+  s->now.drop_several = several_destroy;
   s->now.backend_stage = v->stages[v->n - 1];
   s->now.backend = (aoth_instance_t){.unit = NULL};
   const aot_exe_t *whole = aoth_parts_exe_create(&s->ctx, s->now.prog, s->device, v->backends, v->n, v, entering);

@@ -14,7 +14,6 @@ aot_status_t aoth_session_lower_to_several(aoth_session_t *s, const aoth_stage_t
 /* The executable of an artifact of several backends, as aoth_session_load_artifact. The program has been divided. */
 aot_status_t aoth_session_load_several(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n, const void *artifact,
                                        uint64_t nbytes);
-void aoth_session_drop_several(aoth_session_t *s); /* behind the executable */
 
 /* What each runs; a new reference. NULL: one backend runs all. */
 struct json_t;

@@ -9,27 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-aot_status_t aoth_step_bind(aoth_step_t *s, aot_prog_t *prog, const aoth_exec_t *exec, aoth_sink_t *sink) {
-  s->prog = prog;
-  s->exec = *exec;
-  s->sink = sink;
-  s->arena = aoth_arena_create();
-  if (!s->arena || !aoth_sizes_init(&s->sizes, prog)) {
-    aoth_sink_report(sink, AOT_SEVERITY_ERROR, NULL, "run.memory", "no memory for the program's sizes");
-    return AOT_E_EXHAUSTED;
-  }
-  AOT_TRY(aoth_leaves_init(&s->leaves, prog, exec->queue, sink));
-  return aoth_step_read(s);
-}
-
-void aoth_step_unbind(aoth_step_t *s) {
-  aoth_step_free_memory(s);
-  aoth_step_free_lent(s);
-  aoth_sizes_deinit(&s->sizes);
-  aoth_leaves_deinit(&s->leaves);
-  aoth_arena_destroy(s->arena);
-}
-
 aot_status_t aoth_step_create(aot_prog_t *prog, const aoth_exec_t *exec, aoth_sink_t *sink, aoth_step_t **out) {
   aoth_step_t *s = calloc(1, sizeof *s);
   *out = NULL;
@@ -60,120 +39,10 @@ aot_status_t aoth_step_reset(aoth_step_t *s) {
 
 /* ---- one call ---- */
 
-static int is_at_home(const aoth_call_t *c, uint32_t output) { return c->home && c->home[output] != AOT_NO_INDEX; }
-
-static aot_status_t give_int(const aoth_step_t *s, const aoth_slot_t *p, int64_t number) {
-  aoth_tensor_t t;
-  AOT_TRY(aoth_step_edit(s, &p->tensor, 0, &t));
-  if (t.dtype == AOT_I64 || t.dtype == AOT_U64) memcpy(t.data, &number, sizeof number);
-  else aoth_tensor_fill(&t, (double)number);
-  return AOT_OK;
-}
-
-/* The seed and the learning rate go to the device when they are others than it has. A backward has its forward's. */
-static aot_status_t give_seed(const aoth_step_t *s, aoth_slot_t *p) {
-  if (p->tensor.resident != &p->own || (p->has_number && p->number.whole == s->seed)) return AOT_OK;
-  AOT_TRY(give_int(s, p, s->seed));
-  p->has_number = 1;
-  p->number.whole = s->seed;
-  return AOT_OK;
-}
-
-static aot_status_t give_lr(const aoth_step_t *s, const aoth_call_t *c, double lr) {
-  for (uint32_t i = 0; i < c->n_in; i++) {
-    aoth_slot_t *p = &c->in[i];
-    aoth_tensor_t t;
-    if (p->role != AOT_ROLE_HYPER || (p->has_number && p->number.real == lr)) continue;
-    AOT_TRY(aoth_step_edit(s, &p->tensor, 0, &t));
-    aoth_tensor_fill(&t, lr);
-    p->has_number = 1;
-    p->number.real = lr;
-  }
-  return AOT_OK;
-}
-
-/* The offset is copied from where the last call left it, unless it is to be there; a backward has that of its
- * forward. */
-static aot_status_t give_offset(aoth_step_t *s, const aoth_slot_t *p) {
-  const aoth_tensor_t *at = s->offset_at;
-  if (p->tensor.resident != &p->own || (at && at->resident == p->tensor.resident)) return AOT_OK;
-  return at ? aoth_step_copy(s, &p->tensor, at) : give_int(s, p, s->offset);
-}
-
-/* Where an input comes from, and what of it the host has to give. */
-static aot_status_t take_input(aoth_step_t *s, aoth_slot_t *p) {
-  const aoth_leaf_t *leaf = aot_role_is_leaf(p->role) ? &s->leaves.leaf[p->index] : NULL;
-  const aoth_tensor_t *from =
-      leaf ? leaf->info.role == AOT_ROLE_USER_INPUT ? &s->given[leaf->info.ordinal].tensor : &leaf->tensor : NULL;
-  if (from) {
-    p->tensor.resident = from->resident;
-    p->tensor.nbytes = from->nbytes;
-  }
-  if (p->role == AOT_ROLE_SEED) return give_seed(s, p);
-  return p->role == AOT_ROLE_OFFSET ? give_offset(s, p) : AOT_OK;
-}
-
-static aot_tensor_t view_on_device(const aoth_tensor_t *t) {
-  aot_tensor_t view = aoth_tensor_view(t);
-  view.data = t->dtype ? (void *)(uintptr_t)t->resident->buffer.address : NULL;
-  return view;
-}
-
-/* The input is on the device, in memory of its own if it is to be written; where it cannot be had, it is said what for. */
-static aot_status_t need_input(const aoth_step_t *s, const aoth_slot_t *p, int is_written) {
-  aoth_queue_t *q = s->exec.queue;
-  const aot_status_t owned = is_written ? aoth_resident_own(p->tensor.resident, q) : AOT_OK;
-  const aot_status_t status = owned == AOT_OK ? aoth_resident_need(p->tensor.resident, q) : owned;
-  if (status == AOT_OK || !aot_role_is_leaf(p->role)) return status;
-  const aot_str_t name = aoth_leaf_name(&s->leaves.leaf[p->index]);
-  aoth_sink_report(s->sink, AOT_SEVERITY_NOTE, NULL, "run.leaf", "while %s %.*s was taken to the device",
-                   aoth_role_name(p->role), (int)name.size, name.data);
-  return status;
-}
-
-/* Outputs lie in the block, or where inputs do, which are the device's own then. */
-static aot_status_t bind_ports(aoth_step_t *s, aoth_call_t *c) {
-  for (uint32_t i = 0; i < c->n_in; i++) AOT_TRY(take_input(s, &c->in[i]));
-  for (uint32_t i = 0; i < c->n_out; i++) {
-    if (is_at_home(c, i)) {
-      c->out[i].tensor.resident = c->in[c->home[i]].tensor.resident;
-      AOT_TRY(need_input(s, &c->in[c->home[i]], 1));
-    } else if (c->out[i].lent) {
-      AOT_TRY(aoth_resident_own(c->out[i].tensor.resident, s->exec.queue));
-    }
-  }
-  for (uint32_t i = 0; i < c->n_in; i++) {
-    if (c->in[i].tensor.dtype) AOT_TRY(need_input(s, &c->in[i], 0));
-    c->in_views[i] = view_on_device(&c->in[i].tensor);
-  }
-  for (uint32_t i = 0; i < c->n_out; i++) c->out_views[i] = view_on_device(&c->out[i].tensor);
-  return AOT_OK;
-}
-
-aot_status_t aoth_step_run(aoth_step_t *s, const aoth_call_t *c, const aot_output_sink_t *open) {
-  const aot_binding_t what = {
-      .struct_size = sizeof what,
-      .graph =
-          {
-              .struct_size = sizeof what.graph,
-              .kind = c->kind,
-              .number = c->number,
-              .symbols = s->symbols,
-              .n_symbols = s->sizes.n,
-          },
-      .inputs = c->in_views,
-      .n_inputs = c->n_in,
-      .outputs = c->out_views,
-      .n_outputs = c->n_out,
-  };
-  memcpy(s->learned, s->symbols, s->sizes.n * sizeof *s->learned);
-  return s->exec.run(s->exec.self, &what, s->learned, open);
-}
-
 /* Puts it on the queue. What it computes is on the device from now on, also where it fails on the way. */
 static aot_status_t put_call(aoth_step_t *s, int which) {
-  aoth_call_t *c = &s->call[which];
-  AOT_TRY(bind_ports(s, c));
+  aoth_step_call_t *c = &s->call[which];
+  AOT_TRY(aoth_step_bind_ports(s, c));
   AOT_TRY(aoth_queue_mark(s->exec.queue)); /* from here on the host's copies of inputs may be written again */
   int any_unknown = 0;
   for (uint32_t i = 0; i < s->sizes.n; i++) {
@@ -197,11 +66,11 @@ static aot_status_t run_call(aoth_step_t *s, int which) {
 }
 
 /* The boundary's view of leaves and outputs after a call. */
-static void prepare_exit(aoth_step_t *s, const aoth_call_t *c, aoth_boundary_t *b) {
+static void prepare_exit(aoth_step_t *s, const aoth_step_call_t *c, aoth_boundary_t *b) {
   memset(s->updates, 0, s->leaves.n * sizeof *s->updates);
   for (uint32_t i = 0; i < c->n_out; i++) {
     const aoth_slot_t *p = &c->out[i];
-    if (p->role != AOT_ROLE_UPDATE || !p->tensor.dtype || is_at_home(c, i)) continue;
+    if (p->role != AOT_ROLE_UPDATE || !p->tensor.dtype || aoth_step_is_at_home(c, i)) continue;
     s->updates[p->index] = &p->tensor;
     s->nbytes_copied += p->tensor.nbytes;
   }
@@ -236,7 +105,7 @@ static aot_status_t enter(aoth_step_t *s, aoth_boundary_t *b) {
 
 /* A step leaves its loss alone, and no other output. */
 static aot_status_t leave_first(aoth_step_t *s) {
-  const aoth_call_t *c = aoth_step_first(s);
+  const aoth_step_call_t *c = aoth_step_first(s);
   aoth_boundary_t b;
   AOT_TRY(enter(s, &b));
   prepare_exit(s, c, &b);
@@ -336,7 +205,7 @@ static const aoth_leaf_t *stored_leaf(const aoth_step_t *s, const aoth_slot_t *p
 
 /* The backward reads leaves as they are then: they must be what the forward has read, and left. */
 static void note_versions(aoth_step_t *s) {
-  const aoth_call_t *c = &s->call[AOTH_CALL_BACKWARD];
+  const aoth_step_call_t *c = &s->call[AOTH_CALL_BACKWARD];
   for (uint32_t i = 0; i < c->n_in; i++) {
     const aoth_leaf_t *leaf = stored_leaf(s, &c->in[i]);
     if (leaf) c->in[i].version = leaf->tensor.resident->version;
@@ -344,7 +213,7 @@ static void note_versions(aoth_step_t *s) {
 }
 
 static aot_status_t check_versions(const aoth_step_t *s) {
-  const aoth_call_t *c = &s->call[AOTH_CALL_BACKWARD];
+  const aoth_step_call_t *c = &s->call[AOTH_CALL_BACKWARD];
   for (uint32_t i = 0; i < c->n_in; i++) {
     const aoth_leaf_t *leaf = stored_leaf(s, &c->in[i]);
     if (!leaf || c->in[i].version == leaf->tensor.resident->version) continue;
@@ -361,7 +230,7 @@ aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint
   if (!s->call[AOTH_CALL_FORWARD].present) return lacks(s, "forward", "a program whose step was not stitched together");
   AOT_TRY(give_inputs(s, inputs, n_inputs));
   AOT_TRY(run_call(s, AOTH_CALL_FORWARD));
-  AOT_TRY(aoth_step_settle_open(s));
+  AOT_TRY(aoth_step_place_open(s));
   AOT_TRY(leave_first(s));
   AOT_TRY(aoth_step_deliver(s, AOTH_LENT_OUTPUT));
   AOT_TRY(aoth_queue_idle(s->exec.queue));
@@ -371,10 +240,10 @@ aot_status_t aoth_step_forward(aoth_step_t *s, const aoth_tensor_t *inputs, uint
 }
 
 aot_status_t aoth_step_put(aoth_step_t *s, const aoth_tensor_t *inputs, uint32_t n_inputs, double lr) {
-  const aoth_call_t *c = &s->call[AOTH_CALL_STEP];
+  const aoth_step_call_t *c = &s->call[AOTH_CALL_STEP];
   if (!c->present) return lacks(s, "step", "the stage stitch");
   AOT_TRY(give_inputs(s, inputs, n_inputs));
-  AOT_TRY(give_lr(s, c, lr));
+  AOT_TRY(aoth_step_give_lr(s, c, lr));
   AOT_TRY(put_call(s, AOTH_CALL_STEP));
   AOT_TRY(leave_first(s));
   s->phase = AOTH_PHASE_UPDATE;
@@ -389,10 +258,10 @@ aot_status_t aoth_step_whole(aoth_step_t *s, const aoth_tensor_t *inputs, uint32
 }
 
 aot_status_t aoth_step_put_apply(aoth_step_t *s, double lr) {
-  const aoth_call_t *c = &s->call[AOTH_CALL_APPLY];
+  const aoth_step_call_t *c = &s->call[AOTH_CALL_APPLY];
   if (!c->present) return AOT_OK;
   if (s->phase != AOTH_PHASE_UPDATE) return too_early(s, "the update of what was added up", "step");
-  AOT_TRY(give_lr(s, c, lr));
+  AOT_TRY(aoth_step_give_lr(s, c, lr));
   return put_call(s, AOTH_CALL_APPLY);
 }
 
@@ -457,7 +326,7 @@ static aot_status_t check_own_loss(const aoth_step_t *s, const aoth_tensor_t *co
 }
 
 aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tangents, uint32_t n_tangents) {
-  aoth_call_t *c = &s->call[AOTH_CALL_BACKWARD];
+  aoth_step_call_t *c = &s->call[AOTH_CALL_BACKWARD];
   if (!c->present) return lacks(s, "backward", "an autograd and a partition stage in the pipeline");
   if (s->phase != AOTH_PHASE_FORWARD && s->phase != AOTH_PHASE_BACKWARD) return too_early(s, "a backward", "forward");
   AOT_TRY(check_versions(s));
@@ -477,11 +346,11 @@ aot_status_t aoth_step_backward(aoth_step_t *s, const aoth_tensor_t *const *tang
 /* ---- update ---- */
 
 aot_status_t aoth_step_update(aoth_step_t *s, double lr) {
-  aoth_call_t *c = &s->call[AOTH_CALL_UPDATE];
+  aoth_step_call_t *c = &s->call[AOTH_CALL_UPDATE];
   aoth_boundary_t b;
   if (!c->present) return lacks(s, "update", "an optimizer (run.train.optimizer)");
   if (s->phase != AOTH_PHASE_BACKWARD) return too_early(s, "an update", "backward");
-  AOT_TRY(give_lr(s, c, lr));
+  AOT_TRY(aoth_step_give_lr(s, c, lr));
   AOT_TRY(aoth_step_take_gradients(s));
   AOT_TRY(run_call(s, AOTH_CALL_UPDATE));
   s->phase = AOTH_PHASE_UPDATE;
@@ -518,21 +387,21 @@ const aot_leaf_info_t *aoth_step_input(const aoth_step_t *s, uint32_t k) {
 }
 
 int64_t aoth_step_loss(const aoth_step_t *s) {
-  const aoth_call_t *c = aoth_step_first(s);
+  const aoth_step_call_t *c = aoth_step_first(s);
   for (uint32_t i = 0; i < c->n_out; i++)
     if (c->out[i].role == AOT_ROLE_LOSS) return c->out[i].index;
   return -1;
 }
 
 int aoth_step_takes_tangent(const aoth_step_t *s, uint32_t output) {
-  const aoth_call_t *c = &s->call[AOTH_CALL_BACKWARD];
+  const aoth_step_call_t *c = &s->call[AOTH_CALL_BACKWARD];
   for (uint32_t i = 0; i < c->n_in; i++)
     if (c->in[i].role == AOT_ROLE_TANGENT && c->in[i].index == output) return 1;
   return 0;
 }
 
 int64_t aoth_step_own_loss(const aoth_step_t *s) {
-  const aoth_call_t *c = &s->call[AOTH_CALL_BACKWARD];
+  const aoth_step_call_t *c = &s->call[AOTH_CALL_BACKWARD];
   if (!c->present) return -1;
   for (uint32_t i = 0; i < c->n_in; i++)
     if (c->in[i].role == AOT_ROLE_TANGENT) return -1;

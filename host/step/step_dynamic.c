@@ -28,7 +28,7 @@ static int is_open_now(const aoth_step_t *s, const aoth_slot_t *p) {
 
 typedef struct asked {
   aoth_step_t *s;
-  aoth_call_t *call;
+  aoth_step_call_t *call;
 } asked_t;
 
 static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, const int64_t *symbols, uint64_t n_symbols,
@@ -48,7 +48,7 @@ static aot_status_t allocate(const aot_output_sink_t *sink, uint64_t output, con
   return AOT_OK;
 }
 
-aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_call_t *c) {
+aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_step_call_t *c) {
   asked_t asked = {s, c};
   const aot_output_sink_t sink = {.head = {.struct_size = (uint32_t)sizeof sink, .self = &asked}, .allocate = allocate};
   for (uint32_t i = 0; i < c->n_out; i++) {
@@ -70,8 +70,8 @@ aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_call_t *c) {
 /* ---- after the forward ---- */
 
 /* Geometry and memory of the open ports of the backward that are known by now. */
-aot_status_t aoth_step_settle_open(aoth_step_t *s) {
-  aoth_call_t *f = &s->call[AOTH_CALL_FORWARD], *b = &s->call[AOTH_CALL_BACKWARD];
+aot_status_t aoth_step_place_open(aoth_step_t *s) {
+  aoth_step_call_t *f = &s->call[AOTH_CALL_FORWARD], *b = &s->call[AOTH_CALL_BACKWARD];
   for (uint32_t i = 0; i < b->n_in; i++) {
     aoth_slot_t *p = &b->in[i];
     if (!p->open) continue;

@@ -13,19 +13,6 @@ static aoth_lent_t *find_lent(const aoth_step_t *s, int32_t kind, uint32_t index
   return l;
 }
 
-static aot_status_t drop(aoth_step_t *s, aoth_lent_t *l) {
-  aoth_lent_t **at = &s->lent;
-  while (*at != l) at = &(*at)->next;
-  *at = l->next;
-  const aot_status_t status = aoth_resident_free(&l->resident, s->exec.queue);
-  free(l);
-  return status;
-}
-
-void aoth_step_free_lent(aoth_step_t *s) {
-  while (s->lent) drop(s, s->lent);
-}
-
 static int fits(const aoth_tensor_t *a, const aoth_tensor_t *b) {
   return a->dtype == b->dtype && a->memory == b->memory && a->encoding == b->encoding && aoth_tensor_same_sizes(a, b);
 }
@@ -49,7 +36,7 @@ aot_status_t aoth_step_lend(aoth_step_t *s, const char *key, const aoth_tensor_t
   aoth_lent_t *l = find_lent(s, kind, index);
   s->phase = 0;
   s->planned = 0;
-  if (!memory) return l ? drop(s, l) : AOT_OK;
+  if (!memory) return l ? aoth_step_drop_lent(s, l) : AOT_OK;
   if (!l) {
     l = calloc(1, sizeof *l);
     if (!l) {
@@ -124,8 +111,8 @@ static aoth_slot_t *with_role(aoth_slot_t *slots, uint32_t n, int32_t role, int3
 
 /* NULL: the program has none. */
 static aoth_slot_t *slot_of(aoth_step_t *s, int32_t kind, uint32_t index) {
-  aoth_call_t *f = &s->call[aoth_step_first(s) == &s->call[AOTH_CALL_STEP] ? AOTH_CALL_STEP : AOTH_CALL_FORWARD];
-  aoth_call_t *b = &s->call[AOTH_CALL_BACKWARD];
+  aoth_step_call_t *f = &s->call[aoth_step_first(s) == &s->call[AOTH_CALL_STEP] ? AOTH_CALL_STEP : AOTH_CALL_FORWARD];
+  aoth_step_call_t *b = &s->call[AOTH_CALL_BACKWARD];
   switch (kind) {
     case AOTH_LENT_INPUT: return &s->given[index];
     case AOTH_LENT_OUTPUT: return with_role(f->out, f->n_out, AOT_ROLE_USER_OUTPUT, AOT_ROLE_LOSS, index);
@@ -326,7 +313,7 @@ aot_status_t aoth_step_take_gradients(aoth_step_t *s) {
 
 /* A user output that a rule makes: of the geometry that the rule gives, or of what it is the same as. */
 static void shape_of_output(aoth_step_t *s, uint32_t output, aoth_tensor_t *out) {
-  const aoth_call_t *f = aoth_step_first(s);
+  const aoth_step_call_t *f = aoth_step_first(s);
   const aot_rule_t *view = NULL, *r;
   const aoth_tensor_t *source = NULL;
   const aoth_slot_t *p;

@@ -2,6 +2,7 @@
 #include <step/step_ports.h>
 
 #include <aot/inline.h>
+#include <stdlib.h>
 
 aot_status_t aoth_step_on_host(const aoth_step_t *s, const aoth_tensor_t *t, aoth_tensor_t *out) {
   const void *host;
@@ -99,4 +100,17 @@ void aoth_step_seed(aoth_step_t *s, int64_t seed, int64_t offset) {
   s->seed = seed;
   s->offset = offset;
   s->offset_at = NULL;
+}
+
+aot_status_t aoth_step_drop_lent(aoth_step_t *s, aoth_lent_t *l) {
+  aoth_lent_t **at = &s->lent;
+  while (*at != l) at = &(*at)->next;
+  *at = l->next;
+  const aot_status_t status = aoth_resident_free(&l->resident, s->exec.queue);
+  free(l);
+  return status;
+}
+
+void aoth_step_free_lent(aoth_step_t *s) {
+  while (s->lent) aoth_step_drop_lent(s, s->lent);
 }

@@ -61,7 +61,7 @@ static aot_status_t measure_all(aoth_step_t *s) {
 }
 
 static void place_all(aoth_step_t *s) {
-  aoth_call_t *f = &s->call[AOTH_CALL_FORWARD], *b = &s->call[AOTH_CALL_BACKWARD], *u = &s->call[AOTH_CALL_UPDATE];
+  aoth_step_call_t *f = &s->call[AOTH_CALL_FORWARD], *b = &s->call[AOTH_CALL_BACKWARD], *u = &s->call[AOTH_CALL_UPDATE];
   cursor_t end = {.zone = s->exec.queue->guards ? AOTH_RED_ZONE : 0}, late;
   for (uint32_t k = 0; k < s->leaves.n_inputs; k++) place(&s->given[k], &end);
   for (uint32_t i = 0; i < f->n_in; i++)
@@ -83,7 +83,7 @@ static void place_all(aoth_step_t *s) {
   for (uint32_t i = 0; i < u->n_out; i++) place(&u->out[i], &late);
   if (end.zone) end = late;
   for (int k = AOTH_CALL_STEP; k <= AOTH_CALL_APPLY; k++) {
-    aoth_call_t *c = &s->call[k];
+    aoth_step_call_t *c = &s->call[k];
     for (uint32_t i = 0; i < c->n_in; i++)
       if (!aot_role_is_leaf(c->in[i].role)) place(&c->in[i], &end);
     for (uint32_t i = 0; i < c->n_out; i++)
@@ -92,7 +92,7 @@ static void place_all(aoth_step_t *s) {
   s->nbytes_block = late.at > end.at ? late.at : end.at;
 }
 
-static aot_status_t settle(const aoth_step_t *s, aoth_slot_t *slots, uint32_t n) {
+static aot_status_t place_slots(const aoth_step_t *s, aoth_slot_t *slots, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     aoth_slot_t *p = &slots[i];
     if (p->open) continue;
@@ -105,7 +105,7 @@ static aot_status_t settle(const aoth_step_t *s, aoth_slot_t *slots, uint32_t n)
 
 /* Values that one graph hands to the next. A backward draws the numbers that its forward has drawn. */
 static void connect(aoth_step_t *s) {
-  aoth_call_t *f = &s->call[AOTH_CALL_FORWARD], *b = &s->call[AOTH_CALL_BACKWARD], *u = &s->call[AOTH_CALL_UPDATE];
+  aoth_step_call_t *f = &s->call[AOTH_CALL_FORWARD], *b = &s->call[AOTH_CALL_BACKWARD], *u = &s->call[AOTH_CALL_UPDATE];
   aoth_resident_t *seed = NULL, *offset = NULL;
   for (uint32_t i = 0; i < f->n_in; i++) {
     if (f->in[i].role == AOT_ROLE_SEED) seed = &f->in[i].own;
@@ -174,10 +174,10 @@ aot_status_t aoth_step_plan(aoth_step_t *s) {
   place_all(s);
   AOT_TRY(grow_block(s));
   if (s->exec.queue->guards) aoth_guards_poison(s->exec.queue->guards, s->block);
-  AOT_TRY(settle(s, s->given, s->leaves.n_inputs));
+  AOT_TRY(place_slots(s, s->given, s->leaves.n_inputs));
   for (int k = 0; k < AOTH_N_CALLS; k++) {
-    AOT_TRY(settle(s, s->call[k].in, s->call[k].n_in));
-    AOT_TRY(settle(s, s->call[k].out, s->call[k].n_out));
+    AOT_TRY(place_slots(s, s->call[k].in, s->call[k].n_in));
+    AOT_TRY(place_slots(s, s->call[k].out, s->call[k].n_out));
   }
   connect(s);
   memcpy(s->planned_for, s->sizes.value, n);

@@ -35,7 +35,7 @@ typedef struct aoth_slot {
 } aoth_slot_t;
 #define AOTH_NOWHERE UINT64_MAX
 
-typedef struct aoth_call { /* one graph: the number-th of its kind */
+typedef struct aoth_step_call { /* one graph: the number-th of its kind */
   int present;
   int32_t kind;
   uint32_t number;
@@ -44,7 +44,7 @@ typedef struct aoth_call { /* one graph: the number-th of its kind */
   aot_tensor_t *in_views, *out_views; /* what the executable is handed */
   /* of a step, by output: the input in whose memory it lies; AOT_NO_INDEX: it has its own. NULL: all have */
   uint32_t *home;
-} aoth_call_t;
+} aoth_step_call_t;
 
 #define AOTH_CALL_FORWARD 0
 #define AOTH_CALL_BACKWARD 1
@@ -67,7 +67,7 @@ struct aoth_step {
   aoth_sink_t *sink;
   aoth_arena_t *arena; /* tables that live as long as the step */
   aoth_leaves_t leaves;
-  aoth_call_t call[AOTH_N_CALLS];
+  aoth_step_call_t call[AOTH_N_CALLS];
   uint32_t n_saved, n_outputs, n_bases, n_rules;
   uint32_t n_given;   /* user inputs of the caller; bases that they are views of follow (ir/aliasing.h) */
   uint32_t *entry;    /* by leaf: the rule that says what it is a view of at the entry, or AOT_NO_INDEX */
@@ -100,7 +100,7 @@ struct aoth_step {
   aoth_variants_t *variants;      /* of which this is the selected one */
 };
 
-/* Contents of an empty step: tables, leaves. After a failure, too: unbind. */
+/* step_bind.c: contents of an empty step: tables, leaves. After a failure, too: unbind. */
 aot_status_t aoth_step_bind(aoth_step_t *s, aot_prog_t *prog, const aoth_exec_t *exec, aoth_sink_t *sink);
 void aoth_step_unbind(aoth_step_t *s);
 int aoth_step_block_has(const aoth_step_t *s, const void *data);
@@ -114,6 +114,8 @@ aot_status_t aoth_step_on_host(const aoth_step_t *s, const aoth_tensor_t *t, aot
 aot_status_t aoth_step_edit(const aoth_step_t *s, const aoth_tensor_t *t, int keep, aoth_tensor_t *out);
 aot_status_t aoth_step_copy(void *step, const aoth_tensor_t *to, const aoth_tensor_t *from);
 aot_status_t aoth_step_free_memory(aoth_step_t *s); /* the block, and what slots have by themselves */
+aot_status_t aoth_step_drop_lent(aoth_step_t *s, aoth_lent_t *l);
+void aoth_step_free_lent(aoth_step_t *s);
 aot_status_t aoth_step_take_offset(aoth_step_t *s); /* to the host: its place is about to go */
 
 /* step_lent.c: slots that lie in the caller's memory, before places are given; does all of it fit; the caller may have
@@ -123,7 +125,6 @@ aot_status_t aoth_step_check_lent(aoth_step_t *s);
 aot_status_t aoth_step_refresh_lent(const aoth_step_t *s, aoth_slot_t *p);
 aot_status_t aoth_step_deliver(aoth_step_t *s, int32_t kind);
 aot_status_t aoth_step_take_gradients(aoth_step_t *s);
-void aoth_step_free_lent(aoth_step_t *s);
 void aoth_step_replan(aoth_step_t *s); /* variants.c: every call, before it runs again */
 /* step_keys.c: the port that a key means; 0: none. The gradient of a leaf, if there is one now. */
 int aoth_step_port_of(const aoth_step_t *s, const char *key, int32_t *out_kind, uint32_t *out_index);
@@ -134,11 +135,18 @@ const char *aoth_role_what(int32_t role); /* step_plan.c, for messages: "a saved
 /* step_plan.c: the rules with numbers for dimensions; those that are not known yet are left for later, or an error. */
 aot_status_t aoth_step_rules(aoth_step_t *s, int may_be_open);
 
-/* step_dynamic.c: sizes that the run tells. */
-aot_status_t aoth_step_run(aoth_step_t *s, const aoth_call_t *c, const aot_output_sink_t *open); /* step.c */
-aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_call_t *c); /* outputs' memory is had during the run */
-aot_status_t aoth_step_settle_open(aoth_step_t *s);              /* after forward: ports of the backward, rules */
+/* step_submit.c */
+int aoth_step_is_at_home(const aoth_step_call_t *c, uint32_t output); /* it lies in the memory of an input */
+aot_status_t aoth_step_give_lr(const aoth_step_t *s, const aoth_step_call_t *c, double lr);
+aot_status_t aoth_step_bind_ports(aoth_step_t *s, aoth_step_call_t *c);
+aot_status_t aoth_step_run(aoth_step_t *s, const aoth_step_call_t *c,
+                           const aot_output_sink_t *open); /* ports are bound */
 
-const aoth_call_t *aoth_step_first(const aoth_step_t *s); /* the call that takes the user inputs: forward or step */
+/* step_dynamic.c: sizes that the run tells. */
+aot_status_t aoth_step_run_open(aoth_step_t *s, aoth_step_call_t *c); /* outputs' memory is had during the run */
+aot_status_t aoth_step_place_open(aoth_step_t *s);                    /* after forward: ports of the backward, rules */
+
+const aoth_step_call_t *
+aoth_step_first(const aoth_step_t *s); /* the call that takes the user inputs: forward or step */
 
 #endif

@@ -56,7 +56,7 @@ static aot_graph_t find_graph(aot_prog_t *p, int32_t kind, uint32_t number) {
   return (aot_graph_t){AOT_NO_ID};
 }
 
-static aot_status_t read_call(aoth_step_t *s, int32_t kind, uint32_t number, aoth_call_t *c) {
+static aot_status_t read_call(aoth_step_t *s, int32_t kind, uint32_t number, aoth_step_call_t *c) {
   aot_graph_t g = find_graph(s->prog, kind, number);
   if (g.id == AOT_NO_ID) return AOT_OK;
   c->present = 1;
@@ -69,7 +69,7 @@ static aot_status_t read_call(aoth_step_t *s, int32_t kind, uint32_t number, aot
 }
 
 /* Numbers from 0 on, each once: how many there are of a role among the outputs, or a complaint. */
-static uint32_t count_role(const aoth_call_t *c, int32_t role, int32_t other) {
+static uint32_t count_role(const aoth_step_call_t *c, int32_t role, int32_t other) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < c->n_out; i++)
     if ((c->out[i].role == role || c->out[i].role == other) && c->out[i].index < c->n_out && c->out[i].index + 1 > n)
@@ -78,7 +78,7 @@ static uint32_t count_role(const aoth_call_t *c, int32_t role, int32_t other) {
 }
 
 static aot_status_t index_forward(aoth_step_t *s) {
-  const aoth_call_t *f = aoth_step_first(s);
+  const aoth_step_call_t *f = aoth_step_first(s);
   s->n_saved = count_role(f, AOT_ROLE_SAVED, AOT_ROLE_SAVED);
   s->n_bases = count_role(f, AOT_ROLE_BASE, AOT_ROLE_BASE);
   s->n_outputs = count_role(f, AOT_ROLE_USER_OUTPUT, AOT_ROLE_LOSS);
@@ -94,12 +94,12 @@ static aot_status_t index_forward(aoth_step_t *s) {
   return AOT_OK;
 }
 
-const aoth_call_t *aoth_step_first(const aoth_step_t *s) {
+const aoth_step_call_t *aoth_step_first(const aoth_step_t *s) {
   return &s->call[s->call[AOTH_CALL_STEP].present ? AOTH_CALL_STEP : AOTH_CALL_FORWARD];
 }
 
 /* New values of a step lie where the old ones did (aot/graph.h, AOT_GRAPH_STEP). */
-static aot_status_t find_homes(aoth_step_t *s, aoth_call_t *c) {
+static aot_status_t find_homes(aoth_step_t *s, aoth_step_call_t *c) {
   uint32_t *of_leaf = table(s, s->leaves.n, sizeof *of_leaf), offset = AOT_NO_INDEX; /* input port + 1 */
   c->home = c->present ? table(s, c->n_out, sizeof *c->home) : NULL;
   if (!of_leaf || (c->present && !c->home)) return no_memory(s);
@@ -118,7 +118,7 @@ static aot_status_t find_homes(aoth_step_t *s, aoth_call_t *c) {
 }
 
 static aot_status_t check_backward(aoth_step_t *s) {
-  const aoth_call_t *b = &s->call[AOTH_CALL_BACKWARD];
+  const aoth_step_call_t *b = &s->call[AOTH_CALL_BACKWARD];
   for (uint32_t i = 0; i < b->n_in; i++) {
     const aoth_slot_t *p = &b->in[i];
     if (p->role == AOT_ROLE_SAVED && (p->index >= s->n_saved || s->saved[p->index] == AOT_NO_INDEX))
@@ -143,7 +143,7 @@ static aot_status_t check_backward(aoth_step_t *s) {
 }
 
 static aot_status_t check_update(const aoth_step_t *s) {
-  const aoth_call_t *u = &s->call[AOTH_CALL_UPDATE], *b = &s->call[AOTH_CALL_BACKWARD];
+  const aoth_step_call_t *u = &s->call[AOTH_CALL_UPDATE], *b = &s->call[AOTH_CALL_BACKWARD];
   for (uint32_t i = 0; i < u->n_in; i++) {
     const aoth_slot_t *p = &u->in[i];
     if (p->role == AOT_ROLE_HYPER && p->index != AOT_HYPER_LR)
@@ -215,7 +215,7 @@ static aot_status_t check_entry_rule(const aoth_step_t *s, uint32_t i) {
     return refuse(s, "run.rules",
                   "boundary rule %u says at the entry what leaf %u is, which must be a user input without such a rule",
                   i, r->a);
-  const aoth_call_t *first = aoth_step_first(s);
+  const aoth_step_call_t *first = aoth_step_first(s);
   for (uint32_t k = 0; k < first->n_in; k++) {
     const aoth_slot_t *p = &first->in[k];
     if (p->role == AOT_ROLE_USER_INPUT && p->index == r->a)

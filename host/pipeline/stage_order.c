@@ -1,0 +1,61 @@
+/* The stages of a pipeline in the order in which they run: those of its list, and those that the run section asks for. */
+#include <pipeline/backend_route.h>
+#include <pipeline/devices.h>
+#include <pipeline/several_backends.h>
+#include <pipeline/stage.h>
+#include <string.h>
+
+/* Backends that stand one after the other, in one list; at least 1. */
+static uint32_t count_together(const aoth_stage_t *const *stages, uint32_t n_stages) {
+  uint32_t n = 1;
+  while (n < n_stages && stages[n] == stages[0] + n) n++;
+  n = aoth_count_backends(stages[0], n);
+  return n ? n : 1;
+}
+
+/* n_run: of n_stages; those behind are there to be asked. assign: divides what several backends run; NULL: each runs
+ * alone. */
+static aot_status_t run_in_order(aoth_session_t *s, const aoth_stage_t *const *stages, uint32_t n_stages,
+                                 uint32_t n_run, const aoth_stage_t *assign) {
+  AOT_TRY(aoth_backend_route_begin(s, stages, n_stages));
+  aot_status_t status = AOT_OK;
+  for (uint32_t i = 0, n = 1; i < n_run && status == AOT_OK; i += n) {
+    n = assign ? count_together(stages + i, n_run - i) : 1;
+    aoth_backend_route_at(s, i);
+    status = n == 1 ? aoth_session_run_stage(s, stages[i]) : aoth_session_lower_to_several(s, stages[i], n, assign);
+  }
+  aoth_backend_route_end(s);
+  return status;
+}
+
+aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {
+  const aoth_stage_t *optimizer =
+      (flags & AOTH_STAGES_OPTIMIZER) && p->run.train.optimizer.unit ? &p->run.train.optimizer : NULL;
+  const aoth_stage_t *stitch =
+      optimizer && (flags & AOTH_STAGES_STITCH) && p->run.train.stitch.unit ? &p->run.train.stitch : NULL;
+  const aoth_stage_t *autocast =
+      (flags & AOTH_STAGES_OPTIMIZER) && p->run.train.autocast.unit ? &p->run.train.autocast : NULL;
+  const aoth_stage_t **order = aoth_arena_alloc(s->arena, sizeof(void *), ((size_t)p->n_stages + 3) * sizeof *order);
+  uint32_t n = 0, first_backend = UINT32_MAX;
+  if (!order) return AOT_E_EXHAUSTED;
+  if (!(flags & AOTH_STAGES_NO_BACKEND)) AOT_TRY(aoth_session_take_device(s, &p->run.device));
+  for (uint32_t i = 0; i < p->n_stages; i++) {
+    const int is_backend = strcmp(p->stages[i].unit->kind, "backend/2") == 0;
+    if (autocast && p->run.train.autocast_at == i) order[n++] = autocast;
+    if (is_backend && optimizer) order[n++] = optimizer;
+    if (is_backend && stitch) order[n++] = stitch;
+    if (is_backend) optimizer = stitch = NULL;
+    if (is_backend && first_backend == UINT32_MAX) first_backend = n;
+    order[n++] = &p->stages[i];
+  }
+  if (optimizer) order[n++] = optimizer;
+  return run_in_order(s, order, n, (flags & AOTH_STAGES_NO_BACKEND) && first_backend < n ? first_backend : n,
+                      p->assign.unit ? &p->assign : NULL);
+}
+
+aot_status_t aoth_session_run_list(aoth_session_t *s, const aoth_stage_t *stages, uint32_t n_stages) {
+  const aoth_stage_t **order = aoth_arena_alloc(s->arena, sizeof(void *), ((size_t)n_stages + 1) * sizeof *order);
+  if (!order) return AOT_E_EXHAUSTED;
+  for (uint32_t i = 0; i < n_stages; i++) order[i] = &stages[i];
+  return run_in_order(s, order, n_stages, n_stages, NULL);
+}

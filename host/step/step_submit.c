@@ -1,0 +1,118 @@
+/* One call of a graph: scalars given, inputs brought to the device, ports bound to memory, submitted. */
+#include <step/step_ports.h>
+
+#include <aot/inline.h>
+#include <ir/words.h>
+#include <string.h>
+
+int aoth_step_is_at_home(const aoth_step_call_t *c, uint32_t output) {
+  return c->home && c->home[output] != AOT_NO_INDEX;
+}
+
+static aot_status_t give_int(const aoth_step_t *s, const aoth_slot_t *p, int64_t number) {
+  aoth_tensor_t t;
+  AOT_TRY(aoth_step_edit(s, &p->tensor, 0, &t));
+  if (t.dtype == AOT_I64 || t.dtype == AOT_U64) memcpy(t.data, &number, sizeof number);
+  else aoth_tensor_fill(&t, (double)number);
+  return AOT_OK;
+}
+
+/* The seed and the learning rate go to the device when they are others than it has. A backward has its forward's. */
+static aot_status_t give_seed(const aoth_step_t *s, aoth_slot_t *p) {
+  if (p->tensor.resident != &p->own || (p->has_number && p->number.whole == s->seed)) return AOT_OK;
+  AOT_TRY(give_int(s, p, s->seed));
+  p->has_number = 1;
+  p->number.whole = s->seed;
+  return AOT_OK;
+}
+
+aot_status_t aoth_step_give_lr(const aoth_step_t *s, const aoth_step_call_t *c, double lr) {
+  for (uint32_t i = 0; i < c->n_in; i++) {
+    aoth_slot_t *p = &c->in[i];
+    aoth_tensor_t t;
+    if (p->role != AOT_ROLE_HYPER || (p->has_number && p->number.real == lr)) continue;
+    AOT_TRY(aoth_step_edit(s, &p->tensor, 0, &t));
+    aoth_tensor_fill(&t, lr);
+    p->has_number = 1;
+    p->number.real = lr;
+  }
+  return AOT_OK;
+}
+
+/* The offset is copied from where the last call left it, unless it is to be there; a backward has that of its
+ * forward. */
+static aot_status_t give_offset(aoth_step_t *s, const aoth_slot_t *p) {
+  const aoth_tensor_t *at = s->offset_at;
+  if (p->tensor.resident != &p->own || (at && at->resident == p->tensor.resident)) return AOT_OK;
+  return at ? aoth_step_copy(s, &p->tensor, at) : give_int(s, p, s->offset);
+}
+
+/* Where an input comes from, and what of it the host has to give. */
+static aot_status_t take_input(aoth_step_t *s, aoth_slot_t *p) {
+  const aoth_leaf_t *leaf = aot_role_is_leaf(p->role) ? &s->leaves.leaf[p->index] : NULL;
+  const aoth_tensor_t *from =
+      leaf ? leaf->info.role == AOT_ROLE_USER_INPUT ? &s->given[leaf->info.ordinal].tensor : &leaf->tensor : NULL;
+  if (from) {
+    p->tensor.resident = from->resident;
+    p->tensor.nbytes = from->nbytes;
+  }
+  if (p->role == AOT_ROLE_SEED) return give_seed(s, p);
+  return p->role == AOT_ROLE_OFFSET ? give_offset(s, p) : AOT_OK;
+}
+
+static aot_tensor_t view_on_device(const aoth_tensor_t *t) {
+  aot_tensor_t view = aoth_tensor_view(t);
+  view.data = t->dtype ? (void *)(uintptr_t)t->resident->buffer.address : NULL;
+  return view;
+}
+
+/* The input is on the device, in memory of its own if it is to be written; where it cannot be had, it is said what for. */
+static aot_status_t need_input(const aoth_step_t *s, const aoth_slot_t *p, int is_written) {
+  aoth_queue_t *q = s->exec.queue;
+  const aot_status_t owned = is_written ? aoth_resident_own(p->tensor.resident, q) : AOT_OK;
+  const aot_status_t status = owned == AOT_OK ? aoth_resident_need(p->tensor.resident, q) : owned;
+  if (status == AOT_OK || !aot_role_is_leaf(p->role)) return status;
+  const aot_str_t name = aoth_leaf_name(&s->leaves.leaf[p->index]);
+  aoth_sink_report(s->sink, AOT_SEVERITY_NOTE, NULL, "run.leaf", "while %s %.*s was taken to the device",
+                   aoth_role_name(p->role), (int)name.size, name.data);
+  return status;
+}
+
+/* Outputs lie in the block, or where inputs do, which are the device's own then. */
+aot_status_t aoth_step_bind_ports(aoth_step_t *s, aoth_step_call_t *c) {
+  for (uint32_t i = 0; i < c->n_in; i++) AOT_TRY(take_input(s, &c->in[i]));
+  for (uint32_t i = 0; i < c->n_out; i++) {
+    if (aoth_step_is_at_home(c, i)) {
+      c->out[i].tensor.resident = c->in[c->home[i]].tensor.resident;
+      AOT_TRY(need_input(s, &c->in[c->home[i]], 1));
+    } else if (c->out[i].lent) {
+      AOT_TRY(aoth_resident_own(c->out[i].tensor.resident, s->exec.queue));
+    }
+  }
+  for (uint32_t i = 0; i < c->n_in; i++) {
+    if (c->in[i].tensor.dtype) AOT_TRY(need_input(s, &c->in[i], 0));
+    c->in_views[i] = view_on_device(&c->in[i].tensor);
+  }
+  for (uint32_t i = 0; i < c->n_out; i++) c->out_views[i] = view_on_device(&c->out[i].tensor);
+  return AOT_OK;
+}
+
+aot_status_t aoth_step_run(aoth_step_t *s, const aoth_step_call_t *c, const aot_output_sink_t *open) {
+  const aot_binding_t what = {
+      .struct_size = sizeof what,
+      .graph =
+          {
+              .struct_size = sizeof what.graph,
+              .kind = c->kind,
+              .number = c->number,
+              .symbols = s->symbols,
+              .n_symbols = s->sizes.n,
+          },
+      .inputs = c->in_views,
+      .n_inputs = c->n_in,
+      .outputs = c->out_views,
+      .n_outputs = c->n_out,
+  };
+  memcpy(s->learned, s->symbols, s->sizes.n * sizeof *s->learned);
+  return s->exec.run(s->exec.self, &what, s->learned, open);
+}
