@@ -202,9 +202,10 @@ static void draw_split(const panel_t *p, aoth_text_t *out) {
   aoth_svg_line(out, "am-split", x, p->y - 16, x, p->y + p->h);
   aoth_svg_text(out, "am-s am-m", (x + p->x + p->w) / 2, p->y - 6,
                 p->v->n_updates ? "backward; updates where marked" : "backward");
-  for (uint32_t c = 0; c < p->n_columns; c++)
-    if (aoth_memory_has_update(p->v, c, p->n_columns))
-      aoth_svg_rect(out, "am-update", p->x + p->w * c / p->n_columns, p->y - 3, p->w / p->n_columns, 3);
+  for (uint32_t c = 0, n; c < p->n_columns; c += n ? n : 1) { /* columns that stand together make one mark */
+    for (n = 0; c + n < p->n_columns && aoth_memory_has_update(p->v, c + n, p->n_columns);) n++;
+    if (n) aoth_svg_rect(out, "am-update", p->x + p->w * c / p->n_columns, p->y - 3, p->w * n / p->n_columns, 3);
+  }
 }
 
 /* ---- what is marked ---- */
