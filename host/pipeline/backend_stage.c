@@ -365,7 +365,8 @@ aot_status_t aoth_backends_make_acceptable(aoth_session_t *s, const aoth_stage_t
   const aot_status_t status = make_acceptable(&l, out_edits);
   for (uint32_t b = 0; b < n && status == AOT_OK; b++) find_refusals(&l, b, &shares[b]);
   aoth_arena_destroy(l.arena);
-  return status == AOT_OK ? AOT_OK : aoth_session_fail(s, l.stage);
+  if (status == AOT_OK) return AOT_OK;
+  return aoth_session_fail(s, l.at < n ? &stages[l.at] : l.stage); /* the one that was being asked */
 }
 
 aoth_stage_t aoth_stage_kept(aoth_session_t *s, const aoth_stage_t *stage) {

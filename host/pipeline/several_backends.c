@@ -19,6 +19,7 @@ struct aoth_several {
   aoth_loaded_t *loaded;
   aoth_part_backend_t *backends;
   aoth_share_t *shares;
+  uint32_t at; /* the one that is being loaded */
 };
 
 uint32_t aoth_count_backends(const aoth_stage_t *stages, uint32_t n_stages) {
@@ -256,6 +257,7 @@ static aot_status_t load_all(aoth_several_t *v, const char *artifact, uint64_t n
   }
   for (uint32_t b = 0; b < v->n; b++) {
     range_t r;
+    v->at = b;
     memcpy(&r, artifact + sizeof header + b * sizeof r, sizeof r);
     if (!r.nbytes || r.at > nbytes || r.nbytes > nbytes - r.at)
       continue; /* what is missing is told where it is called */
@@ -287,7 +289,7 @@ static aot_status_t lower(aoth_several_t *v, const aoth_stage_t *assign) {
   aoth_properties_t properties = aoth_prog_properties(s->now.prog);
   for (uint32_t b = 0; b < v->n; b++)
     if (!aoth_properties_after(v->stages[b].unit, s->arena, properties, &properties)) return no_memory(s, v->stages);
-  if (load_all(v, s->now.artifact, s->now.artifact_nbytes) != AOT_OK) return aoth_session_fail(s, &v->stages[v->n - 1]);
+  if (load_all(v, s->now.artifact, s->now.artifact_nbytes) != AOT_OK) return aoth_session_fail(s, &v->stages[v->at]);
   aoth_prog_set_properties(s->now.prog, properties);
   return AOT_OK;
 }

@@ -89,6 +89,20 @@ status 2 "$aothost" run alone.yaml --model "$models/gpt_tiny/train.pt2" --inputs
 says 'backend example.npu and those before it refuse'
 says 'reason: it has no kernel for this operator'
 
+# A backend that fails when it is asked, compiles or loads is the one that is told of.
+fails() { # STATUS SAYS SED: the example, changed
+  mkdir -p changed
+  sed "$3" "$example/npu.c" > changed/npu.c
+  cmp -s changed/npu.c "$example/npu.c" && complain "nothing is changed by $3"
+  $cc -std=c11 -O2 -fPIC -shared -fvisibility=hidden $flags -I prefix/include changed/npu.c -o changed/npu.so -lm || exit 1
+  AOT_PLUGIN_PATH=$PWD/changed status $1 "$aothost" run "$example/pipeline.yaml" --model "$models/mlp/train.pt2" --inputs random --no-cache
+  says "$2"
+  says 'pipeline.yaml:12:[0-9]+: note: stage example.npu failed'
+}
+fails 2 'no room today' 's/^  return sink->write(sink, s, s->nbytes);/  return fail(u, ctx, AOT_E_EXHAUSTED, "no room today");/'
+fails 3 'misbehaving plugin example.npu .* to query' 's/AOT_TRY(sink->put(sink, &v));/return AOT_E_INTERNAL;/'
+fails 2 'it computes on the CPU' 's/  if (!work)/  if (work)/'
+
 # A program of parts is a program like any other: it prints, and reads back to the same text.
 status 0 "$aothost" run "$example/pipeline.yaml" --model "$models/mlp/train.pt2" --inputs random --dump-dir d
 part=$(ls d/*.assign.ir)
