@@ -1,5 +1,6 @@
 #include <device/queue.h>
 
+#include <device/host_device.h>
 #include <ir/program.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@ aot_status_t aoth_queue_init(aoth_queue_t *q, aot_ctx_t *ctx, const aot_device_t
   AOT_TRY(device->info(device, &info));
   q->is_shared = (info.flags & AOT_DEVICE_HOST_VISIBLE) != 0;
   q->alignment = info.alignment;
-  q->patience_ns = q->is_shared ? UINT64_C(60) * 1000000000u : UINT64_MAX;
+  q->patience_ns = device == aoth_host_device() ? UINT64_C(60) * 1000000000u : UINT64_MAX; /* it is done at once */
   AOT_TRY(device->queue_create(device, ctx, AOT_QUEUE_COMPUTE, &q->queue));
   return device->timeline_create(device, ctx, &q->timeline);
 }
