@@ -135,7 +135,7 @@ static aot_status_t tell(aot_ctx_t *ctx, const char *doing, const char *what, in
                            (long long)at, name, (unsigned long long)nbytes);
 }
 
-/* The poison behind an output that is a part of a buffer, up to the next: its place was rounded up, a red zone follows. */
+/* The poison behind an output that is a part of a buffer: its place was rounded up, and a red zone follows. */
 static aot_status_t check_zone(const aoth_guards_t *g, aot_ctx_t *ctx, const aot_tensor_t *t, uint64_t port,
                                const char *doing) {
   const row_t *r = t->rank < 0 ? NULL : find(g, t->data);

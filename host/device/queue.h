@@ -1,9 +1,9 @@
 /* The queue of a session on its device: moves and calls run in the order in which they were put there. What fails tells
  * of it, and what stands behind it is left out until the host has waited and heard of it.
  *
- *     aoth_queue_write(q, buffer, from);  next(q, &point), submit(call, q->queue, point), passed(q); 
- *                                                                                                     aoth_queue_read(q,
- *                                                                                                     to, buffer)
+ *     aoth_queue_write(q, buffer, from)
+ *     aoth_queue_next(q, &point); submit(call, q->queue, point); aoth_queue_passed(q)
+ *     aoth_queue_read(q, to, buffer)
  *     aoth_queue_idle(q)      all of it is done, or a status */
 #ifndef AOTH_QUEUE_H
 #define AOTH_QUEUE_H
@@ -47,8 +47,8 @@ aot_status_t aoth_queue_free(aoth_queue_t *q, aot_buffer_t whole); /* nothing is
 aot_status_t aoth_queue_host_alloc(aoth_queue_t *q, uint64_t nbytes, void **out);
 aot_status_t aoth_queue_host_free(aoth_queue_t *q, void *memory, uint64_t nbytes);
 
-/* Moves of as many bytes as the buffer has. The host's memory is borrowed until the queue has passed them. In shared memory, with
- * nothing under way, they are done at once. */
+/* Moves of as many bytes as the buffer has. The host's memory is borrowed until the queue has passed them. In shared
+ * memory, with nothing under way, they are done at once. */
 aot_status_t aoth_queue_write(aoth_queue_t *q, aot_buffer_t to, const void *from);
 aot_status_t aoth_queue_read(aoth_queue_t *q, void *to, aot_buffer_t from);
 aot_status_t aoth_queue_copy(aoth_queue_t *q, aot_buffer_t to, uint64_t from);

@@ -66,7 +66,7 @@ static aot_tensor_t view_on_device(const aoth_tensor_t *t) {
   return view;
 }
 
-/* The input is on the device, in memory of its own if it is to be written; where it cannot be had, it is said what for. */
+/* The input is on the device, in memory of its own if it is to be written; it is said what cannot be had. */
 static aot_status_t need_input(const aoth_step_t *s, const aoth_slot_t *p, int is_written) {
   aoth_queue_t *q = s->exec.queue;
   const aot_status_t owned = is_written ? aoth_resident_own(p->tensor.resident, q) : AOT_OK;

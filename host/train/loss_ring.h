@@ -1,5 +1,5 @@
-/* Losses on their way from the device. The queue brings each behind its step, and nobody waits for that: the host looks when the queue
- * has passed it, while later steps are under way. In the order in which they were put there. */
+/* Losses on their way from the device. The queue brings each behind its step, and nobody waits for that: the host looks
+ * when the queue has passed it, while later steps are under way. In the order in which they were put there. */
 #ifndef AOTH_LOSS_RING_H
 #define AOTH_LOSS_RING_H
 
