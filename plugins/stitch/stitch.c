@@ -31,6 +31,8 @@ typedef struct stitching {
   uint32_t *taken;      /* by leaf: that sum, as the update takes it */
   uint32_t *chosen;     /* by output of the update: what becomes of the leaf where steps may be skipped */
   uint32_t *saved;      /* by slot: the forward's output value */
+  uint32_t *written;    /* by leaf: its new value, where the forward changes it and the step goes on with that */
+  uint8_t *is_updated;  /* by leaf: by the update */
   uint32_t n_slots, n_leaves;
   int has_finite;        /* its leaves are made */
   int takes_tangents;    /* 0: a model exported with its backward, whose loss has its tangent of 1 built in */
@@ -71,6 +73,12 @@ static uint32_t *table(const stitching_t *s, uint32_t n) {
   return t;
 }
 
+static void mark_updated(const stitching_t *s, aot_graph_t part, uint8_t *is_updated) {
+  const aot_port_t *out = s->graph->outputs(s->prog, part);
+  for (uint32_t i = 0, n = s->graph->n_outputs(s->prog, part); i < n; i++)
+    if (out[i].role == AOT_ROLE_UPDATE) is_updated[out[i].index] = 1;
+}
+
 static aot_status_t read_outputs(stitching_t *s) {
   const aot_port_t *out = s->graph->outputs(s->prog, s->part[FORWARD]);
   const uint32_t n = s->graph->n_outputs(s->prog, s->part[FORWARD]);
@@ -83,22 +91,28 @@ static aot_status_t read_outputs(stitching_t *s) {
   s->given = table(s, s->n_leaves);
   s->sum = table(s, s->n_leaves);
   s->taken = table(s, s->n_leaves);
+  s->written = table(s, s->n_leaves);
   s->leaf_value = table(s, s->n_leaves);
   s->chosen = table(s, s->graph->n_outputs(s->prog, s->part[UPDATE]));
   s->copier.map = table(s, s->graph->n_values(s->prog));
   s->is_needed = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)s->graph->n_values(s->prog) + 1);
-  if (!s->saved || !s->gradient || !s->given || !s->sum || !s->taken || !s->leaf_value || !s->chosen ||
-      !s->copier.map || !s->is_needed)
+  s->is_updated = s->host->alloc(s->host, s->ctx, AOT_ARENA_SCRATCH, 1, (uint64_t)s->n_leaves + 1);
+  if (!s->saved || !s->gradient || !s->given || !s->sum || !s->taken || !s->written || !s->leaf_value || !s->chosen ||
+      !s->copier.map || !s->is_needed || !s->is_updated)
     return AOT_E_EXHAUSTED;
   for (uint32_t i = 0; i < n; i++)
     if (out[i].role == AOT_ROLE_SAVED && out[i].index < n) s->saved[out[i].index] = out[i].value.id;
+    else if (out[i].role == AOT_ROLE_UPDATE && s->options.accumulate == 1) s->written[out[i].index] = out[i].value.id;
+  mark_updated(s, s->part[UPDATE], s->is_updated);
   for (uint32_t i = 0; i < n_gradients; i++)
     if (gradients[i].role == AOT_ROLE_GRADIENT) s->gradient[gradients[i].index] = gradients[i].value.id;
   return AOT_OK;
 }
 
-/* The value of an earlier part that an input of a later one is; AOT_NO_ID: it comes from outside. */
-static uint32_t handed(const stitching_t *s, const aot_port_t *input) {
+/* The value of an earlier part that an input of a later one is; AOT_NO_ID: it comes from outside. The update begins with
+ * what the forward has made of a leaf; the backward reads no such leaf. */
+static uint32_t handed(const stitching_t *s, aot_graph_t part, const aot_port_t *input) {
+  if (aot_role_is_leaf(input->role)) return part.id == s->part[UPDATE].id ? s->written[input->index] : AOT_NO_ID;
   if (input->role == AOT_ROLE_SAVED) return input->index < s->n_slots ? s->saved[input->index] : AOT_NO_ID;
   return input->role == AOT_ROLE_GRADIENT ? s->gradient[input->index] : AOT_NO_ID;
 }
@@ -136,7 +150,7 @@ static aot_status_t need_part(stitching_t *s, aot_graph_t part) {
   }
   const aot_port_t *in = s->graph->inputs(s->prog, part);
   for (uint32_t i = 0, n = s->graph->n_inputs(s->prog, part); i < n; i++) {
-    const uint32_t from = handed(s, &in[i]);
+    const uint32_t from = handed(s, part, &in[i]);
     if (s->is_needed[in[i].value.id] && from != AOT_NO_ID) s->is_needed[from] = 1;
   }
   return AOT_OK;
@@ -182,6 +196,7 @@ static aot_status_t add_inputs(stitching_t *s, aot_graph_t part) {
   for (uint32_t i = 0; i < s->graph->n_inputs(s->prog, part); i++) {
     const aot_port_t port = s->graph->inputs(s->prog, part)[i];
     if (port.role == AOT_ROLE_TANGENT || port.role == AOT_ROLE_SAVED || port.role == AOT_ROLE_GRADIENT) continue;
+    if (handed(s, part, &port) != AOT_NO_ID) continue;
     if (aot_role_is_leaf(port.role) || s->is_needed[port.value.id]) AOT_TRY(add_outside(s, &port));
   }
   return AOT_OK;
@@ -190,7 +205,7 @@ static aot_status_t add_inputs(stitching_t *s, aot_graph_t part) {
 static aot_status_t connect(stitching_t *s, aot_graph_t part) {
   for (uint32_t i = 0; i < s->graph->n_inputs(s->prog, part); i++) {
     const aot_port_t port = s->graph->inputs(s->prog, part)[i];
-    const uint32_t from = handed(s, &port);
+    const uint32_t from = handed(s, part, &port);
     if (port.role == AOT_ROLE_GRADIENT) s->copier.map[port.value.id] = s->given[port.index];
     else if (from != AOT_NO_ID) s->copier.map[port.value.id] = s->copier.map[from];
     else if (port.role == AOT_ROLE_TANGENT && s->is_needed[port.value.id]) AOT_TRY(add_tangent(s, &port));
@@ -214,11 +229,17 @@ static aot_status_t copy_part(stitching_t *s, int k, const uint32_t *before) {
   return AOT_OK;
 }
 
+/* The update has the last word on a leaf that the forward writes, too. */
+static int is_superseded(const stitching_t *s, aot_graph_t part, const aot_port_t *port) {
+  if (part.id != s->part[FORWARD].id || port->role != AOT_ROLE_UPDATE || s->written[port->index] == AOT_NO_ID) return 0;
+  return s->is_updated[port->index];
+}
+
 static aot_status_t add_outputs(stitching_t *s, aot_graph_t part, int is_loss_turn) {
   for (uint32_t i = 0; i < s->graph->n_outputs(s->prog, part); i++) {
     const aot_port_t port = s->graph->outputs(s->prog, part)[i];
     const int is_loss = port.role == AOT_ROLE_LOSS || port.role == AOT_ROLE_USER_OUTPUT;
-    if (!is_result(s, &port) || is_loss != is_loss_turn) continue;
+    if (!is_result(s, &port) || is_loss != is_loss_turn || is_superseded(s, part, &port)) continue;
     const int is_chosen = part.id == s->part[UPDATE].id && s->chosen[i] != AOT_NO_ID;
     const aot_value_t value = {is_chosen ? s->chosen[i] : s->copier.map[port.value.id]};
     AOT_TRY(s->host->edit->output_add(s->prog, s->copier.graph, is_loss ? AOT_ROLE_LOSS : port.role, port.index, value,
@@ -285,11 +306,12 @@ static aot_status_t choose_updates(stitching_t *s) {
     aot_leaf_info_t leaf = {.struct_size = sizeof leaf};
     if (port.role != AOT_ROLE_UPDATE || port.value.id == AOT_NO_ID) continue;
     AOT_TRY(s->graph->leaf_info(s->prog, (aot_leaf_t){port.index}, &leaf));
-    aot_value_t old = {s->leaf_value[port.index]};
+    const uint32_t written = s->written[port.index];
+    aot_value_t old = {written == AOT_NO_ID ? s->leaf_value[port.index] : s->copier.map[written]};
     if (old.id == AOT_NO_ID)
       AOT_TRY(s->host->edit->input_add(s->prog, s->copier.graph, leaf.role, port.index, &leaf.type,
                                        leaf.n_names ? leaf.names[0] : port.name, &old));
-    s->leaf_value[port.index] = old.id;
+    if (written == AOT_NO_ID) s->leaf_value[port.index] = old.id;
     const em_x to = em_v((aot_value_t){s->copier.map[port.value.id]});
     s->chosen[i] = em_value(e, EM(e, "where.self", s->finite.is_finite, to, em_v(old))).id;
   }
@@ -383,12 +405,6 @@ typedef struct storage {
 static int by_begin(const void *a, const void *b) {
   const storage_t *x = a, *y = b;
   return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
-static void mark_updated(const stitching_t *s, aot_graph_t part, uint8_t *is_updated) {
-  const aot_port_t *out = s->graph->outputs(s->prog, part);
-  for (uint32_t i = 0, n = s->graph->n_outputs(s->prog, part); i < n; i++)
-    if (out[i].role == AOT_ROLE_UPDATE) is_updated[out[i].index] = 1;
 }
 
 /* New values are written over the old ones in the middle of the step: where a leaf that is updated shares memory with

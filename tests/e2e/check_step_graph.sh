@@ -9,8 +9,9 @@ stages: [{use: functionalize}, {use: rng}, {use: autograd}, {use: partition-minc
 run:
   train: {steps: 3, lr: 0.01, seed: 4, log-every: 0, data: random, checkpoint: one.st}
 EOF
-# plain, batch norm's buffers, draws, effects and sizes told by the data
-for model in tests/fixtures/models/gpt_tiny tests/fixtures/models/resnet_tiny tests/models/dropout_vit tests/models/dynamic_mask; do
+# plain, batch norm's buffers, draws, effects and sizes told by the data, a parameter that the forward writes as well
+for model in tests/fixtures/models/gpt_tiny tests/fixtures/models/resnet_tiny tests/models/dropout_vit tests/models/dynamic_mask \
+    tests/fixtures/history/shape_of_state_restored; do
   for backend in backend-ref backend-cpu; do
     with="--set vars.model=$root/$model/train.pt2 --set vars.backend=$backend"
     # shellcheck disable=SC2086
