@@ -1,6 +1,7 @@
 /* All checking before anything runs: units, options, the order of stages, contracts simulated over the list, files.
  * Every complaint is made; the first that is a plugin's fault and not the user's decides nothing about the others. */
 #include <pipeline/call.h>
+#include <pipeline/options.h>
 #include <pipeline/run_section.h>
 #include <pipeline/session.h>
 #include <pipeline/stage_check.h>
@@ -167,27 +168,19 @@ static void check_device(checking_t *c) {
   if (device->use) note_status(c, aoth_stage_resolve(c->s, device, "device/1", c->p->arena));
 }
 
-/* In the place of the default of an option that the pipeline does not give; in the pipeline's arena. */
-static void set_option(const aoth_stage_t *stage, const char *name, aot_opt_value_t value) {
-  if (stage->with && aoth_yaml_get(stage->with, name)) return;
-  for (uint64_t k = 0; stage->unit && k < stage->opts.n_values; k++)
-    if (aot_str_eq(stage->unit->options[k].name, aot_str(name)))
-      *(aot_opt_value_t *)(uintptr_t)&stage->opts.values[k] = value;
-}
-
 /* What the step is, to a unit that asks for it by options of these names. */
 static void tell_step(const aoth_stage_t *stage, const aoth_train_spec_t *train) {
   const aoth_loss_scale_t *scale = &train->loss_scale;
-  set_option(stage, "step", (aot_opt_value_t){.s = aot_str("one-graph")});
-  set_option(stage, "loss", (aot_opt_value_t){.i = train->loss});
-  set_option(stage, "accumulate", (aot_opt_value_t){.i = train->accumulate});
-  set_option(stage, "clip-norm", (aot_opt_value_t){.f = train->clip_norm});
-  set_option(stage, "loss-scale", (aot_opt_value_t){.f = scale->first});
-  set_option(stage, "check-finite", (aot_opt_value_t){.i = train->check_finite});
+  aoth_option_set(stage, "step", (aot_opt_value_t){.s = aot_str("one-graph")});
+  aoth_option_set(stage, "loss", (aot_opt_value_t){.i = train->loss});
+  aoth_option_set(stage, "accumulate", (aot_opt_value_t){.i = train->accumulate});
+  aoth_option_set(stage, "clip-norm", (aot_opt_value_t){.f = train->clip_norm});
+  aoth_option_set(stage, "loss-scale", (aot_opt_value_t){.f = scale->first});
+  aoth_option_set(stage, "check-finite", (aot_opt_value_t){.i = train->check_finite});
   if (scale->kind == AOTH_SCALE_NONE) return;
-  set_option(stage, "growth-factor", (aot_opt_value_t){.f = scale->growth});
-  set_option(stage, "backoff-factor", (aot_opt_value_t){.f = scale->backoff});
-  set_option(stage, "growth-interval", (aot_opt_value_t){.i = scale->interval});
+  aoth_option_set(stage, "growth-factor", (aot_opt_value_t){.f = scale->growth});
+  aoth_option_set(stage, "backoff-factor", (aot_opt_value_t){.f = scale->backoff});
+  aoth_option_set(stage, "growth-interval", (aot_opt_value_t){.i = scale->interval});
 }
 
 /* One graph is what training takes where it can have it: a host without that unit trains with three. */
@@ -208,7 +201,7 @@ static void check_precision(checking_t *c, aoth_train_spec_t *train) {
   aoth_stage_t *cast = &train->autocast;
   if (train->precision == AOTH_PRECISION_F32) return;
   note_status(c, aoth_stage_resolve(c->s, cast, "pass/1", c->p->arena));
-  set_option(cast, "dtype", (aot_opt_value_t){.s = aot_str(aoth_precisions[train->precision])});
+  aoth_option_set(cast, "dtype", (aot_opt_value_t){.s = aot_str(aoth_precisions[train->precision])});
   train->autocast_at = 0;
   for (uint32_t i = c->p->n_stages; i-- > 0;) {
     const aoth_stage_t *stage = &c->p->stages[i];

@@ -233,3 +233,10 @@ aot_status_t aoth_options_resolve(aoth_stage_t *stage, aoth_arena_t *arena, aoth
   stage->opts = (aot_opts_t){sizeof(aot_opts_t), n, values};
   return r.failed ? AOT_E_OPTION : AOT_OK;
 }
+
+void aoth_option_set(const aoth_stage_t *stage, const char *name, aot_opt_value_t value) {
+  if (stage->with && aoth_yaml_get(stage->with, name)) return;
+  for (uint64_t k = 0; stage->unit && k < stage->opts.n_values; k++)
+    if (aot_str_eq(stage->unit->options[k].name, aot_str(name)))
+      *(aot_opt_value_t *)(uintptr_t)&stage->opts.values[k] = value;
+}

@@ -6,6 +6,9 @@
 
 /* Fills stage->opts from stage->with; every complaint in one go. stage->unit is set and open. AOT_E_OPTION. */
 aot_status_t aoth_options_resolve(aoth_stage_t *stage, aoth_arena_t *arena, aoth_sink_t *sink);
+/* In the place of the default of an option that the pipeline does not give, if the unit has one of the name; in the
+ * pipeline's arena. */
+void aoth_option_set(const aoth_stage_t *stage, const char *name, aot_opt_value_t value);
 /* "64MiB" -> bytes. Suffixes B, kB, MB, GB, TB (1000) and K, M, G, T, KiB, MiB, GiB, TiB (1024). 0: not one. */
 int aoth_option_bytes(const char *text, int64_t *out);
 const char *aoth_option_kind(int32_t kind);                            /* "bool", "integer", .. */

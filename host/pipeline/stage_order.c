@@ -1,6 +1,9 @@
 /* The stages of a pipeline in the order in which they run: those of its list, and those that the run section asks for. */
+#include <aot/inline.h>
 #include <pipeline/backend_route.h>
 #include <pipeline/devices.h>
+#include <pipeline/options.h>
+#include <pipeline/run_section.h>
 #include <pipeline/several_backends.h>
 #include <pipeline/stage.h>
 #include <string.h>
@@ -28,6 +31,13 @@ static aot_status_t run_in_order(aoth_session_t *s, const aoth_stage_t *const *s
   return status;
 }
 
+/* A pipeline that trains with one graph may also be run by halves (verify, the library): what is planned is what runs. */
+static void tell_partitions(const aoth_pipeline_t *p, int32_t step) {
+  for (uint32_t i = 0; i < p->n_stages; i++)
+    if (strcmp(p->stages[i].unit->kind, "partition/1") == 0)
+      aoth_option_set(&p->stages[i], "step", (aot_opt_value_t){.s = aot_str(aoth_steps[step])});
+}
+
 aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *p, uint32_t flags) {
   const aoth_stage_t *optimizer =
       (flags & AOTH_STAGES_OPTIMIZER) && p->run.train.optimizer.unit ? &p->run.train.optimizer : NULL;
@@ -39,6 +49,7 @@ aot_status_t aoth_pipeline_run_stages(aoth_session_t *s, const aoth_pipeline_t *
   uint32_t n = 0, first_backend = UINT32_MAX;
   if (!order) return AOT_E_EXHAUSTED;
   if (!(flags & AOTH_STAGES_NO_BACKEND)) AOT_TRY(aoth_session_take_device(s, &p->run.device));
+  if (p->run.train.stitch.unit) tell_partitions(p, stitch ? AOTH_STEP_ONE_GRAPH : AOTH_STEP_THREE_GRAPHS);
   for (uint32_t i = 0; i < p->n_stages; i++) {
     const int is_backend = strcmp(p->stages[i].unit->kind, "backend/2") == 0;
     if (autocast && p->run.train.autocast_at == i) order[n++] = autocast;
