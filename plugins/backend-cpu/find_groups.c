@@ -39,15 +39,17 @@ static sizes_t sizes_of(const bc_tensor_t *t, uint32_t reduced) {
 
 /* What a node reads from memory is saved when it shares a loop with what makes it; a row has its cost, too. Not worth
  * it: rows so short that beginning one takes longer than its memory; so long that passes go through memory and not
- * through a cache; and so few that threads stay idle which the elements would keep busy. */
+ * through a cache; and so few that threads stay idle which the elements would keep busy. Nor are sums of columns: their
+ * terms would wait for them, with all that those read. */
 enum { SHORTEST_ROW = 32, LONGEST_ROW = 65536, WORTH_THREADS = 32768 /* elements */ };
 
-static int shares_rows(const bc_build_t *b, const bc_tensor_t *space, uint32_t reduced, int is_column_sum) {
+static int shares_rows(const bc_build_t *b, const bc_member_t *m, const bc_tensor_t *space) {
+  const uint32_t reduced = m->reduced;
   int64_t row = 1, n;
   for (int32_t d = 0; d < space->rank; d++)
     if (reduced >> d & 1u) row *= space->sizes[d];
   n = bc_numel(space) / row;
-  if (is_column_sum) return n >= SHORTEST_ROW;
+  if (!bc_same_sizes(space, bc_type(b, 0)) && bc_is_across_memory(space, reduced)) return 0;
   return row >= SHORTEST_ROW && row <= LONGEST_ROW && (n >= b->machine->n_threads || row * n < WORTH_THREADS);
 }
 
@@ -75,8 +77,7 @@ static int allocate(bc_build_t *b, group_arrays_t *a, uint64_t n_operands) {
   return 0;
 }
 
-/* An output that is to lie on an input must be written after the last pass that reads it: loops with rows have several.
- * */
+/* An output that is to lie on an input must be written after the last pass that reads it, and rows have several. */
 static int goes_home(const bc_build_t *b) {
   return b->goes_home && b->goes_home[b->node->result_begin - b->value_begin] != 0;
 }
@@ -88,10 +89,7 @@ static void fill_space(bc_build_t *b, group_arrays_t *a, uint32_t i) {
   if (bc_is_region_sum(b, i) || !bc_member(b, &m)) return;
   const bc_tensor_t *space = bc_member_space(b, &m);
   const sizes_t whole = sizes_of(space, 0), one_a_row = sizes_of(space, m.reduced);
-  /* a pass that reads the sums would go across memory */
-  const int is_column_sum =
-      m.rows && !bc_same_sizes(space, bc_type(b, 0)) && bc_row_layout(space, m.reduced) == BC_ACROSS_MEMORY;
-  if (m.rows && !shares_rows(b, space, m.reduced, is_column_sum)) {
+  if (m.rows && !shares_rows(b, &m, space)) {
     memset(&a->spaces.rows[a->spaces.n], 0, sizeof *a->spaces.rows);
     a->space[i] = a->spaces.n++; /* one of its own */
     return;
@@ -99,7 +97,7 @@ static void fill_space(bc_build_t *b, group_arrays_t *a, uint32_t i) {
   a->space[i] = space_of(&a->spaces, &whole);
   if (m.rows) {
     a->rows[i] = m.reduced;
-    a->row_space[i] = is_column_sum ? FU_NONE : space_of(&a->spaces, &one_a_row);
+    a->row_space[i] = space_of(&a->spaces, &one_a_row);
   } else if (goes_home(b)) {
     a->rows[i] = FU_NO_ROWS;
   }

@@ -108,14 +108,25 @@ static int is_of_rows(const bc_tensor_t *t, const bc_tensor_t *space, uint32_t r
   return at == t->rank;
 }
 
-int bc_row_layout(const bc_tensor_t *x, uint32_t reduced) {
+/* The reduced dimensions follow each other through memory as one would. */
+static int is_one_dimension(const bc_tensor_t *x, uint32_t reduced) {
+  int64_t expected = -1;
+  for (int32_t d = x->rank - 1; d >= 0; d--) {
+    if (!(reduced >> d & 1u) || x->sizes[d] == 1) continue;
+    if (expected >= 0 && x->strides[d] != expected) return 0;
+    expected = x->strides[d] * x->sizes[d];
+  }
+  return 1;
+}
+
+int bc_is_across_memory(const bc_tensor_t *x, uint32_t reduced) {
   int64_t widest = 0, least = INT64_MAX;
   for (int32_t d = 0; d < x->rank; d++) {
     if (x->sizes[d] <= 1) continue;
     if (reduced >> d & 1u) widest = x->strides[d] > widest ? x->strides[d] : widest;
-    else least = x->strides[d] < least ? x->strides[d] : least;
+    else if (x->strides[d]) least = x->strides[d] < least ? x->strides[d] : least;
   }
-  return widest == 0 ? BC_ROW_OF_ONE : widest <= least ? BC_ALONG_MEMORY : least == 1 ? BC_ACROSS_MEMORY : BC_SCATTERED;
+  return widest > least;
 }
 
 static int reduces_rows(const bc_build_t *b, const lp_operand_t *operands, bc_member_t *out) {
@@ -125,15 +136,15 @@ static int reduces_rows(const bc_build_t *b, const lp_operand_t *operands, bc_me
   out->rows = op;
   out->reduced = find_rows(b, op, x);
   const int32_t result = bc_type(b, 0)->dtype; /* another one: the input is cast first, but what a half is cast to */
-  if (!out->reduced || (result != x->dtype && result != lp_value_dtype(x->dtype))) return 0;
+  if (!out->reduced || !is_one_dimension(x, out->reduced) || (result != x->dtype && result != lp_value_dtype(x->dtype)))
+    return 0;
   for (uint32_t r = 0; r < b->node->n_results; r++) {
     const bc_tensor_t *t = bc_type(b, r);
     if (!t->dtype) continue;
     if (!lp_dtype_supported(t->dtype) || rk_is_int(t->dtype)) return 0;
     if (!bc_same_sizes(t, x) && !is_of_rows(t, x, out->reduced)) return 0;
   }
-  const int layout = bc_row_layout(x, out->reduced);
-  return bc_same_sizes(bc_type(b, 0), x) || layout == BC_ALONG_MEMORY || layout == BC_ACROSS_MEMORY;
+  return 1;
 }
 
 int bc_member(const bc_build_t *b, bc_member_t *out) {

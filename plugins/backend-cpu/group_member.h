@@ -15,14 +15,8 @@ typedef struct bc_member {
 int bc_member(const bc_build_t *b, bc_member_t *out); /* of the node at hand; 0: loops cannot hold it */
 /* What it has an element for in every iteration: its result, or the tensor whose rows it reduces. */
 const bc_tensor_t *bc_member_space(const bc_build_t *b, const bc_member_t *m);
-/* How the rows of x lie that these dimensions are. */
-enum {
-  BC_ROW_OF_ONE,    /* they have no order */
-  BC_ALONG_MEMORY,  /* elements of a row closer to each other than rows */
-  BC_ACROSS_MEMORY, /* rows side by side: columns */
-  BC_SCATTERED,
-};
-int bc_row_layout(const bc_tensor_t *x, uint32_t reduced);
+/* The rows of x that these dimensions are lie side by side: their elements further apart than they are. */
+int bc_is_across_memory(const bc_tensor_t *x, uint32_t reduced);
 uint32_t bc_n_places(const bc_build_t *b); /* of arguments that a loop's operators may have */
 
 #endif

@@ -379,10 +379,9 @@ aot_status_t bc_fill_zero(bc_build_t *b, const bc_tensor_t *dst) {
 
 static bc_lower_fn find_lowering(aot_str_t op) {
   static const bc_lowering_table_t *const tables[] = {
-      &bc_lowerings_matmul,     &bc_lowerings_norm,     &bc_lowerings_softmax,   &bc_lowerings_attention,
-      &bc_lowerings_reduce,     &bc_lowerings_conv,     &bc_lowerings_embedding, &bc_lowerings_pool,
-      &bc_lowerings_batch_norm, &bc_lowerings_movement, &bc_lowerings_cond,      &bc_lowerings_loop,
-      &bc_lowerings_regions};
+      &bc_lowerings_matmul,   &bc_lowerings_norm,      &bc_lowerings_loss, &bc_lowerings_attention,
+      &bc_lowerings_conv,     &bc_lowerings_embedding, &bc_lowerings_pool, &bc_lowerings_batch_norm,
+      &bc_lowerings_movement, &bc_lowerings_cond,      &bc_lowerings_loop, &bc_lowerings_regions};
   for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
     for (uint32_t r = 0; r < tables[t]->n_rows; r++)
       if (aot_str_eq(aot_str(tables[t]->rows[r].op), op)) return tables[t]->rows[r].lower;

@@ -50,6 +50,7 @@ static inline int64_t bc_dim(const bc_build_t *b, int64_t dim) { return sn_dim(d
  * kernel says what is wrong. AOT_OK: done, every result is bound. BC_DECLINED: not in this form; the reference kernel
  * takes it. Anything else is a failure with its text in b->error. */
 #define BC_DECLINED (-1)
+#define BC_APART (-2)
 typedef aot_status_t (*bc_lower_fn)(bc_build_t *b);
 typedef struct bc_lowering {
   const char *op;
@@ -61,9 +62,9 @@ typedef struct bc_lowering_table {
 } bc_lowering_table_t;
 #define BC_TABLE(rows)                                                                                                 \
   { rows, (uint32_t)(sizeof(rows) / sizeof(rows)[0]) }
-extern const bc_lowering_table_t bc_lowerings_matmul, bc_lowerings_norm, bc_lowerings_softmax, bc_lowerings_attention,
-    bc_lowerings_reduce, bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool,
-    bc_lowerings_movement, bc_lowerings_cond, bc_lowerings_loop, bc_lowerings_regions;
+extern const bc_lowering_table_t bc_lowerings_matmul, bc_lowerings_norm, bc_lowerings_loss, bc_lowerings_attention,
+    bc_lowerings_embedding, bc_lowerings_conv, bc_lowerings_batch_norm, bc_lowerings_pool, bc_lowerings_movement,
+    bc_lowerings_cond, bc_lowerings_loop, bc_lowerings_regions;
 aot_status_t bc_find_ops(bc_build_t *b); /* b->ops */
 static inline const bc_op_t *bc_op(const bc_build_t *b) { return &b->ops[b->node->op]; }
 
@@ -122,7 +123,8 @@ int bc_is_region_sum(const bc_build_t *b, uint32_t node);
 
 /* ---- groups (find_groups.c, lower_group.c) ---- */
 aot_status_t bc_find_groups(bc_build_t *b, uint32_t *out_group); /* by node of the graph */
-/* AOT_OK: done; BC_DECLINED: no function; run its members one by one. last: node number in the graph */
+/* AOT_OK: done; BC_APART: its members do not fit one loop, each is a group of its own; BC_DECLINED: no function; run
+ * its members one by one. last: node number in the graph */
 aot_status_t bc_lower_group(bc_build_t *b, const uint32_t *members, uint32_t n_members);
 
 #endif

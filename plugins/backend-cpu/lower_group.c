@@ -93,13 +93,14 @@ static int add_draw(bc_build_t *b, group_t *g, uint32_t *out) {
   lp_draw_t *draw = bc_pool_alloc(b->pool, sizeof *draw);
   uint32_t seed, offset;
   bc_tensor_t dense = *bc_type(b, 0);
-  if (!draw || !add_load(b, g, (uint32_t)bc_arg(b, 0)->i, &seed) || !add_load(b, g, (uint32_t)bc_arg(b, 1)->i, &offset))
+  const int32_t dtype = draw && bc_op(b)->loop ? lp_op_draws(bc_op(b)->loop, dense.dtype, draw) : 0;
+  if (!dtype || !add_load(b, g, (uint32_t)bc_arg(b, 0)->i, &seed) ||
+      !add_load(b, g, (uint32_t)bc_arg(b, 1)->i, &offset))
     return 0;
   *out = g->loop.n_loads++;
   lp_access_t *access = &g->accesses[*out];
-  access->dtype = lp_op_draws(bc_op(b)->loop, dense.dtype, draw);
+  access->dtype = dtype;
   access->draws = 1;
-  if (!access->dtype) return 0;
   access->seed = seed;
   access->offset = offset;
   draw->draw = (uint64_t)bc_arg_int(b, 2, 0);
@@ -341,11 +342,12 @@ static void set_store_strides(group_t *g) {
 
 static aot_status_t lower(bc_build_t *b, group_t *g) {
   const bc_loop_fn *function = NULL;
-  if (!describe(b, g)) return BC_DECLINED;
+  const aot_status_t unfit = g->n > 1 ? BC_APART : BC_DECLINED;
+  if (!describe(b, g)) return unfit;
   if (g->loop.n_stores == 0) return AOT_OK; /* nobody reads it */
   set_store_strides(g);
   if (bc_numel(g->space) == 0) return store_results(b, g);
-  if (!lp_simplify(&g->loop)) return BC_DECLINED;
+  if (!lp_simplify(&g->loop)) return unfit;
   lp_schedule(&g->loop);
   AOT_TRY(find_function(b, &g->loop, &function));
   if (!function) return BC_DECLINED;

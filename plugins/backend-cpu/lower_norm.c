@@ -1,4 +1,4 @@
-/* Layer normalisation, forward and backward, by row kernels on contiguous float32. */
+/* The derivative of layer normalisation by row kernels on contiguous float32. */
 #include "lower.h"
 #include "row_kernels.h"
 
@@ -19,16 +19,6 @@ typedef struct norm_step {
 enum { WORTH_A_THREAD = 16384 /* elements */ };
 static float *shifted(float *p, int64_t n) { return p ? p + n : NULL; }
 
-static void forward_rows(void *payload, int32_t part, int64_t begin, int64_t end) {
-  const norm_step_t *p = payload;
-  const bc_frame_t *f = p->frame;
-  int64_t at = begin * p->n;
-  (void)part;
-  bc_layer_norm(bc_f32(f, p->x) + at, bc_f32_or_null(f, p->w), bc_f32_or_null(f, p->b), end - begin, p->n, p->eps,
-                bc_f32(f, p->y) + at, shifted(bc_f32_or_null(f, p->mean), begin),
-                shifted(bc_f32_or_null(f, p->rstd), begin));
-}
-
 static void backward_rows(void *payload, int32_t part, int64_t begin, int64_t end) {
   const norm_step_t *p = payload;
   const bc_frame_t *f = p->frame;
@@ -37,13 +27,6 @@ static void backward_rows(void *payload, int32_t part, int64_t begin, int64_t en
   bc_layer_norm_backward(bc_f32(f, p->go) + at, bc_f32(f, p->x) + at, bc_f32_or_null(f, p->w),
                          shifted(bc_f32_or_null(f, p->mean), begin), shifted(bc_f32_or_null(f, p->rstd), begin),
                          end - begin, p->n, p->eps, shifted(bc_f32_or_null(f, p->y), at), partial, partial + p->n);
-}
-
-static aot_status_t run_forward(const bc_frame_t *f, void *payload) {
-  norm_step_t *p = payload;
-  p->frame = f;
-  bc_parallel(f->workers, p->rows, WORTH_A_THREAD / p->n + 1, forward_rows, p);
-  return AOT_OK;
 }
 
 /* Parts in order: the sum depends on the number of threads and nothing else. */
@@ -95,32 +78,6 @@ static aot_status_t contiguous_or_none(bc_build_t *b, uint32_t k, bc_tensor_t *o
   return t ? bc_contiguous(b, t, out) : AOT_OK;
 }
 
-/* layer_norm, native_layer_norm(input, normalized_shape, weight?, bias?, eps) */
-static aot_status_t lower_layer_norm(bc_build_t *b) {
-  const bc_tensor_t *x = bc_arg_tensor(b, 0);
-  bc_tensor_t tx, tw, tb, out[3];
-  int64_t rows, n;
-  norm_step_t *p;
-  if (!f32(x) || !f32_or_none(b, 2) || !f32_or_none(b, 3) || !shape(b, x, 1, &rows, &n) || rows * n != bc_numel(x) ||
-      !counts(b, 2, n) || !counts(b, 3, n) || !results_count(b, rows * n, rows, rows) || !bc_type(b, 0)->dtype)
-    return BC_DECLINED;
-  AOT_TRY(bc_contiguous(b, x, &tx));
-  AOT_TRY(contiguous_or_none(b, 2, &tw));
-  AOT_TRY(contiguous_or_none(b, 3, &tb));
-  for (uint32_t r = 0; r < 3; r++) {
-    out[r] = (bc_tensor_t){.storage = BC_NONE};
-    if (r < b->node->n_results) AOT_TRY(bc_result_dense(b, r, &out[r]));
-  }
-  BC_STEP(b, run_forward, p);
-  *p = (norm_step_t){.x = bc_use(b, &tx), .w = bc_use(b, &tw), .b = bc_use(b, &tb), .rows = rows, .n = n};
-  p->go = p->gw = p->gb = bc_use(b, NULL);
-  p->eps = bc_arg_float(b, 4, 1e-5);
-  p->y = bc_use(b, &out[0]);
-  p->mean = bc_use(b, &out[1]);
-  p->rstd = bc_use(b, &out[2]);
-  return AOT_OK;
-}
-
 /* gradients of input, weight, bias; mean, rstd, weight: their argument positions */
 static aot_status_t lower_backward(bc_build_t *b, uint32_t mean, uint32_t rstd, uint32_t weight, double eps) {
   const bc_tensor_t *go = bc_arg_tensor(b, 0), *x = bc_arg_tensor(b, 1);
@@ -159,8 +116,6 @@ static aot_status_t lower_layer_norm_backward(bc_build_t *b) {
 static aot_status_t lower_native_backward(bc_build_t *b) { return lower_backward(b, 3, 4, 5, 0); }
 
 static const bc_lowering_t rows[] = {
-    {"aten.layer_norm.default", lower_layer_norm},
-    {"aten.native_layer_norm.default", lower_layer_norm},
     {"aot.layer_norm_backward.default", lower_layer_norm_backward},
     {"aten.native_layer_norm_backward.default", lower_native_backward},
 };

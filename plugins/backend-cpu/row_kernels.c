@@ -79,21 +79,6 @@ BC_INLINE void row_moments(const float *x, int64_t n, double eps, double *mean, 
   *rstd = 1.0 / sqrt(row_sum_squares(x, *mean, n) / (double)n + eps);
 }
 
-BC_WIDE void bc_layer_norm(const float *x, const float *w, const float *b, int64_t rows, int64_t n, double eps,
-                           float *y, float *mean, float *rstd) {
-  for (int64_t r = 0; r < rows; r++, x += n, y += n) {
-    double m, s;
-    row_moments(x, n, eps, &m, &s);
-    float middle = (float)m, scale = (float)s; /* subtracted first: x * s - m * s loses digits far from zero */
-    for (int64_t i = 0; i < n; i++) {
-      float h = (x[i] - middle) * scale;
-      y[i] = h * (w ? w[i] : 1.0f) + (b ? b[i] : 0.0f);
-    }
-    if (mean) mean[r] = (float)m;
-    if (rstd) rstd[r] = (float)s;
-  }
-}
-
 /* gi = rstd * (gh - mean(gh) - xh * mean(gh * xh)), gh = go * w, xh = (x - mean) * rstd */
 BC_INLINE void layer_norm_input_gradient(const float *go, const float *x, const float *w, double m, double s, int64_t n,
                                          float *gi) {
@@ -180,24 +165,10 @@ BC_INLINE double row_log_sum_exp(const float *x, int64_t n) {
   return m + log(sum_lanes(lane));
 }
 
-BC_WIDE void bc_log_softmax(const float *x, int64_t rows, int64_t n, float *y) {
-  for (int64_t r = 0; r < rows; r++, x += n, y += n) {
-    double lse = row_log_sum_exp(x, n);
-    for (int64_t i = 0; i < n; i++) y[i] = (float)(x[i] - lse);
-  }
-}
-
 BC_WIDE void bc_softmax_backward(const float *go, const float *y, int64_t rows, int64_t n, float *gi) {
   for (int64_t r = 0; r < rows; r++, go += n, y += n, gi += n) {
     float d = (float)row_dot(go, y, n);
     for (int64_t i = 0; i < n; i++) gi[i] = y[i] * (go[i] - d);
-  }
-}
-
-BC_WIDE void bc_log_softmax_backward(const float *go, const float *y, int64_t rows, int64_t n, float *gi) {
-  for (int64_t r = 0; r < rows; r++, go += n, y += n, gi += n) {
-    float sum = (float)row_sum(go, n);
-    for (int64_t i = 0; i < n; i++) gi[i] = go[i] - expf(y[i]) * sum;
   }
 }
 

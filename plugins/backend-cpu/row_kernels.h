@@ -1,4 +1,5 @@
-/* Kernels over rows of contiguous float32: normalisation, softmax, cross entropy, embedding. Rows are the leading
+/* Kernels over rows of contiguous float32 that loops do not have: the derivative of layer norm, the softmax within
+ * attention, cross entropy, embedding. Rows are the leading
  * dimensions folded into one. Sums accumulate in double where a row is long enough for float to lose digits. NULL
  * stands for an absent optional tensor. Formulas: the closed forms of PyTorch's ATen kernels. */
 #ifndef BC_ROW_KERNELS_H
@@ -6,18 +7,13 @@
 
 #include <stdint.h>
 
-/* y = (x - mean) * rstd * w + b over the last n elements; mean, rstd: one a row, may be NULL. */
-void bc_layer_norm(const float *x, const float *w, const float *b, int64_t rows, int64_t n, double eps, float *y,
-                   float *mean, float *rstd);
-/* gi, gw, gb may be NULL. mean and rstd NULL: computed again from x. */
+/* Of layer norm, y = (x - mean) * rstd * w + b. gi, gw, gb may be NULL. mean and rstd NULL: computed again from x. */
 void bc_layer_norm_backward(const float *go, const float *x, const float *w, const float *mean, const float *rstd,
                             int64_t rows, int64_t n, double eps, float *gi, float *gw, float *gb);
 
 void bc_softmax(const float *x, int64_t rows, int64_t n, float *y);
 void bc_safe_softmax(const float *x, int64_t rows, int64_t n, float *y); /* 0 in rows of -inf alone */
-void bc_log_softmax(const float *x, int64_t rows, int64_t n, float *y);
 void bc_softmax_backward(const float *go, const float *y, int64_t rows, int64_t n, float *gi);
-void bc_log_softmax_backward(const float *go, const float *y, int64_t rows, int64_t n, float *gi);
 
 /* Mean (reduction 1) or sum (2) over rows of -log softmax(x)[target], rows with target == ignore left out. Returns the
  * first row whose target is out of range, or -1. */

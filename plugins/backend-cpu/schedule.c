@@ -302,11 +302,23 @@ static aot_status_t lower_node(bc_build_t *b) {
   return status == BC_DECLINED ? bc_lower_reference(b) : status;
 }
 
+static aot_status_t lower_apart(bc_build_t *b, const uint32_t *members, uint32_t n) {
+  const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
+  for (uint32_t k = 0; k < n; k++) {
+    b->node = &nodes[members[k]];
+    const aot_status_t status = bc_lower_group(b, &members[k], 1);
+    if (status != BC_DECLINED) AOT_TRY(status);
+    else AOT_TRY(lower_node(b));
+  }
+  return AOT_OK;
+}
+
 static aot_status_t lower_members(bc_build_t *b, const uint32_t *members, uint32_t n) {
   const aot_snap_node_t *nodes = AOT_SNAP_ROWS(b->s, aot_snap_node_t, nodes) + b->graph->node_begin;
   aot_status_t status = BC_DECLINED;
   b->node = &nodes[members[n - 1]];
   if (b->group[members[n - 1]] != BC_NONE) status = bc_lower_group(b, members, n);
+  if (status == BC_APART) return lower_apart(b, members, n);
   for (uint32_t k = 0; k < n && (status == BC_DECLINED || k > 0); k++) {
     b->node = &nodes[members[k]];
     status = lower_node(b);

@@ -4,7 +4,6 @@
 #include "blas.h"
 #include "conv_kernels.h"
 #include "plane_kernels.h"
-#include "reduce_kernels.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,28 +197,7 @@ static void max_pool_windows_may_overlap_and_leave_the_plane(void **state) {
   assert_close(gx, gradient_of, 6);
 }
 
-/* ---- sums and products ---- */
-
-static void check_sum(int64_t outer, int64_t n, int64_t inner) {
-  float *x = malloc((size_t)(outer * n * inner) * sizeof *x), *y = malloc((size_t)(outer * inner) * sizeof *y);
-  double *expected = calloc((size_t)(outer * inner), sizeof *expected);
-  naive_random(x, outer * n * inner, 5);
-  for (int64_t o = 0; o < outer; o++)
-    for (int64_t k = 0; k < n; k++)
-      for (int64_t i = 0; i < inner; i++) expected[o * inner + i] += 0.5 * x[(o * n + k) * inner + i];
-  bc_sum_middle(x, outer, n, inner, 0.5f, y);
-  assert_close(y, expected, outer * inner);
-  free(x);
-  free(y);
-  free(expected);
-}
-static void sums(void **state) {
-  (void)state;
-  check_sum(1, 1000, 1);
-  check_sum(7, 13, 1);
-  check_sum(1, 300, 600);
-  check_sum(3, 65, 5);
-}
+/* ---- products ---- */
 
 /* Every way in which a, b and c may lie: each plain or transposed. */
 static void products_of_transposed_matrices(void **state) {
@@ -270,7 +248,6 @@ int main(void) {
                                      cmocka_unit_test(batch_norm_and_its_gradients),
                                      cmocka_unit_test(max_pool_finds_the_first_maximum),
                                      cmocka_unit_test(max_pool_windows_may_overlap_and_leave_the_plane),
-                                     cmocka_unit_test(sums),
                                      cmocka_unit_test(products_of_transposed_matrices),
                                      cmocka_unit_test(strides_that_no_blas_takes_are_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,14 +52,8 @@ static int may_join(forest_t *f, const fu_graph_t *g, uint32_t n, uint32_t produ
          f->reads[p] + f->reads[own] <= FU_MAX_READS;
 }
 
-static int ends_its_group(const fu_graph_t *g, uint32_t n) {
-  return g->rows && g->rows[n] && g->rows[n] != FU_NO_ROWS && g->row_space[n] == FU_NONE;
-}
-
 /* n joins every producer's group that takes it; the groups that it only reads are closed. */
 static void place(forest_t *f, const fu_graph_t *g, uint32_t n) {
-  for (uint32_t k = g->operand_begin[n]; k < g->operand_begin[n + 1]; k++)
-    if (g->producers[k] != FU_NONE && ends_its_group(g, g->producers[k])) f->closed[find(f, g->producers[k])] = 1;
   for (uint32_t k = g->operand_begin[n]; k < g->operand_begin[n + 1]; k++)
     if (g->producers[k] != FU_NONE && may_join(f, g, n, g->producers[k])) join(f, find(f, n), find(f, g->producers[k]));
   for (uint32_t k = g->operand_begin[n]; k < g->operand_begin[n + 1]; k++) {

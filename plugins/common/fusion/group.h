@@ -29,8 +29,7 @@ typedef struct fu_graph {
   /* by node: a number for the rows of its space that it reduces; 0: none, FU_NO_ROWS: nor may its group. NULL: nobody
    * does */
   const uint32_t *rows;
-  /* by node with rows: the space that has an element for each; FU_NONE: what reads its results stands outside */
-  const uint32_t *row_space;
+  const uint32_t *row_space; /* by node with rows: the space that has an element for each */
 } fu_graph_t;
 
 /* out_group[n]: the last node of n's group (n itself when alone or not fusible). 0, or -2 without memory. */

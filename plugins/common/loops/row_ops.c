@@ -32,9 +32,23 @@
 #define LAYER_NORMS(name) \
   LAYER_NORM(name, ARG(2) | ARG(3), 0, "%5 * c + d"), LAYER_NORM(name, ARG(2), ARG(3), "%5 * c"), \
   LAYER_NORM(name, ARG(3), ARG(2), "%5 + d"), LAYER_NORM(name, 0, ARG(2) | ARG(3), "%5")
+#define RMS_NORM(name_, there, absent, last) \
+  {.name = name_, .need = there, .without = absent, .dims = LP_ROW_TAIL, .dims_at = 1, .n_steps = 4, .n_results = 2, \
+   .results = {3, 1}, \
+   .steps = {{LP_SUM, S, S, "a * a"}, {LP_EACH, S, W, "T(1) / sqrt(%0 / # + d)"}, {LP_EACH, W, W, "a * %1"}, \
+             {LP_EACH, W, R, last}}}
+/* Its eps, where it is absent, is that of a dtype: the reference kernel's. */
+#define RMS_NORMS(name) RMS_NORM(name, ARG(2) | ARG(3), 0, "%2 * c"), RMS_NORM(name, ARG(3), ARG(2), "%2")
+/* Variance over # - correction; 0 / 0 of a row of one is not a number. */
+#define VARIANCE(name_, n_results_, second, root) \
+  {.name = name_, .dims = LP_ROW_DIM, .dims_at = 1, .n_steps = 5, .n_results = n_results_, .results = {3, second}, \
+   .preset_at = 2, .preset = 1, \
+   .steps = {{LP_SUM, W, S, "a"}, {LP_EACH, S, S, "%0 / #"}, {LP_SUM, S, S, "(a - %1) * (a - %1)"}, \
+             {LP_EACH, S, R, root "(%2 / larger(# - c, T(0)))"}, {LP_EACH, S, R, "%1"}}}
 
 /* Sorted by name (byte order). Rows of one name stand together, the first that fits is taken. */
 static const lp_row_op_t rows[] = {
+  RMS_NORMS("aten._fused_rms_norm.default"),
   LOG_SOFTMAX("aten._log_softmax.default"),
   ROWS("aten._log_softmax_backward_data.default", LP_ROW_DIM, 2, 2, {LP_SUM, W, S, "a"},
        {LP_EACH, W, R, "a - exp(b) * %0"}),
@@ -46,14 +60,26 @@ static const lp_row_op_t rows[] = {
   SOFTMAX("aten._softmax.default"),
   ROWS("aten._softmax_backward_data.default", LP_ROW_DIM, 2, 2, {LP_SUM, S, S, "a * b"},
        {LP_EACH, W, R, "b * (a - %0)"}),
+  ROWS("aten.amax.default", LP_ROW_DIM, 1, 1, {LP_MAX, W, R, "a"}),
+  ROWS("aten.amin.default", LP_ROW_DIM, 1, 1, {LP_MIN, W, R, "a"}),
   LAYER_NORMS("aten.layer_norm.default"),
   LOG_SOFTMAX("aten.log_softmax.int"),
+  ROWS("aten.logsumexp.default", LP_ROW_DIM, 1, 4, {LP_MAX, W, W, "a"},
+       {LP_EACH, W, W, "fabs(%0) == INFINITY ? T(0) : %0"}, {LP_SUM, W, S, "exp(a - %1)"}, {LP_EACH, S, R, "log(%2) + %1"}),
+  ROWS("aten.max.default", LP_ROW_WHOLE, 0, 1, {LP_MAX, W, R, "a"}),
   ROWS("aten.mean.default", LP_ROW_WHOLE, 0, 2, {LP_SUM, W, S, "a"}, {LP_EACH, S, R, "%0 / #"}),
   ROWS("aten.mean.dim", LP_ROW_DIM, 1, 2, {LP_SUM, W, S, "a"}, {LP_EACH, S, R, "%0 / #"}),
+  ROWS("aten.min.default", LP_ROW_WHOLE, 0, 1, {LP_MIN, W, R, "a"}),
   LAYER_NORMS("aten.native_layer_norm.default"),
+  ROWS("aten.prod.default", LP_ROW_WHOLE, 0, 1, {LP_PROD, W, R, "a"}),
+  ROWS("aten.prod.dim_int", LP_ROW_DIM, 1, 1, {LP_PROD, W, R, "a"}),
+  RMS_NORMS("aten.rms_norm.default"),
   SOFTMAX("aten.softmax.int"),
+  VARIANCE("aten.std.correction", 1, 0, "sqrt"),
   ROWS("aten.sum.default", LP_ROW_WHOLE, 0, 1, {LP_SUM, W, R, "a"}),
   ROWS("aten.sum.dim_IntList", LP_ROW_DIM, 1, 1, {LP_SUM, W, R, "a"}),
+  VARIANCE("aten.var.correction", 1, 0, ""),
+  VARIANCE("aten.var_mean.correction", 2, 4, ""),
 };
 /* clang-format on */
 #define N_ROWS (sizeof rows / sizeof rows[0])

@@ -68,20 +68,6 @@ static void nodes_of_equal_rows_share_a_group_and_what_has_one_element_a_row_joi
   assert_int_equal(group[5], 5);
 }
 
-/* 1 sums 0 in columns: 2 reads the sum and 0, and would make a second pass of it; 3 reads 0 alone, too late by then. */
-static void what_reads_a_sum_of_columns_stands_outside(void **state) {
-  (void)state;
-  const uint32_t begin[] = {0, 0, 1, 3, 4}, producers[] = {0, 0, 1, 0}, space[] = {5, 5, 5, 5};
-  const uint32_t rows[] = {0, 1, 0, 0}, row_space[] = {0, FU_NONE, 0, 0};
-  const fu_graph_t g = {4, begin, producers, space, 64, rows, row_space};
-  uint32_t group[4];
-  assert_int_equal(fu_group(&g, group), 0);
-  assert_int_equal(group[0], 1);
-  assert_int_equal(group[1], 1);
-  assert_int_equal(group[2], 2);
-  assert_int_equal(group[3], 3);
-}
-
 static uint32_t next_random(uint64_t *state) { /* splitmix64 */
   uint64_t z = (*state += 0x9E3779B97F4A7C15u);
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -123,7 +109,6 @@ int main(void) {
       cmocka_unit_test(other_spaces_stay_apart_and_sizes_are_bounded),
       cmocka_unit_test(a_long_sum_is_several_groups),
       cmocka_unit_test(nodes_of_equal_rows_share_a_group_and_what_has_one_element_a_row_joins),
-      cmocka_unit_test(what_reads_a_sum_of_columns_stands_outside),
       cmocka_unit_test(groups_run_in_order_of_their_last_members),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

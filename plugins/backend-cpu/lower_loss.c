@@ -1,75 +1,8 @@
-/* Softmax, log softmax and cross entropy over the last dimension, by row kernels on contiguous float32. */
+/* Cross entropy over the last dimension, by row kernels on contiguous float32. */
 #include "lower.h"
 #include "row_kernels.h"
 
 static int f32(const bc_tensor_t *t) { return t && t->dtype == AOT_F32; }
-
-/* Rows of the last dimension, which `dim` must name. */
-static int last_rows(const bc_tensor_t *t, int64_t dim, int64_t *rows, int64_t *n) {
-  if (t->rank < 1 || (dim != -1 && dim != t->rank - 1) || bc_numel(t) == 0) return 0;
-  *n = t->sizes[t->rank - 1];
-  *rows = bc_numel(t) / *n;
-  return 1;
-}
-
-typedef struct softmax_step {
-  bc_ref_t x, y, g;
-  int64_t rows, n;
-  void (*forward)(const float *x, int64_t rows, int64_t n, float *y);
-  void (*backward)(const float *go, const float *y, int64_t rows, int64_t n, float *gi);
-} softmax_step_t;
-
-static aot_status_t run_softmax(const bc_frame_t *f, void *payload) {
-  const softmax_step_t *p = payload;
-  p->forward(bc_f32(f, p->x), p->rows, p->n, bc_f32(f, p->y));
-  return AOT_OK;
-}
-static aot_status_t run_softmax_backward(const bc_frame_t *f, void *payload) {
-  const softmax_step_t *p = payload;
-  p->backward(bc_f32(f, p->g), bc_f32(f, p->x), p->rows, p->n, bc_f32(f, p->y));
-  return AOT_OK;
-}
-
-static aot_status_t forward(bc_build_t *b, void (*kernel)(const float *, int64_t, int64_t, float *)) {
-  const bc_tensor_t *x = bc_arg_tensor(b, 0);
-  bc_tensor_t in, out;
-  int64_t rows, n;
-  softmax_step_t *p;
-  if (!f32(x) || !f32(bc_type(b, 0)) || !bc_same_sizes(x, bc_type(b, 0)) ||
-      !last_rows(x, bc_arg_int(b, 1, -1), &rows, &n))
-    return BC_DECLINED;
-  AOT_TRY(bc_contiguous(b, x, &in));
-  AOT_TRY(bc_result_dense(b, 0, &out));
-  BC_STEP(b, run_softmax, p);
-  *p = (softmax_step_t){.x = bc_use(b, &in), .y = bc_use(b, &out), .rows = rows, .n = n, .forward = kernel};
-  return AOT_OK;
-}
-
-/* (grad, output, dim, input_dtype) */
-static aot_status_t backward(bc_build_t *b, void (*kernel)(const float *, const float *, int64_t, int64_t, float *)) {
-  const bc_tensor_t *g = bc_arg_tensor(b, 0), *y = bc_arg_tensor(b, 1);
-  bc_tensor_t in, up, out;
-  int64_t rows, n;
-  softmax_step_t *p;
-  if (!f32(g) || !f32(y) || !f32(bc_type(b, 0)) || !bc_same_sizes(g, y) || !bc_same_sizes(y, bc_type(b, 0)) ||
-      !last_rows(y, bc_arg_int(b, 2, -1), &rows, &n))
-    return BC_DECLINED;
-  AOT_TRY(bc_contiguous(b, y, &in));
-  AOT_TRY(bc_contiguous(b, g, &up));
-  AOT_TRY(bc_result_dense(b, 0, &out));
-  BC_STEP(b, run_softmax_backward, p);
-  *p = (softmax_step_t){.x = bc_use(b, &in), .y = bc_use(b, &out), .g = bc_use(b, &up), .rows = rows, .n = n};
-  p->backward = kernel;
-  return AOT_OK;
-}
-
-static aot_status_t lower_softmax(bc_build_t *b) { return forward(b, bc_softmax); }
-static aot_status_t lower_safe_softmax(bc_build_t *b) { return forward(b, bc_safe_softmax); }
-static aot_status_t lower_log_softmax(bc_build_t *b) { return forward(b, bc_log_softmax); }
-static aot_status_t lower_softmax_backward(bc_build_t *b) { return backward(b, bc_softmax_backward); }
-static aot_status_t lower_log_softmax_backward(bc_build_t *b) { return backward(b, bc_log_softmax_backward); }
-
-/* ---- cross entropy ---- */
 
 typedef struct loss_step {
   bc_ref_t g, x, target, out;
@@ -141,14 +74,7 @@ static aot_status_t lower_cross_entropy_backward(bc_build_t *b) {
 }
 
 static const bc_lowering_t rows[] = {
-    {"aten._softmax.default", lower_softmax},
-    {"aten.softmax.int", lower_softmax},
-    {"aten._safe_softmax.default", lower_safe_softmax},
-    {"aten._log_softmax.default", lower_log_softmax},
-    {"aten.log_softmax.int", lower_log_softmax},
-    {"aten._softmax_backward_data.default", lower_softmax_backward},
-    {"aten._log_softmax_backward_data.default", lower_log_softmax_backward},
     {"aten.cross_entropy_loss.default", lower_cross_entropy},
     {"aot.cross_entropy_loss_backward.default", lower_cross_entropy_backward},
 };
-const bc_lowering_table_t bc_lowerings_softmax = BC_TABLE(rows);
+const bc_lowering_table_t bc_lowerings_loss = BC_TABLE(rows);

@@ -1,0 +1,33 @@
+#!/bin/sh
+# bench/rows: operators that reduce rows, as generated loops. f32[4096, 1024], one thread, called in turn, median and fastest of
+# ROUNDS calls (default 40); the ratio is to the median of the first, which reads and writes every element once and computes nothing.
+#   bench/rows/run.sh [BUILD_DIR] [ROUNDS]
+set -eu
+cd "$(dirname "$0")/../.."
+build=$(cd "${1:-build}" && pwd); rounds="${2:-40}"
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+${CC:-cc} -std=gnu11 -O2 -Ihost/include -Iplugin-api bench/dropout/time_calls.c "$build/host/libaothost.a" \
+  $(pkg-config --libs yaml-0.1 jansson libxxhash) -ldl -lm -lpthread -Wl,-E -o "$work/time_calls"
+
+# program NAME: the nodes on the standard input give %y
+program() {
+  { printf 'aot 1\nproperties imported\n\nleaf 0 user_input 0 "x" : f32[4096, 1024]\n\ngraph @f forward {\n'
+    printf 'in %%x = user_input 0 : f32[4096, 1024]\n'; cat; printf 'out user_output 0 = %%y\n}\n'
+  } > "$work/$1.ir"
+  printf 'aot: 1\nmodel: {path: %s.ir}\nstages:\n  - use: functionalize\n  - {use: backend-cpu, with: {threads: 1}}\n' "$1" \
+    > "$work/$1.yaml"
+}
+echo '%y = aten.mul.Tensor %x, 1.1' | program copy
+echo '%y = aten._softmax.default %x, -1, false' | program softmax
+echo '%y = aten._log_softmax.default %x, -1, false' | program log_softmax
+echo '%y = aten._softmax_backward_data.default %x, %x, -1, f32' | program softmax_backward
+echo '%y = aten.layer_norm.default %x, [1024]' | program layer_norm
+printf '%%a = aten.mul.Tensor %%x, 0.5\n%%b = aten.add.Tensor %%a, %%x\n%%n = aten.layer_norm.default %%b, [1024]\n%s\n' \
+  '%y = aten.gelu.default %n' | program residual_norm_gelu
+echo '%y = aten.sum.dim_IntList %x, [1]' | program sum_of_rows
+echo '%y = aten.sum.dim_IntList %x, [0]' | program sum_of_columns
+echo "| loop | median ms | fastest ms | ratio |"
+echo "|---|---|---|---|"
+AOT_PLUGIN_PATH="$build/lib/aothost" taskset -c 0 "$work/time_calls" "$rounds" "$work/copy.yaml" "$work/softmax.yaml" \
+  "$work/log_softmax.yaml" "$work/softmax_backward.yaml" "$work/layer_norm.yaml" "$work/residual_norm_gelu.yaml" \
+  "$work/sum_of_rows.yaml" "$work/sum_of_columns.yaml"
