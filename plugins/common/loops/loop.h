@@ -173,7 +173,7 @@ uint32_t lp_store_pass(const lp_loop_t *loop, uint32_t store);
 int32_t lp_value_dtype(int32_t dtype);
 uint64_t lp_keep_size(const lp_loop_t *loop, uint32_t keep); /* bytes an element of a row buffer */
 
-/* ---- text (loop_gen_c.c) ---- */
+/* ---- C (loop_gen_c.c) ---- */
 typedef struct lp_text {
   char *data; /* terminated; owned */
   uint64_t size, capacity;
@@ -190,5 +190,15 @@ void lp_prelude_add(lp_text_t *t);
  * with pointers to the first element of every access, the sizes, accesses * rank strides in elements, and the part of
  * dimension 0 to run. A loop of rank 0 is run as one of rank 1 and size 1 (lp_simplify leaves it so). */
 void lp_gen_c(const lp_loop_t *loop, const char *name, lp_text_t *out);
+
+/* ---- the loop itself as text (loop_form.c) ---- */
+typedef struct lp_parsed {
+  lp_loop_t loop;
+  char *text; /* its templates stand in */
+} lp_parsed_t;
+void lp_print_loop(const lp_loop_t *loop, lp_text_t *out);
+/* 0, or the number of the line that is wrong; LP_NONE: no memory. lp_parsed_deinit is due in any case. */
+uint32_t lp_parse(const char *text, lp_parsed_t *out);
+void lp_parsed_deinit(lp_parsed_t *p);
 
 #endif

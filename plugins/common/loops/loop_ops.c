@@ -88,6 +88,7 @@ static const lp_op_t rows[] = {
     BOTH("ge.Tensor", COMPARE, "a >= b"),
     {"aten.gelu.default", RESULT, "a * gelu_gate(a)", NULL, "tanh", 0, 0, 0},
     {"aten.gelu.default", RESULT, "a * normal_or_nan(a)", NULL, "none", 0, 0, AOT_F16},
+    {"aten.gelu.default", RESULT, "a * normal(a)", NULL, "none", 0, 0, 0},
     {"aten.gelu_backward.default", RESULT, "gelu_tanh_backward(a, b)", NULL, "tanh", 0, 0, 0},
     {"aten.gelu_backward.default", RESULT, "gelu_backward(a, b)", NULL, "none", 0, 0, 0},
     BOTH("greater.Tensor", COMPARE, "a > b"),

@@ -1,0 +1,253 @@
+/* Loop IR from text, and to it: a line an access or an instruction.
+ *
+ *     loop 4096 x 1024 reduced 1
+ *     load f32 [1024, 1]                          x0; loads and instructions count from 0
+ *     draw u32 [1024, 1] seed=x1 offset=x2        x3
+ *     each f32 f32 "a * b" a=x0 b=0.5             v0: computed in, dtype of the result, template, what it reads
+ *     max f32 f32 "a" a=v0                        v1
+ *     each f32 f32 "exp(a - %0)" a=v0 %0=v1
+ *     store f32 [1024, 1] v2                      or, once a row: store f32 [1, 0] row v1
+ *
+ * Numbers with a point are floats. From ; on a line is a comment: the printer tells there what lp_schedule has found.
+ * */
+#include "common/loops/loop.h"
+
+#include <aot/inline.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const reductions[] = {"each", "sum", "prod", "max", "min"}; /* by LP_* */
+enum { N_REDUCTIONS = sizeof reductions / sizeof *reductions };
+
+/* ---- to text ---- */
+
+static void print_strides(lp_text_t *out, const int64_t *strides, int32_t rank) {
+  for (int32_t d = 0; d < rank; d++) lp_print(out, "%s%" PRId64, d ? ", " : "[", strides[d]);
+  lp_print(out, rank ? "]" : "[]");
+}
+
+static void print_float(lp_text_t *out, double v) {
+  char text[40];
+  snprintf(text, sizeof text, "%.17g", v);
+  lp_print(out, "%s%s", text, isfinite(v) && !strpbrk(text, ".e") ? ".0" : "");
+}
+
+static void print_arg(lp_text_t *out, const lp_arg_t *a, uint32_t k) {
+  if (a->kind == LP_ABSENT) return;
+  if (k < LP_ARGS) lp_print(out, " %c=", (int)('a' + k));
+  else lp_print(out, " %%%u=", k - LP_ARGS);
+  switch (a->kind) {
+    case LP_LOAD: lp_print(out, "x%u", a->index); break;
+    case LP_DRAWN: lp_print(out, "d%u", a->index); break;
+    case LP_INST: lp_print(out, "v%u", a->index); break;
+    case LP_FLOAT: print_float(out, a->f); break;
+    case LP_BOOL: lp_print(out, a->i ? "true" : "false"); break;
+    default: lp_print(out, "%" PRId64, a->i);
+  }
+}
+
+static void print_inst(lp_text_t *out, const lp_inst_t *inst) {
+  lp_print(out, "%s %s %s \"%s\"", reductions[inst->reduce], aot_dtype_name(inst->compute), aot_dtype_name(inst->dtype),
+           inst->text);
+  for (uint32_t k = 0; k < inst->n_args; k++) print_arg(out, &inst->args[k], k);
+  if (inst->of_row || inst->pass || inst->keep)
+    lp_print(out, " ; %spass %u%s", inst->of_row ? "row, " : "", inst->pass, inst->keep ? ", kept" : "");
+  lp_print(out, "\n");
+}
+
+void lp_print_loop(const lp_loop_t *l, lp_text_t *out) {
+  lp_print(out, "loop");
+  for (int32_t d = 0; d < l->rank; d++) lp_print(out, "%s%" PRId64, d ? " x " : " ", l->sizes[d]);
+  if (l->reduced) lp_print(out, " reduced");
+  for (int32_t d = 0; d < l->rank; d++)
+    if (l->reduced >> d & 1u) lp_print(out, " %d", d);
+  lp_print(out, l->columns ? " ; columns\n" : "\n");
+  for (uint32_t k = 0; k < l->n_loads; k++) {
+    const lp_access_t *a = &l->accesses[k];
+    lp_print(out, "%s %s ", a->draws ? "draw" : "load", aot_dtype_name(a->dtype));
+    print_strides(out, a->strides, l->rank);
+    if (a->draws) lp_print(out, " seed=x%u offset=x%u", a->seed, a->offset);
+    lp_print(out, "\n");
+  }
+  for (uint32_t k = 0; k < l->n_insts; k++) print_inst(out, &l->insts[k]);
+  for (uint32_t k = l->n_loads; k < l->n_loads + l->n_stores; k++) {
+    lp_print(out, "store %s ", aot_dtype_name(l->accesses[k].dtype));
+    print_strides(out, l->accesses[k].strides, l->rank);
+    lp_print(out, "%s v%u\n", l->accesses[k].of_row ? " row" : "", l->accesses[k].inst);
+  }
+}
+
+/* ---- from text ---- */
+
+typedef struct parser {
+  lp_loop_t *l;
+  char *at; /* in a copy of the text, which templates point into */
+  uint32_t line;
+} parser_t;
+
+static void skip_spaces(parser_t *p) {
+  while (*p->at == ' ') p->at++;
+}
+
+static int take(parser_t *p, const char *word) {
+  const size_t n = strlen(word);
+  skip_spaces(p);
+  if (strncmp(p->at, word, n) != 0) return 0;
+  p->at += n;
+  return 1;
+}
+
+static int take_int(parser_t *p, int64_t *out) {
+  char *end;
+  skip_spaces(p);
+  *out = strtoll(p->at, &end, 10);
+  if (end == p->at) return 0;
+  p->at = end;
+  return 1;
+}
+
+/* A number of a row that is there; what: "x" or "v". */
+static int take_index(parser_t *p, const char *what, uint32_t n, uint32_t *out) {
+  int64_t i;
+  if (!take(p, what) || !take_int(p, &i) || i < 0 || i >= n) return 0;
+  *out = (uint32_t)i;
+  return 1;
+}
+
+static int take_dtype(parser_t *p, int32_t *out) {
+  size_t n;
+  skip_spaces(p);
+  n = strcspn(p->at, " \n");
+  for (int32_t d = 1; d < 64 /* beyond all dtypes */; d++)
+    if (strlen(aot_dtype_name(d)) == n && strncmp(aot_dtype_name(d), p->at, n) == 0) {
+      *out = d;
+      p->at += n;
+      return 1;
+    }
+  return 0;
+}
+
+static int take_strides(parser_t *p, int64_t *out) {
+  if (!take(p, "[")) return 0;
+  for (int32_t d = 0; d < p->l->rank; d++)
+    if ((d && !take(p, ",")) || !take_int(p, &out[d])) return 0;
+  return take(p, "]");
+}
+
+static int parse_head(parser_t *p) {
+  lp_loop_t *l = p->l;
+  int64_t d;
+  if (!take(p, "loop")) return 0;
+  do {
+    if (l->rank == AOT_MAX_RANK || !take_int(p, &l->sizes[l->rank]) || l->sizes[l->rank] < 0) return 0;
+    l->rank++;
+  } while (take(p, "x"));
+  if (!take(p, "reduced")) return 1;
+  while (take_int(p, &d)) {
+    if (d < 0 || d >= l->rank) return 0;
+    l->reduced |= 1u << d;
+  }
+  return l->reduced != 0;
+}
+
+static int parse_number(parser_t *p, lp_arg_t *a) {
+  char *end;
+  const size_t n = strcspn(p->at, " \n;");
+  const int is_float = memchr(p->at, '.', n) || memchr(p->at, 'n', n) || memchr(p->at, 'e', n);
+  if (take(p, "true")) a->kind = LP_BOOL, a->i = 1;
+  else if (take(p, "false")) a->kind = LP_BOOL;
+  else if (is_float) a->kind = LP_FLOAT, a->f = strtod(p->at, &end), p->at = end;
+  else a->kind = LP_INT;
+  return a->kind != LP_INT || take_int(p, &a->i);
+}
+
+static int parse_arg(parser_t *p, lp_inst_t *inst) {
+  int64_t k = *p->at - 'a';
+  if (take(p, "%")) {
+    if (!take_int(p, &k) || k < 0 || k >= LP_STEPS) return 0;
+    k += LP_ARGS;
+  } else {
+    p->at++;
+  }
+  if (k < 0 || k >= LP_ARGS + LP_STEPS || !take(p, "=")) return 0;
+  lp_arg_t *a = &inst->args[k];
+  inst->n_args = k + 1 > inst->n_args ? (uint32_t)k + 1 : inst->n_args;
+  a->kind = *p->at == 'x' ? LP_LOAD : *p->at == 'd' ? LP_DRAWN : *p->at == 'v' ? LP_INST : LP_ABSENT;
+  if (a->kind == LP_LOAD) return take_index(p, "x", p->l->n_loads, &a->index);
+  if (a->kind == LP_DRAWN) return take_index(p, "d", p->l->n_loads, &a->index) && p->l->accesses[a->index].draws;
+  if (a->kind == LP_INST) return take_index(p, "v", p->l->n_insts, &a->index);
+  return parse_number(p, a);
+}
+
+static int parse_inst(parser_t *p, int32_t reduce) {
+  lp_inst_t *inst = &p->l->insts[p->l->n_insts];
+  inst->reduce = reduce;
+  if (!take_dtype(p, &inst->compute) || !take_dtype(p, &inst->dtype) || !take(p, "\"")) return 0;
+  char *end = strchr(p->at, '"');
+  if (!end) return 0;
+  *end = 0;
+  inst->text = p->at;
+  p->at = end + 1;
+  for (skip_spaces(p); *p->at && *p->at != '\n' && *p->at != ';'; skip_spaces(p))
+    if (!parse_arg(p, inst)) return 0;
+  p->l->n_insts++;
+  return 1;
+}
+
+static int parse_load(parser_t *p, int draws) {
+  lp_access_t *a = &p->l->accesses[p->l->n_loads];
+  a->draws = draws;
+  if (p->l->n_insts || p->l->n_stores || !take_dtype(p, &a->dtype) || !take_strides(p, a->strides)) return 0;
+  if (draws && (!take(p, "seed=") || !take_index(p, "x", p->l->n_loads, &a->seed) || !take(p, "offset=") ||
+                !take_index(p, "x", p->l->n_loads, &a->offset)))
+    return 0;
+  p->l->n_loads++;
+  return 1;
+}
+
+static int parse_store(parser_t *p) {
+  lp_access_t *a = &p->l->accesses[p->l->n_loads + p->l->n_stores++];
+  if (!take_dtype(p, &a->dtype) || !take_strides(p, a->strides)) return 0;
+  a->of_row = take(p, "row");
+  return take_index(p, "v", p->l->n_insts, &a->inst);
+}
+
+static int parse_line(parser_t *p) {
+  if (p->l->rank == 0) return parse_head(p);
+  if (take(p, "load")) return parse_load(p, 0);
+  if (take(p, "draw")) return parse_load(p, 1);
+  if (take(p, "store")) return parse_store(p);
+  for (int32_t k = 0; k < N_REDUCTIONS; k++)
+    if (take(p, reductions[k])) return p->l->n_stores == 0 && parse_inst(p, k);
+  return 0;
+}
+
+uint32_t lp_parse(const char *text, lp_parsed_t *out) {
+  uint64_t n = 1;
+  memset(out, 0, sizeof *out);
+  for (const char *c = text; *c; c++) n += *c == '\n';
+  out->text = malloc(strlen(text) + 1);
+  out->loop.accesses = calloc(n, sizeof *out->loop.accesses);
+  out->loop.insts = calloc(n, sizeof *out->loop.insts);
+  if (!out->text || !out->loop.accesses || !out->loop.insts) return LP_NONE;
+  parser_t p = {&out->loop, strcpy(out->text, text), 0};
+  while (*p.at) {
+    p.line++;
+    skip_spaces(&p);
+    if (*p.at != '\n' && *p.at != ';' && !parse_line(&p)) return p.line;
+    skip_spaces(&p);
+    if (*p.at == ';') p.at += strcspn(p.at, "\n");
+    if (*p.at && *p.at++ != '\n') return p.line;
+  }
+  return out->loop.n_stores && out->loop.n_insts <= LP_INSTS ? 0 : p.line + 1;
+}
+
+void lp_parsed_deinit(lp_parsed_t *p) {
+  free(p->text);
+  free(p->loop.accesses);
+  free(p->loop.insts);
+  memset(p, 0, sizeof *p);
+}

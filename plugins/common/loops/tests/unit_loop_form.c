@@ -1,0 +1,194 @@
+/* Loops as text: read, printed, scheduled and turned into C as the files beside this one expect (LP_SAVE=1 writes
+ * them), and run on rows of many lengths against the same formulas in double. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "loop_library.h"
+#include <math.h>
+
+static const char *const names[] = {"softmax", "layer_norm", "columns", "dropout"};
+enum { N_NAMES = sizeof names / sizeof *names };
+
+static char *read_file(const char *name, const char *ending) {
+  char path[512];
+  snprintf(path, sizeof path, LP_TEST_DIR "/%s.%s", name, ending);
+  FILE *f = fopen(path, "r");
+  char *text = calloc(1, 65536);
+  assert_non_null(text);
+  if (f) {
+    assert_true(fread(text, 1, 65535, f) < 65535);
+    fclose(f);
+  }
+  return text;
+}
+
+static void save(const char *name, const char *text) {
+  char path[512];
+  snprintf(path, sizeof path, LP_TEST_DIR "/%s.expect", name);
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fputs(text, f);
+  fclose(f);
+}
+
+static void parse(const char *name, lp_parsed_t *out) {
+  char *text = read_file(name, "loop");
+  const uint32_t wrong = lp_parse(text, out);
+  if (wrong) fail_msg("%s.loop:%u", name, wrong);
+  free(text);
+}
+
+static void what_is_printed_is_read_again(void **state) {
+  (void)state;
+  for (int k = 0; k < N_NAMES; k++) {
+    lp_parsed_t once, twice;
+    lp_text_t first = {0}, second = {0};
+    parse(names[k], &once);
+    lp_schedule(&once.loop); /* comments, to the parser */
+    lp_print_loop(&once.loop, &first);
+    assert_int_equal(lp_parse(first.data, &twice), 0);
+    lp_schedule(&twice.loop);
+    lp_print_loop(&twice.loop, &second);
+    assert_string_equal(first.data, second.data);
+    lp_text_deinit(&first);
+    lp_text_deinit(&second);
+    lp_parsed_deinit(&once);
+    lp_parsed_deinit(&twice);
+  }
+}
+
+static void schedules_and_c_are_the_expected_ones(void **state) {
+  (void)state;
+  for (int k = 0; k < N_NAMES; k++) {
+    lp_parsed_t p;
+    lp_text_t out = {0};
+    parse(names[k], &p);
+    assert_true(lp_simplify(&p.loop));
+    lp_schedule(&p.loop);
+    lp_print_loop(&p.loop, &out);
+    lp_print(&out, "\n");
+    lp_gen_c(&p.loop, names[k], &out);
+    if (getenv("LP_SAVE")) save(names[k], out.data);
+    char *expected = read_file(names[k], "expect");
+    if (strcmp(out.data, expected) != 0) fail_msg("%s.expect differs from:\n%s", names[k], out.data);
+    free(expected);
+    lp_text_deinit(&out);
+    lp_parsed_deinit(&p);
+  }
+}
+
+static void what_is_wrong_is_told_by_its_line(void **state) {
+  static const struct {
+    const char *text;
+    uint32_t line;
+  } table[] = {
+      {"loop 4\nload f32 [1]\neach f32 f32 \"a\" a=x0\nstore f32 [1] v0\n", 0},
+      {"loop 4 x\n", 1},
+      {"loop 4 reduced 1\n", 1},
+      {"loop 4\nload f33 [1]\n", 2},
+      {"loop 4\nload f32 [1, 2]\n", 2},
+      {"loop 4\n\nload f32 [1]\neach f32 f32 \"a a=x0\n", 4},
+      {"loop 4\nload f32 [1]\neach f32 f32 \"a\" a=x1\n", 3},
+      {"loop 4\nload f32 [1]\neach f32 f32 \"a\" a=v0\n", 3},
+      {"loop 4\nload f32 [1]\neach f32 f32 \"a\" a=d0\n", 3},
+      {"loop 4\nload f32 [1]\neach f32 f32 \"a\" %9=x0\n", 3},
+      {"loop 4\nload f32 [1]\nmean f32 f32 \"a\" a=x0\n", 3},
+      {"loop 4\nload f32 [1]\neach f32 f32 \"a\" a=x0\nstore f32 [1] v1\n", 4},
+      {"loop 4\nload f32 [1]\n", 3},
+  };
+  (void)state;
+  for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
+    lp_parsed_t p;
+    const uint32_t line = lp_parse(table[k].text, &p);
+    lp_parsed_deinit(&p);
+    if (line != table[k].line) fail_msg("line %u is wrong, not %u:\n%s", table[k].line, line, table[k].text);
+  }
+}
+
+/* ---- run ---- */
+
+enum { MOST = 1300, ROWS = 3 };
+
+static float at_random(uint32_t *state) {
+  *state = *state * 1664525u + 1013904223u;
+  return (float)((double)*state / 4294967296.0 * 4 - 2);
+}
+
+static void run_softmax(loop_fn f, int64_t n, const float *x, const float *b, const float *c, float *y, float *kept) {
+  char *pointers[5] = {(char *)x, (char *)b, (char *)c, (char *)y, (char *)kept};
+  const int64_t sizes[2] = {ROWS, n}, strides[8] = {MOST, 1, 0, 1, MOST, 1, n, 1};
+  f(pointers, sizes, strides, 0, 1); /* in two parts, as threads would */
+  f(pointers, sizes, strides, 1, ROWS);
+}
+
+static void run_columns(loop_fn f, int64_t n, const float *g, const float *x, float *y, float *sum) {
+  char *pointers[4] = {(char *)g, (char *)x, (char *)y, (char *)sum};
+  const int64_t sizes[2] = {n, ROWS}, strides[8] = {1, MOST, 1, MOST, 1, MOST, 1, 0};
+  f(pointers, sizes, strides, 0, n / 2);
+  f(pointers, sizes, strides, n / 2, n);
+}
+
+static void *library(void) {
+  lp_text_t source = {0};
+  lp_prelude_add(&source);
+  for (int k = 0; k < N_NAMES; k++) {
+    lp_parsed_t p;
+    parse(names[k], &p);
+    lp_simplify(&p.loop);
+    lp_schedule(&p.loop);
+    lp_gen_c(&p.loop, names[k], &source);
+    lp_parsed_deinit(&p);
+  }
+  void *handle = build(&source);
+  lp_text_deinit(&source);
+  return handle;
+}
+
+static void close_to(double a, double b) {
+  if (!(fabs(a - b) <= 2e-6 * (1 + fabs(b)))) fail_msg("%.9g, not %.9g", a, b);
+}
+
+static void rows_and_columns_of_every_length(void **state) {
+  static const int64_t lengths[] = {1, 2, 15, 16, 17, 511, 512, 513, 1024, MOST};
+  static float x[ROWS * MOST], b[MOST], c[ROWS * MOST], y[ROWS * MOST], again[ROWS * MOST], kept[MOST], sum[MOST];
+  uint32_t seed = 3;
+  void *handle = library();
+  (void)state;
+  for (int i = 0; i < ROWS * MOST; i++) x[i] = at_random(&seed), c[i] = at_random(&seed);
+  for (int i = 0; i < MOST; i++) b[i] = at_random(&seed);
+  for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+    const int64_t n = lengths[k];
+    run_softmax(find(handle, "softmax"), n, x, b, c, y, kept);
+    for (int r = 0; r < ROWS; r++) {
+      double total = 0;
+      for (int64_t i = 0; i < n; i++) total += exp((double)x[r * MOST + i] * 0.5 + (double)b[i]);
+      for (int64_t i = 0; i < n; i++)
+        close_to(y[r * n + i], exp((double)x[r * MOST + i] * 0.5 + (double)b[i]) / total * (double)c[r * MOST + i]);
+    }
+    run_softmax(find(handle, "softmax"), n, x, b, c, again, kept);
+    assert_memory_equal(y, again, (size_t)(ROWS * n) * sizeof *y);
+    run_columns(find(handle, "columns"), n, c, x, y, sum);
+    for (int64_t i = 0; i < n; i++) {
+      double total = 0;
+      for (int r = 0; r < ROWS; r++) {
+        const double one = x[r * MOST + i] <= 0 ? 0 : (double)c[r * MOST + i];
+        assert_true((double)y[r * MOST + i] == one);
+        total += one;
+      }
+      close_to(sum[i], total);
+    }
+  }
+  dlclose(handle);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_is_printed_is_read_again),
+      cmocka_unit_test(schedules_and_c_are_the_expected_ones),
+      cmocka_unit_test(what_is_wrong_is_told_by_its_line),
+      cmocka_unit_test(rows_and_columns_of_every_length),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
