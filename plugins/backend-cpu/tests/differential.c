@@ -116,6 +116,12 @@ static const program_t programs[] = {
      "%p = aten.prod.dim_int %a1, 1\n%q = aten.prod.default %a1\n%m = aten.max.default %a0\n%n = aten.min.default %a0\n"
      "%r = aten.add.Tensor %m, %n\n%s = aten.add.Tensor %r, %q\n%t = aten.amax.default %a0, [0]\n"
      "out user_output 0 = %f\nout user_output 1 = %p\nout user_output 2 = %s\nout user_output 3 = %t\n"},
+    {"rows: extrema where some elements are not numbers",
+     {{2, {40, 37}, 0}},
+     "f32[40, 37]\n",
+     "%l = aten.log.default %a0\n%p = aten.lt.Scalar %a0, -1.9\n%n = aten.where.ScalarOther %p, %l, 0.5\n%m = aten.add.Tensor %n, %a0\n"
+     "%a = aten.amax.default %m, [1]\n%b = aten.amin.default %m, [1]\n%c = aten.amax.default %m, [0]\nout user_output 0 = %a\n"
+     "out user_output 1 = %b\nout user_output 2 = %c\n"},
     {"rows: variance and deviation, along and across memory; root mean squares",
      {{3, {3, 4, 60}, 0}, {1, {60}, 0}},
      "f32[3, 4, 60]\nf32[60]\n",

@@ -152,12 +152,30 @@ static const char reductions[] =
     "LP_REDUCE(sum, f32, float, double, 0, LP_ADD) LP_REDUCE(sum, f64, double, double, 0, LP_ADD)\n"
     "LP_REDUCE(sum, i64, int64_t, int64_t, 0, LP_ADD) LP_REDUCE(prod, f32, float, double, 1, LP_TIMES)\n"
     "LP_REDUCE(prod, f64, double, double, 1, LP_TIMES) LP_REDUCE(prod, i64, int64_t, int64_t, 1, LP_TIMES)\n"
-    "LP_REDUCE(max, f32, float, float, -INFINITY, LP_LARGER) LP_REDUCE(max, f64, double, double, -INFINITY, "
-    "LP_LARGER)\n"
-    "LP_REDUCE(max, i64, int64_t, int64_t, INT64_MIN, LP_LARGER) LP_REDUCE(min, f32, float, float, INFINITY, "
+    "LP_REDUCE(max, i64, int64_t, int64_t, INT64_MIN, LP_LARGER) LP_REDUCE(min, i64, int64_t, int64_t, INT64_MAX, "
     "LP_SMALLER)\n"
-    "LP_REDUCE(min, f64, double, double, INFINITY, LP_SMALLER) LP_REDUCE(min, i64, int64_t, int64_t, INT64_MAX, "
-    "LP_SMALLER)\n";
+    /* Of floats as vectors: compilers do not make them of a choice in lanes. */
+    "typedef float lp_v_f32 __attribute__((vector_size(64))); typedef int32_t lp_m_f32 "
+    "__attribute__((vector_size(64)));\n"
+    "typedef double lp_v_f64 __attribute__((vector_size(128))); typedef int64_t lp_m_f64 "
+    "__attribute__((vector_size(128)));\n"
+    "#define LP_EXTREME(name, S, T, first, than, join) \\\n"
+    "static __attribute__((unused)) void lp_row_##name##_begin_##S(T *a) { for (int k = 0; k < LP_LANES; k++) a[k] = "
+    "first; } \\\n"
+    "static __attribute__((noinline, unused)) void lp_row_##name##_##S(T *a, const T *x, int64_t n) { \\\n"
+    "  lp_v_##S l, b; int64_t i = 0; \\\n"
+    "  __builtin_memcpy(&l, a, sizeof l); \\\n"
+    "  for (; i + LP_LANES <= n; i += LP_LANES) { \\\n"
+    "    __builtin_memcpy(&b, x + i, sizeof b); \\\n"
+    "    const lp_m_##S m = (b than l) | (b != b); \\\n"
+    "    l = (lp_v_##S)(((lp_m_##S)b & m) | ((lp_m_##S)l & ~m)); } \\\n"
+    "  __builtin_memcpy(a, &l, sizeof l); \\\n"
+    "  for (; i < n; i++) a[0] = join(a[0], x[i]); } \\\n"
+    "static __attribute__((unused)) T lp_row_##name##_end_##S(T *a) { \\\n"
+    "  for (int h = LP_LANES / 2; h > 0; h /= 2) for (int k = 0; k < h; k++) a[k] = join(a[k], a[k + h]); \\\n"
+    "  return a[0]; }\n"
+    "LP_EXTREME(max, f32, float, -INFINITY, >, LP_LARGER) LP_EXTREME(max, f64, double, -INFINITY, >, LP_LARGER)\n"
+    "LP_EXTREME(min, f32, float, INFINITY, <, LP_SMALLER) LP_EXTREME(min, f64, double, INFINITY, <, LP_SMALLER)\n";
 
 void lp_prelude_add(lp_text_t *t) {
   lp_text_add(t, helpers, strlen(helpers));
